@@ -1,0 +1,46 @@
+//! The main job of the repository, and the measurements behind the documentation.
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// GPU primitives and dictionaries, measured on the device found.
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    /// cpu, cpu-checked, cuda or cuda:N; else `GPU_PRIMITIVES_DEVICE`, else the first GPU, else the CPU
+    #[arg(long, global = true)]
+    device: Option<String>,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Scan 2^20 numbers, check the result, print device and rate (the default)
+    Quickstart,
+    /// The table of the primitives, with the peer (CUB) in the same run where nvcc is there
+    Primitives {
+        /// Sizes, as powers of two
+        #[arg(long = "log-size", value_parser = clap::value_parser!(u32).range(0..=40))]
+        log_sizes: Vec<u32>,
+        /// A peer program that is compiled already
+        #[arg(long)]
+        peer: Option<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let device = arguments.device.as_deref();
+    let result = match arguments.command.unwrap_or(Command::Quickstart) {
+        Command::Quickstart => gpu_benches::quickstart::run(device),
+        Command::Primitives { log_sizes, peer } => gpu_benches::primitives::run(device, &log_sizes, peer.as_deref()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Operators and kernels from outside gpu-primitives.
+
+use bytemuck::{Pod, Zeroable};
+use gpu_primitives::kernel::kernel;
+use gpu_primitives::scan::{Monoid, ScanTiles};
+use gpu_primitives::{GlobalMut, thread};
+
+/// The map `x ↦ scale * x + shift`, wrapping.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct Affine {
+    /// The factor.
+    pub scale: u32,
+    /// The summand.
+    pub shift: u32,
+}
+
+/// First the one map, then the other: associative, not commutative.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct Compose;
+
+impl Monoid<Affine> for Compose {
+    #[inline(always)]
+    fn identity(&self) -> Affine {
+        Affine { scale: 1, shift: 0 }
+    }
+
+    #[inline(always)]
+    fn combine(&self, a: Affine, b: Affine) -> Affine {
+        Affine { scale: a.scale.wrapping_mul(b.scale), shift: a.shift.wrapping_mul(b.scale).wrapping_add(b.shift) }
+    }
+}
+
+/// Addition modulo a number that is known at run time: an operator with state.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct SumModulo {
+    /// Values are below it; it is at most 2^31.
+    pub modulus: u32,
+}
+
+impl Monoid<u32> for SumModulo {
+    #[inline(always)]
+    fn identity(&self) -> u32 {
+        0
+    }
+
+    #[inline(always)]
+    fn combine(&self, a: u32, b: u32) -> u32 {
+        let sum = a + b;
+        if sum >= self.modulus { sum - self.modulus } else { sum }
+    }
+}
+
+/// Ends as a fault in the thread whose index is `thread`.
+#[kernel(threads = 64)]
+pub unsafe fn crash(out: GlobalMut<u32>, thread: u32) {
+    if thread::thread_idx_x() == thread {
+        thread::trap();
+    }
+    out.set(thread::thread_idx_x() as usize, 1);
+}
+
+gpu_primitives::instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    scan_affine_compose: ScanTiles<Affine, Compose, 256, 2, 9>;
+    scan_u32_sum_modulo: ScanTiles<u32, SumModulo, 256, 4, 9>;
+    crash: Crash;
+}

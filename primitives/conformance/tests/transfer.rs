@@ -1,0 +1,131 @@
+//! Fill, iota and copy.
+
+use gpu_conformance::data::{edge_sizes, random};
+use gpu_conformance::{cases, is_checked, run};
+use gpu_primitives::transfer::{copy, fill, iota};
+use gpu_primitives::{Device, Error};
+use std::process::ExitCode;
+
+/// Lines of 16 bytes that a block of the transfer kernels moves.
+const TILE_LINES: usize = 1024;
+
+fn main() -> ExitCode {
+    run(cases![
+        small_fill,
+        small_iota,
+        small_copy,
+        copy_at_every_alignment,
+        fill_at_every_alignment,
+        fill_wide_values,
+        large,
+        length_mismatch,
+    ])
+}
+
+fn small_fill(device: &Device) {
+    let stream = device.stream().unwrap();
+    for n in edge_sizes(4 * TILE_LINES) {
+        let mut data = stream.uninit::<u32>(n).unwrap();
+        fill(&stream, &mut data, 0xDEAD_BEEF).unwrap();
+        assert_eq!(data.to_vec(&stream).unwrap(), vec![0xDEAD_BEEF; n], "n = {n}");
+    }
+}
+
+fn small_iota(device: &Device) {
+    let stream = device.stream().unwrap();
+    for n in edge_sizes(TILE_LINES) {
+        let mut data = stream.uninit::<u32>(n).unwrap();
+        iota(&stream, &mut data, u32::MAX - 3).unwrap();
+        let expected: Vec<u32> = (0..n as u32).map(|i| i.wrapping_sub(4)).collect();
+        assert_eq!(data.to_vec(&stream).unwrap(), expected, "n = {n}");
+
+        let mut data = stream.uninit::<i64>(n).unwrap();
+        iota(&stream, &mut data, -5).unwrap();
+        assert_eq!(data.to_vec(&stream).unwrap(), (-5..n as i64 - 5).collect::<Vec<_>>(), "n = {n}");
+
+        let mut data = stream.uninit::<u8>(n).unwrap();
+        iota(&stream, &mut data, 0).unwrap();
+        assert_eq!(data.to_vec(&stream).unwrap(), (0..n).map(|i| i as u8).collect::<Vec<_>>(), "n = {n}");
+    }
+}
+
+fn small_copy(device: &Device) {
+    let stream = device.stream().unwrap();
+    for n in edge_sizes(4 * TILE_LINES) {
+        let host: Vec<u32> = random(n as u64).take(n).map(|x| x as u32).collect();
+        let from = stream.upload(&host).unwrap();
+        let mut to = stream.uninit::<u32>(n).unwrap();
+        copy(&stream, &from, &mut to).unwrap();
+        assert_eq!(to.to_vec(&stream).unwrap(), host, "n = {n}");
+    }
+}
+
+/// Bytes outside the target stay as they were.
+fn copy_at_every_alignment(device: &Device) {
+    let stream = device.stream().unwrap();
+    let host: Vec<u8> = random(1).take(400).map(|x| x as u8).collect();
+    let from = stream.upload(&host).unwrap();
+    for start in 0..17 {
+        for target in 0..17 {
+            for len in [0, 1, 15, 16, 17, 33, 300] {
+                let mut to = stream.upload(&[7u8; 400]).unwrap();
+                let source = from.slice(start..start + len).unwrap();
+                copy(&stream, source, to.slice_mut(target..target + len).unwrap()).unwrap();
+                let mut expected = [7u8; 400];
+                expected[target..target + len].copy_from_slice(&host[start..start + len]);
+                assert_eq!(to.to_vec(&stream).unwrap(), expected, "{len} bytes from {start} to {target}");
+            }
+        }
+    }
+}
+
+fn fill_at_every_alignment(device: &Device) {
+    let stream = device.stream().unwrap();
+    for start in 0..17 {
+        for len in [0, 1, 7, 15, 16, 17, 40, 300] {
+            let mut data = stream.upload(&[7u16; 400]).unwrap();
+            fill(&stream, data.slice_mut(start..start + len).unwrap(), 0xABCD).unwrap();
+            let mut expected = [7u16; 400];
+            expected[start..start + len].fill(0xABCD);
+            assert_eq!(data.to_vec(&stream).unwrap(), expected, "{len} from {start}");
+        }
+    }
+}
+
+/// Elements that are aligned to less than their size: the pattern need not start with a line.
+fn fill_wide_values(device: &Device) {
+    let stream = device.stream().unwrap();
+    let bytes: [u8; 16] = std::array::from_fn(|i| i as u8);
+    let mut data = stream.uninit::<[u8; 16]>(3000).unwrap();
+    fill(&stream, &mut data, bytes).unwrap();
+    assert_eq!(data.to_vec(&stream).unwrap(), vec![bytes; 3000]);
+    for start in 1..5 {
+        let mut data = stream.upload(&[[0u32; 2]; 100]).unwrap();
+        fill(&stream, data.slice_mut(start..90).unwrap(), [1, 2]).unwrap();
+        let mut expected = [[0; 2]; 100];
+        expected[start..90].fill([1, 2]);
+        assert_eq!(data.to_vec(&stream).unwrap(), expected);
+    }
+    let mut data = stream.uninit::<f64>(777).unwrap();
+    fill(&stream, &mut data, -1.5).unwrap();
+    assert_eq!(data.to_vec(&stream).unwrap(), vec![-1.5; 777]);
+}
+
+fn large(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = if is_checked(device) { 50_001 } else { 3_000_001 };
+    let mut a = stream.uninit::<u64>(n).unwrap();
+    let mut b = stream.uninit::<u64>(n).unwrap();
+    iota(&stream, &mut a, 1 << 40).unwrap();
+    copy(&stream, &a, &mut b).unwrap();
+    assert!(b.to_vec(&stream).unwrap().into_iter().eq((1 << 40)..(1 << 40) + n as u64));
+}
+
+fn length_mismatch(device: &Device) {
+    let stream = device.stream().unwrap();
+    let from = stream.upload(&[1u32, 2, 3]).unwrap();
+    let mut to = stream.upload(&[0u32; 2]).unwrap();
+    let error = copy(&stream, &from, &mut to).unwrap_err();
+    assert!(matches!(error, Error::LengthMismatch { expected: 3, found: 2, .. }), "{error}");
+    assert_eq!(to.to_vec(&stream).unwrap(), [0, 0]);
+}

@@ -1,0 +1,156 @@
+//! The `#[kernel]` attribute: one generic function becomes a kernel that both executors run.
+//!
+//! See `gpu_primitives::kernel` for the form and an example.
+
+use proc_macro::TokenStream;
+use proc_macro2::{Span, TokenStream as Tokens};
+use quote::{format_ident, quote};
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::{Error, Expr, FnArg, GenericParam, Ident, ItemFn, Pat, PatIdent, ReturnType, Token, parse_macro_input};
+
+/// Turns `unsafe fn name<..>(arg: Type, ..) { body }` into the kernel type `Name<..>`, a plain struct of the arguments.
+///
+/// `threads` (required) is the block size, `shared` the bytes of shared memory of a block, `min_blocks` the number of
+/// blocks that must fit on one multiprocessor (a register limit). All three are constant expressions that may use the
+/// function's generic parameters.
+#[proc_macro_attribute]
+pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let config = parse_macro_input!(attribute as Config);
+    let function = parse_macro_input!(item as ItemFn);
+    expand(&config, function).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+/// The arguments of the attribute.
+struct Config {
+    threads: Expr,
+    shared: Option<Expr>,
+    min_blocks: Option<Expr>,
+}
+
+impl Parse for Config {
+    fn parse(input: ParseStream) -> syn::Result<Self> {
+        let (mut threads, mut shared, mut min_blocks) = (None, None, None);
+        for setting in Punctuated::<Setting, Token![,]>::parse_terminated(input)? {
+            let slot = match setting.name.to_string().as_str() {
+                "threads" => &mut threads,
+                "shared" => &mut shared,
+                "min_blocks" => &mut min_blocks,
+                other => {
+                    let message = format!("unknown setting `{other}`: expected `threads`, `shared` or `min_blocks`");
+                    return Err(Error::new(setting.name.span(), message));
+                }
+            };
+            if slot.replace(setting.value).is_some() {
+                return Err(Error::new(setting.name.span(), "this setting is given twice"));
+            }
+        }
+        let missing = || Error::new(Span::call_site(), "a kernel needs its block size: `#[kernel(threads = 256)]`");
+        Ok(Self { threads: threads.ok_or_else(missing)?, shared, min_blocks })
+    }
+}
+
+/// `name = expression`.
+struct Setting {
+    name: Ident,
+    value: Expr,
+}
+
+impl Parse for Setting {
+    fn parse(input: ParseStream) -> syn::Result<Self> {
+        let name = input.parse()?;
+        input.parse::<Token![=]>()?;
+        Ok(Self { name, value: input.parse()? })
+    }
+}
+
+fn expand(config: &Config, function: ItemFn) -> syn::Result<Tokens> {
+    let signature = &function.sig;
+    if signature.unsafety.is_none() {
+        return Err(Error::new_spanned(
+            &signature.ident,
+            "a kernel is an `unsafe fn`: its launch is a promise about its arguments",
+        ));
+    }
+    if let ReturnType::Type(_, result) = &signature.output {
+        return Err(Error::new_spanned(result, "a kernel returns nothing: write results to a `GlobalMut` argument"));
+    }
+    let mut names = Vec::new();
+    let mut types = Vec::new();
+    for argument in &signature.inputs {
+        let FnArg::Typed(argument) = argument else {
+            return Err(Error::new_spanned(argument, "a kernel is a free function: it has no `self`"));
+        };
+        let Pat::Ident(PatIdent { mutability: None, by_ref: None, subpat: None, ident, .. }) = &*argument.pat else {
+            return Err(Error::new_spanned(&argument.pat, "a kernel's argument is a plain name"));
+        };
+        names.push(ident.clone());
+        types.push((*argument.ty).clone());
+    }
+
+    let attributes = &function.attrs;
+    let visibility = &function.vis;
+    let name_text = signature.ident.to_string();
+    let kernel = format_ident!("{}", camel_case(&name_text), span = signature.ident.span());
+    let generics = &signature.generics;
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let type_parameters = generics.params.iter().filter_map(|parameter| match parameter {
+        GenericParam::Type(parameter) => Some(&parameter.ident),
+        _ => None,
+    });
+    let labels = names.iter().map(Ident::to_string);
+    let threads = &config.threads;
+    let shared = config.shared.as_ref().map_or_else(|| quote!(0), |value| quote!(#value));
+    let min_blocks = config.min_blocks.as_ref().map_or_else(|| quote!(0), |value| quote!(#value));
+    let body = &function.block.stmts;
+    let new_doc = format!("The kernel `{name_text}` with its arguments, ready to launch.");
+
+    Ok(quote! {
+        #(#attributes)*
+        #[repr(C)]
+        #[derive(Clone, Copy)]
+        #visibility struct #kernel #generics #where_clause {
+            #(#names: #types,)*
+            types: ::core::marker::PhantomData<fn() -> (#(#type_parameters,)*)>,
+        }
+
+        impl #impl_generics #kernel #type_generics #where_clause {
+            #[doc = #new_doc]
+            #[allow(clippy::too_many_arguments)]
+            #[must_use = "a kernel does nothing until it is launched on a stream"]
+            #visibility fn new(#(#names: #types),*) -> Self {
+                Self { #(#names,)* types: ::core::marker::PhantomData }
+            }
+        }
+
+        // SAFETY: the struct is `repr(C)` and every field is a `Param`, which `params` asks of the compiler.
+        unsafe impl #impl_generics ::gpu_primitives::kernel::Kernel for #kernel #type_generics #where_clause {
+            const NAME: &'static str = #name_text;
+            const THREADS: u32 = #threads;
+            const MIN_BLOCKS: u32 = #min_blocks;
+            const SHARED_BYTES: usize = #shared;
+
+            #[inline(always)]
+            #[allow(unused_unsafe, clippy::undocumented_unsafe_blocks)]
+            unsafe fn run(self) {
+                let Self { #(#names,)* .. } = self;
+                unsafe { #(#body)* }
+            }
+
+            fn params(&self, visit: &mut dyn FnMut(&'static str, ::gpu_primitives::kernel::Buffer)) {
+                #(::gpu_primitives::kernel::Param::buffers(&self.#names, #labels, visit);)*
+                let _ = visit;
+            }
+        }
+    })
+}
+
+/// `scan_tiles` becomes `ScanTiles`.
+fn camel_case(name: &str) -> String {
+    name.split('_')
+        .flat_map(|word| {
+            let mut letters = word.chars();
+            letters.next().into_iter().flat_map(char::to_uppercase).chain(letters.collect::<Vec<_>>())
+        })
+        .collect()
+}

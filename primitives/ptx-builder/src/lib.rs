@@ -1,0 +1,88 @@
+//! Compiles kernel crates written in Rust to PTX with upstream nightly rustc, for this workspace and for other
+//! people's build scripts. No CUDA toolkit, no LLVM tools and no linker are needed.
+//!
+//! # What a kernel crate looks like
+//!
+//! An ordinary library package. Compiled for `nvptx64-nvidia-cuda` it must itself say `no_std` and `feature(abi_ptx)`,
+//! and it holds for every kernel an entry and, beside it, its launch bounds:
+//!
+//! ```ignore
+//! #[unsafe(no_mangle)]
+//! pub unsafe extern "ptx-kernel" fn fill_u32(args: Fill) { /* … */ }
+//! #[unsafe(no_mangle)]
+//! pub static __launch_bounds_fill_u32: [u32; 2] = [256, 4]; // threads per block, minimum blocks per multiprocessor
+//! ```
+//!
+//! A crate that others depend on puts `#[cfg(target_arch = "nvptx64")] #[cfg(ptx_entries)]`, in this order, on both: the
+//! builder sets `ptx_entries` only for the crate it was asked for. Without it the kernels of a dependency are compiled
+//! into each crate above it, and are left out only if `also-hash` names that dependency and its PTX has been built.
+//!
+//! rustc cannot say launch bounds; [`PtxBuilder`] reads that static, removes it and writes `.maxntid` and
+//! `.minnctapersm` into the PTX. The crate's `Cargo.toml` describes the rest, so that the builder and the plain test
+//! on stable ([`verify`]) cannot disagree about it:
+//!
+//! ```toml
+//! [package.metadata.ptx]
+//! arch = "sm_70"                    # default
+//! features = []                     # default
+//! default-features = true           # default
+//! host-only = ["runtime"]           # under src/, never compiled for the GPU, hence not hashed
+//! also-hash = ["../primitives"]     # a crate whose device code is compiled in, or a file, or a folder
+//! ```
+//!
+//! # Two ways to use it
+//!
+//! *PTX that is checked in*: [`PtxBuilder::build`] writes one `NAME.ptx` per kernel and a `MANIFEST` to `<crate>/ptx`,
+//! and a test calls `ptx_builder::verify(env!("CARGO_MANIFEST_DIR")).unwrap()`, which needs no nightly.
+//!
+//! *PTX built on the user's machine*: a `build.rs` calls [`PtxBuilder::build_for_build_script`].
+//!
+//! ```no_run
+//! // build.rs
+//! ptx_builder::PtxBuilder::new(env!("CARGO_MANIFEST_DIR"))
+//!     .arch("sm_80")
+//!     .build_for_build_script()
+//!     .unwrap_or_else(|error| panic!("{error}"));
+//! // lib.rs: include_str!(concat!(env!("OUT_DIR"), "/ptx/fill_u32.ptx"))
+//! ```
+//!
+//! # What it needs
+//!
+//! A nightly toolchain (documented and tested: `nightly-2026-05-20`; `PTX_BUILDER_TOOLCHAIN` names another one) and
+//! `core` for the GPU, which is an installed target, else rust-src, else the folder that `PTX_BUILDER_RUST_SRC` names;
+//! see [`CoreChoice`]. Byte-for-byte equal PTX needs the same nightly *and* the same source of `core`.
+
+mod assembly;
+mod builder;
+mod config;
+mod core_source;
+mod error;
+mod kernels;
+mod launch_bounds;
+pub mod lint;
+mod manifest;
+mod module;
+pub mod ptxas;
+#[cfg(test)]
+mod scratch;
+mod sources;
+mod toolchain;
+mod verify;
+
+pub use builder::{Built, BuiltKernel, PtxBuilder};
+pub use config::Config;
+pub use core_source::CoreChoice;
+pub use error::Error;
+pub use kernels::{Kernel, split};
+pub use manifest::{MANIFEST, Manifest};
+pub use sources::source_hash;
+pub use verify::verify;
+
+/// The toolchain used when neither the caller nor `PTX_BUILDER_TOOLCHAIN` names one.
+pub const DEFAULT_TOOLCHAIN: &str = "nightly";
+
+/// The nightly that the checked-in PTX is built with and that error messages advise to install.
+pub const PINNED_TOOLCHAIN: &str = "nightly-2026-05-20";
+
+/// rustc's name of the GPU target.
+pub const TARGET: &str = "nvptx64-nvidia-cuda";

@@ -1,0 +1,150 @@
+//! NVIDIA's assembler, which needs no GPU: does it take a kernel's PTX for every generation, and does it spill registers?
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::Error;
+use crate::error::tail;
+
+/// The GPU generations that kernels are assembled for: Turing to Blackwell.
+pub const ARCHS: [&str; 7] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"];
+
+/// A `ptxas` that was found.
+#[derive(Clone, Debug)]
+pub struct Ptxas {
+    path: PathBuf,
+}
+
+/// What a kernel uses on one generation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Registers per thread.
+    pub registers: u32,
+    /// Bytes of shared memory that the kernel declares, without what its launch adds.
+    pub shared: u32,
+    /// Bytes of stack per thread.
+    pub stack: u32,
+    /// Bytes of registers stored to memory.
+    pub spill_stores: u32,
+    /// Bytes of registers loaded back.
+    pub spill_loads: u32,
+}
+
+impl Ptxas {
+    /// Finds `ptxas`: the one that `PTXAS` names, else in `PATH`, else the one that pip installs.
+    pub fn find() -> Result<Self, Error> {
+        if let Some(path) = env::var_os("PTXAS").filter(|path| !path.is_empty()) {
+            return Ok(Self { path: path.into() });
+        }
+        let in_path = env::var_os("PATH").and_then(|paths| env::split_paths(&paths).map(program_in).find_map(existing));
+        match in_path.or_else(installed_by_pip) {
+            Some(path) => Ok(Self { path }),
+            None => Err(Error::NoPtxas),
+        }
+    }
+
+    /// Assembles one PTX file for one generation. The inner error is what `ptxas` has against the PTX.
+    pub fn assemble(&self, arch: &str, ptx: &Path) -> Result<Result<Usage, String>, Error> {
+        // The machine code is of no interest, and not every system has a /dev/null.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let output_file = env::temp_dir().join(format!("ptx-builder-{}-{number}.cubin", std::process::id()));
+        let mut command = Command::new(&self.path);
+        command.arg(format!("-arch={arch}")).arg("-v").arg(ptx).arg("-o").arg(&output_file);
+        let output = command.output().map_err(Error::io("run", &self.path));
+        let _ = fs::remove_file(&output_file);
+        let output = output?;
+        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        if !output.status.success() {
+            return Ok(Err(tail(&text, 10)));
+        }
+        Ok(Usage::parse(&text).ok_or_else(|| format!("cannot understand what ptxas -v says:\n{text}")))
+    }
+}
+
+impl Usage {
+    /// Reads what `ptxas -v` says of a file with one kernel. With functions beside it, their worst counts too.
+    fn parse(text: &str) -> Option<Self> {
+        let mut usage = Self::default();
+        let mut understood = false;
+        for line in text.lines() {
+            if line.contains("bytes stack frame") {
+                usage.stack = usage.stack.max(number_before(line, " bytes stack frame")?);
+                usage.spill_stores = usage.spill_stores.max(number_before(line, " bytes spill stores")?);
+                usage.spill_loads = usage.spill_loads.max(number_before(line, " bytes spill loads")?);
+            } else if line.contains(" registers") {
+                usage.registers = usage.registers.max(number_before(line, " registers")?);
+                usage.shared = usage.shared.max(number_before(line, " bytes smem").unwrap_or(0));
+                understood = true;
+            }
+        }
+        understood.then_some(usage)
+    }
+
+    /// What is wrong with a kernel that uses this, if anything.
+    pub fn problem(&self) -> Option<String> {
+        if self.spill_stores > 0 || self.spill_loads > 0 {
+            Some(format!("spills registers ({} bytes stored, {} loaded)", self.spill_stores, self.spill_loads))
+        } else if self.stack > 0 {
+            Some(format!("uses {} bytes of stack", self.stack))
+        } else {
+            None
+        }
+    }
+}
+
+fn number_before(line: &str, unit: &str) -> Option<u32> {
+    let before = &line[..line.find(unit)?];
+    before.rsplit(|character: char| !character.is_ascii_digit()).next()?.parse().ok()
+}
+
+fn program_in(folder: PathBuf) -> PathBuf {
+    folder.join(format!("ptxas{}", env::consts::EXE_SUFFIX))
+}
+
+fn existing(path: PathBuf) -> Option<PathBuf> {
+    path.is_file().then_some(path)
+}
+
+/// The package `nvidia-cuda-nvcc` puts it where only Python knows.
+fn installed_by_pip() -> Option<PathBuf> {
+    let output =
+        Command::new("python3").args(["-c", "import nvidia; print(*nvidia.__path__, sep='\\n')"]).output().ok()?;
+    let folders = String::from_utf8_lossy(&output.stdout).into_owned();
+    let programs = folders.lines().flat_map(|folder| {
+        ["cu13/bin", "cuda_nvcc/bin"].map(|relative| program_in(Path::new(folder.trim()).join(relative)))
+    });
+    programs.into_iter().find_map(existing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usage_is_read() {
+        let text = "ptxas info    : 0 bytes gmem\n\
+            ptxas info    : Compiling entry function 'k' for 'sm_90'\n\
+            ptxas info    : Function properties for k\n    \
+            64 bytes stack frame, 12 bytes spill stores, 20 bytes spill loads\n\
+            ptxas info    : Used 255 registers, used 1 barriers, 64 bytes cumulative stack size, 1024 bytes smem\n\
+            ptxas info    : Compile time = 11.994 ms\n";
+        let usage = Usage::parse(text).unwrap();
+        assert_eq!(usage, Usage { registers: 255, shared: 1024, stack: 64, spill_stores: 12, spill_loads: 20 });
+        assert!(usage.problem().unwrap().contains("12 bytes stored, 20 loaded"));
+        assert_eq!(Usage::parse("ptxas info    : 0 bytes gmem\n"), None);
+    }
+
+    #[test]
+    fn registers_alone_are_no_problem_and_a_stack_is() {
+        let text = "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n\
+            ptxas info    : Used 16 registers, used 0 barriers\n";
+        let usage = Usage::parse(text).unwrap();
+        assert_eq!((usage.registers, usage.problem()), (16, None));
+        assert!(Usage { stack: 8, ..usage }.problem().unwrap().contains("8 bytes of stack"));
+    }
+}

@@ -1,0 +1,446 @@
+//! The words spoken to the CPU executor, which runs every GPU thread as a coroutine.
+//!
+//! Bounds of all accesses and the alignment of vector accesses are checked always; everything else by the executor's
+//! checked mode, behind one test. `#[track_caller]` takes the line of the kernel into the message of a fault.
+
+#![allow(missing_docs, clippy::missing_safety_doc, reason = "`arch` and the views document each word and its contract")]
+
+use super::{Cache, Order, Rmw, Scope};
+use crate::runtime::cpu::context::{checked, with_block};
+use crate::runtime::cpu::device::{self, Effect, Kind, Space, Touch};
+use crate::runtime::cpu::warp::{Collective, collective};
+use bytemuck::Pod;
+use std::panic::Location;
+use std::sync::atomic::{self, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
+
+#[inline(always)]
+pub fn thread_idx_x() -> u32 {
+    with_block(|block| block.thread())
+}
+
+#[inline(always)]
+pub fn block_idx_x() -> u32 {
+    with_block(|block| block.index())
+}
+
+#[inline(always)]
+pub fn block_dim_x() -> u32 {
+    with_block(|block| block.threads())
+}
+
+#[inline(always)]
+pub fn grid_dim_x() -> u32 {
+    with_block(|block| block.grid())
+}
+
+#[inline(always)]
+pub fn lane_id() -> u32 {
+    thread_idx_x() % 32
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn sync_threads() {
+    let site = Location::caller();
+    with_block(|block| block.barrier(site));
+}
+
+#[inline(always)]
+pub fn spin_hint() {
+    with_block(|block| block.poll());
+}
+
+#[inline(always)]
+#[track_caller]
+pub fn trap() -> ! {
+    device::trap()
+}
+
+#[inline(always)]
+pub fn fence(scope: Scope) {
+    with_block(|block| block.before_visible());
+    atomic::fence(Ordering::AcqRel);
+    if checked() {
+        device::fence(scope);
+    }
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn sync_warp(mask: u32) {
+    collective(Collective::Sync, mask, 0, 0, Location::caller());
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn ballot(mask: u32, predicate: bool) -> u32 {
+    collective(Collective::Ballot, mask, u64::from(predicate), 0, Location::caller()) as u32
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn any(mask: u32, predicate: bool) -> bool {
+    ballot(mask, predicate) != 0
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn all(mask: u32, predicate: bool) -> bool {
+    ballot(mask, predicate) == mask
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn match_any(mask: u32, value: u32) -> u32 {
+    match_any_u64(mask, u64::from(value))
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn match_any_u64(mask: u32, value: u64) -> u32 {
+    collective(Collective::Match, mask, value, 0, Location::caller()) as u32
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn shuffle_idx(mask: u32, value: u32, source: u32) -> u32 {
+    collective(Collective::ShuffleIdx, mask, u64::from(value), source, Location::caller()) as u32
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn shuffle_up(mask: u32, value: u32, delta: u32) -> u32 {
+    collective(Collective::ShuffleUp, mask, u64::from(value), delta, Location::caller()) as u32
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn shuffle_down(mask: u32, value: u32, delta: u32) -> u32 {
+    collective(Collective::ShuffleDown, mask, u64::from(value), delta, Location::caller()) as u32
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn shuffle_xor(mask: u32, value: u32, lanes: u32) -> u32 {
+    collective(Collective::ShuffleXor, mask, u64::from(value), lanes, Location::caller()) as u32
+}
+
+/// `count` elements from `index`, as an access that was found to be in bounds and aligned to `align`.
+#[inline(always)]
+#[track_caller]
+fn touch<T>(space: Space, base: *const T, len: usize, index: usize, count: usize, align: usize) -> Touch {
+    let touch = Touch {
+        space,
+        base: base.addr(),
+        address: base.wrapping_add(index).addr(),
+        bytes: count * size_of::<T>(),
+        element_bytes: size_of::<T>(),
+    };
+    if index >= len || len - index < count {
+        device::out_of_bounds(&touch, index.saturating_add(count - 1), len);
+    }
+    if !touch.address.is_multiple_of(align) {
+        device::misaligned(&touch, index, align);
+    }
+    touch
+}
+
+#[inline(always)]
+#[track_caller]
+unsafe fn load<V: Copy, T>(space: Space, base: *const T, len: usize, index: usize, align: usize, kind: Kind) -> V {
+    let touch = touch(space, base, len, index, size_of::<V>() / size_of::<T>(), align);
+    if checked() {
+        device::plain(&touch, kind);
+    }
+    base.add(index).cast::<V>().read_unaligned()
+}
+
+#[inline(always)]
+#[track_caller]
+unsafe fn store<V: Copy, T>(space: Space, base: *mut T, len: usize, index: usize, align: usize, value: V) {
+    let touch = touch(space, base, len, index, size_of::<V>() / size_of::<T>(), align);
+    if checked() {
+        device::plain(&touch, Kind::Write);
+    }
+    base.add(index).cast::<V>().write_unaligned(value);
+}
+
+#[inline(always)]
+fn read_kind(cache: Cache) -> Kind {
+    if cache == Cache::ReadOnly { Kind::ReadOnly } else { Kind::Read }
+}
+
+// Global memory.
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn global_load<T: Pod>(base: *const T, len: usize, index: usize, cache: Cache) -> T {
+    load(Space::Global, base, len, index, align_of::<T>(), read_kind(cache))
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn global_store<T: Pod>(base: *mut T, len: usize, index: usize, value: T, _: Cache) {
+    store(Space::Global, base, len, index, align_of::<T>(), value);
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn global_load_vec<T: Pod, const N: usize>(
+    base: *const T,
+    len: usize,
+    index: usize,
+    cache: Cache,
+) -> [T; N] {
+    load(Space::Global, base, len, index, size_of::<[T; N]>(), read_kind(cache))
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn global_store_vec<T: Pod, const N: usize>(
+    base: *mut T,
+    len: usize,
+    index: usize,
+    values: [T; N],
+    _: Cache,
+) {
+    store(Space::Global, base, len, index, size_of::<[T; N]>(), values);
+}
+
+/// The operations of one width of atomics.
+pub trait AtomicWord: Copy + PartialEq {
+    unsafe fn load(address: *mut Self, order: Ordering) -> Self;
+    unsafe fn store(address: *mut Self, value: Self, order: Ordering);
+    unsafe fn rmw(address: *mut Self, operation: Rmw, value: Self, order: Ordering) -> Self;
+    unsafe fn compare_exchange(address: *mut Self, expected: Self, new: Self, order: Ordering) -> Self;
+    /// What `operation` makes of `old`.
+    fn apply(operation: Rmw, old: Self, value: Self) -> Self;
+}
+
+macro_rules! atomic_word {
+    ($type:ty, $atomic:ty) => {
+        impl AtomicWord for $type {
+            #[inline(always)]
+            unsafe fn load(address: *mut Self, order: Ordering) -> Self {
+                <$atomic>::from_ptr(address).load(order)
+            }
+
+            #[inline(always)]
+            unsafe fn store(address: *mut Self, value: Self, order: Ordering) {
+                <$atomic>::from_ptr(address).store(value, order);
+            }
+
+            #[inline(always)]
+            unsafe fn rmw(address: *mut Self, operation: Rmw, value: Self, order: Ordering) -> Self {
+                let word = <$atomic>::from_ptr(address);
+                match operation {
+                    Rmw::Add => word.fetch_add(value, order),
+                    Rmw::Min => word.fetch_min(value, order),
+                    Rmw::Max => word.fetch_max(value, order),
+                    Rmw::And => word.fetch_and(value, order),
+                    Rmw::Or => word.fetch_or(value, order),
+                    Rmw::Xor => word.fetch_xor(value, order),
+                    Rmw::Exchange => word.swap(value, order),
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn compare_exchange(address: *mut Self, expected: Self, new: Self, order: Ordering) -> Self {
+                let failure = if matches!(order, Ordering::Relaxed | Ordering::Release) {
+                    Ordering::Relaxed
+                } else {
+                    Ordering::Acquire
+                };
+                match <$atomic>::from_ptr(address).compare_exchange(expected, new, order, failure) {
+                    Ok(old) | Err(old) => old,
+                }
+            }
+
+            #[inline(always)]
+            fn apply(operation: Rmw, old: Self, value: Self) -> Self {
+                match operation {
+                    Rmw::Add => old.wrapping_add(value),
+                    Rmw::Min => old.min(value),
+                    Rmw::Max => old.max(value),
+                    Rmw::And => old & value,
+                    Rmw::Or => old | value,
+                    Rmw::Xor => old ^ value,
+                    Rmw::Exchange => value,
+                }
+            }
+        }
+    };
+}
+
+atomic_word!(u32, AtomicU32);
+atomic_word!(i32, AtomicI32);
+atomic_word!(u64, AtomicU64);
+atomic_word!(i64, AtomicI64);
+
+#[inline(always)]
+fn ordering(order: Order) -> Ordering {
+    match order {
+        Order::Relaxed => Ordering::Relaxed,
+        Order::Acquire => Ordering::Acquire,
+        Order::Release => Ordering::Release,
+        Order::AcqRel => Ordering::AcqRel,
+    }
+}
+
+/// One atomic access: others may come in before it; then it happens, and the executor hears of it.
+#[inline(always)]
+#[track_caller]
+unsafe fn atomically<T: AtomicWord, R>(
+    place: (Space, *mut T, usize, usize),
+    scope: Scope,
+    order: Order,
+    act: impl FnOnce(*mut T) -> (R, Effect),
+) -> R {
+    let (space, base, len, index) = place;
+    let touch = touch(space, base, len, index, 1, size_of::<T>());
+    let site = Location::caller();
+    with_block(|block| {
+        block.before_visible();
+        let (result, effect) = act(base.wrapping_add(index));
+        if checked() {
+            device::atomic(&touch, effect, scope, order, site);
+        }
+        match effect {
+            Effect::Load | Effect::Rmw { changed: false } => block.looked_at(touch.address, site),
+            Effect::Store | Effect::Rmw { changed: true } => block.progress(),
+        }
+        result
+    })
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn global_atomic_load<T: AtomicWord>(
+    base: *mut T,
+    len: usize,
+    index: usize,
+    scope: Scope,
+    order: Order,
+) -> T {
+    let how = if order == Order::Relaxed { Ordering::Relaxed } else { Ordering::Acquire };
+    // SAFETY: the element is in bounds and aligned; those who use it meanwhile do so atomically.
+    atomically((Space::Global, base, len, index), scope, order, |at| (unsafe { T::load(at, how) }, Effect::Load))
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn global_atomic_store<T: AtomicWord>(
+    base: *mut T,
+    len: usize,
+    index: usize,
+    value: T,
+    scope: Scope,
+    order: Order,
+) {
+    let how = if order == Order::Relaxed { Ordering::Relaxed } else { Ordering::Release };
+    atomically((Space::Global, base, len, index), scope, order, |at| {
+        // SAFETY: as for `global_atomic_load`.
+        (unsafe { T::store(at, value, how) }, Effect::Store)
+    });
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn global_rmw<T: AtomicWord>(
+    base: *mut T,
+    len: usize,
+    operation: Rmw,
+    index: usize,
+    value: T,
+    scope: Scope,
+    order: Order,
+) -> T {
+    atomically((Space::Global, base, len, index), scope, order, |at| {
+        // SAFETY: as for `global_atomic_load`.
+        let old = unsafe { T::rmw(at, operation, value, ordering(order)) };
+        (old, Effect::Rmw { changed: T::apply(operation, old, value) != old })
+    })
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn global_compare_exchange<T: AtomicWord>(
+    base: *mut T,
+    len: usize,
+    index: usize,
+    expected: T,
+    new: T,
+    scope: Scope,
+    order: Order,
+) -> T {
+    atomically((Space::Global, base, len, index), scope, order, |at| {
+        // SAFETY: as for `global_atomic_load`.
+        let old = unsafe { T::compare_exchange(at, expected, new, ordering(order)) };
+        (old, if old == expected { Effect::Rmw { changed: new != old } } else { Effect::Load })
+    })
+}
+
+// Shared memory. A block runs on one OS thread, so its atomics need no atomic instructions.
+
+/// The address of `bytes` bytes at `offset` in the block's shared memory.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn shared_base(offset: usize, bytes: usize) -> *mut u8 {
+    let site = Location::caller();
+    with_block(|block| block.shared_piece(offset, bytes, site))
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn shared_load<T: Pod>(base: *const T, len: usize, index: usize) -> T {
+    load(Space::Shared, base, len, index, align_of::<T>(), Kind::Read)
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn shared_store<T: Pod>(base: *mut T, len: usize, index: usize, value: T) {
+    store(Space::Shared, base, len, index, align_of::<T>(), value);
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn shared_load_vec<T: Pod, const N: usize>(base: *const T, len: usize, index: usize) -> [T; N] {
+    load(Space::Shared, base, len, index, size_of::<[T; N]>(), Kind::Read)
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn shared_store_vec<T: Pod, const N: usize>(base: *mut T, len: usize, index: usize, values: [T; N]) {
+    store(Space::Shared, base, len, index, size_of::<[T; N]>(), values);
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn shared_atomic_load<T: AtomicWord>(base: *mut T, len: usize, index: usize) -> T {
+    atomically((Space::Shared, base, len, index), Scope::Block, Order::Relaxed, |at| {
+        // SAFETY: the element is in bounds and aligned, and only this OS thread uses it.
+        (unsafe { at.read() }, Effect::Load)
+    })
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn shared_atomic_store<T: AtomicWord>(base: *mut T, len: usize, index: usize, value: T) {
+    atomically((Space::Shared, base, len, index), Scope::Block, Order::Relaxed, |at| {
+        // SAFETY: as for `shared_atomic_load`.
+        (unsafe { at.write(value) }, Effect::Store)
+    });
+}
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn shared_rmw<T: AtomicWord>(base: *mut T, len: usize, operation: Rmw, index: usize, value: T) -> T {
+    atomically((Space::Shared, base, len, index), Scope::Block, Order::Relaxed, |at| {
+        // SAFETY: as for `shared_atomic_load`.
+        let old = unsafe { at.read() };
+        let new = T::apply(operation, old, value);
+        // SAFETY: as above.
+        unsafe { at.write(new) };
+        (old, Effect::Rmw { changed: new != old })
+    })
+}

@@ -1,0 +1,186 @@
+//! How the blocks of one launch pass a prefix along: tickets, and a look-back of fixed shape.
+//!
+//! # The protocol
+//! Blocks take *tickets*; the ticket is the tile that the block works on next. A block works on its tickets in order, and a
+//! tile waits for lower tickets alone. So the lowest unfinished ticket waits for nothing: it was taken by a block that has
+//! started and has finished all its lower ones. That is why it cannot deadlock, on any schedule that keeps started blocks
+//! running.
+//!
+//! Classical decoupled look-back adds up whatever its predecessors have published so far, so the shape of the sum depends
+//! on timing, and floating-point results change from run to run. Here the shape is fixed. Tiles form groups of 32, groups
+//! form groups of 32, and so on: a tree of radix 32. Every tile publishes its aggregate at level 0. The last tile of a
+//! group combines its group's aggregates (it needs the 31 others anyway, for its own prefix) and publishes the result one
+//! level up. The prefix of a tile is then, level by level, the combination of the at most 31 aggregates before it in its
+//! group. Nothing depends on timing; the longest chain of waits is one per level (three for 2^27 elements); a tile reads
+//! 32 words per level, and the words of a level travel while the level below is waited for.
+//!
+//! # Publishing without fences
+//! A value of up to 16 bytes travels as one to four 64-bit words, each carrying 32 bits of the value under a 32-bit tag.
+//! A word is written and read by single 64-bit relaxed atomics, so a reader that sees the tag sees the bits that belong to
+//! it, and it waits until the tags of all words are right. The tag is the *epoch*, which every launch on a stream
+//! increases, so the words of earlier launches are simply not right yet: nothing is cleared between launches.
+
+// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+#![allow(clippy::needless_range_loop)]
+
+use super::warp::{self, MAX_WORDS, map_words, word_count};
+use crate::arch::warp::{FULL, LANES, all, lane_id};
+use crate::arch::{Order, Scope, thread};
+use crate::scan::Monoid;
+use crate::view::GlobalMut;
+use bytemuck::Pod;
+
+/// Nodes under one node of the tree: a warp looks at one per lane. (128, four per lane, were measured to be slower.)
+const RADIX: u32 = LANES;
+
+/// The words of scratch that `tiles` tiles of `T` need: the ticket, then the levels of the tree.
+#[must_use]
+pub const fn scratch_words<T>(tiles: usize) -> usize {
+    let mut words = 1;
+    let mut nodes = tiles;
+    loop {
+        words += nodes * word_count::<T>();
+        if nodes <= 1 {
+            return words;
+        }
+        nodes = nodes.div_ceil(RADIX as usize);
+    }
+}
+
+/// The tile that a block works on, and the tag of this launch.
+#[derive(Clone, Copy)]
+pub struct Ticket {
+    /// Tickets are 0, 1, 2, … in the order in which blocks start.
+    pub tile: u32,
+    /// The tag of this launch: never 0, which is what fresh scratch holds.
+    pub tag: u32,
+}
+
+/// Takes a ticket. The word holds the epoch in its upper half and the next ticket in its lower half.
+///
+/// Who takes the last of `tickets` prepares the word for the next launch: by then nobody of this launch will ask again,
+/// and the next launch on the stream begins after this one has ended.
+///
+/// # Safety
+/// All blocks together call it `tickets` times; `scratch` has been zero or left behind by earlier launches.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn take_ticket(scratch: GlobalMut<u64>, tickets: u32) -> Ticket {
+    let word = scratch.atomic_add(0, 1, Scope::Gpu, Order::Relaxed);
+    let (epoch, tile) = ((word >> 32) as u32, word as u32);
+    if tile == tickets - 1 {
+        scratch.atomic_store(0, ((epoch + 1) as u64) << 32, Scope::Gpu, Order::Relaxed);
+    }
+    Ticket { tile, tag: epoch + 1 }
+}
+
+/// Publishes the aggregate of a tile and gives the combination of all tiles before it, to every lane.
+///
+/// # Safety
+/// One full warp of the block calls it once per launch, with the block's ticket; `scratch` has
+/// [`scratch_words`] for `tiles`.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn exchange<T: Pod, Op: Monoid<T>>(
+    scratch: GlobalMut<u64>,
+    ticket: Ticket,
+    tiles: u32,
+    aggregate: T,
+    op: Op,
+) -> T {
+    let words = word_count::<T>() as u32;
+    if lane_id() == 0 {
+        publish(scratch, 1 + ticket.tile * words, ticket.tag, aggregate);
+    }
+    let mut prefix = op.identity();
+    // The aggregate of this tile and of all that precede it below the node at hand: the node's own, if the tile closes it.
+    let mut whole = aggregate;
+    let mut closes = true;
+    let mut level = Level { base: 1, nodes: tiles, node: ticket.tile };
+    let mut seen = level.peek::<T>(scratch);
+    loop {
+        let above = level.above(words);
+        // The next level's words travel while this level's are waited for.
+        let seen_above = above.peek::<T>(scratch);
+        let position = level.node % RADIX;
+        if position > 0 {
+            let mine = lane_id() < position;
+            while !all(FULL, !mine || is_ready::<T>(seen, ticket.tag)) {
+                thread::spin_hint();
+                seen = level.peek::<T>(scratch);
+            }
+            let before = warp::reduce(if mine { unpack(seen) } else { op.identity() }, op);
+            whole = op.combine(before, whole);
+            prefix = op.combine(before, prefix);
+        }
+        closes = closes && position == RADIX - 1;
+        if closes && lane_id() == 0 {
+            publish(scratch, above.base + above.node * words, ticket.tag, whole);
+        }
+        if above.node == 0 {
+            return prefix;
+        }
+        level = above;
+        seen = seen_above;
+    }
+}
+
+/// One level of the tree, as one tile sees it.
+#[derive(Clone, Copy)]
+struct Level {
+    /// Where the level's words begin.
+    base: u32,
+    /// Nodes of the level.
+    nodes: u32,
+    /// The node that the tile lies under.
+    node: u32,
+}
+
+impl Level {
+    /// The level above.
+    #[inline(always)]
+    fn above(self, words: u32) -> Self {
+        Self { base: self.base + self.nodes * words, nodes: self.nodes.div_ceil(RADIX), node: self.node / RADIX }
+    }
+
+    /// The words of the node that this lane looks at, one of those before the tile's own in its group; else zeros.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn peek<T: Pod>(self, scratch: GlobalMut<u64>) -> [u64; MAX_WORDS] {
+        let mut words = [0; MAX_WORDS];
+        let position = self.node % RADIX;
+        if lane_id() < position {
+            let at = self.base + (self.node - position + lane_id()) * word_count::<T>() as u32;
+            for i in 0..word_count::<T>() {
+                words[i] = scratch.atomic_load(at as usize + i, Scope::Gpu, Order::Relaxed);
+            }
+        }
+        words
+    }
+}
+
+/// Writes the words of a value, each with the tag.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+unsafe fn publish<T: Pod>(scratch: GlobalMut<u64>, at: u32, tag: u32, value: T) {
+    map_words(value, |i, word| {
+        scratch.atomic_store(at as usize + i, (tag as u64) << 32 | word as u64, Scope::Gpu, Order::Relaxed);
+        word
+    });
+}
+
+/// Whether all words carry the tag.
+#[inline(always)]
+fn is_ready<T>(words: [u64; MAX_WORDS], tag: u32) -> bool {
+    let mut ready = true;
+    for i in 0..word_count::<T>() {
+        ready &= (words[i] >> 32) as u32 == tag;
+    }
+    ready
+}
+
+/// The value that the words carry.
+#[inline(always)]
+fn unpack<T: Pod>(words: [u64; MAX_WORDS]) -> T {
+    map_words(T::zeroed(), |i, _| words[i] as u32)
+}

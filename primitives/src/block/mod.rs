@@ -1,0 +1,6 @@
+//! Collectives of a warp and of a block, built from the words of [`crate::arch`]: the parts that kernels are made of.
+
+pub mod exchange;
+pub mod lookback;
+pub mod scan;
+pub mod warp;

@@ -1,0 +1,273 @@
+//! A GPU: its context, its memory pool, and what becomes of it after a crash.
+
+use super::driver::{Driver, Status, device_count};
+use super::module::Modules;
+use crate::runtime::device::{Limits, MAX_BLOCKS, host_memory};
+use crate::runtime::error::Error;
+use core::ffi::{c_int, c_uint, c_void};
+use core::ptr::{NonNull, null_mut};
+use cudarc::driver::sys::{
+    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUmemPool_attribute, CUmemoryPool, CUpointer_attribute,
+};
+use std::sync::OnceLock;
+
+/// Page-locked memory that every context may copy from and to.
+const HOST_ALLOC_PORTABLE: c_uint = 1;
+
+/// Calls a function of the driver and turns its status into a result, by the `check` of the device or stream `$on`.
+/// An unsafe operation: what is said at the call is that the arguments are what the function asks for.
+macro_rules! call {
+    ($on:expr, $function:ident($($argument:expr),* $(,)?)) => {
+        $on.check(stringify!($function), ($on.driver().$function)($($argument),*))
+    };
+}
+pub(super) use call;
+
+/// A GPU with its primary context, which is retained until the process ends.
+///
+/// The primary context is the one that the CUDA runtime and most libraries use, so memory and streams can be shared with
+/// them. Memory comes from the device's default pool, told to keep what is freed: giving it back to the system and taking
+/// it again costs far more than all else that an allocation does.
+pub(in crate::runtime) struct CudaDevice {
+    driver: &'static Driver,
+    ordinal: usize,
+    name: String,
+    limits: Limits,
+    context: CUcontext,
+    pool: CUmemoryPool,
+    modules: Modules,
+    /// Why the context is destroyed, once it is.
+    lost: OnceLock<String>,
+}
+
+// SAFETY: the handles may be used from any thread; the driver locks what needs it.
+unsafe impl Send for CudaDevice {}
+// SAFETY: as above.
+unsafe impl Sync for CudaDevice {}
+
+impl CudaDevice {
+    /// Opens a GPU. Each call makes a new value: the caller sees to it that there is one per GPU.
+    pub(in crate::runtime) fn open(ordinal: usize) -> Result<Self, Error> {
+        let available = device_count();
+        let missing = || Error::NoSuchDevice { asked: ordinal, available };
+        let driver = Driver::get().map_err(|error| match error {
+            Error::NoSuchDevice { .. } => missing(),
+            other => other,
+        })?;
+        if ordinal >= available {
+            return Err(missing());
+        }
+        let mut device: CUdevice = 0;
+        let index = c_int::try_from(ordinal).map_err(|_| missing())?;
+        // SAFETY: the pointer is valid.
+        driver.check("cuDeviceGet", unsafe { (driver.cuDeviceGet)(&mut device, index) })?;
+
+        let name = device_name(driver, device)?;
+        if attribute(driver, device, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? == 0 {
+            return Err(Error::DeviceUnsupported { device: name, needs: "memory pools" });
+        }
+        let limits = limits(driver, device)?;
+
+        let mut pool: CUmemoryPool = null_mut();
+        // SAFETY: the pointer is valid.
+        let status = unsafe { (driver.cuDeviceGetDefaultMemPool)(&mut pool, device) };
+        driver.check("cuDeviceGetDefaultMemPool", status)?;
+        let mut context: CUcontext = null_mut();
+        // SAFETY: the pointer is valid.
+        let status = unsafe { (driver.cuDevicePrimaryCtxRetain)(&mut context, device) };
+        driver.check("cuDevicePrimaryCtxRetain", status)?;
+
+        let (modules, lost) = (Modules::default(), OnceLock::new());
+        let this = Self { driver, ordinal, name, limits, context, pool, modules, lost };
+        if let Err(error) = this.keep_freed_memory() {
+            // SAFETY: the context was retained above, and nothing uses it yet.
+            unsafe { (driver.cuDevicePrimaryCtxRelease)(device) };
+            return Err(error);
+        }
+        Ok(this)
+    }
+
+    fn keep_freed_memory(&self) -> Result<(), Error> {
+        self.enter()?;
+        let mut threshold = u64::MAX;
+        // SAFETY: this attribute of a pool is a 64-bit number.
+        unsafe {
+            call!(
+                self,
+                cuMemPoolSetAttribute(
+                    self.pool,
+                    CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+                    (&raw mut threshold).cast::<c_void>(),
+                )
+            )
+        }
+    }
+
+    pub(super) fn driver(&self) -> &'static Driver {
+        self.driver
+    }
+
+    pub(super) fn context(&self) -> CUcontext {
+        self.context
+    }
+
+    pub(super) fn pool(&self) -> CUmemoryPool {
+        self.pool
+    }
+
+    pub(super) fn modules(&self) -> &Modules {
+        &self.modules
+    }
+
+    pub(in crate::runtime) fn ordinal(&self) -> usize {
+        self.ordinal
+    }
+
+    pub(in crate::runtime) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(in crate::runtime) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Makes the calling thread ready for calls about this device, or says that the device is lost.
+    ///
+    /// The driver is asked which context is current, since other libraries may have changed it; the answer comes from a
+    /// thread-local variable of the driver and costs a few nanoseconds.
+    pub(super) fn enter(&self) -> Result<(), Error> {
+        if let Some(cause) = self.lost.get() {
+            return Err(Error::DeviceLost { cause: cause.clone() });
+        }
+        let mut current: CUcontext = null_mut();
+        // SAFETY: the pointer is valid.
+        unsafe { call!(self, cuCtxGetCurrent(&mut current)) }?;
+        if current != self.context {
+            // SAFETY: the context is retained as long as `self` lives.
+            unsafe { call!(self, cuCtxSetCurrent(self.context)) }?;
+        }
+        Ok(())
+    }
+
+    /// [`enter`](Self::enter) for destructors: whether there is any use in calling the driver.
+    pub(super) fn try_enter(&self) -> bool {
+        self.enter().is_ok()
+    }
+
+    pub(super) fn check(&self, call: &'static str, status: Status) -> Result<(), Error> {
+        self.check_with(call, status, Vec::new)
+    }
+
+    /// A status as a result. The first call to see a crash marks the device as lost and gives the names of the kernels
+    /// that may have done it.
+    pub(super) fn check_with(
+        &self,
+        call: &'static str,
+        status: Status,
+        suspects: impl FnOnce() -> Vec<&'static str>,
+    ) -> Result<(), Error> {
+        if status == Status::SUCCESS {
+            return Ok(());
+        }
+        let (code, message) = self.driver.describe(status);
+        if !status.is_fatal() {
+            return Err(Error::Driver { call, code, message });
+        }
+        let crash = Error::KernelCrashed { kernels: suspects(), message: format!("{code}: {message}, told by {call}") };
+        match self.lost.set(crash.to_string()) {
+            Ok(()) => Err(crash),
+            // Another thread was first; there is one crash, and it has been told.
+            Err(_) => Err(Error::DeviceLost { cause: self.lost.get().cloned().unwrap_or_default() }),
+        }
+    }
+
+    /// Bytes that allocations can get, those that the pool keeps included, and all bytes of the device.
+    pub(in crate::runtime) fn memory_free(&self) -> Result<(usize, usize), Error> {
+        self.enter()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: both pointers are valid.
+        unsafe { call!(self, cuMemGetInfo(&mut free, &mut total)) }?;
+        let reserved = self.pool_attribute(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?;
+        let used = self.pool_attribute(CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?;
+        Ok((free.saturating_add(reserved.saturating_sub(used)), total))
+    }
+
+    fn pool_attribute(&self, attribute: CUmemPool_attribute) -> Result<usize, Error> {
+        let mut value = 0u64;
+        // SAFETY: the amounts of a pool are 64-bit numbers.
+        unsafe { call!(self, cuMemPoolGetAttribute(self.pool, attribute, (&raw mut value).cast::<c_void>())) }?;
+        Ok(usize::try_from(value).unwrap_or(usize::MAX))
+    }
+
+    /// Allocates page-locked memory on the host. `bytes` is not 0.
+    pub(in crate::runtime) fn allocate_pinned(&self, bytes: usize) -> Result<NonNull<u8>, Error> {
+        self.enter()?;
+        let mut address = null_mut();
+        // SAFETY: the pointer is valid.
+        let status = unsafe { (self.driver.cuMemHostAlloc)(&mut address, bytes, HOST_ALLOC_PORTABLE) };
+        if status == Status::OUT_OF_MEMORY {
+            let (free, total) = host_memory();
+            return Err(Error::OutOfMemory { requested: bytes, free, total });
+        }
+        self.check("cuMemHostAlloc", status)?;
+        NonNull::new(address.cast()).ok_or(Error::OutOfMemory { requested: bytes, free: 0, total: 0 })
+    }
+
+    /// Frees page-locked memory.
+    ///
+    /// # Safety
+    /// It came from [`allocate_pinned`](Self::allocate_pinned), and nothing uses it any more.
+    pub(in crate::runtime) unsafe fn free_pinned(&self, address: NonNull<u8>) {
+        if self.try_enter() {
+            // A failure cannot be told to anybody, and would mean a leak at worst.
+            let _ = (self.driver.cuMemFreeHost)(address.as_ptr().cast());
+        }
+    }
+
+    /// Whether the driver knows the host memory (page-locked or managed), so that it may copy from it later, when the
+    /// call has long returned.
+    pub(super) fn is_known_host_memory(&self, address: *const u8) -> bool {
+        let mut kind: c_uint = 0;
+        let mut value = (&raw mut kind).cast::<c_void>();
+        let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+        // SAFETY: one attribute, which is a 32-bit number; any address may be asked about.
+        let status = unsafe {
+            (self.driver.cuPointerGetAttributes)(1, &mut attribute, &mut value, address.addr() as CUdeviceptr)
+        };
+        // An unknown address has no kind. If the driver cannot tell, the careful answer is the right one.
+        status != Status::SUCCESS || kind != 0
+    }
+}
+
+fn device_name(driver: &Driver, device: CUdevice) -> Result<String, Error> {
+    let mut name = [0u8; 256];
+    // SAFETY: the buffer has the length that is told, and the driver ends the name with a zero.
+    let status = unsafe { (driver.cuDeviceGetName)(name.as_mut_ptr().cast(), name.len() as c_int, device) };
+    driver.check("cuDeviceGetName", status)?;
+    let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+    Ok(String::from_utf8_lossy(&name[..end]).into_owned())
+}
+
+fn limits(driver: &Driver, device: CUdevice) -> Result<Limits, Error> {
+    use CUdevice_attribute::{
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+    };
+    let major = attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+    let minor = attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+    Ok(Limits {
+        max_blocks: MAX_BLOCKS,
+        shared_bytes_per_block: attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?
+            as usize,
+        multiprocessors: attribute(driver, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        compute_capability: Some((major, minor)),
+    })
+}
+
+fn attribute(driver: &Driver, device: CUdevice, which: CUdevice_attribute) -> Result<u32, Error> {
+    let mut value: c_int = 0;
+    // SAFETY: the pointer is valid.
+    let status = unsafe { (driver.cuDeviceGetAttribute)(&mut value, which, device) };
+    driver.check("cuDeviceGetAttribute", status)?;
+    Ok(u32::try_from(value).unwrap_or(0))
+}

@@ -1,0 +1,22 @@
+//! NVIDIA GPUs, through the driver API.
+//!
+//! - [`driver`]: the functions of `libcuda`, found when first needed.
+//! - [`device`]: a GPU with its context and memory pool, and what becomes of it after a crash.
+//! - [`module`]: kernels, compiled from PTX by the driver when first launched.
+//! - [`stream`]: everything that happens in order, launches included.
+//! - [`event`]: marks in that order.
+//!
+//! Addresses of device memory are pointers here, as in the rest of the crate; they are never followed on the host.
+
+mod device;
+mod driver;
+mod event;
+mod module;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub(super) use device::CudaDevice;
+pub(super) use driver::device_count;
+pub(super) use event::CudaEvent;
+pub(super) use stream::CudaStream;

@@ -1,0 +1,147 @@
+//! Kernels on a GPU: compiled from PTX by the driver when first launched, once per device.
+
+use super::device::{CudaDevice, call};
+use super::driver::Status;
+use crate::kernel::Kernel;
+use crate::runtime::device::lock;
+use crate::runtime::error::Error;
+use crate::runtime::instance::Instance;
+use core::ffi::{c_int, c_void};
+use core::ptr::null_mut;
+use cudarc::driver::sys::{CUfunction, CUfunction_attribute, CUjit_option, CUmodule};
+use std::any::{TypeId, type_name};
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+
+/// Shared memory of a block that every kernel may have without asking.
+const SHARED_BYTES_UNASKED: usize = 48 * 1024;
+/// Room for what the driver's compiler says; it cuts off the rest.
+const LOG_BYTES: usize = 8 * 1024;
+
+/// A kernel, loaded.
+#[derive(Clone, Copy)]
+pub(super) struct Function {
+    pub(super) name: &'static str,
+    pub(super) raw: CUfunction,
+}
+
+// SAFETY: a handle that any thread may launch.
+unsafe impl Send for Function {}
+// SAFETY: as above.
+unsafe impl Sync for Function {}
+
+/// The kernels of a device that have been asked for.
+#[derive(Default)]
+pub(super) struct Modules {
+    slots: RwLock<HashMap<TypeId, Arc<Slot>>>,
+}
+
+/// Where a kernel is put when it is loaded. Loading takes long: a second thread that wants the same kernel waits here, one
+/// that wants another kernel does not wait.
+#[derive(Default)]
+struct Slot {
+    function: OnceLock<Function>,
+    loading: Mutex<()>,
+}
+
+impl CudaDevice {
+    /// The kernel, loaded now if this is its first launch. [`enter`](Self::enter) was called.
+    pub(super) fn function<K: Kernel>(&self) -> Result<Function, Error> {
+        let kernel = TypeId::of::<K>();
+        let slots = &self.modules().slots;
+        let slot = {
+            let slots = slots.read().unwrap_or_else(PoisonError::into_inner);
+            match slots.get(&kernel).map(|slot| (slot.function.get(), slot)) {
+                Some((Some(function), _)) => return Ok(*function),
+                Some((None, slot)) => Some(Arc::clone(slot)),
+                None => None,
+            }
+        };
+        let slot = slot.unwrap_or_else(|| {
+            Arc::clone(slots.write().unwrap_or_else(PoisonError::into_inner).entry(kernel).or_default())
+        });
+        let _loading = lock(&slot.loading);
+        if let Some(function) = slot.function.get() {
+            return Ok(*function);
+        }
+        // A failure is not kept: it may be one of memory, which passes.
+        let function = self.load::<K>()?;
+        Ok(*slot.function.get_or_init(|| function))
+    }
+
+    fn load<K: Kernel>(&self) -> Result<Function, Error> {
+        let instance = Instance::of::<K>().ok_or(Error::NoInstance { kernel: type_name::<K>() })?;
+        let name = instance.name();
+        let limit = self.limits().shared_bytes_per_block;
+        if K::SHARED_BYTES > limit {
+            let what = "bytes of shared memory per block";
+            return Err(Error::LaunchTooLarge { kernel: name, what, asked: K::SHARED_BYTES, limit });
+        }
+        let module = self.load_module(instance)?;
+        self.find_function::<K>(instance, module).inspect_err(|_| {
+            // SAFETY: the module was loaded above, and nothing of it is in use.
+            let _ = unsafe { (self.driver().cuModuleUnload)(module) };
+        })
+    }
+
+    fn load_module(&self, instance: &Instance) -> Result<CUmodule, Error> {
+        let rejected = |log: String| Error::PtxRejected { kernel: instance.name(), device: self.describe(), log };
+        let ptx = CString::new(instance.ptx()).map_err(|_| rejected("the text has a zero byte in it".into()))?;
+        let mut log = vec![0u8; LOG_BYTES];
+        let mut options = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+        // The driver takes the values as pointers, numbers among them.
+        let mut values = [log.as_mut_ptr().cast::<c_void>(), core::ptr::without_provenance_mut(LOG_BYTES)];
+        let mut module: CUmodule = null_mut();
+        // SAFETY: the text ends with a zero; options and values are of the same number, and the buffer has the length
+        // that is told.
+        let status = unsafe {
+            (self.driver().cuModuleLoadDataEx)(
+                &mut module,
+                ptx.as_ptr().cast(),
+                options.len() as u32,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
+        if status.is_about_ptx() {
+            let end = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
+            let log = String::from_utf8_lossy(&log[..end]);
+            let (code, message) = self.driver().describe(status);
+            return Err(rejected(format!("{code}: {message}\n{}", log.trim_end()).trim_end().to_owned()));
+        }
+        self.check("cuModuleLoadDataEx", status)?;
+        Ok(module)
+    }
+
+    fn find_function<K: Kernel>(&self, instance: &'static Instance, module: CUmodule) -> Result<Function, Error> {
+        let name = instance.name();
+        let rejected = |log: String| Error::PtxRejected { kernel: name, device: self.describe(), log };
+        let entry = CString::new(name).map_err(|_| rejected("the name has a zero byte in it".into()))?;
+        let mut raw: CUfunction = null_mut();
+        // SAFETY: the module is loaded, the name ends with a zero.
+        let status = unsafe { (self.driver().cuModuleGetFunction)(&mut raw, module, entry.as_ptr()) };
+        if status == Status::NOT_FOUND {
+            return Err(rejected(format!("it has no entry `{name}`: rebuild the PTX")));
+        }
+        if status.is_about_ptx() {
+            let (code, message) = self.driver().describe(status);
+            return Err(rejected(format!("{code}: {message}")));
+        }
+        self.check("cuModuleGetFunction", status)?;
+        if K::SHARED_BYTES > SHARED_BYTES_UNASKED {
+            let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            // SAFETY: the function was found above.
+            unsafe { call!(self, cuFuncSetAttribute(raw, attribute, K::SHARED_BYTES as c_int)) }?;
+        }
+        Ok(Function { name, raw })
+    }
+
+    /// The device as messages about its compiler have it: what it can do is part of it.
+    fn describe(&self) -> String {
+        match self.limits().compute_capability {
+            Some((major, minor)) => format!("{} (sm_{major}{minor})", self.name()),
+            None => self.name().to_owned(),
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! A stream of a GPU: everything that happens in order, launches included.
+
+use super::device::{CudaDevice, call};
+use super::driver::{Driver, Status};
+use super::event::CudaEvent;
+use crate::kernel::Kernel;
+use crate::runtime::device::lock;
+use crate::runtime::error::Error;
+use core::ffi::{c_uint, c_void};
+use core::ptr::{NonNull, null_mut};
+use cudarc::driver::sys::{CUcontext, CUdeviceptr, CUstream};
+use std::collections::VecDeque;
+use std::sync::{LazyLock, Mutex};
+
+/// The stream does not wait for the legacy default stream, nor the other way round.
+const NON_BLOCKING: c_uint = 1;
+
+/// A stream of the driver, made here or borrowed from another library.
+pub(in crate::runtime) struct CudaStream {
+    device: &'static CudaDevice,
+    raw: CUstream,
+    owned: bool,
+    recent: Mutex<Recent>,
+}
+
+// SAFETY: the handle may be used from any thread; the driver orders the calls.
+unsafe impl Send for CudaStream {}
+// SAFETY: as above.
+unsafe impl Sync for CudaStream {}
+
+impl CudaStream {
+    pub(in crate::runtime) fn create(device: &'static CudaDevice) -> Result<Self, Error> {
+        device.enter()?;
+        let mut raw: CUstream = null_mut();
+        // SAFETY: the pointer is valid.
+        unsafe { call!(device, cuStreamCreate(&mut raw, NON_BLOCKING)) }?;
+        Ok(Self { device, raw, owned: true, recent: Mutex::default() })
+    }
+
+    /// A stream that another library made and destroys.
+    ///
+    /// # Safety
+    /// The handle is a stream, and stays one as long as the value lives.
+    pub(in crate::runtime) unsafe fn borrow(device: &'static CudaDevice, raw: *mut c_void) -> Result<Self, Error> {
+        device.enter()?;
+        let raw: CUstream = raw.cast();
+        let mut context: CUcontext = null_mut();
+        call!(device, cuStreamGetCtx(raw, &mut context))?;
+        if context != device.context() {
+            return Err(Error::Driver {
+                call: "cuStreamGetCtx",
+                code: "CUDA_ERROR_INVALID_CONTEXT".into(),
+                message: format!("the stream does not belong to the primary context of GPU {}", device.ordinal()),
+            });
+        }
+        Ok(Self { device, raw, owned: false, recent: Mutex::default() })
+    }
+
+    pub(super) fn device(&self) -> &'static CudaDevice {
+        self.device
+    }
+
+    pub(super) fn driver(&self) -> &'static Driver {
+        self.device.driver()
+    }
+
+    pub(in crate::runtime) fn raw(&self) -> *mut c_void {
+        self.raw.cast()
+    }
+
+    pub(super) fn handle(&self) -> CUstream {
+        self.raw
+    }
+
+    /// A status as a result; a crash is put down to the kernels of this stream.
+    pub(super) fn check(&self, call: &'static str, status: Status) -> Result<(), Error> {
+        self.device.check_with(call, status, || lock(&self.recent).names())
+    }
+
+    /// Allocates `bytes` (not 0) in the stream's order.
+    pub(in crate::runtime) fn allocate(&self, bytes: usize) -> Result<NonNull<u8>, Error> {
+        self.device.enter()?;
+        let mut address: CUdeviceptr = 0;
+        // SAFETY: the pointer is valid, pool and stream are alive and of one device.
+        let mut attempt =
+            || unsafe { (self.driver().cuMemAllocFromPoolAsync)(&mut address, bytes, self.device.pool(), self.raw) };
+        let mut status = attempt();
+        if status == Status::OUT_OF_MEMORY {
+            // Memory may be held by frees that are still to come in other streams, or lie in the pool in small pieces.
+            // SAFETY: the pool is alive.
+            unsafe {
+                call!(self, cuCtxSynchronize())?;
+                call!(self, cuMemPoolTrimTo(self.device.pool(), 0))?;
+            }
+            status = attempt();
+        }
+        if status == Status::OUT_OF_MEMORY {
+            let (free, total) = self.device.memory_free().unwrap_or((0, 0));
+            return Err(Error::OutOfMemory { requested: bytes, free, total });
+        }
+        self.check("cuMemAllocFromPoolAsync", status)?;
+        let address = core::ptr::with_exposed_provenance_mut(address as usize);
+        Ok(NonNull::new(address).expect("the driver never allocates at address 0"))
+    }
+
+    /// Frees memory in the stream's order.
+    ///
+    /// # Safety
+    /// It came from [`allocate`](Self::allocate) on this device, and what uses it comes earlier in the stream's order.
+    pub(in crate::runtime) unsafe fn free(&self, address: NonNull<u8>) {
+        if self.device.try_enter() {
+            // A failure cannot be told to anybody; a crash is found again by the next call that can tell.
+            let _ = (self.driver().cuMemFreeAsync)(device_pointer(address.as_ptr()), self.raw);
+        }
+    }
+
+    /// Sets bytes to zero.
+    ///
+    /// # Safety
+    /// They are memory of this device, free for writing in the stream's order. The same holds for the copies below.
+    pub(in crate::runtime) unsafe fn zero(&self, to: *mut u8, bytes: usize) -> Result<(), Error> {
+        self.device.enter()?;
+        call!(self, cuMemsetD8Async(device_pointer(to), 0, bytes, self.raw))
+    }
+
+    /// Copies from the host. The host memory may be used again when this returns.
+    ///
+    /// # Safety
+    /// As [`zero`](Self::zero), and the host memory is valid.
+    pub(in crate::runtime) unsafe fn upload(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<(), Error> {
+        self.upload_later(from, to, bytes)?;
+        // Ordinary memory has been copied away by now; page-locked memory is read when the stream gets there.
+        if self.device.is_known_host_memory(from) { self.synchronize() } else { Ok(()) }
+    }
+
+    /// Copies from the host, perhaps after this has returned.
+    ///
+    /// # Safety
+    /// As [`zero`](Self::zero), and the host memory is valid and unchanged until the stream has passed the copy.
+    pub(in crate::runtime) unsafe fn upload_later(
+        &self,
+        from: *const u8,
+        to: *mut u8,
+        bytes: usize,
+    ) -> Result<(), Error> {
+        self.device.enter()?;
+        call!(self, cuMemcpyHtoDAsync(device_pointer(to), from.cast(), bytes, self.raw))
+    }
+
+    /// Copies to the host, perhaps after this has returned.
+    ///
+    /// # Safety
+    /// As [`zero`](Self::zero), for reading; the host memory is valid and not used until the stream has passed the copy.
+    pub(in crate::runtime) unsafe fn download_later(
+        &self,
+        from: *const u8,
+        to: *mut u8,
+        bytes: usize,
+    ) -> Result<(), Error> {
+        self.device.enter()?;
+        call!(self, cuMemcpyDtoHAsync(to.cast(), device_pointer(from), bytes, self.raw))
+    }
+
+    /// Copies on the device.
+    ///
+    /// # Safety
+    /// As [`zero`](Self::zero), for both; they do not overlap.
+    pub(in crate::runtime) unsafe fn copy(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<(), Error> {
+        self.device.enter()?;
+        call!(self, cuMemcpyDtoDAsync(device_pointer(to), device_pointer(from), bytes, self.raw))
+    }
+
+    /// Waits until everything on the stream is done.
+    pub(in crate::runtime) fn synchronize(&self) -> Result<(), Error> {
+        self.device.enter()?;
+        let launched = lock(&self.recent).launched;
+        // SAFETY: the stream lives as long as `self`.
+        unsafe { call!(self, cuStreamSynchronize(self.raw)) }?;
+        lock(&self.recent).forget(launched);
+        Ok(())
+    }
+
+    /// Lets what comes later on this stream wait for the event.
+    pub(in crate::runtime) fn wait(&self, event: &CudaEvent) -> Result<(), Error> {
+        self.device.enter()?;
+        // SAFETY: both handles are alive; the driver keeps what it needs of the event.
+        unsafe { call!(self, cuStreamWaitEvent(self.raw, event.handle(), 0)) }
+    }
+
+    /// Launches a kernel.
+    ///
+    /// # Safety
+    /// The kernel's contract; `blocks` is from 1 to the device's limit.
+    pub(in crate::runtime) unsafe fn launch<K: Kernel>(&self, mut kernel: K, blocks: u32) -> Result<(), Error> {
+        self.device.enter()?;
+        let function = self.device.function::<K>()?;
+        // The struct is the one parameter of the entry. Without any fields there is none.
+        let mut argument = (&raw mut kernel).cast::<c_void>();
+        let arguments = if size_of::<K>() == 0 { null_mut() } else { &raw mut argument };
+        let shared_bytes = K::SHARED_BYTES as c_uint;
+        let status = (self.driver().cuLaunchKernel)(
+            function.raw,
+            blocks,
+            1,
+            1,
+            K::THREADS,
+            1,
+            1,
+            shared_bytes,
+            self.raw,
+            arguments,
+            null_mut(),
+        );
+        self.check("cuLaunchKernel", status).map_err(|error| match error {
+            Error::Driver { call, code, message } => {
+                let (name, threads) = (function.name, K::THREADS);
+                let shape = format!("{blocks} blocks of {threads} threads, {shared_bytes} bytes of shared memory each");
+                Error::Driver { call, code, message: format!("{message} (kernel `{name}`: {shape})") }
+            }
+            other => other,
+        })?;
+        lock(&self.recent).add(function.name);
+        if *SYNCHRONOUS { self.synchronize() } else { Ok(()) }
+    }
+}
+
+impl Drop for CudaStream {
+    fn drop(&mut self) {
+        if self.owned && self.device.try_enter() {
+            // SAFETY: nobody else has the handle. Work that is under way goes on to its end.
+            let _ = unsafe { (self.driver().cuStreamDestroy)(self.raw) };
+        }
+    }
+}
+
+/// Whether every launch is to be waited for, so that a crash names its kernel: `GPU_PRIMITIVES_SYNC=1`.
+static SYNCHRONOUS: LazyLock<bool> =
+    LazyLock::new(|| std::env::var_os("GPU_PRIMITIVES_SYNC").is_some_and(|v| v == "1"));
+
+fn device_pointer(address: *const u8) -> CUdeviceptr {
+    address.expose_provenance() as CUdeviceptr
+}
+
+/// The kernels of a stream that are not known to have ended well: those launched since it was last waited for.
+#[derive(Default)]
+struct Recent {
+    /// The latest of them, oldest first.
+    names: VecDeque<&'static str>,
+    /// How many launches there have been.
+    launched: u64,
+}
+
+impl Recent {
+    const KEPT: usize = 8;
+
+    fn add(&mut self, name: &'static str) {
+        if self.names.len() == Self::KEPT {
+            self.names.pop_front();
+        }
+        self.names.push_back(name);
+        self.launched += 1;
+    }
+
+    /// The first `launched` launches have ended; later ones of other threads may not have.
+    fn forget(&mut self, launched: u64) {
+        let later = usize::try_from(self.launched - launched).unwrap_or(usize::MAX);
+        while self.names.len() > later {
+            self.names.pop_front();
+        }
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        self.names.iter().copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_launches_are_remembered_until_they_are_waited_for() {
+        let mut recent = Recent::default();
+        recent.add("first");
+        for _ in 0..7 {
+            recent.add("middle");
+        }
+        recent.add("last");
+        assert_eq!(recent.names(), ["middle", "middle", "middle", "middle", "middle", "middle", "middle", "last"]);
+        recent.forget(8);
+        assert_eq!(recent.names(), ["last"]);
+        recent.forget(9);
+        assert!(recent.names().is_empty());
+    }
+}

@@ -1,0 +1,382 @@
+//! Devices: a GPU or the CPU, chosen at run time.
+
+use super::cpu::{CpuDevice, CpuOptions};
+use super::cuda::{self, CudaDevice};
+use super::error::Error;
+use super::pinned::PinnedVec;
+use super::stream::Stream;
+use bytemuck::Pod;
+use core::fmt;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+/// The most blocks that a grid can have, on every GPU that can run this crate's kernels.
+pub(super) const MAX_BLOCKS: u32 = i32::MAX as u32;
+/// The shared memory of a block on the CPU: that of the GPUs with the most, so that what runs there runs here.
+const CPU_SHARED_BYTES: usize = 227 * 1024;
+/// The oldest GPUs that are chosen unasked: those for which this crate's own PTX is made.
+const OLDEST_CAPABILITY: (u32, u32) = (7, 0);
+
+/// Where kernels run and buffers lie: a GPU, or the CPU in its place. Copies mean the same device.
+///
+/// ```
+/// use gpu_primitives::{Device, DeviceKind, Error};
+///
+/// let device = Device::default()?; // a GPU if there is one
+/// println!("{}: {:?}", device.name(), device.limits());
+///
+/// let checked = Device::parse("cpu-checked")?; // finds faults in kernels
+/// assert_eq!(checked.kind(), DeviceKind::CpuChecked);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Device {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    backend: Backend,
+    used: AtomicUsize,
+    peak: AtomicUsize,
+}
+
+/// What a device is made of.
+pub(super) enum Backend {
+    Cpu(Arc<CpuDevice>),
+    /// A GPU once opened stays open.
+    Cuda(&'static CudaDevice),
+}
+
+/// What kind of device it is. It reads and writes as [`Device::parse`] takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DeviceKind {
+    /// The CPU.
+    Cpu,
+    /// The CPU, checking every access of every kernel.
+    CpuChecked,
+    /// An NVIDIA GPU.
+    Cuda {
+        /// Its number, from 0.
+        ordinal: usize,
+    },
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu => f.write_str("cpu"),
+            Self::CpuChecked => f.write_str("cpu-checked"),
+            Self::Cuda { ordinal } => write!(f, "cuda:{ordinal}"),
+        }
+    }
+}
+
+/// What a launch may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Blocks of a grid.
+    pub max_blocks: u32,
+    /// Bytes of shared memory of a block.
+    pub shared_bytes_per_block: usize,
+    /// Multiprocessors, or the threads that run blocks on the CPU.
+    pub multiprocessors: u32,
+    /// The compute capability of a GPU, such as `(9, 0)`.
+    pub compute_capability: Option<(u32, u32)>,
+}
+
+impl Device {
+    /// The device that the environment variable `GPU_PRIMITIVES_DEVICE` names, as in [`parse`](Self::parse). If it is not
+    /// set: GPU 0 if there is one that works, else the CPU.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse), if the variable is set.
+    #[allow(clippy::should_implement_trait, reason = "it can fail, which `Default` cannot say")]
+    pub fn default() -> Result<Self, Error> {
+        if let Some(name) = std::env::var_os("GPU_PRIMITIVES_DEVICE") {
+            return Self::parse(&name.to_string_lossy());
+        }
+        let gpu = Self::cuda(0).ok().filter(|gpu| gpu.limits().compute_capability >= Some(OLDEST_CAPABILITY));
+        Ok(gpu.unwrap_or_else(Self::cpu))
+    }
+
+    /// The device of a name: `cpu`, `cpu-checked`, `cuda` (the first GPU) or `cuda:N`.
+    ///
+    /// # Errors
+    /// [`Error::UnknownDevice`] for another name; as [`cuda`](Self::cuda).
+    pub fn parse(name: &str) -> Result<Self, Error> {
+        match name {
+            "cpu" => Ok(Self::cpu()),
+            "cpu-checked" => Ok(Self::cpu_checked()),
+            "cuda" => Self::cuda(0),
+            _ => match name.strip_prefix("cuda:").map(str::parse) {
+                Some(Ok(ordinal)) => Self::cuda(ordinal),
+                _ => Err(Error::UnknownDevice { asked: name.to_owned() }),
+            },
+        }
+    }
+
+    /// The CPU, with all its cores. Always the same device.
+    #[must_use]
+    pub fn cpu() -> Self {
+        static CPU: LazyLock<Device> = LazyLock::new(|| Device::cpu_with(CpuOptions::default()));
+        CPU.clone()
+    }
+
+    /// The CPU, checking every access of every kernel: slow, and meant for tests. A new device each time.
+    #[must_use]
+    pub fn cpu_checked() -> Self {
+        Self::cpu_with(CpuOptions { checked: true, ..CpuOptions::default() })
+    }
+
+    /// The CPU with options. A new device each time.
+    #[must_use]
+    pub fn cpu_with(options: CpuOptions) -> Self {
+        Self::new(Backend::Cpu(Arc::new(CpuDevice::new(options))))
+    }
+
+    /// The GPU of that number. Always the same device; it stays open until the process ends.
+    ///
+    /// Memory comes from the GPU's default pool, which is told to keep what is freed for later allocations. Other programs
+    /// do not get it meanwhile, but an allocation that finds no memory gives it back before it tries again.
+    ///
+    /// The GPU's primary context is used, which is the one of the CUDA runtime, so memory and streams can be shared with
+    /// other libraries. Calls of this crate leave it current on the calling thread.
+    ///
+    /// # Errors
+    /// [`Error::DriverMissing`] and [`Error::DriverTooOld`] without a usable driver, [`Error::NoSuchDevice`],
+    /// [`Error::DeviceUnsupported`], and other failures of the driver.
+    pub fn cuda(ordinal: usize) -> Result<Self, Error> {
+        static OPEN: Mutex<BTreeMap<usize, Device>> = Mutex::new(BTreeMap::new());
+        let mut open = lock(&OPEN);
+        if let Some(device) = open.get(&ordinal) {
+            return Ok(device.clone());
+        }
+        let device = Self::new(Backend::Cuda(Box::leak(Box::new(CudaDevice::open(ordinal)?))));
+        open.insert(ordinal, device.clone());
+        Ok(device)
+    }
+
+    /// How many GPUs there are; 0 without a usable driver.
+    #[must_use]
+    pub fn cuda_count() -> usize {
+        cuda::device_count()
+    }
+
+    fn new(backend: Backend) -> Self {
+        Self { inner: Arc::new(Inner { backend, used: AtomicUsize::new(0), peak: AtomicUsize::new(0) }) }
+    }
+
+    pub(super) fn backend(&self) -> &Backend {
+        &self.inner.backend
+    }
+
+    /// What kind of device it is.
+    #[must_use]
+    pub fn kind(&self) -> DeviceKind {
+        match self.backend() {
+            Backend::Cpu(cpu) if cpu.options().checked => DeviceKind::CpuChecked,
+            Backend::Cpu(_) => DeviceKind::Cpu,
+            Backend::Cuda(gpu) => DeviceKind::Cuda { ordinal: gpu.ordinal() },
+        }
+    }
+
+    /// Its name for people, such as `NVIDIA H200` or `CPU, 8 cores`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self.backend() {
+            Backend::Cpu(cpu) if cpu.options().checked => "CPU, checked".to_owned(),
+            Backend::Cpu(cpu) => match workers(cpu.options()) {
+                1 => "CPU, 1 core".to_owned(),
+                cores => format!("CPU, {cores} cores"),
+            },
+            Backend::Cuda(gpu) => gpu.name().to_owned(),
+        }
+    }
+
+    /// What a launch may ask for.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        match self.backend() {
+            Backend::Cpu(cpu) => Limits {
+                max_blocks: MAX_BLOCKS,
+                shared_bytes_per_block: CPU_SHARED_BYTES,
+                multiprocessors: u32::try_from(workers(cpu.options())).unwrap_or(u32::MAX),
+                compute_capability: None,
+            },
+            Backend::Cuda(gpu) => gpu.limits(),
+        }
+    }
+
+    /// Bytes that can still be allocated, and all bytes there are (or the limit that was set for the CPU device).
+    ///
+    /// # Errors
+    /// Failures of the driver.
+    pub fn memory_free(&self) -> Result<(usize, usize), Error> {
+        match self.backend() {
+            Backend::Cpu(cpu) => Ok(match cpu.options().memory_limit {
+                Some(limit) => (limit.saturating_sub(cpu.used()), limit),
+                None => host_memory(),
+            }),
+            Backend::Cuda(gpu) => gpu.memory_free(),
+        }
+    }
+
+    /// Bytes that the device vectors of this device and the scratch of its streams take up now.
+    #[must_use]
+    pub fn memory_used(&self) -> usize {
+        self.inner.used.load(Ordering::Relaxed)
+    }
+
+    /// The most that [`memory_used`](Self::memory_used) has been since the device was opened or the peak was reset.
+    #[must_use]
+    pub fn peak_memory(&self) -> usize {
+        self.inner.peak.load(Ordering::Relaxed)
+    }
+
+    /// Lets [`peak_memory`](Self::peak_memory) start anew from what is used now.
+    pub fn reset_peak_memory(&self) {
+        self.inner.peak.store(self.memory_used(), Ordering::Relaxed);
+    }
+
+    pub(super) fn count_allocation(&self, bytes: usize) {
+        let used = self.inner.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.inner.peak.fetch_max(used, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_free(&self, bytes: usize) {
+        self.inner.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// A new stream. On a GPU it runs beside all others, the default stream included.
+    ///
+    /// # Errors
+    /// Failures of the driver.
+    pub fn stream(&self) -> Result<Stream, Error> {
+        Stream::new(self)
+    }
+
+    /// Host memory of `len` zeros that a GPU can copy from and to at full speed, while the program goes on.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], and other failures of the driver.
+    pub fn pinned<T: Pod>(&self, len: usize) -> Result<PinnedVec<T>, Error> {
+        PinnedVec::new(self, len)
+    }
+
+    /// The bytes of `len` elements, if an allocation can have so many.
+    pub(super) fn bytes_of<T>(&self, len: usize) -> Result<usize, Error> {
+        match len.checked_mul(size_of::<T>()) {
+            Some(bytes) if bytes <= isize::MAX as usize => Ok(bytes),
+            bytes => {
+                let (free, total) = self.memory_free().unwrap_or((0, 0));
+                Err(Error::OutOfMemory { requested: bytes.unwrap_or(usize::MAX), free, total })
+            }
+        }
+    }
+}
+
+impl PartialEq for Device {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+}
+
+impl Eq for Device {}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({}: {})", self.kind(), self.name())
+    }
+}
+
+/// Locks a mutex. The values behind the mutexes of this crate are whole at every moment, so a panic elsewhere in a thread
+/// that held one is no reason to panic here.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The threads that run blocks.
+fn workers(options: &CpuOptions) -> usize {
+    options.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+/// Bytes of host memory that are available, and all of them; the whole address space where the system does not say.
+pub(super) fn host_memory() -> (usize, usize) {
+    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let bytes_of = |key: &str| {
+        let line = meminfo.lines().find_map(|line| line.strip_prefix(key))?;
+        line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
+    };
+    let total = bytes_of("MemTotal:").unwrap_or(isize::MAX as usize);
+    (bytes_of("MemAvailable:").unwrap_or(total), total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_devices() {
+        for name in ["cpu", "cpu-checked"] {
+            assert_eq!(Device::parse(name).unwrap().kind().to_string(), name);
+        }
+        for name in ["", "gpu", "CPU", "cuda:", "cuda:x", "cuda:-1", "cuda0", " cpu"] {
+            let error = Device::parse(name).unwrap_err();
+            assert!(matches!(&error, Error::UnknownDevice { asked } if asked == name), "{error}");
+        }
+        assert_eq!(DeviceKind::Cuda { ordinal: 3 }.to_string(), "cuda:3");
+    }
+
+    #[test]
+    fn a_gpu_that_is_not_there_is_an_error() {
+        let count = Device::cuda_count();
+        match Device::cuda(count).unwrap_err() {
+            Error::NoSuchDevice { asked, available } => assert_eq!((asked, available), (count, count)),
+            error => {
+                assert_eq!(count, 0);
+                assert!(matches!(error, Error::DriverMissing | Error::DriverTooOld { .. }), "{error}");
+            }
+        }
+        assert!(Device::default().is_ok());
+    }
+
+    #[test]
+    fn equality_is_identity() {
+        assert_eq!(Device::cpu(), Device::cpu());
+        assert_ne!(Device::cpu_checked(), Device::cpu_checked());
+        if Device::cuda_count() > 0 {
+            assert_eq!(Device::cuda(0).unwrap(), Device::cuda(0).unwrap());
+        }
+    }
+
+    #[test]
+    fn devices_and_their_things_travel_between_threads() {
+        fn travels<T: Send + Sync>() {}
+        travels::<Device>();
+        travels::<Stream>();
+        travels::<PinnedVec<u32>>();
+        travels::<crate::Event>();
+        travels::<crate::DeviceVec<u32>>();
+        travels::<crate::DeviceSlice<'_, u32>>();
+        travels::<crate::DeviceSliceMut<'_, u32>>();
+    }
+
+    #[test]
+    fn the_host_says_how_much_memory_it_has() {
+        let (free, total) = Device::cpu().memory_free().unwrap();
+        assert!(0 < free && free <= total);
+    }
+
+    #[test]
+    fn too_many_bytes_to_count_are_out_of_memory() {
+        let device = Device::cpu();
+        assert_eq!(device.bytes_of::<u32>(3).unwrap(), 12);
+        for len in [usize::MAX, usize::MAX / 4, isize::MAX as usize / 4 + 1] {
+            assert!(
+                matches!(device.bytes_of::<u32>(len), Err(Error::OutOfMemory { requested, .. }) if requested >= len)
+            );
+        }
+    }
+}

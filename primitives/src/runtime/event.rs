@@ -1,0 +1,97 @@
+//! Events: marks in the order of a stream.
+
+use super::cuda::CudaEvent;
+use super::device::Device;
+use super::error::Error;
+use core::fmt;
+use std::time::{Duration, Instant};
+
+/// A mark in the order of a stream, made by [`Stream::record`](crate::Stream::record): to let another stream wait for it
+/// ([`Stream::wait`](crate::Stream::wait)), or to measure time.
+///
+/// ```
+/// use gpu_primitives::{Device, Error};
+///
+/// let stream = Device::default()?.stream()?;
+/// let start = stream.record()?;
+/// let zeros = stream.zeroed::<u32>(1000)?;
+/// let end = stream.record()?;
+/// println!("{:?}", end.elapsed(&start)?);
+/// # Ok::<(), Error>(())
+/// ```
+pub struct Event {
+    pub(super) device: Device,
+    pub(super) mark: Mark,
+}
+
+pub(super) enum Mark {
+    /// Work on the CPU is done when the call returns, so the mark has been passed when it is made.
+    Passed(Instant),
+    Cuda(CudaEvent),
+}
+
+impl Event {
+    /// Waits until the stream has passed the mark.
+    ///
+    /// # Errors
+    /// [`Error::KernelCrashed`] and other failures of the driver.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        match &self.mark {
+            Mark::Passed(_) => Ok(()),
+            Mark::Cuda(event) => event.synchronize(),
+        }
+    }
+
+    /// Whether the stream has passed the mark. Does not wait.
+    ///
+    /// # Errors
+    /// As [`synchronize`](Self::synchronize).
+    pub fn is_done(&self) -> Result<bool, Error> {
+        match &self.mark {
+            Mark::Passed(_) => Ok(true),
+            Mark::Cuda(event) => event.is_done(),
+        }
+    }
+
+    /// The time on the device from `since` to this mark; zero if this one came first. Waits for both.
+    ///
+    /// # Errors
+    /// [`Error::WrongDevice`] if they are marks of two devices; as [`synchronize`](Self::synchronize).
+    pub fn elapsed(&self, since: &Self) -> Result<Duration, Error> {
+        since.synchronize()?;
+        self.synchronize()?;
+        match (&self.mark, &since.mark) {
+            (Mark::Passed(end), Mark::Passed(start)) => Ok(end.saturating_duration_since(*start)),
+            (Mark::Cuda(end), Mark::Cuda(start)) if self.device == since.device => end.elapsed(start),
+            _ => Err(Error::WrongDevice {
+                what: "the earlier event",
+                found: since.device.kind(),
+                expected: self.device.kind(),
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Event").field("device", &self.device).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_of_the_cpu_are_passed_when_made() {
+        let stream = Device::cpu().stream().unwrap();
+        let start = stream.record().unwrap();
+        std::thread::sleep(Duration::from_millis(2));
+        let end = stream.record().unwrap();
+        assert!(start.is_done().unwrap());
+        end.synchronize().unwrap();
+        assert!(end.elapsed(&start).unwrap() >= Duration::from_millis(2));
+        assert_eq!(start.elapsed(&end).unwrap(), Duration::ZERO);
+        stream.wait(&end).unwrap();
+    }
+}

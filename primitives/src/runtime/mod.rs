@@ -1,0 +1,21 @@
+//! The host side: devices, streams, memory, errors.
+
+pub(crate) mod cpu;
+mod cuda;
+mod device;
+mod error;
+mod event;
+pub(crate) mod instance;
+mod memory;
+mod pinned;
+mod slice;
+mod stream;
+
+pub use cpu::{Access, CpuOptions, Elsewhere, Fault, FaultKind, Schedule};
+pub use device::{Device, DeviceKind, Limits};
+pub use error::Error;
+pub use event::Event;
+pub use memory::DeviceVec;
+pub use pinned::{Pending, PinnedVec};
+pub use slice::{DeviceSlice, DeviceSliceMut};
+pub use stream::Stream;

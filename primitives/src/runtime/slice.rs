@@ -1,0 +1,444 @@
+//! Slices of device memory: parts of vectors, or memory of other libraries.
+
+use super::device::{Device, host_memory};
+use super::error::Error;
+use super::memory::{Allocation, DeviceVec};
+use super::stream::Stream;
+use crate::view::{Global, GlobalMut};
+use bytemuck::Pod;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ops::{Bound, Range, RangeBounds};
+
+/// Elements in device memory, for reading: what `&[T]` is on the host.
+#[derive(Clone, Copy)]
+pub struct DeviceSlice<'a, T> {
+    address: *const T,
+    len: usize,
+    owner: Owner<'a>,
+    elements: PhantomData<&'a [T]>,
+}
+
+/// Elements in device memory, for reading and writing: what `&mut [T]` is on the host.
+///
+/// As there, nothing else can use the elements meanwhile:
+///
+/// ```compile_fail,E0502
+/// # use gpu_primitives::{Device, Error};
+/// let stream = Device::cpu().stream()?;
+/// let mut vector = stream.upload(&[1u32, 2, 3, 4])?;
+/// let mut low = vector.slice_mut(..2)?;
+/// low.copy_from(&stream, vector.slice(2..)?)?; // use `split_at_mut`
+/// # Ok::<(), Error>(())
+/// ```
+pub struct DeviceSliceMut<'a, T> {
+    address: *mut T,
+    len: usize,
+    owner: Owner<'a>,
+    elements: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: an address on the device, borrowed as a reference would be.
+unsafe impl<T: Sync> Send for DeviceSlice<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for DeviceSlice<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Send for DeviceSliceMut<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for DeviceSliceMut<'_, T> {}
+
+/// Whose memory it is.
+#[derive(Clone, Copy)]
+enum Owner<'a> {
+    Vector(&'a Allocation),
+    /// Another library's, which sees to its lifetime.
+    Foreign(&'a Device),
+}
+
+impl<'a> Owner<'a> {
+    fn device(self) -> &'a Device {
+        match self {
+            Self::Vector(memory) => memory.device(),
+            Self::Foreign(device) => device,
+        }
+    }
+
+    /// Lets `stream` use the memory.
+    fn open_to(self, stream: &Stream) -> Result<(), Error> {
+        if self.device() != stream.device() {
+            return Err(Error::WrongDevice {
+                what: "the memory",
+                found: self.device().kind(),
+                expected: stream.device().kind(),
+            });
+        }
+        if let Self::Vector(memory) = self {
+            memory.note_use(stream);
+        }
+        Ok(())
+    }
+}
+
+/// What both kinds of slice can tell.
+macro_rules! facts {
+    () => {
+        /// Number of elements.
+        #[must_use]
+        pub fn len(&self) -> usize {
+            self.len
+        }
+
+        /// Whether there is no element.
+        #[must_use]
+        pub fn is_empty(&self) -> bool {
+            self.len == 0
+        }
+
+        /// The device whose memory it is.
+        #[must_use]
+        pub fn device(&self) -> &Device {
+            self.owner.device()
+        }
+    };
+}
+
+impl<'a, T: Pod> DeviceSlice<'a, T> {
+    pub(super) fn of(memory: &'a Allocation, address: *const T, len: usize) -> Self {
+        Self { address, len, owner: Owner::Vector(memory), elements: PhantomData }
+    }
+
+    /// Memory of another library.
+    ///
+    /// # Safety
+    /// `address` is the first of `len` elements in memory of `device`, aligned for `T`, and all its bytes have been
+    /// written. During `'a`, and until the work that was given to streams with it is done, it stays allocated and is not
+    /// written by others. For the CPU device it is host memory.
+    #[must_use]
+    pub unsafe fn from_raw_parts(device: &'a Device, address: *const T, len: usize) -> Self {
+        Self { address, len, owner: Owner::Foreign(device), elements: PhantomData }
+    }
+
+    facts!();
+
+    /// The address of the first element, on the device.
+    #[must_use]
+    pub fn as_ptr(&self) -> *const T {
+        self.address
+    }
+
+    /// A part of it.
+    ///
+    /// # Errors
+    /// [`Error::RangeOutside`].
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Self, Error> {
+        let range = resolve(range, self.len)?;
+        Ok(Self { address: self.address.wrapping_add(range.start), len: range.len(), ..*self })
+    }
+
+    /// The elements before `mid`, and those from there on.
+    ///
+    /// # Errors
+    /// [`Error::RangeOutside`].
+    pub fn split_at(&self, mid: usize) -> Result<(Self, Self), Error> {
+        Ok((self.slice(..mid)?, self.slice(mid..)?))
+    }
+
+    /// The view that a kernel on `stream` reads it by.
+    ///
+    /// # Errors
+    /// [`Error::WrongDevice`].
+    pub fn view(&self, stream: &Stream) -> Result<Global<T>, Error> {
+        self.owner.open_to(stream)?;
+        // SAFETY: so many elements of the device's memory are there; that they stay is the promise of a launch.
+        Ok(unsafe { Global::from_raw(self.address, self.len) })
+    }
+
+    /// The elements. Waits for the stream.
+    ///
+    /// # Errors
+    /// As [`copy_to_host`](Self::copy_to_host); [`Error::OutOfMemory`] of the host.
+    pub fn to_vec(&self, stream: &Stream) -> Result<Vec<T>, Error> {
+        let mut elements = Vec::new();
+        elements.try_reserve_exact(self.len).map_err(|_| {
+            let (free, total) = host_memory();
+            Error::OutOfMemory { requested: self.len.saturating_mul(size_of::<T>()), free, total }
+        })?;
+        // SAFETY: the elements were reserved, and all of them are written.
+        unsafe {
+            self.read(stream, elements.as_mut_ptr())?;
+            elements.set_len(self.len);
+        }
+        Ok(elements)
+    }
+
+    /// Copies the elements to the host. Waits for the stream.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`]; [`Error::WrongDevice`]; [`Error::UninitialisedRead`] on the checked CPU device;
+    /// [`Error::KernelCrashed`] and other failures of the driver.
+    pub fn copy_to_host(&self, stream: &Stream, into: &mut [T]) -> Result<(), Error> {
+        expect_len("the host slice", self.len, into.len())?;
+        // SAFETY: the host slice has as many elements.
+        unsafe { self.read(stream, into.as_mut_ptr()) }
+    }
+
+    /// Copies to the host and waits.
+    ///
+    /// # Safety
+    /// There is room for all elements at `to`.
+    unsafe fn read(&self, stream: &Stream, to: *mut T) -> Result<(), Error> {
+        let view = self.view(stream)?;
+        let queue = stream.queue();
+        queue.check_initialised(view)?;
+        queue.download_later(view.as_ptr().cast(), to.cast(), self.len * size_of::<T>())?;
+        queue.synchronize()
+    }
+}
+
+impl<'a, T: Pod> DeviceSliceMut<'a, T> {
+    pub(super) fn of(memory: &'a Allocation, address: *mut T, len: usize) -> Self {
+        Self { address, len, owner: Owner::Vector(memory), elements: PhantomData }
+    }
+
+    /// Memory of another library.
+    ///
+    /// # Safety
+    /// As [`DeviceSlice::from_raw_parts`], and others do not use it at all during that time. Its bytes need not have been
+    /// written, except on the CPU device.
+    #[must_use]
+    pub unsafe fn from_raw_parts(device: &'a Device, address: *mut T, len: usize) -> Self {
+        Self { address, len, owner: Owner::Foreign(device), elements: PhantomData }
+    }
+
+    facts!();
+
+    /// The address of the first element, on the device.
+    #[must_use]
+    pub fn as_mut_ptr(&mut self) -> *mut T {
+        self.address
+    }
+
+    /// The same elements, for a shorter time: to pass them on and have them back.
+    #[must_use]
+    pub fn reborrow(&mut self) -> DeviceSliceMut<'_, T> {
+        DeviceSliceMut { address: self.address, len: self.len, owner: self.owner, elements: PhantomData }
+    }
+
+    /// The same elements, for reading.
+    #[must_use]
+    pub fn as_slice(&self) -> DeviceSlice<'_, T> {
+        DeviceSlice { address: self.address, len: self.len, owner: self.owner, elements: PhantomData }
+    }
+
+    /// A part of it, for reading.
+    ///
+    /// # Errors
+    /// [`Error::RangeOutside`].
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>, Error> {
+        self.as_slice().slice(range)
+    }
+
+    /// A part of it. [`reborrow`](Self::reborrow) first to keep the whole.
+    ///
+    /// # Errors
+    /// [`Error::RangeOutside`].
+    pub fn slice_mut(self, range: impl RangeBounds<usize>) -> Result<Self, Error> {
+        let range = resolve(range, self.len)?;
+        Ok(Self { address: self.address.wrapping_add(range.start), len: range.len(), ..self })
+    }
+
+    /// The elements before `mid`, and those from there on. [`reborrow`](Self::reborrow) first to keep the whole.
+    ///
+    /// # Errors
+    /// [`Error::RangeOutside`].
+    pub fn split_at_mut(self, mid: usize) -> Result<(Self, Self), Error> {
+        let Range { start, end } = resolve(mid.., self.len)?;
+        let tail = Self { address: self.address.wrapping_add(start), len: end - start, ..self };
+        Ok((Self { len: mid, ..self }, tail))
+    }
+
+    /// The view that a kernel on `stream` writes it by.
+    ///
+    /// # Errors
+    /// [`Error::WrongDevice`].
+    pub fn view_mut(&mut self, stream: &Stream) -> Result<GlobalMut<T>, Error> {
+        self.owner.open_to(stream)?;
+        // SAFETY: so many elements of the device's memory are there; that they stay is the promise of a launch.
+        Ok(unsafe { GlobalMut::from_raw(self.address, self.len) })
+    }
+
+    /// The elements. Waits for the stream.
+    ///
+    /// # Errors
+    /// As [`DeviceSlice::to_vec`].
+    pub fn to_vec(&self, stream: &Stream) -> Result<Vec<T>, Error> {
+        self.as_slice().to_vec(stream)
+    }
+
+    /// Copies the elements to the host. Waits for the stream.
+    ///
+    /// # Errors
+    /// As [`DeviceSlice::copy_to_host`].
+    pub fn copy_to_host(&self, stream: &Stream, into: &mut [T]) -> Result<(), Error> {
+        self.as_slice().copy_to_host(stream, into)
+    }
+
+    /// Overwrites it with the elements, which may be used again when this returns. Waits only if they are page-locked.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`], [`Error::WrongDevice`], and other failures of the driver.
+    pub fn copy_from_host(&mut self, stream: &Stream, data: &[T]) -> Result<(), Error> {
+        expect_len("the host slice", self.len, data.len())?;
+        let to = self.view_mut(stream)?.as_const().as_ptr().cast_mut();
+        // SAFETY: both have that many elements, and this slice may be written.
+        unsafe { stream.queue().upload(data.as_ptr().cast(), to.cast(), size_of_val(data)) }
+    }
+
+    /// Overwrites it with elements of the same device. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`], [`Error::WrongDevice`], and other failures of the driver.
+    pub fn copy_from<'b>(&mut self, stream: &Stream, from: impl Into<DeviceSlice<'b, T>>) -> Result<(), Error> {
+        let from = from.into();
+        expect_len("the source of the copy", self.len, from.len)?;
+        let from = from.view(stream)?.as_ptr();
+        let to = self.view_mut(stream)?.as_const().as_ptr().cast_mut();
+        // SAFETY: both have that many elements; one is borrowed for writing, so they are apart.
+        unsafe { stream.queue().copy(from.cast(), to.cast(), self.len * size_of::<T>()) }
+    }
+}
+
+impl<'a, T: Pod> From<&'a DeviceVec<T>> for DeviceSlice<'a, T> {
+    fn from(vector: &'a DeviceVec<T>) -> Self {
+        vector.as_slice()
+    }
+}
+
+impl<'a, T: Pod> From<&'a DeviceSliceMut<'_, T>> for DeviceSlice<'a, T> {
+    fn from(slice: &'a DeviceSliceMut<'_, T>) -> Self {
+        slice.as_slice()
+    }
+}
+
+impl<'a, T: Pod> From<&'a mut DeviceVec<T>> for DeviceSliceMut<'a, T> {
+    fn from(vector: &'a mut DeviceVec<T>) -> Self {
+        vector.as_mut_slice()
+    }
+}
+
+impl<'a, T: Pod> From<&'a mut DeviceSliceMut<'_, T>> for DeviceSliceMut<'a, T> {
+    fn from(slice: &'a mut DeviceSliceMut<'_, T>) -> Self {
+        slice.reborrow()
+    }
+}
+
+impl<T> fmt::Debug for DeviceSlice<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let device = self.owner.device().kind();
+        write!(f, "DeviceSlice<{}>(len {}, on {device})", core::any::type_name::<T>(), self.len)
+    }
+}
+
+impl<T> fmt::Debug for DeviceSliceMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let device = self.owner.device().kind();
+        write!(f, "DeviceSliceMut<{}>(len {}, on {device})", core::any::type_name::<T>(), self.len)
+    }
+}
+
+/// The indices of a range, if they lie within `len` elements.
+fn resolve(range: impl RangeBounds<usize>, len: usize) -> Result<Range<usize>, Error> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => start,
+        Bound::Excluded(&before) => before.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&last) => last.saturating_add(1),
+        Bound::Excluded(&end) => end,
+        Bound::Unbounded => len,
+    };
+    if start <= end && end <= len { Ok(start..end) } else { Err(Error::RangeOutside { start, end, len }) }
+}
+
+pub(super) fn expect_len(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
+    if expected == found { Ok(()) } else { Err(Error::LengthMismatch { what, expected, found }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges() {
+        assert_eq!(resolve(.., 5).unwrap(), 0..5);
+        assert_eq!(resolve(2..=4, 5).unwrap(), 2..5);
+        assert_eq!(resolve(5.., 5).unwrap(), 5..5);
+        assert_eq!(resolve((Bound::Excluded(1), Bound::Unbounded), 5).unwrap(), 2..5);
+        for (start, end) in [(0, 6), (6, 6), (4, 3), (usize::MAX, usize::MAX)] {
+            let error = resolve(start..end, 5).unwrap_err();
+            assert!(matches!(error, Error::RangeOutside { start: s, end: e, len: 5 } if (s, e) == (start, end)));
+        }
+        assert!(resolve(..=usize::MAX, 5).is_err());
+    }
+
+    #[test]
+    fn parts_of_vectors() {
+        let stream = Device::cpu_checked().stream().unwrap();
+        let mut vector = stream.upload(&[0u16, 1, 2, 3, 4, 5, 6, 7]).unwrap();
+        let (low, high) = vector.as_slice().split_at(3).unwrap();
+        assert_eq!(low.to_vec(&stream).unwrap(), [0, 1, 2]);
+        assert_eq!(high.slice(1..3).unwrap().to_vec(&stream).unwrap(), [4, 5]);
+        assert!(vector.as_slice().split_at(9).is_err());
+
+        let mut whole = vector.as_mut_slice();
+        let (mut low, high) = whole.reborrow().split_at_mut(4).unwrap();
+        low.copy_from(&stream, &high).unwrap();
+        assert!(whole.reborrow().split_at_mut(9).is_err());
+        let mut tail = whole.reborrow().slice_mut(6..).unwrap();
+        tail.copy_from_host(&stream, &[60, 70]).unwrap();
+        let mut host = [0; 3];
+        whole.slice(4..7).unwrap().copy_to_host(&stream, &mut host).unwrap();
+        assert_eq!(host, [4, 5, 60]);
+        assert_eq!(vector.to_vec(&stream).unwrap(), [4, 5, 6, 7, 4, 5, 60, 70]);
+    }
+
+    #[test]
+    fn lengths_must_agree() {
+        let stream = Device::cpu().stream().unwrap();
+        let mut vector = stream.upload(&[1u8, 2, 3]).unwrap();
+        let other = stream.upload(&[1u8, 2]).unwrap();
+        let is_mismatch = |result| matches!(result, Err(Error::LengthMismatch { expected: 3, found: 2, .. }));
+        assert!(is_mismatch(vector.copy_from_host(&stream, &[1, 2])));
+        assert!(is_mismatch(vector.copy_to_host(&stream, &mut [1, 2])));
+        assert!(is_mismatch(vector.copy_from(&stream, &other)));
+        assert_eq!(vector.to_vec(&stream).unwrap(), [1, 2, 3]);
+    }
+
+    #[test]
+    fn devices_must_agree() {
+        let (here, there) = (Device::cpu().stream().unwrap(), Device::cpu_checked().stream().unwrap());
+        let mut vector = here.upload(&[1u8, 2, 3]).unwrap();
+        let other = there.upload(&[1u8, 2, 3]).unwrap();
+        let wrong = (super::super::DeviceKind::Cpu, super::super::DeviceKind::CpuChecked);
+        let is_wrong =
+            |error: Error| matches!(error, Error::WrongDevice { found, expected, .. } if (found, expected) == wrong);
+        assert!(is_wrong(vector.view(&there).unwrap_err()));
+        assert!(is_wrong(vector.view_mut(&there).unwrap_err()));
+        assert!(is_wrong(vector.to_vec(&there).unwrap_err()));
+        assert!(is_wrong(vector.try_clone(&there).unwrap_err()));
+        assert!(matches!(vector.copy_from(&here, &other), Err(Error::WrongDevice { .. })));
+    }
+
+    #[test]
+    fn memory_of_others() {
+        let device = Device::cpu();
+        let stream = device.stream().unwrap();
+        let mut host = [1u32, 2, 3];
+        // SAFETY: the array outlives the slice, and nothing else uses it meanwhile.
+        let mut slice = unsafe { DeviceSliceMut::from_raw_parts(&device, host.as_mut_ptr(), 3) };
+        slice.reborrow().slice_mut(1..).unwrap().copy_from_host(&stream, &[20, 30]).unwrap();
+        assert_eq!(slice.to_vec(&stream).unwrap(), [1, 20, 30]);
+        assert_eq!(host, [1, 20, 30]);
+    }
+}

@@ -1,0 +1,441 @@
+//! Streams: work that happens in order.
+
+use super::cpu::CpuDevice;
+use super::cuda::{CudaEvent, CudaStream};
+use super::device::{Backend, Device, MAX_BLOCKS, lock};
+use super::error::Error;
+use super::event::{Event, Mark};
+use super::memory::DeviceVec;
+use crate::kernel::Kernel;
+use crate::view::GlobalMut;
+use bytemuck::Pod;
+use core::ffi::c_void;
+use core::fmt;
+use core::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::time::Instant;
+
+/// Work that happens in order: launches, copies, allocations and frees. Clones mean the same stream.
+///
+/// Calls put work onto the stream and return; those that wait for it say so. On the CPU device a call returns when its
+/// work is done, and calls from several threads on one stream happen one after the other.
+///
+/// Work on different streams is ordered only by [`wait`](Self::wait), as in CUDA: a buffer that one stream writes and
+/// another one reads needs an [`Event`] between them. A buffer may be dropped at any time: it is freed after the work of
+/// every stream on which it was used.
+///
+/// A crash of a kernel on a GPU is told by some later call, as [`Error::KernelCrashed`], and the device is lost for the
+/// rest of the process. With the environment variable `GPU_PRIMITIVES_SYNC=1` every launch waits for its kernel, so that
+/// the error comes from the launch itself and names the kernel.
+#[derive(Clone)]
+pub struct Stream {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    queue: Queue,
+    scratch: Mutex<Scratch>,
+}
+
+/// What a stream is made of, without its scratch.
+pub(super) struct Queue {
+    pub(super) device: Device,
+    pub(super) kind: QueueKind,
+}
+
+pub(super) enum QueueKind {
+    Cpu {
+        cpu: Arc<CpuDevice>,
+        /// Held during a launch: kernels of one stream do not overlap.
+        order: Mutex<()>,
+    },
+    Cuda(Arc<CudaStream>),
+}
+
+/// Whether any [`Stream`] of it still exists, so that more work may come.
+#[derive(Clone)]
+pub(super) struct Liveness(Weak<Inner>);
+
+impl Liveness {
+    pub(super) fn may_get_work(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+}
+
+/// Memory that look-back kernels keep from launch to launch.
+struct Scratch {
+    address: NonNull<u64>,
+    words: usize,
+    /// Calls since the words were last set to zero.
+    calls: u32,
+    /// What was outgrown, with its bytes. Another thread may be about to launch a kernel with it, so it is kept; sizes
+    /// double, so all of it together is no larger than what is in use.
+    outgrown: Vec<(NonNull<u8>, usize)>,
+}
+
+// SAFETY: the addresses are only handed to the device.
+unsafe impl Send for Scratch {}
+
+impl Scratch {
+    /// Kernels count launches in 32 bits and must not come around: see `lookback_words`.
+    const CALLS_BEFORE_ZEROING: u32 = 1 << 31;
+    const LEAST_WORDS: usize = 1024;
+}
+
+impl Stream {
+    pub(super) fn new(device: &Device) -> Result<Self, Error> {
+        let kind = match device.backend() {
+            Backend::Cpu(cpu) => QueueKind::Cpu { cpu: Arc::clone(cpu), order: Mutex::new(()) },
+            Backend::Cuda(gpu) => QueueKind::Cuda(Arc::new(CudaStream::create(gpu)?)),
+        };
+        Ok(Self::of(Queue { device: device.clone(), kind }))
+    }
+
+    fn of(queue: Queue) -> Self {
+        let scratch = Scratch { address: NonNull::dangling(), words: 0, calls: 0, outgrown: Vec::new() };
+        Self { inner: Arc::new(Inner { queue, scratch: Mutex::new(scratch) }) }
+    }
+
+    /// A stream that another library made (a `CUstream` or `cudaStream_t`), to work in its order.
+    ///
+    /// # Safety
+    /// `raw` is a stream and stays one until the returned value, its clones, and all vectors and events made with them are
+    /// gone.
+    ///
+    /// # Errors
+    /// [`Error::NotCuda`] for the CPU device; [`Error::Driver`] if the stream does not belong to the primary context of
+    /// the device (the one that the CUDA runtime uses).
+    pub unsafe fn borrow_cuda_stream(device: &Device, raw: *mut c_void) -> Result<Self, Error> {
+        let Backend::Cuda(gpu) = device.backend() else { return Err(Error::NotCuda { device: device.kind() }) };
+        let kind = QueueKind::Cuda(Arc::new(CudaStream::borrow(gpu, raw)?));
+        Ok(Self::of(Queue { device: device.clone(), kind }))
+    }
+
+    /// The driver's handle (a `CUstream` or `cudaStream_t`), to let another library work in this stream's order; none on
+    /// the CPU. It is valid as long as the stream.
+    #[must_use]
+    pub fn cuda_stream(&self) -> Option<*mut c_void> {
+        match &self.inner.queue.kind {
+            QueueKind::Cpu { .. } => None,
+            QueueKind::Cuda(stream) => Some(stream.raw()),
+        }
+    }
+
+    /// The device that it works on.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.inner.queue.device
+    }
+
+    pub(super) fn queue(&self) -> &Queue {
+        &self.inner.queue
+    }
+
+    pub(super) fn liveness(&self) -> Liveness {
+        Liveness(Arc::downgrade(&self.inner))
+    }
+
+    /// Waits until everything on the stream is done.
+    ///
+    /// # Errors
+    /// [`Error::KernelCrashed`] and other failures of the driver.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        self.queue().synchronize()
+    }
+
+    /// Marks where the stream is now. Does not wait.
+    ///
+    /// # Errors
+    /// Failures of the driver.
+    pub fn record(&self) -> Result<Event, Error> {
+        let mark = match &self.queue().kind {
+            QueueKind::Cpu { .. } => Mark::Passed(Instant::now()),
+            QueueKind::Cuda(stream) => Mark::Cuda(CudaEvent::record(stream)?),
+        };
+        Ok(Event { device: self.device().clone(), mark })
+    }
+
+    /// Lets what comes later on this stream wait for the event, which may be of another stream or device. Does not wait
+    /// itself, except on the CPU device for an event of a GPU.
+    ///
+    /// # Errors
+    /// Failures of the driver.
+    pub fn wait(&self, event: &Event) -> Result<(), Error> {
+        match (&self.queue().kind, &event.mark) {
+            (_, Mark::Passed(_)) => Ok(()),
+            (QueueKind::Cuda(stream), Mark::Cuda(event)) => stream.wait(event),
+            (QueueKind::Cpu { .. }, Mark::Cuda(event)) => event.synchronize(),
+        }
+    }
+
+    /// A device vector of the elements. `data` may be used again when this returns; the copy itself may still be under
+    /// way. (If `data` lies in page-locked memory, this waits: use [`upload_pinned`](Self::upload_pinned) there.)
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], and other failures of the driver.
+    pub fn upload<T: Pod>(&self, data: &[T]) -> Result<DeviceVec<T>, Error> {
+        let mut vector = self.uninit(data.len())?;
+        vector.copy_from_host(self, data)?;
+        Ok(vector)
+    }
+
+    /// A device vector of `len` zeros. Does not wait.
+    ///
+    /// # Errors
+    /// As [`upload`](Self::upload).
+    pub fn zeroed<T: Pod>(&self, len: usize) -> Result<DeviceVec<T>, Error> {
+        let mut vector = self.uninit::<T>(len)?;
+        let view = vector.view_mut(self)?;
+        // SAFETY: the view is of that many elements, fresh, and used on its own stream.
+        unsafe { self.queue().zero(view.as_const().as_ptr().cast_mut().cast(), len * size_of::<T>())? };
+        Ok(vector)
+    }
+
+    /// A device vector of `len` elements that hold whatever was in the memory before. Does not wait.
+    ///
+    /// # Errors
+    /// As [`upload`](Self::upload).
+    pub fn uninit<T: Pod>(&self, len: usize) -> Result<DeviceVec<T>, Error> {
+        DeviceVec::new(self, len)
+    }
+
+    /// Launches a kernel with `blocks` blocks. Does not wait; on the CPU device the kernel has run when this returns.
+    ///
+    /// The first launch of a kernel type on a GPU has its PTX compiled by the driver, which takes some milliseconds, or
+    /// less if the driver has it in its cache on disk.
+    ///
+    /// # Errors
+    /// [`Error::EmptyLaunch`], [`Error::LaunchTooLarge`]; on a GPU [`Error::NoInstance`], [`Error::PtxRejected`],
+    /// [`Error::KernelCrashed`] of an earlier launch, and other failures of the driver; on the CPU
+    /// [`Error::KernelFault`].
+    ///
+    /// # Safety
+    /// What the kernel's documentation asks of its arguments and of the number of blocks holds. Views among the arguments
+    /// were made for this stream, and their buffers live until this returns. What other streams do with the same memory is
+    /// ordered by events.
+    pub unsafe fn launch<K: Kernel>(&self, kernel: K, blocks: usize) -> Result<(), Error> {
+        if blocks == 0 {
+            return Err(Error::EmptyLaunch { kernel: K::NAME });
+        }
+        let too_large = |what, asked, limit| Error::LaunchTooLarge { kernel: K::NAME, what, asked, limit };
+        let count = u32::try_from(blocks).ok().filter(|&count| count <= MAX_BLOCKS).ok_or(too_large(
+            "blocks",
+            blocks,
+            MAX_BLOCKS as usize,
+        ))?;
+        match &self.queue().kind {
+            QueueKind::Cuda(stream) => stream.launch(kernel, count),
+            QueueKind::Cpu { cpu, order } => {
+                let limit = self.device().limits().shared_bytes_per_block;
+                if K::SHARED_BYTES > limit {
+                    return Err(too_large("bytes of shared memory per block", K::SHARED_BYTES, limit));
+                }
+                let _order = lock(order);
+                cpu.launch(kernel, count).map_err(|fault| {
+                    // A kernel that stopped half-way has left its tickets and tags behind.
+                    let _ = self.inner.zero_scratch(&mut lock(&self.inner.scratch));
+                    Error::KernelFault(fault)
+                })
+            }
+        }
+    }
+
+    /// The scratch of this stream for look-back kernels: `words` words that were zero at first and then are what earlier
+    /// kernels left there. Does not wait.
+    ///
+    /// Word 0 is the kernels' own: a ticket counter, which every kernel resets, under an epoch of 32 bits, which every
+    /// launch increases. So that the epoch cannot come around to a tag that still lies about, all words are set to zero
+    /// again after 2^31 calls: one launch per call.
+    pub(crate) fn lookback_words(&self, words: usize) -> Result<GlobalMut<u64>, Error> {
+        let inner = &*self.inner;
+        let _order = inner.queue.hold();
+        let mut scratch = lock(&inner.scratch);
+        if scratch.words < words {
+            inner.grow_scratch(&mut scratch, words)?;
+        } else if scratch.calls == Scratch::CALLS_BEFORE_ZEROING {
+            inner.zero_scratch(&mut scratch)?;
+        }
+        scratch.calls += 1;
+        // SAFETY: so many words are there, and stay there as long as the stream. What else is done with them comes before
+        // or after in the stream's order.
+        Ok(unsafe { GlobalMut::from_raw(scratch.address.as_ptr(), words) })
+    }
+}
+
+impl Queue {
+    /// Keeps kernels from running, where that is not the driver's business.
+    fn hold(&self) -> Option<MutexGuard<'_, ()>> {
+        match &self.kind {
+            QueueKind::Cpu { order, .. } => Some(lock(order)),
+            QueueKind::Cuda(_) => None,
+        }
+    }
+}
+
+impl Inner {
+    fn grow_scratch(&self, scratch: &mut Scratch, words: usize) -> Result<(), Error> {
+        let words = words.max(2 * scratch.words).max(Scratch::LEAST_WORDS);
+        let bytes = self.queue.device.bytes_of::<u64>(words)?;
+        let address = self.queue.allocate(bytes)?;
+        // SAFETY: allocated above.
+        if let Err(error) = unsafe { self.queue.zero(address.as_ptr(), bytes) } {
+            // SAFETY: nobody else has seen it.
+            unsafe { self.queue.free(address, bytes) };
+            return Err(error);
+        }
+        let old = (scratch.address.cast(), scratch.words * size_of::<u64>());
+        scratch.outgrown.push(old);
+        (scratch.address, scratch.words, scratch.calls) = (address.cast(), words, 0);
+        Ok(())
+    }
+
+    fn zero_scratch(&self, scratch: &mut Scratch) -> Result<(), Error> {
+        let bytes = scratch.words * size_of::<u64>();
+        // SAFETY: so many bytes are there, and kernels that use them come before or after in the stream's order.
+        unsafe { self.queue.zero(scratch.address.as_ptr().cast(), bytes)? };
+        scratch.calls = 0;
+        Ok(())
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let mut scratch = lock(&self.scratch);
+        let last = (scratch.address.cast(), scratch.words * size_of::<u64>());
+        scratch.outgrown.push(last);
+        for (address, bytes) in scratch.outgrown.drain(..) {
+            // SAFETY: allocated by this stream, whose last handle this is; kernels come before in its order.
+            unsafe { self.queue.free(address, bytes) };
+        }
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").field("device", self.device()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::Global;
+
+    /// The words as the host sees them.
+    fn read(stream: &Stream, words: GlobalMut<u64>) -> Vec<u64> {
+        let bytes = words.len() * 8;
+        let mut host = vec![0u64; words.len()];
+        // SAFETY: the scratch of the CPU device, and as many bytes on the host.
+        unsafe {
+            stream.queue().download_later(words.as_const().as_ptr().cast(), host.as_mut_ptr().cast(), bytes).unwrap()
+        };
+        host
+    }
+
+    fn write(stream: &Stream, words: GlobalMut<u64>, value: u64) {
+        let host = vec![value; words.len()];
+        let to = words.as_const().as_ptr().cast_mut().cast();
+        // SAFETY: as above.
+        unsafe { stream.queue().upload(host.as_ptr().cast(), to, words.len() * 8).unwrap() };
+    }
+
+    #[test]
+    fn scratch_is_kept_and_grows() {
+        let device = Device::cpu_checked();
+        let stream = device.stream().unwrap();
+        assert_eq!(stream.lookback_words(0).unwrap().len(), 0);
+        assert_eq!(device.memory_used(), 0);
+
+        let words = stream.lookback_words(10).unwrap();
+        assert_eq!(read(&stream, words), [0; 10]);
+        write(&stream, words, 7);
+        assert_eq!(read(&stream, stream.lookback_words(10).unwrap()), [7; 10], "kept between calls");
+        assert_eq!(device.memory_used(), Scratch::LEAST_WORDS * 8);
+
+        let more = stream.lookback_words(5000).unwrap();
+        assert_eq!(read(&stream, more), [0; 5000], "zero when it has grown");
+        assert_eq!(read(&stream, words), [7; 10], "what was handed out stays valid");
+        let vector = stream.zeroed::<u8>(3).unwrap();
+        drop(stream);
+        assert!(device.memory_used() > 3, "the vector keeps its stream");
+        drop(vector);
+        assert_eq!(device.memory_used(), 0);
+    }
+
+    #[test]
+    fn scratch_is_zeroed_before_the_epoch_comes_around() {
+        let stream = Device::cpu_checked().stream().unwrap();
+        let words = stream.lookback_words(10).unwrap();
+        write(&stream, words, 7);
+        lock(&stream.inner.scratch).calls = Scratch::CALLS_BEFORE_ZEROING - 1;
+        assert_eq!(read(&stream, stream.lookback_words(10).unwrap()), [7; 10]);
+        assert_eq!(read(&stream, stream.lookback_words(10).unwrap()), [0; 10]);
+        assert_eq!(lock(&stream.inner.scratch).calls, 1);
+    }
+
+    #[test]
+    fn a_scratch_that_does_not_fit_leaves_the_old_one() {
+        let device = Device::cpu_with(crate::CpuOptions { memory_limit: Some(100_000), ..Default::default() });
+        let stream = device.stream().unwrap();
+        let words = stream.lookback_words(10).unwrap();
+        write(&stream, words, 7);
+        assert!(matches!(stream.lookback_words(1 << 20), Err(Error::OutOfMemory { .. })));
+        assert!(matches!(stream.lookback_words(usize::MAX), Err(Error::OutOfMemory { .. })));
+        assert_eq!(read(&stream, stream.lookback_words(10).unwrap()), [7; 10]);
+    }
+
+    /// A kernel that does not end well.
+    #[derive(Clone, Copy)]
+    #[repr(C)]
+    struct Trap;
+
+    // SAFETY: there are no arguments.
+    unsafe impl Kernel for Trap {
+        const NAME: &'static str = "trap";
+        const THREADS: u32 = 32;
+        const MIN_BLOCKS: u32 = 0;
+        const SHARED_BYTES: usize = 0;
+
+        unsafe fn run(self) {
+            crate::arch::thread::trap()
+        }
+
+        fn params(&self, _: &mut dyn FnMut(&'static str, crate::kernel::Buffer)) {}
+    }
+
+    #[test]
+    fn a_fault_clears_the_scratch() {
+        for device in [Device::cpu(), Device::cpu_checked()] {
+            let stream = device.stream().unwrap();
+            let words = stream.lookback_words(10).unwrap();
+            write(&stream, words, 7);
+            // SAFETY: the fault is what the test is about.
+            assert!(matches!(unsafe { stream.launch(Trap, 1) }, Err(Error::KernelFault(_))));
+            assert_eq!(read(&stream, stream.lookback_words(10).unwrap()), [0; 10]);
+        }
+    }
+
+    #[test]
+    fn launches_that_cannot_be() {
+        let stream = Device::cpu().stream().unwrap();
+        // SAFETY: neither is launched.
+        let (none, many) = unsafe { (stream.launch(Trap, 0), stream.launch(Trap, 1 << 31)) };
+        assert!(matches!(none, Err(Error::EmptyLaunch { kernel: "trap" })));
+        assert!(matches!(many, Err(Error::LaunchTooLarge { what: "blocks", limit: 0x7fff_ffff, .. })));
+    }
+
+    #[test]
+    fn cuda_handles_are_of_cuda_devices() {
+        let device = Device::cpu();
+        assert!(device.stream().unwrap().cuda_stream().is_none());
+        // SAFETY: the handle is not looked at.
+        let borrowed = unsafe { Stream::borrow_cuda_stream(&device, core::ptr::null_mut()) };
+        assert!(matches!(borrowed, Err(Error::NotCuda { .. })));
+    }
+
+    #[test]
+    fn views_have_the_layout_that_kernels_expect() {
+        assert_eq!((size_of::<Global<u8>>(), align_of::<Global<u8>>()), (16, 8));
+        assert_eq!((size_of::<GlobalMut<[u64; 2]>>(), align_of::<GlobalMut<[u64; 2]>>()), (16, 8));
+    }
+}

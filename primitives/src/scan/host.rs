@@ -1,0 +1,173 @@
+//! The host entries of the scan.
+
+use super::{Monoid, ScanTiles, Sum};
+use crate::block::lookback;
+use crate::{DeviceSlice, DeviceSliceMut, Error, Stream};
+use bytemuck::Pod;
+
+/// The tile shape, which is part of the kernel type: chosen so that a lane's access has 16 bytes.
+#[doc(hidden)]
+pub struct Shape<const THREADS: u32, const VEC: usize, const ROWS: usize>;
+
+/// `output[i] = input[0] + … + input[i - 1]`, wrapping for integers; `output[0] = 0`.
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if the slices differ in length; what a launch can give.
+pub fn exclusive_sum<'a, T>(
+    stream: &Stream,
+    input: impl Into<DeviceSlice<'a, T>>,
+    output: impl Into<DeviceSliceMut<'a, T>>,
+) -> Result<(), Error>
+where
+    T: Pod,
+    Sum: Monoid<T>,
+{
+    exclusive(stream, input, output, Sum, Sum.identity())
+}
+
+/// `output[i] = input[0] + … + input[i]`, wrapping for integers.
+///
+/// # Errors
+/// As [`exclusive_sum`].
+pub fn inclusive_sum<'a, T>(
+    stream: &Stream,
+    input: impl Into<DeviceSlice<'a, T>>,
+    output: impl Into<DeviceSliceMut<'a, T>>,
+) -> Result<(), Error>
+where
+    T: Pod,
+    Sum: Monoid<T>,
+{
+    inclusive(stream, input, output, Sum)
+}
+
+/// `output[i] = init ∘ input[0] ∘ … ∘ input[i - 1]`.
+///
+/// # Errors
+/// As [`exclusive_sum`]; [`Error::NoInstance`] on a GPU for an operator or type that was not instantiated there.
+pub fn exclusive<'a, T: Pod, Op: Monoid<T>>(
+    stream: &Stream,
+    input: impl Into<DeviceSlice<'a, T>>,
+    output: impl Into<DeviceSliceMut<'a, T>>,
+    op: Op,
+    init: T,
+) -> Result<(), Error> {
+    let (input, mut output) = (input.into(), output.into());
+    scan(stream, Operands::apart(stream, input, &mut output)?, op, init, false)
+}
+
+/// `output[i] = input[0] ∘ … ∘ input[i]`.
+///
+/// # Errors
+/// As [`exclusive`].
+pub fn inclusive<'a, T: Pod, Op: Monoid<T>>(
+    stream: &Stream,
+    input: impl Into<DeviceSlice<'a, T>>,
+    output: impl Into<DeviceSliceMut<'a, T>>,
+    op: Op,
+) -> Result<(), Error> {
+    let (input, mut output) = (input.into(), output.into());
+    scan(stream, Operands::apart(stream, input, &mut output)?, op, op.identity(), true)
+}
+
+/// [`exclusive`] that writes over its input.
+///
+/// # Errors
+/// As [`exclusive`].
+pub fn exclusive_in_place<'a, T: Pod, Op: Monoid<T>>(
+    stream: &Stream,
+    data: impl Into<DeviceSliceMut<'a, T>>,
+    op: Op,
+    init: T,
+) -> Result<(), Error> {
+    let mut data = data.into();
+    scan(stream, Operands::same(stream, &mut data)?, op, init, false)
+}
+
+/// [`inclusive`] that writes over its input.
+///
+/// # Errors
+/// As [`exclusive`].
+pub fn inclusive_in_place<'a, T: Pod, Op: Monoid<T>>(
+    stream: &Stream,
+    data: impl Into<DeviceSliceMut<'a, T>>,
+    op: Op,
+) -> Result<(), Error> {
+    let mut data = data.into();
+    scan(stream, Operands::same(stream, &mut data)?, op, op.identity(), true)
+}
+
+/// Input and output of equal length: two buffers, or one that is both.
+#[doc(hidden)]
+pub struct Operands<T> {
+    input: crate::Global<T>,
+    output: crate::GlobalMut<T>,
+}
+
+impl<T: Pod> Operands<T> {
+    fn apart(stream: &Stream, input: DeviceSlice<'_, T>, output: &mut DeviceSliceMut<'_, T>) -> Result<Self, Error> {
+        if input.len() != output.len() {
+            return Err(Error::LengthMismatch {
+                what: "the output of a scan",
+                expected: input.len(),
+                found: output.len(),
+            });
+        }
+        Ok(Self { input: input.view(stream)?, output: output.view_mut(stream)? })
+    }
+
+    /// A tile is read before it is written, and by the same block, so both may be the same memory.
+    fn same(stream: &Stream, data: &mut DeviceSliceMut<'_, T>) -> Result<Self, Error> {
+        let output = data.view_mut(stream)?;
+        Ok(Self { input: output.as_const(), output })
+    }
+}
+
+fn scan<T: Pod, Op: Monoid<T>>(
+    stream: &Stream,
+    data: Operands<T>,
+    op: Op,
+    init: T,
+    inclusive: bool,
+) -> Result<(), Error> {
+    // Accesses of 16 bytes and an odd number of rows, as the exchange wants it; 144 bytes per thread were measured best.
+    match size_of::<T>() {
+        1 => run::<T, Op, 256, 16, 9>(stream, data, op, init, inclusive),
+        2 => run::<T, Op, 256, 8, 9>(stream, data, op, init, inclusive),
+        4 => run::<T, Op, 256, 4, 9>(stream, data, op, init, inclusive),
+        8 => run::<T, Op, 256, 2, 9>(stream, data, op, init, inclusive),
+        _ => run::<T, Op, 256, 1, 9>(stream, data, op, init, inclusive),
+    }
+}
+
+/// [`exclusive`] or [`inclusive`] with a tile shape of the caller's: for tests that want many tiles of few elements.
+#[doc(hidden)]
+pub fn scan_shaped<T: Pod, Op: Monoid<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+    stream: &Stream,
+    input: DeviceSlice<'_, T>,
+    mut output: DeviceSliceMut<'_, T>,
+    op: Op,
+    inclusive: bool,
+    _: Shape<THREADS, VEC, ROWS>,
+) -> Result<(), Error> {
+    let data = Operands::apart(stream, input, &mut output)?;
+    run::<T, Op, THREADS, VEC, ROWS>(stream, data, op, op.identity(), inclusive)
+}
+
+fn run<T: Pod, Op: Monoid<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+    stream: &Stream,
+    data: Operands<T>,
+    op: Op,
+    init: T,
+    inclusive: bool,
+) -> Result<(), Error> {
+    let tiles = data.input.len().div_ceil(THREADS as usize * VEC * ROWS);
+    if tiles == 0 {
+        return Ok(());
+    }
+    let scratch = stream.lookback_words(lookback::scratch_words::<T>(tiles))?;
+    let kernel =
+        ScanTiles::<T, Op, THREADS, VEC, ROWS>::new(data.input, data.output, op, init, u32::from(inclusive), scratch);
+    // SAFETY: one block per tile; input and output have equal lengths; the scratch has the words that the tiles need.
+    unsafe { stream.launch(kernel, tiles) }
+}

@@ -1,0 +1,35 @@
+//! Scan: the running combination of a sequence, exclusive or inclusive, in one pass over memory.
+//!
+//! - **Stable, deterministic**: elements are combined in order, in a shape that depends on the length and the type alone.
+//!   The same input gives the same bytes on every run and on every device, for floating-point sums too (where another
+//!   grouping than a sequential loop's means another rounding).
+//! - **Synchronisation**: none; the result is ready in stream order.
+//! - **Memory**: reads and writes each element once. Scratch of about 8 bytes per tile and word of the type, kept with the
+//!   stream and reused.
+//!
+//! ```
+//! use gpu_primitives::scan::{self, Max};
+//! use gpu_primitives::{Device, Error};
+//!
+//! let stream = Device::cpu().stream()?;
+//! let input = stream.upload(&[3u32, 1, 4, 1, 5])?;
+//! let mut output = stream.zeroed::<u32>(5)?;
+//! scan::inclusive(&stream, &input, &mut output, Max)?;
+//! assert_eq!(output.to_vec(&stream)?, [3, 3, 4, 4, 5]);
+//! # Ok::<(), Error>(())
+//! ```
+
+mod kernel;
+mod operator;
+
+#[cfg(not(target_arch = "nvptx64"))]
+mod host;
+
+pub use kernel::ScanTiles;
+pub use operator::{Max, Min, Monoid, Sum};
+
+#[cfg(not(target_arch = "nvptx64"))]
+#[doc(hidden)]
+pub use host::{Shape, scan_shaped};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::{exclusive, exclusive_in_place, exclusive_sum, inclusive, inclusive_in_place, inclusive_sum};

@@ -1,0 +1,141 @@
+//! The host entries of the transfers.
+
+use super::kernel::{CopyElements, CopyLines, Edges, FillLines, Index, Iota, Line, TILE};
+use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream};
+use bytemuck::Pod;
+
+/// Copies device memory with a kernel.
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if the slices differ in length; what a launch can give.
+pub fn copy<'a, T: Pod>(
+    stream: &Stream,
+    from: impl Into<DeviceSlice<'a, T>>,
+    to: impl Into<DeviceSliceMut<'a, T>>,
+) -> Result<(), Error> {
+    let (from, mut to) = (from.into(), to.into());
+    if from.len() != to.len() {
+        return Err(Error::LengthMismatch { what: "the target of a copy", expected: from.len(), found: to.len() });
+    }
+    let from = bytes(from.view(stream)?);
+    let to = bytes_mut(to.view_mut(stream)?);
+    if to.is_empty() {
+        return Ok(());
+    }
+    let (from_address, to_address) = (from.as_ptr().addr(), to.as_const().as_ptr().addr());
+    match (from_address ^ to_address) % 16 {
+        0 => {
+            let split = Split::of(to_address, to.len());
+            // SAFETY: the lines lie within the bytes, aligned, at the same offset on both sides.
+            let (from_lines, to_lines) = unsafe {
+                (
+                    Global::from_raw(from.as_ptr().wrapping_add(split.head).cast::<Line>(), split.lines),
+                    GlobalMut::from_raw(
+                        to.as_const().as_ptr().wrapping_add(split.head).cast_mut().cast::<Line>(),
+                        split.lines,
+                    ),
+                )
+            };
+            let kernel = CopyLines::new(from, to, from_lines, to_lines, split.edges());
+            // SAFETY: as the kernel asks: addresses agree, one block per tile, and at least one.
+            unsafe { stream.launch(kernel, split.lines.div_ceil(TILE).max(1)) }
+        }
+        // The widest element that both sides are aligned for; `T` has at least that alignment or is narrower.
+        apart => match (apart | from_address | to.len()) % 16 {
+            bits if bits % 8 == 0 => copy_elements::<u64>(stream, from, to),
+            bits if bits % 4 == 0 => copy_elements::<u32>(stream, from, to),
+            bits if bits % 2 == 0 => copy_elements::<u16>(stream, from, to),
+            _ => copy_elements::<u8>(stream, from, to),
+        },
+    }
+}
+
+fn copy_elements<W: Pod>(stream: &Stream, from: Global<u8>, to: GlobalMut<u8>) -> Result<(), Error> {
+    let len = to.len() / size_of::<W>();
+    // SAFETY: both addresses and the length are multiples of the element's size, as the caller found.
+    let kernel = unsafe {
+        CopyElements::<W>::new(
+            Global::from_raw(from.as_ptr().cast(), len),
+            GlobalMut::from_raw(to.as_const().as_ptr().cast_mut().cast(), len),
+        )
+    };
+    // SAFETY: equal lengths, one block per tile.
+    unsafe { stream.launch(kernel, len.div_ceil(TILE)) }
+}
+
+/// Sets every element to `value`. The size of `T` is 1, 2, 4, 8 or 16 bytes; another one does not compile.
+///
+/// # Errors
+/// What a launch can give.
+pub fn fill<'a, T: Pod>(stream: &Stream, to: impl Into<DeviceSliceMut<'a, T>>, value: T) -> Result<(), Error> {
+    const {
+        assert!(
+            size_of::<T>().is_power_of_two() && size_of::<T>() <= 16,
+            "fill takes elements of 1, 2, 4, 8 or 16 bytes"
+        );
+        assert!(size_of::<T>() == align_of::<T>() || size_of::<T>() == 16 || align_of::<T>() < 16);
+    };
+    let mut to = to.into();
+    let to = bytes_mut(to.view_mut(stream)?);
+    if to.is_empty() {
+        return Ok(());
+    }
+    let address = to.as_const().as_ptr().addr();
+    let split = Split::of(address, to.len());
+    // The pattern as it lies in an aligned line: elements need not start there if `T` is aligned to less than its size.
+    let mut line = Line([0; 4]);
+    let value = bytemuck::bytes_of(&value);
+    for (i, byte) in bytemuck::bytes_of_mut(&mut line).iter_mut().enumerate() {
+        *byte = value[i.wrapping_sub(address) % size_of::<T>()];
+    }
+    // SAFETY: the lines lie within the bytes, aligned.
+    let to_lines = unsafe {
+        GlobalMut::from_raw(to.as_const().as_ptr().wrapping_add(split.head).cast_mut().cast::<Line>(), split.lines)
+    };
+    let kernel = FillLines::new(to, to_lines, line, split.edges());
+    // SAFETY: one block per tile, and at least one.
+    unsafe { stream.launch(kernel, split.lines.div_ceil(TILE).max(1)) }
+}
+
+/// Writes `start`, `start + 1`, …, wrapping.
+///
+/// # Errors
+/// What a launch can give.
+pub fn iota<'a, T: Index>(stream: &Stream, to: impl Into<DeviceSliceMut<'a, T>>, start: T) -> Result<(), Error> {
+    let mut to = to.into();
+    let to = to.view_mut(stream)?;
+    if to.is_empty() {
+        return Ok(());
+    }
+    // SAFETY: one block per tile.
+    unsafe { stream.launch(Iota::new(to, start), to.len().div_ceil(TILE)) }
+}
+
+/// A range of bytes as whole aligned lines with ragged edges.
+struct Split {
+    head: usize,
+    lines: usize,
+    tail: usize,
+}
+
+impl Split {
+    fn of(address: usize, len: usize) -> Self {
+        let head = (address.wrapping_neg() % 16).min(len);
+        let lines = (len - head) / 16;
+        Self { head, lines, tail: len - head - lines * 16 }
+    }
+
+    fn edges(&self) -> Edges {
+        Edges { head: self.head as u32, tail: self.tail as u32 }
+    }
+}
+
+fn bytes<T: Pod>(view: Global<T>) -> Global<u8> {
+    // SAFETY: the same memory as plain bytes.
+    unsafe { Global::from_raw(view.as_ptr().cast(), view.len() * size_of::<T>()) }
+}
+
+fn bytes_mut<T: Pod>(view: GlobalMut<T>) -> GlobalMut<u8> {
+    // SAFETY: the same memory as plain bytes.
+    unsafe { GlobalMut::from_raw(view.as_const().as_ptr().cast_mut().cast(), view.len() * size_of::<T>()) }
+}

@@ -1,0 +1,28 @@
+//! Fill, count up, copy: the kernels that only move memory, at its full rate.
+//!
+//! - **Synchronisation**: none; the result is ready in stream order.
+//! - **Memory**: no scratch. Each byte is read (copy) and written once, in accesses of 16 bytes where the addresses allow.
+//!
+//! ```
+//! use gpu_primitives::{Device, Error, transfer};
+//!
+//! let stream = Device::cpu().stream()?;
+//! let mut a = stream.uninit::<u32>(5)?;
+//! let mut b = stream.uninit::<u32>(5)?;
+//! transfer::iota(&stream, &mut a, 10)?;
+//! transfer::copy(&stream, &a, &mut b)?;
+//! assert_eq!(b.to_vec(&stream)?, [10, 11, 12, 13, 14]);
+//! transfer::fill(&stream, &mut b, 7)?;
+//! assert_eq!(b.to_vec(&stream)?, [7; 5]);
+//! # Ok::<(), Error>(())
+//! ```
+
+mod kernel;
+
+#[cfg(not(target_arch = "nvptx64"))]
+mod host;
+
+pub use kernel::{CopyElements, CopyLines, FillLines, Index, Iota, Line};
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::{copy, fill, iota};

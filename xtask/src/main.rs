@@ -1,0 +1,63 @@
+//! The workspace's own commands: `cargo xtask ptx`, `cargo xtask ptx-lint`, `cargo xtask gpu-bundle`.
+
+mod bundle;
+mod error;
+mod ptx;
+mod ptx_lint;
+mod workspace;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The workspace's own commands.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Compiles every kernel crate (one with `[package.metadata.ptx]`) to the PTX in its `ptx` folder. Needs a nightly.
+    Ptx {
+        /// Change nothing; compare byte for byte with what is checked in.
+        #[arg(long)]
+        check: bool,
+        /// Only this package; may be given several times.
+        #[arg(short, long = "package")]
+        packages: Vec<String>,
+    },
+    /// Checks the checked-in PTX: no local memory, no calls, no generic accesses.
+    PtxLint {
+        /// Also assemble every kernel for every GPU generation with ptxas: no failures, no spills.
+        #[arg(long)]
+        ptxas: bool,
+        /// Only this package; may be given several times.
+        #[arg(short, long = "package")]
+        packages: Vec<String>,
+    },
+    /// Collects tests and benchmarks and a `run.sh` for a machine with an NVIDIA driver and no Rust.
+    GpuBundle {
+        /// The folder to write, which is emptied first.
+        #[arg(long, default_value = "target/gpu-bundle")]
+        out: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().task {
+        Task::Ptx { check, packages } => ptx::run(check, &packages),
+        Task::PtxLint { ptxas, packages } => ptx_lint::run(ptxas, &packages),
+        Task::GpuBundle { out } => bundle::run(&out),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

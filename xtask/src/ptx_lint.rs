@@ -1,0 +1,115 @@
+//! `cargo xtask ptx-lint`: golden checks over all checked-in PTX, with or without NVIDIA's assembler.
+
+use std::fs;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use ptx_builder::Manifest;
+use ptx_builder::lint::lint;
+use ptx_builder::ptxas::{ARCHS, Ptxas, Usage};
+
+use crate::error::Error;
+use crate::workspace::Workspace;
+
+/// The generation whose figures the table shows.
+const SHOWN: &str = "sm_90";
+
+/// One kernel's checked-in PTX.
+struct KernelFile {
+    name: String,
+    path: PathBuf,
+}
+
+/// What `ptxas` said: for each kernel, for each of [`ARCHS`].
+type Matrix = Vec<Vec<Result<Usage, String>>>;
+
+pub fn run(with_ptxas: bool, packages: &[String]) -> Result<(), Error> {
+    let workspace = Workspace::load()?;
+    let (mut findings, mut kernels) = (0, 0);
+    for package in workspace.kernel_crates(packages)? {
+        let folder = package.dir().join("ptx");
+        let files: Vec<KernelFile> = Manifest::read(&folder)?
+            .kernels
+            .into_keys()
+            .map(|name| KernelFile { path: folder.join(format!("{name}.ptx")), name })
+            .collect();
+        kernels += files.len();
+        for file in &files {
+            let ptx = fs::read_to_string(&file.path).map_err(Error::io("read", &file.path))?;
+            for finding in lint(&ptx) {
+                println!("{}: {}: {finding}", package.name, file.name);
+                findings += 1;
+            }
+        }
+        if with_ptxas {
+            let matrix = assemble_all(&Ptxas::find()?, &files)?;
+            print_table(&package.name, &files, &matrix);
+            findings += print_problems(&package.name, &files, &matrix);
+        }
+    }
+    if findings > 0 {
+        return Err(Error::Findings { count: findings, kernels });
+    }
+    println!("{kernels} kernels, no findings");
+    Ok(())
+}
+
+/// Assembles every kernel for every generation, on all cores: `ptxas` uses only one.
+fn assemble_all(ptxas: &Ptxas, files: &[KernelFile]) -> Result<Matrix, Error> {
+    let cells = files.len() * ARCHS.len();
+    let results: Vec<_> = (0..cells).map(|_| Mutex::new(None)).collect();
+    let next = AtomicUsize::new(0);
+    let workers = thread::available_parallelism().map_or(1, NonZero::get).min(cells);
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let cell = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(slot) = results.get(cell) else { return };
+                    let file = &files[cell / ARCHS.len()];
+                    let result = ptxas.assemble(ARCHS[cell % ARCHS.len()], &file.path);
+                    *slot.lock().unwrap() = Some(result);
+                }
+            });
+        }
+    });
+    let mut results = results.into_iter().map(|slot| slot.into_inner().unwrap().expect("every cell was taken"));
+    files.iter().map(|_| Ok(results.by_ref().take(ARCHS.len()).collect::<Result<_, _>>()?)).collect()
+}
+
+fn print_table(package: &str, files: &[KernelFile], matrix: &Matrix) {
+    let shown = ARCHS.iter().position(|arch| *arch == SHOWN).expect("one of ARCHS");
+    let width = files.iter().map(|file| file.name.len()).max().unwrap_or(0).max(6);
+    println!("\n{package}, {SHOWN}\n{:width$}  registers  shared  spills", "kernel");
+    for (file, row) in files.iter().zip(matrix) {
+        match &row[shown] {
+            Ok(usage) => {
+                let spills = usage.spill_stores + usage.spill_loads;
+                println!("{:width$}  {:>9}  {:>6}  {spills:>6}", file.name, usage.registers, usage.shared);
+            }
+            Err(_) => println!("{:width$}  refused", file.name),
+        }
+    }
+    println!();
+}
+
+/// Prints what is wrong on any generation and counts it.
+fn print_problems(package: &str, files: &[KernelFile], matrix: &Matrix) -> usize {
+    let mut count = 0;
+    for (file, row) in files.iter().zip(matrix) {
+        for (arch, cell) in ARCHS.iter().zip(row) {
+            let problem = match cell {
+                Ok(usage) => usage.problem(),
+                Err(message) => Some(format!("ptxas refuses it: {message}")),
+            };
+            if let Some(problem) = problem {
+                println!("{package}: {}: {arch}: {problem}", file.name);
+                count += 1;
+            }
+        }
+    }
+    count
+}

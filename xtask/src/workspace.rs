@@ -1,0 +1,129 @@
+//! What cargo says about this workspace, and calling cargo.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+
+use crate::error::Error;
+
+/// The part of `cargo metadata` that the tasks need.
+#[derive(Deserialize)]
+pub struct Workspace {
+    pub packages: Vec<Package>,
+    pub workspace_root: PathBuf,
+    pub target_directory: PathBuf,
+}
+
+/// One member.
+#[derive(Deserialize)]
+pub struct Package {
+    pub id: String,
+    pub name: String,
+    manifest_path: PathBuf,
+    metadata: Option<serde_json::Value>,
+    targets: Vec<Target>,
+}
+
+/// One library, executable, test or benchmark.
+#[derive(Deserialize)]
+pub struct Target {
+    pub name: String,
+    pub kind: Vec<String>,
+}
+
+impl Workspace {
+    pub fn load() -> Result<Self, Error> {
+        let arguments = ["metadata", "--no-deps", "--format-version", "1"];
+        let json = cargo_output(&arguments)?;
+        serde_json::from_slice(&json).map_err(|source| Error::CargoJson { arguments: arguments.join(" "), source })
+    }
+
+    /// The packages with `[package.metadata.ptx]`: all, or those named. Dependencies come before what depends on them
+    /// as far as the order of the workspace's members says so.
+    pub fn kernel_crates(&self, names: &[String]) -> Result<Vec<&Package>, Error> {
+        let all: Vec<&Package> = self.packages.iter().filter(|package| package.has_kernels()).collect();
+        let known = || all.iter().map(|package| package.name.clone()).collect();
+        if let Some(name) = names.iter().find(|name| all.iter().all(|package| package.name != **name)) {
+            return Err(Error::UnknownPackage { name: name.clone(), known: known() });
+        }
+        if all.is_empty() {
+            return Err(Error::NoKernelCrates);
+        }
+        Ok(all.into_iter().filter(|package| names.is_empty() || names.contains(&package.name)).collect())
+    }
+}
+
+impl Package {
+    /// The folder of its `Cargo.toml`.
+    pub fn dir(&self) -> PathBuf {
+        self.manifest_path.parent().map(PathBuf::from).unwrap_or_default()
+    }
+
+    pub fn has_kernels(&self) -> bool {
+        self.metadata.as_ref().is_some_and(|metadata| metadata.get("ptx").is_some())
+    }
+
+    /// A package that only ever runs where kernels are compiled, not where they run.
+    pub fn is_build_tool(&self) -> bool {
+        ["ptx-builder", "xtask"].contains(&self.name.as_str()) || self.has_target("proc-macro")
+    }
+
+    pub fn has_target(&self, kind: &str) -> bool {
+        self.targets.iter().any(|target| target.is(kind))
+    }
+}
+
+impl Target {
+    pub fn is(&self, kind: &str) -> bool {
+        self.kind.iter().any(|own| own == kind)
+    }
+
+    /// Whether it is a library of some sort.
+    pub fn is_library(&self) -> bool {
+        self.is("lib") || self.is("rlib")
+    }
+}
+
+/// Runs cargo, lets it talk on the terminal and returns what it writes to standard output.
+pub fn cargo_output(arguments: &[impl AsRef<str>]) -> Result<Vec<u8>, Error> {
+    let arguments: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output =
+        Command::new(&cargo).args(&arguments).stderr(Stdio::inherit()).output().map_err(Error::io("run", &cargo))?;
+    if !output.status.success() {
+        return Err(Error::Cargo { arguments: arguments.join(" "), status: output.status.to_string() });
+    }
+    Ok(output.stdout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workspace() -> Workspace {
+        serde_json::from_str(
+            r#"{"workspace_root": "/w", "target_directory": "/w/target", "packages": [
+                {"id": "1", "name": "kernels", "manifest_path": "/w/kernels/Cargo.toml", "metadata": {"ptx": {}},
+                 "targets": [{"name": "kernels", "kind": ["lib"]}]},
+                {"id": "2", "name": "macro", "manifest_path": "/w/macro/Cargo.toml", "metadata": null,
+                 "targets": [{"name": "macro", "kind": ["proc-macro"]}]}]}"#,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn kernel_crates_are_those_that_say_so() {
+        let workspace = workspace();
+        let found = workspace.kernel_crates(&[]).unwrap();
+        assert_eq!(found.iter().map(|package| package.dir()).collect::<Vec<_>>(), [PathBuf::from("/w/kernels")]);
+        assert!(workspace.packages[1].is_build_tool() && !workspace.packages[0].is_build_tool());
+    }
+
+    #[test]
+    fn an_unknown_package_is_answered_with_the_known_ones() {
+        let message = workspace().kernel_crates(&["macro".into()]).err().unwrap().to_string();
+        assert!(message.contains("`macro`") && message.contains("are: kernels"), "{message}");
+    }
+}
