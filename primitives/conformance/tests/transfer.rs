@@ -6,7 +6,7 @@ use gpu_primitives::transfer::{copy, fill, iota};
 use gpu_primitives::{Device, Error};
 use std::process::ExitCode;
 
-/// Lines of 16 bytes that a block of the transfer kernels moves.
+/// Lines of 16 bytes that a block of the transfer kernels fills; a multiple of what it copies.
 const TILE_LINES: usize = 1024;
 
 fn main() -> ExitCode {

@@ -59,11 +59,11 @@ impl<T: Pod, const VEC: usize, const ROWS: usize> WarpExchange<T, VEC, ROWS> {
     /// All lanes of the warp call it; `from` has at most [`LEN`](Self::LEN) items.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub unsafe fn load(self, from: Global<T>, filler: T, cache: Cache) {
+    pub unsafe fn load(self, from: Global<T>, filler: T) {
         if from.len() == Self::LEN && is_aligned::<T, VEC>(from.as_ptr()) {
             let mut rows = [[filler; VEC]; ROWS];
             for row in 0..ROWS {
-                rows[row] = from.load_vec(striped::<VEC>(row), cache);
+                rows[row] = from.load_vec(striped::<VEC>(row), Cache::Default);
             }
             for row in 0..ROWS {
                 self.memory.store_vec(striped::<VEC>(row), rows[row]);
@@ -87,10 +87,10 @@ impl<T: Pod, const VEC: usize, const ROWS: usize> WarpExchange<T, VEC, ROWS> {
     /// As [`load`](Self::load), for `to`.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub unsafe fn store(self, to: GlobalMut<T>, cache: Cache) {
+    pub unsafe fn store(self, to: GlobalMut<T>) {
         if to.len() == Self::LEN && is_aligned::<T, VEC>(to.as_const().as_ptr()) {
             for row in 0..ROWS {
-                to.store_vec::<VEC>(striped::<VEC>(row), self.memory.load_vec(striped::<VEC>(row)), cache);
+                to.store_vec::<VEC>(striped::<VEC>(row), self.memory.load_vec(striped::<VEC>(row)), Cache::Default);
             }
         } else {
             let mut at = lane_id() as usize;

@@ -4,8 +4,8 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::{Monoid, Sum};
+use crate::arch::thread;
 use crate::arch::warp::{LANES, lane_id, warp_id};
-use crate::arch::{Cache, thread};
 use crate::block::exchange::WarpExchange;
 use crate::block::{lookback, scan, warp};
 use crate::kernel::kernel;
@@ -66,7 +66,7 @@ pub unsafe fn scan_tiles<T: Pod, Op: Monoid<T>, const THREADS: u32, const VEC: u
     let run_len = WarpExchange::<T, VEC, ROWS>::LEN;
     let start = (ticket.tile as usize * warps + warp_id() as usize) * run_len;
     let run = input.len().saturating_sub(start).min(run_len);
-    exchange.load(input.slice(start, run), op.identity(), Cache::Streaming);
+    exchange.load(input.slice(start, run), op.identity());
     exchange.sync();
 
     let mut own = op.identity();
@@ -101,7 +101,7 @@ pub unsafe fn scan_tiles<T: Pod, Op: Monoid<T>, const THREADS: u32, const VEC: u
         exchange.set_blocked_row(row, items);
     }
     exchange.sync();
-    exchange.store(output.slice(start, run), Cache::Default);
+    exchange.store(output.slice(start, run));
 }
 
 crate::instances! {

@@ -1,6 +1,6 @@
 //! The host entries of the transfers.
 
-use super::kernel::{CopyElements, CopyLines, Edges, FillLines, Index, Iota, Line, TILE};
+use super::kernel::{COPY_TILE, CopyElements, CopyLines, Edges, FILL_TILE, FillLines, Index, Iota, Line};
 use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream};
 use bytemuck::Pod;
 
@@ -38,7 +38,7 @@ pub fn copy<'a, T: Pod>(
             };
             let kernel = CopyLines::new(from, to, from_lines, to_lines, split.edges());
             // SAFETY: as the kernel asks: addresses agree, one block per tile, and at least one.
-            unsafe { stream.launch(kernel, split.lines.div_ceil(TILE).max(1)) }
+            unsafe { stream.launch(kernel, split.lines.div_ceil(COPY_TILE).max(1)) }
         }
         // The widest element that both sides are aligned for; `T` has at least that alignment or is narrower.
         apart => match (apart | from_address | to.len()) % 16 {
@@ -60,7 +60,7 @@ fn copy_elements<W: Pod>(stream: &Stream, from: Global<u8>, to: GlobalMut<u8>) -
         )
     };
     // SAFETY: equal lengths, one block per tile.
-    unsafe { stream.launch(kernel, len.div_ceil(TILE)) }
+    unsafe { stream.launch(kernel, len.div_ceil(COPY_TILE)) }
 }
 
 /// Sets every element to `value`. The size of `T` is 1, 2, 4, 8 or 16 bytes; another one does not compile.
@@ -94,7 +94,7 @@ pub fn fill<'a, T: Pod>(stream: &Stream, to: impl Into<DeviceSliceMut<'a, T>>, v
     };
     let kernel = FillLines::new(to, to_lines, line, split.edges());
     // SAFETY: one block per tile, and at least one.
-    unsafe { stream.launch(kernel, split.lines.div_ceil(TILE).max(1)) }
+    unsafe { stream.launch(kernel, split.lines.div_ceil(FILL_TILE).max(1)) }
 }
 
 /// Writes `start`, `start + 1`, …, wrapping.
@@ -108,7 +108,7 @@ pub fn iota<'a, T: Index>(stream: &Stream, to: impl Into<DeviceSliceMut<'a, T>>,
         return Ok(());
     }
     // SAFETY: one block per tile.
-    unsafe { stream.launch(Iota::new(to, start), to.len().div_ceil(TILE)) }
+    unsafe { stream.launch(Iota::new(to, start), to.len().div_ceil(FILL_TILE)) }
 }
 
 /// A range of bytes as whole aligned lines with ragged edges.

@@ -1,22 +1,22 @@
 //! The kernels that move memory.
 //!
-//! All are one wave of independent accesses: a thread issues `ROWS` loads of 16 bytes before the first store, so that
-//! enough bytes are in flight to cover the latency of memory. The floor is the memory rate itself.
+//! The floor is the memory rate itself. Copying takes one access of 16 bytes per thread: with many small blocks the loads of
+//! some overlap the stores of others, which was measured to be faster than several loads per thread before the first store
+//! (4.18 against 3.97 TB/s on an H200, where the driver's own copy has 4.12).
 
-// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
-#![allow(clippy::needless_range_loop)]
-
-use crate::arch::{Cache, thread};
+use crate::arch::thread;
 use crate::kernel::kernel;
 use crate::view::{Global, GlobalMut};
 use bytemuck::{Pod, Zeroable};
 
 /// Threads of a block.
 pub(super) const THREADS: u32 = 256;
-/// Accesses of a thread.
-pub(super) const ROWS: usize = 4;
-/// Elements of a block.
-pub(super) const TILE: usize = THREADS as usize * ROWS;
+/// Stores of a thread that only writes.
+const ROWS: usize = 4;
+/// Elements of a block that only writes.
+pub(super) const FILL_TILE: usize = THREADS as usize * ROWS;
+/// Elements of a block that copies.
+pub(super) const COPY_TILE: usize = THREADS as usize;
 
 /// Sixteen bytes, aligned: the widest access.
 #[repr(C, align(16))]
@@ -48,8 +48,8 @@ fn edge_byte(edges: Edges, len: usize) -> Option<usize> {
 
 /// Copies bytes whose addresses agree modulo 16: whole lines, and at both ends single bytes.
 ///
-/// `from` and `to` are all the bytes, `from_lines` and `to_lines` the whole lines among them. One block per [`TILE`] lines,
-/// at least one. Moves `2 * 16` bytes per line.
+/// `from` and `to` are all the bytes, `from_lines` and `to_lines` the whole lines among them. One block per 256 lines, at
+/// least one. Moves `2 * 16` bytes per line.
 #[kernel(threads = THREADS)]
 pub unsafe fn copy_lines(
     from: Global<u8>,
@@ -58,47 +58,31 @@ pub unsafe fn copy_lines(
     to_lines: GlobalMut<Line>,
     edges: Edges,
 ) {
-    let start = thread::block_idx_x() as usize * TILE + thread::thread_idx_x() as usize;
-    let mut lines = [Line::zeroed(); ROWS];
-    if start + (ROWS - 1) * (THREADS as usize) < to_lines.len() {
-        for row in 0..ROWS {
-            lines[row] = from_lines.load(start + row * THREADS as usize, Cache::Streaming);
-        }
-        for row in 0..ROWS {
-            to_lines.store(start + row * THREADS as usize, lines[row], Cache::Streaming);
-        }
-    } else {
-        for row in 0..ROWS {
-            let index = start + row * THREADS as usize;
-            if index < to_lines.len() {
-                to_lines.set(index, from_lines.get(index));
-            }
-        }
+    let index = thread::block_idx_x() as usize * COPY_TILE + thread::thread_idx_x() as usize;
+    if index < to_lines.len() {
+        to_lines.set(index, from_lines.get(index));
     }
     if let Some(index) = edge_byte(edges, to.len()) {
         to.set(index, from.get(index));
     }
 }
 
-/// Copies elements whose addresses do not agree modulo 16, one by one. One block per [`TILE`] elements.
+/// Copies elements whose addresses do not agree modulo 16, one by one. One block per 256 elements.
 #[kernel(threads = THREADS)]
 pub unsafe fn copy_elements<T: Pod>(from: Global<T>, to: GlobalMut<T>) {
-    let start = thread::block_idx_x() as usize * TILE + thread::thread_idx_x() as usize;
-    for row in 0..ROWS {
-        let index = start + row * THREADS as usize;
-        if index < to.len() {
-            to.set(index, from.get(index));
-        }
+    let index = thread::block_idx_x() as usize * COPY_TILE + thread::thread_idx_x() as usize;
+    if index < to.len() {
+        to.set(index, from.get(index));
     }
 }
 
 /// Writes the same 16 bytes to every line, and their bytes to the edges.
 ///
 /// `line` is the filled value repeated. Elements are aligned to their size, which divides 16, so the pattern starts anew at
-/// every line, and byte `i` of memory gets byte `address % 16` of it. One block per [`TILE`] lines, at least one.
+/// every line, and byte `i` of memory gets byte `address % 16` of it. One block per 1024 lines, at least one.
 #[kernel(threads = THREADS)]
 pub unsafe fn fill_lines(to: GlobalMut<u8>, to_lines: GlobalMut<Line>, line: Line, edges: Edges) {
-    let start = thread::block_idx_x() as usize * TILE + thread::thread_idx_x() as usize;
+    let start = thread::block_idx_x() as usize * FILL_TILE + thread::thread_idx_x() as usize;
     for row in 0..ROWS {
         let index = start + row * THREADS as usize;
         if index < to_lines.len() {
@@ -137,10 +121,10 @@ macro_rules! index {
 
 index!(u8 u16 u32 u64 i8 i16 i32 i64);
 
-/// Writes `start`, `start + 1`, … One block per [`TILE`] elements.
+/// Writes `start`, `start + 1`, … One block per 1024 elements.
 #[kernel(threads = THREADS)]
 pub unsafe fn iota<T: Index>(to: GlobalMut<T>, start: T) {
-    let first = thread::block_idx_x() as usize * TILE + thread::thread_idx_x() as usize;
+    let first = thread::block_idx_x() as usize * FILL_TILE + thread::thread_idx_x() as usize;
     for row in 0..ROWS {
         let index = first + row * THREADS as usize;
         if index < to.len() {
