@@ -20,6 +20,14 @@ pub enum Error {
         /// The first wrong element.
         index: usize,
     },
+    /// A suite of rows that does not exist.
+    #[error("there is no suite {asked:?}: it is one of {known}")]
+    UnknownSuite {
+        /// What was asked for.
+        asked: String,
+        /// What there is.
+        known: String,
+    },
     /// The peer program could not be compiled or run.
     #[error("the peer program: {what}")]
     Peer {

@@ -1,6 +1,7 @@
 //! The main job of the repository, and the measurements behind the documentation.
 
 use clap::{Parser, Subcommand};
+use gpu_benches::primitives::Options;
 use std::process::ExitCode;
 
 /// GPU primitives and dictionaries, measured on the device found.
@@ -26,6 +27,9 @@ enum Command {
         /// A peer program that is compiled already
         #[arg(long)]
         peer: Option<String>,
+        /// Only these suites of rows
+        #[arg(long)]
+        only: Vec<String>,
     },
 }
 
@@ -34,7 +38,9 @@ fn main() -> ExitCode {
     let device = arguments.device.as_deref();
     let result = match arguments.command.unwrap_or(Command::Quickstart) {
         Command::Quickstart => gpu_benches::quickstart::run(device),
-        Command::Primitives { log_sizes, peer } => gpu_benches::primitives::run(device, &log_sizes, peer.as_deref()),
+        Command::Primitives { log_sizes, peer, only } => {
+            gpu_benches::primitives::run(&Options { device, log_sizes: &log_sizes, peer: peer.as_deref(), only: &only })
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

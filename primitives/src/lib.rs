@@ -43,6 +43,7 @@ extern crate self as gpu_primitives;
 
 pub mod arch;
 pub mod block;
+pub mod compare;
 pub mod kernel;
 pub mod scan;
 pub mod transfer;

@@ -1,0 +1,87 @@
+//! Orders: what merges, searches and segmented sorts compare with.
+
+use crate::kernel::Param;
+use bytemuck::{Pod, Zeroable};
+
+/// A strict weak order. It may carry state, which travels to the GPU as a kernel argument.
+///
+/// # Contract
+/// Irreflexive and transitive, and so is "neither is less". A comparator that breaks this gives some permutation or some
+/// position in range, never an access out of bounds.
+pub trait Compare<T>: Param {
+    /// Whether `a` comes before `b`.
+    fn less(&self, a: T, b: T) -> bool;
+}
+
+/// The natural order of numbers; for floats the total order of `total_cmp` (-NaN, -∞ … -0, +0 … +∞, NaN).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct Less;
+
+/// The natural order, downwards.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct Greater;
+
+macro_rules! orders {
+    ($($type:ty: $a:ident, $b:ident => $less:expr;)*) => { $(
+        impl Compare<$type> for Less {
+            #[inline(always)]
+            fn less(&self, $a: $type, $b: $type) -> bool {
+                $less
+            }
+        }
+        impl Compare<$type> for Greater {
+            #[inline(always)]
+            fn less(&self, $b: $type, $a: $type) -> bool {
+                $less
+            }
+        }
+    )* };
+}
+
+orders! {
+    u8: a, b => a < b;
+    u16: a, b => a < b;
+    u32: a, b => a < b;
+    u64: a, b => a < b;
+    u128: a, b => a < b;
+    i8: a, b => a < b;
+    i16: a, b => a < b;
+    i32: a, b => a < b;
+    i64: a, b => a < b;
+    i128: a, b => a < b;
+    f32: a, b => ordered_32(a) < ordered_32(b);
+    f64: a, b => ordered_64(a) < ordered_64(b);
+}
+
+/// An integer that orders as the float does: the lower bits of negative numbers flip.
+#[inline(always)]
+fn ordered_32(x: f32) -> i32 {
+    let bits = x.to_bits() as i32;
+    bits ^ ((bits >> 31) as u32 >> 1) as i32
+}
+
+#[inline(always)]
+fn ordered_64(x: f64) -> i64 {
+    let bits = x.to_bits() as i64;
+    bits ^ ((bits >> 63) as u64 >> 1) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Compare, Greater, Less};
+
+    #[test]
+    fn floats_are_in_total_order() {
+        let numbers = [f32::NAN, -f32::NAN, 0.0, -0.0, 1.5, -1.5, f32::INFINITY, f32::NEG_INFINITY, f32::MIN_POSITIVE];
+        for a in numbers {
+            for b in numbers {
+                assert_eq!(Less.less(a, b), a.total_cmp(&b).is_lt(), "{a} {b}");
+                assert_eq!(Greater.less(a, b), a.total_cmp(&b).is_gt(), "{a} {b}");
+                let (a, b) = (f64::from(a), f64::from(b));
+                assert_eq!(Less.less(a, b), a.total_cmp(&b).is_lt(), "{a} {b}");
+            }
+        }
+    }
+}
