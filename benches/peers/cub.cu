@@ -45,26 +45,64 @@ static double median_milliseconds(Operation operation) {
     return times[times.size() / 2];
 }
 
+struct Buffer {
+    void *data = nullptr;
+    explicit Buffer(size_t bytes) { CHECK(cudaMalloc(&data, bytes)); }
+    ~Buffer() { cudaFree(data); }
+    template <class T>
+    T *as() const { return static_cast<T *>(data); }
+};
+
+static void row(const char *name, size_t n, double milliseconds) {
+    std::printf("%s,%zu,%.6f\n", name, n, milliseconds);
+    std::fflush(stdout);
+}
+
+static void random_u32(unsigned *out, size_t n) { randomize<<<unsigned((n + 255) / 256), 256>>>(out, n); }
+
+static void copy_and_scan(size_t n) {
+    Buffer in(n * 4), out(n * 4);
+    random_u32(in.as<unsigned>(), n);
+    row("copy", n, median_milliseconds([&] { CHECK(cudaMemcpyAsync(out.data, in.data, n * 4, cudaMemcpyDeviceToDevice)); }));
+    size_t bytes = 0;
+    CHECK(cub::DeviceScan::ExclusiveSum(nullptr, bytes, in.as<unsigned>(), out.as<unsigned>(), n));
+    Buffer scratch(bytes);
+    row("exclusive_sum_u32", n, median_milliseconds([&] {
+            CHECK(cub::DeviceScan::ExclusiveSum(scratch.data, bytes, in.as<unsigned>(), out.as<unsigned>(), n));
+        }));
+}
+
+static void sort(size_t n) {
+    Buffer keys(n * 4), values(n * 4), keys_out(n * 4), values_out(n * 4);
+    random_u32(keys.as<unsigned>(), n);
+    auto k = keys.as<unsigned>(), v = values.as<unsigned>(), ko = keys_out.as<unsigned>(), vo = values_out.as<unsigned>();
+    size_t bytes = 0, more = 0;
+    CHECK(cub::DeviceRadixSort::SortPairs(nullptr, bytes, k, ko, v, vo, n));
+    CHECK(cub::DeviceRadixSort::SortKeys(nullptr, more, k, ko, n));
+    bytes = std::max(bytes, more);
+    Buffer scratch(bytes);
+    row("sort_pairs_u32_u32", n, median_milliseconds([&] {
+            CHECK(cub::DeviceRadixSort::SortPairs(scratch.data, bytes, k, ko, v, vo, n));
+        }));
+    row("sort_keys_u32", n, median_milliseconds([&] {
+            CHECK(cub::DeviceRadixSort::SortKeys(scratch.data, bytes, k, ko, n));
+        }));
+}
+
+static void sort_u64(size_t n) {
+    Buffer keys(n * 8), keys_out(n * 8);
+    random_u32(keys.as<unsigned>(), 2 * n);
+    auto k = keys.as<unsigned long long>(), ko = keys_out.as<unsigned long long>();
+    size_t bytes = 0;
+    CHECK(cub::DeviceRadixSort::SortKeys(nullptr, bytes, k, ko, n));
+    Buffer scratch(bytes);
+    row("sort_keys_u64", n, median_milliseconds([&] {
+            CHECK(cub::DeviceRadixSort::SortKeys(scratch.data, bytes, k, ko, n));
+        }));
+}
+
 int main() {
-    for (int log : {20, 24, 27}) {
-        size_t n = size_t(1) << log;
-        unsigned *in, *out;
-        CHECK(cudaMalloc(&in, n * 4));
-        CHECK(cudaMalloc(&out, n * 4));
-        randomize<<<unsigned((n + 255) / 256), 256>>>(in, n);
-
-        double time = median_milliseconds([&] { CHECK(cudaMemcpyAsync(out, in, n * 4, cudaMemcpyDeviceToDevice)); });
-        std::printf("copy,%zu,%.6f\n", n, time);
-
-        size_t bytes = 0;
-        CHECK(cub::DeviceScan::ExclusiveSum(nullptr, bytes, in, out, n));
-        void *scratch;
-        CHECK(cudaMalloc(&scratch, bytes));
-        time = median_milliseconds([&] { CHECK(cub::DeviceScan::ExclusiveSum(scratch, bytes, in, out, n)); });
-        std::printf("exclusive_sum_u32,%zu,%.6f\n", n, time);
-
-        CHECK(cudaFree(scratch));
-        CHECK(cudaFree(in));
-        CHECK(cudaFree(out));
-    }
+    for (int log : {20, 24, 27}) copy_and_scan(size_t(1) << log);
+    for (int log : {15, 16, 18, 20, 21, 24, 27}) sort(size_t(1) << log);
+    sort_u64(size_t(1) << 26);
 }

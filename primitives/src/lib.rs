@@ -45,7 +45,9 @@ pub mod arch;
 pub mod block;
 pub mod compare;
 pub mod kernel;
+pub mod multisplit;
 pub mod scan;
+pub mod sort;
 pub mod transfer;
 pub mod view;
 

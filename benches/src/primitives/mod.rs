@@ -2,7 +2,9 @@
 //!
 //! One file per primitive measures its rows; each checks every result that it times.
 
+mod multisplit;
 mod scan;
+mod sort;
 mod transfer;
 
 use crate::measure::{median, million_per_second};
@@ -56,7 +58,9 @@ type Measure = fn(&mut Table<'_>, usize) -> Result<(), crate::Error>;
 /// The measurements, by the name that `--only` takes.
 const SUITES: &[(&str, Measure)] = &[
     ("transfer", transfer::measure),
-    ("scan", scan::measure), //
+    ("scan", scan::measure),
+    ("sort", sort::measure),
+    ("multisplit", multisplit::measure),
 ];
 
 /// What to measure.

@@ -2,7 +2,9 @@
 
 use bytemuck::{Pod, Zeroable};
 use gpu_primitives::kernel::kernel;
+use gpu_primitives::multisplit::Bucket;
 use gpu_primitives::scan::{Monoid, ScanTiles};
+use gpu_primitives::sort::{RadixCode, RadixKey, Sign};
 use gpu_primitives::{GlobalMut, thread};
 
 /// The map `x ↦ scale * x + shift`, wrapping.
@@ -53,6 +55,64 @@ impl Monoid<u32> for SumModulo {
     }
 }
 
+/// The remainder of a division: a bucket function with state.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct Modulo {
+    /// Not zero.
+    pub divisor: u32,
+}
+
+impl Bucket<u32> for Modulo {
+    #[inline(always)]
+    fn bucket(&self, key: u32) -> u32 {
+        key % self.divisor
+    }
+}
+
+/// A key of 16 bytes: ordered by zone, then downwards by street, then by number.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct Address {
+    zone: u64,
+    street: u32,
+    number: u32,
+}
+
+impl Address {
+    /// An address.
+    #[must_use]
+    pub const fn new(zone: u64, street: u32, number: u32) -> Self {
+        Self { zone, street, number }
+    }
+
+    /// Its order, as the host sees it.
+    #[must_use]
+    pub fn compare(&self, other: &Self) -> core::cmp::Ordering {
+        (self.zone, !self.street, self.number).cmp(&(other.zone, !other.street, other.number))
+    }
+}
+
+impl RadixCode for Address {
+    const BITS: u32 = 128;
+
+    #[inline(always)]
+    fn digits(self, shift: u32, _: Sign) -> u32 {
+        if shift >= 64 {
+            (self.zone >> (shift - 64)) as u32
+        } else if shift >= 32 {
+            // The next digit above may reach into the zone.
+            ((self.zone << 32 | !self.street as u64) >> (shift - 32)) as u32
+        } else {
+            (((!self.street as u64) << 32 | self.number as u64) >> shift) as u32
+        }
+    }
+}
+
+impl RadixKey for Address {
+    type Code = Self;
+}
+
 /// Ends as a fault in the thread whose index is `thread`.
 #[kernel(threads = 64)]
 pub unsafe fn crash(out: GlobalMut<u32>, thread: u32) {
@@ -67,4 +127,18 @@ gpu_primitives::instances! {
     scan_affine_compose: ScanTiles<Affine, Compose, 256, 2, 9>;
     scan_u32_sum_modulo: ScanTiles<u32, SumModulo, 256, 4, 9>;
     crash: Crash;
+}
+
+gpu_primitives::sort_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    Address, sort_histogram_address;
+    (): sort_pass_address, sort_small_address, sort_block_address;
+    u32: sort_pass_address_32, sort_small_address_32, sort_block_address_32;
+}
+
+gpu_primitives::multisplit_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u32, Modulo, split_histogram_modulo;
+    (): split_pass_modulo, split_small_modulo;
+    u32: split_pass_modulo_32, split_small_modulo_32;
 }

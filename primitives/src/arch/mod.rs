@@ -71,6 +71,16 @@ pub enum Rmw {
     Exchange,
 }
 
+/// The same number, though the compiler cannot know: what is computed from it is computed anew.
+///
+/// Conditions and addresses that several phases of a kernel compute alike would otherwise be computed once and kept in
+/// registers from the first phase to the last.
+#[inline(always)]
+#[must_use]
+pub fn anew(value: u32) -> u32 {
+    word::anew(value)
+}
+
 /// Where a thread is in its block and grid, and the barrier of the block.
 pub mod thread {
     use super::word;

@@ -92,6 +92,14 @@ pub fn trap() -> ! {
 }
 
 #[inline(always)]
+pub fn anew(value: u32) -> u32 {
+    let copy: u32;
+    // SAFETY: copies a register. Not `pure`, so that two copies are not taken for one.
+    unsafe { asm!("mov.b32 {}, {};", out(reg32) copy, in(reg32) value, options(nomem, nostack, preserves_flags)) };
+    copy
+}
+
+#[inline(always)]
 pub fn fence(scope: Scope) {
     // SAFETY: a fence has no operands.
     unsafe {

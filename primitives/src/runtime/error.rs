@@ -88,6 +88,36 @@ pub enum Error {
         /// Elements that there are.
         len: usize,
     },
+    /// Bits of a key that it does not have.
+    #[error("bits {start}..{end} were asked for, but the keys have {bits} bits: take a range within 0..{bits}")]
+    BitRange {
+        /// The first bit asked for.
+        start: u32,
+        /// The end of the bits asked for.
+        end: u32,
+        /// The bits of a key.
+        bits: u32,
+    },
+    /// More of something than there can be, or none.
+    #[error("{asked} {what} were asked for: from 1 to {limit} are possible")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many were asked for.
+        asked: usize,
+        /// How many there can be.
+        limit: usize,
+    },
+    /// An input that is too long for an operation.
+    #[error("{what} takes at most {limit} elements, but there are {len}")]
+    TooLong {
+        /// The operation.
+        what: &'static str,
+        /// The elements given.
+        len: usize,
+        /// The elements possible.
+        limit: usize,
+    },
 
     /// A launch of no blocks.
     #[error("kernel `{kernel}` was launched with 0 blocks: leave the launch out when there is nothing to do")]

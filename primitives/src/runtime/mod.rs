@@ -1,5 +1,6 @@
 //! The host side: devices, streams, memory, errors.
 
+pub(crate) mod carrier;
 pub(crate) mod cpu;
 mod cuda;
 mod device;

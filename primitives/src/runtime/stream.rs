@@ -35,6 +35,7 @@ pub struct Stream {
 struct Inner {
     queue: Queue,
     scratch: Mutex<Scratch>,
+    zeros: Mutex<Scratch>,
 }
 
 /// What a stream is made of, without its scratch.
@@ -62,7 +63,7 @@ impl Liveness {
     }
 }
 
-/// Memory that look-back kernels keep from launch to launch.
+/// Memory that kernels keep from launch to launch.
 struct Scratch {
     address: NonNull<u64>,
     words: usize,
@@ -80,6 +81,10 @@ impl Scratch {
     /// Kernels count launches in 32 bits and must not come around: see `lookback_words`.
     const CALLS_BEFORE_ZEROING: u32 = 1 << 31;
     const LEAST_WORDS: usize = 1024;
+
+    fn none() -> Mutex<Self> {
+        Mutex::new(Self { address: NonNull::dangling(), words: 0, calls: 0, outgrown: Vec::new() })
+    }
 }
 
 impl Stream {
@@ -92,8 +97,7 @@ impl Stream {
     }
 
     fn of(queue: Queue) -> Self {
-        let scratch = Scratch { address: NonNull::dangling(), words: 0, calls: 0, outgrown: Vec::new() };
-        Self { inner: Arc::new(Inner { queue, scratch: Mutex::new(scratch) }) }
+        Self { inner: Arc::new(Inner { queue, scratch: Scratch::none(), zeros: Scratch::none() }) }
     }
 
     /// A stream that another library made (a `CUstream` or `cudaStream_t`), to work in its order.
@@ -234,10 +238,23 @@ impl Stream {
                 cpu.launch(kernel, count).map_err(|fault| {
                     // A kernel that stopped half-way has left its tickets and tags behind.
                     let _ = self.inner.zero_scratch(&mut lock(&self.inner.scratch));
+                    let _ = self.inner.zero_scratch(&mut lock(&self.inner.zeros));
                     Error::KernelFault(fault)
                 })
             }
         }
+    }
+
+    /// Counters that are zero whenever no kernel of this stream runs: kernels that use them leave them so. Does not wait.
+    pub(crate) fn zero_words(&self, words: usize) -> Result<GlobalMut<u64>, Error> {
+        let inner = &*self.inner;
+        let _order = inner.queue.hold();
+        let mut scratch = lock(&inner.zeros);
+        if scratch.words < words {
+            inner.grow_scratch(&mut scratch, words)?;
+        }
+        // SAFETY: as in `lookback_words`.
+        Ok(unsafe { GlobalMut::from_raw(scratch.address.as_ptr(), words) })
     }
 
     /// The scratch of this stream for look-back kernels: `words` words that were zero at first and then are what earlier
@@ -300,12 +317,14 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let mut scratch = lock(&self.scratch);
-        let last = (scratch.address.cast(), scratch.words * size_of::<u64>());
-        scratch.outgrown.push(last);
-        for (address, bytes) in scratch.outgrown.drain(..) {
-            // SAFETY: allocated by this stream, whose last handle this is; kernels come before in its order.
-            unsafe { self.queue.free(address, bytes) };
+        for scratch in [&self.scratch, &self.zeros] {
+            let mut scratch = lock(scratch);
+            let last = (scratch.address.cast(), scratch.words * size_of::<u64>());
+            scratch.outgrown.push(last);
+            for (address, bytes) in scratch.outgrown.drain(..) {
+                // SAFETY: allocated by this stream, whose last handle this is; kernels come before in its order.
+                unsafe { self.queue.free(address, bytes) };
+            }
         }
     }
 }

@@ -17,8 +17,12 @@ pub fn copy<'a, T: Pod>(
     if from.len() != to.len() {
         return Err(Error::LengthMismatch { what: "the target of a copy", expected: from.len(), found: to.len() });
     }
-    let from = bytes(from.view(stream)?);
-    let to = bytes_mut(to.view_mut(stream)?);
+    copy_views(stream, from.view(stream)?, to.view_mut(stream)?)
+}
+
+/// [`copy`] of views of equal length.
+pub(crate) fn copy_views<T: Pod>(stream: &Stream, from: Global<T>, to: GlobalMut<T>) -> Result<(), Error> {
+    let (from, to) = (bytes(from), bytes_mut(to));
     if to.is_empty() {
         return Ok(());
     }

@@ -25,4 +25,6 @@ mod host;
 pub use kernel::{CopyElements, CopyLines, FillLines, Index, Iota, Line};
 
 #[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use host::copy_views;
+#[cfg(not(target_arch = "nvptx64"))]
 pub use host::{copy, fill, iota};

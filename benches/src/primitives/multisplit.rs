@@ -1,0 +1,26 @@
+//! The multisplit, next to the copy rate: it must move each pair once.
+
+use super::{Table, expect};
+use crate::data::random_u32;
+use gpu_primitives::multisplit::{self, Shift};
+
+pub(super) fn measure(table: &mut Table<'_>, len: usize) -> Result<(), crate::Error> {
+    let stream = table.stream;
+    if len != 1 << 27 && len != 1 << 20 {
+        return Ok(());
+    }
+    let host = random_u32(len as u64, len);
+    let (keys, values) = (stream.upload(&host)?, stream.upload(&(0..len as u32).collect::<Vec<_>>())?);
+    let (mut keys_out, mut values_out) = (stream.uninit::<u32>(len)?, stream.uninit::<u32>(len)?);
+    for log in [3, 5, 8] {
+        let shift = Shift::by(32 - log);
+        table.time(format!("multisplit_pairs_{}", 1 << log), len, 16.0, || {
+            multisplit::pairs(stream, &keys, &values, &mut keys_out, &mut values_out, 1 << log, shift).map(drop)
+        })?;
+        let mut expected: Vec<u32> = (0..len as u32).collect();
+        expected.sort_by_key(|&i| host[i as usize] >> (32 - log));
+        expect("multisplit", &values_out.to_vec(stream)?, expected.iter().copied())?;
+        expect("multisplit", &keys_out.to_vec(stream)?, expected.iter().map(|&i| host[i as usize]))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,343 @@
+//! Radix sort.
+
+use bytemuck::Pod;
+use gpu_conformance::data::{edge_sizes, random};
+use gpu_conformance::kernels::Address;
+use gpu_conformance::{cases, is_checked, run};
+use gpu_primitives::sort::{self, Options, RadixKey, Side};
+use gpu_primitives::{CpuOptions, Device, DeviceKind, Error, Schedule, Stream};
+use proptest::collection::vec;
+use proptest::prelude::any;
+use proptest::test_runner::{Config, TestRunner};
+use std::cmp::Ordering;
+use std::fmt::Debug;
+use std::process::ExitCode;
+
+/// The tile of small inputs, and what one block sorts.
+const SMALL_TILE: usize = 2048;
+const BLOCK: usize = 4096;
+
+fn main() -> ExitCode {
+    run(cases![
+        small_pairs_of_u32,
+        keys_of_every_type,
+        values_of_every_size,
+        distributions,
+        floats_in_total_order,
+        descending_is_stable,
+        bit_ranges,
+        argsort,
+        in_place,
+        double_buffered,
+        own_keys,
+        misaligned_slices,
+        random_lengths_and_values,
+        deterministic,
+        large_tiles,
+        temporary_memory,
+        bad_input,
+        adversarial_schedules,
+    ])
+}
+
+/// Sorts pairs of key and index, and compares with a stable sort.
+fn check<K: RadixKey + Debug>(stream: &Stream, keys: &[K], options: &Options, compare: impl Fn(&K, &K) -> Ordering) {
+    let mut expected: Vec<(K, u32)> = keys.iter().copied().zip(0..).collect();
+    expected.sort_by(|a, b| compare(&a.0, &b.0));
+    let values: Vec<u32> = (0..keys.len() as u32).collect();
+    let (keys_in, values_in) = (stream.upload(keys).unwrap(), stream.upload(&values).unwrap());
+    let mut keys_out = stream.uninit::<K>(keys.len()).unwrap();
+    let mut values_out = stream.uninit::<u32>(keys.len()).unwrap();
+    sort::pairs(stream, &keys_in, &values_in, &mut keys_out, &mut values_out, options.clone()).unwrap();
+    let (keys_found, values_found) = (keys_out.to_vec(stream).unwrap(), values_out.to_vec(stream).unwrap());
+    for (i, (key, value)) in expected.iter().enumerate() {
+        let found = bytemuck::bytes_of(&keys_found[i]);
+        assert_eq!((found, values_found[i]), (bytemuck::bytes_of(key), *value), "place {i} of {}", keys.len());
+    }
+    sort::keys(stream, &keys_in, &mut keys_out, options.clone()).unwrap();
+    let alone = keys_out.to_vec(stream).unwrap();
+    let same = expected.iter().zip(&alone).all(|(e, f)| bytemuck::bytes_of(&e.0) == bytemuck::bytes_of(f));
+    assert!(same, "{} keys alone", keys.len());
+}
+
+fn small_pairs_of_u32(device: &Device) {
+    let stream = device.stream().unwrap();
+    for n in edge_sizes(SMALL_TILE).into_iter().chain([BLOCK - 1, BLOCK, BLOCK + 1]) {
+        let keys: Vec<u32> = random(n as u64).take(n).map(|x| x as u32).collect();
+        check(&stream, &keys, &Options::new(), u32::cmp);
+    }
+}
+
+fn keys_of_every_type(device: &Device) {
+    let stream = device.stream().unwrap();
+    for n in [100, BLOCK + 700] {
+        let numbers = || random(n as u64).take(n);
+        check(&stream, &numbers().map(|x| x as i32).collect::<Vec<_>>(), &Options::new(), i32::cmp);
+        check(&stream, &numbers().collect::<Vec<u64>>(), &Options::new(), u64::cmp);
+        check(&stream, &numbers().map(|x| x as i64).collect::<Vec<_>>(), &Options::new(), i64::cmp);
+        let singles: Vec<f32> = numbers().map(|x| f32::from_bits(x as u32)).collect();
+        check(&stream, &singles, &Options::new(), f32::total_cmp);
+        let doubles: Vec<f64> = numbers().map(f64::from_bits).collect();
+        check(&stream, &doubles, &Options::new(), f64::total_cmp);
+    }
+}
+
+/// Values of 4, 8 and 16 bytes, of types that no kernel was made for.
+fn values_of_every_size(device: &Device) {
+    fn with<V: Pod + Debug + PartialEq>(stream: &Stream, n: usize, value: impl Fn(usize) -> V) {
+        let keys: Vec<u64> = random(1).take(n).map(|x| x % 1000).collect();
+        let values: Vec<V> = (0..n).map(value).collect();
+        let mut order: Vec<usize> = (0..n).collect();
+        order.sort_by_key(|&i| keys[i]);
+        let mut sorted = stream.upload(&keys).unwrap();
+        let mut along = stream.upload(&values).unwrap();
+        sort::pairs_in_place(stream, &mut sorted, &mut along, Options::new()).unwrap();
+        let expected: Vec<V> = order.iter().map(|&i| values[i]).collect();
+        assert!(along.to_vec(stream).unwrap() == expected, "values of {} bytes", size_of::<V>());
+        let narrow: Vec<u32> = keys.iter().map(|&key| key as u32).collect();
+        let mut sorted = stream.upload(&narrow).unwrap();
+        let mut along = stream.upload(&values).unwrap();
+        sort::pairs_in_place(stream, &mut sorted, &mut along, Options::new()).unwrap();
+        assert!(along.to_vec(stream).unwrap() == expected, "values of {} bytes", size_of::<V>());
+    }
+    let stream = device.stream().unwrap();
+    for n in [1500, BLOCK + 333] {
+        with(&stream, n, |i| i as f32);
+        with(&stream, n, |i| i as f64);
+        with(&stream, n, |i| [i as u32, 7]);
+        with(&stream, n, |i| [i as u32, 1, 2, 3]);
+        with(&stream, n, |i| i as u128);
+    }
+}
+
+fn distributions(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = 3 * SMALL_TILE + 57;
+    let numbers = || random(2).take(n);
+    let cases: [Vec<u32>; 6] = [
+        vec![0xABCD_EF01; n],
+        (0..n as u32).collect(),
+        (0..n as u32).rev().collect(),
+        numbers().map(|x| (x % 3) as u32).collect(),
+        // Zipf: key k about as often as 1 / k.
+        numbers().map(|x| ((n as f64).powf((x >> 11) as f64 / (1u64 << 53) as f64)) as u32).collect(),
+        numbers().map(|x| (x as u32) & 0xFF00_0000).collect(),
+    ];
+    for keys in cases {
+        check(&stream, &keys, &Options::new(), u32::cmp);
+    }
+}
+
+fn floats_in_total_order(device: &Device) {
+    let stream = device.stream().unwrap();
+    let keys =
+        [f32::NAN, 0.0, -0.0, f32::NEG_INFINITY, -f32::NAN, f32::INFINITY, 1.0, -1.0, f32::MIN_POSITIVE, -0.0, 0.0];
+    check(&stream, &keys, &Options::new(), f32::total_cmp);
+    check(&stream, &keys, &Options::new().descending(), |a, b| b.total_cmp(a));
+}
+
+fn descending_is_stable(device: &Device) {
+    let stream = device.stream().unwrap();
+    for n in [1000, BLOCK + 1000] {
+        let keys: Vec<i64> = random(3).take(n).map(|x| x as i64 % 50).collect();
+        check(&stream, &keys, &Options::new().descending(), |a, b| b.cmp(a));
+    }
+}
+
+fn bit_ranges(device: &Device) {
+    let stream = device.stream().unwrap();
+    for n in [500, BLOCK + 500] {
+        let keys: Vec<u32> = random(4).take(n).map(|x| x as u32).collect();
+        for (start, end) in [(0, 32), (0, 8), (5, 6), (4, 17), (24, 32), (0, 24), (31, 32), (7, 7)] {
+            let part = |x: &u32| (u64::from(*x) >> start) & ((1 << (end - start)) - 1);
+            check(&stream, &keys, &Options::new().bits(start..end), |a, b| part(a).cmp(&part(b)));
+            let down = Options::new().bits(start..end).descending();
+            check(&stream, &keys, &down, |a, b| part(b).cmp(&part(a)));
+        }
+    }
+}
+
+fn argsort(device: &Device) {
+    let stream = device.stream().unwrap();
+    for n in [0, 1, 777, BLOCK + 77] {
+        let host: Vec<i32> = random(5).take(n).map(|x| x as i32 % 100).collect();
+        let keys = stream.upload(&host).unwrap();
+        let order = sort::argsort(&stream, &keys, Options::new()).unwrap().to_vec(&stream).unwrap();
+        let mut expected: Vec<u32> = (0..n as u32).collect();
+        expected.sort_by_key(|&i| host[i as usize]);
+        assert_eq!(order, expected);
+        assert_eq!(keys.to_vec(&stream).unwrap(), host);
+    }
+}
+
+fn in_place(device: &Device) {
+    let stream = device.stream().unwrap();
+    for n in [0, 1, 100, BLOCK + 100] {
+        let host: Vec<u32> = random(6).take(n).map(|x| x as u32).collect();
+        // Even and odd numbers of passes.
+        for bits in [32, 24] {
+            let part = |x: u32| u64::from(x) & ((1 << bits) - 1);
+            let mut expected = host.clone();
+            expected.sort_by_key(|&x| part(x));
+            let mut keys = stream.upload(&host).unwrap();
+            sort::keys_in_place(&stream, &mut keys, Options::new().bits(0..bits)).unwrap();
+            assert_eq!(keys.to_vec(&stream).unwrap(), expected);
+        }
+    }
+}
+
+fn double_buffered(device: &Device) {
+    let stream = device.stream().unwrap();
+    for n in [0, 50, BLOCK + 50] {
+        let host: Vec<u64> = random(7).take(n).collect();
+        for bits in [64, 56] {
+            let mut expected: Vec<(u64, u32)> = host.iter().copied().zip(0..).collect();
+            expected.sort_by_key(|&(key, _)| key & (u64::MAX >> (64 - bits)));
+            let options = Options::new().bits(0..bits);
+            let (mut a, mut b) = (stream.upload(&host).unwrap(), stream.uninit::<u64>(n).unwrap());
+            let side = sort::keys_double_buffered(&stream, &mut a, &mut b, options.clone()).unwrap();
+            let found = if side == Side::First { &a } else { &b }.to_vec(&stream).unwrap();
+            assert!(found.iter().eq(expected.iter().map(|(key, _)| key)));
+
+            let mut a = stream.upload(&host).unwrap();
+            let mut values = stream.upload(&(0..n as u32).collect::<Vec<_>>()).unwrap();
+            let mut other = stream.uninit::<u32>(n).unwrap();
+            let side =
+                sort::pairs_double_buffered(&stream, (&mut a, &mut values), (&mut b, &mut other), options).unwrap();
+            let found = if side == Side::First { &values } else { &other }.to_vec(&stream).unwrap();
+            assert!(found.iter().eq(expected.iter().map(|(_, value)| value)));
+        }
+    }
+}
+
+/// A key of 16 bytes with an order of its own, from outside.
+fn own_keys(device: &Device) {
+    let stream = device.stream().unwrap();
+    for n in [300, BLOCK + 300] {
+        let numbers: Vec<u64> = random(8).take(4 * n).collect();
+        let keys: Vec<Address> =
+            numbers.chunks(4).map(|x| Address::new(x[0] % 7, (x[1] % 5) as u32, x[2] as u32)).collect();
+        check(&stream, &keys, &Options::new(), Address::compare);
+    }
+}
+
+fn misaligned_slices(device: &Device) {
+    let stream = device.stream().unwrap();
+    let host: Vec<u32> = random(9).take(BLOCK + 500).map(|x| x as u32).collect();
+    let input = stream.upload(&host).unwrap();
+    for (from, to, n) in [(1, 3, 1000), (3, 0, BLOCK + 400)] {
+        let mut output = stream.upload(&vec![5u32; host.len()]).unwrap();
+        let source = input.slice(from..from + n).unwrap();
+        sort::keys(&stream, source, output.slice_mut(to..to + n).unwrap(), Options::new()).unwrap();
+        let mut expected = vec![5; host.len()];
+        expected[to..to + n].copy_from_slice(&host[from..from + n]);
+        expected[to..to + n].sort_unstable();
+        assert_eq!(output.to_vec(&stream).unwrap(), expected);
+    }
+}
+
+fn random_lengths_and_values(device: &Device) {
+    let stream = device.stream().unwrap();
+    let (cases, longest) = if is_checked(device) { (6, 6000) } else { (40, 30_000) };
+    let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+    runner
+        .run(&vec(any::<u32>(), 0..longest), |keys| {
+            check(&stream, &keys, &Options::new(), u32::cmp);
+            Ok(())
+        })
+        .unwrap();
+}
+
+fn deterministic(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = if is_checked(device) { BLOCK + 10 } else { 100_000 };
+    let host: Vec<u32> = random(10).take(n).map(|x| x as u32 % 1000).collect();
+    let keys = stream.upload(&host).unwrap();
+    let first = sort::argsort(&stream, &keys, Options::new()).unwrap().to_vec(&stream).unwrap();
+    for _ in 0..if is_checked(device) { 3 } else { 100 } {
+        assert!(sort::argsort(&stream, &keys, Options::new()).unwrap().to_vec(&stream).unwrap() == first);
+    }
+}
+
+/// Long enough for the tiles of large inputs.
+fn large_tiles(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = match device.kind() {
+        // Checked mode would take minutes for half a million elements.
+        DeviceKind::CpuChecked => return check(&stream, &[3u32, 1, 2], &Options::new(), u32::cmp),
+        DeviceKind::Cpu => (1 << 19) + 12_345,
+        DeviceKind::Cuda { .. } => (1 << 24) + 12_345,
+    };
+    let keys: Vec<u32> = random(11).take(n).map(|x| x as u32).collect();
+    check(&stream, &keys, &Options::new(), u32::cmp);
+    let keys: Vec<u64> = random(12).take(n / 2 + (1 << 19)).collect();
+    check(&stream, &keys, &Options::new().bits(0..24), |a, b| (a & 0xFF_FFFF).cmp(&(b & 0xFF_FFFF)));
+}
+
+/// In place: a second buffer, and look-back words.
+fn temporary_memory(device: &Device) {
+    let DeviceKind::Cpu = device.kind() else { return small_pairs_of_u32(device) };
+    let device = Device::cpu_with(CpuOptions::default());
+    let stream = device.stream().unwrap();
+    let n = 1 << 19;
+    let mut keys = stream.zeroed::<u32>(n).unwrap();
+    let mut values = stream.zeroed::<u32>(n).unwrap();
+    let before = device.memory_used();
+    device.reset_peak_memory();
+    sort::pairs_in_place(&stream, &mut keys, &mut values, Options::new()).unwrap();
+    let taken = device.peak_memory() - before;
+    assert!(taken <= n * 8 + n * 8 / 10, "{taken} bytes for {n} pairs");
+    // Back to what it was, but for the counters that stay with the stream.
+    assert!(device.memory_used() <= before + 16_384);
+}
+
+fn bad_input(device: &Device) {
+    let stream = device.stream().unwrap();
+    let keys = stream.upload(&[3u32, 1, 2]).unwrap();
+    let mut out = stream.upload(&[9u32; 3]).unwrap();
+    let mut short = stream.upload(&[9u32; 2]).unwrap();
+    assert!(matches!(sort::keys(&stream, &keys, &mut short, Options::new()), Err(Error::LengthMismatch { .. })));
+    let values = stream.upload(&[9u32; 4]).unwrap();
+    let result = sort::pairs(&stream, &keys, &values, &mut out, &mut short, Options::new());
+    assert!(matches!(result, Err(Error::LengthMismatch { expected: 3, found: 4, .. })));
+    #[allow(clippy::reversed_empty_ranges, reason = "that is what is tested")]
+    for bits in [0..33, 5..4, 33..40] {
+        let result = sort::keys(&stream, &keys, &mut out, Options::new().bits(bits));
+        assert!(matches!(result, Err(Error::BitRange { bits: 32, .. })));
+    }
+    assert_eq!(out.to_vec(&stream).unwrap(), [9; 3]);
+    assert_eq!(short.to_vec(&stream).unwrap(), [9; 2]);
+    if device.kind() == DeviceKind::Cpu {
+        let tight = Device::cpu_with(CpuOptions { memory_limit: Some(100_000), ..CpuOptions::default() });
+        let stream = tight.stream().unwrap();
+        let host: Vec<u32> = (0..20_000).rev().collect();
+        let mut keys = stream.upload(&host).unwrap();
+        assert!(matches!(sort::keys_in_place(&stream, &mut keys, Options::new()), Err(Error::OutOfMemory { .. })));
+        assert_eq!(keys.to_vec(&stream).unwrap(), host);
+    }
+}
+
+/// Orders of blocks and threads that no GPU would show: five tiles of one digit.
+fn adversarial_schedules(device: &Device) {
+    let n = 4 * SMALL_TILE + 100;
+    let keys: Vec<u32> = random(13).take(n).map(|x| x as u32).collect();
+    if !is_checked(device) {
+        let stream = device.stream().unwrap();
+        for _ in 0..50 {
+            check(&stream, &keys, &Options::new(), u32::cmp);
+        }
+        return;
+    }
+    let mut expected = keys.clone();
+    expected.sort_by_key(|&x| x & 0xFF);
+    // Each takes a tenth of a second: all 200 run where there is time for it.
+    let schedules = if std::env::var_os("GPU_PRIMITIVES_LONG").is_some() { 200 } else { 12 };
+    for seed in 0..schedules {
+        let options = CpuOptions { checked: true, schedule: Schedule::Random { seed }, ..CpuOptions::default() };
+        let stream = Device::cpu_with(options).stream().unwrap();
+        let input = stream.upload(&keys).unwrap();
+        let mut output = stream.uninit::<u32>(n).unwrap();
+        sort::keys(&stream, &input, &mut output, Options::new().bits(0..8)).unwrap();
+        assert!(output.to_vec(&stream).unwrap() == expected, "seed {seed}");
+    }
+}

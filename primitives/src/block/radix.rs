@@ -1,0 +1,205 @@
+//! Ranking by buckets: where each item of a tile goes when the tile is ordered, stably, by a bucket number below 256.
+//!
+//! A warp owns `32 * ITEMS` consecutive items, row by row: item `j` of lane `l` comes before item `j` of lane `l + 1`, and
+//! all of row `j` before row `j + 1`. Every warp counts its buckets in counters of its own; a scan over buckets and warps
+//! turns the counts into places; then each row takes its places, lanes of equal buckets in lane order.
+
+// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+#![allow(clippy::needless_range_loop)]
+
+use super::scan;
+use crate::arch::warp::{self, FULL, LANES, lane_id, warp_id};
+use crate::arch::{Rmw, thread};
+use crate::scan::Sum;
+use crate::view::Shared;
+
+/// Buckets.
+pub const RADIX: usize = 256;
+
+/// The shared memory of a ranking.
+#[derive(Clone, Copy)]
+pub struct RankMemory {
+    /// Per warp and bucket: first a count, then the next free place.
+    counters: Shared<u32>,
+    /// Per warp and bucket: the lanes of the row at hand that have the bucket. Zero between rows.
+    peers: Shared<u32>,
+    /// One word per warp.
+    scratch: Shared<u32>,
+}
+
+impl RankMemory {
+    /// Words that a block of `threads` threads needs.
+    #[must_use]
+    pub const fn words(threads: u32) -> usize {
+        let warps = (threads / LANES) as usize;
+        2 * warps * RADIX + warps
+    }
+
+    /// The memory in `words`, set to zero. A barrier must follow.
+    ///
+    /// # Safety
+    /// All threads of the block call it; `words` has [`words`](Self::words) elements.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn cleared<const THREADS: u32>(words: Shared<u32>) -> Self {
+        let counters = (THREADS / LANES) as usize * RADIX;
+        let mut i = thread::thread_idx_x() as usize;
+        while i < 2 * counters {
+            words.set(i, 0);
+            i += THREADS as usize;
+        }
+        Self {
+            counters: words.slice(0, counters),
+            peers: words.slice(counters, counters),
+            scratch: words.slice(2 * counters, (THREADS / LANES) as usize),
+        }
+    }
+
+    /// The counters of this warp.
+    #[inline(always)]
+    unsafe fn own(self, all: Shared<u32>) -> Shared<u32> {
+        all.slice(warp_id() as usize * RADIX, RADIX)
+    }
+}
+
+/// Counts the buckets of this warp's items in its own counters. A barrier must follow.
+///
+/// `bucket` gives the bucket of the lane's item in a row: to compute it again costs less than to keep it in registers.
+///
+/// # Safety
+/// All threads of the block call it; buckets are below [`RADIX`].
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn count<const ITEMS: usize>(bucket: impl Fn(usize) -> u32, memory: RankMemory) {
+    let mine = memory.own(memory.counters);
+    for j in 0..ITEMS {
+        mine.atomic_add(bucket(j) as usize, 1);
+    }
+}
+
+/// What thread `b` learns about bucket `b`.
+#[derive(Clone, Copy)]
+pub struct BucketCount {
+    /// Items of the tile that are in the bucket.
+    pub count: u32,
+    /// Items of the tile in lower buckets.
+    pub before: u32,
+}
+
+/// Turns the counts of all warps into the first place of each bucket and warp in the ordered tile. A barrier must follow.
+///
+/// `publish` is called by thread `b < 256` with the tile's count of bucket `b`, before anything else is waited for.
+///
+/// # Safety
+/// All threads of the block call it, at least 256, after [`count`] and a barrier.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn place<const THREADS: u32>(memory: RankMemory, publish: impl FnOnce(u32)) -> BucketCount {
+    let bucket = thread::thread_idx_x() as usize;
+    let mut count = 0;
+    if bucket < RADIX {
+        for warp in 0..(THREADS / LANES) as usize {
+            count += memory.counters.get(warp * RADIX + bucket);
+        }
+        publish(count);
+    }
+    let before = scan::exclusive_scan::<u32, Sum, THREADS>(count, Sum, memory.scratch).before;
+    if bucket < RADIX {
+        let mut place = before;
+        for warp in 0..(THREADS / LANES) as usize {
+            let at = warp * RADIX + bucket;
+            let items = memory.counters.get(at);
+            memory.counters.set(at, place);
+            place += items;
+        }
+    }
+    BucketCount { count, before }
+}
+
+/// The place of each item in the ordered tile.
+///
+/// Per row: the lanes of a bucket find each other by setting their bits in one word of shared memory (measured to be faster
+/// than `match_any`, by half, and than eight ballots), and the highest of them takes places for all from the warp's counter.
+///
+/// # Safety
+/// All threads of the block call it, after [`place`] and a barrier, with the same buckets as [`count`]; the tile has at most
+/// 65,536 items.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn rank<const ITEMS: usize>(bucket: impl Fn(usize) -> u32, memory: RankMemory) -> Ranks<ITEMS> {
+    let places = memory.own(memory.counters);
+    let peers = memory.own(memory.peers);
+    let mut ranks = Ranks { pairs: [0; ITEMS] };
+    for j in 0..ITEMS {
+        let bucket = bucket(j) as usize;
+        peers.atomic_rmw(Rmw::Or, bucket, warp::lane_mask_eq());
+        warp::sync_warp(FULL);
+        let same = peers.atomic_load(bucket);
+        let leader = 31 - same.leading_zeros();
+        let before = (same & warp::lane_mask_lt()).count_ones();
+        let mut place = 0;
+        if lane_id() == leader {
+            // The leader comes last of its peers, so it counts them all.
+            place = places.atomic_add(bucket, before + 1);
+        }
+        ranks.set(j, warp::shuffle_idx(FULL, place, leader) + before);
+        // After the shuffle, in which all lanes took part, so all have read the word.
+        if lane_id() == leader {
+            peers.atomic_store(bucket, 0);
+        }
+        // The next row must find the word zero and the counter moved on.
+        warp::sync_warp(FULL);
+    }
+    ranks
+}
+
+/// The places of a lane's items, two to a register: a tile has at most 65,536 items.
+#[derive(Clone, Copy)]
+pub struct Ranks<const ITEMS: usize> {
+    /// Item `j` is half of word `j / 2`; the upper half of the array is never touched and takes no register.
+    pairs: [u32; ITEMS],
+}
+
+impl<const ITEMS: usize> Ranks<ITEMS> {
+    #[inline(always)]
+    fn set(&mut self, j: usize, rank: u32) {
+        self.pairs[j / 2] |= rank << (16 * (j % 2));
+    }
+
+    /// The place of item `j`.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(&self, j: usize) -> usize {
+        (self.pairs[j / 2] >> (16 * (j % 2)) & 0xFFFF) as usize
+    }
+}
+
+/// The buckets of a lane's items, four to a register.
+#[derive(Clone, Copy)]
+pub struct PackedBuckets<const ITEMS: usize> {
+    /// Item `j` is a byte of word `j / 4`; the rest of the array is never touched and takes no register.
+    quads: [u32; ITEMS],
+}
+
+impl<const ITEMS: usize> PackedBuckets<ITEMS> {
+    /// All zero, to be set once each.
+    #[inline(always)]
+    #[must_use]
+    #[allow(clippy::new_without_default, reason = "not a value to be made by generic code")]
+    pub const fn new() -> Self {
+        Self { quads: [0; ITEMS] }
+    }
+
+    /// Sets the bucket of item `j`.
+    #[inline(always)]
+    pub fn set(&mut self, j: usize, bucket: u32) {
+        self.quads[j / 4] |= bucket << (8 * (j % 4));
+    }
+
+    /// The bucket of item `j`.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(&self, j: usize) -> usize {
+        (self.quads[j / 4] >> (8 * (j % 4)) & 0xFF) as usize
+    }
+}

@@ -1,0 +1,186 @@
+//! Launching the passes: what the sort and the multisplit share on the host.
+
+use super::kernel::{BucketHistogram, Buckets, HISTOGRAM_TILE, MAX_CHUNK, lookback_len};
+use super::shape::{LargePass, SMALL_ITEMS, SMALL_THREADS, SmallPass, THREADS, items};
+use crate::block::radix::RADIX;
+use crate::{DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
+use bytemuck::Pod;
+
+/// Below this many elements the small tiles are faster.
+const SMALL: usize = 1 << 19;
+
+/// Keys and values in device memory, to be read.
+#[derive(Clone, Copy)]
+pub struct Source<K, V> {
+    pub keys: Global<K>,
+    pub values: Global<V>,
+}
+
+/// Keys and values in device memory, to be written.
+#[derive(Clone, Copy)]
+pub struct Target<K, V> {
+    pub keys: GlobalMut<K>,
+    pub values: GlobalMut<V>,
+}
+
+impl<K: Pod, V: Pod> Target<K, V> {
+    pub fn as_source(self) -> Source<K, V> {
+        Source { keys: self.keys.as_const(), values: self.values.as_const() }
+    }
+}
+
+/// The histogram's results, and the scratch of the passes.
+pub struct Passes<B> {
+    buckets: B,
+    tile: usize,
+    /// First places of every pass, and of chunk after chunk.
+    bases: DeviceVec<u64>,
+    lookback: DeviceVec<u32>,
+    len: usize,
+}
+
+impl<B> Passes<B> {
+    /// Counts the buckets of all passes.
+    pub fn count<K: Pod, V: Pod>(stream: &Stream, keys: Global<K>, buckets: B, passes: u32) -> Result<Self, Error>
+    where
+        B: Buckets<K>,
+    {
+        let len = keys.len();
+        let tile = if len < SMALL { SMALL_THREADS as usize * SMALL_ITEMS } else { THREADS as usize * items::<K, V>() };
+        // The bases of each pass, and those that each of its chunks leaves to the next.
+        let chunks = len.div_ceil(chunk_len(tile));
+        let counts = stream.zero_words(passes as usize * RADIX + 1)?;
+        let mut bases = stream.uninit::<u64>(passes as usize * (chunks + 1) * RADIX)?;
+        let words: usize = chunk_lens(len, tile).map(|len| lookback_len(len.div_ceil(tile))).sum();
+        let mut lookback = stream.uninit::<u32>(passes as usize * words)?;
+
+        let limits = stream.device().limits();
+        let blocks = len.div_ceil(HISTOGRAM_TILE).clamp(1, 4 * limits.multiprocessors as usize);
+        let first = bases.slice_mut(..passes as usize * RADIX)?.view_mut(stream)?;
+        let kernel = BucketHistogram::new(keys, buckets, passes, counts, first, lookback.view_mut(stream)?);
+        // SAFETY: the counts are the stream's zeros, `bases` and `lookback` have the lengths that the kernel asks for.
+        unsafe { stream.launch(kernel, blocks)? };
+        Ok(Self { buckets, tile, bases, lookback, len })
+    }
+
+    /// Where each bucket ends in the output of a pass, after the pass.
+    pub fn ends(&self, passes: u32, pass: u32) -> Result<DeviceSlice<'_, u64>, Error> {
+        let chunks = self.len.div_ceil(chunk_len(self.tile));
+        let last = passes as usize + (pass as usize + 1) * chunks - 1;
+        self.bases.slice(last * RADIX..(last + 1) * RADIX)
+    }
+
+    /// Distributes everything by one pass.
+    pub fn run<K: Pod, V: Pod>(
+        &mut self,
+        stream: &Stream,
+        passes: u32,
+        pass: u32,
+        from: Source<K, V>,
+        to: Target<K, V>,
+    ) -> Result<(), Error>
+    where
+        B: Buckets<K>,
+    {
+        let all_bases = self.bases.view_mut(stream)?;
+        let all_words = self.lookback.view_mut(stream)?;
+        let words = all_words.len() / passes as usize;
+        let chunks = self.len.div_ceil(chunk_len(self.tile));
+        let (mut start, mut word) = (0, pass as usize * words);
+        let mut bases = pass as usize * RADIX;
+        for (chunk, len) in chunk_lens(self.len, self.tile).enumerate() {
+            let tiles = len.div_ceil(self.tile);
+            let next = (passes as usize + pass as usize * chunks + chunk) * RADIX;
+            // SAFETY: chunks lie within the input, and the bases and words within what `count` has allocated for them.
+            unsafe {
+                let chunk = Chunk {
+                    from: Source {
+                        keys: from.keys.slice(start, len),
+                        values: if size_of::<V>() == 0 { from.values } else { from.values.slice(start, len) },
+                    },
+                    to,
+                    pass,
+                    bases: all_bases.slice(bases, RADIX).as_const(),
+                    next_bases: all_bases.slice(next, RADIX),
+                    lookback: all_words.slice(word, lookback_len(tiles)),
+                    tiles,
+                };
+                launch(stream, self.buckets, self.len < SMALL, chunk)?;
+            }
+            start += len;
+            word += lookback_len(tiles);
+            bases = next;
+        }
+        Ok(())
+    }
+}
+
+/// One launch of a pass.
+struct Chunk<K, V> {
+    from: Source<K, V>,
+    to: Target<K, V>,
+    pass: u32,
+    bases: Global<u64>,
+    next_bases: GlobalMut<u64>,
+    lookback: GlobalMut<u32>,
+    tiles: usize,
+}
+
+/// # Safety
+/// The chunk's buffers are as the kernel asks, for the tile of that shape.
+unsafe fn launch<K: Pod, V: Pod, B: Buckets<K>>(
+    stream: &Stream,
+    buckets: B,
+    small: bool,
+    chunk: Chunk<K, V>,
+) -> Result<(), Error> {
+    macro_rules! launch {
+        ($pass:ty) => {{
+            let kernel = <$pass>::new(
+                chunk.from.keys,
+                chunk.to.keys,
+                chunk.from.values,
+                chunk.to.values,
+                buckets,
+                chunk.pass,
+                chunk.bases,
+                chunk.next_bases,
+                chunk.lookback,
+            );
+            stream.launch(kernel, chunk.tiles)
+        }};
+    }
+    match items::<K, V>() {
+        _ if small => launch!(SmallPass<K, V, B>),
+        21 => launch!(LargePass<K, V, B, 21>),
+        18 => launch!(LargePass<K, V, B, 18>),
+        13 => launch!(LargePass<K, V, B, 13>),
+        12 => launch!(LargePass<K, V, B, 12>),
+        _ => launch!(LargePass<K, V, B, 9>),
+    }
+}
+
+/// The most elements of a launch that are whole tiles.
+fn chunk_len(tile: usize) -> usize {
+    MAX_CHUNK / tile * tile
+}
+
+fn chunk_lens(len: usize, tile: usize) -> impl Iterator<Item = usize> {
+    (0..len).step_by(chunk_len(tile)).map(move |start| (len - start).min(chunk_len(tile)))
+}
+
+pub fn expect_len(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
+    if expected == found { Ok(()) } else { Err(Error::LengthMismatch { what, expected, found }) }
+}
+
+/// The values of keys that have none.
+pub fn no_values() -> Global<()> {
+    // SAFETY: there is nothing to read.
+    unsafe { Global::from_raw(std::ptr::dangling(), 0) }
+}
+
+/// The values of keys that have none.
+pub fn no_values_mut() -> GlobalMut<()> {
+    // SAFETY: there is nothing to write.
+    unsafe { GlobalMut::from_raw(std::ptr::dangling_mut(), 0) }
+}

@@ -1,0 +1,337 @@
+//! The host entries of the sort.
+
+use super::distribute::{Passes, Source, Target, expect_len, no_values, no_values_mut};
+use super::shape::{BLOCK_THREADS, BlockSort, block_items};
+use super::{Digits, RadixCode, RadixKey};
+use crate::runtime::carrier::{carried, reinterpret, reinterpret_mut};
+use crate::transfer;
+use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream};
+use bytemuck::Pod;
+use std::ops::Range;
+
+/// Direction, and the bits that count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    descending: bool,
+    bits: Option<Range<u32>>,
+}
+
+impl Options {
+    /// Upwards, by all bits.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The largest first. Equal keys keep their order.
+    #[must_use]
+    pub fn descending(self) -> Self {
+        Self { descending: true, ..self }
+    }
+
+    /// Compares these bits of the key's code alone, bit 0 the least significant. The code of an unsigned number is the
+    /// number, that of a signed one has the sign bit flipped, that of a negative float all bits.
+    #[must_use]
+    pub fn bits(self, bits: Range<u32>) -> Self {
+        Self { bits: Some(bits), ..self }
+    }
+
+    /// The digits of a type of keys; none if no bit counts.
+    fn digits<K: RadixKey>(&self) -> Result<Option<Digits>, Error> {
+        let bits = self.bits.clone().unwrap_or(0..K::Code::BITS);
+        if bits.start > bits.end || bits.end > K::Code::BITS {
+            return Err(Error::BitRange { start: bits.start, end: bits.end, bits: K::Code::BITS });
+        }
+        Ok((!bits.is_empty()).then(|| Digits::new(K::SIGN, bits.start, bits.end, self.descending)))
+    }
+}
+
+/// Which of two buffers holds the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The one that held the input.
+    First,
+    /// The other one.
+    Second,
+}
+
+/// Sorts keys into another buffer.
+///
+/// # Errors
+/// [`Error::LengthMismatch`], [`Error::BitRange`], [`Error::OutOfMemory`] for the second buffer; what a launch can give.
+/// Nothing is written then.
+pub fn keys<'a, K: RadixKey>(
+    stream: &Stream,
+    input: impl Into<DeviceSlice<'a, K>>,
+    output: impl Into<DeviceSliceMut<'a, K>>,
+    options: Options,
+) -> Result<(), Error> {
+    let (input, mut output) = (input.into(), output.into());
+    expect_len("the output of a sort", input.len(), output.len())?;
+    let from = Source { keys: input.view(stream)?, values: no_values() };
+    let to = Target { keys: output.view_mut(stream)?, values: no_values_mut() };
+    sort_to::<K, ()>(stream, from, to, &options)
+}
+
+/// Sorts keys and, along with them, values into other buffers.
+///
+/// # Errors
+/// As [`keys`].
+pub fn pairs<'a, K: RadixKey, V: Pod>(
+    stream: &Stream,
+    keys_in: impl Into<DeviceSlice<'a, K>>,
+    values_in: impl Into<DeviceSlice<'a, V>>,
+    keys_out: impl Into<DeviceSliceMut<'a, K>>,
+    values_out: impl Into<DeviceSliceMut<'a, V>>,
+    options: Options,
+) -> Result<(), Error> {
+    let (keys_in, values_in) = (keys_in.into(), values_in.into());
+    let (mut keys_out, mut values_out) = (keys_out.into(), values_out.into());
+    expect_len("the values of a sort", keys_in.len(), values_in.len())?;
+    expect_len("the output of a sort", keys_in.len(), keys_out.len())?;
+    expect_len("the values' output of a sort", keys_in.len(), values_out.len())?;
+    let from = Source { keys: keys_in.view(stream)?, values: values_in.view(stream)? };
+    let to = Target { keys: keys_out.view_mut(stream)?, values: values_out.view_mut(stream)? };
+    sort_to(stream, from, to, &options)
+}
+
+/// Sorts keys where they are, with a second buffer of the same size taken from the device's pool.
+///
+/// # Errors
+/// As [`keys`].
+pub fn keys_in_place<'a, K: RadixKey>(
+    stream: &Stream,
+    keys: impl Into<DeviceSliceMut<'a, K>>,
+    options: Options,
+) -> Result<(), Error> {
+    let mut keys = keys.into();
+    let data = Target { keys: keys.view_mut(stream)?, values: no_values_mut() };
+    sort_in_place::<K, ()>(stream, data, &options)
+}
+
+/// Sorts keys and values where they are, with second buffers of the same size taken from the device's pool.
+///
+/// # Errors
+/// As [`keys`].
+pub fn pairs_in_place<'a, K: RadixKey, V: Pod>(
+    stream: &Stream,
+    keys: impl Into<DeviceSliceMut<'a, K>>,
+    values: impl Into<DeviceSliceMut<'a, V>>,
+    options: Options,
+) -> Result<(), Error> {
+    let (mut keys, mut values) = (keys.into(), values.into());
+    expect_len("the values of a sort", keys.len(), values.len())?;
+    let data = Target { keys: keys.view_mut(stream)?, values: values.view_mut(stream)? };
+    sort_in_place(stream, data, &options)
+}
+
+/// Sorts keys between two buffers, neither of which keeps its contents, and says which one holds the result: no memory is
+/// taken but for the look-back.
+///
+/// # Errors
+/// As [`keys`].
+pub fn keys_double_buffered<'a, K: RadixKey>(
+    stream: &Stream,
+    first: impl Into<DeviceSliceMut<'a, K>>,
+    second: impl Into<DeviceSliceMut<'a, K>>,
+    options: Options,
+) -> Result<Side, Error> {
+    let (mut first, mut second) = (first.into(), second.into());
+    expect_len("the second buffer of a sort", first.len(), second.len())?;
+    let first = Target { keys: first.view_mut(stream)?, values: no_values_mut() };
+    let second = Target { keys: second.view_mut(stream)?, values: no_values_mut() };
+    sort_between::<K, ()>(stream, first, second, &options)
+}
+
+/// [`keys_double_buffered`] with values.
+///
+/// # Errors
+/// As [`keys`].
+pub fn pairs_double_buffered<'a, K: RadixKey, V: Pod>(
+    stream: &Stream,
+    first: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    second: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    options: Options,
+) -> Result<Side, Error> {
+    let (mut first_keys, mut first_values) = (first.0.into(), first.1.into());
+    let (mut second_keys, mut second_values) = (second.0.into(), second.1.into());
+    for (what, found) in [
+        ("the values of a sort", first_values.len()),
+        ("the second buffer of a sort", second_keys.len()),
+        ("the values' second buffer of a sort", second_values.len()),
+    ] {
+        expect_len(what, first_keys.len(), found)?;
+    }
+    let first = Target { keys: first_keys.view_mut(stream)?, values: first_values.view_mut(stream)? };
+    let second = Target { keys: second_keys.view_mut(stream)?, values: second_values.view_mut(stream)? };
+    sort_between(stream, first, second, &options)
+}
+
+/// The order that sorts the keys: element `i` of the result is the index of the key that belongs at place `i`. The keys stay
+/// as they are.
+///
+/// # Errors
+/// As [`keys`]; [`Error::TooLong`] for more than 2^32 keys.
+pub fn argsort<'a, K: RadixKey>(
+    stream: &Stream,
+    keys: impl Into<DeviceSlice<'a, K>>,
+    options: Options,
+) -> Result<DeviceVec<u32>, Error> {
+    let keys = keys.into();
+    if keys.len() > 1 << 32 {
+        return Err(Error::TooLong { what: "argsort with 32-bit indices", len: keys.len(), limit: 1 << 32 });
+    }
+    let mut indices = stream.uninit::<u32>(keys.len())?;
+    transfer::iota(stream, &mut indices, 0)?;
+    let mut order = stream.uninit::<u32>(keys.len())?;
+    let mut sorted = stream.uninit::<K>(keys.len())?;
+    pairs(stream, keys, &indices, &mut sorted, &mut order, options)?;
+    Ok(order)
+}
+
+fn sort_to<K: RadixKey, V: Pod>(
+    stream: &Stream,
+    from: Source<K, V>,
+    to: Target<K, V>,
+    options: &Options,
+) -> Result<(), Error> {
+    let digits = options.digits::<K>()?;
+    let (from, to) = (from.coded(), to.coded());
+    carried!(V, from.values, to.values, |from_values, to_values| {
+        let from = Source { keys: from.keys, values: from_values };
+        let to = Target { keys: to.keys, values: to_values };
+        match digits {
+            None => copy_all(stream, from, to),
+            Some(digits) if fits_block(from) => sort_block(stream, from, to, digits),
+            Some(digits) => {
+                let mut spare = Spare::new(stream, from.keys.len())?;
+                let spare = spare.target(stream)?;
+                // The last pass writes to the output, so the first one does if their number is odd.
+                let turns = if digits.passes() % 2 == 1 { [to, spare] } else { [spare, to] };
+                run_passes(stream, from, turns, digits)
+            }
+        }
+    })
+}
+
+fn sort_in_place<K: RadixKey, V: Pod>(stream: &Stream, data: Target<K, V>, options: &Options) -> Result<(), Error> {
+    let Some(digits) = options.digits::<K>()? else { return Ok(()) };
+    let data = data.coded();
+    carried!(V, data.values.as_const(), data.values, |_from, values| {
+        let data = Target { keys: data.keys, values };
+        if fits_block(data.as_source()) {
+            // One block reads everything before it writes anything.
+            return sort_block(stream, data.as_source(), data, digits);
+        }
+        let mut spare = Spare::new(stream, data.keys.len())?;
+        let spare = spare.target(stream)?;
+        run_passes(stream, data.as_source(), [spare, data], digits)?;
+        if digits.passes() % 2 == 1 { copy_all(stream, spare.as_source(), data) } else { Ok(()) }
+    })
+}
+
+fn sort_between<K: RadixKey, V: Pod>(
+    stream: &Stream,
+    first: Target<K, V>,
+    second: Target<K, V>,
+    options: &Options,
+) -> Result<Side, Error> {
+    let Some(digits) = options.digits::<K>()? else { return Ok(Side::First) };
+    let (first, second) = (first.coded(), second.coded());
+    carried!(V, first.values.as_const(), second.values, |first_values, second_values| {
+        let first = Target { keys: first.keys, values: writable(first_values) };
+        let second = Target { keys: second.keys, values: second_values };
+        if fits_block(first.as_source()) {
+            sort_block(stream, first.as_source(), first, digits)?;
+            return Ok(Side::First);
+        }
+        run_passes(stream, first.as_source(), [second, first], digits)?;
+        Ok(if digits.passes() % 2 == 1 { Side::Second } else { Side::First })
+    })
+}
+
+/// The view for writing that a view for reading was made from.
+fn writable<T: Pod>(view: Global<T>) -> GlobalMut<T> {
+    // SAFETY: the caller has made it from a `Target`, which is for writing.
+    unsafe { GlobalMut::from_raw(view.as_ptr().cast_mut(), view.len()) }
+}
+
+/// All passes: the first one from `from`, the others from what the last one wrote, to the two targets in turn.
+fn run_passes<K: RadixCode, V: Pod>(
+    stream: &Stream,
+    from: Source<K, V>,
+    targets: [Target<K, V>; 2],
+    digits: Digits,
+) -> Result<(), Error> {
+    let count = digits.passes();
+    let mut passes = Passes::count::<K, V>(stream, from.keys, digits, count)?;
+    let mut source = from;
+    for pass in 0..count {
+        let target = targets[pass as usize % 2];
+        passes.run(stream, count, pass, source, target)?;
+        source = target.as_source();
+    }
+    Ok(())
+}
+
+fn fits_block<K: Pod, V: Pod>(from: Source<K, V>) -> bool {
+    from.keys.len() <= BLOCK_THREADS as usize * block_items::<K, V>()
+}
+
+fn sort_block<K: RadixCode, V: Pod>(
+    stream: &Stream,
+    from: Source<K, V>,
+    to: Target<K, V>,
+    digits: Digits,
+) -> Result<(), Error> {
+    if from.keys.is_empty() {
+        return Ok(());
+    }
+    macro_rules! launch {
+        ($items:literal) => {{
+            let passes = digits.passes();
+            let kernel =
+                BlockSort::<K, V, Digits, $items>::new(from.keys, to.keys, from.values, to.values, digits, passes);
+            // SAFETY: everything fits in one block; keys and values have equal lengths.
+            unsafe { stream.launch(kernel, 1) }
+        }};
+    }
+    if block_items::<K, V>() == 8 { launch!(8) } else { launch!(4) }
+}
+
+fn copy_all<K: Pod, V: Pod>(stream: &Stream, from: Source<K, V>, to: Target<K, V>) -> Result<(), Error> {
+    transfer::copy_views(stream, from.keys, to.keys)?;
+    transfer::copy_views(stream, from.values, to.values)
+}
+
+/// Second buffers from the device's pool.
+struct Spare<K: Pod, V: Pod> {
+    keys: DeviceVec<K>,
+    values: DeviceVec<V>,
+}
+
+impl<K: Pod, V: Pod> Spare<K, V> {
+    fn new(stream: &Stream, len: usize) -> Result<Self, Error> {
+        let values = if size_of::<V>() == 0 { 0 } else { len };
+        Ok(Self { keys: stream.uninit(len)?, values: stream.uninit(values)? })
+    }
+
+    fn target(&mut self, stream: &Stream) -> Result<Target<K, V>, Error> {
+        Ok(Target { keys: self.keys.view_mut(stream)?, values: self.values.view_mut(stream)? })
+    }
+}
+
+impl<K: RadixKey, V: Pod> Source<K, V> {
+    /// The same keys as their codes.
+    fn coded(self) -> Source<K::Code, V> {
+        // SAFETY: a code has the size of its key and no stricter alignment.
+        Source { keys: unsafe { reinterpret(self.keys) }, values: self.values }
+    }
+}
+
+impl<K: RadixKey, V: Pod> Target<K, V> {
+    fn coded(self) -> Target<K::Code, V> {
+        // SAFETY: as above.
+        Target { keys: unsafe { reinterpret_mut(self.keys) }, values: self.values }
+    }
+}

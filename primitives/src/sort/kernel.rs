@@ -1,0 +1,467 @@
+//! The kernels that distribute items to buckets: those of the radix sort, and of the multisplit.
+
+// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+#![allow(clippy::needless_range_loop)]
+
+use crate::arch::warp::{LANES, lane_id, warp_id};
+use crate::arch::{Order, Rmw, Scope, anew, thread};
+use crate::block::radix::{self, PackedBuckets, RADIX, RankMemory};
+use crate::block::warp;
+use crate::kernel::{Param, kernel};
+use crate::scan::Sum;
+use crate::transfer::Line;
+use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
+use bytemuck::Pod;
+
+/// Puts keys into buckets, pass by pass.
+pub trait Buckets<K>: Param {
+    /// The most passes.
+    const MAX_PASSES: usize;
+    /// The bucket of a key: at most [`last`](Self::last).
+    fn bucket(&self, key: K, pass: u32) -> u32;
+    /// The last bucket: at most 255.
+    fn last(&self, pass: u32) -> u32;
+}
+
+/// Threads of the histogram's blocks.
+pub const HISTOGRAM_THREADS: u32 = 512;
+/// Keys that a thread of the histogram loads at once.
+const HISTOGRAM_ITEMS: usize = 4;
+/// Keys that a block of the histogram takes at a time.
+pub const HISTOGRAM_TILE: usize = HISTOGRAM_THREADS as usize * HISTOGRAM_ITEMS;
+/// Counters of one bucket in a block of the histogram: lanes of equal buckets would wait for each other at a single one.
+const PARTS: usize = 4;
+
+/// Counts the buckets of all passes in one reading, and prepares the scratch of the passes.
+///
+/// The last block to finish turns the counts into first places, an exclusive scan per pass, one warp each, and leaves the
+/// counts zero for the next time. Meanwhile the blocks have zeroed the look-back words of all passes.
+///
+/// Cost: reads every key once; writes the look-back words, 1 KiB per tile and pass.
+///
+/// Launch with any number of blocks. `counts` has `passes * 256` zeros and one more that counts finished blocks; `bases`
+/// takes `passes * 256` places; `lookback` is what the passes will use, tickets included.
+#[kernel(
+    threads = HISTOGRAM_THREADS,
+    min_blocks = 2,
+    shared = shared_bytes::<u32>(B::MAX_PASSES * RADIX * PARTS) + shared_bytes::<u32>(1)
+)]
+pub unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(
+    keys: Global<K>,
+    buckets: B,
+    passes: u32,
+    counts: GlobalMut<u64>,
+    bases: GlobalMut<u64>,
+    lookback: GlobalMut<u32>,
+) {
+    let mut memory = SharedMemory::new();
+    let local = memory.take::<u32>(B::MAX_PASSES * RADIX * PARTS);
+    let is_last = memory.take::<u32>(1);
+    let thread = thread::thread_idx_x() as usize;
+    let counters = passes as usize * RADIX;
+
+    let mut i = thread;
+    while i < counters * PARTS {
+        local.set(i, 0);
+        i += HISTOGRAM_THREADS as usize;
+    }
+    let mut i = thread::block_idx_x() as usize * HISTOGRAM_THREADS as usize + thread;
+    while i < lookback.len() {
+        lookback.set(i, 0);
+        i += thread::grid_dim_x() as usize * HISTOGRAM_THREADS as usize;
+    }
+    thread::sync_threads();
+
+    let mut start = thread::block_idx_x() as usize * HISTOGRAM_TILE;
+    while start < keys.len() {
+        let tile = keys.slice(start, (keys.len() - start).min(HISTOGRAM_TILE));
+        let count = |key: K| {
+            let passes = anew(passes);
+            for pass in 0..B::MAX_PASSES {
+                if pass < passes as usize {
+                    let bucket = buckets.bucket(key, pass as u32) as usize;
+                    local.atomic_add((pass * RADIX + bucket) * PARTS + lane_id() as usize % PARTS, 1);
+                }
+            }
+        };
+        if size_of::<K>() <= 8 {
+            // All loads travel together.
+            let mut items = [K::zeroed(); HISTOGRAM_ITEMS];
+            for j in 0..HISTOGRAM_ITEMS {
+                if j * HISTOGRAM_THREADS as usize + thread < tile.len() {
+                    items[j] = tile.get(j * HISTOGRAM_THREADS as usize + thread);
+                }
+            }
+            let now = anew(tile.len() as u32);
+            for j in 0..HISTOGRAM_ITEMS {
+                if j as u32 * HISTOGRAM_THREADS + (thread as u32) < now {
+                    count(items[j]);
+                }
+            }
+        } else {
+            // Wide keys would take too many registers, and one of them is a wide load already.
+            let mut index = thread;
+            while index < tile.len() {
+                count(tile.get(index));
+                index += HISTOGRAM_THREADS as usize;
+            }
+        }
+        start += thread::grid_dim_x() as usize * HISTOGRAM_TILE;
+    }
+    thread::sync_threads();
+
+    let mut i = thread;
+    while i < counters {
+        let mut count = 0;
+        for part in 0..PARTS {
+            count += local.get(i * PARTS + part);
+        }
+        if count != 0 {
+            counts.atomic_add(i, count as u64, Scope::Gpu, Order::Relaxed);
+        }
+        i += HISTOGRAM_THREADS as usize;
+    }
+    // The counts of this block are visible to whoever sees it counted as finished.
+    thread::fence(Scope::Gpu);
+    thread::sync_threads();
+    if thread == 0 {
+        let finished = counts.atomic_add(counters, 1, Scope::Gpu, Order::AcqRel);
+        let last = finished + 1 == thread::grid_dim_x() as u64;
+        if last {
+            counts.atomic_store(counters, 0, Scope::Gpu, Order::Relaxed);
+        }
+        is_last.set(0, last as u32);
+    }
+    thread::sync_threads();
+    if is_last.get(0) == 0 {
+        return;
+    }
+    thread::fence(Scope::Gpu);
+    let mut pass = warp_id();
+    while pass < passes {
+        let first = pass as usize * RADIX;
+        let mut before = 0;
+        for row in 0..RADIX / LANES as usize {
+            let at = first + row * LANES as usize + lane_id() as usize;
+            let count = counts.atomic_rmw(Rmw::Exchange, at, 0, Scope::Gpu, Order::Relaxed);
+            let upto = before + warp::inclusive_scan(count, Sum);
+            bases.set(at, upto - count);
+            before = warp::broadcast(upto, LANES - 1);
+        }
+        pass += HISTOGRAM_THREADS / LANES;
+    }
+}
+
+/// Flags of a look-back word, above 30 bits of count.
+const PARTIAL: u32 = 1 << 30;
+const INCLUSIVE: u32 = 2 << 30;
+const COUNT: u32 = PARTIAL - 1;
+
+/// The most elements of one launch of a pass: counts have 30 bits.
+pub const MAX_CHUNK: usize = 1 << 29;
+
+/// Look-back words that are read at once: their latencies overlap.
+const WINDOW: usize = 4;
+
+/// The look-back words of a pass over `tiles` tiles: a row per tile, and the ticket.
+#[must_use]
+pub const fn lookback_len(tiles: usize) -> usize {
+    tiles * RADIX + 1
+}
+
+/// Shared memory of a block of [`bucket_pass`].
+#[must_use]
+pub const fn pass_shared<K, V>(threads: u32, items: usize) -> usize {
+    let tile = threads as usize * items;
+    let exchange = max(shared_bytes::<K>(tile), shared_bytes::<V>(tile));
+    shared_bytes::<u64>(RADIX) + shared_bytes::<u32>(1) + max(exchange, shared_bytes::<u32>(RankMemory::words(threads)))
+}
+
+const fn max(a: usize, b: usize) -> usize {
+    if a > b { a } else { b }
+}
+
+/// Distributes items to their buckets, stably: one reading and one writing of everything.
+///
+/// A block takes a tile of `THREADS * ITEMS` items. Its warps count their buckets; thread `b` publishes the tile's count of
+/// bucket `b` and, after the ranking, looks back for the counts of the tiles before, until it meets a tile that knows its
+/// own prefix. The items go through shared memory in the order of their ranks, so that each bucket's run is written to
+/// consecutive addresses.
+///
+/// Cost: `2 * (size_of::<K>() + size_of::<V>())` bytes per item; 1 KiB of look-back words per tile, written twice and read
+/// at least once.
+///
+/// Waiting cannot deadlock: tiles are given out as tickets, in the order in which blocks start, and a tile waits for earlier
+/// tickets alone. Counts are integers, so that the order of their addition does not show.
+///
+/// Launch with one block per tile. `bases` are the 256 first places of this launch's items; `next_bases` gets those of the
+/// items that follow (the next chunk of an input too long for one launch). `lookback` is zero, [`lookback_len`].
+#[kernel(threads = THREADS, shared = pass_shared::<K, V>(THREADS, ITEMS), min_blocks = MIN_BLOCKS)]
+pub unsafe fn bucket_pass<
+    K: Pod,
+    V: Pod,
+    B: Buckets<K>,
+    const THREADS: u32,
+    const ITEMS: usize,
+    const MIN_BLOCKS: u32,
+>(
+    keys_in: Global<K>,
+    keys_out: GlobalMut<K>,
+    values_in: Global<V>,
+    values_out: GlobalMut<V>,
+    buckets: B,
+    pass: u32,
+    bases: Global<u64>,
+    next_bases: GlobalMut<u64>,
+    lookback: GlobalMut<u32>,
+) {
+    let tile_len = THREADS as usize * ITEMS;
+    let mut memory = SharedMemory::new();
+    let places = memory.take::<u64>(RADIX);
+    let ticket = memory.take::<u32>(1);
+    let ranking = memory.take::<u32>(RankMemory::words(THREADS));
+    let exchange_keys = overlay::<K>(tile_len);
+    let exchange_values = overlay::<V>(tile_len);
+
+    let thread = thread::thread_idx_x() as usize;
+    let tiles = thread::grid_dim_x() as usize;
+    if thread == 0 {
+        ticket.set(0, lookback.atomic_add(tiles * RADIX, 1, Scope::Gpu, Order::Relaxed));
+    }
+    let ranking = RankMemory::cleared::<THREADS>(ranking);
+    thread::sync_threads();
+
+    let tile = ticket.get(0);
+    let tile_start = tile as usize * tile_len;
+    let valid = (keys_in.len() - tile_start).min(tile_len) as u32;
+    // The lane's items are `first`, `first + 32`, …; those below `here` are there. Every phase computes its conditions anew:
+    // kept from phase to phase they would take a register per item.
+    let first = warp_id() * LANES * ITEMS as u32 + lane_id();
+    let here = valid.saturating_sub(first);
+    let last = buckets.last(pass);
+    let mut keys = [K::zeroed(); ITEMS];
+    let mine = keys_in.slice(tile_start + first as usize, here as usize);
+    for j in 0..ITEMS {
+        if j as u32 * LANES < here {
+            keys[j] = mine.get(j * LANES as usize);
+        }
+    }
+    // What is missing ranks as the last bucket: it is last in the tile, so it stays behind all that is there.
+    let bucket = |j: usize, here: u32| if j as u32 * LANES < here { buckets.bucket(keys[j], pass) } else { last };
+
+    let now = anew(here);
+    radix::count::<ITEMS>(|j| bucket(j, now), ranking);
+    thread::sync_threads();
+    let missing = if thread as u32 == last { tile_len as u32 - valid } else { 0 };
+    let own = radix::place::<THREADS>(ranking, |count| {
+        let flag = if tile == 0 { INCLUSIVE } else { PARTIAL };
+        lookback.atomic_store(word(tile, thread), flag | (count - missing), Scope::Gpu, Order::Relaxed);
+    });
+    thread::sync_threads();
+    let now = anew(here);
+    let ranks = radix::rank::<ITEMS>(|j| bucket(j, now), ranking);
+    // The ranking is done with: the items take its place.
+    thread::sync_threads();
+    for j in 0..ITEMS {
+        exchange_keys.set(ranks.get(j), keys[j]);
+    }
+    if thread < RADIX {
+        let count = own.count - missing;
+        let mut before = 0;
+        if tile > 0 {
+            before = look_back(lookback, tile, thread);
+            lookback.atomic_store(word(tile, thread), INCLUSIVE | (before + count), Scope::Gpu, Order::Relaxed);
+        }
+        let base = bases.get(thread);
+        if tile == tiles as u32 - 1 {
+            next_bases.set(thread, base + (before + count) as u64);
+        }
+        // The item of rank r goes to `places[its bucket] + r`.
+        places.set(thread, (base + before as u64).wrapping_sub(own.before as u64));
+    }
+    thread::sync_threads();
+
+    // From here on the thread's items are those of rank `thread`, `thread + THREADS`, …
+    let mut sorted = PackedBuckets::<ITEMS>::new();
+    let now = anew(thread as u32);
+    for j in 0..ITEMS {
+        let rank = now + j as u32 * THREADS;
+        let key = exchange_keys.get(rank as usize);
+        let bucket = buckets.bucket(key, pass);
+        sorted.set(j, bucket);
+        if rank < valid {
+            keys_out.set(places.get(bucket as usize).wrapping_add(rank as u64) as usize, key);
+        }
+    }
+    if size_of::<V>() == 0 {
+        return;
+    }
+    let mut values = [V::zeroed(); ITEMS];
+    let now = anew(here);
+    let mine = values_in.slice(tile_start + first as usize, here as usize);
+    for j in 0..ITEMS {
+        if j as u32 * LANES < now {
+            values[j] = mine.get(j * LANES as usize);
+        }
+    }
+    thread::sync_threads();
+    for j in 0..ITEMS {
+        exchange_values.set(ranks.get(j), values[j]);
+    }
+    thread::sync_threads();
+    let now = anew(thread as u32);
+    for j in 0..ITEMS {
+        let rank = now + j as u32 * THREADS;
+        if rank < valid {
+            let target = places.get(sorted.get(j)).wrapping_add(rank as u64) as usize;
+            values_out.set(target, exchange_values.get(rank as usize));
+        }
+    }
+}
+
+/// The items of a bucket in all tiles before `tile`: adds up what they have published, a window of tiles at a time, back to
+/// one that knows its own prefix. Tile 0 always does, in time.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+unsafe fn look_back(lookback: GlobalMut<u32>, tile: u32, bucket: usize) -> u32 {
+    let mut before = 0;
+    // The tiles below `end` are still to be added.
+    let mut end = tile;
+    loop {
+        let mut words = [0; WINDOW];
+        for i in 0..WINDOW {
+            if (i as u32) < end {
+                words[i] = lookback.atomic_load(word(end - 1 - i as u32, bucket), Scope::Gpu, Order::Relaxed);
+            }
+        }
+        let mut reading = true;
+        for i in 0..WINDOW {
+            if reading && words[i] & (INCLUSIVE | PARTIAL) != 0 {
+                before += words[i] & COUNT;
+                end -= 1;
+                if words[i] & INCLUSIVE != 0 {
+                    return before;
+                }
+            } else {
+                reading = false;
+            }
+        }
+        if !reading {
+            thread::spin_hint();
+        }
+    }
+}
+
+/// The look-back word of a tile and bucket.
+#[inline(always)]
+fn word(tile: u32, bucket: usize) -> usize {
+    tile as usize * RADIX + bucket
+}
+
+/// The exchange buffer, over the memory of the ranking.
+#[inline(always)]
+unsafe fn overlay<T: Pod>(len: usize) -> Shared<T> {
+    let mut memory = SharedMemory::new();
+    memory.take::<u64>(RADIX);
+    memory.take::<u32>(1);
+    memory.take::<T>(len)
+}
+
+/// Shared memory of a block of [`sort_block`].
+#[must_use]
+pub const fn block_shared<K, V>(threads: u32, items: usize) -> usize {
+    let tile = threads as usize * items;
+    let exchange = shared_bytes::<K>(tile) + shared_bytes::<V>(tile);
+    max(exchange, shared_bytes::<u32>(RankMemory::words(threads)))
+}
+
+/// Sorts up to `THREADS * ITEMS` items in one block: all passes in registers and shared memory, one reading and one writing
+/// of everything, one launch.
+#[kernel(threads = THREADS, shared = block_shared::<K, V>(THREADS, ITEMS))]
+pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, const ITEMS: usize>(
+    keys_in: Global<K>,
+    keys_out: GlobalMut<K>,
+    values_in: Global<V>,
+    values_out: GlobalMut<V>,
+    buckets: B,
+    passes: u32,
+) {
+    let tile_len = THREADS as usize * ITEMS;
+    let mut memory = SharedMemory::new();
+    let exchange_keys = memory.take::<K>(tile_len);
+    let exchange_values = memory.take::<V>(tile_len);
+    let ranking = SharedMemory::new().take::<u32>(RankMemory::words(THREADS));
+
+    let first = warp_id() as usize * LANES as usize * ITEMS + lane_id() as usize;
+    let here = keys_in.len().saturating_sub(first) as u32;
+    let mut keys = [K::zeroed(); ITEMS];
+    let mut values = [V::zeroed(); ITEMS];
+    for j in 0..ITEMS {
+        let index = first + j * LANES as usize;
+        if (j as u32 * LANES) < here {
+            keys[j] = keys_in.get(index);
+            if size_of::<V>() > 0 {
+                values[j] = values_in.get(index);
+            }
+        }
+    }
+    let mut pass = 0;
+    while pass < passes {
+        // What is missing stays behind all that is there, in every pass, since it was there before: it is last in the
+        // last bucket.
+        let bucket = |j: usize, here: u32| {
+            if j as u32 * LANES < here { buckets.bucket(keys[j], pass) } else { buckets.last(pass) }
+        };
+        let memory = RankMemory::cleared::<THREADS>(ranking);
+        thread::sync_threads();
+        let now = anew(here);
+        radix::count::<ITEMS>(|j| bucket(j, now), memory);
+        thread::sync_threads();
+        radix::place::<THREADS>(memory, |_| ());
+        thread::sync_threads();
+        let now = anew(here);
+        let ranks = radix::rank::<ITEMS>(|j| bucket(j, now), memory);
+        thread::sync_threads();
+        for j in 0..ITEMS {
+            exchange_keys.set(ranks.get(j), keys[j]);
+            if size_of::<V>() > 0 {
+                exchange_values.set(ranks.get(j), values[j]);
+            }
+        }
+        thread::sync_threads();
+        for j in 0..ITEMS {
+            keys[j] = exchange_keys.get(first + j * LANES as usize);
+            if size_of::<V>() > 0 {
+                values[j] = exchange_values.get(first + j * LANES as usize);
+            }
+        }
+        thread::sync_threads();
+        pass += 1;
+    }
+    for j in 0..ITEMS {
+        let index = first + j * LANES as usize;
+        if (j as u32 * LANES) < here {
+            keys_out.set(index, keys[j]);
+            if size_of::<V>() > 0 {
+                values_out.set(index, values[j]);
+            }
+        }
+    }
+}
+
+crate::sort_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u32, sort_histogram_32;
+    (): sort_pass_32, sort_small_32, sort_block_32;
+    u32: sort_pass_32_32, sort_small_32_32, sort_block_32_32;
+    u64: sort_pass_32_64, sort_small_32_64, sort_block_32_64;
+    Line: sort_pass_32_128, sort_small_32_128, sort_block_32_128;
+}
+crate::sort_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u64, sort_histogram_64;
+    (): sort_pass_64, sort_small_64, sort_block_64;
+    u32: sort_pass_64_32, sort_small_64_32, sort_block_64_32;
+    u64: sort_pass_64_64, sort_small_64_64, sort_block_64_64;
+    Line: sort_pass_64_128, sort_small_64_128, sort_block_64_128;
+}

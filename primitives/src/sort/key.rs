@@ -1,0 +1,157 @@
+//! How keys become digits.
+
+use bytemuck::{Pod, Zeroable};
+
+/// A key that sorts by its bits.
+///
+/// Numbers sort as numbers: signed ones with the negative ones first, floats in the total order of `total_cmp` (-NaN, -∞ …
+/// -0, +0 … +∞, NaN). A key of your own is its own [`RadixCode`]:
+///
+/// ```
+/// use bytemuck::{Pod, Zeroable};
+/// use gpu_primitives::sort::{RadixCode, RadixKey, Sign};
+///
+/// /// Ordered by `major`, then by `minor`.
+/// #[repr(C)]
+/// #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+/// struct Version {
+///     major: u32,
+///     minor: u32,
+/// }
+///
+/// impl RadixCode for Version {
+///     const BITS: u32 = 64;
+///     fn digits(self, shift: u32, _: Sign) -> u32 {
+///         ((u64::from(self.major) << 32 | u64::from(self.minor)) >> shift) as u32
+///     }
+/// }
+///
+/// impl RadixKey for Version {
+///     type Code = Self;
+/// }
+/// # use gpu_primitives::{Device, Error, sort};
+/// # let stream = Device::cpu().stream()?;
+/// # let [a, b] = [Version { major: 2, minor: 0 }, Version { major: 1, minor: 9 }];
+/// # let mut keys = stream.upload(&[a, b])?;
+/// # sort::keys_in_place(&stream, &mut keys, sort::Options::new())?;
+/// # assert_eq!(keys.to_vec(&stream)?, [b, a]);
+/// # Ok::<(), Error>(())
+/// ```
+pub trait RadixKey: Pod {
+    /// The type that the kernels see: of the same size, and aligned to no more. All numbers of a width share one.
+    type Code: RadixCode;
+    /// How the code's sign is to be read.
+    const SIGN: Sign = Sign::NONE;
+}
+
+/// What the kernels sort: something with digits.
+///
+/// # Contract
+/// Keys are ordered by their digits, the most significant first; keys that are equal in all digits are equal in order.
+pub trait RadixCode: Pod {
+    /// Bits of the code: at most 128.
+    const BITS: u32;
+    /// The bits from `shift` on, at least the next 8 of them. `shift` is below [`BITS`](Self::BITS); bits beyond are zero.
+    fn digits(self, shift: u32, sign: Sign) -> u32;
+}
+
+/// How signs are read: masks that make the bits of a number order as an unsigned number does. An argument of the kernels.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct Sign {
+    /// Bits that flip in every number.
+    always: u64,
+    /// Bits that flip in addition where the uppermost bit is set.
+    negative: u64,
+}
+
+impl Sign {
+    /// Unsigned.
+    pub const NONE: Self = Self { always: 0, negative: 0 };
+
+    const fn two_s_complement(bits: u32) -> Self {
+        Self { always: 1 << (bits - 1), negative: 0 }
+    }
+
+    const fn sign_and_magnitude(bits: u32) -> Self {
+        Self { always: 1 << (bits - 1), negative: u64::MAX >> (65 - bits) }
+    }
+}
+
+impl RadixCode for u32 {
+    const BITS: u32 = 32;
+    #[inline(always)]
+    fn digits(self, shift: u32, sign: Sign) -> u32 {
+        let flip = sign.always as u32 ^ (((self as i32) >> 31) as u32 & sign.negative as u32);
+        (self ^ flip) >> shift
+    }
+}
+
+impl RadixCode for u64 {
+    const BITS: u32 = 64;
+    #[inline(always)]
+    fn digits(self, shift: u32, sign: Sign) -> u32 {
+        let flip = sign.always ^ (((self as i64) >> 63) as u64 & sign.negative);
+        ((self ^ flip) >> shift) as u32
+    }
+}
+
+macro_rules! keys {
+    ($($key:ty as $code:ty, $sign:expr;)*) => { $(
+        impl RadixKey for $key {
+            type Code = $code;
+            const SIGN: Sign = $sign;
+        }
+    )* };
+}
+
+keys! {
+    u32 as u32, Sign::NONE;
+    i32 as u32, Sign::two_s_complement(32);
+    f32 as u32, Sign::sign_and_magnitude(32);
+    u64 as u64, Sign::NONE;
+    i64 as u64, Sign::two_s_complement(64);
+    f64 as u64, Sign::sign_and_magnitude(64);
+}
+
+/// The digits of all passes: an argument of the kernels.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct Digits {
+    sign: Sign,
+    /// The lowest bit that counts.
+    shift: u32,
+    passes: u32,
+    /// The bits of the last pass's digit; the others have 8.
+    last_mask: u32,
+    /// All ones to sort downwards.
+    flip: u32,
+}
+
+impl Digits {
+    /// The digits of the bits `start..end`, at least one.
+    pub(super) const fn new(sign: Sign, start: u32, end: u32, descending: bool) -> Self {
+        let passes = (end - start).div_ceil(8);
+        let last = end - start - 8 * (passes - 1);
+        Self { sign, shift: start, passes, last_mask: (1 << last) - 1, flip: if descending { !0 } else { 0 } }
+    }
+
+    /// How many there are.
+    pub(super) const fn passes(&self) -> u32 {
+        self.passes
+    }
+}
+
+impl<K: RadixCode> super::Buckets<K> for Digits {
+    const MAX_PASSES: usize = K::BITS.div_ceil(8) as usize;
+
+    #[inline(always)]
+    fn bucket(&self, key: K, pass: u32) -> u32 {
+        (key.digits(self.shift + 8 * pass, self.sign) ^ self.flip) & <Self as super::Buckets<K>>::last(self, pass)
+    }
+
+    #[inline(always)]
+    fn last(&self, pass: u32) -> u32 {
+        if pass + 1 == self.passes { self.last_mask } else { 0xFF }
+    }
+}

@@ -1,0 +1,68 @@
+//! Which tile shapes the sort and the multisplit use: part of the kernels' types, so known when instances are named.
+
+use super::kernel::{BucketPass, SortBlock};
+
+/// Threads of a block that distributes much.
+pub const THREADS: u32 = 384;
+/// Blocks of [`THREADS`] that must fit on a multiprocessor.
+pub const MIN_BLOCKS: u32 = 2;
+/// Threads and items of a block that distributes little: many small tiles, so that all multiprocessors have one.
+pub const SMALL_THREADS: u32 = 256;
+/// See [`SMALL_THREADS`].
+pub const SMALL_ITEMS: usize = 8;
+/// Threads of a block that sorts everything.
+pub const BLOCK_THREADS: u32 = 512;
+
+/// Items per thread of [`THREADS`]: as many as registers allow without spills, since longer runs are written faster.
+#[must_use]
+pub const fn items<K, V>() -> usize {
+    match (size_of::<K>(), size_of::<V>()) {
+        (0..=4, 0) => 21,
+        (0..=4, 0..=4) => 18,
+        (0..=4, 0..=8) | (0..=8, 0) => 13,
+        (0..=8, 0..=8) => 12,
+        _ => 9,
+    }
+}
+
+/// Items per thread of [`BLOCK_THREADS`]: keys and values lie in shared memory together.
+#[must_use]
+pub const fn block_items<K, V>() -> usize {
+    if size_of::<K>() + size_of::<V>() <= 16 { 8 } else { 4 }
+}
+
+/// The pass over large inputs.
+pub type LargePass<K, V, B, const ITEMS: usize> = BucketPass<K, V, B, THREADS, ITEMS, MIN_BLOCKS>;
+/// The pass over small inputs.
+pub type SmallPass<K, V, B> = BucketPass<K, V, B, SMALL_THREADS, SMALL_ITEMS, 0>;
+/// The sort of what fits in one block.
+pub type BlockSort<K, V, B, const ITEMS: usize> = SortBlock<K, V, B, BLOCK_THREADS, ITEMS>;
+
+/// Names the kernels that sort a type of keys on a GPU, alone (value `()`) or with values: see [`crate::instances`].
+///
+/// ```ignore
+/// gpu_primitives::sort_instances! {
+///     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+///     Version, version_histogram;
+///     (): version_pass, version_small, version_block;
+///     u32: version_pass_32, version_small_32, version_block_32;
+/// }
+/// ```
+#[macro_export]
+macro_rules! sort_instances {
+    (in $dir:expr; $key:ty, $histogram:ident; $($value:ty: $large:ident, $small:ident, $block:ident;)*) => {
+        $crate::instances! {
+            in $dir;
+            $histogram: $crate::sort::BucketHistogram<$key, $crate::sort::Digits>;
+            $(
+                $large: $crate::sort::LargePass<
+                    $key, $value, $crate::sort::Digits, { $crate::sort::items::<$key, $value>() }
+                >;
+                $small: $crate::sort::SmallPass<$key, $value, $crate::sort::Digits>;
+                $block: $crate::sort::BlockSort<
+                    $key, $value, $crate::sort::Digits, { $crate::sort::block_items::<$key, $value>() }
+                >;
+            )*
+        }
+    };
+}
