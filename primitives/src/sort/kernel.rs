@@ -75,14 +75,9 @@ pub unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(
     let mut start = thread::block_idx_x() as usize * HISTOGRAM_TILE;
     while start < keys.len() {
         let tile = keys.slice(start, (keys.len() - start).min(HISTOGRAM_TILE));
-        let count = |key: K| {
-            let passes = anew(passes);
-            for pass in 0..B::MAX_PASSES {
-                if pass < passes as usize {
-                    let bucket = buckets.bucket(key, pass as u32) as usize;
-                    local.atomic_add((pass * RADIX + bucket) * PARTS + lane_id() as usize % PARTS, 1);
-                }
-            }
+        let count = |key: K, pass: usize| {
+            let bucket = buckets.bucket(key, pass as u32) as usize;
+            local.atomic_add((pass * RADIX + bucket) * PARTS + lane_id() as usize % PARTS, 1);
         };
         if size_of::<K>() <= 8 {
             // All loads travel together.
@@ -95,14 +90,23 @@ pub unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(
             let now = anew(tile.len() as u32);
             for j in 0..HISTOGRAM_ITEMS {
                 if j as u32 * HISTOGRAM_THREADS + (thread as u32) < now {
-                    count(items[j]);
+                    for pass in 0..B::MAX_PASSES {
+                        if pass < passes as usize {
+                            count(items[j], pass);
+                        }
+                    }
                 }
             }
         } else {
-            // Wide keys would take too many registers, and one of them is a wide load already.
+            // Wide keys would take too many registers: one at a time, pass after pass.
             let mut index = thread;
             while index < tile.len() {
-                count(tile.get(index));
+                let key = tile.get(index);
+                let mut pass = 0;
+                while pass < passes as usize {
+                    count(key, pass);
+                    pass += 1;
+                }
                 index += HISTOGRAM_THREADS as usize;
             }
         }
