@@ -152,11 +152,11 @@ unsafe fn launch<K: Pod, V: Pod, B: Buckets<K>>(
     }
     match items::<K, V>() {
         _ if small => launch!(SmallPass<K, V, B>),
-        21 => launch!(LargePass<K, V, B, 21>),
-        18 => launch!(LargePass<K, V, B, 18>),
-        13 => launch!(LargePass<K, V, B, 13>),
-        12 => launch!(LargePass<K, V, B, 12>),
-        _ => launch!(LargePass<K, V, B, 9>),
+        15 => launch!(LargePass<K, V, B, 15>),
+        14 => launch!(LargePass<K, V, B, 14>),
+        10 => launch!(LargePass<K, V, B, 10>),
+        8 => launch!(LargePass<K, V, B, 8>),
+        _ => launch!(LargePass<K, V, B, 6>),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::kernel::{BucketPass, SortBlock};
 
 /// Threads of a block that distributes much.
-pub const THREADS: u32 = 384;
+pub const THREADS: u32 = 512;
 /// Blocks of [`THREADS`] that must fit on a multiprocessor.
 pub const MIN_BLOCKS: u32 = 2;
 /// Threads and items of a block that distributes little: many small tiles, so that all multiprocessors have one.
@@ -17,11 +17,11 @@ pub const BLOCK_THREADS: u32 = 512;
 #[must_use]
 pub const fn items<K, V>() -> usize {
     match (size_of::<K>(), size_of::<V>()) {
-        (0..=4, 0) => 21,
-        (0..=4, 0..=4) => 18,
-        (0..=4, 0..=8) | (0..=8, 0) => 13,
-        (0..=8, 0..=8) => 12,
-        _ => 9,
+        (0..=4, 0) => 15,
+        (0..=4, 0..=4) => 14,
+        (0..=4, 0..=8) | (0..=8, 0) => 10,
+        (0..=8, 0..=8) => 8,
+        _ => 6,
     }
 }
 
