@@ -1,0 +1,255 @@
+//! A tile of a selection: loading it, ranking what stays, compacting it in shared memory, writing it out.
+//!
+//! A block's tile is a run of `32 * VEC * ROWS` consecutive items per warp. A row is one coalesced access: `VEC` neighbours
+//! per lane. Item order is run, row, lane, `i`.
+
+use super::Keep;
+use crate::arch::Cache;
+use crate::arch::thread;
+use crate::arch::warp::{FULL, LANES, lane_id, sync_warp, warp_id};
+use crate::block::warp;
+use crate::scan::Sum;
+use crate::view::{Global, GlobalMut, Shared, shared_bytes};
+use bytemuck::Pod;
+
+/// Items of a warp.
+#[must_use]
+pub const fn run_len(vec: usize, rows: usize) -> usize {
+    LANES as usize * vec * rows
+}
+
+/// Shared memory of a block: keys and values of the tile, one count per warp, the tile's place, and the ticket.
+#[must_use]
+pub const fn shared<K, V>(threads: u32, vec: usize, rows: usize) -> usize {
+    let items = threads as usize * vec * rows;
+    shared_bytes::<K>(items)
+        + shared_bytes::<V>(items)
+        + shared_bytes::<u32>((threads / LANES) as usize)
+        + shared_bytes::<u64>(1)
+        + shared_bytes::<u32>(2)
+}
+
+/// A lane's items with their fate, bit `row * VEC + i` for each.
+pub(super) struct Rows<K, const VEC: usize, const ROWS: usize> {
+    /// The items, where they exist.
+    pub items: [[K; VEC]; ROWS],
+    /// Those that stay.
+    pub flags: u32,
+    /// Those that exist.
+    pub valid: u32,
+}
+
+/// Where the lane's first item of a row lies in the run.
+#[inline(always)]
+fn striped<const VEC: usize>(row: usize) -> usize {
+    (row * LANES as usize + lane_id() as usize) * VEC
+}
+
+/// Whether accesses of `VEC` elements may start here.
+#[inline(always)]
+fn is_aligned<T, const VEC: usize>(address: *const T) -> bool {
+    address.addr().is_multiple_of(size_of::<[T; VEC]>())
+}
+
+/// Whether the warp's run lies within the range and can be loaded in rows.
+#[inline(always)]
+fn is_whole<K: Pod, const VEC: usize, const ROWS: usize>(
+    input: Global<K>,
+    start: usize,
+    (from, to): (usize, usize),
+) -> bool {
+    start >= from && start + run_len(VEC, ROWS) <= to && is_aligned::<K, VEC>(input.as_ptr())
+}
+
+/// Loads the warp's run, which begins at `start`, and decides about its items.
+///
+/// Whole runs take `ROWS` wide accesses at once. Others go through shared memory item by item, in a loop that is not
+/// unrolled, so that the rare case takes no registers from the frequent one.
+///
+/// # Safety
+/// All lanes of the warp call it. `stage` has room for the run, is the warp's until the next barrier, and starts at a
+/// multiple of 16 bytes.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub(super) unsafe fn load<K: Pod, F: Keep<K>, const VEC: usize, const ROWS: usize>(
+    input: Global<K>,
+    start: usize,
+    keep: F,
+    stage: Shared<K>,
+) -> Rows<K, VEC, ROWS> {
+    const { assert!(VEC <= 4 && ROWS <= 8, "ranks in a row are bytes, and the flags of a lane are a word") };
+    let (from, to) = keep.range(input.len());
+    let mut items = [[K::zeroed(); VEC]; ROWS];
+    let mut flags = 0;
+    let mut valid = u32::MAX >> (32 - VEC * ROWS);
+    if is_whole::<K, VEC, ROWS>(input, start, (from, to)) {
+        let run = input.slice(start, run_len(VEC, ROWS));
+        for row in 0..ROWS {
+            items[row] = run.load_vec(striped::<VEC>(row), Cache::Default);
+        }
+        for row in 0..ROWS {
+            flags |= keep.row::<VEC>(start + striped::<VEC>(row), items[row]) << (row * VEC);
+        }
+    } else {
+        valid = 0;
+        let mut at = lane_id() as usize;
+        while at < run_len(VEC, ROWS) {
+            let item = if start + at < input.len() { input.get(start + at) } else { K::zeroed() };
+            stage.set(at, item);
+            at += LANES as usize;
+        }
+        sync_warp(FULL);
+        let mut bit = 0;
+        while bit < VEC * ROWS {
+            let at = striped::<VEC>(bit / VEC) + bit % VEC;
+            let index = start + at;
+            if index < input.len() {
+                valid |= 1 << bit;
+                if index >= from && index < to && keep.item(index, stage.get(at)) {
+                    flags |= 1 << bit;
+                }
+            }
+            bit += 1;
+        }
+        for row in 0..ROWS {
+            items[row] = stage.load_vec(striped::<VEC>(row));
+        }
+    }
+    Rows { items, flags, valid }
+}
+
+/// How many items stay before those of a lane, row by row: a byte each, since a row has at most 128.
+#[derive(Clone, Copy)]
+pub(super) struct Ranks {
+    /// In the same row, in lower lanes.
+    in_row: u64,
+    /// In each row.
+    pub row_totals: u64,
+}
+
+#[inline(always)]
+fn byte(bytes: u64, row: usize) -> u32 {
+    (bytes >> (8 * row)) as u32 & 0xff
+}
+
+impl Ranks {
+    /// All rows are scanned over the lanes at once, as the bytes of one word: 10 shuffles, whatever the number of rows.
+    ///
+    /// # Safety
+    /// All lanes of the warp call it.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn of<const VEC: usize, const ROWS: usize>(flags: u32) -> Self {
+        let mut counts = 0u64;
+        for row in 0..ROWS {
+            let bits = (flags >> (row * VEC)) & ((1 << VEC) - 1);
+            counts |= (bits.count_ones() as u64) << (8 * row);
+        }
+        let up_to = warp::inclusive_scan(counts, Sum);
+        Self { in_row: up_to - counts, row_totals: warp::broadcast(up_to, LANES - 1) }
+    }
+
+    /// What stays of the run.
+    #[inline(always)]
+    pub fn total<const ROWS: usize>(self) -> u32 {
+        let mut total = 0;
+        for row in 0..ROWS {
+            total += byte(self.row_totals, row);
+        }
+        total
+    }
+}
+
+/// Where the items of a lane go in the compacted tile. With `BOTH`, those that do not stay follow those that do.
+#[derive(Clone, Copy)]
+pub(super) struct Places<const VEC: usize, const ROWS: usize, const BOTH: bool> {
+    pub flags: u32,
+    pub valid: u32,
+    pub ranks: Ranks,
+    /// Kept in lower warps of the tile.
+    pub before: u32,
+    /// Kept in the tile.
+    pub total: u32,
+}
+
+impl<const VEC: usize, const ROWS: usize, const BOTH: bool> Places<VEC, ROWS, BOTH> {
+    /// Calls `put(i, place)` for the items of a row; `before` counts those kept before the row.
+    #[inline(always)]
+    fn row(self, row: usize, before: u32, mut put: impl FnMut(usize, usize)) {
+        let first = warp_id() * run_len(VEC, ROWS) as u32 + striped::<VEC>(row) as u32;
+        let mut rank = before + byte(self.ranks.in_row, row);
+        let (flags, valid) = (self.flags >> (row * VEC), self.valid >> (row * VEC));
+        for i in 0..VEC {
+            let kept = flags >> i & 1 != 0;
+            if kept {
+                put(i, rank as usize);
+            } else if BOTH && valid >> i & 1 != 0 {
+                put(i, (self.total + first + i as u32 - rank) as usize);
+            }
+            rank += kept as u32;
+        }
+    }
+
+    /// Compacts the rows into the tile's shared memory.
+    ///
+    /// # Safety
+    /// `to` has room for the tile, and nobody else uses it until the next barrier.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn scatter<K: Pod>(self, items: [[K; VEC]; ROWS], to: Shared<K>) {
+        let mut before = self.before;
+        for row in 0..ROWS {
+            self.row(row, before, |i, place| to.set(place, items[row][i]));
+            before += byte(self.ranks.row_totals, row);
+        }
+    }
+
+    /// Loads the values that belong to the warp's run, which begins at `start`, and compacts them likewise.
+    ///
+    /// # Safety
+    /// As [`scatter`](Self::scatter); the valid items have values.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn move_values<V: Pod>(self, values: Global<V>, start: usize, to: Shared<V>) {
+        if is_whole::<V, VEC, ROWS>(values, start, (0, values.len())) {
+            let run = values.slice(start, run_len(VEC, ROWS));
+            let mut items = [[V::zeroed(); VEC]; ROWS];
+            for row in 0..ROWS {
+                items[row] = run.load_vec(striped::<VEC>(row), Cache::Default);
+            }
+            self.scatter(items, to);
+        } else {
+            let mut before = self.before;
+            let mut row = 0;
+            while row < ROWS {
+                let at = start + striped::<VEC>(row);
+                self.row(row, before, |i, place| to.set(place, values.get(at + i)));
+                before += byte(self.ranks.row_totals, row);
+                row += 1;
+            }
+        }
+    }
+}
+
+/// The block writes the first items of `from` to all of `to`. A warp's store fills one line of 128 bytes, wherever the
+/// output begins.
+///
+/// # Safety
+/// All threads of the block call it, after a barrier; `from` has as many items as `to`, at least.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub(super) unsafe fn write_run<T: Pod, const THREADS: u32>(from: Shared<T>, to: GlobalMut<T>) {
+    if size_of::<T>() == 0 {
+        return;
+    }
+    let (size, len) = (size_of::<T>().max(1), to.len() as u32);
+    let skew = (to.as_const().as_ptr().addr() / size) as u32 % LANES.min((128 / size).max(1) as u32);
+    let mut at = thread::thread_idx_x() + THREADS - skew;
+    if at >= THREADS {
+        at -= THREADS;
+    }
+    while at < len {
+        to.set(at as usize, from.get(at as usize));
+        at += THREADS;
+    }
+}
