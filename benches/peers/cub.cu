@@ -25,6 +25,10 @@ __global__ void randomize(unsigned *out, size_t n) {
     }
 }
 
+struct IsOdd {
+    __host__ __device__ bool operator()(unsigned number) const { return number % 2 == 1; }
+};
+
 template <class Operation>
 static double median_milliseconds(Operation operation) {
     cudaEvent_t start, end;
@@ -64,6 +68,25 @@ int main() {
         std::printf("exclusive_sum_u32,%zu,%.6f\n", n, time);
 
         CHECK(cudaFree(scratch));
+
+        size_t *count;
+        CHECK(cudaMalloc(&count, sizeof(size_t)));
+        auto select = [&] { CHECK(cub::DeviceSelect::If(scratch, bytes, in, out, count, n, IsOdd{})); };
+        scratch = nullptr;
+        select();
+        CHECK(cudaMalloc(&scratch, bytes));
+        std::printf("select_if_50pct,%zu,%.6f\n", n, median_milliseconds(select));
+        CHECK(cudaFree(scratch));
+
+        // The rejected items come out in reverse order, unlike ours.
+        auto partition = [&] { CHECK(cub::DevicePartition::If(scratch, bytes, in, out, count, n, IsOdd{})); };
+        scratch = nullptr;
+        partition();
+        CHECK(cudaMalloc(&scratch, bytes));
+        std::printf("partition_two_buckets,%zu,%.6f\n", n, median_milliseconds(partition));
+        CHECK(cudaFree(scratch));
+        CHECK(cudaFree(count));
+
         CHECK(cudaFree(in));
         CHECK(cudaFree(out));
     }

@@ -3,6 +3,7 @@
 //! One file per primitive measures its rows; each checks every result that it times.
 
 mod scan;
+mod select;
 mod transfer;
 
 use crate::measure::{median, million_per_second};
@@ -56,7 +57,8 @@ type Measure = fn(&mut Table<'_>, usize) -> Result<(), crate::Error>;
 /// The measurements, by the name that `--only` takes.
 const SUITES: &[(&str, Measure)] = &[
     ("transfer", transfer::measure),
-    ("scan", scan::measure), //
+    ("scan", scan::measure),
+    ("select", select::measure), //
 ];
 
 /// What to measure.

@@ -57,11 +57,12 @@ impl<K: Pod, V: Pod> Pieces<K, V> {
 
 /// Compacts what stays of tiles of `THREADS * VEC * ROWS` items, in one pass.
 ///
-/// A warp loads its rows, decides, and counts; one count per warp goes through shared memory, and thread 0 announces that of
-/// the tile. While the others wait for it, the block compacts the tile in shared memory; then the first warp looks back,
-/// and the block writes one run.
+/// A warp loads its rows, decides, parks the items in shared memory and counts; one count per warp goes through shared
+/// memory, and thread 0 announces that of the tile. Then each warp compacts its run in place, the first warp looks back, and
+/// each warp writes its run. What counts is how soon a tile announces, and that few registers are held meanwhile, so that
+/// many blocks load.
 ///
-/// Cost: every item is read once, what stays is written once; 13 shuffles per lane; the look-back.
+/// Cost: every item is read once, what stays is written once; 12 shuffles per lane; the look-back.
 ///
 /// Launch with one block per tile; outputs are as long as the input, or longer; `count` has one element. `scratch` comes
 /// from the stream's look-back words, for `u64`.
@@ -81,22 +82,20 @@ pub unsafe fn select_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const
     let run = (ticket.tile * (THREADS / LANES) + warp_id()) as usize;
     let start = run * run_len(VEC, ROWS);
 
-    let rows = tile::load::<K, F, VEC, ROWS>(input, start, keep, pieces.stage::<VEC, ROWS>());
+    let stage = pieces.stage::<VEC, ROWS>();
+    let rows = tile::load::<K, F, VEC, ROWS>(input, start, keep, stage);
+    rows.park(stage);
     let ranks = Ranks::of::<VEC, ROWS>(rows.flags);
-    let block = scan::scan_warps::<u32, Sum, THREADS>(ranks.total::<ROWS>(), Sum, pieces.warp_totals);
+    let kept = ranks.total::<ROWS>();
+    let block = scan::scan_warps::<u32, Sum, THREADS>(kept, Sum, pieces.warp_totals);
     if thread::thread_idx_x() == 0 {
         lookback::announce(scratch, ticket, block.total as u64);
     }
-    let places = Places::<VEC, ROWS, false> {
-        flags: rows.flags,
-        valid: rows.valid,
-        ranks,
-        before: block.before,
-        total: block.total,
-    };
-    places.scatter(rows.items, pieces.keys);
+    let places = Places::<VEC, ROWS, false> { flags: rows.flags, valid: rows.valid, ranks, before: 0, total: 0 };
+    let value_stage = pieces.values.slice(warp_id() as usize * run_len(VEC, ROWS), run_len(VEC, ROWS));
+    places.compact(stage);
     if size_of::<V>() > 0 {
-        places.move_values(values, start, pieces.values);
+        places.move_values(values, start, value_stage);
     }
     if warp_id() == 0 {
         let before = lookback::look_back(scratch, ticket, tiles, block.total as u64, Sum);
@@ -109,12 +108,12 @@ pub unsafe fn select_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const
     }
     thread::sync_threads();
 
-    let before = pieces.place.get(0) as usize;
-    tile::write_run::<K, THREADS>(pieces.keys, output.slice(before, block.total as usize));
+    let before = pieces.place.get(0) as usize + block.before as usize;
+    tile::write_run(stage, output.slice(before, kept as usize), lane_id(), LANES);
     if size_of::<V>() > 0 {
-        tile::write_run::<V, THREADS>(pieces.values, output_values.slice(before, block.total as usize));
+        tile::write_run(value_stage, output_values.slice(before, kept as usize), lane_id(), LANES);
     }
-    keep.record::<VEC, ROWS>(run, rows.flags, ranks.row_totals, before + block.before as usize);
+    keep.record::<VEC, ROWS>(run, rows.flags, ranks.row_totals, before);
 }
 
 /// Counts what passes in each tile and in all that follow it: `following[tile]`.
@@ -151,7 +150,7 @@ pub unsafe fn count_tiles<K: Pod, F: Keep<K>, const THREADS: u32, const VEC: usi
 ///
 /// Since all counts are known, no tile waits for another.
 ///
-/// Cost: every item is read once and written once; 13 shuffles per lane.
+/// Cost: every item is read once and written once; 12 shuffles per lane.
 ///
 /// Launch with one block per tile; outputs are as long as the input, or longer; `count` has one element.
 #[kernel(threads = THREADS, shared = shared::<K, V>(THREADS, VEC, ROWS))]
@@ -193,11 +192,16 @@ pub unsafe fn partition_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, co
     let (kept, all) = (block.total as usize, tile_len.min(len - first));
     let rest = passing + (first - before);
     let (kept_len, rest_len) = (kept.min(len - before), (all - kept).min(len.saturating_sub(rest)));
-    tile::write_run::<K, THREADS>(pieces.keys, output.slice(before, kept_len));
-    tile::write_run::<K, THREADS>(pieces.keys.slice(kept, all - kept), output.slice(rest, rest_len));
+    tile::write_run(pieces.keys, output.slice(before, kept_len), thread::thread_idx_x(), THREADS);
+    tile::write_run(pieces.keys.slice(kept, all - kept), output.slice(rest, rest_len), thread::thread_idx_x(), THREADS);
     if size_of::<V>() > 0 {
-        tile::write_run::<V, THREADS>(pieces.values, output_values.slice(before, kept_len));
-        tile::write_run::<V, THREADS>(pieces.values.slice(kept, all - kept), output_values.slice(rest, rest_len));
+        tile::write_run(pieces.values, output_values.slice(before, kept_len), thread::thread_idx_x(), THREADS);
+        tile::write_run(
+            pieces.values.slice(kept, all - kept),
+            output_values.slice(rest, rest_len),
+            thread::thread_idx_x(),
+            THREADS,
+        );
     }
     if tile == 0 && thread::thread_idx_x() == 0 {
         count.set(0, passing as u64);

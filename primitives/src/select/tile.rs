@@ -5,7 +5,6 @@
 
 use super::Keep;
 use crate::arch::Cache;
-use crate::arch::thread;
 use crate::arch::warp::{FULL, LANES, lane_id, sync_warp, warp_id};
 use crate::block::warp;
 use crate::scan::Sum;
@@ -118,6 +117,20 @@ pub(super) unsafe fn load<K: Pod, F: Keep<K>, const VEC: usize, const ROWS: usiz
     Rows { items, flags, valid }
 }
 
+impl<K: Pod, const VEC: usize, const ROWS: usize> Rows<K, VEC, ROWS> {
+    /// Puts the items into the warp's piece of shared memory, where they wait without taking registers.
+    ///
+    /// # Safety
+    /// As [`load`], for the same `stage`.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn park(&self, stage: Shared<K>) {
+        for row in 0..ROWS {
+            stage.store_vec(striped::<VEC>(row), self.items[row]);
+        }
+    }
+}
+
 /// How many items stay before those of a lane, row by row: a byte each, since a row has at most 128.
 #[derive(Clone, Copy)]
 pub(super) struct Ranks {
@@ -160,15 +173,16 @@ impl Ranks {
     }
 }
 
-/// Where the items of a lane go in the compacted tile. With `BOTH`, those that do not stay follow those that do.
+/// Where the items of a lane go when a run is compacted, or with `BOTH` a tile, in which those that do not stay follow those
+/// that do.
 #[derive(Clone, Copy)]
 pub(super) struct Places<const VEC: usize, const ROWS: usize, const BOTH: bool> {
     pub flags: u32,
     pub valid: u32,
     pub ranks: Ranks,
-    /// Kept in lower warps of the tile.
+    /// Kept in the tile in lower warps; 0 to compact the run by itself.
     pub before: u32,
-    /// Kept in the tile.
+    /// Kept in the tile; matters with `BOTH`.
     pub total: u32,
 }
 
@@ -190,10 +204,30 @@ impl<const VEC: usize, const ROWS: usize, const BOTH: bool> Places<VEC, ROWS, BO
         }
     }
 
-    /// Compacts the rows into the tile's shared memory.
+    /// Compacts the run in place, where it was [parked](Rows::park).
+    ///
+    /// An item never moves up, so a row overwrites itself and lower rows alone: it is enough that all lanes have read it.
     ///
     /// # Safety
-    /// `to` has room for the tile, and nobody else uses it until the next barrier.
+    /// All lanes of the warp call it, and nobody else uses the run.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn compact<K: Pod>(self, run: Shared<K>) {
+        let mut before = self.before;
+        let mut items: [K; VEC] = run.load_vec(striped::<VEC>(0));
+        for row in 0..ROWS {
+            let next = if row + 1 < ROWS { run.load_vec(striped::<VEC>(row + 1)) } else { items };
+            sync_warp(FULL);
+            self.row(row, before, |i, place| run.set(place, items[i]));
+            before += byte(self.ranks.row_totals, row);
+            items = next;
+        }
+    }
+
+    /// Compacts the rows into shared memory.
+    ///
+    /// # Safety
+    /// `to` has room for the run or the tile, and nobody else uses it until the next barrier.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn scatter<K: Pod>(self, items: [[K; VEC]; ROWS], to: Shared<K>) {
@@ -231,25 +265,26 @@ impl<const VEC: usize, const ROWS: usize, const BOTH: bool> Places<VEC, ROWS, BO
     }
 }
 
-/// The block writes the first items of `from` to all of `to`. A warp's store fills one line of 128 bytes, wherever the
-/// output begins.
+/// Some threads, of which this is number `worker` of `workers`, write the first items of `from` to all of `to`. A warp's
+/// store fills one line of 128 bytes, wherever the output begins.
 ///
 /// # Safety
-/// All threads of the block call it, after a barrier; `from` has as many items as `to`, at least.
+/// All of these threads call it, after the barrier that shows them the items; `workers` is a multiple of 32; `from` has at
+/// least as many items as `to`.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub(super) unsafe fn write_run<T: Pod, const THREADS: u32>(from: Shared<T>, to: GlobalMut<T>) {
+pub(super) unsafe fn write_run<T: Pod>(from: Shared<T>, to: GlobalMut<T>, worker: u32, workers: u32) {
     if size_of::<T>() == 0 {
         return;
     }
     let (size, len) = (size_of::<T>().max(1), to.len() as u32);
     let skew = (to.as_const().as_ptr().addr() / size) as u32 % LANES.min((128 / size).max(1) as u32);
-    let mut at = thread::thread_idx_x() + THREADS - skew;
-    if at >= THREADS {
-        at -= THREADS;
+    let mut at = worker + workers - skew;
+    if at >= workers {
+        at -= workers;
     }
     while at < len {
         to.set(at as usize, from.get(at as usize));
-        at += THREADS;
+        at += workers;
     }
 }
