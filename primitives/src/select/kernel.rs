@@ -66,7 +66,7 @@ impl<K: Pod, V: Pod> Pieces<K, V> {
 ///
 /// Launch with one block per tile; outputs are as long as the input, or longer; `count` has one element. `scratch` comes
 /// from the stream's look-back words, for `u64`.
-#[kernel(threads = THREADS, shared = shared::<K, V>(THREADS, VEC, ROWS))]
+#[kernel(threads = THREADS, shared = shared::<K, V>(THREADS, VEC, ROWS), min_blocks = F::MIN_BLOCKS)]
 pub unsafe fn select_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     input: Global<K>,
     values: Global<V>,
@@ -91,7 +91,8 @@ pub unsafe fn select_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const
     if thread::thread_idx_x() == 0 {
         lookback::announce(scratch, ticket, block.total as u64);
     }
-    let places = Places::<VEC, ROWS, false> { flags: rows.flags, valid: rows.valid, ranks, before: 0, total: 0 };
+    let note = keep.record::<ROWS>(run, rows.flags, ranks.in_row, ranks.row_totals);
+    let places = Places::<VEC, ROWS, false> { flags: rows.flags, ranks, before: 0, total: 0 };
     let value_stage = pieces.values.slice(warp_id() as usize * run_len(VEC, ROWS), run_len(VEC, ROWS));
     places.compact(stage);
     if size_of::<V>() > 0 {
@@ -113,7 +114,7 @@ pub unsafe fn select_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const
     if size_of::<V>() > 0 {
         tile::write_run(value_stage, output_values.slice(before, kept as usize), lane_id(), LANES);
     }
-    keep.record::<VEC, ROWS>(run, rows.flags, ranks.row_totals, before);
+    keep.record_place::<ROWS>(run, note, before);
 }
 
 /// Counts what passes in each tile and in all that follow it: `following[tile]`.
@@ -167,17 +168,13 @@ pub unsafe fn partition_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, co
     let tile = thread::block_idx_x() as usize;
     let tile_len = THREADS as usize * VEC * ROWS;
     let start = tile * tile_len + warp_id() as usize * run_len(VEC, ROWS);
+    let passing = following.get(0) as usize;
+    let before = passing - following.get(tile) as usize;
 
     let rows = tile::load::<K, F, VEC, ROWS>(input, start, keep, pieces.stage::<VEC, ROWS>());
     let ranks = Ranks::of::<VEC, ROWS>(rows.flags);
     let block = scan::scan_warps::<u32, Sum, THREADS>(ranks.total::<ROWS>(), Sum, pieces.warp_totals);
-    let places = Places::<VEC, ROWS, true> {
-        flags: rows.flags,
-        valid: rows.valid,
-        ranks,
-        before: block.before,
-        total: block.total,
-    };
+    let places = Places::<VEC, ROWS, true> { flags: rows.flags, ranks, before: block.before, total: block.total };
     places.scatter(rows.items, pieces.keys);
     if size_of::<V>() > 0 {
         places.move_values(values, start, pieces.values);
@@ -186,8 +183,6 @@ pub unsafe fn partition_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, co
 
     // Places are cut off at the end of the items, so that a predicate that changes its mind does no harm.
     let len = input.len();
-    let passing = following.get(0) as usize;
-    let before = passing - following.get(tile) as usize;
     let first = tile * tile_len;
     let (kept, all) = (block.total as usize, tile_len.min(len - first));
     let rest = passing + (first - before);
@@ -212,32 +207,31 @@ crate::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     select_u32_masked: SelectTiles<u32, (), By<Masked<u32>>, 256, 4, 8>;
     select_u32_u32_masked: SelectTiles<u32, u32, By<Masked<u32>>, 256, 4, 5>;
-    select_u32_u64_masked: SelectTiles<u32, u64, By<Masked<u32>>, 256, 2, 6>;
+    select_u32_u64_masked: SelectTiles<u32, u64, By<Masked<u32>>, 256, 2, 5>;
     select_u64_masked: SelectTiles<u64, (), By<Masked<u64>>, 256, 2, 8>;
-    select_u64_u32_masked: SelectTiles<u64, u32, By<Masked<u64>>, 256, 2, 6>;
+    select_u64_u32_masked: SelectTiles<u64, u32, By<Masked<u64>>, 256, 2, 5>;
     select_u64_u64_masked: SelectTiles<u64, u64, By<Masked<u64>>, 256, 2, 5>;
     select_u32_flags: SelectTiles<u32, (), Flags, 256, 4, 8>;
     select_u32_u32_flags: SelectTiles<u32, u32, Flags, 256, 4, 5>;
-    select_u32_u64_flags: SelectTiles<u32, u64, Flags, 256, 2, 6>;
+    select_u32_u64_flags: SelectTiles<u32, u64, Flags, 256, 2, 5>;
     select_u64_flags: SelectTiles<u64, (), Flags, 256, 2, 8>;
-    select_u64_u32_flags: SelectTiles<u64, u32, Flags, 256, 2, 6>;
+    select_u64_u32_flags: SelectTiles<u64, u32, Flags, 256, 2, 5>;
     select_u64_u64_flags: SelectTiles<u64, u64, Flags, 256, 2, 5>;
     select_segments_u32_masked: SelectTiles<u32, (), Within<Masked<u32>>, 256, 4, 8>;
     select_segments_u32_u32_masked: SelectTiles<u32, u32, Within<Masked<u32>>, 256, 4, 5>;
-    select_segments_u32_u64_masked: SelectTiles<u32, u64, Within<Masked<u32>>, 256, 2, 6>;
+    select_segments_u32_u64_masked: SelectTiles<u32, u64, Within<Masked<u32>>, 256, 2, 5>;
     select_segments_u64_masked: SelectTiles<u64, (), Within<Masked<u64>>, 256, 2, 8>;
-    select_segments_u64_u32_masked: SelectTiles<u64, u32, Within<Masked<u64>>, 256, 2, 6>;
+    select_segments_u64_u32_masked: SelectTiles<u64, u32, Within<Masked<u64>>, 256, 2, 5>;
     select_segments_u64_u64_masked: SelectTiles<u64, u64, Within<Masked<u64>>, 256, 2, 5>;
     count_u32_masked_4x8: CountTiles<u32, By<Masked<u32>>, 256, 4, 8>;
     count_u32_masked_4x5: CountTiles<u32, By<Masked<u32>>, 256, 4, 5>;
-    count_u32_masked_2x6: CountTiles<u32, By<Masked<u32>>, 256, 2, 6>;
+    count_u32_masked_2x5: CountTiles<u32, By<Masked<u32>>, 256, 2, 5>;
     count_u64_masked_2x8: CountTiles<u64, By<Masked<u64>>, 256, 2, 8>;
-    count_u64_masked_2x6: CountTiles<u64, By<Masked<u64>>, 256, 2, 6>;
     count_u64_masked_2x5: CountTiles<u64, By<Masked<u64>>, 256, 2, 5>;
     partition_u32_masked: PartitionTiles<u32, (), By<Masked<u32>>, 256, 4, 8>;
     partition_u32_u32_masked: PartitionTiles<u32, u32, By<Masked<u32>>, 256, 4, 5>;
-    partition_u32_u64_masked: PartitionTiles<u32, u64, By<Masked<u32>>, 256, 2, 6>;
+    partition_u32_u64_masked: PartitionTiles<u32, u64, By<Masked<u32>>, 256, 2, 5>;
     partition_u64_masked: PartitionTiles<u64, (), By<Masked<u64>>, 256, 2, 8>;
-    partition_u64_u32_masked: PartitionTiles<u64, u32, By<Masked<u64>>, 256, 2, 6>;
+    partition_u64_u32_masked: PartitionTiles<u64, u32, By<Masked<u64>>, 256, 2, 5>;
     partition_u64_u64_masked: PartitionTiles<u64, u64, By<Masked<u64>>, 256, 2, 5>;
 }

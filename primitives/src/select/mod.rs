@@ -5,7 +5,7 @@
 //!   Counts stay on the device as a [`DeviceValue`](crate::DeviceValue) until somebody asks for them.
 //! - **Memory**: a selection reads each item once and writes what stays once. A partition reads the keys a second time, to
 //!   know where the rest begins. Scratch of 16 bytes per tile, kept with the stream; a partition takes 8 bytes per tile and
-//!   a segmented compaction about 3 bits per item more, in stream order.
+//!   a segmented compaction about 4 bits per item more, in stream order.
 //!
 //! On a GPU, [`Masked`] predicates and flags are there for keys of type `u32` and `u64` (flags: any of 4 or 8 bytes), with
 //! values of 4 or 8 bytes or none. Other predicates and keys are instances of the kernels [`SelectTiles`], [`CountTiles`]

@@ -61,6 +61,9 @@ impl<T: Pod + BitAnd<Output = T> + PartialEq> Predicate<T> for Masked<T> {
 /// For all functions: the indices are those of items, and lie within [`range`](Self::range).
 #[doc(hidden)]
 pub trait Keep<K>: Param {
+    /// Blocks of 256 threads that must fit on a multiprocessor, as in a kernel's settings.
+    const MIN_BLOCKS: u32 = 0;
+
     /// The indices that are looked at, of `len` items: from, to.
     #[inline(always)]
     unsafe fn range(&self, len: usize) -> (usize, usize) {
@@ -83,17 +86,18 @@ pub trait Keep<K>: Param {
         bits
     }
 
-    /// Told about every run of a warp when its place is known: its number, the lane's bits, the items kept in each row (a
-    /// byte each), and the items kept before the run. All lanes of the warp call it.
+    /// Told about every run of a warp: its number, the lane's bits, the items kept in each row in lower lanes and in all
+    /// lanes (a byte each). The answer goes to [`record_place`](Self::record_place). All lanes of the warp call it.
     #[inline(always)]
-    unsafe fn record<const VEC: usize, const ROWS: usize>(
-        &self,
-        run: usize,
-        flags: u32,
-        row_totals: u64,
-        before: usize,
-    ) {
-        let _ = (run, flags, row_totals, before);
+    unsafe fn record<const ROWS: usize>(&self, run: usize, flags: u32, in_row: u64, row_totals: u64) -> u32 {
+        let _ = (run, flags, in_row, row_totals);
+        0
+    }
+
+    /// Told about the run again when its place is known: the items kept before it.
+    #[inline(always)]
+    unsafe fn record_place<const ROWS: usize>(&self, run: usize, note: u32, before: usize) {
+        let _ = (run, note, before);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::predicate::{Keep, Predicate};
 use crate::arch::thread;
-use crate::arch::warp::{FULL, LANES, ballot, lane_id};
+use crate::arch::warp::{LANES, lane_id};
 use crate::arch::{Order, Rmw, Scope};
 use crate::kernel::{Buffer, Param, kernel};
 use crate::view::{Global, GlobalMut};
@@ -41,8 +41,7 @@ impl Offset for u64 {
     }
 }
 
-/// Decides by a predicate about the items that lie in a segment, and notes what was kept: a ballot per item of a lane's
-/// row, and the items kept before each row.
+/// Decides by a predicate about the items that lie in a segment, and notes what was kept: by each lane, and before each row.
 #[doc(hidden)]
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +50,10 @@ pub struct Within<P> {
     pub predicate: P,
     /// The first and the last offset, within the items.
     pub range: Global<u64>,
-    /// 32 words per run: word `row * VEC + i` has the lanes whose item `i` of that row stays.
-    pub ballots: GlobalMut<u32>,
+    /// One per lane of a run: which of its items stay, bit `row * VEC + i` for each.
+    pub flags: GlobalMut<u32>,
+    /// One per lane of a run: items kept in lower lanes, byte `row` for each row.
+    pub lanes: GlobalMut<u64>,
     /// `ROWS` per run: items kept before the row.
     pub rows: GlobalMut<u64>,
 }
@@ -62,12 +63,16 @@ unsafe impl<P: Param> Param for Within<P> {
     fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
         self.predicate.buffers(name, visit);
         self.range.buffers("range", visit);
-        self.ballots.buffers("ballots", visit);
+        self.flags.buffers("flags", visit);
+        self.lanes.buffers("lanes", visit);
         self.rows.buffers("rows", visit);
     }
 }
 
 impl<K, P: Predicate<K>> Keep<K> for Within<P> {
+    /// The notes take registers: left to itself, the assembler rather spills some than to go over 48.
+    const MIN_BLOCKS: u32 = 4;
+
     #[inline(always)]
     unsafe fn range(&self, _: usize) -> (usize, usize) {
         (self.range.get(0) as usize, self.range.get(1) as usize)
@@ -78,32 +83,25 @@ impl<K, P: Predicate<K>> Keep<K> for Within<P> {
         self.predicate.test(item)
     }
 
+    /// The note is the number of items kept in the run before row `lane`.
     #[inline(always)]
-    unsafe fn record<const VEC: usize, const ROWS: usize>(
-        &self,
-        run: usize,
-        flags: u32,
-        row_totals: u64,
-        before: usize,
-    ) {
-        let mut mine = 0;
-        for bit in 0..VEC * ROWS {
-            let lanes = ballot(FULL, flags >> bit & 1 != 0);
-            if lane_id() as usize == bit {
-                mine = lanes;
-            }
-        }
-        self.ballots.set(run * LANES as usize + lane_id() as usize, mine);
-
-        let (mut running, mut row_before) = (before as u64, 0);
+    unsafe fn record<const ROWS: usize>(&self, run: usize, flags: u32, in_row: u64, row_totals: u64) -> u32 {
+        let lane = run * LANES as usize + lane_id() as usize;
+        self.flags.set(lane, flags);
+        self.lanes.set(lane, in_row);
+        let mut row_before = 0;
         for row in 0..ROWS {
-            if lane_id() as usize == row {
-                row_before = running;
+            if lane_id() as usize > row {
+                row_before += (row_totals >> (8 * row)) as u32 & 0xff;
             }
-            running += row_totals >> (8 * row) & 0xff;
         }
+        row_before
+    }
+
+    #[inline(always)]
+    unsafe fn record_place<const ROWS: usize>(&self, run: usize, note: u32, before: usize) {
         if (lane_id() as usize) < ROWS {
-            self.rows.set(run * ROWS + lane_id() as usize, row_before);
+            self.rows.set(run * ROWS + lane_id() as usize, before as u64 + note as u64);
         }
     }
 }
@@ -144,7 +142,7 @@ pub struct NoteShape {
 
 /// The new offset of each segment: how many items were kept before the old one.
 ///
-/// Reads one row's notes per offset, `8 + 4 * VEC` bytes. Offsets beyond the `len` items count as `len`. Launch with one
+/// Reads the notes of one row and lane per offset, 20 bytes. Offsets beyond the `len` items count as `len`. Launch with one
 /// thread per offset.
 #[kernel(threads = THREADS)]
 pub unsafe fn move_offsets<O: Offset>(
@@ -152,14 +150,15 @@ pub unsafe fn move_offsets<O: Offset>(
     output: GlobalMut<O>,
     len: u64,
     shape: NoteShape,
-    ballots: Global<u32>,
+    flags: Global<u32>,
+    lanes: Global<u64>,
     rows: Global<u64>,
     count: Global<u64>,
 ) {
     let i = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     if i < offsets.len() {
         let offset = offsets.get(i).get();
-        let mut kept;
+        let kept;
         if offset >= len {
             kept = count.get(0);
         } else {
@@ -167,16 +166,11 @@ pub unsafe fn move_offsets<O: Offset>(
             let row = offset / row_len as u64;
             let at = (offset % row_len as u64) as u32;
             let (lane, item) = (at / shape.vec, at % shape.vec);
-            let run = row / shape.rows as u64;
-            let first = run as usize * LANES as usize + (row % shape.rows as u64) as usize * shape.vec as usize;
-            kept = rows.get(row as usize);
-            let mut k = 0;
-            while k < shape.vec {
-                // The items `k` of the lanes below, and of this lane if it comes before.
-                let before = (1u64 << (lane + (k < item) as u32)) - 1;
-                kept += (ballots.get(first + k as usize) & before as u32).count_ones() as u64;
-                k += 1;
-            }
+            let (run, row_of_run) = (row / shape.rows as u64, (row % shape.rows as u64) as u32);
+            let lane = run as usize * LANES as usize + lane as usize;
+            // The items of this lane in this row that come before.
+            let own = flags.get(lane) >> (row_of_run * shape.vec) & ((1 << item) - 1);
+            kept = rows.get(row as usize) + (lanes.get(lane) >> (8 * row_of_run) & 0xff) + own.count_ones() as u64;
         }
         output.set(i, O::new(kept));
     }

@@ -28,14 +28,12 @@ pub const fn shared<K, V>(threads: u32, vec: usize, rows: usize) -> usize {
         + shared_bytes::<u32>(2)
 }
 
-/// A lane's items with their fate, bit `row * VEC + i` for each.
+/// A lane's items with their fate.
 pub(super) struct Rows<K, const VEC: usize, const ROWS: usize> {
-    /// The items, where they exist.
+    /// The items; zeros where there are none.
     pub items: [[K; VEC]; ROWS],
-    /// Those that stay.
+    /// Those that stay: bit `row * VEC + i` for each.
     pub flags: u32,
-    /// Those that exist.
-    pub valid: u32,
 }
 
 /// Where the lane's first item of a row lies in the run.
@@ -62,8 +60,8 @@ fn is_whole<K: Pod, const VEC: usize, const ROWS: usize>(
 
 /// Loads the warp's run, which begins at `start`, and decides about its items.
 ///
-/// Whole runs take `ROWS` wide accesses at once. Others go through shared memory item by item, in a loop that is not
-/// unrolled, so that the rare case takes no registers from the frequent one.
+/// Whole runs take `ROWS` wide accesses at once. Others go through shared memory, row by row, in narrow accesses, so that
+/// the rare case takes no registers from the frequent one.
 ///
 /// # Safety
 /// All lanes of the warp call it. `stage` has room for the run, is the warp's until the next barrier, and starts at a
@@ -80,7 +78,6 @@ pub(super) unsafe fn load<K: Pod, F: Keep<K>, const VEC: usize, const ROWS: usiz
     let (from, to) = keep.range(input.len());
     let mut items = [[K::zeroed(); VEC]; ROWS];
     let mut flags = 0;
-    let mut valid = u32::MAX >> (32 - VEC * ROWS);
     if is_whole::<K, VEC, ROWS>(input, start, (from, to)) {
         let run = input.slice(start, run_len(VEC, ROWS));
         for row in 0..ROWS {
@@ -90,23 +87,28 @@ pub(super) unsafe fn load<K: Pod, F: Keep<K>, const VEC: usize, const ROWS: usiz
             flags |= keep.row::<VEC>(start + striped::<VEC>(row), items[row]) << (row * VEC);
         }
     } else {
-        valid = 0;
         let mut at = lane_id() as usize;
         while at < run_len(VEC, ROWS) {
-            let item = if start + at < input.len() { input.get(start + at) } else { K::zeroed() };
-            stage.set(at, item);
-            at += LANES as usize;
+            // As many loads under way at once as a row has items per lane.
+            let mut row = [K::zeroed(); VEC];
+            for i in 0..VEC {
+                let index = start + at + i * LANES as usize;
+                if index < input.len() {
+                    row[i] = input.get(index);
+                }
+            }
+            for i in 0..VEC {
+                stage.set(at + i * LANES as usize, row[i]);
+            }
+            at += VEC * LANES as usize;
         }
         sync_warp(FULL);
         let mut bit = 0;
         while bit < VEC * ROWS {
             let at = striped::<VEC>(bit / VEC) + bit % VEC;
             let index = start + at;
-            if index < input.len() {
-                valid |= 1 << bit;
-                if index >= from && index < to && keep.item(index, stage.get(at)) {
-                    flags |= 1 << bit;
-                }
+            if index >= from && index < to && keep.item(index, stage.get(at)) {
+                flags |= 1 << bit;
             }
             bit += 1;
         }
@@ -114,7 +116,7 @@ pub(super) unsafe fn load<K: Pod, F: Keep<K>, const VEC: usize, const ROWS: usiz
             items[row] = stage.load_vec(striped::<VEC>(row));
         }
     }
-    Rows { items, flags, valid }
+    Rows { items, flags }
 }
 
 impl<K: Pod, const VEC: usize, const ROWS: usize> Rows<K, VEC, ROWS> {
@@ -135,7 +137,7 @@ impl<K: Pod, const VEC: usize, const ROWS: usize> Rows<K, VEC, ROWS> {
 #[derive(Clone, Copy)]
 pub(super) struct Ranks {
     /// In the same row, in lower lanes.
-    in_row: u64,
+    pub in_row: u64,
     /// In each row.
     pub row_totals: u64,
 }
@@ -174,11 +176,10 @@ impl Ranks {
 }
 
 /// Where the items of a lane go when a run is compacted, or with `BOTH` a tile, in which those that do not stay follow those
-/// that do.
+/// that do. (So do the places behind the input's last item, at the very end of the tile.)
 #[derive(Clone, Copy)]
 pub(super) struct Places<const VEC: usize, const ROWS: usize, const BOTH: bool> {
     pub flags: u32,
-    pub valid: u32,
     pub ranks: Ranks,
     /// Kept in the tile in lower warps; 0 to compact the run by itself.
     pub before: u32,
@@ -192,13 +193,13 @@ impl<const VEC: usize, const ROWS: usize, const BOTH: bool> Places<VEC, ROWS, BO
     fn row(self, row: usize, before: u32, mut put: impl FnMut(usize, usize)) {
         let first = warp_id() * run_len(VEC, ROWS) as u32 + striped::<VEC>(row) as u32;
         let mut rank = before + byte(self.ranks.in_row, row);
-        let (flags, valid) = (self.flags >> (row * VEC), self.valid >> (row * VEC));
+        let flags = self.flags >> (row * VEC);
         for i in 0..VEC {
             let kept = flags >> i & 1 != 0;
-            if kept {
+            if BOTH {
+                put(i, if kept { rank } else { self.total + first + i as u32 - rank } as usize);
+            } else if kept {
                 put(i, rank as usize);
-            } else if BOTH && valid >> i & 1 != 0 {
-                put(i, (self.total + first + i as u32 - rank) as usize);
             }
             rank += kept as u32;
         }
@@ -241,7 +242,7 @@ impl<const VEC: usize, const ROWS: usize, const BOTH: bool> Places<VEC, ROWS, BO
     /// Loads the values that belong to the warp's run, which begins at `start`, and compacts them likewise.
     ///
     /// # Safety
-    /// As [`scatter`](Self::scatter); the valid items have values.
+    /// As [`scatter`](Self::scatter); there are as many values as keys.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn move_values<V: Pod>(self, values: Global<V>, start: usize, to: Shared<V>) {
@@ -257,7 +258,11 @@ impl<const VEC: usize, const ROWS: usize, const BOTH: bool> Places<VEC, ROWS, BO
             let mut row = 0;
             while row < ROWS {
                 let at = start + striped::<VEC>(row);
-                self.row(row, before, |i, place| to.set(place, values.get(at + i)));
+                self.row(row, before, |i, place| {
+                    if at + i < values.len() {
+                        to.set(place, values.get(at + i));
+                    }
+                });
                 before += byte(self.ranks.row_totals, row);
                 row += 1;
             }

@@ -242,7 +242,7 @@ pub(super) fn for_keys<K: Pod, J: KeysJob>(job: J) -> Result<J::Output, Error> {
     }
 }
 
-/// Picks carrier and shape: rows of 16 bytes per lane of the wider type, about 150 bytes per thread.
+/// Picks carrier and shape: rows of 16 bytes per lane of the wider type, 120 or 160 bytes per thread.
 pub(super) fn for_pairs<K: Pod, V: Pod, J: PairsJob<K>>(operands: Operands<K, V>, job: J) -> Result<J::Output, Error> {
     match carrier::<V>(&[operands.values.as_ptr().addr(), operands.output_values.as_const().as_ptr().addr()]) {
         // SAFETY: 4 or 8 plain bytes, aligned as such.
@@ -256,8 +256,7 @@ pub(super) fn for_pairs<K: Pod, V: Pod, J: PairsJob<K>>(operands: Operands<K, V>
 fn shape_pairs<K: Pod, V: Pod, J: PairsJob<K>>(operands: Operands<K, V>, job: J) -> Result<J::Output, Error> {
     match (size_of::<K>(), size_of::<V>()) {
         (0..=4, 0..=4) => job.run::<V, 256, 4, 5>(operands),
-        (5..=8, 5..=8) => job.run::<V, 256, 2, 5>(operands),
-        (0..=8, 0..=8) => job.run::<V, 256, 2, 6>(operands),
+        (0..=8, 0..=8) => job.run::<V, 256, 2, 5>(operands),
         _ => job.run::<V, 256, 1, 5>(operands),
     }
 }

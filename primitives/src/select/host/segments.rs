@@ -179,12 +179,14 @@ where
 {
     let stream = offsets.stream;
     let runs = offsets.len.div_ceil(BLOCK as usize * VEC * ROWS) * (BLOCK / LANES) as usize;
-    let mut ballots = stream.uninit::<u32>(runs * LANES as usize)?;
+    let mut flags = stream.uninit::<u32>(runs * LANES as usize)?;
+    let mut lanes = stream.uninit::<u64>(runs * LANES as usize)?;
     let mut rows = stream.uninit::<u64>(runs * ROWS)?;
     let keep = Within {
         predicate,
         range: offsets.range.view(stream)?,
-        ballots: ballots.view_mut(stream)?,
+        flags: flags.view_mut(stream)?,
+        lanes: lanes.view_mut(stream)?,
         rows: rows.view_mut(stream)?,
     };
     let count = run_select::<K, V, Within<P>, BLOCK, VEC, ROWS>(stream, operands, keep)?;
@@ -194,7 +196,8 @@ where
         output.view_mut(stream)?,
         offsets.len as u64,
         NoteShape { vec: VEC as u32, rows: ROWS as u32 },
-        ballots.view(stream)?,
+        flags.view(stream)?,
+        lanes.view(stream)?,
         rows.view(stream)?,
         count.as_slice().view(stream)?,
     );
