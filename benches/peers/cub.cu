@@ -101,8 +101,32 @@ static void sort_u64(size_t n) {
         }));
 }
 
+struct IsOdd {
+    __device__ bool operator()(unsigned x) const { return x & 1; }
+};
+
+static void select(size_t n) {
+    Buffer in(n * 4), out(n * 4), count(sizeof(size_t));
+    random_u32(in.as<unsigned>(), n);
+    auto from = in.as<unsigned>(), to = out.as<unsigned>();
+    auto selected = count.as<size_t>();
+    size_t bytes = 0, more = 0;
+    CHECK(cub::DeviceSelect::If(nullptr, bytes, from, to, selected, n, IsOdd{}));
+    CHECK(cub::DevicePartition::If(nullptr, more, from, to, selected, n, IsOdd{}));
+    bytes = std::max(bytes, more);
+    Buffer scratch(bytes);
+    row("select_if_50pct", n, median_milliseconds([&] {
+            CHECK(cub::DeviceSelect::If(scratch.data, bytes, from, to, selected, n, IsOdd{}));
+        }));
+    // The rejected items come out in reverse order, unlike ours.
+    row("partition_two_buckets", n, median_milliseconds([&] {
+            CHECK(cub::DevicePartition::If(scratch.data, bytes, from, to, selected, n, IsOdd{}));
+        }));
+}
+
 int main() {
     for (int log : {20, 24, 27}) copy_and_scan(size_t(1) << log);
     for (int log : {15, 16, 18, 20, 21, 24, 27}) sort(size_t(1) << log);
     sort_u64(size_t(1) << 26);
+    for (int log : {20, 24, 27}) select(size_t(1) << log);
 }

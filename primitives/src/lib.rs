@@ -19,7 +19,7 @@
 //! - [`kernel`]: the form that turns one generic function into a kernel for both.
 //! - [`block`]: collectives of a block, built from those words.
 //! - `runtime` (re-exported here): [`Device`], [`Stream`], [`DeviceVec`] and its slices, [`Error`].
-//! - one module per primitive: [`scan`], [`transfer`].
+//! - one module per primitive: [`scan`], [`select`], [`transfer`].
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(
@@ -48,6 +48,7 @@ pub mod kernel;
 pub mod multisplit;
 pub mod scan;
 pub mod sort;
+pub mod select;
 pub mod transfer;
 pub mod view;
 

@@ -5,6 +5,7 @@
 mod multisplit;
 mod scan;
 mod sort;
+mod select;
 mod transfer;
 
 use crate::measure::{median, million_per_second};
@@ -61,6 +62,7 @@ const SUITES: &[(&str, Measure)] = &[
     ("scan", scan::measure),
     ("sort", sort::measure),
     ("multisplit", multisplit::measure),
+    ("select", select::measure), //
 ];
 
 /// What to measure.

@@ -5,6 +5,7 @@ use gpu_primitives::kernel::kernel;
 use gpu_primitives::multisplit::Bucket;
 use gpu_primitives::scan::{Monoid, ScanTiles};
 use gpu_primitives::sort::{RadixCode, RadixKey, Sign};
+use gpu_primitives::select::{By, CountTiles, PartitionTiles, Predicate, SelectTiles};
 use gpu_primitives::{GlobalMut, thread};
 
 /// The map `x ↦ scale * x + shift`, wrapping.
@@ -113,6 +114,23 @@ impl RadixKey for Address {
     type Code = Self;
 }
 
+/// Passes numbers in a range that is known at run time: a predicate with state.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct Between {
+    /// The smallest that passes.
+    pub low: i32,
+    /// The largest that passes.
+    pub high: i32,
+}
+
+impl Predicate<i32> for Between {
+    #[inline(always)]
+    fn test(&self, item: i32) -> bool {
+        self.low <= item && item <= self.high
+    }
+}
+
 /// Ends as a fault in the thread whose index is `thread`.
 #[kernel(threads = 64)]
 pub unsafe fn crash(out: GlobalMut<u32>, thread: u32) {
@@ -126,6 +144,9 @@ gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     scan_affine_compose: ScanTiles<Affine, Compose, 256, 2, 9>;
     scan_u32_sum_modulo: ScanTiles<u32, SumModulo, 256, 4, 9>;
+    select_i32_between: SelectTiles<i32, (), By<Between>, 256, 4, 8>;
+    count_i32_between: CountTiles<i32, By<Between>, 256, 4, 8>;
+    partition_i32_between: PartitionTiles<i32, (), By<Between>, 256, 4, 8>;
     crash: Crash;
 }
 

@@ -74,6 +74,16 @@ pub unsafe fn take_ticket(scratch: GlobalMut<u64>, tickets: u32) -> Ticket {
     Ticket { tile, tag: epoch + 1 }
 }
 
+/// Publishes the aggregate of a tile ahead of [`look_back`], so that others need not wait for what this block does before.
+///
+/// # Safety
+/// One thread of the block calls it, with the aggregate that the block passes to `look_back` later; else as [`exchange`].
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn announce<T: Pod>(scratch: GlobalMut<u64>, ticket: Ticket, aggregate: T) {
+    publish(scratch, 1 + ticket.tile * word_count::<T>() as u32, ticket.tag, aggregate);
+}
+
 /// Publishes the aggregate of a tile and gives the combination of all tiles before it, to every lane.
 ///
 /// # Safety
@@ -88,10 +98,26 @@ pub unsafe fn exchange<T: Pod, Op: Monoid<T>>(
     aggregate: T,
     op: Op,
 ) -> T {
-    let words = word_count::<T>() as u32;
     if lane_id() == 0 {
-        publish(scratch, 1 + ticket.tile * words, ticket.tag, aggregate);
+        announce(scratch, ticket, aggregate);
     }
+    look_back(scratch, ticket, tiles, aggregate, op)
+}
+
+/// The combination of all tiles before this one, whose aggregate was [announced](announce): to every lane.
+///
+/// # Safety
+/// As [`exchange`].
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn look_back<T: Pod, Op: Monoid<T>>(
+    scratch: GlobalMut<u64>,
+    ticket: Ticket,
+    tiles: u32,
+    aggregate: T,
+    op: Op,
+) -> T {
+    let words = word_count::<T>() as u32;
     let mut prefix = op.identity();
     // The aggregate of this tile and of all that precede it below the node at hand: the node's own, if the tile closes it.
     let mut whole = aggregate;

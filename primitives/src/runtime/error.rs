@@ -119,6 +119,15 @@ pub enum Error {
         limit: usize,
     },
 
+    /// Segment offsets that decrease, or that reach beyond the items.
+    #[error("segment offset {index} is larger than the next one or than the {len} items")]
+    InvalidOffsets {
+        /// The first such offset.
+        index: usize,
+        /// Items that there are.
+        len: usize,
+    },
+
     /// A launch of no blocks.
     #[error("kernel `{kernel}` was launched with 0 blocks: leave the launch out when there is nothing to do")]
     EmptyLaunch {

@@ -11,6 +11,7 @@ mod memory;
 mod pinned;
 mod slice;
 mod stream;
+mod value;
 
 pub use cpu::{Access, CpuOptions, Elsewhere, Fault, FaultKind, Schedule};
 pub use device::{Device, DeviceKind, Limits};
@@ -20,3 +21,4 @@ pub use memory::DeviceVec;
 pub use pinned::{Pending, PinnedVec};
 pub use slice::{DeviceSlice, DeviceSliceMut};
 pub use stream::Stream;
+pub use value::DeviceValue;

@@ -1,0 +1,237 @@
+//! The kernels of selection and partition.
+
+use super::predicate::{By, Flags, Keep, Masked};
+use super::segments::Within;
+use super::tile::{self, Places, Ranks, run_len, shared};
+use crate::arch::thread;
+use crate::arch::warp::{LANES, lane_id, warp_id};
+use crate::block::{lookback, scan, warp};
+use crate::kernel::kernel;
+use crate::scan::Sum;
+use crate::view::{Global, GlobalMut, Shared, SharedMemory};
+use bytemuck::Pod;
+
+/// The pieces of a block's shared memory; [`shared`] counts their bytes.
+struct Pieces<K, V> {
+    keys: Shared<K>,
+    values: Shared<V>,
+    warp_totals: Shared<u32>,
+    place: Shared<u64>,
+    slot: Shared<u32>,
+}
+
+impl<K: Pod, V: Pod> Pieces<K, V> {
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn carve<const THREADS: u32, const VEC: usize, const ROWS: usize>() -> Self {
+        let mut memory = SharedMemory::new();
+        let items = THREADS as usize * VEC * ROWS;
+        Self {
+            keys: memory.take(items),
+            values: memory.take(items),
+            warp_totals: memory.take((THREADS / LANES) as usize),
+            place: memory.take(1),
+            slot: memory.take(2),
+        }
+    }
+
+    /// The part of the keys that belongs to this warp until the tile is compacted.
+    #[inline(always)]
+    unsafe fn stage<const VEC: usize, const ROWS: usize>(&self) -> Shared<K> {
+        self.keys.slice(warp_id() as usize * run_len(VEC, ROWS), run_len(VEC, ROWS))
+    }
+
+    /// The block's ticket, to all its threads.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn take_ticket(&self, scratch: GlobalMut<u64>) -> lookback::Ticket {
+        if thread::thread_idx_x() == 0 {
+            let ticket = lookback::take_ticket(scratch, thread::grid_dim_x());
+            self.slot.set(0, ticket.tile);
+            self.slot.set(1, ticket.tag);
+        }
+        thread::sync_threads();
+        lookback::Ticket { tile: self.slot.get(0), tag: self.slot.get(1) }
+    }
+}
+
+/// Compacts what stays of tiles of `THREADS * VEC * ROWS` items, in one pass.
+///
+/// A warp loads its rows, decides, parks the items in shared memory and counts; one count per warp goes through shared
+/// memory, and thread 0 announces that of the tile. Then each warp compacts its run in place, the first warp looks back, and
+/// each warp writes its run. What counts is how soon a tile announces, and that few registers are held meanwhile, so that
+/// many blocks load.
+///
+/// Cost: every item is read once, what stays is written once; 12 shuffles per lane; the look-back.
+///
+/// Launch with one block per tile; outputs are as long as the input, or longer; `count` has one element. `scratch` comes
+/// from the stream's look-back words, for `u64`.
+#[kernel(threads = THREADS, shared = shared::<K, V>(THREADS, VEC, ROWS), min_blocks = F::MIN_BLOCKS)]
+pub unsafe fn select_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+    input: Global<K>,
+    values: Global<V>,
+    output: GlobalMut<K>,
+    output_values: GlobalMut<V>,
+    keep: F,
+    count: GlobalMut<u64>,
+    scratch: GlobalMut<u64>,
+) {
+    let pieces = Pieces::<K, V>::carve::<THREADS, VEC, ROWS>();
+    let tiles = thread::grid_dim_x();
+    let ticket = pieces.take_ticket(scratch);
+    let run = (ticket.tile * (THREADS / LANES) + warp_id()) as usize;
+    let start = run * run_len(VEC, ROWS);
+
+    let stage = pieces.stage::<VEC, ROWS>();
+    let rows = tile::load::<K, F, VEC, ROWS>(input, start, keep, stage);
+    rows.park(stage);
+    let ranks = Ranks::of::<VEC, ROWS>(rows.flags);
+    let kept = ranks.total::<ROWS>();
+    let block = scan::scan_warps::<u32, Sum, THREADS>(kept, Sum, pieces.warp_totals);
+    if thread::thread_idx_x() == 0 {
+        lookback::announce(scratch, ticket, block.total as u64);
+    }
+    let note = keep.record::<ROWS>(run, rows.flags, ranks.in_row, ranks.row_totals);
+    let places = Places::<VEC, ROWS, false> { flags: rows.flags, ranks, before: 0, total: 0 };
+    let value_stage = pieces.values.slice(warp_id() as usize * run_len(VEC, ROWS), run_len(VEC, ROWS));
+    places.compact(stage);
+    if size_of::<V>() > 0 {
+        places.move_values(values, start, value_stage);
+    }
+    if warp_id() == 0 {
+        let before = lookback::look_back(scratch, ticket, tiles, block.total as u64, Sum);
+        if lane_id() == 0 {
+            pieces.place.set(0, before);
+            if ticket.tile == tiles - 1 {
+                count.set(0, before + block.total as u64);
+            }
+        }
+    }
+    thread::sync_threads();
+
+    let before = pieces.place.get(0) as usize + block.before as usize;
+    tile::write_run(stage, output.slice(before, kept as usize), lane_id(), LANES);
+    if size_of::<V>() > 0 {
+        tile::write_run(value_stage, output_values.slice(before, kept as usize), lane_id(), LANES);
+    }
+    keep.record_place::<ROWS>(run, note, before);
+}
+
+/// Counts what passes in each tile and in all that follow it: `following[tile]`.
+///
+/// Tiles are taken from the last to the first, so that the first ones are still in the cache when the partition, which goes
+/// the other way, begins.
+///
+/// Launch with one block per tile; `following` has one element per tile. `scratch` as for [`SelectTiles`].
+#[kernel(threads = THREADS, shared = shared::<K, ()>(THREADS, VEC, ROWS))]
+pub unsafe fn count_tiles<K: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+    input: Global<K>,
+    keep: F,
+    following: GlobalMut<u64>,
+    scratch: GlobalMut<u64>,
+) {
+    let pieces = Pieces::<K, ()>::carve::<THREADS, VEC, ROWS>();
+    let tiles = thread::grid_dim_x();
+    let ticket = pieces.take_ticket(scratch);
+    let tile = tiles - 1 - ticket.tile;
+    let start = (tile * (THREADS / LANES) + warp_id()) as usize * run_len(VEC, ROWS);
+
+    let rows = tile::load::<K, F, VEC, ROWS>(input, start, keep, pieces.stage::<VEC, ROWS>());
+    let passing = warp::reduce(rows.flags.count_ones(), Sum);
+    let block = scan::scan_warps::<u32, Sum, THREADS>(passing, Sum, pieces.warp_totals);
+    if warp_id() == 0 {
+        let behind = lookback::exchange(scratch, ticket, tiles, block.total as u64, Sum);
+        if lane_id() == 0 {
+            following.set(tile as usize, behind + block.total as u64);
+        }
+    }
+}
+
+/// Moves what passes to the front and the rest behind it, both in order, given the counts of [`CountTiles`].
+///
+/// Since all counts are known, no tile waits for another.
+///
+/// Cost: every item is read once and written once; 12 shuffles per lane.
+///
+/// Launch with one block per tile; outputs are as long as the input, or longer; `count` has one element.
+#[kernel(threads = THREADS, shared = shared::<K, V>(THREADS, VEC, ROWS))]
+pub unsafe fn partition_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+    input: Global<K>,
+    values: Global<V>,
+    output: GlobalMut<K>,
+    output_values: GlobalMut<V>,
+    keep: F,
+    following: Global<u64>,
+    count: GlobalMut<u64>,
+) {
+    let pieces = Pieces::<K, V>::carve::<THREADS, VEC, ROWS>();
+    let tile = thread::block_idx_x() as usize;
+    let tile_len = THREADS as usize * VEC * ROWS;
+    let start = tile * tile_len + warp_id() as usize * run_len(VEC, ROWS);
+    let passing = following.get(0) as usize;
+    let before = passing - following.get(tile) as usize;
+
+    let rows = tile::load::<K, F, VEC, ROWS>(input, start, keep, pieces.stage::<VEC, ROWS>());
+    let ranks = Ranks::of::<VEC, ROWS>(rows.flags);
+    let block = scan::scan_warps::<u32, Sum, THREADS>(ranks.total::<ROWS>(), Sum, pieces.warp_totals);
+    let places = Places::<VEC, ROWS, true> { flags: rows.flags, ranks, before: block.before, total: block.total };
+    places.scatter(rows.items, pieces.keys);
+    if size_of::<V>() > 0 {
+        places.move_values(values, start, pieces.values);
+    }
+    thread::sync_threads();
+
+    // Places are cut off at the end of the items, so that a predicate that changes its mind does no harm.
+    let len = input.len();
+    let first = tile * tile_len;
+    let (kept, all) = (block.total as usize, tile_len.min(len - first));
+    let rest = passing + (first - before);
+    let (kept_len, rest_len) = (kept.min(len - before), (all - kept).min(len.saturating_sub(rest)));
+    tile::write_run(pieces.keys, output.slice(before, kept_len), thread::thread_idx_x(), THREADS);
+    tile::write_run(pieces.keys.slice(kept, all - kept), output.slice(rest, rest_len), thread::thread_idx_x(), THREADS);
+    if size_of::<V>() > 0 {
+        tile::write_run(pieces.values, output_values.slice(before, kept_len), thread::thread_idx_x(), THREADS);
+        tile::write_run(
+            pieces.values.slice(kept, all - kept),
+            output_values.slice(rest, rest_len),
+            thread::thread_idx_x(),
+            THREADS,
+        );
+    }
+    if tile == 0 && thread::thread_idx_x() == 0 {
+        count.set(0, passing as u64);
+    }
+}
+
+crate::instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    select_u32_masked: SelectTiles<u32, (), By<Masked<u32>>, 256, 4, 8>;
+    select_u32_u32_masked: SelectTiles<u32, u32, By<Masked<u32>>, 256, 4, 5>;
+    select_u32_u64_masked: SelectTiles<u32, u64, By<Masked<u32>>, 256, 2, 5>;
+    select_u64_masked: SelectTiles<u64, (), By<Masked<u64>>, 256, 2, 8>;
+    select_u64_u32_masked: SelectTiles<u64, u32, By<Masked<u64>>, 256, 2, 5>;
+    select_u64_u64_masked: SelectTiles<u64, u64, By<Masked<u64>>, 256, 2, 5>;
+    select_u32_flags: SelectTiles<u32, (), Flags, 256, 4, 8>;
+    select_u32_u32_flags: SelectTiles<u32, u32, Flags, 256, 4, 5>;
+    select_u32_u64_flags: SelectTiles<u32, u64, Flags, 256, 2, 5>;
+    select_u64_flags: SelectTiles<u64, (), Flags, 256, 2, 8>;
+    select_u64_u32_flags: SelectTiles<u64, u32, Flags, 256, 2, 5>;
+    select_u64_u64_flags: SelectTiles<u64, u64, Flags, 256, 2, 5>;
+    select_segments_u32_masked: SelectTiles<u32, (), Within<Masked<u32>>, 256, 4, 8>;
+    select_segments_u32_u32_masked: SelectTiles<u32, u32, Within<Masked<u32>>, 256, 4, 5>;
+    select_segments_u32_u64_masked: SelectTiles<u32, u64, Within<Masked<u32>>, 256, 2, 5>;
+    select_segments_u64_masked: SelectTiles<u64, (), Within<Masked<u64>>, 256, 2, 8>;
+    select_segments_u64_u32_masked: SelectTiles<u64, u32, Within<Masked<u64>>, 256, 2, 5>;
+    select_segments_u64_u64_masked: SelectTiles<u64, u64, Within<Masked<u64>>, 256, 2, 5>;
+    count_u32_masked_4x8: CountTiles<u32, By<Masked<u32>>, 256, 4, 8>;
+    count_u32_masked_4x5: CountTiles<u32, By<Masked<u32>>, 256, 4, 5>;
+    count_u32_masked_2x5: CountTiles<u32, By<Masked<u32>>, 256, 2, 5>;
+    count_u64_masked_2x8: CountTiles<u64, By<Masked<u64>>, 256, 2, 8>;
+    count_u64_masked_2x5: CountTiles<u64, By<Masked<u64>>, 256, 2, 5>;
+    partition_u32_masked: PartitionTiles<u32, (), By<Masked<u32>>, 256, 4, 8>;
+    partition_u32_u32_masked: PartitionTiles<u32, u32, By<Masked<u32>>, 256, 4, 5>;
+    partition_u32_u64_masked: PartitionTiles<u32, u64, By<Masked<u32>>, 256, 2, 5>;
+    partition_u64_masked: PartitionTiles<u64, (), By<Masked<u64>>, 256, 2, 8>;
+    partition_u64_u32_masked: PartitionTiles<u64, u32, By<Masked<u64>>, 256, 2, 5>;
+    partition_u64_u64_masked: PartitionTiles<u64, u64, By<Masked<u64>>, 256, 2, 5>;
+}

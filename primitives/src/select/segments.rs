@@ -1,0 +1,185 @@
+//! The kernels of segmented compaction: a selection that leaves notes, and the look-up of positions in them.
+
+use super::predicate::{Keep, Predicate};
+use crate::arch::thread;
+use crate::arch::warp::{LANES, lane_id};
+use crate::arch::{Order, Rmw, Scope};
+use crate::kernel::{Buffer, Param, kernel};
+use crate::view::{Global, GlobalMut};
+use bytemuck::Pod;
+
+/// Threads of a block.
+pub(super) const THREADS: u32 = 256;
+
+/// A position among the items, as segment offsets are written: `u32` or `u64`.
+pub trait Offset: Pod {
+    /// As a number of items.
+    fn get(self) -> u64;
+    /// From a number of items, which was an offset's bound.
+    fn new(position: u64) -> Self;
+}
+
+impl Offset for u32 {
+    #[inline(always)]
+    fn get(self) -> u64 {
+        self as u64
+    }
+    #[inline(always)]
+    fn new(position: u64) -> Self {
+        position as Self
+    }
+}
+
+impl Offset for u64 {
+    #[inline(always)]
+    fn get(self) -> u64 {
+        self
+    }
+    #[inline(always)]
+    fn new(position: u64) -> Self {
+        position
+    }
+}
+
+/// Decides by a predicate about the items that lie in a segment, and notes what was kept: by each lane, and before each row.
+#[doc(hidden)]
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Within<P> {
+    /// The predicate.
+    pub predicate: P,
+    /// The first and the last offset, within the items.
+    pub range: Global<u64>,
+    /// One per lane of a run: which of its items stay, bit `row * VEC + i` for each.
+    pub flags: GlobalMut<u32>,
+    /// One per lane of a run: items kept in lower lanes, byte `row` for each row.
+    pub lanes: GlobalMut<u64>,
+    /// `ROWS` per run: items kept before the row.
+    pub rows: GlobalMut<u64>,
+}
+
+// SAFETY: `repr(C)`, of `Param`s.
+unsafe impl<P: Param> Param for Within<P> {
+    fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        self.predicate.buffers(name, visit);
+        self.range.buffers("range", visit);
+        self.flags.buffers("flags", visit);
+        self.lanes.buffers("lanes", visit);
+        self.rows.buffers("rows", visit);
+    }
+}
+
+impl<K, P: Predicate<K>> Keep<K> for Within<P> {
+    /// The notes take registers: left to itself, the assembler rather spills some than to go over 48.
+    const MIN_BLOCKS: u32 = 4;
+
+    #[inline(always)]
+    unsafe fn range(&self, _: usize) -> (usize, usize) {
+        (self.range.get(0) as usize, self.range.get(1) as usize)
+    }
+
+    #[inline(always)]
+    unsafe fn item(&self, _: usize, item: K) -> bool {
+        self.predicate.test(item)
+    }
+
+    /// The note is the number of items kept in the run before row `lane`.
+    #[inline(always)]
+    unsafe fn record<const ROWS: usize>(&self, run: usize, flags: u32, in_row: u64, row_totals: u64) -> u32 {
+        let lane = run * LANES as usize + lane_id() as usize;
+        self.flags.set(lane, flags);
+        self.lanes.set(lane, in_row);
+        let mut row_before = 0;
+        for row in 0..ROWS {
+            if lane_id() as usize > row {
+                row_before += (row_totals >> (8 * row)) as u32 & 0xff;
+            }
+        }
+        row_before
+    }
+
+    #[inline(always)]
+    unsafe fn record_place<const ROWS: usize>(&self, run: usize, note: u32, before: usize) {
+        if (lane_id() as usize) < ROWS {
+            self.rows.set(run * ROWS + lane_id() as usize, before as u64 + note as u64);
+        }
+    }
+}
+
+/// Checks that offsets do not decrease and stay within `len`, and notes the first and the last one, cut off there.
+///
+/// `invalid` holds `u64::MAX` before, and the first offset that is larger than `len` or than its successor after. Launch
+/// with one thread per offset.
+#[kernel(threads = THREADS)]
+pub unsafe fn check_offsets<O: Offset>(offsets: Global<O>, len: u64, range: GlobalMut<u64>, invalid: GlobalMut<u64>) {
+    let i = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
+    if i < offsets.len() {
+        let offset = offsets.get(i).get();
+        let is_last = i + 1 == offsets.len();
+        let limit = if is_last { len } else { offsets.get(i + 1).get() };
+        if offset > limit || offset > len {
+            invalid.atomic_rmw(Rmw::Min, 0, i as u64, Scope::Gpu, Order::Relaxed);
+        }
+        if i == 0 {
+            range.set(0, offset.min(len));
+        }
+        if is_last {
+            range.set(1, offset.min(len));
+        }
+    }
+}
+
+/// The tile shape that notes were written with.
+#[doc(hidden)]
+#[repr(C)]
+#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
+pub struct NoteShape {
+    /// Items of a lane in a row.
+    pub vec: u32,
+    /// Rows of a run.
+    pub rows: u32,
+}
+
+/// The new offset of each segment: how many items were kept before the old one.
+///
+/// Reads the notes of one row and lane per offset, 20 bytes. Offsets beyond the `len` items count as `len`. Launch with one
+/// thread per offset.
+#[kernel(threads = THREADS)]
+pub unsafe fn move_offsets<O: Offset>(
+    offsets: Global<O>,
+    output: GlobalMut<O>,
+    len: u64,
+    shape: NoteShape,
+    flags: Global<u32>,
+    lanes: Global<u64>,
+    rows: Global<u64>,
+    count: Global<u64>,
+) {
+    let i = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
+    if i < offsets.len() {
+        let offset = offsets.get(i).get();
+        let kept;
+        if offset >= len {
+            kept = count.get(0);
+        } else {
+            let row_len = LANES * shape.vec;
+            let row = offset / row_len as u64;
+            let at = (offset % row_len as u64) as u32;
+            let (lane, item) = (at / shape.vec, at % shape.vec);
+            let (run, row_of_run) = (row / shape.rows as u64, (row % shape.rows as u64) as u32);
+            let lane = run as usize * LANES as usize + lane as usize;
+            // The items of this lane in this row that come before.
+            let own = flags.get(lane) >> (row_of_run * shape.vec) & ((1 << item) - 1);
+            kept = rows.get(row as usize) + (lanes.get(lane) >> (8 * row_of_run) & 0xff) + own.count_ones() as u64;
+        }
+        output.set(i, O::new(kept));
+    }
+}
+
+crate::instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    check_offsets_u32: CheckOffsets<u32>;
+    check_offsets_u64: CheckOffsets<u64>;
+    move_offsets_u32: MoveOffsets<u32>;
+    move_offsets_u64: MoveOffsets<u64>;
+}

@@ -1,0 +1,295 @@
+//! A tile of a selection: loading it, ranking what stays, compacting it in shared memory, writing it out.
+//!
+//! A block's tile is a run of `32 * VEC * ROWS` consecutive items per warp. A row is one coalesced access: `VEC` neighbours
+//! per lane. Item order is run, row, lane, `i`.
+
+use super::Keep;
+use crate::arch::Cache;
+use crate::arch::warp::{FULL, LANES, lane_id, sync_warp, warp_id};
+use crate::block::warp;
+use crate::scan::Sum;
+use crate::view::{Global, GlobalMut, Shared, shared_bytes};
+use bytemuck::Pod;
+
+/// Items of a warp.
+#[must_use]
+pub const fn run_len(vec: usize, rows: usize) -> usize {
+    LANES as usize * vec * rows
+}
+
+/// Shared memory of a block: keys and values of the tile, one count per warp, the tile's place, and the ticket.
+#[must_use]
+pub const fn shared<K, V>(threads: u32, vec: usize, rows: usize) -> usize {
+    let items = threads as usize * vec * rows;
+    shared_bytes::<K>(items)
+        + shared_bytes::<V>(items)
+        + shared_bytes::<u32>((threads / LANES) as usize)
+        + shared_bytes::<u64>(1)
+        + shared_bytes::<u32>(2)
+}
+
+/// A lane's items with their fate.
+pub(super) struct Rows<K, const VEC: usize, const ROWS: usize> {
+    /// The items; zeros where there are none.
+    pub items: [[K; VEC]; ROWS],
+    /// Those that stay: bit `row * VEC + i` for each.
+    pub flags: u32,
+}
+
+/// Where the lane's first item of a row lies in the run.
+#[inline(always)]
+fn striped<const VEC: usize>(row: usize) -> usize {
+    (row * LANES as usize + lane_id() as usize) * VEC
+}
+
+/// Whether accesses of `VEC` elements may start here.
+#[inline(always)]
+fn is_aligned<T, const VEC: usize>(address: *const T) -> bool {
+    address.addr().is_multiple_of(size_of::<[T; VEC]>())
+}
+
+/// Whether the warp's run lies within the range and can be loaded in rows.
+#[inline(always)]
+fn is_whole<K: Pod, const VEC: usize, const ROWS: usize>(
+    input: Global<K>,
+    start: usize,
+    (from, to): (usize, usize),
+) -> bool {
+    start >= from && start + run_len(VEC, ROWS) <= to && is_aligned::<K, VEC>(input.as_ptr())
+}
+
+/// Loads the warp's run, which begins at `start`, and decides about its items.
+///
+/// Whole runs take `ROWS` wide accesses at once. Others go through shared memory, row by row, in narrow accesses, so that
+/// the rare case takes no registers from the frequent one.
+///
+/// # Safety
+/// All lanes of the warp call it. `stage` has room for the run, is the warp's until the next barrier, and starts at a
+/// multiple of 16 bytes.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub(super) unsafe fn load<K: Pod, F: Keep<K>, const VEC: usize, const ROWS: usize>(
+    input: Global<K>,
+    start: usize,
+    keep: F,
+    stage: Shared<K>,
+) -> Rows<K, VEC, ROWS> {
+    const { assert!(VEC <= 4 && ROWS <= 8, "ranks in a row are bytes, and the flags of a lane are a word") };
+    let (from, to) = keep.range(input.len());
+    let mut items = [[K::zeroed(); VEC]; ROWS];
+    let mut flags = 0;
+    if is_whole::<K, VEC, ROWS>(input, start, (from, to)) {
+        let run = input.slice(start, run_len(VEC, ROWS));
+        for row in 0..ROWS {
+            items[row] = run.load_vec(striped::<VEC>(row), Cache::Default);
+        }
+        for row in 0..ROWS {
+            flags |= keep.row::<VEC>(start + striped::<VEC>(row), items[row]) << (row * VEC);
+        }
+    } else {
+        let mut at = lane_id() as usize;
+        while at < run_len(VEC, ROWS) {
+            // As many loads under way at once as a row has items per lane.
+            let mut row = [K::zeroed(); VEC];
+            for i in 0..VEC {
+                let index = start + at + i * LANES as usize;
+                if index < input.len() {
+                    row[i] = input.get(index);
+                }
+            }
+            for i in 0..VEC {
+                stage.set(at + i * LANES as usize, row[i]);
+            }
+            at += VEC * LANES as usize;
+        }
+        sync_warp(FULL);
+        let mut bit = 0;
+        while bit < VEC * ROWS {
+            let at = striped::<VEC>(bit / VEC) + bit % VEC;
+            let index = start + at;
+            if index >= from && index < to && keep.item(index, stage.get(at)) {
+                flags |= 1 << bit;
+            }
+            bit += 1;
+        }
+        for row in 0..ROWS {
+            items[row] = stage.load_vec(striped::<VEC>(row));
+        }
+    }
+    Rows { items, flags }
+}
+
+impl<K: Pod, const VEC: usize, const ROWS: usize> Rows<K, VEC, ROWS> {
+    /// Puts the items into the warp's piece of shared memory, where they wait without taking registers.
+    ///
+    /// # Safety
+    /// As [`load`], for the same `stage`.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn park(&self, stage: Shared<K>) {
+        for row in 0..ROWS {
+            stage.store_vec(striped::<VEC>(row), self.items[row]);
+        }
+    }
+}
+
+/// How many items stay before those of a lane, row by row: a byte each, since a row has at most 128.
+#[derive(Clone, Copy)]
+pub(super) struct Ranks {
+    /// In the same row, in lower lanes.
+    pub in_row: u64,
+    /// In each row.
+    pub row_totals: u64,
+}
+
+#[inline(always)]
+fn byte(bytes: u64, row: usize) -> u32 {
+    (bytes >> (8 * row)) as u32 & 0xff
+}
+
+impl Ranks {
+    /// All rows are scanned over the lanes at once, as the bytes of one word: 10 shuffles, whatever the number of rows.
+    ///
+    /// # Safety
+    /// All lanes of the warp call it.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn of<const VEC: usize, const ROWS: usize>(flags: u32) -> Self {
+        let mut counts = 0u64;
+        for row in 0..ROWS {
+            let bits = (flags >> (row * VEC)) & ((1 << VEC) - 1);
+            counts |= (bits.count_ones() as u64) << (8 * row);
+        }
+        let up_to = warp::inclusive_scan(counts, Sum);
+        Self { in_row: up_to - counts, row_totals: warp::broadcast(up_to, LANES - 1) }
+    }
+
+    /// What stays of the run.
+    #[inline(always)]
+    pub fn total<const ROWS: usize>(self) -> u32 {
+        let mut total = 0;
+        for row in 0..ROWS {
+            total += byte(self.row_totals, row);
+        }
+        total
+    }
+}
+
+/// Where the items of a lane go when a run is compacted, or with `BOTH` a tile, in which those that do not stay follow those
+/// that do. (So do the places behind the input's last item, at the very end of the tile.)
+#[derive(Clone, Copy)]
+pub(super) struct Places<const VEC: usize, const ROWS: usize, const BOTH: bool> {
+    pub flags: u32,
+    pub ranks: Ranks,
+    /// Kept in the tile in lower warps; 0 to compact the run by itself.
+    pub before: u32,
+    /// Kept in the tile; matters with `BOTH`.
+    pub total: u32,
+}
+
+impl<const VEC: usize, const ROWS: usize, const BOTH: bool> Places<VEC, ROWS, BOTH> {
+    /// Calls `put(i, place)` for the items of a row; `before` counts those kept before the row.
+    #[inline(always)]
+    fn row(self, row: usize, before: u32, mut put: impl FnMut(usize, usize)) {
+        let first = warp_id() * run_len(VEC, ROWS) as u32 + striped::<VEC>(row) as u32;
+        let mut rank = before + byte(self.ranks.in_row, row);
+        let flags = self.flags >> (row * VEC);
+        for i in 0..VEC {
+            let kept = flags >> i & 1 != 0;
+            if BOTH {
+                put(i, if kept { rank } else { self.total + first + i as u32 - rank } as usize);
+            } else if kept {
+                put(i, rank as usize);
+            }
+            rank += kept as u32;
+        }
+    }
+
+    /// Compacts the run in place, where it was [parked](Rows::park).
+    ///
+    /// An item never moves up, so a row overwrites itself and lower rows alone: it is enough that all lanes have read it.
+    ///
+    /// # Safety
+    /// All lanes of the warp call it, and nobody else uses the run.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn compact<K: Pod>(self, run: Shared<K>) {
+        let mut before = self.before;
+        let mut items: [K; VEC] = run.load_vec(striped::<VEC>(0));
+        for row in 0..ROWS {
+            let next = if row + 1 < ROWS { run.load_vec(striped::<VEC>(row + 1)) } else { items };
+            sync_warp(FULL);
+            self.row(row, before, |i, place| run.set(place, items[i]));
+            before += byte(self.ranks.row_totals, row);
+            items = next;
+        }
+    }
+
+    /// Compacts the rows into shared memory.
+    ///
+    /// # Safety
+    /// `to` has room for the run or the tile, and nobody else uses it until the next barrier.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn scatter<K: Pod>(self, items: [[K; VEC]; ROWS], to: Shared<K>) {
+        let mut before = self.before;
+        for row in 0..ROWS {
+            self.row(row, before, |i, place| to.set(place, items[row][i]));
+            before += byte(self.ranks.row_totals, row);
+        }
+    }
+
+    /// Loads the values that belong to the warp's run, which begins at `start`, and compacts them likewise.
+    ///
+    /// # Safety
+    /// As [`scatter`](Self::scatter); there are as many values as keys.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn move_values<V: Pod>(self, values: Global<V>, start: usize, to: Shared<V>) {
+        if is_whole::<V, VEC, ROWS>(values, start, (0, values.len())) {
+            let run = values.slice(start, run_len(VEC, ROWS));
+            let mut items = [[V::zeroed(); VEC]; ROWS];
+            for row in 0..ROWS {
+                items[row] = run.load_vec(striped::<VEC>(row), Cache::Default);
+            }
+            self.scatter(items, to);
+        } else {
+            let mut before = self.before;
+            let mut row = 0;
+            while row < ROWS {
+                let at = start + striped::<VEC>(row);
+                self.row(row, before, |i, place| {
+                    if at + i < values.len() {
+                        to.set(place, values.get(at + i));
+                    }
+                });
+                before += byte(self.ranks.row_totals, row);
+                row += 1;
+            }
+        }
+    }
+}
+
+/// Some threads, of which this is number `worker` of `workers`, write the first items of `from` to all of `to`. A warp's
+/// store fills one line of 128 bytes, wherever the output begins.
+///
+/// # Safety
+/// All of these threads call it, after the barrier that shows them the items; `workers` is a multiple of 32; `from` has at
+/// least as many items as `to`.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub(super) unsafe fn write_run<T: Pod>(from: Shared<T>, to: GlobalMut<T>, worker: u32, workers: u32) {
+    if size_of::<T>() == 0 {
+        return;
+    }
+    let (size, len) = (size_of::<T>().max(1), to.len() as u32);
+    let skew = (to.as_const().as_ptr().addr() / size) as u32 % LANES.min((128 / size).max(1) as u32);
+    let mut at = worker + workers - skew;
+    if at >= workers {
+        at -= workers;
+    }
+    while at < len {
+        to.set(at as usize, from.get(at as usize));
+        at += workers;
+    }
+}
