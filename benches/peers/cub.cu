@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <random>
 #include <vector>
 
 #include <cub/cub.cuh>
@@ -45,7 +46,38 @@ static double median_milliseconds(Operation operation) {
     return times[times.size() / 2];
 }
 
+// Stable segmented sort of pairs, with random cuts: `n / mean` segments.
+static void segmented_sort(size_t n) {
+    unsigned *keys, *values, *sorted_keys, *sorted_values, *offsets;
+    for (unsigned **array : {&keys, &values, &sorted_keys, &sorted_values}) CHECK(cudaMalloc(array, n * 4));
+    randomize<<<unsigned((n + 255) / 256), 256>>>(keys, n);
+    randomize<<<unsigned((n + 255) / 256), 256>>>(values, n);
+    for (size_t mean : {8, 64, 1024}) {
+        size_t segments = n / mean;
+        std::mt19937 g(7);
+        std::vector<unsigned> cuts = {0, unsigned(n)};
+        for (size_t i = 1; i < segments; i++) cuts.push_back(unsigned(g() % (n + 1)));
+        std::sort(cuts.begin(), cuts.end());
+        CHECK(cudaMalloc(&offsets, cuts.size() * 4));
+        CHECK(cudaMemcpy(offsets, cuts.data(), cuts.size() * 4, cudaMemcpyHostToDevice));
+        auto sort = [&](void *scratch, size_t &bytes) {
+            CHECK(cub::DeviceSegmentedSort::StableSortPairs(scratch, bytes, keys, sorted_keys, values, sorted_values,
+                                                            (long long)n, (long long)segments, offsets, offsets + 1));
+        };
+        size_t bytes = 0;
+        sort(nullptr, bytes);
+        void *scratch;
+        CHECK(cudaMalloc(&scratch, bytes));
+        double time = median_milliseconds([&] { sort(scratch, bytes); });
+        std::printf("segmented_sort_pairs_L%zu,%zu,%.6f\n", mean, n, time);
+        CHECK(cudaFree(scratch));
+        CHECK(cudaFree(offsets));
+    }
+    for (unsigned *array : {keys, values, sorted_keys, sorted_values}) CHECK(cudaFree(array));
+}
+
 int main() {
+    segmented_sort(size_t(1) << 24);
     for (int log : {20, 24, 27}) {
         size_t n = size_t(1) << log;
         unsigned *in, *out;

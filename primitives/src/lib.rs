@@ -19,7 +19,7 @@
 //! - [`kernel`]: the form that turns one generic function into a kernel for both.
 //! - [`block`]: collectives of a block, built from those words.
 //! - `runtime` (re-exported here): [`Device`], [`Stream`], [`DeviceVec`] and its slices, [`Error`].
-//! - one module per primitive: [`scan`], [`transfer`].
+//! - one module per primitive: [`scan`], [`segmented_sort`], [`transfer`].
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(
@@ -46,6 +46,7 @@ pub mod block;
 pub mod compare;
 pub mod kernel;
 pub mod scan;
+pub mod segmented_sort;
 pub mod transfer;
 pub mod view;
 

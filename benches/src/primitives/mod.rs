@@ -3,6 +3,7 @@
 //! One file per primitive measures its rows; each checks every result that it times.
 
 mod scan;
+mod segmented_sort;
 mod transfer;
 
 use crate::measure::{median, million_per_second};
@@ -54,10 +55,8 @@ impl Table<'_> {
 type Measure = fn(&mut Table<'_>, usize) -> Result<(), crate::Error>;
 
 /// The measurements, by the name that `--only` takes.
-const SUITES: &[(&str, Measure)] = &[
-    ("transfer", transfer::measure),
-    ("scan", scan::measure), //
-];
+const SUITES: &[(&str, Measure)] =
+    &[("transfer", transfer::measure), ("scan", scan::measure), ("segmented_sort", segmented_sort::measure)];
 
 /// What to measure.
 pub struct Options<'a> {

@@ -1,8 +1,10 @@
 //! Operators and kernels from outside gpu-primitives.
 
 use bytemuck::{Pod, Zeroable};
+use gpu_primitives::compare::Compare;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::scan::{Monoid, ScanTiles};
+use gpu_primitives::segmented_sort::{MergeTiles, SortTiles};
 use gpu_primitives::{GlobalMut, thread};
 
 /// The map `x ↦ scale * x + shift`, wrapping.
@@ -53,6 +55,49 @@ impl Monoid<u32> for SumModulo {
     }
 }
 
+/// The order of numbers that begins at `start` and comes around: an order with state.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct CyclicFrom {
+    /// The least number.
+    pub start: u32,
+}
+
+impl Compare<u32> for CyclicFrom {
+    #[inline(always)]
+    fn less(&self, a: u32, b: u32) -> bool {
+        a.wrapping_sub(self.start) < b.wrapping_sub(self.start)
+    }
+}
+
+/// Comparators that are no order at all, by number.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct NotAnOrder {
+    /// Which one.
+    pub kind: u32,
+}
+
+impl NotAnOrder {
+    /// How many there are.
+    pub const KINDS: u32 = 5;
+}
+
+impl Compare<u32> for NotAnOrder {
+    #[inline(always)]
+    fn less(&self, a: u32, b: u32) -> bool {
+        match self.kind {
+            0 => true,
+            1 => a <= b,
+            2 => a != b,
+            // Around a circle: not transitive.
+            3 => a.wrapping_sub(b) > 1 << 31,
+            // A coin.
+            _ => (a ^ b.rotate_left(7)).wrapping_mul(0x9E37_79B1) >> 31 == 1,
+        }
+    }
+}
+
 /// Ends as a fault in the thread whose index is `thread`.
 #[kernel(threads = 64)]
 pub unsafe fn crash(out: GlobalMut<u32>, thread: u32) {
@@ -66,5 +111,9 @@ gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     scan_affine_compose: ScanTiles<Affine, Compose, 256, 2, 9>;
     scan_u32_sum_modulo: ScanTiles<u32, SumModulo, 256, 4, 9>;
+    segsort_cyclic: SortTiles<u32, u32, CyclicFrom, 128, 15, 128>;
+    segmerge_cyclic: MergeTiles<u32, u32, CyclicFrom, 128, 15, 128>;
+    segsort_no_order: SortTiles<u32, u32, NotAnOrder, 128, 15, 128>;
+    segmerge_no_order: MergeTiles<u32, u32, NotAnOrder, 128, 15, 128>;
     crash: Crash;
 }
