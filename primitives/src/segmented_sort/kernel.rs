@@ -163,7 +163,7 @@ pub const fn sort_shared<K, V>(threads: u32, items: usize) -> usize {
 #[must_use]
 pub const fn merge_shared<K, V>(threads: u32, items: usize) -> usize {
     let capacity = threads as usize * items;
-    shared_bytes::<K>(capacity)
+    shared_bytes::<K>(capacity + 1)
         + shared_bytes::<V>(capacity)
         + shared_bytes::<u32>(vote_words(threads))
         + shared_bytes::<u32>(2)
@@ -250,7 +250,7 @@ pub unsafe fn sort_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
     let shape = Shape::<THREADS, ITEMS, SLACK>;
     let mut memory = SharedMemory::new();
     let capacity = THREADS as usize * ITEMS;
-    let shared = Items { keys: memory.take::<K>(capacity), values: memory.take::<V>(capacity) };
+    let shared = Items { keys: memory.take::<K>(capacity + 1), values: memory.take::<V>(capacity) };
     let vote = Vote::<THREADS>::new(memory.take(vote_words(THREADS)));
     let head_words = memory.take::<u32>(HEAD_WORDS);
     let round_count = memory.take::<u32>(1);
@@ -286,13 +286,17 @@ pub unsafe fn sort_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
         // The last item again in place of those that are missing: the comparator sees no key that was not given.
         let mut row_keys = [K::zeroed(); ITEMS];
         let mut row_values = [V::zeroed(); ITEMS];
+        let skipped = me.min(len - 1);
+        let column = input.slice(skipped as usize, (len - skipped) as usize);
         for j in 0..ITEMS {
-            let from = (j as u32 * THREADS + me).min(len - 1) as usize;
-            (row_keys[j], row_values[j]) = input.get(from);
+            (row_keys[j], row_values[j]) = column.get((j as u32 * THREADS).min(len - 1 - skipped) as usize);
         }
         let column = shared.slice(me as usize, capacity - me as usize);
         for j in 0..ITEMS {
             column.set(j * THREADS as usize, row_keys[j], row_values[j]);
+        }
+        if me == 0 {
+            shared.keys.set(capacity, row_keys[0]);
         }
     }
     thread::sync_threads();
@@ -366,21 +370,21 @@ pub unsafe fn sort_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
             }
             let in_place = if goes_right { right.a } else { chunk_end };
             right.a = if goes_left { incoming.end.min(chunk_end) } else { chunk };
-            let after = Merge::new(shared.keys, capacity as u32 - 1, right, in_place);
+            let after = Merge::new(shared.keys, right, in_place);
             let mut merge = after;
             let mut switch = NONE;
             if goes_left {
                 let done = chunk - left.a;
                 let taken = split(shared.keys, left, done, compare);
                 let rest = CoRank { a: left.a + taken, b: left.b + (done - taken), ..left };
-                merge = Merge::new(shared.keys, capacity as u32 - 1, rest, 0);
-                switch = incoming.end;
+                merge = Merge::new(shared.keys, rest, 0);
+                switch = incoming.end - chunk;
                 if done > 0 {
                     first = merge.position();
                 }
             }
             for j in 0..ITEMS {
-                if chunk + j as u32 == switch {
+                if j as u32 == switch {
                     merge = after;
                 }
                 (merged_keys[j], merged_values[j]) = merge.next(shared, compare);
@@ -412,36 +416,67 @@ pub unsafe fn sort_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
             right_start = crossing.start.saturating_sub(start);
         }
     }
-    for j in 0..ITEMS {
-        let at = j as u32 * THREADS + me;
-        if at < len {
-            let to = (start + at) as usize;
+    if left_end == 0 && right_start == NONE {
+        let rest = len.saturating_sub(me);
+        let column = output.slice((start + me.min(len)) as usize, rest as usize);
+        let items = shared.slice(me as usize, capacity - me as usize);
+        for j in 0..ITEMS {
+            if (j as u32 * THREADS) < rest {
+                let (key, value) = items.get(j * THREADS as usize);
+                column.set(j * THREADS as usize, key, value);
+            }
+        }
+    } else {
+        let mut at = me;
+        while at < len {
             let (key, value) = shared.get(at as usize);
             let target = if at < left_end || at >= right_start { temporary } else { output };
-            target.set(to, key, value);
+            target.set((start + at) as usize, key, value);
+            at += THREADS;
         }
     }
 }
 
-/// Sorts the runs of a chunk, which begin where `heads` has a bit: odd-even transposition, as many phases as items.
+/// Sorts the runs of a chunk, which begin where `heads` has a bit: odd-even transposition, as many phases as the longest run
+/// of the warp has items.
 #[inline(always)]
-fn sort_chunk<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+unsafe fn sort_chunk<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
     keys: &mut [K; ITEMS],
     values: &mut [V; ITEMS],
     heads: u32,
     compare: C,
 ) {
-    for phase in 0..ITEMS {
-        let mut right = 1 + phase % 2;
-        while right < ITEMS {
-            let left = right - 1;
-            if compare.less(keys[right], keys[left]) & (heads >> right & 1 == 0) {
-                keys.swap(left, right);
-                values.swap(left, right);
+    // A run of `m` items has `m - 1` joints, and needs `m` phases; shifting takes one joint off each run.
+    let mut joints = !heads & ((1 << ITEMS) - 2);
+    let mut pairs_of_phases = 0;
+    while any(FULL, joints != 0) {
+        // The number is small, and the shift gives 0, but the compiler does not know: else it would test each bit once,
+        // outside of the loop, and keep a register for each.
+        let heads = heads ^ pairs_of_phases >> 16;
+        for parity in 0..2 {
+            let mut right = 1 + parity;
+            while right < ITEMS {
+                let left = right - 1;
+                // Selections, not a branch.
+                let swap = compare.less(keys[right], keys[left]) & (heads >> right & 1 == 0);
+                (keys[left], keys[right]) = select(swap, keys[left], keys[right]);
+                (values[left], values[right]) = select(swap, values[left], values[right]);
+                right += 2;
             }
-            right += 2;
         }
+        joints &= joints << 1;
+        if pairs_of_phases > 0 {
+            joints &= joints << 1;
+        }
+        pairs_of_phases += 1;
     }
+}
+
+/// The two, changed over if `swap` says so.
+#[inline(always)]
+fn select<T: Copy>(swap: bool, left: T, right: T) -> (T, T) {
+    (if swap { right } else { left }, if swap { left } else { right })
 }
 
 /// A segment of a tile that goes across chunks.
@@ -496,11 +531,17 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, con
     let shape = Shape::<THREADS, ITEMS, SLACK>;
     let mut memory = SharedMemory::new();
     let capacity = THREADS as usize * ITEMS;
-    let shared = Items { keys: memory.take::<K>(capacity), values: memory.take::<V>(capacity) };
+    let shared = Items { keys: memory.take::<K>(capacity + 1), values: memory.take::<V>(capacity) };
     let vote = Vote::<THREADS>::new(memory.take(vote_words(THREADS)));
     let ends = memory.take::<u32>(2);
 
     let me = thread::thread_idx_x();
+    // A pass may see what another block of it has just written, and goes on all the same.
+    let broken = status.atomic_load(status::BROKEN_PASS, Scope::Gpu, Order::Relaxed);
+    let repair = pass == REPAIR;
+    if repair && broken == 0 || !repair && broken != 0 && broken <= pass {
+        return;
+    }
     let items = keys.len() as u32;
     let tiles = thread::grid_dim_x() / 2;
     let outgoing = thread::block_idx_x() >= tiles;
@@ -509,12 +550,6 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, con
     let Some(segment) = Crossing::at(shape, offsets, items, edge) else { return };
     let first_tile = shape.nominal_tile(segment.start);
     if outgoing && first_tile != tile {
-        return;
-    }
-    // Only the repair, and passes after the one that broke, need to know; a pass must not ask what it may itself write.
-    let broken = status.atomic_load(status::BROKEN_PASS, Scope::Gpu, Order::Relaxed);
-    let repair = pass == REPAIR;
-    if repair && broken == 0 || !repair && broken != 0 && broken <= pass {
         return;
     }
     let pass = if repair { broken - 1 } else { pass };
@@ -598,6 +633,9 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, con
         for j in 0..ITEMS {
             column.set(j * THREADS as usize, row_keys[j], row_values[j]);
         }
+        if me == 0 {
+            shared.keys.set(capacity, row_keys[0]);
+        }
     }
     thread::sync_threads();
 
@@ -609,14 +647,13 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, con
         let runs = CoRank { a: 0, a_end: from_a, b: from_a, b_end: len };
         let taken = split(shared.keys, runs, chunk, compare);
         let rest = CoRank { a: taken, b: from_a + (chunk - taken), ..runs };
-        let mut merge = Merge::new(shared.keys, len - 1, rest, 0);
+        let mut merge = Merge::new(shared.keys, rest, 0);
         if chunk > 0 {
             first = merge.position();
         }
         for j in 0..ITEMS {
-            if chunk + (j as u32) < len {
-                (merged_keys[j], merged_values[j]) = merge.next(shared, compare);
-            }
+            // Behind the end of the part it takes what comes after the first run: at most the last item of this chunk.
+            (merged_keys[j], merged_values[j]) = merge.next(shared, compare);
         }
         last = merge.position();
     }
@@ -629,11 +666,13 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, con
         }
     }
     thread::sync_threads();
+    let rest = len.saturating_sub(me);
+    let column = target.slice(me.min(len) as usize, rest as usize);
+    let items = shared.slice(me as usize, capacity - me as usize);
     for j in 0..ITEMS {
-        let at = j as u32 * THREADS + me;
-        if at < len {
-            let (key, value) = shared.get(at as usize);
-            target.set(at as usize, key, value);
+        if (j as u32 * THREADS) < rest {
+            let (key, value) = items.get(j * THREADS as usize);
+            column.set(j * THREADS as usize, key, value);
         }
     }
 }

@@ -93,21 +93,19 @@ pub(super) struct Merge<K> {
     rest: CoRank,
     /// Up to here, the first run goes first without a comparison.
     in_place: u32,
-    /// The last index that may be read.
-    last: u32,
     key_a: K,
     key_b: K,
 }
 
 impl<K: Pod> Merge<K> {
     /// # Safety
-    /// The runs lie in `keys`, and indices up to `last` have been written.
+    /// The runs lie in `keys`, all of which have been written, and there is one more after them.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub(super) unsafe fn new(keys: Shared<K>, last: u32, rest: CoRank, in_place: u32) -> Self {
-        let key_a = keys.get(rest.a.min(last) as usize);
-        let key_b = keys.get(rest.b.min(last) as usize);
-        Self { rest, in_place, last, key_a, key_b }
+    pub(super) unsafe fn new(keys: Shared<K>, rest: CoRank, in_place: u32) -> Self {
+        let key_a = keys.get(rest.a as usize);
+        let key_b = keys.get(rest.b as usize);
+        Self { rest, in_place, key_a, key_b }
     }
 
     /// How far the first run is used up.
@@ -133,7 +131,7 @@ impl<K: Pod> Merge<K> {
         let key = if take_a { self.key_a } else { self.key_b };
         let at = if take_a { rest.a } else { rest.b };
         let value = items.value(at as usize);
-        let following = items.keys.get((at + 1).min(self.last) as usize);
+        let following = items.keys.get(at as usize + 1);
         if take_a {
             rest.a = at + 1;
             self.key_a = following;
