@@ -427,10 +427,10 @@ fn small_bad_comparators(device: &Device) {
     let offsets = offsets_of(&[3, 70, 0, 500, STRIDE + 500, 30]);
     let keys = keys_32(14, last(&offsets));
     let indices: Vec<u32> = (0..keys.len() as u32).collect();
-    for kind in 0..NotAnOrder::KINDS {
+    for order in NotAnOrder::KINDS {
         let device_offsets = stream.upload(&offsets).unwrap();
         let (mut found, mut values) = (stream.upload(&keys).unwrap(), stream.upload(&indices).unwrap());
-        segmented_sort::pairs_in_place(&stream, &device_offsets, &mut found, &mut values, NotAnOrder { kind }).unwrap();
+        segmented_sort::pairs_in_place(&stream, &device_offsets, &mut found, &mut values, order).unwrap();
         assert_permutation(&offsets, &keys, &found.to_vec(&stream).unwrap(), &values.to_vec(&stream).unwrap());
     }
 }
@@ -441,10 +441,9 @@ fn bad_comparators_across_tiles(device: &Device) {
     let offsets = offsets_of(&[700, 20_000, 3, 9000, 40]);
     let keys = keys_32(15, last(&offsets));
     let indices: Vec<u32> = (0..keys.len() as u32).collect();
-    for kind in 0..NotAnOrder::KINDS {
+    for order in NotAnOrder::KINDS {
         let device_offsets = stream.upload(&offsets).unwrap();
         let (mut found, mut values) = (stream.upload(&keys).unwrap(), stream.upload(&indices).unwrap());
-        let order = NotAnOrder { kind };
         if matches!(device.kind(), DeviceKind::Cuda { .. }) {
             segmented_sort::pairs_in_place(&stream, &device_offsets, &mut found, &mut values, order).unwrap();
         } else {

@@ -12,6 +12,7 @@ use crate::compare::{Compare, IgnoreLowBit, Less};
 use crate::kernel::kernel;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::{Pod, Zeroable};
+use core::mem::MaybeUninit;
 
 /// Threads of a block that looks at offsets.
 pub(super) const CUT_THREADS: u32 = 256;
@@ -159,6 +160,13 @@ pub const fn sort_shared<K, V>(threads: u32, items: usize) -> usize {
     merge_shared::<K, V>(threads, items) + shared_bytes::<u32>(HEAD_WORDS) + shared_bytes::<u32>(1)
 }
 
+/// Blocks that sort which fit on a multiprocessor at once: with items of two words the
+/// registers would go just beyond 64. Wider ones are left to the compiler.
+#[must_use]
+pub const fn sort_blocks<K, V>(threads: u32) -> u32 {
+    if size_of::<K>() <= 4 && size_of::<V>() <= 4 { 1024 / threads } else { 0 }
+}
+
 /// Shared memory of a block that merges: the items, the vote, and the two ends of its part.
 #[must_use]
 pub const fn merge_shared<K, V>(threads: u32, items: usize) -> usize {
@@ -233,7 +241,7 @@ impl Heads {
 ///
 /// Cost: every item is read and written once. Work of `ITEMS / 2` exchanges per item, and one search and `ITEMS` steps of
 /// merging per thread and round.
-#[kernel(threads = THREADS, shared = sort_shared::<K, V>(THREADS, ITEMS))]
+#[kernel(threads = THREADS, shared = sort_shared::<K, V>(THREADS, ITEMS), min_blocks = sort_blocks::<K, V>(THREADS))]
 pub unsafe fn sort_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
     offsets: Global<u32>,
     edges: Global<Edge>,
@@ -360,8 +368,7 @@ pub unsafe fn sort_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
         let mut right = outgoing.merge_of::<ITEMS>(me, round);
         let goes_left = left.b < left.b_end;
         let goes_right = right.b < right.b_end;
-        let mut merged_keys = [K::zeroed(); ITEMS];
-        let mut merged_values = [V::zeroed(); ITEMS];
+        let mut merged = [const { MaybeUninit::<(K, V)>::uninit() }; ITEMS];
         let (mut first, mut last) = (NONE, NONE);
         if goes_left || goes_right {
             // What lies between the two is in place already, and goes first.
@@ -372,22 +379,23 @@ pub unsafe fn sort_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
             right.a = if goes_left { incoming.end.min(chunk_end) } else { chunk };
             let after = Merge::new(shared.keys, right, in_place);
             let mut merge = after;
-            let mut switch = NONE;
+            // A bit for the output before which the thread goes over from the one merge to the other.
+            let mut switch = 0;
             if goes_left {
                 let done = chunk - left.a;
                 let taken = split(shared.keys, left, done, compare);
                 let rest = CoRank { a: left.a + taken, b: left.b + (done - taken), ..left };
                 merge = Merge::new(shared.keys, rest, 0);
-                switch = incoming.end - chunk;
+                switch = if incoming.end < chunk_end { 1 << (incoming.end - chunk) } else { 0 };
                 if done > 0 {
                     first = merge.position();
                 }
             }
             for j in 0..ITEMS {
-                if j as u32 == switch {
+                if switch >> j & 1 == 1 {
                     merge = after;
                 }
-                (merged_keys[j], merged_values[j]) = merge.next(shared, compare);
+                merged[j].write(merge.next(shared, compare));
             }
             last = merge.position();
         }
@@ -396,7 +404,8 @@ pub unsafe fn sort_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
         if (goes_left || goes_right) && vote.agreed() {
             let own = shared.slice(chunk as usize, ITEMS);
             for j in 0..ITEMS {
-                own.set(j, merged_keys[j], merged_values[j]);
+                let (key, value) = merged[j].assume_init();
+                own.set(j, key, value);
             }
         }
         thread::sync_threads();
@@ -515,7 +524,7 @@ impl ChunkSegment {
 /// Launch with two blocks per tile, after [`SortTiles`] with the same arguments.
 ///
 /// Cost: the segments that take part are read and written once.
-#[kernel(threads = THREADS, shared = merge_shared::<K, V>(THREADS, ITEMS))]
+#[kernel(threads = THREADS, shared = merge_shared::<K, V>(THREADS, ITEMS), min_blocks = 512 / THREADS)]
 pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
     offsets: Global<u32>,
     edges: Global<Edge>,
@@ -640,8 +649,7 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, con
     thread::sync_threads();
 
     let chunk = me * ITEMS as u32;
-    let mut merged_keys = [K::zeroed(); ITEMS];
-    let mut merged_values = [V::zeroed(); ITEMS];
+    let mut merged = [const { MaybeUninit::<(K, V)>::uninit() }; ITEMS];
     let (mut first, mut last) = (NONE, NONE);
     if chunk < len {
         let runs = CoRank { a: 0, a_end: from_a, b: from_a, b_end: len };
@@ -653,7 +661,7 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, con
         }
         for j in 0..ITEMS {
             // Behind the end of the part it takes what comes after the first run: at most the last item of this chunk.
-            (merged_keys[j], merged_values[j]) = merge.next(shared, compare);
+            merged[j].write(merge.next(shared, compare));
         }
         last = merge.position();
     }
@@ -662,7 +670,8 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, con
     if vote.agreed() && chunk < len {
         let own = shared.slice(chunk as usize, ITEMS);
         for j in 0..ITEMS {
-            own.set(j, merged_keys[j], merged_values[j]);
+            let (key, value) = merged[j].assume_init();
+            own.set(j, key, value);
         }
     }
     thread::sync_threads();
