@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <random>
 #include <vector>
 
 #include <cub/cub.cuh>
@@ -124,9 +125,34 @@ static void select(size_t n) {
         }));
 }
 
+// Stable segmented sort of pairs, with random cuts: `n / mean` segments.
+static void segmented_sort(size_t n, size_t mean) {
+    Buffer keys(n * 4), values(n * 4), keys_out(n * 4), values_out(n * 4);
+    random_u32(keys.as<unsigned>(), n);
+    size_t segments = n / mean;
+    std::mt19937 g(7);
+    std::vector<unsigned> cuts = {0, unsigned(n)};
+    for (size_t i = 1; i < segments; i++) cuts.push_back(unsigned(g() % (n + 1)));
+    std::sort(cuts.begin(), cuts.end());
+    Buffer offsets(cuts.size() * 4);
+    CHECK(cudaMemcpy(offsets.data, cuts.data(), cuts.size() * 4, cudaMemcpyHostToDevice));
+    auto sort = [&](void *scratch, size_t &bytes) {
+        CHECK(cub::DeviceSegmentedSort::StableSortPairs(
+            scratch, bytes, keys.as<unsigned>(), keys_out.as<unsigned>(), values.as<unsigned>(), values_out.as<unsigned>(),
+            (long long)n, (long long)segments, offsets.as<unsigned>(), offsets.as<unsigned>() + 1));
+    };
+    size_t bytes = 0;
+    sort(nullptr, bytes);
+    Buffer scratch(bytes);
+    char name[64];
+    std::snprintf(name, sizeof name, "segmented_sort_pairs_L%zu", mean);
+    row(name, n, median_milliseconds([&] { sort(scratch.data, bytes); }));
+}
+
 int main() {
     for (int log : {20, 24, 27}) copy_and_scan(size_t(1) << log);
     for (int log : {15, 16, 18, 20, 21, 24, 27}) sort(size_t(1) << log);
     sort_u64(size_t(1) << 26);
     for (int log : {20, 24, 27}) select(size_t(1) << log);
+    for (size_t mean : {8, 64, 1024}) segmented_sort(size_t(1) << 24, mean);
 }

@@ -23,6 +23,25 @@ pub struct Less;
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Greater;
 
+/// The natural order of what is left when the lowest bit is dropped: a key may carry a mark there that does not count.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct IgnoreLowBit;
+
+impl Compare<u32> for IgnoreLowBit {
+    #[inline(always)]
+    fn less(&self, a: u32, b: u32) -> bool {
+        (a >> 1) < (b >> 1)
+    }
+}
+
+impl Compare<u64> for IgnoreLowBit {
+    #[inline(always)]
+    fn less(&self, a: u64, b: u64) -> bool {
+        (a >> 1) < (b >> 1)
+    }
+}
+
 macro_rules! orders {
     ($($type:ty: $a:ident, $b:ident => $less:expr;)*) => { $(
         impl Compare<$type> for Less {

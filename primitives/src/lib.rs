@@ -19,7 +19,8 @@
 //! - [`kernel`]: the form that turns one generic function into a kernel for both.
 //! - [`block`]: collectives of a block, built from those words.
 //! - `runtime` (re-exported here): [`Device`], [`Stream`], [`DeviceVec`] and its slices, [`Error`].
-//! - one module per primitive: [`scan`], [`select`], [`transfer`].
+//! - one module per primitive: [`sort`], [`merge`], [`scan`], [`segmented_sort`], [`multisplit`], [`select`], [`search`],
+//!   [`transfer`]; [`compare`] has the orders.
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(
@@ -49,6 +50,7 @@ pub mod multisplit;
 pub mod scan;
 pub mod sort;
 pub mod select;
+pub mod segmented_sort;
 pub mod transfer;
 pub mod view;
 

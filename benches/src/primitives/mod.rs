@@ -6,6 +6,7 @@ mod multisplit;
 mod scan;
 mod sort;
 mod select;
+mod segmented_sort;
 mod transfer;
 
 use crate::measure::{median, million_per_second};
@@ -62,7 +63,8 @@ const SUITES: &[(&str, Measure)] = &[
     ("scan", scan::measure),
     ("sort", sort::measure),
     ("multisplit", multisplit::measure),
-    ("select", select::measure), //
+    ("select", select::measure),
+    ("segmented_sort", segmented_sort::measure),
 ];
 
 /// What to measure.

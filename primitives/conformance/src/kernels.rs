@@ -1,11 +1,13 @@
 //! Operators and kernels from outside gpu-primitives.
 
 use bytemuck::{Pod, Zeroable};
+use gpu_primitives::compare::Compare;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::multisplit::Bucket;
 use gpu_primitives::scan::{Monoid, ScanTiles};
 use gpu_primitives::sort::{RadixCode, RadixKey, Sign};
 use gpu_primitives::select::{By, CountTiles, PartitionTiles, Predicate, SelectTiles};
+use gpu_primitives::segmented_sort::{MergeTiles, SortTiles};
 use gpu_primitives::{GlobalMut, thread};
 
 /// The map `x ↦ scale * x + shift`, wrapping.
@@ -128,6 +130,49 @@ impl Predicate<i32> for Between {
     #[inline(always)]
     fn test(&self, item: i32) -> bool {
         self.low <= item && item <= self.high
+/// The order of numbers that begins at `start` and comes around: an order with state.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct CyclicFrom {
+    /// The least number.
+    pub start: u32,
+}
+
+impl Compare<u32> for CyclicFrom {
+    #[inline(always)]
+    fn less(&self, a: u32, b: u32) -> bool {
+        a.wrapping_sub(self.start) < b.wrapping_sub(self.start)
+    }
+}
+
+/// Comparators that are no order at all: the highest bit of `a * left + b * right + shift`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct NotAnOrder {
+    left: u32,
+    right: u32,
+    shift: u32,
+}
+
+impl NotAnOrder {
+    /// Some of them.
+    pub const KINDS: [Self; 5] = [
+        // Always.
+        Self { left: 0, right: 0, shift: 1 << 31 },
+        // Around a circle: not transitive.
+        Self { left: 1, right: !0, shift: 0 },
+        // The same, and what is equal is less, too.
+        Self { left: 1, right: !0, shift: !0 },
+        // Coins, the second one the same for both sides.
+        Self { left: 0x9E37_79B1, right: 0x85EB_CA6B, shift: 0 },
+        Self { left: 0x9E37_79B1, right: 0x9E37_79B1, shift: 0 },
+    ];
+}
+
+impl Compare<u32> for NotAnOrder {
+    #[inline(always)]
+    fn less(&self, a: u32, b: u32) -> bool {
+        (a.wrapping_mul(self.left)).wrapping_add(b.wrapping_mul(self.right)).wrapping_add(self.shift) >> 31 == 1
     }
 }
 
@@ -147,6 +192,10 @@ gpu_primitives::instances! {
     select_i32_between: SelectTiles<i32, (), By<Between>, 256, 4, 8>;
     count_i32_between: CountTiles<i32, By<Between>, 256, 4, 8>;
     partition_i32_between: PartitionTiles<i32, (), By<Between>, 256, 4, 8>;
+    segsort_cyclic: SortTiles<u32, u32, CyclicFrom, 128, 15, 128>;
+    segmerge_cyclic: MergeTiles<u32, u32, CyclicFrom, 128, 15, 128>;
+    segsort_no_order: SortTiles<u32, u32, NotAnOrder, 128, 15, 128>;
+    segmerge_no_order: MergeTiles<u32, u32, NotAnOrder, 128, 15, 128>;
     crash: Crash;
 }
 

@@ -128,6 +128,33 @@ pub enum Error {
         len: usize,
     },
 
+    /// Offsets of segments that decrease, or that reach beyond the items.
+    #[error(
+        "offset {index} of the segments is {offset}, but it must be at least {previous}, the one before it, and at most \
+         {len}, the number of items"
+    )]
+    BadOffsets {
+        /// The first offset that is wrong.
+        index: usize,
+        /// What it says.
+        offset: u32,
+        /// The offset before it; 0 for the first one.
+        previous: u32,
+        /// How many items there are.
+        len: usize,
+    },
+
+    /// More items than 32-bit offsets can tell apart.
+    #[error("{what} takes at most {limit} items, but {found} were given: split them")]
+    TooManyItems {
+        /// What was called.
+        what: &'static str,
+        /// How many items there may be.
+        limit: usize,
+        /// How many there are.
+        found: usize,
+    },
+
     /// A launch of no blocks.
     #[error("kernel `{kernel}` was launched with 0 blocks: leave the launch out when there is nothing to do")]
     EmptyLaunch {

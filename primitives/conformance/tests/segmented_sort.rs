@@ -1,0 +1,519 @@
+//! Segmented sort of keys and of pairs.
+
+use bytemuck::Pod;
+use gpu_conformance::data::random;
+use gpu_conformance::kernels::{CyclicFrom, NotAnOrder};
+use gpu_conformance::{cases, is_checked, run};
+use gpu_primitives::compare::{Compare, Greater, IgnoreLowBit, Less};
+use gpu_primitives::segmented_sort::{self, Shape};
+use gpu_primitives::{CpuOptions, Device, DeviceKind, Error, Schedule, Stream};
+use proptest::collection::vec;
+use proptest::prelude::{Strategy, any};
+use proptest::test_runner::{Config, TestRunner};
+use std::cmp::Ordering;
+use std::fmt::Debug;
+use std::process::ExitCode;
+
+/// Items of a tile at most, and from edge to edge; both for items of up to 8 bytes.
+const TILE: usize = 128 * 15;
+const STRIDE: usize = TILE - 128;
+
+fn main() -> ExitCode {
+    run(cases![
+        small_lengths,
+        small_custom_comparator,
+        small_bad_comparators,
+        small_bad_offsets,
+        edge_lengths,
+        mixtures,
+        random_cuts,
+        types,
+        equal_sorted_and_reversed,
+        low_bit_is_ignored,
+        items_outside_segments,
+        misaligned_slices,
+        unchecked,
+        random_segments,
+        tiny_tiles,
+        bad_comparators_across_tiles,
+        large,
+        deterministic,
+        wrong_lengths,
+        uninstantiated_comparator,
+    ])
+}
+
+/// A stable sort of every segment by `std`.
+fn oracle<K: Copy, V: Copy, C: Compare<K>>(offsets: &[u32], keys: &[K], values: &[V], compare: C) -> (Vec<K>, Vec<V>) {
+    let mut items: Vec<(K, V)> = keys.iter().copied().zip(values.iter().copied()).collect();
+    for pair in offsets.windows(2) {
+        items[pair[0] as usize..pair[1] as usize].sort_by(|a, b| {
+            if compare.less(a.0, b.0) {
+                Ordering::Less
+            } else if compare.less(b.0, a.0) {
+                Ordering::Greater
+            } else {
+                Ordering::Equal
+            }
+        });
+    }
+    items.into_iter().unzip()
+}
+
+/// `assert_eq!` that names the first difference instead of printing everything.
+#[track_caller]
+fn assert_same<T: Debug + PartialEq>(found: &[T], expected: &[T], what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    if let Some(i) = (0..found.len()).find(|&i| found[i] != expected[i]) {
+        panic!("{what} of {} items, at {i}: found {:?}, expected {:?}", found.len(), found[i], expected[i]);
+    }
+}
+
+/// Sorts pairs apart from their input and compares with the oracle. All items belong to segments.
+#[track_caller]
+fn check<K, V, C>(stream: &Stream, offsets: &[u32], keys: &[K], values: &[V], compare: C)
+where
+    K: Pod + Debug + PartialEq,
+    V: Pod + Debug + PartialEq,
+    C: Compare<K>,
+{
+    let (expected_keys, expected_values) = oracle(offsets, keys, values, compare);
+    let offsets = stream.upload(offsets).unwrap();
+    let (input_keys, input_values) = (stream.upload(keys).unwrap(), stream.upload(values).unwrap());
+    let mut output_keys = stream.uninit::<K>(keys.len()).unwrap();
+    let mut output_values = stream.uninit::<V>(keys.len()).unwrap();
+    segmented_sort::pairs(stream, &offsets, &input_keys, &input_values, &mut output_keys, &mut output_values, compare)
+        .unwrap();
+    assert_same(&output_keys.to_vec(stream).unwrap(), &expected_keys, "keys");
+    assert_same(&output_values.to_vec(stream).unwrap(), &expected_values, "values");
+}
+
+/// [`check`] with 32-bit keys, each value the item's index; in place, and the keys alone.
+#[track_caller]
+fn check_all_ways<C: Compare<u32>>(stream: &Stream, offsets: &[u32], keys: &[u32], compare: C) {
+    let values: Vec<u32> = (0..keys.len() as u32).collect();
+    check(stream, offsets, keys, &values, compare);
+    let (expected_keys, expected_values) = oracle(offsets, keys, &values, compare);
+    let offsets = stream.upload(offsets).unwrap();
+    let input = stream.upload(keys).unwrap();
+    let mut in_place = stream.upload(keys).unwrap();
+    let mut in_place_values = stream.upload(&values).unwrap();
+    segmented_sort::pairs_in_place(stream, &offsets, &mut in_place, &mut in_place_values, compare).unwrap();
+    assert_same(&in_place.to_vec(stream).unwrap(), &expected_keys, "keys in place");
+    assert_same(&in_place_values.to_vec(stream).unwrap(), &expected_values, "values in place");
+    let mut output = stream.uninit::<u32>(keys.len()).unwrap();
+    segmented_sort::keys(stream, &offsets, &input, &mut output, compare).unwrap();
+    assert_same(&output.to_vec(stream).unwrap(), &expected_keys, "keys alone");
+    let mut in_place = stream.upload(keys).unwrap();
+    segmented_sort::keys_in_place(stream, &offsets, &mut in_place, compare).unwrap();
+    assert_same(&in_place.to_vec(stream).unwrap(), &expected_keys, "keys alone in place");
+}
+
+/// The offsets of segments of these lengths, one after the other.
+fn offsets_of(lengths: &[usize]) -> Vec<u32> {
+    let ends = lengths.iter().scan(0, |end, &length| {
+        *end += length as u32;
+        Some(*end)
+    });
+    std::iter::once(0).chain(ends).collect()
+}
+
+/// Random cuts of `len` items into `len / mean` segments.
+fn cuts(seed: u64, len: usize, mean: usize) -> Vec<u32> {
+    let mut offsets: Vec<u32> =
+        random(seed).take(len / mean - 1).map(|x| (x % (len as u64 + 1)) as u32).chain([0, len as u32]).collect();
+    offsets.sort_unstable();
+    offsets
+}
+
+fn keys_32(seed: u64, len: usize) -> Vec<u32> {
+    random(seed).take(len).map(|x| x as u32).collect()
+}
+
+/// Keys of which many are equal.
+fn few_keys(seed: u64, len: usize, kinds: u64) -> Vec<u32> {
+    random(seed).take(len).map(|x| (x % kinds) as u32).collect()
+}
+
+fn last(offsets: &[u32]) -> usize {
+    offsets[offsets.len() - 1] as usize
+}
+
+fn small_lengths(device: &Device) {
+    let stream = device.stream().unwrap();
+    check_all_ways(&stream, &[0], &[], Less);
+    check_all_ways(&stream, &[0, 0, 0], &[], Less);
+    check_all_ways(&stream, &[0, 1], &[7], Less);
+    check_all_ways(&stream, &[0, 2], &[7, 3], Less);
+    let lengths = [0, 1, 2, 31, 0, 0, 32, 33, 3, 14, 15, 16, 17, 1, 1, 1, 100, 0];
+    let offsets = offsets_of(&lengths);
+    check_all_ways(&stream, &offsets, &few_keys(1, last(&offsets), 20), Less);
+    // Across tiles, twice.
+    let offsets = offsets_of(&[STRIDE + 200, 3, STRIDE + 140]);
+    check_all_ways(&stream, &offsets, &few_keys(2, last(&offsets), 1000), Less);
+}
+
+fn edge_lengths(device: &Device) {
+    let stream = device.stream().unwrap();
+    let sizes = [STRIDE - 1, STRIDE, STRIDE + 1, TILE - 1, TILE, TILE + 1, 2 * STRIDE, 3 * STRIDE + 128, 5 * TILE + 77];
+    for size in sizes {
+        let offsets = offsets_of(&[size]);
+        check_all_ways(&stream, &offsets, &keys_32(size as u64, size), Less);
+        let offsets = offsets_of(&[5, size, 0, 9]);
+        check(&stream, &offsets, &keys_32(3, size + 14), &keys_32(4, size + 14), Less);
+    }
+}
+
+fn mixtures(device: &Device) {
+    let stream = device.stream().unwrap();
+    let lengths = [1, 0, 33, TILE + 1, 2, 2, 2, 3 * TILE, 0, 0, 0, 31, 700, 800, 900, 6 * STRIDE, 1, STRIDE, 64, 65];
+    let offsets = offsets_of(&lengths);
+    check_all_ways(&stream, &offsets, &keys_32(5, last(&offsets)), Less);
+    check_all_ways(&stream, &offsets, &few_keys(6, last(&offsets), 7), Less);
+}
+
+fn random_cuts(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = if is_checked(device) { 20_000 } else { 1 << 20 };
+    for mean in [8, 64, 1024] {
+        let offsets = cuts(mean as u64, len, mean);
+        let (keys, values) = (keys_32(mean as u64, len), keys_32(17, len));
+        check(&stream, &offsets, &keys, &values, Less);
+        check(&stream, &offsets, &few_keys(9, len, 5), &values, Less);
+    }
+}
+
+/// The widths of keys and values that a GPU has; and types that are moved as words.
+fn types(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = if is_checked(device) { 6_000 } else { 60_000 };
+    let mut offsets = cuts(1, len / 2, 100);
+    offsets.push(len as u32);
+    let keys: Vec<u64> = random(2).take(len).map(|x| x % 50_000 << 20).collect();
+    let short_keys: Vec<u32> = keys.iter().map(|&x| (x >> 20) as u32).collect();
+    let wide: Vec<u64> = random(3).take(len).collect();
+    let narrow = keys_32(4, len);
+    check(&stream, &offsets, &keys, &wide, Less);
+    check(&stream, &offsets, &keys, &narrow, Less);
+    check(&stream, &offsets, &short_keys, &wide, Less);
+    check(&stream, &offsets, &short_keys, &vec![(); len], Less);
+    check(&stream, &offsets, &keys, &vec![(); len], Less);
+    check(&stream, &offsets, &keys, &wide, IgnoreLowBit);
+    check(&stream, &offsets, &keys, &narrow, IgnoreLowBit);
+    check(&stream, &offsets, &short_keys, &wide, IgnoreLowBit);
+    check(&stream, &offsets, &keys, &vec![(); len], IgnoreLowBit);
+    check(&stream, &offsets, &short_keys, &wide.iter().map(|&x| x as u16 as f32).collect::<Vec<_>>(), Less);
+    check(&stream, &offsets, &short_keys, &wide.iter().map(|&x| x as i64).collect::<Vec<_>>(), Less);
+    if !matches!(device.kind(), DeviceKind::Cuda { .. }) {
+        check(&stream, &offsets, &short_keys, &wide.iter().map(|&x| [x, !x]).collect::<Vec<_>>(), Less);
+        check(&stream, &offsets, &wide.iter().map(|&x| x as u8).collect::<Vec<_>>(), &narrow, Greater);
+        check(&stream, &offsets, &wide.iter().map(|&x| x as i32 as f32).collect::<Vec<_>>(), &wide, Less);
+    }
+}
+
+fn equal_sorted_and_reversed(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = 3 * STRIDE + 500;
+    for offsets in [offsets_of(&[len]), offsets_of(&[100, len - 100]), cuts(4, len, 40)] {
+        check_all_ways(&stream, &offsets, &vec![5; len], Less);
+        check_all_ways(&stream, &offsets, &(0..len as u32).collect::<Vec<_>>(), Less);
+        check_all_ways(&stream, &offsets, &(0..len as u32).rev().collect::<Vec<_>>(), Less);
+        check_all_ways(&stream, &offsets, &vec![u32::MAX; len], Less);
+    }
+}
+
+fn low_bit_is_ignored(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = 2 * TILE;
+    for offsets in [offsets_of(&[len]), cuts(6, len, 20)] {
+        check_all_ways(&stream, &offsets, &few_keys(7, len, 12), IgnoreLowBit);
+    }
+}
+
+fn small_custom_comparator(device: &Device) {
+    let stream = device.stream().unwrap();
+    let offsets = offsets_of(&[40, 0, 500, STRIDE + 300]);
+    let keys = few_keys(8, last(&offsets), 300);
+    for start in [0, 100, 299] {
+        check(&stream, &offsets, &keys, &keys_32(1, keys.len()), CyclicFrom { start });
+    }
+}
+
+/// Items before the first offset and after the last one stay as they are in the output.
+fn items_outside_segments(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = 4 * TILE;
+    for (first, end) in [(0, 100), (1, len - 1), (3000, 3100), (STRIDE, 3 * STRIDE), (len, len), (77, 77), (2000, 7000)]
+    {
+        let middle = (first + end) / 2;
+        let offsets = [first as u32, middle as u32, end as u32];
+        let keys = keys_32(9, len);
+        let (sorted, _) = oracle(&offsets, &keys, &keys, Less);
+        let mut expected = vec![9; len];
+        expected[first..end].copy_from_slice(&sorted[first..end]);
+        let offsets = stream.upload(&offsets).unwrap();
+        let input = stream.upload(&keys).unwrap();
+        let (mut output, mut values) = (stream.upload(&vec![9; len]).unwrap(), stream.upload(&vec![9; len]).unwrap());
+        segmented_sort::pairs(&stream, &offsets, &input, &input, &mut output, &mut values, Less).unwrap();
+        assert_same(&output.to_vec(&stream).unwrap(), &expected, "keys");
+        assert_same(&values.to_vec(&stream).unwrap(), &expected, "values");
+    }
+}
+
+/// Slices that start anywhere, and targets whose neighbours stay as they were.
+fn misaligned_slices(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = STRIDE + 400;
+    let keys = keys_32(10, len + 8);
+    let input = stream.upload(&keys).unwrap();
+    let offsets = [0, 300, len as u32];
+    let device_offsets = stream.upload(&[99, 0, 300, len as u32]).unwrap();
+    for (from, to) in [(0, 1), (1, 0), (3, 5)] {
+        let mut output = stream.upload(&vec![9; len + 8]).unwrap();
+        let source = input.slice(from..from + len).unwrap();
+        let target = output.slice_mut(to..to + len).unwrap();
+        segmented_sort::keys(&stream, device_offsets.slice(1..).unwrap(), source, target, Less).unwrap();
+        let mut expected = vec![9; len + 8];
+        let source = &keys[from..from + len];
+        expected[to..to + len].copy_from_slice(&oracle(&offsets, source, source, Less).0);
+        assert_same(&output.to_vec(&stream).unwrap(), &expected, "from a slice to a slice");
+    }
+}
+
+fn unchecked(device: &Device) {
+    let stream = device.stream().unwrap();
+    for lengths in [vec![], vec![10, 20], vec![10, 3 * TILE, 1], vec![STRIDE, 9 * STRIDE + 300, 40]] {
+        let offsets = offsets_of(&lengths);
+        let keys = few_keys(11, last(&offsets), 900);
+        let values = keys_32(12, keys.len());
+        let (expected_keys, expected_values) = oracle(&offsets, &keys, &values, Less);
+        let offsets = stream.upload(&offsets).unwrap();
+        let (input_keys, input_values) = (stream.upload(&keys).unwrap(), stream.upload(&values).unwrap());
+        let (mut in_place, mut in_place_values) = (stream.upload(&keys).unwrap(), stream.upload(&values).unwrap());
+        let mut output_keys = stream.uninit::<u32>(keys.len()).unwrap();
+        let mut output_values = stream.uninit::<u32>(keys.len()).unwrap();
+        // SAFETY: the offsets are in order.
+        unsafe {
+            segmented_sort::pairs_unchecked(
+                &stream,
+                &offsets,
+                &input_keys,
+                &input_values,
+                &mut output_keys,
+                &mut output_values,
+                Less,
+            )
+            .unwrap();
+            segmented_sort::pairs_in_place_unchecked(&stream, &offsets, &mut in_place, &mut in_place_values, Less)
+                .unwrap();
+        }
+        for (found_keys, found_values) in [(&output_keys, &output_values), (&in_place, &in_place_values)] {
+            assert_same(&found_keys.to_vec(&stream).unwrap(), &expected_keys, "keys");
+            assert_same(&found_values.to_vec(&stream).unwrap(), &expected_values, "values");
+        }
+        let mut in_place = stream.upload(&keys).unwrap();
+        // SAFETY: as above.
+        unsafe {
+            segmented_sort::keys_unchecked(&stream, &offsets, &input_keys, &mut output_keys, Less).unwrap();
+            segmented_sort::keys_in_place_unchecked(&stream, &offsets, &mut in_place, Less).unwrap();
+        }
+        assert_same(&output_keys.to_vec(&stream).unwrap(), &expected_keys, "keys alone");
+        assert_same(&in_place.to_vec(&stream).unwrap(), &expected_keys, "keys alone in place");
+    }
+}
+
+/// Offsets that are wrong give an error and leave the output; unchecked they give anything, but only there.
+fn small_bad_offsets(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = 3 * STRIDE;
+    let end = len as u32;
+    let keys = keys_32(13, len);
+    let input = stream.upload(&keys).unwrap();
+    let wrong: [(&[u32], usize, u32, u32); 5] = [
+        (&[0, 5, 3, end], 2, 3, 5),
+        (&[0, end + 1], 1, end + 1, 0),
+        (&[end + 7], 0, end + 7, 0),
+        (&[9, 8, 7, 6], 1, 8, 9),
+        (&[0, u32::MAX, 2, end], 1, u32::MAX, 0),
+    ];
+    for (offsets, bad_index, bad_offset, bad_previous) in wrong {
+        let offsets = stream.upload(offsets).unwrap();
+        let mut output = stream.upload(&vec![9; len]).unwrap();
+        match segmented_sort::keys(&stream, &offsets, &input, &mut output, Less).unwrap_err() {
+            Error::BadOffsets { index, offset, previous, len: items } => {
+                assert_eq!((index, offset, previous, items), (bad_index, bad_offset, bad_previous, len));
+            }
+            other => panic!("{other}"),
+        }
+        assert_same(&output.to_vec(&stream).unwrap(), &vec![9; len], "the output");
+    }
+    // Not in checked mode, which calls two writers of one item what they are.
+    if !is_checked(device) {
+        for (offsets, ..) in wrong {
+            let offsets = stream.upload(offsets).unwrap();
+            let mut output = stream.upload(&vec![9; len + 200]).unwrap();
+            let target = output.slice_mut(100..100 + len).unwrap();
+            // SAFETY: what is broken is the promise about the offsets, and what is looked at are the neighbours.
+            unsafe { segmented_sort::keys_unchecked(&stream, &offsets, &input, target, Less).unwrap() };
+            let output = output.to_vec(&stream).unwrap();
+            assert_same(&output[..100], &[9; 100], "before the output");
+            assert_same(&output[100 + len..], &[9; 100], "after the output");
+        }
+    }
+}
+
+/// Random lengths, empty and long ones among them.
+fn random_segments(device: &Device) {
+    let stream = device.stream().unwrap();
+    let (cases, longest) = if is_checked(device) { (12, 30) } else { (64, 300) };
+    let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+    let length = (any::<u32>(), 0u32..12).prop_map(|(bits, log)| (bits % (1 << log)) as usize);
+    let strategy = (vec(length, 0..longest), any::<u64>(), 1u64..2000);
+    runner
+        .run(&strategy, |(lengths, seed, kinds)| {
+            let offsets = offsets_of(&lengths);
+            let keys = few_keys(seed, last(&offsets), kinds);
+            let values: Vec<u32> = (0..keys.len() as u32).collect();
+            check(&stream, &offsets, &keys, &values, Less);
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// Tiles of few items, so that many passes are needed for few; in orders of threads that no GPU would show.
+fn tiny_tiles(device: &Device) {
+    if matches!(device.kind(), DeviceKind::Cuda { .. }) {
+        return;
+    }
+    for seed in 0..if is_checked(device) { 60 } else { 300 } {
+        let schedule = if seed % 2 == 0 { Schedule::Random { seed } } else { Schedule::default() };
+        let options = CpuOptions { checked: is_checked(device), schedule, ..CpuOptions::default() };
+        let stream = Device::cpu_with(options).stream().unwrap();
+        let lengths: Vec<usize> = random(seed)
+            .take(12)
+            .map(|x| (x >> 8) as usize % (1 << (x % 11)))
+            .chain([(seed as usize % 7) * 300])
+            .collect();
+        let offsets = offsets_of(&lengths);
+        let keys = few_keys(seed, last(&offsets), 50);
+        let values: Vec<u32> = (0..keys.len() as u32).collect();
+        let (expected_keys, expected_values) = oracle(&offsets, &keys, &values, Less);
+        let offsets = stream.upload(&offsets).unwrap();
+        let (mut keys, mut values) = (stream.upload(&keys).unwrap(), stream.upload(&values).unwrap());
+        let shape = Shape::<64, 2, 20>;
+        segmented_sort::pairs_shaped(&stream, (&offsets).into(), (&mut keys).into(), (&mut values).into(), Less, shape)
+            .unwrap();
+        assert_same(&keys.to_vec(&stream).unwrap(), &expected_keys, "keys");
+        assert_same(&values.to_vec(&stream).unwrap(), &expected_values, "values");
+    }
+}
+
+/// Every segment holds what it held, in whatever order.
+#[track_caller]
+fn assert_permutation(offsets: &[u32], keys: &[u32], found_keys: &[u32], found_values: &[u32]) {
+    for pair in offsets.windows(2) {
+        let range = pair[0] as usize..pair[1] as usize;
+        let mut indices = found_values[range.clone()].to_vec();
+        indices.sort_unstable();
+        assert!(indices.iter().map(|&i| i as usize).eq(range.clone()), "not a permutation of {range:?}");
+    }
+    for (i, &value) in found_values.iter().enumerate() {
+        assert_eq!(found_keys[i], keys[value as usize], "the key of value {value} at {i}");
+    }
+}
+
+fn small_bad_comparators(device: &Device) {
+    let stream = device.stream().unwrap();
+    let offsets = offsets_of(&[3, 70, 0, 500, STRIDE + 500, 30]);
+    let keys = keys_32(14, last(&offsets));
+    let indices: Vec<u32> = (0..keys.len() as u32).collect();
+    for order in NotAnOrder::KINDS {
+        let device_offsets = stream.upload(&offsets).unwrap();
+        let (mut found, mut values) = (stream.upload(&keys).unwrap(), stream.upload(&indices).unwrap());
+        segmented_sort::pairs_in_place(&stream, &device_offsets, &mut found, &mut values, order).unwrap();
+        assert_permutation(&offsets, &keys, &found.to_vec(&stream).unwrap(), &values.to_vec(&stream).unwrap());
+    }
+}
+
+/// Many passes, in any of which the parts of a merge may not fit together.
+fn bad_comparators_across_tiles(device: &Device) {
+    let stream = device.stream().unwrap();
+    let offsets = offsets_of(&[700, 20_000, 3, 9000, 40]);
+    let keys = keys_32(15, last(&offsets));
+    let indices: Vec<u32> = (0..keys.len() as u32).collect();
+    for order in NotAnOrder::KINDS {
+        let device_offsets = stream.upload(&offsets).unwrap();
+        let (mut found, mut values) = (stream.upload(&keys).unwrap(), stream.upload(&indices).unwrap());
+        if matches!(device.kind(), DeviceKind::Cuda { .. }) {
+            segmented_sort::pairs_in_place(&stream, &device_offsets, &mut found, &mut values, order).unwrap();
+        } else {
+            let (keys, values) = ((&mut found).into(), (&mut values).into());
+            let shape = Shape::<64, 3, 30>;
+            segmented_sort::pairs_shaped(&stream, (&device_offsets).into(), keys, values, order, shape).unwrap();
+        }
+        assert_permutation(&offsets, &keys, &found.to_vec(&stream).unwrap(), &values.to_vec(&stream).unwrap());
+    }
+}
+
+fn large(device: &Device) {
+    let len = match device.kind() {
+        DeviceKind::CpuChecked => 30_000,
+        DeviceKind::Cpu => (1 << 20) + 12_345,
+        DeviceKind::Cuda { .. } => (1 << 24) + 12_345,
+    };
+    let stream = device.stream().unwrap();
+    let keys = keys_32(16, len);
+    let values: Vec<u32> = (0..len as u32).collect();
+    check(&stream, &[0, len as u32], &keys, &values, Less);
+    check(&stream, &[0, 9, (len / 3) as u32, len as u32], &keys, &values, IgnoreLowBit);
+}
+
+/// The same bytes on every run and as on the CPU, even for a comparator that is no order.
+fn deterministic(device: &Device) {
+    let len = 20_000;
+    let offsets = cuts(17, len, 400);
+    let keys = few_keys(18, len, 40);
+    let sort_on = |device: &Device| {
+        let stream = device.stream().unwrap();
+        let offsets = stream.upload(&offsets).unwrap();
+        let (mut found, mut values) = (stream.upload(&keys).unwrap(), stream.upload(&keys_32(1, len)).unwrap());
+        segmented_sort::pairs_in_place(&stream, &offsets, &mut found, &mut values, Less).unwrap();
+        values.to_vec(&stream).unwrap()
+    };
+    let reference = sort_on(&Device::cpu());
+    for _ in 0..if is_checked(device) { 1 } else { 20 } {
+        assert_same(&sort_on(device), &reference, "values");
+    }
+}
+
+fn wrong_lengths(device: &Device) {
+    let stream = device.stream().unwrap();
+    let offsets = stream.upload(&[0u32, 3]).unwrap();
+    let none = stream.upload::<u32>(&[]).unwrap();
+    let input = stream.upload(&[3u32, 2, 1]).unwrap();
+    let mut output = stream.upload(&[5u32; 4]).unwrap();
+    let error = segmented_sort::keys(&stream, &offsets, &input, &mut output, Less).unwrap_err();
+    assert!(matches!(error, Error::LengthMismatch { expected: 3, found: 4, .. }), "{error}");
+    let error =
+        segmented_sort::pairs_in_place(&stream, &offsets, &mut output, &mut input.try_clone(&stream).unwrap(), Less)
+            .unwrap_err();
+    assert!(matches!(error, Error::LengthMismatch { expected: 4, found: 3, .. }), "{error}");
+    let error = segmented_sort::keys_in_place(&stream, &none, &mut output, Less).unwrap_err();
+    assert!(matches!(error, Error::LengthMismatch { expected: 1, found: 0, .. }), "{error}");
+    assert_eq!(output.to_vec(&stream).unwrap(), [5; 4]);
+}
+
+/// Nobody compiled this for the GPU: the CPU runs it all the same, and the GPU says what is missing and changes nothing.
+fn uninstantiated_comparator(device: &Device) {
+    let stream = device.stream().unwrap();
+    let offsets = stream.upload(&[0u32, 3]).unwrap();
+    let mut keys = stream.upload(&[1u32, 3, 2]).unwrap();
+    let result = segmented_sort::keys_in_place(&stream, &offsets, &mut keys, Greater);
+    if matches!(device.kind(), DeviceKind::Cuda { .. }) {
+        assert!(matches!(result, Err(Error::NoInstance { .. })), "{result:?}");
+        assert_eq!(keys.to_vec(&stream).unwrap(), [1, 3, 2]);
+    } else {
+        result.unwrap();
+        assert_eq!(keys.to_vec(&stream).unwrap(), [3, 2, 1]);
+    }
+}

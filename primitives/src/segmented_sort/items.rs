@@ -1,0 +1,71 @@
+//! Keys with values that may be nothing.
+
+use crate::view::{Global, GlobalMut, Shared};
+use bytemuck::Pod;
+
+/// Keys and values in one kind of memory. Values without size are not touched.
+#[derive(Clone, Copy)]
+pub(super) struct Items<K, V> {
+    pub keys: K,
+    pub values: V,
+}
+
+macro_rules! reading {
+    ($view:ident) => {
+        impl<K: Pod, V: Pod> Items<$view<K>, $view<V>> {
+            /// The `len` items from `start`.
+            ///
+            /// # Safety
+            /// They are there.
+            #[inline(always)]
+            pub(super) unsafe fn slice(self, start: usize, len: usize) -> Self {
+                Self { keys: self.keys.slice(start, len), values: self.values.slice(start, len) }
+            }
+
+            /// Item `index`.
+            ///
+            /// # Safety
+            /// It is there, and no other thread writes it meanwhile.
+            #[inline(always)]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+            pub(super) unsafe fn get(self, index: usize) -> (K, V) {
+                (self.keys.get(index), self.value(index))
+            }
+
+            /// Value `index`.
+            ///
+            /// # Safety
+            /// As [`get`](Self::get).
+            #[inline(always)]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+            pub(super) unsafe fn value(self, index: usize) -> V {
+                if size_of::<V>() == 0 { V::zeroed() } else { self.values.get(index) }
+            }
+        }
+    };
+}
+
+macro_rules! writing {
+    ($view:ident) => {
+        impl<K: Pod, V: Pod> Items<$view<K>, $view<V>> {
+            /// Writes item `index`.
+            ///
+            /// # Safety
+            /// It is there, and no other thread uses it meanwhile.
+            #[inline(always)]
+            #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+            pub(super) unsafe fn set(self, index: usize, key: K, value: V) {
+                self.keys.set(index, key);
+                if size_of::<V>() > 0 {
+                    self.values.set(index, value);
+                }
+            }
+        }
+    };
+}
+
+reading!(Global);
+reading!(GlobalMut);
+reading!(Shared);
+writing!(GlobalMut);
+writing!(Shared);

@@ -1,0 +1,75 @@
+//! How the input is cut into tiles.
+
+use super::kernel::Edge;
+
+/// The shape of a tile, which is part of the kernel types: at most `THREADS * ITEMS` items, of which `SLACK` are kept free
+/// for moving an edge to the end of a segment.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Shape<const THREADS: u32, const ITEMS: usize, const SLACK: u32>;
+
+impl<const THREADS: u32, const ITEMS: usize, const SLACK: u32> Shape<THREADS, ITEMS, SLACK> {
+    /// Items from edge to edge, before edges are moved.
+    #[inline(always)]
+    pub(super) const fn stride(self) -> u32 {
+        THREADS * ITEMS as u32 - SLACK
+    }
+
+    /// How many tiles `len` items are cut into.
+    #[inline(always)]
+    pub(super) const fn tiles(self, len: u32) -> u32 {
+        len.div_ceil(self.stride())
+    }
+
+    /// The tile that `position` would lie in if no edge were moved. The start of a segment does lie in it: an edge moves
+    /// to the first offset after it, and so never across one.
+    #[inline(always)]
+    pub(super) const fn nominal_tile(self, position: u32) -> u32 {
+        position / self.stride()
+    }
+
+    /// Edge `tile`, where `next` is the first offset that is not below it, and its index `offset`.
+    #[inline(always)]
+    pub(super) fn edge(self, tile: u32, next: u32, offset: u32, snap: bool) -> Edge {
+        // Beyond the last offset the product may not fit, but is not looked at.
+        let nominal = tile.wrapping_mul(self.stride());
+        Edge { position: if snap || next - nominal <= SLACK { next } else { nominal }, offset }
+    }
+
+    /// The pieces that the edges cut a segment into: only its last edge can have moved, to its very end. Edges within it
+    /// have not moved.
+    #[inline(always)]
+    pub(super) const fn pieces(self, start: u32, end: u32) -> u32 {
+        if end <= start {
+            return 0;
+        }
+        let first = self.nominal_tile(start);
+        let last = self.nominal_tile(end - 1);
+        let moved = last > first && end - last * self.stride() <= SLACK;
+        last - first + !moved as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Shape;
+
+    #[test]
+    fn pieces_are_counted_as_edges_cut() {
+        let shape = Shape::<32, 3, 10>; // stride 86
+        assert_eq!(shape.stride(), 86);
+        for (start, end, pieces) in
+            [(5, 5, 0), (0, 86, 1), (0, 96, 1), (0, 97, 2), (85, 96, 1), (85, 97, 2), (86, 172, 1), (10, 300, 4)]
+        {
+            assert_eq!(shape.pieces(start, end), pieces, "{start}..{end}");
+            let edges = (0..10).map(|tile| shape.edge(tile, end, 1, false).position);
+            if end > start {
+                let inside = (0..10).zip(edges).filter(|&(tile, edge)| {
+                    let nominal = tile * 86;
+                    nominal > start && nominal < end && edge > start && edge < end
+                });
+                assert_eq!(inside.count() as u32 + 1, pieces, "{start}..{end}");
+            }
+        }
+    }
+}
