@@ -23,6 +23,25 @@ pub struct Less;
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Greater;
 
+/// The natural order of all bits but the lowest: for keys that carry a mark there, which must not take part.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+pub struct IgnoreLowBit;
+
+impl Compare<u32> for IgnoreLowBit {
+    #[inline(always)]
+    fn less(&self, a: u32, b: u32) -> bool {
+        a >> 1 < b >> 1
+    }
+}
+
+impl Compare<u64> for IgnoreLowBit {
+    #[inline(always)]
+    fn less(&self, a: u64, b: u64) -> bool {
+        a >> 1 < b >> 1
+    }
+}
+
 macro_rules! orders {
     ($($type:ty: $a:ident, $b:ident => $less:expr;)*) => { $(
         impl Compare<$type> for Less {

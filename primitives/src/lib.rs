@@ -19,7 +19,7 @@
 //! - [`kernel`]: the form that turns one generic function into a kernel for both.
 //! - [`block`]: collectives of a block, built from those words.
 //! - `runtime` (re-exported here): [`Device`], [`Stream`], [`DeviceVec`] and its slices, [`Error`].
-//! - one module per primitive: [`scan`], [`transfer`].
+//! - one module per primitive: [`merge`], [`scan`], [`search`], [`transfer`].
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(
@@ -45,10 +45,14 @@ pub mod arch;
 pub mod block;
 pub mod compare;
 pub mod kernel;
+pub mod merge;
 pub mod scan;
+pub mod search;
 pub mod transfer;
 pub mod view;
 
+#[cfg(not(target_arch = "nvptx64"))]
+mod carrier;
 #[cfg(not(target_arch = "nvptx64"))]
 mod runtime;
 

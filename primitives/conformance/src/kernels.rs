@@ -1,7 +1,9 @@
 //! Operators and kernels from outside gpu-primitives.
 
 use bytemuck::{Pod, Zeroable};
+use gpu_primitives::compare::Compare;
 use gpu_primitives::kernel::kernel;
+use gpu_primitives::merge::{MergePartition, MergeTiles, RunsPartition, RunsTiles};
 use gpu_primitives::scan::{Monoid, ScanTiles};
 use gpu_primitives::{GlobalMut, thread};
 
@@ -53,6 +55,74 @@ impl Monoid<u32> for SumModulo {
     }
 }
 
+/// A key of 16 bytes, of which a part is compared.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct Place {
+    /// Compared first.
+    pub city: u32,
+    /// Compared next.
+    pub street: u32,
+    /// Not compared.
+    pub note: u64,
+}
+
+/// By city, then by street.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct ByAddress;
+
+impl Compare<Place> for ByAddress {
+    #[inline(always)]
+    fn less(&self, a: Place, b: Place) -> bool {
+        (a.city, a.street) < (b.city, b.street)
+    }
+}
+
+/// The order of numbers that are rotated first: a comparator with state.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct Rotated {
+    /// What becomes the smallest.
+    pub zero: u32,
+}
+
+impl Compare<u32> for Rotated {
+    #[inline(always)]
+    fn less(&self, a: u32, b: u32) -> bool {
+        a.wrapping_sub(self.zero) < b.wrapping_sub(self.zero)
+    }
+}
+
+/// No order at all: everything comes before everything else.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct Always;
+
+impl Compare<u32> for Always {
+    #[inline(always)]
+    fn less(&self, _: u32, _: u32) -> bool {
+        true
+    }
+}
+
+/// No order at all: the dice are thrown for each pair of numbers.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct Dice {
+    /// Another number, another order.
+    pub seed: u32,
+}
+
+impl Compare<u32> for Dice {
+    #[inline(always)]
+    fn less(&self, a: u32, b: u32) -> bool {
+        let mixed = (a ^ self.seed).wrapping_mul(0x9E37_79B9) ^ b.wrapping_mul(0x85EB_CA6B);
+        let mixed = (mixed ^ mixed >> 15).wrapping_mul(0xC2B2_AE35);
+        (mixed ^ mixed >> 13) & 1 == 0
+    }
+}
+
 /// Ends as a fault in the thread whose index is `thread`.
 #[kernel(threads = 64)]
 pub unsafe fn crash(out: GlobalMut<u32>, thread: u32) {
@@ -67,4 +137,20 @@ gpu_primitives::instances! {
     scan_affine_compose: ScanTiles<Affine, Compose, 256, 2, 9>;
     scan_u32_sum_modulo: ScanTiles<u32, SumModulo, 256, 4, 9>;
     crash: Crash;
+    merge_partition_place: MergePartition<Place, ByAddress>;
+    merge_place_u32: MergeTiles<Place, u32, ByAddress, 256, 5>;
+    runs_partition_place: RunsPartition<Place, ByAddress>;
+    runs_place_u32: RunsTiles<Place, u32, ByAddress, 256, 3>;
+    merge_partition_rotated: MergePartition<u32, Rotated>;
+    merge_u32_u32_rotated: MergeTiles<u32, u32, Rotated, 256, 15>;
+    runs_partition_rotated: RunsPartition<u32, Rotated>;
+    runs_u32_u32_rotated: RunsTiles<u32, u32, Rotated, 256, 11>;
+    merge_partition_always: MergePartition<u32, Always>;
+    merge_u32_u32_always: MergeTiles<u32, u32, Always, 256, 15>;
+    runs_partition_always: RunsPartition<u32, Always>;
+    runs_u32_u32_always: RunsTiles<u32, u32, Always, 256, 11>;
+    merge_partition_dice: MergePartition<u32, Dice>;
+    merge_u32_u32_dice: MergeTiles<u32, u32, Dice, 256, 15>;
+    runs_partition_dice: RunsPartition<u32, Dice>;
+    runs_u32_u32_dice: RunsTiles<u32, u32, Dice, 256, 11>;
 }

@@ -2,5 +2,6 @@
 
 pub mod exchange;
 pub mod lookback;
+pub mod merge;
 pub mod scan;
 pub mod warp;
