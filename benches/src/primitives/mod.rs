@@ -2,7 +2,9 @@
 //!
 //! One file per primitive measures its rows; each checks every result that it times.
 
+mod merge;
 mod scan;
+mod search;
 mod transfer;
 
 use crate::measure::{median, million_per_second};
@@ -54,10 +56,8 @@ impl Table<'_> {
 type Measure = fn(&mut Table<'_>, usize) -> Result<(), crate::Error>;
 
 /// The measurements, by the name that `--only` takes.
-const SUITES: &[(&str, Measure)] = &[
-    ("transfer", transfer::measure),
-    ("scan", scan::measure), //
-];
+const SUITES: &[(&str, Measure)] =
+    &[("transfer", transfer::measure), ("scan", scan::measure), ("merge", merge::measure), ("search", search::measure)];
 
 /// What to measure.
 pub struct Options<'a> {

@@ -5,6 +5,7 @@ use gpu_primitives::compare::Compare;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::merge::{MergePartition, MergeTiles, RunsPartition, RunsTiles};
 use gpu_primitives::scan::{Monoid, ScanTiles};
+use gpu_primitives::search::{BuildIndex, SearchDirectly, SearchIndexed, SearchSorted};
 use gpu_primitives::{GlobalMut, thread};
 
 /// The map `x ↦ scale * x + shift`, wrapping.
@@ -94,24 +95,17 @@ impl Compare<u32> for Rotated {
     }
 }
 
-/// No order at all: everything comes before everything else.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub struct Always;
-
-impl Compare<u32> for Always {
-    #[inline(always)]
-    fn less(&self, _: u32, _: u32) -> bool {
-        true
-    }
-}
-
 /// No order at all: the dice are thrown for each pair of numbers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Dice {
-    /// Another number, another order.
+    /// Another number, another order; [`Dice::ALWAYS`] throws none.
     pub seed: u32,
+}
+
+impl Dice {
+    /// Everything comes before everything else.
+    pub const ALWAYS: Self = Self { seed: u32::MAX };
 }
 
 impl Compare<u32> for Dice {
@@ -119,7 +113,7 @@ impl Compare<u32> for Dice {
     fn less(&self, a: u32, b: u32) -> bool {
         let mixed = (a ^ self.seed).wrapping_mul(0x9E37_79B9) ^ b.wrapping_mul(0x85EB_CA6B);
         let mixed = (mixed ^ mixed >> 15).wrapping_mul(0xC2B2_AE35);
-        (mixed ^ mixed >> 13) & 1 == 0
+        (mixed ^ mixed >> 13) & 1 == 0 || self.seed == Self::ALWAYS.seed
     }
 }
 
@@ -145,12 +139,18 @@ gpu_primitives::instances! {
     merge_u32_u32_rotated: MergeTiles<u32, u32, Rotated, 256, 15>;
     runs_partition_rotated: RunsPartition<u32, Rotated>;
     runs_u32_u32_rotated: RunsTiles<u32, u32, Rotated, 256, 11>;
-    merge_partition_always: MergePartition<u32, Always>;
-    merge_u32_u32_always: MergeTiles<u32, u32, Always, 256, 15>;
-    runs_partition_always: RunsPartition<u32, Always>;
-    runs_u32_u32_always: RunsTiles<u32, u32, Always, 256, 11>;
     merge_partition_dice: MergePartition<u32, Dice>;
     merge_u32_u32_dice: MergeTiles<u32, u32, Dice, 256, 15>;
     runs_partition_dice: RunsPartition<u32, Dice>;
+    build_index_place: BuildIndex<Place>;
+    search_indexed_place: SearchIndexed<Place, ByAddress, u32, 1>;
+    search_directly_place: SearchDirectly<Place, ByAddress, u32>;
+    search_sorted_place: SearchSorted<Place, ByAddress, u32, 5>;
+    search_indexed_rotated: SearchIndexed<u32, Rotated, u32, 4>;
+    search_directly_rotated: SearchDirectly<u32, Rotated, u32>;
+    search_sorted_rotated: SearchSorted<u32, Rotated, u32, 15>;
+    search_indexed_dice: SearchIndexed<u32, Dice, u32, 4>;
+    search_directly_dice: SearchDirectly<u32, Dice, u32>;
+    search_sorted_dice: SearchSorted<u32, Dice, u32, 15>;
     runs_u32_u32_dice: RunsTiles<u32, u32, Dice, 256, 11>;
 }

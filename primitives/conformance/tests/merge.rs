@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 use gpu_conformance::data::random;
-use gpu_conformance::kernels::{Always, ByAddress, Dice, Place, Rotated};
+use gpu_conformance::kernels::{ByAddress, Dice, Place, Rotated};
 use gpu_conformance::{cases, is_checked, run};
 use gpu_primitives::compare::{Compare, IgnoreLowBit, Less};
 use gpu_primitives::{Device, DeviceKind, Error, Stream, merge};
@@ -76,8 +76,7 @@ fn merged<K: Pod, V: Pod, C: Compare<K>>(
     compare: C,
     as_runs: bool,
 ) -> Result<(Vec<K>, Vec<V>), Error> {
-    let on_device: Vec<_> =
-        runs.iter().map(|(k, v)| (stream.upload(k).unwrap(), stream.upload(v).unwrap())).collect();
+    let on_device: Vec<_> = runs.iter().map(|(k, v)| (stream.upload(k).unwrap(), stream.upload(v).unwrap())).collect();
     let total = runs.iter().map(|(k, _)| k.len()).sum();
     let mut keys = stream.uninit::<K>(total)?;
     let mut values = stream.uninit::<V>(total)?;
@@ -150,7 +149,11 @@ fn small_runs(device: &Device) {
 
 /// Every instance that the crate brings along.
 fn small_instances(device: &Device) {
-    fn with_values<K: Pod + Debug + PartialEq, C: Compare<K>>(stream: &Stream, runs: &[(Vec<K>, Vec<u32>)], compare: C) {
+    fn with_values<K: Pod + Debug + PartialEq, C: Compare<K>>(
+        stream: &Stream,
+        runs: &[(Vec<K>, Vec<u32>)],
+        compare: C,
+    ) {
         check(stream, runs, compare);
         let wide: Vec<_> =
             runs.iter().map(|(k, v)| (k.clone(), v.iter().map(|&v| u64::from(v) << 20).collect())).collect();
@@ -168,13 +171,13 @@ fn small_instances(device: &Device) {
 
 fn tile_edges(device: &Device) {
     let stream = device.stream().unwrap();
-    for total in [TILE - 1, TILE, TILE + 1, 3 * TILE - 1, 3 * TILE, 3 * TILE + 1] {
-        for a in [0, 1, total / 2, total - 2, total] {
+    for total in [TILE - 1, TILE, TILE + 1, 2 * TILE, 2 * TILE + 1] {
+        for a in [0, total / 2, total - 1] {
             check(&stream, &sorted_runs(&[a, total - a], Less, numbers(total as u64, 5000)), Less);
         }
     }
-    for total in [RUNS_TILE - 1, RUNS_TILE, RUNS_TILE + 1, 3 * RUNS_TILE - 1, 3 * RUNS_TILE, 3 * RUNS_TILE + 1] {
-        for lens in [[total - 2, 1, 1], [total / 3, 0, total - total / 3], [1, total - 1, 0]] {
+    for total in [RUNS_TILE - 1, RUNS_TILE, RUNS_TILE + 1, 2 * RUNS_TILE, 2 * RUNS_TILE + 1] {
+        for lens in [[total - 2, 1, 1], [total / 3, 0, total - total / 3]] {
             check(&stream, &sorted_runs(&lens, Less, numbers(total as u64, 5000)), Less);
         }
     }
@@ -183,14 +186,14 @@ fn tile_edges(device: &Device) {
 /// Only the values tell whether the merge is stable.
 fn all_equal(device: &Device) {
     let stream = device.stream().unwrap();
-    check(&stream, &sorted_runs(&[2 * TILE + 5, TILE + 99], Less, |_, _| 7u32), Less);
+    check(&stream, &sorted_runs(&[TILE + 5, TILE + 99], Less, |_, _| 7u32), Less);
     check(&stream, &sorted_runs(&[RUNS_TILE, 5, 0, RUNS_TILE + 9, 1], Less, |_, _| 7u32), Less);
     check(&stream, &sorted_runs(&[TILE, TILE + 3], IgnoreLowBit, |run, _| 6 + run as u32), IgnoreLowBit);
 }
 
 fn one_side_first(device: &Device) {
     let stream = device.stream().unwrap();
-    for lens in [[TILE + 7, 2 * TILE - 9], [10, 2 * TILE], [2 * TILE, 10]] {
+    for lens in [[TILE + 7, TILE - 9], [10, TILE + 5]] {
         check(&stream, &sorted_runs(&lens, Less, |run, i| (i + run * 100_000) as u32), Less);
         check(&stream, &sorted_runs(&lens, Less, |run, i| (i + (1 - run) * 100_000) as u32), Less);
     }
@@ -201,7 +204,7 @@ fn one_side_first(device: &Device) {
 
 fn few_distinct(device: &Device) {
     let stream = device.stream().unwrap();
-    for below in [2, 3, 10] {
+    for below in [2, 10] {
         check(&stream, &sorted_runs(&[TILE + 50, TILE + 60], Less, numbers(5, below)), Less);
         check(&stream, &sorted_runs(&[RUNS_TILE, 500, 0, RUNS_TILE, 77], Less, numbers(6, below)), Less);
     }
@@ -209,8 +212,8 @@ fn few_distinct(device: &Device) {
 
 fn every_number_of_runs(device: &Device) {
     let stream = device.stream().unwrap();
-    let longest = if is_checked(device) { 300 } else { 3000 };
-    for count in 1..=32 {
+    let longest = if is_checked(device) { 200 } else { 3000 };
+    for count in (1..=32).filter(|count| !is_checked(device) || count % 3 == 2 || *count < 10) {
         let lens: Vec<usize> = random(count).take(count as usize).map(|x| (x % longest) as usize).collect();
         let lens: Vec<usize> = lens.iter().map(|&len| if len % 5 == 0 { 0 } else { len }).collect();
         check(&stream, &sorted_runs(&lens, Less, numbers(count, 1000)), Less);
@@ -271,7 +274,7 @@ fn misaligned_slices(device: &Device) {
 
 fn random_lengths_and_keys(device: &Device) {
     let stream = device.stream().unwrap();
-    let (cases, longest) = if is_checked(device) { (10, 1500) } else { (60, 8000) };
+    let (cases, longest) = if is_checked(device) { (6, 1500) } else { (60, 8000) };
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
     runner
         .run(&vec(vec(0u32..3000, 0..longest), 1..7), |mut keys| {
@@ -304,9 +307,11 @@ fn contradictory_comparators(device: &Device) {
         assert_same(&found, &expected, "a permutation");
     }
     let stream = device.stream().unwrap();
-    for lens in [&[0, 5][..], &[40, 50], &[TILE, TILE + 9], &[10, 3 * TILE], &[5, 0, 90], &[RUNS_TILE, 500, 900, 1, 0]] {
-        permutes(&stream, lens, Always);
-        for seed in 0..4 {
+    for lens in
+        [&[0, 5][..], &[40, 50], &[TILE, TILE + 9], &[10, TILE + 100], &[5, 0, 90], &[RUNS_TILE, 500, 900, 1, 0]]
+    {
+        permutes(&stream, lens, Dice::ALWAYS);
+        for seed in 0..2 {
             permutes(&stream, lens, Dice { seed });
         }
         // A good order, and keys that are not sorted by it.
@@ -316,7 +321,7 @@ fn contradictory_comparators(device: &Device) {
 
 fn large(device: &Device) {
     let total = match device.kind() {
-        DeviceKind::CpuChecked => 8 * TILE,
+        DeviceKind::CpuChecked => 3 * TILE,
         DeviceKind::Cpu => 1 << 20,
         DeviceKind::Cuda { .. } => 1 << 24,
     };

@@ -4,7 +4,7 @@ use super::kernel::PARTITION_THREADS;
 use super::{MAX_RUNS, MergePartition, MergeTiles, Runs, RunsPartition, RunsTiles};
 use crate::carrier::{Carrier, absent, absent_mut, carried, carried_mut};
 use crate::compare::Compare;
-use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream};
 use bytemuck::Pod;
 
 /// Merges two sorted sequences.
@@ -165,6 +165,37 @@ fn log_lanes(boundaries: usize) -> u32 {
     (THREADS_WORTHWHILE / boundaries).max(1).ilog2().min(5)
 }
 
+/// Where the tiles of a two-way merge begin: what [`MergePartition`] writes.
+pub(crate) struct Partition {
+    /// How many of the outputs before each boundary come from the first side.
+    pub splits: Global<u64>,
+    /// Whether the comparator has contradicted itself.
+    pub verdicts: Global<u64>,
+    /// Holds both; freed in stream order.
+    _scratch: DeviceVec<u64>,
+}
+
+/// Finds where the tiles begin. There is at least one item.
+pub(crate) fn partition<K: Pod, C: Compare<K>>(
+    stream: &Stream,
+    a: Global<K>,
+    b: Global<K>,
+    compare: C,
+    tile: usize,
+) -> Result<Partition, Error> {
+    let tiles = (a.len() + b.len()).div_ceil(tile);
+    let lanes = log_lanes(tiles + 1);
+    let blocks = tiles.div_ceil((PARTITION_THREADS as usize >> lanes) - 1);
+    let mut scratch = stream.uninit::<u64>(tiles + 1 + blocks)?;
+    let view = scratch.view_mut(stream)?;
+    // SAFETY: both lie within the scratch.
+    let (splits, verdicts) = unsafe { (view.slice(0, tiles + 1), view.slice(tiles + 1, blocks)) };
+    let kernel = MergePartition::new(a, b, compare, tile as u32, lanes, splits, verdicts);
+    // SAFETY: a split per boundary, a verdict per block, and as many blocks as the boundaries need.
+    unsafe { stream.launch(kernel, blocks)? };
+    Ok(Partition { splits: splits.as_const(), verdicts: verdicts.as_const(), _scratch: scratch })
+}
+
 fn two_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
     stream: &Stream,
     a: Pairs<K, V>,
@@ -177,16 +208,8 @@ fn two_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
     if tiles == 0 {
         return Ok(());
     }
-    let lanes = log_lanes(tiles + 1);
-    let partition_blocks = tiles.div_ceil((PARTITION_THREADS as usize >> lanes) - 1);
-    let mut scratch = stream.uninit::<u64>(tiles + 1 + partition_blocks)?;
-    let scratch = scratch.view_mut(stream)?;
-    // SAFETY: both lie within the scratch.
-    let (splits, verdicts) = unsafe { (scratch.slice(0, tiles + 1), scratch.slice(tiles + 1, partition_blocks)) };
-    let partition = MergePartition::new(a.keys, b.keys, compare, tile as u32, lanes, splits, verdicts);
-    // SAFETY: a split per boundary, a verdict per block, and as many blocks as the boundaries need.
-    unsafe { stream.launch(partition, partition_blocks)? };
-    let (splits, verdicts) = (splits.as_const(), verdicts.as_const());
+    let Partition { splits, verdicts, .. } = &partition(stream, a.keys, b.keys, compare, tile)?;
+    let (splits, verdicts) = (*splits, *verdicts);
     let merge = MergeTiles::<K, V, C, THREADS, ITEMS>::new(
         a.keys, a.values, b.keys, b.values, out.keys, out.values, compare, splits, verdicts,
     );
@@ -223,9 +246,8 @@ fn many_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
         return Ok(());
     }
     // SAFETY: views of no elements.
-    let (no_keys, no_values) = unsafe {
-        (Global::<K>::from_raw(runs[0].keys.as_ptr(), 0), Global::<V>::from_raw(runs[0].values.as_ptr(), 0))
-    };
+    let (no_keys, no_values) =
+        unsafe { (Global::<K>::from_raw(runs[0].keys.as_ptr(), 0), Global::<V>::from_raw(runs[0].values.as_ptr(), 0)) };
     let keys = Runs::new(std::array::from_fn(|i| runs.get(i).map_or(no_keys, |run| run.keys)));
     let values = Runs::new(std::array::from_fn(|i| runs.get(i).map_or(no_values, |run| run.values)));
     let count = runs.len() as u32;

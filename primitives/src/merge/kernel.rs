@@ -72,7 +72,7 @@ pub(super) unsafe fn write_verdict(contradiction: bool, word: Shared<u32>, verdi
 /// All lanes of the warp call it.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub(super) unsafe fn is_contradictory(verdicts: Global<u64>) -> bool {
+pub(crate) unsafe fn is_contradictory(verdicts: Global<u64>) -> bool {
     let mut found = 0;
     let mut at = lane_id() as usize;
     while at < verdicts.len() {
@@ -156,7 +156,7 @@ pub unsafe fn merge_partition<K: Pod, C: Compare<K>>(
 
 /// Two pieces of global memory, indexed as one.
 #[derive(Clone, Copy)]
-struct Joined<T> {
+pub(crate) struct Joined<T> {
     a: Global<T>,
     /// Moved so that its first element has the index that follows the last of `a`.
     b: Global<T>,
@@ -164,13 +164,13 @@ struct Joined<T> {
 
 impl<T: Pod> Joined<T> {
     #[inline(always)]
-    unsafe fn new(a: Global<T>, b: Global<T>) -> Self {
+    pub unsafe fn new(a: Global<T>, b: Global<T>) -> Self {
         Self { a, b: Global::from_raw(b.as_ptr().wrapping_sub(a.len()), a.len() + b.len()) }
     }
 
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn get(self, index: usize) -> T {
+    pub unsafe fn get(self, index: usize) -> T {
         let view = if index < self.a.len() { self.a } else { self.b };
         view.get(index)
     }

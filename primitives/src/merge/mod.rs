@@ -34,8 +34,11 @@ mod runs;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
+pub(crate) use kernel::{Joined, is_contradictory};
 pub use kernel::{MergePartition, MergeTiles};
 pub use runs::{MAX_RUNS, Runs, RunsPartition, RunsTiles};
 
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use host::{Partition, partition};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{keys, pairs, runs_keys, runs_pairs};

@@ -53,6 +53,19 @@ impl<T: Pod> Runs<T> {
         }
         view
     }
+
+    /// Writes the address and the length of run `index` to its place in two tables: one store per run, of which a thread
+    /// makes one. Selections would take more registers than the rest of the kernel has.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn write(self, index: u32, addresses: Shared<u64>, lens: Shared<u64>) {
+        for i in 0..MAX_RUNS {
+            if index as usize == i {
+                addresses.set(i, self.views[i].as_ptr().expose_provenance() as u64);
+                lens.set(i, self.views[i].len() as u64);
+            }
+        }
+    }
 }
 
 /// The sum over a group of `1 << log_lanes` lanes.
@@ -122,8 +135,7 @@ pub unsafe fn runs_partition<K: Pod, C: Compare<K>>(
             let other_key = warp::broadcast(key, first_lane + other);
             let other_width = warp::broadcast(width, first_lane + other);
             if other_width > 0 && other != lane {
-                let precedes =
-                    if other < lane { !compare.less(key, other_key) } else { compare.less(other_key, key) };
+                let precedes = if other < lane { !compare.less(key, other_key) } else { compare.less(other_key, key) };
                 at_least += if precedes { other_width / 2 + 1 } else { 0 };
                 at_most += if precedes { other_width } else { other_width / 2 };
             }
@@ -173,10 +185,17 @@ pub const fn tile_shared<K, V>(threads: u32, items: usize) -> usize {
     let sources = if has_values::<V>() { shared_bytes::<u16>(2 * tile) } else { 0 };
     let wider = if size_of::<K>() > size_of::<V>() { size_of::<K>() } else { size_of::<V>() };
     shared_bytes::<u32>(MAX_RUNS + 1)
-        + 2 * shared_bytes::<u64>(MAX_RUNS)
+        + 3 * shared_bytes::<u64>(MAX_RUNS)
         + shared_bytes::<u32>(2 * Chain::words(threads))
         + sources
         + tile * (size_of::<K>() + wider)
+}
+
+/// With items of 12 bytes and more `ptxas` would rather spill than use more than 40 registers, unless it is told that five blocks
+/// are enough.
+#[must_use]
+pub const fn min_blocks<K, V>() -> u32 {
+    if size_of::<K>() + size_of::<V>() >= 12 { 5 } else { 0 }
 }
 
 /// The pieces of a tile, one after the other.
@@ -198,13 +217,7 @@ impl Table {
     }
 }
 
-/// The address that item 0 of the tile would have if it lay in the piece's run: a table entry.
-#[inline(always)]
-fn address_of<T: Pod>(run: Global<T>, share: u64, offset: u32) -> u64 {
-    run.as_ptr().wrapping_add(share as usize).wrapping_sub(offset as usize).expose_provenance() as u64
-}
-
-/// The run at such an address, for the items of a tile.
+/// A piece's run, moved so that the items of the tile have the indices that they have there: by its table entry.
 #[inline(always)]
 unsafe fn run_at<T: Pod>(address: u64, count: u32) -> Global<T> {
     Global::from_raw(core::ptr::with_exposed_provenance(address as usize), count as usize)
@@ -220,7 +233,7 @@ unsafe fn run_at<T: Pod>(address: u64, count: u32) -> Global<T> {
 ///
 /// Launch with one block per tile, after [`RunsPartition`] with the same tile; `1 << rounds` is at least `runs`. Where the
 /// comparator contradicts itself, between tiles or within one, the items are taken in the order of the runs.
-#[kernel(threads = THREADS, shared = tile_shared::<K, V>(THREADS, ITEMS))]
+#[kernel(threads = THREADS, shared = tile_shared::<K, V>(THREADS, ITEMS), min_blocks = min_blocks::<K, V>())]
 pub unsafe fn runs_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize>(
     keys: Runs<K>,
     values: Runs<V>,
@@ -243,6 +256,7 @@ pub unsafe fn runs_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
     let table = Table { offsets: memory.take::<u32>(MAX_RUNS + 1) };
     let key_addresses = memory.take::<u64>(MAX_RUNS);
     let value_addresses = memory.take::<u64>(MAX_RUNS);
+    let lens = memory.take::<u64>(MAX_RUNS);
     let chains = memory.take::<u32>(2 * Chain::words(THREADS));
     let sources = memory.take::<u16>(if has_values::<V>() { 2 * tile } else { 0 });
 
@@ -251,9 +265,12 @@ pub unsafe fn runs_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
     let count = if out_keys.len() - start < tile { (out_keys.len() - start) as u32 } else { tile as u32 };
     if warp_id() == 0 {
         let lane = lane_id();
-        let run = keys.get(lane);
+        if has_values::<V>() {
+            values.write(lane, value_addresses, lens);
+        }
+        keys.write(lane, key_addresses, lens);
         let (mut low, mut high) = (0, 0);
-        let len = if lane < runs { run.len() as u64 } else { 0 };
+        let len = if lane < runs { lens.get(lane as usize) } else { 0 };
         if is_contradictory(verdicts) {
             let before = warp::inclusive_scan(len, Sum) - len;
             low = (start as u64).saturating_sub(before).min(len);
@@ -268,9 +285,12 @@ pub unsafe fn runs_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
         if lane == LANES - 1 {
             table.offsets.set(MAX_RUNS, end);
         }
-        key_addresses.set(lane as usize, address_of(run, low, end - piece));
+        let lane = lane as usize;
+        let moved = low.wrapping_sub((end - piece) as u64);
+        key_addresses.set(lane, key_addresses.get(lane).wrapping_add(moved.wrapping_mul(size_of::<K>() as u64)));
         if has_values::<V>() {
-            value_addresses.set(lane as usize, address_of(values.get(lane), low, end - piece));
+            let address = value_addresses.get(lane);
+            value_addresses.set(lane, address.wrapping_add(moved.wrapping_mul(size_of::<V>() as u64)));
         }
     }
     thread::sync_threads();
