@@ -7,6 +7,9 @@
 #include <vector>
 
 #include <cub/cub.cuh>
+#include <cub/device/device_merge.cuh>
+#include <thrust/binary_search.h>
+#include <thrust/execution_policy.h>
 
 static void check(cudaError_t status, int line) {
     if (status != cudaSuccess) {
@@ -149,10 +152,103 @@ static void segmented_sort(size_t n, size_t mean) {
     row(name, n, median_milliseconds([&] { sort(scratch.data, bytes); }));
 }
 
+// Other random numbers.
+__global__ void change(const unsigned *in, unsigned *out, size_t n) {
+    size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    if (i < n) out[i] = (in[i] ^ 0x5bd1e995u) * 2654435761u;
+}
+
+struct IgnoreLowBit {
+    __host__ __device__ bool operator()(unsigned a, unsigned b) const { return a >> 1 < b >> 1; }
+};
+
+template <class T>
+static T *device_array(size_t n) {
+    T *array;
+    CHECK(cudaMalloc(&array, n * sizeof(T)));
+    return array;
+}
+
+// Sorts runs of `run` keys, from bit `begin` up.
+static void sort_runs(const unsigned *in, unsigned *out, size_t n, size_t run, int begin) {
+    size_t bytes = 0;
+    CHECK(cub::DeviceRadixSort::SortKeys(nullptr, bytes, in, out, run, begin, 32));
+    char *scratch = device_array<char>(bytes);
+    for (size_t at = 0; at < n; at += run) {
+        CHECK(cub::DeviceRadixSort::SortKeys(scratch, bytes, in + at, out + at, run, begin, 32));
+    }
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaFree(scratch));
+}
+
+// Merges of sorted runs and searches in a sorted array.
+static void merges_and_searches(size_t n) {
+    unsigned *raw = device_array<unsigned>(n), *keys = device_array<unsigned>(n), *values = device_array<unsigned>(n);
+    unsigned *keys_out = device_array<unsigned>(n), *values_out = device_array<unsigned>(n);
+    randomize<<<unsigned((n + 255) / 256), 256>>>(raw, n);
+    randomize<<<unsigned((n + 255) / 256), 256>>>(values, n);
+
+    // CUB counts in `int` unless told otherwise.
+    auto pairs = [&](void *scratch, size_t &bytes, const unsigned *k, const unsigned *v, unsigned *k_out, unsigned *v_out,
+                     int half) {
+        CHECK(cub::DeviceMerge::MergePairs(scratch, bytes, k, v, half, k + half, v + half, half, k_out, v_out,
+                                           IgnoreLowBit{}));
+    };
+    int half = int(n / 2);
+    size_t key_bytes = 0, pair_bytes = 0;
+    CHECK(cub::DeviceMerge::MergeKeys(nullptr, key_bytes, keys, half, keys + half, half, keys_out, IgnoreLowBit{}));
+    pairs(nullptr, pair_bytes, keys, values, keys_out, values_out, half);
+    char *scratch = device_array<char>(std::max(key_bytes, pair_bytes));
+
+    sort_runs(raw, keys, n, n / 2, 1);
+    double time = median_milliseconds([&] {
+        CHECK(cub::DeviceMerge::MergeKeys(scratch, key_bytes, keys, half, keys + half, half, keys_out, IgnoreLowBit{}));
+    });
+    std::printf("merge_keys_cmp,%zu,%.6f\n", n, time);
+    time = median_milliseconds([&] { pairs(scratch, pair_bytes, keys, values, keys_out, values_out, half); });
+    std::printf("merge_pairs_cmp,%zu,%.6f\n", n, time);
+
+    // Eight runs take three passes.
+    sort_runs(raw, keys, n, n / 8, 1);
+    unsigned *keys_between = device_array<unsigned>(n), *values_between = device_array<unsigned>(n);
+    time = median_milliseconds([&] {
+        const unsigned *k = keys, *v = values;
+        unsigned *k_out = keys_out, *v_out = values_out;
+        for (size_t run = n / 8; run < n; run *= 2) {
+            for (size_t at = 0; at < n; at += 2 * run) {
+                pairs(scratch, pair_bytes, k + at, v + at, k_out + at, v_out + at, int(run));
+            }
+            k = k_out, v = v_out;
+            k_out = k_out == keys_out ? keys_between : keys_out;
+            v_out = v_out == values_out ? values_between : values_out;
+        }
+    });
+    std::printf("merge_8way_pairs,%zu,%.6f\n", n, time);
+    CHECK(cudaFree(keys_between));
+    CHECK(cudaFree(values_between));
+
+    sort_runs(raw, keys, n, n, 0);
+    unsigned *needles = values, *sorted_needles = values_out;
+    change<<<unsigned((n + 255) / 256), 256>>>(raw, needles, n);
+    sort_runs(needles, sorted_needles, n, n, 0);
+    auto search = [&](const unsigned *wanted) {
+        thrust::lower_bound(thrust::cuda::par_nosync, keys, keys + n, wanted, wanted + n, keys_out);
+    };
+    time = median_milliseconds([&] { search(needles); });
+    std::printf("lower_bound_random,%zu,%.6f\n", n, time);
+    time = median_milliseconds([&] { search(sorted_needles); });
+    std::printf("sorted_search,%zu,%.6f\n", n, time);
+
+    for (void *array : {(void *)raw, (void *)keys, (void *)values, (void *)keys_out, (void *)values_out, (void *)scratch}) {
+        CHECK(cudaFree(array));
+    }
+}
+
 int main() {
     for (int log : {20, 24, 27}) copy_and_scan(size_t(1) << log);
     for (int log : {15, 16, 18, 20, 21, 24, 27}) sort(size_t(1) << log);
     sort_u64(size_t(1) << 26);
     for (int log : {20, 24, 27}) select(size_t(1) << log);
     for (size_t mean : {8, 64, 1024}) segmented_sort(size_t(1) << 24, mean);
+    for (int log : {21, 24, 27}) merges_and_searches(size_t(1) << log);
 }

@@ -46,14 +46,18 @@ pub mod arch;
 pub mod block;
 pub mod compare;
 pub mod kernel;
+pub mod merge;
 pub mod multisplit;
 pub mod scan;
-pub mod sort;
-pub mod select;
+pub mod search;
 pub mod segmented_sort;
+pub mod select;
+pub mod sort;
 pub mod transfer;
 pub mod view;
 
+#[cfg(not(target_arch = "nvptx64"))]
+mod carrier;
 #[cfg(not(target_arch = "nvptx64"))]
 mod runtime;
 

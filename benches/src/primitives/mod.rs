@@ -2,11 +2,13 @@
 //!
 //! One file per primitive measures its rows; each checks every result that it times.
 
+mod merge;
 mod multisplit;
 mod scan;
-mod sort;
-mod select;
+mod search;
 mod segmented_sort;
+mod select;
+mod sort;
 mod transfer;
 
 use crate::measure::{median, million_per_second};
@@ -62,9 +64,11 @@ const SUITES: &[(&str, Measure)] = &[
     ("transfer", transfer::measure),
     ("scan", scan::measure),
     ("sort", sort::measure),
+    ("merge", merge::measure),
     ("multisplit", multisplit::measure),
     ("select", select::measure),
     ("segmented_sort", segmented_sort::measure),
+    ("search", search::measure),
 ];
 
 /// What to measure.

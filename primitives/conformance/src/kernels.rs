@@ -3,11 +3,13 @@
 use bytemuck::{Pod, Zeroable};
 use gpu_primitives::compare::Compare;
 use gpu_primitives::kernel::kernel;
+use gpu_primitives::merge::{self, MergePartition, RunsPartition, RunsTiles};
 use gpu_primitives::multisplit::Bucket;
 use gpu_primitives::scan::{Monoid, ScanTiles};
-use gpu_primitives::sort::{RadixCode, RadixKey, Sign};
+use gpu_primitives::search::{BuildIndex, SearchDirectly, SearchIndexed, SearchSorted};
+use gpu_primitives::segmented_sort::{self, SortTiles};
 use gpu_primitives::select::{By, CountTiles, PartitionTiles, Predicate, SelectTiles};
-use gpu_primitives::segmented_sort::{MergeTiles, SortTiles};
+use gpu_primitives::sort::{RadixCode, RadixKey, Sign};
 use gpu_primitives::{GlobalMut, thread};
 
 /// The map `x ↦ scale * x + shift`, wrapping.
@@ -130,6 +132,9 @@ impl Predicate<i32> for Between {
     #[inline(always)]
     fn test(&self, item: i32) -> bool {
         self.low <= item && item <= self.high
+    }
+}
+
 /// The order of numbers that begins at `start` and comes around: an order with state.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -176,6 +181,67 @@ impl Compare<u32> for NotAnOrder {
     }
 }
 
+/// A key of 16 bytes, of which a part is compared.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct Place {
+    /// Compared first.
+    pub city: u32,
+    /// Compared next.
+    pub street: u32,
+    /// Not compared.
+    pub note: u64,
+}
+
+/// By city, then by street.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct ByAddress;
+
+impl Compare<Place> for ByAddress {
+    #[inline(always)]
+    fn less(&self, a: Place, b: Place) -> bool {
+        (a.city, a.street) < (b.city, b.street)
+    }
+}
+
+/// The order of numbers that are rotated first: a comparator with state.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct Rotated {
+    /// What becomes the smallest.
+    pub zero: u32,
+}
+
+impl Compare<u32> for Rotated {
+    #[inline(always)]
+    fn less(&self, a: u32, b: u32) -> bool {
+        a.wrapping_sub(self.zero) < b.wrapping_sub(self.zero)
+    }
+}
+
+/// No order at all: the dice are thrown for each pair of numbers.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct Dice {
+    /// Another number, another order; [`Dice::ALWAYS`] throws none.
+    pub seed: u32,
+}
+
+impl Dice {
+    /// Everything comes before everything else.
+    pub const ALWAYS: Self = Self { seed: u32::MAX };
+}
+
+impl Compare<u32> for Dice {
+    #[inline(always)]
+    fn less(&self, a: u32, b: u32) -> bool {
+        let mixed = (a ^ self.seed).wrapping_mul(0x9E37_79B9) ^ b.wrapping_mul(0x85EB_CA6B);
+        let mixed = (mixed ^ mixed >> 15).wrapping_mul(0xC2B2_AE35);
+        (mixed ^ mixed >> 13) & 1 == 0 || self.seed == Self::ALWAYS.seed
+    }
+}
+
 /// Ends as a fault in the thread whose index is `thread`.
 #[kernel(threads = 64)]
 pub unsafe fn crash(out: GlobalMut<u32>, thread: u32) {
@@ -193,9 +259,31 @@ gpu_primitives::instances! {
     count_i32_between: CountTiles<i32, By<Between>, 256, 4, 8>;
     partition_i32_between: PartitionTiles<i32, (), By<Between>, 256, 4, 8>;
     segsort_cyclic: SortTiles<u32, u32, CyclicFrom, 128, 15, 128>;
-    segmerge_cyclic: MergeTiles<u32, u32, CyclicFrom, 128, 15, 128>;
+    segmerge_cyclic: segmented_sort::MergeTiles<u32, u32, CyclicFrom, 128, 15, 128>;
     segsort_no_order: SortTiles<u32, u32, NotAnOrder, 128, 15, 128>;
-    segmerge_no_order: MergeTiles<u32, u32, NotAnOrder, 128, 15, 128>;
+    segmerge_no_order: segmented_sort::MergeTiles<u32, u32, NotAnOrder, 128, 15, 128>;
+    merge_partition_place: MergePartition<Place, ByAddress>;
+    merge_place_u32: merge::MergeTiles<Place, u32, ByAddress, 256, 5>;
+    runs_partition_place: RunsPartition<Place, ByAddress>;
+    runs_place_u32: RunsTiles<Place, u32, ByAddress, 256, 3>;
+    merge_partition_rotated: MergePartition<u32, Rotated>;
+    merge_u32_u32_rotated: merge::MergeTiles<u32, u32, Rotated, 256, 15>;
+    runs_partition_rotated: RunsPartition<u32, Rotated>;
+    runs_u32_u32_rotated: RunsTiles<u32, u32, Rotated, 256, 11>;
+    merge_partition_dice: MergePartition<u32, Dice>;
+    merge_u32_u32_dice: merge::MergeTiles<u32, u32, Dice, 256, 15>;
+    runs_partition_dice: RunsPartition<u32, Dice>;
+    build_index_place: BuildIndex<Place>;
+    search_indexed_place: SearchIndexed<Place, ByAddress, u32, 1>;
+    search_directly_place: SearchDirectly<Place, ByAddress, u32>;
+    search_sorted_place: SearchSorted<Place, ByAddress, u32, 5>;
+    search_indexed_rotated: SearchIndexed<u32, Rotated, u32, 4>;
+    search_directly_rotated: SearchDirectly<u32, Rotated, u32>;
+    search_sorted_rotated: SearchSorted<u32, Rotated, u32, 15>;
+    search_indexed_dice: SearchIndexed<u32, Dice, u32, 4>;
+    search_directly_dice: SearchDirectly<u32, Dice, u32>;
+    search_sorted_dice: SearchSorted<u32, Dice, u32, 15>;
+    runs_u32_u32_dice: RunsTiles<u32, u32, Dice, 256, 11>;
     crash: Crash;
 }
 

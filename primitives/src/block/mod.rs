@@ -2,6 +2,7 @@
 
 pub mod exchange;
 pub mod lookback;
+pub mod merge;
 pub mod radix;
 pub mod scan;
 pub mod warp;

@@ -78,6 +78,17 @@ pub enum Error {
         found: usize,
     },
 
+    /// More of something than a call takes.
+    #[error("{asked} {what} were given, but at most {limit} can be")]
+    TooMany {
+        /// What there is too much of.
+        what: &'static str,
+        /// How many were given.
+        asked: usize,
+        /// How many there may be.
+        limit: usize,
+    },
+
     /// A range reaches beyond the buffer, or ends before it starts.
     #[error("the range {start}..{end} does not lie within the {len} elements")]
     RangeOutside {

@@ -1,0 +1,105 @@
+//! The parts of a merge inside a block: the merge path, and the proof that the threads' pieces fit together.
+
+use crate::arch::warp::{FULL, LANES, all, any, lane_id, shuffle_down, warp_id};
+use crate::compare::Compare;
+use crate::view::Shared;
+use bytemuck::Pod;
+
+/// Two sorted pieces of the same shared memory.
+#[derive(Clone, Copy)]
+pub struct Pieces {
+    /// Where the first piece starts.
+    pub a: u32,
+    /// Its length.
+    pub a_len: u32,
+    /// Where the second piece starts.
+    pub b: u32,
+    /// Its length.
+    pub b_len: u32,
+}
+
+/// How many of the first `diagonal` items of the stable merge come from the first piece.
+///
+/// Whatever the comparator says, the answer lies between `diagonal - b_len` and `a_len`, so that both shares exist.
+///
+/// # Safety
+/// The pieces lie within `keys`; `diagonal <= a_len + b_len`.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn path<K: Pod, C: Compare<K>>(keys: Shared<K>, pieces: Pieces, diagonal: u32, compare: C) -> u32 {
+    let mut low = diagonal.saturating_sub(pieces.b_len);
+    let mut high = if diagonal < pieces.a_len { diagonal } else { pieces.a_len };
+    while low < high {
+        let middle = (low + high) / 2;
+        let a = keys.get((pieces.a + middle) as usize);
+        let b = keys.get((pieces.b + diagonal - 1 - middle) as usize);
+        if compare.less(b, a) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
+}
+
+/// Whether each thread's merge ends where the next one's begins.
+///
+/// With a strict weak order it always does. With anything else, pieces might overlap or leave gaps; the block notices and
+/// takes the items as they came, so that none is lost.
+#[derive(Clone, Copy)]
+pub struct Chain {
+    ends: Shared<u32>,
+}
+
+impl Chain {
+    /// Words of shared memory for a block.
+    #[must_use]
+    pub const fn words(threads: u32) -> usize {
+        2 * (threads / LANES) as usize
+    }
+
+    /// What a broken piece ends with: no thread begins there.
+    const BROKEN: u32 = u32::MAX;
+
+    /// The chain in [`words`](Self::words) words.
+    #[inline(always)]
+    #[must_use]
+    pub const fn new(ends: Shared<u32>) -> Self {
+        Self { ends }
+    }
+
+    /// Says where this thread's piece begins and ends. Both are below `u32::MAX`.
+    ///
+    /// # Safety
+    /// All threads of the block call it; a barrier lies between it and [`holds`](Self::holds), and between that and the
+    /// next call on the same words.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn post(self, start: u32, end: u32) {
+        let next = shuffle_down(FULL, start, 1);
+        let broken = any(FULL, lane_id() < LANES - 1 && next != end);
+        let at = 2 * warp_id() as usize;
+        if lane_id() == 0 {
+            self.ends.set(at, start);
+        }
+        if lane_id() == LANES - 1 {
+            self.ends.set(at + 1, if broken { Self::BROKEN } else { end });
+        }
+    }
+
+    /// Whether all pieces fit together, and the last one ends at `last`.
+    ///
+    /// # Safety
+    /// As [`post`](Self::post).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn holds(self, last: u32) -> bool {
+        let at = 2 * lane_id() as usize;
+        let mut fits = true;
+        if at < self.ends.len() {
+            let next = if at + 2 < self.ends.len() { self.ends.get(at + 2) } else { last };
+            fits = self.ends.get(at + 1) == next;
+        }
+        all(FULL, fits)
+    }
+}

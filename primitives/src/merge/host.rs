@@ -1,0 +1,272 @@
+//! The host entries of the merge.
+
+use super::kernel::PARTITION_THREADS;
+use super::{MAX_RUNS, MergePartition, MergeTiles, Runs, RunsPartition, RunsTiles};
+use crate::carrier::{Carrier, absent, absent_mut, carried, carried_mut};
+use crate::compare::Compare;
+use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream};
+use bytemuck::Pod;
+
+/// Merges two sorted sequences.
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if the output is not as long as both inputs together, and then nothing is written;
+/// [`Error::NoInstance`] on a GPU for a key type or comparator that was not instantiated there; what a launch can give.
+pub fn keys<'a, K: Pod, C: Compare<K>>(
+    stream: &Stream,
+    a: impl Into<DeviceSlice<'a, K>>,
+    b: impl Into<DeviceSlice<'a, K>>,
+    out: impl Into<DeviceSliceMut<'a, K>>,
+    compare: C,
+) -> Result<(), Error> {
+    let (a, b, mut out) = (a.into(), b.into(), out.into());
+    expect("the output of a merge", a.len() + b.len(), out.len())?;
+    let a = Pairs { keys: a.view(stream)?, values: absent() };
+    let b = Pairs { keys: b.view(stream)?, values: absent() };
+    two(stream, a, b, PairsMut { keys: out.view_mut(stream)?, values: absent_mut() }, compare)
+}
+
+/// Merges two sorted sequences of keys, and their values with them.
+///
+/// # Errors
+/// As [`keys`], and if there is not a value for each key. On a GPU values of 4 or 8 bytes, aligned to that, share instances.
+pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
+    stream: &Stream,
+    a: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    b: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    compare: C,
+) -> Result<(), Error> {
+    let (a, b) = ((a.0.into(), a.1.into()), (b.0.into(), b.1.into()));
+    let (mut out_keys, mut out_values) = (out.0.into(), out.1.into());
+    expect("the first values of a merge", a.0.len(), a.1.len())?;
+    expect("the second values of a merge", b.0.len(), b.1.len())?;
+    expect("the output of a merge", a.0.len() + b.0.len(), out_keys.len())?;
+    expect("the output of a merge's values", a.0.len() + b.0.len(), out_values.len())?;
+    let a = Pairs { keys: a.0.view(stream)?, values: a.1.view(stream)? };
+    let b = Pairs { keys: b.0.view(stream)?, values: b.1.view(stream)? };
+    let out = PairsMut { keys: out_keys.view_mut(stream)?, values: out_values.view_mut(stream)? };
+    match Carrier::of::<V>() {
+        Carrier::Word => two(stream, a.carried::<u32>(), b.carried(), out.carried(), compare),
+        Carrier::Double => two(stream, a.carried::<u64>(), b.carried(), out.carried(), compare),
+        Carrier::Own => two(stream, a, b, out, compare),
+    }
+}
+
+/// Merges up to 32 sorted runs in one pass.
+///
+/// # Errors
+/// [`Error::TooMany`] for more runs; else as [`keys`].
+pub fn runs_keys<'a, K: Pod, C: Compare<K>>(
+    stream: &Stream,
+    runs: &[DeviceSlice<'_, K>],
+    out: impl Into<DeviceSliceMut<'a, K>>,
+    compare: C,
+) -> Result<(), Error> {
+    let mut out = out.into();
+    expect_runs(runs.len())?;
+    expect("the output of a merge", runs.iter().map(DeviceSlice::len).sum(), out.len())?;
+    let mut views = Vec::with_capacity(runs.len());
+    for run in runs {
+        views.push(Pairs { keys: run.view(stream)?, values: absent() });
+    }
+    many(stream, &views, PairsMut { keys: out.view_mut(stream)?, values: absent_mut() }, compare)
+}
+
+/// Merges up to 32 sorted runs of keys, and their values with them, in one pass.
+///
+/// # Errors
+/// [`Error::TooMany`] for more runs; else as [`pairs`].
+pub fn runs_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
+    stream: &Stream,
+    runs: &[(DeviceSlice<'_, K>, DeviceSlice<'_, V>)],
+    out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    compare: C,
+) -> Result<(), Error> {
+    let (mut out_keys, mut out_values) = (out.0.into(), out.1.into());
+    expect_runs(runs.len())?;
+    for (keys, values) in runs {
+        expect("the values of a run", keys.len(), values.len())?;
+    }
+    let total = runs.iter().map(|(keys, _)| keys.len()).sum();
+    expect("the output of a merge", total, out_keys.len())?;
+    expect("the output of a merge's values", total, out_values.len())?;
+    let mut views = Vec::with_capacity(runs.len());
+    for (keys, values) in runs {
+        views.push(Pairs { keys: keys.view(stream)?, values: values.view(stream)? });
+    }
+    let out = PairsMut { keys: out_keys.view_mut(stream)?, values: out_values.view_mut(stream)? };
+    match Carrier::of::<V>() {
+        Carrier::Word => many(stream, &carried_all::<K, V, u32>(&views), out.carried(), compare),
+        Carrier::Double => many(stream, &carried_all::<K, V, u64>(&views), out.carried(), compare),
+        Carrier::Own => many(stream, &views, out, compare),
+    }
+}
+
+fn expect(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
+    if expected == found { Ok(()) } else { Err(Error::LengthMismatch { what, expected, found }) }
+}
+
+fn expect_runs(asked: usize) -> Result<(), Error> {
+    if asked <= MAX_RUNS { Ok(()) } else { Err(Error::TooMany { what: "runs to merge", asked, limit: MAX_RUNS }) }
+}
+
+/// Keys with their values.
+#[derive(Clone, Copy)]
+struct Pairs<K, V> {
+    keys: Global<K>,
+    values: Global<V>,
+}
+
+impl<K, V: Pod> Pairs<K, V> {
+    fn carried<U: Pod>(self) -> Pairs<K, U> {
+        Pairs { keys: self.keys, values: carried(self.values) }
+    }
+}
+
+fn carried_all<K: Pod, V: Pod, U: Pod>(runs: &[Pairs<K, V>]) -> Vec<Pairs<K, U>> {
+    runs.iter().map(|run| run.carried()).collect()
+}
+
+/// Keys with their values, to be written.
+#[derive(Clone, Copy)]
+struct PairsMut<K, V> {
+    keys: GlobalMut<K>,
+    values: GlobalMut<V>,
+}
+
+impl<K, V: Pod> PairsMut<K, V> {
+    fn carried<U: Pod>(self) -> PairsMut<K, U> {
+        PairsMut { keys: self.keys, values: carried_mut(self.values) }
+    }
+}
+
+fn two<K: Pod, V: Pod, C: Compare<K>>(
+    stream: &Stream,
+    a: Pairs<K, V>,
+    b: Pairs<K, V>,
+    out: PairsMut<K, V>,
+    compare: C,
+) -> Result<(), Error> {
+    // About 15 KiB of keys and as much of values; odd numbers of items, for the banks.
+    match size_of::<K>().max(size_of::<V>()) {
+        0..=4 => two_shaped::<K, V, C, 15>(stream, a, b, out, compare),
+        5..=8 => two_shaped::<K, V, C, 9>(stream, a, b, out, compare),
+        _ => two_shaped::<K, V, C, 5>(stream, a, b, out, compare),
+    }
+}
+
+/// Threads of a block that merges.
+const THREADS: u32 = 256;
+
+/// How many lanes look for one boundary: few where there are many boundaries. The logarithm.
+fn log_lanes(boundaries: usize) -> u32 {
+    const THREADS_WORTHWHILE: usize = 1 << 15;
+    (THREADS_WORTHWHILE / boundaries).max(1).ilog2().min(5)
+}
+
+/// Where the tiles of a two-way merge begin: what [`MergePartition`] writes.
+pub(crate) struct Partition {
+    /// How many of the outputs before each boundary come from the first side.
+    pub splits: Global<u64>,
+    /// Whether the comparator has contradicted itself.
+    pub verdicts: Global<u64>,
+    /// Holds both; freed in stream order.
+    _scratch: DeviceVec<u64>,
+}
+
+/// Finds where the tiles begin. There is at least one item.
+pub(crate) fn partition<K: Pod, C: Compare<K>>(
+    stream: &Stream,
+    a: Global<K>,
+    b: Global<K>,
+    compare: C,
+    tile: usize,
+) -> Result<Partition, Error> {
+    let tiles = (a.len() + b.len()).div_ceil(tile);
+    let lanes = log_lanes(tiles + 1);
+    let blocks = tiles.div_ceil((PARTITION_THREADS as usize >> lanes) - 1);
+    let mut scratch = stream.uninit::<u64>(tiles + 1 + blocks)?;
+    let view = scratch.view_mut(stream)?;
+    // SAFETY: both lie within the scratch.
+    let (splits, verdicts) = unsafe { (view.slice(0, tiles + 1), view.slice(tiles + 1, blocks)) };
+    let kernel = MergePartition::new(a, b, compare, tile as u32, lanes, splits, verdicts);
+    // SAFETY: a split per boundary, a verdict per block, and as many blocks as the boundaries need.
+    unsafe { stream.launch(kernel, blocks)? };
+    Ok(Partition { splits: splits.as_const(), verdicts: verdicts.as_const(), _scratch: scratch })
+}
+
+fn two_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
+    stream: &Stream,
+    a: Pairs<K, V>,
+    b: Pairs<K, V>,
+    out: PairsMut<K, V>,
+    compare: C,
+) -> Result<(), Error> {
+    let tile = THREADS as usize * ITEMS;
+    let tiles = out.keys.len().div_ceil(tile);
+    if tiles == 0 {
+        return Ok(());
+    }
+    let Partition { splits, verdicts, .. } = &partition(stream, a.keys, b.keys, compare, tile)?;
+    let (splits, verdicts) = (*splits, *verdicts);
+    let merge = MergeTiles::<K, V, C, THREADS, ITEMS>::new(
+        a.keys, a.values, b.keys, b.values, out.keys, out.values, compare, splits, verdicts,
+    );
+    // SAFETY: a block per tile, the splits are those of this tile; the output is as long as both inputs, and values are as
+    // many as keys, where there are any. The scratch is freed in stream order.
+    unsafe { stream.launch(merge, tiles) }
+}
+
+fn many<K: Pod, V: Pod, C: Compare<K>>(
+    stream: &Stream,
+    runs: &[Pairs<K, V>],
+    out: PairsMut<K, V>,
+    compare: C,
+) -> Result<(), Error> {
+    if let &[a, b] = runs {
+        return two(stream, a, b, out, compare);
+    }
+    match size_of::<K>().max(size_of::<V>()) {
+        0..=4 => many_shaped::<K, V, C, 11>(stream, runs, out, compare),
+        5..=8 => many_shaped::<K, V, C, 7>(stream, runs, out, compare),
+        _ => many_shaped::<K, V, C, 3>(stream, runs, out, compare),
+    }
+}
+
+fn many_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
+    stream: &Stream,
+    runs: &[Pairs<K, V>],
+    out: PairsMut<K, V>,
+    compare: C,
+) -> Result<(), Error> {
+    let tile = THREADS as usize * ITEMS;
+    let tiles = out.keys.len().div_ceil(tile);
+    if tiles == 0 {
+        return Ok(());
+    }
+    // SAFETY: views of no elements.
+    let (no_keys, no_values) =
+        unsafe { (Global::<K>::from_raw(runs[0].keys.as_ptr(), 0), Global::<V>::from_raw(runs[0].values.as_ptr(), 0)) };
+    let keys = Runs::new(std::array::from_fn(|i| runs.get(i).map_or(no_keys, |run| run.keys)));
+    let values = Runs::new(std::array::from_fn(|i| runs.get(i).map_or(no_values, |run| run.values)));
+    let count = runs.len() as u32;
+    let rounds = runs.len().next_power_of_two().ilog2();
+    let partition_blocks = tiles.div_ceil((PARTITION_THREADS as usize >> rounds) - 1);
+    let words = (tiles + 1) * runs.len();
+    let mut scratch = stream.uninit::<u64>(words + partition_blocks)?;
+    let scratch = scratch.view_mut(stream)?;
+    // SAFETY: both lie within the scratch.
+    let (splits, verdicts) = unsafe { (scratch.slice(0, words), scratch.slice(words, partition_blocks)) };
+    let total = out.keys.len() as u64;
+    let partition = RunsPartition::new(keys, count, total, compare, tile as u32, rounds, splits, verdicts);
+    // SAFETY: a split per boundary and run, a verdict per block, a lane per run, and as many blocks as the boundaries need.
+    unsafe { stream.launch(partition, partition_blocks)? };
+    let (splits, verdicts) = (splits.as_const(), verdicts.as_const());
+    let merge = RunsTiles::<K, V, C, THREADS, ITEMS>::new(
+        keys, values, count, rounds, out.keys, out.values, compare, splits, verdicts,
+    );
+    // SAFETY: a block per tile, the splits are those of this tile and these runs; the output is as long as all runs, and
+    // values are as many as keys, where there are any. The scratch is freed in stream order.
+    unsafe { stream.launch(merge, tiles) }
+}

@@ -1,0 +1,357 @@
+//! The kernels of the two-way merge.
+
+// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+#![allow(clippy::needless_range_loop)]
+
+use crate::arch::warp::{FULL, LANES, any, ballot, lane_id};
+use crate::arch::{Rmw, thread};
+use crate::block::merge::{Chain, Pieces, path};
+use crate::compare::{Compare, IgnoreLowBit, Less};
+use crate::kernel::kernel;
+use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
+use bytemuck::Pod;
+
+/// Threads of a block that looks for boundaries.
+pub(super) const PARTITION_THREADS: u32 = 256;
+
+/// The boundaries that a block of a partition looks for: consecutive ones, the last of which is the next block's first, so
+/// that each pair of neighbours is seen together by some block.
+pub(super) struct Boundary {
+    /// Index in the block.
+    pub group: u32,
+    /// Boundaries of the block.
+    pub groups: u32,
+    /// Index among all.
+    pub index: usize,
+    /// Index of the very last one.
+    last: usize,
+}
+
+impl Boundary {
+    /// The boundary of this thread, if `1 << log_lanes` threads work on each; there are `last + 1`.
+    #[inline(always)]
+    pub fn of_thread(log_lanes: u32, last: usize) -> Self {
+        let groups = PARTITION_THREADS >> log_lanes;
+        let group = thread::thread_idx_x() >> log_lanes;
+        let index = thread::block_idx_x() as usize * (groups - 1) as usize + group as usize;
+        Self { group, groups, index, last }
+    }
+
+    /// Whether this block writes it: every boundary has one block that does.
+    #[inline(always)]
+    pub fn is_own(&self) -> bool {
+        self.index == self.last || (self.group < self.groups - 1 && self.index < self.last)
+    }
+
+    /// Whether there is a next one, in this block too.
+    #[inline(always)]
+    pub fn has_next(&self) -> bool {
+        self.group < self.groups - 1 && self.index < self.last
+    }
+}
+
+/// Writes whether any thread of the block found a contradiction.
+///
+/// # Safety
+/// All threads of the block call it; `word` was set to 0 before the last barrier.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub(super) unsafe fn write_verdict(contradiction: bool, word: Shared<u32>, verdicts: GlobalMut<u64>) {
+    if contradiction {
+        word.atomic_rmw(Rmw::Or, 0, 1);
+    }
+    thread::sync_threads();
+    if thread::thread_idx_x() == 0 {
+        verdicts.set(thread::block_idx_x() as usize, word.get(0) as u64);
+    }
+}
+
+/// Whether any block of the partition found a contradiction. Every lane gets the answer.
+///
+/// # Safety
+/// All lanes of the warp call it.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub(crate) unsafe fn is_contradictory(verdicts: Global<u64>) -> bool {
+    let mut found = 0;
+    let mut at = lane_id() as usize;
+    while at < verdicts.len() {
+        found |= verdicts.get(at);
+        at += LANES as usize;
+    }
+    any(FULL, found != 0)
+}
+
+/// For each boundary between tiles of `tile` outputs: how many of the outputs before it come from `a`.
+///
+/// `1 << log_lanes` lanes search one diagonal together: each step they look at that many places at once and keep the gap in
+/// which the answer lies. One lane is a binary search; more lanes take fewer dependent loads and more memory traffic, which
+/// suits short inputs, where there are threads to spare and the time is all latency.
+///
+/// Neighbouring boundaries are compared: if they do not leave between zero and `tile` items of each side, the comparator
+/// has contradicted itself, and the block's verdict is 1.
+///
+/// `splits` has one word per boundary, `verdicts` one per block; launch with a block per `(256 >> log_lanes) - 1` tiles.
+#[kernel(threads = PARTITION_THREADS, shared = shared_bytes::<u64>(PARTITION_THREADS as usize) + shared_bytes::<u32>(1))]
+pub unsafe fn merge_partition<K: Pod, C: Compare<K>>(
+    a: Global<K>,
+    b: Global<K>,
+    compare: C,
+    tile: u32,
+    log_lanes: u32,
+    splits: GlobalMut<u64>,
+    verdicts: GlobalMut<u64>,
+) {
+    let mut memory = SharedMemory::new();
+    let found = memory.take::<u64>(PARTITION_THREADS as usize);
+    let word = memory.take::<u32>(1);
+
+    let boundary = Boundary::of_thread(log_lanes, splits.len() - 1);
+    let total = a.len() + b.len();
+    let position = boundary.index * tile as usize;
+    let diagonal = if position < total { position } else { total };
+    let mut low = diagonal.saturating_sub(b.len());
+    let mut high = if diagonal < a.len() { diagonal } else { a.len() };
+    let lanes = 1u32 << log_lanes;
+    let lane = lane_id() & (lanes - 1);
+    let first_lane = lane_id() - lane;
+    // Each step moves `low` above or `high` below a place that was between them, so this ends.
+    while any(FULL, low < high) {
+        let gap = high - low;
+        let place = |lane: u32| low + ((gap * (2 * lane + 1) as usize) >> (log_lanes + 1));
+        let mut from_a = false;
+        if low < high {
+            let i = place(lane);
+            from_a = !compare.less(b.get(diagonal - 1 - i), a.get(i));
+        }
+        // The lanes that say so before the first that does not.
+        let votes = ballot(FULL, from_a) >> first_lane;
+        let agreeing = (!votes).trailing_zeros().min(lanes);
+        if low < high {
+            let (old_low, old_high) = (low, high);
+            let place = |lane: u32| old_low + ((gap * (2 * lane + 1) as usize) >> (log_lanes + 1));
+            low = if agreeing == 0 { old_low } else { place(agreeing - 1) + 1 };
+            high = if agreeing == lanes { old_high } else { place(agreeing) };
+        }
+    }
+
+    if thread::thread_idx_x() == 0 {
+        word.set(0, 0);
+    }
+    if lane == 0 {
+        found.set(boundary.group as usize, low as u64);
+        if boundary.is_own() {
+            splits.set(boundary.index, low as u64);
+        }
+    }
+    thread::sync_threads();
+    let mut contradiction = false;
+    if lane == 0 && boundary.has_next() {
+        let next = found.get(boundary.group as usize + 1) as usize;
+        let step = if position + (tile as usize) < total { tile as usize } else { total - position };
+        contradiction = next < low || next - low > step;
+    }
+    write_verdict(contradiction, word, verdicts);
+}
+
+/// Two pieces of global memory, indexed as one.
+#[derive(Clone, Copy)]
+pub(crate) struct Joined<T> {
+    a: Global<T>,
+    /// Moved so that its first element has the index that follows the last of `a`.
+    b: Global<T>,
+}
+
+impl<T: Pod> Joined<T> {
+    #[inline(always)]
+    pub unsafe fn new(a: Global<T>, b: Global<T>) -> Self {
+        Self { a, b: Global::from_raw(b.as_ptr().wrapping_sub(a.len()), a.len() + b.len()) }
+    }
+
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn get(self, index: usize) -> T {
+        let view = if index < self.a.len() { self.a } else { self.b };
+        view.get(index)
+    }
+}
+
+/// Whether values travel with the keys.
+const fn has_values<V>() -> bool {
+    size_of::<V>() != 0
+}
+
+/// Shared memory of a block that merges a tile.
+#[must_use]
+pub const fn tile_shared<K, V>(threads: u32, items: usize) -> usize {
+    let tile = threads as usize * items;
+    let merged = if has_values::<V>() { shared_bytes::<u16>(tile) } else { shared_bytes::<K>(tile) };
+    shared_bytes::<K>(tile) + shared_bytes::<V>(tile) + merged + shared_bytes::<u32>(Chain::words(threads))
+}
+
+/// Merges tiles of `THREADS * ITEMS` outputs.
+///
+/// The block loads its pieces of both sides into shared memory, one after the other. Each thread finds where its `ITEMS`
+/// outputs begin and merges them one by one, writing not the items but where each of them lies (for keys alone, the keys).
+/// Then the block writes the outputs in order. The values travel from global memory while the keys are merged.
+///
+/// There are no register arrays but the values under way; shared memory is read without conflicts when loading and
+/// storing, and for an odd number of items written without conflicts when merging.
+///
+/// Launch with one block per tile, after [`MergePartition`] with the same tile. Where its verdict is that the comparator
+/// contradicts itself, the sides are split as if all of `a` came before all of `b`.
+#[kernel(threads = THREADS, shared = tile_shared::<K, V>(THREADS, ITEMS))]
+pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize>(
+    a_keys: Global<K>,
+    a_values: Global<V>,
+    b_keys: Global<K>,
+    b_values: Global<V>,
+    out_keys: GlobalMut<K>,
+    out_values: GlobalMut<V>,
+    compare: C,
+    splits: Global<u64>,
+    verdicts: Global<u64>,
+) {
+    let tile = THREADS as usize * ITEMS;
+    let mut memory = SharedMemory::new();
+    let keys = memory.take::<K>(tile);
+    let values = memory.take::<V>(tile);
+    let sources = if has_values::<V>() { memory.take::<u16>(tile) } else { memory.take::<u16>(0) };
+    let merged = if has_values::<V>() { memory.take::<K>(0) } else { memory.take::<K>(tile) };
+    let chain = Chain::new(memory.take::<u32>(Chain::words(THREADS)));
+
+    let block = thread::block_idx_x() as usize;
+    let start = block * tile;
+    let count = if out_keys.len() - start < tile { (out_keys.len() - start) as u32 } else { tile as u32 };
+    let (mut a_start, mut a_end) = (splits.get(block) as usize, splits.get(block + 1) as usize);
+    if is_contradictory(verdicts) {
+        a_start = if start < a_keys.len() { start } else { a_keys.len() };
+        let end = start + count as usize;
+        a_end = if end < a_keys.len() { end } else { a_keys.len() };
+    }
+    let b_start = start - a_start;
+    let a_len = (a_end - a_start) as u32;
+    let b_len = count - a_len;
+
+    let is_full = count as usize == tile;
+    let own = thread::thread_idx_x() as usize;
+    let from = Joined::new(a_keys.slice(a_start, a_len as usize), b_keys.slice(b_start, b_len as usize));
+    if is_full {
+        let mut items = [K::zeroed(); ITEMS];
+        for i in 0..ITEMS {
+            items[i] = from.get(own + i * THREADS as usize);
+        }
+        for i in 0..ITEMS {
+            keys.set(own + i * THREADS as usize, items[i]);
+        }
+    } else {
+        let mut at = own;
+        while at < count as usize {
+            keys.set(at, from.get(at));
+            at += THREADS as usize;
+        }
+    }
+    let mut under_way = [V::zeroed(); ITEMS];
+    if has_values::<V>() && is_full {
+        let from = Joined::new(a_values.slice(a_start, a_len as usize), b_values.slice(b_start, b_len as usize));
+        for i in 0..ITEMS {
+            under_way[i] = from.get(own + i * THREADS as usize);
+        }
+    }
+    thread::sync_threads();
+
+    let first = if own * ITEMS < count as usize { (own * ITEMS) as u32 } else { count };
+    let share = path(keys, Pieces { a: 0, a_len, b: a_len, b_len }, first, compare);
+    let (mut a, mut b) = (share, a_len + first - share);
+    let last = count - 1;
+    let mut key_a = keys.get(a.min(last) as usize);
+    let mut key_b = keys.get(b.min(last) as usize);
+    for i in 0..ITEMS {
+        let takes_a = a < a_len && (b >= count || !compare.less(key_b, key_a));
+        let (source, key) = if takes_a { (a, key_a) } else { (b, key_b) };
+        if first as usize + i < count as usize {
+            if has_values::<V>() {
+                sources.set(first as usize + i, source as u16);
+            } else {
+                merged.set(first as usize + i, key);
+            }
+        }
+        let next = keys.get((source + 1).min(last) as usize);
+        if takes_a {
+            a += 1;
+            key_a = next;
+        } else {
+            b += 1;
+            key_b = next;
+        }
+    }
+    chain.post(share, a);
+    if has_values::<V>() {
+        if is_full {
+            for i in 0..ITEMS {
+                values.set(own + i * THREADS as usize, under_way[i]);
+            }
+        } else {
+            let from = Joined::new(a_values.slice(a_start, a_len as usize), b_values.slice(b_start, b_len as usize));
+            let mut at = own;
+            while at < count as usize {
+                values.set(at, from.get(at));
+                at += THREADS as usize;
+            }
+        }
+    }
+    thread::sync_threads();
+
+    let fits = chain.holds(a_len);
+    let out_keys = out_keys.slice(start, count as usize);
+    if has_values::<V>() {
+        let out_values = out_values.slice(start, count as usize);
+        if is_full && fits {
+            for i in 0..ITEMS {
+                let at = own + i * THREADS as usize;
+                let source = sources.get(at) as usize;
+                out_keys.set(at, keys.get(source));
+                out_values.set(at, values.get(source));
+            }
+        } else {
+            let mut at = own;
+            while at < count as usize {
+                let source = if fits { sources.get(at) as usize } else { at };
+                out_keys.set(at, keys.get(source));
+                out_values.set(at, values.get(source));
+                at += THREADS as usize;
+            }
+        }
+    } else if is_full && fits {
+        for i in 0..ITEMS {
+            let at = own + i * THREADS as usize;
+            out_keys.set(at, merged.get(at));
+        }
+    } else {
+        let mut at = own;
+        while at < count as usize {
+            out_keys.set(at, if fits { merged.get(at) } else { keys.get(at) });
+            at += THREADS as usize;
+        }
+    }
+}
+
+crate::instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    merge_partition_u32: MergePartition<u32, Less>;
+    merge_partition_u64: MergePartition<u64, Less>;
+    merge_partition_u32_low: MergePartition<u32, IgnoreLowBit>;
+    merge_partition_u64_low: MergePartition<u64, IgnoreLowBit>;
+    merge_u32: MergeTiles<u32, (), Less, 256, 15>;
+    merge_u32_u32: MergeTiles<u32, u32, Less, 256, 15>;
+    merge_u32_u64: MergeTiles<u32, u64, Less, 256, 9>;
+    merge_u64: MergeTiles<u64, (), Less, 256, 9>;
+    merge_u64_u32: MergeTiles<u64, u32, Less, 256, 9>;
+    merge_u64_u64: MergeTiles<u64, u64, Less, 256, 9>;
+    merge_u32_low: MergeTiles<u32, (), IgnoreLowBit, 256, 15>;
+    merge_u32_u32_low: MergeTiles<u32, u32, IgnoreLowBit, 256, 15>;
+    merge_u32_u64_low: MergeTiles<u32, u64, IgnoreLowBit, 256, 9>;
+    merge_u64_low: MergeTiles<u64, (), IgnoreLowBit, 256, 9>;
+    merge_u64_u32_low: MergeTiles<u64, u32, IgnoreLowBit, 256, 9>;
+    merge_u64_u64_low: MergeTiles<u64, u64, IgnoreLowBit, 256, 9>;
+}

@@ -1,0 +1,44 @@
+//! Merge: sorted sequences into one, stable, by any order.
+//!
+//! Two sequences ([`keys()`], [`pairs`]), or up to 32 at once ([`runs_keys`], [`runs_pairs`]) in one pass over memory. They may
+//! have any lengths, also none, and lie in different buffers.
+//!
+//! - **Stable, deterministic**: of items that compare equal the earlier sequence's come first, in their own order.
+//! - **Order**: a [`Compare`](crate::compare::Compare), which may carry state. What is not sorted by it, or a comparator that
+//!   is no strict weak order, gives some permutation of the input.
+//! - **Synchronisation**: none; the result is ready in stream order.
+//! - **Memory**: reads and writes each item once. Scratch of 8 bytes per tile of some thousand items (and per run, for many),
+//!   allocated and freed in stream order.
+//!
+//! ```
+//! use gpu_primitives::compare::{Greater, Less};
+//! use gpu_primitives::{Device, Error, merge};
+//!
+//! let stream = Device::cpu().stream()?;
+//! let (a, b) = (stream.upload(&[1u32, 4, 6])?, stream.upload(&[2u32, 4, 5, 9])?);
+//! let mut out = stream.uninit::<u32>(7)?;
+//! merge::keys(&stream, &a, &b, &mut out, Less)?;
+//! assert_eq!(out.to_vec(&stream)?, [1, 2, 4, 4, 5, 6, 9]);
+//!
+//! let runs = [[9u32, 3], [8, 2], [7, 1]].map(|run| stream.upload(&run).unwrap());
+//! let slices: Vec<_> = runs.iter().map(|run| run.as_slice()).collect();
+//! let mut out = stream.uninit::<u32>(6)?;
+//! merge::runs_keys(&stream, &slices, &mut out, Greater)?;
+//! assert_eq!(out.to_vec(&stream)?, [9, 8, 7, 3, 2, 1]);
+//! # Ok::<(), Error>(())
+//! ```
+
+mod kernel;
+mod runs;
+
+#[cfg(not(target_arch = "nvptx64"))]
+mod host;
+
+pub(crate) use kernel::{Joined, is_contradictory};
+pub use kernel::{MergePartition, MergeTiles};
+pub use runs::{MAX_RUNS, Runs, RunsPartition, RunsTiles};
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use host::{Partition, partition};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::{keys, pairs, runs_keys, runs_pairs};

@@ -1,0 +1,430 @@
+//! The kernels of the searches.
+//!
+//! # The index
+//! A binary search in 2^24 elements takes 24 dependent loads, of which some ten come from nowhere near the last one: each
+//! brings 32 bytes, and 4 of them are used. The index makes it one such access per factor of 8. Level 1 has the last of every
+//! 8 elements, level 2 the last of every 64, and so on, up to a level that fits into a block's shared memory. A search
+//! begins there and goes down, reading one node of 8 neighbours per level and counting those before the needle. For 2^24
+//! elements of 32 bits that is 12 steps in shared memory and 4 accesses of 32 bytes; the upper three come from the L2 cache.
+//!
+//! A level is padded to whole nodes by repeating its last key.
+
+// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+#![allow(clippy::needless_range_loop)]
+
+use crate::arch::{Cache, thread};
+use crate::block::merge::{Chain, Pieces, path};
+use crate::compare::{Compare, IgnoreLowBit, Less};
+use crate::kernel::kernel;
+use crate::merge::{Joined, is_contradictory};
+use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
+use bytemuck::Pod;
+
+/// Threads of a block.
+pub(super) const THREADS: u32 = 256;
+/// Keys of a node.
+const NODE: usize = 8;
+const LOG_NODE: u32 = NODE.ilog2();
+/// Bytes of the top level, in shared memory.
+const TOP_BYTES: usize = 16 * 1024;
+/// Searches that a thread has under way at once.
+const WAYS: usize = 2;
+/// Needles of a block's step.
+pub(super) const STEP: usize = THREADS as usize * WAYS;
+
+/// What a position is written as.
+pub trait IndexOut: Pod {
+    /// The largest position.
+    const LIMIT: usize;
+    /// The position as this type.
+    fn from_position(position: usize) -> Self;
+}
+
+impl IndexOut for u32 {
+    const LIMIT: usize = u32::MAX as usize;
+    #[inline(always)]
+    fn from_position(position: usize) -> Self {
+        position as Self
+    }
+}
+
+impl IndexOut for u64 {
+    const LIMIT: usize = usize::MAX;
+    #[inline(always)]
+    fn from_position(position: usize) -> Self {
+        position as Self
+    }
+}
+
+/// Keys of level `level` of the index over `len` elements, without padding.
+#[inline(always)]
+const fn level_len(len: usize, level: u32) -> usize {
+    let stride = LOG_NODE * level;
+    (len >> stride) + (len & ((1 << stride) - 1) != 0) as usize
+}
+
+/// The same, padded to whole nodes.
+#[inline(always)]
+const fn padded_len(len: usize, level: u32) -> usize {
+    level_len(len, level).next_multiple_of(NODE)
+}
+
+/// Keys of the top level that fit.
+#[must_use]
+pub(super) const fn top_limit<K>() -> usize {
+    TOP_BYTES / if size_of::<K>() == 0 { 1 } else { size_of::<K>() }
+}
+
+/// The level that fits into shared memory; 0 is the haystack itself.
+#[must_use]
+pub(super) fn top_level<K>(len: usize) -> u32 {
+    let mut level = 0;
+    while level_len(len, level) > top_limit::<K>() {
+        level += 1;
+    }
+    level
+}
+
+/// Keys of all levels but the haystack.
+#[must_use]
+pub(super) fn index_len(len: usize, top: u32) -> usize {
+    (1..=top).map(|level| padded_len(len, level)).sum()
+}
+
+/// Whether an element comes before the place that is looked for: elements less than the needle do, and for an upper bound
+/// those that are equal to it.
+#[inline(always)]
+fn precedes<K: Pod, C: Compare<K>>(compare: C, key: K, needle: K, upper: bool) -> bool {
+    let (a, b) = if upper { (needle, key) } else { (key, needle) };
+    compare.less(a, b) != upper
+}
+
+/// Writes the levels of the index, one after the other. One thread per key.
+#[kernel(threads = THREADS)]
+pub unsafe fn build_index<K: Pod>(haystack: Global<K>, index: GlobalMut<K>) {
+    let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
+    if at < index.len() {
+        let mut level = 1;
+        let mut place = at;
+        while place >= padded_len(haystack.len(), level) {
+            place -= padded_len(haystack.len(), level);
+            level += 1;
+        }
+        let last = ((place + 1) << (LOG_NODE * level)) - 1;
+        index.set(at, haystack.get(if last < haystack.len() { last } else { haystack.len() - 1 }));
+    }
+}
+
+/// A whole node, in accesses of `VEC` keys; its address is a multiple of their size. `NODE / VEC` entries count.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+unsafe fn load_node<K: Pod, const VEC: usize>(node: Global<K>) -> [[K; VEC]; NODE] {
+    let mut keys = [[K::zeroed(); VEC]; NODE];
+    for i in 0..NODE / VEC {
+        keys[i] = node.load_vec::<VEC>(i * VEC, Cache::Default);
+    }
+    keys
+}
+
+/// How many keys of a node come before the needle's place.
+#[inline(always)]
+fn count_node<K: Pod, C: Compare<K>, const VEC: usize>(
+    keys: [[K; VEC]; NODE],
+    needle: K,
+    compare: C,
+    upper: bool,
+) -> usize {
+    let mut count = 0;
+    for i in 0..NODE / VEC {
+        for j in 0..VEC {
+            count += u32::from(precedes(compare, keys[i][j], needle, upper));
+        }
+    }
+    count as usize
+}
+
+/// The same for a node that is not whole or not aligned.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+unsafe fn count_singly<K: Pod, C: Compare<K>>(node: Global<K>, needle: K, compare: C, upper: bool) -> usize {
+    let mut count = 0;
+    let mut i = 0;
+    while i < node.len() {
+        count += u32::from(precedes(compare, node.get(i), needle, upper));
+        i += 1;
+    }
+    count as usize
+}
+
+/// Finds the places of needles in any order with the help of the index.
+///
+/// Blocks take steps of 512 needles in turn, so that the top level is loaded but a few times per multiprocessor. A thread
+/// searches for two needles at once.
+///
+/// `top` is the level that is searched in shared memory and `index` has all levels up to it, as [`BuildIndex`] writes them.
+/// The haystack is not empty. Launch with any number of blocks.
+#[kernel(threads = THREADS, shared = shared_bytes::<K>(top_limit::<K>()))]
+pub unsafe fn search_indexed<K: Pod, C: Compare<K>, I: IndexOut, const VEC: usize>(
+    haystack: Global<K>,
+    index: Global<K>,
+    needles: Global<K>,
+    out: GlobalMut<I>,
+    compare: C,
+    upper: u32,
+    top: u32,
+) {
+    let upper = upper != 0;
+    let len = haystack.len();
+    let top_len = level_len(len, top);
+    let fences: Shared<K> = SharedMemory::new().take::<K>(top_limit::<K>());
+    let top_start = index.len() - if top > 0 { padded_len(len, top) } else { 0 };
+    let mut at = thread::thread_idx_x() as usize;
+    while at < top_len {
+        fences.set(at, if top > 0 { index.get(top_start + at) } else { haystack.get(at) });
+        at += THREADS as usize;
+    }
+    thread::sync_threads();
+
+    let is_aligned = haystack.as_ptr().addr() % size_of::<[K; VEC]>() == 0;
+    let stride = thread::grid_dim_x() as usize * STEP;
+    let mut step = thread::block_idx_x() as usize * STEP;
+    while step < needles.len() {
+        let first = step + thread::thread_idx_x() as usize;
+        let last_needle = needles.len() - 1;
+        let mut needle = [K::zeroed(); WAYS];
+        for i in 0..WAYS {
+            let at = first + i * THREADS as usize;
+            needle[i] = needles.get(if at < last_needle { at } else { last_needle });
+        }
+        // The same steps whatever the needle: the place lies within `width` keys from `place`.
+        let mut place = [0usize; WAYS];
+        let mut width = top_len as u32;
+        while width > 1 {
+            let half = width / 2;
+            for i in 0..WAYS {
+                if precedes(compare, fences.get(place[i] + half as usize - 1), needle[i], upper) {
+                    place[i] += half as usize;
+                }
+            }
+            width -= half;
+        }
+        for i in 0..WAYS {
+            if precedes(compare, fences.get(place[i]), needle[i], upper) {
+                place[i] += 1;
+            }
+        }
+        // Down the levels. Beyond the last key is the last node too: in the haystack its keys are counted anew.
+        let mut level = top;
+        let mut start = top_start;
+        while level > 1 {
+            let last_node = level_len(len, level) - 1;
+            level -= 1;
+            start -= padded_len(len, level);
+            let mut nodes = [[[K::zeroed(); VEC]; NODE]; WAYS];
+            for i in 0..WAYS {
+                place[i] = place[i].min(last_node) * NODE;
+                nodes[i] = load_node(index.slice(start + place[i], NODE));
+            }
+            for i in 0..WAYS {
+                place[i] += count_node(nodes[i], needle[i], compare, upper);
+            }
+        }
+        if level == 1 {
+            let last_node = level_len(len, 1) - 1;
+            let mut is_whole = is_aligned;
+            for i in 0..WAYS {
+                place[i] = place[i].min(last_node) * NODE;
+                is_whole &= place[i] + NODE <= len;
+            }
+            if is_whole {
+                let mut nodes = [[[K::zeroed(); VEC]; NODE]; WAYS];
+                for i in 0..WAYS {
+                    nodes[i] = load_node(haystack.slice(place[i], NODE));
+                }
+                for i in 0..WAYS {
+                    place[i] += count_node(nodes[i], needle[i], compare, upper);
+                }
+            } else {
+                for i in 0..WAYS {
+                    let node = haystack.slice(place[i], NODE.min(len - place[i]));
+                    place[i] += count_singly(node, needle[i], compare, upper);
+                }
+            }
+        }
+        for i in 0..WAYS {
+            let at = first + i * THREADS as usize;
+            if at < needles.len() {
+                out.set(at, I::from_position(place[i]));
+            }
+        }
+        step += stride;
+    }
+}
+
+/// Finds the places of few needles by binary search. One thread per needle.
+#[kernel(threads = THREADS)]
+pub unsafe fn search_directly<K: Pod, C: Compare<K>, I: IndexOut>(
+    haystack: Global<K>,
+    needles: Global<K>,
+    out: GlobalMut<I>,
+    compare: C,
+    upper: u32,
+) {
+    let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
+    if at < needles.len() {
+        let needle = needles.get(at);
+        let mut place = 0;
+        let mut width = haystack.len();
+        while width > 1 {
+            let half = width / 2;
+            if precedes(compare, haystack.get(place + half - 1), needle, upper != 0) {
+                place += half;
+            }
+            width -= half;
+        }
+        if width == 1 && precedes(compare, haystack.get(place), needle, upper != 0) {
+            place += 1;
+        }
+        out.set(at, I::from_position(place));
+    }
+}
+
+/// Shared memory of a block that searches for sorted needles.
+#[must_use]
+pub const fn sorted_shared<K>(items: usize) -> usize {
+    let tile = THREADS as usize * items;
+    shared_bytes::<K>(tile) + shared_bytes::<u32>(tile) + shared_bytes::<u32>(Chain::words(THREADS))
+}
+
+/// Finds the places of sorted needles: a merge that keeps, of each needle, how much of the haystack came before it.
+///
+/// For a lower bound the needles are the first side, so that they come before equal elements; for an upper bound they are
+/// the second one.
+///
+/// Launch with a block per tile of `256 * ITEMS` needles and elements, after `MergePartition` of the two sides.
+#[kernel(threads = THREADS, shared = sorted_shared::<K>(ITEMS))]
+pub unsafe fn search_sorted<K: Pod, C: Compare<K>, I: IndexOut, const ITEMS: usize>(
+    haystack: Global<K>,
+    needles: Global<K>,
+    out: GlobalMut<I>,
+    compare: C,
+    upper: u32,
+    splits: Global<u64>,
+    verdicts: Global<u64>,
+) {
+    let tile = THREADS as usize * ITEMS;
+    let mut memory = SharedMemory::new();
+    let keys = memory.take::<K>(tile);
+    let places = memory.take::<u32>(tile);
+    let chain = Chain::new(memory.take::<u32>(Chain::words(THREADS)));
+
+    let upper = upper != 0;
+    let (side_a, side_b) = if upper { (haystack, needles) } else { (needles, haystack) };
+    let total = haystack.len() + needles.len();
+    let block = thread::block_idx_x() as usize;
+    let start = block * tile;
+    let count = if total - start < tile { (total - start) as u32 } else { tile as u32 };
+    let (mut a_start, mut a_end) = (splits.get(block) as usize, splits.get(block + 1) as usize);
+    if is_contradictory(verdicts) {
+        a_start = if start < side_a.len() { start } else { side_a.len() };
+        let end = start + count as usize;
+        a_end = if end < side_a.len() { end } else { side_a.len() };
+    }
+    let b_start = start - a_start;
+    let a_len = (a_end - a_start) as u32;
+    let b_len = count - a_len;
+
+    let own = thread::thread_idx_x() as usize;
+    let from = Joined::new(side_a.slice(a_start, a_len as usize), side_b.slice(b_start, b_len as usize));
+    if count as usize == tile {
+        let mut items = [K::zeroed(); ITEMS];
+        for i in 0..ITEMS {
+            items[i] = from.get(own + i * THREADS as usize);
+        }
+        for i in 0..ITEMS {
+            keys.set(own + i * THREADS as usize, items[i]);
+        }
+    } else {
+        let mut at = own;
+        while at < count as usize {
+            keys.set(at, from.get(at));
+            at += THREADS as usize;
+        }
+    }
+    thread::sync_threads();
+
+    let first = if own * ITEMS < count as usize { (own * ITEMS) as u32 } else { count };
+    let share = path(keys, Pieces { a: 0, a_len, b: a_len, b_len }, first, compare);
+    let (mut a, mut b) = (share, a_len + first - share);
+    let last = count - 1;
+    let mut key_a = keys.get(a.min(last) as usize);
+    let mut key_b = keys.get(b.min(last) as usize);
+    for i in 0..ITEMS {
+        let takes_a = a < a_len && (b >= count || !compare.less(key_b, key_a));
+        if first as usize + i < count as usize && takes_a != upper {
+            // The needle's index among the tile's needles, and the elements that came before it. Atomic, since a comparator
+            // that contradicts itself may let several threads take the same needle.
+            let (needle, place) = if upper { (b - a_len, a) } else { (a, b - a_len) };
+            places.atomic_store(needle as usize, place);
+        }
+        let source = if takes_a { a } else { b };
+        let next = keys.get((source + 1).min(last) as usize);
+        if takes_a {
+            a += 1;
+            key_a = next;
+        } else {
+            b += 1;
+            key_b = next;
+        }
+    }
+    chain.post(share, a);
+    thread::sync_threads();
+
+    let fits = chain.holds(a_len);
+    let (needle_start, needle_len, hay_start) =
+        if upper { (b_start, b_len, a_start) } else { (a_start, a_len, b_start) };
+    let out = out.slice(needle_start, needle_len as usize);
+    let mut at = own;
+    while at < needle_len as usize {
+        // A comparator that contradicts itself may have left needles out: some place in range.
+        let place = if fits { places.get(at) as usize } else { 0 };
+        out.set(at, I::from_position(hay_start + place));
+        at += THREADS as usize;
+    }
+}
+
+crate::instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    build_index_u32: BuildIndex<u32>;
+    build_index_u64: BuildIndex<u64>;
+    build_index_i32: BuildIndex<i32>;
+    build_index_f32: BuildIndex<f32>;
+    search_indexed_u32: SearchIndexed<u32, Less, u32, 4>;
+    search_indexed_u64: SearchIndexed<u64, Less, u32, 2>;
+    search_indexed_i32: SearchIndexed<i32, Less, u32, 4>;
+    search_indexed_f32: SearchIndexed<f32, Less, u32, 4>;
+    search_indexed_u32_low: SearchIndexed<u32, IgnoreLowBit, u32, 4>;
+    search_indexed_u64_low: SearchIndexed<u64, IgnoreLowBit, u32, 2>;
+    search_indexed_u32_wide: SearchIndexed<u32, Less, u64, 4>;
+    search_indexed_u64_wide: SearchIndexed<u64, Less, u64, 2>;
+    search_indexed_u32_low_wide: SearchIndexed<u32, IgnoreLowBit, u64, 4>;
+    search_indexed_u64_low_wide: SearchIndexed<u64, IgnoreLowBit, u64, 2>;
+    search_directly_u32: SearchDirectly<u32, Less, u32>;
+    search_directly_u64: SearchDirectly<u64, Less, u32>;
+    search_directly_i32: SearchDirectly<i32, Less, u32>;
+    search_directly_f32: SearchDirectly<f32, Less, u32>;
+    search_directly_u32_low: SearchDirectly<u32, IgnoreLowBit, u32>;
+    search_directly_u64_low: SearchDirectly<u64, IgnoreLowBit, u32>;
+    search_directly_u32_wide: SearchDirectly<u32, Less, u64>;
+    search_directly_u64_wide: SearchDirectly<u64, Less, u64>;
+    search_directly_u32_low_wide: SearchDirectly<u32, IgnoreLowBit, u64>;
+    search_directly_u64_low_wide: SearchDirectly<u64, IgnoreLowBit, u64>;
+    search_sorted_u32: SearchSorted<u32, Less, u32, 15>;
+    search_sorted_u64: SearchSorted<u64, Less, u32, 9>;
+    search_sorted_u32_low: SearchSorted<u32, IgnoreLowBit, u32, 15>;
+    search_sorted_u64_low: SearchSorted<u64, IgnoreLowBit, u32, 9>;
+    search_sorted_u32_wide: SearchSorted<u32, Less, u64, 15>;
+    search_sorted_u64_wide: SearchSorted<u64, Less, u64, 9>;
+    search_sorted_u32_low_wide: SearchSorted<u32, IgnoreLowBit, u64, 15>;
+    search_sorted_u64_low_wide: SearchSorted<u64, IgnoreLowBit, u64, 9>;
+}

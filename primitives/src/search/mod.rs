@@ -1,0 +1,37 @@
+//! Search: where needles belong in a sorted haystack.
+//!
+//! [`lower_bound`] gives the number of elements less than the needle, [`upper_bound`] the number of elements not greater,
+//! [`equal_range`] both: the elements between them are equal to the needle. The needles come in any order; if they are sorted,
+//! [`lower_bound_sorted`] and [`upper_bound_sorted`] go through both sequences once, side by side.
+//!
+//! - **Order**: a [`Compare`](crate::compare::Compare), which may carry state. A haystack that is not sorted by it, or a
+//!   comparator that is no strict weak order, gives some positions from 0 to the haystack's length.
+//! - **Positions**: `u32` or `u64`, as the output's type says.
+//! - **Synchronisation**: none; the result is ready in stream order.
+//! - **Memory**: for many needles in any order an index of a seventh of the haystack, made anew by each call; for few none;
+//!   for sorted ones 8 bytes per tile of some thousand elements. Allocated and freed in stream order.
+//!
+//! ```
+//! use gpu_primitives::compare::Less;
+//! use gpu_primitives::{Device, Error, search};
+//!
+//! let stream = Device::cpu().stream()?;
+//! let haystack = stream.upload(&[10u32, 20, 20, 30])?;
+//! let needles = stream.upload(&[20u32, 5, 99])?;
+//! let mut lower = stream.uninit::<u32>(3)?;
+//! let mut upper = stream.uninit::<u32>(3)?;
+//! search::equal_range(&stream, &haystack, &needles, &mut lower, &mut upper, Less)?;
+//! assert_eq!(lower.to_vec(&stream)?, [1, 0, 4]);
+//! assert_eq!(upper.to_vec(&stream)?, [3, 0, 4]);
+//! # Ok::<(), Error>(())
+//! ```
+
+mod kernel;
+
+#[cfg(not(target_arch = "nvptx64"))]
+mod host;
+
+pub use kernel::{BuildIndex, IndexOut, SearchDirectly, SearchIndexed, SearchSorted};
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::{equal_range, lower_bound, lower_bound_sorted, upper_bound, upper_bound_sorted};
