@@ -78,8 +78,8 @@ pub enum Error {
         found: usize,
     },
 
-    /// More of something than a call takes.
-    #[error("{asked} {what} were given, but at most {limit} can be")]
+    /// More of something than a call takes, or nothing where it needs one.
+    #[error("{asked} {what} were given: at least one and at most {limit} can be")]
     TooMany {
         /// What there is too much of.
         what: &'static str,
@@ -108,16 +108,6 @@ pub enum Error {
         end: u32,
         /// The bits of a key.
         bits: u32,
-    },
-    /// More of something than there can be, or none.
-    #[error("{asked} {what} were asked for: from 1 to {limit} are possible")]
-    TooMany {
-        /// Of what.
-        what: &'static str,
-        /// How many were asked for.
-        asked: usize,
-        /// How many there can be.
-        limit: usize,
     },
     /// An input that is too long for an operation.
     #[error("{what} takes at most {limit} elements, but there are {len}")]

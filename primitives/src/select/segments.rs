@@ -158,9 +158,8 @@ pub unsafe fn move_offsets<O: Offset>(
     let i = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     if i < offsets.len() {
         let offset = offsets.get(i).get();
-        let kept;
-        if offset >= len {
-            kept = count.get(0);
+        let kept = if offset >= len {
+            count.get(0)
         } else {
             let row_len = LANES * shape.vec;
             let row = offset / row_len as u64;
@@ -170,8 +169,8 @@ pub unsafe fn move_offsets<O: Offset>(
             let lane = run as usize * LANES as usize + lane as usize;
             // The items of this lane in this row that come before.
             let own = flags.get(lane) >> (row_of_run * shape.vec) & ((1 << item) - 1);
-            kept = rows.get(row as usize) + (lanes.get(lane) >> (8 * row_of_run) & 0xff) + own.count_ones() as u64;
-        }
+            rows.get(row as usize) + (lanes.get(lane) >> (8 * row_of_run) & 0xff) + own.count_ones() as u64
+        };
         output.set(i, O::new(kept));
     }
 }
