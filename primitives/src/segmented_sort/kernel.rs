@@ -160,8 +160,8 @@ pub const fn sort_shared<K, V>(threads: u32, items: usize) -> usize {
     merge_shared::<K, V>(threads, items) + shared_bytes::<u32>(HEAD_WORDS) + shared_bytes::<u32>(1)
 }
 
-/// Blocks that sort which fit on a multiprocessor at once: with items of two words the
-/// registers would go just beyond 64. Wider ones are left to the compiler.
+/// Blocks that sort which fit on a multiprocessor at once: with items of two words the registers would go just beyond 64.
+/// Wider ones are left to the compiler.
 #[must_use]
 pub const fn sort_blocks<K, V>(threads: u32) -> u32 {
     if size_of::<K>() <= 4 && size_of::<V>() <= 4 { 1024 / threads } else { 0 }
@@ -415,15 +415,15 @@ pub unsafe fn sort_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
     // A segment that needs an odd number of passes starts in the temporary memory.
     let mut left_end = 0;
     let mut right_start = NONE;
-    if let Some(crossing) = Crossing::at(shape, offsets, items, left_edge) {
-        if crossing.passes % 2 == 1 {
-            left_end = crossing.end.saturating_sub(start);
-        }
+    if let Some(crossing) = Crossing::at(shape, offsets, items, left_edge)
+        && crossing.passes % 2 == 1
+    {
+        left_end = crossing.end.saturating_sub(start);
     }
-    if let Some(crossing) = Crossing::at(shape, offsets, items, right_edge) {
-        if crossing.passes % 2 == 1 {
-            right_start = crossing.start.saturating_sub(start);
-        }
+    if let Some(crossing) = Crossing::at(shape, offsets, items, right_edge)
+        && crossing.passes % 2 == 1
+    {
+        right_start = crossing.start.saturating_sub(start);
     }
     if left_end == 0 && right_start == NONE {
         let rest = len.saturating_sub(me);
