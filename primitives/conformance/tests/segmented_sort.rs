@@ -189,7 +189,7 @@ fn types(device: &Device) {
     let len = if is_checked(device) { 6_000 } else { 60_000 };
     let mut offsets = cuts(1, len / 2, 100);
     offsets.push(len as u32);
-    let keys: Vec<u64> = random(2).take(len).map(|x| x % 50_000 << 20).collect();
+    let keys: Vec<u64> = random(2).take(len).map(|x| (x % 50_000) << 20).collect();
     let short_keys: Vec<u32> = keys.iter().map(|&x| (x >> 20) as u32).collect();
     let wide: Vec<u64> = random(3).take(len).collect();
     let narrow = keys_32(4, len);

@@ -160,8 +160,8 @@ pub const fn sort_shared<K, V>(threads: u32, items: usize) -> usize {
     merge_shared::<K, V>(threads, items) + shared_bytes::<u32>(HEAD_WORDS) + shared_bytes::<u32>(1)
 }
 
-/// Blocks that sort which fit on a multiprocessor at once: with items of two words the
-/// registers would go just beyond 64. Wider ones are left to the compiler.
+/// Blocks that sort which fit on a multiprocessor at once: with items of two words the registers would go just beyond 64.
+/// Wider ones are left to the compiler.
 #[must_use]
 pub const fn sort_blocks<K, V>(threads: u32) -> u32 {
     if size_of::<K>() <= 4 && size_of::<V>() <= 4 { 1024 / threads } else { 0 }
