@@ -212,7 +212,11 @@ fn few_distinct(device: &Device) {
 
 fn every_number_of_runs(device: &Device) {
     let stream = device.stream().unwrap();
-    let longest = if is_checked(device) { 200 } else { 3000 };
+    let longest = match device.kind() {
+        DeviceKind::CpuChecked => 200,
+        DeviceKind::Cpu => 800,
+        DeviceKind::Cuda { .. } => 3000,
+    };
     for count in (1..=32).filter(|count| !is_checked(device) || count % 3 == 2 || *count < 10) {
         let lens: Vec<usize> = random(count).take(count as usize).map(|x| (x % longest) as usize).collect();
         let lens: Vec<usize> = lens.iter().map(|&len| if len % 5 == 0 { 0 } else { len }).collect();
