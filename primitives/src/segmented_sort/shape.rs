@@ -62,14 +62,12 @@ mod tests {
             [(5, 5, 0), (0, 86, 1), (0, 96, 1), (0, 97, 2), (85, 96, 1), (85, 97, 2), (86, 172, 1), (10, 300, 4)]
         {
             assert_eq!(shape.pieces(start, end), pieces, "{start}..{end}");
-            let edges = (0..10).map(|tile| shape.edge(tile, end, 1, false).position);
-            if end > start {
-                let inside = (0..10).zip(edges).filter(|&(tile, edge)| {
-                    let nominal = tile * 86;
-                    nominal > start && nominal < end && edge > start && edge < end
-                });
-                assert_eq!(inside.count() as u32 + 1, pieces, "{start}..{end}");
-            }
+            // The edges within the segment, as they are cut, and that they have not moved.
+            let nominal = (0..10).map(|tile| (tile, tile * 86)).filter(|&(_, at)| start < at && at < end);
+            let edges: Vec<u32> = nominal.map(|(tile, _)| shape.edge(tile, end, 1, false).position).collect();
+            let inside: Vec<u32> = edges.into_iter().filter(|&edge| edge < end).collect();
+            assert!(inside.iter().all(|edge| edge % 86 == 0));
+            assert_eq!(inside.len() as u32 + u32::from(end > start), pieces, "{start}..{end}");
         }
     }
 }
