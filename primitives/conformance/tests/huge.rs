@@ -1,0 +1,83 @@
+//! More than 2^32 elements, where the device has the memory: positions and counts must not be cut to 32 bits.
+//!
+//! Elsewhere the same cases run with few elements, so that at least their own arithmetic is known to be right.
+
+use gpu_conformance::{cases, run};
+use gpu_primitives::compare::Less;
+use gpu_primitives::select::{self, Masked};
+use gpu_primitives::sort::{self, Options};
+use gpu_primitives::{Device, DeviceKind, DeviceVec, Stream, merge, scan, transfer};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    run(cases![scans, sorts, merges, selects])
+}
+
+/// A little more than 2^32 with 72 GB of free memory on a GPU, else a few thousand.
+fn len(device: &Device) -> usize {
+    let room = device.memory_free().is_ok_and(|(free, _)| free > 72_000_000_000);
+    if matches!(device.kind(), DeviceKind::Cuda { .. }) && room { (1 << 32) + 12_345 } else { 12_345 }
+}
+
+/// Looks at the elements around the ends, the middle and 2^32.
+fn check(stream: &Stream, data: &DeviceVec<u32>, expected: impl Fn(usize) -> u32) {
+    for around in [0, data.len() / 2, (1 << 32).min(data.len()), data.len()] {
+        let (start, end) = (around.saturating_sub(5000), (around + 5000).min(data.len()));
+        let found = data.slice(start..end).unwrap().to_vec(stream).unwrap();
+        for (i, &value) in (start..end).zip(&found) {
+            assert_eq!(value, expected(i), "element {i} of {}", data.len());
+        }
+    }
+}
+
+fn counting(stream: &Stream, len: usize, start: u32) -> DeviceVec<u32> {
+    let mut data = stream.uninit::<u32>(len).unwrap();
+    transfer::iota(stream, &mut data, start).unwrap();
+    data
+}
+
+fn scans(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut data = stream.uninit::<u32>(len(device)).unwrap();
+    transfer::fill(&stream, &mut data, 3).unwrap();
+    scan::exclusive_in_place(&stream, &mut data, scan::Sum, 1).unwrap();
+    check(&stream, &data, |i| (3 * i + 1) as u32);
+}
+
+/// Numbers counting up, sorted downwards: beyond 2^32 they come around, so that the least occur twice.
+fn sorts(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = len(device);
+    let input = counting(&stream, n, 0);
+    let mut output = stream.uninit::<u32>(n).unwrap();
+    sort::keys(&stream, &input, &mut output, Options::new().descending()).unwrap();
+    let twice = n.saturating_sub(1 << 32);
+    let once = n - 2 * twice;
+    check(
+        &stream,
+        &output,
+        |i| if i < once { (n - twice - 1 - i) as u32 } else { (twice - 1 - (i - once) / 2) as u32 },
+    );
+}
+
+fn merges(device: &Device) {
+    let stream = device.stream().unwrap();
+    let half = len(device) / 2;
+    let (a, b) = (counting(&stream, half, 0), counting(&stream, half, 0));
+    let mut output = stream.uninit::<u32>(2 * half).unwrap();
+    merge::keys(&stream, &a, &b, &mut output, Less).unwrap();
+    check(&stream, &output, |i| (i / 2) as u32);
+}
+
+fn selects(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = len(device);
+    let input = counting(&stream, n, 7);
+    let mut output = stream.zeroed::<u32>(n).unwrap();
+    // One in four stays out.
+    let count = select::select(&stream, &input, &mut output, Masked::differ(3, 3)).unwrap().get(&stream).unwrap();
+    // The first number, 7, is one of those that stay out; then three of four pass.
+    let kept = |i: usize| (8 + i / 3 * 4 + i % 3) as u32;
+    assert_eq!(count as usize, (n - 1) / 4 * 3 + ((n - 1) % 4).min(3));
+    check(&stream, &output, |i| if i < count as usize { kept(i) } else { 0 });
+}
