@@ -1,6 +1,7 @@
 //! The host entries of the merge.
 
 use super::kernel::PARTITION_THREADS;
+use super::shape::{THREADS, items, runs_items};
 use super::{MAX_RUNS, MergePartition, MergeTiles, Runs, RunsPartition, RunsTiles};
 use crate::carrier::{Carrier, absent, absent_mut, carried, carried_mut};
 use crate::compare::Compare;
@@ -148,16 +149,12 @@ fn two<K: Pod, V: Pod, C: Compare<K>>(
     out: PairsMut<K, V>,
     compare: C,
 ) -> Result<(), Error> {
-    // About 15 KiB of keys and as much of values; odd numbers of items, for the banks.
-    match size_of::<K>().max(size_of::<V>()) {
-        0..=4 => two_shaped::<K, V, C, 15>(stream, a, b, out, compare),
-        5..=8 => two_shaped::<K, V, C, 9>(stream, a, b, out, compare),
+    match items::<K, V>() {
+        15 => two_shaped::<K, V, C, 15>(stream, a, b, out, compare),
+        9 => two_shaped::<K, V, C, 9>(stream, a, b, out, compare),
         _ => two_shaped::<K, V, C, 5>(stream, a, b, out, compare),
     }
 }
-
-/// Threads of a block that merges.
-const THREADS: u32 = 256;
 
 /// How many lanes look for one boundary: few where there are many boundaries. The logarithm.
 fn log_lanes(boundaries: usize) -> u32 {
@@ -227,9 +224,9 @@ fn many<K: Pod, V: Pod, C: Compare<K>>(
     if let &[a, b] = runs {
         return two(stream, a, b, out, compare);
     }
-    match size_of::<K>().max(size_of::<V>()) {
-        0..=4 => many_shaped::<K, V, C, 11>(stream, runs, out, compare),
-        5..=8 => many_shaped::<K, V, C, 7>(stream, runs, out, compare),
+    match runs_items::<K, V>() {
+        11 => many_shaped::<K, V, C, 11>(stream, runs, out, compare),
+        7 => many_shaped::<K, V, C, 7>(stream, runs, out, compare),
         _ => many_shaped::<K, V, C, 3>(stream, runs, out, compare),
     }
 }

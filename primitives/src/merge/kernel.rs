@@ -336,22 +336,31 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, con
     }
 }
 
-crate::instances! {
+crate::merge_instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    merge_partition_u32: MergePartition<u32, Less>;
-    merge_partition_u64: MergePartition<u64, Less>;
-    merge_partition_u32_low: MergePartition<u32, IgnoreLowBit>;
-    merge_partition_u64_low: MergePartition<u64, IgnoreLowBit>;
-    merge_u32: MergeTiles<u32, (), Less, 256, 15>;
-    merge_u32_u32: MergeTiles<u32, u32, Less, 256, 15>;
-    merge_u32_u64: MergeTiles<u32, u64, Less, 256, 9>;
-    merge_u64: MergeTiles<u64, (), Less, 256, 9>;
-    merge_u64_u32: MergeTiles<u64, u32, Less, 256, 9>;
-    merge_u64_u64: MergeTiles<u64, u64, Less, 256, 9>;
-    merge_u32_low: MergeTiles<u32, (), IgnoreLowBit, 256, 15>;
-    merge_u32_u32_low: MergeTiles<u32, u32, IgnoreLowBit, 256, 15>;
-    merge_u32_u64_low: MergeTiles<u32, u64, IgnoreLowBit, 256, 9>;
-    merge_u64_low: MergeTiles<u64, (), IgnoreLowBit, 256, 9>;
-    merge_u64_u32_low: MergeTiles<u64, u32, IgnoreLowBit, 256, 9>;
-    merge_u64_u64_low: MergeTiles<u64, u64, IgnoreLowBit, 256, 9>;
+    u32, Less, merge_partition_u32;
+    (): merge_u32;
+    u32: merge_u32_u32;
+    u64: merge_u32_u64;
+}
+crate::merge_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u32, IgnoreLowBit, merge_partition_u32_low;
+    (): merge_u32_low;
+    u32: merge_u32_u32_low;
+    u64: merge_u32_u64_low;
+}
+crate::merge_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u64, Less, merge_partition_u64;
+    (): merge_u64;
+    u32: merge_u64_u32;
+    u64: merge_u64_u64;
+}
+crate::merge_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u64, IgnoreLowBit, merge_partition_u64_low;
+    (): merge_u64_low;
+    u32: merge_u64_u32_low;
+    u64: merge_u64_u64_low;
 }

@@ -30,6 +30,7 @@
 
 mod kernel;
 mod runs;
+mod shape;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
@@ -37,6 +38,8 @@ mod host;
 pub(crate) use kernel::{Joined, is_contradictory};
 pub use kernel::{MergePartition, MergeTiles};
 pub use runs::{MAX_RUNS, Runs, RunsPartition, RunsTiles};
+#[doc(hidden)]
+pub use shape::{ShapedRuns, ShapedTiles, items, runs_items};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::{Partition, partition};

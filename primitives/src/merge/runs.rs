@@ -460,22 +460,31 @@ pub unsafe fn runs_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
     }
 }
 
-crate::instances! {
+crate::merge_runs_instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    runs_partition_u32: RunsPartition<u32, Less>;
-    runs_partition_u64: RunsPartition<u64, Less>;
-    runs_partition_u32_low: RunsPartition<u32, IgnoreLowBit>;
-    runs_partition_u64_low: RunsPartition<u64, IgnoreLowBit>;
-    runs_u32: RunsTiles<u32, (), Less, 256, 11>;
-    runs_u32_u32: RunsTiles<u32, u32, Less, 256, 11>;
-    runs_u32_u64: RunsTiles<u32, u64, Less, 256, 7>;
-    runs_u64: RunsTiles<u64, (), Less, 256, 7>;
-    runs_u64_u32: RunsTiles<u64, u32, Less, 256, 7>;
-    runs_u64_u64: RunsTiles<u64, u64, Less, 256, 7>;
-    runs_u32_low: RunsTiles<u32, (), IgnoreLowBit, 256, 11>;
-    runs_u32_u32_low: RunsTiles<u32, u32, IgnoreLowBit, 256, 11>;
-    runs_u32_u64_low: RunsTiles<u32, u64, IgnoreLowBit, 256, 7>;
-    runs_u64_low: RunsTiles<u64, (), IgnoreLowBit, 256, 7>;
-    runs_u64_u32_low: RunsTiles<u64, u32, IgnoreLowBit, 256, 7>;
-    runs_u64_u64_low: RunsTiles<u64, u64, IgnoreLowBit, 256, 7>;
+    u32, Less, runs_partition_u32;
+    (): runs_u32;
+    u32: runs_u32_u32;
+    u64: runs_u32_u64;
+}
+crate::merge_runs_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u32, IgnoreLowBit, runs_partition_u32_low;
+    (): runs_u32_low;
+    u32: runs_u32_u32_low;
+    u64: runs_u32_u64_low;
+}
+crate::merge_runs_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u64, Less, runs_partition_u64;
+    (): runs_u64;
+    u32: runs_u64_u32;
+    u64: runs_u64_u64;
+}
+crate::merge_runs_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u64, IgnoreLowBit, runs_partition_u64_low;
+    (): runs_u64_low;
+    u32: runs_u64_u32_low;
+    u64: runs_u64_u64_low;
 }

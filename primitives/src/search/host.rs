@@ -2,6 +2,7 @@
 
 use super::kernel::{BuildIndex, IndexOut, STEP, SearchDirectly, SearchIndexed, SearchSorted, THREADS};
 use super::kernel::{index_len, top_level};
+use super::shape::{sorted_items, vector};
 use crate::compare::Compare;
 use crate::merge::{Partition, partition};
 use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream};
@@ -129,11 +130,10 @@ impl<K: Pod, C, I: IndexOut> Query<K, C, I> {
 }
 
 fn any_order<K: Pod, C: Compare<K>, I: IndexOut>(stream: &Stream, query: Query<K, C, I>) -> Result<(), Error> {
-    // Accesses of 16 bytes.
-    match size_of::<K>() {
-        0..=2 => any_order_shaped::<K, C, I, 8>(stream, query),
-        3..=4 => any_order_shaped::<K, C, I, 4>(stream, query),
-        8 => any_order_shaped::<K, C, I, 2>(stream, query),
+    match vector::<K>() {
+        8 => any_order_shaped::<K, C, I, 8>(stream, query),
+        4 => any_order_shaped::<K, C, I, 4>(stream, query),
+        2 => any_order_shaped::<K, C, I, 2>(stream, query),
         _ => any_order_shaped::<K, C, I, 1>(stream, query),
     }
 }
@@ -172,9 +172,9 @@ fn any_order_shaped<K: Pod, C: Compare<K>, I: IndexOut, const VEC: usize>(
 }
 
 fn sorted<K: Pod, C: Compare<K>, I: IndexOut>(stream: &Stream, query: Query<K, C, I>) -> Result<(), Error> {
-    match size_of::<K>() {
-        0..=4 => sorted_shaped::<K, C, I, 15>(stream, query),
-        5..=8 => sorted_shaped::<K, C, I, 9>(stream, query),
+    match sorted_items::<K>() {
+        15 => sorted_shaped::<K, C, I, 15>(stream, query),
+        9 => sorted_shaped::<K, C, I, 9>(stream, query),
         _ => sorted_shaped::<K, C, I, 5>(stream, query),
     }
 }

@@ -393,38 +393,29 @@ pub unsafe fn search_sorted<K: Pod, C: Compare<K>, I: IndexOut, const ITEMS: usi
     }
 }
 
-crate::instances! {
+crate::search_instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    build_index_u32: BuildIndex<u32>;
-    build_index_u64: BuildIndex<u64>;
-    build_index_i32: BuildIndex<i32>;
-    build_index_f32: BuildIndex<f32>;
-    search_indexed_u32: SearchIndexed<u32, Less, u32, 4>;
-    search_indexed_u64: SearchIndexed<u64, Less, u32, 2>;
-    search_indexed_i32: SearchIndexed<i32, Less, u32, 4>;
-    search_indexed_f32: SearchIndexed<f32, Less, u32, 4>;
-    search_indexed_u32_low: SearchIndexed<u32, IgnoreLowBit, u32, 4>;
-    search_indexed_u64_low: SearchIndexed<u64, IgnoreLowBit, u32, 2>;
-    search_indexed_u32_wide: SearchIndexed<u32, Less, u64, 4>;
-    search_indexed_u64_wide: SearchIndexed<u64, Less, u64, 2>;
-    search_indexed_u32_low_wide: SearchIndexed<u32, IgnoreLowBit, u64, 4>;
-    search_indexed_u64_low_wide: SearchIndexed<u64, IgnoreLowBit, u64, 2>;
-    search_directly_u32: SearchDirectly<u32, Less, u32>;
-    search_directly_u64: SearchDirectly<u64, Less, u32>;
-    search_directly_i32: SearchDirectly<i32, Less, u32>;
-    search_directly_f32: SearchDirectly<f32, Less, u32>;
-    search_directly_u32_low: SearchDirectly<u32, IgnoreLowBit, u32>;
-    search_directly_u64_low: SearchDirectly<u64, IgnoreLowBit, u32>;
-    search_directly_u32_wide: SearchDirectly<u32, Less, u64>;
-    search_directly_u64_wide: SearchDirectly<u64, Less, u64>;
-    search_directly_u32_low_wide: SearchDirectly<u32, IgnoreLowBit, u64>;
-    search_directly_u64_low_wide: SearchDirectly<u64, IgnoreLowBit, u64>;
-    search_sorted_u32: SearchSorted<u32, Less, u32, 15>;
-    search_sorted_u64: SearchSorted<u64, Less, u32, 9>;
-    search_sorted_u32_low: SearchSorted<u32, IgnoreLowBit, u32, 15>;
-    search_sorted_u64_low: SearchSorted<u64, IgnoreLowBit, u32, 9>;
-    search_sorted_u32_wide: SearchSorted<u32, Less, u64, 15>;
-    search_sorted_u64_wide: SearchSorted<u64, Less, u64, 9>;
-    search_sorted_u32_low_wide: SearchSorted<u32, IgnoreLowBit, u64, 15>;
-    search_sorted_u64_low_wide: SearchSorted<u64, IgnoreLowBit, u64, 9>;
+    u32, build_index_u32;
+    Less, u32: search_directly_u32, search_indexed_u32, search_sorted_u32;
+    Less, u64: search_directly_u32_wide, search_indexed_u32_wide, search_sorted_u32_wide;
+    IgnoreLowBit, u32: search_directly_u32_low, search_indexed_u32_low, search_sorted_u32_low;
+    IgnoreLowBit, u64: search_directly_u32_low_wide, search_indexed_u32_low_wide, search_sorted_u32_low_wide;
+}
+crate::search_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u64, build_index_u64;
+    Less, u32: search_directly_u64, search_indexed_u64, search_sorted_u64;
+    Less, u64: search_directly_u64_wide, search_indexed_u64_wide, search_sorted_u64_wide;
+    IgnoreLowBit, u32: search_directly_u64_low, search_indexed_u64_low, search_sorted_u64_low;
+    IgnoreLowBit, u64: search_directly_u64_low_wide, search_indexed_u64_low_wide, search_sorted_u64_low_wide;
+}
+crate::search_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    i32, build_index_i32;
+    Less, u32: search_directly_i32, search_indexed_i32;
+}
+crate::search_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    f32, build_index_f32;
+    Less, u32: search_directly_f32, search_indexed_f32;
 }

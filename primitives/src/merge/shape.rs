@@ -1,0 +1,74 @@
+//! Which tile shapes the merges use: part of the kernels' types, so known when instances are named.
+
+use super::{MergeTiles, RunsTiles};
+
+/// Threads of a block that merges.
+pub const THREADS: u32 = 256;
+
+/// Items per thread of a two-way merge: about 15 KiB of keys and as much of values; odd numbers, for the banks.
+#[must_use]
+pub const fn items<K, V>() -> usize {
+    match larger::<K, V>() {
+        0..=4 => 15,
+        5..=8 => 9,
+        _ => 5,
+    }
+}
+
+/// Items per thread of a merge of many runs.
+#[must_use]
+pub const fn runs_items<K, V>() -> usize {
+    match larger::<K, V>() {
+        0..=4 => 11,
+        5..=8 => 7,
+        _ => 3,
+    }
+}
+
+const fn larger<K, V>() -> usize {
+    if size_of::<K>() > size_of::<V>() { size_of::<K>() } else { size_of::<V>() }
+}
+
+/// The merge of two sequences.
+pub type ShapedTiles<K, V, C, const ITEMS: usize> = MergeTiles<K, V, C, THREADS, ITEMS>;
+/// The merge of many runs.
+pub type ShapedRuns<K, V, C, const ITEMS: usize> = RunsTiles<K, V, C, THREADS, ITEMS>;
+
+/// Names the kernels that merge two sequences of a type of keys by an order on a GPU, alone (value `()`) or with values: see
+/// [`crate::instances`].
+///
+/// ```ignore
+/// gpu_primitives::merge_instances! {
+///     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+///     Version, Newest, version_partition;
+///     (): version_merge;
+///     u32: version_merge_32;
+/// }
+/// ```
+#[macro_export]
+macro_rules! merge_instances {
+    (in $dir:expr; $key:ty, $compare:ty, $partition:ident; $($value:ty: $tiles:ident;)*) => {
+        $crate::instances! {
+            in $dir;
+            $partition: $crate::merge::MergePartition<$key, $compare>;
+            $($tiles: $crate::merge::ShapedTiles<
+                $key, $value, $compare, { $crate::merge::items::<$key, $value>() }
+            >;)*
+        }
+    };
+}
+
+/// Names the kernels that merge up to 32 runs at once, as [`merge_instances`](crate::merge_instances) does for two, which
+/// two runs need.
+#[macro_export]
+macro_rules! merge_runs_instances {
+    (in $dir:expr; $key:ty, $compare:ty, $partition:ident; $($value:ty: $tiles:ident;)*) => {
+        $crate::instances! {
+            in $dir;
+            $partition: $crate::merge::RunsPartition<$key, $compare>;
+            $($tiles: $crate::merge::ShapedRuns<
+                $key, $value, $compare, { $crate::merge::runs_items::<$key, $value>() }
+            >;)*
+        }
+    };
+}
