@@ -51,7 +51,7 @@ pub struct Edge {
 /// Every edge belongs to the one pair of neighbouring offsets that it lies between, and the thread of that pair writes it;
 /// there is no search. The offsets are checked on the way, and the number of pieces of each segment is found.
 ///
-/// Launch with one block per [`CUT_TILE`] of `offsets.len() + 1`. `edges` has one more than the tiles of `len` items;
+/// Launch with one block per `CUT_TILE` of `offsets.len() + 1`. `edges` has one more than the tiles of `len` items;
 /// `status` has been zero. Reads 4 bytes per segment.
 #[kernel(threads = CUT_THREADS)]
 pub unsafe fn cut_segments<const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
@@ -518,7 +518,7 @@ impl ChunkSegment {
 /// begins and ends, 32 probes at a time.
 ///
 /// If the comparator is no order, the two ends may not fit together. Then the block says so in `status`, later passes do
-/// nothing, and a last launch with `pass` [`REPAIR`] moves the segments concerned to the output from where they were
+/// nothing, and a last launch with `pass` `REPAIR` moves the segments concerned to the output from where they were
 /// complete.
 ///
 /// Launch with two blocks per tile, after [`SortTiles`] with the same arguments.

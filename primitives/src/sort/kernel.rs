@@ -199,7 +199,7 @@ const fn max(a: usize, b: usize) -> usize {
 /// tickets alone. Counts are integers, so that the order of their addition does not show.
 ///
 /// Launch with one block per tile. `bases` are the 256 first places of this launch's items; `next_bases` gets those of the
-/// items that follow (the next chunk of an input too long for one launch). `lookback` is zero, [`lookback_len`].
+/// items that follow (the next chunk of an input too long for one launch). `lookback` is zero, `lookback_len`.
 #[kernel(threads = THREADS, shared = pass_shared::<K, V>(THREADS, ITEMS), min_blocks = MIN_BLOCKS)]
 pub unsafe fn bucket_pass<
     K: Pod,

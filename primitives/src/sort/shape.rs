@@ -4,16 +4,16 @@ use super::kernel::{BucketPass, SortBlock};
 
 /// Threads of a block that distributes much.
 pub const THREADS: u32 = 512;
-/// Blocks of [`THREADS`] that must fit on a multiprocessor.
+/// Blocks of `THREADS` that must fit on a multiprocessor.
 pub const MIN_BLOCKS: u32 = 2;
 /// Threads and items of a block that distributes little: many small tiles, so that all multiprocessors have one.
 pub const SMALL_THREADS: u32 = 256;
-/// See [`SMALL_THREADS`].
+/// See `SMALL_THREADS`.
 pub const SMALL_ITEMS: usize = 8;
 /// Threads of a block that sorts everything.
 pub const BLOCK_THREADS: u32 = 512;
 
-/// Items per thread of [`THREADS`]: as many as registers allow without spills, since longer runs are written faster.
+/// Items per thread of `THREADS`: as many as registers allow without spills, since longer runs are written faster.
 #[must_use]
 pub const fn items<K, V>() -> usize {
     match (size_of::<K>(), size_of::<V>()) {
@@ -25,7 +25,7 @@ pub const fn items<K, V>() -> usize {
     }
 }
 
-/// Items per thread of [`BLOCK_THREADS`]: keys and values lie in shared memory together.
+/// Items per thread of `BLOCK_THREADS`: keys and values lie in shared memory together.
 #[must_use]
 pub const fn block_items<K, V>() -> usize {
     if size_of::<K>() + size_of::<V>() <= 16 { 8 } else { 4 }

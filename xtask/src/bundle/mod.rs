@@ -5,6 +5,7 @@ mod artifacts;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::bundle::artifacts::{Artifact, executables};
 use crate::error::{Error, MIB};
@@ -134,11 +135,22 @@ fn write(out: &Path, files: &[Placed], bench_list: &str) -> Result<(), Error> {
     }
     for (from, to) in files {
         fs::copy(from, out.join(to)).map_err(Error::io("copy", from))?;
+        pack(&out.join(to))?;
     }
     let write = |name: &str, text: &str| fs::write(out.join(name), text).map_err(Error::io("write", out.join(name)));
     write("benches.txt", bench_list)?;
     write("run.sh", include_str!("run.sh"))?;
     make_executable(&out.join("run.sh"))
+}
+
+/// Compresses a file where it is; `run.sh` unpacks it. Every executable embeds the PTX of all kernels, which is text and
+/// shrinks to a quarter.
+fn pack(path: &Path) -> Result<(), Error> {
+    let status = Command::new("gzip").arg("-9f").arg(path).status().map_err(Error::io("run gzip on", path))?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Error::Io { action: "compress", path: path.into(), source: std::io::Error::other(format!("gzip: {status}")) })
 }
 
 #[cfg(unix)]
