@@ -2,7 +2,7 @@
 //!
 //! - **Stable, deterministic**: items of a bucket keep their order; the same input gives the same bytes on every run.
 //! - **Synchronisation**: none; the bucket offsets stay on the device.
-//! - **Memory**: look-back words of 1 KiB per tile, 3 % of the input.
+//! - **Memory**: look-back words of 1 KiB per tile, 2 % of the input.
 //! - **Cost**: one reading of the keys to count, then one reading and one writing of everything.
 //!
 //! The kernels are those of the radix sort, which is a multisplit per digit.
