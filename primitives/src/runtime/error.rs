@@ -234,6 +234,13 @@ pub enum Error {
         index: usize,
     },
 
+    /// Something that cannot be part of a graph was done while recording one.
+    #[error("{what} cannot be recorded in a graph: do it before the recording, or after a launch")]
+    NotRecordable {
+        /// What was done.
+        what: &'static str,
+    },
+
     /// Another failure of a driver call.
     #[error("{call} failed with {code}: {message}")]
     Driver {

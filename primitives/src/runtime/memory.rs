@@ -1,8 +1,10 @@
 //! Device memory: the bytes of a stream's device, and the vector that owns some of them.
 
+use super::cpu::CpuDevice;
 use super::cuda::{CudaEvent, CudaStream};
 use super::device::{Device, lock};
 use super::error::Error;
+use super::graph::Step;
 use super::slice::{DeviceSlice, DeviceSliceMut};
 use super::stream::{Liveness, Queue, QueueKind, Stream};
 use crate::view::{Global, GlobalMut};
@@ -18,6 +20,9 @@ impl Queue {
     /// Allocates bytes; at least one.
     pub(super) fn allocate(&self, bytes: usize) -> Result<NonNull<u8>, Error> {
         debug_assert_ne!(bytes, 0);
+        if let Some(recording) = &mut *self.recording() {
+            return recording.allocate(bytes);
+        }
         let address = match &self.kind {
             QueueKind::Cpu { cpu, .. } => cpu.allocate(bytes).ok().and_then(NonNull::new).ok_or_else(|| {
                 let (free, total) = self.device.memory_free().unwrap_or((0, 0));
@@ -37,6 +42,9 @@ impl Queue {
         if bytes == 0 {
             return;
         }
+        if let Some(recording) = &mut *self.recording() {
+            return recording.free(address, bytes);
+        }
         match &self.kind {
             QueueKind::Cpu { cpu, .. } => cpu.free(address.as_ptr(), bytes),
             QueueKind::Cuda(stream) => stream.free(address),
@@ -53,11 +61,7 @@ impl Queue {
             return Ok(());
         }
         match &self.kind {
-            QueueKind::Cpu { cpu, .. } => {
-                to.write_bytes(0, bytes);
-                cpu.mark_initialised(to, bytes);
-                Ok(())
-            }
+            QueueKind::Cpu { cpu, .. } => self.do_or_note(cpu, Step::Zero { to, bytes }),
             QueueKind::Cuda(stream) => stream.zero(to, bytes),
         }
     }
@@ -67,6 +71,13 @@ impl Queue {
     /// # Safety
     /// As [`zero`](Self::zero), and the host memory is valid.
     pub(super) unsafe fn upload(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<(), Error> {
+        let kept = match &mut *self.recording() {
+            Some(recording) if bytes > 0 => Some(recording.keep(core::slice::from_raw_parts(from, bytes))?),
+            _ => None,
+        };
+        if let Some(kept) = kept {
+            return self.copy(kept, to, bytes);
+        }
         match &self.kind {
             QueueKind::Cuda(stream) if bytes > 0 => stream.upload(from, to, bytes),
             _ => self.upload_later(from, to, bytes),
@@ -78,6 +89,7 @@ impl Queue {
     /// # Safety
     /// As [`zero`](Self::zero), and the host memory is valid and unchanged until the stream has passed the copy.
     pub(super) unsafe fn upload_later(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<(), Error> {
+        self.refuse_while_recording("a copy of page-locked memory")?;
         if bytes == 0 {
             return Ok(());
         }
@@ -117,25 +129,36 @@ impl Queue {
             return Ok(());
         }
         match &self.kind {
-            QueueKind::Cpu { cpu, .. } => {
-                to.copy_from_nonoverlapping(from, bytes);
-                cpu.copy_initialised(from, to, bytes);
-                Ok(())
-            }
+            QueueKind::Cpu { cpu, .. } => self.do_or_note(cpu, Step::Copy { from, to, bytes }),
             QueueKind::Cuda(stream) => stream.copy(from, to, bytes),
         }
     }
 
+    /// A step of the CPU device: done now, unless it is to be recorded.
+    ///
+    /// # Safety
+    /// As for the step.
+    pub(super) unsafe fn do_or_note(&self, cpu: &CpuDevice, step: Step) -> Result<(), Error> {
+        if let Some(recording) = &mut *self.recording() {
+            recording.note(step);
+            return Ok(());
+        }
+        step.run(cpu).map_err(Error::KernelFault)
+    }
+
     /// Waits until everything on the stream is done.
     pub(super) fn synchronize(&self) -> Result<(), Error> {
+        self.refuse_while_recording("a wait for the device")?;
         match &self.kind {
             QueueKind::Cpu { .. } => Ok(()),
             QueueKind::Cuda(stream) => stream.synchronize(),
         }
     }
 
-    /// The host may read the memory unless the checked device knows that something there was never written.
-    pub(super) fn check_initialised<T: Pod>(&self, memory: Global<T>) -> Result<(), Error> {
+    /// The host may read the memory unless the stream records, or the checked device knows that something there was never
+    /// written.
+    pub(super) fn check_readable<T: Pod>(&self, memory: Global<T>) -> Result<(), Error> {
+        self.refuse_while_recording("reading back")?;
         let QueueKind::Cpu { cpu, .. } = &self.kind else { return Ok(()) };
         let bytes = memory.len() * size_of::<T>();
         if bytes == 0 {
@@ -181,7 +204,8 @@ impl Allocation {
         let (QueueKind::Cuda(home), QueueKind::Cuda(stream)) = (&self.home.queue().kind, &by.queue().kind) else {
             return; // work on the CPU is done when the call returns
         };
-        if Arc::ptr_eq(home, stream) || self.bytes == 0 {
+        // A stream that records does nothing with it: who launches the graph sees to it that the memory is there.
+        if Arc::ptr_eq(home, stream) || self.bytes == 0 || by.queue().is_recording() {
             return;
         }
         let mut visitors = lock(&self.visitors);
@@ -205,7 +229,12 @@ impl Allocation {
     fn join_visitors(&mut self) {
         let QueueKind::Cuda(home) = &self.home.queue().kind else { return };
         for visitor in lock(&self.visitors).drain(..) {
-            join(home, &visitor.stream);
+            if self.home.queue().is_recording() {
+                // What a stream records cannot depend on what another one does now. On a lost device this fails at once.
+                let _ = visitor.stream.synchronize();
+            } else {
+                join(home, &visitor.stream);
+            }
         }
     }
 }

@@ -165,7 +165,7 @@ impl Stream {
         let from = from.into();
         expect_len("the page-locked buffer", from.len(), into.len())?;
         let from = from.view(self)?;
-        self.queue().check_initialised(from)?;
+        self.queue().check_readable(from)?;
         // SAFETY: both have that many elements; the buffer is kept until the copy is done.
         unsafe { self.queue().download_later(from.as_ptr().cast(), into.as_mut_ptr().cast(), size_of_val(&*into))? };
         self.pending(into)

@@ -189,7 +189,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
     unsafe fn read(&self, stream: &Stream, to: *mut T) -> Result<(), Error> {
         let view = self.view(stream)?;
         let queue = stream.queue();
-        queue.check_initialised(view)?;
+        queue.check_readable(view)?;
         queue.download_later(view.as_ptr().cast(), to.cast(), self.len * size_of::<T>())?;
         queue.synchronize()
     }

@@ -5,6 +5,7 @@ use super::cuda::{CudaEvent, CudaStream};
 use super::device::{Backend, Device, MAX_BLOCKS, lock};
 use super::error::Error;
 use super::event::{Event, Mark};
+use super::graph::{Recording, Step};
 use super::memory::DeviceVec;
 use crate::kernel::Kernel;
 use crate::view::GlobalMut;
@@ -42,6 +43,8 @@ struct Inner {
 pub(super) struct Queue {
     pub(super) device: Device,
     pub(super) kind: QueueKind,
+    /// What has been recorded so far, by a stream that records.
+    recording: Mutex<Option<Recording>>,
 }
 
 pub(super) enum QueueKind {
@@ -82,22 +85,35 @@ impl Scratch {
     const CALLS_BEFORE_ZEROING: u32 = 1 << 31;
     const LEAST_WORDS: usize = 1024;
 
-    fn none() -> Mutex<Self> {
-        Mutex::new(Self { address: NonNull::dangling(), words: 0, calls: 0, outgrown: Vec::new() })
+    fn none() -> Self {
+        Self { address: NonNull::dangling(), words: 0, calls: 0, outgrown: Vec::new() }
     }
 }
 
 impl Stream {
     pub(super) fn new(device: &Device) -> Result<Self, Error> {
-        let kind = match device.backend() {
-            Backend::Cpu(cpu) => QueueKind::Cpu { cpu: Arc::clone(cpu), order: Mutex::new(()) },
-            Backend::Cuda(gpu) => QueueKind::Cuda(Arc::new(CudaStream::create(gpu)?)),
-        };
-        Ok(Self::of(Queue { device: device.clone(), kind }))
+        Ok(Self::of(device, QueueKind::of(device)?, None))
     }
 
-    fn of(queue: Queue) -> Self {
-        Self { inner: Arc::new(Inner { queue, scratch: Scratch::none(), zeros: Scratch::none() }) }
+    fn of(device: &Device, kind: QueueKind, recording: Option<Recording>) -> Self {
+        let queue = Queue { device: device.clone(), kind, recording: Mutex::new(recording) };
+        Self {
+            inner: Arc::new(Inner { queue, scratch: Mutex::new(Scratch::none()), zeros: Mutex::new(Scratch::none()) }),
+        }
+    }
+
+    /// A new stream that records, with memory from `parent`.
+    pub(super) fn recorder(parent: &Self) -> Result<Self, Error> {
+        let kind = QueueKind::of(parent.device())?;
+        let recording = Recording::begin(parent, &kind)?;
+        Ok(Self::of(parent.device(), kind, Some(recording)))
+    }
+
+    /// Gives what a recorder has recorded. From now on it is a stream as all others.
+    pub(super) fn stop_recording(&self) -> Recording {
+        // Work of the graph uses the scratch; work that comes later needs one of its own.
+        self.inner.give_scratch_back();
+        self.queue().recording().take().expect("a recorder records until it is stopped")
     }
 
     /// A stream that another library made (a `CUstream` or `cudaStream_t`), to work in its order.
@@ -112,7 +128,7 @@ impl Stream {
     pub unsafe fn borrow_cuda_stream(device: &Device, raw: *mut c_void) -> Result<Self, Error> {
         let Backend::Cuda(gpu) = device.backend() else { return Err(Error::NotCuda { device: device.kind() }) };
         let kind = QueueKind::Cuda(Arc::new(CudaStream::borrow(gpu, raw)?));
-        Ok(Self::of(Queue { device: device.clone(), kind }))
+        Ok(Self::of(device, kind, None))
     }
 
     /// The driver's handle (a `CUstream` or `cudaStream_t`), to let another library work in this stream's order; none on
@@ -152,6 +168,7 @@ impl Stream {
     /// # Errors
     /// Failures of the driver.
     pub fn record(&self) -> Result<Event, Error> {
+        self.queue().refuse_while_recording("an event")?;
         let mark = match &self.queue().kind {
             QueueKind::Cpu { .. } => Mark::Passed(Instant::now()),
             QueueKind::Cuda(stream) => Mark::Cuda(CudaEvent::record(stream)?),
@@ -165,6 +182,7 @@ impl Stream {
     /// # Errors
     /// Failures of the driver.
     pub fn wait(&self, event: &Event) -> Result<(), Error> {
+        self.queue().refuse_while_recording("a wait for an event")?;
         match (&self.queue().kind, &event.mark) {
             (_, Mark::Passed(_)) => Ok(()),
             (QueueKind::Cuda(stream), Mark::Cuda(event)) => stream.wait(event),
@@ -228,11 +246,18 @@ impl Stream {
             MAX_BLOCKS as usize,
         ))?;
         match &self.queue().kind {
-            QueueKind::Cuda(stream) => stream.launch(kernel, count),
+            QueueKind::Cuda(stream) => {
+                stream.launch(kernel, count)?;
+                if self.queue().is_recording() { Ok(()) } else { stream.wait_if_asked() }
+            }
             QueueKind::Cpu { cpu, order } => {
                 let limit = self.device().limits().shared_bytes_per_block;
                 if K::SHARED_BYTES > limit {
                     return Err(too_large("bytes of shared memory per block", K::SHARED_BYTES, limit));
+                }
+                if let Some(recording) = &mut *self.queue().recording() {
+                    recording.note(Step::launch(kernel, count));
+                    return Ok(());
                 }
                 let _order = lock(order);
                 cpu.launch(kernel, count).map_err(|fault| {
@@ -279,7 +304,30 @@ impl Stream {
     }
 }
 
+impl QueueKind {
+    fn of(device: &Device) -> Result<Self, Error> {
+        Ok(match device.backend() {
+            Backend::Cpu(cpu) => Self::Cpu { cpu: Arc::clone(cpu), order: Mutex::new(()) },
+            Backend::Cuda(gpu) => Self::Cuda(Arc::new(CudaStream::create(gpu)?)),
+        })
+    }
+}
+
 impl Queue {
+    pub(super) fn recording(&self) -> MutexGuard<'_, Option<Recording>> {
+        lock(&self.recording)
+    }
+
+    /// Whether work is recorded instead of done.
+    pub(super) fn is_recording(&self) -> bool {
+        self.recording().is_some()
+    }
+
+    /// An error if the stream records, for what cannot be recorded.
+    pub(super) fn refuse_while_recording(&self, what: &'static str) -> Result<(), Error> {
+        if self.is_recording() { Err(Error::NotRecordable { what }) } else { Ok(()) }
+    }
+
     /// Keeps kernels from running, where that is not the driver's business.
     fn hold(&self) -> Option<MutexGuard<'_, ()>> {
         match &self.kind {
@@ -313,19 +361,22 @@ impl Inner {
         scratch.calls = 0;
         Ok(())
     }
+
+    fn give_scratch_back(&self) {
+        for scratch in [&self.scratch, &self.zeros] {
+            let Scratch { address, words, mut outgrown, .. } = core::mem::replace(&mut *lock(scratch), Scratch::none());
+            outgrown.push((address.cast(), words * size_of::<u64>()));
+            for (address, bytes) in outgrown {
+                // SAFETY: allocated by this stream; kernels that use it come before in its order.
+                unsafe { self.queue.free(address, bytes) };
+            }
+        }
+    }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        for scratch in [&self.scratch, &self.zeros] {
-            let mut scratch = lock(scratch);
-            let last = (scratch.address.cast(), scratch.words * size_of::<u64>());
-            scratch.outgrown.push(last);
-            for (address, bytes) in scratch.outgrown.drain(..) {
-                // SAFETY: allocated by this stream, whose last handle this is; kernels come before in its order.
-                unsafe { self.queue.free(address, bytes) };
-            }
-        }
+        self.give_scratch_back();
     }
 }
 

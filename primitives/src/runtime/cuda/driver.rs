@@ -5,10 +5,11 @@
 //! have. Here a status is a number, and a missing symbol is an error.
 
 use crate::runtime::error::Error;
-use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use cudarc::driver::sys::{
-    self, CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUfunction_attribute,
-    CUjit_option, CUmemPool_attribute, CUmemoryPool, CUmodule, CUpointer_attribute, CUstream,
+    self, CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUfunction_attribute, CUgraph,
+    CUgraphExec, CUjit_option, CUmemPool_attribute, CUmemoryPool, CUmodule, CUpointer_attribute, CUstream,
+    CUstreamCaptureMode,
 };
 use std::sync::OnceLock;
 
@@ -108,6 +109,13 @@ functions! {
     cuEventQuery = "cuEventQuery" (CUevent);
     cuEventSynchronize = "cuEventSynchronize" (CUevent);
     cuEventElapsedTime = "cuEventElapsedTime" (*mut f32, CUevent, CUevent);
+
+    cuStreamBeginCapture = "cuStreamBeginCapture_v2" (CUstream, CUstreamCaptureMode);
+    cuStreamEndCapture = "cuStreamEndCapture" (CUstream, *mut CUgraph);
+    cuGraphInstantiateWithFlags = "cuGraphInstantiateWithFlags" (*mut CUgraphExec, CUgraph, c_ulonglong);
+    cuGraphLaunch = "cuGraphLaunch" (CUgraphExec, CUstream);
+    cuGraphExecDestroy = "cuGraphExecDestroy" (CUgraphExec);
+    cuGraphDestroy = "cuGraphDestroy" (CUgraph);
 
     cuModuleLoadDataEx = "cuModuleLoadDataEx" (*mut CUmodule, *const c_void, c_uint, *mut CUjit_option, *mut *mut c_void);
     cuModuleUnload = "cuModuleUnload" (CUmodule);

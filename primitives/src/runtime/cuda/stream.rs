@@ -74,7 +74,7 @@ impl CudaStream {
 
     /// A status as a result; a crash is put down to the kernels of this stream.
     pub(super) fn check(&self, call: &'static str, status: Status) -> Result<(), Error> {
-        self.device.check_with(call, status, || lock(&self.recent).names())
+        self.device.check_with(call, status, || self.recent_kernels())
     }
 
     /// Allocates `bytes` (not 0) in the stream's order.
@@ -88,11 +88,15 @@ impl CudaStream {
         if status == Status::OUT_OF_MEMORY {
             // Memory may be held by frees that are still to come in other streams, or lie in the pool in small pieces.
             // SAFETY: the pool is alive.
-            unsafe {
-                call!(self, cuCtxSynchronize())?;
-                call!(self, cuMemPoolTrimTo(self.device.pool(), 0))?;
+            let given_back = unsafe {
+                call!(self, cuCtxSynchronize()).and_then(|()| call!(self, cuMemPoolTrimTo(self.device.pool(), 0)))
+            };
+            match given_back {
+                Ok(()) => status = attempt(),
+                // The driver refuses to wait while any stream records.
+                Err(Error::Driver { .. }) => {}
+                Err(crash) => return Err(crash),
             }
-            status = attempt();
         }
         if status == Status::OUT_OF_MEMORY {
             let (free, total) = self.device.memory_free().unwrap_or((0, 0));
@@ -187,6 +191,22 @@ impl CudaStream {
         unsafe { call!(self, cuStreamWaitEvent(self.raw, event.handle(), 0)) }
     }
 
+    /// Waits after a launch if that was asked for, so that a crash names its kernel.
+    pub(in crate::runtime) fn wait_if_asked(&self) -> Result<(), Error> {
+        if *SYNCHRONOUS { self.synchronize() } else { Ok(()) }
+    }
+
+    /// The latest kernels that are not known to have ended well.
+    pub(super) fn recent_kernels(&self) -> Vec<&'static str> {
+        lock(&self.recent).names()
+    }
+
+    /// Remembers what has been launched.
+    pub(super) fn note_kernels(&self, names: &[&'static str]) {
+        let mut recent = lock(&self.recent);
+        names.iter().for_each(|name| recent.add(name));
+    }
+
     /// Launches a kernel.
     ///
     /// # Safety
@@ -219,8 +239,8 @@ impl CudaStream {
             }
             other => other,
         })?;
-        lock(&self.recent).add(function.name);
-        if *SYNCHRONOUS { self.synchronize() } else { Ok(()) }
+        self.note_kernels(&[function.name]);
+        Ok(())
     }
 }
 

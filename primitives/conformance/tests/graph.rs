@@ -1,0 +1,349 @@
+//! Graphs: recorded once, launched again and again with other input.
+
+use gpu_conformance::data::random;
+use gpu_conformance::{cases, is_checked, run};
+use gpu_primitives::compare::Less;
+use gpu_primitives::multisplit::{self, Shift};
+use gpu_primitives::select::{self, Masked};
+use gpu_primitives::sort::{self, Options};
+use gpu_primitives::{CpuOptions, Device, DeviceKind, Error, merge, scan, segmented_sort, transfer};
+use std::process::ExitCode;
+
+/// Elements of a tile of the scan, and what one block sorts.
+const SCAN_TILE: usize = 256 * 4 * 9;
+const SORT_BLOCK: usize = 4096;
+
+const ODD: Masked<u32> = Masked::equal(1, 1);
+
+fn main() -> ExitCode {
+    run(cases![
+        small_scans,
+        small_sorts,
+        results_given_out,
+        many_primitives_in_one_graph,
+        uploads_are_kept,
+        nothing_happens_while_recording,
+        own_work_between_launches,
+        on_another_stream,
+        two_graphs_at_once,
+        what_cannot_be_recorded,
+        a_failed_recording_changes_nothing,
+        wrong_device,
+        memory_stays_with_the_graph,
+    ])
+}
+
+fn numbers(seed: u64, n: usize) -> Vec<u32> {
+    random(seed).take(n).map(|x| x as u32).collect()
+}
+
+fn sums(input: &[u32]) -> Vec<u32> {
+    let mut sum = 0u32;
+    let sums = input.iter().map(|&x| {
+        sum = sum.wrapping_add(x);
+        sum
+    });
+    sums.collect()
+}
+
+fn small_scans(device: &Device) {
+    let stream = device.stream().unwrap();
+    for n in [1, 1000, SCAN_TILE + 1, 5 * SCAN_TILE + 7] {
+        let mut input = stream.zeroed::<u32>(n).unwrap();
+        let mut output = stream.zeroed::<u32>(n).unwrap();
+        let (mut graph, ()) = stream.capture(|stream| scan::inclusive_sum(stream, &input, &mut output)).unwrap();
+        for round in 0..10 {
+            let host = numbers(round, n);
+            input.copy_from_host(&stream, &host).unwrap();
+            // SAFETY: input and output are there, and used on this stream alone. So below, where nothing else is said.
+            unsafe { graph.launch(&stream).unwrap() };
+            assert!(output.to_vec(&stream).unwrap() == sums(&host), "{n} elements, launch {round}");
+        }
+    }
+}
+
+/// In one block, and in several passes with tiles that look back.
+fn small_sorts(device: &Device) {
+    let stream = device.stream().unwrap();
+    let many = if is_checked(device) { SORT_BLOCK + 1000 } else { 1 << 16 };
+    for n in [1 << 12, many] {
+        let (mut keys, mut values) = (stream.zeroed::<u32>(n).unwrap(), stream.zeroed::<u32>(n).unwrap());
+        let (mut keys_out, mut values_out) = (stream.zeroed::<u32>(n).unwrap(), stream.zeroed::<u32>(n).unwrap());
+        let sort = stream
+            .capture(|stream| sort::pairs(stream, &keys, &values, &mut keys_out, &mut values_out, Options::new()));
+        let (mut graph, ()) = sort.unwrap();
+        for round in 0..10 {
+            let mut pairs: Vec<(u32, u32)> = numbers(round, n).into_iter().map(|x| x % 5000).zip(0..).collect();
+            let (host_keys, host_values): (Vec<u32>, Vec<u32>) = pairs.iter().copied().unzip();
+            keys.copy_from_host(&stream, &host_keys).unwrap();
+            values.copy_from_host(&stream, &host_values).unwrap();
+            // SAFETY: as above.
+            unsafe { graph.launch(&stream).unwrap() };
+            pairs.sort_by_key(|&(key, _)| key);
+            let found = keys_out.to_vec(&stream).unwrap().into_iter().zip(values_out.to_vec(&stream).unwrap());
+            assert!(found.eq(pairs), "{n} pairs, launch {round}");
+        }
+    }
+}
+
+/// Values and vectors that the recorded calls return.
+fn results_given_out(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = 9000;
+    let mut input = stream.zeroed::<u32>(n).unwrap();
+    let (mut kept, mut split) = (stream.zeroed::<u32>(n).unwrap(), stream.zeroed::<u32>(n).unwrap());
+    let recorded = stream.capture(|stream| {
+        let count = select::select(stream, &input, &mut kept, ODD)?;
+        Ok((count, multisplit::keys(stream, &input, &mut split, 16, Shift::by(28))?))
+    });
+    let (mut graph, (count, offsets)) = recorded.unwrap();
+    for round in 0..10 {
+        let host = numbers(round, n);
+        input.copy_from_host(&stream, &host).unwrap();
+        // SAFETY: as above.
+        unsafe { graph.launch(&stream).unwrap() };
+        let odd: Vec<u32> = host.iter().copied().filter(|x| x & 1 == 1).collect();
+        assert_eq!(count.get(&stream).unwrap(), odd.len() as u64);
+        assert!(kept.slice(..odd.len()).unwrap().to_vec(&stream).unwrap() == odd);
+        let mut by_bucket = host;
+        by_bucket.sort_by_key(|x| x >> 28);
+        let bounds: Vec<u64> = (0..=16).map(|b| by_bucket.partition_point(|x| x >> 28 < b) as u64).collect();
+        assert_eq!(offsets.to_vec(&stream).unwrap(), bounds);
+        assert!(split.to_vec(&stream).unwrap() == by_bucket);
+    }
+}
+
+/// One after the other, with temporary memory that goes from one to the next.
+fn many_primitives_in_one_graph(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = SORT_BLOCK + 904;
+    let (mut a, mut b) = (stream.zeroed::<u32>(n).unwrap(), stream.zeroed::<u32>(n).unwrap());
+    let mut merged = stream.zeroed::<u32>(2 * n).unwrap();
+    let mut total = stream.zeroed::<u32>(2 * n).unwrap();
+    let recorded = stream.capture(|stream| {
+        sort::keys_in_place(stream, &mut a, Options::new())?;
+        sort::keys_in_place(stream, &mut b, Options::new())?;
+        let mut spare = stream.zeroed::<u32>(2 * n)?;
+        merge::keys(stream, &a, &b, &mut spare, Less)?;
+        merged.copy_from(stream, &spare)?;
+        scan::inclusive_sum(stream, &merged, &mut total)
+    });
+    let (mut graph, ()) = recorded.unwrap();
+    for round in 0..10 {
+        let (left, right) = (numbers(2 * round, n), numbers(2 * round + 1, n));
+        a.copy_from_host(&stream, &left).unwrap();
+        b.copy_from_host(&stream, &right).unwrap();
+        // SAFETY: as above.
+        unsafe { graph.launch(&stream).unwrap() };
+        let mut expected = [left, right].concat();
+        expected.sort_unstable();
+        assert!(merged.to_vec(&stream).unwrap() == expected, "launch {round}");
+        assert!(total.to_vec(&stream).unwrap() == sums(&expected), "launch {round}");
+    }
+}
+
+/// The host's data may change or go after the recording, and memory that the graph uses again does not hold it.
+fn uploads_are_kept(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut output = stream.zeroed::<u32>(100).unwrap();
+    let mut host = vec![3u32; 100];
+    let recorded = stream.capture(|stream| {
+        let uploaded = stream.upload(&host)?;
+        transfer::copy(stream, &uploaded, &mut output)?;
+        drop(uploaded);
+        let mut same_size = stream.uninit::<u32>(100)?;
+        transfer::fill(stream, &mut same_size, 9)?;
+        output.slice_mut(..1)?.copy_from_host(stream, &[7])
+    });
+    let (mut graph, ()) = recorded.unwrap();
+    host.fill(0);
+    for _ in 0..3 {
+        transfer::fill(&stream, &mut output, 1).unwrap();
+        // SAFETY: as above.
+        unsafe { graph.launch(&stream).unwrap() };
+        let found = output.to_vec(&stream).unwrap();
+        assert!(found[0] == 7 && found[1..] == [3; 99], "{found:?}");
+    }
+}
+
+fn nothing_happens_while_recording(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut data = stream.upload(&[5u32; 3000]).unwrap();
+    let recorded = stream.capture(|recorder| {
+        transfer::fill(recorder, &mut data, 1)?;
+        scan::inclusive_in_place(recorder, &mut data, scan::Sum)?;
+        // The stream itself goes on as usual.
+        assert_eq!(data.to_vec(&stream)?, [5; 3000]);
+        Ok(())
+    });
+    let (mut graph, ()) = recorded.unwrap();
+    assert_eq!(data.to_vec(&stream).unwrap(), [5; 3000]);
+    // SAFETY: as above.
+    unsafe { graph.launch(&stream).unwrap() };
+    assert!(data.to_vec(&stream).unwrap().into_iter().eq(1..=3000));
+}
+
+/// The scratch of the stream and that of the graph are two things.
+fn own_work_between_launches(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = 3 * SCAN_TILE;
+    let host = numbers(1, n);
+    let input = stream.upload(&host).unwrap();
+    let (mut by_graph, mut by_stream) = (stream.zeroed::<u32>(n).unwrap(), stream.zeroed::<u32>(n).unwrap());
+    let (mut graph, ()) = stream.capture(|stream| scan::inclusive_sum(stream, &input, &mut by_graph)).unwrap();
+    for round in 1..=10 {
+        // SAFETY: as above.
+        unsafe { graph.launch(&stream).unwrap() };
+        let len = n / round;
+        scan::inclusive_sum(&stream, input.slice(..len).unwrap(), by_stream.slice_mut(..len).unwrap()).unwrap();
+        assert!(by_graph.to_vec(&stream).unwrap() == sums(&host));
+        assert!(by_stream.slice(..len).unwrap().to_vec(&stream).unwrap() == sums(&host[..len]));
+    }
+}
+
+/// A graph runs on any stream, and what it holds outlives its last launch.
+fn on_another_stream(device: &Device) {
+    let (home, other) = (device.stream().unwrap(), device.stream().unwrap());
+    let n = SORT_BLOCK + 300;
+    for round in 0..10 {
+        let host = numbers(round, n);
+        let mut keys = home.upload(&host).unwrap();
+        let (mut graph, ()) = home.capture(|stream| sort::keys_in_place(stream, &mut keys, Options::new())).unwrap();
+        other.wait(&home.record().unwrap()).unwrap();
+        // SAFETY: the keys are there, and used after the event alone.
+        unsafe { graph.launch(&other).unwrap() };
+        drop(graph);
+        // Would get the graph's memory, if it were freed too early.
+        drop(home.upload(&vec![u32::MAX; n]).unwrap());
+        let mut expected = host;
+        expected.sort_unstable();
+        assert!(keys.to_vec(&other).unwrap() == expected, "launch {round}");
+    }
+}
+
+/// Graphs of one stream, on two streams beside each other.
+fn two_graphs_at_once(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = if is_checked(device) { 2 * SCAN_TILE } else { 100 * SCAN_TILE };
+    let streams = [device.stream().unwrap(), device.stream().unwrap()];
+    let hosts = [numbers(1, n), numbers(2, n)];
+    let inputs = hosts.each_ref().map(|host| stream.upload(host).unwrap());
+    let mut outputs = [stream.zeroed::<u32>(n).unwrap(), stream.zeroed::<u32>(n).unwrap()];
+    let mut graphs: Vec<_> = (0..2)
+        .map(|i| stream.capture(|stream| scan::inclusive_sum(stream, &inputs[i], &mut outputs[i])).unwrap().0)
+        .collect();
+    let ready = stream.record().unwrap();
+    streams.iter().for_each(|stream| stream.wait(&ready).unwrap());
+    for _ in 0..10 {
+        for i in 0..2 {
+            // SAFETY: each graph has input and output of its own, which are used on its stream alone.
+            unsafe { graphs[i].launch(&streams[i]).unwrap() };
+        }
+    }
+    for i in 0..2 {
+        assert!(outputs[i].to_vec(&streams[i]).unwrap() == sums(&hosts[i]));
+    }
+}
+
+fn what_cannot_be_recorded(device: &Device) {
+    fn refused<T>(stream: &gpu_primitives::Stream, work: impl FnOnce(&gpu_primitives::Stream) -> Result<T, Error>) {
+        let error = stream.capture(work).map(drop).unwrap_err();
+        assert!(matches!(error, Error::NotRecordable { .. }), "{error}");
+    }
+    let stream = device.stream().unwrap();
+    let host = numbers(1, 100);
+    let data = stream.upload(&host).unwrap();
+    let offsets = stream.upload(&[0u32, 40, 100]).unwrap();
+    let mut output = stream.zeroed::<u32>(100).unwrap();
+    let event = stream.record().unwrap();
+    let (mut graph, ()) = stream.capture(|stream| transfer::copy(stream, &data, &mut output)).unwrap();
+
+    refused(&stream, |stream| stream.synchronize());
+    refused(&stream, |stream| data.to_vec(stream));
+    refused(&stream, |stream| stream.uninit::<u32>(3)?.to_vec(stream));
+    refused(&stream, |stream| stream.record());
+    refused(&stream, |stream| stream.wait(&event));
+    refused(&stream, |stream| stream.download_pinned(&data, device.pinned(100)?));
+    refused(&stream, |stream| stream.upload_pinned(device.pinned(100)?, &mut output));
+    refused(&stream, |stream| stream.capture(|_| Ok(())));
+    // SAFETY: nothing is launched.
+    refused(&stream, |stream| unsafe { graph.launch(stream) });
+    refused(&stream, |stream| segmented_sort::keys(stream, &offsets, &data, &mut output, Less));
+    refused(&stream, |stream| select::segments(stream, &offsets, &data, &mut output, ODD));
+    assert_eq!(output.to_vec(&stream).unwrap(), [0; 100]);
+
+    // Those that do not wait can be.
+    let mut sorted = stream.zeroed::<u32>(100).unwrap();
+    let recorded = stream.capture(|stream| {
+        // SAFETY: the offsets are in order.
+        unsafe { segmented_sort::keys_unchecked(stream, &offsets, &data, &mut sorted, Less)? };
+        select::segments_assume_valid(stream, &offsets, &data, &mut output, ODD)
+    });
+    let (mut graph, new_offsets) = recorded.unwrap();
+    for _ in 0..3 {
+        // SAFETY: all of it is there, and used on this stream alone.
+        unsafe { graph.launch(&stream).unwrap() };
+    }
+    let mut expected = host.clone();
+    expected[..40].sort_unstable();
+    expected[40..].sort_unstable();
+    assert_eq!(sorted.to_vec(&stream).unwrap(), expected);
+    let odd = |part: &[u32]| part.iter().filter(|&&x| x & 1 == 1).count() as u32;
+    assert_eq!(new_offsets.to_vec(&stream).unwrap(), [0, odd(&host[..40]), odd(&host)]);
+}
+
+fn a_failed_recording_changes_nothing(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut data = stream.upload(&[5u32; 1000]).unwrap();
+    let failed = stream.capture(|stream| {
+        scan::inclusive_in_place(stream, &mut data, scan::Sum)?;
+        Err::<(), _>(Error::UnknownDevice { asked: "none".into() })
+    });
+    assert!(matches!(failed, Err(Error::UnknownDevice { .. })));
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        stream.capture(|stream| -> Result<(), Error> {
+            scan::inclusive_in_place(stream, &mut data, scan::Sum)?;
+            std::panic::resume_unwind(Box::new("on purpose"))
+        })
+    }));
+    assert!(panicked.is_err());
+    assert_eq!(data.to_vec(&stream).unwrap(), [5; 1000]);
+    scan::inclusive_in_place(&stream, &mut data, scan::Sum).unwrap();
+    assert!(data.to_vec(&stream).unwrap().into_iter().eq((1..=1000).map(|i| 5 * i)));
+}
+
+fn wrong_device(device: &Device) {
+    let stream = device.stream().unwrap();
+    let (mut graph, ()) = stream.capture(|_| Ok(())).unwrap();
+    let elsewhere = Device::cpu_with(CpuOptions::default()).stream().unwrap();
+    // SAFETY: there is nothing in it.
+    let (wrong, right) = unsafe { (graph.launch(&elsewhere), graph.launch(&stream)) };
+    assert!(matches!(wrong, Err(Error::WrongDevice { .. })), "{wrong:?}");
+    right.unwrap();
+}
+
+/// Held from the recording until the graph is dropped, and no more by many launches. Counted on a device of its own where
+/// there can be one, since other tests allocate meanwhile.
+fn memory_stays_with_the_graph(device: &Device) {
+    let options = CpuOptions { checked: is_checked(device), ..CpuOptions::default() };
+    let device = if matches!(device.kind(), DeviceKind::Cuda { .. }) { return } else { Device::cpu_with(options) };
+    let stream = device.stream().unwrap();
+    let n = SORT_BLOCK + 1;
+    let mut keys = stream.upload(&numbers(1, n)).unwrap();
+    let before = device.memory_used();
+    let recorded = stream.capture(|stream| {
+        // The second one has the temporary memory of the first one.
+        sort::keys_in_place(stream, &mut keys, Options::new())?;
+        sort::keys_in_place(stream, &mut keys, Options::new().descending())
+    });
+    let (mut graph, ()) = recorded.unwrap();
+    let held = device.memory_used() - before;
+    assert!((4 * n..6 * n + 65_536).contains(&held), "{held} bytes");
+    for _ in 0..3 {
+        // SAFETY: the keys are there, and used on this stream alone.
+        unsafe { graph.launch(&stream).unwrap() };
+        assert_eq!(device.memory_used() - before, held);
+    }
+    drop(graph);
+    assert_eq!(device.memory_used(), before);
+}
