@@ -9,7 +9,7 @@ use core::ptr::{NonNull, null_mut};
 use cudarc::driver::sys::{
     CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUmemPool_attribute, CUmemoryPool, CUpointer_attribute,
 };
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 /// Page-locked memory that every context may copy from and to.
 const HOST_ALLOC_PORTABLE: c_uint = 1;
@@ -36,6 +36,8 @@ pub(in crate::runtime) struct CudaDevice {
     context: CUcontext,
     pool: CUmemoryPool,
     modules: Modules,
+    /// How many streams record. Locked while the whole device is waited for.
+    recordings: Mutex<usize>,
     /// Why the context is destroyed, once it is.
     lost: OnceLock<String>,
 }
@@ -77,8 +79,8 @@ impl CudaDevice {
         let status = unsafe { (driver.cuDevicePrimaryCtxRetain)(&mut context, device) };
         driver.check("cuDevicePrimaryCtxRetain", status)?;
 
-        let (modules, lost) = (Modules::default(), OnceLock::new());
-        let this = Self { driver, ordinal, name, limits, context, pool, modules, lost };
+        let (modules, recordings, lost) = (Modules::default(), Mutex::default(), OnceLock::new());
+        let this = Self { driver, ordinal, name, limits, context, pool, modules, recordings, lost };
         if let Err(error) = this.keep_freed_memory() {
             // SAFETY: the context was retained above, and nothing uses it yet.
             unsafe { (driver.cuDevicePrimaryCtxRelease)(device) };
@@ -113,6 +115,10 @@ impl CudaDevice {
 
     pub(super) fn pool(&self) -> CUmemoryPool {
         self.pool
+    }
+
+    pub(super) fn recordings(&self) -> &Mutex<usize> {
+        &self.recordings
     }
 
     pub(super) fn modules(&self) -> &Modules {

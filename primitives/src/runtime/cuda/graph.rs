@@ -2,6 +2,7 @@
 
 use super::device::{CudaDevice, call};
 use super::stream::CudaStream;
+use crate::runtime::device::lock;
 use crate::runtime::error::Error;
 use core::ptr::null_mut;
 use cudarc::driver::sys::{CUgraph, CUgraphExec, CUstreamCaptureMode};
@@ -20,8 +21,10 @@ pub(in crate::runtime) struct CudaCapture {
 impl CudaCapture {
     pub(in crate::runtime) fn begin(stream: &Arc<CudaStream>) -> Result<Self, Error> {
         stream.device().enter()?;
+        let mut recordings = lock(stream.device().recordings());
         // SAFETY: the stream lives as long as `self`.
         unsafe { call!(stream, cuStreamBeginCapture(stream.handle(), MODE)) }?;
+        *recordings += 1;
         Ok(Self { stream: Arc::clone(stream), ended: false })
     }
 
@@ -36,6 +39,8 @@ impl CudaCapture {
 
     fn stop(&mut self) -> Result<Drawing, Error> {
         self.ended = true;
+        let mut recordings = lock(self.stream.device().recordings());
+        *recordings -= 1; // and nobody waits for the device before the driver knows it, too
         self.stream.device().enter()?;
         let mut drawing = Drawing { device: self.stream.device(), raw: null_mut() };
         // SAFETY: the pointer is valid, and the recording has not been ended yet. In this mode any thread may do it.

@@ -85,18 +85,8 @@ impl CudaStream {
         let mut attempt =
             || unsafe { (self.driver().cuMemAllocFromPoolAsync)(&mut address, bytes, self.device.pool(), self.raw) };
         let mut status = attempt();
-        if status == Status::OUT_OF_MEMORY {
-            // Memory may be held by frees that are still to come in other streams, or lie in the pool in small pieces.
-            // SAFETY: the pool is alive.
-            let given_back = unsafe {
-                call!(self, cuCtxSynchronize()).and_then(|()| call!(self, cuMemPoolTrimTo(self.device.pool(), 0)))
-            };
-            match given_back {
-                Ok(()) => status = attempt(),
-                // The driver refuses to wait while any stream records.
-                Err(Error::Driver { .. }) => {}
-                Err(crash) => return Err(crash),
-            }
+        if status == Status::OUT_OF_MEMORY && self.reclaim_memory()? {
+            status = attempt();
         }
         if status == Status::OUT_OF_MEMORY {
             let (free, total) = self.device.memory_free().unwrap_or((0, 0));
@@ -105,6 +95,21 @@ impl CudaStream {
         self.check("cuMemAllocFromPoolAsync", status)?;
         let address = core::ptr::with_exposed_provenance_mut(address as usize);
         Ok(NonNull::new(address).expect("the driver never allocates at address 0"))
+    }
+
+    /// Waits for frees that are still to come in other streams, and lets the pool give back what lies in it in small pieces.
+    /// Says whether it has done so: not while any stream records, since the driver would refuse, and spoil the recording.
+    fn reclaim_memory(&self) -> Result<bool, Error> {
+        let recordings = lock(self.device.recordings());
+        if *recordings > 0 {
+            return Ok(false);
+        }
+        // SAFETY: the pool is alive.
+        unsafe {
+            call!(self, cuCtxSynchronize())?;
+            call!(self, cuMemPoolTrimTo(self.device.pool(), 0))?;
+        }
+        Ok(true)
     }
 
     /// Frees memory in the stream's order.

@@ -234,6 +234,44 @@ fn streams_wait_for_each_other() {
 }
 
 #[test]
+fn graphs() {
+    let Some(device) = gpu() else { return };
+    let (stream, other) = (device.stream().unwrap(), device.stream().unwrap());
+    let mut data = stream.zeroed::<u32>(1 << 20).unwrap();
+    let recorded = stream.capture(|recorder| {
+        add(recorder, &mut data, 1)?;
+        // Memory that lives during the recording alone, and a vector of another stream that is gone before it ends.
+        let mut twos = recorder.upload(&vec![2u32; 1 << 20])?;
+        add(recorder, &mut twos, 3)?;
+        other.upload(&[1u32])?.view(recorder)?;
+        assert!(data.to_vec(&stream)?.iter().all(|&x| x == 0), "nothing has happened yet");
+        add(recorder, &mut data, 10)?;
+        data.try_clone(recorder)
+    });
+    let (mut graph, copy) = recorded.unwrap();
+    for round in 1..=3 {
+        // SAFETY: the vectors are there, and used on this stream alone.
+        unsafe { graph.launch(&stream).unwrap() };
+        assert!(copy.to_vec(&stream).unwrap().iter().all(|&x| x == 11 * round));
+    }
+    other.wait(&stream.record().unwrap()).unwrap();
+    // SAFETY: the vectors are there, and used after the event alone.
+    unsafe { graph.launch(&other).unwrap() };
+    drop(graph);
+    assert!(data.to_vec(&other).unwrap().iter().all(|&x| x == 44));
+
+    let refused = stream.capture(|recorder| {
+        add(recorder, &mut data, 1)?;
+        recorder.synchronize()
+    });
+    assert!(matches!(refused, Err(Error::NotRecordable { .. })));
+    let (mut empty, ()) = stream.capture(|_| Ok(())).unwrap();
+    // SAFETY: there is nothing in it.
+    unsafe { empty.launch(&stream).unwrap() };
+    stream.synchronize().unwrap();
+}
+
+#[test]
 fn page_locked_memory() {
     let Some(device) = gpu() else { return };
     let stream = device.stream().unwrap();
