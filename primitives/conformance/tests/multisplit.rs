@@ -2,7 +2,7 @@
 
 use gpu_conformance::data::{edge_sizes, random};
 use gpu_conformance::kernels::Modulo;
-use gpu_conformance::{cases, is_checked, run};
+use gpu_conformance::{adversarial_streams, cases, is_checked, run};
 use gpu_primitives::multisplit::{self, Bucket, Shift};
 use gpu_primitives::{Device, DeviceKind, Error, Stream};
 use std::process::ExitCode;
@@ -19,29 +19,44 @@ fn main() -> ExitCode {
         buckets_beyond_the_last,
         large,
         bad_input,
+        adversarial_schedules,
     ])
 }
 
-/// Splits pairs of key and index, and compares with a stable sort by bucket.
-fn check<B: Bucket<u32>>(stream: &Stream, keys: &[u32], buckets: u32, bucket: B) {
+/// Keys with their indices in a stable order by bucket, and where the buckets begin.
+fn oracle<B: Bucket<u32>>(keys: &[u32], buckets: u32, bucket: B) -> (Vec<(u32, u32)>, Vec<u64>) {
     let number = |key: u32| bucket.bucket(key).min(buckets - 1);
-    let mut expected: Vec<(u32, u32)> = keys.iter().copied().zip(0..).collect();
-    expected.sort_by_key(|&(key, _)| number(key));
-    let bounds: Vec<u64> =
-        (0..=buckets).map(|b| expected.partition_point(|&(key, _)| number(key) < b) as u64).collect();
+    let mut pairs: Vec<(u32, u32)> = keys.iter().copied().zip(0..).collect();
+    pairs.sort_by_key(|&(key, _)| number(key));
+    let bounds = (0..=buckets).map(|b| pairs.partition_point(|&(key, _)| number(key) < b) as u64).collect();
+    (pairs, bounds)
+}
+
+/// Splits keys alone.
+fn check_keys<B: Bucket<u32>>(stream: &Stream, keys: &[u32], buckets: u32, bucket: B) {
+    let (expected, bounds) = oracle(keys, buckets, bucket);
+    let input = stream.upload(keys).unwrap();
+    let mut output = stream.uninit::<u32>(keys.len()).unwrap();
+    let offsets = multisplit::keys(stream, &input, &mut output, buckets, bucket).unwrap();
+    assert_eq!(offsets.to_vec(stream).unwrap(), bounds, "{} keys, {buckets} buckets", keys.len());
+    let found = output.to_vec(stream).unwrap();
+    assert!(found.into_iter().eq(expected.into_iter().map(|(key, _)| key)), "{} keys, {buckets} buckets", keys.len());
+}
+
+/// Splits pairs of key and index, and the keys alone.
+fn check<B: Bucket<u32>>(stream: &Stream, keys: &[u32], buckets: u32, bucket: B) {
+    let (expected, bounds) = oracle(keys, buckets, bucket);
     let (keys_in, values_in) =
         (stream.upload(keys).unwrap(), stream.upload(&(0..keys.len() as u32).collect::<Vec<_>>()).unwrap());
     let mut keys_out = stream.uninit::<u32>(keys.len()).unwrap();
     let mut values_out = stream.uninit::<u32>(keys.len()).unwrap();
     let offsets =
         multisplit::pairs(stream, &keys_in, &values_in, &mut keys_out, &mut values_out, buckets, bucket).unwrap();
-    assert_eq!(offsets.to_vec(stream).unwrap(), bounds, "{} keys, {buckets} buckets", keys.len());
+    assert_eq!(offsets.to_vec(stream).unwrap(), bounds, "{} pairs, {buckets} buckets", keys.len());
     let found: Vec<(u32, u32)> =
         keys_out.to_vec(stream).unwrap().into_iter().zip(values_out.to_vec(stream).unwrap()).collect();
     assert!(found == expected, "{} pairs, {buckets} buckets", keys.len());
-    let offsets = multisplit::keys(stream, &keys_in, &mut keys_out, buckets, bucket).unwrap();
-    assert_eq!(offsets.to_vec(stream).unwrap(), bounds);
-    assert!(keys_out.to_vec(stream).unwrap().into_iter().eq(expected.iter().map(|&(key, _)| key)));
+    check_keys(stream, keys, buckets, bucket);
 }
 
 fn small_splits(device: &Device) {
@@ -111,4 +126,12 @@ fn bad_input(device: &Device) {
     let result = multisplit::keys(&stream, &keys, &mut short, 4, Shift::by(0));
     assert!(matches!(result, Err(Error::LengthMismatch { expected: 3, found: 2, .. })));
     assert_eq!(out.to_vec(&stream).unwrap(), [9; 3]);
+}
+
+/// Orders of blocks and threads that no GPU would show: the tiles find the same places in all of them.
+fn adversarial_schedules(device: &Device) {
+    let keys: Vec<u32> = random(6).take(2 * TILE + 100).map(|x| x as u32).collect();
+    for (seed, stream) in adversarial_streams(device, 20) {
+        check_keys(&stream, &keys, 1 + seed as u32, Shift::by(24));
+    }
 }

@@ -3,9 +3,9 @@
 use bytemuck::Pod;
 use gpu_conformance::data::{edge_sizes, random};
 use gpu_conformance::kernels::Between;
-use gpu_conformance::{cases, is_checked, run};
+use gpu_conformance::{adversarial_streams, cases, is_checked, is_gpu, run};
 use gpu_primitives::select::{self, Masked, Offset, Predicate, Shape};
-use gpu_primitives::{CpuOptions, Device, DeviceKind, Error, Schedule, Stream};
+use gpu_primitives::{Device, DeviceKind, Error, Stream};
 use proptest::collection::vec;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, TestRunner};
@@ -42,7 +42,9 @@ fn main() -> ExitCode {
         random_segments,
         deterministic,
         large,
-        adversarial_schedules,
+        adversarial_schedules_of_select,
+        adversarial_schedules_of_partition,
+        adversarial_schedules_of_segments,
     ])
 }
 
@@ -536,47 +538,62 @@ fn large(device: &Device) {
     check_segments::<u64, _>(&stream, &offsets, &host, Masked::equal(7, 1));
 }
 
+/// A GPU has tiles of one shape. Elsewhere they are tiny, so that 40 of them make two levels of the look-back tree with few
+/// items.
+fn forty_tiles(device: &Device) -> usize {
+    if is_gpu(device) { 40 * TILE + 3 } else { 40 * 64 + 3 }
+}
+
 /// Orders of blocks and threads that no GPU would show: the look-back finds the same places in all of them.
-///
-/// Tiny tiles, so that 40 of them make two levels of the look-back tree with few items.
-fn adversarial_schedules(device: &Device) {
-    if !is_checked(device) {
-        return;
-    }
-    let n = 40 * 64 + 3;
-    let host = numbers(16, n);
+fn adversarial_schedules_of_select(device: &Device) {
+    let host = numbers(16, forty_tiles(device));
     let (kept, count) = selected(&host, 0, |_, x| x & 1 == 1);
-    let (parts, _) = split(&host, |_, x| x & 1 == 1);
-    let offsets: Vec<usize> = (0..n).step_by(37).collect();
-    let (kept_of_segments, new_offsets) = kept_segments(&offsets, &host, |x| x & 1 == 1);
+    for (seed, stream) in adversarial_streams(device, 200) {
+        let input = stream.upload(&host).unwrap();
+        let mut output = stream.zeroed::<u32>(host.len()).unwrap();
+        let found = if is_gpu(device) {
+            select::select(&stream, &input, &mut output, ODD)
+        } else {
+            select::select_shaped(&stream, (&input).into(), (&mut output).into(), ODD, Shape::<32, 1, 2>)
+        };
+        assert_eq!(found.unwrap().get(&stream).unwrap(), count as u64, "order {seed}");
+        assert_same(&output.to_vec(&stream).unwrap(), &kept, "selection");
+    }
+}
+
+fn adversarial_schedules_of_partition(device: &Device) {
+    let host = numbers(17, forty_tiles(device));
+    let (parts, count) = split(&host, |_, x| x & 1 == 1);
+    for (seed, stream) in adversarial_streams(device, 200) {
+        let input = stream.upload(&host).unwrap();
+        let mut output = stream.uninit::<u32>(host.len()).unwrap();
+        let found = if is_gpu(device) {
+            select::partition(&stream, &input, &mut output, ODD)
+        } else {
+            select::partition_shaped(&stream, (&input).into(), (&mut output).into(), ODD, Shape::<64, 1, 1>)
+        };
+        assert_eq!(found.unwrap().get(&stream).unwrap(), count as u64, "order {seed}");
+        assert_same(&output.to_vec(&stream).unwrap(), &parts, "partition");
+    }
+}
+
+fn adversarial_schedules_of_segments(device: &Device) {
+    let host = numbers(18, forty_tiles(device));
+    let offsets: Vec<usize> = (0..host.len()).step_by(37).collect();
+    let (kept, new_offsets) = kept_segments(&offsets, &host, |x| x & 1 == 1);
     let offsets: Vec<u64> = offsets.iter().map(|&x| x as u64).collect();
     let new_offsets: Vec<u64> = new_offsets.iter().map(|&x| x as u64).collect();
-    for seed in 0..200 {
-        let options = CpuOptions { checked: true, schedule: Schedule::Random { seed }, ..CpuOptions::default() };
-        let stream = Device::cpu_with(options).stream().unwrap();
+    for (seed, stream) in adversarial_streams(device, 200) {
         let input = stream.upload(&host).unwrap();
-        let mut output = stream.zeroed::<u32>(n).unwrap();
-        let (source, target) = ((&input).into(), (&mut output).into());
-        match seed % 3 {
-            0 => {
-                let found = select::select_shaped(&stream, source, target, ODD, Shape::<32, 1, 2>).unwrap();
-                assert_eq!(found.get(&stream).unwrap(), count as u64);
-                assert_same(&output.to_vec(&stream).unwrap(), &kept, "selection");
-            }
-            1 => {
-                let found = select::partition_shaped(&stream, source, target, ODD, Shape::<64, 1, 1>).unwrap();
-                assert_eq!(found.get(&stream).unwrap(), count as u64);
-                assert_same(&output.to_vec(&stream).unwrap(), &parts, "partition");
-            }
-            _ => {
-                let device_offsets = stream.upload(&offsets).unwrap();
-                let shape = Shape::<32, 2, 1>;
-                let found =
-                    select::segments_shaped(&stream, (&device_offsets).into(), source, target, ODD, shape).unwrap();
-                assert_same(&found.to_vec(&stream).unwrap(), &new_offsets, "new offsets");
-                let found = *new_offsets.last().unwrap() as usize;
-                assert_same(&output.to_vec(&stream).unwrap()[..found], &kept_of_segments[..found], "segments");
-            }
-        }
+        let offsets = stream.upload(&offsets).unwrap();
+        let mut output = stream.upload(&vec![7; host.len()]).unwrap();
+        let found = if is_gpu(device) {
+            select::segments(&stream, &offsets, &input, &mut output, ODD)
+        } else {
+            let shape = Shape::<32, 2, 1>;
+            select::segments_shaped(&stream, (&offsets).into(), (&input).into(), (&mut output).into(), ODD, shape)
+        };
+        assert_same(&found.unwrap().to_vec(&stream).unwrap(), &new_offsets, &format!("order {seed}: new offsets"));
+        assert_same(&output.to_vec(&stream).unwrap(), &kept, "segments");
     }
 }

@@ -3,9 +3,9 @@
 use bytemuck::Pod;
 use gpu_conformance::data::{edge_sizes, random};
 use gpu_conformance::kernels::Address;
-use gpu_conformance::{cases, is_checked, run};
+use gpu_conformance::{adversarial_streams, cases, is_checked, is_gpu, run};
 use gpu_primitives::sort::{self, Options, RadixKey, Side};
-use gpu_primitives::{CpuOptions, Device, DeviceKind, Error, Schedule, Stream};
+use gpu_primitives::{CpuOptions, Device, DeviceKind, Error, Stream};
 use proptest::collection::vec;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, TestRunner};
@@ -13,9 +13,10 @@ use std::cmp::Ordering;
 use std::fmt::Debug;
 use std::process::ExitCode;
 
-/// The tile of small inputs, and what one block sorts.
+/// The tile of small inputs, what one block sorts, and from where on tiles are large.
 const SMALL_TILE: usize = 2048;
 const BLOCK: usize = 4096;
+const LARGE: usize = 1 << 19;
 
 fn main() -> ExitCode {
     run(cases![
@@ -32,9 +33,7 @@ fn main() -> ExitCode {
         own_keys,
         misaligned_slices,
         random_lengths_and_values,
-        deterministic,
         large_tiles,
-        temporary_memory,
         bad_input,
         adversarial_schedules,
     ])
@@ -248,47 +247,22 @@ fn random_lengths_and_values(device: &Device) {
         .unwrap();
 }
 
-fn deterministic(device: &Device) {
-    let stream = device.stream().unwrap();
-    let n = if is_checked(device) { BLOCK + 10 } else { 100_000 };
-    let host: Vec<u32> = random(10).take(n).map(|x| x as u32 % 1000).collect();
-    let keys = stream.upload(&host).unwrap();
-    let first = sort::argsort(&stream, &keys, Options::new()).unwrap().to_vec(&stream).unwrap();
-    for _ in 0..if is_checked(device) { 3 } else { 100 } {
-        assert!(sort::argsort(&stream, &keys, Options::new()).unwrap().to_vec(&stream).unwrap() == first);
-    }
-}
-
-/// Long enough for the tiles of large inputs.
+/// Tiles of every size that keys and values of 4, 8 and 16 bytes take. Where every access is checked, one digit of 32-bit
+/// keys is all that there is time for.
 fn large_tiles(device: &Device) {
     let stream = device.stream().unwrap();
-    let n = match device.kind() {
-        // Checked mode would take minutes for half a million elements.
-        DeviceKind::CpuChecked => return check(&stream, &[3u32, 1, 2], &Options::new(), u32::cmp),
-        DeviceKind::Cpu => (1 << 19) + 12_345,
-        DeviceKind::Cuda { .. } => (1 << 24) + 12_345,
-    };
+    let n = if is_gpu(device) { (1 << 24) + 12_345 } else { LARGE + 12_345 };
+    let digit = Options::new().bits(0..8);
     let keys: Vec<u32> = random(11).take(n).map(|x| x as u32).collect();
+    if is_checked(device) {
+        return check(&stream, &keys[..LARGE], &digit, |a, b| (a & 0xFF).cmp(&(b & 0xFF)));
+    }
     check(&stream, &keys, &Options::new(), u32::cmp);
-    let keys: Vec<u64> = random(12).take(n / 2 + (1 << 19)).collect();
+    let keys: Vec<u64> = random(12).take(n).collect();
     check(&stream, &keys, &Options::new().bits(0..24), |a, b| (a & 0xFF_FFFF).cmp(&(b & 0xFF_FFFF)));
-}
-
-/// In place: a second buffer, and look-back words.
-fn temporary_memory(device: &Device) {
-    let DeviceKind::Cpu = device.kind() else { return small_pairs_of_u32(device) };
-    let device = Device::cpu_with(CpuOptions::default());
-    let stream = device.stream().unwrap();
-    let n = 1 << 19;
-    let mut keys = stream.zeroed::<u32>(n).unwrap();
-    let mut values = stream.zeroed::<u32>(n).unwrap();
-    let before = device.memory_used();
-    device.reset_peak_memory();
-    sort::pairs_in_place(&stream, &mut keys, &mut values, Options::new()).unwrap();
-    let taken = device.peak_memory() - before;
-    assert!(taken <= n * 8 + n * 8 / 10, "{taken} bytes for {n} pairs");
-    // Back to what it was, but for the counters that stay with the stream.
-    assert!(device.memory_used() <= before + 16_384);
+    let keys: Vec<Address> = keys.iter().map(|&x| Address::new(x, x as u32, (x >> 32) as u32)).collect();
+    // The lowest digit is that of the number, which comes last.
+    check(&stream, &keys, &digit, |a, b| bytemuck::bytes_of(a)[12].cmp(&bytemuck::bytes_of(b)[12]));
 }
 
 fn bad_input(device: &Device) {
@@ -317,27 +291,23 @@ fn bad_input(device: &Device) {
     }
 }
 
-/// Orders of blocks and threads that no GPU would show: five tiles of one digit.
+/// Orders of blocks and threads that no GPU would show: three tiles, two digits, keys alone and pairs.
 fn adversarial_schedules(device: &Device) {
-    let n = 4 * SMALL_TILE + 100;
+    let n = 2 * SMALL_TILE + 100;
     let keys: Vec<u32> = random(13).take(n).map(|x| x as u32).collect();
-    if !is_checked(device) {
-        let stream = device.stream().unwrap();
-        for _ in 0..50 {
-            check(&stream, &keys, &Options::new(), u32::cmp);
+    let options = Options::new().bits(0..16);
+    let mut expected: Vec<(u32, u32)> = keys.iter().copied().zip(0..).collect();
+    expected.sort_by_key(|&(key, _)| key & 0xFFFF);
+    let (expected_keys, expected_values): (Vec<u32>, Vec<u32>) = expected.into_iter().unzip();
+    for (seed, stream) in adversarial_streams(device, 12) {
+        let mut sorted = stream.upload(&keys).unwrap();
+        if seed % 2 == 0 {
+            sort::keys_in_place(&stream, &mut sorted, options.clone()).unwrap();
+        } else {
+            let mut values = stream.upload(&(0..n as u32).collect::<Vec<_>>()).unwrap();
+            sort::pairs_in_place(&stream, &mut sorted, &mut values, options.clone()).unwrap();
+            assert!(values.to_vec(&stream).unwrap() == expected_values, "values, order {seed}");
         }
-        return;
-    }
-    let mut expected = keys.clone();
-    expected.sort_by_key(|&x| x & 0xFF);
-    // Each takes a tenth of a second: all 200 run where there is time for it.
-    let schedules = if std::env::var_os("GPU_PRIMITIVES_LONG").is_some() { 200 } else { 12 };
-    for seed in 0..schedules {
-        let options = CpuOptions { checked: true, schedule: Schedule::Random { seed }, ..CpuOptions::default() };
-        let stream = Device::cpu_with(options).stream().unwrap();
-        let input = stream.upload(&keys).unwrap();
-        let mut output = stream.uninit::<u32>(n).unwrap();
-        sort::keys(&stream, &input, &mut output, Options::new().bits(0..8)).unwrap();
-        assert!(output.to_vec(&stream).unwrap() == expected, "seed {seed}");
+        assert!(sorted.to_vec(&stream).unwrap() == expected_keys, "keys, order {seed}");
     }
 }

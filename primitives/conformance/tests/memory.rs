@@ -1,0 +1,331 @@
+//! Temporary memory: what every call takes beyond its operands, by the device's counter and as its documentation says.
+//!
+//! One case runs at a time, since the counter is that of the whole device.
+
+use gpu_conformance::data::random;
+use gpu_conformance::{cases, is_checked, run_one_by_one};
+use gpu_primitives::compare::Less;
+use gpu_primitives::multisplit::{self, Shift};
+use gpu_primitives::select::{self, Masked};
+use gpu_primitives::sort::{self, Options};
+use gpu_primitives::{Device, DeviceVec, Stream, merge, scan, search, segmented_sort, transfer};
+use std::process::ExitCode;
+
+const KIB: usize = 1 << 10;
+/// The least scratch of a stream, of each of the two kinds: for look-back, and counters that are zero between launches.
+const LEAST_SCRATCH: usize = 8 * KIB;
+
+const ODD: Masked<u32> = Masked::equal(1, 1);
+
+fn main() -> ExitCode {
+    run_one_by_one(cases![
+        transfers,
+        scans,
+        scans_that_share_a_stream,
+        sorts_in_one_block,
+        sorts,
+        argsorts,
+        multisplits,
+        selections,
+        partitions,
+        segmented_compactions,
+        merges,
+        merges_of_runs,
+        segmented_sorts,
+        searches_in_any_order,
+        searches_of_sorted_needles,
+        graphs,
+    ])
+}
+
+/// Bytes that a call takes.
+struct Taken {
+    /// At its peak, the result included.
+    peak: usize,
+    /// What is still there when the call is over and its result dropped: the scratch of the stream.
+    kept: usize,
+}
+
+fn measure<R>(stream: &Stream, call: impl FnOnce() -> R) -> Taken {
+    let device = stream.device();
+    let before = device.memory_used();
+    device.reset_peak_memory();
+    drop(call());
+    stream.synchronize().unwrap();
+    Taken { peak: device.peak_memory() - before, kept: device.memory_used() - before }
+}
+
+impl Taken {
+    /// The figure is not exceeded, and not out of date.
+    #[track_caller]
+    fn assert_peak(&self, stated: usize) {
+        assert!((stated * 9 / 10..=stated).contains(&self.peak), "{} bytes taken, {stated} stated", self.peak);
+    }
+
+    #[track_caller]
+    fn assert_kept(&self, stated: usize) {
+        assert!((stated * 9 / 10..=stated).contains(&self.kept), "{} bytes kept, {stated} stated", self.kept);
+    }
+}
+
+/// Enough for the tiles of large inputs and for scratch beyond the least; less where every access is checked.
+fn len(device: &Device) -> usize {
+    if is_checked(device) { 10_000 } else { (1 << 19) + 1000 }
+}
+
+fn numbers(stream: &Stream, n: usize) -> DeviceVec<u32> {
+    stream.upload(&random(1).take(n).map(|x| x as u32).collect::<Vec<_>>()).unwrap()
+}
+
+fn sorted(stream: &Stream, n: usize) -> DeviceVec<u32> {
+    stream.upload(&(0..n as u32).collect::<Vec<_>>()).unwrap()
+}
+
+/// Look-back words of `tiles` tiles with a value of `value_words` 32-bit words: 8.5 bytes per word, those of the tree included.
+fn lookback(tiles: usize, value_words: usize) -> usize {
+    (tiles * value_words * 17 / 2).max(LEAST_SCRATCH)
+}
+
+fn transfers(device: &Device) {
+    let stream = device.stream().unwrap();
+    let (from, mut to) = (numbers(&stream, 10_000), numbers(&stream, 10_000));
+    let taken = measure(&stream, || {
+        transfer::fill(&stream, &mut to, 1).unwrap();
+        transfer::iota(&stream, &mut to, 1).unwrap();
+        transfer::copy(&stream, &from, &mut to).unwrap();
+    });
+    assert_eq!((taken.peak, taken.kept), (0, 0));
+}
+
+fn scans(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = if is_checked(device) { 20_000 } else { 3 << 20 };
+    let input = stream.zeroed::<u64>(n).unwrap();
+    let mut output = stream.zeroed::<u64>(n).unwrap();
+    let taken = measure(&stream, || scan::exclusive_sum(&stream, &input, &mut output).unwrap());
+    let stated = lookback(n.div_ceil(36 * KIB / 8), 2);
+    taken.assert_peak(stated);
+    taken.assert_kept(stated);
+}
+
+/// What is there is used again; what is too small stays beside what replaces it.
+fn scans_that_share_a_stream(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = len(device);
+    let mut data = numbers(&stream, n);
+    let first = measure(&stream, || scan::inclusive_in_place(&stream, &mut data, scan::Sum).unwrap());
+    assert!(first.kept > 0);
+    let again = measure(&stream, || {
+        scan::inclusive_in_place(&stream, &mut data, scan::Sum).unwrap();
+        scan::inclusive_in_place(&stream, data.slice_mut(..n / 2).unwrap(), scan::Sum).unwrap();
+    });
+    assert_eq!((again.peak, again.kept), (0, 0));
+    let mut output = numbers(&stream, n);
+    let selection = measure(&stream, || select::select(&stream, &data, &mut output, ODD).unwrap());
+    assert_eq!((selection.peak, selection.kept), (8, 0), "the count alone");
+}
+
+fn sorts_in_one_block(device: &Device) {
+    let stream = device.stream().unwrap();
+    let (mut keys, mut values) = (numbers(&stream, 4096), numbers(&stream, 4096));
+    let taken = measure(&stream, || {
+        sort::pairs_in_place(&stream, &mut keys, &mut values, Options::new()).unwrap();
+        sort::keys_in_place(&stream, &mut keys, Options::new().descending()).unwrap();
+    });
+    assert_eq!((taken.peak, taken.kept), (0, 0));
+}
+
+/// What the passes of a sort of pairs of 32 bits take: 1 KiB per tile and pass, and little more.
+fn passes(n: usize, passes: usize) -> usize {
+    let tile = if n < 1 << 19 { 2048 } else { 7168 };
+    passes * (n.div_ceil(tile) * KIB + 4 * KIB + 4) + LEAST_SCRATCH + 8
+}
+
+fn sorts(device: &Device) {
+    let n = len(device);
+    let home = device.stream().unwrap();
+    let (mut keys, mut values) = (numbers(&home, n), numbers(&home, n));
+    let (mut other_keys, mut other_values) = (numbers(&home, n), numbers(&home, n));
+    home.synchronize().unwrap();
+
+    let stream = device.stream().unwrap();
+    let in_place = measure(&stream, || {
+        sort::pairs_in_place(&stream, &mut keys, &mut values, Options::new()).unwrap();
+    });
+    let stream = device.stream().unwrap();
+    let apart = measure(&stream, || {
+        sort::pairs(&stream, &keys, &values, &mut other_keys, &mut other_values, Options::new()).unwrap();
+    });
+    let stream = device.stream().unwrap();
+    let double_buffered = measure(&stream, || {
+        let (first, second) = ((&mut keys, &mut values), (&mut other_keys, &mut other_values));
+        sort::pairs_double_buffered(&stream, first, second, Options::new()).unwrap();
+    });
+    in_place.assert_peak(8 * n + passes(n, 4));
+    apart.assert_peak(8 * n + passes(n, 4));
+    double_buffered.assert_peak(passes(n, 4));
+    for taken in [in_place, apart, double_buffered] {
+        taken.assert_kept(LEAST_SCRATCH + 8);
+    }
+}
+
+/// The indices, the sorted keys, the result, and what a sort of pairs takes.
+fn argsorts(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = len(device);
+    let keys = numbers(&stream, n);
+    let taken = measure(&stream, || sort::argsort(&stream, &keys, Options::new()).unwrap());
+    taken.assert_peak(3 * 4 * n + 8 * n + passes(n, 4));
+}
+
+fn multisplits(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = len(device);
+    let (keys, values) = (numbers(&stream, n), numbers(&stream, n));
+    let (mut keys_out, mut values_out) = (numbers(&stream, n), numbers(&stream, n));
+    let taken = measure(&stream, || {
+        multisplit::pairs(&stream, &keys, &values, &mut keys_out, &mut values_out, 256, Shift::by(24)).unwrap()
+    });
+    taken.assert_peak(passes(n, 1) + 257 * 8);
+    taken.assert_kept(LEAST_SCRATCH);
+}
+
+fn selections(device: &Device) {
+    let n = if is_checked(device) { 20_000 } else { 5 << 20 };
+    let stream = device.stream().unwrap();
+    let input = stream.zeroed::<u32>(n).unwrap();
+    let mut output = stream.zeroed::<u32>(n).unwrap();
+    let taken = measure(&stream, || select::select(&stream, &input, &mut output, ODD).unwrap());
+    let stated = lookback(n.div_ceil(32 * KIB / 4), 2);
+    taken.assert_peak(stated + 8);
+    taken.assert_kept(stated);
+    let flags = stream.zeroed::<u8>(n).unwrap();
+    let taken = measure(&stream, || select::flagged(&stream, &input, &flags, &mut output).unwrap());
+    assert_eq!((taken.peak, taken.kept), (8, 0), "the count alone");
+}
+
+fn partitions(device: &Device) {
+    let n = if is_checked(device) { 20_000 } else { 5 << 20 };
+    let stream = device.stream().unwrap();
+    let input = stream.zeroed::<u32>(n).unwrap();
+    let mut output = stream.zeroed::<u32>(n).unwrap();
+    let taken = measure(&stream, || select::partition(&stream, &input, &mut output, ODD).unwrap());
+    let tiles = n.div_ceil(32 * KIB / 4);
+    taken.assert_peak(lookback(tiles, 2) + 8 * tiles + 8);
+    taken.assert_kept(lookback(tiles, 2));
+}
+
+/// Notes of the selection, the new offsets, and the verdict about the old ones.
+fn segmented_compactions(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = len(device);
+    let input = numbers(&stream, n);
+    let mut output = numbers(&stream, n);
+    let offsets = stream.upload(&[0, 5, n as u32]).unwrap();
+    let taken = measure(&stream, || select::segments(&stream, &offsets, &input, &mut output, ODD).unwrap());
+    let tiles = n.div_ceil(32 * KIB / 4);
+    taken.assert_peak(tiles * 3584 + lookback(tiles, 2) + 3 * 4 + 32);
+    taken.assert_kept(lookback(tiles, 2));
+    assert!(taken.peak - taken.kept <= n.next_multiple_of(32 * KIB / 4) / 2, "half a byte per item");
+}
+
+/// 8 bytes per tile and boundary, and per block of the kernel that finds them: one for 7 to 255 tiles.
+fn two_way(total: usize) -> usize {
+    let tiles = total.div_ceil(256 * 15);
+    8 * (tiles + 1 + tiles.div_ceil(7))
+}
+
+fn merges(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = len(device);
+    let (a, b) = (sorted(&stream, n), sorted(&stream, n));
+    let mut output = stream.zeroed::<u32>(2 * n).unwrap();
+    let taken = measure(&stream, || merge::keys(&stream, &a, &b, &mut output, Less).unwrap());
+    taken.assert_peak(two_way(2 * n));
+    assert_eq!(taken.kept, 0);
+    assert!(taken.peak * 1000 < 2 * n * 4 + 64_000, "a thousandth of the data");
+}
+
+/// 8 bytes per boundary and run.
+fn merges_of_runs(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = len(device) / 8;
+    let runs: Vec<_> = (0..8).map(|_| sorted(&stream, n)).collect();
+    let slices: Vec<_> = runs.iter().map(DeviceVec::as_slice).collect();
+    let mut output = stream.zeroed::<u32>(8 * n).unwrap();
+    let taken = measure(&stream, || merge::runs_keys(&stream, &slices, &mut output, Less).unwrap());
+    let tiles = (8 * n).div_ceil(256 * 11);
+    taken.assert_peak(8 * (8 * (tiles + 1) + tiles.div_ceil(31)));
+    assert_eq!(taken.kept, 0);
+}
+
+/// Nothing but the edges of the tiles, unless a segment goes across tiles.
+fn segmented_sorts(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = len(device);
+    let edges = 8 * (n.div_ceil(1792) + 1) + 16;
+    let (mut keys, mut values) = (numbers(&stream, n), numbers(&stream, n));
+    let short = stream.upload(&(0..n as u32).step_by(100).collect::<Vec<_>>()).unwrap();
+    let taken = measure(&stream, || {
+        segmented_sort::pairs_in_place(&stream, &short, &mut keys, &mut values, Less).unwrap();
+    });
+    assert_eq!((taken.peak, taken.kept), (edges, 0));
+    let long = stream.upload(&[0, n as u32]).unwrap();
+    let taken = measure(&stream, || {
+        segmented_sort::pairs_in_place(&stream, &long, &mut keys, &mut values, Less).unwrap();
+    });
+    assert_eq!((taken.peak, taken.kept), (8 * n + edges, 0));
+}
+
+/// A seventh of the haystack; nothing for few needles.
+fn searches_in_any_order(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = len(device);
+    let haystack = sorted(&stream, n);
+    let needles = numbers(&stream, n / 8);
+    let mut output = stream.zeroed::<u32>(n / 8).unwrap();
+    let taken = measure(&stream, || search::lower_bound(&stream, &haystack, &needles, &mut output, Less).unwrap());
+    assert_eq!(taken.kept, 0);
+    assert!((n * 4 / 9..=n * 4 / 7 + 256).contains(&taken.peak), "{} bytes for {n} elements", taken.peak);
+    let taken = measure(&stream, || {
+        let (needles, output) = (needles.slice(..100).unwrap(), output.slice_mut(..100).unwrap());
+        search::lower_bound(&stream, &haystack, needles, output, Less).unwrap();
+    });
+    assert_eq!((taken.peak, taken.kept), (0, 0));
+}
+
+fn searches_of_sorted_needles(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = len(device);
+    let (haystack, needles) = (sorted(&stream, n), sorted(&stream, n));
+    let mut output = stream.zeroed::<u32>(n).unwrap();
+    let taken =
+        measure(&stream, || search::lower_bound_sorted(&stream, &haystack, &needles, &mut output, Less).unwrap());
+    taken.assert_peak(two_way(2 * n));
+    assert_eq!(taken.kept, 0);
+}
+
+/// Held from the recording until the graph is dropped, and no more by many launches. Calls of a graph share it.
+fn graphs(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = 5000;
+    let mut keys = numbers(&stream, n);
+    let before = device.memory_used();
+    let held_by = |calls: usize, keys: &mut DeviceVec<u32>| {
+        let recorded = stream
+            .capture(|stream| (0..calls).try_for_each(|_| sort::keys_in_place(stream, &mut *keys, Options::new())));
+        let (mut graph, ()) = recorded.unwrap();
+        let held = device.memory_used() - before;
+        for _ in 0..3 {
+            // SAFETY: the keys are there, and used on this stream alone.
+            unsafe { graph.launch(&stream).unwrap() };
+            assert_eq!(device.memory_used() - before, held);
+        }
+        drop(graph);
+        assert_eq!(device.memory_used(), before);
+        held
+    };
+    let once = held_by(1, &mut keys);
+    assert!(once > 4 * n, "{once} bytes");
+    assert_eq!(held_by(3, &mut keys), once);
+}
