@@ -358,6 +358,7 @@ mod tests {
         travels::<Stream>();
         travels::<PinnedVec<u32>>();
         travels::<crate::Event>();
+        travels::<crate::Graph>();
         travels::<crate::DeviceVec<u32>>();
         travels::<crate::DeviceSlice<'_, u32>>();
         travels::<crate::DeviceSliceMut<'_, u32>>();
