@@ -5,7 +5,7 @@ use crate::compare::Compare;
 use crate::view::Shared;
 use bytemuck::Pod;
 
-/// Two sorted pieces of the same shared memory.
+/// Two sorted pieces of the same memory.
 #[derive(Clone, Copy)]
 pub struct Pieces {
     /// Where the first piece starts.
@@ -23,20 +23,37 @@ pub struct Pieces {
 /// Whatever the comparator says, the answer lies between `diagonal - b_len` and `a_len`, so that both shares exist.
 ///
 /// # Safety
-/// The pieces lie within `keys`; `diagonal <= a_len + b_len`.
+/// `key` gives the keys of the pieces; `diagonal <= a_len + b_len`.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub unsafe fn path<K: Pod, C: Compare<K>>(keys: Shared<K>, pieces: Pieces, diagonal: u32, compare: C) -> u32 {
+pub unsafe fn path<K: Pod, C: Compare<K>>(key: impl Fn(u32) -> K, pieces: Pieces, diagonal: u32, compare: C) -> u32 {
+    // How far the shares of a thousand random items stray from the expected ones, with some to spare.
+    const REACH: u32 = 32;
     let mut low = diagonal.saturating_sub(pieces.b_len);
     let mut high = if diagonal < pieces.a_len { diagonal } else { pieces.a_len };
+    let is_more = |share: u32| !compare.less(key(pieces.b + diagonal - 1 - share), key(pieces.a + share));
+    if high - low > 4 * REACH {
+        let expected = (diagonal as f32 * (pieces.a_len as f32 / (pieces.a_len + pieces.b_len) as f32)) as u32;
+        // Within the window by at least one on each side, whatever the expectation.
+        let left = expected.saturating_sub(REACH).clamp(low, high - 1);
+        let right = (expected + REACH).clamp(low, high - 1);
+        if is_more(right) {
+            low = right + 1;
+        } else {
+            high = right;
+            if left < right && is_more(left) {
+                low = left + 1;
+            } else if left < right {
+                high = left;
+            }
+        }
+    }
     while low < high {
         let middle = (low + high) / 2;
-        let a = keys.get((pieces.a + middle) as usize);
-        let b = keys.get((pieces.b + diagonal - 1 - middle) as usize);
-        if compare.less(b, a) {
-            high = middle;
-        } else {
+        if is_more(middle) {
             low = middle + 1;
+        } else {
+            high = middle;
         }
     }
     low

@@ -4,5 +4,6 @@ pub mod exchange;
 pub mod lookback;
 pub mod merge;
 pub mod radix;
+pub mod runs;
 pub mod scan;
 pub mod warp;

@@ -1,6 +1,7 @@
 //! The host entries of the merge.
 
 use super::kernel::PARTITION_THREADS;
+use super::runs::{TABLE_WORDS, tile_len as runs_tile_len};
 use super::shape::{THREADS, items, runs_items};
 use super::{MAX_RUNS, MergePartition, MergeTiles, Runs, RunsPartition, RunsTiles};
 use crate::carrier::{Carrier, absent, absent_mut, carried, carried_mut};
@@ -227,6 +228,7 @@ fn many<K: Pod, V: Pod, C: Compare<K>>(
     match runs_items::<K, V>() {
         11 => many_shaped::<K, V, C, 11>(stream, runs, out, compare),
         7 => many_shaped::<K, V, C, 7>(stream, runs, out, compare),
+        5 => many_shaped::<K, V, C, 5>(stream, runs, out, compare),
         _ => many_shaped::<K, V, C, 3>(stream, runs, out, compare),
     }
 }
@@ -237,7 +239,8 @@ fn many_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
     out: PairsMut<K, V>,
     compare: C,
 ) -> Result<(), Error> {
-    let tile = THREADS as usize * ITEMS;
+    let rounds = runs.len().next_power_of_two().ilog2().max(1);
+    let tile = runs_tile_len(THREADS, ITEMS, rounds);
     let tiles = out.keys.len().div_ceil(tile);
     if tiles == 0 {
         return Ok(());
@@ -248,15 +251,19 @@ fn many_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
     let keys = Runs::new(std::array::from_fn(|i| runs.get(i).map_or(no_keys, |run| run.keys)));
     let values = Runs::new(std::array::from_fn(|i| runs.get(i).map_or(no_values, |run| run.values)));
     let count = runs.len() as u32;
-    let rounds = runs.len().next_power_of_two().ilog2();
     let partition_blocks = tiles.div_ceil((PARTITION_THREADS as usize >> rounds) - 1);
-    let words = (tiles + 1) * runs.len();
+    let words = TABLE_WORDS + (tiles + 1) * runs.len();
     let mut scratch = stream.uninit::<u64>(words + partition_blocks)?;
     let scratch = scratch.view_mut(stream)?;
     // SAFETY: both lie within the scratch.
     let (splits, verdicts) = unsafe { (scratch.slice(0, words), scratch.slice(words, partition_blocks)) };
     let total = out.keys.len() as u64;
-    let partition = RunsPartition::new(keys, count, total, compare, tile as u32, rounds, splits, verdicts);
+    let untyped = Runs::new(std::array::from_fn(|i| {
+        let values = runs.get(i).map_or(no_values, |run| run.values);
+        // SAFETY: the same memory, as bytes.
+        unsafe { Global::<u8>::from_raw(values.as_ptr().cast(), values.len() * size_of::<V>()) }
+    }));
+    let partition = RunsPartition::new(keys, untyped, count, total, compare, tile as u32, rounds, splits, verdicts);
     // SAFETY: a split per boundary and run, a verdict per block, a lane per run, and as many blocks as the boundaries need.
     unsafe { stream.launch(partition, partition_blocks)? };
     let (splits, verdicts) = (splits.as_const(), verdicts.as_const());

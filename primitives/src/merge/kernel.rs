@@ -66,18 +66,19 @@ pub(super) unsafe fn write_verdict(contradiction: bool, word: Shared<u32>, verdi
     }
 }
 
-/// Whether any block of the partition found a contradiction. Every lane gets the answer.
+/// Whether any block of the partition found a contradiction: what the warp's threads see of the verdicts, if each of
+/// `threads` looks at its share from `own` on. Every lane gets the answer.
 ///
 /// # Safety
 /// All lanes of the warp call it.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub(crate) unsafe fn is_contradictory(verdicts: Global<u64>) -> bool {
+pub(crate) unsafe fn is_contradictory(verdicts: Global<u64>, own: u32, threads: u32) -> bool {
     let mut found = 0;
-    let mut at = lane_id() as usize;
+    let mut at = own as usize;
     while at < verdicts.len() {
         found |= verdicts.get(at);
-        at += LANES as usize;
+        at += threads as usize;
     }
     any(FULL, found != 0)
 }
@@ -224,7 +225,7 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, con
     let start = block * tile;
     let count = if out_keys.len() - start < tile { (out_keys.len() - start) as u32 } else { tile as u32 };
     let (mut a_start, mut a_end) = (splits.get(block) as usize, splits.get(block + 1) as usize);
-    if is_contradictory(verdicts) {
+    if is_contradictory(verdicts, lane_id(), LANES) {
         a_start = if start < a_keys.len() { start } else { a_keys.len() };
         let end = start + count as usize;
         a_end = if end < a_keys.len() { end } else { a_keys.len() };
@@ -261,7 +262,7 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, con
     thread::sync_threads();
 
     let first = if own * ITEMS < count as usize { (own * ITEMS) as u32 } else { count };
-    let share = path(keys, Pieces { a: 0, a_len, b: a_len, b_len }, first, compare);
+    let share = path(|at| keys.get(at as usize), Pieces { a: 0, a_len, b: a_len, b_len }, first, compare);
     let (mut a, mut b) = (share, a_len + first - share);
     let last = count - 1;
     let mut key_a = keys.get(a.min(last) as usize);

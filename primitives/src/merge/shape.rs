@@ -15,12 +15,13 @@ pub const fn items<K, V>() -> usize {
     }
 }
 
-/// Items per thread of a merge of many runs.
+/// Items per thread of a merge of many runs: five blocks share a multiprocessor; odd numbers, for the banks.
 #[must_use]
 pub const fn runs_items<K, V>() -> usize {
-    match larger::<K, V>() {
-        0..=4 => 11,
-        5..=8 => 7,
+    match size_of::<K>() + size_of::<V>() {
+        0..=8 => 11,
+        9..=12 => 7,
+        13..=16 => 5,
         _ => 3,
     }
 }

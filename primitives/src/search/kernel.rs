@@ -12,6 +12,7 @@
 // Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
 #![allow(clippy::needless_range_loop)]
 
+use crate::arch::warp::{LANES, lane_id};
 use crate::arch::{Cache, thread};
 use crate::block::merge::{Chain, Pieces, path};
 use crate::compare::{Compare, IgnoreLowBit, Less};
@@ -325,7 +326,7 @@ pub unsafe fn search_sorted<K: Pod, C: Compare<K>, I: IndexOut, const ITEMS: usi
     let start = block * tile;
     let count = if total - start < tile { (total - start) as u32 } else { tile as u32 };
     let (mut a_start, mut a_end) = (splits.get(block) as usize, splits.get(block + 1) as usize);
-    if is_contradictory(verdicts) {
+    if is_contradictory(verdicts, lane_id(), LANES) {
         a_start = if start < side_a.len() { start } else { side_a.len() };
         let end = start + count as usize;
         a_end = if end < side_a.len() { end } else { side_a.len() };
@@ -354,7 +355,7 @@ pub unsafe fn search_sorted<K: Pod, C: Compare<K>, I: IndexOut, const ITEMS: usi
     thread::sync_threads();
 
     let first = if own * ITEMS < count as usize { (own * ITEMS) as u32 } else { count };
-    let share = path(keys, Pieces { a: 0, a_len, b: a_len, b_len }, first, compare);
+    let share = path(|at| keys.get(at as usize), Pieces { a: 0, a_len, b: a_len, b_len }, first, compare);
     let (mut a, mut b) = (share, a_len + first - share);
     let last = count - 1;
     let mut key_a = keys.get(a.min(last) as usize);

@@ -1,0 +1,334 @@
+//! The merge of many sorted pieces inside a block.
+//!
+//! The pieces lie one after the other in shared memory and are merged pairwise, round by round, from one half of the memory
+//! into the other. A value travels with its key: with 4 bytes each they make one word of 8, read and written at once.
+//!
+//! In a round each thread makes up to `ITEMS` outputs of one pair. A pair whose length is no multiple of `ITEMS` leaves its
+//! last thread short, so a block of `THREADS` takes `THREADS` less the number of pairs, times `ITEMS`, items: see
+//! [`room`]. Which threads work on which pair is found once for all rounds.
+//!
+//! Cost per item and round: a dependent read of shared memory and a write, some 20 instructions, and `1 / ITEMS` of the search
+//! for the thread's place in its pair.
+
+use crate::arch::thread;
+use crate::arch::warp::{FULL, LANES, ballot, lane_id, shuffle_idx};
+use crate::block::merge::{Chain, Pieces, path};
+use crate::block::warp;
+use crate::compare::Compare;
+use crate::scan::Sum;
+use crate::view::{Shared, SharedMemory, shared_bytes};
+use bytemuck::Pod;
+
+/// The most pieces: a lane each.
+pub const MAX_PIECES: usize = LANES as usize;
+
+/// How many items a block takes of `1 << rounds` pieces: whole lines of 32.
+#[must_use]
+#[inline(always)]
+pub const fn room(threads: u32, items: usize, rounds: u32) -> usize {
+    // No fewer than for eight pieces: with five blocks, a multiprocessor's shared memory is full.
+    let pairs = if rounds > 3 { (1 << rounds) / 2 } else { 4 };
+    ((threads as usize - pairs) * items) / LANES as usize * LANES as usize
+}
+
+/// Keys and values in shared memory.
+#[derive(Clone, Copy)]
+pub struct Items<K, V> {
+    keys: Shared<K>,
+    values: Shared<V>,
+    /// Both, where they fit into one word: the key in its lower half.
+    words: Shared<u64>,
+}
+
+/// Whether a key and its value make one word.
+const fn is_word<K, V>() -> bool {
+    size_of::<K>() == 4 && size_of::<V>() == 4
+}
+
+impl<K: Pod, V: Pod> Items<K, V> {
+    /// Bytes for `len` items.
+    #[must_use]
+    pub const fn bytes(len: usize) -> usize {
+        if is_word::<K, V>() { shared_bytes::<u64>(len) } else { shared_bytes::<K>(len) + shared_bytes::<V>(len) }
+    }
+
+    /// Takes memory for `len` items.
+    ///
+    /// # Safety
+    /// As [`SharedMemory::take`].
+    #[inline(always)]
+    pub unsafe fn take(memory: &mut SharedMemory, len: usize) -> Self {
+        if is_word::<K, V>() {
+            let words = memory.take::<u64>(len);
+            Self { keys: memory.take::<K>(0), values: memory.take::<V>(0), words }
+        } else {
+            let keys = memory.take::<K>(len);
+            let values = memory.take::<V>(len);
+            Self { keys, values, words: memory.take::<u64>(0) }
+        }
+    }
+
+    /// Items from `start` on.
+    ///
+    /// # Safety
+    /// `start + len` is at most the length.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn slice(self, start: usize, len: usize) -> Self {
+        if is_word::<K, V>() {
+            Self { words: self.words.slice(start, len), ..self }
+        } else {
+            let values = if size_of::<V>() > 0 { self.values.slice(start, len) } else { self.values };
+            Self { keys: self.keys.slice(start, len), values, ..self }
+        }
+    }
+
+    /// Item `at`.
+    ///
+    /// # Safety
+    /// It is within the length and was written; see [`Shared::get`].
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn get(self, at: usize) -> (K, V) {
+        if is_word::<K, V>() {
+            let word = self.words.get(at);
+            // SAFETY: both have 4 bytes and any bits.
+            (core::mem::transmute_copy(&(word as u32)), core::mem::transmute_copy(&((word >> 32) as u32)))
+        } else {
+            (self.keys.get(at), if size_of::<V>() > 0 { self.values.get(at) } else { V::zeroed() })
+        }
+    }
+
+    /// The key of item `at`.
+    ///
+    /// # Safety
+    /// As [`get`](Self::get).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn key(self, at: usize) -> K {
+        if is_word::<K, V>() { self.get(at).0 } else { self.keys.get(at) }
+    }
+
+    /// Writes item `at`.
+    ///
+    /// # Safety
+    /// It is within the length, and no other thread uses it before a barrier.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn set(self, at: usize, key: K, value: V) {
+        if is_word::<K, V>() {
+            // SAFETY: both have 4 bytes without padding.
+            let (key, value): (u32, u32) = (core::mem::transmute_copy(&key), core::mem::transmute_copy(&value));
+            self.words.set(at, key as u64 | (value as u64) << 32);
+        } else {
+            self.keys.set(at, key);
+            if size_of::<V>() > 0 {
+                self.values.set(at, value);
+            }
+        }
+    }
+}
+
+/// The pieces of a tile, one after the other.
+#[derive(Clone, Copy)]
+pub struct Table {
+    /// Where each piece begins, and after the last one where it ends.
+    offsets: Shared<u32>,
+    /// The first thread of each pair, of all rounds: that of pair `j` where there are `1 << d` pairs lies at `(1 << d) + j`.
+    first_threads: Shared<u32>,
+    chains: Shared<u32>,
+}
+
+impl Table {
+    /// Bytes of shared memory.
+    #[must_use]
+    pub const fn bytes(threads: u32) -> usize {
+        shared_bytes::<u32>(MAX_PIECES + 1)
+            + shared_bytes::<u32>(MAX_PIECES)
+            + shared_bytes::<u32>(2 * Chain::words(threads))
+    }
+
+    /// Takes memory for the table.
+    ///
+    /// # Safety
+    /// As [`SharedMemory::take`].
+    #[inline(always)]
+    pub unsafe fn take(memory: &mut SharedMemory, threads: u32) -> Self {
+        Self {
+            offsets: memory.take::<u32>(MAX_PIECES + 1),
+            first_threads: memory.take::<u32>(MAX_PIECES),
+            chains: memory.take::<u32>(2 * Chain::words(threads)),
+        }
+    }
+
+    /// Writes the table from the lengths of the pieces, one per lane of one warp, and returns where each begins. A barrier
+    /// follows before it is read.
+    ///
+    /// # Safety
+    /// All lanes of one warp call it, and no other warp. Pieces from `1 << rounds` on are empty.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn write<const ITEMS: usize>(self, len: u32, rounds: u32) -> u32 {
+        let lane = lane_id();
+        let end = warp::inclusive_scan(len, Sum);
+        self.offsets.set(lane as usize, end - len);
+        if lane == LANES - 1 {
+            self.offsets.set(MAX_PIECES, end);
+        }
+        let mut width = 1;
+        let mut pair_len = len;
+        let mut pairs = 1u32 << rounds;
+        while pairs > 1 {
+            // The lanes at multiples of the width hold their pairs' lengths.
+            pair_len += warp::shuffle_down(pair_len, width);
+            width *= 2;
+            pairs /= 2;
+            let leads = lane & (width - 1) == 0;
+            let threads = if leads { pair_len.div_ceil(ITEMS as u32) } else { 0 };
+            let before = warp::inclusive_scan(threads, Sum) - threads;
+            if leads && lane / width < pairs {
+                self.first_threads.set((pairs + lane / width) as usize, before);
+            }
+        }
+        end - len
+    }
+
+    /// The ends of the pieces, a lane each: what tells quickly which piece a row of items lies in.
+    ///
+    /// # Safety
+    /// The table was written and there was a barrier.
+    #[inline(always)]
+    #[must_use]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn ends(self) -> Ends {
+        Ends { own: self.offsets.get(lane_id() as usize + 1) }
+    }
+
+    /// The piece that item `at` lies in, no earlier than `piece`.
+    ///
+    /// # Safety
+    /// The table was written and there was a barrier; there are more than `at` items.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn piece(self, at: u32, mut piece: u32) -> u32 {
+        while self.offsets.get(piece as usize + 1) <= at {
+            piece += 1;
+        }
+        piece
+    }
+}
+
+/// Where the pieces end, a lane each.
+#[derive(Clone, Copy)]
+pub struct Ends {
+    own: u32,
+}
+
+impl Ends {
+    /// The piece that item `at` lies in, or the last one: the lanes of the warp have consecutive items, the first of which is a
+    /// multiple of 32.
+    ///
+    /// # Safety
+    /// All lanes of the warp call it.
+    #[inline(always)]
+    #[must_use]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn piece(self, at: u32) -> u32 {
+        let first = at & !(LANES - 1);
+        let mut piece = ballot(FULL, self.own <= first).count_ones();
+        // Pieces that end within the row.
+        let mut ending = ballot(FULL, self.own > first && self.own < first + LANES);
+        while ending != 0 {
+            piece += u32::from(shuffle_idx(FULL, self.own, ending.trailing_zeros()) <= at);
+            ending &= ending - 1;
+        }
+        piece.min(LANES - 1)
+    }
+}
+
+/// Where [`merge`] reads from first, of two halves of `room` items: the rounds go to and fro and end in the first one.
+#[must_use]
+#[inline(always)]
+pub const fn first_half(rounds: u32, room: usize) -> usize {
+    if rounds % 2 == 0 { 0 } else { room }
+}
+
+/// Merges the pieces, and says whether the threads' parts fitted together: if not, the comparator contradicts itself, and
+/// what lies in the memory is neither a permutation nor sorted.
+///
+/// The items lie at [`first_half`], and there are `count` of them, at least one; afterwards they are at 0.
+///
+/// # Safety
+/// All threads of the block call it. `both` has twice `room(THREADS, ITEMS, rounds)` items at least, `room` being half of
+/// them; the table was [written](Table::write) with the same number of rounds and items; there was a barrier after that.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn merge<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize>(
+    both: Items<K, V>,
+    room: usize,
+    table: Table,
+    rounds: u32,
+    count: u32,
+    compare: C,
+) -> bool {
+    // Between pairs there is nothing to disagree about.
+    const BETWEEN: u32 = u32::MAX - 1;
+    let own = thread::thread_idx_x();
+    let last = count - 1;
+    let mut from = first_half(rounds, room);
+    let mut fits = true;
+    let mut round = 0;
+    while round < rounds {
+        let items = both.slice(from, room);
+        let merged = both.slice(room - from, room);
+        let pairs = 1u32 << (rounds - 1 - round);
+        // The last pair that begins at this thread or before it: empty ones begin where the next one does.
+        let mut pair = 0;
+        let mut step = pairs / 2;
+        while step > 0 {
+            if table.first_threads.get((pairs + pair + step) as usize) <= own {
+                pair += step;
+            }
+            step /= 2;
+        }
+        let piece = (pair << (round + 1)) as usize;
+        let start = table.offsets.get(piece);
+        let a_end = table.offsets.get(piece + (1 << round));
+        let end = table.offsets.get(piece + (2 << round));
+        let skipped = (own - table.first_threads.get((pairs + pair) as usize)) * ITEMS as u32;
+        let diagonal = if skipped < end - start { skipped } else { end - start };
+        let left = end - start - diagonal;
+        let pieces = Pieces { a: start, a_len: a_end - start, b: a_end, b_len: end - a_end };
+        let share = path(|at| items.key(at as usize), pieces, diagonal, compare);
+        let mut a = start + share;
+        let mut b = a_end + diagonal - share;
+        let begins = if diagonal == 0 || left == 0 { BETWEEN } else { a };
+        let (mut key_a, mut value_a) = items.get(a.min(last) as usize);
+        let (mut key_b, mut value_b) = items.get(b.min(last) as usize);
+        let first = start + diagonal;
+        // A pair's last thread goes on beyond its end and drops what it finds: all threads take the same steps.
+        for i in 0..ITEMS as u32 {
+            let takes_a = a < a_end && (b >= end || !compare.less(key_b, key_a));
+            let (source, key, value) = if takes_a { (a, key_a, value_a) } else { (b, key_b, value_b) };
+            if i < left {
+                merged.set((first + i) as usize, key, value);
+            }
+            let next = items.get((source + 1).min(last) as usize);
+            if takes_a {
+                a += 1;
+                (key_a, value_a) = next;
+            } else {
+                b += 1;
+                (key_b, value_b) = next;
+            }
+        }
+        let words = Chain::words(THREADS);
+        let chain = Chain::new(table.chains.slice((round % 2) as usize * words, words));
+        chain.post(begins, if left <= ITEMS as u32 { BETWEEN } else { a });
+        thread::sync_threads();
+        fits &= chain.holds(BETWEEN);
+        from = room - from;
+        round += 1;
+    }
+    fits
+}
