@@ -57,8 +57,6 @@ pub mod transfer;
 pub mod view;
 
 #[cfg(not(target_arch = "nvptx64"))]
-mod carrier;
-#[cfg(not(target_arch = "nvptx64"))]
 mod runtime;
 
 pub use arch::{thread, warp};
