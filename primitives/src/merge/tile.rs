@@ -20,6 +20,10 @@ pub(crate) struct Joined<T> {
 }
 
 impl<T: Pod> Joined<T> {
+    /// Item `index`.
+    ///
+    /// # Safety
+    /// It is there.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn get(self, index: usize) -> T {

@@ -25,11 +25,15 @@ pub const fn sort_shared<K, V>(threads: u32, items: usize) -> usize {
     merge_shared::<K, V>(threads, items) + shared_bytes::<u32>(HEAD_WORDS) + shared_bytes::<u32>(1)
 }
 
-/// Blocks that sort which fit on a multiprocessor at once: with items of two words the registers would go just beyond 64.
-/// Wider ones are left to the compiler.
+/// Blocks that sort which fit on a multiprocessor at once: with items of two words the registers would go just beyond 64, and
+/// with values of four the assembler rather spills some than to go beyond 80. Others are left to it.
 #[must_use]
 pub const fn sort_blocks<K, V>(threads: u32) -> u32 {
-    if size_of::<K>() <= 4 && size_of::<V>() <= 4 { 1024 / threads } else { 0 }
+    match (size_of::<K>(), size_of::<V>()) {
+        (0..=4, 0..=4) => 1024 / threads,
+        (_, 16) => 640 / threads,
+        _ => 0,
+    }
 }
 
 /// Sorts every tile by itself: each segment, or the piece of it that lies in the tile.
