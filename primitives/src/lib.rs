@@ -45,6 +45,7 @@ extern crate self as gpu_primitives;
 pub mod arch;
 pub mod block;
 pub mod compare;
+pub mod dictionary;
 pub mod kernel;
 pub mod merge;
 pub mod multisplit;
@@ -56,8 +57,6 @@ pub mod sort;
 pub mod transfer;
 pub mod view;
 
-#[cfg(not(target_arch = "nvptx64"))]
-mod carrier;
 #[cfg(not(target_arch = "nvptx64"))]
 mod runtime;
 

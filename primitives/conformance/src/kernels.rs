@@ -3,11 +3,8 @@
 use bytemuck::{Pod, Zeroable};
 use gpu_primitives::compare::Compare;
 use gpu_primitives::kernel::kernel;
-use gpu_primitives::merge::{self, MergePartition, RunsPartition, RunsTiles};
 use gpu_primitives::multisplit::Bucket;
 use gpu_primitives::scan::{Monoid, ScanTiles};
-use gpu_primitives::search::{BuildIndex, SearchDirectly, SearchIndexed, SearchSorted};
-use gpu_primitives::segmented_sort::{self, SortTiles};
 use gpu_primitives::select::{By, CountTiles, PartitionTiles, Predicate, SelectTiles};
 use gpu_primitives::sort::{RadixCode, RadixKey, Sign};
 use gpu_primitives::{GlobalMut, thread};
@@ -205,21 +202,6 @@ impl Compare<Place> for ByAddress {
     }
 }
 
-/// The order of numbers that are rotated first: a comparator with state.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub struct Rotated {
-    /// What becomes the smallest.
-    pub zero: u32,
-}
-
-impl Compare<u32> for Rotated {
-    #[inline(always)]
-    fn less(&self, a: u32, b: u32) -> bool {
-        a.wrapping_sub(self.zero) < b.wrapping_sub(self.zero)
-    }
-}
-
 /// No order at all: the dice are thrown for each pair of numbers.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -258,32 +240,6 @@ gpu_primitives::instances! {
     select_i32_between: SelectTiles<i32, (), By<Between>, 256, 4, 8>;
     count_i32_between: CountTiles<i32, By<Between>, 256, 4, 8>;
     partition_i32_between: PartitionTiles<i32, (), By<Between>, 256, 4, 8>;
-    segsort_cyclic: SortTiles<u32, u32, CyclicFrom, 128, 15, 128>;
-    segmerge_cyclic: segmented_sort::MergeTiles<u32, u32, CyclicFrom, 128, 15, 128>;
-    segsort_no_order: SortTiles<u32, u32, NotAnOrder, 128, 15, 128>;
-    segmerge_no_order: segmented_sort::MergeTiles<u32, u32, NotAnOrder, 128, 15, 128>;
-    merge_partition_place: MergePartition<Place, ByAddress>;
-    merge_place_u32: merge::MergeTiles<Place, u32, ByAddress, 256, 5>;
-    runs_partition_place: RunsPartition<Place, ByAddress>;
-    runs_place_u32: RunsTiles<Place, u32, ByAddress, 256, 3>;
-    merge_partition_rotated: MergePartition<u32, Rotated>;
-    merge_u32_u32_rotated: merge::MergeTiles<u32, u32, Rotated, 256, 15>;
-    runs_partition_rotated: RunsPartition<u32, Rotated>;
-    runs_u32_u32_rotated: RunsTiles<u32, u32, Rotated, 256, 11>;
-    merge_partition_dice: MergePartition<u32, Dice>;
-    merge_u32_u32_dice: merge::MergeTiles<u32, u32, Dice, 256, 15>;
-    runs_partition_dice: RunsPartition<u32, Dice>;
-    build_index_place: BuildIndex<Place>;
-    search_indexed_place: SearchIndexed<Place, ByAddress, u32, 1>;
-    search_directly_place: SearchDirectly<Place, ByAddress, u32>;
-    search_sorted_place: SearchSorted<Place, ByAddress, u32, 5>;
-    search_indexed_rotated: SearchIndexed<u32, Rotated, u32, 4>;
-    search_directly_rotated: SearchDirectly<u32, Rotated, u32>;
-    search_sorted_rotated: SearchSorted<u32, Rotated, u32, 15>;
-    search_indexed_dice: SearchIndexed<u32, Dice, u32, 4>;
-    search_directly_dice: SearchDirectly<u32, Dice, u32>;
-    search_sorted_dice: SearchSorted<u32, Dice, u32, 15>;
-    runs_u32_u32_dice: RunsTiles<u32, u32, Dice, 256, 11>;
     crash: Crash;
 }
 
@@ -299,4 +255,65 @@ gpu_primitives::multisplit_instances! {
     u32, Modulo, split_histogram_modulo;
     (): split_pass_modulo, split_small_modulo;
     u32: split_pass_modulo_32, split_small_modulo_32;
+}
+
+gpu_primitives::segmented_sort_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u32, CyclicFrom;
+    u32: segsort_cyclic, segmerge_cyclic;
+}
+
+gpu_primitives::segmented_sort_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u32, NotAnOrder;
+    u32: segsort_no_order, segmerge_no_order;
+}
+
+gpu_primitives::merge_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    Place, ByAddress, merge_partition_place;
+    u32: merge_place_u32;
+}
+
+gpu_primitives::merge_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u32, CyclicFrom, merge_partition_cyclic;
+    u32: merge_u32_u32_cyclic;
+}
+
+gpu_primitives::merge_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u32, Dice, merge_partition_dice;
+    u32: merge_u32_u32_dice;
+}
+
+gpu_primitives::merge_runs_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    Place, ByAddress, runs_partition_place;
+    u32: runs_place_u32;
+}
+
+gpu_primitives::merge_runs_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u32, CyclicFrom, runs_partition_cyclic;
+    u32: runs_u32_u32_cyclic;
+}
+
+gpu_primitives::merge_runs_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u32, Dice, runs_partition_dice;
+    u32: runs_u32_u32_dice;
+}
+
+gpu_primitives::search_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    Place, build_index_place;
+    ByAddress, u32: search_directly_place, search_indexed_place, search_sorted_place;
+}
+
+gpu_primitives::search_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u32;
+    CyclicFrom, u32: search_directly_cyclic, search_indexed_cyclic, search_sorted_cyclic;
+    Dice, u32: search_directly_dice, search_indexed_dice, search_sorted_dice;
 }

@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 use gpu_conformance::data::random;
-use gpu_conformance::kernels::{ByAddress, Dice, Place, Rotated};
+use gpu_conformance::kernels::{ByAddress, CyclicFrom, Dice, Place};
 use gpu_conformance::{cases, is_checked, run};
 use gpu_primitives::compare::{Compare, IgnoreLowBit, Less};
 use gpu_primitives::{Device, DeviceKind, Error, Stream, merge};
@@ -234,10 +234,10 @@ fn custom_keys(device: &Device) {
 
 fn comparators_with_state(device: &Device) {
     let stream = device.stream().unwrap();
-    for zero in [0, 1 << 31, 12345] {
-        let compare = Rotated { zero };
+    for start in [0, 1 << 31, 12345] {
+        let compare = CyclicFrom { start };
         for lens in [&[TILE, 500][..], &[900, 10, 800]] {
-            let mut keys = random(u64::from(zero));
+            let mut keys = random(u64::from(start));
             check_pairs(&stream, &sorted_runs(lens, compare, |_, _| keys.next().unwrap() as u32), compare);
         }
     }

@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 use gpu_conformance::data::random;
-use gpu_conformance::kernels::{ByAddress, Dice, Place, Rotated};
+use gpu_conformance::kernels::{ByAddress, CyclicFrom, Dice, Place};
 use gpu_conformance::{cases, is_checked, run};
 use gpu_primitives::compare::{Compare, IgnoreLowBit, Less};
 use gpu_primitives::search::{self, IndexOut};
@@ -199,8 +199,8 @@ fn custom_keys(device: &Device) {
 
 fn comparators_with_state(device: &Device) {
     let stream = device.stream().unwrap();
-    for zero in [0, 1 << 31] {
-        let compare = Rotated { zero };
+    for start in [0, 1 << 31] {
+        let compare = CyclicFrom { start };
         let haystack = sorted(random(13).take(TOP + 9).map(|x| x as u32), compare);
         for needles in [10, 600] {
             let needles: Vec<u32> = random(14).take(needles).map(|x| x as u32).collect();

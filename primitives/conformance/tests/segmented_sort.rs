@@ -192,6 +192,7 @@ fn types(device: &Device) {
     let keys: Vec<u64> = random(2).take(len).map(|x| (x % 50_000) << 20).collect();
     let short_keys: Vec<u32> = keys.iter().map(|&x| (x >> 20) as u32).collect();
     let wide: Vec<u64> = random(3).take(len).collect();
+    let widest: Vec<[u64; 2]> = wide.iter().map(|&x| [x, !x]).collect();
     let narrow = keys_32(4, len);
     check(&stream, &offsets, &keys, &wide, Less);
     check(&stream, &offsets, &keys, &narrow, Less);
@@ -202,10 +203,13 @@ fn types(device: &Device) {
     check(&stream, &offsets, &keys, &narrow, IgnoreLowBit);
     check(&stream, &offsets, &short_keys, &wide, IgnoreLowBit);
     check(&stream, &offsets, &keys, &vec![(); len], IgnoreLowBit);
+    check(&stream, &offsets, &keys, &widest, Less);
+    check(&stream, &offsets, &short_keys, &widest, Less);
+    check(&stream, &offsets, &keys, &widest, IgnoreLowBit);
+    check(&stream, &offsets, &short_keys, &widest, IgnoreLowBit);
     check(&stream, &offsets, &short_keys, &wide.iter().map(|&x| x as u16 as f32).collect::<Vec<_>>(), Less);
     check(&stream, &offsets, &short_keys, &wide.iter().map(|&x| x as i64).collect::<Vec<_>>(), Less);
     if !matches!(device.kind(), DeviceKind::Cuda { .. }) {
-        check(&stream, &offsets, &short_keys, &wide.iter().map(|&x| [x, !x]).collect::<Vec<_>>(), Less);
         check(&stream, &offsets, &wide.iter().map(|&x| x as u8).collect::<Vec<_>>(), &narrow, Greater);
         check(&stream, &offsets, &wide.iter().map(|&x| x as i32 as f32).collect::<Vec<_>>(), &wide, Less);
     }
@@ -329,18 +333,18 @@ fn small_bad_offsets(device: &Device) {
     let end = len as u32;
     let keys = keys_32(13, len);
     let input = stream.upload(&keys).unwrap();
-    let wrong: [(&[u32], usize, u32, u32); 5] = [
+    let wrong: [(&[u32], usize, u64, u64); 5] = [
         (&[0, 5, 3, end], 2, 3, 5),
-        (&[0, end + 1], 1, end + 1, 0),
-        (&[end + 7], 0, end + 7, 0),
+        (&[0, end + 1], 1, u64::from(end) + 1, 0),
+        (&[end + 7], 0, u64::from(end) + 7, 0),
         (&[9, 8, 7, 6], 1, 8, 9),
-        (&[0, u32::MAX, 2, end], 1, u32::MAX, 0),
+        (&[0, u32::MAX, 2, end], 1, u64::from(u32::MAX), 0),
     ];
     for (offsets, bad_index, bad_offset, bad_previous) in wrong {
         let offsets = stream.upload(offsets).unwrap();
         let mut output = stream.upload(&vec![9; len]).unwrap();
         match segmented_sort::keys(&stream, &offsets, &input, &mut output, Less).unwrap_err() {
-            Error::BadOffsets { index, offset, previous, len: items } => {
+            Error::InvalidOffsets { index, offset, previous, len: items } => {
                 assert_eq!((index, offset, previous, items), (bad_index, bad_offset, bad_previous, len));
             }
             other => panic!("{other}"),

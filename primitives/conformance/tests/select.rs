@@ -422,16 +422,20 @@ fn invalid_offsets(device: &Device) {
     let n = 1000;
     let input = stream.upload(&numbers(13, n)).unwrap();
     let mut output = stream.upload(&vec![7; n]).unwrap();
-    for (offsets, bad) in [
-        (vec![0u32, 10, 5, 1000], 1),
-        (vec![0, 10, 20, 1001], 3),
-        (vec![u32::MAX], 0),
-        (vec![0, u32::MAX, 20], 1),
-        (vec![900, 100], 0),
+    for (offsets, bad_index, bad_offset, bad_previous) in [
+        (vec![0u32, 10, 5, 1000], 2, 5, 10),
+        (vec![0, 10, 20, 1001], 3, 1001, 20),
+        (vec![u32::MAX], 0, u64::from(u32::MAX), 0),
+        (vec![0, u32::MAX, 20], 1, u64::from(u32::MAX), 0),
+        (vec![900, 100], 1, 100, 900),
     ] {
         let device_offsets = stream.upload(&offsets).unwrap();
-        let error = select::segments(&stream, &device_offsets, &input, &mut output, ODD).unwrap_err();
-        assert!(matches!(error, Error::InvalidOffsets { index, len: 1000 } if index == bad), "{error}");
+        match select::segments(&stream, &device_offsets, &input, &mut output, ODD).unwrap_err() {
+            Error::InvalidOffsets { index, offset, previous, len } => {
+                assert_eq!((index, offset, previous, len), (bad_index, bad_offset, bad_previous, n));
+            }
+            other => panic!("{other}"),
+        }
         assert_eq!(output.to_vec(&stream).unwrap(), vec![7; n]);
         let mut other = stream.uninit::<u32>(n).unwrap();
         let moved = select::segments_assume_valid(&stream, &device_offsets, &input, &mut other, ODD).unwrap();

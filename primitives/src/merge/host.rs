@@ -4,9 +4,10 @@ use super::kernel::PARTITION_THREADS;
 use super::runs::{TABLE_WORDS, tile_len as runs_tile_len};
 use super::shape::{THREADS, items, runs_items};
 use super::{MAX_RUNS, MergePartition, MergeTiles, Runs, RunsPartition, RunsTiles};
-use crate::carrier::{Carrier, absent, absent_mut, carried, carried_mut};
 use crate::compare::Compare;
-use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream};
+use crate::runtime::carrier::carried;
+use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, Stream, expect_len};
 use bytemuck::Pod;
 
 /// Merges two sorted sequences.
@@ -21,11 +22,9 @@ pub fn keys<'a, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let (a, b, mut out) = (a.into(), b.into(), out.into());
-    expect("the output of a merge", a.len() + b.len(), out.len())?;
-    let a = Pairs { keys: a.view(stream)?, values: absent() };
-    let b = Pairs { keys: b.view(stream)?, values: absent() };
-    two(stream, a, b, PairsMut { keys: out.view_mut(stream)?, values: absent_mut() }, compare)
+    let (a, b, out) = (a.into(), b.into(), out.into());
+    expect_len("the output of a merge", a.len() + b.len(), out.len())?;
+    two(stream, Pairs::keys(stream, a)?, Pairs::keys(stream, b)?, PairsMut::keys(stream, out)?, compare)
 }
 
 /// Merges two sorted sequences of keys, and their values with them.
@@ -39,20 +38,10 @@ pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     compare: C,
 ) -> Result<(), Error> {
-    let (a, b) = ((a.0.into(), a.1.into()), (b.0.into(), b.1.into()));
-    let (mut out_keys, mut out_values) = (out.0.into(), out.1.into());
-    expect("the first values of a merge", a.0.len(), a.1.len())?;
-    expect("the second values of a merge", b.0.len(), b.1.len())?;
-    expect("the output of a merge", a.0.len() + b.0.len(), out_keys.len())?;
-    expect("the output of a merge's values", a.0.len() + b.0.len(), out_values.len())?;
-    let a = Pairs { keys: a.0.view(stream)?, values: a.1.view(stream)? };
-    let b = Pairs { keys: b.0.view(stream)?, values: b.1.view(stream)? };
-    let out = PairsMut { keys: out_keys.view_mut(stream)?, values: out_values.view_mut(stream)? };
-    match Carrier::of::<V>() {
-        Carrier::Word => two(stream, a.carried::<u32>(), b.carried(), out.carried(), compare),
-        Carrier::Double => two(stream, a.carried::<u64>(), b.carried(), out.carried(), compare),
-        Carrier::Own => two(stream, a, b, out, compare),
-    }
+    let a = Pairs::new(stream, a.0.into(), a.1.into(), "the first values of a merge")?;
+    let b = Pairs::new(stream, b.0.into(), b.1.into(), "the second values of a merge")?;
+    let out = output(stream, out.0.into(), out.1.into(), a.keys.len() + b.keys.len())?;
+    carried!(V => () | u32 | u64, ((a, b), out), |((a, b), out)| two(stream, a, b, out, compare))
 }
 
 /// Merges up to 32 sorted runs in one pass.
@@ -65,14 +54,11 @@ pub fn runs_keys<'a, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let mut out = out.into();
+    let out = out.into();
     expect_runs(runs.len())?;
-    expect("the output of a merge", runs.iter().map(DeviceSlice::len).sum(), out.len())?;
-    let mut views = Vec::with_capacity(runs.len());
-    for run in runs {
-        views.push(Pairs { keys: run.view(stream)?, values: absent() });
-    }
-    many(stream, &views, PairsMut { keys: out.view_mut(stream)?, values: absent_mut() }, compare)
+    expect_len("the output of a merge", runs.iter().map(DeviceSlice::len).sum(), out.len())?;
+    let runs = runs.iter().map(|&keys| Pairs::keys(stream, keys)).collect::<Result<Vec<_>, _>>()?;
+    many(stream, &runs, PairsMut::keys(stream, out)?, compare)
 }
 
 /// Merges up to 32 sorted runs of keys, and their values with them, in one pass.
@@ -85,62 +71,27 @@ pub fn runs_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     compare: C,
 ) -> Result<(), Error> {
-    let (mut out_keys, mut out_values) = (out.0.into(), out.1.into());
     expect_runs(runs.len())?;
-    for (keys, values) in runs {
-        expect("the values of a run", keys.len(), values.len())?;
-    }
-    let total = runs.iter().map(|(keys, _)| keys.len()).sum();
-    expect("the output of a merge", total, out_keys.len())?;
-    expect("the output of a merge's values", total, out_values.len())?;
-    let mut views = Vec::with_capacity(runs.len());
-    for (keys, values) in runs {
-        views.push(Pairs { keys: keys.view(stream)?, values: values.view(stream)? });
-    }
-    let out = PairsMut { keys: out_keys.view_mut(stream)?, values: out_values.view_mut(stream)? };
-    match Carrier::of::<V>() {
-        Carrier::Word => many(stream, &carried_all::<K, V, u32>(&views), out.carried(), compare),
-        Carrier::Double => many(stream, &carried_all::<K, V, u64>(&views), out.carried(), compare),
-        Carrier::Own => many(stream, &views, out, compare),
-    }
+    let views = runs.iter().map(|&(keys, values)| Pairs::new(stream, keys, values, "the values of a run"));
+    let views = views.collect::<Result<Vec<_>, _>>()?;
+    let out = output(stream, out.0.into(), out.1.into(), runs.iter().map(|(keys, _)| keys.len()).sum())?;
+    carried!(V => () | u32 | u64, (views, out), |(runs, out)| many(stream, &runs, out, compare))
 }
 
-fn expect(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
-    if expected == found { Ok(()) } else { Err(Error::LengthMismatch { what, expected, found }) }
+/// The output of `len` keys and values.
+fn output<K: Pod, V: Pod>(
+    stream: &Stream,
+    keys: DeviceSliceMut<'_, K>,
+    values: DeviceSliceMut<'_, V>,
+    len: usize,
+) -> Result<PairsMut<K, V>, Error> {
+    expect_len("the output of a merge", len, keys.len())?;
+    expect_len("the output of a merge's values", len, values.len())?;
+    PairsMut::new(stream, keys, values)
 }
 
 fn expect_runs(asked: usize) -> Result<(), Error> {
     if asked <= MAX_RUNS { Ok(()) } else { Err(Error::TooMany { what: "runs to merge", asked, limit: MAX_RUNS }) }
-}
-
-/// Keys with their values.
-#[derive(Clone, Copy)]
-struct Pairs<K, V> {
-    keys: Global<K>,
-    values: Global<V>,
-}
-
-impl<K, V: Pod> Pairs<K, V> {
-    fn carried<U: Pod>(self) -> Pairs<K, U> {
-        Pairs { keys: self.keys, values: carried(self.values) }
-    }
-}
-
-fn carried_all<K: Pod, V: Pod, U: Pod>(runs: &[Pairs<K, V>]) -> Vec<Pairs<K, U>> {
-    runs.iter().map(|run| run.carried()).collect()
-}
-
-/// Keys with their values, to be written.
-#[derive(Clone, Copy)]
-struct PairsMut<K, V> {
-    keys: GlobalMut<K>,
-    values: GlobalMut<V>,
-}
-
-impl<K, V: Pod> PairsMut<K, V> {
-    fn carried<U: Pod>(self) -> PairsMut<K, U> {
-        PairsMut { keys: self.keys, values: carried_mut(self.values) }
-    }
 }
 
 fn two<K: Pod, V: Pod, C: Compare<K>>(

@@ -3,9 +3,10 @@
 // Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
 #![allow(clippy::needless_range_loop)]
 
-use crate::arch::warp::{FULL, LANES, any, ballot, lane_id};
+use super::tile::{Tile, Walk};
+use crate::arch::warp::{FULL, any, ballot, lane_id};
 use crate::arch::{Rmw, thread};
-use crate::block::merge::{Chain, Pieces, path};
+use crate::block::merge::Chain;
 use crate::compare::{Compare, IgnoreLowBit, Less};
 use crate::kernel::kernel;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
@@ -73,7 +74,7 @@ pub(super) unsafe fn write_verdict(contradiction: bool, word: Shared<u32>, verdi
 /// All lanes of the warp call it.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub(crate) unsafe fn is_contradictory(verdicts: Global<u64>, own: u32, threads: u32) -> bool {
+pub(super) unsafe fn is_contradictory(verdicts: Global<u64>, own: u32, threads: u32) -> bool {
     let mut found = 0;
     let mut at = own as usize;
     while at < verdicts.len() {
@@ -155,28 +156,6 @@ pub unsafe fn merge_partition<K: Pod, C: Compare<K>>(
     write_verdict(contradiction, word, verdicts);
 }
 
-/// Two pieces of global memory, indexed as one.
-#[derive(Clone, Copy)]
-pub(crate) struct Joined<T> {
-    a: Global<T>,
-    /// Moved so that its first element has the index that follows the last of `a`.
-    b: Global<T>,
-}
-
-impl<T: Pod> Joined<T> {
-    #[inline(always)]
-    pub unsafe fn new(a: Global<T>, b: Global<T>) -> Self {
-        Self { a, b: Global::from_raw(b.as_ptr().wrapping_sub(a.len()), a.len() + b.len()) }
-    }
-
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub unsafe fn get(self, index: usize) -> T {
-        let view = if index < self.a.len() { self.a } else { self.b };
-        view.get(index)
-    }
-}
-
 /// Whether values travel with the keys.
 const fn has_values<V>() -> bool {
     size_of::<V>() != 0
@@ -221,40 +200,14 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, con
     let merged = if has_values::<V>() { memory.take::<K>(0) } else { memory.take::<K>(tile) };
     let chain = Chain::new(memory.take::<u32>(Chain::words(THREADS)));
 
-    let block = thread::block_idx_x() as usize;
-    let start = block * tile;
-    let count = if out_keys.len() - start < tile { (out_keys.len() - start) as u32 } else { tile as u32 };
-    let (mut a_start, mut a_end) = (splits.get(block) as usize, splits.get(block + 1) as usize);
-    if is_contradictory(verdicts, lane_id(), LANES) {
-        a_start = if start < a_keys.len() { start } else { a_keys.len() };
-        let end = start + count as usize;
-        a_end = if end < a_keys.len() { end } else { a_keys.len() };
-    }
-    let b_start = start - a_start;
-    let a_len = (a_end - a_start) as u32;
-    let b_len = count - a_len;
-
+    let part = Tile::of_block(tile, a_keys.len(), out_keys.len(), splits, verdicts);
+    let Tile { start, count, a_len, .. } = part;
     let is_full = count as usize == tile;
     let own = thread::thread_idx_x() as usize;
-    let from = Joined::new(a_keys.slice(a_start, a_len as usize), b_keys.slice(b_start, b_len as usize));
-    if is_full {
-        let mut items = [K::zeroed(); ITEMS];
-        for i in 0..ITEMS {
-            items[i] = from.get(own + i * THREADS as usize);
-        }
-        for i in 0..ITEMS {
-            keys.set(own + i * THREADS as usize, items[i]);
-        }
-    } else {
-        let mut at = own;
-        while at < count as usize {
-            keys.set(at, from.get(at));
-            at += THREADS as usize;
-        }
-    }
+    part.of_sides(a_keys, b_keys).load::<THREADS, ITEMS>(keys, count);
     let mut under_way = [V::zeroed(); ITEMS];
     if has_values::<V>() && is_full {
-        let from = Joined::new(a_values.slice(a_start, a_len as usize), b_values.slice(b_start, b_len as usize));
+        let from = part.of_sides(a_values, b_values);
         for i in 0..ITEMS {
             under_way[i] = from.get(own + i * THREADS as usize);
         }
@@ -262,14 +215,11 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, con
     thread::sync_threads();
 
     let first = if own * ITEMS < count as usize { (own * ITEMS) as u32 } else { count };
-    let share = path(|at| keys.get(at as usize), Pieces { a: 0, a_len, b: a_len, b_len }, first, compare);
-    let (mut a, mut b) = (share, a_len + first - share);
-    let last = count - 1;
-    let mut key_a = keys.get(a.min(last) as usize);
-    let mut key_b = keys.get(b.min(last) as usize);
+    let mut walk = Walk::new(keys, part, first, compare);
+    let share = walk.a;
     for i in 0..ITEMS {
-        let takes_a = a < a_len && (b >= count || !compare.less(key_b, key_a));
-        let (source, key) = if takes_a { (a, key_a) } else { (b, key_b) };
+        let takes_a = walk.takes_a(compare);
+        let (source, key) = walk.item(takes_a);
         if first as usize + i < count as usize {
             if has_values::<V>() {
                 sources.set(first as usize + i, source as u16);
@@ -277,23 +227,16 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, con
                 merged.set(first as usize + i, key);
             }
         }
-        let next = keys.get((source + 1).min(last) as usize);
-        if takes_a {
-            a += 1;
-            key_a = next;
-        } else {
-            b += 1;
-            key_b = next;
-        }
+        walk.step(keys, takes_a);
     }
-    chain.post(share, a);
+    chain.post(share, walk.a);
     if has_values::<V>() {
         if is_full {
             for i in 0..ITEMS {
                 values.set(own + i * THREADS as usize, under_way[i]);
             }
         } else {
-            let from = Joined::new(a_values.slice(a_start, a_len as usize), b_values.slice(b_start, b_len as usize));
+            let from = part.of_sides(a_values, b_values);
             let mut at = own;
             while at < count as usize {
                 values.set(at, from.get(at));

@@ -31,15 +31,16 @@
 mod kernel;
 mod runs;
 mod shape;
+mod tile;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
-pub(crate) use kernel::{Joined, is_contradictory};
 pub use kernel::{MergePartition, MergeTiles};
 pub use runs::{MAX_RUNS, Runs, RunsPartition, RunsTiles};
 #[doc(hidden)]
 pub use shape::{ShapedRuns, ShapedTiles, items, runs_items};
+pub(crate) use tile::{Tile, Walk};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::{Partition, partition};

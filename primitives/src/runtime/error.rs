@@ -99,6 +99,7 @@ pub enum Error {
         /// Elements that there are.
         len: usize,
     },
+
     /// Bits of a key that it does not have.
     #[error("bits {start}..{end} were asked for, but the keys have {bits} bits: take a range within 0..{bits}")]
     BitRange {
@@ -109,8 +110,9 @@ pub enum Error {
         /// The bits of a key.
         bits: u32,
     },
+
     /// An input that is too long for an operation.
-    #[error("{what} takes at most {limit} elements, but there are {len}")]
+    #[error("{what} takes at most {limit} elements, but there are {len}: split them")]
     TooLong {
         /// The operation.
         what: &'static str,
@@ -120,40 +122,20 @@ pub enum Error {
         limit: usize,
     },
 
-    /// Segment offsets that decrease, or that reach beyond the items.
-    #[error("segment offset {index} is larger than the next one or than the {len} items")]
-    InvalidOffsets {
-        /// The first such offset.
-        index: usize,
-        /// Items that there are.
-        len: usize,
-    },
-
     /// Offsets of segments that decrease, or that reach beyond the items.
     #[error(
         "offset {index} of the segments is {offset}, but it must be at least {previous}, the one before it, and at most \
          {len}, the number of items"
     )]
-    BadOffsets {
+    InvalidOffsets {
         /// The first offset that is wrong.
         index: usize,
         /// What it says.
-        offset: u32,
+        offset: u64,
         /// The offset before it; 0 for the first one.
-        previous: u32,
+        previous: u64,
         /// How many items there are.
         len: usize,
-    },
-
-    /// More items than 32-bit offsets can tell apart.
-    #[error("{what} takes at most {limit} items, but {found} were given: split them")]
-    TooManyItems {
-        /// What was called.
-        what: &'static str,
-        /// How many items there may be.
-        limit: usize,
-        /// How many there are.
-        found: usize,
     },
 
     /// A launch of no blocks.
@@ -251,6 +233,16 @@ pub enum Error {
         /// What the driver says about it.
         message: String,
     },
+}
+
+/// The error if a length is not the one that is needed.
+pub(crate) fn expect_len(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
+    if found == expected { Ok(()) } else { Err(Error::LengthMismatch { what, expected, found }) }
+}
+
+/// The error if there is less room than is needed.
+pub(crate) fn expect_room(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
+    if found >= expected { Ok(()) } else { Err(Error::LengthMismatch { what, expected, found }) }
 }
 
 fn suspects(kernels: &[&str]) -> String {

@@ -2,7 +2,7 @@
 
 use super::{Monoid, ScanTiles, Sum};
 use crate::block::lookback;
-use crate::{DeviceSlice, DeviceSliceMut, Error, Stream};
+use crate::{DeviceSlice, DeviceSliceMut, Error, Stream, expect_len};
 use bytemuck::Pod;
 
 /// The tile shape, which is part of the kernel type: chosen so that a lane's access has 16 bytes.
@@ -106,13 +106,7 @@ pub struct Operands<T> {
 
 impl<T: Pod> Operands<T> {
     fn apart(stream: &Stream, input: DeviceSlice<'_, T>, output: &mut DeviceSliceMut<'_, T>) -> Result<Self, Error> {
-        if input.len() != output.len() {
-            return Err(Error::LengthMismatch {
-                what: "the output of a scan",
-                expected: input.len(),
-                found: output.len(),
-            });
-        }
+        expect_len("the output of a scan", input.len(), output.len())?;
         Ok(Self { input: input.view(stream)?, output: output.view_mut(stream)? })
     }
 

@@ -12,12 +12,11 @@
 // Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
 #![allow(clippy::needless_range_loop)]
 
-use crate::arch::warp::{LANES, lane_id};
 use crate::arch::{Cache, thread};
-use crate::block::merge::{Chain, Pieces, path};
+use crate::block::merge::Chain;
 use crate::compare::{Compare, IgnoreLowBit, Less};
 use crate::kernel::kernel;
-use crate::merge::{Joined, is_contradictory};
+use crate::merge::{Tile, Walk};
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
@@ -321,64 +320,26 @@ pub unsafe fn search_sorted<K: Pod, C: Compare<K>, I: IndexOut, const ITEMS: usi
 
     let upper = upper != 0;
     let (side_a, side_b) = if upper { (haystack, needles) } else { (needles, haystack) };
-    let total = haystack.len() + needles.len();
-    let block = thread::block_idx_x() as usize;
-    let start = block * tile;
-    let count = if total - start < tile { (total - start) as u32 } else { tile as u32 };
-    let (mut a_start, mut a_end) = (splits.get(block) as usize, splits.get(block + 1) as usize);
-    if is_contradictory(verdicts, lane_id(), LANES) {
-        a_start = if start < side_a.len() { start } else { side_a.len() };
-        let end = start + count as usize;
-        a_end = if end < side_a.len() { end } else { side_a.len() };
-    }
-    let b_start = start - a_start;
-    let a_len = (a_end - a_start) as u32;
-    let b_len = count - a_len;
-
+    let part = Tile::of_block(tile, side_a.len(), haystack.len() + needles.len(), splits, verdicts);
+    let Tile { count, a_start, a_len, b_start, b_len, .. } = part;
     let own = thread::thread_idx_x() as usize;
-    let from = Joined::new(side_a.slice(a_start, a_len as usize), side_b.slice(b_start, b_len as usize));
-    if count as usize == tile {
-        let mut items = [K::zeroed(); ITEMS];
-        for i in 0..ITEMS {
-            items[i] = from.get(own + i * THREADS as usize);
-        }
-        for i in 0..ITEMS {
-            keys.set(own + i * THREADS as usize, items[i]);
-        }
-    } else {
-        let mut at = own;
-        while at < count as usize {
-            keys.set(at, from.get(at));
-            at += THREADS as usize;
-        }
-    }
+    part.of_sides(side_a, side_b).load::<THREADS, ITEMS>(keys, count);
     thread::sync_threads();
 
     let first = if own * ITEMS < count as usize { (own * ITEMS) as u32 } else { count };
-    let share = path(|at| keys.get(at as usize), Pieces { a: 0, a_len, b: a_len, b_len }, first, compare);
-    let (mut a, mut b) = (share, a_len + first - share);
-    let last = count - 1;
-    let mut key_a = keys.get(a.min(last) as usize);
-    let mut key_b = keys.get(b.min(last) as usize);
+    let mut walk = Walk::new(keys, part, first, compare);
+    let share = walk.a;
     for i in 0..ITEMS {
-        let takes_a = a < a_len && (b >= count || !compare.less(key_b, key_a));
+        let takes_a = walk.takes_a(compare);
         if first as usize + i < count as usize && takes_a != upper {
             // The needle's index among the tile's needles, and the elements that came before it. Atomic, since a comparator
             // that contradicts itself may let several threads take the same needle.
-            let (needle, place) = if upper { (b - a_len, a) } else { (a, b - a_len) };
+            let (needle, place) = if upper { (walk.b - a_len, walk.a) } else { (walk.a, walk.b - a_len) };
             places.atomic_store(needle as usize, place);
         }
-        let source = if takes_a { a } else { b };
-        let next = keys.get((source + 1).min(last) as usize);
-        if takes_a {
-            a += 1;
-            key_a = next;
-        } else {
-            b += 1;
-            key_b = next;
-        }
+        walk.step(keys, takes_a);
     }
-    chain.post(share, a);
+    chain.post(share, walk.a);
     thread::sync_threads();
 
     let fits = chain.holds(a_len);

@@ -23,7 +23,8 @@ pub const fn sorted_items<K>() -> usize {
 
 /// Names the kernels that search for a type of keys on a GPU: see [`crate::instances`]. After the key a line for each order
 /// and type of positions; its last name may be left out, and then needles that are known to be sorted are not searched for.
-/// For those [`merge_instances`](crate::merge_instances) must name the same key and order, too.
+/// For those [`merge_instances`](crate::merge_instances) must name the same key and order, too. The index may be left out
+/// for a key whose index is there already, such as `u32`.
 ///
 /// ```ignore
 /// gpu_primitives::search_instances! {
@@ -36,12 +37,12 @@ pub const fn sorted_items<K>() -> usize {
 #[macro_export]
 macro_rules! search_instances {
     (
-        in $dir:expr; $key:ty, $index:ident;
+        in $dir:expr; $key:ty $(, $index:ident)?;
         $($compare:ty, $position:ty: $directly:ident, $indexed:ident $(, $sorted:ident)?;)*
     ) => {
         $crate::instances! {
             in $dir;
-            $index: $crate::search::BuildIndex<$key>;
+            $($index: $crate::search::BuildIndex<$key>;)?
             $(
                 $directly: $crate::search::SearchDirectly<$key, $compare, $position>;
                 $indexed: $crate::search::SearchIndexed<

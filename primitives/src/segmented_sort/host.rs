@@ -1,20 +1,22 @@
 //! The host entries of the segmented sort.
 
-use super::kernel::{CUT_TILE, CutSegments, Edge, MergeTiles, REPAIR, SortTiles, passes, status};
-use super::shape::Shape;
+use super::crossing::passes;
+use super::cut::{CUT_TILE, status};
+use super::pass::REPAIR;
+use super::shape::{Shape, THREADS, items, slack};
+use super::{CutSegments, Edge, MergeTiles, SortTiles};
 use crate::compare::Compare;
-use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream};
+use crate::runtime::carrier::carried;
+use crate::runtime::offsets::{Trust, expect_offsets, invalid_offset};
+use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len};
 use bytemuck::Pod;
-use core::ptr::NonNull;
-
-/// The name in errors.
-const WHAT: &str = "a segmented sort";
 
 /// Sorts the keys of every segment into `output`. Waits for the check of the offsets.
 ///
 /// # Errors
-/// [`Error::BadOffsets`] if the offsets decrease or leave the input, and then nothing is written;
-/// [`Error::LengthMismatch`] if the slices differ in length or there is no offset at all; [`Error::TooManyItems`] for more
+/// [`Error::InvalidOffsets`] if the offsets decrease or leave the input, and then nothing is written;
+/// [`Error::LengthMismatch`] if the slices differ in length or there is no offset at all; [`Error::TooLong`] for more
 /// than 2^32 - 1 keys; [`Error::NoInstance`] on a GPU for an order or type that was not instantiated there; what a launch
 /// and an allocation can give.
 pub fn keys<'a, K: Pod, C: Compare<K>>(
@@ -24,8 +26,7 @@ pub fn keys<'a, K: Pod, C: Compare<K>>(
     output: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let (input, mut output) = (input.into(), output.into());
-    let operands = Operands::keys_apart(stream, input, &mut output)?;
+    let operands = keys_apart(stream, input.into(), output.into())?;
     sort(stream, offsets.into(), operands, compare, Trust::Check)
 }
 
@@ -39,8 +40,7 @@ pub fn keys_in_place<'a, K: Pod, C: Compare<K>>(
     keys: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let mut keys = keys.into();
-    let operands = Operands::keys_same(stream, &mut keys)?;
+    let operands = in_place(PairsMut::keys(stream, keys.into())?);
     sort(stream, offsets.into(), operands, compare, Trust::Check)
 }
 
@@ -58,8 +58,7 @@ pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     compare: C,
 ) -> Result<(), Error> {
     let (input_keys, input_values) = (input_keys.into(), input_values.into());
-    let (mut output_keys, mut output_values) = (output_keys.into(), output_values.into());
-    let operands = Operands::apart(stream, input_keys, input_values, &mut output_keys, &mut output_values)?;
+    let operands = pairs_apart(stream, input_keys, input_values, output_keys.into(), output_values.into())?;
     sort(stream, offsets.into(), operands, compare, Trust::Check)
 }
 
@@ -74,8 +73,7 @@ pub fn pairs_in_place<'a, K: Pod, V: Pod, C: Compare<K>>(
     values: impl Into<DeviceSliceMut<'a, V>>,
     compare: C,
 ) -> Result<(), Error> {
-    let (mut keys, mut values) = (keys.into(), values.into());
-    let operands = Operands::same(stream, &mut keys, &mut values)?;
+    let operands = pairs_same(stream, keys.into(), values.into())?;
     sort(stream, offsets.into(), operands, compare, Trust::Check)
 }
 
@@ -95,8 +93,7 @@ pub unsafe fn keys_unchecked<'a, K: Pod, C: Compare<K>>(
     output: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let (input, mut output) = (input.into(), output.into());
-    let operands = Operands::keys_apart(stream, input, &mut output)?;
+    let operands = keys_apart(stream, input.into(), output.into())?;
     sort(stream, offsets.into(), operands, compare, Trust::Promised)
 }
 
@@ -113,8 +110,7 @@ pub unsafe fn keys_in_place_unchecked<'a, K: Pod, C: Compare<K>>(
     keys: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let mut keys = keys.into();
-    let operands = Operands::keys_same(stream, &mut keys)?;
+    let operands = in_place(PairsMut::keys(stream, keys.into())?);
     sort(stream, offsets.into(), operands, compare, Trust::Promised)
 }
 
@@ -135,8 +131,7 @@ pub unsafe fn pairs_unchecked<'a, K: Pod, V: Pod, C: Compare<K>>(
     compare: C,
 ) -> Result<(), Error> {
     let (input_keys, input_values) = (input_keys.into(), input_values.into());
-    let (mut output_keys, mut output_values) = (output_keys.into(), output_values.into());
-    let operands = Operands::apart(stream, input_keys, input_values, &mut output_keys, &mut output_values)?;
+    let operands = pairs_apart(stream, input_keys, input_values, output_keys.into(), output_values.into())?;
     sort(stream, offsets.into(), operands, compare, Trust::Promised)
 }
 
@@ -154,8 +149,7 @@ pub unsafe fn pairs_in_place_unchecked<'a, K: Pod, V: Pod, C: Compare<K>>(
     values: impl Into<DeviceSliceMut<'a, V>>,
     compare: C,
 ) -> Result<(), Error> {
-    let (mut keys, mut values) = (keys.into(), values.into());
-    let operands = Operands::same(stream, &mut keys, &mut values)?;
+    let operands = pairs_same(stream, keys.into(), values.into())?;
     sort(stream, offsets.into(), operands, compare, Trust::Promised)
 }
 
@@ -164,108 +158,52 @@ pub unsafe fn pairs_in_place_unchecked<'a, K: Pod, V: Pod, C: Compare<K>>(
 pub fn pairs_shaped<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
     stream: &Stream,
     offsets: DeviceSlice<'_, u32>,
-    mut keys: DeviceSliceMut<'_, K>,
-    mut values: DeviceSliceMut<'_, V>,
+    keys: DeviceSliceMut<'_, K>,
+    values: DeviceSliceMut<'_, V>,
     compare: C,
     shape: Shape<THREADS, ITEMS, SLACK>,
 ) -> Result<(), Error> {
-    let operands = Operands::same(stream, &mut keys, &mut values)?;
+    let operands = pairs_same(stream, keys, values)?;
     run(stream, offsets, operands, compare, Trust::Check, shape)
 }
 
-/// Whether the offsets are looked at before anything is written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Trust {
-    Check,
-    Promised,
-}
-
 /// Keys and values of equal length, and where they go: other buffers, or the same.
-#[derive(Clone, Copy)]
-struct Operands<K, V> {
-    input_keys: Global<K>,
-    input_values: Global<V>,
-    keys: GlobalMut<K>,
-    values: GlobalMut<V>,
+type Operands<K, V> = (Pairs<K, V>, PairsMut<K, V>);
+
+fn keys_apart<K: Pod>(
+    stream: &Stream,
+    input: DeviceSlice<'_, K>,
+    output: DeviceSliceMut<'_, K>,
+) -> Result<Operands<K, ()>, Error> {
+    expect_len("the output keys of a segmented sort", input.len(), output.len())?;
+    Ok((Pairs::keys(stream, input)?, PairsMut::keys(stream, output)?))
 }
 
-impl<K: Pod> Operands<K, ()> {
-    fn keys_apart(
-        stream: &Stream,
-        input: DeviceSlice<'_, K>,
-        output: &mut DeviceSliceMut<'_, K>,
-    ) -> Result<Self, Error> {
-        expect_len("the output keys of a segmented sort", input.len(), output.len())?;
-        Ok(Self::without_values(input.view(stream)?, output.view_mut(stream)?))
-    }
-
-    fn keys_same(stream: &Stream, keys: &mut DeviceSliceMut<'_, K>) -> Result<Self, Error> {
-        let keys = keys.view_mut(stream)?;
-        Ok(Self::without_values(keys.as_const(), keys))
-    }
-
-    fn without_values(input_keys: Global<K>, keys: GlobalMut<K>) -> Self {
-        let values = nothing(keys.len());
-        Self { input_keys, input_values: values.as_const(), keys, values }
-    }
+fn pairs_apart<K: Pod, V: Pod>(
+    stream: &Stream,
+    input_keys: DeviceSlice<'_, K>,
+    input_values: DeviceSlice<'_, V>,
+    keys: DeviceSliceMut<'_, K>,
+    values: DeviceSliceMut<'_, V>,
+) -> Result<Operands<K, V>, Error> {
+    expect_len("the output keys of a segmented sort", input_keys.len(), keys.len())?;
+    expect_len("the output values of a segmented sort", input_keys.len(), values.len())?;
+    let input = Pairs::new(stream, input_keys, input_values, "the input values of a segmented sort")?;
+    Ok((input, PairsMut::new(stream, keys, values)?))
 }
 
-impl<K: Pod, V: Pod> Operands<K, V> {
-    fn apart(
-        stream: &Stream,
-        input_keys: DeviceSlice<'_, K>,
-        input_values: DeviceSlice<'_, V>,
-        keys: &mut DeviceSliceMut<'_, K>,
-        values: &mut DeviceSliceMut<'_, V>,
-    ) -> Result<Self, Error> {
-        expect_len("the input values of a segmented sort", input_keys.len(), input_values.len())?;
-        expect_len("the output keys of a segmented sort", input_keys.len(), keys.len())?;
-        expect_len("the output values of a segmented sort", input_keys.len(), values.len())?;
-        Ok(Self {
-            input_keys: input_keys.view(stream)?,
-            input_values: input_values.view(stream)?,
-            keys: keys.view_mut(stream)?,
-            values: values.view_mut(stream)?,
-        })
-    }
-
-    /// A tile is read before it is written, and by the same block, so input and output may be the same memory.
-    fn same(
-        stream: &Stream,
-        keys: &mut DeviceSliceMut<'_, K>,
-        values: &mut DeviceSliceMut<'_, V>,
-    ) -> Result<Self, Error> {
-        expect_len("the values of a segmented sort", keys.len(), values.len())?;
-        let (keys, values) = (keys.view_mut(stream)?, values.view_mut(stream)?);
-        Ok(Self { input_keys: keys.as_const(), input_values: values.as_const(), keys, values })
-    }
-
-    /// The same values as plain words `W` of the same size, if they lie where words may lie.
-    fn with_words<W: Pod>(self) -> Option<Operands<K, W>> {
-        let (from, to) = (self.input_values.as_ptr(), self.values.as_const().as_ptr());
-        if size_of::<V>() != size_of::<W>() || !(from.addr() | to.addr()).is_multiple_of(align_of::<W>()) {
-            return None;
-        }
-        // SAFETY: the same memory; any bytes are good for plain data, and the addresses are aligned.
-        unsafe {
-            Some(Operands {
-                input_keys: self.input_keys,
-                input_values: Global::from_raw(from.cast(), self.input_values.len()),
-                keys: self.keys,
-                values: GlobalMut::from_raw(to.cast_mut().cast(), self.values.len()),
-            })
-        }
-    }
+fn pairs_same<K: Pod, V: Pod>(
+    stream: &Stream,
+    keys: DeviceSliceMut<'_, K>,
+    values: DeviceSliceMut<'_, V>,
+) -> Result<Operands<K, V>, Error> {
+    expect_len("the values of a segmented sort", keys.len(), values.len())?;
+    Ok(in_place(PairsMut::new(stream, keys, values)?))
 }
 
-/// So many values without size.
-fn nothing<V: Pod>(len: usize) -> GlobalMut<V> {
-    // SAFETY: values without size have no memory, and kernels do not touch them.
-    unsafe { GlobalMut::from_raw(NonNull::<V>::dangling().as_ptr(), len) }
-}
-
-fn expect_len(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
-    if expected == found { Ok(()) } else { Err(Error::LengthMismatch { what, expected, found }) }
+/// A tile is read before it is written, and by the same block, so input and output may be the same memory.
+fn in_place<K: Pod, V: Pod>(data: PairsMut<K, V>) -> Operands<K, V> {
+    (data.as_const(), data)
 }
 
 /// Values are moved and not looked at, so those of one size share a kernel.
@@ -276,37 +214,19 @@ fn sort<K: Pod, V: Pod, C: Compare<K>>(
     compare: C,
     trust: Trust,
 ) -> Result<(), Error> {
-    match size_of::<V>() {
-        0 => {
-            let values = nothing::<()>(operands.keys.len());
-            let Operands { input_keys, keys, .. } = operands;
-            let operands = Operands { input_keys, input_values: values.as_const(), keys, values };
-            sort_sized(stream, offsets, operands, compare, trust)
-        }
-        4 => match operands.with_words::<u32>() {
-            Some(words) => sort_sized(stream, offsets, words, compare, trust),
-            None => sort_sized(stream, offsets, operands, compare, trust),
-        },
-        8 => match operands.with_words::<u64>() {
-            Some(words) => sort_sized(stream, offsets, words, compare, trust),
-            None => sort_sized(stream, offsets, operands, compare, trust),
-        },
-        _ => sort_sized(stream, offsets, operands, compare, trust),
-    }
+    carried!(V => () | u32 | u64 | u128, operands, |operands| shaped(stream, offsets, operands, compare, trust))
 }
 
-/// Items of more than 8 bytes take fewer per thread, so that they fit into registers.
-fn sort_sized<K: Pod, V: Pod, C: Compare<K>>(
+fn shaped<K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     offsets: DeviceSlice<'_, u32>,
     operands: Operands<K, V>,
     compare: C,
     trust: Trust,
 ) -> Result<(), Error> {
-    if size_of::<K>() + size_of::<V>() <= 8 {
-        run(stream, offsets, operands, compare, trust, Shape::<128, 15, 128>)
-    } else {
-        run(stream, offsets, operands, compare, trust, Shape::<128, 9, 96>)
+    match items::<K, V>() {
+        15 => run(stream, offsets, operands, compare, trust, Shape::<THREADS, 15, { slack(15) }>),
+        _ => run(stream, offsets, operands, compare, trust, Shape::<THREADS, 9, { slack(9) }>),
     }
 }
 
@@ -318,20 +238,15 @@ fn run<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, co
     trust: Trust,
     shape: Shape<THREADS, ITEMS, SLACK>,
 ) -> Result<(), Error> {
-    let items = operands.keys.len();
+    let (from, to) = operands;
+    let items = to.keys.len();
     let limit = u32::MAX as usize;
-    for found in [items, offsets.len()] {
-        if found > limit {
-            return Err(Error::TooManyItems { what: WHAT, limit, found });
+    for len in [items, offsets.len()] {
+        if len > limit {
+            return Err(Error::TooLong { what: "a segmented sort", len, limit });
         }
     }
-    if offsets.is_empty() {
-        return Err(Error::LengthMismatch {
-            what: "the slice of offsets (one per segment, and the end)",
-            expected: 1,
-            found: 0,
-        });
-    }
+    expect_offsets(offsets.len())?;
     let tiles = shape.tiles(items as u32) as usize;
     let offsets_view = offsets.view(stream)?;
     // Offsets that are out of order leave some edges unwritten: unless that is checked, they must be anything but garbage.
@@ -354,7 +269,7 @@ fn run<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, co
         Trust::Check => {
             let state = state.to_vec(stream)?;
             if state[status::BAD_OFFSET] != 0 {
-                return Err(bad_offset(stream, offsets, !state[status::BAD_OFFSET] as usize, items));
+                return Err(invalid_offset(stream, offsets, !state[status::BAD_OFFSET] as usize, items));
             }
             passes(state[status::PIECES])
         }
@@ -366,20 +281,18 @@ fn run<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, co
     // Without checking, even one tile may seem to be crossed by a segment that is out of order.
     let held = if pass_count > 0 || trust == Trust::Promised { items } else { 0 };
     let mut temporary_keys = stream.uninit::<K>(held)?;
-    let mut temporary_values = if size_of::<V>() == 0 { stream.uninit::<V>(0)? } else { stream.uninit::<V>(held)? };
-    let temporary_keys = temporary_keys.view_mut(stream)?;
-    let temporary_values = if size_of::<V>() == 0 { nothing(items) } else { temporary_values.view_mut(stream)? };
+    let mut temporary_values = stream.uninit::<V>(held)?;
+    let temporary = PairsMut::new(stream, temporary_keys.as_mut_slice(), temporary_values.as_mut_slice())?;
     let edges = edges.view(stream)?;
-    let Operands { input_keys, input_values, keys, values } = operands;
     let sort = SortTiles::<K, V, C, THREADS, ITEMS, SLACK>::new(
         offsets_view,
         edges,
-        input_keys,
-        input_values,
-        keys,
-        values,
-        temporary_keys,
-        temporary_values,
+        from.keys,
+        from.values,
+        to.keys,
+        to.values,
+        temporary.keys,
+        temporary.values,
         compare,
     );
     // SAFETY: one block per tile; the edges were cut with the same shape; all slices have equal lengths, the temporary ones
@@ -392,10 +305,10 @@ fn run<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, co
             offsets_view,
             edges,
             state.view_mut(stream)?,
-            keys,
-            values,
-            temporary_keys,
-            temporary_values,
+            to.keys,
+            to.values,
+            temporary.keys,
+            temporary.values,
             compare,
             pass,
         );
@@ -403,18 +316,4 @@ fn run<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, co
         unsafe { stream.launch(merge, 2 * tiles)? };
     }
     Ok(())
-}
-
-/// The error for the offset `index`; what made it so is read for the message.
-fn bad_offset(stream: &Stream, offsets: DeviceSlice<'_, u32>, index: usize, len: usize) -> Error {
-    let start = index.saturating_sub(1);
-    match offsets.slice(start..=index).and_then(|pair| pair.to_vec(stream)) {
-        Ok(pair) => Error::BadOffsets {
-            index,
-            offset: pair[index - start],
-            previous: if index == 0 { 0 } else { pair[0] },
-            len,
-        },
-        Err(error) => error,
-    }
 }

@@ -28,15 +28,23 @@
 //! # Ok::<(), Error>(())
 //! ```
 
+mod chunk;
+mod crossing;
+mod cut;
+mod heads;
+mod instances;
 mod items;
-mod kernel;
 mod merge;
+mod pass;
 mod shape;
+mod tile;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
-pub use kernel::{CutSegments, Edge, MergeTiles, SortTiles};
+pub use cut::{CutSegments, Edge};
+pub use pass::MergeTiles;
+pub use tile::SortTiles;
 
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]
@@ -47,4 +55,4 @@ pub use host::{
     pairs_unchecked,
 };
 #[doc(hidden)]
-pub use shape::Shape;
+pub use shape::{Shape, THREADS, items, slack};

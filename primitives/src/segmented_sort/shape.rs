@@ -1,6 +1,21 @@
 //! How the input is cut into tiles.
 
-use super::kernel::Edge;
+use super::cut::Edge;
+
+/// Threads of a block that sorts or merges.
+pub const THREADS: u32 = 128;
+
+/// Items per thread: fewer of more than 8 bytes, so that they fit into registers.
+#[must_use]
+pub const fn items<K, V>() -> usize {
+    if size_of::<K>() + size_of::<V>() <= 8 { 15 } else { 9 }
+}
+
+/// The slack of a tile with so many items per thread.
+#[must_use]
+pub const fn slack(items: usize) -> u32 {
+    if items == 15 { 128 } else { 96 }
+}
 
 /// The shape of a tile, which is part of the kernel types: at most `THREADS * ITEMS` items, of which `SLACK` are kept free
 /// for moving an edge to the end of a segment.
@@ -48,6 +63,44 @@ impl<const THREADS: u32, const ITEMS: usize, const SLACK: u32> Shape<THREADS, IT
         let moved = last > first && end - last * self.stride() <= SLACK;
         last - first + !moved as u32
     }
+}
+
+/// Names the kernels that sort the segments of a type of keys by an order on a GPU, alone (value `()`) or with values: see
+/// [`crate::instances`].
+///
+/// ```ignore
+/// gpu_primitives::segmented_sort_instances! {
+///     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+///     Version, Newest;
+///     (): version_segsort, version_segmerge;
+///     u32: version_segsort_32, version_segmerge_32;
+/// }
+/// ```
+#[macro_export]
+macro_rules! segmented_sort_instances {
+    (in $dir:expr; $key:ty, $compare:ty; $($value:ty: $sort:ident, $merge:ident;)*) => {
+        $crate::instances! {
+            in $dir;
+            $(
+                $sort: $crate::segmented_sort::SortTiles<
+                    $key,
+                    $value,
+                    $compare,
+                    { $crate::segmented_sort::THREADS },
+                    { $crate::segmented_sort::items::<$key, $value>() },
+                    { $crate::segmented_sort::slack($crate::segmented_sort::items::<$key, $value>()) },
+                >;
+                $merge: $crate::segmented_sort::MergeTiles<
+                    $key,
+                    $value,
+                    $compare,
+                    { $crate::segmented_sort::THREADS },
+                    { $crate::segmented_sort::items::<$key, $value>() },
+                    { $crate::segmented_sort::slack($crate::segmented_sort::items::<$key, $value>()) },
+                >;
+            )*
+        }
+    };
 }
 
 #[cfg(test)]

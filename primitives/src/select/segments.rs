@@ -12,18 +12,12 @@ use bytemuck::Pod;
 pub(super) const THREADS: u32 = 256;
 
 /// A position among the items, as segment offsets are written: `u32` or `u64`.
-pub trait Offset: Pod {
-    /// As a number of items.
-    fn get(self) -> u64;
+pub trait Offset: Pod + Into<u64> {
     /// From a number of items, which was an offset's bound.
     fn new(position: u64) -> Self;
 }
 
 impl Offset for u32 {
-    #[inline(always)]
-    fn get(self) -> u64 {
-        self as u64
-    }
     #[inline(always)]
     fn new(position: u64) -> Self {
         position as Self
@@ -31,10 +25,6 @@ impl Offset for u32 {
 }
 
 impl Offset for u64 {
-    #[inline(always)]
-    fn get(self) -> u64 {
-        self
-    }
     #[inline(always)]
     fn new(position: u64) -> Self {
         position
@@ -108,22 +98,21 @@ impl<K, P: Predicate<K>> Keep<K> for Within<P> {
 
 /// Checks that offsets do not decrease and stay within `len`, and notes the first and the last one, cut off there.
 ///
-/// `invalid` holds `u64::MAX` before, and the first offset that is larger than `len` or than its successor after. Launch
-/// with one thread per offset.
+/// `invalid` holds `u64::MAX` before, and the first offset that is less than the one before it or larger than `len` after.
+/// Launch with one thread per offset.
 #[kernel(threads = THREADS)]
 pub unsafe fn check_offsets<O: Offset>(offsets: Global<O>, len: u64, range: GlobalMut<u64>, invalid: GlobalMut<u64>) {
     let i = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     if i < offsets.len() {
-        let offset = offsets.get(i).get();
-        let is_last = i + 1 == offsets.len();
-        let limit = if is_last { len } else { offsets.get(i + 1).get() };
-        if offset > limit || offset > len {
+        let offset = offsets.get(i).into();
+        let previous = if i > 0 { offsets.get(i - 1).into() } else { 0 };
+        if offset < previous || offset > len {
             invalid.atomic_rmw(Rmw::Min, 0, i as u64, Scope::Gpu, Order::Relaxed);
         }
         if i == 0 {
             range.set(0, offset.min(len));
         }
-        if is_last {
+        if i + 1 == offsets.len() {
             range.set(1, offset.min(len));
         }
     }
@@ -157,7 +146,7 @@ pub unsafe fn move_offsets<O: Offset>(
 ) {
     let i = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     if i < offsets.len() {
-        let offset = offsets.get(i).get();
+        let offset = offsets.get(i).into();
         let kept = if offset >= len {
             count.get(0)
         } else {

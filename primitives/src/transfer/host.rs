@@ -1,7 +1,7 @@
 //! The host entries of the transfers.
 
 use super::kernel::{COPY_TILE, CopyElements, CopyLines, Edges, FILL_TILE, FillLines, Index, Iota, Line};
-use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream};
+use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 
 /// Copies device memory with a kernel.
@@ -14,9 +14,7 @@ pub fn copy<'a, T: Pod>(
     to: impl Into<DeviceSliceMut<'a, T>>,
 ) -> Result<(), Error> {
     let (from, mut to) = (from.into(), to.into());
-    if from.len() != to.len() {
-        return Err(Error::LengthMismatch { what: "the target of a copy", expected: from.len(), found: to.len() });
-    }
+    expect_len("the target of a copy", from.len(), to.len())?;
     copy_views(stream, from.view(stream)?, to.view_mut(stream)?)
 }
 

@@ -2,9 +2,11 @@
 
 use super::super::segments::{NoteShape, THREADS};
 use super::super::{CheckOffsets, MoveOffsets, Offset, Predicate, Within};
-use super::{KeysJob, Operands, PairsJob, Shape, for_keys, for_pairs, run_select};
+use super::{Job, Shape, carrying, key_operands, pair_operands, run_select, shaped};
 use crate::arch::warp::LANES;
-use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Global, Stream};
+use crate::runtime::offsets::{Trust, expect_offsets, invalid_offset};
+use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream};
 use bytemuck::Pod;
 
 /// Keeps the items that pass, segment by segment, and gives the new offsets: as many as there were, beginning with 0.
@@ -31,7 +33,7 @@ use bytemuck::Pod;
 /// ```
 ///
 /// # Errors
-/// [`Error::InvalidOffsets`] if an offset is larger than the next one or than `input.len()`; [`Error::LengthMismatch`] if
+/// [`Error::InvalidOffsets`] if an offset is less than the one before it or larger than `input.len()`; [`Error::LengthMismatch`] if
 /// there is no offset or the output is too short; [`Error::NoInstance`] on a GPU for a predicate or type that was not
 /// instantiated there; what a launch can give. Nothing has been written then.
 pub fn segments<'a, T: Pod, O: Offset, P: Predicate<T>>(
@@ -41,10 +43,9 @@ pub fn segments<'a, T: Pod, O: Offset, P: Predicate<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
-    let operands = Operands::keys(stream, input.into(), output.into())?;
-    let offsets = Offsets::new(stream, offsets.into(), operands.input.len())?;
-    offsets.verdict()?;
-    for_keys::<T, _>(Segments { offsets, operands, predicate })
+    let (from, to) = key_operands(stream, input.into(), output.into())?;
+    let offsets = Offsets::new(stream, offsets.into(), from.keys.len(), Trust::Check)?;
+    shaped(from, to, Segments { offsets, predicate })
 }
 
 /// [`segments`] without waiting for the verdict about the offsets.
@@ -61,9 +62,9 @@ pub fn segments_assume_valid<'a, T: Pod, O: Offset, P: Predicate<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
-    let operands = Operands::keys(stream, input.into(), output.into())?;
-    let offsets = Offsets::new(stream, offsets.into(), operands.input.len())?;
-    for_keys::<T, _>(Segments { offsets, operands, predicate })
+    let (from, to) = key_operands(stream, input.into(), output.into())?;
+    let offsets = Offsets::new(stream, offsets.into(), from.keys.len(), Trust::Promised)?;
+    shaped(from, to, Segments { offsets, predicate })
 }
 
 /// [`segments`] of the pairs whose keys pass.
@@ -79,10 +80,9 @@ pub fn segments_pairs<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
     output_values: impl Into<DeviceSliceMut<'a, V>>,
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
-    let operands = Operands::pairs(stream, keys.into(), values.into(), output_keys.into(), output_values.into())?;
-    let offsets = Offsets::new(stream, offsets.into(), operands.input.len())?;
-    offsets.verdict()?;
-    for_pairs(operands, SegmentsPairs { offsets, predicate })
+    let operands = pair_operands(stream, keys.into(), values.into(), output_keys.into(), output_values.into())?;
+    let offsets = Offsets::new(stream, offsets.into(), operands.0.keys.len(), Trust::Check)?;
+    carrying(operands, Segments { offsets, predicate })
 }
 
 /// [`segments_pairs`] without waiting for the verdict about the offsets, as [`segments_assume_valid`].
@@ -98,112 +98,80 @@ pub fn segments_pairs_assume_valid<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K
     output_values: impl Into<DeviceSliceMut<'a, V>>,
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
-    let operands = Operands::pairs(stream, keys.into(), values.into(), output_keys.into(), output_values.into())?;
-    let offsets = Offsets::new(stream, offsets.into(), operands.input.len())?;
-    for_pairs(operands, SegmentsPairs { offsets, predicate })
+    let operands = pair_operands(stream, keys.into(), values.into(), output_keys.into(), output_values.into())?;
+    let offsets = Offsets::new(stream, offsets.into(), operands.0.keys.len(), Trust::Promised)?;
+    carrying(operands, Segments { offsets, predicate })
 }
 
-/// Offsets that the device is checking.
-struct Offsets<'a, O> {
+/// Offsets that the device checks, or has checked.
+struct Offsets<'a, O: Pod> {
     stream: &'a Stream,
-    offsets: Global<O>,
+    offsets: DeviceSlice<'a, O>,
     /// The first and the last one, within the items.
     range: DeviceVec<u64>,
-    /// The first one that is not valid, or `u64::MAX`.
-    invalid: DeviceValue<u64>,
+    /// How many items there are.
     len: usize,
 }
 
 impl<'a, O: Offset> Offsets<'a, O> {
-    fn new(stream: &'a Stream, offsets: DeviceSlice<'_, O>, len: usize) -> Result<Self, Error> {
-        if offsets.is_empty() {
-            return Err(Error::LengthMismatch { what: "the segment offsets", expected: 1, found: 0 });
-        }
-        let offsets = offsets.view(stream)?;
+    fn new(stream: &'a Stream, offsets: DeviceSlice<'a, O>, len: usize, trust: Trust) -> Result<Self, Error> {
+        expect_offsets(offsets.len())?;
         let mut range = stream.uninit::<u64>(2)?;
         let mut invalid = DeviceValue::new(stream, u64::MAX)?;
         let invalid_view = invalid.as_mut_slice().view_mut(stream)?;
-        let kernel = CheckOffsets::new(offsets, len as u64, range.view_mut(stream)?, invalid_view);
+        let kernel = CheckOffsets::new(offsets.view(stream)?, len as u64, range.view_mut(stream)?, invalid_view);
         // SAFETY: one thread per offset.
         unsafe { stream.launch(kernel, offsets.len().div_ceil(THREADS as usize))? };
-        Ok(Self { stream, offsets, range, invalid, len })
-    }
-
-    /// Waits until they are checked.
-    fn verdict(&self) -> Result<(), Error> {
-        match self.invalid.get(self.stream)? {
-            u64::MAX => Ok(()),
-            index => Err(Error::InvalidOffsets { index: index as usize, len: self.len }),
+        if trust == Trust::Check {
+            let invalid = invalid.get(stream)?;
+            if invalid != u64::MAX {
+                return Err(invalid_offset(stream, offsets, invalid as usize, len));
+            }
         }
+        Ok(Self { stream, offsets, range, len })
     }
 }
 
-struct Segments<'a, K, O, P> {
-    offsets: Offsets<'a, O>,
-    operands: Operands<K, ()>,
-    predicate: P,
-}
-
-impl<K: Pod, O: Offset, P: Predicate<K>> KeysJob for Segments<'_, K, O, P> {
-    type Output = DeviceVec<O>;
-    fn run<const THREADS: u32, const VEC: usize, const ROWS: usize>(self) -> Result<DeviceVec<O>, Error> {
-        run::<K, (), O, P, THREADS, VEC, ROWS>(&self.offsets, self.operands, self.predicate)
-    }
-}
-
-struct SegmentsPairs<'a, O, P> {
+struct Segments<'a, O: Pod, P> {
     offsets: Offsets<'a, O>,
     predicate: P,
 }
 
-impl<K: Pod, O: Offset, P: Predicate<K>> PairsJob<K> for SegmentsPairs<'_, O, P> {
+impl<K: Pod, O: Offset, P: Predicate<K>> Job<K> for Segments<'_, O, P> {
     type Output = DeviceVec<O>;
-    fn run<V: Pod, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+    fn run<V: Pod, const BLOCK: u32, const VEC: usize, const ROWS: usize>(
         self,
-        operands: Operands<K, V>,
+        from: Pairs<K, V>,
+        to: PairsMut<K, V>,
     ) -> Result<DeviceVec<O>, Error> {
-        run::<K, V, O, P, THREADS, VEC, ROWS>(&self.offsets, operands, self.predicate)
+        let Offsets { stream, offsets, range, len } = self.offsets;
+        let runs = len.div_ceil(BLOCK as usize * VEC * ROWS) * (BLOCK / LANES) as usize;
+        let mut flags = stream.uninit::<u32>(runs * LANES as usize)?;
+        let mut lanes = stream.uninit::<u64>(runs * LANES as usize)?;
+        let mut rows = stream.uninit::<u64>(runs * ROWS)?;
+        let keep = Within {
+            predicate: self.predicate,
+            range: range.view(stream)?,
+            flags: flags.view_mut(stream)?,
+            lanes: lanes.view_mut(stream)?,
+            rows: rows.view_mut(stream)?,
+        };
+        let count = run_select::<K, V, Within<P>, BLOCK, VEC, ROWS>(stream, from, to, keep)?;
+        let mut output = stream.uninit::<O>(offsets.len())?;
+        let kernel = MoveOffsets::new(
+            offsets.view(stream)?,
+            output.view_mut(stream)?,
+            len as u64,
+            NoteShape { vec: VEC as u32, rows: ROWS as u32 },
+            flags.view(stream)?,
+            lanes.view(stream)?,
+            rows.view(stream)?,
+            count.as_slice().view(stream)?,
+        );
+        // SAFETY: one thread per offset; the notes are those of the selection, of the same shape.
+        unsafe { stream.launch(kernel, offsets.len().div_ceil(THREADS as usize))? };
+        Ok(output)
     }
-}
-
-fn run<K, V, O, P, const BLOCK: u32, const VEC: usize, const ROWS: usize>(
-    offsets: &Offsets<'_, O>,
-    operands: Operands<K, V>,
-    predicate: P,
-) -> Result<DeviceVec<O>, Error>
-where
-    K: Pod,
-    V: Pod,
-    O: Offset,
-    P: Predicate<K>,
-{
-    let stream = offsets.stream;
-    let runs = offsets.len.div_ceil(BLOCK as usize * VEC * ROWS) * (BLOCK / LANES) as usize;
-    let mut flags = stream.uninit::<u32>(runs * LANES as usize)?;
-    let mut lanes = stream.uninit::<u64>(runs * LANES as usize)?;
-    let mut rows = stream.uninit::<u64>(runs * ROWS)?;
-    let keep = Within {
-        predicate,
-        range: offsets.range.view(stream)?,
-        flags: flags.view_mut(stream)?,
-        lanes: lanes.view_mut(stream)?,
-        rows: rows.view_mut(stream)?,
-    };
-    let count = run_select::<K, V, Within<P>, BLOCK, VEC, ROWS>(stream, operands, keep)?;
-    let mut output = stream.uninit::<O>(offsets.offsets.len())?;
-    let kernel = MoveOffsets::new(
-        offsets.offsets,
-        output.view_mut(stream)?,
-        offsets.len as u64,
-        NoteShape { vec: VEC as u32, rows: ROWS as u32 },
-        flags.view(stream)?,
-        lanes.view(stream)?,
-        rows.view(stream)?,
-        count.as_slice().view(stream)?,
-    );
-    // SAFETY: one thread per offset; the notes are those of the selection, of the same shape.
-    unsafe { stream.launch(kernel, offsets.offsets.len().div_ceil(THREADS as usize))? };
-    Ok(output)
 }
 
 /// [`segments`] with a tile shape of the caller's.
@@ -216,8 +184,7 @@ pub fn segments_shaped<T: Pod, O: Offset, P: Predicate<T>, const BLOCK: u32, con
     predicate: P,
     _: Shape<BLOCK, VEC, ROWS>,
 ) -> Result<DeviceVec<O>, Error> {
-    let operands = Operands::keys(stream, input, output)?;
-    let offsets = Offsets::new(stream, offsets, operands.input.len())?;
-    offsets.verdict()?;
-    run::<T, (), O, P, BLOCK, VEC, ROWS>(&offsets, operands, predicate)
+    let (from, to) = key_operands(stream, input, output)?;
+    let offsets = Offsets::new(stream, offsets, from.keys.len(), Trust::Check)?;
+    Segments { offsets, predicate }.run::<(), BLOCK, VEC, ROWS>(from, to)
 }

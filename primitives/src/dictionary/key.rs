@@ -1,0 +1,126 @@
+//! Keys of dictionaries.
+
+use crate::sort::{RadixCode, RadixKey};
+
+/// A key of a dictionary: a number of 32 or 64 bits. All of its values can be keys.
+///
+/// Two keys are the same if their bits are. Floats are ordered as by `total_cmp`: -0 comes before +0 and is another key, and so
+/// are NaNs of different bits.
+pub trait Key: RadixKey<Code: KeyCode> {
+    /// The unsigned number that orders as the key does.
+    fn code(self) -> Self::Code;
+    /// The key of a [`code`](Self::code).
+    fn from_code(code: Self::Code) -> Self;
+    /// Whether keys and their codes have the same bits.
+    const IS_CODE: bool;
+}
+
+/// What kernels see of a key: an unsigned number.
+pub trait KeyCode: RadixCode + Ord + core::fmt::Debug + core::fmt::Display {
+    /// The smallest one.
+    const MIN: Self;
+    /// The largest one.
+    const MAX: Self;
+    /// As 64 bits.
+    fn to_u64(self) -> u64;
+    /// Of 64 bits, the upper ones of which are dropped.
+    fn from_u64(bits: u64) -> Self;
+    /// `(self - first) >> shift`. `self` is at least `first`; `shift` is less than the bits.
+    fn bucket(self, first: Self, shift: u32) -> Self;
+    /// A number below 32 to which every bit contributes.
+    fn fingerprint(self) -> u32;
+    /// The bits flipped where the masks say.
+    fn flip(self, always: u64, negative: u64) -> Self;
+}
+
+macro_rules! codes {
+    ($($code:ty, $signed:ty, $factor:expr;)*) => { $(
+        impl KeyCode for $code {
+            const MIN: Self = 0;
+            const MAX: Self = <$code>::MAX;
+            #[inline(always)]
+            fn to_u64(self) -> u64 {
+                self as u64
+            }
+            #[inline(always)]
+            fn from_u64(bits: u64) -> Self {
+                bits as Self
+            }
+            #[inline(always)]
+            fn bucket(self, first: Self, shift: u32) -> Self {
+                self.wrapping_sub(first) >> shift
+            }
+            #[inline(always)]
+            fn fingerprint(self) -> u32 {
+                (self.wrapping_mul($factor) >> (<$code>::BITS - 5)) as u32
+            }
+            #[inline(always)]
+            fn flip(self, always: u64, negative: u64) -> Self {
+                self ^ always as Self ^ (((self as $signed) >> (<$code>::BITS - 1)) as Self & negative as Self)
+            }
+        }
+    )* };
+}
+
+codes! {
+    u32, i32, 0x9e37_79b1;
+    u64, i64, 0x9e37_79b9_7f4a_7c15;
+}
+
+macro_rules! keys {
+    ($($key:ty: $code:ty, $is_code:expr, |$a:ident| $to:expr, |$b:ident| $from:expr;)*) => { $(
+        impl Key for $key {
+            const IS_CODE: bool = $is_code;
+            #[inline(always)]
+            fn code(self) -> $code {
+                let $a = self;
+                $to
+            }
+            #[inline(always)]
+            fn from_code($b: $code) -> Self {
+                $from
+            }
+        }
+    )* };
+}
+
+/// The sign bits.
+const SIGN_32: u32 = 1 << 31;
+const SIGN_64: u64 = 1 << 63;
+
+keys! {
+    u32: u32, true, |key| key, |code| code;
+    u64: u64, true, |key| key, |code| code;
+    i32: u32, false, |key| key as u32 ^ SIGN_32, |code| (code ^ SIGN_32) as i32;
+    i64: u64, false, |key| key as u64 ^ SIGN_64, |code| (code ^ SIGN_64) as i64;
+    f32: u32, false,
+        |key| key.to_bits() ^ if key.is_sign_negative() { u32::MAX } else { SIGN_32 },
+        |code| f32::from_bits(code ^ if code & SIGN_32 == 0 { u32::MAX } else { SIGN_32 });
+    f64: u64, false,
+        |key| key.to_bits() ^ if key.is_sign_negative() { u64::MAX } else { SIGN_64 },
+        |code| f64::from_bits(code ^ if code & SIGN_64 == 0 { u64::MAX } else { SIGN_64 });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Key;
+
+    fn check<K: Key + core::fmt::Debug + PartialEq>(ascending: &[K]) {
+        for pair in ascending.windows(2) {
+            assert!(pair[0].code() < pair[1].code(), "{pair:?}");
+        }
+        for &key in ascending {
+            assert_eq!(K::from_code(key.code()), key);
+        }
+    }
+
+    #[test]
+    fn codes_order_as_keys_do() {
+        check(&[0u32, 1, u32::MAX]);
+        check(&[i32::MIN, -1, 0, 1, i32::MAX]);
+        check(&[i64::MIN, -1, 0, 1, i64::MAX]);
+        check(&[f32::NEG_INFINITY, -1.5, -0.0, 0.0, f32::MIN_POSITIVE, 1.5, f32::INFINITY]);
+        check(&[f64::NEG_INFINITY, -1.5, -0.0, 0.0, f64::MIN_POSITIVE, 1.5, f64::INFINITY]);
+        assert!((-f32::NAN).code() < f32::NEG_INFINITY.code() && f32::INFINITY.code() < f32::NAN.code());
+    }
+}

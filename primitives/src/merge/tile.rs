@@ -1,0 +1,179 @@
+//! A block's tile of a two-way merge: which items it takes, how they come into shared memory, and how a thread goes through
+//! its share of them. The search for sorted needles is such a merge, too.
+
+// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+#![allow(clippy::needless_range_loop)]
+
+use super::kernel::is_contradictory;
+use crate::arch::thread;
+use crate::arch::warp::{LANES, lane_id};
+use crate::block::merge::{Pieces, path};
+use crate::compare::Compare;
+use crate::view::{Global, Shared};
+use bytemuck::Pod;
+
+/// Two pieces of global memory, indexed as one.
+#[derive(Clone, Copy)]
+pub(crate) struct Joined<T> {
+    a: Global<T>,
+    /// Moved so that its first element has the index that follows the last of `a`.
+    b: Global<T>,
+}
+
+impl<T: Pod> Joined<T> {
+    /// Item `index`.
+    ///
+    /// # Safety
+    /// It is there.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn get(self, index: usize) -> T {
+        let view = if index < self.a.len() { self.a } else { self.b };
+        view.get(index)
+    }
+
+    /// Copies the first `count` items, at most `THREADS * ITEMS`, to shared memory.
+    ///
+    /// # Safety
+    /// They are there, and `to` has room for them; the `THREADS` threads of the block call it.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn load<const THREADS: u32, const ITEMS: usize>(self, to: Shared<T>, count: u32) {
+        let own = thread::thread_idx_x() as usize;
+        if count as usize == THREADS as usize * ITEMS {
+            let mut items = [T::zeroed(); ITEMS];
+            for i in 0..ITEMS {
+                items[i] = self.get(own + i * THREADS as usize);
+            }
+            for i in 0..ITEMS {
+                to.set(own + i * THREADS as usize, items[i]);
+            }
+        } else {
+            let mut at = own;
+            while at < count as usize {
+                to.set(at, self.get(at));
+                at += THREADS as usize;
+            }
+        }
+    }
+}
+
+/// The items of both sides that a block merges.
+#[derive(Clone, Copy)]
+pub(crate) struct Tile {
+    /// The first output.
+    pub start: usize,
+    /// How many outputs: a whole tile, except for the last block.
+    pub count: u32,
+    /// The first item of the first side.
+    pub a_start: usize,
+    /// How many come from there.
+    pub a_len: u32,
+    /// The first item of the second side.
+    pub b_start: usize,
+    /// How many come from there.
+    pub b_len: u32,
+}
+
+impl Tile {
+    /// The tile of this block, if tiles have `tile` outputs, the first side `a_len` items and both sides `total`.
+    ///
+    /// `splits` and `verdicts` are what `MergePartition` has written for such tiles. Where its verdict is that the comparator
+    /// contradicts itself, the sides are split as if all of the first came before all of the second.
+    ///
+    /// # Safety
+    /// There is a tile for this block; all lanes of the warp call it.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn of_block(
+        tile: usize,
+        a_len: usize,
+        total: usize,
+        splits: Global<u64>,
+        verdicts: Global<u64>,
+    ) -> Self {
+        let block = thread::block_idx_x() as usize;
+        let start = block * tile;
+        let count = if total - start < tile { (total - start) as u32 } else { tile as u32 };
+        let (mut a_start, mut a_end) = (splits.get(block) as usize, splits.get(block + 1) as usize);
+        if is_contradictory(verdicts, lane_id(), LANES) {
+            a_start = if start < a_len { start } else { a_len };
+            let end = start + count as usize;
+            a_end = if end < a_len { end } else { a_len };
+        }
+        let a_len = (a_end - a_start) as u32;
+        Self { start, count, a_start, a_len, b_start: start - a_start, b_len: count - a_len }
+    }
+
+    /// Its items of both sides.
+    ///
+    /// # Safety
+    /// The sides are those that it is a tile of.
+    #[inline(always)]
+    pub unsafe fn of_sides<T: Pod>(self, a: Global<T>, b: Global<T>) -> Joined<T> {
+        let a = a.slice(self.a_start, self.a_len as usize);
+        let b = b.slice(self.b_start, self.b_len as usize);
+        Joined { a, b: Global::from_raw(b.as_ptr().wrapping_sub(a.len()), a.len() + b.len()) }
+    }
+}
+
+/// A thread's share of a tile, merged item by item.
+#[derive(Clone, Copy)]
+pub(crate) struct Walk<K> {
+    /// Where the next item of the first piece lies in shared memory.
+    pub a: u32,
+    /// Where the next item of the second piece lies.
+    pub b: u32,
+    a_end: u32,
+    b_end: u32,
+    key_a: K,
+    key_b: K,
+}
+
+impl<K: Pod> Walk<K> {
+    /// From output `first` of the tile on, whose keys lie in shared memory, those of the first side before the others.
+    ///
+    /// # Safety
+    /// `first` is at most `tile.count`, which is not 0.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn new<C: Compare<K>>(keys: Shared<K>, tile: Tile, first: u32, compare: C) -> Self {
+        let Tile { a_len, b_len, count, .. } = tile;
+        let share = path(|at| keys.get(at as usize), Pieces { a: 0, a_len, b: a_len, b_len }, first, compare);
+        let (a, b) = (share, a_len + first - share);
+        let last = count - 1;
+        let key_a = keys.get(a.min(last) as usize);
+        let key_b = keys.get(b.min(last) as usize);
+        Self { a, b, a_end: a_len, b_end: count, key_a, key_b }
+    }
+
+    /// Whether the next item comes from the first side.
+    #[inline(always)]
+    pub fn takes_a<C: Compare<K>>(&self, compare: C) -> bool {
+        self.a < self.a_end && (self.b >= self.b_end || !compare.less(self.key_b, self.key_a))
+    }
+
+    /// Where the next item lies, and its key.
+    #[inline(always)]
+    pub fn item(&self, takes_a: bool) -> (u32, K) {
+        if takes_a { (self.a, self.key_a) } else { (self.b, self.key_b) }
+    }
+
+    /// Goes on behind the next item.
+    ///
+    /// # Safety
+    /// `keys` are those of the tile.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn step(&mut self, keys: Shared<K>, takes_a: bool) {
+        let (source, _) = self.item(takes_a);
+        let next = keys.get((source + 1).min(self.b_end - 1) as usize);
+        if takes_a {
+            self.a += 1;
+            self.key_a = next;
+        } else {
+            self.b += 1;
+            self.key_b = next;
+        }
+    }
+}

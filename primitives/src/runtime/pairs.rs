@@ -1,0 +1,98 @@
+//! Keys with the values that travel with them, as the host entries of the primitives hand them to kernels.
+
+use super::carrier::{Carry, reinterpret, reinterpret_mut};
+use super::error::{Error, expect_len};
+use super::slice::{DeviceSlice, DeviceSliceMut};
+use super::stream::Stream;
+use crate::view::{Global, GlobalMut};
+use bytemuck::Pod;
+use core::ptr::NonNull;
+
+/// Keys and values to be read.
+#[derive(Clone, Copy)]
+pub(crate) struct Pairs<K, V> {
+    pub keys: Global<K>,
+    pub values: Global<V>,
+}
+
+/// Keys and values to be written.
+#[derive(Clone, Copy)]
+pub(crate) struct PairsMut<K, V> {
+    pub keys: GlobalMut<K>,
+    pub values: GlobalMut<V>,
+}
+
+/// So many values without size: they have no memory, and kernels do not touch them.
+pub(crate) fn no_values(len: usize) -> GlobalMut<()> {
+    // SAFETY: elements of no bytes lie anywhere.
+    unsafe { GlobalMut::from_raw(NonNull::dangling().as_ptr(), len) }
+}
+
+impl<K: Pod> Pairs<K, ()> {
+    /// Keys alone.
+    pub(crate) fn keys(stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Self, Error> {
+        Ok(Self { keys: keys.view(stream)?, values: no_values(keys.len()).as_const() })
+    }
+}
+
+impl<K: Pod, V: Pod> Pairs<K, V> {
+    /// Keys and as many values; `what` is how an error names the values.
+    pub(crate) fn new(
+        stream: &Stream,
+        keys: DeviceSlice<'_, K>,
+        values: DeviceSlice<'_, V>,
+        what: &'static str,
+    ) -> Result<Self, Error> {
+        expect_len(what, keys.len(), values.len())?;
+        Ok(Self { keys: keys.view(stream)?, values: values.view(stream)? })
+    }
+}
+
+impl<K: Pod> PairsMut<K, ()> {
+    /// Keys alone.
+    pub(crate) fn keys(stream: &Stream, mut keys: DeviceSliceMut<'_, K>) -> Result<Self, Error> {
+        Ok(Self { keys: keys.view_mut(stream)?, values: no_values(keys.len()) })
+    }
+}
+
+impl<K: Pod, V: Pod> PairsMut<K, V> {
+    /// Keys and values, not necessarily as many.
+    pub(crate) fn new(
+        stream: &Stream,
+        mut keys: DeviceSliceMut<'_, K>,
+        mut values: DeviceSliceMut<'_, V>,
+    ) -> Result<Self, Error> {
+        Ok(Self { keys: keys.view_mut(stream)?, values: values.view_mut(stream)? })
+    }
+
+    /// The same memory, for reading.
+    pub(crate) fn as_const(self) -> Pairs<K, V> {
+        Pairs { keys: self.keys.as_const(), values: self.values.as_const() }
+    }
+}
+
+impl<K: Pod, V: Pod> Carry for Pairs<K, V> {
+    type Value = V;
+    type As<W: Pod> = Pairs<K, W>;
+
+    fn addresses(&self) -> usize {
+        self.values.addresses()
+    }
+
+    unsafe fn reinterpret<W: Pod>(&self) -> Pairs<K, W> {
+        Pairs { keys: self.keys, values: reinterpret(self.values) }
+    }
+}
+
+impl<K: Pod, V: Pod> Carry for PairsMut<K, V> {
+    type Value = V;
+    type As<W: Pod> = PairsMut<K, W>;
+
+    fn addresses(&self) -> usize {
+        self.values.addresses()
+    }
+
+    unsafe fn reinterpret<W: Pod>(&self) -> PairsMut<K, W> {
+        PairsMut { keys: self.keys, values: reinterpret_mut(self.values) }
+    }
+}

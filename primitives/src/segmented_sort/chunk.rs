@@ -1,0 +1,67 @@
+//! What one thread sorts and merges of a tile: its chunk of consecutive items.
+
+use super::merge::CoRank;
+use crate::arch::warp::{FULL, any};
+use crate::compare::Compare;
+use bytemuck::Pod;
+
+/// Sorts the runs of a chunk, which begin where `heads` has a bit: odd-even transposition, as many phases as the longest run
+/// of the warp has items.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub(super) unsafe fn sort_chunk<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
+    keys: &mut [K; ITEMS],
+    values: &mut [V; ITEMS],
+    heads: u32,
+    compare: C,
+) {
+    // A run of `m` items has `m - 1` joints, and needs `m` phases; shifting takes one joint off each run.
+    let mut joints = !heads & ((1 << ITEMS) - 2);
+    let mut pairs_of_phases = 0;
+    while any(FULL, joints != 0) {
+        // The number is small, and the shift gives 0, but the compiler does not know: else it would test each bit once,
+        // outside of the loop, and keep a register for each.
+        let heads = heads ^ pairs_of_phases >> 16;
+        for parity in 0..2 {
+            let mut right = 1 + parity;
+            while right < ITEMS {
+                let left = right - 1;
+                // Selections, not a branch.
+                let swap = compare.less(keys[right], keys[left]) & (heads >> right & 1 == 0);
+                (keys[left], keys[right]) = select(swap, keys[left], keys[right]);
+                (values[left], values[right]) = select(swap, values[left], values[right]);
+                right += 2;
+            }
+        }
+        joints &= joints << 1;
+        if pairs_of_phases > 0 {
+            joints &= joints << 1;
+        }
+        pairs_of_phases += 1;
+    }
+}
+
+/// The two, changed over if `swap` says so.
+#[inline(always)]
+fn select<T: Copy>(swap: bool, left: T, right: T) -> (T, T) {
+    (if swap { right } else { left }, if swap { left } else { right })
+}
+
+/// A segment of a tile that goes across chunks.
+#[derive(Clone, Copy)]
+pub(super) struct ChunkSegment {
+    pub start: u32,
+    pub end: u32,
+}
+
+impl ChunkSegment {
+    /// What chunk `chunk` of the segment takes part in: the two neighbouring groups of `2^round` pieces that are merged.
+    #[inline(always)]
+    pub(super) fn merge_of<const ITEMS: usize>(self, chunk: u32, round: u32) -> CoRank {
+        let first = self.start / ITEMS as u32;
+        let group = chunk.saturating_sub(first) >> (round + 1) << (round + 1);
+        let border = |piece: u32| if piece == 0 { self.start } else { ((first + piece) * ITEMS as u32).min(self.end) };
+        let middle = border(group + (1 << round));
+        CoRank { a: border(group), a_end: middle, b: middle, b_end: border(group + (2 << round)) }
+    }
+}

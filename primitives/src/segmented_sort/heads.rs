@@ -1,0 +1,50 @@
+//! Where the segments of a tile begin.
+
+use crate::view::Shared;
+
+/// Words of head bits: one per 32 items, at most 2048 items.
+pub(super) const HEAD_WORDS: usize = 64;
+
+/// Which items of a tile are the first of a segment: one bit each, and a bit per word that has any.
+#[derive(Clone, Copy)]
+pub(super) struct Heads {
+    pub words: Shared<u32>,
+    pub summary: u64,
+}
+
+impl Heads {
+    /// The bits `from .. from + count`, `count` at most 32.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(super) unsafe fn mask(self, from: u32, count: u32) -> u32 {
+        let word = (from / 32) as usize;
+        let two = u64::from(self.words.get(word)) | u64::from(self.words.get(word + 1)) << 32;
+        (two >> (from % 32)) as u32 & (!0 >> (32 - count))
+    }
+
+    /// The last head at or before `at`. There is one, at 0.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(super) unsafe fn last(self, at: u32) -> u32 {
+        let mut word = at / 32;
+        let mut bits = self.words.get(word as usize) & (!0 >> (31 - at % 32));
+        if bits == 0 {
+            word = 63 - (self.summary & ((1 << word) - 1)).leading_zeros();
+            bits = self.words.get(word as usize);
+        }
+        word * 32 + 31 - bits.leading_zeros()
+    }
+
+    /// The first head at or after `at`. There is one, since all bits from the tile's end on are set.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(super) unsafe fn next(self, at: u32) -> u32 {
+        let mut word = at / 32;
+        let mut bits = self.words.get(word as usize) & (!0 << (at % 32));
+        if bits == 0 {
+            word = (self.summary & (!1 << word)).trailing_zeros();
+            bits = self.words.get(word as usize);
+        }
+        word * 32 + bits.trailing_zeros()
+    }
+}
