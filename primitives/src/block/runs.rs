@@ -11,16 +11,153 @@
 //! for the thread's place in its pair.
 
 use crate::arch::thread;
-use crate::arch::warp::{FULL, LANES, ballot, lane_id, shuffle_idx};
+use crate::arch::warp::{FULL, LANES, any, ballot, lane_id, shuffle_idx, shuffle_xor};
 use crate::block::merge::{Chain, Pieces, path};
-use crate::block::warp;
+use crate::block::warp::{self, map_words};
 use crate::compare::Compare;
 use crate::scan::Sum;
-use crate::view::{Shared, SharedMemory, shared_bytes};
+use crate::view::{Global, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
 /// The most pieces: a lane each.
 pub const MAX_PIECES: usize = LANES as usize;
+
+/// Combines a value of each lane in a group of `1 << log_lanes`.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+unsafe fn group_reduce<T: Pod>(value: T, log_lanes: u32, combine: impl Fn(T, T) -> T) -> T {
+    let mut result = value;
+    let mut step = 0;
+    while step < log_lanes {
+        result = combine(result, map_words(result, |_, word| shuffle_xor(FULL, word, 1 << step)));
+        step += 1;
+    }
+    result
+}
+
+/// How many of `len` items come before a pivot, if `before` tells it of each: probably near `guess`, which is one of them,
+/// give or take `reach`.
+///
+/// Looks at the guess and to both sides of it, and then at the quarters of what is left: three loads under way at once, and
+/// no branches, so that lanes with different runs take the same steps.
+#[inline(always)]
+fn count_before(len: u32, guess: u32, reach: u32, before: impl Fn(u32) -> bool) -> u32 {
+    let (mut low, mut high) = (0, len);
+    let right = if len - 1 - guess > reach { guess + reach } else { len - 1 };
+    let mut probes = [guess.saturating_sub(reach), guess, right];
+    while low < high {
+        // A comparator that contradicts itself may say no before yes: then the count is some place in range all the same.
+        let count = u32::from(before(probes[0])) + u32::from(before(probes[1])) + u32::from(before(probes[2]));
+        let left = if count == 1 {
+            probes[0]
+        } else if count == 2 {
+            probes[1]
+        } else {
+            probes[2]
+        };
+        let right = if count == 0 {
+            probes[0]
+        } else if count == 1 {
+            probes[1]
+        } else {
+            probes[2]
+        };
+        low = if count == 0 { low } else { left + 1 };
+        high = if count == 3 { high } else { right };
+        let quarter = high.wrapping_sub(low) / 4;
+        probes = [low + quarter, low + high.wrapping_sub(low) / 2, high.wrapping_sub(1 + quarter)];
+    }
+    low
+}
+
+/// Splits sorted runs, one per lane of a group of `1 << log_lanes`, after the first `needed` items of their stable merge: gives
+/// each lane how many of them are of its run.
+///
+/// A lane knows that its share lies between `low` and `high`. In each turn the lane with the most to choose from names a
+/// pivot, and every lane counts how many of its items come before it. Together that is the pivot's rank: if it is less than
+/// what is needed, what comes before the pivot and the pivot itself are inside, else the pivot and what follows are outside.
+///
+/// The pivot is taken where the boundary would be if the runs were alike, and a little to one side and the other in turn, so
+/// that two of them usually leave a window as wide as the square root of the last one. Every fourth pivot is the middle:
+/// whatever the keys are, the turns are at most some times the sum of the runs' logarithms. The lanes look for the pivot near
+/// where they guess it, too. For runs of 2^21 random keys that is about 12 turns and 40 dependent loads, most of them near the
+/// last one.
+///
+/// The shares always add up, since they are counted so, whatever the comparator says.
+///
+/// # Safety
+/// All lanes of the warp call it, those of a group with the same `needed`, which is at most the sum of the runs' lengths.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn split<K: Pod, C: Compare<K>>(run: Global<K>, needed: u64, log_lanes: u32, compare: C) -> u64 {
+    // How many are still to be found beyond the lanes' `low`.
+    let mut needed = needed;
+    let lane = lane_id() & ((1 << log_lanes) - 1);
+    let first_lane = lane_id() - lane;
+    let mut low = 0u64;
+    let mut high = run.len() as u64;
+    let mut turn = 0u32;
+    let mut aims_high = true;
+    while any(FULL, low < high) {
+        // What a lane cannot count in 32 bits waits: it is the widest, and its pivots lie in what it can.
+        const MOST: u64 = 1 << 26;
+        let width = if high - low < u32::MAX as u64 { (high - low) as u32 } else { u32::MAX };
+        let open = group_reduce((high - low) as f32, log_lanes, |a, b| a + b);
+        let size = if (width as u64) < MOST { width } else { MOST as u32 };
+        let widest = group_reduce((size << 5) | lane, log_lanes, |a, b| if a > b { a } else { b });
+        let pivot_lane = widest & (LANES - 1);
+        // About half the square root: as far as the runs will differ by chance.
+        let margin = (1u32 << ((u32::BITS - width.leading_zeros()) / 2)) / 2;
+        let expected = (width as f32 * (needed as f32 / open)) as u32;
+        let aim = match (turn % 4 == 3, aims_high) {
+            (true, _) => width / 2,
+            (_, true) => expected.saturating_add(margin),
+            _ => expected.saturating_sub(margin),
+        };
+        let guess = if aim < width { aim } else { width.saturating_sub(1) };
+        let rest = run.slice(low as usize, (high - low) as usize);
+        let key = if width > 0 { rest.get(guess as usize) } else { K::zeroed() };
+        let pivot = warp::broadcast(key, first_lane + pivot_lane);
+        let mut share = 0u64;
+        if lane == pivot_lane {
+            share = guess as u64;
+        } else if width > 0 {
+            let is_earlier = lane < pivot_lane;
+            let before = |at: u64| {
+                let key = rest.get(at as usize);
+                let (a, b) = if is_earlier { (pivot, key) } else { (key, pivot) };
+                compare.less(a, b) != is_earlier
+            };
+            let mut skipped = 0;
+            let mut left = high - low;
+            while left > u32::MAX as u64 {
+                if before(skipped + left / 2) {
+                    skipped += left / 2 + 1;
+                    left -= left / 2 + 1;
+                } else {
+                    left /= 2;
+                }
+            }
+            if left > 0 {
+                let guess = if (guess as u64) < left { guess } else { left as u32 - 1 };
+                share = skipped + count_before(left as u32, guess, margin, |at| before(skipped + at as u64)) as u64;
+            } else {
+                share = skipped;
+            }
+        }
+        let rank = group_reduce(share, log_lanes, |a, b| a + b);
+        let is_inside = rank < needed;
+        aims_high = is_inside;
+        if is_inside {
+            low += share + u64::from(lane == pivot_lane);
+            needed -= rank + 1;
+        } else {
+            high = low + share;
+        }
+        turn += 1;
+    }
+    low
+}
 
 /// How many items a block takes of `1 << rounds` pieces: whole lines of 32.
 #[must_use]

@@ -1,5 +1,6 @@
 //! Keys of dictionaries.
 
+use crate::compare::{Compare, Less};
 use crate::sort::{RadixCode, RadixKey};
 
 /// A key of a dictionary: a number of 32 or 64 bits. All of its values can be keys.
@@ -16,7 +17,11 @@ pub trait Key: RadixKey<Code: KeyCode> {
 }
 
 /// What kernels see of a key: an unsigned number.
-pub trait KeyCode: RadixCode + Ord + core::fmt::Debug + core::fmt::Display {
+pub trait KeyCode: RadixCode + RadixKey<Code = Self> + Ord + core::fmt::Debug + core::fmt::Display {
+    /// Their natural order, which is [`Less`].
+    type Order: Compare<Self>;
+    /// It.
+    const ORDER: Self::Order;
     /// The smallest one.
     const MIN: Self;
     /// The largest one.
@@ -29,13 +34,17 @@ pub trait KeyCode: RadixCode + Ord + core::fmt::Debug + core::fmt::Display {
     fn bucket(self, first: Self, shift: u32) -> Self;
     /// A number below 32 to which every bit contributes.
     fn fingerprint(self) -> u32;
-    /// The bits flipped where the masks say.
-    fn flip(self, always: u64, negative: u64) -> Self;
+    /// With bits flipped.
+    fn flip(self, bits: u64) -> Self;
+    /// With bits flipped if the uppermost one is set.
+    fn flip_if_negative(self, bits: u64) -> Self;
 }
 
 macro_rules! codes {
     ($($code:ty, $signed:ty, $factor:expr;)*) => { $(
         impl KeyCode for $code {
+            type Order = Less;
+            const ORDER: Less = Less;
             const MIN: Self = 0;
             const MAX: Self = <$code>::MAX;
             #[inline(always)]
@@ -55,8 +64,12 @@ macro_rules! codes {
                 (self.wrapping_mul($factor) >> (<$code>::BITS - 5)) as u32
             }
             #[inline(always)]
-            fn flip(self, always: u64, negative: u64) -> Self {
-                self ^ always as Self ^ (((self as $signed) >> (<$code>::BITS - 1)) as Self & negative as Self)
+            fn flip(self, bits: u64) -> Self {
+                self ^ bits as Self
+            }
+            #[inline(always)]
+            fn flip_if_negative(self, bits: u64) -> Self {
+                self ^ (((self as $signed) >> (<$code>::BITS - 1)) as Self & bits as Self)
             }
         }
     )* };

@@ -3,6 +3,7 @@
 //! The dictionaries themselves are crates of their own: gpu-lsm, gpu-sorted-array, gpu-cuckoo.
 
 mod key;
+pub mod levels;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod lookup;

@@ -184,42 +184,81 @@ fn many<K: Pod, V: Pod, C: Compare<K>>(
     }
 }
 
+/// Where the tiles of a merge of many runs begin: what [`RunsPartition`] writes.
+pub(crate) struct RunsSplits<K, V> {
+    keys: Runs<K>,
+    values: Runs<V>,
+    /// The table of the runs, then the splits.
+    words: Global<u64>,
+    verdicts: Global<u64>,
+    /// Holds both; freed in stream order.
+    _scratch: DeviceVec<u64>,
+}
+
+impl<K, V> RunsSplits<K, V> {
+    /// How many of the outputs before each boundary come from each run, one boundary after the other.
+    pub(crate) fn splits(&self) -> Global<u64> {
+        // SAFETY: they follow the table.
+        unsafe { self.words.slice(TABLE_WORDS, self.words.len() - TABLE_WORDS) }
+    }
+}
+
+/// How many rounds merge so many runs pairwise; one at least.
+fn rounds(runs: usize) -> u32 {
+    runs.next_power_of_two().ilog2().max(1)
+}
+
+/// Finds where tiles of `tile` outputs begin. There is at least one item, and at most [`MAX_RUNS`] runs.
+pub(crate) fn split_runs<K: Pod, V: Pod, C: Compare<K>>(
+    stream: &Stream,
+    runs: &[Pairs<K, V>],
+    tile: usize,
+    compare: C,
+) -> Result<RunsSplits<K, V>, Error> {
+    let total = runs.iter().map(|run| run.keys.len()).sum::<usize>();
+    let tiles = total.div_ceil(tile);
+    // SAFETY: views of no elements.
+    let (no_keys, no_values) =
+        unsafe { (Global::<K>::from_raw(runs[0].keys.as_ptr(), 0), Global::<V>::from_raw(runs[0].values.as_ptr(), 0)) };
+    let keys = Runs::new(std::array::from_fn(|i| runs.get(i).map_or(no_keys, |run| run.keys)));
+    let values = Runs::new(std::array::from_fn(|i| runs.get(i).map_or(no_values, |run| run.values)));
+    let untyped = Runs::new(std::array::from_fn(|i| {
+        let values = runs.get(i).map_or(no_values, |run| run.values);
+        // SAFETY: the same memory, as bytes.
+        unsafe { Global::<u8>::from_raw(values.as_ptr().cast(), values.len() * size_of::<V>()) }
+    }));
+    let log_lanes = rounds(runs.len());
+    let blocks = tiles.div_ceil((PARTITION_THREADS as usize >> log_lanes) - 1);
+    let words = TABLE_WORDS + (tiles + 1) * runs.len();
+    let mut scratch = stream.uninit::<u64>(words + blocks)?;
+    let view = scratch.view_mut(stream)?;
+    // SAFETY: both lie within the scratch.
+    let (words, verdicts) = unsafe { (view.slice(0, words), view.slice(words, blocks)) };
+    let count = runs.len() as u32;
+    let partition =
+        RunsPartition::new(keys, untyped, count, total as u64, compare, tile as u32, log_lanes, words, verdicts);
+    // SAFETY: a split per boundary and run, a verdict per block, a lane per run, and as many blocks as the boundaries need.
+    unsafe { stream.launch(partition, blocks)? };
+    Ok(RunsSplits { keys, values, words: words.as_const(), verdicts: verdicts.as_const(), _scratch: scratch })
+}
+
 fn many_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
     stream: &Stream,
     runs: &[Pairs<K, V>],
     out: PairsMut<K, V>,
     compare: C,
 ) -> Result<(), Error> {
-    let rounds = runs.len().next_power_of_two().ilog2().max(1);
+    let rounds = rounds(runs.len());
     let tile = runs_tile_len(THREADS, ITEMS, rounds);
     let tiles = out.keys.len().div_ceil(tile);
     if tiles == 0 {
         return Ok(());
     }
-    // SAFETY: views of no elements.
-    let (no_keys, no_values) =
-        unsafe { (Global::<K>::from_raw(runs[0].keys.as_ptr(), 0), Global::<V>::from_raw(runs[0].values.as_ptr(), 0)) };
-    let keys = Runs::new(std::array::from_fn(|i| runs.get(i).map_or(no_keys, |run| run.keys)));
-    let values = Runs::new(std::array::from_fn(|i| runs.get(i).map_or(no_values, |run| run.values)));
+    let partition = split_runs(stream, runs, tile, compare)?;
+    let RunsSplits { keys, values, words, verdicts, .. } = &partition;
     let count = runs.len() as u32;
-    let partition_blocks = tiles.div_ceil((PARTITION_THREADS as usize >> rounds) - 1);
-    let words = TABLE_WORDS + (tiles + 1) * runs.len();
-    let mut scratch = stream.uninit::<u64>(words + partition_blocks)?;
-    let scratch = scratch.view_mut(stream)?;
-    // SAFETY: both lie within the scratch.
-    let (splits, verdicts) = unsafe { (scratch.slice(0, words), scratch.slice(words, partition_blocks)) };
-    let total = out.keys.len() as u64;
-    let untyped = Runs::new(std::array::from_fn(|i| {
-        let values = runs.get(i).map_or(no_values, |run| run.values);
-        // SAFETY: the same memory, as bytes.
-        unsafe { Global::<u8>::from_raw(values.as_ptr().cast(), values.len() * size_of::<V>()) }
-    }));
-    let partition = RunsPartition::new(keys, untyped, count, total, compare, tile as u32, rounds, splits, verdicts);
-    // SAFETY: a split per boundary and run, a verdict per block, a lane per run, and as many blocks as the boundaries need.
-    unsafe { stream.launch(partition, partition_blocks)? };
-    let (splits, verdicts) = (splits.as_const(), verdicts.as_const());
     let merge = RunsTiles::<K, V, C, THREADS, ITEMS>::new(
-        keys, values, count, rounds, out.keys, out.values, compare, splits, verdicts,
+        *keys, *values, count, rounds, out.keys, out.values, compare, *words, *verdicts,
     );
     // SAFETY: a block per tile, the splits are those of this tile and these runs; the output is as long as all runs, and
     // values are as many as keys, where there are any. The scratch is freed in stream order.

@@ -43,6 +43,6 @@ pub use shape::{ShapedRuns, ShapedTiles, items, runs_items};
 pub(crate) use tile::{Tile, Walk};
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use host::{Partition, partition};
+pub(crate) use host::{Partition, partition, split_runs};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{keys, pairs, runs_keys, runs_pairs};

@@ -5,9 +5,9 @@
 
 use super::kernel::{Boundary, PARTITION_THREADS, is_contradictory, write_verdict};
 use crate::arch::thread;
-use crate::arch::warp::{FULL, LANES, any, lane_id, shuffle_xor, warp_id};
+use crate::arch::warp::{FULL, LANES, any, lane_id, warp_id};
 use crate::block::runs::{self as block, Items, MAX_PIECES, Table};
-use crate::block::warp::{self, map_words};
+use crate::block::warp;
 use crate::compare::{Compare, IgnoreLowBit, Less};
 use crate::kernel::{Buffer, Param, kernel};
 use crate::scan::Sum;
@@ -62,65 +62,9 @@ impl<T: Pod> Runs<T> {
 /// many. A lane of the tiles' kernel finds its run there; in the arguments it would have to look at all of them.
 pub(super) const TABLE_WORDS: usize = 3 * MAX_RUNS;
 
-/// Combines a value of each lane in a group of `1 << log_lanes`.
-#[inline(always)]
-#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-unsafe fn group_reduce<T: Pod>(value: T, log_lanes: u32, combine: impl Fn(T, T) -> T) -> T {
-    let mut result = value;
-    let mut step = 0;
-    while step < log_lanes {
-        result = combine(result, map_words(result, |_, word| shuffle_xor(FULL, word, 1 << step)));
-        step += 1;
-    }
-    result
-}
-
-/// How many of `len` items come before a pivot, if `before` tells it of each: probably near `guess`, which is one of them,
-/// give or take `reach`.
-///
-/// Looks at the guess and to both sides of it, and then at the quarters of what is left: three loads under way at once, and
-/// no branches, so that lanes with different runs take the same steps.
-#[inline(always)]
-fn count_before(len: u32, guess: u32, reach: u32, before: impl Fn(u32) -> bool) -> u32 {
-    let (mut low, mut high) = (0, len);
-    let right = if len - 1 - guess > reach { guess + reach } else { len - 1 };
-    let mut probes = [guess.saturating_sub(reach), guess, right];
-    while low < high {
-        // A comparator that contradicts itself may say no before yes: then the count is some place in range all the same.
-        let count = u32::from(before(probes[0])) + u32::from(before(probes[1])) + u32::from(before(probes[2]));
-        let left = if count == 1 {
-            probes[0]
-        } else if count == 2 {
-            probes[1]
-        } else {
-            probes[2]
-        };
-        let right = if count == 0 {
-            probes[0]
-        } else if count == 1 {
-            probes[1]
-        } else {
-            probes[2]
-        };
-        low = if count == 0 { low } else { left + 1 };
-        high = if count == 3 { high } else { right };
-        let quarter = high.wrapping_sub(low) / 4;
-        probes = [low + quarter, low + high.wrapping_sub(low) / 2, high.wrapping_sub(1 + quarter)];
-    }
-    low
-}
-
 /// For each boundary between tiles of `tile` outputs and each run: how many of the outputs before it come from that run.
 ///
-/// A group of `1 << log_lanes` lanes looks for one boundary, a lane per run. A lane knows that its share lies between `low`
-/// and `high`. In each turn the lane with the most to choose from names a pivot, and every lane counts how many of its
-/// items come before it. Together that is the pivot's rank: if it is less than what is needed, what comes before the pivot
-/// and the pivot itself are inside, else the pivot and what follows are outside.
-///
-/// The pivot is taken where the boundary would be if the runs were alike, and a little to one side and the other in turn, so
-/// that two of them usually leave a window as wide as the square root of the last one. Every fourth pivot is the middle:
-/// whatever the keys are, the turns are at most some times the sum of the runs' logarithms. The lanes look for the pivot near
-/// where they guess it, too. For runs of 2^21 random keys that is about 12 turns and 40 dependent loads, most of them near the last one.
+/// A group of `1 << log_lanes` lanes looks for one boundary, a lane per run: see [`block::split`].
 ///
 /// The shares of a boundary always add up, since they are counted so, whatever the comparator says. If one that contradicts
 /// itself makes them decrease from one boundary to the next, the block's verdict is 1.
@@ -147,12 +91,10 @@ pub unsafe fn runs_partition<K: Pod, C: Compare<K>>(
     let tiles = total.div_ceil(tile as u64) as usize;
     let boundary = Boundary::of_thread(log_lanes, tiles);
     let position = boundary.index as u64 * tile as u64;
-    // How many are still to be found beyond the lanes' `low`.
-    let mut needed = if position < total { position } else { total };
+    let needed = if position < total { position } else { total };
 
     let lanes = 1u32 << log_lanes;
     let lane = lane_id() & (lanes - 1);
-    let first_lane = lane_id() - lane;
     let run = keys.get(lane);
     if thread::block_idx_x() == 0 && thread::thread_idx_x() < runs {
         let at = 3 * lane as usize;
@@ -160,68 +102,8 @@ pub unsafe fn runs_partition<K: Pod, C: Compare<K>>(
         splits.set(at + 1, values.get(lane).as_ptr().expose_provenance() as u64);
         splits.set(at + 2, run.len() as u64);
     }
-    let mut low = 0u64;
-    let mut high = if lane < runs { run.len() as u64 } else { 0 };
-    let mut turn = 0u32;
-    let mut aims_high = true;
-    while any(FULL, low < high) {
-        // What a lane cannot count in 32 bits waits: it is the widest, and its pivots lie in what it can.
-        const MOST: u64 = 1 << 26;
-        let width = if high - low < u32::MAX as u64 { (high - low) as u32 } else { u32::MAX };
-        let open = group_reduce((high - low) as f32, log_lanes, |a, b| a + b);
-        let size = if (width as u64) < MOST { width } else { MOST as u32 };
-        let widest = group_reduce((size << 5) | lane, log_lanes, |a, b| if a > b { a } else { b });
-        let pivot_lane = widest & (LANES - 1);
-        // About half the square root: as far as the runs will differ by chance.
-        let margin = (1u32 << ((u32::BITS - width.leading_zeros()) / 2)) / 2;
-        let expected = (width as f32 * (needed as f32 / open)) as u32;
-        let aim = match (turn % 4 == 3, aims_high) {
-            (true, _) => width / 2,
-            (_, true) => expected.saturating_add(margin),
-            _ => expected.saturating_sub(margin),
-        };
-        let guess = if aim < width { aim } else { width.saturating_sub(1) };
-        let rest = run.slice(low as usize, (high - low) as usize);
-        let key = if width > 0 { rest.get(guess as usize) } else { K::zeroed() };
-        let pivot = warp::broadcast(key, first_lane + pivot_lane);
-        let mut share = 0u64;
-        if lane == pivot_lane {
-            share = guess as u64;
-        } else if width > 0 {
-            let is_earlier = lane < pivot_lane;
-            let before = |at: u64| {
-                let key = rest.get(at as usize);
-                let (a, b) = if is_earlier { (pivot, key) } else { (key, pivot) };
-                compare.less(a, b) != is_earlier
-            };
-            let mut skipped = 0;
-            let mut left = high - low;
-            while left > u32::MAX as u64 {
-                if before(skipped + left / 2) {
-                    skipped += left / 2 + 1;
-                    left -= left / 2 + 1;
-                } else {
-                    left /= 2;
-                }
-            }
-            if left > 0 {
-                let guess = if (guess as u64) < left { guess } else { left as u32 - 1 };
-                share = skipped + count_before(left as u32, guess, margin, |at| before(skipped + at as u64)) as u64;
-            } else {
-                share = skipped;
-            }
-        }
-        let rank = group_reduce(share, log_lanes, |a, b| a + b);
-        let is_inside = rank < needed;
-        aims_high = is_inside;
-        if is_inside {
-            low += share + u64::from(lane == pivot_lane);
-            needed -= rank + 1;
-        } else {
-            high = low + share;
-        }
-        turn += 1;
-    }
+    let run = if lane < runs { run } else { run.slice(0, 0) };
+    let low = block::split(run, needed, log_lanes, compare);
 
     if thread::thread_idx_x() == 0 {
         word.set(0, 0);

@@ -1,5 +1,6 @@
 //! How keys become digits.
 
+use crate::dictionary::KeyCode;
 use bytemuck::{Pod, Zeroable};
 
 /// A key that sorts by its bits.
@@ -68,6 +69,18 @@ pub struct Sign {
 impl Sign {
     /// Unsigned.
     pub const NONE: Self = Self { always: 0, negative: 0 };
+
+    /// The code that orders as the key does: see [`Key`](crate::dictionary::Key).
+    #[inline(always)]
+    pub(crate) fn encode<C: KeyCode>(self, key: C) -> C {
+        key.flip_if_negative(self.negative).flip(self.always)
+    }
+
+    /// The key of a [code](Self::encode).
+    #[inline(always)]
+    pub(crate) fn decode<C: KeyCode>(self, code: C) -> C {
+        code.flip(self.always).flip_if_negative(self.negative)
+    }
 
     const fn two_s_complement(bits: u32) -> Self {
         Self { always: 1 << (bits - 1), negative: 0 }

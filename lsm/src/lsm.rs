@@ -1,0 +1,402 @@
+//! The dictionary: updates, queries, cleanup.
+
+use crate::{CleanupPolicy, Key, Lookup, LsmView, Neighbour, Ranges, Stats};
+use bytemuck::Pod;
+use gpu_primitives::dictionary::levels::{Intervals, Level, Stack};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
+
+/// The largest batch.
+const MAX_BATCH: usize = 1 << 31;
+
+/// A batch size for updates that come in calls of about `operations` operations: a power of two.
+///
+/// A batch that is much larger than the calls wastes nothing but lets a level's size say less about its age; one that is much
+/// smaller makes more levels than need be. Below some ten thousand operations the time of a batch is that of its launches.
+#[must_use]
+pub fn suggest_batch_size(operations: usize) -> usize {
+    operations.clamp(1 << 14, 1 << 27).next_power_of_two()
+}
+
+/// The dynamic dictionary: see the [crate](crate).
+#[derive(Debug)]
+pub struct GpuLsm<K: Key, V: Pod> {
+    batch_size: usize,
+    /// Its binary digits say which levels there are.
+    batches: u64,
+    stack: Stack<K, V>,
+    tombstones: usize,
+    policy: Option<CleanupPolicy>,
+}
+
+/// The levels as an update leaves them, beside those that are still there: nothing is changed before all of it has
+/// succeeded.
+struct Draft<'a, K: Key, V: Pod> {
+    stack: &'a Stack<K, V>,
+    batch_size: usize,
+    batches: u64,
+    /// What is in a slot now, if it is not what was.
+    changed: Vec<Option<Option<Level<K, V>>>>,
+    tombstones: usize,
+}
+
+impl<'a, K: Key, V: Pod> Draft<'a, K, V> {
+    fn new(lsm: &'a GpuLsm<K, V>) -> Self {
+        Self {
+            stack: &lsm.stack,
+            batch_size: lsm.batch_size,
+            batches: lsm.batches,
+            changed: std::iter::repeat_with(|| None).take(Stack::<K, V>::SLOTS).collect(),
+            tombstones: lsm.tombstones,
+        }
+    }
+
+    fn level(&self, slot: usize) -> Option<&Level<K, V>> {
+        match &self.changed[slot] {
+            Some(changed) => changed.as_ref(),
+            None => self.stack.level(slot),
+        }
+    }
+
+    /// How many of `left` operations come next, as the logarithm of a number of batches: as many as fill the first slots,
+    /// which are free, up to one of them.
+    fn next_chunk(&self, left: usize) -> (usize, u32) {
+        let full = left / self.batch_size;
+        if full == 0 {
+            return (left, 0);
+        }
+        let log_batches = full.ilog2().min(self.batches.trailing_zeros());
+        (self.batch_size << log_batches, log_batches)
+    }
+
+    /// Adds runs, the older first, that are together `1 << log_batches` batches. The lower slots are free.
+    fn add(&mut self, stream: &Stream, runs: Vec<Level<K, V>>, log_batches: u32) -> Result<(), Error> {
+        let carries = (self.batches >> log_batches).trailing_ones();
+        let (from, slot) = (log_batches as usize, (log_batches + carries) as usize);
+        if slot >= self.changed.len() {
+            let limit = self.batch_size.saturating_mul(u32::MAX as usize);
+            return Err(Error::TooLong { what: "a dictionary of this batch size", len: limit, limit });
+        }
+        let older: Vec<&Level<K, V>> = (from..slot).rev().filter_map(|slot| self.level(slot)).collect();
+        let level = if older.is_empty() && runs.len() == 1 {
+            let mut runs = runs;
+            runs.pop()
+        } else {
+            let all: Vec<&Level<K, V>> = older.into_iter().chain(&runs).collect();
+            Some(Level::merge(stream, &all)?)
+        };
+        for cleared in from..slot {
+            self.changed[cleared] = Some(None);
+        }
+        self.changed[slot] = Some(level);
+        self.batches += 1 << log_batches;
+        Ok(())
+    }
+
+    fn insert(&mut self, stream: &Stream, keys: DeviceSlice<'_, K>, values: DeviceSlice<'_, V>) -> Result<(), Error> {
+        let mut done = 0;
+        while done < keys.len() {
+            let (count, log_batches) = self.next_chunk(keys.len() - done);
+            let values = if size_of::<V>() == 0 { values } else { values.slice(done..done + count)? };
+            let run = Level::from_pairs(stream, keys.slice(done..done + count)?, values)?;
+            self.add(stream, vec![run], log_batches)?;
+            done += count;
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<(), Error> {
+        let mut done = 0;
+        while done < keys.len() {
+            let (count, log_batches) = self.next_chunk(keys.len() - done);
+            let run = Level::tombstones(stream, keys.slice(done..done + count)?)?;
+            self.add(stream, vec![run], log_batches)?;
+            done += count;
+        }
+        self.tombstones += keys.len();
+        Ok(())
+    }
+}
+
+impl<K: Key, V: Pod> GpuLsm<K, V> {
+    /// An empty dictionary, for batches of up to `batch_size` operations: any number from 1 to 2^31. It is on the device of the
+    /// stream that it is first used with.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`] for a batch size outside that.
+    pub fn new(batch_size: usize) -> Result<Self, Error> {
+        if batch_size == 0 || batch_size > MAX_BATCH {
+            return Err(Error::TooMany { what: "elements of a batch", asked: batch_size, limit: MAX_BATCH });
+        }
+        Ok(Self { batch_size, batches: 0, stack: Stack::new(), tombstones: 0, policy: None })
+    }
+
+    /// The dictionary of these pairs: of equal keys the last one counts. They make one level. Does not wait.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new) and [`insert`](Self::insert).
+    pub fn bulk_build<'a>(
+        stream: &Stream,
+        batch_size: usize,
+        keys: impl Into<DeviceSlice<'a, K>>,
+        values: impl Into<DeviceSlice<'a, V>>,
+    ) -> Result<Self, Error> {
+        let mut lsm = Self::new(batch_size)?;
+        let level = Level::from_pairs(stream, keys.into(), values.into())?;
+        lsm.put_only(level);
+        Ok(lsm)
+    }
+
+    /// Makes this the only level, in the first slot that it fits into.
+    fn put_only(&mut self, level: Level<K, V>) {
+        self.stack.clear();
+        self.tombstones = 0;
+        self.batches = 0;
+        if !level.is_empty() {
+            let batches = (level.len().div_ceil(self.batch_size) as u64).next_power_of_two();
+            self.stack.set(batches.ilog2() as usize, Some(level));
+            self.batches = batches;
+        }
+    }
+
+    /// Inserts pairs, or replaces the values of keys that are there; any number of them. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if there is not a value for each key (for values of no size, if there are any);
+    /// [`Error::OutOfMemory`]; [`Error::TooLong`] for a level of 2^32 elements; what a launch can give. Then the dictionary is as
+    /// it was.
+    pub fn insert<'a>(
+        &mut self,
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, K>>,
+        values: impl Into<DeviceSlice<'a, V>>,
+    ) -> Result<(), Error> {
+        self.change(stream, keys.into(), values.into(), None)
+    }
+
+    /// Deletes keys; those that are not there are no error. Does not wait.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
+        let keys = keys.into();
+        let (no_keys, no_values) = (stream.uninit::<K>(0)?, stream.uninit::<V>(0)?);
+        self.change(stream, no_keys.as_slice(), no_values.as_slice(), Some(keys))
+    }
+
+    /// Inserts pairs and deletes keys at once: a mixed batch. What is in both is deleted. Does not wait.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn update<'a>(
+        &mut self,
+        stream: &Stream,
+        insert: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+        delete: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<(), Error> {
+        self.change(stream, insert.0.into(), insert.1.into(), Some(delete.into()))
+    }
+
+    fn change(
+        &mut self,
+        stream: &Stream,
+        keys: DeviceSlice<'_, K>,
+        values: DeviceSlice<'_, V>,
+        deleted: Option<DeviceSlice<'_, K>>,
+    ) -> Result<(), Error> {
+        let expected = if size_of::<V>() == 0 { 0 } else { keys.len() };
+        if values.len() != expected {
+            return Err(Error::LengthMismatch { what: "the values to insert", expected, found: values.len() });
+        }
+        let mut draft = Draft::new(self);
+        match deleted {
+            Some(deleted) if !keys.is_empty() && keys.len() + deleted.len() <= self.batch_size => {
+                let runs = vec![Level::from_pairs(stream, keys, values)?, Level::tombstones(stream, deleted)?];
+                draft.add(stream, runs, 0)?;
+                draft.tombstones += deleted.len();
+            }
+            _ => {
+                draft.insert(stream, keys, values)?;
+                if let Some(deleted) = deleted {
+                    draft.delete(stream, deleted)?;
+                }
+            }
+        }
+        let Draft { batches, changed, tombstones, .. } = draft;
+        (self.batches, self.tombstones) = (batches, tombstones);
+        for (slot, level) in changed.into_iter().enumerate() {
+            if let Some(level) = level {
+                self.stack.set(slot, level);
+            }
+        }
+        if self.policy.is_some_and(|policy| policy.asks_for_cleanup(&self.stats())) {
+            // The update has succeeded; a cleanup that has not will be tried again with the next one.
+            let _ = self.cleanup(stream);
+        }
+        Ok(())
+    }
+
+    /// Removes all that is stale and leaves one level. Waits for the stream, to know how much is left.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], what a launch can give: then the dictionary is as it was.
+    pub fn cleanup(&mut self, stream: &Stream) -> Result<(), Error> {
+        let levels: Vec<&Level<K, V>> = self.stack.oldest_first().map(|(_, level)| level).collect();
+        let live = Level::live(stream, &levels)?;
+        self.put_only(live);
+        Ok(())
+    }
+
+    /// Lets updates be followed by a cleanup when `policy` asks for it; by default they never are. An update that is followed
+    /// by one waits for the stream.
+    pub fn set_cleanup_policy(&mut self, policy: Option<CleanupPolicy>) {
+        self.policy = policy;
+    }
+
+    /// Removes everything.
+    pub fn clear(&mut self) {
+        self.stack.clear();
+        (self.batches, self.tombstones) = (0, 0);
+    }
+
+    /// Sees whether there is memory for so many more elements, as updates need it: for their levels and those that are merged
+    /// meanwhile. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] if there is not.
+    pub fn try_reserve(&self, stream: &Stream, additional: usize) -> Result<(), Error> {
+        let element = size_of::<K>() + size_of::<V>();
+        let bytes = self.stack.len().saturating_add(additional.saturating_mul(3)).saturating_mul(element);
+        stream.uninit::<u8>(bytes).map(drop)
+    }
+
+    /// Looks keys up. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], what a launch can give. So for all queries.
+    pub fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
+        self.stack.lookup(stream, keys.into())
+    }
+
+    /// Tells which keys are there: 1 or 0 for each. Does not wait.
+    ///
+    /// # Errors
+    /// As [`lookup`](Self::lookup).
+    pub fn contains<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u8>, Error> {
+        self.stack.contains(stream, keys.into())
+    }
+
+    /// Counts the keys of each interval from `low` to `high`, both included; one that ends before it begins has none. Does not
+    /// wait.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if there are not as many ends as beginnings; as [`lookup`](Self::lookup).
+    pub fn count<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, K>>,
+        high: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<DeviceVec<u64>, Error> {
+        self.stack.count(stream, Intervals { low: low.into(), high: high.into() })
+    }
+
+    /// Gives the pairs of each interval from `low` to `high`, both included, in the order of the keys. Waits for the stream once,
+    /// to know how much memory they need.
+    ///
+    /// # Errors
+    /// As [`count`](Self::count); [`Error::OutOfMemory`] says how much was needed.
+    pub fn range<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, K>>,
+        high: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<Ranges<K, V>, Error> {
+        self.stack.ranges(stream, Intervals { low: low.into(), high: high.into() })
+    }
+
+    /// Finds the smallest key above each. Does not wait.
+    ///
+    /// # Errors
+    /// As [`lookup`](Self::lookup).
+    pub fn successor<'a>(
+        &self,
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<Neighbour<K, V>, Error> {
+        self.stack.neighbours(stream, keys.into(), false)
+    }
+
+    /// Finds the largest key below each. Does not wait.
+    ///
+    /// # Errors
+    /// As [`lookup`](Self::lookup).
+    pub fn predecessor<'a>(
+        &self,
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<Neighbour<K, V>, Error> {
+        self.stack.neighbours(stream, keys.into(), true)
+    }
+
+    /// How many keys there are, exactly. Goes through all elements and waits for the stream.
+    ///
+    /// # Errors
+    /// As [`lookup`](Self::lookup).
+    pub fn len(&self, stream: &Stream) -> Result<usize, Error> {
+        Ok(self.stack.live_len(stream)?.to_vec(stream)?[0] as usize)
+    }
+
+    /// Whether there is no key. Goes through all elements and waits for the stream.
+    ///
+    /// # Errors
+    /// As [`lookup`](Self::lookup).
+    pub fn is_empty(&self, stream: &Stream) -> Result<bool, Error> {
+        Ok(self.stack.is_empty() || self.len(stream)? == 0)
+    }
+
+    /// All pairs in the order of the keys, on the device, and how many there are: the vectors may be longer. Waits for the
+    /// stream.
+    ///
+    /// # Errors
+    /// As [`lookup`](Self::lookup).
+    pub fn export(&self, stream: &Stream) -> Result<(DeviceVec<K>, DeviceVec<V>, usize), Error> {
+        self.stack.export(stream)
+    }
+
+    /// All pairs in the order of the keys, on the host. Waits for the stream.
+    ///
+    /// # Errors
+    /// As [`lookup`](Self::lookup).
+    pub fn iter(&self, stream: &Stream) -> Result<impl Iterator<Item = (K, V)> + use<K, V>, Error> {
+        let (keys, values, len) = self.export(stream)?;
+        let keys = keys.slice(..len)?.to_vec(stream)?;
+        let values = if size_of::<V>() == 0 { vec![V::zeroed(); len] } else { values.slice(..len)?.to_vec(stream)? };
+        Ok(keys.into_iter().zip(values))
+    }
+
+    /// What the dictionary holds, as far as the host knows. Does not wait.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let resident = self.stack.len();
+        Stats {
+            batch_size: self.batch_size,
+            batches: self.batches,
+            levels: self.stack.oldest_first().count(),
+            resident,
+            tombstones: self.tombstones,
+            stale_estimate: (2 * self.tombstones).min(resident),
+            bytes: self.stack.bytes(),
+        }
+    }
+
+    /// The dictionary as an argument of a kernel of your own, which looks up single keys with [`LsmView::get`]. Keys are seen as
+    /// the unsigned numbers of their bits, and values as `W`, an unsigned number of the same size, or `()`. Does not wait.
+    ///
+    /// # Errors
+    /// As [`lookup`](Self::lookup).
+    ///
+    /// # Panics
+    /// If `W` has another size than the values.
+    pub fn view<W: Pod>(&self, stream: &Stream) -> Result<LsmView<K::Code, W>, Error> {
+        self.stack.view(stream)
+    }
+}

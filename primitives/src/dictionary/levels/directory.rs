@@ -1,0 +1,130 @@
+//! The kernel that builds a level's directory.
+
+use super::table::{ENTRY_WORDS, Entry, THREADS};
+use crate::arch::thread;
+use crate::arch::warp::{FULL, LANES, ballot, lane_id, shuffle_idx};
+use crate::dictionary::KeyCode;
+use crate::kernel::kernel;
+use crate::view::{Global, GlobalMut};
+
+/// Elements per bucket that the directory has room for, if keys are spread evenly: the buckets' width is a power of two, so
+/// there are up to twice as many in one.
+pub const BUCKET: usize = 4;
+
+/// Buckets that are filled by more elements than this have all fingerprints.
+const MOST_FINGERPRINTS: u32 = 32;
+
+/// How far keys are shifted so that `range`, the largest distance from the first key, falls into less than `buckets`, which
+/// are at least two.
+#[inline(always)]
+const fn shift_for(range: u64, buckets: u64) -> u32 {
+    let mut shift = (u64::BITS - range.leading_zeros()).saturating_sub(u64::BITS - buckets.leading_zeros());
+    while (range >> shift) >= buckets {
+        shift += 1;
+    }
+    shift
+}
+
+/// Builds the directory of a level and writes the level's entry in the table.
+///
+/// Where the bucket of an element differs from that of the one before it, the thread of the element writes the entries of its
+/// bucket and of the empty ones between. It reads on in its bucket for the fingerprints. Gaps of more than a warp's width are
+/// filled by the whole warp.
+///
+/// Cost: reads each key once or twice from memory or cache, writes 8 bytes per bucket. One thread per element; the level is
+/// not empty; `directory` has an entry per bucket, of which there are two or more, and one more.
+#[kernel(threads = THREADS)]
+pub unsafe fn build_directory<C: KeyCode>(
+    keys: Global<C>,
+    values: Global<u8>,
+    marks: Global<u32>,
+    directory: GlobalMut<u64>,
+    table: GlobalMut<u64>,
+    slot: u32,
+) {
+    let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
+    let len = keys.len();
+    let (first, last) = (keys.get(0), keys.get(len - 1));
+    let shift = shift_for(last.to_u64() - first.to_u64(), directory.len() as u64 - 1);
+    let bucket_of = |at: usize| keys.get(at).bucket(first, shift).to_u64();
+    if at == 0 {
+        let entry = Entry {
+            keys: keys.as_ptr().expose_provenance() as u64,
+            values: values.as_ptr().expose_provenance() as u64,
+            marks: if marks.is_empty() { 0 } else { marks.as_ptr().expose_provenance() as u64 },
+            directory: directory.as_const().as_ptr().expose_provenance() as u64,
+            first: first.to_u64(),
+            last: last.to_u64(),
+            len: len as u32,
+            shift,
+            padding: 0,
+        };
+        // SAFETY: plain data of the same size.
+        let words: [u64; ENTRY_WORDS] = core::mem::transmute(entry);
+        for (i, word) in words.iter().enumerate() {
+            table.set(slot as usize * ENTRY_WORDS + i, *word);
+        }
+        directory.set(bucket_of(len - 1) as usize + 1, len as u64);
+    }
+
+    // The empty buckets before this thread's own.
+    let mut gap = 0;
+    let mut bucket = 0;
+    if at < len {
+        bucket = bucket_of(at);
+        let before = if at == 0 { u64::MAX } else { bucket_of(at - 1) };
+        if bucket != before {
+            gap = bucket.wrapping_sub(before).wrapping_sub(1) as u32;
+            let mut fingerprints = 0u32;
+            let mut count = 0;
+            while at + (count as usize) < len && bucket_of(at + count as usize) == bucket {
+                fingerprints |= 1 << keys.get(at + count as usize).fingerprint();
+                count += 1;
+                if count == MOST_FINGERPRINTS {
+                    fingerprints = u32::MAX;
+                    break;
+                }
+            }
+            directory.set(bucket as usize, at as u64 | (fingerprints as u64) << 32);
+        }
+    }
+    if gap <= LANES {
+        for i in 0..gap {
+            directory.set(bucket as usize - 1 - i as usize, at as u64);
+        }
+    }
+    let mut wide = ballot(FULL, gap > LANES);
+    while wide != 0 {
+        let lane = wide.trailing_zeros();
+        let (gap, bucket) = (shuffle_idx(FULL, gap, lane), shuffle_idx(FULL, bucket as u32, lane));
+        let start = at - lane_id() as usize + lane as usize;
+        let mut i = lane_id();
+        while i < gap {
+            directory.set((bucket - 1 - i) as usize, start as u64);
+            i += LANES;
+        }
+        wide &= wide - 1;
+    }
+}
+
+crate::instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    levels_directory_u32: BuildDirectory<u32>;
+    levels_directory_u64: BuildDirectory<u64>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shift_for;
+
+    #[test]
+    fn the_range_falls_into_the_buckets() {
+        for range in [0, 1, 2, 3, 7, 8, 1000, u64::from(u32::MAX), u64::MAX] {
+            for buckets in [2u64, 3, 4, 1000, 1 << 30] {
+                let shift = shift_for(range, buckets);
+                assert!(range >> shift < buckets, "{range} {buckets}");
+                assert!(shift == 0 || range >> (shift - 1) >= buckets, "{range} {buckets}: {shift} is too much");
+            }
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! How device code finds keys in levels.
+
+use super::table::{Entry, MAX_LEVELS};
+use crate::dictionary::KeyCode;
+use crate::kernel::{Buffer, Param};
+use crate::sort::Sign;
+use crate::view::Global;
+use bytemuck::Pod;
+
+/// Sorted levels as a kernel's argument: a copy is as good as the original. `C` is the keys' code, `V` the values.
+///
+/// What it shows is the dictionary as it was when the view was made; the dictionary cannot change while the view is borrowed
+/// from it, and kernels that use it are launched meanwhile.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Levels<C, V> {
+    table: Global<u64>,
+    /// A bit per level that there is; lower ones are newer.
+    occupied: u32,
+    _padding: u32,
+    sign: Sign,
+    /// Which memory the table points to: for the CPU executor, which checks that accesses stay within it.
+    keys: [Global<C>; MAX_LEVELS],
+    values: [Global<V>; MAX_LEVELS],
+    marks: [Global<u32>; MAX_LEVELS],
+    directories: [Global<u64>; MAX_LEVELS],
+}
+
+impl<C, V> Clone for Levels<C, V> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<C, V> Copy for Levels<C, V> {}
+
+// SAFETY: `repr(C)`, views and plain data.
+unsafe impl<C: KeyCode, V: Pod> Param for Levels<C, V> {
+    fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        self.table.buffers(name, visit);
+        for slot in 0..MAX_LEVELS {
+            if self.occupied >> slot & 1 == 1 {
+                self.keys[slot].buffers(name, visit);
+                self.directories[slot].buffers(name, visit);
+                if !self.values[slot].is_empty() {
+                    self.values[slot].buffers(name, visit);
+                }
+                if !self.marks[slot].is_empty() {
+                    self.marks[slot].buffers(name, visit);
+                }
+            }
+        }
+    }
+}
+
+/// One level as the host describes it.
+#[cfg(not(target_arch = "nvptx64"))]
+#[derive(Clone, Copy)]
+pub(super) struct LevelBuffers<C, V> {
+    pub slot: usize,
+    pub keys: Global<C>,
+    pub values: Global<V>,
+    pub marks: Global<u32>,
+    pub directory: Global<u64>,
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<C: KeyCode, V: Pod> Levels<C, V> {
+    pub(super) fn new(table: Global<u64>, sign: Sign, levels: &[LevelBuffers<C, V>]) -> Self {
+        // SAFETY: no elements.
+        let mut view = unsafe {
+            Self {
+                table,
+                occupied: 0,
+                _padding: 0,
+                sign,
+                keys: [Global::from_raw(core::ptr::NonNull::dangling().as_ptr(), 0); MAX_LEVELS],
+                values: [Global::from_raw(core::ptr::NonNull::dangling().as_ptr(), 0); MAX_LEVELS],
+                marks: [Global::from_raw(core::ptr::NonNull::dangling().as_ptr(), 0); MAX_LEVELS],
+                directories: [Global::from_raw(core::ptr::NonNull::dangling().as_ptr(), 0); MAX_LEVELS],
+            }
+        };
+        for level in levels {
+            view.occupied |= 1 << level.slot;
+            view.keys[level.slot] = level.keys;
+            view.values[level.slot] = level.values;
+            view.marks[level.slot] = level.marks;
+            view.directories[level.slot] = level.directory;
+        }
+        view
+    }
+
+    /// How many levels there are.
+    pub(super) fn count(&self) -> u32 {
+        self.occupied.count_ones()
+    }
+}
+
+impl<C: KeyCode, V: Pod> Levels<C, V> {
+    /// A bit per level that there is; lower ones are newer.
+    #[inline(always)]
+    pub(super) fn occupied(&self) -> u32 {
+        self.occupied
+    }
+
+    /// How keys become codes and back.
+    #[inline(always)]
+    pub(super) fn sign(&self) -> Sign {
+        self.sign
+    }
+
+    /// The level in `slot`.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(super) unsafe fn level(&self, slot: u32) -> Found<C, V> {
+        Found { entry: Entry::load(self.table, slot), of: core::marker::PhantomData }
+    }
+
+    /// The value of a key that is there. The key is of the dictionary's key type, as the unsigned number of its bits.
+    ///
+    /// Cost: one access of 32 bytes per level that does not have the key, and about three for the one that has it.
+    ///
+    /// # Safety
+    /// In a kernel that was launched with this view as an argument, while the dictionary was borrowed.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn get(&self, key: C) -> Option<V> {
+        let code = self.sign.encode(key);
+        let mut slots = self.occupied;
+        while slots != 0 {
+            let level = self.level(slots.trailing_zeros());
+            slots &= slots - 1;
+            if let Some(place) = level.newest(code) {
+                return if level.is_dead(place) { None } else { Some(level.value(place)) };
+            }
+        }
+        None
+    }
+}
+
+/// A level that a kernel has found in the table.
+#[derive(Clone, Copy)]
+pub(super) struct Found<C, V> {
+    pub entry: Entry,
+    of: core::marker::PhantomData<(C, V)>,
+}
+
+impl<C: KeyCode, V: Pod> Found<C, V> {
+    /// The keys' codes.
+    #[inline(always)]
+    pub unsafe fn keys(&self) -> Global<C> {
+        Global::from_raw(core::ptr::with_exposed_provenance(self.entry.keys as usize), self.entry.len as usize)
+    }
+
+    /// The value at a place.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn value(&self, place: u32) -> V {
+        if size_of::<V>() == 0 {
+            return V::zeroed();
+        }
+        let values: Global<V> =
+            Global::from_raw(core::ptr::with_exposed_provenance(self.entry.values as usize), self.entry.len as usize);
+        values.get(place as usize)
+    }
+
+    /// Whether there is a tombstone at a place.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn is_dead(&self, place: u32) -> bool {
+        if self.entry.marks == 0 {
+            return false;
+        }
+        let words = (self.entry.len as usize).div_ceil(32);
+        let marks: Global<u32> = Global::from_raw(core::ptr::with_exposed_provenance(self.entry.marks as usize), words);
+        marks.get(place as usize / 32) >> (place % 32) & 1 == 1
+    }
+
+    /// Entry `bucket` of the directory.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn directory(&self, bucket: u64) -> u64 {
+        // As long as it may be: the last bucket in use is that of the last key, and one more follows.
+        let len = C::from_u64(self.entry.last).bucket(C::from_u64(self.entry.first), self.entry.shift).to_u64() + 2;
+        let directory: Global<u64> =
+            Global::from_raw(core::ptr::with_exposed_provenance(self.entry.directory as usize), len as usize);
+        directory.get(bucket as usize)
+    }
+
+    /// Where the newest element of a key lies, if there is one.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn newest(&self, code: C) -> Option<u32> {
+        let (first, last) = (C::from_u64(self.entry.first), C::from_u64(self.entry.last));
+        if code < first || code > last {
+            return None;
+        }
+        let bucket = code.bucket(first, self.entry.shift).to_u64();
+        let entry = self.directory(bucket);
+        if (entry >> 32) as u32 >> code.fingerprint() & 1 == 0 {
+            return None;
+        }
+        let end = self.bound(entry as u32, self.directory(bucket + 1) as u32, code, true);
+        if end > entry as u32 && self.keys().get(end as usize - 1) == code { Some(end - 1) } else { None }
+    }
+
+    /// How many keys are less than `code`, or not greater.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn count_before(&self, code: C, or_equal: bool) -> u32 {
+        let (first, last) = (C::from_u64(self.entry.first), C::from_u64(self.entry.last));
+        if code < first {
+            return 0;
+        }
+        if code > last {
+            return self.entry.len;
+        }
+        let bucket = code.bucket(first, self.entry.shift).to_u64();
+        self.bound(self.directory(bucket) as u32, self.directory(bucket + 1) as u32, code, or_equal)
+    }
+
+    /// The same, if the answer is known to lie between two places.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn bound(&self, low: u32, high: u32, code: C, or_equal: bool) -> u32 {
+        /// So many keys are looked at one by one, all loads under way at once.
+        const FEW: u32 = 4;
+        let keys = self.keys();
+        let is_before = |key: C| key < code || (or_equal && key == code);
+        let (mut low, mut high) = (low, high);
+        while high - low > FEW {
+            let middle = low + (high - low) / 2;
+            if is_before(keys.get(middle as usize)) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let mut count = 0;
+        for i in 0..FEW {
+            if low + i < high {
+                count += u32::from(is_before(keys.get((low + i) as usize)));
+            }
+        }
+        low + count
+    }
+}

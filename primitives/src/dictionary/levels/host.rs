@@ -1,0 +1,576 @@
+//! Levels on the host: how they come to be, and the stack of them that queries go to.
+
+use super::directory::BUCKET;
+use super::find::{LevelBuffers, Levels};
+use super::table::{ENTRY_WORDS, Entry, MAX_LEVELS, THREADS};
+use super::tiles::{COUNT, EMIT, KEEP, Marked, MarkedLong, MarkedNone, Payload, items, room};
+use super::{BuildDirectory, EncodeKeys, LevelTiles, SetMarks};
+use crate::block::lookback;
+use crate::dictionary::{Key, KeyCode};
+use crate::merge;
+use crate::runtime::pairs::Pairs;
+use crate::sort;
+use crate::{DeviceSlice, DeviceVec, Error, Event, Global, GlobalMut, Stream};
+use bytemuck::Pod;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The most elements of a level.
+const MAX_LEN: usize = u32::MAX as usize;
+
+/// Runs an expression with the type that carries values of `V` through the kernels: of the same size.
+macro_rules! with_carrier {
+    ($value:ty, $carrier:ident => $body:expr) => {
+        match size_of::<$value>() {
+            0 => {
+                type $carrier = ();
+                $body
+            }
+            4 => {
+                type $carrier = u32;
+                $body
+            }
+            _ => {
+                type $carrier = u64;
+                $body
+            }
+        }
+    };
+}
+pub(super) use with_carrier;
+
+/// A sorted array of keys, with values and perhaps tombstones.
+#[derive(Debug)]
+pub struct Level<K: Key, V: Pod> {
+    /// The keys' codes, ascending; of equal ones the newest last.
+    keys: DeviceVec<K::Code>,
+    /// As many values; none if they have no size.
+    values: DeviceVec<V>,
+    /// A bit per element that is set for tombstones; `None` if there are none.
+    marks: Option<DeviceVec<u32>>,
+    /// Elements; the vectors may be longer.
+    len: usize,
+}
+
+/// A view of no elements.
+pub(super) fn nothing<T: Pod>() -> Global<T> {
+    // SAFETY: no elements.
+    unsafe { Global::from_raw(core::ptr::NonNull::dangling().as_ptr(), 0) }
+}
+
+/// The same, to be written.
+pub(super) fn nothing_mut<T: Pod>() -> GlobalMut<T> {
+    // SAFETY: no elements.
+    unsafe { GlobalMut::from_raw(core::ptr::NonNull::dangling().as_ptr(), 0) }
+}
+
+/// The same memory as values of their carrier, which has their size; or nothing, as values of no size.
+pub(super) fn carried<V: Pod, W: Pod>(values: Global<V>) -> Global<W> {
+    if size_of::<W>() == 0 {
+        return nothing();
+    }
+    assert_eq!(size_of::<V>(), size_of::<W>());
+    // SAFETY: plain data of the same size; vectors are aligned for all numbers.
+    unsafe { Global::from_raw(values.as_ptr().cast(), values.len()) }
+}
+
+/// The same for memory that is written.
+pub(super) fn carried_mut<V: Pod, W: Pod>(values: GlobalMut<V>) -> GlobalMut<W> {
+    let values = carried::<V, W>(values.as_const());
+    // SAFETY: as above; it may be written.
+    unsafe { GlobalMut::from_raw(values.as_ptr().cast_mut(), values.len()) }
+}
+
+/// The keys as the unsigned numbers of their bits.
+pub(super) fn bits<K: Key>(stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Global<K::Code>, Error> {
+    let view = keys.view(stream)?;
+    // SAFETY: a key and its code have the same size, and the code is aligned to no more.
+    Ok(unsafe { Global::from_raw(view.as_ptr().cast(), view.len()) })
+}
+
+/// How many values go with `len` keys.
+const fn values_for<V>(len: usize) -> usize {
+    if size_of::<V>() == 0 { 0 } else { len }
+}
+
+fn expect_len(len: usize) -> Result<(), Error> {
+    if len <= MAX_LEN { Ok(()) } else { Err(Error::TooLong { what: "a level", len, limit: MAX_LEN }) }
+}
+
+impl<K: Key, V: Pod> Level<K, V> {
+    fn uninit(stream: &Stream, len: usize) -> Result<Self, Error> {
+        const { assert!(matches!(size_of::<V>(), 0 | 4 | 8), "values have 0, 4 or 8 bytes") };
+        expect_len(len)?;
+        Ok(Self { keys: stream.uninit(len)?, values: stream.uninit(values_for::<V>(len))?, marks: None, len })
+    }
+
+    /// The level of these pairs: of equal keys the later ones are newer. Values of no size need not be given. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if there is not a value for each key; [`Error::TooLong`] for 2^32 keys or more; what a sort
+    /// can give.
+    pub fn from_pairs(stream: &Stream, keys: DeviceSlice<'_, K>, values: DeviceSlice<'_, V>) -> Result<Self, Error> {
+        if values.len() != values_for::<V>(keys.len()) {
+            let what = "the values of a dictionary";
+            let expected = values_for::<V>(keys.len());
+            return Err(Error::LengthMismatch { what, expected, found: values.len() });
+        }
+        let mut level = Self::uninit(stream, keys.len())?;
+        let codes = Codes::of(stream, keys)?;
+        if size_of::<V>() == 0 {
+            sort::keys(stream, codes.slice(), &mut level.keys, sort::Options::new())?;
+        } else {
+            let options = sort::Options::new();
+            sort::pairs(stream, codes.slice(), values, &mut level.keys, &mut level.values, options)?;
+        }
+        Ok(level)
+    }
+
+    /// The level of tombstones for these keys. Does not wait.
+    ///
+    /// # Errors
+    /// As [`from_pairs`](Self::from_pairs).
+    pub fn tombstones(stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Self, Error> {
+        expect_len(keys.len())?;
+        let codes = Codes::of(stream, keys)?;
+        let mut sorted = stream.uninit(keys.len())?;
+        let values = stream.zeroed(values_for::<V>(keys.len()))?;
+        let mut marks = stream.uninit::<u32>(keys.len().div_ceil(32))?;
+        sort::keys(stream, codes.slice(), &mut sorted, sort::Options::new())?;
+        if !marks.is_empty() {
+            let blocks = marks.len().div_ceil(THREADS as usize);
+            // SAFETY: a thread per word.
+            unsafe { stream.launch(SetMarks::new(marks.view_mut(stream)?, u32::MAX), blocks)? };
+        }
+        Ok(Self { keys: sorted, values, marks: Some(marks), len: keys.len() })
+    }
+
+    /// Merges levels, the oldest first: all elements are kept. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`] for more than 32; else as [`from_pairs`](Self::from_pairs).
+    pub fn merge(stream: &Stream, levels: &[&Self]) -> Result<Self, Error> {
+        let len = levels.iter().map(|level| level.len).sum();
+        let mut merged = Self::uninit(stream, len)?;
+        if levels.iter().all(|level| level.marks.is_none()) {
+            if size_of::<V>() == 0 {
+                let runs = levels.iter().map(|level| level.keys.slice(..level.len)).collect::<Result<Vec<_>, _>>()?;
+                merge::runs_keys(stream, &runs, &mut merged.keys, K::Code::ORDER)?;
+            } else {
+                let mut runs = Vec::with_capacity(levels.len());
+                for level in levels {
+                    runs.push((level.keys.slice(..level.len)?, level.values.slice(..level.len)?));
+                }
+                merge::runs_pairs(stream, &runs, (&mut merged.keys, &mut merged.values), K::Code::ORDER)?;
+            }
+        } else {
+            let mut marks = stream.uninit::<u32>(len.div_ceil(32))?;
+            if len > 0 {
+                let out = Output {
+                    keys: merged.keys.view_mut(stream)?,
+                    values: merged.values.view_mut(stream)?,
+                    marks: marks.view_mut(stream)?,
+                    counts: nothing_mut(),
+                };
+                match size_of::<V>() {
+                    0 => whole::<K, V, MarkedNone, KEEP>(stream, levels, out)?,
+                    4 => whole::<K, V, Marked, KEEP>(stream, levels, out)?,
+                    _ => whole::<K, V, MarkedLong, KEEP>(stream, levels, out)?,
+                }
+            }
+            merged.marks = Some(marks);
+        }
+        Ok(merged)
+    }
+
+    /// The live elements of levels, the oldest first. Waits for the stream, to know how many there are.
+    ///
+    /// # Errors
+    /// As [`merge`](Self::merge).
+    pub fn live(stream: &Stream, levels: &[&Self]) -> Result<Self, Error> {
+        let (keys, values, len) = Self::live_as(stream, levels, sort::Sign::NONE)?;
+        let mut level = Self { keys, values, marks: None, len };
+        // What was allocated for the dead is given back where it is worth a copy.
+        if len < level.keys.len() - level.keys.len() / 8 {
+            let mut exact = Self::uninit(stream, len)?;
+            exact.keys.copy_from(stream, level.keys.slice(..len)?)?;
+            if size_of::<V>() > 0 {
+                exact.values.copy_from(stream, level.values.slice(..len)?)?;
+            }
+            level = exact;
+        }
+        Ok(level)
+    }
+
+    /// The live elements of levels, with keys as `sign` decodes them, and their number; the vectors may be longer.
+    pub(super) fn live_as(
+        stream: &Stream,
+        levels: &[&Self],
+        sign: sort::Sign,
+    ) -> Result<(DeviceVec<K::Code>, DeviceVec<V>, usize), Error> {
+        let total = levels.iter().map(|level| level.len).sum::<usize>();
+        let mut keys = stream.uninit(total)?;
+        let mut values = stream.uninit(values_for::<V>(total))?;
+        if total == 0 {
+            return Ok((keys, values, 0));
+        }
+        let mut counts = stream.uninit::<u64>(2)?;
+        let out = Output {
+            keys: keys.view_mut(stream)?,
+            values: values.view_mut(stream)?,
+            marks: nothing_mut(),
+            counts: counts.view_mut(stream)?,
+        };
+        match (size_of::<V>(), levels.iter().any(|level| level.marks.is_some())) {
+            (0, false) => whole_as::<K, V, (), EMIT>(stream, levels, out, sign)?,
+            (0, true) => whole_as::<K, V, MarkedNone, EMIT>(stream, levels, out, sign)?,
+            (4, false) => whole_as::<K, V, u32, EMIT>(stream, levels, out, sign)?,
+            (4, true) => whole_as::<K, V, Marked, EMIT>(stream, levels, out, sign)?,
+            (_, false) => whole_as::<K, V, u64, EMIT>(stream, levels, out, sign)?,
+            (_, true) => whole_as::<K, V, MarkedLong, EMIT>(stream, levels, out, sign)?,
+        }
+        let mut count = [0u64];
+        counts.slice(1..)?.copy_to_host(stream, &mut count)?;
+        Ok((keys, values, count[0] as usize))
+    }
+
+    /// Elements, dead or alive.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether some may be tombstones.
+    #[must_use]
+    pub fn has_tombstones(&self) -> bool {
+        self.marks.is_some()
+    }
+
+    /// Bytes of device memory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.keys.len() * size_of::<K::Code>()
+            + self.values.len() * size_of::<V>()
+            + self.marks.as_ref().map_or(0, |marks| marks.len() * 4)
+    }
+
+    /// The keys' codes, the values, and the words of marks, for reading.
+    ///
+    /// # Errors
+    /// None in fact: the lengths are right.
+    #[allow(clippy::type_complexity)]
+    pub fn parts(&self) -> Result<(DeviceSlice<'_, K::Code>, DeviceSlice<'_, V>, Option<DeviceSlice<'_, u32>>), Error> {
+        let marks = self.marks.as_ref().map(|marks| marks.slice(..self.len.div_ceil(32))).transpose()?;
+        Ok((self.keys.slice(..self.len)?, self.values.slice(..values_for::<V>(self.len))?, marks))
+    }
+
+    /// The level of these parts, which are as [`parts`](Self::parts) gives them.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if the lengths do not agree.
+    pub fn from_parts(
+        keys: DeviceVec<K::Code>,
+        values: DeviceVec<V>,
+        marks: Option<DeviceVec<u32>>,
+    ) -> Result<Self, Error> {
+        let len = keys.len();
+        expect_len(len)?;
+        let lengths = [("the values of a level", values_for::<V>(len), values.len())]
+            .into_iter()
+            .chain(marks.as_ref().map(|marks| ("the marks of a level", len.div_ceil(32), marks.len())));
+        for (what, expected, found) in lengths {
+            if expected != found {
+                return Err(Error::LengthMismatch { what, expected, found });
+            }
+        }
+        Ok(Self { keys, values, marks, len })
+    }
+
+    fn buffers<W: Pod>(&self, stream: &Stream, slot: usize) -> Result<LevelBuffers<K::Code, W>, Error> {
+        let (keys, values, marks) = self.parts()?;
+        Ok(LevelBuffers {
+            slot,
+            keys: keys.view(stream)?,
+            values: carried(values.view(stream)?),
+            marks: marks.map_or(Ok(nothing()), |marks| marks.view(stream))?,
+            directory: nothing(),
+        })
+    }
+}
+
+/// The codes of keys: the keys themselves, or a vector of them.
+enum Codes<'a, C: Pod> {
+    Same(DeviceSlice<'a, C>),
+    Encoded(DeviceVec<C>),
+}
+
+impl<'a, C: KeyCode> Codes<'a, C> {
+    fn of<K: Key<Code = C>>(stream: &'a Stream, keys: DeviceSlice<'_, K>) -> Result<Self, Error> {
+        let view = bits(stream, keys)?;
+        if K::IS_CODE {
+            // SAFETY: the keys' memory, which is borrowed for longer than the sort that reads it is enqueued.
+            return Ok(Self::Same(unsafe { DeviceSlice::from_raw_parts(stream.device(), view.as_ptr(), view.len()) }));
+        }
+        let mut codes = stream.uninit(view.len())?;
+        if !view.is_empty() {
+            let kernel = EncodeKeys::new(view, codes.view_mut(stream)?, K::SIGN);
+            // SAFETY: a thread per key.
+            unsafe { stream.launch(kernel, view.len().div_ceil(THREADS as usize))? };
+        }
+        Ok(Self::Encoded(codes))
+    }
+
+    fn slice(&self) -> DeviceSlice<'_, C> {
+        match self {
+            Self::Same(slice) => *slice,
+            Self::Encoded(codes) => codes.as_slice(),
+        }
+    }
+}
+
+/// Where the elements of a merge of whole levels go.
+#[derive(Clone, Copy)]
+struct Output<C, V> {
+    keys: GlobalMut<C>,
+    values: GlobalMut<V>,
+    marks: GlobalMut<u32>,
+    counts: GlobalMut<u64>,
+}
+
+fn whole<K: Key, V: Pod, P: Payload, const MODE: u32>(
+    stream: &Stream,
+    levels: &[&Level<K, V>],
+    out: Output<K::Code, V>,
+) -> Result<(), Error> {
+    whole_as::<K, V, P, MODE>(stream, levels, out, sort::Sign::NONE)
+}
+
+/// Merges whole levels, the oldest first. There is at least one element.
+fn whole_as<K: Key, V: Pod, P: Payload, const MODE: u32>(
+    stream: &Stream,
+    levels: &[&Level<K, V>],
+    out: Output<K::Code, V>,
+    sign: sort::Sign,
+) -> Result<(), Error> {
+    match items::<K::Code, P>() {
+        11 => whole_shaped::<K, V, P, MODE, 11>(stream, levels, out, sign),
+        7 => whole_shaped::<K, V, P, MODE, 7>(stream, levels, out, sign),
+        5 => whole_shaped::<K, V, P, MODE, 5>(stream, levels, out, sign),
+        _ => whole_shaped::<K, V, P, MODE, 3>(stream, levels, out, sign),
+    }
+}
+
+fn whole_shaped<K: Key, V: Pod, P: Payload, const MODE: u32, const ITEMS: usize>(
+    stream: &Stream,
+    levels: &[&Level<K, V>],
+    out: Output<K::Code, V>,
+    sign: sort::Sign,
+) -> Result<(), Error> {
+    if levels.len() > MAX_LEVELS {
+        return Err(Error::TooMany { what: "levels to merge", asked: levels.len(), limit: MAX_LEVELS });
+    }
+    let total = levels.iter().map(|level| level.len).sum::<usize>();
+    let tile = room(ITEMS);
+    let tiles = total.div_ceil(tile);
+
+    let mut buffers = Vec::with_capacity(levels.len());
+    let mut entries = vec![0u64; levels.len() * ENTRY_WORDS];
+    for (i, level) in levels.iter().enumerate() {
+        let slot = levels.len() - 1 - i;
+        let level = level.buffers::<P::Value>(stream, slot)?;
+        let entry = Entry {
+            keys: level.keys.as_ptr().expose_provenance() as u64,
+            values: level.values.as_ptr().expose_provenance() as u64,
+            marks: if level.marks.is_empty() { 0 } else { level.marks.as_ptr().expose_provenance() as u64 },
+            directory: 0,
+            first: 0,
+            last: 0,
+            len: level.keys.len() as u32,
+            shift: 0,
+            padding: 0,
+        };
+        entries[slot * ENTRY_WORDS..][..ENTRY_WORDS]
+            .copy_from_slice(bytemuck::cast_ref::<_, [u64; ENTRY_WORDS]>(&entry));
+        buffers.push(level);
+    }
+    let table = stream.upload(&entries)?;
+    let view = Levels::new(table.view(stream)?, sign, &buffers);
+
+    let log_pieces = levels.len().next_power_of_two().ilog2();
+    let runs: Vec<_> = buffers.iter().map(|level| Pairs { keys: level.keys, values: nothing::<()>() }).collect();
+    let partition = merge::split_runs(stream, &runs, tile, K::Code::ORDER)?;
+    let scratch =
+        if MODE == EMIT { stream.lookback_words(lookback::scratch_words::<u64>(tiles))? } else { nothing_mut() };
+    let kernel = LevelTiles::<K::Code, P, MODE, ITEMS>::new(
+        view,
+        log_pieces,
+        nothing(),
+        nothing(),
+        partition.splits(),
+        total as u64,
+        tile as u32,
+        out.keys,
+        carried_mut(out.values),
+        out.marks,
+        out.counts,
+        scratch,
+    );
+    // SAFETY: a block per tile; the splits are those of these levels in this order; the outputs have room for all elements.
+    unsafe { stream.launch(kernel, tiles) }
+}
+
+/// Levels by age, and their index.
+#[derive(Debug)]
+pub struct Stack<K: Key, V: Pod> {
+    /// Lower ones are newer.
+    levels: Vec<Option<Level<K, V>>>,
+    index: Mutex<Index>,
+}
+
+#[derive(Debug, Default)]
+struct Index {
+    table: Option<DeviceVec<u64>>,
+    /// Of the levels whose entries are in the table.
+    directories: Vec<Option<DeviceVec<u64>>>,
+    /// When the last of them was built, for other streams.
+    ready: Option<Event>,
+}
+
+impl<K: Key, V: Pod> Default for Stack<K, V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K: Key, V: Pod> Stack<K, V> {
+    /// No levels.
+    #[must_use]
+    pub fn new() -> Self {
+        const { assert!(matches!(size_of::<V>(), 0 | 4 | 8), "values have 0, 4 or 8 bytes") };
+        Self { levels: std::iter::repeat_with(|| None).take(MAX_LEVELS).collect(), index: Mutex::default() }
+    }
+
+    /// How many slots there are.
+    pub const SLOTS: usize = MAX_LEVELS;
+
+    /// The level in a slot.
+    #[must_use]
+    pub fn level(&self, slot: usize) -> Option<&Level<K, V>> {
+        self.levels.get(slot)?.as_ref()
+    }
+
+    /// The levels that there are, the oldest first, with their slots.
+    pub fn oldest_first(&self) -> impl Iterator<Item = (usize, &Level<K, V>)> {
+        self.levels.iter().enumerate().rev().filter_map(|(slot, level)| Some((slot, level.as_ref()?)))
+    }
+
+    /// Puts a level into a slot, or nothing: an empty level is none. Cannot fail.
+    pub fn set(&mut self, slot: usize, level: Option<Level<K, V>>) {
+        let index = self.index.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(directory) = index.directories.get_mut(slot) {
+            *directory = None;
+        }
+        self.levels[slot] = level.filter(|level| !level.is_empty());
+    }
+
+    /// Takes away all levels. Cannot fail.
+    pub fn clear(&mut self) {
+        *self = Self::new();
+    }
+
+    /// Elements, dead or alive.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.oldest_first().map(|(_, level)| level.len()).sum()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of device memory, with those of the index as far as it is built.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let index = self.lock_index();
+        let directories = index.directories.iter().flatten().map(DeviceVec::len).sum::<usize>();
+        let table = index.table.as_ref().map_or(0, DeviceVec::len);
+        self.oldest_first().map(|(_, level)| level.bytes()).sum::<usize>() + 8 * (directories + table)
+    }
+
+    fn lock_index(&self) -> MutexGuard<'_, Index> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The levels as a kernel's argument, with values as their carrier, or without. Builds what is missing of the index; does
+    /// not wait.
+    pub(super) fn carried_view<W: Pod>(&self, stream: &Stream) -> Result<Levels<K::Code, W>, Error> {
+        let mut index = self.lock_index();
+        let index = &mut *index;
+        index.directories.resize_with(MAX_LEVELS, || None);
+        if index.table.is_none() {
+            index.table = Some(stream.uninit(MAX_LEVELS * ENTRY_WORDS)?);
+        }
+        let Some(table) = &mut index.table else { unreachable!("it was just made") };
+        if let Some(ready) = &index.ready {
+            stream.wait(ready)?;
+        }
+        let mut has_built = false;
+        let mut buffers = Vec::with_capacity(MAX_LEVELS);
+        for (slot, level) in self.oldest_first() {
+            let mut level_buffers = level.buffers::<W>(stream, slot)?;
+            if index.directories[slot].is_none() {
+                let mut directory = stream.uninit::<u64>((level.len() / BUCKET).max(2) + 1)?;
+                let (_, values, _) = level.parts()?;
+                let values = values.view(stream)?;
+                // SAFETY: the same memory as bytes.
+                let values = unsafe { Global::from_raw(values.as_ptr().cast(), values.len() * size_of::<V>()) };
+                let kernel = BuildDirectory::new(
+                    level_buffers.keys,
+                    values,
+                    level_buffers.marks,
+                    directory.view_mut(stream)?,
+                    table.view_mut(stream)?,
+                    slot as u32,
+                );
+                // SAFETY: a thread per element, and there is one at least; the directory has room for the buckets.
+                unsafe { stream.launch(kernel, level.len().div_ceil(THREADS as usize))? };
+                index.directories[slot] = Some(directory);
+                has_built = true;
+            }
+            if let Some(directory) = &index.directories[slot] {
+                level_buffers.directory = directory.view(stream)?;
+            }
+            buffers.push(level_buffers);
+        }
+        if has_built {
+            index.ready = Some(stream.record()?);
+        }
+        Ok(Levels::new(table.view(stream)?, K::SIGN, &buffers))
+    }
+}
+
+/// How many live elements whole levels have, the oldest first: a number on the device. Does not wait.
+pub(super) fn count_live<K: Key, V: Pod>(stream: &Stream, levels: &[&Level<K, V>]) -> Result<DeviceVec<u64>, Error> {
+    let mut counts = stream.zeroed::<u64>(1)?;
+    if levels.iter().any(|level| !level.is_empty()) {
+        let out = Output {
+            keys: nothing_mut(),
+            values: nothing_mut(),
+            marks: nothing_mut(),
+            counts: counts.view_mut(stream)?,
+        };
+        if levels.iter().any(|level| level.marks.is_some()) {
+            whole::<K, V, MarkedNone, COUNT>(stream, levels, out)?;
+        } else {
+            whole::<K, V, (), COUNT>(stream, levels, out)?;
+        }
+    }
+    Ok(counts)
+}

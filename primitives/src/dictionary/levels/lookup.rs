@@ -1,0 +1,39 @@
+//! The kernel of lookups.
+
+use super::find::Levels;
+use super::table::THREADS;
+use crate::arch::thread;
+use crate::dictionary::KeyCode;
+use crate::kernel::kernel;
+use crate::view::{Global, GlobalMut};
+use bytemuck::Pod;
+
+/// Looks keys up: `found` is 1 where a key is there, and `values`, which may be empty, has its value, else zero.
+///
+/// Cost: see [`Levels::get`]. One thread per key.
+#[kernel(threads = THREADS)]
+pub unsafe fn lookup_keys<C: KeyCode, V: Pod>(
+    levels: Levels<C, V>,
+    keys: Global<C>,
+    values: GlobalMut<V>,
+    found: GlobalMut<u8>,
+) {
+    let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
+    if at < keys.len() {
+        let value = levels.get(keys.get(at));
+        found.set(at, u8::from(value.is_some()));
+        if size_of::<V>() > 0 && !values.is_empty() {
+            values.set(at, value.unwrap_or(V::zeroed()));
+        }
+    }
+}
+
+crate::instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    levels_lookup_u32: LookupKeys<u32, ()>;
+    levels_lookup_u32_u32: LookupKeys<u32, u32>;
+    levels_lookup_u32_u64: LookupKeys<u32, u64>;
+    levels_lookup_u64: LookupKeys<u64, ()>;
+    levels_lookup_u64_u32: LookupKeys<u64, u32>;
+    levels_lookup_u64_u64: LookupKeys<u64, u64>;
+}

@@ -1,0 +1,85 @@
+//! The table of levels in device memory, and small kernels that prepare levels.
+
+use crate::arch::thread;
+use crate::dictionary::KeyCode;
+use crate::kernel::kernel;
+use crate::sort::Sign;
+use crate::view::{Global, GlobalMut};
+use bytemuck::{Pod, Zeroable};
+
+/// The most levels: a lane each.
+pub const MAX_LEVELS: usize = 32;
+
+/// A level as kernels find it: addresses and the shape of its directory.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct Entry {
+    /// Address of the keys.
+    pub keys: u64,
+    /// Address of the values.
+    pub values: u64,
+    /// Address of the bits that mark tombstones; 0 if there are none.
+    pub marks: u64,
+    /// Address of the directory.
+    pub directory: u64,
+    /// The smallest key.
+    pub first: u64,
+    /// The largest key.
+    pub last: u64,
+    /// Elements.
+    pub len: u32,
+    /// A key's bucket is its distance from the first key, shifted by this.
+    pub shift: u32,
+    /// Makes 64 bytes, which load as four times 16.
+    pub padding: u64,
+}
+
+/// Words of an entry.
+pub const ENTRY_WORDS: usize = size_of::<Entry>() / 8;
+
+impl Entry {
+    /// Reads entry `slot` of a table.
+    ///
+    /// # Safety
+    /// The table has it.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn load(table: Global<u64>, slot: u32) -> Self {
+        let mut words = [[0u64; 2]; ENTRY_WORDS / 2];
+        for (i, pair) in words.iter_mut().enumerate() {
+            *pair = table.load_vec::<2>(slot as usize * ENTRY_WORDS + 2 * i, crate::arch::Cache::Default);
+        }
+        // SAFETY: plain data of the same size.
+        core::mem::transmute(words)
+    }
+}
+
+/// Threads of the kernels that work on single elements.
+pub const THREADS: u32 = 256;
+
+/// Writes the codes of keys.
+///
+/// Cost: reads and writes each key once. One thread per key.
+#[kernel(threads = THREADS)]
+pub unsafe fn encode_keys<C: KeyCode>(keys: Global<C>, codes: GlobalMut<C>, sign: Sign) {
+    let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
+    if at < keys.len() {
+        codes.set(at, sign.encode(keys.get(at)));
+    }
+}
+
+/// Sets all words of a level's marks: `value` is 0 or all ones. One thread per word.
+#[kernel(threads = THREADS)]
+pub unsafe fn set_marks(marks: GlobalMut<u32>, value: u32) {
+    let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
+    if at < marks.len() {
+        marks.set(at, value);
+    }
+}
+
+crate::instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    levels_encode_u32: EncodeKeys<u32>;
+    levels_encode_u64: EncodeKeys<u64>;
+    levels_set_marks: SetMarks;
+}
