@@ -1,6 +1,7 @@
 //! Comparative benchmarks: timing by device events, peers in the same run, tables.
 
 pub mod data;
+pub mod lsm;
 pub mod measure;
 pub mod peers;
 pub mod primitives;

@@ -31,6 +31,15 @@ enum Command {
         #[arg(long)]
         only: Vec<String>,
     },
+    /// The table of the LSM
+    Lsm {
+        /// The number of elements of most rows, as a power of two
+        #[arg(long = "log-size", value_parser = clap::value_parser!(u32).range(12..=26))]
+        log_size: Option<u32>,
+        /// The insertion table of the paper, too
+        #[arg(long)]
+        insertions: bool,
+    },
 }
 
 fn main() -> ExitCode {
@@ -38,6 +47,9 @@ fn main() -> ExitCode {
     let device = arguments.device.as_deref();
     let result = match arguments.command.unwrap_or(Command::Quickstart) {
         Command::Quickstart => gpu_benches::quickstart::run(device),
+        Command::Lsm { log_size, insertions } => {
+            gpu_benches::lsm::run(&gpu_benches::lsm::Options { device, log_size, insertions })
+        }
         Command::Primitives { log_sizes, peer, only } => {
             gpu_benches::primitives::run(&Options { device, log_sizes: &log_sizes, peer: peer.as_deref(), only: &only })
         }

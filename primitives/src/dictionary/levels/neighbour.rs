@@ -15,7 +15,7 @@ use bytemuck::Pod;
 /// has it decides whether it is live; if not, all levels go on beyond it. So it takes a step per dead key that lies between.
 ///
 /// One thread per key.
-#[kernel(threads = THREADS)]
+#[kernel(threads = THREADS, min_blocks = 6)]
 pub unsafe fn find_neighbours<C: KeyCode, V: Pod>(
     levels: Levels<C, V>,
     keys: Global<C>,

@@ -283,7 +283,7 @@ unsafe fn merge_groups<C: KeyCode, P: Pod, const ITEMS: usize>(
 /// - `EMIT`: what is live goes to `out_keys` and `out_values`, and `counts` gets the index of the first one of each interval, and
 ///   in the end the number of all. One block per tile.
 /// - `KEEP`: everything goes there, and the marks to `out_marks`. One block per tile.
-#[kernel(threads = THREADS, shared = shared::<C, P>(ITEMS))]
+#[kernel(threads = THREADS, shared = shared::<C, P>(ITEMS), min_blocks = 3)]
 pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: usize>(
     levels: Levels<C, P::Value>,
     log_pieces: u32,
