@@ -154,7 +154,7 @@ struct Lookups {
 impl Lookups {
     fn new(stream: &Stream, len: usize) -> Result<Self, crate::Error> {
         let order = random_u32(5, len);
-        let absent: Vec<u32> = order.iter().map(|&i| key(i % len as u32, false)).collect();
+        let absent: Vec<u32> = random_u32(6, len).iter().map(|&i| key(i, false)).collect();
         Ok(Self { order, absent: stream.upload(&absent)? })
     }
 

@@ -302,10 +302,10 @@ impl Table {
     /// follows before it is read.
     ///
     /// # Safety
-    /// All lanes of one warp call it, and no other warp. Pieces from `1 << rounds` on are empty.
+    /// All lanes of one warp call it, and no other warp. Pieces from `1 << log_pieces` on are empty.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub unsafe fn write<const ITEMS: usize>(self, len: u32, rounds: u32) -> u32 {
+    pub unsafe fn write<const ITEMS: usize>(self, len: u32, log_pieces: u32) -> u32 {
         let lane = lane_id();
         let end = warp::inclusive_scan(len, Sum);
         self.offsets.set(lane as usize, end - len);
@@ -314,7 +314,7 @@ impl Table {
         }
         let mut width = 1;
         let mut pair_len = len;
-        let mut pairs = 1u32 << rounds;
+        let mut pairs = 1u32 << log_pieces;
         while pairs > 1 {
             // The lanes at multiples of the width hold their pairs' lengths.
             pair_len += warp::shuffle_down(pair_len, width);
@@ -387,23 +387,25 @@ impl Ends {
 #[must_use]
 #[inline(always)]
 pub const fn first_half(rounds: u32, room: usize) -> usize {
-    if rounds % 2 == 0 { 0 } else { room }
+    if rounds.is_multiple_of(2) { 0 } else { room }
 }
 
-/// Merges the pieces, and says whether the threads' parts fitted together: if not, the comparator contradicts itself, and
-/// what lies in the memory is neither a permutation nor sorted.
+/// Merges groups of `1 << rounds` of the `1 << log_pieces` pieces, and says whether the threads' parts fitted together: if not,
+/// the comparator contradicts itself, and what lies in the memory is neither a permutation nor sorted. With `CHECKED` false that
+/// is not asked: the comparator is known to be an order.
 ///
 /// The items lie at [`first_half`], and there are `count` of them, at least one; afterwards they are at 0.
 ///
 /// # Safety
-/// All threads of the block call it. `both` has twice `room(THREADS, ITEMS, rounds)` items at least, `room` being half of
-/// them; the table was [written](Table::write) with the same number of rounds and items; there was a barrier after that.
+/// All threads of the block call it. `both` has twice `room` items, and `count` is at most `room(THREADS, ITEMS, log_pieces)`;
+/// the table was [written](Table::write) with the same number of pieces and items; there was a barrier after that.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub unsafe fn merge<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize>(
+pub unsafe fn merge<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, const CHECKED: bool>(
     both: Items<K, V>,
     room: usize,
     table: Table,
+    log_pieces: u32,
     rounds: u32,
     count: u32,
     compare: C,
@@ -418,7 +420,7 @@ pub unsafe fn merge<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITE
     while round < rounds {
         let items = both.slice(from, room);
         let merged = both.slice(room - from, room);
-        let pairs = 1u32 << (rounds - 1 - round);
+        let pairs = 1u32 << (log_pieces - 1 - round);
         // The last pair that begins at this thread or before it: empty ones begin where the next one does.
         let mut pair = 0;
         let mut step = pairs / 2;
@@ -459,11 +461,15 @@ pub unsafe fn merge<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITE
                 (key_b, value_b) = next;
             }
         }
-        let words = Chain::words(THREADS);
-        let chain = Chain::new(table.chains.slice((round % 2) as usize * words, words));
-        chain.post(begins, if left <= ITEMS as u32 { BETWEEN } else { a });
-        thread::sync_threads();
-        fits &= chain.holds(BETWEEN);
+        if CHECKED {
+            let words = Chain::words(THREADS);
+            let chain = Chain::new(table.chains.slice((round % 2) as usize * words, words));
+            chain.post(begins, if left <= ITEMS as u32 { BETWEEN } else { a });
+            thread::sync_threads();
+            fits &= chain.holds(BETWEEN);
+        } else {
+            thread::sync_threads();
+        }
         from = room - from;
         round += 1;
     }

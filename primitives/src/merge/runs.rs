@@ -69,7 +69,7 @@ pub(super) const TABLE_WORDS: usize = 3 * MAX_RUNS;
 /// The shares of a boundary always add up, since they are counted so, whatever the comparator says. If one that contradicts
 /// itself makes them decrease from one boundary to the next, the block's verdict is 1.
 ///
-/// `splits` has [`TABLE_WORDS`] and then `runs` words per boundary, `verdicts` a word per block; launch with a block per
+/// `splits` has a table of 96 words and then `runs` words per boundary, `verdicts` a word per block; launch with a block per
 /// `(256 >> log_lanes) - 1` tiles. `1 <= runs <= 1 << log_lanes`; `total` is the sum of the runs' lengths. Of the values,
 /// whatever they are, only the addresses are used.
 #[kernel(threads = PARTITION_THREADS, shared = shared_bytes::<u64>(PARTITION_THREADS as usize) + shared_bytes::<u32>(1))]
@@ -144,7 +144,7 @@ unsafe fn run_at<T: Pod>(address: u64, count: u32) -> Global<T> {
     Global::from_raw(core::ptr::with_exposed_provenance(address as usize), count as usize)
 }
 
-/// Merges tiles of [`tile_len`] outputs from many runs.
+/// Merges tiles of outputs from many runs.
 ///
 /// The block loads its piece of each run into shared memory, one after the other, and [merges](block::merge) them there.
 ///
@@ -235,7 +235,7 @@ pub unsafe fn runs_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
     }
     thread::sync_threads();
 
-    let fits = block::merge::<K, V, C, THREADS, ITEMS>(both, room, table, rounds, count, compare);
+    let fits = block::merge::<K, V, C, THREADS, ITEMS, true>(both, room, table, rounds, rounds, count, compare);
 
     let out_keys = out_keys.slice(start, count as usize);
     let out_values =

@@ -113,7 +113,7 @@ impl<C: KeyCode, V: Pod> Levels<C, V> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub(super) unsafe fn level(&self, slot: u32) -> Found<C, V> {
-        Found { entry: Entry::load(self.table, slot), of: core::marker::PhantomData }
+        Found::new(Entry::load(self.table, slot))
     }
 
     /// The value of a key that is there. The key is of the dictionary's key type, as the unsigned number of its bits.
@@ -146,6 +146,11 @@ pub(super) struct Found<C, V> {
 }
 
 impl<C: KeyCode, V: Pod> Found<C, V> {
+    #[inline(always)]
+    pub const fn new(entry: Entry) -> Self {
+        Self { entry, of: core::marker::PhantomData }
+    }
+
     /// The keys' codes.
     #[inline(always)]
     pub unsafe fn keys(&self) -> Global<C> {

@@ -2,7 +2,7 @@
 
 use super::host::{Level, Stack, bits, carried_mut, count_live, nothing, nothing_mut, with_carrier};
 use super::table::THREADS;
-use super::tiles::{COUNT, EMIT, Marked, MarkedLong, MarkedNone, Payload, items, room};
+use super::tiles::{COUNT, EMIT, Marked, MarkedLong, MarkedNone, Payload, items, nominal};
 use super::{FindNeighbours, FindWindows, LevelTiles, Levels, LookupKeys};
 use crate::block::lookback;
 use crate::dictionary::{Key, Lookup};
@@ -295,8 +295,9 @@ impl Windows {
         view: Levels<K::Code, ()>,
         counts: &mut DeviceVec<u64>,
     ) -> Result<(), Error> {
-        match items::<K::Code, P>() {
-            11 => self.count_shaped::<K, P, 11>(stream, view, counts),
+        match items::<K::Code, P>(COUNT) {
+            13 => self.count_shaped::<K, P, 13>(stream, view, counts),
+            9 => self.count_shaped::<K, P, 9>(stream, view, counts),
             _ => self.count_shaped::<K, P, 7>(stream, view, counts),
         }
     }
@@ -308,8 +309,8 @@ impl Windows {
         counts: &mut DeviceVec<u64>,
     ) -> Result<(), Error> {
         /// Blocks that share a multiprocessor.
-        const BLOCKS_AT_ONCE: usize = 4;
-        let tile = room(ITEMS) / 2;
+        const BLOCKS_AT_ONCE: usize = 2;
+        let tile = nominal(ITEMS);
         let kernel = LevelTiles::<K::Code, P, COUNT, ITEMS>::new(
             view,
             self.log_pieces,
@@ -336,7 +337,8 @@ impl Windows {
         weight: usize,
         ranges: &mut Ranges<K, V>,
     ) -> Result<(), Error> {
-        match items::<K::Code, P>() {
+        match items::<K::Code, P>(EMIT) {
+            13 => self.emit_shaped::<K, V, P, 13>(stream, stack, weight, ranges),
             11 => self.emit_shaped::<K, V, P, 11>(stream, stack, weight, ranges),
             7 => self.emit_shaped::<K, V, P, 7>(stream, stack, weight, ranges),
             5 => self.emit_shaped::<K, V, P, 5>(stream, stack, weight, ranges),
@@ -351,7 +353,7 @@ impl Windows {
         weight: usize,
         ranges: &mut Ranges<K, V>,
     ) -> Result<(), Error> {
-        let tile = room(ITEMS) / 2;
+        let tile = nominal(ITEMS);
         let tiles = weight.div_ceil(tile);
         let kernel = LevelTiles::<K::Code, P, EMIT, ITEMS>::new(
             stack.carried_view::<P::Value>(stream)?,

@@ -3,8 +3,8 @@
 //! # Tiles
 //! The *candidates* of an interval are the elements of all levels within it. Intervals one after the other, each with its
 //! candidates in the order of the merge, make one long sequence, which is cut into tiles, one per block. Intervals with fewer
-//! candidates than half a tile are never cut: a cut that would fall into one is moved to its beginning, so that a tile has at
-//! most twice the nominal length. Longer ones are cut anywhere, by [splitting](block::split) the levels' windows.
+//! candidates than a quarter of what a tile has room for are never cut: a cut that would fall into one is moved to its
+//! beginning, so that a tile has at most a third more than its nominal length, three quarters of the room. Longer ones are cut anywhere, by [splitting](block::split) the levels' windows.
 //!
 //! The block loads its candidates, a *piece* per interval and level, the oldest first, and merges the pieces of each interval
 //! pairwise in shared memory. Then an element is live if the next one has another key, since the newest comes last, and if it
@@ -17,10 +17,10 @@
 // Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
 #![allow(clippy::needless_range_loop)]
 
-use super::find::Levels;
-use super::table::MAX_LEVELS;
+use super::find::{Found, Levels};
+use super::table::{Entry, MAX_LEVELS};
 use crate::arch::warp::{FULL, LANES, any, ballot, lane_id, warp_id};
-use crate::arch::{Order, Scope, thread};
+use crate::arch::{Order, Scope, anew, thread};
 use crate::block::lookback::{Ticket, exchange, take_ticket};
 use crate::block::merge::{Pieces, path};
 use crate::block::runs::{self as block, Items, first_half};
@@ -32,7 +32,7 @@ use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::{Pod, Zeroable};
 
 /// Threads of a block.
-pub(super) const THREADS: u32 = 256;
+pub(super) const THREADS: u32 = 512;
 
 /// What a tile does with its elements: count the live ones of each interval,
 pub const COUNT: u32 = 0;
@@ -115,16 +115,25 @@ marked! {
     MarkedLong(u64, u64);
 }
 
-/// Candidates that a tile has room for.
+/// Candidates that a tile has room for: whole lines of 32, and so many fewer than the threads could take that the threads
+/// suffice for up to 32 pieces: see [`block::room`].
 #[must_use]
 pub const fn room(items: usize) -> usize {
-    THREADS as usize * items
+    block::room(THREADS, items, MAX_LEVELS.ilog2())
 }
 
-/// Pieces that a tile may have: intervals that are not cut count for as many candidates as they have pieces, at least; and
-/// two may be cut.
+/// The nominal length of a tile of intervals. Those that are longer than what is left of the room are cut.
+#[must_use]
+pub const fn nominal(items: usize) -> usize {
+    room(items) / 4 * 3
+}
+
+/// An interval counts for so many candidates per piece, at least: that limits the pieces of a tile.
+pub(super) const LEAST_PER_PIECE: usize = 2;
+
+/// Pieces that a tile may have: those of the intervals that are not cut, and two may be cut.
 const fn most_pieces(items: usize) -> usize {
-    room(items) + 2 * MAX_LEVELS
+    room(items) / LEAST_PER_PIECE + 2 * MAX_LEVELS
 }
 
 /// Shared memory of a block.
@@ -133,10 +142,13 @@ pub const fn shared<C: Pod, P: Pod>(items: usize) -> usize {
     Items::<C, P>::bytes(2 * room(items))
         + shared_bytes::<u16>(most_pieces(items) + 1)
         + shared_bytes::<u32>(most_pieces(items))
-        + shared_bytes::<u32>(MAX_LEVELS)
         + shared_bytes::<u32>(2 * MAX_LEVELS)
+        + shared_bytes::<Entry>(MAX_LEVELS)
         + shared_bytes::<u64>(8)
         + shared_bytes::<u32>((THREADS / LANES) as usize)
+        + 2 * shared_bytes::<u32>(THREADS as usize)
+        + 2 * shared_bytes::<u64>(MAX_LEVELS)
+        + block::Table::bytes(THREADS)
 }
 
 /// Where a tile begins or ends: before interval `interval`, or within it, after `rank` of its candidates.
@@ -146,30 +158,37 @@ struct Cut {
     rank: u64,
 }
 
-/// Finds the cut at a place of the sequence.
+/// Finds the cuts at two places of the sequence: within an interval only if it is longer than `longest`.
 ///
 /// # Safety
 /// All lanes of the warp call it; `weights` has the places of all intervals and the end.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-unsafe fn find_cut(weights: Global<u64>, place: u64, tile: u64) -> Cut {
+unsafe fn find_cuts(weights: Global<u64>, places: [u64; 2], longest: u64) -> [Cut; 2] {
     let intervals = weights.len() as u64 - 1;
+    // Half of the lanes look for each.
+    let half = LANES / 2;
+    let is_upper = lane_id() >= half;
+    let place = if is_upper { places[1] } else { places[0] };
     // The last interval that begins at the place or before it: between `low` and `high`, which is not one.
     let (mut low, mut high) = (0, intervals + 1);
-    while high - low > 1 {
-        let step = (high - low).div_ceil(LANES as u64);
-        let probe = low + lane_id() as u64 * step;
+    while any(FULL, high - low > 1) {
+        let step = (high - low).div_ceil(half as u64);
+        let probe = low + (lane_id() % half) as u64 * step;
         let begins_before = probe < high && weights.get(probe as usize) <= place;
-        let count = ballot(FULL, begins_before).count_ones() as u64;
+        let ballots = ballot(FULL, begins_before);
+        let count = (if is_upper { ballots >> half } else { ballots & ((1 << half) - 1) }).count_ones() as u64;
         low += (count - 1) * step;
         high = if high - low < step { high } else { low + step };
     }
-    if low == intervals {
-        return Cut { interval: intervals, rank: 0 };
+    let mut rank = 0;
+    if low < intervals {
+        let begin = weights.get(low as usize);
+        let len = weights.get(low as usize + 1) - begin;
+        rank = if len > longest { place - begin } else { 0 };
     }
-    let begin = weights.get(low as usize);
-    let len = weights.get(low as usize + 1) - begin;
-    Cut { interval: low, rank: if len > tile { place - begin } else { 0 } }
+    let cut = |lane: u32| Cut { interval: warp::broadcast(low, lane), rank: warp::broadcast(rank, lane) };
+    [cut(0), cut(half)]
 }
 
 /// The pieces of a tile.
@@ -189,6 +208,20 @@ impl Table {
         self.offsets.get(piece as usize) as u32
     }
 
+    /// The piece that item `at` lies in, or one of the empty ones before it; no earlier than `piece`.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn piece(self, at: u32, piece: u32) -> u32 {
+        // Long pieces: often the same one, or the next.
+        if self.offset(piece + 1) > at {
+            return piece;
+        }
+        if piece + 2 <= self.pieces && self.offset(piece + 2) > at {
+            return piece + 1;
+        }
+        self.group(at, 0)
+    }
+
     /// The last group of `1 << log_width` pieces that begins at `at` or before it.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
@@ -204,6 +237,14 @@ impl Table {
         }
         low
     }
+}
+
+/// Element `at` of what begins at an address.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+unsafe fn at_address<T: Pod>(address: u64, at: u32) -> T {
+    let elements: Global<T> = Global::from_raw(core::ptr::with_exposed_provenance(address as usize), at as usize + 1);
+    elements.get(at as usize)
 }
 
 /// Merges the pieces of each interval: see [`block::merge`], of which this is the form for many short groups. A thread makes
@@ -273,7 +314,7 @@ unsafe fn merge_groups<C: KeyCode, P: Pod, const ITEMS: usize>(
     }
 }
 
-/// Merges what intervals take of the levels, and counts or writes it: see the [module](self).
+/// Merges what intervals take of the levels, and counts or writes it.
 ///
 /// Tiles are cut by `weights`, the places of the intervals in the sequence as [`FindWindows`](super::FindWindows) and a sum give
 /// them, and `windows`; or, if these are empty, by `splits` for one interval of everything, as a partition of the levels, the
@@ -283,7 +324,7 @@ unsafe fn merge_groups<C: KeyCode, P: Pod, const ITEMS: usize>(
 /// - `EMIT`: what is live goes to `out_keys` and `out_values`, and `counts` gets the index of the first one of each interval, and
 ///   in the end the number of all. One block per tile.
 /// - `KEEP`: everything goes there, and the marks to `out_marks`. One block per tile.
-#[kernel(threads = THREADS, shared = shared::<C, P>(ITEMS), min_blocks = 3)]
+#[kernel(threads = THREADS, shared = shared::<C, P>(ITEMS), min_blocks = 2)]
 pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: usize>(
     levels: Levels<C, P::Value>,
     log_pieces: u32,
@@ -303,139 +344,188 @@ pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: 
     let both = Items::<C, P>::take(&mut memory, 2 * room);
     let offsets = memory.take::<u16>(most_pieces(ITEMS) + 1);
     let starts = memory.take::<u32>(most_pieces(ITEMS));
-    let slots = memory.take::<u32>(MAX_LEVELS);
     // How much of the first and of the last interval's windows is cut off.
     let skips = memory.take::<u32>(2 * MAX_LEVELS);
+    // The levels, the oldest first.
+    let entries = memory.take::<Entry>(MAX_LEVELS);
     let words = memory.take::<u64>(8);
     let warp_totals = memory.take::<u32>((THREADS / LANES) as usize);
+    // Of each thread's elements, which are live, and how many are before them.
+    let thread_live = memory.take::<u32>(THREADS as usize);
+    let thread_before = memory.take::<u32>(THREADS as usize);
+    // Where the pieces lie, moved so that their elements have the indices that they have in the tile, if they are few.
+    let key_addresses = memory.take::<u64>(MAX_LEVELS);
+    let value_addresses = memory.take::<u64>(MAX_LEVELS);
+    let short = block::Table::take(&mut memory, THREADS);
 
     let own = thread::thread_idx_x();
     let pieces = 1u32 << log_pieces;
     let is_whole = weights.is_empty();
     let length = if is_whole { total } else { weights.get(weights.len() - 1) };
     let tiles = length.div_ceil(tile as u64) as u32;
-    // The oldest level first.
     if own < LANES && levels.occupied() >> own & 1 == 1 {
-        slots.set((levels.occupied() >> own >> 1).count_ones() as usize, own);
+        entries.set((levels.occupied() >> own >> 1).count_ones() as usize, levels.level(own).entry);
     }
+    let level_of = |lane: u32| Found::<C, P::Value>::new(entries.get(lane as usize));
     let level_count = levels.occupied().count_ones();
 
     let mut ticket = Ticket { tile: thread::block_idx_x(), tag: 0 };
+    if MODE == EMIT && own == 0 {
+        let taken = take_ticket(scratch, tiles);
+        words.set(0, taken.tile as u64 | (taken.tag as u64) << 32);
+    }
+    thread::sync_threads();
     if MODE == EMIT {
-        if own == 0 {
-            let taken = take_ticket(scratch, tiles);
-            words.set(0, taken.tile as u64 | (taken.tag as u64) << 32);
-        }
-        thread::sync_threads();
         ticket = Ticket { tile: words.get(0) as u32, tag: (words.get(0) >> 32) as u32 };
     }
     while ticket.tile < tiles {
-        thread::sync_threads();
+        // What the loops compute from it is not worth keeping from tile to tile.
+        let own = anew(own);
+        // Every warp finds where the tile begins and ends, instead of waiting for one that does.
         let place = ticket.tile as u64 * tile as u64;
-        // Two warps find where the tile begins and ends.
-        if warp_id() < 2 {
-            let end = warp_id() as u64;
-            let cut = if is_whole {
-                Cut { interval: 0, rank: place }
-            } else {
-                let place = place + end * tile as u64;
-                find_cut(weights, if place < length { place } else { length }, tile as u64)
-            };
-            let mut skipped = 0;
-            let mut next = None;
-            if is_whole {
-                if lane_id() < level_count {
-                    let at = (ticket.tile as u64 + end) * level_count as u64 + lane_id() as u64;
-                    skipped = splits.get(at as usize) as u32;
-                    let level = levels.level(slots.get(lane_id() as usize));
-                    if skipped < level.entry.len {
-                        next = Some(level.keys().get(skipped as usize));
-                    }
-                }
-            } else if cut.rank > 0 {
-                let mut run = Global::from_raw(core::ptr::NonNull::dangling().as_ptr(), 0);
-                let lane = lane_id() & (pieces - 1);
-                if lane < level_count {
-                    let window = 2 * (cut.interval as usize * pieces as usize + lane as usize);
-                    let level = levels.level(slots.get(lane as usize));
-                    run = level.keys().slice(windows.get(window) as usize, windows.get(window + 1) as usize);
-                }
-                skipped = block::split(run, cut.rank, log_pieces, C::ORDER) as u32;
-                if (skipped as usize) < run.len() {
-                    next = Some(run.get(skipped as usize));
-                }
-            }
-            // The smallest key that follows the end, in the same interval.
-            let has_next = any(FULL, next.is_some());
-            let next = warp::reduce(next.map_or(u64::MAX, C::to_u64), Min);
-            skips.set((end * MAX_LEVELS as u64) as usize + lane_id() as usize, skipped);
-            if lane_id() == 0 {
-                words.set(1 + 2 * end as usize, cut.interval);
-                words.set(2 + 2 * end as usize, cut.rank);
-                if end == 1 {
-                    words.set(5, next);
-                    words.set(6, u64::from(has_next && (is_whole || cut.rank > 0)));
-                }
-            }
-        }
-        thread::sync_threads();
-        let (first, first_rank) = (words.get(1), words.get(2));
-        let (last, last_rank) = (words.get(3), words.get(4));
-        // Intervals that the tile has a part of.
-        let is_cut = is_whole || last_rank > 0;
-        let intervals = (last - first) as u32 + u32::from(is_cut);
+        let end = if length - place < tile as u64 { length } else { place + tile as u64 };
+        let [first, last] = if is_whole {
+            [Cut { interval: 0, rank: place }, Cut { interval: 0, rank: end }]
+        } else {
+            find_cuts(weights, [place, end], (room - nominal(ITEMS)) as u64)
+        };
+        // Intervals that the tile has a part of, and their pieces.
+        let intervals = (last.interval - first.interval) as u32 + u32::from(last.rank > 0);
         let piece_count = intervals << log_pieces;
+        let is_short = piece_count as usize <= MAX_LEVELS;
+        // What the last tile had in the memory is no longer used.
+        thread::sync_threads();
 
-        // Each thread writes the table of consecutive pieces.
-        let share = piece_count.div_ceil(THREADS);
-        let (mut piece, end) = ((own * share).min(piece_count), ((own + 1) * share).min(piece_count));
-        let window_of = |piece: u32| {
-            let lane = (piece & (pieces - 1)) as usize;
-            if lane as u32 >= level_count {
-                return (0, 0);
-            }
-            let (mut start, mut len) = if is_whole {
-                (0, levels.level(slots.get(lane)).entry.len)
-            } else {
-                let at = 2 * (first as usize * pieces as usize + piece as usize);
+        if warp_id() == 0 {
+            // What is cut off the windows of the first interval and left of those of the last one, a lane per level.
+            let lane = lane_id() & (pieces - 1);
+            let is_level = lane < level_count;
+            let level = level_of(if is_level { lane } else { 0 });
+            let window = |interval: u64| {
+                if is_whole || !is_level {
+                    return (0, if is_level { level.entry.len } else { 0 });
+                }
+                let at = 2 * (interval as usize * pieces as usize + lane as usize);
                 (windows.get(at), windows.get(at + 1))
             };
-            if is_cut && piece >> log_pieces == intervals - 1 {
-                len = skips.get(MAX_LEVELS + lane);
+            let split = |cut: Cut, boundary: u32| {
+                if is_whole {
+                    let at = boundary as usize * level_count as usize + lane as usize;
+                    return if is_level { splits.get(at) as u32 } else { 0 };
+                }
+                let (start, len) = window(cut.interval);
+                block::split(level.keys().slice(start as usize, len as usize), cut.rank, log_pieces, C::ORDER) as u32
+            };
+            let skipped = if first.rank > 0 { split(first, ticket.tile) } else { 0 };
+            let mut left = 0;
+            let mut next = u64::MAX;
+            let mut has_next = false;
+            if last.rank > 0 {
+                left = split(last, ticket.tile + 1);
+                let (start, len) = window(last.interval);
+                if left < len {
+                    next = level.keys().get((start + left) as usize).to_u64();
+                }
+                // The smallest key that follows the tile in its last interval.
+                has_next = any(FULL, left < len);
+                next = warp::reduce(next, Min);
             }
-            if piece >> log_pieces == 0 && (is_whole || first_rank > 0) {
-                start += skips.get(lane);
-                len -= skips.get(lane);
+            if lane_id() == 0 {
+                words.set(5, next);
+                words.set(6, u64::from(has_next));
             }
-            (start, len)
-        };
-        let mut len = 0;
-        for i in piece..end {
-            len += window_of(i).1;
-        }
-        let prefix = scan::exclusive_scan::<u32, Sum, THREADS>(len, Sum, warp_totals);
-        let count = prefix.total;
-        let mut offset = prefix.before;
-        while piece < end {
-            let (start, len) = window_of(piece);
-            offsets.set(piece as usize, offset as u16);
-            starts.set(piece as usize, start.wrapping_sub(offset));
-            offset += len;
-            piece += 1;
-        }
-        if own == 0 {
-            offsets.set(piece_count as usize, count as u16);
+            if is_short {
+                let interval = lane_id() >> log_pieces;
+                let (mut start, mut len) = (0, 0);
+                if interval < intervals {
+                    (start, len) = window(first.interval + interval as u64);
+                    if interval == intervals - 1 && last.rank > 0 {
+                        len = left;
+                    }
+                    if interval == 0 {
+                        start += skipped;
+                        len -= skipped;
+                    }
+                }
+                let offset = short.write::<ITEMS>(len, piece_count.next_power_of_two().ilog2());
+                let at = lane_id() as usize;
+                offsets.set(at, offset as u16);
+                starts.set(at, start.wrapping_sub(offset));
+                if lane_id() == LANES - 1 {
+                    offsets.set(MAX_LEVELS, (offset + len) as u16);
+                }
+                let moved = start as i64 - offset as i64;
+                let address = |base: u64, size: usize| base.wrapping_add_signed(moved * size as i64);
+                key_addresses.set(at, address(level.entry.keys, size_of::<C>()));
+                value_addresses.set(at, address(level.entry.values, size_of::<P::Value>()));
+            } else {
+                skips.set(lane_id() as usize, skipped);
+                skips.set(MAX_LEVELS + lane_id() as usize, left);
+            }
         }
         thread::sync_threads();
+        if !is_short {
+            // Each thread writes the table of consecutive pieces.
+            let share = piece_count.div_ceil(THREADS);
+            let (mut piece, end) = ((own * share).min(piece_count), ((own + 1) * share).min(piece_count));
+            let window_of = |piece: u32| {
+                let lane = (piece & (pieces - 1)) as usize;
+                if lane as u32 >= level_count {
+                    return (0, 0);
+                }
+                let at = 2 * (first.interval as usize * pieces as usize + piece as usize);
+                let (mut start, mut len) = (windows.get(at), windows.get(at + 1));
+                if last.rank > 0 && piece >> log_pieces == intervals - 1 {
+                    len = skips.get(MAX_LEVELS + lane);
+                }
+                if piece >> log_pieces == 0 {
+                    start += skips.get(lane);
+                    len -= skips.get(lane);
+                }
+                (start, len)
+            };
+            let mut len = 0;
+            for i in piece..end {
+                len += window_of(i).1;
+            }
+            let prefix = scan::exclusive_scan::<u32, Sum, THREADS>(len, Sum, warp_totals);
+            let mut offset = prefix.before;
+            while piece < end {
+                let (start, len) = window_of(piece);
+                offsets.set(piece as usize, offset as u16);
+                starts.set(piece as usize, start.wrapping_sub(offset));
+                offset += len;
+                piece += 1;
+            }
+            if own == 0 {
+                offsets.set(piece_count as usize, prefix.total as u16);
+            }
+            thread::sync_threads();
+        }
         let table = Table { offsets, starts, pieces: piece_count };
+        let count = table.offset(if is_short { MAX_LEVELS as u32 } else { piece_count });
 
         // Load, all loads under way before the first is waited for.
         let mut loaded = [(C::MIN, P::zeroed()); ITEMS];
+        if is_short && !P::HAS_MARKS {
+            let ends = short.ends();
+            for i in 0..ITEMS {
+                let at = own + i as u32 * THREADS;
+                let piece = ends.piece(at) as usize;
+                if at < count {
+                    let has_values = MODE != COUNT && size_of::<P::Value>() > 0;
+                    let value =
+                        if has_values { at_address(value_addresses.get(piece), at) } else { Zeroable::zeroed() };
+                    loaded[i] = (at_address(key_addresses.get(piece), at), P::new(value, false));
+                }
+            }
+        }
+        let mut piece = 0;
         for i in 0..ITEMS {
             let at = own + i as u32 * THREADS;
-            if at < count {
-                let piece = table.group(at, 0);
-                let level = levels.level(slots.get((piece & (pieces - 1)) as usize));
+            if at < count && !(is_short && !P::HAS_MARKS) {
+                piece = table.piece(at, piece);
+                let level = level_of(piece & (pieces - 1));
                 let place = table.starts.get(piece as usize).wrapping_add(at);
                 let value = if MODE == COUNT { Zeroable::zeroed() } else { level.value(place) };
                 loaded[i] = (level.keys().get(place as usize), P::new(value, P::HAS_MARKS && level.is_dead(place)));
@@ -450,7 +540,20 @@ pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: 
         }
         thread::sync_threads();
         if count > 0 {
-            merge_groups::<C, P, ITEMS>(both, table, log_pieces, count);
+            if is_short {
+                let log_all = piece_count.next_power_of_two().ilog2();
+                block::merge::<C, P, C::Order, THREADS, ITEMS, false>(
+                    both,
+                    room,
+                    short,
+                    log_all,
+                    log_pieces,
+                    count,
+                    C::ORDER,
+                );
+            } else {
+                merge_groups::<C, P, ITEMS>(both, table, log_pieces, count);
+            }
         }
 
         if MODE == KEEP {
@@ -480,53 +583,49 @@ pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: 
         if begin < count {
             let mut interval = table.group(begin, log_pieces);
             let mut end = table.offset((interval + 1) << log_pieces);
-            let mut key = both.key(begin as usize);
+            let (mut key, mut payload) = both.get(begin as usize);
             for i in 0..ITEMS as u32 {
                 let at = begin + i;
                 if at < count {
-                    while at >= end {
-                        interval += 1;
-                        end = table.offset((interval + 1) << log_pieces);
-                    }
-                    let mut is_newest = true;
-                    if at + 1 < end {
-                        let next = both.key(at as usize + 1);
-                        is_newest = next != key;
-                        if is_newest && !(P::HAS_MARKS && both.get(at as usize).1.is_dead()) {
-                            live |= 1 << i;
-                        }
-                        key = next;
-                    } else {
-                        if interval == intervals - 1 && words.get(6) != 0 {
-                            is_newest = words.get(5) != key.to_u64();
-                        }
-                        if is_newest && !(P::HAS_MARKS && both.get(at as usize).1.is_dead()) {
-                            live |= 1 << i;
-                        }
-                        if at + 1 < count {
-                            key = both.key(at as usize + 1);
+                    let (next_key, next_payload) = both.get((at + 1).min(count - 1) as usize);
+                    let mut is_newest = next_key != key;
+                    if at + 1 == end {
+                        let is_last = interval == intervals - 1 && words.get(6) != 0;
+                        is_newest = !is_last || words.get(5) != key.to_u64();
+                        while at + 1 == end && interval < intervals - 1 {
+                            interval += 1;
+                            end = table.offset((interval + 1) << log_pieces);
                         }
                     }
+                    live |= u32::from(is_newest && !payload.is_dead()) << i;
+                    (key, payload) = (next_key, next_payload);
                 }
             }
         }
         let local = scan::exclusive_scan::<u32, Sum, THREADS>(live.count_ones(), Sum, warp_totals);
-        // How many live elements come before each: over what the pieces' starts were.
-        let before = starts;
-        let compacted = both.slice(room, room);
-        for i in 0..ITEMS as u32 {
-            let at = begin + i;
-            if at < count {
-                let index = local.before + (live & ((1 << i) - 1)).count_ones();
-                before.set(at as usize, index);
-                if MODE == EMIT && live >> i & 1 == 1 {
-                    let (key, payload) = both.get(at as usize);
+        thread_live.set(own as usize, live);
+        thread_before.set(own as usize, local.before);
+        // How many live elements come before an index.
+        let before = |at: u32| {
+            let thread = at / ITEMS as u32;
+            if thread >= THREADS {
+                return local.total;
+            }
+            let earlier = thread_live.get(thread as usize) & ((1 << (at % ITEMS as u32)) - 1);
+            thread_before.get(thread as usize) + earlier.count_ones()
+        };
+        // Where all are live, they are together already.
+        let is_all = local.total == count;
+        if MODE == EMIT && !is_all {
+            let compacted = both.slice(room, room);
+            let mut index = local.before;
+            for i in 0..ITEMS as u32 {
+                if live >> i & 1 == 1 {
+                    let (key, payload) = both.get((begin + i) as usize);
                     compacted.set(index as usize, key, payload);
+                    index += 1;
                 }
             }
-        }
-        if own == 0 {
-            before.set(count as usize, local.total);
         }
         if MODE == EMIT && warp_id() == 0 {
             let prefix = exchange(scratch, ticket, tiles, local.total as u64, Sum);
@@ -538,15 +637,15 @@ pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: 
         let base = if MODE == EMIT { words.get(7) } else { 0 };
         let mut interval = own;
         while interval < intervals {
-            let low = before.get(table.offset(interval << log_pieces) as usize);
-            let index = (first + interval as u64) as usize;
+            let low = before(table.offset(interval << log_pieces));
+            let index = (first.interval + interval as u64) as usize;
             if MODE == EMIT {
-                let begins_here = interval > 0 || if is_whole { place == 0 } else { first_rank == 0 };
+                let begins_here = interval > 0 || first.rank == 0;
                 if begins_here {
                     counts.set(index, base + low as u64);
                 }
             } else {
-                let high = before.get(table.offset((interval + 1) << log_pieces) as usize);
+                let high = before(table.offset((interval + 1) << log_pieces));
                 if high > low {
                     counts.atomic_add(index, (high - low) as u64, Scope::Gpu, Order::Relaxed);
                 }
@@ -560,13 +659,18 @@ pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: 
         if ticket.tile == tiles - 1 && own == 0 {
             counts.set(counts.len() - 1, base + local.total as u64);
         }
+        let compacted = both.slice(if is_all { 0 } else { room }, room);
+        let (out_keys, out_values) = (
+            out_keys.slice(base as usize, local.total as usize),
+            if size_of::<P::Value>() > 0 { out_values.slice(base as usize, local.total as usize) } else { out_values },
+        );
         for i in 0..ITEMS {
             let at = own + i as u32 * THREADS;
             if at < local.total {
                 let (key, payload) = compacted.get(at as usize);
-                out_keys.set((base + at as u64) as usize, levels.sign().decode(key));
+                out_keys.set(at as usize, levels.sign().decode(key));
                 if size_of::<P::Value>() > 0 {
-                    out_values.set((base + at as u64) as usize, payload.value());
+                    out_values.set(at as usize, payload.value());
                 }
             }
         }
@@ -574,11 +678,13 @@ pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: 
     }
 }
 
-/// Items per thread.
+/// Items per thread: odd numbers, for the banks. Counting goes from tile to tile, which takes some registers.
 #[must_use]
-pub const fn items<C, P>() -> usize {
+pub const fn items<C, P>(mode: u32) -> usize {
     match size_of::<C>() + size_of::<P>() {
-        0..=8 => 11,
+        0..=4 => 13,
+        5..=8 if mode == COUNT => 9,
+        5..=8 => 11,
         9..=12 => 7,
         13..=16 => 5,
         _ => 3,
@@ -590,7 +696,7 @@ macro_rules! tiles {
     ($($code:ty, $payload:ty: $($mode:ident $name:ident),*;)*) => {
         crate::instances! {
             in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-            $($($name: LevelTiles<$code, $payload, $mode, { items::<$code, $payload>() }>;)*)*
+            $($($name: LevelTiles<$code, $payload, $mode, { items::<$code, $payload>($mode) }>;)*)*
         }
     };
 }

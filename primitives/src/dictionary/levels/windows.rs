@@ -2,6 +2,7 @@
 
 use super::find::Levels;
 use super::table::THREADS;
+use super::tiles::LEAST_PER_PIECE;
 use crate::arch::thread;
 use crate::dictionary::KeyCode;
 use crate::kernel::kernel;
@@ -10,8 +11,8 @@ use crate::view::{Global, GlobalMut};
 /// Finds, for each interval of keys from `low` to `high`, both included, and each level, the oldest first, the first element
 /// within it and how many there are: two words in `windows` per `1 << log_pieces` pieces, those beyond the levels being empty.
 ///
-/// `weights` gets the number of all of them, or `1 << log_pieces` if there are fewer, and in one more element zero: what the
-/// [tiles](super::tiles) are cut by. `candidates` may be empty; else it gets the number itself.
+/// `weights` gets the number of all of them, or twice `1 << log_pieces` if there are fewer, and in one more element zero: what the
+/// tiles are cut by. `candidates` may be empty; else it gets the number itself.
 ///
 /// Cost: two searches per interval and level. One thread per interval, and one more.
 #[kernel(threads = THREADS)]
@@ -52,7 +53,7 @@ pub unsafe fn find_windows<C: KeyCode>(
         windows.store_vec::<2>(2 * (at * pieces + piece), [start, len], crate::arch::Cache::Default);
         total += len as u64;
     }
-    let least = pieces as u64;
+    let least = (pieces * LEAST_PER_PIECE) as u64;
     weights.set(at, if total > least { total } else { least });
     if !candidates.is_empty() {
         candidates.set(at, total);
