@@ -129,7 +129,7 @@ pub fn bad_input_changes_nothing(device: &Device) {
 /// The first query builds the index, and both streams come first.
 pub fn two_streams_ask_at_once(device: &Device) {
     let streams = [device.stream().unwrap(), device.stream().unwrap()];
-    let keys: Vec<u32> = (0..if is_checked(device) { 100 } else { 5000 }).collect();
+    let keys: Vec<u32> = (0..if is_checked(device) { 100 } else { 3000 }).collect();
     let mut random = Random(5);
     let mut both = Modelled::<u32, u32>::new(keys.len() / 7);
     for round in 0..3 {
@@ -140,7 +140,7 @@ pub fn two_streams_ask_at_once(device: &Device) {
             for (i, stream) in streams.iter().enumerate() {
                 let (both, keys) = (&both, &keys);
                 scope.spawn(move || {
-                    for again in 0..3 {
+                    for again in 0..2 {
                         let when = format!("stream {i}, round {round}, {again}");
                         both.check_all(stream, &mut Random(again), keys, &when);
                     }

@@ -1,6 +1,6 @@
 //! Random histories against the model.
 
-use crate::model::{Modelled, Random, Value, extremes};
+use crate::model::{Modelled, Random, Value, extremes, is_long};
 use gpu_conformance::is_checked;
 use gpu_lsm::Key;
 use gpu_primitives::{Device, Stream};
@@ -23,9 +23,11 @@ impl<K: Key + Debug> Plan<K> {
         let domain: Vec<K> = self.domain.iter().copied().chain(extremes()).collect();
         let mut random = Random(seed);
         let mut both = Modelled::<K, V>::new(self.batch);
+        let is_short = is_checked(stream.device()) && !is_long();
+        let operations = if is_short { self.operations / 3 } else { self.operations };
         let mut done = 0;
         let mut step = 0;
-        while done < self.operations {
+        while done < operations {
             let keys = random.keys(&domain, self.most);
             let values = random.values::<V>(keys.len());
             done += keys.len();
@@ -48,8 +50,7 @@ impl<K: Key + Debug> Plan<K> {
 /// How many histories a case has: `few` on the CPU and half of them where they are slow; or with `GPU_PRIMITIVES_LONG` the
 /// case's share of 10,000, and a hundredth where they are slow.
 fn seeds(device: &Device, few: u64, share: u64) -> std::ops::Range<u64> {
-    let many = std::env::var_os("GPU_PRIMITIVES_LONG").is_some();
-    0..match (many, is_checked(device)) {
+    0..match (is_long(), is_checked(device)) {
         (false, false) => few,
         (false, true) => few / 2,
         (true, false) => share,
@@ -61,16 +62,16 @@ fn seeds(device: &Device, few: u64, share: u64) -> std::ops::Range<u64> {
 pub fn small_history(device: &Device) {
     let stream = device.stream().unwrap();
     let plan = Plan { batch: 16, operations: 300, most: 40, domain: (0..200u32).chain([1 << 31]).collect() };
-    for seed in seeds(device, 4, 4000) {
+    for seed in seeds(device, 2, 4000) {
         plan.run::<u32>(&stream, seed);
     }
 }
 
 pub fn tiny_batches(device: &Device) {
     let stream = device.stream().unwrap();
-    for seed in seeds(device, 6, 3000) {
+    for seed in seeds(device, 3, 3000) {
         let batch = 1 + seed as usize % 3;
-        let plan = Plan { batch, operations: 50, most: 8, domain: (0..30u32).map(|i| i << 27).collect() };
+        let plan = Plan { batch, operations: 40, most: 8, domain: (0..30u32).map(|i| i << 27).collect() };
         plan.run::<u32>(&stream, 100 + seed);
     }
 }
@@ -79,9 +80,8 @@ pub fn batches_of_several_tiles(device: &Device) {
     let stream = device.stream().unwrap();
     let mut random = Random(7);
     let domain: Vec<u32> = (0..20_000).map(|_| random.next() as u32).collect();
-    let operations = if is_checked(device) { 5000 } else { 20_000 };
     for seed in seeds(device, 1, 200) {
-        let plan = Plan { batch: 1000, operations, most: 5000, domain: domain.clone() };
+        let plan = Plan { batch: 1000, operations: 12_000, most: 5000, domain: domain.clone() };
         plan.run::<u32>(&stream, 200 + seed);
     }
 }
@@ -121,17 +121,16 @@ pub fn sets(device: &Device) {
 /// One dictionary for all of a million operations, never rebuilt: it grows old.
 pub fn a_long_history(device: &Device) {
     let stream = device.stream().unwrap();
-    let is_long = std::env::var_os("GPU_PRIMITIVES_LONG").is_some();
-    let operations = match (is_long, is_checked(device)) {
+    let operations = match (is_long(), is_checked(device)) {
         (true, false) => 1_000_000,
         (true, true) => 10_000,
-        (false, false) => 30_000,
-        (false, true) => 500,
+        (false, false) => 6000,
+        (false, true) => 300,
     };
     let mut random = Random(1);
     let domain: Vec<u32> = (0..operations as u32 / 4).map(|i| i.wrapping_mul(0x9e37_79b1)).collect();
-    let mut both = Modelled::<u32, u32>::new((operations / 200).max(10));
-    let most = operations / 100;
+    let mut both = Modelled::<u32, u32>::new((operations / 100).max(8));
+    let most = operations / 40;
     let (mut done, mut step) = (0, 0);
     while done < operations {
         let keys = random.keys(&domain, most);

@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         failed_queries,
         failed_constructions,
         round_trips,
+        the_same_calls_give_the_same_file,
         damaged_files,
         crafted_files,
         long_arrays,

@@ -61,7 +61,7 @@ impl Soak {
 
     /// Lookups and counts of samples, and how many keys there are.
     fn check_samples(&mut self, stream: &Stream, when: &str) {
-        let asked = self.keys(4096);
+        let asked = self.keys(self.lsm.stats().batch_size.min(4096));
         let found = self.lsm.lookup(stream, &stream.upload(&asked).unwrap()).unwrap().to_vec(stream).unwrap();
         for (key, found) in asked.iter().zip(found) {
             assert_eq!(found.unwrap_or(0), self.values[*key as usize], "key {key}, {when}");
