@@ -62,13 +62,13 @@ pub fn round_trips(device: &Device) {
 }
 
 pub fn the_same_calls_give_the_same_file(device: &Device) {
-    let (batch, most) = if is_checked(device) { (40, 100) } else { (1000, 5000) };
+    let (batch, most) = if is_checked(device) { (20, 50) } else { (1000, 3000) };
     let domain: Vec<u32> = (0..10_000).collect();
     let file = || {
         let stream = device.stream().unwrap();
         let mut random = Random(21);
         let mut lsm = GpuLsm::<u32, u32>::new(batch).unwrap();
-        for _ in 0..6 {
+        for _ in 0..4 {
             let keys = random.keys(&domain, most);
             let insert = (&stream.upload(&keys).unwrap(), &stream.upload(&random.values(keys.len())).unwrap());
             lsm.update(&stream, insert, &stream.upload(&random.keys(&domain, most)).unwrap()).unwrap();
@@ -77,7 +77,7 @@ pub fn the_same_calls_give_the_same_file(device: &Device) {
     };
     let first = file();
     assert!(first.len() > 4 * most);
-    for again in 0..if is_checked(device) { 1 } else { 5 } {
+    for again in 0..if is_checked(device) { 1 } else { 3 } {
         assert!(file() == first, "again {again}");
     }
 }

@@ -139,7 +139,7 @@ pub fn a_long_history(device: &Device) {
         both.update(&stream, &keys, &values, &deleted);
         done += keys.len() + deleted.len();
         step += 1;
-        if step % 10 == 0 {
+        if step % 20 == 0 {
             both.check_all(&stream, &mut random, &domain, &format!("step {step}"));
         }
         if step % 64 == 0 {

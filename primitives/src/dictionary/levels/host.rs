@@ -227,6 +227,7 @@ impl<K: Key, V: Pod> Level<K, V> {
     }
 
     /// The live elements of levels, with keys as `sign` decodes them, and their number; the vectors may be longer.
+    #[allow(clippy::type_complexity)]
     pub(super) fn live_as(
         stream: &Stream,
         levels: &[&Self],

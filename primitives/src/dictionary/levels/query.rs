@@ -251,7 +251,7 @@ impl Windows {
             return Ok(None);
         }
         let log_pieces = view.count().next_power_of_two().ilog2();
-        let mut windows = stream.uninit::<u32>(2 * len << log_pieces)?;
+        let mut windows = stream.uninit::<u32>((2 * len) << log_pieces)?;
         let mut weights = stream.uninit::<u64>(len + 1)?;
         let mut totals = stream.uninit::<u64>(len + 1)?;
         let kernel = FindWindows::<K::Code>::new(
