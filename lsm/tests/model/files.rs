@@ -53,8 +53,8 @@ fn round_trips_of<K: Key + Debug, V: Value>(stream: &Stream, keys: impl Iterator
 pub fn round_trips(device: &Device) {
     let stream = device.stream().unwrap();
     round_trips_of::<u32, u32>(&stream, 0..100);
-    round_trips_of::<f64, u64>(&stream, (-50..50).map(f64::from));
     if !is_checked(device) {
+        round_trips_of::<f64, u64>(&stream, (-50..50).map(f64::from));
         round_trips_of::<i32, u32>(&stream, -50..50);
         round_trips_of::<u64, u32>(&stream, (0..100).map(|i| i << 50));
         round_trips_of::<i64, ()>(&stream, (-50..50).map(|i| i << 50));

@@ -125,7 +125,7 @@ pub fn a_long_history(device: &Device) {
         (true, false) => 1_000_000,
         (true, true) => 10_000,
         (false, false) => 6000,
-        (false, true) => 300,
+        (false, true) => 200,
     };
     let mut random = Random(1);
     let domain: Vec<u32> = (0..operations as u32 / 4).map(|i| i.wrapping_mul(0x9e37_79b1)).collect();
