@@ -39,12 +39,14 @@
 //! encoded before it is sorted, and no key has to be refused, which would take the host to wait for the device.
 
 #[cfg(not(target_arch = "nvptx64"))]
+mod file;
+#[cfg(not(target_arch = "nvptx64"))]
 mod lsm;
 #[cfg(not(target_arch = "nvptx64"))]
 mod policy;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use gpu_primitives::dictionary::levels::{Levels as LsmView, Neighbour, Ranges};
+pub use gpu_primitives::dictionary::levels::{Level, Levels as LsmView, Neighbour, Ranges};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use gpu_primitives::dictionary::{Key, Lookup};
 #[cfg(not(target_arch = "nvptx64"))]

@@ -1,12 +1,12 @@
 //! The dictionary: updates, queries, cleanup.
 
-use crate::{CleanupPolicy, Key, Lookup, LsmView, Neighbour, Ranges, Stats};
+use crate::{CleanupPolicy, Key, Level, Lookup, LsmView, Neighbour, Ranges, Stats};
 use bytemuck::Pod;
-use gpu_primitives::dictionary::levels::{Intervals, Level, Stack};
+use gpu_primitives::dictionary::levels::{Intervals, Stack};
 use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
 
 /// The largest batch.
-const MAX_BATCH: usize = 1 << 31;
+pub(crate) const MAX_BATCH: usize = 1 << 31;
 
 /// A batch size for updates that come in calls of about `operations` operations: a power of two.
 ///
@@ -20,11 +20,11 @@ pub fn suggest_batch_size(operations: usize) -> usize {
 /// The dynamic dictionary: see the [crate](crate).
 #[derive(Debug)]
 pub struct GpuLsm<K: Key, V: Pod> {
-    batch_size: usize,
+    pub(crate) batch_size: usize,
     /// Its binary digits say which levels there are.
-    batches: u64,
-    stack: Stack<K, V>,
-    tombstones: usize,
+    pub(crate) batches: u64,
+    pub(crate) stack: Stack<K, V>,
+    pub(crate) tombstones: usize,
     policy: Option<CleanupPolicy>,
 }
 
@@ -37,6 +37,13 @@ struct Draft<'a, K: Key, V: Pod> {
     /// What is in a slot now, if it is not what was.
     changed: Vec<Option<Option<Level<K, V>>>>,
     tombstones: usize,
+}
+
+/// The error of more batches than there are slots for.
+fn too_many_batches(batch_size: usize, batches: u64) -> Error {
+    let elements = |batches: u64| batch_size.saturating_mul(batches as usize);
+    let limit = elements(u32::MAX.into());
+    Error::TooLong { what: "a dictionary of this batch size", len: elements(batches), limit }
 }
 
 impl<'a, K: Key, V: Pod> Draft<'a, K, V> {
@@ -73,12 +80,15 @@ impl<'a, K: Key, V: Pod> Draft<'a, K, V> {
         let carries = (self.batches >> log_batches).trailing_ones();
         let (from, slot) = (log_batches as usize, (log_batches + carries) as usize);
         if slot >= self.changed.len() {
-            let limit = self.batch_size.saturating_mul(u32::MAX as usize);
-            return Err(Error::TooLong { what: "a dictionary of this batch size", len: limit, limit });
+            return Err(too_many_batches(self.batch_size, self.batches + (1 << log_batches)));
         }
         let older: Vec<&Level<K, V>> = (from..slot).rev().filter_map(|slot| self.level(slot)).collect();
+        let mut runs = runs;
+        if older.len() + runs.len() > Stack::<K, V>::SLOTS {
+            // More than one merge takes: a mixed batch that a carry takes through all slots.
+            runs = vec![Level::merge(stream, &runs.iter().collect::<Vec<_>>())?];
+        }
         let level = if older.is_empty() && runs.len() == 1 {
-            let mut runs = runs;
             runs.pop()
         } else {
             let all: Vec<&Level<K, V>> = older.into_iter().chain(&runs).collect();
@@ -142,20 +152,23 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
     ) -> Result<Self, Error> {
         let mut lsm = Self::new(batch_size)?;
         let level = Level::from_pairs(stream, keys.into(), values.into())?;
-        lsm.put_only(level);
+        lsm.put_only(level)?;
         Ok(lsm)
     }
 
-    /// Makes this the only level, in the first slot that it fits into.
-    fn put_only(&mut self, level: Level<K, V>) {
-        self.stack.clear();
-        self.tombstones = 0;
-        self.batches = 0;
+    /// Makes this the only level, in the first slot that it fits into. It has no tombstones.
+    fn put_only(&mut self, level: Level<K, V>) -> Result<(), Error> {
+        let batches = (level.len().div_ceil(self.batch_size) as u64).next_power_of_two();
+        let slot = batches.ilog2() as usize;
+        if slot >= Stack::<K, V>::SLOTS {
+            return Err(too_many_batches(self.batch_size, batches));
+        }
+        self.clear();
         if !level.is_empty() {
-            let batches = (level.len().div_ceil(self.batch_size) as u64).next_power_of_two();
-            self.stack.set(batches.ilog2() as usize, Some(level));
+            self.stack.set(slot, Some(level));
             self.batches = batches;
         }
+        Ok(())
     }
 
     /// Inserts pairs, or replaces the values of keys that are there; any number of them. Does not wait.
@@ -193,7 +206,8 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
         insert: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
         delete: impl Into<DeviceSlice<'a, K>>,
     ) -> Result<(), Error> {
-        self.change(stream, insert.0.into(), insert.1.into(), Some(delete.into()))
+        let delete = delete.into();
+        self.change(stream, insert.0.into(), insert.1.into(), Some(delete).filter(|delete| !delete.is_empty()))
     }
 
     fn change(
@@ -242,8 +256,7 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
     pub fn cleanup(&mut self, stream: &Stream) -> Result<(), Error> {
         let levels: Vec<&Level<K, V>> = self.stack.oldest_first().map(|(_, level)| level).collect();
         let live = Level::live(stream, &levels)?;
-        self.put_only(live);
-        Ok(())
+        self.put_only(live)
     }
 
     /// Lets updates be followed by a cleanup when `policy` asks for it; by default they never are. An update that is followed
@@ -386,6 +399,12 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
             stale_estimate: (2 * self.tombstones).min(resident),
             bytes: self.stack.bytes(),
         }
+    }
+
+    /// The levels that there are, the oldest first, each with its slot: to look at, or to take elsewhere. A level in slot `i`
+    /// has at most `2^i` batches, and the slots in use are the binary digits of [`Stats::batches`].
+    pub fn levels(&self) -> impl Iterator<Item = (usize, &Level<K, V>)> {
+        self.stack.oldest_first()
     }
 
     /// The dictionary as an argument of a kernel of your own, which looks up single keys with [`LsmView::get`]. Keys are seen as

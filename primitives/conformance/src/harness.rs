@@ -44,8 +44,9 @@ fn run_with(arguments: Arguments, cases: &[Case]) -> ExitCode {
             [Device::cpu_checked(), Device::cpu()].into_iter().chain(gpus).collect()
         }
     };
-    let trials = devices.iter().flat_map(|device| {
-        cases.iter().map(move |&case| {
+    // Case by case: the checked device runs one launch at a time, and the others have the other cores meanwhile.
+    let trials = cases.iter().flat_map(|&case| {
+        devices.iter().map(move |device| {
             let device = device.clone();
             let name = match device.kind() {
                 DeviceKind::Cpu => format!("cpu::{}", case.name),

@@ -2,12 +2,13 @@
 
 use bytemuck::{Pod, Zeroable};
 use gpu_primitives::compare::Compare;
+use gpu_primitives::dictionary::levels::Levels;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::multisplit::Bucket;
 use gpu_primitives::scan::{Monoid, ScanTiles};
 use gpu_primitives::select::{By, CountTiles, PartitionTiles, Predicate, SelectTiles};
 use gpu_primitives::sort::{RadixCode, RadixKey, Sign};
-use gpu_primitives::{GlobalMut, thread};
+use gpu_primitives::{Global, GlobalMut, thread};
 
 /// The map `x ↦ scale * x + shift`, wrapping.
 #[repr(C)]
@@ -233,6 +234,24 @@ pub unsafe fn crash(out: GlobalMut<u32>, thread: u32) {
     out.set(thread::thread_idx_x() as usize, 1);
 }
 
+/// Sums the values of keys that are there: thread `i` of all those that were launched takes the keys `i`, `i + n` and so on,
+/// where `n` is the number of sums.
+#[kernel(threads = 64)]
+pub unsafe fn sum_values(dictionary: Levels<u32, u32>, keys: Global<u32>, sums: GlobalMut<u64>) {
+    let thread = (thread::block_idx_x() * 64 + thread::thread_idx_x()) as usize;
+    if thread < sums.len() {
+        let mut sum = 0;
+        let mut at = thread;
+        while at < keys.len() {
+            if let Some(value) = dictionary.get(keys.get(at)) {
+                sum += value as u64;
+            }
+            at += sums.len();
+        }
+        sums.set(thread, sum);
+    }
+}
+
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     scan_affine_compose: ScanTiles<Affine, Compose, 256, 2, 9>;
@@ -241,6 +260,7 @@ gpu_primitives::instances! {
     count_i32_between: CountTiles<i32, By<Between>, 256, 4, 8>;
     partition_i32_between: PartitionTiles<i32, (), By<Between>, 256, 4, 8>;
     crash: Crash;
+    sum_values: SumValues;
 }
 
 gpu_primitives::sort_instances! {

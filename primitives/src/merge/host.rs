@@ -101,7 +101,7 @@ fn two<K: Pod, V: Pod, C: Compare<K>>(
     out: PairsMut<K, V>,
     compare: C,
 ) -> Result<(), Error> {
-    match items::<K, V>() {
+    match const { items::<K, V>() } {
         15 => two_shaped::<K, V, C, 15>(stream, a, b, out, compare),
         9 => two_shaped::<K, V, C, 9>(stream, a, b, out, compare),
         _ => two_shaped::<K, V, C, 5>(stream, a, b, out, compare),
@@ -176,7 +176,7 @@ fn many<K: Pod, V: Pod, C: Compare<K>>(
     if let &[a, b] = runs {
         return two(stream, a, b, out, compare);
     }
-    match runs_items::<K, V>() {
+    match const { runs_items::<K, V>() } {
         11 => many_shaped::<K, V, C, 11>(stream, runs, out, compare),
         7 => many_shaped::<K, V, C, 7>(stream, runs, out, compare),
         5 => many_shaped::<K, V, C, 5>(stream, runs, out, compare),

@@ -223,6 +223,19 @@ pub enum Error {
         what: &'static str,
     },
 
+    /// Reading or writing a file failed.
+    #[error("reading or writing failed: {0}")]
+    Io(#[from] std::io::Error),
+
+    /// A file that is damaged, cut off, or not what it should be. Nothing was loaded.
+    #[error("the file cannot be loaded: {what} (found at byte {at})")]
+    InvalidFile {
+        /// What is wrong.
+        what: String,
+        /// How far it was read.
+        at: u64,
+    },
+
     /// Another failure of a driver call.
     #[error("{call} failed with {code}: {message}")]
     Driver {

@@ -23,11 +23,15 @@ impl Queue {
         if let Some(recording) = &mut *self.recording() {
             return recording.allocate(bytes);
         }
+        let out_of_memory = || {
+            let (free, total) = self.device.memory_free().unwrap_or((0, 0));
+            Error::OutOfMemory { requested: bytes, free, total }
+        };
+        if self.is_made_to_fail() {
+            return Err(out_of_memory());
+        }
         let address = match &self.kind {
-            QueueKind::Cpu { cpu, .. } => cpu.allocate(bytes).ok().and_then(NonNull::new).ok_or_else(|| {
-                let (free, total) = self.device.memory_free().unwrap_or((0, 0));
-                Error::OutOfMemory { requested: bytes, free, total }
-            })?,
+            QueueKind::Cpu { cpu, .. } => cpu.allocate(bytes).ok().and_then(NonNull::new).ok_or_else(out_of_memory)?,
             QueueKind::Cuda(stream) => stream.allocate(bytes)?,
         };
         self.device.count_allocation(bytes);

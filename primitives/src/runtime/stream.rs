@@ -13,6 +13,7 @@ use bytemuck::Pod;
 use core::ffi::c_void;
 use core::fmt;
 use core::ptr::NonNull;
+use core::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Instant;
 
@@ -45,6 +46,8 @@ pub(super) struct Queue {
     pub(super) kind: QueueKind,
     /// What has been recorded so far, by a stream that records.
     recording: Mutex<Option<Recording>>,
+    /// For tests: how many more allocations succeed before one fails. Negative if none is to fail.
+    allocations_left: AtomicI64,
 }
 
 pub(super) enum QueueKind {
@@ -96,7 +99,12 @@ impl Stream {
     }
 
     fn of(device: &Device, kind: QueueKind, recording: Option<Recording>) -> Self {
-        let queue = Queue { device: device.clone(), kind, recording: Mutex::new(recording) };
+        let queue = Queue {
+            device: device.clone(),
+            kind,
+            recording: Mutex::new(recording),
+            allocations_left: AtomicI64::new(-1),
+        };
         Self {
             inner: Arc::new(Inner { queue, scratch: Mutex::new(Scratch::none()), zeros: Mutex::new(Scratch::none()) }),
         }
@@ -221,6 +229,13 @@ impl Stream {
         DeviceVec::new(self, len)
     }
 
+    /// Lets `successes` more allocations of device memory on this stream succeed and the next one fail with
+    /// [`Error::OutOfMemory`]; those after it are as ever. With `None` nothing fails. For tests of what a failure leaves behind.
+    #[doc(hidden)]
+    pub fn fail_allocation_after(&self, successes: Option<u32>) {
+        self.queue().allocations_left.store(successes.map_or(-1, i64::from), Ordering::Relaxed);
+    }
+
     /// Launches a kernel with `blocks` blocks. Does not wait; on the CPU device the kernel has run when this returns.
     ///
     /// The first launch of a kernel type on a GPU has its PTX compiled by the driver, which takes some milliseconds, or
@@ -321,6 +336,11 @@ impl Queue {
     /// Whether work is recorded instead of done.
     pub(super) fn is_recording(&self) -> bool {
         self.recording().is_some()
+    }
+
+    /// Whether this allocation is the one that a test wants to fail.
+    pub(super) fn is_made_to_fail(&self) -> bool {
+        self.allocations_left.load(Ordering::Relaxed) >= 0 && self.allocations_left.fetch_sub(1, Ordering::Relaxed) == 0
     }
 
     /// An error if the stream records, for what cannot be recorded.
@@ -430,6 +450,23 @@ mod tests {
         assert!(device.memory_used() > 3, "the vector keeps its stream");
         drop(vector);
         assert_eq!(device.memory_used(), 0);
+    }
+
+    #[test]
+    fn an_allocation_fails_when_it_is_told_to() {
+        let device = Device::cpu();
+        let (stream, other) = (device.stream().unwrap(), device.stream().unwrap());
+        stream.fail_allocation_after(Some(2));
+        let mut outcomes = Vec::new();
+        for _ in 0..5 {
+            other.zeroed::<u8>(1).unwrap();
+            outcomes.push(stream.zeroed::<u8>(1).is_ok());
+            assert!(stream.zeroed::<u8>(0).is_ok(), "no memory, no failure");
+        }
+        assert_eq!(outcomes, [true, true, false, true, true]);
+        stream.fail_allocation_after(Some(0));
+        stream.fail_allocation_after(None);
+        assert!(stream.zeroed::<u8>(1).is_ok());
     }
 
     #[test]

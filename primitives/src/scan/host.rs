@@ -125,7 +125,7 @@ fn scan<T: Pod, Op: Monoid<T>>(
     inclusive: bool,
 ) -> Result<(), Error> {
     // Accesses of 16 bytes and an odd number of rows, as the exchange wants it; 144 bytes per thread were measured best.
-    match size_of::<T>() {
+    match const { size_of::<T>() } {
         1 => run::<T, Op, 256, 16, 9>(stream, data, op, init, inclusive),
         2 => run::<T, Op, 256, 8, 9>(stream, data, op, init, inclusive),
         4 => run::<T, Op, 256, 4, 9>(stream, data, op, init, inclusive),

@@ -296,7 +296,7 @@ fn sort_block<K: RadixCode, V: Pod>(
             unsafe { stream.launch(kernel, 1) }
         }};
     }
-    if block_items::<K, V>() == 8 { launch!(8) } else { launch!(4) }
+    if const { block_items::<K, V>() == 8 } { launch!(8) } else { launch!(4) }
 }
 
 fn copy_all<K: Pod, V: Pod>(stream: &Stream, from: Source<K, V>, to: Target<K, V>) -> Result<(), Error> {

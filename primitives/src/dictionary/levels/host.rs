@@ -20,7 +20,7 @@ const MAX_LEN: usize = u32::MAX as usize;
 /// Runs an expression with the type that carries values of `V` through the kernels: of the same size.
 macro_rules! with_carrier {
     ($value:ty, $carrier:ident => $body:expr) => {
-        match size_of::<$value>() {
+        match const { size_of::<$value>() } {
             0 => {
                 type $carrier = ();
                 $body
@@ -37,6 +37,30 @@ macro_rules! with_carrier {
     };
 }
 pub(super) use with_carrier;
+
+/// Runs an expression with what travels with a key: the carrier of values of `V`, and a mark if there are tombstones.
+macro_rules! with_payload {
+    ($value:ty, $has_tombstones:expr, $payload:ident => $body:expr) => {
+        $crate::dictionary::levels::host::with_payload!(
+            $value, $has_tombstones, $payload => $body, 0: (), MarkedNone; 4: u32, Marked; _: u64, MarkedLong;
+        )
+    };
+    ($value:ty, $has_tombstones:expr, $payload:ident => $body:expr, $($size:tt: $plain:ty, $marked:ty;)*) => {
+        // The size is a constant, so that only what can run is compiled.
+        match const { size_of::<$value>() } {
+            $($size => {
+                if $has_tombstones {
+                    type $payload = $marked;
+                    $body
+                } else {
+                    type $payload = $plain;
+                    $body
+                }
+            })*
+        }
+    };
+}
+pub(super) use with_payload;
 
 /// A sorted array of keys, with values and perhaps tombstones.
 #[derive(Debug)]
@@ -116,7 +140,7 @@ impl<K: Key, V: Pod> Level<K, V> {
         }
         let mut level = Self::uninit(stream, keys.len())?;
         let codes = Codes::of(stream, keys)?;
-        if size_of::<V>() == 0 {
+        if const { size_of::<V>() == 0 } {
             sort::keys(stream, codes.slice(), &mut level.keys, sort::Options::new())?;
         } else {
             let options = sort::Options::new();
@@ -152,7 +176,7 @@ impl<K: Key, V: Pod> Level<K, V> {
         let len = levels.iter().map(|level| level.len).sum();
         let mut merged = Self::uninit(stream, len)?;
         if levels.iter().all(|level| level.marks.is_none()) {
-            if size_of::<V>() == 0 {
+            if const { size_of::<V>() == 0 } {
                 let runs = levels.iter().map(|level| level.keys.slice(..level.len)).collect::<Result<Vec<_>, _>>()?;
                 merge::runs_keys(stream, &runs, &mut merged.keys, K::Code::ORDER)?;
             } else {
@@ -171,7 +195,7 @@ impl<K: Key, V: Pod> Level<K, V> {
                     marks: marks.view_mut(stream)?,
                     counts: nothing_mut(),
                 };
-                match size_of::<V>() {
+                match const { size_of::<V>() } {
                     0 => whole::<K, V, MarkedNone, KEEP>(stream, levels, out)?,
                     4 => whole::<K, V, Marked, KEEP>(stream, levels, out)?,
                     _ => whole::<K, V, MarkedLong, KEEP>(stream, levels, out)?,
@@ -188,6 +212,7 @@ impl<K: Key, V: Pod> Level<K, V> {
     /// As [`merge`](Self::merge).
     pub fn live(stream: &Stream, levels: &[&Self]) -> Result<Self, Error> {
         let (keys, values, len) = Self::live_as(stream, levels, sort::Sign::NONE)?;
+        expect_len(len)?;
         let mut level = Self { keys, values, marks: None, len };
         // What was allocated for the dead is given back where it is worth a copy.
         if len < level.keys.len() - level.keys.len() / 8 {
@@ -202,6 +227,7 @@ impl<K: Key, V: Pod> Level<K, V> {
     }
 
     /// The live elements of levels, with keys as `sign` decodes them, and their number; the vectors may be longer.
+    #[allow(clippy::type_complexity)]
     pub(super) fn live_as(
         stream: &Stream,
         levels: &[&Self],
@@ -220,14 +246,8 @@ impl<K: Key, V: Pod> Level<K, V> {
             marks: nothing_mut(),
             counts: counts.view_mut(stream)?,
         };
-        match (size_of::<V>(), levels.iter().any(|level| level.marks.is_some())) {
-            (0, false) => whole_as::<K, V, (), EMIT>(stream, levels, out, sign)?,
-            (0, true) => whole_as::<K, V, MarkedNone, EMIT>(stream, levels, out, sign)?,
-            (4, false) => whole_as::<K, V, u32, EMIT>(stream, levels, out, sign)?,
-            (4, true) => whole_as::<K, V, Marked, EMIT>(stream, levels, out, sign)?,
-            (_, false) => whole_as::<K, V, u64, EMIT>(stream, levels, out, sign)?,
-            (_, true) => whole_as::<K, V, MarkedLong, EMIT>(stream, levels, out, sign)?,
-        }
+        let has_tombstones = levels.iter().any(|level| level.has_tombstones());
+        with_payload!(V, has_tombstones, P => whole_as::<K, V, P, EMIT>(stream, levels, out, sign)?);
         let mut count = [0u64];
         counts.slice(1..)?.copy_to_host(stream, &mut count)?;
         Ok((keys, values, count[0] as usize))
@@ -301,6 +321,31 @@ impl<K: Key, V: Pod> Level<K, V> {
             directory: nothing(),
         })
     }
+
+    /// Builds the directory, and the entry of the level in the table. There is at least one element. Does not wait.
+    fn build_directory(
+        &self,
+        stream: &Stream,
+        table: &mut DeviceVec<u64>,
+        slot: usize,
+    ) -> Result<DeviceVec<u64>, Error> {
+        let mut directory = stream.uninit::<u64>((self.len / BUCKET).max(2) + 1)?;
+        let (keys, values, marks) = self.parts()?;
+        let values = values.view(stream)?;
+        // SAFETY: the same memory as bytes.
+        let values = unsafe { Global::from_raw(values.as_ptr().cast(), values.len() * size_of::<V>()) };
+        let kernel = BuildDirectory::new(
+            keys.view(stream)?,
+            values,
+            marks.map_or(Ok(nothing()), |marks| marks.view(stream))?,
+            directory.view_mut(stream)?,
+            table.view_mut(stream)?,
+            slot as u32,
+        );
+        // SAFETY: a thread per element, and there is one at least; the directory has room for the buckets.
+        unsafe { stream.launch(kernel, self.len.div_ceil(THREADS as usize))? };
+        Ok(directory)
+    }
 }
 
 /// The codes of keys: the keys themselves, or a vector of them.
@@ -357,7 +402,7 @@ fn whole_as<K: Key, V: Pod, P: Payload, const MODE: u32>(
     out: Output<K::Code, V>,
     sign: sort::Sign,
 ) -> Result<(), Error> {
-    match items::<K::Code, P>(MODE) {
+    match const { items::<K::Code, P>(MODE) } {
         13 => whole_shaped::<K, V, P, MODE, 13>(stream, levels, out, sign),
         9 => whole_shaped::<K, V, P, MODE, 9>(stream, levels, out, sign),
         11 => whole_shaped::<K, V, P, MODE, 11>(stream, levels, out, sign),
@@ -439,7 +484,7 @@ struct Index {
     table: Option<DeviceVec<u64>>,
     /// Of the levels whose entries are in the table.
     directories: Vec<Option<DeviceVec<u64>>>,
-    /// When the last of them was built, for other streams.
+    /// When the last of it was built, for other streams.
     ready: Option<Event>,
 }
 
@@ -516,45 +561,33 @@ impl<K: Key, V: Pod> Stack<K, V> {
         let mut index = self.lock_index();
         let index = &mut *index;
         index.directories.resize_with(MAX_LEVELS, || None);
-        if index.table.is_none() {
+        let mut is_changed = index.table.is_none();
+        if is_changed {
             index.table = Some(stream.uninit(MAX_LEVELS * ENTRY_WORDS)?);
         }
         let Some(table) = &mut index.table else { unreachable!("it was just made") };
         if let Some(ready) = &index.ready {
             stream.wait(ready)?;
         }
-        let mut has_built = false;
-        let mut buffers = Vec::with_capacity(MAX_LEVELS);
-        for (slot, level) in self.oldest_first() {
-            let mut level_buffers = level.buffers::<W>(stream, slot)?;
-            if index.directories[slot].is_none() {
-                let mut directory = stream.uninit::<u64>((level.len() / BUCKET).max(2) + 1)?;
-                let (_, values, _) = level.parts()?;
-                let values = values.view(stream)?;
-                // SAFETY: the same memory as bytes.
-                let values = unsafe { Global::from_raw(values.as_ptr().cast(), values.len() * size_of::<V>()) };
-                let kernel = BuildDirectory::new(
-                    level_buffers.keys,
-                    values,
-                    level_buffers.marks,
-                    directory.view_mut(stream)?,
-                    table.view_mut(stream)?,
-                    slot as u32,
-                );
-                // SAFETY: a thread per element, and there is one at least; the directory has room for the buckets.
-                unsafe { stream.launch(kernel, level.len().div_ceil(THREADS as usize))? };
-                index.directories[slot] = Some(directory);
-                has_built = true;
-            }
-            if let Some(directory) = &index.directories[slot] {
-                level_buffers.directory = directory.view(stream)?;
-            }
-            buffers.push(level_buffers);
-        }
-        if has_built {
+        let buffers = self
+            .oldest_first()
+            .map(|(slot, level)| {
+                let mut buffers = level.buffers::<W>(stream, slot)?;
+                if index.directories[slot].is_none() {
+                    index.directories[slot] = Some(level.build_directory(stream, table, slot)?);
+                    is_changed = true;
+                }
+                if let Some(directory) = &index.directories[slot] {
+                    buffers.directory = directory.view(stream)?;
+                }
+                Ok(buffers)
+            })
+            .collect::<Result<Vec<_>, Error>>();
+        // Also if not all could be built: other streams must wait for those that were, and for the table's memory.
+        if is_changed {
             index.ready = Some(stream.record()?);
         }
-        Ok(Levels::new(table.view(stream)?, K::SIGN, &buffers))
+        Ok(Levels::new(table.view(stream)?, K::SIGN, &buffers?))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The queries on the host.
 
-use super::host::{Level, Stack, bits, carried_mut, count_live, nothing, nothing_mut, with_carrier};
+use super::host::{Level, Stack, bits, carried_mut, count_live, nothing, nothing_mut, with_carrier, with_payload};
 use super::table::THREADS;
 use super::tiles::{COUNT, EMIT, Marked, MarkedLong, MarkedNone, Payload, items, nominal};
 use super::{FindNeighbours, FindWindows, LevelTiles, Levels, LookupKeys};
@@ -178,15 +178,7 @@ impl<K: Key, V: Pod> Stack<K, V> {
             keys: stream.uninit(candidates)?,
             values: stream.uninit(values_for::<V>(candidates))?,
         };
-        let has_tombstones = self.has_tombstones();
-        match (size_of::<V>(), has_tombstones) {
-            (0, false) => windows.emit::<K, V, ()>(stream, self, weight, &mut ranges)?,
-            (0, true) => windows.emit::<K, V, MarkedNone>(stream, self, weight, &mut ranges)?,
-            (4, false) => windows.emit::<K, V, u32>(stream, self, weight, &mut ranges)?,
-            (4, true) => windows.emit::<K, V, Marked>(stream, self, weight, &mut ranges)?,
-            (_, false) => windows.emit::<K, V, u64>(stream, self, weight, &mut ranges)?,
-            (_, true) => windows.emit::<K, V, MarkedLong>(stream, self, weight, &mut ranges)?,
-        }
+        with_payload!(V, self.has_tombstones(), P => windows.emit::<K, V, P>(stream, self, weight, &mut ranges)?);
         Ok(ranges)
     }
 
@@ -259,7 +251,7 @@ impl Windows {
             return Ok(None);
         }
         let log_pieces = view.count().next_power_of_two().ilog2();
-        let mut windows = stream.uninit::<u32>(2 * len << log_pieces)?;
+        let mut windows = stream.uninit::<u32>((2 * len) << log_pieces)?;
         let mut weights = stream.uninit::<u64>(len + 1)?;
         let mut totals = stream.uninit::<u64>(len + 1)?;
         let kernel = FindWindows::<K::Code>::new(
@@ -295,7 +287,7 @@ impl Windows {
         view: Levels<K::Code, ()>,
         counts: &mut DeviceVec<u64>,
     ) -> Result<(), Error> {
-        match items::<K::Code, P>(COUNT) {
+        match const { items::<K::Code, P>(COUNT) } {
             13 => self.count_shaped::<K, P, 13>(stream, view, counts),
             9 => self.count_shaped::<K, P, 9>(stream, view, counts),
             _ => self.count_shaped::<K, P, 7>(stream, view, counts),
@@ -337,7 +329,7 @@ impl Windows {
         weight: usize,
         ranges: &mut Ranges<K, V>,
     ) -> Result<(), Error> {
-        match items::<K::Code, P>(EMIT) {
+        match const { items::<K::Code, P>(EMIT) } {
             13 => self.emit_shaped::<K, V, P, 13>(stream, stack, weight, ranges),
             11 => self.emit_shaped::<K, V, P, 11>(stream, stack, weight, ranges),
             7 => self.emit_shaped::<K, V, P, 7>(stream, stack, weight, ranges),
