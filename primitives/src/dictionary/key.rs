@@ -1,5 +1,6 @@
 //! Keys of dictionaries.
 
+use crate::arch::memory::Word;
 use crate::sort::{RadixCode, RadixKey};
 
 /// A key of a dictionary: a number of 32 or 64 bits. All of its values can be keys.
@@ -16,7 +17,7 @@ pub trait Key: RadixKey<Code: KeyCode> {
 }
 
 /// What kernels see of a key: an unsigned number.
-pub trait KeyCode: RadixCode + Ord + core::fmt::Debug + core::fmt::Display {
+pub trait KeyCode: RadixCode + Word + core::fmt::Debug + core::fmt::Display {
     /// The smallest one.
     const MIN: Self;
     /// The largest one.
