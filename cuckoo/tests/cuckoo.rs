@@ -115,7 +115,7 @@ fn numbers(range: std::ops::Range<u64>) -> Vec<u32> {
 fn small_empty_table(device: &Device) {
     let stream = device.stream().unwrap();
     let asked = [0u32, 1, 2, u32::MAX, 77];
-    for options in [Options::new(), Options::new().hashes(4).bucket_width(4), Options::new().bucket_width(16)] {
+    for options in [Options::new(), Options::new().hashes(4).bucket_width(4), Options::new().hashes(3)] {
         let built = Pair::<u32, u32>::build(&stream, &[], &[], options.clone());
         built.check(&asked);
         built.check(&[]);
@@ -146,7 +146,7 @@ fn small_one_key(device: &Device) {
 /// Every width and number of hash functions, all small numbers: those that mark free slots are among them.
 fn small_shapes(device: &Device) {
     let stream = device.stream().unwrap();
-    for width in [4, 8, 16] {
+    for width in [4, 8] {
         for hashes in [2, 3, 4] {
             let options = Options::new().bucket_width(width).hashes(hashes).load_factor(0.9);
             let (keys, values) = (numbers(0..700), numbers(1000..1700));
@@ -163,16 +163,13 @@ fn small_shapes(device: &Device) {
 /// All types of keys, values of all sizes: what the GPU has kernels for.
 fn small_keys_and_values(device: &Device) {
     fn check<K: Key + Debug, V: Pod + Debug + PartialEq>(stream: &Stream) {
-        let (keys, values) = pairs::<K, V>(1, 600, u64::MAX);
-        let (others, other_values) = pairs::<K, V>(3, 200, u64::MAX);
-        for width in [4, 8, 16] {
-            let mut pair = Pair::build(stream, &keys, &values, Options::new().bucket_width(width));
+        let (keys, values) = pairs::<K, V>(1, 300, u64::MAX);
+        for width in [4, 8] {
+            let mut pair = Pair::build(stream, &keys[..200], &values[..200], Options::new().bucket_width(width));
             pair.check(&keys);
-            pair.check(&others);
-            pair.insert(&others, &other_values).unwrap();
-            pair.delete(&keys[..100]);
+            pair.insert(&keys[100..], &values[..200]).unwrap();
+            pair.delete(&keys[..50]);
             pair.check(&keys);
-            pair.check(&others);
         }
     }
     fn check_key<K: Key + Debug>(stream: &Stream) {
@@ -212,8 +209,8 @@ fn extreme_keys(device: &Device) {
     check(&stream, &[0.0f32, -0.0, f32::NAN, f32::INFINITY], &[-f32::NAN, other_nan, f32::MIN_POSITIVE]);
     check(&stream, &[0.0f64, -0.0, f64::NAN, f64::NEG_INFINITY], &[-f64::NAN, f64::MIN_POSITIVE]);
     // All of the small keys, and the same number of large ones.
-    let mut keys = numbers(0..3000);
-    keys.extend((0..3000).map(|x| u32::MAX - x));
+    let mut keys = numbers(0..2000);
+    keys.extend((0..2000).map(|x| u32::MAX - x));
     let values = keys.clone();
     Pair::build(&stream, &keys, &values, Options::new()).check(&keys);
 }
@@ -402,7 +399,7 @@ fn random_histories(device: &Device) {
         let below = [50, 2000, 1 << 40][history as usize % 3];
         let options = Options::new()
             .load_factor([0.5, 0.8, 0.95][throw(3) as usize])
-            .bucket_width([4, 8, 16][throw(3) as usize])
+            .bucket_width([4, 8][throw(2) as usize])
             .hashes(2 + throw(3) as u32)
             .seed(history);
         let (keys, values) = pairs::<u64, u64>(throw(1 << 40), throw(2000) as usize, below);
@@ -426,7 +423,7 @@ fn random_histories(device: &Device) {
 fn any_order_of_threads(device: &Device) {
     let (keys, values) = pairs::<u32, u32>(11, 900, 600);
     let tight = Options::new().bucket_width(4).load_factor(0.9);
-    for (seed, stream) in adversarial_streams(device, 4).take(if is_checked(device) { 200 } else { 40 }) {
+    for (seed, stream) in adversarial_streams(device, 4).take(if is_checked(device) { 200 } else { 20 }) {
         let mut pair = Pair::build(&stream, &keys, &values, tight.clone().seed(seed));
         pair.insert(&numbers(500..800), &numbers(0..300)).unwrap();
         pair.delete(&numbers(0..100));
@@ -464,7 +461,7 @@ fn bad_input(device: &Device) {
         Options::new().hashes(1),
         Options::new().hashes(5),
         Options::new().bucket_width(0),
-        Options::new().bucket_width(12),
+        Options::new().bucket_width(16),
     ] {
         let error = GpuCuckoo::bulk_build(&stream, &three, &three, options.clone()).unwrap_err();
         assert!(matches!(error, Error::InvalidOption { .. }), "{options:?}: {error}");
@@ -506,7 +503,7 @@ fn large(device: &Device) {
     };
     let stream = device.stream().unwrap();
     let (keys, values) = pairs::<u32, u32>(13, len, u64::MAX);
-    for width in [4, 8, 16] {
+    for width in [4, 8] {
         let mut pair = Pair::build(&stream, &keys, &values, Options::new().bucket_width(width).load_factor(0.9));
         pair.delete(&keys[..len / 3]);
         pair.insert(&keys[len / 4..len / 2], &values[..len / 4]).unwrap();

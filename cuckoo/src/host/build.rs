@@ -53,7 +53,7 @@ pub fn build<K: Key, V: Pod>(
     for growth in 0.. {
         let mut unplaced = 0;
         for _ in 0..=options.reseeds {
-            let seed = options.seed.wrapping_add(u64::from(failures).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+            let seed = options.seed.wrapping_add(u64::from(failures) << 32);
             match attempt(stream, keys, values.as_slice(), Hash::new(seed, buckets, options.hashes), options)? {
                 Attempt::Built(built) => return Ok(Built { failures, ..built }),
                 Attempt::Failed { keys } => unplaced = keys,

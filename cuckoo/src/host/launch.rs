@@ -336,14 +336,11 @@ macro_rules! compiled_here {
         fn $function(value_bytes: usize, width: usize) -> &'static dyn Launch<$code> {
             match (value_bytes, width) {
                 (0, 4) => &Shape::<(), 4>(PhantomData),
-                (0, 8) => &Shape::<(), 8>(PhantomData),
-                (0, _) => &Shape::<(), 16>(PhantomData),
+                (0, _) => &Shape::<(), 8>(PhantomData),
                 (4, 4) => &Shape::<u32, 4>(PhantomData),
-                (4, 8) => &Shape::<u32, 8>(PhantomData),
-                (4, _) => &Shape::<u32, 16>(PhantomData),
+                (4, _) => &Shape::<u32, 8>(PhantomData),
                 (_, 4) => &Shape::<u64, 4>(PhantomData),
-                (_, 8) => &Shape::<u64, 8>(PhantomData),
-                (_, _) => &Shape::<u64, 16>(PhantomData),
+                (_, _) => &Shape::<u64, 8>(PhantomData),
             }
         }
     )* };

@@ -76,7 +76,7 @@ impl Options {
         Self { hashes, ..self }
     }
 
-    /// The number of keys in a bucket: 4, 8 or 16. The keys of a bucket are read together: wide buckets let more keys lie
+    /// The number of keys in a bucket: 4 or 8. The keys of a bucket are read together: wide buckets let more keys lie
     /// in their first one, narrow ones have fewer bytes.
     #[must_use]
     pub const fn bucket_width(self, bucket_width: usize) -> Self {
@@ -117,8 +117,8 @@ impl Options {
         if !(2..=crate::map::MOST_HASHES).contains(&self.hashes) {
             return wrong("the number of hash functions", self.hashes.to_string(), "2, 3 or 4");
         }
-        if ![4, 8, 16].contains(&self.bucket_width) {
-            return wrong("the bucket width", self.bucket_width.to_string(), "4, 8 or 16");
+        if ![4, 8].contains(&self.bucket_width) {
+            return wrong("the bucket width", self.bucket_width.to_string(), "4 or 8");
         }
         Ok(())
     }

@@ -11,16 +11,15 @@ use gpu_primitives::sort::{BucketHistogram, LargePass, SmallPass, items};
 
 pub use probe::{Collect, Erase, Find, Replace, TellNew};
 pub use settle::Settle;
-pub use tile::{FillTiles, Spill, TileDigits, TileStarts};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use tile::Spill;
+pub use tile::{FillTiles, TileDigits, TileStarts};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use {
     probe::THREADS as PROBE_THREADS,
     settle::{SETTLED_AT_ONCE, THREADS as SETTLE_THREADS},
     tile::{Count, spill_slots, tile_buckets},
 };
-
-/// The most slots of a bucket.
-pub const WIDEST: usize = 16;
 
 /// Names the kernels for a type of keys, a type of values and a width of buckets.
 macro_rules! table_kernels {
@@ -42,24 +41,42 @@ macro_rules! table_kernels {
 }
 
 table_kernels! {
-    u32, (), 4: find_32_by_4, fill_32_by_4, settle_32_by_4, erase_32_by_4, tell_new_32_by_4, replace_32_by_4, collect_32_by_4;
-    u32, (), 8: find_32_by_8, fill_32_by_8, settle_32_by_8, erase_32_by_8, tell_new_32_by_8, replace_32_by_8, collect_32_by_8;
-    u32, (), 16: find_32_by_16, fill_32_by_16, settle_32_by_16, erase_32_by_16, tell_new_32_by_16, replace_32_by_16, collect_32_by_16;
-    u32, u32, 4: find_32_32_by_4, fill_32_32_by_4, settle_32_32_by_4, erase_32_32_by_4, tell_new_32_32_by_4, replace_32_32_by_4, collect_32_32_by_4;
-    u32, u32, 8: find_32_32_by_8, fill_32_32_by_8, settle_32_32_by_8, erase_32_32_by_8, tell_new_32_32_by_8, replace_32_32_by_8, collect_32_32_by_8;
-    u32, u32, 16: find_32_32_by_16, fill_32_32_by_16, settle_32_32_by_16, erase_32_32_by_16, tell_new_32_32_by_16, replace_32_32_by_16, collect_32_32_by_16;
-    u32, u64, 4: find_32_64_by_4, fill_32_64_by_4, settle_32_64_by_4, erase_32_64_by_4, tell_new_32_64_by_4, replace_32_64_by_4, collect_32_64_by_4;
-    u32, u64, 8: find_32_64_by_8, fill_32_64_by_8, settle_32_64_by_8, erase_32_64_by_8, tell_new_32_64_by_8, replace_32_64_by_8, collect_32_64_by_8;
-    u32, u64, 16: find_32_64_by_16, fill_32_64_by_16, settle_32_64_by_16, erase_32_64_by_16, tell_new_32_64_by_16, replace_32_64_by_16, collect_32_64_by_16;
-    u64, (), 4: find_64_by_4, fill_64_by_4, settle_64_by_4, erase_64_by_4, tell_new_64_by_4, replace_64_by_4, collect_64_by_4;
-    u64, (), 8: find_64_by_8, fill_64_by_8, settle_64_by_8, erase_64_by_8, tell_new_64_by_8, replace_64_by_8, collect_64_by_8;
-    u64, (), 16: find_64_by_16, fill_64_by_16, settle_64_by_16, erase_64_by_16, tell_new_64_by_16, replace_64_by_16, collect_64_by_16;
-    u64, u32, 4: find_64_32_by_4, fill_64_32_by_4, settle_64_32_by_4, erase_64_32_by_4, tell_new_64_32_by_4, replace_64_32_by_4, collect_64_32_by_4;
-    u64, u32, 8: find_64_32_by_8, fill_64_32_by_8, settle_64_32_by_8, erase_64_32_by_8, tell_new_64_32_by_8, replace_64_32_by_8, collect_64_32_by_8;
-    u64, u32, 16: find_64_32_by_16, fill_64_32_by_16, settle_64_32_by_16, erase_64_32_by_16, tell_new_64_32_by_16, replace_64_32_by_16, collect_64_32_by_16;
-    u64, u64, 4: find_64_64_by_4, fill_64_64_by_4, settle_64_64_by_4, erase_64_64_by_4, tell_new_64_64_by_4, replace_64_64_by_4, collect_64_64_by_4;
-    u64, u64, 8: find_64_64_by_8, fill_64_64_by_8, settle_64_64_by_8, erase_64_64_by_8, tell_new_64_64_by_8, replace_64_64_by_8, collect_64_64_by_8;
-    u64, u64, 16: find_64_64_by_16, fill_64_64_by_16, settle_64_64_by_16, erase_64_64_by_16, tell_new_64_64_by_16, replace_64_64_by_16, collect_64_64_by_16;
+    u32, (), 4:
+        find_32_by_4, fill_32_by_4, settle_32_by_4,
+        erase_32_by_4, tell_new_32_by_4, replace_32_by_4, collect_32_by_4;
+    u32, (), 8:
+        find_32_by_8, fill_32_by_8, settle_32_by_8,
+        erase_32_by_8, tell_new_32_by_8, replace_32_by_8, collect_32_by_8;
+    u32, u32, 4:
+        find_32_32_by_4, fill_32_32_by_4, settle_32_32_by_4,
+        erase_32_32_by_4, tell_new_32_32_by_4, replace_32_32_by_4, collect_32_32_by_4;
+    u32, u32, 8:
+        find_32_32_by_8, fill_32_32_by_8, settle_32_32_by_8,
+        erase_32_32_by_8, tell_new_32_32_by_8, replace_32_32_by_8, collect_32_32_by_8;
+    u32, u64, 4:
+        find_32_64_by_4, fill_32_64_by_4, settle_32_64_by_4,
+        erase_32_64_by_4, tell_new_32_64_by_4, replace_32_64_by_4, collect_32_64_by_4;
+    u32, u64, 8:
+        find_32_64_by_8, fill_32_64_by_8, settle_32_64_by_8,
+        erase_32_64_by_8, tell_new_32_64_by_8, replace_32_64_by_8, collect_32_64_by_8;
+    u64, (), 4:
+        find_64_by_4, fill_64_by_4, settle_64_by_4,
+        erase_64_by_4, tell_new_64_by_4, replace_64_by_4, collect_64_by_4;
+    u64, (), 8:
+        find_64_by_8, fill_64_by_8, settle_64_by_8,
+        erase_64_by_8, tell_new_64_by_8, replace_64_by_8, collect_64_by_8;
+    u64, u32, 4:
+        find_64_32_by_4, fill_64_32_by_4, settle_64_32_by_4,
+        erase_64_32_by_4, tell_new_64_32_by_4, replace_64_32_by_4, collect_64_32_by_4;
+    u64, u32, 8:
+        find_64_32_by_8, fill_64_32_by_8, settle_64_32_by_8,
+        erase_64_32_by_8, tell_new_64_32_by_8, replace_64_32_by_8, collect_64_32_by_8;
+    u64, u64, 4:
+        find_64_64_by_4, fill_64_64_by_4, settle_64_64_by_4,
+        erase_64_64_by_4, tell_new_64_64_by_4, replace_64_64_by_4, collect_64_64_by_4;
+    u64, u64, 8:
+        find_64_64_by_8, fill_64_64_by_8, settle_64_64_by_8,
+        erase_64_64_by_8, tell_new_64_64_by_8, replace_64_64_by_8, collect_64_64_by_8;
 }
 
 /// Names the kernels that bring pairs to their tiles.

@@ -44,13 +44,20 @@ pub struct TileDigits {
     /// Buckets of a tile are `1 << shift`.
     shift: u32,
     last_tile: u32,
+    /// Digits of a tile's number; none if there is one tile.
+    passes: u32,
+    /// The uppermost digit of the last tile: other tiles have none larger.
+    last_digit: u32,
 }
 
 impl TileDigits {
     /// Tiles of so many buckets each, a power of two.
     pub const fn new(hash: Hash, tile_buckets: usize) -> Self {
         let shift = tile_buckets.trailing_zeros();
-        Self { hash, shift, last_tile: (hash.buckets - 1) >> shift }
+        let last_tile = (hash.buckets - 1) >> shift;
+        let passes = (u32::BITS - last_tile.leading_zeros()).div_ceil(8);
+        let last_digit = if passes == 0 { 0 } else { last_tile >> (8 * (passes - 1)) };
+        Self { hash, shift, last_tile, passes, last_digit }
     }
 
     /// How many tiles there are.
@@ -60,7 +67,7 @@ impl TileDigits {
 
     /// How many digits their numbers have; none if there is one tile.
     pub const fn passes(&self) -> u32 {
-        (u32::BITS - self.last_tile.leading_zeros()).div_ceil(8)
+        self.passes
     }
 
     #[inline(always)]
@@ -80,8 +87,7 @@ impl<C: KeyCode> Buckets<C> for TileDigits {
 
     #[inline(always)]
     fn last(&self, pass: u32) -> u32 {
-        // The uppermost digit of a smaller tile is not larger; the digits below it take all values.
-        if pass + 1 == self.passes() { self.last_tile >> (8 * pass) } else { 0xFF }
+        if pass + 1 == self.passes { self.last_digit } else { 0xFF }
     }
 }
 

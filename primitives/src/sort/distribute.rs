@@ -150,8 +150,11 @@ unsafe fn launch<K: Pod, V: Pod, B: Buckets<K>>(
             stream.launch(kernel, chunk.tiles)
         }};
     }
-    match items::<K, V>() {
-        _ if small => launch!(SmallPass<K, V, B>),
+    if small {
+        return launch!(SmallPass<K, V, B>);
+    }
+    // A constant, so that only what can run is compiled.
+    match const { items::<K, V>() } {
         15 => launch!(LargePass<K, V, B, 15>),
         14 => launch!(LargePass<K, V, B, 14>),
         10 => launch!(LargePass<K, V, B, 10>),
