@@ -271,7 +271,7 @@ impl<C: KeyCode, V: Pod, const WIDTH: usize> CuckooView<C, V, WIDTH> {
     /// The value of a key, if it is in the table.
     ///
     /// Reads the keys of one bucket, of a second one if the first one has no empty slot, and so on; and the value. Of a table
-    /// of load 0.8 with buckets of 8, one of 14 keys lies in its second bucket, and two of five buckets have no empty slot.
+    /// of load 0.8 with buckets of 8, one of 10 keys lies in its second bucket, and two of five buckets have no empty slot.
     ///
     /// # Safety
     /// Called by a kernel; the table is not changed while it runs.
@@ -405,7 +405,7 @@ mod tests {
         }
         check::<u64>("both halves", |x| x << 32 | x);
         check::<u64>("halves against each other", |x| (KEYS - x) << 32 | x);
-        check::<u64>("grid", |x| (x % 448) << 32 | x / 448);
+        check::<u64>("grid", |x| ((x % 448) << 32) | (x / 448));
         check::<u64>("floats", |x| (x as f64).to_bits());
         check::<u64>("reversed", u64::reverse_bits);
     }

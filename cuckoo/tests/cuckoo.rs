@@ -6,7 +6,7 @@ use gpu_conformance::{adversarial_streams, cases, is_checked, is_gpu, run};
 use gpu_cuckoo::translate::{self, Translate};
 use gpu_cuckoo::{GpuCuckoo, Options, WhenFull};
 use gpu_primitives::dictionary::Key;
-use gpu_primitives::{Device, Error, Stream};
+use gpu_primitives::{Device, DeviceSlice, Error, Stream};
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::process::ExitCode;
@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         random_histories,
         any_order_of_threads,
         inside_a_kernel,
+        misaligned_values,
         bad_input,
         memory,
         large,
@@ -209,8 +210,9 @@ fn extreme_keys(device: &Device) {
     check(&stream, &[0.0f32, -0.0, f32::NAN, f32::INFINITY], &[-f32::NAN, other_nan, f32::MIN_POSITIVE]);
     check(&stream, &[0.0f64, -0.0, f64::NAN, f64::NEG_INFINITY], &[-f64::NAN, f64::MIN_POSITIVE]);
     // All of the small keys, and the same number of large ones.
-    let mut keys = numbers(0..2000);
-    keys.extend((0..2000).map(|x| u32::MAX - x));
+    let len = if is_checked(device) { 500 } else { 3000 };
+    let mut keys = numbers(0..len);
+    keys.extend((0..len as u32).map(|x| u32::MAX - x));
     let values = keys.clone();
     Pair::build(&stream, &keys, &values, Options::new()).check(&keys);
 }
@@ -218,7 +220,7 @@ fn extreme_keys(device: &Device) {
 /// Few keys, many times each: the last one counts, wherever its fellows are.
 fn duplicates(device: &Device) {
     let stream = device.stream().unwrap();
-    let lens: &[usize] = if is_checked(device) { &[3000] } else { &[3000, 50_000] };
+    let lens: &[usize] = if is_checked(device) { &[3000] } else { &[3000, 20_000] };
     for &len in lens {
         for below in [1, 7, 100, len as u64 / 2] {
             for options in [Options::new(), Options::new().bucket_width(4).load_factor(0.95)] {
@@ -388,8 +390,8 @@ fn random_histories(device: &Device) {
     let (histories, steps) = match (long, is_checked(device)) {
         (true, false) => (60, 40),
         (true, true) => (10, 30),
-        (false, false) => (9, 12),
-        (false, true) => (3, 8),
+        (false, false) => (6, 10),
+        (false, true) => (2, 6),
     };
     let stream = device.stream().unwrap();
     for history in 0..histories {
@@ -445,6 +447,23 @@ fn inside_a_kernel(device: &Device) {
     assert_eq!(walkers.to_vec(&stream).unwrap(), expected);
     assert!(matches!(table.view::<u32, 4>(&stream).unwrap_err(), Error::InvalidOption { .. }));
     assert!(matches!(table.view::<u64, 8>(&stream).unwrap_err(), Error::InvalidOption { .. }));
+}
+
+/// Memory of others, at an odd address.
+fn misaligned_values(device: &Device) {
+    if is_gpu(device) {
+        return;
+    }
+    let stream = device.stream().unwrap();
+    let bytes: Vec<u8> = (0..=255).collect();
+    // SAFETY: within the vector, which outlives the slice; bytes may lie anywhere.
+    let values = unsafe { DeviceSlice::<[u8; 4]>::from_raw_parts(device, bytes.as_ptr().add(1).cast(), 60) };
+    let keys = numbers(0..60);
+    let on_device = stream.upload(&keys).unwrap();
+    let mut table = GpuCuckoo::bulk_build(&stream, &on_device, values, Options::new()).unwrap();
+    table.insert(&stream, &on_device, values).unwrap();
+    let expected: Vec<_> = (0..60).map(|i| Some([1, 2, 3, 4].map(|byte| 4 * i + byte))).collect();
+    assert_eq!(table.lookup(&stream, &on_device).unwrap().to_vec(&stream).unwrap(), expected);
 }
 
 fn bad_input(device: &Device) {

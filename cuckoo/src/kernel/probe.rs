@@ -22,7 +22,7 @@ fn index() -> usize {
 /// A thread per key: see [`CuckooView::get`]. Memory latency is hidden by the many threads, not by work within one: 2,048
 /// threads of a multiprocessor have as many buckets under way.
 ///
-/// Cost per key of 4 bytes with a value of 4 bytes, buckets of 8, load 0.8: 4 bytes read and 5 written in order; 1.07 sectors
+/// Cost per key of 4 bytes with a value of 4 bytes, buckets of 8, load 0.8: 4 bytes read and 5 written in order; 1.1 sectors
 /// of keys at random and the value's sector beside the last one if it is there; 1.4 sectors if it is not.
 ///
 /// Launch with a thread per key. `found` is as long; `values` as well, or empty.

@@ -192,6 +192,38 @@ pub fn argsort<'a, K: RadixKey>(
 /// Sorts keys and, along with them, values by digits that are computed from the keys: by those of the last pass, then by those
 /// of the pass before it, and so on. Pairs whose digits are all equal keep their order.
 ///
+/// ```
+/// use bytemuck::{Pod, Zeroable};
+/// use gpu_primitives::sort::{self, Buckets};
+/// use gpu_primitives::{Device, Error};
+///
+/// /// Ordered by the remainder.
+/// #[repr(C)]
+/// #[derive(Clone, Copy, Pod, Zeroable)]
+/// struct Modulo {
+///     divisor: u32,
+/// }
+///
+/// impl Buckets<u32> for Modulo {
+///     const MAX_PASSES: usize = 1;
+///     fn bucket(&self, key: u32, _: u32) -> u32 {
+///         key % self.divisor
+///     }
+///     fn last(&self, _: u32) -> u32 {
+///         self.divisor - 1
+///     }
+/// }
+///
+/// let stream = Device::cpu().stream()?;
+/// let keys = stream.upload(&[15u32, 7, 20, 2])?;
+/// let (mut sorted, mut order) = (stream.uninit::<u32>(4)?, stream.uninit::<u32>(4)?);
+/// let positions = stream.upload(&[0u32, 1, 2, 3])?;
+/// sort::pairs_by(&stream, &keys, &positions, &mut sorted, &mut order, Modulo { divisor: 10 }, 1)?;
+/// assert_eq!(sorted.to_vec(&stream)?, [20, 2, 15, 7]);
+/// assert_eq!(order.to_vec(&stream)?, [2, 3, 0, 1]);
+/// # Ok::<(), Error>(())
+/// ```
+///
 /// # Errors
 /// As [`keys`]; [`Error::TooMany`] for no pass, or for more than the digits have; [`Error::NoInstance`] on a GPU for digits that
 /// were not instantiated there.
