@@ -48,7 +48,7 @@ fn check(device: &Device, load_factor: f64) -> usize {
         for seed in 0..seeds {
             let width = [8, 4][seed as usize % 2];
             let options = Options::new().load_factor(load_factor).bucket_width(width).hashes(2 + seed as u32 / 2 % 3);
-            let options = options.seed(seed * 0x1234_5678_9ABC_DEF1).when_full(WhenFull::Refuse);
+            let options = options.seed(u64::wrapping_mul(seed, 0x1234_5678_9ABC_DEF1)).when_full(WhenFull::Refuse);
             let table = match GpuCuckoo::bulk_build(&stream, &on_device, &on_device, options) {
                 Ok(table) => table,
                 Err(Error::TableFull { unplaced, .. }) if unplaced > 0 => {
