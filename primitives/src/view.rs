@@ -356,6 +356,16 @@ impl<T: Word> Shared<T> {
     pub unsafe fn atomic_add(self, index: usize, value: T) -> T {
         self.atomic_rmw(Rmw::Add, index, value)
     }
+
+    /// Writes `new` to element `index` if it holds `expected`; gives what it held.
+    ///
+    /// # Safety
+    /// As [`atomic_load`](Self::atomic_load).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn compare_exchange(self, index: usize, expected: T, new: T) -> T {
+        memory::shared_compare_exchange(self.base, self.len, index, expected, new)
+    }
 }
 
 /// Carves the block's shared memory into pieces, each aligned to 16 bytes.

@@ -450,3 +450,18 @@ pub unsafe fn shared_rmw<T: AtomicWord>(base: *mut T, len: usize, operation: Rmw
         (old, Effect::Rmw { changed: new != old })
     })
 }
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn shared_compare_exchange<T: AtomicWord>(base: *mut T, len: usize, index: usize, expected: T, new: T) -> T {
+    atomically((Space::Shared, base, len, index), Scope::Block, Order::Relaxed, |at| {
+        // SAFETY: as for `shared_atomic_load`.
+        let old = unsafe { at.read() };
+        if old != expected {
+            return (old, Effect::Load);
+        }
+        // SAFETY: as above.
+        unsafe { at.write(new) };
+        (old, Effect::Rmw { changed: new != old })
+    })
+}

@@ -312,6 +312,7 @@ pub trait AtomicWord: Copy {
     unsafe fn shared_load(address: *const Self) -> Self;
     unsafe fn shared_store(address: *mut Self, value: Self);
     unsafe fn shared_rmw(address: *mut Self, operation: Rmw, value: Self) -> Self;
+    unsafe fn shared_compare_exchange(address: *mut Self, expected: Self, new: Self) -> Self;
 }
 
 /// Expands `$body!(".scope")` for the scope that is asked for. Constant after inlining.
@@ -428,6 +429,14 @@ macro_rules! atomic_word {
                     Rmw::Or => word.fetch_or(value, Ordering::Relaxed),
                     Rmw::Xor => word.fetch_xor(value, Ordering::Relaxed),
                     Rmw::Exchange => word.swap(value, Ordering::Relaxed),
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn shared_compare_exchange(address: *mut Self, expected: Self, new: Self) -> Self {
+                let word = &*address.cast::<$core>();
+                match word.compare_exchange(expected, new, Ordering::Relaxed, Ordering::Relaxed) {
+                    Ok(old) | Err(old) => old,
                 }
             }
         }
@@ -549,4 +558,9 @@ pub unsafe fn shared_atomic_store<T: AtomicWord>(base: *mut T, _: usize, index: 
 #[inline(always)]
 pub unsafe fn shared_rmw<T: AtomicWord>(base: *mut T, _: usize, operation: Rmw, index: usize, value: T) -> T {
     T::shared_rmw(base.add(index), operation, value)
+}
+
+#[inline(always)]
+pub unsafe fn shared_compare_exchange<T: AtomicWord>(base: *mut T, _: usize, index: usize, expected: T, new: T) -> T {
+    T::shared_compare_exchange(base.add(index), expected, new)
 }

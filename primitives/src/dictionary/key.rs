@@ -1,5 +1,6 @@
 //! Keys of dictionaries.
 
+use crate::arch::memory::Word;
 use crate::compare::{Compare, Less};
 use crate::sort::{RadixCode, RadixKey};
 
@@ -17,7 +18,7 @@ pub trait Key: RadixKey<Code: KeyCode> {
 }
 
 /// What kernels see of a key: an unsigned number.
-pub trait KeyCode: RadixCode + RadixKey<Code = Self> + Ord + core::fmt::Debug + core::fmt::Display {
+pub trait KeyCode: RadixCode + RadixKey<Code = Self> + Word + core::fmt::Debug + core::fmt::Display {
     /// Their natural order, which is [`Less`].
     type Order: Compare<Self>;
     /// It.

@@ -236,6 +236,33 @@ pub enum Error {
         at: u64,
     },
 
+    /// A setting outside of its range.
+    #[error("{what} is {asked}, but it must be {allowed}")]
+    InvalidOption {
+        /// The setting.
+        what: &'static str,
+        /// What it was set to.
+        asked: String,
+        /// What it may be set to.
+        allowed: &'static str,
+    },
+
+    /// A hash table has no room for all keys.
+    #[error(
+        "{unplaced} of {keys} keys found no place in {what} of {slots} slots: let it grow, or build it with a lower load \
+         factor"
+    )]
+    TableFull {
+        /// The table.
+        what: &'static str,
+        /// How many keys found no place.
+        unplaced: u64,
+        /// How many keys there are, these included.
+        keys: u64,
+        /// How many slots the table has.
+        slots: u64,
+    },
+
     /// Another failure of a driver call.
     #[error("{call} failed with {code}: {message}")]
     Driver {

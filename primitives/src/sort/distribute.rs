@@ -153,6 +153,7 @@ unsafe fn launch<K: Pod, V: Pod, B: Buckets<K>>(
     if small {
         return launch!(SmallPass<K, V, B>);
     }
+    // A constant, so that only what can run is compiled.
     match const { items::<K, V>() } {
         15 => launch!(LargePass<K, V, B, 15>),
         14 => launch!(LargePass<K, V, B, 14>),

@@ -2,7 +2,7 @@
 
 use super::distribute::{Passes, Source, Target, expect_len, no_values, no_values_mut};
 use super::shape::{BLOCK_THREADS, BlockSort, block_items};
-use super::{Digits, RadixCode, RadixKey};
+use super::{Buckets, Digits, RadixCode, RadixKey};
 use crate::runtime::carrier::{carried, reinterpret, reinterpret_mut};
 use crate::transfer;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream};
@@ -189,6 +189,80 @@ pub fn argsort<'a, K: RadixKey>(
     Ok(order)
 }
 
+/// Sorts keys and, along with them, values by digits that are computed from the keys: by those of the last pass, then by those
+/// of the pass before it, and so on. Pairs whose digits are all equal keep their order.
+///
+/// ```
+/// use bytemuck::{Pod, Zeroable};
+/// use gpu_primitives::sort::{self, Buckets};
+/// use gpu_primitives::{Device, Error};
+///
+/// /// Ordered by the remainder.
+/// #[repr(C)]
+/// #[derive(Clone, Copy, Pod, Zeroable)]
+/// struct Modulo {
+///     divisor: u32,
+/// }
+///
+/// impl Buckets<u32> for Modulo {
+///     const MAX_PASSES: usize = 1;
+///     fn bucket(&self, key: u32, _: u32) -> u32 {
+///         key % self.divisor
+///     }
+///     fn last(&self, _: u32) -> u32 {
+///         self.divisor - 1
+///     }
+/// }
+///
+/// let stream = Device::cpu().stream()?;
+/// let keys = stream.upload(&[15u32, 7, 20, 2])?;
+/// let (mut sorted, mut order) = (stream.uninit::<u32>(4)?, stream.uninit::<u32>(4)?);
+/// let positions = stream.upload(&[0u32, 1, 2, 3])?;
+/// sort::pairs_by(&stream, &keys, &positions, &mut sorted, &mut order, Modulo { divisor: 10 }, 1)?;
+/// assert_eq!(sorted.to_vec(&stream)?, [20, 2, 15, 7]);
+/// assert_eq!(order.to_vec(&stream)?, [2, 3, 0, 1]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// As [`keys`]; [`Error::TooMany`] for no pass, or for more than the digits have; [`Error::NoInstance`] on a GPU for digits that
+/// were not instantiated there.
+#[allow(clippy::too_many_arguments, reason = "two inputs, two outputs, and what is asked for")]
+pub fn pairs_by<'a, K: RadixKey, V: Pod, B: Buckets<K::Code>>(
+    stream: &Stream,
+    keys_in: impl Into<DeviceSlice<'a, K>>,
+    values_in: impl Into<DeviceSlice<'a, V>>,
+    keys_out: impl Into<DeviceSliceMut<'a, K>>,
+    values_out: impl Into<DeviceSliceMut<'a, V>>,
+    digits: B,
+    passes: u32,
+) -> Result<(), Error> {
+    let (keys_in, values_in) = (keys_in.into(), values_in.into());
+    let (mut keys_out, mut values_out) = (keys_out.into(), values_out.into());
+    expect_len("the values of a sort", keys_in.len(), values_in.len())?;
+    expect_len("the output of a sort", keys_in.len(), keys_out.len())?;
+    expect_len("the values' output of a sort", keys_in.len(), values_out.len())?;
+    if passes == 0 || passes as usize > B::MAX_PASSES {
+        return Err(Error::TooMany { what: "passes of a sort", asked: passes as usize, limit: B::MAX_PASSES });
+    }
+    let from = Source { keys: keys_in.view(stream)?, values: values_in.view(stream)? }.coded();
+    let to = Target { keys: keys_out.view_mut(stream)?, values: values_out.view_mut(stream)? }.coded();
+    if from.keys.is_empty() {
+        return Ok(());
+    }
+    carried!(V, from.values, to.values, |from_values, to_values| {
+        let from = Source { keys: from.keys, values: from_values };
+        let to = Target { keys: to.keys, values: to_values };
+        if passes == 1 {
+            return run_passes(stream, from, [to, to], digits, passes);
+        }
+        let mut spare = Spare::new(stream, from.keys.len())?;
+        let spare = spare.target(stream)?;
+        // The last pass writes to the output, so the first one does if their number is odd.
+        run_passes(stream, from, if passes % 2 == 1 { [to, spare] } else { [spare, to] }, digits, passes)
+    })
+}
+
 fn sort_to<K: RadixKey, V: Pod>(
     stream: &Stream,
     from: Source<K, V>,
@@ -208,7 +282,7 @@ fn sort_to<K: RadixKey, V: Pod>(
                 let spare = spare.target(stream)?;
                 // The last pass writes to the output, so the first one does if their number is odd.
                 let turns = if digits.passes() % 2 == 1 { [to, spare] } else { [spare, to] };
-                run_passes(stream, from, turns, digits)
+                run_passes(stream, from, turns, digits, digits.passes())
             }
         }
     })
@@ -225,7 +299,7 @@ fn sort_in_place<K: RadixKey, V: Pod>(stream: &Stream, data: Target<K, V>, optio
         }
         let mut spare = Spare::new(stream, data.keys.len())?;
         let spare = spare.target(stream)?;
-        run_passes(stream, data.as_source(), [spare, data], digits)?;
+        run_passes(stream, data.as_source(), [spare, data], digits, digits.passes())?;
         if digits.passes() % 2 == 1 { copy_all(stream, spare.as_source(), data) } else { Ok(()) }
     })
 }
@@ -245,7 +319,7 @@ fn sort_between<K: RadixKey, V: Pod>(
             sort_block(stream, first.as_source(), first, digits)?;
             return Ok(Side::First);
         }
-        run_passes(stream, first.as_source(), [second, first], digits)?;
+        run_passes(stream, first.as_source(), [second, first], digits, digits.passes())?;
         Ok(if digits.passes() % 2 == 1 { Side::Second } else { Side::First })
     })
 }
@@ -257,13 +331,13 @@ fn writable<T: Pod>(view: Global<T>) -> GlobalMut<T> {
 }
 
 /// All passes: the first one from `from`, the others from what the last one wrote, to the two targets in turn.
-fn run_passes<K: RadixCode, V: Pod>(
+fn run_passes<K: Pod, V: Pod, B: Buckets<K>>(
     stream: &Stream,
     from: Source<K, V>,
     targets: [Target<K, V>; 2],
-    digits: Digits,
+    digits: B,
+    count: u32,
 ) -> Result<(), Error> {
-    let count = digits.passes();
     let mut passes = Passes::count::<K, V>(stream, from.keys, digits, count)?;
     let mut source = from;
     for pass in 0..count {

@@ -38,5 +38,6 @@ pub use shape::{BlockSort, LargePass, SmallPass, block_items, items};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{
-    Options, Side, argsort, keys, keys_double_buffered, keys_in_place, pairs, pairs_double_buffered, pairs_in_place,
+    Options, Side, argsort, keys, keys_double_buffered, keys_in_place, pairs, pairs_by, pairs_double_buffered,
+    pairs_in_place,
 };

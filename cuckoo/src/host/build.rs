@@ -1,0 +1,208 @@
+//! Building a table from pairs.
+
+use super::launch::{RawPairs, RawTable, SettleJob, kernels};
+use super::options::{Options, WhenFull};
+use crate::kernel::{Count, TileDigits, TileStarts, spill_slots, tile_buckets};
+use crate::map::{FEWEST_BUCKETS, Hash, Map};
+use bytemuck::Pod;
+use gpu_primitives::dictionary::{Key, KeyCode};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
+
+/// The name of the table in errors.
+const NAME: &str = "a cuckoo table";
+
+/// Most keys of a build: positions have 32 bits.
+const MOST_KEYS: usize = u32::MAX as usize - 1;
+
+/// A table that was built.
+pub struct Built<C> {
+    pub words: DeviceVec<u64>,
+    pub map: Map<C>,
+    /// How many keys it holds.
+    pub len: u64,
+    /// How many attempts failed before.
+    pub failures: u32,
+}
+
+/// The buckets that so many keys need.
+pub fn buckets_for(keys: usize, options: &Options) -> Result<u32, Error> {
+    let buckets = (keys as f64 / options.load_factor / options.bucket_width as f64).ceil();
+    if keys > MOST_KEYS || buckets >= f64::from(u32::MAX) {
+        return Err(Error::TooLong { what: NAME, len: keys, limit: MOST_KEYS });
+    }
+    Ok((buckets as u32).max(FEWEST_BUCKETS))
+}
+
+/// Builds a table of at least so many buckets. Waits, as often as it tries.
+pub fn build<K: Key, V: Pod>(
+    stream: &Stream,
+    keys: DeviceSlice<'_, K>,
+    values: DeviceSlice<'_, V>,
+    buckets: u32,
+    options: &Options,
+) -> Result<Built<K::Code>, Error> {
+    /// Each time the table becomes a quarter larger: 18 times as large in the end.
+    const MOST_GROWTHS: u32 = 13;
+
+    if keys.len() > MOST_KEYS {
+        return Err(Error::TooLong { what: NAME, len: keys.len(), limit: MOST_KEYS });
+    }
+    let values = aligned(stream, values)?;
+    let mut buckets = buckets;
+    let mut failures = 0;
+    for growth in 0.. {
+        let mut unplaced = 0;
+        for _ in 0..=options.reseeds {
+            let seed = options.seed.wrapping_add(u64::from(failures) << 32);
+            match attempt(stream, keys, values.as_slice(), Hash::new(seed, buckets, options.hashes), options)? {
+                Attempt::Built(built) => return Ok(Built { failures, ..built }),
+                Attempt::Failed { keys } => unplaced = keys,
+            }
+            failures += 1;
+        }
+        let larger = u64::from(buckets) + u64::from(buckets / 4) + 1;
+        if options.when_full == WhenFull::Refuse || growth == MOST_GROWTHS || larger > u64::from(u32::MAX) {
+            let slots = u64::from(buckets) * options.bucket_width as u64;
+            return Err(Error::TableFull { what: NAME, unplaced, keys: keys.len() as u64, slots });
+        }
+        buckets = larger as u32;
+    }
+    unreachable!("the loop above has no end of its own")
+}
+
+/// The error if a table cannot take more keys.
+pub fn full(unplaced: u64, keys: u64, slots: u64) -> Error {
+    Error::TableFull { what: NAME, unplaced, keys, slots }
+}
+
+enum Attempt<C> {
+    Built(Built<C>),
+    Failed { keys: u64 },
+}
+
+/// One attempt, with one seed. Waits.
+fn attempt<K: Key, V: Pod>(
+    stream: &Stream,
+    keys: DeviceSlice<'_, K>,
+    values: DeviceSlice<'_, V>,
+    hash: Hash,
+    options: &Options,
+) -> Result<Attempt<K::Code>, Error> {
+    let Some(map) = Map::<K::Code>::new(hash) else { return Ok(Attempt::Failed { keys: keys.len() as u64 }) };
+    let kernels = kernels::<K::Code, V>(options.bucket_width);
+    let mut words = stream.uninit::<u64>(kernels.words(hash.buckets))?;
+    let table = RawTable { words: words.view_mut(stream)?, map };
+    let mut counts = stream.zeroed::<u64>(Count::ALL)?;
+    let counters = counts.view_mut(stream)?;
+
+    let digits = TileDigits::new(hash, tile_buckets::<K::Code>(options.bucket_width));
+    // What fits into one tile is in the order of tiles already.
+    let mut by_tile = Pairs::<K, V>::room(stream, if digits.passes() == 0 { 0 } else { keys.len() })?;
+    let mut pairs = RawPairs::of(stream, keys, values)?;
+    if digits.passes() > 0 {
+        let by_tile = by_tile.raw(stream)?;
+        // SAFETY: as many pairs, in memory of their own.
+        unsafe { kernels.partition(stream, pairs, by_tile, digits)? };
+        pairs = by_tile;
+    }
+    let mut starts = stream.uninit::<u32>(digits.tiles() + 1)?;
+    let starts_out = starts.view_mut(stream)?;
+    let spill_room = keys.len().min(digits.tiles() * spill_slots::<K::Code>());
+    let mut spill = Pairs::<K, V>::room(stream, spill_room)?;
+    let mut locks = stream.zeroed::<u32>((hash.buckets as usize).div_ceil(32))?;
+    let spill = spill.raw(stream)?;
+    // SAFETY: a thread per start; the pairs are in the order of tiles, and the starts are theirs; the spill has room for as
+    // many keys as there are or as the tiles may spill; there is a lock for every bucket. Orphans are only counted.
+    unsafe {
+        let find_starts = TileStarts::new(pairs.keys.as_const(), digits, starts_out);
+        stream.launch(find_starts, starts_out.len().div_ceil(256))?;
+        kernels.fill(stream, pairs, starts_out.as_const(), table, spill, counters)?;
+        let settle = SettleJob {
+            pairs: spill,
+            count: counters.slice(Count::Spilled as usize, 1).as_const(),
+            table,
+            locks: locks.view_mut(stream)?,
+            skip_first: true,
+            limit: options.evictions,
+            orphans: RawPairs::none(),
+            unplaced: counters.slice(Count::Unplaced as usize, 1),
+        };
+        kernels.settle(stream, settle)?;
+    }
+    let counts = counts.to_vec(stream)?;
+    let [placed, spilled, unplaced] =
+        [Count::Placed, Count::Spilled, Count::Unplaced].map(|count| counts[count as usize]);
+    Ok(if unplaced == 0 {
+        Attempt::Built(Built { words, map, len: placed + spilled, failures: 0 })
+    } else {
+        Attempt::Failed { keys: unplaced }
+    })
+}
+
+/// Pairs in memory of their own.
+pub struct Pairs<K: Pod, V: Pod> {
+    pub keys: DeviceVec<K>,
+    pub values: DeviceVec<V>,
+}
+
+impl<K: Key, V: Pod> Pairs<K, V> {
+    /// Room for so many.
+    pub fn room(stream: &Stream, len: usize) -> Result<Self, Error> {
+        Ok(Self { keys: stream.uninit(len)?, values: stream.uninit(len)? })
+    }
+
+    /// As the kernels take them.
+    pub fn raw(&mut self, stream: &Stream) -> Result<RawPairs<K::Code>, Error> {
+        RawPairs::of(stream, self.keys.as_slice(), self.values.as_slice())
+    }
+}
+
+impl<C: KeyCode> RawPairs<C> {
+    /// These pairs as the kernels take them: they write them only where their caller may.
+    pub fn of<K: Key<Code = C>, V: Pod>(
+        stream: &Stream,
+        keys: DeviceSlice<'_, K>,
+        values: DeviceSlice<'_, V>,
+    ) -> Result<Self, Error> {
+        let values = values.view(stream)?.as_ptr().cast_mut().cast();
+        Ok(Self { keys: writable(codes(stream, keys)?), values })
+    }
+}
+
+/// The bits of keys.
+pub fn codes<K: Key>(stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Global<K::Code>, Error> {
+    let view = keys.view(stream)?;
+    // SAFETY: a code has the size of its key and no stricter alignment.
+    Ok(unsafe { Global::from_raw(view.as_ptr().cast(), view.len()) })
+}
+
+/// The same memory for a kernel that writes it, or that takes what others write.
+pub fn writable<T: Pod>(view: Global<T>) -> GlobalMut<T> {
+    // SAFETY: the same memory; that it may be written is the promise of a launch.
+    unsafe { GlobalMut::from_raw(view.as_ptr().cast_mut(), view.len()) }
+}
+
+/// Values where the kernels can read them: as they are, or a copy if they are memory of others that is not aligned to their size.
+pub enum Aligned<'a, V: Pod> {
+    Here(DeviceSlice<'a, V>),
+    Copied(DeviceVec<V>),
+}
+
+impl<V: Pod> Aligned<'_, V> {
+    pub fn as_slice(&self) -> DeviceSlice<'_, V> {
+        match self {
+            Self::Here(values) => *values,
+            Self::Copied(values) => values.as_slice(),
+        }
+    }
+}
+
+/// See [`Aligned`].
+pub fn aligned<'a, V: Pod>(stream: &Stream, values: DeviceSlice<'a, V>) -> Result<Aligned<'a, V>, Error> {
+    if values.as_ptr().addr().is_multiple_of(size_of::<V>().max(1)) {
+        return Ok(Aligned::Here(values));
+    }
+    let mut copy = stream.uninit(values.len())?;
+    copy.copy_from(stream, values)?;
+    Ok(Aligned::Copied(copy))
+}

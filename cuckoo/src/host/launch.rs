@@ -1,0 +1,352 @@
+//! The kernels of a table behind one face: picked once by the size of the values and the width of the buckets.
+
+use crate::kernel::{
+    Collect, Erase, FillTiles, Find, PROBE_THREADS, Replace, SETTLE_THREADS, SETTLED_AT_ONCE, Settle, Spill, TellNew,
+    TileDigits,
+};
+use crate::map::{Map, TableMut, bucket_bytes};
+use bytemuck::Pod;
+use core::any::Any;
+use core::marker::PhantomData;
+use gpu_primitives::dictionary::KeyCode;
+use gpu_primitives::sort::{RadixKey, Sign};
+use gpu_primitives::{
+    Device, DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Global, GlobalMut, Stream, select, sort,
+};
+
+/// Pairs in device memory, values of any type.
+#[derive(Clone, Copy)]
+pub struct RawPairs<C> {
+    pub keys: GlobalMut<C>,
+    /// As many values, aligned to their size.
+    pub values: *mut u8,
+}
+
+impl<C: KeyCode> RawPairs<C> {
+    /// No room at all.
+    pub fn none() -> Self {
+        let nowhere = core::ptr::dangling_mut::<u64>();
+        // SAFETY: no elements lie anywhere.
+        Self { keys: unsafe { GlobalMut::from_raw(nowhere.cast(), 0) }, values: nowhere.cast() }
+    }
+
+    unsafe fn typed<V: Pod>(self) -> Spill<C, V> {
+        Spill { keys: self.keys, values: GlobalMut::from_raw(self.values.cast(), self.keys.len()) }
+    }
+
+    /// As the primitives read them.
+    unsafe fn slices<K: Pod, V: Pod>(self, device: &Device) -> (DeviceSlice<'_, K>, DeviceSlice<'_, V>) {
+        let (keys, len) = (self.keys.as_const().as_ptr(), self.keys.len());
+        let values = self.values.cast_const().cast();
+        (DeviceSlice::from_raw_parts(device, keys.cast(), len), DeviceSlice::from_raw_parts(device, values, len))
+    }
+
+    /// As the primitives write them.
+    unsafe fn slices_mut<K: Pod, V: Pod>(self, device: &Device) -> (DeviceSliceMut<'_, K>, DeviceSliceMut<'_, V>) {
+        let (keys, len) = (self.keys.as_const().as_ptr().cast_mut(), self.keys.len());
+        let values = self.values.cast();
+        (DeviceSliceMut::from_raw_parts(device, keys.cast(), len), DeviceSliceMut::from_raw_parts(device, values, len))
+    }
+}
+
+/// A table in device memory.
+#[derive(Clone, Copy)]
+pub struct RawTable<C> {
+    pub words: GlobalMut<u64>,
+    pub map: Map<C>,
+}
+
+/// Launches the kernels for some type of values and width of buckets.
+///
+/// # Safety
+/// For all launches: the table's words hold the buckets of its map, for this type and width; and what the kernels ask.
+pub trait Launch<C: KeyCode> {
+    /// Words of 8 bytes that a table takes.
+    fn words(&self, buckets: u32) -> usize;
+
+    /// Orders pairs by tile, stably.
+    unsafe fn partition(
+        &self,
+        stream: &Stream,
+        from: RawPairs<C>,
+        to: RawPairs<C>,
+        digits: TileDigits,
+    ) -> Result<(), Error>;
+
+    /// Orders pairs by key, stably; the sign is that of the type of keys.
+    unsafe fn sort(&self, stream: &Stream, from: RawPairs<C>, to: RawPairs<C>, sign: Sign) -> Result<(), Error>;
+
+    /// Keeps the pairs whose flags are set, in order.
+    unsafe fn flagged(
+        &self,
+        stream: &Stream,
+        from: RawPairs<C>,
+        flags: &DeviceVec<u8>,
+        to: RawPairs<C>,
+    ) -> Result<DeviceValue<u64>, Error>;
+
+    unsafe fn fill(
+        &self,
+        stream: &Stream,
+        pairs: RawPairs<C>,
+        starts: Global<u32>,
+        table: RawTable<C>,
+        spill: RawPairs<C>,
+        counts: GlobalMut<u64>,
+    ) -> Result<(), Error>;
+
+    unsafe fn settle(&self, stream: &Stream, job: SettleJob<C>) -> Result<(), Error>;
+
+    /// `values` is null if they are not asked for.
+    unsafe fn find(
+        &self,
+        stream: &Stream,
+        table: RawTable<C>,
+        keys: Global<C>,
+        values: *mut u8,
+        found: GlobalMut<u8>,
+    ) -> Result<(), Error>;
+
+    unsafe fn tell_new(
+        &self,
+        stream: &Stream,
+        table: RawTable<C>,
+        keys: Global<C>,
+        is_new: GlobalMut<u8>,
+    ) -> Result<(), Error>;
+
+    unsafe fn replace(
+        &self,
+        stream: &Stream,
+        table: RawTable<C>,
+        pairs: RawPairs<C>,
+        is_new: Global<u8>,
+    ) -> Result<(), Error>;
+
+    unsafe fn erase(
+        &self,
+        stream: &Stream,
+        table: RawTable<C>,
+        keys: Global<C>,
+        erased: GlobalMut<u64>,
+    ) -> Result<(), Error>;
+
+    unsafe fn collect(
+        &self,
+        stream: &Stream,
+        table: RawTable<C>,
+        pairs: RawPairs<C>,
+        count: GlobalMut<u64>,
+    ) -> Result<(), Error>;
+}
+
+/// What [`Launch::settle`] is to do: the arguments of the kernel.
+pub struct SettleJob<C> {
+    pub pairs: RawPairs<C>,
+    pub count: Global<u64>,
+    pub table: RawTable<C>,
+    pub locks: GlobalMut<u32>,
+    pub skip_first: bool,
+    pub limit: u32,
+    pub orphans: RawPairs<C>,
+    pub unplaced: GlobalMut<u64>,
+}
+
+/// The kernels for values that are carried as `V`.
+struct Shape<V, const WIDTH: usize>(PhantomData<V>);
+
+fn blocks(threads: usize, len: usize) -> usize {
+    len.div_ceil(threads)
+}
+
+/// A code, and the types of keys that it is the code of.
+trait Code: KeyCode + RadixKey<Code = Self> {
+    type Signed: RadixKey<Code = Self>;
+    type Float: RadixKey<Code = Self>;
+}
+
+impl Code for u32 {
+    type Signed = i32;
+    type Float = f32;
+}
+
+impl Code for u64 {
+    type Signed = i64;
+    type Float = f64;
+}
+
+unsafe fn sort_as<K: RadixKey<Code: KeyCode>, V: Pod>(
+    stream: &Stream,
+    from: RawPairs<K::Code>,
+    to: RawPairs<K::Code>,
+) -> Result<(), Error> {
+    let (keys, values) = from.slices::<K, V>(stream.device());
+    let (to_keys, to_values) = to.slices_mut::<K, V>(stream.device());
+    sort::pairs(stream, keys, values, to_keys, to_values, sort::Options::new())
+}
+
+impl<C: Code, V: Pod, const WIDTH: usize> Launch<C> for Shape<V, WIDTH> {
+    fn words(&self, buckets: u32) -> usize {
+        // Whole words: a bucket has at least 4 slots of 4 bytes.
+        buckets as usize * (bucket_bytes::<C, V>(WIDTH) / size_of::<u64>())
+    }
+
+    unsafe fn partition(
+        &self,
+        stream: &Stream,
+        from: RawPairs<C>,
+        to: RawPairs<C>,
+        digits: TileDigits,
+    ) -> Result<(), Error> {
+        let (keys, values) = from.slices::<C, V>(stream.device());
+        let (to_keys, to_values) = to.slices_mut::<C, V>(stream.device());
+        sort::pairs_by(stream, keys, values, to_keys, to_values, digits, digits.passes())
+    }
+
+    unsafe fn sort(&self, stream: &Stream, from: RawPairs<C>, to: RawPairs<C>, sign: Sign) -> Result<(), Error> {
+        if sign == C::SIGN {
+            sort_as::<C, V>(stream, from, to)
+        } else if sign == C::Signed::SIGN {
+            sort_as::<C::Signed, V>(stream, from, to)
+        } else {
+            sort_as::<C::Float, V>(stream, from, to)
+        }
+    }
+
+    unsafe fn flagged(
+        &self,
+        stream: &Stream,
+        from: RawPairs<C>,
+        flags: &DeviceVec<u8>,
+        to: RawPairs<C>,
+    ) -> Result<DeviceValue<u64>, Error> {
+        let (keys, values) = from.slices::<C, V>(stream.device());
+        let (to_keys, to_values) = to.slices_mut::<C, V>(stream.device());
+        select::flagged_pairs(stream, keys, values, flags, to_keys, to_values)
+    }
+
+    unsafe fn fill(
+        &self,
+        stream: &Stream,
+        pairs: RawPairs<C>,
+        starts: Global<u32>,
+        table: RawTable<C>,
+        spill: RawPairs<C>,
+        counts: GlobalMut<u64>,
+    ) -> Result<(), Error> {
+        let pairs = pairs.typed::<V>();
+        let tiles = starts.len() - 1;
+        let table = TableMut::<C, V, WIDTH>::new(table.words, table.map);
+        let (keys, values) = (pairs.keys.as_const(), pairs.values.as_const());
+        stream.launch(FillTiles::new(keys, values, starts, table, spill.typed(), counts), tiles)
+    }
+
+    unsafe fn settle(&self, stream: &Stream, job: SettleJob<C>) -> Result<(), Error> {
+        let most = stream.device().limits().multiprocessors as usize * SETTLED_AT_ONCE;
+        let blocks = blocks(SETTLE_THREADS as usize, job.pairs.keys.len()).min(most);
+        let kernel = Settle::new(
+            job.pairs.typed::<V>(),
+            job.count,
+            TableMut::<C, V, WIDTH>::new(job.table.words, job.table.map),
+            job.locks,
+            u32::from(job.skip_first),
+            job.limit,
+            job.orphans.typed(),
+            job.unplaced,
+        );
+        if blocks == 0 { Ok(()) } else { stream.launch(kernel, blocks) }
+    }
+
+    unsafe fn find(
+        &self,
+        stream: &Stream,
+        table: RawTable<C>,
+        keys: Global<C>,
+        values: *mut u8,
+        found: GlobalMut<u8>,
+    ) -> Result<(), Error> {
+        let table = TableMut::<C, V, WIDTH>::new(table.words, table.map).as_const();
+        let values = GlobalMut::from_raw(values.cast(), if values.is_null() { 0 } else { keys.len() });
+        let blocks = blocks(PROBE_THREADS as usize, keys.len());
+        stream.launch(Find::new(table, keys, values, found), blocks)
+    }
+
+    unsafe fn tell_new(
+        &self,
+        stream: &Stream,
+        table: RawTable<C>,
+        keys: Global<C>,
+        is_new: GlobalMut<u8>,
+    ) -> Result<(), Error> {
+        let table = TableMut::<C, V, WIDTH>::new(table.words, table.map).as_const();
+        stream.launch(TellNew::new(table, keys, is_new), blocks(PROBE_THREADS as usize, keys.len()))
+    }
+
+    unsafe fn replace(
+        &self,
+        stream: &Stream,
+        table: RawTable<C>,
+        pairs: RawPairs<C>,
+        is_new: Global<u8>,
+    ) -> Result<(), Error> {
+        if size_of::<V>() == 0 {
+            return Ok(());
+        }
+        let table = TableMut::<C, V, WIDTH>::new(table.words, table.map);
+        let pairs = pairs.typed::<V>();
+        let blocks = blocks(PROBE_THREADS as usize, pairs.keys.len());
+        stream.launch(Replace::new(table, pairs.keys.as_const(), pairs.values.as_const(), is_new), blocks)
+    }
+
+    unsafe fn erase(
+        &self,
+        stream: &Stream,
+        table: RawTable<C>,
+        keys: Global<C>,
+        erased: GlobalMut<u64>,
+    ) -> Result<(), Error> {
+        let table = TableMut::<C, V, WIDTH>::new(table.words, table.map);
+        stream.launch(Erase::new(table, keys, erased), blocks(PROBE_THREADS as usize, keys.len()))
+    }
+
+    unsafe fn collect(
+        &self,
+        stream: &Stream,
+        table: RawTable<C>,
+        pairs: RawPairs<C>,
+        count: GlobalMut<u64>,
+    ) -> Result<(), Error> {
+        let slots = table.map.hash.buckets as usize * WIDTH;
+        let table = TableMut::<C, V, WIDTH>::new(table.words, table.map).as_const();
+        stream.launch(Collect::new(table, pairs.typed(), count), blocks(PROBE_THREADS as usize, slots))
+    }
+}
+
+/// The kernels for values of a type and buckets of a width, which [`Options`](super::Options) have checked.
+pub fn kernels<C: KeyCode, V>(width: usize) -> &'static dyn Launch<C> {
+    const { assert!(matches!(size_of::<V>(), 0 | 4 | 8), "values of a cuckoo table have 0, 4 or 8 bytes") };
+    let (narrow, wide) = (kernels_32(size_of::<V>(), width), kernels_64(size_of::<V>(), width));
+    let either: [&dyn Any; 2] = [&narrow, &wide];
+    *either.iter().find_map(|kernels| kernels.downcast_ref()).expect("a code is a u32 or a u64")
+}
+
+/// Not generic: the kernels are compiled here, once, and not in every crate that has a table.
+macro_rules! compiled_here {
+    ($($function:ident: $code:ty;)*) => { $(
+        fn $function(value_bytes: usize, width: usize) -> &'static dyn Launch<$code> {
+            match (value_bytes, width) {
+                (0, 4) => &Shape::<(), 4>(PhantomData),
+                (0, _) => &Shape::<(), 8>(PhantomData),
+                (4, 4) => &Shape::<u32, 4>(PhantomData),
+                (4, _) => &Shape::<u32, 8>(PhantomData),
+                (_, 4) => &Shape::<u64, 4>(PhantomData),
+                (_, _) => &Shape::<u64, 8>(PhantomData),
+            }
+        }
+    )* };
+}
+
+compiled_here! {
+    kernels_32: u32;
+    kernels_64: u64;
+}

@@ -1,0 +1,171 @@
+//! Looking keys up, and what else asks each key or slot one question: a thread each.
+
+use super::tile::Spill;
+use crate::map::{CuckooView, TableMut, key_index, value_index};
+use bytemuck::Pod;
+use gpu_primitives::arch::{Cache, Order, Scope};
+use gpu_primitives::dictionary::KeyCode;
+use gpu_primitives::kernel::kernel;
+use gpu_primitives::{Global, GlobalMut, thread, warp};
+
+/// Threads of a block.
+pub const THREADS: u32 = 256;
+
+/// The index of this thread in the grid.
+#[inline(always)]
+fn index() -> usize {
+    thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize
+}
+
+/// Answers for every key whether it is there, and with which value.
+///
+/// A thread per key: see [`CuckooView::get`]. Memory latency is hidden by the many threads, not by work within one: 2,048
+/// threads of a multiprocessor have as many buckets under way.
+///
+/// Cost per key of 4 bytes with a value of 4 bytes, buckets of 8, load 0.8: 4 bytes read and 5 written in order; 1.1 sectors
+/// of keys at random and the value's sector beside the last one if it is there; 1.4 sectors if it is not.
+///
+/// Launch with a thread per key. `found` is as long; `values` as well, or empty.
+#[kernel(threads = THREADS)]
+pub unsafe fn find<C: KeyCode, V: Pod, const WIDTH: usize>(
+    table: CuckooView<C, V, WIDTH>,
+    keys: Global<C>,
+    values: GlobalMut<V>,
+    found: GlobalMut<u8>,
+) {
+    let i = index();
+    if i >= keys.len() {
+        return;
+    }
+    let key = keys.load(i, Cache::Streaming);
+    if values.is_empty() || size_of::<V>() == 0 {
+        found.store(i, table.find(key).is_some() as u8, Cache::Streaming);
+    } else {
+        let answer = table.get(key);
+        found.store(i, answer.is_some() as u8, Cache::Streaming);
+        values.store(i, answer.unwrap_or(V::zeroed()), Cache::Streaming);
+    }
+}
+
+/// Marks the keys that are to be inserted: those not followed by an equal key, and not in the table.
+///
+/// Launch with a thread per key. `keys` are sorted; `is_new` is as long.
+#[kernel(threads = THREADS)]
+pub unsafe fn tell_new<C: KeyCode, V: Pod, const WIDTH: usize>(
+    table: CuckooView<C, V, WIDTH>,
+    keys: Global<C>,
+    is_new: GlobalMut<u8>,
+) {
+    let i = index();
+    if i < keys.len() {
+        let key = keys.get(i);
+        let is_last = i + 1 == keys.len() || keys.get(i + 1) != key;
+        is_new.set(i, (is_last && table.find(key).is_none()) as u8);
+    }
+}
+
+/// Gives keys that were in the table before their new values.
+///
+/// Launch with a thread per key. `keys` are sorted and in the table; `is_new` is what [`tell_new`] has said.
+#[kernel(threads = THREADS)]
+pub unsafe fn replace<C: KeyCode, V: Pod, const WIDTH: usize>(
+    table: TableMut<C, V, WIDTH>,
+    keys: Global<C>,
+    values: Global<V>,
+    is_new: Global<u8>,
+) {
+    let i = index();
+    if size_of::<V>() == 0 || i >= keys.len() || is_new.get(i) != 0 {
+        return;
+    }
+    let key = keys.get(i);
+    // Of equal keys only the last one writes: no two threads write the same value.
+    if (i + 1 == keys.len() || keys.get(i + 1) != key)
+        && let Some(place) = table.as_const().find(key)
+    {
+        table.values.set(value_index::<C, V>(WIDTH, place.bucket) + place.slot as usize, values.get(i));
+    }
+}
+
+/// Deletes keys that are in the table, and counts them.
+///
+/// A slot of a bucket with an empty slot becomes empty, since no search goes beyond this bucket; other slots become dead. The
+/// threads need no locks: deleting does not change whether a bucket has an empty slot, and of several threads with the same key
+/// one compare-and-exchange succeeds.
+///
+/// Launch with a thread per key. `erased` has one element, to which the number of deleted keys is added.
+#[kernel(threads = THREADS)]
+pub unsafe fn erase<C: KeyCode, V: Pod, const WIDTH: usize>(
+    table: TableMut<C, V, WIDTH>,
+    keys: Global<C>,
+    erased: GlobalMut<u64>,
+) {
+    let i = index();
+    let map = table.map;
+    let mut is_erased = false;
+    if i < keys.len() {
+        let key = keys.get(i);
+        let choices = map.hash.choices(key);
+        let mut turn = 0;
+        while turn < map.hash.hashes {
+            let bucket = choices.get(turn);
+            let empty = map.empty.of(bucket);
+            let at = key_index::<C, V>(WIDTH, bucket);
+            let (mut slots, mut has_empty) = (0u32, false);
+            for slot in 0..WIDTH {
+                let there = table.keys.atomic_load(at + slot, Scope::Gpu, Order::Relaxed);
+                slots |= ((there == key) as u32) << slot;
+                has_empty |= there == empty;
+            }
+            if slots != 0 {
+                let free = if has_empty { empty } else { map.dead.of(bucket) };
+                let slot = at + slots.trailing_zeros() as usize;
+                is_erased = table.keys.compare_exchange(slot, key, free, Scope::Gpu, Order::Relaxed) == key;
+                break;
+            }
+            if has_empty {
+                break;
+            }
+            turn += 1;
+        }
+    }
+    let erased_here = warp::ballot(warp::FULL, is_erased).count_ones();
+    if warp::lane_id() == 0 && erased_here != 0 {
+        erased.atomic_add(0, erased_here as u64, Scope::Gpu, Order::Relaxed);
+    }
+}
+
+/// Writes all pairs of the table, in any order.
+///
+/// Cost: reads the table once, writes the pairs once; one atomic per warp that has any.
+///
+/// Launch with a thread per slot. `pairs` has room for all; `count` is zero at first, and then their number.
+#[kernel(threads = THREADS)]
+pub unsafe fn collect<C: KeyCode, V: Pod, const WIDTH: usize>(
+    table: CuckooView<C, V, WIDTH>,
+    pairs: Spill<C, V>,
+    count: GlobalMut<u64>,
+) {
+    let i = index();
+    let (bucket, slot) = ((i / WIDTH) as u32, i % WIDTH);
+    let exists = i / WIDTH < table.map.hash.buckets as usize;
+    let mut key = C::MIN;
+    let mut is_live = false;
+    if exists {
+        key = table.key(bucket, slot);
+        is_live = key != table.map.empty.of(bucket) && key != table.map.dead.of(bucket);
+    }
+    let live = warp::ballot(warp::FULL, is_live);
+    if live == 0 {
+        return;
+    }
+    let mut start = 0;
+    if warp::lane_id() == 0 {
+        start = count.atomic_add(0, live.count_ones() as u64, Scope::Gpu, Order::Relaxed);
+    }
+    start = gpu_primitives::block::warp::broadcast(start, 0);
+    if is_live {
+        let rank = (live & warp::lane_mask_lt()).count_ones();
+        pairs.set(start as usize + rank as usize, key, table.value(bucket, slot));
+    }
+}

@@ -1,0 +1,442 @@
+//! Where keys may lie, and how a slot says that it is free.
+//!
+//! A bucket is `WIDTH` keys followed by their `WIDTH` values. Every key has up to four buckets, computed from one hash of 64
+//! bits. There is no reserved key and no bit per slot: a free slot holds a key that *cannot* be in its bucket, because none of
+//! that key's own buckets is this one. Two such keys serve the whole table: the second one where the first one might be.
+
+use bytemuck::{Pod, Zeroable};
+use gpu_primitives::arch::Cache;
+use gpu_primitives::dictionary::KeyCode;
+use gpu_primitives::kernel::{Buffer, Param};
+use gpu_primitives::{Global, GlobalMut};
+
+/// The most hash functions.
+pub const MOST_HASHES: u32 = 4;
+
+/// No bucket.
+pub const NOWHERE: u32 = u32::MAX;
+
+/// The hash functions: plain data, the same on host and device.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct Hash {
+    /// Where the two mixings of a key begin.
+    seeds: [u32; 2],
+    /// Buckets of the table: at least one.
+    pub buckets: u32,
+    /// Buckets of a key: 2 to 4.
+    pub hashes: u32,
+}
+
+/// The buckets of one key.
+#[derive(Clone, Copy, Debug)]
+pub struct Choices {
+    first: u32,
+    step: u32,
+    buckets: u32,
+}
+
+impl Hash {
+    /// Seeds that differ in a bit differ in half of the bits of what is made of them.
+    pub const fn new(seed: u64, buckets: u32, hashes: u32) -> Self {
+        let mut mixed = seed ^ (seed >> 31) ^ 0x2545_F491_4F6C_DD1D;
+        mixed = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        Self { seeds: [mixed as u32, (mixed >> 32) as u32], buckets, hashes }
+    }
+
+    /// Two numbers of 32 bits make all hashes of a key: the first one, and the distance from each to the next.
+    #[inline(always)]
+    pub fn choices<C: KeyCode>(self, key: C) -> Choices {
+        let first = mix(key, self.seeds[0], [0x9E37_79B1, 0xBB67_AE85, 0x6A09_E667]);
+        let step = mix(key, self.seeds[1], [0x3C6E_F373, 0xA54F_F53B, 0x510E_527F]);
+        Choices { first, step: step | 1, buckets: self.buckets }
+    }
+}
+
+/// 32 bits, to each of which every bit of the key contributes, so that sequences, strides and keys that differ in their upper
+/// bits alone spread like random ones. Odd factors and shifts lose nothing: different keys of 4 bytes have different mixtures, and
+/// so have keys of 8 bytes that agree in one half.
+#[inline(always)]
+fn mix<C: KeyCode>(key: C, seed: u32, factors: [u32; 3]) -> u32 {
+    let bits = key.to_u64();
+    let mut mixed = bits as u32 ^ seed;
+    if size_of::<C>() == 8 {
+        mixed = mixed.wrapping_mul(factors[2]);
+        mixed ^= (mixed >> 15) ^ (bits >> 32) as u32;
+    }
+    mixed = (mixed ^ (mixed >> 16)).wrapping_mul(factors[0]);
+    mixed = (mixed ^ (mixed >> 15)).wrapping_mul(factors[1]);
+    mixed ^ (mixed >> 16)
+}
+
+impl Choices {
+    /// Bucket `index` of the key: the hash, a fraction of 2^32, times the number of buckets, which is less than that number.
+    #[inline(always)]
+    pub fn get(self, index: u32) -> u32 {
+        let hash = self.first.wrapping_add(self.step.wrapping_mul(index));
+        ((hash as u64 * self.buckets as u64) >> 32) as u32
+    }
+
+    /// Some bits that do not follow from the first bucket.
+    #[inline(always)]
+    pub fn salt(self) -> u32 {
+        self.step >> 8
+    }
+}
+
+/// Two keys, and where the first one may be: the second one may be in none of these buckets.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marker<C> {
+    keys: [C; 2],
+    homes: [u32; MOST_HASHES as usize],
+}
+
+impl<C: KeyCode> Marker<C> {
+    /// The key that marks slots of a bucket: it cannot be in it.
+    #[inline(always)]
+    pub fn of(self, bucket: u32) -> C {
+        let [a, b, c, d] = self.homes;
+        let at_home = (bucket == a) | (bucket == b) | (bucket == c) | (bucket == d);
+        if at_home { self.keys[1] } else { self.keys[0] }
+    }
+}
+
+/// The hash functions and the marks of free slots.
+///
+/// A slot that was free since the table was built is *empty*. Keys go to the first of their buckets that has a free slot, so a
+/// bucket with an empty slot ends every search. What is deleted from a bucket without empty slots leaves a *dead* slot, which is
+/// free but does not end searches.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Map<C> {
+    pub hash: Hash,
+    pub empty: Marker<C>,
+    pub dead: Marker<C>,
+}
+
+// SAFETY: `repr(C)`, plain data without padding: 16 bytes, then twice two codes and four words of 4 bytes.
+unsafe impl<C: KeyCode> Param for Map<C> {}
+
+/// Fewest buckets of a table: twice those of a key, so that two keys with no bucket in common exist, and twice that, so that
+/// they are found soon.
+#[cfg(not(target_arch = "nvptx64"))]
+pub const FEWEST_BUCKETS: u32 = 4 * MOST_HASHES;
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<C: KeyCode> Map<C> {
+    /// Finds the marks; none if the small keys, by bad luck, do not serve.
+    pub fn new(hash: Hash) -> Option<Self> {
+        let homes = |code: u64| {
+            let choices = hash.choices(C::from_u64(code));
+            // A key of fewer buckets repeats its last one.
+            [0, 1, 2, 3].map(|index: u32| choices.get(index.min(hash.hashes - 1)))
+        };
+        let marker = |first: u64, others: core::ops::Range<u64>| {
+            let taken = homes(first);
+            let apart = |&code: &u64| homes(code).iter().all(|bucket| !taken.contains(bucket));
+            let second = others.into_iter().find(apart)?;
+            Some(Marker { keys: [first, second].map(C::from_u64), homes: taken })
+        };
+        // The ranges are apart, so that an empty slot is never taken for a dead one.
+        Some(Self { hash, empty: marker(0, 2..1000)?, dead: marker(1, 1000..2000)? })
+    }
+}
+
+/// A table as kernels read it: an argument of any kernel, with [`get`](Self::get) for its threads.
+///
+/// `C` is the code that the keys' bits are ([`RadixKey::Code`](gpu_primitives::sort::RadixKey::Code)), `V` the type that carries
+/// the values: `()`, `u32` or `u64`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct CuckooView<C, V, const WIDTH: usize = 8> {
+    keys: Global<C>,
+    values: Global<V>,
+    pub(crate) map: Map<C>,
+}
+
+// Derives would ask for `Copy` of the types.
+impl<C: KeyCode, V, const WIDTH: usize> Clone for CuckooView<C, V, WIDTH> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<C: KeyCode, V, const WIDTH: usize> Copy for CuckooView<C, V, WIDTH> {}
+
+// SAFETY: `repr(C)` of parameters. Both views are of the same memory, which is told once.
+unsafe impl<C: KeyCode, V: Pod, const WIDTH: usize> Param for CuckooView<C, V, WIDTH> {
+    fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        self.keys.buffers(name, visit);
+    }
+}
+
+/// A table as kernels change it.
+#[repr(C)]
+#[derive(Debug)]
+pub struct TableMut<C, V, const WIDTH: usize> {
+    pub keys: GlobalMut<C>,
+    pub values: GlobalMut<V>,
+    pub map: Map<C>,
+}
+
+impl<C: KeyCode, V, const WIDTH: usize> Clone for TableMut<C, V, WIDTH> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<C: KeyCode, V, const WIDTH: usize> Copy for TableMut<C, V, WIDTH> {}
+
+// SAFETY: as for `CuckooView`.
+unsafe impl<C: KeyCode, V: Pod, const WIDTH: usize> Param for TableMut<C, V, WIDTH> {
+    fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        self.keys.buffers(name, visit);
+    }
+}
+
+/// Bytes of a bucket.
+pub const fn bucket_bytes<C, V>(width: usize) -> usize {
+    width * (size_of::<C>() + size_of::<V>())
+}
+
+/// Where the keys of a bucket begin, in elements of `C`.
+#[inline(always)]
+pub fn key_index<C, V>(width: usize, bucket: u32) -> usize {
+    bucket as usize * (bucket_bytes::<C, V>(width) / size_of::<C>())
+}
+
+/// Where the values of a bucket begin, in elements of `V`, which have a size. Exact: the width is a multiple of 4, and the sizes
+/// are 4 or 8.
+#[inline(always)]
+pub fn value_index<C, V>(width: usize, bucket: u32) -> usize {
+    (bucket as usize * bucket_bytes::<C, V>(width) + width * size_of::<C>()) / size_of::<V>()
+}
+
+/// The slots of a bucket in which something holds: a bit each.
+pub type Slots = u32;
+
+/// The keys of a bucket, in registers.
+#[derive(Clone, Copy)]
+pub struct Bucket<C, const WIDTH: usize>(pub [C; WIDTH]);
+
+impl<C: KeyCode, const WIDTH: usize> Bucket<C, WIDTH> {
+    /// Loads the keys, 16 bytes at a time, all of them under way together.
+    ///
+    /// # Safety
+    /// `at` is the index of a bucket's first key; `cache` as for [`Global::load`].
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn load(keys: Global<C>, at: usize, cache: Cache) -> Self {
+        let keys = keys.slice(at, WIDTH);
+        let mut loaded = [C::MIN; WIDTH];
+        if size_of::<C>() == 4 {
+            for row in 0..WIDTH / 4 {
+                let four = keys.load_vec::<4>(4 * row, cache);
+                for i in 0..4 {
+                    loaded[4 * row + i] = four[i];
+                }
+            }
+        } else {
+            for row in 0..WIDTH / 2 {
+                let two = keys.load_vec::<2>(2 * row, cache);
+                for i in 0..2 {
+                    loaded[2 * row + i] = two[i];
+                }
+            }
+        }
+        Self(loaded)
+    }
+
+    /// The slots that hold a key.
+    #[inline(always)]
+    pub fn slots_with(&self, key: C) -> Slots {
+        let mut slots = 0;
+        for slot in 0..WIDTH {
+            slots |= ((self.0[slot] == key) as Slots) << slot;
+        }
+        slots
+    }
+}
+
+/// Where a key was found.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    pub bucket: u32,
+    pub slot: u32,
+}
+
+impl<C: KeyCode, V: Pod, const WIDTH: usize> CuckooView<C, V, WIDTH> {
+    /// The value of a key, if it is in the table.
+    ///
+    /// Reads the keys of one bucket, of a second one if the first one has no empty slot, and so on; and the value. Of a table
+    /// of load 0.8 with buckets of 8, one of 10 keys lies in its second bucket, and two of five buckets have no empty slot.
+    ///
+    /// # Safety
+    /// Called by a kernel; the table is not changed while it runs.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn get(self, key: C) -> Option<V> {
+        let place = self.find(key)?;
+        Some(self.value(place.bucket, place.slot as usize))
+    }
+
+    /// What a slot says its key is.
+    ///
+    /// # Safety
+    /// As [`get`](Self::get); the slot exists.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(crate) unsafe fn key(self, bucket: u32, slot: usize) -> C {
+        self.keys.load(key_index::<C, V>(WIDTH, bucket) + slot, Cache::ReadOnly)
+    }
+
+    /// The value in a slot.
+    ///
+    /// # Safety
+    /// As [`key`](Self::key).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(crate) unsafe fn value(self, bucket: u32, slot: usize) -> V {
+        if size_of::<V>() == 0 {
+            return V::zeroed();
+        }
+        self.values.load(value_index::<C, V>(WIDTH, bucket) + slot, Cache::ReadOnly)
+    }
+
+    /// Where a key is.
+    ///
+    /// # Safety
+    /// As [`get`](Self::get).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(crate) unsafe fn find(self, key: C) -> Option<Place> {
+        let choices = self.map.hash.choices(key);
+        let mut turn = 0;
+        while turn < self.map.hash.hashes {
+            let bucket = choices.get(turn);
+            let keys = Bucket::<C, WIDTH>::load(self.keys, key_index::<C, V>(WIDTH, bucket), Cache::ReadOnly);
+            let slots = keys.slots_with(key);
+            if slots != 0 {
+                return Some(Place { bucket, slot: slots.trailing_zeros() });
+            }
+            if keys.slots_with(self.map.empty.of(bucket)) != 0 {
+                return None;
+            }
+            turn += 1;
+        }
+        None
+    }
+}
+
+impl<C: KeyCode, V: Pod, const WIDTH: usize> TableMut<C, V, WIDTH> {
+    /// The same table, for reading.
+    #[inline(always)]
+    pub fn as_const(self) -> CuckooView<C, V, WIDTH> {
+        CuckooView { keys: self.keys.as_const(), values: self.values.as_const(), map: self.map }
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<C: KeyCode, V: Pod, const WIDTH: usize> TableMut<C, V, WIDTH> {
+    /// The table in these words.
+    ///
+    /// # Safety
+    /// They hold all buckets of the map.
+    pub unsafe fn new(words: GlobalMut<u64>, map: Map<C>) -> Self {
+        const { assert!(WIDTH.is_multiple_of(4) && WIDTH <= Slots::BITS as usize) };
+        let base = words.as_const().as_ptr().cast_mut();
+        let bytes = words.len() * size_of::<u64>();
+        let values = if size_of::<V>() == 0 { 0 } else { bytes / size_of::<V>() };
+        // SAFETY: the same bytes, aligned to 8.
+        unsafe {
+            Self {
+                keys: GlobalMut::from_raw(base.cast(), bytes / size_of::<C>()),
+                values: GlobalMut::from_raw(base.cast(), values),
+                map,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WIDTH: usize = 8;
+    const KEYS: u64 = 200_000;
+    const BUCKETS: u32 = (KEYS as u32 * 5 / 4) / WIDTH as u32;
+
+    /// The share of keys that find bucket `choice` full, where all keys go to that one.
+    fn overflow<C: KeyCode>(hash: Hash, choice: u32, keys: impl Iterator<Item = u64>) -> f64 {
+        let mut counts = vec![0; BUCKETS as usize];
+        for key in keys {
+            counts[hash.choices(C::from_u64(key)).get(choice) as usize] += 1;
+        }
+        let over: usize = counts.iter().map(|&count: &usize| count.saturating_sub(WIDTH)).sum();
+        over as f64 / KEYS as f64
+    }
+
+    /// Random keys leave 6.6 % over at load 0.8: a Poisson distribution of mean 6.4, beyond 8.
+    #[test]
+    fn patterns_spread_like_random_keys() {
+        fn check<C: KeyCode>(name: &str, pattern: impl Fn(u64) -> u64) {
+            for seed in 0..5 {
+                for choice in 0..MOST_HASHES {
+                    let over = overflow::<C>(Hash::new(seed, BUCKETS, 4), choice, (0..KEYS).map(&pattern));
+                    assert!(over < 0.075, "{name}, seed {seed}, bucket {choice}: {over}");
+                }
+            }
+        }
+        check::<u32>("sequence", |x| x);
+        check::<u32>("from the top", |x| u64::from(u32::MAX) - x);
+        for shift in [2, 5, 8, 12, 14] {
+            check::<u32>("stride", |x| x << shift);
+        }
+        check::<u32>("odd stride", |x| x * 4099);
+        check::<u32>("reversed", |x| u64::from((x as u32).reverse_bits()));
+        check::<u32>("multiples of the buckets", |x| x * u64::from(BUCKETS | 1));
+        check::<u32>("clusters", |x| (x / 16) * 16 * 0x12_3459 + x % 16);
+        check::<u32>("floats", |x| u64::from((x as f32).to_bits()));
+        check::<u64>("sequence", |x| x);
+        for shift in [8, 16, 24, 31, 32, 33, 40, 46] {
+            check::<u64>("stride", |x| x << shift);
+        }
+        check::<u64>("both halves", |x| x << 32 | x);
+        check::<u64>("halves against each other", |x| (KEYS - x) << 32 | x);
+        check::<u64>("grid", |x| ((x % 448) << 32) | (x / 448));
+        check::<u64>("floats", |x| (x as f64).to_bits());
+        check::<u64>("reversed", u64::reverse_bits);
+    }
+
+    /// The second bucket of the keys of one bucket is any.
+    #[test]
+    fn choices_are_independent() {
+        let hash = Hash::new(1, 64, 2);
+        let mut seconds = [0u32; 64];
+        let choices = (0..64 * 6400u32).map(|key| hash.choices(key));
+        for choices in choices.filter(|choices| choices.get(0) == 7) {
+            seconds[choices.get(1) as usize] += 1;
+        }
+        assert!(seconds.iter().all(|&count| (60..145).contains(&count)), "{seconds:?}");
+    }
+
+    /// No mark is a key of the bucket whose slots it marks, and none is two things.
+    #[test]
+    fn marks_cannot_be_keys() {
+        for seed in 0..200 {
+            for hashes in 2..=MOST_HASHES {
+                let hash = Hash::new(seed, FEWEST_BUCKETS + seed as u32 % 9, hashes);
+                let map = Map::<u32>::new(hash).expect("marks");
+                for bucket in 0..hash.buckets {
+                    let (empty, dead) = (map.empty.of(bucket), map.dead.of(bucket));
+                    assert_ne!(empty, dead);
+                    for key in [empty, dead] {
+                        assert!((0..hashes).all(|index| hash.choices(key).get(index) != bucket));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! A kernel that uses a table as any kernel may: for tests.
+
+use crate::CuckooView;
+use gpu_primitives::kernel::kernel;
+use gpu_primitives::{GlobalMut, thread};
+
+/// Threads of a block.
+pub const THREADS: u32 = 128;
+
+/// Follows each number through the table, up to `steps` times, until it is no key.
+///
+/// Launch with a thread per number.
+#[kernel(threads = THREADS)]
+pub unsafe fn translate(table: CuckooView<u32, u32>, steps: u32, numbers: GlobalMut<u32>) {
+    let i = (thread::block_idx_x() * THREADS + thread::thread_idx_x()) as usize;
+    if i < numbers.len() {
+        let mut number = numbers.get(i);
+        let mut step = 0;
+        while step < steps
+            && let Some(next) = table.get(number)
+        {
+            number = next;
+            step += 1;
+        }
+        numbers.set(i, number);
+    }
+}
+
+gpu_primitives::instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    translate: Translate;
+}

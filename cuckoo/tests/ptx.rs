@@ -1,0 +1,12 @@
+//! The PTX that is checked in belongs to the sources that are.
+
+#[test]
+fn ptx_is_up_to_date() {
+    // A bundle of executables has no sources beside it.
+    if std::env::var_os("GPU_BUNDLE").is_some() {
+        return;
+    }
+    if let Err(error) = ptx_builder::verify(env!("CARGO_MANIFEST_DIR")) {
+        panic!("{error}");
+    }
+}
