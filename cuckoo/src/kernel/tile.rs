@@ -79,6 +79,7 @@ impl TileDigits {
 impl<C: KeyCode> Buckets<C> for TileDigits {
     // 2^24 tiles of 2^11 slots are more than fit into any GPU.
     const MAX_PASSES: usize = 3;
+    const IS_COSTLY: bool = true;
 
     #[inline(always)]
     fn bucket(&self, key: C, pass: u32) -> u32 {

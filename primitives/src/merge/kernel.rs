@@ -169,6 +169,13 @@ pub const fn tile_shared<K, V>(threads: u32, items: usize) -> usize {
     shared_bytes::<K>(tile) + shared_bytes::<V>(tile) + merged + shared_bytes::<u32>(Chain::words(threads))
 }
 
+/// With items of 12 bytes `ptxas` would rather spill than use more than 40 registers, unless it is told that five blocks
+/// are enough.
+#[must_use]
+pub const fn min_blocks<K, V>() -> u32 {
+    if size_of::<K>() + size_of::<V>() == 12 { 5 } else { 0 }
+}
+
 /// Merges tiles of `THREADS * ITEMS` outputs.
 ///
 /// The block loads its pieces of both sides into shared memory, one after the other. Each thread finds where its `ITEMS`
@@ -180,7 +187,7 @@ pub const fn tile_shared<K, V>(threads: u32, items: usize) -> usize {
 ///
 /// Launch with one block per tile, after [`MergePartition`] with the same tile. Where its verdict is that the comparator
 /// contradicts itself, the sides are split as if all of `a` came before all of `b`.
-#[kernel(threads = THREADS, shared = tile_shared::<K, V>(THREADS, ITEMS))]
+#[kernel(threads = THREADS, shared = tile_shared::<K, V>(THREADS, ITEMS), min_blocks = min_blocks::<K, V>())]
 pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize>(
     a_keys: Global<K>,
     a_values: Global<V>,

@@ -72,7 +72,11 @@ pub(super) const TABLE_WORDS: usize = 3 * MAX_RUNS;
 /// `splits` has a table of 96 words and then `runs` words per boundary, `verdicts` a word per block; launch with a block per
 /// `(256 >> log_lanes) - 1` tiles. `1 <= runs <= 1 << log_lanes`; `total` is the sum of the runs' lengths. Of the values,
 /// whatever they are, only the addresses are used.
-#[kernel(threads = PARTITION_THREADS, shared = shared_bytes::<u64>(PARTITION_THREADS as usize) + shared_bytes::<u32>(1))]
+#[kernel(
+    threads = PARTITION_THREADS,
+    shared = shared_bytes::<u64>(PARTITION_THREADS as usize) + shared_bytes::<u32>(1),
+    min_blocks = 5
+)]
 pub unsafe fn runs_partition<K: Pod, C: Compare<K>>(
     keys: Runs<K>,
     values: Runs<u8>,

@@ -17,10 +17,19 @@ use bytemuck::Pod;
 pub trait Buckets<K>: Param {
     /// The most passes.
     const MAX_PASSES: usize;
+    /// Whether finding a bucket takes so many registers that fewer blocks should share a multiprocessor.
+    const IS_COSTLY: bool = false;
     /// The bucket of a key: at most [`last`](Self::last).
     fn bucket(&self, key: K, pass: u32) -> u32;
     /// The last bucket: at most 255.
     fn last(&self, pass: u32) -> u32;
+}
+
+/// Blocks that must fit on a multiprocessor, where `blocks` are wanted: one, if a costly function meets keys and values of
+/// different sizes, which take more registers than those of one size.
+const fn blocks_at_once<K, V, B: Buckets<K>>(blocks: u32) -> u32 {
+    let is_mixed = size_of::<V>() > 0 && size_of::<V>() != size_of::<K>();
+    if B::IS_COSTLY && is_mixed && blocks > 0 { 1 } else { blocks }
 }
 
 /// Threads of the histogram's blocks.
@@ -200,7 +209,7 @@ const fn max(a: usize, b: usize) -> usize {
 ///
 /// Launch with one block per tile. `bases` are the 256 first places of this launch's items; `next_bases` gets those of the
 /// items that follow (the next chunk of an input too long for one launch). `lookback` is zero, `lookback_len`.
-#[kernel(threads = THREADS, shared = pass_shared::<K, V>(THREADS, ITEMS), min_blocks = MIN_BLOCKS)]
+#[kernel(threads = THREADS, shared = pass_shared::<K, V>(THREADS, ITEMS), min_blocks = blocks_at_once::<K, V, B>(MIN_BLOCKS))]
 pub unsafe fn bucket_pass<
     K: Pod,
     V: Pod,

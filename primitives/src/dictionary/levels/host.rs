@@ -405,10 +405,8 @@ fn whole_as<K: Key, V: Pod, P: Payload, const MODE: u32>(
     match const { items::<K::Code, P>(MODE) } {
         13 => whole_shaped::<K, V, P, MODE, 13>(stream, levels, out, sign),
         9 => whole_shaped::<K, V, P, MODE, 9>(stream, levels, out, sign),
-        11 => whole_shaped::<K, V, P, MODE, 11>(stream, levels, out, sign),
         7 => whole_shaped::<K, V, P, MODE, 7>(stream, levels, out, sign),
-        5 => whole_shaped::<K, V, P, MODE, 5>(stream, levels, out, sign),
-        _ => whole_shaped::<K, V, P, MODE, 3>(stream, levels, out, sign),
+        _ => whole_shaped::<K, V, P, MODE, 5>(stream, levels, out, sign),
     }
 }
 

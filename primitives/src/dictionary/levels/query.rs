@@ -289,8 +289,7 @@ impl Windows {
     ) -> Result<(), Error> {
         match const { items::<K::Code, P>(COUNT) } {
             13 => self.count_shaped::<K, P, 13>(stream, view, counts),
-            9 => self.count_shaped::<K, P, 9>(stream, view, counts),
-            _ => self.count_shaped::<K, P, 7>(stream, view, counts),
+            _ => self.count_shaped::<K, P, 9>(stream, view, counts),
         }
     }
 
@@ -331,10 +330,9 @@ impl Windows {
     ) -> Result<(), Error> {
         match const { items::<K::Code, P>(EMIT) } {
             13 => self.emit_shaped::<K, V, P, 13>(stream, stack, weight, ranges),
-            11 => self.emit_shaped::<K, V, P, 11>(stream, stack, weight, ranges),
+            9 => self.emit_shaped::<K, V, P, 9>(stream, stack, weight, ranges),
             7 => self.emit_shaped::<K, V, P, 7>(stream, stack, weight, ranges),
-            5 => self.emit_shaped::<K, V, P, 5>(stream, stack, weight, ranges),
-            _ => self.emit_shaped::<K, V, P, 3>(stream, stack, weight, ranges),
+            _ => self.emit_shaped::<K, V, P, 5>(stream, stack, weight, ranges),
         }
     }
 

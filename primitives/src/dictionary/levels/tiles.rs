@@ -31,8 +31,8 @@ use crate::scan::{Min, Sum};
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::{Pod, Zeroable};
 
-/// Threads of a block.
-pub(super) const THREADS: u32 = 512;
+/// Threads of a block: two blocks share a multiprocessor, with 80 registers each.
+pub(super) const THREADS: u32 = 384;
 
 /// What a tile does with its elements: count the live ones of each interval,
 pub const COUNT: u32 = 0;
@@ -149,6 +149,11 @@ pub const fn shared<C: Pod, P: Pod>(items: usize) -> usize {
         + 2 * shared_bytes::<u32>(THREADS as usize)
         + 2 * shared_bytes::<u64>(MAX_LEVELS)
         + block::Table::bytes(THREADS)
+}
+
+/// Blocks that share a multiprocessor. Counting wide keys takes more registers than two blocks have on some GPUs.
+const fn min_blocks<C>(mode: u32) -> u32 {
+    if mode == COUNT && size_of::<C>() > 4 { 1 } else { 2 }
 }
 
 /// Where a tile begins or ends: before interval `interval`, or within it, after `rank` of its candidates.
@@ -324,7 +329,7 @@ unsafe fn merge_groups<C: KeyCode, P: Pod, const ITEMS: usize>(
 /// - `EMIT`: what is live goes to `out_keys` and `out_values`, and `counts` gets the index of the first one of each interval, and
 ///   in the end the number of all. One block per tile.
 /// - `KEEP`: everything goes there, and the marks to `out_marks`. One block per tile.
-#[kernel(threads = THREADS, shared = shared::<C, P>(ITEMS), min_blocks = 2)]
+#[kernel(threads = THREADS, shared = shared::<C, P>(ITEMS), min_blocks = min_blocks::<C>(MODE))]
 pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: usize>(
     levels: Levels<C, P::Value>,
     log_pieces: u32,
@@ -682,12 +687,11 @@ pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: 
 #[must_use]
 pub const fn items<C, P>(mode: u32) -> usize {
     match size_of::<C>() + size_of::<P>() {
-        0..=4 => 13,
         5..=8 if mode == COUNT => 9,
-        5..=8 => 11,
-        9..=12 => 7,
-        13..=16 => 5,
-        _ => 3,
+        0..=8 => 13,
+        9..=12 => 9,
+        13..=16 => 7,
+        _ => 5,
     }
 }
 
