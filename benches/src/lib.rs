@@ -1,5 +1,6 @@
 //! Comparative benchmarks: timing by device events, peers in the same run, tables.
 
+pub mod cuckoo;
 pub mod data;
 pub mod lsm;
 pub mod measure;

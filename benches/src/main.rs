@@ -31,6 +31,12 @@ enum Command {
         #[arg(long)]
         only: Vec<String>,
     },
+    /// The table of the cuckoo hash table
+    Cuckoo {
+        /// Sizes, as powers of two
+        #[arg(long = "log-size", value_parser = clap::value_parser!(u32).range(10..=28))]
+        log_sizes: Vec<u32>,
+    },
     /// The table of the LSM
     Lsm {
         /// The number of elements of most rows, as a power of two
@@ -47,6 +53,9 @@ fn main() -> ExitCode {
     let device = arguments.device.as_deref();
     let result = match arguments.command.unwrap_or(Command::Quickstart) {
         Command::Quickstart => gpu_benches::quickstart::run(device),
+        Command::Cuckoo { log_sizes } => {
+            gpu_benches::cuckoo::run(&gpu_benches::cuckoo::Options { device, log_sizes: &log_sizes })
+        }
         Command::Lsm { log_size, insertions } => {
             gpu_benches::lsm::run(&gpu_benches::lsm::Options { device, log_size, insertions })
         }
