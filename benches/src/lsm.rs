@@ -199,7 +199,7 @@ fn intervals(table: &Table<'_>, lsm: &GpuLsm<u32, u32>, resident: usize, log_bat
         keys
     };
     for expected in [8usize, 1024] {
-        let queries = (resident / expected.min(64)).min(1 << 20).max(1);
+        let queries = (resident / expected.min(64)).clamp(1, 1 << 20);
         // An interval of so many keys on average, of all that there may be.
         let width = ((1u64 << 32) as f64 / resident as f64 * expected as f64) as u32;
         let low: Vec<u32> = random_u32(9, queries).iter().map(|&low| low.min(u32::MAX - width)).collect();

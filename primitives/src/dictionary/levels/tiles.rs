@@ -528,7 +528,7 @@ pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: 
         let mut piece = 0;
         for i in 0..ITEMS {
             let at = own + i as u32 * THREADS;
-            if at < count && !(is_short && !P::HAS_MARKS) {
+            if at < count && (P::HAS_MARKS || !is_short) {
                 piece = table.piece(at, piece);
                 let level = level_of(piece & (pieces - 1));
                 let place = table.starts.get(piece as usize).wrapping_add(at);
