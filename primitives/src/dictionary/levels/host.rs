@@ -2,14 +2,16 @@
 
 use super::directory::BUCKET;
 use super::find::{LevelBuffers, Levels};
+use super::payload::{Marked, MarkedLong, MarkedNone, Payload};
 use super::table::{ENTRY_WORDS, Entry, MAX_LEVELS, THREADS};
-use super::tiles::{COUNT, EMIT, KEEP, Marked, MarkedLong, MarkedNone, Payload, items, room};
-use super::{BuildDirectory, EncodeKeys, LevelTiles, SetMarks};
+use super::tiles::{COUNT, EMIT, KEEP, items, room};
+use super::{BuildDirectory, EncodeKeys, LevelTiles};
 use crate::block::lookback;
 use crate::dictionary::{Key, KeyCode};
 use crate::merge;
 use crate::runtime::pairs::Pairs;
 use crate::sort;
+use crate::transfer;
 use crate::{DeviceSlice, DeviceVec, Error, Event, Global, GlobalMut, Stream};
 use bytemuck::Pod;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -112,7 +114,7 @@ pub(super) fn bits<K: Key>(stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<
 }
 
 /// How many values go with `len` keys.
-const fn values_for<V>(len: usize) -> usize {
+pub(super) const fn values_for<V>(len: usize) -> usize {
     if size_of::<V>() == 0 { 0 } else { len }
 }
 
@@ -160,11 +162,7 @@ impl<K: Key, V: Pod> Level<K, V> {
         let values = stream.zeroed(values_for::<V>(keys.len()))?;
         let mut marks = stream.uninit::<u32>(keys.len().div_ceil(32))?;
         sort::keys(stream, codes.slice(), &mut sorted, sort::Options::new())?;
-        if !marks.is_empty() {
-            let blocks = marks.len().div_ceil(THREADS as usize);
-            // SAFETY: a thread per word.
-            unsafe { stream.launch(SetMarks::new(marks.view_mut(stream)?, u32::MAX), blocks)? };
-        }
+        transfer::fill(stream, &mut marks, u32::MAX)?;
         Ok(Self { keys: sorted, values, marks: Some(marks), len: keys.len() })
     }
 

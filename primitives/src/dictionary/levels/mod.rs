@@ -14,10 +14,13 @@
 //! The directory of a level is built by the first query after the level came to be, so that levels which are merged away
 //! before anybody asks cost nothing.
 
+mod cut;
 mod directory;
 mod find;
+mod groups;
 mod lookup;
 mod neighbour;
+mod payload;
 mod table;
 mod tiles;
 mod windows;
@@ -31,8 +34,9 @@ pub use directory::BuildDirectory;
 pub use find::Levels;
 pub use lookup::LookupKeys;
 pub use neighbour::FindNeighbours;
-pub use table::{EncodeKeys, SetMarks};
-pub use tiles::{COUNT, EMIT, KEEP, LevelTiles, Marked, MarkedLong, MarkedNone, Payload};
+pub use payload::{Marked, MarkedLong, MarkedNone, Payload};
+pub use table::EncodeKeys;
+pub use tiles::{COUNT, EMIT, KEEP, LevelTiles};
 pub use windows::FindWindows;
 
 #[cfg(not(target_arch = "nvptx64"))]

@@ -1,8 +1,11 @@
 //! The queries on the host.
 
-use super::host::{Level, Stack, bits, carried_mut, count_live, nothing, nothing_mut, with_carrier, with_payload};
+use super::host::{
+    Level, Stack, bits, carried_mut, count_live, nothing, nothing_mut, values_for, with_carrier, with_payload,
+};
+use super::payload::{Marked, MarkedLong, MarkedNone, Payload};
 use super::table::THREADS;
-use super::tiles::{COUNT, EMIT, Marked, MarkedLong, MarkedNone, Payload, items, nominal};
+use super::tiles::{COUNT, EMIT, items, nominal};
 use super::{FindNeighbours, FindWindows, LevelTiles, Levels, LookupKeys};
 use crate::block::lookback;
 use crate::dictionary::{Key, Lookup};
@@ -67,10 +70,6 @@ impl<K: Pod, V: Pod> Neighbour<K, V> {
         let pairs = keys.into_iter().zip(values);
         Ok(found.into_iter().zip(pairs).map(|(found, pair)| (found != 0).then_some(pair)).collect())
     }
-}
-
-const fn values_for<V>(len: usize) -> usize {
-    if size_of::<V>() == 0 { 0 } else { len }
 }
 
 impl<K: Key, V: Pod> Stack<K, V> {
@@ -146,7 +145,7 @@ impl<K: Key, V: Pod> Stack<K, V> {
     /// # Errors
     /// [`Error::LengthMismatch`] if there are not as many ends as beginnings; else as [`lookup`](Self::lookup).
     pub fn count(&self, stream: &Stream, intervals: Intervals<'_, K>) -> Result<DeviceVec<u64>, Error> {
-        let windows = Windows::find(self, stream, intervals)?;
+        let windows = Windows::find(self, stream, intervals, false)?;
         let mut counts = stream.zeroed::<u64>(intervals.low.len())?;
         if let Some(windows) = windows {
             let view = self.carried_view::<()>(stream)?;
@@ -165,7 +164,7 @@ impl<K: Key, V: Pod> Stack<K, V> {
     /// [`Error::LengthMismatch`] if there are not as many ends as beginnings; [`Error::OutOfMemory`] if the results need more
     /// than there is, with how much; else as [`lookup`](Self::lookup).
     pub fn ranges(&self, stream: &Stream, intervals: Intervals<'_, K>) -> Result<Ranges<K, V>, Error> {
-        let Some(windows) = Windows::find(self, stream, intervals)? else {
+        let Some(windows) = Windows::find(self, stream, intervals, true)? else {
             return Ok(Ranges {
                 offsets: stream.zeroed(intervals.low.len() + 1)?,
                 keys: stream.uninit(0)?,
@@ -230,7 +229,7 @@ struct Windows {
     windows: DeviceVec<u32>,
     /// Where each interval begins in the sequence that is cut into tiles, and its end.
     places: DeviceVec<u64>,
-    /// How many elements come before each interval's, and all.
+    /// How many elements come before each interval's, and all; empty if nobody needs to know.
     candidates: DeviceVec<u64>,
 }
 
@@ -240,6 +239,7 @@ impl Windows {
         stack: &Stack<K, V>,
         stream: &Stream,
         intervals: Intervals<'_, K>,
+        needs_total: bool,
     ) -> Result<Option<Self>, Error> {
         let len = intervals.low.len();
         if intervals.high.len() != len {
@@ -253,7 +253,7 @@ impl Windows {
         let log_pieces = view.count().next_power_of_two().ilog2();
         let mut windows = stream.uninit::<u32>((2 * len) << log_pieces)?;
         let mut weights = stream.uninit::<u64>(len + 1)?;
-        let mut totals = stream.uninit::<u64>(len + 1)?;
+        let mut totals = stream.uninit::<u64>(if needs_total { len + 1 } else { 0 })?;
         let kernel = FindWindows::<K::Code>::new(
             view,
             bits(stream, intervals.low)?,
@@ -267,8 +267,11 @@ impl Windows {
         unsafe { stream.launch(kernel, (len + 1).div_ceil(THREADS as usize))? };
         let mut places = stream.uninit::<u64>(len + 1)?;
         scan::exclusive_sum(stream, &weights, &mut places)?;
-        let mut candidates = weights;
-        scan::exclusive_sum(stream, &totals, &mut candidates)?;
+        let mut candidates = totals;
+        if needs_total {
+            let totals = std::mem::replace(&mut candidates, weights);
+            scan::exclusive_sum(stream, &totals, &mut candidates)?;
+        }
         Ok(Some(Self { log_pieces, windows, places, candidates }))
     }
 

@@ -1,4 +1,4 @@
-//! The table of levels in device memory, and small kernels that prepare levels.
+//! The table of levels in device memory, and the kernel that encodes keys.
 
 use crate::arch::thread;
 use crate::dictionary::KeyCode;
@@ -68,18 +68,8 @@ pub unsafe fn encode_keys<C: KeyCode>(keys: Global<C>, codes: GlobalMut<C>, sign
     }
 }
 
-/// Sets all words of a level's marks: `value` is 0 or all ones. One thread per word.
-#[kernel(threads = THREADS)]
-pub unsafe fn set_marks(marks: GlobalMut<u32>, value: u32) {
-    let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
-    if at < marks.len() {
-        marks.set(at, value);
-    }
-}
-
 crate::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     levels_encode_u32: EncodeKeys<u32>;
     levels_encode_u64: EncodeKeys<u64>;
-    levels_set_marks: SetMarks;
 }

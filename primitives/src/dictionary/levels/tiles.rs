@@ -4,7 +4,8 @@
 //! The *candidates* of an interval are the elements of all levels within it. Intervals one after the other, each with its
 //! candidates in the order of the merge, make one long sequence, which is cut into tiles, one per block. Intervals with fewer
 //! candidates than a quarter of what a tile has room for are never cut: a cut that would fall into one is moved to its
-//! beginning, so that a tile has at most a third more than its nominal length, three quarters of the room. Longer ones are cut anywhere, by [splitting](block::split) the levels' windows.
+//! beginning, so that a tile has at most a third more than its nominal length, three quarters of the room. Longer ones are cut
+//! anywhere, by [splitting](block::split) the levels' windows.
 //!
 //! The block loads its candidates, a *piece* per interval and level, the oldest first, and merges the pieces of each interval
 //! pairwise in shared memory. Then an element is live if the next one has another key, since the newest comes last, and if it
@@ -17,18 +18,20 @@
 // Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
 #![allow(clippy::needless_range_loop)]
 
+use super::cut::{Cut, find_cuts};
 use super::find::{Found, Levels};
+use super::groups::{Table, merge_groups};
+use super::payload::{Marked, MarkedLong, MarkedNone, Payload};
 use super::table::{Entry, MAX_LEVELS};
 use crate::arch::warp::{FULL, LANES, any, ballot, lane_id, warp_id};
 use crate::arch::{Order, Scope, anew, thread};
 use crate::block::lookback::{Ticket, exchange, take_ticket};
-use crate::block::merge::{Pieces, path};
 use crate::block::runs::{self as block, Items, first_half};
 use crate::block::{scan, warp};
 use crate::dictionary::KeyCode;
 use crate::kernel::kernel;
 use crate::scan::{Min, Sum};
-use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
+use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::{Pod, Zeroable};
 
 /// Threads of a block: two blocks share a multiprocessor, with 80 registers each.
@@ -40,80 +43,6 @@ pub const COUNT: u32 = 0;
 pub const EMIT: u32 = 1;
 /// or write all elements, dead or alive, with their marks.
 pub const KEEP: u32 = 2;
-
-/// What travels with a key while it is merged: its value, and whether it is a tombstone, if there are any.
-pub trait Payload: Pod {
-    /// The value.
-    type Value: Pod;
-    /// Whether there are tombstones.
-    const HAS_MARKS: bool;
-    /// A payload.
-    fn new(value: Self::Value, is_dead: bool) -> Self;
-    /// Its value.
-    fn value(self) -> Self::Value;
-    /// Whether it is a tombstone.
-    fn is_dead(self) -> bool;
-}
-
-macro_rules! plain {
-    ($($value:ty),*) => { $(
-        impl Payload for $value {
-            type Value = Self;
-            const HAS_MARKS: bool = false;
-            #[inline(always)]
-            fn new(value: Self, _: bool) -> Self {
-                value
-            }
-            #[inline(always)]
-            fn value(self) -> Self {
-                self
-            }
-            #[inline(always)]
-            fn is_dead(self) -> bool {
-                false
-            }
-        }
-    )* };
-}
-
-plain!((), u32, u64);
-
-macro_rules! marked {
-    ($($(#[$doc:meta])* $name:ident($value:ty, $word:ty);)*) => { $(
-        $(#[$doc])*
-        #[repr(C)]
-        #[derive(Clone, Copy, Debug, Pod, Zeroable)]
-        pub struct $name {
-            is_dead: $word,
-            value: $value,
-        }
-        impl Payload for $name {
-            type Value = $value;
-            const HAS_MARKS: bool = true;
-            #[inline(always)]
-            fn new(value: $value, is_dead: bool) -> Self {
-                Self { is_dead: is_dead.into(), value }
-            }
-            #[inline(always)]
-            fn value(self) -> $value {
-                self.value
-            }
-            #[inline(always)]
-            fn is_dead(self) -> bool {
-                self.is_dead != 0
-            }
-        }
-    )* };
-}
-
-marked! {
-    /// No value, and a mark.
-    MarkedNone((), u32);
-    /// A value of 4 bytes, and a mark.
-    Marked(u32, u32);
-    /// A value of 8 bytes, and a mark.
-    MarkedLong(u64, u64);
-}
 
 /// Candidates that a tile has room for: whole lines of 32, and so many fewer than the threads could take that the threads
 /// suffice for up to 32 pieces: see [`block::room`].
@@ -156,167 +85,12 @@ const fn min_blocks<C>(mode: u32) -> u32 {
     if mode == COUNT && size_of::<C>() > 4 { 1 } else { 2 }
 }
 
-/// Where a tile begins or ends: before interval `interval`, or within it, after `rank` of its candidates.
-#[derive(Clone, Copy)]
-struct Cut {
-    interval: u64,
-    rank: u64,
-}
-
-/// Finds the cuts at two places of the sequence: within an interval only if it is longer than `longest`.
-///
-/// # Safety
-/// All lanes of the warp call it; `weights` has the places of all intervals and the end.
-#[inline(always)]
-#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-unsafe fn find_cuts(weights: Global<u64>, places: [u64; 2], longest: u64) -> [Cut; 2] {
-    let intervals = weights.len() as u64 - 1;
-    // Half of the lanes look for each.
-    let half = LANES / 2;
-    let is_upper = lane_id() >= half;
-    let place = if is_upper { places[1] } else { places[0] };
-    // The last interval that begins at the place or before it: between `low` and `high`, which is not one.
-    let (mut low, mut high) = (0, intervals + 1);
-    while any(FULL, high - low > 1) {
-        let step = (high - low).div_ceil(half as u64);
-        let probe = low + (lane_id() % half) as u64 * step;
-        let begins_before = probe < high && weights.get(probe as usize) <= place;
-        let ballots = ballot(FULL, begins_before);
-        let count = (if is_upper { ballots >> half } else { ballots & ((1 << half) - 1) }).count_ones() as u64;
-        low += (count - 1) * step;
-        high = if high - low < step { high } else { low + step };
-    }
-    let mut rank = 0;
-    if low < intervals {
-        let begin = weights.get(low as usize);
-        let len = weights.get(low as usize + 1) - begin;
-        rank = if len > longest { place - begin } else { 0 };
-    }
-    let cut = |lane: u32| Cut { interval: warp::broadcast(low, lane), rank: warp::broadcast(rank, lane) };
-    [cut(0), cut(half)]
-}
-
-/// The pieces of a tile.
-#[derive(Clone, Copy)]
-struct Table {
-    /// Where each piece begins in the tile, and after the last one where it ends.
-    offsets: Shared<u16>,
-    /// What to add to an index in the tile for the place in the level.
-    starts: Shared<u32>,
-    pieces: u32,
-}
-
-impl Table {
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn offset(self, piece: u32) -> u32 {
-        self.offsets.get(piece as usize) as u32
-    }
-
-    /// The piece that item `at` lies in, or one of the empty ones before it; no earlier than `piece`.
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn piece(self, at: u32, piece: u32) -> u32 {
-        // Long pieces: often the same one, or the next.
-        if self.offset(piece + 1) > at {
-            return piece;
-        }
-        if piece + 2 <= self.pieces && self.offset(piece + 2) > at {
-            return piece + 1;
-        }
-        self.group(at, 0)
-    }
-
-    /// The last group of `1 << log_width` pieces that begins at `at` or before it.
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn group(self, at: u32, log_width: u32) -> u32 {
-        let (mut low, mut high) = (0, self.pieces >> log_width);
-        while high - low > 1 {
-            let middle = (low + high) / 2;
-            if self.offset(middle << log_width) <= at {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
-        low
-    }
-}
-
 /// Element `at` of what begins at an address.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 unsafe fn at_address<T: Pod>(address: u64, at: u32) -> T {
     let elements: Global<T> = Global::from_raw(core::ptr::with_exposed_provenance(address as usize), at as usize + 1);
     elements.get(at as usize)
-}
-
-/// Merges the pieces of each interval: see [`block::merge`], of which this is the form for many short groups. A thread makes
-/// `ITEMS` outputs, which may belong to several pairs.
-///
-/// # Safety
-/// As [`block::merge`].
-#[inline(always)]
-#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-unsafe fn merge_groups<C: KeyCode, P: Pod, const ITEMS: usize>(
-    both: Items<C, P>,
-    table: Table,
-    rounds: u32,
-    count: u32,
-) {
-    let room = room(ITEMS);
-    let own = thread::thread_idx_x() * ITEMS as u32;
-    let last = count - 1;
-    let mut from = first_half(rounds, room);
-    let mut round = 0;
-    while round < rounds {
-        let items = both.slice(from, room);
-        let merged = both.slice(room - from, room);
-        if own < count {
-            let mut pair = table.group(own, round + 1);
-            let start = table.offset(pair << (round + 1));
-            let mut a_end = table.offset((2 * pair + 1) << round);
-            let mut end = table.offset((pair + 1) << (round + 1));
-            let diagonal = own - start;
-            let pieces = Pieces { a: start, a_len: a_end - start, b: a_end, b_len: end - a_end };
-            let share = path(|at| items.key(at as usize), pieces, diagonal, C::ORDER);
-            let mut a = start + share;
-            let mut b = a_end + diagonal - share;
-            let (mut key_a, mut payload_a) = items.get(a.min(last) as usize);
-            let (mut key_b, mut payload_b) = items.get(b.min(last) as usize);
-            for i in 0..ITEMS as u32 {
-                let at = own + i;
-                if at < count {
-                    if at == end {
-                        while at == end {
-                            pair += 1;
-                            a = end;
-                            a_end = table.offset((2 * pair + 1) << round);
-                            end = table.offset((pair + 1) << (round + 1));
-                        }
-                        b = a_end;
-                        (key_a, payload_a) = items.get(a as usize);
-                        (key_b, payload_b) = items.get(b.min(last) as usize);
-                    }
-                    let takes_a = a < a_end && (b >= end || key_a <= key_b);
-                    let (source, key, payload) = if takes_a { (a, key_a, payload_a) } else { (b, key_b, payload_b) };
-                    merged.set(at as usize, key, payload);
-                    let next = items.get((source + 1).min(last) as usize);
-                    if takes_a {
-                        a += 1;
-                        (key_a, payload_a) = next;
-                    } else {
-                        b += 1;
-                        (key_b, payload_b) = next;
-                    }
-                }
-            }
-        }
-        thread::sync_threads();
-        from = room - from;
-        round += 1;
-    }
 }
 
 /// Merges what intervals take of the levels, and counts or writes it.
@@ -349,7 +123,7 @@ pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: 
     let both = Items::<C, P>::take(&mut memory, 2 * room);
     let offsets = memory.take::<u16>(most_pieces(ITEMS) + 1);
     let starts = memory.take::<u32>(most_pieces(ITEMS));
-    // How much of the first and of the last interval's windows is cut off.
+    // How much is cut off the first interval's windows, and how much is left of the last one's.
     let skips = memory.take::<u32>(2 * MAX_LEVELS);
     // The levels, the oldest first.
     let entries = memory.take::<Entry>(MAX_LEVELS);
@@ -557,7 +331,7 @@ pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: 
                     C::ORDER,
                 );
             } else {
-                merge_groups::<C, P, ITEMS>(both, table, log_pieces, count);
+                merge_groups::<C, P, ITEMS>(both, room, table, log_pieces, count);
             }
         }
 
