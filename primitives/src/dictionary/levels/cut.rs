@@ -11,6 +11,31 @@ pub(super) struct Cut {
     pub rank: u64,
 }
 
+/// For two places: the last of `len` ascending numbers that is not greater. The first number is not greater than any place.
+///
+/// Half of the lanes look for each, sixteen numbers at a time.
+///
+/// # Safety
+/// All lanes of the warp call it, with the same arguments.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub(super) unsafe fn last_not_after(len: u64, places: [u64; 2], number: impl Fn(u64) -> u64) -> [u64; 2] {
+    let half = LANES / 2;
+    let is_upper = lane_id() >= half;
+    let place = if is_upper { places[1] } else { places[0] };
+    // It lies between `low` and `high`, which is not one.
+    let (mut low, mut high) = (0, len);
+    while any(FULL, high - low > 1) {
+        let step = (high - low).div_ceil(half as u64);
+        let probe = low + (lane_id() % half) as u64 * step;
+        let ballots = ballot(FULL, probe < high && number(probe) <= place);
+        let count = (if is_upper { ballots >> half } else { ballots & ((1 << half) - 1) }).count_ones() as u64;
+        low += (count - 1) * step;
+        high = if high - low < step { high } else { low + step };
+    }
+    [warp::broadcast(low, 0), warp::broadcast(low, half)]
+}
+
 /// Finds the cuts at two places of the sequence: within an interval only if it is longer than `longest`.
 ///
 /// # Safety
@@ -18,28 +43,16 @@ pub(super) struct Cut {
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub(super) unsafe fn find_cuts(weights: Global<u64>, places: [u64; 2], longest: u64) -> [Cut; 2] {
-    let intervals = weights.len() as u64 - 1;
-    // Half of the lanes look for each.
-    let half = LANES / 2;
-    let is_upper = lane_id() >= half;
-    let place = if is_upper { places[1] } else { places[0] };
-    // The last interval that begins at the place or before it: between `low` and `high`, which is not one.
-    let (mut low, mut high) = (0, intervals + 1);
-    while any(FULL, high - low > 1) {
-        let step = (high - low).div_ceil(half as u64);
-        let probe = low + (lane_id() % half) as u64 * step;
-        let begins_before = probe < high && weights.get(probe as usize) <= place;
-        let ballots = ballot(FULL, begins_before);
-        let count = (if is_upper { ballots >> half } else { ballots & ((1 << half) - 1) }).count_ones() as u64;
-        low += (count - 1) * step;
-        high = if high - low < step { high } else { low + step };
-    }
-    let mut rank = 0;
-    if low < intervals {
-        let begin = weights.get(low as usize);
-        let len = weights.get(low as usize + 1) - begin;
-        rank = if len > longest { place - begin } else { 0 };
-    }
-    let cut = |lane: u32| Cut { interval: warp::broadcast(low, lane), rank: warp::broadcast(rank, lane) };
-    [cut(0), cut(half)]
+    let found = last_not_after(weights.len() as u64, places, |at| weights.get(at as usize));
+    let cut = |which: usize| {
+        let interval = found[which];
+        let mut rank = 0;
+        if interval + 1 < weights.len() as u64 {
+            let begin = weights.get(interval as usize);
+            let len = weights.get(interval as usize + 1) - begin;
+            rank = if len > longest { places[which] - begin } else { 0 };
+        }
+        Cut { interval, rank }
+    };
+    [cut(0), cut(1)]
 }

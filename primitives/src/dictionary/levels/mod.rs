@@ -14,6 +14,7 @@
 //! The directory of a level is built by the first query after the level came to be, so that levels which are merged away
 //! before anybody asks cost nothing.
 
+mod copy;
 mod cut;
 mod directory;
 mod find;
@@ -26,10 +27,15 @@ mod tiles;
 mod windows;
 
 #[cfg(not(target_arch = "nvptx64"))]
-mod host;
+mod intervals;
+#[cfg(not(target_arch = "nvptx64"))]
+mod level;
 #[cfg(not(target_arch = "nvptx64"))]
 mod query;
+#[cfg(not(target_arch = "nvptx64"))]
+mod stack;
 
+pub use copy::CopyWindows;
 pub use directory::BuildDirectory;
 pub use find::Levels;
 pub use lookup::LookupKeys;
@@ -40,6 +46,10 @@ pub use tiles::{COUNT, EMIT, KEEP, LevelTiles};
 pub use windows::FindWindows;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::{Level, Stack};
+pub use intervals::{Intervals, Ranges};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use query::{Intervals, Neighbour, Ranges};
+pub use level::Level;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use query::Neighbour;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use stack::Stack;

@@ -1,52 +1,12 @@
-//! The queries on the host.
+//! The queries on the host, but for those of intervals.
 
-use super::host::{
-    Level, Stack, bits, carried_mut, count_live, nothing, nothing_mut, values_for, with_carrier, with_payload,
-};
-use super::payload::{Marked, MarkedLong, MarkedNone, Payload};
+use super::level::{Level, bits, carried_mut, count_live, nothing_mut, values_for, with_carrier};
+use super::stack::Stack;
 use super::table::THREADS;
-use super::tiles::{COUNT, EMIT, items, nominal};
-use super::{FindNeighbours, FindWindows, LevelTiles, Levels, LookupKeys};
-use crate::block::lookback;
+use super::{FindNeighbours, Levels, LookupKeys};
 use crate::dictionary::{Key, Lookup};
-use crate::{DeviceSlice, DeviceVec, Error, Stream, scan};
+use crate::{DeviceSlice, DeviceVec, Error, Stream};
 use bytemuck::Pod;
-
-/// Intervals of keys, both ends included: those of one index belong together. One that ends before it begins is empty.
-#[derive(Clone, Copy, Debug)]
-pub struct Intervals<'a, K> {
-    /// The first keys.
-    pub low: DeviceSlice<'a, K>,
-    /// The last keys.
-    pub high: DeviceSlice<'a, K>,
-}
-
-/// What intervals have, on the device.
-#[derive(Debug)]
-pub struct Ranges<K: Pod, V: Pod> {
-    /// Where the elements of each interval begin; one more entry says where the last ones end.
-    pub offsets: DeviceVec<u64>,
-    /// The keys, ascending within each interval. Beyond the last offset there may be more elements, which mean nothing.
-    pub keys: DeviceVec<K>,
-    /// Their values. Empty if values have no size.
-    pub values: DeviceVec<V>,
-}
-
-impl<K: Pod, V: Pod> Ranges<K, V> {
-    /// The elements of each interval on the host. Waits for the stream.
-    ///
-    /// # Errors
-    /// What a copy to the host can give.
-    pub fn to_vec(&self, stream: &Stream) -> Result<Vec<Vec<(K, V)>>, Error> {
-        let offsets = self.offsets.to_vec(stream)?;
-        let total = offsets.last().map_or(0, |&total| total as usize);
-        let keys = self.keys.slice(..total)?.to_vec(stream)?;
-        let values =
-            if size_of::<V>() == 0 { vec![V::zeroed(); total] } else { self.values.slice(..total)?.to_vec(stream)? };
-        let pairs: Vec<(K, V)> = keys.into_iter().zip(values).collect();
-        Ok(offsets.windows(2).map(|range| pairs[range[0] as usize..range[1] as usize].to_vec()).collect())
-    }
-}
 
 /// The nearest keys, on the device, in the order of the keys that were asked for.
 #[derive(Debug)]
@@ -140,52 +100,14 @@ impl<K: Key, V: Pod> Stack<K, V> {
         Ok(Neighbour { keys: out_keys, values, found })
     }
 
-    /// Counts the live keys of each interval. Does not wait.
-    ///
-    /// # Errors
-    /// [`Error::LengthMismatch`] if there are not as many ends as beginnings; else as [`lookup`](Self::lookup).
-    pub fn count(&self, stream: &Stream, intervals: Intervals<'_, K>) -> Result<DeviceVec<u64>, Error> {
-        let windows = Windows::find(self, stream, intervals, false)?;
-        let mut counts = stream.zeroed::<u64>(intervals.low.len())?;
-        if let Some(windows) = windows {
-            let view = self.carried_view::<()>(stream)?;
-            if self.has_tombstones() {
-                windows.count::<K, MarkedNone>(stream, view, &mut counts)?;
-            } else {
-                windows.count::<K, ()>(stream, view, &mut counts)?;
-            }
-        }
-        Ok(counts)
-    }
-
-    /// Gives the live elements of each interval. Waits for the stream once, to know how much memory they may need.
-    ///
-    /// # Errors
-    /// [`Error::LengthMismatch`] if there are not as many ends as beginnings; [`Error::OutOfMemory`] if the results need more
-    /// than there is, with how much; else as [`lookup`](Self::lookup).
-    pub fn ranges(&self, stream: &Stream, intervals: Intervals<'_, K>) -> Result<Ranges<K, V>, Error> {
-        let Some(windows) = Windows::find(self, stream, intervals, true)? else {
-            return Ok(Ranges {
-                offsets: stream.zeroed(intervals.low.len() + 1)?,
-                keys: stream.uninit(0)?,
-                values: stream.uninit(0)?,
-            });
-        };
-        let (weight, candidates) = windows.totals(stream)?;
-        let mut ranges = Ranges {
-            offsets: stream.uninit(intervals.low.len() + 1)?,
-            keys: stream.uninit(candidates)?,
-            values: stream.uninit(values_for::<V>(candidates))?,
-        };
-        with_payload!(V, self.has_tombstones(), P => windows.emit::<K, V, P>(stream, self, weight, &mut ranges)?);
-        Ok(ranges)
-    }
-
     /// How many keys there are: a number on the device, the only element. Does not wait.
     ///
     /// # Errors
     /// As [`lookup`](Self::lookup).
     pub fn live_len(&self, stream: &Stream) -> Result<DeviceVec<u64>, Error> {
+        if let Some(level) = self.distinct_level() {
+            return stream.upload(&[level.len() as u64]);
+        }
         let levels: Vec<&Level<K, V>> = self.oldest_first().map(|(_, level)| level).collect();
         count_live(stream, &levels)
     }
@@ -220,149 +142,5 @@ impl<K: Key, V: Pod> Stack<K, V> {
     pub fn view<W: Pod>(&self, stream: &Stream) -> Result<Levels<K::Code, W>, Error> {
         assert_eq!(size_of::<W>(), size_of::<V>(), "the carrier has the size of the values");
         self.carried_view(stream)
-    }
-}
-
-/// What intervals take of each level.
-struct Windows {
-    log_pieces: u32,
-    windows: DeviceVec<u32>,
-    /// Where each interval begins in the sequence that is cut into tiles, and its end.
-    places: DeviceVec<u64>,
-    /// How many elements come before each interval's, and all; empty if nobody needs to know.
-    candidates: DeviceVec<u64>,
-}
-
-impl Windows {
-    /// Finds them; `None` if there are no intervals or no levels.
-    fn find<K: Key, V: Pod>(
-        stack: &Stack<K, V>,
-        stream: &Stream,
-        intervals: Intervals<'_, K>,
-        needs_total: bool,
-    ) -> Result<Option<Self>, Error> {
-        let len = intervals.low.len();
-        if intervals.high.len() != len {
-            let what = "the ends of the intervals";
-            return Err(Error::LengthMismatch { what, expected: len, found: intervals.high.len() });
-        }
-        let view = stack.carried_view::<()>(stream)?;
-        if len == 0 || view.count() == 0 {
-            return Ok(None);
-        }
-        let log_pieces = view.count().next_power_of_two().ilog2();
-        let mut windows = stream.uninit::<u32>((2 * len) << log_pieces)?;
-        let mut weights = stream.uninit::<u64>(len + 1)?;
-        let mut totals = stream.uninit::<u64>(if needs_total { len + 1 } else { 0 })?;
-        let kernel = FindWindows::<K::Code>::new(
-            view,
-            bits(stream, intervals.low)?,
-            bits(stream, intervals.high)?,
-            log_pieces,
-            windows.view_mut(stream)?,
-            weights.view_mut(stream)?,
-            totals.view_mut(stream)?,
-        );
-        // SAFETY: a thread per interval and one more; the outputs are as long as they must be.
-        unsafe { stream.launch(kernel, (len + 1).div_ceil(THREADS as usize))? };
-        let mut places = stream.uninit::<u64>(len + 1)?;
-        scan::exclusive_sum(stream, &weights, &mut places)?;
-        let mut candidates = totals;
-        if needs_total {
-            let totals = std::mem::replace(&mut candidates, weights);
-            scan::exclusive_sum(stream, &totals, &mut candidates)?;
-        }
-        Ok(Some(Self { log_pieces, windows, places, candidates }))
-    }
-
-    /// The length of the sequence, and the number of all candidates. Waits.
-    fn totals(&self, stream: &Stream) -> Result<(usize, usize), Error> {
-        let (mut weight, mut candidates) = ([0], [0]);
-        let last = self.places.len() - 1;
-        self.places.slice(last..)?.copy_to_host(stream, &mut weight)?;
-        self.candidates.slice(last..)?.copy_to_host(stream, &mut candidates)?;
-        Ok((weight[0] as usize, candidates[0] as usize))
-    }
-
-    fn count<K: Key, P: Payload<Value = ()>>(
-        &self,
-        stream: &Stream,
-        view: Levels<K::Code, ()>,
-        counts: &mut DeviceVec<u64>,
-    ) -> Result<(), Error> {
-        match const { items::<K::Code, P>(COUNT) } {
-            13 => self.count_shaped::<K, P, 13>(stream, view, counts),
-            _ => self.count_shaped::<K, P, 9>(stream, view, counts),
-        }
-    }
-
-    fn count_shaped<K: Key, P: Payload<Value = ()>, const ITEMS: usize>(
-        &self,
-        stream: &Stream,
-        view: Levels<K::Code, ()>,
-        counts: &mut DeviceVec<u64>,
-    ) -> Result<(), Error> {
-        /// Blocks that share a multiprocessor.
-        const BLOCKS_AT_ONCE: usize = 2;
-        let tile = nominal(ITEMS);
-        let kernel = LevelTiles::<K::Code, P, COUNT, ITEMS>::new(
-            view,
-            self.log_pieces,
-            self.windows.view(stream)?,
-            self.places.view(stream)?,
-            nothing(),
-            0,
-            tile as u32,
-            nothing_mut(),
-            nothing_mut(),
-            nothing_mut(),
-            counts.view_mut(stream)?,
-            nothing_mut(),
-        );
-        let blocks = stream.device().limits().multiprocessors as usize * BLOCKS_AT_ONCE;
-        // SAFETY: the windows and places are those of these levels; the counts are zero. Any number of blocks will do.
-        unsafe { stream.launch(kernel, blocks) }
-    }
-
-    fn emit<K: Key, V: Pod, P: Payload>(
-        &self,
-        stream: &Stream,
-        stack: &Stack<K, V>,
-        weight: usize,
-        ranges: &mut Ranges<K, V>,
-    ) -> Result<(), Error> {
-        match const { items::<K::Code, P>(EMIT) } {
-            13 => self.emit_shaped::<K, V, P, 13>(stream, stack, weight, ranges),
-            9 => self.emit_shaped::<K, V, P, 9>(stream, stack, weight, ranges),
-            7 => self.emit_shaped::<K, V, P, 7>(stream, stack, weight, ranges),
-            _ => self.emit_shaped::<K, V, P, 5>(stream, stack, weight, ranges),
-        }
-    }
-
-    fn emit_shaped<K: Key, V: Pod, P: Payload, const ITEMS: usize>(
-        &self,
-        stream: &Stream,
-        stack: &Stack<K, V>,
-        weight: usize,
-        ranges: &mut Ranges<K, V>,
-    ) -> Result<(), Error> {
-        let tile = nominal(ITEMS);
-        let tiles = weight.div_ceil(tile);
-        let kernel = LevelTiles::<K::Code, P, EMIT, ITEMS>::new(
-            stack.carried_view::<P::Value>(stream)?,
-            self.log_pieces,
-            self.windows.view(stream)?,
-            self.places.view(stream)?,
-            nothing(),
-            0,
-            tile as u32,
-            carried_mut(ranges.keys.view_mut(stream)?),
-            carried_mut(ranges.values.view_mut(stream)?),
-            nothing_mut(),
-            ranges.offsets.view_mut(stream)?,
-            stream.lookback_words(lookback::scratch_words::<u64>(tiles))?,
-        );
-        // SAFETY: a block per tile; the windows and places are those of these levels; the outputs have room for all candidates.
-        unsafe { stream.launch(kernel, tiles) }
     }
 }

@@ -12,7 +12,8 @@ use crate::view::{Global, GlobalMut};
 /// within it and how many there are: two words in `windows` per `1 << log_pieces` pieces, those beyond the levels being empty.
 ///
 /// `weights` gets the number of all of them, or twice `1 << log_pieces` if there are fewer, and in one more element zero: what the
-/// tiles are cut by. `candidates` may be empty; else it gets the number itself.
+/// tiles are cut by. `candidates` gets the number itself, and zero in one more element if it has one. Outputs that are empty
+/// are not written.
 ///
 /// Cost: two searches per interval and level. One thread per interval, and one more.
 #[kernel(threads = THREADS)]
@@ -27,8 +28,10 @@ pub unsafe fn find_windows<C: KeyCode>(
 ) {
     let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     if at == low.len() {
-        weights.set(at, 0);
-        if !candidates.is_empty() {
+        if at < weights.len() {
+            weights.set(at, 0);
+        }
+        if at < candidates.len() {
             candidates.set(at, 0);
         }
     }
@@ -50,11 +53,15 @@ pub unsafe fn find_windows<C: KeyCode>(
                 len = level.count_before(high, true) - start;
             }
         }
-        windows.store_vec::<2>(2 * (at * pieces + piece), [start, len], crate::arch::Cache::Default);
+        if !windows.is_empty() {
+            windows.store_vec::<2>(2 * (at * pieces + piece), [start, len], crate::arch::Cache::Default);
+        }
         total += len as u64;
     }
-    let least = (pieces * LEAST_PER_PIECE) as u64;
-    weights.set(at, if total > least { total } else { least });
+    if !weights.is_empty() {
+        let least = (pieces * LEAST_PER_PIECE) as u64;
+        weights.set(at, if total > least { total } else { least });
+    }
     if !candidates.is_empty() {
         candidates.set(at, total);
     }

@@ -1,6 +1,5 @@
-//! Levels on the host: how they come to be, and the stack of them that queries go to.
+//! A level on the host: how it comes to be.
 
-use super::directory::BUCKET;
 use super::find::{LevelBuffers, Levels};
 use super::payload::{Marked, MarkedLong, MarkedNone, Payload};
 use super::table::{ENTRY_WORDS, Entry, MAX_LEVELS, THREADS};
@@ -12,9 +11,8 @@ use crate::merge;
 use crate::runtime::pairs::Pairs;
 use crate::sort;
 use crate::transfer;
-use crate::{DeviceSlice, DeviceVec, Error, Event, Global, GlobalMut, Stream};
+use crate::{DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
 use bytemuck::Pod;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most elements of a level.
 const MAX_LEN: usize = u32::MAX as usize;
@@ -43,7 +41,7 @@ pub(super) use with_carrier;
 /// Runs an expression with what travels with a key: the carrier of values of `V`, and a mark if there are tombstones.
 macro_rules! with_payload {
     ($value:ty, $has_tombstones:expr, $payload:ident => $body:expr) => {
-        $crate::dictionary::levels::host::with_payload!(
+        $crate::dictionary::levels::level::with_payload!(
             $value, $has_tombstones, $payload => $body, 0: (), MarkedNone; 4: u32, Marked; _: u64, MarkedLong;
         )
     };
@@ -75,6 +73,8 @@ pub struct Level<K: Key, V: Pod> {
     marks: Option<DeviceVec<u32>>,
     /// Elements; the vectors may be longer.
     len: usize,
+    /// Whether the keys are known to be all different, without tombstones.
+    is_distinct: bool,
 }
 
 /// A view of no elements.
@@ -126,7 +126,13 @@ impl<K: Key, V: Pod> Level<K, V> {
     fn uninit(stream: &Stream, len: usize) -> Result<Self, Error> {
         const { assert!(matches!(size_of::<V>(), 0 | 4 | 8), "values have 0, 4 or 8 bytes") };
         expect_len(len)?;
-        Ok(Self { keys: stream.uninit(len)?, values: stream.uninit(values_for::<V>(len))?, marks: None, len })
+        Ok(Self {
+            keys: stream.uninit(len)?,
+            values: stream.uninit(values_for::<V>(len))?,
+            marks: None,
+            len,
+            is_distinct: false,
+        })
     }
 
     /// The level of these pairs: of equal keys the later ones are newer. Values of no size need not be given. Does not wait.
@@ -163,7 +169,7 @@ impl<K: Key, V: Pod> Level<K, V> {
         let mut marks = stream.uninit::<u32>(keys.len().div_ceil(32))?;
         sort::keys(stream, codes.slice(), &mut sorted, sort::Options::new())?;
         transfer::fill(stream, &mut marks, u32::MAX)?;
-        Ok(Self { keys: sorted, values, marks: Some(marks), len: keys.len() })
+        Ok(Self { keys: sorted, values, marks: Some(marks), len: keys.len(), is_distinct: false })
     }
 
     /// Merges levels, the oldest first: all elements are kept. Does not wait.
@@ -209,12 +215,12 @@ impl<K: Key, V: Pod> Level<K, V> {
     /// # Errors
     /// As [`merge`](Self::merge).
     pub fn live(stream: &Stream, levels: &[&Self]) -> Result<Self, Error> {
-        let (keys, values, len) = Self::live_as(stream, levels, sort::Sign::NONE)?;
-        expect_len(len)?;
-        let mut level = Self { keys, values, marks: None, len };
+        let mut level = Self::live_with_room(stream, levels)?;
+        let len = level.len;
         // What was allocated for the dead is given back where it is worth a copy.
         if len < level.keys.len() - level.keys.len() / 8 {
             let mut exact = Self::uninit(stream, len)?;
+            exact.is_distinct = true;
             exact.keys.copy_from(stream, level.keys.slice(..len)?)?;
             if size_of::<V>() > 0 {
                 exact.values.copy_from(stream, level.values.slice(..len)?)?;
@@ -224,11 +230,20 @@ impl<K: Key, V: Pod> Level<K, V> {
         Ok(level)
     }
 
-    /// The live elements of levels, with keys as `sign` decodes them, and their number; the vectors may be longer.
+    /// The live elements of levels, the oldest first, with their values or none of them, and with the room for the dead.
+    /// Waits for the stream.
+    pub(super) fn live_with_room<W: Pod>(stream: &Stream, levels: &[&Level<K, W>]) -> Result<Self, Error> {
+        let (keys, values, len) = Self::live_as(stream, levels, sort::Sign::NONE)?;
+        expect_len(len)?;
+        Ok(Self { keys, values, marks: None, len, is_distinct: true })
+    }
+
+    /// The live elements of levels, with keys as `sign` decodes them, with their values or none of them, and their number; the
+    /// vectors may be longer.
     #[allow(clippy::type_complexity)]
-    pub(super) fn live_as(
+    pub(super) fn live_as<W: Pod>(
         stream: &Stream,
-        levels: &[&Self],
+        levels: &[&Level<K, W>],
         sign: sort::Sign,
     ) -> Result<(DeviceVec<K::Code>, DeviceVec<V>, usize), Error> {
         let total = levels.iter().map(|level| level.len).sum::<usize>();
@@ -245,7 +260,7 @@ impl<K: Key, V: Pod> Level<K, V> {
             counts: counts.view_mut(stream)?,
         };
         let has_tombstones = levels.iter().any(|level| level.has_tombstones());
-        with_payload!(V, has_tombstones, P => whole_as::<K, V, P, EMIT>(stream, levels, out, sign)?);
+        with_payload!(V, has_tombstones, P => whole_as::<K, W, V, P, EMIT>(stream, levels, out, sign)?);
         let mut count = [0u64];
         counts.slice(1..)?.copy_to_host(stream, &mut count)?;
         Ok((keys, values, count[0] as usize))
@@ -267,6 +282,17 @@ impl<K: Key, V: Pod> Level<K, V> {
     #[must_use]
     pub fn has_tombstones(&self) -> bool {
         self.marks.is_some()
+    }
+
+    /// Whether the keys are known to be all different, without tombstones: then everything is live that no newer level has.
+    #[must_use]
+    pub fn is_distinct(&self) -> bool {
+        self.is_distinct
+    }
+
+    /// Says that the keys are all different. If that is not true, or if there are tombstones, queries may count too much.
+    pub fn set_distinct(&mut self) {
+        self.is_distinct = self.marks.is_none();
     }
 
     /// Bytes of device memory.
@@ -306,10 +332,10 @@ impl<K: Key, V: Pod> Level<K, V> {
                 return Err(Error::LengthMismatch { what, expected, found });
             }
         }
-        Ok(Self { keys, values, marks, len })
+        Ok(Self { keys, values, marks, len, is_distinct: false })
     }
 
-    fn buffers<W: Pod>(&self, stream: &Stream, slot: usize) -> Result<LevelBuffers<K::Code, W>, Error> {
+    pub(super) fn buffers<W: Pod>(&self, stream: &Stream, slot: usize) -> Result<LevelBuffers<K::Code, W>, Error> {
         let (keys, values, marks) = self.parts()?;
         Ok(LevelBuffers {
             slot,
@@ -320,14 +346,16 @@ impl<K: Key, V: Pod> Level<K, V> {
         })
     }
 
-    /// Builds the directory, and the entry of the level in the table. There is at least one element. Does not wait.
-    fn build_directory(
+    /// Builds the directory, with a bucket for so many elements, and the entry of the level in the table. There is at least one
+    /// element. Does not wait.
+    pub(super) fn build_directory(
         &self,
         stream: &Stream,
         table: &mut DeviceVec<u64>,
         slot: usize,
+        bucket: usize,
     ) -> Result<DeviceVec<u64>, Error> {
-        let mut directory = stream.uninit::<u64>((self.len / BUCKET).max(2) + 1)?;
+        let mut directory = stream.uninit::<u64>((self.len / bucket).max(2) + 1)?;
         let (keys, values, marks) = self.parts()?;
         let values = values.view(stream)?;
         // SAFETY: the same memory as bytes.
@@ -390,27 +418,27 @@ fn whole<K: Key, V: Pod, P: Payload, const MODE: u32>(
     levels: &[&Level<K, V>],
     out: Output<K::Code, V>,
 ) -> Result<(), Error> {
-    whole_as::<K, V, P, MODE>(stream, levels, out, sort::Sign::NONE)
+    whole_as::<K, V, V, P, MODE>(stream, levels, out, sort::Sign::NONE)
 }
 
-/// Merges whole levels, the oldest first. There is at least one element.
-fn whole_as<K: Key, V: Pod, P: Payload, const MODE: u32>(
+/// Merges whole levels, the oldest first, whose values `W` become `V`: the same, or none. There is at least one element.
+fn whole_as<K: Key, W: Pod, V: Pod, P: Payload, const MODE: u32>(
     stream: &Stream,
-    levels: &[&Level<K, V>],
+    levels: &[&Level<K, W>],
     out: Output<K::Code, V>,
     sign: sort::Sign,
 ) -> Result<(), Error> {
     match const { items::<K::Code, P>(MODE) } {
-        13 => whole_shaped::<K, V, P, MODE, 13>(stream, levels, out, sign),
-        9 => whole_shaped::<K, V, P, MODE, 9>(stream, levels, out, sign),
-        7 => whole_shaped::<K, V, P, MODE, 7>(stream, levels, out, sign),
-        _ => whole_shaped::<K, V, P, MODE, 5>(stream, levels, out, sign),
+        13 => whole_shaped::<K, W, V, P, MODE, 13>(stream, levels, out, sign),
+        9 => whole_shaped::<K, W, V, P, MODE, 9>(stream, levels, out, sign),
+        7 => whole_shaped::<K, W, V, P, MODE, 7>(stream, levels, out, sign),
+        _ => whole_shaped::<K, W, V, P, MODE, 5>(stream, levels, out, sign),
     }
 }
 
-fn whole_shaped<K: Key, V: Pod, P: Payload, const MODE: u32, const ITEMS: usize>(
+fn whole_shaped<K: Key, W: Pod, V: Pod, P: Payload, const MODE: u32, const ITEMS: usize>(
     stream: &Stream,
-    levels: &[&Level<K, V>],
+    levels: &[&Level<K, W>],
     out: Output<K::Code, V>,
     sign: sort::Sign,
 ) -> Result<(), Error> {
@@ -465,126 +493,6 @@ fn whole_shaped<K: Key, V: Pod, P: Payload, const MODE: u32, const ITEMS: usize>
     );
     // SAFETY: a block per tile; the splits are those of these levels in this order; the outputs have room for all elements.
     unsafe { stream.launch(kernel, tiles) }
-}
-
-/// Levels by age, and their index.
-#[derive(Debug)]
-pub struct Stack<K: Key, V: Pod> {
-    /// Lower ones are newer.
-    levels: Vec<Option<Level<K, V>>>,
-    index: Mutex<Index>,
-}
-
-#[derive(Debug, Default)]
-struct Index {
-    table: Option<DeviceVec<u64>>,
-    /// Of the levels whose entries are in the table.
-    directories: Vec<Option<DeviceVec<u64>>>,
-    /// When the last of it was built, for other streams.
-    ready: Option<Event>,
-}
-
-impl<K: Key, V: Pod> Default for Stack<K, V> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<K: Key, V: Pod> Stack<K, V> {
-    /// No levels.
-    #[must_use]
-    pub fn new() -> Self {
-        const { assert!(matches!(size_of::<V>(), 0 | 4 | 8), "values have 0, 4 or 8 bytes") };
-        Self { levels: std::iter::repeat_with(|| None).take(MAX_LEVELS).collect(), index: Mutex::default() }
-    }
-
-    /// How many slots there are.
-    pub const SLOTS: usize = MAX_LEVELS;
-
-    /// The level in a slot.
-    #[must_use]
-    pub fn level(&self, slot: usize) -> Option<&Level<K, V>> {
-        self.levels.get(slot)?.as_ref()
-    }
-
-    /// The levels that there are, the oldest first, with their slots.
-    pub fn oldest_first(&self) -> impl Iterator<Item = (usize, &Level<K, V>)> {
-        self.levels.iter().enumerate().rev().filter_map(|(slot, level)| Some((slot, level.as_ref()?)))
-    }
-
-    /// Puts a level into a slot, or nothing: an empty level is none. Cannot fail.
-    pub fn set(&mut self, slot: usize, level: Option<Level<K, V>>) {
-        let index = self.index.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(directory) = index.directories.get_mut(slot) {
-            *directory = None;
-        }
-        self.levels[slot] = level.filter(|level| !level.is_empty());
-    }
-
-    /// Takes away all levels. Cannot fail.
-    pub fn clear(&mut self) {
-        *self = Self::new();
-    }
-
-    /// Elements, dead or alive.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.oldest_first().map(|(_, level)| level.len()).sum()
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Bytes of device memory, with those of the index as far as it is built.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        let index = self.lock_index();
-        let directories = index.directories.iter().flatten().map(DeviceVec::len).sum::<usize>();
-        let table = index.table.as_ref().map_or(0, DeviceVec::len);
-        self.oldest_first().map(|(_, level)| level.bytes()).sum::<usize>() + 8 * (directories + table)
-    }
-
-    fn lock_index(&self) -> MutexGuard<'_, Index> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The levels as a kernel's argument, with values as their carrier, or without. Builds what is missing of the index; does
-    /// not wait.
-    pub(super) fn carried_view<W: Pod>(&self, stream: &Stream) -> Result<Levels<K::Code, W>, Error> {
-        let mut index = self.lock_index();
-        let index = &mut *index;
-        index.directories.resize_with(MAX_LEVELS, || None);
-        let mut is_changed = index.table.is_none();
-        if is_changed {
-            index.table = Some(stream.uninit(MAX_LEVELS * ENTRY_WORDS)?);
-        }
-        let Some(table) = &mut index.table else { unreachable!("it was just made") };
-        if let Some(ready) = &index.ready {
-            stream.wait(ready)?;
-        }
-        let buffers = self
-            .oldest_first()
-            .map(|(slot, level)| {
-                let mut buffers = level.buffers::<W>(stream, slot)?;
-                if index.directories[slot].is_none() {
-                    index.directories[slot] = Some(level.build_directory(stream, table, slot)?);
-                    is_changed = true;
-                }
-                if let Some(directory) = &index.directories[slot] {
-                    buffers.directory = directory.view(stream)?;
-                }
-                Ok(buffers)
-            })
-            .collect::<Result<Vec<_>, Error>>();
-        // Also if not all could be built: other streams must wait for those that were, and for the table's memory.
-        if is_changed {
-            index.ready = Some(stream.record()?);
-        }
-        Ok(Levels::new(table.view(stream)?, K::SIGN, &buffers?))
-    }
 }
 
 /// How many live elements whole levels have, the oldest first: a number on the device. Does not wait.

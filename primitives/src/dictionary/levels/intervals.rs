@@ -1,0 +1,332 @@
+//! The queries of intervals on the host: counts and ranges.
+//!
+//! There are three ways. If there is one level and its keys are all different, an interval's elements lie side by side: their
+//! number is a difference of two places, and they are copied. Else the intervals' candidates are merged, tile by tile. But
+//! where intervals overlap so much that they have more candidates than there are elements, the levels are merged once, into a
+//! level of different keys that is gone afterwards.
+
+use super::copy::COPY_TILE;
+use super::level::{Level, bits, carried, carried_mut, nothing, nothing_mut, values_for, with_carrier, with_payload};
+use super::payload::{Marked, MarkedLong, MarkedNone, Payload};
+use super::stack::Stack;
+use super::table::THREADS;
+use super::tiles::{COUNT, EMIT, items, nominal};
+use super::{CopyWindows, FindWindows, LevelTiles, Levels};
+use crate::block::lookback;
+use crate::dictionary::Key;
+use crate::{DeviceSlice, DeviceVec, Error, Stream, scan};
+use bytemuck::Pod;
+
+/// The merge of all levels is made for intervals that have more candidates than so many times the elements.
+const OVERLAP: usize = 2;
+
+/// Intervals of keys, both ends included: those of one index belong together. One that ends before it begins is empty.
+#[derive(Clone, Copy, Debug)]
+pub struct Intervals<'a, K> {
+    /// The first keys.
+    pub low: DeviceSlice<'a, K>,
+    /// The last keys.
+    pub high: DeviceSlice<'a, K>,
+}
+
+/// What intervals have, on the device.
+#[derive(Debug)]
+pub struct Ranges<K: Pod, V: Pod> {
+    /// Where the elements of each interval begin; one more entry says where the last ones end.
+    pub offsets: DeviceVec<u64>,
+    /// The keys, ascending within each interval. Beyond the last offset there may be more elements, which mean nothing.
+    pub keys: DeviceVec<K>,
+    /// Their values. Empty if values have no size.
+    pub values: DeviceVec<V>,
+}
+
+impl<K: Pod, V: Pod> Ranges<K, V> {
+    /// The elements of each interval on the host. Waits for the stream.
+    ///
+    /// # Errors
+    /// What a copy to the host can give.
+    pub fn to_vec(&self, stream: &Stream) -> Result<Vec<Vec<(K, V)>>, Error> {
+        let offsets = self.offsets.to_vec(stream)?;
+        let total = offsets.last().map_or(0, |&total| total as usize);
+        let keys = self.keys.slice(..total)?.to_vec(stream)?;
+        let values =
+            if size_of::<V>() == 0 { vec![V::zeroed(); total] } else { self.values.slice(..total)?.to_vec(stream)? };
+        let pairs: Vec<(K, V)> = keys.into_iter().zip(values).collect();
+        Ok(offsets.windows(2).map(|range| pairs[range[0] as usize..range[1] as usize].to_vec()).collect())
+    }
+}
+
+impl<K: Pod> Intervals<'_, K> {
+    /// How many there are.
+    fn len(&self) -> Result<usize, Error> {
+        let (expected, found) = (self.low.len(), self.high.len());
+        if expected != found {
+            return Err(Error::LengthMismatch { what: "the ends of the intervals", expected, found });
+        }
+        Ok(expected)
+    }
+}
+
+impl<K: Key, V: Pod> Stack<K, V> {
+    /// Counts the live keys of each interval. Does not wait if there is one level whose keys are known to be all different; else
+    /// it waits for the stream once, to know whether the intervals overlap so much that merging all levels takes less time
+    /// than merging what each of them has.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if there are not as many ends as beginnings; else as [`lookup`](Self::lookup).
+    pub fn count(&self, stream: &Stream, intervals: Intervals<'_, K>) -> Result<DeviceVec<u64>, Error> {
+        let len = intervals.len()?;
+        if len == 0 || self.is_empty() {
+            return stream.zeroed(len);
+        }
+        let view = self.carried_view::<()>(stream)?;
+        if self.distinct_level().is_some() {
+            let mut counts = stream.uninit(len)?;
+            let windows = FoundWindows { counts: Some(&mut counts), ..FoundWindows::default() };
+            find_windows::<K>(stream, view, intervals, 0, windows)?;
+            return Ok(counts);
+        }
+        let windows = Windows::find(stream, view, intervals)?;
+        if len > OVERLAP
+            && windows.candidates(stream)? > OVERLAP * self.len()
+            && let Some(merged) = self.merged::<()>(stream)
+        {
+            return merged.count(stream, intervals);
+        }
+        let mut counts = stream.zeroed::<u64>(len)?;
+        if self.has_tombstones() {
+            windows.count::<K, MarkedNone>(stream, view, &mut counts)?;
+        } else {
+            windows.count::<K, ()>(stream, view, &mut counts)?;
+        }
+        Ok(counts)
+    }
+
+    /// Gives the live elements of each interval. Waits for the stream, to know how much memory they may need.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if there are not as many ends as beginnings; [`Error::OutOfMemory`] if the results need more
+    /// than there is, with how much; else as [`lookup`](Self::lookup).
+    pub fn ranges(&self, stream: &Stream, intervals: Intervals<'_, K>) -> Result<Ranges<K, V>, Error> {
+        let len = intervals.len()?;
+        if len == 0 || self.is_empty() {
+            return Ok(Ranges { offsets: stream.zeroed(len + 1)?, keys: stream.uninit(0)?, values: stream.uninit(0)? });
+        }
+        let view = self.carried_view::<()>(stream)?;
+        if let Some(level) = self.distinct_level() {
+            return copy_ranges(stream, level, view, intervals);
+        }
+        let windows = Windows::find(stream, view, intervals)?;
+        let candidates = windows.candidates(stream)?;
+        if candidates > OVERLAP * self.len()
+            && let Some(merged) = self.merged::<V>(stream)
+        {
+            drop(windows);
+            return merged.ranges(stream, intervals);
+        }
+        let weight = last(stream, &windows.places)?;
+        let mut ranges = Ranges {
+            offsets: stream.uninit(len + 1)?,
+            keys: stream.uninit(candidates)?,
+            values: stream.uninit(values_for::<V>(candidates))?,
+        };
+        with_payload!(V, self.has_tombstones(), P => windows.emit::<K, V, P>(stream, self, weight, &mut ranges)?);
+        Ok(ranges)
+    }
+
+    /// The live elements as one level, with their values or none; `None` if that cannot be made, for want of memory most
+    /// likely. Waits.
+    fn merged<W: Pod>(&self, stream: &Stream) -> Option<Stack<K, W>> {
+        let levels: Vec<&Level<K, V>> = self.oldest_first().map(|(_, level)| level).collect();
+        let merged = Level::live_with_room(stream, &levels).ok()?;
+        let mut stack = Stack::new();
+        stack.set(0, Some(merged));
+        Some(stack)
+    }
+}
+
+/// The last element. Waits.
+fn last(stream: &Stream, elements: &DeviceVec<u64>) -> Result<usize, Error> {
+    let mut last = [0];
+    elements.slice(elements.len() - 1..)?.copy_to_host(stream, &mut last)?;
+    Ok(last[0] as usize)
+}
+
+/// Where the results of [`FindWindows`] go, as far as they are wanted.
+#[derive(Default)]
+struct FoundWindows<'a> {
+    windows: Option<&'a mut DeviceVec<u32>>,
+    weights: Option<&'a mut DeviceVec<u64>>,
+    counts: Option<&'a mut DeviceVec<u64>>,
+}
+
+fn find_windows<K: Key>(
+    stream: &Stream,
+    view: Levels<K::Code, ()>,
+    intervals: Intervals<'_, K>,
+    log_pieces: u32,
+    found: FoundWindows<'_>,
+) -> Result<(), Error> {
+    let kernel = FindWindows::<K::Code>::new(
+        view,
+        bits(stream, intervals.low)?,
+        bits(stream, intervals.high)?,
+        log_pieces,
+        found.windows.map_or(Ok(nothing_mut()), |windows| windows.view_mut(stream))?,
+        found.weights.map_or(Ok(nothing_mut()), |weights| weights.view_mut(stream))?,
+        found.counts.map_or(Ok(nothing_mut()), |counts| counts.view_mut(stream))?,
+    );
+    // SAFETY: a thread per interval and one more; the outputs are as long as they must be.
+    unsafe { stream.launch(kernel, (intervals.low.len() + 1).div_ceil(THREADS as usize)) }
+}
+
+/// Copies what intervals have of the only level, whose keys are all different.
+fn copy_ranges<K: Key, V: Pod>(
+    stream: &Stream,
+    level: &Level<K, V>,
+    view: Levels<K::Code, ()>,
+    intervals: Intervals<'_, K>,
+) -> Result<Ranges<K, V>, Error> {
+    let len = intervals.len()?;
+    let mut windows = stream.uninit(2 * len)?;
+    let mut counts = stream.uninit(len + 1)?;
+    let found = FoundWindows { windows: Some(&mut windows), counts: Some(&mut counts), weights: None };
+    find_windows::<K>(stream, view, intervals, 0, found)?;
+    let mut offsets = stream.uninit::<u64>(len + 1)?;
+    scan::exclusive_sum(stream, &counts, &mut offsets)?;
+    let total = last(stream, &offsets)?;
+    let mut keys = stream.uninit::<K>(total)?;
+    let mut values = stream.uninit::<V>(values_for::<V>(total))?;
+    let (level_keys, level_values, _) = level.parts()?;
+    with_carrier!(V, W => {
+        let kernel = CopyWindows::<K::Code, W>::new(
+            level_keys.view(stream)?,
+            carried(level_values.view(stream)?),
+            K::SIGN,
+            windows.view(stream)?,
+            offsets.view(stream)?,
+            carried_mut(keys.view_mut(stream)?),
+            carried_mut(values.view_mut(stream)?),
+        );
+        // SAFETY: a block per tile of outputs and windows; the windows lie in the level, and their lengths are what was added
+        // up.
+        unsafe { stream.launch(kernel, (total + len).div_ceil(COPY_TILE))? };
+    });
+    Ok(Ranges { offsets, keys, values })
+}
+
+/// What intervals take of each level.
+struct Windows {
+    log_pieces: u32,
+    windows: DeviceVec<u32>,
+    /// Where each interval begins in the sequence that is cut into tiles, and its end.
+    places: DeviceVec<u64>,
+    /// How many elements come before each interval's, and all.
+    candidates: DeviceVec<u64>,
+}
+
+impl Windows {
+    /// Finds them. There is a level and an interval at least. Does not wait.
+    fn find<K: Key>(stream: &Stream, view: Levels<K::Code, ()>, intervals: Intervals<'_, K>) -> Result<Self, Error> {
+        let len = intervals.len()?;
+        let log_pieces = view.count().next_power_of_two().ilog2();
+        let mut windows = stream.uninit::<u32>((2 * len) << log_pieces)?;
+        let mut weights = stream.uninit::<u64>(len + 1)?;
+        let mut counts = stream.uninit::<u64>(len + 1)?;
+        let found =
+            FoundWindows { windows: Some(&mut windows), weights: Some(&mut weights), counts: Some(&mut counts) };
+        find_windows::<K>(stream, view, intervals, log_pieces, found)?;
+        let mut places = stream.uninit::<u64>(len + 1)?;
+        scan::exclusive_sum(stream, &weights, &mut places)?;
+        let mut candidates = weights;
+        scan::exclusive_sum(stream, &counts, &mut candidates)?;
+        Ok(Self { log_pieces, windows, places, candidates })
+    }
+
+    /// How many candidates there are. Waits.
+    fn candidates(&self, stream: &Stream) -> Result<usize, Error> {
+        last(stream, &self.candidates)
+    }
+
+    fn count<K: Key, P: Payload<Value = ()>>(
+        &self,
+        stream: &Stream,
+        view: Levels<K::Code, ()>,
+        counts: &mut DeviceVec<u64>,
+    ) -> Result<(), Error> {
+        match const { items::<K::Code, P>(COUNT) } {
+            13 => self.count_shaped::<K, P, 13>(stream, view, counts),
+            _ => self.count_shaped::<K, P, 9>(stream, view, counts),
+        }
+    }
+
+    fn count_shaped<K: Key, P: Payload<Value = ()>, const ITEMS: usize>(
+        &self,
+        stream: &Stream,
+        view: Levels<K::Code, ()>,
+        counts: &mut DeviceVec<u64>,
+    ) -> Result<(), Error> {
+        /// Blocks that share a multiprocessor.
+        const BLOCKS_AT_ONCE: usize = 2;
+        let tile = nominal(ITEMS);
+        let kernel = LevelTiles::<K::Code, P, COUNT, ITEMS>::new(
+            view,
+            self.log_pieces,
+            self.windows.view(stream)?,
+            self.places.view(stream)?,
+            nothing(),
+            0,
+            tile as u32,
+            nothing_mut(),
+            nothing_mut(),
+            nothing_mut(),
+            counts.view_mut(stream)?,
+            nothing_mut(),
+        );
+        let blocks = stream.device().limits().multiprocessors as usize * BLOCKS_AT_ONCE;
+        // SAFETY: the windows and places are those of these levels; the counts are zero. Any number of blocks will do.
+        unsafe { stream.launch(kernel, blocks) }
+    }
+
+    fn emit<K: Key, V: Pod, P: Payload>(
+        &self,
+        stream: &Stream,
+        stack: &Stack<K, V>,
+        weight: usize,
+        ranges: &mut Ranges<K, V>,
+    ) -> Result<(), Error> {
+        match const { items::<K::Code, P>(EMIT) } {
+            13 => self.emit_shaped::<K, V, P, 13>(stream, stack, weight, ranges),
+            9 => self.emit_shaped::<K, V, P, 9>(stream, stack, weight, ranges),
+            7 => self.emit_shaped::<K, V, P, 7>(stream, stack, weight, ranges),
+            _ => self.emit_shaped::<K, V, P, 5>(stream, stack, weight, ranges),
+        }
+    }
+
+    fn emit_shaped<K: Key, V: Pod, P: Payload, const ITEMS: usize>(
+        &self,
+        stream: &Stream,
+        stack: &Stack<K, V>,
+        weight: usize,
+        ranges: &mut Ranges<K, V>,
+    ) -> Result<(), Error> {
+        let tile = nominal(ITEMS);
+        let tiles = weight.div_ceil(tile);
+        let kernel = LevelTiles::<K::Code, P, EMIT, ITEMS>::new(
+            stack.carried_view::<P::Value>(stream)?,
+            self.log_pieces,
+            self.windows.view(stream)?,
+            self.places.view(stream)?,
+            nothing(),
+            0,
+            tile as u32,
+            carried_mut(ranges.keys.view_mut(stream)?),
+            carried_mut(ranges.values.view_mut(stream)?),
+            nothing_mut(),
+            ranges.offsets.view_mut(stream)?,
+            stream.lookback_words(lookback::scratch_words::<u64>(tiles))?,
+        );
+        // SAFETY: a block per tile; the windows and places are those of these levels; the outputs have room for all candidates.
+        unsafe { stream.launch(kernel, tiles) }
+    }
+}
