@@ -3,7 +3,7 @@
 use super::{Table, expect};
 use crate::data::random_u32;
 use gpu_primitives::compare::IgnoreLowBit;
-use gpu_primitives::{DeviceKind, merge};
+use gpu_primitives::{DeviceKind, DeviceVec, merge};
 
 /// Runs of the merge of many.
 const RUNS: usize = 8;
@@ -35,18 +35,32 @@ pub(super) fn measure(table: &mut Table<'_>, len: usize) -> Result<(), crate::Er
     expect("merged keys of pairs", &keys_out.to_vec(stream)?, expected.iter().map(|&at| host[at as usize]))?;
     expect("merged values", &values_out.to_vec(stream)?, expected.into_iter())?;
 
+    // The chunks of sorted halves do not overlap within a half; those of random numbers all do.
+    merge_runs(table, "merge_8way_apart", &mut host, &values_in)?;
+    let mut host = random_u32(len as u64 + 1, len);
+    merge_runs(table, "merge_8way_pairs", &mut host, &values_in)
+}
+
+/// Merges eight runs: the equal parts of `host`, which this sorts.
+fn merge_runs(
+    table: &mut Table<'_>,
+    name: &'static str,
+    host: &mut [u32],
+    values: &DeviceVec<u32>,
+) -> Result<(), crate::Error> {
+    let (stream, len) = (table.stream, host.len());
     let run_len = len / RUNS;
-    host.chunks_mut(run_len).for_each(|run| run.sort_by_key(order));
-    let keys_in = stream.upload(&host)?;
+    host.chunks_mut(run_len).for_each(|run| run.sort_by_key(|key| key >> 1));
+    let keys = stream.upload(host)?;
+    let mut keys_out = stream.uninit::<u32>(len)?;
+    let mut values_out = stream.uninit::<u32>(len)?;
     let mut runs = Vec::new();
     for run in 0..RUNS {
         let range = run * run_len..(run + 1) * run_len;
-        runs.push((keys_in.slice(range.clone())?, values_in.slice(range)?));
+        runs.push((keys.slice(range.clone())?, values.slice(range)?));
     }
-    table.time("merge_8way_pairs", len, 16.0, || {
-        merge::runs_pairs(stream, &runs, (&mut keys_out, &mut values_out), IgnoreLowBit)
-    })?;
-    let expected = merged(&host, run_len);
+    table.time(name, len, 16.0, || merge::runs_pairs(stream, &runs, (&mut keys_out, &mut values_out), IgnoreLowBit))?;
+    let expected = merged(host, run_len);
     expect("8-way merged keys", &keys_out.to_vec(stream)?, expected.iter().map(|&at| host[at as usize]))?;
     expect("8-way merged values", &values_out.to_vec(stream)?, expected.into_iter())
 }

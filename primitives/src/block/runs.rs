@@ -70,6 +70,9 @@ fn count_before(len: u32, guess: u32, reach: u32, before: impl Fn(u32) -> bool) 
     low
 }
 
+/// So many items are taken one by one, which takes less time than to look for them.
+const FEW: u64 = 12;
+
 /// Splits sorted runs, one per lane of a group of `1 << log_lanes`, after the first `needed` items of their stable merge: gives
 /// each lane how many of them are of its run.
 ///
@@ -78,10 +81,10 @@ fn count_before(len: u32, guess: u32, reach: u32, before: impl Fn(u32) -> bool) 
 /// what is needed, what comes before the pivot and the pivot itself are inside, else the pivot and what follows are outside.
 ///
 /// The pivot is taken where the boundary would be if the runs were alike, and a little to one side and the other in turn, so
-/// that two of them usually leave a window as wide as the square root of the last one. Every fourth pivot is the middle:
-/// whatever the keys are, the turns are at most some times the sum of the runs' logarithms. The lanes look for the pivot near
-/// where they guess it, too. For runs of 2^21 random keys that is about 12 turns and 40 dependent loads, most of them near the
-/// last one.
+/// that two of them usually leave a window as wide as the square root of the last one. If two have not left a quarter, the
+/// next one is the middle: whatever the keys are, the turns are at most some times the sum of the runs' logarithms. The lanes
+/// look for the pivot near where they guess it, too. When only a few are still needed, they are taken one by one. For eight
+/// runs of 2^21 random keys that is about 7 turns, 30 dependent loads, most of them near the last one, and 6 single items.
 ///
 /// The shares always add up, since they are counted so, whatever the comparator says.
 ///
@@ -96,9 +99,10 @@ pub unsafe fn split<K: Pod, C: Compare<K>>(run: Global<K>, needed: u64, log_lane
     let first_lane = lane_id() - lane;
     let mut low = 0u64;
     let mut high = run.len() as u64;
-    let mut turn = 0u32;
+    // How many were open in the last turns, the later one first.
+    let mut opens = [f32::INFINITY; 2];
     let mut aims_high = true;
-    while any(FULL, low < high) {
+    while any(FULL, needed > FEW) {
         // What a lane cannot count in 32 bits waits: it is the widest, and its pivots lie in what it can.
         const MOST: u64 = 1 << 26;
         let width = if high - low < u32::MAX as u64 { (high - low) as u32 } else { u32::MAX };
@@ -109,7 +113,7 @@ pub unsafe fn split<K: Pod, C: Compare<K>>(run: Global<K>, needed: u64, log_lane
         // About half the square root: as far as the runs will differ by chance.
         let margin = (1u32 << ((u32::BITS - width.leading_zeros()) / 2)) / 2;
         let expected = (width as f32 * (needed as f32 / open)) as u32;
-        let aim = match (turn % 4 == 3, aims_high) {
+        let aim = match (4.0 * open > opens[1], aims_high) {
             (true, _) => width / 2,
             (_, true) => expected.saturating_add(margin),
             _ => expected.saturating_sub(margin),
@@ -140,21 +144,52 @@ pub unsafe fn split<K: Pod, C: Compare<K>>(run: Global<K>, needed: u64, log_lane
             }
             if left > 0 {
                 let guess = if (guess as u64) < left { guess } else { left as u32 - 1 };
-                share = skipped + count_before(left as u32, guess, margin, |at| before(skipped + at as u64)) as u64;
+                // Two runs differ by more than one does from what is expected of it, and the slowest lane counts.
+                let reach = 4 * margin;
+                share = skipped + count_before(left as u32, guess, reach, |at| before(skipped + at as u64)) as u64;
             } else {
                 share = skipped;
             }
         }
         let rank = group_reduce(share, log_lanes, |a, b| a + b);
+        opens = [open, opens[0]];
         let is_inside = rank < needed;
         aims_high = is_inside;
-        if is_inside {
+        if needed <= FEW {
+            // This boundary is as good as found, and waits for those of other groups.
+        } else if is_inside {
             low += share + u64::from(lane == pivot_lane);
             needed -= rank + 1;
         } else {
             high = low + share;
         }
-        turn += 1;
+    }
+    let mut head = if low < high { run.get(low as usize) } else { K::zeroed() };
+    while any(FULL, needed > 0) {
+        // The lane whose next item comes first, of those that have one: the earlier one, if it does not matter.
+        let mut key = head;
+        let mut first = if low < high { lane } else { LANES };
+        let mut step = 0;
+        while step < log_lanes {
+            let other_key = map_words(key, |_, word| shuffle_xor(FULL, word, 1 << step));
+            let other = shuffle_xor(FULL, first, 1 << step);
+            let (a, b) = if other < first { (key, other_key) } else { (other_key, key) };
+            if other < LANES && (first == LANES || compare.less(a, b) != (other < first)) {
+                (key, first) = (other_key, other);
+            }
+            step += 1;
+        }
+        // If the comparator contradicts itself, the lanes may not agree.
+        let first = shuffle_idx(FULL, first, first_lane);
+        if needed > 0 {
+            needed -= 1;
+            if first == lane {
+                low += 1;
+                if low < high {
+                    head = run.get(low as usize);
+                }
+            }
+        }
     }
     low
 }

@@ -2,7 +2,7 @@
 
 use super::kernel::PARTITION_THREADS;
 use super::runs::{TABLE_WORDS, tile_len as runs_tile_len};
-use super::shape::{THREADS, items, runs_items};
+use super::shape::{RUNS_THREADS, THREADS, items, runs_items};
 use super::{MAX_RUNS, MergePartition, MergeTiles, Runs, RunsPartition, RunsTiles};
 use crate::compare::Compare;
 use crate::runtime::carrier::carried;
@@ -249,7 +249,7 @@ fn many_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
     compare: C,
 ) -> Result<(), Error> {
     let rounds = rounds(runs.len());
-    let tile = runs_tile_len(THREADS, ITEMS, rounds);
+    let tile = runs_tile_len(RUNS_THREADS, ITEMS, rounds);
     let tiles = out.keys.len().div_ceil(tile);
     if tiles == 0 {
         return Ok(());
@@ -257,7 +257,7 @@ fn many_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
     let partition = split_runs(stream, runs, tile, compare)?;
     let RunsSplits { keys, values, words, verdicts, .. } = &partition;
     let count = runs.len() as u32;
-    let merge = RunsTiles::<K, V, C, THREADS, ITEMS>::new(
+    let merge = RunsTiles::<K, V, C, RUNS_THREADS, ITEMS>::new(
         *keys, *values, count, rounds, out.keys, out.values, compare, *words, *verdicts,
     );
     // SAFETY: a block per tile, the splits are those of this tile and these runs; the output is as long as all runs, and

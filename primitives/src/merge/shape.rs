@@ -2,8 +2,11 @@
 
 use super::{MergeTiles, RunsTiles};
 
-/// Threads of a block that merges.
+/// Threads of a block that merges two sequences.
 pub const THREADS: u32 = 256;
+
+/// Threads of a block that merges many runs.
+pub const RUNS_THREADS: u32 = 256;
 
 /// Items per thread of a two-way merge: about 15 KiB of keys and as much of values; odd numbers, for the banks.
 #[must_use]
@@ -33,7 +36,7 @@ const fn larger<K, V>() -> usize {
 /// The merge of two sequences.
 pub type ShapedTiles<K, V, C, const ITEMS: usize> = MergeTiles<K, V, C, THREADS, ITEMS>;
 /// The merge of many runs.
-pub type ShapedRuns<K, V, C, const ITEMS: usize> = RunsTiles<K, V, C, THREADS, ITEMS>;
+pub type ShapedRuns<K, V, C, const ITEMS: usize> = RunsTiles<K, V, C, RUNS_THREADS, ITEMS>;
 
 /// Names the kernels that merge two sequences of a type of keys by an order on a GPU, alone (value `()`) or with values: see
 /// [`crate::instances`].
