@@ -3,6 +3,7 @@
 use crate::model::{Modelled, Random, Value, extremes};
 use gpu_conformance::is_checked;
 use gpu_lsm::{GpuLsm, Key};
+use gpu_primitives::dictionary::file::write_section;
 use gpu_primitives::{Device, Error, Stream};
 use std::fmt::Debug;
 use std::io::{self, Read, Write};
@@ -122,7 +123,7 @@ pub fn damaged_files(device: &Device) {
     assert_eq!(refused::<u32, ()>(&stream, &file), "its values have 4 bytes, and not 0");
     file[8] = 2;
     assert_eq!(refused::<u32, u32>(&stream, &file), "its version is 2, and only 1 is known");
-    assert_eq!(refused::<u32, u32>(&stream, b"a text and no dictionary"), "it is no dictionary");
+    assert_eq!(refused::<u32, u32>(&stream, b"a text and no dictionary"), "it is no gpu-lsm file");
 }
 
 /// A level as someone may write it into a file.
@@ -141,10 +142,6 @@ fn level(slot: u32, keys: &[u32]) -> Crafted {
 
 /// A file with right checksums.
 fn craft(batch_size: u64, batches: u64, tombstones: u64, levels: &[Crafted]) -> Vec<u8> {
-    fn section(file: &mut Vec<u8>, bytes: &[u8]) {
-        file.extend(bytes);
-        file.extend(crc32fast::hash(bytes).to_le_bytes());
-    }
     let mut header = b"gpu-lsm\n\x01\0\0\0\x01\x04\x04".to_vec();
     header.push(levels.len() as u8);
     header.extend([batch_size, batches, tombstones].map(u64::to_le_bytes).concat());
@@ -153,11 +150,11 @@ fn craft(batch_size: u64, batches: u64, tombstones: u64, levels: &[Crafted]) -> 
         header.extend(level.stated_len.unwrap_or(level.keys.len() as u64).to_le_bytes());
     }
     let mut file = Vec::new();
-    section(&mut file, &header);
+    write_section(&mut file, &header).unwrap();
     for level in levels {
         for array in [&level.keys, &level.values].into_iter().chain(&level.marks) {
             for part in array.chunks(1 << 18) {
-                section(&mut file, bytemuck::cast_slice(part));
+                write_section(&mut file, bytemuck::cast_slice(part)).unwrap();
             }
         }
     }
