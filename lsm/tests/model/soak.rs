@@ -1,6 +1,6 @@
 //! Batches for as long as one likes, against a model that is an array: the value of every key, or zero.
 
-use crate::model::Random;
+use gpu_conformance::dictionary::Random;
 use gpu_conformance::{is_checked, is_gpu};
 use gpu_lsm::{CleanupPolicy, GpuLsm};
 use gpu_primitives::{Device, Stream};

@@ -18,6 +18,23 @@ use std::io::{Read, Write};
 /// - **Values** of no size are not given: the slice of values is empty then, and the dictionary is a set.
 /// - **Failures**: a call that fails leaves the dictionary as it was.
 /// - **Streams**: a call is ordered by the stream that it takes; several streams are ordered by events.
+///
+/// ```
+/// use gpu_primitives::dictionary::{Dictionary, Updatable};
+/// use gpu_primitives::{Error, Stream};
+///
+/// /// Replaces the keys of one batch by those of the next.
+/// fn slide<D: Updatable<Key = u32, Value = u32>>(
+///     dictionary: &mut D,
+///     stream: &Stream,
+///     old: &[u32],
+///     new: &[u32],
+/// ) -> Result<usize, Error> {
+///     let (old, new) = (stream.upload(old)?, stream.upload(new)?);
+///     dictionary.update(stream, (&new, &new), &old)?;
+///     dictionary.len(stream)
+/// }
+/// ```
 pub trait Dictionary: Sized {
     /// The keys.
     type Key: Key;
