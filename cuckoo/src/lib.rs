@@ -21,6 +21,52 @@
 //! assert_eq!(table.contains(&stream, &asked)?.to_vec(&stream)?, [0, 0]);
 //! # Ok::<(), Error>(())
 //! ```
+//!
+//! # The same program with another dictionary
+//! [`Dictionary`](gpu_primitives::dictionary::Dictionary) and [`Updatable`](gpu_primitives::dictionary::Updatable) are what this
+//! table has in common with the LSM and the sorted array:
+//!
+//! ```
+//! use gpu_cuckoo::GpuCuckoo;
+//! use gpu_lsm::GpuLsm;
+//! use gpu_primitives::dictionary::{Dictionary, Updatable};
+//! use gpu_primitives::{Device, Error, Stream};
+//! use gpu_sorted_array::GpuSortedArray;
+//!
+//! fn run<D>(stream: &Stream) -> Result<Vec<(u32, u64)>, Error>
+//! where
+//!     D: Dictionary<Key = u32, Value = u64> + Updatable,
+//! {
+//!     let (keys, values) = (stream.upload(&[7, 3, 5])?, stream.upload(&[70, 30, 50])?);
+//!     let mut dictionary = D::bulk_build(stream, &keys, &values, &D::Options::default())?;
+//!     dictionary.update(stream, (&stream.upload(&[3])?, &stream.upload(&[31])?), &stream.upload(&[5])?)?;
+//!     println!("the {} has {} keys", D::NAME, dictionary.len(stream)?);
+//!     dictionary.export(stream)?.to_vec(stream)
+//! }
+//!
+//! let stream = Device::cpu().stream()?;
+//! let expected = [(3, 31), (7, 70)];
+//! assert_eq!(run::<GpuCuckoo<u32, u64>>(&stream)?, expected);
+//! assert_eq!(run::<GpuSortedArray<u32, u64>>(&stream)?, expected);
+//! assert_eq!(run::<GpuLsm<u32, u64>>(&stream)?, expected);
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! What a hash table cannot do, it does not have: it is not [`Ordered`](gpu_primitives::dictionary::Ordered), and so this does not
+//! compile, while it does with the other two:
+//!
+//! ```compile_fail,E0277
+//! # use gpu_primitives::dictionary::Ordered;
+//! # use gpu_primitives::{Device, DeviceVec, Error, Stream};
+//! fn count<D: Ordered<Key = u32>>(dictionary: &D, stream: &Stream) -> Result<DeviceVec<u64>, Error> {
+//!     dictionary.count(stream, &stream.upload(&[0])?, &stream.upload(&[9])?)
+//! }
+//!
+//! # let stream = Device::cpu().stream()?;
+//! let table = gpu_cuckoo::GpuCuckoo::<u32, u32>::new(&stream, 100, gpu_cuckoo::Options::new())?;
+//! count(&table, &stream)?;
+//! # Ok::<(), Error>(())
+//! ```
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]

@@ -44,12 +44,16 @@ mod file;
 mod lsm;
 #[cfg(not(target_arch = "nvptx64"))]
 mod policy;
+#[cfg(not(target_arch = "nvptx64"))]
+mod traits;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use gpu_primitives::dictionary::levels::{Level, Levels as LsmView, Neighbour, Ranges};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use gpu_primitives::dictionary::{Key, Lookup};
+pub use gpu_primitives::dictionary::{Contents, Key, Lookup};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use lsm::{GpuLsm, suggest_batch_size};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use policy::{CleanupPolicy, Stats};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use traits::Options;

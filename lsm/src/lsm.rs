@@ -1,6 +1,6 @@
 //! The dictionary: updates, queries, cleanup.
 
-use crate::{CleanupPolicy, Key, Level, Lookup, LsmView, Neighbour, Ranges, Stats};
+use crate::{CleanupPolicy, Contents, Key, Level, Lookup, LsmView, Neighbour, Ranges, Stats};
 use bytemuck::Pod;
 use gpu_primitives::dictionary::levels::{Intervals, Stack};
 use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
@@ -366,13 +366,13 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
         Ok(self.stack.is_empty() || self.len(stream)? == 0)
     }
 
-    /// All pairs in the order of the keys, on the device, and how many there are: the vectors may be longer. Waits for the
-    /// stream.
+    /// All pairs in the order of the keys, on the device. Waits for the stream.
     ///
     /// # Errors
     /// As [`lookup`](Self::lookup).
-    pub fn export(&self, stream: &Stream) -> Result<(DeviceVec<K>, DeviceVec<V>, usize), Error> {
-        self.stack.export(stream)
+    pub fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
+        let (keys, values, len) = self.stack.export(stream)?;
+        Ok(Contents { keys, values, len })
     }
 
     /// All pairs in the order of the keys, on the host. Waits for the stream.
@@ -380,10 +380,7 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
     /// # Errors
     /// As [`lookup`](Self::lookup).
     pub fn iter(&self, stream: &Stream) -> Result<impl Iterator<Item = (K, V)> + use<K, V>, Error> {
-        let (keys, values, len) = self.export(stream)?;
-        let keys = keys.slice(..len)?.to_vec(stream)?;
-        let values = if size_of::<V>() == 0 { vec![V::zeroed(); len] } else { values.slice(..len)?.to_vec(stream)? };
-        Ok(keys.into_iter().zip(values))
+        Ok(self.export(stream)?.to_vec(stream)?.into_iter())
     }
 
     /// What the dictionary holds, as far as the host knows. Does not wait.

@@ -12,7 +12,7 @@ use gpu_primitives::{DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
 const NAME: &str = "a cuckoo table";
 
 /// Most keys of a build: positions have 32 bits.
-const MOST_KEYS: usize = u32::MAX as usize - 1;
+pub const MOST_KEYS: usize = u32::MAX as usize - 1;
 
 /// A table that was built.
 pub struct Built<C> {
@@ -149,6 +149,26 @@ impl<K: Key, V: Pod> Pairs<K, V> {
     /// Room for so many.
     pub fn room(stream: &Stream, len: usize) -> Result<Self, Error> {
         Ok(Self { keys: stream.uninit(len)?, values: stream.uninit(len)? })
+    }
+
+    /// Copies pairs to the places from `at` on. Values of no size are not copied, nor need they be there.
+    pub fn put(
+        &mut self,
+        stream: &Stream,
+        at: usize,
+        keys: DeviceSlice<'_, K>,
+        values: DeviceSlice<'_, V>,
+    ) -> Result<(), Error> {
+        self.keys.slice_mut(at..at + keys.len())?.copy_from(stream, keys)?;
+        if size_of::<V>() > 0 {
+            self.values.slice_mut(at..at + keys.len())?.copy_from(stream, values)?;
+        }
+        Ok(())
+    }
+
+    /// The first `len` of them.
+    pub fn first(&self, len: usize) -> Result<(DeviceSlice<'_, K>, DeviceSlice<'_, V>), Error> {
+        Ok((self.keys.slice(..len)?, self.values.slice(..len)?))
     }
 
     /// As the kernels take them.

@@ -1,9 +1,11 @@
 //! The host side.
 
 mod build;
+mod file;
 mod launch;
 mod options;
 mod table;
+mod traits;
 mod update;
 
 pub use options::{Options, WhenFull};

@@ -6,15 +6,15 @@ use super::options::Options;
 use crate::map::{CuckooView, Map, TableMut};
 use bytemuck::Pod;
 use core::marker::PhantomData;
-use gpu_primitives::dictionary::{Key, Lookup};
+use gpu_primitives::dictionary::{Contents, Key, Lookup};
 use gpu_primitives::{DeviceSlice, DeviceValue, DeviceVec, Error, Stream};
 
 /// A hash table on the device, from keys to values of 0, 4 or 8 bytes.
 ///
 /// - **Keys**: `u32`, `u64`, `i32`, `i64`, `f32`, `f64`, all values of them. Keys are the same if their bits are.
 /// - **Equal keys**: of those in one call the last one counts; a key that is there already gets the new value.
-/// - **Synchronisation**: [`lookup`](Self::lookup), [`contains`](Self::contains), [`delete`](Self::delete),
-///   [`clear`](Self::clear) and [`view`](Self::view) do not wait. What must know a count does: building, inserting,
+/// - **Synchronisation**: [`lookup`](Self::lookup), [`contains`](Self::contains), [`delete`](Self::delete) and
+///   [`view`](Self::view) do not wait. What must know a count does: building, inserting, [`clear`](Self::clear),
 ///   [`len`](Self::len), [`export`](Self::export), [`stats`](Self::stats).
 /// - **Memory**: the slots and nothing else: `(size of key + size of value) / load factor` bytes per key. While it is built,
 ///   twice the pairs and a quarter of the slots more.
@@ -63,7 +63,7 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         Self::of(stream, built, options)
     }
 
-    /// A table of these pairs. Of equal keys the last one counts. Waits for the verdict.
+    /// A table of these pairs. Of equal keys the last one counts. Values of no size are not given. Waits for the verdict.
     ///
     /// ```
     /// use gpu_cuckoo::{GpuCuckoo, Options};
@@ -94,7 +94,7 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         Self::of(stream, built, options)
     }
 
-    fn of(stream: &Stream, built: Built<K::Code>, options: Options) -> Result<Self, Error> {
+    pub(super) fn of(stream: &Stream, built: Built<K::Code>, options: Options) -> Result<Self, Error> {
         Ok(Self {
             words: built.words,
             map: built.map,
@@ -169,12 +169,14 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`]; what a launch can give.
-    pub fn export(&self, stream: &Stream) -> Result<(DeviceVec<K>, DeviceVec<V>), Error> {
+    pub fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
         let mut pairs = self.collect(stream, 0)?;
-        let mut sorted = Pairs::<K, V>::room(stream, pairs.keys.len())?;
+        let len = pairs.keys.len();
+        let mut sorted = Pairs::<K, V>::room(stream, len)?;
         // SAFETY: as many pairs, in memory of their own.
         unsafe { self.kernels().sort(stream, pairs.raw(stream)?, sorted.raw(stream)?, K::SIGN)? };
-        Ok((sorted.keys, sorted.values))
+        let values = if size_of::<V>() == 0 { stream.uninit(0)? } else { sorted.values };
+        Ok(Contents { keys: sorted.keys, values, len })
     }
 
     /// All pairs in any order, and room for so many more behind them. Waits.
@@ -246,7 +248,7 @@ impl<K: Key> GpuCuckoo<K, ()> {
         options: Options,
     ) -> Result<Self, Error> {
         let keys = keys.into();
-        Self::bulk_build(stream, keys, &stream.uninit::<()>(keys.len())?, options)
+        Self::bulk_build(stream, keys, &stream.uninit::<()>(0)?, options)
     }
 
     /// Adds keys: [`insert`](Self::insert) without values.
@@ -255,18 +257,15 @@ impl<K: Key> GpuCuckoo<K, ()> {
     /// As [`insert`](Self::insert).
     pub fn insert_keys<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
         let keys = keys.into();
-        self.insert(stream, keys, &stream.uninit::<()>(keys.len())?)
+        self.insert(stream, keys, &stream.uninit::<()>(0)?)
     }
 }
 
-/// The error if there are not as many values as keys.
-pub(super) fn expect_values<K, V: Pod>(keys: DeviceSlice<'_, K>, values: DeviceSlice<'_, V>) -> Result<(), Error>
-where
-    K: Pod,
-{
-    if keys.len() == values.len() {
+/// The error if there are not as many values as keys, or any that have no size.
+pub(super) fn expect_values<K: Pod, V: Pod>(keys: DeviceSlice<'_, K>, values: DeviceSlice<'_, V>) -> Result<(), Error> {
+    let expected = if size_of::<V>() == 0 { 0 } else { keys.len() };
+    if values.len() == expected {
         return Ok(());
     }
-    let what = "the slice of values";
-    Err(Error::LengthMismatch { what, expected: keys.len(), found: values.len() })
+    Err(Error::LengthMismatch { what: "the slice of values", expected, found: values.len() })
 }

@@ -6,7 +6,17 @@ use super::options::{HIGHEST_LOAD, Options, WhenFull};
 use super::table::{GpuCuckoo, expect_values};
 use bytemuck::Pod;
 use gpu_primitives::dictionary::Key;
-use gpu_primitives::{DeviceSlice, DeviceValue, Error, Stream};
+use gpu_primitives::{DeviceSlice, DeviceValue, DeviceVec, Error, Stream};
+
+/// What placing pairs one by one takes beside them.
+struct SettleTools<K: Pod, V: Pod> {
+    /// Room for the pairs that find no place.
+    orphans: Pairs<K, V>,
+    /// Their number.
+    unplaced: DeviceVec<u64>,
+    /// A bit per bucket, zero between calls.
+    locks: DeviceVec<u32>,
+}
 
 impl<K: Key, V: Pod> GpuCuckoo<K, V> {
     /// Adds pairs. A key that is there already gets the new value; of equal keys the last one counts. Waits.
@@ -22,14 +32,13 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
     /// let mut table = GpuCuckoo::<u32, u32>::new(&stream, 100, Options::new())?;
     /// table.insert(&stream, &stream.upload(&[1u32, 2, 1])?, &stream.upload(&[10u32, 20, 30])?)?;
     /// table.insert(&stream, &stream.upload(&[2u32])?, &stream.upload(&[40u32])?)?;
-    /// let (keys, values) = table.export(&stream)?;
-    /// assert_eq!((keys.to_vec(&stream)?, values.to_vec(&stream)?), (vec![1, 2], vec![30, 40]));
+    /// assert_eq!(table.export(&stream)?.to_vec(&stream)?, [(1, 30), (2, 40)]);
     /// # Ok::<(), Error>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::LengthMismatch`]; [`Error::TableFull`] if the table may not grow; [`Error::OutOfMemory`]; what a launch can give.
-    /// After [`Error::TableFull`] the table holds what it held before.
+    /// The table holds what it held before then.
     pub fn insert<'a>(
         &mut self,
         stream: &Stream,
@@ -53,7 +62,7 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         unsafe { self.kernels().tell_new(stream, table, sorted, is_new.view_mut(stream)?)? };
         let mut fresh = Pairs::<K, V>::room(stream, keys.len())?;
         // SAFETY: as many marks as pairs, and as much room.
-        let count = unsafe { self.kernels().flagged(stream, batch.raw(stream)?, &is_new, fresh.raw(stream)?)? };
+        let mut count = unsafe { self.kernels().flagged(stream, batch.raw(stream)?, &is_new, fresh.raw(stream)?)? };
         let new = count.get(stream)?;
         let len = self.len(stream)? as u64;
 
@@ -64,13 +73,12 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
             }
             // Old pairs first: of equal keys the last one counts.
             let mut all = self.collect(stream, keys.len())?;
-            all.keys.slice_mut(len as usize..)?.copy_from(stream, keys)?;
-            all.values.slice_mut(len as usize..)?.copy_from(stream, values)?;
+            all.put(stream, len as usize, keys, values)?;
             // Twice the room, so that a table which grows by many batches is not built anew by each of them.
             return self.build_anew(stream, &all, (len + new).max(2 * len) as usize, &self.options.clone());
         }
         if new > 0 {
-            self.settle_or_undo(stream, &mut fresh, &count, new)?;
+            self.settle_or_undo(stream, &mut fresh, &mut count, new)?;
         }
         let (table, batch) = (self.raw(stream)?, batch.raw(stream)?);
         // SAFETY: as above, and all keys are in the table now.
@@ -83,57 +91,109 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         &mut self,
         stream: &Stream,
         fresh: &mut Pairs<K, V>,
-        count: &DeviceValue<u64>,
+        count: &mut DeviceValue<u64>,
         new: u64,
     ) -> Result<(), Error> {
-        let mut orphans = Pairs::<K, V>::room(stream, new as usize)?;
-        let mut unplaced = stream.zeroed::<u64>(1)?;
-        let mut locks = stream.zeroed::<u32>((self.map.hash.buckets as usize).div_ceil(32))?;
+        let mut tools = SettleTools {
+            orphans: Pairs::<K, V>::room(stream, new as usize)?,
+            unplaced: stream.uninit::<u64>(1)?,
+            locks: stream.zeroed::<u32>((self.map.hash.buckets as usize).div_ceil(32))?,
+        };
+        let lost = self.settle(stream, fresh, (count, new), self.options.evictions, &mut tools)?;
+        if lost == 0 {
+            return Ok(());
+        }
+        let result = self.build_with(stream, &tools.orphans, lost, &self.options.clone());
+        if result.is_err() {
+            self.undo(stream, fresh, (count, new), tools, lost)?;
+        }
+        result
+    }
+
+    /// Places the first `count` pairs, whose keys are different and not in the table. Returns how many found no place: as many
+    /// pairs, new ones or displaced ones, are the first of the orphans now. Waits; allocates nothing.
+    fn settle(
+        &mut self,
+        stream: &Stream,
+        pairs: &mut Pairs<K, V>,
+        (count, len): (&DeviceValue<u64>, u64),
+        limit: u32,
+        tools: &mut SettleTools<K, V>,
+    ) -> Result<usize, Error> {
+        tools.unplaced.copy_from_host(stream, &[0])?;
         let job = SettleJob {
-            pairs: fresh.raw(stream)?,
+            pairs: pairs.raw(stream)?,
             count: count.as_slice().view(stream)?,
             table: self.raw(stream)?,
-            locks: locks.view_mut(stream)?,
+            locks: tools.locks.view_mut(stream)?,
             skip_first: false,
-            limit: self.options.evictions,
-            orphans: orphans.raw(stream)?,
-            unplaced: unplaced.view_mut(stream)?,
+            limit,
+            orphans: tools.orphans.raw(stream)?,
+            unplaced: tools.unplaced.view_mut(stream)?,
         };
         // SAFETY: the keys are new, and different; a lock for every bucket; each of the pairs leaves at most one orphan.
         unsafe { self.kernels().settle(stream, job)? };
-        let unplaced = unplaced.to_vec(stream)?[0];
-        self.placed += new - unplaced;
-        if unplaced == 0 {
-            return Ok(());
-        }
-        let len = self.len(stream)?;
-        let lost = unplaced as usize;
-        let mut all = self.collect(stream, lost)?;
-        all.keys.slice_mut(len..)?.copy_from(stream, orphans.keys.slice(..lost)?)?;
-        all.values.slice_mut(len..)?.copy_from(stream, orphans.values.slice(..lost)?)?;
-        let slots = self.slots();
-        let capacity = (slots as f64 * self.options.load_factor) as usize;
-        let result = self.build_anew(stream, &all, capacity.max(len + lost), &self.options.clone());
-        if result.is_ok() {
-            return result;
-        }
-        // What was there before is the table without the new keys, and the orphans that are none of these. It fitted once; should
-        // it not do so again, the table grows in spite of its options rather than lose anything.
+        let mut unplaced = [0];
+        tools.unplaced.copy_to_host(stream, &mut unplaced)?;
+        self.placed += len - unplaced[0];
+        Ok(unplaced[0] as usize)
+    }
+
+    /// Builds the table anew, with the first `more` of other pairs.
+    fn build_with(
+        &mut self,
+        stream: &Stream,
+        others: &Pairs<K, V>,
+        more: usize,
+        options: &Options,
+    ) -> Result<(), Error> {
+        let mut all = self.collect(stream, more)?;
+        let len = all.keys.len();
+        let (keys, values) = others.first(more)?;
+        all.put(stream, len - more, keys, values)?;
+        let capacity = (self.slots() as f64 * self.options.load_factor) as usize;
+        self.build_anew(stream, &all, capacity.max(len), options)
+    }
+
+    /// Takes the new keys out again, of which `fresh` has the first `new`, and puts back what they displaced: those of the first
+    /// `lost` orphans that are not new.
+    ///
+    /// Memory may be what was missing, so nothing is allocated on the device.
+    fn undo(
+        &mut self,
+        stream: &Stream,
+        fresh: &mut Pairs<K, V>,
+        (count, new): (&mut DeviceValue<u64>, u64),
+        mut tools: SettleTools<K, V>,
+        lost: usize,
+    ) -> Result<(), Error> {
+        // Those who come back had places before, and there is as much room again: patience finds it. Each round throws the dice
+        // for other keys.
+        const PATIENCE: u32 = 1 << 16;
+        const ROUNDS: u32 = 32;
+
         let fresh_keys = fresh.keys.slice(..new as usize)?;
         self.delete(stream, fresh_keys)?;
         // Sorted, as the batch was.
-        let fresh: Vec<K::Code> = fresh_keys.to_vec(stream)?.into_iter().map(K::code).collect();
-        let lost_keys = orphans.keys.slice(..lost)?.to_vec(stream)?;
-        let lost_pairs = lost_keys.into_iter().zip(orphans.values.slice(..lost)?.to_vec(stream)?);
+        let fresh_codes: Vec<K::Code> = fresh_keys.to_vec(stream)?.into_iter().map(K::code).collect();
+        let (keys, values) = tools.orphans.first(lost)?;
+        let lost_pairs = keys.to_vec(stream)?.into_iter().zip(values.to_vec(stream)?);
         let (old_keys, old_values): (Vec<K>, Vec<V>) =
-            lost_pairs.filter(|(key, _)| fresh.binary_search(&key.code()).is_err()).unzip();
-        let len = self.len(stream)?;
-        let mut before = self.collect(stream, old_keys.len())?;
-        before.keys.slice_mut(len..)?.copy_from_host(stream, &old_keys)?;
-        before.values.slice_mut(len..)?.copy_from_host(stream, &old_values)?;
+            lost_pairs.filter(|(key, _)| fresh_codes.binary_search(&key.code()).is_err()).unzip();
+        let mut homeless = old_keys.len();
+        tools.orphans.keys.slice_mut(..homeless)?.copy_from_host(stream, &old_keys)?;
+        tools.orphans.values.slice_mut(..homeless)?.copy_from_host(stream, &old_values)?;
+        for _ in 0..ROUNDS {
+            if homeless == 0 {
+                return Ok(());
+            }
+            std::mem::swap(fresh, &mut tools.orphans);
+            count.as_mut_slice().copy_from_host(stream, &[homeless as u64])?;
+            homeless = self.settle(stream, fresh, (count, homeless as u64), PATIENCE, &mut tools)?;
+        }
+        // The table grows in spite of its options rather than lose anything.
         let growing = self.options.clone().when_full(WhenFull::Grow);
-        self.build_anew(stream, &before, capacity.max(before.keys.len()), &growing)?;
-        result
+        self.build_with(stream, &tools.orphans, homeless, &growing)
     }
 
     /// Replaces the table by one of these pairs, with room for so many keys.
@@ -186,12 +246,14 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
     pub fn update<'a>(
         &mut self,
         stream: &Stream,
-        insert_keys: impl Into<DeviceSlice<'a, K>>,
-        insert_values: impl Into<DeviceSlice<'a, V>>,
-        delete_keys: impl Into<DeviceSlice<'a, K>>,
+        insert: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+        delete: impl Into<DeviceSlice<'a, K>>,
     ) -> Result<(), Error> {
-        self.insert(stream, insert_keys, insert_values)?;
-        self.delete(stream, delete_keys)
+        let delete = delete.into();
+        // Keys that cannot be used are found before anything is inserted.
+        delete.view(stream)?;
+        self.insert(stream, insert.0, insert.1)?;
+        self.delete(stream, delete)
     }
 
     /// Deletes all keys; the table keeps its slots. Waits.

@@ -1,6 +1,6 @@
 //! Batches for as long as one likes, against a model that is an array: the value of every key, or zero.
 
-use crate::model::Random;
+use gpu_conformance::dictionary::Random;
 use gpu_conformance::{is_checked, is_gpu};
 use gpu_lsm::{CleanupPolicy, GpuLsm};
 use gpu_primitives::{Device, Stream};
@@ -47,7 +47,7 @@ impl Soak {
             _ => self.random.below(count + 1),
         };
         let inserted = self.keys(count - deletions);
-        let values: Vec<u32> = inserted.iter().map(|_| self.random.next() as u32 | 1).collect();
+        let values: Vec<u32> = inserted.iter().map(|_| self.random.number() as u32 | 1).collect();
         let deleted = self.keys(deletions);
         let insert = (&stream.upload(&inserted).unwrap(), &stream.upload(&values).unwrap());
         self.lsm.update(stream, insert, &stream.upload(&deleted).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! What the dictionaries share: keys, results, and the sorted levels that the ordered ones are made of.
+//! What the dictionaries share: traits, keys, results, files, and the sorted levels that the ordered ones are made of.
 //!
 //! The dictionaries themselves are crates of their own: gpu-lsm, gpu-sorted-array, gpu-cuckoo.
 
@@ -6,8 +6,19 @@ mod key;
 pub mod levels;
 
 #[cfg(not(target_arch = "nvptx64"))]
+mod contents;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod file;
+#[cfg(not(target_arch = "nvptx64"))]
 mod lookup;
+#[cfg(not(target_arch = "nvptx64"))]
+mod traits;
 
 pub use key::{Key, KeyCode};
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub use contents::{Contents, Stats};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use lookup::Lookup;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use traits::{Dictionary, Ordered, Updatable};

@@ -116,8 +116,16 @@ impl<K: Key, V: Pod> Stack<K, V> {
     /// The levels as a kernel's argument, with values as their carrier, or without. Builds what is missing of the index; does
     /// not wait.
     pub(super) fn carried_view<W: Pod>(&self, stream: &Stream) -> Result<Levels<K::Code, W>, Error> {
+        // A stream of another device is refused before anything is made there.
+        for (_, level) in self.oldest_first() {
+            level.parts()?.0.view(stream)?;
+        }
         let mut index = self.lock_index();
         let index = &mut *index;
+        // Where the levels are, the index is; unless another device asked when there were none.
+        if index.table.as_ref().is_some_and(|table| table.view(stream).is_err()) {
+            *index = Index::default();
+        }
         index.directories.resize_with(MAX_LEVELS, || None);
         let mut is_changed = index.table.is_none();
         if is_changed {

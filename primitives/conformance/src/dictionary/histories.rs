@@ -1,8 +1,8 @@
 //! Random histories against the model.
 
-use crate::model::{Modelled, Random, Value, extremes, is_long};
-use gpu_conformance::is_checked;
-use gpu_lsm::Key;
+use super::model::{Family, Modelled, Random, Value, extremes, is_long};
+use crate::is_checked;
+use gpu_primitives::dictionary::Key;
 use gpu_primitives::{Device, Stream};
 use std::fmt::Debug;
 
@@ -19,10 +19,10 @@ struct Plan<K> {
 
 impl<K: Key + Debug> Plan<K> {
     /// Makes a history, and asks everything after every step.
-    fn run<V: Value>(&self, stream: &Stream, seed: u64) {
+    fn run<F: Family, V: Value>(&self, stream: &Stream, seed: u64) {
         let domain: Vec<K> = self.domain.iter().copied().chain(extremes()).collect();
         let mut random = Random(seed);
-        let mut both = Modelled::<K, V>::new(self.batch);
+        let mut both = Modelled::<F, K, V>::new(stream, self.batch);
         let is_short = is_checked(stream.device()) && !is_long();
         let operations = if is_short { self.operations / 3 } else { self.operations };
         let mut done = 0;
@@ -38,7 +38,7 @@ impl<K: Key + Debug> Plan<K> {
                     let deleted = random.keys(&domain, self.most / 2);
                     both.update(stream, &keys, &values, &deleted);
                 }
-                14 => both.lsm.cleanup(stream).unwrap(),
+                14 => both.tidy(stream),
                 _ => both.rebuild(stream, &keys, &values),
             }
             both.check_all(stream, &mut random, &domain, &format!("seed {seed}, step {step}"));
@@ -59,67 +59,67 @@ fn seeds(device: &Device, few: u64, share: u64) -> std::ops::Range<u64> {
     .max(1)
 }
 
-pub fn small_history(device: &Device) {
+pub fn small_history<F: Family>(device: &Device) {
     let stream = device.stream().unwrap();
     let plan = Plan { batch: 16, operations: 300, most: 40, domain: (0..200u32).chain([1 << 31]).collect() };
     for seed in seeds(device, 2, 4000) {
-        plan.run::<u32>(&stream, seed);
+        plan.run::<F, u32>(&stream, seed);
     }
 }
 
-pub fn tiny_batches(device: &Device) {
+pub fn tiny_batches<F: Family>(device: &Device) {
     let stream = device.stream().unwrap();
     for seed in seeds(device, 3, 3000) {
         let batch = 1 + seed as usize % 3;
         let plan = Plan { batch, operations: 40, most: 8, domain: (0..30u32).map(|i| i << 27).collect() };
-        plan.run::<u32>(&stream, 100 + seed);
+        plan.run::<F, u32>(&stream, 100 + seed);
     }
 }
 
-pub fn batches_of_several_tiles(device: &Device) {
+pub fn batches_of_several_tiles<F: Family>(device: &Device) {
     let stream = device.stream().unwrap();
     let mut random = Random(7);
-    let domain: Vec<u32> = (0..20_000).map(|_| random.next() as u32).collect();
+    let domain: Vec<u32> = (0..20_000).map(|_| random.number() as u32).collect();
     for seed in seeds(device, 1, 200) {
         let plan = Plan { batch: 1000, operations: 12_000, most: 5000, domain: domain.clone() };
-        plan.run::<u32>(&stream, 200 + seed);
+        plan.run::<F, u32>(&stream, 200 + seed);
     }
 }
 
-pub fn signed_and_float_keys(device: &Device) {
+pub fn signed_and_float_keys<F: Family>(device: &Device) {
     let stream = device.stream().unwrap();
     for seed in seeds(device, 1, 600) {
         let plan = Plan { batch: 32, operations: 200, most: 60, domain: (-100..100).collect::<Vec<i32>>() };
-        plan.run::<u32>(&stream, 300 + seed);
+        plan.run::<F, u32>(&stream, 300 + seed);
         let domain = (-50..50).map(|i| f64::from(i) * 1.5).chain([-0.0, f64::INFINITY, f64::MIN, f64::NAN]).collect();
-        Plan::<f64> { batch: 32, operations: 200, most: 60, domain }.run::<u64>(&stream, 400 + seed);
+        Plan::<f64> { batch: 32, operations: 200, most: 60, domain }.run::<F, u64>(&stream, 400 + seed);
     }
 }
 
-pub fn wide_keys_and_values(device: &Device) {
+pub fn wide_keys_and_values<F: Family>(device: &Device) {
     let stream = device.stream().unwrap();
     for seed in seeds(device, 1, 400) {
         let domain: Vec<u64> = (0..150).map(|i| i << 57 | i).collect();
         let plan = Plan { batch: 50, operations: 300, most: 120, domain };
-        plan.run::<u64>(&stream, 500 + seed);
-        plan.run::<u32>(&stream, 600 + seed);
+        plan.run::<F, u64>(&stream, 500 + seed);
+        plan.run::<F, u32>(&stream, 600 + seed);
         let domain: Vec<u32> = (0..150).map(|i| i * 7).collect();
-        Plan { batch: 50, operations: 300, most: 120, domain }.run::<u64>(&stream, 700 + seed);
+        Plan { batch: 50, operations: 300, most: 120, domain }.run::<F, u64>(&stream, 700 + seed);
     }
 }
 
-pub fn sets(device: &Device) {
+pub fn sets<F: Family>(device: &Device) {
     let stream = device.stream().unwrap();
     for seed in seeds(device, 1, 200) {
         let domain: Vec<u32> = (0..150).map(|i| i * i).collect();
-        Plan { batch: 20, operations: 150, most: 50, domain }.run::<()>(&stream, 800 + seed);
+        Plan { batch: 20, operations: 150, most: 50, domain }.run::<F, ()>(&stream, 800 + seed);
         let domain: Vec<i64> = (-70..70).map(|i| i * i * i).collect();
-        Plan { batch: 20, operations: 150, most: 50, domain }.run::<()>(&stream, 900 + seed);
+        Plan { batch: 20, operations: 150, most: 50, domain }.run::<F, ()>(&stream, 900 + seed);
     }
 }
 
 /// One dictionary for all of a million operations, never rebuilt: it grows old.
-pub fn a_long_history(device: &Device) {
+pub fn a_long_history<F: Family>(device: &Device) {
     let stream = device.stream().unwrap();
     let operations = match (is_long(), is_checked(device)) {
         (true, false) => 1_000_000,
@@ -129,7 +129,7 @@ pub fn a_long_history(device: &Device) {
     };
     let mut random = Random(1);
     let domain: Vec<u32> = (0..operations as u32 / 4).map(|i| i.wrapping_mul(0x9e37_79b1)).collect();
-    let mut both = Modelled::<u32, u32>::new((operations / 100).max(8));
+    let mut both = Modelled::<F, u32, u32>::new(&stream, (operations / 100).max(8));
     let most = operations / 40;
     let (mut done, mut step) = (0, 0);
     while done < operations {
@@ -143,9 +143,9 @@ pub fn a_long_history(device: &Device) {
             both.check_all(&stream, &mut random, &domain, &format!("step {step}"));
         }
         if step % 64 == 0 {
-            both.lsm.cleanup(&stream).unwrap();
+            both.tidy(&stream);
         }
     }
-    assert!(both.lsm.stats().batches > 8, "it has grown old: {:?}", both.lsm.stats());
+    assert!(step > 8 && both.model.len() > domain.len() / 4, "{} keys after {step} steps", both.model.len());
     both.check_all(&stream, &mut random, &domain, "at the end");
 }

@@ -1,0 +1,97 @@
+//! Tables in files.
+//!
+//! # Format
+//! As [`gpu_primitives::dictionary::file`] says. What the header says of its own:
+//!
+//! | bytes | |
+//! | --- | --- |
+//! | 8, 8 | the load factor, as a float; the seed |
+//! | 4, 4, 4, 4, 4 | hash functions, bucket width, reseeds, evictions, 0 if a full table grows |
+//! | 8 | how many pairs there are |
+//!
+//! The arrays are the keys, ascending, and the values. A table is built from them anew: so nothing that a file says about places
+//! has to be believed.
+
+use super::build::{MOST_KEYS, buckets_for, build};
+use super::options::{Options, WhenFull};
+use super::table::GpuCuckoo;
+use bytemuck::Pod;
+use gpu_primitives::dictionary::Key;
+use gpu_primitives::dictionary::file::{Format, Source, ascending, write_array, write_section};
+use gpu_primitives::{Error, Stream};
+use std::io::{Read, Write};
+
+const FORMAT: Format = Format { magic: *b"gpu-cuc\n", version: 1 };
+
+impl<K: Key, V: Pod> GpuCuckoo<K, V> {
+    /// Writes the table to a file: its pairs and its options. [`load`](Self::load) reads it again, on any device. Waits; takes
+    /// the memory of an [`export`](Self::export), and 1 MiB of the host.
+    ///
+    /// ```
+    /// use gpu_cuckoo::{GpuCuckoo, Options};
+    /// use gpu_primitives::{Device, Error};
+    ///
+    /// let stream = Device::cpu().stream()?;
+    /// let keys = stream.upload(&[3, 1])?;
+    /// let table = GpuCuckoo::<u32, u32>::bulk_build(&stream, &keys, &stream.upload(&[30, 10])?, Options::new())?;
+    /// let mut file = Vec::new();
+    /// table.save(&stream, &mut file)?;
+    ///
+    /// let again = GpuCuckoo::<u32, u32>::load(&stream, &file[..])?;
+    /// assert_eq!(again.lookup(&stream, &keys)?.to_vec(&stream)?, [Some(30), Some(10)]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Io`] if writing fails; as [`export`](Self::export).
+    pub fn save(&self, stream: &Stream, mut writer: impl Write) -> Result<(), Error> {
+        let contents = self.export(stream)?;
+        let options = &self.options;
+        let mut header = FORMAT.header::<K, V>();
+        header.extend(options.load_factor.to_le_bytes());
+        header.extend(options.seed.to_le_bytes());
+        let refuses = u32::from(options.when_full == WhenFull::Refuse);
+        for number in [options.hashes, options.bucket_width as u32, options.reseeds, options.evictions, refuses] {
+            header.extend(number.to_le_bytes());
+        }
+        header.extend((contents.len as u64).to_le_bytes());
+        write_section(&mut writer, &header)?;
+        write_array(stream, &mut writer, contents.keys.as_slice())?;
+        write_array(stream, &mut writer, contents.values.as_slice())?;
+        writer.flush()?;
+        Ok(())
+    }
+
+    /// Reads a table that [`save`](Self::save) has written, and builds it at its load factor. The file is read to its end and no
+    /// further, and everything it says is checked: what it loads is a whole table, or nothing. Waits.
+    ///
+    /// # Errors
+    /// [`Error::InvalidFile`] if the file is damaged, cut off, or one of other keys or values, with what is wrong and where;
+    /// [`Error::Io`] if reading fails; as [`bulk_build`](Self::bulk_build) with a table that may grow.
+    pub fn load(stream: &Stream, reader: impl Read) -> Result<Self, Error> {
+        let mut source = Source::new(reader);
+        let (options, len) = source.header::<K, V, _>(FORMAT, |source| {
+            let (load_factor, seed) = (f64::from_bits(source.u64()?), source.u64()?);
+            let (hashes, bucket_width) = (source.u32()?, source.u32()? as usize);
+            let (reseeds, evictions) = (source.u32()?, source.u32()?);
+            let when_full = if source.u32()? == 0 { WhenFull::Grow } else { WhenFull::Refuse };
+            let options = Options { load_factor, hashes, bucket_width, seed, reseeds, evictions, when_full };
+            Ok((options, source.u64()?))
+        })?;
+        options.check().map_err(|error| source.invalid(error.to_string()))?;
+        let len = usize::try_from(len).ok().filter(|&len| len <= MOST_KEYS);
+        let len = len.ok_or_else(|| source.invalid("it has more keys than a table can have"))?;
+        let mut check = ascending(true);
+        let keys = source.array(stream, "the keys", len, |part: &[K]| {
+            check(&part.iter().map(|key| key.code()).collect::<Vec<_>>())
+        })?;
+        let values = source.values::<V>(stream, "the values", len)?;
+        // A table that was full may be hard to build: it grows then, whatever it does later. And how long a build tries is
+        // not for a file to say.
+        let Options { reseeds, evictions, when_full, .. } = Options::new();
+        let building = Options { reseeds, evictions, when_full, ..options };
+        let buckets = buckets_for(len, &building)?;
+        let built = build(stream, keys.as_slice(), values.as_slice(), buckets, &building)?;
+        Self::of(stream, built, options)
+    }
+}

@@ -1,0 +1,79 @@
+//! Files as someone may write them.
+
+use gpu_conformance::dictionary::{refused, saved};
+use gpu_cuckoo::{GpuCuckoo, Options, WhenFull};
+use gpu_primitives::Device;
+use gpu_primitives::dictionary::file::write_section;
+
+type Table = GpuCuckoo<u32, u32>;
+
+/// What a header says.
+#[derive(Clone, Copy)]
+struct Header {
+    load_factor: f64,
+    seed: u64,
+    /// Hash functions, bucket width, reseeds, evictions, whether it refuses.
+    numbers: [u32; 5],
+    len: u64,
+}
+
+const GOOD: Header = Header { load_factor: 0.9, seed: 7, numbers: [3, 4, 2, 100, 1], len: 3 };
+
+/// A file with right checksums.
+fn craft(header: Header, keys: &[u32], values: &[u32]) -> Vec<u8> {
+    let mut bytes = b"gpu-cuc\n\x01\0\0\0\x01\x04\x04".to_vec();
+    bytes.extend(header.load_factor.to_le_bytes());
+    bytes.extend(header.seed.to_le_bytes());
+    bytes.extend(header.numbers.map(u32::to_le_bytes).concat());
+    bytes.extend(header.len.to_le_bytes());
+    let mut file = Vec::new();
+    write_section(&mut file, &bytes).unwrap();
+    for array in [keys, values] {
+        for part in array.chunks(1 << 18) {
+            write_section(&mut file, bytemuck::cast_slice(part)).unwrap();
+        }
+    }
+    file
+}
+
+/// Checksums are right, and the rest is not.
+pub fn crafted_files(device: &Device) {
+    let stream = device.stream().unwrap();
+    let (keys, values) = ([1, 5, 7], [10, 50, 70]);
+    let good = craft(GOOD, &keys, &values);
+    let loaded = Table::load(&stream, &good[..]).unwrap();
+    assert_eq!(loaded.export(&stream).unwrap().to_vec(&stream).unwrap(), [(1, 10), (5, 50), (7, 70)]);
+    assert_eq!(saved(&stream, &loaded), good, "files are crafted as the table writes them");
+    let options = Options::new().load_factor(0.9).seed(7).hashes(3).bucket_width(4).reseeds(2).evictions(100);
+    let on_device = (stream.upload(&keys).unwrap(), stream.upload(&values).unwrap());
+    let built = Table::bulk_build(&stream, &on_device.0, &on_device.1, options.when_full(WhenFull::Refuse)).unwrap();
+    assert_eq!(saved(&stream, &built), good, "all options are in the file");
+
+    for keys in [[1, 3, 2], [1, 2, 2]] {
+        assert_eq!(refused::<Table>(&stream, &craft(GOOD, &keys, &values)), "the keys: they do not ascend");
+    }
+    for load_factor in [0.0, -1.0, 0.96, f64::NAN, f64::INFINITY] {
+        let what = refused::<Table>(&stream, &craft(Header { load_factor, ..GOOD }, &keys, &values));
+        assert!(what.starts_with("the load factor is "), "{what}");
+    }
+    for (at, number) in [(0, 1), (0, 5), (0, u32::MAX), (1, 0), (1, 5), (1, u32::MAX)] {
+        let mut header = GOOD;
+        header.numbers[at] = number;
+        let what = refused::<Table>(&stream, &craft(header, &keys, &values));
+        assert!(what.contains("but it must be"), "{what}");
+    }
+    // However long it says that one should try.
+    let patient = Header { numbers: [2, 8, u32::MAX, u32::MAX, 0], seed: u64::MAX, ..GOOD };
+    assert_eq!(Table::load(&stream, &craft(patient, &keys, &values)[..]).unwrap().len(&stream).unwrap(), 3);
+
+    for len in [u64::from(u32::MAX), u64::MAX] {
+        let what = refused::<Table>(&stream, &craft(Header { len, ..GOOD }, &keys, &values));
+        assert_eq!(what, "it has more keys than a table can have");
+    }
+    // As many keys as there can be, and no byte of them or one section: what is stated is not allocated.
+    let many: Vec<u32> = (0..1 << 18).collect();
+    let lie = Header { len: u64::from(u32::MAX) - 1, ..GOOD };
+    for keys in [&[], &many[..]] {
+        assert_eq!(refused::<Table>(&stream, &craft(lie, keys, &[])), "it ends too early");
+    }
+}

@@ -1,0 +1,58 @@
+//! The table against a `BTreeMap`, on every device: what all dictionaries promise, whatever fails.
+//!
+//! `GPU_PRIMITIVES_LONG=1` makes 10,000 histories instead of a few.
+
+mod failures;
+mod files;
+
+use failures::*;
+use files::*;
+use gpu_conformance::dictionary::{self, Family, Questions, Value};
+use gpu_conformance::{cases, run};
+use gpu_cuckoo::{GpuCuckoo, Options};
+use gpu_primitives::dictionary::Key;
+use gpu_primitives::{Error, Stream};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let own = cases![failed_displacements, displacements_without_memory, crafted_files];
+    run(&[&dictionary::cases::<Cuckoo>()[..], own].concat())
+}
+
+#[derive(Debug)]
+struct Cuckoo;
+
+type Modelled<K, V> = dictionary::Modelled<Cuckoo, K, V>;
+
+impl Family for Cuckoo {
+    type Options = Options;
+    type Of<K: Key + Debug, V: Value> = GpuCuckoo<K, V>;
+
+    /// Both widths of buckets, and as full as it gets.
+    fn options(batch: usize) -> Options {
+        Options::new().bucket_width([8, 4][batch % 2]).load_factor(0.95)
+    }
+
+    fn tidy<K: Key + Debug, V: Value>(table: &mut GpuCuckoo<K, V>, stream: &Stream) -> Result<(), Error> {
+        table.rebuild(stream, 0)
+    }
+
+    fn check_structure<K: Key + Debug, V: Value>(table: &GpuCuckoo<K, V>, stream: &Stream, when: &str) {
+        let stats = table.stats(stream).unwrap();
+        assert!(stats.len <= stats.capacity && stats.load <= 0.95, "{stats:?}, {when}");
+        let slots = stats.capacity * (size_of::<K>() + size_of::<V>());
+        assert_eq!(stats.bytes, slots + 8, "the slots and a counter, {when}");
+    }
+
+    /// It does not know the order.
+    fn check_order<K: Key + Debug, V: Value>(
+        _: &GpuCuckoo<K, V>,
+        _: &BTreeMap<K::Code, V>,
+        _: &Stream,
+        _: &Questions<'_, K>,
+        _: &str,
+    ) {
+    }
+}

@@ -1,0 +1,56 @@
+//! What the suite of all dictionaries must know of this one: its options, and the invariants of its levels.
+
+use gpu_conformance::dictionary::{self, Family, Questions, Value};
+use gpu_lsm::{GpuLsm, Key, Options};
+use gpu_primitives::{Error, Stream};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+#[derive(Debug)]
+pub struct Lsm;
+
+pub type Modelled<K, V> = dictionary::Modelled<Lsm, K, V>;
+
+impl Family for Lsm {
+    type Options = Options;
+    type Of<K: Key + Debug, V: Value> = GpuLsm<K, V>;
+
+    fn options(batch: usize) -> Options {
+        Options { batch_size: batch, ..Options::default() }
+    }
+
+    fn tidy<K: Key + Debug, V: Value>(lsm: &mut GpuLsm<K, V>, stream: &Stream) -> Result<(), Error> {
+        lsm.cleanup(stream)
+    }
+
+    fn check_structure<K: Key + Debug, V: Value>(lsm: &GpuLsm<K, V>, stream: &Stream, when: &str) {
+        let stats = lsm.stats();
+        let (mut slots, mut resident, mut tombstones) = (0, 0, 0);
+        for (slot, level) in lsm.levels() {
+            let (codes, values, marks) = level.parts().unwrap();
+            assert!(codes.to_vec(stream).unwrap().is_sorted(), "level {slot} is sorted, {when}");
+            assert!((1..=stats.batch_size << slot).contains(&level.len()), "the length of level {slot}, {when}");
+            assert_eq!(values.len(), if size_of::<V>() == 0 { 0 } else { codes.len() }, "values, {when}");
+            let marks = marks.map_or(Vec::new(), |marks| marks.to_vec(stream).unwrap());
+            let dead =
+                (0..level.len()).filter(|i| marks.get(i / 32).is_some_and(|word| word >> (i % 32) & 1 == 1)).count();
+            assert_eq!(level.has_tombstones(), dead > 0, "level {slot} has marks for tombstones alone, {when}");
+            slots |= 1 << slot;
+            resident += level.len();
+            tombstones += dead;
+        }
+        assert_eq!(stats.batches, slots, "levels are the digits of the number of batches, {when}");
+        assert_eq!((stats.resident, stats.tombstones), (resident, tombstones), "{when}");
+        assert_eq!(stats.levels, lsm.levels().count(), "{when}");
+    }
+
+    fn check_order<K: Key + Debug, V: Value>(
+        lsm: &GpuLsm<K, V>,
+        model: &BTreeMap<K::Code, V>,
+        stream: &Stream,
+        questions: &Questions<'_, K>,
+        when: &str,
+    ) {
+        dictionary::check_order(lsm, model, stream, questions, when);
+    }
+}

@@ -1,0 +1,287 @@
+//! Dictionaries in files: what their formats have in common.
+//!
+//! # Format
+//! Numbers are little-endian. A *section* is some bytes and their CRC-32 in 4 more.
+//!
+//! The first section is the header:
+//!
+//! | bytes | |
+//! | --- | --- |
+//! | 8 | the structure's name, [`Format::magic`] |
+//! | 4 | [`Format::version`] |
+//! | 1, 1, 1 | the type of the keys, their size, the size of the values |
+//! | | what the structure has to say |
+//!
+//! Then come arrays, each in sections of 1 MiB, the last of which may be shorter. How many elements they have follows from the
+//! header.
+
+use super::Key;
+use crate::{DeviceSlice, DeviceVec, Error, Stream};
+use bytemuck::Pod;
+use std::any::TypeId;
+use std::io::{self, Read, Write};
+
+/// Bytes of a section of data: what the host holds of an array at a time.
+const SECTION_BYTES: usize = 1 << 20;
+/// Names of the key types, by their numbers.
+const KEY_TYPES: [&str; 7] = ["another type", "u32", "u64", "i32", "i64", "f32", "f64"];
+
+/// Which structure a file holds, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Format {
+    /// The structure's name.
+    pub magic: [u8; 8],
+    /// The version of what follows it.
+    pub version: u32,
+}
+
+impl Format {
+    /// The beginning of a header, to which the structure adds what it has to say.
+    #[must_use]
+    pub fn header<K: Key, V: Pod>(&self) -> Vec<u8> {
+        let mut bytes = self.magic.to_vec();
+        bytes.extend(self.version.to_le_bytes());
+        bytes.extend([key_type::<K>(), size_of::<K>() as u8, size_of::<V>() as u8]);
+        bytes
+    }
+}
+
+/// The number of a key type.
+fn key_type<K: Key>() -> u8 {
+    let known = [
+        TypeId::of::<u32>(),
+        TypeId::of::<u64>(),
+        TypeId::of::<i32>(),
+        TypeId::of::<i64>(),
+        TypeId::of::<f32>(),
+        TypeId::of::<f64>(),
+    ];
+    known.iter().position(|&known| known == TypeId::of::<K>()).map_or(0, |place| place as u8 + 1)
+}
+
+/// Elements of a section.
+const fn section_len<T>() -> usize {
+    if size_of::<T>() == 0 { SECTION_BYTES } else { SECTION_BYTES / size_of::<T>() }
+}
+
+/// The room for an array of `len` elements of which `read` have come. What a file says about lengths may be a lie, so there
+/// is room for sixteen times as many as have come at most; and when it has to grow for the last time, what was there before
+/// is a sixteenth.
+fn room(len: usize, read: usize) -> usize {
+    let mut room = len;
+    while room > read && room.div_ceil(16) >= read {
+        room = room.div_ceil(16);
+    }
+    room
+}
+
+/// A file that is read: where it is, and the checksum of the section so far.
+#[derive(Debug)]
+pub struct Source<R> {
+    reader: R,
+    at: u64,
+    checksum: crc32fast::Hasher,
+}
+
+impl<R: Read> Source<R> {
+    /// At the beginning of a file.
+    pub fn new(reader: R) -> Self {
+        Self { reader, at: 0, checksum: crc32fast::Hasher::new() }
+    }
+
+    /// The error of a file in which this is wrong.
+    pub fn invalid(&self, what: impl Into<String>) -> Error {
+        Error::InvalidFile { what: what.into(), at: self.at }
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), Error> {
+        self.reader.read_exact(bytes).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => self.invalid("it ends too early"),
+            _ => Error::Io(error),
+        })?;
+        self.checksum.update(bytes);
+        self.at += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// The next bytes.
+    ///
+    /// # Errors
+    /// [`Error::InvalidFile`] if there are none; [`Error::Io`]. So for all that is read.
+    pub fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Error> {
+        let mut bytes = [0; N];
+        self.fill(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The next number of 4 bytes.
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes).
+    pub fn u32(&mut self) -> Result<u32, Error> {
+        self.bytes().map(u32::from_le_bytes)
+    }
+
+    /// The next number of 8 bytes.
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes).
+    pub fn u64(&mut self) -> Result<u64, Error> {
+        self.bytes().map(u64::from_le_bytes)
+    }
+
+    fn end_section(&mut self, what: &str) -> Result<(), Error> {
+        let found = std::mem::take(&mut self.checksum).finalize();
+        let stated = self.u32()?;
+        self.checksum.reset();
+        if found == stated { Ok(()) } else { Err(self.invalid(format!("the checksum of {what} is wrong"))) }
+    }
+
+    /// Reads the header of a dictionary of these types; `own` reads what the structure itself has said, of which nothing may be
+    /// relied on before this returns.
+    ///
+    /// # Errors
+    /// [`Error::InvalidFile`] if it is another structure's, or one of other types; as [`bytes`](Self::bytes).
+    pub fn header<K: Key, V: Pod, T>(
+        &mut self,
+        format: Format,
+        own: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if self.bytes::<8>()? != format.magic {
+            let name = String::from_utf8_lossy(&format.magic);
+            return Err(self.invalid(format!("it is no {} file", name.trim_end())));
+        }
+        let (version, known) = (self.u32()?, format.version);
+        if version != known {
+            return Err(self.invalid(format!("its version is {version}, and only {known} is known")));
+        }
+        let [key, key_bytes, value_bytes] = self.bytes()?;
+        let own = own(self)?;
+        self.end_section("the header")?;
+
+        let name = |key: u8| KEY_TYPES.get(usize::from(key)).copied().unwrap_or("an unknown type");
+        if key != key_type::<K>() || usize::from(key_bytes) != size_of::<K>() {
+            let (found, expected) = (name(key), name(key_type::<K>()));
+            return Err(self.invalid(format!("its keys are of type {found}, and not {expected}")));
+        }
+        if usize::from(value_bytes) != size_of::<V>() {
+            let expected = size_of::<V>();
+            return Err(self.invalid(format!("its values have {value_bytes} bytes, and not {expected}")));
+        }
+        Ok(own)
+    }
+
+    /// Reads an array of `len` elements onto the device. Each section of it is shown to `check`, which says what is wrong.
+    /// Room on the device grows with what has been read, so that a length that is a lie does not take all memory.
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes); [`Error::InvalidFile`] with what `check` says; [`Error::OutOfMemory`].
+    pub fn array<T: Pod>(
+        &mut self,
+        stream: &Stream,
+        what: &str,
+        len: usize,
+        mut check: impl FnMut(&[T]) -> Result<(), &'static str>,
+    ) -> Result<DeviceVec<T>, Error> {
+        let mut host = vec![T::zeroed(); len.min(section_len::<T>())];
+        let mut array = stream.uninit::<T>(room(len, host.len()))?;
+        let mut done = 0;
+        while done < len {
+            let end = len.min(done + host.len());
+            let part = &mut host[..end - done];
+            self.fill(bytemuck::cast_slice_mut(part))?;
+            self.end_section(what)?;
+            check(part).map_err(|wrong| self.invalid(format!("{what}: {wrong}")))?;
+            if end > array.len() {
+                let mut longer = stream.uninit(room(len, end))?;
+                longer.slice_mut(..done)?.copy_from(stream, array.slice(..done)?)?;
+                array = longer;
+            }
+            array.slice_mut(done..end)?.copy_from_host(stream, part)?;
+            done = end;
+        }
+        Ok(array)
+    }
+
+    /// Reads the values of `len` keys: none if they have no size.
+    ///
+    /// # Errors
+    /// As [`array`](Self::array).
+    pub fn values<V: Pod>(&mut self, stream: &Stream, what: &str, len: usize) -> Result<DeviceVec<V>, Error> {
+        self.array(stream, what, if size_of::<V>() == 0 { 0 } else { len }, |_| Ok(()))
+    }
+}
+
+/// Sees whether an array that is shown part by part ascends; in a `strict` one no element comes twice.
+pub fn ascending<T: Copy + PartialOrd>(strict: bool) -> impl FnMut(&[T]) -> Result<(), &'static str> {
+    let mut last = None;
+    move |part| {
+        let in_order = |a: &T, b: &T| if strict { a < b } else { a <= b };
+        let follows = last.as_ref().zip(part.first()).is_none_or(|(last, first)| in_order(last, first));
+        last = part.last().copied().or(last);
+        match follows && part.is_sorted_by(in_order) {
+            true => Ok(()),
+            false if strict => Err("they do not ascend"),
+            false => Err("they are not sorted"),
+        }
+    }
+}
+
+/// Writes a section.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn write_section(writer: &mut impl Write, bytes: &[u8]) -> Result<(), Error> {
+    writer.write_all(bytes)?;
+    writer.write_all(&crc32fast::hash(bytes).to_le_bytes())?;
+    Ok(())
+}
+
+/// Writes an array. Waits for the stream.
+///
+/// # Errors
+/// [`Error::Io`]; what a copy to the host can give.
+pub fn write_array<T: Pod>(stream: &Stream, writer: &mut impl Write, array: DeviceSlice<'_, T>) -> Result<(), Error> {
+    let mut host = vec![T::zeroed(); array.len().min(section_len::<T>())];
+    let mut done = 0;
+    while done < array.len() {
+        let end = array.len().min(done + host.len());
+        let part = &mut host[..end - done];
+        array.slice(done..end)?.copy_to_host(stream, part)?;
+        write_section(writer, bytemuck::cast_slice(part))?;
+        done = end;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ascending, room};
+
+    #[test]
+    fn room_grows_with_what_has_come() {
+        for (len, read, expected) in [(0, 0, 0), (1, 1, 1), (16, 1, 1), (17, 1, 1), (17, 2, 2), (1600, 100, 100)] {
+            assert_eq!(room(len, read), expected, "{read} of {len}");
+        }
+        for len in [1, 100, 12_345, 1 << 32] {
+            let mut read = 1;
+            while read < len {
+                let room = room(len, read);
+                assert!(read <= room && room <= len && room < 16 * read, "{read} of {len}: {room}");
+                read = room + 1;
+            }
+        }
+    }
+
+    #[test]
+    fn order_is_seen_across_parts() {
+        for strict in [false, true] {
+            let mut check = ascending(strict);
+            assert!([&[1, 2][..], &[], &[3, 7]].iter().all(|part| check(part).is_ok()));
+            assert_eq!(check(&[7, 8]).is_ok(), !strict);
+            assert!(check(&[7]).is_err());
+            assert_eq!(ascending(strict)(&[1, 1]).is_ok(), !strict);
+            assert!(ascending(strict)(&[2, 1]).is_err());
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Arrays in files.
+//!
+//! # Format
+//! As [`gpu_primitives::dictionary::file`] says. The header says of its own how many pairs there are, in 8 bytes. The arrays are
+//! the keys' codes and the values.
+
+use crate::{GpuSortedArray, Key, Level};
+use bytemuck::Pod;
+use gpu_primitives::dictionary::file::{Format, Source, ascending, write_array, write_section};
+use gpu_primitives::{Error, Stream};
+use std::io::{Read, Write};
+
+const FORMAT: Format = Format { magic: *b"gpu-arr\n", version: 1 };
+
+impl<K: Key, V: Pod> GpuSortedArray<K, V> {
+    /// Writes the array to a file. [`load`](Self::load) reads it again, on any device. Waits for the stream; takes 1 MiB of host
+    /// memory and none of the device.
+    ///
+    /// ```
+    /// # use gpu_primitives::{Device, Error};
+    /// # use gpu_sorted_array::GpuSortedArray;
+    /// # let stream = Device::default()?.stream()?;
+    /// let (keys, values) = (stream.upload(&[3, 1])?, stream.upload(&[30, 10])?);
+    /// let array = GpuSortedArray::<u32, u32>::bulk_build(&stream, &keys, &values)?;
+    /// let mut file = Vec::new();
+    /// array.save(&stream, &mut file)?;
+    ///
+    /// let again = GpuSortedArray::<u32, u32>::load(&stream, &file[..])?;
+    /// assert_eq!(again.iter(&stream)?.collect::<Vec<_>>(), [(1, 10), (3, 30)]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Io`] if writing fails; what a copy to the host can give.
+    pub fn save(&self, stream: &Stream, mut writer: impl Write) -> Result<(), Error> {
+        let mut header = FORMAT.header::<K, V>();
+        header.extend((self.len() as u64).to_le_bytes());
+        write_section(&mut writer, &header)?;
+        if let Some(level) = self.level() {
+            let (keys, values, _) = level.parts()?;
+            write_array(stream, &mut writer, keys)?;
+            write_array(stream, &mut writer, values)?;
+        }
+        writer.flush()?;
+        Ok(())
+    }
+
+    /// Reads an array that [`save`](Self::save) has written. It is read to its end and no further, and everything it says is
+    /// checked: what it loads is a whole array, or nothing.
+    ///
+    /// # Errors
+    /// [`Error::InvalidFile`] if the file is damaged, cut off, or one of other keys or values, with what is wrong and where;
+    /// [`Error::Io`] if reading fails; [`Error::OutOfMemory`].
+    pub fn load(stream: &Stream, reader: impl Read) -> Result<Self, Error> {
+        let mut source = Source::new(reader);
+        let len = source.header::<K, V, _>(FORMAT, Source::u64)?;
+        let too_long = || source.invalid(format!("it has {len} elements, and an array has less than 2^32"));
+        let len = u32::try_from(len).map_err(|_| too_long())? as usize;
+        let keys = source.array(stream, "the keys", len, ascending::<K::Code>(true))?;
+        let values = source.values(stream, "the values", len)?;
+        Ok(Self::of(Level::from_parts(keys, values, None)?))
+    }
+}

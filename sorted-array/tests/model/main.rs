@@ -1,0 +1,88 @@
+//! The array against a `BTreeMap`, on every device: what all dictionaries promise, and what is the array's own.
+//!
+//! `GPU_PRIMITIVES_LONG=1` makes 10,000 histories instead of a few.
+
+mod files;
+
+use files::*;
+use gpu_conformance::dictionary::{self, Family, Questions, Value, a_kernel_of_ones_own, fail, ordered_cases};
+use gpu_conformance::{cases, run};
+use gpu_primitives::{Device, Error, Stream};
+use gpu_sorted_array::{GpuSortedArray, Key};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let own = cases![nothing_stale_stays, kernels_of_ones_own, failed_views, crafted_files, long_arrays];
+    run(&[&dictionary::cases::<SortedArray>()[..], &ordered_cases::<SortedArray>(), own].concat())
+}
+
+#[derive(Debug)]
+struct SortedArray;
+
+type Modelled<K, V> = dictionary::Modelled<SortedArray, K, V>;
+
+impl Family for SortedArray {
+    type Options = ();
+    type Of<K: Key + Debug, V: Value> = GpuSortedArray<K, V>;
+
+    fn options(_: usize) {}
+
+    fn tidy<K: Key + Debug, V: Value>(_: &mut GpuSortedArray<K, V>, _: &Stream) -> Result<(), Error> {
+        Ok(()) // nothing is stale
+    }
+
+    fn check_structure<K: Key + Debug, V: Value>(array: &GpuSortedArray<K, V>, stream: &Stream, when: &str) {
+        let Some(level) = array.level() else {
+            assert!(array.is_empty(), "{when}");
+            return;
+        };
+        let (codes, values, marks) = level.parts().unwrap();
+        assert!(marks.is_none(), "no tombstones stay, {when}");
+        let is_strict = codes.to_vec(stream).unwrap().is_sorted_by(|a, b| a < b);
+        assert!(is_strict, "every key is there once, {when}");
+        assert_eq!(values.len(), if size_of::<V>() == 0 { 0 } else { codes.len() }, "values, {when}");
+        assert_eq!((array.len(), array.is_empty()), (codes.len(), codes.is_empty()), "{when}");
+    }
+
+    fn check_order<K: Key + Debug, V: Value>(
+        array: &GpuSortedArray<K, V>,
+        model: &BTreeMap<K::Code, V>,
+        stream: &Stream,
+        questions: &Questions<'_, K>,
+        when: &str,
+    ) {
+        dictionary::check_order(array, model, stream, questions, when);
+    }
+}
+
+/// Memory is that of what is there; and one can ask whether there will be enough.
+fn nothing_stale_stays(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut both = Modelled::<u32, u32>::new(&stream, 1);
+    assert_eq!(both.dictionary.stats().bytes, 0);
+    let keys: Vec<u32> = (0..1000).collect();
+    for round in 0..4 {
+        both.insert(&stream, &keys, &vec![round; keys.len()]);
+    }
+    let stats = both.dictionary.stats();
+    assert_eq!((stats.resident, stats.live, stats.bytes), (1000, Some(1000), 8000));
+    both.delete(&stream, &keys[100..]);
+    assert_eq!(both.dictionary.stats().bytes, 800);
+    both.check(&stream, &keys, "after deletions");
+    assert!(both.dictionary.stats().bytes > 800, "a query builds the index");
+    both.dictionary.try_reserve(&stream, 1000).unwrap();
+    assert!(matches!(both.dictionary.try_reserve(&stream, usize::MAX), Err(Error::OutOfMemory { .. })));
+    both.dictionary.clear();
+    assert_eq!(both.dictionary.stats().bytes, 0);
+}
+
+fn kernels_of_ones_own(device: &Device) {
+    a_kernel_of_ones_own::<SortedArray>(device, GpuSortedArray::view);
+}
+
+fn failed_views(device: &Device) {
+    let view = |both: &mut Modelled<u32, u32>, stream: &_, _: &_| both.dictionary.view::<u32>(stream).map(drop);
+    assert!(fail::<SortedArray>(device, "a view", (3, 1), view) > 0);
+}
