@@ -5,6 +5,9 @@ use bytemuck::Pod;
 use gpu_primitives::dictionary::levels::{Intervals, Stack};
 use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
 
+/// Elements per bucket of the directory, which so takes half a byte per element.
+const BUCKET: usize = 16;
+
 /// Where the level is.
 const SLOT: usize = 0;
 
@@ -25,7 +28,7 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
     /// An empty array. It is on the device of the stream that it is first used with.
     #[must_use]
     pub fn new() -> Self {
-        Self { stack: Stack::new() }
+        Self { stack: Stack::with_bucket(BUCKET) }
     }
 
     /// The array of these pairs: of equal keys the last one counts. Waits for the stream, to know how many are different.
@@ -42,7 +45,8 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
     }
 
     /// The array of this level, which has no tombstones and every key once.
-    pub(crate) fn of(level: Level<K, V>) -> Self {
+    pub(crate) fn of(mut level: Level<K, V>) -> Self {
+        level.set_distinct();
         let mut array = Self::new();
         array.stack.set(SLOT, Some(level));
         array

@@ -207,7 +207,7 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, con
     let merged = if has_values::<V>() { memory.take::<K>(0) } else { memory.take::<K>(tile) };
     let chain = Chain::new(memory.take::<u32>(Chain::words(THREADS)));
 
-    let part = Tile::of_block(tile, a_keys.len(), out_keys.len(), splits, verdicts);
+    let part = Tile::nth(thread::block_idx_x() as usize, tile, a_keys.len(), out_keys.len(), splits, verdicts);
     let Tile { start, count, a_len, .. } = part;
     let is_full = count as usize == tile;
     let own = thread::thread_idx_x() as usize;

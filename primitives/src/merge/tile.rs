@@ -76,26 +76,26 @@ pub(crate) struct Tile {
 }
 
 impl Tile {
-    /// The tile of this block, if tiles have `tile` outputs, the first side `a_len` items and both sides `total`.
+    /// Tile `index`, if tiles have `tile` outputs, the first side `a_len` items and both sides `total`.
     ///
     /// `splits` and `verdicts` are what `MergePartition` has written for such tiles. Where its verdict is that the comparator
     /// contradicts itself, the sides are split as if all of the first came before all of the second.
     ///
     /// # Safety
-    /// There is a tile for this block; all lanes of the warp call it.
+    /// There is such a tile; all lanes of the warp call it.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub unsafe fn of_block(
+    pub unsafe fn nth(
+        index: usize,
         tile: usize,
         a_len: usize,
         total: usize,
         splits: Global<u64>,
         verdicts: Global<u64>,
     ) -> Self {
-        let block = thread::block_idx_x() as usize;
-        let start = block * tile;
+        let start = index * tile;
         let count = if total - start < tile { (total - start) as u32 } else { tile as u32 };
-        let (mut a_start, mut a_end) = (splits.get(block) as usize, splits.get(block + 1) as usize);
+        let (mut a_start, mut a_end) = (splits.get(index) as usize, splits.get(index + 1) as usize);
         if is_contradictory(verdicts, lane_id(), LANES) {
             a_start = if start < a_len { start } else { a_len };
             let end = start + count as usize;

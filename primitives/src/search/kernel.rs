@@ -320,7 +320,8 @@ pub unsafe fn search_sorted<K: Pod, C: Compare<K>, I: IndexOut, const ITEMS: usi
 
     let upper = upper != 0;
     let (side_a, side_b) = if upper { (haystack, needles) } else { (needles, haystack) };
-    let part = Tile::of_block(tile, side_a.len(), haystack.len() + needles.len(), splits, verdicts);
+    let part =
+        Tile::nth(thread::block_idx_x() as usize, tile, side_a.len(), haystack.len() + needles.len(), splits, verdicts);
     let Tile { count, a_start, a_len, b_start, b_len, .. } = part;
     let own = thread::thread_idx_x() as usize;
     part.of_sides(side_a, side_b).load::<THREADS, ITEMS>(keys, count);

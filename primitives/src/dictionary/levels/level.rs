@@ -2,9 +2,10 @@
 
 use super::find::{LevelBuffers, Levels};
 use super::payload::{Marked, MarkedLong, MarkedNone, Payload};
+use super::renew::{renew_items, renew_tile};
 use super::table::{ENTRY_WORDS, Entry, MAX_LEVELS, THREADS};
 use super::tiles::{COUNT, EMIT, KEEP, items, room};
-use super::{BuildDirectory, EncodeKeys, LevelTiles};
+use super::{BuildDirectory, EncodeKeys, LevelTiles, RenewLevel};
 use crate::block::lookback;
 use crate::dictionary::{Key, KeyCode};
 use crate::merge;
@@ -253,17 +254,29 @@ impl<K: Key, V: Pod> Level<K, V> {
             return Ok((keys, values, 0));
         }
         let mut counts = stream.uninit::<u64>(2)?;
-        let out = Output {
+        let mut out = Output {
             keys: keys.view_mut(stream)?,
             values: values.view_mut(stream)?,
             marks: nothing_mut(),
             counts: counts.view_mut(stream)?,
         };
+        if let [level, batch @ ..] = levels
+            && level.is_distinct
+            && !batch.is_empty()
+            && total - level.len <= level.len / 2
+        {
+            // The second count is the one that is asked for.
+            // SAFETY: there are two.
+            out.counts = unsafe { out.counts.slice(1, 1) };
+            match batch {
+                [batch] => renew::<K, W, V>(stream, level, batch, out, sign)?,
+                batches => renew::<K, W, V>(stream, level, &Level::merge(stream, batches)?, out, sign)?,
+            }
+            return Ok((keys, values, count_of(stream, &counts)?));
+        }
         let has_tombstones = levels.iter().any(|level| level.has_tombstones());
         with_payload!(V, has_tombstones, P => whole_as::<K, W, V, P, EMIT>(stream, levels, out, sign)?);
-        let mut count = [0u64];
-        counts.slice(1..)?.copy_to_host(stream, &mut count)?;
-        Ok((keys, values, count[0] as usize))
+        Ok((keys, values, count_of(stream, &counts)?))
     }
 
     /// Elements, dead or alive.
@@ -419,6 +432,57 @@ fn whole<K: Key, V: Pod, P: Payload, const MODE: u32>(
     out: Output<K::Code, V>,
 ) -> Result<(), Error> {
     whole_as::<K, V, V, P, MODE>(stream, levels, out, sort::Sign::NONE)
+}
+
+/// The second of two counts. Waits.
+fn count_of(stream: &Stream, counts: &DeviceVec<u64>) -> Result<usize, Error> {
+    let mut count = [0];
+    counts.slice(1..)?.copy_to_host(stream, &mut count)?;
+    Ok(count[0] as usize)
+}
+
+/// Merges a batch into a level of different keys and leaves out what is stale; values `W` become `V`: the same, or none. There
+/// is at least one element.
+fn renew<K: Key, W: Pod, V: Pod>(
+    stream: &Stream,
+    level: &Level<K, W>,
+    batch: &Level<K, W>,
+    out: Output<K::Code, V>,
+    sign: sort::Sign,
+) -> Result<(), Error> {
+    with_carrier!(V, P => match const { renew_items::<K::Code, P>() } {
+        15 => renew_shaped::<K, W, V, P, 15>(stream, level, batch, out, sign),
+        _ => renew_shaped::<K, W, V, P, 9>(stream, level, batch, out, sign),
+    })
+}
+
+fn renew_shaped<K: Key, W: Pod, V: Pod, P: Pod, const ITEMS: usize>(
+    stream: &Stream,
+    level: &Level<K, W>,
+    batch: &Level<K, W>,
+    out: Output<K::Code, V>,
+    sign: sort::Sign,
+) -> Result<(), Error> {
+    let (level, batch) = (level.buffers::<P>(stream, 0)?, batch.buffers::<P>(stream, 0)?);
+    let tile = renew_tile(ITEMS);
+    let tiles = (level.keys.len() + batch.keys.len()).div_ceil(tile);
+    let partition = merge::partition(stream, level.keys, batch.keys, K::Code::ORDER, tile)?;
+    let kernel = RenewLevel::<K::Code, P, ITEMS>::new(
+        level.keys,
+        level.values,
+        batch.keys,
+        batch.values,
+        batch.marks,
+        sign,
+        partition.splits,
+        partition.verdicts,
+        out.keys,
+        carried_mut(out.values),
+        out.counts,
+        stream.lookback_words(lookback::scratch_words::<u64>(tiles))?,
+    );
+    // SAFETY: a block per tile of the partition; the outputs have room for all elements.
+    unsafe { stream.launch(kernel, tiles) }
 }
 
 /// Merges whole levels, the oldest first, whose values `W` become `V`: the same, or none. There is at least one element.
