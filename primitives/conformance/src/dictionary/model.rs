@@ -225,19 +225,24 @@ pub fn check_order<D: Ordered<Key: Debug, Value: Value>>(
     let found = dictionary.predecessor(stream, &asked).unwrap().to_vec(stream).unwrap();
     assert_eq!(found.into_iter().map(|found| found.map(coded)).collect::<Vec<_>>(), below, "predecessor, {when}");
 
-    let intervals = questions.low.iter().zip(questions.high);
-    let ranges: Vec<Vec<_>> = intervals
-        .map(|(low, high)| match (low.code(), high.code()) {
-            (low, high) if low > high => Vec::new(),
-            (low, high) => model.range(low..=high).map(pair).collect(),
-        })
-        .collect();
-    let counts: Vec<u64> = ranges.iter().map(|range| range.len() as u64).collect();
-    let (low, high) = (stream.upload(questions.low).unwrap(), stream.upload(questions.high).unwrap());
-    assert_eq!(dictionary.count(stream, &low, &high).unwrap().to_vec(stream).unwrap(), counts, "count, {when}");
-    let found = dictionary.range(stream, &low, &high).unwrap().to_vec(stream).unwrap();
-    let found: Vec<Vec<_>> = found.into_iter().map(|range| range.into_iter().map(coded).collect()).collect();
-    assert!(found == ranges, "range, {when}");
+    // All of them overlap so much that levels may be merged as a whole; two never do.
+    for count in [questions.low.len(), questions.low.len().min(2)] {
+        let (low, high) = (&questions.low[..count], &questions.high[..count]);
+        let ranges: Vec<Vec<_>> = low
+            .iter()
+            .zip(high)
+            .map(|(low, high)| match (low.code(), high.code()) {
+                (low, high) if low > high => Vec::new(),
+                (low, high) => model.range(low..=high).map(pair).collect(),
+            })
+            .collect();
+        let counts: Vec<u64> = ranges.iter().map(|range| range.len() as u64).collect();
+        let (low, high) = (stream.upload(low).unwrap(), stream.upload(high).unwrap());
+        assert_eq!(dictionary.count(stream, &low, &high).unwrap().to_vec(stream).unwrap(), counts, "count, {when}");
+        let found = dictionary.range(stream, &low, &high).unwrap().to_vec(stream).unwrap();
+        let found: Vec<Vec<_>> = found.into_iter().map(|range| range.into_iter().map(coded).collect()).collect();
+        assert!(found == ranges, "range, {when}");
+    }
 }
 
 /// Whether there is time for everything.
