@@ -7,7 +7,7 @@ use super::{MAX_RUNS, MergePartition, MergeTiles, Runs, RunsPartition, RunsTiles
 use crate::compare::Compare;
 use crate::runtime::carrier::carried;
 use crate::runtime::pairs::{Pairs, PairsMut};
-use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, Stream, expect_len};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 
 /// Merges two sorted sequences.
@@ -124,6 +124,12 @@ pub(crate) struct Partition {
     _scratch: DeviceVec<u64>,
 }
 
+/// The bytes of words.
+fn bytes(words: GlobalMut<u64>) -> GlobalMut<u8> {
+    // SAFETY: the same memory.
+    unsafe { GlobalMut::from_raw(words.as_const().as_ptr().cast_mut().cast(), 8 * words.len()) }
+}
+
 /// Finds where the tiles begin. There is at least one item.
 pub(crate) fn partition<K: Pod, C: Compare<K>>(
     stream: &Stream,
@@ -135,11 +141,12 @@ pub(crate) fn partition<K: Pod, C: Compare<K>>(
     let tiles = (a.len() + b.len()).div_ceil(tile);
     let lanes = log_lanes(tiles + 1);
     let blocks = tiles.div_ceil((PARTITION_THREADS as usize >> lanes) - 1);
-    let mut scratch = stream.uninit::<u64>(tiles + 1 + blocks)?;
+    let verdict_words = blocks.div_ceil(8);
+    let mut scratch = stream.uninit::<u64>(tiles + 1 + verdict_words)?;
     let view = scratch.view_mut(stream)?;
     // SAFETY: both lie within the scratch.
-    let (splits, verdicts) = unsafe { (view.slice(0, tiles + 1), view.slice(tiles + 1, blocks)) };
-    let kernel = MergePartition::new(a, b, compare, tile as u32, lanes, splits, verdicts);
+    let (splits, verdicts) = unsafe { (view.slice(0, tiles + 1), view.slice(tiles + 1, verdict_words)) };
+    let kernel = MergePartition::new(a, b, compare, tile as u32, lanes, splits, bytes(verdicts));
     // SAFETY: a split per boundary, a verdict per block, and as many blocks as the boundaries need.
     unsafe { stream.launch(kernel, blocks)? };
     Ok(Partition { splits: splits.as_const(), verdicts: verdicts.as_const(), _scratch: scratch })
@@ -177,10 +184,10 @@ fn many<K: Pod, V: Pod, C: Compare<K>>(
         return two(stream, a, b, out, compare);
     }
     match const { runs_items::<K, V>() } {
+        17 => many_shaped::<K, V, C, 17>(stream, runs, out, compare),
         11 => many_shaped::<K, V, C, 11>(stream, runs, out, compare),
-        7 => many_shaped::<K, V, C, 7>(stream, runs, out, compare),
-        5 => many_shaped::<K, V, C, 5>(stream, runs, out, compare),
-        _ => many_shaped::<K, V, C, 3>(stream, runs, out, compare),
+        9 => many_shaped::<K, V, C, 9>(stream, runs, out, compare),
+        _ => many_shaped::<K, V, C, 5>(stream, runs, out, compare),
     }
 }
 
@@ -230,13 +237,26 @@ pub(crate) fn split_runs<K: Pod, V: Pod, C: Compare<K>>(
     let log_lanes = rounds(runs.len());
     let blocks = tiles.div_ceil((PARTITION_THREADS as usize >> log_lanes) - 1);
     let words = TABLE_WORDS + (tiles + 1) * runs.len();
-    let mut scratch = stream.uninit::<u64>(words + blocks)?;
+    let verdict_words = blocks.div_ceil(8);
+    let mut scratch = stream.uninit::<u64>(words + verdict_words)?;
     let view = scratch.view_mut(stream)?;
     // SAFETY: both lie within the scratch.
-    let (words, verdicts) = unsafe { (view.slice(0, words), view.slice(words, blocks)) };
+    let (words, verdicts) = unsafe { (view.slice(0, words), view.slice(words, verdict_words)) };
     let count = runs.len() as u32;
-    let partition =
-        RunsPartition::new(keys, untyped, count, total as u64, compare, tile as u32, log_lanes, words, verdicts);
+    // With so many blocks it is memory that takes the time, and no longer the way through the search.
+    let edges_first = u32::from(blocks > 8 * stream.device().limits().multiprocessors as usize);
+    let partition = RunsPartition::new(
+        keys,
+        untyped,
+        count,
+        total as u64,
+        compare,
+        tile as u32,
+        log_lanes,
+        edges_first,
+        words,
+        bytes(verdicts),
+    );
     // SAFETY: a split per boundary and run, a verdict per block, a lane per run, and as many blocks as the boundaries need.
     unsafe { stream.launch(partition, blocks)? };
     Ok(RunsSplits { keys, values, words: words.as_const(), verdicts: verdicts.as_const(), _scratch: scratch })

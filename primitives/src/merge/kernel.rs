@@ -51,19 +51,28 @@ impl Boundary {
     }
 }
 
-/// Writes whether any thread of the block found a contradiction.
+/// Writes whether any thread of the block found a contradiction: a byte per block. There may be thousands, and every block of
+/// the merge reads all of them, eight at a time: the last block fills up the last word.
 ///
 /// # Safety
-/// All threads of the block call it; `word` was set to 0 before the last barrier.
+/// All threads of the block call it; `word` was set to 0 before the last barrier; `verdicts` has whole words.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub(super) unsafe fn write_verdict(contradiction: bool, word: Shared<u32>, verdicts: GlobalMut<u64>) {
+pub(super) unsafe fn write_verdict(contradiction: bool, word: Shared<u32>, verdicts: GlobalMut<u8>) {
     if contradiction {
         word.atomic_rmw(Rmw::Or, 0, 1);
     }
     thread::sync_threads();
     if thread::thread_idx_x() == 0 {
-        verdicts.set(thread::block_idx_x() as usize, word.get(0) as u64);
+        let mut at = thread::block_idx_x();
+        verdicts.set(at as usize, word.get(0) as u8);
+        if at == thread::grid_dim_x() - 1 {
+            at += 1;
+            while (at as usize) < verdicts.len() {
+                verdicts.set(at as usize, 0);
+                at += 1;
+            }
+        }
     }
 }
 
@@ -93,7 +102,7 @@ pub(super) unsafe fn is_contradictory(verdicts: Global<u64>, own: u32, threads: 
 /// Neighbouring boundaries are compared: if they do not leave between zero and `tile` items of each side, the comparator
 /// has contradicted itself, and the block's verdict is 1.
 ///
-/// `splits` has one word per boundary, `verdicts` one per block; launch with a block per `(256 >> log_lanes) - 1` tiles.
+/// `splits` has one word per boundary, `verdicts` one byte per block, and as many as make whole words; launch with a block per `(256 >> log_lanes) - 1` tiles.
 #[kernel(threads = PARTITION_THREADS, shared = shared_bytes::<u64>(PARTITION_THREADS as usize) + shared_bytes::<u32>(1))]
 pub unsafe fn merge_partition<K: Pod, C: Compare<K>>(
     a: Global<K>,
@@ -102,7 +111,7 @@ pub unsafe fn merge_partition<K: Pod, C: Compare<K>>(
     tile: u32,
     log_lanes: u32,
     splits: GlobalMut<u64>,
-    verdicts: GlobalMut<u64>,
+    verdicts: GlobalMut<u8>,
 ) {
     let mut memory = SharedMemory::new();
     let found = memory.take::<u64>(PARTITION_THREADS as usize);

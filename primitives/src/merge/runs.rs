@@ -64,17 +64,22 @@ pub(super) const TABLE_WORDS: usize = 3 * MAX_RUNS;
 
 /// For each boundary between tiles of `tile` outputs and each run: how many of the outputs before it come from that run.
 ///
-/// A group of `1 << log_lanes` lanes looks for one boundary, a lane per run: see [`block::split`].
+/// A group of `1 << log_lanes` lanes looks for one boundary, a lane per run: see [`block::split`]. If `edges_first` is not 0, the
+/// block looks for its first and its last boundary, and then for the others between them: that takes longer, but all blocks
+/// together read half as much memory, which counts where there are many.
 ///
 /// The shares of a boundary always add up, since they are counted so, whatever the comparator says. If one that contradicts
 /// itself makes them decrease from one boundary to the next, the block's verdict is 1.
 ///
-/// `splits` has a table of 96 words and then `runs` words per boundary, `verdicts` a word per block; launch with a block per
+/// `splits` has a table of 96 words and then `runs` words per boundary, `verdicts` a byte per block, and as many as make whole words;
+/// launch with a block per
 /// `(256 >> log_lanes) - 1` tiles. `1 <= runs <= 1 << log_lanes`; `total` is the sum of the runs' lengths. Of the values,
 /// whatever they are, only the addresses are used.
 #[kernel(
     threads = PARTITION_THREADS,
-    shared = shared_bytes::<u64>(PARTITION_THREADS as usize) + shared_bytes::<u32>(1),
+    shared = shared_bytes::<u64>(PARTITION_THREADS as usize)
+        + shared_bytes::<u64>(2 * MAX_RUNS)
+        + shared_bytes::<u32>(1),
     min_blocks = 5
 )]
 pub unsafe fn runs_partition<K: Pod, C: Compare<K>>(
@@ -85,17 +90,21 @@ pub unsafe fn runs_partition<K: Pod, C: Compare<K>>(
     compare: C,
     tile: u32,
     log_lanes: u32,
+    edges_first: u32,
     splits: GlobalMut<u64>,
-    verdicts: GlobalMut<u64>,
+    verdicts: GlobalMut<u8>,
 ) {
     let mut memory = SharedMemory::new();
     let found = memory.take::<u64>(PARTITION_THREADS as usize);
+    let edges = memory.take::<u64>(2 * MAX_RUNS);
     let word = memory.take::<u32>(1);
 
     let tiles = total.div_ceil(tile as u64) as usize;
     let boundary = Boundary::of_thread(log_lanes, tiles);
-    let position = boundary.index as u64 * tile as u64;
-    let needed = if position < total { position } else { total };
+    let before = |index: usize| {
+        let position = index as u64 * tile as u64;
+        if position < total { position } else { total }
+    };
 
     let lanes = 1u32 << log_lanes;
     let lane = lane_id() & (lanes - 1);
@@ -107,7 +116,35 @@ pub unsafe fn runs_partition<K: Pod, C: Compare<K>>(
         splits.set(at + 2, run.len() as u64);
     }
     let run = if lane < runs { run } else { run.slice(0, 0) };
-    let low = block::split(run, needed, log_lanes, compare);
+    let first = boundary.index - boundary.group as usize;
+    let mut window = run;
+    let mut skipped = 0;
+    let mut needed = before(boundary.index);
+    let mut low = 0;
+    let mut are_edges_known = edges_first == 0;
+    loop {
+        // The edges are those of the first groups, whose warps take part as a whole.
+        let is_edge = warp_id() * LANES < 2 * lanes;
+        if are_edges_known || is_edge {
+            let edge = before(first + if boundary.group == 0 { 0 } else { boundary.groups as usize - 1 });
+            low = skipped + block::split(window, if are_edges_known { needed } else { edge }, log_lanes, compare);
+        }
+        if are_edges_known {
+            break;
+        }
+        if boundary.group < 2 {
+            edges.set((boundary.group * lanes + lane) as usize, low);
+        }
+        thread::sync_threads();
+        let (from, to) = (edges.get(lane as usize), edges.get((lanes + lane) as usize));
+        // If the comparator contradicts itself, they may not be in order.
+        if !any(FULL, from > to) {
+            window = run.slice(from as usize, (to - from) as usize);
+            skipped = from;
+            needed -= before(first);
+        }
+        are_edges_known = true;
+    }
 
     if thread::thread_idx_x() == 0 {
         word.set(0, 0);

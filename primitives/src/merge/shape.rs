@@ -6,7 +6,7 @@ use super::{MergeTiles, RunsTiles};
 pub const THREADS: u32 = 256;
 
 /// Threads of a block that merges many runs.
-pub const RUNS_THREADS: u32 = 256;
+pub const RUNS_THREADS: u32 = 160;
 
 /// Items per thread of a two-way merge: about 15 KiB of keys and as much of values; odd numbers, for the banks.
 #[must_use]
@@ -22,10 +22,10 @@ pub const fn items<K, V>() -> usize {
 #[must_use]
 pub const fn runs_items<K, V>() -> usize {
     match size_of::<K>() + size_of::<V>() {
-        0..=8 => 11,
-        9..=12 => 7,
-        13..=16 => 5,
-        _ => 3,
+        0..=8 => 17,
+        9..=12 => 11,
+        13..=16 => 9,
+        _ => 5,
     }
 }
 
