@@ -1,19 +1,16 @@
 //! Merges of sorted halves, and of eight sorted runs.
 
-use super::{Table, expect};
+use super::{expect, time};
 use crate::data::random_u32;
+use crate::session::Session;
 use gpu_primitives::compare::IgnoreLowBit;
-use gpu_primitives::{DeviceKind, merge};
+use gpu_primitives::merge;
 
 /// Runs of the merge of many.
 const RUNS: usize = 8;
 
-pub(super) fn measure(table: &mut Table<'_>, len: usize) -> Result<(), crate::Error> {
-    let stream = table.stream;
-    let gpu = matches!(stream.device().kind(), DeviceKind::Cuda { .. });
-    if gpu && ![1 << 21, 1 << 24, 1 << 27].contains(&len) {
-        return Ok(());
-    }
+pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error> {
+    let stream = &session.stream;
     let mut host = random_u32(len as u64, len);
     let order = |key: &u32| key >> 1;
     let values: Vec<u32> = (0..len as u32).collect();
@@ -26,10 +23,10 @@ pub(super) fn measure(table: &mut Table<'_>, len: usize) -> Result<(), crate::Er
     let (a_values, b_values) = (values_in.slice(..half)?, values_in.slice(half..)?);
     let mut keys_out = stream.uninit::<u32>(len)?;
     let mut values_out = stream.uninit::<u32>(len)?;
-    table.time("merge_keys_cmp", len, 8.0, || merge::keys(stream, a_keys, b_keys, &mut keys_out, IgnoreLowBit))?;
+    time(session, "merge_keys_cmp", len, 8.0, || merge::keys(stream, a_keys, b_keys, &mut keys_out, IgnoreLowBit))?;
     let expected = merged(&host, half);
     expect("merged keys", &keys_out.to_vec(stream)?, expected.iter().map(|&at| host[at as usize]))?;
-    table.time("merge_pairs_cmp", len, 16.0, || {
+    time(session, "merge_pairs_cmp", len, 16.0, || {
         merge::pairs(stream, (a_keys, a_values), (b_keys, b_values), (&mut keys_out, &mut values_out), IgnoreLowBit)
     })?;
     expect("merged keys of pairs", &keys_out.to_vec(stream)?, expected.iter().map(|&at| host[at as usize]))?;
@@ -43,7 +40,7 @@ pub(super) fn measure(table: &mut Table<'_>, len: usize) -> Result<(), crate::Er
         let range = run * run_len..(run + 1) * run_len;
         runs.push((keys_in.slice(range.clone())?, values_in.slice(range)?));
     }
-    table.time("merge_8way_pairs", len, 16.0, || {
+    time(session, "merge_8way_pairs", len, 16.0, || {
         merge::runs_pairs(stream, &runs, (&mut keys_out, &mut values_out), IgnoreLowBit)
     })?;
     let expected = merged(&host, run_len);
