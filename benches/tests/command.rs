@@ -6,28 +6,29 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// The program, or nothing where only the tests were brought: see `cargo xtask gpu-bundle`.
-fn program() -> Option<Command> {
-    let path = env!("CARGO_BIN_EXE_gpu-benches");
-    if !Path::new(path).is_file() {
-        eprintln!("not run: {path} is not here");
+const PROGRAM: &str = env!("CARGO_BIN_EXE_gpu-benches");
+
+/// An empty folder of a test's own; none where only the tests were brought, without the program.
+fn folder(name: &str) -> Option<PathBuf> {
+    if !Path::new(PROGRAM).is_file() {
+        eprintln!("not run: {PROGRAM} is not here");
         return None;
     }
-    let mut command = Command::new(path);
-    command.env("GPU_PRIMITIVES_DEVICE", "cpu").stdin(Stdio::null());
-    Some(command)
-}
-
-/// A folder of this test's own, empty.
-fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
-    folder
+    Some(folder)
 }
 
-fn run(arguments: &[&str], folder: &Path) -> Option<Output> {
-    Some(program()?.args(arguments).current_dir(folder).output().unwrap())
+/// The program with these arguments, in this folder.
+fn program(arguments: &[&str], folder: &Path) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.env("GPU_PRIMITIVES_DEVICE", "cpu").stdin(Stdio::null()).args(arguments).current_dir(folder);
+    command
+}
+
+fn run(arguments: &[&str], folder: &Path) -> Output {
+    program(arguments, folder).output().unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -36,10 +37,8 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn the_main_job_prints_a_table_and_writes_a_report() {
-    let folder = folder("main-job");
-    let Some(output) = run(&["--quick", "--size", "2^10", "--out", "report", "--csv", "numbers.csv"], &folder) else {
-        return;
-    };
+    let Some(folder) = folder("main-job") else { return };
+    let output = run(&["--quick", "--size", "2^10", "--out", "report", "--csv", "numbers.csv"], &folder);
     let printed = text(&output.stdout);
     assert!(output.status.success(), "{printed}{}", text(&output.stderr));
     for word in
@@ -59,7 +58,7 @@ fn the_main_job_prints_a_table_and_writes_a_report() {
 
 #[test]
 fn every_workload_can_be_asked_for() {
-    let folder = folder("workloads");
+    let Some(folder) = folder("workloads") else { return };
     for workload in [
         &["--keys", "sorted", "--key-bits", "64", "--value-bytes", "0"][..],
         &["--keys", "zipf", "--value-bytes", "8", "--absent", "0.1"],
@@ -67,10 +66,7 @@ fn every_workload_can_be_asked_for() {
         &["--deletions", "0", "--value-bytes", "0"],
         &["--key-bits", "64", "--keys", "zipf"],
     ] {
-        let Some(output) = run(&[&["compare", "--quick", "--size", "1500", "--json"][..], workload].concat(), &folder)
-        else {
-            return;
-        };
+        let output = run(&[&["compare", "--quick", "--size", "1500", "--json"][..], workload].concat(), &folder);
         assert!(output.status.success(), "{workload:?}: {}", text(&output.stderr));
         let recording: Recording = serde_json::from_slice(&output.stdout).unwrap();
         assert!(recording.section("compare").count() > 60, "{workload:?}");
@@ -79,8 +75,8 @@ fn every_workload_can_be_asked_for() {
 
 #[test]
 fn the_paper_has_all_columns() {
-    let folder = folder("paper");
-    let Some(output) = run(&["paper", "--scale", "12", "--out", "report"], &folder) else { return };
+    let Some(folder) = folder("paper") else { return };
+    let output = run(&["paper", "--scale", "12", "--out", "report"], &folder);
     let printed = text(&output.stdout);
     assert!(output.status.success(), "{printed}{}", text(&output.stderr));
     let recording = Recording::read(&folder.join("report/paper.csv")).unwrap();
@@ -101,11 +97,11 @@ fn the_paper_has_all_columns() {
 
 #[test]
 fn the_tables_can_be_had_as_files() {
-    let folder = folder("tables");
+    let Some(folder) = folder("tables") else { return };
     for (command, size, least) in
         [("lsm", "12", 19), ("sorted-array", "12", 11), ("cuckoo", "10", 8), ("primitives", "10", 18)]
     {
-        let Some(output) = run(&[command, "--log-size", size, "--csv", "numbers.csv"], &folder) else { return };
+        let output = run(&[command, "--log-size", size, "--csv", "numbers.csv"], &folder);
         assert!(output.status.success(), "{command}: {}", text(&output.stderr));
         let found = Recording::read(&folder.join("numbers.csv")).unwrap().records.len();
         assert!(found >= least, "{command}: {found} numbers");
@@ -114,7 +110,7 @@ fn the_tables_can_be_had_as_files() {
 
 #[test]
 fn bad_arguments_are_explained() {
-    let folder = folder("arguments");
+    let Some(folder) = folder("arguments") else { return };
     for (arguments, word) in [
         (&["--size", "many"][..], "2^20"),
         (&["--size", "100"], "at least 2^10"),
@@ -128,7 +124,7 @@ fn bad_arguments_are_explained() {
         (&["primitives", "--only", "sorting"], "one of transfer, scan"),
         (&["results", "--docs", "nowhere"], "nowhere"),
     ] {
-        let Some(output) = run(arguments, &folder) else { return };
+        let output = run(arguments, &folder);
         let said = text(&output.stderr);
         assert!(!output.status.success() && said.contains(word), "{arguments:?}: {said}");
     }
@@ -136,20 +132,19 @@ fn bad_arguments_are_explained() {
 
 #[test]
 fn no_room_says_how_much_is_needed() {
-    let Some(output) = run(&["--size", "2^30", "--value-bytes", "8", "--key-bits", "64"], &folder("room")) else {
-        return;
-    };
+    let Some(folder) = folder("room") else { return };
+    let output = run(&["--size", "2^30", "--value-bytes", "8", "--key-bits", "64"], &folder);
     let said = text(&output.stderr);
     assert!(!output.status.success() && said.contains("192.00 GiB") && said.contains("are free"), "{said}");
 }
 
 #[test]
 fn a_folder_that_cannot_be_written_is_told_at_once() {
-    let folder = folder("unwritable");
+    let Some(folder) = folder("unwritable") else { return };
     fs::write(folder.join("file"), "").unwrap();
     let start = Instant::now();
     for arguments in [["--out", "file/report"], ["--csv", "nowhere/numbers.csv"]] {
-        let Some(output) = run(&arguments, &folder) else { return };
+        let output = run(&arguments, &folder);
         let said = text(&output.stderr);
         assert!(!output.status.success() && said.contains("error: cannot") && said.contains(arguments[1]), "{said}");
     }
@@ -159,11 +154,10 @@ fn a_folder_that_cannot_be_written_is_told_at_once() {
 #[cfg(unix)]
 #[test]
 fn what_was_measured_before_ctrl_c_is_kept() {
-    let folder = folder("ctrl-c");
-    let Some(mut command) = program() else { return };
+    let Some(folder) = folder("ctrl-c") else { return };
     let arguments = ["--size", "2^15", "--out", "report", "--csv", "numbers.csv"];
     let mut child =
-        command.args(arguments).current_dir(&folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        program(&arguments, &folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // The first numbers are there after a moment, all of them after many seconds.
     std::thread::sleep(Duration::from_secs(3));
     let still_running = child.try_wait().unwrap().is_none();

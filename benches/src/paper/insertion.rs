@@ -63,11 +63,12 @@ pub fn table<C: Contender<Key = u32, Value = u32>>(
         session.step(format!("{}, insertion, {}", C::NAME, scaled.batch(log)))?;
         let batch = scaled.size(log);
         let mut runs = Vec::new();
-        // The first one fills the memory pool.
-        for run in 0..session.warm_ups + session.runs {
-            let is_last = run + 1 == session.warm_ups + session.runs;
+        // On a GPU the first one fills the memory pool.
+        let warm_ups = usize::from(session.is_gpu());
+        for run in 0..warm_ups + session.runs {
+            let is_last = run + 1 == warm_ups + session.runs;
             let times = sequence::<C>(session, data, batch, is_last)?;
-            if run >= session.warm_ups {
+            if run >= warm_ups {
                 runs.push(times);
             }
         }
