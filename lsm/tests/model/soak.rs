@@ -47,7 +47,7 @@ impl Soak {
             _ => self.random.below(count + 1),
         };
         let inserted = self.keys(count - deletions);
-        let values: Vec<u32> = inserted.iter().map(|_| self.random.next() as u32 | 1).collect();
+        let values: Vec<u32> = inserted.iter().map(|_| self.random.number() as u32 | 1).collect();
         let deleted = self.keys(deletions);
         let insert = (&stream.upload(&inserted).unwrap(), &stream.upload(&values).unwrap());
         self.lsm.update(stream, insert, &stream.upload(&deleted).unwrap()).unwrap();

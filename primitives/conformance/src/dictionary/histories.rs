@@ -79,7 +79,7 @@ pub fn tiny_batches<F: Family>(device: &Device) {
 pub fn batches_of_several_tiles<F: Family>(device: &Device) {
     let stream = device.stream().unwrap();
     let mut random = Random(7);
-    let domain: Vec<u32> = (0..20_000).map(|_| random.next() as u32).collect();
+    let domain: Vec<u32> = (0..20_000).map(|_| random.number() as u32).collect();
     for seed in seeds(device, 1, 200) {
         let plan = Plan { batch: 1000, operations: 12_000, most: 5000, domain: domain.clone() };
         plan.run::<F, u32>(&stream, 200 + seed);

@@ -41,7 +41,7 @@ pub struct Random(pub u64);
 
 impl Random {
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut x = self.0;
         x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -51,7 +51,7 @@ impl Random {
 
     /// The next number, below a limit.
     pub fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
+        (self.number() % limit as u64) as usize
     }
 
     /// Up to `most` keys of a domain.
@@ -61,7 +61,7 @@ impl Random {
 
     /// So many values.
     pub fn values<V: Value>(&mut self, count: usize) -> Vec<V> {
-        (0..count).map(|_| V::of(self.next())).collect()
+        (0..count).map(|_| V::of(self.number())).collect()
     }
 }
 
