@@ -25,7 +25,7 @@ pub fn random_u32(seed: u64, len: usize) -> Vec<u32> {
 
 /// Pseudo-random numbers below `limit`, which is at most 2^32.
 pub fn random_below(seed: u64, limit: usize) -> impl Iterator<Item = usize> {
-    random(seed).map(move |number| ((number >> 32) * limit as u64 >> 32) as usize)
+    random(seed).map(move |number| (((number >> 32) * limit as u64) >> 32) as usize)
 }
 
 /// A key of a benchmark.

@@ -48,7 +48,7 @@ fn comparison(recording: &Recording) -> Vec<Block> {
     let rates = || recording.section(compare::SECTION).filter(|record| record.unit == crate::record::RATE);
     let subjects = distinct(rates().map(|record| record.subject.as_str()));
     let plot = Plot {
-        title: "Million operations per second (each step is ten times the one before)".into(),
+        title: "Million operations per second, logarithmic".into(),
         x: Axis::logarithmic("million/s"),
         y: Axis::default(),
         marks: Marks::Dots(by_name(rates(), &subjects)),

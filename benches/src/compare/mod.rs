@@ -52,7 +52,7 @@ pub fn run(
     let default = match (session.is_gpu(), options.quick) {
         (true, false) => 1 << 24,
         (true, true) => 1 << 20,
-        (false, false) => 1 << 16,
+        (false, false) => 1 << 17,
         (false, true) => 1 << 12,
     };
     let n = options.size.unwrap_or(default);

@@ -23,6 +23,12 @@ pub struct Flat<K, V> {
     pub values: Vec<V>,
 }
 
+/// A pair of a contender.
+pub type Pair<C> = (<C as Contender>::Key, <C as Contender>::Value);
+
+/// The pairs of many intervals of a contender.
+pub type FlatPairs<C> = Flat<<C as Contender>::Key, <C as Contender>::Value>;
+
 /// A dictionary to be measured.
 pub trait Contender: Sized {
     /// The keys.
@@ -74,7 +80,7 @@ pub trait Contender: Sized {
     ///
     /// # Errors
     /// What the structure gives.
-    fn contents(&self, stream: &Stream) -> Result<Vec<(Self::Key, Self::Value)>, Error>;
+    fn contents(&self, stream: &Stream) -> Result<Vec<Pair<Self>>, Error>;
     /// The bytes that it takes, if that can be known.
     ///
     /// # Errors
@@ -114,14 +120,10 @@ pub trait OrderedContender: Contender {
         stream: &Stream,
         low: Slice<'_, Self::Key>,
         high: Slice<'_, Self::Key>,
-    ) -> Result<Answer<Flat<Self::Key, Self::Value>>, Error>;
+    ) -> Result<Answer<FlatPairs<Self>>, Error>;
     /// Finds the smallest key above each.
     ///
     /// # Errors
     /// What the structure gives.
-    fn successor(
-        &self,
-        stream: &Stream,
-        keys: Slice<'_, Self::Key>,
-    ) -> Result<Answer<Vec<Option<(Self::Key, Self::Value)>>>, Error>;
+    fn successor(&self, stream: &Stream, keys: Slice<'_, Self::Key>) -> Result<Answer<Vec<Option<Pair<Self>>>>, Error>;
 }

@@ -32,12 +32,12 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
     expect("merged keys of pairs", &keys_out.to_vec(stream)?, expected.iter().map(|&at| host[at as usize]))?;
     expect("merged values", &values_out.to_vec(stream)?, expected.into_iter())?;
 
-    let run_len = len / RUNS;
+    let run_len = len.div_ceil(RUNS);
     host.chunks_mut(run_len).for_each(|run| run.sort_by_key(order));
     let keys_in = stream.upload(&host)?;
     let mut runs = Vec::new();
-    for run in 0..RUNS {
-        let range = run * run_len..(run + 1) * run_len;
+    for start in (0..len).step_by(run_len) {
+        let range = start..(start + run_len).min(len);
         runs.push((keys_in.slice(range.clone())?, values_in.slice(range)?));
     }
     time(session, "merge_8way_pairs", len, 16.0, || {

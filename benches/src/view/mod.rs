@@ -82,10 +82,10 @@ pub fn optional(value: Option<f64>) -> String {
     value.map_or_else(|| NONE.into(), number)
 }
 
-/// How many times the peer's, with three decimals: small differences count.
+/// How many times the peer's, with three decimals, because small differences count; a small share of it with two digits.
 #[must_use]
 pub fn ratio(value: Option<f64>) -> String {
-    value.map_or_else(|| NONE.into(), |value| format!("{value:.3}"))
+    value.map_or_else(|| NONE.into(), |value| if value < 0.01 { format!("{value:.1e}") } else { format!("{value:.3}") })
 }
 
 /// From the worst run to the best one.

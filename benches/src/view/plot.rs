@@ -12,6 +12,8 @@ pub const STYLE: &str = include_str!("plot.css");
 const WIDTH: f64 = 420.0;
 /// Height of the area that lines are drawn in.
 const LINES_HEIGHT: f64 = 240.0;
+/// Room to the right, for half of the last number under the axis.
+const RIGHT: f64 = 28.0;
 /// Height of a row of dots, and of a row of the legend.
 const ROW: f64 = 22.0;
 /// Width of a character, for the room that words need. (Of what is drawn; a browser may have a narrower font.)
@@ -83,7 +85,9 @@ impl Scale {
         let (low, high) = usable.fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(x), high.max(x)));
         let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
         let ticks = if axis.logarithmic { decades(low, high) } else { even_steps(high) };
-        let (from, to) = (ticks[0], ticks[ticks.len() - 1]);
+        let (from, last) = (ticks[0], ticks[ticks.len() - 1]);
+        // A linear axis ends where the numbers do.
+        let to = if axis.logarithmic || high <= 0.0 { last } else { high };
         Self { logarithmic: axis.logarithmic, from, to, start, length, ticks }
     }
 
@@ -116,13 +120,13 @@ fn decades(low: f64, high: f64) -> Vec<f64> {
     steps[from..=to].to_vec()
 }
 
-/// From zero to above the largest number in at most six even steps.
+/// From zero to the largest number in at most six even steps.
 fn even_steps(high: f64) -> Vec<f64> {
     let high = if high > 0.0 { high } else { 1.0 };
     let power = 10f64.powf((high / 6.0).log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].map(|step| step * power).into_iter().find(|step| step * 6.0 >= high);
     let step = step.unwrap_or(10.0 * power);
-    (0..=(high / step).ceil() as usize).map(|index| index as f64 * step).collect()
+    (0..=(high / step) as usize).map(|index| index as f64 * step).collect()
 }
 
 /// A tick's name: short.
@@ -186,11 +190,11 @@ impl Plot {
         let y = Scale::new(&self.y, points().map(|point| point.1), bottom, -LINES_HEIGHT);
         let longest = y.named().map(|value| tick(value).chars().count()).max().unwrap_or(0);
         let left = 24.0 + longest as f64 * CHARACTER;
-        let x = Scale::new(&self.x, points().map(|point| point.0), left, WIDTH - left - 16.0);
+        let x = Scale::new(&self.x, points().map(|point| point.0), left, WIDTH - left - RIGHT);
         let mut text = self.bottom_axis(&x, top + 10.0, bottom);
         for value in y.named() {
             let at = y.place(value);
-            let _ = writeln!(text, "<path class=\"grid\" d=\"M{left:.1} {at:.1}H{:.1}\"/>", WIDTH - 16.0);
+            let _ = writeln!(text, "<path class=\"grid\" d=\"M{left:.1} {at:.1}H{:.1}\"/>", WIDTH - RIGHT);
             let _ = writeln!(
                 text,
                 "<text class=\"tick\" text-anchor=\"end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
@@ -225,7 +229,7 @@ impl Plot {
         let left = 12.0 + (longest as f64 * CHARACTER).min(WIDTH / 2.0);
         let bottom = top + 4.0 + rows.len() as f64 * ROW;
         let values = rows.iter().flat_map(|(_, values)| values.iter().flatten().copied());
-        let x = Scale::new(&self.x, values, left, WIDTH - left - 24.0);
+        let x = Scale::new(&self.x, values, left, WIDTH - left - RIGHT);
         let mut text = self.bottom_axis(&x, top, bottom);
         for (row, (name, values)) in rows.iter().enumerate() {
             let at = top + 4.0 + (row as f64 + 0.5) * ROW;
@@ -236,7 +240,7 @@ impl Plot {
                 at + 4.0,
                 escape(name)
             );
-            let _ = writeln!(text, "<path class=\"grid\" d=\"M{left:.1} {at:.1}H{:.1}\"/>", WIDTH - 24.0);
+            let _ = writeln!(text, "<path class=\"grid\" d=\"M{left:.1} {at:.1}H{:.1}\"/>", WIDTH - RIGHT);
             for (index, value) in values.iter().enumerate() {
                 let Some(value) = value else { continue };
                 let series = self.series.get(index).map_or("", String::as_str);
@@ -259,11 +263,13 @@ impl Plot {
         for value in x.named() {
             let at = x.place(value);
             let _ = writeln!(text, "<path class=\"grid\" d=\"M{at:.1} {top:.1}V{bottom:.1}\"/>");
+            let name = tick(value);
+            // A long number at the end of the axis stays within the picture.
+            let middle = at.min(WIDTH - name.chars().count() as f64 * CHARACTER / 2.0);
             let _ = writeln!(
                 text,
-                "<text class=\"tick\" text-anchor=\"middle\" x=\"{at:.1}\" y=\"{:.1}\">{}</text>",
-                bottom + 16.0,
-                tick(value)
+                "<text class=\"tick\" text-anchor=\"middle\" x=\"{middle:.1}\" y=\"{:.1}\">{name}</text>",
+                bottom + 16.0
             );
         }
         let _ = writeln!(
@@ -283,7 +289,7 @@ mod tests {
 
     #[test]
     fn axes_end_at_round_numbers() {
-        assert_eq!(even_steps(256.0), [0.0, 50.0, 100.0, 150.0, 200.0, 250.0, 300.0]);
+        assert_eq!(even_steps(256.0), [0.0, 50.0, 100.0, 150.0, 200.0, 250.0]);
         assert_eq!(even_steps(0.0).len(), 6);
         assert_eq!(decades(3.0, 4200.0), [1.0, 10.0, 100.0, 1000.0, 10000.0]);
         assert_eq!(decades(12.0, 45.0), [10.0, 20.0, 50.0]);
