@@ -76,7 +76,7 @@ enum Command {
     Paper {
         #[command(flatten)]
         common: Common,
-        /// Divide all sizes by two to the power of this: for a CPU 11, for a small GPU 2
+        /// Divide all sizes by two to the power of this: for a CPU 12, for a small GPU 2
         #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=i64::from(paper::MOST_SCALE)))]
         scale: u32,
         /// The folder for the report

@@ -57,7 +57,9 @@ pub fn number(value: f64) -> String {
         x if x >= 99.95 || x == 0.0 => 0,
         x if x >= 9.995 => 1,
         x if x >= 0.9995 => 2,
-        _ => 3,
+        x if x >= 0.0995 => 3,
+        // Two digits that are not zero.
+        x => (1.0 - x.log10().floor()).min(9.0) as usize,
     };
     let text = format!("{value:.decimals$}");
     let (whole, rest) = text.split_once('.').map_or((text.as_str(), None), |(whole, rest)| (whole, Some(rest)));
@@ -109,6 +111,8 @@ mod tests {
             (13.72, "13.7"),
             (2.5, "2.50"),
             (0.123_45, "0.123"),
+            (0.012_34, "0.012"),
+            (0.000_456, "0.00046"),
             (0.0, "0"),
         ];
         for (value, text) in numbers {

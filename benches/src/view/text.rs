@@ -2,12 +2,16 @@
 
 use super::{Block, Table};
 
-/// The blocks as text; plots are left out.
+/// The blocks as text; plots are left out, and headings of nothing else.
 #[must_use]
 pub fn render(blocks: &[Block]) -> String {
-    let parts: Vec<String> = blocks
+    let shown: Vec<&Block> = blocks.iter().filter(|block| !matches!(block, Block::Plot(_))).collect();
+    let is_heading = |index: usize| shown.get(index).is_none_or(|block| matches!(block, Block::Heading(_)));
+    let parts: Vec<String> = shown
         .iter()
-        .filter_map(|block| match block {
+        .enumerate()
+        .filter(|(index, _)| !(is_heading(*index) && is_heading(index + 1)))
+        .filter_map(|(_, block)| match block {
             Block::Heading(title) => Some(format!("{title}\n{}\n", "-".repeat(title.chars().count()))),
             Block::Text(text) => Some(format!("{text}\n")),
             Block::Table(table) => Some(render_table(table)),
