@@ -3,7 +3,8 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use gpu_benches::data::random_u32;
-use gpu_primitives::{Device, DeviceKind, Error, Stream, scan, transfer};
+use gpu_primitives::compare::Less;
+use gpu_primitives::{Device, DeviceKind, DeviceVec, Error, Stream, merge, scan, search, sort, transfer};
 use std::time::Duration;
 
 /// The device's time for `runs` runs.
@@ -18,11 +19,18 @@ fn timed(stream: &Stream, runs: u64, mut operation: impl FnMut() -> Result<(), E
     time().expect("a benchmark that runs")
 }
 
+/// Sorted numbers on the device.
+fn sorted(stream: &Stream, seed: u64, len: usize) -> DeviceVec<u32> {
+    let mut numbers = random_u32(seed, len);
+    numbers.sort_unstable();
+    stream.upload(&numbers).expect("memory")
+}
+
 fn primitives(criterion: &mut Criterion) {
     let device = Device::default().expect("a device");
     let stream = device.stream().expect("a stream");
     let log_sizes: &[u32] =
-        if matches!(device.kind(), DeviceKind::Cuda { .. }) { &[16, 20, 24, 27] } else { &[16, 20] };
+        if matches!(device.kind(), DeviceKind::Cuda { .. }) { &[16, 20, 24, 27] } else { &[12, 16] };
     let mut group = criterion.benchmark_group(device.name());
     for &log in log_sizes {
         let len = 1usize << log;
@@ -37,6 +45,25 @@ fn primitives(criterion: &mut Criterion) {
         });
         group.bench_function(BenchmarkId::new("exclusive_sum_u32", format!("2^{log}")), |bencher| {
             bencher.iter_custom(|runs| timed(&stream, runs, || scan::exclusive_sum(&stream, &input, &mut output)));
+        });
+        let values = stream.upload(&random_u32(2, len)).expect("memory");
+        let mut values_out = stream.uninit::<u32>(len).expect("memory");
+        group.bench_function(BenchmarkId::new("sort_pairs_u32_u32", format!("2^{log}")), |bencher| {
+            bencher.iter_custom(|runs| {
+                timed(&stream, runs, || {
+                    sort::pairs(&stream, &input, &values, &mut output, &mut values_out, sort::Options::new())
+                })
+            });
+        });
+        let (a, b) = (sorted(&stream, 3, len / 2), sorted(&stream, 4, len / 2));
+        group.bench_function(BenchmarkId::new("merge_keys", format!("2^{log}")), |bencher| {
+            bencher.iter_custom(|runs| timed(&stream, runs, || merge::keys(&stream, &a, &b, &mut output, Less)));
+        });
+        let haystack = sorted(&stream, 5, len);
+        group.bench_function(BenchmarkId::new("lower_bound", format!("2^{log}")), |bencher| {
+            bencher.iter_custom(|runs| {
+                timed(&stream, runs, || search::lower_bound(&stream, &haystack, &input, &mut output, Less))
+            });
         });
     }
     group.finish();

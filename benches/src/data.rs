@@ -1,16 +1,144 @@
-//! Input for benchmarks.
+//! Input for benchmarks: the same for the same arguments on every machine.
 
-/// Pseudo-random 32-bit numbers (splitmix64), the same for the same seed on every machine.
+use bytemuck::Pod;
+use gpu_primitives::dictionary::Key;
+use std::fmt::Debug;
+use std::hash::Hash;
+
+/// Pseudo-random 64-bit numbers (splitmix64).
+pub fn random(seed: u64) -> impl Iterator<Item = u64> {
+    let mut state = seed;
+    std::iter::repeat_with(move || {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    })
+}
+
+/// Pseudo-random 32-bit numbers.
 #[must_use]
 pub fn random_u32(seed: u64, len: usize) -> Vec<u32> {
-    let mut state = seed;
-    (0..len)
-        .map(|_| {
-            state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            let mut z = state;
-            z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-            (z ^ (z >> 31)) as u32
-        })
-        .collect()
+    random(seed).take(len).map(|number| number as u32).collect()
+}
+
+/// Pseudo-random numbers below `limit`, which is at most 2^32.
+pub fn random_below(seed: u64, limit: usize) -> impl Iterator<Item = usize> {
+    random(seed).map(move |number| (((number >> 32) * limit as u64) >> 32) as usize)
+}
+
+/// A key of a benchmark.
+pub trait Number: Key + Ord + Hash + Debug + Send + Sync {
+    /// The key of this index: different ones for different indexes, in no order. Those that are `present` and those that are not
+    /// are different, too.
+    fn of(index: u64, present: bool) -> Self;
+}
+
+impl Number for u32 {
+    fn of(index: u64, present: bool) -> Self {
+        // Each step maps 31 bits to 31 bits one to one.
+        let mixed = (index as u32).wrapping_mul(0x2c92_77b5) & (u32::MAX >> 1);
+        (mixed ^ (mixed >> 16)).wrapping_mul(0x1b87_3593) << 1 | u32::from(!present)
+    }
+}
+
+impl Number for u64 {
+    fn of(index: u64, present: bool) -> Self {
+        let mixed = index.wrapping_mul(0x9E37_79B9_7F4A_7C15) & (u64::MAX >> 1);
+        (mixed ^ (mixed >> 32)).wrapping_mul(0xBF58_476D_1CE4_E5B9) << 1 | u64::from(!present)
+    }
+}
+
+/// A value of a benchmark.
+pub trait Datum: Pod + PartialEq + Debug + Send + Sync {
+    /// The value of the pair of this index.
+    fn of(index: u64) -> Self;
+}
+
+impl Datum for () {
+    fn of(_: u64) -> Self {}
+}
+
+impl Datum for u32 {
+    fn of(index: u64) -> Self {
+        index as Self ^ 0x5555_aaaa
+    }
+}
+
+impl Datum for u64 {
+    fn of(index: u64) -> Self {
+        index.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+}
+
+/// How keys are distributed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Distribution {
+    /// Different keys in no order
+    #[default]
+    Uniform,
+    /// Different keys, ascending
+    Sorted,
+    /// The k-th most frequent key comes with a frequency proportional to 1/k
+    Zipf,
+    /// 256 different keys
+    Few,
+}
+
+impl Distribution {
+    /// The first `len` keys.
+    #[must_use]
+    pub fn keys<K: Number>(self, len: usize) -> Vec<K> {
+        let key = |index: usize| K::of(index as u64, true);
+        match self {
+            Self::Uniform => (0..len).map(key).collect(),
+            Self::Sorted => {
+                let mut keys: Vec<K> = (0..len).map(key).collect();
+                keys.sort_unstable();
+                keys
+            }
+            Self::Zipf => {
+                // The inverse of the distribution's integral, which for 1/k is a logarithm.
+                let log = (len as f64 + 1.0).ln();
+                let rank = |number: u64| (((number >> 11) as f64 / (1u64 << 53) as f64 * log).exp() - 1.0) as usize;
+                random(11).take(len).map(|number| key(rank(number).min(len - 1))).collect()
+            }
+            Self::Few => random_below(12, 256).take(len).map(key).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    fn all_different<K: Number>() {
+        let mut keys: Vec<K> = (0..1 << 16).flat_map(|index| [K::of(index, true), K::of(index, false)]).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), 2 << 16);
+    }
+
+    #[test]
+    fn keys_are_different_and_absent_ones_are_others() {
+        all_different::<u32>();
+        all_different::<u64>();
+    }
+
+    #[test]
+    fn distributions_are_what_they_say() {
+        assert!(Distribution::Sorted.keys::<u32>(1000).is_sorted());
+        let count = |distribution: Distribution| {
+            let mut counts = HashMap::<u64, usize>::new();
+            distribution.keys::<u64>(1 << 14).into_iter().for_each(|key| *counts.entry(key).or_default() += 1);
+            counts
+        };
+        assert_eq!(count(Distribution::Few).len(), 256);
+        assert_eq!(count(Distribution::Uniform).len(), 1 << 14);
+        let zipf = count(Distribution::Zipf);
+        let (first, second) = (zipf[&Number::of(0, true)] as f64, zipf[&Number::of(1, true)] as f64);
+        assert!((1.5..2.5).contains(&(first / second)), "{first} {second}");
+    }
 }

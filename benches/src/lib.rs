@@ -1,39 +1,34 @@
-//! Comparative benchmarks: timing by device events, peers in the same run, tables.
+//! Comparative benchmarks: timing by device events, peers in the same run, every result checked; tables, plots and files.
 
+pub mod both;
+pub mod check;
+pub mod compare;
+pub mod contender;
 pub mod cuckoo;
 pub mod data;
+mod error;
 pub mod lsm;
+mod machine;
 pub mod measure;
+pub mod oracle;
+pub mod output;
+pub mod paper;
 pub mod peers;
 pub mod primitives;
-pub mod quickstart;
+pub mod record;
+pub mod report;
+pub mod results;
+pub mod rows;
+pub mod session;
+pub mod sorted_array;
+pub mod view;
 
-/// What can go wrong in a benchmark.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The device or a primitive failed.
-    #[error(transparent)]
-    Device(#[from] gpu_primitives::Error),
-    /// A timed result was wrong, so its time means nothing.
-    #[error("{what}: the result is wrong at index {index}")]
-    WrongResult {
-        /// The row.
-        what: &'static str,
-        /// The first wrong element.
-        index: usize,
-    },
-    /// A suite of rows that does not exist.
-    #[error("there is no suite {asked:?}: it is one of {known}")]
-    UnknownSuite {
-        /// What was asked for.
-        asked: String,
-        /// What there is.
-        known: String,
-    },
-    /// The peer program could not be compiled or run.
-    #[error("the peer program: {what}")]
-    Peer {
-        /// What happened.
-        what: String,
-    },
+pub use error::Error;
+
+/// What a command has measured, and how it ended: what was measured before a failure is kept.
+pub struct Run {
+    /// The measurements.
+    pub recording: record::Recording,
+    /// Whether that is all of them.
+    pub outcome: Result<(), Error>,
 }

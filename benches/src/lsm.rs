@@ -1,13 +1,24 @@
 //! The table of the LSM: updates, queries, cleanup, with 32-bit keys and values. Every timed result is checked.
 
-use crate::data::random_u32;
-use crate::measure::{median, million_per_second};
+use crate::both::Pairs;
+use crate::contender::Contender;
+use crate::data::Distribution;
+use crate::oracle::{Intervals, Lookups, Oracle};
+use crate::paper::{Scaled, insertion};
+use crate::record::{Record, power};
+use crate::rows::{self, At};
+use crate::session::Session;
+use crate::{Error, Run};
 use gpu_lsm::GpuLsm;
-use gpu_primitives::{Device, DeviceKind, DeviceVec, Stream};
-use std::time::Duration;
 
-/// Timed runs of a query.
-const REPETITIONS: usize = 9;
+/// The section of the records.
+pub const SECTION: &str = "lsm";
+
+/// Timed runs of a row.
+const RUNS: usize = 9;
+
+/// The dictionary that is measured.
+type Lsm = GpuLsm<u32, u32>;
 
 /// What to measure.
 pub struct Options<'a> {
@@ -19,323 +30,169 @@ pub struct Options<'a> {
     pub insertions: bool,
 }
 
-/// The table as it is printed.
-struct Table<'a> {
-    stream: &'a Stream,
-}
-
-impl Table<'_> {
-    fn row(&self, name: &str, param: &str, elements: usize, time: Duration) {
-        let rate = million_per_second(elements, time);
-        println!("{name:<34} {param:<24} {rate:>10.1} M/s {:>12.1} us", time.as_secs_f64() * 1e6);
-    }
-
-    fn query(
-        &self,
-        name: &str,
-        param: &str,
-        queries: usize,
-        operation: impl FnMut() -> Result<(), gpu_primitives::Error>,
-    ) -> Result<(), crate::Error> {
-        let time = median(self.stream, REPETITIONS, operation)?;
-        self.row(name, param, queries, time);
-        Ok(())
-    }
-}
-
-/// The `index`-th of many different keys in no order: the numbers from 0 to 2^30 in a fixed permutation, times four, and for
-/// those that are never inserted two more.
-fn key(index: u32, present: bool) -> u32 {
-    let mixed = index.wrapping_mul(0x2c9_277b5) & ((1 << 30) - 1);
-    let mixed = (mixed ^ (mixed >> 15)).wrapping_mul(0x1b87_3593) & ((1 << 30) - 1);
-    mixed << 2 | u32::from(!present) << 1
-}
-
-/// The value of a key.
-fn value_of(key: u32) -> u32 {
-    key ^ 0x5555_aaaa
-}
-
-struct Data {
-    keys: DeviceVec<u32>,
-    values: DeviceVec<u32>,
-}
-
-impl Data {
-    fn new(stream: &Stream, len: usize) -> Result<Self, crate::Error> {
-        let keys: Vec<u32> = (0..len as u32).map(|i| key(i, true)).collect();
-        let values: Vec<u32> = keys.iter().map(|&key| value_of(key)).collect();
-        Ok(Self { keys: stream.upload(&keys)?, values: stream.upload(&values)? })
-    }
-
-    /// Inserts the first `len` elements, a batch per call.
-    fn insert(
-        &self,
-        stream: &Stream,
-        lsm: &mut GpuLsm<u32, u32>,
-        len: usize,
-        batch: usize,
-    ) -> Result<(), crate::Error> {
-        for start in (0..len).step_by(batch) {
-            let range = start..(start + batch).min(len);
-            lsm.insert(stream, self.keys.slice(range.clone())?, self.values.slice(range)?)?;
-        }
-        Ok(())
-    }
-}
-
-/// Measures everything and prints it.
+/// Measures every row.
 ///
 /// # Errors
-/// What the device gives; a wrong result.
-pub fn run(options: &Options<'_>) -> Result<(), crate::Error> {
-    let device = options.device.map_or_else(Device::default, Device::parse)?;
-    let gpu = matches!(device.kind(), DeviceKind::Cuda { .. });
-    let stream = device.stream()?;
-    let table = Table { stream: &stream };
-    println!("device: {}", device.name());
-    let log_size = options.log_size.unwrap_or(if gpu { 24 } else { 16 });
-    let len = 1usize << log_size;
-    let data = Data::new(&stream, len)?;
+/// With what was measured before: what the device gives; a wrong result.
+pub fn run(options: &Options<'_>) -> Result<Run, Error> {
+    let session = Session::open(options.device, RUNS)?;
+    let log_size = options.log_size.unwrap_or(if session.is_gpu() { 24 } else { 16 });
+    let large = if session.is_gpu() { 8 } else { 1 };
+    session.expect_room((1 << log_size) * large, 64)?;
+    session.expect_steps(11 + usize::from(options.insertions) * insertion::steps());
+    let outcome = measure(&session, log_size, large, options.insertions);
+    Ok(Run { recording: session.finish(), outcome })
+}
+
+/// `large` times as many elements are built in bulk, and half of that cleaned up.
+fn measure(session: &Session, log_size: u32, large: usize, insertions: bool) -> Result<(), Error> {
+    let stream = &session.stream;
+    let n = 1usize << log_size;
+    let pairs = Pairs::<u32, u32>::new(stream, Distribution::Uniform.keys(n), 0)?;
+    let oracle = Oracle::new(&pairs.keys.host, &pairs.values.host);
     // Batches that make 256, 64 and 16 of the whole.
     let batches = [log_size - 8, log_size - 6, log_size - 4];
     for log_batch in batches {
-        insert_all(&table, &data, len, log_batch)?;
+        session.step(format!("insertion of batches of 2^{log_batch}"))?;
+        let parameter = format!("b = 2^{log_batch}");
+        rows::insert_all::<Lsm>(
+            At { session, section: SECTION, parameter: &parameter, n },
+            &pairs,
+            n,
+            1 << log_batch,
+            &oracle,
+        )?;
     }
 
-    let lookups = Lookups::new(&stream, len)?;
-    let one_level = GpuLsm::bulk_build(&stream, len, &data.keys, &data.values)?;
-    lookups.measure(&table, &one_level, len, "one level")?;
+    session.step("lookups in one level")?;
+    let one_level = Lsm::build(stream, pairs.slice(0..n)?, n)?;
+    lookups(session, &one_level, n, n, "one level")?;
+    drop(one_level);
     for log_batch in [batches[0], batches[2]] {
         let batch = 1usize << log_batch;
-        let mut lsm = GpuLsm::new(batch)?;
-        let resident = len - batch;
-        data.insert(&stream, &mut lsm, resident, batch)?;
-        lookups.measure(&table, &lsm, resident, &format!("full, b = 2^{log_batch}"))?;
+        let resident = n - batch;
+        session.step(format!("lookups with batches of 2^{log_batch}"))?;
+        let mut lsm = Lsm::empty(stream, batch)?;
+        for slice in pairs.batches(resident, batch) {
+            Contender::insert(&mut lsm, stream, slice?)?;
+        }
+        lookups(session, &lsm, resident, n, &format!("full, b = 2^{log_batch}"))?;
         if log_batch == batches[2] {
-            intervals(&table, &lsm, resident, log_batch)?;
+            let oracle = Oracle::new(&pairs.keys.host[..resident], &pairs.values.host[..resident]);
+            for expected in [8, 1024] {
+                session.step(format!("intervals of {expected} keys"))?;
+                let queries = (resident / expected.min(64)).clamp(1, 1 << 20);
+                let intervals = Intervals::of_width(stream, &oracle, expected, queries)?;
+                let parameter = format!("L = {expected}, b = 2^{log_batch}");
+                let at = At { session, section: SECTION, parameter: &parameter, n: resident };
+                rows::intervals(at, &lsm, &intervals, &oracle)?;
+            }
         }
     }
-    drop(one_level);
-    bulk_build(&table, if gpu { len << 3 } else { len })?;
+    memory(session, &pairs, 1 << batches[0])?;
+    drop((pairs, oracle));
+
+    session.step("bulk build")?;
+    bulk_build::<Lsm>(session, SECTION, n * large)?;
     for stale in [10, 50] {
-        cleanup(&table, if gpu { len << 2 } else { len }, stale)?;
+        session.step(format!("cleanup of {stale} % stale elements"))?;
+        cleanup(session, SECTION, (n * large).div_ceil(2), 64, stale)?;
     }
-    memory(&device, &stream, &data, len, batches[0])?;
-    if options.insertions {
-        insertion_table(&table, if gpu { len << 3 } else { len })?;
+    if insertions {
+        let scaled = Scaled::to(n * large);
+        insertion::table::<Lsm>(session, scaled, &insertion::Data::new(session, scaled)?)?;
     }
     Ok(())
 }
 
-fn insert_all(table: &Table<'_>, data: &Data, len: usize, log_batch: u32) -> Result<(), crate::Error> {
-    let batch = 1usize << log_batch;
-    let mut times = Vec::new();
-    for _ in 0..4 {
-        let mut lsm = GpuLsm::new(batch)?;
-        let start = table.stream.record()?;
-        data.insert(table.stream, &mut lsm, len, batch)?;
-        let end = table.stream.record()?;
-        times.push(end.elapsed(&start)?);
-        expect("inserted elements", lsm.len(table.stream)?, len)?;
-    }
-    times.remove(0);
-    times.sort_unstable();
-    table.row("insert, all batches", &format!("b = 2^{log_batch}, n = {len}"), len, times[times.len() / 2]);
+/// Lookups of as many keys as `queries`, of the first `resident` keys and of others. The first one of all builds an index.
+fn lookups(session: &Session, lsm: &Lsm, resident: usize, queries: usize, parameter: &str) -> Result<(), Error> {
+    let stream = &session.stream;
+    let at = At { session, section: SECTION, parameter, n: resident };
+    let present = Lookups::present(stream, resident, queries)?;
+    let (first, times) =
+        session.time_fresh(Lsm::CLOCK, 0, 1, || Ok(()), |()| Contender::lookup(lsm, stream, present.keys.all()))?;
+    at.keep::<Lsm>("first lookup, with the index", queries, &times);
+    present.check("first lookup", &first(stream)?)?;
+    rows::lookup(at, "lookup, all there", lsm, &present)?;
+    rows::lookup(at, "lookup, none there", lsm, &Lookups::absent(stream, queries)?)?;
     Ok(())
 }
 
-/// Queries for keys that are there and for keys that are not.
-struct Lookups {
-    order: Vec<u32>,
-    absent: DeviceVec<u32>,
+/// Bulk build of `n` different keys in no order.
+///
+/// # Errors
+/// What the dictionary gives; a wrong result.
+pub fn bulk_build<C: Contender<Key = u32, Value = u32>>(
+    session: &Session,
+    section: &str,
+    n: usize,
+) -> Result<(), Error> {
+    let pairs = Pairs::<u32, u32>::new(&session.stream, Distribution::Uniform.keys(n), 0)?;
+    let oracle = Oracle::new(&pairs.keys.host, &pairs.values.host);
+    let at = At { session, section, parameter: "", n };
+    rows::build::<C>(at, pairs.slice(0..n)?, n, &oracle)?;
+    Ok(())
 }
 
-impl Lookups {
-    fn new(stream: &Stream, len: usize) -> Result<Self, crate::Error> {
-        let order = random_u32(5, len);
-        let absent: Vec<u32> = random_u32(6, len).iter().map(|&i| key(i, false)).collect();
-        Ok(Self { order, absent: stream.upload(&absent)? })
+/// A dictionary of all but one of `batches` batches, `n` elements if there were all of them, of which so many percent are
+/// stale: the last ones insert the first keys again.
+pub(crate) struct Stale {
+    /// What is inserted.
+    pub pairs: Pairs<u32, u32>,
+    /// Elements of a batch.
+    pub batch: usize,
+    /// What is left of it.
+    pub oracle: Oracle<u32, u32>,
+}
+
+impl Stale {
+    pub(crate) fn new(session: &Session, n: usize, batches: usize, percent: usize) -> Result<Self, Error> {
+        let batch = n / batches;
+        let resident = (batches - 1) * batch;
+        let fresh = resident * (100 - percent) / 100;
+        let mut keys: Vec<u32> = Distribution::Uniform.keys(fresh);
+        keys.extend_from_within(..resident - fresh);
+        let pairs = Pairs::new(&session.stream, keys, 0)?;
+        let oracle = Oracle::new(&pairs.keys.host, &pairs.values.host);
+        Ok(Self { pairs, batch, oracle })
     }
 
-    fn measure(&self, table: &Table<'_>, lsm: &GpuLsm<u32, u32>, len: usize, what: &str) -> Result<(), crate::Error> {
-        let stream = table.stream;
-        let present: Vec<u32> = self.order.iter().map(|&i| key(i % len as u32, true)).collect();
-        let on_device = stream.upload(&present)?;
-        // The first query builds the index.
-        let start = stream.record()?;
-        let first = lsm.lookup(stream, &on_device)?;
-        let end = stream.record()?;
-        table.row("first lookup, with the index", what, present.len(), end.elapsed(&start)?);
-        drop(first);
-        let mut result = None;
-        table.query("lookup, all there", what, present.len(), || {
-            result = Some(lsm.lookup(stream, &on_device)?);
-            Ok(())
-        })?;
-        if let Some(result) = result {
-            let found = result.to_vec(stream)?;
-            let wrong = found.iter().zip(&present).position(|(found, &key)| *found != Some(value_of(key)));
-            expect("lookups of keys that are there", wrong, None)?;
+    pub(crate) fn lsm(&self, session: &Session) -> Result<Lsm, Error> {
+        let mut lsm = Lsm::empty(&session.stream, self.batch)?;
+        for slice in self.pairs.batches(self.pairs.len(), self.batch) {
+            Contender::insert(&mut lsm, &session.stream, slice?)?;
         }
-        let mut result = None;
-        table.query("lookup, none there", what, present.len(), || {
-            result = Some(lsm.lookup(stream, &self.absent)?);
-            Ok(())
-        })?;
-        if let Some(result) = result {
-            let found = result.found.to_vec(stream)?;
-            expect("lookups of keys that are not there", found.iter().position(|&found| found != 0), None)?;
-        }
-        Ok(())
+        Ok(lsm)
     }
 }
 
-fn intervals(table: &Table<'_>, lsm: &GpuLsm<u32, u32>, resident: usize, log_batch: u32) -> Result<(), crate::Error> {
-    let stream = table.stream;
-    let sorted: Vec<u32> = {
-        let mut keys: Vec<u32> = (0..resident as u32).map(|i| key(i, true)).collect();
-        keys.sort_unstable();
-        keys
-    };
-    for expected in [8usize, 1024] {
-        let queries = (resident / expected.min(64)).clamp(1, 1 << 20);
-        // An interval of so many keys on average, of all that there may be.
-        let width = ((1u64 << 32) as f64 / resident as f64 * expected as f64) as u32;
-        let low: Vec<u32> = random_u32(9, queries).iter().map(|&low| low.min(u32::MAX - width)).collect();
-        let high: Vec<u32> = low.iter().map(|&low| low + width - 1).collect();
-        let (low_keys, high_keys) = (stream.upload(&low)?, stream.upload(&high)?);
-        let bounds: Vec<(usize, usize)> = low
-            .iter()
-            .zip(&high)
-            .map(|(&low, &high)| (sorted.partition_point(|&key| key < low), sorted.partition_point(|&key| key <= high)))
-            .collect();
-        let what = format!("L = {expected}, b = 2^{log_batch}");
-        let mut counts = None;
-        table.query("count", &what, queries, || {
-            counts = Some(lsm.count(stream, &low_keys, &high_keys)?);
-            Ok(())
-        })?;
-        if let Some(counts) = counts {
-            let counts = counts.to_vec(stream)?;
-            let wrong = counts.iter().zip(&bounds).position(|(&count, &(from, to))| count != (to - from) as u64);
-            expect("counts", wrong, None)?;
-        }
-        let mut ranges = None;
-        table.query("range", &what, queries, || {
-            ranges = None;
-            ranges = Some(lsm.range(stream, &low_keys, &high_keys)?);
-            Ok(())
-        })?;
-        if let Some(ranges) = ranges {
-            let offsets = ranges.offsets.to_vec(stream)?;
-            let total = offsets[queries] as usize;
-            let (keys, values) =
-                (ranges.keys.slice(..total)?.to_vec(stream)?, ranges.values.slice(..total)?.to_vec(stream)?);
-            let wrong = bounds.iter().enumerate().position(|(i, &(from, to))| {
-                let range = offsets[i] as usize..offsets[i + 1] as usize;
-                keys[range.clone()] != sorted[from..to]
-                    || keys[range.clone()].iter().zip(&values[range]).any(|(&key, &value)| value != value_of(key))
-            });
-            expect("ranges", wrong, None)?;
-        }
-    }
-    Ok(())
+/// A cleanup of one batch less than `batches`, which are `n` elements together, of which so many percent are stale.
+///
+/// # Errors
+/// What the dictionary gives; a wrong result.
+pub fn cleanup(session: &Session, section: &str, n: usize, batches: usize, percent: usize) -> Result<(), Error> {
+    let stale = Stale::new(session, n, batches, percent)?;
+    let resident = stale.pairs.len();
+    let parameter = format!("b = {}, r = {}, {percent} % stale", power(stale.batch), batches - 1);
+    let at = At { session, section, parameter: &parameter, n: resident };
+    rows::cleanup::<Lsm>(at, resident, &stale.oracle, || stale.lsm(session))
 }
 
-fn bulk_build(table: &Table<'_>, len: usize) -> Result<(), crate::Error> {
-    let data = Data::new(table.stream, len)?;
-    let mut lsm = None;
-    table.query("bulk build", &format!("n = {len}"), len, || {
-        lsm = None;
-        lsm = Some(GpuLsm::bulk_build(table.stream, len, &data.keys, &data.values)?);
-        Ok(())
-    })?;
-    if let Some(lsm) = lsm {
-        expect("built elements", lsm.len(table.stream)?, len)?;
-    }
-    Ok(())
-}
-
-/// Of 63 batches so many percent are stale: every insertion of a share of them is of a key of the first batches.
-fn cleanup(table: &Table<'_>, len: usize, stale_percent: usize) -> Result<(), crate::Error> {
-    let stream = table.stream;
-    let batch = len / 64;
-    let resident = 63 * batch;
-    let fresh = resident * (100 - stale_percent) / 100;
-    let keys: Vec<u32> = (0..resident).map(|i| key(if i < fresh { i } else { i - fresh } as u32, true)).collect();
-    let values: Vec<u32> = keys.iter().map(|&key| value_of(key)).collect();
-    let data = Data { keys: stream.upload(&keys)?, values: stream.upload(&values)? };
-    let mut times = Vec::new();
-    for _ in 0..4 {
-        let mut lsm = GpuLsm::new(batch)?;
-        data.insert(stream, &mut lsm, resident, batch)?;
-        let start = stream.record()?;
-        lsm.cleanup(stream)?;
-        let end = stream.record()?;
-        times.push(end.elapsed(&start)?);
-        expect("elements after a cleanup", (lsm.len(stream)?, lsm.stats().resident), (fresh, fresh))?;
-    }
-    times.remove(0);
-    times.sort_unstable();
-    table.row("cleanup", &format!("r = 63, {stale_percent} % stale"), resident, times[times.len() / 2]);
-    Ok(())
-}
-
-fn memory(device: &Device, stream: &Stream, data: &Data, len: usize, log_batch: u32) -> Result<(), crate::Error> {
-    let batch = 1 << log_batch;
+fn memory(session: &Session, pairs: &Pairs<u32, u32>, batch: usize) -> Result<(), Error> {
+    let (device, stream, n) = (&session.device, &session.stream, pairs.len());
+    session.step("memory")?;
     stream.synchronize()?;
     let before = device.memory_used();
     device.reset_peak_memory();
-    let mut lsm = GpuLsm::new(batch)?;
-    data.insert(stream, &mut lsm, len, batch)?;
-    lsm.len(stream)?;
+    let mut lsm = Lsm::empty(stream, batch)?;
+    for slice in pairs.batches(n, batch) {
+        Contender::insert(&mut lsm, stream, slice?)?;
+    }
+    stream.synchronize()?;
     let peak = device.peak_memory() - before;
-    println!(
-        "{:<34} {:<24} {:>10.2} bytes per element at most, {:.2} at rest",
-        "memory",
-        format!("b = 2^{log_batch}, n = {len}"),
-        peak as f64 / len as f64,
-        lsm.stats().bytes as f64 / len as f64,
-    );
-    Ok(())
-}
-
-/// The paper's table: batches of each size until the whole is there, each timed.
-fn insertion_table(table: &Table<'_>, len: usize) -> Result<(), crate::Error> {
-    let stream = table.stream;
-    let data = Data::new(stream, len)?;
-    println!("{:<34} {:>12} {:>12} {:>12}", "insertion rates, M/s", "min", "max", "mean");
-    let log_len = len.ilog2();
-    let mut means = Vec::new();
-    for log_batch in (log_len - 12..=log_len).rev() {
-        let batch = 1usize << log_batch;
-        let mut lsm = GpuLsm::new(batch)?;
-        let mut events = vec![stream.record()?];
-        for start in (0..len).step_by(batch) {
-            lsm.insert(stream, data.keys.slice(start..start + batch)?, data.values.slice(start..start + batch)?)?;
-            events.push(stream.record()?);
-        }
-        let mut rates = Vec::with_capacity(events.len());
-        for pair in events.windows(2) {
-            rates.push(million_per_second(batch, pair[1].elapsed(&pair[0])?));
-        }
-        expect("inserted elements", lsm.len(stream)?, len)?;
-        let mean = rates.len() as f64 / rates.iter().map(|rate| 1.0 / rate).sum::<f64>();
-        means.push(mean);
-        let (min, max) = rates.iter().fold((f64::MAX, 0.0f64), |(min, max), &rate| (min.min(rate), max.max(rate)));
-        println!("{:<34} {min:>12.1} {max:>12.1} {mean:>12.1}", format!("b = 2^{log_batch}"));
-    }
-    let mean = means.len() as f64 / means.iter().map(|mean| 1.0 / mean).sum::<f64>();
-    println!("{:<34} {:>12} {:>12} {mean:>12.1}", "harmonic mean of the means", "", "");
-    Ok(())
-}
-
-fn expect<T: PartialEq + std::fmt::Debug>(what: &'static str, found: T, expected: T) -> Result<(), crate::Error> {
-    if found == expected {
-        Ok(())
-    } else {
-        eprintln!("{what}: {found:?} instead of {expected:?}");
-        Err(crate::Error::WrongResult { what, index: 0 })
-    }
+    let parameter = format!("b = {}", power(batch));
+    let record = Record::new(SECTION, Lsm::NAME, "bytes per element, at most", parameter.as_str(), n);
+    session.keep(record.value(peak as f64 / n as f64, "B"));
+    rows::bytes(At { session, section: SECTION, parameter: &parameter, n }, "bytes per element, at rest", &lsm, n)
 }

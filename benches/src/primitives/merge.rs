@@ -1,74 +1,81 @@
 //! Merges of sorted halves, and of eight sorted runs.
 
-use super::{Table, expect};
+use super::time;
 use crate::data::random_u32;
+use crate::session::Session;
 use gpu_primitives::compare::IgnoreLowBit;
-use gpu_primitives::{DeviceKind, DeviceVec, merge};
+use gpu_primitives::{DeviceVec, merge};
 
 /// Runs of the merge of many.
 const RUNS: usize = 8;
 
-pub(super) fn measure(table: &mut Table<'_>, len: usize) -> Result<(), crate::Error> {
-    let stream = table.stream;
-    let gpu = matches!(stream.device().kind(), DeviceKind::Cuda { .. });
-    if gpu && ![1 << 21, 1 << 24, 1 << 27].contains(&len) {
-        return Ok(());
-    }
+/// What the merges compare.
+fn order(key: u32) -> u32 {
+    key >> 1
+}
+
+pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error> {
+    let stream = &session.stream;
     let mut host = random_u32(len as u64, len);
-    let order = |key: &u32| key >> 1;
-    let values: Vec<u32> = (0..len as u32).collect();
+    let places = stream.upload(&(0..len as u32).collect::<Vec<_>>())?;
 
     let half = len / 2;
-    host[..half].sort_by_key(order);
-    host[half..].sort_by_key(order);
-    let (keys_in, values_in) = (stream.upload(&host)?, stream.upload(&values)?);
+    host[..half].sort_by_key(|&key| order(key));
+    host[half..].sort_by_key(|&key| order(key));
+    let keys_in = stream.upload(&host)?;
     let (a_keys, b_keys) = (keys_in.slice(..half)?, keys_in.slice(half..)?);
-    let (a_values, b_values) = (values_in.slice(..half)?, values_in.slice(half..)?);
+    let (a_values, b_values) = (places.slice(..half)?, places.slice(half..)?);
+    let mut keys_alone = stream.uninit::<u32>(len)?;
+    time(session, "merge_keys_cmp", len, 8.0, || merge::keys(stream, a_keys, b_keys, &mut keys_alone, IgnoreLowBit))?;
     let mut keys_out = stream.uninit::<u32>(len)?;
     let mut values_out = stream.uninit::<u32>(len)?;
-    table.time("merge_keys_cmp", len, 8.0, || merge::keys(stream, a_keys, b_keys, &mut keys_out, IgnoreLowBit))?;
-    let expected = merged(&host, half);
-    expect("merged keys", &keys_out.to_vec(stream)?, expected.iter().map(|&at| host[at as usize]))?;
-    table.time("merge_pairs_cmp", len, 16.0, || {
+    time(session, "merge_pairs_cmp", len, 16.0, || {
         merge::pairs(stream, (a_keys, a_values), (b_keys, b_values), (&mut keys_out, &mut values_out), IgnoreLowBit)
     })?;
-    expect("merged keys of pairs", &keys_out.to_vec(stream)?, expected.iter().map(|&at| host[at as usize]))?;
-    expect("merged values", &values_out.to_vec(stream)?, expected.into_iter())?;
+    let keys_out = keys_out.to_vec(stream)?;
+    expect_merged("merged pairs", &host, &keys_out, &values_out.to_vec(stream)?)?;
+    super::expect("merged keys", &keys_alone.to_vec(stream)?, keys_out.into_iter())?;
 
-    // The chunks of sorted halves do not overlap within a half; those of random numbers all do.
-    merge_runs(table, "merge_8way_apart", &mut host, &values_in)?;
-    let mut host = random_u32(len as u64 + 1, len);
-    merge_runs(table, "merge_8way_pairs", &mut host, &values_in)
+    // The parts of sorted halves do not overlap within a half; those of random numbers all do.
+    merge_runs(session, "merge_8way_apart", &mut host, &places)?;
+    merge_runs(session, "merge_8way_pairs", &mut random_u32(len as u64 + 1, len), &places)
 }
 
 /// Merges eight runs: the equal parts of `host`, which this sorts.
 fn merge_runs(
-    table: &mut Table<'_>,
+    session: &Session,
     name: &'static str,
     host: &mut [u32],
-    values: &DeviceVec<u32>,
+    places: &DeviceVec<u32>,
 ) -> Result<(), crate::Error> {
-    let (stream, len) = (table.stream, host.len());
-    let run_len = len / RUNS;
-    host.chunks_mut(run_len).for_each(|run| run.sort_by_key(|key| key >> 1));
+    let (stream, len) = (&session.stream, host.len());
+    let run_len = len.div_ceil(RUNS);
+    host.chunks_mut(run_len).for_each(|run| run.sort_by_key(|&key| order(key)));
     let keys = stream.upload(host)?;
     let mut keys_out = stream.uninit::<u32>(len)?;
     let mut values_out = stream.uninit::<u32>(len)?;
     let mut runs = Vec::new();
-    for run in 0..RUNS {
-        let range = run * run_len..(run + 1) * run_len;
-        runs.push((keys.slice(range.clone())?, values.slice(range)?));
+    for start in (0..len).step_by(run_len) {
+        let range = start..(start + run_len).min(len);
+        runs.push((keys.slice(range.clone())?, places.slice(range)?));
     }
-    table.time(name, len, 16.0, || merge::runs_pairs(stream, &runs, (&mut keys_out, &mut values_out), IgnoreLowBit))?;
-    let expected = merged(host, run_len);
-    expect("8-way merged keys", &keys_out.to_vec(stream)?, expected.iter().map(|&at| host[at as usize]))?;
-    expect("8-way merged values", &values_out.to_vec(stream)?, expected.into_iter())
+    time(session, name, len, 16.0, || {
+        merge::runs_pairs(stream, &runs, (&mut keys_out, &mut values_out), IgnoreLowBit)
+    })?;
+    expect_merged("pairs of eight runs", host, &keys_out.to_vec(stream)?, &values_out.to_vec(stream)?)
 }
 
-/// Where the items of the stable merge of consecutive runs lie. (A stable sort finds runs and merges them.)
-fn merged(keys: &[u32], run_len: usize) -> Vec<u32> {
-    assert!(keys.chunks(run_len).all(|run| run.is_sorted_by_key(|key| key >> 1)));
-    let mut places: Vec<u32> = (0..keys.len() as u32).collect();
-    places.sort_by_key(|&place| keys[place as usize] >> 1);
-    places
+/// Expects the stable merge of consecutive runs, whose values are the places of the keys: every place once, with its key, in the
+/// order of the keys, and of places where that is the same.
+fn expect_merged(what: &'static str, host: &[u32], keys: &[u32], places: &[u32]) -> Result<(), crate::Error> {
+    let mut seen = vec![false; host.len()];
+    let mut last = None;
+    for (index, (&key, &place)) in keys.iter().zip(places).enumerate() {
+        let is_new = host.get(place as usize) == Some(&key) && !std::mem::replace(&mut seen[place as usize], true);
+        if !is_new || last >= Some((order(key), place)) {
+            return Err(crate::Error::WrongResult { what: what.into(), index });
+        }
+        last = Some((order(key), place));
+    }
+    Ok(())
 }

@@ -11,64 +11,41 @@ mod select;
 mod sort;
 mod transfer;
 
-use crate::measure::{median, million_per_second};
-use crate::peers::{self, PeerRow};
-use gpu_primitives::{Device, DeviceKind, Error as DeviceError, Stream};
-use std::time::Duration;
+use crate::Error;
+use crate::peers;
+use crate::record::{Record, Recording, power};
+use crate::session::Session;
+use crate::view::{Block, Table, number, optional, ratio, spread};
+
+/// The section of the records.
+pub const SECTION: &str = "primitives";
 
 /// Timed runs of a row.
-const REPETITIONS: usize = 15;
+const RUNS: usize = 15;
 
-/// One measured row.
-pub struct Row {
-    /// The name, as the peer program prints it.
-    pub name: String,
-    /// Elements.
-    pub len: usize,
-    /// Bytes that must move per element: each input read once, each output written once.
-    pub bytes: f64,
-    /// The median time.
-    pub time: Duration,
+/// The size on a CPU, as a power of two.
+const CPU_SIZE: u32 = 20;
+
+/// The rows of one primitive.
+struct Suite {
+    /// The name that `--only` takes.
+    name: &'static str,
+    /// Measures the rows at one size.
+    measure: fn(&Session, usize) -> Result<(), Error>,
+    /// The sizes on a GPU, as powers of two.
+    gpu_sizes: &'static [u32],
 }
 
-/// What the rows are measured with: a stream, and where they go.
-pub struct Table<'a> {
-    /// The stream of all work.
-    pub stream: &'a Stream,
-    rows: Vec<Row>,
-}
-
-impl Table<'_> {
-    /// Times `operation` and adds the row.
-    ///
-    /// # Errors
-    /// What the operation gives.
-    pub fn time(
-        &mut self,
-        name: impl Into<String>,
-        len: usize,
-        bytes: f64,
-        operation: impl FnMut() -> Result<(), DeviceError>,
-    ) -> Result<(), crate::Error> {
-        let time = median(self.stream, REPETITIONS, operation)?;
-        self.rows.push(Row { name: name.into(), len, bytes, time });
-        Ok(())
-    }
-}
-
-/// Measures the rows of one primitive at one size; a size that a row does not fit is left out.
-type Measure = fn(&mut Table<'_>, usize) -> Result<(), crate::Error>;
-
-/// The measurements, by the name that `--only` takes.
-const SUITES: &[(&str, Measure)] = &[
-    ("transfer", transfer::measure),
-    ("scan", scan::measure),
-    ("sort", sort::measure),
-    ("merge", merge::measure),
-    ("multisplit", multisplit::measure),
-    ("select", select::measure),
-    ("segmented_sort", segmented_sort::measure),
-    ("search", search::measure),
+const SUITES: &[Suite] = &[
+    Suite { name: "transfer", measure: transfer::measure, gpu_sizes: &[15, 16, 18, 20, 21, 24, 26, 27] },
+    Suite { name: "scan", measure: scan::measure, gpu_sizes: &[15, 16, 18, 20, 21, 24, 26, 27] },
+    Suite { name: "sort", measure: sort::measure, gpu_sizes: &[15, 16, 18, 20, 21, 24, 27] },
+    Suite { name: "sort_u64", measure: sort::measure_u64, gpu_sizes: &[26] },
+    Suite { name: "merge", measure: merge::measure, gpu_sizes: &[21, 24, 27] },
+    Suite { name: "multisplit", measure: multisplit::measure, gpu_sizes: &[20, 27] },
+    Suite { name: "select", measure: select::measure, gpu_sizes: &[20, 24, 27] },
+    Suite { name: "segmented_sort", measure: segmented_sort::measure, gpu_sizes: &[24] },
+    Suite { name: "search", measure: search::measure, gpu_sizes: &[21, 24, 27] },
 ];
 
 /// What to measure.
@@ -83,53 +60,106 @@ pub struct Options<'a> {
     pub only: &'a [String],
 }
 
-/// Measures every row on the device, next to the peer program if it can be had, and prints the table.
+/// Measures every row on the device, next to the peer program if it can be had.
 ///
 /// # Errors
-/// What the device gives; a wrong result; a suite that does not exist.
-pub fn run(options: &Options<'_>) -> Result<(), crate::Error> {
-    if let Some(unknown) = options.only.iter().find(|name| SUITES.iter().all(|(suite, _)| suite != name)) {
-        let known = SUITES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
-        return Err(crate::Error::UnknownSuite { asked: unknown.clone(), known });
+/// With what was measured before: what the device gives; a wrong result; a suite that does not exist.
+pub fn run(options: &Options<'_>) -> Result<crate::Run, Error> {
+    if let Some(unknown) = options.only.iter().find(|name| SUITES.iter().all(|suite| suite.name != **name)) {
+        let known = SUITES.iter().map(|suite| suite.name).collect::<Vec<_>>().join(", ");
+        return Err(Error::UnknownSuite { asked: unknown.clone(), known });
     }
-    let device = options.device.map_or_else(Device::default, Device::parse)?;
-    let stream = device.stream()?;
-    let gpu = matches!(device.kind(), DeviceKind::Cuda { .. });
-    let default_sizes: &[u32] = if gpu { &[15, 16, 18, 20, 21, 24, 26, 27] } else { &[20] };
-    let log_sizes = if options.log_sizes.is_empty() { default_sizes } else { options.log_sizes };
-
-    let mut table = Table { stream: &stream, rows: Vec::new() };
-    for (name, measure) in SUITES {
-        if options.only.is_empty() || options.only.iter().any(|asked| asked == name) {
-            for &log in log_sizes {
-                measure(&mut table, 1 << log)?;
+    let session = Session::open(options.device, RUNS)?;
+    let suites =
+        || SUITES.iter().filter(|suite| options.only.is_empty() || options.only.iter().any(|it| it == suite.name));
+    let sizes = |suite: &Suite| match options.log_sizes {
+        [] if session.is_gpu() => suite.gpu_sizes.to_vec(),
+        [] => vec![CPU_SIZE],
+        asked => asked.to_vec(),
+    };
+    session.expect_steps(suites().map(|suite| sizes(suite).len()).sum());
+    let measure = || {
+        for suite in suites() {
+            for log in sizes(suite) {
+                session.step(format!("{} of 2^{log}", suite.name))?;
+                (suite.measure)(&session, 1 << log)?;
             }
         }
-    }
-    let peer_rows = if gpu { peers::measure(options.peer)? } else { Vec::new() };
+        if session.is_gpu() { beside_peer(&session, options.peer) } else { Ok(()) }
+    };
+    let outcome = measure();
+    Ok(crate::Run { recording: session.finish(), outcome })
+}
 
-    println!("device: {}", device.name());
-    println!("{:<28} {:>10} {:>12} {:>10} {:>10} {:>8}", "row", "n", "M/s", "GB/s", "peer M/s", "ratio");
-    for row in &table.rows {
-        let rate = million_per_second(row.len, row.time);
-        let gigabytes = rate * row.bytes / 1e3;
-        let peer = peer_rows.iter().find(|peer: &&PeerRow| peer.name == row.name && peer.len == row.len);
-        let (peer_rate, ratio) = peer.map_or((String::from("-"), String::from("-")), |peer| {
-            (format!("{:.0}", peer.million_per_second), format!("{:.3}", rate / peer.million_per_second))
-        });
-        println!("{:<28} {:>10} {rate:>12.0} {gigabytes:>10.0} {peer_rate:>10} {ratio:>8}", row.name, row.len);
+/// Every suite at one size: a part of another command.
+///
+/// # Errors
+/// What the device gives; a wrong result; [`Error::Interrupted`].
+pub fn measure_all(session: &Session, len: usize) -> Result<(), Error> {
+    for suite in SUITES {
+        session.step(format!("{} of {}", suite.name, power(len)))?;
+        (suite.measure)(session, len)?;
     }
     Ok(())
 }
 
-/// Every timed result is checked.
-fn expect<T: PartialEq>(
-    what: &'static str,
-    found: &[T],
-    expected: impl Iterator<Item = T>,
-) -> Result<(), crate::Error> {
-    match found.iter().zip(expected).position(|(found, expected)| *found != expected) {
-        Some(index) => Err(crate::Error::WrongResult { what, index }),
-        None => Ok(()),
+/// How many steps [`measure_all`] counts.
+#[must_use]
+pub fn steps() -> usize {
+    SUITES.len()
+}
+
+/// Runs the peer and puts its numbers beside ours.
+fn beside_peer(session: &Session, executable: Option<&str>) -> Result<(), Error> {
+    let peers = peers::measure(executable)?;
+    session.revise(|records| {
+        for record in records.iter_mut().filter(|record| record.section == SECTION) {
+            let peer = peers.iter().find(|peer| peer.name == record.row && peer.len as u64 == record.n);
+            *record = record.clone().beside("CUB", peer.map(|peer| peer.million_per_second));
+        }
+    });
+    Ok(())
+}
+
+/// The table of the primitives.
+#[must_use]
+pub fn table(recording: &Recording) -> Block {
+    let has_peer = recording.section(SECTION).any(|record| record.peer_value.is_some());
+    let columns = ["row", "n", "M/s", "GB/s", "spread"]
+        .into_iter()
+        .chain(has_peer.then_some(["peer M/s", "ratio"]).into_iter().flatten());
+    let mut table = Table::new(1, columns);
+    for record in recording.section(SECTION) {
+        let gigabytes = record.bytes.map(|bytes| record.value * bytes / 1e3);
+        let mut row = vec![
+            record.row.clone(),
+            power(record.n as usize),
+            number(record.value),
+            optional(gigabytes),
+            spread(record),
+        ];
+        if has_peer {
+            row.extend([optional(record.peer_value), ratio(record.ratio())]);
+        }
+        table.push(row);
     }
+    Block::Table(table)
+}
+
+/// Times `operation` and keeps the row. `bytes` must move per element: each input read once, each output written once.
+fn time(
+    session: &Session,
+    name: impl Into<String>,
+    len: usize,
+    bytes: f64,
+    mut operation: impl FnMut() -> Result<(), gpu_primitives::Error>,
+) -> Result<(), Error> {
+    let ((), times) = session.time(|| Ok(operation()?))?;
+    session.keep(Record::new(SECTION, "gpu-primitives", name, "", len).rate(len, &times).bytes(bytes));
+    Ok(())
+}
+
+/// Every timed result is checked.
+fn expect<T: PartialEq>(what: &str, found: &[T], expected: impl Iterator<Item = T>) -> Result<(), Error> {
+    crate::check::equal(what, found.iter(), expected, |found, expected| **found == *expected)
 }

@@ -1,20 +1,18 @@
 //! The multisplit, next to the copy rate: it must move each pair once.
 
-use super::{Table, expect};
+use super::{expect, time};
 use crate::data::random_u32;
+use crate::session::Session;
 use gpu_primitives::multisplit::{self, Shift};
 
-pub(super) fn measure(table: &mut Table<'_>, len: usize) -> Result<(), crate::Error> {
-    let stream = table.stream;
-    if len != 1 << 27 && len != 1 << 20 {
-        return Ok(());
-    }
+pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error> {
+    let stream = &session.stream;
     let host = random_u32(len as u64, len);
     let (keys, values) = (stream.upload(&host)?, stream.upload(&(0..len as u32).collect::<Vec<_>>())?);
     let (mut keys_out, mut values_out) = (stream.uninit::<u32>(len)?, stream.uninit::<u32>(len)?);
     for log in [3, 5, 8] {
         let shift = Shift::by(32 - log);
-        table.time(format!("multisplit_pairs_{}", 1 << log), len, 16.0, || {
+        time(session, format!("multisplit_pairs_{}", 1 << log), len, 16.0, || {
             multisplit::pairs(stream, &keys, &values, &mut keys_out, &mut values_out, 1 << log, shift).map(drop)
         })?;
         let mut expected: Vec<u32> = (0..len as u32).collect();

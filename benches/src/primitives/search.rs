@@ -1,16 +1,13 @@
 //! As many needles as elements: in random order, and sorted.
 
-use super::{Table, expect};
+use super::{expect, time};
 use crate::data::random_u32;
+use crate::session::Session;
 use gpu_primitives::compare::Less;
-use gpu_primitives::{DeviceKind, search};
+use gpu_primitives::search;
 
-pub(super) fn measure(table: &mut Table<'_>, len: usize) -> Result<(), crate::Error> {
-    let stream = table.stream;
-    let gpu = matches!(stream.device().kind(), DeviceKind::Cuda { .. });
-    if gpu && ![1 << 21, 1 << 24, 1 << 27].contains(&len) {
-        return Ok(());
-    }
+pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error> {
+    let stream = &session.stream;
     let mut host = random_u32(len as u64, len);
     host.sort_unstable();
     let haystack = stream.upload(&host)?;
@@ -19,7 +16,9 @@ pub(super) fn measure(table: &mut Table<'_>, len: usize) -> Result<(), crate::Er
     let mut wanted = random_u32(len as u64 + 1, len);
     let needles = stream.upload(&wanted)?;
     // A needle is read, an element of the haystack too, and a position is written.
-    table.time("lower_bound_random", len, 12.0, || search::lower_bound(stream, &haystack, &needles, &mut out, Less))?;
+    time(session, "lower_bound_random", len, 12.0, || {
+        search::lower_bound(stream, &haystack, &needles, &mut out, Less)
+    })?;
     let is_lower_bound = |&(needle, place): &(u32, u32)| {
         let place = place as usize;
         place <= len && (place == 0 || host[place - 1] < needle) && (place == len || host[place] >= needle)
@@ -32,7 +31,8 @@ pub(super) fn measure(table: &mut Table<'_>, len: usize) -> Result<(), crate::Er
 
     wanted.sort_unstable();
     let needles = stream.upload(&wanted)?;
-    table
-        .time("sorted_search", len, 12.0, || search::lower_bound_sorted(stream, &haystack, &needles, &mut out, Less))?;
+    time(session, "sorted_search", len, 12.0, || {
+        search::lower_bound_sorted(stream, &haystack, &needles, &mut out, Less)
+    })?;
     check(&wanted, &out.to_vec(stream)?, "lower bounds of sorted needles")
 }

@@ -1,32 +1,29 @@
 //! Segmented sort of pairs, with random cuts.
 
-use super::{Table, expect};
+use super::{expect, time};
 use crate::data::random_u32;
+use crate::session::Session;
 use gpu_primitives::compare::Less;
-use gpu_primitives::{DeviceKind, segmented_sort};
+use gpu_primitives::segmented_sort;
 
 /// Mean lengths of the segments.
 const LENGTHS: [usize; 3] = [8, 64, 1024];
 
-pub(super) fn measure(table: &mut Table<'_>, len: usize) -> Result<(), crate::Error> {
-    let stream = table.stream;
-    let gpu = matches!(stream.device().kind(), DeviceKind::Cuda { .. });
-    if len != if gpu { 1 << 24 } else { 1 << 20 } {
-        return Ok(());
-    }
+pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error> {
+    let stream = &session.stream;
     let host_keys = random_u32(len as u64, len);
     let host_values: Vec<u32> = (0..len as u32).collect();
     let (keys, values) = (stream.upload(&host_keys)?, stream.upload(&host_values)?);
     let (mut sorted_keys, mut sorted_values) = (stream.uninit::<u32>(len)?, stream.uninit::<u32>(len)?);
     for mean in LENGTHS {
-        let mut host_offsets: Vec<u32> = random_u32(7, len / mean - 1)
+        let mut host_offsets: Vec<u32> = random_u32(7, (len / mean).saturating_sub(1))
             .into_iter()
             .map(|cut| cut % (len as u32 + 1))
             .chain([0, len as u32])
             .collect();
         host_offsets.sort_unstable();
         let offsets = stream.upload(&host_offsets)?;
-        table.time(format!("segmented_sort_pairs_L{mean}"), len, 16.0, || {
+        time(session, format!("segmented_sort_pairs_L{mean}"), len, 16.0, || {
             segmented_sort::pairs(stream, &offsets, &keys, &values, &mut sorted_keys, &mut sorted_values, Less)
         })?;
         let mut pairs: Vec<(u32, u32)> = host_keys.iter().copied().zip(host_values.iter().copied()).collect();

@@ -1,23 +1,18 @@
 //! Selection and partition of random numbers, half of which pass.
 
-use super::{Table, expect};
+use super::{expect, time};
 use crate::data::random_u32;
+use crate::session::Session;
 use gpu_primitives::select::{self, Masked};
 
-/// The sizes that the peer has, too.
-const SIZES: [usize; 3] = [1 << 20, 1 << 24, 1 << 27];
-
-pub(super) fn measure(table: &mut Table<'_>, len: usize) -> Result<(), crate::Error> {
-    if !SIZES.contains(&len) {
-        return Ok(());
-    }
-    let stream = table.stream;
+pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error> {
+    let stream = &session.stream;
     let odd = Masked::equal(1, 1);
     let host = random_u32(len as u64, len);
     let input = stream.upload(&host)?;
     let mut output = stream.zeroed::<u32>(len)?;
     let mut count = None;
-    table.time("select_if_50pct", len, 6.0, || {
+    time(session, "select_if_50pct", len, 6.0, || {
         count = Some(select::select(stream, &input, &mut output, odd)?);
         Ok(())
     })?;
@@ -27,6 +22,6 @@ pub(super) fn measure(table: &mut Table<'_>, len: usize) -> Result<(), crate::Er
     let counts = count.map(|count| count.as_slice().to_vec(stream)).transpose()?.unwrap_or_default();
     expect("count of the selection", &counts, std::iter::once(passing.len() as u64))?;
 
-    table.time("partition_two_buckets", len, 8.0, || select::partition(stream, &input, &mut output, odd).map(drop))?;
+    time(session, "partition_two_buckets", len, 8.0, || select::partition(stream, &input, &mut output, odd).map(drop))?;
     expect("partition", &output.to_vec(stream)?, passing.iter().chain(&rest).copied())
 }

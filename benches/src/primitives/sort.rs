@@ -1,18 +1,16 @@
 //! The radix sort.
 
-use super::{Table, expect};
+use super::{expect, time};
 use crate::data::random_u32;
+use crate::session::Session;
 use gpu_primitives::sort::{self, Options};
 
-pub(super) fn measure(table: &mut Table<'_>, len: usize) -> Result<(), crate::Error> {
-    let stream = table.stream;
-    if len == 1 << 26 {
-        return measure_u64(table, len);
-    }
+pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error> {
+    let stream = &session.stream;
     let host = random_u32(len as u64, len);
     let (keys, values) = (stream.upload(&host)?, stream.upload(&(0..len as u32).collect::<Vec<_>>())?);
     let (mut keys_out, mut values_out) = (stream.uninit::<u32>(len)?, stream.uninit::<u32>(len)?);
-    table.time("sort_pairs_u32_u32", len, 68.0, || {
+    time(session, "sort_pairs_u32_u32", len, 68.0, || {
         sort::pairs(stream, &keys, &values, &mut keys_out, &mut values_out, Options::new())
     })?;
     let mut expected: Vec<u64> = host.iter().zip(0u64..).map(|(&key, i)| u64::from(key) << 32 | i).collect();
@@ -20,17 +18,17 @@ pub(super) fn measure(table: &mut Table<'_>, len: usize) -> Result<(), crate::Er
     expect("sort pairs", &keys_out.to_vec(stream)?, expected.iter().map(|x| (x >> 32) as u32))?;
     expect("sort pairs", &values_out.to_vec(stream)?, expected.iter().map(|&x| x as u32))?;
 
-    table.time("sort_keys_u32", len, 36.0, || sort::keys(stream, &keys, &mut keys_out, Options::new()))?;
+    time(session, "sort_keys_u32", len, 36.0, || sort::keys(stream, &keys, &mut keys_out, Options::new()))?;
     expect("sort keys", &keys_out.to_vec(stream)?, expected.iter().map(|x| (x >> 32) as u32))
 }
 
-fn measure_u64(table: &mut Table<'_>, len: usize) -> Result<(), crate::Error> {
-    let stream = table.stream;
+pub(super) fn measure_u64(session: &Session, len: usize) -> Result<(), crate::Error> {
+    let stream = &session.stream;
     let words = random_u32(len as u64, 2 * len);
     let host: Vec<u64> = words.chunks_exact(2).map(|x| u64::from(x[0]) << 32 | u64::from(x[1])).collect();
     let keys = stream.upload(&host)?;
     let mut keys_out = stream.uninit::<u64>(len)?;
-    table.time("sort_keys_u64", len, 136.0, || sort::keys(stream, &keys, &mut keys_out, Options::new()))?;
+    time(session, "sort_keys_u64", len, 136.0, || sort::keys(stream, &keys, &mut keys_out, Options::new()))?;
     let mut expected = host;
     expected.sort_unstable();
     expect("sort 64-bit keys", &keys_out.to_vec(stream)?, expected.into_iter())

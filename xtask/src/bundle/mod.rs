@@ -78,7 +78,8 @@ pub fn run(out: &Path) -> Result<(), Error> {
 /// An executable and its place in the bundle.
 type Placed = (PathBuf, PathBuf);
 
-/// The tests of libraries and the integration tests, named after package and target.
+/// The tests of libraries and the integration tests, named after package and target. Those of the benchmarks' program stay: they
+/// need it where cargo has built it.
 fn tests(workspace: &Workspace, built: Vec<Artifact>) -> Vec<Placed> {
     let mut placed = Vec::new();
     for artifact in built.into_iter().filter(|artifact| artifact.is_test) {
@@ -87,7 +88,7 @@ fn tests(workspace: &Workspace, built: Vec<Artifact>) -> Vec<Placed> {
         };
         let name = if artifact.target.is_library() {
             format!("{}--lib", package.name)
-        } else if artifact.target.is("test") {
+        } else if artifact.target.is("test") && package.name != BENCHES {
             format!("{}--{}", package.name, artifact.target.name)
         } else {
             continue;

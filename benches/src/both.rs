@@ -1,0 +1,103 @@
+//! The same elements on the host and on the device: input for structures of either.
+
+use crate::Error;
+use crate::data::{Datum, Number};
+use bytemuck::Pod;
+use gpu_primitives::{DeviceSlice, DeviceVec, Stream};
+use std::ops::Range;
+
+/// Elements on the host and on the device.
+pub struct Both<T: Pod> {
+    /// On the host.
+    pub host: Vec<T>,
+    /// On the device; none if they have no size, as dictionaries want it.
+    pub device: DeviceVec<T>,
+}
+
+impl<T: Pod> Both<T> {
+    /// Uploads them.
+    ///
+    /// # Errors
+    /// What the device gives.
+    pub fn new(stream: &Stream, host: Vec<T>) -> Result<Self, Error> {
+        let device = if size_of::<T>() == 0 { stream.uninit(0)? } else { stream.upload(&host)? };
+        Ok(Self { host, device })
+    }
+
+    /// Some of them.
+    ///
+    /// # Errors
+    /// A range that reaches beyond them.
+    pub fn slice(&self, range: Range<usize>) -> Result<Slice<'_, T>, Error> {
+        let device = if size_of::<T>() == 0 { self.device.as_slice() } else { self.device.slice(range.clone())? };
+        Ok(Slice { host: &self.host[range], device })
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn all(&self) -> Slice<'_, T> {
+        Slice { host: &self.host, device: self.device.as_slice() }
+    }
+}
+
+/// Some elements on the host and on the device.
+#[derive(Clone, Copy)]
+pub struct Slice<'a, T> {
+    /// On the host.
+    pub host: &'a [T],
+    /// On the device.
+    pub device: DeviceSlice<'a, T>,
+}
+
+/// Pairs of keys and values.
+pub struct Pairs<K: Number, V: Datum> {
+    /// The keys.
+    pub keys: Both<K>,
+    /// As many values.
+    pub values: Both<V>,
+}
+
+impl<K: Number, V: Datum> Pairs<K, V> {
+    /// Of these keys; the value of each is that of `first_index` plus its place.
+    ///
+    /// # Errors
+    /// What the device gives.
+    pub fn new(stream: &Stream, keys: Vec<K>, first_index: usize) -> Result<Self, Error> {
+        let values = (first_index..first_index + keys.len()).map(|index| V::of(index as u64)).collect();
+        Ok(Self { keys: Both::new(stream, keys)?, values: Both::new(stream, values)? })
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.keys.host.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Some of them.
+    ///
+    /// # Errors
+    /// A range that reaches beyond them.
+    pub fn slice(&self, range: Range<usize>) -> Result<PairSlice<'_, K, V>, Error> {
+        Ok(PairSlice { keys: self.keys.slice(range.clone())?, values: self.values.slice(range)? })
+    }
+
+    /// The first `len` of them in batches of `batch`.
+    pub fn batches(&self, len: usize, batch: usize) -> impl Iterator<Item = Result<PairSlice<'_, K, V>, Error>> {
+        (0..len).step_by(batch).map(move |start| self.slice(start..(start + batch).min(len)))
+    }
+}
+
+/// Some pairs.
+#[derive(Clone, Copy)]
+pub struct PairSlice<'a, K, V> {
+    /// The keys.
+    pub keys: Slice<'a, K>,
+    /// As many values.
+    pub values: Slice<'a, V>,
+}

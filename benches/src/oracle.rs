@@ -1,0 +1,235 @@
+//! What a dictionary must hold, by sorting on the host, and queries whose answers are known from it.
+
+use crate::Error;
+use crate::both::Both;
+use crate::check;
+use crate::contender::Flat;
+use crate::data::{Datum, Number, random_below};
+use gpu_primitives::Stream;
+use rayon::slice::ParallelSliceMut;
+
+/// What a dictionary must hold: each key once, with the value that was inserted last, in the order of the keys.
+#[derive(Clone)]
+pub struct Oracle<K, V> {
+    /// The pairs.
+    pub pairs: Vec<(K, V)>,
+}
+
+impl<K: Number, V: Datum> Oracle<K, V> {
+    /// After insertion of these pairs.
+    #[must_use]
+    pub fn new(keys: &[K], values: &[V]) -> Self {
+        let mut pairs: Vec<(K, V)> = keys.iter().copied().zip(values.iter().copied()).collect();
+        pairs.par_sort_by_key(|pair| pair.0);
+        let mut oracle = Self { pairs };
+        oracle.keep_last();
+        oracle
+    }
+
+    /// Of equal keys, which a stable sort has left in their order, the last one stays.
+    fn keep_last(&mut self) {
+        self.pairs.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                *kept = *next;
+            }
+            same
+        });
+    }
+
+    /// Inserts pairs.
+    pub fn insert(&mut self, keys: &[K], values: &[V]) {
+        let mut new = Self::new(keys, values).pairs;
+        self.pairs.append(&mut new);
+        // Two runs that are sorted already, so this is a merge.
+        self.pairs.sort_by_key(|pair| pair.0);
+        self.keep_last();
+    }
+
+    /// Deletes keys.
+    pub fn delete(&mut self, keys: &[K]) {
+        let mut keys = keys.to_vec();
+        keys.sort_unstable();
+        let mut next = keys.into_iter().peekable();
+        self.pairs.retain(|pair| {
+            while next.next_if(|key| *key < pair.0).is_some() {}
+            next.peek() != Some(&pair.0)
+        });
+    }
+
+    /// The value of a key.
+    #[must_use]
+    pub fn find(&self, key: K) -> Option<V> {
+        self.pairs.binary_search_by_key(&key, |pair| pair.0).ok().map(|place| self.pairs[place].1)
+    }
+
+    /// Whether this is what a dictionary holds.
+    ///
+    /// # Errors
+    /// [`Error::WrongResult`].
+    pub fn check(&self, what: &str, found: &[(K, V)]) -> Result<(), Error> {
+        check::equal(what, found, &self.pairs, |found, expected| found == expected)
+    }
+}
+
+/// Keys to look up, and what must be found.
+pub struct Lookups<K: Number, V: Datum> {
+    /// The keys.
+    pub keys: Both<K>,
+    /// Their values, where they are there.
+    pub expected: Vec<Option<V>>,
+}
+
+impl<K: Number, V: Datum> Lookups<K, V> {
+    /// These keys.
+    ///
+    /// # Errors
+    /// What the device gives.
+    pub fn new(stream: &Stream, queries: impl Iterator<Item = (K, Option<V>)>) -> Result<Self, Error> {
+        let (keys, expected): (Vec<K>, Vec<Option<V>>) = queries.unzip();
+        Ok(Self { keys: Both::new(stream, keys)?, expected })
+    }
+
+    /// Any of the first `len` keys of the uniform distribution, which are there, in no order.
+    ///
+    /// # Errors
+    /// What the device gives.
+    pub fn present(stream: &Stream, len: usize, queries: usize) -> Result<Self, Error> {
+        let places = random_below(5, len).take(queries);
+        Self::new(stream, places.map(|place| (K::of(place as u64, true), Some(V::of(place as u64)))))
+    }
+
+    /// Keys that are never there.
+    ///
+    /// # Errors
+    /// What the device gives.
+    pub fn absent(stream: &Stream, queries: usize) -> Result<Self, Error> {
+        let places = random_below(6, 1 << 32).take(queries);
+        Self::new(stream, places.map(|place| (K::of(place as u64, false), None)))
+    }
+
+    /// Whether these are the answers.
+    ///
+    /// # Errors
+    /// [`Error::WrongResult`].
+    pub fn check(&self, what: &str, found: &[Option<V>]) -> Result<(), Error> {
+        check::equal(what, found, &self.expected, |found, expected| found == expected)
+    }
+}
+
+/// Intervals, and where their keys are in the oracle.
+pub struct Intervals<K: Number> {
+    /// The first key of each.
+    pub low: Both<K>,
+    /// The last key of each.
+    pub high: Both<K>,
+    places: Vec<(usize, usize)>,
+}
+
+impl<K: Number> Intervals<K> {
+    /// Of `len` keys each, or all there are: from a random key to the one so many places further.
+    ///
+    /// # Errors
+    /// What the device gives.
+    pub fn of_keys<V: Datum>(
+        stream: &Stream,
+        oracle: &Oracle<K, V>,
+        len: usize,
+        queries: usize,
+    ) -> Result<Self, Error> {
+        let len = len.min(oracle.pairs.len());
+        let starts = random_below(9, oracle.pairs.len() - len + 1).take(queries);
+        let places: Vec<(usize, usize)> = starts.map(|start| (start, start + len)).collect();
+        let low = places.iter().map(|&(from, _)| oracle.pairs[from].0).collect();
+        let high = places.iter().map(|&(_, to)| oracle.pairs[to - 1].0).collect();
+        Ok(Self { low: Both::new(stream, low)?, high: Both::new(stream, high)?, places })
+    }
+
+    /// Whether these are the numbers of keys in the intervals.
+    ///
+    /// # Errors
+    /// [`Error::WrongResult`].
+    pub fn check_counts(&self, what: &str, counts: &[u64]) -> Result<(), Error> {
+        check::equal(what, counts, &self.places, |&&count, &&(from, to)| count == (to - from) as u64)
+    }
+
+    /// Whether these are the pairs in the intervals.
+    ///
+    /// # Errors
+    /// [`Error::WrongResult`].
+    pub fn check_ranges<V: Datum>(&self, what: &str, oracle: &Oracle<K, V>, found: &Flat<K, V>) -> Result<(), Error> {
+        let lengths = found.offsets.windows(2).map(|ends| ends[1] - ends[0]);
+        check::equal(what, lengths, &self.places, |&len, &&(from, to)| len == (to - from) as u64)?;
+        let expected = self.places.iter().flat_map(|&(from, to)| &oracle.pairs[from..to]);
+        let (keys, values) = (found.keys.iter(), found.values.iter());
+        check::equal(what, keys.zip(values), expected, |found, expected| (*found.0, *found.1) == **expected)
+    }
+}
+
+impl Intervals<u32> {
+    /// Of so many keys on average, of all that there may be, wherever they begin. The oracle's keys are spread evenly.
+    ///
+    /// # Errors
+    /// What the device gives.
+    pub fn of_width<V: Datum>(
+        stream: &Stream,
+        oracle: &Oracle<u32, V>,
+        expected: usize,
+        queries: usize,
+    ) -> Result<Self, Error> {
+        let width = ((1u64 << 32) as f64 / oracle.pairs.len() as f64 * expected as f64) as u32;
+        let low: Vec<u32> =
+            random_below(9, (u32::MAX - width) as usize + 1).take(queries).map(|low| low as u32).collect();
+        let high: Vec<u32> = low.iter().map(|&low| low + width - 1).collect();
+        let place = |low: u32, high: u32| {
+            let from = oracle.pairs.partition_point(|pair| pair.0 < low);
+            (from, from + oracle.pairs[from..].partition_point(|pair| pair.0 <= high))
+        };
+        let places = low.iter().zip(&high).map(|(&low, &high)| place(low, high)).collect();
+        Ok(Self { low: Both::new(stream, low)?, high: Both::new(stream, high)?, places })
+    }
+}
+
+/// Keys whose successors are asked for.
+pub struct Successors<K: Number, V: Datum> {
+    /// The keys.
+    pub keys: Both<K>,
+    expected: Vec<Option<(K, V)>>,
+}
+
+impl<K: Number, V: Datum> Successors<K, V> {
+    /// Of random keys of the oracle.
+    ///
+    /// # Errors
+    /// What the device gives.
+    pub fn new(stream: &Stream, oracle: &Oracle<K, V>, queries: usize) -> Result<Self, Error> {
+        let places = random_below(10, oracle.pairs.len()).take(queries);
+        let (keys, expected) =
+            places.map(|place| (oracle.pairs[place].0, oracle.pairs.get(place + 1).copied())).unzip();
+        Ok(Self { keys: Both::new(stream, keys)?, expected })
+    }
+
+    /// Whether these are the answers.
+    ///
+    /// # Errors
+    /// [`Error::WrongResult`].
+    pub fn check(&self, what: &str, found: &[Option<(K, V)>]) -> Result<(), Error> {
+        check::equal(what, found, &self.expected, |found, expected| found == expected)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_one_counts_and_deleted_ones_are_gone() {
+        let mut oracle = Oracle::<u32, u32>::new(&[3, 1, 3], &[1, 2, 3]);
+        assert_eq!(oracle.pairs, [(1, 2), (3, 3)]);
+        oracle.insert(&[4, 1], &[5, 6]);
+        assert_eq!(oracle.pairs, [(1, 6), (3, 3), (4, 5)]);
+        oracle.delete(&[9, 0, 3, 3]);
+        assert_eq!(oracle.pairs, [(1, 6), (4, 5)]);
+        assert!(oracle.check("pairs", &[(1, 6), (4, 5)]).is_ok() && oracle.check("pairs", &[(1, 6)]).is_err());
+    }
+}

@@ -1,0 +1,118 @@
+//! Every experiment of section 5 of the paper, with its number beside each of ours.
+
+mod builds;
+mod cleanup;
+pub mod insertion;
+mod published;
+mod queries;
+pub mod report;
+
+use crate::measure::harmonic_mean;
+use crate::record::Record;
+use crate::session::Session;
+use crate::{Error, Run};
+use published::Published;
+
+/// Sections of the records.
+pub const INSERTION: &str = "paper insertion";
+/// The time of each insertion.
+pub const INSERTION_TIME: &str = "paper insertion time";
+/// Elements by time, while the dictionary grows.
+pub const EFFECTIVE_RATE: &str = "paper effective rate";
+/// Bulk builds.
+pub const BUILD: &str = "paper build";
+/// Lookups.
+pub const LOOKUP: &str = "paper lookup";
+/// Counts and ranges.
+pub const INTERVALS: &str = "paper intervals";
+/// Cleanups.
+pub const CLEANUP: &str = "paper cleanup";
+/// Lookups before and after a cleanup.
+pub const CLEANUP_AND_LOOKUPS: &str = "paper cleanup and lookups";
+/// What the paper says in one sentence.
+pub const SUMMARY: &str = "paper summary";
+
+/// The most that sizes are divided by, as a power of two: a batch of 2^15 has eight elements then.
+pub const MOST_SCALE: u32 = 12;
+
+/// The paper's sizes, all divided by the same power of two.
+#[derive(Clone, Copy, Debug)]
+pub struct Scaled {
+    shift: u32,
+}
+
+impl Scaled {
+    /// Divided by `1 << shift`.
+    #[must_use]
+    pub fn by(shift: u32) -> Self {
+        Self { shift: shift.min(MOST_SCALE) }
+    }
+
+    /// So that `len` elements are inserted, or the nearest number that can be.
+    #[must_use]
+    pub fn to(len: usize) -> Self {
+        Self::by(27u32.saturating_sub(len.ilog2()))
+    }
+
+    /// What `1 << log` becomes.
+    #[must_use]
+    pub fn size(self, log: u32) -> usize {
+        1 << (log - self.shift)
+    }
+
+    /// What `b = 2^log` becomes.
+    #[must_use]
+    pub fn batch(self, log: u32) -> String {
+        format!("b = 2^{}", log - self.shift)
+    }
+}
+
+/// What to measure.
+pub struct Options<'a> {
+    /// The device's name; else as `Device::default` finds it.
+    pub device: Option<&'a str>,
+    /// All sizes are divided by two to the power of this.
+    pub scale: u32,
+}
+
+/// Does all experiments.
+///
+/// # Errors
+/// With what was measured before: what the device gives; a wrong result.
+pub fn run(options: &Options<'_>) -> Result<Run, Error> {
+    let scaled = Scaled::by(options.scale);
+    let mut session = Session::open(options.device, 1)?;
+    // The pairs and the dictionary of 8 bytes an element, as much again for a merge and for the sort of a batch, the contents.
+    session.expect_room(scaled.size(27), 64)?;
+    // A first run that is not timed builds what a dictionary builds for its first query.
+    (session.warm_ups, session.runs) = (1, if session.is_gpu() { 3 } else { 1 });
+    session.tell("scale", format!("sizes of the paper divided by 2^{}", scaled.shift));
+    session.expect_steps(2 * insertion::steps() + builds::STEPS + queries::steps() + cleanup::STEPS);
+    let outcome = experiments(&session, scaled);
+    Ok(Run { recording: session.finish(), outcome })
+}
+
+fn experiments(session: &Session, scaled: Scaled) -> Result<(), Error> {
+    let data = insertion::Data::new(session, scaled)?;
+    let lsm = insertion::table::<gpu_lsm::GpuLsm<u32, u32>>(session, scaled, &data)?;
+    let array = insertion::table::<gpu_sorted_array::GpuSortedArray<u32, u32>>(session, scaled, &data)?;
+    summarise(session, "insertion: LSM / sorted array", lsm / array);
+    builds::measure(session, &data)?;
+    drop(data);
+    queries::lookups(session, scaled)?;
+    queries::intervals(session, scaled)?;
+    cleanup::measure(session, scaled)
+}
+
+fn summarise(session: &Session, row: &str, ratio: f64) {
+    let record = Record::new(SUMMARY, "", row, "all b", 0).value(ratio, "x");
+    session.keep(Published::load().beside(record, "all b"));
+}
+
+/// Keeps the harmonic mean of the means over all batch sizes, and gives it back.
+fn keep_overall(session: &Session, section: &str, subject: &str, row: &str, n: usize, means: &[f64]) -> f64 {
+    let mean = harmonic_mean(means);
+    let record = Record::new(section, subject, row, "all b", n).value(mean, crate::record::RATE);
+    session.keep(Published::load().beside(record, "all b"));
+    mean
+}

@@ -1,0 +1,254 @@
+//! Measurements as they are kept: one record per number, and what is to be known about the run. A file of them is CSV with
+//! a head of `# key: value` lines, the same for every command.
+
+use crate::Error;
+use crate::measure::{Times, million_per_second};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The unit of rates: millions of elements, or queries, per second.
+pub const RATE: &str = "M/s";
+
+/// One number that was measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The table that it belongs to.
+    pub section: String,
+    /// Whose number it is.
+    pub subject: String,
+    /// What was done.
+    pub row: String,
+    /// With what parameters, such as `b = 2^20`.
+    pub parameter: String,
+    /// Elements of the input or of the dictionary.
+    pub n: u64,
+    /// Elements or queries of one timed run; 0 if nothing was timed.
+    pub work: u64,
+    /// The number: of several runs the median.
+    pub value: f64,
+    /// What it counts.
+    pub unit: String,
+    /// The number of the worst run.
+    pub low: Option<f64>,
+    /// The number of the best run.
+    pub high: Option<f64>,
+    /// Timed runs.
+    pub runs: u32,
+    /// Bytes that must move per element: each input read once, each output written once.
+    pub bytes: Option<f64>,
+    /// Whose number is beside it.
+    pub peer: Option<String>,
+    /// That number, in the same unit.
+    pub peer_value: Option<f64>,
+}
+
+impl Record {
+    /// A record without a number yet.
+    #[must_use]
+    pub fn new(section: &str, subject: &str, row: impl Into<String>, parameter: impl Into<String>, n: usize) -> Self {
+        Self {
+            section: section.into(),
+            subject: subject.into(),
+            row: row.into(),
+            parameter: parameter.into(),
+            n: n as u64,
+            ..Self::default()
+        }
+    }
+
+    /// With the rate of `work` elements in these times.
+    #[must_use]
+    pub fn rate(self, work: usize, times: &Times) -> Self {
+        Self {
+            work: work as u64,
+            value: rounded(million_per_second(work, times.median())),
+            unit: RATE.into(),
+            low: Some(rounded(million_per_second(work, times.longest()))),
+            high: Some(rounded(million_per_second(work, times.shortest()))),
+            runs: times.runs() as u32,
+            ..self
+        }
+    }
+
+    /// With this number.
+    #[must_use]
+    pub fn value(self, value: f64, unit: &str) -> Self {
+        Self { value: rounded(value), unit: unit.into(), ..self }
+    }
+
+    /// With the least and the greatest of the numbers of several runs.
+    #[must_use]
+    pub fn spread(self, numbers: &[f64]) -> Self {
+        if numbers.is_empty() {
+            return self;
+        }
+        let (low, high) = numbers.iter().fold((f64::MAX, f64::MIN), |(low, high), &x| (low.min(x), high.max(x)));
+        Self { low: Some(rounded(low)), high: Some(rounded(high)), runs: numbers.len() as u32, ..self }
+    }
+
+    /// With the bytes that must move per element.
+    #[must_use]
+    pub fn bytes(self, bytes: f64) -> Self {
+        Self { bytes: Some(bytes), ..self }
+    }
+
+    /// With another one's number beside it, if there is one.
+    #[must_use]
+    pub fn beside(self, peer: &str, value: Option<f64>) -> Self {
+        Self { peer: value.map(|_| peer.into()), peer_value: value.map(rounded), ..self }
+    }
+
+    /// How many times the peer's number this one is.
+    #[must_use]
+    pub fn ratio(&self) -> Option<f64> {
+        self.peer_value.map(|peer| self.value / peer)
+    }
+
+    /// The time of one run in microseconds, if it is a rate.
+    #[must_use]
+    pub fn microseconds(&self) -> Option<f64> {
+        (self.unit == RATE && self.work > 0).then(|| self.work as f64 / self.value)
+    }
+
+    /// From the worst run to the best one, in percent of the number.
+    #[must_use]
+    pub fn spread_percent(&self) -> Option<f64> {
+        Some((self.high? - self.low?) / self.value * 100.0).filter(|_| self.runs > 1)
+    }
+}
+
+/// Six digits: more than any measurement has.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
+/// What a command has measured, and how.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Recording {
+    /// The device, the date, the command and the like, in the order in which they are told.
+    pub about: Vec<(String, String)>,
+    /// The numbers.
+    pub records: Vec<Record>,
+}
+
+impl Recording {
+    /// What is known under this name.
+    #[must_use]
+    pub fn about(&self, name: &str) -> Option<&str> {
+        self.about.iter().find(|(known, _)| known == name).map(|(_, text)| text.as_str())
+    }
+
+    /// Sets what is known under this name.
+    pub fn tell(&mut self, name: &str, text: impl Into<String>) {
+        // A line of the file's head.
+        let text = text.into().replace(['\n', '\r'], " ");
+        match self.about.iter_mut().find(|(known, _)| known == name) {
+            Some((_, old)) => *old = text,
+            None => self.about.push((name.into(), text)),
+        }
+    }
+
+    /// The records of a section.
+    pub fn section<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Record> + Clone {
+        self.records.iter().filter(move |record| record.section == name)
+    }
+
+    /// As a file of measurements.
+    ///
+    /// # Errors
+    /// What the CSV writer gives, which for text in memory is nothing.
+    pub fn to_csv(&self) -> Result<String, csv::Error> {
+        let mut text: String = self.about.iter().map(|(name, value)| format!("# {name}: {value}\n")).collect();
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        for record in &self.records {
+            writer.serialize(record)?;
+        }
+        let bytes = writer.into_inner().map_err(|error| error.into_error())?;
+        text += &String::from_utf8_lossy(&bytes);
+        Ok(text)
+    }
+
+    /// Of a file of measurements.
+    ///
+    /// # Errors
+    /// [`Error::Format`] says in which file and where.
+    pub fn from_csv(path: &Path, text: &str) -> Result<Self, Error> {
+        let mut recording = Self::default();
+        for line in text.lines().map_while(|line| line.strip_prefix("# ")) {
+            let Some((name, value)) = line.split_once(": ") else {
+                return Err(Error::Format { path: path.into(), what: format!("not `# name: value`: {line:?}") });
+            };
+            recording.tell(name, value);
+        }
+        let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(text.as_bytes());
+        for record in reader.deserialize() {
+            recording
+                .records
+                .push(record.map_err(|error| Error::Format { path: path.into(), what: error.to_string() })?);
+        }
+        Ok(recording)
+    }
+
+    /// Reads a file of measurements.
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Format`].
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let text = std::fs::read_to_string(path).map_err(Error::file("read", path))?;
+        Self::from_csv(path, &text)
+    }
+}
+
+/// A power of two as people write it, any other number as it is.
+#[must_use]
+pub fn power(number: usize) -> String {
+    if number.is_power_of_two() { format!("2^{}", number.ilog2()) } else { number.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn recording() -> Recording {
+        let times = Times::new([100, 110, 90].map(Duration::from_micros).to_vec());
+        let mut recording = Recording::default();
+        recording.tell("device", "CPU, \"two\" cores");
+        recording.tell("command", "compare\n--quick");
+        recording.records = vec![
+            Record::new("lookup", "LSM", "lookup, all there", "b = 2^4", 1 << 20).rate(1 << 20, &times).bytes(8.0),
+            Record::new("memory", "LSM", "bytes per element", "", 7).value(8.125, "B").beside("CUB", Some(16.0)),
+        ];
+        recording
+    }
+
+    #[test]
+    fn files_are_read_as_they_were_written() {
+        let recording = recording();
+        let text = recording.to_csv().unwrap();
+        assert!(
+            text.starts_with("# device: CPU, \"two\" cores\n# command: compare --quick\nsection,subject,row"),
+            "{text}"
+        );
+        assert_eq!(Recording::from_csv(Path::new("x.csv"), &text).unwrap(), recording);
+    }
+
+    #[test]
+    fn what_is_no_measurement_is_named() {
+        for text in ["# no value\n", "section,subject\na,b\n", "section,subject,row,parameter,n\n1,2,3,4,x\n"] {
+            let message = Recording::from_csv(Path::new("bad.csv"), text).unwrap_err().to_string();
+            assert!(message.starts_with("bad.csv: "), "{message}");
+        }
+    }
+
+    #[test]
+    fn rates_and_spreads() {
+        let recording = recording();
+        let rate = &recording.records[0];
+        assert_eq!((rate.value, rate.low, rate.high), (10485.8, Some(9532.51), Some(11650.8)));
+        assert!((rate.microseconds().unwrap() - 100.0).abs() < 0.01);
+        assert!((rate.spread_percent().unwrap() - 20.2).abs() < 0.1);
+        assert_eq!(recording.records[1].ratio(), Some(8.125 / 16.0));
+        assert_eq!((power(1 << 20), power(1000)), ("2^20".into(), "1000".into()));
+    }
+}

@@ -1,0 +1,274 @@
+//! The measurements of a dictionary, one function each. They time a contender, check what it gave and keep the record.
+
+use crate::Error;
+use crate::both::{Both, PairSlice, Pairs};
+use crate::contender::{Contender, OrderedContender};
+use crate::measure::{Clock, Times};
+use crate::oracle::{Intervals, Lookups, Oracle, Successors};
+use crate::record::Record;
+use crate::session::Session;
+
+/// Where the records of some measurements go, and what they have in common.
+#[derive(Clone, Copy)]
+pub struct At<'a> {
+    /// The run.
+    pub session: &'a Session,
+    /// The table.
+    pub section: &'a str,
+    /// The parameters.
+    pub parameter: &'a str,
+    /// Elements of the dictionary.
+    pub n: usize,
+}
+
+impl At<'_> {
+    /// Keeps the rate of `work` operations in these times.
+    pub fn keep<C: Contender>(&self, row: &str, work: usize, times: &Times) {
+        self.session.keep(Record::new(self.section, C::NAME, row, self.parameter, self.n).rate(work, times));
+    }
+
+    /// Runs of a contender: to warm up, and timed. One that runs on the host needs no warm kernel and may be slow.
+    fn runs<C: Contender>(&self) -> (usize, usize) {
+        match C::CLOCK {
+            Clock::Device => (self.session.warm_ups, self.session.runs),
+            Clock::Host => (0, self.session.runs.min(if self.n < 1 << 22 { 3 } else { 1 })),
+        }
+    }
+
+    /// Times an operation on a state that is prepared for each run.
+    fn time<C: Contender, S, T>(
+        &self,
+        prepare: impl FnMut() -> Result<S, Error>,
+        operation: impl FnMut(S) -> Result<T, Error>,
+    ) -> Result<(T, Times), Error> {
+        let (warm_ups, runs) = self.runs::<C>();
+        self.session.time_fresh(C::CLOCK, warm_ups, runs, prepare, operation)
+    }
+}
+
+/// Bulk build.
+///
+/// # Errors
+/// What the dictionary gives; a wrong result; [`Error::Interrupted`]. So for all of them.
+pub fn build<C: Contender>(
+    at: At<'_>,
+    pairs: PairSlice<'_, C::Key, C::Value>,
+    batch: usize,
+    oracle: &Oracle<C::Key, C::Value>,
+) -> Result<C, Error> {
+    let stream = &at.session.stream;
+    let (built, times) = at.time::<C, _, C>(|| Ok(()), |()| C::build(stream, pairs, batch))?;
+    at.keep::<C>("bulk build", pairs.keys.host.len(), &times);
+    oracle.check("bulk build", &built.contents(stream)?)?;
+    Ok(built)
+}
+
+/// The first `len` pairs into an empty dictionary, a batch per call.
+///
+/// # Errors
+/// As [`build`].
+pub fn insert_all<C: Contender>(
+    at: At<'_>,
+    pairs: &Pairs<C::Key, C::Value>,
+    len: usize,
+    batch: usize,
+    oracle: &Oracle<C::Key, C::Value>,
+) -> Result<(), Error> {
+    let stream = &at.session.stream;
+    let (filled, times) = at.time::<C, _, C>(
+        || C::empty(stream, batch),
+        |mut contender| {
+            for slice in pairs.batches(len, batch) {
+                contender.insert(stream, slice?)?;
+            }
+            Ok(contender)
+        },
+    )?;
+    at.keep::<C>("insert, all batches", len, &times);
+    oracle.check("insert", &filled.contents(stream)?)
+}
+
+/// Lookups.
+///
+/// # Errors
+/// As [`build`].
+pub fn lookup<C: Contender>(
+    at: At<'_>,
+    row: &str,
+    contender: &C,
+    lookups: &Lookups<C::Key, C::Value>,
+) -> Result<Times, Error> {
+    let stream = &at.session.stream;
+    let (answer, times) = at.time::<C, _, _>(|| Ok(()), |()| contender.lookup(stream, lookups.keys.all()))?;
+    at.keep::<C>(row, lookups.keys.host.len(), &times);
+    lookups.check(row, &answer(stream)?)?;
+    Ok(times)
+}
+
+/// Counts and ranges of the same intervals.
+///
+/// # Errors
+/// As [`build`].
+pub fn intervals<C: OrderedContender>(
+    at: At<'_>,
+    contender: &C,
+    intervals: &Intervals<C::Key>,
+    oracle: &Oracle<C::Key, C::Value>,
+) -> Result<(), Error> {
+    let stream = &at.session.stream;
+    let (low, high) = (intervals.low.all(), intervals.high.all());
+    let queries = low.host.len();
+    let (counts, times) = at.time::<C, _, _>(|| Ok(()), |()| contender.count(stream, low, high))?;
+    at.keep::<C>("count", queries, &times);
+    intervals.check_counts("count", &counts(stream)?)?;
+    let (ranges, times) = at.time::<C, _, _>(|| Ok(()), |()| contender.range(stream, low, high))?;
+    at.keep::<C>("range", queries, &times);
+    intervals.check_ranges("range", oracle, &ranges(stream)?)
+}
+
+/// Successors.
+///
+/// # Errors
+/// As [`build`].
+pub fn successors<C: OrderedContender>(
+    at: At<'_>,
+    contender: &C,
+    successors: &Successors<C::Key, C::Value>,
+) -> Result<(), Error> {
+    let stream = &at.session.stream;
+    let keys = successors.keys.all();
+    let (answer, times) = at.time::<C, _, _>(|| Ok(()), |()| contender.successor(stream, keys))?;
+    at.keep::<C>("successor", keys.host.len(), &times);
+    successors.check("successor", &answer(stream)?)
+}
+
+/// A bulk build that updates begin with: its pairs and the batch size.
+#[derive(Clone, Copy)]
+pub struct Base<'a, K, V> {
+    /// The pairs.
+    pub pairs: PairSlice<'a, K, V>,
+    /// Operations of a batch.
+    pub batch: usize,
+}
+
+/// Deletions, a batch per call, from a dictionary that was built in bulk.
+///
+/// # Errors
+/// As [`build`].
+pub fn delete<C: Contender>(
+    at: At<'_>,
+    base: Base<'_, C::Key, C::Value>,
+    deleted: &Both<C::Key>,
+    oracle: &Oracle<C::Key, C::Value>,
+) -> Result<(), Error> {
+    let stream = &at.session.stream;
+    let len = deleted.host.len();
+    let (left, times) = at.time::<C, _, C>(
+        || C::build(stream, base.pairs, base.batch),
+        |mut contender| {
+            for start in (0..len).step_by(base.batch) {
+                contender.delete(stream, deleted.slice(start..(start + base.batch).min(len))?)?;
+            }
+            Ok(contender)
+        },
+    )?;
+    at.keep::<C>("delete", len, &times);
+    oracle.check("delete", &left.contents(stream)?)
+}
+
+/// Operations of mixed batches: each batch inserts some pairs and deletes some keys.
+pub struct Mix<K: crate::data::Number, V: crate::data::Datum> {
+    /// What is inserted.
+    pub insert: Pairs<K, V>,
+    /// What is deleted.
+    pub delete: Both<K>,
+    /// Batches.
+    pub batches: usize,
+}
+
+impl<K: crate::data::Number, V: crate::data::Datum> Mix<K, V> {
+    /// How many operations there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.insert.len() + self.delete.host.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Does all of them.
+    ///
+    /// # Errors
+    /// What the dictionary gives.
+    pub fn apply<C: Contender<Key = K, Value = V>>(&self, session: &Session, contender: &mut C) -> Result<(), Error> {
+        let part = |len: usize, batch: usize| len * batch / self.batches..len * (batch + 1) / self.batches;
+        for batch in 0..self.batches {
+            let insert = self.insert.slice(part(self.insert.len(), batch))?;
+            let delete = self.delete.slice(part(self.delete.host.len(), batch))?;
+            contender.update(&session.stream, insert, delete)?;
+        }
+        Ok(())
+    }
+}
+
+/// Mixed batches into a dictionary that was built in bulk; then a cleanup, if it has one.
+///
+/// # Errors
+/// As [`build`].
+pub fn update<C: Contender>(
+    at: At<'_>,
+    base: Base<'_, C::Key, C::Value>,
+    mix: &Mix<C::Key, C::Value>,
+    oracle: &Oracle<C::Key, C::Value>,
+) -> Result<(), Error> {
+    let stream = &at.session.stream;
+    let fresh = || C::build(stream, base.pairs, base.batch);
+    let (updated, times) = at.time::<C, _, C>(fresh, |mut contender| {
+        mix.apply(at.session, &mut contender)?;
+        Ok(contender)
+    })?;
+    at.keep::<C>("update, mixed", mix.len(), &times);
+    oracle.check("update", &updated.contents(stream)?)?;
+    let Some(resident) = updated.cleanable() else { return Ok(()) };
+    drop(updated);
+    cleanup::<C>(at, resident, oracle, || {
+        let mut contender = fresh()?;
+        mix.apply(at.session, &mut contender)?;
+        Ok(contender)
+    })
+}
+
+/// A cleanup of `resident` elements, dead and alive.
+///
+/// # Errors
+/// As [`build`].
+pub fn cleanup<C: Contender>(
+    at: At<'_>,
+    resident: usize,
+    oracle: &Oracle<C::Key, C::Value>,
+    prepare: impl FnMut() -> Result<C, Error>,
+) -> Result<(), Error> {
+    let stream = &at.session.stream;
+    let (clean, times) = at.time::<C, _, C>(prepare, |mut contender| {
+        contender.cleanup(stream)?;
+        Ok(contender)
+    })?;
+    at.keep::<C>("cleanup", resident, &times);
+    crate::check::equal("elements after a cleanup", clean.cleanable(), [oracle.pairs.len()], |a, b| a == b)?;
+    oracle.check("cleanup", &clean.contents(stream)?)
+}
+
+/// Bytes for each of `len` elements.
+///
+/// # Errors
+/// As [`build`].
+pub fn bytes<C: Contender>(at: At<'_>, row: &str, contender: &C, len: usize) -> Result<(), Error> {
+    if let Some(bytes) = contender.bytes(&at.session.stream)? {
+        let record = Record::new(at.section, C::NAME, row, at.parameter, at.n);
+        at.session.keep(record.value(bytes as f64 / len as f64, "B"));
+    }
+    Ok(())
+}

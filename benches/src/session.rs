@@ -1,0 +1,155 @@
+//! One run of a command: the device, what it has measured so far, how far it is, and whether it shall stop.
+
+use crate::measure::{Clock, Times};
+use crate::record::{Record, Recording};
+use crate::{Error, machine};
+use gpu_primitives::{Device, DeviceKind, Stream};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether Ctrl-C was pressed.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Lets Ctrl-C end measurements at the next opportunity; pressed again, it ends the program at once.
+pub fn stop_on_ctrl_c() {
+    let handler = || {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+        eprintln!("\nstopping after this measurement; Ctrl-C again stops at once");
+    };
+    // Without a handler Ctrl-C ends the program, as it always did.
+    let _ = ctrlc::set_handler(handler);
+}
+
+/// One run of a command.
+pub struct Session {
+    /// The device.
+    pub device: Device,
+    /// The stream of all work.
+    pub stream: Stream,
+    /// Runs of each measurement before the timed ones: they load the kernel, fill the memory pool and raise the clocks.
+    pub warm_ups: usize,
+    /// Timed runs of each measurement.
+    pub runs: usize,
+    recording: RefCell<Recording>,
+    progress: RefCell<ProgressBar>,
+}
+
+impl Session {
+    /// On the device of this name, else on the one that is found; with so many timed runs of each measurement.
+    ///
+    /// # Errors
+    /// What opening the device gives.
+    pub fn open(device: Option<&str>, runs: usize) -> Result<Self, Error> {
+        let device = device.map_or_else(Device::default, Device::parse)?;
+        let stream = device.stream()?;
+        let recording = RefCell::new(machine::describe(&device));
+        let progress = RefCell::new(ProgressBar::hidden());
+        let warm_ups = if matches!(device.kind(), DeviceKind::Cuda { .. }) { 3 } else { 1 };
+        Ok(Self { device, stream, warm_ups, runs, recording, progress })
+    }
+
+    /// Whether the device is a GPU.
+    #[must_use]
+    pub fn is_gpu(&self) -> bool {
+        matches!(self.device.kind(), DeviceKind::Cuda { .. })
+    }
+
+    /// Shows a bar of so many steps, if there is a terminal.
+    pub fn expect_steps(&self, steps: usize) {
+        let style = ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}").unwrap_or(ProgressStyle::default_bar());
+        *self.progress.borrow_mut() = ProgressBar::new(steps as u64).with_style(style);
+    }
+
+    /// Says what comes next, and counts a step.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] after Ctrl-C.
+    pub fn step(&self, what: impl Into<String>) -> Result<(), Error> {
+        let progress = self.progress.borrow();
+        progress.inc(1);
+        progress.set_message(what.into());
+        Self::go_on()
+    }
+
+    /// Keeps a record.
+    pub fn keep(&self, record: Record) {
+        self.recording.borrow_mut().records.push(record);
+    }
+
+    /// Tells something about the run.
+    pub fn tell(&self, name: &str, text: impl Into<String>) {
+        self.recording.borrow_mut().tell(name, text);
+    }
+
+    /// Changes what has been kept.
+    pub fn revise(&self, change: impl FnOnce(&mut Vec<Record>)) {
+        change(&mut self.recording.borrow_mut().records);
+    }
+
+    /// What has been measured. The bar goes away.
+    #[must_use]
+    pub fn finish(self) -> Recording {
+        self.progress.borrow().finish_and_clear();
+        let mut recording = self.recording.into_inner();
+        machine::describe_clocks(&self.device, &mut recording);
+        recording
+    }
+
+    /// Whether nobody wants to stop.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] after Ctrl-C.
+    pub fn go_on() -> Result<(), Error> {
+        if STOP.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
+    }
+
+    /// Refuses a size that the device has no memory for: `elements` of at most so many bytes each, everything counted.
+    ///
+    /// # Errors
+    /// [`Error::NoRoom`].
+    pub fn expect_room(&self, elements: usize, bytes_each: usize) -> Result<(), Error> {
+        let needed = elements.saturating_mul(bytes_each);
+        let (free, total) = self.device.memory_free()?;
+        if needed <= free { Ok(()) } else { Err(Error::NoRoom { elements, needed, free, total }) }
+    }
+
+    /// The times of some runs, and what the last one gave. The result of a run is dropped before the next one.
+    ///
+    /// # Errors
+    /// What the operation gives; [`Error::Interrupted`].
+    pub fn time<T>(&self, mut operation: impl FnMut() -> Result<T, Error>) -> Result<(T, Times), Error> {
+        self.time_fresh(Clock::Device, self.warm_ups, self.runs, || Ok(()), |()| operation())
+    }
+
+    /// As [`time`](Self::time), with a clock, so many runs to warm up and so many to time, and a preparation before each run
+    /// that is not timed.
+    ///
+    /// # Errors
+    /// What the preparation and the operation give; [`Error::Interrupted`].
+    pub fn time_fresh<S, T>(
+        &self,
+        clock: Clock,
+        warm_ups: usize,
+        runs: usize,
+        mut prepare: impl FnMut() -> Result<S, Error>,
+        mut operation: impl FnMut(S) -> Result<T, Error>,
+    ) -> Result<(T, Times), Error> {
+        let mut times = Vec::with_capacity(runs);
+        let mut last = None;
+        for run in 0..warm_ups + runs.max(1) {
+            Self::go_on()?;
+            drop(last.take());
+            let state = prepare()?;
+            let (result, time) = clock.time(&self.stream, || operation(state))?;
+            if run >= warm_ups {
+                times.push(time);
+            }
+            last = Some(result);
+        }
+        // At least one run was made.
+        last.map(|last| (last, Times::new(times))).ok_or(Error::Interrupted)
+    }
+}

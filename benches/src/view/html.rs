@@ -1,0 +1,84 @@
+//! As one page of HTML that needs nothing else: no network, no files beside it.
+
+use super::{Block, Table};
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// The page.
+#[must_use]
+pub fn render(title: &str, blocks: &[Block]) -> String {
+    let mut body = String::new();
+    let mut plots_open = false;
+    for block in blocks {
+        // Plots that follow each other stand side by side where there is room.
+        let is_plot = matches!(block, Block::Plot(_));
+        if is_plot != plots_open {
+            body += if is_plot { "<div class=\"plots\">\n" } else { "</div>\n" };
+            plots_open = is_plot;
+        }
+        body += &match block {
+            Block::Heading(title) => format!("<h2>{}</h2>\n", escape(title)),
+            Block::Text(text) => format!("<p>{}</p>\n", escape(text)),
+            Block::Table(table) => render_table(table),
+            Block::Plot(plot) => {
+                format!("<figure>\n<figcaption>{}</figcaption>\n{}</figure>\n", escape(&plot.title), plot.to_svg())
+            }
+        };
+    }
+    if plots_open {
+        body += "</div>\n";
+    }
+    let title = escape(title);
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
+         <link rel=\"icon\" href=\"data:,\">\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n\
+         {body}</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+        super::plot::STYLE
+    )
+}
+
+fn render_table(table: &Table) -> String {
+    let cell = |name: &str, column: usize, text: &str| {
+        let class = if column < table.words { "" } else { " class=\"number\"" };
+        format!("<{name}{class}>{}</{name}>", escape(text))
+    };
+    let head: String = table
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(column, name)| {
+            let class = if column < table.words { "" } else { " class=\"number\"" };
+            format!("<th{class} scope=\"col\"><button type=\"button\">{}</button></th>", escape(name))
+        })
+        .collect();
+    let rows: String = table
+        .rows
+        .iter()
+        .map(|row| {
+            let cells: String = row.iter().enumerate().map(|(column, text)| cell("td", column, text)).collect();
+            format!("<tr>{cells}</tr>\n")
+        })
+        .collect();
+    format!(
+        "<div class=\"table\" tabindex=\"0\"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"
+    )
+}
+
+/// Text that is not taken for markup.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_not_markup() {
+        let page = render("a <b>", &[Block::Text("x < y & \"z\"".into())]);
+        assert!(page.contains("<h1>a &lt;b&gt;</h1>") && page.contains("<p>x &lt; y &amp; &quot;z&quot;</p>"));
+    }
+}

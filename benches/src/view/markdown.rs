@@ -1,0 +1,50 @@
+//! As Markdown, with the plots in files beside it.
+
+use super::{Block, Table};
+
+/// The blocks as Markdown. `image` is told each plot's title and drawing, and says where it will be.
+pub fn render(blocks: &[Block], mut image: impl FnMut(&str, String) -> String) -> String {
+    let parts: Vec<String> = blocks
+        .iter()
+        .map(|block| match block {
+            Block::Heading(title) => format!("## {title}\n"),
+            Block::Text(text) => format!("{text}\n"),
+            Block::Table(table) => render_table(table),
+            Block::Plot(plot) => {
+                let place = image(&plot.title, plot.to_svg_file());
+                format!("![{}]({place})\n", plot.title)
+            }
+        })
+        .collect();
+    parts.join("\n")
+}
+
+fn render_table(table: &Table) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let rule: Vec<String> =
+        (0..table.columns.len()).map(|column| if column < table.words { "---" } else { "---:" }.into()).collect();
+    let head = [line(&table.columns), line(&rule)];
+    head.into_iter().chain(table.rows.iter().map(|row| line(row))).collect()
+}
+
+/// A title as the name of a file.
+#[must_use]
+pub fn slug(title: &str) -> String {
+    let mapped: String =
+        title.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    mapped.split('-').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_rows_between_bars() {
+        let mut table = Table::new(1, ["row", "M/s"]);
+        table.push(["lookup".into(), "7".into()]);
+        let text = render(&[Block::Heading("A".into()), Block::Table(table)], |_, _| String::new());
+        assert_eq!(text, "## A\n\n| row | M/s |\n| --- | ---: |\n| lookup | 7 |\n");
+        assert_eq!(slug("Insertion: b = 2^19, all r"), "insertion-b-2-19-all-r");
+    }
+}

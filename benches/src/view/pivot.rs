@@ -1,0 +1,130 @@
+//! Tables that put numbers of several records beside each other.
+
+use super::{NONE, Table, number, optional, ratio, spread};
+use crate::record::{RATE, Record};
+
+/// What a column shows of a record.
+#[derive(Clone, Copy)]
+pub enum Show {
+    /// The number.
+    Value,
+    /// The peer's number.
+    Peer,
+    /// How many times the peer's it is.
+    Ratio,
+    /// From the worst run to the best one.
+    Spread,
+}
+
+impl Show {
+    fn cell(self, record: &Record) -> String {
+        match self {
+            Self::Value => number(record.value),
+            Self::Peer => optional(record.peer_value),
+            Self::Ratio => ratio(record.ratio()),
+            Self::Spread => spread(record),
+        }
+    }
+}
+
+/// A column: what it shows of whose record.
+pub struct Column<'a> {
+    /// Its name.
+    pub title: &'a str,
+    /// Whose.
+    pub subject: &'a str,
+    /// Which row.
+    pub row: &'a str,
+    /// What of it.
+    pub show: Show,
+}
+
+/// A row for each parameter.
+pub fn by_parameter<'a>(
+    records: impl Iterator<Item = &'a Record> + Clone,
+    label: &str,
+    columns: &[Column<'_>],
+) -> Table {
+    let mut table = Table::new(1, std::iter::once(label).chain(columns.iter().map(|column| column.title)));
+    for parameter in distinct(records.clone().map(|record| record.parameter.as_str())) {
+        let cell = |column: &Column<'_>| {
+            let mut fitting = records.clone().filter(|record| {
+                (record.parameter.as_str(), record.subject.as_str(), record.row.as_str())
+                    == (parameter, column.subject, column.row)
+            });
+            fitting.next().map_or_else(|| NONE.into(), |record| column.show.cell(record))
+        };
+        table.push(std::iter::once(parameter.to_owned()).chain(columns.iter().map(cell)));
+    }
+    table
+}
+
+/// What was done and with what parameters, as one text.
+#[must_use]
+pub fn name(record: &Record) -> String {
+    let unit = if record.unit == RATE { String::new() } else { format!(" ({})", record.unit) };
+    let separator = if record.parameter.is_empty() { "" } else { ", " };
+    format!("{}{separator}{}{unit}", record.row, record.parameter)
+}
+
+/// A row for everything that was done, a column for everyone who did it.
+pub fn by_subject<'a>(records: impl Iterator<Item = &'a Record> + Clone, label: &str) -> Table {
+    let subjects = distinct(records.clone().map(|record| record.subject.as_str()));
+    let mut table = Table::new(1, std::iter::once(label).chain(subjects.iter().copied()));
+    for (name, values) in by_name(records, &subjects) {
+        table.push(std::iter::once(name).chain(values.into_iter().map(optional)));
+    }
+    table
+}
+
+/// Everything that was done, with the numbers of these subjects.
+pub fn by_name<'a>(
+    records: impl Iterator<Item = &'a Record> + Clone,
+    subjects: &[&str],
+) -> Vec<(String, Vec<Option<f64>>)> {
+    let names = distinct(records.clone().map(name));
+    names
+        .into_iter()
+        .map(|row| {
+            let value = |subject: &&str| {
+                records.clone().find(|record| record.subject == **subject && name(record) == row).map(|it| it.value)
+            };
+            let values = subjects.iter().map(value).collect();
+            (row, values)
+        })
+        .collect()
+}
+
+/// Each once, in the order in which they first come.
+pub fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for item in items {
+        if !seen.contains(&item) {
+            seen.push(item);
+        }
+    }
+    seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_where_they_belong() {
+        let records = [
+            Record::new("", "a", "lookup", "b = 1", 0).value(5.0, RATE).beside("p", Some(2.0)),
+            Record::new("", "b", "lookup", "b = 1", 0).value(6.0, RATE),
+            Record::new("", "a", "lookup", "b = 2", 0).value(7.0, RATE),
+        ];
+        let columns = [
+            Column { title: "a", subject: "a", row: "lookup", show: Show::Value },
+            Column { title: "x", subject: "a", row: "lookup", show: Show::Ratio },
+            Column { title: "b", subject: "b", row: "lookup", show: Show::Value },
+        ];
+        let table = by_parameter(records.iter(), "", &columns);
+        assert_eq!(table.rows, [["b = 1", "5.00", "2.500", "6.00"], ["b = 2", "7.00", NONE, NONE]]);
+        let table = by_subject(records.iter(), "");
+        assert_eq!(table.rows, [["lookup, b = 1", "5.00", "6.00"], ["lookup, b = 2", "7.00", NONE]]);
+    }
+}

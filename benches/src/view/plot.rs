@@ -1,0 +1,329 @@
+//! Plots as SVG: lines over an axis of numbers, or dots in rows. Colours come from a style sheet that knows light and dark, so
+//! that a plot looks right in a page and as a file of its own.
+
+use super::html::escape;
+use super::number;
+use std::fmt::Write;
+
+/// The style of all plots, for the page or the file that they are in.
+pub const STYLE: &str = include_str!("plot.css");
+
+/// How wide a plot is, in its own units; a page scales it.
+const WIDTH: f64 = 420.0;
+/// Height of the area that lines are drawn in.
+const LINES_HEIGHT: f64 = 240.0;
+/// Room to the right, for half of the last number under the axis.
+const RIGHT: f64 = 28.0;
+/// Height of a row of dots, and of a row of the legend.
+const ROW: f64 = 22.0;
+/// Width of a character, for the room that words need. (Of what is drawn; a browser may have a narrower font.)
+const CHARACTER: f64 = 7.2;
+/// Colours that the style sheet has.
+const COLOURS: usize = 8;
+
+/// A picture of numbers.
+#[derive(Clone, Debug)]
+pub struct Plot {
+    /// What it shows.
+    pub title: String,
+    /// What the numbers along the bottom are.
+    pub x: Axis,
+    /// What the numbers up the side are, if there are any.
+    pub y: Axis,
+    /// The names of the lines or of the colours of dots.
+    pub series: Vec<String>,
+    /// What is drawn.
+    pub marks: Marks,
+}
+
+/// What an axis counts.
+#[derive(Clone, Debug, Default)]
+pub struct Axis {
+    /// The name and the unit.
+    pub name: String,
+    /// Whether each step is ten times the one before.
+    pub logarithmic: bool,
+}
+
+/// What is drawn.
+#[derive(Clone, Debug)]
+pub enum Marks {
+    /// For each series the points of a line, from left to right.
+    Lines(Vec<Vec<(f64, f64)>>),
+    /// Rows, each with a name and for each series a number, if it has one.
+    Dots(Vec<(String, Vec<Option<f64>>)>),
+}
+
+impl Axis {
+    /// A linear axis.
+    #[must_use]
+    pub fn linear(name: &str) -> Self {
+        Self { name: name.into(), logarithmic: false }
+    }
+
+    /// A logarithmic axis.
+    #[must_use]
+    pub fn logarithmic(name: &str) -> Self {
+        Self { name: name.into(), logarithmic: true }
+    }
+}
+
+/// Numbers of an axis laid out on a stretch of the picture.
+struct Scale {
+    logarithmic: bool,
+    from: f64,
+    to: f64,
+    start: f64,
+    length: f64,
+    ticks: Vec<f64>,
+}
+
+impl Scale {
+    /// For these numbers, from `start` on along `length`.
+    fn new(axis: &Axis, values: impl Iterator<Item = f64>, start: f64, length: f64) -> Self {
+        let usable = values.filter(|value| value.is_finite() && (!axis.logarithmic || *value > 0.0));
+        let (low, high) = usable.fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(x), high.max(x)));
+        let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
+        let ticks = if axis.logarithmic { decades(low, high) } else { even_steps(high) };
+        let (from, last) = (ticks[0], ticks[ticks.len() - 1]);
+        // A linear axis ends where the numbers do.
+        let to = if axis.logarithmic || high <= 0.0 { last } else { high };
+        Self { logarithmic: axis.logarithmic, from, to, start, length, ticks }
+    }
+
+    fn place(&self, value: f64) -> f64 {
+        let share = if self.logarithmic {
+            (value / self.from).ln() / (self.to / self.from).ln()
+        } else {
+            (value - self.from) / (self.to - self.from)
+        };
+        self.start + share * self.length
+    }
+
+    /// The ticks whose names have room.
+    fn named(&self) -> impl Iterator<Item = f64> {
+        let every = self.ticks.len().div_ceil(7);
+        self.ticks.iter().copied().step_by(every)
+    }
+}
+
+/// The powers of ten around the numbers; within one decade also their doubles and fives.
+fn decades(low: f64, high: f64) -> Vec<f64> {
+    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
+    if last - first > 1 {
+        return (first..=last).map(|power| 10f64.powi(power)).collect();
+    }
+    let steps: Vec<f64> =
+        (first..=last).flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * 10f64.powi(power))).collect();
+    let from = steps.iter().rposition(|&step| step <= low).unwrap_or(0);
+    let to = steps.iter().position(|&step| step >= high && step > steps[from]).unwrap_or(steps.len() - 1);
+    steps[from..=to].to_vec()
+}
+
+/// From zero to the largest number in at most six even steps.
+fn even_steps(high: f64) -> Vec<f64> {
+    let high = if high > 0.0 { high } else { 1.0 };
+    let power = 10f64.powf((high / 6.0).log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|step| step * power).into_iter().find(|step| step * 6.0 >= high);
+    let step = step.unwrap_or(10.0 * power);
+    (0..=(high / step) as usize).map(|index| index as f64 * step).collect()
+}
+
+/// A tick's name: short.
+fn tick(value: f64) -> String {
+    if value >= 1.0 && value.fract() == 0.0 {
+        number(value).replace(".00", "").replace(".0", "")
+    } else {
+        format!("{value}")
+    }
+}
+
+impl Plot {
+    /// The drawing, for a page that has [`STYLE`].
+    #[must_use]
+    pub fn to_svg(&self) -> String {
+        self.draw("")
+    }
+
+    /// The drawing as a file of its own.
+    #[must_use]
+    pub fn to_svg_file(&self) -> String {
+        self.draw(&format!("<style>\n{STYLE}</style>\n<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n"))
+    }
+
+    fn draw(&self, head: &str) -> String {
+        let (legend, legend_height) = self.legend();
+        let (marks, marks_height) = match &self.marks {
+            Marks::Lines(lines) => self.lines(lines, legend_height),
+            Marks::Dots(rows) => self.dots(rows, legend_height),
+        };
+        let height = legend_height + marks_height;
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" \
+             aria-label=\"{}\">\n{head}{legend}{marks}</svg>\n",
+            escape(&self.title)
+        )
+    }
+
+    /// Names and colours, as many in a line as there is room for.
+    fn legend(&self) -> (String, f64) {
+        if self.series.len() < 2 {
+            return (String::new(), 4.0);
+        }
+        let (mut text, mut x, mut y) = (String::new(), 4.0, 14.0);
+        for (index, name) in self.series.iter().enumerate() {
+            let width = 26.0 + name.chars().count() as f64 * CHARACTER;
+            if x > 4.0 && x + width > WIDTH {
+                (x, y) = (4.0, y + ROW);
+            }
+            let colour = index % COLOURS;
+            let _ = writeln!(text, "<circle class=\"c{colour}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"5\"/>", x + 5.0, y - 4.0);
+            let _ = writeln!(text, "<text x=\"{:.1}\" y=\"{y:.1}\">{}</text>", x + 14.0, escape(name));
+            x += width;
+        }
+        (text, y + 12.0)
+    }
+
+    fn lines(&self, lines: &[Vec<(f64, f64)>], top: f64) -> (String, f64) {
+        let points = || lines.iter().flatten();
+        let bottom = top + 10.0 + LINES_HEIGHT;
+        let y = Scale::new(&self.y, points().map(|point| point.1), bottom, -LINES_HEIGHT);
+        let longest = y.named().map(|value| tick(value).chars().count()).max().unwrap_or(0);
+        let left = 24.0 + longest as f64 * CHARACTER;
+        let x = Scale::new(&self.x, points().map(|point| point.0), left, WIDTH - left - RIGHT);
+        let mut text = self.bottom_axis(&x, top + 10.0, bottom);
+        for value in y.named() {
+            let at = y.place(value);
+            let _ = writeln!(text, "<path class=\"grid\" d=\"M{left:.1} {at:.1}H{:.1}\"/>", WIDTH - RIGHT);
+            let _ = writeln!(
+                text,
+                "<text class=\"tick\" text-anchor=\"end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+                left - 6.0,
+                at + 4.0,
+                tick(value)
+            );
+        }
+        let middle = bottom - LINES_HEIGHT / 2.0;
+        let _ = writeln!(
+            text,
+            "<text class=\"tick\" text-anchor=\"middle\" transform=\"translate(12 {middle:.1}) rotate(-90)\">{}</text>",
+            escape(&self.y.name)
+        );
+        for (index, line) in lines.iter().enumerate() {
+            let mut path = String::new();
+            for (step, &(at_x, at_y)) in line.iter().enumerate() {
+                let command = if step == 0 { 'M' } else { 'L' };
+                let _ = write!(path, "{command}{:.1} {:.1}", x.place(at_x), y.place(at_y));
+            }
+            // A line of one point would not be seen.
+            if line.len() == 1 {
+                path += "h0.1";
+            }
+            let _ = writeln!(text, "<path class=\"line c{}\" d=\"{path}\"/>", index % COLOURS);
+        }
+        (text, bottom - top + 42.0)
+    }
+
+    fn dots(&self, rows: &[(String, Vec<Option<f64>>)], top: f64) -> (String, f64) {
+        let longest = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+        let left = 12.0 + (longest as f64 * CHARACTER).min(WIDTH / 2.0);
+        let bottom = top + 4.0 + rows.len() as f64 * ROW;
+        let values = rows.iter().flat_map(|(_, values)| values.iter().flatten().copied());
+        let x = Scale::new(&self.x, values, left, WIDTH - left - RIGHT);
+        let mut text = self.bottom_axis(&x, top, bottom);
+        for (row, (name, values)) in rows.iter().enumerate() {
+            let at = top + 4.0 + (row as f64 + 0.5) * ROW;
+            let _ = writeln!(
+                text,
+                "<text text-anchor=\"end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+                left - 8.0,
+                at + 4.0,
+                escape(name)
+            );
+            let _ = writeln!(text, "<path class=\"grid\" d=\"M{left:.1} {at:.1}H{:.1}\"/>", WIDTH - RIGHT);
+            for (index, value) in values.iter().enumerate() {
+                let Some(value) = value else { continue };
+                let series = self.series.get(index).map_or("", String::as_str);
+                let _ = writeln!(
+                    text,
+                    "<circle class=\"c{}\" cx=\"{:.1}\" cy=\"{at:.1}\" r=\"5\"><title>{}: {}</title></circle>",
+                    index % COLOURS,
+                    x.place(*value),
+                    escape(series),
+                    number(*value)
+                );
+            }
+        }
+        (text, bottom - top + 42.0)
+    }
+
+    /// Grid, ticks and name of the numbers along the bottom.
+    fn bottom_axis(&self, x: &Scale, top: f64, bottom: f64) -> String {
+        let mut text = String::new();
+        for value in x.named() {
+            let at = x.place(value);
+            let _ = writeln!(text, "<path class=\"grid\" d=\"M{at:.1} {top:.1}V{bottom:.1}\"/>");
+            let name = tick(value);
+            // A long number at the end of the axis stays within the picture.
+            let middle = at.min(WIDTH - name.chars().count() as f64 * CHARACTER / 2.0);
+            let _ = writeln!(
+                text,
+                "<text class=\"tick\" text-anchor=\"middle\" x=\"{middle:.1}\" y=\"{:.1}\">{name}</text>",
+                bottom + 16.0
+            );
+        }
+        let _ = writeln!(
+            text,
+            "<text class=\"tick\" text-anchor=\"middle\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            x.start + x.length / 2.0,
+            bottom + 34.0,
+            escape(&self.x.name)
+        );
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_end_at_round_numbers() {
+        assert_eq!(even_steps(256.0), [0.0, 50.0, 100.0, 150.0, 200.0, 250.0]);
+        assert_eq!(even_steps(0.0).len(), 6);
+        assert_eq!(decades(3.0, 4200.0), [1.0, 10.0, 100.0, 1000.0, 10000.0]);
+        assert_eq!(decades(12.0, 45.0), [10.0, 20.0, 50.0]);
+        assert_eq!(decades(10.0, 10.0), [10.0, 20.0]);
+    }
+
+    #[test]
+    fn every_point_is_inside() {
+        let line: Vec<(f64, f64)> = (1..100).map(|x| (f64::from(x), 1.0 / f64::from(x))).collect();
+        for logarithmic in [false, true] {
+            let axis = Axis { name: "x".into(), logarithmic };
+            let x = Scale::new(&axis, line.iter().map(|point| point.0), 10.0, 100.0);
+            assert!(line.iter().all(|point| (10.0..=110.0).contains(&x.place(point.0))));
+            let plot = Plot {
+                title: "a & b".into(),
+                x: axis.clone(),
+                y: axis,
+                series: vec!["one".into(), "two".into()],
+                marks: Marks::Lines(vec![line.clone(), vec![(1.0, 1.0)]]),
+            };
+            let svg = plot.to_svg_file();
+            assert!(svg.contains("a &amp; b") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        }
+    }
+
+    #[test]
+    fn nothing_to_draw_is_no_error() {
+        let plot = Plot {
+            title: String::new(),
+            x: Axis::logarithmic("M/s"),
+            y: Axis::default(),
+            series: Vec::new(),
+            marks: Marks::Dots(Vec::new()),
+        };
+        assert!(!plot.to_svg().contains("NaN"));
+    }
+}

@@ -1,0 +1,101 @@
+//! The report in a real browser: headless Chromium, if it is installed. `GPU_BENCHES_BROWSER=required` makes a missing one an
+//! error.
+
+use gpu_benches::record::{Record, Recording};
+use gpu_benches::view::html;
+use gpu_benches::{compare, paper, primitives, report};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn browser() -> Option<&'static str> {
+    let found = ["chromium", "chromium-browser", "google-chrome"]
+        .into_iter()
+        .find(|name| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success()));
+    let required = std::env::var_os("GPU_BENCHES_BROWSER").is_some();
+    assert!(found.is_some() || !required, "there is no Chromium: install Debian's package `chromium`");
+    if found.is_none() {
+        eprintln!("NOT RUN: there is no Chromium, so the report was not opened in a browser");
+    }
+    found
+}
+
+/// A report of everything that there can be, with made-up numbers.
+fn page() -> String {
+    let mut recording = Recording::default();
+    recording.tell("device", "a device with a name that is rather long, to see whether it is wrapped where it must be");
+    for subject in ["LSM", "sorted array", "cuckoo", "CPU BTreeMap", "CPU hashbrown", "CPU sorted Vec"] {
+        for (index, row) in ["insert, all batches", "lookup, all there", "range"].into_iter().enumerate() {
+            let value = (subject.len() * (index + 1) * 1000) as f64;
+            recording.records.push(Record::new(compare::SECTION, subject, row, "", 1 << 20).value(value, "M/s"));
+        }
+    }
+    for (index, row) in ["copy", "sort_pairs_u32_u32"].into_iter().enumerate() {
+        let record = Record::new(primitives::SECTION, "gpu-primitives", row, "", 1 << 20);
+        recording.records.push(record.value(index as f64 + 5.0, "M/s").beside("CUB", Some(4.0)));
+    }
+    for (subject, slope) in [("LSM", 1.0), ("sorted array", 3.0)] {
+        for step in 1..64u32 {
+            let time = Record::new(paper::INSERTION_TIME, subject, "insertion", format!("b = 2^19, r = {step}"), 0);
+            recording.records.push(time.value(f64::from(step) * slope, "ms"));
+            let rate = Record::new(paper::EFFECTIVE_RATE, subject, "rate", "b = 2^19", (step as usize) << 20);
+            recording.records.push(rate.value(1000.0 / f64::from(step), "M/s"));
+        }
+        let mean = Record { work: 1 << 19, ..Record::new(paper::INSERTION, subject, "insertion mean", "b = 2^19", 0) };
+        recording.records.push(mean.value(5.0, "M/s").beside("paper", Some(4.0)));
+    }
+    let blocks = [report::about(&recording), report::blocks(&recording)].concat();
+    html::render("Report", &blocks)
+}
+
+/// Looks at the page from inside.
+const PROBE: &str = include_str!("probe.js");
+
+/// Opens the page in a frame as wide as a phone or a desk, because a headless window cannot be as narrow as a phone; gives what the
+/// probe saw, and leaves a picture.
+fn look(browser: &str, folder: &Path, width: u32) -> String {
+    let probe = format!("<script>window.expectedWidth = {width};\n{PROBE}</script>");
+    fs::write(folder.join("page.html"), page().replacen("<head>", &format!("<head>{probe}"), 1)).unwrap();
+    let frame = format!(
+        "<!DOCTYPE html><style>* {{ margin: 0; border: 0 }}</style><iframe src=\"page.html\" width=\"{width}\" height=\"4000\"></iframe>\
+         <output id=\"verdict\"></output><script>onload = () => setTimeout(() => {{\
+         const inner = document.querySelector('iframe').contentDocument.querySelector('#verdict');\
+         document.querySelector('#verdict').textContent = inner ? inner.textContent : 'the page did not answer'; }}, 200);</script>"
+    );
+    let outer = folder.join("frame.html");
+    fs::write(&outer, frame).unwrap();
+    let picture = folder.join(format!("report-{width}.png"));
+    let run = |action: &[String]| {
+        let output = Command::new(browser)
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--allow-file-access-from-files",
+                "--hide-scrollbars",
+            ])
+            .args(["--virtual-time-budget=5000", &format!("--user-data-dir={}", folder.join("profile").display())])
+            .arg(format!("--window-size={},4000", width.max(500)))
+            .args(action)
+            .arg(format!("file://{}", outer.display()))
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    run(&[format!("--screenshot={}", picture.display())]);
+    assert!(picture.is_file(), "no picture");
+    let dom = run(&["--dump-dom".into()]);
+    let verdict = dom.rsplit("id=\"verdict\">").next().and_then(|rest| rest.split("</output>").next());
+    verdict.unwrap_or("no verdict").to_owned()
+}
+
+#[test]
+fn the_report_is_drawn_on_a_phone_and_on_a_desk() {
+    let Some(browser) = browser() else { return };
+    let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("browser");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    for width in [390, 1200] {
+        assert_eq!(look(browser, &folder, width), "all is well", "{width} pixels wide");
+    }
+}

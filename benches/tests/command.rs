@@ -1,0 +1,174 @@
+//! The program as people call it, on the CPU device with small sizes.
+
+use gpu_benches::record::Recording;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_gpu-benches");
+
+/// An empty folder of a test's own; none where only the tests were brought, without the program.
+fn folder(name: &str) -> Option<PathBuf> {
+    if !Path::new(PROGRAM).is_file() {
+        eprintln!("not run: {PROGRAM} is not here");
+        return None;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    Some(folder)
+}
+
+/// The program with these arguments, in this folder.
+fn program(arguments: &[&str], folder: &Path) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.env("GPU_PRIMITIVES_DEVICE", "cpu").stdin(Stdio::null()).args(arguments).current_dir(folder);
+    command
+}
+
+fn run(arguments: &[&str], folder: &Path) -> Output {
+    program(arguments, folder).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn the_main_job_prints_a_table_and_writes_a_report() {
+    let Some(folder) = folder("main-job") else { return };
+    let output = run(&["--quick", "--size", "2^10", "--out", "report", "--csv", "numbers.csv"], &folder);
+    let printed = text(&output.stdout);
+    assert!(output.status.success(), "{printed}{}", text(&output.stderr));
+    for word in
+        ["device: CPU", "LSM", "sorted array", "cuckoo", "CPU BTreeMap", "range, L = 1024", "sort_pairs_u32_u32"]
+    {
+        assert!(printed.contains(word), "no {word} in {printed}");
+    }
+    let page = folder.join("report/compare.html").canonicalize().unwrap();
+    assert!(printed.contains(page.to_str().unwrap()), "{printed}");
+    let html = fs::read_to_string(page).unwrap();
+    assert!(html.contains("<svg") && !html.contains("http://") | html.contains("www.w3.org"), "needs nothing else");
+    let numbers = Recording::read(&folder.join("numbers.csv")).unwrap();
+    assert!(numbers.records.len() > 80 && numbers.records.iter().all(|record| record.value > 0.0));
+    assert_eq!(numbers.about("command"), Some("gpu-benches --quick --size 2^10"));
+    assert_eq!(numbers, Recording::read(&folder.join("report/compare.csv")).unwrap());
+}
+
+#[test]
+fn every_workload_can_be_asked_for() {
+    let Some(folder) = folder("workloads") else { return };
+    for workload in [
+        &["--keys", "sorted", "--key-bits", "64", "--value-bytes", "0"][..],
+        &["--keys", "zipf", "--value-bytes", "8", "--absent", "0.1"],
+        &["--keys", "few", "--deletions", "1", "--batch", "100", "--key-bits", "64", "--value-bytes", "8"],
+        &["--deletions", "0", "--value-bytes", "0"],
+        &["--key-bits", "64", "--keys", "zipf"],
+    ] {
+        let output = run(&[&["compare", "--quick", "--size", "1500", "--json"][..], workload].concat(), &folder);
+        assert!(output.status.success(), "{workload:?}: {}", text(&output.stderr));
+        let recording: Recording = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(recording.section("compare").count() > 60, "{workload:?}");
+    }
+}
+
+#[test]
+fn the_paper_has_all_columns() {
+    let Some(folder) = folder("paper") else { return };
+    let output = run(&["paper", "--scale", "12", "--out", "report"], &folder);
+    let printed = text(&output.stdout);
+    assert!(output.status.success(), "{printed}{}", text(&output.stderr));
+    let recording = Recording::read(&folder.join("report/paper.csv")).unwrap();
+    assert_eq!(recording.about("scale"), Some("sizes of the paper divided by 2^12"));
+    // Every number of the paper has one of ours beside it.
+    let paper = include_str!("../data/paper-k40c.csv").lines().filter(|line| !line.starts_with('#')).count() - 1;
+    let with_peer = recording.records.iter().filter(|record| record.peer_value.is_some()).count();
+    assert_eq!(with_peer, paper);
+    for file in ["paper.html", "paper.md"] {
+        let page = fs::read_to_string(folder.join("report").join(file)).unwrap();
+        for word in
+            ["13.5", "1.75", "Effective insertion rate", "Lookups before and after a cleanup", "divided by 2^12"]
+        {
+            assert!(page.contains(word), "no {word} in {file}");
+        }
+    }
+}
+
+#[test]
+fn the_tables_can_be_had_as_files() {
+    let Some(folder) = folder("tables") else { return };
+    for (command, size, least) in
+        [("lsm", "12", 19), ("sorted-array", "12", 11), ("cuckoo", "10", 8), ("primitives", "10", 18)]
+    {
+        let output = run(&[command, "--log-size", size, "--csv", "numbers.csv"], &folder);
+        assert!(output.status.success(), "{command}: {}", text(&output.stderr));
+        let found = Recording::read(&folder.join("numbers.csv")).unwrap().records.len();
+        assert!(found >= least, "{command}: {found} numbers");
+    }
+}
+
+#[test]
+fn bad_arguments_are_explained() {
+    let Some(folder) = folder("arguments") else { return };
+    for (arguments, word) in [
+        (&["--size", "many"][..], "2^20"),
+        (&["--size", "100"], "at least 2^10"),
+        (&["--keys", "odd"], "uniform"),
+        (&["--absent", "2"], "from 0 to 1"),
+        (&["--deletions", "NaN"], "from 0 to 1"),
+        (&["--batch", "0"], "at least one"),
+        (&["--value-bytes", "3"], "0, 4, 8"),
+        (&["--device", "tpu"], "cuda:N"),
+        (&["paper", "--scale", "40"], "0..=12"),
+        (&["primitives", "--only", "sorting"], "one of transfer, scan"),
+        (&["results", "--docs", "nowhere"], "nowhere"),
+    ] {
+        let output = run(arguments, &folder);
+        let said = text(&output.stderr);
+        assert!(!output.status.success() && said.contains(word), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn no_room_says_how_much_is_needed() {
+    let Some(folder) = folder("room") else { return };
+    let output = run(&["--size", "2^30", "--value-bytes", "8", "--key-bits", "64"], &folder);
+    let said = text(&output.stderr);
+    assert!(!output.status.success() && said.contains("192.00 GiB") && said.contains("are free"), "{said}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_told_at_once() {
+    let Some(folder) = folder("unwritable") else { return };
+    fs::write(folder.join("file"), "").unwrap();
+    let start = Instant::now();
+    for arguments in [["--out", "file/report"], ["--csv", "nowhere/numbers.csv"]] {
+        let output = run(&arguments, &folder);
+        let said = text(&output.stderr);
+        assert!(!output.status.success() && said.contains("error: cannot") && said.contains(arguments[1]), "{said}");
+    }
+    assert!(start.elapsed() < Duration::from_secs(5), "nothing was measured before");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_was_measured_before_ctrl_c_is_kept() {
+    let Some(folder) = folder("ctrl-c") else { return };
+    let arguments = ["--size", "2^15", "--out", "report", "--csv", "numbers.csv"];
+    let mut child = program(&arguments, &folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // The first numbers are there after a moment, all of them after many seconds.
+    std::thread::sleep(Duration::from_secs(3));
+    let still_running = child.try_wait().unwrap().is_none();
+    assert!(still_running, "it was faster than this test expects");
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("error: interrupted") && said.contains("were measured before"), "{said}");
+    let recording = Recording::read(&folder.join("numbers.csv")).unwrap();
+    assert_eq!(recording.about("incomplete"), Some("interrupted"));
+    assert!(!recording.records.is_empty());
+    assert!(fs::read_to_string(folder.join("report/compare.html")).unwrap().contains("interrupted"));
+}
