@@ -298,8 +298,8 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
         self.stack.contains(stream, keys.into())
     }
 
-    /// Counts the keys of each interval from `low` to `high`, both included; one that ends before it begins has none. Does not
-    /// wait.
+    /// Counts the keys of each interval from `low` to `high`, both included; one that ends before it begins has none. Waits for
+    /// the stream, to know whether the intervals overlap so much that all levels are better merged once; not after a cleanup.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] if there are not as many ends as beginnings; as [`lookup`](Self::lookup).
@@ -312,8 +312,8 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
         self.stack.count(stream, Intervals { low: low.into(), high: high.into() })
     }
 
-    /// Gives the pairs of each interval from `low` to `high`, both included, in the order of the keys. Waits for the stream once,
-    /// to know how much memory they need.
+    /// Gives the pairs of each interval from `low` to `high`, both included, in the order of the keys. Waits for the stream, to
+    /// know how much memory they need.
     ///
     /// # Errors
     /// As [`count`](Self::count); [`Error::OutOfMemory`] says how much was needed.

@@ -176,7 +176,7 @@ pub trait Ordered: Dictionary {
         high: impl Into<DeviceSlice<'a, Self::Key>>,
     ) -> Result<DeviceVec<u64>, Error>;
 
-    /// Gives the pairs of each interval from `low` to `high`, both included, in the order of the keys. Waits once, to know how
+    /// Gives the pairs of each interval from `low` to `high`, both included, in the order of the keys. Waits, to know how
     /// much memory they need.
     ///
     /// # Errors

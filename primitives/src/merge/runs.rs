@@ -80,7 +80,7 @@ pub(super) const TABLE_WORDS: usize = 3 * MAX_RUNS;
     shared = shared_bytes::<u64>(PARTITION_THREADS as usize)
         + shared_bytes::<u64>(2 * MAX_RUNS)
         + shared_bytes::<u32>(1),
-    min_blocks = 5
+    min_blocks = 4
 )]
 pub unsafe fn runs_partition<K: Pod, C: Compare<K>>(
     keys: Runs<K>,

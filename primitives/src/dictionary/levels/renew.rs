@@ -49,12 +49,17 @@ const fn shared<C, V>(items: usize) -> usize {
         + shared_bytes::<u64>(2)
 }
 
+/// Blocks that share a multiprocessor: with more, `ptxas` would spill.
+const fn min_blocks<V>() -> u32 {
+    if size_of::<V>() > 4 { 2 } else { 3 }
+}
+
 /// Merges a batch into a level of different keys without tombstones: what is live of both goes to `out_keys`, decoded by `sign`,
 /// and `out_values`, and how many there are to the only element of `live`.
 ///
 /// `batch_marks` has a bit per element of the batch that is set for tombstones, or is empty. The outputs have room for
 /// everything. One block per tile, after a partition of `renew_tile(ITEMS)`; there is at least one element.
-#[kernel(threads = THREADS, shared = shared::<C, V>(ITEMS))]
+#[kernel(threads = THREADS, shared = shared::<C, V>(ITEMS), min_blocks = min_blocks::<V>())]
 pub unsafe fn renew_level<C: KeyCode, V: Pod, const ITEMS: usize>(
     keys: Global<C>,
     values: Global<V>,
