@@ -42,7 +42,7 @@ const fn shared() -> usize {
 /// Copies `windows`, two words each, a beginning and a length, of a level's keys and values one after the other: those of
 /// window `i` go to `offsets[i]` and on. One more offset says where the last one ends. Keys are decoded by `sign`.
 ///
-/// One block per [`COPY_TILE`] outputs and windows.
+/// One block per `COPY_TILE` outputs and windows.
 #[kernel(threads = THREADS, shared = shared())]
 pub unsafe fn copy_windows<C: KeyCode, V: Pod>(
     keys: Global<C>,

@@ -6,7 +6,7 @@
 //!
 //! # Index
 //! Every level has a directory: the range of its keys is cut into equal buckets, of four to eight elements each if keys are
-//! spread evenly, and an entry of 8 bytes says where a bucket begins and which of 32 fingerprints occur in it. A lookup reads
+//! spread evenly (or more, if a [`Stack`] is to take less memory), and an entry of 8 bytes says where a bucket begins and which of 32 fingerprints occur in it. A lookup reads
 //! one entry per level and goes on to the keys only if the fingerprint is there, so that a level without the key costs one
 //! access of 32 bytes seven times out of eight. Where keys are crowded, buckets are large and are searched by bisection: the
 //! directory never makes it worse than a binary search.
