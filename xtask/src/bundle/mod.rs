@@ -136,22 +136,36 @@ fn write(out: &Path, files: &[Placed], bench_list: &str) -> Result<(), Error> {
     }
     for (from, to) in files {
         fs::copy(from, out.join(to)).map_err(Error::io("copy", from))?;
-        pack(&out.join(to))?;
     }
+    pack(out)?;
     let write = |name: &str, text: &str| fs::write(out.join(name), text).map_err(Error::io("write", out.join(name)));
     write("benches.txt", bench_list)?;
     write("run.sh", include_str!("run.sh"))?;
     make_executable(&out.join("run.sh"))
 }
 
-/// Compresses a file where it is; `run.sh` unpacks it. Every executable embeds the PTX of all kernels, which is text and
-/// shrinks to a quarter.
-fn pack(path: &Path) -> Result<(), Error> {
-    let status = Command::new("gzip").arg("-9f").arg(path).status().map_err(Error::io("run gzip on", path))?;
-    if status.success() {
-        return Ok(());
+/// The executables in the bundle, which `run.sh` unpacks.
+const PACKED: &str = "executables.tar.xz";
+
+/// Packs the executables. Every one of them embeds the PTX of all kernels, so that together they are a twentieth of what they
+/// are one by one, with a window that reaches from one to the next.
+fn pack(out: &Path) -> Result<(), Error> {
+    const FOLDERS: [&str; 2] = ["tests", "benches"];
+    let status = Command::new("tar")
+        .arg("--use-compress-program=xz -T1 --lzma2=preset=1,dict=128MiB")
+        .args(["-cf", PACKED])
+        .args(FOLDERS)
+        .current_dir(out)
+        .status()
+        .map_err(Error::io("run tar in", out))?;
+    if !status.success() {
+        let source = std::io::Error::other(format!("tar and xz: {status}"));
+        return Err(Error::Io { action: "pack", path: out.into(), source });
     }
-    Err(Error::Io { action: "compress", path: path.into(), source: std::io::Error::other(format!("gzip: {status}")) })
+    for folder in FOLDERS {
+        fs::remove_dir_all(out.join(folder)).map_err(Error::io("remove", out.join(folder)))?;
+    }
+    Ok(())
 }
 
 #[cfg(unix)]

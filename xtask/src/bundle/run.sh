@@ -25,10 +25,9 @@ for argument in "$@"; do
     esac
 done
 
-# The executables come compressed.
-for packed in tests/*.gz benches/*.gz; do
-    if [ -f "$packed" ]; then gunzip -f "$packed" || exit 1; fi
-done
+# The executables come packed.
+packed=executables.tar.xz
+if [ -f $packed ]; then tar -xJf $packed && rm $packed || exit 1; fi
 
 # Tests and benchmarks must not fall back to the CPU without a word, and must not look for the sources.
 export GPU_PRIMITIVES_DEVICE=cuda GPU_BUNDLE=1
