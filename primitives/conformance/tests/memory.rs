@@ -229,7 +229,7 @@ fn segmented_compactions(device: &Device) {
     assert!(taken.peak - taken.kept <= n.next_multiple_of(32 * KIB / 4) / 2, "half a byte per item");
 }
 
-/// 8 bytes per tile and boundary, and per block of the kernel that finds them: one for 7 to 255 tiles.
+/// 8 bytes per boundary of tiles, and one per block of the kernel that finds them: a block for 7 to 255 tiles.
 fn two_way(total: usize) -> usize {
     let tiles = total.div_ceil(256 * 15);
     8 * (tiles + 1 + tiles.div_ceil(7).div_ceil(8))

@@ -69,8 +69,8 @@ impl<K: Pod> Intervals<'_, K> {
 
 impl<K: Key, V: Pod> Stack<K, V> {
     /// Counts the live keys of each interval. Does not wait if there is one level whose keys are known to be all different; else
-    /// it waits for the stream once, to know whether the intervals overlap so much that merging all levels takes less time
-    /// than merging what each of them has.
+    /// it waits for the stream, to know whether three intervals or more overlap so much that merging all levels takes less
+    /// time than merging what each of them has; and once more if it does.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] if there are not as many ends as beginnings; else as [`lookup`](Self::lookup).
@@ -121,7 +121,6 @@ impl<K: Key, V: Pod> Stack<K, V> {
         if candidates > OVERLAP * self.len()
             && let Some(merged) = self.merged::<V>(stream)
         {
-            drop(windows);
             return merged.ranges(stream, intervals);
         }
         let weight = last(stream, &windows.places)?;
