@@ -35,6 +35,16 @@ unsafe fn group_reduce<T: Pod>(value: T, log_lanes: u32, combine: impl Fn(T, T) 
     result
 }
 
+/// The sum of a number of each lane in a group of `1 << log_lanes`.
+///
+/// # Safety
+/// All lanes of the warp call it.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn sum(number: u64, log_lanes: u32) -> u64 {
+    group_reduce(number, log_lanes, |a, b| a + b)
+}
+
 /// How many of `len` items come before a pivot, if `before` tells it of each: probably near `guess`, which is one of them,
 /// give or take `reach`.
 ///
@@ -73,8 +83,8 @@ fn count_before(len: u32, guess: u32, reach: u32, before: impl Fn(u32) -> bool) 
 /// So many items are taken one by one, which takes less time than to look for them.
 const FEW: u64 = 12;
 
-/// Splits sorted runs, one per lane of a group of `1 << log_lanes`, after the first `needed` items of their stable merge: gives
-/// each lane how many of them are of its run.
+/// Splits sorted runs, one per lane of a group of `1 << log_lanes`, after the first `needed` items of their stable merge, or up
+/// to `slack` more or fewer: gives each lane how many of them are of its run. No items, and all items, are split off exactly.
 ///
 /// A lane knows that its share lies between `low` and `high`. In each turn the lane with the most to choose from names a
 /// pivot, and every lane counts how many of its items come before it. Together that is the pivot's rank: if it is less than
@@ -84,7 +94,8 @@ const FEW: u64 = 12;
 /// that two of them usually leave a window as wide as the square root of the last one. If two have not left a quarter, the
 /// next one is the middle: whatever the keys are, the turns are at most some times the sum of the runs' logarithms. The lanes
 /// look for the pivot near where they guess it, too. When only a few are still needed, they are taken one by one. For eight
-/// runs of 2^21 random keys that is about 7 turns, 30 dependent loads, most of them near the last one, and 6 single items.
+/// runs of 2^21 random keys that is about 7 turns, 30 dependent loads, most of them near the last one, and 6 single items; with
+/// some slack it is over after 5 turns.
 ///
 /// The shares always add up, since they are counted so, whatever the comparator says.
 ///
@@ -92,17 +103,22 @@ const FEW: u64 = 12;
 /// All lanes of the warp call it, those of a group with the same `needed`, which is at most the sum of the runs' lengths.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub unsafe fn split<K: Pod, C: Compare<K>>(run: Global<K>, needed: u64, log_lanes: u32, compare: C) -> u64 {
+pub unsafe fn split<K: Pod, C: Compare<K>>(run: Global<K>, needed: u64, slack: u64, log_lanes: u32, compare: C) -> u64 {
     // How many are still to be found beyond the lanes' `low`.
     let mut needed = needed;
     let lane = lane_id() & ((1 << log_lanes) - 1);
     let first_lane = lane_id() - lane;
     let mut low = 0u64;
     let mut high = run.len() as u64;
+    if needed == sum(high, log_lanes) {
+        low = high;
+        needed = 0;
+    }
+    let few = if slack > FEW { slack } else { FEW };
     // How many were open in the last turns, the later one first.
     let mut opens = [f32::INFINITY; 2];
     let mut aims_high = true;
-    while any(FULL, needed > FEW) {
+    while any(FULL, needed > few) {
         // What a lane cannot count in 32 bits waits: it is the widest, and its pivots lie in what it can.
         const MOST: u64 = 1 << 26;
         let width = if high - low < u32::MAX as u64 { (high - low) as u32 } else { u32::MAX };
@@ -151,12 +167,15 @@ pub unsafe fn split<K: Pod, C: Compare<K>>(run: Global<K>, needed: u64, log_lane
                 share = skipped;
             }
         }
-        let rank = group_reduce(share, log_lanes, |a, b| a + b);
+        let rank = sum(share, log_lanes);
         opens = [open, opens[0]];
         let is_inside = rank < needed;
         aims_high = is_inside;
-        if needed <= FEW {
+        if needed <= few {
             // This boundary is as good as found, and waits for those of other groups.
+        } else if needed.abs_diff(rank) <= slack {
+            low += share;
+            needed = 0;
         } else if is_inside {
             low += share + u64::from(lane == pivot_lane);
             needed -= rank + 1;
@@ -165,7 +184,7 @@ pub unsafe fn split<K: Pod, C: Compare<K>>(run: Global<K>, needed: u64, log_lane
         }
     }
     let mut head = if low < high { run.get(low as usize) } else { K::zeroed() };
-    while any(FULL, needed > 0) {
+    while any(FULL, needed > slack) {
         // The lane whose next item comes first, of those that have one: the earlier one, if it does not matter.
         let mut key = head;
         let mut first = if low < high { lane } else { LANES };
@@ -181,7 +200,7 @@ pub unsafe fn split<K: Pod, C: Compare<K>>(run: Global<K>, needed: u64, log_lane
         }
         // If the comparator contradicts itself, the lanes may not agree.
         let first = shuffle_idx(FULL, first, first_lane);
-        if needed > 0 {
+        if needed > slack {
             needed -= 1;
             if first == lane {
                 low += 1;
@@ -363,6 +382,17 @@ impl Table {
             }
         }
         end - len
+    }
+
+    /// How many items all pieces have.
+    ///
+    /// # Safety
+    /// The table was written and there was a barrier.
+    #[inline(always)]
+    #[must_use]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn count(self) -> u32 {
+        self.offsets.get(MAX_PIECES)
     }
 
     /// The ends of the pieces, a lane each: what tells quickly which piece a row of items lies in.

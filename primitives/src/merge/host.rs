@@ -1,7 +1,7 @@
 //! The host entries of the merge.
 
 use super::kernel::PARTITION_THREADS;
-use super::runs::{TABLE_WORDS, tile_len as runs_tile_len};
+use super::runs::{SLACK, TABLE_WORDS, tile_len as runs_tile_len};
 use super::shape::{RUNS_THREADS, THREADS, items, runs_items};
 use super::{MAX_RUNS, MergePartition, MergeTiles, Runs, RunsPartition, RunsTiles};
 use crate::compare::Compare;
@@ -215,11 +215,12 @@ fn rounds(runs: usize) -> u32 {
     runs.next_power_of_two().ilog2().max(1)
 }
 
-/// Finds where tiles of `tile` outputs begin. There is at least one item, and at most [`MAX_RUNS`] runs.
+/// Finds where tiles of `tile` outputs begin, or up to `slack` outputs before or after that. There is at least one item, and at most [`MAX_RUNS`] runs.
 pub(crate) fn split_runs<K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     runs: &[Pairs<K, V>],
     tile: usize,
+    slack: usize,
     compare: C,
 ) -> Result<RunsSplits<K, V>, Error> {
     let total = runs.iter().map(|run| run.keys.len()).sum::<usize>();
@@ -252,6 +253,7 @@ pub(crate) fn split_runs<K: Pod, V: Pod, C: Compare<K>>(
         total as u64,
         compare,
         tile as u32,
+        slack as u32,
         log_lanes,
         edges_first,
         words,
@@ -274,7 +276,7 @@ fn many_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
     if tiles == 0 {
         return Ok(());
     }
-    let partition = split_runs(stream, runs, tile, compare)?;
+    let partition = split_runs(stream, runs, tile, SLACK, compare)?;
     let RunsSplits { keys, values, words, verdicts, .. } = &partition;
     let count = runs.len() as u32;
     let merge = RunsTiles::<K, V, C, RUNS_THREADS, ITEMS>::new(

@@ -62,7 +62,8 @@ impl<T: Pod> Runs<T> {
 /// many. A lane of the tiles' kernel finds its run there; in the arguments it would have to look at all of them.
 pub(super) const TABLE_WORDS: usize = 3 * MAX_RUNS;
 
-/// For each boundary between tiles of `tile` outputs and each run: how many of the outputs before it come from that run.
+/// For each boundary between tiles of `tile` outputs, or up to `slack` more or fewer, and each run: how many of the outputs before
+/// it come from that run.
 ///
 /// A group of `1 << log_lanes` lanes looks for one boundary, a lane per run: see [`block::split`]. If `edges_first` is not 0, the
 /// block looks for its first and its last boundary, and then for the others between them: that takes longer, but all blocks
@@ -89,6 +90,7 @@ pub unsafe fn runs_partition<K: Pod, C: Compare<K>>(
     total: u64,
     compare: C,
     tile: u32,
+    slack: u32,
     log_lanes: u32,
     edges_first: u32,
     splits: GlobalMut<u64>,
@@ -127,7 +129,8 @@ pub unsafe fn runs_partition<K: Pod, C: Compare<K>>(
         let is_edge = warp_id() * LANES < 2 * lanes;
         if are_edges_known || is_edge {
             let edge = before(first + if boundary.group == 0 { 0 } else { boundary.groups as usize - 1 });
-            low = skipped + block::split(window, if are_edges_known { needed } else { edge }, log_lanes, compare);
+            let needed = if are_edges_known { needed } else { edge };
+            low = skipped + block::split(window, needed, slack as u64, log_lanes, compare);
         }
         if are_edges_known {
             break;
@@ -141,7 +144,13 @@ pub unsafe fn runs_partition<K: Pod, C: Compare<K>>(
         if !any(FULL, from > to) {
             window = run.slice(from as usize, (to - from) as usize);
             skipped = from;
-            needed -= before(first);
+            // The edges themselves are not looked for again: the next block must find the same.
+            let (start, end) = (block::sum(from, log_lanes), block::sum(to, log_lanes));
+            needed = match boundary.group {
+                0 => 0,
+                group if group == boundary.groups - 1 => end - start,
+                _ => needed.saturating_sub(start).min(end - start),
+            };
         }
         are_edges_known = true;
     }
@@ -163,20 +172,24 @@ const fn has_values<V>() -> bool {
     size_of::<V>() != 0
 }
 
-/// Items of a tile of `1 << rounds` runs, two at least.
+/// How many items more or fewer than planned may come before a boundary. The less exact it need be, the sooner it is found.
+pub(super) const SLACK: usize = 64;
+
+/// Items that a tile of `1 << rounds` runs, two at least, is planned with.
 #[must_use]
 #[inline(always)]
 pub const fn tile_len(threads: u32, items: usize, rounds: u32) -> usize {
-    block::room(threads, items, rounds)
+    block::room(threads, items, rounds) - 2 * SLACK
 }
 
 /// Shared memory of a block: the items twice, tables of the pieces.
 #[must_use]
 pub const fn tile_shared<K: Pod, V: Pod>(threads: u32, items: usize) -> usize {
-    Items::<K, V>::bytes(2 * tile_len(threads, items, 1))
+    Items::<K, V>::bytes(2 * block::room(threads, items, 1))
         + Table::bytes(threads)
         + 2 * shared_bytes::<u64>(MAX_RUNS)
         + shared_bytes::<u32>((threads / LANES) as usize)
+        + shared_bytes::<u64>(1)
 }
 
 /// A piece's run, moved so that the items of the tile have the indices that they have there: by its table entry.
@@ -203,21 +216,32 @@ pub unsafe fn runs_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
     splits: Global<u64>,
     verdicts: Global<u64>,
 ) {
-    let room = tile_len(THREADS, ITEMS, 1);
+    let room = block::room(THREADS, ITEMS, 1);
     let mut memory = SharedMemory::new();
     let both = Items::<K, V>::take(&mut memory, 2 * room);
     let table = Table::take(&mut memory, THREADS);
     let key_addresses = memory.take::<u64>(MAX_RUNS);
     let value_addresses = memory.take::<u64>(MAX_RUNS);
     let warp_verdicts = memory.take::<u32>((THREADS / LANES) as usize);
+    let word = memory.take::<u64>(1);
 
     let block = thread::block_idx_x() as usize;
-    let tile = tile_len(THREADS, ITEMS, rounds);
-    let start = block * tile;
-    let count = if out_keys.len() - start < tile { (out_keys.len() - start) as u32 } else { tile as u32 };
     let own = thread::thread_idx_x();
     // The runs are reached through the table; the arguments say which memory that is.
     let _ = (keys, values);
+    // What the first warp needs is under way before the verdicts are waited for.
+    let is_run = warp_id() == 0 && lane_id() < runs;
+    let (mut low, mut high) = (0, 0);
+    let (mut key_address, mut value_address, mut len) = (0, 0, 0);
+    if is_run {
+        let lane = lane_id() as usize;
+        let boundary = TABLE_WORDS + block * runs as usize + lane;
+        low = splits.get(boundary);
+        high = splits.get(boundary + runs as usize);
+        key_address = splits.get(3 * lane);
+        value_address = splits.get(3 * lane + 1);
+        len = splits.get(3 * lane + 2);
+    }
     // There may be thousands of verdicts: every warp looks at some.
     let is_contradiction = is_contradictory(verdicts, own, THREADS);
     if lane_id() == 0 {
@@ -226,27 +250,32 @@ pub unsafe fn runs_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
     thread::sync_threads();
     if warp_id() == 0 {
         let lane = lane_id();
-        let is_run = lane < runs;
-        let run_table = splits.slice(3 * (lane % runs) as usize, 3);
-        let (mut low, mut high) = (0, 0);
-        if is_run {
-            low = splits.get(TABLE_WORDS + block * runs as usize + lane as usize);
-            high = splits.get(TABLE_WORDS + (block + 1) * runs as usize + lane as usize);
-        }
         let warps = THREADS / LANES;
         if any(FULL, warp_verdicts.get((lane % warps) as usize) != 0) {
-            let len = if is_run { run_table.get(2) } else { 0 };
+            let tile = tile_len(THREADS, ITEMS, rounds) as u64;
+            let start = block as u64 * tile;
             let before = warp::inclusive_scan(len, Sum) - len;
-            low = (start as u64).saturating_sub(before).min(len);
-            high = (start as u64 + count as u64).saturating_sub(before).min(len);
+            low = start.saturating_sub(before).min(len);
+            high = (start + tile).saturating_sub(before).min(len);
+        }
+        // The tile begins behind everything that comes before it.
+        let start = warp::reduce(low, Sum);
+        if lane == 0 {
+            word.set(0, start);
         }
         let offset = table.write::<ITEMS>((high - low) as u32, rounds);
         let moved = low.wrapping_sub(offset as u64);
         let lane = lane as usize;
-        key_addresses.set(lane, run_table.get(0).wrapping_add(moved.wrapping_mul(size_of::<K>() as u64)));
-        value_addresses.set(lane, run_table.get(1).wrapping_add(moved.wrapping_mul(size_of::<V>() as u64)));
+        key_addresses.set(lane, key_address.wrapping_add(moved.wrapping_mul(size_of::<K>() as u64)));
+        value_addresses.set(lane, value_address.wrapping_add(moved.wrapping_mul(size_of::<V>() as u64)));
     }
     thread::sync_threads();
+    let start = word.get(0) as usize;
+    let count = table.count();
+    if count == 0 {
+        // The last boundary but one came late.
+        return;
+    }
 
     let item = |at: u32, piece: u32| {
         let key = run_at::<K>(key_addresses.get(piece as usize), count).get(at as usize);

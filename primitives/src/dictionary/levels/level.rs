@@ -538,7 +538,7 @@ fn whole_shaped<K: Key, W: Pod, V: Pod, P: Payload, const MODE: u32, const ITEMS
 
     let log_pieces = levels.len().next_power_of_two().ilog2();
     let runs: Vec<_> = buffers.iter().map(|level| Pairs { keys: level.keys, values: nothing::<()>() }).collect();
-    let partition = merge::split_runs(stream, &runs, tile, K::Code::ORDER)?;
+    let partition = merge::split_runs(stream, &runs, tile, 0, K::Code::ORDER)?;
     let scratch =
         if MODE == EMIT { stream.lookback_words(lookback::scratch_words::<u64>(tiles))? } else { nothing_mut() };
     let kernel = LevelTiles::<K::Code, P, MODE, ITEMS>::new(

@@ -193,7 +193,7 @@ pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: 
                     return if is_level { splits.get(at) as u32 } else { 0 };
                 }
                 let (start, len) = window(cut.interval);
-                block::split(level.keys().slice(start as usize, len as usize), cut.rank, log_pieces, C::ORDER) as u32
+                block::split(level.keys().slice(start as usize, len as usize), cut.rank, 0, log_pieces, C::ORDER) as u32
             };
             let skipped = if first.rank > 0 { split(first, ticket.tile) } else { 0 };
             let mut left = 0;
