@@ -74,7 +74,7 @@ impl Bucket<Event> for Stretch {
 gpu_primitives::sort_instances! {
     in concat!(env!("OUT_DIR"), "/ptx");
     Event, event_sort_histogram;
-    u32: event_sort_pass_32, event_sort_small_32, event_sort_block_32;
+    u32: event_sort_pass_32, event_sort_small_32, event_sort_block_32, event_sort_place_32;
 }
 
 gpu_primitives::merge_instances! {

@@ -266,8 +266,8 @@ gpu_primitives::instances! {
 gpu_primitives::sort_instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     Address, sort_histogram_address;
-    (): sort_pass_address, sort_small_address, sort_block_address;
-    u32: sort_pass_address_32, sort_small_address_32, sort_block_address_32;
+    (): sort_pass_address, sort_small_address, sort_block_address, sort_place_address;
+    u32: sort_pass_address_32, sort_small_address_32, sort_block_address_32, sort_place_address_32;
 }
 
 gpu_primitives::multisplit_instances! {

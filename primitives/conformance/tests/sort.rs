@@ -13,14 +13,19 @@ use std::cmp::Ordering;
 use std::fmt::Debug;
 use std::process::ExitCode;
 
-/// The tile of small inputs, what one block sorts, and from where on tiles are large.
-const SMALL_TILE: usize = 2048;
+/// What one block sorts; how many elements are at most sorted by several blocks and put together, with one digit and with two
+/// or more; the tiles of what is distributed beyond that, and from where on they are larger.
 const BLOCK: usize = 4096;
+const CHUNKS_OF_ONE_DIGIT: usize = 8 * BLOCK;
+const CHUNKS: usize = 16 * BLOCK;
+const SMALL_TILE: usize = 2048;
 const LARGE: usize = 1 << 19;
 
 fn main() -> ExitCode {
     run(cases![
         small_pairs_of_u32,
+        chunks,
+        small_tiles,
         keys_of_every_type,
         values_of_every_size,
         distributions,
@@ -61,9 +66,62 @@ fn check<K: RadixKey + Debug>(stream: &Stream, keys: &[K], options: &Options, co
 
 fn small_pairs_of_u32(device: &Device) {
     let stream = device.stream().unwrap();
-    for n in edge_sizes(SMALL_TILE).into_iter().chain([BLOCK - 1, BLOCK, BLOCK + 1]) {
+    for n in edge_sizes(BLOCK) {
         let keys: Vec<u32> = random(n as u64).take(n).map(|x| x as u32).collect();
         check(&stream, &keys, &Options::new(), u32::cmp);
+    }
+}
+
+/// As many chunks as there may be, with windows of every width: one of them has its keys in two heaps, far apart, another one
+/// all between them.
+fn chunks(device: &Device) {
+    let stream = device.stream().unwrap();
+    let low_digit = |a: &u32, b: &u32| (a & 0xFF).cmp(&(b & 0xFF));
+    for n in [CHUNKS_OF_ONE_DIGIT - 1, CHUNKS_OF_ONE_DIGIT] {
+        let keys: Vec<u32> = random(n as u64).take(n).map(|x| x as u32).collect();
+        check(&stream, &keys, &Options::new().bits(0..8), low_digit);
+    }
+    let n = if is_checked(device) { 3 * BLOCK + 33 } else { CHUNKS };
+    let mut keys: Vec<u32> = random(14).take(n).map(|x| x as u32).collect();
+    for (i, key) in keys[..BLOCK].iter_mut().enumerate() {
+        *key = if i % 3 == 0 { *key % 8 } else { u32::MAX - *key % 8 };
+    }
+    keys[BLOCK..2 * BLOCK].iter_mut().for_each(|key| *key = 1_000_000 + *key % 100);
+    check(&stream, &keys, &Options::new(), u32::cmp);
+    check(&stream, &keys, &Options::new().descending(), |a, b| b.cmp(a));
+    let floats: Vec<f32> = keys.iter().map(|&key| f32::from_bits(key)).collect();
+    check(&stream, &floats, &Options::new().descending(), |a, b| b.total_cmp(a));
+}
+
+/// Distributed digit by digit: one digit, and where there is time for it several, an even and an odd number of them.
+fn small_tiles(device: &Device) {
+    let stream = device.stream().unwrap();
+    let past = CHUNKS_OF_ONE_DIGIT;
+    for n in [past + 1, past + SMALL_TILE - 1, past + SMALL_TILE, past + SMALL_TILE + 1] {
+        let keys: Vec<u32> = random(n as u64).take(n).map(|x| x as u32).collect();
+        check(&stream, &keys, &Options::new().bits(0..8), |a, b| (a & 0xFF).cmp(&(b & 0xFF)));
+    }
+    if is_checked(device) {
+        return;
+    }
+    let numbers = || random(15).take(CHUNKS + 1);
+    check(&stream, &numbers().map(|x| x as i32).collect::<Vec<_>>(), &Options::new(), i32::cmp);
+    check(&stream, &numbers().map(f64::from_bits).collect::<Vec<_>>(), &Options::new().descending(), |a, b| {
+        b.total_cmp(a)
+    });
+    for bits in [16, 24] {
+        let part = |key: &u64| key & (u64::MAX >> (64 - bits));
+        let host: Vec<u64> = numbers().collect();
+        check(&stream, &host, &Options::new().bits(0..bits), |a, b| part(a).cmp(&part(b)));
+        let mut expected = host.clone();
+        expected.sort_by_key(part);
+        let (mut keys, mut other) = (stream.upload(&host).unwrap(), stream.uninit::<u64>(host.len()).unwrap());
+        sort::keys_in_place(&stream, &mut keys, Options::new().bits(0..bits)).unwrap();
+        assert_eq!(keys.to_vec(&stream).unwrap(), expected);
+        let mut keys = stream.upload(&host).unwrap();
+        let side = sort::keys_double_buffered(&stream, &mut keys, &mut other, Options::new().bits(0..bits)).unwrap();
+        let found = if side == Side::First { &keys } else { &other }.to_vec(&stream).unwrap();
+        assert_eq!(found, expected);
     }
 }
 
@@ -291,23 +349,19 @@ fn bad_input(device: &Device) {
     }
 }
 
-/// Orders of blocks and threads that no GPU would show: three tiles, two digits, keys alone and pairs.
+/// Orders of blocks and threads that no GPU would show, of tiles that look back. With values of 16 bytes a chunk is half as
+/// long, and so is what must be sorted for that.
 fn adversarial_schedules(device: &Device) {
-    let n = 2 * SMALL_TILE + 100;
-    let keys: Vec<u32> = random(13).take(n).map(|x| x as u32).collect();
-    let options = Options::new().bits(0..16);
-    let mut expected: Vec<(u32, u32)> = keys.iter().copied().zip(0..).collect();
-    expected.sort_by_key(|&(key, _)| key & 0xFFFF);
-    let (expected_keys, expected_values): (Vec<u32>, Vec<u32>) = expected.into_iter().unzip();
-    for (seed, stream) in adversarial_streams(device, 12) {
+    let n = CHUNKS_OF_ONE_DIGIT / 2 + 100;
+    let keys: Vec<u64> = random(13).take(n).collect();
+    let values: Vec<u128> = (0..n as u128).collect();
+    let mut expected: Vec<(u64, u128)> = keys.iter().copied().zip(0..).collect();
+    expected.sort_by_key(|&(key, _)| key & 0xFF);
+    for (seed, stream) in adversarial_streams(device, 6) {
         let mut sorted = stream.upload(&keys).unwrap();
-        if seed % 2 == 0 {
-            sort::keys_in_place(&stream, &mut sorted, options.clone()).unwrap();
-        } else {
-            let mut values = stream.upload(&(0..n as u32).collect::<Vec<_>>()).unwrap();
-            sort::pairs_in_place(&stream, &mut sorted, &mut values, options.clone()).unwrap();
-            assert!(values.to_vec(&stream).unwrap() == expected_values, "values, order {seed}");
-        }
-        assert!(sorted.to_vec(&stream).unwrap() == expected_keys, "keys, order {seed}");
+        let mut along = stream.upload(&values).unwrap();
+        sort::pairs_in_place(&stream, &mut sorted, &mut along, Options::new().bits(0..8)).unwrap();
+        let found = sorted.to_vec(&stream).unwrap().into_iter().zip(along.to_vec(&stream).unwrap());
+        assert!(found.eq(expected.iter().copied()), "order {seed}");
     }
 }

@@ -110,7 +110,7 @@ pub unsafe fn split<K: Pod, C: Compare<K>>(run: Global<K>, needed: u64, slack: u
     let first_lane = lane_id() - lane;
     let mut low = 0u64;
     let mut high = run.len() as u64;
-    if needed == sum(high, log_lanes) {
+    if slack > 0 && needed == sum(high, log_lanes) {
         low = high;
         needed = 0;
     }

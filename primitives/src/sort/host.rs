@@ -1,8 +1,9 @@
 //! The host entries of the sort.
 
 use super::distribute::{Passes, Source, Target, expect_len, no_values, no_values_mut};
-use super::shape::{BLOCK_THREADS, BlockSort, block_items};
-use super::{Buckets, Digits, RadixCode, RadixKey};
+use super::place::PLACE_THREADS;
+use super::shape::{BLOCK_THREADS, BlockSort, MAX_CHUNKS, block_items};
+use super::{Buckets, Digits, PlaceChunks, RadixCode, RadixKey};
 use crate::runtime::carrier::{carried, reinterpret, reinterpret_mut};
 use crate::transfer;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream};
@@ -276,10 +277,14 @@ fn sort_to<K: RadixKey, V: Pod>(
         let to = Target { keys: to.keys, values: to_values };
         match digits {
             None => copy_all(stream, from, to),
-            Some(digits) if fits_block(from) => sort_block(stream, from, to, digits),
+            Some(digits) if chunks(from) <= 1 => sort_chunks(stream, from, to, digits),
             Some(digits) => {
                 let mut spare = Spare::new(stream, from.keys.len())?;
                 let spare = spare.target(stream)?;
+                if are_few(chunks(from), digits) {
+                    sort_chunks(stream, from, spare, digits)?;
+                    return place_chunks(stream, spare.as_source(), to, digits);
+                }
                 // The last pass writes to the output, so the first one does if their number is odd.
                 let turns = if digits.passes() % 2 == 1 { [to, spare] } else { [spare, to] };
                 run_passes(stream, from, turns, digits, digits.passes())
@@ -293,12 +298,15 @@ fn sort_in_place<K: RadixKey, V: Pod>(stream: &Stream, data: Target<K, V>, optio
     let data = data.coded();
     carried!(V, data.values.as_const(), data.values, |_from, values| {
         let data = Target { keys: data.keys, values };
-        if fits_block(data.as_source()) {
-            // One block reads everything before it writes anything.
-            return sort_block(stream, data.as_source(), data, digits);
+        if chunks(data.as_source()) <= 1 {
+            return sort_chunks(stream, data.as_source(), data, digits);
         }
         let mut spare = Spare::new(stream, data.keys.len())?;
         let spare = spare.target(stream)?;
+        if are_few(chunks(data.as_source()), digits) {
+            sort_chunks(stream, data.as_source(), spare, digits)?;
+            return place_chunks(stream, spare.as_source(), data, digits);
+        }
         run_passes(stream, data.as_source(), [spare, data], digits, digits.passes())?;
         if digits.passes() % 2 == 1 { copy_all(stream, spare.as_source(), data) } else { Ok(()) }
     })
@@ -315,9 +323,14 @@ fn sort_between<K: RadixKey, V: Pod>(
     carried!(V, first.values.as_const(), second.values, |first_values, second_values| {
         let first = Target { keys: first.keys, values: writable(first_values) };
         let second = Target { keys: second.keys, values: second_values };
-        if fits_block(first.as_source()) {
-            sort_block(stream, first.as_source(), first, digits)?;
-            return Ok(Side::First);
+        let chunks = chunks(first.as_source());
+        if are_few(chunks, digits) {
+            sort_chunks(stream, first.as_source(), first, digits)?;
+            if chunks <= 1 {
+                return Ok(Side::First);
+            }
+            place_chunks(stream, first.as_source(), second, digits)?;
+            return Ok(Side::Second);
         }
         run_passes(stream, first.as_source(), [second, first], digits, digits.passes())?;
         Ok(if digits.passes() % 2 == 1 { Side::Second } else { Side::First })
@@ -348,17 +361,31 @@ fn run_passes<K: Pod, V: Pod, B: Buckets<K>>(
     Ok(())
 }
 
-fn fits_block<K: Pod, V: Pod>(from: Source<K, V>) -> bool {
-    from.keys.len() <= BLOCK_THREADS as usize * block_items::<K, V>()
+/// The items of a chunk, which one block sorts.
+const fn chunk_len<K, V>() -> usize {
+    BLOCK_THREADS as usize * block_items::<K, V>()
 }
 
-fn sort_block<K: RadixCode, V: Pod>(
+/// How many chunks there are.
+fn chunks<K: Pod, V: Pod>(from: Source<K, V>) -> usize {
+    from.keys.len().div_ceil(chunk_len::<K, V>())
+}
+
+/// Whether so many chunks are sorted and put together sooner than all is distributed digit by digit: the former takes longer
+/// the more chunks there are, the latter the more digits.
+fn are_few(chunks: usize, digits: Digits) -> bool {
+    chunks <= MAX_CHUNKS.min(8 * digits.passes() as usize)
+}
+
+/// Sorts each chunk for itself. Both sides may be the same memory: a block reads all of its chunk before it writes any.
+fn sort_chunks<K: RadixCode, V: Pod>(
     stream: &Stream,
     from: Source<K, V>,
     to: Target<K, V>,
     digits: Digits,
 ) -> Result<(), Error> {
-    if from.keys.is_empty() {
+    let chunks = chunks(from);
+    if chunks == 0 {
         return Ok(());
     }
     macro_rules! launch {
@@ -366,11 +393,25 @@ fn sort_block<K: RadixCode, V: Pod>(
             let passes = digits.passes();
             let kernel =
                 BlockSort::<K, V, Digits, $items>::new(from.keys, to.keys, from.values, to.values, digits, passes);
-            // SAFETY: everything fits in one block; keys and values have equal lengths.
-            unsafe { stream.launch(kernel, 1) }
+            // SAFETY: a block per chunk; keys and values have equal lengths.
+            unsafe { stream.launch(kernel, chunks) }
         }};
     }
     if const { block_items::<K, V>() == 8 } { launch!(8) } else { launch!(4) }
+}
+
+/// Puts sorted chunks together.
+fn place_chunks<K: RadixCode, V: Pod>(
+    stream: &Stream,
+    from: Source<K, V>,
+    to: Target<K, V>,
+    digits: Digits,
+) -> Result<(), Error> {
+    const { assert!(chunk_len::<K, V>().is_power_of_two() && chunk_len::<K, V>() % PLACE_THREADS as usize == 0) };
+    let log_chunk = chunk_len::<K, V>().ilog2();
+    let kernel = PlaceChunks::<K, V>::new(from.keys, to.keys, from.values, to.values, digits, log_chunk);
+    // SAFETY: a thread per item; keys and values, and both sides, have equal lengths, and are different memory.
+    unsafe { stream.launch(kernel, from.keys.len().div_ceil(PLACE_THREADS as usize)) }
 }
 
 fn copy_all<K: Pod, V: Pod>(stream: &Stream, from: Source<K, V>, to: Target<K, V>) -> Result<(), Error> {

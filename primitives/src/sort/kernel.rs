@@ -388,9 +388,9 @@ pub const fn block_shared<K, V>(threads: u32, items: usize) -> usize {
     max(exchange, shared_bytes::<u32>(RankMemory::words(threads)))
 }
 
-/// Sorts up to `THREADS * ITEMS` items in one block: all passes in registers and shared memory, one reading and one writing
-/// of everything, one launch.
-#[kernel(threads = THREADS, shared = block_shared::<K, V>(THREADS, ITEMS))]
+/// Sorts chunks of `THREADS * ITEMS` items, the last one perhaps shorter, in a block each: all passes in registers and shared
+/// memory, one reading and one writing of everything, one launch. The output may be the same memory as the input.
+#[kernel(threads = THREADS, shared = block_shared::<K, V>(THREADS, ITEMS), min_blocks = 1)]
 pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, const ITEMS: usize>(
     keys_in: Global<K>,
     keys_out: GlobalMut<K>,
@@ -406,11 +406,13 @@ pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, cons
     let ranking = SharedMemory::new().take::<u32>(RankMemory::words(THREADS));
 
     let first = warp_id() as usize * LANES as usize * ITEMS + lane_id() as usize;
-    let here = keys_in.len().saturating_sub(first) as u32;
+    let start = thread::block_idx_x() as usize * tile_len;
+    let end = if keys_in.len() - start < tile_len { keys_in.len() } else { start + tile_len };
+    let here = (end - start).saturating_sub(first) as u32;
     let mut keys = [K::zeroed(); ITEMS];
     let mut values = [V::zeroed(); ITEMS];
     for j in 0..ITEMS {
-        let index = first + j * LANES as usize;
+        let index = start + first + j * LANES as usize;
         if (j as u32 * LANES) < here {
             keys[j] = keys_in.get(index);
             if size_of::<V>() > 0 {
@@ -452,7 +454,7 @@ pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, cons
         pass += 1;
     }
     for j in 0..ITEMS {
-        let index = first + j * LANES as usize;
+        let index = start + first + j * LANES as usize;
         if (j as u32 * LANES) < here {
             keys_out.set(index, keys[j]);
             if size_of::<V>() > 0 {
@@ -465,16 +467,16 @@ pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, cons
 crate::sort_instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     u32, sort_histogram_32;
-    (): sort_pass_32, sort_small_32, sort_block_32;
-    u32: sort_pass_32_32, sort_small_32_32, sort_block_32_32;
-    u64: sort_pass_32_64, sort_small_32_64, sort_block_32_64;
-    Line: sort_pass_32_128, sort_small_32_128, sort_block_32_128;
+    (): sort_pass_32, sort_small_32, sort_block_32, sort_place_32;
+    u32: sort_pass_32_32, sort_small_32_32, sort_block_32_32, sort_place_32_32;
+    u64: sort_pass_32_64, sort_small_32_64, sort_block_32_64, sort_place_32_64;
+    Line: sort_pass_32_128, sort_small_32_128, sort_block_32_128, sort_place_32_128;
 }
 crate::sort_instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     u64, sort_histogram_64;
-    (): sort_pass_64, sort_small_64, sort_block_64;
-    u32: sort_pass_64_32, sort_small_64_32, sort_block_64_32;
-    u64: sort_pass_64_64, sort_small_64_64, sort_block_64_64;
-    Line: sort_pass_64_128, sort_small_64_128, sort_block_64_128;
+    (): sort_pass_64, sort_small_64, sort_block_64, sort_place_64;
+    u32: sort_pass_64_32, sort_small_64_32, sort_block_64_32, sort_place_64_32;
+    u64: sort_pass_64_64, sort_small_64_64, sort_block_64_64, sort_place_64_64;
+    Line: sort_pass_64_128, sort_small_64_128, sort_block_64_128, sort_place_64_128;
 }

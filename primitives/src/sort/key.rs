@@ -1,5 +1,6 @@
 //! How keys become digits.
 
+use super::Buckets;
 use crate::dictionary::KeyCode;
 use bytemuck::{Pod, Zeroable};
 
@@ -54,6 +55,19 @@ pub trait RadixCode: Pod {
     const BITS: u32;
     /// The bits from `shift` on, at least the next 8 of them. `shift` is below [`BITS`](Self::BITS); bits beyond are zero.
     fn digits(self, shift: u32, sign: Sign) -> u32;
+    /// Whether it is ordered before another key by these digits. What is provided compares them one by one.
+    #[inline(always)]
+    fn is_below(self, other: Self, digits: &Digits) -> bool {
+        let mut pass = digits.passes;
+        while pass > 0 {
+            pass -= 1;
+            let (own, others) = (digits.bucket(self, pass), digits.bucket(other, pass));
+            if own != others {
+                return own < others;
+            }
+        }
+        false
+    }
 }
 
 /// How signs are read: masks that make the bits of a number order as an unsigned number does. An argument of the kernels.
@@ -95,8 +109,13 @@ impl RadixCode for u32 {
     const BITS: u32 = 32;
     #[inline(always)]
     fn digits(self, shift: u32, sign: Sign) -> u32 {
-        let flip = sign.always as u32 ^ (((self as i32) >> 31) as u32 & sign.negative as u32);
-        (self ^ flip) >> shift
+        sign.encode(self) >> shift
+    }
+
+    #[inline(always)]
+    fn is_below(self, other: Self, digits: &Digits) -> bool {
+        let number = |key| (digits.sign.encode(key) ^ digits.flip) & digits.mask as u32;
+        number(self) < number(other)
     }
 }
 
@@ -104,8 +123,14 @@ impl RadixCode for u64 {
     const BITS: u32 = 64;
     #[inline(always)]
     fn digits(self, shift: u32, sign: Sign) -> u32 {
-        let flip = sign.always ^ (((self as i64) >> 63) as u64 & sign.negative);
-        ((self ^ flip) >> shift) as u32
+        (sign.encode(self) >> shift) as u32
+    }
+
+    #[inline(always)]
+    fn is_below(self, other: Self, digits: &Digits) -> bool {
+        let flip = (digits.flip as i32) as u64;
+        let number = |key| (digits.sign.encode(key) ^ flip) & digits.mask;
+        number(self) < number(other)
     }
 }
 
@@ -132,6 +157,8 @@ keys! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct Digits {
     sign: Sign,
+    /// The bits that count, of those up to the 64th.
+    mask: u64,
     /// The lowest bit that counts.
     shift: u32,
     passes: u32,
@@ -146,7 +173,12 @@ impl Digits {
     pub(super) const fn new(sign: Sign, start: u32, end: u32, descending: bool) -> Self {
         let passes = (end - start).div_ceil(8);
         let last = end - start - 8 * (passes - 1);
-        Self { sign, shift: start, passes, last_mask: (1 << last) - 1, flip: if descending { !0 } else { 0 } }
+        const fn below(bit: u32) -> u64 {
+            if bit < 64 { (1 << bit) - 1 } else { u64::MAX }
+        }
+        let mask = below(end) & !below(start);
+        let flip = if descending { !0 } else { 0 };
+        Self { sign, mask, shift: start, passes, last_mask: (1 << last) - 1, flip }
     }
 
     /// How many there are.
@@ -155,12 +187,12 @@ impl Digits {
     }
 }
 
-impl<K: RadixCode> super::Buckets<K> for Digits {
+impl<K: RadixCode> Buckets<K> for Digits {
     const MAX_PASSES: usize = K::BITS.div_ceil(8) as usize;
 
     #[inline(always)]
     fn bucket(&self, key: K, pass: u32) -> u32 {
-        (key.digits(self.shift + 8 * pass, self.sign) ^ self.flip) & <Self as super::Buckets<K>>::last(self, pass)
+        (key.digits(self.shift + 8 * pass, self.sign) ^ self.flip) & <Self as Buckets<K>>::last(self, pass)
     }
 
     #[inline(always)]

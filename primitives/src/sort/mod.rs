@@ -24,6 +24,7 @@
 
 mod kernel;
 mod key;
+mod place;
 mod shape;
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -33,6 +34,7 @@ mod host;
 
 pub use kernel::{BucketHistogram, BucketPass, Buckets, SortBlock};
 pub use key::{Digits, RadixCode, RadixKey, Sign};
+pub use place::PlaceChunks;
 #[doc(hidden)]
 pub use shape::{BlockSort, LargePass, SmallPass, block_items, items};
 

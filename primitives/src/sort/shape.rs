@@ -10,7 +10,7 @@ pub const MIN_BLOCKS: u32 = 2;
 pub const SMALL_THREADS: u32 = 256;
 /// See `SMALL_THREADS`.
 pub const SMALL_ITEMS: usize = 8;
-/// Threads of a block that sorts everything.
+/// Threads of a block that sorts a chunk.
 pub const BLOCK_THREADS: u32 = 512;
 
 /// Items per thread of `THREADS`: as many as registers allow without spills, since longer runs are written faster.
@@ -31,11 +31,15 @@ pub const fn block_items<K, V>() -> usize {
     if size_of::<K>() + size_of::<V>() <= 16 { 8 } else { 4 }
 }
 
+/// The most chunks that are sorted by a block each and then put together.
+pub const MAX_CHUNKS: usize = 16;
+
 /// The pass over large inputs.
 pub type LargePass<K, V, B, const ITEMS: usize> = BucketPass<K, V, B, THREADS, ITEMS, MIN_BLOCKS>;
-/// The pass over small inputs.
-pub type SmallPass<K, V, B> = BucketPass<K, V, B, SMALL_THREADS, SMALL_ITEMS, 0>;
-/// The sort of what fits in one block.
+/// The pass over small inputs. That one block must fit tells the compiler not to save registers: what is small waits for
+/// loads, and with more registers more of them are under way.
+pub type SmallPass<K, V, B> = BucketPass<K, V, B, SMALL_THREADS, SMALL_ITEMS, 1>;
+/// The sort of chunks, each of which fits in one block.
 pub type BlockSort<K, V, B, const ITEMS: usize> = SortBlock<K, V, B, BLOCK_THREADS, ITEMS>;
 
 /// Names the kernels that sort a type of keys on a GPU, alone (value `()`) or with values: see [`crate::instances`].
@@ -44,13 +48,13 @@ pub type BlockSort<K, V, B, const ITEMS: usize> = SortBlock<K, V, B, BLOCK_THREA
 /// gpu_primitives::sort_instances! {
 ///     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
 ///     Version, version_histogram;
-///     (): version_pass, version_small, version_block;
-///     u32: version_pass_32, version_small_32, version_block_32;
+///     (): version_pass, version_small, version_block, version_place;
+///     u32: version_pass_32, version_small_32, version_block_32, version_place_32;
 /// }
 /// ```
 #[macro_export]
 macro_rules! sort_instances {
-    (in $dir:expr; $key:ty, $histogram:ident; $($value:ty: $large:ident, $small:ident, $block:ident;)*) => {
+    (in $dir:expr; $key:ty, $histogram:ident; $($value:ty: $large:ident, $small:ident, $block:ident, $place:ident;)*) => {
         $crate::instances! {
             in $dir;
             $histogram: $crate::sort::BucketHistogram<$key, $crate::sort::Digits>;
@@ -62,6 +66,7 @@ macro_rules! sort_instances {
                 $block: $crate::sort::BlockSort<
                     $key, $value, $crate::sort::Digits, { $crate::sort::block_items::<$key, $value>() }
                 >;
+                $place: $crate::sort::PlaceChunks<$key, $value>;
             )*
         }
     };
