@@ -3,8 +3,9 @@
 //! - **Stable, deterministic**: equal keys keep their order; the same input gives the same bytes on every run.
 //! - **Synchronisation**: none; the result is ready in stream order.
 //! - **Memory**: a second buffer for keys and values (not for the double-buffered form, nor for what one block sorts), and
-//!   look-back words of 1 KiB per tile and pass: 7 % of the input of 32-bit pairs.
-//! - **Cost**: one reading of the keys, then for every 8 bits of the key one reading and one writing of everything.
+//!   beyond 2^16 elements look-back words of 1 KiB per tile and pass: 7 % of the input of 32-bit pairs.
+//! - **Cost**: one reading of the keys, then for every 8 bits of the key one reading and one writing of everything. Up to 2^16
+//!   elements it is two launches.
 //!
 //! ```
 //! use gpu_primitives::sort::{self, Options};
