@@ -1,9 +1,11 @@
 //! The host entries of the merge.
 
 use super::kernel::PARTITION_THREADS;
+pub(crate) use super::place::MAX_PLACED;
+use super::place::PLACE_THREADS;
 use super::runs::{SLACK, TABLE_WORDS, tile_len as runs_tile_len};
 use super::shape::{RUNS_THREADS, THREADS, items, runs_items};
-use super::{MAX_RUNS, MergePartition, MergeTiles, Runs, RunsPartition, RunsTiles};
+use super::{MAX_RUNS, MergePartition, MergeTiles, PlaceRuns, Runs, RunsPartition, RunsTiles};
 use crate::compare::Compare;
 use crate::runtime::carrier::carried;
 use crate::runtime::pairs::{Pairs, PairsMut};
@@ -210,6 +212,36 @@ impl<K, V> RunsSplits<K, V> {
     }
 }
 
+/// Views of runs as a kernel's arguments. There is at least one.
+fn views<K: Pod, V: Pod>(runs: &[Pairs<K, V>]) -> (Runs<K>, Runs<V>) {
+    // SAFETY: views of no elements.
+    let (no_keys, no_values) =
+        unsafe { (Global::<K>::from_raw(runs[0].keys.as_ptr(), 0), Global::<V>::from_raw(runs[0].values.as_ptr(), 0)) };
+    (
+        Runs::new(std::array::from_fn(|i| runs.get(i).map_or(no_keys, |run| run.keys))),
+        Runs::new(std::array::from_fn(|i| runs.get(i).map_or(no_values, |run| run.values))),
+    )
+}
+
+/// Merges one run or more, [`MAX_PLACED`] at most, in one launch that is fast for few items. The output is as long as all runs
+/// together, which are below 2^31 items; a comparator that is no strict weak order would lose some.
+pub(crate) fn place<K: Pod, V: Pod, C: Compare<K>>(
+    stream: &Stream,
+    runs: &[Pairs<K, V>],
+    out: PairsMut<K, V>,
+    compare: C,
+) -> Result<(), Error> {
+    let blocks = runs.iter().map(|run| run.keys.len().div_ceil(PLACE_THREADS as usize)).sum();
+    if blocks == 0 {
+        return Ok(());
+    }
+    let (keys, values) = views(runs);
+    let kernel = PlaceRuns::new(keys, values, runs.len() as u32, out.keys, out.values, compare);
+    // SAFETY: a block per 256 items of each run; the output is as long as all runs and other memory, and values are as many as
+    // keys, where there are any.
+    unsafe { stream.launch(kernel, blocks) }
+}
+
 /// How many rounds merge so many runs pairwise; one at least.
 fn rounds(runs: usize) -> u32 {
     runs.next_power_of_two().ilog2().max(1)
@@ -225,15 +257,12 @@ pub(crate) fn split_runs<K: Pod, V: Pod, C: Compare<K>>(
 ) -> Result<RunsSplits<K, V>, Error> {
     let total = runs.iter().map(|run| run.keys.len()).sum::<usize>();
     let tiles = total.div_ceil(tile);
-    // SAFETY: views of no elements.
-    let (no_keys, no_values) =
-        unsafe { (Global::<K>::from_raw(runs[0].keys.as_ptr(), 0), Global::<V>::from_raw(runs[0].values.as_ptr(), 0)) };
-    let keys = Runs::new(std::array::from_fn(|i| runs.get(i).map_or(no_keys, |run| run.keys)));
-    let values = Runs::new(std::array::from_fn(|i| runs.get(i).map_or(no_values, |run| run.values)));
+    let (keys, values) = views(runs);
     let untyped = Runs::new(std::array::from_fn(|i| {
-        let values = runs.get(i).map_or(no_values, |run| run.values);
+        let values = runs.get(i).unwrap_or(&runs[0]).values;
+        let len = if i < runs.len() { values.len() * size_of::<V>() } else { 0 };
         // SAFETY: the same memory, as bytes.
-        unsafe { Global::<u8>::from_raw(values.as_ptr().cast(), values.len() * size_of::<V>()) }
+        unsafe { Global::<u8>::from_raw(values.as_ptr().cast(), len) }
     }));
     let log_lanes = rounds(runs.len());
     let blocks = tiles.div_ceil((PARTITION_THREADS as usize >> log_lanes) - 1);

@@ -29,6 +29,7 @@
 //! ```
 
 mod kernel;
+mod place;
 mod runs;
 mod shape;
 mod tile;
@@ -37,12 +38,13 @@ mod tile;
 mod host;
 
 pub use kernel::{MergePartition, MergeTiles};
+pub use place::PlaceRuns;
 pub use runs::{MAX_RUNS, Runs, RunsPartition, RunsTiles};
 #[doc(hidden)]
 pub use shape::{ShapedRuns, ShapedTiles, items, runs_items};
 pub(crate) use tile::{Tile, Walk};
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use host::{Partition, partition, split_runs};
+pub(crate) use host::{MAX_PLACED, Partition, partition, place, split_runs};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{keys, pairs, runs_keys, runs_pairs};

@@ -45,11 +45,17 @@ impl<T: Pod> Runs<T> {
         Self { views }
     }
 
-    /// Run `index`. A chain of selections: a run-time index would put the array into memory.
+    /// Run `index`.
     #[inline(always)]
     fn get(self, index: u32) -> Global<T> {
+        self.get_of_first::<MAX_RUNS>(index)
+    }
+
+    /// Run `index`, one of the first `N`. A chain of selections: a run-time index would put the array into memory.
+    #[inline(always)]
+    pub(super) fn get_of_first<const N: usize>(self, index: u32) -> Global<T> {
         let mut view = self.views[0];
-        for i in 1..MAX_RUNS {
+        for i in 1..N {
             if index as usize == i {
                 view = self.views[i];
             }
@@ -194,7 +200,7 @@ pub const fn tile_shared<K: Pod, V: Pod>(threads: u32, items: usize) -> usize {
 
 /// A piece's run, moved so that the items of the tile have the indices that they have there: by its table entry.
 #[inline(always)]
-unsafe fn run_at<T: Pod>(address: u64, count: u32) -> Global<T> {
+pub(super) unsafe fn run_at<T: Pod>(address: u64, count: u32) -> Global<T> {
     Global::from_raw(core::ptr::with_exposed_provenance(address as usize), count as usize)
 }
 

@@ -1,10 +1,11 @@
 //! The host entries of the sort.
 
 use super::distribute::{Passes, Source, Target, expect_len, no_values, no_values_mut};
-use super::place::PLACE_THREADS;
-use super::shape::{BLOCK_THREADS, BlockSort, MAX_CHUNKS, block_items};
-use super::{Buckets, Digits, PlaceChunks, RadixCode, RadixKey};
+use super::shape::{BLOCK_THREADS, BlockSort, block_items};
+use super::{Buckets, Digits, RadixCode, RadixKey};
+use crate::merge::{self, MAX_PLACED};
 use crate::runtime::carrier::{carried, reinterpret, reinterpret_mut};
+use crate::runtime::pairs::{Pairs, PairsMut};
 use crate::transfer;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream};
 use bytemuck::Pod;
@@ -374,7 +375,7 @@ fn chunks<K: Pod, V: Pod>(from: Source<K, V>) -> usize {
 /// Whether so many chunks are sorted and put together sooner than all is distributed digit by digit: the former takes longer
 /// the more chunks there are, the latter the more digits.
 fn are_few(chunks: usize, digits: Digits) -> bool {
-    chunks <= MAX_CHUNKS.min(8 * digits.passes() as usize)
+    chunks <= MAX_PLACED.min(8 * digits.passes() as usize)
 }
 
 /// Sorts each chunk for itself. Both sides may be the same memory: a block reads all of its chunk before it writes any.
@@ -407,11 +408,17 @@ fn place_chunks<K: RadixCode, V: Pod>(
     to: Target<K, V>,
     digits: Digits,
 ) -> Result<(), Error> {
-    const { assert!(chunk_len::<K, V>().is_power_of_two() && chunk_len::<K, V>() % PLACE_THREADS as usize == 0) };
-    let log_chunk = chunk_len::<K, V>().ilog2();
-    let kernel = PlaceChunks::<K, V>::new(from.keys, to.keys, from.values, to.values, digits, log_chunk);
-    // SAFETY: a thread per item; keys and values, and both sides, have equal lengths, and are different memory.
-    unsafe { stream.launch(kernel, from.keys.len().div_ceil(PLACE_THREADS as usize)) }
+    let chunk = chunk_len::<K, V>();
+    let runs: Vec<_> = (0..from.keys.len())
+        .step_by(chunk)
+        .map(|start| {
+            let len = chunk.min(from.keys.len() - start);
+            let (first_value, values) = if size_of::<V>() > 0 { (start, len) } else { (0, 0) };
+            // SAFETY: within the input.
+            unsafe { Pairs { keys: from.keys.slice(start, len), values: from.values.slice(first_value, values) } }
+        })
+        .collect();
+    merge::place(stream, &runs, PairsMut { keys: to.keys, values: to.values }, digits)
 }
 
 fn copy_all<K: Pod, V: Pod>(stream: &Stream, from: Source<K, V>, to: Target<K, V>) -> Result<(), Error> {

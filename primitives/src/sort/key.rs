@@ -1,6 +1,7 @@
 //! How keys become digits.
 
 use super::Buckets;
+use crate::compare::Compare;
 use crate::dictionary::KeyCode;
 use bytemuck::{Pod, Zeroable};
 
@@ -184,6 +185,13 @@ impl Digits {
     /// How many there are.
     pub(super) const fn passes(&self) -> u32 {
         self.passes
+    }
+}
+
+impl<K: RadixCode> Compare<K> for Digits {
+    #[inline(always)]
+    fn less(&self, a: K, b: K) -> bool {
+        a.is_below(b, self)
     }
 }
 

@@ -25,7 +25,6 @@
 
 mod kernel;
 mod key;
-mod place;
 mod shape;
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -35,7 +34,6 @@ mod host;
 
 pub use kernel::{BucketHistogram, BucketPass, Buckets, SortBlock};
 pub use key::{Digits, RadixCode, RadixKey, Sign};
-pub use place::PlaceChunks;
 #[doc(hidden)]
 pub use shape::{BlockSort, LargePass, SmallPass, block_items, items};
 

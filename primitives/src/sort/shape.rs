@@ -31,9 +31,6 @@ pub const fn block_items<K, V>() -> usize {
     if size_of::<K>() + size_of::<V>() <= 16 { 8 } else { 4 }
 }
 
-/// The most chunks that are sorted by a block each and then put together.
-pub const MAX_CHUNKS: usize = 16;
-
 /// The pass over large inputs.
 pub type LargePass<K, V, B, const ITEMS: usize> = BucketPass<K, V, B, THREADS, ITEMS, MIN_BLOCKS>;
 /// The pass over small inputs. That one block must fit tells the compiler not to save registers: what is small waits for
@@ -66,7 +63,7 @@ macro_rules! sort_instances {
                 $block: $crate::sort::BlockSort<
                     $key, $value, $crate::sort::Digits, { $crate::sort::block_items::<$key, $value>() }
                 >;
-                $place: $crate::sort::PlaceChunks<$key, $value>;
+                $place: $crate::merge::PlaceRuns<$key, $value, $crate::sort::Digits>;
             )*
         }
     };

@@ -9,7 +9,7 @@ use super::{BuildDirectory, EncodeKeys, LevelTiles, RenewLevel};
 use crate::block::lookback;
 use crate::dictionary::{Key, KeyCode};
 use crate::merge;
-use crate::runtime::pairs::Pairs;
+use crate::runtime::pairs::{Pairs, PairsMut};
 use crate::sort;
 use crate::transfer;
 use crate::{DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
@@ -17,6 +17,9 @@ use bytemuck::Pod;
 
 /// The most elements of a level.
 const MAX_LEN: usize = u32::MAX as usize;
+/// Elements, times the levels that they come from, from which on a merge in tiles is faster than one that finds the place of
+/// each element, in a single launch.
+const MAX_PLACES: usize = 1 << 20;
 
 /// Runs an expression with the type that carries values of `V` through the kernels: of the same size.
 macro_rules! with_carrier {
@@ -173,6 +176,12 @@ impl<K: Key, V: Pod> Level<K, V> {
         Ok(Self { keys: sorted, values, marks: Some(marks), len: keys.len(), is_distinct: false })
     }
 
+    /// The elements as a run to merge, with values as their carrier.
+    fn run<W: Pod>(&self, stream: &Stream) -> Result<Pairs<K::Code, W>, Error> {
+        let (keys, values, _) = self.parts()?;
+        Ok(Pairs { keys: keys.view(stream)?, values: carried::<V, W>(values.view(stream)?) })
+    }
+
     /// Merges levels, the oldest first: all elements are kept. Does not wait.
     ///
     /// # Errors
@@ -180,7 +189,14 @@ impl<K: Key, V: Pod> Level<K, V> {
     pub fn merge(stream: &Stream, levels: &[&Self]) -> Result<Self, Error> {
         let len = levels.iter().map(|level| level.len).sum();
         let mut merged = Self::uninit(stream, len)?;
-        if levels.iter().all(|level| level.marks.is_none()) {
+        let has_marks = levels.iter().any(|level| level.has_tombstones());
+        if !has_marks && len > 0 && levels.len() <= merge::MAX_PLACED && len * levels.len() < MAX_PLACES {
+            let (keys, values) = (merged.keys.view_mut(stream)?, merged.values.view_mut(stream)?);
+            with_carrier!(V, W => {
+                let runs = levels.iter().map(|level| level.run::<W>(stream)).collect::<Result<Vec<_>, _>>()?;
+                merge::place(stream, &runs, PairsMut { keys, values: carried_mut::<V, W>(values) }, K::Code::ORDER)?;
+            });
+        } else if !has_marks {
             if const { size_of::<V>() == 0 } {
                 let runs = levels.iter().map(|level| level.keys.slice(..level.len)).collect::<Result<Vec<_>, _>>()?;
                 merge::runs_keys(stream, &runs, &mut merged.keys, K::Code::ORDER)?;
