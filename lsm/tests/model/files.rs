@@ -139,3 +139,29 @@ pub fn carries_through_all_slots(device: &Device) {
     both.update(&stream, &[7], &[77], &[108]);
     both.check_all(&stream, &mut Random(3), &domain, "cleaned up");
 }
+
+/// One and two levels of so many elements that a batch is merged with them in tiles, and not by the places of all elements: what
+/// there is, is left where it belongs, and the batch counts.
+pub fn large_carries(device: &Device) {
+    let stream = device.stream().unwrap();
+    let batch = 1u32 << 16;
+    let old: Vec<u32> = (0..2 * batch).map(|i| 2 * i).collect();
+    let recent: Vec<u32> = (0..batch).map(|i| 4 * i).collect();
+    for (batches, levels) in [(1, vec![level(0, &recent)]), (3, vec![level(1, &old), level(0, &recent)])] {
+        let file = craft(batch.into(), batches, 0, &levels);
+        let mut both = Modelled::<u32, u32>::new(&stream, batch as usize);
+        both.dictionary = GpuLsm::load(&stream, &file[..]).unwrap();
+        for level in &levels {
+            both.model_insert(&level.keys, &level.values);
+        }
+        both.insert(&stream, &[8, 1, 3 * batch, u32::MAX, 8], &[5, 6, 7, 8, 9]);
+        assert_eq!(both.dictionary.stats().levels, 1);
+        both.check(&stream, &[0, 1, 2, 4, 8, 12, 3 * batch, 4 * batch - 4, 4 * batch, u32::MAX], "after the carry");
+        let mut merged = both.dictionary.levels();
+        let codes = merged.next().unwrap().1.parts().unwrap().0.to_vec(&stream).unwrap();
+        let mut expected: Vec<u32> = levels.iter().flat_map(|level| &level.keys).copied().collect();
+        expected.extend([8, 1, 3 * batch, u32::MAX, 8]);
+        expected.sort_unstable();
+        assert!(codes == expected, "all elements are kept, in order");
+    }
+}

@@ -17,9 +17,9 @@ use bytemuck::Pod;
 
 /// The most elements of a level.
 const MAX_LEN: usize = u32::MAX as usize;
-/// Elements, times the levels that they come from, from which on a merge in tiles is faster than one that finds the place of
-/// each element, in a single launch.
-const MAX_PLACES: usize = 1 << 20;
+/// So few elements that a merge of two levels is faster if it finds the place of each element, in a single launch, than in
+/// tiles; for more levels it is twice as many, since tiles of many levels take longer to find.
+const FEW: usize = 1 << 16;
 
 /// Runs an expression with the type that carries values of `V` through the kernels: of the same size.
 macro_rules! with_carrier {
@@ -190,7 +190,8 @@ impl<K: Key, V: Pod> Level<K, V> {
         let len = levels.iter().map(|level| level.len).sum();
         let mut merged = Self::uninit(stream, len)?;
         let has_marks = levels.iter().any(|level| level.has_tombstones());
-        if !has_marks && len > 0 && levels.len() <= merge::MAX_PLACED && len * levels.len() < MAX_PLACES {
+        let few = if levels.len() <= 2 { FEW } else { 2 * FEW };
+        if !has_marks && len <= few && levels.len() <= merge::MAX_PLACED {
             let (keys, values) = (merged.keys.view_mut(stream)?, merged.values.view_mut(stream)?);
             with_carrier!(V, W => {
                 let runs = levels.iter().map(|level| level.run::<W>(stream)).collect::<Result<Vec<_>, _>>()?;
