@@ -129,9 +129,12 @@ fn even_steps(high: f64) -> Vec<f64> {
     (0..=(high / step) as usize).map(|index| index as f64 * step).collect()
 }
 
-/// A tick's name: short.
+/// A tick's name: short, so that neighbours do not meet.
 fn tick(value: f64) -> String {
-    if value >= 1.0 && value.fract() == 0.0 {
+    if value >= 1e4 {
+        let (unit, name) = [(1e9, "G"), (1e6, "M")].into_iter().find(|(unit, _)| value >= *unit).unwrap_or((1e3, "k"));
+        format!("{}{name}", value / unit)
+    } else if value >= 1.0 && value.fract() == 0.0 {
         number(value).replace(".00", "").replace(".0", "")
     } else {
         format!("{value}")
@@ -294,6 +297,13 @@ mod tests {
         assert_eq!(decades(3.0, 4200.0), [1.0, 10.0, 100.0, 1000.0, 10000.0]);
         assert_eq!(decades(12.0, 45.0), [10.0, 20.0, 50.0]);
         assert_eq!(decades(10.0, 10.0), [10.0, 20.0]);
+    }
+
+    #[test]
+    fn ticks_have_short_names() {
+        let values = [0.0, 0.01, 5.0, 1000.0, 10_000.0, 12_500.0, 1e5, 2e6, 1e8, 1e9];
+        let names = ["0", "0.01", "5", "1,000", "10k", "12.5k", "100k", "2M", "100M", "1G"];
+        assert_eq!(values.map(tick), names);
     }
 
     #[test]
