@@ -1,9 +1,9 @@
 //! The dictionary: updates, queries, cleanup.
 
-use crate::{CleanupPolicy, Contents, Key, Level, Lookup, LsmView, Neighbour, Ranges, Stats};
+use crate::{CleanupPolicy, Contents, Key, Level, LsmView, Stats};
 use bytemuck::Pod;
-use gpu_primitives::dictionary::levels::{Intervals, Stack};
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
+use gpu_primitives::dictionary::levels::Stack;
+use gpu_primitives::{DeviceSlice, Error, Stream};
 
 /// The largest batch.
 pub(crate) const MAX_BATCH: usize = 1 << 31;
@@ -282,73 +282,7 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
         stream.uninit::<u8>(bytes).map(drop)
     }
 
-    /// Looks keys up. Does not wait.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`], what a launch can give. So for all queries.
-    pub fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
-        self.stack.lookup(stream, keys.into())
-    }
-
-    /// Tells which keys are there: 1 or 0 for each. Does not wait.
-    ///
-    /// # Errors
-    /// As [`lookup`](Self::lookup).
-    pub fn contains<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u8>, Error> {
-        self.stack.contains(stream, keys.into())
-    }
-
-    /// Counts the keys of each interval from `low` to `high`, both included; one that ends before it begins has none. Waits for
-    /// the stream, to know whether the intervals overlap so much that all levels are better merged once; not after a cleanup.
-    ///
-    /// # Errors
-    /// [`Error::LengthMismatch`] if there are not as many ends as beginnings; as [`lookup`](Self::lookup).
-    pub fn count<'a>(
-        &self,
-        stream: &Stream,
-        low: impl Into<DeviceSlice<'a, K>>,
-        high: impl Into<DeviceSlice<'a, K>>,
-    ) -> Result<DeviceVec<u64>, Error> {
-        self.stack.count(stream, Intervals { low: low.into(), high: high.into() })
-    }
-
-    /// Gives the pairs of each interval from `low` to `high`, both included, in the order of the keys. Waits for the stream, to
-    /// know how much memory they need.
-    ///
-    /// # Errors
-    /// As [`count`](Self::count); [`Error::OutOfMemory`] says how much was needed.
-    pub fn range<'a>(
-        &self,
-        stream: &Stream,
-        low: impl Into<DeviceSlice<'a, K>>,
-        high: impl Into<DeviceSlice<'a, K>>,
-    ) -> Result<Ranges<K, V>, Error> {
-        self.stack.ranges(stream, Intervals { low: low.into(), high: high.into() })
-    }
-
-    /// Finds the smallest key above each. Does not wait.
-    ///
-    /// # Errors
-    /// As [`lookup`](Self::lookup).
-    pub fn successor<'a>(
-        &self,
-        stream: &Stream,
-        keys: impl Into<DeviceSlice<'a, K>>,
-    ) -> Result<Neighbour<K, V>, Error> {
-        self.stack.neighbours(stream, keys.into(), false)
-    }
-
-    /// Finds the largest key below each. Does not wait.
-    ///
-    /// # Errors
-    /// As [`lookup`](Self::lookup).
-    pub fn predecessor<'a>(
-        &self,
-        stream: &Stream,
-        keys: impl Into<DeviceSlice<'a, K>>,
-    ) -> Result<Neighbour<K, V>, Error> {
-        self.stack.neighbours(stream, keys.into(), true)
-    }
+    gpu_primitives::queries_of_levels! { K, V, " Waits for the stream, to know whether the intervals overlap so much that all levels are better merged once; not after a cleanup." }
 
     /// How many keys there are, exactly. Goes through all elements and waits for the stream.
     ///

@@ -1,9 +1,9 @@
 //! The dictionary: updates and queries.
 
-use crate::{Contents, Key, Level, Lookup, Neighbour, Ranges, SortedArrayView, Stats};
+use crate::{Contents, Key, Level, SortedArrayView, Stats};
 use bytemuck::Pod;
-use gpu_primitives::dictionary::levels::{Intervals, Stack};
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
+use gpu_primitives::dictionary::levels::Stack;
+use gpu_primitives::{DeviceSlice, Error, Stream};
 
 /// Elements per bucket of the directory, which so takes half a byte per element.
 const BUCKET: usize = 16;
@@ -117,73 +117,7 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
         stream.uninit::<u8>(bytes).map(drop)
     }
 
-    /// Looks keys up. Does not wait.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`], what a launch can give. So for all queries.
-    pub fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
-        self.stack.lookup(stream, keys.into())
-    }
-
-    /// Tells which keys are there: 1 or 0 for each. Does not wait.
-    ///
-    /// # Errors
-    /// As [`lookup`](Self::lookup).
-    pub fn contains<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u8>, Error> {
-        self.stack.contains(stream, keys.into())
-    }
-
-    /// Counts the keys of each interval from `low` to `high`, both included; one that ends before it begins has none. Does not
-    /// wait.
-    ///
-    /// # Errors
-    /// [`Error::LengthMismatch`] if there are not as many ends as beginnings; as [`lookup`](Self::lookup).
-    pub fn count<'a>(
-        &self,
-        stream: &Stream,
-        low: impl Into<DeviceSlice<'a, K>>,
-        high: impl Into<DeviceSlice<'a, K>>,
-    ) -> Result<DeviceVec<u64>, Error> {
-        self.stack.count(stream, Intervals { low: low.into(), high: high.into() })
-    }
-
-    /// Gives the pairs of each interval from `low` to `high`, both included, in the order of the keys. Waits for the stream once,
-    /// to know how much memory they need.
-    ///
-    /// # Errors
-    /// As [`count`](Self::count); [`Error::OutOfMemory`] says how much was needed.
-    pub fn range<'a>(
-        &self,
-        stream: &Stream,
-        low: impl Into<DeviceSlice<'a, K>>,
-        high: impl Into<DeviceSlice<'a, K>>,
-    ) -> Result<Ranges<K, V>, Error> {
-        self.stack.ranges(stream, Intervals { low: low.into(), high: high.into() })
-    }
-
-    /// Finds the smallest key above each. Does not wait.
-    ///
-    /// # Errors
-    /// As [`lookup`](Self::lookup).
-    pub fn successor<'a>(
-        &self,
-        stream: &Stream,
-        keys: impl Into<DeviceSlice<'a, K>>,
-    ) -> Result<Neighbour<K, V>, Error> {
-        self.stack.neighbours(stream, keys.into(), false)
-    }
-
-    /// Finds the largest key below each. Does not wait.
-    ///
-    /// # Errors
-    /// As [`lookup`](Self::lookup).
-    pub fn predecessor<'a>(
-        &self,
-        stream: &Stream,
-        keys: impl Into<DeviceSlice<'a, K>>,
-    ) -> Result<Neighbour<K, V>, Error> {
-        self.stack.neighbours(stream, keys.into(), true)
-    }
+    gpu_primitives::queries_of_levels! { K, V, " Does not wait." }
 
     /// How many keys there are.
     #[must_use]

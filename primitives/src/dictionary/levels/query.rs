@@ -144,3 +144,88 @@ impl<K: Key, V: Pod> Stack<K, V> {
         self.carried_view(stream)
     }
 }
+
+/// The queries of a dictionary whose levels are in its field `stack`: its own methods, named within its `impl`, with the types of
+/// its keys and values, and what its documentation says about when `count` waits.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! queries_of_levels {
+    ($key:ident, $value:ident, $count_waits:literal) => {
+        /// Looks keys up. Does not wait.
+        ///
+        /// # Errors
+        /// [`Error::OutOfMemory`]($crate::Error::OutOfMemory), what a launch can give. So for all queries.
+        pub fn lookup<'a>(
+            &self,
+            stream: &$crate::Stream,
+            keys: impl Into<$crate::DeviceSlice<'a, $key>>,
+        ) -> Result<$crate::dictionary::Lookup<$value>, $crate::Error> {
+            self.stack.lookup(stream, keys.into())
+        }
+
+        /// Tells which keys are there: 1 or 0 for each. Does not wait.
+        ///
+        /// # Errors
+        /// As [`lookup`](Self::lookup).
+        pub fn contains<'a>(
+            &self,
+            stream: &$crate::Stream,
+            keys: impl Into<$crate::DeviceSlice<'a, $key>>,
+        ) -> Result<$crate::DeviceVec<u8>, $crate::Error> {
+            self.stack.contains(stream, keys.into())
+        }
+
+        /// Counts the keys of each interval from `low` to `high`, both included; one that ends before it begins has none.
+        #[doc = $count_waits]
+        ///
+        /// # Errors
+        /// [`Error::LengthMismatch`]($crate::Error::LengthMismatch) if there are not as many ends as beginnings; as
+        /// [`lookup`](Self::lookup).
+        pub fn count<'a>(
+            &self,
+            stream: &$crate::Stream,
+            low: impl Into<$crate::DeviceSlice<'a, $key>>,
+            high: impl Into<$crate::DeviceSlice<'a, $key>>,
+        ) -> Result<$crate::DeviceVec<u64>, $crate::Error> {
+            self.stack.count(stream, $crate::dictionary::levels::Intervals { low: low.into(), high: high.into() })
+        }
+
+        /// Gives the pairs of each interval from `low` to `high`, both included, in the order of the keys. Waits for the
+        /// stream, to know how much memory they need.
+        ///
+        /// # Errors
+        /// As [`count`](Self::count); [`Error::OutOfMemory`]($crate::Error::OutOfMemory) says how much was needed.
+        pub fn range<'a>(
+            &self,
+            stream: &$crate::Stream,
+            low: impl Into<$crate::DeviceSlice<'a, $key>>,
+            high: impl Into<$crate::DeviceSlice<'a, $key>>,
+        ) -> Result<$crate::dictionary::levels::Ranges<$key, $value>, $crate::Error> {
+            self.stack.ranges(stream, $crate::dictionary::levels::Intervals { low: low.into(), high: high.into() })
+        }
+
+        /// Finds the smallest key above each. Does not wait.
+        ///
+        /// # Errors
+        /// As [`lookup`](Self::lookup).
+        pub fn successor<'a>(
+            &self,
+            stream: &$crate::Stream,
+            keys: impl Into<$crate::DeviceSlice<'a, $key>>,
+        ) -> Result<$crate::dictionary::levels::Neighbour<$key, $value>, $crate::Error> {
+            self.stack.neighbours(stream, keys.into(), false)
+        }
+
+        /// Finds the largest key below each. Does not wait.
+        ///
+        /// # Errors
+        /// As [`lookup`](Self::lookup).
+        pub fn predecessor<'a>(
+            &self,
+            stream: &$crate::Stream,
+            keys: impl Into<$crate::DeviceSlice<'a, $key>>,
+        ) -> Result<$crate::dictionary::levels::Neighbour<$key, $value>, $crate::Error> {
+            self.stack.neighbours(stream, keys.into(), true)
+        }
+    };
+}
