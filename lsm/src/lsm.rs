@@ -282,7 +282,10 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
         stream.uninit::<u8>(bytes).map(drop)
     }
 
-    gpu_primitives::queries_of_levels! { K, V, " Waits for the stream, to know whether the intervals overlap so much that all levels are better merged once; not after a cleanup." }
+    gpu_primitives::queries_of_levels! {
+        K, V, "Waits for the stream, to know whether the intervals overlap so much that all levels are better merged once; \
+              not after a cleanup."
+    }
 
     /// How many keys there are, exactly. Goes through all elements and waits for the stream.
     ///

@@ -117,7 +117,7 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
         stream.uninit::<u8>(bytes).map(drop)
     }
 
-    gpu_primitives::queries_of_levels! { K, V, " Does not wait." }
+    gpu_primitives::queries_of_levels! { K, V, "Does not wait." }
 
     /// How many keys there are.
     #[must_use]

@@ -1,7 +1,6 @@
 //! The host entries of the merge.
 
 use super::kernel::PARTITION_THREADS;
-pub(crate) use super::place::MAX_PLACED;
 use super::place::PLACE_THREADS;
 use super::runs::{SLACK, TABLE_WORDS, tile_len as runs_tile_len};
 use super::shape::{RUNS_THREADS, THREADS, items, runs_items};
@@ -223,7 +222,7 @@ fn views<K: Pod, V: Pod>(runs: &[Pairs<K, V>]) -> (Runs<K>, Runs<V>) {
     )
 }
 
-/// Merges one run or more, [`MAX_PLACED`] at most, in one launch that is fast for few items. The output is as long as all runs
+/// Merges one run or more, [`MAX_PLACED`](super::place::MAX_PLACED) at most, in one launch that is fast for few items. The output is as long as all runs
 /// together, which are below 2^31 items; a comparator that is no strict weak order would lose some.
 pub(crate) fn place<K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
@@ -247,7 +246,8 @@ fn rounds(runs: usize) -> u32 {
     runs.next_power_of_two().ilog2().max(1)
 }
 
-/// Finds where tiles of `tile` outputs begin, or up to `slack` outputs before or after that. There is at least one item, and at most [`MAX_RUNS`] runs.
+/// Finds where tiles of `tile` outputs begin, or up to `slack` outputs before or after that. There is at least one item, and
+/// at most [`MAX_RUNS`] runs.
 pub(crate) fn split_runs<K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     runs: &[Pairs<K, V>],

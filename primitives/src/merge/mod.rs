@@ -45,6 +45,8 @@ pub use shape::{ShapedRuns, ShapedTiles, items, runs_items};
 pub(crate) use tile::{Tile, Walk};
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use host::{MAX_PLACED, Partition, partition, place, split_runs};
+pub(crate) use host::{Partition, partition, place, split_runs};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{keys, pairs, runs_keys, runs_pairs};
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use place::MAX_PLACED;
