@@ -46,6 +46,23 @@ fn too_many_batches(batch_size: usize, batches: u64) -> Error {
     Error::TooLong { what: "a dictionary of this batch size", len: elements(batches), limit }
 }
 
+/// Merges levels and runs that are newer, the oldest first.
+fn merge_runs<K: Key, V: Pod>(
+    stream: &Stream,
+    older: Vec<&Level<K, V>>,
+    mut runs: Vec<Level<K, V>>,
+) -> Result<Level<K, V>, Error> {
+    if older.len() + runs.len() > Stack::<K, V>::SLOTS {
+        // More than one merge takes: a mixed batch that a carry takes through all slots.
+        runs = vec![Level::merge(stream, &runs.iter().collect::<Vec<_>>())?];
+    }
+    if older.is_empty() && runs.len() == 1 {
+        return Ok(runs.remove(0));
+    }
+    let all: Vec<&Level<K, V>> = older.into_iter().chain(&runs).collect();
+    Level::merge(stream, &all)
+}
+
 impl<'a, K: Key, V: Pod> Draft<'a, K, V> {
     fn new(lsm: &'a GpuLsm<K, V>) -> Self {
         Self {
@@ -75,29 +92,23 @@ impl<'a, K: Key, V: Pod> Draft<'a, K, V> {
         (self.batch_size << log_batches, log_batches)
     }
 
-    /// Adds runs, the older first, that are together `1 << log_batches` batches. The lower slots are free.
-    fn add(&mut self, stream: &Stream, runs: Vec<Level<K, V>>, log_batches: u32) -> Result<(), Error> {
+    /// Adds `1 << log_batches` batches. The lower slots are free. `merge` makes one level of them and of those, the oldest
+    /// first, that are in their way.
+    fn add(
+        &mut self,
+        log_batches: u32,
+        merge: impl FnOnce(Vec<&Level<K, V>>) -> Result<Level<K, V>, Error>,
+    ) -> Result<(), Error> {
         let carries = (self.batches >> log_batches).trailing_ones();
         let (from, slot) = (log_batches as usize, (log_batches + carries) as usize);
         if slot >= self.changed.len() {
             return Err(too_many_batches(self.batch_size, self.batches + (1 << log_batches)));
         }
-        let older: Vec<&Level<K, V>> = (from..slot).rev().filter_map(|slot| self.level(slot)).collect();
-        let mut runs = runs;
-        if older.len() + runs.len() > Stack::<K, V>::SLOTS {
-            // More than one merge takes: a mixed batch that a carry takes through all slots.
-            runs = vec![Level::merge(stream, &runs.iter().collect::<Vec<_>>())?];
-        }
-        let level = if older.is_empty() && runs.len() == 1 {
-            runs.pop()
-        } else {
-            let all: Vec<&Level<K, V>> = older.into_iter().chain(&runs).collect();
-            Some(Level::merge(stream, &all)?)
-        };
+        let level = merge((from..slot).rev().filter_map(|slot| self.level(slot)).collect())?;
         for cleared in from..slot {
             self.changed[cleared] = Some(None);
         }
-        self.changed[slot] = Some(level);
+        self.changed[slot] = Some(Some(level));
         self.batches += 1 << log_batches;
         Ok(())
     }
@@ -107,8 +118,8 @@ impl<'a, K: Key, V: Pod> Draft<'a, K, V> {
         while done < keys.len() {
             let (count, log_batches) = self.next_chunk(keys.len() - done);
             let values = if size_of::<V>() == 0 { values } else { values.slice(done..done + count)? };
-            let run = Level::from_pairs(stream, keys.slice(done..done + count)?, values)?;
-            self.add(stream, vec![run], log_batches)?;
+            let keys = keys.slice(done..done + count)?;
+            self.add(log_batches, |older| Level::merge_pairs(stream, &older, keys, values))?;
             done += count;
         }
         Ok(())
@@ -119,7 +130,7 @@ impl<'a, K: Key, V: Pod> Draft<'a, K, V> {
         while done < keys.len() {
             let (count, log_batches) = self.next_chunk(keys.len() - done);
             let run = Level::tombstones(stream, keys.slice(done..done + count)?)?;
-            self.add(stream, vec![run], log_batches)?;
+            self.add(log_batches, |older| merge_runs(stream, older, vec![run]))?;
             done += count;
         }
         self.tombstones += keys.len();
@@ -225,7 +236,7 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
         match deleted {
             Some(deleted) if !keys.is_empty() && keys.len() + deleted.len() <= self.batch_size => {
                 let runs = vec![Level::from_pairs(stream, keys, values)?, Level::tombstones(stream, deleted)?];
-                draft.add(stream, runs, 0)?;
+                draft.add(0, |older| merge_runs(stream, older, runs))?;
                 draft.tombstones += deleted.len();
             }
             _ => {

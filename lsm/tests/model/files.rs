@@ -140,28 +140,32 @@ pub fn carries_through_all_slots(device: &Device) {
     both.check_all(&stream, &mut Random(3), &domain, "cleaned up");
 }
 
-/// One and two levels of so many elements that a batch is merged with them in tiles, and not by the places of all elements: what
-/// there is, is left where it belongs, and the batch counts.
-pub fn large_carries(device: &Device) {
+/// Carries through one and two levels: with so many elements that they are merged in tiles, and with so few that the place of each
+/// is found, the batch in one chunk or several. What there is, is left where it belongs, and the batch counts: of equal keys in
+/// different chunks the last one.
+pub fn carries(device: &Device) {
     let stream = device.stream().unwrap();
-    let batch = 1u32 << 16;
-    let old: Vec<u32> = (0..2 * batch).map(|i| 2 * i).collect();
-    let recent: Vec<u32> = (0..batch).map(|i| 4 * i).collect();
-    for (batches, levels) in [(1, vec![level(0, &recent)]), (3, vec![level(1, &old), level(0, &recent)])] {
-        let file = craft(batch.into(), batches, 0, &levels);
-        let mut both = Modelled::<u32, u32>::new(&stream, batch as usize);
-        both.dictionary = GpuLsm::load(&stream, &file[..]).unwrap();
-        for level in &levels {
-            both.model_insert(&level.keys, &level.values);
+    for (batch, inserted) in [(1u32 << 17, 5), (1 << 14, 5), (1 << 14, 1 << 14)] {
+        let old: Vec<u32> = (0..2 * batch).map(|i| 2 * i).collect();
+        let recent: Vec<u32> = (0..batch).map(|i| 4 * i).collect();
+        let keys: Vec<u32> = [8, 1, 3 * batch, u32::MAX, 8].into_iter().cycle().take(inserted).collect();
+        let values: Vec<u32> = (5..).take(inserted).collect();
+        for (batches, levels) in [(1, vec![level(0, &recent)]), (3, vec![level(1, &old), level(0, &recent)])] {
+            let file = craft(batch.into(), batches, 0, &levels);
+            let mut both = Modelled::<u32, u32>::new(&stream, batch as usize);
+            both.dictionary = GpuLsm::load(&stream, &file[..]).unwrap();
+            for level in &levels {
+                both.model_insert(&level.keys, &level.values);
+            }
+            both.insert(&stream, &keys, &values);
+            assert_eq!(both.dictionary.stats().levels, 1);
+            both.check(&stream, &[0, 1, 2, 4, 8, 12, 3 * batch, 4 * batch - 4, 4 * batch, u32::MAX], "after the carry");
+            let mut merged = both.dictionary.levels();
+            let codes = merged.next().unwrap().1.parts().unwrap().0.to_vec(&stream).unwrap();
+            let mut expected: Vec<u32> = levels.iter().flat_map(|level| &level.keys).copied().collect();
+            expected.extend(&keys);
+            expected.sort_unstable();
+            assert!(codes == expected, "all elements are kept, in order");
         }
-        both.insert(&stream, &[8, 1, 3 * batch, u32::MAX, 8], &[5, 6, 7, 8, 9]);
-        assert_eq!(both.dictionary.stats().levels, 1);
-        both.check(&stream, &[0, 1, 2, 4, 8, 12, 3 * batch, 4 * batch - 4, 4 * batch, u32::MAX], "after the carry");
-        let mut merged = both.dictionary.levels();
-        let codes = merged.next().unwrap().1.parts().unwrap().0.to_vec(&stream).unwrap();
-        let mut expected: Vec<u32> = levels.iter().flat_map(|level| &level.keys).copied().collect();
-        expected.extend([8, 1, 3 * batch, u32::MAX, 8]);
-        expected.sort_unstable();
-        assert!(codes == expected, "all elements are kept, in order");
     }
 }

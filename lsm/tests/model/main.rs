@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         crafted_files,
         long_arrays,
         carries_through_all_slots,
-        large_carries,
+        carries,
     ];
     let mut cases = [&cases::<Lsm>()[..], &ordered_cases::<Lsm>(), own].concat();
     if std::env::var_os("GPU_PRIMITIVES_SOAK").is_some() {

@@ -55,6 +55,16 @@ impl RankMemory {
         }
     }
 
+    /// The counter of this warp and a bucket: after [`place`], and before [`rank`], the first place of its items.
+    ///
+    /// # Safety
+    /// The bucket is below [`RADIX`].
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn first_place(self, bucket: u32) -> usize {
+        self.own(self.counters).get(bucket as usize) as usize
+    }
+
     /// The counters of this warp.
     #[inline(always)]
     unsafe fn own(self, all: Shared<u32>) -> Shared<u32> {
@@ -116,14 +126,15 @@ pub unsafe fn place<const THREADS: u32>(memory: RankMemory, publish: impl FnOnce
     BucketCount { count, before }
 }
 
-/// The place of each item in the ordered tile.
+/// The place of each item in the ordered tile. Or, if the counters are zero, its place among the items of its bucket in its warp;
+/// then they are counted, too.
 ///
 /// Per row: the lanes of a bucket find each other by setting their bits in one word of shared memory (measured to be faster
 /// than `match_any`, by half, and than eight ballots), and the highest of them takes places for all from the warp's counter.
 ///
 /// # Safety
-/// All threads of the block call it, after [`place`] and a barrier, with the same buckets as [`count`]; the tile has at most
-/// 65,536 items.
+/// All threads of the block call it, after [`place`] and a barrier, with the same buckets as [`count`], or with memory that is
+/// zero; the tile has at most 65,536 items.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn rank<const ITEMS: usize>(bucket: impl Fn(usize) -> u32, memory: RankMemory) -> Ranks<ITEMS> {

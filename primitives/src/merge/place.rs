@@ -5,20 +5,20 @@
 
 use super::runs::{Runs, run_at};
 use crate::arch::thread;
-use crate::arch::warp::{FULL, LANES, lane_id, sync_warp, warp_id};
+use crate::arch::warp::{FULL, LANES, all, lane_id, sync_warp, warp_id};
 use crate::block::warp;
 use crate::compare::{Compare, Less};
 use crate::kernel::kernel;
 use crate::scan::Sum;
-use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
+use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
 /// Threads of a block.
 pub const PLACE_THREADS: u32 = 256;
-/// The most runs.
+/// The most runs: a warp has two lanes for each.
 pub const MAX_PLACED: usize = 16;
-/// Runs that a thread searches at once: their loads do not depend on each other.
-const AT_ONCE: usize = 8;
+/// Items of a narrow window.
+const NARROW: u32 = 63;
 
 /// Shared memory of a block: of each run where its keys are and how many; of the own one its number, where the block begins in
 /// it, and where its values are; and of each warp the windows in all runs.
@@ -29,9 +29,36 @@ const fn place_shared() -> usize {
         + 2 * shared_bytes::<u32>((PLACE_THREADS / LANES) as usize * MAX_PLACED)
 }
 
-/// Searches several windows of sorted items at once, for a key each: moves each `low` up to the first item of its window that
-/// does not come before the key. `width` is a power of two, and above the half of the longest window. The items are there up to
-/// `high`, and one at least.
+/// How many of `count` sorted items come before something: in steps that look at seven items each, since loads that do not
+/// wait for each other take no longer than one. There is one item at least, even if none counts.
+#[inline(always)]
+unsafe fn count_before<K: Pod>(items: Global<K>, count: u32, comes_before: impl Fn(K) -> bool) -> u32 {
+    let bits = 32 - count.leading_zeros();
+    let last = count.saturating_sub(1);
+    let mut low = 0;
+    // Eight times as much is more than there is.
+    let mut width = if count == 0 { 0 } else { 1 << (3 * ((bits - 1) / 3)) };
+    while width > 0 {
+        let mut pivots = [K::zeroed(); 7];
+        for t in 0..7 {
+            // All are loaded, the last one if it is beyond the end, so that none waits for a decision about another.
+            let at = low + (t as u32 + 1) * width - 1;
+            pivots[t] = items.get(if at < last { at } else { last } as usize);
+        }
+        let mut steps = 0;
+        for t in 0..7 {
+            let is_there = low + (t as u32 + 1) * width <= count;
+            steps += (is_there & comes_before(pivots[t])) as u32;
+        }
+        low += steps * width;
+        width /= 8;
+    }
+    low
+}
+
+/// Searches several windows of sorted items at once: moves each `low` up to the first item of its window that does not come
+/// before something. `width` is a power of two, and above the half of the longest window. The items are there up to `high`, and
+/// one at least.
 #[inline(always)]
 unsafe fn bisect<K: Pod, const N: usize>(
     items: [Global<K>; N],
@@ -43,7 +70,6 @@ unsafe fn bisect<K: Pod, const N: usize>(
     while width > 0 {
         let mut pivots = [K::zeroed(); N];
         for j in 0..N {
-            // All are loaded, the last one if it is beyond the window, so that none waits for a decision about another.
             let last = high[j].saturating_sub(1);
             let at = low[j] + width - 1;
             pivots[j] = items[j].get(if at < last { at } else { last } as usize);
@@ -56,23 +82,112 @@ unsafe fn bisect<K: Pod, const N: usize>(
     }
 }
 
-/// The first step of a bisection of so many items.
+/// A step of the same, in windows that have as many items.
 #[inline(always)]
-const fn first_width(items: u32) -> u32 {
-    if items == 0 { 0 } else { 1 << (31 - items.leading_zeros()) }
+unsafe fn step_up<K: Pod, const N: usize, const WIDTH: usize>(
+    items: [Global<K>; N],
+    low: &mut [u32; N],
+    comes_before: impl Fn(usize, K) -> bool,
+) {
+    let mut pivots = [K::zeroed(); N];
+    for j in 0..N {
+        pivots[j] = items[j].get(low[j] as usize + (WIDTH - 1));
+    }
+    for j in 0..N {
+        low[j] += if comes_before(j, pivots[j]) { WIDTH as u32 } else { 0 };
+    }
+}
+
+/// Where the items of a warp have to be searched for.
+#[derive(Clone, Copy)]
+struct Windows<K> {
+    /// How many runs there are.
+    runs: u32,
+    /// Where their items are.
+    addresses: Shared<u64>,
+    /// How many they have.
+    lens: Shared<u32>,
+    /// Where their windows begin.
+    lows: Shared<u32>,
+    /// Where they end.
+    highs: Shared<u32>,
+    /// Whether all windows have [`NARROW`] items that are there, whatever their ends are.
+    are_narrow: bool,
+    /// The number of the own run, which is not searched.
+    own: u32,
+    /// The items of the own run.
+    own_run: Global<K>,
+}
+
+impl<K: Pod> Windows<K> {
+    /// The items of a run of which so many are looked at; of none, some that are there.
+    #[inline(always)]
+    unsafe fn run(self, index: u32, count: u32) -> Global<K> {
+        if count == 0 { self.own_run } else { run_at::<K>(self.addresses.get(index as usize), count) }
+    }
+
+    /// How many items of other runs come before an item of the warp. `N` runs are searched at once: their loads do not depend
+    /// on each other.
+    #[inline(always)]
+    unsafe fn count_before<const N: usize>(self, comes_before: impl Fn(u32, K) -> bool) -> u32 {
+        const { assert!(MAX_PLACED.is_multiple_of(N)) };
+        let mut count = 0;
+        let mut group = 0;
+        while group < self.runs {
+            let mut items = [self.own_run; N];
+            let mut low = [0; N];
+            let comes_before = |j: usize, other| comes_before(group + j as u32, other);
+            for j in 0..N {
+                low[j] = self.lows.get(group as usize + j);
+            }
+            if self.are_narrow {
+                for j in 0..N {
+                    let run = group + j as u32;
+                    if run < self.runs {
+                        items[j] = self.run(run, self.lens.get(run as usize));
+                    }
+                }
+                step_up::<K, N, 32>(items, &mut low, comes_before);
+                step_up::<K, N, 16>(items, &mut low, comes_before);
+                step_up::<K, N, 8>(items, &mut low, comes_before);
+                step_up::<K, N, 4>(items, &mut low, comes_before);
+                step_up::<K, N, 2>(items, &mut low, comes_before);
+                step_up::<K, N, 1>(items, &mut low, comes_before);
+            } else {
+                let mut high = [0; N];
+                let mut widths = 0;
+                for j in 0..N {
+                    let run = group + j as u32;
+                    high[j] = self.highs.get(run as usize);
+                    items[j] = self.run(run, high[j]);
+                    widths |= high[j] - low[j];
+                }
+                let width = if widths == 0 { 0 } else { 1 << (31 - widths.leading_zeros()) };
+                bisect(items, &mut low, high, width, comes_before);
+            }
+            for j in 0..N {
+                // The own run was searched for nothing, from its beginning; as for runs that are not there.
+                let run = group + j as u32;
+                count += if run < self.runs && run != self.own { low[j] } else { 0 };
+            }
+            group += N as u32;
+        }
+        count
+    }
 }
 
 /// Merges sorted runs by finding the place of each item.
 ///
 /// A thread has one item. Its place is its index in its own run, and from each other run the number of items that come before
 /// it: in earlier runs those that are equal come before it, in later ones they do not. So no two items have the same place, if
-/// the comparator is a strict weak order: only our own ones are used here. A warp has 32 neighbours of a run: its lanes find, a
-/// run each, what comes before the first of them and before the last; then each thread has to search between these, which is
+/// the comparator is a strict weak order: only our own ones are used here. A warp has 32 neighbours of a run: its lanes find, two
+/// for each run, what comes before the first of them and before the last; then each thread has to search between these, which is
 /// about 32 items if the runs are alike.
 ///
-/// The cost is a bisection of some items per item and run, where merging would take a logarithm of the runs; but it is a single
-/// launch, without a search for boundaries before it. That is worth it while there are few items and runs. There are few blocks
-/// then, so registers are spent on loads under way rather than on more warps.
+/// The cost is a search among some items per item and run, where merging would take a logarithm of the runs; but it is a single
+/// launch, without a search for boundaries before it. That is worth it while there are few items and runs. Then loads wait for
+/// each other longest, so a step of a search looks at several items; and there are few blocks, so registers are spent on loads
+/// under way rather than on more warps.
 ///
 /// `1 <= runs <= 16`; launch with a block per 256 items of each run, the last one perhaps with fewer. The output is as long as all
 /// runs, which have less than 2^31 items, and other memory than they.
@@ -85,14 +200,14 @@ pub unsafe fn place_runs<K: Pod, V: Pod, C: Compare<K>>(
     out_values: GlobalMut<V>,
     compare: C,
 ) {
-    const { assert!(MAX_PLACED <= LANES as usize && MAX_PLACED.is_multiple_of(AT_ONCE)) };
+    const { assert!(2 * MAX_PLACED == LANES as usize) };
     let mut memory = SharedMemory::new();
     let addresses = memory.take::<u64>(MAX_PLACED);
     let lens = memory.take::<u32>(MAX_PLACED);
     let facts = memory.take::<u64>(3);
-    let (windows, lanes) = ((PLACE_THREADS / LANES) as usize * MAX_PLACED, (warp_id() as usize) * MAX_PLACED);
-    let lows = memory.take::<u32>(windows).slice(lanes, MAX_PLACED);
-    let highs = memory.take::<u32>(windows).slice(lanes, MAX_PLACED);
+    let (places, first) = ((PLACE_THREADS / LANES) as usize * MAX_PLACED, warp_id() as usize * MAX_PLACED);
+    let lows = memory.take::<u32>(places).slice(first, MAX_PLACED);
+    let highs = memory.take::<u32>(places).slice(first, MAX_PLACED);
 
     let lane = lane_id();
     if warp_id() == 0 {
@@ -119,10 +234,7 @@ pub unsafe fn place_runs<K: Pod, V: Pod, C: Compare<K>>(
         return;
     }
     let own_run = run_at::<K>(addresses.get(own as usize), len);
-    // The items of a run of which so many are looked at; of none, some that are there.
-    let run = |index: u32, count: u32| {
-        if count == 0 { own_run } else { run_at::<K>(addresses.get(index as usize), count) }
-    };
+    let windows = Windows { runs, addresses, lens, lows, highs, are_narrow: false, own, own_run };
     let comes_before =
         |key: K, run: u32, other: K| compare.less(other, key) | ((run < own) & !compare.less(key, other));
 
@@ -131,38 +243,31 @@ pub unsafe fn place_runs<K: Pod, V: Pod, C: Compare<K>>(
     let at = if index < end { index } else { end - 1 } as usize;
     let key = own_run.get(at);
     let value = if size_of::<V>() > 0 { run_at::<V>(facts.get(2), len).get(at) } else { V::zeroed() };
-    let edges = [own_run.get(first as usize), own_run.get(end as usize - 1)];
 
-    // The windows of the warp's items, none in the own run and in those that are not there.
-    if lane < MAX_PLACED as u32 {
-        let count = if lane == own { 0 } else { lens.get(lane as usize) };
-        let mut found = [0; 2];
-        let comes_before = |j: usize, other| comes_before(edges[j], lane, other);
-        bisect([run(lane, count); 2], &mut found, [count; 2], first_width(count), comes_before);
-        lows.set(lane as usize, found[0]);
-        highs.set(lane as usize, found[1]);
+    // The windows of the warp's items, none in the own run and in those that are not there: the lower lanes find where they
+    // begin, the upper ones where they end.
+    let (searched, is_lower) = (lane % MAX_PLACED as u32, lane < MAX_PLACED as u32);
+    let edge = own_run.get(if is_lower { first } else { end - 1 } as usize);
+    let count = if searched == own { 0 } else { lens.get(searched as usize) };
+    let low = count_before(windows.run(searched, count), count, |other| comes_before(edge, searched, other));
+    let high = warp::shuffle_down(low, MAX_PLACED as u32);
+    // Narrow windows are made equally wide, if the runs are as long: what comes before a window comes before the warp's items,
+    // and what comes after it does not.
+    let is_narrow = high - low <= NARROW && lens.get(searched as usize) >= NARROW;
+    let are_narrow = all(FULL, !is_lower || searched >= runs || is_narrow);
+    if is_lower {
+        let low =
+            if are_narrow && searched < runs && searched != own && count - low < NARROW { count - NARROW } else { low };
+        lows.set(lane as usize, low);
+        highs.set(lane as usize, high);
     }
     sync_warp(FULL);
 
-    let mut place = index;
-    let mut group = 0;
-    while group < runs {
-        let mut items = [own_run; AT_ONCE];
-        let mut low = [0; AT_ONCE];
-        let mut high = [0; AT_ONCE];
-        let mut widths = 0;
-        for j in 0..AT_ONCE {
-            low[j] = lows.get(group as usize + j);
-            high[j] = highs.get(group as usize + j);
-            items[j] = run(group + j as u32, high[j]);
-            widths |= high[j] - low[j];
-        }
-        bisect(items, &mut low, high, first_width(widths), |j, other| comes_before(key, group + j as u32, other));
-        for j in 0..AT_ONCE {
-            place += low[j];
-        }
-        group += AT_ONCE as u32;
-    }
+    let windows = Windows { are_narrow, ..windows };
+    let comes_before = |run: u32, other: K| comes_before(key, run, other);
+    let others =
+        if runs <= 4 { windows.count_before::<4>(comes_before) } else { windows.count_before::<8>(comes_before) };
+    let place = index + others;
     if index < end {
         out_keys.set(place as usize, key);
         if size_of::<V>() > 0 {

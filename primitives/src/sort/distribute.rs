@@ -29,6 +29,27 @@ impl<K: Pod, V: Pod> Target<K, V> {
     }
 }
 
+/// Second buffers from the device's pool.
+pub struct Spare<K: Pod, V: Pod> {
+    keys: DeviceVec<K>,
+    values: DeviceVec<V>,
+}
+
+impl<K: Pod, V: Pod> Spare<K, V> {
+    pub fn new(stream: &Stream, len: usize) -> Result<Self, Error> {
+        let values = if size_of::<V>() == 0 { 0 } else { len };
+        Ok(Self { keys: stream.uninit(len)?, values: stream.uninit(values)? })
+    }
+
+    pub fn target(&mut self, stream: &Stream) -> Result<Target<K, V>, Error> {
+        Ok(Target { keys: self.keys.view_mut(stream)?, values: self.values.view_mut(stream)? })
+    }
+
+    pub fn source(&self, stream: &Stream) -> Result<Source<K, V>, Error> {
+        Ok(Source { keys: self.keys.view(stream)?, values: self.values.view(stream)? })
+    }
+}
+
 /// The histogram's results, and the scratch of the passes.
 pub struct Passes<B> {
     buckets: B,

@@ -1,11 +1,9 @@
 //! The host entries of the sort.
 
-use super::distribute::{Passes, Source, Target, expect_len, no_values, no_values_mut};
-use super::shape::{BLOCK_THREADS, BlockSort, block_items};
+use super::chunks::Chunks;
+use super::distribute::{Passes, Source, Spare, Target, expect_len, no_values, no_values_mut};
 use super::{Buckets, Digits, RadixCode, RadixKey};
-use crate::merge::{self, MAX_PLACED};
 use crate::runtime::carrier::{carried, reinterpret, reinterpret_mut};
-use crate::runtime::pairs::{Pairs, PairsMut};
 use crate::transfer;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream};
 use bytemuck::Pod;
@@ -278,13 +276,16 @@ fn sort_to<K: RadixKey, V: Pod>(
         let to = Target { keys: to.keys, values: to_values };
         match digits {
             None => copy_all(stream, from, to),
-            Some(digits) if chunks(from) <= 1 => sort_chunks(stream, from, to, digits),
             Some(digits) => {
+                let chunks = Chunks::of(from, digits);
+                if let Some(chunk) = chunks.filter(|chunks| from.keys.len() <= chunks.len) {
+                    return chunk.sort(stream, from, to);
+                }
                 let mut spare = Spare::new(stream, from.keys.len())?;
                 let spare = spare.target(stream)?;
-                if are_few(chunks(from), digits) {
-                    sort_chunks(stream, from, spare, digits)?;
-                    return place_chunks(stream, spare.as_source(), to, digits);
+                if let Some(chunks) = chunks {
+                    chunks.sort(stream, from, spare)?;
+                    return chunks.place(stream, spare.as_source(), to);
                 }
                 // The last pass writes to the output, so the first one does if their number is odd.
                 let turns = if digits.passes() % 2 == 1 { [to, spare] } else { [spare, to] };
@@ -299,14 +300,15 @@ fn sort_in_place<K: RadixKey, V: Pod>(stream: &Stream, data: Target<K, V>, optio
     let data = data.coded();
     carried!(V, data.values.as_const(), data.values, |_from, values| {
         let data = Target { keys: data.keys, values };
-        if chunks(data.as_source()) <= 1 {
-            return sort_chunks(stream, data.as_source(), data, digits);
+        let chunks = Chunks::of(data.as_source(), digits);
+        if let Some(chunk) = chunks.filter(|chunks| data.keys.len() <= chunks.len) {
+            return chunk.sort(stream, data.as_source(), data);
         }
         let mut spare = Spare::new(stream, data.keys.len())?;
         let spare = spare.target(stream)?;
-        if are_few(chunks(data.as_source()), digits) {
-            sort_chunks(stream, data.as_source(), spare, digits)?;
-            return place_chunks(stream, spare.as_source(), data, digits);
+        if let Some(chunks) = chunks {
+            chunks.sort(stream, data.as_source(), spare)?;
+            return chunks.place(stream, spare.as_source(), data);
         }
         run_passes(stream, data.as_source(), [spare, data], digits, digits.passes())?;
         if digits.passes() % 2 == 1 { copy_all(stream, spare.as_source(), data) } else { Ok(()) }
@@ -324,13 +326,12 @@ fn sort_between<K: RadixKey, V: Pod>(
     carried!(V, first.values.as_const(), second.values, |first_values, second_values| {
         let first = Target { keys: first.keys, values: writable(first_values) };
         let second = Target { keys: second.keys, values: second_values };
-        let chunks = chunks(first.as_source());
-        if are_few(chunks, digits) {
-            sort_chunks(stream, first.as_source(), first, digits)?;
-            if chunks <= 1 {
+        if let Some(chunks) = Chunks::of(first.as_source(), digits) {
+            chunks.sort(stream, first.as_source(), first)?;
+            if first.keys.len() <= chunks.len {
                 return Ok(Side::First);
             }
-            place_chunks(stream, first.as_source(), second, digits)?;
+            chunks.place(stream, first.as_source(), second)?;
             return Ok(Side::Second);
         }
         run_passes(stream, first.as_source(), [second, first], digits, digits.passes())?;
@@ -362,85 +363,9 @@ fn run_passes<K: Pod, V: Pod, B: Buckets<K>>(
     Ok(())
 }
 
-/// The items of a chunk, which one block sorts.
-const fn chunk_len<K, V>() -> usize {
-    BLOCK_THREADS as usize * block_items::<K, V>()
-}
-
-/// How many chunks there are.
-fn chunks<K: Pod, V: Pod>(from: Source<K, V>) -> usize {
-    from.keys.len().div_ceil(chunk_len::<K, V>())
-}
-
-/// Whether so many chunks are sorted and put together sooner than all is distributed digit by digit: the former takes longer
-/// the more chunks there are, the latter the more digits.
-fn are_few(chunks: usize, digits: Digits) -> bool {
-    chunks <= MAX_PLACED.min(8 * digits.passes() as usize)
-}
-
-/// Sorts each chunk for itself. Both sides may be the same memory: a block reads all of its chunk before it writes any.
-fn sort_chunks<K: RadixCode, V: Pod>(
-    stream: &Stream,
-    from: Source<K, V>,
-    to: Target<K, V>,
-    digits: Digits,
-) -> Result<(), Error> {
-    let chunks = chunks(from);
-    if chunks == 0 {
-        return Ok(());
-    }
-    macro_rules! launch {
-        ($items:literal) => {{
-            let passes = digits.passes();
-            let kernel =
-                BlockSort::<K, V, Digits, $items>::new(from.keys, to.keys, from.values, to.values, digits, passes);
-            // SAFETY: a block per chunk; keys and values have equal lengths.
-            unsafe { stream.launch(kernel, chunks) }
-        }};
-    }
-    if const { block_items::<K, V>() == 8 } { launch!(8) } else { launch!(4) }
-}
-
-/// Puts sorted chunks together.
-fn place_chunks<K: RadixCode, V: Pod>(
-    stream: &Stream,
-    from: Source<K, V>,
-    to: Target<K, V>,
-    digits: Digits,
-) -> Result<(), Error> {
-    let chunk = chunk_len::<K, V>();
-    let runs: Vec<_> = (0..from.keys.len())
-        .step_by(chunk)
-        .map(|start| {
-            let len = chunk.min(from.keys.len() - start);
-            let (first_value, values) = if size_of::<V>() > 0 { (start, len) } else { (0, 0) };
-            // SAFETY: within the input.
-            unsafe { Pairs { keys: from.keys.slice(start, len), values: from.values.slice(first_value, values) } }
-        })
-        .collect();
-    merge::place(stream, &runs, PairsMut { keys: to.keys, values: to.values }, digits)
-}
-
 fn copy_all<K: Pod, V: Pod>(stream: &Stream, from: Source<K, V>, to: Target<K, V>) -> Result<(), Error> {
     transfer::copy_views(stream, from.keys, to.keys)?;
     transfer::copy_views(stream, from.values, to.values)
-}
-
-/// Second buffers from the device's pool.
-struct Spare<K: Pod, V: Pod> {
-    keys: DeviceVec<K>,
-    values: DeviceVec<V>,
-}
-
-impl<K: Pod, V: Pod> Spare<K, V> {
-    fn new(stream: &Stream, len: usize) -> Result<Self, Error> {
-        let values = if size_of::<V>() == 0 { 0 } else { len };
-        Ok(Self { keys: stream.uninit(len)?, values: stream.uninit(values)? })
-    }
-
-    fn target(&mut self, stream: &Stream) -> Result<Target<K, V>, Error> {
-        Ok(Target { keys: self.keys.view_mut(stream)?, values: self.values.view_mut(stream)? })
-    }
 }
 
 impl<K: RadixKey, V: Pod> Source<K, V> {

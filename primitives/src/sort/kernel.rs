@@ -429,18 +429,22 @@ pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, cons
         };
         let memory = RankMemory::cleared::<THREADS>(ranking);
         thread::sync_threads();
+        // Nobody waits for the counts, so the ranking itself counts.
         let now = anew(here);
-        radix::count::<ITEMS>(|j| bucket(j, now), memory);
+        let ranks = radix::rank::<ITEMS>(|j| bucket(j, now), memory);
         thread::sync_threads();
         radix::place::<THREADS>(memory, |_| ());
         thread::sync_threads();
         let now = anew(here);
-        let ranks = radix::rank::<ITEMS>(|j| bucket(j, now), memory);
+        let mut places = [0; ITEMS];
+        for j in 0..ITEMS {
+            places[j] = memory.first_place(bucket(j, now)) + ranks.get(j);
+        }
         thread::sync_threads();
         for j in 0..ITEMS {
-            exchange_keys.set(ranks.get(j), keys[j]);
+            exchange_keys.set(places[j], keys[j]);
             if size_of::<V>() > 0 {
-                exchange_values.set(ranks.get(j), values[j]);
+                exchange_values.set(places[j], values[j]);
             }
         }
         thread::sync_threads();

@@ -28,6 +28,8 @@ mod key;
 mod shape;
 
 #[cfg(not(target_arch = "nvptx64"))]
+mod chunks;
+#[cfg(not(target_arch = "nvptx64"))]
 pub(crate) mod distribute;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
@@ -37,6 +39,8 @@ pub use key::{Digits, RadixCode, RadixKey, Sign};
 #[doc(hidden)]
 pub use shape::{BlockSort, LargePass, SmallPass, block_items, items};
 
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use chunks::SortedRuns;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{
     Options, Side, argsort, keys, keys_double_buffered, keys_in_place, pairs, pairs_by, pairs_double_buffered,

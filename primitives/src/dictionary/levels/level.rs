@@ -10,7 +10,7 @@ use crate::block::lookback;
 use crate::dictionary::{Key, KeyCode};
 use crate::merge;
 use crate::runtime::pairs::{Pairs, PairsMut};
-use crate::sort;
+use crate::sort::{self, SortedRuns};
 use crate::transfer;
 use crate::{DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
 use bytemuck::Pod;
@@ -18,8 +18,12 @@ use bytemuck::Pod;
 /// The most elements of a level.
 const MAX_LEN: usize = u32::MAX as usize;
 /// So few elements that a merge of two levels is faster if it finds the place of each element, in a single launch, than in
-/// tiles; for more levels it is twice as many, since tiles of many levels take longer to find.
-const FEW: usize = 1 << 16;
+/// tiles.
+const FEW_OF_TWO: usize = 1 << 16;
+/// The same for more levels: tiles of many levels take longer to find.
+const FEW_OF_MANY: usize = 1 << 18;
+/// The same for levels and a batch that is sorted in chunks, all of which are merged at once.
+const FEW_WITH_BATCH: usize = 1 << 17;
 
 /// Runs an expression with the type that carries values of `V` through the kernels: of the same size.
 macro_rules! with_carrier {
@@ -126,6 +130,15 @@ fn expect_len(len: usize) -> Result<(), Error> {
     if len <= MAX_LEN { Ok(()) } else { Err(Error::TooLong { what: "a level", len, limit: MAX_LEN }) }
 }
 
+/// Sees whether there is a value for each key.
+fn expect_values<V>(keys: usize, found: usize) -> Result<(), Error> {
+    let expected = values_for::<V>(keys);
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::LengthMismatch { what: "the values of a dictionary", expected, found })
+}
+
 impl<K: Key, V: Pod> Level<K, V> {
     fn uninit(stream: &Stream, len: usize) -> Result<Self, Error> {
         const { assert!(matches!(size_of::<V>(), 0 | 4 | 8), "values have 0, 4 or 8 bytes") };
@@ -145,11 +158,7 @@ impl<K: Key, V: Pod> Level<K, V> {
     /// [`Error::LengthMismatch`] if there is not a value for each key; [`Error::TooLong`] for 2^32 keys or more; what a sort
     /// can give.
     pub fn from_pairs(stream: &Stream, keys: DeviceSlice<'_, K>, values: DeviceSlice<'_, V>) -> Result<Self, Error> {
-        if values.len() != values_for::<V>(keys.len()) {
-            let what = "the values of a dictionary";
-            let expected = values_for::<V>(keys.len());
-            return Err(Error::LengthMismatch { what, expected, found: values.len() });
-        }
+        expect_values::<V>(keys.len(), values.len())?;
         let mut level = Self::uninit(stream, keys.len())?;
         let codes = Codes::of(stream, keys)?;
         if const { size_of::<V>() == 0 } {
@@ -182,6 +191,48 @@ impl<K: Key, V: Pod> Level<K, V> {
         Ok(Pairs { keys: keys.view(stream)?, values: carried::<V, W>(values.view(stream)?) })
     }
 
+    /// Merges levels, the oldest first, and the level of these pairs, which are newer than all of them. Does not wait.
+    ///
+    /// # Errors
+    /// As [`from_pairs`](Self::from_pairs) and [`merge`](Self::merge).
+    pub fn merge_pairs(
+        stream: &Stream,
+        older: &[&Self],
+        keys: DeviceSlice<'_, K>,
+        values: DeviceSlice<'_, V>,
+    ) -> Result<Self, Error> {
+        if older.is_empty() {
+            return Self::from_pairs(stream, keys, values);
+        }
+        expect_values::<V>(keys.len(), values.len())?;
+        let len = keys.len() + older.iter().map(|level| level.len).sum::<usize>();
+        if len <= FEW_WITH_BATCH && older.len() < merge::MAX_PLACED && !older.iter().any(|level| level.has_tombstones())
+        {
+            // The batch need not be one run before it is merged with others.
+            let codes = Codes::of(stream, keys)?;
+            let (keys, values) = (codes.slice().view(stream)?, values.view(stream)?);
+            with_carrier!(V, W => {
+                let most = merge::MAX_PLACED - older.len();
+                if let Some(batch) = SortedRuns::new(stream, keys, carried::<V, W>(values), most)? {
+                    let older = older.iter().map(|level| level.run::<W>(stream));
+                    let runs = older.chain(batch.runs(stream)?.map(Ok)).collect::<Result<Vec<_>, _>>()?;
+                    let mut merged = Self::uninit(stream, len)?;
+                    merged.place(stream, &runs)?;
+                    return Ok(merged);
+                }
+            });
+        }
+        let batch = Self::from_pairs(stream, keys, values)?;
+        let all: Vec<&Self> = older.iter().copied().chain([&batch]).collect();
+        Self::merge(stream, &all)
+    }
+
+    /// Fills the level with runs, few elements in all, with values as their carrier.
+    fn place<W: Pod>(&mut self, stream: &Stream, runs: &[Pairs<K::Code, W>]) -> Result<(), Error> {
+        let (keys, values) = (self.keys.view_mut(stream)?, self.values.view_mut(stream)?);
+        merge::place(stream, runs, PairsMut { keys, values: carried_mut::<V, W>(values) }, K::Code::ORDER)
+    }
+
     /// Merges levels, the oldest first: all elements are kept. Does not wait.
     ///
     /// # Errors
@@ -190,12 +241,11 @@ impl<K: Key, V: Pod> Level<K, V> {
         let len = levels.iter().map(|level| level.len).sum();
         let mut merged = Self::uninit(stream, len)?;
         let has_marks = levels.iter().any(|level| level.has_tombstones());
-        let few = if levels.len() <= 2 { FEW } else { 2 * FEW };
+        let few = if levels.len() <= 2 { FEW_OF_TWO } else { FEW_OF_MANY };
         if !has_marks && len <= few && levels.len() <= merge::MAX_PLACED {
-            let (keys, values) = (merged.keys.view_mut(stream)?, merged.values.view_mut(stream)?);
             with_carrier!(V, W => {
                 let runs = levels.iter().map(|level| level.run::<W>(stream)).collect::<Result<Vec<_>, _>>()?;
-                merge::place(stream, &runs, PairsMut { keys, values: carried_mut::<V, W>(values) }, K::Code::ORDER)?;
+                merged.place(stream, &runs)?;
             });
         } else if !has_marks {
             if const { size_of::<V>() == 0 } {
