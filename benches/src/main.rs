@@ -79,6 +79,9 @@ enum Command {
         /// Divide all sizes by two to the power of this: for a CPU 12, for a small GPU 2
         #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=i64::from(paper::MOST_SCALE)))]
         scale: u32,
+        /// Only these experiments
+        #[arg(long, value_enum)]
+        only: Vec<paper::Experiment>,
         /// The folder for the report
         #[arg(long, value_name = "DIR", default_value = "target/gpu-benches")]
         out: PathBuf,
@@ -182,9 +185,10 @@ fn run(arguments: Arguments) -> Result<(), Error> {
     let Some(command) = arguments.command else { return run_compare(&arguments.compare) };
     match command {
         Command::Compare(compare) => run_compare(&compare),
-        Command::Paper { common, scale, out } => {
+        Command::Paper { common, scale, only, out } => {
             let output = output(&common, "paper", "The experiments of the GPU LSM paper", Some(&out))?;
-            output.deliver(paper::run(&paper::Options { device: common.device.as_deref(), scale })?)
+            let device = common.device.as_deref();
+            output.deliver(paper::run(&paper::Options { device, scale, only: &only })?)
         }
         Command::Primitives { common, log_sizes, peer, only } => {
             let output = output(&common, "primitives", "Primitives", None)?;

@@ -96,6 +96,22 @@ fn the_paper_has_all_columns() {
 }
 
 #[test]
+fn single_experiments_of_the_paper() {
+    let Some(folder) = folder("experiments") else { return };
+    for (asked, sections) in [
+        (&["--only", "cleanup"][..], &["paper cleanup", "paper cleanup and lookups"][..]),
+        (&["--only", "build", "--only", "cleanup"], &["paper build", "paper cleanup", "paper cleanup and lookups"]),
+    ] {
+        let output = run(&[&["paper", "--scale", "12", "--json"][..], asked].concat(), &folder);
+        assert!(output.status.success(), "{asked:?}: {}", text(&output.stderr));
+        let recording: Recording = serde_json::from_slice(&output.stdout).unwrap();
+        let mut found: Vec<&str> = recording.records.iter().map(|record| record.section.as_str()).collect();
+        found.dedup();
+        assert_eq!(found, sections, "{asked:?}");
+    }
+}
+
+#[test]
 fn the_tables_can_be_had_as_files() {
     let Some(folder) = folder("tables") else { return };
     for (command, size, least) in
@@ -121,6 +137,7 @@ fn bad_arguments_are_explained() {
         (&["--value-bytes", "3"], "0, 4, 8"),
         (&["--device", "tpu"], "cuda:N"),
         (&["paper", "--scale", "40"], "0..=12"),
+        (&["paper", "--only", "deletion"], "cleanup"),
         (&["primitives", "--only", "sorting"], "one of transfer, scan"),
         (&["results", "--docs", "nowhere"], "nowhere"),
     ] {

@@ -67,15 +67,32 @@ impl Scaled {
     }
 }
 
+/// The experiments that can be done by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Experiment {
+    /// The insertion table and the two figures.
+    Insertion,
+    /// Bulk builds.
+    Build,
+    /// The lookup table.
+    Lookup,
+    /// The table of counts and ranges.
+    Intervals,
+    /// Cleanups, and lookups before and after one.
+    Cleanup,
+}
+
 /// What to measure.
 pub struct Options<'a> {
     /// The device's name; else as `Device::default` finds it.
     pub device: Option<&'a str>,
     /// All sizes are divided by two to the power of this.
     pub scale: u32,
+    /// Only these; if there are none, all.
+    pub only: &'a [Experiment],
 }
 
-/// Does all experiments.
+/// Does the experiments.
 ///
 /// # Errors
 /// With what was measured before: what the device gives; a wrong result.
@@ -87,21 +104,41 @@ pub fn run(options: &Options<'_>) -> Result<Run, Error> {
     // A first run that is not timed builds what a dictionary builds for its first query.
     (session.warm_ups, session.runs) = (1, if session.is_gpu() { 3 } else { 1 });
     session.tell("scale", format!("sizes of the paper divided by 2^{}", scaled.shift));
-    session.expect_steps(2 * insertion::steps() + builds::STEPS + queries::steps() + cleanup::STEPS);
-    let outcome = experiments(&session, scaled);
+    let asked = |experiment: Experiment| options.only.is_empty() || options.only.contains(&experiment);
+    let steps = [
+        (Experiment::Insertion, 2 * insertion::steps()),
+        (Experiment::Build, builds::STEPS),
+        (Experiment::Lookup, queries::lookup_steps()),
+        (Experiment::Intervals, queries::interval_steps()),
+        (Experiment::Cleanup, cleanup::STEPS),
+    ];
+    session.expect_steps(steps.iter().filter(|(experiment, _)| asked(*experiment)).map(|(_, steps)| steps).sum());
+    let outcome = experiments(&session, scaled, asked);
     Ok(Run { recording: session.finish(), outcome })
 }
 
-fn experiments(session: &Session, scaled: Scaled) -> Result<(), Error> {
-    let data = insertion::Data::new(session, scaled)?;
-    let lsm = insertion::table::<gpu_lsm::GpuLsm<u32, u32>>(session, scaled, &data)?;
-    let array = insertion::table::<gpu_sorted_array::GpuSortedArray<u32, u32>>(session, scaled, &data)?;
-    summarise(session, "insertion: LSM / sorted array", lsm / array);
-    builds::measure(session, &data)?;
-    drop(data);
-    queries::lookups(session, scaled)?;
-    queries::intervals(session, scaled)?;
-    cleanup::measure(session, scaled)
+fn experiments(session: &Session, scaled: Scaled, asked: impl Fn(Experiment) -> bool) -> Result<(), Error> {
+    if asked(Experiment::Insertion) || asked(Experiment::Build) {
+        let data = insertion::Data::new(session, scaled)?;
+        if asked(Experiment::Insertion) {
+            let lsm = insertion::table::<gpu_lsm::GpuLsm<u32, u32>>(session, scaled, &data)?;
+            let array = insertion::table::<gpu_sorted_array::GpuSortedArray<u32, u32>>(session, scaled, &data)?;
+            summarise(session, "insertion: LSM / sorted array", lsm / array);
+        }
+        if asked(Experiment::Build) {
+            builds::measure(session, &data)?;
+        }
+    }
+    if asked(Experiment::Lookup) {
+        queries::lookups(session, scaled)?;
+    }
+    if asked(Experiment::Intervals) {
+        queries::intervals(session, scaled)?;
+    }
+    if asked(Experiment::Cleanup) {
+        cleanup::measure(session, scaled)?;
+    }
+    Ok(())
 }
 
 fn summarise(session: &Session, row: &str, ratio: f64) {

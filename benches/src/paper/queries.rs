@@ -31,9 +31,14 @@ const INTERVAL_STATES: usize = 16;
 /// fit.
 const LENGTHS: [(usize, u32); 2] = [(8, 20), (1024, 15)];
 
-/// How many steps this counts.
-pub fn steps() -> usize {
-    LOOKUP_BATCHES.count() + 1 + INTERVAL_BATCHES.count()
+/// How many steps [`lookups`] counts.
+pub fn lookup_steps() -> usize {
+    LOOKUP_BATCHES.count() + 1
+}
+
+/// How many steps [`intervals`] counts.
+pub fn interval_steps() -> usize {
+    INTERVAL_BATCHES.count()
 }
 
 /// The numbers of batches that are tried, of 1 to `all`: one in each of `most` equal parts, chosen at random because round ones

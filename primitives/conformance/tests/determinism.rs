@@ -52,7 +52,8 @@ fn sorted(seed: u64, n: usize) -> Vec<u32> {
 }
 
 fn bytes<T: Pod>(stream: &Stream, results: &[&DeviceVec<T>]) -> Vec<u8> {
-    results.iter().flat_map(|result| bytemuck::cast_slice(&result.to_vec(stream).unwrap()).to_vec()).collect()
+    let of_each: Vec<Vec<T>> = results.iter().map(|result| result.to_vec(stream).unwrap()).collect();
+    of_each.iter().map(|result| bytemuck::cast_slice(result)).collect::<Vec<&[u8]>>().concat()
 }
 
 /// Rounding depends on the grouping of a sum.
