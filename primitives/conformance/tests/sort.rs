@@ -73,13 +73,17 @@ fn small_pairs_of_u32(device: &Device) {
 }
 
 /// As many chunks as there may be, with windows of every width: one of them has its keys in two heaps, far apart, another one
-/// all between them.
+/// all between them. And a last chunk that is just as long as narrow windows are made, or a little shorter or longer.
 fn chunks(device: &Device) {
     let stream = device.stream().unwrap();
     let low_digit = |a: &u32, b: &u32| (a & 0xFF).cmp(&(b & 0xFF));
     for n in [CHUNKS_OF_ONE_DIGIT - 1, CHUNKS_OF_ONE_DIGIT] {
         let keys: Vec<u32> = random(n as u64).take(n).map(|x| x as u32).collect();
         check(&stream, &keys, &Options::new().bits(0..8), low_digit);
+    }
+    for n in [62, 63, 64].map(|last| 2 * BLOCK + last) {
+        let keys: Vec<u32> = random(n as u64).take(n).map(|x| x as u32).collect();
+        check(&stream, &keys, &Options::new(), u32::cmp);
     }
     let n = if is_checked(device) { 3 * BLOCK + 33 } else { CHUNKS };
     let mut keys: Vec<u32> = random(14).take(n).map(|x| x as u32).collect();
