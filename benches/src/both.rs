@@ -4,6 +4,7 @@ use crate::Error;
 use crate::data::{Datum, Number};
 use bytemuck::Pod;
 use gpu_primitives::{DeviceSlice, DeviceVec, Stream};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use std::ops::Range;
 
 /// Elements on the host and on the device.
@@ -63,7 +64,7 @@ impl<K: Number, V: Datum> Pairs<K, V> {
     /// # Errors
     /// What the device gives.
     pub fn new(stream: &Stream, keys: Vec<K>, first_index: usize) -> Result<Self, Error> {
-        let values = (first_index..first_index + keys.len()).map(|index| V::of(index as u64)).collect();
+        let values = (first_index..first_index + keys.len()).into_par_iter().map(|index| V::of(index as u64)).collect();
         Ok(Self { keys: Both::new(stream, keys)?, values: Both::new(stream, values)? })
     }
 

@@ -2,30 +2,39 @@
 
 use bytemuck::Pod;
 use gpu_primitives::dictionary::Key;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use rayon::slice::ParallelSliceMut;
 use std::fmt::Debug;
 use std::hash::Hash;
 
-/// Pseudo-random 64-bit numbers (splitmix64).
+/// The number of this index of a sequence of pseudo-random 64-bit numbers (splitmix64).
+fn random_at(seed: u64, index: u64) -> u64 {
+    let mut z = seed.wrapping_add((index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// Pseudo-random 64-bit numbers.
 pub fn random(seed: u64) -> impl Iterator<Item = u64> {
-    let mut state = seed;
-    std::iter::repeat_with(move || {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    })
+    (0..).map(move |index| random_at(seed, index))
 }
 
 /// Pseudo-random 32-bit numbers.
 #[must_use]
 pub fn random_u32(seed: u64, len: usize) -> Vec<u32> {
-    random(seed).take(len).map(|number| number as u32).collect()
+    (0..len).into_par_iter().map(|index| random_at(seed, index as u64) as u32).collect()
+}
+
+/// The number of this index of those that [`random_below`] gives.
+#[must_use]
+pub fn random_below_at(seed: u64, limit: usize, index: usize) -> usize {
+    (((random_at(seed, index as u64) >> 32) * limit as u64) >> 32) as usize
 }
 
 /// Pseudo-random numbers below `limit`, which is at most 2^32.
 pub fn random_below(seed: u64, limit: usize) -> impl Iterator<Item = usize> {
-    random(seed).map(move |number| (((number >> 32) * limit as u64) >> 32) as usize)
+    (0..).map(move |index| random_below_at(seed, limit, index))
 }
 
 /// A key of a benchmark.
@@ -92,10 +101,10 @@ impl Distribution {
     pub fn keys<K: Number>(self, len: usize) -> Vec<K> {
         let key = |index: usize| K::of(index as u64, true);
         match self {
-            Self::Uniform => (0..len).map(key).collect(),
+            Self::Uniform => (0..len).into_par_iter().map(key).collect(),
             Self::Sorted => {
-                let mut keys: Vec<K> = (0..len).map(key).collect();
-                keys.sort_unstable();
+                let mut keys: Vec<K> = (0..len).into_par_iter().map(key).collect();
+                keys.par_sort_unstable();
                 keys
             }
             Self::Zipf => {

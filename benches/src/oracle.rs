@@ -4,8 +4,9 @@ use crate::Error;
 use crate::both::Both;
 use crate::check;
 use crate::contender::Flat;
-use crate::data::{Datum, Number, random_below};
+use crate::data::{Datum, Number, random_below, random_below_at};
 use gpu_primitives::Stream;
+use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use rayon::slice::ParallelSliceMut;
 
 /// What a dictionary must hold: each key once, with the value that was inserted last, in the order of the keys.
@@ -49,7 +50,7 @@ impl<K: Number, V: Datum> Oracle<K, V> {
     /// Deletes keys.
     pub fn delete(&mut self, keys: &[K]) {
         let mut keys = keys.to_vec();
-        keys.sort_unstable();
+        keys.par_sort_unstable();
         let mut next = keys.into_iter().peekable();
         self.pairs.retain(|pair| {
             while next.next_if(|key| *key < pair.0).is_some() {}
@@ -85,8 +86,9 @@ impl<K: Number, V: Datum> Lookups<K, V> {
     ///
     /// # Errors
     /// What the device gives.
-    pub fn new(stream: &Stream, queries: impl Iterator<Item = (K, Option<V>)>) -> Result<Self, Error> {
-        let (keys, expected): (Vec<K>, Vec<Option<V>>) = queries.unzip();
+    pub fn new(stream: &Stream, queries: impl IndexedParallelIterator<Item = (K, Option<V>)>) -> Result<Self, Error> {
+        let (mut keys, mut expected) = (Vec::new(), Vec::new());
+        queries.unzip_into_vecs(&mut keys, &mut expected);
         Ok(Self { keys: Both::new(stream, keys)?, expected })
     }
 
@@ -95,8 +97,8 @@ impl<K: Number, V: Datum> Lookups<K, V> {
     /// # Errors
     /// What the device gives.
     pub fn present(stream: &Stream, len: usize, queries: usize) -> Result<Self, Error> {
-        let places = random_below(5, len).take(queries);
-        Self::new(stream, places.map(|place| (K::of(place as u64, true), Some(V::of(place as u64)))))
+        let places = (0..queries).into_par_iter().map(|index| random_below_at(5, len, index) as u64);
+        Self::new(stream, places.map(|place| (K::of(place, true), Some(V::of(place)))))
     }
 
     /// Keys that are never there.
@@ -104,8 +106,8 @@ impl<K: Number, V: Datum> Lookups<K, V> {
     /// # Errors
     /// What the device gives.
     pub fn absent(stream: &Stream, queries: usize) -> Result<Self, Error> {
-        let places = random_below(6, 1 << 32).take(queries);
-        Self::new(stream, places.map(|place| (K::of(place as u64, false), None)))
+        let places = (0..queries).into_par_iter().map(|index| random_below_at(6, 1 << 32, index) as u64);
+        Self::new(stream, places.map(|place| (K::of(place, false), None)))
     }
 
     /// Whether these are the answers.
@@ -156,13 +158,24 @@ impl<K: Number> Intervals<K> {
     /// Whether these are the pairs in the intervals.
     ///
     /// # Errors
-    /// [`Error::WrongResult`].
+    /// [`Error::WrongResult`] names the first wrong interval.
     pub fn check_ranges<V: Datum>(&self, what: &str, oracle: &Oracle<K, V>, found: &Flat<K, V>) -> Result<(), Error> {
-        let lengths = found.offsets.windows(2).map(|ends| ends[1] - ends[0]);
-        check::equal(what, lengths, &self.places, |&len, &&(from, to)| len == (to - from) as u64)?;
-        let expected = self.places.iter().flat_map(|&(from, to)| &oracle.pairs[from..to]);
-        let (keys, values) = (found.keys.iter(), found.values.iter());
-        check::equal(what, keys.zip(values), expected, |found, expected| (*found.0, *found.1) == **expected)
+        let is_right = |index: usize, (from, to): (usize, usize)| {
+            let [start, end] = [index, index + 1].map(|at| found.offsets.get(at).map(|&offset| offset as usize));
+            let range = start.zip(end).map(|(start, end)| start..end);
+            let pairs = range.and_then(|range| Some((found.keys.get(range.clone())?, found.values.get(range)?)));
+            pairs.is_some_and(|(keys, values)| {
+                let found = keys.iter().copied().zip(values.iter().copied());
+                keys.len() == to - from && found.eq(oracle.pairs[from..to].iter().copied())
+            })
+        };
+        let places = self.places.par_iter().enumerate();
+        let wrong = places.map(|(index, &place)| is_right(index, place)).position_first(|is_right| !is_right);
+        let is_more = found.offsets.len() > self.places.len() + 1;
+        match wrong.or(is_more.then_some(self.places.len())) {
+            Some(index) => Err(Error::WrongResult { what: what.into(), index }),
+            None => Ok(()),
+        }
     }
 }
 
@@ -231,5 +244,28 @@ mod tests {
         oracle.delete(&[9, 0, 3, 3]);
         assert_eq!(oracle.pairs, [(1, 6), (4, 5)]);
         assert!(oracle.check("pairs", &[(1, 6), (4, 5)]).is_ok() && oracle.check("pairs", &[(1, 6)]).is_err());
+    }
+
+    #[test]
+    fn the_first_wrong_interval_is_named() {
+        let stream = gpu_primitives::Device::cpu().stream().unwrap();
+        let oracle = Oracle::<u32, u32>::new(&[1, 2, 3], &[4, 5, 6]);
+        let none = || Both::new(&stream, Vec::new()).unwrap();
+        let intervals = Intervals { low: none(), high: none(), places: vec![(0, 2), (1, 1), (1, 3)] };
+        let wrong = |offsets: &[u64], keys: &[u32], values: &[u32]| {
+            let found = Flat { offsets: offsets.to_vec(), keys: keys.to_vec(), values: values.to_vec() };
+            match intervals.check_ranges("x", &oracle, &found) {
+                Err(Error::WrongResult { index, .. }) => Some(index),
+                _ => None,
+            }
+        };
+        let (keys, values) = ([1, 2, 2, 3], [4, 5, 5, 6]);
+        assert_eq!(wrong(&[0, 2, 2, 4], &keys, &values), None);
+        assert_eq!(wrong(&[0, 2, 2, 4], &[1, 2, 2, 4], &values), Some(2));
+        assert_eq!(wrong(&[0, 2, 2, 4], &keys, &[4, 0, 5, 6]), Some(0));
+        assert_eq!(wrong(&[0, 2, 3, 4], &keys, &values), Some(1));
+        assert_eq!(wrong(&[0, 2, 2], &keys, &values), Some(2));
+        assert_eq!(wrong(&[0, 2, 2, 5], &keys, &values), Some(2));
+        assert_eq!(wrong(&[0, 2, 2, 4, 4], &keys, &values), Some(3));
     }
 }

@@ -3,12 +3,12 @@
 use crate::Error;
 use crate::both::{Both, Pairs};
 use crate::contender::{Contender, OrderedContender};
-use crate::data::{Datum, Distribution, Number, random_below};
+use crate::data::{Datum, Distribution, Number, random_below, random_below_at};
 use crate::oracle::{Intervals, Lookups, Oracle, Successors};
 use crate::record::power;
 use crate::rows::{self, At, Base, Mix};
 use crate::session::Session;
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 /// How many steps [`Scenario::measure`] counts.
 pub const STEPS: usize = 5;
@@ -106,16 +106,18 @@ impl<'a, K: Number, V: Datum> Scenario<'a, K, V> {
         let places: Vec<usize> = random_below(20, n).take(n).collect();
         let asked: Vec<(K, Option<V>)> =
             places.par_iter().map(|&place| (pairs.keys.host[place], oracle.find(pairs.keys.host[place]))).collect();
-        let absent: Vec<(K, Option<V>)> =
-            random_below(21, 1 << 32).take(n).map(|index| (K::of(index as u64, false), None)).collect();
+        let absent: Vec<(K, Option<V>)> = (0..n)
+            .into_par_iter()
+            .map(|index| (K::of(random_below_at(21, 1 << 32, index) as u64, false), None))
+            .collect();
         let is_absent = random_below(22, 1 << 32).map(|number| (number as f64) < workload.absent * f64::from(u32::MAX));
         let mixed: Vec<(K, Option<V>)> =
             asked.iter().zip(&absent).zip(is_absent).map(|((there, not), is)| if is { *not } else { *there }).collect();
         let share = format!("lookup, {:.0} % absent", workload.absent * 100.0);
         let lookups = [
-            ("lookup, all there".into(), Lookups::new(stream, asked.into_iter())?),
-            ("lookup, none there".into(), Lookups::new(stream, absent.into_iter())?),
-            (share, Lookups::new(stream, mixed.into_iter())?),
+            ("lookup, all there".into(), Lookups::new(stream, asked.into_par_iter())?),
+            ("lookup, none there".into(), Lookups::new(stream, absent.into_par_iter())?),
+            (share, Lookups::new(stream, mixed.into_par_iter())?),
         ];
 
         let mut intervals = Vec::new();

@@ -4,12 +4,13 @@ use super::published::Published;
 use super::{CLEANUP, CLEANUP_AND_LOOKUPS, Scaled};
 use crate::Error;
 use crate::contender::Contender;
-use crate::data::random_below;
+use crate::data::random_below_at;
 use crate::lsm::{self, Stale};
 use crate::measure::Clock;
 use crate::oracle::Lookups;
 use crate::record::Record;
 use crate::session::Session;
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use std::time::Duration;
 
 /// How many steps [`measure`] counts.
@@ -43,8 +44,8 @@ pub fn measure(session: &Session, scaled: Scaled) -> Result<(), Error> {
     let stream = &session.stream;
     let stale = Stale::new(session, scaled.size(log_batch + log_batches), 1 << log_batches, percent)?;
     let pairs = &stale.oracle.pairs;
-    let asked = random_below(14, pairs.len()).take(scaled.size(LOOKUPS)).map(|place| pairs[place]);
-    let lookups = Lookups::new(stream, asked.map(|(key, value)| (key, Some(value))))?;
+    let places = (0..scaled.size(LOOKUPS)).into_par_iter().map(|index| random_below_at(14, pairs.len(), index));
+    let lookups = Lookups::new(stream, places.map(|place| (pairs[place].0, Some(pairs[place].1))))?;
     let mut lsm = stale.lsm(session)?;
     let time = |lsm: &gpu_lsm::GpuLsm<u32, u32>| -> Result<Duration, Error> {
         let (answer, times) = session.time(|| Contender::lookup(lsm, stream, lookups.keys.all()))?;

@@ -5,6 +5,8 @@ use crate::data::random_u32;
 use crate::session::Session;
 use gpu_primitives::compare::IgnoreLowBit;
 use gpu_primitives::{DeviceVec, merge};
+use rayon::iter::ParallelIterator;
+use rayon::slice::ParallelSliceMut;
 
 /// Runs of the merge of many.
 const RUNS: usize = 8;
@@ -20,8 +22,8 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
     let places = stream.upload(&(0..len as u32).collect::<Vec<_>>())?;
 
     let half = len / 2;
-    host[..half].sort_by_key(|&key| order(key));
-    host[half..].sort_by_key(|&key| order(key));
+    host[..half].par_sort_by_key(|&key| order(key));
+    host[half..].par_sort_by_key(|&key| order(key));
     let keys_in = stream.upload(&host)?;
     let (a_keys, b_keys) = (keys_in.slice(..half)?, keys_in.slice(half..)?);
     let (a_values, b_values) = (places.slice(..half)?, places.slice(half..)?);
@@ -50,7 +52,7 @@ fn merge_runs(
 ) -> Result<(), crate::Error> {
     let (stream, len) = (&session.stream, host.len());
     let run_len = len.div_ceil(RUNS);
-    host.chunks_mut(run_len).for_each(|run| run.sort_by_key(|&key| order(key)));
+    host.par_chunks_mut(run_len).for_each(|run| run.par_sort_by_key(|&key| order(key)));
     let keys = stream.upload(host)?;
     let mut keys_out = stream.uninit::<u32>(len)?;
     let mut values_out = stream.uninit::<u32>(len)?;

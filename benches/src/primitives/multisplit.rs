@@ -4,6 +4,7 @@ use super::{expect, time};
 use crate::data::random_u32;
 use crate::session::Session;
 use gpu_primitives::multisplit::{self, Shift};
+use rayon::slice::ParallelSliceMut;
 
 pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error> {
     let stream = &session.stream;
@@ -16,7 +17,7 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
             multisplit::pairs(stream, &keys, &values, &mut keys_out, &mut values_out, 1 << log, shift).map(drop)
         })?;
         let mut expected: Vec<u32> = (0..len as u32).collect();
-        expected.sort_by_key(|&i| host[i as usize] >> (32 - log));
+        expected.par_sort_by_key(|&i| host[i as usize] >> (32 - log));
         expect("multisplit", &values_out.to_vec(stream)?, expected.iter().copied())?;
         expect("multisplit", &keys_out.to_vec(stream)?, expected.iter().map(|&i| host[i as usize]))?;
     }

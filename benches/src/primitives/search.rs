@@ -5,11 +5,12 @@ use crate::data::random_u32;
 use crate::session::Session;
 use gpu_primitives::compare::Less;
 use gpu_primitives::search;
+use rayon::slice::ParallelSliceMut;
 
 pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error> {
     let stream = &session.stream;
     let mut host = random_u32(len as u64, len);
-    host.sort_unstable();
+    host.par_sort_unstable();
     let haystack = stream.upload(&host)?;
     let mut out = stream.uninit::<u32>(len)?;
 
@@ -29,7 +30,7 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
     };
     check(&wanted, &out.to_vec(stream)?, "lower bounds")?;
 
-    wanted.sort_unstable();
+    wanted.par_sort_unstable();
     let needles = stream.upload(&wanted)?;
     time(session, "sorted_search", len, 12.0, || {
         search::lower_bound_sorted(stream, &haystack, &needles, &mut out, Less)

@@ -4,6 +4,7 @@ use super::{expect, time};
 use crate::data::random_u32;
 use crate::session::Session;
 use gpu_primitives::sort::{self, Options};
+use rayon::slice::ParallelSliceMut;
 
 pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error> {
     let stream = &session.stream;
@@ -14,7 +15,7 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
         sort::pairs(stream, &keys, &values, &mut keys_out, &mut values_out, Options::new())
     })?;
     let mut expected: Vec<u64> = host.iter().zip(0u64..).map(|(&key, i)| u64::from(key) << 32 | i).collect();
-    expected.sort_unstable();
+    expected.par_sort_unstable();
     expect("sort pairs", &keys_out.to_vec(stream)?, expected.iter().map(|x| (x >> 32) as u32))?;
     expect("sort pairs", &values_out.to_vec(stream)?, expected.iter().map(|&x| x as u32))?;
 
@@ -30,6 +31,6 @@ pub(super) fn measure_u64(session: &Session, len: usize) -> Result<(), crate::Er
     let mut keys_out = stream.uninit::<u64>(len)?;
     time(session, "sort_keys_u64", len, 136.0, || sort::keys(stream, &keys, &mut keys_out, Options::new()))?;
     let mut expected = host;
-    expected.sort_unstable();
+    expected.par_sort_unstable();
     expect("sort 64-bit keys", &keys_out.to_vec(stream)?, expected.into_iter())
 }
