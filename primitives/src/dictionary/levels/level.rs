@@ -9,6 +9,7 @@ use super::{BuildDirectory, EncodeKeys, LevelTiles, RenewLevel};
 use crate::block::lookback;
 use crate::dictionary::{Key, KeyCode};
 use crate::merge;
+use crate::runtime::carrier::Carry;
 use crate::runtime::pairs::{Pairs, PairsMut};
 use crate::sort::{self, SortedRuns};
 use crate::transfer;
@@ -159,13 +160,17 @@ impl<K: Key, V: Pod> Level<K, V> {
     /// can give.
     pub fn from_pairs(stream: &Stream, keys: DeviceSlice<'_, K>, values: DeviceSlice<'_, V>) -> Result<Self, Error> {
         expect_values::<V>(keys.len(), values.len())?;
-        let mut level = Self::uninit(stream, keys.len())?;
-        let codes = Codes::of(stream, keys)?;
+        expect_len(keys.len())?;
+        Self::sorted(stream, Codes::of(stream, keys)?.slice(), values)
+    }
+
+    /// The level of pairs with these codes of keys. There are not too many, and as many values.
+    fn sorted(stream: &Stream, codes: DeviceSlice<'_, K::Code>, values: DeviceSlice<'_, V>) -> Result<Self, Error> {
+        let mut level = Self::uninit(stream, codes.len())?;
         if const { size_of::<V>() == 0 } {
-            sort::keys(stream, codes.slice(), &mut level.keys, sort::Options::new())?;
+            sort::keys(stream, codes, &mut level.keys, sort::Options::new())?;
         } else {
-            let options = sort::Options::new();
-            sort::pairs(stream, codes.slice(), values, &mut level.keys, &mut level.values, options)?;
+            sort::pairs(stream, codes, values, &mut level.keys, &mut level.values, sort::Options::new())?;
         }
         Ok(level)
     }
@@ -201,19 +206,20 @@ impl<K: Key, V: Pod> Level<K, V> {
         keys: DeviceSlice<'_, K>,
         values: DeviceSlice<'_, V>,
     ) -> Result<Self, Error> {
-        if older.is_empty() {
-            return Self::from_pairs(stream, keys, values);
-        }
         expect_values::<V>(keys.len(), values.len())?;
         let len = keys.len() + older.iter().map(|level| level.len).sum::<usize>();
-        if len <= FEW_WITH_BATCH && older.len() < merge::MAX_PLACED && !older.iter().any(|level| level.has_tombstones())
-        {
+        expect_len(len)?;
+        let codes = Codes::of(stream, keys)?;
+        let is_plain = !older.iter().any(|level| level.has_tombstones());
+        if (1..merge::MAX_PLACED).contains(&older.len()) && is_plain && len <= FEW_WITH_BATCH {
             // The batch need not be one run before it is merged with others.
-            let codes = Codes::of(stream, keys)?;
             let (keys, values) = (codes.slice().view(stream)?, values.view(stream)?);
             with_carrier!(V, W => {
                 let most = merge::MAX_PLACED - older.len();
-                if let Some(batch) = SortedRuns::new(stream, keys, carried::<V, W>(values), most)? {
+                // Values that lie where their carrier may not are left to the sort.
+                if let Some(values) = values.carried::<W>()
+                    && let Some(batch) = SortedRuns::new(stream, keys, values, most)?
+                {
                     let older = older.iter().map(|level| level.run::<W>(stream));
                     let runs = older.chain(batch.runs(stream)?.map(Ok)).collect::<Result<Vec<_>, _>>()?;
                     let mut merged = Self::uninit(stream, len)?;
@@ -222,7 +228,10 @@ impl<K: Key, V: Pod> Level<K, V> {
                 }
             });
         }
-        let batch = Self::from_pairs(stream, keys, values)?;
+        let batch = Self::sorted(stream, codes.slice(), values)?;
+        if older.is_empty() {
+            return Ok(batch);
+        }
         let all: Vec<&Self> = older.iter().copied().chain([&batch]).collect();
         Self::merge(stream, &all)
     }
