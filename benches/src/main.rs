@@ -197,13 +197,11 @@ fn run(arguments: Arguments) -> Result<(), Error> {
         }
         Command::Cuckoo { common, log_sizes } => {
             let output = output(&common, "cuckoo", "Cuckoo table", None)?;
-            let device = common.device.as_deref();
-            output.deliver(cuckoo::run(&cuckoo::Options { device, log_sizes: &log_sizes })?)
+            output.deliver(cuckoo::run(common.device.as_deref(), &log_sizes)?)
         }
         Command::SortedArray { common, log_sizes } => {
             let output = output(&common, "sorted-array", "Sorted array", None)?;
-            let device = common.device.as_deref();
-            output.deliver(sorted_array::run(&sorted_array::Options { device, log_sizes: &log_sizes })?)
+            output.deliver(sorted_array::run(common.device.as_deref(), &log_sizes)?)
         }
         Command::Lsm { common, log_size, insertions } => {
             let output = output(&common, "lsm", "LSM", None)?;

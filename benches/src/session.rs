@@ -51,6 +51,23 @@ impl Session {
         Ok(Self { device, stream, warm_ups, runs, recording, progress })
     }
 
+    /// The same for a table of dictionaries of several sizes: of these, as powers of two, else of those that suit the device. Gives
+    /// the sizes' logarithms, too.
+    ///
+    /// # Errors
+    /// Also [`Error::NoRoom`] for the largest one.
+    pub fn open_for_sizes(device: Option<&str>, log_sizes: &[u32]) -> Result<(Self, Vec<u32>), Error> {
+        const RUNS: usize = 9;
+        let session = Self::open(device, RUNS)?;
+        let log_sizes = match log_sizes {
+            [] if session.is_gpu() => vec![24, 27],
+            [] => vec![16],
+            asked => asked.to_vec(),
+        };
+        session.expect_room(1 << log_sizes.iter().max().copied().unwrap_or(0), 64)?;
+        Ok((session, log_sizes))
+    }
+
     /// Whether the device is a GPU.
     #[must_use]
     pub fn is_gpu(&self) -> bool {

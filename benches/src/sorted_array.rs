@@ -15,28 +15,15 @@ use gpu_sorted_array::GpuSortedArray;
 /// The section of the records.
 pub const SECTION: &str = "sorted array";
 
-/// Timed runs of a row.
-const RUNS: usize = 9;
-
 type Array = GpuSortedArray<u32, u32>;
 
-/// What to measure.
-pub struct Options<'a> {
-    /// The device's name; else as `Device::default` finds it.
-    pub device: Option<&'a str>,
-    /// Sizes as powers of two; else those of the device. Intervals and insertions are measured at the first of them.
-    pub log_sizes: &'a [u32],
-}
-
-/// Measures every row.
+/// Measures every row, on the device of this name, else the one that is found, at these sizes, as powers of two, else at those that
+/// suit the device. Intervals and insertions are measured at the first of them.
 ///
 /// # Errors
 /// With what was measured before: what the device gives; a wrong result.
-pub fn run(options: &Options<'_>) -> Result<Run, Error> {
-    let session = Session::open(options.device, RUNS)?;
-    let default_sizes: &[u32] = if session.is_gpu() { &[24, 27] } else { &[16] };
-    let log_sizes = if options.log_sizes.is_empty() { default_sizes } else { options.log_sizes };
-    session.expect_room(1 << log_sizes.iter().max().copied().unwrap_or(0), 64)?;
+pub fn run(device: Option<&str>, log_sizes: &[u32]) -> Result<Run, Error> {
+    let (session, log_sizes) = Session::open_for_sizes(device, log_sizes)?;
     session.expect_steps(log_sizes.len() + 3);
     let measure = || {
         for (index, &log) in log_sizes.iter().enumerate() {
