@@ -1,29 +1,92 @@
 //! Criterion benches of the primitives, timed by device events, on the device that `GPU_PRIMITIVES_DEVICE` names or that
 //! is found.
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use gpu_benches::data::random_u32;
 use gpu_primitives::compare::Less;
-use gpu_primitives::{Device, DeviceKind, DeviceVec, Error, Stream, merge, scan, search, sort, transfer};
+use gpu_primitives::multisplit::{self, Shift};
+use gpu_primitives::select::{self, Masked};
+use gpu_primitives::{
+    Device, DeviceKind, DeviceVec, Error, Stream, merge, scan, search, segmented_sort, sort, transfer,
+};
 use std::time::Duration;
 
-/// The device's time for `runs` runs.
-fn timed(stream: &Stream, runs: u64, mut operation: impl FnMut() -> Result<(), Error>) -> Duration {
-    let mut time = || -> Result<Duration, Error> {
-        let start = stream.record()?;
-        for _ in 0..runs {
-            operation()?;
-        }
-        stream.record()?.elapsed(&start)
-    };
-    time().expect("a benchmark that runs")
+/// Runs of the merge of many.
+const RUNS: usize = 8;
+/// The length of a segment.
+const SEGMENT: usize = 64;
+
+/// The rows of one size.
+struct Rows<'a, 'b> {
+    group: &'a mut BenchmarkGroup<'b, WallTime>,
+    stream: &'a Stream,
+    log: u32,
 }
 
-/// Sorted numbers on the device.
-fn sorted(stream: &Stream, seed: u64, len: usize) -> DeviceVec<u32> {
-    let mut numbers = random_u32(seed, len);
-    numbers.sort_unstable();
-    stream.upload(&numbers).expect("memory")
+impl Rows<'_, '_> {
+    /// Measures an operation by what the device spends on it.
+    fn row(&mut self, name: &str, mut operation: impl FnMut() -> Result<(), Error>) {
+        let stream = self.stream;
+        self.group.bench_function(BenchmarkId::new(name, format!("2^{}", self.log)), |bencher| {
+            bencher.iter_custom(|runs| {
+                let mut time = || -> Result<Duration, Error> {
+                    let start = stream.record()?;
+                    for _ in 0..runs {
+                        operation()?;
+                    }
+                    stream.record()?.elapsed(&start)
+                };
+                time().expect("a benchmark that runs")
+            });
+        });
+    }
+
+    /// Numbers on the device, sorted in pieces of this length.
+    fn sorted(&self, seed: u64, piece: usize) -> Result<DeviceVec<u32>, Error> {
+        let mut numbers = random_u32(seed, 1 << self.log);
+        numbers.chunks_mut(piece).for_each(<[u32]>::sort_unstable);
+        self.stream.upload(&numbers)
+    }
+
+    fn measure(&mut self) -> Result<(), Error> {
+        let (stream, len) = (self.stream, 1usize << self.log);
+        self.group.throughput(Throughput::Elements(len as u64));
+        let (keys, values) = (stream.upload(&random_u32(1, len))?, stream.upload(&random_u32(2, len))?);
+        let (mut keys_out, mut values_out) = (stream.uninit::<u32>(len)?, stream.uninit::<u32>(len)?);
+        self.row("copy", || transfer::copy(stream, &keys, &mut keys_out));
+        self.row("fill", || transfer::fill(stream, &mut keys_out, 7));
+        self.row("exclusive_sum_u32", || scan::exclusive_sum(stream, &keys, &mut keys_out));
+        self.row("sort_pairs_u32_u32", || {
+            sort::pairs(stream, &keys, &values, &mut keys_out, &mut values_out, sort::Options::new())
+        });
+        let offsets: Vec<u32> = (0..=len as u32).step_by(SEGMENT).collect();
+        let offsets = stream.upload(&offsets)?;
+        self.row("segmented_sort_pairs_64", || {
+            segmented_sort::pairs(stream, &offsets, &keys, &values, &mut keys_out, &mut values_out, Less)
+        });
+        self.row("multisplit_pairs_32", || {
+            let buckets = Shift::by(27);
+            multisplit::pairs(stream, &keys, &values, &mut keys_out, &mut values_out, 32, buckets).map(drop)
+        });
+        let odd = Masked::equal(1, 1);
+        self.row("select_half", || select::select(stream, &keys, &mut keys_out, odd).map(drop));
+        self.row("partition_halves", || select::partition(stream, &keys, &mut keys_out, odd).map(drop));
+
+        let halves = self.sorted(3, len / 2)?;
+        let (a, b) = (halves.slice(..len / 2)?, halves.slice(len / 2..)?);
+        self.row("merge_keys", || merge::keys(stream, a, b, &mut keys_out, Less));
+        let pieces = self.sorted(4, len / RUNS)?;
+        let runs = (0..len).step_by(len / RUNS).map(|start| {
+            let range = start..start + len / RUNS;
+            Ok((pieces.slice(range.clone())?, values.slice(range)?))
+        });
+        let runs = runs.collect::<Result<Vec<_>, Error>>()?;
+        self.row("merge_8_runs_pairs", || merge::runs_pairs(stream, &runs, (&mut keys_out, &mut values_out), Less));
+        let haystack = self.sorted(5, len)?;
+        self.row("lower_bound", || search::lower_bound(stream, &haystack, &keys, &mut keys_out, Less));
+        Ok(())
+    }
 }
 
 fn primitives(criterion: &mut Criterion) {
@@ -33,38 +96,7 @@ fn primitives(criterion: &mut Criterion) {
         if matches!(device.kind(), DeviceKind::Cuda { .. }) { &[16, 20, 24, 27] } else { &[12, 16] };
     let mut group = criterion.benchmark_group(device.name());
     for &log in log_sizes {
-        let len = 1usize << log;
-        let input = stream.upload(&random_u32(1, len)).expect("memory");
-        let mut output = stream.uninit::<u32>(len).expect("memory");
-        group.throughput(Throughput::Elements(len as u64));
-        group.bench_function(BenchmarkId::new("copy", format!("2^{log}")), |bencher| {
-            bencher.iter_custom(|runs| timed(&stream, runs, || transfer::copy(&stream, &input, &mut output)));
-        });
-        group.bench_function(BenchmarkId::new("fill", format!("2^{log}")), |bencher| {
-            bencher.iter_custom(|runs| timed(&stream, runs, || transfer::fill(&stream, &mut output, 7)));
-        });
-        group.bench_function(BenchmarkId::new("exclusive_sum_u32", format!("2^{log}")), |bencher| {
-            bencher.iter_custom(|runs| timed(&stream, runs, || scan::exclusive_sum(&stream, &input, &mut output)));
-        });
-        let values = stream.upload(&random_u32(2, len)).expect("memory");
-        let mut values_out = stream.uninit::<u32>(len).expect("memory");
-        group.bench_function(BenchmarkId::new("sort_pairs_u32_u32", format!("2^{log}")), |bencher| {
-            bencher.iter_custom(|runs| {
-                timed(&stream, runs, || {
-                    sort::pairs(&stream, &input, &values, &mut output, &mut values_out, sort::Options::new())
-                })
-            });
-        });
-        let (a, b) = (sorted(&stream, 3, len / 2), sorted(&stream, 4, len / 2));
-        group.bench_function(BenchmarkId::new("merge_keys", format!("2^{log}")), |bencher| {
-            bencher.iter_custom(|runs| timed(&stream, runs, || merge::keys(&stream, &a, &b, &mut output, Less)));
-        });
-        let haystack = sorted(&stream, 5, len);
-        group.bench_function(BenchmarkId::new("lower_bound", format!("2^{log}")), |bencher| {
-            bencher.iter_custom(|runs| {
-                timed(&stream, runs, || search::lower_bound(&stream, &haystack, &input, &mut output, Less))
-            });
-        });
+        Rows { group: &mut group, stream: &stream, log }.measure().expect("memory for the input");
     }
     group.finish();
 }
