@@ -10,6 +10,8 @@ use gpu_primitives::select::{self, Masked};
 use gpu_primitives::{
     Device, DeviceKind, DeviceVec, Error, Stream, merge, scan, search, segmented_sort, sort, transfer,
 };
+use rayon::iter::ParallelIterator;
+use rayon::slice::ParallelSliceMut;
 use std::time::Duration;
 
 /// Runs of the merge of many.
@@ -45,7 +47,7 @@ impl Rows<'_, '_> {
     /// Numbers on the device, sorted in pieces of this length.
     fn sorted(&self, seed: u64, piece: usize) -> Result<DeviceVec<u32>, Error> {
         let mut numbers = random_u32(seed, 1 << self.log);
-        numbers.chunks_mut(piece).for_each(<[u32]>::sort_unstable);
+        numbers.par_chunks_mut(piece).for_each(|piece| piece.par_sort_unstable());
         self.stream.upload(&numbers)
     }
 

@@ -171,7 +171,8 @@ impl<K: Number> Intervals<K> {
         };
         let places = self.places.par_iter().enumerate();
         let wrong = places.map(|(index, &place)| is_right(index, place)).position_first(|is_right| !is_right);
-        let is_more = found.offsets.len() > self.places.len() + 1;
+        let end = found.offsets.last().map_or(0, |&offset| offset as usize);
+        let is_more = found.offsets.len() > self.places.len() + 1 || found.keys.len() > end;
         match wrong.or(is_more.then_some(self.places.len())) {
             Some(index) => Err(Error::WrongResult { what: what.into(), index }),
             None => Ok(()),
@@ -267,5 +268,6 @@ mod tests {
         assert_eq!(wrong(&[0, 2, 2], &keys, &values), Some(2));
         assert_eq!(wrong(&[0, 2, 2, 5], &keys, &values), Some(2));
         assert_eq!(wrong(&[0, 2, 2, 4, 4], &keys, &values), Some(3));
+        assert_eq!(wrong(&[0, 2, 2, 4], &[1, 2, 2, 3, 3], &values), Some(3));
     }
 }

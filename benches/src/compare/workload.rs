@@ -8,7 +8,7 @@ use crate::oracle::{Intervals, Lookups, Oracle, Successors};
 use crate::record::power;
 use crate::rows::{self, At, Base, Mix};
 use crate::session::Session;
-use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 /// How many steps [`Scenario::measure`] counts.
 pub const STEPS: usize = 5;
@@ -103,13 +103,10 @@ impl<'a, K: Number, V: Datum> Scenario<'a, K, V> {
         let oracle = Oracle::new(&pairs.keys.host, &pairs.values.host);
 
         // Keys are asked for as often as they came.
-        let places: Vec<usize> = random_below(20, n).take(n).collect();
-        let asked: Vec<(K, Option<V>)> =
-            places.par_iter().map(|&place| (pairs.keys.host[place], oracle.find(pairs.keys.host[place]))).collect();
-        let absent: Vec<(K, Option<V>)> = (0..n)
-            .into_par_iter()
-            .map(|index| (K::of(random_below_at(21, 1 << 32, index) as u64, false), None))
-            .collect();
+        let there = |index: usize| pairs.keys.host[random_below_at(20, n, index)];
+        let not_there = |index: usize| K::of(random_below_at(21, 1 << 32, index) as u64, false);
+        let asked: Vec<(K, Option<V>)> = (0..n).into_par_iter().map(there).map(|key| (key, oracle.find(key))).collect();
+        let absent: Vec<(K, Option<V>)> = (0..n).into_par_iter().map(|index| (not_there(index), None)).collect();
         let is_absent = random_below(22, 1 << 32).map(|number| (number as f64) < workload.absent * f64::from(u32::MAX));
         let mixed: Vec<(K, Option<V>)> =
             asked.iter().zip(&absent).zip(is_absent).map(|((there, not), is)| if is { *not } else { *there }).collect();

@@ -140,12 +140,12 @@ pub fn carries_through_all_slots(device: &Device) {
     both.check_all(&stream, &mut Random(3), &domain, "cleaned up");
 }
 
-/// Carries through one and two levels: with so many elements that they are merged in tiles, and with so few that the place of each
-/// is found, the batch in one chunk or several. What there is, is left where it belongs, and the batch counts: of equal keys in
+/// Carries through one and two levels: with so many elements that they are merged in tiles, with so few that the place of each is
+/// found (the second size, two levels), and with the batch in one chunk or several. What there is, is left where it belongs, and the batch counts: of equal keys in
 /// different chunks the last one.
 pub fn carries(device: &Device) {
     let stream = device.stream().unwrap();
-    for (batch, inserted) in [(1u32 << 17, 5), (1 << 14, 5), (1 << 14, 1 << 14)] {
+    for (batch, inserted) in [(1u32 << 17, 5), (1 << 16, 5), (1 << 14, 5), (1 << 14, 1 << 14)] {
         let old: Vec<u32> = (0..2 * batch).map(|i| 2 * i).collect();
         let recent: Vec<u32> = (0..batch).map(|i| 4 * i).collect();
         let keys: Vec<u32> = [8, 1, 3 * batch, u32::MAX, 8].into_iter().cycle().take(inserted).collect();

@@ -222,8 +222,8 @@ fn views<K: Pod, V: Pod>(runs: &[Pairs<K, V>]) -> (Runs<K>, Runs<V>) {
     )
 }
 
-/// Merges one run or more, [`MAX_PLACED`](super::place::MAX_PLACED) at most, in one launch that is fast for few items. The output is as long as all runs
-/// together, which are below 2^31 items; a comparator that is no strict weak order would lose some.
+/// Merges one run or more, [`MAX_PLACED`](super::place::MAX_PLACED) at most, in one launch that is fast for few items. The output
+/// is as long as all runs together, which are below 2^31 items; a comparator that is no strict weak order would lose some.
 pub(crate) fn place<K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     runs: &[Pairs<K, V>],

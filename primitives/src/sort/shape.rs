@@ -25,7 +25,7 @@ pub const fn items<K, V>() -> usize {
     }
 }
 
-/// Items per thread of `BLOCK_THREADS`, at most: keys and values lie in shared memory together.
+/// Items per thread of `BLOCK_THREADS`: keys and values lie in shared memory together.
 #[must_use]
 pub const fn block_items<K, V>() -> usize {
     if size_of::<K>() + size_of::<V>() <= 16 { 8 } else { 4 }

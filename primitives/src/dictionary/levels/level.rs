@@ -18,11 +18,9 @@ use bytemuck::Pod;
 
 /// The most elements of a level.
 const MAX_LEN: usize = u32::MAX as usize;
-/// So few elements that a merge of two levels is faster if it finds the place of each element, in a single launch, than in
-/// tiles.
-const FEW_OF_TWO: usize = 1 << 16;
-/// The same for more levels: tiles of many levels take longer to find.
-const FEW_OF_MANY: usize = 1 << 18;
+/// So few elements that a merge of three levels or more is faster if it finds the place of each element, in a single launch,
+/// than in tiles. Those of two levels are found sooner.
+const FEW: usize = 1 << 18;
 /// The same for levels and a batch that is sorted in chunks, all of which are merged at once.
 const FEW_WITH_BATCH: usize = 1 << 17;
 
@@ -250,8 +248,7 @@ impl<K: Key, V: Pod> Level<K, V> {
         let len = levels.iter().map(|level| level.len).sum();
         let mut merged = Self::uninit(stream, len)?;
         let has_marks = levels.iter().any(|level| level.has_tombstones());
-        let few = if levels.len() <= 2 { FEW_OF_TWO } else { FEW_OF_MANY };
-        if !has_marks && len <= few && levels.len() <= merge::MAX_PLACED {
+        if !has_marks && len <= FEW && (3..=merge::MAX_PLACED).contains(&levels.len()) {
             with_carrier!(V, W => {
                 let runs = levels.iter().map(|level| level.run::<W>(stream)).collect::<Result<Vec<_>, _>>()?;
                 merged.place(stream, &runs)?;
