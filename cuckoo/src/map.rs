@@ -7,7 +7,7 @@
 use bytemuck::{Pod, Zeroable};
 use gpu_primitives::arch::Cache;
 use gpu_primitives::dictionary::KeyCode;
-use gpu_primitives::kernel::{Buffer, Param};
+use gpu_primitives::kernel::{Buffer, Param, ReadParam};
 use gpu_primitives::{Global, GlobalMut};
 
 /// The most hash functions.
@@ -171,6 +171,9 @@ unsafe impl<C: KeyCode, V: Pod, const WIDTH: usize> Param for CuckooView<C, V, W
         self.keys.buffers(name, visit);
     }
 }
+
+// SAFETY: it has no way to write.
+unsafe impl<C: KeyCode, V: Pod, const WIDTH: usize> ReadParam for CuckooView<C, V, WIDTH> {}
 
 /// A table as kernels change it.
 #[repr(C)]

@@ -9,7 +9,9 @@ pub const THREADS: u32 = 128;
 
 /// Follows each number through the table, up to `steps` times, until it is no key.
 ///
-/// Launch with a thread per number.
+/// # Safety
+/// The launch has at least one thread per number. Nobody changes the table, and nobody else uses the numbers, while the
+/// kernel runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn translate(table: CuckooView<u32, u32>, steps: u32, numbers: GlobalMut<u32>) {
     let i = (thread::block_idx_x() * THREADS + thread::thread_idx_x()) as usize;

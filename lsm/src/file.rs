@@ -19,7 +19,7 @@ use gpu_primitives::dictionary::levels::Stack;
 use gpu_primitives::{Error, Stream};
 use std::io::{Read, Write};
 
-const FORMAT: Format = Format { magic: *b"gpu-lsm\n", version: 1 };
+const FORMAT: Format = Format { magic: *b"gpu-lsm\n", version: 2 };
 
 /// What a file says about a level.
 struct LevelHeader {
@@ -111,7 +111,8 @@ fn read_level<K: Key, V: Pod>(
             Ok(())
         })
     });
-    Ok((Level::from_parts(keys, values, marks.transpose()?)?, tombstones))
+    // SAFETY: the codes were seen to ascend; all parts were read onto the stream's device, by copies, which are not recorded.
+    Ok((unsafe { Level::from_parts(keys, values, marks.transpose()?)? }, tombstones))
 }
 
 impl<K: Key, V: Pod> GpuLsm<K, V> {

@@ -23,8 +23,8 @@
 //! newest batch, and within a batch the last insertion of a key. What is inserted and deleted by one call is deleted. Deleting
 //! what is not there is allowed. Every value of the key type can be a key.
 //!
-//! Queries borrow the dictionary, updates borrow it mutably, so that they do not overlap on the host; on the device they are
-//! ordered by the stream, and what is done on several streams is ordered by events, as everywhere in [`gpu_primitives`].
+//! Queries borrow the dictionary, updates borrow it mutably, so that they do not overlap on the host. On the device they happen
+//! in the order of the calls, whichever streams they are given.
 //!
 //! A failed update leaves the dictionary as it was.
 //!

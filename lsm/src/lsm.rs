@@ -3,6 +3,7 @@
 use crate::{CleanupPolicy, Contents, Key, Level, LsmView, Stats};
 use bytemuck::Pod;
 use gpu_primitives::dictionary::levels::Stack;
+use gpu_primitives::kernel::View;
 use gpu_primitives::{DeviceSlice, Error, Stream};
 
 /// The largest batch.
@@ -26,6 +27,8 @@ pub struct GpuLsm<K: Key, V: Pod> {
     pub(crate) stack: Stack<K, V>,
     pub(crate) tombstones: usize,
     policy: Option<CleanupPolicy>,
+    /// Why the last cleanup that the policy asked for did not happen.
+    cleanup_failure: Option<Error>,
 }
 
 /// The levels as an update leaves them, beside those that are still there: nothing is changed before all of it has
@@ -148,7 +151,7 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
         if batch_size == 0 || batch_size > MAX_BATCH {
             return Err(Error::TooMany { what: "elements of a batch", asked: batch_size, limit: MAX_BATCH });
         }
-        Ok(Self { batch_size, batches: 0, stack: Stack::new(), tombstones: 0, policy: None })
+        Ok(Self { batch_size, batches: 0, stack: Stack::new(), tombstones: 0, policy: None, cleanup_failure: None })
     }
 
     /// The dictionary of these pairs: of equal keys the last one counts. They make one level. Does not wait.
@@ -232,6 +235,7 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
         if values.len() != expected {
             return Err(Error::LengthMismatch { what: "the values to insert", expected, found: values.len() });
         }
+        self.stack.expect_device(stream)?;
         let mut draft = Draft::new(self);
         match deleted {
             Some(deleted) if !keys.is_empty() && keys.len() + deleted.len() <= self.batch_size => {
@@ -253,10 +257,9 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
                 self.stack.set(slot, level);
             }
         }
-        if self.policy.is_some_and(|policy| policy.asks_for_cleanup(&self.stats())) {
-            // The update has succeeded; a cleanup that has not will be tried again with the next one.
-            let _ = self.cleanup(stream);
-        }
+        let is_due = self.policy.is_some_and(|policy| policy.asks_for_cleanup(&self.stats()));
+        // The update has succeeded, so it says so; a cleanup that has not is tried again with the next one.
+        self.cleanup_failure = if is_due { self.cleanup(stream).err() } else { None };
         Ok(())
     }
 
@@ -267,11 +270,20 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
     pub fn cleanup(&mut self, stream: &Stream) -> Result<(), Error> {
         let levels: Vec<&Level<K, V>> = self.stack.oldest_first().map(|(_, level)| level).collect();
         let live = Level::live(stream, &levels)?;
-        self.put_only(live)
+        self.put_only(live)?;
+        self.cleanup_failure = None;
+        Ok(())
+    }
+
+    /// Why the cleanup that should have followed the last update failed; `None` if it did not, or if the
+    /// [policy](Self::set_cleanup_policy) asked for none. The update has succeeded all the same, and the next one tries again.
+    #[must_use]
+    pub fn cleanup_failure(&self) -> Option<&Error> {
+        self.cleanup_failure.as_ref()
     }
 
     /// Lets updates be followed by a cleanup when `policy` asks for it; by default they never are. An update that is followed
-    /// by one waits for the stream.
+    /// by one waits for the stream. If the cleanup fails, [`cleanup_failure`](Self::cleanup_failure) says why.
     pub fn set_cleanup_policy(&mut self, policy: Option<CleanupPolicy>) {
         self.policy = policy;
     }
@@ -360,7 +372,7 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
     ///
     /// # Panics
     /// If `W` has another size than the values.
-    pub fn view<W: Pod>(&self, stream: &Stream) -> Result<LsmView<K::Code, W>, Error> {
+    pub fn view<W: Pod>(&self, stream: &Stream) -> Result<View<'_, LsmView<K::Code, W>>, Error> {
         self.stack.view(stream)
     }
 }

@@ -10,6 +10,9 @@
 //! use gpu_primitives::{Device, Error, Global, GlobalMut, thread};
 //!
 //! /// `y[i] += a * x[i]`.
+//! ///
+//! /// # Safety
+//! /// The launch has one block per 128 elements. `x` is as long as `y`, and other memory.
 //! #[kernel(threads = 128)]
 //! unsafe fn axpy(a: f32, x: Global<f32>, y: GlobalMut<f32>) {
 //!     let i = (thread::block_idx_x() * 128 + thread::thread_idx_x()) as usize;
@@ -22,15 +25,35 @@
 //! let x = stream.upload(&[1.0f32, 2.0, 3.0])?;
 //! let mut y = stream.upload(&[10.0f32, 20.0, 30.0])?;
 //! let axpy = Axpy::new(2.0, x.view(&stream)?, y.view_mut(&stream)?);
-//! // SAFETY: one thread per element, so no element is touched by two threads; both buffers outlive the download below.
+//! // SAFETY: one block for all elements, as many of both, and two buffers.
 //! unsafe { stream.launch(axpy, 1)? };
 //! assert_eq!(y.to_vec(&stream)?, [12.0, 24.0, 36.0]);
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! An argument of the wrong type does not compile:
+//! A [`View`] borrows the memory that it shows, and so does a kernel that was given it. Memory cannot be freed, or used in
+//! other ways, before the launch:
 //!
-//! ```compile_fail,E0308
+//! ```compile_fail,E0505
+//! # use gpu_primitives::kernel::kernel;
+//! # use gpu_primitives::{Device, Error, GlobalMut, thread};
+//! #[kernel(threads = 128)]
+//! unsafe fn clear(out: GlobalMut<u32>) {
+//!     out.set(thread::thread_idx_x() as usize, 0);
+//! }
+//!
+//! let stream = Device::cpu().stream()?;
+//! let mut numbers = stream.upload(&[1u32; 128])?;
+//! let clear = Clear::new(numbers.view_mut(&stream)?);
+//! drop(numbers); // the kernel was given its memory
+//! // SAFETY: one thread per element.
+//! unsafe { stream.launch(clear, 1)? };
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! An argument of the wrong type does not compile either:
+//!
+//! ```compile_fail,E0277
 //! # use gpu_primitives::kernel::kernel;
 //! # use gpu_primitives::{Device, Error, GlobalMut, thread};
 //! #[kernel(threads = 128)]
@@ -47,6 +70,8 @@
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 
+#[cfg(not(target_arch = "nvptx64"))]
+pub use crate::runtime::call::{Argument, Call, Reach, View};
 pub use gpu_primitives_kernel_macro::kernel;
 
 /// A kernel with its arguments. Written by [`#[kernel]`](macro@kernel), not by hand.
@@ -112,6 +137,15 @@ unsafe impl<T: Pod> Param for GlobalMut<T> {
     }
 }
 
+/// An argument that kernels only read memory by, so that there can be several of it.
+///
+/// # Safety
+/// No kernel writes the memory that it shows or leads to.
+pub unsafe trait ReadParam: Param {}
+
+// SAFETY: it has no way to write.
+unsafe impl<T: Pod> ReadParam for Global<T> {}
+
 /// Names concrete kernels, so that they exist as PTX: `instances! { in DIR; name: Type; … }`.
 ///
 /// Compiled for the GPU, each line is the PTX entry `name`. Compiled for the host, it embeds `DIR/name.ptx` (written by
@@ -125,6 +159,10 @@ macro_rules! instances {
             #[cfg(target_arch = "nvptx64")]
             #[cfg(ptx_entries)]
             const _: () = {
+                /// The kernel's entry.
+                ///
+                /// # Safety
+                /// The contract that the kernel's documentation states.
                 #[unsafe(no_mangle)]
                 #[allow(improper_ctypes_definitions)]
                 unsafe extern "ptx-kernel" fn $name(kernel: $kernel) {
@@ -136,10 +174,13 @@ macro_rules! instances {
 
             #[cfg(not(target_arch = "nvptx64"))]
             $crate::kernel::inventory::submit! {
-                $crate::kernel::Instance::new::<$kernel>(
-                    stringify!($name),
-                    include_str!(concat!($dir, "/", stringify!($name), ".ptx")),
-                )
+                // SAFETY: `ptx-builder` wrote the file from this very kernel.
+                unsafe {
+                    $crate::kernel::Instance::new::<$kernel>(
+                        stringify!($name),
+                        include_str!(concat!($dir, "/", stringify!($name), ".ptx")),
+                    )
+                }
             }
         )*
     };

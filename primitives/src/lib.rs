@@ -58,6 +58,7 @@ pub mod transfer;
 pub mod view;
 
 #[cfg(not(target_arch = "nvptx64"))]
+#[deny(unsafe_op_in_unsafe_fn)]
 mod runtime;
 
 pub use arch::{thread, warp};

@@ -1,5 +1,8 @@
 //! Views of memory, as kernels see it: a pointer and a length, copied freely, unchecked on the GPU, checked on the CPU.
 
+// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+#![allow(clippy::needless_range_loop)]
+
 use crate::arch::memory::{self, Word};
 use crate::arch::{Cache, Order, Rmw, Scope};
 use bytemuck::Pod;
@@ -59,6 +62,11 @@ unsafe impl<T: Pod> Sync for Global<T> {}
 unsafe impl<T: Pod> Send for GlobalMut<T> {}
 // SAFETY: as above.
 unsafe impl<T: Pod> Sync for GlobalMut<T> {}
+
+/// Whether `N` elements are loaded or stored at once.
+const fn is_one_access<T, const N: usize>() -> bool {
+    matches!(size_of::<[T; N]>(), 4 | 8 | 16)
+}
 
 /// The accesses that reading views share. `$load` and friends are the raw words of the memory in question.
 macro_rules! length {
@@ -128,14 +136,21 @@ impl<T: Pod> Global<T> {
         memory::global_load(self.base, self.len, index, cache)
     }
 
-    /// The `N` elements from `index` in one access of `N * size_of::<T>()` bytes: 4, 8 or 16.
+    /// The `N` elements from `index`, in one access if they are 4, 8 or 16 bytes; else one by one.
     ///
     /// # Safety
-    /// As [`load`](Self::load) for all of them, and the first one's address is a multiple of the access's size.
+    /// As [`load`](Self::load) for all of them, and where it is one access, its address is a multiple of its size.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn load_vec<const N: usize>(self, index: usize, cache: Cache) -> [T; N] {
-        memory::global_load_vec(self.base, self.len, index, cache)
+        if const { is_one_access::<T, N>() } {
+            return memory::global_load_vec(self.base, self.len, index, cache);
+        }
+        let mut values = [T::zeroed(); N];
+        for i in 0..N {
+            values[i] = self.load(index + i, cache);
+        }
+        values
     }
 }
 
@@ -198,14 +213,19 @@ impl<T: Pod> GlobalMut<T> {
         memory::global_store(self.base, self.len, index, value, cache);
     }
 
-    /// Writes the `N` elements from `index` in one access of `N * size_of::<T>()` bytes: 4, 8 or 16.
+    /// Writes the `N` elements from `index`, in one access if they are 4, 8 or 16 bytes; else one by one.
     ///
     /// # Safety
-    /// As [`set`](Self::set) for all of them, and the first one's address is a multiple of the access's size.
+    /// As [`set`](Self::set) for all of them, and where it is one access, its address is a multiple of its size.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn store_vec<const N: usize>(self, index: usize, values: [T; N], cache: Cache) {
-        memory::global_store_vec(self.base, self.len, index, values, cache);
+        if const { is_one_access::<T, N>() } {
+            return memory::global_store_vec(self.base, self.len, index, values, cache);
+        }
+        for i in 0..N {
+            self.store(index + i, values[i], cache);
+        }
     }
 }
 
@@ -294,24 +314,36 @@ impl<T: Pod> Shared<T> {
         memory::shared_store(self.base, self.len, index, value);
     }
 
-    /// The `N` elements from `index` in one access of `N * size_of::<T>()` bytes: 4, 8 or 16.
+    /// The `N` elements from `index`, in one access if they are 4, 8 or 16 bytes; else one by one.
     ///
     /// # Safety
-    /// As [`get`](Self::get) for all of them, and the first one's address is a multiple of the access's size.
+    /// As [`get`](Self::get) for all of them, and where it is one access, its address is a multiple of its size.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn load_vec<const N: usize>(self, index: usize) -> [T; N] {
-        memory::shared_load_vec(self.base, self.len, index)
+        if const { is_one_access::<T, N>() } {
+            return memory::shared_load_vec(self.base, self.len, index);
+        }
+        let mut values = [T::zeroed(); N];
+        for i in 0..N {
+            values[i] = self.get(index + i);
+        }
+        values
     }
 
-    /// Writes the `N` elements from `index` in one access of `N * size_of::<T>()` bytes: 4, 8 or 16.
+    /// Writes the `N` elements from `index`, in one access if they are 4, 8 or 16 bytes; else one by one.
     ///
     /// # Safety
-    /// As [`set`](Self::set) for all of them, and the first one's address is a multiple of the access's size.
+    /// As [`set`](Self::set) for all of them, and where it is one access, its address is a multiple of its size.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn store_vec<const N: usize>(self, index: usize, values: [T; N]) {
-        memory::shared_store_vec(self.base, self.len, index, values);
+        if const { is_one_access::<T, N>() } {
+            return memory::shared_store_vec(self.base, self.len, index, values);
+        }
+        for i in 0..N {
+            self.set(index + i, values[i]);
+        }
     }
 }
 
@@ -395,6 +427,7 @@ impl SharedMemory {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn take<T: Pod>(&mut self, len: usize) -> Shared<T> {
+        const { assert!(align_of::<T>() <= 16, "shared memory is aligned to 16 bytes") };
         let base = memory::shared_base(self.taken, shared_bytes::<T>(len)).cast::<T>();
         self.taken += shared_bytes::<T>(len);
         Shared { base, len }

@@ -3,6 +3,7 @@
 use crate::{Contents, Key, Level, SortedArrayView, Stats};
 use bytemuck::Pod;
 use gpu_primitives::dictionary::levels::Stack;
+use gpu_primitives::kernel::View;
 use gpu_primitives::{DeviceSlice, Error, Stream};
 
 /// Elements per bucket of the directory, which so takes half a byte per element.
@@ -168,7 +169,7 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
     ///
     /// # Panics
     /// If `W` has another size than the values.
-    pub fn view<W: Pod>(&self, stream: &Stream) -> Result<SortedArrayView<K::Code, W>, Error> {
+    pub fn view<W: Pod>(&self, stream: &Stream) -> Result<View<'_, SortedArrayView<K::Code, W>>, Error> {
         self.stack.view(stream)
     }
 }

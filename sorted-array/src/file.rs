@@ -10,7 +10,7 @@ use gpu_primitives::dictionary::file::{Format, Source, ascending, write_array, w
 use gpu_primitives::{Error, Stream};
 use std::io::{Read, Write};
 
-const FORMAT: Format = Format { magic: *b"gpu-arr\n", version: 1 };
+const FORMAT: Format = Format { magic: *b"gpu-arr\n", version: 2 };
 
 impl<K: Key, V: Pod> GpuSortedArray<K, V> {
     /// Writes the array to a file. [`load`](Self::load) reads it again, on any device. Waits for the stream; takes 1 MiB of host
@@ -58,6 +58,7 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
         let len = u32::try_from(len).map_err(|_| too_long())? as usize;
         let keys = source.array(stream, "the keys", len, ascending::<K::Code>(true))?;
         let values = source.values(stream, "the values", len)?;
-        Ok(Self::of(Level::from_parts(keys, values, None)?))
+        // SAFETY: the codes were seen to ascend; both were read onto the stream's device, by copies.
+        Ok(Self::of(unsafe { Level::from_parts(keys, values, None)? }))
     }
 }

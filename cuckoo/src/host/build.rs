@@ -6,7 +6,8 @@ use crate::kernel::{Count, TileDigits, TileStarts, spill_slots, tile_buckets};
 use crate::map::{FEWEST_BUCKETS, Hash, Map};
 use bytemuck::Pod;
 use gpu_primitives::dictionary::{Key, KeyCode};
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
+use gpu_primitives::sort::{as_codes, as_codes_mut};
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream};
 
 /// The name of the table in errors.
 const NAME: &str = "a cuckoo table";
@@ -91,9 +92,9 @@ fn attempt<K: Key, V: Pod>(
     let Some(map) = Map::<K::Code>::new(hash) else { return Ok(Attempt::Failed { keys: keys.len() as u64 }) };
     let kernels = kernels::<K::Code, V>(options.bucket_width);
     let mut words = stream.uninit::<u64>(kernels.words(hash.buckets))?;
-    let table = RawTable { words: words.view_mut(stream)?, map };
+    let table = RawTable { words: write(stream, words.as_mut_slice())?, map };
     let mut counts = stream.zeroed::<u64>(Count::ALL)?;
-    let counters = counts.view_mut(stream)?;
+    let counters = write(stream, counts.as_mut_slice())?;
 
     let digits = TileDigits::new(hash, tile_buckets::<K::Code>(options.bucket_width));
     // What fits into one tile is in the order of tiles already.
@@ -106,7 +107,7 @@ fn attempt<K: Key, V: Pod>(
         pairs = by_tile;
     }
     let mut starts = stream.uninit::<u32>(digits.tiles() + 1)?;
-    let starts_out = starts.view_mut(stream)?;
+    let starts_out = write(stream, starts.as_mut_slice())?;
     let spill_room = keys.len().min(digits.tiles() * spill_slots::<K::Code>());
     let mut spill = Pairs::<K, V>::room(stream, spill_room)?;
     let mut locks = stream.zeroed::<u32>((hash.buckets as usize).div_ceil(32))?;
@@ -121,7 +122,7 @@ fn attempt<K: Key, V: Pod>(
             pairs: spill,
             count: counters.slice(Count::Spilled as usize, 1).as_const(),
             table,
-            locks: locks.view_mut(stream)?,
+            locks: write(stream, locks.as_mut_slice())?,
             skip_first: true,
             limit: options.evictions,
             orphans: RawPairs::none(),
@@ -173,32 +174,44 @@ impl<K: Key, V: Pod> Pairs<K, V> {
 
     /// As the kernels take them.
     pub fn raw(&mut self, stream: &Stream) -> Result<RawPairs<K::Code>, Error> {
-        RawPairs::of(stream, self.keys.as_slice(), self.values.as_slice())
+        let keys = as_codes_mut(write(stream, self.keys.as_mut_slice())?);
+        let values = write(stream, self.values.as_mut_slice())?;
+        Ok(RawPairs { keys, values: values.as_const().as_ptr().cast_mut().cast() })
     }
 }
 
 impl<C: KeyCode> RawPairs<C> {
-    /// These pairs as the kernels take them: they write them only where their caller may.
+    /// These pairs as the kernels take them, to be read.
     pub fn of<K: Key<Code = C>, V: Pod>(
         stream: &Stream,
         keys: DeviceSlice<'_, K>,
         values: DeviceSlice<'_, V>,
     ) -> Result<Self, Error> {
-        let values = values.view(stream)?.as_ptr().cast_mut().cast();
+        let values = read(stream, values)?.as_ptr().cast_mut().cast();
         Ok(Self { keys: writable(codes(stream, keys)?), values })
     }
 }
 
-/// The bits of keys.
-pub fn codes<K: Key>(stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Global<K::Code>, Error> {
-    let view = keys.view(stream)?;
-    // SAFETY: a code has the size of its key and no stricter alignment.
-    Ok(unsafe { Global::from_raw(view.as_ptr().cast(), view.len()) })
+/// A slice as the kernels of this crate read it: they are launched while it is borrowed.
+pub fn read<T: Pod>(stream: &Stream, slice: DeviceSlice<'_, T>) -> Result<Global<T>, Error> {
+    // SAFETY: that is what the launches of this crate promise.
+    Ok(unsafe { slice.view(stream)?.into_param() })
 }
 
-/// The same memory for a kernel that writes it, or that takes what others write.
+/// A slice as the kernels of this crate write it: they are launched while it is borrowed.
+pub fn write<T: Pod>(stream: &Stream, mut slice: DeviceSliceMut<'_, T>) -> Result<GlobalMut<T>, Error> {
+    // SAFETY: that is what the launches of this crate promise.
+    Ok(unsafe { slice.view_mut(stream)?.into_param() })
+}
+
+/// The bits of keys.
+pub fn codes<K: Key>(stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Global<K::Code>, Error> {
+    Ok(as_codes(read(stream, keys)?))
+}
+
+/// The same memory for a kernel that only reads it, in the place of one that may be written.
 pub fn writable<T: Pod>(view: Global<T>) -> GlobalMut<T> {
-    // SAFETY: the same memory; that it may be written is the promise of a launch.
+    // SAFETY: the same memory, and it is not written.
     unsafe { GlobalMut::from_raw(view.as_ptr().cast_mut(), view.len()) }
 }
 

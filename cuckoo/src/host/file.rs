@@ -21,7 +21,7 @@ use gpu_primitives::dictionary::file::{Format, Source, ascending, write_array, w
 use gpu_primitives::{Error, Stream};
 use std::io::{Read, Write};
 
-const FORMAT: Format = Format { magic: *b"gpu-cuc\n", version: 1 };
+const FORMAT: Format = Format { magic: *b"gpu-cuc\n", version: 2 };
 
 impl<K: Key, V: Pod> GpuCuckoo<K, V> {
     /// Writes the table to a file: its pairs and its options. [`load`](Self::load) reads it again, on any device. Waits; takes

@@ -30,22 +30,43 @@ impl<C: KeyCode> RawPairs<C> {
         Self { keys: unsafe { GlobalMut::from_raw(nowhere.cast(), 0) }, values: nowhere.cast() }
     }
 
+    /// As the kernels take them.
+    ///
+    /// # Safety
+    /// The values have the size of `V`, and are aligned for it.
     unsafe fn typed<V: Pod>(self) -> Spill<C, V> {
-        Spill { keys: self.keys, values: GlobalMut::from_raw(self.values.cast(), self.keys.len()) }
+        // SAFETY: there are as many values as keys, of this size.
+        Spill { keys: self.keys, values: unsafe { GlobalMut::from_raw(self.values.cast(), self.keys.len()) } }
     }
 
     /// As the primitives read them.
+    ///
+    /// # Safety
+    /// As [`typed`](Self::typed); a `K` has the size and alignment of a `C`. The memory is as
+    /// [`DeviceSlice::from_raw_parts`] asks for.
     unsafe fn slices<K: Pod, V: Pod>(self, device: &Device) -> (DeviceSlice<'_, K>, DeviceSlice<'_, V>) {
         let (keys, len) = (self.keys.as_const().as_ptr(), self.keys.len());
         let values = self.values.cast_const().cast();
-        (DeviceSlice::from_raw_parts(device, keys.cast(), len), DeviceSlice::from_raw_parts(device, values, len))
+        // SAFETY: the caller's promise; there are as many values as keys.
+        unsafe {
+            (DeviceSlice::from_raw_parts(device, keys.cast(), len), DeviceSlice::from_raw_parts(device, values, len))
+        }
     }
 
     /// As the primitives write them.
+    ///
+    /// # Safety
+    /// As [`slices`](Self::slices), but the memory is as [`DeviceSliceMut::from_raw_parts`] asks for.
     unsafe fn slices_mut<K: Pod, V: Pod>(self, device: &Device) -> (DeviceSliceMut<'_, K>, DeviceSliceMut<'_, V>) {
         let (keys, len) = (self.keys.as_const().as_ptr().cast_mut(), self.keys.len());
         let values = self.values.cast();
-        (DeviceSliceMut::from_raw_parts(device, keys.cast(), len), DeviceSliceMut::from_raw_parts(device, values, len))
+        // SAFETY: the caller's promise; there are as many values as keys.
+        unsafe {
+            (
+                DeviceSliceMut::from_raw_parts(device, keys.cast(), len),
+                DeviceSliceMut::from_raw_parts(device, values, len),
+            )
+        }
     }
 }
 
@@ -59,12 +80,17 @@ pub struct RawTable<C> {
 /// Launches the kernels for some type of values and width of buckets.
 ///
 /// # Safety
-/// For all launches: the table's words hold the buckets of its map, for this type and width; and what the kernels ask.
+/// For all methods: the table's words hold the buckets of its map, for this type and width; pairs have values of this
+/// size, aligned to it. All memory is of the stream's device, and stays allocated until the work is done. Nobody writes
+/// what is read, and nobody else uses what is written, meanwhile. What the kernels ask for holds.
 pub trait Launch<C: KeyCode> {
     /// Words of 8 bytes that a table takes.
     fn words(&self, buckets: u32) -> usize;
 
     /// Orders pairs by tile, stably.
+    ///
+    /// # Safety
+    /// As [`Launch`] says; `to` has as many pairs as `from`, in other memory.
     unsafe fn partition(
         &self,
         stream: &Stream,
@@ -74,9 +100,15 @@ pub trait Launch<C: KeyCode> {
     ) -> Result<(), Error>;
 
     /// Orders pairs by key, stably; the sign is that of the type of keys.
+    ///
+    /// # Safety
+    /// As [`Launch`] says; `to` has as many pairs as `from`, in other memory.
     unsafe fn sort(&self, stream: &Stream, from: RawPairs<C>, to: RawPairs<C>, sign: Sign) -> Result<(), Error>;
 
     /// Keeps the pairs whose flags are set, in order.
+    ///
+    /// # Safety
+    /// As [`Launch`] says; there are as many flags as pairs, and `to` has room for all pairs, in other memory.
     unsafe fn flagged(
         &self,
         stream: &Stream,
@@ -85,6 +117,10 @@ pub trait Launch<C: KeyCode> {
         to: RawPairs<C>,
     ) -> Result<DeviceValue<u64>, Error>;
 
+    /// Launches [`FillTiles`].
+    ///
+    /// # Safety
+    /// As [`Launch`] says; `starts` has an element per tile of the table and one more.
     unsafe fn fill(
         &self,
         stream: &Stream,
@@ -95,9 +131,16 @@ pub trait Launch<C: KeyCode> {
         counts: GlobalMut<u64>,
     ) -> Result<(), Error>;
 
+    /// Launches [`Settle`], unless there are no pairs.
+    ///
+    /// # Safety
+    /// As [`Launch`] says.
     unsafe fn settle(&self, stream: &Stream, job: SettleJob<C>) -> Result<(), Error>;
 
-    /// `values` is null if they are not asked for.
+    /// Launches [`Find`]. `values` is null if they are not asked for.
+    ///
+    /// # Safety
+    /// As [`Launch`] says; there is a key. If `values` is not null, there is room for as many as keys.
     unsafe fn find(
         &self,
         stream: &Stream,
@@ -107,6 +150,10 @@ pub trait Launch<C: KeyCode> {
         found: GlobalMut<u8>,
     ) -> Result<(), Error>;
 
+    /// Launches [`TellNew`].
+    ///
+    /// # Safety
+    /// As [`Launch`] says; there is a key.
     unsafe fn tell_new(
         &self,
         stream: &Stream,
@@ -115,6 +162,10 @@ pub trait Launch<C: KeyCode> {
         is_new: GlobalMut<u8>,
     ) -> Result<(), Error>;
 
+    /// Launches [`Replace`], unless values have no size.
+    ///
+    /// # Safety
+    /// As [`Launch`] says; there is a pair.
     unsafe fn replace(
         &self,
         stream: &Stream,
@@ -123,6 +174,10 @@ pub trait Launch<C: KeyCode> {
         is_new: Global<u8>,
     ) -> Result<(), Error>;
 
+    /// Launches [`Erase`].
+    ///
+    /// # Safety
+    /// As [`Launch`] says; there is a key.
     unsafe fn erase(
         &self,
         stream: &Stream,
@@ -131,6 +186,10 @@ pub trait Launch<C: KeyCode> {
         erased: GlobalMut<u64>,
     ) -> Result<(), Error>;
 
+    /// Launches [`Collect`].
+    ///
+    /// # Safety
+    /// As [`Launch`] says.
     unsafe fn collect(
         &self,
         stream: &Stream,
@@ -175,13 +234,18 @@ impl Code for u64 {
     type Float = f64;
 }
 
+/// Orders pairs by key, as keys of the type `K`.
+///
+/// # Safety
+/// As [`Launch::sort`], for values `V`.
 unsafe fn sort_as<K: RadixKey<Code: KeyCode>, V: Pod>(
     stream: &Stream,
     from: RawPairs<K::Code>,
     to: RawPairs<K::Code>,
 ) -> Result<(), Error> {
-    let (keys, values) = from.slices::<K, V>(stream.device());
-    let (to_keys, to_values) = to.slices_mut::<K, V>(stream.device());
+    // SAFETY: the caller's promise; a key and its code have the same size and alignment.
+    let ((keys, values), (to_keys, to_values)) =
+        unsafe { (from.slices::<K, V>(stream.device()), to.slices_mut::<K, V>(stream.device())) };
     sort::pairs(stream, keys, values, to_keys, to_values, sort::Options::new())
 }
 
@@ -198,18 +262,22 @@ impl<C: Code, V: Pod, const WIDTH: usize> Launch<C> for Shape<V, WIDTH> {
         to: RawPairs<C>,
         digits: TileDigits,
     ) -> Result<(), Error> {
-        let (keys, values) = from.slices::<C, V>(stream.device());
-        let (to_keys, to_values) = to.slices_mut::<C, V>(stream.device());
+        // SAFETY: the caller's promise.
+        let ((keys, values), (to_keys, to_values)) =
+            unsafe { (from.slices::<C, V>(stream.device()), to.slices_mut::<C, V>(stream.device())) };
         sort::pairs_by(stream, keys, values, to_keys, to_values, digits, digits.passes())
     }
 
     unsafe fn sort(&self, stream: &Stream, from: RawPairs<C>, to: RawPairs<C>, sign: Sign) -> Result<(), Error> {
-        if sign == C::SIGN {
-            sort_as::<C, V>(stream, from, to)
-        } else if sign == C::Signed::SIGN {
-            sort_as::<C::Signed, V>(stream, from, to)
-        } else {
-            sort_as::<C::Float, V>(stream, from, to)
+        // SAFETY: the caller's promise.
+        unsafe {
+            if sign == C::SIGN {
+                sort_as::<C, V>(stream, from, to)
+            } else if sign == C::Signed::SIGN {
+                sort_as::<C::Signed, V>(stream, from, to)
+            } else {
+                sort_as::<C::Float, V>(stream, from, to)
+            }
         }
     }
 
@@ -220,8 +288,9 @@ impl<C: Code, V: Pod, const WIDTH: usize> Launch<C> for Shape<V, WIDTH> {
         flags: &DeviceVec<u8>,
         to: RawPairs<C>,
     ) -> Result<DeviceValue<u64>, Error> {
-        let (keys, values) = from.slices::<C, V>(stream.device());
-        let (to_keys, to_values) = to.slices_mut::<C, V>(stream.device());
+        // SAFETY: the caller's promise.
+        let ((keys, values), (to_keys, to_values)) =
+            unsafe { (from.slices::<C, V>(stream.device()), to.slices_mut::<C, V>(stream.device())) };
         select::flagged_pairs(stream, keys, values, flags, to_keys, to_values)
     }
 
@@ -234,27 +303,36 @@ impl<C: Code, V: Pod, const WIDTH: usize> Launch<C> for Shape<V, WIDTH> {
         spill: RawPairs<C>,
         counts: GlobalMut<u64>,
     ) -> Result<(), Error> {
-        let pairs = pairs.typed::<V>();
         let tiles = starts.len() - 1;
-        let table = TableMut::<C, V, WIDTH>::new(table.words, table.map);
-        let (keys, values) = (pairs.keys.as_const(), pairs.values.as_const());
-        stream.launch(FillTiles::new(keys, values, starts, table, spill.typed(), counts), tiles)
+        // SAFETY: the caller's promise; a block per tile.
+        unsafe {
+            let (pairs, spill) = (pairs.typed::<V>(), spill.typed());
+            let table = TableMut::<C, V, WIDTH>::new(table.words, table.map);
+            let (keys, values) = (pairs.keys.as_const(), pairs.values.as_const());
+            stream.launch(FillTiles::new(keys, values, starts, table, spill, counts), tiles)
+        }
     }
 
     unsafe fn settle(&self, stream: &Stream, job: SettleJob<C>) -> Result<(), Error> {
         let most = stream.device().limits().multiprocessors as usize * SETTLED_AT_ONCE;
         let blocks = blocks(SETTLE_THREADS as usize, job.pairs.keys.len()).min(most);
-        let kernel = Settle::new(
-            job.pairs.typed::<V>(),
-            job.count,
-            TableMut::<C, V, WIDTH>::new(job.table.words, job.table.map),
-            job.locks,
-            u32::from(job.skip_first),
-            job.limit,
-            job.orphans.typed(),
-            job.unplaced,
-        );
-        if blocks == 0 { Ok(()) } else { stream.launch(kernel, blocks) }
+        if blocks == 0 {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise; any number of blocks will do.
+        unsafe {
+            let kernel = Settle::new(
+                job.pairs.typed::<V>(),
+                job.count,
+                TableMut::<C, V, WIDTH>::new(job.table.words, job.table.map),
+                job.locks,
+                u32::from(job.skip_first),
+                job.limit,
+                job.orphans.typed(),
+                job.unplaced,
+            );
+            stream.launch(kernel, blocks)
+        }
     }
 
     unsafe fn find(
@@ -265,10 +343,13 @@ impl<C: Code, V: Pod, const WIDTH: usize> Launch<C> for Shape<V, WIDTH> {
         values: *mut u8,
         found: GlobalMut<u8>,
     ) -> Result<(), Error> {
-        let table = TableMut::<C, V, WIDTH>::new(table.words, table.map).as_const();
-        let values = GlobalMut::from_raw(values.cast(), if values.is_null() { 0 } else { keys.len() });
         let blocks = blocks(PROBE_THREADS as usize, keys.len());
-        stream.launch(Find::new(table, keys, values, found), blocks)
+        // SAFETY: the caller's promise; a thread per key.
+        unsafe {
+            let table = TableMut::<C, V, WIDTH>::new(table.words, table.map).as_const();
+            let values = GlobalMut::from_raw(values.cast(), if values.is_null() { 0 } else { keys.len() });
+            stream.launch(Find::new(table, keys, values, found), blocks)
+        }
     }
 
     unsafe fn tell_new(
@@ -278,8 +359,11 @@ impl<C: Code, V: Pod, const WIDTH: usize> Launch<C> for Shape<V, WIDTH> {
         keys: Global<C>,
         is_new: GlobalMut<u8>,
     ) -> Result<(), Error> {
-        let table = TableMut::<C, V, WIDTH>::new(table.words, table.map).as_const();
-        stream.launch(TellNew::new(table, keys, is_new), blocks(PROBE_THREADS as usize, keys.len()))
+        // SAFETY: the caller's promise; a thread per key.
+        unsafe {
+            let table = TableMut::<C, V, WIDTH>::new(table.words, table.map).as_const();
+            stream.launch(TellNew::new(table, keys, is_new), blocks(PROBE_THREADS as usize, keys.len()))
+        }
     }
 
     unsafe fn replace(
@@ -292,10 +376,13 @@ impl<C: Code, V: Pod, const WIDTH: usize> Launch<C> for Shape<V, WIDTH> {
         if size_of::<V>() == 0 {
             return Ok(());
         }
-        let table = TableMut::<C, V, WIDTH>::new(table.words, table.map);
-        let pairs = pairs.typed::<V>();
         let blocks = blocks(PROBE_THREADS as usize, pairs.keys.len());
-        stream.launch(Replace::new(table, pairs.keys.as_const(), pairs.values.as_const(), is_new), blocks)
+        // SAFETY: the caller's promise; a thread per key.
+        unsafe {
+            let table = TableMut::<C, V, WIDTH>::new(table.words, table.map);
+            let pairs = pairs.typed::<V>();
+            stream.launch(Replace::new(table, pairs.keys.as_const(), pairs.values.as_const(), is_new), blocks)
+        }
     }
 
     unsafe fn erase(
@@ -305,8 +392,11 @@ impl<C: Code, V: Pod, const WIDTH: usize> Launch<C> for Shape<V, WIDTH> {
         keys: Global<C>,
         erased: GlobalMut<u64>,
     ) -> Result<(), Error> {
-        let table = TableMut::<C, V, WIDTH>::new(table.words, table.map);
-        stream.launch(Erase::new(table, keys, erased), blocks(PROBE_THREADS as usize, keys.len()))
+        // SAFETY: the caller's promise; a thread per key.
+        unsafe {
+            let table = TableMut::<C, V, WIDTH>::new(table.words, table.map);
+            stream.launch(Erase::new(table, keys, erased), blocks(PROBE_THREADS as usize, keys.len()))
+        }
     }
 
     unsafe fn collect(
@@ -317,8 +407,11 @@ impl<C: Code, V: Pod, const WIDTH: usize> Launch<C> for Shape<V, WIDTH> {
         count: GlobalMut<u64>,
     ) -> Result<(), Error> {
         let slots = table.map.hash.buckets as usize * WIDTH;
-        let table = TableMut::<C, V, WIDTH>::new(table.words, table.map).as_const();
-        stream.launch(Collect::new(table, pairs.typed(), count), blocks(PROBE_THREADS as usize, slots))
+        // SAFETY: the caller's promise; a thread per slot.
+        unsafe {
+            let table = TableMut::<C, V, WIDTH>::new(table.words, table.map).as_const();
+            stream.launch(Collect::new(table, pairs.typed(), count), blocks(PROBE_THREADS as usize, slots))
+        }
     }
 }
 

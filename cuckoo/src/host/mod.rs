@@ -1,5 +1,7 @@
 //! The host side.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
 mod build;
 mod file;
 mod launch;

@@ -4,6 +4,11 @@ use gpu_primitives::Error;
 
 /// The highest load, also by later insertions.
 pub(super) const HIGHEST_LOAD: f64 = 0.95;
+/// Lower loads would take memory for nothing: a file of a few bytes could ask for all there is.
+const LOWEST_LOAD: f64 = 0.01;
+/// Seeds that a build may try, and keys that one key may displace: whoever has tried so often does not get there.
+const MOST_RESEEDS: u32 = 1 << 10;
+const MOST_EVICTIONS: u32 = 1 << 16;
 
 /// How a table is built: load, hash functions, buckets, and what happens when there is no room.
 ///
@@ -63,7 +68,7 @@ impl Options {
         }
     }
 
-    /// The share of the slots that a build fills: above 0, at most 0.95. Later insertions may fill up to 0.95.
+    /// The share of the slots that a build fills: from 0.01 to 0.95. Later insertions may fill up to 0.95.
     #[must_use]
     pub const fn load_factor(self, load_factor: f64) -> Self {
         Self { load_factor, ..self }
@@ -89,13 +94,13 @@ impl Options {
         Self { seed, ..self }
     }
 
-    /// How many other seeds are tried before a table counts as full.
+    /// How many other seeds are tried before a table counts as full: at most 1024.
     #[must_use]
     pub const fn reseeds(self, reseeds: u32) -> Self {
         Self { reseeds, ..self }
     }
 
-    /// How many keys one insertion may displace before it gives up.
+    /// How many keys one insertion may displace before it gives up: at most 65,536.
     #[must_use]
     pub const fn evictions(self, evictions: u32) -> Self {
         Self { evictions, ..self }
@@ -111,14 +116,20 @@ impl Options {
     pub(super) fn check(&self) -> Result<(), Error> {
         let wrong = |what, asked: String, allowed| Err(Error::InvalidOption { what, asked, allowed });
         // Also refuses what is no number.
-        if !(self.load_factor > 0.0 && self.load_factor <= HIGHEST_LOAD) {
-            return wrong("the load factor", self.load_factor.to_string(), "above 0 and at most 0.95");
+        if !(self.load_factor >= LOWEST_LOAD && self.load_factor <= HIGHEST_LOAD) {
+            return wrong("the load factor", self.load_factor.to_string(), "from 0.01 to 0.95");
         }
         if !(2..=crate::map::MOST_HASHES).contains(&self.hashes) {
             return wrong("the number of hash functions", self.hashes.to_string(), "2, 3 or 4");
         }
         if ![4, 8].contains(&self.bucket_width) {
             return wrong("the bucket width", self.bucket_width.to_string(), "4 or 8");
+        }
+        if self.reseeds > MOST_RESEEDS {
+            return wrong("the number of reseeds", self.reseeds.to_string(), "at most 1024");
+        }
+        if self.evictions > MOST_EVICTIONS {
+            return wrong("the number of evictions", self.evictions.to_string(), "at most 65536");
         }
         Ok(())
     }

@@ -1,12 +1,13 @@
 //! The table: building and asking.
 
-use super::build::{Built, Pairs, buckets_for, build, codes, writable};
+use super::build::{Built, Pairs, buckets_for, build, codes, read, writable, write};
 use super::launch::{Launch, RawTable, kernels};
 use super::options::Options;
 use crate::map::{CuckooView, Map, TableMut};
 use bytemuck::Pod;
 use core::marker::PhantomData;
 use gpu_primitives::dictionary::{Contents, Key, Lookup};
+use gpu_primitives::kernel::{Reach, View};
 use gpu_primitives::{DeviceSlice, DeviceValue, DeviceVec, Error, Stream};
 
 /// A hash table on the device, from keys to values of 0, 4 or 8 bytes.
@@ -20,8 +21,8 @@ use gpu_primitives::{DeviceSlice, DeviceValue, DeviceVec, Error, Stream};
 ///   twice the pairs and a quarter of the slots more.
 /// - **Bounded work**: a key displaces a bounded number of others; a build tries a bounded number of seeds, then grows or refuses, as
 ///   [`Options`] say. What fails leaves the table with the pairs that it had.
-/// - **Streams**: work on the table is ordered by the stream that each call takes. On several streams it is up to you to order
-///   changes and questions with events.
+/// - **Streams**: calls may use different streams. What one of them does waits, on the device, for changes that were made on
+///   another.
 #[derive(Debug)]
 pub struct GpuCuckoo<K: Key, V: Pod> {
     pub(super) words: DeviceVec<u64>,
@@ -117,7 +118,7 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         let wanted = if values.is_empty() {
             core::ptr::null_mut()
         } else {
-            values.view_mut(stream)?.as_const().as_ptr().cast_mut().cast()
+            write(stream, values.as_mut_slice())?.as_const().as_ptr().cast_mut().cast()
         };
         self.find(stream, keys, wanted, &mut found)?;
         Ok(Lookup { values, found })
@@ -144,7 +145,7 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         if keys.is_empty() {
             return Ok(());
         }
-        let (table, keys, found) = (self.raw(stream)?, codes(stream, keys)?, found.view_mut(stream)?);
+        let (table, keys, found) = (self.raw(stream)?, codes(stream, keys)?, write(stream, found.as_mut_slice())?);
         // SAFETY: the table is this one; as many answers as keys; there is a key.
         unsafe { self.kernels().find(stream, table, keys, values, found) }
     }
@@ -183,7 +184,7 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
     pub(super) fn collect(&self, stream: &Stream, more: usize) -> Result<Pairs<K, V>, Error> {
         let mut pairs = Pairs::<K, V>::room(stream, self.len(stream)? + more)?;
         let mut count = stream.zeroed::<u64>(1)?;
-        let (table, to, count) = (self.raw(stream)?, pairs.raw(stream)?, count.view_mut(stream)?);
+        let (table, to, count) = (self.raw(stream)?, pairs.raw(stream)?, write(stream, count.as_mut_slice())?);
         // SAFETY: there is room for as many pairs as the table has.
         unsafe { self.kernels().collect(stream, table, to, count)? };
         Ok(pairs)
@@ -204,7 +205,11 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
     ///
     /// # Errors
     /// [`Error::InvalidOption`] if the table's buckets have another width, or the values another size; [`Error::WrongDevice`].
-    pub fn view<W: Pod, const WIDTH: usize>(&self, stream: &Stream) -> Result<CuckooView<K::Code, W, WIDTH>, Error> {
+    #[allow(clippy::type_complexity)]
+    pub fn view<W: Pod, const WIDTH: usize>(
+        &self,
+        stream: &Stream,
+    ) -> Result<View<'_, CuckooView<K::Code, W, WIDTH>>, Error> {
         if WIDTH != self.options.bucket_width {
             let allowed = "that of the table, as its options say";
             return Err(Error::InvalidOption { what: "the bucket width of a view", asked: WIDTH.to_string(), allowed });
@@ -219,7 +224,9 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         }
         let table = self.raw(stream)?;
         // SAFETY: the words hold the buckets of the map, for values of this size.
-        Ok(unsafe { TableMut::<K::Code, W, WIDTH>::new(table.words, table.map) }.as_const())
+        let table = unsafe { TableMut::<K::Code, W, WIDTH>::new(table.words, table.map) }.as_const();
+        // SAFETY: the table is borrowed as long as the view.
+        Ok(unsafe { View::new(table, Reach::none()) })
     }
 
     /// Slots of the table.
@@ -231,8 +238,14 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         kernels::<K::Code, V>(self.options.bucket_width)
     }
 
+    /// The table as kernels read it.
     pub(super) fn raw(&self, stream: &Stream) -> Result<RawTable<K::Code>, Error> {
-        Ok(RawTable { words: writable(self.words.view(stream)?), map: self.map })
+        Ok(RawTable { words: writable(read(stream, self.words.as_slice())?), map: self.map })
+    }
+
+    /// The table as kernels change it.
+    pub(super) fn raw_mut(&mut self, stream: &Stream) -> Result<RawTable<K::Code>, Error> {
+        Ok(RawTable { words: write(stream, self.words.as_mut_slice())?, map: self.map })
     }
 }
 
@@ -268,4 +281,48 @@ pub(super) fn expect_values<K: Pod, V: Pod>(keys: DeviceSlice<'_, K>, values: De
         return Ok(());
     }
     Err(Error::LengthMismatch { what: "the slice of values", expected, found: values.len() })
+}
+
+/// Bugs planted in what the kernels are told about the table: the checked device must find them.
+#[cfg(test)]
+mod planted {
+    use super::*;
+    use gpu_primitives::{Device, FaultKind};
+
+    fn fault<T: std::fmt::Debug>(result: Result<T, Error>) -> FaultKind {
+        match result {
+            Err(Error::KernelFault(fault)) => fault.kind,
+            other => panic!("the bug was not found: {other:?}"),
+        }
+    }
+
+    fn table(stream: &Stream) -> (GpuCuckoo<u32, u32>, DeviceVec<u32>) {
+        let keys = stream.upload(&(0..1000u32).collect::<Vec<_>>()).unwrap();
+        (GpuCuckoo::bulk_build(stream, &keys, &keys, Options::new()).unwrap(), keys)
+    }
+
+    #[test]
+    fn a_table_with_fewer_buckets_than_it_says() {
+        let stream = Device::cpu_checked().stream().unwrap();
+        let (mut table, keys) = table(&stream);
+        table.map.hash.buckets *= 2;
+        let is_beyond = |kind| matches!(kind, FaultKind::OutOfBounds { .. } | FaultKind::NotGiven { .. });
+        assert!(is_beyond(fault(table.lookup(&stream, &keys))));
+        assert!(is_beyond(fault(table.delete(&stream, &keys))));
+        assert!(is_beyond(fault(table.export(&stream))));
+    }
+
+    #[test]
+    fn a_table_that_was_freed() {
+        let stream = Device::cpu_checked().stream().unwrap();
+        let (table, keys) = table(&stream);
+        let raw = table.raw(&stream).unwrap();
+        let kernels = table.kernels();
+        drop(table);
+        let mut found = stream.uninit::<u8>(1000).unwrap();
+        let (keys, found) = (codes(&stream, keys.as_slice()).unwrap(), write(&stream, found.as_mut_slice()).unwrap());
+        // SAFETY: the checked device refuses the access, which is the test.
+        let result = unsafe { kernels.find(&stream, raw, keys, core::ptr::null_mut(), found) };
+        assert!(matches!(fault(result), FaultKind::Freed { .. }));
+    }
 }

@@ -1,6 +1,6 @@
 //! The table: changing it.
 
-use super::build::{Pairs, aligned, buckets_for, build, codes, full};
+use super::build::{Pairs, aligned, buckets_for, build, codes, full, read, write};
 use super::launch::{RawPairs, SettleJob};
 use super::options::{HIGHEST_LOAD, Options, WhenFull};
 use super::table::{GpuCuckoo, expect_values};
@@ -59,7 +59,7 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         let mut is_new = stream.uninit::<u8>(keys.len())?;
         let (table, sorted) = (self.raw(stream)?, codes(stream, batch.keys.as_slice())?);
         // SAFETY: the table is this one; the keys are sorted; as many marks as keys.
-        unsafe { self.kernels().tell_new(stream, table, sorted, is_new.view_mut(stream)?)? };
+        unsafe { self.kernels().tell_new(stream, table, sorted, write(stream, is_new.as_mut_slice())?)? };
         let mut fresh = Pairs::<K, V>::room(stream, keys.len())?;
         // SAFETY: as many marks as pairs, and as much room.
         let mut count = unsafe { self.kernels().flagged(stream, batch.raw(stream)?, &is_new, fresh.raw(stream)?)? };
@@ -80,9 +80,9 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         if new > 0 {
             self.settle_or_undo(stream, &mut fresh, &mut count, new)?;
         }
-        let (table, batch) = (self.raw(stream)?, batch.raw(stream)?);
+        let (table, batch) = (self.raw_mut(stream)?, batch.raw(stream)?);
         // SAFETY: as above, and all keys are in the table now.
-        unsafe { self.kernels().replace(stream, table, batch, is_new.view(stream)?) }
+        unsafe { self.kernels().replace(stream, table, batch, read(stream, is_new.as_slice())?) }
     }
 
     /// Places the first `new` pairs, whose keys are different and not in the table. If some find no place, builds everything
@@ -123,13 +123,13 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         tools.unplaced.copy_from_host(stream, &[0])?;
         let job = SettleJob {
             pairs: pairs.raw(stream)?,
-            count: count.as_slice().view(stream)?,
-            table: self.raw(stream)?,
-            locks: tools.locks.view_mut(stream)?,
+            count: read(stream, count.as_slice())?,
+            table: self.raw_mut(stream)?,
+            locks: write(stream, tools.locks.as_mut_slice())?,
             skip_first: false,
             limit,
             orphans: tools.orphans.raw(stream)?,
-            unplaced: tools.unplaced.view_mut(stream)?,
+            unplaced: write(stream, tools.unplaced.as_mut_slice())?,
         };
         // SAFETY: the keys are new, and different; a lock for every bucket; each of the pairs leaves at most one orphan.
         unsafe { self.kernels().settle(stream, job)? };
@@ -233,8 +233,8 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         if keys.is_empty() {
             return Ok(());
         }
-        let (table, keys) = (self.raw(stream)?, codes(stream, keys)?);
-        let erased = self.erased.as_mut_slice().view_mut(stream)?;
+        let (table, keys) = (self.raw_mut(stream)?, codes(stream, keys)?);
+        let erased = write(stream, self.erased.as_mut_slice())?;
         // SAFETY: the table is this one.
         unsafe { self.kernels().erase(stream, table, keys, erased) }
     }
@@ -251,7 +251,7 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
     ) -> Result<(), Error> {
         let delete = delete.into();
         // Keys that cannot be used are found before anything is inserted.
-        delete.view(stream)?;
+        read(stream, delete)?;
         self.insert(stream, insert.0, insert.1)?;
         self.delete(stream, delete)
     }

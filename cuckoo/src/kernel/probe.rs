@@ -25,7 +25,9 @@ fn index() -> usize {
 /// Cost per key of 4 bytes with a value of 4 bytes, buckets of 8, load 0.8: 4 bytes read and 5 written in order; 1.1 sectors
 /// of keys at random and the value's sector beside the last one if it is there; 1.4 sectors if it is not.
 ///
-/// Launch with a thread per key. `found` is as long; `values` as well, or empty.
+/// # Safety
+/// The launch has at least one thread per key. `found` is as long as `keys`; `values` as well, or empty. Nobody changes
+/// the table or writes the keys, and nobody else uses the outputs, while the kernel runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn find<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: CuckooView<C, V, WIDTH>,
@@ -49,7 +51,9 @@ pub unsafe fn find<C: KeyCode, V: Pod, const WIDTH: usize>(
 
 /// Marks the keys that are to be inserted: those not followed by an equal key, and not in the table.
 ///
-/// Launch with a thread per key. `keys` are sorted; `is_new` is as long.
+/// # Safety
+/// The launch has at least one thread per key. `keys` are sorted; `is_new` is as long. Nobody changes the table or
+/// writes the keys, and nobody else uses the output, while the kernel runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn tell_new<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: CuckooView<C, V, WIDTH>,
@@ -66,7 +70,10 @@ pub unsafe fn tell_new<C: KeyCode, V: Pod, const WIDTH: usize>(
 
 /// Gives keys that were in the table before their new values.
 ///
-/// Launch with a thread per key. `keys` are sorted and in the table; `is_new` is what [`tell_new`] has said.
+/// # Safety
+/// The launch has at least one thread per key. `keys` are sorted and in the table. Unless values have no size, there
+/// are as many; `is_new` is what [`TellNew`] has said of the keys. Nobody else uses the table, and nobody writes the
+/// other buffers, while the kernel runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn replace<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: TableMut<C, V, WIDTH>,
@@ -93,7 +100,9 @@ pub unsafe fn replace<C: KeyCode, V: Pod, const WIDTH: usize>(
 /// threads need no locks: deleting does not change whether a bucket has an empty slot, and of several threads with the same key
 /// one compare-and-exchange succeeds.
 ///
-/// Launch with a thread per key. `erased` has one element, to which the number of deleted keys is added.
+/// # Safety
+/// The launch has at least one thread per key. `erased` has one element, to which the number of deleted keys is added.
+/// Nobody writes the keys, and nobody else uses the table or `erased`, while the kernel runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn erase<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: TableMut<C, V, WIDTH>,
@@ -139,7 +148,9 @@ pub unsafe fn erase<C: KeyCode, V: Pod, const WIDTH: usize>(
 ///
 /// Cost: reads the table once, writes the pairs once; one atomic per warp that has any.
 ///
-/// Launch with a thread per slot. `pairs` has room for all; `count` is zero at first, and then their number.
+/// # Safety
+/// The launch has at least one thread per slot. `pairs` has room for all; `count` has one element, which is zero at
+/// first, and then their number. Nobody changes the table, and nobody else uses the outputs, while the kernel runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn collect<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: CuckooView<C, V, WIDTH>,

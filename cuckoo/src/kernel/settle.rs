@@ -31,9 +31,12 @@ pub const SETTLED_AT_ONCE: usize = 8;
 ///
 /// Cost of a visit: the sectors of a bucket's keys, and those of the slot that is written; two atomics and a fence in L2.
 ///
-/// Launch with any number of blocks. The first `count` pairs are settled; with `skip_first` their first buckets are known to be
-/// full. `locks` are zero, a bit per bucket. `orphans` has room for as many as `pairs`, or for none: they are then
-/// counted only.
+/// # Safety
+/// The launch has any number of blocks. The first `count` pairs, at most those that there are, are settled; with
+/// `skip_first`, which is 0 or 1, their first buckets are known to be full. `locks` are zero, a bit per bucket.
+/// `orphans` has room for as many as `pairs`, in other memory, or for none: they are then counted only. `unplaced` has
+/// one element, to which their number is added; it is zero at first, if they have room. Nobody writes the pairs or
+/// `count`, and nobody else uses the other buffers, while the kernel runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn settle<C: KeyCode, V: Pod, const WIDTH: usize>(
     pairs: Spill<C, V>,

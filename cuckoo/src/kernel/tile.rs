@@ -13,7 +13,7 @@ use bytemuck::{Pod, Zeroable};
 use gpu_primitives::arch::{Order, Rmw, Scope};
 use gpu_primitives::dictionary::KeyCode;
 use gpu_primitives::kernel::{Buffer, Param, kernel};
-use gpu_primitives::sort::Buckets;
+use gpu_primitives::sort::{Buckets, Purity};
 use gpu_primitives::view::shared_bytes;
 use gpu_primitives::{Global, GlobalMut, SharedMemory, thread, warp};
 
@@ -80,6 +80,8 @@ impl<C: KeyCode> Buckets<C> for TileDigits {
     // 2^24 tiles of 2^11 slots are more than fit into any GPU.
     const MAX_PASSES: usize = 3;
     const IS_COSTLY: bool = true;
+    // SAFETY: the tile follows from the key and the hash, and a digit has 8 bits.
+    const PURITY: Purity = unsafe { Purity::promised() };
 
     #[inline(always)]
     fn bucket(&self, key: C, pass: u32) -> u32 {
@@ -94,7 +96,10 @@ impl<C: KeyCode> Buckets<C> for TileDigits {
 
 /// Finds where each tile begins among keys that are ordered by tile: a binary search per thread.
 ///
-/// Launch with a thread per element of `starts`, which is the number of tiles and one more for the end.
+/// # Safety
+/// The launch has at least one thread per element of `starts`, of which there are as many as tiles and one more for the
+/// end. There are fewer than 2^32 keys, ordered by tile. Nobody writes them, and nobody else uses `starts`, while the
+/// kernel runs.
 #[kernel(threads = 256)]
 pub unsafe fn tile_starts<C: KeyCode>(keys: Global<C>, digits: TileDigits, starts: GlobalMut<u32>) {
     let tile = thread::block_idx_x() * 256 + thread::thread_idx_x();
@@ -192,8 +197,11 @@ const SPILL_START: usize = 3;
 ///
 /// Which keys of an overfull bucket are spilled depends on the order of the threads; what the table holds does not.
 ///
-/// Launch with one block per tile. `keys` are ordered by tile and `starts` says where each one begins. `spill` has room for
-/// `spill_slots` keys of each tile, or for all keys; `counts` are those of [`Count`].
+/// # Safety
+/// The launch has one block per tile. There are fewer than 2^32 - 1 keys, ordered by tile, and, unless values have no
+/// size, as many values; `starts` says where each tile begins and where the last one ends. `spill` has room for
+/// `spill_slots` keys of each tile, or for all keys; `counts` are those of [`Count`], zero at first. Nobody writes the
+/// inputs, and nobody else uses the table, `spill` or `counts`, while the kernel runs.
 #[kernel(threads = THREADS, shared = tile_shared::<C>())]
 pub unsafe fn fill_tiles<C: KeyCode, V: Pod, const WIDTH: usize>(
     keys: Global<C>,
@@ -320,7 +328,11 @@ pub unsafe fn fill_tiles<C: KeyCode, V: Pod, const WIDTH: usize>(
     }
 }
 
-/// Adds the lanes' counts to a counter of the block. All threads of the block call it.
+/// Adds the lanes' counts to a counter of the block.
+///
+/// # Safety
+/// All lanes of the warp call it. The counter is there, and all threads of the block use it atomically until the next
+/// barrier.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 unsafe fn add_up(counters: gpu_primitives::Shared<u32>, counter: usize, count: u32) {

@@ -21,7 +21,7 @@ const GOOD: Header = Header { load_factor: 0.9, seed: 7, numbers: [3, 4, 2, 100,
 
 /// A file with right checksums.
 fn craft(header: Header, keys: &[u32], values: &[u32]) -> Vec<u8> {
-    let mut bytes = b"gpu-cuc\n\x01\0\0\0\x01\x04\x04".to_vec();
+    let mut bytes = b"gpu-cuc\n\x02\0\0\0\x01\x04\x01\x04".to_vec();
     bytes.extend(header.load_factor.to_le_bytes());
     bytes.extend(header.seed.to_le_bytes());
     bytes.extend(header.numbers.map(u32::to_le_bytes).concat());
@@ -52,18 +52,29 @@ pub fn crafted_files(device: &Device) {
     for keys in [[1, 3, 2], [1, 2, 2]] {
         assert_eq!(refused::<Table>(&stream, &craft(GOOD, &keys, &values)), "the keys: they do not ascend");
     }
-    for load_factor in [0.0, -1.0, 0.96, f64::NAN, f64::INFINITY] {
+    for load_factor in [0.0, 1e-9, -1.0, 0.96, f64::NAN, f64::INFINITY] {
         let what = refused::<Table>(&stream, &craft(Header { load_factor, ..GOOD }, &keys, &values));
         assert!(what.starts_with("the load factor is "), "{what}");
     }
-    for (at, number) in [(0, 1), (0, 5), (0, u32::MAX), (1, 0), (1, 5), (1, u32::MAX)] {
+    for (at, number) in [
+        (0, 1),
+        (0, 5),
+        (0, u32::MAX),
+        (1, 0),
+        (1, 5),
+        (1, u32::MAX),
+        (2, 1025),
+        (2, u32::MAX),
+        (3, 65_537),
+        (3, u32::MAX),
+    ] {
         let mut header = GOOD;
         header.numbers[at] = number;
         let what = refused::<Table>(&stream, &craft(header, &keys, &values));
         assert!(what.contains("but it must be"), "{what}");
     }
     // However long it says that one should try.
-    let patient = Header { numbers: [2, 8, u32::MAX, u32::MAX, 0], seed: u64::MAX, ..GOOD };
+    let patient = Header { numbers: [2, 8, 1024, 65_536, 0], seed: u64::MAX, ..GOOD };
     assert_eq!(Table::load(&stream, &craft(patient, &keys, &values)[..]).unwrap().len(&stream).unwrap(), 3);
 
     for len in [u64::from(u32::MAX), u64::MAX] {

@@ -1,9 +1,9 @@
 //! What the LSM promises beside what all dictionaries do.
 
 use crate::levels::{Lsm, Modelled};
-use gpu_conformance::dictionary::a_kernel_of_ones_own;
+use gpu_conformance::dictionary::{a_join, a_kernel_of_ones_own};
 use gpu_lsm::{CleanupPolicy, GpuLsm, suggest_batch_size};
-use gpu_primitives::{Device, Error};
+use gpu_primitives::{CpuOptions, Device, Error};
 
 pub fn a_policy_asks_for_cleanups(device: &Device) {
     let stream = device.stream().unwrap();
@@ -93,4 +93,48 @@ pub fn batches_are_counted(device: &Device) {
 
 pub fn kernels_of_ones_own(device: &Device) {
     a_kernel_of_ones_own::<Lsm>(device, GpuLsm::view);
+    a_join::<Lsm>(device, GpuLsm::view);
+}
+
+/// A batch that came from another device would make the dictionary useless.
+pub fn insertions_of_another_device(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut both = Modelled::<u32, u32>::new(&stream, 2);
+    both.insert(&stream, &[1, 2, 3, 4], &[10, 20, 30, 40]);
+    let other = Device::cpu_with(CpuOptions::default()).stream().unwrap();
+    let (keys, values) = (other.upload(&[5]).unwrap(), other.upload(&[50]).unwrap());
+    let inserted = both.dictionary.insert(&other, &keys, &values);
+    assert!(matches!(inserted, Err(Error::WrongDevice { .. })), "{inserted:?}");
+    assert!(matches!(both.dictionary.delete(&other, &keys), Err(Error::WrongDevice { .. })));
+    both.check(&stream, &[1, 2, 3, 4, 5], "after insertions of another device");
+    both.insert(&stream, &[5], &[50]);
+    both.check(&stream, &[1, 2, 3, 4, 5], "in use again");
+}
+
+/// A cleanup that fails is told, though the update has succeeded.
+pub fn failed_cleanups_are_told(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut both = Modelled::<u32, u32>::new(&stream, 4);
+    both.dictionary.set_cleanup_policy(Some(CleanupPolicy { stale_share: 1.0, max_levels: 1 }));
+    both.insert(&stream, &[1, 2, 3, 4], &[10, 20, 30, 40]);
+    both.insert(&stream, &[5, 6, 7, 8], &[50, 60, 70, 80]);
+    assert!(both.dictionary.cleanup_failure().is_none());
+    // As many allocations as an insertion without a cleanup has.
+    let mut allocations = 0;
+    loop {
+        let (keys, values) = (stream.upload(&[9]).unwrap(), stream.upload(&[90]).unwrap());
+        stream.fail_allocation_after(Some(allocations));
+        let inserted = both.dictionary.insert(&stream, &keys, &values);
+        stream.fail_allocation_after(None);
+        if inserted.is_ok() {
+            both.model_insert(&[9], &[90]);
+            break;
+        }
+        allocations += 1;
+    }
+    assert!(matches!(both.dictionary.cleanup_failure(), Some(Error::OutOfMemory { .. })), "{allocations} allocations");
+    both.check(&stream, &[1, 5, 9, 10], "without the cleanup");
+    both.insert(&stream, &[10], &[100]);
+    assert!(both.dictionary.cleanup_failure().is_none() && both.dictionary.stats().levels == 1);
+    both.check(&stream, &[1, 5, 9, 10], "with the cleanup");
 }

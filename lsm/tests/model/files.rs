@@ -23,7 +23,7 @@ fn level(slot: u32, keys: &[u32]) -> Crafted {
 
 /// A file with right checksums.
 fn craft(batch_size: u64, batches: u64, tombstones: u64, levels: &[Crafted]) -> Vec<u8> {
-    let mut header = b"gpu-lsm\n\x01\0\0\0\x01\x04\x04".to_vec();
+    let mut header = b"gpu-lsm\n\x02\0\0\0\x01\x04\x01\x04".to_vec();
     header.push(levels.len() as u8);
     header.extend([batch_size, batches, tombstones].map(u64::to_le_bytes).concat());
     for level in levels {

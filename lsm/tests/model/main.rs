@@ -24,6 +24,8 @@ fn main() -> ExitCode {
         batches_are_counted,
         kernels_of_ones_own,
         failed_cleanups_and_views,
+        failed_cleanups_are_told,
+        insertions_of_another_device,
         crafted_files,
         long_arrays,
         carries_through_all_slots,
@@ -31,7 +33,7 @@ fn main() -> ExitCode {
     ];
     let mut cases = [&cases::<Lsm>()[..], &ordered_cases::<Lsm>(), own].concat();
     if std::env::var_os("GPU_PRIMITIVES_SOAK").is_some() {
-        cases.push(Case { name: "soak", run: soak::soak });
+        cases.push(Case::new("soak", soak::soak));
     }
     run(&cases)
 }

@@ -11,13 +11,26 @@ pub struct Case {
     pub name: &'static str,
     /// The test.
     pub run: fn(&Device),
+    /// Whether it is about a device: others have no such test.
+    pub is_about: fn(&Device) -> bool,
 }
 
-/// A [`Case`] for each function named.
+impl Case {
+    /// A test of all devices.
+    #[must_use]
+    pub const fn new(name: &'static str, run: fn(&Device)) -> Self {
+        Self { name, run, is_about: |_| true }
+    }
+}
+
+/// A [`Case`] for each function named; those after `checked:` are about the checked CPU device alone.
 #[macro_export]
 macro_rules! cases {
-    ($($function:ident),* $(,)?) => {
-        &[$($crate::Case { name: stringify!($function), run: $function }),*]
+    ($($function:ident),* $(,)? $(; checked: $($checked:ident),* $(,)?)?) => {
+        &[
+            $($crate::Case::new(stringify!($function), $function),)*
+            $($($crate::Case { name: stringify!($checked), run: $checked, is_about: $crate::is_checked },)*)?
+        ]
     };
 }
 
@@ -44,16 +57,18 @@ fn run_with(arguments: Arguments, cases: &[Case]) -> ExitCode {
             [Device::cpu_checked(), Device::cpu()].into_iter().chain(gpus).collect()
         }
     };
-    // Case by case: the checked device runs one launch at a time, and the others have the other cores meanwhile.
     let trials = cases.iter().flat_map(|&case| {
-        devices.iter().map(move |device| {
-            let device = device.clone();
+        devices.iter().filter(move |device| (case.is_about)(device)).map(move |device| {
+            let shared = device.clone();
             let name = match device.kind() {
                 DeviceKind::Cpu => format!("cpu::{}", case.name),
                 DeviceKind::CpuChecked => format!("cpu_checked::{}", case.name),
                 DeviceKind::Cuda { ordinal } => format!("cuda_{ordinal}::{}", case.name),
             };
             Trial::test(name, move || {
+                // The checked device runs the launches of its streams one at a time, and tells errors of its only stream at
+                // once: each case has one of its own.
+                let device = if is_checked(&shared) { Device::cpu_checked() } else { shared };
                 (case.run)(&device);
                 Ok(())
             })

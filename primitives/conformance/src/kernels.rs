@@ -7,7 +7,7 @@ use gpu_primitives::kernel::kernel;
 use gpu_primitives::multisplit::Bucket;
 use gpu_primitives::scan::{Monoid, ScanTiles};
 use gpu_primitives::select::{By, CountTiles, PartitionTiles, Predicate, SelectTiles};
-use gpu_primitives::sort::{RadixCode, RadixKey, Sign};
+use gpu_primitives::sort::{BucketHistogram, Buckets, LargePass, RadixCode, RadixKey, Sign, SmallPass, items};
 use gpu_primitives::{Global, GlobalMut, thread};
 
 /// The map `x ↦ scale * x + shift`, wrapping.
@@ -225,7 +225,66 @@ impl Compare<u32> for Dice {
     }
 }
 
+/// Answers otherwise in every other block, and in every other warp: an order, a bucket function and digits that change their
+/// minds.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct Unsteady;
+
+impl Unsteady {
+    /// 0 or 1, by the place of the thread.
+    #[inline(always)]
+    fn mood() -> u32 {
+        (thread::block_idx_x() ^ (thread::thread_idx_x() / 32)) & 1
+    }
+}
+
+impl Compare<u32> for Unsteady {
+    #[inline(always)]
+    fn less(&self, a: u32, b: u32) -> bool {
+        (a < b) != (Self::mood() == 1)
+    }
+}
+
+impl Bucket<u32> for Unsteady {
+    #[inline(always)]
+    fn bucket(&self, key: u32) -> u32 {
+        key.wrapping_add(Self::mood() * 1000) % 300
+    }
+}
+
+impl Buckets<u32> for Unsteady {
+    const MAX_PASSES: usize = 2;
+
+    #[inline(always)]
+    fn bucket(&self, key: u32, pass: u32) -> u32 {
+        (key >> (9 * pass)).wrapping_add(Self::mood() * 77) & 0x3ff
+    }
+
+    #[inline(always)]
+    fn last(&self, _: u32) -> u32 {
+        900 - 800 * Self::mood()
+    }
+}
+
+/// Joins two dictionaries: the sum of the values that they have for each key. A thread per key.
+///
+/// # Safety
+/// There are as many sums as keys, and as many threads at least.
+#[kernel(threads = 64)]
+pub unsafe fn join(left: Levels<u32, u32>, right: Levels<u32, u32>, keys: Global<u32>, sums: GlobalMut<u64>) {
+    let at = (thread::block_idx_x() * 64 + thread::thread_idx_x()) as usize;
+    if at < keys.len() {
+        let key = keys.get(at);
+        let (left, right) = (left.get(key), right.get(key));
+        sums.set(at, left.unwrap_or(0) as u64 + right.unwrap_or(0) as u64);
+    }
+}
+
 /// Ends as a fault in the thread whose index is `thread`.
+///
+/// # Safety
+/// The launch has one block. `out` has 64 elements, and nobody else uses them while the kernel runs.
 #[kernel(threads = 64)]
 pub unsafe fn crash(out: GlobalMut<u32>, thread: u32) {
     if thread::thread_idx_x() == thread {
@@ -236,6 +295,10 @@ pub unsafe fn crash(out: GlobalMut<u32>, thread: u32) {
 
 /// Sums the values of keys that are there: thread `i` of all those that were launched takes the keys `i`, `i + n` and so on,
 /// where `n` is the number of sums.
+///
+/// # Safety
+/// The launch has at least one thread per sum. Nobody changes the dictionary or writes the keys, and nobody else uses
+/// the sums, while the kernel runs.
 #[kernel(threads = 64)]
 pub unsafe fn sum_values(dictionary: Levels<u32, u32>, keys: Global<u32>, sums: GlobalMut<u64>) {
     let thread = (thread::block_idx_x() * 64 + thread::thread_idx_x()) as usize;
@@ -261,6 +324,10 @@ gpu_primitives::instances! {
     partition_i32_between: PartitionTiles<i32, (), By<Between>, 256, 4, 8>;
     crash: Crash;
     sum_values: SumValues;
+    join: Join;
+    sort_pairs_by_unsteady_histogram: BucketHistogram<u32, Unsteady>;
+    sort_pairs_by_unsteady_pass: LargePass<u32, u32, Unsteady, { items::<u32, u32>() }>;
+    sort_pairs_by_unsteady_small: SmallPass<u32, u32, Unsteady>;
 }
 
 gpu_primitives::sort_instances! {
@@ -275,6 +342,30 @@ gpu_primitives::multisplit_instances! {
     u32, Modulo, split_histogram_modulo;
     (): split_pass_modulo, split_small_modulo;
     u32: split_pass_modulo_32, split_small_modulo_32;
+}
+
+gpu_primitives::multisplit_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u32, Unsteady, split_histogram_unsteady;
+    u32: split_pass_unsteady_32, split_small_unsteady_32;
+}
+
+gpu_primitives::segmented_sort_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u32, Unsteady;
+    u32: segsort_unsteady, segmerge_unsteady;
+}
+
+gpu_primitives::merge_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u32, Unsteady, merge_partition_unsteady;
+    u32: merge_u32_u32_unsteady;
+}
+
+gpu_primitives::merge_runs_instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    u32, Unsteady, runs_partition_unsteady;
+    u32: runs_u32_u32_unsteady;
 }
 
 gpu_primitives::segmented_sort_instances! {
@@ -336,4 +427,5 @@ gpu_primitives::search_instances! {
     u32;
     CyclicFrom, u32: search_directly_cyclic, search_indexed_cyclic, search_sorted_cyclic;
     Dice, u32: search_directly_dice, search_indexed_dice, search_sorted_dice;
+    Unsteady, u32: search_directly_unsteady, search_indexed_unsteady, search_sorted_unsteady;
 }

@@ -213,6 +213,9 @@ fn oversized_launch(device: &Device) {
 }
 
 /// A block that no device has the memory for.
+///
+/// # Safety
+/// The launch has one block. `out` has 32 elements, and nobody else uses them while the kernel runs.
 #[kernel(threads = 32, shared = 1 << 20)]
 unsafe fn greedy(out: GlobalMut<u32>) {
     out.set(thread::thread_idx_x() as usize, 1);

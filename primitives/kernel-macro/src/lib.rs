@@ -103,7 +103,9 @@ fn expand(config: &Config, function: ItemFn) -> syn::Result<Tokens> {
     let shared = config.shared.as_ref().map_or_else(|| quote!(0), |value| quote!(#value));
     let min_blocks = config.min_blocks.as_ref().map_or_else(|| quote!(0), |value| quote!(#value));
     let body = &function.block.stmts;
-    let new_doc = format!("The kernel `{name_text}` with its arguments, ready to launch.");
+    let new_doc = format!(
+        "The kernel `{name_text}` with its arguments, ready to launch. It borrows the memory that it was given."
+    );
 
     Ok(quote! {
         #(#attributes)*
@@ -116,10 +118,19 @@ fn expand(config: &Config, function: ItemFn) -> syn::Result<Tokens> {
 
         impl #impl_generics #kernel #type_generics #where_clause {
             #[doc = #new_doc]
-            #[allow(clippy::too_many_arguments)]
-            #[must_use = "a kernel does nothing until it is launched on a stream"]
-            #visibility fn new(#(#names: #types),*) -> Self {
-                Self { #(#names,)* types: ::core::marker::PhantomData }
+            #[cfg(not(target_arch = "nvptx64"))]
+            #[allow(clippy::too_many_arguments, clippy::new_ret_no_self)]
+            #visibility fn new<'memory>(
+                #(#names: impl ::gpu_primitives::kernel::Argument<'memory, #types>),*
+            ) -> ::gpu_primitives::kernel::Call<'memory, Self> {
+                #[allow(unused_mut)]
+                let mut reach = ::gpu_primitives::kernel::Reach::none();
+                #(
+                    let (#names, leads_to) = ::gpu_primitives::kernel::Argument::into_argument(#names);
+                    reach.append(leads_to);
+                )*
+                let kernel = Self { #(#names,)* types: ::core::marker::PhantomData };
+                ::gpu_primitives::kernel::Call::new(kernel).reaching(reach)
             }
         }
 

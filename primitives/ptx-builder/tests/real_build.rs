@@ -34,6 +34,8 @@ pub struct Args {
 
 static TABLE: [u32; 5] = [3, 1, 4, 1, 5];
 
+/// # Safety
+/// The launch has one block, `out` an element per thread; the index is one of the table's.
 #[unsafe(no_mangle)]
 pub unsafe extern "ptx-kernel" fn fill(out: *mut u32, args: Args) {
     let index = unsafe { core::arch::nvptx::_thread_idx_x() } as usize;
@@ -42,6 +44,8 @@ pub unsafe extern "ptx-kernel" fn fill(out: *mut u32, args: Args) {
 #[unsafe(no_mangle)]
 pub static __launch_bounds_fill: [u32; 2] = [256, 4];
 
+/// # Safety
+/// Nothing is asked for.
 #[cfg(feature = "more")]
 #[unsafe(no_mangle)]
 pub unsafe extern "ptx-kernel" fn more() {}

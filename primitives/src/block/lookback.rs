@@ -170,6 +170,9 @@ impl Level {
     }
 
     /// The words of the node that this lane looks at, one of those before the tile's own in its group; else zeros.
+    ///
+    /// # Safety
+    /// `scratch` has the words of this level up to the tile's own node, and they are only used atomically.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn peek<T: Pod>(self, scratch: GlobalMut<u64>) -> [u64; MAX_WORDS] {
@@ -186,6 +189,9 @@ impl Level {
 }
 
 /// Writes the words of a value, each with the tag.
+///
+/// # Safety
+/// `scratch` has the words of a `T` from `at` on, and they are only used atomically.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 unsafe fn publish<T: Pod>(scratch: GlobalMut<u64>, at: u32, tag: u32, value: T) {

@@ -66,6 +66,9 @@ impl RankMemory {
     }
 
     /// The counters of this warp.
+    ///
+    /// # Safety
+    /// `all` has [`RADIX`] words per warp of the block.
     #[inline(always)]
     unsafe fn own(self, all: Shared<u32>) -> Shared<u32> {
         all.slice(warp_id() as usize * RADIX, RADIX)

@@ -23,6 +23,9 @@ use bytemuck::Pod;
 pub const MAX_PIECES: usize = LANES as usize;
 
 /// Combines a value of each lane in a group of `1 << log_lanes`.
+///
+/// # Safety
+/// All lanes of the warp call it, with the same `log_lanes`, at most 5.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 unsafe fn group_reduce<T: Pod>(value: T, log_lanes: u32, combine: impl Fn(T, T) -> T) -> T {

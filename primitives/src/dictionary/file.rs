@@ -9,11 +9,14 @@
 //! | --- | --- |
 //! | 8 | the structure's name, [`Format::magic`] |
 //! | 4 | [`Format::version`] |
-//! | 1, 1, 1 | the type of the keys, their size, the size of the values |
+//! | 1, 1 | the type of the keys, their size |
+//! | 1, 1 | the type of the values, their size |
 //! | | what the structure has to say |
 //!
 //! Then come arrays, each in sections of 1 MiB, the last of which may be shorter. How many elements they have follows from the
 //! header.
+
+#![deny(unsafe_op_in_unsafe_fn)]
 
 use super::Key;
 use crate::{DeviceSlice, DeviceVec, Error, Stream};
@@ -23,8 +26,9 @@ use std::io::{self, Read, Write};
 
 /// Bytes of a section of data: what the host holds of an array at a time.
 const SECTION_BYTES: usize = 1 << 20;
-/// Names of the key types, by their numbers.
-const KEY_TYPES: [&str; 7] = ["another type", "u32", "u64", "i32", "i64", "f32", "f64"];
+/// Names of the types, by their numbers. What is no number is told apart by its size alone.
+const TYPES: [&str; 13] =
+    ["no number", "u32", "u64", "i32", "i64", "f32", "f64", "u8", "u16", "i8", "i16", "u128", "i128"];
 
 /// Which structure a file holds, and how.
 #[derive(Clone, Copy, Debug)]
@@ -41,13 +45,13 @@ impl Format {
     pub fn header<K: Key, V: Pod>(&self) -> Vec<u8> {
         let mut bytes = self.magic.to_vec();
         bytes.extend(self.version.to_le_bytes());
-        bytes.extend([key_type::<K>(), size_of::<K>() as u8, size_of::<V>() as u8]);
+        bytes.extend([type_number::<K>(), size_of::<K>() as u8, type_number::<V>(), size_of::<V>() as u8]);
         bytes
     }
 }
 
-/// The number of a key type.
-fn key_type<K: Key>() -> u8 {
+/// The number of a type.
+fn type_number<T: 'static>() -> u8 {
     let known = [
         TypeId::of::<u32>(),
         TypeId::of::<u64>(),
@@ -55,8 +59,23 @@ fn key_type<K: Key>() -> u8 {
         TypeId::of::<i64>(),
         TypeId::of::<f32>(),
         TypeId::of::<f64>(),
+        TypeId::of::<u8>(),
+        TypeId::of::<u16>(),
+        TypeId::of::<i8>(),
+        TypeId::of::<i16>(),
+        TypeId::of::<u128>(),
+        TypeId::of::<i128>(),
     ];
-    known.iter().position(|&known| known == TypeId::of::<K>()).map_or(0, |place| place as u8 + 1)
+    known.iter().position(|&known| known == TypeId::of::<T>()).map_or(0, |place| place as u8 + 1)
+}
+
+/// A type for people, by its number and size.
+fn type_name(number: u8, bytes: u8) -> String {
+    match TYPES.get(usize::from(number)) {
+        Some(_) if number == 0 => format!("{bytes} bytes that are no number"),
+        Some(name) => (*name).to_owned(),
+        None => "an unknown type".to_owned(),
+    }
 }
 
 /// Elements of a section.
@@ -155,18 +174,19 @@ impl<R: Read> Source<R> {
         if version != known {
             return Err(self.invalid(format!("its version is {version}, and only {known} is known")));
         }
-        let [key, key_bytes, value_bytes] = self.bytes()?;
+        let [key, key_bytes, value, value_bytes] = self.bytes()?;
         let own = own(self)?;
         self.end_section("the header")?;
 
-        let name = |key: u8| KEY_TYPES.get(usize::from(key)).copied().unwrap_or("an unknown type");
-        if key != key_type::<K>() || usize::from(key_bytes) != size_of::<K>() {
-            let (found, expected) = (name(key), name(key_type::<K>()));
-            return Err(self.invalid(format!("its keys are of type {found}, and not {expected}")));
-        }
-        if usize::from(value_bytes) != size_of::<V>() {
-            let expected = size_of::<V>();
-            return Err(self.invalid(format!("its values have {value_bytes} bytes, and not {expected}")));
+        let expected_key = (type_number::<K>(), size_of::<K>() as u8);
+        let expected_value = (type_number::<V>(), size_of::<V>() as u8);
+        for (what, found, expected) in
+            [("keys", (key, key_bytes), expected_key), ("values", (value, value_bytes), expected_value)]
+        {
+            if found != expected {
+                let (found, expected) = (type_name(found.0, found.1), type_name(expected.0, expected.1));
+                return Err(self.invalid(format!("its {what} are {found}, and {expected} was asked for")));
+            }
         }
         Ok(own)
     }
@@ -183,6 +203,8 @@ impl<R: Read> Source<R> {
         len: usize,
         mut check: impl FnMut(&[T]) -> Result<(), &'static str>,
     ) -> Result<DeviceVec<T>, Error> {
+        // What is read counts as there from now on, which recorded work would make it only later.
+        stream.refuse_recording("loading a dictionary")?;
         let mut host = vec![T::zeroed(); len.min(section_len::<T>())];
         let mut array = stream.uninit::<T>(room(len, host.len()))?;
         let mut done = 0;

@@ -17,7 +17,7 @@ use std::io::{Read, Write};
 /// - **Equal keys** in one call: the last one counts.
 /// - **Values** of no size are not given: the slice of values is empty then, and the dictionary is a set.
 /// - **Failures**: a call that fails leaves the dictionary as it was.
-/// - **Streams**: a call is ordered by the stream that it takes; several streams are ordered by events.
+/// - **Streams**: calls may take different streams. A query sees all updates that were called before it.
 ///
 /// ```
 /// use gpu_primitives::dictionary::{Dictionary, Updatable};

@@ -1,11 +1,14 @@
 //! The host entries of the merge.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
 use super::kernel::PARTITION_THREADS;
 use super::place::PLACE_THREADS;
 use super::runs::{SLACK, TABLE_WORDS, tile_len as runs_tile_len};
 use super::shape::{RUNS_THREADS, THREADS, items, runs_items};
 use super::{MAX_RUNS, MergePartition, MergeTiles, PlaceRuns, Runs, RunsPartition, RunsTiles};
 use crate::compare::Compare;
+use crate::kernel::Reach;
 use crate::runtime::carrier::carried;
 use crate::runtime::pairs::{Pairs, PairsMut};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream, expect_len};
@@ -144,7 +147,7 @@ pub(crate) fn partition<K: Pod, C: Compare<K>>(
     let blocks = tiles.div_ceil((PARTITION_THREADS as usize >> lanes) - 1);
     let verdict_words = blocks.div_ceil(8);
     let mut scratch = stream.uninit::<u64>(tiles + 1 + verdict_words)?;
-    let view = scratch.view_mut(stream)?;
+    let view = scratch.raw_view_mut(stream)?;
     // SAFETY: both lie within the scratch.
     let (splits, verdicts) = unsafe { (view.slice(0, tiles + 1), view.slice(tiles + 1, verdict_words)) };
     let kernel = MergePartition::new(a, b, compare, tile as u32, lanes, splits, bytes(verdicts));
@@ -193,9 +196,7 @@ fn many<K: Pod, V: Pod, C: Compare<K>>(
 }
 
 /// Where the tiles of a merge of many runs begin: what [`RunsPartition`] writes.
-pub(crate) struct RunsSplits<K, V> {
-    keys: Runs<K>,
-    values: Runs<V>,
+pub(crate) struct RunsSplits {
     /// The table of the runs, then the splits.
     words: Global<u64>,
     verdicts: Global<u64>,
@@ -203,7 +204,7 @@ pub(crate) struct RunsSplits<K, V> {
     _scratch: DeviceVec<u64>,
 }
 
-impl<K, V> RunsSplits<K, V> {
+impl RunsSplits {
     /// How many of the outputs before each boundary come from each run, one boundary after the other.
     pub(crate) fn splits(&self) -> Global<u64> {
         // SAFETY: they follow the table.
@@ -223,7 +224,7 @@ fn views<K: Pod, V: Pod>(runs: &[Pairs<K, V>]) -> (Runs<K>, Runs<V>) {
 }
 
 /// Merges one run or more, [`MAX_PLACED`](super::place::MAX_PLACED) at most, in one launch that is fast for few items. The output
-/// is as long as all runs together, which are below 2^31 items; a comparator that is no strict weak order would lose some.
+/// is as long as all runs together, each of which is below 2^30 items; a comparator that is no strict weak order would lose some.
 pub(crate) fn place<K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     runs: &[Pairs<K, V>],
@@ -254,10 +255,10 @@ pub(crate) fn split_runs<K: Pod, V: Pod, C: Compare<K>>(
     tile: usize,
     slack: usize,
     compare: C,
-) -> Result<RunsSplits<K, V>, Error> {
+) -> Result<RunsSplits, Error> {
     let total = runs.iter().map(|run| run.keys.len()).sum::<usize>();
     let tiles = total.div_ceil(tile);
-    let (keys, values) = views(runs);
+    let keys = views(runs).0;
     let untyped = Runs::new(std::array::from_fn(|i| {
         let values = runs.get(i).unwrap_or(&runs[0]).values;
         let len = if i < runs.len() { values.len() * size_of::<V>() } else { 0 };
@@ -269,7 +270,7 @@ pub(crate) fn split_runs<K: Pod, V: Pod, C: Compare<K>>(
     let words = TABLE_WORDS + (tiles + 1) * runs.len();
     let verdict_words = blocks.div_ceil(8);
     let mut scratch = stream.uninit::<u64>(words + verdict_words)?;
-    let view = scratch.view_mut(stream)?;
+    let view = scratch.raw_view_mut(stream)?;
     // SAFETY: both lie within the scratch.
     let (words, verdicts) = unsafe { (view.slice(0, words), view.slice(words, verdict_words)) };
     let count = runs.len() as u32;
@@ -290,7 +291,7 @@ pub(crate) fn split_runs<K: Pod, V: Pod, C: Compare<K>>(
     );
     // SAFETY: a split per boundary and run, a verdict per block, a lane per run, and as many blocks as the boundaries need.
     unsafe { stream.launch(partition, blocks)? };
-    Ok(RunsSplits { keys, values, words: words.as_const(), verdicts: verdicts.as_const(), _scratch: scratch })
+    Ok(RunsSplits { words: words.as_const(), verdicts: verdicts.as_const(), _scratch: scratch })
 }
 
 fn many_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
@@ -306,12 +307,98 @@ fn many_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
         return Ok(());
     }
     let partition = split_runs(stream, runs, tile, SLACK, compare)?;
-    let RunsSplits { keys, values, words, verdicts, .. } = &partition;
+    let RunsSplits { words, verdicts, .. } = &partition;
     let count = runs.len() as u32;
-    let merge = RunsTiles::<K, V, C, RUNS_THREADS, ITEMS>::new(
-        *keys, *values, count, rounds, out.keys, out.values, compare, *words, *verdicts,
-    );
+    // The kernel finds the runs through the table.
+    let reach = Reach::when_checked(stream, || {
+        let mut reach = Reach::of(runs.iter().map(|run| &run.keys));
+        reach.extend(runs.iter().map(|run| &run.values));
+        reach
+    });
+    let merge =
+        RunsTiles::<K, V, C, RUNS_THREADS, ITEMS>::new(count, rounds, out.keys, out.values, compare, *words, *verdicts)
+            .reaching(reach);
     // SAFETY: a block per tile, the splits are those of this tile and these runs; the output is as long as all runs, and
     // values are as many as keys, where there are any. The scratch is freed in stream order.
     unsafe { stream.launch(merge, tiles) }
+}
+
+/// Bugs planted where kernels compute addresses: the checked device must find them.
+#[cfg(test)]
+mod planted {
+    use super::*;
+    use crate::compare::Less;
+    use crate::{Device, FaultKind};
+
+    const ITEMS: usize = runs_items::<u32, ()>();
+
+    fn sorted_runs(stream: &Stream) -> [DeviceVec<u32>; 3] {
+        [0u32, 1, 2].map(|first| stream.upload(&(0..2000).map(|i| 3 * i + first).collect::<Vec<_>>()).unwrap())
+    }
+
+    fn fault(result: Result<(), Error>) -> FaultKind {
+        match result {
+            Err(Error::KernelFault(fault)) => fault.kind,
+            other => panic!("the bug was not found: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn runs_that_the_launch_was_not_given() {
+        let stream = Device::cpu_checked().stream().unwrap();
+        let runs = sorted_runs(&stream);
+        let pairs = runs.each_ref().map(|run| Pairs::keys(&stream, run.as_slice()).unwrap());
+        let rounds = rounds(runs.len());
+        let tile = runs_tile_len(RUNS_THREADS, ITEMS, rounds);
+        let splits = split_runs(&stream, &pairs, tile, SLACK, Less).unwrap();
+        let mut out = stream.uninit::<u32>(6000).unwrap();
+        let out = PairsMut::keys(&stream, out.as_mut_slice()).unwrap();
+        let kernel = RunsTiles::<u32, (), Less, RUNS_THREADS, ITEMS>::new(
+            3,
+            rounds,
+            out.keys,
+            out.values,
+            Less,
+            splits.words,
+            splits.verdicts,
+        );
+        // SAFETY: the checked device refuses the access, which is the test.
+        let result = unsafe { stream.launch(kernel, 6000usize.div_ceil(tile)) };
+        let FaultKind::NotGiven { what } = fault(result) else { panic!("another fault") };
+        assert!(what.contains("of an allocation of 8000 bytes that the launch was not given"), "{what}");
+    }
+
+    /// The views say that the second run is longer than it is.
+    #[test]
+    fn runs_that_are_shorter_than_their_views() {
+        let stream = Device::cpu_checked().stream().unwrap();
+        let runs = sorted_runs(&stream);
+        let mut pairs = runs.each_ref().map(|run| Pairs::keys(&stream, run.as_slice()).unwrap());
+        // SAFETY: the checked device refuses the access, which is the test.
+        pairs[1].keys = unsafe { Global::from_raw(runs[1].as_slice().as_ptr(), 2100) };
+        pairs[1].values = crate::runtime::pairs::no_values(2100).as_const();
+        let mut out = stream.uninit::<u32>(6100).unwrap();
+        for merge in [many::<u32, (), Less>, place::<u32, (), Less>] {
+            let out = PairsMut::keys(&stream, out.as_mut_slice()).unwrap();
+            assert!(matches!(fault(merge(&stream, &pairs, out, Less)), FaultKind::NotGiven { .. }));
+        }
+        let out = PairsMut::keys(&stream, out.slice_mut(..4100).unwrap()).unwrap();
+        assert!(matches!(fault(two(&stream, pairs[0], pairs[1], out, Less)), FaultKind::NotGiven { .. }));
+    }
+
+    /// The memory of a run is gone, and the views are not.
+    #[test]
+    fn runs_that_were_freed() {
+        let stream = Device::cpu_checked().stream().unwrap();
+        let runs = sorted_runs(&stream);
+        let pairs = runs.each_ref().map(|run| Pairs::keys(&stream, run.as_slice()).unwrap());
+        drop(runs);
+        let mut out = stream.uninit::<u32>(6000).unwrap();
+        for merge in [many::<u32, (), Less>, place::<u32, (), Less>] {
+            let out = PairsMut::keys(&stream, out.as_mut_slice()).unwrap();
+            let FaultKind::Freed { by, .. } = fault(merge(&stream, &pairs, out, Less)) else { panic!("another fault") };
+            // A stripped executable has no lines.
+            assert!(by.is_none_or(|by| by.contains("merge/host.rs")));
+        }
+    }
 }

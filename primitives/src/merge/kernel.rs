@@ -102,7 +102,11 @@ pub(super) unsafe fn is_contradictory(verdicts: Global<u64>, own: u32, threads: 
 /// Neighbouring boundaries are compared: if they do not leave between zero and `tile` items of each side, the comparator
 /// has contradicted itself, and the block's verdict is 1.
 ///
-/// `splits` has one word per boundary, `verdicts` one byte per block, and as many as make whole words; launch with a block per `(256 >> log_lanes) - 1` tiles.
+/// # Safety
+/// The launch has at least one block per `(256 >> log_lanes) - 1` tiles. `tile` is not 0, `log_lanes` is at most 5.
+/// `splits` has one word per boundary, of which there is one more than tiles; `verdicts` has one byte per block, and
+/// as many as make whole words. Nobody writes `a` or `b`, and nobody else uses the other buffers, while the kernel
+/// runs.
 #[kernel(threads = PARTITION_THREADS, shared = shared_bytes::<u64>(PARTITION_THREADS as usize) + shared_bytes::<u32>(1))]
 pub unsafe fn merge_partition<K: Pod, C: Compare<K>>(
     a: Global<K>,
@@ -194,8 +198,14 @@ pub const fn min_blocks<K, V>() -> u32 {
 /// There are no register arrays but the values under way; shared memory is read without conflicts when loading and
 /// storing, and for an odd number of items written without conflicts when merging.
 ///
-/// Launch with one block per tile, after [`MergePartition`] with the same tile. Where its verdict is that the comparator
-/// contradicts itself, the sides are split as if all of `a` came before all of `b`.
+/// Where the verdict of [`MergePartition`] is that the comparator contradicts itself, the sides are split as if all of
+/// `a` came before all of `b`.
+///
+/// # Safety
+/// The launch has one block per tile. `splits` and `verdicts` are what [`MergePartition`] has written for these sides,
+/// such tiles and the same `compare`. `out_keys` is as long as both sides together. Unless values have no size, there
+/// are as many as keys, on both sides and in the output, and a tile has at most 65,536 outputs. Nobody writes the
+/// inputs, and nobody else uses the outputs, while the kernel runs; no output overlaps another buffer.
 #[kernel(threads = THREADS, shared = tile_shared::<K, V>(THREADS, ITEMS), min_blocks = min_blocks::<K, V>())]
 pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize>(
     a_keys: Global<K>,

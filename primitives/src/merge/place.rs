@@ -30,7 +30,10 @@ const fn place_shared() -> usize {
 }
 
 /// How many of `count` sorted items come before something: in steps that look at seven items each, since loads that do not
-/// wait for each other take no longer than one. There is one item at least, even if none counts.
+/// wait for each other take no longer than one.
+///
+/// # Safety
+/// `count` is below 2^30, and there are as many items, which nobody writes meanwhile.
 #[inline(always)]
 unsafe fn count_before<K: Pod>(items: Global<K>, count: u32, comes_before: impl Fn(K) -> bool) -> u32 {
     let bits = 32 - count.leading_zeros();
@@ -57,8 +60,10 @@ unsafe fn count_before<K: Pod>(items: Global<K>, count: u32, comes_before: impl 
 }
 
 /// Searches several windows of sorted items at once: moves each `low` up to the first item of its window that does not come
-/// before something. `width` is a power of two, and above the half of the longest window. The items are there up to `high`, and
-/// one at least.
+/// before something. `width` is a power of two, and above the half of the longest window.
+///
+/// # Safety
+/// Each of `items` has as many as its `high` says, and one at least. Nobody writes them meanwhile.
 #[inline(always)]
 unsafe fn bisect<K: Pod, const N: usize>(
     items: [Global<K>; N],
@@ -83,6 +88,9 @@ unsafe fn bisect<K: Pod, const N: usize>(
 }
 
 /// A step of the same, in windows that have as many items.
+///
+/// # Safety
+/// Each of `items` has `WIDTH` items from its `low` on. Nobody writes them meanwhile.
 #[inline(always)]
 unsafe fn step_up<K: Pod, const N: usize, const WIDTH: usize>(
     items: [Global<K>; N],
@@ -121,6 +129,10 @@ struct Windows<K> {
 
 impl<K: Pod> Windows<K> {
     /// The items of a run of which so many are looked at; of none, some that are there.
+    ///
+    /// # Safety
+    /// If `count` is not 0, run `index` is there and has so many items; its address was written before the last
+    /// barrier.
     #[inline(always)]
     unsafe fn run(self, index: u32, count: u32) -> Global<K> {
         if count == 0 { self.own_run } else { run_at::<K>(self.addresses.get(index as usize), count) }
@@ -128,6 +140,12 @@ impl<K: Pod> Windows<K> {
 
     /// How many items of other runs come before an item of the warp. `N` runs are searched at once: their loads do not depend
     /// on each other.
+    ///
+    /// # Safety
+    /// The addresses, lengths and windows of [`MAX_PLACED`] runs were written and the lanes of the warp have met since
+    /// then. The windows lie in their runs; those of the own run and of runs that are not there begin and end at 0. The
+    /// own run is not empty. If `are_narrow` is set, every run has [`NARROW`] items from where its window begins, and so
+    /// has the own run.
     #[inline(always)]
     unsafe fn count_before<const N: usize>(self, comes_before: impl Fn(u32, K) -> bool) -> u32 {
         const { assert!(MAX_PLACED.is_multiple_of(N)) };
@@ -189,8 +207,14 @@ impl<K: Pod> Windows<K> {
 /// each other longest, so a step of a search looks at several items; and there are few blocks, so registers are spent on loads
 /// under way rather than on more warps.
 ///
-/// `1 <= runs <= 16`; launch with a block per 256 items of each run, the last one perhaps with fewer. The output is as long as all
-/// runs, which have less than 2^31 items, and other memory than they.
+/// # Safety
+/// The launch has one block per 256 items of each run, the last one perhaps with fewer, and no more. `1 <= runs <= 16`.
+/// The runs have fewer than 2^31 items together and fewer than 2^30 each, and, unless values have no size, as many
+/// values as keys. The output is as long as all runs and other memory than they. Nobody writes the runs, and nobody
+/// else uses the output, while the kernel runs.
+///
+/// The runs are sorted by `compare`, which is a strict weak order. Otherwise two threads may write the same place, and
+/// some places may be left unwritten, but nothing outside of the output is written.
 #[kernel(threads = PLACE_THREADS, shared = place_shared(), min_blocks = 1)]
 pub unsafe fn place_runs<K: Pod, V: Pod, C: Compare<K>>(
     keys: Runs<K>,
@@ -253,7 +277,7 @@ pub unsafe fn place_runs<K: Pod, V: Pod, C: Compare<K>>(
     let high = warp::shuffle_down(low, MAX_PLACED as u32);
     // Narrow windows are made equally wide, if the runs are as long: what comes before a window comes before the warp's items,
     // and what comes after it does not.
-    let is_narrow = high - low <= NARROW && lens.get(searched as usize) >= NARROW;
+    let is_narrow = high.wrapping_sub(low) <= NARROW && lens.get(searched as usize) >= NARROW;
     let are_narrow = all(FULL, !is_lower || searched >= runs || is_narrow);
     if is_lower {
         let low =

@@ -78,10 +78,13 @@ pub(super) const TABLE_WORDS: usize = 3 * MAX_RUNS;
 /// The shares of a boundary always add up, since they are counted so, whatever the comparator says. If one that contradicts
 /// itself makes them decrease from one boundary to the next, the block's verdict is 1.
 ///
-/// `splits` has a table of 96 words and then `runs` words per boundary, `verdicts` a byte per block, and as many as make whole words;
-/// launch with a block per
-/// `(256 >> log_lanes) - 1` tiles. `1 <= runs <= 1 << log_lanes`; `total` is the sum of the runs' lengths. Of the values,
-/// whatever they are, only the addresses are used.
+/// Of the values, whatever they are, only the addresses are used.
+///
+/// # Safety
+/// The launch has at least one block per `(256 >> log_lanes) - 1` tiles. `tile` is not 0; `log_lanes` is at most 5;
+/// `1 <= runs <= 1 << log_lanes`; `total` is the sum of the runs' lengths. `splits` has a table of 96 words and then
+/// `runs` words per boundary, of which there is one more than tiles; `verdicts` has a byte per block, and as many as
+/// make whole words. Nobody writes the keys, and nobody else uses `splits` or `verdicts`, while the kernel runs.
 #[kernel(
     threads = PARTITION_THREADS,
     shared = shared_bytes::<u64>(PARTITION_THREADS as usize)
@@ -199,6 +202,10 @@ pub const fn tile_shared<K: Pod, V: Pod>(threads: u32, items: usize) -> usize {
 }
 
 /// A piece's run, moved so that the items of the tile have the indices that they have there: by its table entry.
+///
+/// # Safety
+/// The elements from `address` on that the view is used for, at most `count`, are device memory whose address was
+/// exposed, aligned for `T`, and stay so while the kernel runs.
 #[inline(always)]
 pub(super) unsafe fn run_at<T: Pod>(address: u64, count: u32) -> Global<T> {
     Global::from_raw(core::ptr::with_exposed_provenance(address as usize), count as usize)
@@ -208,12 +215,16 @@ pub(super) unsafe fn run_at<T: Pod>(address: u64, count: u32) -> Global<T> {
 ///
 /// The block loads its piece of each run into shared memory, one after the other, and [merges](block::merge) them there.
 ///
-/// Launch with one block per tile, after [`RunsPartition`] with the same tile; `1 << rounds` is at least `runs`, and at least
-/// one. Where the comparator contradicts itself, between tiles or within one, the items are taken in the order of the runs.
+/// Where the comparator contradicts itself, between tiles or within one, the items are taken in the order of the runs.
+///
+/// # Safety
+/// The launch has one block per tile. `1 << rounds` is at least `runs` and at most 32. `splits` and `verdicts` are what
+/// [`RunsPartition`] has written for `runs` runs, tiles of `tile_len(THREADS, ITEMS, rounds)` items and a slack of at
+/// most 64. The runs that it was given are still there; their values are `V`s and, unless these have no size, as many
+/// as the keys. The output is as long as all runs and other memory than they. Nobody writes the runs, `splits` or
+/// `verdicts`, and nobody else uses the output, while the kernel runs.
 #[kernel(threads = THREADS, shared = tile_shared::<K, V>(THREADS, ITEMS), min_blocks = BLOCKS_AT_ONCE)]
 pub unsafe fn runs_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize>(
-    keys: Runs<K>,
-    values: Runs<V>,
     runs: u32,
     rounds: u32,
     out_keys: GlobalMut<K>,
@@ -233,8 +244,6 @@ pub unsafe fn runs_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
 
     let block = thread::block_idx_x() as usize;
     let own = thread::thread_idx_x();
-    // The runs are reached through the table; the arguments say which memory that is.
-    let _ = (keys, values);
     // What the first warp needs is under way before the verdicts are waited for.
     let is_run = warp_id() == 0 && lane_id() < runs;
     let (mut low, mut high) = (0, 0);
@@ -257,7 +266,8 @@ pub unsafe fn runs_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
     if warp_id() == 0 {
         let lane = lane_id();
         let warps = THREADS / LANES;
-        if any(FULL, warp_verdicts.get((lane % warps) as usize) != 0) {
+        // Boundaries may also be in the wrong order because two blocks were given different answers about one of them.
+        if any(FULL, warp_verdicts.get((lane % warps) as usize) != 0 || high < low) {
             let tile = tile_len(THREADS, ITEMS, rounds) as u64;
             let start = block as u64 * tile;
             let before = warp::inclusive_scan(len, Sum) - len;

@@ -96,7 +96,10 @@ impl Tile {
         let start = index * tile;
         let count = if total - start < tile { (total - start) as u32 } else { tile as u32 };
         let (mut a_start, mut a_end) = (splits.get(index) as usize, splits.get(index + 1) as usize);
-        if is_contradictory(verdicts, lane_id(), LANES) {
+        // Each boundary lies within the sides. But two blocks may have been given different answers about one of them, so that
+        // they leave less than nothing, or more than a tile: no verdict says that.
+        let is_torn = a_end.wrapping_sub(a_start) > count as usize;
+        if is_contradictory(verdicts, lane_id(), LANES) || is_torn {
             a_start = if start < a_len { start } else { a_len };
             let end = start + count as usize;
             a_end = if end < a_len { end } else { a_len };

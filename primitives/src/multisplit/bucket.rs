@@ -1,14 +1,17 @@
 //! How keys find their buckets.
 
 use crate::kernel::Param;
-use crate::sort::Buckets;
+use crate::sort::{Buckets, Purity};
 use bytemuck::{Pod, Zeroable};
 
 /// A bucket number for every key. It may carry state, which travels to the GPU as a kernel argument.
 ///
 /// # Contract
-/// The same key always has the same bucket. A number beyond the last bucket counts as the last one.
+/// The same key always has the same bucket; otherwise items may be lost and others repeated. A number beyond the last bucket
+/// counts as the last one.
 pub trait Bucket<K>: Param {
+    /// Whether the contract can be relied on.
+    const PURITY: Purity = Purity::UNKNOWN;
     /// The bucket of a key.
     fn bucket(&self, key: K) -> u32;
 }
@@ -29,6 +32,9 @@ impl Shift {
 }
 
 impl Bucket<u32> for Shift {
+    // SAFETY: the bucket follows from the key and the number of bits.
+    const PURITY: Purity = unsafe { Purity::promised() };
+
     #[inline(always)]
     fn bucket(&self, key: u32) -> u32 {
         key.checked_shr(self.bits).unwrap_or(0)
@@ -36,6 +42,9 @@ impl Bucket<u32> for Shift {
 }
 
 impl Bucket<u64> for Shift {
+    // SAFETY: as above.
+    const PURITY: Purity = unsafe { Purity::promised() };
+
     #[inline(always)]
     fn bucket(&self, key: u64) -> u32 {
         key.checked_shr(self.bits).unwrap_or(0).min(0xFFFF_FFFF) as u32
@@ -59,6 +68,7 @@ unsafe impl<B: Param> Param for Clamped<B> {
 
 impl<K, B: Bucket<K>> Buckets<K> for Clamped<B> {
     const MAX_PASSES: usize = 1;
+    const PURITY: Purity = B::PURITY;
 
     #[inline(always)]
     fn bucket(&self, key: K, _: u32) -> u32 {

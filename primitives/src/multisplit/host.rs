@@ -1,5 +1,7 @@
 //! The host entries of the multisplit.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
 use super::{Bucket, Clamped};
 use crate::runtime::carrier::carried;
 use crate::sort::distribute::{Passes, Source, Target, expect_len, no_values, no_values_mut};
@@ -24,8 +26,8 @@ pub fn keys<'a, K: Pod, B: Bucket<K>>(
 ) -> Result<DeviceVec<u64>, Error> {
     let (input, mut output) = (input.into(), output.into());
     expect_len("the output of a multisplit", input.len(), output.len())?;
-    let from = Source { keys: input.view(stream)?, values: no_values() };
-    let to = Target { keys: output.view_mut(stream)?, values: no_values_mut() };
+    let from = Source { keys: input.raw_view(stream)?, values: no_values() };
+    let to = Target { keys: output.raw_view_mut(stream)?, values: no_values_mut() };
     split(stream, from, to, buckets, bucket)
 }
 
@@ -47,8 +49,8 @@ pub fn pairs<'a, K: Pod, V: Pod, B: Bucket<K>>(
     expect_len("the values of a multisplit", keys_in.len(), values_in.len())?;
     expect_len("the output of a multisplit", keys_in.len(), keys_out.len())?;
     expect_len("the values' output of a multisplit", keys_in.len(), values_out.len())?;
-    let from = Source { keys: keys_in.view(stream)?, values: values_in.view(stream)? };
-    let to = Target { keys: keys_out.view_mut(stream)?, values: values_out.view_mut(stream)? };
+    let from = Source { keys: keys_in.raw_view(stream)?, values: values_in.raw_view(stream)? };
+    let to = Target { keys: keys_out.raw_view_mut(stream)?, values: values_out.raw_view_mut(stream)? };
     carried!(V, from.values, to.values, |from_values, to_values| {
         let from = Source { keys: from.keys, values: from_values };
         split(stream, from, Target { keys: to.keys, values: to_values }, buckets, bucket)

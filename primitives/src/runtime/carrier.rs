@@ -59,7 +59,8 @@ impl<T: Pod> Carry for Global<T> {
     }
 
     unsafe fn reinterpret<W: Pod>(&self) -> Global<W> {
-        reinterpret(*self)
+        // SAFETY: the caller's promise.
+        unsafe { reinterpret(*self) }
     }
 }
 
@@ -72,7 +73,8 @@ impl<T: Pod> Carry for GlobalMut<T> {
     }
 
     unsafe fn reinterpret<W: Pod>(&self) -> GlobalMut<W> {
-        reinterpret_mut(*self)
+        // SAFETY: the caller's promise.
+        unsafe { reinterpret_mut(*self) }
     }
 }
 
@@ -85,7 +87,8 @@ impl<A: Carry, B: Carry<Value = A::Value>> Carry for (A, B) {
     }
 
     unsafe fn reinterpret<W: Pod>(&self) -> Self::As<W> {
-        (self.0.reinterpret(), self.1.reinterpret())
+        // SAFETY: the caller's promise is about both.
+        unsafe { (self.0.reinterpret(), self.1.reinterpret()) }
     }
 }
 

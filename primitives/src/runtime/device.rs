@@ -299,7 +299,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The threads that run blocks.
 fn workers(options: &CpuOptions) -> usize {
-    options.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    options.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
 }
 
 /// Bytes of host memory that are available, and all of them; the whole address space where the system does not say.

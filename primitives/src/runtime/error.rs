@@ -167,6 +167,23 @@ pub enum Error {
         kernel: &'static str,
     },
 
+    /// A kernel on the CPU, or an operator in one, has called this library's host side.
+    #[error("a kernel, or an operator in one, called the host: device code cannot use streams and device memory")]
+    HostCallInKernel,
+
+    /// Two crates of the program name the same kernel in `instances!`, with PTX that differs.
+    #[error(
+        "two crates have PTX for the kernel `{kernel}` and it differs (entries `{}` and `{}`): name the kernel in one of them \
+         alone, or rebuild both with the same compiler",
+        names[0], names[1]
+    )]
+    AmbiguousInstance {
+        /// The kernel type.
+        kernel: &'static str,
+        /// The entries' names.
+        names: [&'static str; 2],
+    },
+
     /// The driver could not compile a kernel's PTX for this GPU.
     #[error("the driver rejected the PTX of kernel `{kernel}` for {device}: {log}")]
     PtxRejected {

@@ -1,10 +1,11 @@
 //! Events: marks in the order of a stream.
 
+use super::cpu::CpuMark;
 use super::cuda::CudaEvent;
 use super::device::Device;
 use super::error::Error;
 use core::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A mark in the order of a stream, made by [`Stream::record`](crate::Stream::record): to let another stream wait for it
 /// ([`Stream::wait`](crate::Stream::wait)), or to measure time.
@@ -25,8 +26,7 @@ pub struct Event {
 }
 
 pub(super) enum Mark {
-    /// Work on the CPU is done when the call returns, so the mark has been passed when it is made.
-    Passed(Instant),
+    Cpu(CpuMark),
     Cuda(CudaEvent),
 }
 
@@ -37,7 +37,7 @@ impl Event {
     /// [`Error::KernelCrashed`] and other failures of the driver.
     pub fn synchronize(&self) -> Result<(), Error> {
         match &self.mark {
-            Mark::Passed(_) => Ok(()),
+            Mark::Cpu(mark) => mark.finish(),
             Mark::Cuda(event) => event.synchronize(),
         }
     }
@@ -48,7 +48,7 @@ impl Event {
     /// As [`synchronize`](Self::synchronize).
     pub fn is_done(&self) -> Result<bool, Error> {
         match &self.mark {
-            Mark::Passed(_) => Ok(true),
+            Mark::Cpu(mark) => mark.is_passed(),
             Mark::Cuda(event) => event.is_done(),
         }
     }
@@ -61,7 +61,10 @@ impl Event {
         since.synchronize()?;
         self.synchronize()?;
         match (&self.mark, &since.mark) {
-            (Mark::Passed(end), Mark::Passed(start)) => Ok(end.saturating_duration_since(*start)),
+            (Mark::Cpu(end), Mark::Cpu(start)) => {
+                let times = end.time().zip(start.time());
+                Ok(times.map_or(Duration::ZERO, |(end, start)| end.saturating_duration_since(start)))
+            }
             (Mark::Cuda(end), Mark::Cuda(start)) if self.device == since.device => end.elapsed(start),
             _ => Err(Error::WrongDevice {
                 what: "the earlier event",

@@ -1,15 +1,16 @@
 //! Graphs: work that is recorded once and launched again and again.
 
-use super::cpu::{CpuDevice, Fault};
 use super::cuda::{CudaCapture, CudaGraph};
-use super::device::{Device, lock};
+use super::device::Device;
 use super::error::Error;
 use super::event::Event;
+use super::lanes::LaneKind;
 use super::memory::DeviceVec;
-use super::stream::{QueueKind, Stream};
-use crate::kernel::Kernel;
+use super::step::Step;
+use super::stream::Stream;
 use core::fmt;
 use core::ptr::NonNull;
+use std::sync::Arc;
 
 /// Work that was recorded by [`Stream::capture`], to be launched as often as needed. On a GPU all of it is given to the
 /// driver in one call, so that many short launches cost little more than one.
@@ -45,7 +46,7 @@ pub struct Graph {
 }
 
 enum Work {
-    Cpu(Vec<Step>),
+    Cpu(Arc<[Step]>),
     Cuda(CudaGraph),
 }
 
@@ -65,9 +66,25 @@ impl Stream {
     /// [`Error::NotRecordable`]; those of `work`; failures of the driver.
     pub fn capture<R>(&self, work: impl FnOnce(&Self) -> Result<R, Error>) -> Result<(Graph, R), Error> {
         self.queue().refuse_while_recording("another recording")?;
+        /// Ends the recording however `work` ends: it may have kept the recorder.
+        struct Stop<'a>(Option<&'a Stream>);
+
+        impl Stop<'_> {
+            fn now(&mut self) -> Option<Recording> {
+                self.0.take().and_then(Stream::stop_recording)
+            }
+        }
+
+        impl Drop for Stop<'_> {
+            fn drop(&mut self) {
+                self.now();
+            }
+        }
+
         let recorder = Self::recorder(self)?;
+        let mut stop = Stop(Some(&recorder));
         let result = work(&recorder)?;
-        let recorded = recorder.stop_recording().end();
+        let recorded = stop.now().expect("nobody else stops it").end();
         // The memory was allocated in the order of `self`.
         let ready = self.record()?;
         recorder.wait(&ready)?;
@@ -85,8 +102,8 @@ impl Graph {
     ///
     /// # Safety
     /// All memory that was used in the recording, that of vectors made and given out there included, is still allocated,
-    /// and stays so until the work is done. Nobody else writes it meanwhile, or uses what the work writes. What other
-    /// streams do with it is ordered by events.
+    /// and stays so until the work is done. Nobody else writes it meanwhile, or uses what the work writes: the library does
+    /// not know which memory a graph uses, so what other streams do with it is ordered by events.
     pub unsafe fn launch(&mut self, stream: &Stream) -> Result<(), Error> {
         if stream.device() != &self.device {
             let (found, expected) = (self.device.kind(), stream.device().kind());
@@ -94,15 +111,14 @@ impl Graph {
         }
         stream.queue().refuse_while_recording("a graph")?;
         stream.wait(&self.ready)?;
-        for memory in &self.memory {
-            memory.view(stream)?; // so that it is not freed before this launch is over
+        for memory in &mut self.memory {
+            memory.raw_view_mut(stream)?; // so that launches on several streams happen one after the other
         }
-        match (&mut self.work, &stream.queue().kind) {
-            (Work::Cuda(graph), QueueKind::Cuda(stream)) => graph.launch(stream),
-            (Work::Cpu(steps), QueueKind::Cpu { cpu, order }) => {
-                let _order = lock(order);
-                steps.iter().try_for_each(|step| step.run(cpu)).map_err(Error::KernelFault)
-            }
+        match (&mut self.work, &stream.lane().kind) {
+            // SAFETY: the caller's promise.
+            (Work::Cuda(graph), LaneKind::Cuda(stream)) => unsafe { graph.launch(stream) },
+            // SAFETY: the caller's promise.
+            (Work::Cpu(steps), LaneKind::Cpu(lane)) => unsafe { lane.submit(Step::Graph(Arc::clone(steps))) },
             _ => unreachable!("a device is of one kind"),
         }
     }
@@ -133,10 +149,10 @@ enum Recorder {
 
 impl Recording {
     /// Lets a stream record from now on.
-    pub(super) fn begin(parent: &Stream, on: &QueueKind) -> Result<Self, Error> {
+    pub(super) fn begin(parent: &Stream, on: &LaneKind) -> Result<Self, Error> {
         let recorder = match on {
-            QueueKind::Cpu { .. } => Recorder::Cpu(Vec::new()),
-            QueueKind::Cuda(stream) => Recorder::Cuda(CudaCapture::begin(stream)?),
+            LaneKind::Cpu(_) => Recorder::Cpu(Vec::new()),
+            LaneKind::Cuda(stream) => Recorder::Cuda(CudaCapture::begin(stream)?),
         };
         Ok(Self { parent: parent.clone(), recorder, spare: Vec::new(), uploads: Vec::new() })
     }
@@ -145,7 +161,7 @@ impl Recording {
         let Self { recorder, mut spare, uploads, .. } = self;
         spare.extend(uploads);
         let work = match recorder {
-            Recorder::Cpu(steps) => Work::Cpu(steps),
+            Recorder::Cpu(steps) => Work::Cpu(steps.into()),
             Recorder::Cuda(capture) => Work::Cuda(capture.end()?),
         };
         Ok((work, spare))
@@ -171,7 +187,8 @@ impl Recording {
     /// # Safety
     /// It came from [`allocate`](Self::allocate), and only work recorded so far uses it.
     pub(super) unsafe fn free(&mut self, address: NonNull<u8>, bytes: usize) {
-        self.spare.push(DeviceVec::from_raw(&self.parent, address.as_ptr(), bytes));
+        // SAFETY: the caller's promise.
+        self.spare.push(unsafe { DeviceVec::from_raw(&self.parent, address.as_ptr(), bytes) });
     }
 
     /// A copy of host data on the device, which stays unchanged as long as the graph lives.
@@ -180,42 +197,5 @@ impl Recording {
         let address = copy.as_slice().as_ptr();
         self.uploads.push(copy);
         Ok(address)
-    }
-}
-
-type CpuLaunch = dyn Fn(&CpuDevice) -> Result<(), Box<Fault>>;
-
-/// A step of recorded work on the CPU.
-pub(super) enum Step {
-    Zero { to: *mut u8, bytes: usize },
-    Copy { from: *const u8, to: *mut u8, bytes: usize },
-    Launch(Box<CpuLaunch>),
-}
-
-// SAFETY: addresses in device memory, and kernels, which are made of such addresses and plain data.
-unsafe impl Send for Step {}
-// SAFETY: as above.
-unsafe impl Sync for Step {}
-
-impl Step {
-    pub(super) fn launch<K: Kernel>(kernel: K, blocks: u32) -> Self {
-        Self::Launch(Box::new(move |cpu| cpu.launch(kernel, blocks)))
-    }
-
-    /// # Safety
-    /// The memory is there, and may be used as the step does.
-    pub(super) unsafe fn run(&self, cpu: &CpuDevice) -> Result<(), Box<Fault>> {
-        match self {
-            &Self::Zero { to, bytes } => {
-                to.write_bytes(0, bytes);
-                cpu.mark_initialised(to, bytes);
-            }
-            &Self::Copy { from, to, bytes } => {
-                to.copy_from_nonoverlapping(from, bytes);
-                cpu.copy_initialised(from, to, bytes);
-            }
-            Self::Launch(launch) => launch(cpu)?,
-        }
-        Ok(())
     }
 }

@@ -1,19 +1,20 @@
 //! Device memory: the bytes of a stream's device, and the vector that owns some of them.
 
-use super::cpu::CpuDevice;
-use super::cuda::{CudaEvent, CudaStream};
-use super::device::{Device, lock};
+use super::cpu::CpuLane;
+use super::device::Device;
 use super::error::Error;
-use super::graph::Step;
+use super::lanes::{LaneKind, Use, Users};
 use super::slice::{DeviceSlice, DeviceSliceMut};
-use super::stream::{Liveness, Queue, QueueKind, Stream};
+use super::step::Step;
+use super::stream::{Queue, Stream};
+use crate::kernel::{Reach, View};
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::RangeBounds;
 use core::ptr::NonNull;
-use std::sync::{Arc, Mutex};
+use std::backtrace::Backtrace;
 
 /// Bytes on the device, in the stream's order. No bytes are no work.
 impl Queue {
@@ -30,9 +31,11 @@ impl Queue {
         if self.is_made_to_fail() {
             return Err(out_of_memory());
         }
-        let address = match &self.kind {
-            QueueKind::Cpu { cpu, .. } => cpu.allocate(bytes).ok().and_then(NonNull::new).ok_or_else(out_of_memory)?,
-            QueueKind::Cuda(stream) => stream.allocate(bytes)?,
+        let address = match &self.lane.kind {
+            LaneKind::Cpu(lane) => {
+                lane.device().allocate(bytes).ok().and_then(NonNull::new).ok_or_else(out_of_memory)?
+            }
+            LaneKind::Cuda(stream) => stream.allocate(bytes)?,
         };
         self.device.count_allocation(bytes);
         Ok(address)
@@ -47,11 +50,17 @@ impl Queue {
             return;
         }
         if let Some(recording) = &mut *self.recording() {
-            return recording.free(address, bytes);
+            // SAFETY: the caller's promise.
+            return unsafe { recording.free(address, bytes) };
         }
-        match &self.kind {
-            QueueKind::Cpu { cpu, .. } => cpu.free(address.as_ptr(), bytes),
-            QueueKind::Cuda(stream) => stream.free(address),
+        match &self.lane.kind {
+            LaneKind::Cpu(lane) => {
+                let by = lane.is_queued().then(Backtrace::force_capture);
+                // SAFETY: the caller's promise. Freeing cannot fail, and other work that does is told to who waits for it.
+                let _ = unsafe { lane.submit(Step::Free { address: address.as_ptr(), bytes, by }) };
+            }
+            // SAFETY: the caller's promise.
+            LaneKind::Cuda(stream) => unsafe { stream.free(address) },
         }
         self.device.count_free(bytes);
     }
@@ -64,9 +73,11 @@ impl Queue {
         if bytes == 0 {
             return Ok(());
         }
-        match &self.kind {
-            QueueKind::Cpu { cpu, .. } => self.do_or_note(cpu, Step::Zero { to, bytes }),
-            QueueKind::Cuda(stream) => stream.zero(to, bytes),
+        match &self.lane.kind {
+            // SAFETY: the caller's promise. So for all that follow.
+            LaneKind::Cpu(lane) => unsafe { self.submit_or_note(lane, Step::Zero { to, bytes }) },
+            // SAFETY: as above.
+            LaneKind::Cuda(stream) => unsafe { stream.zero(to, bytes) },
         }
     }
 
@@ -75,16 +86,23 @@ impl Queue {
     /// # Safety
     /// As [`zero`](Self::zero), and the host memory is valid.
     pub(super) unsafe fn upload(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<(), Error> {
-        let kept = match &mut *self.recording() {
-            Some(recording) if bytes > 0 => Some(recording.keep(core::slice::from_raw_parts(from, bytes))?),
-            _ => None,
-        };
-        if let Some(kept) = kept {
-            return self.copy(kept, to, bytes);
+        if bytes == 0 {
+            return Ok(());
         }
-        match &self.kind {
-            QueueKind::Cuda(stream) if bytes > 0 => stream.upload(from, to, bytes),
-            _ => self.upload_later(from, to, bytes),
+        // SAFETY: the caller's promise.
+        let data = unsafe { core::slice::from_raw_parts(from, bytes) };
+        let kept = self.recording().as_mut().map(|recording| recording.keep(data)).transpose()?;
+        match (&self.lane.kind, kept) {
+            // SAFETY: as above, and what is kept is memory of the device.
+            (_, Some(kept)) => unsafe { self.copy(kept, to, bytes) },
+            // SAFETY: as above.
+            (LaneKind::Cuda(stream), None) => unsafe { stream.upload(from, to, bytes) },
+            // SAFETY: as above.
+            (LaneKind::Cpu(lane), None) if lane.is_queued() => unsafe {
+                lane.submit(Step::Upload { data: data.into(), to })
+            },
+            // SAFETY: as above; it is done when this returns.
+            (LaneKind::Cpu(lane), None) => unsafe { lane.submit(Step::UploadLater { from, to, bytes }) },
         }
     }
 
@@ -97,30 +115,34 @@ impl Queue {
         if bytes == 0 {
             return Ok(());
         }
-        match &self.kind {
-            QueueKind::Cpu { cpu, .. } => {
-                to.copy_from_nonoverlapping(from, bytes);
-                cpu.mark_initialised(to, bytes);
-                Ok(())
-            }
-            QueueKind::Cuda(stream) => stream.upload_later(from, to, bytes),
+        match &self.lane.kind {
+            // SAFETY: the caller's promise.
+            LaneKind::Cpu(lane) => unsafe { lane.submit(Step::UploadLater { from, to, bytes }) },
+            // SAFETY: as above.
+            LaneKind::Cuda(stream) => unsafe { stream.upload_later(from, to, bytes) },
         }
     }
 
-    /// Copies to the host.
+    /// Copies elements of so many bytes to the host.
     ///
     /// # Safety
     /// As [`zero`](Self::zero), for reading; the host memory is valid and not used until the stream has passed the copy.
-    pub(super) unsafe fn download_later(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<(), Error> {
+    pub(super) unsafe fn download_later(
+        &self,
+        from: *const u8,
+        to: *mut u8,
+        bytes: usize,
+        element_bytes: usize,
+    ) -> Result<(), Error> {
+        self.refuse_while_recording("reading back")?;
         if bytes == 0 {
             return Ok(());
         }
-        match &self.kind {
-            QueueKind::Cpu { .. } => {
-                to.copy_from_nonoverlapping(from, bytes);
-                Ok(())
-            }
-            QueueKind::Cuda(stream) => stream.download_later(from, to, bytes),
+        match &self.lane.kind {
+            // SAFETY: the caller's promise.
+            LaneKind::Cpu(lane) => unsafe { lane.submit(Step::Download { from, to, bytes, element_bytes }) },
+            // SAFETY: as above.
+            LaneKind::Cuda(stream) => unsafe { stream.download_later(from, to, bytes) },
         }
     }
 
@@ -132,45 +154,33 @@ impl Queue {
         if bytes == 0 {
             return Ok(());
         }
-        match &self.kind {
-            QueueKind::Cpu { cpu, .. } => self.do_or_note(cpu, Step::Copy { from, to, bytes }),
-            QueueKind::Cuda(stream) => stream.copy(from, to, bytes),
+        match &self.lane.kind {
+            // SAFETY: the caller's promise.
+            LaneKind::Cpu(lane) => unsafe { self.submit_or_note(lane, Step::Copy { from, to, bytes }) },
+            // SAFETY: as above.
+            LaneKind::Cuda(stream) => unsafe { stream.copy(from, to, bytes) },
         }
     }
 
-    /// A step of the CPU device: done now, unless it is to be recorded.
+    /// A step of the CPU device: submitted now, unless it is to be recorded.
     ///
     /// # Safety
     /// As for the step.
-    pub(super) unsafe fn do_or_note(&self, cpu: &CpuDevice, step: Step) -> Result<(), Error> {
+    unsafe fn submit_or_note(&self, lane: &CpuLane, step: Step) -> Result<(), Error> {
         if let Some(recording) = &mut *self.recording() {
             recording.note(step);
             return Ok(());
         }
-        step.run(cpu).map_err(Error::KernelFault)
+        // SAFETY: the caller's promise.
+        unsafe { lane.submit(step) }
     }
 
     /// Waits until everything on the stream is done.
     pub(super) fn synchronize(&self) -> Result<(), Error> {
         self.refuse_while_recording("a wait for the device")?;
-        match &self.kind {
-            QueueKind::Cpu { .. } => Ok(()),
-            QueueKind::Cuda(stream) => stream.synchronize(),
-        }
-    }
-
-    /// The host may read the memory unless the stream records, or the checked device knows that something there was never
-    /// written.
-    pub(super) fn check_readable<T: Pod>(&self, memory: Global<T>) -> Result<(), Error> {
-        self.refuse_while_recording("reading back")?;
-        let QueueKind::Cpu { cpu, .. } = &self.kind else { return Ok(()) };
-        let bytes = memory.len() * size_of::<T>();
-        if bytes == 0 {
-            return Ok(());
-        }
-        match cpu.first_uninitialised(memory.as_ptr().cast(), bytes) {
-            None => Ok(()),
-            Some(byte) => Err(Error::UninitialisedRead { index: byte / size_of::<T>() }),
+        match &self.lane.kind {
+            LaneKind::Cpu(lane) => lane.finish(),
+            LaneKind::Cuda(stream) => stream.synchronize(),
         }
     }
 }
@@ -181,7 +191,7 @@ pub(super) struct Allocation {
     address: NonNull<u8>,
     /// 0 if there is nothing to free.
     bytes: usize,
-    visitors: Mutex<Vec<Visitor>>,
+    users: Users,
 }
 
 // SAFETY: an address on the device; what happens there is ordered by streams.
@@ -189,72 +199,32 @@ unsafe impl Send for Allocation {}
 // SAFETY: as above.
 unsafe impl Sync for Allocation {}
 
-/// Another stream of the same GPU on which the memory was used.
-struct Visitor {
-    stream: Arc<CudaStream>,
-    liveness: Liveness,
-}
-
 impl Allocation {
-    /// So many visitors are remembered before those that are gone are looked for.
-    const MANY_VISITORS: usize = 8;
+    fn new(home: &Stream, address: NonNull<u8>, bytes: usize) -> Self {
+        Self { home: home.clone(), address, bytes, users: Users::new(home.lane()) }
+    }
 
     pub(super) fn device(&self) -> &Device {
         self.home.device()
     }
 
-    /// Remembers that a stream of the device uses the memory from now on, so that it is not freed before that is over.
-    pub(super) fn note_use(&self, by: &Stream) {
-        let (QueueKind::Cuda(home), QueueKind::Cuda(stream)) = (&self.home.queue().kind, &by.queue().kind) else {
-            return; // work on the CPU is done when the call returns
-        };
-        // A stream that records does nothing with it: who launches the graph sees to it that the memory is there.
-        if Arc::ptr_eq(home, stream) || self.bytes == 0 || by.queue().is_recording() {
-            return;
-        }
-        let mut visitors = lock(&self.visitors);
-        if visitors.iter().any(|visitor| Arc::ptr_eq(&visitor.stream, stream)) {
-            return;
-        }
-        if visitors.len() >= Self::MANY_VISITORS {
-            // Memory that lives long must not keep every stream alive that ever saw it.
-            visitors.retain(|visitor| {
-                let stays = visitor.liveness.may_get_work();
-                if !stays {
-                    join(home, &visitor.stream);
-                }
-                stays
-            });
-        }
-        visitors.push(Visitor { stream: Arc::clone(stream), liveness: by.liveness() });
+    /// Lets a stream of the device use the memory, after the work of other streams that conflicts with it.
+    pub(super) fn open_to(&self, stream: &Stream, how: Use) -> Result<(), Error> {
+        if self.bytes == 0 { Ok(()) } else { self.users.touch(self.home.lane(), stream.lane(), how) }
     }
 
-    /// Lets the home stream wait for all others that have used the memory.
-    fn join_visitors(&mut self) {
-        let QueueKind::Cuda(home) = &self.home.queue().kind else { return };
-        for visitor in lock(&self.visitors).drain(..) {
-            if self.home.queue().is_recording() {
-                // What a stream records cannot depend on what another one does now. On a lost device this fails at once.
-                let _ = visitor.stream.synchronize();
-            } else {
-                join(home, &visitor.stream);
-            }
+    /// Remembers that a stream of the device uses the memory from now on, in an order that others see to: it is not freed
+    /// before that is over.
+    pub(super) fn note_use(&self, stream: &Stream) {
+        if self.bytes > 0 {
+            self.users.note(self.home.lane(), stream.lane());
         }
-    }
-}
-
-/// Lets `home` wait for what `visitor` has been given so far.
-fn join(home: &CudaStream, visitor: &Arc<CudaStream>) {
-    let joined = CudaEvent::record_untimed(visitor).and_then(|event| home.wait(&event));
-    if joined.is_err() {
-        // Waiting here is the slow way to the same end. On a lost device it fails at once, and there is nothing to wait for.
-        let _ = visitor.synchronize();
     }
 }
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        self.join_visitors();
+        self.users.leave_to(self.home.lane());
         // SAFETY: allocated with so many bytes; the home stream comes after every use.
         unsafe { self.home.queue().free(self.address, self.bytes) };
     }
@@ -262,9 +232,9 @@ impl Drop for Allocation {
 
 /// A vector in device memory.
 ///
-/// It belongs to the stream that it was made with, its home. It may be used on every stream of the device, given that
-/// events order the work ([`Stream::wait`]). Dropping it does not wait: it is freed in its home's order, after the work of
-/// all other streams that used it.
+/// It belongs to the stream that it was made with, its home. It may be used on every stream of the device: what one stream
+/// does with it waits, on the device, for what others did before, as far as one of the two writes. Dropping it does not wait:
+/// it is freed in its home's order, after the work of all other streams that used it.
 ///
 /// ```
 /// use gpu_primitives::{Device, Error};
@@ -285,14 +255,14 @@ pub struct DeviceVec<T: Pod> {
 
 impl<T: Pod> DeviceVec<T> {
     pub(super) fn new(home: &Stream, len: usize) -> Result<Self, Error> {
+        const { assert!(align_of::<T>() <= 256, "device memory is aligned to 256 bytes") };
         let bytes = home.device().bytes_of::<T>(len)?;
         let address = if bytes == 0 { NonNull::<T>::dangling().cast() } else { home.queue().allocate(bytes)? };
         Ok(Self::from_allocation(home, address, bytes, len))
     }
 
     fn from_allocation(home: &Stream, address: NonNull<u8>, bytes: usize, len: usize) -> Self {
-        let memory = Allocation { home: home.clone(), address, bytes, visitors: Mutex::default() };
-        Self { memory, len, element: PhantomData }
+        Self { memory: Allocation::new(home, address, bytes), len, element: PhantomData }
     }
 
     /// Number of elements.
@@ -344,17 +314,30 @@ impl<T: Pod> DeviceVec<T> {
     /// The view that a kernel on `stream` reads it by.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`].
-    pub fn view(&self, stream: &Stream) -> Result<Global<T>, Error> {
+    /// [`Error::WrongDevice`], and other failures of the driver.
+    pub fn view(&self, stream: &Stream) -> Result<View<'_, Global<T>>, Error> {
         self.as_slice().view(stream)
     }
 
     /// The view that a kernel on `stream` writes it by.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`].
-    pub fn view_mut(&mut self, stream: &Stream) -> Result<GlobalMut<T>, Error> {
-        self.as_mut_slice().view_mut(stream)
+    /// As [`view`](Self::view).
+    pub fn view_mut(&mut self, stream: &Stream) -> Result<View<'_, GlobalMut<T>>, Error> {
+        // The slice made here ends with the call; the borrow does not.
+        let memory = self.raw_view_mut(stream)?;
+        // SAFETY: the vector is borrowed as long as the view.
+        Ok(unsafe { View::new(memory, Reach::none()) })
+    }
+
+    /// [`view`](Self::view), for this crate, which keeps the memory until it is done with it.
+    pub(crate) fn raw_view(&self, stream: &Stream) -> Result<Global<T>, Error> {
+        self.as_slice().raw_view(stream)
+    }
+
+    /// [`view_mut`](Self::view_mut), for this crate, which keeps the memory until it is done with it.
+    pub(crate) fn raw_view_mut(&mut self, stream: &Stream) -> Result<GlobalMut<T>, Error> {
+        self.as_mut_slice().raw_view_mut(stream)
     }
 
     /// The elements. Waits for the stream.
@@ -416,7 +399,9 @@ impl<T: Pod> DeviceVec<T> {
     /// before what `home` does from now on.
     #[must_use]
     pub unsafe fn from_raw(home: &Stream, address: *mut T, len: usize) -> Self {
-        Self::from_allocation(home, NonNull::new_unchecked(address.cast()), len * size_of::<T>(), len)
+        // SAFETY: `into_raw` gave the address of an allocation, or a dangling one.
+        let address = unsafe { NonNull::new_unchecked(address.cast()) };
+        Self::from_allocation(home, address, len * size_of::<T>(), len)
     }
 }
 
@@ -462,7 +447,7 @@ mod tests {
         assert!(empty.is_empty() && stream.zeroed::<u8>(0).unwrap().is_empty());
         assert_eq!(empty.to_vec(&stream).unwrap(), []);
         assert_eq!(empty.slice(..).unwrap().len(), 0);
-        assert_eq!(empty.view(&stream).unwrap().as_ptr().addr() % 8, 0);
+        assert_eq!(empty.raw_view(&stream).unwrap().as_ptr().addr() % 8, 0);
         empty.copy_from_host(&stream, &[]).unwrap();
         assert_eq!(empty.try_clone(&stream).unwrap().len(), 0);
         // Elements without size are as good as none.

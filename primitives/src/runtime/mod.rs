@@ -1,5 +1,6 @@
 //! The host side: devices, streams, memory, errors.
 
+pub(crate) mod call;
 pub(crate) mod carrier;
 pub(crate) mod cpu;
 mod cuda;
@@ -8,11 +9,13 @@ mod error;
 mod event;
 mod graph;
 pub(crate) mod instance;
+mod lanes;
 mod memory;
 pub(crate) mod offsets;
 pub(crate) mod pairs;
 mod pinned;
 mod slice;
+mod step;
 mod stream;
 mod value;
 

@@ -31,7 +31,7 @@ pub(crate) fn no_values(len: usize) -> GlobalMut<()> {
 impl<K: Pod> Pairs<K, ()> {
     /// Keys alone.
     pub(crate) fn keys(stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Self, Error> {
-        Ok(Self { keys: keys.view(stream)?, values: no_values(keys.len()).as_const() })
+        Ok(Self { keys: keys.raw_view(stream)?, values: no_values(keys.len()).as_const() })
     }
 }
 
@@ -44,14 +44,14 @@ impl<K: Pod, V: Pod> Pairs<K, V> {
         what: &'static str,
     ) -> Result<Self, Error> {
         expect_len(what, keys.len(), values.len())?;
-        Ok(Self { keys: keys.view(stream)?, values: values.view(stream)? })
+        Ok(Self { keys: keys.raw_view(stream)?, values: values.raw_view(stream)? })
     }
 }
 
 impl<K: Pod> PairsMut<K, ()> {
     /// Keys alone.
     pub(crate) fn keys(stream: &Stream, mut keys: DeviceSliceMut<'_, K>) -> Result<Self, Error> {
-        Ok(Self { keys: keys.view_mut(stream)?, values: no_values(keys.len()) })
+        Ok(Self { keys: keys.raw_view_mut(stream)?, values: no_values(keys.len()) })
     }
 }
 
@@ -62,7 +62,7 @@ impl<K: Pod, V: Pod> PairsMut<K, V> {
         mut keys: DeviceSliceMut<'_, K>,
         mut values: DeviceSliceMut<'_, V>,
     ) -> Result<Self, Error> {
-        Ok(Self { keys: keys.view_mut(stream)?, values: values.view_mut(stream)? })
+        Ok(Self { keys: keys.raw_view_mut(stream)?, values: values.raw_view_mut(stream)? })
     }
 
     /// The same memory, for reading.
@@ -80,7 +80,8 @@ impl<K: Pod, V: Pod> Carry for Pairs<K, V> {
     }
 
     unsafe fn reinterpret<W: Pod>(&self) -> Pairs<K, W> {
-        Pairs { keys: self.keys, values: reinterpret(self.values) }
+        // SAFETY: the caller's promise.
+        Pairs { keys: self.keys, values: unsafe { reinterpret(self.values) } }
     }
 }
 
@@ -93,6 +94,7 @@ impl<K: Pod, V: Pod> Carry for PairsMut<K, V> {
     }
 
     unsafe fn reinterpret<W: Pod>(&self) -> PairsMut<K, W> {
-        PairsMut { keys: self.keys, values: reinterpret_mut(self.values) }
+        // SAFETY: the caller's promise.
+        PairsMut { keys: self.keys, values: unsafe { reinterpret_mut(self.values) } }
     }
 }

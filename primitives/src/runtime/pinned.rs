@@ -164,10 +164,10 @@ impl Stream {
     ) -> Result<Pending<PinnedVec<T>>, Error> {
         let from = from.into();
         expect_len("the page-locked buffer", from.len(), into.len())?;
-        let from = from.view(self)?;
-        self.queue().check_readable(from)?;
+        let from = from.raw_view(self)?.as_ptr().cast();
+        let (to, bytes) = (into.as_mut_ptr().cast(), size_of_val(&*into));
         // SAFETY: both have that many elements; the buffer is kept until the copy is done.
-        unsafe { self.queue().download_later(from.as_ptr().cast(), into.as_mut_ptr().cast(), size_of_val(&*into))? };
+        unsafe { self.queue().download_later(from, to, bytes, size_of::<T>())? };
         self.pending(into)
     }
 
@@ -182,7 +182,7 @@ impl Stream {
     ) -> Result<Pending<PinnedVec<T>>, Error> {
         let mut into = into.into();
         expect_len("the page-locked buffer", into.len(), from.len())?;
-        let to = into.view_mut(self)?.as_const().as_ptr().cast_mut();
+        let to = into.raw_view_mut(self)?.as_const().as_ptr().cast_mut();
         // SAFETY: both have that many elements; the buffer is kept until the copy is done.
         unsafe { self.queue().upload_later(from.as_ptr().cast(), to.cast(), size_of_val(&*from))? };
         self.pending(from)

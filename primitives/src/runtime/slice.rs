@@ -2,8 +2,10 @@
 
 use super::device::{Device, host_memory};
 use super::error::Error;
+use super::lanes::Use;
 use super::memory::{Allocation, DeviceVec};
 use super::stream::Stream;
+use crate::kernel::{Reach, View};
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 use core::fmt;
@@ -51,20 +53,30 @@ unsafe impl<T: Sync> Sync for DeviceSliceMut<'_, T> {}
 #[derive(Clone, Copy)]
 enum Owner<'a> {
     Vector(&'a Allocation),
-    /// Another library's, which sees to its lifetime.
+    /// A vector's, whose uses the caller orders.
+    Unordered(&'a Allocation),
+    /// Another library's, which sees to its lifetime and its order.
     Foreign(&'a Device),
 }
 
 impl<'a> Owner<'a> {
     fn device(self) -> &'a Device {
         match self {
-            Self::Vector(memory) => memory.device(),
+            Self::Vector(memory) | Self::Unordered(memory) => memory.device(),
             Self::Foreign(device) => device,
         }
     }
 
+    /// The same memory, whose uses the caller orders.
+    fn unordered(self) -> Self {
+        match self {
+            Self::Vector(memory) => Self::Unordered(memory),
+            other => other,
+        }
+    }
+
     /// Lets `stream` use the memory.
-    fn open_to(self, stream: &Stream) -> Result<(), Error> {
+    fn open_to(self, stream: &Stream, how: Use) -> Result<(), Error> {
         if self.device() != stream.device() {
             return Err(Error::WrongDevice {
                 what: "the memory",
@@ -72,8 +84,10 @@ impl<'a> Owner<'a> {
                 expected: stream.device().kind(),
             });
         }
-        if let Self::Vector(memory) = self {
-            memory.note_use(stream);
+        match self {
+            Self::Vector(memory) => memory.open_to(stream, how)?,
+            Self::Unordered(memory) => memory.note_use(stream),
+            Self::Foreign(_) => {}
         }
         Ok(())
     }
@@ -135,6 +149,17 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         Ok(Self { address: self.address.wrapping_add(range.start), len: range.len(), ..*self })
     }
 
+    /// The same elements, whose uses the library does not order: a stream that is given them does not wait for what other
+    /// streams do with them. The vector is still freed after all work that was given them.
+    ///
+    /// # Safety
+    /// Until the work that is given the slice is done, no other stream writes the elements, unless [events](Stream::wait)
+    /// order the two.
+    #[must_use]
+    pub unsafe fn unordered(self) -> Self {
+        Self { owner: self.owner.unordered(), ..self }
+    }
+
     /// The elements before `mid`, and those from there on.
     ///
     /// # Errors
@@ -146,10 +171,17 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
     /// The view that a kernel on `stream` reads it by.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`].
-    pub fn view(&self, stream: &Stream) -> Result<Global<T>, Error> {
-        self.owner.open_to(stream)?;
-        // SAFETY: so many elements of the device's memory are there; that they stay is the promise of a launch.
+    /// [`Error::WrongDevice`], and other failures of the driver.
+    pub fn view(&self, stream: &Stream) -> Result<View<'a, Global<T>>, Error> {
+        let memory = self.raw_view(stream)?;
+        // SAFETY: the memory is borrowed as long as the view.
+        Ok(unsafe { View::new(memory, Reach::none()) })
+    }
+
+    /// [`view`](Self::view), for this crate, which keeps the memory until it is done with it.
+    pub(crate) fn raw_view(&self, stream: &Stream) -> Result<Global<T>, Error> {
+        self.owner.open_to(stream, Use::Read)?;
+        // SAFETY: so many elements of the device's memory are there; that they stay is seen to by who asks.
         Ok(unsafe { Global::from_raw(self.address, self.len) })
     }
 
@@ -187,10 +219,10 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
     /// # Safety
     /// There is room for all elements at `to`.
     unsafe fn read(&self, stream: &Stream, to: *mut T) -> Result<(), Error> {
-        let view = self.view(stream)?;
+        let from = self.raw_view(stream)?.as_ptr().cast();
         let queue = stream.queue();
-        queue.check_readable(view)?;
-        queue.download_later(view.as_ptr().cast(), to.cast(), self.len * size_of::<T>())?;
+        // SAFETY: the elements are borrowed, and so is the room for them, until both are done with.
+        unsafe { queue.download_later(from, to.cast(), self.len * size_of::<T>(), size_of::<T>())? };
         queue.synchronize()
     }
 }
@@ -222,6 +254,16 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     #[must_use]
     pub fn reborrow(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut { address: self.address, len: self.len, owner: self.owner, elements: PhantomData }
+    }
+
+    /// The same elements, whose uses the library does not order: see [`DeviceSlice::unordered`].
+    ///
+    /// # Safety
+    /// Until the work that is given the slice is done, no other stream uses the elements, unless [events](Stream::wait)
+    /// order the two.
+    #[must_use]
+    pub unsafe fn unordered(self) -> Self {
+        Self { owner: self.owner.unordered(), ..self }
     }
 
     /// The same elements, for reading.
@@ -260,10 +302,17 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     /// The view that a kernel on `stream` writes it by.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`].
-    pub fn view_mut(&mut self, stream: &Stream) -> Result<GlobalMut<T>, Error> {
-        self.owner.open_to(stream)?;
-        // SAFETY: so many elements of the device's memory are there; that they stay is the promise of a launch.
+    /// [`Error::WrongDevice`], and other failures of the driver.
+    pub fn view_mut(&mut self, stream: &Stream) -> Result<View<'_, GlobalMut<T>>, Error> {
+        let memory = self.raw_view_mut(stream)?;
+        // SAFETY: the memory is borrowed as long as the view.
+        Ok(unsafe { View::new(memory, Reach::none()) })
+    }
+
+    /// [`view_mut`](Self::view_mut), for this crate, which keeps the memory until it is done with it.
+    pub(crate) fn raw_view_mut(&mut self, stream: &Stream) -> Result<GlobalMut<T>, Error> {
+        self.owner.open_to(stream, Use::Write)?;
+        // SAFETY: so many elements of the device's memory are there; that they stay is seen to by who asks.
         Ok(unsafe { GlobalMut::from_raw(self.address, self.len) })
     }
 
@@ -289,7 +338,7 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     /// [`Error::LengthMismatch`], [`Error::WrongDevice`], and other failures of the driver.
     pub fn copy_from_host(&mut self, stream: &Stream, data: &[T]) -> Result<(), Error> {
         expect_len("the host slice", self.len, data.len())?;
-        let to = self.view_mut(stream)?.as_const().as_ptr().cast_mut();
+        let to = self.raw_view_mut(stream)?.as_const().as_ptr().cast_mut();
         // SAFETY: both have that many elements, and this slice may be written.
         unsafe { stream.queue().upload(data.as_ptr().cast(), to.cast(), size_of_val(data)) }
     }
@@ -301,8 +350,8 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     pub fn copy_from<'b>(&mut self, stream: &Stream, from: impl Into<DeviceSlice<'b, T>>) -> Result<(), Error> {
         let from = from.into();
         expect_len("the source of the copy", self.len, from.len)?;
-        let from = from.view(stream)?.as_ptr();
-        let to = self.view_mut(stream)?.as_const().as_ptr().cast_mut();
+        let from = from.raw_view(stream)?.as_ptr();
+        let to = self.raw_view_mut(stream)?.as_const().as_ptr().cast_mut();
         // SAFETY: both have that many elements; one is borrowed for writing, so they are apart.
         unsafe { stream.queue().copy(from.cast(), to.cast(), self.len * size_of::<T>()) }
     }

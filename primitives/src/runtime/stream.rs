@@ -1,30 +1,44 @@
 //! Streams: work that happens in order.
 
-use super::cpu::CpuDevice;
+use super::cpu::CpuLane;
 use super::cuda::{CudaEvent, CudaStream};
 use super::device::{Backend, Device, MAX_BLOCKS, lock};
 use super::error::Error;
 use super::event::{Event, Mark};
-use super::graph::{Recording, Step};
+use super::graph::Recording;
+use super::lanes::{Lane, LaneKind};
 use super::memory::DeviceVec;
-use crate::kernel::Kernel;
+use super::step::Step;
+use crate::kernel::{Call, Kernel};
 use crate::view::GlobalMut;
 use bytemuck::Pod;
 use core::ffi::c_void;
 use core::fmt;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Work that happens in order: launches, copies, allocations and frees. Clones mean the same stream.
 ///
 /// Calls put work onto the stream and return; those that wait for it say so. On the CPU device a call returns when its
-/// work is done, and calls from several threads on one stream happen one after the other.
+/// work is done, and calls from several threads on one stream happen one after the other. (The checked CPU device does so
+/// while it has one stream. With more, work waits in queues until somebody waits for it, and an error is told then.)
 ///
-/// Work on different streams is ordered only by [`wait`](Self::wait), as in CUDA: a buffer that one stream writes and
-/// another one reads needs an [`Event`] between them. A buffer may be dropped at any time: it is freed after the work of
-/// every stream on which it was used.
+/// Work on different streams overlaps, except where it shares memory: a stream that touches memory which another one has
+/// written, or that writes memory which another one has read, first waits for that, on the device. No [`Event`] is needed.
+/// A buffer may be dropped at any time: it is freed after the work of every stream on which it was used. Whoever wants to
+/// order by hand takes an [unordered slice](crate::DeviceSlice::unordered).
+///
+/// ```
+/// use gpu_primitives::{Device, Error, transfer};
+///
+/// let device = Device::default()?;
+/// let (a, b) = (device.stream()?, device.stream()?);
+/// let mut numbers = a.zeroed::<u32>(1000)?;
+/// transfer::fill(&a, &mut numbers, 7)?;
+/// assert_eq!(numbers.to_vec(&b)?, [7; 1000]); // `b` waits for the fill
+/// # Ok::<(), Error>(())
+/// ```
 ///
 /// A crash of a kernel on a GPU is told by some later call, as [`Error::KernelCrashed`], and the device is lost for the
 /// rest of the process. With the environment variable `GPU_PRIMITIVES_SYNC=1` every launch waits for its kernel, so that
@@ -43,30 +57,11 @@ struct Inner {
 /// What a stream is made of, without its scratch.
 pub(super) struct Queue {
     pub(super) device: Device,
-    pub(super) kind: QueueKind,
+    pub(super) lane: Arc<Lane>,
     /// What has been recorded so far, by a stream that records.
     recording: Mutex<Option<Recording>>,
     /// For tests: how many more allocations succeed before one fails. Negative if none is to fail.
     allocations_left: AtomicI64,
-}
-
-pub(super) enum QueueKind {
-    Cpu {
-        cpu: Arc<CpuDevice>,
-        /// Held during a launch: kernels of one stream do not overlap.
-        order: Mutex<()>,
-    },
-    Cuda(Arc<CudaStream>),
-}
-
-/// Whether any [`Stream`] of it still exists, so that more work may come.
-#[derive(Clone)]
-pub(super) struct Liveness(Weak<Inner>);
-
-impl Liveness {
-    pub(super) fn may_get_work(&self) -> bool {
-        self.0.strong_count() > 0
-    }
 }
 
 /// Memory that kernels keep from launch to launch.
@@ -95,13 +90,14 @@ impl Scratch {
 
 impl Stream {
     pub(super) fn new(device: &Device) -> Result<Self, Error> {
-        Ok(Self::of(device, QueueKind::of(device)?, None))
+        Ok(Self::of(device, Lane::of(device)?, None))
     }
 
-    fn of(device: &Device, kind: QueueKind, recording: Option<Recording>) -> Self {
+    fn of(device: &Device, lane: Lane, recording: Option<Recording>) -> Self {
+        lane.set_recording(recording.is_some());
         let queue = Queue {
             device: device.clone(),
-            kind,
+            lane: Arc::new(lane),
             recording: Mutex::new(recording),
             allocations_left: AtomicI64::new(-1),
         };
@@ -112,16 +108,18 @@ impl Stream {
 
     /// A new stream that records, with memory from `parent`.
     pub(super) fn recorder(parent: &Self) -> Result<Self, Error> {
-        let kind = QueueKind::of(parent.device())?;
-        let recording = Recording::begin(parent, &kind)?;
-        Ok(Self::of(parent.device(), kind, Some(recording)))
+        let lane = Lane::of(parent.device())?;
+        let recording = Recording::begin(parent, &lane.kind)?;
+        Ok(Self::of(parent.device(), lane, Some(recording)))
     }
 
     /// Gives what a recorder has recorded. From now on it is a stream as all others.
-    pub(super) fn stop_recording(&self) -> Recording {
+    pub(super) fn stop_recording(&self) -> Option<Recording> {
         // Work of the graph uses the scratch; work that comes later needs one of its own.
         self.inner.give_scratch_back();
-        self.queue().recording().take().expect("a recorder records until it is stopped")
+        let recording = self.queue().recording().take();
+        self.lane().set_recording(false);
+        recording
     }
 
     /// A stream that another library made (a `CUstream` or `cudaStream_t`), to work in its order.
@@ -135,17 +133,18 @@ impl Stream {
     /// the device (the one that the CUDA runtime uses).
     pub unsafe fn borrow_cuda_stream(device: &Device, raw: *mut c_void) -> Result<Self, Error> {
         let Backend::Cuda(gpu) = device.backend() else { return Err(Error::NotCuda { device: device.kind() }) };
-        let kind = QueueKind::Cuda(Arc::new(CudaStream::borrow(gpu, raw)?));
-        Ok(Self::of(device, kind, None))
+        // SAFETY: the caller's promise.
+        let stream = unsafe { CudaStream::borrow(gpu, raw)? };
+        Ok(Self::of(device, Lane::new(LaneKind::Cuda(Arc::new(stream))), None))
     }
 
     /// The driver's handle (a `CUstream` or `cudaStream_t`), to let another library work in this stream's order; none on
     /// the CPU. It is valid as long as the stream.
     #[must_use]
     pub fn cuda_stream(&self) -> Option<*mut c_void> {
-        match &self.inner.queue.kind {
-            QueueKind::Cpu { .. } => None,
-            QueueKind::Cuda(stream) => Some(stream.raw()),
+        match &self.lane().kind {
+            LaneKind::Cpu(_) => None,
+            LaneKind::Cuda(stream) => Some(stream.share()),
         }
     }
 
@@ -159,8 +158,13 @@ impl Stream {
         &self.inner.queue
     }
 
-    pub(super) fn liveness(&self) -> Liveness {
-        Liveness(Arc::downgrade(&self.inner))
+    /// An error if the stream records, for what would use the recorded results at once.
+    pub(crate) fn refuse_recording(&self, what: &'static str) -> Result<(), Error> {
+        self.queue().refuse_while_recording(what)
+    }
+
+    pub(super) fn lane(&self) -> &Arc<Lane> {
+        &self.inner.queue.lane
     }
 
     /// Waits until everything on the stream is done.
@@ -177,24 +181,26 @@ impl Stream {
     /// Failures of the driver.
     pub fn record(&self) -> Result<Event, Error> {
         self.queue().refuse_while_recording("an event")?;
-        let mark = match &self.queue().kind {
-            QueueKind::Cpu { .. } => Mark::Passed(Instant::now()),
-            QueueKind::Cuda(stream) => Mark::Cuda(CudaEvent::record(stream)?),
+        let mark = match &self.lane().kind {
+            LaneKind::Cpu(lane) => Mark::Cpu(lane.mark()?),
+            LaneKind::Cuda(stream) => Mark::Cuda(CudaEvent::record(stream)?),
         };
         Ok(Event { device: self.device().clone(), mark })
     }
 
     /// Lets what comes later on this stream wait for the event, which may be of another stream or device. Does not wait
-    /// itself, except on the CPU device for an event of a GPU.
+    /// itself, unless one of the two is of a GPU and the other one of the CPU.
+    ///
+    /// Memory that streams share needs no such wait.
     ///
     /// # Errors
     /// Failures of the driver.
     pub fn wait(&self, event: &Event) -> Result<(), Error> {
         self.queue().refuse_while_recording("a wait for an event")?;
-        match (&self.queue().kind, &event.mark) {
-            (_, Mark::Passed(_)) => Ok(()),
-            (QueueKind::Cuda(stream), Mark::Cuda(event)) => stream.wait(event),
-            (QueueKind::Cpu { .. }, Mark::Cuda(event)) => event.synchronize(),
+        match (&self.lane().kind, &event.mark) {
+            (LaneKind::Cuda(stream), Mark::Cuda(event)) => stream.wait(event),
+            (LaneKind::Cpu(lane), Mark::Cpu(mark)) => lane.wait_for_mark(mark),
+            _ => event.synchronize(),
         }
     }
 
@@ -215,13 +221,13 @@ impl Stream {
     /// As [`upload`](Self::upload).
     pub fn zeroed<T: Pod>(&self, len: usize) -> Result<DeviceVec<T>, Error> {
         let mut vector = self.uninit::<T>(len)?;
-        let view = vector.view_mut(self)?;
+        let view = vector.raw_view_mut(self)?;
         // SAFETY: the view is of that many elements, fresh, and used on its own stream.
         unsafe { self.queue().zero(view.as_const().as_ptr().cast_mut().cast(), len * size_of::<T>())? };
         Ok(vector)
     }
 
-    /// A device vector of `len` elements that hold whatever was in the memory before. Does not wait.
+    /// A device vector of `len` elements that hold whatever was in the memory before (zeros on the CPU). Does not wait.
     ///
     /// # Errors
     /// As [`upload`](Self::upload).
@@ -248,9 +254,8 @@ impl Stream {
     ///
     /// # Safety
     /// What the kernel's documentation asks of its arguments and of the number of blocks holds. Views among the arguments
-    /// were made for this stream, and their buffers live until this returns. What other streams do with the same memory is
-    /// ordered by events.
-    pub unsafe fn launch<K: Kernel>(&self, kernel: K, blocks: usize) -> Result<(), Error> {
+    /// were made for this stream.
+    pub unsafe fn launch<K: Kernel>(&self, kernel: Call<'_, K>, blocks: usize) -> Result<(), Error> {
         if blocks == 0 {
             return Err(Error::EmptyLaunch { kernel: K::NAME });
         }
@@ -260,12 +265,13 @@ impl Stream {
             blocks,
             MAX_BLOCKS as usize,
         ))?;
-        match &self.queue().kind {
-            QueueKind::Cuda(stream) => {
-                stream.launch(kernel, count)?;
+        match &self.lane().kind {
+            LaneKind::Cuda(stream) => {
+                // SAFETY: the caller's promise.
+                unsafe { stream.launch(kernel.into_parts().0, count)? };
                 if self.queue().is_recording() { Ok(()) } else { stream.wait_if_asked() }
             }
-            QueueKind::Cpu { cpu, order } => {
+            LaneKind::Cpu(lane) => {
                 let limit = self.device().limits().shared_bytes_per_block;
                 if K::SHARED_BYTES > limit {
                     return Err(too_large("bytes of shared memory per block", K::SHARED_BYTES, limit));
@@ -274,13 +280,8 @@ impl Stream {
                     recording.note(Step::launch(kernel, count));
                     return Ok(());
                 }
-                let _order = lock(order);
-                cpu.launch(kernel, count).map_err(|fault| {
-                    // A kernel that stopped half-way has left its tickets and tags behind.
-                    let _ = self.inner.zero_scratch(&mut lock(&self.inner.scratch));
-                    let _ = self.inner.zero_scratch(&mut lock(&self.inner.zeros));
-                    Error::KernelFault(fault)
-                })
+                // SAFETY: the caller's promise.
+                unsafe { lane.submit(Step::launch(kernel, count)) }.inspect_err(|_| self.inner.clear_scratch())
             }
         }
     }
@@ -288,6 +289,7 @@ impl Stream {
     /// Counters that are zero whenever no kernel of this stream runs: kernels that use them leave them so. Does not wait.
     pub(crate) fn zero_words(&self, words: usize) -> Result<GlobalMut<u64>, Error> {
         let inner = &*self.inner;
+        inner.clear_spoiled_scratch();
         let _order = inner.queue.hold();
         let mut scratch = lock(&inner.zeros);
         if scratch.words < words {
@@ -305,6 +307,7 @@ impl Stream {
     /// again after 2^31 calls: one launch per call.
     pub(crate) fn lookback_words(&self, words: usize) -> Result<GlobalMut<u64>, Error> {
         let inner = &*self.inner;
+        inner.clear_spoiled_scratch();
         let _order = inner.queue.hold();
         let mut scratch = lock(&inner.scratch);
         if scratch.words < words {
@@ -319,12 +322,12 @@ impl Stream {
     }
 }
 
-impl QueueKind {
+impl Lane {
     fn of(device: &Device) -> Result<Self, Error> {
-        Ok(match device.backend() {
-            Backend::Cpu(cpu) => Self::Cpu { cpu: Arc::clone(cpu), order: Mutex::new(()) },
-            Backend::Cuda(gpu) => Self::Cuda(Arc::new(CudaStream::create(gpu)?)),
-        })
+        Ok(Self::new(match device.backend() {
+            Backend::Cpu(cpu) => LaneKind::Cpu(CpuLane::new(cpu)?),
+            Backend::Cuda(gpu) => LaneKind::Cuda(Arc::new(CudaStream::create(gpu)?)),
+        }))
     }
 }
 
@@ -350,9 +353,9 @@ impl Queue {
 
     /// Keeps kernels from running, where that is not the driver's business.
     fn hold(&self) -> Option<MutexGuard<'_, ()>> {
-        match &self.kind {
-            QueueKind::Cpu { order, .. } => Some(lock(order)),
-            QueueKind::Cuda(_) => None,
+        match &self.lane.kind {
+            LaneKind::Cpu(lane) => Some(lane.hold()),
+            LaneKind::Cuda(_) => None,
         }
     }
 }
@@ -382,6 +385,28 @@ impl Inner {
         Ok(())
     }
 
+    /// Sets all scratch to zero: a kernel that stopped half-way has left its tickets and tags behind.
+    fn clear_scratch(&self) {
+        for scratch in [&self.scratch, &self.zeros] {
+            let mut scratch = lock(scratch);
+            // Failures are not told: the caller is told what the launch failed with.
+            let _ = self.zero_scratch(&mut scratch);
+            for &(address, bytes) in &scratch.outgrown {
+                // SAFETY: it is kept as long as the stream, and used in its order.
+                let _ = unsafe { self.queue.zero(address.as_ptr(), bytes) };
+            }
+        }
+    }
+
+    /// The same, if a kernel stopped half-way after its launch had returned.
+    fn clear_spoiled_scratch(&self) {
+        if let LaneKind::Cpu(lane) = &self.queue.lane.kind
+            && lane.take_spoiled_scratch()
+        {
+            self.clear_scratch();
+        }
+    }
+
     fn give_scratch_back(&self) {
         for scratch in [&self.scratch, &self.zeros] {
             let Scratch { address, words, mut outgrown, .. } = core::mem::replace(&mut *lock(scratch), Scratch::none());
@@ -397,6 +422,7 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.give_scratch_back();
+        self.queue.lane.close();
     }
 }
 
@@ -417,7 +443,8 @@ mod tests {
         let mut host = vec![0u64; words.len()];
         // SAFETY: the scratch of the CPU device, and as many bytes on the host.
         unsafe {
-            stream.queue().download_later(words.as_const().as_ptr().cast(), host.as_mut_ptr().cast(), bytes).unwrap()
+            let to = host.as_mut_ptr().cast();
+            stream.queue().download_later(words.as_const().as_ptr().cast(), to, bytes, 8).unwrap()
         };
         host
     }
@@ -517,7 +544,7 @@ mod tests {
             let words = stream.lookback_words(10).unwrap();
             write(&stream, words, 7);
             // SAFETY: the fault is what the test is about.
-            assert!(matches!(unsafe { stream.launch(Trap, 1) }, Err(Error::KernelFault(_))));
+            assert!(matches!(unsafe { stream.launch(Call::new(Trap), 1) }, Err(Error::KernelFault(_))));
             assert_eq!(read(&stream, stream.lookback_words(10).unwrap()), [0; 10]);
         }
     }
@@ -526,7 +553,7 @@ mod tests {
     fn launches_that_cannot_be() {
         let stream = Device::cpu().stream().unwrap();
         // SAFETY: neither is launched.
-        let (none, many) = unsafe { (stream.launch(Trap, 0), stream.launch(Trap, 1 << 31)) };
+        let (none, many) = unsafe { (stream.launch(Call::new(Trap), 0), stream.launch(Call::new(Trap), 1 << 31)) };
         assert!(matches!(none, Err(Error::EmptyLaunch { kernel: "trap" })));
         assert!(matches!(many, Err(Error::LaunchTooLarge { what: "blocks", limit: 0x7fff_ffff, .. })));
     }

@@ -1,5 +1,7 @@
 //! The host entries of the scan.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
 use super::{Monoid, ScanTiles, Sum};
 use crate::block::lookback;
 use crate::{DeviceSlice, DeviceSliceMut, Error, Stream, expect_len};
@@ -107,12 +109,12 @@ pub struct Operands<T> {
 impl<T: Pod> Operands<T> {
     fn apart(stream: &Stream, input: DeviceSlice<'_, T>, output: &mut DeviceSliceMut<'_, T>) -> Result<Self, Error> {
         expect_len("the output of a scan", input.len(), output.len())?;
-        Ok(Self { input: input.view(stream)?, output: output.view_mut(stream)? })
+        Ok(Self { input: input.raw_view(stream)?, output: output.raw_view_mut(stream)? })
     }
 
     /// A tile is read before it is written, and by the same block, so both may be the same memory.
     fn same(stream: &Stream, data: &mut DeviceSliceMut<'_, T>) -> Result<Self, Error> {
-        let output = data.view_mut(stream)?;
+        let output = data.raw_view_mut(stream)?;
         Ok(Self { input: output.as_const(), output })
     }
 }

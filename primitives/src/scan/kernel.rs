@@ -37,7 +37,10 @@ pub const fn shared<T>(threads: u32, vec: usize, rows: usize) -> usize {
 /// Cost: every element is read and written once, `2 * size_of::<T>()` bytes; 6 shuffles per lane; about 32 words of 8 bytes
 /// per tile and level for the look-back, which is 1 % of the traffic for a tile of 9216 words.
 ///
-/// Launch with one block per tile. `scratch` comes from the stream's look-back words.
+/// # Safety
+/// The launch has one block per tile. `output` is as long as `input`; they are the same memory or do not overlap.
+/// `scratch` comes from the stream's look-back words, for a `T` per tile. Nobody else writes the input or uses the
+/// other buffers while the kernel runs.
 #[kernel(threads = THREADS, shared = shared::<T>(THREADS, VEC, ROWS))]
 pub unsafe fn scan_tiles<T: Pod, Op: Monoid<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     input: Global<T>,

@@ -1,5 +1,7 @@
 //! The host entries of the searches.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
 use super::kernel::{BuildIndex, IndexOut, STEP, SearchDirectly, SearchIndexed, SearchSorted, THREADS};
 use super::kernel::{index_len, top_level};
 use super::shape::{sorted_items, vector};
@@ -125,7 +127,7 @@ impl<K: Pod, C: Compare<K>> Query<K, C> {
         needles: DeviceSlice<'_, K>,
         compare: C,
     ) -> Result<Self, Error> {
-        Ok(Self { haystack: haystack.view(stream)?, needles: needles.view(stream)?, compare })
+        Ok(Self { haystack: haystack.raw_view(stream)?, needles: needles.raw_view(stream)?, compare })
     }
 
     /// The answer that goes to `out`.
@@ -140,7 +142,7 @@ impl<K: Pod, C: Compare<K>> Query<K, C> {
             let what = "a search with positions of this type";
             return Err(Error::TooLong { what, len: self.haystack.len(), limit: I::LIMIT });
         }
-        Ok(Answer { bound, out: out.view_mut(stream)? })
+        Ok(Answer { bound, out: out.raw_view_mut(stream)? })
     }
 
     fn any_order<I: IndexOut, const N: usize>(self, stream: &Stream, answers: [Answer<I>; N]) -> Result<(), Error> {
@@ -176,7 +178,7 @@ impl<K: Pod, C: Compare<K>> Query<K, C> {
         }
         let top = top_level::<K>(haystack.len());
         let mut index = stream.uninit::<K>(index_len(haystack.len(), top))?;
-        let index = index.view_mut(stream)?;
+        let index = index.raw_view_mut(stream)?;
         if top > 0 {
             // SAFETY: a thread per key; the index has the levels' lengths.
             unsafe { stream.launch(BuildIndex::new(haystack, index), index.len().div_ceil(THREADS as usize))? };

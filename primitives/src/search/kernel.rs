@@ -72,6 +72,7 @@ const fn padded_len(len: usize, level: u32) -> usize {
 /// Keys of the top level that fit.
 #[must_use]
 pub(super) const fn top_limit<K>() -> usize {
+    assert!(size_of::<K>() <= TOP_BYTES / NODE, "keys of a search have at most 2 KiB");
     TOP_BYTES / if size_of::<K>() == 0 { 1 } else { size_of::<K>() }
 }
 
@@ -99,7 +100,12 @@ fn precedes<K: Pod, C: Compare<K>>(compare: C, key: K, needle: K, upper: bool) -
     compare.less(a, b) != upper
 }
 
-/// Writes the levels of the index, one after the other. One thread per key.
+/// Writes the levels of the index, one after the other.
+///
+/// # Safety
+/// The launch has at least one thread per key of the index. The haystack is not empty, and `index` has the padded keys
+/// of levels 1 to some top, as `index_len` counts them. Nobody writes the haystack, and nobody else uses the index,
+/// while the kernel runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn build_index<K: Pod>(haystack: Global<K>, index: GlobalMut<K>) {
     let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
@@ -115,7 +121,10 @@ pub unsafe fn build_index<K: Pod>(haystack: Global<K>, index: GlobalMut<K>) {
     }
 }
 
-/// A whole node, in accesses of `VEC` keys; its address is a multiple of their size. `NODE / VEC` entries count.
+/// A whole node, in accesses of `VEC` keys. `NODE / VEC` entries count.
+///
+/// # Safety
+/// `node` has [`NODE`] keys, which nobody writes meanwhile; it is aligned as [`Global::load_vec`] asks for.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 unsafe fn load_node<K: Pod, const VEC: usize>(node: Global<K>) -> [[K; VEC]; NODE] {
@@ -144,6 +153,9 @@ fn count_node<K: Pod, C: Compare<K>, const VEC: usize>(
 }
 
 /// The same for a node that is not whole or not aligned.
+///
+/// # Safety
+/// Nobody writes the node meanwhile.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 unsafe fn count_singly<K: Pod, C: Compare<K>>(node: Global<K>, needle: K, compare: C, upper: bool) -> usize {
@@ -161,8 +173,11 @@ unsafe fn count_singly<K: Pod, C: Compare<K>>(node: Global<K>, needle: K, compar
 /// Blocks take steps of 512 needles in turn, so that the top level is loaded but a few times per multiprocessor. A thread
 /// searches for two needles at once.
 ///
-/// `top` is the level that is searched in shared memory and `index` has all levels up to it, as [`BuildIndex`] writes them.
-/// The haystack is not empty. Launch with any number of blocks.
+/// # Safety
+/// The launch has any number of blocks. The haystack is not empty. `top` is the level that is searched in shared
+/// memory, where its keys fit (`top_limit`), and `index` is exactly the levels up to it, as [`BuildIndex`] has written
+/// them, at a multiple of 16 bytes. `VEC` divides 8. `out` is as long as the needles. Nobody else uses it, and nobody
+/// writes the other buffers, while the kernel runs.
 #[kernel(threads = THREADS, shared = shared_bytes::<K>(top_limit::<K>()))]
 pub unsafe fn search_indexed<K: Pod, C: Compare<K>, I: IndexOut, const VEC: usize>(
     haystack: Global<K>,
@@ -185,7 +200,7 @@ pub unsafe fn search_indexed<K: Pod, C: Compare<K>, I: IndexOut, const VEC: usiz
     }
     thread::sync_threads();
 
-    let is_aligned = haystack.as_ptr().addr() % size_of::<[K; VEC]>() == 0;
+    let is_aligned = haystack.as_ptr().addr() % size_of::<[K; VEC]>().max(1) == 0;
     let stride = thread::grid_dim_x() as usize * STEP;
     let mut step = thread::block_idx_x() as usize * STEP;
     while step < needles.len() {
@@ -261,7 +276,11 @@ pub unsafe fn search_indexed<K: Pod, C: Compare<K>, I: IndexOut, const VEC: usiz
     }
 }
 
-/// Finds the places of few needles by binary search. One thread per needle.
+/// Finds the places of few needles by binary search.
+///
+/// # Safety
+/// The launch has at least one thread per needle. `out` is as long as the needles. Nobody else uses it, and nobody
+/// writes the haystack or the needles, while the kernel runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn search_directly<K: Pod, C: Compare<K>, I: IndexOut>(
     haystack: Global<K>,
@@ -301,7 +320,11 @@ pub const fn sorted_shared<K>(items: usize) -> usize {
 /// For a lower bound the needles are the first side, so that they come before equal elements; for an upper bound they are
 /// the second one.
 ///
-/// Launch with a block per tile of `256 * ITEMS` needles and elements, after `MergePartition` of the two sides.
+/// # Safety
+/// The launch has one block per tile of `256 * ITEMS` needles and elements. `splits` and `verdicts` are what
+/// [`MergePartition`](crate::merge::MergePartition) has written for the two sides in this order, such tiles and the
+/// same `compare`. `out` is as long as the needles. Nobody else uses it, and nobody writes the other buffers, while the
+/// kernel runs.
 #[kernel(threads = THREADS, shared = sorted_shared::<K>(ITEMS))]
 pub unsafe fn search_sorted<K: Pod, C: Compare<K>, I: IndexOut, const ITEMS: usize>(
     haystack: Global<K>,

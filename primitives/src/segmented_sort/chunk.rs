@@ -7,6 +7,9 @@ use bytemuck::Pod;
 
 /// Sorts the runs of a chunk, which begin where `heads` has a bit: odd-even transposition, as many phases as the longest run
 /// of the warp has items.
+///
+/// # Safety
+/// All lanes of the warp call it.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub(super) unsafe fn sort_chunk<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(

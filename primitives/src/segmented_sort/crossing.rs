@@ -15,6 +15,9 @@ pub(super) struct Crossing {
 
 impl Crossing {
     /// The one across `edge`, if there is any.
+    ///
+    /// # Safety
+    /// Nobody writes the offsets meanwhile.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub(super) unsafe fn at<const THREADS: u32, const ITEMS: usize, const SLACK: u32>(

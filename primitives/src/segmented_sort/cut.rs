@@ -47,8 +47,12 @@ pub struct Edge {
 /// Every edge belongs to the one pair of neighbouring offsets that it lies between, and the thread of that pair writes it;
 /// there is no search. The offsets are checked on the way, and the number of pieces of each segment is found.
 ///
-/// Launch with one block per `CUT_TILE` of `offsets.len() + 1`. `edges` has one more than the tiles of `len` items;
-/// `status` has been zero. Reads 4 bytes per segment.
+/// Reads 4 bytes per segment.
+///
+/// # Safety
+/// The launch has at least one block per 1024 (`CUT_TILE`) of `offsets.len() + 1`, and there are fewer than 2^32
+/// offsets. `edges` has one more than the tiles of `len` items; `status` has four words (`status::WORDS`), which are
+/// zero. Nobody writes the offsets, and nobody else uses the other buffers, while the kernel runs.
 #[kernel(threads = CUT_THREADS)]
 pub unsafe fn cut_segments<const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
     offsets: Global<u32>,
@@ -58,6 +62,12 @@ pub unsafe fn cut_segments<const THREADS: u32, const ITEMS: usize, const SLACK: 
 ) {
     let shape = Shape::<THREADS, ITEMS, SLACK>;
     let count = offsets.len();
+    // Offsets that decrease give an edge to several threads, which is seen and told later: whole words, so that it is no race.
+    let words: GlobalMut<u64> = GlobalMut::from_raw(edges.as_const().as_ptr().cast_mut().cast(), edges.len());
+    let set_edge = |tile: u32, edge: Edge| {
+        let word = edge.position as u64 | (edge.offset as u64) << 32;
+        words.atomic_store(tile as usize, word, Scope::Gpu, Order::Relaxed);
+    };
     let start = thread::block_idx_x() as usize * CUT_TILE + thread::thread_idx_x() as usize;
     let mut before = [0; CUT_ROWS];
     let mut here = [0; CUT_ROWS];
@@ -91,7 +101,7 @@ pub unsafe fn cut_segments<const THREADS: u32, const ITEMS: usize, const SLACK: 
         if !many {
             let mut tile = from;
             while tile <= to {
-                edges.set(tile as usize, shape.edge(tile, here, i as u32, snap));
+                set_edge(tile, shape.edge(tile, here, i as u32, snap));
                 tile += 1;
             }
         }
@@ -105,7 +115,7 @@ pub unsafe fn cut_segments<const THREADS: u32, const ITEMS: usize, const SLACK: 
             let snap = shuffle_idx(FULL, u32::from(snap), lane) != 0;
             let mut tile = shuffle_idx(FULL, from, lane) + lane_id();
             while tile <= last {
-                edges.set(tile as usize, shape.edge(tile, here, offset, snap));
+                set_edge(tile, shape.edge(tile, here, offset, snap));
                 tile += LANES;
             }
         }

@@ -14,6 +14,10 @@ pub(super) struct Heads {
 
 impl Heads {
     /// The bits `from .. from + count`, `count` at most 32.
+    ///
+    /// # Safety
+    /// The word of bit `from` and the one after it are there and were written before the last barrier. `count` is at
+    /// least 1.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub(super) unsafe fn mask(self, from: u32, count: u32) -> u32 {
@@ -23,6 +27,10 @@ impl Heads {
     }
 
     /// The last head at or before `at`. There is one, at 0.
+    ///
+    /// # Safety
+    /// The bits up to `at` are there and were written before the last barrier; that of 0 is set. The summary is that of
+    /// the words.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub(super) unsafe fn last(self, at: u32) -> u32 {
@@ -36,6 +44,10 @@ impl Heads {
     }
 
     /// The first head at or after `at`. There is one, since all bits from the tile's end on are set.
+    ///
+    /// # Safety
+    /// The bits are there and were written before the last barrier; one at or after `at` is set. The summary is that of
+    /// the words.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub(super) unsafe fn next(self, at: u32) -> u32 {

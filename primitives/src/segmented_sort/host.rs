@@ -1,5 +1,7 @@
 //! The host entries of the segmented sort.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
 use super::crossing::passes;
 use super::cut::{CUT_TILE, status};
 use super::pass::REPAIR;
@@ -248,7 +250,7 @@ fn run<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, co
     }
     expect_offsets(offsets.len())?;
     let tiles = shape.tiles(items as u32) as usize;
-    let offsets_view = offsets.view(stream)?;
+    let offsets_view = offsets.raw_view(stream)?;
     // Offsets that are out of order leave some edges unwritten: unless that is checked, they must be anything but garbage.
     let mut edges: DeviceVec<Edge> = match trust {
         Trust::Check => stream.uninit(tiles + 1)?,
@@ -257,8 +259,8 @@ fn run<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, co
     let mut state = stream.zeroed::<u32>(status::WORDS)?;
     let cut = CutSegments::<THREADS, ITEMS, SLACK>::new(
         offsets_view,
-        edges.view_mut(stream)?,
-        state.view_mut(stream)?,
+        edges.raw_view_mut(stream)?,
+        state.raw_view_mut(stream)?,
         items as u32,
     );
     // SAFETY: one block per tile of the offsets and the end; one edge more than tiles; the status is zero.
@@ -283,7 +285,7 @@ fn run<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, co
     let mut temporary_keys = stream.uninit::<K>(held)?;
     let mut temporary_values = stream.uninit::<V>(held)?;
     let temporary = PairsMut::new(stream, temporary_keys.as_mut_slice(), temporary_values.as_mut_slice())?;
-    let edges = edges.view(stream)?;
+    let edges = edges.raw_view(stream)?;
     let sort = SortTiles::<K, V, C, THREADS, ITEMS, SLACK>::new(
         offsets_view,
         edges,
@@ -304,7 +306,7 @@ fn run<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, co
         let merge = MergeTiles::<K, V, C, THREADS, ITEMS, SLACK>::new(
             offsets_view,
             edges,
-            state.view_mut(stream)?,
+            state.raw_view_mut(stream)?,
             to.keys,
             to.values,
             temporary.keys,

@@ -43,9 +43,14 @@ pub const fn merge_shared<K, V>(threads: u32, items: usize) -> usize {
 /// nothing, and a last launch with `pass` `REPAIR` moves the segments concerned to the output from where they were
 /// complete.
 ///
-/// Launch with two blocks per tile, after [`SortTiles`](super::SortTiles) with the same arguments.
-///
 /// Cost: the segments that take part are read and written once.
+///
+/// # Safety
+/// The launch has two blocks per tile, and comes after [`SortTiles`](super::SortTiles) with the same arguments and
+/// after the passes below `pass`; `REPAIR` comes after all that the longest segment needs. `status` is what
+/// [`CutSegments`](super::CutSegments) and they have left. The temporary slices are as long as `keys` if any segment
+/// goes across tiles. Nobody writes `offsets` or `edges`, and nobody else uses the other buffers, while the kernel
+/// runs.
 #[kernel(threads = THREADS, shared = merge_shared::<K, V>(THREADS, ITEMS), min_blocks = 512 / THREADS)]
 pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
     offsets: Global<u32>,

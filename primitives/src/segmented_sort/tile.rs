@@ -48,11 +48,19 @@ pub const fn sort_blocks<K, V>(threads: u32) -> u32 {
 ///
 /// Segments that go across tiles are written where the merge passes will end in the output: see [`MergeTiles`](super::MergeTiles).
 ///
-/// Launch with one block per tile, after [`CutSegments`](super::CutSegments) of the same shape. The slices have equal lengths; the input may be
-/// the output. The temporary slices may be empty if no segment goes across tiles.
-///
 /// Cost: every item is read and written once. Work of `ITEMS / 2` exchanges per item, and one search and `ITEMS` steps of
 /// merging per thread and round.
+///
+/// # Safety
+/// The launch has one block per tile. `edges` are what [`CutSegments`](super::CutSegments) of the same shape has
+/// written for these offsets and as many items, fewer than 2^32. The slices of keys and, unless they have no size,
+/// those of values have equal lengths; the temporary ones may be empty if no segment goes across tiles. The input may
+/// be the output; else no two buffers overlap. Nobody else writes the inputs, `offsets` or `edges`, or uses the other
+/// buffers, while the kernel runs.
+///
+/// The offsets do not decrease and do not leave the input; or else edges that `CutSegments` has left out are zero, and
+/// the temporary slices are as long as the others. What is written is not specified then, but nothing outside of the
+/// buffers is used.
 #[kernel(threads = THREADS, shared = sort_shared::<K, V>(THREADS, ITEMS), min_blocks = sort_blocks::<K, V>(THREADS))]
 pub unsafe fn sort_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
     offsets: Global<u32>,

@@ -21,6 +21,10 @@ struct Pieces<K, V> {
 }
 
 impl<K: Pod, V: Pod> Pieces<K, V> {
+    /// Carves the block's shared memory.
+    ///
+    /// # Safety
+    /// The kernel's shared memory has the bytes that [`shared`] counts for this shape.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn carve<const THREADS: u32, const VEC: usize, const ROWS: usize>() -> Self {
@@ -36,12 +40,18 @@ impl<K: Pod, V: Pod> Pieces<K, V> {
     }
 
     /// The part of the keys that belongs to this warp until the tile is compacted.
+    ///
+    /// # Safety
+    /// The memory was [carved](Self::carve) for this shape.
     #[inline(always)]
     unsafe fn stage<const VEC: usize, const ROWS: usize>(&self) -> Shared<K> {
         self.keys.slice(warp_id() as usize * run_len(VEC, ROWS), run_len(VEC, ROWS))
     }
 
     /// The block's ticket, to all its threads.
+    ///
+    /// # Safety
+    /// All threads of all blocks call it once; `scratch` is as for [`lookback::take_ticket`].
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn take_ticket(&self, scratch: GlobalMut<u64>) -> lookback::Ticket {
@@ -64,8 +74,11 @@ impl<K: Pod, V: Pod> Pieces<K, V> {
 ///
 /// Cost: every item is read once, what stays is written once; 12 shuffles per lane; the look-back.
 ///
-/// Launch with one block per tile; outputs are as long as the input, or longer; `count` has one element. `scratch` comes
-/// from the stream's look-back words, for `u64`.
+/// # Safety
+/// The launch has one block per tile. Unless values have no size, there are as many as keys. Outputs are as long as the
+/// input, or longer; `count` has one element. `scratch` comes from the stream's look-back words, for a `u64` per tile.
+/// The buffers of `keep` are as its type asks for. Nobody writes the inputs, and nobody else uses the other buffers,
+/// while the kernel runs; no output overlaps another buffer.
 #[kernel(threads = THREADS, shared = shared::<K, V>(THREADS, VEC, ROWS), min_blocks = F::MIN_BLOCKS)]
 pub unsafe fn select_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     input: Global<K>,
@@ -122,7 +135,9 @@ pub unsafe fn select_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const
 /// Tiles are taken from the last to the first, so that the first ones are still in the cache when the partition, which goes
 /// the other way, begins.
 ///
-/// Launch with one block per tile; `following` has one element per tile. `scratch` as for [`SelectTiles`].
+/// # Safety
+/// The launch has one block per tile; `following` has one element per tile. `scratch` and `keep` are as for
+/// [`SelectTiles`]. Nobody writes the input, and nobody else uses `following` or `scratch`, while the kernel runs.
 #[kernel(threads = THREADS, shared = shared::<K, ()>(THREADS, VEC, ROWS))]
 pub unsafe fn count_tiles<K: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     input: Global<K>,
@@ -153,7 +168,11 @@ pub unsafe fn count_tiles<K: Pod, F: Keep<K>, const THREADS: u32, const VEC: usi
 ///
 /// Cost: every item is read once and written once; 12 shuffles per lane.
 ///
-/// Launch with one block per tile; outputs are as long as the input, or longer; `count` has one element.
+/// # Safety
+/// The launch has one block per tile. `following` is what [`CountTiles`] of the same shape has written for this input
+/// and `keep`. Unless values have no size, there are as many as keys. Outputs are as long as the input, or longer;
+/// `count` has one element. The buffers of `keep` are as its type asks for. Nobody writes the inputs or `following`,
+/// and nobody else uses the other buffers, while the kernel runs; no output overlaps another buffer.
 #[kernel(threads = THREADS, shared = shared::<K, V>(THREADS, VEC, ROWS))]
 pub unsafe fn partition_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     input: Global<K>,

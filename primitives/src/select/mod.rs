@@ -47,7 +47,7 @@ pub use segments::Offset;
 pub use segments::{CheckOffsets, MoveOffsets, NoteShape, Within};
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::segments::{segments, segments_assume_valid, segments_pairs, segments_pairs_assume_valid};
+pub use host::segments::{segments, segments_pairs, segments_pairs_unchecked, segments_unchecked};
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]
 pub use host::{Shape, partition_shaped, segments::segments_shaped, select_shaped};

@@ -58,7 +58,10 @@ impl<T: Pod + BitAnd<Output = T> + PartialEq> Predicate<T> for Masked<T> {
 /// How a kernel decides about items: what [`Predicate`] is to users, with the item's index, rows at once, and by-products.
 ///
 /// # Safety
-/// For all functions: the indices are those of items, and lie within [`range`](Self::range).
+/// For all methods: the buffers that it carries are as its type asks for, and nobody else writes them while the kernel
+/// runs. Indices are those of items, and lie within [`range`](Self::range); that of a [`row`](Self::row) is a multiple
+/// of `VEC`, and all its items lie there. A run is one of a tile's; all lanes of the warp that has it call
+/// [`record`](Self::record) and [`record_place`](Self::record_place), no other warp does, and each of them once.
 #[doc(hidden)]
 pub trait Keep<K>: Param {
     /// Blocks of 256 threads that must fit on a multiprocessor, as in a kernel's settings.
@@ -121,7 +124,7 @@ impl<K, P: Predicate<K>> Keep<K> for By<P> {
     }
 }
 
-/// Decides by a byte per item: zero drops it.
+/// Decides by a byte per item, of which there are as many as items: zero drops it.
 #[doc(hidden)]
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

@@ -40,7 +40,7 @@ pub struct Within<P> {
     pub predicate: P,
     /// The first and the last offset, within the items.
     pub range: Global<u64>,
-    /// One per lane of a run: which of its items stay, bit `row * VEC + i` for each.
+    /// One per lane of a run, of all runs of all tiles: which of its items stay, bit `row * VEC + i` for each.
     pub flags: GlobalMut<u32>,
     /// One per lane of a run: items kept in lower lanes, byte `row` for each row.
     pub lanes: GlobalMut<u64>,
@@ -99,7 +99,10 @@ impl<K, P: Predicate<K>> Keep<K> for Within<P> {
 /// Checks that offsets do not decrease and stay within `len`, and notes the first and the last one, cut off there.
 ///
 /// `invalid` holds `u64::MAX` before, and the first offset that is less than the one before it or larger than `len` after.
-/// Launch with one thread per offset.
+///
+/// # Safety
+/// The launch has at least one thread per offset. `range` has two elements, `invalid` one. Nobody writes the offsets,
+/// and nobody else uses the other buffers, while the kernel runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn check_offsets<O: Offset>(offsets: Global<O>, len: u64, range: GlobalMut<u64>, invalid: GlobalMut<u64>) {
     let i = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
@@ -131,8 +134,12 @@ pub struct NoteShape {
 
 /// The new offset of each segment: how many items were kept before the old one.
 ///
-/// Reads the notes of one row and lane per offset, 20 bytes. Offsets beyond the `len` items count as `len`. Launch with one
-/// thread per offset.
+/// Reads the notes of one row and lane per offset, 20 bytes. Offsets beyond the `len` items count as `len`.
+///
+/// # Safety
+/// The launch has at least one thread per offset, and `output` is as long as `offsets`. `flags`, `lanes`, `rows` and
+/// the one element of `count` are what [`SelectTiles`](super::SelectTiles) of this shape has written about `len` items,
+/// with [`Within`]. Nobody else uses the output, and nobody writes the other buffers, while the kernel runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn move_offsets<O: Offset>(
     offsets: Global<O>,

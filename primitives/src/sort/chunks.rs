@@ -1,5 +1,7 @@
 //! How few items are sorted: in chunks, a block each, which are then put together.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
 use super::distribute::{Source, Spare, Target};
 use super::shape::{BLOCK_THREADS, BlockSort, block_items};
 use super::{Digits, RadixCode, Sign};

@@ -1,5 +1,7 @@
 //! Launching the passes: what the sort and the multisplit share on the host.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
 use super::kernel::{BucketHistogram, Buckets, HISTOGRAM_TILE, MAX_CHUNK, lookback_len};
 use super::shape::{LargePass, SMALL_ITEMS, SMALL_THREADS, SmallPass, THREADS, items};
 use crate::block::radix::RADIX;
@@ -42,11 +44,11 @@ impl<K: Pod, V: Pod> Spare<K, V> {
     }
 
     pub fn target(&mut self, stream: &Stream) -> Result<Target<K, V>, Error> {
-        Ok(Target { keys: self.keys.view_mut(stream)?, values: self.values.view_mut(stream)? })
+        Ok(Target { keys: self.keys.raw_view_mut(stream)?, values: self.values.raw_view_mut(stream)? })
     }
 
     pub fn source(&self, stream: &Stream) -> Result<Source<K, V>, Error> {
-        Ok(Source { keys: self.keys.view(stream)?, values: self.values.view(stream)? })
+        Ok(Source { keys: self.keys.raw_view(stream)?, values: self.values.raw_view(stream)? })
     }
 }
 
@@ -77,8 +79,8 @@ impl<B> Passes<B> {
 
         let limits = stream.device().limits();
         let blocks = len.div_ceil(HISTOGRAM_TILE).clamp(1, 4 * limits.multiprocessors as usize);
-        let first = bases.slice_mut(..passes as usize * RADIX)?.view_mut(stream)?;
-        let kernel = BucketHistogram::new(keys, buckets, passes, counts, first, lookback.view_mut(stream)?);
+        let first = bases.slice_mut(..passes as usize * RADIX)?.raw_view_mut(stream)?;
+        let kernel = BucketHistogram::new(keys, buckets, passes, counts, first, lookback.raw_view_mut(stream)?);
         // SAFETY: the counts are the stream's zeros, `bases` and `lookback` have the lengths that the kernel asks for.
         unsafe { stream.launch(kernel, blocks)? };
         Ok(Self { buckets, tile, bases, lookback, len })
@@ -103,8 +105,8 @@ impl<B> Passes<B> {
     where
         B: Buckets<K>,
     {
-        let all_bases = self.bases.view_mut(stream)?;
-        let all_words = self.lookback.view_mut(stream)?;
+        let all_bases = self.bases.raw_view_mut(stream)?;
+        let all_words = self.lookback.raw_view_mut(stream)?;
         let words = all_words.len() / passes as usize;
         let chunks = self.len.div_ceil(chunk_len(self.tile));
         let (mut start, mut word) = (0, pass as usize * words);
@@ -147,8 +149,10 @@ struct Chunk<K, V> {
     tiles: usize,
 }
 
+/// Launches the kernel of a pass for one chunk.
+///
 /// # Safety
-/// The chunk's buffers are as the kernel asks, for the tile of that shape.
+/// The chunk's buffers are as the kernel asks for, for tiles of that shape, of which it says the number.
 unsafe fn launch<K: Pod, V: Pod, B: Buckets<K>>(
     stream: &Stream,
     buckets: B,
@@ -168,7 +172,8 @@ unsafe fn launch<K: Pod, V: Pod, B: Buckets<K>>(
                 chunk.next_bases,
                 chunk.lookback,
             );
-            stream.launch(kernel, chunk.tiles)
+            // SAFETY: the caller's promise; a block per tile.
+            unsafe { stream.launch(kernel, chunk.tiles) }
         }};
     }
     if small {

@@ -1,9 +1,11 @@
 //! The host entries of the sort.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
 use super::chunks::Chunks;
 use super::distribute::{Passes, Source, Spare, Target, expect_len, no_values, no_values_mut};
-use super::{Buckets, Digits, RadixCode, RadixKey};
-use crate::runtime::carrier::{carried, reinterpret, reinterpret_mut};
+use super::{Buckets, Digits, RadixCode, RadixKey, as_codes, as_codes_mut};
+use crate::runtime::carrier::carried;
 use crate::transfer;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream};
 use bytemuck::Pod;
@@ -68,8 +70,8 @@ pub fn keys<'a, K: RadixKey>(
 ) -> Result<(), Error> {
     let (input, mut output) = (input.into(), output.into());
     expect_len("the output of a sort", input.len(), output.len())?;
-    let from = Source { keys: input.view(stream)?, values: no_values() };
-    let to = Target { keys: output.view_mut(stream)?, values: no_values_mut() };
+    let from = Source { keys: input.raw_view(stream)?, values: no_values() };
+    let to = Target { keys: output.raw_view_mut(stream)?, values: no_values_mut() };
     sort_to::<K, ()>(stream, from, to, &options)
 }
 
@@ -90,8 +92,8 @@ pub fn pairs<'a, K: RadixKey, V: Pod>(
     expect_len("the values of a sort", keys_in.len(), values_in.len())?;
     expect_len("the output of a sort", keys_in.len(), keys_out.len())?;
     expect_len("the values' output of a sort", keys_in.len(), values_out.len())?;
-    let from = Source { keys: keys_in.view(stream)?, values: values_in.view(stream)? };
-    let to = Target { keys: keys_out.view_mut(stream)?, values: values_out.view_mut(stream)? };
+    let from = Source { keys: keys_in.raw_view(stream)?, values: values_in.raw_view(stream)? };
+    let to = Target { keys: keys_out.raw_view_mut(stream)?, values: values_out.raw_view_mut(stream)? };
     sort_to(stream, from, to, &options)
 }
 
@@ -105,7 +107,7 @@ pub fn keys_in_place<'a, K: RadixKey>(
     options: Options,
 ) -> Result<(), Error> {
     let mut keys = keys.into();
-    let data = Target { keys: keys.view_mut(stream)?, values: no_values_mut() };
+    let data = Target { keys: keys.raw_view_mut(stream)?, values: no_values_mut() };
     sort_in_place::<K, ()>(stream, data, &options)
 }
 
@@ -121,7 +123,7 @@ pub fn pairs_in_place<'a, K: RadixKey, V: Pod>(
 ) -> Result<(), Error> {
     let (mut keys, mut values) = (keys.into(), values.into());
     expect_len("the values of a sort", keys.len(), values.len())?;
-    let data = Target { keys: keys.view_mut(stream)?, values: values.view_mut(stream)? };
+    let data = Target { keys: keys.raw_view_mut(stream)?, values: values.raw_view_mut(stream)? };
     sort_in_place(stream, data, &options)
 }
 
@@ -138,8 +140,8 @@ pub fn keys_double_buffered<'a, K: RadixKey>(
 ) -> Result<Side, Error> {
     let (mut first, mut second) = (first.into(), second.into());
     expect_len("the second buffer of a sort", first.len(), second.len())?;
-    let first = Target { keys: first.view_mut(stream)?, values: no_values_mut() };
-    let second = Target { keys: second.view_mut(stream)?, values: no_values_mut() };
+    let first = Target { keys: first.raw_view_mut(stream)?, values: no_values_mut() };
+    let second = Target { keys: second.raw_view_mut(stream)?, values: no_values_mut() };
     sort_between::<K, ()>(stream, first, second, &options)
 }
 
@@ -162,8 +164,8 @@ pub fn pairs_double_buffered<'a, K: RadixKey, V: Pod>(
     ] {
         expect_len(what, first_keys.len(), found)?;
     }
-    let first = Target { keys: first_keys.view_mut(stream)?, values: first_values.view_mut(stream)? };
-    let second = Target { keys: second_keys.view_mut(stream)?, values: second_values.view_mut(stream)? };
+    let first = Target { keys: first_keys.raw_view_mut(stream)?, values: first_values.raw_view_mut(stream)? };
+    let second = Target { keys: second_keys.raw_view_mut(stream)?, values: second_values.raw_view_mut(stream)? };
     sort_between(stream, first, second, &options)
 }
 
@@ -245,8 +247,8 @@ pub fn pairs_by<'a, K: RadixKey, V: Pod, B: Buckets<K::Code>>(
     if passes == 0 || passes as usize > B::MAX_PASSES {
         return Err(Error::TooMany { what: "passes of a sort", asked: passes as usize, limit: B::MAX_PASSES });
     }
-    let from = Source { keys: keys_in.view(stream)?, values: values_in.view(stream)? }.coded();
-    let to = Target { keys: keys_out.view_mut(stream)?, values: values_out.view_mut(stream)? }.coded();
+    let from = Source { keys: keys_in.raw_view(stream)?, values: values_in.raw_view(stream)? }.coded();
+    let to = Target { keys: keys_out.raw_view_mut(stream)?, values: values_out.raw_view_mut(stream)? }.coded();
     if from.keys.is_empty() {
         return Ok(());
     }
@@ -371,14 +373,12 @@ fn copy_all<K: Pod, V: Pod>(stream: &Stream, from: Source<K, V>, to: Target<K, V
 impl<K: RadixKey, V: Pod> Source<K, V> {
     /// The same keys as their codes.
     fn coded(self) -> Source<K::Code, V> {
-        // SAFETY: a code has the size of its key and no stricter alignment.
-        Source { keys: unsafe { reinterpret(self.keys) }, values: self.values }
+        Source { keys: as_codes(self.keys), values: self.values }
     }
 }
 
 impl<K: RadixKey, V: Pod> Target<K, V> {
     fn coded(self) -> Target<K::Code, V> {
-        // SAFETY: as above.
-        Target { keys: unsafe { reinterpret_mut(self.keys) }, values: self.values }
+        Target { keys: as_codes_mut(self.keys), values: self.values }
     }
 }

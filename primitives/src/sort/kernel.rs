@@ -3,6 +3,7 @@
 // Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
 #![allow(clippy::needless_range_loop)]
 
+use super::purity::Purity;
 use crate::arch::warp::{LANES, lane_id, warp_id};
 use crate::arch::{Order, Rmw, Scope, anew, thread};
 use crate::block::radix::{self, PackedBuckets, RADIX, RankMemory};
@@ -14,15 +15,41 @@ use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
 /// Puts keys into buckets, pass by pass.
+///
+/// # Contract
+/// The same key in the same pass has the same bucket whenever it is asked for. An implementation that breaks it, or that gives
+/// buckets beyond the last one, gives some order, and may lose items and repeat others.
 pub trait Buckets<K>: Param {
     /// The most passes.
     const MAX_PASSES: usize;
+    /// Whether the contract can be relied on.
+    const PURITY: Purity = Purity::UNKNOWN;
     /// Whether finding a bucket takes so many registers that fewer blocks should share a multiprocessor.
     const IS_COSTLY: bool = false;
     /// The bucket of a key: at most [`last`](Self::last).
     fn bucket(&self, key: K, pass: u32) -> u32;
     /// The last bucket: at most 255.
     fn last(&self, pass: u32) -> u32;
+}
+
+/// The last bucket, which is one of [`RADIX`].
+#[inline(always)]
+fn last_bucket<K, B: Buckets<K>>(buckets: &B, pass: u32) -> u32 {
+    let last = buckets.last(pass);
+    if B::PURITY.is_promised() { last } else { last.min(RADIX as u32 - 1) }
+}
+
+/// The bucket of a key, not beyond the last one.
+#[inline(always)]
+fn bucket_of<K, B: Buckets<K>>(buckets: &B, key: K, pass: u32, last: u32) -> u32 {
+    let bucket = buckets.bucket(key, pass);
+    if B::PURITY.is_promised() { bucket } else { bucket.min(last) }
+}
+
+/// A place in a tile, which it is if buckets can be relied on.
+#[inline(always)]
+fn in_tile<K, B: Buckets<K>>(place: usize, tile_len: usize) -> usize {
+    if B::PURITY.is_promised() { place } else { place.min(tile_len - 1) }
 }
 
 /// Blocks that must fit on a multiprocessor, where `blocks` are wanted: one, if a costly function meets keys and values of
@@ -48,8 +75,11 @@ const PARTS: usize = 4;
 ///
 /// Cost: reads every key once; writes the look-back words, 1 KiB per tile and pass.
 ///
-/// Launch with any number of blocks. `counts` has `passes * 256` zeros and one more that counts finished blocks; `bases`
-/// takes `passes * 256` places; `lookback` is what the passes will use, tickets included.
+/// # Safety
+/// The launch has any number of blocks, at least one, each of which takes fewer than 2^32 keys. `passes` is at most
+/// [`Buckets::MAX_PASSES`]. `counts` has `passes * 256` zeros and one more that counts finished blocks; `bases` takes
+/// `passes * 256` places; `lookback` is what the passes will use, tickets included. Nobody writes the keys, and nobody
+/// else uses the other buffers, while the kernel runs.
 #[kernel(
     threads = HISTOGRAM_THREADS,
     min_blocks = 2,
@@ -85,7 +115,8 @@ pub unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(
     while start < keys.len() {
         let tile = keys.slice(start, (keys.len() - start).min(HISTOGRAM_TILE));
         let count = |key: K, pass: usize| {
-            let bucket = buckets.bucket(key, pass as u32) as usize;
+            let last = last_bucket(&buckets, pass as u32);
+            let bucket = bucket_of(&buckets, key, pass as u32, last) as usize;
             local.atomic_add((pass * RADIX + bucket) * PARTS + lane_id() as usize % PARTS, 1);
         };
         if size_of::<K>() <= 8 {
@@ -207,8 +238,18 @@ const fn max(a: usize, b: usize) -> usize {
 /// Waiting cannot deadlock: tiles are given out as tickets, in the order in which blocks start, and a tile waits for earlier
 /// tickets alone. Counts are integers, so that the order of their addition does not show.
 ///
-/// Launch with one block per tile. `bases` are the 256 first places of this launch's items; `next_bases` gets those of the
-/// items that follow (the next chunk of an input too long for one launch). `lookback` is zero, `lookback_len`.
+/// # Safety
+/// The launch has one block per tile: `keys_in.len()` by `THREADS * ITEMS`, rounded up. `THREADS` is at least 256 and a
+/// tile has at most 65,536 items. There are at most 2^29 keys (`MAX_CHUNK`), and as many elements of `values_in`, unless
+/// values have no size.
+///
+/// `bases` are the 256 first places of this launch's items, counted by the same `buckets` and pass; all places that the
+/// items take from there on lie within `keys_out` and, unless values have no size, `values_out`. `next_bases` has room
+/// for 256 and gets those of the items that follow (the next chunk of an input too long for one launch). `lookback` has
+/// 256 zeros per tile and one more (`lookback_len`).
+///
+/// Nobody writes the inputs or `bases`, and nobody else uses the other buffers, while the kernel runs. No output
+/// overlaps another buffer.
 #[kernel(threads = THREADS, shared = pass_shared::<K, V>(THREADS, ITEMS), min_blocks = blocks_at_once::<K, V, B>(MIN_BLOCKS))]
 pub unsafe fn bucket_pass<
     K: Pod,
@@ -251,7 +292,7 @@ pub unsafe fn bucket_pass<
     // kept from phase to phase they would take a register per item.
     let first = warp_id() * LANES * ITEMS as u32 + lane_id();
     let here = valid.saturating_sub(first);
-    let last = buckets.last(pass);
+    let last = last_bucket(&buckets, pass);
     let mut keys = [K::zeroed(); ITEMS];
     let mine = keys_in.slice(tile_start + first as usize, here as usize);
     for j in 0..ITEMS {
@@ -260,15 +301,18 @@ pub unsafe fn bucket_pass<
         }
     }
     // What is missing ranks as the last bucket: it is last in the tile, so it stays behind all that is there.
-    let bucket = |j: usize, here: u32| if j as u32 * LANES < here { buckets.bucket(keys[j], pass) } else { last };
+    let bucket =
+        |j: usize, here: u32| if j as u32 * LANES < here { bucket_of(&buckets, keys[j], pass, last) } else { last };
 
     let now = anew(here);
     radix::count::<ITEMS>(|j| bucket(j, now), ranking);
     thread::sync_threads();
     let missing = if thread as u32 == last { tile_len as u32 - valid } else { 0 };
+    // Threads may disagree about the last bucket.
+    let there = |count: u32| if B::PURITY.is_promised() { count - missing } else { count.saturating_sub(missing) };
     let own = radix::place::<THREADS>(ranking, |count| {
         let flag = if tile == 0 { INCLUSIVE } else { PARTIAL };
-        lookback.atomic_store(word(tile, thread), flag | (count - missing), Scope::Gpu, Order::Relaxed);
+        lookback.atomic_store(word(tile, thread), flag | there(count), Scope::Gpu, Order::Relaxed);
     });
     thread::sync_threads();
     let now = anew(here);
@@ -276,10 +320,10 @@ pub unsafe fn bucket_pass<
     // The ranking is done with: the items take its place.
     thread::sync_threads();
     for j in 0..ITEMS {
-        exchange_keys.set(ranks.get(j), keys[j]);
+        exchange_keys.set(in_tile::<K, B>(ranks.get(j), tile_len), keys[j]);
     }
     if thread < RADIX {
-        let count = own.count - missing;
+        let count = there(own.count);
         let mut before = 0;
         if tile > 0 {
             before = look_back(lookback, tile, thread);
@@ -300,10 +344,11 @@ pub unsafe fn bucket_pass<
     for j in 0..ITEMS {
         let rank = now + j as u32 * THREADS;
         let key = exchange_keys.get(rank as usize);
-        let bucket = buckets.bucket(key, pass);
+        let bucket = bucket_of(&buckets, key, pass, last);
         sorted.set(j, bucket);
-        if rank < valid {
-            keys_out.set(places.get(bucket as usize).wrapping_add(rank as u64) as usize, key);
+        let target = places.get(bucket as usize).wrapping_add(rank as u64) as usize;
+        if rank < valid && (B::PURITY.is_promised() || target < keys_out.len()) {
+            keys_out.set(target, key);
         }
     }
     if size_of::<V>() == 0 {
@@ -319,14 +364,14 @@ pub unsafe fn bucket_pass<
     }
     thread::sync_threads();
     for j in 0..ITEMS {
-        exchange_values.set(ranks.get(j), values[j]);
+        exchange_values.set(in_tile::<K, B>(ranks.get(j), tile_len), values[j]);
     }
     thread::sync_threads();
     let now = anew(thread as u32);
     for j in 0..ITEMS {
         let rank = now + j as u32 * THREADS;
-        if rank < valid {
-            let target = places.get(sorted.get(j)).wrapping_add(rank as u64) as usize;
+        let target = places.get(sorted.get(j)).wrapping_add(rank as u64) as usize;
+        if rank < valid && (B::PURITY.is_promised() || target < values_out.len()) {
             values_out.set(target, exchange_values.get(rank as usize));
         }
     }
@@ -334,6 +379,10 @@ pub unsafe fn bucket_pass<
 
 /// The items of a bucket in all tiles before `tile`: adds up what they have published, a window of tiles at a time, back to
 /// one that knows its own prefix. Tile 0 always does, in time.
+///
+/// # Safety
+/// `tile` is at least 1, `bucket` below [`RADIX`], and `lookback` has the words of all tiles before `tile`, used
+/// atomically. Those tiles publish their counts without waiting for this one.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 unsafe fn look_back(lookback: GlobalMut<u32>, tile: u32, bucket: usize) -> u32 {
@@ -372,6 +421,10 @@ fn word(tile: u32, bucket: usize) -> usize {
 }
 
 /// The exchange buffer, over the memory of the ranking.
+///
+/// # Safety
+/// The kernel's shared memory holds the places, the ticket and `len` elements after them. A barrier lies between the
+/// last use of the ranking and the first use of the buffer.
 #[inline(always)]
 unsafe fn overlay<T: Pod>(len: usize) -> Shared<T> {
     let mut memory = SharedMemory::new();
@@ -390,6 +443,12 @@ pub const fn block_shared<K, V>(threads: u32, items: usize) -> usize {
 
 /// Sorts chunks of `THREADS * ITEMS` items, the last one perhaps shorter, in a block each: all passes in registers and shared
 /// memory, one reading and one writing of everything, one launch. The output may be the same memory as the input.
+///
+/// # Safety
+/// The launch has one block per chunk: `keys_in.len()` by `THREADS * ITEMS`, rounded up. `THREADS` is at least 256 and
+/// a chunk has at most 65,536 items. `keys_out` is as long as `keys_in`; so are `values_in` and `values_out`, unless
+/// values have no size. Each output is the memory of its input, or overlaps no other buffer. Nobody else writes the
+/// inputs or uses the outputs while the kernel runs.
 #[kernel(threads = THREADS, shared = block_shared::<K, V>(THREADS, ITEMS), min_blocks = 1)]
 pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, const ITEMS: usize>(
     keys_in: Global<K>,
@@ -424,9 +483,9 @@ pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, cons
     while pass < passes {
         // What is missing stays behind all that is there, in every pass, since it was there before: it is last in the
         // last bucket.
-        let bucket = |j: usize, here: u32| {
-            if j as u32 * LANES < here { buckets.bucket(keys[j], pass) } else { buckets.last(pass) }
-        };
+        let last = last_bucket(&buckets, pass);
+        let bucket =
+            |j: usize, here: u32| if j as u32 * LANES < here { bucket_of(&buckets, keys[j], pass, last) } else { last };
         let memory = RankMemory::cleared::<THREADS>(ranking);
         thread::sync_threads();
         // Nobody waits for the counts, so the ranking itself counts.
@@ -438,7 +497,7 @@ pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, cons
         let now = anew(here);
         let mut places = [0; ITEMS];
         for j in 0..ITEMS {
-            places[j] = memory.first_place(bucket(j, now)) + ranks.get(j);
+            places[j] = in_tile::<K, B>(memory.first_place(bucket(j, now)) + ranks.get(j), tile_len);
         }
         thread::sync_threads();
         for j in 0..ITEMS {

@@ -1,8 +1,11 @@
 //! How keys become digits.
 
-use super::Buckets;
+use super::{Buckets, Purity};
 use crate::compare::Compare;
 use crate::dictionary::KeyCode;
+use crate::kernel::Param;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::view::{Global, GlobalMut};
 use bytemuck::{Pod, Zeroable};
 
 /// A key that sorts by its bits.
@@ -40,6 +43,26 @@ use bytemuck::{Pod, Zeroable};
 /// # assert_eq!(keys.to_vec(&stream)?, [b, a]);
 /// # Ok::<(), Error>(())
 /// ```
+///
+/// A code of another size than its key does not compile, wherever it is sorted:
+///
+/// ```compile_fail,E0080
+/// # use bytemuck::{Pod, Zeroable};
+/// # use gpu_primitives::sort::{self, RadixKey};
+/// # use gpu_primitives::{Device, Error};
+/// #[repr(C)]
+/// #[derive(Clone, Copy, Pod, Zeroable)]
+/// struct Short(u32);
+///
+/// impl RadixKey for Short {
+///     type Code = u64; // has 8 bytes, and the key has 4
+/// }
+///
+/// let stream = Device::cpu().stream()?;
+/// let mut keys = stream.upload(&[Short(1), Short(2)])?;
+/// sort::keys_in_place(&stream, &mut keys, sort::Options::new())?;
+/// # Ok::<(), Error>(())
+/// ```
 pub trait RadixKey: Pod {
     /// The type that the kernels see: of the same size, and aligned to no more. All numbers of a width share one.
     type Code: RadixCode;
@@ -47,13 +70,41 @@ pub trait RadixKey: Pod {
     const SIGN: Sign = Sign::NONE;
 }
 
+/// Keys and their codes can stand for each other in memory.
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) const fn assert_code_layout<K: RadixKey>() {
+    assert!(size_of::<K>() == size_of::<K::Code>(), "the `Code` of a `RadixKey` has the size of the key");
+    assert!(align_of::<K::Code>() <= align_of::<K>(), "the `Code` of a `RadixKey` is aligned to no more than the key");
+}
+
+/// The same memory as the keys' codes. Does not compile if a code has another size than its key, or a stricter alignment.
+#[cfg(not(target_arch = "nvptx64"))]
+#[must_use]
+pub fn as_codes<K: RadixKey>(keys: Global<K>) -> Global<K::Code> {
+    const { assert_code_layout::<K>() };
+    // SAFETY: plain data of the same size, aligned to no more.
+    unsafe { Global::from_raw(keys.as_ptr().cast(), keys.len()) }
+}
+
+/// The same for memory that is written.
+#[cfg(not(target_arch = "nvptx64"))]
+#[must_use]
+pub fn as_codes_mut<K: RadixKey>(keys: GlobalMut<K>) -> GlobalMut<K::Code> {
+    // SAFETY: it may be written, and what is written are codes.
+    unsafe { GlobalMut::from_raw(as_codes(keys.as_const()).as_ptr().cast_mut(), keys.len()) }
+}
+
 /// What the kernels sort: something with digits.
 ///
 /// # Contract
-/// Keys are ordered by their digits, the most significant first; keys that are equal in all digits are equal in order.
+/// Keys are ordered by their digits, the most significant first; keys that are equal in all digits are equal in order. The same
+/// key has the same digits whenever they are asked for, and [`is_below`](Self::is_below) agrees with them. An implementation that
+/// breaks this gives some order, and may lose items and repeat others.
 pub trait RadixCode: Pod {
     /// Bits of the code: at most 128.
     const BITS: u32;
+    /// Whether the contract of [`digits`](Self::digits) can be relied on.
+    const PURITY: Purity = Purity::UNKNOWN;
     /// The bits from `shift` on, at least the next 8 of them. `shift` is below [`BITS`](Self::BITS); bits beyond are zero.
     fn digits(self, shift: u32, sign: Sign) -> u32;
     /// Whether it is ordered before another key by these digits. What is provided compares them one by one.
@@ -108,6 +159,8 @@ impl Sign {
 
 impl RadixCode for u32 {
     const BITS: u32 = 32;
+    // SAFETY: the digits follow from the key and the sign.
+    const PURITY: Purity = unsafe { Purity::promised() };
     #[inline(always)]
     fn digits(self, shift: u32, sign: Sign) -> u32 {
         sign.encode(self) >> shift
@@ -122,6 +175,8 @@ impl RadixCode for u32 {
 
 impl RadixCode for u64 {
     const BITS: u32 = 64;
+    // SAFETY: the digits follow from the key and the sign.
+    const PURITY: Purity = unsafe { Purity::promised() };
     #[inline(always)]
     fn digits(self, shift: u32, sign: Sign) -> u32 {
         (sign.encode(self) >> shift) as u32
@@ -153,9 +208,9 @@ keys! {
     f64 as u64, Sign::sign_and_magnitude(64);
 }
 
-/// The digits of all passes: an argument of the kernels.
+/// The digits of all passes: an argument of the kernels. Only this crate makes it: kernels rely on the masks.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digits {
     sign: Sign,
     /// The bits that count, of those up to the 64th.
@@ -168,6 +223,9 @@ pub struct Digits {
     /// All ones to sort downwards.
     flip: u32,
 }
+
+// SAFETY: `repr(C)`, plain data without padding.
+unsafe impl Param for Digits {}
 
 impl Digits {
     /// The digits of the bits `start..end`, at least one.
@@ -196,7 +254,11 @@ impl<K: RadixCode> Compare<K> for Digits {
 }
 
 impl<K: RadixCode> Buckets<K> for Digits {
-    const MAX_PASSES: usize = K::BITS.div_ceil(8) as usize;
+    const MAX_PASSES: usize = {
+        assert!(K::BITS <= 128, "a `RadixCode` has at most 128 bits");
+        K::BITS.div_ceil(8) as usize
+    };
+    const PURITY: Purity = K::PURITY;
 
     #[inline(always)]
     fn bucket(&self, key: K, pass: u32) -> u32 {

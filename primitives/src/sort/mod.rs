@@ -25,6 +25,7 @@
 
 mod kernel;
 mod key;
+mod purity;
 mod shape;
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -36,11 +37,17 @@ mod host;
 
 pub use kernel::{BucketHistogram, BucketPass, Buckets, SortBlock};
 pub use key::{Digits, RadixCode, RadixKey, Sign};
+pub use purity::Purity;
 #[doc(hidden)]
 pub use shape::{BlockSort, LargePass, SmallPass, block_items, items};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use chunks::SortedRuns;
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use key::assert_code_layout;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use key::{as_codes, as_codes_mut};
+
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{
     Options, Side, argsort, keys, keys_double_buffered, keys_in_place, pairs, pairs_by, pairs_double_buffered,

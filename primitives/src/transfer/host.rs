@@ -1,5 +1,7 @@
 //! The host entries of the transfers.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
 use super::kernel::{COPY_TILE, CopyElements, CopyLines, Edges, FILL_TILE, FillLines, Index, Iota, Line};
 use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
@@ -15,7 +17,7 @@ pub fn copy<'a, T: Pod>(
 ) -> Result<(), Error> {
     let (from, mut to) = (from.into(), to.into());
     expect_len("the target of a copy", from.len(), to.len())?;
-    copy_views(stream, from.view(stream)?, to.view_mut(stream)?)
+    copy_views(stream, from.raw_view(stream)?, to.raw_view_mut(stream)?)
 }
 
 /// [`copy`] of views of equal length.
@@ -78,7 +80,7 @@ pub fn fill<'a, T: Pod>(stream: &Stream, to: impl Into<DeviceSliceMut<'a, T>>, v
         assert!(size_of::<T>() == align_of::<T>() || size_of::<T>() == 16 || align_of::<T>() < 16);
     };
     let mut to = to.into();
-    let to = bytes_mut(to.view_mut(stream)?);
+    let to = bytes_mut(to.raw_view_mut(stream)?);
     if to.is_empty() {
         return Ok(());
     }
@@ -105,7 +107,7 @@ pub fn fill<'a, T: Pod>(stream: &Stream, to: impl Into<DeviceSliceMut<'a, T>>, v
 /// What a launch can give.
 pub fn iota<'a, T: Index>(stream: &Stream, to: impl Into<DeviceSliceMut<'a, T>>, start: T) -> Result<(), Error> {
     let mut to = to.into();
-    let to = to.view_mut(stream)?;
+    let to = to.raw_view_mut(stream)?;
     if to.is_empty() {
         return Ok(());
     }

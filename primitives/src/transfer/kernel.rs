@@ -48,8 +48,13 @@ fn edge_byte(edges: Edges, len: usize) -> Option<usize> {
 
 /// Copies bytes whose addresses agree modulo 16: whole lines, and at both ends single bytes.
 ///
-/// `from` and `to` are all the bytes, `from_lines` and `to_lines` the whole lines among them. One block per 256 lines, at
-/// least one. Moves `2 * 16` bytes per line.
+/// Moves `2 * 16` bytes per line.
+///
+/// # Safety
+/// The launch has at least one block per 256 lines, and at least one. `from` and `to` are all the bytes, as many of
+/// both, `from_lines` and `to_lines` the whole lines among them, and `edges` says how many bytes lie before and after
+/// these. The memory of `from` and `to` does not overlap. Nobody writes the one, and nobody else uses the other, while
+/// the kernel runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn copy_lines(
     from: Global<u8>,
@@ -67,7 +72,11 @@ pub unsafe fn copy_lines(
     }
 }
 
-/// Copies elements whose addresses do not agree modulo 16, one by one. One block per 256 elements.
+/// Copies elements whose addresses do not agree modulo 16, one by one.
+///
+/// # Safety
+/// The launch has at least one block per 256 elements. `from` is as long as `to` and does not overlap it. Nobody writes
+/// the one, and nobody else uses the other, while the kernel runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn copy_elements<T: Pod>(from: Global<T>, to: GlobalMut<T>) {
     let index = thread::block_idx_x() as usize * COPY_TILE + thread::thread_idx_x() as usize;
@@ -79,7 +88,12 @@ pub unsafe fn copy_elements<T: Pod>(from: Global<T>, to: GlobalMut<T>) {
 /// Writes the same 16 bytes to every line, and their bytes to the edges.
 ///
 /// `line` is the filled value repeated. Elements are aligned to their size, which divides 16, so the pattern starts anew at
-/// every line, and byte `i` of memory gets byte `address % 16` of it. One block per 1024 lines, at least one.
+/// every line, and byte `i` of memory gets byte `address % 16` of it.
+///
+/// # Safety
+/// The launch has at least one block per 1024 lines, and at least one. `to` are all the bytes, `to_lines` the whole
+/// lines among them, and `edges` says how many bytes lie before and after these. Nobody else uses the memory while the
+/// kernel runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn fill_lines(to: GlobalMut<u8>, to_lines: GlobalMut<Line>, line: Line, edges: Edges) {
     let start = thread::block_idx_x() as usize * FILL_TILE + thread::thread_idx_x() as usize;
@@ -121,7 +135,10 @@ macro_rules! index {
 
 index!(u8 u16 u32 u64 i8 i16 i32 i64);
 
-/// Writes `start`, `start + 1`, … One block per 1024 elements.
+/// Writes `start`, `start + 1`, …
+///
+/// # Safety
+/// The launch has at least one block per 1024 elements. Nobody else uses the memory while the kernel runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn iota<T: Index>(to: GlobalMut<T>, start: T) {
     let first = thread::block_idx_x() as usize * FILL_TILE + thread::thread_idx_x() as usize;

@@ -11,7 +11,7 @@ type Array = GpuSortedArray<u32, u32>;
 /// A file with right checksums.
 fn craft(stated_len: u64, keys: &[u32], values: &[u32]) -> Vec<u8> {
     let mut file = Vec::new();
-    let header = [&b"gpu-arr\n\x01\0\0\0\x01\x04\x04"[..], &stated_len.to_le_bytes()].concat();
+    let header = [&b"gpu-arr\n\x02\0\0\0\x01\x04\x01\x04"[..], &stated_len.to_le_bytes()].concat();
     write_section(&mut file, &header).unwrap();
     for array in [keys, values] {
         for part in array.chunks(1 << 18) {

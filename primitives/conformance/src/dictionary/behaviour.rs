@@ -1,10 +1,11 @@
 //! What dictionaries promise beside their answers.
 
 use super::model::{Family, Modelled, Questions, Random, extremes};
-use crate::kernels::SumValues;
+use crate::kernels::{Join, SumValues};
 use crate::{is_checked, is_gpu};
 use gpu_primitives::dictionary::levels::Levels;
 use gpu_primitives::dictionary::{Dictionary, Ordered, Updatable};
+use gpu_primitives::kernel::View;
 use gpu_primitives::{CpuOptions, Device, Error, Stream};
 
 pub fn extreme_keys<F: Family>(device: &Device) {
@@ -130,7 +131,6 @@ pub fn two_streams_ask_at_once<F: Family<Of<u32, u32>: Sync>>(device: &Device) {
     for round in 0..3 {
         let some = random.keys(&keys, keys.len());
         both.update(&streams[0], &some, &random.values(some.len()), &random.keys(&keys, keys.len() / 2));
-        streams[1].wait(&streams[0].record().unwrap()).unwrap();
         std::thread::scope(|scope| {
             for (i, stream) in streams.iter().enumerate() {
                 let (both, keys) = (&both, &keys);
@@ -142,15 +142,66 @@ pub fn two_streams_ask_at_once<F: Family<Of<u32, u32>: Sync>>(device: &Device) {
                 });
             }
         });
-        // The next update comes after what both have asked.
-        streams[0].wait(&streams[1].record().unwrap()).unwrap();
     }
+}
+
+/// A recorded update would count as done, and is refused; so is a recorded query that would build an index. Nothing changes.
+pub fn updates_are_not_recorded<F: Family>(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut both = Modelled::<F, u32, u32>::new(&stream, 16);
+    both.insert(&stream, &[1, 2, 3], &[10, 20, 30]);
+    let (keys, values) = (stream.upload(&[4]).unwrap(), stream.upload(&[40]).unwrap());
+    let asked = stream.upload(&[1, 4]).unwrap();
+    let is_refused = |error: &Error| matches!(error, Error::NotRecordable { .. });
+    if let Err(error) = stream.capture(|stream| both.dictionary.lookup(stream, &asked)) {
+        assert!(is_refused(&error), "{error}");
+    }
+    both.check(&stream, &[1, 2, 3, 4], "after a first query was recorded");
+    let recorded = stream.capture(|stream| both.dictionary.insert(stream, &keys, &values));
+    assert!(is_refused(&recorded.unwrap_err()));
+    both.check(&stream, &[1, 2, 3, 4], "after an insertion was recorded");
+    let recorded =
+        stream.capture(|stream| <F::Of<u32, u32>>::bulk_build(stream, &keys, &values, &F::options(16)).map(drop));
+    assert!(is_refused(&recorded.unwrap_err()));
+
+    // Once the index is there, queries can be recorded.
+    let (mut graph, found) = stream.capture(|stream| both.dictionary.lookup(stream, &asked)).unwrap();
+    // SAFETY: the dictionary and the keys are still there, and used on this stream alone.
+    unsafe { graph.launch(&stream).unwrap() };
+    assert_eq!(found.to_vec(&stream).unwrap(), [Some(10), None]);
+}
+
+/// A kernel that asks two dictionaries at once, which `view` gives it.
+pub fn a_join<F: Family>(
+    device: &Device,
+    view: impl for<'a> Fn(&'a F::Of<u32, u32>, &Stream) -> Result<View<'a, Levels<u32, u32>>, Error>,
+) {
+    let stream = device.stream().unwrap();
+    let domain: Vec<u32> = (0..500).collect();
+    let mut random = Random(4);
+    let [left, right] = [(); 2].map(|()| {
+        let mut both = Modelled::<F, u32, u32>::new(&stream, 64);
+        for _ in 0..3 {
+            let keys = random.keys(&domain, 200);
+            both.update(&stream, &keys, &random.values(keys.len()), &random.keys(&domain, 50));
+        }
+        both
+    });
+    let keys = stream.upload(&domain).unwrap();
+    let mut sums = stream.uninit::<u64>(domain.len()).unwrap();
+    let [left_view, right_view] = [&left, &right].map(|both| view(&both.dictionary, &stream).unwrap());
+    let join = Join::new(left_view, right_view, keys.view(&stream).unwrap(), sums.view_mut(&stream).unwrap());
+    // SAFETY: as many sums as keys, and a thread for each.
+    unsafe { stream.launch(join, domain.len().div_ceil(64)).unwrap() };
+    let value = |both: &Modelled<F, u32, u32>, key: &u32| u64::from(both.model.get(key).copied().unwrap_or(0));
+    let expected: Vec<u64> = domain.iter().map(|key| value(&left, key) + value(&right, key)).collect();
+    assert_eq!(sums.to_vec(&stream).unwrap(), expected);
 }
 
 /// A kernel of somebody's own that asks a dictionary of levels, which `view` gives it.
 pub fn a_kernel_of_ones_own<F: Family>(
     device: &Device,
-    view: impl Fn(&F::Of<u32, u32>, &Stream) -> Result<Levels<u32, u32>, Error>,
+    view: impl for<'a> Fn(&'a F::Of<u32, u32>, &Stream) -> Result<View<'a, Levels<u32, u32>>, Error>,
 ) {
     let stream = device.stream().unwrap();
     let domain: Vec<u32> = (0..300u32).map(|i| i * i).chain(extremes()).collect();
@@ -171,7 +222,7 @@ pub fn a_kernel_of_ones_own<F: Family>(
             on_device.as_slice().view(&stream).unwrap(),
             out.view_mut(&stream).unwrap(),
         );
-        // SAFETY: as many threads as sums, and the dictionary is borrowed.
+        // SAFETY: as many threads as sums.
         unsafe { stream.launch(kernel, sums.div_ceil(64)).unwrap() };
         assert_eq!(out.to_vec(&stream).unwrap(), expected, "{sums} threads");
     }

@@ -118,13 +118,30 @@ pub fn damaged_files<F: Family>(device: &Device) {
     file[last] ^= 1;
     assert!(refused_as_it_was(&stream, &file).starts_with("the checksum of the "));
     file[last] ^= 1;
-    assert_eq!(refused::<F::Of<i32, u32>>(&stream, &file), "its keys are of type u32, and not i32");
-    assert_eq!(refused::<F::Of<f64, u64>>(&stream, &file), "its keys are of type u32, and not f64");
-    assert_eq!(refused::<F::Of<u32, u64>>(&stream, &file), "its values have 4 bytes, and not 8");
-    assert_eq!(refused::<F::Of<u32, ()>>(&stream, &file), "its values have 4 bytes, and not 0");
-    file[8] = 2;
-    assert_eq!(refused_as_it_was(&stream, &file), "its version is 2, and only 1 is known");
+    assert_eq!(refused::<F::Of<i32, u32>>(&stream, &file), "its keys are u32, and i32 was asked for");
+    assert_eq!(refused::<F::Of<f64, u64>>(&stream, &file), "its keys are u32, and f64 was asked for");
+    assert_eq!(refused::<F::Of<u32, u64>>(&stream, &file), "its values are u32, and u64 was asked for");
+    let nothing = "its values are u32, and 0 bytes that are no number was asked for";
+    assert_eq!(refused::<F::Of<u32, ()>>(&stream, &file), nothing);
+    file[8] = 1;
+    assert_eq!(refused_as_it_was(&stream, &file), "its version is 1, and only 2 is known");
     assert!(refused_as_it_was(&stream, b"a text and no dictionary").starts_with("it is no gpu-"));
+}
+
+/// Values of one type are not taken for values of another that has the same size.
+pub fn values_of_other_types<F: Family>(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut both = Modelled::<F, u32, u64>::new(&stream, 4);
+    both.insert(&stream, &[1, 2], &[10, 20]);
+    let file = saved(&stream, &both.dictionary);
+    assert_eq!(refused::<F::Of<u32, f64>>(&stream, &file), "its values are u64, and f64 was asked for");
+    let pair = "its values are u64, and 8 bytes that are no number was asked for";
+    assert_eq!(refused::<F::Of<u32, [u32; 2]>>(&stream, &file), pair);
+    round_trip(&stream, &mut both, &[1, 2, 3], "as it was");
+
+    let mut both = Modelled::<F, u32, [u32; 2]>::new(&stream, 4);
+    both.insert(&stream, &[1, 2], &[[10, 11], [20, 21]]);
+    round_trip(&stream, &mut both, &[1, 2, 3], "plain data");
 }
 
 /// Reads or writes some bytes, and then fails.

@@ -8,8 +8,9 @@ mod failures;
 mod files;
 mod histories;
 mod model;
+mod streams;
 
-pub use behaviour::a_kernel_of_ones_own;
+pub use behaviour::{a_join, a_kernel_of_ones_own};
 pub use failures::{Input, fail};
 pub use files::{Failing, refused, round_trip, saved};
 pub use model::{Family, Modelled, Questions, Random, Value, check_order, extremes, is_long, upload_values};
@@ -20,17 +21,18 @@ use failures::*;
 use files::*;
 use gpu_primitives::dictionary::Ordered;
 use histories::*;
+use streams::*;
 
 /// A case for each function, for a family of dictionaries.
 macro_rules! cases_of {
     ($family:ident: $($function:ident),* $(,)?) => {
-        vec![$(Case { name: stringify!($function), run: $function::<$family> }),*]
+        vec![$(Case::new(stringify!($function), $function::<$family>)),*]
     };
 }
 
 /// What every dictionary must pass.
 #[must_use]
-pub fn cases<F: Family<Of<u32, u32>: Sync>>() -> Vec<Case> {
+pub fn cases<F: Family<Of<u32, u32>: Send + Sync>>() -> Vec<Case> {
     cases_of![
         F: small_history,
         tiny_batches,
@@ -44,12 +46,16 @@ pub fn cases<F: Family<Of<u32, u32>: Sync>>() -> Vec<Case> {
         bad_input_changes_nothing,
         things_of_another_device,
         two_streams_ask_at_once,
+        pairs_of_operations_on_two_streams,
+        threads_and_streams_at_random,
         failed_updates,
         failed_queries,
         failed_constructions,
         round_trips,
         the_same_calls_give_the_same_file,
         damaged_files,
+        values_of_other_types,
+        updates_are_not_recorded,
         failing_files,
     ]
 }

@@ -9,7 +9,7 @@ use std::ops::Bound;
 /// A structure, for keys and values of any type.
 pub trait Family: 'static {
     /// The options of all of them.
-    type Options: Clone + Default + Debug + Sync;
+    type Options: Clone + Default + Debug + Send + Sync;
     /// The structure.
     type Of<K: Key + Debug, V: Value>: Updatable<Key = K, Value = V, Options = Self::Options> + Debug;
 
@@ -78,6 +78,16 @@ impl Value for u32 {
 impl Value for u64 {
     fn of(bits: u64) -> Self {
         bits
+    }
+}
+impl Value for f64 {
+    fn of(bits: u64) -> Self {
+        bits as f64
+    }
+}
+impl Value for [u32; 2] {
+    fn of(bits: u64) -> Self {
+        [bits as u32, (bits >> 32) as u32]
     }
 }
 impl Value for () {

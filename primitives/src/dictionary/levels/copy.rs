@@ -42,7 +42,11 @@ const fn shared() -> usize {
 /// Copies `windows`, two words each, a beginning and a length, of a level's keys and values one after the other: those of
 /// window `i` go to `offsets[i]` and on. One more offset says where the last one ends. Keys are decoded by `sign`.
 ///
-/// One block per `COPY_TILE` outputs and windows.
+/// # Safety
+/// The launch has one block per 3840 (`COPY_TILE`) outputs and windows, and no more. The windows lie in the level,
+/// which has fewer than 2^32 keys and, unless they have no size, as many values. The offsets are the exclusive sum of
+/// the windows' lengths. The outputs have room for all elements of the windows. Nobody writes the inputs, and nobody
+/// else uses the outputs, while the kernel runs.
 #[kernel(threads = THREADS, shared = shared())]
 pub unsafe fn copy_windows<C: KeyCode, V: Pod>(
     keys: Global<C>,

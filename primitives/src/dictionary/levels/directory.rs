@@ -31,8 +31,14 @@ const fn shift_for(range: u64, buckets: u64) -> u32 {
 /// bucket and of the empty ones between. It reads on in its bucket for the fingerprints. Gaps of more than a warp's width are
 /// filled by the whole warp.
 ///
-/// Cost: reads each key once or twice from memory or cache, writes 8 bytes per bucket. One thread per element; the level is
-/// not empty; `directory` has an entry per bucket, of which there are two or more, and one more.
+/// Cost: reads each key once or twice from memory or cache, writes 8 bytes per bucket.
+///
+/// # Safety
+/// The launch has at least one thread per element. The level is not empty, has fewer than 2^32 elements, and its keys
+/// ascend. `directory` has an entry per bucket, of which there are two or more and at most 2^32, and one more. `table`
+/// has an entry `slot`. Of the values and marks only the addresses are used; `marks` is empty, or has a bit per
+/// element. Nobody writes the keys, and nobody else uses the directory or that entry of the table, while the kernel
+/// runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn build_directory<C: KeyCode>(
     keys: Global<C>,

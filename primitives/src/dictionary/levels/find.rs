@@ -1,29 +1,31 @@
 //! How device code finds keys in levels.
 
-use super::table::{Entry, MAX_LEVELS};
+use super::table::Entry;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::Stream;
 use crate::dictionary::KeyCode;
-use crate::kernel::{Buffer, Param};
+use crate::kernel::{Buffer, Param, ReadParam};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::kernel::{Reach, View};
 use crate::sort::Sign;
 use crate::view::Global;
 use bytemuck::Pod;
+use core::marker::PhantomData;
 
 /// Sorted levels as a kernel's argument: a copy is as good as the original. `C` is the keys' code, `V` the values.
 ///
 /// What it shows is the dictionary as it was when the view was made; the dictionary cannot change while the view is borrowed
-/// from it, and kernels that use it are launched meanwhile.
+/// from it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Levels<C, V> {
+    /// Entries with the addresses of the levels.
     table: Global<u64>,
     /// A bit per level that there is; lower ones are newer.
     occupied: u32,
     _padding: u32,
     sign: Sign,
-    /// Which memory the table points to: for the CPU executor, which checks that accesses stay within it.
-    keys: [Global<C>; MAX_LEVELS],
-    values: [Global<V>; MAX_LEVELS],
-    marks: [Global<u32>; MAX_LEVELS],
-    directories: [Global<u64>; MAX_LEVELS],
+    of: PhantomData<fn() -> (C, V)>,
 }
 
 impl<C, V> Clone for Levels<C, V> {
@@ -34,24 +36,15 @@ impl<C, V> Clone for Levels<C, V> {
 }
 impl<C, V> Copy for Levels<C, V> {}
 
-// SAFETY: `repr(C)`, views and plain data.
+// SAFETY: `repr(C)`, a view and plain data.
 unsafe impl<C: KeyCode, V: Pod> Param for Levels<C, V> {
     fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
         self.table.buffers(name, visit);
-        for slot in 0..MAX_LEVELS {
-            if self.occupied >> slot & 1 == 1 {
-                self.keys[slot].buffers(name, visit);
-                self.directories[slot].buffers(name, visit);
-                if !self.values[slot].is_empty() {
-                    self.values[slot].buffers(name, visit);
-                }
-                if !self.marks[slot].is_empty() {
-                    self.marks[slot].buffers(name, visit);
-                }
-            }
-        }
     }
 }
+
+// SAFETY: it has no way to write.
+unsafe impl<C: KeyCode, V: Pod> ReadParam for Levels<C, V> {}
 
 /// One level as the host describes it.
 #[cfg(not(target_arch = "nvptx64"))]
@@ -66,33 +59,29 @@ pub(super) struct LevelBuffers<C, V> {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<C: KeyCode, V: Pod> Levels<C, V> {
-    pub(super) fn new(table: Global<u64>, sign: Sign, levels: &[LevelBuffers<C, V>]) -> Self {
-        // SAFETY: no elements.
-        let mut view = unsafe {
-            Self {
-                table,
-                occupied: 0,
-                _padding: 0,
-                sign,
-                keys: [Global::from_raw(core::ptr::NonNull::dangling().as_ptr(), 0); MAX_LEVELS],
-                values: [Global::from_raw(core::ptr::NonNull::dangling().as_ptr(), 0); MAX_LEVELS],
-                marks: [Global::from_raw(core::ptr::NonNull::dangling().as_ptr(), 0); MAX_LEVELS],
-                directories: [Global::from_raw(core::ptr::NonNull::dangling().as_ptr(), 0); MAX_LEVELS],
+    /// The levels that a table has the entries of, for kernels on `stream`.
+    ///
+    /// # Safety
+    /// The table and the levels stay allocated and unchanged during the view's lifetime.
+    pub(super) unsafe fn view<'a>(
+        stream: &Stream,
+        table: Global<u64>,
+        sign: Sign,
+        levels: &[LevelBuffers<C, V>],
+    ) -> View<'a, Self> {
+        let occupied = levels.iter().fold(0, |occupied, level| occupied | 1 << level.slot);
+        let reach = Reach::when_checked(stream, || {
+            let mut reach = Reach::none();
+            for level in levels {
+                reach.extend([&level.keys]);
+                reach.extend([&level.values]);
+                reach.extend([&level.marks]);
+                reach.extend([&level.directory]);
             }
-        };
-        for level in levels {
-            view.occupied |= 1 << level.slot;
-            view.keys[level.slot] = level.keys;
-            view.values[level.slot] = level.values;
-            view.marks[level.slot] = level.marks;
-            view.directories[level.slot] = level.directory;
-        }
-        view
-    }
-
-    /// How many levels there are.
-    pub(super) fn count(&self) -> u32 {
-        self.occupied.count_ones()
+            reach
+        });
+        // SAFETY: the caller's promise.
+        unsafe { View::new(Self { table, occupied, _padding: 0, sign, of: PhantomData }, reach) }
     }
 }
 
@@ -110,6 +99,9 @@ impl<C: KeyCode, V: Pod> Levels<C, V> {
     }
 
     /// The level in `slot`.
+    ///
+    /// # Safety
+    /// As [`get`](Self::get); there is a level in the slot.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub(super) unsafe fn level(&self, slot: u32) -> Found<C, V> {
@@ -142,22 +134,29 @@ impl<C: KeyCode, V: Pod> Levels<C, V> {
 #[derive(Clone, Copy)]
 pub(super) struct Found<C, V> {
     pub entry: Entry,
-    of: core::marker::PhantomData<(C, V)>,
+    of: PhantomData<(C, V)>,
 }
 
 impl<C: KeyCode, V: Pod> Found<C, V> {
     #[inline(always)]
     pub const fn new(entry: Entry) -> Self {
-        Self { entry, of: core::marker::PhantomData }
+        Self { entry, of: PhantomData }
     }
 
     /// The keys' codes.
+    ///
+    /// # Safety
+    /// The entry is that of a level with keys `C` and, unless `V` has no size, values `V`. Nobody changes or frees the
+    /// level while the kernel runs.
     #[inline(always)]
     pub unsafe fn keys(&self) -> Global<C> {
         Global::from_raw(core::ptr::with_exposed_provenance(self.entry.keys as usize), self.entry.len as usize)
     }
 
     /// The value at a place.
+    ///
+    /// # Safety
+    /// As [`keys`](Self::keys); the level has the place.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn value(&self, place: u32) -> V {
@@ -170,6 +169,9 @@ impl<C: KeyCode, V: Pod> Found<C, V> {
     }
 
     /// Whether there is a tombstone at a place.
+    ///
+    /// # Safety
+    /// As [`keys`](Self::keys); the level has the place.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn is_dead(&self, place: u32) -> bool {
@@ -182,6 +184,10 @@ impl<C: KeyCode, V: Pod> Found<C, V> {
     }
 
     /// Entry `bucket` of the directory.
+    ///
+    /// # Safety
+    /// As [`keys`](Self::keys); the level has a directory, and the bucket is at most the one after that of the last
+    /// key.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn directory(&self, bucket: u64) -> u64 {
@@ -193,6 +199,9 @@ impl<C: KeyCode, V: Pod> Found<C, V> {
     }
 
     /// Where the newest element of a key lies, if there is one.
+    ///
+    /// # Safety
+    /// As [`keys`](Self::keys); the level has a directory.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn newest(&self, code: C) -> Option<u32> {
@@ -210,6 +219,9 @@ impl<C: KeyCode, V: Pod> Found<C, V> {
     }
 
     /// How many keys are less than `code`, or not greater.
+    ///
+    /// # Safety
+    /// As [`keys`](Self::keys); the level has a directory.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn count_before(&self, code: C, or_equal: bool) -> u32 {
@@ -225,6 +237,9 @@ impl<C: KeyCode, V: Pod> Found<C, V> {
     }
 
     /// The same, if the answer is known to lie between two places.
+    ///
+    /// # Safety
+    /// As [`keys`](Self::keys); `low <= high`, which is at most the number of keys.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn bound(&self, low: u32, high: u32, code: C, or_equal: bool) -> u32 {

@@ -19,6 +19,9 @@ pub(super) struct Table {
 
 impl Table {
     /// Where a piece begins in the tile; after the last one, where it ends.
+    ///
+    /// # Safety
+    /// That was written before the last barrier.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn offset(self, piece: u32) -> u32 {
@@ -26,6 +29,9 @@ impl Table {
     }
 
     /// The piece that item `at` lies in, or one of the empty ones before it; no earlier than `piece`.
+    ///
+    /// # Safety
+    /// The table was written before the last barrier; `piece` is one of its pieces.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn piece(self, at: u32, piece: u32) -> u32 {
@@ -40,6 +46,9 @@ impl Table {
     }
 
     /// The last group of `1 << log_width` pieces that begins at `at` or before it.
+    ///
+    /// # Safety
+    /// The table was written before the last barrier.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn group(self, at: u32, log_width: u32) -> u32 {

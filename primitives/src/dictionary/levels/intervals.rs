@@ -5,6 +5,8 @@
 //! where intervals overlap so much that they have more candidates than there are elements, the levels are merged once, into a
 //! level of different keys that is gone afterwards.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
 use super::copy::COPY_TILE;
 use super::level::{Level, bits, carried, carried_mut, nothing, nothing_mut, values_for, with_carrier, with_payload};
 use super::payload::{Marked, MarkedLong, MarkedNone, Payload};
@@ -14,6 +16,7 @@ use super::tiles::{COUNT, EMIT, items, nominal};
 use super::{CopyWindows, FindWindows, LevelTiles, Levels};
 use crate::block::lookback;
 use crate::dictionary::Key;
+use crate::kernel::View;
 use crate::{DeviceSlice, DeviceVec, Error, Stream, scan};
 use bytemuck::Pod;
 
@@ -52,7 +55,12 @@ impl<K: Pod, V: Pod> Ranges<K, V> {
         let values =
             if size_of::<V>() == 0 { vec![V::zeroed(); total] } else { self.values.slice(..total)?.to_vec(stream)? };
         let pairs: Vec<(K, V)> = keys.into_iter().zip(values).collect();
-        Ok(offsets.windows(2).map(|range| pairs[range[0] as usize..range[1] as usize].to_vec()).collect())
+        let range = |ends: &[u64]| {
+            let (start, end) = (ends[0] as usize, ends[1] as usize);
+            let range = pairs.get(start..end).ok_or(Error::RangeOutside { start, end, len: pairs.len() })?;
+            Ok(range.to_vec())
+        };
+        offsets.windows(2).map(range).collect()
     }
 }
 
@@ -86,7 +94,7 @@ impl<K: Key, V: Pod> Stack<K, V> {
             find_windows::<K>(stream, view, intervals, 0, windows)?;
             return Ok(counts);
         }
-        let windows = Windows::find(stream, view, intervals)?;
+        let windows = Windows::find(stream, view.clone(), self.level_count(), intervals)?;
         if len > OVERLAP
             && windows.candidates(stream)? > OVERLAP * self.len()
             && let Some(merged) = self.merged::<()>(stream)
@@ -116,7 +124,7 @@ impl<K: Key, V: Pod> Stack<K, V> {
         if let Some(level) = self.distinct_level() {
             return copy_ranges(stream, level, view, intervals);
         }
-        let windows = Windows::find(stream, view, intervals)?;
+        let windows = Windows::find(stream, view, self.level_count(), intervals)?;
         let candidates = windows.candidates(stream)?;
         if candidates > OVERLAP * self.len()
             && let Some(merged) = self.merged::<V>(stream)
@@ -161,7 +169,7 @@ struct FoundWindows<'a> {
 
 fn find_windows<K: Key>(
     stream: &Stream,
-    view: Levels<K::Code, ()>,
+    view: View<'_, Levels<K::Code, ()>>,
     intervals: Intervals<'_, K>,
     log_pieces: u32,
     found: FoundWindows<'_>,
@@ -171,9 +179,9 @@ fn find_windows<K: Key>(
         bits(stream, intervals.low)?,
         bits(stream, intervals.high)?,
         log_pieces,
-        found.windows.map_or(Ok(nothing_mut()), |windows| windows.view_mut(stream))?,
-        found.weights.map_or(Ok(nothing_mut()), |weights| weights.view_mut(stream))?,
-        found.counts.map_or(Ok(nothing_mut()), |counts| counts.view_mut(stream))?,
+        found.windows.map_or(Ok(nothing_mut()), |windows| windows.raw_view_mut(stream))?,
+        found.weights.map_or(Ok(nothing_mut()), |weights| weights.raw_view_mut(stream))?,
+        found.counts.map_or(Ok(nothing_mut()), |counts| counts.raw_view_mut(stream))?,
     );
     // SAFETY: a thread per interval and one more; the outputs are as long as they must be.
     unsafe { stream.launch(kernel, (intervals.low.len() + 1).div_ceil(THREADS as usize)) }
@@ -183,7 +191,7 @@ fn find_windows<K: Key>(
 fn copy_ranges<K: Key, V: Pod>(
     stream: &Stream,
     level: &Level<K, V>,
-    view: Levels<K::Code, ()>,
+    view: View<'_, Levels<K::Code, ()>>,
     intervals: Intervals<'_, K>,
 ) -> Result<Ranges<K, V>, Error> {
     let len = intervals.len()?;
@@ -199,13 +207,13 @@ fn copy_ranges<K: Key, V: Pod>(
     let (level_keys, level_values, _) = level.parts()?;
     with_carrier!(V, W => {
         let kernel = CopyWindows::<K::Code, W>::new(
-            level_keys.view(stream)?,
-            carried(level_values.view(stream)?),
+            level_keys.raw_view(stream)?,
+            carried(level_values.raw_view(stream)?),
             K::SIGN,
-            windows.view(stream)?,
-            offsets.view(stream)?,
-            carried_mut(keys.view_mut(stream)?),
-            carried_mut(values.view_mut(stream)?),
+            windows.raw_view(stream)?,
+            offsets.raw_view(stream)?,
+            carried_mut(keys.raw_view_mut(stream)?),
+            carried_mut(values.raw_view_mut(stream)?),
         );
         // SAFETY: a block per tile of outputs and windows; the windows lie in the level, and their lengths are what was added
         // up.
@@ -226,9 +234,14 @@ struct Windows {
 
 impl Windows {
     /// Finds them. There is a level and an interval at least. Does not wait.
-    fn find<K: Key>(stream: &Stream, view: Levels<K::Code, ()>, intervals: Intervals<'_, K>) -> Result<Self, Error> {
+    fn find<K: Key>(
+        stream: &Stream,
+        view: View<'_, Levels<K::Code, ()>>,
+        levels: usize,
+        intervals: Intervals<'_, K>,
+    ) -> Result<Self, Error> {
         let len = intervals.len()?;
-        let log_pieces = view.count().next_power_of_two().ilog2();
+        let log_pieces = levels.next_power_of_two().ilog2();
         let mut windows = stream.uninit::<u32>((2 * len) << log_pieces)?;
         let mut weights = stream.uninit::<u64>(len + 1)?;
         let mut counts = stream.uninit::<u64>(len + 1)?;
@@ -250,7 +263,7 @@ impl Windows {
     fn count<K: Key, P: Payload<Value = ()>>(
         &self,
         stream: &Stream,
-        view: Levels<K::Code, ()>,
+        view: View<'_, Levels<K::Code, ()>>,
         counts: &mut DeviceVec<u64>,
     ) -> Result<(), Error> {
         match const { items::<K::Code, P>(COUNT) } {
@@ -262,7 +275,7 @@ impl Windows {
     fn count_shaped<K: Key, P: Payload<Value = ()>, const ITEMS: usize>(
         &self,
         stream: &Stream,
-        view: Levels<K::Code, ()>,
+        view: View<'_, Levels<K::Code, ()>>,
         counts: &mut DeviceVec<u64>,
     ) -> Result<(), Error> {
         /// Blocks that share a multiprocessor.
@@ -271,15 +284,15 @@ impl Windows {
         let kernel = LevelTiles::<K::Code, P, COUNT, ITEMS>::new(
             view,
             self.log_pieces,
-            self.windows.view(stream)?,
-            self.places.view(stream)?,
+            self.windows.raw_view(stream)?,
+            self.places.raw_view(stream)?,
             nothing(),
             0,
             tile as u32,
             nothing_mut(),
             nothing_mut(),
             nothing_mut(),
-            counts.view_mut(stream)?,
+            counts.raw_view_mut(stream)?,
             nothing_mut(),
         );
         let blocks = stream.device().limits().multiprocessors as usize * BLOCKS_AT_ONCE;
@@ -314,15 +327,15 @@ impl Windows {
         let kernel = LevelTiles::<K::Code, P, EMIT, ITEMS>::new(
             stack.carried_view::<P::Value>(stream)?,
             self.log_pieces,
-            self.windows.view(stream)?,
-            self.places.view(stream)?,
+            self.windows.raw_view(stream)?,
+            self.places.raw_view(stream)?,
             nothing(),
             0,
             tile as u32,
-            carried_mut(ranges.keys.view_mut(stream)?),
-            carried_mut(ranges.values.view_mut(stream)?),
+            carried_mut(ranges.keys.raw_view_mut(stream)?),
+            carried_mut(ranges.values.raw_view_mut(stream)?),
             nothing_mut(),
-            ranges.offsets.view_mut(stream)?,
+            ranges.offsets.raw_view_mut(stream)?,
             stream.lookback_words(lookback::scratch_words::<u64>(tiles))?,
         );
         // SAFETY: a block per tile; the windows and places are those of these levels; the outputs have room for all candidates.

@@ -1,5 +1,7 @@
 //! A level on the host: how it comes to be.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
 use super::find::{LevelBuffers, Levels};
 use super::payload::{Marked, MarkedLong, MarkedNone, Payload};
 use super::renew::{renew_items, renew_tile};
@@ -13,7 +15,7 @@ use crate::runtime::carrier::Carry;
 use crate::runtime::pairs::{Pairs, PairsMut};
 use crate::sort::{self, SortedRuns};
 use crate::transfer;
-use crate::{DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
+use crate::{Device, DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
 use bytemuck::Pod;
 
 /// The most elements of a level.
@@ -115,9 +117,7 @@ pub(super) fn carried_mut<V: Pod, W: Pod>(values: GlobalMut<V>) -> GlobalMut<W> 
 
 /// The keys as the unsigned numbers of their bits.
 pub(super) fn bits<K: Key>(stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Global<K::Code>, Error> {
-    let view = keys.view(stream)?;
-    // SAFETY: a key and its code have the same size, and the code is aligned to no more.
-    Ok(unsafe { Global::from_raw(view.as_ptr().cast(), view.len()) })
+    Ok(sort::as_codes(keys.raw_view(stream)?))
 }
 
 /// How many values go with `len` keys.
@@ -142,6 +142,8 @@ impl<K: Key, V: Pod> Level<K, V> {
     fn uninit(stream: &Stream, len: usize) -> Result<Self, Error> {
         const { assert!(matches!(size_of::<V>(), 0 | 4 | 8), "values have 0, 4 or 8 bytes") };
         expect_len(len)?;
+        // A level counts as sorted from now on, which recorded work would make it only later.
+        stream.refuse_recording("an update of a dictionary")?;
         Ok(Self {
             keys: stream.uninit(len)?,
             values: stream.uninit(values_for::<V>(len))?,
@@ -179,6 +181,7 @@ impl<K: Key, V: Pod> Level<K, V> {
     /// As [`from_pairs`](Self::from_pairs).
     pub fn tombstones(stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Self, Error> {
         expect_len(keys.len())?;
+        stream.refuse_recording("an update of a dictionary")?;
         let codes = Codes::of(stream, keys)?;
         let mut sorted = stream.uninit(keys.len())?;
         let values = stream.zeroed(values_for::<V>(keys.len()))?;
@@ -191,7 +194,7 @@ impl<K: Key, V: Pod> Level<K, V> {
     /// The elements as a run to merge, with values as their carrier.
     fn run<W: Pod>(&self, stream: &Stream) -> Result<Pairs<K::Code, W>, Error> {
         let (keys, values, _) = self.parts()?;
-        Ok(Pairs { keys: keys.view(stream)?, values: carried::<V, W>(values.view(stream)?) })
+        Ok(Pairs { keys: keys.raw_view(stream)?, values: carried::<V, W>(values.raw_view(stream)?) })
     }
 
     /// Merges levels, the oldest first, and the level of these pairs, which are newer than all of them. Does not wait.
@@ -211,7 +214,7 @@ impl<K: Key, V: Pod> Level<K, V> {
         let is_plain = !older.iter().any(|level| level.has_tombstones());
         if (1..merge::MAX_PLACED).contains(&older.len()) && is_plain && len <= FEW_WITH_BATCH {
             // The batch need not be one run before it is merged with others.
-            let (keys, values) = (codes.slice().view(stream)?, values.view(stream)?);
+            let (keys, values) = (codes.slice().raw_view(stream)?, values.raw_view(stream)?);
             with_carrier!(V, W => {
                 let most = merge::MAX_PLACED - older.len();
                 // Values that lie where their carrier may not are left to the sort.
@@ -236,7 +239,7 @@ impl<K: Key, V: Pod> Level<K, V> {
 
     /// Fills the level with runs, few elements in all, with values as their carrier.
     fn place<W: Pod>(&mut self, stream: &Stream, runs: &[Pairs<K::Code, W>]) -> Result<(), Error> {
-        let (keys, values) = (self.keys.view_mut(stream)?, self.values.view_mut(stream)?);
+        let (keys, values) = (self.keys.raw_view_mut(stream)?, self.values.raw_view_mut(stream)?);
         merge::place(stream, runs, PairsMut { keys, values: carried_mut::<V, W>(values) }, K::Code::ORDER)
     }
 
@@ -268,9 +271,9 @@ impl<K: Key, V: Pod> Level<K, V> {
             let mut marks = stream.uninit::<u32>(len.div_ceil(32))?;
             if len > 0 {
                 let out = Output {
-                    keys: merged.keys.view_mut(stream)?,
-                    values: merged.values.view_mut(stream)?,
-                    marks: marks.view_mut(stream)?,
+                    keys: merged.keys.raw_view_mut(stream)?,
+                    values: merged.values.raw_view_mut(stream)?,
+                    marks: marks.raw_view_mut(stream)?,
                     counts: nothing_mut(),
                 };
                 match const { size_of::<V>() } {
@@ -328,10 +331,10 @@ impl<K: Key, V: Pod> Level<K, V> {
         }
         let mut counts = stream.uninit::<u64>(2)?;
         let mut out = Output {
-            keys: keys.view_mut(stream)?,
-            values: values.view_mut(stream)?,
+            keys: keys.raw_view_mut(stream)?,
+            values: values.raw_view_mut(stream)?,
             marks: nothing_mut(),
-            counts: counts.view_mut(stream)?,
+            counts: counts.raw_view_mut(stream)?,
         };
         if let [level, batch @ ..] = levels
             && level.is_distinct
@@ -350,6 +353,12 @@ impl<K: Key, V: Pod> Level<K, V> {
         let has_tombstones = levels.iter().any(|level| level.has_tombstones());
         with_payload!(V, has_tombstones, P => whole_as::<K, W, V, P, EMIT>(stream, levels, out, sign)?);
         Ok((keys, values, count_of(stream, &counts)?))
+    }
+
+    /// The device that it is on.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        self.keys.device()
     }
 
     /// Elements, dead or alive.
@@ -403,7 +412,10 @@ impl<K: Key, V: Pod> Level<K, V> {
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] if the lengths do not agree.
-    pub fn from_parts(
+    ///
+    /// # Safety
+    /// The codes ascend, and all parts are of one device. Work that writes them has been given to a stream, not recorded.
+    pub unsafe fn from_parts(
         keys: DeviceVec<K::Code>,
         values: DeviceVec<V>,
         marks: Option<DeviceVec<u32>>,
@@ -425,9 +437,9 @@ impl<K: Key, V: Pod> Level<K, V> {
         let (keys, values, marks) = self.parts()?;
         Ok(LevelBuffers {
             slot,
-            keys: keys.view(stream)?,
-            values: carried(values.view(stream)?),
-            marks: marks.map_or(Ok(nothing()), |marks| marks.view(stream))?,
+            keys: keys.raw_view(stream)?,
+            values: carried(values.raw_view(stream)?),
+            marks: marks.map_or(Ok(nothing()), |marks| marks.raw_view(stream))?,
             directory: nothing(),
         })
     }
@@ -443,15 +455,15 @@ impl<K: Key, V: Pod> Level<K, V> {
     ) -> Result<DeviceVec<u64>, Error> {
         let mut directory = stream.uninit::<u64>((self.len / bucket).max(2) + 1)?;
         let (keys, values, marks) = self.parts()?;
-        let values = values.view(stream)?;
+        let values = values.raw_view(stream)?;
         // SAFETY: the same memory as bytes.
         let values = unsafe { Global::from_raw(values.as_ptr().cast(), values.len() * size_of::<V>()) };
         let kernel = BuildDirectory::new(
-            keys.view(stream)?,
+            keys.raw_view(stream)?,
             values,
-            marks.map_or(Ok(nothing()), |marks| marks.view(stream))?,
-            directory.view_mut(stream)?,
-            table.view_mut(stream)?,
+            marks.map_or(Ok(nothing()), |marks| marks.raw_view(stream))?,
+            directory.raw_view_mut(stream)?,
+            table.raw_view_mut(stream)?,
             slot as u32,
         );
         // SAFETY: a thread per element, and there is one at least; the directory has room for the buckets.
@@ -475,7 +487,7 @@ impl<'a, C: KeyCode> Codes<'a, C> {
         }
         let mut codes = stream.uninit(view.len())?;
         if !view.is_empty() {
-            let kernel = EncodeKeys::new(view, codes.view_mut(stream)?, K::SIGN);
+            let kernel = EncodeKeys::new(view, codes.raw_view_mut(stream)?, K::SIGN);
             // SAFETY: a thread per key.
             unsafe { stream.launch(kernel, view.len().div_ceil(THREADS as usize))? };
         }
@@ -607,7 +619,9 @@ fn whole_shaped<K: Key, W: Pod, V: Pod, P: Payload, const MODE: u32, const ITEMS
         buffers.push(level);
     }
     let table = stream.upload(&entries)?;
-    let view = Levels::new(table.view(stream)?, sign, &buffers);
+    let table_view = table.raw_view(stream)?;
+    // SAFETY: table and levels are freed, or changed, after the launch in stream order.
+    let view = unsafe { Levels::view(stream, table_view, sign, &buffers) };
 
     let log_pieces = levels.len().next_power_of_two().ilog2();
     let runs: Vec<_> = buffers.iter().map(|level| Pairs { keys: level.keys, values: nothing::<()>() }).collect();
@@ -640,7 +654,7 @@ pub(super) fn count_live<K: Key, V: Pod>(stream: &Stream, levels: &[&Level<K, V>
             keys: nothing_mut(),
             values: nothing_mut(),
             marks: nothing_mut(),
-            counts: counts.view_mut(stream)?,
+            counts: counts.raw_view_mut(stream)?,
         };
         if levels.iter().any(|level| level.marks.is_some()) {
             whole::<K, V, MarkedNone, COUNT>(stream, levels, out)?;

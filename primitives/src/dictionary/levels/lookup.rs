@@ -10,7 +10,11 @@ use bytemuck::Pod;
 
 /// Looks keys up: `found` is 1 where a key is there, and `values`, which may be empty, has its value, else zero.
 ///
-/// Cost: see [`Levels::get`]. One thread per key.
+/// Cost: see [`Levels::get`].
+///
+/// # Safety
+/// The launch has at least one thread per key. `found` is as long as `keys`, and `values`, if it is not empty, too.
+/// Nobody changes the levels or writes the keys, and nobody else uses the outputs, while the kernel runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn lookup_keys<C: KeyCode, V: Pod>(
     levels: Levels<C, V>,

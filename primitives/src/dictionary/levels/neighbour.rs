@@ -14,7 +14,10 @@ use bytemuck::Pod;
 /// Of every level the next element on that side is found. The nearest of their keys is the candidate, and the newest level that
 /// has it decides whether it is live; if not, all levels go on beyond it. So it takes a step per dead key that lies between.
 ///
-/// One thread per key.
+/// # Safety
+/// The launch has at least one thread per key. `out_keys`, `found` and, unless values have no size, `out_values` are as
+/// long as `keys`. Nobody changes the levels or writes the keys, and nobody else uses the outputs, while the kernel
+/// runs.
 #[kernel(threads = THREADS, min_blocks = 6)]
 pub unsafe fn find_neighbours<C: KeyCode, V: Pod>(
     levels: Levels<C, V>,

@@ -1,10 +1,14 @@
 //! The queries on the host, but for those of intervals.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
 use super::level::{Level, bits, carried_mut, count_live, nothing_mut, values_for, with_carrier};
 use super::stack::Stack;
 use super::table::THREADS;
 use super::{FindNeighbours, Levels, LookupKeys};
 use crate::dictionary::{Key, Lookup};
+use crate::kernel::View;
+use crate::sort::assert_code_layout;
 use crate::{DeviceSlice, DeviceVec, Error, Stream};
 use bytemuck::Pod;
 
@@ -45,8 +49,8 @@ impl<K: Key, V: Pod> Stack<K, V> {
                 let kernel = LookupKeys::<K::Code, W>::new(
                     self.carried_view::<W>(stream)?,
                     bits(stream, keys)?,
-                    carried_mut(values.view_mut(stream)?),
-                    found.view_mut(stream)?,
+                    carried_mut(values.raw_view_mut(stream)?),
+                    found.raw_view_mut(stream)?,
                 );
                 // SAFETY: a thread per key, and as many outputs.
                 unsafe { stream.launch(kernel, keys.len().div_ceil(THREADS as usize))? };
@@ -66,7 +70,7 @@ impl<K: Key, V: Pod> Stack<K, V> {
                 self.carried_view::<()>(stream)?,
                 bits(stream, keys)?,
                 nothing_mut(),
-                found.view_mut(stream)?,
+                found.raw_view_mut(stream)?,
             );
             // SAFETY: a thread per key, and as many outputs.
             unsafe { stream.launch(kernel, keys.len().div_ceil(THREADS as usize))? };
@@ -89,9 +93,9 @@ impl<K: Key, V: Pod> Stack<K, V> {
                     self.carried_view::<W>(stream)?,
                     bits(stream, keys)?,
                     u32::from(below),
-                    carried_mut(out_keys.view_mut(stream)?),
-                    carried_mut(values.view_mut(stream)?),
-                    found.view_mut(stream)?,
+                    carried_mut(out_keys.raw_view_mut(stream)?),
+                    carried_mut(values.raw_view_mut(stream)?),
+                    found.raw_view_mut(stream)?,
                 );
                 // SAFETY: a thread per key, and as many outputs.
                 unsafe { stream.launch(kernel, len.div_ceil(THREADS as usize))? };
@@ -119,6 +123,7 @@ impl<K: Key, V: Pod> Stack<K, V> {
     pub fn export(&self, stream: &Stream) -> Result<(DeviceVec<K>, DeviceVec<V>, usize), Error> {
         let levels: Vec<&Level<K, V>> = self.oldest_first().map(|(_, level)| level).collect();
         let (codes, values, len) = Level::live_as(stream, &levels, K::SIGN)?;
+        const { assert_code_layout::<K>() };
         let (home, address, capacity) = codes.into_raw();
         // SAFETY: the same memory; a key and its code have the same size, and the kernel has written keys.
         let keys = unsafe { DeviceVec::from_raw(&home, address.cast(), capacity) };
@@ -139,7 +144,7 @@ impl<K: Key, V: Pod> Stack<K, V> {
     ///
     /// # Panics
     /// If `W` has another size than the values.
-    pub fn view<W: Pod>(&self, stream: &Stream) -> Result<Levels<K::Code, W>, Error> {
+    pub fn view<W: Pod>(&self, stream: &Stream) -> Result<View<'_, Levels<K::Code, W>>, Error> {
         assert_eq!(size_of::<W>(), size_of::<V>(), "the carrier has the size of the values");
         self.carried_view(stream)
     }

@@ -57,8 +57,14 @@ const fn min_blocks<V>() -> u32 {
 /// Merges a batch into a level of different keys without tombstones: what is live of both goes to `out_keys`, decoded by `sign`,
 /// and `out_values`, and how many there are to the only element of `live`.
 ///
-/// `batch_marks` has a bit per element of the batch that is set for tombstones, or is empty. The outputs have room for
-/// everything. One block per tile, after a partition of `renew_tile(ITEMS)`; there is at least one element.
+/// `batch_marks` has a bit per element of the batch that is set for tombstones, or is empty.
+///
+/// # Safety
+/// The launch has one block per tile of `renew_tile(ITEMS)` elements, of which there is at least one. `splits` and
+/// `verdicts` are what [`MergePartition`](crate::merge::MergePartition) has written for `keys`, `batch_keys`, such
+/// tiles and the order of `C`. Unless values have no size, there are as many as keys, in the level and in the batch.
+/// The outputs have room for everything. `scratch` comes from the stream's look-back words, for a `u64` per tile.
+/// Nobody writes the inputs, and nobody else uses the outputs or `scratch`, while the kernel runs.
 #[kernel(threads = THREADS, shared = shared::<C, V>(ITEMS), min_blocks = min_blocks::<V>())]
 pub unsafe fn renew_level<C: KeyCode, V: Pod, const ITEMS: usize>(
     keys: Global<C>,

@@ -1,11 +1,14 @@
 //! The stack of levels that queries go to, and its index.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
 use super::directory::BUCKET;
-use super::find::Levels;
-use super::level::Level;
+use super::find::{LevelBuffers, Levels};
+use super::level::{Level, nothing};
 use super::table::{ENTRY_WORDS, MAX_LEVELS};
 use crate::dictionary::Key;
-use crate::{DeviceVec, Error, Event, Stream};
+use crate::kernel::View;
+use crate::{DeviceVec, Error, Stream};
 use bytemuck::Pod;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -24,8 +27,6 @@ struct Index {
     table: Option<DeviceVec<u64>>,
     /// Of the levels whose entries are in the table.
     directories: Vec<Option<DeviceVec<u64>>>,
-    /// When the last of it was built, for other streams.
-    ready: Option<Event>,
 }
 
 impl<K: Key, V: Pod> Default for Stack<K, V> {
@@ -67,13 +68,20 @@ impl<K: Key, V: Pod> Stack<K, V> {
         self.levels.iter().enumerate().rev().filter_map(|(slot, level)| Some((slot, level.as_ref()?)))
     }
 
-    /// Puts a level into a slot, or nothing: an empty level is none. Cannot fail.
+    /// Puts a level into a slot, or nothing: an empty level is none.
+    ///
+    /// # Panics
+    /// If there is no such slot: there are [`SLOTS`](Self::SLOTS).
     pub fn set(&mut self, slot: usize, level: Option<Level<K, V>>) {
         let index = self.index.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(directory) = index.directories.get_mut(slot) {
             *directory = None;
         }
         self.levels[slot] = level.filter(|level| !level.is_empty());
+        if self.is_empty() {
+            // The next level may be on another device.
+            *self.index.get_mut().unwrap_or_else(PoisonError::into_inner) = Index::default();
+        }
     }
 
     /// Takes away all levels. Cannot fail.
@@ -86,6 +94,26 @@ impl<K: Key, V: Pod> Stack<K, V> {
         let mut levels = self.oldest_first().map(|(_, level)| level);
         let level = levels.next().filter(|level| level.is_distinct())?;
         levels.next().is_none().then_some(level)
+    }
+
+    /// How many levels there are.
+    pub(super) fn level_count(&self) -> usize {
+        self.oldest_first().count()
+    }
+
+    /// Sees whether the levels are on the stream's device, if there are any.
+    ///
+    /// # Errors
+    /// [`Error::WrongDevice`] if they are not.
+    pub fn expect_device(&self, stream: &Stream) -> Result<(), Error> {
+        match self.oldest_first().next() {
+            Some((_, level)) if level.device() != stream.device() => Err(Error::WrongDevice {
+                what: "the dictionary",
+                found: level.device().kind(),
+                expected: stream.device().kind(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Elements, dead or alive.
@@ -115,44 +143,105 @@ impl<K: Key, V: Pod> Stack<K, V> {
 
     /// The levels as a kernel's argument, with values as their carrier, or without. Builds what is missing of the index; does
     /// not wait.
-    pub(super) fn carried_view<W: Pod>(&self, stream: &Stream) -> Result<Levels<K::Code, W>, Error> {
+    pub(super) fn carried_view<W: Pod>(&self, stream: &Stream) -> Result<View<'_, Levels<K::Code, W>>, Error> {
+        if self.is_empty() {
+            // Without levels there is no device either, and kernels do not look at the table.
+            // SAFETY: it shows no memory.
+            return Ok(unsafe { Levels::view(stream, nothing(), K::SIGN, &[]) });
+        }
         // A stream of another device is refused before anything is made there.
         for (_, level) in self.oldest_first() {
-            level.parts()?.0.view(stream)?;
+            level.parts()?.0.raw_view(stream)?;
         }
         let mut index = self.lock_index();
-        let index = &mut *index;
-        // Where the levels are, the index is; unless another device asked when there were none.
-        if index.table.as_ref().is_some_and(|table| table.view(stream).is_err()) {
-            *index = Index::default();
+        let Index { table, directories } = &mut *index;
+        directories.resize_with(MAX_LEVELS, || None);
+        if self.oldest_first().any(|(slot, _)| directories[slot].is_none()) {
+            // Other queries use what is built from now on; recorded work would build it only later.
+            stream.refuse_recording("the first query after an update of a dictionary")?;
         }
-        index.directories.resize_with(MAX_LEVELS, || None);
-        let mut is_changed = index.table.is_none();
-        if is_changed {
-            index.table = Some(stream.uninit(MAX_LEVELS * ENTRY_WORDS)?);
+        let table = match table {
+            Some(table) => table,
+            None => table.insert(stream.uninit(MAX_LEVELS * ENTRY_WORDS)?),
+        };
+        let mut buffers = Vec::new();
+        for (slot, level) in self.oldest_first() {
+            let directory = match &mut directories[slot] {
+                Some(directory) => directory,
+                none => none.insert(level.build_directory(stream, table, slot, self.bucket)?),
+            };
+            buffers.push(LevelBuffers { directory: directory.raw_view(stream)?, ..level.buffers::<W>(stream, slot)? });
         }
-        let Some(table) = &mut index.table else { unreachable!("it was just made") };
-        if let Some(ready) = &index.ready {
-            stream.wait(ready)?;
+        let table = table.raw_view(stream)?;
+        // SAFETY: levels change by `&mut self` alone. What this function adds to the index is of levels that were not in it,
+        // and it takes nothing away.
+        Ok(unsafe { Levels::view(stream, table, K::SIGN, &buffers) })
+    }
+}
+
+/// Bugs planted where kernels find levels by the addresses in the table: the checked device must find them.
+#[cfg(test)]
+mod planted {
+    use super::*;
+    use crate::dictionary::levels::Intervals;
+    use crate::{Device, FaultKind};
+
+    fn fault<T: std::fmt::Debug>(result: Result<T, Error>) -> FaultKind {
+        match result {
+            Err(Error::KernelFault(fault)) => fault.kind,
+            other => panic!("the bug was not found: {other:?}"),
         }
-        let buffers = self
-            .oldest_first()
-            .map(|(slot, level)| {
-                let mut buffers = level.buffers::<W>(stream, slot)?;
-                if index.directories[slot].is_none() {
-                    index.directories[slot] = Some(level.build_directory(stream, table, slot, self.bucket)?);
-                    is_changed = true;
-                }
-                if let Some(directory) = &index.directories[slot] {
-                    buffers.directory = directory.view(stream)?;
-                }
-                Ok(buffers)
-            })
-            .collect::<Result<Vec<_>, Error>>();
-        // Also if not all could be built: other streams must wait for those that were, and for the table's memory.
-        if is_changed {
-            index.ready = Some(stream.record()?);
+    }
+
+    /// Two levels with their index, and the table on the host.
+    fn indexed(stream: &Stream) -> (Stack<u32, u32>, Vec<u64>) {
+        let mut stack = Stack::new();
+        for slot in 0..2u32 {
+            let keys = stream.upload(&(0..300).map(|i| 2 * i + slot).collect::<Vec<_>>()).unwrap();
+            let level = Level::from_pairs(stream, keys.as_slice(), keys.as_slice()).unwrap();
+            stack.set(slot as usize, Some(level));
         }
-        Ok(Levels::new(table.view(stream)?, K::SIGN, &buffers?))
+        let asked = stream.upload(&[5u32]).unwrap();
+        stack.lookup(stream, asked.as_slice()).unwrap();
+        let table = stack.lock_index().table.as_ref().unwrap().slice(..2 * ENTRY_WORDS).unwrap().to_vec(stream);
+        (stack, table.unwrap())
+    }
+
+    /// Every address of the table's entries, one after the other, leads elsewhere: to memory that the launch was not given.
+    #[test]
+    fn addresses_that_lead_elsewhere() {
+        let stream = Device::cpu_checked().stream().unwrap();
+        let asked = stream.upload(&(0..600u32).collect::<Vec<_>>()).unwrap();
+        let elsewhere = stream.zeroed::<u64>(1000).unwrap();
+        let address = elsewhere.as_slice().as_ptr().addr() as u64;
+        for word in [0, 1, 3] {
+            let (mut stack, mut table) = indexed(&stream);
+            table[ENTRY_WORDS + word] = address;
+            let index = stack.index.get_mut().unwrap();
+            index.table.as_mut().unwrap().slice_mut(..table.len()).unwrap().copy_from_host(&stream, &table).unwrap();
+            let found = fault(stack.lookup(&stream, asked.as_slice()).map(drop));
+            assert!(matches!(found, FaultKind::NotGiven { .. }), "word {word}: {found:?}");
+            if word != 1 {
+                let found = fault(stack.neighbours(&stream, asked.as_slice(), false).map(drop));
+                assert!(matches!(found, FaultKind::NotGiven { .. }), "word {word}: {found:?}");
+                let intervals = Intervals { low: asked.as_slice(), high: asked.as_slice() };
+                let found = fault(stack.count(&stream, intervals).map(drop));
+                assert!(matches!(found, FaultKind::NotGiven { .. }), "word {word}: {found:?}");
+            }
+        }
+    }
+
+    /// The table says that a level is longer than it is.
+    #[test]
+    fn levels_that_are_shorter_than_the_table_says() {
+        let stream = Device::cpu_checked().stream().unwrap();
+        let (mut stack, mut table) = indexed(&stream);
+        table[6] += 100; // the length, the lower half of the word
+        let index = stack.index.get_mut().unwrap();
+        index.table.as_mut().unwrap().slice_mut(..table.len()).unwrap().copy_from_host(&stream, &table).unwrap();
+        let (low, high) = (stream.upload(&[0u32]).unwrap(), stream.upload(&[u32::MAX]).unwrap());
+        let intervals = Intervals { low: low.as_slice(), high: high.as_slice() };
+        assert!(matches!(fault(stack.ranges(&stream, intervals).map(drop)), FaultKind::NotGiven { .. }));
+        assert!(matches!(fault(stack.count(&stream, intervals).map(drop)), FaultKind::NotGiven { .. }));
     }
 }

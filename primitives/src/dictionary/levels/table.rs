@@ -59,7 +59,11 @@ pub const THREADS: u32 = 256;
 
 /// Writes the codes of keys.
 ///
-/// Cost: reads and writes each key once. One thread per key.
+/// Cost: reads and writes each key once.
+///
+/// # Safety
+/// The launch has at least one thread per key. `codes` is as long as `keys`. Nobody writes the one, and nobody else
+/// uses the other, while the kernel runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn encode_keys<C: KeyCode>(keys: Global<C>, codes: GlobalMut<C>, sign: Sign) {
     let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;

@@ -86,6 +86,9 @@ const fn min_blocks<C>(mode: u32) -> u32 {
 }
 
 /// Element `at` of what begins at an address.
+///
+/// # Safety
+/// The element is device memory whose address was exposed, aligned for `T`, and nobody writes it while the kernel runs.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 unsafe fn at_address<T: Pod>(address: u64, at: u32) -> T {
@@ -99,10 +102,30 @@ unsafe fn at_address<T: Pod>(address: u64, at: u32) -> T {
 /// them, and `windows`; or, if these are empty, by `splits` for one interval of everything, as a partition of the levels, the
 /// oldest first, gives them: `tile` is nominal in the first case and exact in the second, with `total` elements.
 ///
-/// - `COUNT`: `counts`, zero before, gets the live elements of each interval. Any number of blocks.
+/// - `COUNT`: `counts`, zero before, gets the live elements of each interval.
 /// - `EMIT`: what is live goes to `out_keys` and `out_values`, and `counts` gets the index of the first one of each interval, and
-///   in the end the number of all. One block per tile.
-/// - `KEEP`: everything goes there, and the marks to `out_marks`. One block per tile.
+///   in the end the number of all.
+/// - `KEEP`: everything goes there, and the marks to `out_marks`.
+///
+/// # Safety
+/// `levels` shows at least one level, and `1 << log_pieces` is at least their number and at most 32. `tile` is not 0.
+/// The tiles are cut in one of two ways:
+/// - `windows` are what `FindWindows` has written for these levels and this `log_pieces`, and `weights` the exclusive
+///   sum of what it has written there, which ends with the sum of all. `tile` is at most `nominal(ITEMS)`.
+/// - Both are empty, and `splits` are what [`RunsPartition`](crate::merge::RunsPartition) has written behind its table
+///   for the keys of these levels, the oldest first, such tiles and no slack. `tile` is at most `room(ITEMS)`, and
+///   `total` is the number of elements in all levels. `KEEP` asks for this way, and that `tile` is a multiple of 32.
+///
+/// What the launch has and the buffers that are used depend on the mode; others may be empty:
+/// - `COUNT`: any number of blocks; `counts` has an element per interval.
+/// - `EMIT`: one block per tile; `counts` has an element per interval and one more; `out_keys` and, unless values have
+///   no size, `out_values` have room for all that is live; `scratch` comes from the stream's look-back words, for a
+///   `u64` per tile.
+/// - `KEEP`: one block per tile; `out_keys` and, unless values have no size, `out_values` have room for `total`
+///   elements, `out_marks` for as many bits.
+///
+/// Nobody changes the levels or writes the other inputs, and nobody else uses the outputs or `scratch`, while the
+/// kernel runs.
 #[kernel(threads = THREADS, shared = shared::<C, P>(ITEMS), min_blocks = min_blocks::<C>(MODE))]
 pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: usize>(
     levels: Levels<C, P::Value>,

@@ -15,7 +15,13 @@ use crate::view::{Global, GlobalMut};
 /// tiles are cut by. `candidates` gets the number itself, and zero in one more element if it has one. Outputs that are empty
 /// are not written.
 ///
-/// Cost: two searches per interval and level. One thread per interval, and one more.
+/// Cost: two searches per interval and level.
+///
+/// # Safety
+/// The launch has at least one thread per interval, and one more. `high` is as long as `low`. Outputs that are not
+/// empty have room for what they get: `windows`, at a multiple of 8 bytes, for two words per interval and piece, the
+/// others for an element per interval. Nobody changes the levels or writes the intervals, and nobody else uses the
+/// outputs, while the kernel runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn find_windows<C: KeyCode>(
     levels: Levels<C, ()>,

@@ -39,6 +39,10 @@ impl Job {
         pre_empt: Option<u64>,
         checker: Option<&RefCell<Checker>>,
     ) -> Self {
+        /// Runs threads of the block while there are some to start.
+        ///
+        /// # Safety
+        /// The block's job was made for a `K`, which is still there. Who launched it promised the kernel's contract.
         unsafe fn run<K: Kernel>(block: &Block) {
             let kernel = block.job.kernel.cast::<K>();
             while block.next_thread() {

@@ -41,15 +41,23 @@ fn outside() -> ! {
     panic!("device code was called outside a kernel");
 }
 
-/// Makes `block` the current one while `f` runs, which is where its threads run. `f` does not panic: fibers catch.
+/// Makes `block` the current one while `f` runs, which is where its threads run.
 #[inline(always)]
 pub(super) fn enter<R>(block: &Block, f: impl FnOnce() -> R) -> R {
+    /// Device code panics in its fiber, which catches that; but a fiber may be refused by the system.
+    struct Leave<'a>(&'a Context);
+
+    impl Drop for Leave<'_> {
+        fn drop(&mut self) {
+            self.0.block.set(ptr::null());
+            self.0.checked.set(false);
+        }
+    }
+
     CONTEXT.with(|context| {
         context.block.set(block);
         context.checked.set(block.checker().is_some());
-        let result = f();
-        context.block.set(ptr::null());
-        context.checked.set(false);
-        result
+        let _leave = Leave(context);
+        f()
     })
 }

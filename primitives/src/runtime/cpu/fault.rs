@@ -54,6 +54,20 @@ pub enum FaultKind {
         /// The element.
         index: usize,
     },
+    /// An access to memory that was freed before the launch.
+    Freed {
+        /// The buffer.
+        buffer: String,
+        /// The element.
+        index: usize,
+        /// The line of the program that freed it, if that could be found out.
+        by: Option<String>,
+    },
+    /// An access to memory that the launch was not given, by an address that the kernel computed.
+    NotGiven {
+        /// What lies there.
+        what: String,
+    },
     /// Two threads used the same memory with nothing between the two accesses that orders them.
     Race {
         /// The buffer.
@@ -172,9 +186,20 @@ impl fmt::Display for FaultKind {
                 write!(f, "the access to {buffer} at index {index} is not aligned to {align} bytes")
             }
             Self::Uninitialised { buffer, index } => {
+                // Memory of a block is written by the block itself, so it is the order that is wrong.
+                let hint = if buffer.contains("shared memory") { " yet: is a barrier missing?" } else { "" };
                 let buffer = quoted(buffer);
-                write!(f, "{buffer} is read at index {index}, where nothing was written")
+                write!(f, "{buffer} is read at index {index}, where nothing was written{hint}")
             }
+            Self::Freed { buffer, index, by } => {
+                let buffer = quoted(buffer);
+                write!(f, "{buffer} is used at index {index}, but its memory was freed before the launch")?;
+                match by {
+                    Some(by) => write!(f, ", at {by}"),
+                    None => Ok(()),
+                }
+            }
+            Self::NotGiven { what } => write!(f, "the address was computed and leads to {what}"),
             Self::Race { buffer, index, access, other_block, other_thread, other_access, other_location } => write!(
                 f,
                 "race on {} at index {index}: {access} here, {other_access} by block {other_block}, thread {other_thread} \
@@ -260,7 +285,9 @@ impl Caught {
             let (name, element) = place.name(kernel);
             match &mut self.kind {
                 FaultKind::OutOfBounds { buffer, .. } | FaultKind::Misaligned { buffer, .. } => *buffer = name,
-                FaultKind::Uninitialised { buffer, index } | FaultKind::Race { buffer, index, .. } => {
+                FaultKind::Uninitialised { buffer, index }
+                | FaultKind::Freed { buffer, index, .. }
+                | FaultKind::Race { buffer, index, .. } => {
                     (*buffer, *index) = (name, element);
                 }
                 _ => {}
@@ -279,7 +306,9 @@ impl Place {
         }
         // The first argument that holds the place. A view that begins where its buffer ends is empty, and belongs to it
         // unless another buffer begins there.
+        // A view that was moved begins elsewhere; then it is the byte that counts.
         let (mut inside, mut behind): (Option<(&'static str, Buffer)>, _) = (None, None);
+        let mut at_byte = None;
         kernel.params(&mut |name, buffer| {
             let end = buffer.address + buffer.len * buffer.element_bytes;
             if (buffer.address..end).contains(&self.base) {
@@ -287,8 +316,11 @@ impl Place {
             } else if self.base == end {
                 behind = behind.or(Some((name, buffer)));
             }
+            if (buffer.address..end).contains(&self.byte) {
+                at_byte = at_byte.or(Some((name, buffer)));
+            }
         });
-        let found = inside.or(behind);
+        let found = inside.or(at_byte).or(behind);
         match found {
             Some((name, buffer)) => {
                 (name.to_owned(), self.byte.saturating_sub(buffer.address) / buffer.element_bytes.max(1))

@@ -9,7 +9,7 @@ use super::fault::Caught;
 use super::random::Random;
 use super::resident::{Resident, Status};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Rounds without progress after which a worker that shares the launch with others makes another block resident.
@@ -25,6 +25,21 @@ const MOST_THREADS: usize = 16 << 10;
 const MOST_LOOKS: u32 = 64;
 /// Value of a worker's count that has left, or has not come yet.
 const ABSENT: u32 = u32::MAX;
+
+/// The threads that run blocks: the crate's own. A thread of the caller's that waits for a launch must not run other work of
+/// the caller's meanwhile, which may wait for that very launch.
+fn pool() -> &'static rayon::ThreadPool {
+    static POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
+        let named = rayon::ThreadPoolBuilder::new().thread_name(|index| format!("gpu-primitives {index}"));
+        named.build().expect("the system gives threads for the CPU device")
+    });
+    &POOL
+}
+
+/// How many threads run blocks, if nothing else is said.
+pub(super) fn default_workers() -> usize {
+    pool().current_num_threads()
+}
 
 /// What the workers of a launch share.
 pub(super) struct Launch {
@@ -74,7 +89,7 @@ impl Launch {
             Worker::new(&self, 0).run();
         } else {
             let launch = &self;
-            rayon::in_place_scope(|scope| {
+            pool().in_place_scope(|scope| {
                 for id in 1..workers {
                     scope.spawn(move |_| Worker::new(launch, id).run());
                 }

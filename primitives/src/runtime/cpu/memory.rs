@@ -1,7 +1,10 @@
-//! The memory of the device: allocations, and in checked mode which of their bytes were written.
+//! The memory of the device: allocations, and in checked mode which of their bytes were written, which memory a launch may
+//! use, and what was freed lately.
 
+use crate::kernel::{Buffer, Kernel, Reach};
 use std::alloc::{self, Layout};
-use std::collections::BTreeMap;
+use std::backtrace::Backtrace;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Every allocation begins at a multiple of this, as on a GPU.
@@ -41,7 +44,7 @@ impl Heap {
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).map_err(failed)?;
         let pointer = match Layout::from_size_align(bytes, ALIGN) {
             // SAFETY: the layout's size is not zero.
-            Ok(layout) => unsafe { alloc::alloc(layout) },
+            Ok(layout) => unsafe { alloc::alloc_zeroed(layout) },
             Err(_) => std::ptr::null_mut(),
         };
         if pointer.is_null() {
@@ -52,29 +55,76 @@ impl Heap {
         Ok(pointer)
     }
 
+    /// Memory that is no longer used may be allocated again, as far as the limit goes.
+    pub fn discount(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Gives memory back to the system.
+    ///
     /// # Safety
-    /// `pointer` and `bytes` are those of an allocation of this heap, which nobody uses any more.
-    pub unsafe fn free(&self, pointer: *mut u8, bytes: usize) {
-        if bytes != 0 {
-            alloc::dealloc(pointer, Layout::from_size_align_unchecked(bytes, ALIGN));
-            self.used.fetch_sub(bytes, Ordering::Relaxed);
-        }
+    /// `pointer` and `bytes` are those of an allocation of this heap, which was [discounted](Self::discount), and which
+    /// nobody uses any more.
+    pub unsafe fn give_back(&self, pointer: *mut u8, bytes: usize) {
+        // SAFETY: allocated with this layout.
+        unsafe { alloc::dealloc(pointer, Layout::from_size_align_unchecked(bytes, ALIGN)) };
     }
 }
 
-/// Which bytes of memory were written: a bit per byte of every allocation that is known.
+/// What is known of memory in checked mode: which bytes of every allocation were written, and what was freed lately.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct Known {
     by_start: BTreeMap<usize, Bits>,
+    /// The oldest first.
+    freed: VecDeque<Freed>,
+    freed_bytes: usize,
 }
 
-impl Written {
+/// Memory that was freed and is kept, so that nobody else gets it.
+#[derive(Debug)]
+struct Freed {
+    pointer: *mut u8,
+    bytes: usize,
+    /// The line that freed it, if that could be found out.
+    by: Option<String>,
+}
+
+// SAFETY: the pointer is that of memory which nobody uses.
+unsafe impl Send for Known {}
+
+/// Freed memory that is kept: bytes and pieces.
+const MOST_FREED_BYTES: usize = 16 << 20;
+const MOST_FREED: usize = 256;
+
+impl Known {
     pub fn allocated(&mut self, start: usize, bytes: usize) {
         self.by_start.insert(start, Bits::new(bytes));
     }
 
-    pub fn freed(&mut self, start: usize) {
-        self.by_start.remove(&start);
+    /// Keeps freed memory, and gives what is to be given back instead.
+    #[must_use]
+    pub fn freed(&mut self, pointer: *mut u8, bytes: usize, by: Option<&Backtrace>) -> Vec<(*mut u8, usize)> {
+        self.by_start.remove(&pointer.addr());
+        self.freed.push_back(Freed { pointer, bytes, by: by.and_then(line_of) });
+        self.freed_bytes += bytes;
+        let mut forgotten = Vec::new();
+        while self.freed_bytes > MOST_FREED_BYTES || self.freed.len() > MOST_FREED {
+            let Some(oldest) = self.freed.pop_front() else { break };
+            self.freed_bytes -= oldest.bytes;
+            forgotten.push((oldest.pointer, oldest.bytes));
+        }
+        forgotten
+    }
+
+    /// Keeps nothing any more.
+    pub fn forget_all(&mut self) -> Vec<(*mut u8, usize)> {
+        self.freed_bytes = 0;
+        self.freed.drain(..).map(|freed| (freed.pointer, freed.bytes)).collect()
+    }
+
+    /// Freed memory that is still kept.
+    fn find_freed(&self, address: usize) -> Option<&Freed> {
+        self.freed.iter().find(|freed| (0..freed.bytes).contains(&address.wrapping_sub(freed.pointer.addr())))
     }
 
     /// The allocation that holds `address`, and where in it.
@@ -110,6 +160,78 @@ impl Written {
                 bits.assign(at + byte, written);
             }
         }
+    }
+}
+
+/// The line of the program, outside of this library's runtime and of Rust's own library, that a backtrace comes from.
+fn line_of(trace: &Backtrace) -> Option<String> {
+    let text = trace.to_string();
+    let places = text.lines().filter_map(|line| line.trim().strip_prefix("at "));
+    let is_own = |place: &str| {
+        // All memory is freed there.
+        let of_runtime = place.contains("src/runtime/memory.rs:");
+        of_runtime || place.contains("/rustc/") || place.contains("/library/")
+    };
+    places.into_iter().find(|place| !is_own(place)).map(str::to_owned)
+}
+
+/// The memory that a launch may use: what its arguments show, and what they lead to.
+#[derive(Debug)]
+pub(super) struct Given {
+    /// From here to there, ascending and apart.
+    pieces: Vec<(usize, usize)>,
+}
+
+/// Why memory may not be used.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// It was freed, by this line if that is known.
+    Freed { by: Option<String> },
+    /// The launch was not given it; what lies there.
+    NotGiven { what: String },
+}
+
+impl Given {
+    pub fn new<K: Kernel>(known: &Known, kernel: &K, reach: &Reach) -> Self {
+        let mut pieces: Vec<(usize, usize)> = Vec::new();
+        let mut add = |buffer: &Buffer| {
+            let (start, bytes) = (buffer.address, buffer.len.saturating_mul(buffer.element_bytes));
+            if bytes == 0 || known.find_freed(start).is_some() {
+                return;
+            }
+            // A view may say that it is longer than its memory. Memory of others is what it is said to be.
+            let end = known.find(start).map_or(usize::MAX, |(bits, at)| start + (bits.len - at));
+            pieces.push((start, start.saturating_add(bytes).min(end)));
+        };
+        kernel.params(&mut |_, buffer| add(&buffer));
+        reach.buffers().iter().for_each(add);
+        pieces.sort_unstable();
+        pieces.dedup_by(|next, last| {
+            let joins = next.0 <= last.1;
+            if joins {
+                last.1 = last.1.max(next.1);
+            }
+            joins
+        });
+        Self { pieces }
+    }
+
+    /// Whether bytes may be used.
+    pub fn check(&self, known: &Known, address: usize, bytes: usize) -> Result<(), Refused> {
+        let after = self.pieces.partition_point(|&(start, _)| start <= address);
+        if after > 0 && address.saturating_add(bytes) <= self.pieces[after - 1].1 {
+            return Ok(());
+        }
+        if let Some(freed) = known.find_freed(address) {
+            return Err(Refused::Freed { by: freed.by.clone() });
+        }
+        let what = match known.find(address) {
+            Some((bits, at)) => {
+                format!("byte {at} of an allocation of {} bytes that the launch was not given", bits.len)
+            }
+            None => "memory that is no allocation of the device".to_owned(),
+        };
+        Err(Refused::NotGiven { what })
     }
 }
 

@@ -7,6 +7,7 @@
 //! - [`block`] and [`warp`]: the state of a block; its barrier, its polling threads, the collectives of its warps.
 //! - [`fiber`]: the coroutines. [`context`]: how device code finds its block.
 //! - [`device`]: what `arch::cpu` says to the executor about memory.
+//! - [`queue`]: streams; on the checked device queues that are really apart.
 //! - [`check`]: in checked mode, sees every access and finds races and reads of what nobody wrote.
 //! - [`fault`] and [`panics`]: what a thread was caught at, and how it travels to who launched the kernel.
 //!
@@ -22,6 +23,7 @@ mod fiber;
 mod launch;
 mod memory;
 mod panics;
+mod queue;
 mod random;
 mod resident;
 #[cfg(test)]
@@ -30,12 +32,15 @@ pub(crate) mod warp;
 
 pub use fault::{Access, Elsewhere, Fault, FaultKind};
 pub(crate) use memory::AllocError;
+pub(crate) use queue::{CpuLane, CpuMark};
 
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Reach};
 use block::Job;
 use check::Checker;
 use launch::Launch;
-use memory::{Heap, Written};
+use memory::{Given, Heap, Known};
+use queue::Queues;
+use std::backtrace::Backtrace;
 use std::cell::RefCell;
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -75,7 +80,8 @@ pub(crate) struct CpuDevice {
     options: CpuOptions,
     heap: Heap,
     /// Used in checked mode.
-    written: Mutex<Written>,
+    known: Mutex<Known>,
+    queues: Mutex<Queues>,
     launches: AtomicU64,
 }
 
@@ -86,31 +92,55 @@ const PATIENCE_CHECKED: u32 = 8;
 impl CpuDevice {
     pub fn new(options: CpuOptions) -> Self {
         panics::install_hook();
-        Self { heap: Heap::new(options.memory_limit), written: Mutex::default(), launches: AtomicU64::new(0), options }
+        let seed = match options.schedule {
+            Schedule::InOrder => None,
+            Schedule::Random { seed } => Some(seed),
+        };
+        Self {
+            heap: Heap::new(options.memory_limit),
+            known: Mutex::default(),
+            queues: Mutex::new(Queues::new(seed)),
+            launches: AtomicU64::new(0),
+            options,
+        }
     }
 
     pub fn options(&self) -> &CpuOptions {
         &self.options
     }
 
-    /// Memory of `bytes` bytes, not initialised, at a multiple of 256.
+    /// Memory of `bytes` bytes at a multiple of 256. The bytes are zero; in checked mode they count as not written.
     pub fn allocate(&self, bytes: usize) -> Result<*mut u8, AllocError> {
-        let pointer = self.heap.allocate(bytes)?;
+        let pointer = self.heap.allocate(bytes).or_else(|_| {
+            // Memory that waits in a queue to be freed can be had.
+            self.finish_all();
+            self.heap.allocate(bytes)
+        })?;
         if bytes != 0 {
-            self.if_checked(|written| written.allocated(pointer.addr(), bytes));
+            self.if_checked(|known| known.allocated(pointer.addr(), bytes));
         }
         Ok(pointer)
     }
 
-    /// Gives memory back.
+    /// Gives memory back. In checked mode it is kept for a while, so that its use is found; `by` is who freed it.
     ///
     /// # Safety
     /// `pointer` is from [`allocate`](Self::allocate) of this device with the same `bytes`, and nobody uses it any more.
-    pub unsafe fn free(&self, pointer: *mut u8, bytes: usize) {
-        if bytes != 0 {
-            self.if_checked(|written| written.freed(pointer.addr()));
+    pub unsafe fn free(&self, pointer: *mut u8, bytes: usize, by: Option<&Backtrace>) {
+        if bytes == 0 {
+            return;
         }
-        self.heap.free(pointer, bytes);
+        self.heap.discount(bytes);
+        match self.if_checked(|known| known.freed(pointer, bytes, by)) {
+            // SAFETY: the caller's promise.
+            None => unsafe { self.heap.give_back(pointer, bytes) },
+            Some(forgotten) => {
+                for (pointer, bytes) in forgotten {
+                    // SAFETY: freed before, and kept until now.
+                    unsafe { self.heap.give_back(pointer, bytes) };
+                }
+            }
+        }
     }
 
     /// Bytes that are allocated.
@@ -120,29 +150,30 @@ impl CpuDevice {
 
     /// The host has written these bytes.
     pub fn mark_initialised(&self, pointer: *const u8, bytes: usize) {
-        self.if_checked(|written| written.mark(pointer.addr(), bytes));
+        self.if_checked(|known| known.mark(pointer.addr(), bytes));
     }
 
     /// The first of these bytes that nobody has written. Known in checked mode only.
     pub fn first_uninitialised(&self, pointer: *const u8, bytes: usize) -> Option<usize> {
-        self.if_checked(|written| written.first_unwritten(pointer.addr(), bytes)).flatten()
+        self.if_checked(|known| known.first_unwritten(pointer.addr(), bytes)).flatten()
     }
 
     /// The host has copied these bytes; those that nobody has written are still so.
     pub fn copy_initialised(&self, from: *const u8, to: *mut u8, bytes: usize) {
-        self.if_checked(|written| written.copy(from.addr(), to.addr(), bytes));
+        self.if_checked(|known| known.copy(from.addr(), to.addr(), bytes));
     }
 
-    fn if_checked<R>(&self, f: impl FnOnce(&mut Written) -> R) -> Option<R> {
+    fn if_checked<R>(&self, f: impl FnOnce(&mut Known) -> R) -> Option<R> {
         self.options.checked.then(|| f(&mut self.lock()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Written> {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a kernel with `blocks` blocks, at least one, and waits for it.
-    pub fn launch<K: Kernel>(&self, kernel: K, blocks: u32) -> Result<(), Box<Fault>> {
+    /// Runs a kernel with `blocks` blocks, at least one, and waits for it. `reach` is memory that it may use in addition to
+    /// that of its arguments.
+    pub fn launch<K: Kernel>(&self, kernel: K, reach: &Reach, blocks: u32) -> Result<(), Box<Fault>> {
         const { assert!(K::THREADS % 32 == 0 && K::THREADS > 0 && K::THREADS <= 1024, "a block is 1 to 32 whole warps") };
         let number = self.launches.fetch_add(1, Ordering::Relaxed);
         let seed = match self.options.schedule {
@@ -152,20 +183,30 @@ impl CpuDevice {
         };
         let caught = if self.options.checked {
             // Held throughout: one checked launch at a time.
-            let mut written = self.lock();
-            let checker = RefCell::new(Checker::new(mem::take(&mut *written)));
+            let mut known = self.lock();
+            let given = Given::new(&known, &kernel, reach);
+            let checker = RefCell::new(Checker::new(mem::take(&mut *known), given));
             let job = Job::new(&kernel, blocks, PATIENCE_CHECKED, seed, Some(&checker));
             let caught = Launch::new(job, 1, seed).run();
-            *written = checker.into_inner().into_written();
+            *known = checker.into_inner().into_known();
             caught
         } else {
-            let workers = self.options.workers.unwrap_or_else(rayon::current_num_threads);
+            let workers = self.options.workers.unwrap_or_else(launch::default_workers);
             let job = Job::new(&kernel, blocks, PATIENCE_FAST, seed, None);
             Launch::new(job, if seed.is_some() { 1 } else { workers }, seed).run()
         };
         match caught {
             None => Ok(()),
             Some((block, thread, caught)) => Err(Box::new(caught.named(&kernel, block, thread))),
+        }
+    }
+}
+
+impl Drop for CpuDevice {
+    fn drop(&mut self) {
+        for (pointer, bytes) in self.lock().forget_all() {
+            // SAFETY: freed before, and kept until now.
+            unsafe { self.heap.give_back(pointer, bytes) };
         }
     }
 }

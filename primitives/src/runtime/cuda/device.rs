@@ -226,7 +226,8 @@ impl CudaDevice {
     pub(in crate::runtime) unsafe fn free_pinned(&self, address: NonNull<u8>) {
         if self.try_enter() {
             // A failure cannot be told to anybody, and would mean a leak at worst.
-            let _ = (self.driver.cuMemFreeHost)(address.as_ptr().cast());
+            // SAFETY: the caller's promise.
+            let _ = unsafe { (self.driver.cuMemFreeHost)(address.as_ptr().cast()) };
         }
     }
 

@@ -216,7 +216,9 @@ pub(in crate::runtime) fn device_count() -> usize {
 /// # Safety
 /// The library is present, and `F` is the function's type.
 unsafe fn symbol<F: Copy>(name: &'static str) -> Result<F, Unusable> {
-    sys::culib().get::<F>(name.as_bytes()).map(|symbol| *symbol).map_err(|_| Unusable::MissingSymbol(name))
+    // SAFETY: the library is there, and the caller names the function's type.
+    let symbol = unsafe { sys::culib().get::<F>(name.as_bytes()) };
+    symbol.map(|symbol| *symbol).map_err(|_| Unusable::MissingSymbol(name))
 }
 
 fn version(number: c_int) -> (u32, u32) {

@@ -94,8 +94,9 @@ impl CudaGraph {
     /// The contracts of all recorded launches and copies hold, with the stream in the place of the one that recorded.
     pub(in crate::runtime) unsafe fn launch(&mut self, stream: &CudaStream) -> Result<(), Error> {
         self.device.enter()?;
-        call!(stream, cuGraphLaunch(self.raw, stream.handle()))?;
-        stream.note_kernels(&self.kernels);
+        // SAFETY: the caller's promise.
+        unsafe { call!(stream, cuGraphLaunch(self.raw, stream.handle())) }?;
+        stream.note_graph(&self.kernels);
         stream.wait_if_asked()
     }
 }

@@ -9,7 +9,7 @@ use crate::runtime::instance::Instance;
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use cudarc::driver::sys::{CUfunction, CUfunction_attribute, CUjit_option, CUmodule};
-use std::any::{TypeId, type_name};
+use std::any::TypeId;
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
@@ -71,7 +71,7 @@ impl CudaDevice {
     }
 
     fn load<K: Kernel>(&self) -> Result<Function, Error> {
-        let instance = Instance::of::<K>().ok_or(Error::NoInstance { kernel: type_name::<K>() })?;
+        let instance = Instance::of::<K>()?;
         let name = instance.name();
         let limit = self.limits().shared_bytes_per_block;
         if K::SHARED_BYTES > limit {

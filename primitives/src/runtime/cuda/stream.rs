@@ -8,6 +8,7 @@ use crate::runtime::device::lock;
 use crate::runtime::error::Error;
 use core::ffi::{c_uint, c_void};
 use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use cudarc::driver::sys::{CUcontext, CUdeviceptr, CUstream};
 use std::collections::VecDeque;
 use std::sync::{LazyLock, Mutex};
@@ -20,6 +21,10 @@ pub(in crate::runtime) struct CudaStream {
     device: &'static CudaDevice,
     raw: CUstream,
     owned: bool,
+    /// Whether other libraries may give it work.
+    is_shared: AtomicBool,
+    /// Work that this library has given it.
+    submitted: AtomicU64,
     recent: Mutex<Recent>,
 }
 
@@ -29,12 +34,17 @@ unsafe impl Send for CudaStream {}
 unsafe impl Sync for CudaStream {}
 
 impl CudaStream {
+    fn new(device: &'static CudaDevice, raw: CUstream, owned: bool) -> Self {
+        let (is_shared, submitted) = (AtomicBool::new(!owned), AtomicU64::new(0));
+        Self { device, raw, owned, is_shared, submitted, recent: Mutex::default() }
+    }
+
     pub(in crate::runtime) fn create(device: &'static CudaDevice) -> Result<Self, Error> {
         device.enter()?;
         let mut raw: CUstream = null_mut();
         // SAFETY: the pointer is valid.
         unsafe { call!(device, cuStreamCreate(&mut raw, NON_BLOCKING)) }?;
-        Ok(Self { device, raw, owned: true, recent: Mutex::default() })
+        Ok(Self::new(device, raw, true))
     }
 
     /// A stream that another library made and destroys.
@@ -45,7 +55,8 @@ impl CudaStream {
         device.enter()?;
         let raw: CUstream = raw.cast();
         let mut context: CUcontext = null_mut();
-        call!(device, cuStreamGetCtx(raw, &mut context))?;
+        // SAFETY: the handle is a stream, and the pointer is valid.
+        unsafe { call!(device, cuStreamGetCtx(raw, &mut context)) }?;
         if context != device.context() {
             return Err(Error::Driver {
                 call: "cuStreamGetCtx",
@@ -53,7 +64,7 @@ impl CudaStream {
                 message: format!("the stream does not belong to the primary context of GPU {}", device.ordinal()),
             });
         }
-        Ok(Self { device, raw, owned: false, recent: Mutex::default() })
+        Ok(Self::new(device, raw, false))
     }
 
     pub(super) fn device(&self) -> &'static CudaDevice {
@@ -64,8 +75,21 @@ impl CudaStream {
         self.device.driver()
     }
 
-    pub(in crate::runtime) fn raw(&self) -> *mut c_void {
+    /// The handle, for other libraries, which may give the stream work from now on.
+    pub(in crate::runtime) fn share(&self) -> *mut c_void {
+        self.is_shared.store(true, Ordering::Release);
         self.raw.cast()
+    }
+
+    /// How much work it has been given; `None` if that is not known.
+    pub(in crate::runtime) fn position(&self) -> Option<u64> {
+        (!self.is_shared.load(Ordering::Acquire)).then(|| self.submitted.load(Ordering::Acquire))
+    }
+
+    /// Counts work that the driver has taken: not before, or an event recorded in between would not cover it.
+    fn count(&self, result: Result<(), Error>) -> Result<(), Error> {
+        self.submitted.fetch_add(1, Ordering::Release);
+        result
     }
 
     pub(super) fn handle(&self) -> CUstream {
@@ -92,7 +116,7 @@ impl CudaStream {
             let (free, total) = self.device.memory_free().unwrap_or((0, 0));
             return Err(Error::OutOfMemory { requested: bytes, free, total });
         }
-        self.check("cuMemAllocFromPoolAsync", status)?;
+        self.count(self.check("cuMemAllocFromPoolAsync", status))?;
         let address = core::ptr::with_exposed_provenance_mut(address as usize);
         Ok(NonNull::new(address).expect("the driver never allocates at address 0"))
     }
@@ -119,7 +143,8 @@ impl CudaStream {
     pub(in crate::runtime) unsafe fn free(&self, address: NonNull<u8>) {
         if self.device.try_enter() {
             // A failure cannot be told to anybody; a crash is found again by the next call that can tell.
-            let _ = (self.driver().cuMemFreeAsync)(device_pointer(address.as_ptr()), self.raw);
+            // SAFETY: the caller's promise.
+            let _ = unsafe { (self.driver().cuMemFreeAsync)(device_pointer(address.as_ptr()), self.raw) };
         }
     }
 
@@ -129,7 +154,8 @@ impl CudaStream {
     /// They are memory of this device, free for writing in the stream's order. The same holds for the copies below.
     pub(in crate::runtime) unsafe fn zero(&self, to: *mut u8, bytes: usize) -> Result<(), Error> {
         self.device.enter()?;
-        call!(self, cuMemsetD8Async(device_pointer(to), 0, bytes, self.raw))
+        // SAFETY: the caller's promise.
+        self.count(unsafe { call!(self, cuMemsetD8Async(device_pointer(to), 0, bytes, self.raw)) })
     }
 
     /// Copies from the host. The host memory may be used again when this returns.
@@ -137,7 +163,8 @@ impl CudaStream {
     /// # Safety
     /// As [`zero`](Self::zero), and the host memory is valid.
     pub(in crate::runtime) unsafe fn upload(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<(), Error> {
-        self.upload_later(from, to, bytes)?;
+        // SAFETY: the caller's promise; the memory is not given back before it was read.
+        unsafe { self.upload_later(from, to, bytes)? };
         // Ordinary memory has been copied away by now; page-locked memory is read when the stream gets there.
         if self.device.is_known_host_memory(from) { self.synchronize() } else { Ok(()) }
     }
@@ -153,7 +180,8 @@ impl CudaStream {
         bytes: usize,
     ) -> Result<(), Error> {
         self.device.enter()?;
-        call!(self, cuMemcpyHtoDAsync(device_pointer(to), from.cast(), bytes, self.raw))
+        // SAFETY: the caller's promise.
+        self.count(unsafe { call!(self, cuMemcpyHtoDAsync(device_pointer(to), from.cast(), bytes, self.raw)) })
     }
 
     /// Copies to the host, perhaps after this has returned.
@@ -167,7 +195,8 @@ impl CudaStream {
         bytes: usize,
     ) -> Result<(), Error> {
         self.device.enter()?;
-        call!(self, cuMemcpyDtoHAsync(to.cast(), device_pointer(from), bytes, self.raw))
+        // SAFETY: the caller's promise.
+        self.count(unsafe { call!(self, cuMemcpyDtoHAsync(to.cast(), device_pointer(from), bytes, self.raw)) })
     }
 
     /// Copies on the device.
@@ -176,7 +205,8 @@ impl CudaStream {
     /// As [`zero`](Self::zero), for both; they do not overlap.
     pub(in crate::runtime) unsafe fn copy(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<(), Error> {
         self.device.enter()?;
-        call!(self, cuMemcpyDtoDAsync(device_pointer(to), device_pointer(from), bytes, self.raw))
+        // SAFETY: the caller's promise.
+        self.count(unsafe { call!(self, cuMemcpyDtoDAsync(device_pointer(to), device_pointer(from), bytes, self.raw)) })
     }
 
     /// Waits until everything on the stream is done.
@@ -193,7 +223,7 @@ impl CudaStream {
     pub(in crate::runtime) fn wait(&self, event: &CudaEvent) -> Result<(), Error> {
         self.device.enter()?;
         // SAFETY: both handles are alive; the driver keeps what it needs of the event.
-        unsafe { call!(self, cuStreamWaitEvent(self.raw, event.handle(), 0)) }
+        self.count(unsafe { call!(self, cuStreamWaitEvent(self.raw, event.handle(), 0)) })
     }
 
     /// Waits after a launch if that was asked for, so that a crash names its kernel.
@@ -206,8 +236,14 @@ impl CudaStream {
         lock(&self.recent).names()
     }
 
+    /// Remembers what a graph has launched.
+    pub(super) fn note_graph(&self, names: &[&'static str]) {
+        self.submitted.fetch_add(1, Ordering::Release);
+        self.note_kernels(names);
+    }
+
     /// Remembers what has been launched.
-    pub(super) fn note_kernels(&self, names: &[&'static str]) {
+    fn note_kernels(&self, names: &[&'static str]) {
         let mut recent = lock(&self.recent);
         names.iter().for_each(|name| recent.add(name));
     }
@@ -223,20 +259,23 @@ impl CudaStream {
         let mut argument = (&raw mut kernel).cast::<c_void>();
         let arguments = if size_of::<K>() == 0 { null_mut() } else { &raw mut argument };
         let shared_bytes = K::SHARED_BYTES as c_uint;
-        let status = (self.driver().cuLaunchKernel)(
-            function.raw,
-            blocks,
-            1,
-            1,
-            K::THREADS,
-            1,
-            1,
-            shared_bytes,
-            self.raw,
-            arguments,
-            null_mut(),
-        );
-        self.check("cuLaunchKernel", status).map_err(|error| match error {
+        // SAFETY: the caller's promise, and the argument is the kernel's own struct.
+        let status = unsafe {
+            (self.driver().cuLaunchKernel)(
+                function.raw,
+                blocks,
+                1,
+                1,
+                K::THREADS,
+                1,
+                1,
+                shared_bytes,
+                self.raw,
+                arguments,
+                null_mut(),
+            )
+        };
+        self.count(self.check("cuLaunchKernel", status)).map_err(|error| match error {
             Error::Driver { call, code, message } => {
                 let (name, threads) = (function.name, K::THREADS);
                 let shape = format!("{blocks} blocks of {threads} threads, {shared_bytes} bytes of shared memory each");

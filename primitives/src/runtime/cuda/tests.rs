@@ -1,6 +1,6 @@
 //! Tests on a GPU; without one they pass at once. The kernels are PTX by hand, so that nothing but the runtime is tested.
 
-use crate::kernel::{Buffer, Instance, Kernel};
+use crate::kernel::{Buffer, Call, Instance, Kernel};
 use crate::runtime::{Device, DeviceSlice, DeviceVec, Error, Stream};
 use crate::view::GlobalMut;
 use std::process::Command;
@@ -23,7 +23,8 @@ macro_rules! ptx_kernel {
             fn params(&self, _: &mut dyn FnMut(&'static str, Buffer)) {}
         }
 
-        inventory::submit! { Instance::new::<$type>($name, $ptx) }
+        // SAFETY: the text was written for this kernel.
+        inventory::submit! { unsafe { Instance::new::<$type>($name, $ptx) } }
     };
 }
 
@@ -140,7 +141,7 @@ fn gpu() -> Option<Device> {
 fn add(stream: &Stream, data: &mut DeviceVec<u32>, amount: u32) -> Result<(), Error> {
     let blocks = data.len() / 32;
     // SAFETY: as many threads as elements.
-    unsafe { stream.launch(Add { data: data.view_mut(stream)?, amount }, blocks) }
+    unsafe { stream.launch(Call::new(Add { data: data.raw_view_mut(stream)?, amount }), blocks) }
 }
 
 #[test]
@@ -162,10 +163,10 @@ fn kernels_run() {
 
     let mut word = stream.zeroed::<u32>(1).unwrap();
     // SAFETY: there is room for the word.
-    unsafe { stream.launch(MuchShared { data: word.view_mut(&stream).unwrap() }, 1).unwrap() };
+    unsafe { stream.launch(Call::new(MuchShared { data: word.raw_view_mut(&stream).unwrap() }), 1).unwrap() };
     assert_eq!(word.to_vec(&stream).unwrap(), [77]);
     // SAFETY: does nothing.
-    unsafe { stream.launch(Nothing, 1000).unwrap() };
+    unsafe { stream.launch(Call::new(Nothing), 1000).unwrap() };
     stream.synchronize().unwrap();
 }
 
@@ -175,14 +176,14 @@ fn launches_that_cannot_be() {
     let stream = device.stream().unwrap();
     // SAFETY: none of them runs.
     unsafe {
-        assert!(matches!(stream.launch(Nothing, 0), Err(Error::EmptyLaunch { .. })));
-        assert!(matches!(stream.launch(Nothing, 1 << 31), Err(Error::LaunchTooLarge { .. })));
-        assert!(matches!(stream.launch(TooMuchShared, 1), Err(Error::LaunchTooLarge { .. })));
-        let rejected = stream.launch(NotPtx, 1).unwrap_err();
+        assert!(matches!(stream.launch(Call::new(Nothing), 0), Err(Error::EmptyLaunch { .. })));
+        assert!(matches!(stream.launch(Call::new(Nothing), 1 << 31), Err(Error::LaunchTooLarge { .. })));
+        assert!(matches!(stream.launch(Call::new(TooMuchShared), 1), Err(Error::LaunchTooLarge { .. })));
+        let rejected = stream.launch(Call::new(NotPtx), 1).unwrap_err();
         println!("{rejected}");
         assert!(matches!(rejected, Error::PtxRejected { kernel: "test_not_ptx", .. }));
-        assert!(matches!(stream.launch(WrongName, 1), Err(Error::PtxRejected { .. })));
-        stream.launch(Nothing, 1).unwrap();
+        assert!(matches!(stream.launch(Call::new(WrongName), 1), Err(Error::PtxRejected { .. })));
+        stream.launch(Call::new(Nothing), 1).unwrap();
     }
     stream.synchronize().unwrap();
 }
@@ -243,7 +244,7 @@ fn graphs() {
         // Memory that lives during the recording alone, and a vector of another stream that is gone before it ends.
         let mut twos = recorder.upload(&vec![2u32; 1 << 20])?;
         add(recorder, &mut twos, 3)?;
-        other.upload(&[1u32])?.view(recorder)?;
+        other.upload(&[1u32])?.raw_view(recorder)?;
         assert!(data.to_vec(&stream)?.iter().all(|&x| x == 0), "nothing has happened yet");
         add(recorder, &mut data, 10)?;
         data.try_clone(recorder)
@@ -350,8 +351,8 @@ fn crash() {
     let data = stream.zeroed::<u32>(100).unwrap();
     // SAFETY: the first does nothing. The second is the crash, which is what the test is about.
     let (launched, synchronous) = unsafe {
-        stream.launch(Nothing, 1).unwrap();
-        (stream.launch(Crash, 1), std::env::var("GPU_PRIMITIVES_SYNC").unwrap() == "1")
+        stream.launch(Call::new(Nothing), 1).unwrap();
+        (stream.launch(Call::new(Crash), 1), std::env::var("GPU_PRIMITIVES_SYNC").unwrap() == "1")
     };
     assert_eq!(launched.is_err(), synchronous);
     let error = launched.and_then(|()| stream.synchronize()).unwrap_err();

@@ -1,5 +1,7 @@
 //! The host entries of selection and partition.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
 pub(super) mod segments;
 
 use super::{By, CountTiles, Flags, Keep, PartitionTiles, Predicate, SelectTiles};
@@ -55,7 +57,7 @@ pub fn flagged<'a, T: Pod>(
     let (input, flags) = (input.into(), flags.into());
     expect_len("the flags", input.len(), flags.len())?;
     let operands = key_operands(stream, input, output.into())?;
-    carrying_all(operands, Select { stream, keep: Flags(flags.view(stream)?) })
+    carrying_all(operands, Select { stream, keep: Flags(flags.raw_view(stream)?) })
 }
 
 /// [`flagged`] for pairs.
@@ -73,7 +75,7 @@ pub fn flagged_pairs<'a, K: Pod, V: Pod>(
     let (keys, flags) = (keys.into(), flags.into());
     expect_len("the flags", keys.len(), flags.len())?;
     let operands = pair_operands(stream, keys, values.into(), output_keys.into(), output_values.into())?;
-    carrying_all(operands, Select { stream, keep: Flags(flags.view(stream)?) })
+    carrying_all(operands, Select { stream, keep: Flags(flags.raw_view(stream)?) })
 }
 
 /// Writes the items that pass to the front of `output` and the others behind them, both in order, and gives the number of
@@ -224,7 +226,7 @@ pub(super) fn run_select<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const V
     }
     let mut count = DeviceValue::uninit(stream)?;
     let scratch = stream.lookback_words(lookback::scratch_words::<u64>(tiles))?;
-    let count_view = count.as_mut_slice().view_mut(stream)?;
+    let count_view = count.as_mut_slice().raw_view_mut(stream)?;
     let kernel = SelectTiles::<K, V, F, THREADS, VEC, ROWS>::new(
         from.keys,
         from.values,
@@ -252,15 +254,16 @@ fn run_partition<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usiz
     let mut count = DeviceValue::uninit(stream)?;
     let mut following = stream.uninit::<u64>(tiles)?;
     let scratch = stream.lookback_words(lookback::scratch_words::<u64>(tiles))?;
-    let counting = CountTiles::<K, F, THREADS, VEC, ROWS>::new(from.keys, keep, following.view_mut(stream)?, scratch);
-    let count_view = count.as_mut_slice().view_mut(stream)?;
+    let counting =
+        CountTiles::<K, F, THREADS, VEC, ROWS>::new(from.keys, keep, following.raw_view_mut(stream)?, scratch);
+    let count_view = count.as_mut_slice().raw_view_mut(stream)?;
     let moving = PartitionTiles::<K, V, F, THREADS, VEC, ROWS>::new(
         from.keys,
         from.values,
         to.keys,
         to.values,
         keep,
-        following.view(stream)?,
+        following.raw_view(stream)?,
         count_view,
     );
     // SAFETY: one block per tile; the scratch has the words that the tiles need.

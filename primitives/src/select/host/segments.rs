@@ -1,5 +1,7 @@
 //! The host entries of segmented compaction.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
 use super::super::segments::{NoteShape, THREADS};
 use super::super::{CheckOffsets, MoveOffsets, Offset, Predicate, Within};
 use super::{Job, Shape, carrying, key_operands, pair_operands, run_select, shaped};
@@ -16,7 +18,7 @@ use bytemuck::Pod;
 /// as `input`; those behind the last segment stay as they were.
 ///
 /// Waits for the stream: the offsets are checked on the device before anything is written.
-/// [`segments_assume_valid`] does not wait.
+/// [`segments_unchecked`] does not wait.
 ///
 /// ```
 /// use gpu_primitives::select::{self, Masked};
@@ -50,12 +52,14 @@ pub fn segments<'a, T: Pod, O: Offset, P: Predicate<T>>(
 
 /// [`segments`] without waiting for the verdict about the offsets.
 ///
-/// Offsets that are not valid give some new offsets, none larger than the number of items kept, and some selection; never
-/// an access out of bounds.
-///
 /// # Errors
 /// As [`segments`], except for the offsets.
-pub fn segments_assume_valid<'a, T: Pod, O: Offset, P: Predicate<T>>(
+///
+/// # Safety
+/// The offsets do not decrease and do not leave the input. If they do, what is in the output is not specified, nor are
+/// the new offsets, none of which is larger than the number of items kept; but nothing outside of them is written or
+/// read.
+pub unsafe fn segments_unchecked<'a, T: Pod, O: Offset, P: Predicate<T>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, O>>,
     input: impl Into<DeviceSlice<'a, T>>,
@@ -85,11 +89,14 @@ pub fn segments_pairs<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
     carrying(operands, Segments { offsets, predicate })
 }
 
-/// [`segments_pairs`] without waiting for the verdict about the offsets, as [`segments_assume_valid`].
+/// [`segments_pairs`] without waiting for the verdict about the offsets: see [`segments_unchecked`].
 ///
 /// # Errors
 /// As [`segments_pairs`], except for the offsets.
-pub fn segments_pairs_assume_valid<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
+///
+/// # Safety
+/// As [`segments_unchecked`].
+pub unsafe fn segments_pairs_unchecked<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, O>>,
     keys: impl Into<DeviceSlice<'a, K>>,
@@ -118,8 +125,9 @@ impl<'a, O: Offset> Offsets<'a, O> {
         expect_offsets(offsets.len())?;
         let mut range = stream.uninit::<u64>(2)?;
         let mut invalid = DeviceValue::new(stream, u64::MAX)?;
-        let invalid_view = invalid.as_mut_slice().view_mut(stream)?;
-        let kernel = CheckOffsets::new(offsets.view(stream)?, len as u64, range.view_mut(stream)?, invalid_view);
+        let invalid_view = invalid.as_mut_slice().raw_view_mut(stream)?;
+        let kernel =
+            CheckOffsets::new(offsets.raw_view(stream)?, len as u64, range.raw_view_mut(stream)?, invalid_view);
         // SAFETY: one thread per offset.
         unsafe { stream.launch(kernel, offsets.len().div_ceil(THREADS as usize))? };
         if trust == Trust::Check {
@@ -151,22 +159,22 @@ impl<K: Pod, O: Offset, P: Predicate<K>> Job<K> for Segments<'_, O, P> {
         let mut rows = stream.uninit::<u64>(runs * ROWS)?;
         let keep = Within {
             predicate: self.predicate,
-            range: range.view(stream)?,
-            flags: flags.view_mut(stream)?,
-            lanes: lanes.view_mut(stream)?,
-            rows: rows.view_mut(stream)?,
+            range: range.raw_view(stream)?,
+            flags: flags.raw_view_mut(stream)?,
+            lanes: lanes.raw_view_mut(stream)?,
+            rows: rows.raw_view_mut(stream)?,
         };
         let count = run_select::<K, V, Within<P>, BLOCK, VEC, ROWS>(stream, from, to, keep)?;
         let mut output = stream.uninit::<O>(offsets.len())?;
         let kernel = MoveOffsets::new(
-            offsets.view(stream)?,
-            output.view_mut(stream)?,
+            offsets.raw_view(stream)?,
+            output.raw_view_mut(stream)?,
             len as u64,
             NoteShape { vec: VEC as u32, rows: ROWS as u32 },
-            flags.view(stream)?,
-            lanes.view(stream)?,
-            rows.view(stream)?,
-            count.as_slice().view(stream)?,
+            flags.raw_view(stream)?,
+            lanes.raw_view(stream)?,
+            rows.raw_view(stream)?,
+            count.as_slice().raw_view(stream)?,
         );
         // SAFETY: one thread per offset; the notes are those of the selection, of the same shape.
         unsafe { stream.launch(kernel, offsets.len().div_ceil(THREADS as usize))? };

@@ -11,7 +11,7 @@ mod shadow;
 use super::block::Block;
 use super::device::{Effect, Kind, Space, Touch};
 use super::fault::{Caught, FaultKind, Site};
-use super::memory::{Bits, Written};
+use super::memory::{Bits, Given, Known, Refused};
 use crate::arch::{Order, Scope};
 use clock::{Clock, Moment, Snapshot};
 use shadow::{AddressHasher, Shadow, Sort, Stamp};
@@ -21,7 +21,8 @@ use std::hash::BuildHasherDefault;
 /// What the checker knows of a launch.
 pub(crate) struct Checker {
     /// Which bytes of device memory were written, in this launch and before.
-    written: Written,
+    known: Known,
+    given: Given,
     shadow: Shadow,
     /// What was released at each atomic word.
     released: HashMap<usize, Snapshot, BuildHasherDefault<AddressHasher>>,
@@ -37,13 +38,13 @@ struct Watched {
 }
 
 impl Checker {
-    pub fn new(written: Written) -> Self {
-        Self { written, shadow: Shadow::default(), released: HashMap::default(), blocks: HashMap::default() }
+    pub fn new(known: Known, given: Given) -> Self {
+        Self { known, given, shadow: Shadow::default(), released: HashMap::default(), blocks: HashMap::default() }
     }
 
-    /// What was written, for the next launch.
-    pub fn into_written(self) -> Written {
-        self.written
+    /// What is known of memory, for the next launch.
+    pub fn into_known(self) -> Known {
+        self.known
     }
 
     pub fn block_starts(&mut self, block: &Block) {
@@ -147,13 +148,25 @@ impl Checker {
         (clock, now)
     }
 
-    /// Checks that what is read was written, and notes what is written.
+    /// Checks that the memory may be used and that what is read was written, and notes what is written.
     fn look(&mut self, block: &Block, touch: &Touch, reads: bool, writes: bool, site: Site) -> Result<(), Box<Caught>> {
         let (address, bytes) = (touch.address, touch.bytes);
+        if bytes == 0 {
+            return Ok(());
+        }
+        if touch.space == Space::Global
+            && let Err(refused) = self.given.check(&self.known, address, bytes)
+        {
+            let kind = match refused {
+                Refused::Freed { by } => FaultKind::Freed { buffer: String::new(), index: 0, by },
+                Refused::NotGiven { what } => FaultKind::NotGiven { what },
+            };
+            return Err(Box::new(Caught { kind, place: Some(touch.place(0)), location: Some(site) }));
+        }
         let offset = address.wrapping_sub(block.shared().0);
         let unwritten = match (reads, touch.space) {
             (false, _) => None,
-            (true, Space::Global) => self.written.first_unwritten(address, bytes),
+            (true, Space::Global) => self.known.first_unwritten(address, bytes),
             (true, Space::Shared) => self.watched(block).written.first_unset(offset, bytes),
         };
         if let Some(at) = unwritten {
@@ -162,7 +175,7 @@ impl Checker {
         }
         if writes {
             match touch.space {
-                Space::Global => self.written.mark(address, bytes),
+                Space::Global => self.known.mark(address, bytes),
                 Space::Shared => self.watched(block).written.set(offset, bytes),
             }
         }

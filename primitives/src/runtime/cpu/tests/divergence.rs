@@ -30,7 +30,7 @@ fn a_barrier_misses_a_thread_that_returned() {
         assert!(caught.thread != 40);
         assert_eq!(caught.kind, FaultKind::BarrierDivergence { other_thread: 40, other_location: None });
         assert!(line(&caught).ends_with("// barrier"));
-        device.launch(EarlyReturn::new(64), 3).unwrap();
+        device.run(EarlyReturn::new(64), 3).unwrap();
     }
 }
 
@@ -140,7 +140,7 @@ fn a_collective_misses_a_lane() {
 #[test]
 fn a_shuffle_reads_lanes_of_its_mask() {
     for device in all_checked() {
-        device.launch(InactiveSource::new(!0), 1).unwrap();
+        device.run(InactiveSource::new(!0), 1).unwrap();
         let caught = fault(&device, InactiveSource::new(0xffff), 1);
         assert_eq!((caught.thread, caught.kind), (15, FaultKind::InactiveSource { lane: 16, mask: 0xffff }));
     }
@@ -204,6 +204,6 @@ fn traps_and_panics_are_faults() {
         assert_eq!(caught.kind, FaultKind::Panic { message });
         assert!(line(&caught).ends_with("// panic"));
         // The device is as good as before.
-        device.launch(GiveUp::new(64, 0), 4).unwrap();
+        device.run(GiveUp::new(64, 0), 4).unwrap();
     }
 }

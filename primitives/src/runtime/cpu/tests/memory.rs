@@ -88,7 +88,7 @@ fn out_of_bounds_is_found_by_both_modes() {
 fn vectors_must_fit_and_be_aligned() {
     for device in [fast(), checked()] {
         let input = Memory::new(&device, &[0u32; 10]);
-        device.launch(VectorAt::new(input.view(), 4), 1).unwrap();
+        device.run(VectorAt::new(input.view(), 4), 1).unwrap();
         let caught = fault(&device, VectorAt::new(input.view(), 8), 1);
         assert_eq!(caught.kind, FaultKind::OutOfBounds { buffer: "input".into(), index: 11, len: 10 });
         let caught = fault(&device, VectorAt::new(input.view(), 2), 1);
@@ -108,7 +108,7 @@ fn what_nobody_wrote_must_not_be_read() {
         device.mark_initialised(input.base.wrapping_add(5).cast(), 4);
         assert_eq!(device.first_uninitialised(input.base.cast(), 24), Some(16));
         for index in [0, 3, 5] {
-            device.launch(ReadAt::new(input.view(), output.view_mut(), index), 1).unwrap();
+            device.run(ReadAt::new(input.view(), output.view_mut(), index), 1).unwrap();
         }
         let caught = fault(&device, ReadAt::new(input.view(), output.view_mut(), 4), 1);
         assert_eq!(caught.kind, FaultKind::Uninitialised { buffer: "input".into(), index: 4 });
@@ -126,9 +126,9 @@ fn what_nobody_wrote_is_followed_through_kernels_and_copies() {
     device.copy_initialised(a.base.cast(), b.base.cast(), 32);
     assert_eq!(device.first_uninitialised(b.base.cast(), 32), Some(24));
     // A kernel's write counts: `write_at` writes one element after `index`.
-    device.launch(WriteAt::new(b.view_mut(), 0), 1).unwrap();
+    device.run(WriteAt::new(b.view_mut(), 0), 1).unwrap();
     let tail = Memory::<u32>::uninitialised(&device, 3);
-    device.launch(WriteAt::new(tail.view_mut(), 1), 1).unwrap();
+    device.run(WriteAt::new(tail.view_mut(), 1), 1).unwrap();
     assert_eq!(device.first_uninitialised(tail.base.cast(), 12), Some(0));
     assert_eq!(device.first_uninitialised(tail.base.wrapping_add(2).cast(), 4), None);
 }
@@ -136,9 +136,10 @@ fn what_nobody_wrote_is_followed_through_kernels_and_copies() {
 #[test]
 fn shared_memory_starts_uninitialised_in_every_block() {
     for device in all_checked() {
-        device.launch(SharedAt::new(6, 1), 4).unwrap();
+        device.run(SharedAt::new(6, 1), 4).unwrap();
         let caught = fault(&device, SharedAt::new(6, 0), 4);
         assert_eq!(caught.kind, FaultKind::Uninitialised { buffer: "shared memory at byte 16".into(), index: 6 });
+        assert!(caught.to_string().contains("where nothing was written yet: is a barrier missing?"), "{caught}");
         assert_eq!(caught.thread, 7);
         assert!(line(&caught).ends_with("// shared read"));
     }
@@ -147,7 +148,7 @@ fn shared_memory_starts_uninitialised_in_every_block() {
 #[test]
 fn shared_memory_must_be_declared() {
     for device in [fast(), checked()] {
-        device.launch(TakeShared::new(64), 1).unwrap();
+        device.run(TakeShared::new(64), 1).unwrap();
         let caught = fault(&device, TakeShared::new(65), 1);
         assert_eq!(caught.kind, FaultKind::SharedOverflow { end: 80, declared: 64 });
     }
@@ -162,7 +163,7 @@ fn memory_is_aligned_counted_and_limited() {
     assert_eq!(device.allocate(401), Err(AllocError { requested: 401, free: 400 }));
     assert!(!device.allocate(0).unwrap().is_null());
     // SAFETY: allocated above.
-    unsafe { device.free(first, 600) };
+    unsafe { device.free(first, 600, None) };
     assert_eq!(device.used(), 0);
     let too_much = CpuDevice::new(CpuOptions::default()).allocate(usize::MAX / 2 - 4096);
     assert!(matches!(too_much, Err(AllocError { requested, .. }) if requested == usize::MAX / 2 - 4096));

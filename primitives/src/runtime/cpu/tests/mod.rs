@@ -7,7 +7,7 @@ mod schedules;
 mod warps;
 
 use super::{CpuDevice, CpuOptions, Fault, Schedule};
-use crate::kernel::Kernel;
+use crate::kernel::{Call, Kernel};
 use crate::{Global, GlobalMut};
 use bytemuck::Pod;
 
@@ -35,8 +35,16 @@ fn all() -> impl Iterator<Item = CpuDevice> {
     all_checked().chain([fast(), CpuDevice::new(unchecked), CpuDevice::new(single)])
 }
 
-fn fault<K: Kernel>(device: &CpuDevice, kernel: K, blocks: u32) -> Fault {
-    let fault = *device.launch(kernel, blocks).expect_err("the kernel has a bug");
+impl CpuDevice {
+    /// Launches a kernel with its arguments.
+    fn run<K: Kernel>(&self, kernel: Call<'_, K>, blocks: u32) -> Result<(), Box<Fault>> {
+        let (kernel, reach) = kernel.into_parts();
+        self.launch(kernel, &reach, blocks)
+    }
+}
+
+fn fault<K: Kernel>(device: &CpuDevice, kernel: Call<'_, K>, blocks: u32) -> Fault {
+    let fault = *device.run(kernel, blocks).expect_err("the kernel has a bug");
     assert_eq!(fault.kernel, K::NAME);
     // One sentence that says where.
     let text = fault.to_string();
@@ -104,6 +112,6 @@ impl<'a, T: Pod> Memory<'a, T> {
 impl<T> Drop for Memory<'_, T> {
     fn drop(&mut self) {
         // SAFETY: allocated with this size, and no kernel is running.
-        unsafe { self.device.free(self.base.cast(), self.len * size_of::<T>()) };
+        unsafe { self.device.free(self.base.cast(), self.len * size_of::<T>(), None) };
     }
 }

@@ -65,7 +65,7 @@ fn without_a_barrier_neighbours_race() {
             assert_eq!((index as u32, (reader + 40) % 64), (writer, writer));
         }
         let output = Memory::zeroed(&device, 128);
-        device.launch(Exchange::new(output.view_mut(), 40, BARRIER), 2).unwrap();
+        device.run(Exchange::new(output.view_mut(), 40, BARRIER), 2).unwrap();
         assert_eq!(output.read()[..64], (0..64).map(|i| (i + 40) % 64).collect::<Vec<u32>>());
     }
 }
@@ -97,7 +97,7 @@ fn lanes_need_sync_warp() {
         assert_eq!(caught.thread, 1);
         assert_eq!(race(&caught), ("shared memory at byte 0", 2, [Access::Read, Access::Write], 0, 0));
         assert!(line(&caught).ends_with("// read"));
-        device.launch(WithinWarp::new(output.view_mut(), WARP), 1).unwrap();
+        device.run(WithinWarp::new(output.view_mut(), WARP), 1).unwrap();
         assert_eq!(output.read(), [9]);
     }
 }
@@ -129,8 +129,8 @@ fn global_memory_races_between_blocks() {
         let caught = fault(&device, Collide::new(data.view_mut(), 0), 2);
         assert_eq!(race(&caught), ("data", 3, [Access::Write, Access::Write], 1 - caught.block, 0));
         // One block alone is fine, and so is the next launch.
-        device.launch(Collide::new(data.view_mut(), 0), 1).unwrap();
-        device.launch(Collide::new(data.view_mut(), 0), 1).unwrap();
+        device.run(Collide::new(data.view_mut(), 0), 1).unwrap();
+        device.run(Collide::new(data.view_mut(), 0), 1).unwrap();
     }
 }
 
@@ -145,7 +145,7 @@ unsafe fn bytes(data: GlobalMut<u8>, stride: u32) {
 fn bytes_of_a_word_do_not_race() {
     for device in all_checked() {
         let data = Memory::zeroed(&device, 64);
-        device.launch(Bytes::new(data.view_mut(), 1), 1).unwrap();
+        device.run(Bytes::new(data.view_mut(), 1), 1).unwrap();
         assert_eq!(data.read(), (0..64).collect::<Vec<u8>>());
         let caught = fault(&device, Bytes::new(data.view_mut(), 2), 1);
         let (buffer, index, _, _, other) = race(&caught);
@@ -223,9 +223,7 @@ unsafe fn message(payload: GlobalMut<u32>, flag: GlobalMut<u32>, output: GlobalM
 fn pass_message(device: &CpuDevice, how: u32) -> Result<(), Fault> {
     let (payload, flag) = (Memory::zeroed(device, 64), Memory::zeroed(device, 1));
     let output = Memory::zeroed(device, 64);
-    device
-        .launch(Message::new(payload.view_mut(), flag.view_mut(), output.view_mut(), how), 2)
-        .map_err(|fault| *fault)?;
+    device.run(Message::new(payload.view_mut(), flag.view_mut(), output.view_mut(), how), 2).map_err(|fault| *fault)?;
     assert_eq!(output.read(), (0..64).rev().collect::<Vec<u32>>());
     Ok(())
 }
@@ -279,7 +277,7 @@ unsafe fn count(counter: GlobalMut<u32>, output: GlobalMut<u32>, plain: u32) {
 fn atomics_do_not_race_with_each_other_but_with_plain_accesses() {
     for device in all_checked() {
         let (counter, output) = (Memory::zeroed(&device, 1), Memory::zeroed(&device, 1));
-        device.launch(Count::new(counter.view_mut(), output.view_mut(), 0), 4).unwrap();
+        device.run(Count::new(counter.view_mut(), output.view_mut(), 0), 4).unwrap();
         assert_eq!(counter.read(), [256]);
         let caught = fault(&device, Count::new(counter.view_mut(), output.view_mut(), 1), 4);
         let (buffer, index, mut accesses, ..) = race(&caught);

@@ -18,7 +18,7 @@ unsafe fn tickets(counter: GlobalMut<u32>, order: GlobalMut<u32>) {
 
 fn ticket_order(device: &CpuDevice) -> Vec<u32> {
     let (counter, order) = (Memory::zeroed(device, 1), Memory::zeroed(device, 12));
-    device.launch(Tickets::new(counter.view_mut(), order.view_mut()), 12).unwrap();
+    device.run(Tickets::new(counter.view_mut(), order.view_mut()), 12).unwrap();
     order.read()
 }
 
@@ -105,7 +105,7 @@ fn look_back_works_in_every_order() {
             let output = Memory::uninitialised(&device, input.len());
             let input = Memory::new(&device, &input);
             let kernel = LookBack::new(input.view(), ticket.view_mut(), status.view_mut(), output.view_mut(), hint);
-            device.launch(kernel, blocks).unwrap();
+            device.run(kernel, blocks).unwrap();
             assert_eq!(output.read(), expected);
         }
     }
@@ -130,7 +130,7 @@ unsafe fn meet(arrived: GlobalMut<u32>, output: GlobalMut<u32>) {
 fn blocks_that_wait_for_each_other_become_resident_together() {
     for device in all() {
         let (arrived, output) = (Memory::zeroed(&device, 1), Memory::zeroed(&device, 40));
-        device.launch(Meet::new(arrived.view_mut(), output.view_mut()), 20).unwrap();
+        device.run(Meet::new(arrived.view_mut(), output.view_mut()), 20).unwrap();
         assert_eq!(output.read()[20..], (1..20).chain([0]).collect::<Vec<u32>>());
     }
 }
@@ -169,7 +169,7 @@ fn updates_are_complete() {
     ];
     for device in all() {
         let (words, output) = (Memory::new(&device, &[-5i64; 6]), Memory::zeroed(&device, 6));
-        device.launch(Updates::new(words.view_mut(), output.view_mut()), 1).unwrap();
+        device.run(Updates::new(words.view_mut(), output.view_mut()), 1).unwrap();
         assert_eq!((words.read(), output.read()), (expected.to_vec(), expected.to_vec()));
     }
 }
@@ -189,7 +189,7 @@ fn many_threads_may_launch_at_once() {
                 scope.spawn(|| {
                     let counter = Memory::zeroed(&device, 1);
                     for _ in 0..5 {
-                        device.launch(Count::new(counter.view_mut()), 7).unwrap();
+                        device.run(Count::new(counter.view_mut()), 7).unwrap();
                     }
                     assert_eq!(counter.read(), [5 * 7 * 64]);
                 });

@@ -70,7 +70,7 @@ fn operations_match_their_definition() {
             let arguments_there = Memory::new(&device, &arguments);
             let kernel =
                 EveryOperation::new(masks_there.view(), values_there.view(), arguments_there.view(), output.view_mut());
-            device.launch(kernel, 1).unwrap();
+            device.run(kernel, 1).unwrap();
             let output = output.read();
             for (operation, thread) in
                 (0..OPERATIONS).flat_map(|operation| (0..64).map(move |thread| (operation, thread)))
@@ -129,7 +129,7 @@ fn masks_may_nest_and_be_uneven() {
     };
     for device in all() {
         let output = Memory::zeroed(&device, 192);
-        device.launch(Uneven::new(output.view_mut(), rounds), 3).unwrap();
+        device.run(Uneven::new(output.view_mut(), rounds), 3).unwrap();
         assert_eq!(output.read(), (0..192).map(|thread| expected(thread % 32)).collect::<Vec<u32>>());
     }
 }

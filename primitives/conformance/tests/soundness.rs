@@ -1,0 +1,366 @@
+//! Safe code cannot reach memory that is not its own: functions that break their contracts, elements of odd sizes, options at
+//! their ends, memory that is gone.
+
+use bytemuck::{Pod, Zeroable};
+use gpu_conformance::data::random;
+use gpu_conformance::kernels::Unsteady;
+use gpu_conformance::{cases, is_checked, is_gpu, run};
+use gpu_primitives::compare::{Compare, Less};
+use gpu_primitives::kernel::kernel;
+use gpu_primitives::scan::Monoid;
+use gpu_primitives::select::{self, Predicate};
+use gpu_primitives::{
+    CpuOptions, Device, DeviceVec, Error, FaultKind, Global, GlobalMut, Stream, merge, multisplit, scan, search,
+    segmented_sort, sort, thread, transfer,
+};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    run(cases![
+        unsteady_orders,
+        unsteady_buckets,
+        what_was_not_written_is_never_host_memory,
+        a_recorder_that_outlives_its_recording,
+        a_device_without_workers,
+        elements_of_odd_sizes;
+        checked:
+        memory_that_is_gone,
+        a_view_that_lies,
+        an_operator_that_calls_the_host,
+    ])
+}
+
+/// Memory between two margins, which must stay as they are.
+struct Fenced {
+    memory: DeviceVec<u32>,
+    len: usize,
+}
+
+impl Fenced {
+    const MARGIN: usize = 5000;
+    const MARK: u32 = 0xfe2c_ed00;
+
+    fn new(stream: &Stream, len: usize) -> Self {
+        let mut memory = stream.uninit(len + 2 * Self::MARGIN).unwrap();
+        transfer::fill(stream, &mut memory, Self::MARK).unwrap();
+        Self { memory, len }
+    }
+
+    fn inside(&mut self) -> gpu_primitives::DeviceSliceMut<'_, u32> {
+        self.memory.slice_mut(Self::MARGIN..Self::MARGIN + self.len).unwrap()
+    }
+
+    fn check(&self, stream: &Stream, what: &str) {
+        let all = self.memory.to_vec(stream).unwrap();
+        let (before, rest) = all.split_at(Self::MARGIN);
+        let after = &rest[self.len..];
+        assert!(before.iter().chain(after).all(|&word| word == Self::MARK), "{what}: wrote beyond its output");
+    }
+}
+
+fn some(n: usize, seed: u64) -> Vec<u32> {
+    random(seed).take(n).map(|x| x as u32 % 5000).collect()
+}
+
+fn sizes(device: &Device) -> &'static [usize] {
+    if is_gpu(device) {
+        &[1, 33, 4097, 100_000, 3_000_000]
+    } else if is_checked(device) {
+        &[1, 33, 3000]
+    } else {
+        &[1, 33, 4097, 30_000]
+    }
+}
+
+/// Comparators that answer otherwise in another block.
+fn unsteady_orders(device: &Device) {
+    let stream = device.stream().unwrap();
+    for &n in sizes(device) {
+        let mut sorted = some(n, n as u64);
+        sorted.sort_unstable();
+        let (keys, values) = (stream.upload(&sorted).unwrap(), stream.upload(&sorted).unwrap());
+        let half = n / 2;
+        let part = |from: usize, to: usize| (keys.slice(from..to).unwrap(), values.slice(from..to).unwrap());
+
+        let (mut out, mut with) = (Fenced::new(&stream, n), Fenced::new(&stream, n));
+        merge::pairs(&stream, part(0, half), part(half, n), (out.inside(), with.inside()), Unsteady).unwrap();
+        out.check(&stream, "merge");
+        with.check(&stream, "merge, values");
+
+        let runs: Vec<_> = (0..7).map(|i| part(n * i / 7, n * (i + 1) / 7)).collect();
+        let (mut out, mut with) = (Fenced::new(&stream, n), Fenced::new(&stream, n));
+        merge::runs_pairs(&stream, &runs, (out.inside(), with.inside()), Unsteady).unwrap();
+        out.check(&stream, "merge of runs");
+        with.check(&stream, "merge of runs, values");
+
+        for search in 0..3 {
+            let mut out = Fenced::new(&stream, n);
+            let (haystack, needles) = (keys.slice(..half).unwrap(), keys.as_slice());
+            let found = match search {
+                0 => search::lower_bound(&stream, haystack, needles, out.inside(), Unsteady),
+                1 => search::lower_bound_sorted(&stream, haystack, needles, out.inside(), Unsteady),
+                _ => search::upper_bound_sorted(&stream, haystack, needles, out.inside(), Unsteady),
+            };
+            found.unwrap();
+            out.check(&stream, "search");
+            let places = out.inside().to_vec(&stream).unwrap();
+            assert!(places.iter().all(|&place| place as usize <= half), "places beyond the haystack");
+        }
+
+        let offsets = stream.upload(&[0, n as u32 / 3, n as u32]).unwrap();
+        let (mut out, mut with) = (Fenced::new(&stream, n), Fenced::new(&stream, n));
+        out.inside().copy_from(&stream, &keys).unwrap();
+        with.inside().copy_from(&stream, &values).unwrap();
+        segmented_sort::pairs_in_place(&stream, &offsets, out.inside(), with.inside(), Unsteady).unwrap();
+        out.check(&stream, "segmented sort");
+        with.check(&stream, "segmented sort, values");
+    }
+}
+
+/// Bucket functions that answer otherwise in another warp, with buckets beyond the last one, and last ones beyond 255.
+fn unsteady_buckets(device: &Device) {
+    let stream = device.stream().unwrap();
+    for &n in sizes(device) {
+        let keys = stream.upload(&some(n, n as u64)).unwrap();
+        let (mut out, mut with) = (Fenced::new(&stream, n), Fenced::new(&stream, n));
+        let split = multisplit::pairs(&stream, &keys, &keys, out.inside(), with.inside(), 200, Unsteady);
+        may_be_a_fault_of_the_checker(device, split.map(drop));
+        out.check(&stream, "multisplit");
+        with.check(&stream, "multisplit, values");
+        for passes in [1, 2] {
+            let (mut out, mut with) = (Fenced::new(&stream, n), Fenced::new(&stream, n));
+            let sorted = sort::pairs_by(&stream, &keys, &keys, out.inside(), with.inside(), Unsteady, passes);
+            may_be_a_fault_of_the_checker(device, sorted);
+            out.check(&stream, "sort by buckets");
+            with.check(&stream, "sort by buckets, values");
+        }
+    }
+}
+
+/// Items that change their buckets meanwhile leave gaps and collide. The checked device may say that; nothing else may happen.
+fn may_be_a_fault_of_the_checker(device: &Device, result: Result<(), Error>) {
+    match result {
+        Ok(()) => {}
+        Err(Error::KernelFault(fault)) if is_checked(device) => {
+            assert!(matches!(fault.kind, FaultKind::Uninitialised { .. } | FaultKind::Race { .. }), "{fault}");
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Memory of the host that nobody has written would be undefined behaviour to read.
+fn what_was_not_written_is_never_host_memory(device: &Device) {
+    let stream = device.stream().unwrap();
+    for n in [1, 1000, 1 << 20] {
+        match stream.uninit::<u64>(n).unwrap().to_vec(&stream) {
+            Ok(read) if is_gpu(device) => assert_eq!(read.len(), n),
+            Ok(read) => assert_eq!(read, vec![0; n], "the CPU device gives zeros"),
+            Err(error) => assert!(matches!(error, Error::UninitialisedRead { index: 0 }) && is_checked(device)),
+        }
+    }
+}
+
+/// A recording that fails ends, and what was kept of it is a stream as any other.
+fn a_recorder_that_outlives_its_recording(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut kept = None;
+    let failed = stream.capture(|recorder| {
+        kept = Some(recorder.clone());
+        Err::<(), _>(Error::EmptyLaunch { kernel: "none" })
+    });
+    assert!(matches!(failed, Err(Error::EmptyLaunch { .. })));
+    let kept = kept.unwrap();
+    let mut data = kept.upload(&[1u32, 2, 3]).unwrap();
+    scan::inclusive_in_place(&kept, &mut data, scan::Sum).unwrap();
+    assert_eq!(data.to_vec(&kept).unwrap(), [1, 3, 6]);
+}
+
+fn a_device_without_workers(device: &Device) {
+    let options = CpuOptions { workers: Some(0), checked: is_checked(device), ..CpuOptions::default() };
+    let device = if is_gpu(device) { device.clone() } else { Device::cpu_with(options) };
+    assert!(device.limits().multiprocessors >= 1);
+    let stream = device.stream().unwrap();
+    let host = some(5000, 1);
+    let mut keys = stream.upload(&host).unwrap();
+    sort::keys_in_place(&stream, &mut keys, sort::Options::new()).unwrap();
+    assert!(keys.to_vec(&stream).unwrap().is_sorted());
+}
+
+/// Orders and selects by the first byte, and adds bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Zeroable, Pod)]
+struct ByBytes;
+
+impl<const N: usize> Compare<[u8; N]> for ByBytes {
+    fn less(&self, a: [u8; N], b: [u8; N]) -> bool {
+        a < b
+    }
+}
+
+impl<const N: usize> Predicate<[u8; N]> for ByBytes {
+    fn test(&self, item: [u8; N]) -> bool {
+        item[0] % 2 == 1
+    }
+}
+
+impl<const N: usize> Monoid<[u8; N]> for ByBytes {
+    fn identity(&self) -> [u8; N] {
+        [0; N]
+    }
+
+    fn combine(&self, a: [u8; N], b: [u8; N]) -> [u8; N] {
+        std::array::from_fn(|i| a[i].wrapping_add(b[i]))
+    }
+}
+
+/// Elements whose size is no power of two, at addresses that are no multiples of it. (On a GPU there are no kernels for them.)
+fn elements_of_odd_sizes(device: &Device) {
+    if !is_gpu(device) {
+        check_size::<1>(device);
+        check_size::<3>(device);
+        check_size::<5>(device);
+        check_size::<7>(device);
+        check_size::<12>(device);
+        check_wide::<24>(device);
+        check_wide::<33>(device);
+    } else {
+        let stream = device.stream().unwrap();
+        let mut data = stream.upload(&[[1u8; 3]; 100]).unwrap();
+        let result = scan::inclusive_in_place(&stream, &mut data, ByBytes);
+        assert!(matches!(result, Err(Error::NoInstance { .. })), "{result:?}");
+    }
+}
+
+fn bytes<const N: usize>(n: usize) -> Vec<[u8; N]> {
+    let mut numbers = random(N as u64);
+    (0..n).map(|_| std::array::from_fn(|_| numbers.next().unwrap() as u8)).collect()
+}
+
+fn check_size<const N: usize>(device: &Device)
+where
+    [u8; N]: Pod,
+{
+    let stream = device.stream().unwrap();
+    for n in [1, 31, 700, 2500] {
+        let host = bytes::<N>(n + 1);
+        let all = stream.upload(&host).unwrap();
+        // Neither end is aligned to anything.
+        let (input, host) = (all.slice(1..).unwrap(), &host[1..]);
+        let mut sums = stream.uninit::<[u8; N]>(n).unwrap();
+        scan::inclusive(&stream, input, &mut sums, ByBytes).unwrap();
+        let mut sum = [0; N];
+        let expected: Vec<_> = host
+            .iter()
+            .map(|item| {
+                sum = ByBytes.combine(sum, *item);
+                sum
+            })
+            .collect();
+        assert_eq!(sums.to_vec(&stream).unwrap(), expected, "scan of {n} elements of {N} bytes");
+    }
+    check_wide::<N>(device);
+}
+
+fn check_wide<const N: usize>(device: &Device)
+where
+    [u8; N]: Pod,
+{
+    let stream = device.stream().unwrap();
+    for n in [1, 31, 700, 2500] {
+        let host = bytes::<N>(n + 1);
+        let all = stream.upload(&host).unwrap();
+        let (input, host) = (all.slice(1..).unwrap(), &host[1..]);
+        let mut odd = stream.uninit::<[u8; N]>(n).unwrap();
+        let count = select::select(&stream, input, &mut odd, ByBytes).unwrap().get(&stream).unwrap() as usize;
+        let expected: Vec<_> = host.iter().copied().filter(|item| item[0] % 2 == 1).collect();
+        assert_eq!(odd.slice(..count).unwrap().to_vec(&stream).unwrap(), expected, "select of {N} bytes");
+
+        let mut sorted = host.to_vec();
+        sorted.sort_unstable();
+        let haystack = stream.upload(&[&sorted[..1], &sorted].concat()).unwrap();
+        let mut places = stream.uninit::<u32>(n).unwrap();
+        search::lower_bound(&stream, haystack.slice(1..).unwrap(), input, &mut places, ByBytes).unwrap();
+        let place = |needle: &[u8; N]| sorted.partition_point(|item| item < needle) as u32;
+        assert!(places.to_vec(&stream).unwrap().into_iter().eq(host.iter().map(place)), "search of {N} bytes");
+
+        let (low, high) = sorted.split_at(n / 2);
+        let (low, high) = (stream.upload(low).unwrap(), stream.upload(high).unwrap());
+        let mut merged = stream.uninit::<[u8; N]>(n).unwrap();
+        merge::keys(&stream, &high, &low, &mut merged, ByBytes).unwrap();
+        assert_eq!(merged.to_vec(&stream).unwrap(), sorted, "merge of {N} bytes");
+    }
+}
+
+/// Copies the last element.
+///
+/// # Safety
+/// The launch has one block. `input` is not empty, `output` has one element. Nobody writes the one, and nobody else
+/// uses the other, while the kernel runs.
+#[kernel(threads = 32)]
+unsafe fn copy_last(input: Global<u32>, output: GlobalMut<u32>) {
+    if thread::thread_idx_x() == 0 {
+        output.set(0, input.get(input.len() - 1));
+    }
+}
+
+/// A view that was torn from its memory, which is gone.
+fn memory_that_is_gone(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut output = stream.zeroed::<u32>(1).unwrap();
+    let input = stream.upload(&[1u32, 2, 3]).unwrap();
+    // SAFETY: the checked device refuses the access, which is the test.
+    let torn = unsafe { input.view(&stream).unwrap().into_param() };
+    drop(input); // here
+    let line = line!() - 1;
+    // SAFETY: as above.
+    let result = unsafe { stream.launch(CopyLast::new(torn, output.view_mut(&stream).unwrap()), 1) };
+    let Err(Error::KernelFault(fault)) = result else { panic!("{result:?}") };
+    let FaultKind::Freed { buffer, index: 2, by } = &fault.kind else { panic!("{fault}") };
+    assert_eq!(buffer, "input");
+    // A stripped executable has no lines.
+    let is_here = |by: &String| by.contains(&format!("soundness.rs:{line}"));
+    assert!(by.as_ref().is_none_or(is_here), "freed at {by:?}, not in line {line}");
+    assert!(fault.to_string().contains("its memory was freed before the launch"), "{fault}");
+}
+
+/// A view that says it is longer than its memory.
+fn a_view_that_lies(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut output = stream.zeroed::<u32>(1).unwrap();
+    let input = stream.upload(&[1u32, 2, 3]).unwrap();
+    // SAFETY: the checked device refuses the access, which is the test.
+    let beyond = unsafe { Global::from_raw(input.as_slice().as_ptr(), 4) };
+    // SAFETY: as above.
+    let result = unsafe { stream.launch(CopyLast::new(beyond, output.view_mut(&stream).unwrap()), 1) };
+    let Err(Error::KernelFault(fault)) = result else { panic!("{result:?}") };
+    assert!(matches!(fault.kind, FaultKind::NotGiven { .. }), "{fault}");
+}
+
+/// An operator that uses a stream, inside a kernel.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct CallsTheHost;
+
+// SAFETY: no bytes.
+unsafe impl gpu_primitives::kernel::Param for CallsTheHost {}
+
+impl Compare<u32> for CallsTheHost {
+    fn less(&self, a: u32, b: u32) -> bool {
+        let stream = Device::cpu().stream().unwrap();
+        let mut data = stream.zeroed::<u32>(1).unwrap();
+        transfer::fill(&stream, &mut data, 1).unwrap();
+        a < b
+    }
+}
+
+fn an_operator_that_calls_the_host(device: &Device) {
+    let stream = device.stream().unwrap();
+    let keys = stream.upload(&[1u32, 2, 3, 4]).unwrap();
+    let (a, b) = keys.as_slice().split_at(2).unwrap();
+    let mut out = stream.uninit::<u32>(4).unwrap();
+    let result = merge::keys(&stream, a, b, &mut out, CallsTheHost);
+    let Err(Error::KernelFault(fault)) = result else { panic!("{result:?}") };
+    assert!(matches!(&fault.kind, FaultKind::Panic { message } if message.contains("HostCallInKernel")), "{fault}");
+    merge::keys(&stream, a, b, &mut out, Less).unwrap();
+    assert_eq!(out.to_vec(&stream).unwrap(), [1, 2, 3, 4], "the stream goes on");
+}

@@ -1,0 +1,407 @@
+//! Streams that share memory: every pair of operations on two streams and two threads, without an event in between.
+
+use gpu_conformance::data::random;
+use gpu_conformance::{cases, is_checked, is_gpu, run};
+use gpu_primitives::compare::Less;
+use gpu_primitives::multisplit::{self, Shift};
+use gpu_primitives::select::{self, Masked};
+use gpu_primitives::{
+    CpuOptions, Device, DeviceVec, Error, Schedule, Stream, merge, scan, search, segmented_sort, sort, transfer,
+};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    run(cases![
+        small_pairs_of_operations,
+        pairs_of_operations,
+        a_read_is_not_overtaken_by_a_write,
+        many_readers_and_a_writer,
+        memory_is_freed_after_the_last_reader,
+        unordered_slices_are_ordered_by_events,
+        events_still_order_streams,
+        streams_of_rayon_tasks;
+        checked: pairs_of_operations_at_random_moments, a_missing_wait_is_found, errors_are_told_to_who_waits,
+    ])
+}
+
+/// An operation on the elements of a vector: on the device, and on the host.
+struct Operation {
+    name: &'static str,
+    device: fn(&Stream, &mut DeviceVec<u32>) -> Result<(), Error>,
+    host: fn(&mut Vec<u32>),
+}
+
+const OPERATIONS: [Operation; 13] = [
+    Operation {
+        name: "fill",
+        device: |stream, data| {
+            let half = data.len() / 2;
+            transfer::fill(stream, data.slice_mut(..half)?, 7)
+        },
+        host: |data| {
+            let half = data.len() / 2;
+            data[..half].fill(7);
+        },
+    },
+    Operation {
+        name: "upload",
+        device: |stream, data| {
+            let (half, rest) = (data.len() / 2, data.len().div_ceil(2));
+            data.slice_mut(half..)?.copy_from_host(stream, &vec![5; rest])
+        },
+        host: |data| {
+            let half = data.len() / 2;
+            data[half..].fill(5);
+        },
+    },
+    Operation {
+        name: "sort of keys",
+        device: |stream, data| sort::keys_in_place(stream, data, sort::Options::new()),
+        host: |data| data.sort_unstable(),
+    },
+    Operation {
+        name: "sort of pairs",
+        device: |stream, data| {
+            let mut places = stream.uninit::<u32>(data.len())?;
+            transfer::iota(stream, &mut places, 0)?;
+            sort::pairs_in_place(stream, &mut *data, &mut places, sort::Options::new().descending())?;
+            transfer::copy(stream, &places, data)
+        },
+        host: |data| {
+            let mut places: Vec<u32> = (0..data.len() as u32).collect();
+            places.sort_by_key(|&place| !data[place as usize]);
+            *data = places;
+        },
+    },
+    Operation {
+        name: "scan in place",
+        device: |stream, data| scan::inclusive_in_place(stream, data, scan::Sum),
+        host: |data| {
+            let mut sum = 0u32;
+            data.iter_mut().for_each(|x| {
+                sum = sum.wrapping_add(*x);
+                *x = sum;
+            });
+        },
+    },
+    Operation {
+        name: "scan",
+        device: |stream, data| {
+            let mut sums = stream.uninit::<u32>(data.len())?;
+            scan::exclusive_sum(stream, &*data, &mut sums)?;
+            data.copy_from(stream, &sums)
+        },
+        host: |data| {
+            let mut sum = 0u32;
+            data.iter_mut().for_each(|x| sum = sum.wrapping_add(std::mem::replace(x, sum)));
+        },
+    },
+    Operation {
+        name: "merge",
+        device: |stream, data| {
+            let mut sorted = data.try_clone(stream)?;
+            sort::keys_in_place(stream, &mut sorted, sort::Options::new())?;
+            let (a, b) = sorted.as_slice().split_at(sorted.len() / 3)?;
+            merge::keys(stream, b, a, data, Less)
+        },
+        host: |data| data.sort_unstable(),
+    },
+    Operation {
+        name: "merge of runs",
+        device: |stream, data| {
+            let mut sorted = data.try_clone(stream)?;
+            sort::keys_in_place(stream, &mut sorted, sort::Options::new())?;
+            let fifth = data.len() / 5;
+            let runs: Vec<_> = (0..5)
+                .map(|i| sorted.slice(i * fifth..if i == 4 { data.len() } else { (i + 1) * fifth }))
+                .collect::<Result<_, _>>()?;
+            merge::runs_keys(stream, &runs, data, Less)
+        },
+        host: |data| data.sort_unstable(),
+    },
+    Operation {
+        name: "segmented sort",
+        device: |stream, data| {
+            let offsets = stream.upload(&[0, data.len() as u32 / 3, data.len() as u32])?;
+            segmented_sort::keys_in_place(stream, &offsets, data, Less)
+        },
+        host: |data| {
+            let third = data.len() / 3;
+            data[..third].sort_unstable();
+            data[third..].sort_unstable();
+        },
+    },
+    Operation {
+        name: "multisplit",
+        device: |stream, data| {
+            let mut split = stream.uninit::<u32>(data.len())?;
+            multisplit::keys(stream, &*data, &mut split, 8, Shift::by(29))?;
+            data.copy_from(stream, &split)
+        },
+        host: |data| data.sort_by_key(|x| x >> 29),
+    },
+    Operation {
+        name: "select",
+        device: |stream, data| {
+            let mut selected = stream.zeroed::<u32>(data.len())?;
+            select::select(stream, &*data, &mut selected, Masked::equal(1, 1))?;
+            data.copy_from(stream, &selected)
+        },
+        host: |data| {
+            let len = data.len();
+            data.retain(|x| x & 1 == 1);
+            data.resize(len, 0);
+        },
+    },
+    Operation {
+        name: "partition",
+        device: |stream, data| {
+            let mut parted = stream.uninit::<u32>(data.len())?;
+            select::partition(stream, &*data, &mut parted, Masked::equal(1, 1))?;
+            data.copy_from(stream, &parted)
+        },
+        host: |data| data.sort_by_key(|x| x & 1 == 0),
+    },
+    Operation {
+        name: "search",
+        device: |stream, data| {
+            let mut sorted = data.try_clone(stream)?;
+            sort::keys_in_place(stream, &mut sorted, sort::Options::new())?;
+            let mut places = stream.uninit::<u32>(data.len())?;
+            search::lower_bound(stream, &sorted, &*data, &mut places, Less)?;
+            data.copy_from(stream, &places)
+        },
+        host: |data| {
+            let mut sorted = data.clone();
+            sorted.sort_unstable();
+            data.iter_mut().for_each(|x| *x = sorted.partition_point(|y| y < x) as u32);
+        },
+    },
+];
+
+fn some(n: usize, seed: u64) -> Vec<u32> {
+    random(seed).take(n).map(|x| x as u32).collect()
+}
+
+fn len(device: &Device) -> usize {
+    match (is_gpu(device), is_checked(device)) {
+        (true, _) => 100_000,
+        (_, true) => 90,
+        _ => 2000,
+    }
+}
+
+/// Keeps a GPU's stream busy, so that what comes later is not there at once.
+fn delay(stream: &Stream) -> Result<(), Error> {
+    if is_gpu(stream.device()) {
+        let mut waste = stream.zeroed::<u32>(1 << 22)?;
+        for _ in 0..3 {
+            scan::inclusive_in_place(stream, &mut waste, scan::Sum)?;
+        }
+    }
+    Ok(())
+}
+
+/// One operation on one stream, then another one on another stream, by another thread; the first one's memory is read by a
+/// third stream.
+fn check_pair(streams: &[Stream; 3], first: &Operation, second: &Operation, n: usize, seed: u64) {
+    let when = format!("{}, then {}, seed {seed}", first.name, second.name);
+    let [a, b, c] = streams;
+    let mut host = some(n, seed);
+    let mut data = a.upload(&host).unwrap();
+    if n > 100 {
+        delay(a).unwrap();
+    }
+    (first.device)(a, &mut data).unwrap();
+    (first.host)(&mut host);
+    // What is read before the second operation must not see it.
+    let between = (data.try_clone(a).unwrap(), host.clone());
+    std::thread::scope(|scope| {
+        scope.spawn(|| (second.device)(b, &mut data).unwrap());
+    });
+    (second.host)(&mut host);
+    assert_eq!(data.to_vec(c).unwrap(), host, "{when}");
+    assert_eq!(between.0.to_vec(c).unwrap(), between.1, "in between, {when}");
+}
+
+/// A few, for tools that are slow.
+fn small_pairs_of_operations(device: &Device) {
+    let streams = [(); 3].map(|()| device.stream().unwrap());
+    for (first, second) in OPERATIONS.iter().zip(OPERATIONS.iter().rev()) {
+        check_pair(&streams, first, second, 90, 1);
+    }
+}
+
+fn pairs_of_operations(device: &Device) {
+    let streams = [(); 3].map(|()| device.stream().unwrap());
+    for (i, first) in OPERATIONS.iter().enumerate() {
+        for (j, second) in OPERATIONS.iter().enumerate() {
+            check_pair(&streams, first, second, len(device), (i * 100 + j) as u64);
+        }
+    }
+}
+
+/// The same where the queues of the checked device run at moments that a seed chooses.
+fn pairs_of_operations_at_random_moments(_: &Device) {
+    for seed in 0..40 {
+        let options = CpuOptions { checked: true, schedule: Schedule::Random { seed }, ..CpuOptions::default() };
+        let device = Device::cpu_with(options);
+        let streams = [(); 3].map(|()| device.stream().unwrap());
+        let [first, second] = [seed % 13, seed * 7 % 13].map(|i| &OPERATIONS[i as usize]);
+        check_pair(&streams, first, second, 40, seed);
+    }
+}
+
+/// A stream reads and is slow; another one writes at once.
+fn a_read_is_not_overtaken_by_a_write(device: &Device) {
+    let [a, b, c] = [(); 3].map(|()| device.stream().unwrap());
+    let n = len(device);
+    for operation in &OPERATIONS {
+        let host = some(n, 3);
+        let mut data = a.upload(&host).unwrap();
+        delay(&b).unwrap();
+        let copy = data.try_clone(&b).unwrap();
+        (operation.device)(&a, &mut data).unwrap();
+        let mut expected = host.clone();
+        (operation.host)(&mut expected);
+        assert_eq!(data.to_vec(&c).unwrap(), expected, "{}", operation.name);
+        assert_eq!(copy.to_vec(&c).unwrap(), host, "before {}", operation.name);
+    }
+}
+
+/// More readers than an allocation remembers, some of which are gone when the writer comes.
+fn many_readers_and_a_writer(device: &Device) {
+    let home = device.stream().unwrap();
+    let n = len(device);
+    let mut data = home.upload(&some(n, 1)).unwrap();
+    for round in 0..3u32 {
+        let expected = data.to_vec(&home).unwrap();
+        let copies: Vec<_> = (0..20)
+            .map(|_| {
+                let reader = device.stream().unwrap();
+                delay(&reader).unwrap();
+                data.try_clone(&reader).unwrap()
+            })
+            .collect();
+        let writer = device.stream().unwrap();
+        transfer::fill(&writer, &mut data, round).unwrap();
+        for copy in copies {
+            assert_eq!(copy.to_vec(&writer).unwrap(), expected);
+        }
+        assert_eq!(data.to_vec(&home).unwrap(), vec![round; n]);
+    }
+}
+
+/// A vector is dropped while other streams still read it, and its memory is used again at once.
+fn memory_is_freed_after_the_last_reader(device: &Device) {
+    let [home, reader] = [(); 2].map(|()| device.stream().unwrap());
+    let n = len(device);
+    for round in 0..10 {
+        let host = some(n, round);
+        let data = home.upload(&host).unwrap();
+        delay(&reader).unwrap();
+        let copy = data.try_clone(&reader).unwrap();
+        drop(data);
+        let mut again = home.uninit::<u32>(n).unwrap();
+        transfer::fill(&home, &mut again, 9).unwrap();
+        assert_eq!(copy.to_vec(&reader).unwrap(), host);
+        assert_eq!(again.to_vec(&home).unwrap(), vec![9; n]);
+    }
+}
+
+/// If the library forgot to wait, the checked device would show it: here a caller forgets.
+fn a_missing_wait_is_found(device: &Device) {
+    let [a, b] = [(); 2].map(|()| device.stream().unwrap());
+    let mut data = a.uninit::<u32>(100).unwrap();
+    transfer::fill(&a, &mut data, 1).unwrap();
+    // SAFETY: on the CPU device all accesses are of memory that is there; that they are in the wrong order is the test.
+    let unordered = unsafe { data.as_slice().unordered() };
+    assert!(matches!(unordered.to_vec(&b), Err(Error::UninitialisedRead { index: 0 })));
+    assert_eq!(data.to_vec(&b).unwrap(), [1; 100], "with the wait it is there");
+
+    transfer::fill(&a, &mut data, 2).unwrap();
+    // SAFETY: as above.
+    let unordered = unsafe { data.as_slice().unordered() };
+    assert_eq!(unordered.to_vec(&b).unwrap(), [1; 100], "the fill has not happened yet");
+    assert_eq!(data.to_vec(&b).unwrap(), [2; 100]);
+
+    // Memory that is freed too early is found, too.
+    let copy = {
+        let data = a.upload(&[3u32; 100]).unwrap();
+        // SAFETY: as above. The library still waits before it frees.
+        let unordered = unsafe { data.as_slice().unordered() };
+        b.wait(&a.record().unwrap()).unwrap();
+        let mut copy = b.uninit::<u32>(100).unwrap();
+        transfer::copy(&b, unordered, &mut copy).unwrap();
+        copy
+    };
+    a.synchronize().unwrap();
+    assert_eq!(copy.to_vec(&b).unwrap(), [3; 100]);
+}
+
+fn unordered_slices_are_ordered_by_events(device: &Device) {
+    let [a, b] = [(); 2].map(|()| device.stream().unwrap());
+    let n = len(device);
+    let mut data = a.zeroed::<u32>(n).unwrap();
+    let mut copy = b.zeroed::<u32>(n).unwrap();
+    delay(&a).unwrap();
+    transfer::fill(&a, &mut data, 4).unwrap();
+    b.wait(&a.record().unwrap()).unwrap();
+    // SAFETY: the event is between the two.
+    let from = unsafe { data.as_slice().unordered() };
+    // SAFETY: nobody else uses the copy.
+    let to = unsafe { copy.as_mut_slice().unordered() };
+    transfer::copy(&b, from, to).unwrap();
+    assert_eq!(copy.to_vec(&b).unwrap(), vec![4; n]);
+}
+
+/// Events of streams whose work waits in queues, asked in several ways.
+fn events_still_order_streams(device: &Device) {
+    let [a, b] = [(); 2].map(|()| device.stream().unwrap());
+    let mut data = a.zeroed::<u32>(len(device)).unwrap();
+    let start = a.record().unwrap();
+    transfer::fill(&a, &mut data, 1).unwrap();
+    let end = a.record().unwrap();
+    b.wait(&end).unwrap();
+    let after = b.record().unwrap();
+    while !after.is_done().unwrap() {
+        std::thread::yield_now();
+    }
+    assert!(end.is_done().unwrap() && start.is_done().unwrap());
+    end.elapsed(&start).unwrap();
+    assert!(a.record().unwrap().elapsed(&start).is_ok());
+}
+
+/// A download that fails does so for who waits for it, and the stream goes on.
+fn errors_are_told_to_who_waits(device: &Device) {
+    let [a, b] = [(); 2].map(|()| device.stream().unwrap());
+    let unwritten = a.uninit::<u32>(10).unwrap();
+    let pending = a.download_pinned(&unwritten, device.pinned(10).unwrap()).unwrap();
+    b.synchronize().unwrap();
+    assert!(matches!(pending.wait(), Err(Error::UninitialisedRead { index: 0 })));
+    let mut data = a.zeroed::<u32>(10).unwrap();
+    transfer::fill(&a, &mut data, 6).unwrap();
+    assert_eq!(data.to_vec(&b).unwrap(), [6; 10]);
+    // An error of a stream that is gone is told to the next one who waits.
+    let gone = device.stream().unwrap();
+    drop(gone.download_pinned(&unwritten, device.pinned(10).unwrap()));
+    drop(gone);
+    assert!(b.synchronize().is_ok(), "the buffer was waited for, and the error was told there");
+}
+
+/// Tasks that share a stream: one that waits for its launch must not begin another that waits for the first.
+fn streams_of_rayon_tasks(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = len(device);
+    rayon::scope(|scope| {
+        for task in 0..20u32 {
+            let stream = stream.clone();
+            scope.spawn(move |_| {
+                let mut data = stream.zeroed::<u32>(n).unwrap();
+                transfer::fill(&stream, &mut data, task).unwrap();
+                scan::inclusive_in_place(&stream, &mut data, scan::Sum).unwrap();
+                assert_eq!(data.to_vec(&stream).unwrap()[n - 1], (n as u32).wrapping_mul(task));
+            });
+        }
+    });
+}

@@ -1,0 +1,106 @@
+//! One piece of work of the CPU device: done at once, queued behind others, or recorded in a graph.
+
+use super::cpu::{CpuDevice, Fault};
+use super::error::Error;
+use crate::kernel::{Call, Kernel};
+use std::backtrace::Backtrace;
+use std::sync::Arc;
+
+type CpuLaunch = dyn Fn(&CpuDevice) -> Result<(), Box<Fault>>;
+
+/// One piece of work. The addresses are of device memory, unless a field says otherwise.
+pub(crate) enum Step {
+    Zero {
+        to: *mut u8,
+        bytes: usize,
+    },
+    Copy {
+        from: *const u8,
+        to: *mut u8,
+        bytes: usize,
+    },
+    /// Host memory that the step owns.
+    Upload {
+        data: Box<[u8]>,
+        to: *mut u8,
+    },
+    /// Host memory that the caller keeps until the stream has passed the step.
+    UploadLater {
+        from: *const u8,
+        to: *mut u8,
+        bytes: usize,
+    },
+    /// Copies to host memory that the caller keeps until the stream has passed the step.
+    Download {
+        from: *const u8,
+        to: *mut u8,
+        bytes: usize,
+        element_bytes: usize,
+    },
+    Free {
+        address: *mut u8,
+        bytes: usize,
+        /// Where the program freed it, on the checked device.
+        by: Option<Backtrace>,
+    },
+    Launch(Box<CpuLaunch>),
+    Graph(Arc<[Step]>),
+}
+
+// SAFETY: addresses, which are used only when the step runs, and kernels, which are made of such addresses and plain data.
+unsafe impl Send for Step {}
+// SAFETY: as above.
+unsafe impl Sync for Step {}
+
+impl Step {
+    pub(super) fn launch<K: Kernel>(kernel: Call<'_, K>, blocks: u32) -> Self {
+        let (kernel, reach) = kernel.into_parts();
+        Self::Launch(Box::new(move |cpu| cpu.launch(kernel, &reach, blocks)))
+    }
+
+    /// Does the work.
+    ///
+    /// # Safety
+    /// The memory is there, and may be used as the step does. What is freed is not used afterwards.
+    pub(super) unsafe fn run(&self, cpu: &CpuDevice) -> Result<(), Error> {
+        match self {
+            &Self::Zero { to, bytes } => {
+                // SAFETY: the caller's promise. So for all that follow.
+                unsafe { to.write_bytes(0, bytes) };
+                cpu.mark_initialised(to, bytes);
+            }
+            &Self::Copy { from, to, bytes } => {
+                // SAFETY: as above; source and destination of a copy do not overlap.
+                unsafe { to.copy_from_nonoverlapping(from, bytes) };
+                cpu.copy_initialised(from, to, bytes);
+            }
+            Self::Upload { data, to } => {
+                // SAFETY: as above.
+                unsafe { to.copy_from_nonoverlapping(data.as_ptr(), data.len()) };
+                cpu.mark_initialised(*to, data.len());
+            }
+            &Self::UploadLater { from, to, bytes } => {
+                // SAFETY: as above.
+                unsafe { to.copy_from_nonoverlapping(from, bytes) };
+                cpu.mark_initialised(to, bytes);
+            }
+            &Self::Download { from, to, bytes, element_bytes } => {
+                if let Some(byte) = cpu.first_uninitialised(from, bytes) {
+                    return Err(Error::UninitialisedRead { index: byte / element_bytes.max(1) });
+                }
+                // SAFETY: as above.
+                unsafe { to.copy_from_nonoverlapping(from, bytes) };
+            }
+            // SAFETY: as above. A step that frees runs once: graphs have none.
+            Self::Free { address, bytes, by } => unsafe { cpu.free(*address, *bytes, by.as_ref()) },
+            Self::Launch(launch) => launch(cpu).map_err(Error::KernelFault)?,
+            Self::Graph(steps) => {
+                for step in steps.iter() {
+                    // SAFETY: as above.
+                    unsafe { step.run(cpu)? };
+                }
+            }
+        }
+        Ok(())
+    }
+}
