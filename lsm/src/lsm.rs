@@ -367,6 +367,46 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
     /// The dictionary as an argument of a kernel of your own, which looks up single keys with [`LsmView::get`]. Keys are seen as
     /// the unsigned numbers of their bits, and values as `W`, an unsigned number of the same size, or `()`. Does not wait.
     ///
+    /// A kernel can take several dictionaries. This one joins two:
+    ///
+    /// ```
+    /// use gpu_lsm::{GpuLsm, LsmView};
+    /// use gpu_primitives::kernel::kernel;
+    /// use gpu_primitives::{Device, Error, Global, GlobalMut, thread};
+    ///
+    /// /// For each key that both dictionaries have, the product of its values; else zero.
+    /// ///
+    /// /// # Safety
+    /// /// There are as many products as keys, and a thread for each of them at least.
+    /// #[kernel(threads = 64)]
+    /// unsafe fn join(
+    ///     prices: LsmView<u32, u32>,
+    ///     amounts: LsmView<u32, u32>,
+    ///     keys: Global<u32>,
+    ///     products: GlobalMut<u32>,
+    /// ) {
+    ///     let at = (thread::block_idx_x() * 64 + thread::thread_idx_x()) as usize;
+    ///     if at < keys.len() {
+    ///         let key = keys.get(at);
+    ///         let product = prices.get(key).zip(amounts.get(key)).map_or(0, |(price, amount)| price * amount);
+    ///         products.set(at, product);
+    ///     }
+    /// }
+    ///
+    /// let stream = Device::cpu().stream()?; // on a GPU the kernel needs PTX, too: see `instances!`
+    /// let (mut prices, mut amounts) = (GpuLsm::<u32, u32>::new(1024)?, GpuLsm::<u32, u32>::new(1024)?);
+    /// prices.insert(&stream, &stream.upload(&[1, 2, 3])?, &stream.upload(&[10, 20, 30])?)?;
+    /// amounts.insert(&stream, &stream.upload(&[2, 3, 4])?, &stream.upload(&[5, 6, 7])?)?;
+    /// let keys = stream.upload(&[1, 2, 3, 4])?;
+    /// let mut products = stream.uninit::<u32>(4)?;
+    /// let kernel =
+    ///     Join::new(prices.view(&stream)?, amounts.view(&stream)?, keys.view(&stream)?, products.view_mut(&stream)?);
+    /// // SAFETY: one block of 64 threads for four keys, and four products.
+    /// unsafe { stream.launch(kernel, 1)? };
+    /// assert_eq!(products.to_vec(&stream)?, [0, 100, 180, 0]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`lookup`](Self::lookup).
     ///

@@ -149,13 +149,13 @@ unsafe impl<T: Pod> ReadParam for Global<T> {}
 /// Names concrete kernels, so that they exist as PTX: `instances! { in DIR; name: Type; … }`.
 ///
 /// Compiled for the GPU, each line is the PTX entry `name`. Compiled for the host, it embeds `DIR/name.ptx` (written by
-/// `ptx-builder`) and registers it for the kernel type, so that a launch finds it. `DIR` is a string literal expression,
+/// `gpu-kernel-builder`) and registers it for the kernel type, so that a launch finds it. `DIR` is a string literal expression,
 /// such as `concat!(env!("CARGO_MANIFEST_DIR"), "/ptx")` or `concat!(env!("OUT_DIR"), "/ptx")`.
 #[macro_export]
 macro_rules! instances {
     (in $dir:expr; $($name:ident: $kernel:ty;)*) => {
         $(
-            // `ptx-builder` sets `ptx_entries` for the crate at hand alone: a crate above it must not compile these again.
+            // `gpu-kernel-builder` sets `ptx_entries` for the crate at hand alone: a crate above it must not compile these again.
             #[cfg(target_arch = "nvptx64")]
             #[cfg(ptx_entries)]
             const _: () = {
@@ -174,7 +174,7 @@ macro_rules! instances {
 
             #[cfg(not(target_arch = "nvptx64"))]
             $crate::kernel::inventory::submit! {
-                // SAFETY: `ptx-builder` wrote the file from this very kernel.
+                // SAFETY: `gpu-kernel-builder` wrote the file from this very kernel.
                 unsafe {
                     $crate::kernel::Instance::new::<$kernel>(
                         stringify!($name),
@@ -186,7 +186,7 @@ macro_rules! instances {
     };
 }
 
-/// Launch bounds cannot be said in Rust: a static beside the entry tells them to `ptx-builder`, which removes it.
+/// Launch bounds cannot be said in Rust: a static beside the entry tells them to `gpu-kernel-builder`, which removes it.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! launch_bounds {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 pub enum Error {
     /// Building or reading PTX.
     #[error(transparent)]
-    Ptx(#[from] ptx_builder::Error),
+    Ptx(#[from] gpu_kernel_builder::Error),
 
     /// A file, folder or program could not be used.
     #[error("cannot {action} {}: {source}", path.display())]

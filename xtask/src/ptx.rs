@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use ptx_builder::{CoreChoice, MANIFEST, Manifest, PtxBuilder};
+use gpu_kernel_builder::{CoreChoice, MANIFEST, Manifest, PtxBuilder};
 
 use crate::error::Error;
 use crate::workspace::{Package, Workspace};

@@ -7,9 +7,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use ptx_builder::Manifest;
-use ptx_builder::lint::lint;
-use ptx_builder::ptxas::{ARCHS, Ptxas, Usage};
+use gpu_kernel_builder::Manifest;
+use gpu_kernel_builder::lint::lint;
+use gpu_kernel_builder::ptxas::{ARCHS, Ptxas, Usage};
 
 use crate::error::Error;
 use crate::workspace::Workspace;

@@ -67,7 +67,7 @@ impl Package {
 
     /// A package that only ever runs where kernels are compiled, not where they run.
     pub fn is_build_tool(&self) -> bool {
-        ["ptx-builder", "xtask"].contains(&self.name.as_str()) || self.has_target("proc-macro")
+        ["gpu-kernel-builder", "xtask"].contains(&self.name.as_str()) || self.has_target("proc-macro")
     }
 
     pub fn has_target(&self, kind: &str) -> bool {

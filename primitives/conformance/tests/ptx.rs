@@ -6,7 +6,7 @@ fn ptx_is_up_to_date() {
     if std::env::var_os("GPU_BUNDLE").is_some() {
         return;
     }
-    if let Err(error) = ptx_builder::verify(env!("CARGO_MANIFEST_DIR")) {
+    if let Err(error) = gpu_kernel_builder::verify(env!("CARGO_MANIFEST_DIR")) {
         panic!("{error}");
     }
 }

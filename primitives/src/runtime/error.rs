@@ -2,10 +2,11 @@
 
 use super::cpu::Fault;
 use super::device::DeviceKind;
+use std::fmt;
 
 /// Every failure of this crate and of the dictionaries built on it. Each case says what was asked, what was there, and
 /// where it helps, what to do.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// There is no NVIDIA driver on this machine.
@@ -308,6 +309,13 @@ fn suspects(kernels: &[&str]) -> String {
         [] => format!("{exactly} it was"),
         [one] => format!("it was `{one}`"),
         many => format!("it was one of `{}`: {exactly}", many.join("`, `")),
+    }
+}
+
+/// The message: it is what `fn main() -> Result<(), Error>` and `unwrap` print.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

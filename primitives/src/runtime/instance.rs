@@ -18,7 +18,7 @@ impl Instance {
     /// The instance of `K` whose PTX has the entry `name`: what [`instances!`](crate::instances) registers.
     ///
     /// # Safety
-    /// The text is what `ptx-builder` made of `K`, as this program has it.
+    /// The text is what `gpu-kernel-builder` made of `K`, as this program has it.
     #[must_use]
     pub const unsafe fn new<K: Kernel>(name: &'static str, ptx: &'static str) -> Self {
         Self { kernel: TypeId::of::<K>(), name, ptx }

@@ -2,13 +2,13 @@
 
 use super::driver::{Driver, Status, device_count};
 use super::module::Modules;
+use super::sys::{
+    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUmemPool_attribute, CUmemoryPool, CUpointer_attribute,
+};
 use crate::runtime::device::{Limits, MAX_BLOCKS, host_memory};
 use crate::runtime::error::Error;
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr::{NonNull, null_mut};
-use cudarc::driver::sys::{
-    CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUmemPool_attribute, CUmemoryPool, CUpointer_attribute,
-};
 use std::sync::{Mutex, OnceLock};
 
 /// Page-locked memory that every context may copy from and to.
@@ -65,7 +65,7 @@ impl CudaDevice {
         driver.check("cuDeviceGet", unsafe { (driver.cuDeviceGet)(&mut device, index) })?;
 
         let name = device_name(driver, device)?;
-        if attribute(driver, device, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? == 0 {
+        if attribute(driver, device, CUdevice_attribute::MEMORY_POOLS_SUPPORTED)? == 0 {
             return Err(Error::DeviceUnsupported { device: name, needs: "memory pools" });
         }
         let limits = limits(driver, device)?;
@@ -98,7 +98,7 @@ impl CudaDevice {
                 self,
                 cuMemPoolSetAttribute(
                     self.pool,
-                    CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+                    CUmemPool_attribute::RELEASE_THRESHOLD,
                     (&raw mut threshold).cast::<c_void>(),
                 )
             )
@@ -193,8 +193,8 @@ impl CudaDevice {
         let (mut free, mut total) = (0, 0);
         // SAFETY: both pointers are valid.
         unsafe { call!(self, cuMemGetInfo(&mut free, &mut total)) }?;
-        let reserved = self.pool_attribute(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?;
-        let used = self.pool_attribute(CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?;
+        let reserved = self.pool_attribute(CUmemPool_attribute::RESERVED_MEM_CURRENT)?;
+        let used = self.pool_attribute(CUmemPool_attribute::USED_MEM_CURRENT)?;
         Ok((free.saturating_add(reserved.saturating_sub(used)), total))
     }
 
@@ -236,7 +236,7 @@ impl CudaDevice {
     pub(super) fn is_known_host_memory(&self, address: *const u8) -> bool {
         let mut kind: c_uint = 0;
         let mut value = (&raw mut kind).cast::<c_void>();
-        let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+        let mut attribute = CUpointer_attribute::MEMORY_TYPE;
         // SAFETY: one attribute, which is a 32-bit number; any address may be asked about.
         let status = unsafe {
             (self.driver.cuPointerGetAttributes)(1, &mut attribute, &mut value, address.addr() as CUdeviceptr)
@@ -256,17 +256,13 @@ fn device_name(driver: &Driver, device: CUdevice) -> Result<String, Error> {
 }
 
 fn limits(driver: &Driver, device: CUdevice) -> Result<Limits, Error> {
-    use CUdevice_attribute::{
-        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-        CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
-    };
-    let major = attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
-    let minor = attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+    let major = attribute(driver, device, CUdevice_attribute::COMPUTE_CAPABILITY_MAJOR)?;
+    let minor = attribute(driver, device, CUdevice_attribute::COMPUTE_CAPABILITY_MINOR)?;
     Ok(Limits {
         max_blocks: MAX_BLOCKS,
-        shared_bytes_per_block: attribute(driver, device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?
+        shared_bytes_per_block: attribute(driver, device, CUdevice_attribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?
             as usize,
-        multiprocessors: attribute(driver, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        multiprocessors: attribute(driver, device, CUdevice_attribute::MULTIPROCESSOR_COUNT)?,
         compute_capability: Some((major, minor)),
     })
 }

@@ -1,16 +1,15 @@
 //! The functions of the driver library, found when first needed.
 //!
-//! `cudarc` finds the library and gives the types. Its functions are not called: they panic if the library lacks a symbol,
-//! and give status codes as a Rust enum, which a driver newer than the bindings breaks by a code that the enum does not
-//! have. Here a status is a number, and a missing symbol is an error.
+//! A status is a number, since a driver newer than this crate may have codes that no enumeration here would. A missing library
+//! and a missing function are errors, not panics.
 
-use crate::runtime::error::Error;
-use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
-use cudarc::driver::sys::{
+use super::sys::{
     self, CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUfunction_attribute, CUgraph,
     CUgraphExec, CUjit_option, CUmemPool_attribute, CUmemoryPool, CUmodule, CUpointer_attribute, CUstream,
     CUstreamCaptureMode,
 };
+use crate::runtime::error::Error;
+use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::sync::OnceLock;
 
 /// The oldest CUDA version that has all functions below, as the driver writes it and as people do.
@@ -155,8 +154,7 @@ impl Driver {
     }
 
     fn start() -> Result<Self, Unusable> {
-        // SAFETY: loading the driver's library runs its initialisers, which is what it is made for.
-        if !unsafe { sys::is_culib_present() } {
+        if sys::library().is_none() {
             return Err(Unusable::Missing);
         }
         // SAFETY: the signature of the driver's manual.
@@ -214,10 +212,11 @@ pub(in crate::runtime) fn device_count() -> usize {
 /// A function of the library.
 ///
 /// # Safety
-/// The library is present, and `F` is the function's type.
+/// `F` is the function's type.
 unsafe fn symbol<F: Copy>(name: &'static str) -> Result<F, Unusable> {
-    // SAFETY: the library is there, and the caller names the function's type.
-    let symbol = unsafe { sys::culib().get::<F>(name.as_bytes()) };
+    let library = sys::library().ok_or(Unusable::Missing)?;
+    // SAFETY: the caller names the function's type.
+    let symbol = unsafe { library.get::<F>(name) };
     symbol.map(|symbol| *symbol).map_err(|_| Unusable::MissingSymbol(name))
 }
 

@@ -3,10 +3,10 @@
 use super::device::call;
 use super::driver::Status;
 use super::stream::CudaStream;
+use super::sys::CUevent;
 use crate::runtime::error::Error;
 use core::ffi::c_uint;
 use core::ptr::null_mut;
-use cudarc::driver::sys::CUevent;
 use std::sync::Arc;
 use std::time::Duration;
 

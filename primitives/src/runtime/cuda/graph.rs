@@ -2,15 +2,15 @@
 
 use super::device::{CudaDevice, call};
 use super::stream::CudaStream;
+use super::sys::{CUgraph, CUgraphExec, CUstreamCaptureMode};
 use crate::runtime::device::lock;
 use crate::runtime::error::Error;
 use core::ptr::null_mut;
-use cudarc::driver::sys::{CUgraph, CUgraphExec, CUstreamCaptureMode};
 use std::sync::Arc;
 
 /// The other modes refuse calls that might wait for a stream that records. Here nothing waits for it, and a kernel may be
 /// loaded by the very launch that is recorded.
-const MODE: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+const MODE: CUstreamCaptureMode = CUstreamCaptureMode::RELAXED;
 
 /// A stream that records what it is given instead of doing it. Dropping this ends that, too.
 pub(in crate::runtime) struct CudaCapture {

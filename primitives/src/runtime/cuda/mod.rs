@@ -1,5 +1,6 @@
 //! NVIDIA GPUs, through the driver API.
 //!
+//! - [`sys`]: the types and numbers of the driver API, and its library.
 //! - [`driver`]: the functions of `libcuda`, found when first needed.
 //! - [`device`]: a GPU with its context and memory pool, and what becomes of it after a crash.
 //! - [`module`]: kernels, compiled from PTX by the driver when first launched.
@@ -14,6 +15,7 @@ mod event;
 mod graph;
 mod module;
 mod stream;
+mod sys;
 #[cfg(test)]
 mod tests;
 

@@ -2,13 +2,13 @@
 
 use super::device::{CudaDevice, call};
 use super::driver::Status;
+use super::sys::{CUfunction, CUfunction_attribute, CUjit_option, CUmodule};
 use crate::kernel::Kernel;
 use crate::runtime::device::lock;
 use crate::runtime::error::Error;
 use crate::runtime::instance::Instance;
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
-use cudarc::driver::sys::{CUfunction, CUfunction_attribute, CUjit_option, CUmodule};
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -89,7 +89,7 @@ impl CudaDevice {
         let rejected = |log: String| Error::PtxRejected { kernel: instance.name(), device: self.describe(), log };
         let ptx = CString::new(instance.ptx()).map_err(|_| rejected("the text has a zero byte in it".into()))?;
         let mut log = vec![0u8; LOG_BYTES];
-        let mut options = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+        let mut options = [CUjit_option::ERROR_LOG_BUFFER, CUjit_option::ERROR_LOG_BUFFER_SIZE_BYTES];
         // The driver takes the values as pointers, numbers among them.
         let mut values = [log.as_mut_ptr().cast::<c_void>(), core::ptr::without_provenance_mut(LOG_BYTES)];
         let mut module: CUmodule = null_mut();
@@ -130,7 +130,7 @@ impl CudaDevice {
         }
         self.check("cuModuleGetFunction", status)?;
         if K::SHARED_BYTES > SHARED_BYTES_UNASKED {
-            let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            let attribute = CUfunction_attribute::MAX_DYNAMIC_SHARED_SIZE_BYTES;
             // SAFETY: the function was found above.
             unsafe { call!(self, cuFuncSetAttribute(raw, attribute, K::SHARED_BYTES as c_int)) }?;
         }

@@ -3,13 +3,13 @@
 use super::device::{CudaDevice, call};
 use super::driver::{Driver, Status};
 use super::event::CudaEvent;
+use super::sys::{CUcontext, CUdeviceptr, CUstream};
 use crate::kernel::Kernel;
 use crate::runtime::device::lock;
 use crate::runtime::error::Error;
 use core::ffi::{c_uint, c_void};
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use cudarc::driver::sys::{CUcontext, CUdeviceptr, CUstream};
 use std::collections::VecDeque;
 use std::sync::{LazyLock, Mutex};
 

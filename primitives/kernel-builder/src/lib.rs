@@ -33,13 +33,13 @@
 //! # Two ways to use it
 //!
 //! *PTX that is checked in*: [`PtxBuilder::build`] writes one `NAME.ptx` per kernel and a `MANIFEST` to `<crate>/ptx`,
-//! and a test calls `ptx_builder::verify(env!("CARGO_MANIFEST_DIR")).unwrap()`, which needs no nightly.
+//! and a test calls `gpu_kernel_builder::verify(env!("CARGO_MANIFEST_DIR")).unwrap()`, which needs no nightly.
 //!
 //! *PTX built on the user's machine*: a `build.rs` calls [`PtxBuilder::build_for_build_script`].
 //!
 //! ```no_run
 //! // build.rs
-//! ptx_builder::PtxBuilder::new(env!("CARGO_MANIFEST_DIR"))
+//! gpu_kernel_builder::PtxBuilder::new(env!("CARGO_MANIFEST_DIR"))
 //!     .arch("sm_80")
 //!     .build_for_build_script()
 //!     .unwrap_or_else(|error| panic!("{error}"));
@@ -48,8 +48,8 @@
 //!
 //! # What it needs
 //!
-//! A nightly toolchain (documented and tested: `nightly-2026-05-20`; `PTX_BUILDER_TOOLCHAIN` names another one) and
-//! `core` for the GPU, which is an installed target, else rust-src, else the folder that `PTX_BUILDER_RUST_SRC` names;
+//! A nightly toolchain (documented and tested: `nightly-2026-05-20`; `KERNEL_BUILDER_TOOLCHAIN` names another one) and
+//! `core` for the GPU, which is an installed target, else rust-src, else the folder that `KERNEL_BUILDER_RUST_SRC` names;
 //! see [`CoreChoice`]. Byte-for-byte equal PTX needs the same nightly *and* the same source of `core`.
 
 mod assembly;
@@ -78,7 +78,7 @@ pub use manifest::{MANIFEST, Manifest};
 pub use sources::source_hash;
 pub use verify::verify;
 
-/// The toolchain used when neither the caller nor `PTX_BUILDER_TOOLCHAIN` names one.
+/// The toolchain used when neither the caller nor `KERNEL_BUILDER_TOOLCHAIN` names one.
 pub const DEFAULT_TOOLCHAIN: &str = "nightly";
 
 /// The nightly that the checked-in PTX is built with and that error messages advise to install.

@@ -52,7 +52,7 @@ impl Ptxas {
         // The machine code is of no interest, and not every system has a /dev/null.
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let output_file = env::temp_dir().join(format!("ptx-builder-{}-{number}.cubin", std::process::id()));
+        let output_file = env::temp_dir().join(format!("gpu-kernel-builder-{}-{number}.cubin", std::process::id()));
         let mut command = Command::new(&self.path);
         command.arg(format!("-arch={arch}")).arg("-v").arg(ptx).arg("-o").arg(&output_file);
         let output = command.output().map_err(Error::io("run", &self.path));

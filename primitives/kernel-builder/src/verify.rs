@@ -15,7 +15,7 @@ use crate::{Config, Error, source_hash};
 /// ```ignore
 /// #[test]
 /// fn ptx_is_up_to_date() {
-///     if let Err(error) = ptx_builder::verify(env!("CARGO_MANIFEST_DIR")) {
+///     if let Err(error) = gpu_kernel_builder::verify(env!("CARGO_MANIFEST_DIR")) {
 ///         panic!("{error}");
 ///     }
 /// }

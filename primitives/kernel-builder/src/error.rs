@@ -45,7 +45,7 @@ pub enum Error {
     #[error(
         "the toolchain `{toolchain}` does not run: {detail}\n\
          install it with `rustup toolchain install {PINNED_TOOLCHAIN} --component rust-src`, and name it in \
-         PTX_BUILDER_TOOLCHAIN if it is not your `nightly`"
+         KERNEL_BUILDER_TOOLCHAIN if it is not your `nightly`"
     )]
     NoToolchain {
         /// The toolchain asked for.
@@ -57,7 +57,7 @@ pub enum Error {
     /// The toolchain is a stable or beta one.
     #[error(
         "the toolchain `{toolchain}` is {version}, but compiling kernels needs a nightly: \
-         `rustup toolchain install {PINNED_TOOLCHAIN} --component rust-src`, then set PTX_BUILDER_TOOLCHAIN={PINNED_TOOLCHAIN}"
+         `rustup toolchain install {PINNED_TOOLCHAIN} --component rust-src`, then set KERNEL_BUILDER_TOOLCHAIN={PINNED_TOOLCHAIN}"
     )]
     NotNightly {
         /// The toolchain asked for.
@@ -69,10 +69,10 @@ pub enum Error {
     /// There is no `core` for the GPU.
     #[error(
         "the toolchain `{toolchain}` has no `core` for {TARGET}: no installed target in {}, no rust-src in {}, \
-         and PTX_BUILDER_RUST_SRC is not set\n\
+         and KERNEL_BUILDER_RUST_SRC is not set\n\
          do one of:\n  rustup component add rust-src --toolchain {toolchain}\n  \
          rustup target add {TARGET} --toolchain {toolchain}\n  \
-         PTX_BUILDER_RUST_SRC=<the `library` folder of Rust's sources>",
+         KERNEL_BUILDER_RUST_SRC=<the `library` folder of Rust's sources>",
         target_libdir.display(),
         rust_src.display()
     )]
@@ -85,9 +85,9 @@ pub enum Error {
         rust_src: PathBuf,
     },
 
-    /// `PTX_BUILDER_RUST_SRC` names a folder that is not Rust's `library`.
+    /// `KERNEL_BUILDER_RUST_SRC` names a folder that is not Rust's `library`.
     #[error(
-        "PTX_BUILDER_RUST_SRC is {}, which has no core/src/lib.rs: name the `library` folder of Rust's sources \
+        "KERNEL_BUILDER_RUST_SRC is {}, which has no core/src/lib.rs: name the `library` folder of Rust's sources \
          (the one with `core`, `alloc` and `std` in it)",
         path.display()
     )]
@@ -246,7 +246,7 @@ mod tests {
             "/t/src",
             "rustup component add rust-src --toolchain nightly",
             "rustup target add nvptx64-nvidia-cuda --toolchain nightly",
-            "PTX_BUILDER_RUST_SRC",
+            "KERNEL_BUILDER_RUST_SRC",
         ] {
             assert!(message.contains(needed), "{needed} is not in: {message}");
         }
@@ -256,7 +256,7 @@ mod tests {
     fn a_missing_toolchain_says_which_to_install() {
         let message = Error::NoToolchain { toolchain: "nightly".into(), detail: "not installed".into() }.to_string();
         assert!(message.contains("rustup toolchain install nightly-2026-05-20"), "{message}");
-        assert!(message.contains("PTX_BUILDER_TOOLCHAIN"), "{message}");
+        assert!(message.contains("KERNEL_BUILDER_TOOLCHAIN"), "{message}");
     }
 
     #[test]

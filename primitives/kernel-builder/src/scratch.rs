@@ -11,7 +11,7 @@ pub(crate) struct Scratch(PathBuf);
 impl Scratch {
     pub fn new() -> Self {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("ptx-builder-test-{}-{number}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("gpu-kernel-builder-test-{}-{number}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Self(path)
     }

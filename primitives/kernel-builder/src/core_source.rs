@@ -8,9 +8,9 @@ use crate::Error;
 use crate::toolchain::Toolchain;
 
 /// Names Rust's `library` folder.
-pub(crate) const RUST_SRC: &str = "PTX_BUILDER_RUST_SRC";
+pub(crate) const RUST_SRC: &str = "KERNEL_BUILDER_RUST_SRC";
 
-/// Which `core` to take when there are several. `PTX_BUILDER_RUST_SRC`, being said on purpose, always wins.
+/// Which `core` to take when there are several. `KERNEL_BUILDER_RUST_SRC`, being said on purpose, always wins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CoreChoice {
@@ -133,6 +133,6 @@ mod tests {
     fn none_found_says_what_to_install_and_a_wrong_folder_is_named() {
         assert!(matches!(choose(CoreChoice::Source, false, false, None), Err(Error::NoCore { .. })));
         let message = choose(CoreChoice::Source, true, true, Some(false)).unwrap_err().to_string();
-        assert!(message.contains("PTX_BUILDER_RUST_SRC") && message.contains("`library` folder"), "{message}");
+        assert!(message.contains("KERNEL_BUILDER_RUST_SRC") && message.contains("`library` folder"), "{message}");
     }
 }

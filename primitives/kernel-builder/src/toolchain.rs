@@ -7,7 +7,7 @@ use crate::error::tail;
 use crate::{Error, TARGET};
 
 /// Set while kernels are compiled, so that a build script of the kernel crate itself knows not to start over.
-pub(crate) const ACTIVE: &str = "PTX_BUILDER_ACTIVE";
+pub(crate) const ACTIVE: &str = "KERNEL_BUILDER_ACTIVE";
 
 /// An installed nightly.
 #[derive(Clone, Debug)]
@@ -126,7 +126,7 @@ mod tests {
             assert!(belongs_to_outer_cargo(name), "{name}");
         }
         for name in
-            ["CARGO_HOME", "RUSTUP_HOME", "CARGO_NET_OFFLINE", "CARGO_HTTP_PROXY", "PATH", "PTX_BUILDER_RUST_SRC"]
+            ["CARGO_HOME", "RUSTUP_HOME", "CARGO_NET_OFFLINE", "CARGO_HTTP_PROXY", "PATH", "KERNEL_BUILDER_RUST_SRC"]
         {
             assert!(!belongs_to_outer_cargo(name), "{name}");
         }

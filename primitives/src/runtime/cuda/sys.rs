@@ -1,0 +1,85 @@
+//! The types and numbers of the driver API, as its manual has them, and the library itself.
+//!
+//! Only what this crate calls. Handles are pointers to types that nothing can be made of; enumerations are numbers, since a
+//! driver newer than this crate may know more of them.
+
+#![allow(non_camel_case_types, reason = "the names under which the driver's manual has them")]
+
+use core::ffi::{c_int, c_uint, c_ulonglong};
+use libloading::Library;
+use std::sync::OnceLock;
+
+macro_rules! handles {
+    ($($(#[$doc:meta])* $handle:ident = $object:ident;)*) => { $(
+        /// What a handle points to.
+        pub(in crate::runtime) enum $object {}
+        $(#[$doc])*
+        pub(in crate::runtime) type $handle = *mut $object;
+    )* };
+}
+
+handles! {
+    /// A context.
+    CUcontext = CUctx_st;
+    /// An event.
+    CUevent = CUevent_st;
+    /// A kernel.
+    CUfunction = CUfunc_st;
+    /// A graph.
+    CUgraph = CUgraph_st;
+    /// A graph that can be launched.
+    CUgraphExec = CUgraphExec_st;
+    /// A pool of memory.
+    CUmemoryPool = CUmemPoolHandle_st;
+    /// A module.
+    CUmodule = CUmod_st;
+    /// A stream.
+    CUstream = CUstream_st;
+}
+
+/// A device's number, as the driver has it.
+pub(in crate::runtime) type CUdevice = c_int;
+/// An address in device memory.
+pub(in crate::runtime) type CUdeviceptr = c_ulonglong;
+
+macro_rules! numbers {
+    ($($(#[$doc:meta])* $name:ident { $($value:ident = $number:literal),* $(,)? })*) => { $(
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        #[repr(transparent)]
+        pub(in crate::runtime) struct $name(#[allow(dead_code, reason = "the driver reads it")] c_uint);
+
+        impl $name {
+            $(pub(in crate::runtime) const $value: Self = Self($number);)*
+        }
+    )* };
+}
+
+numbers! {
+    /// What can be asked about a device.
+    CUdevice_attribute {
+        MULTIPROCESSOR_COUNT = 16,
+        COMPUTE_CAPABILITY_MAJOR = 75,
+        COMPUTE_CAPABILITY_MINOR = 76,
+        MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
+        MEMORY_POOLS_SUPPORTED = 115,
+    }
+    /// What can be set for a kernel.
+    CUfunction_attribute { MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 }
+    /// What the driver's compiler can be told.
+    CUjit_option { ERROR_LOG_BUFFER = 5, ERROR_LOG_BUFFER_SIZE_BYTES = 6 }
+    /// What can be asked about a pool of memory, or set for it.
+    CUmemPool_attribute { RELEASE_THRESHOLD = 4, RESERVED_MEM_CURRENT = 5, USED_MEM_CURRENT = 7 }
+    /// What can be asked about an address.
+    CUpointer_attribute { MEMORY_TYPE = 2 }
+    /// Which calls a stream that records forbids to other threads.
+    CUstreamCaptureMode { RELAXED = 2 }
+}
+
+/// The driver's library, if it is installed. Once loaded it stays until the process ends.
+pub(super) fn library() -> Option<&'static Library> {
+    static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
+    let names: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so.1", "libcuda.so"] };
+    // SAFETY: loading the driver's library runs its initialisers, which is what it is made for.
+    LIBRARY.get_or_init(|| names.iter().find_map(|name| unsafe { Library::new(*name) }.ok())).as_ref()
+}
