@@ -1,9 +1,10 @@
-//! A cuckoo hash table as a GPU dictionary: the fastest lookups, no order, built in bulk. Composed from [`gpu_primitives`].
+//! A cuckoo hash table as a GPU dictionary, built from [`gpu_primitives`]. It has the fastest lookups, keeps no order,
+//! and is built in bulk.
 //!
-//! - [`GpuCuckoo`]: the table. Keys are numbers of 32 or 64 bits, all of whose values can be keys; values are plain data of 0, 4
-//!   or 8 bytes.
+//! - [`GpuCuckoo`]: the table. Keys are 32-bit or 64-bit numbers, and every value of the type is a valid key. Values
+//!   are plain data of 0, 4 or 8 bytes.
 //! - [`CuckooView`]: the table inside a kernel of your own.
-//! - [`Options`]: load, number of hash functions, width of the buckets, and what happens when there is no room.
+//! - [`Options`]: load, number of hash functions, bucket width, and what to do when the table is full.
 //!
 //! ```
 //! use gpu_cuckoo::{GpuCuckoo, Options};
@@ -13,7 +14,7 @@
 //! let keys = stream.upload(&[7u32, 0, u32::MAX, 7])?;
 //! let values = stream.upload(&[1.0f32, 2.0, 3.0, 4.0])?;
 //! let mut table = GpuCuckoo::bulk_build(&stream, &keys, &values, Options::new())?;
-//! assert_eq!(table.len(&stream)?, 3); // of equal keys the last one counts
+//! assert_eq!(table.len(&stream)?, 3); // of equal keys, the last one wins
 //!
 //! let asked = stream.upload(&[7u32, 8])?;
 //! assert_eq!(table.lookup(&stream, &asked)?.to_vec(&stream)?, [Some(4.0), None]);
@@ -23,8 +24,8 @@
 //! ```
 //!
 //! # The same program with another dictionary
-//! [`Dictionary`](gpu_primitives::dictionary::Dictionary) and [`Updatable`](gpu_primitives::dictionary::Updatable) are what this
-//! table has in common with the LSM and the sorted array:
+//! The table shares the traits [`Dictionary`](gpu_primitives::dictionary::Dictionary) and
+//! [`Updatable`](gpu_primitives::dictionary::Updatable) with the LSM and the sorted array:
 //!
 //! ```
 //! use gpu_cuckoo::GpuCuckoo;
@@ -52,8 +53,8 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! What a hash table cannot do, it does not have: it is not [`Ordered`](gpu_primitives::dictionary::Ordered), and so this does not
-//! compile, while it does with the other two:
+//! A hash table has no ordered queries: it is not [`Ordered`](gpu_primitives::dictionary::Ordered). So this does not
+//! compile, while it does with the other two dictionaries:
 //!
 //! ```compile_fail,E0277
 //! # use gpu_primitives::dictionary::Ordered;
@@ -70,7 +71,7 @@
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
-// Device functions are unsafe as a whole: their contract is stated once, on the function.
+// Device functions are unsafe as a whole: each states its contract once, on the function.
 #![allow(unsafe_op_in_unsafe_fn)]
 
 mod kernel;

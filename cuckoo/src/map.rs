@@ -1,8 +1,9 @@
-//! Where keys may lie, and how a slot says that it is free.
+//! The buckets a key may be in, and how free slots are marked.
 //!
-//! A bucket is `WIDTH` keys followed by their `WIDTH` values. Every key has up to four buckets, computed from one hash of 64
-//! bits. There is no reserved key and no bit per slot: a free slot holds a key that *cannot* be in its bucket, because none of
-//! that key's own buckets is this one. Two such keys serve the whole table: the second one where the first one might be.
+//! A bucket is `WIDTH` keys followed by their `WIDTH` values. Every key has up to four buckets, computed from one
+//! 64-bit hash. There is no reserved key and no flag per slot. Instead, a free slot holds a key that *cannot* be in its
+//! bucket, because none of that key's own buckets is this one. Two such keys serve the whole table: the second is used
+//! in the buckets where the first one might be.
 
 use bytemuck::{Pod, Zeroable};
 use gpu_primitives::arch::Cache;
@@ -10,21 +11,21 @@ use gpu_primitives::dictionary::KeyCode;
 use gpu_primitives::kernel::{Buffer, Param, ReadParam};
 use gpu_primitives::{Global, GlobalMut};
 
-/// The most hash functions.
+/// The largest number of hash functions.
 pub const MOST_HASHES: u32 = 4;
 
-/// No bucket.
+/// Stands for no bucket.
 pub const NOWHERE: u32 = u32::MAX;
 
 /// The hash functions: plain data, the same on host and device.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct Hash {
-    /// Where the two mixings of a key begin.
+    /// The seeds of the two 32-bit hashes of a key.
     seeds: [u32; 2],
-    /// Buckets of the table: at least one.
+    /// The number of buckets in the table: at least one.
     pub buckets: u32,
-    /// Buckets of a key: 2 to 4.
+    /// The number of buckets per key: 2 to 4.
     pub hashes: u32,
 }
 
@@ -37,7 +38,8 @@ pub struct Choices {
 }
 
 impl Hash {
-    /// Seeds that differ in a bit differ in half of the bits of what is made of them.
+    /// Makes the hash functions of a seed. Seeds that differ in one bit give values that differ in about half of their
+    /// bits.
     pub const fn new(seed: u64, buckets: u32, hashes: u32) -> Self {
         let mut mixed = seed ^ (seed >> 31) ^ 0x2545_F491_4F6C_DD1D;
         mixed = mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -45,7 +47,8 @@ impl Hash {
         Self { seeds: [mixed as u32, (mixed >> 32) as u32], buckets, hashes }
     }
 
-    /// Two numbers of 32 bits make all hashes of a key: the first one, and the distance from each to the next.
+    /// Returns the buckets of a key. All of its hashes come from two 32-bit numbers: the first hash, and the distance
+    /// from each hash to the next.
     #[inline(always)]
     pub fn choices<C: KeyCode>(self, key: C) -> Choices {
         let first = mix(key, self.seeds[0], [0x9E37_79B1, 0xBB67_AE85, 0x6A09_E667]);
@@ -54,9 +57,9 @@ impl Hash {
     }
 }
 
-/// 32 bits, to each of which every bit of the key contributes, so that sequences, strides and keys that differ in their upper
-/// bits alone spread like random ones. Odd factors and shifts lose nothing: different keys of 4 bytes have different mixtures, and
-/// so have keys of 8 bytes that agree in one half.
+/// Mixes a key into 32 bits. Every bit of the key affects every bit of the result, so sequences, strides, and keys that
+/// differ only in their upper bits spread like random keys. Multiplying by odd factors and xor-shifting are reversible:
+/// different 4-byte keys have different results, and so do 8-byte keys that are equal in one half.
 #[inline(always)]
 fn mix<C: KeyCode>(key: C, seed: u32, factors: [u32; 3]) -> u32 {
     let bits = key.to_u64();
@@ -71,21 +74,22 @@ fn mix<C: KeyCode>(key: C, seed: u32, factors: [u32; 3]) -> u32 {
 }
 
 impl Choices {
-    /// Bucket `index` of the key: the hash, a fraction of 2^32, times the number of buckets, which is less than that number.
+    /// Returns bucket `index` of the key. The hash is taken as a fraction of 2^32 and multiplied by the number of
+    /// buckets, so the result is less than that number.
     #[inline(always)]
     pub fn get(self, index: u32) -> u32 {
         let hash = self.first.wrapping_add(self.step.wrapping_mul(index));
         ((hash as u64 * self.buckets as u64) >> 32) as u32
     }
 
-    /// Some bits that do not follow from the first bucket.
+    /// Returns some bits that do not depend on the first bucket.
     #[inline(always)]
     pub fn salt(self) -> u32 {
         self.step >> 8
     }
 }
 
-/// Two keys, and where the first one may be: the second one may be in none of these buckets.
+/// Two marker keys, and the buckets of the first one. The second key has none of these buckets.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marker<C> {
@@ -94,7 +98,7 @@ pub struct Marker<C> {
 }
 
 impl<C: KeyCode> Marker<C> {
-    /// The key that marks slots of a bucket: it cannot be in it.
+    /// Returns the key that marks free slots of a bucket. It cannot be in that bucket.
     #[inline(always)]
     pub fn of(self, bucket: u32) -> C {
         let [a, b, c, d] = self.homes;
@@ -103,11 +107,11 @@ impl<C: KeyCode> Marker<C> {
     }
 }
 
-/// The hash functions and the marks of free slots.
+/// The hash functions and the markers of free slots.
 ///
-/// A slot that was free since the table was built is *empty*. Keys go to the first of their buckets that has a free slot, so a
-/// bucket with an empty slot ends every search. What is deleted from a bucket without empty slots leaves a *dead* slot, which is
-/// free but does not end searches.
+/// A slot that has been free since the table was built is *empty*. A key goes to the first of its buckets that has a
+/// free slot, so a bucket with an empty slot ends every search. Deleting from a bucket without empty slots leaves a
+/// *dead* slot, which is free but does not end a search.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Map<C> {
@@ -116,21 +120,21 @@ pub struct Map<C> {
     pub dead: Marker<C>,
 }
 
-// SAFETY: `repr(C)`, plain data without padding: 16 bytes, then twice two codes and four words of 4 bytes.
+// SAFETY: `repr(C)` plain data without padding: 16 bytes, then twice two codes and four 4-byte words.
 unsafe impl<C: KeyCode> Param for Map<C> {}
 
-/// Fewest buckets of a table: twice those of a key, so that two keys with no bucket in common exist, and twice that, so that
-/// they are found soon.
+/// The smallest number of buckets in a table. Twice the buckets of a key would suffice for two keys without a common
+/// bucket to exist. Twice that again makes them quick to find.
 #[cfg(not(target_arch = "nvptx64"))]
 pub const FEWEST_BUCKETS: u32 = 4 * MOST_HASHES;
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<C: KeyCode> Map<C> {
-    /// Finds the marks; none if the small keys, by bad luck, do not serve.
+    /// Finds the markers. Returns `None` in the unlikely case that none of the small keys will do.
     pub fn new(hash: Hash) -> Option<Self> {
         let homes = |code: u64| {
             let choices = hash.choices(C::from_u64(code));
-            // A key of fewer buckets repeats its last one.
+            // A key with fewer buckets repeats its last one.
             [0, 1, 2, 3].map(|index: u32| choices.get(index.min(hash.hashes - 1)))
         };
         let marker = |first: u64, others: core::ops::Range<u64>| {
@@ -139,15 +143,15 @@ impl<C: KeyCode> Map<C> {
             let second = others.into_iter().find(apart)?;
             Some(Marker { keys: [first, second].map(C::from_u64), homes: taken })
         };
-        // The ranges are apart, so that an empty slot is never taken for a dead one.
+        // The ranges are disjoint, so an empty slot is never mistaken for a dead one.
         Some(Self { hash, empty: marker(0, 2..1000)?, dead: marker(1, 1000..2000)? })
     }
 }
 
-/// A table as kernels read it: an argument of any kernel, with [`get`](Self::get) for its threads.
+/// A table as kernels read it: an argument for any kernel, whose threads call [`get`](Self::get).
 ///
-/// `C` is the code that the keys' bits are ([`RadixKey::Code`](gpu_primitives::sort::RadixKey::Code)), `V` the type that carries
-/// the values: `()`, `u32` or `u64`.
+/// `C` is the code type of the keys ([`RadixKey::Code`](gpu_primitives::sort::RadixKey::Code)). `V` is the type that
+/// carries the values: `()`, `u32` or `u64`.
 #[repr(C)]
 #[derive(Debug)]
 pub struct CuckooView<C, V, const WIDTH: usize = 8> {
@@ -156,7 +160,7 @@ pub struct CuckooView<C, V, const WIDTH: usize = 8> {
     pub(crate) map: Map<C>,
 }
 
-// Derives would ask for `Copy` of the types.
+// Derived impls would require `Copy` of the type parameters.
 impl<C: KeyCode, V, const WIDTH: usize> Clone for CuckooView<C, V, WIDTH> {
     #[inline(always)]
     fn clone(&self) -> Self {
@@ -165,14 +169,14 @@ impl<C: KeyCode, V, const WIDTH: usize> Clone for CuckooView<C, V, WIDTH> {
 }
 impl<C: KeyCode, V, const WIDTH: usize> Copy for CuckooView<C, V, WIDTH> {}
 
-// SAFETY: `repr(C)` of parameters. Both views are of the same memory, which is told once.
+// SAFETY: a `repr(C)` struct of parameters. Both views are of the same memory, which is reported once.
 unsafe impl<C: KeyCode, V: Pod, const WIDTH: usize> Param for CuckooView<C, V, WIDTH> {
     fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
         self.keys.buffers(name, visit);
     }
 }
 
-// SAFETY: it has no way to write.
+// SAFETY: the type offers no way to write.
 unsafe impl<C: KeyCode, V: Pod, const WIDTH: usize> ReadParam for CuckooView<C, V, WIDTH> {}
 
 /// A table as kernels change it.
@@ -199,25 +203,25 @@ unsafe impl<C: KeyCode, V: Pod, const WIDTH: usize> Param for TableMut<C, V, WID
     }
 }
 
-/// Bytes of a bucket.
+/// Returns the size of a bucket in bytes.
 pub const fn bucket_bytes<C, V>(width: usize) -> usize {
     width * (size_of::<C>() + size_of::<V>())
 }
 
-/// Where the keys of a bucket begin, in elements of `C`.
+/// Returns the index of a bucket's first key, in elements of `C`.
 #[inline(always)]
 pub fn key_index<C, V>(width: usize, bucket: u32) -> usize {
     bucket as usize * (bucket_bytes::<C, V>(width) / size_of::<C>())
 }
 
-/// Where the values of a bucket begin, in elements of `V`, which have a size. Exact: the width is a multiple of 4, and the sizes
-/// are 4 or 8.
+/// Returns the index of a bucket's first value, in elements of `V`, which must not be zero-sized. The division is
+/// exact: the width is a multiple of 4, and the sizes are 4 or 8.
 #[inline(always)]
 pub fn value_index<C, V>(width: usize, bucket: u32) -> usize {
     (bucket as usize * bucket_bytes::<C, V>(width) + width * size_of::<C>()) / size_of::<V>()
 }
 
-/// The slots of a bucket in which something holds: a bit each.
+/// A set of slots of a bucket: one bit per slot.
 pub type Slots = u32;
 
 /// The keys of a bucket, in registers.
@@ -225,10 +229,10 @@ pub type Slots = u32;
 pub struct Bucket<C, const WIDTH: usize>(pub [C; WIDTH]);
 
 impl<C: KeyCode, const WIDTH: usize> Bucket<C, WIDTH> {
-    /// Loads the keys, 16 bytes at a time, all of them under way together.
+    /// Loads the keys 16 bytes at a time, with all loads in flight together.
     ///
     /// # Safety
-    /// `at` is the index of a bucket's first key; `cache` as for [`Global::load`].
+    /// `at` is the index of a bucket's first key. `cache` is valid as for [`Global::load`].
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn load(keys: Global<C>, at: usize, cache: Cache) -> Self {
@@ -252,7 +256,7 @@ impl<C: KeyCode, const WIDTH: usize> Bucket<C, WIDTH> {
         Self(loaded)
     }
 
-    /// The slots that hold a key.
+    /// Returns the slots that hold `key`.
     #[inline(always)]
     pub fn slots_with(&self, key: C) -> Slots {
         let mut slots = 0;
@@ -263,7 +267,7 @@ impl<C: KeyCode, const WIDTH: usize> Bucket<C, WIDTH> {
     }
 }
 
-/// Where a key was found.
+/// The position of a key.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     pub bucket: u32,
@@ -271,13 +275,14 @@ pub struct Place {
 }
 
 impl<C: KeyCode, V: Pod, const WIDTH: usize> CuckooView<C, V, WIDTH> {
-    /// The value of a key, if it is in the table.
+    /// Returns the value of a key, if the key is in the table.
     ///
-    /// Reads the keys of one bucket, of a second one if the first one has no empty slot, and so on; and the value. Of a table
-    /// of load 0.8 with buckets of 8, one of 10 keys lies in its second bucket, and two of five buckets have no empty slot.
+    /// Reads the keys of one bucket, then of the next one if the first has no empty slot, and so on, and finally the
+    /// value. At load 0.8 with buckets of 8, one key in ten is in its second bucket, and two buckets in five have no
+    /// empty slot.
     ///
     /// # Safety
-    /// Called by a kernel; the table is not changed while it runs.
+    /// The caller is a kernel, and the table does not change while it runs.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn get(self, key: C) -> Option<V> {
@@ -285,20 +290,20 @@ impl<C: KeyCode, V: Pod, const WIDTH: usize> CuckooView<C, V, WIDTH> {
         Some(self.value(place.bucket, place.slot as usize))
     }
 
-    /// What a slot says its key is.
+    /// Returns the key stored in a slot, which may be a marker.
     ///
     /// # Safety
-    /// As [`get`](Self::get); the slot exists.
+    /// The requirements of [`get`](Self::get). The slot exists.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub(crate) unsafe fn key(self, bucket: u32, slot: usize) -> C {
         self.keys.load(key_index::<C, V>(WIDTH, bucket) + slot, Cache::ReadOnly)
     }
 
-    /// The value in a slot.
+    /// Returns the value in a slot.
     ///
     /// # Safety
-    /// As [`key`](Self::key).
+    /// The requirements of [`key`](Self::key).
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub(crate) unsafe fn value(self, bucket: u32, slot: usize) -> V {
@@ -308,10 +313,10 @@ impl<C: KeyCode, V: Pod, const WIDTH: usize> CuckooView<C, V, WIDTH> {
         self.values.load(value_index::<C, V>(WIDTH, bucket) + slot, Cache::ReadOnly)
     }
 
-    /// Where a key is.
+    /// Finds a key.
     ///
     /// # Safety
-    /// As [`get`](Self::get).
+    /// The requirements of [`get`](Self::get).
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub(crate) unsafe fn find(self, key: C) -> Option<Place> {
@@ -334,7 +339,7 @@ impl<C: KeyCode, V: Pod, const WIDTH: usize> CuckooView<C, V, WIDTH> {
 }
 
 impl<C: KeyCode, V: Pod, const WIDTH: usize> TableMut<C, V, WIDTH> {
-    /// The same table, for reading.
+    /// Returns the same table for reading.
     #[inline(always)]
     pub fn as_const(self) -> CuckooView<C, V, WIDTH> {
         CuckooView { keys: self.keys.as_const(), values: self.values.as_const(), map: self.map }
@@ -343,10 +348,10 @@ impl<C: KeyCode, V: Pod, const WIDTH: usize> TableMut<C, V, WIDTH> {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<C: KeyCode, V: Pod, const WIDTH: usize> TableMut<C, V, WIDTH> {
-    /// The table in these words.
+    /// Makes a table of these words.
     ///
     /// # Safety
-    /// They hold all buckets of the map.
+    /// The words hold all buckets of the map.
     pub unsafe fn new(words: GlobalMut<u64>, map: Map<C>) -> Self {
         const { assert!(WIDTH.is_multiple_of(4) && WIDTH <= Slots::BITS as usize) };
         let base = words.as_const().as_ptr().cast_mut();
@@ -371,7 +376,7 @@ mod tests {
     const KEYS: u64 = 200_000;
     const BUCKETS: u32 = (KEYS as u32 * 5 / 4) / WIDTH as u32;
 
-    /// The share of keys that find bucket `choice` full, where all keys go to that one.
+    /// Returns the share of keys that find bucket `choice` full if every key goes to that bucket.
     fn overflow<C: KeyCode>(hash: Hash, choice: u32, keys: impl Iterator<Item = u64>) -> f64 {
         let mut counts = vec![0; BUCKETS as usize];
         for key in keys {
@@ -381,7 +386,7 @@ mod tests {
         over as f64 / KEYS as f64
     }
 
-    /// Random keys leave 6.6 % over at load 0.8: a Poisson distribution of mean 6.4, beyond 8.
+    /// With random keys, 6.6 % overflow at load 0.8: the excess over 8 of a Poisson distribution with mean 6.4.
     #[test]
     fn patterns_spread_like_random_keys() {
         fn check<C: KeyCode>(name: &str, pattern: impl Fn(u64) -> u64) {
@@ -413,7 +418,7 @@ mod tests {
         check::<u64>("reversed", u64::reverse_bits);
     }
 
-    /// The second bucket of the keys of one bucket is any.
+    /// Keys that share their first bucket have second buckets all over the table.
     #[test]
     fn choices_are_independent() {
         let hash = Hash::new(1, 64, 2);
@@ -425,7 +430,7 @@ mod tests {
         assert!(seconds.iter().all(|&count| (60..145).contains(&count)), "{seconds:?}");
     }
 
-    /// No mark is a key of the bucket whose slots it marks, and none is two things.
+    /// A marker is never a valid key of the bucket it marks, and the two markers of a bucket differ.
     #[test]
     fn marks_cannot_be_keys() {
         for seed in 0..200 {

@@ -1,17 +1,17 @@
-//! A kernel that uses a table as any kernel may: for tests.
+//! A kernel that uses a table as a user's kernel would; for tests.
 
 use crate::CuckooView;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::{GlobalMut, thread};
 
-/// Threads of a block.
+/// Threads per block.
 pub const THREADS: u32 = 128;
 
-/// Follows each number through the table, up to `steps` times, until it is no key.
+/// Follows each number through the table, for up to `steps` steps, until it is not a key.
 ///
 /// # Safety
-/// The launch has at least one thread per number. Nobody changes the table, and nobody else uses the numbers, while the
-/// kernel runs.
+/// The launch has at least one thread per number. While the kernel runs, nobody changes the table and nobody else uses
+/// the numbers.
 #[kernel(threads = THREADS)]
 pub unsafe fn translate(table: CuckooView<u32, u32>, steps: u32, numbers: GlobalMut<u32>) {
     let i = (thread::block_idx_x() * THREADS + thread::thread_idx_x()) as usize;

@@ -1,15 +1,15 @@
-//! Dictionaries in files.
+//! Saves dictionaries to files and loads them.
 //!
 //! # Format
-//! As [`gpu_primitives::dictionary::file`] says. What the header says of its own:
+//! [`gpu_primitives::dictionary::file`] describes the common format. The LSM adds to the header:
 //!
 //! | bytes | |
 //! | --- | --- |
-//! | 1 | how many levels there are |
+//! | 1 | number of levels |
 //! | 8, 8, 8 | batch size, batches, tombstones |
-//! | 4, 4, 8 per level, the oldest first | its slot, 0 if it has no marks, its length |
+//! | 4, 4, 8 per level, oldest first | slot, 0 if the level has no marks, length |
 //!
-//! The arrays are, for every level, the keys' codes, the values, and the words of marks if there are any.
+//! For each level follow three arrays: the key codes, the values and, if the level has marks, the words of its marks.
 
 use crate::lsm::MAX_BATCH;
 use crate::{GpuLsm, Key, Level};
@@ -21,7 +21,7 @@ use std::io::{Read, Write};
 
 const FORMAT: Format = Format { magic: *b"gpu-lsm\n", version: 2 };
 
-/// What a file says about a level.
+/// What the file header says about one level.
 struct LevelHeader {
     slot: usize,
     has_marks: bool,
@@ -56,7 +56,7 @@ impl Header {
         bytes
     }
 
-    /// Reads the header of a dictionary of these types. What it says can be true of one.
+    /// Reads the header of a dictionary with these types, and checks that it is consistent.
     fn read<K: Key, V: Pod>(source: &mut Source<impl Read>) -> Result<Self, Error> {
         let (batch_size, batches, tombstones, described) = source.header::<K, V, _>(FORMAT, |source| {
             let [levels] = source.bytes()?;
@@ -84,13 +84,13 @@ impl Header {
         if batches != slots {
             return Err(contradiction());
         }
-        // Whether there are so many will be seen.
+        // The caller compares this with the marks it reads.
         header.tombstones = usize::try_from(tombstones).map_err(|_| contradiction())?;
         Ok(header)
     }
 }
 
-/// Reads a level, and how many of its elements are tombstones.
+/// Reads a level. Also returns how many of its elements are tombstones.
 fn read_level<K: Key, V: Pod>(
     source: &mut Source<impl Read>,
     stream: &Stream,
@@ -103,7 +103,7 @@ fn read_level<K: Key, V: Pod>(
         let mut bits_left = len;
         source.array(stream, &format!("the marks of level {slot}"), len.div_ceil(32), |part: &[u32]| {
             for &word in part {
-                // Bits beyond the last element mean nothing.
+                // Bits past the last element have no meaning.
                 let bits = bits_left.min(32);
                 tombstones += (u64::from(word) & ((1 << bits) - 1)).count_ones() as usize;
                 bits_left -= bits;
@@ -111,13 +111,14 @@ fn read_level<K: Key, V: Pod>(
             Ok(())
         })
     });
-    // SAFETY: the codes were seen to ascend; all parts were read onto the stream's device, by copies, which are not recorded.
+    // SAFETY: the codes were checked to ascend. All parts were read onto the stream's device by copies, which are not
+    // recorded.
     Ok((unsafe { Level::from_parts(keys, values, marks.transpose()?)? }, tombstones))
 }
 
 impl<K: Key, V: Pod> GpuLsm<K, V> {
-    /// Writes the dictionary to a file: its levels as they are, without the cleanup policy. [`load`](Self::load) reads it
-    /// again, on any device. Waits for the stream; takes 1 MiB of host memory and none of the device.
+    /// Writes the dictionary to a file: its levels as they are, without the cleanup policy. [`load`](Self::load) reads
+    /// the file on any device. Waits for the stream. Needs 1 MiB of host memory and no device memory.
     ///
     /// ```
     /// # use gpu_lsm::GpuLsm;
@@ -134,7 +135,7 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Io`] if writing fails; what a copy to the host can give.
+    /// [`Error::Io`] if writing fails, or any error of a copy to the host.
     pub fn save(&self, stream: &Stream, mut writer: impl Write) -> Result<(), Error> {
         write_section(&mut writer, &Header::of(self).to_bytes::<K, V>())?;
         for (_, level) in self.levels() {
@@ -149,12 +150,14 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
         Ok(())
     }
 
-    /// Reads a dictionary that [`save`](Self::save) has written. It is read to its end and no further, and everything it says
-    /// is checked: what it loads is a whole dictionary, or nothing.
+    /// Reads a dictionary written by [`save`](Self::save). Reads exactly to the end of the dictionary. Checks
+    /// everything: it returns a complete dictionary or an error.
     ///
     /// # Errors
-    /// [`Error::InvalidFile`] if the file is damaged, cut off, or one of other keys or values, with what is wrong and where;
-    /// [`Error::Io`] if reading fails; [`Error::OutOfMemory`].
+    /// - [`Error::InvalidFile`] if the file is damaged, truncated, or has other key or value types. The error says what
+    ///   is wrong and where.
+    /// - [`Error::Io`] if reading fails.
+    /// - [`Error::OutOfMemory`].
     pub fn load(stream: &Stream, reader: impl Read) -> Result<Self, Error> {
         let mut source = Source::new(reader);
         let header = Header::read::<K, V>(&mut source)?;

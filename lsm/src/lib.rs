@@ -1,5 +1,5 @@
 //! A dynamic dictionary on the GPU: the log-structured merge tree of *GPU LSM: A Dynamic Dictionary Data Structure for
-//! the GPU* (Ashkiani et al.), composed from [`gpu_primitives`].
+//! the GPU* (Ashkiani et al.), built from [`gpu_primitives`].
 //!
 //! ```
 //! use gpu_lsm::GpuLsm;
@@ -19,24 +19,25 @@
 //! ```
 //!
 //! # Semantics
-//! Updates come in *batches*; a call with more operations than a batch has is cut into several. What came last counts: the
-//! newest batch, and within a batch the last insertion of a key. What is inserted and deleted by one call is deleted. Deleting
-//! what is not there is allowed. Every value of the key type can be a key.
+//! Updates are applied in *batches*. A call with more operations than fit into one batch is split into several. The
+//! latest write wins: a newer batch overrides an older one, and within a batch the last insertion of a key overrides
+//! the earlier ones. If one call both inserts and deletes a key, the deletion wins. Deleting an absent key is allowed.
+//! Every value of the key type is a valid key.
 //!
-//! Queries borrow the dictionary, updates borrow it mutably, so that they do not overlap on the host. On the device they happen
-//! in the order of the calls, whichever streams they are given.
+//! Queries borrow the dictionary and updates borrow it mutably, so they cannot overlap on the host. On the device they
+//! run in the order of the calls, regardless of the streams they are given.
 //!
-//! A failed update leaves the dictionary as it was.
+//! A failed update leaves the dictionary unchanged.
 //!
 //! # Structure
-//! With a batch size of `b`, level `i` holds at most `b · 2^i` elements, and the levels that there are follow the binary digits
-//! of the number of batches. A new batch is sorted; together with the levels that the carry runs through it is merged in *one* pass
-//! into the first free one. A deletion is the insertion of a tombstone. Levels are as long as what they hold: a batch that is
-//! not full is shorter, and there is no padding.
+//! With a batch size of `b`, level `i` holds at most `b · 2^i` elements. The binary digits of the number of batches say
+//! which levels exist. A new batch is sorted. Then it is merged, in *one* pass, with the levels that the carry runs
+//! through, into the first free level. A deletion inserts a tombstone. A level is exactly as long as its contents: a
+//! batch that is not full makes a shorter level, and there is no padding.
 //!
-//! Where the paper keeps a tombstone's mark in the lowest bit of the key and so loses half of the keys, here levels that
-//! have tombstones, and only those, have a bit per element beside them: all keys can be used, a batch need not be
-//! encoded before it is sorted, and no key has to be refused, which would take the host to wait for the device.
+//! The paper marks tombstones in the lowest bit of the key, which halves the key space. Here, a level that has
+//! tombstones stores one extra bit per element; other levels store none. So every key is usable and a batch need not be
+//! encoded before it is sorted. No key has to be rejected either, which would force the host to wait for the device.
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod file;

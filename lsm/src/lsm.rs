@@ -6,57 +6,58 @@ use gpu_primitives::dictionary::levels::Stack;
 use gpu_primitives::kernel::View;
 use gpu_primitives::{DeviceSlice, Error, Stream};
 
-/// The largest batch.
+/// The largest batch size.
 pub(crate) const MAX_BATCH: usize = 1 << 31;
 
-/// A batch size for updates that come in calls of about `operations` operations: a power of two.
+/// Returns a batch size for updates of about `operations` operations per call: a power of two.
 ///
-/// A batch that is much larger than the calls wastes nothing but lets a level's size say less about its age; one that is much
-/// smaller makes more levels than need be. Below some ten thousand operations the time of a batch is that of its launches.
+/// A batch size much larger than the calls wastes nothing, but the size of a level then says less about its age. A
+/// batch size much smaller than the calls creates more levels than necessary. Below about ten thousand operations,
+/// launch overhead dominates the time of a batch.
 #[must_use]
 pub fn suggest_batch_size(operations: usize) -> usize {
     operations.clamp(1 << 14, 1 << 27).next_power_of_two()
 }
 
-/// The dynamic dictionary: see the [crate](crate).
+/// A dynamic dictionary: see the [crate documentation](crate).
 #[derive(Debug)]
 pub struct GpuLsm<K: Key, V: Pod> {
     pub(crate) batch_size: usize,
-    /// Its binary digits say which levels there are.
+    /// The number of batches. Its binary digits say which levels exist.
     pub(crate) batches: u64,
     pub(crate) stack: Stack<K, V>,
     pub(crate) tombstones: usize,
     policy: Option<CleanupPolicy>,
-    /// Why the last cleanup that the policy asked for did not happen.
+    /// Why the last cleanup that the policy asked for failed.
     cleanup_failure: Option<Error>,
 }
 
-/// The levels as an update leaves them, beside those that are still there: nothing is changed before all of it has
+/// The levels as an update will leave them. The dictionary's own levels stay unchanged until the whole update has
 /// succeeded.
 struct Draft<'a, K: Key, V: Pod> {
     stack: &'a Stack<K, V>,
     batch_size: usize,
     batches: u64,
-    /// What is in a slot now, if it is not what was.
+    /// The new contents of each slot that changed.
     changed: Vec<Option<Option<Level<K, V>>>>,
     tombstones: usize,
 }
 
-/// The error of more batches than there are slots for.
+/// Returns the error for more batches than there are slots.
 fn too_many_batches(batch_size: usize, batches: u64) -> Error {
     let elements = |batches: u64| batch_size.saturating_mul(batches as usize);
     let limit = elements(u32::MAX.into());
     Error::TooLong { what: "a dictionary of this batch size", len: elements(batches), limit }
 }
 
-/// Merges levels and runs that are newer, the oldest first.
+/// Merges `older` levels with newer `runs`. Both are ordered from oldest to newest.
 fn merge_runs<K: Key, V: Pod>(
     stream: &Stream,
     older: Vec<&Level<K, V>>,
     mut runs: Vec<Level<K, V>>,
 ) -> Result<Level<K, V>, Error> {
     if older.len() + runs.len() > Stack::<K, V>::SLOTS {
-        // More than one merge takes: a mixed batch that a carry takes through all slots.
+        // A mixed batch whose carry runs through all slots: more inputs than one merge takes.
         runs = vec![Level::merge(stream, &runs.iter().collect::<Vec<_>>())?];
     }
     if older.is_empty() && runs.len() == 1 {
@@ -84,8 +85,8 @@ impl<'a, K: Key, V: Pod> Draft<'a, K, V> {
         }
     }
 
-    /// How many of `left` operations come next, as the logarithm of a number of batches: as many as fill the first slots,
-    /// which are free, up to one of them.
+    /// Returns how many of the `left` operations to add next, and the base-2 logarithm of the number of batches they
+    /// count as. A chunk of several batches fills the lowest slots, which are free, and makes one level.
     fn next_chunk(&self, left: usize) -> (usize, u32) {
         let full = left / self.batch_size;
         if full == 0 {
@@ -95,8 +96,8 @@ impl<'a, K: Key, V: Pod> Draft<'a, K, V> {
         (self.batch_size << log_batches, log_batches)
     }
 
-    /// Adds `1 << log_batches` batches. The lower slots are free. `merge` makes one level of them and of those, the oldest
-    /// first, that are in their way.
+    /// Adds `1 << log_batches` batches. The slots below `log_batches` are free. `merge` makes one level of the new
+    /// batches and of the levels in their way, which it is given oldest first.
     fn add(
         &mut self,
         log_batches: u32,
@@ -142,11 +143,11 @@ impl<'a, K: Key, V: Pod> Draft<'a, K, V> {
 }
 
 impl<K: Key, V: Pod> GpuLsm<K, V> {
-    /// An empty dictionary, for batches of up to `batch_size` operations: any number from 1 to 2^31. It is on the device of the
-    /// stream that it is first used with.
+    /// Creates an empty dictionary for batches of up to `batch_size` operations, from 1 to 2^31. It lives on the device
+    /// of the first stream it is used with.
     ///
     /// # Errors
-    /// [`Error::TooMany`] for a batch size outside that.
+    /// [`Error::TooMany`] if the batch size is out of that range.
     pub fn new(batch_size: usize) -> Result<Self, Error> {
         if batch_size == 0 || batch_size > MAX_BATCH {
             return Err(Error::TooMany { what: "elements of a batch", asked: batch_size, limit: MAX_BATCH });
@@ -154,10 +155,11 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
         Ok(Self { batch_size, batches: 0, stack: Stack::new(), tombstones: 0, policy: None, cleanup_failure: None })
     }
 
-    /// The dictionary of these pairs: of equal keys the last one counts. They make one level. Does not wait.
+    /// Builds a dictionary from these pairs, as a single level. If a key occurs more than once, the last pair wins.
+    /// Does not wait.
     ///
     /// # Errors
-    /// As [`new`](Self::new) and [`insert`](Self::insert).
+    /// The errors of [`new`](Self::new) and [`insert`](Self::insert).
     pub fn bulk_build<'a>(
         stream: &Stream,
         batch_size: usize,
@@ -170,7 +172,7 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
         Ok(lsm)
     }
 
-    /// Makes this the only level, in the first slot that it fits into. It has no tombstones.
+    /// Makes `level` the only level, in the first slot it fits into. It must have no tombstones.
     fn put_only(&mut self, level: Level<K, V>) -> Result<(), Error> {
         let batches = (level.len().div_ceil(self.batch_size) as u64).next_power_of_two();
         let slot = batches.ilog2() as usize;
@@ -185,12 +187,16 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
         Ok(())
     }
 
-    /// Inserts pairs, or replaces the values of keys that are there; any number of them. Does not wait.
+    /// Inserts any number of pairs. Replaces the values of keys that are already present. Does not wait.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] if there is not a value for each key (for values of no size, if there are any);
-    /// [`Error::OutOfMemory`]; [`Error::TooLong`] for a level of 2^32 elements; what a launch can give. Then the dictionary is as
-    /// it was.
+    /// - [`Error::LengthMismatch`] if there is not exactly one value per key; for zero-sized values, if `values` is not
+    ///   empty.
+    /// - [`Error::OutOfMemory`].
+    /// - [`Error::TooLong`] for a level of 2^32 elements or more.
+    /// - Any launch error.
+    ///
+    /// After an error the dictionary is unchanged.
     pub fn insert<'a>(
         &mut self,
         stream: &Stream,
@@ -200,20 +206,21 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
         self.change(stream, keys.into(), values.into(), None)
     }
 
-    /// Deletes keys; those that are not there are no error. Does not wait.
+    /// Deletes keys. Ignores absent keys. Does not wait.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert).
+    /// The errors of [`insert`](Self::insert).
     pub fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
         let keys = keys.into();
         let (no_keys, no_values) = (stream.uninit::<K>(0)?, stream.uninit::<V>(0)?);
         self.change(stream, no_keys.as_slice(), no_values.as_slice(), Some(keys))
     }
 
-    /// Inserts pairs and deletes keys at once: a mixed batch. What is in both is deleted. Does not wait.
+    /// Inserts pairs and deletes keys in one call: as a single mixed batch if they fit into one. If a key is in both, the
+    /// deletion wins. Does not wait.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert).
+    /// The errors of [`insert`](Self::insert).
     pub fn update<'a>(
         &mut self,
         stream: &Stream,
@@ -258,15 +265,15 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
             }
         }
         let is_due = self.policy.is_some_and(|policy| policy.asks_for_cleanup(&self.stats()));
-        // The update has succeeded, so it says so; a cleanup that has not is tried again with the next one.
+        // The update has succeeded, so it returns `Ok`. The next update retries a failed cleanup.
         self.cleanup_failure = if is_due { self.cleanup(stream).err() } else { None };
         Ok(())
     }
 
-    /// Removes all that is stale and leaves one level. Waits for the stream, to know how much is left.
+    /// Removes all stale elements and leaves a single level. Waits for the stream, to learn how many elements are left.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], what a launch can give: then the dictionary is as it was.
+    /// [`Error::OutOfMemory`], or any launch error. After an error the dictionary is unchanged.
     pub fn cleanup(&mut self, stream: &Stream) -> Result<(), Error> {
         let levels: Vec<&Level<K, V>> = self.stack.oldest_first().map(|(_, level)| level).collect();
         let live = Level::live(stream, &levels)?;
@@ -275,15 +282,17 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
         Ok(())
     }
 
-    /// Why the cleanup that should have followed the last update failed; `None` if it did not, or if the
-    /// [policy](Self::set_cleanup_policy) asked for none. The update has succeeded all the same, and the next one tries again.
+    /// Returns why the cleanup after the last update failed. Returns `None` if it succeeded, or if the
+    /// [policy](Self::set_cleanup_policy) asked for none. The update itself has succeeded in any case, and the next one
+    /// tries the cleanup again.
     #[must_use]
     pub fn cleanup_failure(&self) -> Option<&Error> {
         self.cleanup_failure.as_ref()
     }
 
-    /// Lets updates be followed by a cleanup when `policy` asks for it; by default they never are. An update that is followed
-    /// by one waits for the stream. If the cleanup fails, [`cleanup_failure`](Self::cleanup_failure) says why.
+    /// Sets when an update is followed by a cleanup: when `policy` asks for it, or never, which is the default. An
+    /// update that is followed by a cleanup waits for the stream. If the cleanup fails,
+    /// [`cleanup_failure`](Self::cleanup_failure) says why.
     pub fn set_cleanup_policy(&mut self, policy: Option<CleanupPolicy>) {
         self.policy = policy;
     }
@@ -294,11 +303,11 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
         (self.batches, self.tombstones) = (0, 0);
     }
 
-    /// Sees whether there is memory for so many more elements, as updates need it: for their levels and those that are merged
-    /// meanwhile. Does not wait.
+    /// Checks whether there is memory for `additional` more elements; reserves nothing. The check covers the new levels
+    /// and the levels merged along the way. Does not wait.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] if there is not.
+    /// [`Error::OutOfMemory`] if there is not enough memory.
     pub fn try_reserve(&self, stream: &Stream, additional: usize) -> Result<(), Error> {
         let element = size_of::<K>() + size_of::<V>();
         let bytes = self.stack.len().saturating_add(additional.saturating_mul(3)).saturating_mul(element);
@@ -310,40 +319,41 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
               not after a cleanup."
     }
 
-    /// How many keys there are, exactly. Goes through all elements and waits for the stream.
+    /// Returns the exact number of keys. Scans all elements, unless nothing has changed since a cleanup. Waits for the
+    /// stream.
     ///
     /// # Errors
-    /// As [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     pub fn len(&self, stream: &Stream) -> Result<usize, Error> {
         Ok(self.stack.live_len(stream)?.to_vec(stream)?[0] as usize)
     }
 
-    /// Whether there is no key. Goes through all elements and waits for the stream.
+    /// Returns whether the dictionary has no keys. Waits, as [`len`](Self::len) does, unless there are no levels.
     ///
     /// # Errors
-    /// As [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     pub fn is_empty(&self, stream: &Stream) -> Result<bool, Error> {
         Ok(self.stack.is_empty() || self.len(stream)? == 0)
     }
 
-    /// All pairs in the order of the keys, on the device. Waits for the stream.
+    /// Returns all pairs in key order, on the device. Waits for the stream.
     ///
     /// # Errors
-    /// As [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     pub fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
         let (keys, values, len) = self.stack.export(stream)?;
         Ok(Contents { keys, values, len })
     }
 
-    /// All pairs in the order of the keys, on the host. Waits for the stream.
+    /// Returns all pairs in key order, on the host. Waits for the stream.
     ///
     /// # Errors
-    /// As [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     pub fn iter(&self, stream: &Stream) -> Result<impl Iterator<Item = (K, V)> + use<K, V>, Error> {
         Ok(self.export(stream)?.to_vec(stream)?.into_iter())
     }
 
-    /// What the dictionary holds, as far as the host knows. Does not wait.
+    /// Returns what the host knows about the dictionary's contents. Does not wait.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let resident = self.stack.len();
@@ -358,14 +368,15 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
         }
     }
 
-    /// The levels that there are, the oldest first, each with its slot: to look at, or to take elsewhere. A level in slot `i`
-    /// has at most `2^i` batches, and the slots in use are the binary digits of [`Stats::batches`].
+    /// Returns the existing levels, oldest first, each with its slot: to inspect, or to copy elsewhere. A level in slot
+    /// `i` holds at most `2^i` batches, and the slots in use are the binary digits of [`Stats::batches`].
     pub fn levels(&self) -> impl Iterator<Item = (usize, &Level<K, V>)> {
         self.stack.oldest_first()
     }
 
-    /// The dictionary as an argument of a kernel of your own, which looks up single keys with [`LsmView::get`]. Keys are seen as
-    /// the unsigned numbers of their bits, and values as `W`, an unsigned number of the same size, or `()`. Does not wait.
+    /// Returns the dictionary as an argument for a kernel of your own, which looks up single keys with
+    /// [`LsmView::get`]. The kernel sees a key as the unsigned integer with the same bits. It sees a value as `W`: an
+    /// unsigned integer of the same size, or `()`. Does not wait.
     ///
     /// A kernel can take several dictionaries. This one joins two:
     ///
@@ -374,10 +385,10 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
     /// use gpu_primitives::kernel::kernel;
     /// use gpu_primitives::{Device, Error, Global, GlobalMut, thread};
     ///
-    /// /// For each key that both dictionaries have, the product of its values; else zero.
+    /// /// Writes, for each key, the product of its values in both dictionaries, or zero if one lacks the key.
     /// ///
     /// /// # Safety
-    /// /// There are as many products as keys, and a thread for each of them at least.
+    /// /// There are as many products as keys. The launch has at least one thread per key.
     /// #[kernel(threads = 64)]
     /// unsafe fn join(
     ///     prices: LsmView<u32, u32>,
@@ -393,7 +404,7 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
     ///     }
     /// }
     ///
-    /// let stream = Device::cpu().stream()?; // on a GPU the kernel needs PTX, too: see `instances!`
+    /// let stream = Device::cpu().stream()?; // on a GPU the kernel also needs PTX: see `instances!`
     /// let (mut prices, mut amounts) = (GpuLsm::<u32, u32>::new(1024)?, GpuLsm::<u32, u32>::new(1024)?);
     /// prices.insert(&stream, &stream.upload(&[1, 2, 3])?, &stream.upload(&[10, 20, 30])?)?;
     /// amounts.insert(&stream, &stream.upload(&[2, 3, 4])?, &stream.upload(&[5, 6, 7])?)?;
@@ -401,17 +412,17 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
     /// let mut products = stream.uninit::<u32>(4)?;
     /// let kernel =
     ///     Join::new(prices.view(&stream)?, amounts.view(&stream)?, keys.view(&stream)?, products.view_mut(&stream)?);
-    /// // SAFETY: one block of 64 threads for four keys, and four products.
+    /// // SAFETY: one block of 64 threads covers the four keys, and there are four products.
     /// unsafe { stream.launch(kernel, 1)? };
     /// assert_eq!(products.to_vec(&stream)?, [0, 100, 180, 0]);
     /// # Ok::<(), Error>(())
     /// ```
     ///
     /// # Errors
-    /// As [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     ///
     /// # Panics
-    /// If `W` has another size than the values.
+    /// If the size of `W` differs from the size of the values.
     pub fn view<W: Pod>(&self, stream: &Stream) -> Result<View<'_, LsmView<K::Code, W>>, Error> {
         self.stack.view(stream)
     }

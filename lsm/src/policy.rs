@@ -1,11 +1,11 @@
-//! What there is, and when it is cleaned up.
+//! Statistics, and the policy for cleanups.
 
-/// When an update is followed by a [cleanup](crate::GpuLsm::cleanup).
+/// When an update is followed by a [cleanup](crate::GpuLsm::cleanup): when either condition holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CleanupPolicy {
-    /// At this share of elements that are stale, as [`Stats::stale_estimate`] estimates it: between 0 and 1.
+    /// Clean up if at least this share of the elements is stale, by [`Stats::stale_estimate`]: between 0 and 1.
     pub stale_share: f64,
-    /// With more levels than this.
+    /// Clean up if there are more levels than this.
     pub max_levels: usize,
 }
 
@@ -16,22 +16,22 @@ impl CleanupPolicy {
     }
 }
 
-/// What a dictionary holds.
+/// Statistics of a dictionary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stats {
-    /// Elements of a batch.
+    /// The largest number of operations in a batch.
     pub batch_size: usize,
-    /// Batches that count for the levels.
+    /// The number of batches that the levels stand for: its binary digits say which levels exist.
     pub batches: u64,
-    /// Levels that there are.
+    /// The number of levels.
     pub levels: usize,
-    /// Elements in them, dead or alive.
+    /// The number of elements in all levels, live or stale.
     pub resident: usize,
-    /// Tombstones that were put in since the last cleanup.
+    /// The number of tombstones inserted since the last cleanup.
     pub tombstones: usize,
-    /// Elements that are probably stale: the tombstones, and as many that they delete. Keys that were inserted again are not
-    /// known; [`GpuLsm::len`](crate::GpuLsm::len) tells exactly.
+    /// An estimate of the stale elements: the tombstones, and as many elements that they delete. Keys that were
+    /// inserted more than once are not counted. [`GpuLsm::len`](crate::GpuLsm::len) gives the exact number of keys.
     pub stale_estimate: usize,
-    /// Bytes of device memory, with those of the index as far as it is built.
+    /// The device memory in bytes, including the part of the index that has been built.
     pub bytes: usize,
 }

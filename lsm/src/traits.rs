@@ -1,21 +1,22 @@
-//! The traits that it shares with the other dictionaries.
+//! The dictionary traits for [`GpuLsm`].
 
 use crate::{CleanupPolicy, GpuLsm, Key, suggest_batch_size};
 use bytemuck::Pod;
 use gpu_primitives::dictionary::{self, Dictionary, Ordered, Updatable};
 use gpu_primitives::{DeviceSlice, Error, Stream, delegate_to_own_methods};
 
-/// What may be chosen when an LSM is made through [`Dictionary`].
+/// The options of an LSM that is created through [`Dictionary`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// The most operations of a batch: see [`GpuLsm::new`].
+    /// The largest number of operations in a batch: see [`GpuLsm::new`].
     pub batch_size: usize,
     /// When updates are followed by a cleanup: see [`GpuLsm::set_cleanup_policy`].
     pub cleanup_policy: Option<CleanupPolicy>,
 }
 
 impl Default for Options {
-    /// Batches for calls of about a million operations, which do for fewer, too; no cleanup that nobody asks for.
+    /// Returns a batch size for calls of about a million operations, which also suits smaller calls, and no automatic
+    /// cleanup.
     fn default() -> Self {
         Self { batch_size: suggest_batch_size(1 << 20), cleanup_policy: None }
     }

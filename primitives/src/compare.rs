@@ -1,29 +1,29 @@
-//! Orders: what merges, searches and segmented sorts compare with.
+//! Orders for merges, searches and segmented sorts.
 
 use crate::kernel::Param;
 use bytemuck::{Pod, Zeroable};
 
-/// A strict weak order. It may carry state, which travels to the GPU as a kernel argument.
+/// A strict weak order. It may carry state, which is passed to the GPU as a kernel argument.
 ///
 /// # Contract
-/// Irreflexive and transitive, and so is "neither is less". A comparator that breaks this gives some permutation or some
-/// position in range, never an access out of bounds.
+/// `less` is irreflexive and transitive, and "neither is less" is transitive too. A comparator that breaks this
+/// contract yields some permutation or some position in range, but never an out-of-bounds access.
 pub trait Compare<T>: Param {
-    /// Whether `a` comes before `b`.
+    /// Returns whether `a` comes before `b`.
     fn less(&self, a: T, b: T) -> bool;
 }
 
-/// The natural order of numbers; for floats the total order of `total_cmp` (-NaN, -∞ … -0, +0 … +∞, NaN).
+/// The natural order of numbers. Floats use the total order of `total_cmp` (-NaN, -∞ … -0, +0 … +∞, NaN).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Less;
 
-/// The natural order, downwards.
+/// The reverse of the natural order.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Greater;
 
-/// The natural order of what is left when the lowest bit is dropped: a key may carry a mark there that does not count.
+/// The natural order of keys without their lowest bit, which may carry a flag that does not affect the order.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct IgnoreLowBit;
@@ -74,7 +74,7 @@ orders! {
     f64: a, b => ordered_64(a) < ordered_64(b);
 }
 
-/// An integer that orders as the float does: the lower bits of negative numbers flip.
+/// Returns an integer that sorts like the float: the lower bits of negative numbers are flipped.
 #[inline(always)]
 fn ordered_32(x: f32) -> i32 {
     let bits = x.to_bits() as i32;

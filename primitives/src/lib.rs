@@ -1,6 +1,6 @@
-//! GPU primitives whose kernels are Rust: one source for NVIDIA GPUs (as PTX) and for the CPU.
+//! GPU primitives with kernels written in Rust. One source runs on NVIDIA GPUs (as PTX) and on the CPU.
 //!
-//! [`Device::default`] takes the GPU if there is one, else the CPU; everything else is the same on both:
+//! [`Device::default`] selects a GPU if there is one, otherwise the CPU. Everything else is the same on both:
 //!
 //! ```
 //! use gpu_primitives::{Device, Error, scan};
@@ -14,13 +14,13 @@
 //! ```
 //!
 //! # Layers
-//! - [`arch`]: the vocabulary of device code, once as PTX and once spoken to the CPU executor; [`thread`], [`warp`] and
-//!   the views [`Global`], [`GlobalMut`] and [`Shared`] are what kernels are written with.
-//! - [`kernel`]: the form that turns one generic function into a kernel for both.
-//! - [`block`]: collectives of a block, built from those words.
+//! - [`arch`]: the device functions, implemented once in PTX and once on the CPU executor. Kernels use [`thread`],
+//!   [`warp`] and the views [`Global`], [`GlobalMut`] and [`Shared`].
+//! - [`kernel`]: turns one generic function into a kernel for both targets.
+//! - [`block`]: block-wide collectives, built from the device functions.
 //! - `runtime` (re-exported here): [`Device`], [`Stream`], [`DeviceVec`] and its slices, [`Error`].
-//! - one module per primitive: [`sort`], [`merge`], [`scan`], [`segmented_sort`], [`multisplit`], [`select`], [`search`],
-//!   [`transfer`]; [`compare`] has the orders.
+//! - one module per primitive: [`sort`], [`merge`], [`scan`], [`segmented_sort`], [`multisplit`], [`select`],
+//!   [`search`], [`transfer`]. [`compare`] defines the orders.
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(
@@ -36,8 +36,8 @@
     )
 )]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
-// Device functions are unsafe as a whole: their contract (who calls them, which indices are in range) is stated once, on
-// the function, and a block around each line would repeat it without saying more.
+// Device functions are unsafe as a whole. Each function states its contract once (who may call it, which indices are in
+// range); an unsafe block around every line would add nothing.
 #![allow(unsafe_op_in_unsafe_fn)]
 
 extern crate self as gpu_primitives;
@@ -67,7 +67,7 @@ pub use view::{Global, GlobalMut, Shared, SharedMemory};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use runtime::*;
 
-/// The README's examples, compiled.
+/// Compiles the examples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;

@@ -1,6 +1,6 @@
-//! Views of memory, as kernels see it: a pointer and a length, copied freely, unchecked on the GPU, checked on the CPU.
+//! Views of memory for kernels: a pointer and a length. They are `Copy`, unchecked on the GPU and checked on the CPU.
 
-// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+// Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
 use crate::arch::memory::{self, Word};
@@ -8,7 +8,7 @@ use crate::arch::{Cache, Order, Rmw, Scope};
 use bytemuck::Pod;
 use core::marker::PhantomData;
 
-/// A buffer in device memory that this kernel reads.
+/// A buffer in device memory that the kernel reads.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Global<T> {
@@ -16,7 +16,7 @@ pub struct Global<T> {
     len: usize,
 }
 
-/// A buffer in device memory that this kernel reads and writes.
+/// A buffer in device memory that the kernel reads and writes.
 #[repr(C)]
 #[derive(Debug)]
 pub struct GlobalMut<T> {
@@ -24,14 +24,14 @@ pub struct GlobalMut<T> {
     len: usize,
 }
 
-/// A piece of the block's shared memory.
+/// A region of the block's shared memory.
 #[derive(Debug)]
 pub struct Shared<T> {
     base: *mut T,
     len: usize,
 }
 
-// Derives would ask for `T: Copy`.
+// Derived impls would require `T: Copy`.
 impl<T> Clone for Global<T> {
     #[inline(always)]
     fn clone(&self) -> Self {
@@ -54,7 +54,7 @@ impl<T> Clone for Shared<T> {
 }
 impl<T> Copy for Shared<T> {}
 
-// SAFETY: a view is an address; what happens there is governed by the contract of the kernel that uses it.
+// SAFETY: a view is only an address; the contract of the kernel that uses it governs every access.
 unsafe impl<T: Pod> Send for Global<T> {}
 // SAFETY: as above.
 unsafe impl<T: Pod> Sync for Global<T> {}
@@ -63,22 +63,22 @@ unsafe impl<T: Pod> Send for GlobalMut<T> {}
 // SAFETY: as above.
 unsafe impl<T: Pod> Sync for GlobalMut<T> {}
 
-/// Whether `N` elements are loaded or stored at once.
+/// Returns whether `N` elements are loaded or stored in one access.
 const fn is_one_access<T, const N: usize>() -> bool {
     matches!(size_of::<[T; N]>(), 4 | 8 | 16)
 }
 
-/// The accesses that reading views share. `$load` and friends are the raw words of the memory in question.
+/// The length accessors that all views share.
 macro_rules! length {
     () => {
-        /// Number of elements.
+        /// Returns the number of elements.
         #[inline(always)]
         #[must_use]
         pub const fn len(self) -> usize {
             self.len
         }
 
-        /// Whether there is no element.
+        /// Returns whether there are no elements.
         #[inline(always)]
         #[must_use]
         pub const fn is_empty(self) -> bool {
@@ -88,10 +88,11 @@ macro_rules! length {
 }
 
 impl<T: Pod> Global<T> {
-    /// The view of `len` elements from `base`.
+    /// Creates a view of `len` elements that start at `base`.
     ///
     /// # Safety
-    /// They are device memory of the device that the kernel runs on, aligned for `T`, and stay so while it runs.
+    /// They lie in memory of the device that the kernel runs on, are aligned for `T`, and stay valid while the kernel
+    /// runs.
     #[inline(always)]
     pub const unsafe fn from_raw(base: *const T, len: usize) -> Self {
         Self { base, len }
@@ -99,47 +100,49 @@ impl<T: Pod> Global<T> {
 
     length!();
 
-    /// The address of the first element.
+    /// Returns the address of the first element.
     #[inline(always)]
     #[must_use]
     pub const fn as_ptr(self) -> *const T {
         self.base
     }
 
-    /// The `len` elements from `start`.
+    /// Returns a view of the `len` elements that start at `start`.
     ///
     /// # Safety
     /// `start + len <= self.len()`.
     #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     #[must_use]
     pub unsafe fn slice(self, start: usize, len: usize) -> Self {
+        memory::expect_part(false, self.base, self.len, start, len);
         Self { base: self.base.wrapping_add(start), len }
     }
 
-    /// Element `index`.
+    /// Reads element `index`.
     ///
     /// # Safety
-    /// `index < self.len()`, and no other thread writes it meanwhile.
+    /// `index < self.len()`, and no other thread writes the element at the same time.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn get(self, index: usize) -> T {
         self.load(index, Cache::Default)
     }
 
-    /// Element `index`, with a hint to the caches.
+    /// Reads element `index`, with a cache hint.
     ///
     /// # Safety
-    /// As [`get`](Self::get); with [`Cache::ReadOnly`] nobody writes the element during the kernel.
+    /// Same as [`get`](Self::get). With [`Cache::ReadOnly`], nothing writes the element while the kernel runs.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn load(self, index: usize, cache: Cache) -> T {
         memory::global_load(self.base, self.len, index, cache)
     }
 
-    /// The `N` elements from `index`, in one access if they are 4, 8 or 16 bytes; else one by one.
+    /// Reads the `N` elements from `index`: in one access if they take 4, 8 or 16 bytes, otherwise one by one.
     ///
     /// # Safety
-    /// As [`load`](Self::load) for all of them, and where it is one access, its address is a multiple of its size.
+    /// Same as [`load`](Self::load), for each element. If it is one access, its address is a multiple of its size.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn load_vec<const N: usize>(self, index: usize, cache: Cache) -> [T; N] {
@@ -155,10 +158,10 @@ impl<T: Pod> Global<T> {
 }
 
 impl<T: Pod> GlobalMut<T> {
-    /// The view of `len` elements from `base`.
+    /// Creates a view of `len` elements that start at `base`.
     ///
     /// # Safety
-    /// As [`Global::from_raw`], and nobody else uses the memory while the kernel runs.
+    /// Same as [`Global::from_raw`], and nothing else uses the memory while the kernel runs.
     #[inline(always)]
     pub const unsafe fn from_raw(base: *mut T, len: usize) -> Self {
         Self { base, len }
@@ -166,27 +169,29 @@ impl<T: Pod> GlobalMut<T> {
 
     length!();
 
-    /// The same buffer, for reading.
+    /// Returns a read-only view of the same buffer.
     #[inline(always)]
     #[must_use]
     pub const fn as_const(self) -> Global<T> {
         Global { base: self.base, len: self.len }
     }
 
-    /// The `len` elements from `start`.
+    /// Returns a view of the `len` elements that start at `start`.
     ///
     /// # Safety
     /// `start + len <= self.len()`.
     #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     #[must_use]
     pub unsafe fn slice(self, start: usize, len: usize) -> Self {
+        memory::expect_part(false, self.base, self.len, start, len);
         Self { base: self.base.wrapping_add(start), len }
     }
 
-    /// Element `index`.
+    /// Reads element `index`.
     ///
     /// # Safety
-    /// `index < self.len()`, and no other thread writes it meanwhile.
+    /// `index < self.len()`, and no other thread writes the element at the same time.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn get(self, index: usize) -> T {
@@ -196,27 +201,27 @@ impl<T: Pod> GlobalMut<T> {
     /// Writes element `index`.
     ///
     /// # Safety
-    /// `index < self.len()`, and no other thread reads or writes it meanwhile.
+    /// `index < self.len()`, and no other thread reads or writes the element at the same time.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn set(self, index: usize, value: T) {
         self.store(index, value, Cache::Default);
     }
 
-    /// Writes element `index`, with a hint to the caches.
+    /// Writes element `index`, with a cache hint.
     ///
     /// # Safety
-    /// As [`set`](Self::set).
+    /// Same as [`set`](Self::set).
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn store(self, index: usize, value: T, cache: Cache) {
         memory::global_store(self.base, self.len, index, value, cache);
     }
 
-    /// Writes the `N` elements from `index`, in one access if they are 4, 8 or 16 bytes; else one by one.
+    /// Writes the `N` elements from `index`: in one access if they take 4, 8 or 16 bytes, otherwise one by one.
     ///
     /// # Safety
-    /// As [`set`](Self::set) for all of them, and where it is one access, its address is a multiple of its size.
+    /// Same as [`set`](Self::set), for each element. If it is one access, its address is a multiple of its size.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn store_vec<const N: usize>(self, index: usize, values: [T; N], cache: Cache) {
@@ -233,7 +238,7 @@ impl<T: Word> GlobalMut<T> {
     /// Reads element `index` atomically (`Relaxed` or `Acquire`).
     ///
     /// # Safety
-    /// `index < self.len()`; threads that use it meanwhile do so atomically.
+    /// `index < self.len()`, and any other thread that accesses the element at the same time does so atomically.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn atomic_load(self, index: usize, scope: Scope, order: Order) -> T {
@@ -243,37 +248,37 @@ impl<T: Word> GlobalMut<T> {
     /// Writes element `index` atomically (`Relaxed` or `Release`).
     ///
     /// # Safety
-    /// As [`atomic_load`](Self::atomic_load).
+    /// Same as [`atomic_load`](Self::atomic_load).
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn atomic_store(self, index: usize, value: T, scope: Scope, order: Order) {
         memory::global_atomic_store(self.base, self.len, index, value, scope, order);
     }
 
-    /// Applies `operation` to element `index` and gives what was there before.
+    /// Applies `operation` to element `index` and returns the previous value.
     ///
     /// # Safety
-    /// As [`atomic_load`](Self::atomic_load).
+    /// Same as [`atomic_load`](Self::atomic_load).
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn atomic_rmw(self, operation: Rmw, index: usize, value: T, scope: Scope, order: Order) -> T {
         memory::global_rmw(self.base, self.len, operation, index, value, scope, order)
     }
 
-    /// Adds to element `index` (wrapping) and gives what was there before.
+    /// Adds `value` to element `index` (wrapping) and returns the previous value.
     ///
     /// # Safety
-    /// As [`atomic_load`](Self::atomic_load).
+    /// Same as [`atomic_load`](Self::atomic_load).
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn atomic_add(self, index: usize, value: T, scope: Scope, order: Order) -> T {
         self.atomic_rmw(Rmw::Add, index, value, scope, order)
     }
 
-    /// Writes `new` to element `index` if it holds `expected`; gives what it held.
+    /// Writes `new` to element `index` if it holds `expected`, and returns the previous value.
     ///
     /// # Safety
-    /// As [`atomic_load`](Self::atomic_load).
+    /// Same as [`atomic_load`](Self::atomic_load).
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn compare_exchange(self, index: usize, expected: T, new: T, scope: Scope, order: Order) -> T {
@@ -284,20 +289,22 @@ impl<T: Word> GlobalMut<T> {
 impl<T: Pod> Shared<T> {
     length!();
 
-    /// The `len` elements from `start`.
+    /// Returns a view of the `len` elements that start at `start`.
     ///
     /// # Safety
     /// `start + len <= self.len()`.
     #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     #[must_use]
     pub unsafe fn slice(self, start: usize, len: usize) -> Self {
+        memory::expect_part(true, self.base, self.len, start, len);
         Self { base: self.base.wrapping_add(start), len }
     }
 
-    /// Element `index`.
+    /// Reads element `index`.
     ///
     /// # Safety
-    /// `index < self.len()`, and no other thread writes it meanwhile.
+    /// `index < self.len()`, and no other thread writes the element at the same time.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn get(self, index: usize) -> T {
@@ -307,17 +314,17 @@ impl<T: Pod> Shared<T> {
     /// Writes element `index`.
     ///
     /// # Safety
-    /// `index < self.len()`, and no other thread reads or writes it meanwhile.
+    /// `index < self.len()`, and no other thread reads or writes the element at the same time.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn set(self, index: usize, value: T) {
         memory::shared_store(self.base, self.len, index, value);
     }
 
-    /// The `N` elements from `index`, in one access if they are 4, 8 or 16 bytes; else one by one.
+    /// Reads the `N` elements from `index`: in one access if they take 4, 8 or 16 bytes, otherwise one by one.
     ///
     /// # Safety
-    /// As [`get`](Self::get) for all of them, and where it is one access, its address is a multiple of its size.
+    /// Same as [`get`](Self::get), for each element. If it is one access, its address is a multiple of its size.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn load_vec<const N: usize>(self, index: usize) -> [T; N] {
@@ -331,10 +338,10 @@ impl<T: Pod> Shared<T> {
         values
     }
 
-    /// Writes the `N` elements from `index`, in one access if they are 4, 8 or 16 bytes; else one by one.
+    /// Writes the `N` elements from `index`: in one access if they take 4, 8 or 16 bytes, otherwise one by one.
     ///
     /// # Safety
-    /// As [`set`](Self::set) for all of them, and where it is one access, its address is a multiple of its size.
+    /// Same as [`set`](Self::set), for each element. If it is one access, its address is a multiple of its size.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn store_vec<const N: usize>(self, index: usize, values: [T; N]) {
@@ -347,12 +354,12 @@ impl<T: Pod> Shared<T> {
     }
 }
 
-/// Atomics of the block: relaxed, since the block's barrier orders everything else.
+/// Block-scope atomics. They are relaxed: block barriers order all other accesses.
 impl<T: Word> Shared<T> {
     /// Reads element `index` atomically.
     ///
     /// # Safety
-    /// `index < self.len()`; threads that use it meanwhile do so atomically.
+    /// `index < self.len()`, and any other thread that accesses the element at the same time does so atomically.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn atomic_load(self, index: usize) -> T {
@@ -362,37 +369,37 @@ impl<T: Word> Shared<T> {
     /// Writes element `index` atomically.
     ///
     /// # Safety
-    /// As [`atomic_load`](Self::atomic_load).
+    /// Same as [`atomic_load`](Self::atomic_load).
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn atomic_store(self, index: usize, value: T) {
         memory::shared_atomic_store(self.base, self.len, index, value);
     }
 
-    /// Applies `operation` to element `index` and gives what was there before.
+    /// Applies `operation` to element `index` and returns the previous value.
     ///
     /// # Safety
-    /// As [`atomic_load`](Self::atomic_load).
+    /// Same as [`atomic_load`](Self::atomic_load).
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn atomic_rmw(self, operation: Rmw, index: usize, value: T) -> T {
         memory::shared_rmw(self.base, self.len, operation, index, value)
     }
 
-    /// Adds to element `index` (wrapping) and gives what was there before.
+    /// Adds `value` to element `index` (wrapping) and returns the previous value.
     ///
     /// # Safety
-    /// As [`atomic_load`](Self::atomic_load).
+    /// Same as [`atomic_load`](Self::atomic_load).
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn atomic_add(self, index: usize, value: T) -> T {
         self.atomic_rmw(Rmw::Add, index, value)
     }
 
-    /// Writes `new` to element `index` if it holds `expected`; gives what it held.
+    /// Writes `new` to element `index` if it holds `expected`, and returns the previous value.
     ///
     /// # Safety
-    /// As [`atomic_load`](Self::atomic_load).
+    /// Same as [`atomic_load`](Self::atomic_load).
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn compare_exchange(self, index: usize, expected: T, new: T) -> T {
@@ -400,9 +407,9 @@ impl<T: Word> Shared<T> {
     }
 }
 
-/// Carves the block's shared memory into pieces, each aligned to 16 bytes.
+/// Divides the block's shared memory into regions, each aligned to 16 bytes.
 ///
-/// All carvings start at the same place: a second `SharedMemory` lays its pieces over those of the first, which is how
+/// Every `SharedMemory` starts at the same address. The regions of a second one overlap those of the first: this is how
 /// one phase of a kernel reuses the memory of another (with a barrier in between).
 #[derive(Debug)]
 pub struct SharedMemory {
@@ -411,7 +418,7 @@ pub struct SharedMemory {
 }
 
 impl SharedMemory {
-    /// All of the block's shared memory.
+    /// Starts at the beginning of the block's shared memory.
     #[inline(always)]
     #[must_use]
     #[allow(clippy::new_without_default, reason = "not a value to be made by generic code")]
@@ -419,11 +426,11 @@ impl SharedMemory {
         Self { taken: 0, not_send: PhantomData }
     }
 
-    /// The next `len` elements.
+    /// Takes the next `len` elements.
     ///
     /// # Safety
-    /// The kernel's shared memory holds all pieces taken: [`shared_bytes`] of each, added up. A layout type that the
-    /// kernel's `shared = ` setting is computed from is the way to be sure.
+    /// The kernel's shared memory holds all regions taken: the sum of their [`shared_bytes`]. To be sure, compute the
+    /// kernel's `shared = ` setting from a layout type.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn take<T: Pod>(&mut self, len: usize) -> Shared<T> {
@@ -434,7 +441,7 @@ impl SharedMemory {
     }
 }
 
-/// The bytes that a piece of `len` elements takes of a block's shared memory.
+/// Returns the bytes of shared memory that a region of `len` elements takes.
 #[inline(always)]
 #[must_use]
 pub const fn shared_bytes<T>(len: usize) -> usize {

@@ -6,16 +6,16 @@ use gpu_primitives::dictionary::levels::Stack;
 use gpu_primitives::kernel::View;
 use gpu_primitives::{DeviceSlice, Error, Stream};
 
-/// Elements per bucket of the directory, which so takes half a byte per element.
+/// Elements per bucket of the directory. The directory thus takes half a byte per element.
 const BUCKET: usize = 16;
 
-/// Where the level is.
+/// The stack slot of the only level.
 const SLOT: usize = 0;
 
-/// The sorted array: see the [crate](crate).
+/// A sorted array: see the [crate documentation](crate).
 #[derive(Debug)]
 pub struct GpuSortedArray<K: Key, V: Pod> {
-    /// One level, or none: without tombstones, and with every key once.
+    /// At most one level, without tombstones or duplicate keys.
     stack: Stack<K, V>,
 }
 
@@ -26,16 +26,17 @@ impl<K: Key, V: Pod> Default for GpuSortedArray<K, V> {
 }
 
 impl<K: Key, V: Pod> GpuSortedArray<K, V> {
-    /// An empty array. It is on the device of the stream that it is first used with.
+    /// Creates an empty array. It lives on the device of the first stream it is used with.
     #[must_use]
     pub fn new() -> Self {
         Self { stack: Stack::with_bucket(BUCKET) }
     }
 
-    /// The array of these pairs: of equal keys the last one counts. Waits for the stream, to know how many are different.
+    /// Builds an array from these pairs. If a key occurs more than once, the last pair wins. Waits for the stream, to
+    /// learn the number of distinct keys.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert).
+    /// The errors of [`insert`](Self::insert).
     pub fn bulk_build<'a>(
         stream: &Stream,
         keys: impl Into<DeviceSlice<'a, K>>,
@@ -45,7 +46,7 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
         Ok(Self::of(Level::live(stream, &[&sorted])?))
     }
 
-    /// The array of this level, which has no tombstones and every key once.
+    /// Makes an array of `level`, which must have no tombstones and no duplicate keys.
     pub(crate) fn of(mut level: Level<K, V>) -> Self {
         level.set_distinct();
         let mut array = Self::new();
@@ -53,12 +54,17 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
         array
     }
 
-    /// Inserts pairs, or replaces the values of keys that are there. Writes the array anew. Waits for the stream, to know how
-    /// long it is now.
+    /// Inserts pairs. Replaces the values of keys that are already present. Rewrites the whole array. Waits for the
+    /// stream, to learn the new length.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] if there is not a value for each key (for values of no size, if there are any);
-    /// [`Error::OutOfMemory`]; [`Error::TooLong`] for 2^32 elements; what a launch can give. Then the array is as it was.
+    /// - [`Error::LengthMismatch`] if there is not exactly one value per key; for zero-sized values, if `values` is not
+    ///   empty.
+    /// - [`Error::OutOfMemory`].
+    /// - [`Error::TooLong`] for 2^32 elements or more.
+    /// - Any launch error.
+    ///
+    /// After an error the array is unchanged.
     pub fn insert<'a>(
         &mut self,
         stream: &Stream,
@@ -68,19 +74,19 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
         self.merge(stream, &[Level::from_pairs(stream, keys.into(), values.into())?])
     }
 
-    /// Deletes keys; those that are not there are no error. Waits, as [`insert`](Self::insert) does.
+    /// Deletes keys. Ignores absent keys. Waits, as [`insert`](Self::insert) does.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert).
+    /// The errors of [`insert`](Self::insert).
     pub fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
         self.merge(stream, &[Level::tombstones(stream, keys.into())?])
     }
 
-    /// Inserts pairs and deletes keys at once, which costs as much as one of them. What is in both is deleted. Waits, as
-    /// [`insert`](Self::insert) does.
+    /// Inserts pairs and deletes keys in one call, at the cost of a single merge. If a key is in both, the deletion
+    /// wins. Waits, as [`insert`](Self::insert) does.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert).
+    /// The errors of [`insert`](Self::insert).
     pub fn update<'a>(
         &mut self,
         stream: &Stream,
@@ -91,7 +97,7 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
         self.merge(stream, &[inserted, Level::tombstones(stream, delete.into())?])
     }
 
-    /// Merges newer levels into the array, the older first, and leaves out what is stale.
+    /// Merges newer levels, oldest first, into the array and drops stale elements.
     fn merge(&mut self, stream: &Stream, newer: &[Level<K, V>]) -> Result<(), Error> {
         let newer = newer.iter().filter(|level| !level.is_empty());
         let levels: Vec<&Level<K, V>> = self.stack.level(SLOT).into_iter().chain(newer).collect();
@@ -107,11 +113,11 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
         self.stack.clear();
     }
 
-    /// Sees whether there is memory for so many more elements, as an update needs it: for the sorted batch and the new array.
-    /// Does not wait.
+    /// Checks whether there is memory to insert `additional` more elements; reserves nothing. The check covers the
+    /// sorted batch and the new array. Does not wait.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] if there is not.
+    /// [`Error::OutOfMemory`] if there is not enough memory.
     pub fn try_reserve(&self, stream: &Stream, additional: usize) -> Result<(), Error> {
         let element = size_of::<K>() + size_of::<V>();
         let bytes = self.len().saturating_add(additional.saturating_mul(3)).saturating_mul(element);
@@ -120,55 +126,56 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
 
     gpu_primitives::queries_of_levels! { K, V, "Does not wait." }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.stack.len()
     }
 
-    /// Whether there is no key.
+    /// Returns whether the array has no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.stack.is_empty()
     }
 
-    /// All pairs in the order of the keys, on the device: a copy. Waits for the stream.
+    /// Returns a copy of all pairs in key order, on the device. Waits for the stream.
     ///
     /// # Errors
-    /// As [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     pub fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
         let (keys, values, len) = self.stack.export(stream)?;
         Ok(Contents { keys, values, len })
     }
 
-    /// All pairs in the order of the keys, on the host. Waits for the stream.
+    /// Returns all pairs in key order, on the host. Waits for the stream.
     ///
     /// # Errors
-    /// As [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     pub fn iter(&self, stream: &Stream) -> Result<impl Iterator<Item = (K, V)> + use<K, V>, Error> {
         Ok(self.export(stream)?.to_vec(stream)?.into_iter())
     }
 
-    /// How much there is. Does not wait.
+    /// Returns statistics of the array. Does not wait.
     #[must_use]
     pub fn stats(&self) -> Stats {
         Stats { resident: self.len(), live: Some(self.len()), bytes: self.stack.bytes() }
     }
 
-    /// The array itself, to look at; `None` if it is empty. It has no tombstones, and every key once.
+    /// Returns the array itself, to inspect, or `None` if it is empty. It has no tombstones and no duplicate keys.
     #[must_use]
     pub fn level(&self) -> Option<&Level<K, V>> {
         self.stack.level(SLOT)
     }
 
-    /// The array as an argument of a kernel of your own, which looks up single keys with [`SortedArrayView::get`]. Keys are seen
-    /// as the unsigned numbers of their bits, and values as `W`, an unsigned number of the same size, or `()`. Does not wait.
+    /// Returns the array as an argument for a kernel of your own, which looks up single keys with
+    /// [`SortedArrayView::get`]. The kernel sees a key as the unsigned integer with the same bits. It sees a value as
+    /// `W`: an unsigned integer of the same size, or `()`. Does not wait.
     ///
     /// # Errors
-    /// As [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     ///
     /// # Panics
-    /// If `W` has another size than the values.
+    /// If the size of `W` differs from the size of the values.
     pub fn view<W: Pod>(&self, stream: &Stream) -> Result<View<'_, SortedArrayView<K::Code, W>>, Error> {
         self.stack.view(stream)
     }

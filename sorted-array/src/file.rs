@@ -1,8 +1,8 @@
-//! Arrays in files.
+//! Saves arrays to files and loads them.
 //!
 //! # Format
-//! As [`gpu_primitives::dictionary::file`] says. The header says of its own how many pairs there are, in 8 bytes. The arrays are
-//! the keys' codes and the values.
+//! [`gpu_primitives::dictionary::file`] describes the common format. The sorted array adds the number of pairs to the
+//! header, in 8 bytes. Two arrays follow: the key codes and the values.
 
 use crate::{GpuSortedArray, Key, Level};
 use bytemuck::Pod;
@@ -13,8 +13,8 @@ use std::io::{Read, Write};
 const FORMAT: Format = Format { magic: *b"gpu-arr\n", version: 2 };
 
 impl<K: Key, V: Pod> GpuSortedArray<K, V> {
-    /// Writes the array to a file. [`load`](Self::load) reads it again, on any device. Waits for the stream; takes 1 MiB of host
-    /// memory and none of the device.
+    /// Writes the array to a file. [`load`](Self::load) reads the file on any device. Waits for the stream. Needs 1 MiB
+    /// of host memory and no device memory.
     ///
     /// ```
     /// # use gpu_primitives::{Device, Error};
@@ -31,7 +31,7 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Io`] if writing fails; what a copy to the host can give.
+    /// [`Error::Io`] if writing fails, or any error of a copy to the host.
     pub fn save(&self, stream: &Stream, mut writer: impl Write) -> Result<(), Error> {
         let mut header = FORMAT.header::<K, V>();
         header.extend((self.len() as u64).to_le_bytes());
@@ -45,12 +45,14 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
         Ok(())
     }
 
-    /// Reads an array that [`save`](Self::save) has written. It is read to its end and no further, and everything it says is
-    /// checked: what it loads is a whole array, or nothing.
+    /// Reads an array written by [`save`](Self::save). Reads exactly to the end of the array. Checks everything: it
+    /// returns a complete array or an error.
     ///
     /// # Errors
-    /// [`Error::InvalidFile`] if the file is damaged, cut off, or one of other keys or values, with what is wrong and where;
-    /// [`Error::Io`] if reading fails; [`Error::OutOfMemory`].
+    /// - [`Error::InvalidFile`] if the file is damaged, truncated, or has other key or value types. The error says what
+    ///   is wrong and where.
+    /// - [`Error::Io`] if reading fails.
+    /// - [`Error::OutOfMemory`].
     pub fn load(stream: &Stream, reader: impl Read) -> Result<Self, Error> {
         let mut source = Source::new(reader);
         let len = source.header::<K, V, _>(FORMAT, Source::u64)?;
@@ -58,7 +60,7 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
         let len = u32::try_from(len).map_err(|_| too_long())? as usize;
         let keys = source.array(stream, "the keys", len, ascending::<K::Code>(true))?;
         let values = source.values(stream, "the values", len)?;
-        // SAFETY: the codes were seen to ascend; both were read onto the stream's device, by copies.
+        // SAFETY: the codes were checked to ascend. Both arrays were read onto the stream's device by copies.
         Ok(Self::of(unsafe { Level::from_parts(keys, values, None)? }))
     }
 }

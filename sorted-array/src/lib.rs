@@ -1,5 +1,5 @@
-//! A sorted array as a GPU dictionary: the fastest ordered queries and the least memory; every update writes the array anew.
-//! Composed from [`gpu_primitives`].
+//! A sorted array as a GPU dictionary, built from [`gpu_primitives`]. It has the fastest ordered queries and uses the
+//! least memory, but every update rewrites the whole array.
 //!
 //! ```
 //! use gpu_primitives::{Device, Error};
@@ -8,7 +8,7 @@
 //! let stream = Device::default()?.stream()?;
 //! let (keys, values) = (stream.upload(&[3, 1, 4, 1])?, stream.upload(&[30, 10, 40, 11])?);
 //! let mut array = GpuSortedArray::<u32, u32>::bulk_build(&stream, &keys, &values)?;
-//! assert_eq!(array.len(), 3); // of equal keys the last one counts
+//! assert_eq!(array.len(), 3); // of equal keys, the last one wins
 //! array.update(&stream, (&stream.upload(&[5])?, &stream.upload(&[50])?), &stream.upload(&[4])?)?;
 //!
 //! let found = array.lookup(&stream, &stream.upload(&[1, 2, 4])?)?;
@@ -19,14 +19,14 @@
 //! ```
 //!
 //! # Semantics
-//! Those of all dictionaries, [`Dictionary`](gpu_primitives::dictionary::Dictionary) and its fellows: what came last counts, what
-//! is inserted and deleted by one call is deleted, every value of the key type can be a key, and a call that fails leaves the
-//! array as it was.
+//! The semantics of all dictionaries, as described by [`Dictionary`](gpu_primitives::dictionary::Dictionary) and
+//! [`Updatable`](gpu_primitives::dictionary::Updatable). The latest write wins. If one call both inserts and deletes a
+//! key, the deletion wins. Every value of the key type is a valid key. A failed call leaves the array unchanged.
 //!
 //! # Structure
-//! One level of those that [`gpu_primitives::dictionary::levels`] describes, without tombstones and with every key once: sorted
-//! keys, their values, and a directory that the first query builds. An update sorts what it is given and merges it with the
-//! array into a new one, from which stale elements are left out on the way.
+//! A single level, as [`gpu_primitives::dictionary::levels`] describes it, without tombstones or duplicate keys: the
+//! sorted keys, their values, and a directory built by the first query. An update sorts its input and merges it with
+//! the array into a new array. The merge drops stale elements.
 
 mod array;
 mod file;

@@ -1,4 +1,4 @@
-//! The traits that it shares with the other dictionaries.
+//! The dictionary traits for [`GpuSortedArray`].
 
 use crate::{GpuSortedArray, Key, Stats};
 use bytemuck::Pod;

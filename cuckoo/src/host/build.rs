@@ -1,4 +1,4 @@
-//! Building a table from pairs.
+//! Builds a table from pairs.
 
 use super::launch::{RawPairs, RawTable, SettleJob, kernels};
 use super::options::{Options, WhenFull};
@@ -9,23 +9,23 @@ use gpu_primitives::dictionary::{Key, KeyCode};
 use gpu_primitives::sort::{as_codes, as_codes_mut};
 use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream};
 
-/// The name of the table in errors.
+/// The name of the table in error messages.
 const NAME: &str = "a cuckoo table";
 
-/// Most keys of a build: positions have 32 bits.
+/// The most keys in a build: positions have 32 bits.
 pub const MOST_KEYS: usize = u32::MAX as usize - 1;
 
-/// A table that was built.
+/// The result of a build.
 pub struct Built<C> {
     pub words: DeviceVec<u64>,
     pub map: Map<C>,
-    /// How many keys it holds.
+    /// The number of keys in the table.
     pub len: u64,
-    /// How many attempts failed before.
+    /// The number of failed attempts before this one.
     pub failures: u32,
 }
 
-/// The buckets that so many keys need.
+/// Returns the number of buckets for `keys` keys.
 pub fn buckets_for(keys: usize, options: &Options) -> Result<u32, Error> {
     let buckets = (keys as f64 / options.load_factor / options.bucket_width as f64).ceil();
     if keys > MOST_KEYS || buckets >= f64::from(u32::MAX) {
@@ -34,7 +34,7 @@ pub fn buckets_for(keys: usize, options: &Options) -> Result<u32, Error> {
     Ok((buckets as u32).max(FEWEST_BUCKETS))
 }
 
-/// Builds a table of at least so many buckets. Waits, as often as it tries.
+/// Builds a table of at least `buckets` buckets. Waits once per attempt.
 pub fn build<K: Key, V: Pod>(
     stream: &Stream,
     keys: DeviceSlice<'_, K>,
@@ -42,7 +42,7 @@ pub fn build<K: Key, V: Pod>(
     buckets: u32,
     options: &Options,
 ) -> Result<Built<K::Code>, Error> {
-    /// Each time the table becomes a quarter larger: 18 times as large in the end.
+    /// Each growth makes the table a quarter larger: 18 times as large after the last one.
     const MOST_GROWTHS: u32 = 13;
 
     if keys.len() > MOST_KEYS {
@@ -71,7 +71,7 @@ pub fn build<K: Key, V: Pod>(
     unreachable!("the loop above has no end of its own")
 }
 
-/// The error if a table cannot take more keys.
+/// Returns the error for a table that cannot take more keys.
 pub fn full(unplaced: u64, keys: u64, slots: u64) -> Error {
     Error::TableFull { what: NAME, unplaced, keys, slots }
 }
@@ -81,7 +81,7 @@ enum Attempt<C> {
     Failed { keys: u64 },
 }
 
-/// One attempt, with one seed. Waits.
+/// Makes one attempt, with one seed. Waits.
 fn attempt<K: Key, V: Pod>(
     stream: &Stream,
     keys: DeviceSlice<'_, K>,
@@ -97,12 +97,12 @@ fn attempt<K: Key, V: Pod>(
     let counters = write(stream, counts.as_mut_slice())?;
 
     let digits = TileDigits::new(hash, tile_buckets::<K::Code>(options.bucket_width));
-    // What fits into one tile is in the order of tiles already.
+    // If there is only one tile, the pairs are already in tile order.
     let mut by_tile = Pairs::<K, V>::room(stream, if digits.passes() == 0 { 0 } else { keys.len() })?;
     let mut pairs = RawPairs::of(stream, keys, values)?;
     if digits.passes() > 0 {
         let by_tile = by_tile.raw(stream)?;
-        // SAFETY: as many pairs, in memory of their own.
+        // SAFETY: `by_tile` has as many pairs, in separate memory.
         unsafe { kernels.partition(stream, pairs, by_tile, digits)? };
         pairs = by_tile;
     }
@@ -112,8 +112,8 @@ fn attempt<K: Key, V: Pod>(
     let mut spill = Pairs::<K, V>::room(stream, spill_room)?;
     let mut locks = stream.zeroed::<u32>((hash.buckets as usize).div_ceil(32))?;
     let spill = spill.raw(stream)?;
-    // SAFETY: a thread per start; the pairs are in the order of tiles, and the starts are theirs; the spill has room for as
-    // many keys as there are or as the tiles may spill; there is a lock for every bucket. Orphans are only counted.
+    // SAFETY: there is a thread per start. The pairs are in tile order, and the starts are theirs. The spill has room
+    // for all keys, or for all that the tiles may spill. There is a lock for every bucket. Orphans are only counted.
     unsafe {
         let find_starts = TileStarts::new(pairs.keys.as_const(), digits, starts_out);
         stream.launch(find_starts, starts_out.len().div_ceil(256))?;
@@ -140,19 +140,19 @@ fn attempt<K: Key, V: Pod>(
     })
 }
 
-/// Pairs in memory of their own.
+/// Pairs that own their memory.
 pub struct Pairs<K: Pod, V: Pod> {
     pub keys: DeviceVec<K>,
     pub values: DeviceVec<V>,
 }
 
 impl<K: Key, V: Pod> Pairs<K, V> {
-    /// Room for so many.
+    /// Allocates room for `len` pairs.
     pub fn room(stream: &Stream, len: usize) -> Result<Self, Error> {
         Ok(Self { keys: stream.uninit(len)?, values: stream.uninit(len)? })
     }
 
-    /// Copies pairs to the places from `at` on. Values of no size are not copied, nor need they be there.
+    /// Copies pairs to the positions from `at` on. Zero-sized values are not copied and need not be given.
     pub fn put(
         &mut self,
         stream: &Stream,
@@ -167,12 +167,12 @@ impl<K: Key, V: Pod> Pairs<K, V> {
         Ok(())
     }
 
-    /// The first `len` of them.
+    /// Returns the first `len` pairs.
     pub fn first(&self, len: usize) -> Result<(DeviceSlice<'_, K>, DeviceSlice<'_, V>), Error> {
         Ok((self.keys.slice(..len)?, self.values.slice(..len)?))
     }
 
-    /// As the kernels take them.
+    /// Returns the pairs in the form that kernels take.
     pub fn raw(&mut self, stream: &Stream) -> Result<RawPairs<K::Code>, Error> {
         let keys = as_codes_mut(write(stream, self.keys.as_mut_slice())?);
         let values = write(stream, self.values.as_mut_slice())?;
@@ -181,7 +181,7 @@ impl<K: Key, V: Pod> Pairs<K, V> {
 }
 
 impl<C: KeyCode> RawPairs<C> {
-    /// These pairs as the kernels take them, to be read.
+    /// Returns these pairs, for reading, in the form that kernels take.
     pub fn of<K: Key<Code = C>, V: Pod>(
         stream: &Stream,
         keys: DeviceSlice<'_, K>,
@@ -192,30 +192,31 @@ impl<C: KeyCode> RawPairs<C> {
     }
 }
 
-/// A slice as the kernels of this crate read it: they are launched while it is borrowed.
+/// Returns a slice as the kernels of this crate read it: they are launched while it is borrowed.
 pub fn read<T: Pod>(stream: &Stream, slice: DeviceSlice<'_, T>) -> Result<Global<T>, Error> {
-    // SAFETY: that is what the launches of this crate promise.
+    // SAFETY: every launch in this crate happens while the slice is borrowed.
     Ok(unsafe { slice.view(stream)?.into_param() })
 }
 
-/// A slice as the kernels of this crate write it: they are launched while it is borrowed.
+/// Returns a slice as the kernels of this crate write it: they are launched while it is borrowed.
 pub fn write<T: Pod>(stream: &Stream, mut slice: DeviceSliceMut<'_, T>) -> Result<GlobalMut<T>, Error> {
-    // SAFETY: that is what the launches of this crate promise.
+    // SAFETY: every launch in this crate happens while the slice is borrowed.
     Ok(unsafe { slice.view_mut(stream)?.into_param() })
 }
 
-/// The bits of keys.
+/// Returns a view of the bits of keys.
 pub fn codes<K: Key>(stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Global<K::Code>, Error> {
     Ok(as_codes(read(stream, keys)?))
 }
 
-/// The same memory for a kernel that only reads it, in the place of one that may be written.
+/// Returns a read-only view as a writable one, for a kernel that only reads it.
 pub fn writable<T: Pod>(view: Global<T>) -> GlobalMut<T> {
-    // SAFETY: the same memory, and it is not written.
+    // SAFETY: the view is of the same memory, which is not written.
     unsafe { GlobalMut::from_raw(view.as_ptr().cast_mut(), view.len()) }
 }
 
-/// Values where the kernels can read them: as they are, or a copy if they are memory of others that is not aligned to their size.
+/// Values that kernels can read: the given slice, or a copy if the slice is foreign memory that is misaligned for its
+/// element size.
 pub enum Aligned<'a, V: Pod> {
     Here(DeviceSlice<'a, V>),
     Copied(DeviceVec<V>),
@@ -230,7 +231,7 @@ impl<V: Pod> Aligned<'_, V> {
     }
 }
 
-/// See [`Aligned`].
+/// Copies misaligned values: see [`Aligned`].
 pub fn aligned<'a, V: Pod>(stream: &Stream, values: DeviceSlice<'a, V>) -> Result<Aligned<'a, V>, Error> {
     if values.as_ptr().addr().is_multiple_of(size_of::<V>().max(1)) {
         return Ok(Aligned::Here(values));

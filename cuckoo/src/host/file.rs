@@ -1,16 +1,16 @@
-//! Tables in files.
+//! Saves tables to files and loads them.
 //!
 //! # Format
-//! As [`gpu_primitives::dictionary::file`] says. What the header says of its own:
+//! [`gpu_primitives::dictionary::file`] describes the common format. The table adds to the header:
 //!
 //! | bytes | |
 //! | --- | --- |
 //! | 8, 8 | the load factor, as a float; the seed |
 //! | 4, 4, 4, 4, 4 | hash functions, bucket width, reseeds, evictions, 0 if a full table grows |
-//! | 8 | how many pairs there are |
+//! | 8 | the number of pairs |
 //!
-//! The arrays are the keys, ascending, and the values. A table is built from them anew: so nothing that a file says about places
-//! has to be believed.
+//! Two arrays follow: the keys, ascending, and the values. Loading builds a new table from them, so it does not have to
+//! trust the file about the positions of keys.
 
 use super::build::{MOST_KEYS, buckets_for, build};
 use super::options::{Options, WhenFull};
@@ -24,8 +24,8 @@ use std::io::{Read, Write};
 const FORMAT: Format = Format { magic: *b"gpu-cuc\n", version: 2 };
 
 impl<K: Key, V: Pod> GpuCuckoo<K, V> {
-    /// Writes the table to a file: its pairs and its options. [`load`](Self::load) reads it again, on any device. Waits; takes
-    /// the memory of an [`export`](Self::export), and 1 MiB of the host.
+    /// Writes the table to a file: its pairs and its options. [`load`](Self::load) reads the file on any device. Waits.
+    /// Needs the device memory of an [`export`](Self::export), and 1 MiB of host memory.
     ///
     /// ```
     /// use gpu_cuckoo::{GpuCuckoo, Options};
@@ -43,7 +43,7 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Io`] if writing fails; as [`export`](Self::export).
+    /// [`Error::Io`] if writing fails, or the errors of [`export`](Self::export).
     pub fn save(&self, stream: &Stream, mut writer: impl Write) -> Result<(), Error> {
         let contents = self.export(stream)?;
         let options = &self.options;
@@ -62,12 +62,14 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         Ok(())
     }
 
-    /// Reads a table that [`save`](Self::save) has written, and builds it at its load factor. The file is read to its end and no
-    /// further, and everything it says is checked: what it loads is a whole table, or nothing. Waits.
+    /// Reads a table written by [`save`](Self::save) and builds it at its load factor. Reads exactly to the end of the
+    /// table. Checks everything: it returns a complete table or an error. Waits.
     ///
     /// # Errors
-    /// [`Error::InvalidFile`] if the file is damaged, cut off, or one of other keys or values, with what is wrong and where;
-    /// [`Error::Io`] if reading fails; as [`bulk_build`](Self::bulk_build) with a table that may grow.
+    /// - [`Error::InvalidFile`] if the file is damaged, truncated, or has other key or value types. The error says what
+    ///   is wrong and where.
+    /// - [`Error::Io`] if reading fails.
+    /// - The errors of [`bulk_build`](Self::bulk_build) with a table that may grow.
     pub fn load(stream: &Stream, reader: impl Read) -> Result<Self, Error> {
         let mut source = Source::new(reader);
         let (options, len) = source.header::<K, V, _>(FORMAT, |source| {
@@ -86,8 +88,8 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
             check(&part.iter().map(|key| key.code()).collect::<Vec<_>>())
         })?;
         let values = source.values::<V>(stream, "the values", len)?;
-        // A table that was full may be hard to build: it grows then, whatever it does later. And how long a build tries is
-        // not for a file to say.
+        // A full table may be hard to rebuild, so this build may grow it, whatever its options say about later growth.
+        // A file must not decide how long a build tries.
         let Options { reseeds, evictions, when_full, .. } = Options::new();
         let building = Options { reseeds, evictions, when_full, ..options };
         let buckets = buckets_for(len, &building)?;

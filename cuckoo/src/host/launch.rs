@@ -1,4 +1,4 @@
-//! The kernels of a table behind one face: picked once by the size of the values and the width of the buckets.
+//! The kernels of a table behind one interface, selected by the size of the values and the width of the buckets.
 
 use crate::kernel::{
     Collect, Erase, FillTiles, Find, PROBE_THREADS, Replace, SETTLE_THREADS, SETTLED_AT_ONCE, Settle, Spill, TellNew,
@@ -14,53 +14,54 @@ use gpu_primitives::{
     Device, DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Global, GlobalMut, Stream, select, sort,
 };
 
-/// Pairs in device memory, values of any type.
+/// Pairs in device memory, with untyped values.
 #[derive(Clone, Copy)]
 pub struct RawPairs<C> {
     pub keys: GlobalMut<C>,
-    /// As many values, aligned to their size.
+    /// One value per key, aligned to its size.
     pub values: *mut u8,
 }
 
 impl<C: KeyCode> RawPairs<C> {
-    /// No room at all.
+    /// Returns an empty list with no room.
     pub fn none() -> Self {
         let nowhere = core::ptr::dangling_mut::<u64>();
-        // SAFETY: no elements lie anywhere.
+        // SAFETY: there are no elements.
         Self { keys: unsafe { GlobalMut::from_raw(nowhere.cast(), 0) }, values: nowhere.cast() }
     }
 
-    /// As the kernels take them.
+    /// Returns the pairs in the form that kernels take.
     ///
     /// # Safety
-    /// The values have the size of `V`, and are aligned for it.
+    /// The values have the size of `V` and are aligned for it.
     unsafe fn typed<V: Pod>(self) -> Spill<C, V> {
         // SAFETY: there are as many values as keys, of this size.
         Spill { keys: self.keys, values: unsafe { GlobalMut::from_raw(self.values.cast(), self.keys.len()) } }
     }
 
-    /// As the primitives read them.
+    /// Returns the pairs as primitives read them.
     ///
     /// # Safety
-    /// As [`typed`](Self::typed); a `K` has the size and alignment of a `C`. The memory is as
-    /// [`DeviceSlice::from_raw_parts`] asks for.
+    /// The requirements of [`typed`](Self::typed). A `K` has the size and alignment of a `C`. The memory meets the
+    /// requirements of [`DeviceSlice::from_raw_parts`].
     unsafe fn slices<K: Pod, V: Pod>(self, device: &Device) -> (DeviceSlice<'_, K>, DeviceSlice<'_, V>) {
         let (keys, len) = (self.keys.as_const().as_ptr(), self.keys.len());
         let values = self.values.cast_const().cast();
-        // SAFETY: the caller's promise; there are as many values as keys.
+        // SAFETY: the caller guarantees it; there are as many values as keys.
         unsafe {
             (DeviceSlice::from_raw_parts(device, keys.cast(), len), DeviceSlice::from_raw_parts(device, values, len))
         }
     }
 
-    /// As the primitives write them.
+    /// Returns the pairs as primitives write them.
     ///
     /// # Safety
-    /// As [`slices`](Self::slices), but the memory is as [`DeviceSliceMut::from_raw_parts`] asks for.
+    /// The requirements of [`slices`](Self::slices), except that the memory meets those of
+    /// [`DeviceSliceMut::from_raw_parts`].
     unsafe fn slices_mut<K: Pod, V: Pod>(self, device: &Device) -> (DeviceSliceMut<'_, K>, DeviceSliceMut<'_, V>) {
         let (keys, len) = (self.keys.as_const().as_ptr().cast_mut(), self.keys.len());
         let values = self.values.cast();
-        // SAFETY: the caller's promise; there are as many values as keys.
+        // SAFETY: the caller guarantees it; there are as many values as keys.
         unsafe {
             (
                 DeviceSliceMut::from_raw_parts(device, keys.cast(), len),
@@ -77,20 +78,23 @@ pub struct RawTable<C> {
     pub map: Map<C>,
 }
 
-/// Launches the kernels for some type of values and width of buckets.
+/// Launches the kernels for one value type and one bucket width.
 ///
 /// # Safety
-/// For all methods: the table's words hold the buckets of its map, for this type and width; pairs have values of this
-/// size, aligned to it. All memory is of the stream's device, and stays allocated until the work is done. Nobody writes
-/// what is read, and nobody else uses what is written, meanwhile. What the kernels ask for holds.
+/// For all methods:
+/// - The table's words hold the buckets of its map, for this value type and width.
+/// - Pairs have values of this size, aligned to it.
+/// - All memory belongs to the stream's device and stays allocated until the work is done. Meanwhile nobody writes what
+///   is read, and nobody else uses what is written.
+/// - The safety requirements of the kernels hold.
 pub trait Launch<C: KeyCode> {
-    /// Words of 8 bytes that a table takes.
+    /// Returns how many 8-byte words a table takes.
     fn words(&self, buckets: u32) -> usize;
 
-    /// Orders pairs by tile, stably.
+    /// Sorts pairs by tile; stable.
     ///
     /// # Safety
-    /// As [`Launch`] says; `to` has as many pairs as `from`, in other memory.
+    /// The requirements of [`Launch`]. `to` has as many pairs as `from`, in other memory.
     unsafe fn partition(
         &self,
         stream: &Stream,
@@ -99,16 +103,17 @@ pub trait Launch<C: KeyCode> {
         digits: TileDigits,
     ) -> Result<(), Error>;
 
-    /// Orders pairs by key, stably; the sign is that of the type of keys.
+    /// Sorts pairs by key; stable. `sign` is that of the key type.
     ///
     /// # Safety
-    /// As [`Launch`] says; `to` has as many pairs as `from`, in other memory.
+    /// The requirements of [`Launch`]. `to` has as many pairs as `from`, in other memory.
     unsafe fn sort(&self, stream: &Stream, from: RawPairs<C>, to: RawPairs<C>, sign: Sign) -> Result<(), Error>;
 
-    /// Keeps the pairs whose flags are set, in order.
+    /// Copies the pairs whose flags are set, in order. Returns their number.
     ///
     /// # Safety
-    /// As [`Launch`] says; there are as many flags as pairs, and `to` has room for all pairs, in other memory.
+    /// The requirements of [`Launch`]. There are as many flags as pairs, and `to` has room for all pairs, in other
+    /// memory.
     unsafe fn flagged(
         &self,
         stream: &Stream,
@@ -120,7 +125,7 @@ pub trait Launch<C: KeyCode> {
     /// Launches [`FillTiles`].
     ///
     /// # Safety
-    /// As [`Launch`] says; `starts` has an element per tile of the table and one more.
+    /// The requirements of [`Launch`]. `starts` has one element per tile of the table, and one more.
     unsafe fn fill(
         &self,
         stream: &Stream,
@@ -134,13 +139,14 @@ pub trait Launch<C: KeyCode> {
     /// Launches [`Settle`], unless there are no pairs.
     ///
     /// # Safety
-    /// As [`Launch`] says.
+    /// The requirements of [`Launch`].
     unsafe fn settle(&self, stream: &Stream, job: SettleJob<C>) -> Result<(), Error>;
 
-    /// Launches [`Find`]. `values` is null if they are not asked for.
+    /// Launches [`Find`]. `values` is null if the values are not wanted.
     ///
     /// # Safety
-    /// As [`Launch`] says; there is a key. If `values` is not null, there is room for as many as keys.
+    /// The requirements of [`Launch`]. There is at least one key. If `values` is not null, it has room for one value
+    /// per key.
     unsafe fn find(
         &self,
         stream: &Stream,
@@ -153,7 +159,7 @@ pub trait Launch<C: KeyCode> {
     /// Launches [`TellNew`].
     ///
     /// # Safety
-    /// As [`Launch`] says; there is a key.
+    /// The requirements of [`Launch`]. There is at least one key.
     unsafe fn tell_new(
         &self,
         stream: &Stream,
@@ -162,10 +168,10 @@ pub trait Launch<C: KeyCode> {
         is_new: GlobalMut<u8>,
     ) -> Result<(), Error>;
 
-    /// Launches [`Replace`], unless values have no size.
+    /// Launches [`Replace`], unless values are zero-sized.
     ///
     /// # Safety
-    /// As [`Launch`] says; there is a pair.
+    /// The requirements of [`Launch`]. There is at least one pair.
     unsafe fn replace(
         &self,
         stream: &Stream,
@@ -177,7 +183,7 @@ pub trait Launch<C: KeyCode> {
     /// Launches [`Erase`].
     ///
     /// # Safety
-    /// As [`Launch`] says; there is a key.
+    /// The requirements of [`Launch`]. There is at least one key.
     unsafe fn erase(
         &self,
         stream: &Stream,
@@ -189,7 +195,7 @@ pub trait Launch<C: KeyCode> {
     /// Launches [`Collect`].
     ///
     /// # Safety
-    /// As [`Launch`] says.
+    /// The requirements of [`Launch`].
     unsafe fn collect(
         &self,
         stream: &Stream,
@@ -199,7 +205,7 @@ pub trait Launch<C: KeyCode> {
     ) -> Result<(), Error>;
 }
 
-/// What [`Launch::settle`] is to do: the arguments of the kernel.
+/// The arguments of the kernel that [`Launch::settle`] launches.
 pub struct SettleJob<C> {
     pub pairs: RawPairs<C>,
     pub count: Global<u64>,
@@ -211,14 +217,14 @@ pub struct SettleJob<C> {
     pub unplaced: GlobalMut<u64>,
 }
 
-/// The kernels for values that are carried as `V`.
+/// The kernels for values carried as `V` and buckets of `WIDTH` keys.
 struct Shape<V, const WIDTH: usize>(PhantomData<V>);
 
 fn blocks(threads: usize, len: usize) -> usize {
     len.div_ceil(threads)
 }
 
-/// A code, and the types of keys that it is the code of.
+/// A code type, and the other key types with this code.
 trait Code: KeyCode + RadixKey<Code = Self> {
     type Signed: RadixKey<Code = Self>;
     type Float: RadixKey<Code = Self>;
@@ -234,16 +240,16 @@ impl Code for u64 {
     type Float = f64;
 }
 
-/// Orders pairs by key, as keys of the type `K`.
+/// Sorts pairs by key, as keys of type `K`.
 ///
 /// # Safety
-/// As [`Launch::sort`], for values `V`.
+/// The requirements of [`Launch::sort`], for values of type `V`.
 unsafe fn sort_as<K: RadixKey<Code: KeyCode>, V: Pod>(
     stream: &Stream,
     from: RawPairs<K::Code>,
     to: RawPairs<K::Code>,
 ) -> Result<(), Error> {
-    // SAFETY: the caller's promise; a key and its code have the same size and alignment.
+    // SAFETY: the caller guarantees it; a key and its code have the same size and alignment.
     let ((keys, values), (to_keys, to_values)) =
         unsafe { (from.slices::<K, V>(stream.device()), to.slices_mut::<K, V>(stream.device())) };
     sort::pairs(stream, keys, values, to_keys, to_values, sort::Options::new())
@@ -251,7 +257,7 @@ unsafe fn sort_as<K: RadixKey<Code: KeyCode>, V: Pod>(
 
 impl<C: Code, V: Pod, const WIDTH: usize> Launch<C> for Shape<V, WIDTH> {
     fn words(&self, buckets: u32) -> usize {
-        // Whole words: a bucket has at least 4 slots of 4 bytes.
+        // The division is exact: a bucket has at least 4 slots of 4 bytes.
         buckets as usize * (bucket_bytes::<C, V>(WIDTH) / size_of::<u64>())
     }
 
@@ -262,14 +268,14 @@ impl<C: Code, V: Pod, const WIDTH: usize> Launch<C> for Shape<V, WIDTH> {
         to: RawPairs<C>,
         digits: TileDigits,
     ) -> Result<(), Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let ((keys, values), (to_keys, to_values)) =
             unsafe { (from.slices::<C, V>(stream.device()), to.slices_mut::<C, V>(stream.device())) };
         sort::pairs_by(stream, keys, values, to_keys, to_values, digits, digits.passes())
     }
 
     unsafe fn sort(&self, stream: &Stream, from: RawPairs<C>, to: RawPairs<C>, sign: Sign) -> Result<(), Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe {
             if sign == C::SIGN {
                 sort_as::<C, V>(stream, from, to)
@@ -288,7 +294,7 @@ impl<C: Code, V: Pod, const WIDTH: usize> Launch<C> for Shape<V, WIDTH> {
         flags: &DeviceVec<u8>,
         to: RawPairs<C>,
     ) -> Result<DeviceValue<u64>, Error> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let ((keys, values), (to_keys, to_values)) =
             unsafe { (from.slices::<C, V>(stream.device()), to.slices_mut::<C, V>(stream.device())) };
         select::flagged_pairs(stream, keys, values, flags, to_keys, to_values)
@@ -304,7 +310,7 @@ impl<C: Code, V: Pod, const WIDTH: usize> Launch<C> for Shape<V, WIDTH> {
         counts: GlobalMut<u64>,
     ) -> Result<(), Error> {
         let tiles = starts.len() - 1;
-        // SAFETY: the caller's promise; a block per tile.
+        // SAFETY: the caller guarantees it; a block per tile.
         unsafe {
             let (pairs, spill) = (pairs.typed::<V>(), spill.typed());
             let table = TableMut::<C, V, WIDTH>::new(table.words, table.map);
@@ -319,7 +325,7 @@ impl<C: Code, V: Pod, const WIDTH: usize> Launch<C> for Shape<V, WIDTH> {
         if blocks == 0 {
             return Ok(());
         }
-        // SAFETY: the caller's promise; any number of blocks will do.
+        // SAFETY: the caller guarantees it; any number of blocks will do.
         unsafe {
             let kernel = Settle::new(
                 job.pairs.typed::<V>(),
@@ -344,7 +350,7 @@ impl<C: Code, V: Pod, const WIDTH: usize> Launch<C> for Shape<V, WIDTH> {
         found: GlobalMut<u8>,
     ) -> Result<(), Error> {
         let blocks = blocks(PROBE_THREADS as usize, keys.len());
-        // SAFETY: the caller's promise; a thread per key.
+        // SAFETY: the caller guarantees it; a thread per key.
         unsafe {
             let table = TableMut::<C, V, WIDTH>::new(table.words, table.map).as_const();
             let values = GlobalMut::from_raw(values.cast(), if values.is_null() { 0 } else { keys.len() });
@@ -359,7 +365,7 @@ impl<C: Code, V: Pod, const WIDTH: usize> Launch<C> for Shape<V, WIDTH> {
         keys: Global<C>,
         is_new: GlobalMut<u8>,
     ) -> Result<(), Error> {
-        // SAFETY: the caller's promise; a thread per key.
+        // SAFETY: the caller guarantees it; a thread per key.
         unsafe {
             let table = TableMut::<C, V, WIDTH>::new(table.words, table.map).as_const();
             stream.launch(TellNew::new(table, keys, is_new), blocks(PROBE_THREADS as usize, keys.len()))
@@ -377,7 +383,7 @@ impl<C: Code, V: Pod, const WIDTH: usize> Launch<C> for Shape<V, WIDTH> {
             return Ok(());
         }
         let blocks = blocks(PROBE_THREADS as usize, pairs.keys.len());
-        // SAFETY: the caller's promise; a thread per key.
+        // SAFETY: the caller guarantees it; a thread per key.
         unsafe {
             let table = TableMut::<C, V, WIDTH>::new(table.words, table.map);
             let pairs = pairs.typed::<V>();
@@ -392,7 +398,7 @@ impl<C: Code, V: Pod, const WIDTH: usize> Launch<C> for Shape<V, WIDTH> {
         keys: Global<C>,
         erased: GlobalMut<u64>,
     ) -> Result<(), Error> {
-        // SAFETY: the caller's promise; a thread per key.
+        // SAFETY: the caller guarantees it; a thread per key.
         unsafe {
             let table = TableMut::<C, V, WIDTH>::new(table.words, table.map);
             stream.launch(Erase::new(table, keys, erased), blocks(PROBE_THREADS as usize, keys.len()))
@@ -407,7 +413,7 @@ impl<C: Code, V: Pod, const WIDTH: usize> Launch<C> for Shape<V, WIDTH> {
         count: GlobalMut<u64>,
     ) -> Result<(), Error> {
         let slots = table.map.hash.buckets as usize * WIDTH;
-        // SAFETY: the caller's promise; a thread per slot.
+        // SAFETY: the caller guarantees it; a thread per slot.
         unsafe {
             let table = TableMut::<C, V, WIDTH>::new(table.words, table.map).as_const();
             stream.launch(Collect::new(table, pairs.typed(), count), blocks(PROBE_THREADS as usize, slots))
@@ -415,7 +421,7 @@ impl<C: Code, V: Pod, const WIDTH: usize> Launch<C> for Shape<V, WIDTH> {
     }
 }
 
-/// The kernels for values of a type and buckets of a width, which [`Options`](super::Options) have checked.
+/// Returns the kernels for a value type and a bucket width, which [`Options`](super::Options) have checked.
 pub fn kernels<C: KeyCode, V>(width: usize) -> &'static dyn Launch<C> {
     const { assert!(matches!(size_of::<V>(), 0 | 4 | 8), "values of a cuckoo table have 0, 4 or 8 bytes") };
     let (narrow, wide) = (kernels_32(size_of::<V>(), width), kernels_64(size_of::<V>(), width));
@@ -423,7 +429,8 @@ pub fn kernels<C: KeyCode, V>(width: usize) -> &'static dyn Launch<C> {
     *either.iter().find_map(|kernels| kernels.downcast_ref()).expect("a code is a u32 or a u64")
 }
 
-/// Not generic: the kernels are compiled here, once, and not in every crate that has a table.
+/// Defines functions that are not generic, so the kernels are compiled once, in this crate, and not in every crate that
+/// uses a table.
 macro_rules! compiled_here {
     ($($function:ident: $code:ty;)*) => { $(
         fn $function(value_bytes: usize, width: usize) -> &'static dyn Launch<$code> {

@@ -1,4 +1,4 @@
-//! The host side.
+//! The host side of the table.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

@@ -1,17 +1,19 @@
-//! The policy of a table.
+//! The options of a table.
 
 use gpu_primitives::Error;
 
-/// The highest load, also by later insertions.
+/// The highest load, including later insertions.
 pub(super) const HIGHEST_LOAD: f64 = 0.95;
-/// Lower loads would take memory for nothing: a file of a few bytes could ask for all there is.
+/// The lowest load. Lower loads would only waste memory, and a file of a few bytes could request all of it.
 const LOWEST_LOAD: f64 = 0.01;
-/// Seeds that a build may try, and keys that one key may displace: whoever has tried so often does not get there.
+/// The most seeds a build may try, and the most keys one key may displace. Beyond these limits, more attempts do not
+/// help.
 const MOST_RESEEDS: u32 = 1 << 10;
 const MOST_EVICTIONS: u32 = 1 << 16;
 
-/// How a table is built: load, hash functions, buckets, and what happens when there is no room.
+/// How to build a table: load, hash functions, buckets, and what to do when the table is full.
 ///
+/// # Examples
 /// ```
 /// use gpu_cuckoo::{GpuCuckoo, Options, WhenFull};
 /// use gpu_primitives::{Device, Error};
@@ -37,13 +39,13 @@ pub struct Options {
     pub(super) when_full: WhenFull,
 }
 
-/// What happens when keys find no place, though all seeds were tried.
+/// What to do when keys cannot be placed after all seeds were tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
-    /// The table grows.
+    /// Grow the table.
     #[default]
     Grow,
-    /// The call gives [`Error::TableFull`] and leaves the table as it was.
+    /// Return [`Error::TableFull`] and leave the table unchanged.
     Refuse,
 }
 
@@ -54,7 +56,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Load 0.8, two hash functions, buckets of 8 keys; a table that is full grows.
+    /// Returns the defaults: load 0.8, two hash functions, buckets of 8 keys, and growth when the table is full.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -68,54 +70,54 @@ impl Options {
         }
     }
 
-    /// The share of the slots that a build fills: from 0.01 to 0.95. Later insertions may fill up to 0.95.
+    /// Sets the share of the slots that a build fills: from 0.01 to 0.95. Later insertions may fill up to 0.95.
     #[must_use]
     pub const fn load_factor(self, load_factor: f64) -> Self {
         Self { load_factor, ..self }
     }
 
-    /// The number of buckets that a key may lie in: 2 to 4. With more of them very full tables are built more easily, and
-    /// absent keys are searched longer in them.
+    /// Sets the number of buckets per key: 2 to 4. More buckets make very full tables easier to build, but searches for
+    /// absent keys take longer in them.
     #[must_use]
     pub const fn hashes(self, hashes: u32) -> Self {
         Self { hashes, ..self }
     }
 
-    /// The number of keys in a bucket: 4 or 8. The keys of a bucket are read together: wide buckets let more keys lie
-    /// in their first one, narrow ones have fewer bytes.
+    /// Sets the number of keys per bucket: 4 or 8. The keys of a bucket are read together. With wide buckets, more keys
+    /// are in their first bucket; narrow buckets have fewer bytes to read.
     #[must_use]
     pub const fn bucket_width(self, bucket_width: usize) -> Self {
         Self { bucket_width, ..self }
     }
 
-    /// Where the hash functions begin. Choose it at random if others choose the keys and wish you ill.
+    /// Sets the seed of the hash functions. Choose it at random if an adversary can choose the keys.
     #[must_use]
     pub const fn seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 
-    /// How many other seeds are tried before a table counts as full: at most 1024.
+    /// Sets how many other seeds are tried before the table counts as full: at most 1024.
     #[must_use]
     pub const fn reseeds(self, reseeds: u32) -> Self {
         Self { reseeds, ..self }
     }
 
-    /// How many keys one insertion may displace before it gives up: at most 65,536.
+    /// Sets how many keys one insertion may displace before it gives up: at most 65,536.
     #[must_use]
     pub const fn evictions(self, evictions: u32) -> Self {
         Self { evictions, ..self }
     }
 
-    /// What happens when there is no room.
+    /// Sets what to do when the table is full.
     #[must_use]
     pub const fn when_full(self, when_full: WhenFull) -> Self {
         Self { when_full, ..self }
     }
 
-    /// The error if a setting is outside of its range.
+    /// Returns an error if a setting is out of range.
     pub(super) fn check(&self) -> Result<(), Error> {
         let wrong = |what, asked: String, allowed| Err(Error::InvalidOption { what, asked, allowed });
-        // Also refuses what is no number.
+        // This condition also rejects NaN.
         if !(self.load_factor >= LOWEST_LOAD && self.load_factor <= HIGHEST_LOAD) {
             return wrong("the load factor", self.load_factor.to_string(), "from 0.01 to 0.95");
         }

@@ -1,4 +1,4 @@
-//! The traits that it shares with the other dictionaries.
+//! The dictionary traits for [`GpuCuckoo`].
 
 use super::options::Options;
 use super::table::GpuCuckoo;

@@ -1,4 +1,4 @@
-//! The table: changing it.
+//! The table: updates.
 
 use super::build::{Pairs, aligned, buckets_for, build, codes, full, read, write};
 use super::launch::{RawPairs, SettleJob};
@@ -8,21 +8,22 @@ use bytemuck::Pod;
 use gpu_primitives::dictionary::Key;
 use gpu_primitives::{DeviceSlice, DeviceValue, DeviceVec, Error, Stream};
 
-/// What placing pairs one by one takes beside them.
+/// The temporary buffers for placing pairs one by one.
 struct SettleTools<K: Pod, V: Pod> {
-    /// Room for the pairs that find no place.
+    /// Room for the pairs that cannot be placed.
     orphans: Pairs<K, V>,
-    /// Their number.
+    /// The number of such pairs.
     unplaced: DeviceVec<u64>,
-    /// A bit per bucket, zero between calls.
+    /// One bit per bucket; all zero between calls.
     locks: DeviceVec<u32>,
 }
 
 impl<K: Key, V: Pod> GpuCuckoo<K, V> {
-    /// Adds pairs. A key that is there already gets the new value; of equal keys the last one counts. Waits.
+    /// Inserts pairs. Inserting a key that is already present replaces its value. If a key occurs more than once, the
+    /// last pair wins. Waits.
     ///
-    /// The keys are sorted to find equal ones; those that are new take free slots, up to a load of 0.95. If there is not enough
-    /// room for them, the table is built anew, larger, or the call refuses, as the options say.
+    /// The keys are sorted to find equal ones. New keys take free slots, up to a load of 0.95. If there are not enough
+    /// free slots, the table is rebuilt with more buckets, or the call fails, as the options say.
     ///
     /// ```
     /// use gpu_cuckoo::{GpuCuckoo, Options};
@@ -37,8 +38,13 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`]; [`Error::TableFull`] if the table may not grow; [`Error::OutOfMemory`]; what a launch can give.
-    /// The table holds what it held before then.
+    /// - [`Error::LengthMismatch`] if there is not exactly one value per key; for zero-sized values, if `values` is not
+    ///   empty.
+    /// - [`Error::TableFull`] if there is no room and the table may not grow.
+    /// - [`Error::OutOfMemory`].
+    /// - Any launch error.
+    ///
+    /// After an error the table holds the same pairs as before.
     pub fn insert<'a>(
         &mut self,
         stream: &Stream,
@@ -50,18 +56,18 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         if keys.is_empty() {
             return Ok(());
         }
-        // Equal keys side by side, the last one last.
+        // Brings equal keys together, in their original order.
         let mut batch = Pairs::<K, V>::room(stream, keys.len())?;
         let aligned_values = aligned(stream, values)?;
         let given = RawPairs::of(stream, keys, aligned_values.as_slice())?;
-        // SAFETY: as many pairs, in memory of their own.
+        // SAFETY: `batch` has as many pairs, in separate memory.
         unsafe { self.kernels().sort(stream, given, batch.raw(stream)?, K::SIGN)? };
         let mut is_new = stream.uninit::<u8>(keys.len())?;
         let (table, sorted) = (self.raw(stream)?, codes(stream, batch.keys.as_slice())?);
-        // SAFETY: the table is this one; the keys are sorted; as many marks as keys.
+        // SAFETY: the table is this one. The keys are sorted. There are as many flags as keys.
         unsafe { self.kernels().tell_new(stream, table, sorted, write(stream, is_new.as_mut_slice())?)? };
         let mut fresh = Pairs::<K, V>::room(stream, keys.len())?;
-        // SAFETY: as many marks as pairs, and as much room.
+        // SAFETY: there are as many flags as pairs, and `fresh` has as much room.
         let mut count = unsafe { self.kernels().flagged(stream, batch.raw(stream)?, &is_new, fresh.raw(stream)?)? };
         let new = count.get(stream)?;
         let len = self.len(stream)? as u64;
@@ -71,22 +77,22 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
             if self.options.when_full == WhenFull::Refuse {
                 return Err(full(len + new - most, len + new, self.slots()));
             }
-            // Old pairs first: of equal keys the last one counts.
+            // The old pairs come first: of equal keys, the last one wins.
             let mut all = self.collect(stream, keys.len())?;
             all.put(stream, len as usize, keys, values)?;
-            // Twice the room, so that a table which grows by many batches is not built anew by each of them.
+            // At least twice the room, so a table that grows by many batches is not rebuilt for each of them.
             return self.build_anew(stream, &all, (len + new).max(2 * len) as usize, &self.options.clone());
         }
         if new > 0 {
             self.settle_or_undo(stream, &mut fresh, &mut count, new)?;
         }
         let (table, batch) = (self.raw_mut(stream)?, batch.raw(stream)?);
-        // SAFETY: as above, and all keys are in the table now.
+        // SAFETY: as above, and all keys are now in the table.
         unsafe { self.kernels().replace(stream, table, batch, read(stream, is_new.as_slice())?) }
     }
 
-    /// Places the first `new` pairs, whose keys are different and not in the table. If some find no place, builds everything
-    /// anew; if that is not to be, leaves what was there before.
+    /// Places the first `new` pairs, whose keys are distinct and not in the table. If some cannot be placed, rebuilds
+    /// the table. If that fails, restores the previous contents.
     fn settle_or_undo(
         &mut self,
         stream: &Stream,
@@ -110,8 +116,8 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         result
     }
 
-    /// Places the first `count` pairs, whose keys are different and not in the table. Returns how many found no place: as many
-    /// pairs, new ones or displaced ones, are the first of the orphans now. Waits; allocates nothing.
+    /// Places the first `count` pairs, whose keys are distinct and not in the table. Returns how many pairs were left
+    /// without a slot: new pairs or displaced ones. They are now the first of the orphans. Waits; allocates nothing.
     fn settle(
         &mut self,
         stream: &Stream,
@@ -131,7 +137,7 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
             orphans: tools.orphans.raw(stream)?,
             unplaced: write(stream, tools.unplaced.as_mut_slice())?,
         };
-        // SAFETY: the keys are new, and different; a lock for every bucket; each of the pairs leaves at most one orphan.
+        // SAFETY: the keys are new and distinct. There is a lock for every bucket. Each pair leaves at most one orphan.
         unsafe { self.kernels().settle(stream, job)? };
         let mut unplaced = [0];
         tools.unplaced.copy_to_host(stream, &mut unplaced)?;
@@ -139,7 +145,7 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         Ok(unplaced[0] as usize)
     }
 
-    /// Builds the table anew, with the first `more` of other pairs.
+    /// Rebuilds the table, together with the first `more` of other pairs.
     fn build_with(
         &mut self,
         stream: &Stream,
@@ -155,10 +161,10 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         self.build_anew(stream, &all, capacity.max(len), options)
     }
 
-    /// Takes the new keys out again, of which `fresh` has the first `new`, and puts back what they displaced: those of the first
-    /// `lost` orphans that are not new.
+    /// Removes the new keys, the first `new` of `fresh`, and puts back the pairs they displaced: those of the first
+    /// `lost` orphans whose keys are not new.
     ///
-    /// Memory may be what was missing, so nothing is allocated on the device.
+    /// Allocates nothing on the device, except as a last resort: the cause may be a lack of memory.
     fn undo(
         &mut self,
         stream: &Stream,
@@ -167,14 +173,14 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         mut tools: SettleTools<K, V>,
         lost: usize,
     ) -> Result<(), Error> {
-        // Those who come back had places before, and there is as much room again: patience finds it. Each round throws the dice
-        // for other keys.
+        // The returning pairs had slots before, and there is as much room again, so a high limit finds it. Each round
+        // pairs the random choices with other keys.
         const PATIENCE: u32 = 1 << 16;
         const ROUNDS: u32 = 32;
 
         let fresh_keys = fresh.keys.slice(..new as usize)?;
         self.delete(stream, fresh_keys)?;
-        // Sorted, as the batch was.
+        // Sorted, because the batch was sorted.
         let fresh_codes: Vec<K::Code> = fresh_keys.to_vec(stream)?.into_iter().map(K::code).collect();
         let (keys, values) = tools.orphans.first(lost)?;
         let lost_pairs = keys.to_vec(stream)?.into_iter().zip(values.to_vec(stream)?);
@@ -191,12 +197,12 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
             count.as_mut_slice().copy_from_host(stream, &[homeless as u64])?;
             homeless = self.settle(stream, fresh, (count, homeless as u64), PATIENCE, &mut tools)?;
         }
-        // The table grows in spite of its options rather than lose anything.
+        // Grow the table despite its options rather than lose a pair. This does allocate.
         let growing = self.options.clone().when_full(WhenFull::Grow);
         self.build_with(stream, &tools.orphans, homeless, &growing)
     }
 
-    /// Replaces the table by one of these pairs, with room for so many keys.
+    /// Replaces the table by a new one of these pairs, with room for `capacity` keys.
     fn build_anew(
         &mut self,
         stream: &Stream,
@@ -204,7 +210,7 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         capacity: usize,
         options: &Options,
     ) -> Result<(), Error> {
-        // Another seed than the one that may have failed.
+        // A different seed: the current one may have failed.
         let options = options.clone().seed(self.options.seed.wrapping_add(self.rebuilds + 1));
         let buckets = buckets_for(capacity, &options)?;
         let built = build(stream, pairs.keys.as_slice(), pairs.values.as_slice(), buckets, &options)?;
@@ -214,20 +220,20 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         Ok(())
     }
 
-    /// Builds the table anew, with room for `capacity` keys at its load factor, or for those that it has. Afterwards no slot
-    /// is dead. Waits.
+    /// Rebuilds the table with room for `capacity` keys at its load factor, or for the keys it has if they are more.
+    /// Afterwards no slot is dead. Waits.
     ///
     /// # Errors
-    /// As [`bulk_build`](Self::bulk_build); the table stays as it was then.
+    /// The errors of [`bulk_build`](Self::bulk_build). After an error the table is unchanged.
     pub fn rebuild(&mut self, stream: &Stream, capacity: usize) -> Result<(), Error> {
         let pairs = self.collect(stream, 0)?;
         self.build_anew(stream, &pairs, capacity.max(pairs.keys.len()), &self.options.clone())
     }
 
-    /// Deletes keys; those that are not there are passed over. Does not wait.
+    /// Deletes keys. Ignores absent keys. Does not wait.
     ///
     /// # Errors
-    /// What a launch can give.
+    /// Any launch error.
     pub fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
         let keys = keys.into();
         if keys.is_empty() {
@@ -239,10 +245,10 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         unsafe { self.kernels().erase(stream, table, keys, erased) }
     }
 
-    /// Inserts pairs and deletes keys in one call: a key that is in both is deleted. Waits.
+    /// Inserts pairs and deletes keys in one call. If a key is in both, the deletion wins. Waits.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert); nothing is deleted then.
+    /// The errors of [`insert`](Self::insert). After an error nothing is deleted.
     pub fn update<'a>(
         &mut self,
         stream: &Stream,
@@ -250,16 +256,16 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         delete: impl Into<DeviceSlice<'a, K>>,
     ) -> Result<(), Error> {
         let delete = delete.into();
-        // Keys that cannot be used are found before anything is inserted.
+        // Rejects unusable keys before anything is inserted.
         read(stream, delete)?;
         self.insert(stream, insert.0, insert.1)?;
         self.delete(stream, delete)
     }
 
-    /// Deletes all keys; the table keeps its slots. Waits.
+    /// Deletes all keys. The table keeps its slots. Waits.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]; what a launch can give. The table stays as it was then.
+    /// [`Error::OutOfMemory`], or any launch error. After an error the table is unchanged.
     pub fn clear(&mut self, stream: &Stream) -> Result<(), Error> {
         let nothing = Pairs::<K, V>::room(stream, 0)?;
         let buckets = self.map.hash.buckets;

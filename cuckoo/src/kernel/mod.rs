@@ -1,6 +1,6 @@
 //! The kernels of the table.
 
-// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+// Register arrays are indexed by the counters of unrolled loops: iterators would move the arrays to memory.
 #![allow(clippy::needless_range_loop)]
 
 mod probe;
@@ -21,7 +21,7 @@ pub use {
     tile::{Count, spill_slots, tile_buckets},
 };
 
-/// Names the kernels for a type of keys, a type of values and a width of buckets.
+/// Names the kernels for a key type, a value type and a bucket width.
 macro_rules! table_kernels {
     ($($code:ty, $value:ty, $width:literal:
         $find:ident, $fill:ident, $settle:ident, $erase:ident, $tell:ident, $replace:ident, $collect:ident;)*) => {
@@ -79,7 +79,7 @@ table_kernels! {
         erase_64_64_by_8, tell_new_64_64_by_8, replace_64_64_by_8, collect_64_64_by_8;
 }
 
-/// Names the kernels that bring pairs to their tiles.
+/// Names the kernels that sort pairs by tile.
 macro_rules! tile_kernels {
     ($code:ty: $starts:ident, $histogram:ident; $($value:ty: $large:ident, $small:ident;)*) => {
         gpu_primitives::instances! {

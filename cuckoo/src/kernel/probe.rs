@@ -1,4 +1,4 @@
-//! Looking keys up, and what else asks each key or slot one question: a thread each.
+//! Lookups, and the other kernels that run one thread per key or slot.
 
 use super::tile::Spill;
 use crate::map::{CuckooView, TableMut, key_index, value_index};
@@ -8,26 +8,27 @@ use gpu_primitives::dictionary::KeyCode;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::{Global, GlobalMut, thread, warp};
 
-/// Threads of a block.
+/// Threads per block.
 pub const THREADS: u32 = 256;
 
-/// The index of this thread in the grid.
+/// Returns the index of this thread in the grid.
 #[inline(always)]
 fn index() -> usize {
     thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize
 }
 
-/// Answers for every key whether it is there, and with which value.
+/// Looks up every key: writes whether it is present, and its value.
 ///
-/// A thread per key: see [`CuckooView::get`]. Memory latency is hidden by the many threads, not by work within one: 2,048
-/// threads of a multiprocessor have as many buckets under way.
+/// One thread per key: see [`CuckooView::get`]. Memory latency is hidden by many threads, not by work within a thread:
+/// the 2,048 threads of a multiprocessor have as many bucket reads in flight.
 ///
-/// Cost per key of 4 bytes with a value of 4 bytes, buckets of 8, load 0.8: 4 bytes read and 5 written in order; 1.1 sectors
-/// of keys at random and the value's sector beside the last one if it is there; 1.4 sectors if it is not.
+/// Cost per 4-byte key with a 4-byte value, with buckets of 8 and load 0.8: 4 bytes read and 5 bytes written
+/// sequentially. For a present key, 1.1 random sectors of keys, and the sector of the value, which is next to the last
+/// of them. For an absent key, 1.4 random sectors.
 ///
 /// # Safety
-/// The launch has at least one thread per key. `found` is as long as `keys`; `values` as well, or empty. Nobody changes
-/// the table or writes the keys, and nobody else uses the outputs, while the kernel runs.
+/// The launch has at least one thread per key. `found` is as long as `keys`. `values` is as long as `keys`, or empty.
+/// While the kernel runs, nobody changes the table or writes the keys, and nobody else uses the outputs.
 #[kernel(threads = THREADS)]
 pub unsafe fn find<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: CuckooView<C, V, WIDTH>,
@@ -49,11 +50,11 @@ pub unsafe fn find<C: KeyCode, V: Pod, const WIDTH: usize>(
     }
 }
 
-/// Marks the keys that are to be inserted: those not followed by an equal key, and not in the table.
+/// Marks the keys to insert: those that are not followed by an equal key and are not in the table.
 ///
 /// # Safety
-/// The launch has at least one thread per key. `keys` are sorted; `is_new` is as long. Nobody changes the table or
-/// writes the keys, and nobody else uses the output, while the kernel runs.
+/// The launch has at least one thread per key. `keys` is sorted. `is_new` is as long as `keys`. While the kernel runs,
+/// nobody changes the table or writes the keys, and nobody else uses the output.
 #[kernel(threads = THREADS)]
 pub unsafe fn tell_new<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: CuckooView<C, V, WIDTH>,
@@ -68,12 +69,12 @@ pub unsafe fn tell_new<C: KeyCode, V: Pod, const WIDTH: usize>(
     }
 }
 
-/// Gives keys that were in the table before their new values.
+/// Replaces the values of keys that were already in the table.
 ///
 /// # Safety
-/// The launch has at least one thread per key. `keys` are sorted and in the table. Unless values have no size, there
-/// are as many; `is_new` is what [`TellNew`] has said of the keys. Nobody else uses the table, and nobody writes the
-/// other buffers, while the kernel runs.
+/// The launch has at least one thread per key. `keys` is sorted, and all keys are in the table. `values` is as long as
+/// `keys`, unless values are zero-sized. `is_new` is what [`TellNew`] has written for these keys. While the kernel
+/// runs, nobody else uses the table, and nobody writes the other buffers.
 #[kernel(threads = THREADS)]
 pub unsafe fn replace<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: TableMut<C, V, WIDTH>,
@@ -86,7 +87,7 @@ pub unsafe fn replace<C: KeyCode, V: Pod, const WIDTH: usize>(
         return;
     }
     let key = keys.get(i);
-    // Of equal keys only the last one writes: no two threads write the same value.
+    // Of equal keys only the last one writes, so no two threads write the same value.
     if (i + 1 == keys.len() || keys.get(i + 1) != key)
         && let Some(place) = table.as_const().find(key)
     {
@@ -96,13 +97,13 @@ pub unsafe fn replace<C: KeyCode, V: Pod, const WIDTH: usize>(
 
 /// Deletes keys that are in the table, and counts them.
 ///
-/// A slot of a bucket with an empty slot becomes empty, since no search goes beyond this bucket; other slots become dead. The
-/// threads need no locks: deleting does not change whether a bucket has an empty slot, and of several threads with the same key
-/// one compare-and-exchange succeeds.
+/// In a bucket with an empty slot, the deleted slot becomes empty, because no search continues past this bucket. In
+/// other buckets it becomes dead. The threads need no locks: a deletion does not change whether a bucket has an empty
+/// slot, and of several threads with the same key only one compare-and-exchange succeeds.
 ///
 /// # Safety
 /// The launch has at least one thread per key. `erased` has one element, to which the number of deleted keys is added.
-/// Nobody writes the keys, and nobody else uses the table or `erased`, while the kernel runs.
+/// While the kernel runs, nobody writes the keys, and nobody else uses the table or `erased`.
 #[kernel(threads = THREADS)]
 pub unsafe fn erase<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: TableMut<C, V, WIDTH>,
@@ -146,11 +147,12 @@ pub unsafe fn erase<C: KeyCode, V: Pod, const WIDTH: usize>(
 
 /// Writes all pairs of the table, in any order.
 ///
-/// Cost: reads the table once, writes the pairs once; one atomic per warp that has any.
+/// Cost: reads the table once and writes the pairs once. One atomic per warp that has any pairs.
 ///
 /// # Safety
-/// The launch has at least one thread per slot. `pairs` has room for all; `count` has one element, which is zero at
-/// first, and then their number. Nobody changes the table, and nobody else uses the outputs, while the kernel runs.
+/// The launch has at least one thread per slot. `pairs` has room for all pairs. `count` has one element, which is zero
+/// before and the number of pairs after. While the kernel runs, nobody changes the table, and nobody else uses the
+/// outputs.
 #[kernel(threads = THREADS)]
 pub unsafe fn collect<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: CuckooView<C, V, WIDTH>,

@@ -1,4 +1,4 @@
-//! Placing keys one by one: those that a build has left over, and those that are inserted later.
+//! Places keys one by one: those that a build leaves over, and those inserted later.
 
 use super::tile::Spill;
 use crate::map::{Bucket, NOWHERE, TableMut, key_index, value_index};
@@ -8,35 +8,42 @@ use gpu_primitives::dictionary::KeyCode;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::{Global, GlobalMut, thread};
 
-/// Threads of a block.
+/// Threads per block.
 pub const THREADS: u32 = 256;
-/// Blocks that share a multiprocessor.
+/// Blocks per multiprocessor.
 #[cfg(not(target_arch = "nvptx64"))]
 pub const SETTLED_AT_ONCE: usize = 8;
 
-/// Places keys that are not in the table, each once: in the first of its buckets that has a free slot, or else in its last one,
-/// in place of some other key, which then goes the same way (cuckoo).
+/// Places distinct keys that are not in the table. A key goes to the first of its buckets that has a free slot. If none
+/// has one, it displaces some key of its last bucket, which is then placed in the same way (cuckoo hashing).
 ///
-/// A thread holds one pair at a time and *visits* one bucket per step. A visit locks the bucket, by a bit of a temporary bitmap
-/// that stays in the L2 cache, reads its keys, writes a pair, maybe takes the old pair of that slot along, and unlocks. A thread
-/// whose pair is settled takes its next one at once, so that long walks keep nobody waiting.
+/// A thread holds one pair at a time and *visits* one bucket per step. A visit locks the bucket, reads its keys, writes
+/// a pair, possibly takes the old pair of that slot, and unlocks. The lock is a bit of a temporary bitmap that stays in
+/// the L2 cache. A thread that has placed its pair takes the next one at once, so long walks do not make other threads
+/// wait.
 ///
-/// **It ends.** A thread never waits while it holds a lock, and takes no second one; between locking and unlocking it does a fixed
-/// number of accesses. So some thread that wants a lock gets it, and each visit is one of a bounded number: a pair
-/// displaces at most `limit` others, each of which visits at most four buckets. Whoever then has a pair left adds it to the
-/// `orphans`, so that nothing is lost.
+/// **Termination.** A thread never waits while it holds a lock, and never takes a second one. Between locking and
+/// unlocking it makes a fixed number of accesses. So some thread that wants a lock gets it. The number of visits is
+/// bounded: a pair displaces at most `limit` others, each of which visits at most four buckets. A pair that is then
+/// left over goes to the `orphans`, so nothing is lost.
 ///
-/// **Searches stay right.** A key lies in a bucket only after all buckets before it in the key's own order were seen without
-/// a free slot; and slots that are empty do not come back: a full bucket stays full, since a displaced key is replaced.
+/// **Searches stay correct.** A key is placed in a bucket only after all earlier buckets of that key were seen without
+/// a free slot. Slots do not become empty again: a full bucket stays full, because a displaced key is replaced by
+/// another.
 ///
-/// Cost of a visit: the sectors of a bucket's keys, and those of the slot that is written; two atomics and a fence in L2.
+/// Cost of a visit: the sectors of the bucket's keys, the sectors of the slot that is written, two atomics and a fence
+/// in L2.
 ///
 /// # Safety
-/// The launch has any number of blocks. The first `count` pairs, at most those that there are, are settled; with
-/// `skip_first`, which is 0 or 1, their first buckets are known to be full. `locks` are zero, a bit per bucket.
-/// `orphans` has room for as many as `pairs`, in other memory, or for none: they are then counted only. `unplaced` has
-/// one element, to which their number is added; it is zero at first, if they have room. Nobody writes the pairs or
-/// `count`, and nobody else uses the other buffers, while the kernel runs.
+/// - The launch has any number of blocks.
+/// - `count` has one element: the number of pairs to place, from the first one on. It is at most the number of `pairs`.
+///   Their keys are distinct and not in the table.
+/// - `skip_first` is 0 or 1. If it is 1, the first bucket of every pair is known to be full.
+/// - `locks` has one bit per bucket, all zero.
+/// - `orphans` has room for as many pairs as `pairs`, in other memory, or for none. If it has none, orphans are only
+///   counted.
+/// - `unplaced` has one element, to which the number of orphans is added. It is zero before if `orphans` has room.
+/// - While the kernel runs, nobody writes the pairs or `count`, and nobody else uses the other buffers.
 #[kernel(threads = THREADS)]
 pub unsafe fn settle<C: KeyCode, V: Pod, const WIDTH: usize>(
     pairs: Spill<C, V>,
@@ -52,12 +59,13 @@ pub unsafe fn settle<C: KeyCode, V: Pod, const WIDTH: usize>(
     let count = count.get(0) as usize;
     let stride = thread::grid_dim_x() as usize * THREADS as usize;
     let mut next = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
-    // Which slot a displaced key loses is a throw of dice.
+    // The slot whose key is displaced is chosen at random.
     let mut dice = next as u32;
 
     let (mut key, mut value) = (C::MIN, V::zeroed());
     let mut choices = map.hash.choices(key);
-    // The pair's next bucket, its last one, and the bucket that it was taken from, which is not asked again.
+    // The index of the pair's next bucket, that of its last one, and the bucket it was displaced from, which it does
+    // not try again.
     let (mut turn, mut last, mut origin) = (0, 0, NOWHERE);
     let mut displaced = 0;
     let mut holds = false;
@@ -93,7 +101,8 @@ pub unsafe fn settle<C: KeyCode, V: Pod, const WIDTH: usize>(
         let (mut old_key, mut old_value) = (key, value);
         if free != 0 || displaces {
             dice = dice.wrapping_mul(0x2C92_77B5).wrapping_add(0xAC56_4B05);
-            // Fewer than 32 slots, so the shift takes the number below their count: the uppermost bits of the dice.
+            // A bucket has fewer than 32 slots, a power of two: the shift takes the upper bits of `dice` as a slot
+            // number.
             let slot = if free != 0 { free.trailing_zeros() } else { dice >> (32 - WIDTH.trailing_zeros()) } as usize;
             if displaces {
                 old_key = table.keys.get(at + slot);
@@ -117,7 +126,7 @@ pub unsafe fn settle<C: KeyCode, V: Pod, const WIDTH: usize>(
             displaced += 1;
             origin = bucket;
             (turn, last) = (0, map.hash.hashes - 1);
-            // Its last bucket that is another one; if there is none, this one once more.
+            // Its last bucket that is not the origin. If all are, it tries the origin once more.
             while last > 0 && choices.get(last) == origin {
                 last -= 1;
             }

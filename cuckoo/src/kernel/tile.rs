@@ -1,12 +1,13 @@
-//! The bulk build: pairs that were brought to their tiles become buckets.
+//! The bulk build: makes buckets of pairs that are sorted by tile.
 //!
-//! A *tile* is a stretch of buckets that fits into the shared memory of a block. The pairs are first distributed to tiles by
-//! one or two passes of the radix sort's kernel, which is stable; then a block per tile makes its buckets in shared memory and
-//! writes them once. No bucket is ever read, and no atomic leaves the multiprocessor. Only keys that found their first
-//! bucket full, one of 15 at load 0.8 with buckets of 8, are placed one by one afterwards (see `settle`).
+//! A *tile* is a range of buckets that fits into the shared memory of a block. The pairs are first sorted by tile, in
+//! one or two passes of the radix sort kernel, which is stable. Then one block per tile builds its buckets in shared
+//! memory and writes them once. No bucket is ever read, and no atomic leaves the multiprocessor. Only the keys whose
+//! first bucket is full, one in 15 at load 0.8 with buckets of 8, are placed one by one afterwards (see `settle`).
 //!
-//! Bytes per pair of 4 + 4 bytes at load 0.8: 4 to count, 16 per pass, 8 to read the tile, 10 to write the table: 54 with two
-//! passes, against some 200 (four sectors of 32 bytes read and written, and their atomics) for placing pairs one by one.
+//! Bytes per pair of 4 + 4 bytes at load 0.8: 4 to count, 16 per pass, 8 to read the tile, 10 to write the table. That
+//! is 54 with two passes. Placing pairs one by one takes about 200: four sectors of 32 bytes read and written, and
+//! their atomics.
 
 use crate::map::{Hash, TableMut, key_index, value_index};
 use bytemuck::{Pod, Zeroable};
@@ -17,41 +18,42 @@ use gpu_primitives::sort::{Buckets, Purity};
 use gpu_primitives::view::shared_bytes;
 use gpu_primitives::{Global, GlobalMut, SharedMemory, thread, warp};
 
-/// Threads of a block.
+/// Threads per block.
 const THREADS: u32 = 512;
 
-/// Slots of a tile: a key and 4 bytes each in shared memory, 32 KiB for 4-byte keys and 24 KiB for 8-byte keys.
+/// Returns the number of slots in a tile. Each takes a key and 4 bytes of shared memory: 32 KiB in all for 4-byte keys
+/// and 24 KiB for 8-byte keys.
 pub const fn tile_slots<C>() -> usize {
     if size_of::<C>() == 4 { 4096 } else { 2048 }
 }
 
-/// Buckets of a tile.
+/// Returns the number of buckets in a tile.
 pub const fn tile_buckets<C>(width: usize) -> usize {
     tile_slots::<C>() / width
 }
 
-/// Keys of a tile that may find their first bucket full. At load 0.95, 18 of 100 keys do with buckets of 4, fewer with wider
-/// ones: a share of 0.17 of the slots. More than this share is a bad seed.
+/// Returns how many keys of a tile may find their first bucket full. At load 0.95 with buckets of 4, 18 of 100 keys do,
+/// or 0.17 of the slots; with wider buckets fewer do. If more than this limit do, the seed is bad.
 pub const fn spill_slots<C>() -> usize {
     tile_slots::<C>() / 4
 }
 
-/// The tile of a key's first bucket, digit by digit, for the passes of a radix sort.
+/// The tile of a key's first bucket, as the digits of a radix sort.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct TileDigits {
     hash: Hash,
-    /// Buckets of a tile are `1 << shift`.
+    /// A tile has `1 << shift` buckets.
     shift: u32,
     last_tile: u32,
-    /// Digits of a tile's number; none if there is one tile.
+    /// The number of digits in a tile number; 0 if there is only one tile.
     passes: u32,
-    /// The uppermost digit of the last tile: other tiles have none larger.
+    /// The uppermost digit of the last tile. No tile has a larger one.
     last_digit: u32,
 }
 
 impl TileDigits {
-    /// Tiles of so many buckets each, a power of two.
+    /// Divides the buckets into tiles of `tile_buckets` buckets, which is a power of two.
     pub const fn new(hash: Hash, tile_buckets: usize) -> Self {
         let shift = tile_buckets.trailing_zeros();
         let last_tile = (hash.buckets - 1) >> shift;
@@ -60,12 +62,12 @@ impl TileDigits {
         Self { hash, shift, last_tile, passes, last_digit }
     }
 
-    /// How many tiles there are.
+    /// Returns the number of tiles.
     pub const fn tiles(&self) -> usize {
         self.last_tile as usize + 1
     }
 
-    /// How many digits their numbers have; none if there is one tile.
+    /// Returns the number of digits in a tile number; 0 if there is only one tile.
     pub const fn passes(&self) -> u32 {
         self.passes
     }
@@ -77,10 +79,10 @@ impl TileDigits {
 }
 
 impl<C: KeyCode> Buckets<C> for TileDigits {
-    // 2^24 tiles of 2^11 slots are more than fit into any GPU.
+    // 2^24 tiles of 2^11 slots are more than any GPU holds.
     const MAX_PASSES: usize = 3;
     const IS_COSTLY: bool = true;
-    // SAFETY: the tile follows from the key and the hash, and a digit has 8 bits.
+    // SAFETY: the tile depends only on the key and the hash, and a digit has 8 bits.
     const PURITY: Purity = unsafe { Purity::promised() };
 
     #[inline(always)]
@@ -94,19 +96,19 @@ impl<C: KeyCode> Buckets<C> for TileDigits {
     }
 }
 
-/// Finds where each tile begins among keys that are ordered by tile: a binary search per thread.
+/// Finds where each tile begins among keys sorted by tile, with one binary search per thread.
 ///
 /// # Safety
-/// The launch has at least one thread per element of `starts`, of which there are as many as tiles and one more for the
-/// end. There are fewer than 2^32 keys, ordered by tile. Nobody writes them, and nobody else uses `starts`, while the
-/// kernel runs.
+/// The launch has at least one thread per element of `starts`, which has one element per tile and one more for the end.
+/// There are fewer than 2^32 keys, sorted by tile. While the kernel runs, nobody writes the keys, and nobody else uses
+/// `starts`.
 #[kernel(threads = 256)]
 pub unsafe fn tile_starts<C: KeyCode>(keys: Global<C>, digits: TileDigits, starts: GlobalMut<u32>) {
     let tile = thread::block_idx_x() * 256 + thread::thread_idx_x();
     if tile as usize >= starts.len() {
         return;
     }
-    // The start lies in `from..=to`; the interval shrinks with every step.
+    // The start is in `from..=to`, which shrinks with every step.
     let (mut from, mut to) = (0, keys.len());
     while from < to {
         let middle = from + (to - from) / 2;
@@ -135,7 +137,7 @@ impl<C, V> Clone for Spill<C, V> {
 }
 impl<C, V> Copy for Spill<C, V> {}
 
-// SAFETY: `repr(C)` of views.
+// SAFETY: a `repr(C)` struct of views.
 unsafe impl<C: Pod, V: Pod> Param for Spill<C, V> {
     fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
         self.keys.buffers(name, visit);
@@ -147,7 +149,7 @@ impl<C: Pod, V: Pod> Spill<C, V> {
     /// Writes pair `index`.
     ///
     /// # Safety
-    /// The index is within the list, and no other thread uses it.
+    /// The index is within the list, and no other thread uses this pair.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn set(self, index: usize, key: C, value: V) {
@@ -158,14 +160,14 @@ impl<C: Pod, V: Pod> Spill<C, V> {
     }
 }
 
-/// Counters that the kernels of a build share, by their index.
+/// The counters that the kernels of a build share; the discriminant is the index.
 #[derive(Clone, Copy, Debug)]
 pub enum Count {
-    /// Keys that lie in their first bucket.
+    /// Keys placed in their first bucket.
     Placed,
-    /// Keys that found it full: the length of the spill.
+    /// Keys that found their first bucket full: the length of the spill.
     Spilled,
-    /// Keys that found no place at all.
+    /// Keys that could not be placed at all.
     Unplaced,
 }
 
@@ -180,28 +182,31 @@ const fn tile_shared<C>() -> usize {
         + shared_bytes::<u32>(4)
 }
 
-/// The counters of a block, by their index.
+/// The indices of a block's counters.
 const PLACED: usize = 0;
 const SPILLED: usize = 1;
 const WRITTEN: usize = 2;
 const SPILL_START: usize = 3;
 
-/// Makes the buckets of a tile, and writes them.
+/// Builds the buckets of a tile and writes them.
 ///
-/// Each thread takes pairs of the tile, one after the other. It looks for its key in the key's first bucket, from some slot on
-/// and around, with one compare-and-exchange per slot that finds the key, or an empty slot and takes it. Keys are never taken
-/// out, so all threads with the same key end at the same slot, and there the latest position wins: of a key that is given several
-/// times the last value counts, in whichever order the threads run. Keys that find the bucket full go through the same
-/// dance in a small open hash table of positions, so that they are told once each, too. At the end the values are fetched by the
-/// positions that won, and buckets and spill are written.
+/// Each thread takes pairs of the tile, one after the other. It probes the slots of the key's first bucket, from some
+/// slot on and cyclically, with one compare-and-exchange per slot. Each of these finds the key, or finds an empty slot
+/// and takes it, or moves on. Keys are never removed, so all threads with the same key end at the same slot. There the
+/// latest position wins: if a key is given several times, its last value is kept, whatever the order of the threads.
+/// Keys that find the bucket full do the same in a small open-addressing hash table of positions, so each of them is
+/// spilled only once. At the end the block fetches the values at the winning positions, and writes the buckets and the
+/// spill.
 ///
-/// Which keys of an overfull bucket are spilled depends on the order of the threads; what the table holds does not.
+/// Which keys of an overfull bucket are spilled depends on the order of the threads; the contents of the table do not.
 ///
 /// # Safety
-/// The launch has one block per tile. There are fewer than 2^32 - 1 keys, ordered by tile, and, unless values have no
-/// size, as many values; `starts` says where each tile begins and where the last one ends. `spill` has room for
-/// `spill_slots` keys of each tile, or for all keys; `counts` are those of [`Count`], zero at first. Nobody writes the
-/// inputs, and nobody else uses the table, `spill` or `counts`, while the kernel runs.
+/// - The launch has one block per tile.
+/// - There are fewer than 2^32 - 1 keys, sorted by tile, and as many values unless values are zero-sized.
+/// - `starts` says where each tile begins and where the last one ends.
+/// - `spill` has room for `spill_slots` keys of each tile, or for all keys.
+/// - `counts` has the counters of [`Count`], all zero before.
+/// - While the kernel runs, nobody writes the inputs, and nobody else uses the table, `spill` or `counts`.
 #[kernel(threads = THREADS, shared = tile_shared::<C>())]
 pub unsafe fn fill_tiles<C: KeyCode, V: Pod, const WIDTH: usize>(
     keys: Global<C>,
@@ -213,7 +218,7 @@ pub unsafe fn fill_tiles<C: KeyCode, V: Pod, const WIDTH: usize>(
 ) {
     let mut memory = SharedMemory::new();
     let slot_keys = memory.take::<C>(tile_slots::<C>());
-    // The position in the tile of the pair that won the slot, plus one; 0 while there is none.
+    // The position in the tile of the pair that won the slot, plus one; 0 if there is none.
     let slot_latest = memory.take::<u32>(tile_slots::<C>());
     let spilled = memory.take::<u32>(spill_slots::<C>());
     let local = memory.take::<u32>(4);
@@ -261,7 +266,7 @@ pub unsafe fn fill_tiles<C: KeyCode, V: Pod, const WIDTH: usize>(
             probe += 1;
         }
         if probe == WIDTH {
-            // A table of positions, whose keys are those of the input. An entry that is taken keeps its key.
+            // A hash table of positions; the keys are read from the input. A taken entry keeps its key.
             let mut probe = 0;
             while probe < spill_slots::<C>() {
                 let entry = (choices.salt() as usize + probe) % spill_slots::<C>();
@@ -283,7 +288,7 @@ pub unsafe fn fill_tiles<C: KeyCode, V: Pod, const WIDTH: usize>(
     }
     thread::sync_threads();
 
-    // Every slot is written, free ones as well: whole sectors need not be read first.
+    // Writes every slot, including free ones, so no sector has to be read first.
     let mut placed = 0;
     let mut slot = thread;
     while slot < slots_here {
@@ -311,7 +316,7 @@ pub unsafe fn fill_tiles<C: KeyCode, V: Pod, const WIDTH: usize>(
         let count = local.get(SPILLED) as u64;
         if count != 0 {
             let start = counts.atomic_add(Count::Spilled as usize, count, Scope::Gpu, Order::Relaxed);
-            // Less than the number of keys, which has 32 bits.
+            // Less than the number of keys, which fits into 32 bits.
             local.set(SPILL_START, start as u32);
         }
     }
@@ -328,11 +333,11 @@ pub unsafe fn fill_tiles<C: KeyCode, V: Pod, const WIDTH: usize>(
     }
 }
 
-/// Adds the lanes' counts to a counter of the block.
+/// Adds the counts of all lanes to a counter of the block.
 ///
 /// # Safety
-/// All lanes of the warp call it. The counter is there, and all threads of the block use it atomically until the next
-/// barrier.
+/// All lanes of the warp call it. The counter exists, and all threads of the block use it only atomically until the
+/// next barrier.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 unsafe fn add_up(counters: gpu_primitives::Shared<u32>, counter: usize, count: u32) {

@@ -2,6 +2,8 @@
 //!
 //! See `gpu_primitives::kernel` for the form and an example.
 
+mod packed_ptx;
+
 use proc_macro::TokenStream;
 use proc_macro2::{Span, TokenStream as Tokens};
 use quote::{format_ident, quote};
@@ -19,6 +21,14 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let config = parse_macro_input!(attribute as Config);
     let function = parse_macro_input!(item as ItemFn);
     expand(&config, function).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+/// The file `DIR/name.ptx`, compressed, as a `&'static [u8; _]`: `packed_ptx!(DIR, name)`. `DIR` is a string literal, or
+/// `concat!` and `env!` of string literals.
+#[proc_macro]
+pub fn packed_ptx(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as packed_ptx::Input);
+    packed_ptx::expand(&input).unwrap_or_else(|error| error.to_compile_error()).into()
 }
 
 /// The arguments of the attribute.

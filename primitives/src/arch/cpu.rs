@@ -131,6 +131,22 @@ pub unsafe fn shuffle_xor(mask: u32, value: u32, lanes: u32) -> u32 {
     collective(Collective::ShuffleXor, mask, u64::from(value), lanes, Location::caller()) as u32
 }
 
+/// Refuses a part of a view that the view does not have. An empty part may begin anywhere.
+#[inline(always)]
+#[track_caller]
+pub fn expect_part<T>(shared: bool, base: *const T, len: usize, start: usize, count: usize) {
+    if count > 0 && (start > len || len - start < count) {
+        let touch = Touch {
+            space: if shared { Space::Shared } else { Space::Global },
+            base: base.addr(),
+            address: base.addr(),
+            bytes: 0,
+            element_bytes: size_of::<T>(),
+        };
+        device::out_of_bounds(&touch, start.saturating_add(count - 1), len);
+    }
+}
+
 /// `count` elements from `index`, as an access that was found to be in bounds and aligned to `align`.
 #[inline(always)]
 #[track_caller]

@@ -302,9 +302,9 @@ pub mod warp {
 /// All take the buffer's base, its length and an index, so that the CPU can check what the GPU does not.
 pub mod memory {
     pub(crate) use super::word::{
-        global_atomic_load, global_atomic_store, global_compare_exchange, global_load, global_load_vec, global_rmw,
-        global_store, global_store_vec, shared_atomic_load, shared_atomic_store, shared_base, shared_compare_exchange,
-        shared_load, shared_load_vec, shared_rmw, shared_store, shared_store_vec,
+        expect_part, global_atomic_load, global_atomic_store, global_compare_exchange, global_load, global_load_vec,
+        global_rmw, global_store, global_store_vec, shared_atomic_load, shared_atomic_store, shared_base,
+        shared_compare_exchange, shared_load, shared_load_vec, shared_rmw, shared_store, shared_store_vec,
     };
 
     /// What atomics work on: `u32`, `u64`, `i32`, `i64`.

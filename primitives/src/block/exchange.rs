@@ -1,13 +1,14 @@
-//! Rearranging a warp's items between the order in which memory likes them and the order in which algorithms do.
+//! Rearranges a warp's items between the order that suits memory and the order that suits algorithms.
 //!
-//! *Striped*: row by row, each row one coalesced access of the warp, a lane holding `VEC` neighbours of it. *Blocked*: a
-//! lane holds `VEC * ROWS` consecutive items. The exchange goes through the warp's own piece of shared memory.
+//! *Striped*: row by row. Each row is one coalesced access of the warp, and each lane holds `VEC` adjacent items of it.
+//! *Blocked*: each lane holds `VEC * ROWS` consecutive items. The exchange goes through the warp's own region of shared
+//! memory.
 //!
-//! Banks: all accesses have `VEC` items, 16 bytes at the widest, so 8 lanes are served at once. Striped ones are
-//! consecutive. Blocked ones are `ROWS` accesses apart: for an odd number of rows the 8 lanes meet 8 different groups of
-//! 4 banks.
+//! Banks: every access has `VEC` items, at most 16 bytes, so 8 lanes are served at once. Striped accesses are
+//! consecutive. Blocked accesses are `ROWS` accesses apart: with an odd number of rows, the 8 lanes hit 8 different
+//! groups of 4 banks.
 
-// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+// Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
 use crate::arch::Cache;
@@ -15,33 +16,33 @@ use crate::arch::warp::{FULL, LANES, lane_id, sync_warp, warp_id};
 use crate::view::{Global, GlobalMut, Shared};
 use bytemuck::Pod;
 
-/// Where the lane's first item of a striped row lies.
+/// Returns the position of the lane's first item of a striped row.
 #[inline(always)]
 fn striped<const VEC: usize>(row: usize) -> usize {
     (row * LANES as usize + lane_id() as usize) * VEC
 }
 
-/// Where the first item of a blocked row lies.
+/// Returns the position of the lane's first item of a blocked row.
 #[inline(always)]
 fn blocked<const VEC: usize, const ROWS: usize>(row: usize) -> usize {
     (lane_id() as usize * ROWS + row) * VEC
 }
 
-/// A warp's piece of shared memory, for `VEC * ROWS` items per lane.
+/// A warp's region of shared memory, for `VEC * ROWS` items per lane.
 ///
-/// The warp loads, calls [`sync`](Self::sync), and reads blocked rows, as often as it likes: reading twice costs less than
-/// keeping everything in registers meanwhile. Each lane may then write its blocked rows back where it alone has read, and
-/// after another `sync` the warp stores.
+/// The warp loads, calls [`sync`](Self::sync), and reads blocked rows, possibly several times: reading twice costs less
+/// than keeping everything in registers. Each lane may then write its blocked rows back, where no other lane has read.
+/// After another `sync` the warp stores.
 #[derive(Clone, Copy)]
 pub struct WarpExchange<T, const VEC: usize, const ROWS: usize> {
     memory: Shared<T>,
 }
 
 impl<T: Pod, const VEC: usize, const ROWS: usize> WarpExchange<T, VEC, ROWS> {
-    /// Items of a warp.
+    /// The number of items of a warp.
     pub const LEN: usize = LANES as usize * VEC * ROWS;
 
-    /// The piece of this warp in memory for all warps of the block.
+    /// Returns this warp's region of the memory for all warps of the block.
     ///
     /// # Safety
     /// `memory` has [`LEN`](Self::LEN) items per warp and starts at a multiple of 16 bytes.
@@ -50,13 +51,14 @@ impl<T: Pod, const VEC: usize, const ROWS: usize> WarpExchange<T, VEC, ROWS> {
         Self { memory: memory.slice(warp_id() as usize * Self::LEN, Self::LEN) }
     }
 
-    /// Reads the warp's items from global memory. `from` are those of the warp; what is missing at its end reads as `filler`.
+    /// Reads the warp's items from global memory. `from` holds only this warp's items; missing items at its end read as
+    /// `filler`.
     ///
-    /// Whole and aligned runs take the way of rows, `ROWS` wide accesses at once; others go item by item, in a loop that is
-    /// not unrolled, so that the rare case takes no registers from the frequent one.
+    /// Complete and aligned runs are read by rows, with `ROWS` wide accesses at once. Others are read item by item, in
+    /// a loop that is not unrolled, so that the rare case takes no registers from the common one.
     ///
     /// # Safety
-    /// All lanes of the warp call it; `from` has at most [`LEN`](Self::LEN) items.
+    /// All lanes of the warp must call this; `from` has at most [`LEN`](Self::LEN) items.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn load(self, from: Global<T>, filler: T) {
@@ -81,10 +83,10 @@ impl<T: Pod, const VEC: usize, const ROWS: usize> WarpExchange<T, VEC, ROWS> {
         }
     }
 
-    /// Writes the warp's items to global memory; those beyond the end of `to` are left out.
+    /// Writes the warp's items to global memory, except for those beyond the end of `to`.
     ///
     /// # Safety
-    /// As [`load`](Self::load), for `to`.
+    /// Same as [`load`](Self::load), for `to`.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn store(self, to: GlobalMut<T>) {
@@ -101,20 +103,20 @@ impl<T: Pod, const VEC: usize, const ROWS: usize> WarpExchange<T, VEC, ROWS> {
         }
     }
 
-    /// Lets the lanes see what the others have written.
+    /// Makes all lanes' writes visible to the warp.
     ///
     /// # Safety
-    /// All lanes of the warp call it.
+    /// All lanes of the warp must call this.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn sync(self) {
         sync_warp(FULL);
     }
 
-    /// The lane's consecutive items `row * VEC ..`.
+    /// Reads the lane's consecutive items `row * VEC ..`.
     ///
     /// # Safety
-    /// After [`sync`](Self::sync).
+    /// [`sync`](Self::sync) was called after the last write.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn blocked_row(self, row: usize) -> [T; VEC] {
@@ -124,7 +126,7 @@ impl<T: Pod, const VEC: usize, const ROWS: usize> WarpExchange<T, VEC, ROWS> {
     /// Writes the lane's consecutive items `row * VEC ..`.
     ///
     /// # Safety
-    /// After [`sync`](Self::sync).
+    /// [`sync`](Self::sync) was called after the last access by other lanes.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn set_blocked_row(self, row: usize, items: [T; VEC]) {
@@ -132,7 +134,7 @@ impl<T: Pod, const VEC: usize, const ROWS: usize> WarpExchange<T, VEC, ROWS> {
     }
 }
 
-/// Whether accesses of `VEC` elements may start here.
+/// Returns whether accesses of `VEC` elements may start here.
 #[inline(always)]
 fn is_aligned<T, const VEC: usize>(address: *const T) -> bool {
     address.addr().is_multiple_of(size_of::<[T; VEC]>())

@@ -1,26 +1,28 @@
-//! How the blocks of one launch pass a prefix along: tickets, and a look-back of fixed shape.
+//! How the blocks of one launch pass on a prefix: tickets, and a look-back of fixed shape.
 //!
 //! # The protocol
-//! Blocks take *tickets*; the ticket is the tile that the block works on next. A block works on its tickets in order, and a
-//! tile waits for lower tickets alone. So the lowest unfinished ticket waits for nothing: it was taken by a block that has
-//! started and has finished all its lower ones. That is why it cannot deadlock, on any schedule that keeps started blocks
-//! running.
+//! Blocks take *tickets*. The ticket is the tile that the block works on next. A block works on its tickets in order,
+//! and a tile waits only for lower tickets. The lowest unfinished ticket therefore waits for nothing: it was taken by a
+//! block that has started and has finished all its lower tickets. So the protocol cannot deadlock, on any schedule that
+//! keeps started blocks running.
 //!
-//! Classical decoupled look-back adds up whatever its predecessors have published so far, so the shape of the sum depends
-//! on timing, and floating-point results change from run to run. Here the shape is fixed. Tiles form groups of 32, groups
-//! form groups of 32, and so on: a tree of radix 32. Every tile publishes its aggregate at level 0. The last tile of a
-//! group combines its group's aggregates (it needs the 31 others anyway, for its own prefix) and publishes the result one
-//! level up. The prefix of a tile is then, level by level, the combination of the at most 31 aggregates before it in its
-//! group. Nothing depends on timing; the longest chain of waits is one per level (three for 2^27 elements); a tile reads
-//! 32 words per level, and the words of a level travel while the level below is waited for.
+//! Classical decoupled look-back adds up whatever its predecessors have published so far. The shape of the sum then
+//! depends on timing, and floating-point results change from run to run. Here the shape is fixed. Tiles form groups of
+//! 32, groups form groups of 32, and so on: a tree of radix 32. Every tile publishes its aggregate at level 0. The last
+//! tile of a group combines its group's aggregates (it needs the 31 others anyway, for its own prefix) and publishes
+//! the result one level up. The prefix of a tile is then, level by level, the combination of the at most 31 aggregates
+//! before it in its group. Nothing depends on timing. The longest chain of waits is one per level (three for 2^27
+//! elements). A tile reads 32 words per level, and the words of a level are loaded while the tile waits for the level
+//! below.
 //!
 //! # Publishing without fences
-//! A value of up to 16 bytes travels as one to four 64-bit words, each carrying 32 bits of the value under a 32-bit tag.
-//! A word is written and read by single 64-bit relaxed atomics, so a reader that sees the tag sees the bits that belong to
-//! it, and it waits until the tags of all words are right. The tag is the *epoch*, which every launch on a stream
-//! increases, so the words of earlier launches are simply not right yet: nothing is cleared between launches.
+//! A value of up to 16 bytes is published as one to four 64-bit words. Each word holds 32 bits of the value and a
+//! 32-bit tag. A word is written and read by single 64-bit relaxed atomics, so a reader that sees the tag also sees the
+//! bits that belong to it. The reader waits until the tags of all words are right. The tag is the *epoch*, which every
+//! launch on a stream increments. The words of earlier launches have other tags, so nothing is cleared between
+//! launches.
 
-// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+// Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
 use super::warp::{self, MAX_WORDS, map_words, word_count};
@@ -30,10 +32,10 @@ use crate::scan::Monoid;
 use crate::view::GlobalMut;
 use bytemuck::Pod;
 
-/// Nodes under one node of the tree: a warp looks at one per lane. (128, four per lane, were measured to be slower.)
+/// The number of children of a tree node: a warp looks at one per lane. (128, four per lane, measured slower.)
 const RADIX: u32 = LANES;
 
-/// The words of scratch that `tiles` tiles of `T` need: the ticket, then the levels of the tree.
+/// Returns the words of scratch memory that `tiles` tiles of `T` need: the ticket, then the levels of the tree.
 #[must_use]
 pub const fn scratch_words<T>(tiles: usize) -> usize {
     let mut words = 1;
@@ -50,19 +52,19 @@ pub const fn scratch_words<T>(tiles: usize) -> usize {
 /// The tile that a block works on, and the tag of this launch.
 #[derive(Clone, Copy)]
 pub struct Ticket {
-    /// Tickets are 0, 1, 2, … in the order in which blocks start.
+    /// The ticket number: 0, 1, 2, … in the order in which tickets are taken.
     pub tile: u32,
-    /// The tag of this launch: never 0, which is what fresh scratch holds.
+    /// The tag of this launch. It is never 0, because fresh scratch memory is zero.
     pub tag: u32,
 }
 
 /// Takes a ticket. The word holds the epoch in its upper half and the next ticket in its lower half.
 ///
-/// Who takes the last of `tickets` prepares the word for the next launch: by then nobody of this launch will ask again,
-/// and the next launch on the stream begins after this one has ended.
+/// The block that takes the last of `tickets` prepares the word for the next launch. From then on no block of this
+/// launch takes a ticket, and the next launch on the stream begins after this one has ended.
 ///
 /// # Safety
-/// All blocks together call it `tickets` times; `scratch` has been zero or left behind by earlier launches.
+/// All blocks together call this `tickets` times. `scratch` is zero, or as earlier launches left it.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn take_ticket(scratch: GlobalMut<u64>, tickets: u32) -> Ticket {
@@ -74,21 +76,23 @@ pub unsafe fn take_ticket(scratch: GlobalMut<u64>, tickets: u32) -> Ticket {
     Ticket { tile, tag: epoch + 1 }
 }
 
-/// Publishes the aggregate of a tile ahead of [`look_back`], so that others need not wait for what this block does before.
+/// Publishes the aggregate of a tile ahead of [`look_back`], so that other blocks need not wait for this block's other
+/// work.
 ///
 /// # Safety
-/// One thread of the block calls it, with the aggregate that the block passes to `look_back` later; else as [`exchange`].
+/// One thread of the block calls this, with the aggregate that the block later passes to `look_back`. Otherwise the
+/// same as [`exchange`].
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn announce<T: Pod>(scratch: GlobalMut<u64>, ticket: Ticket, aggregate: T) {
     publish(scratch, 1 + ticket.tile * word_count::<T>() as u32, ticket.tag, aggregate);
 }
 
-/// Publishes the aggregate of a tile and gives the combination of all tiles before it, to every lane.
+/// Publishes the aggregate of a tile and returns, to every lane, the combination of all tiles before it.
 ///
 /// # Safety
-/// One full warp of the block calls it once per launch, with the block's ticket; `scratch` has
-/// [`scratch_words`] for `tiles`.
+/// One full warp of the block calls this once per ticket, with the block's ticket; `scratch` has [`scratch_words`] for
+/// `tiles`.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn exchange<T: Pod, Op: Monoid<T>>(
@@ -104,10 +108,10 @@ pub unsafe fn exchange<T: Pod, Op: Monoid<T>>(
     look_back(scratch, ticket, tiles, aggregate, op)
 }
 
-/// The combination of all tiles before this one, whose aggregate was [announced](announce): to every lane.
+/// Returns, to every lane, the combination of all tiles before this one, whose aggregate was [announced](announce).
 ///
 /// # Safety
-/// As [`exchange`].
+/// Same as [`exchange`].
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn look_back<T: Pod, Op: Monoid<T>>(
@@ -119,14 +123,15 @@ pub unsafe fn look_back<T: Pod, Op: Monoid<T>>(
 ) -> T {
     let words = word_count::<T>() as u32;
     let mut prefix = op.identity();
-    // The aggregate of this tile and of all that precede it below the node at hand: the node's own, if the tile closes it.
+    // The aggregate of this tile and all tiles before it below the current node. If the tile closes the node, it is the
+    // node's.
     let mut whole = aggregate;
     let mut closes = true;
     let mut level = Level { base: 1, nodes: tiles, node: ticket.tile };
     let mut seen = level.peek::<T>(scratch);
     loop {
         let above = level.above(words);
-        // The next level's words travel while this level's are waited for.
+        // Load the next level's words while waiting for this level's.
         let seen_above = above.peek::<T>(scratch);
         let position = level.node % RADIX;
         if position > 0 {
@@ -151,28 +156,29 @@ pub unsafe fn look_back<T: Pod, Op: Monoid<T>>(
     }
 }
 
-/// One level of the tree, as one tile sees it.
+/// One level of the tree, as seen from one tile.
 #[derive(Clone, Copy)]
 struct Level {
-    /// Where the level's words begin.
+    /// The position of the level's first word.
     base: u32,
-    /// Nodes of the level.
+    /// The number of nodes on the level.
     nodes: u32,
-    /// The node that the tile lies under.
+    /// The node above the tile.
     node: u32,
 }
 
 impl Level {
-    /// The level above.
+    /// Returns the level above.
     #[inline(always)]
     fn above(self, words: u32) -> Self {
         Self { base: self.base + self.nodes * words, nodes: self.nodes.div_ceil(RADIX), node: self.node / RADIX }
     }
 
-    /// The words of the node that this lane looks at, one of those before the tile's own in its group; else zeros.
+    /// Reads the words of the node that this lane looks at: one of those before the tile's node in its group. Other
+    /// lanes get zeros.
     ///
     /// # Safety
-    /// `scratch` has the words of this level up to the tile's own node, and they are only used atomically.
+    /// `scratch` has the words of this level up to the tile's own node, and they are only accessed atomically.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn peek<T: Pod>(self, scratch: GlobalMut<u64>) -> [u64; MAX_WORDS] {
@@ -191,7 +197,7 @@ impl Level {
 /// Writes the words of a value, each with the tag.
 ///
 /// # Safety
-/// `scratch` has the words of a `T` from `at` on, and they are only used atomically.
+/// `scratch` has the words of a `T` from `at` on, and they are only accessed atomically.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 unsafe fn publish<T: Pod>(scratch: GlobalMut<u64>, at: u32, tag: u32, value: T) {
@@ -201,7 +207,7 @@ unsafe fn publish<T: Pod>(scratch: GlobalMut<u64>, at: u32, tag: u32, value: T) 
     });
 }
 
-/// Whether all words carry the tag.
+/// Returns whether all words carry the tag.
 #[inline(always)]
 fn is_ready<T>(words: [u64; MAX_WORDS], tag: u32) -> bool {
     let mut ready = true;
@@ -211,7 +217,7 @@ fn is_ready<T>(words: [u64; MAX_WORDS], tag: u32) -> bool {
     ready
 }
 
-/// The value that the words carry.
+/// Returns the value that the words carry.
 #[inline(always)]
 fn unpack<T: Pod>(words: [u64; MAX_WORDS]) -> T {
     map_words(T::zeroed(), |i, _| words[i] as u32)

@@ -1,4 +1,4 @@
-//! The parts of a merge inside a block: the merge path, and the proof that the threads' pieces fit together.
+//! The parts of a merge within a block: the merge path, and the check that the threads' pieces fit together.
 
 use crate::arch::warp::{FULL, LANES, all, any, lane_id, shuffle_down, warp_id};
 use crate::compare::Compare;
@@ -8,33 +8,33 @@ use bytemuck::Pod;
 /// Two sorted pieces of the same memory.
 #[derive(Clone, Copy)]
 pub struct Pieces {
-    /// Where the first piece starts.
+    /// The start of the first piece.
     pub a: u32,
-    /// Its length.
+    /// The length of the first piece.
     pub a_len: u32,
-    /// Where the second piece starts.
+    /// The start of the second piece.
     pub b: u32,
-    /// Its length.
+    /// The length of the second piece.
     pub b_len: u32,
 }
 
-/// How many of the first `diagonal` items of the stable merge come from the first piece.
+/// Returns how many of the first `diagonal` items of the stable merge come from the first piece.
 ///
-/// Whatever the comparator says, the answer lies between `diagonal - b_len` and `a_len`, so that both shares exist.
+/// For any comparator, the result lies between `diagonal - b_len` and `a_len`, so that both shares exist.
 ///
 /// # Safety
-/// `key` gives the keys of the pieces; `diagonal <= a_len + b_len`.
+/// `key` returns the keys of the pieces; `diagonal <= a_len + b_len`.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn path<K: Pod, C: Compare<K>>(key: impl Fn(u32) -> K, pieces: Pieces, diagonal: u32, compare: C) -> u32 {
-    // How far the shares of a thousand random items stray from the expected ones, with some to spare.
+    // How far the shares of a thousand random items deviate from the expected ones, with a margin.
     const REACH: u32 = 32;
     let mut low = diagonal.saturating_sub(pieces.b_len);
     let mut high = if diagonal < pieces.a_len { diagonal } else { pieces.a_len };
     let is_more = |share: u32| !compare.less(key(pieces.b + diagonal - 1 - share), key(pieces.a + share));
     if high - low > 4 * REACH {
         let expected = (diagonal as f32 * (pieces.a_len as f32 / (pieces.a_len + pieces.b_len) as f32)) as u32;
-        // Within the window by at least one on each side, whatever the expectation.
+        // At least one position within the window on each side, whatever was expected.
         let left = expected.saturating_sub(REACH).clamp(low, high - 1);
         let right = (expected + REACH).clamp(low, high - 1);
         if is_more(right) {
@@ -59,37 +59,37 @@ pub unsafe fn path<K: Pod, C: Compare<K>>(key: impl Fn(u32) -> K, pieces: Pieces
     low
 }
 
-/// Whether each thread's merge ends where the next one's begins.
+/// Checks whether each thread's merge ends where the next one begins.
 ///
-/// With a strict weak order it always does. With anything else, pieces might overlap or leave gaps; the block notices and
-/// takes the items as they came, so that none is lost.
+/// With a strict weak order it always does. With any other comparator, pieces might overlap or leave gaps. The block
+/// detects this and takes the items in their original order, so that none is lost.
 #[derive(Clone, Copy)]
 pub struct Chain {
     ends: Shared<u32>,
 }
 
 impl Chain {
-    /// Words of shared memory for a block.
+    /// Returns the words of shared memory for a block.
     #[must_use]
     pub const fn words(threads: u32) -> usize {
         2 * (threads / LANES) as usize
     }
 
-    /// What a broken piece ends with: no thread begins there.
+    /// The end of a broken piece: no thread begins there.
     const BROKEN: u32 = u32::MAX;
 
-    /// The chain in [`words`](Self::words) words.
+    /// Creates the chain in [`words`](Self::words) words.
     #[inline(always)]
     #[must_use]
     pub const fn new(ends: Shared<u32>) -> Self {
         Self { ends }
     }
 
-    /// Says where this thread's piece begins and ends. Both are below `u32::MAX`.
+    /// Posts where this thread's piece begins and ends. Both are below `u32::MAX`.
     ///
     /// # Safety
-    /// All threads of the block call it; a barrier lies between it and [`holds`](Self::holds), and between that and the
-    /// next call on the same words.
+    /// All threads of the block must call this. A barrier separates it from [`holds`](Self::holds), and another one
+    /// separates that from the next call on the same words.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn post(self, start: u32, end: u32) {
@@ -104,10 +104,10 @@ impl Chain {
         }
     }
 
-    /// Whether all pieces fit together, and the last one ends at `last`.
+    /// Returns whether all pieces fit together and the last one ends at `last`.
     ///
     /// # Safety
-    /// As [`post`](Self::post).
+    /// Same as [`post`](Self::post).
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn holds(self, last: u32) -> bool {

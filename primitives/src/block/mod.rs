@@ -1,4 +1,4 @@
-//! Collectives of a warp and of a block, built from the words of [`crate::arch`]: the parts that kernels are made of.
+//! Warp and block collectives, built from the device functions of [`crate::arch`]. Kernels are composed of them.
 
 pub mod exchange;
 pub mod lookback;

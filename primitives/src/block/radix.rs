@@ -1,10 +1,11 @@
-//! Ranking by buckets: where each item of a tile goes when the tile is ordered, stably, by a bucket number below 256.
+//! Ranking by buckets: finds the position of each item when the tile is sorted, stably, by a bucket number below 256.
 //!
-//! A warp owns `32 * ITEMS` consecutive items, row by row: item `j` of lane `l` comes before item `j` of lane `l + 1`, and
-//! all of row `j` before row `j + 1`. Every warp counts its buckets in counters of its own; a scan over buckets and warps
-//! turns the counts into places; then each row takes its places, lanes of equal buckets in lane order.
+//! A warp owns `32 * ITEMS` consecutive items, row by row: item `j` of lane `l` comes before item `j` of lane `l + 1`,
+//! and all of row `j` before row `j + 1`. Every warp counts its buckets in its own counters. A scan over buckets and
+//! warps turns the counts into positions. Then the items of each row take their positions; lanes with equal buckets do
+//! so in lane order.
 
-// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+// Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
 use super::scan;
@@ -13,32 +14,32 @@ use crate::arch::{Rmw, thread};
 use crate::scan::Sum;
 use crate::view::Shared;
 
-/// Buckets.
+/// The number of buckets.
 pub const RADIX: usize = 256;
 
 /// The shared memory of a ranking.
 #[derive(Clone, Copy)]
 pub struct RankMemory {
-    /// Per warp and bucket: first a count, then the next free place.
+    /// Per warp and bucket: first a count, then the next free position.
     counters: Shared<u32>,
-    /// Per warp and bucket: the lanes of the row at hand that have the bucket. Zero between rows.
+    /// Per warp and bucket: the lanes of the current row that have the bucket. Zero between rows.
     peers: Shared<u32>,
     /// One word per warp.
     scratch: Shared<u32>,
 }
 
 impl RankMemory {
-    /// Words that a block of `threads` threads needs.
+    /// Returns the number of words that a block of `threads` threads needs.
     #[must_use]
     pub const fn words(threads: u32) -> usize {
         let warps = (threads / LANES) as usize;
         2 * warps * RADIX + warps
     }
 
-    /// The memory in `words`, set to zero. A barrier must follow.
+    /// Zeroes the memory in `words` and returns it. A barrier must follow.
     ///
     /// # Safety
-    /// All threads of the block call it; `words` has [`words`](Self::words) elements.
+    /// All threads of the block must call this; `words` has [`words`](Self::words) elements.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn cleared<const THREADS: u32>(words: Shared<u32>) -> Self {
@@ -55,7 +56,7 @@ impl RankMemory {
         }
     }
 
-    /// The counter of this warp and a bucket: after [`place`], and before [`rank`], the first place of its items.
+    /// Returns this warp's counter of a bucket: after [`place`] and before [`rank`], the first position of its items.
     ///
     /// # Safety
     /// The bucket is below [`RADIX`].
@@ -65,7 +66,7 @@ impl RankMemory {
         self.own(self.counters).get(bucket as usize) as usize
     }
 
-    /// The counters of this warp.
+    /// Returns the counters of this warp.
     ///
     /// # Safety
     /// `all` has [`RADIX`] words per warp of the block.
@@ -77,10 +78,10 @@ impl RankMemory {
 
 /// Counts the buckets of this warp's items in its own counters. A barrier must follow.
 ///
-/// `bucket` gives the bucket of the lane's item in a row: to compute it again costs less than to keep it in registers.
+/// `bucket` returns the bucket of the lane's item in a row. Computing it again costs less than keeping it in registers.
 ///
 /// # Safety
-/// All threads of the block call it; buckets are below [`RADIX`].
+/// All threads of the block must call this; buckets are below [`RADIX`].
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn count<const ITEMS: usize>(bucket: impl Fn(usize) -> u32, memory: RankMemory) {
@@ -93,18 +94,19 @@ pub unsafe fn count<const ITEMS: usize>(bucket: impl Fn(usize) -> u32, memory: R
 /// What thread `b` learns about bucket `b`.
 #[derive(Clone, Copy)]
 pub struct BucketCount {
-    /// Items of the tile that are in the bucket.
+    /// The number of items of the tile in the bucket.
     pub count: u32,
-    /// Items of the tile in lower buckets.
+    /// The number of items of the tile in lower buckets.
     pub before: u32,
 }
 
-/// Turns the counts of all warps into the first place of each bucket and warp in the ordered tile. A barrier must follow.
+/// Turns the counts of all warps into the first position of each bucket and warp in the sorted tile. A barrier must
+/// follow.
 ///
-/// `publish` is called by thread `b < 256` with the tile's count of bucket `b`, before anything else is waited for.
+/// Thread `b < 256` calls `publish` with the tile's count of bucket `b`, before anything waits.
 ///
 /// # Safety
-/// All threads of the block call it, at least 256, after [`count`] and a barrier.
+/// All threads of the block, at least 256, must call this, after [`count`] and a barrier.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn place<const THREADS: u32>(memory: RankMemory, publish: impl FnOnce(u32)) -> BucketCount {
@@ -129,15 +131,16 @@ pub unsafe fn place<const THREADS: u32>(memory: RankMemory, publish: impl FnOnce
     BucketCount { count, before }
 }
 
-/// The place of each item in the ordered tile. Or, if the counters are zero, its place among the items of its bucket in its warp;
-/// then they are counted, too.
+/// Returns the position of each item in the sorted tile. If the counters are zero, returns its position among the items
+/// of its bucket in its warp instead, and counts them.
 ///
-/// Per row: the lanes of a bucket find each other by setting their bits in one word of shared memory (measured to be faster
-/// than `match_any`, by half, and than eight ballots), and the highest of them takes places for all from the warp's counter.
+/// Per row, the lanes of a bucket find each other by setting their bits in one word of shared memory. (This measured
+/// faster than `match_any`, by half, and than eight ballots.) The highest of these lanes takes positions for all of
+/// them from the warp's counter.
 ///
 /// # Safety
-/// All threads of the block call it, after [`place`] and a barrier, with the same buckets as [`count`], or with memory that is
-/// zero; the tile has at most 65,536 items.
+/// All threads of the block must call this: either after [`place`] and a barrier, with the same buckets as [`count`],
+/// or with zeroed memory. The tile has at most 65,536 items.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn rank<const ITEMS: usize>(bucket: impl Fn(usize) -> u32, memory: RankMemory) -> Ranks<ITEMS> {
@@ -153,24 +156,24 @@ pub unsafe fn rank<const ITEMS: usize>(bucket: impl Fn(usize) -> u32, memory: Ra
         let before = (same & warp::lane_mask_lt()).count_ones();
         let mut place = 0;
         if lane_id() == leader {
-            // The leader comes last of its peers, so it counts them all.
+            // The leader is the last of its peers, so it counts them all.
             place = places.atomic_add(bucket, before + 1);
         }
         ranks.set(j, warp::shuffle_idx(FULL, place, leader) + before);
-        // After the shuffle, in which all lanes took part, so all have read the word.
+        // All lanes took part in the shuffle, so all have read the word by now.
         if lane_id() == leader {
             peers.atomic_store(bucket, 0);
         }
-        // The next row must find the word zero and the counter moved on.
+        // The next row must see the word zeroed and the counter advanced.
         warp::sync_warp(FULL);
     }
     ranks
 }
 
-/// The places of a lane's items, two to a register: a tile has at most 65,536 items.
+/// The positions of a lane's items, two per register: a tile has at most 65,536 items.
 #[derive(Clone, Copy)]
 pub struct Ranks<const ITEMS: usize> {
-    /// Item `j` is half of word `j / 2`; the upper half of the array is never touched and takes no register.
+    /// Item `j` is half of word `j / 2`. The upper half of the array is never accessed and takes no registers.
     pairs: [u32; ITEMS],
 }
 
@@ -180,7 +183,7 @@ impl<const ITEMS: usize> Ranks<ITEMS> {
         self.pairs[j / 2] |= rank << (16 * (j % 2));
     }
 
-    /// The place of item `j`.
+    /// Returns the position of item `j`.
     #[inline(always)]
     #[must_use]
     pub fn get(&self, j: usize) -> usize {
@@ -188,15 +191,15 @@ impl<const ITEMS: usize> Ranks<ITEMS> {
     }
 }
 
-/// The buckets of a lane's items, four to a register.
+/// The buckets of a lane's items, four per register.
 #[derive(Clone, Copy)]
 pub struct PackedBuckets<const ITEMS: usize> {
-    /// Item `j` is a byte of word `j / 4`; the rest of the array is never touched and takes no register.
+    /// Item `j` is a byte of word `j / 4`. The rest of the array is never accessed and takes no registers.
     quads: [u32; ITEMS],
 }
 
 impl<const ITEMS: usize> PackedBuckets<ITEMS> {
-    /// All zero, to be set once each.
+    /// All zero. Each item may be set once.
     #[inline(always)]
     #[must_use]
     #[allow(clippy::new_without_default, reason = "not a value to be made by generic code")]
@@ -210,7 +213,7 @@ impl<const ITEMS: usize> PackedBuckets<ITEMS> {
         self.quads[j / 4] |= bucket << (8 * (j % 4));
     }
 
-    /// The bucket of item `j`.
+    /// Returns the bucket of item `j`.
     #[inline(always)]
     #[must_use]
     pub fn get(&self, j: usize) -> usize {

@@ -1,14 +1,15 @@
-//! The merge of many sorted pieces inside a block.
+//! The merge of many sorted pieces within a block.
 //!
-//! The pieces lie one after the other in shared memory and are merged pairwise, round by round, from one half of the memory
-//! into the other. A value travels with its key: with 4 bytes each they make one word of 8, read and written at once.
+//! The pieces lie one after the other in shared memory. They are merged pairwise, round by round, from one half of the
+//! memory into the other. A value moves with its key: if both have 4 bytes, they form one 8-byte word that is read and
+//! written at once.
 //!
-//! In a round each thread makes up to `ITEMS` outputs of one pair. A pair whose length is no multiple of `ITEMS` leaves its
-//! last thread short, so a block of `THREADS` takes `THREADS` less the number of pairs, times `ITEMS`, items: see
-//! [`room`]. Which threads work on which pair is found once for all rounds.
+//! In a round, each thread produces up to `ITEMS` outputs of one pair. If the length of a pair is not a multiple of
+//! `ITEMS`, its last thread produces fewer. So a block handles `THREADS` minus the number of pairs, times `ITEMS`,
+//! items: see [`room`]. Which threads work on which pair is computed once for all rounds.
 //!
-//! Cost per item and round: a dependent read of shared memory and a write, some 20 instructions, and `1 / ITEMS` of the search
-//! for the thread's place in its pair.
+//! The cost per item and round is one dependent read and one write of shared memory, about 20 instructions, and
+//! `1 / ITEMS` of the search for the thread's position in its pair.
 
 use crate::arch::thread;
 use crate::arch::warp::{FULL, LANES, any, ballot, lane_id, shuffle_idx, shuffle_xor};
@@ -19,13 +20,13 @@ use crate::scan::Sum;
 use crate::view::{Global, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
-/// The most pieces: a lane each.
+/// The maximum number of pieces: one per lane.
 pub const MAX_PIECES: usize = LANES as usize;
 
-/// Combines a value of each lane in a group of `1 << log_lanes`.
+/// Combines one value per lane, within groups of `1 << log_lanes` lanes.
 ///
 /// # Safety
-/// All lanes of the warp call it, with the same `log_lanes`, at most 5.
+/// All lanes of the warp must call this, with the same `log_lanes`, at most 5.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 unsafe fn group_reduce<T: Pod>(value: T, log_lanes: u32, combine: impl Fn(T, T) -> T) -> T {
@@ -38,28 +39,28 @@ unsafe fn group_reduce<T: Pod>(value: T, log_lanes: u32, combine: impl Fn(T, T) 
     result
 }
 
-/// The sum of a number of each lane in a group of `1 << log_lanes`.
+/// Returns the sum of one number per lane, within groups of `1 << log_lanes` lanes.
 ///
 /// # Safety
-/// All lanes of the warp call it.
+/// All lanes of the warp must call this.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn sum(number: u64, log_lanes: u32) -> u64 {
     group_reduce(number, log_lanes, |a, b| a + b)
 }
 
-/// How many of `len` items come before a pivot, if `before` tells it of each: probably near `guess`, which is one of them,
-/// give or take `reach`.
+/// Returns how many of `len` items come before a pivot, where `before` tells it for each item. The result is probably
+/// within `reach` of `guess`, which is the index of an item.
 ///
-/// Looks at the guess and to both sides of it, and then at the quarters of what is left: three loads under way at once, and
-/// no branches, so that lanes with different runs take the same steps.
+/// It probes the guess and a position on each side of it, then the quarters of the remaining range. That keeps three
+/// loads in flight and needs no branches, so that lanes with different runs take the same steps.
 #[inline(always)]
 fn count_before(len: u32, guess: u32, reach: u32, before: impl Fn(u32) -> bool) -> u32 {
     let (mut low, mut high) = (0, len);
     let right = if len - 1 - guess > reach { guess + reach } else { len - 1 };
     let mut probes = [guess.saturating_sub(reach), guess, right];
     while low < high {
-        // A comparator that contradicts itself may say no before yes: then the count is some place in range all the same.
+        // A comparator that contradicts itself may say no before yes. Then the count is still some position in range.
         let count = u32::from(before(probes[0])) + u32::from(before(probes[1])) + u32::from(before(probes[2]));
         let left = if count == 1 {
             probes[0]
@@ -83,31 +84,34 @@ fn count_before(len: u32, guess: u32, reach: u32, before: impl Fn(u32) -> bool) 
     low
 }
 
-/// So many items are taken one by one, which takes less time than to look for them.
+/// Up to this many items are taken one by one, which is faster than searching.
 const FEW: u64 = 12;
 
-/// Splits sorted runs, one per lane of a group of `1 << log_lanes`, after the first `needed` items of their stable merge, or up
-/// to `slack` more or fewer: gives each lane how many of them are of its run. No items, and all items, are split off exactly.
+/// Splits sorted runs, one per lane of a group of `1 << log_lanes`, after the first `needed` items of their stable
+/// merge, or up to `slack` more or fewer. Returns to each lane how many of these items come from its run. Splits after
+/// no items and after all items are exact.
 ///
-/// A lane knows that its share lies between `low` and `high`. In each turn the lane with the most to choose from names a
-/// pivot, and every lane counts how many of its items come before it. Together that is the pivot's rank: if it is less than
-/// what is needed, what comes before the pivot and the pivot itself are inside, else the pivot and what follows are outside.
+/// Each lane knows that its share lies between `low` and `high`. In each turn, the lane with the widest range names a
+/// pivot, and every lane counts how many of its items come before it. The sum is the pivot's rank. If it is less than
+/// what is needed, the pivot and everything before it are inside; otherwise the pivot and everything after it are
+/// outside.
 ///
-/// The pivot is taken where the boundary would be if the runs were alike, and a little to one side and the other in turn, so
-/// that two of them usually leave a window as wide as the square root of the last one. If two have not left a quarter, the
-/// next one is the middle: whatever the keys are, the turns are at most some times the sum of the runs' logarithms. The lanes
-/// look for the pivot near where they guess it, too. When only a few are still needed, they are taken one by one. For eight
-/// runs of 2^21 random keys that is about 7 turns, 30 dependent loads, most of them near the last one, and 6 single items; with
-/// some slack it is over after 5 turns.
+/// The pivot is chosen where the boundary would be if the runs were alike, alternately a little to either side. So two
+/// pivots usually leave a window as wide as the square root of the last one. If two pivots have not reduced the window
+/// to a quarter, the next one is the middle: for any keys, the number of turns is at most a small multiple of the sum
+/// of the runs' logarithms. The lanes also search for the pivot near where they expect it. When only a few items are
+/// still needed, they are taken one by one. For eight runs of 2^21 random keys, this takes about 7 turns, 30 dependent
+/// loads, most of them near the previous one, and 6 single items. With some slack it ends after 5 turns.
 ///
-/// The shares always add up, since they are counted so, whatever the comparator says.
+/// The shares always add up, for any comparator, since they are counted that way.
 ///
 /// # Safety
-/// All lanes of the warp call it, those of a group with the same `needed`, which is at most the sum of the runs' lengths.
+/// All lanes of the warp must call this. The lanes of a group pass the same `needed`, at most the sum of the runs'
+/// lengths.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn split<K: Pod, C: Compare<K>>(run: Global<K>, needed: u64, slack: u64, log_lanes: u32, compare: C) -> u64 {
-    // How many are still to be found beyond the lanes' `low`.
+    // The number of items still to be found beyond the lanes' `low`.
     let mut needed = needed;
     let lane = lane_id() & ((1 << log_lanes) - 1);
     let first_lane = lane_id() - lane;
@@ -118,18 +122,19 @@ pub unsafe fn split<K: Pod, C: Compare<K>>(run: Global<K>, needed: u64, slack: u
         needed = 0;
     }
     let few = if slack > FEW { slack } else { FEW };
-    // How many were open in the last turns, the later one first.
+    // The number of open items in the last two turns, the most recent first.
     let mut opens = [f32::INFINITY; 2];
     let mut aims_high = true;
     while any(FULL, needed > few) {
-        // What a lane cannot count in 32 bits waits: it is the widest, and its pivots lie in what it can.
+        // A range that does not fit 32 bits is handled in parts: it is the widest, and its pivots lie in the part that
+        // fits.
         const MOST: u64 = 1 << 26;
         let width = if high - low < u32::MAX as u64 { (high - low) as u32 } else { u32::MAX };
         let open = group_reduce((high - low) as f32, log_lanes, |a, b| a + b);
         let size = if (width as u64) < MOST { width } else { MOST as u32 };
         let widest = group_reduce((size << 5) | lane, log_lanes, |a, b| if a > b { a } else { b });
         let pivot_lane = widest & (LANES - 1);
-        // About half the square root: as far as the runs will differ by chance.
+        // About half the square root: the expected random difference between runs.
         let margin = (1u32 << ((u32::BITS - width.leading_zeros()) / 2)) / 2;
         let expected = (width as f32 * (needed as f32 / open)) as u32;
         let aim = match (4.0 * open > opens[1], aims_high) {
@@ -163,7 +168,8 @@ pub unsafe fn split<K: Pod, C: Compare<K>>(run: Global<K>, needed: u64, slack: u
             }
             if left > 0 {
                 let guess = if (guess as u64) < left { guess } else { left as u32 - 1 };
-                // Two runs differ by more than one does from what is expected of it, and the slowest lane counts.
+                // Two runs differ more from each other than one differs from its expectation, and the slowest lane
+                // determines the time.
                 let reach = 4 * margin;
                 share = skipped + count_before(left as u32, guess, reach, |at| before(skipped + at as u64)) as u64;
             } else {
@@ -175,7 +181,7 @@ pub unsafe fn split<K: Pod, C: Compare<K>>(run: Global<K>, needed: u64, slack: u
         let is_inside = rank < needed;
         aims_high = is_inside;
         if needed <= few {
-            // This boundary is as good as found, and waits for those of other groups.
+            // This boundary is almost found; it waits for those of the other groups.
         } else if needed.abs_diff(rank) <= slack {
             low += share;
             needed = 0;
@@ -188,7 +194,7 @@ pub unsafe fn split<K: Pod, C: Compare<K>>(run: Global<K>, needed: u64, slack: u
     }
     let mut head = if low < high { run.get(low as usize) } else { K::zeroed() };
     while any(FULL, needed > slack) {
-        // The lane whose next item comes first, of those that have one: the earlier one, if it does not matter.
+        // The lane whose next item comes first, among those that have one; on a tie, the lower lane.
         let mut key = head;
         let mut first = if low < high { lane } else { LANES };
         let mut step = 0;
@@ -201,7 +207,7 @@ pub unsafe fn split<K: Pod, C: Compare<K>>(run: Global<K>, needed: u64, slack: u
             }
             step += 1;
         }
-        // If the comparator contradicts itself, the lanes may not agree.
+        // If the comparator contradicts itself, the lanes may disagree.
         let first = shuffle_idx(FULL, first, first_lane);
         if needed > slack {
             needed -= 1;
@@ -216,11 +222,11 @@ pub unsafe fn split<K: Pod, C: Compare<K>>(run: Global<K>, needed: u64, slack: u
     low
 }
 
-/// How many items a block takes of `1 << rounds` pieces: whole lines of 32.
+/// Returns how many items a block takes from `1 << rounds` pieces: a multiple of 32.
 #[must_use]
 #[inline(always)]
 pub const fn room(threads: u32, items: usize, rounds: u32) -> usize {
-    // No fewer than for eight pieces: with five blocks, a multiprocessor's shared memory is full.
+    // At least the loss of eight pieces: with five blocks, a multiprocessor's shared memory is full.
     let pairs = if rounds > 3 { (1 << rounds) / 2 } else { 4 };
     ((threads as usize - pairs) * items) / LANES as usize * LANES as usize
 }
@@ -230,17 +236,17 @@ pub const fn room(threads: u32, items: usize, rounds: u32) -> usize {
 pub struct Items<K, V> {
     keys: Shared<K>,
     values: Shared<V>,
-    /// Both, where they fit into one word: the key in its lower half.
+    /// Both in one word, where they fit: the key in the lower half.
     words: Shared<u64>,
 }
 
-/// Whether a key and its value make one word.
+/// Returns whether a key and its value form one word.
 const fn is_word<K, V>() -> bool {
     size_of::<K>() == 4 && size_of::<V>() == 4
 }
 
 impl<K: Pod, V: Pod> Items<K, V> {
-    /// Bytes for `len` items.
+    /// Returns the bytes for `len` items.
     #[must_use]
     pub const fn bytes(len: usize) -> usize {
         if is_word::<K, V>() { shared_bytes::<u64>(len) } else { shared_bytes::<K>(len) + shared_bytes::<V>(len) }
@@ -249,7 +255,7 @@ impl<K: Pod, V: Pod> Items<K, V> {
     /// Takes memory for `len` items.
     ///
     /// # Safety
-    /// As [`SharedMemory::take`].
+    /// Same as [`SharedMemory::take`].
     #[inline(always)]
     pub unsafe fn take(memory: &mut SharedMemory, len: usize) -> Self {
         if is_word::<K, V>() {
@@ -262,7 +268,7 @@ impl<K: Pod, V: Pod> Items<K, V> {
         }
     }
 
-    /// Items from `start` on.
+    /// Returns `len` items from `start` on.
     ///
     /// # Safety
     /// `start + len` is at most the length.
@@ -277,26 +283,26 @@ impl<K: Pod, V: Pod> Items<K, V> {
         }
     }
 
-    /// Item `at`.
+    /// Returns item `at`.
     ///
     /// # Safety
-    /// It is within the length and was written; see [`Shared::get`].
+    /// `at` is within the length and the item was written; see [`Shared::get`].
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn get(self, at: usize) -> (K, V) {
         if is_word::<K, V>() {
             let word = self.words.get(at);
-            // SAFETY: both have 4 bytes and any bits.
+            // SAFETY: both have 4 bytes, and all bit patterns are valid.
             (core::mem::transmute_copy(&(word as u32)), core::mem::transmute_copy(&((word >> 32) as u32)))
         } else {
             (self.keys.get(at), if size_of::<V>() > 0 { self.values.get(at) } else { V::zeroed() })
         }
     }
 
-    /// The key of item `at`.
+    /// Returns the key of item `at`.
     ///
     /// # Safety
-    /// As [`get`](Self::get).
+    /// Same as [`get`](Self::get).
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn key(self, at: usize) -> K {
@@ -306,12 +312,12 @@ impl<K: Pod, V: Pod> Items<K, V> {
     /// Writes item `at`.
     ///
     /// # Safety
-    /// It is within the length, and no other thread uses it before a barrier.
+    /// `at` is within the length, and no other thread uses the item before a barrier.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn set(self, at: usize, key: K, value: V) {
         if is_word::<K, V>() {
-            // SAFETY: both have 4 bytes without padding.
+            // SAFETY: both have 4 bytes and no padding.
             let (key, value): (u32, u32) = (core::mem::transmute_copy(&key), core::mem::transmute_copy(&value));
             self.words.set(at, key as u64 | (value as u64) << 32);
         } else {
@@ -326,15 +332,15 @@ impl<K: Pod, V: Pod> Items<K, V> {
 /// The pieces of a tile, one after the other.
 #[derive(Clone, Copy)]
 pub struct Table {
-    /// Where each piece begins, and after the last one where it ends.
+    /// The start of each piece, followed by the end of the last one.
     offsets: Shared<u32>,
-    /// The first thread of each pair, of all rounds: that of pair `j` where there are `1 << d` pairs lies at `(1 << d) + j`.
+    /// The first thread of each pair, for all rounds: with `1 << d` pairs, that of pair `j` is at `(1 << d) + j`.
     first_threads: Shared<u32>,
     chains: Shared<u32>,
 }
 
 impl Table {
-    /// Bytes of shared memory.
+    /// Returns the bytes of shared memory.
     #[must_use]
     pub const fn bytes(threads: u32) -> usize {
         shared_bytes::<u32>(MAX_PIECES + 1)
@@ -345,7 +351,7 @@ impl Table {
     /// Takes memory for the table.
     ///
     /// # Safety
-    /// As [`SharedMemory::take`].
+    /// Same as [`SharedMemory::take`].
     #[inline(always)]
     pub unsafe fn take(memory: &mut SharedMemory, threads: u32) -> Self {
         Self {
@@ -355,11 +361,11 @@ impl Table {
         }
     }
 
-    /// Writes the table from the lengths of the pieces, one per lane of one warp, and returns where each begins. A barrier
-    /// follows before it is read.
+    /// Writes the table from the lengths of the pieces, one per lane of one warp, and returns the start of each. A
+    /// barrier must come before it is read.
     ///
     /// # Safety
-    /// All lanes of one warp call it, and no other warp. Pieces from `1 << log_pieces` on are empty.
+    /// All lanes of exactly one warp must call this. Pieces from `1 << log_pieces` on are empty.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn write<const ITEMS: usize>(self, len: u32, log_pieces: u32) -> u32 {
@@ -373,7 +379,7 @@ impl Table {
         let mut pair_len = len;
         let mut pairs = 1u32 << log_pieces;
         while pairs > 1 {
-            // The lanes at multiples of the width hold their pairs' lengths.
+            // The lanes at multiples of the width hold the lengths of their pairs.
             pair_len += warp::shuffle_down(pair_len, width);
             width *= 2;
             pairs /= 2;
@@ -387,10 +393,10 @@ impl Table {
         end - len
     }
 
-    /// How many items all pieces have.
+    /// Returns the number of items of all pieces.
     ///
     /// # Safety
-    /// The table was written and there was a barrier.
+    /// The table was written, and a barrier followed.
     #[inline(always)]
     #[must_use]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
@@ -398,10 +404,10 @@ impl Table {
         self.offsets.get(MAX_PIECES)
     }
 
-    /// The ends of the pieces, a lane each: what tells quickly which piece a row of items lies in.
+    /// Returns the ends of the pieces, one per lane: a fast way to find the piece of each item in a row.
     ///
     /// # Safety
-    /// The table was written and there was a barrier.
+    /// The table was written, and a barrier followed.
     #[inline(always)]
     #[must_use]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
@@ -409,10 +415,10 @@ impl Table {
         Ends { own: self.offsets.get(lane_id() as usize + 1) }
     }
 
-    /// The piece that item `at` lies in, no earlier than `piece`.
+    /// Returns the piece that contains item `at`, starting the search at `piece`.
     ///
     /// # Safety
-    /// The table was written and there was a barrier; there are more than `at` items.
+    /// The table was written, and a barrier followed; there are more than `at` items.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn piece(self, at: u32, mut piece: u32) -> u32 {
@@ -423,25 +429,25 @@ impl Table {
     }
 }
 
-/// Where the pieces end, a lane each.
+/// The ends of the pieces, one per lane.
 #[derive(Clone, Copy)]
 pub struct Ends {
     own: u32,
 }
 
 impl Ends {
-    /// The piece that item `at` lies in, or the last one: the lanes of the warp have consecutive items, the first of which is a
-    /// multiple of 32.
+    /// Returns the piece that contains item `at`, or the last piece. The lanes of the warp have consecutive items, and
+    /// the first of them is a multiple of 32.
     ///
     /// # Safety
-    /// All lanes of the warp call it.
+    /// All lanes of the warp must call this.
     #[inline(always)]
     #[must_use]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn piece(self, at: u32) -> u32 {
         let first = at & !(LANES - 1);
         let mut piece = ballot(FULL, self.own <= first).count_ones();
-        // Pieces that end within the row.
+        // The pieces that end within the row.
         let mut ending = ballot(FULL, self.own > first && self.own < first + LANES);
         while ending != 0 {
             piece += u32::from(shuffle_idx(FULL, self.own, ending.trailing_zeros()) <= at);
@@ -451,22 +457,24 @@ impl Ends {
     }
 }
 
-/// Where [`merge`] reads from first, of two halves of `room` items: the rounds go to and fro and end in the first one.
+/// Returns where [`merge`] first reads from, in two halves of `room` items: the rounds alternate and end in the first
+/// half.
 #[must_use]
 #[inline(always)]
 pub const fn first_half(rounds: u32, room: usize) -> usize {
     if rounds.is_multiple_of(2) { 0 } else { room }
 }
 
-/// Merges groups of `1 << rounds` of the `1 << log_pieces` pieces, and says whether the threads' parts fitted together: if not,
-/// the comparator contradicts itself, and what lies in the memory is neither a permutation nor sorted. With `CHECKED` false that
-/// is not asked: the comparator is known to be an order.
+/// Merges groups of `1 << rounds` of the `1 << log_pieces` pieces. Returns whether the threads' parts fit together. If
+/// not, the comparator contradicts itself, and the memory holds neither a permutation nor a sorted sequence. With
+/// `CHECKED` false this is not checked: the comparator is known to be an order.
 ///
-/// The items lie at [`first_half`], and there are `count` of them, at least one; afterwards they are at 0.
+/// The items lie at [`first_half`], and there are `count` of them, at least one. Afterwards they are at 0.
 ///
 /// # Safety
-/// All threads of the block call it. `both` has twice `room` items, and `count` is at most `room(THREADS, ITEMS, log_pieces)`;
-/// the table was [written](Table::write) with the same number of pieces and items; there was a barrier after that.
+/// All threads of the block must call this. `both` has twice `room` items, and `count` is at most
+/// `room(THREADS, ITEMS, log_pieces)`. The table was [written](Table::write) with the same number of pieces and items,
+/// and a barrier followed.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn merge<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, const CHECKED: bool>(
@@ -478,7 +486,7 @@ pub unsafe fn merge<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITE
     count: u32,
     compare: C,
 ) -> bool {
-    // Between pairs there is nothing to disagree about.
+    // Between pairs there is nothing to check.
     const BETWEEN: u32 = u32::MAX - 1;
     let own = thread::thread_idx_x();
     let last = count - 1;
@@ -489,7 +497,7 @@ pub unsafe fn merge<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITE
         let items = both.slice(from, room);
         let merged = both.slice(room - from, room);
         let pairs = 1u32 << (log_pieces - 1 - round);
-        // The last pair that begins at this thread or before it: empty ones begin where the next one does.
+        // The last pair that begins at or before this thread: empty pairs begin where the next one does.
         let mut pair = 0;
         let mut step = pairs / 2;
         while step > 0 {
@@ -513,7 +521,7 @@ pub unsafe fn merge<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITE
         let (mut key_a, mut value_a) = items.get(a.min(last) as usize);
         let (mut key_b, mut value_b) = items.get(b.min(last) as usize);
         let first = start + diagonal;
-        // A pair's last thread goes on beyond its end and drops what it finds: all threads take the same steps.
+        // The last thread of a pair continues beyond its end and drops what it reads: all threads take the same steps.
         for i in 0..ITEMS as u32 {
             let takes_a = a < a_end && (b >= end || !compare.less(key_b, key_a));
             let (source, key, value) = if takes_a { (a, key_a, value_a) } else { (b, key_b, value_b) };

@@ -1,4 +1,4 @@
-//! The scan of a block: one value per thread.
+//! The block scan: one value per thread.
 
 use super::warp;
 use crate::arch::thread;
@@ -7,23 +7,23 @@ use crate::scan::Monoid;
 use crate::view::Shared;
 use bytemuck::Pod;
 
-/// What precedes a warp in its block, and the whole block.
+/// The combination of what precedes a warp (or thread) in its block, and of the whole block.
 #[derive(Clone, Copy)]
 pub struct WarpPrefix<T> {
-    /// The combination of all warps before this one.
+    /// The combination of everything before.
     pub before: T,
-    /// The combination of all warps.
+    /// The combination of the whole block.
     pub total: T,
 }
 
-/// Combines one value per warp: what comes before each, and the total.
+/// Combines one value per warp: returns what comes before this warp, and the total.
 ///
-/// Every thread reads the values of all warps from shared memory and folds them itself: for up to 32 warps that is fewer
-/// steps than a second shuffle scan followed by a second barrier, and the shape is the same in every thread.
+/// Every thread reads the values of all warps from shared memory and folds them itself. For up to 32 warps that takes
+/// fewer steps than a second shuffle scan followed by a second barrier, and the shape is the same in every thread.
 ///
 /// # Safety
-/// All threads of the block call it; the value of a warp is that of its last lane; `scratch` has room for one value per
-/// warp and is not used by others until the next barrier.
+/// All threads of the block must call this. The value of a warp is that of its last lane. `scratch` has room for one
+/// value per warp, and nothing else uses it until the next barrier.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn scan_warps<T: Pod, Op: Monoid<T>, const THREADS: u32>(
@@ -49,11 +49,11 @@ pub unsafe fn scan_warps<T: Pod, Op: Monoid<T>, const THREADS: u32>(
     WarpPrefix { before, total }
 }
 
-/// The exclusive scan of one value per thread, and the total.
+/// Returns the exclusive scan of one value per thread, and the total.
 ///
 /// # Safety
-/// All threads of the block call it; `scratch` has room for one value per warp and is not used by others until the next
-/// barrier.
+/// All threads of the block must call this. `scratch` has room for one value per warp, and nothing else uses it until
+/// the next barrier.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn exclusive_scan<T: Pod, Op: Monoid<T>, const THREADS: u32>(

@@ -1,13 +1,13 @@
-//! Collectives of a full warp over values of any plain type.
+//! Full-warp collectives over values of any plain type.
 
 use crate::arch::warp::{self, FULL};
 use crate::scan::Monoid;
 use bytemuck::Pod;
 
-/// The widest value that moves between lanes, in 32-bit words.
+/// The maximum size of a value that moves between lanes, in 32-bit words.
 pub const MAX_WORDS: usize = 4;
 
-/// Passes a value through `f` as 32-bit words.
+/// Applies `f` to a value's 32-bit words.
 #[inline(always)]
 pub(crate) fn map_words<T: Pod>(value: T, mut f: impl FnMut(usize, u32) -> u32) -> T {
     const { assert!(size_of::<T>() <= 4 * MAX_WORDS, "values that cross lanes or blocks have at most 16 bytes") };
@@ -26,44 +26,44 @@ pub(crate) fn map_words<T: Pod>(value: T, mut f: impl FnMut(usize, u32) -> u32) 
     result
 }
 
-/// How many 32-bit words carry a `T`.
+/// Returns how many 32-bit words hold a `T`.
 #[inline(always)]
 pub(crate) const fn word_count<T>() -> usize {
     size_of::<T>().div_ceil(4)
 }
 
-/// The value of lane `source`.
+/// Returns the value of lane `source`.
 ///
 /// # Safety
-/// All lanes of the warp call it.
+/// All lanes of the warp must call this.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub unsafe fn broadcast<T: Pod>(value: T, source: u32) -> T {
     map_words(value, |_, word| warp::shuffle_idx(FULL, word, source))
 }
 
-/// The value of the lane `delta` below, or the own value where there is none.
+/// Returns the value of the lane `delta` below, or the lane's own value if there is none.
 ///
 /// # Safety
-/// All lanes of the warp call it.
+/// All lanes of the warp must call this.
 #[inline(always)]
 pub unsafe fn shuffle_up<T: Pod>(value: T, delta: u32) -> T {
     map_words(value, |_, word| warp::shuffle_up(FULL, word, delta))
 }
 
-/// The value of the lane `delta` above, or the own value where there is none.
+/// Returns the value of the lane `delta` above, or the lane's own value if there is none.
 ///
 /// # Safety
-/// All lanes of the warp call it.
+/// All lanes of the warp must call this.
 #[inline(always)]
 pub unsafe fn shuffle_down<T: Pod>(value: T, delta: u32) -> T {
     map_words(value, |_, word| warp::shuffle_down(FULL, word, delta))
 }
 
-/// Combines the values of the lanes up to and including this one, in lane order: five steps.
+/// Combines the values of the lanes up to and including this one, in lane order, in five steps.
 ///
 /// # Safety
-/// All lanes of the warp call it.
+/// All lanes of the warp must call this.
 #[inline(always)]
 pub unsafe fn inclusive_scan<T: Pod, Op: Monoid<T>>(value: T, op: Op) -> T {
     let lane = warp::lane_id();
@@ -79,15 +79,16 @@ pub unsafe fn inclusive_scan<T: Pod, Op: Monoid<T>>(value: T, op: Op) -> T {
     sum
 }
 
-/// Combines the values of all lanes, in lane order; every lane gets the result.
+/// Combines the values of all lanes, in lane order, and returns the result to every lane.
 ///
-/// The shape of the combination is fixed, so that floating-point results do not vary.
+/// The shape of the combination is fixed, so floating-point results do not vary.
 ///
 /// # Safety
-/// All lanes of the warp call it.
+/// All lanes of the warp must call this.
 #[inline(always)]
 pub unsafe fn reduce<T: Pod, Op: Monoid<T>>(value: T, op: Op) -> T {
-    // After step s, lane i holds lanes i ..= i + 2^(s+1) - 1 where they exist; lane 0 ends with all of them.
+    // After step s, lane i holds the combination of lanes i ..= i + 2^(s+1) - 1, as far as they exist; lane 0 ends with
+    // all.
     let lane = warp::lane_id();
     let mut sum = value;
     let mut step = 0;

@@ -1,24 +1,24 @@
-//! What a dictionary holds, and how much that is.
+//! The contents of a dictionary, and their statistics.
 
 use crate::{DeviceVec, Error, Stream};
 use bytemuck::Pod;
 
-/// All pairs of a dictionary, on the device, in the order of the keys.
+/// All pairs of a dictionary, on the device, in key order.
 #[derive(Debug)]
 pub struct Contents<K: Pod, V: Pod> {
-    /// The keys, each once. Beyond the first [`len`](Self::len) there may be more elements, which mean nothing.
+    /// The keys, without duplicates. Elements past the first [`len`](Self::len), if any, have no meaning.
     pub keys: DeviceVec<K>,
-    /// Their values. Empty if values have no size.
+    /// The values of the keys. Empty if values are zero-sized.
     pub values: DeviceVec<V>,
-    /// How many pairs there are.
+    /// The number of pairs.
     pub len: usize,
 }
 
 impl<K: Pod, V: Pod> Contents<K, V> {
-    /// The pairs on the host. Waits for the stream.
+    /// Copies the pairs to the host. Waits for the stream.
     ///
     /// # Errors
-    /// What a copy to the host can give.
+    /// Any error of a copy to the host.
     pub fn to_vec(&self, stream: &Stream) -> Result<Vec<(K, V)>, Error> {
         let keys = self.keys.slice(..self.len)?.to_vec(stream)?;
         let values = if size_of::<V>() == 0 {
@@ -30,13 +30,13 @@ impl<K: Pod, V: Pod> Contents<K, V> {
     }
 }
 
-/// What can be said of every dictionary.
+/// Statistics that every dictionary provides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stats {
-    /// Elements that take room, dead or alive.
+    /// The number of elements that occupy memory, live or stale.
     pub resident: usize,
-    /// Keys that are there, if that is known without going through all elements.
+    /// The number of keys, if it is known without scanning all elements.
     pub live: Option<usize>,
-    /// Bytes of device memory, with those of an index as far as it is built.
+    /// The device memory in bytes, including the part of an index that has been built.
     pub bytes: usize,
 }

@@ -1,20 +1,20 @@
-//! Dictionaries in files: what their formats have in common.
+//! The file format that all dictionaries share.
 //!
 //! # Format
-//! Numbers are little-endian. A *section* is some bytes and their CRC-32 in 4 more.
+//! Numbers are little-endian. A *section* is a sequence of bytes followed by its CRC-32, in 4 bytes.
 //!
 //! The first section is the header:
 //!
 //! | bytes | |
 //! | --- | --- |
-//! | 8 | the structure's name, [`Format::magic`] |
+//! | 8 | the name of the structure: [`Format::magic`] |
 //! | 4 | [`Format::version`] |
-//! | 1, 1 | the type of the keys, their size |
-//! | 1, 1 | the type of the values, their size |
-//! | | what the structure has to say |
+//! | 1, 1 | type of the keys, size of a key |
+//! | 1, 1 | type of the values, size of a value |
+//! | | the structure's own fields |
 //!
-//! Then come arrays, each in sections of 1 MiB, the last of which may be shorter. How many elements they have follows from the
-//! header.
+//! Arrays follow, each in sections of 1 MiB; the last section of an array may be shorter. The lengths of the arrays
+//! follow from the header.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -24,23 +24,23 @@ use bytemuck::Pod;
 use std::any::TypeId;
 use std::io::{self, Read, Write};
 
-/// Bytes of a section of data: what the host holds of an array at a time.
+/// Bytes of a data section: the part of an array that the host holds at a time.
 const SECTION_BYTES: usize = 1 << 20;
-/// Names of the types, by their numbers. What is no number is told apart by its size alone.
+/// The names of the types, by number. Types that are not numbers are distinguished only by size.
 const TYPES: [&str; 13] =
     ["no number", "u32", "u64", "i32", "i64", "f32", "f64", "u8", "u16", "i8", "i16", "u128", "i128"];
 
-/// Which structure a file holds, and how.
+/// The structure that a file holds, and the version of its format.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
-    /// The structure's name.
+    /// The name of the structure.
     pub magic: [u8; 8],
-    /// The version of what follows it.
+    /// The version of the rest of the format.
     pub version: u32,
 }
 
 impl Format {
-    /// The beginning of a header, to which the structure adds what it has to say.
+    /// Returns the common part of the header. The structure appends its own fields.
     #[must_use]
     pub fn header<K: Key, V: Pod>(&self) -> Vec<u8> {
         let mut bytes = self.magic.to_vec();
@@ -50,7 +50,7 @@ impl Format {
     }
 }
 
-/// The number of a type.
+/// Returns the number of a type.
 fn type_number<T: 'static>() -> u8 {
     let known = [
         TypeId::of::<u32>(),
@@ -69,7 +69,7 @@ fn type_number<T: 'static>() -> u8 {
     known.iter().position(|&known| known == TypeId::of::<T>()).map_or(0, |place| place as u8 + 1)
 }
 
-/// A type for people, by its number and size.
+/// Returns the name of a type for error messages, from its number and size.
 fn type_name(number: u8, bytes: u8) -> String {
     match TYPES.get(usize::from(number)) {
         Some(_) if number == 0 => format!("{bytes} bytes that are no number"),
@@ -78,14 +78,14 @@ fn type_name(number: u8, bytes: u8) -> String {
     }
 }
 
-/// Elements of a section.
+/// Returns how many elements fit into a section.
 const fn section_len<T>() -> usize {
     if size_of::<T>() == 0 { SECTION_BYTES } else { SECTION_BYTES / size_of::<T>() }
 }
 
-/// The room for an array of `len` elements of which `read` have come. What a file says about lengths may be a lie, so there
-/// is room for sixteen times as many as have come at most; and when it has to grow for the last time, what was there before
-/// is a sixteenth.
+/// Returns how many elements to allocate for an array of `len` elements when `read` have arrived. The length in the
+/// file may be false, so this is at most sixteen times what has arrived. When the array grows for the last time, its
+/// previous allocation was a sixteenth of the final one.
 fn room(len: usize, read: usize) -> usize {
     let mut room = len;
     while room > read && room.div_ceil(16) >= read {
@@ -94,7 +94,7 @@ fn room(len: usize, read: usize) -> usize {
     room
 }
 
-/// A file that is read: where it is, and the checksum of the section so far.
+/// A file being read: the position, and the checksum of the current section so far.
 #[derive(Debug)]
 pub struct Source<R> {
     reader: R,
@@ -103,12 +103,12 @@ pub struct Source<R> {
 }
 
 impl<R: Read> Source<R> {
-    /// At the beginning of a file.
+    /// Starts at the beginning of a file.
     pub fn new(reader: R) -> Self {
         Self { reader, at: 0, checksum: crc32fast::Hasher::new() }
     }
 
-    /// The error of a file in which this is wrong.
+    /// Returns the error for an invalid file: what is wrong, at the current position.
     pub fn invalid(&self, what: impl Into<String>) -> Error {
         Error::InvalidFile { what: what.into(), at: self.at }
     }
@@ -123,28 +123,28 @@ impl<R: Read> Source<R> {
         Ok(())
     }
 
-    /// The next bytes.
+    /// Reads the next bytes.
     ///
     /// # Errors
-    /// [`Error::InvalidFile`] if there are none; [`Error::Io`]. So for all that is read.
+    /// [`Error::InvalidFile`] if the file ends too early, or [`Error::Io`]. All reads can return these.
     pub fn bytes<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         let mut bytes = [0; N];
         self.fill(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// The next number of 4 bytes.
+    /// Reads the next 4-byte number.
     ///
     /// # Errors
-    /// As [`bytes`](Self::bytes).
+    /// The errors of [`bytes`](Self::bytes).
     pub fn u32(&mut self) -> Result<u32, Error> {
         self.bytes().map(u32::from_le_bytes)
     }
 
-    /// The next number of 8 bytes.
+    /// Reads the next 8-byte number.
     ///
     /// # Errors
-    /// As [`bytes`](Self::bytes).
+    /// The errors of [`bytes`](Self::bytes).
     pub fn u64(&mut self) -> Result<u64, Error> {
         self.bytes().map(u64::from_le_bytes)
     }
@@ -156,11 +156,12 @@ impl<R: Read> Source<R> {
         if found == stated { Ok(()) } else { Err(self.invalid(format!("the checksum of {what} is wrong"))) }
     }
 
-    /// Reads the header of a dictionary of these types; `own` reads what the structure itself has said, of which nothing may be
-    /// relied on before this returns.
+    /// Reads the header of a dictionary with these types. `own` reads the structure's own fields, which must not be
+    /// relied on before this method returns.
     ///
     /// # Errors
-    /// [`Error::InvalidFile`] if it is another structure's, or one of other types; as [`bytes`](Self::bytes).
+    /// [`Error::InvalidFile`] if the file holds another structure or other types, or the errors of
+    /// [`bytes`](Self::bytes).
     pub fn header<K: Key, V: Pod, T>(
         &mut self,
         format: Format,
@@ -191,11 +192,14 @@ impl<R: Read> Source<R> {
         Ok(own)
     }
 
-    /// Reads an array of `len` elements onto the device. Each section of it is shown to `check`, which says what is wrong.
-    /// Room on the device grows with what has been read, so that a length that is a lie does not take all memory.
+    /// Reads an array of `len` elements onto the device. Passes each section to `check`, which returns what is wrong
+    /// with it. The device allocation grows with the data that has been read, so a false length does not use up all
+    /// memory.
     ///
     /// # Errors
-    /// As [`bytes`](Self::bytes); [`Error::InvalidFile`] with what `check` says; [`Error::OutOfMemory`].
+    /// - The errors of [`bytes`](Self::bytes).
+    /// - [`Error::InvalidFile`] with the message from `check`.
+    /// - [`Error::OutOfMemory`].
     pub fn array<T: Pod>(
         &mut self,
         stream: &Stream,
@@ -203,7 +207,7 @@ impl<R: Read> Source<R> {
         len: usize,
         mut check: impl FnMut(&[T]) -> Result<(), &'static str>,
     ) -> Result<DeviceVec<T>, Error> {
-        // What is read counts as there from now on, which recorded work would make it only later.
+        // The caller uses the data right after this call, but recorded work would run only later.
         stream.refuse_recording("loading a dictionary")?;
         let mut host = vec![T::zeroed(); len.min(section_len::<T>())];
         let mut array = stream.uninit::<T>(room(len, host.len()))?;
@@ -225,16 +229,16 @@ impl<R: Read> Source<R> {
         Ok(array)
     }
 
-    /// Reads the values of `len` keys: none if they have no size.
+    /// Reads the values of `len` keys; reads nothing if values are zero-sized.
     ///
     /// # Errors
-    /// As [`array`](Self::array).
+    /// The errors of [`array`](Self::array).
     pub fn values<V: Pod>(&mut self, stream: &Stream, what: &str, len: usize) -> Result<DeviceVec<V>, Error> {
         self.array(stream, what, if size_of::<V>() == 0 { 0 } else { len }, |_| Ok(()))
     }
 }
 
-/// Sees whether an array that is shown part by part ascends; in a `strict` one no element comes twice.
+/// Returns a check that an array, passed part by part, ascends. If `strict`, it must not have duplicates.
 pub fn ascending<T: Copy + PartialOrd>(strict: bool) -> impl FnMut(&[T]) -> Result<(), &'static str> {
     let mut last = None;
     move |part| {
@@ -262,7 +266,7 @@ pub fn write_section(writer: &mut impl Write, bytes: &[u8]) -> Result<(), Error>
 /// Writes an array. Waits for the stream.
 ///
 /// # Errors
-/// [`Error::Io`]; what a copy to the host can give.
+/// [`Error::Io`], or any error of a copy to the host.
 pub fn write_array<T: Pod>(stream: &Stream, writer: &mut impl Write, array: DeviceSlice<'_, T>) -> Result<(), Error> {
     let mut host = vec![T::zeroed(); array.len().min(section_len::<T>())];
     let mut done = 0;

@@ -1,43 +1,43 @@
-//! Keys of dictionaries.
+//! The keys of dictionaries.
 
 use crate::arch::memory::Word;
 use crate::compare::{Compare, Less};
 use crate::sort::{RadixCode, RadixKey};
 
-/// A key of a dictionary: a number of 32 or 64 bits. All of its values can be keys.
+/// A dictionary key: a 32-bit or 64-bit number. Every value of the type is a valid key.
 ///
-/// Two keys are the same if their bits are. Floats are ordered as by `total_cmp`: -0 comes before +0 and is another key, and so
-/// are NaNs of different bits.
+/// Two keys are equal if their bits are equal. Floats are ordered as by `total_cmp`: -0 comes before +0 and is a
+/// different key. NaNs with different bits are different keys.
 pub trait Key: RadixKey<Code: KeyCode> {
-    /// The unsigned number that orders as the key does.
+    /// Returns the unsigned integer that orders as the key does.
     fn code(self) -> Self::Code;
-    /// The key of a [`code`](Self::code).
+    /// Returns the key of a [`code`](Self::code).
     fn from_code(code: Self::Code) -> Self;
     /// Whether keys and their codes have the same bits.
     const IS_CODE: bool;
 }
 
-/// What kernels see of a key: an unsigned number.
+/// A key as kernels see it: an unsigned integer.
 pub trait KeyCode: RadixCode + RadixKey<Code = Self> + Word + core::fmt::Debug + core::fmt::Display {
-    /// Their natural order, which is [`Less`].
+    /// The type of the natural order of codes, which is [`Less`].
     type Order: Compare<Self>;
-    /// It.
+    /// The natural order of codes.
     const ORDER: Self::Order;
-    /// The smallest one.
+    /// The smallest code.
     const MIN: Self;
-    /// The largest one.
+    /// The largest code.
     const MAX: Self;
-    /// As 64 bits.
+    /// Extends the code to 64 bits.
     fn to_u64(self) -> u64;
-    /// Of 64 bits, the upper ones of which are dropped.
+    /// Makes a code of the lower bits; drops the upper bits that do not fit.
     fn from_u64(bits: u64) -> Self;
-    /// `(self - first) >> shift`. `self` is at least `first`; `shift` is less than the bits.
+    /// Returns `(self - first) >> shift`. `self` must be at least `first`, and `shift` less than the number of bits.
     fn bucket(self, first: Self, shift: u32) -> Self;
-    /// A number below 32 to which every bit contributes.
+    /// Returns a number below 32 that depends on every bit of the code.
     fn fingerprint(self) -> u32;
-    /// With bits flipped.
+    /// Returns the code with the given bits flipped.
     fn flip(self, bits: u64) -> Self;
-    /// With bits flipped if the uppermost one is set.
+    /// Returns the code with the given bits flipped if its uppermost bit is set.
     fn flip_if_negative(self, bits: u64) -> Self;
 }
 

@@ -1,22 +1,22 @@
-//! What lookups give.
+//! The results of lookups.
 
 use crate::{DeviceVec, Error, Stream};
 use bytemuck::Pod;
 
-/// The answers to lookups, on the device, in the order of the keys that were asked for.
+/// The results of a lookup, on the device, in the order of the keys that were looked up.
 #[derive(Debug)]
 pub struct Lookup<V: Pod> {
-    /// The values; zero where there is none. Empty if values have no size.
+    /// The values; zero for absent keys. Empty if values are zero-sized.
     pub values: DeviceVec<V>,
-    /// 1 where the key is there, else 0.
+    /// 1 for each key that is present, 0 for each that is absent.
     pub found: DeviceVec<u8>,
 }
 
 impl<V: Pod> Lookup<V> {
-    /// The answers on the host. Waits for the stream.
+    /// Copies the results to the host. Waits for the stream.
     ///
     /// # Errors
-    /// What a copy to the host can give.
+    /// Any error of a copy to the host.
     pub fn to_vec(&self, stream: &Stream) -> Result<Vec<Option<V>>, Error> {
         let found = self.found.to_vec(stream)?;
         if size_of::<V>() == 0 {

@@ -1,6 +1,7 @@
-//! What the dictionaries share: traits, keys, results, files, and the sorted levels that the ordered ones are made of.
+//! The parts that all dictionaries share: traits, keys, results, files, and the sorted levels that the ordered
+//! dictionaries are built from.
 //!
-//! The dictionaries themselves are crates of their own: gpu-lsm, gpu-sorted-array, gpu-cuckoo.
+//! Each dictionary is a crate of its own: gpu-lsm, gpu-sorted-array, gpu-cuckoo.
 
 mod key;
 pub mod levels;

@@ -1,4 +1,4 @@
-//! What all dictionaries can do, and what only some can.
+//! The traits of all dictionaries, and those of only some.
 
 use super::levels::{Neighbour, Ranges};
 use super::{Contents, Key, Lookup, Stats};
@@ -7,23 +7,24 @@ use bytemuck::Pod;
 use core::fmt::Debug;
 use std::io::{Read, Write};
 
-/// A dictionary on the device: what all of them can do.
+/// A dictionary on the device: the operations that all dictionaries support.
 ///
-/// The structures have methods of the same names, which may need less: where a length is known to the host, no stream. Those of
-/// this trait are for programs that shall run with any of them. What a structure can do beside this is [`Updatable`] and
-/// [`Ordered`]; what it cannot do does not compile.
+/// The structures have methods of the same names, some of which need less: no stream, for example, where the host knows
+/// the length. Use this trait for code that works with any dictionary. [`Updatable`] and [`Ordered`] are the operations
+/// that only some dictionaries support. Using an unsupported operation is a compile error.
 ///
-/// - **Keys**: every value of the type can be one. Two are the same if their bits are.
-/// - **Equal keys** in one call: the last one counts.
-/// - **Values** of no size are not given: the slice of values is empty then, and the dictionary is a set.
-/// - **Failures**: a call that fails leaves the dictionary as it was.
-/// - **Streams**: calls may take different streams. A query sees all updates that were called before it.
+/// - **Keys**: every value of the key type is a valid key. Two keys are equal if their bits are equal.
+/// - **Equal keys** in one call: the last one wins.
+/// - **Zero-sized values** are not passed: the slice of values is empty, and the dictionary is a set.
+/// - **Failures**: a failed call leaves the dictionary unchanged.
+/// - **Streams**: calls may use different streams. A query sees all updates that were called before it.
 ///
+/// # Examples
 /// ```
 /// use gpu_primitives::dictionary::{Dictionary, Updatable};
 /// use gpu_primitives::{Error, Stream};
 ///
-/// /// Replaces the keys of one batch by those of the next.
+/// /// Replaces the keys of one batch by the keys of the next.
 /// fn slide<D: Updatable<Key = u32, Value = u32>>(
 ///     dictionary: &mut D,
 ///     stream: &Stream,
@@ -36,27 +37,31 @@ use std::io::{Read, Write};
 /// }
 /// ```
 pub trait Dictionary: Sized {
-    /// The keys.
+    /// The type of the keys.
     type Key: Key;
-    /// The values: of 0, 4 or 8 bytes.
+    /// The type of the values: 0, 4 or 8 bytes.
     type Value: Pod;
-    /// What may be chosen when one is made.
+    /// The options for creating a dictionary.
     type Options: Clone + Default + Debug;
 
-    /// What people call it.
+    /// The name of the structure, for people to read.
     const NAME: &'static str;
 
-    /// An empty one.
+    /// Creates an empty dictionary.
     ///
     /// # Errors
-    /// Options that cannot be; [`Error::OutOfMemory`]; what a launch can give.
+    /// - Invalid options.
+    /// - [`Error::OutOfMemory`].
+    /// - Any launch error.
     fn new(stream: &Stream, options: &Self::Options) -> Result<Self, Error>;
 
-    /// The dictionary of these pairs.
+    /// Builds a dictionary from these pairs.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] if there is not a value for each key (for values of no size, if there are any);
-    /// [`Error::TooLong`] for more than it can hold; as [`new`](Self::new).
+    /// - [`Error::LengthMismatch`] if there is not exactly one value per key; for zero-sized values, if `values` is not
+    ///   empty.
+    /// - [`Error::TooLong`] for more elements than the dictionary can hold.
+    /// - The errors of [`new`](Self::new).
     fn bulk_build<'a>(
         stream: &Stream,
         keys: impl Into<DeviceSlice<'a, Self::Key>>,
@@ -64,74 +69,76 @@ pub trait Dictionary: Sized {
         options: &Self::Options,
     ) -> Result<Self, Error>;
 
-    /// Looks keys up.
+    /// Looks up keys.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]; what a launch can give. So for all queries.
+    /// [`Error::OutOfMemory`], or any launch error. All queries can return these.
     fn lookup<'a>(
         &self,
         stream: &Stream,
         keys: impl Into<DeviceSlice<'a, Self::Key>>,
     ) -> Result<Lookup<Self::Value>, Error>;
 
-    /// Tells which keys are there: 1 or 0 for each.
+    /// Returns which keys are present: 1 or 0 for each.
     ///
     /// # Errors
-    /// As [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     fn contains<'a>(
         &self,
         stream: &Stream,
         keys: impl Into<DeviceSlice<'a, Self::Key>>,
     ) -> Result<DeviceVec<u8>, Error>;
 
-    /// How many keys there are, exactly. May wait.
+    /// Returns the exact number of keys. May wait.
     ///
     /// # Errors
-    /// As [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     fn len(&self, stream: &Stream) -> Result<usize, Error>;
 
-    /// Whether there is no key. May wait.
+    /// Returns whether the dictionary has no keys. May wait.
     ///
     /// # Errors
-    /// As [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     fn is_empty(&self, stream: &Stream) -> Result<bool, Error>;
 
-    /// All pairs, in the order of the keys. Waits.
+    /// Returns all pairs in key order. Waits.
     ///
     /// # Errors
-    /// As [`lookup`](Self::lookup).
+    /// The errors of [`lookup`](Self::lookup).
     fn export(&self, stream: &Stream) -> Result<Contents<Self::Key, Self::Value>, Error>;
 
-    /// Writes the dictionary to a file, which [`load`](Self::load) reads again, on any device. Waits.
+    /// Writes the dictionary to a file. [`load`](Self::load) reads the file on any device. Waits.
     ///
     /// # Errors
-    /// [`Error::Io`] if writing fails; as [`lookup`](Self::lookup).
+    /// [`Error::Io`] if writing fails, or the errors of [`lookup`](Self::lookup).
     fn save(&self, stream: &Stream, writer: impl Write) -> Result<(), Error>;
 
-    /// Reads what [`save`](Self::save) has written, to its end and no further. Everything is checked: what it loads is a whole
-    /// dictionary, or nothing. Waits.
+    /// Reads a dictionary written by [`save`](Self::save). Reads exactly to the end of the dictionary. Checks
+    /// everything: it returns a complete dictionary or an error. Waits.
     ///
     /// # Errors
-    /// [`Error::InvalidFile`] if the file is damaged, cut off, or one of another structure or of other keys or values, with what
-    /// is wrong and where; [`Error::Io`] if reading fails; [`Error::OutOfMemory`].
+    /// - [`Error::InvalidFile`] if the file is damaged, truncated, or holds another structure or other key or value
+    ///   types. The error says what is wrong and where.
+    /// - [`Error::Io`] if reading fails.
+    /// - [`Error::OutOfMemory`].
     fn load(stream: &Stream, reader: impl Read) -> Result<Self, Error>;
 
-    /// How much it holds. May wait for a number, but does not go through the elements.
+    /// Returns statistics of the dictionary. May wait for a number, but does not scan the elements.
     ///
     /// # Errors
-    /// As a copy to the host.
+    /// Any error of a copy to the host.
     fn stats(&self, stream: &Stream) -> Result<Stats, Error>;
 }
 
-/// A dictionary that can be changed.
+/// A dictionary that can be updated.
 ///
-/// What came last counts: the later call, and within a call the last insertion of a key. What one call inserts and deletes is
-/// deleted.
+/// The latest write wins: a later call overrides an earlier one, and within a call the last insertion of a key
+/// overrides the earlier ones. If one call both inserts and deletes a key, the deletion wins.
 pub trait Updatable: Dictionary {
-    /// Inserts pairs, or replaces the values of keys that are there. May wait.
+    /// Inserts pairs. Replaces the values of keys that are already present. May wait.
     ///
     /// # Errors
-    /// As [`bulk_build`](Dictionary::bulk_build).
+    /// The errors of [`bulk_build`](Dictionary::bulk_build).
     fn insert<'a>(
         &mut self,
         stream: &Stream,
@@ -139,16 +146,16 @@ pub trait Updatable: Dictionary {
         values: impl Into<DeviceSlice<'a, Self::Value>>,
     ) -> Result<(), Error>;
 
-    /// Deletes keys; those that are not there are no error. May wait.
+    /// Deletes keys. Ignores absent keys. May wait.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert).
+    /// The errors of [`insert`](Self::insert).
     fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, Self::Key>>) -> Result<(), Error>;
 
-    /// Inserts pairs and deletes keys at once. What is in both is deleted. May wait.
+    /// Inserts pairs and deletes keys in one call. If a key is in both, the deletion wins. May wait.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert).
+    /// The errors of [`insert`](Self::insert).
     fn update<'a>(
         &mut self,
         stream: &Stream,
@@ -159,16 +166,17 @@ pub trait Updatable: Dictionary {
     /// Removes everything. May wait.
     ///
     /// # Errors
-    /// As [`new`](Dictionary::new).
+    /// The errors of [`new`](Dictionary::new).
     fn clear(&mut self, stream: &Stream) -> Result<(), Error>;
 }
 
-/// A dictionary that knows the order of its keys. Floats are ordered as by `total_cmp`.
+/// A dictionary that keeps its keys in order. Floats are ordered as by `total_cmp`.
 pub trait Ordered: Dictionary {
-    /// Counts the keys of each interval from `low` to `high`, both included; one that ends before it begins has none.
+    /// Counts the keys in each interval from `low` to `high`, both inclusive. An interval that ends before it begins is
+    /// empty.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] if there are not as many ends as beginnings; as [`lookup`](Dictionary::lookup).
+    /// [`Error::LengthMismatch`] if `low` and `high` differ in length, or the errors of [`lookup`](Dictionary::lookup).
     fn count<'a>(
         &self,
         stream: &Stream,
@@ -176,11 +184,11 @@ pub trait Ordered: Dictionary {
         high: impl Into<DeviceSlice<'a, Self::Key>>,
     ) -> Result<DeviceVec<u64>, Error>;
 
-    /// Gives the pairs of each interval from `low` to `high`, both included, in the order of the keys. Waits, to know how
-    /// much memory they need.
+    /// Returns the pairs in each interval from `low` to `high`, both inclusive, in key order. Waits, to learn how much
+    /// memory the results need.
     ///
     /// # Errors
-    /// As [`count`](Self::count); [`Error::OutOfMemory`] says how much was needed.
+    /// The errors of [`count`](Self::count). [`Error::OutOfMemory`] says how much memory was needed.
     fn range<'a>(
         &self,
         stream: &Stream,
@@ -188,20 +196,20 @@ pub trait Ordered: Dictionary {
         high: impl Into<DeviceSlice<'a, Self::Key>>,
     ) -> Result<Ranges<Self::Key, Self::Value>, Error>;
 
-    /// Finds the smallest key above each.
+    /// Finds, for each of `keys`, the smallest key greater than it.
     ///
     /// # Errors
-    /// As [`lookup`](Dictionary::lookup).
+    /// The errors of [`lookup`](Dictionary::lookup).
     fn successor<'a>(
         &self,
         stream: &Stream,
         keys: impl Into<DeviceSlice<'a, Self::Key>>,
     ) -> Result<Neighbour<Self::Key, Self::Value>, Error>;
 
-    /// Finds the largest key below each.
+    /// Finds, for each of `keys`, the largest key less than it.
     ///
     /// # Errors
-    /// As [`lookup`](Dictionary::lookup).
+    /// The errors of [`lookup`](Dictionary::lookup).
     fn predecessor<'a>(
         &self,
         stream: &Stream,
@@ -209,8 +217,8 @@ pub trait Ordered: Dictionary {
     ) -> Result<Neighbour<Self::Key, Self::Value>, Error>;
 }
 
-/// Methods of the traits above that do what the structure's own methods of the same names and arguments do: named within
-/// an `impl` of a trait.
+/// Implements trait methods by calling the structure's own methods of the same names and arguments. Use it inside an
+/// `impl` of one of the traits above, with the names of the methods.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! delegate_to_own_methods {

@@ -1,4 +1,4 @@
-//! The host entries of the merge.
+//! Host functions of the merge.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -17,8 +17,8 @@ use bytemuck::Pod;
 /// Merges two sorted sequences.
 ///
 /// # Errors
-/// [`Error::LengthMismatch`] if the output is not as long as both inputs together, and then nothing is written;
-/// [`Error::NoInstance`] on a GPU for a key type or comparator that was not instantiated there; what a launch can give.
+/// [`Error::LengthMismatch`] if the output is not as long as both inputs together: nothing is written in this case.
+/// [`Error::NoInstance`] on a GPU for a key type or comparator that was not instantiated there; any launch error.
 pub fn keys<'a, K: Pod, C: Compare<K>>(
     stream: &Stream,
     a: impl Into<DeviceSlice<'a, K>>,
@@ -31,10 +31,11 @@ pub fn keys<'a, K: Pod, C: Compare<K>>(
     two(stream, Pairs::keys(stream, a)?, Pairs::keys(stream, b)?, PairsMut::keys(stream, out)?, compare)
 }
 
-/// Merges two sorted sequences of keys, and their values with them.
+/// Merges two sorted sequences of keys together with their values.
 ///
 /// # Errors
-/// As [`keys`], and if there is not a value for each key. On a GPU values of 4 or 8 bytes, aligned to that, share instances.
+/// Same as [`keys`], and if there is not one value per key. On a GPU, values of 4 or 8 bytes with that alignment share
+/// instances.
 pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     a: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
@@ -51,7 +52,7 @@ pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
 /// Merges up to 32 sorted runs in one pass.
 ///
 /// # Errors
-/// [`Error::TooMany`] for more runs; else as [`keys`].
+/// [`Error::TooMany`] for more runs; otherwise the same as [`keys`].
 pub fn runs_keys<'a, K: Pod, C: Compare<K>>(
     stream: &Stream,
     runs: &[DeviceSlice<'_, K>],
@@ -65,10 +66,10 @@ pub fn runs_keys<'a, K: Pod, C: Compare<K>>(
     many(stream, &runs, PairsMut::keys(stream, out)?, compare)
 }
 
-/// Merges up to 32 sorted runs of keys, and their values with them, in one pass.
+/// Merges up to 32 sorted runs of keys together with their values, in one pass.
 ///
 /// # Errors
-/// [`Error::TooMany`] for more runs; else as [`pairs`].
+/// [`Error::TooMany`] for more runs; otherwise the same as [`pairs`].
 pub fn runs_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     runs: &[(DeviceSlice<'_, K>, DeviceSlice<'_, V>)],
@@ -82,7 +83,7 @@ pub fn runs_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     carried!(V => () | u32 | u64, (views, out), |(runs, out)| many(stream, &runs, out, compare))
 }
 
-/// The output of `len` keys and values.
+/// Creates the output views for `len` keys and values.
 fn output<K: Pod, V: Pod>(
     stream: &Stream,
     keys: DeviceSliceMut<'_, K>,
@@ -112,29 +113,29 @@ fn two<K: Pod, V: Pod, C: Compare<K>>(
     }
 }
 
-/// How many lanes look for one boundary: few where there are many boundaries. The logarithm.
+/// Returns the logarithm of the number of lanes that search for one boundary: fewer lanes if there are many boundaries.
 fn log_lanes(boundaries: usize) -> u32 {
     const THREADS_WORTHWHILE: usize = 1 << 15;
     (THREADS_WORTHWHILE / boundaries).max(1).ilog2().min(5)
 }
 
-/// Where the tiles of a two-way merge begin: what [`MergePartition`] writes.
+/// The tile boundaries of a two-way merge, written by [`MergePartition`].
 pub(crate) struct Partition {
-    /// How many of the outputs before each boundary come from the first side.
+    /// For each boundary, the number of outputs before it that come from the first side.
     pub splits: Global<u64>,
-    /// Whether the comparator has contradicted itself.
+    /// Whether the comparator contradicted itself.
     pub verdicts: Global<u64>,
-    /// Holds both; freed in stream order.
+    /// Holds both arrays; freed in stream order.
     _scratch: DeviceVec<u64>,
 }
 
-/// The bytes of words.
+/// Reinterprets words as bytes.
 fn bytes(words: GlobalMut<u64>) -> GlobalMut<u8> {
-    // SAFETY: the same memory.
+    // SAFETY: this is the same memory, with the length in bytes.
     unsafe { GlobalMut::from_raw(words.as_const().as_ptr().cast_mut().cast(), 8 * words.len()) }
 }
 
-/// Finds where the tiles begin. There is at least one item.
+/// Finds the tile boundaries. There must be at least one item.
 pub(crate) fn partition<K: Pod, C: Compare<K>>(
     stream: &Stream,
     a: Global<K>,
@@ -148,10 +149,10 @@ pub(crate) fn partition<K: Pod, C: Compare<K>>(
     let verdict_words = blocks.div_ceil(8);
     let mut scratch = stream.uninit::<u64>(tiles + 1 + verdict_words)?;
     let view = scratch.raw_view_mut(stream)?;
-    // SAFETY: both lie within the scratch.
+    // SAFETY: both slices lie within the scratch memory.
     let (splits, verdicts) = unsafe { (view.slice(0, tiles + 1), view.slice(tiles + 1, verdict_words)) };
     let kernel = MergePartition::new(a, b, compare, tile as u32, lanes, splits, bytes(verdicts));
-    // SAFETY: a split per boundary, a verdict per block, and as many blocks as the boundaries need.
+    // SAFETY: one split per boundary, one verdict per block, and as many blocks as the boundaries need.
     unsafe { stream.launch(kernel, blocks)? };
     Ok(Partition { splits: splits.as_const(), verdicts: verdicts.as_const(), _scratch: scratch })
 }
@@ -173,8 +174,8 @@ fn two_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
     let merge = MergeTiles::<K, V, C, THREADS, ITEMS>::new(
         a.keys, a.values, b.keys, b.values, out.keys, out.values, compare, splits, verdicts,
     );
-    // SAFETY: a block per tile, the splits are those of this tile; the output is as long as both inputs, and values are as
-    // many as keys, where there are any. The scratch is freed in stream order.
+    // SAFETY: one block per tile, and the splits were computed for this tile size. The output is as long as both
+    // inputs, and there are as many values as keys, if there are any. The scratch memory is freed in stream order.
     unsafe { stream.launch(merge, tiles) }
 }
 
@@ -195,26 +196,26 @@ fn many<K: Pod, V: Pod, C: Compare<K>>(
     }
 }
 
-/// Where the tiles of a merge of many runs begin: what [`RunsPartition`] writes.
+/// The tile boundaries of a merge of many runs, written by [`RunsPartition`].
 pub(crate) struct RunsSplits {
-    /// The table of the runs, then the splits.
+    /// The table of runs, followed by the splits.
     words: Global<u64>,
     verdicts: Global<u64>,
-    /// Holds both; freed in stream order.
+    /// Holds both arrays; freed in stream order.
     _scratch: DeviceVec<u64>,
 }
 
 impl RunsSplits {
-    /// How many of the outputs before each boundary come from each run, one boundary after the other.
+    /// Returns, for each boundary in order, how many of the outputs before it come from each run.
     pub(crate) fn splits(&self) -> Global<u64> {
-        // SAFETY: they follow the table.
+        // SAFETY: the splits follow the table.
         unsafe { self.words.slice(TABLE_WORDS, self.words.len() - TABLE_WORDS) }
     }
 }
 
-/// Views of runs as a kernel's arguments. There is at least one.
+/// Returns views of runs as kernel arguments. There must be at least one run.
 fn views<K: Pod, V: Pod>(runs: &[Pairs<K, V>]) -> (Runs<K>, Runs<V>) {
-    // SAFETY: views of no elements.
+    // SAFETY: the views are empty.
     let (no_keys, no_values) =
         unsafe { (Global::<K>::from_raw(runs[0].keys.as_ptr(), 0), Global::<V>::from_raw(runs[0].values.as_ptr(), 0)) };
     (
@@ -223,8 +224,9 @@ fn views<K: Pod, V: Pod>(runs: &[Pairs<K, V>]) -> (Runs<K>, Runs<V>) {
     )
 }
 
-/// Merges one run or more, [`MAX_PLACED`](super::place::MAX_PLACED) at most, in one launch that is fast for few items. The output
-/// is as long as all runs together, each of which is below 2^30 items; a comparator that is no strict weak order would lose some.
+/// Merges one to [`MAX_PLACED`](super::place::MAX_PLACED) runs in one launch that is fast for few items. The output is
+/// as long as all runs together, and each run has fewer than 2^30 items. A comparator that is not a strict weak order
+/// would lose items.
 pub(crate) fn place<K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     runs: &[Pairs<K, V>],
@@ -237,18 +239,18 @@ pub(crate) fn place<K: Pod, V: Pod, C: Compare<K>>(
     }
     let (keys, values) = views(runs);
     let kernel = PlaceRuns::new(keys, values, runs.len() as u32, out.keys, out.values, compare);
-    // SAFETY: a block per 256 items of each run; the output is as long as all runs and other memory, and values are as many as
-    // keys, where there are any.
+    // SAFETY: one block per 256 items of each run. The output is as long as all runs and does not overlap them, and
+    // there are as many values as keys, if there are any.
     unsafe { stream.launch(kernel, blocks) }
 }
 
-/// How many rounds merge so many runs pairwise; one at least.
+/// Returns how many rounds of pairwise merges this number of runs needs; at least one.
 fn rounds(runs: usize) -> u32 {
     runs.next_power_of_two().ilog2().max(1)
 }
 
-/// Finds where tiles of `tile` outputs begin, or up to `slack` outputs before or after that. There is at least one item, and
-/// at most [`MAX_RUNS`] runs.
+/// Finds the boundaries of tiles of `tile` outputs; each boundary may be up to `slack` outputs off. There must be at
+/// least one item, and at most [`MAX_RUNS`] runs.
 pub(crate) fn split_runs<K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     runs: &[Pairs<K, V>],
@@ -262,7 +264,7 @@ pub(crate) fn split_runs<K: Pod, V: Pod, C: Compare<K>>(
     let untyped = Runs::new(std::array::from_fn(|i| {
         let values = runs.get(i).unwrap_or(&runs[0]).values;
         let len = if i < runs.len() { values.len() * size_of::<V>() } else { 0 };
-        // SAFETY: the same memory, as bytes.
+        // SAFETY: this is the same memory, as bytes.
         unsafe { Global::<u8>::from_raw(values.as_ptr().cast(), len) }
     }));
     let log_lanes = rounds(runs.len());
@@ -271,10 +273,10 @@ pub(crate) fn split_runs<K: Pod, V: Pod, C: Compare<K>>(
     let verdict_words = blocks.div_ceil(8);
     let mut scratch = stream.uninit::<u64>(words + verdict_words)?;
     let view = scratch.raw_view_mut(stream)?;
-    // SAFETY: both lie within the scratch.
+    // SAFETY: both slices lie within the scratch memory.
     let (words, verdicts) = unsafe { (view.slice(0, words), view.slice(words, verdict_words)) };
     let count = runs.len() as u32;
-    // With so many blocks it is memory that takes the time, and no longer the way through the search.
+    // With this many blocks, memory bandwidth limits the search, not its latency.
     let edges_first = u32::from(blocks > 8 * stream.device().limits().multiprocessors as usize);
     let partition = RunsPartition::new(
         keys,
@@ -289,7 +291,8 @@ pub(crate) fn split_runs<K: Pod, V: Pod, C: Compare<K>>(
         words,
         bytes(verdicts),
     );
-    // SAFETY: a split per boundary and run, a verdict per block, a lane per run, and as many blocks as the boundaries need.
+    // SAFETY: one split per boundary and run, one verdict per block, one lane per run, and as many blocks as the
+    // boundaries need.
     unsafe { stream.launch(partition, blocks)? };
     Ok(RunsSplits { words: words.as_const(), verdicts: verdicts.as_const(), _scratch: scratch })
 }
@@ -318,12 +321,12 @@ fn many_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
     let merge =
         RunsTiles::<K, V, C, RUNS_THREADS, ITEMS>::new(count, rounds, out.keys, out.values, compare, *words, *verdicts)
             .reaching(reach);
-    // SAFETY: a block per tile, the splits are those of this tile and these runs; the output is as long as all runs, and
-    // values are as many as keys, where there are any. The scratch is freed in stream order.
+    // SAFETY: one block per tile, and the splits were computed for this tile size and these runs. The output is as long
+    // as all runs, and there are as many values as keys, if there are any. The scratch memory is freed in stream order.
     unsafe { stream.launch(merge, tiles) }
 }
 
-/// Bugs planted where kernels compute addresses: the checked device must find them.
+/// Deliberate bugs where kernels compute addresses: the checked device must find them.
 #[cfg(test)]
 mod planted {
     use super::*;
@@ -362,19 +365,19 @@ mod planted {
             splits.words,
             splits.verdicts,
         );
-        // SAFETY: the checked device refuses the access, which is the test.
+        // SAFETY: the checked device refuses the access; that is what the test checks.
         let result = unsafe { stream.launch(kernel, 6000usize.div_ceil(tile)) };
         let FaultKind::NotGiven { what } = fault(result) else { panic!("another fault") };
         assert!(what.contains("of an allocation of 8000 bytes that the launch was not given"), "{what}");
     }
 
-    /// The views say that the second run is longer than it is.
+    /// The view of the second run is longer than the run itself.
     #[test]
     fn runs_that_are_shorter_than_their_views() {
         let stream = Device::cpu_checked().stream().unwrap();
         let runs = sorted_runs(&stream);
         let mut pairs = runs.each_ref().map(|run| Pairs::keys(&stream, run.as_slice()).unwrap());
-        // SAFETY: the checked device refuses the access, which is the test.
+        // SAFETY: the checked device refuses the access; that is what the test checks.
         pairs[1].keys = unsafe { Global::from_raw(runs[1].as_slice().as_ptr(), 2100) };
         pairs[1].values = crate::runtime::pairs::no_values(2100).as_const();
         let mut out = stream.uninit::<u32>(6100).unwrap();
@@ -386,7 +389,7 @@ mod planted {
         assert!(matches!(fault(two(&stream, pairs[0], pairs[1], out, Less)), FaultKind::NotGiven { .. }));
     }
 
-    /// The memory of a run is gone, and the views are not.
+    /// The memory of the runs is freed, but the views remain.
     #[test]
     fn runs_that_were_freed() {
         let stream = Device::cpu_checked().stream().unwrap();
@@ -397,7 +400,7 @@ mod planted {
         for merge in [many::<u32, (), Less>, place::<u32, (), Less>] {
             let out = PairsMut::keys(&stream, out.as_mut_slice()).unwrap();
             let FaultKind::Freed { by, .. } = fault(merge(&stream, &pairs, out, Less)) else { panic!("another fault") };
-            // A stripped executable has no lines.
+            // A stripped executable has no line information.
             assert!(by.is_none_or(|by| by.contains("merge/host.rs")));
         }
     }

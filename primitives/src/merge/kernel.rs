@@ -1,6 +1,6 @@
 //! The kernels of the two-way merge.
 
-// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+// Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
 use super::tile::{Tile, Walk};
@@ -12,24 +12,24 @@ use crate::kernel::kernel;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
-/// Threads of a block that looks for boundaries.
+/// The threads per block that searches for boundaries.
 pub(super) const PARTITION_THREADS: u32 = 256;
 
-/// The boundaries that a block of a partition looks for: consecutive ones, the last of which is the next block's first, so
-/// that each pair of neighbours is seen together by some block.
+/// The boundaries that a block of a partition searches for. They are consecutive, and the last one is the next block's
+/// first, so that some block sees each pair of neighbours together.
 pub(super) struct Boundary {
-    /// Index in the block.
+    /// The index in the block.
     pub group: u32,
-    /// Boundaries of the block.
+    /// The number of boundaries of the block.
     pub groups: u32,
-    /// Index among all.
+    /// The index among all boundaries.
     pub index: usize,
-    /// Index of the very last one.
+    /// The index of the very last boundary.
     last: usize,
 }
 
 impl Boundary {
-    /// The boundary of this thread, if `1 << log_lanes` threads work on each; there are `last + 1`.
+    /// Returns the boundary of this thread, if `1 << log_lanes` threads work on each; there are `last + 1` boundaries.
     #[inline(always)]
     pub fn of_thread(log_lanes: u32, last: usize) -> Self {
         let groups = PARTITION_THREADS >> log_lanes;
@@ -38,24 +38,25 @@ impl Boundary {
         Self { group, groups, index, last }
     }
 
-    /// Whether this block writes it: every boundary has one block that does.
+    /// Returns whether this block writes the boundary: exactly one block writes each boundary.
     #[inline(always)]
     pub fn is_own(&self) -> bool {
         self.index == self.last || (self.group < self.groups - 1 && self.index < self.last)
     }
 
-    /// Whether there is a next one, in this block too.
+    /// Returns whether this block also has the next boundary.
     #[inline(always)]
     pub fn has_next(&self) -> bool {
         self.group < self.groups - 1 && self.index < self.last
     }
 }
 
-/// Writes whether any thread of the block found a contradiction: a byte per block. There may be thousands, and every block of
-/// the merge reads all of them, eight at a time: the last block fills up the last word.
+/// Writes whether any thread of the block found a contradiction, as one byte per block. There may be thousands of
+/// bytes, and every block of the merge reads all of them, eight at a time. The last block therefore fills up the last
+/// word.
 ///
 /// # Safety
-/// All threads of the block call it; `word` was set to 0 before the last barrier; `verdicts` has whole words.
+/// All threads of the block must call this; `word` was set to 0 before the last barrier; `verdicts` has whole words.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub(super) unsafe fn write_verdict(contradiction: bool, word: Shared<u32>, verdicts: GlobalMut<u8>) {
@@ -76,11 +77,11 @@ pub(super) unsafe fn write_verdict(contradiction: bool, word: Shared<u32>, verdi
     }
 }
 
-/// Whether any block of the partition found a contradiction: what the warp's threads see of the verdicts, if each of
-/// `threads` looks at its share from `own` on. Every lane gets the answer.
+/// Returns, to every lane, whether any block of the partition found a contradiction, as far as the threads of this warp
+/// see. Each of `threads` threads looks at its share of the verdicts, from `own` on.
 ///
 /// # Safety
-/// All lanes of the warp call it.
+/// All lanes of the warp must call this.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub(super) unsafe fn is_contradictory(verdicts: Global<u64>, own: u32, threads: u32) -> bool {
@@ -93,20 +94,19 @@ pub(super) unsafe fn is_contradictory(verdicts: Global<u64>, own: u32, threads: 
     any(FULL, found != 0)
 }
 
-/// For each boundary between tiles of `tile` outputs: how many of the outputs before it come from `a`.
+/// Finds, for each boundary between tiles of `tile` outputs, how many of the outputs before it come from `a`.
 ///
-/// `1 << log_lanes` lanes search one diagonal together: each step they look at that many places at once and keep the gap in
-/// which the answer lies. One lane is a binary search; more lanes take fewer dependent loads and more memory traffic, which
-/// suits short inputs, where there are threads to spare and the time is all latency.
+/// `1 << log_lanes` lanes search one diagonal together. In each step they probe that many positions at once and keep
+/// the gap that contains the answer. One lane performs a binary search. More lanes need fewer dependent loads but more
+/// memory traffic, which suits short inputs, where threads are free and latency dominates.
 ///
-/// Neighbouring boundaries are compared: if they do not leave between zero and `tile` items of each side, the comparator
-/// has contradicted itself, and the block's verdict is 1.
+/// Neighbouring boundaries are compared. If there are not between zero and `tile` items of each side between them, the
+/// comparator has contradicted itself, and the block's verdict is 1.
 ///
 /// # Safety
 /// The launch has at least one block per `(256 >> log_lanes) - 1` tiles. `tile` is not 0, `log_lanes` is at most 5.
-/// `splits` has one word per boundary, of which there is one more than tiles; `verdicts` has one byte per block, and
-/// as many as make whole words. Nobody writes `a` or `b`, and nobody else uses the other buffers, while the kernel
-/// runs.
+/// `splits` has one word per boundary; there is one more boundary than tiles. `verdicts` has one byte per block, padded
+/// to whole words. While the kernel runs, nothing writes `a` or `b`, and nothing else uses the other buffers.
 #[kernel(threads = PARTITION_THREADS, shared = shared_bytes::<u64>(PARTITION_THREADS as usize) + shared_bytes::<u32>(1))]
 pub unsafe fn merge_partition<K: Pod, C: Compare<K>>(
     a: Global<K>,
@@ -130,7 +130,7 @@ pub unsafe fn merge_partition<K: Pod, C: Compare<K>>(
     let lanes = 1u32 << log_lanes;
     let lane = lane_id() & (lanes - 1);
     let first_lane = lane_id() - lane;
-    // Each step moves `low` above or `high` below a place that was between them, so this ends.
+    // Each step moves `low` above or `high` below a position between them, so the loop ends.
     while any(FULL, low < high) {
         let gap = high - low;
         let place = |lane: u32| low + ((gap * (2 * lane + 1) as usize) >> (log_lanes + 1));
@@ -139,7 +139,7 @@ pub unsafe fn merge_partition<K: Pod, C: Compare<K>>(
             let i = place(lane);
             from_a = !compare.less(b.get(diagonal - 1 - i), a.get(i));
         }
-        // The lanes that say so before the first that does not.
+        // The number of agreeing lanes before the first that disagrees.
         let votes = ballot(FULL, from_a) >> first_lane;
         let agreeing = (!votes).trailing_zeros().min(lanes);
         if low < high {
@@ -169,12 +169,12 @@ pub unsafe fn merge_partition<K: Pod, C: Compare<K>>(
     write_verdict(contradiction, word, verdicts);
 }
 
-/// Whether values travel with the keys.
+/// Returns whether keys have values.
 const fn has_values<V>() -> bool {
     size_of::<V>() != 0
 }
 
-/// Shared memory of a block that merges a tile.
+/// Returns the shared memory of a block that merges a tile.
 #[must_use]
 pub const fn tile_shared<K, V>(threads: u32, items: usize) -> usize {
     let tile = threads as usize * items;
@@ -182,8 +182,8 @@ pub const fn tile_shared<K, V>(threads: u32, items: usize) -> usize {
     shared_bytes::<K>(tile) + shared_bytes::<V>(tile) + merged + shared_bytes::<u32>(Chain::words(threads))
 }
 
-/// With items of 12 bytes `ptxas` would rather spill than use more than 40 registers, unless it is told that five blocks
-/// are enough.
+/// For items of 12 bytes, `ptxas` would spill rather than use more than 40 registers, unless it is told that five
+/// blocks are enough.
 #[must_use]
 pub const fn min_blocks<K, V>() -> u32 {
     if size_of::<K>() + size_of::<V>() == 12 { 5 } else { 0 }
@@ -191,21 +191,22 @@ pub const fn min_blocks<K, V>() -> u32 {
 
 /// Merges tiles of `THREADS * ITEMS` outputs.
 ///
-/// The block loads its pieces of both sides into shared memory, one after the other. Each thread finds where its `ITEMS`
-/// outputs begin and merges them one by one, writing not the items but where each of them lies (for keys alone, the keys).
-/// Then the block writes the outputs in order. The values travel from global memory while the keys are merged.
+/// The block loads its pieces of both sides into shared memory, one after the other. Each thread finds where its
+/// `ITEMS` outputs begin and merges them one by one. It writes not the items but the position of each one (for keys
+/// alone, the keys). Then the block writes the outputs in order. The values are loaded from global memory while the
+/// keys are merged.
 ///
-/// There are no register arrays but the values under way; shared memory is read without conflicts when loading and
-/// storing, and for an odd number of items written without conflicts when merging.
+/// The only register array holds the values in flight. Shared memory accesses are free of bank conflicts when loading
+/// and storing and, for an odd number of items, when merging.
 ///
-/// Where the verdict of [`MergePartition`] is that the comparator contradicts itself, the sides are split as if all of
-/// `a` came before all of `b`.
+/// If the verdict of [`MergePartition`] is that the comparator contradicts itself, the sides are split as if all of `a`
+/// came before all of `b`.
 ///
 /// # Safety
 /// The launch has one block per tile. `splits` and `verdicts` are what [`MergePartition`] has written for these sides,
-/// such tiles and the same `compare`. `out_keys` is as long as both sides together. Unless values have no size, there
-/// are as many as keys, on both sides and in the output, and a tile has at most 65,536 outputs. Nobody writes the
-/// inputs, and nobody else uses the outputs, while the kernel runs; no output overlaps another buffer.
+/// for this tile size and the same `compare`. `out_keys` is as long as both sides together. Unless values are
+/// zero-sized, there are as many as keys, on both sides and in the output, and a tile has at most 65,536 outputs. While
+/// the kernel runs, nothing writes the inputs, and nothing else uses the outputs; no output overlaps another buffer.
 #[kernel(threads = THREADS, shared = tile_shared::<K, V>(THREADS, ITEMS), min_blocks = min_blocks::<K, V>())]
 pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize>(
     a_keys: Global<K>,

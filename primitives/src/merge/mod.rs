@@ -1,14 +1,15 @@
-//! Merge: sorted sequences into one, stable, by any order.
+//! Merge: combines sorted sequences into one. It is stable and takes any order.
 //!
-//! Two sequences ([`keys()`], [`pairs`]), or up to 32 at once ([`runs_keys`], [`runs_pairs`]) in one pass over memory. They may
-//! have any lengths, also none, and lie in different buffers.
+//! It merges two sequences ([`keys()`], [`pairs`]), or up to 32 at once ([`runs_keys`], [`runs_pairs`]), in one pass
+//! over memory. The sequences may have any length, including zero, and lie in different buffers.
 //!
-//! - **Stable, deterministic**: of items that compare equal the earlier sequence's come first, in their own order.
-//! - **Order**: a [`Compare`](crate::compare::Compare), which may carry state. What is not sorted by it, or a comparator that
-//!   is no strict weak order, gives some permutation of the input.
+//! - **Stable, deterministic**: among items that compare equal, those of the earlier sequence come first, in their own
+//!   order.
+//! - **Order**: a [`Compare`](crate::compare::Compare), which may carry state. If an input is not sorted by it, or the
+//!   comparator is not a strict weak order, the output is some permutation of the input.
 //! - **Synchronisation**: none; the result is ready in stream order.
-//! - **Memory**: reads and writes each item once. Scratch of 8 bytes per tile of some thousand items (and per run, for many),
-//!   allocated and freed in stream order.
+//! - **Memory**: reads and writes each item once. Scratch memory of 8 bytes per tile of a few thousand items (per tile
+//!   and run, for many runs), allocated and freed in stream order.
 //!
 //! ```
 //! use gpu_primitives::compare::{Greater, Less};

@@ -1,6 +1,6 @@
-//! The kernel that merges few items: in one launch.
+//! The kernel that merges few items in one launch.
 
-// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+// Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
 use super::runs::{Runs, run_at};
@@ -13,15 +13,15 @@ use crate::scan::Sum;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
-/// Threads of a block.
+/// The threads per block.
 pub const PLACE_THREADS: u32 = 256;
-/// The most runs: a warp has two lanes for each.
+/// The maximum number of runs: a warp has two lanes for each.
 pub const MAX_PLACED: usize = 16;
-/// Items of a narrow window.
+/// The number of items of a narrow window.
 const NARROW: u32 = 63;
 
-/// Shared memory of a block: of each run where its keys are and how many; of the own one its number, where the block begins in
-/// it, and where its values are; and of each warp the windows in all runs.
+/// Returns the shared memory of a block: the address of the keys and the length of each run; the number of the block's
+/// own run, the block's start in it and the address of its values; and each warp's windows in all runs.
 const fn place_shared() -> usize {
     shared_bytes::<u64>(MAX_PLACED)
         + shared_bytes::<u32>(MAX_PLACED)
@@ -29,22 +29,23 @@ const fn place_shared() -> usize {
         + 2 * shared_bytes::<u32>((PLACE_THREADS / LANES) as usize * MAX_PLACED)
 }
 
-/// How many of `count` sorted items come before something: in steps that look at seven items each, since loads that do not
-/// wait for each other take no longer than one.
+/// Returns how many of `count` sorted items come before something. Each step probes seven items, since independent
+/// loads take no longer than one.
 ///
 /// # Safety
-/// `count` is below 2^30, and there are as many items, which nobody writes meanwhile.
+/// `count` is below 2^30; there are that many items, and nothing writes them during the call.
 #[inline(always)]
 unsafe fn count_before<K: Pod>(items: Global<K>, count: u32, comes_before: impl Fn(K) -> bool) -> u32 {
     let bits = 32 - count.leading_zeros();
     let last = count.saturating_sub(1);
     let mut low = 0;
-    // Eight times as much is more than there is.
+    // Eight times this width exceeds the count.
     let mut width = if count == 0 { 0 } else { 1 << (3 * ((bits - 1) / 3)) };
     while width > 0 {
         let mut pivots = [K::zeroed(); 7];
         for t in 0..7 {
-            // All are loaded, the last one if it is beyond the end, so that none waits for a decision about another.
+            // All seven are loaded; probes beyond the end load the last item. So no load waits for a decision about
+            // another.
             let at = low + (t as u32 + 1) * width - 1;
             pivots[t] = items.get(if at < last { at } else { last } as usize);
         }
@@ -59,11 +60,11 @@ unsafe fn count_before<K: Pod>(items: Global<K>, count: u32, comes_before: impl 
     low
 }
 
-/// Searches several windows of sorted items at once: moves each `low` up to the first item of its window that does not come
-/// before something. `width` is a power of two, and above the half of the longest window.
+/// Searches several windows of sorted items at once. Moves each `low` up to the first item of its window that does not
+/// come before something. `width` is a power of two, greater than half the longest window.
 ///
 /// # Safety
-/// Each of `items` has as many as its `high` says, and one at least. Nobody writes them meanwhile.
+/// Each of `items` has at least `high` items, and at least one. Nothing writes them during the call.
 #[inline(always)]
 unsafe fn bisect<K: Pod, const N: usize>(
     items: [Global<K>; N],
@@ -87,10 +88,10 @@ unsafe fn bisect<K: Pod, const N: usize>(
     }
 }
 
-/// A step of the same, in windows that have as many items.
+/// Takes one step of [`bisect`], in windows that all have `WIDTH` items.
 ///
 /// # Safety
-/// Each of `items` has `WIDTH` items from its `low` on. Nobody writes them meanwhile.
+/// Each of `items` has `WIDTH` items from its `low` on. Nothing writes them during the call.
 #[inline(always)]
 unsafe fn step_up<K: Pod, const N: usize, const WIDTH: usize>(
     items: [Global<K>; N],
@@ -106,45 +107,45 @@ unsafe fn step_up<K: Pod, const N: usize, const WIDTH: usize>(
     }
 }
 
-/// Where the items of a warp have to be searched for.
+/// The windows in which the items of a warp are searched.
 #[derive(Clone, Copy)]
 struct Windows<K> {
-    /// How many runs there are.
+    /// The number of runs.
     runs: u32,
-    /// Where their items are.
+    /// The addresses of their items.
     addresses: Shared<u64>,
-    /// How many they have.
+    /// Their lengths.
     lens: Shared<u32>,
-    /// Where their windows begin.
+    /// The starts of their windows.
     lows: Shared<u32>,
-    /// Where they end.
+    /// The ends of their windows.
     highs: Shared<u32>,
-    /// Whether all windows have [`NARROW`] items that are there, whatever their ends are.
+    /// Whether all windows have [`NARROW`] existing items, whatever their ends are.
     are_narrow: bool,
-    /// The number of the own run, which is not searched.
+    /// The number of the warp's own run, which is not searched.
     own: u32,
-    /// The items of the own run.
+    /// The items of the warp's own run.
     own_run: Global<K>,
 }
 
 impl<K: Pod> Windows<K> {
-    /// The items of a run of which so many are looked at; of none, some that are there.
+    /// Returns a run, of which `count` items are accessed; for zero items, returns some valid items.
     ///
     /// # Safety
-    /// If `count` is not 0, run `index` is there and has so many items; its address was written before the last
+    /// If `count` is not 0, run `index` exists and has that many items; its address was written before the last
     /// barrier.
     #[inline(always)]
     unsafe fn run(self, index: u32, count: u32) -> Global<K> {
         if count == 0 { self.own_run } else { run_at::<K>(self.addresses.get(index as usize), count) }
     }
 
-    /// How many items of other runs come before an item of the warp. `N` runs are searched at once: their loads do not depend
-    /// on each other.
+    /// Returns how many items of other runs come before an item of the warp. `N` runs are searched at once: their loads
+    /// do not depend on each other.
     ///
     /// # Safety
-    /// The addresses, lengths and windows of [`MAX_PLACED`] runs were written and the lanes of the warp have met since
-    /// then. The windows lie in their runs; those of the own run and of runs that are not there begin and end at 0. The
-    /// own run is not empty. If `are_narrow` is set, every run has [`NARROW`] items from where its window begins, and so
+    /// The addresses, lengths and windows of [`MAX_PLACED`] runs were written, and the warp has synchronized since
+    /// then. The windows lie within their runs; those of the own run and of missing runs begin and end at 0. The own
+    /// run is not empty. If `are_narrow` is set, every run has [`NARROW`] items from the start of its window, and so
     /// has the own run.
     #[inline(always)]
     unsafe fn count_before<const N: usize>(self, comes_before: impl Fn(u32, K) -> bool) -> u32 {
@@ -184,7 +185,7 @@ impl<K: Pod> Windows<K> {
                 bisect(items, &mut low, high, width, comes_before);
             }
             for j in 0..N {
-                // The own run was searched for nothing, from its beginning; as for runs that are not there.
+                // The search in the own run and in missing runs does not count.
                 let run = group + j as u32;
                 count += if run < self.runs && run != self.own { low[j] } else { 0 };
             }
@@ -194,27 +195,28 @@ impl<K: Pod> Windows<K> {
     }
 }
 
-/// Merges sorted runs by finding the place of each item.
+/// Merges sorted runs by computing the position of each item.
 ///
-/// A thread has one item. Its place is its index in its own run, and from each other run the number of items that come before
-/// it: in earlier runs those that are equal come before it, in later ones they do not. So no two items have the same place, if
-/// the comparator is a strict weak order: only our own ones are used here. A warp has 32 neighbours of a run: its lanes find, two
-/// for each run, what comes before the first of them and before the last; then each thread has to search between these, which is
-/// about 32 items if the runs are alike.
+/// Each thread has one item. Its position is its index in its own run, plus, for each other run, the number of items
+/// that come before it: equal items of earlier runs come before it, those of later runs do not. So no two items have
+/// the same position if the comparator is a strict weak order; this kernel is only used with such comparators of this
+/// crate. A warp has 32 adjacent items of a run. Its lanes, two for each run, first find what comes before the first
+/// and before the last of these items. Then each thread searches between the two, which is about 32 items if the runs
+/// are alike.
 ///
-/// The cost is a search among some items per item and run, where merging would take a logarithm of the runs; but it is a single
-/// launch, without a search for boundaries before it. That is worth it while there are few items and runs. Then loads wait for
-/// each other longest, so a step of a search looks at several items; and there are few blocks, so registers are spent on loads
-/// under way rather than on more warps.
+/// The cost is a short search per item and run, where merging would take a logarithm of the number of runs. But it is a
+/// single launch, without a preceding search for boundaries. That pays off while there are few items and runs. In that
+/// case, latency dominates, so each search step probes several items. There are also few blocks, so registers are spent
+/// on loads in flight rather than on more warps.
 ///
 /// # Safety
-/// The launch has one block per 256 items of each run, the last one perhaps with fewer, and no more. `1 <= runs <= 16`.
-/// The runs have fewer than 2^31 items together and fewer than 2^30 each, and, unless values have no size, as many
-/// values as keys. The output is as long as all runs and other memory than they. Nobody writes the runs, and nobody
-/// else uses the output, while the kernel runs.
+/// The launch has one block per 256 items of each run, the last block of a run possibly with fewer, and no other
+/// blocks. `1 <= runs <= 16`. The runs have fewer than 2^31 items together and fewer than 2^30 each and, unless values
+/// are zero-sized, as many values as keys. The output is as long as all runs and does not overlap them. While the
+/// kernel runs, nothing writes the runs, and nothing else uses the output.
 ///
-/// The runs are sorted by `compare`, which is a strict weak order. Otherwise two threads may write the same place, and
-/// some places may be left unwritten, but nothing outside of the output is written.
+/// The runs are sorted by `compare`, which is a strict weak order. Otherwise two threads may write the same position,
+/// and some positions may be left unwritten, but nothing outside of the output is written.
 #[kernel(threads = PLACE_THREADS, shared = place_shared(), min_blocks = 1)]
 pub unsafe fn place_runs<K: Pod, V: Pod, C: Compare<K>>(
     keys: Runs<K>,
@@ -268,15 +270,15 @@ pub unsafe fn place_runs<K: Pod, V: Pod, C: Compare<K>>(
     let key = own_run.get(at);
     let value = if size_of::<V>() > 0 { run_at::<V>(facts.get(2), len).get(at) } else { V::zeroed() };
 
-    // The windows of the warp's items, none in the own run and in those that are not there: the lower lanes find where they
-    // begin, the upper ones where they end.
+    // The windows of the warp's items, empty in the own run and in missing runs. The lower lanes find the starts, the
+    // upper lanes the ends.
     let (searched, is_lower) = (lane % MAX_PLACED as u32, lane < MAX_PLACED as u32);
     let edge = own_run.get(if is_lower { first } else { end - 1 } as usize);
     let count = if searched == own { 0 } else { lens.get(searched as usize) };
     let low = count_before(windows.run(searched, count), count, |other| comes_before(edge, searched, other));
     let high = warp::shuffle_down(low, MAX_PLACED as u32);
-    // Narrow windows are made equally wide, if the runs are as long: what comes before a window comes before the warp's items,
-    // and what comes after it does not.
+    // Narrow windows are made equally wide, if the runs are long enough: what comes before a window comes before the
+    // warp's items, and what comes after it does not.
     let is_narrow = high.wrapping_sub(low) <= NARROW && lens.get(searched as usize) >= NARROW;
     let are_narrow = all(FULL, !is_lower || searched >= runs || is_narrow);
     if is_lower {

@@ -1,6 +1,6 @@
-//! The kernels of the merge of many runs.
+//! The kernels that merge many runs.
 
-// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+// Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
 use super::kernel::{Boundary, PARTITION_THREADS, is_contradictory, write_verdict};
@@ -14,20 +14,21 @@ use crate::scan::Sum;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
-/// The most runs that one pass merges.
+/// The maximum number of runs that one pass merges.
 pub const MAX_RUNS: usize = MAX_PIECES;
 
-/// Blocks that a multiprocessor's shared memory holds; `ptxas` would use more registers than they have.
+/// The number of blocks that fit in a multiprocessor's shared memory; without this bound, `ptxas` would use too many
+/// registers.
 const BLOCKS_AT_ONCE: u32 = 5;
 
-/// The runs to merge, as a kernel's argument.
+/// The runs to merge, as a kernel argument.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Runs<T> {
     views: [Global<T>; MAX_RUNS],
 }
 
-// SAFETY: `repr(C)` array of views.
+// SAFETY: a `repr(C)` array of views.
 unsafe impl<T: Pod> Param for Runs<T> {
     fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
         for view in self.views {
@@ -39,19 +40,20 @@ unsafe impl<T: Pod> Param for Runs<T> {
 }
 
 impl<T: Pod> Runs<T> {
-    /// The runs; those that are not there are empty.
+    /// Creates the argument; missing runs are empty views.
     #[must_use]
     pub const fn new(views: [Global<T>; MAX_RUNS]) -> Self {
         Self { views }
     }
 
-    /// Run `index`.
+    /// Returns run `index`.
     #[inline(always)]
     fn get(self, index: u32) -> Global<T> {
         self.get_of_first::<MAX_RUNS>(index)
     }
 
-    /// Run `index`, one of the first `N`. A chain of selections: a run-time index would put the array into memory.
+    /// Returns run `index`, one of the first `N`. It uses a chain of selects: a run-time index would force the array
+    /// into memory.
     #[inline(always)]
     pub(super) fn get_of_first<const N: usize>(self, index: u32) -> Global<T> {
         let mut view = self.views[0];
@@ -64,27 +66,28 @@ impl<T: Pod> Runs<T> {
     }
 }
 
-/// Words of the table that [`RunsPartition`] writes before the splits: of each run where its keys and values are, and how
-/// many. A lane of the tiles' kernel finds its run there; in the arguments it would have to look at all of them.
+/// The number of words in the table that [`RunsPartition`] writes before the splits: the addresses of the keys and
+/// values of each run, and its length. A lane of the tiles' kernel finds its run there; in the arguments it would have
+/// to look at all runs.
 pub(super) const TABLE_WORDS: usize = 3 * MAX_RUNS;
 
-/// For each boundary between tiles of `tile` outputs, or up to `slack` more or fewer, and each run: how many of the outputs before
-/// it come from that run.
+/// Finds, for each boundary between tiles of `tile` outputs, or up to `slack` more or fewer, and for each run, how many
+/// of the outputs before the boundary come from that run.
 ///
-/// A group of `1 << log_lanes` lanes looks for one boundary, a lane per run: see [`block::split`]. If `edges_first` is not 0, the
-/// block looks for its first and its last boundary, and then for the others between them: that takes longer, but all blocks
-/// together read half as much memory, which counts where there are many.
+/// A group of `1 << log_lanes` lanes searches for one boundary, one lane per run: see [`block::split`]. If
+/// `edges_first` is not 0, the block first searches for its first and its last boundary, and then for the others
+/// between them. That takes longer, but all blocks together read half as much memory, which matters if there are many.
 ///
-/// The shares of a boundary always add up, since they are counted so, whatever the comparator says. If one that contradicts
-/// itself makes them decrease from one boundary to the next, the block's verdict is 1.
+/// The shares of a boundary always add up, for any comparator, since they are counted that way. If a contradictory
+/// comparator makes them decrease from one boundary to the next, the block's verdict is 1.
 ///
-/// Of the values, whatever they are, only the addresses are used.
+/// Only the addresses of the values are used, whatever the values are.
 ///
 /// # Safety
 /// The launch has at least one block per `(256 >> log_lanes) - 1` tiles. `tile` is not 0; `log_lanes` is at most 5;
 /// `1 <= runs <= 1 << log_lanes`; `total` is the sum of the runs' lengths. `splits` has a table of 96 words and then
-/// `runs` words per boundary, of which there is one more than tiles; `verdicts` has a byte per block, and as many as
-/// make whole words. Nobody writes the keys, and nobody else uses `splits` or `verdicts`, while the kernel runs.
+/// `runs` words per boundary; there is one more boundary than tiles. `verdicts` has one byte per block, padded to whole
+/// words. While the kernel runs, nothing writes the keys, and nothing else uses `splits` or `verdicts`.
 #[kernel(
     threads = PARTITION_THREADS,
     shared = shared_bytes::<u64>(PARTITION_THREADS as usize)
@@ -134,7 +137,7 @@ pub unsafe fn runs_partition<K: Pod, C: Compare<K>>(
     let mut low = 0;
     let mut are_edges_known = edges_first == 0;
     loop {
-        // The edges are those of the first groups, whose warps take part as a whole.
+        // The edges belong to the first groups; their warps take part as a whole.
         let is_edge = warp_id() * LANES < 2 * lanes;
         if are_edges_known || is_edge {
             let edge = before(first + if boundary.group == 0 { 0 } else { boundary.groups as usize - 1 });
@@ -149,11 +152,11 @@ pub unsafe fn runs_partition<K: Pod, C: Compare<K>>(
         }
         thread::sync_threads();
         let (from, to) = (edges.get(lane as usize), edges.get((lanes + lane) as usize));
-        // If the comparator contradicts itself, they may not be in order.
+        // If the comparator contradicts itself, the edges may be out of order.
         if !any(FULL, from > to) {
             window = run.slice(from as usize, (to - from) as usize);
             skipped = from;
-            // The edges themselves are not looked for again: the next block must find the same.
+            // The edges themselves are not searched again: the next block must find the same ones.
             let (start, end) = (block::sum(from, log_lanes), block::sum(to, log_lanes));
             needed = match boundary.group {
                 0 => 0,
@@ -176,22 +179,23 @@ pub unsafe fn runs_partition<K: Pod, C: Compare<K>>(
     write_verdict(is_contradiction, word, verdicts);
 }
 
-/// Whether values travel with the keys.
+/// Returns whether keys have values.
 const fn has_values<V>() -> bool {
     size_of::<V>() != 0
 }
 
-/// How many items more or fewer than planned may come before a boundary. The less exact it need be, the sooner it is found.
+/// How many items more or fewer than planned may come before a boundary. The less exact it has to be, the sooner it is
+/// found.
 pub(super) const SLACK: usize = 64;
 
-/// Items that a tile of `1 << rounds` runs, two at least, is planned with.
+/// Returns the planned number of items of a tile of `1 << rounds` runs, at least two.
 #[must_use]
 #[inline(always)]
 pub const fn tile_len(threads: u32, items: usize, rounds: u32) -> usize {
     block::room(threads, items, rounds) - 2 * SLACK
 }
 
-/// Shared memory of a block: the items twice, tables of the pieces.
+/// Returns the shared memory of a block: the items twice, and the tables of the pieces.
 #[must_use]
 pub const fn tile_shared<K: Pod, V: Pod>(threads: u32, items: usize) -> usize {
     Items::<K, V>::bytes(2 * block::room(threads, items, 1))
@@ -201,11 +205,12 @@ pub const fn tile_shared<K: Pod, V: Pod>(threads: u32, items: usize) -> usize {
         + shared_bytes::<u64>(1)
 }
 
-/// A piece's run, moved so that the items of the tile have the indices that they have there: by its table entry.
+/// Returns a piece's run, shifted so that the items of the tile have the same indices as in the tile, from its table
+/// entry.
 ///
 /// # Safety
-/// The elements from `address` on that the view is used for, at most `count`, are device memory whose address was
-/// exposed, aligned for `T`, and stay so while the kernel runs.
+/// The elements that the view is used for, at most `count` from `address` on, are device memory whose address was
+/// exposed. They are aligned for `T` and stay valid while the kernel runs.
 #[inline(always)]
 pub(super) unsafe fn run_at<T: Pod>(address: u64, count: u32) -> Global<T> {
     Global::from_raw(core::ptr::with_exposed_provenance(address as usize), count as usize)
@@ -213,16 +218,17 @@ pub(super) unsafe fn run_at<T: Pod>(address: u64, count: u32) -> Global<T> {
 
 /// Merges tiles of outputs from many runs.
 ///
-/// The block loads its piece of each run into shared memory, one after the other, and [merges](block::merge) them there.
+/// The block loads its piece of each run into shared memory, one after the other, and [merges](block::merge) them
+/// there.
 ///
-/// Where the comparator contradicts itself, between tiles or within one, the items are taken in the order of the runs.
+/// If the comparator contradicts itself, between tiles or within one, the items are taken in the order of the runs.
 ///
 /// # Safety
 /// The launch has one block per tile. `1 << rounds` is at least `runs` and at most 32. `splits` and `verdicts` are what
 /// [`RunsPartition`] has written for `runs` runs, tiles of `tile_len(THREADS, ITEMS, rounds)` items and a slack of at
-/// most 64. The runs that it was given are still there; their values are `V`s and, unless these have no size, as many
-/// as the keys. The output is as long as all runs and other memory than they. Nobody writes the runs, `splits` or
-/// `verdicts`, and nobody else uses the output, while the kernel runs.
+/// most 64. The runs that it was given are still valid. Their values are `V`s and, unless these are zero-sized, there
+/// are as many as keys. The output is as long as all runs and does not overlap them. While the kernel runs, nothing
+/// writes the runs, `splits` or `verdicts`, and nothing else uses the output.
 #[kernel(threads = THREADS, shared = tile_shared::<K, V>(THREADS, ITEMS), min_blocks = BLOCKS_AT_ONCE)]
 pub unsafe fn runs_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize>(
     runs: u32,
@@ -244,7 +250,7 @@ pub unsafe fn runs_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
 
     let block = thread::block_idx_x() as usize;
     let own = thread::thread_idx_x();
-    // What the first warp needs is under way before the verdicts are waited for.
+    // The first warp's data is in flight before the wait for the verdicts.
     let is_run = warp_id() == 0 && lane_id() < runs;
     let (mut low, mut high) = (0, 0);
     let (mut key_address, mut value_address, mut len) = (0, 0, 0);
@@ -266,7 +272,7 @@ pub unsafe fn runs_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
     if warp_id() == 0 {
         let lane = lane_id();
         let warps = THREADS / LANES;
-        // Boundaries may also be in the wrong order because two blocks were given different answers about one of them.
+        // Boundaries may also be out of order because two blocks got different results for one of them.
         if any(FULL, warp_verdicts.get((lane % warps) as usize) != 0 || high < low) {
             let tile = tile_len(THREADS, ITEMS, rounds) as u64;
             let start = block as u64 * tile;
@@ -274,7 +280,7 @@ pub unsafe fn runs_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
             low = start.saturating_sub(before).min(len);
             high = (start + tile).saturating_sub(before).min(len);
         }
-        // The tile begins behind everything that comes before it.
+        // The tile begins after everything that comes before it.
         let start = warp::reduce(low, Sum);
         if lane == 0 {
             word.set(0, start);
@@ -302,7 +308,7 @@ pub unsafe fn runs_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
         };
         (key, value)
     };
-    // All loads are under way before the first is waited for.
+    // All loads are in flight before the first wait.
     let mut loaded = [(K::zeroed(), V::zeroed()); ITEMS];
     let ends = table.ends();
     for i in 0..ITEMS {

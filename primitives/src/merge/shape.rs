@@ -1,14 +1,15 @@
-//! Which tile shapes the merges use: part of the kernels' types, so known when instances are named.
+//! The tile shapes of the merges. They are part of the kernel types, so they are known when kernels are instantiated.
 
 use super::{MergeTiles, RunsTiles};
 
-/// Threads of a block that merges two sequences.
+/// The threads per block that merges two sequences.
 pub const THREADS: u32 = 256;
 
-/// Threads of a block that merges many runs.
+/// The threads per block that merges many runs.
 pub const RUNS_THREADS: u32 = 160;
 
-/// Items per thread of a two-way merge: about 15 KiB of keys and as much of values; odd numbers, for the banks.
+/// Returns the items per thread of a two-way merge: about 15 KiB of keys and as much of values; odd, to avoid bank
+/// conflicts.
 #[must_use]
 pub const fn items<K, V>() -> usize {
     match larger::<K, V>() {
@@ -18,7 +19,8 @@ pub const fn items<K, V>() -> usize {
     }
 }
 
-/// Items per thread of a merge of many runs: five blocks share a multiprocessor; odd numbers, for the banks.
+/// Returns the items per thread of a merge of many runs: five blocks share a multiprocessor; odd, to avoid bank
+/// conflicts.
 #[must_use]
 pub const fn runs_items<K, V>() -> usize {
     match size_of::<K>() + size_of::<V>() {
@@ -38,8 +40,8 @@ pub type ShapedTiles<K, V, C, const ITEMS: usize> = MergeTiles<K, V, C, THREADS,
 /// The merge of many runs.
 pub type ShapedRuns<K, V, C, const ITEMS: usize> = RunsTiles<K, V, C, RUNS_THREADS, ITEMS>;
 
-/// Names the kernels that merge two sequences of a type of keys by an order on a GPU, alone (value `()`) or with values: see
-/// [`crate::instances`].
+/// Instantiates the kernels that merge two sequences of a key type by an order on a GPU, without values (value `()`) or
+/// with values: see [`crate::instances`].
 ///
 /// ```ignore
 /// gpu_primitives::merge_instances! {
@@ -62,8 +64,8 @@ macro_rules! merge_instances {
     };
 }
 
-/// Names the kernels that merge up to 32 runs at once, as [`merge_instances`](crate::merge_instances) does for two, which
-/// two runs need.
+/// Instantiates the kernels that merge up to 32 runs at once. Merging exactly two runs also needs
+/// [`merge_instances`](crate::merge_instances), which has the same form.
 #[macro_export]
 macro_rules! merge_runs_instances {
     (in $dir:expr; $key:ty, $compare:ty, $partition:ident; $($value:ty: $tiles:ident;)*) => {

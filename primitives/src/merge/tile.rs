@@ -1,7 +1,7 @@
-//! A block's tile of a two-way merge: which items it takes, how they come into shared memory, and how a thread goes through
-//! its share of them. The search for sorted needles is such a merge, too.
+//! A block's tile of a two-way merge: which items it takes, how they are loaded into shared memory, and how a thread
+//! walks through its share of them. The search for sorted needles uses the same merge.
 
-// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+// Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
 use super::kernel::is_contradictory;
@@ -16,15 +16,15 @@ use bytemuck::Pod;
 #[derive(Clone, Copy)]
 pub(crate) struct Joined<T> {
     a: Global<T>,
-    /// Moved so that its first element has the index that follows the last of `a`.
+    /// Shifted so that its first element has the index after the last one of `a`.
     b: Global<T>,
 }
 
 impl<T: Pod> Joined<T> {
-    /// Item `index`.
+    /// Returns item `index`.
     ///
     /// # Safety
-    /// It is there.
+    /// The item exists.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn get(self, index: usize) -> T {
@@ -35,7 +35,7 @@ impl<T: Pod> Joined<T> {
     /// Copies the first `count` items, at most `THREADS * ITEMS`, to shared memory.
     ///
     /// # Safety
-    /// They are there, and `to` has room for them; the `THREADS` threads of the block call it.
+    /// The items exist, and `to` has room for them; all `THREADS` threads of the block must call this.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn load<const THREADS: u32, const ITEMS: usize>(self, to: Shared<T>, count: u32) {
@@ -63,26 +63,27 @@ impl<T: Pod> Joined<T> {
 pub(crate) struct Tile {
     /// The first output.
     pub start: usize,
-    /// How many outputs: a whole tile, except for the last block.
+    /// The number of outputs: a whole tile, except for the last block.
     pub count: u32,
     /// The first item of the first side.
     pub a_start: usize,
-    /// How many come from there.
+    /// The number of items from the first side.
     pub a_len: u32,
     /// The first item of the second side.
     pub b_start: usize,
-    /// How many come from there.
+    /// The number of items from the second side.
     pub b_len: u32,
 }
 
 impl Tile {
-    /// Tile `index`, if tiles have `tile` outputs, the first side `a_len` items and both sides `total`.
+    /// Returns tile `index`, where tiles have `tile` outputs, the first side has `a_len` items and both sides have
+    /// `total`.
     ///
-    /// `splits` and `verdicts` are what `MergePartition` has written for such tiles. Where its verdict is that the comparator
-    /// contradicts itself, the sides are split as if all of the first came before all of the second.
+    /// `splits` and `verdicts` are what `MergePartition` has written for this tile size. If its verdict is that the
+    /// comparator contradicts itself, the sides are split as if all of the first came before all of the second.
     ///
     /// # Safety
-    /// There is such a tile; all lanes of the warp call it.
+    /// The tile exists; all lanes of the warp must call this.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn nth(
@@ -96,22 +97,24 @@ impl Tile {
         let start = index * tile;
         let count = if total - start < tile { (total - start) as u32 } else { tile as u32 };
         let (mut a_start, mut a_end) = (splits.get(index) as usize, splits.get(index + 1) as usize);
-        // Each boundary lies within the sides. But two blocks may have been given different answers about one of them, so that
-        // they leave less than nothing, or more than a tile: no verdict says that.
-        let is_torn = a_end.wrapping_sub(a_start) > count as usize;
-        if is_contradictory(verdicts, lane_id(), LANES) || is_torn {
+        if is_contradictory(verdicts, lane_id(), LANES) {
             a_start = if start < a_len { start } else { a_len };
             let end = start + count as usize;
             a_end = if end < a_len { end } else { a_len };
         }
-        let a_len = (a_end - a_start) as u32;
+        // Two blocks may have been given different answers about a boundary, so that the two of this tile leave less than
+        // nothing, or more than a tile; no verdict says that. Each of them lies within the sides, so every length up to
+        // `most` is one that both sides have. No branch: it would wait for the boundaries.
+        let rest = a_len - a_start;
+        let most = if rest < count as usize { rest as u32 } else { count };
+        let a_len = (a_end as u32).wrapping_sub(a_start as u32).min(most);
         Self { start, count, a_start, a_len, b_start: start - a_start, b_len: count - a_len }
     }
 
-    /// Its items of both sides.
+    /// Returns the tile's items of both sides.
     ///
     /// # Safety
-    /// The sides are those that it is a tile of.
+    /// The sides are those of the tile.
     #[inline(always)]
     pub unsafe fn of_sides<T: Pod>(self, a: Global<T>, b: Global<T>) -> Joined<T> {
         let a = a.slice(self.a_start, self.a_len as usize);
@@ -123,9 +126,9 @@ impl Tile {
 /// A thread's share of a tile, merged item by item.
 #[derive(Clone, Copy)]
 pub(crate) struct Walk<K> {
-    /// Where the next item of the first piece lies in shared memory.
+    /// The position of the next item of the first piece in shared memory.
     pub a: u32,
-    /// Where the next item of the second piece lies.
+    /// The position of the next item of the second piece.
     pub b: u32,
     a_end: u32,
     b_end: u32,
@@ -134,7 +137,8 @@ pub(crate) struct Walk<K> {
 }
 
 impl<K: Pod> Walk<K> {
-    /// From output `first` of the tile on, whose keys lie in shared memory, those of the first side before the others.
+    /// Starts at output `first` of the tile. The tile's keys are in shared memory, those of the first side before the
+    /// others.
     ///
     /// # Safety
     /// `first` is at most `tile.count`, which is not 0.
@@ -150,19 +154,19 @@ impl<K: Pod> Walk<K> {
         Self { a, b, a_end: a_len, b_end: count, key_a, key_b }
     }
 
-    /// Whether the next item comes from the first side.
+    /// Returns whether the next item comes from the first side.
     #[inline(always)]
     pub fn takes_a<C: Compare<K>>(&self, compare: C) -> bool {
         self.a < self.a_end && (self.b >= self.b_end || !compare.less(self.key_b, self.key_a))
     }
 
-    /// Where the next item lies, and its key.
+    /// Returns the position of the next item, and its key.
     #[inline(always)]
     pub fn item(&self, takes_a: bool) -> (u32, K) {
         if takes_a { (self.a, self.key_a) } else { (self.b, self.key_b) }
     }
 
-    /// Goes on behind the next item.
+    /// Advances past the next item.
     ///
     /// # Safety
     /// `keys` are those of the tile.

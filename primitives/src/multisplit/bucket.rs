@@ -1,22 +1,22 @@
-//! How keys find their buckets.
+//! Bucket functions.
 
 use crate::kernel::Param;
 use crate::sort::{Buckets, Purity};
 use bytemuck::{Pod, Zeroable};
 
-/// A bucket number for every key. It may carry state, which travels to the GPU as a kernel argument.
+/// A function from keys to bucket numbers. It may carry state, which is passed to the GPU as a kernel argument.
 ///
 /// # Contract
-/// The same key always has the same bucket; otherwise items may be lost and others repeated. A number beyond the last bucket
-/// counts as the last one.
+/// The same key always has the same bucket; otherwise some items may be lost and others repeated. Numbers beyond the
+/// last bucket count as the last bucket.
 pub trait Bucket<K>: Param {
-    /// Whether the contract can be relied on.
+    /// Whether the kernels can rely on the contract.
     const PURITY: Purity = Purity::UNKNOWN;
-    /// The bucket of a key.
+    /// Returns the bucket of a key.
     fn bucket(&self, key: K) -> u32;
 }
 
-/// The upper bits of a number: `key >> bits`.
+/// Buckets by the upper bits of a number: `key >> bits`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct Shift {
@@ -24,7 +24,7 @@ pub struct Shift {
 }
 
 impl Shift {
-    /// Buckets of `2^bits` numbers.
+    /// Buckets of `2^bits` consecutive numbers.
     #[must_use]
     pub const fn by(bits: u32) -> Self {
         Self { bits }
@@ -32,7 +32,7 @@ impl Shift {
 }
 
 impl Bucket<u32> for Shift {
-    // SAFETY: the bucket follows from the key and the number of bits.
+    // SAFETY: the bucket depends only on the key and the number of bits.
     const PURITY: Purity = unsafe { Purity::promised() };
 
     #[inline(always)]
@@ -51,7 +51,7 @@ impl Bucket<u64> for Shift {
     }
 }
 
-/// A bucket function as the kernels take it: one pass, and no bucket beyond the last.
+/// A bucket function in the form that the kernels take: one pass, and no bucket beyond the last.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Clamped<B> {
@@ -81,8 +81,8 @@ impl<K, B: Bucket<K>> Buckets<K> for Clamped<B> {
     }
 }
 
-/// Names the kernels that split a type of keys by a bucket function on a GPU, alone (value `()`) or with values: see
-/// [`crate::instances`].
+/// Instantiates the kernels that split a key type by a bucket function on a GPU, without values (value `()`) or with
+/// values: see [`crate::instances`].
 #[macro_export]
 macro_rules! multisplit_instances {
     (in $dir:expr; $key:ty, $bucket:ty, $histogram:ident; $($value:ty: $large:ident, $small:ident;)*) => {

@@ -1,4 +1,4 @@
-//! The host entries of the multisplit.
+//! Host functions of the multisplit.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -8,15 +8,15 @@ use crate::sort::distribute::{Passes, Source, Target, expect_len, no_values, no_
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream};
 use bytemuck::Pod;
 
-/// The most buckets.
+/// The maximum number of buckets.
 pub const MAX_BUCKETS: u32 = 256;
 
-/// Splits keys into `buckets` buckets, 1 to 256, and gives the bucket offsets: bucket `b` lies at
+/// Splits keys into `buckets` buckets, 1 to 256, and returns the bucket offsets: bucket `b` is
 /// `offsets[b]..offsets[b + 1]` of the output.
 ///
 /// # Errors
-/// [`Error::LengthMismatch`]; [`Error::TooMany`] for no bucket or more than 256; [`Error::OutOfMemory`]; what a launch can
-/// give. Nothing is written then.
+/// [`Error::LengthMismatch`], [`Error::TooMany`] for zero buckets or more than 256, or [`Error::OutOfMemory`]: nothing
+/// is written in these cases. Any launch error.
 pub fn keys<'a, K: Pod, B: Bucket<K>>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, K>>,
@@ -31,10 +31,10 @@ pub fn keys<'a, K: Pod, B: Bucket<K>>(
     split(stream, from, to, buckets, bucket)
 }
 
-/// [`keys`] with values that travel along.
+/// [`keys`] with values that move along with their keys.
 ///
 /// # Errors
-/// As [`keys`].
+/// Same as [`keys`].
 pub fn pairs<'a, K: Pod, V: Pod, B: Bucket<K>>(
     stream: &Stream,
     keys_in: impl Into<DeviceSlice<'a, K>>,

@@ -1,11 +1,11 @@
-//! Multisplit: items to up to 256 buckets, in one pass.
+//! Multisplit: distributes items to up to 256 buckets in one pass.
 //!
 //! - **Stable, deterministic**: items of a bucket keep their order; the same input gives the same bytes on every run.
 //! - **Synchronisation**: none; the bucket offsets stay on the device.
 //! - **Memory**: look-back words of 1 KiB per tile, 2 % of the input.
-//! - **Cost**: one reading of the keys to count, then one reading and one writing of everything.
+//! - **Cost**: one read of the keys to count them, then one read and one write of everything.
 //!
-//! The kernels are those of the radix sort, which is a multisplit per digit.
+//! It uses the kernels of the radix sort, which runs one multisplit per digit.
 //!
 //! ```
 //! use gpu_primitives::multisplit::{self, Shift};

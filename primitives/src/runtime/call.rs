@@ -1,4 +1,4 @@
-//! Kernels that were given memory, and the views that lend it to them.
+//! Kernels with their arguments, and the views that lend memory to them.
 
 use super::device::DeviceKind;
 use super::stream::Stream;
@@ -6,19 +6,19 @@ use crate::kernel::{Buffer, Kernel, Param, ReadParam};
 use core::fmt;
 use core::marker::PhantomData;
 
-/// Memory that a kernel reaches by addresses that it computes, in addition to the buffers among its arguments. The checked
-/// CPU device refuses all other addresses; other devices do not need the list, and it is empty there.
+/// Memory that a kernel accesses through computed addresses, in addition to the buffers among its arguments. The
+/// checked CPU device rejects all other addresses. Other devices do not need the list; it is empty there.
 #[derive(Clone, Debug, Default)]
 pub struct Reach(Vec<Buffer>);
 
 impl Reach {
-    /// Nothing but the arguments.
+    /// No memory other than the arguments.
     #[must_use]
     pub const fn none() -> Self {
         Self(Vec::new())
     }
 
-    /// The buffers in these arguments.
+    /// Collects the buffers in these arguments.
     #[must_use]
     pub fn of<'a, P: Param>(params: impl IntoIterator<Item = &'a P>) -> Self {
         let mut reach = Self::none();
@@ -26,7 +26,8 @@ impl Reach {
         reach
     }
 
-    /// What `list` gives, if `stream` is one of the checked CPU device; else nothing, since nobody asks.
+    /// Calls `list` if `stream` belongs to a checked CPU device; otherwise returns an empty list, since nothing uses
+    /// it.
     pub fn when_checked(stream: &Stream, list: impl FnOnce() -> Self) -> Self {
         if stream.device().kind() == DeviceKind::CpuChecked { list() } else { Self::none() }
     }
@@ -38,7 +39,7 @@ impl Reach {
         }
     }
 
-    /// Adds what another one has.
+    /// Adds the buffers of another list.
     pub fn append(&mut self, mut other: Self) {
         self.0.append(&mut other.0);
     }
@@ -48,10 +49,10 @@ impl Reach {
     }
 }
 
-/// What a kernel is given to reach device memory, on the host: the argument `P`, with the memory borrowed for `'a`.
+/// A kernel argument that refers to device memory, on the host: the argument `P`, with the memory borrowed for `'a`.
 ///
-/// `DeviceVec::view` and `DeviceSlice::view` make views of elements ([`Global`](crate::Global)), `view_mut` such that can be
-/// written ([`GlobalMut`](crate::GlobalMut)); the dictionaries have views of their own.
+/// `DeviceVec::view` and `DeviceSlice::view` return read-only views ([`Global`](crate::Global)); `view_mut` returns
+/// writable ones ([`GlobalMut`](crate::GlobalMut)). The dictionaries have their own views.
 #[must_use = "a view does nothing until a kernel is launched with it"]
 pub struct View<'a, P> {
     param: P,
@@ -60,19 +61,20 @@ pub struct View<'a, P> {
 }
 
 impl<P: Param> View<'_, P> {
-    /// A view of memory that the caller vouches for.
+    /// Creates a view of memory that the caller guarantees to be valid.
     ///
     /// # Safety
-    /// The memory that `param` shows, and what it leads to, `reach`, stays allocated during the view's lifetime. If it can be
-    /// written by `param`, nothing else uses it meanwhile; else nobody writes it.
+    /// The memory that `param` shows, and the memory it leads to (`reach`), stays allocated during the view's lifetime.
+    /// If `param` can write it, nothing else uses it during that time; otherwise nothing writes it.
     pub unsafe fn new(param: P, reach: Reach) -> Self {
         Self { param, reach, memory: PhantomData }
     }
 
-    /// The argument itself, no longer tied to the memory.
+    /// Returns the argument itself, no longer tied to the memory.
     ///
     /// # Safety
-    /// A kernel that is given it is launched while the memory is still borrowed as the view has borrowed it.
+    /// Every kernel that takes the argument is launched while the memory is still borrowed in the same way as by the
+    /// view.
     #[must_use]
     pub unsafe fn into_param(self) -> P {
         self.param
@@ -91,12 +93,12 @@ impl<P> fmt::Debug for View<'_, P> {
     }
 }
 
-/// What can be passed to a kernel where its signature has a `P`: a `P`, or a [`View`] of one.
+/// A value that can be passed to a kernel whose signature has a `P`: a `P`, or a [`View`] of one.
 ///
-/// A bare `Global` or `GlobalMut` is not tied to the memory that it shows. It takes `unsafe` to get one on the host: see
+/// A bare `Global` or `GlobalMut` is not tied to the memory it shows. Getting one on the host requires `unsafe`: see
 /// [`View::into_param`].
 pub trait Argument<'a, P: Param> {
-    /// The argument, and what it leads to.
+    /// Returns the argument and the memory it leads to.
     fn into_argument(self) -> (P, Reach);
 }
 
@@ -112,7 +114,7 @@ impl<'a, P: Param> Argument<'a, P> for View<'a, P> {
     }
 }
 
-/// A kernel with its arguments, ready to launch: the memory that it was given is borrowed for `'a`.
+/// A kernel with its arguments, ready to launch. The memory among the arguments is borrowed for `'a`.
 #[must_use = "a kernel does nothing until it is launched on a stream"]
 pub struct Call<'a, K> {
     kernel: K,
@@ -121,12 +123,12 @@ pub struct Call<'a, K> {
 }
 
 impl<K: Kernel> Call<'_, K> {
-    /// A kernel whose arguments are in it already.
+    /// Creates a call from a kernel that already holds its arguments.
     pub const fn new(kernel: K) -> Self {
         Self { kernel, reach: Reach::none(), memory: PhantomData }
     }
 
-    /// Adds memory that the kernel reaches by addresses that it computes.
+    /// Adds memory that the kernel accesses through computed addresses.
     pub fn reaching(mut self, reach: Reach) -> Self {
         self.reach.append(reach);
         self

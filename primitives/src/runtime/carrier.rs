@@ -1,28 +1,28 @@
-//! Values that only travel: kernels are instantiated for their size, not for their type.
+//! Values that kernels only move: kernels are instantiated for the size of the values, not for their type.
 //!
-//! A kernel that moves values does not care whether 4 bytes are a `u32`, an `f32` or a struct, so there is PTX for few types,
-//! the *carriers*, and the host lends it views of other types as views of the carrier of that size.
+//! A kernel that moves values does not depend on whether 4 bytes are a `u32`, an `f32` or a struct. So PTX exists only
+//! for a few types, the *carriers*. The host passes views of other types as views of the carrier of the same size.
 
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 
-/// The same memory as another type.
+/// Reinterprets a view as a view of another type.
 ///
 /// # Safety
 /// Both types have the same size, and the memory is aligned for the other one.
 pub(crate) unsafe fn reinterpret<A: Pod, B: Pod>(view: Global<A>) -> Global<B> {
     debug_assert_eq!(size_of::<A>(), size_of::<B>());
-    // SAFETY: the same bytes, of plain data.
+    // SAFETY: these are the same bytes, and both types are plain data.
     unsafe { Global::from_raw(view.as_ptr().cast(), view.len()) }
 }
 
-/// The same memory as another type.
+/// Reinterprets a mutable view as a view of another type.
 ///
 /// # Safety
-/// As [`reinterpret`].
+/// Same as [`reinterpret`].
 pub(crate) unsafe fn reinterpret_mut<A: Pod, B: Pod>(view: GlobalMut<A>) -> GlobalMut<B> {
     debug_assert_eq!(size_of::<A>(), size_of::<B>());
-    // SAFETY: the same bytes, of plain data.
+    // SAFETY: these are the same bytes, and both types are plain data.
     unsafe { GlobalMut::from_raw(view.as_const().as_ptr().cast_mut().cast(), view.len()) }
 }
 
@@ -30,22 +30,22 @@ pub(crate) unsafe fn reinterpret_mut<A: Pod, B: Pod>(view: GlobalMut<A>) -> Glob
 pub(crate) trait Carry {
     /// The type of the values.
     type Value: Pod;
-    /// The same views of values of another type.
+    /// The same views, with another value type.
     type As<W: Pod>;
 
-    /// The bits of all addresses: they are a multiple of a power of two if all addresses are.
+    /// Returns the bitwise OR of all addresses: it is a multiple of a power of two if all addresses are.
     fn addresses(&self) -> usize;
 
-    /// The same memory as another type.
+    /// Reinterprets the views as views of another type.
     ///
     /// # Safety
-    /// As [`reinterpret`].
+    /// Same as [`reinterpret`].
     unsafe fn reinterpret<W: Pod>(&self) -> Self::As<W>;
 
-    /// The values as their carrier `W`, if it has their size and they lie where it may lie.
+    /// Returns the values as their carrier `W`, if it has the same size and they are aligned for it.
     fn carried<W: Pod>(&self) -> Option<Self::As<W>> {
         let fits = size_of::<Self::Value>() == size_of::<W>() && self.addresses().is_multiple_of(align_of::<W>());
-        // SAFETY: that is what was asked.
+        // SAFETY: size and alignment were just checked.
         fits.then(|| unsafe { self.reinterpret() })
     }
 }
@@ -59,7 +59,7 @@ impl<T: Pod> Carry for Global<T> {
     }
 
     unsafe fn reinterpret<W: Pod>(&self) -> Global<W> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { reinterpret(*self) }
     }
 }
@@ -73,7 +73,7 @@ impl<T: Pod> Carry for GlobalMut<T> {
     }
 
     unsafe fn reinterpret<W: Pod>(&self) -> GlobalMut<W> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { reinterpret_mut(*self) }
     }
 }
@@ -87,7 +87,7 @@ impl<A: Carry, B: Carry<Value = A::Value>> Carry for (A, B) {
     }
 
     unsafe fn reinterpret<W: Pod>(&self) -> Self::As<W> {
-        // SAFETY: the caller's promise is about both.
+        // SAFETY: the caller's guarantee covers both.
         unsafe { (self.0.reinterpret(), self.1.reinterpret()) }
     }
 }
@@ -101,18 +101,19 @@ impl<A: Carry> Carry for Vec<A> {
     }
 
     unsafe fn reinterpret<W: Pod>(&self) -> Self::As<W> {
-        // SAFETY: the caller's promise is about all of them.
+        // SAFETY: the caller's guarantee covers all of them.
         self.iter().map(|views| unsafe { views.reinterpret() }).collect()
     }
 }
 
-/// Runs an expression with [views](Carry) of values of some type as views of the first carrier that fits, or else as they are:
-/// `carried!(V => u32 | u64, (from, to), |(from, to)| …)`. Without a list, two views and all sizes that a sort has.
+/// Evaluates an expression with [views](Carry) of a value type as views of the first carrier that fits, or otherwise
+/// with the views as they are: `carried!(V => u32 | u64, (from, to), |(from, to)| …)`. The form without a list takes
+/// two views and uses the carriers of a sort.
 macro_rules! carried {
     ($value:ty => $($carrier:ty)|+, $views:expr, |$carried:pat_param| $body:expr) => {{
         let views = $views;
         $(
-            // The sizes are compared as a constant first, so that only what can run is compiled.
+            // The sizes are first compared as constants, so that only code that can run is compiled.
             if const { size_of::<$value>() == size_of::<$carrier>() }
                 && let Some($carried) = $crate::runtime::carrier::Carry::carried::<$carrier>(&views)
             {
@@ -143,7 +144,7 @@ mod tests {
     fn a_carrier_has_the_size_and_the_alignment() {
         let words = [0u32; 4];
         let at = |byte: usize| words.as_ptr().wrapping_byte_add(byte).cast::<[u16; 2]>();
-        // SAFETY: within the array, and aligned for two bytes.
+        // SAFETY: within the array, and aligned to two bytes.
         let [aligned, astray] = [0, 2].map(|byte| unsafe { Global::from_raw(at(byte), 3) });
         assert_eq!(
             aligned.carried::<u32>().map(|carried| (carried.as_ptr(), carried.len())),

@@ -1,4 +1,4 @@
-//! Devices: a GPU or the CPU, chosen at run time.
+//! Devices: a GPU or the CPU, selected at run time.
 
 use super::cpu::{CpuDevice, CpuOptions};
 use super::cuda::{self, CudaDevice};
@@ -11,14 +11,14 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-/// The most blocks that a grid can have, on every GPU that can run this crate's kernels.
+/// The maximum number of blocks in a grid, on every GPU that can run this crate's kernels.
 pub(super) const MAX_BLOCKS: u32 = i32::MAX as u32;
-/// The shared memory of a block on the CPU: that of the GPUs with the most, so that what runs there runs here.
+/// The shared memory per block on the CPU: the maximum of all GPUs, so that whatever runs on a GPU also runs here.
 const CPU_SHARED_BYTES: usize = 227 * 1024;
-/// The oldest GPUs that are chosen unasked: those for which this crate's own PTX is made.
+/// The oldest compute capability that is selected automatically. This crate's own PTX targets it.
 const OLDEST_CAPABILITY: (u32, u32) = (7, 0);
 
-/// Where kernels run and buffers lie: a GPU, or the CPU in its place. Copies mean the same device.
+/// A device that runs kernels and holds buffers: a GPU, or the CPU in its place. Clones refer to the same device.
 ///
 /// ```
 /// use gpu_primitives::{Device, DeviceKind, Error};
@@ -41,23 +41,23 @@ struct Inner {
     peak: AtomicUsize,
 }
 
-/// What a device is made of.
+/// The implementation behind a device.
 pub(super) enum Backend {
     Cpu(Arc<CpuDevice>),
-    /// A GPU once opened stays open.
+    /// A GPU stays open once it has been opened.
     Cuda(&'static CudaDevice),
 }
 
-/// What kind of device it is. It reads and writes as [`Device::parse`] takes it.
+/// The kind of a device. It displays as the name that [`Device::parse`] accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DeviceKind {
     /// The CPU.
     Cpu,
-    /// The CPU, checking every access of every kernel.
+    /// The CPU, with every memory access of every kernel checked.
     CpuChecked,
     /// An NVIDIA GPU.
     Cuda {
-        /// Its number, from 0.
+        /// The GPU's number, from 0.
         ordinal: usize,
     },
 }
@@ -72,26 +72,26 @@ impl fmt::Display for DeviceKind {
     }
 }
 
-/// What a launch may ask for.
+/// The limits of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Blocks of a grid.
+    /// The maximum number of blocks in a grid.
     pub max_blocks: u32,
-    /// Bytes of shared memory of a block.
+    /// The maximum bytes of shared memory per block.
     pub shared_bytes_per_block: usize,
-    /// Multiprocessors, or the threads that run blocks on the CPU.
+    /// The number of multiprocessors; on the CPU, the number of threads that run blocks.
     pub multiprocessors: u32,
     /// The compute capability of a GPU, such as `(9, 0)`.
     pub compute_capability: Option<(u32, u32)>,
 }
 
 impl Device {
-    /// The device that the environment variable `GPU_PRIMITIVES_DEVICE` names, as in [`parse`](Self::parse). If it is not
-    /// set: GPU 0 if there is one that works, else the CPU.
+    /// Opens the device named by the environment variable `GPU_PRIMITIVES_DEVICE`, in the syntax of
+    /// [`parse`](Self::parse). If the variable is not set, opens GPU 0 if it works, otherwise the CPU.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse), if the variable is set.
+    /// Same as [`parse`](Self::parse), if the variable is set.
     #[allow(clippy::should_implement_trait, reason = "it can fail, which `Default` cannot say")]
     pub fn default() -> Result<Self, Error> {
         if let Some(name) = std::env::var_os("GPU_PRIMITIVES_DEVICE") {
@@ -101,10 +101,10 @@ impl Device {
         Ok(gpu.unwrap_or_else(Self::cpu))
     }
 
-    /// The device of a name: `cpu`, `cpu-checked`, `cuda` (the first GPU) or `cuda:N`.
+    /// Opens a device by name: `cpu`, `cpu-checked`, `cuda` (the first GPU) or `cuda:N`.
     ///
     /// # Errors
-    /// [`Error::UnknownDevice`] for another name; as [`cuda`](Self::cuda).
+    /// [`Error::UnknownDevice`] for any other name; the errors of [`cuda`](Self::cuda).
     pub fn parse(name: &str) -> Result<Self, Error> {
         match name {
             "cpu" => Ok(Self::cpu()),
@@ -117,36 +117,38 @@ impl Device {
         }
     }
 
-    /// The CPU, with all its cores. Always the same device.
+    /// Returns the CPU device, with all its cores. This is always the same device.
     #[must_use]
     pub fn cpu() -> Self {
         static CPU: LazyLock<Device> = LazyLock::new(|| Device::cpu_with(CpuOptions::default()));
         CPU.clone()
     }
 
-    /// The CPU, checking every access of every kernel: slow, and meant for tests. A new device each time.
+    /// Creates a CPU device that checks every memory access of every kernel. It is slow and meant for tests. Each call
+    /// creates a new device.
     #[must_use]
     pub fn cpu_checked() -> Self {
         Self::cpu_with(CpuOptions { checked: true, ..CpuOptions::default() })
     }
 
-    /// The CPU with options. A new device each time.
+    /// Creates a CPU device with options. Each call creates a new device.
     #[must_use]
     pub fn cpu_with(options: CpuOptions) -> Self {
         Self::new(Backend::Cpu(Arc::new(CpuDevice::new(options))))
     }
 
-    /// The GPU of that number. Always the same device; it stays open until the process ends.
+    /// Opens the GPU with this number. Repeated calls return the same device, which stays open until the process ends.
     ///
-    /// Memory comes from the GPU's default pool, which is told to keep what is freed for later allocations. Other programs
-    /// do not get it meanwhile, but an allocation that finds no memory gives it back before it tries again.
+    /// Memory comes from the GPU's default pool, which is set to keep freed memory for later allocations. Other
+    /// programs cannot use that memory in the meantime, but an allocation that runs out of memory releases it before it
+    /// tries again.
     ///
-    /// The GPU's primary context is used, which is the one of the CUDA runtime, so memory and streams can be shared with
-    /// other libraries. Calls of this crate leave it current on the calling thread.
+    /// The device uses the GPU's primary context. The CUDA runtime uses the same context, so memory and streams can be
+    /// shared with other libraries. Calls of this crate leave the context current on the calling thread.
     ///
     /// # Errors
-    /// [`Error::DriverMissing`] and [`Error::DriverTooOld`] without a usable driver, [`Error::NoSuchDevice`],
-    /// [`Error::DeviceUnsupported`], and other failures of the driver.
+    /// [`Error::DriverMissing`] or [`Error::DriverTooOld`] without a usable driver, [`Error::NoSuchDevice`],
+    /// [`Error::DeviceUnsupported`], and other driver errors.
     pub fn cuda(ordinal: usize) -> Result<Self, Error> {
         static OPEN: Mutex<BTreeMap<usize, Device>> = Mutex::new(BTreeMap::new());
         let mut open = lock(&OPEN);
@@ -158,7 +160,7 @@ impl Device {
         Ok(device)
     }
 
-    /// How many GPUs there are; 0 without a usable driver.
+    /// Returns the number of GPUs; 0 without a usable driver.
     #[must_use]
     pub fn cuda_count() -> usize {
         cuda::device_count()
@@ -172,7 +174,7 @@ impl Device {
         &self.inner.backend
     }
 
-    /// What kind of device it is.
+    /// Returns the kind of device.
     #[must_use]
     pub fn kind(&self) -> DeviceKind {
         match self.backend() {
@@ -182,7 +184,7 @@ impl Device {
         }
     }
 
-    /// Its name for people, such as `NVIDIA H200` or `CPU, 8 cores`.
+    /// Returns a human-readable name, such as `NVIDIA H200` or `CPU, 8 cores`.
     #[must_use]
     pub fn name(&self) -> String {
         match self.backend() {
@@ -195,7 +197,7 @@ impl Device {
         }
     }
 
-    /// What a launch may ask for.
+    /// Returns the limits of a launch.
     #[must_use]
     pub fn limits(&self) -> Limits {
         match self.backend() {
@@ -209,10 +211,11 @@ impl Device {
         }
     }
 
-    /// Bytes that can still be allocated, and all bytes there are (or the limit that was set for the CPU device).
+    /// Returns the free and the total device memory in bytes. For a CPU device with a memory limit, the total is that
+    /// limit.
     ///
     /// # Errors
-    /// Failures of the driver.
+    /// Driver errors.
     pub fn memory_free(&self) -> Result<(usize, usize), Error> {
         match self.backend() {
             Backend::Cpu(cpu) => Ok(match cpu.options().memory_limit {
@@ -223,19 +226,20 @@ impl Device {
         }
     }
 
-    /// Bytes that the device vectors of this device and the scratch of its streams take up now.
+    /// Returns the bytes that this device's vectors and the scratch memory of its streams use now.
     #[must_use]
     pub fn memory_used(&self) -> usize {
         self.inner.used.load(Ordering::Relaxed)
     }
 
-    /// The most that [`memory_used`](Self::memory_used) has been since the device was opened or the peak was reset.
+    /// Returns the maximum of [`memory_used`](Self::memory_used) since the device was opened or the peak was last
+    /// reset.
     #[must_use]
     pub fn peak_memory(&self) -> usize {
         self.inner.peak.load(Ordering::Relaxed)
     }
 
-    /// Lets [`peak_memory`](Self::peak_memory) start anew from what is used now.
+    /// Resets [`peak_memory`](Self::peak_memory) to the memory in use now.
     pub fn reset_peak_memory(&self) {
         self.inner.peak.store(self.memory_used(), Ordering::Relaxed);
     }
@@ -249,23 +253,24 @@ impl Device {
         self.inner.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// A new stream. On a GPU it runs beside all others, the default stream included.
+    /// Creates a stream. On a GPU it runs concurrently with all other streams, including the default stream.
     ///
     /// # Errors
-    /// Failures of the driver.
+    /// Driver errors.
     pub fn stream(&self) -> Result<Stream, Error> {
         Stream::new(self)
     }
 
-    /// Host memory of `len` zeros that a GPU can copy from and to at full speed, while the program goes on.
+    /// Allocates `len` zeroed elements of page-locked host memory. A GPU copies from and to it at full speed, while the
+    /// program continues.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], and other failures of the driver.
+    /// [`Error::OutOfMemory`], and other driver errors.
     pub fn pinned<T: Pod>(&self, len: usize) -> Result<PinnedVec<T>, Error> {
         PinnedVec::new(self, len)
     }
 
-    /// The bytes of `len` elements, if an allocation can have so many.
+    /// Returns the size of `len` elements in bytes, or an error if no allocation can be that large.
     pub(super) fn bytes_of<T>(&self, len: usize) -> Result<usize, Error> {
         match len.checked_mul(size_of::<T>()) {
             Some(bytes) if bytes <= isize::MAX as usize => Ok(bytes),
@@ -291,18 +296,19 @@ impl fmt::Debug for Device {
     }
 }
 
-/// Locks a mutex. The values behind the mutexes of this crate are whole at every moment, so a panic elsewhere in a thread
-/// that held one is no reason to panic here.
+/// Locks a mutex and ignores poisoning. The values behind this crate's mutexes are consistent at all times, so a panic
+/// in a thread that held one is no reason to panic here.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The threads that run blocks.
+/// Returns the number of threads that run blocks.
 fn workers(options: &CpuOptions) -> usize {
     options.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
 }
 
-/// Bytes of host memory that are available, and all of them; the whole address space where the system does not say.
+/// Returns the available and the total host memory in bytes. If the system does not report them, both are the whole
+/// address space.
 pub(super) fn host_memory() -> (usize, usize) {
     let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let bytes_of = |key: &str| {

@@ -1,11 +1,11 @@
-//! What can go wrong, and what to do about it.
+//! Errors, and what to do about them.
 
 use super::cpu::Fault;
 use super::device::DeviceKind;
 use std::fmt;
 
-/// Every failure of this crate and of the dictionaries built on it. Each case says what was asked, what was there, and
-/// where it helps, what to do.
+/// All errors of this crate and of the dictionaries built on it. Each variant says what was requested, what was
+/// available and, where possible, what to do.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -21,36 +21,36 @@ pub enum Error {
     DriverTooOld {
         /// The CUDA version that the driver supports.
         found: (u32, u32),
-        /// The oldest one that will do.
+        /// The oldest version that is supported.
         needed: (u32, u32),
     },
 
-    /// There is no GPU of that number.
+    /// There is no GPU with that number.
     #[error("GPU {asked} was asked for, but the driver sees {available} (they are numbered from 0)")]
     NoSuchDevice {
-        /// The number that was asked for.
+        /// The requested number.
         asked: usize,
-        /// How many GPUs there are.
+        /// The number of GPUs.
         available: usize,
     },
 
-    /// The name of a device was not understood.
+    /// The device name is unknown.
     #[error("`{asked}` names no device: it is one of `cpu`, `cpu-checked`, `cuda` and `cuda:N`, N a number from 0")]
     UnknownDevice {
         /// The name that was given.
         asked: String,
     },
 
-    /// The GPU lacks something that every call of this crate needs.
+    /// The GPU lacks a feature that this crate always needs.
     #[error("{device} does not support {needs}, which is needed: use another GPU or the CPU device")]
     DeviceUnsupported {
         /// The GPU.
         device: String,
-        /// What it lacks.
+        /// The missing feature.
         needs: &'static str,
     },
 
-    /// A call that is about CUDA was given another device.
+    /// A CUDA-specific call was given another device.
     #[error("a CUDA device is needed, but the device is `{device}`")]
     NotCuda {
         /// The device that was given.
@@ -60,102 +60,102 @@ pub enum Error {
     /// There is not enough memory.
     #[error("{requested} bytes of memory were asked for, but {free} of {total} are free")]
     OutOfMemory {
-        /// Bytes that were asked for; `usize::MAX` if they cannot be counted.
+        /// The requested bytes; `usize::MAX` if the size overflows.
         requested: usize,
-        /// Bytes that are free.
+        /// The free bytes.
         free: usize,
-        /// All bytes there are, or the limit that was set.
+        /// The total bytes, or the limit that was set.
         total: usize,
     },
 
-    /// Two lengths that must agree do not.
+    /// Two lengths that must be equal differ.
     #[error("{what} has {found} elements, but {expected} are needed")]
     LengthMismatch {
-        /// Whose length is wrong.
+        /// The object whose length is wrong.
         what: &'static str,
-        /// The length that it must have.
+        /// The required length.
         expected: usize,
-        /// The length that it has.
+        /// The actual length.
         found: usize,
     },
 
-    /// More of something than a call takes, or nothing where it needs one.
+    /// A call got more items than it takes, or none where it needs at least one.
     #[error("{asked} {what} were given: at least one and at most {limit} can be")]
     TooMany {
-        /// What there is too much of.
+        /// The resource that is exceeded.
         what: &'static str,
-        /// How many were given.
+        /// The number that was given.
         asked: usize,
-        /// How many there may be.
+        /// The maximum number.
         limit: usize,
     },
 
-    /// A range reaches beyond the buffer, or ends before it starts.
+    /// A range ends outside the buffer, or before it starts.
     #[error("the range {start}..{end} does not lie within the {len} elements")]
     RangeOutside {
-        /// First index of the range.
+        /// The first index of the range.
         start: usize,
-        /// Index after the last one.
+        /// The index after the last one.
         end: usize,
-        /// Elements that there are.
+        /// The number of elements.
         len: usize,
     },
 
-    /// Bits of a key that it does not have.
+    /// A bit range is outside the key.
     #[error("bits {start}..{end} were asked for, but the keys have {bits} bits: take a range within 0..{bits}")]
     BitRange {
-        /// The first bit asked for.
+        /// The first requested bit.
         start: u32,
-        /// The end of the bits asked for.
+        /// The end of the requested bits.
         end: u32,
-        /// The bits of a key.
+        /// The number of bits in a key.
         bits: u32,
     },
 
-    /// An input that is too long for an operation.
+    /// An input is too long for an operation.
     #[error("{what} takes at most {limit} elements, but there are {len}: split them")]
     TooLong {
         /// The operation.
         what: &'static str,
-        /// The elements given.
+        /// The number of elements given.
         len: usize,
-        /// The elements possible.
+        /// The maximum number of elements.
         limit: usize,
     },
 
-    /// Offsets of segments that decrease, or that reach beyond the items.
+    /// Segment offsets decrease, or exceed the number of items.
     #[error(
         "offset {index} of the segments is {offset}, but it must be at least {previous}, the one before it, and at most \
          {len}, the number of items"
     )]
     InvalidOffsets {
-        /// The first offset that is wrong.
+        /// The index of the first wrong offset.
         index: usize,
-        /// What it says.
+        /// The value of that offset.
         offset: u64,
-        /// The offset before it; 0 for the first one.
+        /// The preceding offset; 0 for the first one.
         previous: u64,
-        /// How many items there are.
+        /// The number of items.
         len: usize,
     },
 
-    /// A launch of no blocks.
+    /// A kernel was launched with zero blocks.
     #[error("kernel `{kernel}` was launched with 0 blocks: leave the launch out when there is nothing to do")]
     EmptyLaunch {
         /// The kernel.
         kernel: &'static str,
     },
 
-    /// A launch asks for more than the device has.
+    /// A launch requests more than the device offers.
     #[error("kernel `{kernel}` asks for {asked} {what}, but the device allows {limit}")]
     LaunchTooLarge {
         /// The kernel.
         kernel: &'static str,
-        /// What there is too much of.
+        /// The resource that is exceeded.
         what: &'static str,
-        /// How much was asked for.
+        /// The requested amount.
         asked: usize,
-        /// How much there may be.
+        /// The maximum.
         limit: usize,
     },
 
@@ -168,11 +168,11 @@ pub enum Error {
         kernel: &'static str,
     },
 
-    /// A kernel on the CPU, or an operator in one, has called this library's host side.
+    /// A kernel on the CPU, or an operator inside one, called the host side of this library.
     #[error("a kernel, or an operator in one, called the host: device code cannot use streams and device memory")]
     HostCallInKernel,
 
-    /// Two crates of the program name the same kernel in `instances!`, with PTX that differs.
+    /// Two crates of the program list the same kernel in `instances!`, with different PTX.
     #[error(
         "two crates have PTX for the kernel `{kernel}` and it differs (entries `{}` and `{}`): name the kernel in one of them \
          alone, or rebuild both with the same compiler",
@@ -181,7 +181,7 @@ pub enum Error {
     AmbiguousInstance {
         /// The kernel type.
         kernel: &'static str,
-        /// The entries' names.
+        /// The names of the two entries.
         names: [&'static str; 2],
     },
 
@@ -192,52 +192,52 @@ pub enum Error {
         kernel: &'static str,
         /// The GPU.
         device: String,
-        /// What the driver said.
+        /// The driver's message.
         log: String,
     },
 
-    /// A kernel did something that no kernel may do; found by the CPU executor.
+    /// The CPU executor found an invalid operation in a kernel.
     #[error("{0}")]
     KernelFault(Box<Fault>),
 
-    /// A kernel crashed on the GPU, and the device is lost with it: the process must be started anew to use it again.
+    /// A kernel crashed on the GPU. The device is lost: restart the process to use it again.
     #[error("a kernel crashed the GPU ({message}); {}. Run it on `cpu-checked` to learn where", suspects(kernels))]
     KernelCrashed {
-        /// The latest kernels that were launched on the stream and not known to have ended well, oldest first.
+        /// The most recent kernels launched on the stream that are not known to have succeeded, oldest first.
         kernels: Vec<&'static str>,
-        /// What the driver said.
+        /// The driver's message.
         message: String,
     },
 
     /// The device was lost in an earlier call.
     #[error("the device was lost earlier and cannot be used until the process is started anew: {cause}")]
     DeviceLost {
-        /// What happened then.
+        /// The earlier error.
         cause: String,
     },
 
-    /// Things of two devices were used together.
+    /// Objects of two devices were used together.
     #[error("{what} belongs to a device `{found}`, but it was used with another one, `{expected}`")]
     WrongDevice {
-        /// What is on the wrong device.
+        /// The object on the wrong device.
         what: &'static str,
-        /// The device that it is on.
+        /// The device it is on.
         found: DeviceKind,
-        /// The device that it must be on.
+        /// The device it must be on.
         expected: DeviceKind,
     },
 
-    /// The host read device memory that nobody has written; found by the checked CPU device.
+    /// The host read device memory that was never written; found by the checked CPU device.
     #[error("element {index} was read, but nothing was ever written there")]
     UninitialisedRead {
-        /// The first such element, counted from the start of what was read.
+        /// The first such element, counted from the start of the range that was read.
         index: usize,
     },
 
-    /// Something that cannot be part of a graph was done while recording one.
+    /// An operation that cannot be part of a graph was attempted while recording one.
     #[error("{what} cannot be recorded in a graph: do it before the recording, or after a launch")]
     NotRecordable {
-        /// What was done.
+        /// The operation.
         what: &'static str,
     },
 
@@ -245,23 +245,23 @@ pub enum Error {
     #[error("reading or writing failed: {0}")]
     Io(#[from] std::io::Error),
 
-    /// A file that is damaged, cut off, or not what it should be. Nothing was loaded.
+    /// A file is damaged, truncated, or of the wrong kind. Nothing was loaded.
     #[error("the file cannot be loaded: {what} (found at byte {at})")]
     InvalidFile {
-        /// What is wrong.
+        /// The problem.
         what: String,
-        /// How far it was read.
+        /// The position in the file where it was found.
         at: u64,
     },
 
-    /// A setting outside of its range.
+    /// An option is outside its range.
     #[error("{what} is {asked}, but it must be {allowed}")]
     InvalidOption {
-        /// The setting.
+        /// The option.
         what: &'static str,
-        /// What it was set to.
+        /// The value it was set to.
         asked: String,
-        /// What it may be set to.
+        /// The allowed values.
         allowed: &'static str,
     },
 
@@ -273,32 +273,32 @@ pub enum Error {
     TableFull {
         /// The table.
         what: &'static str,
-        /// How many keys found no place.
+        /// The number of keys that found no slot.
         unplaced: u64,
-        /// How many keys there are, these included.
+        /// The total number of keys, including these.
         keys: u64,
-        /// How many slots the table has.
+        /// The number of slots in the table.
         slots: u64,
     },
 
-    /// Another failure of a driver call.
+    /// Any other failure of a driver call.
     #[error("{call} failed with {code}: {message}")]
     Driver {
-        /// The function of the driver.
+        /// The driver function.
         call: &'static str,
         /// The name of the error.
         code: String,
-        /// What the driver says about it.
+        /// The driver's description of the error.
         message: String,
     },
 }
 
-/// The error if a length is not the one that is needed.
+/// Returns an error unless a length is the expected one.
 pub(crate) fn expect_len(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
     if found == expected { Ok(()) } else { Err(Error::LengthMismatch { what, expected, found }) }
 }
 
-/// The error if there is less room than is needed.
+/// Returns an error if there is less room than needed.
 pub(crate) fn expect_room(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
     if found >= expected { Ok(()) } else { Err(Error::LengthMismatch { what, expected, found }) }
 }
@@ -312,7 +312,7 @@ fn suspects(kernels: &[&str]) -> String {
     }
 }
 
-/// The message: it is what `fn main() -> Result<(), Error>` and `unwrap` print.
+/// Prints the message: this is what `fn main() -> Result<(), Error>` and `unwrap` show.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

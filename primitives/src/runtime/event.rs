@@ -1,4 +1,4 @@
-//! Events: marks in the order of a stream.
+//! Events: positions in the order of a stream.
 
 use super::cpu::CpuMark;
 use super::cuda::CudaEvent;
@@ -7,8 +7,8 @@ use super::error::Error;
 use core::fmt;
 use std::time::Duration;
 
-/// A mark in the order of a stream, made by [`Stream::record`](crate::Stream::record): to let another stream wait for it
-/// ([`Stream::wait`](crate::Stream::wait)), or to measure time.
+/// A position in the order of a stream, recorded by [`Stream::record`](crate::Stream::record). Another stream can wait
+/// for it ([`Stream::wait`](crate::Stream::wait)), and two events measure time.
 ///
 /// ```
 /// use gpu_primitives::{Device, Error};
@@ -31,10 +31,10 @@ pub(super) enum Mark {
 }
 
 impl Event {
-    /// Waits until the stream has passed the mark.
+    /// Waits until the stream has passed the event.
     ///
     /// # Errors
-    /// [`Error::KernelCrashed`] and other failures of the driver.
+    /// [`Error::KernelCrashed`] and other driver errors.
     pub fn synchronize(&self) -> Result<(), Error> {
         match &self.mark {
             Mark::Cpu(mark) => mark.finish(),
@@ -42,10 +42,10 @@ impl Event {
         }
     }
 
-    /// Whether the stream has passed the mark. Does not wait.
+    /// Returns whether the stream has passed the event. Does not wait.
     ///
     /// # Errors
-    /// As [`synchronize`](Self::synchronize).
+    /// Same as [`synchronize`](Self::synchronize).
     pub fn is_done(&self) -> Result<bool, Error> {
         match &self.mark {
             Mark::Cpu(mark) => mark.is_passed(),
@@ -53,10 +53,10 @@ impl Event {
         }
     }
 
-    /// The time on the device from `since` to this mark; zero if this one came first. Waits for both.
+    /// Returns the time on the device from `since` to this event; zero if this event came first. Waits for both.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`] if they are marks of two devices; as [`synchronize`](Self::synchronize).
+    /// [`Error::WrongDevice`] if the events belong to two devices; the errors of [`synchronize`](Self::synchronize).
     pub fn elapsed(&self, since: &Self) -> Result<Duration, Error> {
         since.synchronize()?;
         self.synchronize()?;

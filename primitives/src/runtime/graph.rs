@@ -1,4 +1,4 @@
-//! Graphs: work that is recorded once and launched again and again.
+//! Graphs: work that is recorded once and launched many times.
 
 use super::cuda::{CudaCapture, CudaGraph};
 use super::device::Device;
@@ -12,14 +12,15 @@ use core::fmt;
 use core::ptr::NonNull;
 use std::sync::Arc;
 
-/// Work that was recorded by [`Stream::capture`], to be launched as often as needed. On a GPU all of it is given to the
-/// driver in one call, so that many short launches cost little more than one.
+/// Work recorded by [`Stream::capture`], to be launched as often as needed. On a GPU, one driver call submits all of
+/// it, so that many short launches cost little more than one.
 ///
-/// It works with the memory that it was recorded with: whoever wants other input writes it there before the next launch.
+/// A graph uses the memory it was recorded with. To process other input, write it to that memory before the next
+/// launch.
 ///
-/// The temporary memory of the recorded work belongs to the graph and stays allocated until the graph is dropped; so does
-/// the scratch of its look-back kernels, which every launch sets to zero first. So a graph shares nothing with the stream
-/// that it runs on but the order.
+/// The temporary memory of the recorded work belongs to the graph and stays allocated until the graph is dropped. So
+/// does the scratch memory of its look-back kernels, which every launch zeroes first. A graph shares nothing with the
+/// stream it runs on except the order.
 ///
 /// ```
 /// use gpu_primitives::{Device, Error, scan};
@@ -30,7 +31,7 @@ use std::sync::Arc;
 /// let (mut graph, ()) = stream.capture(|stream| scan::inclusive_sum(stream, &input, &mut output))?;
 /// for start in [1, 5] {
 ///     input.copy_from_host(&stream, &[start; 4])?;
-///     // SAFETY: input and output are still there, and used on this stream alone.
+///     // SAFETY: input and output are still allocated, and used on this stream only.
 ///     unsafe { graph.launch(&stream)? };
 ///     assert_eq!(output.to_vec(&stream)?, [start, 2 * start, 3 * start, 4 * start]);
 /// }
@@ -39,9 +40,9 @@ use std::sync::Arc;
 pub struct Graph {
     device: Device,
     work: Work,
-    /// Temporary memory of the work, and what its uploads copy from.
+    /// Temporary memory of the work, and the sources of its uploads.
     memory: Vec<DeviceVec<u8>>,
-    /// From here on the memory is allocated and filled.
+    /// When this event has passed, the memory is allocated and filled.
     ready: Event,
 }
 
@@ -51,22 +52,22 @@ enum Work {
 }
 
 impl Stream {
-    /// Records what `work` puts onto the stream that it is given, and gives it as a graph, together with the result of
-    /// `work`. Nothing of it is done before [`Graph::launch`]; vectors and values that `work` made and gave back hold what
-    /// the last launch put there.
+    /// Records the work that `work` puts on the stream it is given. Returns it as a graph, together with the result of
+    /// `work`. Nothing runs before [`Graph::launch`]. Vectors and values that `work` creates and returns hold what the
+    /// last launch wrote.
     ///
-    /// `work` is given a stream of its own to record on. What it puts onto other streams happens at once and is not part of
-    /// the graph.
+    /// `work` gets a stream of its own to record on. Work that it puts on other streams runs immediately and is not
+    /// part of the graph.
     ///
-    /// Data that is uploaded in `work` is copied when it is recorded: every launch uploads that same data. What waits for
-    /// the device cannot be recorded: reading back, `synchronize`, and primitives that wait (they say so, and have others
-    /// beside them that do not). Nor can events, copies of page-locked memory, and other graphs.
+    /// Data uploaded in `work` is copied while recording: every launch uploads that same data. Calls that wait for the
+    /// device cannot be recorded: reading back, `synchronize`, and primitives that wait (they say so and have variants
+    /// that do not wait). Events, copies of page-locked memory and other graphs cannot be recorded either.
     ///
     /// # Errors
-    /// [`Error::NotRecordable`]; those of `work`; failures of the driver.
+    /// [`Error::NotRecordable`]; the errors of `work`; driver errors.
     pub fn capture<R>(&self, work: impl FnOnce(&Self) -> Result<R, Error>) -> Result<(Graph, R), Error> {
         self.queue().refuse_while_recording("another recording")?;
-        /// Ends the recording however `work` ends: it may have kept the recorder.
+        /// Ends the recording however `work` ends: `work` may have kept a clone of the recorder.
         struct Stop<'a>(Option<&'a Stream>);
 
         impl Stop<'_> {
@@ -94,16 +95,15 @@ impl Stream {
 }
 
 impl Graph {
-    /// Puts the recorded work onto a stream. Does not wait; on the CPU device the work is done when this returns.
+    /// Puts the recorded work on a stream. Does not wait; on the CPU device the work is done when this returns.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`]; [`Error::NotRecordable`] if the stream is being recorded; what the recorded calls give when
-    /// their work fails.
+    /// [`Error::WrongDevice`]; [`Error::NotRecordable`] if the stream is recording; the errors of the recorded work.
     ///
     /// # Safety
-    /// All memory that was used in the recording, that of vectors made and given out there included, is still allocated,
-    /// and stays so until the work is done. Nobody else writes it meanwhile, or uses what the work writes: the library does
-    /// not know which memory a graph uses, so what other streams do with it is ordered by events.
+    /// All memory used in the recording, including that of vectors created and returned there, is still allocated, and
+    /// stays allocated until the work is done. Until then nothing else writes it, or uses what the work writes. The
+    /// library does not know which memory a graph uses, so events must order the work of other streams on it.
     pub unsafe fn launch(&mut self, stream: &Stream) -> Result<(), Error> {
         if stream.device() != &self.device {
             let (found, expected) = (self.device.kind(), stream.device().kind());
@@ -115,9 +115,9 @@ impl Graph {
             memory.raw_view_mut(stream)?; // so that launches on several streams happen one after the other
         }
         match (&mut self.work, &stream.lane().kind) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             (Work::Cuda(graph), LaneKind::Cuda(stream)) => unsafe { graph.launch(stream) },
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             (Work::Cpu(steps), LaneKind::Cpu(lane)) => unsafe { lane.submit(Step::Graph(Arc::clone(steps))) },
             _ => unreachable!("a device is of one kind"),
         }
@@ -130,25 +130,26 @@ impl fmt::Debug for Graph {
     }
 }
 
-/// What a stream has recorded so far, and the memory that goes with it.
+/// The work a stream has recorded so far, and its memory.
 pub(super) struct Recording {
-    /// The stream that memory really comes from: allocated while recording, it is there before the first launch and stays.
+    /// The stream that memory comes from. It is allocated while recording, so it exists before the first launch and
+    /// stays.
     parent: Stream,
     recorder: Recorder,
-    /// What the recorded work has freed, so that later work of the same recording can have it.
+    /// Memory that the recorded work has freed, for reuse by later work of the same recording.
     spare: Vec<DeviceVec<u8>>,
-    /// What recorded uploads copy from.
+    /// The sources of recorded uploads.
     uploads: Vec<DeviceVec<u8>>,
 }
 
 enum Recorder {
     Cpu(Vec<Step>),
-    /// The driver records.
+    /// The driver does the recording.
     Cuda(CudaCapture),
 }
 
 impl Recording {
-    /// Lets a stream record from now on.
+    /// Makes a stream record from now on.
     pub(super) fn begin(parent: &Stream, on: &LaneKind) -> Result<Self, Error> {
         let recorder = match on {
             LaneKind::Cpu(_) => Recorder::Cpu(Vec::new()),
@@ -167,7 +168,7 @@ impl Recording {
         Ok((work, spare))
     }
 
-    /// Takes a note of work; on a GPU the driver does.
+    /// Records a step; on a GPU the driver does this.
     pub(super) fn note(&mut self, step: Step) {
         if let Recorder::Cpu(steps) = &mut self.recorder {
             steps.push(step);
@@ -175,7 +176,7 @@ impl Recording {
     }
 
     pub(super) fn allocate(&mut self, bytes: usize) -> Result<NonNull<u8>, Error> {
-        // Work of a recording happens in order, so that what one step has freed the next one may use.
+        // Recorded work runs in order, so a later step may reuse memory that an earlier one has freed.
         let memory = match self.spare.iter().position(|memory| memory.len() == bytes) {
             Some(index) => self.spare.swap_remove(index),
             None => self.parent.uninit(bytes)?,
@@ -184,14 +185,16 @@ impl Recording {
         Ok(NonNull::new(address).expect("memory is never at address 0"))
     }
 
+    /// Takes back memory for later work of the recording.
+    ///
     /// # Safety
-    /// It came from [`allocate`](Self::allocate), and only work recorded so far uses it.
+    /// The memory came from [`allocate`](Self::allocate), and only work recorded so far uses it.
     pub(super) unsafe fn free(&mut self, address: NonNull<u8>, bytes: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         self.spare.push(unsafe { DeviceVec::from_raw(&self.parent, address.as_ptr(), bytes) });
     }
 
-    /// A copy of host data on the device, which stays unchanged as long as the graph lives.
+    /// Copies host data to the device. The copy stays unchanged as long as the graph lives.
     pub(super) fn keep(&mut self, data: &[u8]) -> Result<*const u8, Error> {
         let copy = self.parent.upload(data)?;
         let address = copy.as_slice().as_ptr();

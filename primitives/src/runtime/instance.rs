@@ -1,4 +1,4 @@
-//! The kernels that exist as PTX: a registry, filled by [`instances!`](crate::instances) when the program is linked.
+//! The kernels that exist as PTX: a registry that [`instances!`](crate::instances) fills at link time.
 
 use super::error::Error;
 use crate::kernel::Kernel;
@@ -6,41 +6,45 @@ use std::any::{TypeId, type_name};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// One kernel type with its PTX.
+/// A kernel type with its PTX.
 #[derive(Debug)]
 pub struct Instance {
     kernel: TypeId,
     name: &'static str,
-    ptx: &'static str,
+    /// The text of the module, compressed.
+    packed: &'static [u8],
 }
 
 impl Instance {
-    /// The instance of `K` whose PTX has the entry `name`: what [`instances!`](crate::instances) registers.
+    /// Creates the instance of `K` whose PTX has the entry `name`. [`instances!`](crate::instances) registers it.
     ///
     /// # Safety
-    /// The text is what `gpu-kernel-builder` made of `K`, as this program has it.
+    /// `packed` is the compressed PTX that `gpu-kernel-builder` generated from `K`, from the same sources as this
+    /// program.
     #[must_use]
-    pub const unsafe fn new<K: Kernel>(name: &'static str, ptx: &'static str) -> Self {
-        Self { kernel: TypeId::of::<K>(), name, ptx }
+    pub const unsafe fn new<K: Kernel>(name: &'static str, packed: &'static [u8]) -> Self {
+        Self { kernel: TypeId::of::<K>(), name, packed }
     }
 
-    /// The name of the entry.
+    /// Returns the name of the entry.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The text of the module that holds the entry.
+    /// Returns the text of the module that contains the entry.
     #[must_use]
-    pub const fn ptx(&self) -> &'static str {
-        self.ptx
+    pub fn ptx(&self) -> String {
+        // Data that `packed_ptx!` did not produce is not a module, and the driver will reject it.
+        let text = miniz_oxide::inflate::decompress_to_vec(self.packed).unwrap_or_default();
+        String::from_utf8(text).unwrap_or_default()
     }
 
-    /// The instance of `K`, if one was named anywhere in the program. Several crates may name the same kernel, as long as all
-    /// of them have the same PTX.
+    /// Returns the instance of `K`, if the program has one. Several crates may instantiate the same kernel, as long as
+    /// they all have the same PTX.
     ///
     /// # Errors
-    /// [`Error::NoInstance`] if there is none; [`Error::AmbiguousInstance`] if there are several that differ.
+    /// [`Error::NoInstance`] if there is none; [`Error::AmbiguousInstance`] if several instances differ.
     pub fn of<K: Kernel>() -> Result<&'static Self, Error> {
         static BY_KERNEL: LazyLock<HashMap<TypeId, Vec<&'static Instance>>> = LazyLock::new(|| {
             let mut by_kernel = HashMap::<_, Vec<_>>::new();
@@ -59,13 +63,32 @@ impl Instance {
         }
     }
 
-    /// Whether both have the same PTX, but for the name of the entry.
+    /// Returns whether both have the same PTX, except for the name of the entry.
     fn is_same(&self, other: &Self) -> bool {
-        self.ptx.replace(self.name, "") == other.ptx.replace(other.name, "")
+        self.ptx().replace(self.name, "") == other.ptx().replace(other.name, "")
     }
 }
 
 inventory::collect!(Instance);
+
+/// The number of bytes that [`stored`] adds.
+#[cfg(test)]
+pub(crate) const STORED_EXTRA: usize = 5;
+
+/// Returns a text as stored (uncompressed) deflate data: a single last block, with its length and the complement of it.
+#[cfg(test)]
+pub(crate) const fn stored<const N: usize>(text: &str) -> [u8; N] {
+    assert!(N == text.len() + STORED_EXTRA && text.len() < 1 << 16);
+    let len = text.len() as u16;
+    let mut packed = [0; N];
+    let header = [1, len as u8, (len >> 8) as u8, !len as u8, (!len >> 8) as u8];
+    let mut at = 0;
+    while at < N {
+        packed[at] = if at < STORED_EXTRA { header[at] } else { text.as_bytes()[at - STORED_EXTRA] };
+        at += 1;
+    }
+    packed
+}
 
 #[cfg(test)]
 mod tests {
@@ -81,19 +104,25 @@ mod tests {
     #[kernel(threads = 32)]
     unsafe fn named_twice() {}
 
-    // SAFETY: nothing is launched.
-    inventory::submit! { unsafe { Instance::new::<NamedTwiceAlike>("one", ".entry one {}") } }
-    // SAFETY: as above.
-    inventory::submit! { unsafe { Instance::new::<NamedTwiceAlike>("other", ".entry other {}") } }
-    // SAFETY: as above.
-    inventory::submit! { unsafe { Instance::new::<NamedTwice>("one", ".entry one { ret; }") } }
-    // SAFETY: as above.
-    inventory::submit! { unsafe { Instance::new::<NamedTwice>("other", ".entry other { trap; }") } }
+    macro_rules! submit {
+        ($kernel:ty, $name:literal, $text:literal) => {
+            const _: () = {
+                const PACKED: &[u8] = &stored::<{ $text.len() + STORED_EXTRA }>($text);
+                // SAFETY: nothing is launched.
+                inventory::submit! { unsafe { Instance::new::<$kernel>($name, PACKED) } }
+            };
+        };
+    }
+
+    submit!(NamedTwiceAlike, "one", ".entry one { ret; }");
+    submit!(NamedTwiceAlike, "other", ".entry other { ret; }");
+    submit!(NamedTwice, "one", ".entry one { ret; }");
+    submit!(NamedTwice, "other", ".entry other { trap; }");
 
     #[test]
     fn kernels_that_are_named_twice() {
         assert!(matches!(Instance::of::<NamedNowhere>(), Err(Error::NoInstance { .. })));
-        assert!(Instance::of::<NamedTwiceAlike>().is_ok());
+        assert!(Instance::of::<NamedTwiceAlike>().unwrap().ptx().starts_with(".entry o"));
         let error = Instance::of::<NamedTwice>().unwrap_err();
         let Error::AmbiguousInstance { names, .. } = &error else { panic!("{error}") };
         assert!(names.contains(&"one") && names.contains(&"other"), "{error}");

@@ -1,12 +1,13 @@
-//! How streams that share memory are ordered.
+//! Ordering of streams that share memory.
 //!
-//! Work on one stream happens in order, and nothing has to be done for that. Every allocation knows which streams have used
-//! it; when another stream touches it, that stream first waits, on the device, for the work that conflicts: a read waits for
-//! the last writer, a write for the last writer and for everybody who has read since. The wait is an event, recorded at that
-//! moment on the stream that is waited for.
+//! Work on one stream runs in order; nothing has to be done for that. Every allocation records which streams have used
+//! it. When another stream accesses it, that stream first waits, on the device, for conflicting work: a read waits for
+//! the last writer, a write for the last writer and for all readers since then. The wait uses an event, recorded at
+//! that moment on the stream that is waited for.
 //!
-//! While one stream uses an allocation, a touch is one load and one comparison on the host. After that, a stream that already
-//! follows all work of another one does not wait for it again: a call that touches forty allocations waits once.
+//! While a single stream uses an allocation, each access costs one load and one comparison on the host. With several
+//! streams, a stream that already follows all work of another one does not wait for it again: a call that accesses
+//! forty allocations waits once.
 
 use super::cpu::CpuLane;
 use super::cuda::{CudaEvent, CudaStream};
@@ -16,15 +17,15 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The order of one stream, without what else a stream has. It lives as long as memory that was used on it.
+/// The ordering part of a stream. It lives as long as any memory that was used on it.
 pub(super) struct Lane {
     id: u64,
     pub(super) kind: LaneKind,
-    /// By the other lane's id: how much of its work comes before whatever this lane is given from now on.
+    /// Keyed by the id of another lane: how much of that lane's work comes before all later work of this lane.
     follows: Mutex<HashMap<u64, u64>>,
-    /// Whether a [`Stream`](super::Stream) still exists that can give it more work.
+    /// Whether a [`Stream`](super::Stream) still exists that can add work.
     is_open: AtomicBool,
-    /// Whether its work is recorded instead of done.
+    /// Whether work is recorded instead of executed.
     is_recording: AtomicBool,
 }
 
@@ -33,7 +34,7 @@ pub(super) enum LaneKind {
     Cuda(Arc<CudaStream>),
 }
 
-/// How memory is about to be used.
+/// The kind of access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     Read,
@@ -41,7 +42,7 @@ pub(super) enum Use {
 }
 
 impl Lane {
-    /// More lanes than a lane remembers to follow. Forgetting one costs a wait and nothing else.
+    /// The maximum number of followed lanes that a lane remembers. Forgetting one costs a wait and nothing else.
     const MANY: usize = 64;
 
     pub(super) fn new(kind: LaneKind) -> Self {
@@ -67,7 +68,7 @@ impl Lane {
         self.is_recording.load(Ordering::Acquire)
     }
 
-    /// Whether calls return before their work is done, so that there is an order to keep.
+    /// Returns whether calls return before their work is done, so that ordering is needed.
     fn is_asynchronous(&self) -> bool {
         match &self.kind {
             LaneKind::Cpu(lane) => lane.is_queued(),
@@ -75,7 +76,7 @@ impl Lane {
         }
     }
 
-    /// How much work it has been given; `None` if others may have given it more.
+    /// Returns how much work the lane has been given; `None` if another library may have added more.
     fn position(&self) -> Option<u64> {
         match &self.kind {
             LaneKind::Cpu(lane) => Some(lane.position()),
@@ -83,12 +84,12 @@ impl Lane {
         }
     }
 
-    /// Puts the work that `other` has been given before whatever this lane is given from now on. Does not wait.
+    /// Orders all work given to `other` so far before all later work of this lane. Does not wait.
     fn follow(&self, other: &Self) -> Result<(), Error> {
         if self.id == other.id || other.is_recording() {
             return Ok(()); // what is recorded does not happen
         }
-        // Read before the event is recorded, so that the event covers it.
+        // Read this before the event is recorded, so that the event covers it.
         let position = other.position();
         if position.is_some() && lock(&self.follows).get(&other.id).copied() >= position {
             return Ok(());
@@ -101,7 +102,7 @@ impl Lane {
             _ => Ok(()), // memory is used on its own device alone
         };
         if joined.is_err() {
-            // Waiting here is the slow way to the same end.
+            // Waiting here is slower but has the same effect.
             other.synchronize()?;
         }
         if let Some(position) = position {
@@ -114,10 +115,11 @@ impl Lane {
         Ok(())
     }
 
-    /// [`follow`](Self::follow) for destructors, which cannot say that it failed: on a lost device nothing is used any more.
+    /// [`follow`](Self::follow) for destructors, which cannot return an error: on a lost device nothing is used any
+    /// more.
     fn follow_at_last(&self, other: &Self) {
         if self.is_recording() {
-            // What is recorded cannot depend on what another stream does now.
+            // Recorded work cannot depend on the current work of another stream.
             let _ = other.synchronize();
         } else {
             let _ = self.follow(other);
@@ -134,31 +136,31 @@ impl Lane {
 
 /// The lanes that have used an allocation.
 pub(super) struct Users {
-    /// The lane that all work on the memory belongs to or precedes; 0 if there are several.
+    /// The lane that all work on the memory belongs to or precedes; 0 if there are several lanes.
     sole: AtomicU64,
     several: Mutex<Several>,
 }
 
 #[derive(Default)]
 struct Several {
-    /// The last lane that wrote; `None` for the home, which allocated the memory.
+    /// The last lane that wrote; `None` means the home lane, which allocated the memory.
     writer: Option<Arc<Lane>>,
-    /// The lanes that have read since. The writer need not be among them.
+    /// The lanes that have read since the last write. The writer need not be among them.
     readers: Vec<Arc<Lane>>,
-    /// The lanes whose uses the caller has ordered: they matter when the memory is freed.
+    /// The lanes whose uses the caller orders: they matter only when the memory is freed.
     unordered: Vec<Arc<Lane>>,
 }
 
 impl Users {
-    /// So many readers are remembered before those that cannot read again are looked for.
+    /// The number of readers from which closed lanes are dropped from the list.
     const MANY: usize = 8;
 
-    /// Memory that `home` has just allocated.
+    /// The users of memory that `home` has just allocated.
     pub(super) fn new(home: &Lane) -> Self {
         Self { sole: AtomicU64::new(home.id), several: Mutex::default() }
     }
 
-    /// Lets `lane` use the memory, after the work of others that conflicts with it.
+    /// Lets `lane` use the memory, after conflicting work of other lanes.
     pub(super) fn touch(&self, home: &Arc<Lane>, lane: &Arc<Lane>, how: Use) -> Result<(), Error> {
         if self.sole.load(Ordering::Acquire) == lane.id {
             return Ok(());
@@ -166,7 +168,7 @@ impl Users {
         self.order(home, lane, how)
     }
 
-    /// Remembers a use that the caller has ordered.
+    /// Records a use that the caller orders.
     pub(super) fn note(&self, home: &Arc<Lane>, lane: &Arc<Lane>) {
         if home.id == lane.id || !lane.is_asynchronous() || lane.is_recording() {
             return;
@@ -179,7 +181,7 @@ impl Users {
 
     #[cold]
     fn order(&self, home: &Arc<Lane>, lane: &Arc<Lane>, how: Use) -> Result<(), Error> {
-        // A stream that records does nothing with it: who launches the graph sees to it that the memory is there.
+        // A recording stream does not access the memory now: whoever launches the graph must keep the memory valid.
         if !lane.is_asynchronous() || lane.is_recording() {
             return Ok(());
         }
@@ -206,7 +208,7 @@ impl Users {
         Ok(())
     }
 
-    /// Puts everything that was done with the memory before whatever `home` is given from now on.
+    /// Orders all work on the memory before all later work of `home`.
     pub(super) fn leave_to(&mut self, home: &Lane) {
         let several = self.several.get_mut().unwrap_or_else(PoisonError::into_inner);
         if *self.sole.get_mut() == home.id && several.unordered.is_empty() {
@@ -218,8 +220,8 @@ impl Users {
 }
 
 impl Several {
-    /// Memory that lives long must not keep every stream that ever read it: the work of those that are gone is put before
-    /// what the home does next, and the home counts as a reader instead.
+    /// Drops closed lanes from the readers. Long-lived memory must not keep every stream that ever read it: the work of
+    /// closed lanes is ordered before the next work of the home lane, and the home lane counts as a reader instead.
     fn forget_closed(&mut self, home: &Arc<Lane>) {
         if self.readers.len() < Users::MANY {
             return;

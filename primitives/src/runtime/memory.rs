@@ -1,4 +1,4 @@
-//! Device memory: the bytes of a stream's device, and the vector that owns some of them.
+//! Device memory: raw bytes on a stream's device, and the vector that owns them.
 
 use super::cpu::CpuLane;
 use super::device::Device;
@@ -16,9 +16,9 @@ use core::ops::RangeBounds;
 use core::ptr::NonNull;
 use std::backtrace::Backtrace;
 
-/// Bytes on the device, in the stream's order. No bytes are no work.
+/// Operations on device bytes, in stream order. An operation on zero bytes does nothing.
 impl Queue {
-    /// Allocates bytes; at least one.
+    /// Allocates `bytes` bytes; at least one.
     pub(super) fn allocate(&self, bytes: usize) -> Result<NonNull<u8>, Error> {
         debug_assert_ne!(bytes, 0);
         if let Some(recording) = &mut *self.recording() {
@@ -41,59 +41,60 @@ impl Queue {
         Ok(address)
     }
 
-    /// Frees what [`allocate`](Self::allocate) gave on a stream of the same device.
+    /// Frees memory that [`allocate`](Self::allocate) returned on a stream of the same device.
     ///
     /// # Safety
-    /// What uses the memory comes earlier in the stream's order.
+    /// All uses of the memory come earlier in the stream's order.
     pub(super) unsafe fn free(&self, address: NonNull<u8>, bytes: usize) {
         if bytes == 0 {
             return;
         }
         if let Some(recording) = &mut *self.recording() {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             return unsafe { recording.free(address, bytes) };
         }
         match &self.lane.kind {
             LaneKind::Cpu(lane) => {
                 let by = lane.is_queued().then(Backtrace::force_capture);
-                // SAFETY: the caller's promise. Freeing cannot fail, and other work that does is told to who waits for it.
+                // SAFETY: guaranteed by the caller. Freeing cannot fail; errors of other work go to the call that waits
+                // for that work.
                 let _ = unsafe { lane.submit(Step::Free { address: address.as_ptr(), bytes, by }) };
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             LaneKind::Cuda(stream) => unsafe { stream.free(address) },
         }
         self.device.count_free(bytes);
     }
 
-    /// Sets bytes to zero.
+    /// Zeroes bytes.
     ///
     /// # Safety
-    /// They are memory of the device, and may be written in the stream's order. So for all that follow.
+    /// The bytes belong to the device and may be written in the stream's order.
     pub(super) unsafe fn zero(&self, to: *mut u8, bytes: usize) -> Result<(), Error> {
         if bytes == 0 {
             return Ok(());
         }
         match &self.lane.kind {
-            // SAFETY: the caller's promise. So for all that follow.
+            // SAFETY: guaranteed by the caller.
             LaneKind::Cpu(lane) => unsafe { self.submit_or_note(lane, Step::Zero { to, bytes }) },
             // SAFETY: as above.
             LaneKind::Cuda(stream) => unsafe { stream.zero(to, bytes) },
         }
     }
 
-    /// Copies from the host, whose memory may be used again when this returns.
+    /// Copies from the host. The host memory may be reused when this returns.
     ///
     /// # Safety
-    /// As [`zero`](Self::zero), and the host memory is valid.
+    /// Same as [`zero`](Self::zero). The host memory is valid.
     pub(super) unsafe fn upload(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<(), Error> {
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let data = unsafe { core::slice::from_raw_parts(from, bytes) };
         let kept = self.recording().as_mut().map(|recording| recording.keep(data)).transpose()?;
         match (&self.lane.kind, kept) {
-            // SAFETY: as above, and what is kept is memory of the device.
+            // SAFETY: same as above; the kept copy is memory of the device.
             (_, Some(kept)) => unsafe { self.copy(kept, to, bytes) },
             // SAFETY: as above.
             (LaneKind::Cuda(stream), None) => unsafe { stream.upload(from, to, bytes) },
@@ -101,7 +102,7 @@ impl Queue {
             (LaneKind::Cpu(lane), None) if lane.is_queued() => unsafe {
                 lane.submit(Step::Upload { data: data.into(), to })
             },
-            // SAFETY: as above; it is done when this returns.
+            // SAFETY: same as above; the copy is done when this returns.
             (LaneKind::Cpu(lane), None) => unsafe { lane.submit(Step::UploadLater { from, to, bytes }) },
         }
     }
@@ -109,24 +110,25 @@ impl Queue {
     /// Copies from the host.
     ///
     /// # Safety
-    /// As [`zero`](Self::zero), and the host memory is valid and unchanged until the stream has passed the copy.
+    /// Same as [`zero`](Self::zero). The host memory is valid and unchanged until the stream has passed the copy.
     pub(super) unsafe fn upload_later(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<(), Error> {
         self.refuse_while_recording("a copy of page-locked memory")?;
         if bytes == 0 {
             return Ok(());
         }
         match &self.lane.kind {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             LaneKind::Cpu(lane) => unsafe { lane.submit(Step::UploadLater { from, to, bytes }) },
             // SAFETY: as above.
             LaneKind::Cuda(stream) => unsafe { stream.upload_later(from, to, bytes) },
         }
     }
 
-    /// Copies elements of so many bytes to the host.
+    /// Copies elements of `element_bytes` bytes each to the host.
     ///
     /// # Safety
-    /// As [`zero`](Self::zero), for reading; the host memory is valid and not used until the stream has passed the copy.
+    /// Same as [`zero`](Self::zero), for reading. The host memory is valid, and unused until the stream has passed the
+    /// copy.
     pub(super) unsafe fn download_later(
         &self,
         from: *const u8,
@@ -139,43 +141,43 @@ impl Queue {
             return Ok(());
         }
         match &self.lane.kind {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             LaneKind::Cpu(lane) => unsafe { lane.submit(Step::Download { from, to, bytes, element_bytes }) },
             // SAFETY: as above.
             LaneKind::Cuda(stream) => unsafe { stream.download_later(from, to, bytes) },
         }
     }
 
-    /// Copies on the device.
+    /// Copies within the device.
     ///
     /// # Safety
-    /// As [`zero`](Self::zero), for both sides, which do not overlap.
+    /// Same as [`zero`](Self::zero), for both ranges. They do not overlap.
     pub(super) unsafe fn copy(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<(), Error> {
         if bytes == 0 {
             return Ok(());
         }
         match &self.lane.kind {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             LaneKind::Cpu(lane) => unsafe { self.submit_or_note(lane, Step::Copy { from, to, bytes }) },
             // SAFETY: as above.
             LaneKind::Cuda(stream) => unsafe { stream.copy(from, to, bytes) },
         }
     }
 
-    /// A step of the CPU device: submitted now, unless it is to be recorded.
+    /// Submits a step to the CPU device, or records it if the stream is recording.
     ///
     /// # Safety
-    /// As for the step.
+    /// Same as for the step itself.
     unsafe fn submit_or_note(&self, lane: &CpuLane, step: Step) -> Result<(), Error> {
         if let Some(recording) = &mut *self.recording() {
             recording.note(step);
             return Ok(());
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { lane.submit(step) }
     }
 
-    /// Waits until everything on the stream is done.
+    /// Waits until all work on the stream is done.
     pub(super) fn synchronize(&self) -> Result<(), Error> {
         self.refuse_while_recording("a wait for the device")?;
         match &self.lane.kind {
@@ -185,7 +187,7 @@ impl Queue {
     }
 }
 
-/// Memory with the stream that it belongs to: its home, in whose order it is freed.
+/// Memory and its home stream: it is freed in the order of that stream.
 pub(super) struct Allocation {
     home: Stream,
     address: NonNull<u8>,
@@ -194,7 +196,7 @@ pub(super) struct Allocation {
     users: Users,
 }
 
-// SAFETY: an address on the device; what happens there is ordered by streams.
+// SAFETY: this is an address on the device; streams order all accesses to it.
 unsafe impl Send for Allocation {}
 // SAFETY: as above.
 unsafe impl Sync for Allocation {}
@@ -208,13 +210,13 @@ impl Allocation {
         self.home.device()
     }
 
-    /// Lets a stream of the device use the memory, after the work of other streams that conflicts with it.
+    /// Lets a stream of the device use the memory, after conflicting work of other streams.
     pub(super) fn open_to(&self, stream: &Stream, how: Use) -> Result<(), Error> {
         if self.bytes == 0 { Ok(()) } else { self.users.touch(self.home.lane(), stream.lane(), how) }
     }
 
-    /// Remembers that a stream of the device uses the memory from now on, in an order that others see to: it is not freed
-    /// before that is over.
+    /// Records that a stream of the device uses the memory from now on, in an order that the caller ensures. The memory
+    /// is not freed before that work is done.
     pub(super) fn note_use(&self, stream: &Stream) {
         if self.bytes > 0 {
             self.users.note(self.home.lane(), stream.lane());
@@ -225,16 +227,17 @@ impl Allocation {
 impl Drop for Allocation {
     fn drop(&mut self) {
         self.users.leave_to(self.home.lane());
-        // SAFETY: allocated with so many bytes; the home stream comes after every use.
+        // SAFETY: allocated with this many bytes; the home stream has been ordered after every use.
         unsafe { self.home.queue().free(self.address, self.bytes) };
     }
 }
 
 /// A vector in device memory.
 ///
-/// It belongs to the stream that it was made with, its home. It may be used on every stream of the device: what one stream
-/// does with it waits, on the device, for what others did before, as far as one of the two writes. Dropping it does not wait:
-/// it is freed in its home's order, after the work of all other streams that used it.
+/// It belongs to the stream that created it, its home stream, but may be used on every stream of the device. Work of
+/// one stream waits, on the device, for earlier work of other streams on the same vector if either of the two writes
+/// it. Dropping the vector does not wait: it is freed in the order of its home stream, after the work of all other
+/// streams that used it.
 ///
 /// ```
 /// use gpu_primitives::{Device, Error};
@@ -265,85 +268,85 @@ impl<T: Pod> DeviceVec<T> {
         Self { memory: Allocation::new(home, address, bytes), len, element: PhantomData }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no element.
+    /// Returns whether there are no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The device whose memory it is.
+    /// Returns the device that holds the memory.
     #[must_use]
     pub fn device(&self) -> &Device {
         self.memory.device()
     }
 
-    /// All of it, for reading.
+    /// Returns the whole vector as a slice, for reading.
     #[must_use]
     pub fn as_slice(&self) -> DeviceSlice<'_, T> {
         DeviceSlice::of(&self.memory, self.memory.address.as_ptr().cast(), self.len)
     }
 
-    /// All of it, for writing.
+    /// Returns the whole vector as a slice, for writing.
     #[must_use]
     pub fn as_mut_slice(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut::of(&self.memory, self.memory.address.as_ptr().cast(), self.len)
     }
 
-    /// A part of it, for reading.
+    /// Returns a part of it, for reading.
     ///
     /// # Errors
-    /// [`Error::RangeOutside`].
+    /// Returns [`Error::RangeOutside`] if the range is out of bounds.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>, Error> {
         self.as_slice().slice(range)
     }
 
-    /// A part of it, for writing.
+    /// Returns a part of it, for writing.
     ///
     /// # Errors
-    /// [`Error::RangeOutside`].
+    /// Returns [`Error::RangeOutside`] if the range is out of bounds.
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>, Error> {
         self.as_mut_slice().slice_mut(range)
     }
 
-    /// The view that a kernel on `stream` reads it by.
+    /// Returns a view that kernels on `stream` can read through.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`], and other failures of the driver.
+    /// [`Error::WrongDevice`], and other driver errors.
     pub fn view(&self, stream: &Stream) -> Result<View<'_, Global<T>>, Error> {
         self.as_slice().view(stream)
     }
 
-    /// The view that a kernel on `stream` writes it by.
+    /// Returns a view that kernels on `stream` can read and write through.
     ///
     /// # Errors
-    /// As [`view`](Self::view).
+    /// Same as [`view`](Self::view).
     pub fn view_mut(&mut self, stream: &Stream) -> Result<View<'_, GlobalMut<T>>, Error> {
-        // The slice made here ends with the call; the borrow does not.
+        // The slice created here ends with the call; the borrow does not.
         let memory = self.raw_view_mut(stream)?;
-        // SAFETY: the vector is borrowed as long as the view.
+        // SAFETY: the vector is borrowed as long as the view lives.
         Ok(unsafe { View::new(memory, Reach::none()) })
     }
 
-    /// [`view`](Self::view), for this crate, which keeps the memory until it is done with it.
+    /// [`view`](Self::view) for this crate: the caller keeps the memory alive until its work is done.
     pub(crate) fn raw_view(&self, stream: &Stream) -> Result<Global<T>, Error> {
         self.as_slice().raw_view(stream)
     }
 
-    /// [`view_mut`](Self::view_mut), for this crate, which keeps the memory until it is done with it.
+    /// [`view_mut`](Self::view_mut) for this crate: the caller keeps the memory alive until its work is done.
     pub(crate) fn raw_view_mut(&mut self, stream: &Stream) -> Result<GlobalMut<T>, Error> {
         self.as_mut_slice().raw_view_mut(stream)
     }
 
-    /// The elements. Waits for the stream.
+    /// Returns the elements as a host vector. Waits for the stream.
     ///
     /// # Errors
-    /// As [`DeviceSlice::copy_to_host`].
+    /// Same as [`DeviceSlice::copy_to_host`].
     pub fn to_vec(&self, stream: &Stream) -> Result<Vec<T>, Error> {
         self.as_slice().to_vec(stream)
     }
@@ -351,40 +354,40 @@ impl<T: Pod> DeviceVec<T> {
     /// Copies the elements to the host. Waits for the stream.
     ///
     /// # Errors
-    /// As [`DeviceSlice::copy_to_host`].
+    /// Same as [`DeviceSlice::copy_to_host`].
     pub fn copy_to_host(&self, stream: &Stream, into: &mut [T]) -> Result<(), Error> {
         self.as_slice().copy_to_host(stream, into)
     }
 
-    /// Overwrites it with the elements, which may be used again when this returns. Waits only if they are page-locked.
+    /// Copies `data` from the host. `data` may be reused when this returns. Waits only if `data` is page-locked.
     ///
     /// # Errors
-    /// As [`DeviceSliceMut::copy_from_host`].
+    /// Same as [`DeviceSliceMut::copy_from_host`].
     pub fn copy_from_host(&mut self, stream: &Stream, data: &[T]) -> Result<(), Error> {
         self.as_mut_slice().copy_from_host(stream, data)
     }
 
-    /// Overwrites it with elements of the same device. Does not wait.
+    /// Copies elements from memory of the same device. Does not wait.
     ///
     /// # Errors
-    /// As [`DeviceSliceMut::copy_from`].
+    /// Same as [`DeviceSliceMut::copy_from`].
     pub fn copy_from<'a>(&mut self, stream: &Stream, from: impl Into<DeviceSlice<'a, T>>) -> Result<(), Error> {
         self.as_mut_slice().copy_from(stream, from)
     }
 
-    /// A copy, whose home is `stream`. Does not wait.
+    /// Creates a copy whose home is `stream`. Does not wait.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], [`Error::WrongDevice`], and other failures of the driver.
+    /// [`Error::OutOfMemory`], [`Error::WrongDevice`], and other driver errors.
     pub fn try_clone(&self, stream: &Stream) -> Result<Self, Error> {
         let mut copy = stream.uninit(self.len)?;
         copy.copy_from(stream, self)?;
         Ok(copy)
     }
 
-    /// Gives up the memory: its home, its address and the number of elements. It counts as used until
-    /// [`from_raw`](Self::from_raw) takes it back. Does not wait; work of other streams has been put before what comes
-    /// later on the home stream.
+    /// Releases ownership of the memory and returns its home stream, its address and the number of elements. The memory
+    /// counts as used until [`from_raw`](Self::from_raw) takes it back. Does not wait: later work on the home stream is
+    /// ordered after the earlier work of other streams.
     #[must_use = "the memory is freed by nobody else"]
     pub fn into_raw(mut self) -> (Stream, *mut T, usize) {
         let parts = (self.memory.home.clone(), self.memory.address.as_ptr().cast(), self.len);
@@ -392,14 +395,14 @@ impl<T: Pod> DeviceVec<T> {
         parts
     }
 
-    /// Takes back what [`into_raw`](Self::into_raw) gave. `home` may be another stream of the same device.
+    /// Takes back memory that [`into_raw`](Self::into_raw) released. `home` may be another stream of the same device.
     ///
     /// # Safety
-    /// Address and length are as given, and not taken back twice. Work on the memory by other streams than `home` comes
-    /// before what `home` does from now on.
+    /// Address and length are those that `into_raw` returned, and are not taken back twice. Work of other streams on
+    /// the memory comes before all later work of `home`.
     #[must_use]
     pub unsafe fn from_raw(home: &Stream, address: *mut T, len: usize) -> Self {
-        // SAFETY: `into_raw` gave the address of an allocation, or a dangling one.
+        // SAFETY: `into_raw` returned the address of an allocation, or a dangling one; neither is null.
         let address = unsafe { NonNull::new_unchecked(address.cast()) };
         Self::from_allocation(home, address, len * size_of::<T>(), len)
     }
@@ -450,7 +453,7 @@ mod tests {
         assert_eq!(empty.raw_view(&stream).unwrap().as_ptr().addr() % 8, 0);
         empty.copy_from_host(&stream, &[]).unwrap();
         assert_eq!(empty.try_clone(&stream).unwrap().len(), 0);
-        // Elements without size are as good as none.
+        // Zero-sized elements take no memory.
         let units = stream.upload(&[(); 5]).unwrap();
         assert_eq!(units.to_vec(&stream).unwrap().len(), 5);
         assert_eq!(stream.device().memory_used(), 0);
@@ -470,7 +473,7 @@ mod tests {
         assert_eq!(device.peak_memory(), 400);
         let (home, address, len) = first.into_raw();
         assert_eq!(device.memory_used(), 400);
-        // SAFETY: given a line above.
+        // SAFETY: returned by `into_raw` above.
         let first = unsafe { DeviceVec::from_raw(&home, address, len) };
         assert_eq!(first.to_vec(&stream).unwrap(), [0; 100]);
         drop(first);
@@ -502,7 +505,7 @@ mod tests {
         vector.slice_mut(..4).unwrap().copy_from_host(&stream, &[1, 2, 3, 4]).unwrap();
         assert_eq!(vector.slice(1..4).unwrap().to_vec(&stream).unwrap(), [2, 3, 4]);
         assert!(matches!(vector.slice(1..).unwrap().to_vec(&stream), Err(Error::UninitialisedRead { index: 3 })));
-        // A copy is as unwritten as what it was copied from.
+        // A copy of unwritten elements is unwritten too.
         let copy = vector.try_clone(&stream).unwrap();
         assert!(matches!(copy.to_vec(&stream), Err(Error::UninitialisedRead { index: 4 })));
     }

@@ -1,4 +1,4 @@
-//! The host side: devices, streams, memory, errors.
+//! The host side: devices, streams, memory and errors.
 
 pub(crate) mod call;
 pub(crate) mod carrier;

@@ -1,26 +1,26 @@
-//! What the calls that take the offsets of segments have in common.
+//! Shared code of the calls that take segment offsets.
 
 use super::error::Error;
 use super::slice::DeviceSlice;
 use super::stream::Stream;
 use bytemuck::Pod;
 
-/// Whether offsets are checked before anything is written, which takes waiting for the verdict.
+/// Whether the offsets are checked before anything is written. The check requires a wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// They are.
+    /// The offsets are checked.
     Check,
-    /// The caller knows them to be right.
+    /// The caller guarantees that the offsets are valid.
     Promised,
 }
 
-/// There is always an offset: that of the end.
+/// Checks that there is at least one offset: that of the end.
 pub(crate) fn expect_offsets(found: usize) -> Result<(), Error> {
     let what = "the slice of offsets (one per segment, and the end)";
     if found > 0 { Ok(()) } else { Err(Error::LengthMismatch { what, expected: 1, found }) }
 }
 
-/// The error about offset `index`; what is wrong with it is read for the message.
+/// Returns the error for offset `index`; reads the offset for the message.
 pub(crate) fn invalid_offset<O: Pod + Into<u64>>(
     stream: &Stream,
     offsets: DeviceSlice<'_, O>,

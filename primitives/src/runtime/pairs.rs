@@ -1,4 +1,4 @@
-//! Keys with the values that travel with them, as the host entries of the primitives hand them to kernels.
+//! Keys with their values, in the form that host functions pass to kernels.
 
 use super::carrier::{Carry, reinterpret, reinterpret_mut};
 use super::error::{Error, expect_len};
@@ -8,35 +8,35 @@ use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 use core::ptr::NonNull;
 
-/// Keys and values to be read.
+/// Keys and values to read.
 #[derive(Clone, Copy)]
 pub(crate) struct Pairs<K, V> {
     pub keys: Global<K>,
     pub values: Global<V>,
 }
 
-/// Keys and values to be written.
+/// Keys and values to write.
 #[derive(Clone, Copy)]
 pub(crate) struct PairsMut<K, V> {
     pub keys: GlobalMut<K>,
     pub values: GlobalMut<V>,
 }
 
-/// So many values without size: they have no memory, and kernels do not touch them.
+/// Returns a view of `len` zero-sized values: they have no memory, and kernels do not access them.
 pub(crate) fn no_values(len: usize) -> GlobalMut<()> {
-    // SAFETY: elements of no bytes lie anywhere.
+    // SAFETY: zero-sized elements may have any address.
     unsafe { GlobalMut::from_raw(NonNull::dangling().as_ptr(), len) }
 }
 
 impl<K: Pod> Pairs<K, ()> {
-    /// Keys alone.
+    /// Keys without values.
     pub(crate) fn keys(stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Self, Error> {
         Ok(Self { keys: keys.raw_view(stream)?, values: no_values(keys.len()).as_const() })
     }
 }
 
 impl<K: Pod, V: Pod> Pairs<K, V> {
-    /// Keys and as many values; `what` is how an error names the values.
+    /// Keys and as many values; error messages call the values `what`.
     pub(crate) fn new(
         stream: &Stream,
         keys: DeviceSlice<'_, K>,
@@ -49,14 +49,14 @@ impl<K: Pod, V: Pod> Pairs<K, V> {
 }
 
 impl<K: Pod> PairsMut<K, ()> {
-    /// Keys alone.
+    /// Keys without values.
     pub(crate) fn keys(stream: &Stream, mut keys: DeviceSliceMut<'_, K>) -> Result<Self, Error> {
         Ok(Self { keys: keys.raw_view_mut(stream)?, values: no_values(keys.len()) })
     }
 }
 
 impl<K: Pod, V: Pod> PairsMut<K, V> {
-    /// Keys and values, not necessarily as many.
+    /// Keys and values, not necessarily equally many.
     pub(crate) fn new(
         stream: &Stream,
         mut keys: DeviceSliceMut<'_, K>,
@@ -65,7 +65,7 @@ impl<K: Pod, V: Pod> PairsMut<K, V> {
         Ok(Self { keys: keys.raw_view_mut(stream)?, values: values.raw_view_mut(stream)? })
     }
 
-    /// The same memory, for reading.
+    /// Returns the same memory, for reading.
     pub(crate) fn as_const(self) -> Pairs<K, V> {
         Pairs { keys: self.keys.as_const(), values: self.values.as_const() }
     }
@@ -80,7 +80,7 @@ impl<K: Pod, V: Pod> Carry for Pairs<K, V> {
     }
 
     unsafe fn reinterpret<W: Pod>(&self) -> Pairs<K, W> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Pairs { keys: self.keys, values: unsafe { reinterpret(self.values) } }
     }
 }
@@ -94,7 +94,7 @@ impl<K: Pod, V: Pod> Carry for PairsMut<K, V> {
     }
 
     unsafe fn reinterpret<W: Pod>(&self) -> PairsMut<K, W> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         PairsMut { keys: self.keys, values: unsafe { reinterpret_mut(self.values) } }
     }
 }

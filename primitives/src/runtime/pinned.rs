@@ -1,4 +1,4 @@
-//! Page-locked host memory, and copies that go on while the program does.
+//! Page-locked host memory, and copies that run while the program continues.
 
 use super::device::{Backend, Device, host_memory};
 use super::error::Error;
@@ -11,11 +11,11 @@ use core::mem;
 use core::ops::{Deref, DerefMut};
 use core::ptr::{NonNull, slice_from_raw_parts_mut};
 
-/// Host memory that a GPU can copy from and to at full speed, while the program goes on; made by [`Device::pinned`].
-/// A slice in all other respects. For the CPU device it is ordinary memory.
+/// Page-locked host memory, created by [`Device::pinned`]. A GPU copies from and to it at full speed, while the program
+/// continues. It derefs to a slice. For the CPU device it is ordinary memory.
 ///
-/// Page-locked memory is taken away from the rest of the system, and getting and freeing it is slow: make few, and use
-/// them again.
+/// Page-locked memory is not available to the rest of the system, and allocating and freeing it is slow: create few
+/// buffers and reuse them.
 ///
 /// ```
 /// use gpu_primitives::{Device, Error};
@@ -36,7 +36,7 @@ pub struct PinnedVec<T: Pod> {
     device: Device,
 }
 
-// SAFETY: it owns its elements, as a `Box<[T]>` does.
+// SAFETY: it owns its elements, like a `Box<[T]>`.
 unsafe impl<T: Pod + Send> Send for PinnedVec<T> {}
 // SAFETY: as above.
 unsafe impl<T: Pod + Sync> Sync for PinnedVec<T> {}
@@ -57,7 +57,7 @@ impl<T: Pod> PinnedVec<T> {
             Backend::Cuda(_) if bytes == 0 => NonNull::dangling(),
             Backend::Cuda(gpu) => {
                 let address = gpu.allocate_pinned(bytes)?;
-                // SAFETY: so many bytes were allocated.
+                // SAFETY: this many bytes were allocated.
                 unsafe { address.write_bytes(0, bytes) };
                 address.cast()
             }
@@ -65,7 +65,7 @@ impl<T: Pod> PinnedVec<T> {
         Ok(Self { address, len, device: device.clone() })
     }
 
-    /// The device that it was made for.
+    /// Returns the device it was created for.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.device
@@ -77,11 +77,11 @@ impl<T: Pod> Drop for PinnedVec<T> {
         match self.device.backend() {
             Backend::Cpu(_) => {
                 let elements = slice_from_raw_parts_mut(self.address.as_ptr(), self.len);
-                // SAFETY: made from a box of so many elements.
+                // SAFETY: created from a box of this many elements.
                 drop(unsafe { Box::from_raw(elements) });
             }
             Backend::Cuda(_) if self.len * size_of::<T>() == 0 => {}
-            // SAFETY: allocated by this device; a copy that were under way would own the vector.
+            // SAFETY: allocated by this device; a running copy would own the vector.
             Backend::Cuda(gpu) => unsafe { gpu.free_pinned(self.address.cast()) },
         }
     }
@@ -91,7 +91,7 @@ impl<T: Pod> Deref for PinnedVec<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: so many elements, all written when it was made.
+        // SAFETY: it has this many elements, all written when it was created.
         unsafe { core::slice::from_raw_parts(self.address.as_ptr(), self.len) }
     }
 }
@@ -109,7 +109,7 @@ impl<T: Pod + fmt::Debug> fmt::Debug for PinnedVec<T> {
     }
 }
 
-/// A host buffer that a copy is using: [`wait`](Self::wait) gives it back. Dropping it waits too.
+/// A host buffer in use by a copy. [`wait`](Self::wait) returns it. Dropping the value waits too.
 #[must_use = "dropping it waits for the copy and frees the buffer"]
 pub struct Pending<B> {
     buffer: Option<B>,
@@ -117,19 +117,19 @@ pub struct Pending<B> {
 }
 
 impl<B> Pending<B> {
-    /// Waits for the copy and gives the buffer back.
+    /// Waits for the copy and returns the buffer.
     ///
     /// # Errors
-    /// [`Error::KernelCrashed`] and other failures of the driver; the buffer is lost then.
+    /// [`Error::KernelCrashed`] and other driver errors. The buffer is lost in that case.
     pub fn wait(mut self) -> Result<B, Error> {
         self.done.synchronize()?;
         Ok(self.buffer.take().expect("only `wait`, which takes the value, takes the buffer"))
     }
 
-    /// Whether the copy is done, so that [`wait`](Self::wait) would not wait.
+    /// Returns whether the copy is done, so that [`wait`](Self::wait) would return immediately.
     ///
     /// # Errors
-    /// [`Error::KernelCrashed`] and other failures of the driver.
+    /// [`Error::KernelCrashed`] and other driver errors.
     pub fn is_done(&self) -> Result<bool, Error> {
         self.done.is_done()
     }
@@ -139,7 +139,7 @@ impl<B> Drop for Pending<B> {
     fn drop(&mut self) {
         let Some(buffer) = self.buffer.take() else { return };
         if self.done.synchronize().is_err() {
-            // Nobody knows whether the copy has ended: a leak is harmless, freed memory that is written to is not.
+            // The copy may still be running. A leak is harmless; a write to freed memory is not.
             mem::forget(buffer);
         }
     }
@@ -151,12 +151,12 @@ impl<B> fmt::Debug for Pending<B> {
     }
 }
 
-/// Copies that go on while the program does.
+/// Copies that run while the program continues.
 impl Stream {
-    /// Copies device memory into the buffer. Does not wait; the buffer comes back from [`Pending::wait`].
+    /// Copies device memory into the buffer. Does not wait; [`Pending::wait`] returns the buffer.
     ///
     /// # Errors
-    /// As [`DeviceSlice::copy_to_host`].
+    /// Same as [`DeviceSlice::copy_to_host`].
     pub fn download_pinned<'a, T: Pod>(
         &self,
         from: impl Into<DeviceSlice<'a, T>>,
@@ -166,15 +166,15 @@ impl Stream {
         expect_len("the page-locked buffer", from.len(), into.len())?;
         let from = from.raw_view(self)?.as_ptr().cast();
         let (to, bytes) = (into.as_mut_ptr().cast(), size_of_val(&*into));
-        // SAFETY: both have that many elements; the buffer is kept until the copy is done.
+        // SAFETY: both have that many elements, and the buffer is kept until the copy is done.
         unsafe { self.queue().download_later(from, to, bytes, size_of::<T>())? };
         self.pending(into)
     }
 
-    /// Copies the buffer into device memory. Does not wait; the buffer comes back from [`Pending::wait`].
+    /// Copies the buffer into device memory. Does not wait; [`Pending::wait`] returns the buffer.
     ///
     /// # Errors
-    /// As [`DeviceSliceMut::copy_from_host`].
+    /// Same as [`DeviceSliceMut::copy_from_host`].
     pub fn upload_pinned<'a, T: Pod>(
         &self,
         from: PinnedVec<T>,
@@ -183,12 +183,12 @@ impl Stream {
         let mut into = into.into();
         expect_len("the page-locked buffer", into.len(), from.len())?;
         let to = into.raw_view_mut(self)?.as_const().as_ptr().cast_mut();
-        // SAFETY: both have that many elements; the buffer is kept until the copy is done.
+        // SAFETY: both have that many elements, and the buffer is kept until the copy is done.
         unsafe { self.queue().upload_later(from.as_ptr().cast(), to.cast(), size_of_val(&*from))? };
         self.pending(from)
     }
 
-    /// Keeps the buffer until the stream has passed what is on it now.
+    /// Keeps the buffer until the stream has passed all work that is on it now.
     fn pending<B>(&self, buffer: B) -> Result<Pending<B>, Error> {
         match self.record() {
             Ok(done) => Ok(Pending { buffer: Some(buffer), done }),

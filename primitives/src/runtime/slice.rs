@@ -12,7 +12,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Bound, Range, RangeBounds};
 
-/// Elements in device memory, for reading: what `&[T]` is on the host.
+/// A read-only slice of device memory: the device's `&[T]`.
 #[derive(Clone, Copy)]
 pub struct DeviceSlice<'a, T> {
     address: *const T,
@@ -21,9 +21,9 @@ pub struct DeviceSlice<'a, T> {
     elements: PhantomData<&'a [T]>,
 }
 
-/// Elements in device memory, for reading and writing: what `&mut [T]` is on the host.
+/// A mutable slice of device memory: the device's `&mut [T]`.
 ///
-/// As there, nothing else can use the elements meanwhile:
+/// As with `&mut`, nothing else can use the elements while it lives:
 ///
 /// ```compile_fail,E0502
 /// # use gpu_primitives::{Device, Error};
@@ -40,7 +40,7 @@ pub struct DeviceSliceMut<'a, T> {
     elements: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: an address on the device, borrowed as a reference would be.
+// SAFETY: this is an address on the device, borrowed like a reference.
 unsafe impl<T: Sync> Send for DeviceSlice<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for DeviceSlice<'_, T> {}
@@ -49,13 +49,13 @@ unsafe impl<T: Send> Send for DeviceSliceMut<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for DeviceSliceMut<'_, T> {}
 
-/// Whose memory it is.
+/// The owner of the memory.
 #[derive(Clone, Copy)]
 enum Owner<'a> {
     Vector(&'a Allocation),
-    /// A vector's, whose uses the caller orders.
+    /// A vector whose uses the caller orders.
     Unordered(&'a Allocation),
-    /// Another library's, which sees to its lifetime and its order.
+    /// Another library, which manages lifetime and ordering.
     Foreign(&'a Device),
 }
 
@@ -67,7 +67,7 @@ impl<'a> Owner<'a> {
         }
     }
 
-    /// The same memory, whose uses the caller orders.
+    /// Returns the same memory, with its uses ordered by the caller.
     fn unordered(self) -> Self {
         match self {
             Self::Vector(memory) => Self::Unordered(memory),
@@ -93,22 +93,22 @@ impl<'a> Owner<'a> {
     }
 }
 
-/// What both kinds of slice can tell.
+/// The accessors that both kinds of slice share.
 macro_rules! facts {
     () => {
-        /// Number of elements.
+        /// Returns the number of elements.
         #[must_use]
         pub fn len(&self) -> usize {
             self.len
         }
 
-        /// Whether there is no element.
+        /// Returns whether there are no elements.
         #[must_use]
         pub fn is_empty(&self) -> bool {
             self.len == 0
         }
 
-        /// The device whose memory it is.
+        /// Returns the device that holds the memory.
         #[must_use]
         pub fn device(&self) -> &Device {
             self.owner.device()
@@ -121,12 +121,12 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         Self { address, len, owner: Owner::Vector(memory), elements: PhantomData }
     }
 
-    /// Memory of another library.
+    /// Creates a slice of memory that another library owns.
     ///
     /// # Safety
-    /// `address` is the first of `len` elements in memory of `device`, aligned for `T`, and all its bytes have been
-    /// written. During `'a`, and until the work that was given to streams with it is done, it stays allocated and is not
-    /// written by others. For the CPU device it is host memory.
+    /// `address` points to `len` elements in memory of `device`, aligned for `T`, and all their bytes have been
+    /// written. During `'a`, and until all work that was given the slice is done, the memory stays allocated and
+    /// nothing else writes it. For the CPU device it is host memory.
     #[must_use]
     pub unsafe fn from_raw_parts(device: &'a Device, address: *const T, len: usize) -> Self {
         Self { address, len, owner: Owner::Foreign(device), elements: PhantomData }
@@ -134,68 +134,68 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
 
     facts!();
 
-    /// The address of the first element, on the device.
+    /// Returns the device address of the first element.
     #[must_use]
     pub fn as_ptr(&self) -> *const T {
         self.address
     }
 
-    /// A part of it.
+    /// Returns a part of it.
     ///
     /// # Errors
-    /// [`Error::RangeOutside`].
+    /// Returns [`Error::RangeOutside`] if the range is out of bounds.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<Self, Error> {
         let range = resolve(range, self.len)?;
         Ok(Self { address: self.address.wrapping_add(range.start), len: range.len(), ..*self })
     }
 
-    /// The same elements, whose uses the library does not order: a stream that is given them does not wait for what other
-    /// streams do with them. The vector is still freed after all work that was given them.
+    /// Returns the same elements without automatic ordering: a stream that uses the slice does not wait for the work of
+    /// other streams on the same elements. The vector is still freed only after all work that uses the slice.
     ///
     /// # Safety
-    /// Until the work that is given the slice is done, no other stream writes the elements, unless [events](Stream::wait)
-    /// order the two.
+    /// Until the work that was given the slice is done, no other stream writes the elements, unless
+    /// [events](Stream::wait) order the two.
     #[must_use]
     pub unsafe fn unordered(self) -> Self {
         Self { owner: self.owner.unordered(), ..self }
     }
 
-    /// The elements before `mid`, and those from there on.
+    /// Splits the slice: the elements before `mid`, and the rest.
     ///
     /// # Errors
-    /// [`Error::RangeOutside`].
+    /// Returns [`Error::RangeOutside`] if the range is out of bounds.
     pub fn split_at(&self, mid: usize) -> Result<(Self, Self), Error> {
         Ok((self.slice(..mid)?, self.slice(mid..)?))
     }
 
-    /// The view that a kernel on `stream` reads it by.
+    /// Returns a view that kernels on `stream` can read through.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`], and other failures of the driver.
+    /// [`Error::WrongDevice`], and other driver errors.
     pub fn view(&self, stream: &Stream) -> Result<View<'a, Global<T>>, Error> {
         let memory = self.raw_view(stream)?;
-        // SAFETY: the memory is borrowed as long as the view.
+        // SAFETY: the memory is borrowed as long as the view lives.
         Ok(unsafe { View::new(memory, Reach::none()) })
     }
 
-    /// [`view`](Self::view), for this crate, which keeps the memory until it is done with it.
+    /// [`view`](Self::view) for this crate: the caller keeps the memory alive until its work is done.
     pub(crate) fn raw_view(&self, stream: &Stream) -> Result<Global<T>, Error> {
         self.owner.open_to(stream, Use::Read)?;
-        // SAFETY: so many elements of the device's memory are there; that they stay is seen to by who asks.
+        // SAFETY: device memory holds that many elements, and the caller keeps it allocated.
         Ok(unsafe { Global::from_raw(self.address, self.len) })
     }
 
-    /// The elements. Waits for the stream.
+    /// Returns the elements as a host vector. Waits for the stream.
     ///
     /// # Errors
-    /// As [`copy_to_host`](Self::copy_to_host); [`Error::OutOfMemory`] of the host.
+    /// Same as [`copy_to_host`](Self::copy_to_host), and [`Error::OutOfMemory`] if the host has too little memory.
     pub fn to_vec(&self, stream: &Stream) -> Result<Vec<T>, Error> {
         let mut elements = Vec::new();
         elements.try_reserve_exact(self.len).map_err(|_| {
             let (free, total) = host_memory();
             Error::OutOfMemory { requested: self.len.saturating_mul(size_of::<T>()), free, total }
         })?;
-        // SAFETY: the elements were reserved, and all of them are written.
+        // SAFETY: the elements were reserved, and `read` writes all of them.
         unsafe {
             self.read(stream, elements.as_mut_ptr())?;
             elements.set_len(self.len);
@@ -207,21 +207,21 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
     ///
     /// # Errors
     /// [`Error::LengthMismatch`]; [`Error::WrongDevice`]; [`Error::UninitialisedRead`] on the checked CPU device;
-    /// [`Error::KernelCrashed`] and other failures of the driver.
+    /// [`Error::KernelCrashed`] and other driver errors.
     pub fn copy_to_host(&self, stream: &Stream, into: &mut [T]) -> Result<(), Error> {
         expect_len("the host slice", self.len, into.len())?;
         // SAFETY: the host slice has as many elements.
         unsafe { self.read(stream, into.as_mut_ptr()) }
     }
 
-    /// Copies to the host and waits.
+    /// Copies the elements to the host and waits.
     ///
     /// # Safety
-    /// There is room for all elements at `to`.
+    /// `to` has room for all elements.
     unsafe fn read(&self, stream: &Stream, to: *mut T) -> Result<(), Error> {
         let from = self.raw_view(stream)?.as_ptr().cast();
         let queue = stream.queue();
-        // SAFETY: the elements are borrowed, and so is the room for them, until both are done with.
+        // SAFETY: the elements and the destination stay borrowed until the copy is done.
         unsafe { queue.download_later(from, to.cast(), self.len * size_of::<T>(), size_of::<T>())? };
         queue.synchronize()
     }
@@ -232,11 +232,11 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         Self { address, len, owner: Owner::Vector(memory), elements: PhantomData }
     }
 
-    /// Memory of another library.
+    /// Creates a slice of memory that another library owns.
     ///
     /// # Safety
-    /// As [`DeviceSlice::from_raw_parts`], and others do not use it at all during that time. Its bytes need not have been
-    /// written, except on the CPU device.
+    /// Same as [`DeviceSlice::from_raw_parts`], but nothing else may use the memory at all during that time. Its bytes
+    /// need not have been written, except on the CPU device.
     #[must_use]
     pub unsafe fn from_raw_parts(device: &'a Device, address: *mut T, len: usize) -> Self {
         Self { address, len, owner: Owner::Foreign(device), elements: PhantomData }
@@ -244,82 +244,83 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
 
     facts!();
 
-    /// The address of the first element, on the device.
+    /// Returns the device address of the first element.
     #[must_use]
     pub fn as_mut_ptr(&mut self) -> *mut T {
         self.address
     }
 
-    /// The same elements, for a shorter time: to pass them on and have them back.
+    /// Reborrows the elements for a shorter time, to pass them on and keep the slice.
     #[must_use]
     pub fn reborrow(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut { address: self.address, len: self.len, owner: self.owner, elements: PhantomData }
     }
 
-    /// The same elements, whose uses the library does not order: see [`DeviceSlice::unordered`].
+    /// Returns the same elements without automatic ordering: see [`DeviceSlice::unordered`].
     ///
     /// # Safety
-    /// Until the work that is given the slice is done, no other stream uses the elements, unless [events](Stream::wait)
-    /// order the two.
+    /// Until the work that was given the slice is done, no other stream uses the elements, unless
+    /// [events](Stream::wait) order the two.
     #[must_use]
     pub unsafe fn unordered(self) -> Self {
         Self { owner: self.owner.unordered(), ..self }
     }
 
-    /// The same elements, for reading.
+    /// Returns the same elements, for reading.
     #[must_use]
     pub fn as_slice(&self) -> DeviceSlice<'_, T> {
         DeviceSlice { address: self.address, len: self.len, owner: self.owner, elements: PhantomData }
     }
 
-    /// A part of it, for reading.
+    /// Returns a part of it, for reading.
     ///
     /// # Errors
-    /// [`Error::RangeOutside`].
+    /// Returns [`Error::RangeOutside`] if the range is out of bounds.
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>, Error> {
         self.as_slice().slice(range)
     }
 
-    /// A part of it. [`reborrow`](Self::reborrow) first to keep the whole.
+    /// Returns a part of it. Call [`reborrow`](Self::reborrow) first to keep the whole slice.
     ///
     /// # Errors
-    /// [`Error::RangeOutside`].
+    /// Returns [`Error::RangeOutside`] if the range is out of bounds.
     pub fn slice_mut(self, range: impl RangeBounds<usize>) -> Result<Self, Error> {
         let range = resolve(range, self.len)?;
         Ok(Self { address: self.address.wrapping_add(range.start), len: range.len(), ..self })
     }
 
-    /// The elements before `mid`, and those from there on. [`reborrow`](Self::reborrow) first to keep the whole.
+    /// Splits the slice: the elements before `mid`, and the rest. Call [`reborrow`](Self::reborrow) first to keep the
+    /// whole slice.
     ///
     /// # Errors
-    /// [`Error::RangeOutside`].
+    /// Returns [`Error::RangeOutside`] if the range is out of bounds.
     pub fn split_at_mut(self, mid: usize) -> Result<(Self, Self), Error> {
         let Range { start, end } = resolve(mid.., self.len)?;
         let tail = Self { address: self.address.wrapping_add(start), len: end - start, ..self };
         Ok((Self { len: mid, ..self }, tail))
     }
 
-    /// The view that a kernel on `stream` writes it by.
+    /// Returns a view that kernels on `stream` can read and write through.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`], and other failures of the driver.
+    /// [`Error::WrongDevice`], and other driver errors.
     pub fn view_mut(&mut self, stream: &Stream) -> Result<View<'_, GlobalMut<T>>, Error> {
         let memory = self.raw_view_mut(stream)?;
-        // SAFETY: the memory is borrowed as long as the view.
+        // SAFETY: the memory is borrowed as long as the view lives.
         Ok(unsafe { View::new(memory, Reach::none()) })
     }
 
-    /// [`view_mut`](Self::view_mut), for this crate, which keeps the memory until it is done with it.
+    /// [`view_mut`](Self::view_mut) for this crate: the caller keeps the memory alive until its work is done.
     pub(crate) fn raw_view_mut(&mut self, stream: &Stream) -> Result<GlobalMut<T>, Error> {
         self.owner.open_to(stream, Use::Write)?;
-        // SAFETY: so many elements of the device's memory are there; that they stay is seen to by who asks.
+        // SAFETY: device memory holds that many elements, and the caller keeps it allocated.
         Ok(unsafe { GlobalMut::from_raw(self.address, self.len) })
     }
 
-    /// The elements. Waits for the stream.
+    /// Returns the elements as a host vector. Waits for the stream.
     ///
     /// # Errors
-    /// As [`DeviceSlice::to_vec`].
+    /// Same as [`DeviceSlice::to_vec`].
     pub fn to_vec(&self, stream: &Stream) -> Result<Vec<T>, Error> {
         self.as_slice().to_vec(stream)
     }
@@ -327,15 +328,15 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     /// Copies the elements to the host. Waits for the stream.
     ///
     /// # Errors
-    /// As [`DeviceSlice::copy_to_host`].
+    /// Same as [`DeviceSlice::copy_to_host`].
     pub fn copy_to_host(&self, stream: &Stream, into: &mut [T]) -> Result<(), Error> {
         self.as_slice().copy_to_host(stream, into)
     }
 
-    /// Overwrites it with the elements, which may be used again when this returns. Waits only if they are page-locked.
+    /// Copies `data` from the host. `data` may be reused when this returns. Waits only if `data` is page-locked.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`], [`Error::WrongDevice`], and other failures of the driver.
+    /// [`Error::LengthMismatch`], [`Error::WrongDevice`], and other driver errors.
     pub fn copy_from_host(&mut self, stream: &Stream, data: &[T]) -> Result<(), Error> {
         expect_len("the host slice", self.len, data.len())?;
         let to = self.raw_view_mut(stream)?.as_const().as_ptr().cast_mut();
@@ -343,16 +344,16 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         unsafe { stream.queue().upload(data.as_ptr().cast(), to.cast(), size_of_val(data)) }
     }
 
-    /// Overwrites it with elements of the same device. Does not wait.
+    /// Copies elements from memory of the same device. Does not wait.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`], [`Error::WrongDevice`], and other failures of the driver.
+    /// [`Error::LengthMismatch`], [`Error::WrongDevice`], and other driver errors.
     pub fn copy_from<'b>(&mut self, stream: &Stream, from: impl Into<DeviceSlice<'b, T>>) -> Result<(), Error> {
         let from = from.into();
         expect_len("the source of the copy", self.len, from.len)?;
         let from = from.raw_view(stream)?.as_ptr();
         let to = self.raw_view_mut(stream)?.as_const().as_ptr().cast_mut();
-        // SAFETY: both have that many elements; one is borrowed for writing, so they are apart.
+        // SAFETY: both have that many elements. One is borrowed mutably, so they do not overlap.
         unsafe { stream.queue().copy(from.cast(), to.cast(), self.len * size_of::<T>()) }
     }
 }
@@ -395,7 +396,7 @@ impl<T> fmt::Debug for DeviceSliceMut<'_, T> {
     }
 }
 
-/// The indices of a range, if they lie within `len` elements.
+/// Returns the indices of a range if they lie within `len` elements.
 fn resolve(range: impl RangeBounds<usize>, len: usize) -> Result<Range<usize>, Error> {
     let start = match range.start_bound() {
         Bound::Included(&start) => start,
@@ -484,7 +485,7 @@ mod tests {
         let device = Device::cpu();
         let stream = device.stream().unwrap();
         let mut host = [1u32, 2, 3];
-        // SAFETY: the array outlives the slice, and nothing else uses it meanwhile.
+        // SAFETY: the array outlives the slice, and nothing else uses it in the meantime.
         let mut slice = unsafe { DeviceSliceMut::from_raw_parts(&device, host.as_mut_ptr(), 3) };
         slice.reborrow().slice_mut(1..).unwrap().copy_from_host(&stream, &[20, 30]).unwrap();
         assert_eq!(slice.to_vec(&stream).unwrap(), [1, 20, 30]);

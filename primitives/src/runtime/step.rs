@@ -1,4 +1,4 @@
-//! One piece of work of the CPU device: done at once, queued behind others, or recorded in a graph.
+//! A unit of work on the CPU device: executed immediately, queued, or recorded in a graph.
 
 use super::cpu::{CpuDevice, Fault};
 use super::error::Error;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 type CpuLaunch = dyn Fn(&CpuDevice) -> Result<(), Box<Fault>>;
 
-/// One piece of work. The addresses are of device memory, unless a field says otherwise.
+/// A unit of work. Addresses are those of device memory, unless a field says otherwise.
 pub(crate) enum Step {
     Zero {
         to: *mut u8,
@@ -19,12 +19,12 @@ pub(crate) enum Step {
         to: *mut u8,
         bytes: usize,
     },
-    /// Host memory that the step owns.
+    /// Copies from host memory that the step owns.
     Upload {
         data: Box<[u8]>,
         to: *mut u8,
     },
-    /// Host memory that the caller keeps until the stream has passed the step.
+    /// Copies from host memory that the caller keeps until the stream has passed the step.
     UploadLater {
         from: *const u8,
         to: *mut u8,
@@ -40,14 +40,15 @@ pub(crate) enum Step {
     Free {
         address: *mut u8,
         bytes: usize,
-        /// Where the program freed it, on the checked device.
+        /// Where the program freed the memory, on the checked device.
         by: Option<Backtrace>,
     },
     Launch(Box<CpuLaunch>),
     Graph(Arc<[Step]>),
 }
 
-// SAFETY: addresses, which are used only when the step runs, and kernels, which are made of such addresses and plain data.
+// SAFETY: a step holds addresses, which are used only when it runs, and kernels, which consist of addresses and plain
+// data.
 unsafe impl Send for Step {}
 // SAFETY: as above.
 unsafe impl Sync for Step {}
@@ -58,19 +59,19 @@ impl Step {
         Self::Launch(Box::new(move |cpu| cpu.launch(kernel, &reach, blocks)))
     }
 
-    /// Does the work.
+    /// Executes the step.
     ///
     /// # Safety
-    /// The memory is there, and may be used as the step does. What is freed is not used afterwards.
+    /// The memory is valid and may be used as the step uses it. Freed memory is not used afterwards.
     pub(super) unsafe fn run(&self, cpu: &CpuDevice) -> Result<(), Error> {
         match self {
             &Self::Zero { to, bytes } => {
-                // SAFETY: the caller's promise. So for all that follow.
+                // SAFETY: guaranteed by the caller. The same applies to all arms below.
                 unsafe { to.write_bytes(0, bytes) };
                 cpu.mark_initialised(to, bytes);
             }
             &Self::Copy { from, to, bytes } => {
-                // SAFETY: as above; source and destination of a copy do not overlap.
+                // SAFETY: same as above; source and destination of a copy do not overlap.
                 unsafe { to.copy_from_nonoverlapping(from, bytes) };
                 cpu.copy_initialised(from, to, bytes);
             }
@@ -91,7 +92,7 @@ impl Step {
                 // SAFETY: as above.
                 unsafe { to.copy_from_nonoverlapping(from, bytes) };
             }
-            // SAFETY: as above. A step that frees runs once: graphs have none.
+            // SAFETY: same as above. A step that frees memory runs once: graphs contain none.
             Self::Free { address, bytes, by } => unsafe { cpu.free(*address, *bytes, by.as_ref()) },
             Self::Launch(launch) => launch(cpu).map_err(Error::KernelFault)?,
             Self::Graph(steps) => {

@@ -1,4 +1,4 @@
-//! Streams: work that happens in order.
+//! Streams: work that runs in order.
 
 use super::cpu::CpuLane;
 use super::cuda::{CudaEvent, CudaStream};
@@ -18,16 +18,17 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Work that happens in order: launches, copies, allocations and frees. Clones mean the same stream.
+/// A queue of work that runs in order: launches, copies, allocations and frees. Clones refer to the same stream.
 ///
-/// Calls put work onto the stream and return; those that wait for it say so. On the CPU device a call returns when its
-/// work is done, and calls from several threads on one stream happen one after the other. (The checked CPU device does so
-/// while it has one stream. With more, work waits in queues until somebody waits for it, and an error is told then.)
+/// Calls put work on the stream and return; calls that wait say so. On the CPU device a call returns when its work is
+/// done, and calls from several threads on one stream run one after the other. (The checked CPU device behaves like
+/// this while it has one stream. With more than one, work is queued until a call waits for it, and that call returns
+/// the errors.)
 ///
-/// Work on different streams overlaps, except where it shares memory: a stream that touches memory which another one has
-/// written, or that writes memory which another one has read, first waits for that, on the device. No [`Event`] is needed.
-/// A buffer may be dropped at any time: it is freed after the work of every stream on which it was used. Whoever wants to
-/// order by hand takes an [unordered slice](crate::DeviceSlice::unordered).
+/// Work on different streams overlaps, except where it shares memory. A stream that accesses memory written by another
+/// stream, or writes memory read by another stream, first waits for that stream on the device. No [`Event`] is needed.
+/// A buffer may be dropped at any time: it is freed after the work of every stream that used it. To order streams by
+/// hand, use an [unordered slice](crate::DeviceSlice::unordered).
 ///
 /// ```
 /// use gpu_primitives::{Device, Error, transfer};
@@ -40,9 +41,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// A crash of a kernel on a GPU is told by some later call, as [`Error::KernelCrashed`], and the device is lost for the
-/// rest of the process. With the environment variable `GPU_PRIMITIVES_SYNC=1` every launch waits for its kernel, so that
-/// the error comes from the launch itself and names the kernel.
+/// If a kernel crashes on a GPU, a later call returns [`Error::KernelCrashed`], and the device is lost for the rest of
+/// the process. With the environment variable `GPU_PRIMITIVES_SYNC=1`, every launch waits for its kernel, so that the
+/// launch itself returns the error and names the kernel.
 #[derive(Clone)]
 pub struct Stream {
     inner: Arc<Inner>,
@@ -54,13 +55,13 @@ struct Inner {
     zeros: Mutex<Scratch>,
 }
 
-/// What a stream is made of, without its scratch.
+/// A stream without its scratch memory.
 pub(super) struct Queue {
     pub(super) device: Device,
     pub(super) lane: Arc<Lane>,
-    /// What has been recorded so far, by a stream that records.
+    /// The work recorded so far, if the stream is recording.
     recording: Mutex<Option<Recording>>,
-    /// For tests: how many more allocations succeed before one fails. Negative if none is to fail.
+    /// For tests: the number of allocations that still succeed before one fails. Negative if none is to fail.
     allocations_left: AtomicI64,
 }
 
@@ -68,18 +69,18 @@ pub(super) struct Queue {
 struct Scratch {
     address: NonNull<u64>,
     words: usize,
-    /// Calls since the words were last set to zero.
+    /// The number of calls since the words were last zeroed.
     calls: u32,
-    /// What was outgrown, with its bytes. Another thread may be about to launch a kernel with it, so it is kept; sizes
-    /// double, so all of it together is no larger than what is in use.
+    /// Outgrown buffers and their sizes in bytes. Another thread may be about to launch a kernel with one of them, so
+    /// they are kept. Sizes double, so together they are no larger than the buffer in use.
     outgrown: Vec<(NonNull<u8>, usize)>,
 }
 
-// SAFETY: the addresses are only handed to the device.
+// SAFETY: the addresses are only passed to the device.
 unsafe impl Send for Scratch {}
 
 impl Scratch {
-    /// Kernels count launches in 32 bits and must not come around: see `lookback_words`.
+    /// Kernels count launches in 32 bits, and the count must not wrap around: see `lookback_words`.
     const CALLS_BEFORE_ZEROING: u32 = 1 << 31;
     const LEAST_WORDS: usize = 1024;
 
@@ -106,40 +107,40 @@ impl Stream {
         }
     }
 
-    /// A new stream that records, with memory from `parent`.
+    /// Creates a new stream that records, with memory from `parent`.
     pub(super) fn recorder(parent: &Self) -> Result<Self, Error> {
         let lane = Lane::of(parent.device())?;
         let recording = Recording::begin(parent, &lane.kind)?;
         Ok(Self::of(parent.device(), lane, Some(recording)))
     }
 
-    /// Gives what a recorder has recorded. From now on it is a stream as all others.
+    /// Stops recording and returns what was recorded. From now on this is an ordinary stream.
     pub(super) fn stop_recording(&self) -> Option<Recording> {
-        // Work of the graph uses the scratch; work that comes later needs one of its own.
+        // The graph's work uses this scratch memory; later work on the stream needs its own.
         self.inner.give_scratch_back();
         let recording = self.queue().recording().take();
         self.lane().set_recording(false);
         recording
     }
 
-    /// A stream that another library made (a `CUstream` or `cudaStream_t`), to work in its order.
+    /// Wraps a stream that another library created (a `CUstream` or `cudaStream_t`), to work in its order.
     ///
     /// # Safety
-    /// `raw` is a stream and stays one until the returned value, its clones, and all vectors and events made with them are
-    /// gone.
+    /// `raw` is a stream, and stays one until the returned value, its clones, and all vectors and events made with them
+    /// are dropped.
     ///
     /// # Errors
-    /// [`Error::NotCuda`] for the CPU device; [`Error::Driver`] if the stream does not belong to the primary context of
-    /// the device (the one that the CUDA runtime uses).
+    /// [`Error::NotCuda`] for the CPU device; [`Error::Driver`] if the stream does not belong to the device's primary
+    /// context (the one that the CUDA runtime uses).
     pub unsafe fn borrow_cuda_stream(device: &Device, raw: *mut c_void) -> Result<Self, Error> {
         let Backend::Cuda(gpu) = device.backend() else { return Err(Error::NotCuda { device: device.kind() }) };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let stream = unsafe { CudaStream::borrow(gpu, raw)? };
         Ok(Self::of(device, Lane::new(LaneKind::Cuda(Arc::new(stream))), None))
     }
 
-    /// The driver's handle (a `CUstream` or `cudaStream_t`), to let another library work in this stream's order; none on
-    /// the CPU. It is valid as long as the stream.
+    /// Returns the driver's handle (a `CUstream` or `cudaStream_t`), so that another library can work in this stream's
+    /// order; `None` on the CPU. The handle is valid as long as the stream.
     #[must_use]
     pub fn cuda_stream(&self) -> Option<*mut c_void> {
         match &self.lane().kind {
@@ -148,7 +149,7 @@ impl Stream {
         }
     }
 
-    /// The device that it works on.
+    /// Returns the stream's device.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.inner.queue.device
@@ -158,7 +159,7 @@ impl Stream {
         &self.inner.queue
     }
 
-    /// An error if the stream records, for what would use the recorded results at once.
+    /// Returns an error if the stream is recording, for calls that need the recorded results immediately.
     pub(crate) fn refuse_recording(&self, what: &'static str) -> Result<(), Error> {
         self.queue().refuse_while_recording(what)
     }
@@ -170,15 +171,15 @@ impl Stream {
     /// Waits until everything on the stream is done.
     ///
     /// # Errors
-    /// [`Error::KernelCrashed`] and other failures of the driver.
+    /// [`Error::KernelCrashed`] and other driver errors.
     pub fn synchronize(&self) -> Result<(), Error> {
         self.queue().synchronize()
     }
 
-    /// Marks where the stream is now. Does not wait.
+    /// Records an event at the stream's current position. Does not wait.
     ///
     /// # Errors
-    /// Failures of the driver.
+    /// Driver errors.
     pub fn record(&self) -> Result<Event, Error> {
         self.queue().refuse_while_recording("an event")?;
         let mark = match &self.lane().kind {
@@ -188,13 +189,13 @@ impl Stream {
         Ok(Event { device: self.device().clone(), mark })
     }
 
-    /// Lets what comes later on this stream wait for the event, which may be of another stream or device. Does not wait
-    /// itself, unless one of the two is of a GPU and the other one of the CPU.
+    /// Makes later work on this stream wait for the event, which may belong to another stream or device. The call
+    /// itself does not wait, unless one of the two is on a GPU and the other on the CPU.
     ///
-    /// Memory that streams share needs no such wait.
+    /// Streams that share memory need no such wait.
     ///
     /// # Errors
-    /// Failures of the driver.
+    /// Driver errors.
     pub fn wait(&self, event: &Event) -> Result<(), Error> {
         self.queue().refuse_while_recording("a wait for an event")?;
         match (&self.lane().kind, &event.mark) {
@@ -204,57 +205,58 @@ impl Stream {
         }
     }
 
-    /// A device vector of the elements. `data` may be used again when this returns; the copy itself may still be under
-    /// way. (If `data` lies in page-locked memory, this waits: use [`upload_pinned`](Self::upload_pinned) there.)
+    /// Creates a device vector with these elements. `data` may be reused when this returns, although the copy may still
+    /// be running. (If `data` is page-locked memory, this waits. Use [`upload_pinned`](Self::upload_pinned) for such
+    /// memory.)
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], and other failures of the driver.
+    /// [`Error::OutOfMemory`], and other driver errors.
     pub fn upload<T: Pod>(&self, data: &[T]) -> Result<DeviceVec<T>, Error> {
         let mut vector = self.uninit(data.len())?;
         vector.copy_from_host(self, data)?;
         Ok(vector)
     }
 
-    /// A device vector of `len` zeros. Does not wait.
+    /// Creates a device vector of `len` zeros. Does not wait.
     ///
     /// # Errors
-    /// As [`upload`](Self::upload).
+    /// Same as [`upload`](Self::upload).
     pub fn zeroed<T: Pod>(&self, len: usize) -> Result<DeviceVec<T>, Error> {
         let mut vector = self.uninit::<T>(len)?;
         let view = vector.raw_view_mut(self)?;
-        // SAFETY: the view is of that many elements, fresh, and used on its own stream.
+        // SAFETY: the view has that many elements, is fresh, and is used on its own stream.
         unsafe { self.queue().zero(view.as_const().as_ptr().cast_mut().cast(), len * size_of::<T>())? };
         Ok(vector)
     }
 
-    /// A device vector of `len` elements that hold whatever was in the memory before (zeros on the CPU). Does not wait.
+    /// Creates a device vector of `len` elements with unspecified contents (zeros on the CPU). Does not wait.
     ///
     /// # Errors
-    /// As [`upload`](Self::upload).
+    /// Same as [`upload`](Self::upload).
     pub fn uninit<T: Pod>(&self, len: usize) -> Result<DeviceVec<T>, Error> {
         DeviceVec::new(self, len)
     }
 
-    /// Lets `successes` more allocations of device memory on this stream succeed and the next one fail with
-    /// [`Error::OutOfMemory`]; those after it are as ever. With `None` nothing fails. For tests of what a failure leaves behind.
+    /// Makes the next device allocation on this stream after `successes` more fail with [`Error::OutOfMemory`]; later
+    /// ones work as usual. With `None`, no allocation fails. For tests of what a failure leaves behind.
     #[doc(hidden)]
     pub fn fail_allocation_after(&self, successes: Option<u32>) {
         self.queue().allocations_left.store(successes.map_or(-1, i64::from), Ordering::Relaxed);
     }
 
-    /// Launches a kernel with `blocks` blocks. Does not wait; on the CPU device the kernel has run when this returns.
+    /// Launches a kernel with `blocks` blocks. Does not wait; on the CPU device the kernel has finished when this
+    /// returns.
     ///
-    /// The first launch of a kernel type on a GPU has its PTX compiled by the driver, which takes some milliseconds, or
-    /// less if the driver has it in its cache on disk.
+    /// On the first launch of a kernel type on a GPU, the driver compiles its PTX. That takes some milliseconds, or
+    /// less if the driver finds the result in its cache on disk.
     ///
     /// # Errors
     /// [`Error::EmptyLaunch`], [`Error::LaunchTooLarge`]; on a GPU [`Error::NoInstance`], [`Error::PtxRejected`],
-    /// [`Error::KernelCrashed`] of an earlier launch, and other failures of the driver; on the CPU
-    /// [`Error::KernelFault`].
+    /// [`Error::KernelCrashed`] from an earlier launch, and other driver errors; on the CPU [`Error::KernelFault`].
     ///
     /// # Safety
-    /// What the kernel's documentation asks of its arguments and of the number of blocks holds. Views among the arguments
-    /// were made for this stream.
+    /// The arguments and the number of blocks satisfy the contract in the kernel's documentation. Views among the
+    /// arguments were created for this stream.
     pub unsafe fn launch<K: Kernel>(&self, kernel: Call<'_, K>, blocks: usize) -> Result<(), Error> {
         if blocks == 0 {
             return Err(Error::EmptyLaunch { kernel: K::NAME });
@@ -267,7 +269,7 @@ impl Stream {
         ))?;
         match &self.lane().kind {
             LaneKind::Cuda(stream) => {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { stream.launch(kernel.into_parts().0, count)? };
                 if self.queue().is_recording() { Ok(()) } else { stream.wait_if_asked() }
             }
@@ -280,13 +282,14 @@ impl Stream {
                     recording.note(Step::launch(kernel, count));
                     return Ok(());
                 }
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { lane.submit(Step::launch(kernel, count)) }.inspect_err(|_| self.inner.clear_scratch())
             }
         }
     }
 
-    /// Counters that are zero whenever no kernel of this stream runs: kernels that use them leave them so. Does not wait.
+    /// Returns counters that are zero whenever no kernel of this stream is running: kernels that use them reset them.
+    /// Does not wait.
     pub(crate) fn zero_words(&self, words: usize) -> Result<GlobalMut<u64>, Error> {
         let inner = &*self.inner;
         inner.clear_spoiled_scratch();
@@ -295,16 +298,16 @@ impl Stream {
         if scratch.words < words {
             inner.grow_scratch(&mut scratch, words)?;
         }
-        // SAFETY: as in `lookback_words`.
+        // SAFETY: same as in `lookback_words`.
         Ok(unsafe { GlobalMut::from_raw(scratch.address.as_ptr(), words) })
     }
 
-    /// The scratch of this stream for look-back kernels: `words` words that were zero at first and then are what earlier
-    /// kernels left there. Does not wait.
+    /// Returns this stream's scratch memory for look-back kernels: `words` words, initially zero, that keep what
+    /// earlier kernels wrote there. Does not wait.
     ///
-    /// Word 0 is the kernels' own: a ticket counter, which every kernel resets, under an epoch of 32 bits, which every
-    /// launch increases. So that the epoch cannot come around to a tag that still lies about, all words are set to zero
-    /// again after 2^31 calls: one launch per call.
+    /// Word 0 belongs to the kernels. It holds a ticket counter, which every kernel resets, and a 32-bit epoch, which
+    /// every launch increments. A wrapped epoch could match a stale tag, so all words are zeroed again after 2^31
+    /// calls, with one launch per call.
     pub(crate) fn lookback_words(&self, words: usize) -> Result<GlobalMut<u64>, Error> {
         let inner = &*self.inner;
         inner.clear_spoiled_scratch();
@@ -316,8 +319,8 @@ impl Stream {
             inner.zero_scratch(&mut scratch)?;
         }
         scratch.calls += 1;
-        // SAFETY: so many words are there, and stay there as long as the stream. What else is done with them comes before
-        // or after in the stream's order.
+        // SAFETY: the scratch memory holds that many words and lives as long as the stream. All other uses of it come
+        // before or after in the stream's order.
         Ok(unsafe { GlobalMut::from_raw(scratch.address.as_ptr(), words) })
     }
 }
@@ -336,22 +339,22 @@ impl Queue {
         lock(&self.recording)
     }
 
-    /// Whether work is recorded instead of done.
+    /// Returns whether work is recorded instead of executed.
     pub(super) fn is_recording(&self) -> bool {
         self.recording().is_some()
     }
 
-    /// Whether this allocation is the one that a test wants to fail.
+    /// Returns whether a test wants this allocation to fail.
     pub(super) fn is_made_to_fail(&self) -> bool {
         self.allocations_left.load(Ordering::Relaxed) >= 0 && self.allocations_left.fetch_sub(1, Ordering::Relaxed) == 0
     }
 
-    /// An error if the stream records, for what cannot be recorded.
+    /// Returns an error if the stream is recording, for work that cannot be recorded.
     pub(super) fn refuse_while_recording(&self, what: &'static str) -> Result<(), Error> {
         if self.is_recording() { Err(Error::NotRecordable { what }) } else { Ok(()) }
     }
 
-    /// Keeps kernels from running, where that is not the driver's business.
+    /// Keeps kernels from running, on the CPU device. On a GPU the driver does the ordering.
     fn hold(&self) -> Option<MutexGuard<'_, ()>> {
         match &self.lane.kind {
             LaneKind::Cpu(lane) => Some(lane.hold()),
@@ -367,7 +370,7 @@ impl Inner {
         let address = self.queue.allocate(bytes)?;
         // SAFETY: allocated above.
         if let Err(error) = unsafe { self.queue.zero(address.as_ptr(), bytes) } {
-            // SAFETY: nobody else has seen it.
+            // SAFETY: the address has not been shared with anything.
             unsafe { self.queue.free(address, bytes) };
             return Err(error);
         }
@@ -379,26 +382,26 @@ impl Inner {
 
     fn zero_scratch(&self, scratch: &mut Scratch) -> Result<(), Error> {
         let bytes = scratch.words * size_of::<u64>();
-        // SAFETY: so many bytes are there, and kernels that use them come before or after in the stream's order.
+        // SAFETY: the buffer has that many bytes, and kernels that use it come before or after in the stream's order.
         unsafe { self.queue.zero(scratch.address.as_ptr().cast(), bytes)? };
         scratch.calls = 0;
         Ok(())
     }
 
-    /// Sets all scratch to zero: a kernel that stopped half-way has left its tickets and tags behind.
+    /// Zeroes all scratch memory: a kernel that stopped half-way leaves its tickets and tags behind.
     fn clear_scratch(&self) {
         for scratch in [&self.scratch, &self.zeros] {
             let mut scratch = lock(scratch);
-            // Failures are not told: the caller is told what the launch failed with.
+            // Failures are ignored: the caller already gets the error of the launch.
             let _ = self.zero_scratch(&mut scratch);
             for &(address, bytes) in &scratch.outgrown {
-                // SAFETY: it is kept as long as the stream, and used in its order.
+                // SAFETY: the buffer lives as long as the stream and is used in its order.
                 let _ = unsafe { self.queue.zero(address.as_ptr(), bytes) };
             }
         }
     }
 
-    /// The same, if a kernel stopped half-way after its launch had returned.
+    /// Calls `clear_scratch` if a kernel stopped half-way after its launch had returned.
     fn clear_spoiled_scratch(&self) {
         if let LaneKind::Cpu(lane) = &self.queue.lane.kind
             && lane.take_spoiled_scratch()
@@ -412,7 +415,7 @@ impl Inner {
             let Scratch { address, words, mut outgrown, .. } = core::mem::replace(&mut *lock(scratch), Scratch::none());
             outgrown.push((address.cast(), words * size_of::<u64>()));
             for (address, bytes) in outgrown {
-                // SAFETY: allocated by this stream; kernels that use it come before in its order.
+                // SAFETY: allocated by this stream; kernels that use it come earlier in its order.
                 unsafe { self.queue.free(address, bytes) };
             }
         }
@@ -437,11 +440,11 @@ mod tests {
     use super::*;
     use crate::view::Global;
 
-    /// The words as the host sees them.
+    /// Reads the words back to the host.
     fn read(stream: &Stream, words: GlobalMut<u64>) -> Vec<u64> {
         let bytes = words.len() * 8;
         let mut host = vec![0u64; words.len()];
-        // SAFETY: the scratch of the CPU device, and as many bytes on the host.
+        // SAFETY: the words are scratch memory of the CPU device, and the host buffer has as many bytes.
         unsafe {
             let to = host.as_mut_ptr().cast();
             stream.queue().download_later(words.as_const().as_ptr().cast(), to, bytes, 8).unwrap()
@@ -518,7 +521,7 @@ mod tests {
         assert_eq!(read(&stream, stream.lookback_words(10).unwrap()), [7; 10]);
     }
 
-    /// A kernel that does not end well.
+    /// A kernel that traps.
     #[derive(Clone, Copy)]
     #[repr(C)]
     struct Trap;
@@ -543,7 +546,7 @@ mod tests {
             let stream = device.stream().unwrap();
             let words = stream.lookback_words(10).unwrap();
             write(&stream, words, 7);
-            // SAFETY: the fault is what the test is about.
+            // SAFETY: the test is about this fault.
             assert!(matches!(unsafe { stream.launch(Call::new(Trap), 1) }, Err(Error::KernelFault(_))));
             assert_eq!(read(&stream, stream.lookback_words(10).unwrap()), [0; 10]);
         }
@@ -562,7 +565,7 @@ mod tests {
     fn cuda_handles_are_of_cuda_devices() {
         let device = Device::cpu();
         assert!(device.stream().unwrap().cuda_stream().is_none());
-        // SAFETY: the handle is not looked at.
+        // SAFETY: the handle is not used.
         let borrowed = unsafe { Stream::borrow_cuda_stream(&device, core::ptr::null_mut()) };
         assert!(matches!(borrowed, Err(Error::NotCuda { .. })));
     }

@@ -1,4 +1,4 @@
-//! One value in device memory.
+//! A single value in device memory.
 
 use super::error::Error;
 use super::memory::DeviceVec;
@@ -6,9 +6,9 @@ use super::slice::{DeviceSlice, DeviceSliceMut};
 use super::stream::Stream;
 use bytemuck::Pod;
 
-/// A value that the device computes and that may stay there: a count, a position, a verdict.
+/// A single value that the device computes and that may stay there: a count, a position, a flag.
 ///
-/// Kernels read it through [`as_slice`](Self::as_slice) without the host ever knowing it; [`get`](Self::get) waits.
+/// Kernels read it through [`as_slice`](Self::as_slice), without a copy to the host. [`get`](Self::get) waits.
 ///
 /// ```
 /// use gpu_primitives::select::{self, Masked};
@@ -27,36 +27,36 @@ pub struct DeviceValue<T: Pod> {
 }
 
 impl<T: Pod> DeviceValue<T> {
-    /// A value that a kernel is about to write.
+    /// Creates a value that a kernel is about to write.
     pub(crate) fn uninit(stream: &Stream) -> Result<Self, Error> {
         Ok(Self { memory: stream.uninit(1)? })
     }
 
-    /// A value that the host knows.
+    /// Creates a value from the host.
     ///
     /// # Errors
-    /// What an upload can give.
+    /// Same as [`Stream::upload`].
     pub fn new(stream: &Stream, value: T) -> Result<Self, Error> {
         Ok(Self { memory: stream.upload(&[value])? })
     }
 
-    /// The value. Waits for the stream.
+    /// Returns the value. Waits for the stream.
     ///
     /// # Errors
-    /// As [`DeviceSlice::copy_to_host`].
+    /// Same as [`DeviceSlice::copy_to_host`].
     pub fn get(&self, stream: &Stream) -> Result<T, Error> {
         let mut host = [T::zeroed()];
         self.memory.copy_to_host(stream, &mut host)?;
         Ok(host[0])
     }
 
-    /// The value as a slice of one element, for use on the device. Does not wait.
+    /// Returns the value as a slice of one element, for use on the device. Does not wait.
     #[must_use]
     pub fn as_slice(&self) -> DeviceSlice<'_, T> {
         self.memory.as_slice()
     }
 
-    /// The value as a slice of one element, for writing on the device. Does not wait.
+    /// Returns the value as a mutable slice of one element, for use on the device. Does not wait.
     #[must_use]
     pub fn as_mut_slice(&mut self) -> DeviceSliceMut<'_, T> {
         self.memory.as_mut_slice()

@@ -1,4 +1,4 @@
-//! The host entries of the scan.
+//! Host functions of the scan.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -7,14 +7,14 @@ use crate::block::lookback;
 use crate::{DeviceSlice, DeviceSliceMut, Error, Stream, expect_len};
 use bytemuck::Pod;
 
-/// The tile shape, which is part of the kernel type: chosen so that a lane's access has 16 bytes.
+/// The tile shape, which is part of the kernel type. It is chosen so that each lane accesses 16 bytes at a time.
 #[doc(hidden)]
 pub struct Shape<const THREADS: u32, const VEC: usize, const ROWS: usize>;
 
-/// `output[i] = input[0] + … + input[i - 1]`, wrapping for integers; `output[0] = 0`.
+/// Computes `output[i] = input[0] + … + input[i - 1]`, with `output[0] = 0`. Integers wrap.
 ///
 /// # Errors
-/// [`Error::LengthMismatch`] if the slices differ in length; what a launch can give.
+/// [`Error::LengthMismatch`] if the slices differ in length; any launch error.
 pub fn exclusive_sum<'a, T>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
@@ -27,10 +27,10 @@ where
     exclusive(stream, input, output, Sum, Sum.identity())
 }
 
-/// `output[i] = input[0] + … + input[i]`, wrapping for integers.
+/// Computes `output[i] = input[0] + … + input[i]`. Integers wrap.
 ///
 /// # Errors
-/// As [`exclusive_sum`].
+/// Same as [`exclusive_sum`].
 pub fn inclusive_sum<'a, T>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
@@ -43,10 +43,11 @@ where
     inclusive(stream, input, output, Sum)
 }
 
-/// `output[i] = init ∘ input[0] ∘ … ∘ input[i - 1]`.
+/// Computes `output[i] = init ∘ input[0] ∘ … ∘ input[i - 1]`.
 ///
 /// # Errors
-/// As [`exclusive_sum`]; [`Error::NoInstance`] on a GPU for an operator or type that was not instantiated there.
+/// Same as [`exclusive_sum`], and [`Error::NoInstance`] on a GPU for an operator or type that was not instantiated
+/// there.
 pub fn exclusive<'a, T: Pod, Op: Monoid<T>>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
@@ -58,10 +59,10 @@ pub fn exclusive<'a, T: Pod, Op: Monoid<T>>(
     scan(stream, Operands::apart(stream, input, &mut output)?, op, init, false)
 }
 
-/// `output[i] = input[0] ∘ … ∘ input[i]`.
+/// Computes `output[i] = input[0] ∘ … ∘ input[i]`.
 ///
 /// # Errors
-/// As [`exclusive`].
+/// Same as [`exclusive`].
 pub fn inclusive<'a, T: Pod, Op: Monoid<T>>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
@@ -72,10 +73,10 @@ pub fn inclusive<'a, T: Pod, Op: Monoid<T>>(
     scan(stream, Operands::apart(stream, input, &mut output)?, op, op.identity(), true)
 }
 
-/// [`exclusive`] that writes over its input.
+/// Runs [`exclusive`] in place.
 ///
 /// # Errors
-/// As [`exclusive`].
+/// Same as [`exclusive`].
 pub fn exclusive_in_place<'a, T: Pod, Op: Monoid<T>>(
     stream: &Stream,
     data: impl Into<DeviceSliceMut<'a, T>>,
@@ -86,10 +87,10 @@ pub fn exclusive_in_place<'a, T: Pod, Op: Monoid<T>>(
     scan(stream, Operands::same(stream, &mut data)?, op, init, false)
 }
 
-/// [`inclusive`] that writes over its input.
+/// Runs [`inclusive`] in place.
 ///
 /// # Errors
-/// As [`exclusive`].
+/// Same as [`exclusive`].
 pub fn inclusive_in_place<'a, T: Pod, Op: Monoid<T>>(
     stream: &Stream,
     data: impl Into<DeviceSliceMut<'a, T>>,
@@ -99,7 +100,7 @@ pub fn inclusive_in_place<'a, T: Pod, Op: Monoid<T>>(
     scan(stream, Operands::same(stream, &mut data)?, op, op.identity(), true)
 }
 
-/// Input and output of equal length: two buffers, or one that is both.
+/// Input and output of equal length: two buffers, or the same one.
 #[doc(hidden)]
 pub struct Operands<T> {
     input: crate::Global<T>,
@@ -112,7 +113,7 @@ impl<T: Pod> Operands<T> {
         Ok(Self { input: input.raw_view(stream)?, output: output.raw_view_mut(stream)? })
     }
 
-    /// A tile is read before it is written, and by the same block, so both may be the same memory.
+    /// Each tile is read before it is written, by the same block, so both may be the same memory.
     fn same(stream: &Stream, data: &mut DeviceSliceMut<'_, T>) -> Result<Self, Error> {
         let output = data.raw_view_mut(stream)?;
         Ok(Self { input: output.as_const(), output })
@@ -126,7 +127,7 @@ fn scan<T: Pod, Op: Monoid<T>>(
     init: T,
     inclusive: bool,
 ) -> Result<(), Error> {
-    // Accesses of 16 bytes and an odd number of rows, as the exchange wants it; 144 bytes per thread were measured best.
+    // 16-byte accesses, and an odd number of rows, which the exchange requires. 144 bytes per thread measured best.
     match const { size_of::<T>() } {
         1 => run::<T, Op, 256, 16, 9>(stream, data, op, init, inclusive),
         2 => run::<T, Op, 256, 8, 9>(stream, data, op, init, inclusive),
@@ -136,7 +137,7 @@ fn scan<T: Pod, Op: Monoid<T>>(
     }
 }
 
-/// [`exclusive`] or [`inclusive`] with a tile shape of the caller's: for tests that want many tiles of few elements.
+/// Runs [`exclusive`] or [`inclusive`] with a given tile shape: for tests that need many tiles of few elements.
 #[doc(hidden)]
 pub fn scan_shaped<T: Pod, Op: Monoid<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     stream: &Stream,
@@ -164,6 +165,7 @@ fn run<T: Pod, Op: Monoid<T>, const THREADS: u32, const VEC: usize, const ROWS: 
     let scratch = stream.lookback_words(lookback::scratch_words::<T>(tiles))?;
     let kernel =
         ScanTiles::<T, Op, THREADS, VEC, ROWS>::new(data.input, data.output, op, init, u32::from(inclusive), scratch);
-    // SAFETY: one block per tile; input and output have equal lengths; the scratch has the words that the tiles need.
+    // SAFETY: one block per tile; input and output have equal lengths; the scratch memory has the words that the tiles
+    // need.
     unsafe { stream.launch(kernel, tiles) }
 }

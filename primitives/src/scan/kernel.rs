@@ -1,6 +1,6 @@
-//! The kernel of the scan.
+//! The scan kernel.
 
-// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+// Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
 use super::{Monoid, Sum};
@@ -12,7 +12,8 @@ use crate::kernel::kernel;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
-/// Shared memory of a block: the warps' exchange, one value per warp, the prefix of the tile, and the ticket.
+/// Returns the shared memory of a block: the warps' exchange, one value per warp, the prefix of the tile, and the
+/// ticket.
 #[must_use]
 pub const fn shared<T>(threads: u32, vec: usize, rows: usize) -> usize {
     let warps = (threads / LANES) as usize;
@@ -24,23 +25,24 @@ pub const fn shared<T>(threads: u32, vec: usize, rows: usize) -> usize {
 
 /// Scans tiles of `THREADS * VEC * ROWS` elements.
 ///
-/// A warp loads `ROWS` rows of `32 * VEC` consecutive elements, one coalesced access each, and exchanges them through
-/// shared memory, so that a lane holds `VEC * ROWS` consecutive ones. Each lane combines its own, a shuffle scan combines
-/// the lanes, one value per warp goes through shared memory, one value per tile through [`lookback`]. Then each lane goes
-/// over its elements again, starting from what comes before them, and the rows go out as they came in.
+/// A warp loads `ROWS` rows of `32 * VEC` consecutive elements, one coalesced access each. It exchanges them through
+/// shared memory, so that each lane holds `VEC * ROWS` consecutive elements. Each lane combines its own elements, and a
+/// shuffle scan combines the lanes. One value per warp goes through shared memory, and one value per tile through
+/// [`lookback`]. Then each lane goes over its elements again, starting from the prefix before them, and the rows are
+/// stored in the way they were loaded.
 ///
-/// A tile waits for all tiles before it, so what counts is how soon a tile publishes, and how many bytes are under way
-/// meanwhile: the elements lie in shared memory while the look-back waits, and the registers are for blocks that load.
-/// (Letting a block load its next tile meanwhile was measured to cost a quarter of the rate: that tile is loaded early but
-/// publishes late, and all others wait for it.)
+/// A tile waits for all tiles before it. What matters is therefore how soon a tile publishes, and how many bytes are in
+/// flight meanwhile: the elements stay in shared memory while the look-back waits, and the registers are free for
+/// blocks that load. (Letting a block load its next tile in the meantime cost a quarter of the throughput when
+/// measured: that tile is loaded early but publishes late, and all others wait for it.)
 ///
-/// Cost: every element is read and written once, `2 * size_of::<T>()` bytes; 6 shuffles per lane; about 32 words of 8 bytes
-/// per tile and level for the look-back, which is 1 % of the traffic for a tile of 9216 words.
+/// Cost: every element is read and written once, `2 * size_of::<T>()` bytes; 6 shuffles per lane; about 32 words of 8
+/// bytes per tile and level for the look-back, which is 1 % of the traffic for a tile of 9216 words.
 ///
 /// # Safety
 /// The launch has one block per tile. `output` is as long as `input`; they are the same memory or do not overlap.
-/// `scratch` comes from the stream's look-back words, for a `T` per tile. Nobody else writes the input or uses the
-/// other buffers while the kernel runs.
+/// `scratch` comes from the stream's look-back words, for one `T` per tile. While the kernel runs, nothing else writes
+/// the input or uses the other buffers.
 #[kernel(threads = THREADS, shared = shared::<T>(THREADS, VEC, ROWS))]
 pub unsafe fn scan_tiles<T: Pod, Op: Monoid<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     input: Global<T>,

@@ -1,11 +1,11 @@
 //! Scan: the running combination of a sequence, exclusive or inclusive, in one pass over memory.
 //!
-//! - **Stable, deterministic**: elements are combined in order, in a shape that depends on the length and the type alone.
-//!   The same input gives the same bytes on every run and on every device, for floating-point sums too (where another
-//!   grouping than a sequential loop's means another rounding).
+//! - **Stable, deterministic**: elements are combined in order, with a grouping that depends only on the length and the
+//!   type. The same input gives the same bytes on every run and every device, also for floating-point sums. (Their
+//!   rounding differs from that of a sequential loop, which groups differently.)
 //! - **Synchronisation**: none; the result is ready in stream order.
-//! - **Memory**: reads and writes each element once. Scratch of about 8 bytes per tile and word of the type, kept with the
-//!   stream and reused.
+//! - **Memory**: reads and writes each element once. Scratch memory of about 8 bytes per tile and word of the type,
+//!   kept with the stream and reused.
 //!
 //! ```
 //! use gpu_primitives::scan::{self, Max};

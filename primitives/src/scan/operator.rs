@@ -1,32 +1,32 @@
-//! What a scan combines with.
+//! Operators for scans.
 
 use crate::kernel::Param;
 use bytemuck::{Pod, Zeroable};
 
-/// An associative operation with an identity. It may carry state, which travels to the GPU as a kernel argument.
+/// An associative operation with an identity. It may carry state, which is passed to the GPU as a kernel argument.
 ///
 /// # Contract
-/// `combine(a, combine(b, c))` equals `combine(combine(a, b), c)` (for floating-point sums: up to rounding), and
-/// `identity()` changes nothing on either side. It need not be commutative. An operation that breaks this gives some
-/// values, never an access out of bounds.
+/// `combine(a, combine(b, c))` equals `combine(combine(a, b), c)` (for floating-point sums, up to rounding), and
+/// combining with `identity()` on either side changes nothing. The operation need not be commutative. An operation that
+/// breaks this contract yields some values, but never an out-of-bounds access.
 pub trait Monoid<T>: Param {
-    /// The value that changes nothing.
+    /// Returns the identity element.
     fn identity(&self) -> T;
-    /// `a` and then `b`.
+    /// Combines `a` with `b`, in this order.
     fn combine(&self, a: T, b: T) -> T;
 }
 
-/// Addition; wrapping for integers.
+/// Addition. Integers wrap.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Sum;
 
-/// The larger one. For floats, a NaN is passed over.
+/// The maximum. For floats, NaNs are ignored.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Max;
 
-/// The smaller one. For floats, a NaN is passed over.
+/// The minimum. For floats, NaNs are ignored.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct Min;

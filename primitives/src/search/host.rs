@@ -1,4 +1,4 @@
-//! The host entries of the searches.
+//! Host functions of the searches.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -10,12 +10,12 @@ use crate::merge::{Partition, partition};
 use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 
-/// For each needle the number of elements less than it: where it would go, before all that are equal to it.
+/// Finds, for each needle, the number of elements less than it: its insertion position before all equal elements.
 ///
 /// # Errors
-/// [`Error::LengthMismatch`] if the output is not as long as the needles; [`Error::TooLong`] if the haystack is longer than
-/// the positions' type can say; in both cases nothing is written. [`Error::NoInstance`] on a GPU for a key type or comparator
-/// that was not instantiated there; what a launch can give.
+/// [`Error::LengthMismatch`] if the output is not as long as the needles, or [`Error::TooLong`] if the haystack is too
+/// long for the position type: nothing is written in these cases. [`Error::NoInstance`] on a GPU for a key type or
+/// comparator that was not instantiated there; any launch error.
 pub fn lower_bound<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     stream: &Stream,
     haystack: impl Into<DeviceSlice<'a, K>>,
@@ -27,10 +27,10 @@ pub fn lower_bound<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     query.any_order(stream, [query.answer(stream, Bound::Lower, out.into())?])
 }
 
-/// For each needle the number of elements not greater than it: where it would go, after all that are equal to it.
+/// Finds, for each needle, the number of elements not greater than it: its insertion position after all equal elements.
 ///
 /// # Errors
-/// As [`lower_bound`].
+/// Same as [`lower_bound`].
 pub fn upper_bound<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     stream: &Stream,
     haystack: impl Into<DeviceSlice<'a, K>>,
@@ -42,10 +42,10 @@ pub fn upper_bound<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     query.any_order(stream, [query.answer(stream, Bound::Upper, out.into())?])
 }
 
-/// For each needle [`lower_bound`] and [`upper_bound`]: the elements from the one to the other are equal to it.
+/// Finds [`lower_bound`] and [`upper_bound`] for each needle: the elements between them are equal to it.
 ///
 /// # Errors
-/// As [`lower_bound`], for both outputs.
+/// Same as [`lower_bound`], for both outputs.
 pub fn equal_range<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     stream: &Stream,
     haystack: impl Into<DeviceSlice<'a, K>>,
@@ -60,11 +60,11 @@ pub fn equal_range<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     query.any_order(stream, [lower, upper])
 }
 
-/// [`lower_bound`] for needles that are sorted: one pass over both sequences, so for needles that are not many fewer than
-/// the elements.
+/// [`lower_bound`] for sorted needles: one pass over both sequences. Use it if there are not far fewer needles than
+/// elements.
 ///
 /// # Errors
-/// As [`lower_bound`].
+/// Same as [`lower_bound`].
 pub fn lower_bound_sorted<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     stream: &Stream,
     haystack: impl Into<DeviceSlice<'a, K>>,
@@ -76,10 +76,10 @@ pub fn lower_bound_sorted<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     query.sorted(stream, query.answer(stream, Bound::Lower, out.into())?)
 }
 
-/// [`upper_bound`] for needles that are sorted: see [`lower_bound_sorted`].
+/// [`upper_bound`] for sorted needles: see [`lower_bound_sorted`].
 ///
 /// # Errors
-/// As [`lower_bound`].
+/// Same as [`lower_bound`].
 pub fn upper_bound_sorted<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     stream: &Stream,
     haystack: impl Into<DeviceSlice<'a, K>>,
@@ -91,14 +91,14 @@ pub fn upper_bound_sorted<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     query.sorted(stream, query.answer(stream, Bound::Upper, out.into())?)
 }
 
-/// Whether elements that are equal to a needle come before its place.
+/// Whether elements equal to a needle count as before its position.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bound {
     Lower,
     Upper,
 }
 
-/// Which places are asked for, and where they go: checked, and as the kernels take it.
+/// Which bound to find, and where to write it: checked, and in the form that the kernels take.
 #[derive(Clone, Copy)]
 struct Answer<I> {
     bound: Bound,
@@ -106,13 +106,13 @@ struct Answer<I> {
 }
 
 impl<I> Answer<I> {
-    /// The flag of the kernels.
+    /// Returns the flag for the kernels.
     fn upper(&self) -> u32 {
         u32::from(self.bound == Bound::Upper)
     }
 }
 
-/// What is looked for, and where.
+/// The needles, the haystack and the order.
 #[derive(Clone, Copy)]
 struct Query<K, C> {
     haystack: Global<K>,
@@ -130,7 +130,7 @@ impl<K: Pod, C: Compare<K>> Query<K, C> {
         Ok(Self { haystack: haystack.raw_view(stream)?, needles: needles.raw_view(stream)?, compare })
     }
 
-    /// The answer that goes to `out`.
+    /// Checks `out` and returns the answer that goes there.
     fn answer<I: IndexOut>(
         &self,
         stream: &Stream,
@@ -159,9 +159,9 @@ impl<K: Pod, C: Compare<K>> Query<K, C> {
         stream: &Stream,
         answers: &[Answer<I>],
     ) -> Result<(), Error> {
-        /// Blocks that share a multiprocessor.
+        /// The number of blocks that share a multiprocessor.
         const BLOCKS_AT_ONCE: usize = 8;
-        /// With fewer needles than this share of the elements, an index costs more than it saves.
+        /// With fewer needles than the number of elements divided by this, an index costs more than it saves.
         const ELEMENTS_PER_NEEDLE: usize = 64;
 
         let Self { haystack, needles, compare } = self;
@@ -171,7 +171,7 @@ impl<K: Pod, C: Compare<K>> Query<K, C> {
         if haystack.is_empty() || needles.len() < haystack.len() / ELEMENTS_PER_NEEDLE || needles.len() < STEP {
             for answer in answers {
                 let kernel = SearchDirectly::new(haystack, needles, answer.out, compare, answer.upper());
-                // SAFETY: a thread per needle; as many outputs.
+                // SAFETY: one thread per needle, and as many outputs.
                 unsafe { stream.launch(kernel, needles.len().div_ceil(THREADS as usize))? };
             }
             return Ok(());
@@ -180,7 +180,7 @@ impl<K: Pod, C: Compare<K>> Query<K, C> {
         let mut index = stream.uninit::<K>(index_len(haystack.len(), top))?;
         let index = index.raw_view_mut(stream)?;
         if top > 0 {
-            // SAFETY: a thread per key; the index has the levels' lengths.
+            // SAFETY: one thread per key of the index; the index is as long as its levels together.
             unsafe { stream.launch(BuildIndex::new(haystack, index), index.len().div_ceil(THREADS as usize))? };
         }
         let index = index.as_const();
@@ -188,7 +188,7 @@ impl<K: Pod, C: Compare<K>> Query<K, C> {
         for answer in answers {
             let (out, upper) = (answer.out, answer.upper());
             let kernel = SearchIndexed::<K, C, I, VEC>::new(haystack, index, needles, out, compare, upper, top);
-            // SAFETY: the index is that of the haystack, which is not empty; as many outputs as needles.
+            // SAFETY: the index was built from this haystack, which is not empty; there are as many outputs as needles.
             unsafe { stream.launch(kernel, needles.len().div_ceil(STEP).min(at_once))? };
         }
         Ok(())
@@ -215,8 +215,8 @@ impl<K: Pod, C: Compare<K>> Query<K, C> {
         let Partition { splits, verdicts, .. } = &partition(stream, a, b, compare, tile)?;
         let (out, upper) = (answer.out, answer.upper());
         let kernel = SearchSorted::<K, C, I, ITEMS>::new(haystack, needles, out, compare, upper, *splits, *verdicts);
-        // SAFETY: a block per tile, and the splits are those of this tile; as many outputs as needles. The scratch is freed
-        // in stream order.
+        // SAFETY: one block per tile, and the splits were computed for this tile size; there are as many outputs as
+        // needles. The scratch memory is freed in stream order.
         unsafe { stream.launch(kernel, (a.len() + b.len()).div_ceil(tile)) }
     }
 }

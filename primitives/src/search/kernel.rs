@@ -1,15 +1,16 @@
-//! The kernels of the searches.
+//! The search kernels.
 //!
 //! # The index
-//! A binary search in 2^24 elements takes 24 dependent loads, of which some ten come from nowhere near the last one: each
-//! brings 32 bytes, and 4 of them are used. The index makes it one such access per factor of 8. Level 1 has the last of every
-//! 8 elements, level 2 the last of every 64, and so on, up to a level that fits into a block's shared memory. A search
-//! begins there and goes down, reading one node of 8 neighbours per level and counting those before the needle. For 2^24
-//! elements of 32 bits that is 12 steps in shared memory and 4 accesses of 32 bytes; the upper three come from the L2 cache.
+//! A binary search in 2^24 elements takes 24 dependent loads. About ten of them are far from the previous one: each
+//! fetches 32 bytes, of which 4 are used. The index reduces this to one such access per factor of 8. Level 1 holds the
+//! last of every 8 elements, level 2 the last of every 64, and so on, up to a level that fits in a block's shared
+//! memory. A search starts there and descends. At each level it reads one node of 8 adjacent keys and counts those
+//! before the needle. For 2^24 elements of 32 bits, that takes 12 steps in shared memory and 4 accesses of 32 bytes;
+//! the upper three hit the L2 cache.
 //!
-//! A level is padded to whole nodes by repeating its last key.
+//! Levels are padded to whole nodes by repeating the last key.
 
-// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+// Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
 use crate::arch::{Cache, thread};
@@ -20,23 +21,23 @@ use crate::merge::{Tile, Walk};
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
-/// Threads of a block.
+/// The threads per block.
 pub(super) const THREADS: u32 = 256;
-/// Keys of a node.
+/// The keys per node.
 const NODE: usize = 8;
 const LOG_NODE: u32 = NODE.ilog2();
-/// Bytes of the top level, in shared memory.
+/// The bytes of the top level, in shared memory.
 const TOP_BYTES: usize = 16 * 1024;
-/// Searches that a thread has under way at once.
+/// The number of searches that a thread runs at once.
 const WAYS: usize = 2;
-/// Needles of a block's step.
+/// The number of needles in a block's step.
 pub(super) const STEP: usize = THREADS as usize * WAYS;
 
-/// What a position is written as.
+/// A type for positions in the output.
 pub trait IndexOut: Pod {
-    /// The largest position.
+    /// The largest position that the type can hold.
     const LIMIT: usize;
-    /// The position as this type.
+    /// Converts a position to this type.
     fn from_position(position: usize) -> Self;
 }
 
@@ -56,27 +57,27 @@ impl IndexOut for u64 {
     }
 }
 
-/// Keys of level `level` of the index over `len` elements, without padding.
+/// Returns the number of keys of level `level` of the index over `len` elements, without padding.
 #[inline(always)]
 const fn level_len(len: usize, level: u32) -> usize {
     let stride = LOG_NODE * level;
     (len >> stride) + (len & ((1 << stride) - 1) != 0) as usize
 }
 
-/// The same, padded to whole nodes.
+/// Returns the same, padded to whole nodes.
 #[inline(always)]
 const fn padded_len(len: usize, level: u32) -> usize {
     level_len(len, level).next_multiple_of(NODE)
 }
 
-/// Keys of the top level that fit.
+/// Returns the maximum number of keys of the top level.
 #[must_use]
 pub(super) const fn top_limit<K>() -> usize {
     assert!(size_of::<K>() <= TOP_BYTES / NODE, "keys of a search have at most 2 KiB");
     TOP_BYTES / if size_of::<K>() == 0 { 1 } else { size_of::<K>() }
 }
 
-/// The level that fits into shared memory; 0 is the haystack itself.
+/// Returns the level that fits in shared memory; 0 is the haystack itself.
 #[must_use]
 pub(super) fn top_level<K>(len: usize) -> u32 {
     let mut level = 0;
@@ -86,14 +87,14 @@ pub(super) fn top_level<K>(len: usize) -> u32 {
     level
 }
 
-/// Keys of all levels but the haystack.
+/// Returns the number of keys of all levels except the haystack.
 #[must_use]
 pub(super) fn index_len(len: usize, top: u32) -> usize {
     (1..=top).map(|level| padded_len(len, level)).sum()
 }
 
-/// Whether an element comes before the place that is looked for: elements less than the needle do, and for an upper bound
-/// those that are equal to it.
+/// Returns whether an element comes before the bound. Elements less than the needle do, and for an upper bound also
+/// equal elements.
 #[inline(always)]
 fn precedes<K: Pod, C: Compare<K>>(compare: C, key: K, needle: K, upper: bool) -> bool {
     let (a, b) = if upper { (needle, key) } else { (key, needle) };
@@ -104,8 +105,8 @@ fn precedes<K: Pod, C: Compare<K>>(compare: C, key: K, needle: K, upper: bool) -
 ///
 /// # Safety
 /// The launch has at least one thread per key of the index. The haystack is not empty, and `index` has the padded keys
-/// of levels 1 to some top, as `index_len` counts them. Nobody writes the haystack, and nobody else uses the index,
-/// while the kernel runs.
+/// of levels 1 to some top level, as counted by `index_len`. While the kernel runs, nothing writes the haystack, and
+/// nothing else uses the index.
 #[kernel(threads = THREADS)]
 pub unsafe fn build_index<K: Pod>(haystack: Global<K>, index: GlobalMut<K>) {
     let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
@@ -121,10 +122,10 @@ pub unsafe fn build_index<K: Pod>(haystack: Global<K>, index: GlobalMut<K>) {
     }
 }
 
-/// A whole node, in accesses of `VEC` keys. `NODE / VEC` entries count.
+/// Loads a whole node, in accesses of `VEC` keys. The first `NODE / VEC` entries are valid.
 ///
 /// # Safety
-/// `node` has [`NODE`] keys, which nobody writes meanwhile; it is aligned as [`Global::load_vec`] asks for.
+/// `node` has [`NODE`] keys, and nothing writes them during the call. It is aligned as [`Global::load_vec`] requires.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 unsafe fn load_node<K: Pod, const VEC: usize>(node: Global<K>) -> [[K; VEC]; NODE] {
@@ -135,7 +136,7 @@ unsafe fn load_node<K: Pod, const VEC: usize>(node: Global<K>) -> [[K; VEC]; NOD
     keys
 }
 
-/// How many keys of a node come before the needle's place.
+/// Counts the keys of a node that come before the bound.
 #[inline(always)]
 fn count_node<K: Pod, C: Compare<K>, const VEC: usize>(
     keys: [[K; VEC]; NODE],
@@ -152,10 +153,10 @@ fn count_node<K: Pod, C: Compare<K>, const VEC: usize>(
     count as usize
 }
 
-/// The same for a node that is not whole or not aligned.
+/// Counts the same in a node that is incomplete or misaligned.
 ///
 /// # Safety
-/// Nobody writes the node meanwhile.
+/// Nothing writes the node during the call.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 unsafe fn count_singly<K: Pod, C: Compare<K>>(node: Global<K>, needle: K, compare: C, upper: bool) -> usize {
@@ -168,16 +169,16 @@ unsafe fn count_singly<K: Pod, C: Compare<K>>(node: Global<K>, needle: K, compar
     count as usize
 }
 
-/// Finds the places of needles in any order with the help of the index.
+/// Finds the positions of needles in any order, using the index.
 ///
-/// Blocks take steps of 512 needles in turn, so that the top level is loaded but a few times per multiprocessor. A thread
-/// searches for two needles at once.
+/// Blocks take steps of 512 needles in turn, so that the top level is loaded only a few times per multiprocessor. Each
+/// thread searches for two needles at once.
 ///
 /// # Safety
 /// The launch has any number of blocks. The haystack is not empty. `top` is the level that is searched in shared
-/// memory, where its keys fit (`top_limit`), and `index` is exactly the levels up to it, as [`BuildIndex`] has written
-/// them, at a multiple of 16 bytes. `VEC` divides 8. `out` is as long as the needles. Nobody else uses it, and nobody
-/// writes the other buffers, while the kernel runs.
+/// memory, and its keys fit there (`top_limit`). `index` holds exactly the levels up to it, as written by
+/// [`BuildIndex`], at a multiple of 16 bytes. `VEC` divides 8. `out` is as long as the needles. While the kernel runs,
+/// nothing else uses `out`, and nothing writes the other buffers.
 #[kernel(threads = THREADS, shared = shared_bytes::<K>(top_limit::<K>()))]
 pub unsafe fn search_indexed<K: Pod, C: Compare<K>, I: IndexOut, const VEC: usize>(
     haystack: Global<K>,
@@ -211,7 +212,7 @@ pub unsafe fn search_indexed<K: Pod, C: Compare<K>, I: IndexOut, const VEC: usiz
             let at = first + i * THREADS as usize;
             needle[i] = needles.get(if at < last_needle { at } else { last_needle });
         }
-        // The same steps whatever the needle: the place lies within `width` keys from `place`.
+        // The same steps for every needle: the bound lies within `width` keys from `place`.
         let mut place = [0usize; WAYS];
         let mut width = top_len as u32;
         while width > 1 {
@@ -228,7 +229,8 @@ pub unsafe fn search_indexed<K: Pod, C: Compare<K>, I: IndexOut, const VEC: usiz
                 place[i] += 1;
             }
         }
-        // Down the levels. Beyond the last key is the last node too: in the haystack its keys are counted anew.
+        // Descend the levels. Positions beyond the last key also lead to the last node: in the haystack its keys are
+        // counted again.
         let mut level = top;
         let mut start = top_start;
         while level > 1 {
@@ -276,11 +278,11 @@ pub unsafe fn search_indexed<K: Pod, C: Compare<K>, I: IndexOut, const VEC: usiz
     }
 }
 
-/// Finds the places of few needles by binary search.
+/// Finds the positions of a few needles by binary search.
 ///
 /// # Safety
-/// The launch has at least one thread per needle. `out` is as long as the needles. Nobody else uses it, and nobody
-/// writes the haystack or the needles, while the kernel runs.
+/// The launch has at least one thread per needle. `out` is as long as the needles. While the kernel runs, nothing else
+/// uses `out`, and nothing writes the haystack or the needles.
 #[kernel(threads = THREADS)]
 pub unsafe fn search_directly<K: Pod, C: Compare<K>, I: IndexOut>(
     haystack: Global<K>,
@@ -308,23 +310,24 @@ pub unsafe fn search_directly<K: Pod, C: Compare<K>, I: IndexOut>(
     }
 }
 
-/// Shared memory of a block that searches for sorted needles.
+/// Returns the shared memory of a block that searches for sorted needles.
 #[must_use]
 pub const fn sorted_shared<K>(items: usize) -> usize {
     let tile = THREADS as usize * items;
     shared_bytes::<K>(tile) + shared_bytes::<u32>(tile) + shared_bytes::<u32>(Chain::words(THREADS))
 }
 
-/// Finds the places of sorted needles: a merge that keeps, of each needle, how much of the haystack came before it.
+/// Finds the positions of sorted needles: a merge that records, for each needle, how many elements of the haystack came
+/// before it.
 ///
-/// For a lower bound the needles are the first side, so that they come before equal elements; for an upper bound they are
-/// the second one.
+/// For a lower bound the needles are the first side, so that they come before equal elements. For an upper bound they
+/// are the second side.
 ///
 /// # Safety
 /// The launch has one block per tile of `256 * ITEMS` needles and elements. `splits` and `verdicts` are what
-/// [`MergePartition`](crate::merge::MergePartition) has written for the two sides in this order, such tiles and the
-/// same `compare`. `out` is as long as the needles. Nobody else uses it, and nobody writes the other buffers, while the
-/// kernel runs.
+/// [`MergePartition`](crate::merge::MergePartition) has written for the two sides in this order, for this tile size and
+/// the same `compare`. `out` is as long as the needles. While the kernel runs, nothing else uses `out`, and nothing
+/// writes the other buffers.
 #[kernel(threads = THREADS, shared = sorted_shared::<K>(ITEMS))]
 pub unsafe fn search_sorted<K: Pod, C: Compare<K>, I: IndexOut, const ITEMS: usize>(
     haystack: Global<K>,
@@ -356,8 +359,8 @@ pub unsafe fn search_sorted<K: Pod, C: Compare<K>, I: IndexOut, const ITEMS: usi
     for i in 0..ITEMS {
         let takes_a = walk.takes_a(compare);
         if first as usize + i < count as usize && takes_a != upper {
-            // The needle's index among the tile's needles, and the elements that came before it. Atomic, since a comparator
-            // that contradicts itself may let several threads take the same needle.
+            // The needle's index among the tile's needles, and the number of elements before it. The store is atomic,
+            // since a comparator that contradicts itself may let several threads take the same needle.
             let (needle, place) = if upper { (walk.b - a_len, walk.a) } else { (walk.a, walk.b - a_len) };
             places.atomic_store(needle as usize, place);
         }
@@ -372,7 +375,7 @@ pub unsafe fn search_sorted<K: Pod, C: Compare<K>, I: IndexOut, const ITEMS: usi
     let out = out.slice(needle_start, needle_len as usize);
     let mut at = own;
     while at < needle_len as usize {
-        // A comparator that contradicts itself may have left needles out: some place in range.
+        // A comparator that contradicts itself may have skipped needles: write some position in range.
         let place = if fits { places.get(at) as usize } else { 0 };
         out.set(at, I::from_position(hay_start + place));
         at += THREADS as usize;

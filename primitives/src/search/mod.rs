@@ -1,15 +1,17 @@
-//! Search: where needles belong in a sorted haystack.
+//! Search: finds the positions of needles in a sorted haystack.
 //!
-//! [`lower_bound`] gives the number of elements less than the needle, [`upper_bound`] the number of elements not greater,
-//! [`equal_range`] both: the elements between them are equal to the needle. The needles come in any order; if they are sorted,
-//! [`lower_bound_sorted`] and [`upper_bound_sorted`] go through both sequences once, side by side.
+//! [`lower_bound`] returns the number of elements less than the needle, [`upper_bound`] the number of elements not
+//! greater than it. [`equal_range`] returns both: the elements between them are equal to the needle. The needles may be
+//! in any order. If they are sorted, [`lower_bound_sorted`] and [`upper_bound_sorted`] walk through both sequences
+//! once, in step.
 //!
-//! - **Order**: a [`Compare`](crate::compare::Compare), which may carry state. A haystack that is not sorted by it, or a
-//!   comparator that is no strict weak order, gives some positions from 0 to the haystack's length.
-//! - **Positions**: `u32` or `u64`, as the output's type says.
+//! - **Order**: a [`Compare`](crate::compare::Compare), which may carry state. If the haystack is not sorted by it, or
+//!   the comparator is not a strict weak order, the results are some positions from 0 to the haystack's length.
+//! - **Positions**: `u32` or `u64`, according to the output's type.
 //! - **Synchronisation**: none; the result is ready in stream order.
-//! - **Memory**: for many needles in any order an index of a seventh of the haystack, made anew by each call; for few none;
-//!   for sorted ones 8 bytes per tile of some thousand elements. Allocated and freed in stream order.
+//! - **Memory**: for many unsorted needles, an index of one seventh of the haystack, which every call rebuilds; for few
+//!   needles, none; for sorted needles, 8 bytes per tile of a few thousand elements. It is allocated and freed in
+//!   stream order.
 //!
 //! ```
 //! use gpu_primitives::compare::Less;

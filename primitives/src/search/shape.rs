@@ -1,6 +1,6 @@
-//! Which shapes the searches use: part of the kernels' types, so known when instances are named.
+//! The shapes of the searches. They are part of the kernel types, so they are known when kernels are instantiated.
 
-/// Keys per access of the search in an index: accesses of 16 bytes.
+/// Returns the keys per access of a search in an index, for accesses of 16 bytes.
 #[must_use]
 pub const fn vector<K>() -> usize {
     match size_of::<K>() {
@@ -11,7 +11,7 @@ pub const fn vector<K>() -> usize {
     }
 }
 
-/// Items per thread of the search for sorted needles.
+/// Returns the items per thread of the search for sorted needles.
 #[must_use]
 pub const fn sorted_items<K>() -> usize {
     match size_of::<K>() {
@@ -21,10 +21,11 @@ pub const fn sorted_items<K>() -> usize {
     }
 }
 
-/// Names the kernels that search for a type of keys on a GPU: see [`crate::instances`]. After the key a line for each order
-/// and type of positions; its last name may be left out, and then needles that are known to be sorted are not searched for.
-/// For those [`merge_instances`](crate::merge_instances) must name the same key and order, too. The index may be left out
-/// for a key whose index is there already, such as `u32`.
+/// Instantiates the kernels that search a key type on a GPU: see [`crate::instances`].
+///
+/// The key is followed by one line for each order and position type. The last name of a line may be omitted; then the
+/// searches for sorted needles are not available. Those searches also need [`merge_instances`](crate::merge_instances)
+/// with the same key and order. The index name may be omitted for a key that already has an index, such as `u32`.
 ///
 /// ```ignore
 /// gpu_primitives::search_instances! {

@@ -1,15 +1,15 @@
-//! What one thread sorts and merges of a tile: its chunk of consecutive items.
+//! The part of a tile that one thread sorts and merges: its chunk of consecutive items.
 
 use super::merge::CoRank;
 use crate::arch::warp::{FULL, any};
 use crate::compare::Compare;
 use bytemuck::Pod;
 
-/// Sorts the runs of a chunk, which begin where `heads` has a bit: odd-even transposition, as many phases as the longest run
-/// of the warp has items.
+/// Sorts the runs of a chunk, which begin where `heads` has a bit set. It uses odd-even transposition, with as many
+/// phases as the longest run of the warp has items.
 ///
 /// # Safety
-/// All lanes of the warp call it.
+/// All lanes of the warp must call this.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub(super) unsafe fn sort_chunk<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
@@ -18,18 +18,18 @@ pub(super) unsafe fn sort_chunk<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usiz
     heads: u32,
     compare: C,
 ) {
-    // A run of `m` items has `m - 1` joints, and needs `m` phases; shifting takes one joint off each run.
+    // A run of `m` items has `m - 1` joints and needs `m` phases; each shift removes one joint from each run.
     let mut joints = !heads & ((1 << ITEMS) - 2);
     let mut pairs_of_phases = 0;
     while any(FULL, joints != 0) {
-        // The number is small, and the shift gives 0, but the compiler does not know: else it would test each bit once,
-        // outside of the loop, and keep a register for each.
+        // The number is small, so the shift yields 0, but the compiler does not know that. Otherwise it would test each
+        // bit once, outside of the loop, and keep a register for each.
         let heads = heads ^ pairs_of_phases >> 16;
         for parity in 0..2 {
             let mut right = 1 + parity;
             while right < ITEMS {
                 let left = right - 1;
-                // Selections, not a branch.
+                // Selects, not a branch.
                 let swap = compare.less(keys[right], keys[left]) & (heads >> right & 1 == 0);
                 (keys[left], keys[right]) = select(swap, keys[left], keys[right]);
                 (values[left], values[right]) = select(swap, values[left], values[right]);
@@ -44,13 +44,13 @@ pub(super) unsafe fn sort_chunk<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usiz
     }
 }
 
-/// The two, changed over if `swap` says so.
+/// Returns the two values, swapped if `swap` is set.
 #[inline(always)]
 fn select<T: Copy>(swap: bool, left: T, right: T) -> (T, T) {
     (if swap { right } else { left }, if swap { left } else { right })
 }
 
-/// A segment of a tile that goes across chunks.
+/// A segment of a tile that spans chunks.
 #[derive(Clone, Copy)]
 pub(super) struct ChunkSegment {
     pub start: u32,
@@ -58,7 +58,7 @@ pub(super) struct ChunkSegment {
 }
 
 impl ChunkSegment {
-    /// What chunk `chunk` of the segment takes part in: the two neighbouring groups of `2^round` pieces that are merged.
+    /// Returns the merge that chunk `chunk` of the segment takes part in: two adjacent groups of `2^round` pieces.
     #[inline(always)]
     pub(super) fn merge_of<const ITEMS: usize>(self, chunk: u32, round: u32) -> CoRank {
         let first = self.start / ITEMS as u32;

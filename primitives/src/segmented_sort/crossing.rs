@@ -4,20 +4,20 @@ use super::cut::Edge;
 use super::shape::Shape;
 use crate::view::Global;
 
-/// A segment that goes across an edge between tiles.
+/// A segment that crosses an edge between tiles.
 #[derive(Clone, Copy)]
 pub(super) struct Crossing {
     pub start: u32,
     pub end: u32,
-    /// Merge passes that it needs.
+    /// The number of merge passes it needs.
     pub passes: u32,
 }
 
 impl Crossing {
-    /// The one across `edge`, if there is any.
+    /// Returns the segment that crosses `edge`, if there is one.
     ///
     /// # Safety
-    /// Nobody writes the offsets meanwhile.
+    /// Nothing writes the offsets during the call.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub(super) unsafe fn at<const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
@@ -39,7 +39,7 @@ impl Crossing {
     }
 }
 
-/// Rounds of merging that pieces need.
+/// Returns the number of merge rounds that this many pieces need.
 #[inline(always)]
 pub(super) const fn passes(pieces: u32) -> u32 {
     u32::BITS - pieces.saturating_sub(1).leading_zeros()

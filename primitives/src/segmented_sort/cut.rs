@@ -1,6 +1,6 @@
 //! The kernel that cuts the input into tiles and checks the offsets.
 
-// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+// Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
 use super::shape::Shape;
@@ -10,24 +10,24 @@ use crate::kernel::kernel;
 use crate::view::{Global, GlobalMut};
 use bytemuck::{Pod, Zeroable};
 
-/// Threads of a block that looks at offsets.
+/// The threads per block that processes offsets.
 pub(super) const CUT_THREADS: u32 = 256;
-/// Offsets that one thread looks at.
+/// The offsets per thread.
 const CUT_ROWS: usize = 4;
-/// Offsets that one block looks at.
+/// The offsets per block.
 pub(super) const CUT_TILE: usize = CUT_THREADS as usize * CUT_ROWS;
-/// Edges that a thread writes alone; longer rows of them are written by its warp.
+/// The maximum number of edges that a thread writes alone; the warp writes longer rows together.
 const FEW: u32 = 4;
 
-/// Where the words of the status lie. All are zero at first, and only grow.
+/// The positions of the status words. All are zero at first, and only grow.
 pub(super) mod status {
-    /// `!index` of the first offset that decreases or leaves the input; 0 if there is none.
+    /// `!index` of the first offset that decreases or exceeds the input; 0 if there is none.
     pub const BAD_OFFSET: usize = 0;
-    /// The most pieces that a segment has been cut into.
+    /// The maximum number of pieces that a segment has been cut into.
     pub const PIECES: usize = 1;
-    /// One more than the pass that found the comparator to be no order; 0 if none has.
+    /// One more than the pass that found that the comparator is not an order; 0 if none has.
     pub const BROKEN_PASS: usize = 2;
-    /// How many words there are.
+    /// The number of status words.
     pub const WORDS: usize = 4;
 }
 
@@ -37,22 +37,23 @@ pub(super) mod status {
 pub struct Edge {
     /// The first item after the edge.
     pub position: u32,
-    /// Index of the first offset at or after the position; one past the last offset if there is none.
+    /// The index of the first offset at or after the position; one past the last offset if there is none.
     pub offset: u32,
 }
 
-/// Cuts the input into tiles, at ends of segments where one is near.
+/// Cuts the input into tiles, at the end of a segment if one is near.
 ///
-/// Edge `t` lies at `t * stride`, or at the next offset if that is at most `SLACK` away: so short segments are never cut.
-/// Every edge belongs to the one pair of neighbouring offsets that it lies between, and the thread of that pair writes it;
-/// there is no search. The offsets are checked on the way, and the number of pieces of each segment is found.
+/// Edge `t` lies at `t * stride`, or at the next offset if that is at most `SLACK` away, so short segments are never
+/// cut. Every edge lies between exactly one pair of adjacent offsets, and the thread of that pair writes it; no search
+/// is needed. The kernel also checks the offsets and computes the number of pieces of each segment.
 ///
 /// Reads 4 bytes per segment.
 ///
 /// # Safety
 /// The launch has at least one block per 1024 (`CUT_TILE`) of `offsets.len() + 1`, and there are fewer than 2^32
-/// offsets. `edges` has one more than the tiles of `len` items; `status` has four words (`status::WORDS`), which are
-/// zero. Nobody writes the offsets, and nobody else uses the other buffers, while the kernel runs.
+/// offsets. `edges` has one element more than there are tiles of `len` items. `status` has four words
+/// (`status::WORDS`), which are zero. While the kernel runs, nothing writes the offsets, and nothing else uses the
+/// other buffers.
 #[kernel(threads = CUT_THREADS)]
 pub unsafe fn cut_segments<const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
     offsets: Global<u32>,
@@ -62,7 +63,8 @@ pub unsafe fn cut_segments<const THREADS: u32, const ITEMS: usize, const SLACK: 
 ) {
     let shape = Shape::<THREADS, ITEMS, SLACK>;
     let count = offsets.len();
-    // Offsets that decrease give an edge to several threads, which is seen and told later: whole words, so that it is no race.
+    // With decreasing offsets, several threads may write the same edge; this is detected and reported later. Atomic
+    // stores of whole words avoid a data race.
     let words: GlobalMut<u64> = GlobalMut::from_raw(edges.as_const().as_ptr().cast_mut().cast(), edges.len());
     let set_edge = |tile: u32, edge: Edge| {
         let word = edge.position as u64 | (edge.offset as u64) << 32;
@@ -81,7 +83,7 @@ pub unsafe fn cut_segments<const THREADS: u32, const ITEMS: usize, const SLACK: 
     for row in 0..CUT_ROWS {
         let i = start + row * CUT_THREADS as usize;
         let (before, here) = (before[row], here[row]);
-        // The edges in `before + 1 ..= here`; what lies beyond the last offset belongs to the thread after it.
+        // The edges in `before + 1 ..= here`. Those beyond the last offset belong to the thread after it.
         let (mut from, mut to) = (1, 0);
         if i <= count {
             if here < before || here > len {

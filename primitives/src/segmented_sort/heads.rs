@@ -1,11 +1,11 @@
-//! Where the segments of a tile begin.
+//! The segment starts in a tile.
 
 use crate::view::Shared;
 
-/// Words of head bits: one per 32 items, at most 2048 items.
+/// The number of head words: one per 32 items, at most 2048 items.
 pub(super) const HEAD_WORDS: usize = 64;
 
-/// Which items of a tile are the first of a segment: one bit each, and a bit per word that has any.
+/// Marks the items of a tile that start a segment: one bit per item, and a summary bit per non-zero word.
 #[derive(Clone, Copy)]
 pub(super) struct Heads {
     pub words: Shared<u32>,
@@ -13,11 +13,11 @@ pub(super) struct Heads {
 }
 
 impl Heads {
-    /// The bits `from .. from + count`, `count` at most 32.
+    /// Returns the bits `from .. from + count`; `count` is at most 32.
     ///
     /// # Safety
-    /// The word of bit `from` and the one after it are there and were written before the last barrier. `count` is at
-    /// least 1.
+    /// The word of bit `from` and the one after it exist and were written before the last barrier. `count` is at least
+    /// 1.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub(super) unsafe fn mask(self, from: u32, count: u32) -> u32 {
@@ -26,11 +26,11 @@ impl Heads {
         (two >> (from % 32)) as u32 & (!0 >> (32 - count))
     }
 
-    /// The last head at or before `at`. There is one, at 0.
+    /// Returns the last head at or before `at`. There is one, at 0.
     ///
     /// # Safety
-    /// The bits up to `at` are there and were written before the last barrier; that of 0 is set. The summary is that of
-    /// the words.
+    /// The bits up to `at` exist and were written before the last barrier, and bit 0 is set. The summary matches the
+    /// words.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub(super) unsafe fn last(self, at: u32) -> u32 {
@@ -43,10 +43,10 @@ impl Heads {
         word * 32 + 31 - bits.leading_zeros()
     }
 
-    /// The first head at or after `at`. There is one, since all bits from the tile's end on are set.
+    /// Returns the first head at or after `at`. There is one, since all bits from the tile's end on are set.
     ///
     /// # Safety
-    /// The bits are there and were written before the last barrier; one at or after `at` is set. The summary is that of
+    /// The bits exist and were written before the last barrier, and one at or after `at` is set. The summary matches
     /// the words.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]

@@ -1,4 +1,4 @@
-//! The host entries of the segmented sort.
+//! Host functions of the segmented sort.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -14,13 +14,13 @@ use crate::runtime::pairs::{Pairs, PairsMut};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len};
 use bytemuck::Pod;
 
-/// Sorts the keys of every segment into `output`. Waits for the check of the offsets.
+/// Sorts the keys of each segment into `output`. Waits for the check of the offsets.
 ///
 /// # Errors
-/// [`Error::InvalidOffsets`] if the offsets decrease or leave the input, and then nothing is written;
+/// [`Error::InvalidOffsets`] if the offsets decrease or exceed the input: nothing is written in this case.
 /// [`Error::LengthMismatch`] if the slices differ in length or there is no offset at all; [`Error::TooLong`] for more
-/// than 2^32 - 1 keys; [`Error::NoInstance`] on a GPU for an order or type that was not instantiated there; what a launch
-/// and an allocation can give.
+/// than 2^32 - 1 keys; [`Error::NoInstance`] on a GPU for an order or type that was not instantiated there; any launch
+/// or allocation error.
 pub fn keys<'a, K: Pod, C: Compare<K>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, u32>>,
@@ -32,10 +32,10 @@ pub fn keys<'a, K: Pod, C: Compare<K>>(
     sort(stream, offsets.into(), operands, compare, Trust::Check)
 }
 
-/// [`keys`] that writes over its input.
+/// Runs [`keys`] in place.
 ///
 /// # Errors
-/// As [`keys`].
+/// Same as [`keys`].
 pub fn keys_in_place<'a, K: Pod, C: Compare<K>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, u32>>,
@@ -46,10 +46,10 @@ pub fn keys_in_place<'a, K: Pod, C: Compare<K>>(
     sort(stream, offsets.into(), operands, compare, Trust::Check)
 }
 
-/// Sorts every segment by its keys, and moves each key's value along. Waits for the check of the offsets.
+/// Sorts each segment by its keys and moves the values along. Waits for the check of the offsets.
 ///
 /// # Errors
-/// As [`keys`].
+/// Same as [`keys`].
 pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, u32>>,
@@ -64,10 +64,10 @@ pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     sort(stream, offsets.into(), operands, compare, Trust::Check)
 }
 
-/// [`pairs`] that writes over its input.
+/// Runs [`pairs`] in place.
 ///
 /// # Errors
-/// As [`keys`].
+/// Same as [`keys`].
 pub fn pairs_in_place<'a, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, u32>>,
@@ -79,15 +79,15 @@ pub fn pairs_in_place<'a, K: Pod, V: Pod, C: Compare<K>>(
     sort(stream, offsets.into(), operands, compare, Trust::Check)
 }
 
-/// [`keys`] that does not wait. It launches the passes that the longest possible segment would need, and takes temporary
-/// memory for all keys if they are more than a tile.
+/// [`keys`] without the check and without waiting. It launches the passes that the longest possible segment would need,
+/// and allocates temporary memory for all keys if they exceed one tile.
 ///
 /// # Errors
-/// As [`keys`], except for the offsets.
+/// Same as [`keys`], except for the offsets.
 ///
 /// # Safety
-/// The offsets do not decrease and do not leave the input. If they do, what is in the output is not specified, but
-/// nothing outside of it is written or read.
+/// The offsets do not decrease and do not exceed the input. Otherwise the contents of the output are unspecified, but
+/// nothing outside of it is read or written.
 pub unsafe fn keys_unchecked<'a, K: Pod, C: Compare<K>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, u32>>,
@@ -99,13 +99,13 @@ pub unsafe fn keys_unchecked<'a, K: Pod, C: Compare<K>>(
     sort(stream, offsets.into(), operands, compare, Trust::Promised)
 }
 
-/// [`keys_in_place`] that does not wait: see [`keys_unchecked`].
+/// [`keys_in_place`] without the check and without waiting: see [`keys_unchecked`].
 ///
 /// # Errors
-/// As [`keys_unchecked`].
+/// Same as [`keys_unchecked`].
 ///
 /// # Safety
-/// As [`keys_unchecked`].
+/// Same as [`keys_unchecked`].
 pub unsafe fn keys_in_place_unchecked<'a, K: Pod, C: Compare<K>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, u32>>,
@@ -116,13 +116,13 @@ pub unsafe fn keys_in_place_unchecked<'a, K: Pod, C: Compare<K>>(
     sort(stream, offsets.into(), operands, compare, Trust::Promised)
 }
 
-/// [`pairs`] that does not wait: see [`keys_unchecked`].
+/// [`pairs`] without the check and without waiting: see [`keys_unchecked`].
 ///
 /// # Errors
-/// As [`keys_unchecked`].
+/// Same as [`keys_unchecked`].
 ///
 /// # Safety
-/// As [`keys_unchecked`].
+/// Same as [`keys_unchecked`].
 pub unsafe fn pairs_unchecked<'a, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, u32>>,
@@ -137,13 +137,13 @@ pub unsafe fn pairs_unchecked<'a, K: Pod, V: Pod, C: Compare<K>>(
     sort(stream, offsets.into(), operands, compare, Trust::Promised)
 }
 
-/// [`pairs_in_place`] that does not wait: see [`keys_unchecked`].
+/// [`pairs_in_place`] without the check and without waiting: see [`keys_unchecked`].
 ///
 /// # Errors
-/// As [`keys_unchecked`].
+/// Same as [`keys_unchecked`].
 ///
 /// # Safety
-/// As [`keys_unchecked`].
+/// Same as [`keys_unchecked`].
 pub unsafe fn pairs_in_place_unchecked<'a, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, u32>>,
@@ -155,7 +155,7 @@ pub unsafe fn pairs_in_place_unchecked<'a, K: Pod, V: Pod, C: Compare<K>>(
     sort(stream, offsets.into(), operands, compare, Trust::Promised)
 }
 
-/// [`pairs_in_place`] with a tile shape of the caller's: for tests that want many tiles of few items.
+/// [`pairs_in_place`] with a given tile shape: for tests that need many tiles of few items.
 #[doc(hidden)]
 pub fn pairs_shaped<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
     stream: &Stream,
@@ -169,7 +169,7 @@ pub fn pairs_shaped<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITE
     run(stream, offsets, operands, compare, Trust::Check, shape)
 }
 
-/// Keys and values of equal length, and where they go: other buffers, or the same.
+/// Keys and values of equal length, and their destination: other buffers, or the same ones.
 type Operands<K, V> = (Pairs<K, V>, PairsMut<K, V>);
 
 fn keys_apart<K: Pod>(
@@ -203,12 +203,12 @@ fn pairs_same<K: Pod, V: Pod>(
     Ok(in_place(PairsMut::new(stream, keys, values)?))
 }
 
-/// A tile is read before it is written, and by the same block, so input and output may be the same memory.
+/// Each tile is read before it is written, by the same block, so input and output may be the same memory.
 fn in_place<K: Pod, V: Pod>(data: PairsMut<K, V>) -> Operands<K, V> {
     (data.as_const(), data)
 }
 
-/// Values are moved and not looked at, so those of one size share a kernel.
+/// Values are only moved, so values of the same size share a kernel.
 fn sort<K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     offsets: DeviceSlice<'_, u32>,
@@ -251,7 +251,8 @@ fn run<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, co
     expect_offsets(offsets.len())?;
     let tiles = shape.tiles(items as u32) as usize;
     let offsets_view = offsets.raw_view(stream)?;
-    // Offsets that are out of order leave some edges unwritten: unless that is checked, they must be anything but garbage.
+    // Offsets that are out of order leave some edges unwritten. If they are not checked, those edges must not be
+    // garbage.
     let mut edges: DeviceVec<Edge> = match trust {
         Trust::Check => stream.uninit(tiles + 1)?,
         Trust::Promised => stream.zeroed(tiles + 1)?,
@@ -263,7 +264,7 @@ fn run<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, co
         state.raw_view_mut(stream)?,
         items as u32,
     );
-    // SAFETY: one block per tile of the offsets and the end; one edge more than tiles; the status is zero.
+    // SAFETY: one block per tile of the offsets plus the end; one edge more than tiles; the status is zero.
     unsafe { stream.launch(cut, (offsets.len() + 1).div_ceil(CUT_TILE))? };
 
     let pass_count = match trust {
@@ -280,7 +281,7 @@ fn run<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, co
         return Ok(());
     }
 
-    // Without checking, even one tile may seem to be crossed by a segment that is out of order.
+    // Without the check, even a single tile may appear to be crossed by a segment that is out of order.
     let held = if pass_count > 0 || trust == Trust::Promised { items } else { 0 };
     let mut temporary_keys = stream.uninit::<K>(held)?;
     let mut temporary_values = stream.uninit::<V>(held)?;
@@ -297,10 +298,10 @@ fn run<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, co
         temporary.values,
         compare,
     );
-    // SAFETY: one block per tile; the edges were cut with the same shape; all slices have equal lengths, the temporary ones
-    // where any segment goes across tiles.
+    // SAFETY: one block per tile; the edges were cut with the same shape; all slices have equal lengths, and so do the
+    // temporary ones if any segment spans tiles.
     unsafe { stream.launch(sort, tiles)? };
-    // The last launch repairs what a comparator that is no order has broken; else it does nothing.
+    // The last launch repairs the output if the comparator is not an order; otherwise it does nothing.
     let repair = (pass_count > 0).then_some(REPAIR);
     for pass in (0..pass_count).chain(repair) {
         let merge = MergeTiles::<K, V, C, THREADS, ITEMS, SLACK>::new(

@@ -1,4 +1,4 @@
-//! The instances that there are for GPUs.
+//! The instances for GPUs.
 
 use super::CutSegments;
 use super::shape::{THREADS, slack};

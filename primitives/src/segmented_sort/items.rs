@@ -1,9 +1,9 @@
-//! Keys with values that may be nothing.
+//! Keys with optional values.
 
 use crate::view::{Global, GlobalMut, Shared};
 use bytemuck::Pod;
 
-/// Keys and values in one kind of memory. Values without size are not touched.
+/// Keys and values in one kind of memory. Zero-sized values are not accessed.
 #[derive(Clone, Copy)]
 pub(super) struct Items<K, V> {
     pub keys: K,
@@ -13,29 +13,29 @@ pub(super) struct Items<K, V> {
 macro_rules! reading {
     ($view:ident) => {
         impl<K: Pod, V: Pod> Items<$view<K>, $view<V>> {
-            /// The `len` items from `start`.
+            /// Returns the `len` items from `start`.
             ///
             /// # Safety
-            /// They are there.
+            /// The items exist.
             #[inline(always)]
             pub(super) unsafe fn slice(self, start: usize, len: usize) -> Self {
                 Self { keys: self.keys.slice(start, len), values: self.values.slice(start, len) }
             }
 
-            /// Item `index`.
+            /// Returns item `index`.
             ///
             /// # Safety
-            /// It is there, and no other thread writes it meanwhile.
+            /// The item exists, and no other thread writes it at the same time.
             #[inline(always)]
             #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
             pub(super) unsafe fn get(self, index: usize) -> (K, V) {
                 (self.keys.get(index), self.value(index))
             }
 
-            /// Value `index`.
+            /// Returns value `index`.
             ///
             /// # Safety
-            /// As [`get`](Self::get).
+            /// Same as [`get`](Self::get).
             #[inline(always)]
             #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
             pub(super) unsafe fn value(self, index: usize) -> V {
@@ -51,7 +51,7 @@ macro_rules! writing {
             /// Writes item `index`.
             ///
             /// # Safety
-            /// It is there, and no other thread uses it meanwhile.
+            /// The item exists, and no other thread uses it at the same time.
             #[inline(always)]
             #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
             pub(super) unsafe fn set(self, index: usize, key: K, value: V) {

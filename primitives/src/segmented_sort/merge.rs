@@ -1,9 +1,9 @@
-//! Merging two runs with many threads, safe for comparators that are no order.
+//! Merges two runs with many threads, safely for comparators that are not an order.
 //!
-//! Where a thread starts is found by a search (the *split* of the runs after so many outputs), and where it ends follows
-//! from what it merges. If the comparator is a strict weak order, each thread ends where the next one starts. If it is
-//! not, they may not fit together, and items would get lost: so the threads of a block compare, and if any two disagree
-//! nobody writes, and the runs stay as they are.
+//! A search finds where a thread starts (the *split* of the runs after a number of outputs). Where it ends follows from
+//! its merge. If the comparator is a strict weak order, each thread ends where the next one starts. Otherwise they may
+//! not fit together, and items would be lost. So the threads of a block compare their positions. If any two disagree,
+//! no thread writes, and the runs stay as they are.
 
 use super::items::Items;
 use crate::arch::thread;
@@ -14,10 +14,11 @@ use bytemuck::Pod;
 
 /// No position.
 pub(super) const NONE: u32 = !0;
-/// A position that fits to no other.
+/// A position that matches no other.
 const WRONG: u32 = !0 - 1;
 
-/// Two runs, or what is left of them: `a .. a_end` and `b .. b_end`. Equal keys of the first come first.
+/// Two runs, or what is left of them: `a .. a_end` and `b .. b_end`. Among equal keys, those of the first run come
+/// first.
 #[derive(Clone, Copy)]
 pub(super) struct CoRank {
     pub a: u32,
@@ -27,17 +28,17 @@ pub(super) struct CoRank {
 }
 
 impl CoRank {
-    /// How few and how many of the first `done` outputs may come from the first run.
+    /// Returns the minimum and maximum number of the first `done` outputs that can come from the first run.
     #[inline(always)]
     fn bounds(self, done: u32) -> (u32, u32) {
         (done.saturating_sub(self.b_end - self.b), done.min(self.a_end - self.a))
     }
 }
 
-/// How many of the first `done` outputs come from the first run: a binary search of one thread.
+/// Returns how many of the first `done` outputs come from the first run: a binary search by one thread.
 ///
 /// # Safety
-/// The runs lie in `keys`; `done` is at most their length together.
+/// The runs lie in `keys`; `done` is at most their combined length.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub(super) unsafe fn split<K: Pod, C: Compare<K>>(keys: Shared<K>, runs: CoRank, done: u32, compare: C) -> u32 {
@@ -55,17 +56,17 @@ pub(super) unsafe fn split<K: Pod, C: Compare<K>>(keys: Shared<K>, runs: CoRank,
     low
 }
 
-/// [`split`] of runs in global memory: a warp probes 32 places at a time. All lanes get the result.
+/// [`split`] for runs in global memory: a warp probes 32 positions at a time. All lanes get the result.
 ///
 /// # Safety
-/// As [`split`]; all lanes of the warp call it with the same arguments.
+/// Same as [`split`]; all lanes of the warp must call this with the same arguments.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub(super) unsafe fn split_by_warp<K: Pod, C: Compare<K>>(keys: Global<K>, runs: CoRank, done: u32, compare: C) -> u32 {
     let (mut low, mut high) = runs.bounds(done);
     while low < high {
         let step = (high - low).div_ceil(LANES);
-        // The last place of each lane's share; the shares of high lanes may be empty.
+        // The last position of each lane's share; the shares of high lanes may be empty.
         let share = lane_id().saturating_mul(step).min(high - low);
         let place = (high - low - share).min(step);
         let mut before = false;
@@ -87,19 +88,21 @@ pub(super) unsafe fn split_by_warp<K: Pod, C: Compare<K>>(keys: Global<K>, runs:
     low
 }
 
-/// A merge that one thread makes step by step.
+/// A merge that one thread performs step by step.
 #[derive(Clone, Copy)]
 pub(super) struct Merge<K> {
     rest: CoRank,
-    /// Up to here, the first run goes first without a comparison.
+    /// Below this position, the first run goes first without a comparison.
     in_place: u32,
     key_a: K,
     key_b: K,
 }
 
 impl<K: Pod> Merge<K> {
+    /// Starts a merge.
+    ///
     /// # Safety
-    /// The runs lie in `keys`, all of which have been written, and there is one more after them.
+    /// The runs lie in `keys`, all of which have been written, and there is one more key after them.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub(super) unsafe fn new(keys: Shared<K>, rest: CoRank, in_place: u32) -> Self {
@@ -108,16 +111,16 @@ impl<K: Pod> Merge<K> {
         Self { rest, in_place, key_a, key_b }
     }
 
-    /// How far the first run is used up.
+    /// Returns how far the first run is consumed.
     #[inline(always)]
     pub(super) fn position(self) -> u32 {
         self.rest.a
     }
 
-    /// The next output.
+    /// Returns the next output.
     ///
     /// # Safety
-    /// There is one.
+    /// There is a next output.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub(super) unsafe fn next<V: Pod, C: Compare<K>>(
@@ -143,21 +146,23 @@ impl<K: Pod> Merge<K> {
     }
 }
 
-/// Words of shared memory of a [`Vote`].
+/// Returns the words of shared memory of a [`Vote`].
 pub(super) const fn vote_words(threads: u32) -> usize {
     2 * (threads / LANES) as usize
 }
 
-/// Whether each thread of the block ended where the next one started.
+/// A check whether each thread of the block ended where the next one started.
 #[derive(Clone, Copy)]
 pub(super) struct Vote<const THREADS: u32> {
-    /// Where the last lane of each warp ended, and then where the first lane of each started.
+    /// Where the last lane of each warp ended, followed by where the first lane of each started.
     words: Shared<u32>,
 }
 
 impl<const THREADS: u32> Vote<THREADS> {
     const WARPS: usize = (THREADS / LANES) as usize;
 
+    /// Creates the vote in `words`.
+    ///
     /// # Safety
     /// `words` has [`vote_words`].
     #[inline(always)]
@@ -165,10 +170,10 @@ impl<const THREADS: u32> Vote<THREADS> {
         Self { words }
     }
 
-    /// Says where this thread started, or [`NONE`] if nobody before it has to fit, and where it ended.
+    /// Records where this thread started, or [`NONE`] if it need not match the thread before it, and where it ended.
     ///
     /// # Safety
-    /// All threads of the block call it, then the barrier, then [`agreed`](Self::agreed), then the barrier.
+    /// All threads of the block call this, then the barrier, then [`agreed`](Self::agreed), then the barrier.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub(super) unsafe fn cast(self, started: u32, ended: u32) {
@@ -183,7 +188,7 @@ impl<const THREADS: u32> Vote<THREADS> {
         }
     }
 
-    /// Whether all fit together.
+    /// Returns whether all threads fit together.
     ///
     /// # Safety
     /// See [`cast`](Self::cast).

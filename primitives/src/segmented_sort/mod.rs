@@ -1,16 +1,17 @@
-//! Segmented sort: sorts every segment of a sequence by itself, keys alone or keys with values.
+//! Segmented sort: sorts each segment of a sequence separately, keys alone or keys with values.
 //!
-//! Segment `i` holds the items `offsets[i] .. offsets[i + 1]`. Segments of all lengths, empty ones and one that is the whole
-//! input among them, may be mixed in one call. Items before the first offset and after the last one belong to no segment:
-//! they are neither read nor written.
+//! Segment `i` holds the items `offsets[i] .. offsets[i + 1]`. One call may mix segments of all lengths, including
+//! empty ones and one that is the whole input. Items before the first offset and after the last one belong to no
+//! segment: they are neither read nor written.
 //!
-//! - **Stable, deterministic**: equal keys keep their order; the same input gives the same bytes on every run and device.
-//! - **Order**: any [`Compare`](crate::compare::Compare), with or without state. One that is no strict weak order gives some
-//!   permutation of each segment.
+//! - **Stable, deterministic**: equal keys keep their order; the same input gives the same bytes on every run and
+//!   device.
+//! - **Order**: any [`Compare`](crate::compare::Compare), with or without state. One that is not a strict weak order
+//!   gives some permutation of each segment.
 //! - **Synchronisation**: the offsets are checked on the device before anything is written, and the call waits for the
-//!   answer; the sorting itself is ready in stream order. The `_unchecked` calls do not wait.
-//! - **Memory**: 8 bytes per tile of about a thousand items; if a segment goes across tiles, also temporary memory for all
-//!   keys and values, given back in stream order.
+//!   result of the check. The sorted output is ready in stream order. The `_unchecked` calls do not wait.
+//! - **Memory**: 8 bytes per tile of about a thousand items. If a segment spans tiles, also temporary memory for all
+//!   keys and values, freed in stream order.
 //!
 //! ```
 //! use gpu_primitives::compare::Less;

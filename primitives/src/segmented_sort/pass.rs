@@ -1,6 +1,6 @@
-//! The kernel that merges what is longer than a tile, pass by pass.
+//! The kernel that merges segments longer than a tile, pass by pass.
 
-// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+// Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
 use super::crossing::Crossing;
@@ -16,10 +16,10 @@ use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 use core::mem::MaybeUninit;
 
-/// The number of the pass that repairs.
+/// The pass number of the repair.
 pub(super) const REPAIR: u32 = !0;
 
-/// Shared memory of a block that merges: the items, the vote, and the two ends of its part.
+/// Returns the shared memory of a block that merges: the items, the vote, and the two ends of its part.
 #[must_use]
 pub const fn merge_shared<K, V>(threads: u32, items: usize) -> usize {
     let capacity = threads as usize * items;
@@ -29,28 +29,28 @@ pub const fn merge_shared<K, V>(threads: u32, items: usize) -> usize {
         + shared_bytes::<u32>(2)
 }
 
-/// One pass of merging the pieces of segments that go across tiles: neighbouring groups of `2^pass` pieces.
+/// Merges the pieces of segments that span tiles, one pass: adjacent groups of `2^pass` pieces.
 ///
 /// As within a tile, groups count from each segment's own first tile, so a segment of `t` tiles takes `log2(t)` passes.
-/// Each pass moves the whole segment from one memory to the other, and [`SortTiles`](super::SortTiles) has put it where the last pass ends
-/// in the output; segments that are done, and all that is not cut, stay where they are and are not touched.
+/// Each pass moves the whole segment from one memory to the other. [`SortTiles`](super::SortTiles) has put it where the
+/// last pass ends in the output. Finished segments, and everything that is not cut, are not touched.
 ///
-/// A block makes the part of a merge that falls into one tile: of the segment that comes in from the left (blocks
-/// `0 .. tiles`), or of the one that goes out to the right and starts there (the rest). Two warps search where the part
-/// begins and ends, 32 probes at a time.
+/// A block produces the part of a merge that falls into one tile: of the segment that comes in from the left (blocks
+/// `0 .. tiles`), or of the segment that starts there and goes out to the right (the other blocks). Two warps search
+/// for the start and the end of the part, 32 probes at a time.
 ///
-/// If the comparator is no order, the two ends may not fit together. Then the block says so in `status`, later passes do
-/// nothing, and a last launch with `pass` `REPAIR` moves the segments concerned to the output from where they were
-/// complete.
+/// If the comparator is not an order, the two ends may not fit together. Then the block records this in `status`, and
+/// later passes do nothing. A last launch with `pass` `REPAIR` moves the affected segments to the output from where
+/// they were complete.
 ///
 /// Cost: the segments that take part are read and written once.
 ///
 /// # Safety
 /// The launch has two blocks per tile, and comes after [`SortTiles`](super::SortTiles) with the same arguments and
-/// after the passes below `pass`; `REPAIR` comes after all that the longest segment needs. `status` is what
-/// [`CutSegments`](super::CutSegments) and they have left. The temporary slices are as long as `keys` if any segment
-/// goes across tiles. Nobody writes `offsets` or `edges`, and nobody else uses the other buffers, while the kernel
-/// runs.
+/// after the passes below `pass`. `REPAIR` comes after all passes that the longest segment needs. `status` is as
+/// [`CutSegments`](super::CutSegments) and those passes left it. The temporary slices are as long as `keys` if any
+/// segment spans tiles. While the kernel runs, nothing writes `offsets` or `edges`, and nothing else uses the other
+/// buffers.
 #[kernel(threads = THREADS, shared = merge_shared::<K, V>(THREADS, ITEMS), min_blocks = 512 / THREADS)]
 pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
     offsets: Global<u32>,
@@ -72,7 +72,7 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, con
     let ends = memory.take::<u32>(2);
 
     let me = thread::thread_idx_x();
-    // A pass may see what another block of it has just written, and goes on all the same.
+    // A pass may see what another block of the same pass has just written; it continues all the same.
     let broken = status.atomic_load(status::BROKEN_PASS, Scope::Gpu, Order::Relaxed);
     let repair = pass == REPAIR;
     if repair && broken == 0 || !repair && broken != 0 && broken <= pass {
@@ -121,14 +121,14 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, con
     let middle = border(group + (1 << pass));
     let runs = CoRank { a: border(group), a_end: middle, b: middle, b_end: border(group + (2 << pass)) };
 
-    // The clamps do nothing for offsets in order; for others they keep the part within the runs.
+    // The clamps have no effect if the offsets are in order; otherwise they keep the part within the runs.
     let len = out_end.min(runs.b_end).saturating_sub(out).min(capacity as u32);
     if len == 0 {
         return;
     }
     let target = target.slice(out as usize, len as usize);
     if repair || runs.b >= runs.b_end {
-        // The last group of an odd number has no partner: it moves as it is.
+        // The last group of an odd number has no partner: it is moved unchanged.
         let mut at = me;
         while at < len {
             let (key, value) = source.get((out + at) as usize);
@@ -187,7 +187,7 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, con
             first = merge.position();
         }
         for j in 0..ITEMS {
-            // Behind the end of the part it takes what comes after the first run: at most the last item of this chunk.
+            // Past the end of the part, it takes what comes after the first run: at most the last item of this chunk.
             merged[j].write(merge.next(shared, compare));
         }
         last = merge.position();

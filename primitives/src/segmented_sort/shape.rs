@@ -2,57 +2,58 @@
 
 use super::cut::Edge;
 
-/// Threads of a block that sorts or merges.
+/// The threads per block that sorts or merges.
 pub const THREADS: u32 = 128;
 
-/// Items per thread: fewer of more than 8 bytes, so that they fit into registers.
+/// Returns the items per thread: fewer if they have more than 8 bytes, so that they fit in registers.
 #[must_use]
 pub const fn items<K, V>() -> usize {
     if size_of::<K>() + size_of::<V>() <= 8 { 15 } else { 9 }
 }
 
-/// The slack of a tile with so many items per thread.
+/// Returns the slack of a tile with this many items per thread.
 #[must_use]
 pub const fn slack(items: usize) -> u32 {
     if items == 15 { 128 } else { 96 }
 }
 
-/// The shape of a tile, which is part of the kernel types: at most `THREADS * ITEMS` items, of which `SLACK` are kept free
-/// for moving an edge to the end of a segment.
+/// The shape of a tile, which is part of the kernel types: at most `THREADS * ITEMS` items, of which `SLACK` are
+/// reserved for moving an edge to the end of a segment.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Shape<const THREADS: u32, const ITEMS: usize, const SLACK: u32>;
 
 impl<const THREADS: u32, const ITEMS: usize, const SLACK: u32> Shape<THREADS, ITEMS, SLACK> {
-    /// Items from edge to edge, before edges are moved.
+    /// Returns the number of items from edge to edge, before edges are moved.
     #[inline(always)]
     pub(super) const fn stride(self) -> u32 {
         THREADS * ITEMS as u32 - SLACK
     }
 
-    /// How many tiles `len` items are cut into.
+    /// Returns the number of tiles that `len` items are cut into.
     #[inline(always)]
     pub(super) const fn tiles(self, len: u32) -> u32 {
         len.div_ceil(self.stride())
     }
 
-    /// The tile that `position` would lie in if no edge were moved. The start of a segment does lie in it: an edge moves
-    /// to the first offset after it, and so never across one.
+    /// Returns the tile that would contain `position` if no edge were moved. The start of a segment does lie in this
+    /// tile: an edge moves to the first offset after it, and so never across one.
     #[inline(always)]
     pub(super) const fn nominal_tile(self, position: u32) -> u32 {
         position / self.stride()
     }
 
-    /// Edge `tile`, where `next` is the first offset that is not below it, and its index `offset`.
+    /// Returns edge `tile`, where `next` is the first offset that is not below it and `offset` is the index of that
+    /// offset.
     #[inline(always)]
     pub(super) fn edge(self, tile: u32, next: u32, offset: u32, snap: bool) -> Edge {
-        // Beyond the last offset the product may not fit, but is not looked at.
+        // Beyond the last offset the product may overflow, but then it is not used.
         let nominal = tile.wrapping_mul(self.stride());
         Edge { position: if snap || next - nominal <= SLACK { next } else { nominal }, offset }
     }
 
-    /// The pieces that the edges cut a segment into: only its last edge can have moved, to its very end. Edges within it
-    /// have not moved.
+    /// Returns the number of pieces that the edges cut a segment into. Only its last edge can have moved, to its very
+    /// end. Edges within it have not moved.
     #[inline(always)]
     pub(super) const fn pieces(self, start: u32, end: u32) -> u32 {
         if end <= start {
@@ -65,8 +66,8 @@ impl<const THREADS: u32, const ITEMS: usize, const SLACK: u32> Shape<THREADS, IT
     }
 }
 
-/// Names the kernels that sort the segments of a type of keys by an order on a GPU, alone (value `()`) or with values: see
-/// [`crate::instances`].
+/// Instantiates the kernels that sort the segments of a key type by an order on a GPU, without values (value `()`) or
+/// with values: see [`crate::instances`].
 ///
 /// ```ignore
 /// gpu_primitives::segmented_sort_instances! {

@@ -1,6 +1,6 @@
-//! The kernel that sorts every tile by itself.
+//! The kernel that sorts each tile separately.
 
-// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+// Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
 use super::chunk::{ChunkSegment, sort_chunk};
@@ -19,14 +19,15 @@ use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 use core::mem::MaybeUninit;
 
-/// Shared memory of a block that sorts: the items, the head bits, the vote, and the number of rounds.
+/// Returns the shared memory of a block that sorts: the items, the head bits, the vote, and the number of rounds.
 #[must_use]
 pub const fn sort_shared<K, V>(threads: u32, items: usize) -> usize {
     merge_shared::<K, V>(threads, items) + shared_bytes::<u32>(HEAD_WORDS) + shared_bytes::<u32>(1)
 }
 
-/// Blocks that sort which fit on a multiprocessor at once: with items of two words the registers would go just beyond 64, and
-/// with values of four the assembler rather spills some than to go beyond 80. Others are left to it.
+/// Returns the number of sorting blocks that must fit on a multiprocessor at once. With items of two words the kernel
+/// would use slightly more than 64 registers; with values of four words the assembler would spill rather than use more
+/// than 80. Other cases are left to the assembler.
 #[must_use]
 pub const fn sort_blocks<K, V>(threads: u32) -> u32 {
     match (size_of::<K>(), size_of::<V>()) {
@@ -36,31 +37,32 @@ pub const fn sort_blocks<K, V>(threads: u32) -> u32 {
     }
 }
 
-/// Sorts every tile by itself: each segment, or the piece of it that lies in the tile.
+/// Sorts each tile separately: each segment, or the piece of it that lies in the tile.
 ///
 /// A thread takes `ITEMS` consecutive items, its *chunk*, and sorts the pieces of segments in it by odd-even
-/// transposition in registers, where only neighbours of one segment change places, and only if the right one is less: that
-/// is stable. Then the pieces of segments that go across chunks are merged in rounds, in shared memory. The rounds count
-/// from each segment's own first chunk, not from the tile's, so that a segment of `c` chunks takes `log2(c)` rounds
-/// wherever it lies, and short segments cost one round or two. A chunk takes part in at most two merges, that of the
-/// segment which comes in from the left and that of the one which goes out to the right; of the second it makes the first
-/// outputs, so one search per thread and round is enough.
+/// transposition in registers. Only neighbours of the same segment are swapped, and only if the right one is less, so
+/// the sort is stable. Then the pieces of segments that span chunks are merged in rounds, in shared memory. The rounds
+/// count from each segment's own first chunk, not from the tile's. So a segment of `c` chunks takes `log2(c)` rounds
+/// wherever it lies, and short segments cost one or two rounds. A chunk takes part in at most two merges: that of the
+/// segment that comes in from the left, and that of the segment that goes out to the right. Of the second it produces
+/// the first outputs, so one search per thread and round is enough.
 ///
-/// Segments that go across tiles are written where the merge passes will end in the output: see [`MergeTiles`](super::MergeTiles).
+/// Segments that span tiles are written to where the merge passes will end in the output: see
+/// [`MergeTiles`](super::MergeTiles).
 ///
-/// Cost: every item is read and written once. Work of `ITEMS / 2` exchanges per item, and one search and `ITEMS` steps of
-/// merging per thread and round.
+/// Cost: every item is read and written once. The work is `ITEMS / 2` exchanges per item, and one search and `ITEMS`
+/// merge steps per thread and round.
 ///
 /// # Safety
-/// The launch has one block per tile. `edges` are what [`CutSegments`](super::CutSegments) of the same shape has
-/// written for these offsets and as many items, fewer than 2^32. The slices of keys and, unless they have no size,
-/// those of values have equal lengths; the temporary ones may be empty if no segment goes across tiles. The input may
-/// be the output; else no two buffers overlap. Nobody else writes the inputs, `offsets` or `edges`, or uses the other
-/// buffers, while the kernel runs.
+/// The launch has one block per tile. `edges` is what [`CutSegments`](super::CutSegments) of the same shape has written
+/// for these offsets and the same number of items, fewer than 2^32. The slices of keys and, unless they are zero-sized,
+/// those of values have equal lengths; the temporary ones may be empty if no segment spans tiles. The input may be the
+/// output; otherwise no two buffers overlap. While the kernel runs, nothing else writes the inputs, `offsets` or
+/// `edges`, or uses the other buffers.
 ///
-/// The offsets do not decrease and do not leave the input; or else edges that `CutSegments` has left out are zero, and
-/// the temporary slices are as long as the others. What is written is not specified then, but nothing outside of the
-/// buffers is used.
+/// The offsets do not decrease and do not exceed the input. Alternatively, edges that `CutSegments` has left out are
+/// zero, and the temporary slices are as long as the others. Then what is written is unspecified, but nothing outside
+/// of the buffers is accessed.
 #[kernel(threads = THREADS, shared = sort_shared::<K, V>(THREADS, ITEMS), min_blocks = sort_blocks::<K, V>(THREADS))]
 pub unsafe fn sort_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
     offsets: Global<u32>,
@@ -88,14 +90,14 @@ pub unsafe fn sort_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
     let items = input_keys.len() as u32;
     let left_edge = edges.get(tile);
     let right_edge = edges.get(tile + 1);
-    // The clamps do nothing for offsets in order; for others they keep the tile within its bounds.
+    // The clamps have no effect if the offsets are in order; otherwise they keep the tile within its bounds.
     let start = left_edge.position.min(items);
     let len = right_edge.position.min(items).saturating_sub(start).min(capacity as u32);
     if len == 0 {
         return;
     }
 
-    // The head bits: 0, and everything from the tile's end on; then the offsets.
+    // The head bits: bit 0 and all bits from the tile's end on; then the offsets.
     let mut word = me;
     while word < HEAD_WORDS as u32 {
         let below = (32 * word).min(len);
@@ -111,7 +113,7 @@ pub unsafe fn sort_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
     let output = Items { keys, values };
     let temporary = Items { keys: temporary_keys, values: temporary_values };
     {
-        // The last item again in place of those that are missing: the comparator sees no key that was not given.
+        // The last item stands in for missing ones: the comparator never sees a key that is not in the input.
         let mut row_keys = [K::zeroed(); ITEMS];
         let mut row_values = [V::zeroed(); ITEMS];
         let skipped = me.min(len - 1);
@@ -191,7 +193,7 @@ pub unsafe fn sort_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
         let mut merged = [const { MaybeUninit::<(K, V)>::uninit() }; ITEMS];
         let (mut first, mut last) = (NONE, NONE);
         if goes_left || goes_right {
-            // What lies between the two is in place already, and goes first.
+            // What lies between the two is already in place, and goes first.
             if !goes_right {
                 right = CoRank { a: chunk, a_end: chunk_end, b: 0, b_end: 0 };
             }
@@ -199,7 +201,7 @@ pub unsafe fn sort_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
             right.a = if goes_left { incoming.end.min(chunk_end) } else { chunk };
             let after = Merge::new(shared.keys, right, in_place);
             let mut merge = after;
-            // A bit for the output before which the thread goes over from the one merge to the other.
+            // A bit for the output at which the thread switches from one merge to the other.
             let mut switch = 0;
             if goes_left {
                 let done = chunk - left.a;

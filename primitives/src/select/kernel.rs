@@ -11,7 +11,7 @@ use crate::scan::Sum;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory};
 use bytemuck::Pod;
 
-/// The pieces of a block's shared memory; [`shared`] counts their bytes.
+/// The regions of a block's shared memory; [`shared`] counts their bytes.
 struct Pieces<K, V> {
     keys: Shared<K>,
     values: Shared<V>,
@@ -21,7 +21,7 @@ struct Pieces<K, V> {
 }
 
 impl<K: Pod, V: Pod> Pieces<K, V> {
-    /// Carves the block's shared memory.
+    /// Divides the block's shared memory into regions.
     ///
     /// # Safety
     /// The kernel's shared memory has the bytes that [`shared`] counts for this shape.
@@ -39,7 +39,7 @@ impl<K: Pod, V: Pod> Pieces<K, V> {
         }
     }
 
-    /// The part of the keys that belongs to this warp until the tile is compacted.
+    /// Returns the part of the keys that belongs to this warp until the tile is compacted.
     ///
     /// # Safety
     /// The memory was [carved](Self::carve) for this shape.
@@ -48,10 +48,10 @@ impl<K: Pod, V: Pod> Pieces<K, V> {
         self.keys.slice(warp_id() as usize * run_len(VEC, ROWS), run_len(VEC, ROWS))
     }
 
-    /// The block's ticket, to all its threads.
+    /// Returns the block's ticket to all its threads.
     ///
     /// # Safety
-    /// All threads of all blocks call it once; `scratch` is as for [`lookback::take_ticket`].
+    /// All threads of all blocks call this once; `scratch` is as for [`lookback::take_ticket`].
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn take_ticket(&self, scratch: GlobalMut<u64>) -> lookback::Ticket {
@@ -65,20 +65,20 @@ impl<K: Pod, V: Pod> Pieces<K, V> {
     }
 }
 
-/// Compacts what stays of tiles of `THREADS * VEC * ROWS` items, in one pass.
+/// Compacts the kept items of tiles of `THREADS * VEC * ROWS` items, in one pass.
 ///
-/// A warp loads its rows, decides, parks the items in shared memory and counts; one count per warp goes through shared
-/// memory, and thread 0 announces that of the tile. Then each warp compacts its run in place, the first warp looks back, and
-/// each warp writes its run. What counts is how soon a tile announces, and that few registers are held meanwhile, so that
-/// many blocks load.
+/// A warp loads its rows, tests the items, stores them in shared memory and counts. One count per warp goes through
+/// shared memory, and thread 0 announces the count of the tile. Then each warp compacts its run in place, the first
+/// warp looks back, and each warp writes its run. What matters is how soon a tile announces, and that few registers are
+/// held meanwhile, so that many blocks can load.
 ///
-/// Cost: every item is read once, what stays is written once; 12 shuffles per lane; the look-back.
+/// Cost: every item is read once, every kept item is written once; 12 shuffles per lane; the look-back.
 ///
 /// # Safety
-/// The launch has one block per tile. Unless values have no size, there are as many as keys. Outputs are as long as the
-/// input, or longer; `count` has one element. `scratch` comes from the stream's look-back words, for a `u64` per tile.
-/// The buffers of `keep` are as its type asks for. Nobody writes the inputs, and nobody else uses the other buffers,
-/// while the kernel runs; no output overlaps another buffer.
+/// The launch has one block per tile. Unless values are zero-sized, there are as many as keys. Outputs are at least as
+/// long as the input; `count` has one element. `scratch` comes from the stream's look-back words, for one `u64` per
+/// tile. The buffers of `keep` satisfy the requirements of its type. While the kernel runs, nothing writes the inputs,
+/// and nothing else uses the other buffers; no output overlaps another buffer.
 #[kernel(threads = THREADS, shared = shared::<K, V>(THREADS, VEC, ROWS), min_blocks = F::MIN_BLOCKS)]
 pub unsafe fn select_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     input: Global<K>,
@@ -130,14 +130,14 @@ pub unsafe fn select_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const
     keep.record_place::<ROWS>(run, note, before);
 }
 
-/// Counts what passes in each tile and in all that follow it: `following[tile]`.
+/// Counts the items that pass in each tile and in all tiles after it: `following[tile]`.
 ///
-/// Tiles are taken from the last to the first, so that the first ones are still in the cache when the partition, which goes
-/// the other way, begins.
+/// Tiles are taken from the last to the first. So the first ones are still in the cache when the partition begins,
+/// which goes the other way.
 ///
 /// # Safety
 /// The launch has one block per tile; `following` has one element per tile. `scratch` and `keep` are as for
-/// [`SelectTiles`]. Nobody writes the input, and nobody else uses `following` or `scratch`, while the kernel runs.
+/// [`SelectTiles`]. While the kernel runs, nothing writes the input, and nothing else uses `following` or `scratch`.
 #[kernel(threads = THREADS, shared = shared::<K, ()>(THREADS, VEC, ROWS))]
 pub unsafe fn count_tiles<K: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     input: Global<K>,
@@ -162,7 +162,7 @@ pub unsafe fn count_tiles<K: Pod, F: Keep<K>, const THREADS: u32, const VEC: usi
     }
 }
 
-/// Moves what passes to the front and the rest behind it, both in order, given the counts of [`CountTiles`].
+/// Moves the items that pass to the front and the rest behind them, both in order, using the counts of [`CountTiles`].
 ///
 /// Since all counts are known, no tile waits for another.
 ///
@@ -170,9 +170,9 @@ pub unsafe fn count_tiles<K: Pod, F: Keep<K>, const THREADS: u32, const VEC: usi
 ///
 /// # Safety
 /// The launch has one block per tile. `following` is what [`CountTiles`] of the same shape has written for this input
-/// and `keep`. Unless values have no size, there are as many as keys. Outputs are as long as the input, or longer;
-/// `count` has one element. The buffers of `keep` are as its type asks for. Nobody writes the inputs or `following`,
-/// and nobody else uses the other buffers, while the kernel runs; no output overlaps another buffer.
+/// and `keep`. Unless values are zero-sized, there are as many as keys. Outputs are at least as long as the input;
+/// `count` has one element. The buffers of `keep` satisfy the requirements of its type. While the kernel runs, nothing
+/// writes the inputs or `following`, and nothing else uses the other buffers; no output overlaps another buffer.
 #[kernel(threads = THREADS, shared = shared::<K, V>(THREADS, VEC, ROWS))]
 pub unsafe fn partition_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     input: Global<K>,
@@ -200,7 +200,7 @@ pub unsafe fn partition_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, co
     }
     thread::sync_threads();
 
-    // Places are cut off at the end of the items, so that a predicate that changes its mind does no harm.
+    // Positions are clamped to the number of items, so that an inconsistent predicate does no harm.
     let len = input.len();
     let first = tile * tile_len;
     let (kept, all) = (block.total as usize, tile_len.min(len - first));

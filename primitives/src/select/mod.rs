@@ -1,15 +1,16 @@
-//! Selection: keep the items that pass a test, in order; or split them into those that pass and the rest.
+//! Selection: keeps the items that pass a test, in order, or partitions items into those that pass and the rest.
 //!
-//! - **Stable, deterministic**: items keep their order, also the rest of a partition; the same input gives the same output.
-//! - **Synchronisation**: none, except [`segments`] and [`segments_pairs`], which wait for the verdict about the offsets.
-//!   Counts stay on the device as a [`DeviceValue`](crate::DeviceValue) until somebody asks for them.
-//! - **Memory**: a selection reads each item once and writes what stays once. A partition reads the keys a second time, to
-//!   know where the rest begins. Scratch of 16 bytes per tile, kept with the stream; a partition takes 8 bytes per tile and
-//!   a segmented compaction about 4 bits per item more, in stream order.
+//! - **Stable, deterministic**: items keep their order, also the rest of a partition; the same input gives the same
+//!   output.
+//! - **Synchronisation**: none, except for [`segments`] and [`segments_pairs`], which wait for the check of the
+//!   offsets. Counts stay on the device as a [`DeviceValue`](crate::DeviceValue) until you read them.
+//! - **Memory**: a selection reads each item once and writes each kept item once. A partition reads the keys a second
+//!   time, to find where the rest begins. Scratch memory of 16 bytes per tile is kept with the stream. A partition
+//!   needs another 8 bytes per tile, and a segmented compaction about 4 bits per item, in stream order.
 //!
-//! On a GPU, [`Masked`] predicates and flags are there for keys of type `u32` and `u64` (flags: any of 4 or 8 bytes), with
-//! values of 4 or 8 bytes or none. Other predicates and keys are instances of the kernels [`SelectTiles`], [`CountTiles`]
-//! and [`PartitionTiles`] that a crate of your own [names](crate::instances).
+//! On a GPU, [`Masked`] predicates are available for keys of type `u32` and `u64`, and flags for any keys of 4 or 8
+//! bytes, with values of 4 or 8 bytes or none. For other predicates and keys, [instantiate](crate::instances) the
+//! kernels [`SelectTiles`], [`CountTiles`] and [`PartitionTiles`] in your own crate.
 //!
 //! ```
 //! use gpu_primitives::select::{self, Masked};
@@ -27,7 +28,7 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+// Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
 mod kernel;

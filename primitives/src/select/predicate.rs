@@ -1,21 +1,21 @@
-//! What a selection asks of each item.
+//! Predicates for selections.
 
 use crate::kernel::{Buffer, Param};
 use crate::view::Global;
 use bytemuck::Pod;
 use core::ops::BitAnd;
 
-/// A question about an item. It may carry state, which travels to the GPU as a kernel argument.
+/// A test for items. It may carry state, which is passed to the GPU as a kernel argument.
 ///
 /// # Contract
-/// The answer depends on the item and the state alone. A predicate that breaks this makes some selection, never an access
-/// out of bounds. It is asked about items of the input alone, about each once or twice.
+/// The result depends only on the item and the state. A predicate that breaks this contract yields some selection, but
+/// never an out-of-bounds access. It is only called with items of the input, once or twice for each.
 pub trait Predicate<T>: Param {
-    /// Whether the item passes.
+    /// Returns whether the item passes.
     fn test(&self, item: T) -> bool;
 }
 
-/// Passes items with given bits: `item & mask == expected`, or the opposite.
+/// Tests the bits of an item: `item & mask == expected`, or the opposite.
 ///
 /// ```
 /// use gpu_primitives::select::{Masked, Predicate};
@@ -32,13 +32,13 @@ pub struct Masked<T> {
 }
 
 impl<T: Pod> Masked<T> {
-    /// `item & mask == expected`.
+    /// Passes if `item & mask == expected`.
     #[must_use]
     pub const fn equal(mask: T, expected: T) -> Self {
         Self { mask, expected, differ: 0 }
     }
 
-    /// `item & mask != expected`.
+    /// Passes if `item & mask != expected`.
     #[must_use]
     pub const fn differ(mask: T, expected: T) -> Self {
         Self { mask, expected, differ: 1 }
@@ -55,28 +55,29 @@ impl<T: Pod + BitAnd<Output = T> + PartialEq> Predicate<T> for Masked<T> {
     }
 }
 
-/// How a kernel decides about items: what [`Predicate`] is to users, with the item's index, rows at once, and by-products.
+/// The kernels' form of a [`Predicate`]: it also gets the item's index, tests rows at once, and may record by-products.
 ///
 /// # Safety
-/// For all methods: the buffers that it carries are as its type asks for, and nobody else writes them while the kernel
-/// runs. Indices are those of items, and lie within [`range`](Self::range); that of a [`row`](Self::row) is a multiple
-/// of `VEC`, and all its items lie there. A run is one of a tile's; all lanes of the warp that has it call
-/// [`record`](Self::record) and [`record_place`](Self::record_place), no other warp does, and each of them once.
+/// For all methods: the buffers it carries satisfy the requirements of its type, and nothing else writes them while the
+/// kernel runs. Indices are those of items and lie within [`range`](Self::range). The index of a [`row`](Self::row) is
+/// a multiple of `VEC`, and all items of the row lie within the range. A run is one of a tile's runs: all lanes of the
+/// warp that owns it call [`record`](Self::record) and [`record_place`](Self::record_place) once each, and no other
+/// warp does.
 #[doc(hidden)]
 pub trait Keep<K>: Param {
-    /// Blocks of 256 threads that must fit on a multiprocessor, as in a kernel's settings.
+    /// The number of blocks of 256 threads that must fit on a multiprocessor, as in a kernel's settings.
     const MIN_BLOCKS: u32 = 0;
 
-    /// The indices that are looked at, of `len` items: from, to.
+    /// Returns the range of indices to look at, out of `len` items: start and end.
     #[inline(always)]
     unsafe fn range(&self, len: usize) -> (usize, usize) {
         (0, len)
     }
 
-    /// Whether item `index` stays.
+    /// Returns whether item `index` is kept.
     unsafe fn item(&self, index: usize, item: K) -> bool;
 
-    /// Whether the items from `index` stay, one bit each.
+    /// Returns which of the items from `index` on are kept, one bit each.
     #[inline(always)]
     unsafe fn row<const VEC: usize>(&self, index: usize, items: [K; VEC]) -> u32
     where
@@ -89,22 +90,23 @@ pub trait Keep<K>: Param {
         bits
     }
 
-    /// Told about every run of a warp: its number, the lane's bits, the items kept in each row in lower lanes and in all
-    /// lanes (a byte each). The answer goes to [`record_place`](Self::record_place). All lanes of the warp call it.
+    /// Called for every run of a warp, by all its lanes. Gets the run's number, the lane's bits and, per row, the
+    /// number of items kept in lower lanes and in all lanes (one byte each). The result is passed to
+    /// [`record_place`](Self::record_place).
     #[inline(always)]
     unsafe fn record<const ROWS: usize>(&self, run: usize, flags: u32, in_row: u64, row_totals: u64) -> u32 {
         let _ = (run, flags, in_row, row_totals);
         0
     }
 
-    /// Told about the run again when its place is known: the items kept before it.
+    /// Called for the run again when its position is known: the number of items kept before it.
     #[inline(always)]
     unsafe fn record_place<const ROWS: usize>(&self, run: usize, note: u32, before: usize) {
         let _ = (run, note, before);
     }
 }
 
-/// Decides by a predicate.
+/// Keeps items by a predicate.
 #[doc(hidden)]
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -124,7 +126,7 @@ impl<K, P: Predicate<K>> Keep<K> for By<P> {
     }
 }
 
-/// Decides by a byte per item, of which there are as many as items: zero drops it.
+/// Keeps items by one byte each: zero drops the item. There are as many bytes as items.
 #[doc(hidden)]
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

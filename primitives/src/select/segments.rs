@@ -1,4 +1,4 @@
-//! The kernels of segmented compaction: a selection that leaves notes, and the look-up of positions in them.
+//! The kernels of segmented compaction: a selection that records notes, and the lookup of positions in them.
 
 use super::predicate::{Keep, Predicate};
 use crate::arch::thread;
@@ -8,12 +8,12 @@ use crate::kernel::{Buffer, Param, kernel};
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 
-/// Threads of a block.
+/// The threads per block.
 pub(super) const THREADS: u32 = 256;
 
-/// A position among the items, as segment offsets are written: `u32` or `u64`.
+/// A segment offset, a position among the items: `u32` or `u64`.
 pub trait Offset: Pod + Into<u64> {
-    /// From a number of items, which was an offset's bound.
+    /// Creates an offset from a number of items, which does not exceed an existing offset.
     fn new(position: u64) -> Self;
 }
 
@@ -31,24 +31,24 @@ impl Offset for u64 {
     }
 }
 
-/// Decides by a predicate about the items that lie in a segment, and notes what was kept: by each lane, and before each row.
+/// Tests the items within a segment by a predicate, and records what was kept: by each lane, and before each row.
 #[doc(hidden)]
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Within<P> {
     /// The predicate.
     pub predicate: P,
-    /// The first and the last offset, within the items.
+    /// The first and the last offset, clamped to the items.
     pub range: Global<u64>,
-    /// One per lane of a run, of all runs of all tiles: which of its items stay, bit `row * VEC + i` for each.
+    /// One per lane of a run, for all runs of all tiles: which of its items are kept, as bit `row * VEC + i`.
     pub flags: GlobalMut<u32>,
-    /// One per lane of a run: items kept in lower lanes, byte `row` for each row.
+    /// One per lane of a run: the number of items kept in lower lanes, as byte `row` for each row.
     pub lanes: GlobalMut<u64>,
-    /// `ROWS` per run: items kept before the row.
+    /// `ROWS` per run: the number of items kept before the row.
     pub rows: GlobalMut<u64>,
 }
 
-// SAFETY: `repr(C)`, of `Param`s.
+// SAFETY: `repr(C)`, and all fields are `Param`s.
 unsafe impl<P: Param> Param for Within<P> {
     fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
         self.predicate.buffers(name, visit);
@@ -60,7 +60,7 @@ unsafe impl<P: Param> Param for Within<P> {
 }
 
 impl<K, P: Predicate<K>> Keep<K> for Within<P> {
-    /// The notes take registers: left to itself, the assembler rather spills some than to go over 48.
+    /// The notes take registers: without this bound, the assembler spills rather than use more than 48.
     const MIN_BLOCKS: u32 = 4;
 
     #[inline(always)]
@@ -96,13 +96,15 @@ impl<K, P: Predicate<K>> Keep<K> for Within<P> {
     }
 }
 
-/// Checks that offsets do not decrease and stay within `len`, and notes the first and the last one, cut off there.
+/// Checks that offsets do not decrease and stay within `len`. Also records the first and the last one, clamped to
+/// `len`.
 ///
-/// `invalid` holds `u64::MAX` before, and the first offset that is less than the one before it or larger than `len` after.
+/// `invalid` holds `u64::MAX` before, and the index of the first offset that is less than the previous one or greater
+/// than `len` after.
 ///
 /// # Safety
-/// The launch has at least one thread per offset. `range` has two elements, `invalid` one. Nobody writes the offsets,
-/// and nobody else uses the other buffers, while the kernel runs.
+/// The launch has at least one thread per offset. `range` has two elements, `invalid` has one. While the kernel runs,
+/// nothing writes the offsets, and nothing else uses the other buffers.
 #[kernel(threads = THREADS)]
 pub unsafe fn check_offsets<O: Offset>(offsets: Global<O>, len: u64, range: GlobalMut<u64>, invalid: GlobalMut<u64>) {
     let i = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
@@ -126,20 +128,20 @@ pub unsafe fn check_offsets<O: Offset>(offsets: Global<O>, len: u64, range: Glob
 #[repr(C)]
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct NoteShape {
-    /// Items of a lane in a row.
+    /// The number of items of a lane in a row.
     pub vec: u32,
-    /// Rows of a run.
+    /// The number of rows of a run.
     pub rows: u32,
 }
 
-/// The new offset of each segment: how many items were kept before the old one.
+/// Computes the new offset of each segment: the number of items kept before the old one.
 ///
 /// Reads the notes of one row and lane per offset, 20 bytes. Offsets beyond the `len` items count as `len`.
 ///
 /// # Safety
 /// The launch has at least one thread per offset, and `output` is as long as `offsets`. `flags`, `lanes`, `rows` and
 /// the one element of `count` are what [`SelectTiles`](super::SelectTiles) of this shape has written about `len` items,
-/// with [`Within`]. Nobody else uses the output, and nobody writes the other buffers, while the kernel runs.
+/// with [`Within`]. While the kernel runs, nothing else uses the output, and nothing writes the other buffers.
 #[kernel(threads = THREADS)]
 pub unsafe fn move_offsets<O: Offset>(
     offsets: Global<O>,
@@ -163,7 +165,7 @@ pub unsafe fn move_offsets<O: Offset>(
             let (lane, item) = (at / shape.vec, at % shape.vec);
             let (run, row_of_run) = (row / shape.rows as u64, (row % shape.rows as u64) as u32);
             let lane = run as usize * LANES as usize + lane as usize;
-            // The items of this lane in this row that come before.
+            // The items of this lane in this row that come before the offset.
             let own = flags.get(lane) >> (row_of_run * shape.vec) & ((1 << item) - 1);
             rows.get(row as usize) + (lanes.get(lane) >> (8 * row_of_run) & 0xff) + own.count_ones() as u64
         };

@@ -1,7 +1,7 @@
-//! A tile of a selection: loading it, ranking what stays, compacting it in shared memory, writing it out.
+//! A tile of a selection: loading it, ranking the kept items, compacting it in shared memory, and writing it out.
 //!
-//! A block's tile is a run of `32 * VEC * ROWS` consecutive items per warp. A row is one coalesced access: `VEC` neighbours
-//! per lane. Item order is run, row, lane, `i`.
+//! A block's tile is a run of `32 * VEC * ROWS` consecutive items per warp. A row is one coalesced access: `VEC`
+//! adjacent items per lane. The item order is run, row, lane, `i`.
 
 use super::Keep;
 use crate::arch::Cache;
@@ -11,13 +11,14 @@ use crate::scan::Sum;
 use crate::view::{Global, GlobalMut, Shared, shared_bytes};
 use bytemuck::Pod;
 
-/// Items of a warp.
+/// Returns the number of items of a warp.
 #[must_use]
 pub const fn run_len(vec: usize, rows: usize) -> usize {
     LANES as usize * vec * rows
 }
 
-/// Shared memory of a block: keys and values of the tile, one count per warp, the tile's place, and the ticket.
+/// Returns the shared memory of a block: keys and values of the tile, one count per warp, the tile's position, and the
+/// ticket.
 #[must_use]
 pub const fn shared<K, V>(threads: u32, vec: usize, rows: usize) -> usize {
     let items = threads as usize * vec * rows;
@@ -28,27 +29,27 @@ pub const fn shared<K, V>(threads: u32, vec: usize, rows: usize) -> usize {
         + shared_bytes::<u32>(2)
 }
 
-/// A lane's items with their fate.
+/// A lane's items, and whether they are kept.
 pub(super) struct Rows<K, const VEC: usize, const ROWS: usize> {
     /// The items; zeros where there are none.
     pub items: [[K; VEC]; ROWS],
-    /// Those that stay: bit `row * VEC + i` for each.
+    /// The kept items: bit `row * VEC + i` for each.
     pub flags: u32,
 }
 
-/// Where the lane's first item of a row lies in the run.
+/// Returns the position of the lane's first item of a row in the run.
 #[inline(always)]
 fn striped<const VEC: usize>(row: usize) -> usize {
     (row * LANES as usize + lane_id() as usize) * VEC
 }
 
-/// Whether accesses of `VEC` elements may start here.
+/// Returns whether accesses of `VEC` elements may start here.
 #[inline(always)]
 fn is_aligned<T, const VEC: usize>(address: *const T) -> bool {
     address.addr().is_multiple_of(size_of::<[T; VEC]>())
 }
 
-/// Whether the warp's run lies within the range and can be loaded in rows.
+/// Returns whether the warp's run lies within the range and can be loaded in rows.
 #[inline(always)]
 fn is_whole<K: Pod, const VEC: usize, const ROWS: usize>(
     input: Global<K>,
@@ -58,14 +59,14 @@ fn is_whole<K: Pod, const VEC: usize, const ROWS: usize>(
     start >= from && start + run_len(VEC, ROWS) <= to && is_aligned::<K, VEC>(input.as_ptr())
 }
 
-/// Loads the warp's run, which begins at `start`, and decides about its items.
+/// Loads the warp's run, which begins at `start`, and tests its items.
 ///
-/// Whole runs take `ROWS` wide accesses at once. Others go through shared memory, row by row, in narrow accesses, so that
-/// the rare case takes no registers from the frequent one.
+/// Complete runs take `ROWS` wide accesses at once. Others go through shared memory, row by row, in narrow accesses, so
+/// that the rare case takes no registers from the common one.
 ///
 /// # Safety
-/// All lanes of the warp call it. `stage` has room for the run, is the warp's until the next barrier, and starts at a
-/// multiple of 16 bytes.
+/// All lanes of the warp must call this. `stage` has room for the run, belongs to the warp until the next barrier, and
+/// starts at a multiple of 16 bytes.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub(super) unsafe fn load<K: Pod, F: Keep<K>, const VEC: usize, const ROWS: usize>(
@@ -89,7 +90,7 @@ pub(super) unsafe fn load<K: Pod, F: Keep<K>, const VEC: usize, const ROWS: usiz
     } else {
         let mut at = lane_id() as usize;
         while at < run_len(VEC, ROWS) {
-            // As many loads under way at once as a row has items per lane.
+            // As many loads in flight at once as a row has items per lane.
             let mut row = [K::zeroed(); VEC];
             for i in 0..VEC {
                 let index = start + at + i * LANES as usize;
@@ -120,10 +121,10 @@ pub(super) unsafe fn load<K: Pod, F: Keep<K>, const VEC: usize, const ROWS: usiz
 }
 
 impl<K: Pod, const VEC: usize, const ROWS: usize> Rows<K, VEC, ROWS> {
-    /// Puts the items into the warp's piece of shared memory, where they wait without taking registers.
+    /// Stores the items in the warp's region of shared memory, so that they take no registers.
     ///
     /// # Safety
-    /// As [`load`], for the same `stage`.
+    /// Same as [`load`], for the same `stage`.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn park(&self, stage: Shared<K>) {
@@ -133,7 +134,7 @@ impl<K: Pod, const VEC: usize, const ROWS: usize> Rows<K, VEC, ROWS> {
     }
 }
 
-/// How many items stay before those of a lane, row by row: a byte each, since a row has at most 128.
+/// The number of kept items before those of a lane, per row: one byte each, since a row has at most 128.
 #[derive(Clone, Copy)]
 pub(super) struct Ranks {
     /// In the same row, in lower lanes.
@@ -148,10 +149,10 @@ fn byte(bytes: u64, row: usize) -> u32 {
 }
 
 impl Ranks {
-    /// All rows are scanned over the lanes at once, as the bytes of one word: 10 shuffles, whatever the number of rows.
+    /// Scans all rows over the lanes at once, as the bytes of one word: 10 shuffles, for any number of rows.
     ///
     /// # Safety
-    /// All lanes of the warp call it.
+    /// All lanes of the warp must call this.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn of<const VEC: usize, const ROWS: usize>(flags: u32) -> Self {
@@ -164,7 +165,7 @@ impl Ranks {
         Self { in_row: up_to - counts, row_totals: warp::broadcast(up_to, LANES - 1) }
     }
 
-    /// What stays of the run.
+    /// Returns the number of kept items of the run.
     #[inline(always)]
     pub fn total<const ROWS: usize>(self) -> u32 {
         let mut total = 0;
@@ -175,20 +176,20 @@ impl Ranks {
     }
 }
 
-/// Where the items of a lane go when a run is compacted, or with `BOTH` a tile, in which those that do not stay follow those
-/// that do. (So do the places behind the input's last item, at the very end of the tile.)
+/// The positions of a lane's items when a run is compacted or, with `BOTH`, a tile. In a tile, dropped items follow the
+/// kept ones. (So do the positions after the input's last item, at the very end of the tile.)
 #[derive(Clone, Copy)]
 pub(super) struct Places<const VEC: usize, const ROWS: usize, const BOTH: bool> {
     pub flags: u32,
     pub ranks: Ranks,
-    /// Kept in the tile in lower warps; 0 to compact the run by itself.
+    /// The number of items kept in lower warps of the tile; 0 to compact the run separately.
     pub before: u32,
-    /// Kept in the tile; matters with `BOTH`.
+    /// The number of items kept in the tile; used with `BOTH`.
     pub total: u32,
 }
 
 impl<const VEC: usize, const ROWS: usize, const BOTH: bool> Places<VEC, ROWS, BOTH> {
-    /// Calls `put(i, place)` for the items of a row; `before` counts those kept before the row.
+    /// Calls `put(i, place)` for the items of a row; `before` is the number of items kept before the row.
     #[inline(always)]
     fn row(self, row: usize, before: u32, mut put: impl FnMut(usize, usize)) {
         let first = warp_id() * run_len(VEC, ROWS) as u32 + striped::<VEC>(row) as u32;
@@ -207,10 +208,11 @@ impl<const VEC: usize, const ROWS: usize, const BOTH: bool> Places<VEC, ROWS, BO
 
     /// Compacts the run in place, where it was [parked](Rows::park).
     ///
-    /// An item never moves up, so a row overwrites itself and lower rows alone: it is enough that all lanes have read it.
+    /// An item never moves up, so a row overwrites only itself and lower rows: it is enough that all lanes have read
+    /// it.
     ///
     /// # Safety
-    /// All lanes of the warp call it, and nobody else uses the run.
+    /// All lanes of the warp must call this, and nothing else uses the run.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn compact<K: Pod>(self, run: Shared<K>) {
@@ -228,7 +230,7 @@ impl<const VEC: usize, const ROWS: usize, const BOTH: bool> Places<VEC, ROWS, BO
     /// Compacts the rows into shared memory.
     ///
     /// # Safety
-    /// `to` has room for the run or the tile, and nobody else uses it until the next barrier.
+    /// `to` has room for the run or the tile, and nothing else uses it until the next barrier.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn scatter<K: Pod>(self, items: [[K; VEC]; ROWS], to: Shared<K>) {
@@ -239,10 +241,10 @@ impl<const VEC: usize, const ROWS: usize, const BOTH: bool> Places<VEC, ROWS, BO
         }
     }
 
-    /// Loads the values that belong to the warp's run, which begins at `start`, and compacts them likewise.
+    /// Loads the values of the warp's run, which begins at `start`, and compacts them in the same way.
     ///
     /// # Safety
-    /// As [`scatter`](Self::scatter); there are as many values as keys.
+    /// Same as [`scatter`](Self::scatter); there are as many values as keys.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn move_values<V: Pod>(self, values: Global<V>, start: usize, to: Shared<V>) {
@@ -270,12 +272,12 @@ impl<const VEC: usize, const ROWS: usize, const BOTH: bool> Places<VEC, ROWS, BO
     }
 }
 
-/// Some threads, of which this is number `worker` of `workers`, write the first items of `from` to all of `to`. A warp's
+/// Writes the first items of `from` to all of `to`, with `workers` threads, of which this is number `worker`. A warp's
 /// store fills one line of 128 bytes, wherever the output begins.
 ///
 /// # Safety
-/// All of these threads call it, after the barrier that shows them the items; `workers` is a multiple of 32; `from` has at
-/// least as many items as `to`.
+/// All of these threads must call this, after the barrier that makes the items visible; `workers` is a multiple of 32;
+/// `from` has at least as many items as `to`.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub(super) unsafe fn write_run<T: Pod>(from: Shared<T>, to: GlobalMut<T>, worker: u32, workers: u32) {

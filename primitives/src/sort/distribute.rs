@@ -1,4 +1,4 @@
-//! Launching the passes: what the sort and the multisplit share on the host.
+//! Launches the passes: host code that sort and multisplit share.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -8,17 +8,17 @@ use crate::block::radix::RADIX;
 use crate::{DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
 use bytemuck::Pod;
 
-/// Below this many elements the small tiles are faster.
+/// Below this number of elements the small tiles are faster.
 const SMALL: usize = 1 << 19;
 
-/// Keys and values in device memory, to be read.
+/// Keys and values in device memory, to read.
 #[derive(Clone, Copy)]
 pub struct Source<K, V> {
     pub keys: Global<K>,
     pub values: Global<V>,
 }
 
-/// Keys and values in device memory, to be written.
+/// Keys and values in device memory, to write.
 #[derive(Clone, Copy)]
 pub struct Target<K, V> {
     pub keys: GlobalMut<K>,
@@ -52,11 +52,11 @@ impl<K: Pod, V: Pod> Spare<K, V> {
     }
 }
 
-/// The histogram's results, and the scratch of the passes.
+/// The results of the histogram, and the scratch memory of the passes.
 pub struct Passes<B> {
     buckets: B,
     tile: usize,
-    /// First places of every pass, and of chunk after chunk.
+    /// The first positions of each bucket, for every pass and then for every chunk.
     bases: DeviceVec<u64>,
     lookback: DeviceVec<u32>,
     len: usize,
@@ -70,7 +70,7 @@ impl<B> Passes<B> {
     {
         let len = keys.len();
         let tile = if len < SMALL { SMALL_THREADS as usize * SMALL_ITEMS } else { THREADS as usize * items::<K, V>() };
-        // The bases of each pass, and those that each of its chunks leaves to the next.
+        // The bases of each pass, and those that each of its chunks passes on to the next.
         let chunks = len.div_ceil(chunk_len(tile));
         let counts = stream.zero_words(passes as usize * RADIX + 1)?;
         let mut bases = stream.uninit::<u64>(passes as usize * (chunks + 1) * RADIX)?;
@@ -81,19 +81,19 @@ impl<B> Passes<B> {
         let blocks = len.div_ceil(HISTOGRAM_TILE).clamp(1, 4 * limits.multiprocessors as usize);
         let first = bases.slice_mut(..passes as usize * RADIX)?.raw_view_mut(stream)?;
         let kernel = BucketHistogram::new(keys, buckets, passes, counts, first, lookback.raw_view_mut(stream)?);
-        // SAFETY: the counts are the stream's zeros, `bases` and `lookback` have the lengths that the kernel asks for.
+        // SAFETY: the counts are zeros of the stream; `bases` and `lookback` have the lengths that the kernel requires.
         unsafe { stream.launch(kernel, blocks)? };
         Ok(Self { buckets, tile, bases, lookback, len })
     }
 
-    /// Where each bucket ends in the output of a pass, after the pass.
+    /// Returns where each bucket ends in the output of a pass. Valid after the pass.
     pub fn ends(&self, passes: u32, pass: u32) -> Result<DeviceSlice<'_, u64>, Error> {
         let chunks = self.len.div_ceil(chunk_len(self.tile));
         let last = passes as usize + (pass as usize + 1) * chunks - 1;
         self.bases.slice(last * RADIX..(last + 1) * RADIX)
     }
 
-    /// Distributes everything by one pass.
+    /// Distributes all items by one pass.
     pub fn run<K: Pod, V: Pod>(
         &mut self,
         stream: &Stream,
@@ -114,7 +114,8 @@ impl<B> Passes<B> {
         for (chunk, len) in chunk_lens(self.len, self.tile).enumerate() {
             let tiles = len.div_ceil(self.tile);
             let next = (passes as usize + pass as usize * chunks + chunk) * RADIX;
-            // SAFETY: chunks lie within the input, and the bases and words within what `count` has allocated for them.
+            // SAFETY: chunks lie within the input, and bases and words within the memory that `count` allocated for
+            // them.
             unsafe {
                 let chunk = Chunk {
                     from: Source {
@@ -152,7 +153,7 @@ struct Chunk<K, V> {
 /// Launches the kernel of a pass for one chunk.
 ///
 /// # Safety
-/// The chunk's buffers are as the kernel asks for, for tiles of that shape, of which it says the number.
+/// The chunk's buffers satisfy the kernel's contract, for its number of tiles and for tiles of the selected shape.
 unsafe fn launch<K: Pod, V: Pod, B: Buckets<K>>(
     stream: &Stream,
     buckets: B,
@@ -172,14 +173,14 @@ unsafe fn launch<K: Pod, V: Pod, B: Buckets<K>>(
                 chunk.next_bases,
                 chunk.lookback,
             );
-            // SAFETY: the caller's promise; a block per tile.
+            // SAFETY: guaranteed by the caller; one block per tile.
             unsafe { stream.launch(kernel, chunk.tiles) }
         }};
     }
     if small {
         return launch!(SmallPass<K, V, B>);
     }
-    // A constant, so that only what can run is compiled.
+    // A constant, so that only code that can run is compiled.
     match const { items::<K, V>() } {
         15 => launch!(LargePass<K, V, B, 15>),
         14 => launch!(LargePass<K, V, B, 14>),
@@ -189,7 +190,7 @@ unsafe fn launch<K: Pod, V: Pod, B: Buckets<K>>(
     }
 }
 
-/// The most elements of a launch that are whole tiles.
+/// Returns the maximum number of elements per launch: a multiple of the tile.
 fn chunk_len(tile: usize) -> usize {
     MAX_CHUNK / tile * tile
 }
@@ -202,13 +203,13 @@ pub fn expect_len(what: &'static str, expected: usize, found: usize) -> Result<(
     if expected == found { Ok(()) } else { Err(Error::LengthMismatch { what, expected, found }) }
 }
 
-/// The values of keys that have none.
+/// Returns empty values, for keys without values.
 pub fn no_values() -> Global<()> {
     // SAFETY: there is nothing to read.
     unsafe { Global::from_raw(std::ptr::dangling(), 0) }
 }
 
-/// The values of keys that have none.
+/// Returns empty values, for keys without values.
 pub fn no_values_mut() -> GlobalMut<()> {
     // SAFETY: there is nothing to write.
     unsafe { GlobalMut::from_raw(std::ptr::dangling_mut(), 0) }

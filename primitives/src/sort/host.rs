@@ -1,4 +1,4 @@
-//! The host entries of the sort.
+//! Host functions of the sort.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -11,7 +11,7 @@ use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, St
 use bytemuck::Pod;
 use std::ops::Range;
 
-/// Direction, and the bits that count.
+/// The sort direction, and the bits to compare.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     descending: bool,
@@ -19,26 +19,26 @@ pub struct Options {
 }
 
 impl Options {
-    /// Upwards, by all bits.
+    /// Ascending, by all bits.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The largest first. Equal keys keep their order.
+    /// Sorts in descending order. Equal keys keep their order.
     #[must_use]
     pub fn descending(self) -> Self {
         Self { descending: true, ..self }
     }
 
-    /// Compares these bits of the key's code alone, bit 0 the least significant. The code of an unsigned number is the
-    /// number, that of a signed one has the sign bit flipped, that of a negative float all bits.
+    /// Compares only these bits of the key's code; bit 0 is the least significant. The code of an unsigned number is
+    /// the number itself. A signed number has its sign bit flipped; a negative float has all bits flipped.
     #[must_use]
     pub fn bits(self, bits: Range<u32>) -> Self {
         Self { bits: Some(bits), ..self }
     }
 
-    /// The digits of a type of keys; none if no bit counts.
+    /// Returns the digits for a key type; `None` if the bit range is empty.
     fn digits<K: RadixKey>(&self) -> Result<Option<Digits>, Error> {
         let bits = self.bits.clone().unwrap_or(0..K::Code::BITS);
         if bits.start > bits.end || bits.end > K::Code::BITS {
@@ -48,20 +48,20 @@ impl Options {
     }
 }
 
-/// Which of two buffers holds the result.
+/// The buffer that holds the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The one that held the input.
+    /// The buffer that held the input.
     First,
-    /// The other one.
+    /// The other buffer.
     Second,
 }
 
 /// Sorts keys into another buffer.
 ///
 /// # Errors
-/// [`Error::LengthMismatch`], [`Error::BitRange`], [`Error::OutOfMemory`] for the second buffer; what a launch can give.
-/// Nothing is written then.
+/// [`Error::LengthMismatch`], [`Error::BitRange`], or [`Error::OutOfMemory`] for the second buffer: nothing is written
+/// in these cases. Any launch error.
 pub fn keys<'a, K: RadixKey>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, K>>,
@@ -75,10 +75,10 @@ pub fn keys<'a, K: RadixKey>(
     sort_to::<K, ()>(stream, from, to, &options)
 }
 
-/// Sorts keys and, along with them, values into other buffers.
+/// Sorts keys together with their values into other buffers.
 ///
 /// # Errors
-/// As [`keys`].
+/// Same as [`keys`].
 pub fn pairs<'a, K: RadixKey, V: Pod>(
     stream: &Stream,
     keys_in: impl Into<DeviceSlice<'a, K>>,
@@ -97,10 +97,10 @@ pub fn pairs<'a, K: RadixKey, V: Pod>(
     sort_to(stream, from, to, &options)
 }
 
-/// Sorts keys where they are, with a second buffer of the same size taken from the device's pool.
+/// Sorts keys in place, with a second buffer of the same size from the device's pool.
 ///
 /// # Errors
-/// As [`keys`].
+/// Same as [`keys`].
 pub fn keys_in_place<'a, K: RadixKey>(
     stream: &Stream,
     keys: impl Into<DeviceSliceMut<'a, K>>,
@@ -111,10 +111,10 @@ pub fn keys_in_place<'a, K: RadixKey>(
     sort_in_place::<K, ()>(stream, data, &options)
 }
 
-/// Sorts keys and values where they are, with second buffers of the same size taken from the device's pool.
+/// Sorts keys and values in place, with second buffers of the same size from the device's pool.
 ///
 /// # Errors
-/// As [`keys`].
+/// Same as [`keys`].
 pub fn pairs_in_place<'a, K: RadixKey, V: Pod>(
     stream: &Stream,
     keys: impl Into<DeviceSliceMut<'a, K>>,
@@ -127,11 +127,11 @@ pub fn pairs_in_place<'a, K: RadixKey, V: Pod>(
     sort_in_place(stream, data, &options)
 }
 
-/// Sorts keys between two buffers, neither of which keeps its contents, and says which one holds the result: no memory is
-/// taken but for the look-back.
+/// Sorts keys between two buffers and returns which one holds the result. Both buffers are overwritten. Needs no
+/// additional memory except for the look-back.
 ///
 /// # Errors
-/// As [`keys`].
+/// Same as [`keys`].
 pub fn keys_double_buffered<'a, K: RadixKey>(
     stream: &Stream,
     first: impl Into<DeviceSliceMut<'a, K>>,
@@ -148,7 +148,7 @@ pub fn keys_double_buffered<'a, K: RadixKey>(
 /// [`keys_double_buffered`] with values.
 ///
 /// # Errors
-/// As [`keys`].
+/// Same as [`keys`].
 pub fn pairs_double_buffered<'a, K: RadixKey, V: Pod>(
     stream: &Stream,
     first: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
@@ -169,11 +169,11 @@ pub fn pairs_double_buffered<'a, K: RadixKey, V: Pod>(
     sort_between(stream, first, second, &options)
 }
 
-/// The order that sorts the keys: element `i` of the result is the index of the key that belongs at place `i`. The keys stay
-/// as they are.
+/// Returns the permutation that sorts the keys: element `i` of the result is the index of the key at sorted position
+/// `i`. The keys are not changed.
 ///
 /// # Errors
-/// As [`keys`]; [`Error::TooLong`] for more than 2^32 keys.
+/// Same as [`keys`], and [`Error::TooLong`] for more than 2^32 keys.
 pub fn argsort<'a, K: RadixKey>(
     stream: &Stream,
     keys: impl Into<DeviceSlice<'a, K>>,
@@ -191,15 +191,15 @@ pub fn argsort<'a, K: RadixKey>(
     Ok(order)
 }
 
-/// Sorts keys and, along with them, values by digits that are computed from the keys: by those of the last pass, then by those
-/// of the pass before it, and so on. Pairs whose digits are all equal keep their order.
+/// Sorts keys together with their values by digits computed from the keys. The digit of the last pass is the most
+/// significant, then that of the pass before it, and so on. Pairs with equal digits keep their order.
 ///
 /// ```
 /// use bytemuck::{Pod, Zeroable};
 /// use gpu_primitives::sort::{self, Buckets};
 /// use gpu_primitives::{Device, Error};
 ///
-/// /// Ordered by the remainder.
+/// /// Orders keys by their remainder.
 /// #[repr(C)]
 /// #[derive(Clone, Copy, Pod, Zeroable)]
 /// struct Modulo {
@@ -227,8 +227,8 @@ pub fn argsort<'a, K: RadixKey>(
 /// ```
 ///
 /// # Errors
-/// As [`keys`]; [`Error::TooMany`] for no pass, or for more than the digits have; [`Error::NoInstance`] on a GPU for digits that
-/// were not instantiated there.
+/// Same as [`keys`]; [`Error::TooMany`] for zero passes, or for more passes than there are digits;
+/// [`Error::NoInstance`] on a GPU if the digits type was not instantiated there.
 #[allow(clippy::too_many_arguments, reason = "two inputs, two outputs, and what is asked for")]
 pub fn pairs_by<'a, K: RadixKey, V: Pod, B: Buckets<K::Code>>(
     stream: &Stream,
@@ -260,7 +260,7 @@ pub fn pairs_by<'a, K: RadixKey, V: Pod, B: Buckets<K::Code>>(
         }
         let mut spare = Spare::new(stream, from.keys.len())?;
         let spare = spare.target(stream)?;
-        // The last pass writes to the output, so the first one does if their number is odd.
+        // The last pass writes to the output, so with an odd number of passes the first one does too.
         run_passes(stream, from, if passes % 2 == 1 { [to, spare] } else { [spare, to] }, digits, passes)
     })
 }
@@ -289,7 +289,7 @@ fn sort_to<K: RadixKey, V: Pod>(
                     chunks.sort(stream, from, spare)?;
                     return chunks.place(stream, spare.as_source(), to);
                 }
-                // The last pass writes to the output, so the first one does if their number is odd.
+                // The last pass writes to the output, so with an odd number of passes the first one does too.
                 let turns = if digits.passes() % 2 == 1 { [to, spare] } else { [spare, to] };
                 run_passes(stream, from, turns, digits, digits.passes())
             }
@@ -341,13 +341,14 @@ fn sort_between<K: RadixKey, V: Pod>(
     })
 }
 
-/// The view for writing that a view for reading was made from.
+/// Returns the writable view that a read-only view was made from.
 fn writable<T: Pod>(view: Global<T>) -> GlobalMut<T> {
-    // SAFETY: the caller has made it from a `Target`, which is for writing.
+    // SAFETY: the caller made the view from a `Target`, which is writable.
     unsafe { GlobalMut::from_raw(view.as_ptr().cast_mut(), view.len()) }
 }
 
-/// All passes: the first one from `from`, the others from what the last one wrote, to the two targets in turn.
+/// Runs all passes. The first one reads `from`; each later one reads what the previous one wrote. They write to the two
+/// targets in turn.
 fn run_passes<K: Pod, V: Pod, B: Buckets<K>>(
     stream: &Stream,
     from: Source<K, V>,
@@ -371,7 +372,7 @@ fn copy_all<K: Pod, V: Pod>(stream: &Stream, from: Source<K, V>, to: Target<K, V
 }
 
 impl<K: RadixKey, V: Pod> Source<K, V> {
-    /// The same keys as their codes.
+    /// Returns the same keys as codes.
     fn coded(self) -> Source<K::Code, V> {
         Source { keys: as_codes(self.keys), values: self.values }
     }

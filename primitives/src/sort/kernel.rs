@@ -1,6 +1,6 @@
-//! The kernels that distribute items to buckets: those of the radix sort, and of the multisplit.
+//! The kernels that distribute items to buckets, for the radix sort and the multisplit.
 
-// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+// Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
 use super::purity::Purity;
@@ -14,72 +14,72 @@ use crate::transfer::Line;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
-/// Puts keys into buckets, pass by pass.
+/// Assigns keys to buckets, pass by pass.
 ///
 /// # Contract
-/// The same key in the same pass has the same bucket whenever it is asked for. An implementation that breaks it, or that gives
-/// buckets beyond the last one, gives some order, and may lose items and repeat others.
+/// The same key in the same pass always has the same bucket. An implementation that breaks this, or that returns
+/// buckets beyond the last one, yields some order, and may lose some items and repeat others.
 pub trait Buckets<K>: Param {
-    /// The most passes.
+    /// The maximum number of passes.
     const MAX_PASSES: usize;
-    /// Whether the contract can be relied on.
+    /// Whether the kernels can rely on the contract.
     const PURITY: Purity = Purity::UNKNOWN;
-    /// Whether finding a bucket takes so many registers that fewer blocks should share a multiprocessor.
+    /// Whether computing a bucket takes so many registers that fewer blocks should share a multiprocessor.
     const IS_COSTLY: bool = false;
-    /// The bucket of a key: at most [`last`](Self::last).
+    /// Returns the bucket of a key: at most [`last`](Self::last).
     fn bucket(&self, key: K, pass: u32) -> u32;
-    /// The last bucket: at most 255.
+    /// Returns the last bucket: at most 255.
     fn last(&self, pass: u32) -> u32;
 }
 
-/// The last bucket, which is one of [`RADIX`].
+/// Returns the last bucket, clamped to [`RADIX`] unless the function is known to be pure.
 #[inline(always)]
 fn last_bucket<K, B: Buckets<K>>(buckets: &B, pass: u32) -> u32 {
     let last = buckets.last(pass);
     if B::PURITY.is_promised() { last } else { last.min(RADIX as u32 - 1) }
 }
 
-/// The bucket of a key, not beyond the last one.
+/// Returns the bucket of a key, clamped to the last one unless the function is known to be pure.
 #[inline(always)]
 fn bucket_of<K, B: Buckets<K>>(buckets: &B, key: K, pass: u32, last: u32) -> u32 {
     let bucket = buckets.bucket(key, pass);
     if B::PURITY.is_promised() { bucket } else { bucket.min(last) }
 }
 
-/// A place in a tile, which it is if buckets can be relied on.
+/// Returns a position in a tile, clamped to the tile unless the bucket function is known to be pure.
 #[inline(always)]
 fn in_tile<K, B: Buckets<K>>(place: usize, tile_len: usize) -> usize {
     if B::PURITY.is_promised() { place } else { place.min(tile_len - 1) }
 }
 
-/// Blocks that must fit on a multiprocessor, where `blocks` are wanted: one, if a costly function meets keys and values of
-/// different sizes, which take more registers than those of one size.
+/// Returns the number of blocks that must fit on a multiprocessor, where `blocks` are wanted. It is one if a costly
+/// function meets keys and values of different sizes, which take more registers than those of one size.
 const fn blocks_at_once<K, V, B: Buckets<K>>(blocks: u32) -> u32 {
     let is_mixed = size_of::<V>() > 0 && size_of::<V>() != size_of::<K>();
     if B::IS_COSTLY && is_mixed && blocks > 0 { 1 } else { blocks }
 }
 
-/// Threads of the histogram's blocks.
+/// The threads per block of the histogram.
 pub const HISTOGRAM_THREADS: u32 = 512;
-/// Keys that a thread of the histogram loads at once.
+/// The keys that a thread of the histogram loads at once.
 const HISTOGRAM_ITEMS: usize = 4;
-/// Keys that a block of the histogram takes at a time.
+/// The keys that a block of the histogram takes at a time.
 pub const HISTOGRAM_TILE: usize = HISTOGRAM_THREADS as usize * HISTOGRAM_ITEMS;
-/// Counters of one bucket in a block of the histogram: lanes of equal buckets would wait for each other at a single one.
+/// The counters per bucket in a block of the histogram: with a single one, lanes with equal buckets would serialize.
 const PARTS: usize = 4;
 
-/// Counts the buckets of all passes in one reading, and prepares the scratch of the passes.
+/// Counts the buckets of all passes in one read, and prepares the scratch memory of the passes.
 ///
-/// The last block to finish turns the counts into first places, an exclusive scan per pass, one warp each, and leaves the
-/// counts zero for the next time. Meanwhile the blocks have zeroed the look-back words of all passes.
+/// The last block to finish turns the counts into first positions, with an exclusive scan per pass, one warp each. It
+/// also zeroes the counts for the next launch. Meanwhile the blocks have zeroed the look-back words of all passes.
 ///
 /// Cost: reads every key once; writes the look-back words, 1 KiB per tile and pass.
 ///
 /// # Safety
 /// The launch has any number of blocks, at least one, each of which takes fewer than 2^32 keys. `passes` is at most
-/// [`Buckets::MAX_PASSES`]. `counts` has `passes * 256` zeros and one more that counts finished blocks; `bases` takes
-/// `passes * 256` places; `lookback` is what the passes will use, tickets included. Nobody writes the keys, and nobody
-/// else uses the other buffers, while the kernel runs.
+/// [`Buckets::MAX_PASSES`]. `counts` has `passes * 256` zeros and one more that counts finished blocks. `bases` has
+/// room for `passes * 256` positions. `lookback` is the memory that the passes will use, including tickets. While the
+/// kernel runs, nothing writes the keys, and nothing else uses the other buffers.
 #[kernel(
     threads = HISTOGRAM_THREADS,
     min_blocks = 2,
@@ -120,7 +120,7 @@ pub unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(
             local.atomic_add((pass * RADIX + bucket) * PARTS + lane_id() as usize % PARTS, 1);
         };
         if size_of::<K>() <= 8 {
-            // All loads travel together.
+            // All loads are in flight together.
             let mut items = [K::zeroed(); HISTOGRAM_ITEMS];
             for j in 0..HISTOGRAM_ITEMS {
                 if j * HISTOGRAM_THREADS as usize + thread < tile.len() {
@@ -138,7 +138,7 @@ pub unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(
                 }
             }
         } else {
-            // Wide keys would take too many registers: one at a time, pass after pass.
+            // Wide keys would take too many registers: handle one at a time, pass after pass.
             let mut index = thread;
             while index < tile.len() {
                 let key = tile.get(index);
@@ -165,7 +165,7 @@ pub unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(
         }
         i += HISTOGRAM_THREADS as usize;
     }
-    // The counts of this block are visible to whoever sees it counted as finished.
+    // Makes this block's counts visible to any block that sees it counted as finished.
     thread::fence(Scope::Gpu);
     thread::sync_threads();
     if thread == 0 {
@@ -196,24 +196,24 @@ pub unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(
     }
 }
 
-/// Flags of a look-back word, above 30 bits of count.
+/// The flags of a look-back word, above 30 bits of count.
 const PARTIAL: u32 = 1 << 30;
 const INCLUSIVE: u32 = 2 << 30;
 const COUNT: u32 = PARTIAL - 1;
 
-/// The most elements of one launch of a pass: counts have 30 bits.
+/// The maximum number of elements of one launch of a pass: counts have 30 bits.
 pub const MAX_CHUNK: usize = 1 << 29;
 
-/// Look-back words that are read at once: their latencies overlap.
+/// The number of look-back words read at once, so that their latencies overlap.
 const WINDOW: usize = 4;
 
-/// The look-back words of a pass over `tiles` tiles: a row per tile, and the ticket.
+/// Returns the number of look-back words of a pass over `tiles` tiles: one row per tile, and the ticket.
 #[must_use]
 pub const fn lookback_len(tiles: usize) -> usize {
     tiles * RADIX + 1
 }
 
-/// Shared memory of a block of [`bucket_pass`].
+/// Returns the shared memory of a block of [`bucket_pass`].
 #[must_use]
 pub const fn pass_shared<K, V>(threads: u32, items: usize) -> usize {
     let tile = threads as usize * items;
@@ -225,30 +225,30 @@ const fn max(a: usize, b: usize) -> usize {
     if a > b { a } else { b }
 }
 
-/// Distributes items to their buckets, stably: one reading and one writing of everything.
+/// Distributes items to their buckets, stably: one read and one write of everything.
 ///
-/// A block takes a tile of `THREADS * ITEMS` items. Its warps count their buckets; thread `b` publishes the tile's count of
-/// bucket `b` and, after the ranking, looks back for the counts of the tiles before, until it meets a tile that knows its
-/// own prefix. The items go through shared memory in the order of their ranks, so that each bucket's run is written to
-/// consecutive addresses.
+/// A block takes a tile of `THREADS * ITEMS` items. Its warps count their buckets. Thread `b` publishes the tile's
+/// count of bucket `b` and, after the ranking, looks back at the counts of earlier tiles, until it finds a tile that
+/// knows its own prefix. The items go through shared memory in the order of their ranks, so that each bucket's run is
+/// written to consecutive addresses.
 ///
-/// Cost: `2 * (size_of::<K>() + size_of::<V>())` bytes per item; 1 KiB of look-back words per tile, written twice and read
-/// at least once.
+/// Cost: `2 * (size_of::<K>() + size_of::<V>())` bytes per item; 1 KiB of look-back words per tile, written twice and
+/// read at least once.
 ///
-/// Waiting cannot deadlock: tiles are given out as tickets, in the order in which blocks start, and a tile waits for earlier
-/// tickets alone. Counts are integers, so that the order of their addition does not show.
+/// Waiting cannot deadlock: tiles are handed out as tickets, in the order in which blocks start, and a tile waits only
+/// for earlier tickets. Counts are integers, so the order of their addition does not affect the result.
 ///
 /// # Safety
 /// The launch has one block per tile: `keys_in.len()` by `THREADS * ITEMS`, rounded up. `THREADS` is at least 256 and a
-/// tile has at most 65,536 items. There are at most 2^29 keys (`MAX_CHUNK`), and as many elements of `values_in`, unless
-/// values have no size.
+/// tile has at most 65,536 items. There are at most 2^29 keys (`MAX_CHUNK`), and as many elements of `values_in`,
+/// unless values are zero-sized.
 ///
-/// `bases` are the 256 first places of this launch's items, counted by the same `buckets` and pass; all places that the
-/// items take from there on lie within `keys_out` and, unless values have no size, `values_out`. `next_bases` has room
-/// for 256 and gets those of the items that follow (the next chunk of an input too long for one launch). `lookback` has
-/// 256 zeros per tile and one more (`lookback_len`).
+/// `bases` holds the 256 first positions of this launch's items, counted with the same `buckets` and pass. All
+/// positions that the items take from there on lie within `keys_out` and, unless values are zero-sized, `values_out`.
+/// `next_bases` has room for 256 positions and receives those of the items that follow (the next chunk of an input too
+/// long for one launch). `lookback` has 256 zeros per tile and one more (`lookback_len`).
 ///
-/// Nobody writes the inputs or `bases`, and nobody else uses the other buffers, while the kernel runs. No output
+/// While the kernel runs, nothing writes the inputs or `bases`, and nothing else uses the other buffers. No output
 /// overlaps another buffer.
 #[kernel(threads = THREADS, shared = pass_shared::<K, V>(THREADS, ITEMS), min_blocks = blocks_at_once::<K, V, B>(MIN_BLOCKS))]
 pub unsafe fn bucket_pass<
@@ -288,8 +288,8 @@ pub unsafe fn bucket_pass<
     let tile = ticket.get(0);
     let tile_start = tile as usize * tile_len;
     let valid = (keys_in.len() - tile_start).min(tile_len) as u32;
-    // The lane's items are `first`, `first + 32`, …; those below `here` are there. Every phase computes its conditions anew:
-    // kept from phase to phase they would take a register per item.
+    // The lane's items are `first`, `first + 32`, …; those below `here` exist. Every phase recomputes its conditions:
+    // keeping them from phase to phase would take a register per item.
     let first = warp_id() * LANES * ITEMS as u32 + lane_id();
     let here = valid.saturating_sub(first);
     let last = last_bucket(&buckets, pass);
@@ -300,7 +300,7 @@ pub unsafe fn bucket_pass<
             keys[j] = mine.get(j * LANES as usize);
         }
     }
-    // What is missing ranks as the last bucket: it is last in the tile, so it stays behind all that is there.
+    // Missing items rank in the last bucket. They are last in the tile, so they stay behind all existing items.
     let bucket =
         |j: usize, here: u32| if j as u32 * LANES < here { bucket_of(&buckets, keys[j], pass, last) } else { last };
 
@@ -317,7 +317,7 @@ pub unsafe fn bucket_pass<
     thread::sync_threads();
     let now = anew(here);
     let ranks = radix::rank::<ITEMS>(|j| bucket(j, now), ranking);
-    // The ranking is done with: the items take its place.
+    // The ranking memory is free now: the items reuse it.
     thread::sync_threads();
     for j in 0..ITEMS {
         exchange_keys.set(in_tile::<K, B>(ranks.get(j), tile_len), keys[j]);
@@ -338,7 +338,7 @@ pub unsafe fn bucket_pass<
     }
     thread::sync_threads();
 
-    // From here on the thread's items are those of rank `thread`, `thread + THREADS`, …
+    // From here on, the thread's items are those of rank `thread`, `thread + THREADS`, …
     let mut sorted = PackedBuckets::<ITEMS>::new();
     let now = anew(thread as u32);
     for j in 0..ITEMS {
@@ -377,12 +377,12 @@ pub unsafe fn bucket_pass<
     }
 }
 
-/// The items of a bucket in all tiles before `tile`: adds up what they have published, a window of tiles at a time, back to
-/// one that knows its own prefix. Tile 0 always does, in time.
+/// Returns the number of items of a bucket in all tiles before `tile`. Adds up what they have published, a window of
+/// tiles at a time, back to one that knows its own prefix. Tile 0 always does, eventually.
 ///
 /// # Safety
-/// `tile` is at least 1, `bucket` below [`RADIX`], and `lookback` has the words of all tiles before `tile`, used
-/// atomically. Those tiles publish their counts without waiting for this one.
+/// `tile` is at least 1, `bucket` is below [`RADIX`], and `lookback` has the words of all tiles before `tile`, which
+/// are only accessed atomically. Those tiles publish their counts without waiting for this one.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 unsafe fn look_back(lookback: GlobalMut<u32>, tile: u32, bucket: usize) -> u32 {
@@ -414,17 +414,17 @@ unsafe fn look_back(lookback: GlobalMut<u32>, tile: u32, bucket: usize) -> u32 {
     }
 }
 
-/// The look-back word of a tile and bucket.
+/// Returns the position of the look-back word of a tile and bucket.
 #[inline(always)]
 fn word(tile: u32, bucket: usize) -> usize {
     tile as usize * RADIX + bucket
 }
 
-/// The exchange buffer, over the memory of the ranking.
+/// Returns the exchange buffer, which overlaps the memory of the ranking.
 ///
 /// # Safety
-/// The kernel's shared memory holds the places, the ticket and `len` elements after them. A barrier lies between the
-/// last use of the ranking and the first use of the buffer.
+/// The kernel's shared memory holds the positions, the ticket and `len` elements after them. A barrier separates the
+/// last use of the ranking from the first use of the buffer.
 #[inline(always)]
 unsafe fn overlay<T: Pod>(len: usize) -> Shared<T> {
     let mut memory = SharedMemory::new();
@@ -433,7 +433,7 @@ unsafe fn overlay<T: Pod>(len: usize) -> Shared<T> {
     memory.take::<T>(len)
 }
 
-/// Shared memory of a block of [`sort_block`].
+/// Returns the shared memory of a block of [`sort_block`].
 #[must_use]
 pub const fn block_shared<K, V>(threads: u32, items: usize) -> usize {
     let tile = threads as usize * items;
@@ -441,14 +441,15 @@ pub const fn block_shared<K, V>(threads: u32, items: usize) -> usize {
     max(exchange, shared_bytes::<u32>(RankMemory::words(threads)))
 }
 
-/// Sorts chunks of `THREADS * ITEMS` items, the last one perhaps shorter, in a block each: all passes in registers and shared
-/// memory, one reading and one writing of everything, one launch. The output may be the same memory as the input.
+/// Sorts chunks of `THREADS * ITEMS` items, one block each; the last chunk may be shorter. All passes run in registers
+/// and shared memory: one read and one write of everything, and one launch. The output may be the same memory as the
+/// input.
 ///
 /// # Safety
 /// The launch has one block per chunk: `keys_in.len()` by `THREADS * ITEMS`, rounded up. `THREADS` is at least 256 and
 /// a chunk has at most 65,536 items. `keys_out` is as long as `keys_in`; so are `values_in` and `values_out`, unless
-/// values have no size. Each output is the memory of its input, or overlaps no other buffer. Nobody else writes the
-/// inputs or uses the outputs while the kernel runs.
+/// values are zero-sized. Each output is the memory of its input, or overlaps no other buffer. While the kernel runs,
+/// nothing else writes the inputs or uses the outputs.
 #[kernel(threads = THREADS, shared = block_shared::<K, V>(THREADS, ITEMS), min_blocks = 1)]
 pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, const ITEMS: usize>(
     keys_in: Global<K>,
@@ -481,14 +482,14 @@ pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, cons
     }
     let mut pass = 0;
     while pass < passes {
-        // What is missing stays behind all that is there, in every pass, since it was there before: it is last in the
+        // Missing items stay behind all existing ones in every pass, since they were there before: they are last in the
         // last bucket.
         let last = last_bucket(&buckets, pass);
         let bucket =
             |j: usize, here: u32| if j as u32 * LANES < here { bucket_of(&buckets, keys[j], pass, last) } else { last };
         let memory = RankMemory::cleared::<THREADS>(ranking);
         thread::sync_threads();
-        // Nobody waits for the counts, so the ranking itself counts.
+        // No other block waits for the counts, so the ranking itself counts.
         let now = anew(here);
         let ranks = radix::rank::<ITEMS>(|j| bucket(j, now), memory);
         thread::sync_threads();

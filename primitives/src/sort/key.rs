@@ -1,4 +1,4 @@
-//! How keys become digits.
+//! Conversion of keys to digits.
 
 use super::{Buckets, Purity};
 use crate::compare::Compare;
@@ -8,16 +8,16 @@ use crate::kernel::Param;
 use crate::view::{Global, GlobalMut};
 use bytemuck::{Pod, Zeroable};
 
-/// A key that sorts by its bits.
+/// A key that can be sorted by its bits.
 ///
-/// Numbers sort as numbers: signed ones with the negative ones first, floats in the total order of `total_cmp` (-NaN, -∞ …
-/// -0, +0 … +∞, NaN). A key of your own is its own [`RadixCode`]:
+/// Numbers sort by value. Signed numbers have the negative ones first; floats use the total order of `total_cmp` (-NaN,
+/// -∞ … -0, +0 … +∞, NaN). A key type of your own is its own [`RadixCode`]:
 ///
 /// ```
 /// use bytemuck::{Pod, Zeroable};
 /// use gpu_primitives::sort::{RadixCode, RadixKey, Sign};
 ///
-/// /// Ordered by `major`, then by `minor`.
+/// /// Sorts by `major`, then by `minor`.
 /// #[repr(C)]
 /// #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 /// struct Version {
@@ -44,7 +44,7 @@ use bytemuck::{Pod, Zeroable};
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// A code of another size than its key does not compile, wherever it is sorted:
+/// A code whose size differs from that of its key does not compile, wherever it is sorted:
 ///
 /// ```compile_fail,E0080
 /// # use bytemuck::{Pod, Zeroable};
@@ -55,7 +55,7 @@ use bytemuck::{Pod, Zeroable};
 /// struct Short(u32);
 ///
 /// impl RadixKey for Short {
-///     type Code = u64; // has 8 bytes, and the key has 4
+///     type Code = u64; // 8 bytes, but the key has 4
 /// }
 ///
 /// let stream = Device::cpu().stream()?;
@@ -64,50 +64,54 @@ use bytemuck::{Pod, Zeroable};
 /// # Ok::<(), Error>(())
 /// ```
 pub trait RadixKey: Pod {
-    /// The type that the kernels see: of the same size, and aligned to no more. All numbers of a width share one.
+    /// The type that the kernels use: same size, and no stricter alignment. All numbers of the same width share one
+    /// code.
     type Code: RadixCode;
-    /// How the code's sign is to be read.
+    /// How to interpret the sign of the code.
     const SIGN: Sign = Sign::NONE;
 }
 
-/// Keys and their codes can stand for each other in memory.
+/// Checks that keys and their codes have compatible layouts in memory.
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) const fn assert_code_layout<K: RadixKey>() {
     assert!(size_of::<K>() == size_of::<K::Code>(), "the `Code` of a `RadixKey` has the size of the key");
     assert!(align_of::<K::Code>() <= align_of::<K>(), "the `Code` of a `RadixKey` is aligned to no more than the key");
 }
 
-/// The same memory as the keys' codes. Does not compile if a code has another size than its key, or a stricter alignment.
+/// Reinterprets keys as their codes. Does not compile if a code differs in size from its key, or has a stricter
+/// alignment.
 #[cfg(not(target_arch = "nvptx64"))]
 #[must_use]
 pub fn as_codes<K: RadixKey>(keys: Global<K>) -> Global<K::Code> {
     const { assert_code_layout::<K>() };
-    // SAFETY: plain data of the same size, aligned to no more.
+    // SAFETY: plain data of the same size, with no stricter alignment.
     unsafe { Global::from_raw(keys.as_ptr().cast(), keys.len()) }
 }
 
-/// The same for memory that is written.
+/// Reinterprets writable keys as their codes.
 #[cfg(not(target_arch = "nvptx64"))]
 #[must_use]
 pub fn as_codes_mut<K: RadixKey>(keys: GlobalMut<K>) -> GlobalMut<K::Code> {
-    // SAFETY: it may be written, and what is written are codes.
+    // SAFETY: the memory is writable, and only codes are written to it.
     unsafe { GlobalMut::from_raw(as_codes(keys.as_const()).as_ptr().cast_mut(), keys.len()) }
 }
 
-/// What the kernels sort: something with digits.
+/// A key as the kernels sort it: a value with digits.
 ///
 /// # Contract
-/// Keys are ordered by their digits, the most significant first; keys that are equal in all digits are equal in order. The same
-/// key has the same digits whenever they are asked for, and [`is_below`](Self::is_below) agrees with them. An implementation that
-/// breaks this gives some order, and may lose items and repeat others.
+/// Keys are ordered by their digits, the most significant digit first. Keys with equal digits are equal in order. The
+/// same key always has the same digits, and [`is_below`](Self::is_below) agrees with them. An implementation that
+/// breaks this contract yields some order, and may lose some items and repeat others.
 pub trait RadixCode: Pod {
-    /// Bits of the code: at most 128.
+    /// The number of bits of the code: at most 128.
     const BITS: u32;
-    /// Whether the contract of [`digits`](Self::digits) can be relied on.
+    /// Whether the kernels can rely on the contract of [`digits`](Self::digits).
     const PURITY: Purity = Purity::UNKNOWN;
-    /// The bits from `shift` on, at least the next 8 of them. `shift` is below [`BITS`](Self::BITS); bits beyond are zero.
+    /// Returns the bits from `shift` on: at least the next 8. `shift` is below [`BITS`](Self::BITS); bits beyond the
+    /// code are zero.
     fn digits(self, shift: u32, sign: Sign) -> u32;
-    /// Whether it is ordered before another key by these digits. What is provided compares them one by one.
+    /// Returns whether this key comes before another one by these digits. The default implementation compares digit by
+    /// digit.
     #[inline(always)]
     fn is_below(self, other: Self, digits: &Digits) -> bool {
         let mut pass = digits.passes;
@@ -122,13 +126,14 @@ pub trait RadixCode: Pod {
     }
 }
 
-/// How signs are read: masks that make the bits of a number order as an unsigned number does. An argument of the kernels.
+/// How signs are interpreted: masks that make the bits of a number sort like an unsigned number. It is a kernel
+/// argument.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct Sign {
-    /// Bits that flip in every number.
+    /// Bits that are flipped in every number.
     always: u64,
-    /// Bits that flip in addition where the uppermost bit is set.
+    /// Bits that are also flipped if the highest bit is set.
     negative: u64,
 }
 
@@ -136,13 +141,13 @@ impl Sign {
     /// Unsigned.
     pub const NONE: Self = Self { always: 0, negative: 0 };
 
-    /// The code that orders as the key does: see [`Key`](crate::dictionary::Key).
+    /// Returns the code that sorts like the key: see [`Key`](crate::dictionary::Key).
     #[inline(always)]
     pub(crate) fn encode<C: KeyCode>(self, key: C) -> C {
         key.flip_if_negative(self.negative).flip(self.always)
     }
 
-    /// The key of a [code](Self::encode).
+    /// Returns the key of a [code](Self::encode).
     #[inline(always)]
     pub(crate) fn decode<C: KeyCode>(self, code: C) -> C {
         code.flip(self.always).flip_if_negative(self.negative)
@@ -159,7 +164,7 @@ impl Sign {
 
 impl RadixCode for u32 {
     const BITS: u32 = 32;
-    // SAFETY: the digits follow from the key and the sign.
+    // SAFETY: the digits depend only on the key and the sign.
     const PURITY: Purity = unsafe { Purity::promised() };
     #[inline(always)]
     fn digits(self, shift: u32, sign: Sign) -> u32 {
@@ -175,7 +180,7 @@ impl RadixCode for u32 {
 
 impl RadixCode for u64 {
     const BITS: u32 = 64;
-    // SAFETY: the digits follow from the key and the sign.
+    // SAFETY: the digits depend only on the key and the sign.
     const PURITY: Purity = unsafe { Purity::promised() };
     #[inline(always)]
     fn digits(self, shift: u32, sign: Sign) -> u32 {
@@ -208,19 +213,19 @@ keys! {
     f64 as u64, Sign::sign_and_magnitude(64);
 }
 
-/// The digits of all passes: an argument of the kernels. Only this crate makes it: kernels rely on the masks.
+/// The digits of all passes, as a kernel argument. Only this crate can create it, because kernels rely on the masks.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digits {
     sign: Sign,
-    /// The bits that count, of those up to the 64th.
+    /// The bits to compare, among the lowest 64.
     mask: u64,
-    /// The lowest bit that counts.
+    /// The lowest bit to compare.
     shift: u32,
     passes: u32,
-    /// The bits of the last pass's digit; the others have 8.
+    /// The mask of the last pass's digit; all other digits have 8 bits.
     last_mask: u32,
-    /// All ones to sort downwards.
+    /// All ones for a descending sort.
     flip: u32,
 }
 
@@ -228,7 +233,7 @@ pub struct Digits {
 unsafe impl Param for Digits {}
 
 impl Digits {
-    /// The digits of the bits `start..end`, at least one.
+    /// The digits of the bits `start..end`; at least one bit.
     pub(super) const fn new(sign: Sign, start: u32, end: u32, descending: bool) -> Self {
         let passes = (end - start).div_ceil(8);
         let last = end - start - 8 * (passes - 1);
@@ -240,7 +245,7 @@ impl Digits {
         Self { sign, mask, shift: start, passes, last_mask: (1 << last) - 1, flip }
     }
 
-    /// How many there are.
+    /// Returns the number of passes.
     pub(super) const fn passes(&self) -> u32 {
         self.passes
     }

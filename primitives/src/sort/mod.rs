@@ -1,11 +1,11 @@
-//! Radix sort: keys, or keys with values, of any number.
+//! Radix sort of keys, or of keys with values, of any length.
 //!
 //! - **Stable, deterministic**: equal keys keep their order; the same input gives the same bytes on every run.
 //! - **Synchronisation**: none; the result is ready in stream order.
-//! - **Memory**: a second buffer for keys and values (not for the double-buffered form, nor for what one block sorts), and
-//!   beyond 2^16 elements look-back words of 1 KiB per tile and pass: 7 % of the input of 32-bit pairs.
-//! - **Cost**: one reading of the keys, then for every 8 bits of the key one reading and one writing of everything. Up to 2^16
-//!   elements it is two launches.
+//! - **Memory**: a second buffer for keys and values (except in the double-buffered form, and for inputs that one block
+//!   sorts). Above 2^16 elements also look-back words of 1 KiB per tile and pass: 7 % of the input for 32-bit pairs.
+//! - **Cost**: one read of the keys, then one read and one write of everything per 8 bits of the key. Up to 2^16
+//!   elements it takes two launches.
 //!
 //! ```
 //! use gpu_primitives::sort::{self, Options};

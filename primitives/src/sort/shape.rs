@@ -1,19 +1,21 @@
-//! Which tile shapes the sort and the multisplit use: part of the kernels' types, so known when instances are named.
+//! The tile shapes of sort and multisplit. They are part of the kernel types, so they are known when kernels are
+//! instantiated.
 
 use super::kernel::{BucketPass, SortBlock};
 
-/// Threads of a block that distributes much.
+/// The threads per block for large inputs.
 pub const THREADS: u32 = 512;
-/// Blocks of `THREADS` that must fit on a multiprocessor.
+/// The number of blocks of `THREADS` that must fit on a multiprocessor.
 pub const MIN_BLOCKS: u32 = 2;
-/// Threads and items of a block that distributes little: many small tiles, so that all multiprocessors have one.
+/// The threads per block for small inputs: many small tiles, so that every multiprocessor has one.
 pub const SMALL_THREADS: u32 = 256;
-/// See `SMALL_THREADS`.
+/// The items per thread for small inputs: see `SMALL_THREADS`.
 pub const SMALL_ITEMS: usize = 8;
-/// Threads of a block that sorts a chunk.
+/// The threads per block that sorts a chunk.
 pub const BLOCK_THREADS: u32 = 512;
 
-/// Items per thread of `THREADS`: as many as registers allow without spills, since longer runs are written faster.
+/// Returns the items per thread of `THREADS`: as many as fit in registers without spills, since longer runs are written
+/// faster.
 #[must_use]
 pub const fn items<K, V>() -> usize {
     match (size_of::<K>(), size_of::<V>()) {
@@ -25,7 +27,7 @@ pub const fn items<K, V>() -> usize {
     }
 }
 
-/// Items per thread of `BLOCK_THREADS`: keys and values lie in shared memory together.
+/// Returns the items per thread of `BLOCK_THREADS`: keys and values are in shared memory together.
 #[must_use]
 pub const fn block_items<K, V>() -> usize {
     if size_of::<K>() + size_of::<V>() <= 16 { 8 } else { 4 }
@@ -33,13 +35,14 @@ pub const fn block_items<K, V>() -> usize {
 
 /// The pass over large inputs.
 pub type LargePass<K, V, B, const ITEMS: usize> = BucketPass<K, V, B, THREADS, ITEMS, MIN_BLOCKS>;
-/// The pass over small inputs. That one block must fit tells the compiler not to save registers: what is small waits for
-/// loads, and with more registers more of them are under way.
+/// The pass over small inputs. Requiring only one block per multiprocessor tells the compiler not to save registers:
+/// small inputs wait for loads, and more registers keep more loads in flight.
 pub type SmallPass<K, V, B> = BucketPass<K, V, B, SMALL_THREADS, SMALL_ITEMS, 1>;
-/// The sort of chunks, each of which fits in one block.
+/// The sort of chunks, one block each.
 pub type BlockSort<K, V, B, const ITEMS: usize> = SortBlock<K, V, B, BLOCK_THREADS, ITEMS>;
 
-/// Names the kernels that sort a type of keys on a GPU, alone (value `()`) or with values: see [`crate::instances`].
+/// Instantiates the kernels that sort a key type on a GPU, without values (value `()`) or with values: see
+/// [`crate::instances`].
 ///
 /// ```ignore
 /// gpu_primitives::sort_instances! {

@@ -1,4 +1,4 @@
-//! The host entries of the transfers.
+//! Host functions of the transfers.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -9,7 +9,7 @@ use bytemuck::Pod;
 /// Copies device memory with a kernel.
 ///
 /// # Errors
-/// [`Error::LengthMismatch`] if the slices differ in length; what a launch can give.
+/// [`Error::LengthMismatch`] if the slices differ in length; any launch error.
 pub fn copy<'a, T: Pod>(
     stream: &Stream,
     from: impl Into<DeviceSlice<'a, T>>,
@@ -30,7 +30,7 @@ pub(crate) fn copy_views<T: Pod>(stream: &Stream, from: Global<T>, to: GlobalMut
     match (from_address ^ to_address) % 16 {
         0 => {
             let split = Split::of(to_address, to.len());
-            // SAFETY: the lines lie within the bytes, aligned, at the same offset on both sides.
+            // SAFETY: the lines lie within the bytes, aligned, at the same offset in both buffers.
             let (from_lines, to_lines) = unsafe {
                 (
                     Global::from_raw(from.as_ptr().wrapping_add(split.head).cast::<Line>(), split.lines),
@@ -41,10 +41,11 @@ pub(crate) fn copy_views<T: Pod>(stream: &Stream, from: Global<T>, to: GlobalMut
                 )
             };
             let kernel = CopyLines::new(from, to, from_lines, to_lines, split.edges());
-            // SAFETY: as the kernel asks: addresses agree, one block per tile, and at least one.
+            // SAFETY: the kernel's contract holds: the addresses agree modulo 16, and there is one block per tile and
+            // at least one block.
             unsafe { stream.launch(kernel, split.lines.div_ceil(COPY_TILE).max(1)) }
         }
-        // The widest element that both sides are aligned for; `T` has at least that alignment or is narrower.
+        // The widest element that both addresses are aligned for; `T` has at least that alignment or is narrower.
         apart => match (apart | from_address | to.len()) % 16 {
             bits if bits % 8 == 0 => copy_elements::<u64>(stream, from, to),
             bits if bits % 4 == 0 => copy_elements::<u32>(stream, from, to),
@@ -56,7 +57,7 @@ pub(crate) fn copy_views<T: Pod>(stream: &Stream, from: Global<T>, to: GlobalMut
 
 fn copy_elements<W: Pod>(stream: &Stream, from: Global<u8>, to: GlobalMut<u8>) -> Result<(), Error> {
     let len = to.len() / size_of::<W>();
-    // SAFETY: both addresses and the length are multiples of the element's size, as the caller found.
+    // SAFETY: both addresses and the length are multiples of the element size, as the caller has checked.
     let kernel = unsafe {
         CopyElements::<W>::new(
             Global::from_raw(from.as_ptr().cast(), len),
@@ -67,10 +68,10 @@ fn copy_elements<W: Pod>(stream: &Stream, from: Global<u8>, to: GlobalMut<u8>) -
     unsafe { stream.launch(kernel, len.div_ceil(COPY_TILE)) }
 }
 
-/// Sets every element to `value`. The size of `T` is 1, 2, 4, 8 or 16 bytes; another one does not compile.
+/// Sets every element to `value`. The size of `T` must be 1, 2, 4, 8 or 16 bytes; other sizes do not compile.
 ///
 /// # Errors
-/// What a launch can give.
+/// Any launch error.
 pub fn fill<'a, T: Pod>(stream: &Stream, to: impl Into<DeviceSliceMut<'a, T>>, value: T) -> Result<(), Error> {
     const {
         assert!(
@@ -86,25 +87,25 @@ pub fn fill<'a, T: Pod>(stream: &Stream, to: impl Into<DeviceSliceMut<'a, T>>, v
     }
     let address = to.as_const().as_ptr().addr();
     let split = Split::of(address, to.len());
-    // The pattern as it lies in an aligned line: elements need not start there if `T` is aligned to less than its size.
+    // The pattern of an aligned line. It need not start with a whole element if `T` is aligned to less than its size.
     let mut line = Line([0; 4]);
     let value = bytemuck::bytes_of(&value);
     for (i, byte) in bytemuck::bytes_of_mut(&mut line).iter_mut().enumerate() {
         *byte = value[i.wrapping_sub(address) % size_of::<T>()];
     }
-    // SAFETY: the lines lie within the bytes, aligned.
+    // SAFETY: the lines lie within the bytes and are aligned.
     let to_lines = unsafe {
         GlobalMut::from_raw(to.as_const().as_ptr().wrapping_add(split.head).cast_mut().cast::<Line>(), split.lines)
     };
     let kernel = FillLines::new(to, to_lines, line, split.edges());
-    // SAFETY: one block per tile, and at least one.
+    // SAFETY: one block per tile, and at least one block.
     unsafe { stream.launch(kernel, split.lines.div_ceil(FILL_TILE).max(1)) }
 }
 
-/// Writes `start`, `start + 1`, …, wrapping.
+/// Writes `start`, `start + 1`, …; wraps on overflow.
 ///
 /// # Errors
-/// What a launch can give.
+/// Any launch error.
 pub fn iota<'a, T: Index>(stream: &Stream, to: impl Into<DeviceSliceMut<'a, T>>, start: T) -> Result<(), Error> {
     let mut to = to.into();
     let to = to.raw_view_mut(stream)?;
@@ -115,7 +116,7 @@ pub fn iota<'a, T: Index>(stream: &Stream, to: impl Into<DeviceSliceMut<'a, T>>,
     unsafe { stream.launch(Iota::new(to, start), to.len().div_ceil(FILL_TILE)) }
 }
 
-/// A range of bytes as whole aligned lines with ragged edges.
+/// A range of bytes, divided into whole aligned lines and the bytes before and after them.
 struct Split {
     head: usize,
     lines: usize,
@@ -135,11 +136,11 @@ impl Split {
 }
 
 fn bytes<T: Pod>(view: Global<T>) -> Global<u8> {
-    // SAFETY: the same memory as plain bytes.
+    // SAFETY: this is the same memory, as bytes.
     unsafe { Global::from_raw(view.as_ptr().cast(), view.len() * size_of::<T>()) }
 }
 
 fn bytes_mut<T: Pod>(view: GlobalMut<T>) -> GlobalMut<u8> {
-    // SAFETY: the same memory as plain bytes.
+    // SAFETY: this is the same memory, as bytes.
     unsafe { GlobalMut::from_raw(view.as_const().as_ptr().cast_mut().cast(), view.len() * size_of::<T>()) }
 }

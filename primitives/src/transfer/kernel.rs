@@ -1,39 +1,39 @@
 //! The kernels that move memory.
 //!
-//! The floor is the memory rate itself. Copying takes one access of 16 bytes per thread: with many small blocks the loads of
-//! some overlap the stores of others, which was measured to be faster than several loads per thread before the first store
-//! (4.18 against 3.97 TB/s on an H200, where the driver's own copy has 4.12).
+//! Memory bandwidth is the limit. A copy uses one access of 16 bytes per thread: with many small blocks, the loads of
+//! some overlap the stores of others. This measured faster than several loads per thread before the first store (4.18
+//! against 3.97 TB/s on an H200, where the driver's own copy reaches 4.12).
 
 use crate::arch::thread;
 use crate::kernel::kernel;
 use crate::view::{Global, GlobalMut};
 use bytemuck::{Pod, Zeroable};
 
-/// Threads of a block.
+/// The threads per block.
 pub(super) const THREADS: u32 = 256;
-/// Stores of a thread that only writes.
+/// The stores per thread of a kernel that only writes.
 const ROWS: usize = 4;
-/// Elements of a block that only writes.
+/// The elements per block of a kernel that only writes.
 pub(super) const FILL_TILE: usize = THREADS as usize * ROWS;
-/// Elements of a block that copies.
+/// The elements per block of a copy.
 pub(super) const COPY_TILE: usize = THREADS as usize;
 
-/// Sixteen bytes, aligned: the widest access.
+/// Sixteen aligned bytes: the widest access.
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct Line(pub [u32; 4]);
 
-/// Bytes before the first and after the last whole line: at most 15 each.
+/// The bytes before the first and after the last whole line: at most 15 each.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Edges {
-    /// Bytes before the lines.
+    /// The number of bytes before the lines.
     pub head: u32,
-    /// Bytes after the lines.
+    /// The number of bytes after the lines.
     pub tail: u32,
 }
 
-/// The index of the edge byte that a thread of block 0 serves: threads 0..16 the head, 16..32 the tail.
+/// Returns the index of the edge byte that a thread of block 0 handles: threads 0..16 the head, 16..32 the tail.
 #[inline(always)]
 fn edge_byte(edges: Edges, len: usize) -> Option<usize> {
     let i = thread::thread_idx_x();
@@ -46,15 +46,15 @@ fn edge_byte(edges: Edges, len: usize) -> Option<usize> {
     }
 }
 
-/// Copies bytes whose addresses agree modulo 16: whole lines, and at both ends single bytes.
+/// Copies bytes whose addresses agree modulo 16: whole lines, and single bytes at both ends.
 ///
 /// Moves `2 * 16` bytes per line.
 ///
 /// # Safety
-/// The launch has at least one block per 256 lines, and at least one. `from` and `to` are all the bytes, as many of
-/// both, `from_lines` and `to_lines` the whole lines among them, and `edges` says how many bytes lie before and after
-/// these. The memory of `from` and `to` does not overlap. Nobody writes the one, and nobody else uses the other, while
-/// the kernel runs.
+/// The launch has at least one block per 256 lines, and at least one. `from` and `to` are all the bytes and have the
+/// same length. `from_lines` and `to_lines` are the whole lines among them, and `edges` is the number of bytes before
+/// and after these. `from` and `to` do not overlap. While the kernel runs, nothing writes `from`, and nothing else uses
+/// `to`.
 #[kernel(threads = THREADS)]
 pub unsafe fn copy_lines(
     from: Global<u8>,
@@ -75,8 +75,8 @@ pub unsafe fn copy_lines(
 /// Copies elements whose addresses do not agree modulo 16, one by one.
 ///
 /// # Safety
-/// The launch has at least one block per 256 elements. `from` is as long as `to` and does not overlap it. Nobody writes
-/// the one, and nobody else uses the other, while the kernel runs.
+/// The launch has at least one block per 256 elements. `from` is as long as `to` and does not overlap it. While the
+/// kernel runs, nothing writes `from`, and nothing else uses `to`.
 #[kernel(threads = THREADS)]
 pub unsafe fn copy_elements<T: Pod>(from: Global<T>, to: GlobalMut<T>) {
     let index = thread::block_idx_x() as usize * COPY_TILE + thread::thread_idx_x() as usize;
@@ -87,12 +87,12 @@ pub unsafe fn copy_elements<T: Pod>(from: Global<T>, to: GlobalMut<T>) {
 
 /// Writes the same 16 bytes to every line, and their bytes to the edges.
 ///
-/// `line` is the filled value repeated. Elements are aligned to their size, which divides 16, so the pattern starts anew at
-/// every line, and byte `i` of memory gets byte `address % 16` of it.
+/// `line` is the value, repeated. The element size divides 16, so the pattern is the same in every line, and each byte
+/// of memory gets byte `address % 16` of it.
 ///
 /// # Safety
-/// The launch has at least one block per 1024 lines, and at least one. `to` are all the bytes, `to_lines` the whole
-/// lines among them, and `edges` says how many bytes lie before and after these. Nobody else uses the memory while the
+/// The launch has at least one block per 1024 lines, and at least one. `to` is all the bytes, `to_lines` the whole
+/// lines among them, and `edges` the number of bytes before and after these. Nothing else uses the memory while the
 /// kernel runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn fill_lines(to: GlobalMut<u8>, to_lines: GlobalMut<Line>, line: Line, edges: Edges) {
@@ -105,7 +105,7 @@ pub unsafe fn fill_lines(to: GlobalMut<u8>, to_lines: GlobalMut<Line>, line: Lin
     }
     if let Some(index) = edge_byte(edges, to.len()) {
         let byte = (to.as_const().as_ptr().addr() + index) % 16;
-        // Selected without a run-time index, which would send the pattern to memory.
+        // Selected without a run-time index, which would force the pattern into memory.
         let mut word = line.0[0];
         for i in 1..4 {
             if i == byte / 4 {
@@ -116,9 +116,9 @@ pub unsafe fn fill_lines(to: GlobalMut<u8>, to_lines: GlobalMut<Line>, line: Lin
     }
 }
 
-/// An integer that counts.
+/// An integer that `iota` can write.
 pub trait Index: Pod {
-    /// `start + index`, wrapping.
+    /// Returns `start + index`, wrapping on overflow.
     fn offset(start: Self, index: usize) -> Self;
 }
 
@@ -138,7 +138,7 @@ index!(u8 u16 u32 u64 i8 i16 i32 i64);
 /// Writes `start`, `start + 1`, …
 ///
 /// # Safety
-/// The launch has at least one block per 1024 elements. Nobody else uses the memory while the kernel runs.
+/// The launch has at least one block per 1024 elements. Nothing else uses the memory while the kernel runs.
 #[kernel(threads = THREADS)]
 pub unsafe fn iota<T: Index>(to: GlobalMut<T>, start: T) {
     let first = thread::block_idx_x() as usize * FILL_TILE + thread::thread_idx_x() as usize;

@@ -1,7 +1,8 @@
-//! Fill, count up, copy: the kernels that only move memory, at its full rate.
+//! Fill, iota and copy: kernels that only move memory, at full bandwidth.
 //!
 //! - **Synchronisation**: none; the result is ready in stream order.
-//! - **Memory**: no scratch. Each byte is read (copy) and written once, in accesses of 16 bytes where the addresses allow.
+//! - **Memory**: no scratch memory. Each byte is written once (and read once, by a copy), in accesses of 16 bytes where
+//!   the addresses allow it.
 //!
 //! ```
 //! use gpu_primitives::{Device, Error, transfer};

@@ -1,15 +1,15 @@
-//! The kernel that copies what intervals have, from a level in which everything is live.
+//! The kernel that copies the elements of intervals from a level in which all elements are live.
 //!
 //! # Algorithm
-//! An interval and its elements, one after the other, make a sequence of *markers* and elements, which is cut into equal tiles,
-//! one per block: however many intervals are empty, and however long others are, every block has the same work. The block
-//! notes for each marker in its tile where its interval's elements begin, and a maximum over what comes before tells every
-//! output its interval.
+//! Write down each interval as a *marker* followed by its elements. All intervals together make one sequence, which is
+//! cut into equal tiles, one per block. So every block has the same work, however many intervals are empty and however
+//! long others are. The block records, for each marker in its tile, where the elements of its interval begin. A prefix
+//! maximum then gives every output its interval.
 //!
 //! # Cost
-//! Reads and writes every element once; 16 bytes are read per interval.
+//! Reads and writes every element once; reads 16 bytes per interval.
 
-// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+// Register arrays are indexed by the counters of unrolled loops: iterators would move the arrays to memory.
 #![allow(clippy::needless_range_loop)]
 
 use super::cut::last_not_after;
@@ -23,30 +23,33 @@ use crate::sort::Sign;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
-/// Threads of a block.
+/// Threads per block.
 const THREADS: u32 = 256;
 
-/// Outputs and markers per thread: an odd number, for the banks.
+/// Outputs and markers per thread: an odd number, to avoid bank conflicts.
 const ITEMS: usize = 15;
 
-/// Outputs and markers of a tile.
+/// Outputs and markers per tile.
 pub const COPY_TILE: usize = THREADS as usize * ITEMS;
 
-/// Shared memory of a block.
+/// Returns the shared memory of a block in bytes.
 const fn shared() -> usize {
     shared_bytes::<u32>(COPY_TILE)
         + shared_bytes::<u32>(COPY_TILE + 1)
         + shared_bytes::<u32>((THREADS / LANES) as usize)
 }
 
-/// Copies `windows`, two words each, a beginning and a length, of a level's keys and values one after the other: those of
-/// window `i` go to `offsets[i]` and on. One more offset says where the last one ends. Keys are decoded by `sign`.
+/// Copies windows of a level's keys and values, one after the other. A window is two words in `windows`: a start and a
+/// length. The elements of window `i` go to `offsets[i]` and on. One more offset says where the last window ends. Keys
+/// are decoded by `sign`.
 ///
 /// # Safety
-/// The launch has one block per 3840 (`COPY_TILE`) outputs and windows, and no more. The windows lie in the level,
-/// which has fewer than 2^32 keys and, unless they have no size, as many values. The offsets are the exclusive sum of
-/// the windows' lengths. The outputs have room for all elements of the windows. Nobody writes the inputs, and nobody
-/// else uses the outputs, while the kernel runs.
+/// - The launch has one block per 3840 (`COPY_TILE`) outputs and windows, and no more.
+/// - The windows are within the level, which has fewer than 2^32 keys and, unless values are zero-sized, as many
+///   values.
+/// - The offsets are the exclusive sum of the lengths of the windows.
+/// - The outputs have room for all elements of the windows.
+/// - While the kernel runs, nobody writes the inputs, and nobody else uses the outputs.
 #[kernel(threads = THREADS, shared = shared())]
 pub unsafe fn copy_windows<C: KeyCode, V: Pod>(
     keys: Global<C>,
@@ -58,9 +61,9 @@ pub unsafe fn copy_windows<C: KeyCode, V: Pod>(
     out_values: GlobalMut<V>,
 ) {
     let mut memory = SharedMemory::new();
-    // For each output the last marker before it, counted from the first one that has outputs here.
+    // For each output, the last marker before it, relative to the first marker that has outputs here.
     let markers = memory.take::<u32>(COPY_TILE);
-    // For each marker what to add to an output's index for the place in the level.
+    // For each marker, what to add to the index of an output to get its position in the level.
     let moves = memory.take::<u32>(COPY_TILE + 1);
     let warp_maxima = memory.take::<u32>((THREADS / LANES) as usize);
 
@@ -69,11 +72,11 @@ pub unsafe fn copy_windows<C: KeyCode, V: Pod>(
     let length = offsets.get(intervals as usize) + intervals;
     let begin = thread::block_idx_x() as u64 * COPY_TILE as u64;
     let end = if length - begin < COPY_TILE as u64 { length } else { begin + COPY_TILE as u64 };
-    // Markers before the tile, and before its end: the number of markers up to that of interval `i - 1` and its place add up
-    // to `i + offsets[i - 1]`.
+    // The number of markers before the tile, and before its end. The first `i` markers and the elements between them
+    // end at position `i + offsets[i - 1]`.
     let place = |at: u64| if at == 0 { 0 } else { at + offsets.get(at as usize - 1) };
     let [first, last] = last_not_after(intervals + 1, [begin, end], place);
-    // The rest are outputs.
+    // The rest of the tile is outputs.
     let start = begin - first;
     let count = (end - last - start) as u32;
 
@@ -81,14 +84,14 @@ pub unsafe fn copy_windows<C: KeyCode, V: Pod>(
         markers.set((own + i as u32 * THREADS) as usize, 0);
     }
     thread::sync_threads();
-    // The first one is that which began before the tile and may go on in it.
+    // Index 0 is the marker before the tile, whose elements may continue into it.
     let mut index = own;
     while index as u64 <= last - first {
         let marker = first + index as u64;
         if marker > 0 {
             let offset = offsets.get(marker as usize - 1);
             moves.set(index as usize, windows.get(2 * (marker as usize - 1)).wrapping_sub(offset as u32));
-            // Of those at one place, all but the last are empty.
+            // Of the markers with the same offset, all but the last have empty intervals.
             if index > 0 && offset < offsets.get(marker as usize) && offset - start < count as u64 {
                 markers.set((offset - start) as usize, index);
             }
@@ -114,7 +117,7 @@ pub unsafe fn copy_windows<C: KeyCode, V: Pod>(
         out_keys.slice(start as usize, count as usize),
         if has_values { out_values.slice(start as usize, count as usize) } else { out_values },
     );
-    // All loads are under way before the first is waited for.
+    // All loads are in flight before the first one is waited for.
     let mut loaded = [(C::MIN, V::zeroed()); ITEMS];
     for i in 0..ITEMS {
         let at = own + i as u32 * THREADS;

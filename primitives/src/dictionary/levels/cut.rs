@@ -1,29 +1,30 @@
-//! Where the tiles of a sequence of intervals begin and end.
+//! Finds where the tiles of a sequence of intervals begin and end.
 
 use crate::arch::warp::{FULL, LANES, any, ballot, lane_id};
 use crate::block::warp;
 use crate::view::Global;
 
-/// Where a tile begins or ends: before interval `interval`, or within it, after `rank` of its candidates.
+/// Where a tile begins or ends: before interval `interval`, or within it, after `rank` of its overlapping elements.
 #[derive(Clone, Copy)]
 pub(super) struct Cut {
     pub interval: u64,
     pub rank: u64,
 }
 
-/// For two places: the last of `len` ascending numbers that is not greater. The first number is not greater than any place.
+/// Returns, for each of two positions, the index of the last of `len` ascending numbers that is not greater than it.
+/// The first number must not be greater than either position.
 ///
-/// Half of the lanes look for each, sixteen numbers at a time.
+/// Half of the lanes search for each, sixteen numbers at a time.
 ///
 /// # Safety
-/// All lanes of the warp call it, with the same arguments.
+/// All lanes of the warp call it with the same arguments.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub(super) unsafe fn last_not_after(len: u64, places: [u64; 2], number: impl Fn(u64) -> u64) -> [u64; 2] {
     let half = LANES / 2;
     let is_upper = lane_id() >= half;
     let place = if is_upper { places[1] } else { places[0] };
-    // It lies between `low` and `high`, which is not one.
+    // The index is at least `low` and less than `high`.
     let (mut low, mut high) = (0, len);
     while any(FULL, high - low > 1) {
         let step = (high - low).div_ceil(half as u64);
@@ -36,10 +37,11 @@ pub(super) unsafe fn last_not_after(len: u64, places: [u64; 2], number: impl Fn(
     [warp::broadcast(low, 0), warp::broadcast(low, half)]
 }
 
-/// Finds the cuts at two places of the sequence: within an interval only if it is longer than `longest`.
+/// Finds the cuts at two positions of the sequence. A cut falls within an interval only if the interval is longer than
+/// `longest`.
 ///
 /// # Safety
-/// All lanes of the warp call it; `weights` has the places of all intervals and the end.
+/// All lanes of the warp call it with the same arguments. `weights` has the positions of all intervals, and of the end.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub(super) unsafe fn find_cuts(weights: Global<u64>, places: [u64; 2], longest: u64) -> [Cut; 2] {

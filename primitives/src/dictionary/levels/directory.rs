@@ -1,4 +1,4 @@
-//! The kernel that builds a level's directory.
+//! The kernel that builds the directory of a level.
 
 use super::table::{ENTRY_WORDS, Entry, THREADS};
 use crate::arch::thread;
@@ -7,15 +7,15 @@ use crate::dictionary::KeyCode;
 use crate::kernel::kernel;
 use crate::view::{Global, GlobalMut};
 
-/// Elements per bucket that the directory has room for, if keys are spread evenly: the buckets' width is a power of two, so
-/// there are up to twice as many in one.
+/// Elements per bucket that the directory is sized for, if keys are spread evenly. The width of a bucket is a power of
+/// two, so a bucket may hold up to twice as many.
 pub const BUCKET: usize = 4;
 
-/// Buckets that are filled by more elements than this have all fingerprints.
+/// A bucket with this many elements or more is given all fingerprints.
 const MOST_FINGERPRINTS: u32 = 32;
 
-/// How far keys are shifted so that `range`, the largest distance from the first key, falls into less than `buckets`, which
-/// are at least two.
+/// Returns the shift that maps every distance from the first key, up to `range`, to a number less than `buckets`, which
+/// is at least two.
 #[inline(always)]
 const fn shift_for(range: u64, buckets: u64) -> u32 {
     let mut shift = (u64::BITS - range.leading_zeros()).saturating_sub(u64::BITS - buckets.leading_zeros());
@@ -27,18 +27,19 @@ const fn shift_for(range: u64, buckets: u64) -> u32 {
 
 /// Builds the directory of a level and writes the level's entry in the table.
 ///
-/// Where the bucket of an element differs from that of the one before it, the thread of the element writes the entries of its
-/// bucket and of the empty ones between. It reads on in its bucket for the fingerprints. Gaps of more than a warp's width are
-/// filled by the whole warp.
+/// If an element's bucket differs from that of the element before it, the element's thread writes the entry of its
+/// bucket and the entries of the empty buckets in between. It reads the following elements of its bucket for the
+/// fingerprints. Gaps of more than a warp's width are filled by the whole warp.
 ///
-/// Cost: reads each key once or twice from memory or cache, writes 8 bytes per bucket.
+/// Cost: reads each key once or twice, from memory or cache; writes 8 bytes per bucket.
 ///
 /// # Safety
-/// The launch has at least one thread per element. The level is not empty, has fewer than 2^32 elements, and its keys
-/// ascend. `directory` has an entry per bucket, of which there are two or more and at most 2^32, and one more. `table`
-/// has an entry `slot`. Of the values and marks only the addresses are used; `marks` is empty, or has a bit per
-/// element. Nobody writes the keys, and nobody else uses the directory or that entry of the table, while the kernel
-/// runs.
+/// - The launch has at least one thread per element.
+/// - The level is not empty and has fewer than 2^32 elements, and its keys ascend.
+/// - `directory` has one entry per bucket and one more. There are at least two buckets and at most 2^32.
+/// - `table` has an entry `slot`.
+/// - `marks` is empty or has one bit per element. Only the addresses of the values and marks are used.
+/// - While the kernel runs, nobody writes the keys, and nobody else uses the directory or that entry of the table.
 #[kernel(threads = THREADS)]
 pub unsafe fn build_directory<C: KeyCode>(
     keys: Global<C>,
@@ -73,7 +74,7 @@ pub unsafe fn build_directory<C: KeyCode>(
         directory.set(bucket_of(len - 1) as usize + 1, len as u64);
     }
 
-    // The empty buckets before this thread's own.
+    // The number of empty buckets right before this thread's bucket.
     let mut gap = 0;
     let mut bucket = 0;
     if at < len {

@@ -12,16 +12,17 @@ use crate::view::Global;
 use bytemuck::Pod;
 use core::marker::PhantomData;
 
-/// Sorted levels as a kernel's argument: a copy is as good as the original. `C` is the keys' code, `V` the values.
+/// Sorted levels as a kernel argument, which can be copied freely. `C` is the code type of the keys, `V` the type of
+/// the values.
 ///
-/// What it shows is the dictionary as it was when the view was made; the dictionary cannot change while the view is borrowed
-/// from it.
+/// The view shows the dictionary as it was when the view was made. The dictionary cannot change while the view borrows
+/// it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Levels<C, V> {
-    /// Entries with the addresses of the levels.
+    /// The entries, with the addresses of the levels.
     table: Global<u64>,
-    /// A bit per level that there is; lower ones are newer.
+    /// One bit per existing level; lower bits are newer levels.
     occupied: u32,
     _padding: u32,
     sign: Sign,
@@ -36,14 +37,14 @@ impl<C, V> Clone for Levels<C, V> {
 }
 impl<C, V> Copy for Levels<C, V> {}
 
-// SAFETY: `repr(C)`, a view and plain data.
+// SAFETY: `repr(C)`: a view and plain data.
 unsafe impl<C: KeyCode, V: Pod> Param for Levels<C, V> {
     fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
         self.table.buffers(name, visit);
     }
 }
 
-// SAFETY: it has no way to write.
+// SAFETY: the type offers no way to write.
 unsafe impl<C: KeyCode, V: Pod> ReadParam for Levels<C, V> {}
 
 /// One level as the host describes it.
@@ -59,10 +60,10 @@ pub(super) struct LevelBuffers<C, V> {
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl<C: KeyCode, V: Pod> Levels<C, V> {
-    /// The levels that a table has the entries of, for kernels on `stream`.
+    /// Returns a view of the levels whose entries are in the table, for kernels on `stream`.
     ///
     /// # Safety
-    /// The table and the levels stay allocated and unchanged during the view's lifetime.
+    /// The table and the levels stay allocated and unchanged during the lifetime of the view.
     pub(super) unsafe fn view<'a>(
         stream: &Stream,
         table: Global<u64>,
@@ -80,40 +81,41 @@ impl<C: KeyCode, V: Pod> Levels<C, V> {
             }
             reach
         });
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { View::new(Self { table, occupied, _padding: 0, sign, of: PhantomData }, reach) }
     }
 }
 
 impl<C: KeyCode, V: Pod> Levels<C, V> {
-    /// A bit per level that there is; lower ones are newer.
+    /// Returns one bit per existing level; lower bits are newer levels.
     #[inline(always)]
     pub(super) fn occupied(&self) -> u32 {
         self.occupied
     }
 
-    /// How keys become codes and back.
+    /// Returns how keys are converted to codes and back.
     #[inline(always)]
     pub(super) fn sign(&self) -> Sign {
         self.sign
     }
 
-    /// The level in `slot`.
+    /// Returns the level in `slot`.
     ///
     /// # Safety
-    /// As [`get`](Self::get); there is a level in the slot.
+    /// The requirements of [`get`](Self::get). There is a level in the slot.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub(super) unsafe fn level(&self, slot: u32) -> Found<C, V> {
         Found::new(Entry::load(self.table, slot))
     }
 
-    /// The value of a key that is there. The key is of the dictionary's key type, as the unsigned number of its bits.
+    /// Returns the value of a key, if the key is present. The key is given as the unsigned integer with the bits of a
+    /// key of the dictionary's key type.
     ///
-    /// Cost: one access of 32 bytes per level that does not have the key, and about three for the one that has it.
+    /// Cost: one 32-byte access for each level that does not have the key, and about three for the level that has it.
     ///
     /// # Safety
-    /// In a kernel that was launched with this view as an argument, while the dictionary was borrowed.
+    /// The caller is a kernel that was launched with this view as an argument, while the dictionary was borrowed.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn get(&self, key: C) -> Option<V> {
@@ -130,7 +132,7 @@ impl<C: KeyCode, V: Pod> Levels<C, V> {
     }
 }
 
-/// A level that a kernel has found in the table.
+/// A level whose table entry a kernel has loaded.
 #[derive(Clone, Copy)]
 pub(super) struct Found<C, V> {
     pub entry: Entry,
@@ -143,20 +145,20 @@ impl<C: KeyCode, V: Pod> Found<C, V> {
         Self { entry, of: PhantomData }
     }
 
-    /// The keys' codes.
+    /// Returns the codes of the keys.
     ///
     /// # Safety
-    /// The entry is that of a level with keys `C` and, unless `V` has no size, values `V`. Nobody changes or frees the
-    /// level while the kernel runs.
+    /// The entry is that of a level with keys `C` and, unless `V` is zero-sized, values `V`. Nobody changes or frees
+    /// the level while the kernel runs.
     #[inline(always)]
     pub unsafe fn keys(&self) -> Global<C> {
         Global::from_raw(core::ptr::with_exposed_provenance(self.entry.keys as usize), self.entry.len as usize)
     }
 
-    /// The value at a place.
+    /// Returns the value at a position.
     ///
     /// # Safety
-    /// As [`keys`](Self::keys); the level has the place.
+    /// The requirements of [`keys`](Self::keys). The position is within the level.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn value(&self, place: u32) -> V {
@@ -168,10 +170,10 @@ impl<C: KeyCode, V: Pod> Found<C, V> {
         values.get(place as usize)
     }
 
-    /// Whether there is a tombstone at a place.
+    /// Returns whether the element at a position is a tombstone.
     ///
     /// # Safety
-    /// As [`keys`](Self::keys); the level has the place.
+    /// The requirements of [`keys`](Self::keys). The position is within the level.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn is_dead(&self, place: u32) -> bool {
@@ -183,25 +185,25 @@ impl<C: KeyCode, V: Pod> Found<C, V> {
         marks.get(place as usize / 32) >> (place % 32) & 1 == 1
     }
 
-    /// Entry `bucket` of the directory.
+    /// Returns entry `bucket` of the directory.
     ///
     /// # Safety
-    /// As [`keys`](Self::keys); the level has a directory, and the bucket is at most the one after that of the last
-    /// key.
+    /// The requirements of [`keys`](Self::keys). The level has a directory. The bucket is at most the one after that of
+    /// the last key.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn directory(&self, bucket: u64) -> u64 {
-        // As long as it may be: the last bucket in use is that of the last key, and one more follows.
+        // The largest length that is safe: the last bucket in use is that of the last key, and one more entry follows.
         let len = C::from_u64(self.entry.last).bucket(C::from_u64(self.entry.first), self.entry.shift).to_u64() + 2;
         let directory: Global<u64> =
             Global::from_raw(core::ptr::with_exposed_provenance(self.entry.directory as usize), len as usize);
         directory.get(bucket as usize)
     }
 
-    /// Where the newest element of a key lies, if there is one.
+    /// Returns the position of the newest element with a key, if there is one.
     ///
     /// # Safety
-    /// As [`keys`](Self::keys); the level has a directory.
+    /// The requirements of [`keys`](Self::keys). The level has a directory.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn newest(&self, code: C) -> Option<u32> {
@@ -218,10 +220,10 @@ impl<C: KeyCode, V: Pod> Found<C, V> {
         if end > entry as u32 && self.keys().get(end as usize - 1) == code { Some(end - 1) } else { None }
     }
 
-    /// How many keys are less than `code`, or not greater.
+    /// Returns how many keys are less than `code` or, with `or_equal`, not greater.
     ///
     /// # Safety
-    /// As [`keys`](Self::keys); the level has a directory.
+    /// The requirements of [`keys`](Self::keys). The level has a directory.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn count_before(&self, code: C, or_equal: bool) -> u32 {
@@ -236,14 +238,14 @@ impl<C: KeyCode, V: Pod> Found<C, V> {
         self.bound(self.directory(bucket) as u32, self.directory(bucket + 1) as u32, code, or_equal)
     }
 
-    /// The same, if the answer is known to lie between two places.
+    /// Returns the same as [`count_before`](Self::count_before), if the result is known to be from `low` to `high`.
     ///
     /// # Safety
-    /// As [`keys`](Self::keys); `low <= high`, which is at most the number of keys.
+    /// The requirements of [`keys`](Self::keys). `low <= high`, and `high` is at most the number of keys.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn bound(&self, low: u32, high: u32, code: C, or_equal: bool) -> u32 {
-        /// So many keys are looked at one by one, all loads under way at once.
+        /// This many keys are compared one by one, with all loads in flight at once.
         const FEW: u32 = 4;
         let keys = self.keys();
         let is_before = |key: C| key < code || (or_equal && key == code);

@@ -1,4 +1,4 @@
-//! The merge of many short groups of pieces inside a block.
+//! Merges many short groups of pieces inside a block.
 
 use crate::arch::thread;
 use crate::block::merge::{Pieces, path};
@@ -10,32 +10,32 @@ use bytemuck::Pod;
 /// The pieces of a tile.
 #[derive(Clone, Copy)]
 pub(super) struct Table {
-    /// Where each piece begins in the tile, and after the last one where it ends.
+    /// Where each piece begins in the tile; one more entry says where the last one ends.
     pub offsets: Shared<u16>,
-    /// What to add to an index in the tile for the place in the level.
+    /// For each piece, what to add to an index in the tile to get the position in the level.
     pub starts: Shared<u32>,
     pub pieces: u32,
 }
 
 impl Table {
-    /// Where a piece begins in the tile; after the last one, where it ends.
+    /// Returns where a piece begins in the tile or, for one past the last piece, where the last one ends.
     ///
     /// # Safety
-    /// That was written before the last barrier.
+    /// That entry was written before the last barrier.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn offset(self, piece: u32) -> u32 {
         self.offsets.get(piece as usize) as u32
     }
 
-    /// The piece that item `at` lies in, or one of the empty ones before it; no earlier than `piece`.
+    /// Returns the piece that contains item `at`, which is `piece` or a later one.
     ///
     /// # Safety
-    /// The table was written before the last barrier; `piece` is one of its pieces.
+    /// The table was written before the last barrier. `piece` is one of its pieces.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn piece(self, at: u32, piece: u32) -> u32 {
-        // Long pieces: often the same one, or the next.
+        // If pieces are long, it is often the same piece or the next.
         if self.offset(piece + 1) > at {
             return piece;
         }
@@ -45,7 +45,7 @@ impl Table {
         self.group(at, 0)
     }
 
-    /// The last group of `1 << log_width` pieces that begins at `at` or before it.
+    /// Returns the last group of `1 << log_width` pieces that begins at or before `at`.
     ///
     /// # Safety
     /// The table was written before the last barrier.
@@ -65,11 +65,11 @@ impl Table {
     }
 }
 
-/// Merges the pieces of each interval: see [`block::merge`], of which this is the form for many short groups. A thread makes
-/// `ITEMS` outputs, which may belong to several pairs.
+/// Merges the pieces of each interval: the form of [`block::merge`] for many short groups. Each thread makes `ITEMS`
+/// outputs, which may belong to several pairs of pieces.
 ///
 /// # Safety
-/// As [`block::merge`].
+/// The requirements of [`block::merge`].
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub(super) unsafe fn merge_groups<C: KeyCode, P: Pod, const ITEMS: usize>(

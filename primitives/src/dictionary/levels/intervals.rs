@@ -1,9 +1,11 @@
-//! The queries of intervals on the host: counts and ranges.
+//! The host side of queries on intervals: counts and ranges.
 //!
-//! There are three ways. If there is one level and its keys are all different, an interval's elements lie side by side: their
-//! number is a difference of two places, and they are copied. Else the intervals' candidates are merged, tile by tile. But
-//! where intervals overlap so much that they have more candidates than there are elements, the levels are merged once, into a
-//! level of different keys that is gone afterwards.
+//! There are three ways to answer them:
+//! - If there is a single level with distinct keys, the elements of an interval are adjacent. Their number is the
+//!   difference of two positions, and they are copied.
+//! - Otherwise, the elements that overlap the intervals are merged, tile by tile.
+//! - If the intervals overlap each other so much that they have far more elements in total than the levels, the levels
+//!   are merged once, into a temporary level of distinct keys.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -20,34 +22,35 @@ use crate::kernel::View;
 use crate::{DeviceSlice, DeviceVec, Error, Stream, scan};
 use bytemuck::Pod;
 
-/// The merge of all levels is made for intervals that have more candidates than so many times the elements.
+/// All levels are merged once if the intervals have more than this many times as many overlapping elements as the
+/// levels have elements.
 const OVERLAP: usize = 2;
 
-/// Intervals of keys, both ends included: those of one index belong together. One that ends before it begins is empty.
+/// Intervals of keys, both ends inclusive: `low[i]` to `high[i]`. An interval that ends before it begins is empty.
 #[derive(Clone, Copy, Debug)]
 pub struct Intervals<'a, K> {
-    /// The first keys.
+    /// The first key of each interval.
     pub low: DeviceSlice<'a, K>,
-    /// The last keys.
+    /// The last key of each interval.
     pub high: DeviceSlice<'a, K>,
 }
 
-/// What intervals have, on the device.
+/// The elements of intervals, on the device.
 #[derive(Debug)]
 pub struct Ranges<K: Pod, V: Pod> {
     /// Where the elements of each interval begin; one more entry says where the last ones end.
     pub offsets: DeviceVec<u64>,
-    /// The keys, ascending within each interval. Beyond the last offset there may be more elements, which mean nothing.
+    /// The keys, ascending within each interval. Elements past the last offset, if any, have no meaning.
     pub keys: DeviceVec<K>,
-    /// Their values. Empty if values have no size.
+    /// The values of the keys. Empty if values are zero-sized.
     pub values: DeviceVec<V>,
 }
 
 impl<K: Pod, V: Pod> Ranges<K, V> {
-    /// The elements of each interval on the host. Waits for the stream.
+    /// Copies the elements of each interval to the host. Waits for the stream.
     ///
     /// # Errors
-    /// What a copy to the host can give.
+    /// Any error of a copy to the host.
     pub fn to_vec(&self, stream: &Stream) -> Result<Vec<Vec<(K, V)>>, Error> {
         let offsets = self.offsets.to_vec(stream)?;
         let total = offsets.last().map_or(0, |&total| total as usize);
@@ -65,7 +68,7 @@ impl<K: Pod, V: Pod> Ranges<K, V> {
 }
 
 impl<K: Pod> Intervals<'_, K> {
-    /// How many there are.
+    /// Returns the number of intervals.
     fn len(&self) -> Result<usize, Error> {
         let (expected, found) = (self.low.len(), self.high.len());
         if expected != found {
@@ -76,12 +79,14 @@ impl<K: Pod> Intervals<'_, K> {
 }
 
 impl<K: Key, V: Pod> Stack<K, V> {
-    /// Counts the live keys of each interval. Does not wait if there is one level whose keys are known to be all different; else
-    /// it waits for the stream, to know whether three intervals or more overlap so much that merging all levels takes less
-    /// time than merging what each of them has; and once more if it does.
+    /// Counts the live keys in each interval.
+    ///
+    /// Does not wait if there is a single level whose keys are known to be distinct. Otherwise, for three intervals or
+    /// more, waits for the stream, to learn whether they overlap so much that merging all levels once is faster than
+    /// merging the elements of each interval. If so, waits once more.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] if there are not as many ends as beginnings; else as [`lookup`](Self::lookup).
+    /// [`Error::LengthMismatch`] if `low` and `high` differ in length, or the errors of [`lookup`](Self::lookup).
     pub fn count(&self, stream: &Stream, intervals: Intervals<'_, K>) -> Result<DeviceVec<u64>, Error> {
         let len = intervals.len()?;
         if len == 0 || self.is_empty() {
@@ -110,11 +115,12 @@ impl<K: Key, V: Pod> Stack<K, V> {
         Ok(counts)
     }
 
-    /// Gives the live elements of each interval. Waits for the stream, to know how much memory they may need.
+    /// Returns the live elements in each interval. Waits for the stream, to learn how much memory they may need.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] if there are not as many ends as beginnings; [`Error::OutOfMemory`] if the results need more
-    /// than there is, with how much; else as [`lookup`](Self::lookup).
+    /// - [`Error::LengthMismatch`] if `low` and `high` differ in length.
+    /// - [`Error::OutOfMemory`] if the results do not fit. The error says how much memory they need.
+    /// - The errors of [`lookup`](Self::lookup).
     pub fn ranges(&self, stream: &Stream, intervals: Intervals<'_, K>) -> Result<Ranges<K, V>, Error> {
         let len = intervals.len()?;
         if len == 0 || self.is_empty() {
@@ -141,8 +147,8 @@ impl<K: Key, V: Pod> Stack<K, V> {
         Ok(ranges)
     }
 
-    /// The live elements as one level, with their values or none; `None` if that cannot be made, for want of memory most
-    /// likely. Waits.
+    /// Makes a temporary merged copy of the live elements as one level, with their values or without. Returns `None` if
+    /// that fails, most likely for lack of memory. Waits.
     fn merged<W: Pod>(&self, stream: &Stream) -> Option<Stack<K, W>> {
         let levels: Vec<&Level<K, V>> = self.oldest_first().map(|(_, level)| level).collect();
         let merged = Level::live_with_room(stream, &levels).ok()?;
@@ -152,14 +158,14 @@ impl<K: Key, V: Pod> Stack<K, V> {
     }
 }
 
-/// The last element. Waits.
+/// Returns the last element. Waits.
 fn last(stream: &Stream, elements: &DeviceVec<u64>) -> Result<usize, Error> {
     let mut last = [0];
     elements.slice(elements.len() - 1..)?.copy_to_host(stream, &mut last)?;
     Ok(last[0] as usize)
 }
 
-/// Where the results of [`FindWindows`] go, as far as they are wanted.
+/// Where the results of [`FindWindows`] go; `None` for those that are not wanted.
 #[derive(Default)]
 struct FoundWindows<'a> {
     windows: Option<&'a mut DeviceVec<u32>>,
@@ -183,11 +189,11 @@ fn find_windows<K: Key>(
         found.weights.map_or(Ok(nothing_mut()), |weights| weights.raw_view_mut(stream))?,
         found.counts.map_or(Ok(nothing_mut()), |counts| counts.raw_view_mut(stream))?,
     );
-    // SAFETY: a thread per interval and one more; the outputs are as long as they must be.
+    // SAFETY: there is a thread per interval and one more. The outputs have the required lengths.
     unsafe { stream.launch(kernel, (intervals.low.len() + 1).div_ceil(THREADS as usize)) }
 }
 
-/// Copies what intervals have of the only level, whose keys are all different.
+/// Copies the elements of intervals from the only level, whose keys are distinct.
 fn copy_ranges<K: Key, V: Pod>(
     stream: &Stream,
     level: &Level<K, V>,
@@ -215,25 +221,25 @@ fn copy_ranges<K: Key, V: Pod>(
             carried_mut(keys.raw_view_mut(stream)?),
             carried_mut(values.raw_view_mut(stream)?),
         );
-        // SAFETY: a block per tile of outputs and windows; the windows lie in the level, and their lengths are what was added
-        // up.
+        // SAFETY: there is a block per tile of outputs and windows. The windows are within the level, and the offsets
+        // are the sums of their lengths.
         unsafe { stream.launch(kernel, (total + len).div_ceil(COPY_TILE))? };
     });
     Ok(Ranges { offsets, keys, values })
 }
 
-/// What intervals take of each level.
+/// The parts of each level that lie in the intervals.
 struct Windows {
     log_pieces: u32,
     windows: DeviceVec<u32>,
-    /// Where each interval begins in the sequence that is cut into tiles, and its end.
+    /// Where each interval begins in the sequence that is cut into tiles, and where the last one ends.
     places: DeviceVec<u64>,
-    /// How many elements come before each interval's, and all.
+    /// How many overlapping elements come before those of each interval, and how many there are in all.
     candidates: DeviceVec<u64>,
 }
 
 impl Windows {
-    /// Finds them. There is a level and an interval at least. Does not wait.
+    /// Finds the windows. There must be at least one level and one interval. Does not wait.
     fn find<K: Key>(
         stream: &Stream,
         view: View<'_, Levels<K::Code, ()>>,
@@ -255,7 +261,7 @@ impl Windows {
         Ok(Self { log_pieces, windows, places, candidates })
     }
 
-    /// How many candidates there are. Waits.
+    /// Returns the number of overlapping elements. Waits.
     fn candidates(&self, stream: &Stream) -> Result<usize, Error> {
         last(stream, &self.candidates)
     }
@@ -278,7 +284,7 @@ impl Windows {
         view: View<'_, Levels<K::Code, ()>>,
         counts: &mut DeviceVec<u64>,
     ) -> Result<(), Error> {
-        /// Blocks that share a multiprocessor.
+        /// Blocks per multiprocessor.
         const BLOCKS_AT_ONCE: usize = 2;
         let tile = nominal(ITEMS);
         let kernel = LevelTiles::<K::Code, P, COUNT, ITEMS>::new(
@@ -296,7 +302,8 @@ impl Windows {
             nothing_mut(),
         );
         let blocks = stream.device().limits().multiprocessors as usize * BLOCKS_AT_ONCE;
-        // SAFETY: the windows and places are those of these levels; the counts are zero. Any number of blocks will do.
+        // SAFETY: the windows and positions are those of these levels, and the counts are zero. Any number of blocks
+        // will do.
         unsafe { stream.launch(kernel, blocks) }
     }
 
@@ -338,7 +345,8 @@ impl Windows {
             ranges.offsets.raw_view_mut(stream)?,
             stream.lookback_words(lookback::scratch_words::<u64>(tiles))?,
         );
-        // SAFETY: a block per tile; the windows and places are those of these levels; the outputs have room for all candidates.
+        // SAFETY: there is a block per tile. The windows and positions are those of these levels. The outputs have room
+        // for all overlapping elements.
         unsafe { stream.launch(kernel, tiles) }
     }
 }

@@ -1,4 +1,4 @@
-//! A level on the host: how it comes to be.
+//! A level on the host, and the ways to make one.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -18,15 +18,15 @@ use crate::transfer;
 use crate::{Device, DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
 use bytemuck::Pod;
 
-/// The most elements of a level.
+/// The most elements in a level.
 const MAX_LEN: usize = u32::MAX as usize;
-/// So few elements that a merge of three levels or more is faster if it finds the place of each element, in a single launch,
-/// than in tiles. Those of two levels are found sooner.
+/// Up to this many elements, three or more levels are merged faster by computing the position of each element, in a
+/// single launch, than by tiles. With two levels, the tiles are found faster.
 const FEW: usize = 1 << 18;
-/// The same for levels and a batch that is sorted in chunks, all of which are merged at once.
+/// The same limit for levels and a batch that is sorted in chunks, all of which are merged at once.
 const FEW_WITH_BATCH: usize = 1 << 17;
 
-/// Runs an expression with the type that carries values of `V` through the kernels: of the same size.
+/// Runs an expression with the type that carries values of `V` through the kernels. It has the size of `V`.
 macro_rules! with_carrier {
     ($value:ty, $carrier:ident => $body:expr) => {
         match const { size_of::<$value>() } {
@@ -47,7 +47,7 @@ macro_rules! with_carrier {
 }
 pub(super) use with_carrier;
 
-/// Runs an expression with what travels with a key: the carrier of values of `V`, and a mark if there are tombstones.
+/// Runs an expression with the payload type: the carrier of values of `V`, and a mark if there are tombstones.
 macro_rules! with_payload {
     ($value:ty, $has_tombstones:expr, $payload:ident => $body:expr) => {
         $crate::dictionary::levels::level::with_payload!(
@@ -55,7 +55,7 @@ macro_rules! with_payload {
         )
     };
     ($value:ty, $has_tombstones:expr, $payload:ident => $body:expr, $($size:tt: $plain:ty, $marked:ty;)*) => {
-        // The size is a constant, so that only what can run is compiled.
+        // The size is a constant, so only the code that can run is compiled.
         match const { size_of::<$value>() } {
             $($size => {
                 if $has_tombstones {
@@ -71,34 +71,34 @@ macro_rules! with_payload {
 }
 pub(super) use with_payload;
 
-/// A sorted array of keys, with values and perhaps tombstones.
+/// A sorted array of keys, with values and possibly tombstones.
 #[derive(Debug)]
 pub struct Level<K: Key, V: Pod> {
-    /// The keys' codes, ascending; of equal ones the newest last.
+    /// The codes of the keys, ascending. Of equal ones, the newest is last.
     keys: DeviceVec<K::Code>,
-    /// As many values; none if they have no size.
+    /// One value per key; empty if values are zero-sized.
     values: DeviceVec<V>,
-    /// A bit per element that is set for tombstones; `None` if there are none.
+    /// One bit per element, set for tombstones; `None` if there are none.
     marks: Option<DeviceVec<u32>>,
-    /// Elements; the vectors may be longer.
+    /// The number of elements; the vectors may be longer.
     len: usize,
-    /// Whether the keys are known to be all different, without tombstones.
+    /// Whether the keys are known to be distinct, without tombstones.
     is_distinct: bool,
 }
 
-/// A view of no elements.
+/// Returns a view of no elements.
 pub(super) fn nothing<T: Pod>() -> Global<T> {
-    // SAFETY: no elements.
+    // SAFETY: there are no elements.
     unsafe { Global::from_raw(core::ptr::NonNull::dangling().as_ptr(), 0) }
 }
 
-/// The same, to be written.
+/// Returns a writable view of no elements.
 pub(super) fn nothing_mut<T: Pod>() -> GlobalMut<T> {
-    // SAFETY: no elements.
+    // SAFETY: there are no elements.
     unsafe { GlobalMut::from_raw(core::ptr::NonNull::dangling().as_ptr(), 0) }
 }
 
-/// The same memory as values of their carrier, which has their size; or nothing, as values of no size.
+/// Returns the values as their carrier type, which has the same size, or no elements if `W` is zero-sized.
 pub(super) fn carried<V: Pod, W: Pod>(values: Global<V>) -> Global<W> {
     if size_of::<W>() == 0 {
         return nothing();
@@ -108,19 +108,19 @@ pub(super) fn carried<V: Pod, W: Pod>(values: Global<V>) -> Global<W> {
     unsafe { Global::from_raw(values.as_ptr().cast(), values.len()) }
 }
 
-/// The same for memory that is written.
+/// Does the same as [`carried`] for memory that is written.
 pub(super) fn carried_mut<V: Pod, W: Pod>(values: GlobalMut<V>) -> GlobalMut<W> {
     let values = carried::<V, W>(values.as_const());
-    // SAFETY: as above; it may be written.
+    // SAFETY: as above, and the memory may be written.
     unsafe { GlobalMut::from_raw(values.as_ptr().cast_mut(), values.len()) }
 }
 
-/// The keys as the unsigned numbers of their bits.
+/// Returns the keys as the unsigned integers with the same bits.
 pub(super) fn bits<K: Key>(stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Global<K::Code>, Error> {
     Ok(sort::as_codes(keys.raw_view(stream)?))
 }
 
-/// How many values go with `len` keys.
+/// Returns how many values go with `len` keys.
 pub(super) const fn values_for<V>(len: usize) -> usize {
     if size_of::<V>() == 0 { 0 } else { len }
 }
@@ -129,7 +129,7 @@ fn expect_len(len: usize) -> Result<(), Error> {
     if len <= MAX_LEN { Ok(()) } else { Err(Error::TooLong { what: "a level", len, limit: MAX_LEN }) }
 }
 
-/// Sees whether there is a value for each key.
+/// Checks that there is exactly one value per key or, for zero-sized values, none.
 fn expect_values<V>(keys: usize, found: usize) -> Result<(), Error> {
     let expected = values_for::<V>(keys);
     if found == expected {
@@ -142,7 +142,7 @@ impl<K: Key, V: Pod> Level<K, V> {
     fn uninit(stream: &Stream, len: usize) -> Result<Self, Error> {
         const { assert!(matches!(size_of::<V>(), 0 | 4 | 8), "values have 0, 4 or 8 bytes") };
         expect_len(len)?;
-        // A level counts as sorted from now on, which recorded work would make it only later.
+        // The level counts as sorted right after this call, but recorded work would sort it only later.
         stream.refuse_recording("an update of a dictionary")?;
         Ok(Self {
             keys: stream.uninit(len)?,
@@ -153,18 +153,21 @@ impl<K: Key, V: Pod> Level<K, V> {
         })
     }
 
-    /// The level of these pairs: of equal keys the later ones are newer. Values of no size need not be given. Does not wait.
+    /// Makes a level of these pairs. Of equal keys, later ones are newer. For zero-sized values, pass an empty slice.
+    /// Does not wait.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] if there is not a value for each key; [`Error::TooLong`] for 2^32 keys or more; what a sort
-    /// can give.
+    /// - [`Error::LengthMismatch`] if there is not exactly one value per key; for zero-sized values, if `values` is not
+    ///   empty.
+    /// - [`Error::TooLong`] for 2^32 keys or more.
+    /// - Any error of a sort.
     pub fn from_pairs(stream: &Stream, keys: DeviceSlice<'_, K>, values: DeviceSlice<'_, V>) -> Result<Self, Error> {
         expect_values::<V>(keys.len(), values.len())?;
         expect_len(keys.len())?;
         Self::sorted(stream, Codes::of(stream, keys)?.slice(), values)
     }
 
-    /// The level of pairs with these codes of keys. There are not too many, and as many values.
+    /// Makes a level of pairs with these key codes. The caller has checked the number of codes and of values.
     fn sorted(stream: &Stream, codes: DeviceSlice<'_, K::Code>, values: DeviceSlice<'_, V>) -> Result<Self, Error> {
         let mut level = Self::uninit(stream, codes.len())?;
         if const { size_of::<V>() == 0 } {
@@ -175,10 +178,10 @@ impl<K: Key, V: Pod> Level<K, V> {
         Ok(level)
     }
 
-    /// The level of tombstones for these keys. Does not wait.
+    /// Makes a level of tombstones for these keys. Does not wait.
     ///
     /// # Errors
-    /// As [`from_pairs`](Self::from_pairs).
+    /// The errors of [`from_pairs`](Self::from_pairs).
     pub fn tombstones(stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Self, Error> {
         expect_len(keys.len())?;
         stream.refuse_recording("an update of a dictionary")?;
@@ -191,16 +194,16 @@ impl<K: Key, V: Pod> Level<K, V> {
         Ok(Self { keys: sorted, values, marks: Some(marks), len: keys.len(), is_distinct: false })
     }
 
-    /// The elements as a run to merge, with values as their carrier.
+    /// Returns the elements as a run to merge, with values as their carrier type.
     fn run<W: Pod>(&self, stream: &Stream) -> Result<Pairs<K::Code, W>, Error> {
         let (keys, values, _) = self.parts()?;
         Ok(Pairs { keys: keys.raw_view(stream)?, values: carried::<V, W>(values.raw_view(stream)?) })
     }
 
-    /// Merges levels, the oldest first, and the level of these pairs, which are newer than all of them. Does not wait.
+    /// Merges levels, oldest first, with these pairs, which are newer than all of them. Does not wait.
     ///
     /// # Errors
-    /// As [`from_pairs`](Self::from_pairs) and [`merge`](Self::merge).
+    /// The errors of [`from_pairs`](Self::from_pairs) and [`merge`](Self::merge).
     pub fn merge_pairs(
         stream: &Stream,
         older: &[&Self],
@@ -213,11 +216,11 @@ impl<K: Key, V: Pod> Level<K, V> {
         let codes = Codes::of(stream, keys)?;
         let is_plain = !older.iter().any(|level| level.has_tombstones());
         if (1..merge::MAX_PLACED).contains(&older.len()) && is_plain && len <= FEW_WITH_BATCH {
-            // The batch need not be one run before it is merged with others.
+            // The batch need not be a single run before it is merged with the others.
             let (keys, values) = (codes.slice().raw_view(stream)?, values.raw_view(stream)?);
             with_carrier!(V, W => {
                 let most = merge::MAX_PLACED - older.len();
-                // Values that lie where their carrier may not are left to the sort.
+                // Values that are misaligned for their carrier are left to the sort.
                 if let Some(values) = values.carried::<W>()
                     && let Some(batch) = SortedRuns::new(stream, keys, values, most)?
                 {
@@ -237,16 +240,16 @@ impl<K: Key, V: Pod> Level<K, V> {
         Self::merge(stream, &all)
     }
 
-    /// Fills the level with runs, few elements in all, with values as their carrier.
+    /// Fills the level by merging runs of few elements in all, with values as their carrier type.
     fn place<W: Pod>(&mut self, stream: &Stream, runs: &[Pairs<K::Code, W>]) -> Result<(), Error> {
         let (keys, values) = (self.keys.raw_view_mut(stream)?, self.values.raw_view_mut(stream)?);
         merge::place(stream, runs, PairsMut { keys, values: carried_mut::<V, W>(values) }, K::Code::ORDER)
     }
 
-    /// Merges levels, the oldest first: all elements are kept. Does not wait.
+    /// Merges levels, oldest first. Keeps all elements. Does not wait.
     ///
     /// # Errors
-    /// [`Error::TooMany`] for more than 32; else as [`from_pairs`](Self::from_pairs).
+    /// [`Error::TooMany`] for more than 32 levels, or the errors of [`from_pairs`](Self::from_pairs).
     pub fn merge(stream: &Stream, levels: &[&Self]) -> Result<Self, Error> {
         let len = levels.iter().map(|level| level.len).sum();
         let mut merged = Self::uninit(stream, len)?;
@@ -287,14 +290,15 @@ impl<K: Key, V: Pod> Level<K, V> {
         Ok(merged)
     }
 
-    /// The live elements of levels, the oldest first. Waits for the stream, to know how many there are.
+    /// Merges levels, oldest first, into a level of their live elements. Waits for the stream, to learn how many there
+    /// are.
     ///
     /// # Errors
-    /// As [`merge`](Self::merge).
+    /// The errors of [`merge`](Self::merge).
     pub fn live(stream: &Stream, levels: &[&Self]) -> Result<Self, Error> {
         let mut level = Self::live_with_room(stream, levels)?;
         let len = level.len;
-        // What was allocated for the dead is given back where it is worth a copy.
+        // Free the memory allocated for dead elements if that is worth a copy.
         if len < level.keys.len() - level.keys.len() / 8 {
             let mut exact = Self::uninit(stream, len)?;
             exact.is_distinct = true;
@@ -307,16 +311,16 @@ impl<K: Key, V: Pod> Level<K, V> {
         Ok(level)
     }
 
-    /// The live elements of levels, the oldest first, with their values or none of them, and with the room for the dead.
-    /// Waits for the stream.
+    /// Merges levels, oldest first, into a level of their live elements, with their values or without. The vectors keep
+    /// the room allocated for dead elements. Waits for the stream.
     pub(super) fn live_with_room<W: Pod>(stream: &Stream, levels: &[&Level<K, W>]) -> Result<Self, Error> {
         let (keys, values, len) = Self::live_as(stream, levels, sort::Sign::NONE)?;
         expect_len(len)?;
         Ok(Self { keys, values, marks: None, len, is_distinct: true })
     }
 
-    /// The live elements of levels, with keys as `sign` decodes them, with their values or none of them, and their number; the
-    /// vectors may be longer.
+    /// Returns the keys and values of the live elements of levels, oldest first, and their number. Keys are decoded by
+    /// `sign`. The values may be left out. The vectors may be longer.
     #[allow(clippy::type_complexity)]
     pub(super) fn live_as<W: Pod>(
         stream: &Stream,
@@ -341,8 +345,8 @@ impl<K: Key, V: Pod> Level<K, V> {
             && !batch.is_empty()
             && total - level.len <= level.len / 2
         {
-            // The second count is the one that is asked for.
-            // SAFETY: there are two.
+            // The caller reads the second count.
+            // SAFETY: there are two counts.
             out.counts = unsafe { out.counts.slice(1, 1) };
             match batch {
                 [batch] => renew::<K, W, V>(stream, level, batch, out, sign)?,
@@ -355,42 +359,44 @@ impl<K: Key, V: Pod> Level<K, V> {
         Ok((keys, values, count_of(stream, &counts)?))
     }
 
-    /// The device that it is on.
+    /// Returns the device of the level.
     #[must_use]
     pub fn device(&self) -> &Device {
         self.keys.device()
     }
 
-    /// Elements, dead or alive.
+    /// Returns the number of elements, live or stale.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether some may be tombstones.
+    /// Returns whether some elements may be tombstones.
     #[must_use]
     pub fn has_tombstones(&self) -> bool {
         self.marks.is_some()
     }
 
-    /// Whether the keys are known to be all different, without tombstones: then everything is live that no newer level has.
+    /// Returns whether the keys are known to be distinct, without tombstones. Then an element is live unless a newer
+    /// level has its key.
     #[must_use]
     pub fn is_distinct(&self) -> bool {
         self.is_distinct
     }
 
-    /// Says that the keys are all different. If that is not true, or if there are tombstones, queries may count too much.
+    /// Declares that the keys are distinct. Has no effect on a level with tombstones. If the keys are not distinct,
+    /// queries may count too many.
     pub fn set_distinct(&mut self) {
         self.is_distinct = self.marks.is_none();
     }
 
-    /// Bytes of device memory.
+    /// Returns the device memory in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.keys.len() * size_of::<K::Code>()
@@ -398,23 +404,25 @@ impl<K: Key, V: Pod> Level<K, V> {
             + self.marks.as_ref().map_or(0, |marks| marks.len() * 4)
     }
 
-    /// The keys' codes, the values, and the words of marks, for reading.
+    /// Returns the key codes, the values, and the words of marks, for reading.
     ///
     /// # Errors
-    /// None in fact: the lengths are right.
+    /// None in practice: the lengths are always valid.
     #[allow(clippy::type_complexity)]
     pub fn parts(&self) -> Result<(DeviceSlice<'_, K::Code>, DeviceSlice<'_, V>, Option<DeviceSlice<'_, u32>>), Error> {
         let marks = self.marks.as_ref().map(|marks| marks.slice(..self.len.div_ceil(32))).transpose()?;
         Ok((self.keys.slice(..self.len)?, self.values.slice(..values_for::<V>(self.len))?, marks))
     }
 
-    /// The level of these parts, which are as [`parts`](Self::parts) gives them.
+    /// Makes a level of parts in the form that [`parts`](Self::parts) returns.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] if the lengths do not agree.
+    /// - [`Error::LengthMismatch`] if the lengths do not match.
+    /// - [`Error::TooLong`] for 2^32 elements or more.
     ///
     /// # Safety
-    /// The codes ascend, and all parts are of one device. Work that writes them has been given to a stream, not recorded.
+    /// The codes ascend, and all parts are on one device. The work that writes them has been enqueued on a stream, not
+    /// recorded.
     pub unsafe fn from_parts(
         keys: DeviceVec<K::Code>,
         values: DeviceVec<V>,
@@ -444,8 +452,8 @@ impl<K: Key, V: Pod> Level<K, V> {
         })
     }
 
-    /// Builds the directory, with a bucket for so many elements, and the entry of the level in the table. There is at least one
-    /// element. Does not wait.
+    /// Builds the directory, with one bucket per `bucket` elements, and the level's entry in the table. There must be
+    /// at least one element. Does not wait.
     pub(super) fn build_directory(
         &self,
         stream: &Stream,
@@ -456,7 +464,7 @@ impl<K: Key, V: Pod> Level<K, V> {
         let mut directory = stream.uninit::<u64>((self.len / bucket).max(2) + 1)?;
         let (keys, values, marks) = self.parts()?;
         let values = values.raw_view(stream)?;
-        // SAFETY: the same memory as bytes.
+        // SAFETY: this is the same memory, as bytes.
         let values = unsafe { Global::from_raw(values.as_ptr().cast(), values.len() * size_of::<V>()) };
         let kernel = BuildDirectory::new(
             keys.raw_view(stream)?,
@@ -466,13 +474,13 @@ impl<K: Key, V: Pod> Level<K, V> {
             table.raw_view_mut(stream)?,
             slot as u32,
         );
-        // SAFETY: a thread per element, and there is one at least; the directory has room for the buckets.
+        // SAFETY: there is a thread per element and at least one element. The directory has room for the buckets.
         unsafe { stream.launch(kernel, self.len.div_ceil(THREADS as usize))? };
         Ok(directory)
     }
 }
 
-/// The codes of keys: the keys themselves, or a vector of them.
+/// The codes of keys: the memory of the keys themselves, or a vector of codes.
 enum Codes<'a, C: Pod> {
     Same(DeviceSlice<'a, C>),
     Encoded(DeviceVec<C>),
@@ -482,13 +490,13 @@ impl<'a, C: KeyCode> Codes<'a, C> {
     fn of<K: Key<Code = C>>(stream: &'a Stream, keys: DeviceSlice<'_, K>) -> Result<Self, Error> {
         let view = bits(stream, keys)?;
         if K::IS_CODE {
-            // SAFETY: the keys' memory, which is borrowed for longer than the sort that reads it is enqueued.
+            // SAFETY: this is the memory of the keys, which stay borrowed until the sort that reads them is enqueued.
             return Ok(Self::Same(unsafe { DeviceSlice::from_raw_parts(stream.device(), view.as_ptr(), view.len()) }));
         }
         let mut codes = stream.uninit(view.len())?;
         if !view.is_empty() {
             let kernel = EncodeKeys::new(view, codes.raw_view_mut(stream)?, K::SIGN);
-            // SAFETY: a thread per key.
+            // SAFETY: there is a thread per key.
             unsafe { stream.launch(kernel, view.len().div_ceil(THREADS as usize))? };
         }
         Ok(Self::Encoded(codes))
@@ -502,7 +510,7 @@ impl<'a, C: KeyCode> Codes<'a, C> {
     }
 }
 
-/// Where the elements of a merge of whole levels go.
+/// Where a merge of whole levels writes its elements.
 #[derive(Clone, Copy)]
 struct Output<C, V> {
     keys: GlobalMut<C>,
@@ -519,15 +527,15 @@ fn whole<K: Key, V: Pod, P: Payload, const MODE: u32>(
     whole_as::<K, V, V, P, MODE>(stream, levels, out, sort::Sign::NONE)
 }
 
-/// The second of two counts. Waits.
+/// Returns the second of two counts. Waits.
 fn count_of(stream: &Stream, counts: &DeviceVec<u64>) -> Result<usize, Error> {
     let mut count = [0];
     counts.slice(1..)?.copy_to_host(stream, &mut count)?;
     Ok(count[0] as usize)
 }
 
-/// Merges a batch into a level of different keys and leaves out what is stale; values `W` become `V`: the same, or none. There
-/// is at least one element.
+/// Merges a batch into a level of distinct keys and drops stale elements. Values `W` become `V`: the same type, or
+/// none. There must be at least one element.
 fn renew<K: Key, W: Pod, V: Pod>(
     stream: &Stream,
     level: &Level<K, W>,
@@ -566,11 +574,12 @@ fn renew_shaped<K: Key, W: Pod, V: Pod, P: Pod, const ITEMS: usize>(
         out.counts,
         stream.lookback_words(lookback::scratch_words::<u64>(tiles))?,
     );
-    // SAFETY: a block per tile of the partition; the outputs have room for all elements.
+    // SAFETY: there is a block per tile of the partition. The outputs have room for all elements.
     unsafe { stream.launch(kernel, tiles) }
 }
 
-/// Merges whole levels, the oldest first, whose values `W` become `V`: the same, or none. There is at least one element.
+/// Merges whole levels, oldest first. Values `W` become `V`: the same type, or none. There must be at least one
+/// element.
 fn whole_as<K: Key, W: Pod, V: Pod, P: Payload, const MODE: u32>(
     stream: &Stream,
     levels: &[&Level<K, W>],
@@ -620,7 +629,7 @@ fn whole_shaped<K: Key, W: Pod, V: Pod, P: Payload, const MODE: u32, const ITEMS
     }
     let table = stream.upload(&entries)?;
     let table_view = table.raw_view(stream)?;
-    // SAFETY: table and levels are freed, or changed, after the launch in stream order.
+    // SAFETY: the table and the levels are freed or changed only after the launch, in stream order.
     let view = unsafe { Levels::view(stream, table_view, sign, &buffers) };
 
     let log_pieces = levels.len().next_power_of_two().ilog2();
@@ -642,11 +651,12 @@ fn whole_shaped<K: Key, W: Pod, V: Pod, P: Payload, const MODE: u32, const ITEMS
         out.counts,
         scratch,
     );
-    // SAFETY: a block per tile; the splits are those of these levels in this order; the outputs have room for all elements.
+    // SAFETY: there is a block per tile. The splits are those of these levels in this order. The outputs have room for
+    // all elements.
     unsafe { stream.launch(kernel, tiles) }
 }
 
-/// How many live elements whole levels have, the oldest first: a number on the device. Does not wait.
+/// Counts the live elements of whole levels, oldest first. The result is one number on the device. Does not wait.
 pub(super) fn count_live<K: Key, V: Pod>(stream: &Stream, levels: &[&Level<K, V>]) -> Result<DeviceVec<u64>, Error> {
     let mut counts = stream.zeroed::<u64>(1)?;
     if levels.iter().any(|level| !level.is_empty()) {

@@ -1,4 +1,4 @@
-//! The kernel of lookups.
+//! The lookup kernel.
 
 use super::find::Levels;
 use super::table::THREADS;
@@ -8,13 +8,14 @@ use crate::kernel::kernel;
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 
-/// Looks keys up: `found` is 1 where a key is there, and `values`, which may be empty, has its value, else zero.
+/// Looks up keys. Sets `found` to 1 for each key that is present and to 0 for each that is absent. Unless `values` is
+/// empty, writes the value of each present key, and zero for each absent one.
 ///
 /// Cost: see [`Levels::get`].
 ///
 /// # Safety
-/// The launch has at least one thread per key. `found` is as long as `keys`, and `values`, if it is not empty, too.
-/// Nobody changes the levels or writes the keys, and nobody else uses the outputs, while the kernel runs.
+/// The launch has at least one thread per key. `found` is as long as `keys`. `values` is as long as `keys`, or empty.
+/// While the kernel runs, nobody changes the levels or writes the keys, and nobody else uses the outputs.
 #[kernel(threads = THREADS)]
 pub unsafe fn lookup_keys<C: KeyCode, V: Pod>(
     levels: Levels<C, V>,

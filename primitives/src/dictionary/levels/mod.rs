@@ -1,18 +1,20 @@
-//! Sorted levels, newest first, and what is asked of them: the body of the ordered dictionaries.
+//! Sorted levels, newest first, and the queries on them: the core of the ordered dictionaries.
 //!
-//! A level is a sorted array of key codes, with their values, and with a bit per element if it has tombstones. Elements of one
-//! key lie side by side, the newest *last*, so that a stable sort of a batch and a stable merge of levels, the older first, keep
-//! the order of time without further ado. An element is *live* if it is the newest of its key in all levels and no tombstone.
+//! A level is a sorted array of key codes with their values, and with one bit per element if it has tombstones.
+//! Elements with the same key are adjacent, the newest *last*. So a stable sort of a batch, and a stable merge of
+//! levels from oldest to newest, keep the elements in order of age. An element is *live* if it is the newest element
+//! with its key in all levels, and not a tombstone.
 //!
 //! # Index
-//! Every level has a directory: the range of its keys is cut into equal buckets, of four to eight elements each if keys are
-//! spread evenly (or more, if a [`Stack`] is to take less memory), and an entry of 8 bytes says where a bucket begins and which of 32 fingerprints occur in it. A lookup reads
-//! one entry per level and goes on to the keys only if the fingerprint is there, so that a level without the key costs one
-//! access of 32 bytes seven times out of eight. Where keys are crowded, buckets are large and are searched by bisection: the
-//! directory never makes it worse than a binary search.
+//! Every level has a directory. The range of its keys is divided into equal buckets. If the keys are spread evenly, a
+//! bucket has four to eight elements, or more if a [`Stack`] is set to use less memory. An 8-byte entry says where a
+//! bucket begins and which of 32 fingerprints occur in it. A lookup reads one entry per level, and reads the keys only
+//! if the entry has the key's fingerprint. So, seven times out of eight, a level without the key costs one 32-byte
+//! access. Where keys are clustered, buckets are large and are searched by bisection: a lookup is never slower than a
+//! binary search.
 //!
-//! The directory of a level is built by the first query after the level came to be, so that levels which are merged away
-//! before anybody asks cost nothing.
+//! The directory of a level is built by the first query that needs it. Levels that are merged away before any query
+//! cost nothing.
 
 mod copy;
 mod cut;

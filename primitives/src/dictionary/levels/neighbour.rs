@@ -1,4 +1,4 @@
-//! The kernel that finds the next live key above or below.
+//! The kernel that finds the next live key above or below a key.
 
 use super::find::Levels;
 use super::table::THREADS;
@@ -8,16 +8,17 @@ use crate::kernel::kernel;
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 
-/// Finds, for each key, the smallest live key above it, or with `below` the largest one below it, and its value. `found` says
-/// whether there is one.
+/// Finds, for each key, the smallest live key greater than it or, with `below`, the largest live key less than it, and
+/// its value. Sets `found` to 1 if there is one, else to 0.
 ///
-/// Of every level the next element on that side is found. The nearest of their keys is the candidate, and the newest level that
-/// has it decides whether it is live; if not, all levels go on beyond it. So it takes a step per dead key that lies between.
+/// In every level, finds the next element on that side. Takes the nearest key of these. The newest level that has this
+/// key decides whether it is live. If it is not, the search continues beyond it in all levels. So the search takes one
+/// extra step per dead key in between.
 ///
 /// # Safety
-/// The launch has at least one thread per key. `out_keys`, `found` and, unless values have no size, `out_values` are as
-/// long as `keys`. Nobody changes the levels or writes the keys, and nobody else uses the outputs, while the kernel
-/// runs.
+/// The launch has at least one thread per key. `out_keys` and `found` are as long as `keys`, and so is `out_values`
+/// unless values are zero-sized. While the kernel runs, nobody changes the levels or writes the keys, and nobody else
+/// uses the outputs.
 #[kernel(threads = THREADS, min_blocks = 6)]
 pub unsafe fn find_neighbours<C: KeyCode, V: Pod>(
     levels: Levels<C, V>,
@@ -35,7 +36,7 @@ pub unsafe fn find_neighbours<C: KeyCode, V: Pod>(
     let mut limit = levels.sign().encode(keys.get(at));
     let mut answer = None;
     loop {
-        // Beyond the limit in every level; the nearest key there, and the newest level that has it.
+        // Searches every level beyond the limit, for the nearest key there and the newest level that has it.
         let mut nearest = None;
         let mut slots = levels.occupied();
         while slots != 0 {
@@ -53,7 +54,7 @@ pub unsafe fn find_neighbours<C: KeyCode, V: Pod>(
             }
         }
         let Some((key, slot, place)) = nearest else { break };
-        // The newest element of the key is the last one of its run in that level.
+        // The newest element with the key is the last of its run in that level.
         let level = levels.level(slot);
         let place = if below { place } else { level.count_before(key, true) } - 1;
         if !level.is_dead(place) {

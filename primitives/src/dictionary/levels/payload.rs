@@ -1,18 +1,18 @@
-//! What travels with a key while levels are merged.
+//! The data that travels with a key while levels are merged.
 
 use bytemuck::{Pod, Zeroable};
 
-/// What travels with a key while it is merged: its value, and whether it is a tombstone, if there are any.
+/// The data that travels with a key during a merge: its value and, if there are tombstones, whether it is one.
 pub trait Payload: Pod {
-    /// The value.
+    /// The type of the value.
     type Value: Pod;
-    /// Whether there are tombstones.
+    /// Whether there can be tombstones.
     const HAS_MARKS: bool;
-    /// A payload.
+    /// Creates a payload.
     fn new(value: Self::Value, is_dead: bool) -> Self;
-    /// Its value.
+    /// Returns the value.
     fn value(self) -> Self::Value;
-    /// Whether it is a tombstone.
+    /// Returns whether the element is a tombstone.
     fn is_dead(self) -> bool;
 }
 
@@ -68,10 +68,10 @@ macro_rules! marked {
 }
 
 marked! {
-    /// No value, and a mark.
+    /// No value, and a tombstone mark.
     MarkedNone((), u32);
-    /// A value of 4 bytes, and a mark.
+    /// A 4-byte value, and a tombstone mark.
     Marked(u32, u32);
-    /// A value of 8 bytes, and a mark.
+    /// An 8-byte value, and a tombstone mark.
     MarkedLong(u64, u64);
 }

@@ -1,15 +1,16 @@
-//! The kernel that merges a batch into a level of different keys, and leaves out what is stale.
+//! The kernel that merges a batch into a level of distinct keys and drops stale elements.
 //!
 //! # Algorithm
-//! A two-way merge by tiles. In the merged order an element is live if the next one has another key, since the newest comes
-//! last, and if it is no tombstone. A thread that merges its items sees that as it goes; of the last item of a tile, the first
-//! items that follow it on both sides tell. The live items are counted, a [look-back](crate::block::lookback) says how many
-//! come before the tile, and the block writes them side by side.
+//! A two-way merge by tiles. In the merged order an element is live if the next one has a different key, because the
+//! newest comes last, and if it is not a tombstone. A thread sees this while it merges its items. For the last item of
+//! a tile, the first items after the tile on both sides decide. The live items are counted. A
+//! [look-back](crate::block::lookback) gives the number of live items before the tile, and the block writes its own
+//! after them.
 //!
 //! # Cost
-//! Every element is read once and, if it is live, written once. The values travel while the keys are merged.
+//! Reads every element once, and writes it once if it is live. The values are in flight while the keys are merged.
 
-// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+// Register arrays are indexed by the counters of unrolled loops: iterators would move the arrays to memory.
 #![allow(clippy::needless_range_loop)]
 
 use crate::arch::thread;
@@ -24,22 +25,22 @@ use crate::sort::Sign;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
-/// Threads of a block.
+/// Threads per block.
 const THREADS: u32 = 256;
 
-/// Items per thread: odd numbers, for the banks.
+/// Returns the number of items per thread: an odd number, to avoid bank conflicts.
 #[must_use]
 pub const fn renew_items<C, V>() -> usize {
     if size_of::<C>() > 4 || size_of::<V>() > 4 { 9 } else { 15 }
 }
 
-/// Items of a tile.
+/// Returns the number of items per tile.
 #[must_use]
 pub const fn renew_tile(items: usize) -> usize {
     THREADS as usize * items
 }
 
-/// Shared memory of a block.
+/// Returns the shared memory of a block in bytes.
 const fn shared<C, V>(items: usize) -> usize {
     let tile = renew_tile(items);
     shared_bytes::<C>(tile)
@@ -49,22 +50,24 @@ const fn shared<C, V>(items: usize) -> usize {
         + shared_bytes::<u64>(2)
 }
 
-/// Blocks that share a multiprocessor: with more, `ptxas` would spill.
+/// Returns the number of blocks per multiprocessor. With more, `ptxas` would spill registers.
 const fn min_blocks<V>() -> u32 {
     if size_of::<V>() > 4 { 2 } else { 3 }
 }
 
-/// Merges a batch into a level of different keys without tombstones: what is live of both goes to `out_keys`, decoded by `sign`,
-/// and `out_values`, and how many there are to the only element of `live`.
+/// Merges a batch into a level of distinct keys without tombstones. Writes the live elements of both to `out_keys`,
+/// decoded by `sign`, and `out_values`, and their number to the only element of `live`.
 ///
-/// `batch_marks` has a bit per element of the batch that is set for tombstones, or is empty.
+/// `batch_marks` has one bit per element of the batch, set for tombstones, or is empty.
 ///
 /// # Safety
-/// The launch has one block per tile of `renew_tile(ITEMS)` elements, of which there is at least one. `splits` and
-/// `verdicts` are what [`MergePartition`](crate::merge::MergePartition) has written for `keys`, `batch_keys`, such
-/// tiles and the order of `C`. Unless values have no size, there are as many as keys, in the level and in the batch.
-/// The outputs have room for everything. `scratch` comes from the stream's look-back words, for a `u64` per tile.
-/// Nobody writes the inputs, and nobody else uses the outputs or `scratch`, while the kernel runs.
+/// - The launch has one block per tile of `renew_tile(ITEMS)` elements. There is at least one element.
+/// - `splits` and `verdicts` are what [`MergePartition`](crate::merge::MergePartition) has written for `keys`,
+///   `batch_keys`, such tiles and the order of `C`.
+/// - Unless values are zero-sized, there are as many values as keys, in the level and in the batch.
+/// - The outputs have room for all elements.
+/// - `scratch` comes from the stream's look-back words, for one `u64` per tile.
+/// - While the kernel runs, nobody writes the inputs, and nobody else uses the outputs or `scratch`.
 #[kernel(threads = THREADS, shared = shared::<C, V>(ITEMS), min_blocks = min_blocks::<V>())]
 pub unsafe fn renew_level<C: KeyCode, V: Pod, const ITEMS: usize>(
     keys: Global<C>,
@@ -85,7 +88,7 @@ pub unsafe fn renew_level<C: KeyCode, V: Pod, const ITEMS: usize>(
     let mut memory = SharedMemory::new();
     let tile_keys = memory.take::<C>(tile);
     let tile_values = memory.take::<V>(tile);
-    // Where the live items lie in the tile.
+    // The positions of the live items in the tile.
     let sources = memory.take::<u16>(tile);
     let warp_totals = memory.take::<u32>((THREADS / LANES) as usize);
     let words = memory.take::<u64>(2);

@@ -1,4 +1,4 @@
-//! The stack of levels that queries go to, and its index.
+//! The stack of levels that queries search, and its index.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -12,10 +12,10 @@ use crate::{DeviceVec, Error, Stream};
 use bytemuck::Pod;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Levels by age, and their index.
+/// Levels ordered by age, and their index.
 #[derive(Debug)]
 pub struct Stack<K: Key, V: Pod> {
-    /// Lower ones are newer.
+    /// The slots; lower slots hold newer levels.
     levels: Vec<Option<Level<K, V>>>,
     /// Elements per bucket of a directory.
     bucket: usize,
@@ -25,7 +25,7 @@ pub struct Stack<K: Key, V: Pod> {
 #[derive(Debug, Default)]
 struct Index {
     table: Option<DeviceVec<u64>>,
-    /// Of the levels whose entries are in the table.
+    /// The directories of the levels whose entries are in the table.
     directories: Vec<Option<DeviceVec<u64>>>,
 }
 
@@ -36,14 +36,14 @@ impl<K: Key, V: Pod> Default for Stack<K, V> {
 }
 
 impl<K: Key, V: Pod> Stack<K, V> {
-    /// No levels. Their directories will have a bucket per four elements: 2 bytes per element.
+    /// Creates a stack without levels. Their directories will have one bucket per four elements: 2 bytes per element.
     #[must_use]
     pub fn new() -> Self {
         Self::with_bucket(BUCKET)
     }
 
-    /// No levels. Their directories will have a bucket of 8 bytes for so many elements, which are one at least: the more, the
-    /// less memory, and the more keys a query looks at.
+    /// Creates a stack without levels. Their directories will have one 8-byte bucket per `elements` elements, at least
+    /// one. More elements per bucket take less memory, but a query reads more keys.
     #[must_use]
     pub fn with_bucket(elements: usize) -> Self {
         const { assert!(matches!(size_of::<V>(), 0 | 4 | 8), "values have 0, 4 or 8 bytes") };
@@ -54,24 +54,24 @@ impl<K: Key, V: Pod> Stack<K, V> {
         }
     }
 
-    /// How many slots there are.
+    /// The number of slots.
     pub const SLOTS: usize = MAX_LEVELS;
 
-    /// The level in a slot.
+    /// Returns the level in a slot.
     #[must_use]
     pub fn level(&self, slot: usize) -> Option<&Level<K, V>> {
         self.levels.get(slot)?.as_ref()
     }
 
-    /// The levels that there are, the oldest first, with their slots.
+    /// Returns the existing levels, oldest first, with their slots.
     pub fn oldest_first(&self) -> impl Iterator<Item = (usize, &Level<K, V>)> {
         self.levels.iter().enumerate().rev().filter_map(|(slot, level)| Some((slot, level.as_ref()?)))
     }
 
-    /// Puts a level into a slot, or nothing: an empty level is none.
+    /// Puts a level into a slot, or empties the slot. An empty level counts as none.
     ///
     /// # Panics
-    /// If there is no such slot: there are [`SLOTS`](Self::SLOTS).
+    /// If there is no such slot: there are [`SLOTS`](Self::SLOTS) slots.
     pub fn set(&mut self, slot: usize, level: Option<Level<K, V>>) {
         let index = self.index.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(directory) = index.directories.get_mut(slot) {
@@ -84,24 +84,24 @@ impl<K: Key, V: Pod> Stack<K, V> {
         }
     }
 
-    /// Takes away all levels. Cannot fail.
+    /// Removes all levels. Cannot fail.
     pub fn clear(&mut self) {
         *self = Self::with_bucket(self.bucket);
     }
 
-    /// The only level, if its keys are known to be all different: then everything in it is live.
+    /// Returns the only level if its keys are known to be distinct. Then all of its elements are live.
     pub(super) fn distinct_level(&self) -> Option<&Level<K, V>> {
         let mut levels = self.oldest_first().map(|(_, level)| level);
         let level = levels.next().filter(|level| level.is_distinct())?;
         levels.next().is_none().then_some(level)
     }
 
-    /// How many levels there are.
+    /// Returns the number of levels.
     pub(super) fn level_count(&self) -> usize {
         self.oldest_first().count()
     }
 
-    /// Sees whether the levels are on the stream's device, if there are any.
+    /// Checks that the levels, if there are any, are on the stream's device.
     ///
     /// # Errors
     /// [`Error::WrongDevice`] if they are not.
@@ -116,19 +116,19 @@ impl<K: Key, V: Pod> Stack<K, V> {
         }
     }
 
-    /// Elements, dead or alive.
+    /// Returns the number of elements, live or stale.
     #[must_use]
     pub fn len(&self) -> usize {
         self.oldest_first().map(|(_, level)| level.len()).sum()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes of device memory, with those of the index as far as it is built.
+    /// Returns the device memory in bytes, including the part of the index that has been built.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let index = self.lock_index();
@@ -141,15 +141,15 @@ impl<K: Key, V: Pod> Stack<K, V> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The levels as a kernel's argument, with values as their carrier, or without. Builds what is missing of the index; does
-    /// not wait.
+    /// Returns the levels as a kernel argument, with values as their carrier type, or without values. Builds the
+    /// missing parts of the index. Does not wait.
     pub(super) fn carried_view<W: Pod>(&self, stream: &Stream) -> Result<View<'_, Levels<K::Code, W>>, Error> {
         if self.is_empty() {
-            // Without levels there is no device either, and kernels do not look at the table.
-            // SAFETY: it shows no memory.
+            // Without levels there is no device either, and kernels do not read the table.
+            // SAFETY: the view shows no memory.
             return Ok(unsafe { Levels::view(stream, nothing(), K::SIGN, &[]) });
         }
-        // A stream of another device is refused before anything is made there.
+        // Reject a stream of another device before anything is allocated there.
         for (_, level) in self.oldest_first() {
             level.parts()?.0.raw_view(stream)?;
         }
@@ -157,7 +157,7 @@ impl<K: Key, V: Pod> Stack<K, V> {
         let Index { table, directories } = &mut *index;
         directories.resize_with(MAX_LEVELS, || None);
         if self.oldest_first().any(|(slot, _)| directories[slot].is_none()) {
-            // Other queries use what is built from now on; recorded work would build it only later.
+            // Other queries use the index right after this call, but recorded work would build it only later.
             stream.refuse_recording("the first query after an update of a dictionary")?;
         }
         let table = match table {
@@ -173,13 +173,13 @@ impl<K: Key, V: Pod> Stack<K, V> {
             buffers.push(LevelBuffers { directory: directory.raw_view(stream)?, ..level.buffers::<W>(stream, slot)? });
         }
         let table = table.raw_view(stream)?;
-        // SAFETY: levels change by `&mut self` alone. What this function adds to the index is of levels that were not in it,
-        // and it takes nothing away.
+        // SAFETY: levels change only through `&mut self`. This function adds index entries only for levels that had
+        // none, and removes nothing.
         Ok(unsafe { Levels::view(stream, table, K::SIGN, &buffers) })
     }
 }
 
-/// Bugs planted where kernels find levels by the addresses in the table: the checked device must find them.
+/// Deliberate bugs where kernels find levels by the addresses in the table: the checked device must find them.
 #[cfg(test)]
 mod planted {
     use super::*;
@@ -193,7 +193,7 @@ mod planted {
         }
     }
 
-    /// Two levels with their index, and the table on the host.
+    /// Makes two levels with their index. Also returns the table on the host.
     fn indexed(stream: &Stream) -> (Stack<u32, u32>, Vec<u64>) {
         let mut stack = Stack::new();
         for slot in 0..2u32 {
@@ -207,7 +207,7 @@ mod planted {
         (stack, table.unwrap())
     }
 
-    /// Every address of the table's entries, one after the other, leads elsewhere: to memory that the launch was not given.
+    /// Each address in the table's entries in turn points to memory that the launch was not given.
     #[test]
     fn addresses_that_lead_elsewhere() {
         let stream = Device::cpu_checked().stream().unwrap();

@@ -7,41 +7,41 @@ use crate::sort::Sign;
 use crate::view::{Global, GlobalMut};
 use bytemuck::{Pod, Zeroable};
 
-/// The most levels: a lane each.
+/// The largest number of levels: one per lane of a warp.
 pub const MAX_LEVELS: usize = 32;
 
-/// A level as kernels find it: addresses and the shape of its directory.
+/// A level as kernels find it: addresses, and the shape of its directory.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Entry {
-    /// Address of the keys.
+    /// The address of the keys.
     pub keys: u64,
-    /// Address of the values.
+    /// The address of the values.
     pub values: u64,
-    /// Address of the bits that mark tombstones; 0 if there are none.
+    /// The address of the bits that mark tombstones; 0 if there are none.
     pub marks: u64,
-    /// Address of the directory.
+    /// The address of the directory.
     pub directory: u64,
     /// The smallest key.
     pub first: u64,
     /// The largest key.
     pub last: u64,
-    /// Elements.
+    /// The number of elements.
     pub len: u32,
-    /// A key's bucket is its distance from the first key, shifted by this.
+    /// A key's bucket is its distance from the first key, shifted right by this.
     pub shift: u32,
-    /// Makes 64 bytes, which load as four times 16.
+    /// Pads the entry to 64 bytes, which are loaded in four 16-byte accesses.
     pub padding: u64,
 }
 
-/// Words of an entry.
+/// The number of words in an entry.
 pub const ENTRY_WORDS: usize = size_of::<Entry>() / 8;
 
 impl Entry {
-    /// Reads entry `slot` of a table.
+    /// Loads entry `slot` of a table.
     ///
     /// # Safety
-    /// The table has it.
+    /// The table has that entry.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn load(table: Global<u64>, slot: u32) -> Self {
@@ -54,7 +54,7 @@ impl Entry {
     }
 }
 
-/// Threads of the kernels that work on single elements.
+/// Threads per block of the kernels that process one element per thread.
 pub const THREADS: u32 = 256;
 
 /// Writes the codes of keys.
@@ -62,8 +62,8 @@ pub const THREADS: u32 = 256;
 /// Cost: reads and writes each key once.
 ///
 /// # Safety
-/// The launch has at least one thread per key. `codes` is as long as `keys`. Nobody writes the one, and nobody else
-/// uses the other, while the kernel runs.
+/// The launch has at least one thread per key. `codes` is as long as `keys`. While the kernel runs, nobody writes
+/// `keys`, and nobody else uses `codes`.
 #[kernel(threads = THREADS)]
 pub unsafe fn encode_keys<C: KeyCode>(keys: Global<C>, codes: GlobalMut<C>, sign: Sign) {
     let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;

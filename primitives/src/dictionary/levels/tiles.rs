@@ -1,21 +1,23 @@
-//! The kernel that merges levels and keeps what is live: counts, ranges, cleanups, exports, and merges with tombstones.
+//! The kernel that merges levels and keeps the live elements: for counts, ranges, cleanups, exports, and merges with
+//! tombstones.
 //!
 //! # Tiles
-//! The *candidates* of an interval are the elements of all levels within it. Intervals one after the other, each with its
-//! candidates in the order of the merge, make one long sequence, which is cut into tiles, one per block. Intervals with fewer
-//! candidates than a quarter of what a tile has room for are never cut: a cut that would fall into one is moved to its
-//! beginning, so that a tile has at most a third more than its nominal length, three quarters of the room. Longer ones are cut
-//! anywhere, by [splitting](block::split) the levels' windows.
+//! The *overlapping elements* of an interval are the elements of all levels within it. All intervals, one after the
+//! other, each with its overlapping elements in merged order, make one long sequence. It is cut into tiles, one per
+//! block. An interval with fewer elements than a quarter of a tile's room is never cut: a cut that would fall into it
+//! is moved to its beginning. So a tile has at most a third more than its nominal length, which is three quarters of
+//! the room. Longer intervals are cut anywhere, by [splitting](block::split) the windows of the levels.
 //!
-//! The block loads its candidates, a *piece* per interval and level, the oldest first, and merges the pieces of each interval
-//! pairwise in shared memory. Then an element is live if the next one has another key, since the newest comes last, and if it
-//! is no tombstone. What is live is counted, or moved together and written behind what earlier tiles have written, which a
-//! [look-back](crate::block::lookback) tells.
+//! The block loads its elements, one *piece* per interval and level, oldest first, and merges the pieces of each
+//! interval pairwise in shared memory. Then an element is live if the next one has a different key, because the newest
+//! comes last, and if it is not a tombstone. The live elements are counted, or they are compacted and written after
+//! those of earlier tiles, whose number a [look-back](crate::block::lookback) gives.
 //!
 //! # Cost
-//! Every candidate is read once; what is live is written once. The merge takes a round per factor of two in the number of levels.
+//! Reads every overlapping element once, and writes every live one once. The merge takes one round per factor of two in
+//! the number of levels.
 
-// Register arrays are indexed by the counters of unrolled loops: iterators over them would put them into memory.
+// Register arrays are indexed by the counters of unrolled loops: iterators would move the arrays to memory.
 #![allow(clippy::needless_range_loop)]
 
 use super::cut::{Cut, find_cuts};
@@ -34,38 +36,38 @@ use crate::scan::{Min, Sum};
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::{Pod, Zeroable};
 
-/// Threads of a block: two blocks share a multiprocessor, with 80 registers each.
+/// Threads per block. Two blocks share a multiprocessor, with 80 registers per thread.
 pub(super) const THREADS: u32 = 384;
 
-/// What a tile does with its elements: count the live ones of each interval,
+/// Mode: count the live elements of each interval.
 pub const COUNT: u32 = 0;
-/// write them,
+/// Mode: write the live elements.
 pub const EMIT: u32 = 1;
-/// or write all elements, dead or alive, with their marks.
+/// Mode: write all elements, live or stale, with their marks.
 pub const KEEP: u32 = 2;
 
-/// Candidates that a tile has room for: whole lines of 32, and so many fewer than the threads could take that the threads
-/// suffice for up to 32 pieces: see [`block::room`].
+/// Returns how many elements a tile has room for: whole lines of 32, and enough fewer than the threads could take that
+/// they suffice for up to 32 pieces. See [`block::room`].
 #[must_use]
 pub const fn room(items: usize) -> usize {
     block::room(THREADS, items, MAX_LEVELS.ilog2())
 }
 
-/// The nominal length of a tile of intervals. Those that are longer than what is left of the room are cut.
+/// Returns the nominal length of a tile of intervals. Intervals longer than the rest of the room may be cut.
 #[must_use]
 pub const fn nominal(items: usize) -> usize {
     room(items) / 4 * 3
 }
 
-/// An interval counts for so many candidates per piece, at least: that limits the pieces of a tile.
+/// The least weight of an interval, in elements per piece. It limits the number of pieces in a tile.
 pub(super) const LEAST_PER_PIECE: usize = 2;
 
-/// Pieces that a tile may have: those of the intervals that are not cut, and two may be cut.
+/// Returns the most pieces that a tile may have: those of the uncut intervals, and of up to two cut ones.
 const fn most_pieces(items: usize) -> usize {
     room(items) / LEAST_PER_PIECE + 2 * MAX_LEVELS
 }
 
-/// Shared memory of a block.
+/// Returns the shared memory of a block in bytes.
 #[must_use]
 pub const fn shared<C: Pod, P: Pod>(items: usize) -> usize {
     Items::<C, P>::bytes(2 * room(items))
@@ -80,15 +82,16 @@ pub const fn shared<C: Pod, P: Pod>(items: usize) -> usize {
         + block::Table::bytes(THREADS)
 }
 
-/// Blocks that share a multiprocessor. Counting wide keys takes more registers than two blocks have on some GPUs.
+/// Returns the number of blocks per multiprocessor. On some GPUs, counting wide keys takes more registers than two
+/// blocks have.
 const fn min_blocks<C>(mode: u32) -> u32 {
     if mode == COUNT && size_of::<C>() > 4 { 1 } else { 2 }
 }
 
-/// Element `at` of what begins at an address.
+/// Returns element `at` of the array at an address.
 ///
 /// # Safety
-/// The element is device memory whose address was exposed, aligned for `T`, and nobody writes it while the kernel runs.
+/// The element is device memory whose address was exposed, aligned for `T`. Nobody writes it while the kernel runs.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 unsafe fn at_address<T: Pod>(address: u64, at: u32) -> T {
@@ -96,36 +99,38 @@ unsafe fn at_address<T: Pod>(address: u64, at: u32) -> T {
     elements.get(at as usize)
 }
 
-/// Merges what intervals take of the levels, and counts or writes it.
+/// Merges the parts of the levels within intervals, and counts or writes the elements.
 ///
-/// Tiles are cut by `weights`, the places of the intervals in the sequence as [`FindWindows`](super::FindWindows) and a sum give
-/// them, and `windows`; or, if these are empty, by `splits` for one interval of everything, as a partition of the levels, the
-/// oldest first, gives them: `tile` is nominal in the first case and exact in the second, with `total` elements.
+/// There are two ways to cut the tiles. For intervals, they are cut by `windows` and `weights`, which are the positions
+/// of the intervals in the sequence, as [`FindWindows`](super::FindWindows) and a sum give them. `tile` is then the
+/// nominal length. If both are empty, there is one interval of everything, and the tiles are cut by `splits`, as a
+/// partition of the levels, oldest first, gives them. `tile` is then the exact length, and `total` the number of
+/// elements.
 ///
-/// - `COUNT`: `counts`, zero before, gets the live elements of each interval.
-/// - `EMIT`: what is live goes to `out_keys` and `out_values`, and `counts` gets the index of the first one of each interval, and
-///   in the end the number of all.
-/// - `KEEP`: everything goes there, and the marks to `out_marks`.
+/// - `COUNT`: adds the number of live elements of each interval to `counts`, which is zero before.
+/// - `EMIT`: writes the live elements to `out_keys` and `out_values`. `counts` receives the index of the first one of
+///   each interval, and finally the number of all.
+/// - `KEEP`: writes all elements there, and the marks to `out_marks`.
 ///
 /// # Safety
 /// `levels` shows at least one level, and `1 << log_pieces` is at least their number and at most 32. `tile` is not 0.
 /// The tiles are cut in one of two ways:
-/// - `windows` are what `FindWindows` has written for these levels and this `log_pieces`, and `weights` the exclusive
-///   sum of what it has written there, which ends with the sum of all. `tile` is at most `nominal(ITEMS)`.
-/// - Both are empty, and `splits` are what [`RunsPartition`](crate::merge::RunsPartition) has written behind its table
-///   for the keys of these levels, the oldest first, such tiles and no slack. `tile` is at most `room(ITEMS)`, and
-///   `total` is the number of elements in all levels. `KEEP` asks for this way, and that `tile` is a multiple of 32.
+/// - `windows` is what `FindWindows` has written for these levels and this `log_pieces`, and `weights` is the exclusive
+///   sum of the weights it has written, which ends with the sum of all. `tile` is at most `nominal(ITEMS)`.
+/// - Both are empty, and `splits` is what [`RunsPartition`](crate::merge::RunsPartition) has written after its table
+///   for the keys of these levels, oldest first, such tiles and no slack. `tile` is at most `room(ITEMS)`, and `total`
+///   is the number of elements in all levels. `KEEP` requires this way, and that `tile` is a multiple of 32.
 ///
-/// What the launch has and the buffers that are used depend on the mode; others may be empty:
-/// - `COUNT`: any number of blocks; `counts` has an element per interval.
-/// - `EMIT`: one block per tile; `counts` has an element per interval and one more; `out_keys` and, unless values have
-///   no size, `out_values` have room for all that is live; `scratch` comes from the stream's look-back words, for a
-///   `u64` per tile.
-/// - `KEEP`: one block per tile; `out_keys` and, unless values have no size, `out_values` have room for `total`
-///   elements, `out_marks` for as many bits.
+/// The launch and the buffers that are used depend on the mode; other buffers may be empty:
+/// - `COUNT`: any number of blocks. `counts` has one element per interval.
+/// - `EMIT`: one block per tile. `counts` has one element per interval and one more. `out_keys` has room for all live
+///   elements, and so has `out_values` unless values are zero-sized. `scratch` comes from the stream's look-back words,
+///   for one `u64` per tile.
+/// - `KEEP`: one block per tile. `out_keys` has room for `total` elements, and so has `out_values` unless values are
+///   zero-sized. `out_marks` has room for as many bits.
 ///
-/// Nobody changes the levels or writes the other inputs, and nobody else uses the outputs or `scratch`, while the
-/// kernel runs.
+/// While the kernel runs, nobody changes the levels or writes the other inputs, and nobody else uses the outputs or
+/// `scratch`.
 #[kernel(threads = THREADS, shared = shared::<C, P>(ITEMS), min_blocks = min_blocks::<C>(MODE))]
 pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: usize>(
     levels: Levels<C, P::Value>,
@@ -146,16 +151,16 @@ pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: 
     let both = Items::<C, P>::take(&mut memory, 2 * room);
     let offsets = memory.take::<u16>(most_pieces(ITEMS) + 1);
     let starts = memory.take::<u32>(most_pieces(ITEMS));
-    // How much is cut off the first interval's windows, and how much is left of the last one's.
+    // How much is cut off the windows of the first interval, and how much is left of those of the last.
     let skips = memory.take::<u32>(2 * MAX_LEVELS);
-    // The levels, the oldest first.
+    // The entries of the levels, oldest first.
     let entries = memory.take::<Entry>(MAX_LEVELS);
     let words = memory.take::<u64>(8);
     let warp_totals = memory.take::<u32>((THREADS / LANES) as usize);
-    // Of each thread's elements, which are live, and how many are before them.
+    // For each thread, which of its elements are live, and how many live elements precede them.
     let thread_live = memory.take::<u32>(THREADS as usize);
     let thread_before = memory.take::<u32>(THREADS as usize);
-    // Where the pieces lie, moved so that their elements have the indices that they have in the tile, if they are few.
+    // If there are few pieces: their addresses, shifted so that they can be indexed by the position in the tile.
     let key_addresses = memory.take::<u64>(MAX_LEVELS);
     let value_addresses = memory.take::<u64>(MAX_LEVELS);
     let short = block::Table::take(&mut memory, THREADS);
@@ -181,9 +186,9 @@ pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: 
         ticket = Ticket { tile: words.get(0) as u32, tag: (words.get(0) >> 32) as u32 };
     }
     while ticket.tile < tiles {
-        // What the loops compute from it is not worth keeping from tile to tile.
+        // The values that the loops derive from `own` are not worth keeping in registers from tile to tile.
         let own = anew(own);
-        // Every warp finds where the tile begins and ends, instead of waiting for one that does.
+        // Every warp finds where the tile begins and ends, instead of waiting for one warp to do it.
         let place = ticket.tile as u64 * tile as u64;
         let end = if length - place < tile as u64 { length } else { place + tile as u64 };
         let [first, last] = if is_whole {
@@ -191,15 +196,15 @@ pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: 
         } else {
             find_cuts(weights, [place, end], (room - nominal(ITEMS)) as u64)
         };
-        // Intervals that the tile has a part of, and their pieces.
+        // The number of intervals that the tile has a part of, and of their pieces.
         let intervals = (last.interval - first.interval) as u32 + u32::from(last.rank > 0);
         let piece_count = intervals << log_pieces;
         let is_short = piece_count as usize <= MAX_LEVELS;
-        // What the last tile had in the memory is no longer used.
+        // Wait until the shared memory of the previous tile is no longer used.
         thread::sync_threads();
 
         if warp_id() == 0 {
-            // What is cut off the windows of the first interval and left of those of the last one, a lane per level.
+            // How much is cut off the windows of the first interval, and left of those of the last: one lane per level.
             let lane = lane_id() & (pieces - 1);
             let is_level = lane < level_count;
             let level = level_of(if is_level { lane } else { 0 });
@@ -267,7 +272,7 @@ pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: 
         }
         thread::sync_threads();
         if !is_short {
-            // Each thread writes the table of consecutive pieces.
+            // Each thread writes the table entries of consecutive pieces.
             let share = piece_count.div_ceil(THREADS);
             let (mut piece, end) = ((own * share).min(piece_count), ((own + 1) * share).min(piece_count));
             let window_of = |piece: u32| {
@@ -307,7 +312,7 @@ pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: 
         let table = Table { offsets, starts, pieces: piece_count };
         let count = table.offset(if is_short { MAX_LEVELS as u32 } else { piece_count });
 
-        // Load, all loads under way before the first is waited for.
+        // All loads are in flight before the first one is waited for.
         let mut loaded = [(C::MIN, P::zeroed()); ITEMS];
         if is_short && !P::HAS_MARKS {
             let ends = short.ends();
@@ -379,7 +384,7 @@ pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: 
             return;
         }
 
-        // Which elements are live: a thread looks at consecutive ones.
+        // Finds the live elements. Each thread examines consecutive ones.
         let begin = own * ITEMS as u32;
         let mut live = 0u32;
         if begin < count {
@@ -407,7 +412,7 @@ pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: 
         let local = scan::exclusive_scan::<u32, Sum, THREADS>(live.count_ones(), Sum, warp_totals);
         thread_live.set(own as usize, live);
         thread_before.set(own as usize, local.before);
-        // How many live elements come before an index.
+        // Returns how many live elements precede an index.
         let before = |at: u32| {
             let thread = at / ITEMS as u32;
             if thread >= THREADS {
@@ -416,7 +421,7 @@ pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: 
             let earlier = thread_live.get(thread as usize) & ((1 << (at % ITEMS as u32)) - 1);
             thread_before.get(thread as usize) + earlier.count_ones()
         };
-        // Where all are live, they are together already.
+        // If all elements are live, they are already compact.
         let is_all = local.total == count;
         if MODE == EMIT && !is_all {
             let compacted = both.slice(room, room);
@@ -480,7 +485,8 @@ pub unsafe fn level_tiles<C: KeyCode, P: Payload, const MODE: u32, const ITEMS: 
     }
 }
 
-/// Items per thread: odd numbers, for the banks. Counting goes from tile to tile, which takes some registers.
+/// Returns the number of items per thread: an odd number, to avoid bank conflicts. Counting takes some more registers,
+/// because a block goes from tile to tile.
 #[must_use]
 pub const fn items<C, P>(mode: u32) -> usize {
     match size_of::<C>() + size_of::<P>() {
@@ -492,7 +498,7 @@ pub const fn items<C, P>(mode: u32) -> usize {
     }
 }
 
-/// Names the kernels of one kind of key and payload.
+/// Names the kernels for a key type and a payload type.
 macro_rules! tiles {
     ($($code:ty, $payload:ty: $($mode:ident $name:ident),*;)*) => {
         crate::instances! {

@@ -1,4 +1,4 @@
-//! The kernel that finds what an interval takes of each level.
+//! The kernel that finds the part of each level that lies in an interval.
 
 use super::find::Levels;
 use super::table::THREADS;
@@ -8,20 +8,23 @@ use crate::dictionary::KeyCode;
 use crate::kernel::kernel;
 use crate::view::{Global, GlobalMut};
 
-/// Finds, for each interval of keys from `low` to `high`, both included, and each level, the oldest first, the first element
-/// within it and how many there are: two words in `windows` per `1 << log_pieces` pieces, those beyond the levels being empty.
+/// Finds, for each interval of keys from `low` to `high`, both inclusive, the window of each level within it.
 ///
-/// `weights` gets the number of all of them, or twice `1 << log_pieces` if there are fewer, and in one more element zero: what the
-/// tiles are cut by. `candidates` gets the number itself, and zero in one more element if it has one. Outputs that are empty
-/// are not written.
+/// `windows` receives, per interval, `1 << log_pieces` pieces of two words: the first element of the window and its
+/// length. The levels come oldest first. The pieces after the last level are empty.
+///
+/// `weights` receives the total length of the windows of each interval, but at least twice `1 << log_pieces`, and a
+/// zero in one more element. The tiles are cut by these weights. `candidates` receives the total length itself, and a
+/// zero in one more element if it has one. Empty outputs are not written.
 ///
 /// Cost: two searches per interval and level.
 ///
 /// # Safety
-/// The launch has at least one thread per interval, and one more. `high` is as long as `low`. Outputs that are not
-/// empty have room for what they get: `windows`, at a multiple of 8 bytes, for two words per interval and piece, the
-/// others for an element per interval. Nobody changes the levels or writes the intervals, and nobody else uses the
-/// outputs, while the kernel runs.
+/// - The launch has at least one thread per interval, and one more.
+/// - `high` is as long as `low`.
+/// - Outputs that are not empty have room for what they receive: `windows`, at a multiple of 8 bytes, for two words per
+///   interval and piece, and the others for one element per interval.
+/// - While the kernel runs, nobody changes the levels or writes the intervals, and nobody else uses the outputs.
 #[kernel(threads = THREADS)]
 pub unsafe fn find_windows<C: KeyCode>(
     levels: Levels<C, ()>,

@@ -1,4 +1,4 @@
-//! A GPU: its context, its memory pool, and what becomes of it after a crash.
+//! A GPU: its context, its memory pool, and its state after a crash.
 
 use super::driver::{Driver, Status, device_count};
 use super::module::Modules;
@@ -14,8 +14,8 @@ use std::sync::{Mutex, OnceLock};
 /// Page-locked memory that every context may copy from and to.
 const HOST_ALLOC_PORTABLE: c_uint = 1;
 
-/// Calls a function of the driver and turns its status into a result, by the `check` of the device or stream `$on`.
-/// An unsafe operation: what is said at the call is that the arguments are what the function asks for.
+/// Calls a driver function and turns its status into a result, with the `check` of the device or stream `$on`. This is
+/// an unsafe operation: the caller guarantees that the arguments are valid for the function.
 macro_rules! call {
     ($on:expr, $function:ident($($argument:expr),* $(,)?)) => {
         $on.check(stringify!($function), ($on.driver().$function)($($argument),*))
@@ -25,9 +25,9 @@ pub(super) use call;
 
 /// A GPU with its primary context, which is retained until the process ends.
 ///
-/// The primary context is the one that the CUDA runtime and most libraries use, so memory and streams can be shared with
-/// them. Memory comes from the device's default pool, told to keep what is freed: giving it back to the system and taking
-/// it again costs far more than all else that an allocation does.
+/// The CUDA runtime and most libraries use the primary context too, so memory and streams can be shared with them.
+/// Memory comes from the device's default pool, which is set to keep freed memory: releasing it to the system and
+/// allocating it again costs far more than everything else in an allocation.
 pub(in crate::runtime) struct CudaDevice {
     driver: &'static Driver,
     ordinal: usize,
@@ -36,19 +36,19 @@ pub(in crate::runtime) struct CudaDevice {
     context: CUcontext,
     pool: CUmemoryPool,
     modules: Modules,
-    /// How many streams record. Locked while the whole device is waited for.
+    /// The number of recording streams. Locked while waiting for the whole device.
     recordings: Mutex<usize>,
-    /// Why the context is destroyed, once it is.
+    /// Why the context was destroyed, once it is.
     lost: OnceLock<String>,
 }
 
-// SAFETY: the handles may be used from any thread; the driver locks what needs it.
+// SAFETY: the handles may be used from any thread; the driver does its own locking.
 unsafe impl Send for CudaDevice {}
 // SAFETY: as above.
 unsafe impl Sync for CudaDevice {}
 
 impl CudaDevice {
-    /// Opens a GPU. Each call makes a new value: the caller sees to it that there is one per GPU.
+    /// Opens a GPU. Each call creates a new value: the caller ensures that there is one per GPU.
     pub(in crate::runtime) fn open(ordinal: usize) -> Result<Self, Error> {
         let available = device_count();
         let missing = || Error::NoSuchDevice { asked: ordinal, available };
@@ -92,7 +92,7 @@ impl CudaDevice {
     fn keep_freed_memory(&self) -> Result<(), Error> {
         self.enter()?;
         let mut threshold = u64::MAX;
-        // SAFETY: this attribute of a pool is a 64-bit number.
+        // SAFETY: this pool attribute is a 64-bit number.
         unsafe {
             call!(
                 self,
@@ -137,9 +137,9 @@ impl CudaDevice {
         self.limits
     }
 
-    /// Makes the calling thread ready for calls about this device, or says that the device is lost.
+    /// Prepares the calling thread for calls on this device, or returns an error if the device is lost.
     ///
-    /// The driver is asked which context is current, since other libraries may have changed it; the answer comes from a
+    /// It asks the driver which context is current, since other libraries may have changed it. The answer comes from a
     /// thread-local variable of the driver and costs a few nanoseconds.
     pub(super) fn enter(&self) -> Result<(), Error> {
         if let Some(cause) = self.lost.get() {
@@ -155,7 +155,7 @@ impl CudaDevice {
         Ok(())
     }
 
-    /// [`enter`](Self::enter) for destructors: whether there is any use in calling the driver.
+    /// [`enter`](Self::enter) for destructors: returns whether calling the driver makes sense.
     pub(super) fn try_enter(&self) -> bool {
         self.enter().is_ok()
     }
@@ -164,8 +164,8 @@ impl CudaDevice {
         self.check_with(call, status, Vec::new)
     }
 
-    /// A status as a result. The first call to see a crash marks the device as lost and gives the names of the kernels
-    /// that may have done it.
+    /// Turns a status into a result. The first call that sees a crash marks the device as lost and returns the names of
+    /// the kernels that may have caused it.
     pub(super) fn check_with(
         &self,
         call: &'static str,
@@ -182,12 +182,12 @@ impl CudaDevice {
         let crash = Error::KernelCrashed { kernels: suspects(), message: format!("{code}: {message}, told by {call}") };
         match self.lost.set(crash.to_string()) {
             Ok(()) => Err(crash),
-            // Another thread was first; there is one crash, and it has been told.
+            // Another thread was first; there is only one crash, and it has been reported.
             Err(_) => Err(Error::DeviceLost { cause: self.lost.get().cloned().unwrap_or_default() }),
         }
     }
 
-    /// Bytes that allocations can get, those that the pool keeps included, and all bytes of the device.
+    /// Returns the bytes that can be allocated, including those that the pool keeps, and the total bytes of the device.
     pub(in crate::runtime) fn memory_free(&self) -> Result<(usize, usize), Error> {
         self.enter()?;
         let (mut free, mut total) = (0, 0);
@@ -200,12 +200,12 @@ impl CudaDevice {
 
     fn pool_attribute(&self, attribute: CUmemPool_attribute) -> Result<usize, Error> {
         let mut value = 0u64;
-        // SAFETY: the amounts of a pool are 64-bit numbers.
+        // SAFETY: the sizes of a pool are 64-bit numbers.
         unsafe { call!(self, cuMemPoolGetAttribute(self.pool, attribute, (&raw mut value).cast::<c_void>())) }?;
         Ok(usize::try_from(value).unwrap_or(usize::MAX))
     }
 
-    /// Allocates page-locked memory on the host. `bytes` is not 0.
+    /// Allocates page-locked host memory. `bytes` is not 0.
     pub(in crate::runtime) fn allocate_pinned(&self, bytes: usize) -> Result<NonNull<u8>, Error> {
         self.enter()?;
         let mut address = null_mut();
@@ -222,33 +222,33 @@ impl CudaDevice {
     /// Frees page-locked memory.
     ///
     /// # Safety
-    /// It came from [`allocate_pinned`](Self::allocate_pinned), and nothing uses it any more.
+    /// The memory came from [`allocate_pinned`](Self::allocate_pinned), and nothing uses it any more.
     pub(in crate::runtime) unsafe fn free_pinned(&self, address: NonNull<u8>) {
         if self.try_enter() {
-            // A failure cannot be told to anybody, and would mean a leak at worst.
-            // SAFETY: the caller's promise.
+            // A failure cannot be reported here, and would cause a leak at worst.
+            // SAFETY: guaranteed by the caller.
             let _ = unsafe { (self.driver.cuMemFreeHost)(address.as_ptr().cast()) };
         }
     }
 
-    /// Whether the driver knows the host memory (page-locked or managed), so that it may copy from it later, when the
-    /// call has long returned.
+    /// Returns whether the driver knows the host memory (page-locked or managed), so that it may read it after the copy
+    /// call has returned.
     pub(super) fn is_known_host_memory(&self, address: *const u8) -> bool {
         let mut kind: c_uint = 0;
         let mut value = (&raw mut kind).cast::<c_void>();
         let mut attribute = CUpointer_attribute::MEMORY_TYPE;
-        // SAFETY: one attribute, which is a 32-bit number; any address may be asked about.
+        // SAFETY: this is one attribute, a 32-bit number; any address may be queried.
         let status = unsafe {
             (self.driver.cuPointerGetAttributes)(1, &mut attribute, &mut value, address.addr() as CUdeviceptr)
         };
-        // An unknown address has no kind. If the driver cannot tell, the careful answer is the right one.
+        // An unknown address has no kind. If the driver cannot tell, assume the worst.
         status != Status::SUCCESS || kind != 0
     }
 }
 
 fn device_name(driver: &Driver, device: CUdevice) -> Result<String, Error> {
     let mut name = [0u8; 256];
-    // SAFETY: the buffer has the length that is told, and the driver ends the name with a zero.
+    // SAFETY: the buffer has the length that is passed, and the driver terminates the name with a zero.
     let status = unsafe { (driver.cuDeviceGetName)(name.as_mut_ptr().cast(), name.len() as c_int, device) };
     driver.check("cuDeviceGetName", status)?;
     let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());

@@ -1,7 +1,7 @@
-//! The functions of the driver library, found when first needed.
+//! The functions of the driver library, resolved on first use.
 //!
-//! A status is a number, since a driver newer than this crate may have codes that no enumeration here would. A missing library
-//! and a missing function are errors, not panics.
+//! A status is a number, since a driver newer than this crate may have codes that an enum here would not. A missing
+//! library or function is an error, not a panic.
 
 use super::sys::{
     self, CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUfunction_attribute, CUgraph,
@@ -12,10 +12,10 @@ use crate::runtime::error::Error;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::sync::OnceLock;
 
-/// The oldest CUDA version that has all functions below, as the driver writes it and as people do.
+/// The oldest CUDA version that has all functions below, in the driver's format and as major and minor version.
 const NEEDED: (c_int, (u32, u32)) = (11040, (11, 4));
 
-/// What a function of the driver returns.
+/// The return value of a driver function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub(super) struct Status(c_uint);
@@ -27,7 +27,7 @@ impl Status {
     pub(super) const NOT_FOUND: Self = Self(500);
     pub(super) const NOT_READY: Self = Self(600);
 
-    /// Whether the context is destroyed by what happened: all later calls fail, whatever they are.
+    /// Returns whether the error destroyed the context: all later calls fail.
     pub(super) fn is_fatal(self) -> bool {
         matches!(
             self.0,
@@ -40,7 +40,7 @@ impl Status {
         )
     }
 
-    /// Whether the driver could not make a kernel of the PTX: image, binary, PTX, compiler, version, source.
+    /// Returns whether the driver failed to compile or load the PTX: image, binary, PTX, compiler, version, source.
     pub(super) fn is_about_ptx(self) -> bool {
         matches!(self.0, 200 | 209 | 218 | 221..=223 | 300)
     }
@@ -49,7 +49,7 @@ impl Status {
 /// Declares the table of functions: name, symbol in the library, arguments.
 macro_rules! functions {
     ($($name:ident = $symbol:literal ($($argument:ty),*);)*) => {
-        /// The functions of the driver that this crate calls.
+        /// The driver functions that this crate calls.
         #[allow(non_snake_case, reason = "the names under which the driver's manual has them")]
         pub(super) struct Driver {
             $(pub(super) $name: unsafe extern "C" fn($($argument),*) -> Status,)*
@@ -57,7 +57,7 @@ macro_rules! functions {
 
         impl Driver {
             fn load() -> Result<Self, Unusable> {
-                // SAFETY: these are the signatures of the driver's manual, unchanged since the version checked for.
+                // SAFETY: these are the signatures in the driver's manual, unchanged since the version checked for.
                 Ok(unsafe { Self { $($name: symbol($symbol)?,)* } })
             }
         }
@@ -125,7 +125,7 @@ functions! {
     );
 }
 
-/// Why the driver cannot be used; found once and told to everybody who asks.
+/// Why the driver cannot be used; determined once and returned to every caller.
 #[derive(Clone, Debug)]
 enum Unusable {
     Missing,
@@ -136,7 +136,7 @@ enum Unusable {
 }
 
 impl Driver {
-    /// The driver, ready for use.
+    /// Returns the initialised driver.
     pub(super) fn get() -> Result<&'static Self, Error> {
         static DRIVER: OnceLock<Result<Driver, Unusable>> = OnceLock::new();
         DRIVER.get_or_init(Self::start).as_ref().map_err(|unusable| match unusable.clone() {
@@ -157,10 +157,10 @@ impl Driver {
         if sys::library().is_none() {
             return Err(Unusable::Missing);
         }
-        // SAFETY: the signature of the driver's manual.
+        // SAFETY: this is the signature in the driver's manual.
         let get_version: unsafe extern "C" fn(*mut c_int) -> Status = unsafe { symbol("cuDriverGetVersion")? };
         let mut found = 0;
-        // SAFETY: the one function that may be called before `cuInit`; the pointer is valid.
+        // SAFETY: this function may be called before `cuInit`; the pointer is valid.
         if unsafe { get_version(&mut found) } != Status::SUCCESS || found < NEEDED.0 {
             return Err(Unusable::TooOld(found));
         }
@@ -176,11 +176,11 @@ impl Driver {
         }
     }
 
-    /// The driver's name for a status, and what it says about it.
+    /// Returns the driver's name and description of a status.
     pub(super) fn describe(&self, status: Status) -> (String, String) {
         let text = |function: unsafe extern "C" fn(Status, *mut *const c_char) -> Status| {
             let mut text = core::ptr::null();
-            // SAFETY: the pointer is valid; on success the driver gives a string that lives as long as the library.
+            // SAFETY: the pointer is valid; on success the driver returns a string that lives as long as the library.
             unsafe {
                 (function(status, &mut text) == Status::SUCCESS && !text.is_null())
                     .then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
@@ -190,7 +190,7 @@ impl Driver {
         (code, text(self.cuGetErrorString).unwrap_or_else(|| "the driver has no words for it".into()))
     }
 
-    /// A status as an error, for calls that cannot be the first to see a crash.
+    /// Turns a status into a result, for calls that cannot be the first to see a crash.
     pub(super) fn check(&self, call: &'static str, status: Status) -> Result<(), Error> {
         if status == Status::SUCCESS {
             return Ok(());
@@ -200,7 +200,7 @@ impl Driver {
     }
 }
 
-/// How many GPUs the driver sees; 0 without a driver.
+/// Returns the number of GPUs that the driver sees; 0 without a driver.
 pub(in crate::runtime) fn device_count() -> usize {
     let Ok(driver) = Driver::get() else { return 0 };
     let mut count = 0;
@@ -209,13 +209,13 @@ pub(in crate::runtime) fn device_count() -> usize {
     if status == Status::SUCCESS { usize::try_from(count).unwrap_or(0) } else { 0 }
 }
 
-/// A function of the library.
+/// Returns a function of the library.
 ///
 /// # Safety
 /// `F` is the function's type.
 unsafe fn symbol<F: Copy>(name: &'static str) -> Result<F, Unusable> {
     let library = sys::library().ok_or(Unusable::Missing)?;
-    // SAFETY: the caller names the function's type.
+    // SAFETY: the caller guarantees the function's type.
     let symbol = unsafe { library.get::<F>(name) };
     symbol.map(|symbol| *symbol).map_err(|_| Unusable::MissingSymbol(name))
 }

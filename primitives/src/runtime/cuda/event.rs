@@ -1,4 +1,4 @@
-//! Marks in the order of a GPU's stream.
+//! Events in the order of a GPU stream.
 
 use super::device::call;
 use super::driver::Status;
@@ -13,7 +13,7 @@ use std::time::Duration;
 const WITH_TIME: c_uint = 0;
 const WITHOUT_TIME: c_uint = 2;
 
-/// An event that has been recorded.
+/// A recorded event.
 pub(in crate::runtime) struct CudaEvent {
     stream: Arc<CudaStream>,
     raw: CUevent,
@@ -25,12 +25,12 @@ unsafe impl Send for CudaEvent {}
 unsafe impl Sync for CudaEvent {}
 
 impl CudaEvent {
-    /// Marks where the stream is now, with the time when it gets there.
+    /// Records an event at the stream's current position, with the time when the stream reaches it.
     pub(in crate::runtime) fn record(stream: &Arc<CudaStream>) -> Result<Self, Error> {
         Self::record_with(stream, WITH_TIME)
     }
 
-    /// Marks where the stream is now; cheaper.
+    /// Records an event without a time, which is cheaper.
     pub(in crate::runtime) fn record_untimed(stream: &Arc<CudaStream>) -> Result<Self, Error> {
         Self::record_with(stream, WITHOUT_TIME)
     }
@@ -41,7 +41,7 @@ impl CudaEvent {
         // SAFETY: the pointer is valid.
         unsafe { call!(stream, cuEventCreate(&mut raw, flags)) }?;
         let event = Self { stream: Arc::clone(stream), raw };
-        // SAFETY: event and stream are alive and of the same context.
+        // SAFETY: event and stream are alive and belong to the same context.
         unsafe { call!(stream, cuEventRecord(raw, stream.handle())) }?;
         Ok(event)
     }
@@ -50,14 +50,14 @@ impl CudaEvent {
         self.raw
     }
 
-    /// Waits until the stream has passed the mark.
+    /// Waits until the stream has passed the event.
     pub(in crate::runtime) fn synchronize(&self) -> Result<(), Error> {
         self.stream.device().enter()?;
         // SAFETY: the event lives as long as `self`.
         unsafe { call!(self.stream, cuEventSynchronize(self.raw)) }
     }
 
-    /// Whether the stream has passed the mark.
+    /// Returns whether the stream has passed the event.
     pub(in crate::runtime) fn is_done(&self) -> Result<bool, Error> {
         self.stream.device().enter()?;
         // SAFETY: the event lives as long as `self`.
@@ -68,7 +68,8 @@ impl CudaEvent {
         self.stream.check("cuEventQuery", status).map(|()| true)
     }
 
-    /// The time from one mark to the other; both have been passed, both have the time, and they are of one device.
+    /// Returns the time from one event to the other. Both have been passed, both have times, and they belong to one
+    /// device.
     pub(in crate::runtime) fn elapsed(&self, since: &Self) -> Result<Duration, Error> {
         self.stream.device().enter()?;
         let mut milliseconds = 0.0;
@@ -81,7 +82,7 @@ impl CudaEvent {
 impl Drop for CudaEvent {
     fn drop(&mut self) {
         if self.stream.device().try_enter() {
-            // SAFETY: nobody else has the handle; the driver keeps what streams still wait for.
+            // SAFETY: nothing else has the handle; the driver keeps what streams still wait for.
             let _ = unsafe { (self.stream.driver().cuEventDestroy)(self.raw) };
         }
     }

@@ -1,4 +1,4 @@
-//! Work of a GPU that is recorded once and launched again and again.
+//! GPU work that is recorded once and launched many times.
 
 use super::device::{CudaDevice, call};
 use super::stream::CudaStream;
@@ -8,11 +8,11 @@ use crate::runtime::error::Error;
 use core::ptr::null_mut;
 use std::sync::Arc;
 
-/// The other modes refuse calls that might wait for a stream that records. Here nothing waits for it, and a kernel may be
-/// loaded by the very launch that is recorded.
+/// The other modes reject calls that might wait for a recording stream. Here nothing waits for it, and the launch that
+/// is being recorded may itself load a kernel.
 const MODE: CUstreamCaptureMode = CUstreamCaptureMode::RELAXED;
 
-/// A stream that records what it is given instead of doing it. Dropping this ends that, too.
+/// A stream that records work instead of executing it. Dropping this value ends the recording too.
 pub(in crate::runtime) struct CudaCapture {
     stream: Arc<CudaStream>,
     ended: bool,
@@ -28,11 +28,11 @@ impl CudaCapture {
         Ok(Self { stream: Arc::clone(stream), ended: false })
     }
 
-    /// Ends the recording: what was recorded can be launched from now on.
+    /// Ends the recording and makes the recorded work launchable.
     pub(in crate::runtime) fn end(mut self) -> Result<CudaGraph, Error> {
         let drawing = self.stop()?;
         let mut raw: CUgraphExec = null_mut();
-        // SAFETY: the pointer is valid; the drawing lives until the end of this function, which is all that is needed.
+        // SAFETY: the pointer is valid; the drawing lives until the end of this function, which is long enough.
         unsafe { call!(self.stream, cuGraphInstantiateWithFlags(&mut raw, drawing.raw, 0)) }?;
         Ok(CudaGraph { device: self.stream.device(), raw, kernels: self.stream.recent_kernels() })
     }
@@ -43,7 +43,7 @@ impl CudaCapture {
         *recordings -= 1; // and nobody waits for the device before the driver knows it, too
         self.stream.device().enter()?;
         let mut drawing = Drawing { device: self.stream.device(), raw: null_mut() };
-        // SAFETY: the pointer is valid, and the recording has not been ended yet. In this mode any thread may do it.
+        // SAFETY: the pointer is valid, and the recording has not been ended yet. In this mode any thread may end it.
         unsafe { call!(self.stream, cuStreamEndCapture(self.stream.handle(), &mut drawing.raw)) }?;
         Ok(drawing)
     }
@@ -52,13 +52,13 @@ impl CudaCapture {
 impl Drop for CudaCapture {
     fn drop(&mut self) {
         if !self.ended {
-            // What was recorded is of no use any more, nor is the news that it failed.
+            // Neither the recorded work nor a failure matters any more.
             let _ = self.stop();
         }
     }
 }
 
-/// What was recorded, before the driver makes something of it that can be launched.
+/// The recorded work, before the driver makes it launchable.
 struct Drawing {
     device: &'static CudaDevice,
     /// Null if there is none.
@@ -68,33 +68,33 @@ struct Drawing {
 impl Drop for Drawing {
     fn drop(&mut self) {
         if !self.raw.is_null() && self.device.try_enter() {
-            // SAFETY: nobody else has the handle, and what was made of it stands for itself.
+            // SAFETY: nothing else has the handle, and the graph made from it is independent.
             let _ = unsafe { (self.device.driver().cuGraphDestroy)(self.raw) };
         }
     }
 }
 
-/// Recorded work that can be launched. The driver lets one launch of it begin when the one before has ended.
+/// Launchable recorded work. The driver starts a launch only when the previous one has ended.
 pub(in crate::runtime) struct CudaGraph {
     device: &'static CudaDevice,
     raw: CUgraphExec,
-    /// The latest kernels of the recording, for the message about a crash.
+    /// The most recent kernels of the recording, for crash messages.
     kernels: Vec<&'static str>,
 }
 
-// SAFETY: a handle that any thread may use; launching asks for `&mut`, so one at a time does.
+// SAFETY: any thread may use the handle; launching takes `&mut`, so one thread at a time does.
 unsafe impl Send for CudaGraph {}
-// SAFETY: nothing can be done with a shared reference.
+// SAFETY: a shared reference gives access to nothing.
 unsafe impl Sync for CudaGraph {}
 
 impl CudaGraph {
-    /// Puts the work onto a stream of the same device.
+    /// Puts the work on a stream of the same device.
     ///
     /// # Safety
-    /// The contracts of all recorded launches and copies hold, with the stream in the place of the one that recorded.
+    /// The contracts of all recorded launches and copies hold, with this stream in place of the one that recorded.
     pub(in crate::runtime) unsafe fn launch(&mut self, stream: &CudaStream) -> Result<(), Error> {
         self.device.enter()?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { call!(stream, cuGraphLaunch(self.raw, stream.handle())) }?;
         stream.note_graph(&self.kernels);
         stream.wait_if_asked()
@@ -104,7 +104,7 @@ impl CudaGraph {
 impl Drop for CudaGraph {
     fn drop(&mut self) {
         if self.device.try_enter() {
-            // SAFETY: nobody else has the handle. A launch that is under way goes on to its end.
+            // SAFETY: nothing else has the handle. A running launch continues to its end.
             let _ = unsafe { (self.device.driver().cuGraphExecDestroy)(self.raw) };
         }
     }

@@ -1,13 +1,13 @@
 //! NVIDIA GPUs, through the driver API.
 //!
-//! - [`sys`]: the types and numbers of the driver API, and its library.
-//! - [`driver`]: the functions of `libcuda`, found when first needed.
-//! - [`device`]: a GPU with its context and memory pool, and what becomes of it after a crash.
-//! - [`module`]: kernels, compiled from PTX by the driver when first launched.
-//! - [`stream`]: everything that happens in order, launches included.
-//! - [`event`]: marks in that order. [`graph`]: work that is recorded once and launched again and again.
+//! - [`sys`]: the types and constants of the driver API, and its library.
+//! - [`driver`]: the functions of `libcuda`, resolved on first use.
+//! - [`device`]: a GPU with its context and memory pool, and its state after a crash.
+//! - [`module`]: kernels, compiled from PTX by the driver on their first launch.
+//! - [`stream`]: all work that runs in order, including launches.
+//! - [`event`]: positions in that order. [`graph`]: work that is recorded once and launched many times.
 //!
-//! Addresses of device memory are pointers here, as in the rest of the crate; they are never followed on the host.
+//! Device addresses are pointers here, as in the rest of the crate. The host never dereferences them.
 
 mod device;
 mod driver;

@@ -1,4 +1,4 @@
-//! Kernels on a GPU: compiled from PTX by the driver when first launched, once per device.
+//! Kernels on a GPU: compiled from PTX by the driver on their first launch, once per device.
 
 use super::device::{CudaDevice, call};
 use super::driver::Status;
@@ -14,31 +14,31 @@ use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
-/// Shared memory of a block that every kernel may have without asking.
+/// The shared memory per block that every kernel may use without opting in.
 const SHARED_BYTES_UNASKED: usize = 48 * 1024;
-/// Room for what the driver's compiler says; it cuts off the rest.
+/// The buffer size for the log of the driver's compiler; the driver truncates the rest.
 const LOG_BYTES: usize = 8 * 1024;
 
-/// A kernel, loaded.
+/// A loaded kernel.
 #[derive(Clone, Copy)]
 pub(super) struct Function {
     pub(super) name: &'static str,
     pub(super) raw: CUfunction,
 }
 
-// SAFETY: a handle that any thread may launch.
+// SAFETY: any thread may use the handle for a launch.
 unsafe impl Send for Function {}
 // SAFETY: as above.
 unsafe impl Sync for Function {}
 
-/// The kernels of a device that have been asked for.
+/// The kernels of a device that have been requested.
 #[derive(Default)]
 pub(super) struct Modules {
     slots: RwLock<HashMap<TypeId, Arc<Slot>>>,
 }
 
-/// Where a kernel is put when it is loaded. Loading takes long: a second thread that wants the same kernel waits here, one
-/// that wants another kernel does not wait.
+/// The slot of a kernel. Loading takes long: a second thread that needs the same kernel waits here; a thread that needs
+/// another kernel does not.
 #[derive(Default)]
 struct Slot {
     function: OnceLock<Function>,
@@ -46,7 +46,7 @@ struct Slot {
 }
 
 impl CudaDevice {
-    /// The kernel, loaded now if this is its first launch. [`enter`](Self::enter) was called.
+    /// Returns the kernel, and loads it if this is its first launch. [`enter`](Self::enter) was called.
     pub(super) fn function<K: Kernel>(&self) -> Result<Function, Error> {
         let kernel = TypeId::of::<K>();
         let slots = &self.modules().slots;
@@ -65,7 +65,7 @@ impl CudaDevice {
         if let Some(function) = slot.function.get() {
             return Ok(*function);
         }
-        // A failure is not kept: it may be one of memory, which passes.
+        // A failure is not stored: it may be a lack of memory, which can pass.
         let function = self.load::<K>()?;
         Ok(*slot.function.get_or_init(|| function))
     }
@@ -80,7 +80,7 @@ impl CudaDevice {
         }
         let module = self.load_module(instance)?;
         self.find_function::<K>(instance, module).inspect_err(|_| {
-            // SAFETY: the module was loaded above, and nothing of it is in use.
+            // SAFETY: the module was loaded above, and nothing in it is in use.
             let _ = unsafe { (self.driver().cuModuleUnload)(module) };
         })
     }
@@ -90,11 +90,11 @@ impl CudaDevice {
         let ptx = CString::new(instance.ptx()).map_err(|_| rejected("the text has a zero byte in it".into()))?;
         let mut log = vec![0u8; LOG_BYTES];
         let mut options = [CUjit_option::ERROR_LOG_BUFFER, CUjit_option::ERROR_LOG_BUFFER_SIZE_BYTES];
-        // The driver takes the values as pointers, numbers among them.
+        // The driver takes all values as pointers, including numbers.
         let mut values = [log.as_mut_ptr().cast::<c_void>(), core::ptr::without_provenance_mut(LOG_BYTES)];
         let mut module: CUmodule = null_mut();
-        // SAFETY: the text ends with a zero; options and values are of the same number, and the buffer has the length
-        // that is told.
+        // SAFETY: the text ends with a zero; there are as many values as options, and the buffer has the length that is
+        // passed.
         let status = unsafe {
             (self.driver().cuModuleLoadDataEx)(
                 &mut module,
@@ -119,7 +119,7 @@ impl CudaDevice {
         let rejected = |log: String| Error::PtxRejected { kernel: name, device: self.describe(), log };
         let entry = CString::new(name).map_err(|_| rejected("the name has a zero byte in it".into()))?;
         let mut raw: CUfunction = null_mut();
-        // SAFETY: the module is loaded, the name ends with a zero.
+        // SAFETY: the module is loaded, and the name ends with a zero.
         let status = unsafe { (self.driver().cuModuleGetFunction)(&mut raw, module, entry.as_ptr()) };
         if status == Status::NOT_FOUND {
             return Err(rejected(format!("it has no entry `{name}`: rebuild the PTX")));
@@ -137,7 +137,7 @@ impl CudaDevice {
         Ok(Function { name, raw })
     }
 
-    /// The device as messages about its compiler have it: what it can do is part of it.
+    /// Returns the device's name and compute capability, for messages about its compiler.
     fn describe(&self) -> String {
         match self.limits().compute_capability {
             Some((major, minor)) => format!("{} (sm_{major}{minor})", self.name()),

@@ -1,4 +1,4 @@
-//! A stream of a GPU: everything that happens in order, launches included.
+//! A GPU stream: all work that runs in order, including launches.
 
 use super::device::{CudaDevice, call};
 use super::driver::{Driver, Status};
@@ -16,14 +16,14 @@ use std::sync::{LazyLock, Mutex};
 /// The stream does not wait for the legacy default stream, nor the other way round.
 const NON_BLOCKING: c_uint = 1;
 
-/// A stream of the driver, made here or borrowed from another library.
+/// A driver stream, created here or borrowed from another library.
 pub(in crate::runtime) struct CudaStream {
     device: &'static CudaDevice,
     raw: CUstream,
     owned: bool,
-    /// Whether other libraries may give it work.
+    /// Whether other libraries may add work.
     is_shared: AtomicBool,
-    /// Work that this library has given it.
+    /// The amount of work that this library has submitted.
     submitted: AtomicU64,
     recent: Mutex<Recent>,
 }
@@ -47,7 +47,7 @@ impl CudaStream {
         Ok(Self::new(device, raw, true))
     }
 
-    /// A stream that another library made and destroys.
+    /// Wraps a stream that another library created and destroys.
     ///
     /// # Safety
     /// The handle is a stream, and stays one as long as the value lives.
@@ -75,18 +75,19 @@ impl CudaStream {
         self.device.driver()
     }
 
-    /// The handle, for other libraries, which may give the stream work from now on.
+    /// Returns the handle for other libraries, which may add work to the stream from now on.
     pub(in crate::runtime) fn share(&self) -> *mut c_void {
         self.is_shared.store(true, Ordering::Release);
         self.raw.cast()
     }
 
-    /// How much work it has been given; `None` if that is not known.
+    /// Returns how much work the stream has been given; `None` if that is unknown.
     pub(in crate::runtime) fn position(&self) -> Option<u64> {
         (!self.is_shared.load(Ordering::Acquire)).then(|| self.submitted.load(Ordering::Acquire))
     }
 
-    /// Counts work that the driver has taken: not before, or an event recorded in between would not cover it.
+    /// Counts work after the driver has accepted it. If it were counted earlier, an event recorded in between would not
+    /// cover it.
     fn count(&self, result: Result<(), Error>) -> Result<(), Error> {
         self.submitted.fetch_add(1, Ordering::Release);
         result
@@ -96,7 +97,7 @@ impl CudaStream {
         self.raw
     }
 
-    /// A status as a result; a crash is put down to the kernels of this stream.
+    /// Turns a status into a result; a crash is attributed to the kernels of this stream.
     pub(super) fn check(&self, call: &'static str, status: Status) -> Result<(), Error> {
         self.device.check_with(call, status, || self.recent_kernels())
     }
@@ -105,7 +106,7 @@ impl CudaStream {
     pub(in crate::runtime) fn allocate(&self, bytes: usize) -> Result<NonNull<u8>, Error> {
         self.device.enter()?;
         let mut address: CUdeviceptr = 0;
-        // SAFETY: the pointer is valid, pool and stream are alive and of one device.
+        // SAFETY: the pointer is valid; pool and stream are alive and belong to one device.
         let mut attempt =
             || unsafe { (self.driver().cuMemAllocFromPoolAsync)(&mut address, bytes, self.device.pool(), self.raw) };
         let mut status = attempt();
@@ -121,8 +122,9 @@ impl CudaStream {
         Ok(NonNull::new(address).expect("the driver never allocates at address 0"))
     }
 
-    /// Waits for frees that are still to come in other streams, and lets the pool give back what lies in it in small pieces.
-    /// Says whether it has done so: not while any stream records, since the driver would refuse, and spoil the recording.
+    /// Waits for pending frees in other streams, and lets the pool release its fragmented memory. Returns whether it
+    /// did so: it does not while any stream records, since the driver would refuse, which would invalidate the
+    /// recording.
     fn reclaim_memory(&self) -> Result<bool, Error> {
         let recordings = lock(self.device.recordings());
         if *recordings > 0 {
@@ -139,40 +141,41 @@ impl CudaStream {
     /// Frees memory in the stream's order.
     ///
     /// # Safety
-    /// It came from [`allocate`](Self::allocate) on this device, and what uses it comes earlier in the stream's order.
+    /// The memory came from [`allocate`](Self::allocate) on this device, and all uses of it come earlier in the
+    /// stream's order.
     pub(in crate::runtime) unsafe fn free(&self, address: NonNull<u8>) {
         if self.device.try_enter() {
-            // A failure cannot be told to anybody; a crash is found again by the next call that can tell.
-            // SAFETY: the caller's promise.
+            // A failure cannot be reported here; the next call that can report errors will see a crash again.
+            // SAFETY: guaranteed by the caller.
             let _ = unsafe { (self.driver().cuMemFreeAsync)(device_pointer(address.as_ptr()), self.raw) };
         }
     }
 
-    /// Sets bytes to zero.
+    /// Zeroes bytes.
     ///
     /// # Safety
-    /// They are memory of this device, free for writing in the stream's order. The same holds for the copies below.
+    /// The bytes belong to this device and may be written in the stream's order.
     pub(in crate::runtime) unsafe fn zero(&self, to: *mut u8, bytes: usize) -> Result<(), Error> {
         self.device.enter()?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         self.count(unsafe { call!(self, cuMemsetD8Async(device_pointer(to), 0, bytes, self.raw)) })
     }
 
-    /// Copies from the host. The host memory may be used again when this returns.
+    /// Copies from the host. The host memory may be reused when this returns.
     ///
     /// # Safety
-    /// As [`zero`](Self::zero), and the host memory is valid.
+    /// Same as [`zero`](Self::zero). The host memory is valid.
     pub(in crate::runtime) unsafe fn upload(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<(), Error> {
-        // SAFETY: the caller's promise; the memory is not given back before it was read.
+        // SAFETY: guaranteed by the caller; the host memory is not reused before it has been read.
         unsafe { self.upload_later(from, to, bytes)? };
-        // Ordinary memory has been copied away by now; page-locked memory is read when the stream gets there.
+        // Ordinary memory has been copied by now; page-locked memory is read when the stream reaches the copy.
         if self.device.is_known_host_memory(from) { self.synchronize() } else { Ok(()) }
     }
 
-    /// Copies from the host, perhaps after this has returned.
+    /// Copies from the host, possibly after this has returned.
     ///
     /// # Safety
-    /// As [`zero`](Self::zero), and the host memory is valid and unchanged until the stream has passed the copy.
+    /// Same as [`zero`](Self::zero). The host memory is valid and unchanged until the stream has passed the copy.
     pub(in crate::runtime) unsafe fn upload_later(
         &self,
         from: *const u8,
@@ -180,14 +183,15 @@ impl CudaStream {
         bytes: usize,
     ) -> Result<(), Error> {
         self.device.enter()?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         self.count(unsafe { call!(self, cuMemcpyHtoDAsync(device_pointer(to), from.cast(), bytes, self.raw)) })
     }
 
-    /// Copies to the host, perhaps after this has returned.
+    /// Copies to the host, possibly after this has returned.
     ///
     /// # Safety
-    /// As [`zero`](Self::zero), for reading; the host memory is valid and not used until the stream has passed the copy.
+    /// Same as [`zero`](Self::zero), for reading. The host memory is valid, and unused until the stream has passed the
+    /// copy.
     pub(in crate::runtime) unsafe fn download_later(
         &self,
         from: *const u8,
@@ -195,21 +199,21 @@ impl CudaStream {
         bytes: usize,
     ) -> Result<(), Error> {
         self.device.enter()?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         self.count(unsafe { call!(self, cuMemcpyDtoHAsync(to.cast(), device_pointer(from), bytes, self.raw)) })
     }
 
-    /// Copies on the device.
+    /// Copies within the device.
     ///
     /// # Safety
-    /// As [`zero`](Self::zero), for both; they do not overlap.
+    /// Same as [`zero`](Self::zero), for both ranges. They do not overlap.
     pub(in crate::runtime) unsafe fn copy(&self, from: *const u8, to: *mut u8, bytes: usize) -> Result<(), Error> {
         self.device.enter()?;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         self.count(unsafe { call!(self, cuMemcpyDtoDAsync(device_pointer(to), device_pointer(from), bytes, self.raw)) })
     }
 
-    /// Waits until everything on the stream is done.
+    /// Waits until all work on the stream is done.
     pub(in crate::runtime) fn synchronize(&self) -> Result<(), Error> {
         self.device.enter()?;
         let launched = lock(&self.recent).launched;
@@ -219,30 +223,30 @@ impl CudaStream {
         Ok(())
     }
 
-    /// Lets what comes later on this stream wait for the event.
+    /// Makes later work on this stream wait for the event.
     pub(in crate::runtime) fn wait(&self, event: &CudaEvent) -> Result<(), Error> {
         self.device.enter()?;
         // SAFETY: both handles are alive; the driver keeps what it needs of the event.
         self.count(unsafe { call!(self, cuStreamWaitEvent(self.raw, event.handle(), 0)) })
     }
 
-    /// Waits after a launch if that was asked for, so that a crash names its kernel.
+    /// Waits after a launch if requested, so that a crash names its kernel.
     pub(in crate::runtime) fn wait_if_asked(&self) -> Result<(), Error> {
         if *SYNCHRONOUS { self.synchronize() } else { Ok(()) }
     }
 
-    /// The latest kernels that are not known to have ended well.
+    /// Returns the most recent kernels that are not known to have succeeded.
     pub(super) fn recent_kernels(&self) -> Vec<&'static str> {
         lock(&self.recent).names()
     }
 
-    /// Remembers what a graph has launched.
+    /// Records the kernels that a graph has launched.
     pub(super) fn note_graph(&self, names: &[&'static str]) {
         self.submitted.fetch_add(1, Ordering::Release);
         self.note_kernels(names);
     }
 
-    /// Remembers what has been launched.
+    /// Records launched kernels.
     fn note_kernels(&self, names: &[&'static str]) {
         let mut recent = lock(&self.recent);
         names.iter().for_each(|name| recent.add(name));
@@ -251,15 +255,15 @@ impl CudaStream {
     /// Launches a kernel.
     ///
     /// # Safety
-    /// The kernel's contract; `blocks` is from 1 to the device's limit.
+    /// The kernel's contract holds; `blocks` is from 1 to the device's limit.
     pub(in crate::runtime) unsafe fn launch<K: Kernel>(&self, mut kernel: K, blocks: u32) -> Result<(), Error> {
         self.device.enter()?;
         let function = self.device.function::<K>()?;
-        // The struct is the one parameter of the entry. Without any fields there is none.
+        // The struct is the only parameter of the entry. A struct without fields means no parameter.
         let mut argument = (&raw mut kernel).cast::<c_void>();
         let arguments = if size_of::<K>() == 0 { null_mut() } else { &raw mut argument };
         let shared_bytes = K::SHARED_BYTES as c_uint;
-        // SAFETY: the caller's promise, and the argument is the kernel's own struct.
+        // SAFETY: guaranteed by the caller; the argument is the kernel's own struct.
         let status = unsafe {
             (self.driver().cuLaunchKernel)(
                 function.raw,
@@ -291,13 +295,13 @@ impl CudaStream {
 impl Drop for CudaStream {
     fn drop(&mut self) {
         if self.owned && self.device.try_enter() {
-            // SAFETY: nobody else has the handle. Work that is under way goes on to its end.
+            // SAFETY: nothing else has the handle. Running work continues to its end.
             let _ = unsafe { (self.driver().cuStreamDestroy)(self.raw) };
         }
     }
 }
 
-/// Whether every launch is to be waited for, so that a crash names its kernel: `GPU_PRIMITIVES_SYNC=1`.
+/// Whether to wait for every launch, so that a crash names its kernel: `GPU_PRIMITIVES_SYNC=1`.
 static SYNCHRONOUS: LazyLock<bool> =
     LazyLock::new(|| std::env::var_os("GPU_PRIMITIVES_SYNC").is_some_and(|v| v == "1"));
 
@@ -305,12 +309,12 @@ fn device_pointer(address: *const u8) -> CUdeviceptr {
     address.expose_provenance() as CUdeviceptr
 }
 
-/// The kernels of a stream that are not known to have ended well: those launched since it was last waited for.
+/// The kernels of a stream that are not known to have succeeded: those launched since the last wait.
 #[derive(Default)]
 struct Recent {
-    /// The latest of them, oldest first.
+    /// The most recent ones, oldest first.
     names: VecDeque<&'static str>,
-    /// How many launches there have been.
+    /// The number of launches so far.
     launched: u64,
 }
 
@@ -325,7 +329,7 @@ impl Recent {
         self.launched += 1;
     }
 
-    /// The first `launched` launches have ended; later ones of other threads may not have.
+    /// Drops the first `launched` launches, which have ended; later ones of other threads may not have.
     fn forget(&mut self, launched: u64) {
         let later = usize::try_from(self.launched - launched).unwrap_or(usize::MAX);
         while self.names.len() > later {

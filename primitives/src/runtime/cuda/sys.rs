@@ -1,7 +1,7 @@
-//! The types and numbers of the driver API, as its manual has them, and the library itself.
+//! The types and constants of the driver API, as in its manual, and the library itself.
 //!
-//! Only what this crate calls. Handles are pointers to types that nothing can be made of; enumerations are numbers, since a
-//! driver newer than this crate may know more of them.
+//! It covers only what this crate calls. Handles are pointers to uninhabited types. Enumerations are numbers, since a
+//! driver newer than this crate may have more values.
 
 #![allow(non_camel_case_types, reason = "the names under which the driver's manual has them")]
 
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 
 macro_rules! handles {
     ($($(#[$doc:meta])* $handle:ident = $object:ident;)*) => { $(
-        /// What a handle points to.
+        /// The target of a handle.
         pub(in crate::runtime) enum $object {}
         $(#[$doc])*
         pub(in crate::runtime) type $handle = *mut $object;
@@ -27,9 +27,9 @@ handles! {
     CUfunction = CUfunc_st;
     /// A graph.
     CUgraph = CUgraph_st;
-    /// A graph that can be launched.
+    /// A launchable graph.
     CUgraphExec = CUgraphExec_st;
-    /// A pool of memory.
+    /// A memory pool.
     CUmemoryPool = CUmemPoolHandle_st;
     /// A module.
     CUmodule = CUmod_st;
@@ -37,7 +37,7 @@ handles! {
     CUstream = CUstream_st;
 }
 
-/// A device's number, as the driver has it.
+/// The driver's number of a device.
 pub(in crate::runtime) type CUdevice = c_int;
 /// An address in device memory.
 pub(in crate::runtime) type CUdeviceptr = c_ulonglong;
@@ -56,7 +56,7 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// What can be asked about a device.
+    /// Attributes of a device.
     CUdevice_attribute {
         MULTIPROCESSOR_COUNT = 16,
         COMPUTE_CAPABILITY_MAJOR = 75,
@@ -64,22 +64,22 @@ numbers! {
         MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
         MEMORY_POOLS_SUPPORTED = 115,
     }
-    /// What can be set for a kernel.
+    /// Attributes of a kernel.
     CUfunction_attribute { MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 }
-    /// What the driver's compiler can be told.
+    /// Options of the driver's compiler.
     CUjit_option { ERROR_LOG_BUFFER = 5, ERROR_LOG_BUFFER_SIZE_BYTES = 6 }
-    /// What can be asked about a pool of memory, or set for it.
+    /// Attributes of a memory pool.
     CUmemPool_attribute { RELEASE_THRESHOLD = 4, RESERVED_MEM_CURRENT = 5, USED_MEM_CURRENT = 7 }
-    /// What can be asked about an address.
+    /// Attributes of an address.
     CUpointer_attribute { MEMORY_TYPE = 2 }
-    /// Which calls a stream that records forbids to other threads.
+    /// Which calls of other threads a recording stream forbids.
     CUstreamCaptureMode { RELAXED = 2 }
 }
 
-/// The driver's library, if it is installed. Once loaded it stays until the process ends.
+/// Returns the driver's library, if it is installed. Once loaded, it stays until the process ends.
 pub(super) fn library() -> Option<&'static Library> {
     static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
     let names: &[&str] = if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so.1", "libcuda.so"] };
-    // SAFETY: loading the driver's library runs its initialisers, which is what it is made for.
+    // SAFETY: loading the driver's library runs its initialisers, which are made for that.
     LIBRARY.get_or_init(|| names.iter().find_map(|name| unsafe { Library::new(*name) }.ok())).as_ref()
 }

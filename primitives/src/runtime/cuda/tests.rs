@@ -1,6 +1,8 @@
-//! Tests on a GPU; without one they pass at once. The kernels are PTX by hand, so that nothing but the runtime is tested.
+//! Tests on a GPU; without one they pass immediately. The kernels are handwritten PTX, so that only the runtime is
+//! tested.
 
 use crate::kernel::{Buffer, Call, Instance, Kernel};
+use crate::runtime::instance::{STORED_EXTRA, stored};
 use crate::runtime::{Device, DeviceSlice, DeviceVec, Error, Stream};
 use crate::view::GlobalMut;
 use std::process::Command;
@@ -9,7 +11,7 @@ use std::sync::Barrier;
 /// Implements a kernel that exists as PTX only.
 macro_rules! ptx_kernel {
     ($type:ty, $name:literal, shared $shared:expr, $ptx:expr) => {
-        // SAFETY: `repr(C)`, of views and numbers.
+        // SAFETY: `repr(C)`, made of views and numbers.
         unsafe impl Kernel for $type {
             const NAME: &'static str = $name;
             const THREADS: u32 = 32;
@@ -23,12 +25,15 @@ macro_rules! ptx_kernel {
             fn params(&self, _: &mut dyn FnMut(&'static str, Buffer)) {}
         }
 
-        // SAFETY: the text was written for this kernel.
-        inventory::submit! { unsafe { Instance::new::<$type>($name, $ptx) } }
+        const _: () = {
+            const PACKED: &[u8] = &stored::<{ $ptx.len() + STORED_EXTRA }>($ptx);
+            // SAFETY: the text was written for this kernel.
+            inventory::submit! { unsafe { Instance::new::<$type>($name, PACKED) } }
+        };
     };
 }
 
-/// `data[i] += amount`, for the first `32 * blocks` elements.
+/// Computes `data[i] += amount` for the first `32 * blocks` elements.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Add {
@@ -92,7 +97,7 @@ ptx_kernel!(MuchShared, "test_much_shared", shared 64 * 1024, "
 struct TooMuchShared;
 ptx_kernel!(TooMuchShared, "test_too_much_shared", shared 1 << 30, "");
 
-/// Does nothing, with no argument.
+/// Does nothing, without arguments.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Nothing;
@@ -140,7 +145,7 @@ fn gpu() -> Option<Device> {
 
 fn add(stream: &Stream, data: &mut DeviceVec<u32>, amount: u32) -> Result<(), Error> {
     let blocks = data.len() / 32;
-    // SAFETY: as many threads as elements.
+    // SAFETY: there are as many threads as elements.
     unsafe { stream.launch(Call::new(Add { data: data.raw_view_mut(stream)?, amount }), blocks) }
 }
 
@@ -165,7 +170,7 @@ fn kernels_run() {
     // SAFETY: there is room for the word.
     unsafe { stream.launch(Call::new(MuchShared { data: word.raw_view_mut(&stream).unwrap() }), 1).unwrap() };
     assert_eq!(word.to_vec(&stream).unwrap(), [77]);
-    // SAFETY: does nothing.
+    // SAFETY: the kernel does nothing.
     unsafe { stream.launch(Call::new(Nothing), 1000).unwrap() };
     stream.synchronize().unwrap();
 }
@@ -174,7 +179,7 @@ fn kernels_run() {
 fn launches_that_cannot_be() {
     let Some(device) = gpu() else { return };
     let stream = device.stream().unwrap();
-    // SAFETY: none of them runs.
+    // SAFETY: none of these kernels runs.
     unsafe {
         assert!(matches!(stream.launch(Call::new(Nothing), 0), Err(Error::EmptyLaunch { .. })));
         assert!(matches!(stream.launch(Call::new(Nothing), 1 << 31), Err(Error::LaunchTooLarge { .. })));
@@ -215,7 +220,7 @@ fn streams_wait_for_each_other() {
         second.wait(&first.record().unwrap()).unwrap();
         add(&second, &mut data, 1).unwrap();
         first.wait(&second.record().unwrap()).unwrap();
-        // Freed while the other stream still works on it; the memory must not be given to the next one too early.
+        // Freed while the other stream still uses it; the memory must not be reused too early.
         let mut short = first.zeroed::<u32>(1 << 18).unwrap();
         second.wait(&first.record().unwrap()).unwrap();
         add(&second, &mut short, round).unwrap();
@@ -224,7 +229,7 @@ fn streams_wait_for_each_other() {
         assert!(fresh.to_vec(&first).unwrap().iter().all(|&x| x == 0));
     }
     assert!(data.to_vec(&first).unwrap().iter().all(|&x| x == 100));
-    // Many streams that are gone by the time the vector is.
+    // Many streams that are dropped before the vector is.
     for _ in 0..40 {
         let passing = device.stream().unwrap();
         passing.wait(&first.record().unwrap()).unwrap();
@@ -241,7 +246,7 @@ fn graphs() {
     let mut data = stream.zeroed::<u32>(1 << 20).unwrap();
     let recorded = stream.capture(|recorder| {
         add(recorder, &mut data, 1)?;
-        // Memory that lives during the recording alone, and a vector of another stream that is gone before it ends.
+        // Memory that lives only during the recording, and a vector of another stream that is dropped before it ends.
         let mut twos = recorder.upload(&vec![2u32; 1 << 20])?;
         add(recorder, &mut twos, 3)?;
         other.upload(&[1u32])?.raw_view(recorder)?;
@@ -251,12 +256,12 @@ fn graphs() {
     });
     let (mut graph, copy) = recorded.unwrap();
     for round in 1..=3 {
-        // SAFETY: the vectors are there, and used on this stream alone.
+        // SAFETY: the vectors are still allocated, and used on this stream only.
         unsafe { graph.launch(&stream).unwrap() };
         assert!(copy.to_vec(&stream).unwrap().iter().all(|&x| x == 11 * round));
     }
     other.wait(&stream.record().unwrap()).unwrap();
-    // SAFETY: the vectors are there, and used after the event alone.
+    // SAFETY: the vectors are still allocated, and used only after the event.
     unsafe { graph.launch(&other).unwrap() };
     drop(graph);
     assert!(data.to_vec(&other).unwrap().iter().all(|&x| x == 44));
@@ -267,7 +272,7 @@ fn graphs() {
     });
     assert!(matches!(refused, Err(Error::NotRecordable { .. })));
     let (mut empty, ()) = stream.capture(|_| Ok(())).unwrap();
-    // SAFETY: there is nothing in it.
+    // SAFETY: the graph is empty.
     unsafe { empty.launch(&stream).unwrap() };
     stream.synchronize().unwrap();
 }
@@ -279,7 +284,7 @@ fn page_locked_memory() {
     let mut buffer = device.pinned::<u32>(1 << 20).unwrap();
     assert!(buffer.iter().all(|&x| x == 0));
     buffer.fill(1);
-    // As an ordinary slice it is copied before the call returns.
+    // As an ordinary slice, it is copied before the call returns.
     let mut data = stream.upload(&buffer).unwrap();
     buffer.fill(2);
     assert!(data.to_vec(&stream).unwrap().iter().all(|&x| x == 1));
@@ -311,7 +316,7 @@ fn memory_that_is_not_there() {
 fn streams_and_memory_of_others() {
     let Some(device) = gpu() else { return };
     let owner = device.stream().unwrap();
-    // SAFETY: the owner outlives what is borrowed here; so does the vector.
+    // SAFETY: the owner and the vector outlive what is borrowed here.
     unsafe {
         let borrowed = Stream::borrow_cuda_stream(&device, owner.cuda_stream().unwrap()).unwrap();
         let data = owner.upload(&[1u32, 2, 3]).unwrap();
@@ -323,7 +328,7 @@ fn streams_and_memory_of_others() {
     }
 }
 
-/// Runs one of the ignored tests below in a process of its own, which it may ruin.
+/// Runs one of the ignored tests below in its own process, which it may crash.
 fn in_own_process(test: &str, synchronous: bool) {
     let output = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact", "--ignored", "--nocapture"])
@@ -349,7 +354,7 @@ fn crash() {
     let device = gpu().unwrap();
     let stream = device.stream().unwrap();
     let data = stream.zeroed::<u32>(100).unwrap();
-    // SAFETY: the first does nothing. The second is the crash, which is what the test is about.
+    // SAFETY: the first kernel does nothing. The second is the crash that the test is about.
     let (launched, synchronous) = unsafe {
         stream.launch(Call::new(Nothing), 1).unwrap();
         (stream.launch(Call::new(Crash), 1), std::env::var("GPU_PRIMITIVES_SYNC").unwrap() == "1")

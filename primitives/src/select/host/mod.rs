@@ -1,4 +1,4 @@
-//! The host entries of selection and partition.
+//! Host functions of selection and partition.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -11,13 +11,13 @@ use crate::runtime::pairs::{Pairs, PairsMut};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Stream, expect_len, expect_room};
 use bytemuck::Pod;
 
-/// Writes the items that pass to the front of `output`, in order, and gives their number. Does not wait.
+/// Writes the items that pass to the front of `output`, in order, and returns their number. Does not wait.
 ///
-/// `output` has at least as many elements as `input`; those behind the items that pass stay as they were.
+/// `output` has at least as many elements as `input`. Elements after the kept items are not changed.
 ///
 /// # Errors
-/// [`Error::LengthMismatch`] if the output is too short; [`Error::NoInstance`] on a GPU for a predicate or type that was
-/// not instantiated there; what a launch can give.
+/// [`Error::LengthMismatch`] if the output is too short; [`Error::NoInstance`] on a GPU for a predicate or type that
+/// was not instantiated there; any launch error.
 pub fn select<'a, T: Pod, P: Predicate<T>>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
@@ -28,10 +28,10 @@ pub fn select<'a, T: Pod, P: Predicate<T>>(
     shaped(from, to, Select { stream, keep: By(predicate) })
 }
 
-/// [`select`] of the pairs whose keys pass.
+/// [`select`] for pairs whose keys pass.
 ///
 /// # Errors
-/// As [`select`]; [`Error::LengthMismatch`] also if there are not as many values as keys.
+/// Same as [`select`], and [`Error::LengthMismatch`] if there are not as many values as keys.
 pub fn select_pairs<'a, K: Pod, V: Pod, P: Predicate<K>>(
     stream: &Stream,
     keys: impl Into<DeviceSlice<'a, K>>,
@@ -44,10 +44,10 @@ pub fn select_pairs<'a, K: Pod, V: Pod, P: Predicate<K>>(
     carrying(operands, Select { stream, keep: By(predicate) })
 }
 
-/// [`select`] by flags: item `i` stays if `flags[i]` is not 0.
+/// [`select`] by flags: keeps item `i` if `flags[i]` is not 0.
 ///
 /// # Errors
-/// As [`select`]; [`Error::LengthMismatch`] also if there are not as many flags as items.
+/// Same as [`select`], and [`Error::LengthMismatch`] if there are not as many flags as items.
 pub fn flagged<'a, T: Pod>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
@@ -63,7 +63,7 @@ pub fn flagged<'a, T: Pod>(
 /// [`flagged`] for pairs.
 ///
 /// # Errors
-/// As [`flagged`]; [`Error::LengthMismatch`] also if there are not as many values as keys.
+/// Same as [`flagged`], and [`Error::LengthMismatch`] if there are not as many values as keys.
 pub fn flagged_pairs<'a, K: Pod, V: Pod>(
     stream: &Stream,
     keys: impl Into<DeviceSlice<'a, K>>,
@@ -78,11 +78,11 @@ pub fn flagged_pairs<'a, K: Pod, V: Pod>(
     carrying_all(operands, Select { stream, keep: Flags(flags.raw_view(stream)?) })
 }
 
-/// Writes the items that pass to the front of `output` and the others behind them, both in order, and gives the number of
-/// those that pass. Does not wait.
+/// Writes the items that pass to the front of `output` and the others after them, both in order, and returns the number
+/// of items that pass. Does not wait.
 ///
 /// # Errors
-/// As [`select`].
+/// Same as [`select`].
 pub fn partition<'a, T: Pod, P: Predicate<T>>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
@@ -93,10 +93,10 @@ pub fn partition<'a, T: Pod, P: Predicate<T>>(
     shaped(from, to, Partition { stream, keep: By(predicate) })
 }
 
-/// [`partition`] of pairs by their keys.
+/// [`partition`] for pairs, by their keys.
 ///
 /// # Errors
-/// As [`select_pairs`].
+/// Same as [`select_pairs`].
 pub fn partition_pairs<'a, K: Pod, V: Pod, P: Predicate<K>>(
     stream: &Stream,
     keys: impl Into<DeviceSlice<'a, K>>,
@@ -109,7 +109,7 @@ pub fn partition_pairs<'a, K: Pod, V: Pod, P: Predicate<K>>(
     carrying(operands, Partition { stream, keep: By(predicate) })
 }
 
-/// What is read, and where what stays is written: there is room for everything.
+/// The input, and the output, which has room for all items.
 pub(super) type Operands<K, V> = (Pairs<K, V>, PairsMut<K, V>);
 
 pub(super) fn key_operands<K: Pod>(
@@ -134,7 +134,7 @@ pub(super) fn pair_operands<K: Pod, V: Pod>(
     Ok((from, PairsMut::new(stream, output_keys, output_values)?))
 }
 
-/// Work for tiles of some shape and values of some carrier.
+/// Work that is generic over the tile shape and the carrier of the values.
 pub(super) trait Job<K: Pod> {
     type Output;
     fn run<V: Pod, const THREADS: u32, const VEC: usize, const ROWS: usize>(
@@ -144,7 +144,8 @@ pub(super) trait Job<K: Pod> {
     ) -> Result<Self::Output, Error>;
 }
 
-/// Picks the shape: rows of 16 bytes per lane of the wider type; 128 bytes per thread of keys alone, 120 or 160 of pairs.
+/// Selects the shape: rows of 16 bytes per lane of the wider type; per thread 128 bytes for keys alone, 120 or 160 for
+/// pairs.
 pub(super) fn shaped<K: Pod, V: Pod, J: Job<K>>(
     from: Pairs<K, V>,
     to: PairsMut<K, V>,
@@ -165,12 +166,12 @@ pub(super) fn shaped<K: Pod, V: Pod, J: Job<K>>(
     }
 }
 
-/// Picks the carrier of the values, and the shape.
+/// Selects the carrier of the values, and the shape.
 pub(super) fn carrying<K: Pod, V: Pod, J: Job<K>>(operands: Operands<K, V>, job: J) -> Result<J::Output, Error> {
     carried!(V => () | u32 | u64, operands, |(from, to)| shaped(from, to, job))
 }
 
-/// Picks the carriers of keys that nobody looks at and of the values, and the shape.
+/// Selects the carriers of values and of keys that are not compared, and the shape.
 fn carrying_all<K: Pod, V: Pod, F>((from, to): Operands<K, V>, job: Select<'_, F>) -> Result<DeviceValue<u64>, Error>
 where
     F: Keep<K> + Keep<u32> + Keep<u64>,
@@ -236,7 +237,8 @@ pub(super) fn run_select<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const V
         count_view,
         scratch,
     );
-    // SAFETY: one block per tile; the outputs have room for everything; the scratch has the words that the tiles need.
+    // SAFETY: one block per tile; the outputs have room for all items; the scratch memory has the words that the tiles
+    // need.
     unsafe { stream.launch(kernel, tiles)? };
     Ok(count)
 }
@@ -266,18 +268,18 @@ fn run_partition<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usiz
         following.raw_view(stream)?,
         count_view,
     );
-    // SAFETY: one block per tile; the scratch has the words that the tiles need.
+    // SAFETY: one block per tile; the scratch memory has the words that the tiles need.
     unsafe { stream.launch(counting, tiles)? };
-    // SAFETY: one block per tile, the counts are of the same tiles; the outputs have room for everything.
+    // SAFETY: one block per tile; the counts belong to the same tiles; the outputs have room for all items.
     unsafe { stream.launch(moving, tiles)? };
     Ok(count)
 }
 
-/// A tile shape of the caller's: for tests that want many tiles of few items.
+/// A tile shape for tests that need many tiles of few items.
 #[doc(hidden)]
 pub struct Shape<const THREADS: u32, const VEC: usize, const ROWS: usize>;
 
-/// [`select`] with a tile shape of the caller's.
+/// [`select`] with a given tile shape.
 #[doc(hidden)]
 pub fn select_shaped<T: Pod, P: Predicate<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     stream: &Stream,
@@ -290,7 +292,7 @@ pub fn select_shaped<T: Pod, P: Predicate<T>, const THREADS: u32, const VEC: usi
     run_select::<_, _, _, THREADS, VEC, ROWS>(stream, from, to, By(predicate))
 }
 
-/// [`partition`] with a tile shape of the caller's.
+/// [`partition`] with a given tile shape.
 #[doc(hidden)]
 pub fn partition_shaped<T: Pod, P: Predicate<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     stream: &Stream,

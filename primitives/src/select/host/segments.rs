@@ -1,4 +1,4 @@
-//! The host entries of segmented compaction.
+//! Host functions of segmented compaction.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -11,14 +11,14 @@ use crate::runtime::pairs::{Pairs, PairsMut};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream};
 use bytemuck::Pod;
 
-/// Keeps the items that pass, segment by segment, and gives the new offsets: as many as there were, beginning with 0.
+/// Keeps the items that pass, segment by segment, and returns the new offsets: as many as before, starting with 0.
 ///
-/// Segment `s` is `input[offsets[s]..offsets[s + 1]]`; its items that pass become `output[new[s]..new[s + 1]]`. Items
-/// before the first and behind the last offset belong to no segment and are dropped. `output` has at least as many elements
-/// as `input`; those behind the last segment stay as they were.
+/// Segment `s` is `input[offsets[s]..offsets[s + 1]]`. Its kept items become `output[new[s]..new[s + 1]]`. Items before
+/// the first offset and after the last one belong to no segment and are dropped. `output` has at least as many elements
+/// as `input`. Elements after the last segment are not changed.
 ///
-/// Waits for the stream: the offsets are checked on the device before anything is written.
-/// [`segments_unchecked`] does not wait.
+/// Waits for the stream: the offsets are checked on the device before anything is written. [`segments_unchecked`] does
+/// not wait.
 ///
 /// ```
 /// use gpu_primitives::select::{self, Masked};
@@ -35,9 +35,9 @@ use bytemuck::Pod;
 /// ```
 ///
 /// # Errors
-/// [`Error::InvalidOffsets`] if an offset is less than the one before it or larger than `input.len()`; [`Error::LengthMismatch`] if
-/// there is no offset or the output is too short; [`Error::NoInstance`] on a GPU for a predicate or type that was not
-/// instantiated there; what a launch can give. Nothing has been written then.
+/// [`Error::InvalidOffsets`] if an offset is less than the previous one or greater than `input.len()`, or
+/// [`Error::LengthMismatch`] if there is no offset or the output is too short: nothing is written in these cases.
+/// [`Error::NoInstance`] on a GPU for a predicate or type that was not instantiated there; any launch error.
 pub fn segments<'a, T: Pod, O: Offset, P: Predicate<T>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, O>>,
@@ -50,15 +50,15 @@ pub fn segments<'a, T: Pod, O: Offset, P: Predicate<T>>(
     shaped(from, to, Segments { offsets, predicate })
 }
 
-/// [`segments`] without waiting for the verdict about the offsets.
+/// [`segments`] without the check of the offsets. Does not wait.
 ///
 /// # Errors
-/// As [`segments`], except for the offsets.
+/// Same as [`segments`], except for the offsets.
 ///
 /// # Safety
-/// The offsets do not decrease and do not leave the input. If they do, what is in the output is not specified, nor are
-/// the new offsets, none of which is larger than the number of items kept; but nothing outside of them is written or
-/// read.
+/// The offsets do not decrease and do not exceed the input. Otherwise the contents of the output and the new offsets
+/// are unspecified, although no new offset exceeds the number of items kept. Nothing outside of them is read or
+/// written.
 pub unsafe fn segments_unchecked<'a, T: Pod, O: Offset, P: Predicate<T>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, O>>,
@@ -71,10 +71,10 @@ pub unsafe fn segments_unchecked<'a, T: Pod, O: Offset, P: Predicate<T>>(
     shaped(from, to, Segments { offsets, predicate })
 }
 
-/// [`segments`] of the pairs whose keys pass.
+/// [`segments`] for pairs whose keys pass.
 ///
 /// # Errors
-/// As [`segments`]; [`Error::LengthMismatch`] also if there are not as many values as keys.
+/// Same as [`segments`], and [`Error::LengthMismatch`] if there are not as many values as keys.
 pub fn segments_pairs<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, O>>,
@@ -89,13 +89,13 @@ pub fn segments_pairs<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
     carrying(operands, Segments { offsets, predicate })
 }
 
-/// [`segments_pairs`] without waiting for the verdict about the offsets: see [`segments_unchecked`].
+/// [`segments_pairs`] without the check of the offsets: see [`segments_unchecked`].
 ///
 /// # Errors
-/// As [`segments_pairs`], except for the offsets.
+/// Same as [`segments_pairs`], except for the offsets.
 ///
 /// # Safety
-/// As [`segments_unchecked`].
+/// Same as [`segments_unchecked`].
 pub unsafe fn segments_pairs_unchecked<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, O>>,
@@ -110,13 +110,13 @@ pub unsafe fn segments_pairs_unchecked<'a, K: Pod, V: Pod, O: Offset, P: Predica
     carrying(operands, Segments { offsets, predicate })
 }
 
-/// Offsets that the device checks, or has checked.
+/// Offsets that the device has checked, or will check.
 struct Offsets<'a, O: Pod> {
     stream: &'a Stream,
     offsets: DeviceSlice<'a, O>,
-    /// The first and the last one, within the items.
+    /// The first and the last offset, clamped to the items.
     range: DeviceVec<u64>,
-    /// How many items there are.
+    /// The number of items.
     len: usize,
 }
 
@@ -176,13 +176,13 @@ impl<K: Pod, O: Offset, P: Predicate<K>> Job<K> for Segments<'_, O, P> {
             rows.raw_view(stream)?,
             count.as_slice().raw_view(stream)?,
         );
-        // SAFETY: one thread per offset; the notes are those of the selection, of the same shape.
+        // SAFETY: one thread per offset; the notes come from this selection and have the same shape.
         unsafe { stream.launch(kernel, offsets.len().div_ceil(THREADS as usize))? };
         Ok(output)
     }
 }
 
-/// [`segments`] with a tile shape of the caller's.
+/// [`segments`] with a given tile shape.
 #[doc(hidden)]
 pub fn segments_shaped<T: Pod, O: Offset, P: Predicate<T>, const BLOCK: u32, const VEC: usize, const ROWS: usize>(
     stream: &Stream,

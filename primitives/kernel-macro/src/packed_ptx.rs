@@ -1,0 +1,60 @@
+//! `packed_ptx!`: the PTX of a kernel, compressed, as a constant.
+
+use proc_macro2::{Literal, TokenStream as Tokens};
+use quote::quote;
+use std::path::PathBuf;
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::{Error, Expr, ExprLit, Ident, Lit, LitStr, Token};
+
+/// Smaller files would take longer to make than they are worth: this level takes a second for all of gpu-primitives.
+const LEVEL: u8 = 6;
+
+/// `DIR, name`: the folder, as an expression of string literals, and the kernel's name.
+pub struct Input {
+    folder: Expr,
+    name: Ident,
+}
+
+impl Parse for Input {
+    fn parse(input: ParseStream) -> syn::Result<Self> {
+        let folder = input.parse()?;
+        input.parse::<Token![,]>()?;
+        Ok(Self { folder, name: input.parse()? })
+    }
+}
+
+pub fn expand(input: &Input) -> syn::Result<Tokens> {
+    let path = PathBuf::from(text_of(&input.folder)?).join(format!("{}.ptx", input.name));
+    let text = std::fs::read(&path).map_err(|error| {
+        let message = format!("cannot read `{}` ({error}): build the PTX of this crate first", path.display());
+        Error::new(input.name.span(), message)
+    })?;
+    let packed = Literal::byte_string(&miniz_oxide::deflate::compress_to_vec(&text, LEVEL));
+    let path = path.to_string_lossy();
+    Ok(quote! {{
+        // So that the compiler looks again when the file has changed. A constant that nobody uses takes no room.
+        const _: &[u8] = include_bytes!(#path);
+        #packed
+    }})
+}
+
+/// The text of a string literal, or of `concat!` and `env!` of such.
+fn text_of(expression: &Expr) -> syn::Result<String> {
+    let refused =
+        || Error::new_spanned(expression, "expected a string literal, or `concat!` and `env!` of string literals");
+    match expression {
+        Expr::Group(group) => text_of(&group.expr),
+        Expr::Paren(paren) => text_of(&paren.expr),
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(text.value()),
+        Expr::Macro(call) if call.mac.path.is_ident("concat") => {
+            let parts = call.mac.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated)?;
+            parts.iter().map(text_of).collect()
+        }
+        Expr::Macro(call) if call.mac.path.is_ident("env") => {
+            let name = call.mac.parse_body::<LitStr>()?;
+            std::env::var(name.value()).map_err(|_| Error::new_spanned(name, "this variable is not set"))
+        }
+        _ => Err(refused()),
+    }
+}
