@@ -135,7 +135,8 @@ pub unsafe fn shuffle_xor(mask: u32, value: u32, lanes: u32) -> u32 {
 #[inline(always)]
 #[track_caller]
 pub fn expect_part<T>(shared: bool, base: *const T, len: usize, start: usize, count: usize) {
-    if count > 0 && (start > len || len - start < count) {
+    // Elements without size have no memory, and views of them need not say how many there are.
+    if size_of::<T>() > 0 && count > 0 && (start > len || len - start < count) {
         let touch = Touch {
             space: if shared { Space::Shared } else { Space::Global },
             base: base.addr(),
