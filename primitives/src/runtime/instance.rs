@@ -95,12 +95,18 @@ mod tests {
     use super::*;
     use crate::kernel::kernel;
 
+    /// # Safety
+    /// It does nothing.
     #[kernel(threads = 32)]
     unsafe fn named_nowhere() {}
 
+    /// # Safety
+    /// It does nothing.
     #[kernel(threads = 32)]
     unsafe fn named_twice_alike() {}
 
+    /// # Safety
+    /// It does nothing.
     #[kernel(threads = 32)]
     unsafe fn named_twice() {}
 

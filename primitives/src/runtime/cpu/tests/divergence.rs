@@ -6,6 +6,8 @@ use crate::kernel::kernel;
 use crate::runtime::cpu::{Elsewhere, FaultKind};
 use crate::{thread, warp};
 
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 64)]
 unsafe fn early_return(quitter: u32) {
     if thread::thread_idx_x() == quitter {
@@ -14,6 +16,8 @@ unsafe fn early_return(quitter: u32) {
     thread::sync_threads(); // barrier
 }
 
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 64)]
 unsafe fn two_barriers() {
     if thread::thread_idx_x() < 32 {
@@ -47,6 +51,8 @@ fn two_barriers_are_not_one() {
     }
 }
 
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 32)]
 unsafe fn exited_lane() {
     if warp::lane_id() != 9 {
@@ -54,12 +60,16 @@ unsafe fn exited_lane() {
     }
 }
 
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 32)]
 unsafe fn two_masks() {
     let mask = if warp::lane_id() == 4 { 0xffff_0010 } else { warp::FULL };
     warp::sync_warp(mask); // masks
 }
 
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 32)]
 unsafe fn two_operations() {
     if warp::lane_id() == 4 {
@@ -69,6 +79,8 @@ unsafe fn two_operations() {
     }
 }
 
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 64)]
 unsafe fn barrier_or_collective() {
     if thread::thread_idx_x() == 36 {
@@ -79,6 +91,8 @@ unsafe fn barrier_or_collective() {
     thread::sync_threads(); // behind
 }
 
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 32)]
 unsafe fn not_in_mask() {
     if warp::lane_id() == 6 {
@@ -86,6 +100,8 @@ unsafe fn not_in_mask() {
     }
 }
 
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 32)]
 unsafe fn inactive_source(mask: u32) {
     if mask >> warp::lane_id() & 1 == 1 {
@@ -146,6 +162,8 @@ fn a_shuffle_reads_lanes_of_its_mask() {
     }
 }
 
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 64)]
 unsafe fn wait_for_ever(flag: GlobalMut<u32>, hint: u32, together: u32) {
     if thread::thread_idx_x() == 7 || together != 0 {
@@ -181,6 +199,8 @@ fn a_deadlock_ends() {
     }
 }
 
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 64)]
 unsafe fn give_up(thread: u32, panics: u32) {
     if thread::thread_idx_x() == thread && thread::block_idx_x() == 2 {

@@ -7,6 +7,8 @@ use crate::runtime::cpu::{AllocError, FaultKind};
 use crate::view::shared_bytes;
 use crate::{SharedMemory, thread};
 
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 32)]
 unsafe fn read_at(input: Global<u32>, output: GlobalMut<u32>, index: u32) {
     if thread::thread_idx_x() == 3 {
@@ -14,6 +16,8 @@ unsafe fn read_at(input: Global<u32>, output: GlobalMut<u32>, index: u32) {
     }
 }
 
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 32)]
 unsafe fn write_at(output: GlobalMut<u32>, index: u32) {
     if thread::thread_idx_x() == 5 {
@@ -21,6 +25,8 @@ unsafe fn write_at(output: GlobalMut<u32>, index: u32) {
     }
 }
 
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 32, shared = shared_bytes::<u32>(4) + shared_bytes::<u32>(8))]
 unsafe fn shared_at(index: u32, write: u32) {
     let mut memory = SharedMemory::new();
@@ -35,6 +41,8 @@ unsafe fn shared_at(index: u32, write: u32) {
     }
 }
 
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 32)]
 unsafe fn vector_at(input: Global<u32>, index: u32) {
     if thread::thread_idx_x() == 1 {
@@ -42,6 +50,8 @@ unsafe fn vector_at(input: Global<u32>, index: u32) {
     }
 }
 
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 32)]
 unsafe fn poll_at(flags: GlobalMut<u64>, index: u32) {
     if thread::thread_idx_x() == 2 {
@@ -49,6 +59,8 @@ unsafe fn poll_at(flags: GlobalMut<u64>, index: u32) {
     }
 }
 
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 32, shared = 64)]
 unsafe fn take_shared(len: u32) {
     let _ = SharedMemory::new().take::<u8>(len as usize);

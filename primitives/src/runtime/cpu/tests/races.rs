@@ -13,6 +13,9 @@ const WARP: u32 = 2;
 const SHUFFLE: u32 = 3;
 
 /// Every thread writes an element of shared memory and reads that of the thread `distance` further on.
+///
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 64, shared = 64 * 4)]
 unsafe fn exchange(output: GlobalMut<u32>, distance: u32, order: u32) {
     let memory = SharedMemory::new().take::<u32>(64);
@@ -71,6 +74,9 @@ fn without_a_barrier_neighbours_race() {
 }
 
 /// Lane 0 writes, lane 1 reads.
+///
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 32, shared = 16)]
 unsafe fn within_warp(output: GlobalMut<u32>, order: u32) {
     let memory = SharedMemory::new().take::<u32>(4);
@@ -103,6 +109,9 @@ fn lanes_need_sync_warp() {
 }
 
 /// Threads 0 and 40 of the first `blocks` blocks write the same element of global memory.
+///
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 64)]
 unsafe fn collide(data: GlobalMut<u32>, within: u32) {
     let thread = thread::thread_idx_x();
@@ -135,6 +144,9 @@ fn global_memory_races_between_blocks() {
 }
 
 /// Neighbouring bytes are different memory.
+///
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 64)]
 unsafe fn bytes(data: GlobalMut<u8>, stride: u32) {
     let index = thread::thread_idx_x() / stride;
@@ -153,6 +165,8 @@ fn bytes_of_a_word_do_not_race() {
     }
 }
 
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 32)]
 unsafe fn read_only(data: GlobalMut<u32>) {
     let lane = thread::thread_idx_x() as usize;
@@ -179,6 +193,9 @@ const BLOCK_SCOPE: u32 = 5;
 const BLOCK_FENCES: u32 = 6;
 
 /// Block 1 fills a payload and raises a flag; block 0 waits for it and adds the payload up.
+///
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 64)]
 unsafe fn message(payload: GlobalMut<u32>, flag: GlobalMut<u32>, output: GlobalMut<u32>, how: u32) {
     let thread = thread::thread_idx_x();
@@ -265,6 +282,9 @@ fn the_scope_of_a_block_ends_at_the_block() {
 }
 
 /// All threads count; one of them looks.
+///
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 64)]
 unsafe fn count(counter: GlobalMut<u32>, output: GlobalMut<u32>, plain: u32) {
     if plain != 0 && thread::thread_idx_x() == 9 {

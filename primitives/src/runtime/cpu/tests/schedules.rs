@@ -8,6 +8,9 @@ use crate::{SharedMemory, thread, warp};
 use std::collections::HashSet;
 
 /// Every block takes a ticket.
+///
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 32)]
 unsafe fn tickets(counter: GlobalMut<u32>, order: GlobalMut<u32>) {
     if thread::thread_idx_x() == 0 {
@@ -36,6 +39,9 @@ fn seeds_give_orders() {
 
 /// An exclusive sum over blocks with dynamic tickets and decoupled look-back: status 0 is unknown, odd is the sum of one
 /// block, even is the sum of all blocks up to it.
+///
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 64, shared = shared_bytes::<u32>(64) + shared_bytes::<u32>(2))]
 unsafe fn look_back(
     input: Global<u32>,
@@ -112,6 +118,9 @@ fn look_back_works_in_every_order() {
 }
 
 /// A barrier of the whole grid: all blocks have to be resident at once.
+///
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 32)]
 unsafe fn meet(arrived: GlobalMut<u32>, output: GlobalMut<u32>) {
     let (block, blocks) = (thread::block_idx_x(), thread::grid_dim_x());
@@ -136,6 +145,9 @@ fn blocks_that_wait_for_each_other_become_resident_together() {
 }
 
 /// All read-modify-writes, on both memories.
+///
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 64, shared = 8 * 8)]
 unsafe fn updates(words: GlobalMut<i64>, output: GlobalMut<i64>) {
     const OPERATIONS: [Rmw; 6] = [Rmw::Add, Rmw::Min, Rmw::Max, Rmw::And, Rmw::Or, Rmw::Xor];
@@ -175,6 +187,9 @@ fn updates_are_complete() {
 }
 
 /// Who does nothing but count.
+///
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 64)]
 unsafe fn count(counter: GlobalMut<u32>) {
     counter.atomic_add(0, 1, Scope::Gpu, Order::Relaxed);

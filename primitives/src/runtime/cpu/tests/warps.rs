@@ -8,6 +8,9 @@ use crate::{thread, warp};
 const OPERATIONS: usize = 9;
 
 /// The lanes of `masks[warp]` call every operation with their values and arguments.
+///
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 64)]
 unsafe fn every_operation(masks: Global<u32>, values: Global<u32>, arguments: Global<u32>, output: GlobalMut<u32>) {
     let thread = thread::thread_idx_x() as usize;
@@ -88,6 +91,9 @@ fn operations_match_their_definition() {
 }
 
 /// Halves, quarters and odd sets of lanes call different numbers of collectives, and the whole warp some in between.
+///
+/// # Safety
+/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
 #[kernel(threads = 64)]
 unsafe fn uneven(output: GlobalMut<u32>, rounds: u32) {
     let lane = warp::lane_id();
