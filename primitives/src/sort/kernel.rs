@@ -56,7 +56,9 @@ fn in_tile<K, B: Buckets<K>>(place: usize, tile_len: usize) -> usize {
 /// function meets keys and values of different sizes, which take more registers than those of one size.
 const fn blocks_at_once<K, V, B: Buckets<K>>(blocks: u32) -> u32 {
     let is_mixed = size_of::<V>() > 0 && size_of::<V>() != size_of::<K>();
-    if B::IS_COSTLY && is_mixed && blocks > 0 { 1 } else { blocks }
+    // The checks of functions that cannot be relied on take registers, too.
+    let is_costly = B::IS_COSTLY && is_mixed || !B::PURITY.is_promised();
+    if is_costly && blocks > 0 { 1 } else { blocks }
 }
 
 /// The threads per block of the histogram.
