@@ -382,7 +382,7 @@ fn errors_are_told_to_who_waits(device: &Device) {
     let mut data = a.zeroed::<u32>(10).unwrap();
     transfer::fill(&a, &mut data, 6).unwrap();
     assert_eq!(data.to_vec(&b).unwrap(), [6; 10]);
-    // An error of a stream that is gone is told to the next one who waits.
+    // Dropping the pending buffer waits for the copy, so its error is not told again to who waits later.
     let gone = device.stream().unwrap();
     drop(gone.download_pinned(&unwritten, device.pinned(10).unwrap()));
     drop(gone);
