@@ -1,5 +1,5 @@
-//! Criterion benches of the dictionaries, timed by device events, on the device that `GPU_PRIMITIVES_DEVICE` names or that
-//! is found. 32-bit keys and values; batches of a sixteenth of the elements.
+//! Criterion benchmarks of the dictionaries, timed by device events, on the default device or on the device that
+//! `GPU_PRIMITIVES_DEVICE` names. Keys and values have 32 bits; a batch is a sixteenth of the elements.
 
 use criterion::{
     BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
@@ -15,7 +15,7 @@ use gpu_primitives::{Device, DeviceKind, Stream};
 use gpu_sorted_array::GpuSortedArray;
 use std::time::Duration;
 
-/// Data and queries of one size.
+/// The data and queries of one size.
 struct Data {
     stream: Stream,
     n: usize,
@@ -35,7 +35,7 @@ impl Data {
         Ok(Self { stream, n, batch: n / 16, pairs, present, absent, intervals })
     }
 
-    /// The device's time for `runs` runs of an operation on a state that is made before each and not timed.
+    /// Returns the device time of `runs` runs of an operation. The state is prepared before each run and not timed.
     fn timed<S, T>(
         &self,
         runs: u64,

@@ -1,5 +1,5 @@
-//! Criterion benches of the primitives, timed by device events, on the device that `GPU_PRIMITIVES_DEVICE` names or that
-//! is found.
+//! Criterion benchmarks of the primitives, timed by device events, on the default device or on the device that
+//! `GPU_PRIMITIVES_DEVICE` names.
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -14,7 +14,7 @@ use rayon::iter::ParallelIterator;
 use rayon::slice::ParallelSliceMut;
 use std::time::Duration;
 
-/// Runs of the merge of many.
+/// The number of runs of a merge of many runs.
 const RUNS: usize = 8;
 /// The length of a segment.
 const SEGMENT: usize = 64;
@@ -27,7 +27,7 @@ struct Rows<'a, 'b> {
 }
 
 impl Rows<'_, '_> {
-    /// Measures an operation by what the device spends on it.
+    /// Measures the device time of an operation.
     fn row(&mut self, name: &str, mut operation: impl FnMut() -> Result<(), Error>) {
         let stream = self.stream;
         self.group.bench_function(BenchmarkId::new(name, format!("2^{}", self.log)), |bencher| {
@@ -44,7 +44,7 @@ impl Rows<'_, '_> {
         });
     }
 
-    /// Numbers on the device, sorted in pieces of this length.
+    /// Returns numbers on the device, sorted in pieces of this length.
     fn sorted(&self, seed: u64, piece: usize) -> Result<DeviceVec<u32>, Error> {
         let mut numbers = random_u32(seed, 1 << self.log);
         numbers.par_chunks_mut(piece).for_each(|piece| piece.par_sort_unstable());
@@ -60,16 +60,16 @@ impl Rows<'_, '_> {
         self.row("fill", || transfer::fill(stream, &mut keys_out, 7));
         self.row("exclusive_sum_u32", || scan::exclusive_sum(stream, &keys, &mut keys_out));
         self.row("sort_pairs_u32_u32", || {
-            sort::pairs(stream, &keys, &values, &mut keys_out, &mut values_out, sort::Options::new())
+            sort::pairs(stream, (&keys, &values), (&mut keys_out, &mut values_out), sort::Options::new())
         });
         let offsets: Vec<u32> = (0..=len as u32).step_by(SEGMENT).collect();
         let offsets = stream.upload(&offsets)?;
         self.row("segmented_sort_pairs_64", || {
-            segmented_sort::pairs(stream, &offsets, &keys, &values, &mut keys_out, &mut values_out, Less)
+            segmented_sort::pairs(stream, &offsets, (&keys, &values), (&mut keys_out, &mut values_out), Less)
         });
         self.row("multisplit_pairs_32", || {
             let buckets = Shift::by(27);
-            multisplit::pairs(stream, &keys, &values, &mut keys_out, &mut values_out, 32, buckets).map(drop)
+            multisplit::pairs(stream, (&keys, &values), (&mut keys_out, &mut values_out), 32, buckets).map(drop)
         });
         let odd = Masked::equal(1, 1);
         self.row("select_half", || select::select(stream, &keys, &mut keys_out, odd).map(drop));

@@ -1,8 +1,8 @@
-//! Every timed result is checked: a time of a wrong result means nothing.
+//! The check of every timed result: the time of a wrong result is meaningless.
 
 use crate::Error;
 
-/// Refuses what is not as expected, element by element, and what is shorter or longer.
+/// Checks that the elements found are the expected ones, and as many.
 ///
 /// # Errors
 /// [`Error::WrongResult`] names the first wrong element.

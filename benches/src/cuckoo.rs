@@ -1,4 +1,5 @@
-//! The table of the cuckoo hash table: build and lookups, with 32-bit keys and values. Every timed result is checked.
+//! The measurements of the cuckoo hash table: build and lookups, with 32-bit keys and values. Every timed result is
+//! checked.
 
 use crate::both::Pairs;
 use crate::contender::Contender;
@@ -14,11 +15,11 @@ pub const SECTION: &str = "cuckoo";
 
 type Cuckoo = GpuCuckoo<u32, u32>;
 
-/// Measures every row, on the device of this name, else the one that is found, at these sizes, as powers of two, else at those that
-/// suit the device.
+/// Measures every row. `device` is the name of the device; `None` for the default device. `log_sizes` are the sizes as
+/// powers of two; if empty, sizes that suit the device.
 ///
 /// # Errors
-/// With what was measured before: what the device gives; a wrong result.
+/// Any error before the first measurement. Later errors are in [`Run::outcome`], next to the measurements so far.
 pub fn run(device: Option<&str>, log_sizes: &[u32]) -> Result<Run, Error> {
     let (session, log_sizes) = Session::open_for_sizes(device, log_sizes)?;
     session.expect_steps(2 * log_sizes.len());
@@ -37,11 +38,11 @@ fn measure(session: &Session, n: usize) -> Result<(), Error> {
         let at = At { session, section: SECTION, parameter: &parameter, n };
         let options = TableOptions::new().load_factor(load);
         let (table, times) = session
-            .time(|| Ok(Cuckoo::bulk_build(stream, &pairs.keys.device, &pairs.values.device, options.clone())?))?;
+            .time(|| Ok(Cuckoo::bulk_build(stream, (&pairs.keys.device, &pairs.values.device), options.clone())?))?;
         at.keep::<Cuckoo>("bulk build", n, &times);
         oracle.check("bulk build", &Contender::contents(&table, stream)?)?;
-        rows::lookup(at, "lookup, all there", &table, &present)?;
-        rows::lookup(at, "lookup, none there", &table, &absent)?;
+        rows::lookup(at, "lookup, all present", &table, &present)?;
+        rows::lookup(at, "lookup, all absent", &table, &absent)?;
         rows::bytes(at, "bytes per element", &table, n)?;
     }
     Ok(())

@@ -1,13 +1,12 @@
-//! Input for benchmarks: the same for the same arguments on every machine.
+//! Input data for benchmarks. Equal arguments give equal data on every machine.
 
-use bytemuck::Pod;
-use gpu_primitives::dictionary::Key;
+use gpu_dictionary::{Key, Value};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rayon::slice::ParallelSliceMut;
 use std::fmt::Debug;
 use std::hash::Hash;
 
-/// The number of this index of a sequence of pseudo-random 64-bit numbers (splitmix64).
+/// Returns the number at `index` of a sequence of pseudo-random 64-bit numbers (splitmix64).
 fn random_at(seed: u64, index: u64) -> u64 {
     let mut z = seed.wrapping_add((index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -15,38 +14,38 @@ fn random_at(seed: u64, index: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Pseudo-random 64-bit numbers.
+/// Returns pseudo-random 64-bit numbers.
 pub fn random(seed: u64) -> impl Iterator<Item = u64> {
     (0..).map(move |index| random_at(seed, index))
 }
 
-/// Pseudo-random 32-bit numbers.
+/// Returns pseudo-random 32-bit numbers.
 #[must_use]
 pub fn random_u32(seed: u64, len: usize) -> Vec<u32> {
     (0..len).into_par_iter().map(|index| random_at(seed, index as u64) as u32).collect()
 }
 
-/// The number of this index of those that [`random_below`] gives.
+/// Returns the number at `index` of [`random_below`].
 #[must_use]
 pub fn random_below_at(seed: u64, limit: usize, index: usize) -> usize {
     (((random_at(seed, index as u64) >> 32) * limit as u64) >> 32) as usize
 }
 
-/// Pseudo-random numbers below `limit`, which is at most 2^32.
+/// Returns pseudo-random numbers below `limit`, which must be at most 2^32.
 pub fn random_below(seed: u64, limit: usize) -> impl Iterator<Item = usize> {
     (0..).map(move |index| random_below_at(seed, limit, index))
 }
 
 /// A key of a benchmark.
 pub trait Number: Key + Ord + Hash + Debug + Send + Sync {
-    /// The key of this index: different ones for different indexes, in no order. Those that are `present` and those that are not
-    /// are different, too.
+    /// Returns the key with this index. Different indices give different keys, in random order. Keys with and without
+    /// `present` are different, too.
     fn of(index: u64, present: bool) -> Self;
 }
 
 impl Number for u32 {
     fn of(index: u64, present: bool) -> Self {
-        // Each step maps 31 bits to 31 bits one to one.
+        // Each step is a bijection on 31 bits.
         let mixed = (index as u32).wrapping_mul(0x2c92_77b5) & (u32::MAX >> 1);
         (mixed ^ (mixed >> 16)).wrapping_mul(0x1b87_3593) << 1 | u32::from(!present)
     }
@@ -60,8 +59,8 @@ impl Number for u64 {
 }
 
 /// A value of a benchmark.
-pub trait Datum: Pod + PartialEq + Debug + Send + Sync {
-    /// The value of the pair of this index.
+pub trait Datum: Value + PartialEq + Debug + Send + Sync {
+    /// Returns the value of the pair with this index.
     fn of(index: u64) -> Self;
 }
 
@@ -81,22 +80,22 @@ impl Datum for u64 {
     }
 }
 
-/// How keys are distributed.
+/// The distribution of the keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Distribution {
-    /// Different keys in no order
+    /// Distinct keys in random order
     #[default]
     Uniform,
-    /// Different keys, ascending
+    /// Distinct keys in ascending order
     Sorted,
-    /// The k-th most frequent key comes with a frequency proportional to 1/k
+    /// Zipf: the frequency of the k-th most frequent key is proportional to 1/k
     Zipf,
     /// 256 different keys
     Few,
 }
 
 impl Distribution {
-    /// The first `len` keys.
+    /// Returns the first `len` keys.
     #[must_use]
     pub fn keys<K: Number>(self, len: usize) -> Vec<K> {
         let key = |index: usize| K::of(index as u64, true);

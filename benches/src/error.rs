@@ -1,14 +1,14 @@
-//! What can go wrong in a benchmark.
+//! The errors of the benchmarks.
 
 use std::path::PathBuf;
 
-/// What can go wrong in a benchmark.
+/// An error of a benchmark.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The device or a primitive failed.
     #[error(transparent)]
     Device(#[from] gpu_primitives::Error),
-    /// A timed result was wrong, so its time means nothing.
+    /// A timed result was wrong, so its time is meaningless.
     #[error("{what}: the result is wrong at index {index}")]
     WrongResult {
         /// The row.
@@ -16,69 +16,69 @@ pub enum Error {
         /// The first wrong element.
         index: usize,
     },
-    /// A size for which the device has not enough memory.
+    /// The device does not have enough memory for this size.
     #[error(
-        "{elements} elements need about {} of device memory, but {} of {} are free: ask for fewer (--size, --scale)",
+        "{elements} elements need about {} of device memory, but {} of {} are free: use fewer (--size, --scale)",
         gibibytes(*needed), gibibytes(*free), gibibytes(*total)
     )]
     NoRoom {
-        /// The elements that were asked for.
+        /// The requested number of elements.
         elements: usize,
-        /// The bytes that measuring them takes at most.
+        /// The most bytes that the measurements need.
         needed: usize,
-        /// Bytes that are free.
+        /// The number of free bytes.
         free: usize,
-        /// All bytes there are.
+        /// The total number of bytes.
         total: usize,
     },
-    /// Arguments that do not go together.
+    /// The arguments are invalid.
     #[error("{0}")]
     Arguments(String),
-    /// A suite of rows that does not exist.
-    #[error("there is no suite {asked:?}: it is one of {known}")]
+    /// The suite of rows does not exist.
+    #[error("unknown suite {asked:?}: use one of {known}")]
     UnknownSuite {
-        /// What was asked for.
+        /// The requested suite.
         asked: String,
-        /// What there is.
+        /// The existing suites.
         known: String,
     },
     /// The peer program could not be compiled or run.
-    #[error("the peer program: {what}")]
+    #[error("the peer program failed: {what}")]
     Peer {
-        /// What happened.
+        /// The reason.
         what: String,
     },
-    /// A file or folder that cannot be used.
+    /// A file or folder cannot be used.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: std::io::Error,
     },
-    /// A file of measurements that is not understood.
+    /// A file of measurements cannot be parsed.
     #[error("{}: {what}", path.display())]
     Format {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         what: String,
     },
-    /// The person at the terminal pressed Ctrl-C.
+    /// Ctrl-C was pressed.
     #[error("interrupted")]
     Interrupted,
-    /// The page is not what the measurements give.
-    #[error("{} is not what the measurements give: run `cargo run --release -- results`", path.display())]
+    /// A generated file does not match the measurements.
+    #[error("{} is out of date: run `cargo run --release -- results`", path.display())]
     Stale {
-        /// The page.
+        /// The file.
         path: PathBuf,
     },
 }
 
 impl Error {
-    /// For `map_err`: the error of trying `action` with this file.
+    /// Returns a function for `map_err`: the error of trying `action` with this file.
     pub fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::File { action, path, source }

@@ -1,4 +1,5 @@
-//! Comparative benchmarks: timing by device events, peers in the same run, every result checked; tables, plots and files.
+//! Comparative benchmarks. Operations are timed by device events, peers are measured in the same run, and every result
+//! is checked. The results are written as tables, plots and files.
 
 pub mod both;
 pub mod check;
@@ -25,10 +26,10 @@ pub mod view;
 
 pub use error::Error;
 
-/// What a command has measured, and how it ended: what was measured before a failure is kept.
+/// The measurements of a command, and how it ended. After a failure, the measurements before it are kept.
 pub struct Run {
     /// The measurements.
     pub recording: record::Recording,
-    /// Whether that is all of them.
+    /// The error that stopped the command, if there was one.
     pub outcome: Result<(), Error>,
 }

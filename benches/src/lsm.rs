@@ -1,4 +1,5 @@
-//! The table of the LSM: updates, queries, cleanup, with 32-bit keys and values. Every timed result is checked.
+//! The measurements of the LSM: updates, queries and cleanup, with 32-bit keys and values. Every timed result is
+//! checked.
 
 use crate::both::Pairs;
 use crate::contender::Contender;
@@ -14,17 +15,17 @@ use gpu_lsm::GpuLsm;
 /// The section of the records.
 pub const SECTION: &str = "lsm";
 
-/// Timed runs of a row.
+/// The number of timed runs per row.
 const RUNS: usize = 9;
 
-/// The dictionary that is measured.
+/// The measured dictionary.
 type Lsm = GpuLsm<u32, u32>;
 
 /// What to measure.
 pub struct Options<'a> {
-    /// The device's name; else as `Device::default` finds it.
+    /// The name of the device; `None` for the default device.
     pub device: Option<&'a str>,
-    /// The logarithm of the number of elements of most rows; else 24 on a GPU and 16 on a CPU.
+    /// The logarithm of the number of elements of most rows; `None` for 24 on a GPU and 16 on a CPU.
     pub log_size: Option<u32>,
     /// Whether to measure the insertion table, which takes longer.
     pub insertions: bool,
@@ -33,7 +34,7 @@ pub struct Options<'a> {
 /// Measures every row.
 ///
 /// # Errors
-/// With what was measured before: what the device gives; a wrong result.
+/// Any error before the first measurement. Later errors are in [`Run::outcome`], next to the measurements so far.
 pub fn run(options: &Options<'_>) -> Result<Run, Error> {
     let session = Session::open(options.device, RUNS)?;
     let log_size = options.log_size.unwrap_or(if session.is_gpu() { 24 } else { 16 });
@@ -44,13 +45,13 @@ pub fn run(options: &Options<'_>) -> Result<Run, Error> {
     Ok(Run { recording: session.finish(), outcome })
 }
 
-/// `large` times as many elements are built in bulk, and half of that cleaned up.
+/// Measures every row. The bulk build has `large` times as many elements, and the cleanup half of that.
 fn measure(session: &Session, log_size: u32, large: usize, insertions: bool) -> Result<(), Error> {
     let stream = &session.stream;
     let n = 1usize << log_size;
     let pairs = Pairs::<u32, u32>::new(stream, Distribution::Uniform.keys(n), 0)?;
     let oracle = Oracle::new(&pairs.keys.host, &pairs.values.host);
-    // Batches that make 256, 64 and 16 of the whole.
+    // With these batch sizes, all elements are 256, 64 and 16 batches.
     let batches = [log_size - 8, log_size - 6, log_size - 4];
     for log_batch in batches {
         session.step(format!("insertion of batches of 2^{log_batch}"))?;
@@ -105,7 +106,8 @@ fn measure(session: &Session, log_size: u32, large: usize, insertions: bool) -> 
     Ok(())
 }
 
-/// Lookups of as many keys as `queries`, of the first `resident` keys and of others. The first one of all builds an index.
+/// Measures lookups of `queries` keys: of the first `resident` keys, and of absent keys. The first lookup builds an
+/// index.
 fn lookups(session: &Session, lsm: &Lsm, resident: usize, queries: usize, parameter: &str) -> Result<(), Error> {
     let stream = &session.stream;
     let at = At { session, section: SECTION, parameter, n: resident };
@@ -114,15 +116,15 @@ fn lookups(session: &Session, lsm: &Lsm, resident: usize, queries: usize, parame
         session.time_fresh(Lsm::CLOCK, 0, 1, || Ok(()), |()| Contender::lookup(lsm, stream, present.keys.all()))?;
     at.keep::<Lsm>("first lookup, with the index", queries, &times);
     present.check("first lookup", &first(stream)?)?;
-    rows::lookup(at, "lookup, all there", lsm, &present)?;
-    rows::lookup(at, "lookup, none there", lsm, &Lookups::absent(stream, queries)?)?;
+    rows::lookup(at, "lookup, all present", lsm, &present)?;
+    rows::lookup(at, "lookup, all absent", lsm, &Lookups::absent(stream, queries)?)?;
     Ok(())
 }
 
-/// Bulk build of `n` different keys in no order.
+/// Measures the bulk build of `n` different keys in random order.
 ///
 /// # Errors
-/// What the dictionary gives; a wrong result.
+/// The errors of the dictionary; [`Error::WrongResult`].
 pub fn bulk_build<C: Contender<Key = u32, Value = u32>>(
     session: &Session,
     section: &str,
@@ -135,14 +137,14 @@ pub fn bulk_build<C: Contender<Key = u32, Value = u32>>(
     Ok(())
 }
 
-/// A dictionary of all but one of `batches` batches, `n` elements if there were all of them, of which so many percent are
-/// stale: the last ones insert the first keys again.
+/// A dictionary of all but one of `batches` batches, where `batches` batches are `n` elements. A given percentage of
+/// the elements is stale: the last insertions repeat the first keys.
 pub(crate) struct Stale {
-    /// What is inserted.
+    /// The inserted pairs.
     pub pairs: Pairs<u32, u32>,
-    /// Elements of a batch.
+    /// The number of elements per batch.
     pub batch: usize,
-    /// What is left of it.
+    /// The expected contents.
     pub oracle: Oracle<u32, u32>,
 }
 
@@ -167,10 +169,11 @@ impl Stale {
     }
 }
 
-/// A cleanup of one batch less than `batches`, which are `n` elements together, of which so many percent are stale.
+/// Measures a cleanup of `batches - 1` batches, where `batches` batches are `n` elements, of which `percent` percent
+/// are stale.
 ///
 /// # Errors
-/// What the dictionary gives; a wrong result.
+/// The errors of the dictionary; [`Error::WrongResult`].
 pub fn cleanup(session: &Session, section: &str, n: usize, batches: usize, percent: usize) -> Result<(), Error> {
     let stale = Stale::new(session, n, batches, percent)?;
     let resident = stale.pairs.len();

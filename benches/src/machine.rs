@@ -1,11 +1,11 @@
-//! What is to be known about the machine that measured.
+//! The description of the machine and the run.
 
 use crate::record::Recording;
 use gpu_primitives::{Device, DeviceKind};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What is known before the run: who measured, on what, when, and by which command.
+/// Returns what is known before the run: the program, the command, the date, the device and the host.
 #[must_use]
 pub fn describe(device: &Device) -> Recording {
     let mut recording = Recording::default();
@@ -21,14 +21,14 @@ pub fn describe(device: &Device) -> Recording {
     recording
 }
 
-/// What is known after it: the clocks while the GPU is still warm.
+/// Adds what is known after the run: the clocks, while the GPU is still warm.
 pub fn describe_clocks(device: &Device, recording: &mut Recording) {
     if let Some([sm, most, memory]) = query(device, ["clocks.sm", "clocks.max.sm", "clocks.mem"]) {
         recording.tell("clocks", format!("SM {sm} at the end, {most} at most; memory {memory}"));
     }
 }
 
-/// The arguments without those that only say where files lie.
+/// Returns the command line without the arguments that only name files.
 fn command(arguments: impl Iterator<Item = String>) -> String {
     const FILES: [&str; 3] = ["--csv", "--out", "--peer"];
     let (mut words, mut skip) = (vec![String::from("gpu-benches")], false);
@@ -42,7 +42,7 @@ fn command(arguments: impl Iterator<Item = String>) -> String {
     words.join(" ")
 }
 
-/// What `nvidia-smi` says of a GPU, if it is there.
+/// Queries `nvidia-smi` about a GPU, if it is installed.
 fn query<const N: usize>(device: &Device, fields: [&str; N]) -> Option<[String; N]> {
     let DeviceKind::Cuda { ordinal } = device.kind() else { return None };
     let output = Command::new("nvidia-smi")
@@ -65,15 +65,15 @@ fn host() -> String {
     format!("{}, {cores} cores", model.unwrap_or_else(|| std::env::consts::ARCH.into()))
 }
 
-/// The date in UTC.
+/// Returns the date in UTC.
 fn today() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let (year, month, day) = civil(seconds / 86_400);
     format!("{year}-{month:02}-{day:02}")
 }
 
-/// Year, month and day of a number of days since 1970: the calendar repeats after 400 years of 146,097 days, counted from the
-/// first of March of year 0, so that the leap day comes last.
+/// Converts days since 1970 to year, month and day. The calendar repeats after 400 years of 146,097 days. Years are
+/// counted from the first of March of year 0, so that the leap day comes last.
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);

@@ -1,4 +1,4 @@
-//! The main job of the repository, and the measurements behind the documentation.
+//! The benchmark program: the comparison of the dictionaries, and the measurements behind the documentation.
 
 use clap::{Args, Parser, Subcommand};
 use gpu_benches::compare::{self, Workload};
@@ -8,9 +8,9 @@ use gpu_benches::{Error, cuckoo, lsm, paper, primitives, results, session, sorte
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// GPU primitives and dictionaries, measured on the device found.
+/// Benchmarks of the GPU primitives and dictionaries.
 ///
-/// Without a command: `compare`.
+/// Without a command, runs `compare`.
 #[derive(Parser)]
 #[command(version, args_conflicts_with_subcommands = true)]
 struct Arguments {
@@ -20,13 +20,13 @@ struct Arguments {
     command: Option<Command>,
 }
 
-/// Where it runs and where numbers go.
+/// The device and the outputs.
 #[derive(Args, Clone)]
 struct Common {
-    /// cpu, cpu-checked, cuda or cuda:N; else `GPU_PRIMITIVES_DEVICE`, else the first GPU, else the CPU
+    /// cpu, cpu-checked, cuda or cuda:N [default: `GPU_PRIMITIVES_DEVICE`, else the first GPU, else the CPU]
     #[arg(long)]
     device: Option<String>,
-    /// Write the numbers to this file, too
+    /// Also write the measurements to this file
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
     /// Print JSON instead of tables
@@ -34,73 +34,73 @@ struct Common {
     json: bool,
 }
 
-/// The main job's options.
+/// The options of the comparison.
 #[derive(Args)]
 struct Compare {
     #[command(flatten)]
     common: Common,
-    /// A rough answer in a moment
+    /// Measure quickly, with fewer elements and runs
     #[arg(long)]
     quick: bool,
-    /// Elements, such as 1000000 or 2^24; else what fits the device
+    /// Number of elements, such as 1000000 or 2^24 [default: suited to the device]
     #[arg(long, value_parser = size)]
     size: Option<usize>,
     /// The folder for the report
     #[arg(long, value_name = "DIR", default_value = "target/gpu-benches")]
     out: PathBuf,
-    /// How keys are distributed
+    /// Distribution of the keys
     #[arg(long, value_enum, default_value_t)]
     keys: Distribution,
-    /// The share of deletions in mixed updates
+    /// Share of deletions in mixed updates, from 0 to 1
     #[arg(long, default_value_t = 0.2)]
     deletions: f64,
-    /// The share of absent keys in mixed lookups
+    /// Share of absent keys in mixed lookups, from 0 to 1
     #[arg(long, default_value_t = 0.5)]
     absent: f64,
-    /// Bytes of a value
+    /// Size of a value in bytes
     #[arg(long, default_value = "4", value_parser = ["0", "4", "8"])]
     value_bytes: String,
-    /// Bits of a key
+    /// Size of a key in bits
     #[arg(long, default_value = "32", value_parser = ["32", "64"])]
     key_bits: String,
-    /// Operations of a batch, such as 10000 or 2^16; else a sixteenth of the elements
+    /// Operations per batch, such as 10000 or 2^16 [default: a sixteenth of the elements]
     #[arg(long, value_parser = size)]
     batch: Option<usize>,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// The three dictionaries, what everybody knows, and the primitives, on the same data (the default)
+    /// Compare the three dictionaries with CPU structures on the same data, and measure the primitives (the default)
     Compare(Box<Compare>),
-    /// Every experiment of the paper, with its numbers beside ours
+    /// Run every experiment of the paper, and print its numbers next to ours
     Paper {
         #[command(flatten)]
         common: Common,
-        /// Divide all sizes by two to the power of this: for a CPU 12, for a small GPU 2
+        /// Divide all sizes by 2^SCALE: 12 for a CPU, 2 for a small GPU
         #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=i64::from(paper::MOST_SCALE)))]
         scale: u32,
-        /// Only these experiments
+        /// Run only these experiments
         #[arg(long, value_enum)]
         only: Vec<paper::Experiment>,
         /// The folder for the report
         #[arg(long, value_name = "DIR", default_value = "target/gpu-benches")]
         out: PathBuf,
     },
-    /// The table of the primitives, with the peer (CUB) in the same run where nvcc is there
+    /// Measure the primitives, and CUB in the same run if nvcc is installed
     Primitives {
         #[command(flatten)]
         common: Common,
         /// Sizes, as powers of two
         #[arg(long = "log-size", value_parser = clap::value_parser!(u32).range(0..=40))]
         log_sizes: Vec<u32>,
-        /// A peer program that is compiled already
+        /// A peer program that is already compiled
         #[arg(long)]
         peer: Option<String>,
-        /// Only these suites of rows
+        /// Measure only these suites of rows
         #[arg(long)]
         only: Vec<String>,
     },
-    /// The table of the cuckoo hash table
+    /// Measure the cuckoo hash table
     Cuckoo {
         #[command(flatten)]
         common: Common,
@@ -108,7 +108,7 @@ enum Command {
         #[arg(long = "log-size", value_parser = clap::value_parser!(u32).range(10..=28))]
         log_sizes: Vec<u32>,
     },
-    /// The table of the sorted array
+    /// Measure the sorted array
     SortedArray {
         #[command(flatten)]
         common: Common,
@@ -116,36 +116,36 @@ enum Command {
         #[arg(long = "log-size", value_parser = clap::value_parser!(u32).range(10..=28))]
         log_sizes: Vec<u32>,
     },
-    /// The table of the LSM
+    /// Measure the LSM
     Lsm {
         #[command(flatten)]
         common: Common,
-        /// The number of elements of most rows, as a power of two
+        /// Number of elements of most rows, as a power of two
         #[arg(long = "log-size", value_parser = clap::value_parser!(u32).range(12..=26))]
         log_size: Option<u32>,
-        /// The insertion table of the paper, too
+        /// Also measure the insertion table of the paper
         #[arg(long)]
         insertions: bool,
     },
-    /// Write the results page of the documentation from the files of measurements beside it
+    /// Generate the results page of the documentation from the measurements in its `data` folder
     Results {
-        /// Change nothing; fail if the page is not what the measurements give
+        /// Change nothing; fail if the page is out of date
         #[arg(long)]
         check: bool,
-        /// The folder of the documentation
+        /// Folder of the documentation
         #[arg(long, default_value = "docs")]
         docs: PathBuf,
     },
 }
 
-/// A number of elements: `1000` or `2^10`.
+/// Parses a number of elements: `1000` or `2^10`.
 fn size(text: &str) -> Result<usize, String> {
     let number = match text.split_once('^') {
         Some(("2", power)) => power.parse().ok().and_then(|power| 1usize.checked_shl(power)),
         Some(_) => None,
         None => text.replace('_', "").parse().ok(),
     };
-    number.ok_or_else(|| String::from("a number such as 1000000 or 2^20 is needed"))
+    number.ok_or_else(|| String::from("use a number such as 1000000 or 2^20"))
 }
 
 fn output(common: &Common, name: &'static str, title: &'static str, folder: Option<&Path>) -> Result<Output, Error> {
@@ -156,7 +156,7 @@ fn output(common: &Common, name: &'static str, title: &'static str, folder: Opti
 
 fn run_compare(arguments: &Compare) -> Result<(), Error> {
     let output = output(&arguments.common, "compare", "GPU dictionaries compared", Some(&arguments.out))?;
-    // The parser takes nothing else.
+    // The parser accepts only numbers here.
     let number = |text: &str| text.parse().unwrap_or_default();
     let options = compare::Options {
         device: arguments.common.device.as_deref(),
@@ -219,7 +219,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
-            // As a shell reports a program that Ctrl-C has ended.
+            // The exit code of a program that was ended by Ctrl-C, by the convention of shells.
             ExitCode::from(if matches!(error, Error::Interrupted) { 130 } else { 1 })
         }
     }

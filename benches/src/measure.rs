@@ -1,9 +1,9 @@
-//! Timing: what the device spent between two events, or, for structures of the host, what the clock says.
+//! Timing: by device events, or by the host's clock for structures on the host.
 
 use gpu_primitives::{Error, Stream};
 use std::time::{Duration, Instant};
 
-/// What tells the time of an operation.
+/// The clock that times an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// Events on the stream.
@@ -13,10 +13,10 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// Runs the operation once and tells what it gave and how long it took.
+    /// Runs the operation once. Returns its result and its time.
     ///
     /// # Errors
-    /// What the operation gives.
+    /// The errors of the operation.
     pub fn time<T, E: From<Error>>(
         self,
         stream: &Stream,
@@ -38,56 +38,56 @@ impl Clock {
     }
 }
 
-/// The times of some runs of one thing, at least one.
+/// The times of at least one run of an operation.
 #[derive(Clone, Debug)]
 pub struct Times(Vec<Duration>);
 
 impl Times {
-    /// Of these runs.
+    /// Creates the times of runs.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `times` is empty.
     #[must_use]
     pub fn new(mut times: Vec<Duration>) -> Self {
         assert!(!times.is_empty(), "no run was timed");
-        // A clock that did not move would make a rate infinite.
+        // A time of zero would give an infinite rate.
         times.iter_mut().for_each(|time| *time = (*time).max(Duration::from_nanos(1)));
         times.sort_unstable();
         Self(times)
     }
 
-    /// The middle one.
+    /// Returns the median.
     #[must_use]
     pub fn median(&self) -> Duration {
         self.0[self.0.len() / 2]
     }
 
-    /// The shortest one.
+    /// Returns the shortest time.
     #[must_use]
     pub fn shortest(&self) -> Duration {
         self.0[0]
     }
 
-    /// The longest one.
+    /// Returns the longest time.
     #[must_use]
     pub fn longest(&self) -> Duration {
         self.0[self.0.len() - 1]
     }
 
-    /// How many there are.
+    /// Returns the number of runs.
     #[must_use]
     pub fn runs(&self) -> usize {
         self.0.len()
     }
 }
 
-/// Elements per second, in millions.
+/// Returns the rate in millions of elements per second.
 #[must_use]
 pub fn million_per_second(elements: usize, time: Duration) -> f64 {
     elements as f64 / time.as_secs_f64() / 1e6
 }
 
-/// The harmonic mean: the rate of doing the same work at each of these rates.
+/// Returns the harmonic mean: the overall rate of doing the same amount of work at each of these rates.
 #[must_use]
 pub fn harmonic_mean(rates: &[f64]) -> f64 {
     rates.len() as f64 / rates.iter().map(|rate| 1.0 / rate).sum::<f64>()

@@ -1,4 +1,4 @@
-//! What a dictionary must hold, by sorting on the host, and queries whose answers are known from it.
+//! The expected contents of a dictionary, computed by sorting on the host, and queries with known answers.
 
 use crate::Error;
 use crate::both::Both;
@@ -9,7 +9,7 @@ use gpu_primitives::Stream;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use rayon::slice::ParallelSliceMut;
 
-/// What a dictionary must hold: each key once, with the value that was inserted last, in the order of the keys.
+/// The expected contents of a dictionary: each key once, with its last inserted value, in key order.
 #[derive(Clone)]
 pub struct Oracle<K, V> {
     /// The pairs.
@@ -17,7 +17,7 @@ pub struct Oracle<K, V> {
 }
 
 impl<K: Number, V: Datum> Oracle<K, V> {
-    /// After insertion of these pairs.
+    /// Returns the contents after the insertion of these pairs.
     #[must_use]
     pub fn new(keys: &[K], values: &[V]) -> Self {
         let mut pairs: Vec<(K, V)> = keys.iter().copied().zip(values.iter().copied()).collect();
@@ -27,7 +27,7 @@ impl<K: Number, V: Datum> Oracle<K, V> {
         oracle
     }
 
-    /// Of equal keys, which a stable sort has left in their order, the last one stays.
+    /// Keeps the last pair of each key. A stable sort has left equal keys in their original order.
     fn keep_last(&mut self) {
         self.pairs.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
@@ -42,7 +42,7 @@ impl<K: Number, V: Datum> Oracle<K, V> {
     pub fn insert(&mut self, keys: &[K], values: &[V]) {
         let mut new = Self::new(keys, values).pairs;
         self.pairs.append(&mut new);
-        // Two runs that are sorted already, so this is a merge.
+        // Both runs are already sorted, so this is a merge.
         self.pairs.sort_by_key(|pair| pair.0);
         self.keep_last();
     }
@@ -58,13 +58,13 @@ impl<K: Number, V: Datum> Oracle<K, V> {
         });
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     #[must_use]
     pub fn find(&self, key: K) -> Option<V> {
         self.pairs.binary_search_by_key(&key, |pair| pair.0).ok().map(|place| self.pairs[place].1)
     }
 
-    /// Whether this is what a dictionary holds.
+    /// Checks the contents of a dictionary.
     ///
     /// # Errors
     /// [`Error::WrongResult`].
@@ -73,38 +73,38 @@ impl<K: Number, V: Datum> Oracle<K, V> {
     }
 }
 
-/// Keys to look up, and what must be found.
+/// Keys to look up, and the expected values.
 pub struct Lookups<K: Number, V: Datum> {
     /// The keys.
     pub keys: Both<K>,
-    /// Their values, where they are there.
+    /// The values of the keys that are present.
     pub expected: Vec<Option<V>>,
 }
 
 impl<K: Number, V: Datum> Lookups<K, V> {
-    /// These keys.
+    /// Creates lookups of these keys.
     ///
     /// # Errors
-    /// What the device gives.
+    /// Any device error.
     pub fn new(stream: &Stream, queries: impl IndexedParallelIterator<Item = (K, Option<V>)>) -> Result<Self, Error> {
         let (mut keys, mut expected) = (Vec::new(), Vec::new());
         queries.unzip_into_vecs(&mut keys, &mut expected);
         Ok(Self { keys: Both::new(stream, keys)?, expected })
     }
 
-    /// Any of the first `len` keys of the uniform distribution, which are there, in no order.
+    /// Creates lookups of random keys among the first `len` keys of the uniform distribution, which are present.
     ///
     /// # Errors
-    /// What the device gives.
+    /// Any device error.
     pub fn present(stream: &Stream, len: usize, queries: usize) -> Result<Self, Error> {
         let places = (0..queries).into_par_iter().map(|index| random_below_at(5, len, index) as u64);
         Self::new(stream, places.map(|place| (K::of(place, true), Some(V::of(place)))))
     }
 
-    /// Keys that are never there.
+    /// Creates lookups of absent keys.
     ///
     /// # Errors
-    /// What the device gives.
+    /// Any device error.
     pub fn absent(stream: &Stream, queries: usize) -> Result<Self, Error> {
         let places = (0..queries).into_par_iter().map(|index| random_below_at(6, 1 << 32, index) as u64);
         Self::new(stream, places.map(|place| (K::of(place, false), None)))
@@ -129,10 +129,10 @@ pub struct Intervals<K: Number> {
 }
 
 impl<K: Number> Intervals<K> {
-    /// Of `len` keys each, or all there are: from a random key to the one so many places further.
+    /// Creates intervals of `len` keys each, or of all keys if there are fewer. Each starts at a random key.
     ///
     /// # Errors
-    /// What the device gives.
+    /// Any device error.
     pub fn of_keys<V: Datum>(
         stream: &Stream,
         oracle: &Oracle<K, V>,
@@ -147,7 +147,7 @@ impl<K: Number> Intervals<K> {
         Ok(Self { low: Both::new(stream, low)?, high: Both::new(stream, high)?, places })
     }
 
-    /// Whether these are the numbers of keys in the intervals.
+    /// Checks the numbers of keys in the intervals.
     ///
     /// # Errors
     /// [`Error::WrongResult`].
@@ -155,7 +155,7 @@ impl<K: Number> Intervals<K> {
         check::equal(what, counts, &self.places, |&&count, &&(from, to)| count == (to - from) as u64)
     }
 
-    /// Whether these are the pairs in the intervals.
+    /// Checks the pairs in the intervals.
     ///
     /// # Errors
     /// [`Error::WrongResult`] names the first wrong interval.
@@ -181,10 +181,11 @@ impl<K: Number> Intervals<K> {
 }
 
 impl Intervals<u32> {
-    /// Of so many keys on average, of all that there may be, wherever they begin. The oracle's keys are spread evenly.
+    /// Creates intervals of `expected` keys on average, which start at random values of the key type. The oracle's keys
+    /// are evenly spread.
     ///
     /// # Errors
-    /// What the device gives.
+    /// Any device error.
     pub fn of_width<V: Datum>(
         stream: &Stream,
         oracle: &Oracle<u32, V>,
@@ -204,7 +205,7 @@ impl Intervals<u32> {
     }
 }
 
-/// Keys whose successors are asked for.
+/// Successor queries, and the expected answers.
 pub struct Successors<K: Number, V: Datum> {
     /// The keys.
     pub keys: Both<K>,
@@ -212,10 +213,10 @@ pub struct Successors<K: Number, V: Datum> {
 }
 
 impl<K: Number, V: Datum> Successors<K, V> {
-    /// Of random keys of the oracle.
+    /// Creates queries of random keys of the oracle.
     ///
     /// # Errors
-    /// What the device gives.
+    /// Any device error.
     pub fn new(stream: &Stream, oracle: &Oracle<K, V>, queries: usize) -> Result<Self, Error> {
         let places = random_below(10, oracle.pairs.len()).take(queries);
         let (keys, expected) =

@@ -1,4 +1,4 @@
-//! Where measurements go: the terminal, a file of them, a folder with a report.
+//! The outputs of a command: the terminal, a CSV file, and a folder with a report.
 
 use crate::record::Recording;
 use crate::view::{Block, html, markdown, text};
@@ -6,26 +6,26 @@ use crate::{Error, Run, report};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where measurements go.
+/// The outputs of a command.
 #[derive(Clone, Debug, Default)]
 pub struct Output {
-    /// The command's name, which the files of the folder are called by.
+    /// The command's name, and the base name of the files in the folder.
     pub name: &'static str,
-    /// What the report is called.
+    /// The title of the report.
     pub title: &'static str,
-    /// A file of the measurements.
+    /// A CSV file for the measurements.
     pub csv: Option<PathBuf>,
     /// A folder for the report and the measurements.
     pub folder: Option<PathBuf>,
-    /// Whether the terminal gets JSON instead of tables.
+    /// Whether to print JSON instead of tables.
     pub json: bool,
 }
 
 impl Output {
-    /// Sees whether everything can be written, before anything is measured.
+    /// Checks whether all outputs can be written. Call it before measuring.
     ///
     /// # Errors
-    /// [`Error::File`] names what cannot.
+    /// [`Error::File`] names the file or folder that cannot be written.
     pub fn prepare(&self) -> Result<(), Error> {
         if let Some(folder) = &self.folder {
             fs::create_dir_all(folder).map_err(Error::file("create the folder", folder))?;
@@ -34,17 +34,17 @@ impl Output {
             fs::remove_file(&probe).map_err(Error::file("write to the folder", folder))?;
         }
         if let Some(csv) = &self.csv {
-            // What is there stays until there is something new.
+            // Keeps the old content until there are new measurements.
             let mut options = fs::OpenOptions::new();
             options.create(true).append(true).open(csv).map_err(Error::file("write", csv))?;
         }
         Ok(())
     }
 
-    /// Writes and prints what was measured, all or what there is of it. Gives back how the run ended.
+    /// Writes and prints the measurements, complete or not. Returns the outcome of the run.
     ///
     /// # Errors
-    /// What the run gave; [`Error::File`].
+    /// The error of the run; [`Error::File`].
     pub fn deliver(&self, run: Run) -> Result<(), Error> {
         let Run { mut recording, outcome } = run;
         if let Err(error) = &outcome {
@@ -62,16 +62,16 @@ impl Output {
             }
         }
         if outcome.is_err() {
-            eprintln!("{} numbers were measured before it stopped", recording.records.len());
+            eprintln!("{} numbers were measured before the run stopped", recording.records.len());
         }
         for path in written {
-            // Beside JSON this would not be JSON.
+            // The standard output must be JSON only.
             if self.json { eprintln!("{}", path.display()) } else { println!("{}", path.display()) }
         }
         outcome
     }
 
-    /// Writes all files and says where they are.
+    /// Writes all files and returns their paths.
     fn write(&self, recording: &Recording) -> Result<Vec<PathBuf>, Error> {
         let csv = recording.to_csv().map_err(|error| Error::Arguments(error.to_string()))?;
         let mut written = Vec::new();

@@ -1,33 +1,33 @@
-//! The peer: CUB, as shipped with the CUDA toolkit, in a program of its own that prints its rates.
+//! The peer: CUB from the CUDA toolkit, in a separate program that prints its rates.
 
 use crate::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The program's source: built into this executable, so that a machine with `nvcc` and no checkout can compile it.
+/// The program's source. It is embedded, so that a machine with `nvcc` but without this repository can compile it.
 const SOURCE: &str = include_str!("../peers/cub.cu");
 
-/// One row that the peer printed.
+/// One row of the peer's output.
 pub struct PeerRow {
     /// The row's name, as in our table.
     pub name: String,
-    /// Elements.
+    /// The number of elements.
     pub len: usize,
-    /// Millions of elements per second.
+    /// The rate in millions of elements per second.
     pub million_per_second: f64,
 }
 
-/// Runs the peer: the executable named, or one compiled with `nvcc`; without either, no rows.
+/// Runs the peer: the given executable, or one compiled with `nvcc`. Returns no rows without either.
 ///
 /// # Errors
-/// A peer that cannot be compiled or run, or that prints what is not understood.
+/// If the peer cannot be compiled or run, or if its output cannot be parsed.
 pub fn measure(executable: Option<&str>) -> Result<Vec<PeerRow>, Error> {
     let executable = match executable {
         Some(path) => PathBuf::from(path),
         None => match compile()? {
             Some(path) => path,
             None => {
-                eprintln!("no nvcc found: the table has no peer (pass --peer, or put nvcc on the PATH)");
+                eprintln!("nvcc not found, so the table has no peer: pass --peer, or put nvcc on the PATH");
                 return Ok(Vec::new());
             }
         },
@@ -36,7 +36,7 @@ pub fn measure(executable: Option<&str>) -> Result<Vec<PeerRow>, Error> {
     text.lines().filter(|line| !line.starts_with('#')).map(parse).collect()
 }
 
-/// Compiles the peer into the temporary folder; `None` without a compiler.
+/// Compiles the peer into the temporary folder. Returns `None` if there is no compiler.
 fn compile() -> Result<Option<PathBuf>, Error> {
     let compiler = std::env::var("NVCC").unwrap_or_else(|_| String::from("nvcc"));
     if Command::new(&compiler).arg("--version").output().is_err() {
@@ -51,7 +51,7 @@ fn compile() -> Result<Option<PathBuf>, Error> {
     Ok(Some(executable))
 }
 
-/// What the command printed, or why it failed.
+/// Returns the output of a command, or the reason why it failed.
 fn output(command: &mut Command, program: &Path) -> Result<String, Error> {
     let failed = |what: String| Error::Peer { what: format!("{}: {what}", program.display()) };
     let output = command.output().map_err(|error| failed(error.to_string()))?;
@@ -61,7 +61,7 @@ fn output(command: &mut Command, program: &Path) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// `name,elements,milliseconds`.
+/// Parses a row: `name,elements,milliseconds`.
 fn parse(line: &str) -> Result<PeerRow, Error> {
     let bad = || Error::Peer { what: format!("not a row: {line:?}") };
     let fields: Vec<&str> = line.split(',').collect();

@@ -1,5 +1,5 @@
-//! Measurements as they are kept: one record per number, and what is to be known about the run. A file of them is CSV with
-//! a head of `# key: value` lines, the same for every command.
+//! The records of measurements: one record per number, and a description of the run. The file format is CSV with a head
+//! of `# key: value` lines, the same for every command.
 
 use crate::Error;
 use crate::measure::{Times, million_per_second};
@@ -9,41 +9,41 @@ use std::path::Path;
 /// The unit of rates: millions of elements, or queries, per second.
 pub const RATE: &str = "M/s";
 
-/// One number that was measured.
+/// One measured number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// The table that it belongs to.
+    /// The table that the number belongs to.
     pub section: String,
-    /// Whose number it is.
+    /// The structure or library that was measured.
     pub subject: String,
-    /// What was done.
+    /// The operation.
     pub row: String,
-    /// With what parameters, such as `b = 2^20`.
+    /// The parameters, such as `b = 2^20`.
     pub parameter: String,
-    /// Elements of the input or of the dictionary.
+    /// The number of elements of the input or of the dictionary.
     pub n: u64,
-    /// Elements or queries of one timed run; 0 if nothing was timed.
+    /// The number of elements or queries of one timed run; 0 if nothing was timed.
     pub work: u64,
-    /// The number: of several runs the median.
+    /// The number; the median of several runs.
     pub value: f64,
-    /// What it counts.
+    /// The unit.
     pub unit: String,
     /// The number of the worst run.
     pub low: Option<f64>,
     /// The number of the best run.
     pub high: Option<f64>,
-    /// Timed runs.
+    /// The number of timed runs.
     pub runs: u32,
-    /// Bytes that must move per element: each input read once, each output written once.
+    /// The bytes that must move per element: each input read once, each output written once.
     pub bytes: Option<f64>,
-    /// Whose number is beside it.
+    /// The name of the peer.
     pub peer: Option<String>,
-    /// That number, in the same unit.
+    /// The peer's number, in the same unit.
     pub peer_value: Option<f64>,
 }
 
 impl Record {
-    /// A record without a number yet.
+    /// Creates a record without a number.
     #[must_use]
     pub fn new(section: &str, subject: &str, row: impl Into<String>, parameter: impl Into<String>, n: usize) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl Record {
         }
     }
 
-    /// With the rate of `work` elements in these times.
+    /// Sets the number to the rate of `work` elements in these times.
     #[must_use]
     pub fn rate(self, work: usize, times: &Times) -> Self {
         Self {
@@ -70,13 +70,13 @@ impl Record {
         }
     }
 
-    /// With this number.
+    /// Sets the number.
     #[must_use]
     pub fn value(self, value: f64, unit: &str) -> Self {
         Self { value: rounded(value), unit: unit.into(), ..self }
     }
 
-    /// With the least and the greatest of the numbers of several runs.
+    /// Sets the worst and the best run to the minimum and the maximum of `numbers`.
     #[must_use]
     pub fn spread(self, numbers: &[f64]) -> Self {
         if numbers.is_empty() {
@@ -86,61 +86,61 @@ impl Record {
         Self { low: Some(rounded(low)), high: Some(rounded(high)), runs: numbers.len() as u32, ..self }
     }
 
-    /// With the bytes that must move per element.
+    /// Sets the bytes that must move per element.
     #[must_use]
     pub fn bytes(self, bytes: f64) -> Self {
         Self { bytes: Some(bytes), ..self }
     }
 
-    /// With another one's number beside it, if there is one.
+    /// Sets the number of a peer, if there is one.
     #[must_use]
     pub fn beside(self, peer: &str, value: Option<f64>) -> Self {
         Self { peer: value.map(|_| peer.into()), peer_value: value.map(rounded), ..self }
     }
 
-    /// How many times the peer's number this one is.
+    /// Returns this number divided by the peer's.
     #[must_use]
     pub fn ratio(&self) -> Option<f64> {
         self.peer_value.map(|peer| self.value / peer)
     }
 
-    /// The time of one run in microseconds, if it is a rate.
+    /// Returns the time of one run in microseconds, if the number is a rate.
     #[must_use]
     pub fn microseconds(&self) -> Option<f64> {
         (self.unit == RATE && self.work > 0).then(|| self.work as f64 / self.value)
     }
 
-    /// From the worst run to the best one, in percent of the number.
+    /// Returns the distance from the worst run to the best one, in percent of the number.
     #[must_use]
     pub fn spread_percent(&self) -> Option<f64> {
         Some((self.high? - self.low?) / self.value * 100.0).filter(|_| self.runs > 1)
     }
 }
 
-/// Six digits: more than any measurement has.
+/// Rounds to six digits, which is more precise than any measurement.
 fn rounded(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }
 
-/// What a command has measured, and how.
+/// The measurements of a command, and the description of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recording {
-    /// The device, the date, the command and the like, in the order in which they are told.
+    /// The device, the date, the command and so on, in the order of their [`tell`](Self::tell) calls.
     pub about: Vec<(String, String)>,
     /// The numbers.
     pub records: Vec<Record>,
 }
 
 impl Recording {
-    /// What is known under this name.
+    /// Returns the description of the run with this name.
     #[must_use]
     pub fn about(&self, name: &str) -> Option<&str> {
         self.about.iter().find(|(known, _)| known == name).map(|(_, text)| text.as_str())
     }
 
-    /// Sets what is known under this name.
+    /// Sets the description of the run with this name.
     pub fn tell(&mut self, name: &str, text: impl Into<String>) {
-        // A line of the file's head.
+        // It must fit into one line of the file's head.
         let text = text.into().replace(['\n', '\r'], " ");
         match self.about.iter_mut().find(|(known, _)| known == name) {
             Some((_, old)) => *old = text,
@@ -148,15 +148,15 @@ impl Recording {
         }
     }
 
-    /// The records of a section.
+    /// Returns the records of a section.
     pub fn section<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Record> + Clone {
         self.records.iter().filter(move |record| record.section == name)
     }
 
-    /// As a file of measurements.
+    /// Writes the measurements as CSV.
     ///
     /// # Errors
-    /// What the CSV writer gives, which for text in memory is nothing.
+    /// Errors of the CSV writer, which do not occur for text in memory.
     pub fn to_csv(&self) -> Result<String, csv::Error> {
         let mut text: String = self.about.iter().map(|(name, value)| format!("# {name}: {value}\n")).collect();
         let mut writer = csv::Writer::from_writer(Vec::new());
@@ -168,10 +168,10 @@ impl Recording {
         Ok(text)
     }
 
-    /// Of a file of measurements.
+    /// Parses the CSV of a file of measurements.
     ///
     /// # Errors
-    /// [`Error::Format`] says in which file and where.
+    /// [`Error::Format`] names the file and the position.
     pub fn from_csv(path: &Path, text: &str) -> Result<Self, Error> {
         let mut recording = Self::default();
         for line in text.lines().map_while(|line| line.strip_prefix("# ")) {
@@ -199,7 +199,7 @@ impl Recording {
     }
 }
 
-/// A power of two as people write it, any other number as it is.
+/// Formats a power of two as `2^k`, and any other number in decimal.
 #[must_use]
 pub fn power(number: usize) -> String {
     if number.is_power_of_two() { format!("2^{}", number.ilog2()) } else { number.to_string() }
@@ -216,7 +216,7 @@ mod tests {
         recording.tell("device", "CPU, \"two\" cores");
         recording.tell("command", "compare\n--quick");
         recording.records = vec![
-            Record::new("lookup", "LSM", "lookup, all there", "b = 2^4", 1 << 20).rate(1 << 20, &times).bytes(8.0),
+            Record::new("lookup", "LSM", "lookup, all present", "b = 2^4", 1 << 20).rate(1 << 20, &times).bytes(8.0),
             Record::new("memory", "LSM", "bytes per element", "", 7).value(8.125, "B").beside("CUB", Some(16.0)),
         ];
         recording

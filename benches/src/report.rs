@@ -1,4 +1,4 @@
-//! What a command has measured as people read it.
+//! The report of a command: its tables and plots.
 
 use crate::record::{Record, Recording, power};
 use crate::view::pivot::{self, by_name, by_subject, distinct};
@@ -6,7 +6,7 @@ use crate::view::plot::{Axis, Marks, Plot};
 use crate::view::{Block, NONE, Table, number, optional, ratio, spread};
 use crate::{compare, cuckoo, lsm, paper, primitives, sorted_array};
 
-/// The device, the date, the command and the like.
+/// Returns the description of the run: the device, the date, the command and so on.
 #[must_use]
 pub fn about(recording: &Recording) -> Vec<Block> {
     let mut table = Table::new(2, ["about", "this run"]);
@@ -16,7 +16,7 @@ pub fn about(recording: &Recording) -> Vec<Block> {
     vec![Block::Table(table)]
 }
 
-/// All tables and plots of the numbers that there are.
+/// Returns all tables and plots of the recording.
 #[must_use]
 pub fn blocks(recording: &Recording) -> Vec<Block> {
     let has = |section: &str| recording.section(section).next().is_some();
@@ -43,7 +43,7 @@ pub fn blocks(recording: &Recording) -> Vec<Block> {
     blocks
 }
 
-/// The comparison: one table, one plot.
+/// Returns the comparison: one table and one plot.
 fn comparison(recording: &Recording) -> Vec<Block> {
     let rates = || recording.section(compare::SECTION).filter(|record| record.unit == crate::record::RATE);
     let subjects = distinct(rates().map(|record| record.subject.as_str()));
@@ -65,18 +65,19 @@ fn comparison(recording: &Recording) -> Vec<Block> {
     ]
 }
 
-/// How far the runs of a row are apart, over all rows.
+/// Describes the spread of the runs, over all rows.
 fn spread_in_words(recording: &Recording) -> String {
     let mut spreads: Vec<f64> = recording.records.iter().filter_map(Record::spread_percent).collect();
     spreads.sort_by(f64::total_cmp);
     let Some(most) = spreads.last() else { return String::new() };
     let middle = spreads[spreads.len() / 2];
     format!(
-        " From the worst run to the best one it is {middle:.1} % of the rate in the middle row, {most:.1} % at most."
+        " The spread from the worst run to the best is {middle:.1} % of the rate in the median row, and at most \
+         {most:.1} %."
     )
 }
 
-/// Our rates and the peer's, where there is one; of several sizes the largest.
+/// Returns a plot of our rates and the peer's, for the rows that have a peer, at the largest size of each row.
 fn beside_peer(recording: &Recording, section: &str, title: &str) -> Option<Plot> {
     let rates = || recording.section(section).filter(|record| record.unit == crate::record::RATE);
     let with_peer = || rates().filter(|record| record.peer_value.is_some());
@@ -95,7 +96,7 @@ fn beside_peer(recording: &Recording, section: &str, title: &str) -> Option<Plot
     })
 }
 
-/// One record a row.
+/// Returns a table with one row per record.
 #[must_use]
 pub fn rows(recording: &Recording, section: &str) -> Block {
     let has_peer = recording.section(section).any(|record| record.peer_value.is_some());

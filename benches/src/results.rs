@@ -1,5 +1,5 @@
-//! The results page of the documentation: what people wrote about the measurements, and the tables and plots of the files of
-//! measurements. In `results.in.md` a line `{{about NAME}}` becomes a sentence on the run of `data/NAME.csv`, a line `{{NAME}}` its
+//! The results page of the documentation, generated from a template and the files of measurements. In `results.in.md`,
+//! the line `{{about NAME}}` becomes a sentence about the run of `data/NAME.csv`, and the line `{{NAME}}` becomes its
 //! tables and plots. The plots are files in `plots`.
 
 use crate::output::read;
@@ -9,13 +9,13 @@ use crate::{Error, report};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Numbers of others on the same GPU, from their publications: what rows have beside them that were measured without a peer.
+/// Published numbers of other libraries on the same GPU, for rows that were measured without a peer.
 const PUBLIC: &str = "data/public-h200.csv";
 
-/// Writes the page, or sees whether it is what the measurements give.
+/// Writes the page, or checks that it is up to date.
 ///
 /// # Errors
-/// [`Error::File`], [`Error::Format`]; [`Error::Stale`] names a file that is not what it must be.
+/// [`Error::File`], [`Error::Format`]; [`Error::Stale`] names a file that is out of date.
 pub fn run(docs: &Path, check: bool) -> Result<(), Error> {
     for (path, text) in generate(docs)? {
         if check {
@@ -32,13 +32,13 @@ pub fn run(docs: &Path, check: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// The files of the page: paths and texts.
+/// Returns the files of the page: paths and texts.
 fn generate(docs: &Path) -> Result<Vec<(PathBuf, String)>, Error> {
     let template_path = docs.join("results.in.md");
     let template = read(&template_path)?;
     let public = Recording::read(&docs.join(PUBLIC))?;
     let mut page =
-        String::from("<!-- Made from results.in.md and data/*.csv by `cargo run --release -- results`. -->\n\n");
+        String::from("<!-- Generated from results.in.md and data/*.csv by `cargo run --release -- results`. -->\n\n");
     let mut files = Vec::new();
     for line in template.lines() {
         let Some(order) = line.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}")) else {
@@ -57,7 +57,7 @@ fn generate(docs: &Path) -> Result<Vec<(PathBuf, String)>, Error> {
             about(&recording)
         } else {
             let mut blocks = report::blocks(&recording);
-            // The page has a heading of its own here.
+            // The template has its own heading here.
             if matches!(blocks.first(), Some(Block::Heading(_))) {
                 blocks.remove(0);
             }
@@ -73,12 +73,12 @@ fn generate(docs: &Path) -> Result<Vec<(PathBuf, String)>, Error> {
     Ok(files)
 }
 
-/// When, on what and by which command it was measured.
+/// Describes the run: when, on which device and by which command it was measured.
 fn about(recording: &Recording) -> String {
     let known = |name: &str| recording.about(name).map(str::to_owned);
     let mut text = format!(
         "Measured on {} on {}",
-        known("date").unwrap_or_else(|| "an unknown day".into()),
+        known("date").unwrap_or_else(|| "an unknown date".into()),
         known("device").unwrap_or_else(|| "an unknown device".into())
     );
     let details: Vec<String> = ["driver", "clocks"]
@@ -100,7 +100,7 @@ fn about(recording: &Recording) -> String {
     text + "\n"
 }
 
-/// Puts others' numbers beside those that have none.
+/// Adds published numbers to the records without a peer.
 fn beside(mut recording: Recording, public: &Recording) -> Recording {
     for record in recording.records.iter_mut().filter(|record| record.peer.is_none()) {
         let found = public.records.iter().find(|other| {

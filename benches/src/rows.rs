@@ -1,4 +1,5 @@
-//! The measurements of a dictionary, one function each. They time a contender, check what it gave and keep the record.
+//! The measurements of a dictionary, one function each. Each function times a contender, checks its result and keeps
+//! the record.
 
 use crate::Error;
 use crate::both::{Both, PairSlice, Pairs};
@@ -8,7 +9,7 @@ use crate::oracle::{Intervals, Lookups, Oracle, Successors};
 use crate::record::Record;
 use crate::session::Session;
 
-/// Where the records of some measurements go, and what they have in common.
+/// The common fields of the records of several measurements.
 #[derive(Clone, Copy)]
 pub struct At<'a> {
     /// The run.
@@ -17,17 +18,17 @@ pub struct At<'a> {
     pub section: &'a str,
     /// The parameters.
     pub parameter: &'a str,
-    /// Elements of the dictionary.
+    /// The number of elements of the dictionary.
     pub n: usize,
 }
 
 impl At<'_> {
-    /// Keeps the rate of `work` operations in these times.
+    /// Records the rate of `work` operations in these times.
     pub fn keep<C: Contender>(&self, row: &str, work: usize, times: &Times) {
         self.session.keep(Record::new(self.section, C::NAME, row, self.parameter, self.n).rate(work, times));
     }
 
-    /// Runs of a contender: to warm up, and timed. One that runs on the host needs no warm kernel and may be slow.
+    /// Returns the number of warm-up runs and of timed runs. A contender on the host needs no warm-up and may be slow.
     fn runs<C: Contender>(&self) -> (usize, usize) {
         match C::CLOCK {
             Clock::Device => (self.session.warm_ups, self.session.runs),
@@ -35,7 +36,7 @@ impl At<'_> {
         }
     }
 
-    /// Times an operation on a state that is prepared for each run.
+    /// Times an operation on a state that is freshly prepared for each run.
     fn time<C: Contender, S, T>(
         &self,
         prepare: impl FnMut() -> Result<S, Error>,
@@ -46,10 +47,10 @@ impl At<'_> {
     }
 }
 
-/// Bulk build.
+/// Measures the bulk build.
 ///
 /// # Errors
-/// What the dictionary gives; a wrong result; [`Error::Interrupted`]. So for all of them.
+/// The errors of the dictionary; [`Error::WrongResult`]; [`Error::Interrupted`]. All measurements can return these.
 pub fn build<C: Contender>(
     at: At<'_>,
     pairs: PairSlice<'_, C::Key, C::Value>,
@@ -63,10 +64,10 @@ pub fn build<C: Contender>(
     Ok(built)
 }
 
-/// The first `len` pairs into an empty dictionary, a batch per call.
+/// Measures the insertion of the first `len` pairs into an empty dictionary, one batch per call.
 ///
 /// # Errors
-/// As [`build`].
+/// The errors of [`build`].
 pub fn insert_all<C: Contender>(
     at: At<'_>,
     pairs: &Pairs<C::Key, C::Value>,
@@ -88,10 +89,10 @@ pub fn insert_all<C: Contender>(
     oracle.check("insert", &filled.contents(stream)?)
 }
 
-/// Lookups.
+/// Measures lookups.
 ///
 /// # Errors
-/// As [`build`].
+/// The errors of [`build`].
 pub fn lookup<C: Contender>(
     at: At<'_>,
     row: &str,
@@ -105,10 +106,10 @@ pub fn lookup<C: Contender>(
     Ok(times)
 }
 
-/// Counts and ranges of the same intervals.
+/// Measures counts and ranges of the same intervals.
 ///
 /// # Errors
-/// As [`build`].
+/// The errors of [`build`].
 pub fn intervals<C: OrderedContender>(
     at: At<'_>,
     contender: &C,
@@ -126,10 +127,10 @@ pub fn intervals<C: OrderedContender>(
     intervals.check_ranges("range", oracle, &ranges(stream)?)
 }
 
-/// Successors.
+/// Measures successor queries.
 ///
 /// # Errors
-/// As [`build`].
+/// The errors of [`build`].
 pub fn successors<C: OrderedContender>(
     at: At<'_>,
     contender: &C,
@@ -142,19 +143,19 @@ pub fn successors<C: OrderedContender>(
     successors.check("successor", &answer(stream)?)
 }
 
-/// A bulk build that updates begin with: its pairs and the batch size.
+/// The bulk build that updates start from: its pairs, and the batch size.
 #[derive(Clone, Copy)]
 pub struct Base<'a, K, V> {
     /// The pairs.
     pub pairs: PairSlice<'a, K, V>,
-    /// Operations of a batch.
+    /// The number of operations per batch.
     pub batch: usize,
 }
 
-/// Deletions, a batch per call, from a dictionary that was built in bulk.
+/// Measures deletions from a bulk-built dictionary, one batch per call.
 ///
 /// # Errors
-/// As [`build`].
+/// The errors of [`build`].
 pub fn delete<C: Contender>(
     at: At<'_>,
     base: Base<'_, C::Key, C::Value>,
@@ -176,33 +177,33 @@ pub fn delete<C: Contender>(
     oracle.check("delete", &left.contents(stream)?)
 }
 
-/// Operations of mixed batches: each batch inserts some pairs and deletes some keys.
+/// The operations of mixed batches: each batch inserts pairs and deletes keys.
 pub struct Mix<K: crate::data::Number, V: crate::data::Datum> {
-    /// What is inserted.
+    /// The pairs to insert.
     pub insert: Pairs<K, V>,
-    /// What is deleted.
+    /// The keys to delete.
     pub delete: Both<K>,
-    /// Batches.
+    /// The number of batches.
     pub batches: usize,
 }
 
 impl<K: crate::data::Number, V: crate::data::Datum> Mix<K, V> {
-    /// How many operations there are.
+    /// Returns the number of operations.
     #[must_use]
     pub fn len(&self) -> usize {
         self.insert.len() + self.delete.host.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Does all of them.
+    /// Applies all operations.
     ///
     /// # Errors
-    /// What the dictionary gives.
+    /// The errors of the dictionary.
     pub fn apply<C: Contender<Key = K, Value = V>>(&self, session: &Session, contender: &mut C) -> Result<(), Error> {
         let part = |len: usize, batch: usize| len * batch / self.batches..len * (batch + 1) / self.batches;
         for batch in 0..self.batches {
@@ -214,10 +215,10 @@ impl<K: crate::data::Number, V: crate::data::Datum> Mix<K, V> {
     }
 }
 
-/// Mixed batches into a dictionary that was built in bulk; then a cleanup, if it has one.
+/// Measures mixed batches on a bulk-built dictionary, and then a cleanup, if the dictionary has one.
 ///
 /// # Errors
-/// As [`build`].
+/// The errors of [`build`].
 pub fn update<C: Contender>(
     at: At<'_>,
     base: Base<'_, C::Key, C::Value>,
@@ -241,10 +242,10 @@ pub fn update<C: Contender>(
     })
 }
 
-/// A cleanup of `resident` elements, dead and alive.
+/// Measures a cleanup of `resident` elements, live and stale.
 ///
 /// # Errors
-/// As [`build`].
+/// The errors of [`build`].
 pub fn cleanup<C: Contender>(
     at: At<'_>,
     resident: usize,
@@ -261,10 +262,10 @@ pub fn cleanup<C: Contender>(
     oracle.check("cleanup", &clean.contents(stream)?)
 }
 
-/// Bytes for each of `len` elements.
+/// Records the bytes per element, for `len` elements.
 ///
 /// # Errors
-/// As [`build`].
+/// The errors of [`build`].
 pub fn bytes<C: Contender>(at: At<'_>, row: &str, contender: &C, len: usize) -> Result<(), Error> {
     if let Some(bytes) = contender.bytes(&at.session.stream)? {
         let record = Record::new(at.section, C::NAME, row, at.parameter, at.n);

@@ -1,4 +1,4 @@
-//! One run of a command: the device, what it has measured so far, how far it is, and whether it shall stop.
+//! One run of a command: the device, the measurements so far, the progress, and whether to stop.
 
 use crate::measure::{Clock, Times};
 use crate::record::{Record, Recording};
@@ -11,15 +11,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Whether Ctrl-C was pressed.
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// Lets Ctrl-C end measurements at the next opportunity; pressed again, it ends the program at once.
+/// Makes Ctrl-C stop after the current measurement. Pressed again, it ends the program at once.
 pub fn stop_on_ctrl_c() {
     let handler = || {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
-        eprintln!("\nstopping after this measurement; Ctrl-C again stops at once");
+        eprintln!("\nstopping after this measurement; press Ctrl-C again to stop at once");
     };
-    // Without a handler Ctrl-C ends the program, as it always did.
+    // Without a handler, Ctrl-C ends the program, as usual.
     let _ = ctrlc::set_handler(handler);
 }
 
@@ -29,19 +29,19 @@ pub struct Session {
     pub device: Device,
     /// The stream of all work.
     pub stream: Stream,
-    /// Runs of each measurement before the timed ones: they load the kernel, fill the memory pool and raise the clocks.
+    /// The number of warm-up runs of each measurement: they load the kernel, fill the memory pool and raise the clocks.
     pub warm_ups: usize,
-    /// Timed runs of each measurement.
+    /// The number of timed runs of each measurement.
     pub runs: usize,
     recording: RefCell<Recording>,
     progress: RefCell<ProgressBar>,
 }
 
 impl Session {
-    /// On the device of this name, else on the one that is found; with so many timed runs of each measurement.
+    /// Opens the device of this name, or the default device, with this number of timed runs per measurement.
     ///
     /// # Errors
-    /// What opening the device gives.
+    /// Any error of opening the device.
     pub fn open(device: Option<&str>, runs: usize) -> Result<Self, Error> {
         let device = device.map_or_else(Device::default, Device::parse)?;
         let stream = device.stream()?;
@@ -51,11 +51,11 @@ impl Session {
         Ok(Self { device, stream, warm_ups, runs, recording, progress })
     }
 
-    /// The same for a table of dictionaries of several sizes: of these, as powers of two, else of those that suit the device. Gives
-    /// the sizes' logarithms, too.
+    /// Opens a device for measurements of dictionaries at several sizes. `log_sizes` are powers of two; if empty, they
+    /// are chosen to suit the device. Also returns the logarithms of the sizes.
     ///
     /// # Errors
-    /// Also [`Error::NoRoom`] for the largest one.
+    /// The errors of [`open`](Self::open); [`Error::NoRoom`] for the largest size.
     pub fn open_for_sizes(device: Option<&str>, log_sizes: &[u32]) -> Result<(Self, Vec<u32>), Error> {
         const RUNS: usize = 9;
         let session = Self::open(device, RUNS)?;
@@ -68,19 +68,19 @@ impl Session {
         Ok((session, log_sizes))
     }
 
-    /// Whether the device is a GPU.
+    /// Returns whether the device is a GPU.
     #[must_use]
     pub fn is_gpu(&self) -> bool {
         matches!(self.device.kind(), DeviceKind::Cuda { .. })
     }
 
-    /// Shows a bar of so many steps, if there is a terminal.
+    /// Shows a progress bar of `steps` steps, if there is a terminal.
     pub fn expect_steps(&self, steps: usize) {
         let style = ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}").unwrap_or(ProgressStyle::default_bar());
         *self.progress.borrow_mut() = ProgressBar::new(steps as u64).with_style(style);
     }
 
-    /// Says what comes next, and counts a step.
+    /// Shows the next measurement in the progress bar, and counts a step.
     ///
     /// # Errors
     /// [`Error::Interrupted`] after Ctrl-C.
@@ -96,17 +96,17 @@ impl Session {
         self.recording.borrow_mut().records.push(record);
     }
 
-    /// Tells something about the run.
+    /// Adds to the description of the run.
     pub fn tell(&self, name: &str, text: impl Into<String>) {
         self.recording.borrow_mut().tell(name, text);
     }
 
-    /// Changes what has been kept.
+    /// Changes the records so far.
     pub fn revise(&self, change: impl FnOnce(&mut Vec<Record>)) {
         change(&mut self.recording.borrow_mut().records);
     }
 
-    /// What has been measured. The bar goes away.
+    /// Returns the measurements. Removes the progress bar.
     #[must_use]
     pub fn finish(self) -> Recording {
         self.progress.borrow().finish_and_clear();
@@ -115,7 +115,7 @@ impl Session {
         recording
     }
 
-    /// Whether nobody wants to stop.
+    /// Returns an error if the command shall stop.
     ///
     /// # Errors
     /// [`Error::Interrupted`] after Ctrl-C.
@@ -123,7 +123,8 @@ impl Session {
         if STOP.load(Ordering::Relaxed) { Err(Error::Interrupted) } else { Ok(()) }
     }
 
-    /// Refuses a size that the device has no memory for: `elements` of at most so many bytes each, everything counted.
+    /// Checks that the device has enough memory for `elements` elements of at most `bytes_each` bytes each, all
+    /// included.
     ///
     /// # Errors
     /// [`Error::NoRoom`].
@@ -133,19 +134,19 @@ impl Session {
         if needed <= free { Ok(()) } else { Err(Error::NoRoom { elements, needed, free, total }) }
     }
 
-    /// The times of some runs, and what the last one gave. The result of a run is dropped before the next one.
+    /// Times several runs. Returns the result of the last one and the times. Drops the result of a run before the next.
     ///
     /// # Errors
-    /// What the operation gives; [`Error::Interrupted`].
+    /// The errors of the operation; [`Error::Interrupted`].
     pub fn time<T>(&self, mut operation: impl FnMut() -> Result<T, Error>) -> Result<(T, Times), Error> {
         self.time_fresh(Clock::Device, self.warm_ups, self.runs, || Ok(()), |()| operation())
     }
 
-    /// As [`time`](Self::time), with a clock, so many runs to warm up and so many to time, and a preparation before each run
-    /// that is not timed.
+    /// Like [`time`](Self::time), with a given clock and given numbers of warm-up runs and timed runs. The preparation
+    /// before each run is not timed.
     ///
     /// # Errors
-    /// What the preparation and the operation give; [`Error::Interrupted`].
+    /// The errors of the preparation and the operation; [`Error::Interrupted`].
     pub fn time_fresh<S, T>(
         &self,
         clock: Clock,
@@ -166,7 +167,7 @@ impl Session {
             }
             last = Some(result);
         }
-        // At least one run was made.
+        // There was at least one run.
         last.map(|last| (last, Times::new(times))).ok_or(Error::Interrupted)
     }
 }

@@ -1,4 +1,5 @@
-//! The table of the sorted array: queries, insertion and its floor, with 32-bit keys and values. Every timed result is checked.
+//! The measurements of the sorted array: queries, insertion and the lower bound of its time, with 32-bit keys and
+//! values. Every timed result is checked.
 
 use crate::both::Pairs;
 use crate::contender::Contender;
@@ -17,11 +18,11 @@ pub const SECTION: &str = "sorted array";
 
 type Array = GpuSortedArray<u32, u32>;
 
-/// Measures every row, on the device of this name, else the one that is found, at these sizes, as powers of two, else at those that
-/// suit the device. Intervals and insertions are measured at the first of them.
+/// Measures every row. `device` is the name of the device; `None` for the default device. `log_sizes` are the sizes as
+/// powers of two; if empty, sizes that suit the device. Intervals and insertions are measured at the first size only.
 ///
 /// # Errors
-/// With what was measured before: what the device gives; a wrong result.
+/// Any error before the first measurement. Later errors are in [`Run::outcome`], next to the measurements so far.
 pub fn run(device: Option<&str>, log_sizes: &[u32]) -> Result<Run, Error> {
     let (session, log_sizes) = Session::open_for_sizes(device, log_sizes)?;
     session.expect_steps(log_sizes.len() + 3);
@@ -43,8 +44,8 @@ fn queries(session: &Session, n: usize, with_intervals: bool) -> Result<(), Erro
     let at = At { session, section: SECTION, parameter: "", n };
     let array = rows::build::<Array>(at, pairs.slice(0..n)?, n, &oracle)?;
     rows::bytes(at, "bytes per element, without an index", &array, n)?;
-    rows::lookup(at, "lookup, all there", &array, &Lookups::present(stream, n, n)?)?;
-    rows::lookup(at, "lookup, none there", &array, &Lookups::absent(stream, n)?)?;
+    rows::lookup(at, "lookup, all present", &array, &Lookups::present(stream, n, n)?)?;
+    rows::lookup(at, "lookup, all absent", &array, &Lookups::absent(stream, n)?)?;
     rows::bytes(at, "bytes per element", &array, n)?;
     if with_intervals {
         for expected in [8, 1024] {
@@ -56,8 +57,8 @@ fn queries(session: &Session, n: usize, with_intervals: bool) -> Result<(), Erro
     Ok(())
 }
 
-/// One batch into an array of `n`; beside it the sort of such a batch, and the merge of such a batch with such an array, which
-/// it cannot do without.
+/// Measures the insertion of one batch into an array of `n` elements. Also measures its two necessary parts: the sort
+/// of the batch, and the merge of the batch with the array.
 fn insertion(session: &Session, n: usize, batch: usize) -> Result<(), Error> {
     let stream = &session.stream;
     session.step(format!("insertion of {}", power(batch)))?;
@@ -82,7 +83,7 @@ fn insertion(session: &Session, n: usize, batch: usize) -> Result<(), Error> {
     let mut sorted = (stream.uninit::<u32>(batch)?, stream.uninit::<u32>(batch)?);
     let ((), times) = session.time(|| {
         let options = sort::Options::new();
-        Ok(sort::pairs(stream, new.keys.device, new.values.device, &mut sorted.0, &mut sorted.1, options)?)
+        Ok(sort::pairs(stream, (new.keys.device, new.values.device), (&mut sorted.0, &mut sorted.1), options)?)
     })?;
     let floor = |row| Record::new(SECTION, "gpu-primitives", row, parameter.as_str(), n);
     session.keep(floor("sort of the batch").rate(batch, &times));

@@ -1,5 +1,5 @@
-//! The report in a real browser: headless Chromium, if it is installed. `GPU_BENCHES_BROWSER=required` makes a missing one an
-//! error.
+//! The report in a real browser: headless Chromium, if it is installed. With `GPU_BENCHES_BROWSER=required`, a missing
+//! Chromium is an error.
 
 use gpu_benches::record::{Record, Recording};
 use gpu_benches::view::html;
@@ -13,19 +13,19 @@ fn browser() -> Option<&'static str> {
         .into_iter()
         .find(|name| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success()));
     let required = std::env::var_os("GPU_BENCHES_BROWSER").is_some();
-    assert!(found.is_some() || !required, "there is no Chromium: install Debian's package `chromium`");
+    assert!(found.is_some() || !required, "Chromium is not installed: install Debian's package `chromium`");
     if found.is_none() {
-        eprintln!("NOT RUN: there is no Chromium, so the report was not opened in a browser");
+        eprintln!("SKIPPED: Chromium is not installed, so the report was not opened in a browser");
     }
     found
 }
 
-/// A report of everything that there can be, with made-up numbers.
+/// Returns a report with all parts, with made-up numbers.
 fn page() -> String {
     let mut recording = Recording::default();
-    recording.tell("device", "a device with a name that is rather long, to see whether it is wrapped where it must be");
+    recording.tell("device", "a device with a rather long name, which tests whether the report wraps it where it must");
     for subject in ["LSM", "sorted array", "cuckoo", "CPU BTreeMap", "CPU hashbrown", "CPU sorted Vec"] {
-        for (index, row) in ["insert, all batches", "lookup, all there", "range"].into_iter().enumerate() {
+        for (index, row) in ["insert, all batches", "lookup, all present", "range"].into_iter().enumerate() {
             let value = (subject.len() * (index + 1) * 1000) as f64;
             recording.records.push(Record::new(compare::SECTION, subject, row, "", 1 << 20).value(value, "M/s"));
         }
@@ -48,11 +48,11 @@ fn page() -> String {
     html::render("Report", &blocks)
 }
 
-/// Looks at the page from inside.
+/// A script that inspects the page from inside.
 const PROBE: &str = include_str!("probe.js");
 
-/// Opens the page in a frame as wide as a phone or a desk, because a headless window cannot be as narrow as a phone; gives what the
-/// probe saw, and leaves a picture.
+/// Opens the page in a frame as wide as a phone or a desktop, because a headless window cannot be as narrow as a phone.
+/// Returns the verdict of the probe, and saves a screenshot.
 fn look(browser: &str, folder: &Path, width: u32) -> String {
     let probe = format!("<script>window.expectedWidth = {width};\n{PROBE}</script>");
     fs::write(folder.join("page.html"), page().replacen("<head>", &format!("<head>{probe}"), 1)).unwrap();
@@ -83,7 +83,7 @@ fn look(browser: &str, folder: &Path, width: u32) -> String {
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     run(&[format!("--screenshot={}", picture.display())]);
-    assert!(picture.is_file(), "no picture");
+    assert!(picture.is_file(), "no screenshot");
     let dom = run(&["--dump-dom".into()]);
     let verdict = dom.rsplit("id=\"verdict\">").next().and_then(|rest| rest.split("</output>").next());
     verdict.unwrap_or("no verdict").to_owned()

@@ -1,4 +1,4 @@
-//! The program as people call it, on the CPU device with small sizes.
+//! The program's command line, on the CPU device with small sizes.
 
 use gpu_benches::record::Recording;
 use std::fs;
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_gpu-benches");
 
-/// An empty folder of a test's own; none where only the tests were brought, without the program.
+/// Returns an empty folder for a test; `None` where only the tests were copied, without the program.
 fn folder(name: &str) -> Option<PathBuf> {
     if !Path::new(PROGRAM).is_file() {
-        eprintln!("not run: {PROGRAM} is not here");
+        eprintln!("skipped: {PROGRAM} does not exist");
         return None;
     }
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -20,7 +20,7 @@ fn folder(name: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
-/// The program with these arguments, in this folder.
+/// Returns the program with these arguments, in this folder.
 fn program(arguments: &[&str], folder: &Path) -> Command {
     let mut command = Command::new(PROGRAM);
     command.env("GPU_PRIMITIVES_DEVICE", "cpu").stdin(Stdio::null()).args(arguments).current_dir(folder);
@@ -49,7 +49,7 @@ fn the_main_job_prints_a_table_and_writes_a_report() {
     let page = folder.join("report/compare.html").canonicalize().unwrap();
     assert!(printed.contains(page.to_str().unwrap()), "{printed}");
     let html = fs::read_to_string(page).unwrap();
-    assert!(html.contains("<svg") && !html.contains("http://") | html.contains("www.w3.org"), "needs nothing else");
+    assert!(html.contains("<svg") && !html.contains("http://") | html.contains("www.w3.org"), "not self-contained");
     let numbers = Recording::read(&folder.join("numbers.csv")).unwrap();
     assert!(numbers.records.len() > 80 && numbers.records.iter().all(|record| record.value > 0.0));
     assert_eq!(numbers.about("command"), Some("gpu-benches --quick --size 2^10"));
@@ -81,7 +81,7 @@ fn the_paper_has_all_columns() {
     assert!(output.status.success(), "{printed}{}", text(&output.stderr));
     let recording = Recording::read(&folder.join("report/paper.csv")).unwrap();
     assert_eq!(recording.about("scale"), Some("sizes of the paper divided by 2^12"));
-    // Every number of the paper has one of ours beside it.
+    // Every number of the paper has one of ours next to it.
     let paper = include_str!("../data/paper-k40c.csv").lines().filter(|line| !line.starts_with('#')).count() - 1;
     let with_peer = recording.records.iter().filter(|record| record.peer_value.is_some()).count();
     assert_eq!(with_peer, paper);
@@ -165,7 +165,7 @@ fn a_folder_that_cannot_be_written_is_told_at_once() {
         let said = text(&output.stderr);
         assert!(!output.status.success() && said.contains("error: cannot") && said.contains(arguments[1]), "{said}");
     }
-    assert!(start.elapsed() < Duration::from_secs(5), "nothing was measured before");
+    assert!(start.elapsed() < Duration::from_secs(5), "it measured before it checked the outputs");
 }
 
 #[cfg(unix)]
@@ -174,10 +174,10 @@ fn what_was_measured_before_ctrl_c_is_kept() {
     let Some(folder) = folder("ctrl-c") else { return };
     let arguments = ["--size", "2^15", "--out", "report", "--csv", "numbers.csv"];
     let mut child = program(&arguments, &folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // The first numbers are there after a moment, all of them after many seconds.
+    // The first numbers are measured after a moment, all of them after many seconds.
     std::thread::sleep(Duration::from_secs(3));
     let still_running = child.try_wait().unwrap().is_none();
-    assert!(still_running, "it was faster than this test expects");
+    assert!(still_running, "the program was faster than this test expects");
     let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(kill.success());
     let output = child.wait_with_output().unwrap();

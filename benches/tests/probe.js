@@ -1,4 +1,4 @@
-// Looks at a report from inside, after it has been drawn: plots, width, sorting, errors. Leaves the verdict at its end.
+// Inspects a report from inside after it was drawn: plots, width, sorting, errors. Appends the verdict to the page.
 const errors = [];
 addEventListener("error", event => errors.push(event.message));
 console.error = (...words) => errors.push(words.join(" "));

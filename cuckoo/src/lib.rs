@@ -4,7 +4,7 @@
 //! - [`GpuCuckoo`]: the table. Keys are 32-bit or 64-bit numbers, and every value of the type is a valid key. Values
 //!   are plain data of 0, 4 or 8 bytes.
 //! - [`CuckooView`]: the table inside a kernel of your own.
-//! - [`Options`]: load, number of hash functions, bucket width, and what to do when the table is full.
+//! - [`Options`]: room, load, number of hash functions, bucket width, and what to do when the table is full.
 //!
 //! ```
 //! use gpu_cuckoo::{GpuCuckoo, Options};
@@ -13,7 +13,7 @@
 //! let stream = Device::cpu().stream()?;
 //! let keys = stream.upload(&[7u32, 0, u32::MAX, 7])?;
 //! let values = stream.upload(&[1.0f32, 2.0, 3.0, 4.0])?;
-//! let mut table = GpuCuckoo::bulk_build(&stream, &keys, &values, Options::new())?;
+//! let mut table = GpuCuckoo::bulk_build(&stream, (&keys, &values), Options::new())?;
 //! assert_eq!(table.len(&stream)?, 3); // of equal keys, the last one wins
 //!
 //! let asked = stream.upload(&[7u32, 8])?;
@@ -24,22 +24,23 @@
 //! ```
 //!
 //! # The same program with another dictionary
-//! The table shares the traits [`Dictionary`](gpu_primitives::dictionary::Dictionary) and
-//! [`Updatable`](gpu_primitives::dictionary::Updatable) with the LSM and the sorted array:
+//! The table shares the traits [`Dictionary`](gpu_dictionary::Dictionary) and [`Updatable`](gpu_dictionary::Updatable)
+//! with the LSM and the sorted array:
 //!
 //! ```
 //! use gpu_cuckoo::GpuCuckoo;
+//! use gpu_dictionary::{DictionaryOptions, Updatable};
 //! use gpu_lsm::GpuLsm;
-//! use gpu_primitives::dictionary::{Dictionary, Updatable};
 //! use gpu_primitives::{Device, Error, Stream};
 //! use gpu_sorted_array::GpuSortedArray;
 //!
 //! fn run<D>(stream: &Stream) -> Result<Vec<(u32, u64)>, Error>
 //! where
-//!     D: Dictionary<Key = u32, Value = u64> + Updatable,
+//!     D: Updatable<Key = u32, Value = u64>,
 //! {
 //!     let (keys, values) = (stream.upload(&[7, 3, 5])?, stream.upload(&[70, 30, 50])?);
-//!     let mut dictionary = D::bulk_build(stream, &keys, &values, &D::Options::default())?;
+//!     let options = D::Options::default().expected_keys(100);
+//!     let mut dictionary = D::bulk_build(stream, (&keys, &values), options)?;
 //!     dictionary.update(stream, (&stream.upload(&[3])?, &stream.upload(&[31])?), &stream.upload(&[5])?)?;
 //!     println!("the {} has {} keys", D::NAME, dictionary.len(stream)?);
 //!     dictionary.export(stream)?.to_vec(stream)
@@ -53,18 +54,18 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! A hash table has no ordered queries: it is not [`Ordered`](gpu_primitives::dictionary::Ordered). So this does not
-//! compile, while it does with the other two dictionaries:
+//! A hash table has no ordered queries: it is not [`Ordered`](gpu_dictionary::Ordered). So this does not compile, while
+//! it does with the other two dictionaries:
 //!
 //! ```compile_fail,E0277
-//! # use gpu_primitives::dictionary::Ordered;
+//! # use gpu_dictionary::Ordered;
 //! # use gpu_primitives::{Device, DeviceVec, Error, Stream};
 //! fn count<D: Ordered<Key = u32>>(dictionary: &D, stream: &Stream) -> Result<DeviceVec<u64>, Error> {
 //!     dictionary.count(stream, &stream.upload(&[0])?, &stream.upload(&[9])?)
 //! }
 //!
 //! # let stream = Device::cpu().stream()?;
-//! let table = gpu_cuckoo::GpuCuckoo::<u32, u32>::new(&stream, 100, gpu_cuckoo::Options::new())?;
+//! let table = gpu_cuckoo::GpuCuckoo::<u32, u32>::new(&stream, gpu_cuckoo::Options::new())?;
 //! count(&table, &stream)?;
 //! # Ok::<(), Error>(())
 //! ```
@@ -74,15 +75,19 @@
 // Device functions are unsafe as a whole: each states its contract once, on the function.
 #![allow(unsafe_op_in_unsafe_fn)]
 
+mod hash;
 mod kernel;
-mod map;
-#[doc(hidden)]
-pub mod translate;
+#[cfg(any(test, target_arch = "nvptx64"))]
+mod translate;
+mod view;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
-pub use map::CuckooView;
+pub use gpu_dictionary::{Key, Value, value};
+pub use view::CuckooView;
 
+#[cfg(not(target_arch = "nvptx64"))]
+pub use gpu_dictionary::{Contents, Lookup};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{GpuCuckoo, Options, Stats, WhenFull};

@@ -1,4 +1,4 @@
-//! A kernel that uses a table as a user's kernel would; for tests.
+//! A kernel that uses a table as your own kernel would. Only a test uses it.
 
 use crate::CuckooView;
 use gpu_primitives::kernel::kernel;
@@ -7,7 +7,7 @@ use gpu_primitives::{GlobalMut, thread};
 /// Threads per block.
 pub const THREADS: u32 = 128;
 
-/// Follows each number through the table, for up to `steps` steps, until it is not a key.
+/// Replaces each number by its value in the table, up to `steps` times, until it is not a key.
 ///
 /// # Safety
 /// The launch has at least one thread per number. While the kernel runs, nobody changes the table and nobody else uses
@@ -30,5 +30,5 @@ pub unsafe fn translate(table: CuckooView<u32, u32>, steps: u32, numbers: Global
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    translate: Translate;
+    Translate;
 }

@@ -1,4 +1,5 @@
-//! Key sets that simple hash functions stumble over, under many seeds: 1,000 if `GPU_PRIMITIVES_LONG` is set, fewer by default.
+//! Sets of keys that are hard for simple hash functions, with many seeds: 1,000 if `GPU_PRIMITIVES_LONG` is set, fewer
+//! by default.
 
 use gpu_conformance::data::random;
 use gpu_conformance::{cases, is_checked, run};
@@ -11,7 +12,7 @@ fn main() -> ExitCode {
     run(cases![load_of_80_percent, load_of_90_percent, load_of_95_percent])
 }
 
-/// Sets of different keys; most of them are a pattern of the table's own size.
+/// Sets of distinct keys. Most of them are patterns that depend on the size of the table.
 fn sets(len: u32) -> [(&'static str, Vec<u32>); 9] {
     let slots = len * 5 / 4;
     let mut seen = HashSet::new();
@@ -29,7 +30,7 @@ fn sets(len: u32) -> [(&'static str, Vec<u32>); 9] {
     ]
 }
 
-/// Builds all sets under some seeds. Returns how many refused.
+/// Builds all sets with some seeds. Returns how many builds were refused.
 fn check(device: &Device, load_factor: f64) -> usize {
     let seeds = match (std::env::var_os("GPU_PRIMITIVES_LONG").is_some(), is_checked(device)) {
         (true, false) => 112,
@@ -42,14 +43,14 @@ fn check(device: &Device, load_factor: f64) -> usize {
     let mut refused = 0;
     for (name, keys) in sets(len) {
         let expected: HashSet<u32> = keys.iter().copied().collect();
-        assert_eq!(expected.len(), keys.len(), "{name}: the keys are different");
+        assert_eq!(expected.len(), keys.len(), "{name}: the keys are distinct");
         let absent: Vec<u32> = random(2).map(|x| x as u32).filter(|x| !expected.contains(x)).take(3000).collect();
         let (on_device, others) = (stream.upload(&keys).unwrap(), stream.upload(&absent).unwrap());
         for seed in 0..seeds {
             let width = [8, 4][seed as usize % 2];
             let options = Options::new().load_factor(load_factor).bucket_width(width).hashes(2 + seed as u32 / 2 % 3);
             let options = options.seed(u64::wrapping_mul(seed, 0x1234_5678_9ABC_DEF1)).when_full(WhenFull::Refuse);
-            let table = match GpuCuckoo::bulk_build(&stream, &on_device, &on_device, options) {
+            let table = match GpuCuckoo::bulk_build(&stream, (&on_device, &on_device), options) {
                 Ok(table) => table,
                 Err(Error::TableFull { unplaced, .. }) if unplaced > 0 => {
                     refused += 1;
@@ -74,7 +75,7 @@ fn load_of_90_percent(device: &Device) {
     assert_eq!(check(device, 0.9), 0);
 }
 
-/// Success, or a typed error.
+/// A build succeeds, or returns `TableFull`.
 fn load_of_95_percent(device: &Device) {
     let _ = check(device, 0.95);
 }

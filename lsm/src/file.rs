@@ -1,7 +1,7 @@
 //! Saves dictionaries to files and loads them.
 //!
 //! # Format
-//! [`gpu_primitives::dictionary::file`] describes the common format. The LSM adds to the header:
+//! [`gpu_dictionary::file`] describes the common format. The LSM adds to the header:
 //!
 //! | bytes | |
 //! | --- | --- |
@@ -11,11 +11,10 @@
 //!
 //! For each level follow three arrays: the key codes, the values and, if the level has marks, the words of its marks.
 
-use crate::lsm::MAX_BATCH;
-use crate::{GpuLsm, Key, Level};
-use bytemuck::Pod;
-use gpu_primitives::dictionary::file::{Format, Source, ascending, write_array, write_section};
-use gpu_primitives::dictionary::levels::Stack;
+use crate::options::MAX_BATCH;
+use crate::{GpuLsm, Key, Level, Parts, Value};
+use gpu_dictionary::file::{Format, Source, ascending, write_array, write_section};
+use gpu_dictionary::levels::Stack;
 use gpu_primitives::{Error, Stream};
 use std::io::{Read, Write};
 
@@ -36,13 +35,13 @@ struct Header {
 }
 
 impl Header {
-    fn of<K: Key, V: Pod>(lsm: &GpuLsm<K, V>) -> Self {
+    fn of<K: Key, V: Value>(lsm: &GpuLsm<K, V>) -> Self {
         let levels =
             lsm.levels().map(|(slot, level)| LevelHeader { slot, has_marks: level.has_tombstones(), len: level.len() });
         Self { batch_size: lsm.batch_size, batches: lsm.batches, tombstones: lsm.tombstones, levels: levels.collect() }
     }
 
-    fn to_bytes<K: Key, V: Pod>(&self) -> Vec<u8> {
+    fn to_bytes<K: Key, V: Value>(&self) -> Vec<u8> {
         let mut bytes = FORMAT.header::<K, V>();
         bytes.push(self.levels.len() as u8);
         for number in [self.batch_size as u64, self.batches, self.tombstones as u64] {
@@ -57,7 +56,7 @@ impl Header {
     }
 
     /// Reads the header of a dictionary with these types, and checks that it is consistent.
-    fn read<K: Key, V: Pod>(source: &mut Source<impl Read>) -> Result<Self, Error> {
+    fn read<K: Key, V: Value>(source: &mut Source<impl Read>) -> Result<Self, Error> {
         let (batch_size, batches, tombstones, described) = source.header::<K, V, _>(FORMAT, |source| {
             let [levels] = source.bytes()?;
             let numbers = (source.u64()?, source.u64()?, source.u64()?);
@@ -91,7 +90,7 @@ impl Header {
 }
 
 /// Reads a level. Also returns how many of its elements are tombstones.
-fn read_level<K: Key, V: Pod>(
+fn read_level<K: Key, V: Value>(
     source: &mut Source<impl Read>,
     stream: &Stream,
     &LevelHeader { slot, has_marks, len }: &LevelHeader,
@@ -116,7 +115,7 @@ fn read_level<K: Key, V: Pod>(
     Ok((unsafe { Level::from_parts(keys, values, marks.transpose()?)? }, tombstones))
 }
 
-impl<K: Key, V: Pod> GpuLsm<K, V> {
+impl<K: Key, V: Value> GpuLsm<K, V> {
     /// Writes the dictionary to a file: its levels as they are, without the cleanup policy. [`load`](Self::load) reads
     /// the file on any device. Waits for the stream. Needs 1 MiB of host memory and no device memory.
     ///
@@ -124,8 +123,8 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
     /// # use gpu_lsm::GpuLsm;
     /// # use gpu_primitives::{Device, Error};
     /// # let stream = Device::default()?.stream()?;
-    /// let mut lsm = GpuLsm::<u32, u32>::new(1024)?;
-    /// lsm.insert(&stream, &stream.upload(&[3, 1])?, &stream.upload(&[30, 10])?)?;
+    /// let mut lsm = GpuLsm::<u32, u32>::with_batch_size(1024)?;
+    /// lsm.insert(&stream, (&stream.upload(&[3, 1])?, &stream.upload(&[30, 10])?))?;
     /// let mut file = Vec::new();
     /// lsm.save(&stream, &mut file)?;
     ///
@@ -139,8 +138,8 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
     pub fn save(&self, stream: &Stream, mut writer: impl Write) -> Result<(), Error> {
         write_section(&mut writer, &Header::of(self).to_bytes::<K, V>())?;
         for (_, level) in self.levels() {
-            let (keys, values, marks) = level.parts()?;
-            write_array(stream, &mut writer, keys)?;
+            let Parts { codes, values, marks } = level.parts();
+            write_array(stream, &mut writer, codes)?;
             write_array(stream, &mut writer, values)?;
             if let Some(marks) = marks {
                 write_array(stream, &mut writer, marks)?;
@@ -161,7 +160,7 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
     pub fn load(stream: &Stream, reader: impl Read) -> Result<Self, Error> {
         let mut source = Source::new(reader);
         let header = Header::read::<K, V>(&mut source)?;
-        let mut lsm = Self::new(header.batch_size)?;
+        let mut lsm = Self::with_batch_size(header.batch_size)?;
         for described in &header.levels {
             let (level, tombstones) = read_level(&mut source, stream, described)?;
             lsm.stack.set(described.slot, Some(level));
@@ -169,7 +168,7 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
         }
         if lsm.tombstones != header.tombstones {
             let (found, stated) = (lsm.tombstones, header.tombstones);
-            return Err(source.invalid(format!("it has {found} tombstones, and says that there are {stated}")));
+            return Err(source.invalid(format!("it has {found} tombstones, but its header says {stated}")));
         }
         lsm.batches = header.batches;
         Ok(lsm)

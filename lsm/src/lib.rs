@@ -7,8 +7,8 @@
 //!
 //! let device = Device::default()?;
 //! let stream = device.stream()?;
-//! let mut lsm = GpuLsm::<u32, u32>::new(1024)?;
-//! lsm.insert(&stream, &stream.upload(&[3, 1, 4])?, &stream.upload(&[30, 10, 40])?)?;
+//! let mut lsm = GpuLsm::<u32, u32>::with_batch_size(1024)?;
+//! lsm.insert(&stream, (&stream.upload(&[3, 1, 4])?, &stream.upload(&[30, 10, 40])?))?;
 //! lsm.delete(&stream, &stream.upload(&[4])?)?;
 //!
 //! let found = lsm.lookup(&stream, &stream.upload(&[1, 2, 4])?)?;
@@ -39,22 +39,30 @@
 //! tombstones stores one extra bit per element; other levels store none. So every key is usable and a batch need not be
 //! encoded before it is sorted. No key has to be rejected either, which would force the host to wait for the device.
 
+#![cfg_attr(target_arch = "nvptx64", no_std)]
+
 #[cfg(not(target_arch = "nvptx64"))]
 mod file;
 #[cfg(not(target_arch = "nvptx64"))]
 mod lsm;
 #[cfg(not(target_arch = "nvptx64"))]
+mod options;
+#[cfg(not(target_arch = "nvptx64"))]
 mod policy;
+#[cfg(not(target_arch = "nvptx64"))]
+mod query;
 #[cfg(not(target_arch = "nvptx64"))]
 mod traits;
 
+pub use gpu_dictionary::levels::Levels as LsmView;
+
 #[cfg(not(target_arch = "nvptx64"))]
-pub use gpu_primitives::dictionary::levels::{Level, Levels as LsmView, Neighbour, Ranges};
+pub use gpu_dictionary::levels::{Level, Neighbour, Parts, Ranges};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use gpu_primitives::dictionary::{Contents, Key, Lookup};
+pub use gpu_dictionary::{Contents, Key, Lookup, Value, value};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use lsm::{GpuLsm, suggest_batch_size};
+pub use lsm::GpuLsm;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use options::{Options, suggest_batch_size};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use policy::{CleanupPolicy, Stats};
-#[cfg(not(target_arch = "nvptx64"))]
-pub use traits::Options;

@@ -1,27 +1,14 @@
 //! The dictionary: updates, queries, cleanup.
 
-use crate::{CleanupPolicy, Contents, Key, Level, LsmView, Stats};
-use bytemuck::Pod;
-use gpu_primitives::dictionary::levels::Stack;
-use gpu_primitives::kernel::View;
-use gpu_primitives::{DeviceSlice, Error, Stream};
-
-/// The largest batch size.
-pub(crate) const MAX_BATCH: usize = 1 << 31;
-
-/// Returns a batch size for updates of about `operations` operations per call: a power of two.
-///
-/// A batch size much larger than the calls wastes nothing, but the size of a level then says less about its age. A
-/// batch size much smaller than the calls creates more levels than necessary. Below about ten thousand operations,
-/// launch overhead dominates the time of a batch.
-#[must_use]
-pub fn suggest_batch_size(operations: usize) -> usize {
-    operations.clamp(1 << 14, 1 << 27).next_power_of_two()
-}
+use crate::options::Options;
+use crate::{CleanupPolicy, Key, Level, Stats, Value};
+use gpu_dictionary::levels::Stack;
+use gpu_dictionary::values_for;
+use gpu_primitives::{DeviceSlice, Error, Stream, expect_len};
 
 /// A dynamic dictionary: see the [crate documentation](crate).
 #[derive(Debug)]
-pub struct GpuLsm<K: Key, V: Pod> {
+pub struct GpuLsm<K: Key, V: Value> {
     pub(crate) batch_size: usize,
     /// The number of batches. Its binary digits say which levels exist.
     pub(crate) batches: u64,
@@ -34,7 +21,7 @@ pub struct GpuLsm<K: Key, V: Pod> {
 
 /// The levels as an update will leave them. The dictionary's own levels stay unchanged until the whole update has
 /// succeeded.
-struct Draft<'a, K: Key, V: Pod> {
+struct Draft<'a, K: Key, V: Value> {
     stack: &'a Stack<K, V>,
     batch_size: usize,
     batches: u64,
@@ -51,7 +38,7 @@ fn too_many_batches(batch_size: usize, batches: u64) -> Error {
 }
 
 /// Merges `older` levels with newer `runs`. Both are ordered from oldest to newest.
-fn merge_runs<K: Key, V: Pod>(
+fn merge_runs<K: Key, V: Value>(
     stream: &Stream,
     older: Vec<&Level<K, V>>,
     mut runs: Vec<Level<K, V>>,
@@ -67,7 +54,7 @@ fn merge_runs<K: Key, V: Pod>(
     Level::merge(stream, &all)
 }
 
-impl<'a, K: Key, V: Pod> Draft<'a, K, V> {
+impl<'a, K: Key, V: Value> Draft<'a, K, V> {
     fn new(lsm: &'a GpuLsm<K, V>) -> Self {
         Self {
             stack: &lsm.stack,
@@ -142,17 +129,22 @@ impl<'a, K: Key, V: Pod> Draft<'a, K, V> {
     }
 }
 
-impl<K: Key, V: Pod> GpuLsm<K, V> {
-    /// Creates an empty dictionary for batches of up to `batch_size` operations, from 1 to 2^31. It lives on the device
-    /// of the first stream it is used with.
+impl<K: Key, V: Value> GpuLsm<K, V> {
+    /// Creates an empty dictionary. It lives on the device of the first stream it is used with.
     ///
     /// # Errors
-    /// [`Error::TooMany`] if the batch size is out of that range.
-    pub fn new(batch_size: usize) -> Result<Self, Error> {
-        if batch_size == 0 || batch_size > MAX_BATCH {
-            return Err(Error::TooMany { what: "elements of a batch", asked: batch_size, limit: MAX_BATCH });
-        }
-        Ok(Self { batch_size, batches: 0, stack: Stack::new(), tombstones: 0, policy: None, cleanup_failure: None })
+    /// [`Error::InvalidOption`] if the batch size is out of range.
+    pub fn new(options: Options) -> Result<Self, Error> {
+        let Options { batch_size, cleanup_policy: policy } = options.checked()?;
+        Ok(Self { batch_size, batches: 0, stack: Stack::new(), tombstones: 0, policy, cleanup_failure: None })
+    }
+
+    /// Creates an empty dictionary for batches of up to `batch_size` operations: see [`Options::batch_size`].
+    ///
+    /// # Errors
+    /// The errors of [`new`](Self::new).
+    pub fn with_batch_size(batch_size: usize) -> Result<Self, Error> {
+        Self::new(Options::new().batch_size(batch_size))
     }
 
     /// Builds a dictionary from these pairs, as a single level. If a key occurs more than once, the last pair wins.
@@ -162,12 +154,11 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
     /// The errors of [`new`](Self::new) and [`insert`](Self::insert).
     pub fn bulk_build<'a>(
         stream: &Stream,
-        batch_size: usize,
-        keys: impl Into<DeviceSlice<'a, K>>,
-        values: impl Into<DeviceSlice<'a, V>>,
+        pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+        options: Options,
     ) -> Result<Self, Error> {
-        let mut lsm = Self::new(batch_size)?;
-        let level = Level::from_pairs(stream, keys.into(), values.into())?;
+        let mut lsm = Self::new(options)?;
+        let level = Level::from_pairs(stream, pairs.0.into(), pairs.1.into())?;
         lsm.put_only(level)?;
         Ok(lsm)
     }
@@ -200,10 +191,9 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
     pub fn insert<'a>(
         &mut self,
         stream: &Stream,
-        keys: impl Into<DeviceSlice<'a, K>>,
-        values: impl Into<DeviceSlice<'a, V>>,
+        pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
     ) -> Result<(), Error> {
-        self.change(stream, keys.into(), values.into(), None)
+        self.change(stream, pairs.0.into(), pairs.1.into(), None)
     }
 
     /// Deletes keys. Ignores absent keys. Does not wait.
@@ -238,10 +228,7 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
         values: DeviceSlice<'_, V>,
         deleted: Option<DeviceSlice<'_, K>>,
     ) -> Result<(), Error> {
-        let expected = if size_of::<V>() == 0 { 0 } else { keys.len() };
-        if values.len() != expected {
-            return Err(Error::LengthMismatch { what: "the values to insert", expected, found: values.len() });
-        }
+        expect_len("the values to insert", values_for::<V>(keys.len()), values.len())?;
         self.stack.expect_device(stream)?;
         let mut draft = Draft::new(self);
         match deleted {
@@ -308,49 +295,10 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] if there is not enough memory.
-    pub fn try_reserve(&self, stream: &Stream, additional: usize) -> Result<(), Error> {
+    pub fn check_memory(&self, stream: &Stream, additional: usize) -> Result<(), Error> {
         let element = size_of::<K>() + size_of::<V>();
         let bytes = self.stack.len().saturating_add(additional.saturating_mul(3)).saturating_mul(element);
         stream.uninit::<u8>(bytes).map(drop)
-    }
-
-    gpu_primitives::queries_of_levels! {
-        K, V, "Waits for the stream, to know whether the intervals overlap so much that all levels are better merged once; \
-              not after a cleanup."
-    }
-
-    /// Returns the exact number of keys. Scans all elements, unless nothing has changed since a cleanup. Waits for the
-    /// stream.
-    ///
-    /// # Errors
-    /// The errors of [`lookup`](Self::lookup).
-    pub fn len(&self, stream: &Stream) -> Result<usize, Error> {
-        Ok(self.stack.live_len(stream)?.to_vec(stream)?[0] as usize)
-    }
-
-    /// Returns whether the dictionary has no keys. Waits, as [`len`](Self::len) does, unless there are no levels.
-    ///
-    /// # Errors
-    /// The errors of [`lookup`](Self::lookup).
-    pub fn is_empty(&self, stream: &Stream) -> Result<bool, Error> {
-        Ok(self.stack.is_empty() || self.len(stream)? == 0)
-    }
-
-    /// Returns all pairs in key order, on the device. Waits for the stream.
-    ///
-    /// # Errors
-    /// The errors of [`lookup`](Self::lookup).
-    pub fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
-        let (keys, values, len) = self.stack.export(stream)?;
-        Ok(Contents { keys, values, len })
-    }
-
-    /// Returns all pairs in key order, on the host. Waits for the stream.
-    ///
-    /// # Errors
-    /// The errors of [`lookup`](Self::lookup).
-    pub fn iter(&self, stream: &Stream) -> Result<impl Iterator<Item = (K, V)> + use<K, V>, Error> {
-        Ok(self.export(stream)?.to_vec(stream)?.into_iter())
     }
 
     /// Returns what the host knows about the dictionary's contents. Does not wait.
@@ -372,58 +320,5 @@ impl<K: Key, V: Pod> GpuLsm<K, V> {
     /// `i` holds at most `2^i` batches, and the slots in use are the binary digits of [`Stats::batches`].
     pub fn levels(&self) -> impl Iterator<Item = (usize, &Level<K, V>)> {
         self.stack.oldest_first()
-    }
-
-    /// Returns the dictionary as an argument for a kernel of your own, which looks up single keys with
-    /// [`LsmView::get`]. The kernel sees a key as the unsigned integer with the same bits. It sees a value as `W`: an
-    /// unsigned integer of the same size, or `()`. Does not wait.
-    ///
-    /// A kernel can take several dictionaries. This one joins two:
-    ///
-    /// ```
-    /// use gpu_lsm::{GpuLsm, LsmView};
-    /// use gpu_primitives::kernel::kernel;
-    /// use gpu_primitives::{Device, Error, Global, GlobalMut, thread};
-    ///
-    /// /// Writes, for each key, the product of its values in both dictionaries, or zero if one lacks the key.
-    /// ///
-    /// /// # Safety
-    /// /// There are as many products as keys. The launch has at least one thread per key.
-    /// #[kernel(threads = 64)]
-    /// unsafe fn join(
-    ///     prices: LsmView<u32, u32>,
-    ///     amounts: LsmView<u32, u32>,
-    ///     keys: Global<u32>,
-    ///     products: GlobalMut<u32>,
-    /// ) {
-    ///     let at = (thread::block_idx_x() * 64 + thread::thread_idx_x()) as usize;
-    ///     if at < keys.len() {
-    ///         let key = keys.get(at);
-    ///         let product = prices.get(key).zip(amounts.get(key)).map_or(0, |(price, amount)| price * amount);
-    ///         products.set(at, product);
-    ///     }
-    /// }
-    ///
-    /// let stream = Device::cpu().stream()?; // on a GPU the kernel also needs PTX: see `instances!`
-    /// let (mut prices, mut amounts) = (GpuLsm::<u32, u32>::new(1024)?, GpuLsm::<u32, u32>::new(1024)?);
-    /// prices.insert(&stream, &stream.upload(&[1, 2, 3])?, &stream.upload(&[10, 20, 30])?)?;
-    /// amounts.insert(&stream, &stream.upload(&[2, 3, 4])?, &stream.upload(&[5, 6, 7])?)?;
-    /// let keys = stream.upload(&[1, 2, 3, 4])?;
-    /// let mut products = stream.uninit::<u32>(4)?;
-    /// let kernel =
-    ///     Join::new(prices.view(&stream)?, amounts.view(&stream)?, keys.view(&stream)?, products.view_mut(&stream)?);
-    /// // SAFETY: one block of 64 threads covers the four keys, and there are four products.
-    /// unsafe { stream.launch(kernel, 1)? };
-    /// assert_eq!(products.to_vec(&stream)?, [0, 100, 180, 0]);
-    /// # Ok::<(), Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The errors of [`lookup`](Self::lookup).
-    ///
-    /// # Panics
-    /// If the size of `W` differs from the size of the values.
-    pub fn view<W: Pod>(&self, stream: &Stream) -> Result<View<'_, LsmView<K::Code, W>>, Error> {
-        self.stack.view(stream)
     }
 }

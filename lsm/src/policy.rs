@@ -1,15 +1,43 @@
 //! Statistics, and the policy for cleanups.
 
-/// When an update is followed by a [cleanup](crate::GpuLsm::cleanup): when either condition holds.
+/// When an update is followed by a [cleanup](crate::GpuLsm::cleanup): when any of its conditions holds.
+///
+/// ```
+/// use gpu_lsm::CleanupPolicy;
+///
+/// let policy = CleanupPolicy::new().stale_share(0.5).max_levels(12);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CleanupPolicy {
-    /// Clean up if at least this share of the elements is stale, by [`Stats::stale_estimate`]: between 0 and 1.
-    pub stale_share: f64,
-    /// Clean up if there are more levels than this.
-    pub max_levels: usize,
+    stale_share: f64,
+    max_levels: usize,
+}
+
+impl Default for CleanupPolicy {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl CleanupPolicy {
+    /// Returns a policy without conditions: it never asks for a cleanup.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { stale_share: f64::INFINITY, max_levels: usize::MAX }
+    }
+
+    /// Cleans up if at least this share of the elements is stale, by [`Stats::stale_estimate`]: between 0 and 1.
+    #[must_use]
+    pub const fn stale_share(self, stale_share: f64) -> Self {
+        Self { stale_share, ..self }
+    }
+
+    /// Cleans up if there are more levels than this. Zero counts as one.
+    #[must_use]
+    pub const fn max_levels(self, max_levels: usize) -> Self {
+        Self { max_levels, ..self }
+    }
+
     pub(crate) fn asks_for_cleanup(&self, stats: &Stats) -> bool {
         stats.levels > self.max_levels.max(1)
             || (stats.stale_estimate > 0 && stats.stale_estimate as f64 >= self.stale_share * stats.resident as f64)

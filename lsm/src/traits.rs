@@ -1,52 +1,56 @@
 //! The dictionary traits for [`GpuLsm`].
 
-use crate::{CleanupPolicy, GpuLsm, Key, suggest_batch_size};
-use bytemuck::Pod;
-use gpu_primitives::dictionary::{self, Dictionary, Ordered, Updatable};
-use gpu_primitives::{DeviceSlice, Error, Stream, delegate_to_own_methods};
+use crate::{Contents, GpuLsm, Key, Lookup, Neighbour, Options, Ranges, Value};
+use gpu_dictionary::{self as dictionary, Dictionary, Ordered, Updatable};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
+use std::io::{Read, Write};
 
-/// The options of an LSM that is created through [`Dictionary`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
-    /// The largest number of operations in a batch: see [`GpuLsm::new`].
-    pub batch_size: usize,
-    /// When updates are followed by a cleanup: see [`GpuLsm::set_cleanup_policy`].
-    pub cleanup_policy: Option<CleanupPolicy>,
-}
-
-impl Default for Options {
-    /// Returns a batch size for calls of about a million operations, which also suits smaller calls, and no automatic
-    /// cleanup.
-    fn default() -> Self {
-        Self { batch_size: suggest_batch_size(1 << 20), cleanup_policy: None }
-    }
-}
-
-impl<K: Key, V: Pod> Dictionary for GpuLsm<K, V> {
+impl<K: Key, V: Value> Dictionary for GpuLsm<K, V> {
     type Key = K;
     type Value = V;
     type Options = Options;
 
     const NAME: &'static str = "LSM";
 
-    fn new(_: &Stream, options: &Options) -> Result<Self, Error> {
-        let mut lsm = Self::new(options.batch_size)?;
-        lsm.set_cleanup_policy(options.cleanup_policy);
-        Ok(lsm)
+    fn new(_: &Stream, options: Options) -> Result<Self, Error> {
+        Self::new(options)
     }
 
     fn bulk_build<'a>(
         stream: &Stream,
-        keys: impl Into<DeviceSlice<'a, K>>,
-        values: impl Into<DeviceSlice<'a, V>>,
-        options: &Options,
+        pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+        options: Options,
     ) -> Result<Self, Error> {
-        let mut lsm = Self::bulk_build(stream, options.batch_size, keys, values)?;
-        lsm.set_cleanup_policy(options.cleanup_policy);
-        Ok(lsm)
+        Self::bulk_build(stream, pairs, options)
     }
 
-    delegate_to_own_methods! { lookup, contains, len, is_empty, export, save, load }
+    fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
+        self.lookup(stream, keys)
+    }
+
+    fn contains<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u8>, Error> {
+        self.contains(stream, keys)
+    }
+
+    fn len(&self, stream: &Stream) -> Result<usize, Error> {
+        self.len(stream)
+    }
+
+    fn is_empty(&self, stream: &Stream) -> Result<bool, Error> {
+        self.is_empty(stream)
+    }
+
+    fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
+        self.export(stream)
+    }
+
+    fn save(&self, stream: &Stream, writer: impl Write) -> Result<(), Error> {
+        self.save(stream, writer)
+    }
+
+    fn load(stream: &Stream, reader: impl Read) -> Result<Self, Error> {
+        Self::load(stream, reader)
+    }
 
     fn stats(&self, _: &Stream) -> Result<dictionary::Stats, Error> {
         let stats = self.stats();
@@ -54,8 +58,27 @@ impl<K: Key, V: Pod> Dictionary for GpuLsm<K, V> {
     }
 }
 
-impl<K: Key, V: Pod> Updatable for GpuLsm<K, V> {
-    delegate_to_own_methods! { insert, delete, update }
+impl<K: Key, V: Value> Updatable for GpuLsm<K, V> {
+    fn insert<'a>(
+        &mut self,
+        stream: &Stream,
+        pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    ) -> Result<(), Error> {
+        self.insert(stream, pairs)
+    }
+
+    fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
+        self.delete(stream, keys)
+    }
+
+    fn update<'a>(
+        &mut self,
+        stream: &Stream,
+        insert: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+        delete: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<(), Error> {
+        self.update(stream, insert, delete)
+    }
 
     fn clear(&mut self, _: &Stream) -> Result<(), Error> {
         self.clear();
@@ -63,6 +86,38 @@ impl<K: Key, V: Pod> Updatable for GpuLsm<K, V> {
     }
 }
 
-impl<K: Key, V: Pod> Ordered for GpuLsm<K, V> {
-    delegate_to_own_methods! { count, range, successor, predecessor }
+impl<K: Key, V: Value> Ordered for GpuLsm<K, V> {
+    fn count<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, K>>,
+        high: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<DeviceVec<u64>, Error> {
+        self.count(stream, low, high)
+    }
+
+    fn range<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, K>>,
+        high: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<Ranges<K, V>, Error> {
+        self.range(stream, low, high)
+    }
+
+    fn successor<'a>(
+        &self,
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<Neighbour<K, V>, Error> {
+        self.successor(stream, keys)
+    }
+
+    fn predecessor<'a>(
+        &self,
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<Neighbour<K, V>, Error> {
+        self.predecessor(stream, keys)
+    }
 }

@@ -1,6 +1,7 @@
 //! Orders for merges, searches and segmented sorts.
 
-use crate::kernel::Param;
+use crate::code::Sign;
+use crate::form::Param;
 use bytemuck::{Pod, Zeroable};
 
 /// A strict weak order. It may carry state, which is passed to the GPU as a kernel argument.
@@ -42,6 +43,9 @@ impl Compare<u64> for IgnoreLowBit {
     }
 }
 
+const FLOAT_32: Sign = Sign::sign_and_magnitude(32);
+const FLOAT_64: Sign = Sign::sign_and_magnitude(64);
+
 macro_rules! orders {
     ($($type:ty: $a:ident, $b:ident => $less:expr;)*) => { $(
         impl Compare<$type> for Less {
@@ -70,21 +74,8 @@ orders! {
     i32: a, b => a < b;
     i64: a, b => a < b;
     i128: a, b => a < b;
-    f32: a, b => ordered_32(a) < ordered_32(b);
-    f64: a, b => ordered_64(a) < ordered_64(b);
-}
-
-/// Returns an integer that sorts like the float: the lower bits of negative numbers are flipped.
-#[inline(always)]
-fn ordered_32(x: f32) -> i32 {
-    let bits = x.to_bits() as i32;
-    bits ^ ((bits >> 31) as u32 >> 1) as i32
-}
-
-#[inline(always)]
-fn ordered_64(x: f64) -> i64 {
-    let bits = x.to_bits() as i64;
-    bits ^ ((bits >> 63) as u64 >> 1) as i64
+    f32: a, b => FLOAT_32.encode(a.to_bits()) < FLOAT_32.encode(b.to_bits());
+    f64: a, b => FLOAT_64.encode(a.to_bits()) < FLOAT_64.encode(b.to_bits());
 }
 
 #[cfg(test)]

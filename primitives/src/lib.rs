@@ -44,15 +44,21 @@ extern crate self as gpu_primitives;
 
 pub mod arch;
 pub mod block;
+pub mod code;
 pub mod compare;
-pub mod dictionary;
+#[cfg(not(target_arch = "nvptx64"))]
+mod executor;
+mod form;
 pub mod kernel;
 pub mod merge;
+mod model;
+pub mod monoid;
 pub mod multisplit;
 pub mod scan;
 pub mod search;
 pub mod segmented_sort;
 pub mod select;
+mod shape;
 pub mod sort;
 pub mod transfer;
 pub mod view;
@@ -62,6 +68,7 @@ pub mod view;
 mod runtime;
 
 pub use arch::{thread, warp};
+pub use gpu_primitives_kernel_macro::instances;
 pub use view::{Global, GlobalMut, Shared, SharedMemory};
 
 #[cfg(not(target_arch = "nvptx64"))]

@@ -87,6 +87,14 @@ macro_rules! length {
     };
 }
 
+impl<T> Global<T> {
+    /// Returns a view of no elements.
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self { base: core::ptr::dangling(), len: 0 }
+    }
+}
+
 impl<T: Pod> Global<T> {
     /// Creates a view of `len` elements that start at `base`.
     ///
@@ -154,6 +162,14 @@ impl<T: Pod> Global<T> {
             values[i] = self.load(index + i, cache);
         }
         values
+    }
+}
+
+impl<T> GlobalMut<T> {
+    /// Returns a view of no elements.
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self { base: core::ptr::dangling_mut(), len: 0 }
     }
 }
 

@@ -1,35 +1,30 @@
 //! The dictionary: updates and queries.
 
-use crate::{Contents, Key, Level, SortedArrayView, Stats};
-use bytemuck::Pod;
-use gpu_primitives::dictionary::levels::Stack;
-use gpu_primitives::kernel::View;
+use crate::{Key, Level, Options, Stats, Value};
+use gpu_dictionary::levels::Stack;
 use gpu_primitives::{DeviceSlice, Error, Stream};
-
-/// Elements per bucket of the directory. The directory thus takes half a byte per element.
-const BUCKET: usize = 16;
 
 /// The stack slot of the only level.
 const SLOT: usize = 0;
 
 /// A sorted array: see the [crate documentation](crate).
 #[derive(Debug)]
-pub struct GpuSortedArray<K: Key, V: Pod> {
+pub struct GpuSortedArray<K: Key, V: Value> {
     /// At most one level, without tombstones or duplicate keys.
-    stack: Stack<K, V>,
+    pub(crate) stack: Stack<K, V>,
 }
 
-impl<K: Key, V: Pod> Default for GpuSortedArray<K, V> {
+impl<K: Key, V: Value> Default for GpuSortedArray<K, V> {
     fn default() -> Self {
-        Self::new()
+        Self::new(Options::new())
     }
 }
 
-impl<K: Key, V: Pod> GpuSortedArray<K, V> {
+impl<K: Key, V: Value> GpuSortedArray<K, V> {
     /// Creates an empty array. It lives on the device of the first stream it is used with.
     #[must_use]
-    pub fn new() -> Self {
-        Self { stack: Stack::with_bucket(BUCKET) }
+    pub fn new(options: Options) -> Self {
+        Self { stack: Stack::with_bucket(options.bucket) }
     }
 
     /// Builds an array from these pairs. If a key occurs more than once, the last pair wins. Waits for the stream, to
@@ -39,17 +34,17 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
     /// The errors of [`insert`](Self::insert).
     pub fn bulk_build<'a>(
         stream: &Stream,
-        keys: impl Into<DeviceSlice<'a, K>>,
-        values: impl Into<DeviceSlice<'a, V>>,
+        pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+        options: Options,
     ) -> Result<Self, Error> {
-        let sorted = Level::from_pairs(stream, keys.into(), values.into())?;
-        Ok(Self::of(Level::live(stream, &[&sorted])?))
+        let sorted = Level::from_pairs(stream, pairs.0.into(), pairs.1.into())?;
+        Ok(Self::of(Level::live(stream, &[&sorted])?, options))
     }
 
     /// Makes an array of `level`, which must have no tombstones and no duplicate keys.
-    pub(crate) fn of(mut level: Level<K, V>) -> Self {
+    pub(crate) fn of(mut level: Level<K, V>, options: Options) -> Self {
         level.set_distinct();
-        let mut array = Self::new();
+        let mut array = Self::new(options);
         array.stack.set(SLOT, Some(level));
         array
     }
@@ -68,10 +63,9 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
     pub fn insert<'a>(
         &mut self,
         stream: &Stream,
-        keys: impl Into<DeviceSlice<'a, K>>,
-        values: impl Into<DeviceSlice<'a, V>>,
+        pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
     ) -> Result<(), Error> {
-        self.merge(stream, &[Level::from_pairs(stream, keys.into(), values.into())?])
+        self.merge(stream, &[Level::from_pairs(stream, pairs.0.into(), pairs.1.into())?])
     }
 
     /// Deletes keys. Ignores absent keys. Waits, as [`insert`](Self::insert) does.
@@ -118,13 +112,11 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] if there is not enough memory.
-    pub fn try_reserve(&self, stream: &Stream, additional: usize) -> Result<(), Error> {
+    pub fn check_memory(&self, stream: &Stream, additional: usize) -> Result<(), Error> {
         let element = size_of::<K>() + size_of::<V>();
         let bytes = self.len().saturating_add(additional.saturating_mul(3)).saturating_mul(element);
         stream.uninit::<u8>(bytes).map(drop)
     }
-
-    gpu_primitives::queries_of_levels! { K, V, "Does not wait." }
 
     /// Returns the number of keys.
     #[must_use]
@@ -138,23 +130,6 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
         self.stack.is_empty()
     }
 
-    /// Returns a copy of all pairs in key order, on the device. Waits for the stream.
-    ///
-    /// # Errors
-    /// The errors of [`lookup`](Self::lookup).
-    pub fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
-        let (keys, values, len) = self.stack.export(stream)?;
-        Ok(Contents { keys, values, len })
-    }
-
-    /// Returns all pairs in key order, on the host. Waits for the stream.
-    ///
-    /// # Errors
-    /// The errors of [`lookup`](Self::lookup).
-    pub fn iter(&self, stream: &Stream) -> Result<impl Iterator<Item = (K, V)> + use<K, V>, Error> {
-        Ok(self.export(stream)?.to_vec(stream)?.into_iter())
-    }
-
     /// Returns statistics of the array. Does not wait.
     #[must_use]
     pub fn stats(&self) -> Stats {
@@ -165,18 +140,5 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
     #[must_use]
     pub fn level(&self) -> Option<&Level<K, V>> {
         self.stack.level(SLOT)
-    }
-
-    /// Returns the array as an argument for a kernel of your own, which looks up single keys with
-    /// [`SortedArrayView::get`]. The kernel sees a key as the unsigned integer with the same bits. It sees a value as
-    /// `W`: an unsigned integer of the same size, or `()`. Does not wait.
-    ///
-    /// # Errors
-    /// The errors of [`lookup`](Self::lookup).
-    ///
-    /// # Panics
-    /// If the size of `W` differs from the size of the values.
-    pub fn view<W: Pod>(&self, stream: &Stream) -> Result<View<'_, SortedArrayView<K::Code, W>>, Error> {
-        self.stack.view(stream)
     }
 }

@@ -1,27 +1,26 @@
 //! Saves arrays to files and loads them.
 //!
 //! # Format
-//! [`gpu_primitives::dictionary::file`] describes the common format. The sorted array adds the number of pairs to the
+//! [`gpu_dictionary::file`] describes the common format. The sorted array adds the number of pairs to the
 //! header, in 8 bytes. Two arrays follow: the key codes and the values.
 
-use crate::{GpuSortedArray, Key, Level};
-use bytemuck::Pod;
-use gpu_primitives::dictionary::file::{Format, Source, ascending, write_array, write_section};
+use crate::{GpuSortedArray, Key, Level, Options, Value};
+use gpu_dictionary::file::{Format, Source, ascending, write_array, write_section};
 use gpu_primitives::{Error, Stream};
 use std::io::{Read, Write};
 
 const FORMAT: Format = Format { magic: *b"gpu-arr\n", version: 2 };
 
-impl<K: Key, V: Pod> GpuSortedArray<K, V> {
+impl<K: Key, V: Value> GpuSortedArray<K, V> {
     /// Writes the array to a file. [`load`](Self::load) reads the file on any device. Waits for the stream. Needs 1 MiB
     /// of host memory and no device memory.
     ///
     /// ```
     /// # use gpu_primitives::{Device, Error};
-    /// # use gpu_sorted_array::GpuSortedArray;
+    /// # use gpu_sorted_array::{GpuSortedArray, Options};
     /// # let stream = Device::default()?.stream()?;
     /// let (keys, values) = (stream.upload(&[3, 1])?, stream.upload(&[30, 10])?);
-    /// let array = GpuSortedArray::<u32, u32>::bulk_build(&stream, &keys, &values)?;
+    /// let array = GpuSortedArray::<u32, u32>::bulk_build(&stream, (&keys, &values), Options::new())?;
     /// let mut file = Vec::new();
     /// array.save(&stream, &mut file)?;
     ///
@@ -37,9 +36,9 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
         header.extend((self.len() as u64).to_le_bytes());
         write_section(&mut writer, &header)?;
         if let Some(level) = self.level() {
-            let (keys, values, _) = level.parts()?;
-            write_array(stream, &mut writer, keys)?;
-            write_array(stream, &mut writer, values)?;
+            let parts = level.parts();
+            write_array(stream, &mut writer, parts.codes)?;
+            write_array(stream, &mut writer, parts.values)?;
         }
         writer.flush()?;
         Ok(())
@@ -56,11 +55,11 @@ impl<K: Key, V: Pod> GpuSortedArray<K, V> {
     pub fn load(stream: &Stream, reader: impl Read) -> Result<Self, Error> {
         let mut source = Source::new(reader);
         let len = source.header::<K, V, _>(FORMAT, Source::u64)?;
-        let too_long = || source.invalid(format!("it has {len} elements, and an array has less than 2^32"));
+        let too_long = || source.invalid(format!("it has {len} elements, but an array has less than 2^32"));
         let len = u32::try_from(len).map_err(|_| too_long())? as usize;
         let keys = source.array(stream, "the keys", len, ascending::<K::Code>(true))?;
         let values = source.values(stream, "the values", len)?;
         // SAFETY: the codes were checked to ascend. Both arrays were read onto the stream's device by copies.
-        Ok(Self::of(unsafe { Level::from_parts(keys, values, None)? }))
+        Ok(Self::of(unsafe { Level::from_parts(keys, values, None)? }, Options::new()))
     }
 }

@@ -3,11 +3,11 @@
 //!
 //! ```
 //! use gpu_primitives::{Device, Error};
-//! use gpu_sorted_array::GpuSortedArray;
+//! use gpu_sorted_array::{GpuSortedArray, Options};
 //!
 //! let stream = Device::default()?.stream()?;
 //! let (keys, values) = (stream.upload(&[3, 1, 4, 1])?, stream.upload(&[30, 10, 40, 11])?);
-//! let mut array = GpuSortedArray::<u32, u32>::bulk_build(&stream, &keys, &values)?;
+//! let mut array = GpuSortedArray::<u32, u32>::bulk_build(&stream, (&keys, &values), Options::new())?;
 //! assert_eq!(array.len(), 3); // of equal keys, the last one wins
 //! array.update(&stream, (&stream.upload(&[5])?, &stream.upload(&[50])?), &stream.upload(&[4])?)?;
 //!
@@ -19,19 +19,35 @@
 //! ```
 //!
 //! # Semantics
-//! The semantics of all dictionaries, as described by [`Dictionary`](gpu_primitives::dictionary::Dictionary) and
-//! [`Updatable`](gpu_primitives::dictionary::Updatable). The latest write wins. If one call both inserts and deletes a
+//! The semantics of all dictionaries, as described by [`Dictionary`](gpu_dictionary::Dictionary) and
+//! [`Updatable`](gpu_dictionary::Updatable). The latest write wins. If one call both inserts and deletes a
 //! key, the deletion wins. Every value of the key type is a valid key. A failed call leaves the array unchanged.
 //!
 //! # Structure
-//! A single level, as [`gpu_primitives::dictionary::levels`] describes it, without tombstones or duplicate keys: the
+//! A single level, as [`gpu_dictionary::levels`] describes it, without tombstones or duplicate keys: the
 //! sorted keys, their values, and a directory built by the first query. An update sorts its input and merges it with
 //! the array into a new array. The merge drops stale elements.
 
+#![cfg_attr(target_arch = "nvptx64", no_std)]
+
+#[cfg(not(target_arch = "nvptx64"))]
 mod array;
+#[cfg(not(target_arch = "nvptx64"))]
 mod file;
+#[cfg(not(target_arch = "nvptx64"))]
+mod options;
+#[cfg(not(target_arch = "nvptx64"))]
+mod query;
+#[cfg(not(target_arch = "nvptx64"))]
 mod traits;
 
+pub use gpu_dictionary::levels::Levels as SortedArrayView;
+
+#[cfg(not(target_arch = "nvptx64"))]
 pub use array::GpuSortedArray;
-pub use gpu_primitives::dictionary::levels::{Level, Levels as SortedArrayView, Neighbour, Ranges};
-pub use gpu_primitives::dictionary::{Contents, Key, Lookup, Stats};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use gpu_dictionary::levels::{Level, Neighbour, Parts, Ranges};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use gpu_dictionary::{Contents, Key, Lookup, Stats, Value, value};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use options::Options;

@@ -1,31 +1,36 @@
 //! The dictionary traits for [`GpuSortedArray`].
 
-use crate::{GpuSortedArray, Key, Stats};
-use bytemuck::Pod;
-use gpu_primitives::dictionary::{Dictionary, Ordered, Updatable};
-use gpu_primitives::{DeviceSlice, Error, Stream, delegate_to_own_methods};
+use crate::{Contents, GpuSortedArray, Key, Lookup, Neighbour, Options, Ranges, Value};
+use gpu_dictionary::{self as dictionary, Dictionary, Ordered, Updatable};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
+use std::io::{Read, Write};
 
-impl<K: Key, V: Pod> Dictionary for GpuSortedArray<K, V> {
+impl<K: Key, V: Value> Dictionary for GpuSortedArray<K, V> {
     type Key = K;
     type Value = V;
-    type Options = ();
+    type Options = Options;
 
     const NAME: &'static str = "sorted array";
 
-    fn new(_: &Stream, (): &()) -> Result<Self, Error> {
-        Ok(Self::new())
+    fn new(_: &Stream, options: Options) -> Result<Self, Error> {
+        Ok(Self::new(options))
     }
 
     fn bulk_build<'a>(
         stream: &Stream,
-        keys: impl Into<DeviceSlice<'a, K>>,
-        values: impl Into<DeviceSlice<'a, V>>,
-        (): &(),
+        pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+        options: Options,
     ) -> Result<Self, Error> {
-        Self::bulk_build(stream, keys, values)
+        Self::bulk_build(stream, pairs, options)
     }
 
-    delegate_to_own_methods! { lookup, contains, export, save, load }
+    fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
+        self.lookup(stream, keys)
+    }
+
+    fn contains<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u8>, Error> {
+        self.contains(stream, keys)
+    }
 
     fn len(&self, _: &Stream) -> Result<usize, Error> {
         Ok(self.len())
@@ -35,13 +40,44 @@ impl<K: Key, V: Pod> Dictionary for GpuSortedArray<K, V> {
         Ok(self.is_empty())
     }
 
-    fn stats(&self, _: &Stream) -> Result<Stats, Error> {
+    fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
+        self.export(stream)
+    }
+
+    fn save(&self, stream: &Stream, writer: impl Write) -> Result<(), Error> {
+        self.save(stream, writer)
+    }
+
+    fn load(stream: &Stream, reader: impl Read) -> Result<Self, Error> {
+        Self::load(stream, reader)
+    }
+
+    fn stats(&self, _: &Stream) -> Result<dictionary::Stats, Error> {
         Ok(self.stats())
     }
 }
 
-impl<K: Key, V: Pod> Updatable for GpuSortedArray<K, V> {
-    delegate_to_own_methods! { insert, delete, update }
+impl<K: Key, V: Value> Updatable for GpuSortedArray<K, V> {
+    fn insert<'a>(
+        &mut self,
+        stream: &Stream,
+        pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    ) -> Result<(), Error> {
+        self.insert(stream, pairs)
+    }
+
+    fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
+        self.delete(stream, keys)
+    }
+
+    fn update<'a>(
+        &mut self,
+        stream: &Stream,
+        insert: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+        delete: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<(), Error> {
+        self.update(stream, insert, delete)
+    }
 
     fn clear(&mut self, _: &Stream) -> Result<(), Error> {
         self.clear();
@@ -49,6 +85,38 @@ impl<K: Key, V: Pod> Updatable for GpuSortedArray<K, V> {
     }
 }
 
-impl<K: Key, V: Pod> Ordered for GpuSortedArray<K, V> {
-    delegate_to_own_methods! { count, range, successor, predecessor }
+impl<K: Key, V: Value> Ordered for GpuSortedArray<K, V> {
+    fn count<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, K>>,
+        high: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<DeviceVec<u64>, Error> {
+        self.count(stream, low, high)
+    }
+
+    fn range<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, K>>,
+        high: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<Ranges<K, V>, Error> {
+        self.range(stream, low, high)
+    }
+
+    fn successor<'a>(
+        &self,
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<Neighbour<K, V>, Error> {
+        self.successor(stream, keys)
+    }
+
+    fn predecessor<'a>(
+        &self,
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<Neighbour<K, V>, Error> {
+        self.predecessor(stream, keys)
+    }
 }

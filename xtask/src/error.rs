@@ -1,11 +1,11 @@
-//! Why a task failed.
+//! The errors of the tasks.
 
 use std::path::{Path, PathBuf};
 
 /// Why a task failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Building or reading PTX.
+    /// Building or reading PTX failed.
     #[error(transparent)]
     Ptx(#[from] gpu_kernel_builder::Error),
 
@@ -13,16 +13,16 @@ pub enum Error {
     #[error("cannot {action} {}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: std::io::Error },
 
-    /// cargo answered with an error, which it has printed itself.
+    /// cargo failed. It has printed the error itself.
     #[error("`cargo {arguments}` failed ({status})")]
     Cargo { arguments: String, status: String },
 
-    /// cargo answered with something unknown.
-    #[error("cannot understand what `cargo {arguments}` says: {source}")]
+    /// The output of cargo cannot be parsed.
+    #[error("cannot parse the output of `cargo {arguments}`: {source}")]
     CargoJson { arguments: String, source: serde_json::Error },
 
     /// `-p` named a package without kernels.
-    #[error("no kernel crate is called `{name}`; those with [package.metadata.ptx] are: {}", known.join(", "))]
+    #[error("`{name}` is not a kernel crate; the crates with [package.metadata.ptx] are: {}", known.join(", "))]
     UnknownPackage { name: String, known: Vec<String> },
 
     /// No package has kernels.
@@ -30,31 +30,31 @@ pub enum Error {
     NoKernelCrates,
 
     /// `ptx --check` found differences.
-    #[error("the checked-in PTX is not what its sources compile to ({count} differences): run `cargo xtask ptx`{hint}")]
+    #[error("the checked-in PTX is out of date ({count} differences): run `cargo xtask ptx`{hint}")]
     PtxDiffers { count: usize, hint: String },
 
-    /// `ptx-lint` found something.
+    /// `ptx-lint` has findings.
     #[error("{count} findings in {kernels} kernels")]
     Findings { count: usize, kernels: usize },
 
-    /// The bundle is too big to send.
+    /// The bundle is too large to send.
     #[error(
-        "the bundle has {} MiB, more than the {} MiB it may have; the biggest files are:{}",
+        "the bundle has {} MiB, but at most {} MiB are allowed; the largest files are:{}",
         total / MIB, limit / MIB,
         biggest.iter().map(|(path, size)| format!("\n  {:>6} KiB  {}", size / 1024, path.display())).collect::<String>()
     )]
     BundleTooBig { total: u64, limit: u64, biggest: Vec<(PathBuf, u64)> },
 
-    /// There was nothing to put in the bundle.
+    /// The bundle is empty.
     #[error("no test executables were built, so there is nothing to bundle")]
     EmptyBundle,
 }
 
-/// Bytes in a MiB.
+/// The number of bytes in a MiB.
 pub const MIB: u64 = 1024 * 1024;
 
 impl Error {
-    /// For `map_err`: `fs::read(p).map_err(Error::io("read", p))`.
+    /// Returns a function for `map_err`: `fs::read(p).map_err(Error::io("read", p))`.
     pub fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.as_ref().to_path_buf();
         move |source| Self::Io { action, path, source }

@@ -21,9 +21,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Compiles every kernel crate (one with `[package.metadata.ptx]`) to the PTX in its `ptx` folder. Needs a nightly.
+    /// Compiles every kernel crate (with `[package.metadata.ptx]`) to PTX in its `ptx` folder. Needs a nightly.
     Ptx {
-        /// Change nothing; compare byte for byte with what is checked in.
+        /// Change nothing; compare byte for byte with the checked-in PTX.
         #[arg(long)]
         check: bool,
         /// Only this package; may be given several times.
@@ -32,14 +32,14 @@ enum Task {
     },
     /// Checks the checked-in PTX: no local memory, no calls, no generic accesses.
     PtxLint {
-        /// Also assemble every kernel for every GPU generation with ptxas: no failures, no spills.
+        /// Also assemble every kernel with ptxas for every GPU generation: no failures, no spills.
         #[arg(long)]
         ptxas: bool,
         /// Only this package; may be given several times.
         #[arg(short, long = "package")]
         packages: Vec<String>,
     },
-    /// Collects tests and benchmarks and a `run.sh` for a machine with an NVIDIA driver and no Rust.
+    /// Collects tests, benchmarks and a `run.sh` for a machine with an NVIDIA driver and without Rust.
     GpuBundle {
         /// The folder to write, which is emptied first.
         #[arg(long, default_value = "target/gpu-bundle")]

@@ -1,4 +1,4 @@
-//! `cargo xtask ptx`: compiles the kernel crates, or checks that what is checked in is what they compile to.
+//! `cargo xtask ptx`: compiles the kernel crates, or checks that the checked-in PTX is up to date.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ pub fn run(check: bool, packages: &[String]) -> Result<(), Error> {
     for package in workspace.kernel_crates(packages)? {
         eprintln!("compiling the kernels of {}", package.name);
         let builder = PtxBuilder::new(package.dir())
-            // Checked-in PTX must not depend on which components a person has installed besides.
+            // Checked-in PTX must not depend on which other components are installed.
             .core(CoreChoice::Source)
             .target_dir(workspace.target_directory.join("ptx"));
         if check {
@@ -30,7 +30,7 @@ pub fn run(check: bool, packages: &[String]) -> Result<(), Error> {
             if built.manifest.core != "source" {
                 eprintln!(
                     "warning: compiled without rust-src, with the installed target's `core`: \
-                     the PTX may have panic paths and will differ from that of others"
+                     the PTX may have panic paths and will differ from PTX built with rust-src"
                 );
             }
             println!("{}: {} kernels, {}", package.name, built.kernels.len(), built.manifest.toolchain);
@@ -41,7 +41,7 @@ pub fn run(check: bool, packages: &[String]) -> Result<(), Error> {
 
 struct Checked {
     differences: Vec<String>,
-    /// A reason why they may differ that is not in the sources.
+    /// A possible reason for differences that is not in the sources.
     hint: Option<String>,
 }
 
@@ -56,7 +56,7 @@ fn check_package(workspace: &Workspace, package: &Package, builder: PtxBuilder) 
         let same = old.toolchain == built.manifest.toolchain && old.core == built.manifest.core;
         (!same).then(|| {
             format!(
-                "\nnote: it was built with {} ({} core), and now with {} ({} core), which need not agree on every byte",
+                "\nnote: it was built with {} ({} core), and now with {} ({} core), so some bytes may differ",
                 old.toolchain, old.core, built.manifest.toolchain, built.manifest.core
             )
         })
@@ -64,7 +64,7 @@ fn check_package(workspace: &Workspace, package: &Package, builder: PtxBuilder) 
     Ok(Checked { differences: compare(&checked_in, &fresh)?, hint })
 }
 
-/// One phrase for each file that is not the same in both folders.
+/// Returns one phrase for each file that differs between the two folders.
 fn compare(checked_in: &Path, fresh: &Path) -> Result<Vec<String>, Error> {
     let (old, new) = (read_folder(checked_in)?, read_folder(fresh)?);
     let mut differences = Vec::new();
@@ -81,7 +81,7 @@ fn compare(checked_in: &Path, fresh: &Path) -> Result<Vec<String>, Error> {
     Ok(differences)
 }
 
-/// The PTX and the `MANIFEST` in a folder, which may not exist yet.
+/// Reads the PTX and the `MANIFEST` in a folder, which may not exist yet.
 fn read_folder(folder: &Path) -> Result<BTreeMap<String, Vec<u8>>, Error> {
     let mut files = BTreeMap::new();
     if !folder.exists() {

@@ -1,4 +1,4 @@
-//! `cargo xtask ptx-lint`: golden checks over all checked-in PTX, with or without NVIDIA's assembler.
+//! `cargo xtask ptx-lint`: checks all checked-in PTX, with or without NVIDIA's assembler.
 
 use std::fs;
 use std::num::NonZero;
@@ -14,7 +14,7 @@ use gpu_kernel_builder::ptxas::{ARCHS, Ptxas, Usage};
 use crate::error::Error;
 use crate::workspace::Workspace;
 
-/// The generation whose figures the table shows.
+/// The generation that the table shows.
 const SHOWN: &str = "sm_90";
 
 /// One kernel's checked-in PTX.
@@ -23,7 +23,7 @@ struct KernelFile {
     path: PathBuf,
 }
 
-/// What `ptxas` said: for each kernel, for each of [`ARCHS`].
+/// The results of `ptxas` for each kernel and each of [`ARCHS`].
 type Matrix = Vec<Vec<Result<Usage, String>>>;
 
 pub fn run(with_ptxas: bool, packages: &[String]) -> Result<(), Error> {
@@ -90,20 +90,20 @@ fn print_table(package: &str, files: &[KernelFile], matrix: &Matrix) {
                 let spills = usage.spill_stores + usage.spill_loads;
                 println!("{:width$}  {:>9}  {:>6}  {spills:>6}", file.name, usage.registers, usage.shared);
             }
-            Err(_) => println!("{:width$}  refused", file.name),
+            Err(_) => println!("{:width$}  rejected", file.name),
         }
     }
     println!();
 }
 
-/// Prints what is wrong on any generation and counts it.
+/// Prints the problems of all generations. Returns their number.
 fn print_problems(package: &str, files: &[KernelFile], matrix: &Matrix) -> usize {
     let mut count = 0;
     for (file, row) in files.iter().zip(matrix) {
         for (arch, cell) in ARCHS.iter().zip(row) {
             let problem = match cell {
                 Ok(usage) => usage.problem(),
-                Err(message) => Some(format!("ptxas refuses it: {message}")),
+                Err(message) => Some(format!("ptxas rejects it: {message}")),
             };
             if let Some(problem) = problem {
                 println!("{package}: {}: {arch}: {problem}", file.name);

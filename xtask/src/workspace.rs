@@ -1,4 +1,4 @@
-//! What cargo says about this workspace, and calling cargo.
+//! The metadata of this workspace, and calls of cargo.
 
 use std::env;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ pub struct Workspace {
     pub target_directory: PathBuf,
 }
 
-/// One member.
+/// One member of the workspace.
 #[derive(Deserialize)]
 pub struct Package {
     pub id: String,
@@ -40,8 +40,8 @@ impl Workspace {
         serde_json::from_slice(&json).map_err(|source| Error::CargoJson { arguments: arguments.join(" "), source })
     }
 
-    /// The packages with `[package.metadata.ptx]`: all, or those named. Dependencies come before what depends on them
-    /// as far as the order of the workspace's members says so.
+    /// Returns the packages with `[package.metadata.ptx]`: all of them, or the named ones. They are in the order of the
+    /// workspace's members, which should list dependencies first.
     pub fn kernel_crates(&self, names: &[String]) -> Result<Vec<&Package>, Error> {
         let all: Vec<&Package> = self.packages.iter().filter(|package| package.has_kernels()).collect();
         let known = || all.iter().map(|package| package.name.clone()).collect();
@@ -56,7 +56,7 @@ impl Workspace {
 }
 
 impl Package {
-    /// The folder of its `Cargo.toml`.
+    /// Returns the folder of the package's `Cargo.toml`.
     pub fn dir(&self) -> PathBuf {
         self.manifest_path.parent().map(PathBuf::from).unwrap_or_default()
     }
@@ -65,7 +65,7 @@ impl Package {
         self.metadata.as_ref().is_some_and(|metadata| metadata.get("ptx").is_some())
     }
 
-    /// A package that only ever runs where kernels are compiled, not where they run.
+    /// Returns whether the package is used only to compile kernels, not to run them.
     pub fn is_build_tool(&self) -> bool {
         ["gpu-kernel-builder", "xtask"].contains(&self.name.as_str()) || self.has_target("proc-macro")
     }
@@ -80,13 +80,13 @@ impl Target {
         self.kind.iter().any(|own| own == kind)
     }
 
-    /// Whether it is a library of some sort.
+    /// Returns whether the target is a library.
     pub fn is_library(&self) -> bool {
         self.is("lib") || self.is("rlib")
     }
 }
 
-/// Runs cargo, lets it talk on the terminal and returns what it writes to standard output.
+/// Runs cargo and returns its standard output. Its messages go to the terminal.
 pub fn cargo_output(arguments: &[impl AsRef<str>]) -> Result<Vec<u8>, Error> {
     let arguments: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

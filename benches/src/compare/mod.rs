@@ -1,4 +1,4 @@
-//! The main job: the dictionaries and what everybody knows, on the same data; and the primitives they are made of.
+//! The comparison of the dictionaries with CPU structures on the same data, and the primitives they are built on.
 
 mod workload;
 
@@ -18,26 +18,27 @@ use workload::Scenario;
 /// The section of the records.
 pub const SECTION: &str = "compare";
 
-/// The most elements of structures on the host: they are slow, and all of it should take seconds.
+/// The most elements of structures on the host: they are slow, and the comparison should take seconds.
 const MOST_ON_HOST: usize = 1 << 19;
 
 /// What to measure.
 pub struct Options<'a> {
-    /// The device's name; else as `Device::default` finds it.
+    /// The name of the device; `None` for the default device.
     pub device: Option<&'a str>,
-    /// Whether a rough answer will do.
+    /// Whether to measure quickly, with fewer elements and runs.
     pub quick: bool,
-    /// The number of elements; else what fits the device.
+    /// The number of elements; `None` for a size that suits the device.
     pub size: Option<usize>,
-    /// What the data are like.
+    /// The workload.
     pub workload: Workload,
 }
 
-/// Measures everything. `dictionaries` calls [`dictionaries`] with the types of keys and values that the workload asks for: the
-/// program does that, so that the kernels of all types are compiled once, and not again for the library's tests.
+/// Measures everything. `dictionaries` must call [`dictionaries`] with the key and value types of the workload. The
+/// program passes this function, so that the kernels of all types are compiled once and not again for the library's
+/// tests.
 ///
 /// # Errors
-/// With what was measured before: what the device gives; a wrong result.
+/// Any error before the first measurement. Later errors are in [`Run::outcome`], next to the measurements so far.
 pub fn run(
     options: &Options<'_>,
     dictionaries: impl Fn(&Session, usize, &Workload) -> Result<(), Error>,
@@ -58,7 +59,7 @@ pub fn run(
     let n = options.size.unwrap_or(default);
     let workload = &options.workload;
     workload.check(n)?;
-    // Data, queries and answers, a dictionary, and as much again several times for its merges and its sorts.
+    // Data, queries and answers, a dictionary, and several times as much for its merges and sorts.
     session.expect_room(n, 12 * (workload.key_bits / 8 + workload.value_bytes))?;
     session.tell("elements", power(n));
     session.tell("workload", workload.describe(n));
@@ -75,10 +76,10 @@ pub fn run(
     Ok(Run { recording: session.finish(), outcome })
 }
 
-/// Measures the dictionaries and what everybody knows with `n` elements of these types.
+/// Measures the dictionaries and the CPU structures with `n` elements of these types.
 ///
 /// # Errors
-/// What a dictionary gives; a wrong result; [`Error::Interrupted`].
+/// The errors of the dictionaries; [`Error::WrongResult`]; [`Error::Interrupted`].
 pub fn dictionaries<K: Number, V: Datum>(session: &Session, n: usize, workload: &Workload) -> Result<(), Error> {
     let scenario = Scenario::<K, V>::new(session, n, workload)?;
     scenario.measure_ordered::<GpuLsm<K, V>>(SECTION)?;

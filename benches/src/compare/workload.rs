@@ -1,4 +1,4 @@
-//! What the data of a comparison are like, and what is done with them.
+//! The workload of a comparison: its data and operations.
 
 use crate::Error;
 use crate::both::{Both, Pairs};
@@ -10,28 +10,28 @@ use crate::rows::{self, At, Base, Mix};
 use crate::session::Session;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-/// How many steps [`Scenario::measure`] counts.
+/// The number of steps that [`Scenario::measure`] counts.
 pub const STEPS: usize = 5;
-/// How many more [`Scenario::measure_ordered`] counts.
+/// The number of additional steps that [`Scenario::measure_ordered`] counts.
 pub const ORDERED_STEPS: usize = 3;
 
-/// Keys in an interval, and the most intervals that are asked for at once: the answers must fit.
+/// The number of keys in an interval, and the most intervals per call: the answers must fit into memory.
 const LENGTHS: [(usize, usize); 2] = [(8, 1 << 20), (1024, 1 << 14)];
 
-/// What the data are like.
+/// The workload of a comparison.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    /// How keys are distributed.
+    /// The distribution of the keys.
     pub keys: Distribution,
     /// The share of deletions in mixed batches.
     pub deletions: f64,
-    /// The share of keys that are not there in mixed lookups.
+    /// The share of absent keys in mixed lookups.
     pub absent: f64,
-    /// Bytes of a value: 0, 4 or 8.
+    /// The size of a value in bytes: 0, 4 or 8.
     pub value_bytes: usize,
-    /// Bits of a key: 32 or 64.
+    /// The size of a key in bits: 32 or 64.
     pub key_bits: usize,
-    /// Operations of a batch; else a sixteenth of all.
+    /// The number of operations per batch; `None` for a sixteenth of the elements.
     pub batch: Option<usize>,
 }
 
@@ -40,7 +40,7 @@ impl Workload {
         self.batch.unwrap_or(n / 16).min(n)
     }
 
-    /// Whether this can be done with `n` elements.
+    /// Checks the workload for `n` elements.
     ///
     /// # Errors
     /// [`Error::Arguments`].
@@ -50,18 +50,18 @@ impl Workload {
             return refuse(format!("--size {n}: it must be at least 2^10 and at most 2^30"));
         }
         if self.batch == Some(0) {
-            return refuse("--batch 0: a batch has at least one operation".into());
+            return refuse("--batch 0: it must be at least one operation".into());
         }
         for (name, share) in [("deletions", self.deletions), ("absent", self.absent)] {
-            // Also refuses what is no number.
+            // Also rejects NaN.
             if !(0.0..=1.0).contains(&share) {
-                return refuse(format!("--{name} {share}: a share is from 0 to 1"));
+                return refuse(format!("--{name} {share}: it must be from 0 to 1"));
             }
         }
         Ok(())
     }
 
-    /// In words.
+    /// Describes the workload.
     #[must_use]
     pub fn describe(&self, n: usize) -> String {
         let Self { keys, deletions, absent, value_bytes, key_bits, .. } = self;
@@ -76,7 +76,7 @@ impl Workload {
     }
 }
 
-/// Data and queries, with what must come out.
+/// The data and queries of a workload, with the expected results.
 pub struct Scenario<'a, K: Number, V: Datum> {
     session: &'a Session,
     batch: usize,
@@ -92,17 +92,17 @@ pub struct Scenario<'a, K: Number, V: Datum> {
 }
 
 impl<'a, K: Number, V: Datum> Scenario<'a, K, V> {
-    /// Makes the data.
+    /// Creates the data.
     ///
     /// # Errors
-    /// What the device gives.
+    /// Any device error.
     pub fn new(session: &'a Session, n: usize, workload: &Workload) -> Result<Self, Error> {
         let stream = &session.stream;
         let batch = workload.batch(n);
         let pairs = Pairs::<K, V>::new(stream, workload.keys.keys(n), 0)?;
         let oracle = Oracle::new(&pairs.keys.host, &pairs.values.host);
 
-        // Keys are asked for as often as they came.
+        // Keys are looked up as often as they were inserted.
         let there = |index: usize| pairs.keys.host[random_below_at(20, n, index)];
         let not_there = |index: usize| K::of(random_below_at(21, 1 << 32, index) as u64, false);
         let asked: Vec<(K, Option<V>)> = (0..n).into_par_iter().map(there).map(|key| (key, oracle.find(key))).collect();
@@ -112,8 +112,8 @@ impl<'a, K: Number, V: Datum> Scenario<'a, K, V> {
             asked.iter().zip(&absent).zip(is_absent).map(|((there, not), is)| if is { *not } else { *there }).collect();
         let share = format!("lookup, {:.0} % absent", workload.absent * 100.0);
         let lookups = [
-            ("lookup, all there".into(), Lookups::new(stream, asked.into_par_iter())?),
-            ("lookup, none there".into(), Lookups::new(stream, absent.into_par_iter())?),
+            ("lookup, all present".into(), Lookups::new(stream, asked.into_par_iter())?),
+            ("lookup, all absent".into(), Lookups::new(stream, absent.into_par_iter())?),
             (share, Lookups::new(stream, mixed.into_par_iter())?),
         ];
 
@@ -158,18 +158,18 @@ impl<'a, K: Number, V: Datum> Scenario<'a, K, V> {
         })
     }
 
-    /// Everything that every dictionary can do.
+    /// Measures the operations that all dictionaries support.
     ///
     /// # Errors
-    /// What the dictionary gives; a wrong result; [`Error::Interrupted`].
+    /// The errors of the dictionary; [`Error::WrongResult`]; [`Error::Interrupted`].
     pub fn measure<C: Contender<Key = K, Value = V>>(&self, section: &str) -> Result<(), Error> {
         self.built::<C>(section).map(drop)
     }
 
-    /// Also what only ordered ones can do.
+    /// Measures these and the operations that only ordered dictionaries support.
     ///
     /// # Errors
-    /// As [`measure`](Self::measure).
+    /// The errors of [`measure`](Self::measure).
     pub fn measure_ordered<C: OrderedContender<Key = K, Value = V>>(&self, section: &str) -> Result<(), Error> {
         let built = self.built::<C>(section)?;
         let at = self.at(section);

@@ -8,23 +8,23 @@ use crate::measure::Clock;
 use gpu_cuckoo::GpuCuckoo;
 use gpu_lsm::GpuLsm;
 use gpu_primitives::Stream;
-use gpu_primitives::dictionary::{Dictionary, Ordered, Updatable};
+use gpu_dictionary::{Dictionary, Ordered, Updatable};
 use gpu_sorted_array::GpuSortedArray;
 
-/// What the measurements need to know of a dictionary beside what all of them can do.
+/// What the measurements need in addition to the common dictionary trait.
 pub trait OnDevice: Updatable {
-    /// The options for batches of so many pairs.
+    /// Returns the options for batches of `batch` pairs.
     fn options(batch: usize) -> Self::Options;
 
-    /// As [`Contender::cleanable`].
+    /// See [`Contender::cleanable`].
     fn cleanable(&self) -> Option<usize> {
         None
     }
 
-    /// As [`Contender::cleanup`].
+    /// See [`Contender::cleanup`].
     ///
     /// # Errors
-    /// What the dictionary gives.
+    /// The errors of the dictionary.
     fn cleanup(&mut self, _: &Stream) -> Result<(), gpu_primitives::Error> {
         Ok(())
     }
@@ -32,7 +32,7 @@ pub trait OnDevice: Updatable {
 
 impl<K: Number, V: Datum> OnDevice for GpuLsm<K, V> {
     fn options(batch: usize) -> Self::Options {
-        gpu_lsm::Options { batch_size: batch, ..gpu_lsm::Options::default() }
+        gpu_lsm::Options::new().batch_size(batch)
     }
 
     fn cleanable(&self) -> Option<usize> {
@@ -64,15 +64,15 @@ impl<D: OnDevice<Key: Number, Value: Datum> + 'static> Contender for D {
     const CLOCK: Clock = Clock::Device;
 
     fn empty(stream: &Stream, batch: usize) -> Result<Self, Error> {
-        Ok(Dictionary::new(stream, &D::options(batch))?)
+        Ok(Dictionary::new(stream, D::options(batch))?)
     }
 
     fn build(stream: &Stream, pairs: PairSlice<'_, Self::Key, Self::Value>, batch: usize) -> Result<Self, Error> {
-        Ok(Dictionary::bulk_build(stream, pairs.keys.device, pairs.values.device, &D::options(batch))?)
+        Ok(Dictionary::bulk_build(stream, (pairs.keys.device, pairs.values.device), D::options(batch))?)
     }
 
     fn insert(&mut self, stream: &Stream, pairs: PairSlice<'_, Self::Key, Self::Value>) -> Result<(), Error> {
-        Ok(Updatable::insert(self, stream, pairs.keys.device, pairs.values.device)?)
+        Ok(Updatable::insert(self, stream, (pairs.keys.device, pairs.values.device))?)
     }
 
     fn delete(&mut self, stream: &Stream, keys: Slice<'_, Self::Key>) -> Result<(), Error> {
@@ -130,12 +130,11 @@ impl<D: OnDevice<Key: Number, Value: Datum> + Ordered + 'static> OrderedContende
         let ranges = Ordered::range(self, stream, low.device, high.device)?;
         Ok(Box::new(move |stream| {
             let offsets = ranges.offsets.to_vec(stream)?;
-            let total = offsets.last().copied().unwrap_or(0) as usize;
-            let keys = ranges.keys.slice(..total)?.to_vec(stream)?;
+            let keys = ranges.keys.to_vec(stream)?;
             let values = if size_of::<<Self as Contender>::Value>() == 0 {
-                vec![bytemuck::Zeroable::zeroed(); total]
+                vec![bytemuck::Zeroable::zeroed(); keys.len()]
             } else {
-                ranges.values.slice(..total)?.to_vec(stream)?
+                ranges.values.to_vec(stream)?
             };
             Ok(Flat { offsets, keys, values })
         }))

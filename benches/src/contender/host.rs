@@ -1,4 +1,4 @@
-//! Structures that everybody knows, on one thread of the host: the bar for who has no GPU.
+//! Common structures on one thread of the host: what a program without a GPU would use.
 
 use super::{Answer, Contender, Flat, OrderedContender};
 use crate::Error;
@@ -15,7 +15,7 @@ pub struct Tree<K, V>(BTreeMap<K, V>);
 /// The hash table of hashbrown, with its own hash function.
 pub struct Hash<K, V>(hashbrown::HashMap<K, V>);
 
-/// A sorted vector: updates merge, queries search by halves.
+/// A sorted vector: updates merge, and queries use binary search.
 pub struct Sorted<K, V>(Vec<(K, V)>);
 
 /// The pairs of a batch.
@@ -81,7 +81,7 @@ macro_rules! maps {
 
 maps! {
     Tree, "CPU BTreeMap", |map| map.iter().map(|(&key, &value)| (key, value)).collect(), {
-        // The standard library does not tell.
+        // The standard library does not expose it.
         let _ = map;
         None
     };
@@ -92,7 +92,7 @@ maps! {
     }, Some(map.allocation_size());
 }
 
-/// Of neighbours with equal keys the last one stays.
+/// Keeps the last of adjacent pairs with equal keys.
 fn keep_last<K: PartialEq + Copy, V: Copy>(pairs: &mut Vec<(K, V)>) {
     pairs.dedup_by(|next, kept| {
         let same = next.0 == kept.0;
@@ -166,7 +166,7 @@ impl<K: Number, V: Datum> Contender for Sorted<K, V> {
     }
 }
 
-/// The pairs of intervals, given what puts those of one into the vectors.
+/// Returns the pairs of intervals. `put` appends the pairs of one interval to the vectors.
 fn flat<K: Number, V: Datum>(
     low: Slice<'_, K>,
     high: Slice<'_, K>,
@@ -202,7 +202,7 @@ impl<K: Number, V: Datum> OrderedContender for Tree<K, V> {
 }
 
 impl<K: Number, V: Datum> Sorted<K, V> {
-    /// The pairs from the key `low` to the key `high`.
+    /// Returns the pairs from the key `low` to the key `high`.
     fn between(&self, low: K, high: K) -> &[(K, V)] {
         let pairs = &self.0;
         let from = pairs.partition_point(|pair| pair.0 < low);

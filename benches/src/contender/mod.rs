@@ -1,5 +1,5 @@
-//! What is compared: the dictionaries of this workspace on a device, and structures that everybody knows on the host. Both do
-//! the same with the same data, so one piece of code measures and checks them all.
+//! The contenders of a comparison: the dictionaries of this workspace on a device, and common structures on the host.
+//! They share one trait, so the same code measures and checks all of them on the same data.
 
 pub mod device;
 pub mod host;
@@ -10,12 +10,12 @@ use crate::data::{Datum, Number};
 use crate::measure::Clock;
 use gpu_primitives::Stream;
 
-/// An answer that is still where it was made: bringing it to the host is not part of the time.
+/// An answer that is still on the device: copying it to the host is not timed.
 pub type Answer<T> = Box<dyn FnOnce(&Stream) -> Result<T, Error>>;
 
 /// The pairs of many intervals on the host.
 pub struct Flat<K, V> {
-    /// Where the pairs of each interval begin; one more entry says where the last ones end.
+    /// The start of each interval's pairs, and finally the end of the last interval's.
     pub offsets: Vec<u64>,
     /// The keys, ascending within each interval.
     pub keys: Vec<K>,
@@ -31,99 +31,100 @@ pub type FlatPairs<C> = Flat<<C as Contender>::Key, <C as Contender>::Value>;
 
 /// A dictionary to be measured.
 pub trait Contender: Sized {
-    /// The keys.
+    /// The type of the keys.
     type Key: Number;
-    /// The values.
+    /// The type of the values.
     type Value: Datum;
 
-    /// What people call it.
+    /// The name in reports.
     const NAME: &'static str;
-    /// What tells its times.
+    /// The clock that times it.
     const CLOCK: Clock;
 
-    /// An empty one, for batches of so many pairs.
+    /// Creates an empty structure for batches of `batch` pairs.
     ///
     /// # Errors
-    /// What the structure gives. So for all methods.
+    /// The errors of the structure. All methods can return these.
     fn empty(stream: &Stream, batch: usize) -> Result<Self, Error>;
-    /// One of these pairs.
+    /// Builds a structure from these pairs.
     ///
     /// # Errors
-    /// What the structure gives.
+    /// The errors of the structure.
     fn build(stream: &Stream, pairs: PairSlice<'_, Self::Key, Self::Value>, batch: usize) -> Result<Self, Error>;
     /// Inserts pairs.
     ///
     /// # Errors
-    /// What the structure gives.
+    /// The errors of the structure.
     fn insert(&mut self, stream: &Stream, pairs: PairSlice<'_, Self::Key, Self::Value>) -> Result<(), Error>;
     /// Deletes keys.
     ///
     /// # Errors
-    /// What the structure gives.
+    /// The errors of the structure.
     fn delete(&mut self, stream: &Stream, keys: Slice<'_, Self::Key>) -> Result<(), Error>;
     /// Inserts pairs and deletes keys.
     ///
     /// # Errors
-    /// What the structure gives.
+    /// The errors of the structure.
     fn update(
         &mut self,
         stream: &Stream,
         insert: PairSlice<'_, Self::Key, Self::Value>,
         delete: Slice<'_, Self::Key>,
     ) -> Result<(), Error>;
-    /// Looks keys up.
+    /// Looks up keys.
     ///
     /// # Errors
-    /// What the structure gives.
+    /// The errors of the structure.
     fn lookup(&self, stream: &Stream, keys: Slice<'_, Self::Key>) -> Result<Answer<Vec<Option<Self::Value>>>, Error>;
-    /// All pairs in the order of the keys.
+    /// Returns all pairs in key order.
     ///
     /// # Errors
-    /// What the structure gives.
+    /// The errors of the structure.
     fn contents(&self, stream: &Stream) -> Result<Vec<Pair<Self>>, Error>;
-    /// The bytes that it takes, if that can be known.
+    /// Returns the size of the structure in bytes, if known.
     ///
     /// # Errors
-    /// What the structure gives.
+    /// The errors of the structure.
     fn bytes(&self, stream: &Stream) -> Result<Option<usize>, Error>;
-    /// Elements in it, dead or alive, if some may be dead, and a [`cleanup`](Self::cleanup) removes them.
+    /// Returns the number of elements, live and stale, if the structure has a [`cleanup`](Self::cleanup) that removes
+    /// stale ones.
     fn cleanable(&self) -> Option<usize> {
         None
     }
-    /// Removes dead elements.
+    /// Removes stale elements.
     ///
     /// # Errors
-    /// What the structure gives.
+    /// The errors of the structure.
     fn cleanup(&mut self, _: &Stream) -> Result<(), Error> {
         Ok(())
     }
 }
 
-/// A dictionary that knows the order of its keys.
+/// A contender that keeps its keys in order.
 pub trait OrderedContender: Contender {
-    /// Counts the keys of intervals.
+    /// Counts the keys in intervals.
     ///
     /// # Errors
-    /// What the structure gives.
+    /// The errors of the structure.
     fn count(
         &self,
         stream: &Stream,
         low: Slice<'_, Self::Key>,
         high: Slice<'_, Self::Key>,
     ) -> Result<Answer<Vec<u64>>, Error>;
-    /// Gives the pairs of intervals.
+    /// Returns the pairs in intervals.
     ///
     /// # Errors
-    /// What the structure gives.
+    /// The errors of the structure.
     fn range(
         &self,
         stream: &Stream,
         low: Slice<'_, Self::Key>,
         high: Slice<'_, Self::Key>,
     ) -> Result<Answer<FlatPairs<Self>>, Error>;
-    /// Finds the smallest key above each.
+    /// Finds the smallest key greater than each of `keys`.
     ///
     /// # Errors
-    /// What the structure gives.
+    /// The errors of the structure.
     fn successor(&self, stream: &Stream, keys: Slice<'_, Self::Key>) -> Result<Answer<Vec<Option<Pair<Self>>>>, Error>;
 }

@@ -1,4 +1,4 @@
-//! Bulk builds, and the sort that they are measured by.
+//! Bulk builds, and a sort for comparison.
 
 use super::BUILD;
 use super::insertion::Data;
@@ -12,10 +12,10 @@ use gpu_lsm::GpuLsm;
 use gpu_primitives::sort;
 use gpu_sorted_array::GpuSortedArray;
 
-/// How many steps [`measure`] counts.
+/// The number of steps that [`measure`] counts.
 pub const STEPS: usize = 4;
 
-/// Builds everything at once with each dictionary, and sorts it.
+/// Measures the bulk build of each dictionary, and the sort of the same pairs.
 pub fn measure(session: &Session, data: &Data) -> Result<(), Error> {
     build::<GpuLsm<u32, u32>>(session, data)?;
     build::<GpuSortedArray<u32, u32>>(session, data)?;
@@ -26,7 +26,7 @@ pub fn measure(session: &Session, data: &Data) -> Result<(), Error> {
     let (keys, values) = (&data.pairs.keys.device, &data.pairs.values.device);
     let (mut sorted_keys, mut sorted_values) = (stream.uninit::<u32>(n)?, stream.uninit::<u32>(n)?);
     let ((), times) = session
-        .time(|| Ok(sort::pairs(stream, keys, values, &mut sorted_keys, &mut sorted_values, sort::Options::new())?))?;
+        .time(|| Ok(sort::pairs(stream, (keys, values), (&mut sorted_keys, &mut sorted_values), sort::Options::new())?))?;
     let record = Record::new(BUILD, "gpu-primitives", "sort of pairs", "", n).rate(n, &times);
     session.keep(Published::load().beside(record, ""));
     let found: Vec<(u32, u32)> = sorted_keys.to_vec(stream)?.into_iter().zip(sorted_values.to_vec(stream)?).collect();

@@ -13,12 +13,12 @@ use crate::session::Session;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use std::time::Duration;
 
-/// How many steps [`measure`] counts.
+/// The number of steps that [`measure`] counts.
 pub const STEPS: usize = 5;
 
-/// Batch sizes and numbers of batches of the cleanups, as powers of two, and the shares of what is stale.
+/// The batch sizes and numbers of batches of the cleanups, as powers of two, and the percentages of stale elements.
 const CLEANUPS: [(u32, u32, usize); 4] = [(20, 6, 10), (20, 6, 50), (19, 7, 10), (19, 7, 50)];
-/// The one that lookups are measured around, and how many there are, as a power of two.
+/// The cleanup with lookups before and after it, and the number of lookups, as a power of two.
 const WITH_LOOKUPS: (u32, u32, usize) = (18, 7, 10);
 const LOOKUPS: u32 = 25;
 

@@ -1,4 +1,5 @@
-//! The insertion table and the two figures: batches of each size, each timed, until all elements are there.
+//! The insertion table and the two figures: for each batch size, batches are inserted and timed until all elements are
+//! inserted.
 
 use super::published::Published;
 use super::{EFFECTIVE_RATE, INSERTION, INSERTION_TIME, Scaled, keep_overall};
@@ -13,34 +14,34 @@ use crate::session::Session;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Batch sizes of the table, as powers of two.
+/// The batch sizes of the table, as powers of two.
 const BATCHES: RangeInclusive<u32> = 15..=27;
 /// The batch size of the first figure.
 const TIME_BATCH: u32 = 19;
-/// Batch sizes of the second figure.
+/// The batch sizes of the second figure.
 const RATE_BATCHES: [u32; 5] = [15, 17, 19, 21, 23];
-/// Points of a line of the second figure.
+/// The number of points per line of the second figure.
 const POINTS: usize = 64;
 
-/// How many steps [`table`] counts.
+/// The number of steps that [`table`] counts.
 #[must_use]
 pub fn steps() -> usize {
     BATCHES.count()
 }
 
-/// What is inserted, and what must be there then.
+/// The pairs to insert, and the expected contents.
 pub struct Data {
     /// The pairs.
     pub pairs: Pairs<u32, u32>,
-    /// What must be there.
+    /// The expected contents.
     pub oracle: Oracle<u32, u32>,
 }
 
 impl Data {
-    /// The elements of the paper's table.
+    /// Creates the elements of the paper's table.
     ///
     /// # Errors
-    /// What the device gives.
+    /// Any device error.
     pub fn new(session: &Session, scaled: Scaled) -> Result<Self, Error> {
         let pairs = Pairs::<u32, u32>::new(&session.stream, Distribution::Uniform.keys(scaled.size(27)), 0)?;
         let oracle = Oracle::new(&pairs.keys.host, &pairs.values.host);
@@ -48,10 +49,10 @@ impl Data {
     }
 }
 
-/// Measures all batch sizes and gives the harmonic mean of their means.
+/// Measures all batch sizes. Returns the harmonic mean of their means.
 ///
 /// # Errors
-/// What the dictionary gives; a wrong result; [`Error::Interrupted`].
+/// The errors of the dictionary; [`Error::WrongResult`]; [`Error::Interrupted`].
 pub fn table<C: Contender<Key = u32, Value = u32>>(
     session: &Session,
     scaled: Scaled,
@@ -63,7 +64,7 @@ pub fn table<C: Contender<Key = u32, Value = u32>>(
         session.step(format!("{}, insertion, {}", C::NAME, scaled.batch(log)))?;
         let batch = scaled.size(log);
         let mut runs = Vec::new();
-        // On a GPU the first one fills the memory pool.
+        // On a GPU, the first run fills the memory pool.
         let warm_ups = usize::from(session.is_gpu());
         for run in 0..warm_ups + session.runs {
             let is_last = run + 1 == warm_ups + session.runs;
@@ -72,7 +73,7 @@ pub fn table<C: Contender<Key = u32, Value = u32>>(
                 runs.push(times);
             }
         }
-        // For each number of batches that are there the middle one of its times.
+        // The median time for each number of resident batches.
         let times: Vec<Duration> = (0..n / batch)
             .map(|index| {
                 let mut times: Vec<Duration> = runs.iter().map(|run| run[index]).collect();
@@ -109,7 +110,7 @@ pub fn table<C: Contender<Key = u32, Value = u32>>(
     Ok(keep_overall(session, INSERTION, C::NAME, "insertion mean", n, &means))
 }
 
-/// The elements that are there divided by the time that all of them took, at some of the sizes.
+/// Records the effective rate at some of the sizes: the resident elements divided by the time of all insertions so far.
 fn keep_effective_rate<C: Contender>(session: &Session, parameter: &str, batch: usize, times: &[Duration]) {
     let mut sum = Duration::from_nanos(1);
     for (index, time) in times.iter().enumerate() {
@@ -123,7 +124,7 @@ fn keep_effective_rate<C: Contender>(session: &Session, parameter: &str, batch: 
     }
 }
 
-/// Inserts everything, a batch at a time, and gives the time of each. The result is checked if `check` says so.
+/// Inserts everything batch by batch. Returns the time of each batch. Checks the result if `check` is set.
 fn sequence<C: Contender<Key = u32, Value = u32>>(
     session: &Session,
     data: &Data,

@@ -1,4 +1,4 @@
-//! Every experiment of section 5 of the paper, with its number beside each of ours.
+//! Every experiment of section 5 of the paper, with the paper's numbers next to ours.
 
 mod builds;
 mod cleanup;
@@ -13,11 +13,11 @@ use crate::session::Session;
 use crate::{Error, Run};
 use published::Published;
 
-/// Sections of the records.
+/// The section of the insertion table.
 pub const INSERTION: &str = "paper insertion";
 /// The time of each insertion.
 pub const INSERTION_TIME: &str = "paper insertion time";
-/// Elements by time, while the dictionary grows.
+/// The effective insertion rate while the dictionary grows.
 pub const EFFECTIVE_RATE: &str = "paper effective rate";
 /// Bulk builds.
 pub const BUILD: &str = "paper build";
@@ -29,10 +29,10 @@ pub const INTERVALS: &str = "paper intervals";
 pub const CLEANUP: &str = "paper cleanup";
 /// Lookups before and after a cleanup.
 pub const CLEANUP_AND_LOOKUPS: &str = "paper cleanup and lookups";
-/// What the paper says in one sentence.
+/// The summary: ratios over all batch sizes.
 pub const SUMMARY: &str = "paper summary";
 
-/// The most that sizes are divided by, as a power of two: a batch of 2^15 has eight elements then.
+/// The largest divisor of the sizes, as a power of two: it makes a batch of 2^15 eight elements.
 pub const MOST_SCALE: u32 = 12;
 
 /// The paper's sizes, all divided by the same power of two.
@@ -42,32 +42,32 @@ pub struct Scaled {
 }
 
 impl Scaled {
-    /// Divided by `1 << shift`.
+    /// Divides the sizes by `1 << shift`.
     #[must_use]
     pub fn by(shift: u32) -> Self {
         Self { shift: shift.min(MOST_SCALE) }
     }
 
-    /// So that `len` elements are inserted, or the nearest number that can be.
+    /// Scales the sizes so that about `len` elements are inserted.
     #[must_use]
     pub fn to(len: usize) -> Self {
         Self::by(27u32.saturating_sub(len.ilog2()))
     }
 
-    /// What `1 << log` becomes.
+    /// Returns the scaled size of `1 << log`.
     #[must_use]
     pub fn size(self, log: u32) -> usize {
         1 << (log - self.shift)
     }
 
-    /// What `b = 2^log` becomes.
+    /// Returns the scaled `b = 2^log` as text.
     #[must_use]
     pub fn batch(self, log: u32) -> String {
         format!("b = 2^{}", log - self.shift)
     }
 }
 
-/// The experiments that can be done by themselves.
+/// The experiments, which can be run separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Experiment {
     /// The insertion table and the two figures.
@@ -84,24 +84,25 @@ pub enum Experiment {
 
 /// What to measure.
 pub struct Options<'a> {
-    /// The device's name; else as `Device::default` finds it.
+    /// The name of the device; `None` for the default device.
     pub device: Option<&'a str>,
-    /// All sizes are divided by two to the power of this.
+    /// All sizes are divided by `1 << scale`.
     pub scale: u32,
-    /// Only these; if there are none, all.
+    /// The experiments to run; if empty, all.
     pub only: &'a [Experiment],
 }
 
-/// Does the experiments.
+/// Runs the experiments.
 ///
 /// # Errors
-/// With what was measured before: what the device gives; a wrong result.
+/// Any error before the first measurement. Later errors are in [`Run::outcome`], next to the measurements so far.
 pub fn run(options: &Options<'_>) -> Result<Run, Error> {
     let scaled = Scaled::by(options.scale);
     let mut session = Session::open(options.device, 1)?;
-    // The pairs and the dictionary of 8 bytes an element, as much again for a merge and for the sort of a batch, the contents.
+    // The pairs and the dictionary at 8 bytes per element, the same again for a merge and for the sort of a batch, and
+    // the contents.
     session.expect_room(scaled.size(27), 64)?;
-    // A first run that is not timed builds what a dictionary builds for its first query.
+    // The warm-up run includes what a dictionary builds for its first query.
     (session.warm_ups, session.runs) = (1, if session.is_gpu() { 3 } else { 1 });
     session.tell("scale", format!("sizes of the paper divided by 2^{}", scaled.shift));
     let asked = |experiment: Experiment| options.only.is_empty() || options.only.contains(&experiment);
@@ -146,7 +147,7 @@ fn summarise(session: &Session, row: &str, ratio: f64) {
     session.keep(Published::load().beside(record, "all b"));
 }
 
-/// Keeps the harmonic mean of the means over all batch sizes, and gives it back.
+/// Records the harmonic mean of the means over all batch sizes, and returns it.
 fn keep_overall(session: &Session, section: &str, subject: &str, row: &str, n: usize, means: &[f64]) -> f64 {
     let mean = harmonic_mean(means);
     let record = Record::new(section, subject, row, "all b", n).value(mean, crate::record::RATE);

@@ -1,9 +1,9 @@
-//! The numbers of the paper.
+//! The published numbers of the paper.
 
 use crate::record::Record;
 use serde::Deserialize;
 
-/// Whose numbers they are.
+/// The name of the paper's numbers as a peer.
 pub const PEER: &str = "paper, Tesla K40c";
 
 const TEXT: &str = include_str!("../../data/paper-k40c.csv");
@@ -22,15 +22,15 @@ struct Entry {
 pub struct Published(Vec<Entry>);
 
 impl Published {
-    /// Reads them.
+    /// Loads the numbers.
     #[must_use]
     pub fn load() -> Self {
         let reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(TEXT.as_bytes());
-        // A test reads all of them.
+        // A test checks that every line is valid.
         Self(reader.into_deserialize().filter_map(Result::ok).collect())
     }
 
-    /// Puts the paper's number beside ours; `parameter` is that of the paper, ours may be smaller.
+    /// Adds the paper's number to our record. `parameter` is that of the paper; ours may be scaled down.
     #[must_use]
     pub fn beside(&self, record: Record, parameter: &str) -> Record {
         let found = self.0.iter().find(|entry| {

@@ -1,5 +1,5 @@
-//! The tables of lookups, counts and ranges: dictionaries with different numbers of batches, the LSM and the sorted array beside
-//! it with the same queries.
+//! The tables of lookups, counts and ranges: the LSM and the sorted array with different numbers of batches and the
+//! same queries.
 
 use super::published::Published;
 use super::{INTERVALS, LOOKUP, Scaled, keep_overall, summarise};
@@ -20,29 +20,30 @@ type Lsm = GpuLsm<u32, u32>;
 type Array = GpuSortedArray<u32, u32>;
 type Cuckoo = GpuCuckoo<u32, u32>;
 
-/// Batch sizes of the lookups, as powers of two.
+/// The batch sizes of the lookups, as powers of two.
 const LOOKUP_BATCHES: RangeInclusive<u32> = 16..=24;
-/// Batch sizes of the counts and ranges.
+/// The batch sizes of the counts and ranges.
 const INTERVAL_BATCHES: RangeInclusive<u32> = 16..=20;
-/// The most numbers of batches that are tried with one batch size, beside the last two: of lookups, and of intervals.
+/// How many numbers of batches are tried at most with one batch size, in addition to the last two: for lookups, and for
+/// intervals.
 const LOOKUP_STATES: usize = 32;
 const INTERVAL_STATES: usize = 16;
-/// Keys in an interval, and the most intervals that are asked for at once, as a power of two before it is scaled: the answers must
-/// fit.
+/// The number of keys in an interval, and the most intervals per call, as a power of two before scaling: the answers
+/// must fit into memory.
 const LENGTHS: [(usize, u32); 2] = [(8, 20), (1024, 15)];
 
-/// How many steps [`lookups`] counts.
+/// The number of steps that [`lookups`] counts.
 pub fn lookup_steps() -> usize {
     LOOKUP_BATCHES.count() + 1
 }
 
-/// How many steps [`intervals`] counts.
+/// The number of steps that [`intervals`] counts.
 pub fn interval_steps() -> usize {
     INTERVAL_BATCHES.count()
 }
 
-/// The numbers of batches that are tried, of 1 to `all`: one in each of `most` equal parts, chosen at random because round ones
-/// have few levels; and the last two, which have most levels and least.
+/// Returns the numbers of batches to try, from 1 to `all`: one in each of `most` equal parts, and the last two, which
+/// have the most levels and the fewest. The others are chosen at random, because round numbers have few levels.
 fn states(all: usize, most: usize) -> Vec<usize> {
     let mut states: Vec<usize> = if all <= most {
         (1..=all).collect()
@@ -73,7 +74,7 @@ impl<'a> Growing<'a> {
         Ok(Self { session, pairs, batch, lsm, array, resident: 0 })
     }
 
-    /// Inserts until there are so many batches.
+    /// Inserts up to this number of batches.
     fn to(&mut self, batches: usize) -> Result<(), Error> {
         let (stream, end) = (&self.session.stream, batches * self.batch);
         Contender::insert(&mut self.array, stream, self.pairs.slice(self.resident..end)?)?;
@@ -85,12 +86,12 @@ impl<'a> Growing<'a> {
     }
 }
 
-/// The rates of one row, over the numbers of batches that were tried.
+/// The rates of one row, one for each number of batches.
 struct Rates {
     subject: &'static str,
     row: String,
     rates: Vec<f64>,
-    /// The rates of the slowest and of the fastest runs.
+    /// The rates of the slowest and the fastest runs.
     slow: Vec<f64>,
     fast: Vec<f64>,
 }
@@ -106,7 +107,7 @@ impl Rates {
         self.fast.push(million_per_second(queries, times.shortest()));
     }
 
-    /// Keeps the least, the greatest and the mean, and gives the mean.
+    /// Records the minimum, the maximum and the mean. Returns the mean.
     fn keep(&self, session: &Session, section: &str, scaled: Scaled, log_batch: u32) -> f64 {
         let (published, n) = (Published::load(), scaled.size(24));
         let keep = |statistic: &str, value: f64, spread: &[f64]| {
@@ -136,7 +137,7 @@ fn lookup<C: Contender<Key = u32, Value = u32>>(
     lookups.check(&rates.row, &answer(stream)?)
 }
 
-/// The table of the lookups: as many as there are elements, none of which is there, or all of which are.
+/// Measures the table of the lookups: as many lookups as elements, of absent keys and of present keys.
 pub fn lookups(session: &Session, scaled: Scaled) -> Result<(), Error> {
     let (stream, n) = (&session.stream, scaled.size(24));
     let pairs = Pairs::<u32, u32>::new(stream, Distribution::Uniform.keys(n), 0)?;
@@ -206,11 +207,11 @@ fn count_and_range<C: OrderedContender<Key = u32, Value = u32>>(
     intervals.check_ranges(&range.row, oracle, &answer(stream)?)
 }
 
-/// The table of the counts and ranges.
+/// Measures the table of the counts and ranges.
 pub fn intervals(session: &Session, scaled: Scaled) -> Result<(), Error> {
     let (stream, n) = (&session.stream, scaled.size(24));
     let pairs = Pairs::<u32, u32>::new(stream, Distribution::Uniform.keys(n), 0)?;
-    // For each length those of the LSM and of the array, counts and ranges.
+    // For each length: counts and ranges of the LSM and of the array.
     let both = |len: usize| {
         let rows = || [format!("count L = {len}"), format!("range L = {len}")];
         [rows().map(Rates::new::<Lsm>), rows().map(Rates::new::<Array>)]
@@ -258,7 +259,7 @@ mod tests {
         let some = states(256, 32);
         assert!((32..=34).contains(&some.len()) && some.ends_with(&[255, 256]), "{some:?}");
         assert!((0..32).all(|part| some.iter().any(|state| (state - 1) / 8 == part)), "{some:?}");
-        // Not only round ones.
+        // Not only round numbers.
         assert!(some.iter().filter(|state| **state % 2 == 1).count() > 8, "{some:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The tables and figures of the paper, with ours.
+//! The tables and figures of the paper, with our numbers.
 
 use super::{
     BUILD, CLEANUP, CLEANUP_AND_LOOKUPS, EFFECTIVE_RATE, INSERTION, INSERTION_TIME, INTERVALS, LOOKUP, SUMMARY,
@@ -11,7 +11,7 @@ use crate::view::{Block, Table, number, optional, ratio, spread};
 const LSM: &str = "LSM";
 const ARRAY: &str = "sorted array";
 
-/// Everything that was measured of the paper.
+/// Returns the tables and figures of all measured experiments.
 #[must_use]
 pub fn blocks(recording: &Recording) -> Vec<Block> {
     let mut blocks = Vec::new();
@@ -25,11 +25,11 @@ pub fn blocks(recording: &Recording) -> Vec<Block> {
         }
     };
     let list = |section: &'static str| move || vec![Block::Table(list(recording.section(section)))];
-    part(SUMMARY, "In short", "", &list(SUMMARY));
+    part(SUMMARY, "Summary", "", &list(SUMMARY));
     part(
         INSERTION,
         "Insertion",
-        "Rates in million elements per second over all numbers r of batches that are there.",
+        "Rates in million elements per second, over all numbers r of resident batches.",
         &|| {
             let tables = subjects(recording, INSERTION).map(|subject| Block::Table(insertion(recording, subject)));
             tables.chain([Block::Plot(insertion_rate(recording))]).collect()
@@ -43,15 +43,15 @@ pub fn blocks(recording: &Recording) -> Vec<Block> {
     part(
         LOOKUP,
         "Lookup",
-        "Rates in million queries per second, as many queries as elements. Of the numbers r of batches at most 34 of each b \
-         were tried, chosen evenly; the last two are always among them.",
+        "Rates in million queries per second, with as many queries as elements. For each b, at most 34 numbers r of \
+         batches were tried, evenly spread and including the last two.",
         &|| ["none", "all"].map(|which| Block::Table(queries(recording, LOOKUP, &format!("lookup {which}")))).into(),
     );
     part(
         INTERVALS,
         "Count and range",
-        "Rates in million queries per second; each interval has exactly L keys; at most 2^20 intervals of 8 keys or 2^15 \
-         of 1024 at once. Of the numbers r of batches at most 18 of each b were tried.",
+        "Rates in million queries per second. Each interval has exactly L keys; a call has at most 2^20 intervals of 8 \
+         keys or 2^15 of 1024. For each b, at most 18 numbers r of batches were tried.",
         &|| {
             ["count L = 8", "count L = 1024", "range L = 8", "range L = 1024"]
                 .map(|row| Block::Table(queries(recording, INTERVALS, row)))
@@ -63,12 +63,12 @@ pub fn blocks(recording: &Recording) -> Vec<Block> {
     blocks
 }
 
-/// Those of the two growing dictionaries that a section has.
+/// Returns the growing dictionaries that occur in a section.
 fn subjects<'a>(recording: &'a Recording, section: &'a str) -> impl Iterator<Item = &'static str> + 'a {
     [LSM, ARRAY].into_iter().filter(move |subject| recording.section(section).any(|record| record.subject == *subject))
 }
 
-/// One record a row.
+/// Returns a table with one row per record.
 fn list<'a>(records: impl Iterator<Item = &'a Record>) -> Table {
     let mut table = Table::new(3, ["row", "of", "parameter", "ours", "unit", "spread", "paper", "ratio"]);
     for record in records {
@@ -101,7 +101,7 @@ fn insertion(recording: &Recording, subject: &str) -> Table {
     by_parameter(recording.section(INSERTION), subject, &columns)
 }
 
-/// The mean rates over the batch size, with the paper's.
+/// Returns a plot of the mean rates by batch size, with the paper's.
 fn insertion_rate(recording: &Recording) -> Plot {
     let (mut series, mut lines) = (Vec::new(), Vec::new());
     for subject in subjects(recording, INSERTION) {
@@ -155,7 +155,7 @@ fn insertion_time(recording: &Recording) -> Plot {
     let batch = first.and_then(|record| record.parameter.split_once(',')).map_or("", |(batch, _)| batch);
     Plot {
         title: format!("Time to insert one more batch, {batch}"),
-        x: Axis::linear("batches r that are there"),
+        x: Axis::linear("resident batches r"),
         y: Axis::logarithmic("ms"),
         marks: Marks::Lines(series.iter().map(line).collect()),
         series,

@@ -8,10 +8,10 @@ use gpu_primitives::{DeviceVec, merge};
 use rayon::iter::ParallelIterator;
 use rayon::slice::ParallelSliceMut;
 
-/// Runs of the merge of many.
+/// The number of runs of a merge of many runs.
 const RUNS: usize = 8;
 
-/// What the merges compare.
+/// Returns the part of a key that the merges compare.
 fn order(key: u32) -> u32 {
     key >> 1
 }
@@ -38,12 +38,12 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
     expect_merged("merged pairs", &host, &keys_out, &values_out.to_vec(stream)?)?;
     super::expect("merged keys", &keys_alone.to_vec(stream)?, keys_out.into_iter())?;
 
-    // The parts of sorted halves do not overlap within a half; those of random numbers all do.
+    // The parts of a sorted half do not overlap each other. The parts of random numbers all overlap.
     merge_runs(session, "merge_8way_apart", &mut host, &places)?;
     merge_runs(session, "merge_8way_pairs", &mut random_u32(len as u64 + 1, len), &places)
 }
 
-/// Merges eight runs: the equal parts of `host`, which this sorts.
+/// Sorts eight equal parts of `host` and merges them.
 fn merge_runs(
     session: &Session,
     name: &'static str,
@@ -67,8 +67,8 @@ fn merge_runs(
     expect_merged("pairs of eight runs", host, &keys_out.to_vec(stream)?, &values_out.to_vec(stream)?)
 }
 
-/// Expects the stable merge of consecutive runs, whose values are the places of the keys: every place once, with its key, in the
-/// order of the keys, and of places where that is the same.
+/// Checks the stable merge of consecutive runs, where the values are the positions of the keys: every position occurs
+/// once, with its key, in key order, and equal keys in the order of their positions.
 fn expect_merged(what: &'static str, host: &[u32], keys: &[u32], places: &[u32]) -> Result<(), crate::Error> {
     let mut seen = vec![false; host.len()];
     let mut last = None;

@@ -1,6 +1,6 @@
-//! The table of the primitives: our rate, the peer's in the same run, and the share of the memory rate.
+//! The measurements of the primitives: our rate, the peer's in the same run, and the memory rate.
 //!
-//! One file per primitive measures its rows; each checks every result that it times.
+//! One file per primitive measures its rows. Every timed result is checked.
 
 mod merge;
 mod multisplit;
@@ -20,7 +20,7 @@ use crate::view::{Block, Table, number, optional, ratio, spread};
 /// The section of the records.
 pub const SECTION: &str = "primitives";
 
-/// Timed runs of a row.
+/// The number of timed runs per row.
 const RUNS: usize = 15;
 
 /// The size on a CPU, as a power of two.
@@ -28,7 +28,7 @@ const CPU_SIZE: u32 = 20;
 
 /// The rows of one primitive.
 struct Suite {
-    /// The name that `--only` takes.
+    /// The name for `--only`.
     name: &'static str,
     /// Measures the rows at one size.
     measure: fn(&Session, usize) -> Result<(), Error>,
@@ -50,20 +50,21 @@ const SUITES: &[Suite] = &[
 
 /// What to measure.
 pub struct Options<'a> {
-    /// The device's name; else as `Device::default` finds it.
+    /// The name of the device; `None` for the default device.
     pub device: Option<&'a str>,
-    /// Sizes as powers of two; else those of the device.
+    /// The sizes as powers of two; if empty, sizes that suit the device.
     pub log_sizes: &'a [u32],
-    /// A peer program that is compiled already.
+    /// A peer program that is already compiled.
     pub peer: Option<&'a str>,
-    /// The suites to measure; else all.
+    /// The suites to measure; if empty, all.
     pub only: &'a [String],
 }
 
-/// Measures every row on the device, next to the peer program if it can be had.
+/// Measures every row on the device, and runs the peer program if there is one.
 ///
 /// # Errors
-/// With what was measured before: what the device gives; a wrong result; a suite that does not exist.
+/// Any error before the first measurement, such as an unknown suite. Later errors are in
+/// [`Run::outcome`](crate::Run::outcome), next to the measurements so far.
 pub fn run(options: &Options<'_>) -> Result<crate::Run, Error> {
     if let Some(unknown) = options.only.iter().find(|name| SUITES.iter().all(|suite| suite.name != **name)) {
         let known = SUITES.iter().map(|suite| suite.name).collect::<Vec<_>>().join(", ");
@@ -91,10 +92,10 @@ pub fn run(options: &Options<'_>) -> Result<crate::Run, Error> {
     Ok(crate::Run { recording: session.finish(), outcome })
 }
 
-/// Every suite at one size: a part of another command.
+/// Measures every suite at one size, as a part of another command.
 ///
 /// # Errors
-/// What the device gives; a wrong result; [`Error::Interrupted`].
+/// Any device error; [`Error::WrongResult`]; [`Error::Interrupted`].
 pub fn measure_all(session: &Session, len: usize) -> Result<(), Error> {
     for suite in SUITES {
         session.step(format!("{} of {}", suite.name, power(len)))?;
@@ -103,13 +104,13 @@ pub fn measure_all(session: &Session, len: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// How many steps [`measure_all`] counts.
+/// The number of steps that [`measure_all`] counts.
 #[must_use]
 pub fn steps() -> usize {
     SUITES.len()
 }
 
-/// Runs the peer and puts its numbers beside ours.
+/// Runs the peer and adds its numbers to our records.
 fn beside_peer(session: &Session, executable: Option<&str>) -> Result<(), Error> {
     let peers = peers::measure(executable)?;
     session.revise(|records| {
@@ -121,7 +122,7 @@ fn beside_peer(session: &Session, executable: Option<&str>) -> Result<(), Error>
     Ok(())
 }
 
-/// The table of the primitives.
+/// Returns the table of the primitives.
 #[must_use]
 pub fn table(recording: &Recording) -> Block {
     let has_peer = recording.section(SECTION).any(|record| record.peer_value.is_some());
@@ -146,7 +147,8 @@ pub fn table(recording: &Recording) -> Block {
     Block::Table(table)
 }
 
-/// Times `operation` and keeps the row. `bytes` must move per element: each input read once, each output written once.
+/// Times `operation` and records the row. `bytes` is what must move per element: each input read once, each output
+/// written once.
 fn time(
     session: &Session,
     name: impl Into<String>,
@@ -159,7 +161,7 @@ fn time(
     Ok(())
 }
 
-/// Every timed result is checked.
+/// Checks a timed result.
 fn expect<T: PartialEq>(what: &str, found: &[T], expected: impl Iterator<Item = T>) -> Result<(), Error> {
     crate::check::equal(what, found.iter(), expected, |found, expected| **found == *expected)
 }

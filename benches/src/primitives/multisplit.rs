@@ -1,4 +1,4 @@
-//! The multisplit, next to the copy rate: it must move each pair once.
+//! The multisplit. It must move each pair once, so compare it with the copy.
 
 use super::{expect, time};
 use crate::data::random_u32;
@@ -14,7 +14,7 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
     for log in [3, 5, 8] {
         let shift = Shift::by(32 - log);
         time(session, format!("multisplit_pairs_{}", 1 << log), len, 16.0, || {
-            multisplit::pairs(stream, &keys, &values, &mut keys_out, &mut values_out, 1 << log, shift).map(drop)
+            multisplit::pairs(stream, (&keys, &values), (&mut keys_out, &mut values_out), 1 << log, shift).map(drop)
         })?;
         let mut expected: Vec<u32> = (0..len as u32).collect();
         expected.par_sort_by_key(|&i| host[i as usize] >> (32 - log));

@@ -1,4 +1,4 @@
-//! As many needles as elements: in random order, and sorted.
+//! Searches with as many needles as elements, in random order and sorted.
 
 use super::{expect, time};
 use crate::data::random_u32;
@@ -16,7 +16,7 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
 
     let mut wanted = random_u32(len as u64 + 1, len);
     let needles = stream.upload(&wanted)?;
-    // A needle is read, an element of the haystack too, and a position is written.
+    // Per needle: reads the needle and an element of the haystack, and writes a position.
     time(session, "lower_bound_random", len, 12.0, || {
         search::lower_bound(stream, &haystack, &needles, &mut out, Less)
     })?;

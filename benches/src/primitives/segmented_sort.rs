@@ -1,4 +1,4 @@
-//! Segmented sort of pairs, with random cuts.
+//! The segmented sort of pairs, with random segment boundaries.
 
 use super::{expect, time};
 use crate::data::random_u32;
@@ -6,7 +6,7 @@ use crate::session::Session;
 use gpu_primitives::compare::Less;
 use gpu_primitives::segmented_sort;
 
-/// Mean lengths of the segments.
+/// The mean lengths of the segments.
 const LENGTHS: [usize; 3] = [8, 64, 1024];
 
 pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error> {
@@ -24,11 +24,11 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
         host_offsets.sort_unstable();
         let offsets = stream.upload(&host_offsets)?;
         time(session, format!("segmented_sort_pairs_L{mean}"), len, 16.0, || {
-            segmented_sort::pairs(stream, &offsets, &keys, &values, &mut sorted_keys, &mut sorted_values, Less)
+            segmented_sort::pairs(stream, &offsets, (&keys, &values), (&mut sorted_keys, &mut sorted_values), Less)
         })?;
         let mut pairs: Vec<(u32, u32)> = host_keys.iter().copied().zip(host_values.iter().copied()).collect();
         for ends in host_offsets.windows(2) {
-            // The values count up, so the order of pairs is the stable order of keys.
+            // The values ascend, so sorting the pairs gives the stable order of the keys.
             pairs[ends[0] as usize..ends[1] as usize].sort_unstable();
         }
         expect("keys of a segmented sort", &sorted_keys.to_vec(stream)?, pairs.iter().map(|pair| pair.0))?;

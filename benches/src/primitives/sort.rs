@@ -12,7 +12,7 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
     let (keys, values) = (stream.upload(&host)?, stream.upload(&(0..len as u32).collect::<Vec<_>>())?);
     let (mut keys_out, mut values_out) = (stream.uninit::<u32>(len)?, stream.uninit::<u32>(len)?);
     time(session, "sort_pairs_u32_u32", len, 68.0, || {
-        sort::pairs(stream, &keys, &values, &mut keys_out, &mut values_out, Options::new())
+        sort::pairs(stream, (&keys, &values), (&mut keys_out, &mut values_out), Options::new())
     })?;
     let mut expected: Vec<u64> = host.iter().zip(0u64..).map(|(&key, i)| u64::from(key) << 32 | i).collect();
     expected.par_sort_unstable();

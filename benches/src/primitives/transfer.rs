@@ -1,4 +1,4 @@
-//! The driver's copy, our copy, our fill.
+//! The driver's copy, our copy and our fill.
 
 use super::{expect, time};
 use crate::data::random_u32;

@@ -1,17 +1,17 @@
-//! As one page of HTML that needs nothing else: no network, no files beside it.
+//! Rendering as one self-contained HTML page: no network, no other files.
 
 use super::{Block, Table};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The page.
+/// Renders the page.
 #[must_use]
 pub fn render(title: &str, blocks: &[Block]) -> String {
     let mut body = String::new();
     let mut plots_open = false;
     for block in blocks {
-        // Plots that follow each other stand side by side where there is room.
+        // Consecutive plots are placed side by side where there is space.
         let is_plot = matches!(block, Block::Plot(_));
         if is_plot != plots_open {
             body += if is_plot { "<div class=\"plots\">\n" } else { "</div>\n" };
@@ -66,7 +66,7 @@ fn render_table(table: &Table) -> String {
     )
 }
 
-/// Text that is not taken for markup.
+/// Escapes text for HTML.
 #[must_use]
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")

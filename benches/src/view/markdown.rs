@@ -1,8 +1,8 @@
-//! As Markdown, with the plots in files beside it.
+//! Rendering as Markdown, with the plots in separate files.
 
 use super::{Block, Table};
 
-/// The blocks as Markdown. `image` is told each plot's title and drawing, and says where it will be.
+/// Renders the blocks as Markdown. `image` takes the title and the SVG of each plot, and returns its path.
 pub fn render(blocks: &[Block], mut image: impl FnMut(&str, String) -> String) -> String {
     let parts: Vec<String> = blocks
         .iter()
@@ -27,7 +27,7 @@ fn render_table(table: &Table) -> String {
     head.into_iter().chain(table.rows.iter().map(|row| line(row))).collect()
 }
 
-/// A title as the name of a file.
+/// Converts a title to a file name.
 #[must_use]
 pub fn slug(title: &str) -> String {
     let mapped: String =

@@ -1,5 +1,5 @@
-//! Measurements as people read them: headings, text, tables and plots, made once and written as text for a terminal, as
-//! Markdown or as a page of HTML.
+//! The parts of a report: headings, text, tables and plots. They are rendered as text for a terminal, as Markdown or as
+//! an HTML page.
 
 pub mod html;
 pub mod markdown;
@@ -23,34 +23,34 @@ pub enum Block {
     Plot(Plot),
 }
 
-/// A table: the first columns are words, the others numbers.
+/// A table. The first columns are text, the others numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     /// The names of the columns.
     pub columns: Vec<String>,
-    /// How many of them are words.
+    /// The number of text columns.
     pub words: usize,
-    /// A cell for each column of each row.
+    /// The rows, with one cell per column.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     #[must_use]
     pub fn new<'a>(words: usize, columns: impl IntoIterator<Item = &'a str>) -> Self {
         Self { columns: columns.into_iter().map(str::to_owned).collect(), words, rows: Vec::new() }
     }
 
-    /// With one more row.
+    /// Adds a row.
     pub fn push(&mut self, row: impl IntoIterator<Item = String>) {
         self.rows.push(row.into_iter().collect());
     }
 }
 
-/// What stands where there is no number.
+/// The text of an empty cell.
 pub const NONE: &str = "–";
 
-/// A number with as many digits as say something, and commas between thousands.
+/// Formats a number with its significant digits, and commas between thousands.
 #[must_use]
 pub fn number(value: f64) -> String {
     let decimals = match value.abs() {
@@ -58,7 +58,7 @@ pub fn number(value: f64) -> String {
         x if x >= 9.995 => 1,
         x if x >= 0.9995 => 2,
         x if x >= 0.0995 => 3,
-        // Two digits that are not zero.
+        // Two significant digits.
         x => (1.0 - x.log10().floor()).min(9.0) as usize,
     };
     let text = format!("{value:.decimals$}");
@@ -78,19 +78,20 @@ pub fn number(value: f64) -> String {
     grouped
 }
 
-/// A number that may not be there.
+/// Formats a number that may be absent.
 #[must_use]
 pub fn optional(value: Option<f64>) -> String {
     value.map_or_else(|| NONE.into(), number)
 }
 
-/// How many times the peer's, with three decimals, because small differences count; a small share of it with two digits.
+/// Formats a ratio to the peer: with three decimals, because small differences count, or with two digits if it is below
+/// 0.01.
 #[must_use]
 pub fn ratio(value: Option<f64>) -> String {
     value.map_or_else(|| NONE.into(), |value| if value < 0.01 { format!("{value:.1e}") } else { format!("{value:.3}") })
 }
 
-/// From the worst run to the best one.
+/// Formats the distance from the worst run to the best one.
 #[must_use]
 pub fn spread(record: &Record) -> String {
     record.spread_percent().map_or_else(|| NONE.into(), |percent| format!("{percent:.1} %"))

@@ -1,4 +1,4 @@
-// A click on a column's name sorts by it, a second one the other way round. Cells without a number come last.
+// A click on a column's name sorts by that column, a second click in reverse order. Empty cells come last.
 for (const button of document.querySelectorAll("th button")) {
   button.addEventListener("click", () => {
     const head = button.parentElement, body = head.closest("table").tBodies[0];

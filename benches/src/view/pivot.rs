@@ -1,18 +1,18 @@
-//! Tables that put numbers of several records beside each other.
+//! Tables that show the numbers of several records in one row.
 
 use super::{NONE, Table, number, optional, ratio, spread};
 use crate::record::{RATE, Record};
 
-/// What a column shows of a record.
+/// The part of a record that a column shows.
 #[derive(Clone, Copy)]
 pub enum Show {
     /// The number.
     Value,
     /// The peer's number.
     Peer,
-    /// How many times the peer's it is.
+    /// The number divided by the peer's.
     Ratio,
-    /// From the worst run to the best one.
+    /// The distance from the worst run to the best one.
     Spread,
 }
 
@@ -27,19 +27,19 @@ impl Show {
     }
 }
 
-/// A column: what it shows of whose record.
+/// A column of a table.
 pub struct Column<'a> {
-    /// Its name.
+    /// The name of the column.
     pub title: &'a str,
-    /// Whose.
+    /// The subject of the record.
     pub subject: &'a str,
-    /// Which row.
+    /// The row of the record.
     pub row: &'a str,
-    /// What of it.
+    /// The part of the record that is shown.
     pub show: Show,
 }
 
-/// A row for each parameter.
+/// Returns a table with one row per parameter.
 pub fn by_parameter<'a>(
     records: impl Iterator<Item = &'a Record> + Clone,
     label: &str,
@@ -59,7 +59,7 @@ pub fn by_parameter<'a>(
     table
 }
 
-/// What was done and with what parameters, as one text.
+/// Returns the operation and its parameters as one text.
 #[must_use]
 pub fn name(record: &Record) -> String {
     let unit = if record.unit == RATE { String::new() } else { format!(" ({})", record.unit) };
@@ -67,7 +67,7 @@ pub fn name(record: &Record) -> String {
     format!("{}{separator}{}{unit}", record.row, record.parameter)
 }
 
-/// A row for everything that was done, a column for everyone who did it.
+/// Returns a table with one row per operation and one column per subject.
 pub fn by_subject<'a>(records: impl Iterator<Item = &'a Record> + Clone, label: &str) -> Table {
     let subjects = distinct(records.clone().map(|record| record.subject.as_str()));
     let mut table = Table::new(1, std::iter::once(label).chain(subjects.iter().copied()));
@@ -77,7 +77,7 @@ pub fn by_subject<'a>(records: impl Iterator<Item = &'a Record> + Clone, label: 
     table
 }
 
-/// Everything that was done, with the numbers of these subjects.
+/// Returns all operations with the numbers of these subjects.
 pub fn by_name<'a>(
     records: impl Iterator<Item = &'a Record> + Clone,
     subjects: &[&str],
@@ -95,7 +95,7 @@ pub fn by_name<'a>(
         .collect()
 }
 
-/// Each once, in the order in which they first come.
+/// Returns the distinct items, in the order of their first occurrence.
 pub fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();
     for item in items {

@@ -1,74 +1,74 @@
-//! Plots as SVG: lines over an axis of numbers, or dots in rows. Colours come from a style sheet that knows light and dark, so
-//! that a plot looks right in a page and as a file of its own.
+//! Plots as SVG: lines over a numeric axis, or dots in rows. The colours come from a style sheet with a light and a
+//! dark theme, which works both in a page and in a separate file.
 
 use super::html::escape;
 use super::number;
 use std::fmt::Write;
 
-/// The style of all plots, for the page or the file that they are in.
+/// The style sheet of all plots, for the page or file that contains them.
 pub const STYLE: &str = include_str!("plot.css");
 
-/// How wide a plot is, in its own units; a page scales it.
+/// The width of a plot in its own units. A page scales it.
 const WIDTH: f64 = 420.0;
-/// Height of the area that lines are drawn in.
+/// The height of the area for lines.
 const LINES_HEIGHT: f64 = 240.0;
-/// Room to the right, for half of the last number under the axis.
+/// The space to the right, for half of the last number under the axis.
 const RIGHT: f64 = 28.0;
-/// Height of a row of dots, and of a row of the legend.
+/// The height of a row of dots, and of a row of the legend.
 const ROW: f64 = 22.0;
-/// Width of a character, for the room that words need. (Of what is drawn; a browser may have a narrower font.)
+/// The assumed width of a character, to compute the space for text. The browser's font may be narrower.
 const CHARACTER: f64 = 7.2;
-/// Colours that the style sheet has.
+/// The number of colours in the style sheet.
 const COLOURS: usize = 8;
 
-/// A picture of numbers.
+/// A plot.
 #[derive(Clone, Debug)]
 pub struct Plot {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// What the numbers along the bottom are.
+    /// The horizontal axis.
     pub x: Axis,
-    /// What the numbers up the side are, if there are any.
+    /// The vertical axis. Plots of dots do not use it.
     pub y: Axis,
-    /// The names of the lines or of the colours of dots.
+    /// The names of the lines, or of the colours of dots.
     pub series: Vec<String>,
-    /// What is drawn.
+    /// The marks.
     pub marks: Marks,
 }
 
-/// What an axis counts.
+/// An axis.
 #[derive(Clone, Debug, Default)]
 pub struct Axis {
     /// The name and the unit.
     pub name: String,
-    /// Whether each step is ten times the one before.
+    /// Whether the axis is logarithmic.
     pub logarithmic: bool,
 }
 
-/// What is drawn.
+/// The marks of a plot.
 #[derive(Clone, Debug)]
 pub enum Marks {
-    /// For each series the points of a line, from left to right.
+    /// For each series, the points of a line from left to right.
     Lines(Vec<Vec<(f64, f64)>>),
-    /// Rows, each with a name and for each series a number, if it has one.
+    /// Rows, each with a name and an optional number per series.
     Dots(Vec<(String, Vec<Option<f64>>)>),
 }
 
 impl Axis {
-    /// A linear axis.
+    /// Creates a linear axis.
     #[must_use]
     pub fn linear(name: &str) -> Self {
         Self { name: name.into(), logarithmic: false }
     }
 
-    /// A logarithmic axis.
+    /// Creates a logarithmic axis.
     #[must_use]
     pub fn logarithmic(name: &str) -> Self {
         Self { name: name.into(), logarithmic: true }
     }
 }
 
-/// Numbers of an axis laid out on a stretch of the picture.
+/// The mapping of an axis to a part of the picture.
 struct Scale {
     logarithmic: bool,
     from: f64,
@@ -79,14 +79,14 @@ struct Scale {
 }
 
 impl Scale {
-    /// For these numbers, from `start` on along `length`.
+    /// Creates a scale for these numbers, from `start` along `length`.
     fn new(axis: &Axis, values: impl Iterator<Item = f64>, start: f64, length: f64) -> Self {
         let usable = values.filter(|value| value.is_finite() && (!axis.logarithmic || *value > 0.0));
         let (low, high) = usable.fold((f64::MAX, f64::MIN), |(low, high), x| (low.min(x), high.max(x)));
         let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
         let ticks = if axis.logarithmic { decades(low, high) } else { even_steps(high) };
         let (from, last) = (ticks[0], ticks[ticks.len() - 1]);
-        // A linear axis ends where the numbers do.
+        // A linear axis ends at the largest number.
         let to = if axis.logarithmic || high <= 0.0 { last } else { high };
         Self { logarithmic: axis.logarithmic, from, to, start, length, ticks }
     }
@@ -100,14 +100,14 @@ impl Scale {
         self.start + share * self.length
     }
 
-    /// The ticks whose names have room.
+    /// Returns the ticks with labels: as many as there is space for.
     fn named(&self) -> impl Iterator<Item = f64> {
         let every = self.ticks.len().div_ceil(7);
         self.ticks.iter().copied().step_by(every)
     }
 }
 
-/// The powers of ten around the numbers; within one decade also their doubles and fives.
+/// Returns the powers of ten around the numbers; within one decade also their multiples by 2 and 5.
 fn decades(low: f64, high: f64) -> Vec<f64> {
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
     if last - first > 1 {
@@ -120,7 +120,7 @@ fn decades(low: f64, high: f64) -> Vec<f64> {
     steps[from..=to].to_vec()
 }
 
-/// From zero to the largest number in at most six even steps.
+/// Returns at most six even steps from zero to the largest number.
 fn even_steps(high: f64) -> Vec<f64> {
     let high = if high > 0.0 { high } else { 1.0 };
     let power = 10f64.powf((high / 6.0).log10().floor());
@@ -129,7 +129,7 @@ fn even_steps(high: f64) -> Vec<f64> {
     (0..=(high / step) as usize).map(|index| index as f64 * step).collect()
 }
 
-/// A tick's name: short, so that neighbours do not meet.
+/// Formats the label of a tick: short, so that neighbours do not overlap.
 fn tick(value: f64) -> String {
     if value >= 1e4 {
         let (unit, name) = [(1e9, "G"), (1e6, "M")].into_iter().find(|(unit, _)| value >= *unit).unwrap_or((1e3, "k"));
@@ -142,13 +142,13 @@ fn tick(value: f64) -> String {
 }
 
 impl Plot {
-    /// The drawing, for a page that has [`STYLE`].
+    /// Returns the plot as SVG, for a page that contains [`STYLE`].
     #[must_use]
     pub fn to_svg(&self) -> String {
         self.draw("")
     }
 
-    /// The drawing as a file of its own.
+    /// Returns the plot as a standalone SVG file.
     #[must_use]
     pub fn to_svg_file(&self) -> String {
         self.draw(&format!("<style>\n{STYLE}</style>\n<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n"))
@@ -168,7 +168,7 @@ impl Plot {
         )
     }
 
-    /// Names and colours, as many in a line as there is room for.
+    /// Returns the legend: names and colours, as many per line as fit.
     fn legend(&self) -> (String, f64) {
         if self.series.len() < 2 {
             return (String::new(), 4.0);
@@ -218,7 +218,7 @@ impl Plot {
                 let command = if step == 0 { 'M' } else { 'L' };
                 let _ = write!(path, "{command}{:.1} {:.1}", x.place(at_x), y.place(at_y));
             }
-            // A line of one point would not be seen.
+            // A line of one point would be invisible.
             if line.len() == 1 {
                 path += "h0.1";
             }
@@ -260,14 +260,14 @@ impl Plot {
         (text, bottom - top + 42.0)
     }
 
-    /// Grid, ticks and name of the numbers along the bottom.
+    /// Returns the grid, the ticks and the name of the horizontal axis.
     fn bottom_axis(&self, x: &Scale, top: f64, bottom: f64) -> String {
         let mut text = String::new();
         for value in x.named() {
             let at = x.place(value);
             let _ = writeln!(text, "<path class=\"grid\" d=\"M{at:.1} {top:.1}V{bottom:.1}\"/>");
             let name = tick(value);
-            // A long number at the end of the axis stays within the picture.
+            // Keep a long number at the end of the axis within the picture.
             let middle = at.min(WIDTH - name.chars().count() as f64 * CHARACTER / 2.0);
             let _ = writeln!(
                 text,

@@ -1,8 +1,8 @@
-//! For a terminal.
+//! Rendering as text for a terminal.
 
 use super::{Block, Table};
 
-/// The blocks as text; plots are left out, and headings of nothing else.
+/// Renders the blocks as text, without plots and without headings that have only plots.
 #[must_use]
 pub fn render(blocks: &[Block]) -> String {
     let shown: Vec<&Block> = blocks.iter().filter(|block| !matches!(block, Block::Plot(_))).collect();

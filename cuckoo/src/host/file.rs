@@ -1,7 +1,7 @@
 //! Saves tables to files and loads them.
 //!
 //! # Format
-//! [`gpu_primitives::dictionary::file`] describes the common format. The table adds to the header:
+//! [`gpu_dictionary::file`] describes the common format. The table adds to the header:
 //!
 //! | bytes | |
 //! | --- | --- |
@@ -12,18 +12,18 @@
 //! Two arrays follow: the keys, ascending, and the values. Loading builds a new table from them, so it does not have to
 //! trust the file about the positions of keys.
 
-use super::build::{MOST_KEYS, buckets_for, build};
+use super::build::{MAX_KEYS, buckets_for, build};
 use super::options::{Options, WhenFull};
+use super::pairs::Given;
 use super::table::GpuCuckoo;
-use bytemuck::Pod;
-use gpu_primitives::dictionary::Key;
-use gpu_primitives::dictionary::file::{Format, Source, ascending, write_array, write_section};
+use gpu_dictionary::file::{Format, Source, ascending, write_array, write_section};
+use gpu_dictionary::{Key, Value};
 use gpu_primitives::{Error, Stream};
 use std::io::{Read, Write};
 
 const FORMAT: Format = Format { magic: *b"gpu-cuc\n", version: 2 };
 
-impl<K: Key, V: Pod> GpuCuckoo<K, V> {
+impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// Writes the table to a file: its pairs and its options. [`load`](Self::load) reads the file on any device. Waits.
     /// Needs the device memory of an [`export`](Self::export), and 1 MiB of host memory.
     ///
@@ -33,7 +33,7 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
     ///
     /// let stream = Device::cpu().stream()?;
     /// let keys = stream.upload(&[3, 1])?;
-    /// let table = GpuCuckoo::<u32, u32>::bulk_build(&stream, &keys, &stream.upload(&[30, 10])?, Options::new())?;
+    /// let table = GpuCuckoo::<u32, u32>::bulk_build(&stream, (&keys, &stream.upload(&[30, 10])?), Options::new())?;
     /// let mut file = Vec::new();
     /// table.save(&stream, &mut file)?;
     ///
@@ -54,7 +54,7 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         for number in [options.hashes, options.bucket_width as u32, options.reseeds, options.evictions, refuses] {
             header.extend(number.to_le_bytes());
         }
-        header.extend((contents.len as u64).to_le_bytes());
+        header.extend((contents.keys.len() as u64).to_le_bytes());
         write_section(&mut writer, &header)?;
         write_array(stream, &mut writer, contents.keys.as_slice())?;
         write_array(stream, &mut writer, contents.values.as_slice())?;
@@ -77,12 +77,13 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
             let (hashes, bucket_width) = (source.u32()?, source.u32()? as usize);
             let (reseeds, evictions) = (source.u32()?, source.u32()?);
             let when_full = if source.u32()? == 0 { WhenFull::Grow } else { WhenFull::Refuse };
-            let options = Options { load_factor, hashes, bucket_width, seed, reseeds, evictions, when_full };
+            let options =
+                Options { capacity: 0, load_factor, hashes, bucket_width, seed, reseeds, evictions, when_full };
             Ok((options, source.u64()?))
         })?;
         options.check().map_err(|error| source.invalid(error.to_string()))?;
-        let len = usize::try_from(len).ok().filter(|&len| len <= MOST_KEYS);
-        let len = len.ok_or_else(|| source.invalid("it has more keys than a table can have"))?;
+        let too_many = || source.invalid(format!("it states {len} keys, but a table has at most {MAX_KEYS}"));
+        let len = usize::try_from(len).ok().filter(|&len| len <= MAX_KEYS).ok_or_else(too_many)?;
         let mut check = ascending(true);
         let keys = source.array(stream, "the keys", len, |part: &[K]| {
             check(&part.iter().map(|key| key.code()).collect::<Vec<_>>())
@@ -93,7 +94,7 @@ impl<K: Key, V: Pod> GpuCuckoo<K, V> {
         let Options { reseeds, evictions, when_full, .. } = Options::new();
         let building = Options { reseeds, evictions, when_full, ..options };
         let buckets = buckets_for(len, &building)?;
-        let built = build(stream, keys.as_slice(), values.as_slice(), buckets, &building)?;
-        Self::of(stream, built, options)
+        let given = Given::<K, V>::new(stream, keys.as_slice(), values.as_slice())?;
+        Self::from_built(stream, build(stream, given.slices(), buckets, &building)?, options)
     }
 }

@@ -4,8 +4,10 @@
 
 mod build;
 mod file;
-mod launch;
 mod options;
+mod pairs;
+mod query;
+mod storage;
 mod table;
 mod traits;
 mod update;

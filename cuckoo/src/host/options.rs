@@ -1,17 +1,19 @@
 //! The options of a table.
 
+use crate::hash::MAX_HASHES;
+use gpu_dictionary::DictionaryOptions;
 use gpu_primitives::Error;
 
 /// The highest load, including later insertions.
-pub(super) const HIGHEST_LOAD: f64 = 0.95;
+pub(super) const MAX_LOAD: f64 = 0.95;
 /// The lowest load. Lower loads would only waste memory, and a file of a few bytes could request all of it.
-const LOWEST_LOAD: f64 = 0.01;
+const MIN_LOAD: f64 = 0.01;
 /// The most seeds a build may try, and the most keys one key may displace. Beyond these limits, more attempts do not
 /// help.
-const MOST_RESEEDS: u32 = 1 << 10;
-const MOST_EVICTIONS: u32 = 1 << 16;
+const MAX_RESEEDS: u32 = 1 << 10;
+const MAX_EVICTIONS: u32 = 1 << 16;
 
-/// How to build a table: load, hash functions, buckets, and what to do when the table is full.
+/// How to build a table: its room, load, hash functions and buckets, and what to do when it is full.
 ///
 /// # Examples
 /// ```
@@ -30,6 +32,7 @@ const MOST_EVICTIONS: u32 = 1 << 16;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
+    pub(super) capacity: usize,
     pub(super) load_factor: f64,
     pub(super) hashes: u32,
     pub(super) bucket_width: usize,
@@ -56,10 +59,12 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns the defaults: load 0.8, two hash functions, buckets of 8 keys, and growth when the table is full.
+    /// Returns the defaults: room only for the given keys, load 0.8, two hash functions, buckets of 8 keys, and growth
+    /// when the table is full.
     #[must_use]
     pub const fn new() -> Self {
         Self {
+            capacity: 0,
             load_factor: 0.8,
             hashes: 2,
             bucket_width: 8,
@@ -68,6 +73,23 @@ impl Options {
             evictions: 500,
             when_full: WhenFull::Grow,
         }
+    }
+
+    /// Sets for how many keys a new table has room at its load factor. If it is built from more keys, it has room for
+    /// them. Later growth and [`rebuild`](crate::GpuCuckoo::rebuild) ignore this option, and files do not store it.
+    ///
+    /// ```
+    /// use gpu_cuckoo::{GpuCuckoo, Options};
+    /// use gpu_primitives::{Device, Error};
+    ///
+    /// let stream = Device::cpu().stream()?;
+    /// let table = GpuCuckoo::<u32, u32>::new(&stream, Options::new().capacity(1000))?;
+    /// assert!(table.stats(&stream)?.slots >= 1250); // load 0.8
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[must_use]
+    pub const fn capacity(self, keys: usize) -> Self {
+        Self { capacity: keys, ..self }
     }
 
     /// Sets the share of the slots that a build fills: from 0.01 to 0.95. Later insertions may fill up to 0.95.
@@ -114,25 +136,63 @@ impl Options {
         Self { when_full, ..self }
     }
 
-    /// Returns an error if a setting is out of range.
+    /// Checks that all settings are in range.
     pub(super) fn check(&self) -> Result<(), Error> {
-        let wrong = |what, asked: String, allowed| Err(Error::InvalidOption { what, asked, allowed });
         // This condition also rejects NaN.
-        if !(self.load_factor >= LOWEST_LOAD && self.load_factor <= HIGHEST_LOAD) {
-            return wrong("the load factor", self.load_factor.to_string(), "from 0.01 to 0.95");
+        if !(self.load_factor >= MIN_LOAD && self.load_factor <= MAX_LOAD) {
+            return invalid("the load factor", self.load_factor, "from 0.01 to 0.95");
         }
-        if !(2..=crate::map::MOST_HASHES).contains(&self.hashes) {
-            return wrong("the number of hash functions", self.hashes.to_string(), "2, 3 or 4");
+        if !(2..=MAX_HASHES).contains(&self.hashes) {
+            return invalid("the number of hash functions", self.hashes, "2, 3 or 4");
         }
-        if ![4, 8].contains(&self.bucket_width) {
-            return wrong("the bucket width", self.bucket_width.to_string(), "4 or 8");
+        if self.reseeds > MAX_RESEEDS {
+            return invalid("the number of reseeds", self.reseeds, "at most 1024");
         }
-        if self.reseeds > MOST_RESEEDS {
-            return wrong("the number of reseeds", self.reseeds.to_string(), "at most 1024");
+        if self.evictions > MAX_EVICTIONS {
+            return invalid("the number of evictions", self.evictions, "at most 65536");
         }
-        if self.evictions > MOST_EVICTIONS {
-            return wrong("the number of evictions", self.evictions.to_string(), "at most 65536");
-        }
-        Ok(())
+        self.checked_width().map(drop)
     }
+
+    /// Returns the bucket width, if there is such a width.
+    pub(super) fn checked_width(&self) -> Result<Width, Error> {
+        match self.bucket_width {
+            4 => Ok(Width::Four),
+            8 => Ok(Width::Eight),
+            other => invalid("the bucket width", other, "4 or 8"),
+        }
+    }
+}
+
+impl DictionaryOptions for Options {
+    /// Sets the [`capacity`](Options::capacity).
+    fn expected_keys(self, keys: usize) -> Self {
+        self.capacity(keys)
+    }
+
+    /// Has no effect: an insertion of any size takes free slots.
+    fn expected_operations(self, _: usize) -> Self {
+        self
+    }
+}
+
+/// The number of keys per bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    Four,
+    Eight,
+}
+
+impl Width {
+    /// Returns the number.
+    pub const fn keys(self) -> usize {
+        match self {
+            Self::Four => 4,
+            Self::Eight => 8,
+        }
+    }
+}
+
+fn invalid<T>(what: &'static str, asked: impl ToString, allowed: &'static str) -> Result<T, Error> {
+    Err(Error::InvalidOption { what, asked: asked.to_string(), allowed })
 }

@@ -2,31 +2,56 @@
 
 use super::options::Options;
 use super::table::GpuCuckoo;
-use bytemuck::Pod;
-use gpu_primitives::dictionary::{self, Dictionary, Key, Updatable};
-use gpu_primitives::{DeviceSlice, Error, Stream, delegate_to_own_methods};
+use gpu_dictionary::{self as dictionary, Contents, Dictionary, Key, Lookup, Updatable, Value};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
+use std::io::{Read, Write};
 
-impl<K: Key, V: Pod> Dictionary for GpuCuckoo<K, V> {
+impl<K: Key, V: Value> Dictionary for GpuCuckoo<K, V> {
     type Key = K;
     type Value = V;
     type Options = Options;
 
     const NAME: &'static str = "cuckoo";
 
-    fn new(stream: &Stream, options: &Options) -> Result<Self, Error> {
-        Self::new(stream, 0, options.clone())
+    fn new(stream: &Stream, options: Options) -> Result<Self, Error> {
+        Self::new(stream, options)
     }
 
     fn bulk_build<'a>(
         stream: &Stream,
-        keys: impl Into<DeviceSlice<'a, K>>,
-        values: impl Into<DeviceSlice<'a, V>>,
-        options: &Options,
+        pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+        options: Options,
     ) -> Result<Self, Error> {
-        Self::bulk_build(stream, keys, values, options.clone())
+        Self::bulk_build(stream, pairs, options)
     }
 
-    delegate_to_own_methods! { lookup, contains, len, is_empty, export, save, load }
+    fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
+        self.lookup(stream, keys)
+    }
+
+    fn contains<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u8>, Error> {
+        self.contains(stream, keys)
+    }
+
+    fn len(&self, stream: &Stream) -> Result<usize, Error> {
+        self.len(stream)
+    }
+
+    fn is_empty(&self, stream: &Stream) -> Result<bool, Error> {
+        self.is_empty(stream)
+    }
+
+    fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
+        self.export(stream)
+    }
+
+    fn save(&self, stream: &Stream, writer: impl Write) -> Result<(), Error> {
+        self.save(stream, writer)
+    }
+
+    fn load(stream: &Stream, reader: impl Read) -> Result<Self, Error> {
+        Self::load(stream, reader)
+    }
 
     fn stats(&self, stream: &Stream) -> Result<dictionary::Stats, Error> {
         let stats = self.stats(stream)?;
@@ -34,8 +59,27 @@ impl<K: Key, V: Pod> Dictionary for GpuCuckoo<K, V> {
     }
 }
 
-impl<K: Key, V: Pod> Updatable for GpuCuckoo<K, V> {
-    delegate_to_own_methods! { insert, delete, update }
+impl<K: Key, V: Value> Updatable for GpuCuckoo<K, V> {
+    fn insert<'a>(
+        &mut self,
+        stream: &Stream,
+        pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    ) -> Result<(), Error> {
+        self.insert(stream, pairs)
+    }
+
+    fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
+        self.delete(stream, keys)
+    }
+
+    fn update<'a>(
+        &mut self,
+        stream: &Stream,
+        insert: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+        delete: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<(), Error> {
+        self.update(stream, insert, delete)
+    }
 
     fn clear(&mut self, stream: &Stream) -> Result<(), Error> {
         self.clear(stream)

@@ -1,10 +1,10 @@
 //! Lookups, and the other kernels that run one thread per key or slot.
 
-use super::tile::Spill;
-use crate::map::{CuckooView, TableMut, key_index, value_index};
+use super::pairs::{Pairs, PairsMut};
+use crate::view::{CuckooView, TableMut, key_index, value_index};
 use bytemuck::Pod;
+use gpu_dictionary::KeyCode;
 use gpu_primitives::arch::{Cache, Order, Scope};
-use gpu_primitives::dictionary::KeyCode;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::{Global, GlobalMut, thread, warp};
 
@@ -50,13 +50,13 @@ pub unsafe fn find<C: KeyCode, V: Pod, const WIDTH: usize>(
     }
 }
 
-/// Marks the keys to insert: those that are not followed by an equal key and are not in the table.
+/// Marks the keys to insert: those that are absent from the table, and of equal keys only the last one.
 ///
 /// # Safety
-/// The launch has at least one thread per key. `keys` is sorted. `is_new` is as long as `keys`. While the kernel runs,
-/// nobody changes the table or writes the keys, and nobody else uses the output.
+/// The launch has at least one thread per key. Equal keys are adjacent. `is_new` is as long as `keys`. While the kernel
+/// runs, nobody changes the table or writes the keys, and nobody else uses the output.
 #[kernel(threads = THREADS)]
-pub unsafe fn tell_new<C: KeyCode, V: Pod, const WIDTH: usize>(
+pub unsafe fn mark_absent<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: CuckooView<C, V, WIDTH>,
     keys: Global<C>,
     is_new: GlobalMut<u8>,
@@ -72,16 +72,16 @@ pub unsafe fn tell_new<C: KeyCode, V: Pod, const WIDTH: usize>(
 /// Replaces the values of keys that were already in the table.
 ///
 /// # Safety
-/// The launch has at least one thread per key. `keys` is sorted, and all keys are in the table. `values` is as long as
-/// `keys`, unless values are zero-sized. `is_new` is what [`TellNew`] has written for these keys. While the kernel
-/// runs, nobody else uses the table, and nobody writes the other buffers.
+/// The launch has at least one thread per pair. Equal keys are adjacent, and all keys are in the table. `is_new` is
+/// what [`MarkAbsent`] wrote for these keys. While the kernel runs, nobody else uses the table, and nobody writes the
+/// other buffers.
 #[kernel(threads = THREADS)]
 pub unsafe fn replace<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: TableMut<C, V, WIDTH>,
-    keys: Global<C>,
-    values: Global<V>,
+    pairs: Pairs<C, V>,
     is_new: Global<u8>,
 ) {
+    let Pairs { keys, values } = pairs;
     let i = index();
     if size_of::<V>() == 0 || i >= keys.len() || is_new.get(i) != 0 {
         return;
@@ -89,9 +89,9 @@ pub unsafe fn replace<C: KeyCode, V: Pod, const WIDTH: usize>(
     let key = keys.get(i);
     // Of equal keys only the last one writes, so no two threads write the same value.
     if (i + 1 == keys.len() || keys.get(i + 1) != key)
-        && let Some(place) = table.as_const().find(key)
+        && let Some(position) = table.as_const().find(key)
     {
-        table.values.set(value_index::<C, V>(WIDTH, place.bucket) + place.slot as usize, values.get(i));
+        table.values.set(value_index::<C, V>(WIDTH, position.bucket) + position.slot as usize, values.get(i));
     }
 }
 
@@ -116,9 +116,9 @@ pub unsafe fn erase<C: KeyCode, V: Pod, const WIDTH: usize>(
     if i < keys.len() {
         let key = keys.get(i);
         let choices = map.hash.choices(key);
-        let mut turn = 0;
-        while turn < map.hash.hashes {
-            let bucket = choices.get(turn);
+        let mut choice = 0;
+        while choice < map.hash.hashes {
+            let bucket = choices.get(choice);
             let empty = map.empty.of(bucket);
             let at = key_index::<C, V>(WIDTH, bucket);
             let (mut slots, mut has_empty) = (0u32, false);
@@ -136,7 +136,7 @@ pub unsafe fn erase<C: KeyCode, V: Pod, const WIDTH: usize>(
             if has_empty {
                 break;
             }
-            turn += 1;
+            choice += 1;
         }
     }
     let erased_here = warp::ballot(warp::FULL, is_erased).count_ones();
@@ -156,7 +156,7 @@ pub unsafe fn erase<C: KeyCode, V: Pod, const WIDTH: usize>(
 #[kernel(threads = THREADS)]
 pub unsafe fn collect<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: CuckooView<C, V, WIDTH>,
-    pairs: Spill<C, V>,
+    pairs: PairsMut<C, V>,
     count: GlobalMut<u64>,
 ) {
     let i = index();

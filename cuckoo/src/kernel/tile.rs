@@ -3,23 +3,27 @@
 //! A *tile* is a range of buckets that fits into the shared memory of a block. The pairs are first sorted by tile, in
 //! one or two passes of the radix sort kernel, which is stable. Then one block per tile builds its buckets in shared
 //! memory and writes them once. No bucket is ever read, and no atomic leaves the multiprocessor. Only the keys whose
-//! first bucket is full, one in 15 at load 0.8 with buckets of 8, are placed one by one afterwards (see `settle`).
+//! first bucket is full, one in 15 at load 0.8 with buckets of 8, are placed one by one afterwards (see `place_pairs`).
 //!
 //! Bytes per pair of 4 + 4 bytes at load 0.8: 4 to count, 16 per pass, 8 to read the tile, 10 to write the table. That
 //! is 54 with two passes. Placing pairs one by one takes about 200: four sectors of 32 bytes read and written, and
 //! their atomics.
 
-use crate::map::{Hash, TableMut, key_index, value_index};
+use super::pairs::{Pairs, PairsMut};
+use crate::hash::Hash;
+use crate::view::{TableMut, key_index, value_index};
 use bytemuck::{Pod, Zeroable};
+use gpu_dictionary::KeyCode;
 use gpu_primitives::arch::{Order, Rmw, Scope};
-use gpu_primitives::dictionary::KeyCode;
-use gpu_primitives::kernel::{Buffer, Param, kernel};
+use gpu_primitives::kernel::kernel;
 use gpu_primitives::sort::{Buckets, Purity};
 use gpu_primitives::view::shared_bytes;
 use gpu_primitives::{Global, GlobalMut, SharedMemory, thread, warp};
 
-/// Threads per block.
+/// Threads per block of [`FillTiles`].
 const THREADS: u32 = 512;
+/// Threads per block of [`TileStarts`].
+pub const START_THREADS: u32 = 256;
 
 /// Returns the number of slots in a tile. Each takes a key and 4 bytes of shared memory: 32 KiB in all for 4-byte keys
 /// and 24 KiB for 8-byte keys.
@@ -102,9 +106,9 @@ impl<C: KeyCode> Buckets<C> for TileDigits {
 /// The launch has at least one thread per element of `starts`, which has one element per tile and one more for the end.
 /// There are fewer than 2^32 keys, sorted by tile. While the kernel runs, nobody writes the keys, and nobody else uses
 /// `starts`.
-#[kernel(threads = 256)]
+#[kernel(threads = START_THREADS)]
 pub unsafe fn tile_starts<C: KeyCode>(keys: Global<C>, digits: TileDigits, starts: GlobalMut<u32>) {
-    let tile = thread::block_idx_x() * 256 + thread::thread_idx_x();
+    let tile = thread::block_idx_x() * START_THREADS + thread::thread_idx_x();
     if tile as usize >= starts.len() {
         return;
     }
@@ -119,45 +123,6 @@ pub unsafe fn tile_starts<C: KeyCode>(keys: Global<C>, digits: TileDigits, start
         }
     }
     starts.set(tile as usize, from as u32);
-}
-
-/// A list of pairs that grows on the device.
-#[repr(C)]
-#[derive(Debug)]
-pub struct Spill<C, V> {
-    pub keys: GlobalMut<C>,
-    pub values: GlobalMut<V>,
-}
-
-impl<C, V> Clone for Spill<C, V> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<C, V> Copy for Spill<C, V> {}
-
-// SAFETY: a `repr(C)` struct of views.
-unsafe impl<C: Pod, V: Pod> Param for Spill<C, V> {
-    fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
-        self.keys.buffers(name, visit);
-        self.values.buffers(name, visit);
-    }
-}
-
-impl<C: Pod, V: Pod> Spill<C, V> {
-    /// Writes pair `index`.
-    ///
-    /// # Safety
-    /// The index is within the list, and no other thread uses this pair.
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub unsafe fn set(self, index: usize, key: C, value: V) {
-        self.keys.set(index, key);
-        if size_of::<V>() > 0 {
-            self.values.set(index, value);
-        }
-    }
 }
 
 /// The counters that the kernels of a build share; the discriminant is the index.
@@ -202,18 +167,17 @@ const SPILL_START: usize = 3;
 ///
 /// # Safety
 /// - The launch has one block per tile.
-/// - There are fewer than 2^32 - 1 keys, sorted by tile, and as many values unless values are zero-sized.
+/// - There are fewer than 2^32 - 1 pairs, sorted by tile.
 /// - `starts` says where each tile begins and where the last one ends.
 /// - `spill` has room for `spill_slots` keys of each tile, or for all keys.
 /// - `counts` has the counters of [`Count`], all zero before.
 /// - While the kernel runs, nobody writes the inputs, and nobody else uses the table, `spill` or `counts`.
 #[kernel(threads = THREADS, shared = tile_shared::<C>())]
 pub unsafe fn fill_tiles<C: KeyCode, V: Pod, const WIDTH: usize>(
-    keys: Global<C>,
-    values: Global<V>,
+    pairs: Pairs<C, V>,
     starts: Global<u32>,
     table: TableMut<C, V, WIDTH>,
-    spill: Spill<C, V>,
+    spill: PairsMut<C, V>,
     counts: GlobalMut<u64>,
 ) {
     let mut memory = SharedMemory::new();
@@ -247,6 +211,7 @@ pub unsafe fn fill_tiles<C: KeyCode, V: Pod, const WIDTH: usize>(
 
     let start = starts.get(tile) as usize;
     let len = starts.get(tile + 1) as usize - start;
+    let Pairs { keys, values } = pairs;
     let (keys, values) = (keys.slice(start, len), if size_of::<V>() == 0 { values } else { values.slice(start, len) });
     let mut position = thread;
     while position < len {

@@ -1,11 +1,11 @@
-//! Insertions that have displaced keys already when memory runs out.
+//! Insertions that have already displaced keys when memory runs out.
 
 use crate::Modelled;
 use gpu_conformance::{is_checked, is_gpu};
-use gpu_cuckoo::{GpuCuckoo, Options, WhenFull};
+use gpu_cuckoo::{Options, WhenFull};
 use gpu_primitives::{CpuOptions, Device, Error, Stream};
 
-/// What an insertion of many keys meets that gives up soon, so that some are left over.
+/// Options with which an insertion of many keys gives up soon, so that some keys are unplaced.
 fn options() -> impl Iterator<Item = Options> {
     let each = |when_full| [3, 0].map(|evictions| (when_full, evictions));
     let all = [WhenFull::Refuse, WhenFull::Grow].into_iter().flat_map(each);
@@ -16,15 +16,14 @@ fn options() -> impl Iterator<Item = Options> {
 
 /// A table of 50 keys with room for more.
 fn table(stream: &Stream, options: Options) -> Modelled<u32, u32> {
-    let mut both = Modelled::with_options(stream, options.clone());
-    both.dictionary = GpuCuckoo::new(stream, 170, options).unwrap();
+    let mut both = Modelled::with_options(stream, options.capacity(170));
     let keys: Vec<u32> = (0..50).collect();
     both.insert(stream, &keys, &keys);
     assert_eq!(both.dictionary.stats(stream).unwrap().rebuilds, 0);
     both
 }
 
-/// Keys some of which are there, and some of which will find no place.
+/// Keys some of which are present, and some of which will find no slot.
 fn input() -> (Vec<u32>, Vec<u32>) {
     ((40..201).collect(), (3000..3161).collect())
 }
@@ -35,14 +34,14 @@ pub fn failed_displacements(device: &Device) {
     let (keys, values) = input();
     let domain: Vec<u32> = (0..210).collect();
     let (on_device, with) = (home.upload(&keys).unwrap(), home.upload(&values).unwrap());
-    // What the host does is the same in checked mode.
+    // The host does the same in checked mode.
     for options in options().take(if is_checked(device) { 1 } else { usize::MAX }) {
         for successes in 0.. {
             let mut both = table(&home, options.clone());
             home.synchronize().unwrap();
             let stream = device.stream().unwrap();
             stream.fail_allocation_after(Some(successes));
-            let outcome = both.dictionary.insert(&stream, &on_device, &with);
+            let outcome = both.dictionary.insert(&stream, (&on_device, &with));
             stream.fail_allocation_after(None);
             stream.synchronize().unwrap();
             if outcome.is_ok() {
@@ -54,7 +53,7 @@ pub fn failed_displacements(device: &Device) {
                 Err(Error::TableFull { .. }) => break,
                 Ok(()) => {
                     let stats = both.dictionary.stats(&home).unwrap();
-                    assert!(stats.rebuilds > 0, "{options:?}: some were left over, {stats:?}");
+                    assert!(stats.rebuilds > 0, "{options:?}: some keys were unplaced, {stats:?}");
                     break;
                 }
                 Err(error) => panic!("{options:?}: {error}"),
@@ -63,7 +62,7 @@ pub fn failed_displacements(device: &Device) {
     }
 }
 
-/// From some moment on there is no memory at all: nor is there any for going back.
+/// From some moment on there is no memory at all: not even for undoing the insertion.
 pub fn displacements_without_memory(device: &Device) {
     if is_gpu(device) {
         return; // its memory cannot be limited
@@ -79,7 +78,7 @@ pub fn displacements_without_memory(device: &Device) {
             let mut both = table(&stream, options.clone());
             let (on_device, with) = (stream.upload(&keys).unwrap(), stream.upload(&values).unwrap());
             let ballast = stream.uninit::<u8>((1 << 20) - device.memory_used() - free).unwrap();
-            let outcome = both.dictionary.insert(&stream, &on_device, &with);
+            let outcome = both.dictionary.insert(&stream, (&on_device, &with));
             drop(ballast);
             if outcome.is_ok() {
                 both.model_insert(&keys, &values);

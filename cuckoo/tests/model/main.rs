@@ -1,16 +1,15 @@
-//! The table against a `BTreeMap`, on every device: what all dictionaries promise, whatever fails.
+//! The suite of all dictionaries, and failures during displacement. Compared with a `BTreeMap`, on every device.
 //!
-//! `GPU_PRIMITIVES_LONG=1` makes 10,000 histories instead of a few.
+//! `GPU_PRIMITIVES_LONG=1` runs 10,000 histories instead of a few.
 
 mod failures;
 mod files;
 
 use failures::*;
 use files::*;
-use gpu_conformance::dictionary::{self, Family, Questions, Value};
 use gpu_conformance::{cases, run};
-use gpu_cuckoo::{GpuCuckoo, Options};
-use gpu_primitives::dictionary::Key;
+use gpu_cuckoo::{GpuCuckoo, Key, Options};
+use gpu_dictionary_conformance::{self as dictionary, Family, Questions, Value};
 use gpu_primitives::{Error, Stream};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -30,7 +29,7 @@ impl Family for Cuckoo {
     type Options = Options;
     type Of<K: Key + Debug, V: Value> = GpuCuckoo<K, V>;
 
-    /// Both widths of buckets, and as full as it gets.
+    /// Both bucket widths, at the highest load.
     fn options(batch: usize) -> Options {
         Options::new().bucket_width([8, 4][batch % 2]).load_factor(0.95)
     }
@@ -41,12 +40,12 @@ impl Family for Cuckoo {
 
     fn check_structure<K: Key + Debug, V: Value>(table: &GpuCuckoo<K, V>, stream: &Stream, when: &str) {
         let stats = table.stats(stream).unwrap();
-        assert!(stats.len <= stats.capacity && stats.load <= 0.95, "{stats:?}, {when}");
-        let slots = stats.capacity * (size_of::<K>() + size_of::<V>());
-        assert_eq!(stats.bytes, slots + 8, "the slots and a counter, {when}");
+        assert!(stats.len <= stats.slots && stats.load <= 0.95, "{stats:?}, {when}");
+        let pairs = stats.slots * (size_of::<K>() + size_of::<V>());
+        assert_eq!(stats.bytes, pairs + 8, "the slots and a counter, {when}");
     }
 
-    /// It does not know the order.
+    /// The table keeps no order.
     fn check_order<K: Key + Debug, V: Value>(
         _: &GpuCuckoo<K, V>,
         _: &BTreeMap<K::Code, V>,

@@ -73,24 +73,21 @@ impl Bucket<Event> for Stretch {
 
 gpu_primitives::sort_instances! {
     in concat!(env!("OUT_DIR"), "/ptx");
-    Event, event_sort_histogram;
-    u32: event_sort_pass_32, event_sort_small_32, event_sort_block_32, event_sort_place_32;
+    keys [Event], values [u32];
 }
 
 gpu_primitives::merge_instances! {
     in concat!(env!("OUT_DIR"), "/ptx");
-    Event, InOrder, event_merge_partition;
-    (): event_merge;
+    keys [Event], values [()], orders [InOrder];
 }
 
 gpu_primitives::multisplit_instances! {
     in concat!(env!("OUT_DIR"), "/ptx");
-    Event, Stretch, event_split_histogram;
-    (): event_split_pass, event_split_small;
+    keys [Event], values [()], buckets [Stretch];
 }
 
 gpu_primitives::search_instances! {
     in concat!(env!("OUT_DIR"), "/ptx");
-    Event, event_search_index;
-    InOrder, u32: event_search_few, event_search_many;
+    index: keys [Event];
+    unsorted: keys [Event], orders [InOrder], positions [u32];
 }

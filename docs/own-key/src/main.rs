@@ -63,7 +63,7 @@ fn sorted(stream: &Stream, events: &[Event]) -> Result<Outcome, Error> {
     let indices: Vec<u32> = (0..events.len() as u32).collect();
     let mut keys = stream.upload(events)?;
     let mut values = stream.upload(&indices)?;
-    sort::pairs_in_place(stream, &mut keys, &mut values, sort::Options::new())?;
+    sort::pairs_in_place(stream, (&mut keys, &mut values), sort::Options::new())?;
 
     let mut expected = indices;
     expected.sort_by_key(|&index| events[index as usize].rank());

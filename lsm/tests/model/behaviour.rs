@@ -1,20 +1,20 @@
-//! What the LSM promises beside what all dictionaries do.
+//! The guarantees of the LSM in addition to those of all dictionaries.
 
 use crate::levels::{Lsm, Modelled};
-use gpu_conformance::dictionary::{a_join, a_kernel_of_ones_own};
-use gpu_lsm::{CleanupPolicy, GpuLsm, suggest_batch_size};
+use gpu_dictionary_conformance::{a_join, a_kernel_of_ones_own};
+use gpu_lsm::{CleanupPolicy, GpuLsm, Options, suggest_batch_size};
 use gpu_primitives::{CpuOptions, Device, Error};
 
 pub fn a_policy_asks_for_cleanups(device: &Device) {
     let stream = device.stream().unwrap();
     let keys: Vec<u32> = (0..8).collect();
     let mut both = Modelled::new(&stream, 8);
-    both.dictionary.set_cleanup_policy(Some(CleanupPolicy { stale_share: 0.5, max_levels: 2 }));
+    both.dictionary.set_cleanup_policy(Some(CleanupPolicy::new().stale_share(0.5).max_levels(2)));
     for round in 0..3u32 {
         both.insert(&stream, &keys, &[round; 8]);
         both.check(&stream, &keys, "as many levels as allowed");
     }
-    assert_eq!((both.dictionary.stats().levels, both.dictionary.stats().resident), (2, 24), "not asked for");
+    assert_eq!((both.dictionary.stats().levels, both.dictionary.stats().resident), (2, 24), "no cleanup is due");
     for round in 3..7u32 {
         both.insert(&stream, &keys, &[round; 8]);
     }
@@ -39,7 +39,7 @@ pub fn a_policy_asks_for_cleanups(device: &Device) {
     for _ in 0..7 {
         both.delete(&stream, &keys);
     }
-    assert_eq!((both.dictionary.stats().levels, both.dictionary.stats().tombstones), (1, 56), "nobody asks");
+    assert_eq!((both.dictionary.stats().levels, both.dictionary.stats().tombstones), (1, 56), "there is no policy");
     both.check(&stream, &keys, "all deleted");
 }
 
@@ -47,16 +47,16 @@ pub fn reserving_and_clearing(device: &Device) {
     let stream = device.stream().unwrap();
     let mut both = Modelled::<u32, u32>::new(&stream, 4);
     assert_eq!(both.dictionary.stats().bytes, 0);
-    both.dictionary.try_reserve(&stream, 1000).unwrap();
-    assert!(matches!(both.dictionary.try_reserve(&stream, usize::MAX), Err(Error::OutOfMemory { .. })));
+    both.dictionary.check_memory(&stream, 1000).unwrap();
+    assert!(matches!(both.dictionary.check_memory(&stream, usize::MAX), Err(Error::OutOfMemory { .. })));
     both.update(&stream, &[1, 2, 3], &[10, 20, 30], &[2]);
     let before = both.dictionary.stats();
     assert_eq!((before.batch_size, before.batches, before.levels, before.resident), (4, 1, 1, 4));
     assert_eq!((before.tombstones, before.stale_estimate), (1, 2));
     assert!(before.bytes >= 4 * 8, "{before:?}");
     both.check(&stream, &[1, 2, 3, 4], "before");
-    assert!(both.dictionary.stats().bytes > before.bytes, "a query builds the index");
-    both.dictionary.try_reserve(&stream, 1000).unwrap();
+    assert!(both.dictionary.stats().bytes > before.bytes, "a query must build the index");
+    both.dictionary.check_memory(&stream, 1000).unwrap();
 
     both.dictionary.clear();
     both.model.clear();
@@ -72,13 +72,14 @@ pub fn reserving_and_clearing(device: &Device) {
 
 pub fn batches_are_counted(device: &Device) {
     for size in [0, (1 << 31) + 1, usize::MAX] {
-        assert!(matches!(GpuLsm::<u32, u32>::new(size), Err(Error::TooMany { asked, .. }) if asked == size));
+        assert!(matches!(GpuLsm::<u32, u32>::with_batch_size(size), Err(Error::InvalidOption { asked, .. }) if asked == size.to_string()));
     }
     let stream = device.stream().unwrap();
     let one = &stream.upload(&[1u32]).unwrap();
-    assert!(matches!(GpuLsm::<u32, u32>::bulk_build(&stream, 0, one, one), Err(Error::TooMany { asked: 0, .. })));
+    let built = GpuLsm::<u32, u32>::bulk_build(&stream, (one, one), Options::new().batch_size(0));
+    assert!(matches!(built, Err(Error::InvalidOption { .. })));
 
-    // Nothing to do is no batch.
+    // Empty calls do not count as batches.
     let mut both = Modelled::<u32, u32>::new(&stream, 2);
     both.insert(&stream, &[1, 2, 3], &[10, 20, 30]);
     assert_eq!(both.dictionary.stats().batches, 2);
@@ -88,7 +89,7 @@ pub fn batches_are_counted(device: &Device) {
     assert_eq!(both.dictionary.stats().batches, 2);
     both.update(&stream, &[4], &[40], &[]);
     assert_eq!(both.dictionary.stats().batches, 3);
-    both.check(&stream, &[0, 1, 2, 3, 4], "after nothing");
+    both.check(&stream, &[0, 1, 2, 3, 4], "after empty calls");
 }
 
 pub fn kernels_of_ones_own(device: &Device) {
@@ -96,14 +97,14 @@ pub fn kernels_of_ones_own(device: &Device) {
     a_join::<Lsm>(device, GpuLsm::view);
 }
 
-/// A batch that came from another device would make the dictionary useless.
+/// A batch from another device would make the dictionary unusable.
 pub fn insertions_of_another_device(device: &Device) {
     let stream = device.stream().unwrap();
     let mut both = Modelled::<u32, u32>::new(&stream, 2);
     both.insert(&stream, &[1, 2, 3, 4], &[10, 20, 30, 40]);
     let other = Device::cpu_with(CpuOptions::default()).stream().unwrap();
     let (keys, values) = (other.upload(&[5]).unwrap(), other.upload(&[50]).unwrap());
-    let inserted = both.dictionary.insert(&other, &keys, &values);
+    let inserted = both.dictionary.insert(&other, (&keys, &values));
     assert!(matches!(inserted, Err(Error::WrongDevice { .. })), "{inserted:?}");
     assert!(matches!(both.dictionary.delete(&other, &keys), Err(Error::WrongDevice { .. })));
     both.check(&stream, &[1, 2, 3, 4, 5], "after insertions of another device");
@@ -111,20 +112,20 @@ pub fn insertions_of_another_device(device: &Device) {
     both.check(&stream, &[1, 2, 3, 4, 5], "in use again");
 }
 
-/// A cleanup that fails is told, though the update has succeeded.
+/// A failed cleanup is reported, although the update succeeded.
 pub fn failed_cleanups_are_told(device: &Device) {
     let stream = device.stream().unwrap();
     let mut both = Modelled::<u32, u32>::new(&stream, 4);
-    both.dictionary.set_cleanup_policy(Some(CleanupPolicy { stale_share: 1.0, max_levels: 1 }));
+    both.dictionary.set_cleanup_policy(Some(CleanupPolicy::new().stale_share(1.0).max_levels(1)));
     both.insert(&stream, &[1, 2, 3, 4], &[10, 20, 30, 40]);
     both.insert(&stream, &[5, 6, 7, 8], &[50, 60, 70, 80]);
     assert!(both.dictionary.cleanup_failure().is_none());
-    // As many allocations as an insertion without a cleanup has.
+    // The number of allocations of an insertion without a cleanup.
     let mut allocations = 0;
     loop {
         let (keys, values) = (stream.upload(&[9]).unwrap(), stream.upload(&[90]).unwrap());
         stream.fail_allocation_after(Some(allocations));
-        let inserted = both.dictionary.insert(&stream, &keys, &values);
+        let inserted = both.dictionary.insert(&stream, (&keys, &values));
         stream.fail_allocation_after(None);
         if inserted.is_ok() {
             both.model_insert(&[9], &[90]);

@@ -1,16 +1,16 @@
-//! Files as someone may write them.
+//! Crafted files.
 
 use crate::levels::Modelled;
-use gpu_conformance::dictionary::{Random, refused, saved};
+use gpu_dictionary_conformance::{Random, refused, saved};
 use gpu_conformance::is_checked;
-use gpu_lsm::GpuLsm;
-use gpu_primitives::dictionary::file::write_section;
+use gpu_lsm::{GpuLsm, Parts};
+use gpu_dictionary::file::write_section;
 use gpu_primitives::{Device, Error};
 
-/// A level as someone may write it into a file.
+/// A level of a crafted file.
 struct Crafted {
     slot: u32,
-    /// What the header says; else the length of the keys.
+    /// The length in the header; `None` for the number of keys.
     stated_len: Option<u64>,
     keys: Vec<u32>,
     values: Vec<u32>,
@@ -21,7 +21,7 @@ fn level(slot: u32, keys: &[u32]) -> Crafted {
     Crafted { slot, stated_len: None, keys: keys.to_vec(), values: keys.to_vec(), marks: None }
 }
 
-/// A file with right checksums.
+/// Creates a file with correct checksums.
 fn craft(batch_size: u64, batches: u64, tombstones: u64, levels: &[Crafted]) -> Vec<u8> {
     let mut header = b"gpu-lsm\n\x02\0\0\0\x01\x04\x01\x04".to_vec();
     header.push(levels.len() as u8);
@@ -42,13 +42,13 @@ fn craft(batch_size: u64, batches: u64, tombstones: u64, levels: &[Crafted]) -> 
     file
 }
 
-/// Checksums are right, and the rest is not.
+/// Files with correct checksums and wrong contents.
 pub fn crafted_files(device: &Device) {
     let stream = device.stream().unwrap();
     let good = craft(4, 0b101, 0, &[level(2, &[1, 2, 3, 3, 5]), level(0, &[2, 7])]);
     let loaded = GpuLsm::<u32, u32>::load(&stream, &good[..]).unwrap();
     assert_eq!(loaded.iter(&stream).unwrap().collect::<Vec<_>>(), [(1, 1), (2, 2), (3, 3), (5, 5), (7, 7)]);
-    assert_eq!(saved(&stream, &loaded), good, "files are crafted as the dictionary writes them");
+    assert_eq!(saved(&stream, &loaded), good, "a crafted file differs from one that the dictionary writes");
 
     let marked = |bits| Crafted { marks: Some(vec![bits]), ..level(0, &[1, 2, 3]) };
     let loaded = GpuLsm::<u32, u32>::load(&stream, &craft(4, 1, 2, &[marked(0b1111_1101)])[..]).unwrap();
@@ -79,19 +79,19 @@ pub fn crafted_files(device: &Device) {
         let what = refused::<GpuLsm<u32, u32>>(&stream, &craft(4, 1, stated, &[marked(bits)]));
         assert!(what.contains("tombstones"), "{what}");
     }
-    // As many keys as there can be, and no byte of them: what is stated is not allocated.
+    // The header states the maximum number of keys, but there are none: the stated size must not be allocated.
     let lie = Crafted { stated_len: Some(u64::from(u32::MAX)), ..level(31, &[]) };
     assert_eq!(refused::<GpuLsm<u32, u32>>(&stream, &craft(1 << 31, 1 << 31, 0, &[lie])), "it ends too early");
-    // Nor if the first section is there.
+    // The same with the first section present.
     let lie = Crafted { stated_len: Some(u64::from(u32::MAX)), ..level(31, &vec![5; 1 << 18]) };
     let file = craft(1 << 31, 1 << 31, 0, &[Crafted { values: Vec::new(), ..lie }]);
     assert_eq!(refused::<GpuLsm<u32, u32>>(&stream, &file), "it ends too early");
 }
 
-/// Arrays of many sections, for which the room grows; and an error in a late one.
+/// Arrays of many sections, for which the buffer grows; and an error in a late section.
 pub fn long_arrays(device: &Device) {
     let stream = device.stream().unwrap();
-    // 17 sections and a piece; fewer where every byte is accounted for.
+    // 17 sections and a part; fewer in checked mode.
     let len = if is_checked(device) { 5 << 17 } else { (17 << 18) + 1000 };
     let keys: Vec<u32> = (0..len).map(|i| 3 * i).collect();
     let mut both = Modelled::<u32, u32>::new(&stream, 1 << 20);
@@ -99,10 +99,10 @@ pub fn long_arrays(device: &Device) {
     let file = craft(1 << 20, batches, 0, &[level(batches.ilog2(), &keys)]);
     both.dictionary = GpuLsm::load(&stream, &file[..]).unwrap();
     let mut level = both.dictionary.levels();
-    let (codes, values, _) = level.next().unwrap().1.parts().unwrap();
+    let Parts { codes, values, .. } = level.next().unwrap().1.parts();
     assert!(codes.to_vec(&stream).unwrap() == keys && values.to_vec(&stream).unwrap() == keys);
 
-    // The section before the last begins with a smaller key than the one before it ends with.
+    // The last section but one begins with a smaller key than the last key of the section before it.
     let mut unsorted = keys;
     let at = (len as usize >> 18 << 18) - (1 << 18);
     unsorted[at - 1] = unsorted[at] + 1;
@@ -111,7 +111,7 @@ pub fn long_arrays(device: &Device) {
     assert!(what.ends_with("they are not sorted"), "{what}");
 }
 
-/// 31 levels: a mixed batch is more than one merge takes. And 32: another batch is one too many.
+/// 31 levels: a mixed batch needs more than one merge. 32 levels: another batch is one too many.
 pub fn carries_through_all_slots(device: &Device) {
     let stream = device.stream().unwrap();
     let levels = |count: u32| (0..count).rev().map(|slot| level(slot, &[slot, 100 + slot])).collect::<Vec<_>>();
@@ -132,17 +132,17 @@ pub fn carries_through_all_slots(device: &Device) {
     let mut both = load(32);
     both.check_all(&stream, &mut Random(2), &domain, "32 levels");
     let one = stream.upload(&[1u32]).unwrap();
-    assert!(matches!(both.dictionary.insert(&stream, &one, &one), Err(Error::TooLong { .. })));
+    assert!(matches!(both.dictionary.insert(&stream, (&one, &one)), Err(Error::TooLong { .. })));
     assert!(matches!(both.dictionary.delete(&stream, &one), Err(Error::TooLong { .. })));
-    both.check(&stream, &domain, "as before");
+    both.check(&stream, &domain, "unchanged");
     both.dictionary.cleanup(&stream).unwrap();
     both.update(&stream, &[7], &[77], &[108]);
     both.check_all(&stream, &mut Random(3), &domain, "cleaned up");
 }
 
-/// Carries through one and two levels: with so many elements that they are merged in tiles, with so few that the place of each is
-/// found (the second size, two levels), and with the batch in one chunk or several. What there is, is left where it belongs, and the batch counts: of equal keys in
-/// different chunks the last one.
+/// Carries through one and two levels: with so many elements that they are merged in tiles, with so few that each
+/// element searches for its own position (the second size, two levels), and with the batch in one chunk or several. The
+/// old elements are kept in order, and the batch overrides them. Of equal keys in different chunks, the last one wins.
 pub fn carries(device: &Device) {
     let stream = device.stream().unwrap();
     for (batch, inserted) in [(1u32 << 17, 5), (1 << 16, 5), (1 << 14, 5), (1 << 14, 1 << 14)] {
@@ -161,11 +161,11 @@ pub fn carries(device: &Device) {
             assert_eq!(both.dictionary.stats().levels, 1);
             both.check(&stream, &[0, 1, 2, 4, 8, 12, 3 * batch, 4 * batch - 4, 4 * batch, u32::MAX], "after the carry");
             let mut merged = both.dictionary.levels();
-            let codes = merged.next().unwrap().1.parts().unwrap().0.to_vec(&stream).unwrap();
+            let codes = merged.next().unwrap().1.parts().codes.to_vec(&stream).unwrap();
             let mut expected: Vec<u32> = levels.iter().flat_map(|level| &level.keys).copied().collect();
             expected.extend(&keys);
             expected.sort_unstable();
-            assert!(codes == expected, "all elements are kept, in order");
+            assert!(codes == expected, "elements are missing or out of order");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! What the suite of all dictionaries must know of this one: its options, and the invariants of its levels.
+//! The description of the LSM for the common suite: its options, and the invariants of its levels.
 
-use gpu_conformance::dictionary::{self, Family, Questions, Value};
-use gpu_lsm::{GpuLsm, Key, Options};
+use gpu_dictionary_conformance::{self as dictionary, Family, Questions, Value};
+use gpu_lsm::{GpuLsm, Key, Options, Parts};
 use gpu_primitives::{Error, Stream};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -16,7 +16,7 @@ impl Family for Lsm {
     type Of<K: Key + Debug, V: Value> = GpuLsm<K, V>;
 
     fn options(batch: usize) -> Options {
-        Options { batch_size: batch, ..Options::default() }
+        Options::new().batch_size(batch)
     }
 
     fn tidy<K: Key + Debug, V: Value>(lsm: &mut GpuLsm<K, V>, stream: &Stream) -> Result<(), Error> {
@@ -27,19 +27,19 @@ impl Family for Lsm {
         let stats = lsm.stats();
         let (mut slots, mut resident, mut tombstones) = (0, 0, 0);
         for (slot, level) in lsm.levels() {
-            let (codes, values, marks) = level.parts().unwrap();
-            assert!(codes.to_vec(stream).unwrap().is_sorted(), "level {slot} is sorted, {when}");
+            let Parts { codes, values, marks } = level.parts();
+            assert!(codes.to_vec(stream).unwrap().is_sorted(), "level {slot} is not sorted, {when}");
             assert!((1..=stats.batch_size << slot).contains(&level.len()), "the length of level {slot}, {when}");
             assert_eq!(values.len(), if size_of::<V>() == 0 { 0 } else { codes.len() }, "values, {when}");
             let marks = marks.map_or(Vec::new(), |marks| marks.to_vec(stream).unwrap());
             let dead =
                 (0..level.len()).filter(|i| marks.get(i / 32).is_some_and(|word| word >> (i % 32) & 1 == 1)).count();
-            assert_eq!(level.has_tombstones(), dead > 0, "level {slot} has marks for tombstones alone, {when}");
+            assert_eq!(level.has_tombstones(), dead > 0, "level {slot} must have marks only for tombstones, {when}");
             slots |= 1 << slot;
             resident += level.len();
             tombstones += dead;
         }
-        assert_eq!(stats.batches, slots, "levels are the digits of the number of batches, {when}");
+        assert_eq!(stats.batches, slots, "the levels must be the binary digits of the number of batches, {when}");
         assert_eq!((stats.resident, stats.tombstones), (resident, tombstones), "{when}");
         assert_eq!(stats.levels, lsm.levels().count(), "{when}");
     }

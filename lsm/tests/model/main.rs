@@ -1,7 +1,8 @@
-//! The dictionary against a `BTreeMap`, on every device: what all dictionaries promise, and what is the LSM's own.
+//! The LSM compared with a `BTreeMap`, on every device: the common suite of all dictionaries, and tests of the LSM
+//! alone.
 //!
-//! `GPU_PRIMITIVES_LONG=1` makes 10,000 histories instead of a few. `GPU_PRIMITIVES_SOAK=SECONDS` adds a case that goes on for so
-//! long, with as much data as the device is good for.
+//! `GPU_PRIMITIVES_LONG=1` runs 10,000 histories instead of a few. `GPU_PRIMITIVES_SOAK=SECONDS` adds a case that runs
+//! for this time, with as much data as suits the device.
 
 mod behaviour;
 mod failures;
@@ -12,7 +13,7 @@ mod soak;
 use behaviour::*;
 use failures::*;
 use files::*;
-use gpu_conformance::dictionary::{cases, ordered_cases};
+use gpu_dictionary_conformance::{cases, ordered_cases};
 use gpu_conformance::{Case, cases, run};
 use levels::Lsm;
 use std::process::ExitCode;

@@ -1,12 +1,12 @@
-//! Batches for as long as one likes, against a model that is an array: the value of every key, or zero.
+//! Batches for a given time, compared with a model that is an array: the value of every key, or zero.
 
-use gpu_conformance::dictionary::Random;
+use gpu_dictionary_conformance::Random;
 use gpu_conformance::{is_checked, is_gpu};
 use gpu_lsm::{CleanupPolicy, GpuLsm};
 use gpu_primitives::{Device, Stream};
 use std::time::{Duration, Instant};
 
-/// As much as the device is good for: the smallest and the largest batch, and the number of keys, as logarithms.
+/// Returns sizes that suit the device: the smallest and the largest batch, and the number of keys, as logarithms.
 fn scale(device: &Device) -> (u32, u32, u32) {
     match device {
         device if is_gpu(device) => (16, 20, 28),
@@ -34,7 +34,7 @@ impl Soak {
         (0..count).map(|_| self.random.below(domain) as u32).collect()
     }
 
-    /// A call of up to two batches: insertions, deletions or both.
+    /// Makes a call of up to two batches: insertions, deletions or both.
     fn step(&mut self, stream: &Stream) {
         let batch = self.lsm.stats().batch_size;
         let count = match self.random.below(4) {
@@ -59,7 +59,7 @@ impl Soak {
         }
     }
 
-    /// Lookups and counts of samples, and how many keys there are.
+    /// Checks lookups and counts of samples, and the number of keys.
     fn check_samples(&mut self, stream: &Stream, when: &str) {
         let asked = self.keys(self.lsm.stats().batch_size.min(4096));
         let found = self.lsm.lookup(stream, &stream.upload(&asked).unwrap()).unwrap().to_vec(stream).unwrap();
@@ -83,7 +83,7 @@ impl Soak {
         assert_eq!(counts.to_vec(stream).unwrap(), expected, "counts, {when}");
     }
 
-    /// All pairs.
+    /// Checks all pairs.
     fn check_everything(&self, stream: &Stream, when: &str) {
         let mut all = self.lsm.iter(stream).unwrap();
         for (key, &value) in self.values.iter().enumerate().filter(|&(_, &value)| value != 0) {
@@ -95,7 +95,7 @@ impl Soak {
 
 pub fn soak(device: &Device) {
     let seconds = std::env::var("GPU_PRIMITIVES_SOAK").unwrap_or_default();
-    let seconds = seconds.parse().expect("GPU_PRIMITIVES_SOAK is a number of seconds");
+    let seconds = seconds.parse().expect("GPU_PRIMITIVES_SOAK must be a number of seconds");
     let until = Instant::now() + Duration::from_secs(seconds);
     let (least, most, log_keys) = scale(device);
     let stream = device.stream().unwrap();
@@ -103,16 +103,16 @@ pub fn soak(device: &Device) {
     while round == 0 || Instant::now() < until {
         let batch = 1 << (least + round % (most - least + 1));
         let mut soak = Soak {
-            lsm: GpuLsm::new(batch).unwrap(),
+            lsm: GpuLsm::with_batch_size(batch).unwrap(),
             values: vec![0; 1 << log_keys],
             live: 0,
             random: Random(round.into()),
         };
         if round % 2 == 1 {
-            soak.lsm.set_cleanup_policy(Some(CleanupPolicy { stale_share: 0.5, max_levels: 8 }));
+            soak.lsm.set_cleanup_policy(Some(CleanupPolicy::new().stale_share(0.5).max_levels(8)));
         }
         let mut step = 0;
-        // Until it is as large as there are keys, or old.
+        // Until it has as many elements as there are keys, or after 512 steps.
         while Instant::now() < until && step < 512 && soak.lsm.stats().resident < 1 << log_keys {
             soak.step(&stream);
             soak.check_samples(&stream, &format!("round {round}, batches of {batch}, step {step}"));

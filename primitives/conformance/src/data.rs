@@ -1,6 +1,6 @@
-//! Test data: reproducible, and sizes that hug the edges of warps and tiles.
+//! Reproducible test data, and sizes at the edges of warps and tiles.
 
-/// A sequence of pseudo-random numbers (splitmix64), the same for the same seed on every machine.
+/// Returns a sequence of pseudo-random numbers (splitmix64), which is the same for the same seed on every machine.
 pub fn random(seed: u64) -> impl Iterator<Item = u64> {
     (1..).map(move |i: u64| {
         let mut z = (seed ^ 0x5851_F42D_4C95_7F2D).wrapping_add(i.wrapping_mul(0x9E37_79B9_7F4A_7C15));
@@ -10,7 +10,7 @@ pub fn random(seed: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Lengths at the edges of a warp and of tiles of `tile` elements, and some that are odd.
+/// Returns lengths at the edges of a warp and of tiles of `tile` elements, and some odd ones.
 #[must_use]
 pub fn edge_sizes(tile: usize) -> Vec<usize> {
     let around = |n: usize| [n - 1, n, n + 1];

@@ -1,29 +1,29 @@
-//! Stamps a suite onto every device that is there.
+//! Runs a suite on every available device.
 
 use gpu_primitives::{CpuOptions, Device, DeviceKind, Schedule, Stream};
 use libtest_mimic::{Arguments, Trial};
 use std::process::ExitCode;
 
-/// One test, to be run on any device; it fails by panicking.
+/// One test, which runs on any device. It fails by panicking.
 #[derive(Clone, Copy)]
 pub struct Case {
-    /// Its name. Names that begin with `small` form the subset that runs under sanitizers.
+    /// The name of the test. Names that begin with `small` form the subset that runs under sanitizers.
     pub name: &'static str,
     /// The test.
     pub run: fn(&Device),
-    /// Whether it is about a device: others have no such test.
+    /// Returns whether the test applies to a device. Other devices do not list it.
     pub is_about: fn(&Device) -> bool,
 }
 
 impl Case {
-    /// A test of all devices.
+    /// Creates a test for all devices.
     #[must_use]
     pub const fn new(name: &'static str, run: fn(&Device)) -> Self {
         Self { name, run, is_about: |_| true }
     }
 }
 
-/// A [`Case`] for each function named; those after `checked:` are about the checked CPU device alone.
+/// Creates a [`Case`] for each function. Those after `checked:` apply only to the checked CPU device.
 #[macro_export]
 macro_rules! cases {
     ($($function:ident),* $(,)? $(; checked: $($checked:ident),* $(,)?)?) => {
@@ -34,16 +34,16 @@ macro_rules! cases {
     };
 }
 
-/// Runs the suite as a test executable: every case on the device that `GPU_PRIMITIVES_DEVICE` names, or on the CPU in both
-/// modes and on every GPU.
+/// Runs the suite as a test executable: every case on the device that `GPU_PRIMITIVES_DEVICE` names, or on the CPU in
+/// both modes and on every GPU.
 ///
-/// Test names are `DEVICE::CASE`. A GPU that is not there has no tests, instead of tests that pass without looking.
+/// Test names are `DEVICE::CASE`. Without a GPU there are no GPU tests, instead of tests that pass without testing.
 #[must_use]
 pub fn run(cases: &[Case]) -> ExitCode {
     run_with(Arguments::from_args(), cases)
 }
 
-/// [`run`], one case at a time: for cases that look at counters of the whole device.
+/// Like [`run`], but one case at a time, for cases that read counters of the whole device.
 #[must_use]
 pub fn run_one_by_one(cases: &[Case]) -> ExitCode {
     run_with(Arguments { test_threads: Some(1), ..Arguments::from_args() }, cases)
@@ -51,7 +51,7 @@ pub fn run_one_by_one(cases: &[Case]) -> ExitCode {
 
 fn run_with(arguments: Arguments, cases: &[Case]) -> ExitCode {
     let devices = match std::env::var("GPU_PRIMITIVES_DEVICE") {
-        Ok(name) => vec![Device::parse(&name).unwrap_or_else(|error| panic!("the device under test: {error}"))],
+        Ok(name) => vec![Device::parse(&name).unwrap_or_else(|error| panic!("GPU_PRIMITIVES_DEVICE: {error}"))],
         Err(_) => {
             let gpus = (0..Device::cuda_count()).map(|ordinal| Device::cuda(ordinal).expect("a GPU that was counted"));
             [Device::cpu_checked(), Device::cpu()].into_iter().chain(gpus).collect()
@@ -66,8 +66,8 @@ fn run_with(arguments: Arguments, cases: &[Case]) -> ExitCode {
                 DeviceKind::Cuda { ordinal } => format!("cuda_{ordinal}::{}", case.name),
             };
             Trial::test(name, move || {
-                // The checked device runs the launches of its streams one at a time, and tells errors of its only stream at
-                // once: each case has one of its own.
+                // Each case has its own checked device: such a device runs one launch at a time, and it reports errors
+                // immediately only while it has a single stream.
                 let device = if is_checked(&shared) { Device::cpu_checked() } else { shared };
                 (case.run)(&device);
                 Ok(())
@@ -77,35 +77,35 @@ fn run_with(arguments: Arguments, cases: &[Case]) -> ExitCode {
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 
-/// Whether the device checks every access, and so wants small inputs.
+/// Returns whether the device checks every access, and so needs small inputs.
 #[must_use]
 pub fn is_checked(device: &Device) -> bool {
     device.kind() == DeviceKind::CpuChecked
 }
 
-/// Whether the device is a GPU, which runs the kernels that were compiled for it and no others.
+/// Returns whether the device is a GPU, which runs only the kernels that were compiled for it.
 #[must_use]
 pub fn is_gpu(device: &Device) -> bool {
     matches!(device.kind(), DeviceKind::Cuda { .. })
 }
 
-/// Streams for 200 launches in 200 orders, each with its number. On the CPU it is the seed of an order of blocks and threads
-/// that no GPU would show; a GPU makes its own. Checked launches are slow: there are `checked` of them, or all 200 if
-/// `GPU_PRIMITIVES_LONG` is set.
+/// Returns streams for 200 launches in 200 different orders, each with its number. On the CPU, the number is the seed
+/// of an adversarial order of blocks and threads; a GPU schedules by itself. Checked launches are slow: there are
+/// `checked` of them, or all 200 if `GPU_PRIMITIVES_LONG` is set.
 pub fn adversarial_streams(device: &Device, checked: u64) -> impl Iterator<Item = (u64, Stream)> {
     let few = is_checked(device) && std::env::var_os("GPU_PRIMITIVES_LONG").is_none();
     (0..if few { checked } else { 200 }).map(|seed| {
         let schedule = Schedule::Random { seed };
         let in_order_of_seed = CpuOptions { checked: is_checked(device), schedule, ..CpuOptions::default() };
         let device = if is_gpu(device) { device.clone() } else { Device::cpu_with(in_order_of_seed) };
-        (seed, device.stream().expect("a stream of a device that works"))
+        (seed, device.stream().expect("failed to create a stream"))
     })
 }
 
-/// Runs 100 times and compares the bytes of the results; 3 times in checked mode, which takes the same steps every time.
+/// Runs 100 times and compares the bytes of the results; 3 times in checked mode, which is deterministic.
 pub fn assert_deterministic(device: &Device, mut run: impl FnMut() -> Vec<u8>) {
     let first = run();
-    assert!(!first.is_empty(), "there is something to compare");
+    assert!(!first.is_empty(), "there is nothing to compare");
     for again in 1..if is_checked(device) { 3 } else { 100 } {
         assert!(run() == first, "run {again} differs");
     }

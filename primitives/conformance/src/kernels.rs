@@ -2,13 +2,12 @@
 
 use bytemuck::{Pod, Zeroable};
 use gpu_primitives::compare::Compare;
-use gpu_primitives::dictionary::levels::Levels;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::multisplit::Bucket;
 use gpu_primitives::scan::{Monoid, ScanTiles};
 use gpu_primitives::select::{By, CountTiles, PartitionTiles, Predicate, SelectTiles};
 use gpu_primitives::sort::{BucketHistogram, Buckets, LargePass, RadixCode, RadixKey, Sign, SmallPass, items};
-use gpu_primitives::{Global, GlobalMut, thread};
+use gpu_primitives::{GlobalMut, thread};
 
 /// The map `x ↦ scale * x + shift`, wrapping.
 #[repr(C)]
@@ -267,20 +266,6 @@ impl Buckets<u32> for Unsteady {
     }
 }
 
-/// Joins two dictionaries: the sum of the values that they have for each key. A thread per key.
-///
-/// # Safety
-/// There are as many sums as keys, and as many threads at least.
-#[kernel(threads = 64)]
-pub unsafe fn join(left: Levels<u32, u32>, right: Levels<u32, u32>, keys: Global<u32>, sums: GlobalMut<u64>) {
-    let at = (thread::block_idx_x() * 64 + thread::thread_idx_x()) as usize;
-    if at < keys.len() {
-        let key = keys.get(at);
-        let (left, right) = (left.get(key), right.get(key));
-        sums.set(at, left.unwrap_or(0) as u64 + right.unwrap_or(0) as u64);
-    }
-}
-
 /// Ends as a fault in the thread whose index is `thread`.
 ///
 /// # Safety
@@ -293,139 +278,52 @@ pub unsafe fn crash(out: GlobalMut<u32>, thread: u32) {
     out.set(thread::thread_idx_x() as usize, 1);
 }
 
-/// Sums the values of keys that are there: thread `i` of all those that were launched takes the keys `i`, `i + n` and so on,
-/// where `n` is the number of sums.
-///
-/// # Safety
-/// The launch has at least one thread per sum. Nobody changes the dictionary or writes the keys, and nobody else uses
-/// the sums, while the kernel runs.
-#[kernel(threads = 64)]
-pub unsafe fn sum_values(dictionary: Levels<u32, u32>, keys: Global<u32>, sums: GlobalMut<u64>) {
-    let thread = (thread::block_idx_x() * 64 + thread::thread_idx_x()) as usize;
-    if thread < sums.len() {
-        let mut sum = 0;
-        let mut at = thread;
-        while at < keys.len() {
-            if let Some(value) = dictionary.get(keys.get(at)) {
-                sum += value as u64;
-            }
-            at += sums.len();
-        }
-        sums.set(thread, sum);
-    }
-}
-
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    scan_affine_compose: ScanTiles<Affine, Compose, 256, 2, 9>;
-    scan_u32_sum_modulo: ScanTiles<u32, SumModulo, 256, 4, 9>;
-    select_i32_between: SelectTiles<i32, (), By<Between>, 256, 4, 8>;
-    count_i32_between: CountTiles<i32, By<Between>, 256, 4, 8>;
-    partition_i32_between: PartitionTiles<i32, (), By<Between>, 256, 4, 8>;
-    crash: Crash;
-    sum_values: SumValues;
-    join: Join;
-    sort_pairs_by_unsteady_histogram: BucketHistogram<u32, Unsteady>;
-    sort_pairs_by_unsteady_pass: LargePass<u32, u32, Unsteady, { items::<u32, u32>() }>;
-    sort_pairs_by_unsteady_small: SmallPass<u32, u32, Unsteady>;
+    ScanTiles<Affine, Compose, 256, 2, 9>;
+    ScanTiles<u32, SumModulo, 256, 4, 9>;
+    SelectTiles<i32, (), By<Between>, 256, 4, 8>;
+    CountTiles<i32, By<Between>, 256, 4, 8>;
+    PartitionTiles<i32, (), By<Between>, 256, 4, 8>;
+    Crash;
+    BucketHistogram<u32, Unsteady>;
+    LargePass<u32, u32, Unsteady, { items::<u32, u32>() }>;
+    SmallPass<u32, u32, Unsteady>;
 }
 
 gpu_primitives::sort_instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    Address, sort_histogram_address;
-    (): sort_pass_address, sort_small_address, sort_block_address, sort_place_address;
-    u32: sort_pass_address_32, sort_small_address_32, sort_block_address_32, sort_place_address_32;
+    keys [Address], values [(), u32];
 }
 
 gpu_primitives::multisplit_instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u32, Modulo, split_histogram_modulo;
-    (): split_pass_modulo, split_small_modulo;
-    u32: split_pass_modulo_32, split_small_modulo_32;
-}
-
-gpu_primitives::multisplit_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u32, Unsteady, split_histogram_unsteady;
-    u32: split_pass_unsteady_32, split_small_unsteady_32;
+    keys [u32], values [(), u32], buckets [Modulo];
+    keys [u32], values [u32], buckets [Unsteady];
 }
 
 gpu_primitives::segmented_sort_instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u32, Unsteady;
-    u32: segsort_unsteady, segmerge_unsteady;
+    keys [u32], values [u32], orders [Unsteady, CyclicFrom, NotAnOrder];
 }
 
 gpu_primitives::merge_instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u32, Unsteady, merge_partition_unsteady;
-    u32: merge_u32_u32_unsteady;
+    keys [Place], values [u32], orders [ByAddress];
+    keys [u32], values [u32], orders [CyclicFrom, Dice, Unsteady];
 }
 
 gpu_primitives::merge_runs_instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u32, Unsteady, runs_partition_unsteady;
-    u32: runs_u32_u32_unsteady;
-}
-
-gpu_primitives::segmented_sort_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u32, CyclicFrom;
-    u32: segsort_cyclic, segmerge_cyclic;
-}
-
-gpu_primitives::segmented_sort_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u32, NotAnOrder;
-    u32: segsort_no_order, segmerge_no_order;
-}
-
-gpu_primitives::merge_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    Place, ByAddress, merge_partition_place;
-    u32: merge_place_u32;
-}
-
-gpu_primitives::merge_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u32, CyclicFrom, merge_partition_cyclic;
-    u32: merge_u32_u32_cyclic;
-}
-
-gpu_primitives::merge_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u32, Dice, merge_partition_dice;
-    u32: merge_u32_u32_dice;
-}
-
-gpu_primitives::merge_runs_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    Place, ByAddress, runs_partition_place;
-    u32: runs_place_u32;
-}
-
-gpu_primitives::merge_runs_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u32, CyclicFrom, runs_partition_cyclic;
-    u32: runs_u32_u32_cyclic;
-}
-
-gpu_primitives::merge_runs_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u32, Dice, runs_partition_dice;
-    u32: runs_u32_u32_dice;
+    keys [Place], values [u32], orders [ByAddress];
+    keys [u32], values [u32], orders [CyclicFrom, Dice, Unsteady];
 }
 
 gpu_primitives::search_instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    Place, build_index_place;
-    ByAddress, u32: search_directly_place, search_indexed_place, search_sorted_place;
-}
-
-gpu_primitives::search_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u32;
-    CyclicFrom, u32: search_directly_cyclic, search_indexed_cyclic, search_sorted_cyclic;
-    Dice, u32: search_directly_dice, search_indexed_dice, search_sorted_dice;
-    Unsteady, u32: search_directly_unsteady, search_indexed_unsteady, search_sorted_unsteady;
+    index: keys [Place];
+    unsorted: keys [Place], orders [ByAddress], positions [u32];
+    unsorted: keys [u32], orders [CyclicFrom, Dice, Unsteady], positions [u32];
+    sorted: keys [Place], orders [ByAddress], positions [u32];
+    sorted: keys [u32], orders [CyclicFrom, Dice, Unsteady], positions [u32];
 }

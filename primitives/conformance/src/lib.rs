@@ -11,8 +11,6 @@ pub mod kernels;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod data;
 #[cfg(not(target_arch = "nvptx64"))]
-pub mod dictionary;
-#[cfg(not(target_arch = "nvptx64"))]
 mod harness;
 
 #[cfg(not(target_arch = "nvptx64"))]

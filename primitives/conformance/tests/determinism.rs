@@ -1,4 +1,4 @@
-//! The same input gives the same bytes, on every run: every primitive, over many tiles.
+//! Determinism: for every primitive, the same input gives the same bytes on every run, over many tiles.
 
 use bytemuck::Pod;
 use gpu_conformance::data::random;
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     ])
 }
 
-/// Many tiles of every primitive: on a GPU more than run at once.
+/// Many tiles of every primitive; on a GPU more than can run concurrently.
 fn len(device: &Device) -> usize {
     match device {
         gpu if is_gpu(gpu) => (1 << 22) + 1234,
@@ -44,7 +44,7 @@ fn numbers(seed: u64, n: usize) -> Vec<u32> {
     random(seed).take(n).map(|x| x as u32).collect()
 }
 
-/// Keys of which many are equal, in order.
+/// Sorted keys with many duplicates.
 fn sorted(seed: u64, n: usize) -> Vec<u32> {
     let mut keys: Vec<u32> = random(seed).take(n).map(|x| (x % 1000) as u32).collect();
     keys.sort_unstable();
@@ -89,7 +89,7 @@ fn sorts(device: &Device) {
     let (mut keys_out, mut values_out) = (stream.uninit::<u32>(n).unwrap(), stream.uninit::<u32>(n).unwrap());
     assert_deterministic(device, || {
         let options = Options::new().bits(0..16);
-        sort::pairs(&stream, &keys, &values, &mut keys_out, &mut values_out, options).unwrap();
+        sort::pairs(&stream, (&keys, &values), (&mut keys_out, &mut values_out), options).unwrap();
         bytes(&stream, &[&keys_out, &values_out])
     });
 }
@@ -133,7 +133,7 @@ fn merges_of_runs(device: &Device) {
     });
 }
 
-/// Short segments, and one that is half of everything.
+/// Short segments, and one that has half of all items.
 fn segmented_sorts(device: &Device) {
     let stream = device.stream().unwrap();
     let n = len(device);
@@ -143,7 +143,7 @@ fn segmented_sorts(device: &Device) {
     let values = stream.upload(&numbers(21, n)).unwrap();
     let (mut keys_out, mut values_out) = (stream.uninit::<u32>(n).unwrap(), stream.uninit::<u32>(n).unwrap());
     assert_deterministic(device, || {
-        segmented_sort::pairs(&stream, &offsets, &keys, &values, &mut keys_out, &mut values_out, Less).unwrap();
+        segmented_sort::pairs(&stream, &offsets, (&keys, &values), (&mut keys_out, &mut values_out), Less).unwrap();
         bytes(&stream, &[&keys_out, &values_out])
     });
 }
@@ -155,7 +155,7 @@ fn multisplits(device: &Device) {
     let (mut keys_out, mut values_out) = (stream.uninit::<u32>(n).unwrap(), stream.uninit::<u32>(n).unwrap());
     assert_deterministic(device, || {
         let by = Shift::by(27);
-        let offsets = multisplit::pairs(&stream, &keys, &values, &mut keys_out, &mut values_out, 32, by).unwrap();
+        let offsets = multisplit::pairs(&stream, (&keys, &values), (&mut keys_out, &mut values_out), 32, by).unwrap();
         [bytes(&stream, &[&keys_out, &values_out]), bytes(&stream, &[&offsets])].concat()
     });
 }
@@ -168,7 +168,7 @@ fn selections(device: &Device) {
     let (mut keys_out, mut values_out) = (stream.zeroed::<u32>(n).unwrap(), stream.zeroed::<u32>(n).unwrap());
     let mut flagged = stream.zeroed::<u32>(n).unwrap();
     assert_deterministic(device, || {
-        let count = select::select_pairs(&stream, &keys, &values, &mut keys_out, &mut values_out, ODD).unwrap();
+        let count = select::select_pairs(&stream, (&keys, &values), (&mut keys_out, &mut values_out), ODD).unwrap();
         select::flagged(&stream, &keys, &flags, &mut flagged).unwrap();
         let count = count.get(&stream).unwrap().to_le_bytes().to_vec();
         [count, bytes(&stream, &[&keys_out, &values_out, &flagged])].concat()
@@ -181,7 +181,7 @@ fn partitions(device: &Device) {
     let (keys, values) = (stream.upload(&numbers(27, n)).unwrap(), stream.upload(&numbers(28, n)).unwrap());
     let (mut keys_out, mut values_out) = (stream.uninit::<u32>(n).unwrap(), stream.uninit::<u32>(n).unwrap());
     assert_deterministic(device, || {
-        let count = select::partition_pairs(&stream, &keys, &values, &mut keys_out, &mut values_out, ODD).unwrap();
+        let count = select::partition_pairs(&stream, (&keys, &values), (&mut keys_out, &mut values_out), ODD).unwrap();
         let count = count.get(&stream).unwrap().to_le_bytes().to_vec();
         [count, bytes(&stream, &[&keys_out, &values_out])].concat()
     });

@@ -1,4 +1,4 @@
-//! Graphs: recorded once, launched again and again with other input.
+//! Graphs: recorded once, launched many times with different input.
 
 use gpu_conformance::data::random;
 use gpu_conformance::{cases, is_checked, run};
@@ -9,7 +9,7 @@ use gpu_primitives::sort::{self, Options};
 use gpu_primitives::{CpuOptions, Device, Error, Stream, merge, scan, segmented_sort, transfer};
 use std::process::ExitCode;
 
-/// Elements of a tile of the scan, and what one block sorts.
+/// The number of elements of a tile of the scan, and the number that one block sorts.
 const SCAN_TILE: usize = 256 * 4 * 9;
 const SORT_BLOCK: usize = 4096;
 
@@ -54,14 +54,16 @@ fn small_scans(device: &Device) {
         for round in 0..10 {
             let host = numbers(round, n);
             input.copy_from_host(&stream, &host).unwrap();
-            // SAFETY: input and output are there, and used on this stream alone. So below, where nothing else is said.
+            // SAFETY: input and output still exist, and are used only on this stream. The same holds for "as above"
+            // below.
             unsafe { graph.launch(&stream).unwrap() };
             assert!(output.to_vec(&stream).unwrap() == sums(&host), "{n} elements, launch {round}");
         }
     }
 }
 
-/// In one block, in several that are put together, and where there is time for it in several passes with tiles that look back.
+/// Sorts in one block, in several chunks that are put together, and, where there is time, in several passes with tiles
+/// that look back.
 fn small_sorts(device: &Device) {
     let stream = device.stream().unwrap();
     let sizes = [1 << 12, SORT_BLOCK + 1000, (1 << 16) + 1];
@@ -69,7 +71,7 @@ fn small_sorts(device: &Device) {
         let (mut keys, mut values) = (stream.zeroed::<u32>(n).unwrap(), stream.zeroed::<u32>(n).unwrap());
         let (mut keys_out, mut values_out) = (stream.zeroed::<u32>(n).unwrap(), stream.zeroed::<u32>(n).unwrap());
         let sort = stream
-            .capture(|stream| sort::pairs(stream, &keys, &values, &mut keys_out, &mut values_out, Options::new()));
+            .capture(|stream| sort::pairs(stream, (&keys, &values), (&mut keys_out, &mut values_out), Options::new()));
         let (mut graph, ()) = sort.unwrap();
         for round in 0..10 {
             let mut pairs: Vec<(u32, u32)> = numbers(round, n).into_iter().map(|x| x % 5000).zip(0..).collect();
@@ -112,7 +114,7 @@ fn results_given_out(device: &Device) {
     }
 }
 
-/// One after the other, with temporary memory that goes from one to the next.
+/// Consecutive calls, where temporary memory passes from one to the next.
 fn many_primitives_in_one_graph(device: &Device) {
     let stream = device.stream().unwrap();
     let n = SORT_BLOCK + 904;
@@ -141,7 +143,7 @@ fn many_primitives_in_one_graph(device: &Device) {
     }
 }
 
-/// The host's data may change or go after the recording, and memory that the graph uses again does not hold it.
+/// The host's data may change or be freed after the recording. Memory that the graph reuses does not hold it.
 fn uploads_are_kept(device: &Device) {
     let stream = device.stream().unwrap();
     let mut output = stream.zeroed::<u32>(100).unwrap();
@@ -171,7 +173,7 @@ fn nothing_happens_while_recording(device: &Device) {
     let recorded = stream.capture(|recorder| {
         transfer::fill(recorder, &mut data, 1)?;
         scan::inclusive_in_place(recorder, &mut data, scan::Sum)?;
-        // The stream itself goes on as usual.
+        // The stream itself works as usual.
         assert_eq!(data.to_vec(&stream)?, [5; 3000]);
         Ok(())
     });
@@ -182,7 +184,7 @@ fn nothing_happens_while_recording(device: &Device) {
     assert!(data.to_vec(&stream).unwrap().into_iter().eq(1..=3000));
 }
 
-/// The scratch of the stream and that of the graph are two things.
+/// The stream and the graph have separate scratch memory.
 fn own_work_between_launches(device: &Device) {
     let stream = device.stream().unwrap();
     let n = 3 * SCAN_TILE;
@@ -200,7 +202,7 @@ fn own_work_between_launches(device: &Device) {
     }
 }
 
-/// A graph runs on any stream, and what it holds outlives its last launch.
+/// A graph runs on any stream, and its memory outlives its last launch.
 fn on_another_stream(device: &Device) {
     let (home, other) = (device.stream().unwrap(), device.stream().unwrap());
     let n = SORT_BLOCK + 300;
@@ -209,10 +211,10 @@ fn on_another_stream(device: &Device) {
         let mut keys = home.upload(&host).unwrap();
         let (mut graph, ()) = home.capture(|stream| sort::keys_in_place(stream, &mut keys, Options::new())).unwrap();
         other.wait(&home.record().unwrap()).unwrap();
-        // SAFETY: the keys are there, and used after the event alone.
+        // SAFETY: the keys still exist, and are used only after the event.
         unsafe { graph.launch(&other).unwrap() };
         drop(graph);
-        // Would get the graph's memory, if it were freed too early.
+        // Would reuse the graph's memory if it were freed too early.
         drop(home.upload(&vec![u32::MAX; n]).unwrap());
         let mut expected = host;
         expected.sort_unstable();
@@ -220,7 +222,7 @@ fn on_another_stream(device: &Device) {
     }
 }
 
-/// Graphs of one stream, on two streams beside each other.
+/// Graphs of one stream, launched concurrently on two streams.
 fn two_graphs_at_once(device: &Device) {
     let stream = device.stream().unwrap();
     let n = if is_checked(device) { 2 * SCAN_TILE } else { 100 * SCAN_TILE };
@@ -235,7 +237,7 @@ fn two_graphs_at_once(device: &Device) {
     streams.iter().for_each(|stream| stream.wait(&ready).unwrap());
     for _ in 0..10 {
         for i in 0..2 {
-            // SAFETY: each graph has input and output of its own, which are used on its stream alone.
+            // SAFETY: each graph has its own input and output, which are used only on its stream.
             unsafe { graphs[i].launch(&streams[i]).unwrap() };
         }
     }
@@ -271,10 +273,10 @@ fn what_cannot_be_recorded(device: &Device) {
     refused(&stream, |stream| select::segments(stream, &offsets, &data, &mut output, ODD));
     assert_eq!(output.to_vec(&stream).unwrap(), [0; 100]);
 
-    // Those that do not wait can be.
+    // Calls that do not wait can be recorded.
     let mut sorted = stream.zeroed::<u32>(100).unwrap();
     let recorded = stream.capture(|stream| {
-        // SAFETY: the offsets are in order.
+        // SAFETY: the offsets ascend.
         unsafe {
             segmented_sort::keys_unchecked(stream, &offsets, &data, &mut sorted, Less)?;
             select::segments_unchecked(stream, &offsets, &data, &mut output, ODD)
@@ -282,7 +284,7 @@ fn what_cannot_be_recorded(device: &Device) {
     });
     let (mut graph, new_offsets) = recorded.unwrap();
     for _ in 0..3 {
-        // SAFETY: all of it is there, and used on this stream alone.
+        // SAFETY: all memory still exists, and is used only on this stream.
         unsafe { graph.launch(&stream).unwrap() };
     }
     let mut expected = host.clone();
@@ -317,7 +319,7 @@ fn wrong_device(device: &Device) {
     let stream = device.stream().unwrap();
     let (mut graph, ()) = stream.capture(|_| Ok(())).unwrap();
     let elsewhere = Device::cpu_with(CpuOptions::default()).stream().unwrap();
-    // SAFETY: there is nothing in it.
+    // SAFETY: the graph is empty.
     let (wrong, right) = unsafe { (graph.launch(&elsewhere), graph.launch(&stream)) };
     assert!(matches!(wrong, Err(Error::WrongDevice { .. })), "{wrong:?}");
     right.unwrap();

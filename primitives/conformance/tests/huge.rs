@@ -1,6 +1,6 @@
-//! More than 2^32 elements, where the device has the memory: positions and counts must not be cut to 32 bits.
+//! More than 2^32 elements, if the device has enough memory: positions and counts must not be truncated to 32 bits.
 //!
-//! Elsewhere the same cases run with few elements, so that at least their own arithmetic is known to be right.
+//! Otherwise the same cases run with few elements, which at least checks the arithmetic of the tests.
 
 use gpu_conformance::{cases, run};
 use gpu_primitives::compare::Less;
@@ -19,7 +19,7 @@ fn len(device: &Device) -> usize {
     if matches!(device.kind(), DeviceKind::Cuda { .. }) && room { (1 << 32) + 12_345 } else { 12_345 }
 }
 
-/// Looks at the elements around the ends, the middle and 2^32.
+/// Checks the elements around the ends, the middle and 2^32.
 fn check(stream: &Stream, data: &DeviceVec<u32>, expected: impl Fn(usize) -> u32) {
     for around in [0, data.len() / 2, (1 << 32).min(data.len()), data.len()] {
         let (start, end) = (around.saturating_sub(5000), (around + 5000).min(data.len()));
@@ -44,7 +44,7 @@ fn scans(device: &Device) {
     check(&stream, &data, |i| (3 * i + 1) as u32);
 }
 
-/// Numbers counting up, sorted downwards: beyond 2^32 they come around, so that the least occur twice.
+/// Ascending numbers, sorted in descending order. Beyond 2^32 they wrap around, so that the smallest occur twice.
 fn sorts(device: &Device) {
     let stream = device.stream().unwrap();
     let n = len(device);
@@ -74,9 +74,9 @@ fn selects(device: &Device) {
     let n = len(device);
     let input = counting(&stream, n, 7);
     let mut output = stream.zeroed::<u32>(n).unwrap();
-    // One in four stays out.
+    // One in four is not selected.
     let count = select::select(&stream, &input, &mut output, Masked::differ(3, 3)).unwrap().get(&stream).unwrap();
-    // The first number, 7, is one of those that stay out; then three of four pass.
+    // The first number, 7, is not selected; then three of four are.
     let kept = |i: usize| (8 + i / 3 * 4 + i % 3) as u32;
     assert_eq!(count as usize, (n - 1) / 4 * 3 + ((n - 1) % 4).min(3));
     check(&stream, &output, |i| if i < count as usize { kept(i) } else { 0 });

@@ -1,6 +1,7 @@
-//! Temporary memory: what every call takes beyond its operands, by the device's counter and as its documentation says.
+//! Temporary memory: the memory that every call uses in addition to its operands, as measured by the device's counter
+//! and as documented.
 //!
-//! One case runs at a time, since the counter is that of the whole device.
+//! Cases run one at a time, since the counter is that of the whole device.
 
 use gpu_conformance::data::random;
 use gpu_conformance::{cases, is_checked, run_one_by_one};
@@ -12,7 +13,8 @@ use gpu_primitives::{Device, DeviceVec, Stream, merge, scan, search, segmented_s
 use std::process::ExitCode;
 
 const KIB: usize = 1 << 10;
-/// The least scratch of a stream, of each of the two kinds: for look-back, and counters that are zero between launches.
+/// The minimum scratch memory of a stream, for each of the two kinds: for look-back, and for counters that are zero
+/// between launches.
 const LEAST_SCRATCH: usize = 8 * KIB;
 
 const ODD: Masked<u32> = Masked::equal(1, 1);
@@ -38,11 +40,11 @@ fn main() -> ExitCode {
     ])
 }
 
-/// Bytes that a call takes.
+/// The bytes that a call uses.
 struct Taken {
-    /// At its peak, the result included.
+    /// At its peak, including the result.
     peak: usize,
-    /// What is still there when the call is over and its result dropped: the scratch of the stream.
+    /// After the call, when its result was dropped: the scratch memory of the stream.
     kept: usize,
 }
 
@@ -56,19 +58,19 @@ fn measure<R>(stream: &Stream, call: impl FnOnce() -> R) -> Taken {
 }
 
 impl Taken {
-    /// The figure is not exceeded, and not out of date.
+    /// Checks that the documented figure is not exceeded and not out of date.
     #[track_caller]
     fn assert_peak(&self, stated: usize) {
-        assert!((stated * 9 / 10..=stated).contains(&self.peak), "{} bytes taken, {stated} stated", self.peak);
+        assert!((stated * 9 / 10..=stated).contains(&self.peak), "{} bytes used, {stated} documented", self.peak);
     }
 
     #[track_caller]
     fn assert_kept(&self, stated: usize) {
-        assert!((stated * 9 / 10..=stated).contains(&self.kept), "{} bytes kept, {stated} stated", self.kept);
+        assert!((stated * 9 / 10..=stated).contains(&self.kept), "{} bytes kept, {stated} documented", self.kept);
     }
 }
 
-/// Enough for the tiles of large inputs and for scratch beyond the least; less where every access is checked.
+/// Enough for the tiles of large inputs and for more than the minimum scratch memory; less in checked mode.
 fn len(device: &Device) -> usize {
     if is_checked(device) { 10_000 } else { (1 << 19) + 1000 }
 }
@@ -81,7 +83,8 @@ fn sorted(stream: &Stream, n: usize) -> DeviceVec<u32> {
     stream.upload(&(0..n as u32).collect::<Vec<_>>()).unwrap()
 }
 
-/// Look-back words of `tiles` tiles with a value of `value_words` 32-bit words: 8.5 bytes per word, those of the tree included.
+/// The look-back words of `tiles` tiles with values of `value_words` 32-bit words: 8.5 bytes per word, including the
+/// tree.
 fn lookback(tiles: usize, value_words: usize) -> usize {
     (tiles * value_words * 17 / 2).max(LEAST_SCRATCH)
 }
@@ -108,7 +111,7 @@ fn scans(device: &Device) {
     taken.assert_kept(stated);
 }
 
-/// What is there is used again; what is too small stays beside what replaces it.
+/// Scratch memory is reused. If it is too small, it is kept in addition to its replacement.
 fn scans_that_share_a_stream(device: &Device) {
     let stream = device.stream().unwrap();
     let n = len(device);
@@ -129,19 +132,20 @@ fn sorts_in_one_block(device: &Device) {
     let stream = device.stream().unwrap();
     let (mut keys, mut values) = (numbers(&stream, 4096), numbers(&stream, 4096));
     let taken = measure(&stream, || {
-        sort::pairs_in_place(&stream, &mut keys, &mut values, Options::new()).unwrap();
+        sort::pairs_in_place(&stream, (&mut keys, &mut values), Options::new()).unwrap();
         sort::keys_in_place(&stream, &mut keys, Options::new().descending()).unwrap();
     });
     assert_eq!((taken.peak, taken.kept), (0, 0));
 }
 
-/// What the passes of a sort of pairs of 32 bits take: 1 KiB per tile and pass, and little more.
+/// The passes of a sort of 32-bit pairs: 1 KiB per tile and pass, and little more.
 fn passes(n: usize, passes: usize) -> usize {
     let tile = if n < 1 << 19 { 2048 } else { 7168 };
     passes * (n.div_ceil(tile) * KIB + 4 * KIB + 4) + LEAST_SCRATCH + 8
 }
 
-/// What a sort of pairs of 32 bits takes beside its second buffer, and keeps: nothing up to 16 chunks of 4096.
+/// The memory that a sort of 32-bit pairs uses in addition to its second buffer, and keeps: nothing up to 16 chunks of
+/// 4096.
 fn sort_scratch(n: usize) -> (usize, usize) {
     if n <= 16 * 4096 { (0, 0) } else { (passes(n, 4), LEAST_SCRATCH + 8) }
 }
@@ -155,11 +159,11 @@ fn sorts(device: &Device) {
 
     let stream = device.stream().unwrap();
     let in_place = measure(&stream, || {
-        sort::pairs_in_place(&stream, &mut keys, &mut values, Options::new()).unwrap();
+        sort::pairs_in_place(&stream, (&mut keys, &mut values), Options::new()).unwrap();
     });
     let stream = device.stream().unwrap();
     let apart = measure(&stream, || {
-        sort::pairs(&stream, &keys, &values, &mut other_keys, &mut other_values, Options::new()).unwrap();
+        sort::pairs(&stream, (&keys, &values), (&mut other_keys, &mut other_values), Options::new()).unwrap();
     });
     let stream = device.stream().unwrap();
     let double_buffered = measure(&stream, || {
@@ -175,7 +179,7 @@ fn sorts(device: &Device) {
     }
 }
 
-/// The indices, the sorted keys, the result, and what a sort of pairs takes.
+/// The indices, the sorted keys, the result, and the memory of a sort of pairs.
 fn argsorts(device: &Device) {
     let stream = device.stream().unwrap();
     let n = len(device);
@@ -190,7 +194,7 @@ fn multisplits(device: &Device) {
     let (keys, values) = (numbers(&stream, n), numbers(&stream, n));
     let (mut keys_out, mut values_out) = (numbers(&stream, n), numbers(&stream, n));
     let taken = measure(&stream, || {
-        multisplit::pairs(&stream, &keys, &values, &mut keys_out, &mut values_out, 256, Shift::by(24)).unwrap()
+        multisplit::pairs(&stream, (&keys, &values), (&mut keys_out, &mut values_out), 256, Shift::by(24)).unwrap()
     });
     taken.assert_peak(passes(n, 1) + 257 * 8);
     taken.assert_kept(LEAST_SCRATCH);
@@ -221,7 +225,7 @@ fn partitions(device: &Device) {
     taken.assert_kept(lookback(tiles, 2));
 }
 
-/// Notes of the selection, the new offsets, and the verdict about the old ones.
+/// The marks of the selection, the new offsets, and the verdict on the old ones.
 fn segmented_compactions(device: &Device) {
     let stream = device.stream().unwrap();
     let n = len(device);
@@ -235,7 +239,7 @@ fn segmented_compactions(device: &Device) {
     assert!(taken.peak - taken.kept <= n.next_multiple_of(32 * KIB / 4) / 2, "half a byte per item");
 }
 
-/// 8 bytes per boundary of tiles, and one per block of the kernel that finds them: a block for 7 to 255 tiles.
+/// 8 bytes per tile boundary, and one byte per block of the kernel that finds them: one block for 7 to 255 tiles.
 fn two_way(total: usize) -> usize {
     let tiles = total.div_ceil(256 * 15);
     8 * (tiles + 1 + tiles.div_ceil(7).div_ceil(8))
@@ -265,7 +269,7 @@ fn merges_of_runs(device: &Device) {
     assert_eq!(taken.kept, 0);
 }
 
-/// Nothing but the edges of the tiles, unless a segment goes across tiles.
+/// Only the edges of the tiles, unless a segment spans several tiles.
 fn segmented_sorts(device: &Device) {
     let stream = device.stream().unwrap();
     let n = len(device);
@@ -273,12 +277,12 @@ fn segmented_sorts(device: &Device) {
     let (mut keys, mut values) = (numbers(&stream, n), numbers(&stream, n));
     let short = stream.upload(&(0..n as u32).step_by(100).collect::<Vec<_>>()).unwrap();
     let taken = measure(&stream, || {
-        segmented_sort::pairs_in_place(&stream, &short, &mut keys, &mut values, Less).unwrap();
+        segmented_sort::pairs_in_place(&stream, &short, (&mut keys, &mut values), Less).unwrap();
     });
     assert_eq!((taken.peak, taken.kept), (edges, 0));
     let long = stream.upload(&[0, n as u32]).unwrap();
     let taken = measure(&stream, || {
-        segmented_sort::pairs_in_place(&stream, &long, &mut keys, &mut values, Less).unwrap();
+        segmented_sort::pairs_in_place(&stream, &long, (&mut keys, &mut values), Less).unwrap();
     });
     assert_eq!((taken.peak, taken.kept), (8 * n + edges, 0));
 }
@@ -311,7 +315,7 @@ fn searches_of_sorted_needles(device: &Device) {
     assert_eq!(taken.kept, 0);
 }
 
-/// Held from the recording until the graph is dropped, and no more by many launches. Calls of a graph share it.
+/// Held from the recording until the graph is dropped. Many launches need no more. The calls of a graph share it.
 fn graphs(device: &Device) {
     let stream = device.stream().unwrap();
     let n = 5000;
@@ -323,7 +327,7 @@ fn graphs(device: &Device) {
         let (mut graph, ()) = recorded.unwrap();
         let held = device.memory_used() - before;
         for _ in 0..3 {
-            // SAFETY: the keys are there, and used on this stream alone.
+            // SAFETY: the keys still exist, and are used only on this stream.
             unsafe { graph.launch(&stream).unwrap() };
             assert_eq!(device.memory_used() - before, held);
         }

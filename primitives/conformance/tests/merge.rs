@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 use std::fmt::Debug;
 use std::process::ExitCode;
 
-/// Outputs of a tile of two-way and of many-way merges, with items of 4 bytes.
+/// The number of outputs per tile of two-way and of many-way merges, with items of 4 bytes.
 const TILE: usize = 256 * 15;
 const RUNS_TILE: usize = (160 - 4) * 17 / 32 * 32 - 128;
 
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     ])
 }
 
-/// The comparator as an `Ordering`.
+/// Converts the comparator to an `Ordering`.
 fn ordering<K: Copy, C: Compare<K>>(compare: C) -> impl Fn(&K, &K) -> Ordering {
     move |&a, &b| match (compare.less(a, b), compare.less(b, a)) {
         (true, _) => Ordering::Less,
@@ -48,7 +48,7 @@ fn ordering<K: Copy, C: Compare<K>>(compare: C) -> impl Fn(&K, &K) -> Ordering {
     }
 }
 
-/// Runs sorted by the comparator, of those lengths, and values that tell run and place.
+/// Returns runs of these lengths, sorted by the comparator, with values that identify run and position.
 fn sorted_runs<K: Copy, C: Compare<K>>(
     lens: &[usize],
     compare: C,
@@ -62,14 +62,14 @@ fn sorted_runs<K: Copy, C: Compare<K>>(
     runs.collect()
 }
 
-/// The stable merge: a stable sort of everything one after the other.
+/// Returns the stable merge: a stable sort of all runs, concatenated.
 fn oracle<K: Copy, V: Copy, C: Compare<K>>(runs: &[(Vec<K>, Vec<V>)], compare: C) -> (Vec<K>, Vec<V>) {
     let mut all: Vec<(K, V)> = runs.iter().flat_map(|(k, v)| k.iter().copied().zip(v.iter().copied())).collect();
     all.sort_by(|a, b| ordering(compare)(&a.0, &b.0));
     all.into_iter().unzip()
 }
 
-/// What the device makes of it: by the two-way merge if there are two, else by the one of many.
+/// Merges on the device: by the two-way merge if there are two runs, else by the many-way merge.
 fn merged<K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     runs: &[(Vec<K>, Vec<V>)],
@@ -109,7 +109,7 @@ fn assert_same<T: Debug + PartialEq>(found: &[T], expected: &[T], what: &str) {
     }
 }
 
-/// Pairs, in every way that fits the number of runs.
+/// Checks pairs with every merge that supports this number of runs.
 fn check_pairs<K: Pod + Debug + PartialEq, V: Pod + Debug + PartialEq, C: Compare<K>>(
     stream: &Stream,
     runs: &[(Vec<K>, Vec<V>)],
@@ -121,13 +121,13 @@ fn check_pairs<K: Pod + Debug + PartialEq, V: Pod + Debug + PartialEq, C: Compar
     assert_same(&found.1, &expected.1, "merged values");
 }
 
-/// Pairs and keys alone.
+/// Checks pairs, and keys alone.
 fn check<K: Pod + Debug + PartialEq, C: Compare<K>>(stream: &Stream, runs: &[(Vec<K>, Vec<u32>)], compare: C) {
     check_pairs(stream, runs, compare);
     assert_same(&merged_keys(stream, runs, compare), &oracle(runs, compare).0, "merged keys alone");
 }
 
-/// Numbers below `below`.
+/// Returns numbers below `below`.
 fn numbers(seed: u64, below: u64) -> impl FnMut(usize, usize) -> u32 {
     let mut numbers = random(seed);
     move |_, _| (numbers.next().unwrap() % below) as u32
@@ -147,7 +147,7 @@ fn small_runs(device: &Device) {
     }
 }
 
-/// Every instance that the crate brings along.
+/// All built-in instances.
 fn small_instances(device: &Device) {
     fn with_values<K: Pod + Debug + PartialEq, C: Compare<K>>(
         stream: &Stream,
@@ -183,7 +183,7 @@ fn tile_edges(device: &Device) {
     }
 }
 
-/// Only the values tell whether the merge is stable.
+/// Only the values show whether the merge is stable.
 fn all_equal(device: &Device) {
     let stream = device.stream().unwrap();
     check(&stream, &sorted_runs(&[TILE + 5, TILE + 99], Less, |_, _| 7u32), Less);
@@ -257,7 +257,7 @@ fn values_of_other_types(device: &Device) {
     }
 }
 
-/// Slices that start anywhere, and targets whose neighbours stay as they were.
+/// Slices at any offset. The memory around the target does not change.
 fn misaligned_slices(device: &Device) {
     let stream = device.stream().unwrap();
     let (len, total) = (TILE + 3, 2 * TILE + 6);
@@ -290,7 +290,7 @@ fn random_lengths_and_keys(device: &Device) {
         .unwrap();
 }
 
-/// Expects that everything comes out that goes in, in whatever order.
+/// Checks that the output is a permutation of the input.
 fn permutes<C: Compare<u32>>(stream: &Stream, lens: &[usize], compare: C) {
     let mut keys = random(lens.len() as u64);
     let runs: Vec<(Vec<u32>, Vec<u32>)> = lens
@@ -310,7 +310,8 @@ fn permutes<C: Compare<u32>>(stream: &Stream, lens: &[usize], compare: C) {
     assert_same(&found, &expected, "a permutation");
 }
 
-/// Comparators that are no orders: every item arrives once, and no access goes astray (which the checked device sees).
+/// Comparators that are not orders: every item arrives once, and no access is out of bounds (as the checked device
+/// verifies).
 fn contradictory_comparators(device: &Device) {
     let stream = device.stream().unwrap();
     for lens in
@@ -320,7 +321,7 @@ fn contradictory_comparators(device: &Device) {
         for seed in 0..2 {
             permutes(&stream, lens, Dice { seed });
         }
-        // A good order, and keys that are not sorted by it.
+        // A valid order, and keys that are not sorted by it.
         permutes(&stream, lens, Less);
     }
 }
@@ -336,7 +337,7 @@ fn large(device: &Device) {
     check(&stream, &sorted_runs(&[total / 3, total - total / 3], IgnoreLowBit, key), IgnoreLowBit);
     let lens: Vec<usize> = (0..8).map(|run| total / 40 * (run + 1)).collect();
     check(&stream, &sorted_runs(&lens, Less, key), Less);
-    // So many that a block looks for the first and the last of its boundaries before the others.
+    // So many that a block finds the first and the last of its boundaries before the others.
     let total = if matches!(device.kind(), DeviceKind::Cuda { .. }) { 20 << 20 } else { total };
     let lens: Vec<usize> = (0..32).map(|run| total / 560 * (run + 2)).collect();
     check(&stream, &sorted_runs(&lens, Less, key), Less);
@@ -371,7 +372,7 @@ fn too_many_runs(device: &Device) {
     assert_eq!(out.to_vec(&stream).unwrap(), [7; 33]);
 }
 
-/// Nobody compiled this for the GPU: the CPU runs it all the same, and the GPU says what is missing.
+/// No instance was compiled for the GPU. The CPU runs it anyway; the GPU names the missing instance.
 fn uninstantiated_comparator(device: &Device) {
     let stream = device.stream().unwrap();
     let runs = vec![(vec![3i16, 5], vec![1u8, 2]), (vec![4i16], vec![3u8])];

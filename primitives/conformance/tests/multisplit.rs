@@ -1,4 +1,4 @@
-//! Multisplit.
+//! The multisplit.
 
 use gpu_conformance::data::{edge_sizes, random};
 use gpu_conformance::kernels::Modulo;
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     ])
 }
 
-/// Keys with their indices in a stable order by bucket, and where the buckets begin.
+/// Returns the keys with their indices, stably ordered by bucket, and the starts of the buckets.
 fn oracle<B: Bucket<u32>>(keys: &[u32], buckets: u32, bucket: B) -> (Vec<(u32, u32)>, Vec<u64>) {
     let number = |key: u32| bucket.bucket(key).min(buckets - 1);
     let mut pairs: Vec<(u32, u32)> = keys.iter().copied().zip(0..).collect();
@@ -51,7 +51,7 @@ fn check<B: Bucket<u32>>(stream: &Stream, keys: &[u32], buckets: u32, bucket: B)
     let mut keys_out = stream.uninit::<u32>(keys.len()).unwrap();
     let mut values_out = stream.uninit::<u32>(keys.len()).unwrap();
     let offsets =
-        multisplit::pairs(stream, &keys_in, &values_in, &mut keys_out, &mut values_out, buckets, bucket).unwrap();
+        multisplit::pairs(stream, (&keys_in, &values_in), (&mut keys_out, &mut values_out), buckets, bucket).unwrap();
     assert_eq!(offsets.to_vec(stream).unwrap(), bounds, "{} pairs, {buckets} buckets", keys.len());
     let found: Vec<(u32, u32)> =
         keys_out.to_vec(stream).unwrap().into_iter().zip(values_out.to_vec(stream).unwrap()).collect();
@@ -128,7 +128,7 @@ fn bad_input(device: &Device) {
     assert_eq!(out.to_vec(&stream).unwrap(), [9; 3]);
 }
 
-/// Orders of blocks and threads that no GPU would show: the tiles find the same places in all of them.
+/// Adversarial orders of blocks and threads: the tiles find the same positions in all of them.
 fn adversarial_schedules(device: &Device) {
     let keys: Vec<u32> = random(6).take(2 * TILE + 100).map(|x| x as u32).collect();
     for (seed, stream) in adversarial_streams(device, 20) {

@@ -1,8 +1,8 @@
-//! The PTX that is checked in belongs to the sources that are.
+//! The checked-in PTX is up to date.
 
 #[test]
 fn ptx_is_up_to_date() {
-    // A bundle of executables has no sources beside it.
+    // A bundle of executables has no sources.
     if std::env::var_os("GPU_BUNDLE").is_some() {
         return;
     }

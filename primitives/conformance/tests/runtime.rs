@@ -79,13 +79,13 @@ fn pinned_transfers(device: &Device) {
     transfer::fill(&stream, data.slice_mut(0..10).unwrap(), 1).unwrap();
     let pinned = stream.download_pinned(&data, pinned).unwrap().wait().unwrap();
     assert!(pinned.iter().enumerate().all(|(i, &x)| x == if i < 10 { 1 } else { i as u32 * 3 }));
-    // Dropped while under way: the copy ends before the buffer goes.
+    // Dropped during the copy: the copy ends before the buffer is freed.
     drop(stream.download_pinned(&data, pinned).unwrap());
     let short = device.pinned::<u32>(999).unwrap();
     assert!(matches!(stream.download_pinned(&data, short), Err(Error::LengthMismatch { .. })));
 }
 
-/// A chain of streams, each waiting for the last one's event.
+/// A chain of streams, each waiting for the event of the previous one.
 fn events_order_streams(device: &Device) {
     let streams: Vec<_> = (0..4).map(|_| device.stream().unwrap()).collect();
     let n = if is_checked(device) { 5000 } else { 300_000 };
@@ -124,7 +124,7 @@ fn memory_outlives_work_on_other_streams(device: &Device) {
             other.wait(&home.record().unwrap()).unwrap();
             transfer::copy(&other, &input, &mut output).unwrap();
         }
-        // Gets the memory just freed, if it was freed too early.
+        // Reuses the freed memory if it was freed too early.
         let mut overwrite = home.uninit::<u32>(n).unwrap();
         transfer::fill(&home, &mut overwrite, 99).unwrap();
         assert!(output.to_vec(&other).unwrap().iter().all(|&x| x == round));
@@ -160,7 +160,7 @@ fn first_launch_from_many_threads(device: &Device) {
     });
 }
 
-/// A device of its own where the kind allows, since other tests allocate meanwhile.
+/// Returns a separate device where the kind allows it, since other tests allocate at the same time.
 fn memory_is_counted(device: &Device) {
     let (DeviceKind::Cpu | DeviceKind::CpuChecked) = device.kind() else {
         assert!(device.memory_free().unwrap().0 <= device.memory_free().unwrap().1);
@@ -185,13 +185,14 @@ fn memory_is_counted(device: &Device) {
 fn foreign_memory(device: &Device) {
     let stream = device.stream().unwrap();
     let (home, address, len) = stream.upload(&[5u32, 6, 7]).unwrap().into_raw();
-    // SAFETY: the address is that of three numbers on this device, which nobody else uses until they are taken back below.
+    // SAFETY: the address is that of three numbers on this device, which nothing else uses until they are taken back
+    // below.
     let (slice, mut slice_mut) = unsafe {
         (DeviceSlice::from_raw_parts(device, address, len), DeviceSliceMut::from_raw_parts(device, address, len))
     };
     assert_eq!(slice.to_vec(&stream).unwrap(), [5, 6, 7]);
     transfer::fill(&stream, slice_mut.reborrow(), 8).unwrap();
-    // SAFETY: as given by `into_raw`.
+    // SAFETY: these are the parts that `into_raw` returned.
     let data = unsafe { gpu_primitives::DeviceVec::from_raw(&home, address, len) };
     assert_eq!(data.to_vec(&stream).unwrap(), [8, 8, 8]);
 }
@@ -212,10 +213,10 @@ fn oversized_launch(device: &Device) {
     assert!(matches!(error, Error::LaunchTooLarge { kernel: "crash", .. }), "{error}");
 }
 
-/// A block that no device has the memory for.
+/// A block with more shared memory than any device has.
 ///
 /// # Safety
-/// The launch has one block. `out` has 32 elements, and nobody else uses them while the kernel runs.
+/// The launch must have one block. `out` must have 32 elements, which nothing else uses while the kernel runs.
 #[kernel(threads = 32, shared = 1 << 20)]
 unsafe fn greedy(out: GlobalMut<u32>) {
     out.set(thread::thread_idx_x() as usize, 1);
@@ -241,7 +242,7 @@ fn out_of_memory(device: &Device) {
         match stream.uninit::<u32>(len) {
             Err(Error::OutOfMemory { requested, free, .. }) => assert!(requested > free, "{requested} {free}"),
             Err(other) => panic!("{other}"),
-            Ok(_) => panic!("{len} elements were given"),
+            Ok(_) => panic!("{len} elements were allocated"),
         }
     }
     assert_eq!(keep.to_vec(&stream).unwrap(), [1, 2, 3]);
@@ -293,7 +294,7 @@ fn unknown_devices(_: &Device) {
     assert_eq!(Device::parse("cpu-checked").unwrap().kind(), DeviceKind::CpuChecked);
 }
 
-/// Only checked mode can tell.
+/// Only checked mode detects this.
 fn uninitialised_memory(device: &Device) {
     let stream = device.stream().unwrap();
     let fresh = stream.uninit::<u32>(10).unwrap();

@@ -1,4 +1,4 @@
-//! Exclusive and inclusive scan.
+//! The exclusive and the inclusive scan.
 
 use gpu_conformance::data::{edge_sizes, random};
 use gpu_conformance::kernels::{Affine, Compose, SumModulo};
@@ -11,7 +11,7 @@ use proptest::test_runner::{Config, TestRunner};
 use std::fmt::Debug;
 use std::process::ExitCode;
 
-/// Elements of a tile of 32-bit and of 64-bit values.
+/// The number of elements of a tile, for 32-bit and for 64-bit values.
 const TILE_32: usize = 256 * 4 * 9;
 const TILE_64: usize = 256 * 2 * 9;
 
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     ])
 }
 
-/// The sequential scans.
+/// Returns the sequential scans.
 fn oracle<T: Copy, Op: Monoid<T>>(input: &[T], op: Op, init: T) -> (Vec<T>, Vec<T>) {
     let mut sum = init;
     let pairs = input.iter().map(|&item| {
@@ -117,7 +117,7 @@ fn in_place(device: &Device) {
     assert_same(&data.to_vec(&stream).unwrap(), &inclusive, "inclusive in place");
 }
 
-/// Slices that start anywhere, and targets whose neighbours stay as they were.
+/// Slices at any offset. The memory around the target does not change.
 fn misaligned_slices(device: &Device) {
     let stream = device.stream().unwrap();
     let host: Vec<u32> = random(5).take(2 * TILE_32 + 40).map(|x| x as u32).collect();
@@ -146,7 +146,7 @@ fn random_lengths_and_values(device: &Device) {
         .unwrap();
 }
 
-/// The same bytes on every run and as on the CPU, though rounding depends on the grouping.
+/// The same bytes on every run and on the CPU, although rounding depends on the grouping.
 fn floats_are_deterministic(device: &Device) {
     let n = 40 * TILE_32 + 123;
     let host: Vec<f32> = random(6).take(n).map(|x| (x as i32) as f32 * 1e-3).collect();
@@ -171,7 +171,8 @@ fn floats_are_deterministic(device: &Device) {
     }
 }
 
-/// What one launch leaves in the stream's scratch does not disturb the next, longer, shorter or of another type.
+/// The data that one launch leaves in the stream's scratch memory does not affect the next one, whether it is longer,
+/// shorter or of another type.
 fn repeated_launches_share_scratch(device: &Device) {
     let stream = device.stream().unwrap();
     for n in [5 * TILE_32, 1, 2 * TILE_32 + 1, 9 * TILE_32, 40] {
@@ -205,7 +206,7 @@ fn length_mismatch(device: &Device) {
     assert_eq!(output.to_vec(&stream).unwrap(), [5; 4]);
 }
 
-/// Nobody compiled these for the GPU: the CPU runs them all the same, and the GPU says what is missing.
+/// No instances were compiled for the GPU. The CPU runs them anyway; the GPU names the missing instance.
 fn uninstantiated_operator(device: &Device) {
     let stream = device.stream().unwrap();
     let input = stream.upload(&[3i16, -1, 4]).unwrap();
@@ -222,10 +223,10 @@ fn uninstantiated_operator(device: &Device) {
     }
 }
 
-/// Orders of blocks and threads that no GPU would show: the look-back gets the same sums in all of them.
+/// Adversarial orders of blocks and threads: the look-back computes the same sums in all of them.
 ///
-/// Tiny tiles, so that 70 of them make three levels of the look-back tree with few elements. A scan of floats must not
-/// even round differently.
+/// The tiles are tiny, so that 70 tiles of few elements make three levels of the look-back tree. Even the rounding of a
+/// scan of floats must be the same.
 fn adversarial_schedules(device: &Device) {
     if !is_checked(device) {
         return adversarial_timing(device);
@@ -255,7 +256,7 @@ fn adversarial_schedules(device: &Device) {
     }
 }
 
-/// On devices that schedule for themselves: many launches, so that blocks meet in many orders.
+/// On devices with their own schedule: many launches, so that blocks run in many orders.
 fn adversarial_timing(device: &Device) {
     let stream = device.stream().unwrap();
     let n = 70 * TILE_32 + 3;

@@ -1,4 +1,4 @@
-//! Lower and upper bounds, of needles in any order and of sorted ones.
+//! Lower and upper bounds of unsorted and sorted needles.
 
 use bytemuck::Pod;
 use gpu_conformance::data::random;
@@ -13,9 +13,9 @@ use std::cmp::Ordering;
 use std::fmt::Debug;
 use std::process::ExitCode;
 
-/// Elements and needles of a tile of the search for sorted needles.
+/// The number of elements and needles in a tile of the search for sorted needles.
 const TILE: usize = 256 * 15;
-/// Elements that fit into shared memory as they are.
+/// The number of elements that fit into shared memory without an index.
 const TOP: usize = 4096;
 
 fn main() -> ExitCode {
@@ -58,7 +58,7 @@ fn assert_same<T: Debug + PartialEq>(found: &[T], expected: &[T], what: &str) {
     }
 }
 
-/// All searches, with positions of type `I`: the needles as they are, and sorted.
+/// Checks all searches, with positions of type `I`, for the needles as given and sorted.
 fn check_as<K: Pod, C: Compare<K>, I: IndexOut + Debug + PartialEq>(
     stream: &Stream,
     haystack: &[K],
@@ -96,7 +96,7 @@ fn check<K: Pod, C: Compare<K>>(stream: &Stream, haystack: &[K], needles: &[K], 
     check_as::<K, C, u32>(stream, haystack, needles, compare);
 }
 
-/// `len` numbers below `below`.
+/// Returns `len` numbers below `below`.
 fn numbers(seed: u64, len: usize, below: u64) -> impl Iterator<Item = u32> {
     random(seed).take(len).map(move |x| (x % below) as u32)
 }
@@ -111,7 +111,7 @@ fn small_haystacks(device: &Device) {
     }
 }
 
-/// Every instance that the crate brings along: with an index and without.
+/// All built-in instances, with and without an index.
 fn small_instances(device: &Device) {
     fn check_both<K: Pod, C: Compare<K>>(stream: &Stream, keys: impl Fn(u64) -> K, compare: C) {
         let haystack = sorted(random(3).take(4500).map(&keys), compare);
@@ -134,7 +134,7 @@ fn small_instances(device: &Device) {
     check_wide(&stream, |x| x, Less);
     check_wide(&stream, |x| (x % 3000) as u32, IgnoreLowBit);
     check_wide(&stream, |x| x % 3000, IgnoreLowBit);
-    // Numbers with a sign: in any order only.
+    // Signed numbers: only unsorted needles.
     let haystack = sorted(random(5).take(5000).map(|x| x as i32), Less);
     let needles: Vec<i32> = random(6).take(700).map(|x| x as i32).collect();
     let hay = stream.upload(&haystack).unwrap();
@@ -209,7 +209,7 @@ fn comparators_with_state(device: &Device) {
     }
 }
 
-/// Slices that start anywhere.
+/// Slices at any offset.
 fn misaligned_slices(device: &Device) {
     let stream = device.stream().unwrap();
     let haystack = sorted(numbers(15, TOP + 100, 9000), Less);
@@ -240,7 +240,8 @@ fn random_lengths_and_keys(device: &Device) {
         .unwrap();
 }
 
-/// Comparators that are no orders: positions in range, and no access goes astray (which the checked device sees).
+/// Comparators that are not orders: the positions are in range, and no access is out of bounds (as the checked device
+/// verifies).
 fn contradictory_comparators(device: &Device) {
     fn in_range<C: Compare<u32>>(stream: &Stream, haystack: usize, needles: usize, compare: C) {
         let hay = stream.upload(&random(17).take(haystack).map(|x| x as u32).collect::<Vec<_>>()).unwrap();
@@ -288,7 +289,7 @@ fn lengths_must_agree(device: &Device) {
     assert_eq!(out.to_vec(&stream).unwrap(), [7; 4]);
 }
 
-/// Nobody compiled this for the GPU: the CPU runs it all the same, and the GPU says what is missing.
+/// No instance was compiled for the GPU. The CPU runs it anyway; the GPU names the missing instance.
 fn uninstantiated_comparator(device: &Device) {
     let stream = device.stream().unwrap();
     let hay = stream.upload(&[3i16, 5]).unwrap();

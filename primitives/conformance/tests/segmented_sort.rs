@@ -1,4 +1,4 @@
-//! Segmented sort of keys and of pairs.
+//! The segmented sort of keys and of pairs.
 
 use bytemuck::Pod;
 use gpu_conformance::data::random;
@@ -14,7 +14,7 @@ use std::cmp::Ordering;
 use std::fmt::Debug;
 use std::process::ExitCode;
 
-/// Items of a tile at most, and from edge to edge; both for items of up to 8 bytes.
+/// The most items of a tile, and the distance from tile to tile; both for items of up to 8 bytes.
 const TILE: usize = 128 * 15;
 const STRIDE: usize = TILE - 128;
 
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     ])
 }
 
-/// A stable sort of every segment by `std`.
+/// Sorts every segment stably with `std`.
 fn oracle<K: Copy, V: Copy, C: Compare<K>>(offsets: &[u32], keys: &[K], values: &[V], compare: C) -> (Vec<K>, Vec<V>) {
     let mut items: Vec<(K, V)> = keys.iter().copied().zip(values.iter().copied()).collect();
     for pair in offsets.windows(2) {
@@ -69,7 +69,7 @@ fn assert_same<T: Debug + PartialEq>(found: &[T], expected: &[T], what: &str) {
     }
 }
 
-/// Sorts pairs apart from their input and compares with the oracle. All items belong to segments.
+/// Sorts pairs into separate outputs and compares with the oracle. All items belong to segments.
 #[track_caller]
 fn check<K, V, C>(stream: &Stream, offsets: &[u32], keys: &[K], values: &[V], compare: C)
 where
@@ -82,13 +82,19 @@ where
     let (input_keys, input_values) = (stream.upload(keys).unwrap(), stream.upload(values).unwrap());
     let mut output_keys = stream.uninit::<K>(keys.len()).unwrap();
     let mut output_values = stream.uninit::<V>(keys.len()).unwrap();
-    segmented_sort::pairs(stream, &offsets, &input_keys, &input_values, &mut output_keys, &mut output_values, compare)
-        .unwrap();
+    segmented_sort::pairs(
+        stream,
+        &offsets,
+        (&input_keys, &input_values),
+        (&mut output_keys, &mut output_values),
+        compare,
+    )
+    .unwrap();
     assert_same(&output_keys.to_vec(stream).unwrap(), &expected_keys, "keys");
     assert_same(&output_values.to_vec(stream).unwrap(), &expected_values, "values");
 }
 
-/// [`check`] with 32-bit keys, each value the item's index; in place, and the keys alone.
+/// [`check`] with 32-bit keys, where each value is the item's index. Also in place, and with keys alone.
 #[track_caller]
 fn check_all_ways<C: Compare<u32>>(stream: &Stream, offsets: &[u32], keys: &[u32], compare: C) {
     let values: Vec<u32> = (0..keys.len() as u32).collect();
@@ -98,7 +104,7 @@ fn check_all_ways<C: Compare<u32>>(stream: &Stream, offsets: &[u32], keys: &[u32
     let input = stream.upload(keys).unwrap();
     let mut in_place = stream.upload(keys).unwrap();
     let mut in_place_values = stream.upload(&values).unwrap();
-    segmented_sort::pairs_in_place(stream, &offsets, &mut in_place, &mut in_place_values, compare).unwrap();
+    segmented_sort::pairs_in_place(stream, &offsets, (&mut in_place, &mut in_place_values), compare).unwrap();
     assert_same(&in_place.to_vec(stream).unwrap(), &expected_keys, "keys in place");
     assert_same(&in_place_values.to_vec(stream).unwrap(), &expected_values, "values in place");
     let mut output = stream.uninit::<u32>(keys.len()).unwrap();
@@ -109,7 +115,7 @@ fn check_all_ways<C: Compare<u32>>(stream: &Stream, offsets: &[u32], keys: &[u32
     assert_same(&in_place.to_vec(stream).unwrap(), &expected_keys, "keys alone in place");
 }
 
-/// The offsets of segments of these lengths, one after the other.
+/// Returns the offsets of consecutive segments of these lengths.
 fn offsets_of(lengths: &[usize]) -> Vec<u32> {
     let ends = lengths.iter().scan(0, |end, &length| {
         *end += length as u32;
@@ -118,7 +124,7 @@ fn offsets_of(lengths: &[usize]) -> Vec<u32> {
     std::iter::once(0).chain(ends).collect()
 }
 
-/// Random cuts of `len` items into `len / mean` segments.
+/// Splits `len` items into `len / mean` segments at random offsets.
 fn cuts(seed: u64, len: usize, mean: usize) -> Vec<u32> {
     let mut offsets: Vec<u32> =
         random(seed).take(len / mean - 1).map(|x| (x % (len as u64 + 1)) as u32).chain([0, len as u32]).collect();
@@ -130,7 +136,7 @@ fn keys_32(seed: u64, len: usize) -> Vec<u32> {
     random(seed).take(len).map(|x| x as u32).collect()
 }
 
-/// Keys of which many are equal.
+/// Keys with many duplicates.
 fn few_keys(seed: u64, len: usize, kinds: u64) -> Vec<u32> {
     random(seed).take(len).map(|x| (x % kinds) as u32).collect()
 }
@@ -183,7 +189,7 @@ fn random_cuts(device: &Device) {
     }
 }
 
-/// The widths of keys and values that a GPU has; and types that are moved as words.
+/// All sizes of keys and values that a GPU supports, and types that are moved as words.
 fn types(device: &Device) {
     let stream = device.stream().unwrap();
     let len = if is_checked(device) { 6_000 } else { 60_000 };
@@ -243,7 +249,7 @@ fn small_custom_comparator(device: &Device) {
     }
 }
 
-/// Items before the first offset and after the last one stay as they are in the output.
+/// In the output, items before the first offset and after the last one do not change.
 fn items_outside_segments(device: &Device) {
     let stream = device.stream().unwrap();
     let len = 4 * TILE;
@@ -258,13 +264,13 @@ fn items_outside_segments(device: &Device) {
         let offsets = stream.upload(&offsets).unwrap();
         let input = stream.upload(&keys).unwrap();
         let (mut output, mut values) = (stream.upload(&vec![9; len]).unwrap(), stream.upload(&vec![9; len]).unwrap());
-        segmented_sort::pairs(&stream, &offsets, &input, &input, &mut output, &mut values, Less).unwrap();
+        segmented_sort::pairs(&stream, &offsets, (&input, &input), (&mut output, &mut values), Less).unwrap();
         assert_same(&output.to_vec(&stream).unwrap(), &expected, "keys");
         assert_same(&values.to_vec(&stream).unwrap(), &expected, "values");
     }
 }
 
-/// Slices that start anywhere, and targets whose neighbours stay as they were.
+/// Slices at any offset. The memory around the target does not change.
 fn misaligned_slices(device: &Device) {
     let stream = device.stream().unwrap();
     let len = STRIDE + 400;
@@ -296,19 +302,17 @@ fn unchecked(device: &Device) {
         let (mut in_place, mut in_place_values) = (stream.upload(&keys).unwrap(), stream.upload(&values).unwrap());
         let mut output_keys = stream.uninit::<u32>(keys.len()).unwrap();
         let mut output_values = stream.uninit::<u32>(keys.len()).unwrap();
-        // SAFETY: the offsets are in order.
+        // SAFETY: the offsets ascend.
         unsafe {
             segmented_sort::pairs_unchecked(
                 &stream,
                 &offsets,
-                &input_keys,
-                &input_values,
-                &mut output_keys,
-                &mut output_values,
+                (&input_keys, &input_values),
+                (&mut output_keys, &mut output_values),
                 Less,
             )
             .unwrap();
-            segmented_sort::pairs_in_place_unchecked(&stream, &offsets, &mut in_place, &mut in_place_values, Less)
+            segmented_sort::pairs_in_place_unchecked(&stream, &offsets, (&mut in_place, &mut in_place_values), Less)
                 .unwrap();
         }
         for (found_keys, found_values) in [(&output_keys, &output_values), (&in_place, &in_place_values)] {
@@ -326,7 +330,8 @@ fn unchecked(device: &Device) {
     }
 }
 
-/// Offsets that are wrong give an error and leave the output; unchecked they give anything, but only there.
+/// Wrong offsets give an error and do not change the output. Unchecked, the output is arbitrary, but nothing else
+/// changes.
 fn small_bad_offsets(device: &Device) {
     let stream = device.stream().unwrap();
     let len = 3 * STRIDE;
@@ -351,13 +356,13 @@ fn small_bad_offsets(device: &Device) {
         }
         assert_same(&output.to_vec(&stream).unwrap(), &vec![9; len], "the output");
     }
-    // Not in checked mode, which calls two writers of one item what they are.
+    // Not in checked mode, which reports two writers of one item as a race.
     if !is_checked(device) {
         for (offsets, ..) in wrong {
             let offsets = stream.upload(offsets).unwrap();
             let mut output = stream.upload(&vec![9; len + 200]).unwrap();
             let target = output.slice_mut(100..100 + len).unwrap();
-            // SAFETY: what is broken is the promise about the offsets, and what is looked at are the neighbours.
+            // SAFETY: the offsets break the contract on purpose. The test checks the memory around the output.
             unsafe { segmented_sort::keys_unchecked(&stream, &offsets, &input, target, Less).unwrap() };
             let output = output.to_vec(&stream).unwrap();
             assert_same(&output[..100], &[9; 100], "before the output");
@@ -366,7 +371,7 @@ fn small_bad_offsets(device: &Device) {
     }
 }
 
-/// Random lengths, empty and long ones among them.
+/// Random lengths, including empty and long segments.
 fn random_segments(device: &Device) {
     let stream = device.stream().unwrap();
     let (cases, longest) = if is_checked(device) { (12, 30) } else { (64, 300) };
@@ -384,7 +389,7 @@ fn random_segments(device: &Device) {
         .unwrap();
 }
 
-/// Tiles of few items, so that many passes are needed for few; in orders of threads that no GPU would show.
+/// Small tiles, so that few items need many passes; in adversarial orders of threads.
 fn tiny_tiles(device: &Device) {
     if matches!(device.kind(), DeviceKind::Cuda { .. }) {
         return;
@@ -412,7 +417,7 @@ fn tiny_tiles(device: &Device) {
     }
 }
 
-/// Every segment holds what it held, in whatever order.
+/// Checks that every segment holds the same items as before, in any order.
 #[track_caller]
 fn assert_permutation(offsets: &[u32], keys: &[u32], found_keys: &[u32], found_values: &[u32]) {
     for pair in offsets.windows(2) {
@@ -434,12 +439,12 @@ fn small_bad_comparators(device: &Device) {
     for order in NotAnOrder::KINDS {
         let device_offsets = stream.upload(&offsets).unwrap();
         let (mut found, mut values) = (stream.upload(&keys).unwrap(), stream.upload(&indices).unwrap());
-        segmented_sort::pairs_in_place(&stream, &device_offsets, &mut found, &mut values, order).unwrap();
+        segmented_sort::pairs_in_place(&stream, &device_offsets, (&mut found, &mut values), order).unwrap();
         assert_permutation(&offsets, &keys, &found.to_vec(&stream).unwrap(), &values.to_vec(&stream).unwrap());
     }
 }
 
-/// Many passes, in any of which the parts of a merge may not fit together.
+/// Many passes. In each of them, the parts of a merge may be inconsistent.
 fn bad_comparators_across_tiles(device: &Device) {
     let stream = device.stream().unwrap();
     let offsets = offsets_of(&[700, 20_000, 3, 9000, 40]);
@@ -449,7 +454,7 @@ fn bad_comparators_across_tiles(device: &Device) {
         let device_offsets = stream.upload(&offsets).unwrap();
         let (mut found, mut values) = (stream.upload(&keys).unwrap(), stream.upload(&indices).unwrap());
         if matches!(device.kind(), DeviceKind::Cuda { .. }) {
-            segmented_sort::pairs_in_place(&stream, &device_offsets, &mut found, &mut values, order).unwrap();
+            segmented_sort::pairs_in_place(&stream, &device_offsets, (&mut found, &mut values), order).unwrap();
         } else {
             let (keys, values) = ((&mut found).into(), (&mut values).into());
             let shape = Shape::<64, 3, 30>;
@@ -472,7 +477,7 @@ fn large(device: &Device) {
     check(&stream, &[0, 9, (len / 3) as u32, len as u32], &keys, &values, IgnoreLowBit);
 }
 
-/// The same bytes on every run and as on the CPU, even for a comparator that is no order.
+/// The same bytes on every run and on the CPU, even for a comparator that is not an order.
 fn deterministic(device: &Device) {
     let len = 20_000;
     let offsets = cuts(17, len, 400);
@@ -481,7 +486,7 @@ fn deterministic(device: &Device) {
         let stream = device.stream().unwrap();
         let offsets = stream.upload(&offsets).unwrap();
         let (mut found, mut values) = (stream.upload(&keys).unwrap(), stream.upload(&keys_32(1, len)).unwrap());
-        segmented_sort::pairs_in_place(&stream, &offsets, &mut found, &mut values, Less).unwrap();
+        segmented_sort::pairs_in_place(&stream, &offsets, (&mut found, &mut values), Less).unwrap();
         values.to_vec(&stream).unwrap()
     };
     let reference = sort_on(&Device::cpu());
@@ -499,7 +504,7 @@ fn wrong_lengths(device: &Device) {
     let error = segmented_sort::keys(&stream, &offsets, &input, &mut output, Less).unwrap_err();
     assert!(matches!(error, Error::LengthMismatch { expected: 3, found: 4, .. }), "{error}");
     let error =
-        segmented_sort::pairs_in_place(&stream, &offsets, &mut output, &mut input.try_clone(&stream).unwrap(), Less)
+        segmented_sort::pairs_in_place(&stream, &offsets, (&mut output, &mut input.try_clone(&stream).unwrap()), Less)
             .unwrap_err();
     assert!(matches!(error, Error::LengthMismatch { expected: 4, found: 3, .. }), "{error}");
     let error = segmented_sort::keys_in_place(&stream, &none, &mut output, Less).unwrap_err();
@@ -507,7 +512,8 @@ fn wrong_lengths(device: &Device) {
     assert_eq!(output.to_vec(&stream).unwrap(), [5; 4]);
 }
 
-/// Nobody compiled this for the GPU: the CPU runs it all the same, and the GPU says what is missing and changes nothing.
+/// No instance was compiled for the GPU. The CPU runs it anyway; the GPU names the missing instance and changes
+/// nothing.
 fn uninstantiated_comparator(device: &Device) {
     let stream = device.stream().unwrap();
     let offsets = stream.upload(&[0u32, 3]).unwrap();

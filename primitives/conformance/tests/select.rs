@@ -12,11 +12,11 @@ use proptest::test_runner::{Config, TestRunner};
 use std::fmt::Debug;
 use std::process::ExitCode;
 
-/// Items of a tile: 32-bit keys, and pairs of 32 bits.
+/// The number of items of a tile: of 32-bit keys, and of pairs of 32-bit keys and values.
 const TILE: usize = 256 * 4 * 8;
 const TILE_PAIRS: usize = 256 * 4 * 5;
 
-/// Odd numbers pass.
+/// Selects odd numbers.
 const ODD: Masked<u32> = Masked::equal(1, 1);
 
 fn main() -> ExitCode {
@@ -56,7 +56,7 @@ fn assert_same<T: Debug + PartialEq>(found: &[T], expected: &[T], what: &str) {
     }
 }
 
-/// What passes, then `filler` up to the length of the input.
+/// Returns the selected items, then `filler` up to the length of the input.
 fn selected<T: Pod>(host: &[T], filler: T, mut passes: impl FnMut(usize, T) -> bool) -> (Vec<T>, usize) {
     let mut kept: Vec<T> = host.iter().enumerate().filter(|&(i, &x)| passes(i, x)).map(|(_, &x)| x).collect();
     let count = kept.len();
@@ -64,7 +64,7 @@ fn selected<T: Pod>(host: &[T], filler: T, mut passes: impl FnMut(usize, T) -> b
     (kept, count)
 }
 
-/// What passes, then the rest.
+/// Returns the selected items, then the rest.
 fn split<T: Pod>(host: &[T], mut passes: impl FnMut(usize, T) -> bool) -> (Vec<T>, usize) {
     let (mut front, mut back) = (Vec::new(), Vec::new());
     for (i, &item) in host.iter().enumerate() {
@@ -110,7 +110,7 @@ fn check_segments<O: Offset + Debug + PartialEq, P: Predicate<u32>>(
     assert_same(&output.to_vec(stream).unwrap(), &expected, "segments");
 }
 
-/// The items kept of all segments, then sevens; the new offsets.
+/// Returns the selected items of all segments, then sevens; and the new offsets.
 fn kept_segments(offsets: &[usize], host: &[u32], passes: impl Fn(u32) -> bool) -> (Vec<u32>, Vec<usize>) {
     let (mut kept, mut new_offsets) = (Vec::new(), vec![0]);
     for segment in offsets.windows(2) {
@@ -160,7 +160,7 @@ fn small_segments(device: &Device) {
     check_segments::<u64, _>(&stream, &[3, 130, 999], &host, ODD);
 }
 
-/// None, all, every other, the first, the last, half and few: at the edges of tiles.
+/// No item, all, every other, the first, the last, half and few, at the edges of tiles.
 fn select_patterns(device: &Device) {
     let stream = device.stream().unwrap();
     for n in edge_sizes(TILE) {
@@ -191,7 +191,7 @@ fn select_patterns(device: &Device) {
     }
 }
 
-/// Selection and partition of pairs.
+/// Checks selection and partition of pairs.
 fn check_pairs<K, V, P>(stream: &Stream, keys: &[K], values: &[V], predicate: P)
 where
     K: Pod + Debug + PartialEq,
@@ -203,7 +203,8 @@ where
     let mut out_keys = stream.upload(&vec![K::zeroed(); n]).unwrap();
     let mut out_values = stream.upload(&vec![V::zeroed(); n]).unwrap();
     let count =
-        select::select_pairs(stream, &device_keys, &device_values, &mut out_keys, &mut out_values, predicate).unwrap();
+        select::select_pairs(stream, (&device_keys, &device_values), (&mut out_keys, &mut out_values), predicate)
+            .unwrap();
     let (expected, expected_count) = selected(keys, K::zeroed(), |_, key| predicate.test(key));
     assert_same(&out_keys.to_vec(stream).unwrap(), &expected, "selected keys");
     let (expected, _) = selected(values, V::zeroed(), |i, _| predicate.test(keys[i]));
@@ -211,7 +212,7 @@ where
     assert_eq!(count.get(stream).unwrap(), expected_count as u64);
 
     let count =
-        select::partition_pairs(stream, &device_keys, &device_values, &mut out_keys, &mut out_values, predicate)
+        select::partition_pairs(stream, (&device_keys, &device_values), (&mut out_keys, &mut out_values), predicate)
             .unwrap();
     let (expected, expected_count) = split(keys, |_, key| predicate.test(key));
     assert_same(&out_keys.to_vec(stream).unwrap(), &expected, "split keys");
@@ -249,7 +250,8 @@ fn check_flagged_pairs<K: Pod + Debug + PartialEq, V: Pod + Debug + PartialEq>(
     let device_flags = stream.upload(flags).unwrap();
     let mut out_keys = stream.upload(&vec![K::zeroed(); n]).unwrap();
     let mut out_values = stream.upload(&vec![V::zeroed(); n]).unwrap();
-    select::flagged_pairs(stream, &device_keys, &device_values, &device_flags, &mut out_keys, &mut out_values).unwrap();
+    select::flagged_pairs(stream, (&device_keys, &device_values), &device_flags, (&mut out_keys, &mut out_values))
+        .unwrap();
     assert_same(&out_keys.to_vec(stream).unwrap(), &selected(keys, K::zeroed(), |i, _| flags[i] != 0).0, "keys");
     assert_same(&out_values.to_vec(stream).unwrap(), &selected(values, V::zeroed(), |i, _| flags[i] != 0).0, "values");
 }
@@ -267,7 +269,7 @@ fn flagged_pairs_of_every_width(device: &Device) {
     }
 }
 
-/// Values and flagged keys only travel: any plain type of 4 or 8 bytes will do, on every device.
+/// Values and flagged keys are only moved: any plain type of 4 or 8 bytes works on every device.
 fn values_of_other_types(device: &Device) {
     let stream = device.stream().unwrap();
     let n = 1500;
@@ -290,7 +292,7 @@ fn values_of_other_types(device: &Device) {
     }
 }
 
-/// Slices that start anywhere, and targets whose neighbours stay as they were.
+/// Slices at any offset. The memory around the target does not change.
 fn misaligned_slices(device: &Device) {
     let stream = device.stream().unwrap();
     let host = numbers(5, TILE + 300);
@@ -319,7 +321,7 @@ fn misaligned_slices(device: &Device) {
         let mut output_values = stream.upload(&vec![9u32; host.len()]).unwrap();
         let values = input.slice(from + 1..from + 1 + n).unwrap();
         let (out_keys, out_values) = (output.slice_mut(..n).unwrap(), output_values.slice_mut(to..to + n).unwrap());
-        select::partition_pairs(&stream, source, values, out_keys, out_values, ODD).unwrap();
+        select::partition_pairs(&stream, (source, values), (out_keys, out_values), ODD).unwrap();
         let split_values = split(&host[from + 1..from + 1 + n], |i, _| host[from + i] & 1 == 1).0;
         assert_same(&output_values.slice(to..to + n).unwrap().to_vec(&stream).unwrap(), &split_values, "values");
     }
@@ -336,7 +338,7 @@ fn custom_predicate(device: &Device) {
     }
 }
 
-/// Nobody compiled this for the GPU: the CPU runs it all the same, and the GPU says what is missing.
+/// No instance was compiled for the GPU. The CPU runs it anyway; the GPU names the missing instance.
 fn uninstantiated_predicate(device: &Device) {
     let stream = device.stream().unwrap();
     let input = stream.upload(&[3u16, 8, 5]).unwrap();
@@ -351,7 +353,7 @@ fn uninstantiated_predicate(device: &Device) {
     }
 }
 
-/// Equal keys, told apart by their values.
+/// Equal keys, distinguished by their values.
 fn partition_is_stable(device: &Device) {
     let stream = device.stream().unwrap();
     let n = 2 * TILE_PAIRS + 55;
@@ -364,7 +366,7 @@ fn segments_of_all_lengths(device: &Device) {
     let stream = device.stream().unwrap();
     let n = 2 * TILE + 77;
     let host = numbers(11, n);
-    // No segment, one, empty ones at both ends, one huge one between, all of one item.
+    // No segment, one segment, empty segments at both ends, a huge one in the middle, and segments of one item.
     for offsets in [
         vec![0],
         vec![500],
@@ -378,7 +380,7 @@ fn segments_of_all_lengths(device: &Device) {
         check_segments::<u32, _>(&stream, &offsets, &host, ODD);
         check_segments::<u64, _>(&stream, &offsets, &host, Masked::equal(3, 1));
     }
-    // Lengths around those of a row and of a run, and none or all of the items.
+    // Lengths around those of a row and of a run, with none or all of the items selected.
     let mut offsets = vec![3];
     for length in [0usize, 1, 127, 128, 129, 31, 32, 33, 1023, 1024, 1025, 0, 0, 300].iter().cycle() {
         let next = offsets.last().unwrap() + length;
@@ -408,11 +410,11 @@ fn segments_pairs(device: &Device) {
         let mut out_values = stream.uninit::<u64>(n).unwrap();
         let (keys, values_out) = (&mut out_keys, &mut out_values);
         let found = if wait {
-            select::segments_pairs(&stream, &device_offsets, &input, &values, keys, values_out, ODD)
+            select::segments_pairs(&stream, &device_offsets, (&input, &values), (keys, values_out), ODD)
         } else {
-            // SAFETY: the offsets are in order.
+            // SAFETY: the offsets ascend.
             unsafe {
-                select::segments_pairs_unchecked(&stream, &device_offsets, &input, &values, keys, values_out, ODD)
+                select::segments_pairs_unchecked(&stream, &device_offsets, (&input, &values), (keys, values_out), ODD)
             }
         };
         let found = found.unwrap();
@@ -424,7 +426,7 @@ fn segments_pairs(device: &Device) {
     }
 }
 
-/// A typed error and nothing written; without the check, nothing out of bounds.
+/// A typed error, and nothing is written. Without the check, nothing is written out of bounds.
 fn invalid_offsets(device: &Device) {
     let stream = device.stream().unwrap();
     let n = 1000;
@@ -446,7 +448,7 @@ fn invalid_offsets(device: &Device) {
         }
         assert_eq!(output.to_vec(&stream).unwrap(), vec![7; n]);
         let mut other = stream.uninit::<u32>(n).unwrap();
-        // SAFETY: what is broken is the promise about the offsets, and what is looked at are the new ones.
+        // SAFETY: the offsets break the contract on purpose. The test checks the new offsets.
         let moved = unsafe { select::segments_unchecked(&stream, &device_offsets, &input, &mut other, ODD).unwrap() };
         assert!(moved.to_vec(&stream).unwrap().iter().all(|&x| x <= 1000));
     }
@@ -468,8 +470,8 @@ fn length_mismatch(device: &Device) {
     assert!(is_mismatch(select::select(&stream, &input, &mut small, ODD)));
     assert!(is_mismatch(select::partition(&stream, &input, &mut small, ODD)));
     assert!(is_mismatch(select::flagged(&stream, &input, &flags, &mut output)));
-    assert!(is_mismatch(select::select_pairs(&stream, &input, &short, &mut output, &mut other, ODD)));
-    assert!(is_mismatch(select::partition_pairs(&stream, &input, &input, &mut output, &mut small, ODD)));
+    assert!(is_mismatch(select::select_pairs(&stream, (&input, &short), (&mut output, &mut other), ODD)));
+    assert!(is_mismatch(select::partition_pairs(&stream, (&input, &input), (&mut output, &mut small), ODD)));
     assert_eq!(output.to_vec(&stream).unwrap(), [5; 3]);
     assert_eq!(small.to_vec(&stream).unwrap(), [5; 2]);
 }
@@ -516,7 +518,7 @@ fn random_segments(device: &Device) {
         .unwrap();
 }
 
-/// The same bytes on every run, and counts that need not be waited for.
+/// The same bytes on every run, and counts that are used without waiting.
 fn deterministic(device: &Device) {
     let stream = device.stream().unwrap();
     let n = 6 * TILE + 123;
@@ -551,13 +553,13 @@ fn large(device: &Device) {
     check_segments::<u64, _>(&stream, &offsets, &host, Masked::equal(7, 1));
 }
 
-/// A GPU has tiles of one shape. Elsewhere they are tiny, so that 40 of them make two levels of the look-back tree with few
-/// items.
+/// A GPU has tiles of one shape. On the CPU they are tiny, so that 40 tiles of few items make two levels of the
+/// look-back tree.
 fn forty_tiles(device: &Device) -> usize {
     if is_gpu(device) { 40 * TILE + 3 } else { 40 * 64 + 3 }
 }
 
-/// Orders of blocks and threads that no GPU would show: the look-back finds the same places in all of them.
+/// Adversarial orders of blocks and threads: the look-back finds the same positions in all of them.
 fn adversarial_schedules_of_select(device: &Device) {
     let host = numbers(16, forty_tiles(device));
     let (kept, count) = selected(&host, 0, |_, x| x & 1 == 1);

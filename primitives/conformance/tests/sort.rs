@@ -1,4 +1,4 @@
-//! Radix sort.
+//! The radix sort.
 
 use bytemuck::Pod;
 use gpu_conformance::data::{edge_sizes, random};
@@ -13,8 +13,9 @@ use std::cmp::Ordering;
 use std::fmt::Debug;
 use std::process::ExitCode;
 
-/// What one block sorts; how many elements are at most sorted by several blocks and put together, with one digit and with two
-/// or more; the tiles of what is distributed beyond that, and from where on they are larger.
+/// The number of elements that one block sorts; the most elements that are sorted in chunks and put together, with one
+/// digit and with two or more; the tile size of the distribution for more elements, and the length from which tiles are
+/// larger.
 const BLOCK: usize = 4096;
 const CHUNKS_OF_ONE_DIGIT: usize = 8 * BLOCK;
 const CHUNKS: usize = 16 * BLOCK;
@@ -52,11 +53,11 @@ fn check<K: RadixKey + Debug>(stream: &Stream, keys: &[K], options: &Options, co
     let (keys_in, values_in) = (stream.upload(keys).unwrap(), stream.upload(&values).unwrap());
     let mut keys_out = stream.uninit::<K>(keys.len()).unwrap();
     let mut values_out = stream.uninit::<u32>(keys.len()).unwrap();
-    sort::pairs(stream, &keys_in, &values_in, &mut keys_out, &mut values_out, options.clone()).unwrap();
+    sort::pairs(stream, (&keys_in, &values_in), (&mut keys_out, &mut values_out), options.clone()).unwrap();
     let (keys_found, values_found) = (keys_out.to_vec(stream).unwrap(), values_out.to_vec(stream).unwrap());
     for (i, (key, value)) in expected.iter().enumerate() {
         let found = bytemuck::bytes_of(&keys_found[i]);
-        assert_eq!((found, values_found[i]), (bytemuck::bytes_of(key), *value), "place {i} of {}", keys.len());
+        assert_eq!((found, values_found[i]), (bytemuck::bytes_of(key), *value), "position {i} of {}", keys.len());
     }
     sort::keys(stream, &keys_in, &mut keys_out, options.clone()).unwrap();
     let alone = keys_out.to_vec(stream).unwrap();
@@ -72,8 +73,8 @@ fn small_pairs_of_u32(device: &Device) {
     }
 }
 
-/// As many chunks as there may be, with windows of every width: one of them has its keys in two heaps, far apart, another one
-/// all between them. And a last chunk that is just as long as narrow windows are made, or a little shorter or longer.
+/// The maximum number of chunks, with windows of every width: one chunk has its keys in two clusters far apart, another
+/// has all keys between them. Also a last chunk that is as long as a narrow window, or a little shorter or longer.
 fn chunks(device: &Device) {
     let stream = device.stream().unwrap();
     let low_digit = |a: &u32, b: &u32| (a & 0xFF).cmp(&(b & 0xFF));
@@ -97,7 +98,7 @@ fn chunks(device: &Device) {
     check(&stream, &floats, &Options::new().descending(), |a, b| b.total_cmp(a));
 }
 
-/// Distributed digit by digit: one digit, and where there is time for it several, an even and an odd number of them.
+/// Distribution digit by digit: one digit, and, where there is time, an even and an odd number of several digits.
 fn small_tiles(device: &Device) {
     let stream = device.stream().unwrap();
     let past = CHUNKS_OF_ONE_DIGIT;
@@ -143,7 +144,7 @@ fn keys_of_every_type(device: &Device) {
     }
 }
 
-/// Values of 4, 8 and 16 bytes, of types that no kernel was made for.
+/// Values of 4, 8 and 16 bytes, of types without kernels of their own.
 fn values_of_every_size(device: &Device) {
     fn with<V: Pod + Debug + PartialEq>(stream: &Stream, n: usize, value: impl Fn(usize) -> V) {
         let keys: Vec<u64> = random(1).take(n).map(|x| x % 1000).collect();
@@ -152,13 +153,13 @@ fn values_of_every_size(device: &Device) {
         order.sort_by_key(|&i| keys[i]);
         let mut sorted = stream.upload(&keys).unwrap();
         let mut along = stream.upload(&values).unwrap();
-        sort::pairs_in_place(stream, &mut sorted, &mut along, Options::new()).unwrap();
+        sort::pairs_in_place(stream, (&mut sorted, &mut along), Options::new()).unwrap();
         let expected: Vec<V> = order.iter().map(|&i| values[i]).collect();
         assert!(along.to_vec(stream).unwrap() == expected, "values of {} bytes", size_of::<V>());
         let narrow: Vec<u32> = keys.iter().map(|&key| key as u32).collect();
         let mut sorted = stream.upload(&narrow).unwrap();
         let mut along = stream.upload(&values).unwrap();
-        sort::pairs_in_place(stream, &mut sorted, &mut along, Options::new()).unwrap();
+        sort::pairs_in_place(stream, (&mut sorted, &mut along), Options::new()).unwrap();
         assert!(along.to_vec(stream).unwrap() == expected, "values of {} bytes", size_of::<V>());
     }
     let stream = device.stream().unwrap();
@@ -180,7 +181,7 @@ fn distributions(device: &Device) {
         (0..n as u32).collect(),
         (0..n as u32).rev().collect(),
         numbers().map(|x| (x % 3) as u32).collect(),
-        // Zipf: key k about as often as 1 / k.
+        // Zipf: the frequency of key k is about 1 / k.
         numbers().map(|x| ((n as f64).powf((x >> 11) as f64 / (1u64 << 53) as f64)) as u32).collect(),
         numbers().map(|x| (x as u32) & 0xFF00_0000).collect(),
     ];
@@ -271,7 +272,7 @@ fn double_buffered(device: &Device) {
     }
 }
 
-/// A key of 16 bytes with an order of its own, from outside.
+/// A 16-byte key with its own order, defined outside the crate.
 fn own_keys(device: &Device) {
     let stream = device.stream().unwrap();
     for n in [300, BLOCK + 300] {
@@ -309,8 +310,8 @@ fn random_lengths_and_values(device: &Device) {
         .unwrap();
 }
 
-/// Tiles of every size that keys and values of 4, 8 and 16 bytes take. Where every access is checked, one digit of 32-bit
-/// keys is all that there is time for.
+/// Tiles of every size, for keys and values of 4, 8 and 16 bytes. In checked mode, there is time only for one digit of
+/// 32-bit keys.
 fn large_tiles(device: &Device) {
     let stream = device.stream().unwrap();
     let n = if is_gpu(device) { (1 << 24) + 12_345 } else { LARGE + 12_345 };
@@ -323,7 +324,7 @@ fn large_tiles(device: &Device) {
     let keys: Vec<u64> = random(12).take(n).collect();
     check(&stream, &keys, &Options::new().bits(0..24), |a, b| (a & 0xFF_FFFF).cmp(&(b & 0xFF_FFFF)));
     let keys: Vec<Address> = keys.iter().map(|&x| Address::new(x, x as u32, (x >> 32) as u32)).collect();
-    // The lowest digit is that of the number, which comes last.
+    // The lowest digit is that of the number, which is the last field.
     check(&stream, &keys, &digit, |a, b| bytemuck::bytes_of(a)[12].cmp(&bytemuck::bytes_of(b)[12]));
 }
 
@@ -334,7 +335,7 @@ fn bad_input(device: &Device) {
     let mut short = stream.upload(&[9u32; 2]).unwrap();
     assert!(matches!(sort::keys(&stream, &keys, &mut short, Options::new()), Err(Error::LengthMismatch { .. })));
     let values = stream.upload(&[9u32; 4]).unwrap();
-    let result = sort::pairs(&stream, &keys, &values, &mut out, &mut short, Options::new());
+    let result = sort::pairs(&stream, (&keys, &values), (&mut out, &mut short), Options::new());
     assert!(matches!(result, Err(Error::LengthMismatch { expected: 3, found: 4, .. })));
     #[allow(clippy::reversed_empty_ranges, reason = "that is what is tested")]
     for bits in [0..33, 5..4, 33..40] {
@@ -353,8 +354,8 @@ fn bad_input(device: &Device) {
     }
 }
 
-/// Orders of blocks and threads that no GPU would show, of tiles that look back. With values of 16 bytes a chunk is half as
-/// long, and so is what must be sorted for that.
+/// Adversarial orders of blocks and threads, for tiles that look back. With values of 16 bytes a chunk is half as long,
+/// and so is the input that needs such tiles.
 fn adversarial_schedules(device: &Device) {
     let n = CHUNKS_OF_ONE_DIGIT / 2 + 100;
     let keys: Vec<u64> = random(13).take(n).collect();
@@ -364,7 +365,7 @@ fn adversarial_schedules(device: &Device) {
     for (seed, stream) in adversarial_streams(device, 6) {
         let mut sorted = stream.upload(&keys).unwrap();
         let mut along = stream.upload(&values).unwrap();
-        sort::pairs_in_place(&stream, &mut sorted, &mut along, Options::new().bits(0..8)).unwrap();
+        sort::pairs_in_place(&stream, (&mut sorted, &mut along), Options::new().bits(0..8)).unwrap();
         let found = sorted.to_vec(&stream).unwrap().into_iter().zip(along.to_vec(&stream).unwrap());
         assert!(found.eq(expected.iter().copied()), "order {seed}");
     }

@@ -1,4 +1,4 @@
-//! Streams that share memory: every pair of operations on two streams and two threads, without an event in between.
+//! Streams that share memory: every pair of operations, on two streams and two threads, without an event in between.
 
 use gpu_conformance::data::random;
 use gpu_conformance::{cases, is_checked, is_gpu, run};
@@ -64,7 +64,7 @@ const OPERATIONS: [Operation; 13] = [
         device: |stream, data| {
             let mut places = stream.uninit::<u32>(data.len())?;
             transfer::iota(stream, &mut places, 0)?;
-            sort::pairs_in_place(stream, &mut *data, &mut places, sort::Options::new().descending())?;
+            sort::pairs_in_place(stream, (&mut *data, &mut places), sort::Options::new().descending())?;
             transfer::copy(stream, &places, data)
         },
         host: |data| {
@@ -191,7 +191,7 @@ fn len(device: &Device) -> usize {
     }
 }
 
-/// Keeps a GPU's stream busy, so that what comes later is not there at once.
+/// Keeps a GPU's stream busy, so that later work does not run at once.
 fn delay(stream: &Stream) -> Result<(), Error> {
     if is_gpu(stream.device()) {
         let mut waste = stream.zeroed::<u32>(1 << 22)?;
@@ -202,8 +202,8 @@ fn delay(stream: &Stream) -> Result<(), Error> {
     Ok(())
 }
 
-/// One operation on one stream, then another one on another stream, by another thread; the first one's memory is read by a
-/// third stream.
+/// Runs one operation on one stream, then another one on a second stream by another thread. A third stream reads the
+/// memory.
 fn check_pair(streams: &[Stream; 3], first: &Operation, second: &Operation, n: usize, seed: u64) {
     let when = format!("{}, then {}, seed {seed}", first.name, second.name);
     let [a, b, c] = streams;
@@ -214,7 +214,7 @@ fn check_pair(streams: &[Stream; 3], first: &Operation, second: &Operation, n: u
     }
     (first.device)(a, &mut data).unwrap();
     (first.host)(&mut host);
-    // What is read before the second operation must not see it.
+    // A read before the second operation must not see it.
     let between = (data.try_clone(a).unwrap(), host.clone());
     std::thread::scope(|scope| {
         scope.spawn(|| (second.device)(b, &mut data).unwrap());
@@ -224,7 +224,7 @@ fn check_pair(streams: &[Stream; 3], first: &Operation, second: &Operation, n: u
     assert_eq!(between.0.to_vec(c).unwrap(), between.1, "in between, {when}");
 }
 
-/// A few, for tools that are slow.
+/// A few pairs, for slow tools.
 fn small_pairs_of_operations(device: &Device) {
     let streams = [(); 3].map(|()| device.stream().unwrap());
     for (first, second) in OPERATIONS.iter().zip(OPERATIONS.iter().rev()) {
@@ -241,7 +241,7 @@ fn pairs_of_operations(device: &Device) {
     }
 }
 
-/// The same where the queues of the checked device run at moments that a seed chooses.
+/// The same, with queues of the checked device that run at random moments.
 fn pairs_of_operations_at_random_moments(_: &Device) {
     for seed in 0..40 {
         let options = CpuOptions { checked: true, schedule: Schedule::Random { seed }, ..CpuOptions::default() };
@@ -252,7 +252,7 @@ fn pairs_of_operations_at_random_moments(_: &Device) {
     }
 }
 
-/// A stream reads and is slow; another one writes at once.
+/// A slow stream reads, and another stream writes at once.
 fn a_read_is_not_overtaken_by_a_write(device: &Device) {
     let [a, b, c] = [(); 3].map(|()| device.stream().unwrap());
     let n = len(device);
@@ -269,7 +269,7 @@ fn a_read_is_not_overtaken_by_a_write(device: &Device) {
     }
 }
 
-/// More readers than an allocation remembers, some of which are gone when the writer comes.
+/// More readers than an allocation remembers, some of which are dropped before the write.
 fn many_readers_and_a_writer(device: &Device) {
     let home = device.stream().unwrap();
     let n = len(device);
@@ -292,7 +292,7 @@ fn many_readers_and_a_writer(device: &Device) {
     }
 }
 
-/// A vector is dropped while other streams still read it, and its memory is used again at once.
+/// A vector is dropped while other streams still read it, and its memory is reused at once.
 fn memory_is_freed_after_the_last_reader(device: &Device) {
     let [home, reader] = [(); 2].map(|()| device.stream().unwrap());
     let n = len(device);
@@ -309,15 +309,15 @@ fn memory_is_freed_after_the_last_reader(device: &Device) {
     }
 }
 
-/// If the library forgot to wait, the checked device would show it: here a caller forgets.
+/// The checked device would show a missing wait in the library: here the caller omits it.
 fn a_missing_wait_is_found(device: &Device) {
     let [a, b] = [(); 2].map(|()| device.stream().unwrap());
     let mut data = a.uninit::<u32>(100).unwrap();
     transfer::fill(&a, &mut data, 1).unwrap();
-    // SAFETY: on the CPU device all accesses are of memory that is there; that they are in the wrong order is the test.
+    // SAFETY: on the CPU device, all accessed memory exists. The accesses are in the wrong order on purpose.
     let unordered = unsafe { data.as_slice().unordered() };
     assert!(matches!(unordered.to_vec(&b), Err(Error::UninitialisedRead { index: 0 })));
-    assert_eq!(data.to_vec(&b).unwrap(), [1; 100], "with the wait it is there");
+    assert_eq!(data.to_vec(&b).unwrap(), [1; 100], "the fill is visible after the wait");
 
     transfer::fill(&a, &mut data, 2).unwrap();
     // SAFETY: as above.
@@ -325,10 +325,10 @@ fn a_missing_wait_is_found(device: &Device) {
     assert_eq!(unordered.to_vec(&b).unwrap(), [1; 100], "the fill has not happened yet");
     assert_eq!(data.to_vec(&b).unwrap(), [2; 100]);
 
-    // Memory that is freed too early is found, too.
+    // Memory that is freed too early is detected, too.
     let copy = {
         let data = a.upload(&[3u32; 100]).unwrap();
-        // SAFETY: as above. The library still waits before it frees.
+        // SAFETY: as above. The library still waits before it frees the memory.
         let unordered = unsafe { data.as_slice().unordered() };
         b.wait(&a.record().unwrap()).unwrap();
         let mut copy = b.uninit::<u32>(100).unwrap();
@@ -347,15 +347,15 @@ fn unordered_slices_are_ordered_by_events(device: &Device) {
     delay(&a).unwrap();
     transfer::fill(&a, &mut data, 4).unwrap();
     b.wait(&a.record().unwrap()).unwrap();
-    // SAFETY: the event is between the two.
+    // SAFETY: the event orders the two.
     let from = unsafe { data.as_slice().unordered() };
-    // SAFETY: nobody else uses the copy.
+    // SAFETY: nothing else uses the copy.
     let to = unsafe { copy.as_mut_slice().unordered() };
     transfer::copy(&b, from, to).unwrap();
     assert_eq!(copy.to_vec(&b).unwrap(), vec![4; n]);
 }
 
-/// Events of streams whose work waits in queues, asked in several ways.
+/// Events of streams with queued work, queried in several ways.
 fn events_still_order_streams(device: &Device) {
     let [a, b] = [(); 2].map(|()| device.stream().unwrap());
     let mut data = a.zeroed::<u32>(len(device)).unwrap();
@@ -372,7 +372,7 @@ fn events_still_order_streams(device: &Device) {
     assert!(a.record().unwrap().elapsed(&start).is_ok());
 }
 
-/// A download that fails does so for who waits for it, and the stream goes on.
+/// A failed download returns its error to the caller that waits for it, and the stream still works.
 fn errors_are_told_to_who_waits(device: &Device) {
     let [a, b] = [(); 2].map(|()| device.stream().unwrap());
     let unwritten = a.uninit::<u32>(10).unwrap();
@@ -382,14 +382,14 @@ fn errors_are_told_to_who_waits(device: &Device) {
     let mut data = a.zeroed::<u32>(10).unwrap();
     transfer::fill(&a, &mut data, 6).unwrap();
     assert_eq!(data.to_vec(&b).unwrap(), [6; 10]);
-    // Dropping the pending buffer waits for the copy, so its error is not told again to who waits later.
+    // Dropping the pending buffer waits for the copy, so later waits do not return its error again.
     let gone = device.stream().unwrap();
     drop(gone.download_pinned(&unwritten, device.pinned(10).unwrap()));
     drop(gone);
-    assert!(b.synchronize().is_ok(), "the buffer was waited for, and the error was told there");
+    assert!(b.synchronize().is_ok(), "the error was already returned when the buffer was waited for");
 }
 
-/// Tasks that share a stream: one that waits for its launch must not begin another that waits for the first.
+/// Tasks that share a stream: a task that waits for its launch must not start another one that waits for the first.
 fn streams_of_rayon_tasks(device: &Device) {
     let stream = device.stream().unwrap();
     let n = len(device);

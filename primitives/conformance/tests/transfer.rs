@@ -6,7 +6,8 @@ use gpu_primitives::transfer::{copy, fill, iota};
 use gpu_primitives::{Device, Error};
 use std::process::ExitCode;
 
-/// Lines of 16 bytes that a block of the transfer kernels fills; a multiple of what it copies.
+/// The number of 16-byte lines that a block of the transfer kernels fills. It is a multiple of the number that it
+/// copies.
 const TILE_LINES: usize = 1024;
 
 fn main() -> ExitCode {
@@ -60,7 +61,7 @@ fn small_copy(device: &Device) {
     }
 }
 
-/// Bytes outside the target stay as they were.
+/// Bytes outside the target do not change.
 fn copy_at_every_alignment(device: &Device) {
     let stream = device.stream().unwrap();
     let host: Vec<u8> = random(1).take(400).map(|x| x as u8).collect();
@@ -92,7 +93,7 @@ fn fill_at_every_alignment(device: &Device) {
     }
 }
 
-/// Elements that are aligned to less than their size: the pattern need not start with a line.
+/// Elements whose alignment is less than their size: the pattern need not start at a line.
 fn fill_wide_values(device: &Device) {
     let stream = device.stream().unwrap();
     let bytes: [u8; 16] = std::array::from_fn(|i| i as u8);

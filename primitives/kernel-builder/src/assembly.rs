@@ -1,4 +1,4 @@
-//! One run of cargo: from a kernel crate to the assembly that rustc's GPU target writes, which is PTX.
+//! One run of cargo: compiles a kernel crate to assembly, which for rustc's GPU target is PTX.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,8 +11,8 @@ use crate::error::tail;
 use crate::toolchain::Toolchain;
 use crate::{Error, TARGET};
 
-/// Settings that make the crate and all it depends on one self-contained module. Given on the command line, because a
-/// dependency's `Cargo.toml` has no say in profiles and the user's may say something else.
+/// The profile settings that compile the crate and its dependencies to one self-contained module. They are passed on
+/// the command line, because profiles in a dependency's `Cargo.toml` are ignored and the user's may differ.
 const PROFILE: [&str; 7] = [
     "lto=\"fat\"",
     "codegen-units=1",
@@ -23,10 +23,10 @@ const PROFILE: [&str; 7] = [
     "overflow-checks=false",
 ];
 
-/// Set for the crate whose kernels are wanted, and not for what it depends on.
+/// The cfg that is set for the requested crate, but not for its dependencies.
 const ENTRIES: &str = "ptx_entries";
 
-/// What to compile, with what, and where.
+/// What to compile, with which toolchain, and where.
 pub(crate) struct Assembly<'a> {
     pub crate_dir: &'a Path,
     pub info: &'a CrateInfo,
@@ -36,12 +36,12 @@ pub(crate) struct Assembly<'a> {
 }
 
 impl Assembly<'_> {
-    /// The flags for rustc that decide what the PTX looks like.
+    /// Returns the rustc flags that affect the PTX.
     pub fn flags(&self) -> Vec<String> {
         let mut flags = Vec::new();
         if self.core.folder().is_some() {
-            // A bounds check that fails stops the kernel at once, with no message to format. Needs a `core` that is
-            // compiled in the same manner.
+            // A failed bounds check stops the kernel at once, without formatting a message. This needs a `core` that is
+            // compiled with the same flag.
             flags.extend(["-Zunstable-options".into(), "-Cpanic=immediate-abort".into()]);
         }
         flags.push(format!("-Ctarget-cpu={}", self.info.config.arch));
@@ -50,7 +50,7 @@ impl Assembly<'_> {
         flags
     }
 
-    /// Compiles the crate and returns the PTX of the whole.
+    /// Compiles the crate and returns the PTX of the whole module.
     pub fn compile(&self) -> Result<String, Error> {
         let workspace = self.workspace_root()?;
         let target_dir = match self.target_dir {
@@ -69,7 +69,8 @@ impl Assembly<'_> {
             cargo.arg("-Zbuild-std=core");
         }
         if let CoreSource::Folder(folder) = self.core {
-            // Not meant for us by its name, but the one way to say where the sources are, and it has been for years.
+            // The name says that this is for cargo's tests, but it is the only way to set the folder of the sources,
+            // and it has been stable for years.
             cargo.env("__CARGO_TESTS_ONLY_SRC_ROOT", folder);
         }
         let config = &self.info.config;
@@ -79,12 +80,12 @@ impl Assembly<'_> {
         if !config.features.is_empty() {
             cargo.arg("--features").arg(config.features.join(","));
         }
-        // A static library is the one kind of output that is a whole program and needs no linker.
+        // A static library is the only kind of output that is complete and needs no linker.
         cargo.args(["--crate-type", "staticlib", "--", "--emit=asm"]);
-        // What stands after `--` reaches only this crate, so a dependency that asks for it keeps its entries to itself.
+        // Arguments after `--` apply only to this crate, so a dependency that checks it does not emit its entries.
         cargo.arg(format!("--cfg={ENTRIES}"));
         cargo.env("CARGO_ENCODED_RUSTFLAGS", self.encoded_flags(&workspace));
-        // Keeps the assembly under `target_dir` when the user's configuration puts such files elsewhere.
+        // Keeps the assembly under `target_dir` even if the user's configuration puts such files elsewhere.
         cargo.env("CARGO_BUILD_BUILD_DIR", &target_dir);
 
         let output = cargo.output().map_err(Error::io("run", "cargo"))?;
@@ -105,8 +106,8 @@ impl Assembly<'_> {
         }
     }
 
-    /// Removes what an earlier run left of this crate (not of `core`), so that exactly one assembly file, the right
-    /// one, is there afterwards. cargo by itself keeps one per set of flags and features, under names it does not tell.
+    /// Removes the files of earlier runs of this crate (not of `core`), so that exactly one assembly file, the right
+    /// one, exists afterwards. cargo keeps one per set of flags and features, and does not report their names.
     fn forget_previous(&self, target_dir: &Path) -> Result<(), Error> {
         if !target_dir.exists() {
             return Ok(());
@@ -129,7 +130,7 @@ impl Assembly<'_> {
         Ok(())
     }
 
-    /// The assembly files of the crate, wherever this version of cargo puts them.
+    /// Returns the assembly files of the crate, wherever this version of cargo puts them.
     fn assembly_files(&self, target_dir: &Path) -> Vec<PathBuf> {
         let (mut found, mut folders) = (Vec::new(), vec![target_dir.join(TARGET)]);
         while let Some(folder) = folders.pop() {
@@ -139,7 +140,7 @@ impl Assembly<'_> {
                     folders.push(path);
                 } else if path.extension().is_some_and(|extension| extension == "s") {
                     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-                    // `name-0123abcd.s`; a crate whose name begins with ours has more before the hyphen.
+                    // `name-0123abcd.s`. A crate whose name begins with ours has more text before the hyphen.
                     if stem.split('-').next() == Some(&self.info.library) {
                         found.push(path);
                     }
@@ -170,7 +171,7 @@ impl Assembly<'_> {
         }
     }
 
-    /// The flags, and such that keep the folders of this machine out of the PTX.
+    /// Returns the flags, with those that keep the folders of this machine out of the PTX.
     fn encoded_flags(&self, workspace: &Path) -> OsString {
         let mut flags: Vec<OsString> = self.flags().into_iter().map(OsString::from).collect();
         flags.push(format!("--check-cfg=cfg({ENTRIES})").into());
@@ -178,7 +179,7 @@ impl Assembly<'_> {
             let home = env::var_os("HOME").or_else(|| env::var_os("USERPROFILE"))?;
             Some(Path::new(&home).join(".cargo").into_os_string())
         });
-        // The last one that fits wins, so the workspace comes last.
+        // The last match wins, so the workspace comes last.
         let folders = [
             (cargo_home.as_ref().map(Path::new), "/cargo"),
             (self.core.folder(), "/rustc/library"),
@@ -197,7 +198,7 @@ impl Assembly<'_> {
     }
 }
 
-/// `target/ptx`: apart from the host's, so that two cargos do not wait for each other's lock.
+/// Returns `target/ptx`: separate from the host's folder, so that two cargos do not wait for each other's lock.
 fn default_target_dir(workspace: &Path) -> PathBuf {
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     workspace.join(target).join("ptx")

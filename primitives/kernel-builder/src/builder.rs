@@ -1,4 +1,4 @@
-//! [`PtxBuilder`]: from a kernel crate to a folder of PTX.
+//! [`PtxBuilder`]: compiles a kernel crate to a folder of PTX.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -14,13 +14,13 @@ use crate::sources::text_hash;
 use crate::toolchain::{ACTIVE, Toolchain};
 use crate::{CoreChoice, DEFAULT_TOOLCHAIN, Error, TARGET, source_hash};
 
-/// Names the toolchain to use.
+/// The environment variable that names the toolchain.
 const TOOLCHAIN: &str = "KERNEL_BUILDER_TOOLCHAIN";
 
 /// Compiles one kernel crate to PTX.
 ///
-/// What is not said here is taken from `[package.metadata.ptx]` of the crate's `Cargo.toml`. PTX that is checked in and
-/// verified should say nothing here but where it goes, because [`verify`](crate::verify) sees only the `Cargo.toml`.
+/// Unset options are taken from `[package.metadata.ptx]` of the crate's `Cargo.toml`. For checked-in PTX, set nothing
+/// but the folders here, because [`verify`](crate::verify) sees only the `Cargo.toml`.
 #[derive(Clone, Debug)]
 pub struct PtxBuilder {
     crate_dir: PathBuf,
@@ -33,7 +33,7 @@ pub struct PtxBuilder {
     target_dir: Option<PathBuf>,
 }
 
-/// What was built.
+/// The result of a build.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Built {
@@ -41,11 +41,11 @@ pub struct Built {
     pub out_dir: PathBuf,
     /// The kernels by name.
     pub kernels: Vec<BuiltKernel>,
-    /// What was written to the `MANIFEST`.
+    /// The contents of the `MANIFEST`.
     pub manifest: Manifest,
 }
 
-/// One kernel that was built.
+/// One built kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BuiltKernel {
@@ -56,7 +56,7 @@ pub struct BuiltKernel {
 }
 
 impl PtxBuilder {
-    /// A builder for the crate whose `Cargo.toml` lies in `crate_dir`.
+    /// Creates a builder for the crate in `crate_dir`, the folder of its `Cargo.toml`.
     pub fn new(crate_dir: impl Into<PathBuf>) -> Self {
         Self {
             crate_dir: crate_dir.into(),
@@ -70,69 +70,70 @@ impl PtxBuilder {
         }
     }
 
-    /// The oldest GPU generation the PTX shall run on, such as `sm_70`.
+    /// Sets the oldest GPU generation that the PTX runs on, such as `sm_70`.
     #[must_use]
     pub fn arch(mut self, arch: impl Into<String>) -> Self {
         self.arch = Some(arch.into());
         self
     }
 
-    /// The toolchain, as rustup names it. `KERNEL_BUILDER_TOOLCHAIN` wins over it; without either it is `nightly`.
+    /// Sets the toolchain, as rustup names it. `KERNEL_BUILDER_TOOLCHAIN` overrides it. The default is `nightly`.
     #[must_use]
     pub fn toolchain(mut self, toolchain: impl Into<String>) -> Self {
         self.toolchain = Some(toolchain.into());
         self
     }
 
-    /// Which `core` to take if there are several.
+    /// Sets which `core` to prefer.
     #[must_use]
     pub fn core(mut self, choice: CoreChoice) -> Self {
         self.core = choice;
         self
     }
 
-    /// The features to compile with.
+    /// Sets the features.
     #[must_use]
     pub fn features(mut self, features: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.features = Some(features.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Whether the crate's default features are on.
+    /// Sets whether the crate's default features are enabled.
     #[must_use]
     pub fn default_features(mut self, on: bool) -> Self {
         self.default_features = Some(on);
         self
     }
 
-    /// The folder for the PTX; without it `<crate>/ptx`. PTX files there that are not written now are removed.
+    /// Sets the folder for the PTX. The default is `<crate>/ptx`. A build removes all other PTX files from it.
     #[must_use]
     pub fn out_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.out_dir = Some(folder.into());
         self
     }
 
-    /// cargo's folder for intermediate files; without it `target/ptx` in the workspace. Not that of a running cargo,
-    /// which holds its lock.
+    /// Sets cargo's folder for intermediate files. The default is `target/ptx` in the workspace. Do not use the folder
+    /// of a running cargo, which holds its lock.
     #[must_use]
     pub fn target_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.target_dir = Some(folder.into());
         self
     }
 
-    /// Whether this process runs inside a build of PTX: then a build script of the kernel crate has nothing to do.
+    /// Returns whether this process runs inside a build of PTX. A build script of the kernel crate then has nothing to
+    /// do.
     pub fn is_nested() -> bool {
         env::var_os(ACTIVE).is_some() || env::var("TARGET").is_ok_and(|target| target == TARGET)
     }
 
-    /// Compiles the crate and writes one `NAME.ptx` per kernel and the `MANIFEST`. A file whose contents stay the same
-    /// is not touched.
+    /// Compiles the crate and writes one `NAME.ptx` per kernel and the `MANIFEST`. Does not touch files whose contents
+    /// stay the same.
     pub fn build(&self) -> Result<Built, Error> {
         let mut info = CrateInfo::read(&self.crate_dir)?;
         self.override_config(&mut info);
         let toolchain = Toolchain::find(&self.toolchain_name())?;
         let core = CoreSource::find(&toolchain, self.core)?;
-        // Taken first: a file saved while rustc runs then makes the PTX stale, not falsely fresh.
+        // Hash first: if a file is saved while rustc runs, the PTX counts as out of date, not as current.
         let sources = source_hash(&self.crate_dir)?;
         let assembly = Assembly {
             crate_dir: &self.crate_dir,
@@ -172,8 +173,8 @@ impl PtxBuilder {
         Ok(Built { out_dir, kernels: written, manifest })
     }
 
-    /// [`build`](Self::build) for a `build.rs`: writes to `OUT_DIR/ptx` unless told otherwise, and tells cargo when to
-    /// run the script again. Does nothing and returns `None` where the script runs as part of such a build itself.
+    /// [`build`](Self::build) for a `build.rs`: writes to `OUT_DIR/ptx` by default, and tells cargo when to run the
+    /// script again. Does nothing and returns `None` if the script itself runs as part of such a build.
     pub fn build_for_build_script(&self) -> Result<Option<Built>, Error> {
         for line in self.rerun_lines()? {
             println!("{line}");
@@ -194,7 +195,7 @@ impl PtxBuilder {
         let mut paths = vec![self.crate_dir.join("Cargo.toml"), self.crate_dir.join("src")];
         for other in &info.config.also_hash {
             let path = self.crate_dir.join(other);
-            // A crate's whole folder may hold a `target`, which changes all the time.
+            // The crate's folder may contain a `target` folder, which changes all the time.
             paths.push(if path.join("Cargo.toml").is_file() { path.join("src") } else { path });
         }
         let mut lines: Vec<String> =
@@ -221,7 +222,7 @@ impl PtxBuilder {
     }
 }
 
-/// The kernels that crates named in `also-hash` have PTX of. Their entries are compiled into this crate's module too,
+/// Returns the kernels of the crates in `also-hash` that have PTX. Their entries are compiled into this crate's module,
 /// because a static library exports what its dependencies export, but they are not this crate's kernels.
 fn kernels_of_dependencies(crate_dir: &Path, info: &CrateInfo) -> BTreeSet<String> {
     let manifests = info.config.also_hash.iter().map(|other| Manifest::read(crate_dir.join(other).join("ptx")));

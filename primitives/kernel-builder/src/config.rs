@@ -1,4 +1,4 @@
-//! `[package.metadata.ptx]`: what the builder and the plain test must agree on, said once in the crate's `Cargo.toml`.
+//! `[package.metadata.ptx]` in the crate's `Cargo.toml`: the settings that the builder and the test share.
 
 use std::fs;
 use std::path::Path;
@@ -12,22 +12,23 @@ use crate::Error;
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 #[non_exhaustive]
 pub struct Config {
-    /// The oldest GPU generation the PTX runs on.
+    /// The oldest GPU generation that the PTX runs on.
     pub arch: String,
     /// Cargo features to compile with.
     pub features: Vec<String>,
-    /// Whether the crate's default features are on.
+    /// Whether the crate's default features are enabled.
     pub default_features: bool,
     /// Files and folders under `src/` that are never compiled for the GPU; `runtime` also means `runtime.rs`.
     pub host_only: Vec<String>,
-    /// Other crates (folders with a `Cargo.toml`), folders or files, relative to the crate, whose code ends up in the PTX.
+    /// Other crates (folders with a `Cargo.toml`), folders or files, relative to the crate, whose code is part of the
+    /// PTX.
     pub also_hash: Vec<String>,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        // sm_70 is the oldest generation with independent thread scheduling and scoped memory operations, which is
-        // what kernels written against `__syncwarp`-style words need; newer drivers still take it for every GPU.
+        // sm_70 is the oldest generation with independent thread scheduling and scoped memory operations, which kernels
+        // with `__syncwarp`-style functions need. Newer drivers still accept it for every GPU.
         Self {
             arch: "sm_70".into(),
             features: Vec::new(),
@@ -66,7 +67,7 @@ struct Lib {
 #[derive(Clone, Debug)]
 pub(crate) struct CrateInfo {
     pub package: String,
-    /// The name of the library, which begins the names of the files that rustc writes.
+    /// The name of the library: the names of the files that rustc writes begin with it.
     pub library: String,
     pub config: Config,
 }
@@ -86,12 +87,12 @@ impl CrateInfo {
 }
 
 impl Config {
-    /// Reads `[package.metadata.ptx]` of the crate in `crate_dir`; the defaults if it has none.
+    /// Reads `[package.metadata.ptx]` of the crate in `crate_dir`. Returns the defaults if it has none.
     pub fn read(crate_dir: impl AsRef<Path>) -> Result<Self, Error> {
         CrateInfo::read(crate_dir.as_ref()).map(|info| info.config)
     }
 
-    /// The features as one stable word for the `MANIFEST`.
+    /// Returns the features as one stable word for the `MANIFEST`.
     pub(crate) fn features_line(&self) -> String {
         let mut features = self.features.clone();
         features.sort();

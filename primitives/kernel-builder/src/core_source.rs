@@ -1,4 +1,4 @@
-//! Where `core` for the GPU comes from.
+//! The source of `core` for the GPU.
 
 use std::env;
 use std::fs;
@@ -7,28 +7,29 @@ use std::path::{Path, PathBuf};
 use crate::Error;
 use crate::toolchain::Toolchain;
 
-/// Names Rust's `library` folder.
+/// The environment variable that names Rust's `library` folder.
 pub(crate) const RUST_SRC: &str = "KERNEL_BUILDER_RUST_SRC";
 
-/// Which `core` to take when there are several. `KERNEL_BUILDER_RUST_SRC`, being said on purpose, always wins.
+/// Which `core` to prefer. `KERNEL_BUILDER_RUST_SRC` overrides it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CoreChoice {
-    /// An installed target (`rustup target add nvptx64-nvidia-cuda`), else rust-src. The quickest.
+    /// An installed target (`rustup target add nvptx64-nvidia-cuda`), else rust-src. The fastest choice.
     #[default]
     Installed,
-    /// rust-src (`rustup component add rust-src`), else an installed target. `core` is compiled along, with panics that
-    /// stop the kernel at once, so kernels have no panic paths. For PTX that is checked in and compared.
+    /// rust-src (`rustup component add rust-src`), else an installed target. `core` is compiled together with the
+    /// kernels, with panics that abort at once, so kernels have no panic paths. Use it for PTX that is checked in and
+    /// compared.
     Source,
 }
 
-/// The `core` that was found.
+/// The chosen `core`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CoreSource {
     Installed,
     /// rust-src, which cargo finds by itself.
     RustSrc(PathBuf),
-    /// A folder that cargo has to be told of.
+    /// A folder that must be passed to cargo.
     Folder(PathBuf),
 }
 
@@ -46,7 +47,7 @@ impl CoreSource {
         rust_src: PathBuf,
     ) -> Result<Self, Error> {
         if let Some(path) = folder {
-            // cargo needs it absolute: it runs in another folder.
+            // cargo runs in another folder, so the path must be absolute.
             return match fs::canonicalize(&path) {
                 Ok(absolute) if has_core(&absolute) => Ok(Self::Folder(absolute)),
                 _ => Err(Error::BadRustSrc { path }),
@@ -61,7 +62,7 @@ impl CoreSource {
         }
     }
 
-    /// The word for the `MANIFEST`.
+    /// Returns the word for the `MANIFEST`.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Installed => "installed",
@@ -69,7 +70,7 @@ impl CoreSource {
         }
     }
 
-    /// The folder `core` is compiled from.
+    /// Returns the folder that `core` is compiled from.
     pub fn folder(&self) -> Option<&Path> {
         match self {
             Self::Installed => None,
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
     use crate::scratch::Scratch;
 
-    /// Chooses among those of the three places that exist.
+    /// Chooses among those of the three folders that exist.
     fn choose(choice: CoreChoice, target: bool, rust_src: bool, folder: Option<bool>) -> Result<&'static str, Error> {
         let scratch = Scratch::new();
         if target {

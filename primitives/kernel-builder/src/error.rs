@@ -1,30 +1,30 @@
-//! Everything that can go wrong, each case with what was asked, what was found and what to do.
+//! The errors of the builder. Each one says what was requested, what was found and what to do.
 
 use std::path::{Path, PathBuf};
 
 use crate::{PINNED_TOOLCHAIN, TARGET};
 
-/// Why PTX could not be built or is not what its sources say.
+/// Why PTX could not be built, or why it is out of date.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A file, folder or program could not be used.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried, as a verb: `read`, `write`, `run`.
+        /// The attempted action, as a verb: `read`, `write`, `run`.
         action: &'static str,
-        /// What it was tried on.
+        /// The file, folder or program.
         path: PathBuf,
-        /// What the system answered.
+        /// The error of the system.
         source: std::io::Error,
     },
 
-    /// The crate's `Cargo.toml` cannot be understood.
+    /// The crate's `Cargo.toml` cannot be parsed.
     #[error("{}: {reason}", path.display())]
     Config {
         /// The `Cargo.toml`.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
 
@@ -37,30 +37,30 @@ pub enum Error {
         key: &'static str,
         /// The path as written there.
         value: String,
-        /// The path as understood.
+        /// The resolved path.
         path: PathBuf,
     },
 
     /// The toolchain is not installed or does not run.
     #[error(
-        "the toolchain `{toolchain}` does not run: {detail}\n\
+        "the toolchain `{toolchain}` cannot be run: {detail}\n\
          install it with `rustup toolchain install {PINNED_TOOLCHAIN} --component rust-src`, and name it in \
          KERNEL_BUILDER_TOOLCHAIN if it is not your `nightly`"
     )]
     NoToolchain {
-        /// The toolchain asked for.
+        /// The requested toolchain.
         toolchain: String,
-        /// What the attempt to run it said.
+        /// The error when it was run.
         detail: String,
     },
 
-    /// The toolchain is a stable or beta one.
+    /// The toolchain is stable or beta.
     #[error(
         "the toolchain `{toolchain}` is {version}, but compiling kernels needs a nightly: \
          `rustup toolchain install {PINNED_TOOLCHAIN} --component rust-src`, then set KERNEL_BUILDER_TOOLCHAIN={PINNED_TOOLCHAIN}"
     )]
     NotNightly {
-        /// The toolchain asked for.
+        /// The requested toolchain.
         toolchain: String,
         /// Its version line.
         version: String,
@@ -77,7 +77,7 @@ pub enum Error {
         rust_src.display()
     )]
     NoCore {
-        /// The toolchain looked at.
+        /// The toolchain.
         toolchain: String,
         /// Where an installed target would be.
         target_libdir: PathBuf,
@@ -96,20 +96,20 @@ pub enum Error {
         path: PathBuf,
     },
 
-    /// cargo or rustc refused the crate.
+    /// The crate does not compile.
     #[error("compiling `{package}` for {TARGET} failed ({status}):\n{stderr_tail}")]
     Compile {
         /// The kernel crate.
         package: String,
         /// The exit status of cargo.
         status: String,
-        /// The last lines of what cargo and rustc said.
+        /// The last lines of the output of cargo and rustc.
         stderr_tail: String,
     },
 
-    /// cargo succeeded, and yet there is not exactly one assembly file.
+    /// cargo succeeded, but there is not exactly one assembly file.
     #[error(
-        "compiling `{package}` left {} assembly files under {} where one was expected{}: \
+        "compiling `{package}` left {} assembly files under {}, but exactly one was expected{}: \
          remove that folder and build again",
         found.len(),
         folder.display(),
@@ -118,37 +118,37 @@ pub enum Error {
     NoAssembly {
         /// The kernel crate.
         package: String,
-        /// The folder searched.
+        /// The searched folder.
         folder: PathBuf,
-        /// What was found in it.
+        /// The assembly files in it.
         found: Vec<PathBuf>,
     },
 
-    /// The PTX text is not what the compiler used to write.
-    #[error("cannot understand the PTX ({reason}) at: {near}")]
+    /// The PTX does not have the form that the compiler usually writes.
+    #[error("cannot parse the PTX ({reason}) at: {near}")]
     MalformedPtx {
-        /// What was expected.
+        /// The problem.
         reason: &'static str,
-        /// The beginning of the text in question.
+        /// The beginning of the text that cannot be parsed.
         near: String,
     },
 
-    /// A `__launch_bounds_…` static that cannot be used.
+    /// A `__launch_bounds_…` static is invalid.
     #[error(
-        "the launch bounds of kernel `{kernel}` cannot be used: {reason}; \
-         expected `pub static __launch_bounds_{kernel}: [u32; 2] = [threads, min_blocks]` beside its entry"
+        "the launch bounds of kernel `{kernel}` are invalid: {reason}; \
+         expected `pub static __launch_bounds_{kernel}: [u32; 2] = [threads, min_blocks]` next to its entry"
     )]
     LaunchBounds {
         /// The kernel.
         kernel: String,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
 
-    /// The crate compiled to no kernel at all.
+    /// The crate has no kernels.
     #[error(
-        "`{package}` has no kernels: nothing in it is `#[unsafe(no_mangle)] extern \"ptx-kernel\" fn` when compiled \
-         for {TARGET} with features {features:?}"
+        "`{package}` has no kernels: when compiled for {TARGET} with features {features:?}, it contains no \
+         `#[unsafe(no_mangle)] extern \"ptx-kernel\" fn`"
     )]
     NoKernels {
         /// The crate.
@@ -157,19 +157,19 @@ pub enum Error {
         features: Vec<String>,
     },
 
-    /// The `MANIFEST` cannot be understood.
-    #[error("{}: {reason}; run `cargo xtask ptx` to write it again", path.display())]
+    /// The `MANIFEST` cannot be parsed.
+    #[error("{}: {reason}; run `cargo xtask ptx` to rewrite it", path.display())]
     Manifest {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
 
     /// The sources are newer than the PTX.
     #[error(
         "{}: kernel sources changed after the PTX was built: run `cargo xtask ptx` \
-         (sources hashed {recorded} then, {found} now)",
+         (the hash of the sources was {recorded}, and is now {found})",
         crate_dir.display()
     )]
     StaleSources {
@@ -177,13 +177,13 @@ pub enum Error {
         crate_dir: PathBuf,
         /// The hash in the `MANIFEST`.
         recorded: String,
-        /// The hash of the sources as they are.
+        /// The hash of the current sources.
         found: String,
     },
 
     /// The crate's settings differ from those its PTX was built with.
     #[error(
-        "{}: the PTX was built with {key} = {recorded}, but Cargo.toml now says {found}: run `cargo xtask ptx`",
+        "{}: the PTX was built with {key} = {recorded}, but Cargo.toml now has {found}: run `cargo xtask ptx`",
         crate_dir.display()
     )]
     StaleConfig {
@@ -197,9 +197,9 @@ pub enum Error {
         found: String,
     },
 
-    /// The PTX files are not those the `MANIFEST` lists.
+    /// The PTX files are not those that the `MANIFEST` lists.
     #[error(
-        "{}: the PTX is not what was built: {}; generated files are not edited by hand: run `cargo xtask ptx`",
+        "{}: the PTX was changed after it was built: {}; do not edit generated files, run `cargo xtask ptx`",
         ptx_dir.display(),
         problems.join(", ")
     )]
@@ -210,23 +210,23 @@ pub enum Error {
         problems: Vec<String>,
     },
 
-    /// There is no `ptxas`.
+    /// `ptxas` was not found.
     #[error(
-        "ptxas was not found: not in PTXAS, not in PATH, not in python3's site-packages\n\
+        "ptxas was found neither in PTXAS nor in PATH nor in python3's site-packages\n\
          install it with `pip install \"nvidia-cuda-nvcc==13.0.*\"`, or set PTXAS to the program"
     )]
     NoPtxas,
 }
 
 impl Error {
-    /// For `map_err`: `fs::read(p).map_err(Error::io("read", p))`.
+    /// Returns a function for `map_err`: `fs::read(p).map_err(Error::io("read", p))`.
     pub(crate) fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.as_ref().to_path_buf();
         move |source| Self::Io { action, path, source }
     }
 }
 
-/// The last `lines` lines of `text`, which are the ones that say what went wrong.
+/// Returns the last `lines` lines of `text`, which usually name the problem.
 pub(crate) fn tail(text: &str, lines: usize) -> String {
     let all: Vec<&str> = text.trim_end().lines().collect();
     all[all.len().saturating_sub(lines)..].join("\n")

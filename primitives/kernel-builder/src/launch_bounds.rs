@@ -1,12 +1,12 @@
-//! Launch bounds: rustc cannot say them, so kernels carry them in a static, and they are written into the PTX here.
+//! Launch bounds: rustc cannot express them, so kernels have a static for them, which is written into the PTX here.
 
 use crate::Error;
 use crate::module::{Item, ItemKind};
 
-/// The static beside kernel `NAME` is called this and then `NAME`.
+/// The static of the kernel `NAME` is called `__launch_bounds_NAME`.
 const PREFIX: &str = "__launch_bounds_";
 
-/// How many threads a block has, and how many blocks a multiprocessor must be able to hold. Zero says nothing.
+/// The number of threads per block, and the number of blocks that must fit on a multiprocessor. Zero means no bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LaunchBounds {
     pub threads: u32,
@@ -14,15 +14,15 @@ pub(crate) struct LaunchBounds {
 }
 
 impl LaunchBounds {
-    /// The kernel that an item states the bounds of; `None` if it is any other item.
+    /// Returns the kernel whose bounds an item states; `None` for any other item.
     pub fn kernel_of(item: &Item) -> Option<&str> {
         if item.kind == ItemKind::Variable { item.name.strip_prefix(PREFIX) } else { None }
     }
 
     /// Reads the bounds from `.visible .global .align 4 .b8 __launch_bounds_NAME[8] = {0, 1, 0, 0, 4};`.
     ///
-    /// The compiler chooses the width of the elements, leaves trailing zeros out, and leaves out the whole initialiser
-    /// when all is zero.
+    /// The compiler chooses the width of the elements. It omits trailing zeros, and the whole initialiser if all
+    /// elements are zero.
     pub fn parse(kernel: &str, item: &Item) -> Result<Self, Error> {
         let error = |reason: String| Error::LaunchBounds { kernel: kernel.into(), reason };
         let declaration = item.text.split(['[', '=', ';']).next().unwrap_or_default();
@@ -46,23 +46,23 @@ impl LaunchBounds {
             bytes.extend_from_slice(&value.to_le_bytes()[..width]);
         }
         if bytes.len() > 8 {
-            return Err(error(format!("it has {} bytes where [u32; 2] has 8", bytes.len())));
+            return Err(error(format!("the static has {} bytes, but [u32; 2] has 8", bytes.len())));
         }
         bytes.resize(8, 0);
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         let bounds = Self { threads: word(0), min_blocks: word(4) };
         if bounds.threads > 1024 {
-            return Err(error(format!("{} threads per block, and no GPU takes more than 1024", bounds.threads)));
+            return Err(error(format!("{} threads per block, but at most 1024 are possible", bounds.threads)));
         }
         if bounds.threads == 0 && bounds.min_blocks > 0 {
-            return Err(error(format!("{} minimum blocks of 0 threads", bounds.min_blocks)));
+            return Err(error(format!("{} minimum blocks, but 0 threads per block", bounds.min_blocks)));
         }
         Ok(bounds)
     }
 
-    /// Writes the bounds into the text of an entry, between its parameters and its body.
+    /// Inserts the bounds into the text of an entry, between its parameters and its body.
     pub fn insert(self, entry: &str) -> String {
-        // Parameters hold no braces, so the first one opens the body. A compiler that says bounds itself is believed.
+        // Parameters contain no braces, so the first brace opens the body. Bounds from the compiler are kept.
         let Some(body) = entry.find('{') else { return entry.into() };
         let (head, body) = entry.split_at(body);
         if self.threads == 0 || head.contains(".maxntid") || head.contains(".reqntid") {
@@ -124,6 +124,6 @@ mod tests {
         assert_eq!(with(32, 0), ".visible .entry k(\n\t.param .u32 k_param_0\n)\n.maxntid 32, 1, 1\n{\n\tret;\n}");
         assert_eq!(with(0, 0), entry);
         let again = LaunchBounds { threads: 64, min_blocks: 0 }.insert(&with(256, 4));
-        assert_eq!(again, with(256, 4), "bounds that are there already stay");
+        assert_eq!(again, with(256, 4), "existing bounds are kept");
     }
 }

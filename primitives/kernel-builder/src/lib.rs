@@ -1,10 +1,10 @@
 //! Compiles kernel crates written in Rust to PTX with upstream nightly rustc, for this workspace and for other
-//! people's build scripts. No CUDA toolkit, no LLVM tools and no linker are needed.
+//! build scripts. Needs no CUDA toolkit, no LLVM tools and no linker.
 //!
-//! # What a kernel crate looks like
+//! # Kernel crates
 //!
-//! An ordinary library package. Compiled for `nvptx64-nvidia-cuda` it must itself say `no_std` and `feature(abi_ptx)`,
-//! and it holds for every kernel an entry and, beside it, its launch bounds:
+//! A kernel crate is an ordinary library package. When compiled for `nvptx64-nvidia-cuda`, it must declare `no_std` and
+//! `feature(abi_ptx)` itself. For every kernel it has an entry and a static with its launch bounds:
 //!
 //! ```ignore
 //! #[unsafe(no_mangle)]
@@ -13,13 +13,13 @@
 //! pub static __launch_bounds_fill_u32: [u32; 2] = [256, 4]; // threads per block, minimum blocks per multiprocessor
 //! ```
 //!
-//! A crate that others depend on puts `#[cfg(target_arch = "nvptx64")] #[cfg(ptx_entries)]`, in this order, on both: the
-//! builder sets `ptx_entries` only for the crate it was asked for. Without it the kernels of a dependency are compiled
+//! A crate that others depend on puts `#[cfg(target_arch = "nvptx64")] #[cfg(ptx_entries)]`, in this order, on both.
+//! The builder sets `ptx_entries` only for the requested crate. Without it, the kernels of a dependency are compiled
 //! into each crate above it, and are left out only if `also-hash` names that dependency and its PTX has been built.
 //!
-//! rustc cannot say launch bounds; [`PtxBuilder`] reads that static, removes it and writes `.maxntid` and
-//! `.minnctapersm` into the PTX. The crate's `Cargo.toml` describes the rest, so that the builder and the plain test
-//! on stable ([`verify`]) cannot disagree about it:
+//! rustc cannot express launch bounds. [`PtxBuilder`] reads the static, removes it and writes `.maxntid` and
+//! `.minnctapersm` into the PTX. The crate's `Cargo.toml` describes the rest, so that the builder and the test on
+//! stable ([`verify`]) always agree:
 //!
 //! ```toml
 //! [package.metadata.ptx]
@@ -30,10 +30,10 @@
 //! also-hash = ["../primitives"]     # a crate whose device code is compiled in, or a file, or a folder
 //! ```
 //!
-//! # Two ways to use it
+//! # Usage
 //!
-//! *PTX that is checked in*: [`PtxBuilder::build`] writes one `NAME.ptx` per kernel and a `MANIFEST` to `<crate>/ptx`,
-//! and a test calls `gpu_kernel_builder::verify(env!("CARGO_MANIFEST_DIR")).unwrap()`, which needs no nightly.
+//! *Checked-in PTX*: [`PtxBuilder::build`] writes one `NAME.ptx` per kernel and a `MANIFEST` to `<crate>/ptx`. A test
+//! calls `gpu_kernel_builder::verify(env!("CARGO_MANIFEST_DIR")).unwrap()`, which needs no nightly.
 //!
 //! *PTX built on the user's machine*: a `build.rs` calls [`PtxBuilder::build_for_build_script`].
 //!
@@ -46,11 +46,11 @@
 //! // lib.rs: include_str!(concat!(env!("OUT_DIR"), "/ptx/fill_u32.ptx"))
 //! ```
 //!
-//! # What it needs
+//! # Requirements
 //!
 //! A nightly toolchain (documented and tested: `nightly-2026-05-20`; `KERNEL_BUILDER_TOOLCHAIN` names another one) and
-//! `core` for the GPU, which is an installed target, else rust-src, else the folder that `KERNEL_BUILDER_RUST_SRC` names;
-//! see [`CoreChoice`]. Byte-for-byte equal PTX needs the same nightly *and* the same source of `core`.
+//! `core` for the GPU: an installed target, or rust-src, or the folder that `KERNEL_BUILDER_RUST_SRC` names; see
+//! [`CoreChoice`]. Byte-for-byte equal PTX needs the same nightly *and* the same source of `core`.
 
 mod assembly;
 mod builder;
@@ -78,10 +78,10 @@ pub use manifest::{MANIFEST, Manifest};
 pub use sources::source_hash;
 pub use verify::verify;
 
-/// The toolchain used when neither the caller nor `KERNEL_BUILDER_TOOLCHAIN` names one.
+/// The toolchain if neither the caller nor `KERNEL_BUILDER_TOOLCHAIN` names one.
 pub const DEFAULT_TOOLCHAIN: &str = "nightly";
 
-/// The nightly that the checked-in PTX is built with and that error messages advise to install.
+/// The nightly that builds the checked-in PTX. Error messages advise to install it.
 pub const PINNED_TOOLCHAIN: &str = "nightly-2026-05-20";
 
 /// rustc's name of the GPU target.

@@ -1,17 +1,17 @@
-//! Golden checks on a kernel's PTX: signs that the compiler could not do what the kernel's author meant.
+//! Checks on a kernel's PTX: signs that the compiler could not do what the kernel's author intended.
 //!
-//! | finding | what it usually means |
+//! | finding | usual cause |
 //! | --- | --- |
 //! | local memory | a register array indexed by something that is not constant after unrolling |
 //! | call | a function that was not inlined, or a panic path |
-//! | generic access | the compiler lost track of which memory a pointer points to |
+//! | generic access | the compiler lost the state space of a pointer |
 //! | generic address of shared memory | a pointer to shared memory went through memory or a call |
 
 use std::fmt;
 
 use crate::module::{strip_comments, words};
 
-/// What is wrong.
+/// The rule that a kernel violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Rule {
@@ -19,9 +19,9 @@ pub enum Rule {
     LocalMemory,
     /// A `call`, or a `.func` to call.
     Call,
-    /// A load, store or atomic operation that does not say which memory it means.
+    /// A load, store or atomic operation without a state space.
     GenericAccess,
-    /// `cvta.shared`: shared memory seen through a generic address.
+    /// `cvta.shared`: a generic address of shared memory.
     GenericShared,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for Rule {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
-    /// What is wrong.
+    /// The violated rule.
     pub rule: Rule,
     /// The offending statement.
     pub statement: String,
@@ -52,11 +52,11 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Checks the PTX of one kernel; an empty list is what one wants.
+/// Checks the PTX of one kernel. Returns all findings; none for a good kernel.
 pub fn lint(ptx: &str) -> Vec<Finding> {
     let text = strip_comments(ptx);
     let mut findings = Vec::new();
-    // The compiler writes at most one statement a line; inline assembly may write several, and braces around them.
+    // The compiler writes at most one statement per line. Inline assembly may have several, with braces around them.
     for statement in text.split([';', '\n']) {
         let statement = without_label_and_predicate(statement.trim_start_matches(['{', '}', ' ', '\t']).trim_end());
         if let Some(rule) = judge(statement) {
@@ -96,7 +96,7 @@ fn judge(statement: &str) -> Option<Rule> {
     let operation = parts.next()?;
     let modifiers: Vec<&str> = parts.collect();
     let space = modifiers.iter().find_map(|modifier| {
-        // `shared::cta` and `param::entry` name a part of a space.
+        // `shared::cta` and `param::entry` are parts of a state space.
         let space = modifier.split("::").next().unwrap_or_default();
         ["global", "shared", "param", "const", "local"].into_iter().find(|known| *known == space)
     });

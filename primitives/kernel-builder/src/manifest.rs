@@ -1,4 +1,5 @@
-//! `MANIFEST`: what the PTX in a folder was built from and with, as plain text that merges and diffs well.
+//! `MANIFEST`: the sources and settings that the PTX in a folder was built with, as plain text that merges and diffs
+//! well.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +8,7 @@ use std::path::Path;
 
 use crate::Error;
 
-/// The name of the file beside the PTX.
+/// The name of the file in the folder of the PTX.
 pub const MANIFEST: &str = "MANIFEST";
 
 /// The contents of a `MANIFEST`.
@@ -16,7 +17,7 @@ pub const MANIFEST: &str = "MANIFEST";
 pub struct Manifest {
     /// `rustc --version` of the toolchain.
     pub toolchain: String,
-    /// `source` if `core` was compiled along, `installed` if it came compiled with the toolchain.
+    /// `source` if `core` was compiled from source, `installed` if it came with the toolchain.
     pub core: String,
     /// The GPU generation.
     pub arch: String,
@@ -24,7 +25,7 @@ pub struct Manifest {
     pub features: String,
     /// The flags given to rustc.
     pub flags: String,
-    /// What [`source_hash`](crate::source_hash) said.
+    /// The hash of the sources: see [`source_hash`](crate::source_hash).
     pub sources: String,
     /// The SHA-256 of each kernel's PTX.
     pub kernels: BTreeMap<String, String>,
@@ -35,7 +36,7 @@ impl Manifest {
     pub fn read(ptx_dir: impl AsRef<Path>) -> Result<Self, Error> {
         let path = ptx_dir.as_ref().join(MANIFEST);
         if !path.exists() {
-            return Err(Error::Manifest { path, reason: "no such file: the PTX was never built".into() });
+            return Err(Error::Manifest { path, reason: "the file does not exist: the PTX was never built".into() });
         }
         let text = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
         Self::parse(&text).map_err(|reason| Error::Manifest { path, reason })
@@ -49,7 +50,7 @@ impl Manifest {
                 manifest.kernels.insert(name.into(), hash.trim().into());
                 continue;
             }
-            let (key, value) = line.split_once('=').ok_or_else(|| format!("cannot understand `{line}`"))?;
+            let (key, value) = line.split_once('=').ok_or_else(|| format!("cannot parse `{line}`"))?;
             let field = match key.trim() {
                 "toolchain" => &mut manifest.toolchain,
                 "core" => &mut manifest.core,
@@ -62,7 +63,7 @@ impl Manifest {
             *field = value.trim().into();
         }
         if manifest.sources.is_empty() {
-            return Err("it does not say `sources = …`".into());
+            return Err("the line `sources = …` is missing".into());
         }
         Ok(manifest)
     }

@@ -1,11 +1,11 @@
-//! A PTX module as the compiler writes it, cut into its module-level items.
+//! A PTX module as the compiler writes it, split into its module-level items.
 //!
-//! Only as much of the grammar is understood as cutting needs: comments, strings, where an item ends, what it is called
-//! and which names it mentions.
+//! The parser understands only as much of the grammar as splitting needs: comments, strings, the end of an item, its
+//! name and the names it mentions.
 
 use crate::Error;
 
-/// What kind of thing a module-level item is.
+/// The kind of a module-level item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ItemKind {
     Entry,
@@ -43,7 +43,7 @@ impl Module {
                     module.header.push(rest[..length].trim_end().replace('\t', " "));
                     length
                 }
-                // Debug information: says nothing a kernel needs, and says where the sources lay.
+                // Debug information: kernels do not need it, and it contains the folder of the sources.
                 ".file" | ".loc" => line_length(rest),
                 ".section" => item_length(rest)?,
                 _ => {
@@ -83,13 +83,14 @@ impl Item {
         }
     }
 
-    /// Whether the host or other modules can see the item by its name.
+    /// Returns whether the host or other modules can see the item by its name.
     pub fn is_visible(&self) -> bool {
         [".visible", ".extern", ".weak", ".common"].iter().any(|linkage| self.text.starts_with(linkage))
     }
 }
 
-/// A word of PTX, and whether a dot stands before it (`.global`, the `add` of `atom.add`), which no name of an item has.
+/// A word of PTX, and whether a dot precedes it (`.global`, the `add` of `atom.add`), which is never so for an item's
+/// name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Word<'a> {
     pub text: &'a str,
@@ -97,7 +98,7 @@ pub(crate) struct Word<'a> {
     pub start: usize,
 }
 
-/// The words of a text without comments; what stands in quotes is skipped.
+/// Returns the words of a text without comments. Skips strings.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -120,15 +121,15 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'%')
 }
 
-/// The text before and after a directive such as `.entry`, before the item's parameters and body.
+/// Returns the text before and after a directive such as `.entry`, if it comes before the item's parameters and body.
 fn split_directive<'a>(text: &'a str, directive: &str) -> Option<(&'a str, &'a str)> {
-    // A function's return value may stand in parentheses after `.func`, so the directive comes before any of them.
+    // A function's return value may follow `.func` in parentheses, so the directive comes before all parentheses.
     let head = text.split(['(', '{', '=', ';', '[']).next().unwrap_or_default();
     let word = words(head).find(|word| word.after_dot && word.text == &directive[1..])?;
     Some((&text[..word.start - 1], &text[word.start + word.text.len()..]))
 }
 
-/// The length of the item at the beginning of `text`: to the `;` of a declaration or the `}` of a body.
+/// Returns the length of the item at the beginning of `text`: up to the `;` of a declaration or the `}` of a body.
 fn item_length(text: &str) -> Result<usize, Error> {
     let bytes = text.as_bytes();
     let (mut at, mut depth, mut initialised) = (0, 0usize, false);
@@ -141,7 +142,7 @@ fn item_length(text: &str) -> Result<usize, Error> {
             b'=' if depth == 0 => initialised = true,
             b'{' | b'(' => depth += 1,
             b'}' | b')' => {
-                depth = depth.checked_sub(1).ok_or_else(|| malformed("a bracket closes that was not open", text))?;
+                depth = depth.checked_sub(1).ok_or_else(|| malformed("unmatched closing bracket", text))?;
                 if bytes[at] == b'}' && depth == 0 && !initialised {
                     return Ok(at + 1);
                 }
@@ -158,7 +159,7 @@ fn line_length(text: &str) -> usize {
     text.find('\n').map_or(text.len(), |end| end + 1)
 }
 
-/// The position after the string that begins at `start`.
+/// Returns the position after the string that begins at `start`.
 fn string_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while at < bytes.len() && bytes[at] != b'"' {
@@ -167,9 +168,9 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
     (at + 1).min(bytes.len())
 }
 
-/// Removes comments, and the lines that hold nothing else.
+/// Removes comments, and the lines that contain nothing else.
 ///
-/// Comments number call sequences and blocks across the whole module, so they would change when a neighbour does.
+/// Comments number call sequences and blocks across the whole module, so they would change with a neighbour.
 pub(crate) fn strip_comments(ptx: &str) -> String {
     let bytes = ptx.as_bytes();
     let mut text = Vec::with_capacity(bytes.len());
@@ -186,7 +187,7 @@ pub(crate) fn strip_comments(ptx: &str) -> String {
                 at += rest.find("*/").map_or(rest.len(), |end| end + 2);
                 continue;
             }
-            // Names are ASCII; anything else is copied a character at a time.
+            // Names are ASCII. Anything else is copied character by character.
             _ => at + rest.chars().next().map_or(1, char::len_utf8),
         };
         text.extend_from_slice(&bytes[at..end]);

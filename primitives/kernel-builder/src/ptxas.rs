@@ -1,4 +1,5 @@
-//! NVIDIA's assembler, which needs no GPU: does it take a kernel's PTX for every generation, and does it spill registers?
+//! NVIDIA's assembler, which needs no GPU. It checks whether a kernel's PTX assembles for every generation, and whether
+//! the kernel spills registers.
 
 use std::env;
 use std::fs;
@@ -12,19 +13,19 @@ use crate::error::tail;
 /// The GPU generations that kernels are assembled for: Turing to Blackwell.
 pub const ARCHS: [&str; 7] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"];
 
-/// A `ptxas` that was found.
+/// An installed `ptxas`.
 #[derive(Clone, Debug)]
 pub struct Ptxas {
     path: PathBuf,
 }
 
-/// What a kernel uses on one generation.
+/// The resources that a kernel uses on one generation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Usage {
     /// Registers per thread.
     pub registers: u32,
-    /// Bytes of shared memory that the kernel declares, without what its launch adds.
+    /// Bytes of shared memory that the kernel declares, without the dynamic shared memory of a launch.
     pub shared: u32,
     /// Bytes of stack per thread.
     pub stack: u32,
@@ -35,7 +36,7 @@ pub struct Usage {
 }
 
 impl Ptxas {
-    /// Finds `ptxas`: the one that `PTXAS` names, else in `PATH`, else the one that pip installs.
+    /// Finds `ptxas`: first in the variable `PTXAS`, then in `PATH`, then among the packages that pip installed.
     pub fn find() -> Result<Self, Error> {
         if let Some(path) = env::var_os("PTXAS").filter(|path| !path.is_empty()) {
             return Ok(Self { path: path.into() });
@@ -47,9 +48,9 @@ impl Ptxas {
         }
     }
 
-    /// Assembles one PTX file for one generation. The inner error is what `ptxas` has against the PTX.
+    /// Assembles one PTX file for one generation. The inner error is the message of `ptxas` about the PTX.
     pub fn assemble(&self, arch: &str, ptx: &Path) -> Result<Result<Usage, String>, Error> {
-        // The machine code is of no interest, and not every system has a /dev/null.
+        // The machine code is discarded, and not every system has a /dev/null.
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let output_file = env::temp_dir().join(format!("gpu-kernel-builder-{}-{number}.cubin", std::process::id()));
@@ -62,12 +63,12 @@ impl Ptxas {
         if !output.status.success() {
             return Ok(Err(tail(&text, 10)));
         }
-        Ok(Usage::parse(&text).ok_or_else(|| format!("cannot understand what ptxas -v says:\n{text}")))
+        Ok(Usage::parse(&text).ok_or_else(|| format!("cannot parse the output of ptxas -v:\n{text}")))
     }
 }
 
 impl Usage {
-    /// Reads what `ptxas -v` says of a file with one kernel. With functions beside it, their worst counts too.
+    /// Parses the output of `ptxas -v` for a file with one kernel. If there are functions, too, returns the maximum.
     fn parse(text: &str) -> Option<Self> {
         let mut usage = Self::default();
         let mut understood = false;
@@ -85,7 +86,7 @@ impl Usage {
         understood.then_some(usage)
     }
 
-    /// What is wrong with a kernel that uses this, if anything.
+    /// Returns the problem of a kernel with this usage, if there is one.
     pub fn problem(&self) -> Option<String> {
         if self.spill_stores > 0 || self.spill_loads > 0 {
             Some(format!("spills registers ({} bytes stored, {} loaded)", self.spill_stores, self.spill_loads))
@@ -110,7 +111,7 @@ fn existing(path: PathBuf) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-/// The package `nvidia-cuda-nvcc` puts it where only Python knows.
+/// Finds the `ptxas` of the package `nvidia-cuda-nvcc`, whose folder only Python knows.
 fn installed_by_pip() -> Option<PathBuf> {
     let output =
         Command::new("python3").args(["-c", "import nvidia; print(*nvidia.__path__, sep='\\n')"]).output().ok()?;

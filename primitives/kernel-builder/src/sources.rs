@@ -1,7 +1,7 @@
-//! The hash of a kernel crate's sources: how a test on stable knows that PTX is older than what it was built from.
+//! The hash of a kernel crate's sources, by which a test on stable finds out that the PTX is out of date.
 //!
-//! It is taken over text, not over what the compiler sees, so a changed comment asks for a rebuild too. That costs one
-//! command and is never wrong in the direction that matters.
+//! The hash covers the text, so a changed comment requires a rebuild, too. A rebuild costs one command, and no change
+//! that matters is ever missed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,10 +12,10 @@ use sha2::{Digest, Sha256};
 use crate::Error;
 use crate::config::{Config, CrateInfo};
 
-/// The SHA-256, in hexadecimal, over every `.rs` file that can end up in the PTX of the crate in `crate_dir`: those
+/// Returns the SHA-256, in hexadecimal, of every `.rs` file that can affect the PTX of the crate in `crate_dir`: those
 /// under `src/` without the `host-only` ones, and those that `also-hash` names.
 ///
-/// Line endings do not matter, nor does the folder the workspace lies in. Needs no nightly.
+/// The hash does not depend on line endings or on the workspace's folder. Needs no nightly.
 pub fn source_hash(crate_dir: impl AsRef<Path>) -> Result<String, Error> {
     let crate_dir = crate_dir.as_ref();
     let mut hasher = Sha256::new();
@@ -30,12 +30,12 @@ pub fn source_hash(crate_dir: impl AsRef<Path>) -> Result<String, Error> {
     Ok(hex(&hasher.finalize()))
 }
 
-/// The SHA-256 of one text, in hexadecimal, with line endings as [`source_hash`] sees them.
+/// Returns the SHA-256 of one text, in hexadecimal, with line endings normalised as in [`source_hash`].
 pub(crate) fn text_hash(text: &[u8]) -> String {
     hex(&Sha256::digest(unix_line_endings(text.to_vec())))
 }
 
-/// The files to hash under names that are the same on every machine, in a stable order.
+/// Returns the files to hash in a stable order, with names that are the same on every machine.
 fn source_files(crate_dir: &Path, config: &Config) -> Result<BTreeMap<String, PathBuf>, Error> {
     let mut files = BTreeMap::new();
     add_crate(crate_dir, "", config, &mut files)?;
@@ -47,8 +47,8 @@ fn source_files(crate_dir: &Path, config: &Config) -> Result<BTreeMap<String, Pa
         }
         let label = format!("{}/", other.trim_end_matches('/'));
         if path.join("Cargo.toml").is_file() {
-            // The other crate says itself which of its files are for the host. What that crate hashes beyond its own
-            // `src/` is not followed: a crate lists all it is made of, as it does with dependencies.
+            // The other crate declares its own host-only files. Its `also-hash` is not followed: a crate lists
+            // everything it consists of, as with dependencies.
             add_crate(&path, &label, &CrateInfo::read(&path)?.config, &mut files)?;
         } else if path.is_dir() {
             add_folder(&path, &label, &|_| false, &mut files)?;
@@ -68,7 +68,7 @@ fn add_crate(
     for name in &config.host_only {
         let path = crate_dir.join("src").join(name);
         if !path.exists() && !path.with_extension("rs").exists() {
-            // A misspelt name would not exclude anything, and nobody would notice.
+            // A misspelt name would exclude nothing, and go unnoticed.
             let manifest = crate_dir.join("Cargo.toml");
             return Err(Error::NoSuchSource { manifest, key: "host-only", value: name.clone(), path });
         }

@@ -1,4 +1,4 @@
-//! Finding and calling the nightly toolchain, also from inside another cargo.
+//! Finds and calls the nightly toolchain, even from inside another cargo.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -6,14 +6,14 @@ use std::process::{Command, Output};
 use crate::error::tail;
 use crate::{Error, TARGET};
 
-/// Set while kernels are compiled, so that a build script of the kernel crate itself knows not to start over.
+/// Set while kernels are compiled, so that the kernel crate's own build script does not start another build.
 pub(crate) const ACTIVE: &str = "KERNEL_BUILDER_ACTIVE";
 
 /// An installed nightly.
 #[derive(Clone, Debug)]
 pub(crate) struct Toolchain {
     pub name: String,
-    /// What `rustc --version` says.
+    /// The output of `rustc --version`.
     pub version: String,
 }
 
@@ -21,24 +21,24 @@ impl Toolchain {
     pub fn find(name: &str) -> Result<Self, Error> {
         let mut toolchain = Self { name: name.into(), version: String::new() };
         toolchain.version = toolchain.ask(&["--version"])?;
-        // A compiler built from source calls itself `-dev` and has the nightly features too.
+        // A compiler built from source calls itself `-dev`, and has the nightly features, too.
         if !toolchain.version.contains("-nightly") && !toolchain.version.contains("-dev") {
             return Err(Error::NotNightly { toolchain: name.into(), version: toolchain.version });
         }
         Ok(toolchain)
     }
 
-    /// Where this toolchain keeps an installed GPU target, whether or not there is one.
+    /// Returns the folder of the installed GPU target, which may not exist.
     pub fn target_libdir(&self) -> Result<PathBuf, Error> {
         self.ask(&["--print", "target-libdir", "--target", TARGET]).map(PathBuf::from)
     }
 
-    /// Where this toolchain keeps rust-src, whether or not it is there.
+    /// Returns the folder of rust-src, which may not exist.
     pub fn rust_src(&self) -> Result<PathBuf, Error> {
         self.ask(&["--print", "sysroot"]).map(|sysroot| PathBuf::from(sysroot).join("lib/rustlib/src/rust/library"))
     }
 
-    /// `cargo` of this toolchain, in an environment free of what an outer cargo set.
+    /// Returns this toolchain's `cargo`, without the variables that an outer cargo has set.
     pub fn cargo(&self) -> Command {
         self.command("cargo")
     }
@@ -66,14 +66,14 @@ impl Toolchain {
     }
 }
 
-/// The line of rustup or rustc that says what is wrong: a backtrace may follow it.
+/// Returns the error line of rustup's or rustc's output. A backtrace may follow it.
 fn complaint(stderr: &str) -> String {
     let error = stderr.lines().find_map(|line| line.trim().strip_prefix("error:"));
     error.map_or_else(|| tail(stderr, 5), |error| error.trim().into())
 }
 
-/// Whether a variable was set by a cargo around us (a build script's, or that of `cargo xtask`), or steers another build
-/// than ours: its flags, compiler and target would be used for the GPU.
+/// Returns whether a variable was set by an outer cargo (of a build script or of `cargo xtask`), or configures another
+/// build: otherwise its flags, compiler and target would be used for the GPU.
 fn belongs_to_outer_cargo(name: &str) -> bool {
     const NAMES: [&str; 22] = [
         "CARGO",

@@ -1,4 +1,4 @@
-//! The plain test: is the checked-in PTX what was built from the sources as they are? Needs no nightly.
+//! The test that the checked-in PTX is up to date with its sources. Needs no nightly.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,9 +8,10 @@ use crate::manifest::Manifest;
 use crate::sources::text_hash;
 use crate::{Config, Error, source_hash};
 
-/// Checks that the PTX in `<crate_dir>/ptx` was built from the crate's present sources and settings and was not edited.
+/// Checks that the PTX in `<crate_dir>/ptx` was built from the crate's current sources and settings, and was not
+/// edited.
 ///
-/// For a test in the kernel crate:
+/// Use it in a test of the kernel crate:
 ///
 /// ```ignore
 /// #[test]
@@ -53,7 +54,7 @@ pub fn verify(crate_dir: impl AsRef<Path>) -> Result<(), Error> {
     if problems.is_empty() { Ok(()) } else { Err(Error::TamperedPtx { ptx_dir, problems }) }
 }
 
-/// The hash of every PTX file in a folder by the name of its kernel.
+/// Returns the hash of every PTX file in a folder, by the name of its kernel.
 fn ptx_hashes(ptx_dir: &Path) -> Result<BTreeMap<String, String>, Error> {
     let mut hashes = BTreeMap::new();
     for entry in fs::read_dir(ptx_dir).map_err(Error::io("read", ptx_dir))? {
@@ -96,7 +97,7 @@ mod tests {
         let scratch = built_crate();
         verify(scratch.path()).unwrap();
         scratch.write("ptx/k.ptx", "ptx\r\n");
-        verify(scratch.path()).expect("a checkout with other line endings is still the same");
+        verify(scratch.path()).expect("other line endings make no difference");
     }
 
     #[test]

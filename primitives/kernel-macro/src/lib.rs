@@ -1,7 +1,9 @@
-//! The `#[kernel]` attribute: one generic function becomes a kernel that both executors run.
+//! The macros of gpu-primitives: `#[kernel]` turns one generic function into a kernel that both executors run, and
+//! `instances!` compiles kernels to PTX.
 //!
 //! See `gpu_primitives::kernel` for the form and an example.
 
+mod instances;
 mod packed_ptx;
 
 use proc_macro::TokenStream;
@@ -23,8 +25,48 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand(&config, function).unwrap_or_else(|error| error.to_compile_error()).into()
 }
 
-/// The file `DIR/name.ptx`, compressed, as a `&'static [u8; _]`: `packed_ptx!(DIR, name)`. `DIR` is a string literal, or
-/// `concat!` and `env!` of string literals.
+/// Lists the kernel types that are compiled to PTX, with the folder of their PTX.
+///
+/// The folder is a string literal, or `concat!` and `env!` of string literals. Each further line is a kernel type, or
+/// `for` lists and a type that uses their names. The lists give one instance for every combination of their values.
+///
+/// ```ignore
+/// gpu_primitives::instances! {
+///     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+///     EncodeKeys<u32>;
+///     for K in [u32, u64], V in [(), u32]: LookupKeys<K, V>;
+///     for K in [u32, u64], V in [(), u32]: RenewLevel<K, V, { renew_items::<K, V>() }>;
+/// }
+/// ```
+///
+/// When compiled for the GPU, each instance is a PTX entry. When compiled for the host, each instance embeds its PTX
+/// file (which `gpu-kernel-builder` wrote) and registers it for the kernel type, so that a launch finds it.
+///
+/// # Names
+/// The entry and its file are named after the type. The example has the entries `encode_keys_u32`,
+/// `lookup_keys_u32_unit`, `lookup_keys_u32_u32`, …, `renew_level_u64_u32`. A name consists of these parts, joined by
+/// `_`:
+///
+/// | part of the type | example | part of the name |
+/// | --- | --- | --- |
+/// | a path: its last segment, then its arguments | `select::By<Masked<u32>>` | `by_masked_u32` |
+/// | the unit type | `()` | `unit` |
+/// | a tuple: its elements | `(u32, u64)` | `u32_u64` |
+/// | an array | `[u32; 4]` | `u32x4` |
+/// | an integer or `bool` literal | `256`, `{ 256 }` | `256` |
+/// | the name of a constant | `THREADS`, `{ THREADS }` | `threads` |
+/// | any other expression | `{ items::<K, V>() }` | nothing |
+///
+/// Two instances with the same name do not compile. Import constants and types under distinct names, or give a kernel
+/// type another name with a type alias.
+#[proc_macro]
+pub fn instances(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as instances::Input);
+    instances::expand(&input).into()
+}
+
+/// Embeds the file `DIR/name.ptx`, compressed, as a `&'static [u8; _]`: `packed_ptx!(DIR, "name")`. `DIR` is a string
+/// literal, or `concat!` and `env!` of string literals.
 #[proc_macro]
 pub fn packed_ptx(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as packed_ptx::Input);
@@ -79,20 +121,20 @@ fn expand(config: &Config, function: ItemFn) -> syn::Result<Tokens> {
     if signature.unsafety.is_none() {
         return Err(Error::new_spanned(
             &signature.ident,
-            "a kernel is an `unsafe fn`: its launch is a promise about its arguments",
+            "a kernel must be an `unsafe fn`: the caller of a launch must uphold its contract",
         ));
     }
     if let ReturnType::Type(_, result) = &signature.output {
-        return Err(Error::new_spanned(result, "a kernel returns nothing: write results to a `GlobalMut` argument"));
+        return Err(Error::new_spanned(result, "a kernel cannot return a value: write to a `GlobalMut` argument"));
     }
     let mut names = Vec::new();
     let mut types = Vec::new();
     for argument in &signature.inputs {
         let FnArg::Typed(argument) = argument else {
-            return Err(Error::new_spanned(argument, "a kernel is a free function: it has no `self`"));
+            return Err(Error::new_spanned(argument, "a kernel must be a free function without `self`"));
         };
         let Pat::Ident(PatIdent { mutability: None, by_ref: None, subpat: None, ident, .. }) = &*argument.pat else {
-            return Err(Error::new_spanned(&argument.pat, "a kernel's argument is a plain name"));
+            return Err(Error::new_spanned(&argument.pat, "an argument of a kernel must be a plain name"));
         };
         names.push(ident.clone());
         types.push((*argument.ty).clone());
@@ -114,7 +156,7 @@ fn expand(config: &Config, function: ItemFn) -> syn::Result<Tokens> {
     let min_blocks = config.min_blocks.as_ref().map_or_else(|| quote!(0), |value| quote!(#value));
     let body = &function.block.stmts;
     let new_doc = format!(
-        "The kernel `{name_text}` with its arguments, ready to launch. It borrows the memory that it was given."
+        "The kernel `{name_text}` with its arguments, ready to launch. It borrows the memory of its arguments."
     );
 
     Ok(quote! {
@@ -144,7 +186,7 @@ fn expand(config: &Config, function: ItemFn) -> syn::Result<Tokens> {
             }
         }
 
-        // SAFETY: the struct is `repr(C)` and every field is a `Param`, which `params` asks of the compiler.
+        // SAFETY: the struct is `repr(C)` and every field is a `Param`, which `params` makes the compiler check.
         unsafe impl #impl_generics ::gpu_primitives::kernel::Kernel for #kernel #type_generics #where_clause {
             const NAME: &'static str = #name_text;
             const THREADS: u32 = #threads;

@@ -1,19 +1,19 @@
-//! `packed_ptx!`: the PTX of a kernel, compressed, as a constant.
+//! `packed_ptx!`: the compressed PTX of a kernel as a constant.
 
 use proc_macro2::{Literal, TokenStream as Tokens};
 use quote::quote;
 use std::path::PathBuf;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Error, Expr, ExprLit, Ident, Lit, LitStr, Token};
+use syn::{Error, Expr, ExprLit, Lit, LitStr, Token};
 
-/// Smaller files would take longer to make than they are worth: this level takes a second for all of gpu-primitives.
+/// The compression level. It takes a second for all of gpu-primitives; a higher level is not worth its time.
 const LEVEL: u8 = 6;
 
-/// `DIR, name`: the folder, as an expression of string literals, and the kernel's name.
+/// `DIR, "name"`: the folder, as an expression of string literals, and the name of the PTX entry.
 pub struct Input {
     folder: Expr,
-    name: Ident,
+    name: LitStr,
 }
 
 impl Parse for Input {
@@ -25,7 +25,7 @@ impl Parse for Input {
 }
 
 pub fn expand(input: &Input) -> syn::Result<Tokens> {
-    let path = PathBuf::from(text_of(&input.folder)?).join(format!("{}.ptx", input.name));
+    let path = PathBuf::from(text_of(&input.folder)?).join(format!("{}.ptx", input.name.value()));
     let text = std::fs::read(&path).map_err(|error| {
         let message = format!("cannot read `{}` ({error}): build the PTX of this crate first", path.display());
         Error::new(input.name.span(), message)
@@ -33,13 +33,13 @@ pub fn expand(input: &Input) -> syn::Result<Tokens> {
     let packed = Literal::byte_string(&miniz_oxide::deflate::compress_to_vec(&text, LEVEL));
     let path = path.to_string_lossy();
     Ok(quote! {{
-        // So that the compiler looks again when the file has changed. A constant that nobody uses takes no room.
+        // Makes the compiler rebuild when the file changes. An unused constant takes no space.
         const _: &[u8] = include_bytes!(#path);
         #packed
     }})
 }
 
-/// The text of a string literal, or of `concat!` and `env!` of such.
+/// Evaluates a string literal, or `concat!` and `env!` of string literals.
 fn text_of(expression: &Expr) -> syn::Result<String> {
     let refused =
         || Error::new_spanned(expression, "expected a string literal, or `concat!` and `env!` of string literals");

@@ -1,14 +1,14 @@
-//! The words spoken to the CPU executor, which runs every GPU thread as a coroutine.
+//! The device functions on the CPU executor, which runs every GPU thread as a coroutine.
 //!
-//! Bounds of all accesses and the alignment of vector accesses are checked always; everything else by the executor's
-//! checked mode, behind one test. `#[track_caller]` takes the line of the kernel into the message of a fault.
+//! The bounds of all accesses and the alignment of vector accesses are always checked. Everything else is checked only
+//! in the executor's checked mode, behind one branch. `#[track_caller]` puts the kernel's line into a fault's message.
 
-#![allow(missing_docs, clippy::missing_safety_doc, reason = "`arch` and the views document each word and its contract")]
+#![allow(missing_docs, clippy::missing_safety_doc, reason = "`arch` and the views document each function's contract")]
 
 use super::{Cache, Order, Rmw, Scope};
-use crate::runtime::cpu::context::{checked, with_block};
-use crate::runtime::cpu::device::{self, Effect, Kind, Space, Touch};
-use crate::runtime::cpu::warp::{Collective, collective};
+use crate::executor::access::{self, Effect, Kind, Space, Touch};
+use crate::executor::context::{checked, with_block};
+use crate::executor::warp::{Collective, collective};
 use bytemuck::Pod;
 use std::panic::Location;
 use std::sync::atomic::{self, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -53,12 +53,12 @@ pub fn spin_hint() {
 #[inline(always)]
 #[track_caller]
 pub fn trap() -> ! {
-    device::trap()
+    access::trap()
 }
 
-/// Registers are no concern here.
+/// Register pressure does not matter on the CPU.
 #[inline(always)]
-pub fn anew(value: u32) -> u32 {
+pub fn opaque(value: u32) -> u32 {
     value
 }
 
@@ -67,7 +67,7 @@ pub fn fence(scope: Scope) {
     with_block(|block| block.before_visible());
     atomic::fence(Ordering::AcqRel);
     if checked() {
-        device::fence(scope);
+        access::fence(scope);
     }
 }
 
@@ -131,11 +131,11 @@ pub unsafe fn shuffle_xor(mask: u32, value: u32, lanes: u32) -> u32 {
     collective(Collective::ShuffleXor, mask, u64::from(value), lanes, Location::caller()) as u32
 }
 
-/// Refuses a part of a view that the view does not have. An empty part may begin anywhere.
+/// Faults if a part reaches beyond its view. An empty part may begin anywhere.
 #[inline(always)]
 #[track_caller]
 pub fn expect_part<T>(shared: bool, base: *const T, len: usize, start: usize, count: usize) {
-    // Elements without size have no memory, and views of them need not say how many there are.
+    // Zero-sized elements have no memory, and the length of their views may be anything.
     if size_of::<T>() > 0 && count > 0 && (start > len || len - start < count) {
         let touch = Touch {
             space: if shared { Space::Shared } else { Space::Global },
@@ -144,11 +144,11 @@ pub fn expect_part<T>(shared: bool, base: *const T, len: usize, start: usize, co
             bytes: 0,
             element_bytes: size_of::<T>(),
         };
-        device::out_of_bounds(&touch, start.saturating_add(count - 1), len);
+        access::out_of_bounds(&touch, start.saturating_add(count - 1), len);
     }
 }
 
-/// `count` elements from `index`, as an access that was found to be in bounds and aligned to `align`.
+/// Describes an access to `count` elements from `index`. Faults if it is out of bounds or not aligned to `align`.
 #[inline(always)]
 #[track_caller]
 fn touch<T>(space: Space, base: *const T, len: usize, index: usize, count: usize, align: usize) -> Touch {
@@ -160,10 +160,10 @@ fn touch<T>(space: Space, base: *const T, len: usize, index: usize, count: usize
         element_bytes: size_of::<T>(),
     };
     if index >= len || len - index < count {
-        device::out_of_bounds(&touch, index.saturating_add(count - 1), len);
+        access::out_of_bounds(&touch, index.saturating_add(count - 1), len);
     }
     if !touch.address.is_multiple_of(align) {
-        device::misaligned(&touch, index, align);
+        access::misaligned(&touch, index, align);
     }
     touch
 }
@@ -173,7 +173,7 @@ fn touch<T>(space: Space, base: *const T, len: usize, index: usize, count: usize
 unsafe fn load<V: Copy, T>(space: Space, base: *const T, len: usize, index: usize, align: usize, kind: Kind) -> V {
     let touch = touch(space, base, len, index, size_of::<V>() / size_of::<T>(), align);
     if checked() {
-        device::plain(&touch, kind);
+        access::plain(&touch, kind);
     }
     base.add(index).cast::<V>().read_unaligned()
 }
@@ -183,7 +183,7 @@ unsafe fn load<V: Copy, T>(space: Space, base: *const T, len: usize, index: usiz
 unsafe fn store<V: Copy, T>(space: Space, base: *mut T, len: usize, index: usize, align: usize, value: V) {
     let touch = touch(space, base, len, index, size_of::<V>() / size_of::<T>(), align);
     if checked() {
-        device::plain(&touch, Kind::Write);
+        access::plain(&touch, Kind::Write);
     }
     base.add(index).cast::<V>().write_unaligned(value);
 }
@@ -236,7 +236,7 @@ pub trait AtomicWord: Copy + PartialEq {
     unsafe fn store(address: *mut Self, value: Self, order: Ordering);
     unsafe fn rmw(address: *mut Self, operation: Rmw, value: Self, order: Ordering) -> Self;
     unsafe fn compare_exchange(address: *mut Self, expected: Self, new: Self, order: Ordering) -> Self;
-    /// What `operation` makes of `old`.
+    /// Returns the new value after `operation` on `old`.
     fn apply(operation: Rmw, old: Self, value: Self) -> Self;
 }
 
@@ -310,7 +310,7 @@ fn ordering(order: Order) -> Ordering {
     }
 }
 
-/// One atomic access: others may come in before it; then it happens, and the executor hears of it.
+/// Performs one atomic access and reports it to the executor. Other threads may be scheduled right before it.
 #[inline(always)]
 #[track_caller]
 unsafe fn atomically<T: AtomicWord, R>(
@@ -326,7 +326,7 @@ unsafe fn atomically<T: AtomicWord, R>(
         block.before_visible();
         let (result, effect) = act(base.wrapping_add(index));
         if checked() {
-            device::atomic(&touch, effect, scope, order, site);
+            access::atomic(&touch, effect, scope, order, site);
         }
         match effect {
             Effect::Load | Effect::Rmw { changed: false } => block.looked_at(touch.address, site),
@@ -346,7 +346,7 @@ pub unsafe fn global_atomic_load<T: AtomicWord>(
     order: Order,
 ) -> T {
     let how = if order == Order::Relaxed { Ordering::Relaxed } else { Ordering::Acquire };
-    // SAFETY: the element is in bounds and aligned; those who use it meanwhile do so atomically.
+    // SAFETY: the element is in bounds and aligned, and all concurrent accesses to it are atomic.
     atomically((Space::Global, base, len, index), scope, order, |at| (unsafe { T::load(at, how) }, Effect::Load))
 }
 
@@ -405,7 +405,7 @@ pub unsafe fn global_compare_exchange<T: AtomicWord>(
 
 // Shared memory. A block runs on one OS thread, so its atomics need no atomic instructions.
 
-/// The address of `bytes` bytes at `offset` in the block's shared memory.
+/// Returns the address of `bytes` bytes at `offset` in the block's shared memory.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn shared_base(offset: usize, bytes: usize) -> *mut u8 {

@@ -1,13 +1,13 @@
-//! The words as PTX.
+//! The device functions as PTX.
 //!
 //! Three rules, each learnt from a miscompilation:
-//! - Convergent operations (barriers, votes, shuffles) are LLVM intrinsics: LLVM may move or duplicate an `asm!` block
-//!   across a branch, and a collective that is moved deadlocks.
-//! - Global memory is accessed through `asm!` with the state space spelled out. Pointers arrive inside the kernel's
-//!   argument struct, where LLVM cannot tell their state space, and it would fall back to slower generic accesses.
-//!   `ptxas` still folds the address arithmetic and schedules the accesses as it likes.
-//! - Shared memory is accessed through ordinary pointers derived from the launch-sized region: LLVM knows their space as
-//!   long as everything is inlined.
+//! - Convergent operations (barriers, votes, shuffles) are LLVM intrinsics. LLVM may move or duplicate an `asm!` block
+//!   across a branch, and a collective that was moved deadlocks.
+//! - Global memory is accessed through `asm!` with an explicit state space. Pointers arrive inside the kernel's
+//!   argument struct, where LLVM cannot infer their state space, and it would fall back to slower generic accesses.
+//!   `ptxas` still folds the address arithmetic and schedules the accesses freely.
+//! - Shared memory is accessed through ordinary pointers derived from the launch-sized region. LLVM knows their state
+//!   space as long as everything is inlined.
 
 use super::{Cache, Order, Rmw, Scope};
 use bytemuck::Pod;
@@ -92,9 +92,9 @@ pub fn trap() -> ! {
 }
 
 #[inline(always)]
-pub fn anew(value: u32) -> u32 {
+pub fn opaque(value: u32) -> u32 {
     let copy: u32;
-    // SAFETY: copies a register. Not `pure`, so that two copies are not taken for one.
+    // SAFETY: copies a register. Not `pure`, so that the compiler does not merge two copies.
     unsafe { asm!("mov.b32 {}, {};", out(reg32) copy, in(reg32) value, options(nomem, nostack, preserves_flags)) };
     copy
 }
@@ -163,7 +163,7 @@ pub unsafe fn shuffle_xor(mask: u32, value: u32, lanes: u32) -> u32 {
 
 // Global memory.
 
-/// One load instruction; `$cache` picks the cache operator.
+/// Expands to one load instruction. `$cache` selects the cache operator.
 macro_rules! load {
     ($cache:expr, $suffix:literal, $class:ident, $type:ty, $address:expr) => {{
         let value: $type;
@@ -221,7 +221,7 @@ unsafe fn store_16_bytes(address: *mut u8, [a, b, c, d]: [u32; 4], cache: Cache)
     }
 }
 
-/// Loads a value whose address is a multiple of `align`, in accesses as wide as that and its size allow.
+/// Loads a value whose address is a multiple of `align`, with accesses as wide as `align` and the value's size allow.
 #[inline(always)]
 unsafe fn load_wide<V: Copy>(address: *const u8, align: usize, cache: Cache) -> V {
     let mut value = MaybeUninit::<V>::uninit();
@@ -250,7 +250,8 @@ unsafe fn load_wide<V: Copy>(address: *const u8, align: usize, cache: Cache) -> 
     value.assume_init()
 }
 
-/// Stores a value at an address that is a multiple of `align`, in accesses as wide as that and its size allow.
+/// Stores a value at an address that is a multiple of `align`, with accesses as wide as `align` and the value's size
+/// allow.
 #[inline(always)]
 unsafe fn store_wide<V: Copy>(address: *mut u8, align: usize, value: V, cache: Cache) {
     let from = (&raw const value).cast::<u8>();
@@ -315,7 +316,7 @@ pub trait AtomicWord: Copy {
     unsafe fn shared_compare_exchange(address: *mut Self, expected: Self, new: Self) -> Self;
 }
 
-/// Expands `$body!(".scope")` for the scope that is asked for. Constant after inlining.
+/// Expands `$body!(".scope")` for the requested scope, which is a constant after inlining.
 macro_rules! for_scope {
     ($scope:expr, $body:ident, $($rest:literal),*) => {
         match $scope {
@@ -443,7 +444,7 @@ macro_rules! atomic_word {
     };
 }
 
-// `add` knows no signed 64-bit form; two's complement needs none.
+// `add` has no signed 64-bit form; two's complement needs none.
 atomic_word!(u32, AtomicU32, reg32, "b32", "u32", "u32");
 atomic_word!(i32, AtomicI32, reg32, "b32", "s32", "u32");
 atomic_word!(u64, AtomicU64, reg64, "b64", "u64", "u64");
@@ -494,11 +495,11 @@ pub unsafe fn global_compare_exchange<T: AtomicWord>(
 
 // Shared memory.
 
-/// The launch-sized region, aligned as the widest access wants it.
+/// The element type of the launch-sized region, aligned for the widest access.
 #[repr(C, align(16))]
 struct Line([u32; 4]);
 
-/// The address of `bytes` bytes at `offset` in the block's shared memory.
+/// Returns the address of `bytes` bytes at `offset` in the block's shared memory.
 #[inline(always)]
 pub unsafe fn shared_base(offset: usize, _bytes: usize) -> *mut u8 {
     core::intrinsics::gpu::gpu_launch_sized_workgroup_mem::<Line>().cast::<u8>().wrapping_add(offset)
@@ -517,7 +518,7 @@ pub unsafe fn shared_store<T: Pod>(base: *mut T, _: usize, index: usize, value: 
 #[inline(always)]
 pub fn expect_part<T>(_: bool, _: *const T, _: usize, _: usize, _: usize) {}
 
-/// An array at the alignment that its size allows: LLVM then moves it in one access.
+/// An array aligned to its size, so that LLVM moves it in one access.
 #[repr(C, align(4))]
 #[derive(Clone, Copy)]
 struct Aligned4<V>(V);

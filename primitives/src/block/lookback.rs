@@ -28,7 +28,7 @@
 use super::warp::{self, MAX_WORDS, map_words, word_count};
 use crate::arch::warp::{FULL, LANES, all, lane_id};
 use crate::arch::{Order, Scope, thread};
-use crate::scan::Monoid;
+use crate::monoid::Monoid;
 use crate::view::GlobalMut;
 use bytemuck::Pod;
 

@@ -11,7 +11,7 @@
 use super::scan;
 use crate::arch::warp::{self, FULL, LANES, lane_id, warp_id};
 use crate::arch::{Rmw, thread};
-use crate::scan::Sum;
+use crate::monoid::Sum;
 use crate::view::Shared;
 
 /// The number of buckets.

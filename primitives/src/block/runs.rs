@@ -16,7 +16,7 @@ use crate::arch::warp::{FULL, LANES, any, ballot, lane_id, shuffle_idx, shuffle_
 use crate::block::merge::{Chain, Pieces, path};
 use crate::block::warp::{self, map_words};
 use crate::compare::Compare;
-use crate::scan::Sum;
+use crate::monoid::Sum;
 use crate::view::{Global, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 

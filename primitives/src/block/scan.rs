@@ -3,7 +3,7 @@
 use super::warp;
 use crate::arch::thread;
 use crate::arch::warp::{LANES, lane_id, warp_id};
-use crate::scan::Monoid;
+use crate::monoid::Monoid;
 use crate::view::Shared;
 use bytemuck::Pod;
 

@@ -1,7 +1,7 @@
 //! Full-warp collectives over values of any plain type.
 
 use crate::arch::warp::{self, FULL};
-use crate::scan::Monoid;
+use crate::monoid::Monoid;
 use bytemuck::Pod;
 
 /// The maximum size of a value that moves between lanes, in 32-bit words.

@@ -3,14 +3,15 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::kernel::PARTITION_THREADS;
-use super::place::PLACE_THREADS;
+use super::place::{MAX_PLACED, PLACE_THREADS};
 use super::runs::{SLACK, TABLE_WORDS, tile_len as runs_tile_len};
 use super::shape::{RUNS_THREADS, THREADS, items, runs_items};
 use super::{MAX_RUNS, MergePartition, MergeTiles, PlaceRuns, Runs, RunsPartition, RunsTiles};
 use crate::compare::Compare;
-use crate::kernel::Reach;
+use crate::runtime::call::{Reach, View};
 use crate::runtime::carrier::carried;
 use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 
@@ -83,6 +84,56 @@ pub fn runs_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     carried!(V => () | u32 | u64, (views, out), |(runs, out)| many(stream, &runs, out, compare))
 }
 
+/// Merges up to [`MAX_PLACED`] short runs of keys in a single launch: each item searches the other runs for its own
+/// position. For three runs or more of up to about 2^18 items in all, this is faster than [`runs_keys`].
+///
+/// The runs must be sorted by a strict weak order. Otherwise items may be lost, and others may appear more than once.
+///
+/// # Errors
+/// [`Error::TooMany`] for more runs; otherwise the same as [`keys`].
+pub fn place_keys<'a, K: Pod, C: Compare<K>>(
+    stream: &Stream,
+    runs: &[DeviceSlice<'_, K>],
+    out: impl Into<DeviceSliceMut<'a, K>>,
+    compare: C,
+) -> Result<(), Error> {
+    let out = out.into();
+    expect_placed(runs.iter().map(DeviceSlice::len))?;
+    expect_len("the output of a merge", runs.iter().map(DeviceSlice::len).sum(), out.len())?;
+    let runs = runs.iter().map(|&keys| Pairs::keys(stream, keys)).collect::<Result<Vec<_>, _>>()?;
+    place(stream, &runs, PairsMut::keys(stream, out)?, compare)
+}
+
+/// [`place_keys`] with values.
+///
+/// # Errors
+/// The errors of [`place_keys`] and [`pairs`].
+pub fn place_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
+    stream: &Stream,
+    runs: &[(DeviceSlice<'_, K>, DeviceSlice<'_, V>)],
+    out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    compare: C,
+) -> Result<(), Error> {
+    expect_placed(runs.iter().map(|(keys, _)| keys.len()))?;
+    let views = runs.iter().map(|&(keys, values)| Pairs::new(stream, keys, values, "the values of a run"));
+    let views = views.collect::<Result<Vec<_>, _>>()?;
+    let out = output(stream, out.0.into(), out.1.into(), runs.iter().map(|(keys, _)| keys.len()).sum())?;
+    carried!(V => () | u32 | u64, (views, out), |(runs, out)| place(stream, &runs, out, compare))
+}
+
+/// Checks the number and the lengths of runs to place.
+fn expect_placed(lengths: impl ExactSizeIterator<Item = usize>) -> Result<(), Error> {
+    /// The kernel computes positions in 32 bits.
+    const MAX_LEN: usize = (1 << 30) - 1;
+    if lengths.len() > MAX_PLACED {
+        return Err(Error::TooMany { what: "runs to place", asked: lengths.len(), limit: MAX_PLACED });
+    }
+    match lengths.max().filter(|&longest| longest > MAX_LEN) {
+        Some(len) => Err(Error::TooLong { what: "a run to place", len, limit: MAX_LEN }),
+        None => Ok(()),
+    }
+}
+
 /// Creates the output views for `len` keys and values.
 fn output<K: Pod, V: Pod>(
     stream: &Stream,
@@ -91,8 +142,7 @@ fn output<K: Pod, V: Pod>(
     len: usize,
 ) -> Result<PairsMut<K, V>, Error> {
     expect_len("the output of a merge", len, keys.len())?;
-    expect_len("the output of a merge's values", len, values.len())?;
-    PairsMut::new(stream, keys, values)
+    PairsMut::new(stream, keys, values, "the output of a merge's values")
 }
 
 fn expect_runs(asked: usize) -> Result<(), Error> {
@@ -106,11 +156,7 @@ fn two<K: Pod, V: Pod, C: Compare<K>>(
     out: PairsMut<K, V>,
     compare: C,
 ) -> Result<(), Error> {
-    match const { items::<K, V>() } {
-        15 => two_shaped::<K, V, C, 15>(stream, a, b, out, compare),
-        9 => two_shaped::<K, V, C, 9>(stream, a, b, out, compare),
-        _ => two_shaped::<K, V, C, 5>(stream, a, b, out, compare),
-    }
+    with_shape!(ITEMS in 15 | 9 | 5 = items::<K, V>(), two_shaped::<K, V, C, ITEMS>(stream, a, b, out, compare))
 }
 
 /// Returns the logarithm of the number of lanes that search for one boundary: fewer lanes if there are many boundaries.
@@ -119,14 +165,52 @@ fn log_lanes(boundaries: usize) -> u32 {
     (THREADS_WORTHWHILE / boundaries).max(1).ilog2().min(5)
 }
 
-/// The tile boundaries of a two-way merge, written by [`MergePartition`].
-pub(crate) struct Partition {
-    /// For each boundary, the number of outputs before it that come from the first side.
-    pub splits: Global<u64>,
-    /// Whether the comparator contradicted itself.
-    pub verdicts: Global<u64>,
-    /// Holds both arrays; freed in stream order.
-    _scratch: DeviceVec<u64>,
+/// The tile boundaries of a two-way merge, for a merge kernel of your own: its blocks find their items with
+/// [`Tile::nth`](super::Tile::nth).
+#[derive(Debug)]
+pub struct Splits {
+    /// For each boundary, the number of outputs before it that come from the first side. Then, in bytes, whether the
+    /// comparator contradicted itself.
+    words: DeviceVec<u64>,
+    boundaries: usize,
+}
+
+impl Splits {
+    /// Finds the boundaries of tiles of `tile` outputs. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::EmptyLaunch`] if there are no items; [`Error::OutOfMemory`], or any launch error.
+    pub fn find<K: Pod, C: Compare<K>>(
+        stream: &Stream,
+        a: DeviceSlice<'_, K>,
+        b: DeviceSlice<'_, K>,
+        compare: C,
+        tile: usize,
+    ) -> Result<Self, Error> {
+        partition(stream, a.raw_view(stream)?, b.raw_view(stream)?, compare, tile)
+    }
+
+    /// Returns the number of tiles.
+    #[must_use]
+    pub fn tiles(&self) -> usize {
+        self.boundaries - 1
+    }
+
+    /// Returns the boundaries: how many of the outputs before each come from the first side.
+    ///
+    /// # Errors
+    /// The errors of [`DeviceSlice::view`].
+    pub fn boundaries(&self, stream: &Stream) -> Result<View<'_, Global<u64>>, Error> {
+        self.words.slice(..self.boundaries)?.view(stream)
+    }
+
+    /// Returns, in its bytes, whether the comparator contradicted itself: see [`Tile::nth`](super::Tile::nth).
+    ///
+    /// # Errors
+    /// The errors of [`DeviceSlice::view`].
+    pub fn verdicts(&self, stream: &Stream) -> Result<View<'_, Global<u64>>, Error> {
+        self.words.slice(self.boundaries..)?.view(stream)
+    }
 }
 
 /// Reinterprets words as bytes.
@@ -142,19 +226,19 @@ pub(crate) fn partition<K: Pod, C: Compare<K>>(
     b: Global<K>,
     compare: C,
     tile: usize,
-) -> Result<Partition, Error> {
+) -> Result<Splits, Error> {
     let tiles = (a.len() + b.len()).div_ceil(tile);
     let lanes = log_lanes(tiles + 1);
     let blocks = tiles.div_ceil((PARTITION_THREADS as usize >> lanes) - 1);
     let verdict_words = blocks.div_ceil(8);
-    let mut scratch = stream.uninit::<u64>(tiles + 1 + verdict_words)?;
-    let view = scratch.raw_view_mut(stream)?;
+    let mut words = stream.uninit::<u64>(tiles + 1 + verdict_words)?;
+    let view = words.raw_view_mut(stream)?;
     // SAFETY: both slices lie within the scratch memory.
     let (splits, verdicts) = unsafe { (view.slice(0, tiles + 1), view.slice(tiles + 1, verdict_words)) };
     let kernel = MergePartition::new(a, b, compare, tile as u32, lanes, splits, bytes(verdicts));
     // SAFETY: one split per boundary, one verdict per block, and as many blocks as the boundaries need.
     unsafe { stream.launch(kernel, blocks)? };
-    Ok(Partition { splits: splits.as_const(), verdicts: verdicts.as_const(), _scratch: scratch })
+    Ok(Splits { words, boundaries: tiles + 1 })
 }
 
 fn two_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
@@ -169,10 +253,10 @@ fn two_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
     if tiles == 0 {
         return Ok(());
     }
-    let Partition { splits, verdicts, .. } = &partition(stream, a.keys, b.keys, compare, tile)?;
-    let (splits, verdicts) = (*splits, *verdicts);
+    let splits = partition(stream, a.keys, b.keys, compare, tile)?;
+    let (boundaries, verdicts) = (splits.boundaries(stream)?, splits.verdicts(stream)?);
     let merge = MergeTiles::<K, V, C, THREADS, ITEMS>::new(
-        a.keys, a.values, b.keys, b.values, out.keys, out.values, compare, splits, verdicts,
+        a.keys, a.values, b.keys, b.values, out.keys, out.values, compare, boundaries, verdicts,
     );
     // SAFETY: one block per tile, and the splits were computed for this tile size. The output is as long as both
     // inputs, and there are as many values as keys, if there are any. The scratch memory is freed in stream order.
@@ -188,28 +272,52 @@ fn many<K: Pod, V: Pod, C: Compare<K>>(
     if let &[a, b] = runs {
         return two(stream, a, b, out, compare);
     }
-    match const { runs_items::<K, V>() } {
-        17 => many_shaped::<K, V, C, 17>(stream, runs, out, compare),
-        11 => many_shaped::<K, V, C, 11>(stream, runs, out, compare),
-        9 => many_shaped::<K, V, C, 9>(stream, runs, out, compare),
-        _ => many_shaped::<K, V, C, 5>(stream, runs, out, compare),
-    }
+    with_shape!(
+        ITEMS in 17 | 11 | 9 | 5 = runs_items::<K, V>(),
+        many_shaped::<K, V, C, ITEMS>(stream, runs, out, compare)
+    )
 }
 
-/// The tile boundaries of a merge of many runs, written by [`RunsPartition`].
-pub(crate) struct RunsSplits {
-    /// The table of runs, followed by the splits.
-    words: Global<u64>,
-    verdicts: Global<u64>,
-    /// Holds both arrays; freed in stream order.
-    _scratch: DeviceVec<u64>,
+/// The tile boundaries of a merge of many runs, for a merge kernel of your own.
+#[derive(Debug)]
+pub struct RunsSplits {
+    /// The table of runs, then the boundaries, then, in bytes, whether the comparator contradicted itself.
+    words: DeviceVec<u64>,
+    verdicts: usize,
 }
 
 impl RunsSplits {
+    /// Finds the boundaries of tiles of `tile` outputs. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`] for more than 32 runs; [`Error::EmptyLaunch`] if there are no items; [`Error::OutOfMemory`],
+    /// or any launch error.
+    pub fn find<K: Pod, C: Compare<K>>(
+        stream: &Stream,
+        runs: &[DeviceSlice<'_, K>],
+        compare: C,
+        tile: usize,
+    ) -> Result<Self, Error> {
+        expect_runs(runs.len())?;
+        let runs = runs.iter().map(|&keys| Pairs::keys(stream, keys)).collect::<Result<Vec<_>, _>>()?;
+        split_runs(stream, &runs, tile, 0, compare)
+    }
+
     /// Returns, for each boundary in order, how many of the outputs before it come from each run.
-    pub(crate) fn splits(&self) -> Global<u64> {
-        // SAFETY: the splits follow the table.
-        unsafe { self.words.slice(TABLE_WORDS, self.words.len() - TABLE_WORDS) }
+    ///
+    /// # Errors
+    /// The errors of [`DeviceSlice::view`].
+    pub fn boundaries(&self, stream: &Stream) -> Result<View<'_, Global<u64>>, Error> {
+        self.words.slice(TABLE_WORDS..self.verdicts)?.view(stream)
+    }
+
+    /// Returns the table of runs and the boundaries.
+    fn table(&self, stream: &Stream) -> Result<View<'_, Global<u64>>, Error> {
+        self.words.slice(..self.verdicts)?.view(stream)
+    }
+
+    fn verdicts(&self, stream: &Stream) -> Result<View<'_, Global<u64>>, Error> {
+        self.words.slice(self.verdicts..)?.view(stream)
     }
 }
 
@@ -251,7 +359,7 @@ fn rounds(runs: usize) -> u32 {
 
 /// Finds the boundaries of tiles of `tile` outputs; each boundary may be up to `slack` outputs off. There must be at
 /// least one item, and at most [`MAX_RUNS`] runs.
-pub(crate) fn split_runs<K: Pod, V: Pod, C: Compare<K>>(
+fn split_runs<K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     runs: &[Pairs<K, V>],
     tile: usize,
@@ -269,12 +377,12 @@ pub(crate) fn split_runs<K: Pod, V: Pod, C: Compare<K>>(
     }));
     let log_lanes = rounds(runs.len());
     let blocks = tiles.div_ceil((PARTITION_THREADS as usize >> log_lanes) - 1);
-    let words = TABLE_WORDS + (tiles + 1) * runs.len();
+    let table_words = TABLE_WORDS + (tiles + 1) * runs.len();
     let verdict_words = blocks.div_ceil(8);
-    let mut scratch = stream.uninit::<u64>(words + verdict_words)?;
-    let view = scratch.raw_view_mut(stream)?;
+    let mut words = stream.uninit::<u64>(table_words + verdict_words)?;
+    let view = words.raw_view_mut(stream)?;
     // SAFETY: both slices lie within the scratch memory.
-    let (words, verdicts) = unsafe { (view.slice(0, words), view.slice(words, verdict_words)) };
+    let (table, verdicts) = unsafe { (view.slice(0, table_words), view.slice(table_words, verdict_words)) };
     let count = runs.len() as u32;
     // With this many blocks, memory bandwidth limits the search, not its latency.
     let edges_first = u32::from(blocks > 8 * stream.device().limits().multiprocessors as usize);
@@ -288,13 +396,13 @@ pub(crate) fn split_runs<K: Pod, V: Pod, C: Compare<K>>(
         slack as u32,
         log_lanes,
         edges_first,
-        words,
+        table,
         bytes(verdicts),
     );
     // SAFETY: one split per boundary and run, one verdict per block, one lane per run, and as many blocks as the
     // boundaries need.
     unsafe { stream.launch(partition, blocks)? };
-    Ok(RunsSplits { words: words.as_const(), verdicts: verdicts.as_const(), _scratch: scratch })
+    Ok(RunsSplits { words, verdicts: table_words })
 }
 
 fn many_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
@@ -309,8 +417,8 @@ fn many_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
     if tiles == 0 {
         return Ok(());
     }
-    let partition = split_runs(stream, runs, tile, SLACK, compare)?;
-    let RunsSplits { words, verdicts, .. } = &partition;
+    let splits = split_runs(stream, runs, tile, SLACK, compare)?;
+    let (table, verdicts) = (splits.table(stream)?, splits.verdicts(stream)?);
     let count = runs.len() as u32;
     // The kernel finds the runs through the table.
     let reach = Reach::when_checked(stream, || {
@@ -319,7 +427,7 @@ fn many_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
         reach
     });
     let merge =
-        RunsTiles::<K, V, C, RUNS_THREADS, ITEMS>::new(count, rounds, out.keys, out.values, compare, *words, *verdicts)
+        RunsTiles::<K, V, C, RUNS_THREADS, ITEMS>::new(count, rounds, out.keys, out.values, compare, table, verdicts)
             .reaching(reach);
     // SAFETY: one block per tile, and the splits were computed for this tile size and these runs. The output is as long
     // as all runs, and there are as many values as keys, if there are any. The scratch memory is freed in stream order.
@@ -362,8 +470,8 @@ mod planted {
             out.keys,
             out.values,
             Less,
-            splits.words,
-            splits.verdicts,
+            splits.table(&stream).unwrap(),
+            splits.verdicts(&stream).unwrap(),
         );
         // SAFETY: the checked device refuses the access; that is what the test checks.
         let result = unsafe { stream.launch(kernel, 6000usize.div_ceil(tile)) };

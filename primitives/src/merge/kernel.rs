@@ -8,7 +8,7 @@ use crate::arch::warp::{FULL, any, ballot, lane_id};
 use crate::arch::{Rmw, thread};
 use crate::block::merge::Chain;
 use crate::compare::{Compare, IgnoreLowBit, Less};
-use crate::kernel::kernel;
+use crate::form::kernel;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
@@ -309,29 +309,5 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, con
 
 crate::merge_instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u32, Less, merge_partition_u32;
-    (): merge_u32;
-    u32: merge_u32_u32;
-    u64: merge_u32_u64;
-}
-crate::merge_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u32, IgnoreLowBit, merge_partition_u32_low;
-    (): merge_u32_low;
-    u32: merge_u32_u32_low;
-    u64: merge_u32_u64_low;
-}
-crate::merge_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u64, Less, merge_partition_u64;
-    (): merge_u64;
-    u32: merge_u64_u32;
-    u64: merge_u64_u64;
-}
-crate::merge_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u64, IgnoreLowBit, merge_partition_u64_low;
-    (): merge_u64_low;
-    u32: merge_u64_u32_low;
-    u64: merge_u64_u64_low;
+    keys [u32, u64], values [(), u32, u64], orders [Less, IgnoreLowBit];
 }

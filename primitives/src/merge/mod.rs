@@ -42,12 +42,11 @@ pub use kernel::{MergePartition, MergeTiles};
 pub use place::PlaceRuns;
 pub use runs::{MAX_RUNS, Runs, RunsPartition, RunsTiles};
 #[doc(hidden)]
-pub use shape::{ShapedRuns, ShapedTiles, items, runs_items};
-pub(crate) use tile::{Tile, Walk};
+pub use shape::{RUNS_THREADS, THREADS, items, runs_items};
+pub use tile::{Joined, Tile, Walk};
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use host::{Partition, partition, place, split_runs};
+pub(crate) use host::{partition, place};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::{keys, pairs, runs_keys, runs_pairs};
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use place::MAX_PLACED;
+pub use host::{RunsSplits, Splits, keys, pairs, place_keys, place_pairs, runs_keys, runs_pairs};
+pub use place::MAX_PLACED;

@@ -8,8 +8,8 @@ use crate::arch::thread;
 use crate::arch::warp::{FULL, LANES, all, lane_id, sync_warp, warp_id};
 use crate::block::warp;
 use crate::compare::{Compare, Less};
-use crate::kernel::kernel;
-use crate::scan::Sum;
+use crate::form::kernel;
+use crate::monoid::Sum;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
@@ -304,10 +304,5 @@ pub unsafe fn place_runs<K: Pod, V: Pod, C: Compare<K>>(
 
 crate::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    place_u32: PlaceRuns<u32, (), Less>;
-    place_u32_u32: PlaceRuns<u32, u32, Less>;
-    place_u32_u64: PlaceRuns<u32, u64, Less>;
-    place_u64: PlaceRuns<u64, (), Less>;
-    place_u64_u32: PlaceRuns<u64, u32, Less>;
-    place_u64_u64: PlaceRuns<u64, u64, Less>;
+    for K in [u32, u64], V in [(), u32, u64]: PlaceRuns<K, V, Less>;
 }

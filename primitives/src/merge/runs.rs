@@ -9,8 +9,8 @@ use crate::arch::warp::{FULL, LANES, any, lane_id, warp_id};
 use crate::block::runs::{self as block, Items, MAX_PIECES, Table};
 use crate::block::warp;
 use crate::compare::{Compare, IgnoreLowBit, Less};
-use crate::kernel::{Buffer, Param, kernel};
-use crate::scan::Sum;
+use crate::form::{Buffer, Param, kernel};
+use crate::monoid::Sum;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
@@ -360,29 +360,5 @@ pub unsafe fn runs_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
 
 crate::merge_runs_instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u32, Less, runs_partition_u32;
-    (): runs_u32;
-    u32: runs_u32_u32;
-    u64: runs_u32_u64;
-}
-crate::merge_runs_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u32, IgnoreLowBit, runs_partition_u32_low;
-    (): runs_u32_low;
-    u32: runs_u32_u32_low;
-    u64: runs_u32_u64_low;
-}
-crate::merge_runs_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u64, Less, runs_partition_u64;
-    (): runs_u64;
-    u32: runs_u64_u32;
-    u64: runs_u64_u64;
-}
-crate::merge_runs_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u64, IgnoreLowBit, runs_partition_u64_low;
-    (): runs_u64_low;
-    u32: runs_u64_u32_low;
-    u64: runs_u64_u64_low;
+    keys [u32, u64], values [(), u32, u64], orders [Less, IgnoreLowBit];
 }

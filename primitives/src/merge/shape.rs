@@ -1,7 +1,5 @@
 //! The tile shapes of the merges. They are part of the kernel types, so they are known when kernels are instantiated.
 
-use super::{MergeTiles, RunsTiles};
-
 /// The threads per block that merges two sequences.
 pub const THREADS: u32 = 256;
 
@@ -35,31 +33,25 @@ const fn larger<K, V>() -> usize {
     if size_of::<K>() > size_of::<V>() { size_of::<K>() } else { size_of::<V>() }
 }
 
-/// The merge of two sequences.
-pub type ShapedTiles<K, V, C, const ITEMS: usize> = MergeTiles<K, V, C, THREADS, ITEMS>;
-/// The merge of many runs.
-pub type ShapedRuns<K, V, C, const ITEMS: usize> = RunsTiles<K, V, C, RUNS_THREADS, ITEMS>;
-
-/// Instantiates the kernels that merge two sequences of a key type by an order on a GPU, without values (value `()`) or
-/// with values: see [`crate::instances`].
+/// Instantiates the kernels that merge two sequences on a GPU, for all combinations of the keys, values and orders. The
+/// value `()` stands for keys alone. See [`crate::instances`].
 ///
 /// ```ignore
 /// gpu_primitives::merge_instances! {
 ///     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-///     Version, Newest, version_partition;
-///     (): version_merge;
-///     u32: version_merge_32;
+///     keys [Version], values [(), u32], orders [Newest];
 /// }
 /// ```
 #[macro_export]
 macro_rules! merge_instances {
-    (in $dir:expr; $key:ty, $compare:ty, $partition:ident; $($value:ty: $tiles:ident;)*) => {
+    (in $dir:expr; $(keys [$($key:ty),+], values [$($value:ty),+], orders [$($order:ty),+];)+) => {
         $crate::instances! {
             in $dir;
-            $partition: $crate::merge::MergePartition<$key, $compare>;
-            $($tiles: $crate::merge::ShapedTiles<
-                $key, $value, $compare, { $crate::merge::items::<$key, $value>() }
-            >;)*
+            $(
+                for K in [$($key),+], C in [$($order),+]: $crate::merge::MergePartition<K, C>;
+                for K in [$($key),+], V in [$($value),+], C in [$($order),+]:
+                    $crate::merge::MergeTiles<K, V, C, { $crate::merge::THREADS }, { $crate::merge::items::<K, V>() }>;
+            )+
         }
     };
 }
@@ -68,13 +60,15 @@ macro_rules! merge_instances {
 /// [`merge_instances`](crate::merge_instances), which has the same form.
 #[macro_export]
 macro_rules! merge_runs_instances {
-    (in $dir:expr; $key:ty, $compare:ty, $partition:ident; $($value:ty: $tiles:ident;)*) => {
+    (in $dir:expr; $(keys [$($key:ty),+], values [$($value:ty),+], orders [$($order:ty),+];)+) => {
         $crate::instances! {
             in $dir;
-            $partition: $crate::merge::RunsPartition<$key, $compare>;
-            $($tiles: $crate::merge::ShapedRuns<
-                $key, $value, $compare, { $crate::merge::runs_items::<$key, $value>() }
-            >;)*
+            $(
+                for K in [$($key),+], C in [$($order),+]: $crate::merge::RunsPartition<K, C>;
+                for K in [$($key),+], V in [$($value),+], C in [$($order),+]: $crate::merge::RunsTiles<
+                    K, V, C, { $crate::merge::RUNS_THREADS }, { $crate::merge::runs_items::<K, V>() }
+                >;
+            )+
         }
     };
 }

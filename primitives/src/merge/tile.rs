@@ -14,7 +14,7 @@ use bytemuck::Pod;
 
 /// Two pieces of global memory, indexed as one.
 #[derive(Clone, Copy)]
-pub(crate) struct Joined<T> {
+pub struct Joined<T> {
     a: Global<T>,
     /// Shifted so that its first element has the index after the last one of `a`.
     b: Global<T>,
@@ -60,7 +60,7 @@ impl<T: Pod> Joined<T> {
 
 /// The items of both sides that a block merges.
 #[derive(Clone, Copy)]
-pub(crate) struct Tile {
+pub struct Tile {
     /// The first output.
     pub start: usize,
     /// The number of outputs: a whole tile, except for the last block.
@@ -125,7 +125,7 @@ impl Tile {
 
 /// A thread's share of a tile, merged item by item.
 #[derive(Clone, Copy)]
-pub(crate) struct Walk<K> {
+pub struct Walk<K> {
     /// The position of the next item of the first piece in shared memory.
     pub a: u32,
     /// The position of the next item of the second piece.

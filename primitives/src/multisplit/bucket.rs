@@ -1,6 +1,6 @@
 //! Bucket functions.
 
-use crate::kernel::Param;
+use crate::form::Param;
 use crate::sort::{Buckets, Purity};
 use bytemuck::{Pod, Zeroable};
 
@@ -81,35 +81,33 @@ impl<K, B: Bucket<K>> Buckets<K> for Clamped<B> {
     }
 }
 
-/// Instantiates the kernels that split a key type by a bucket function on a GPU, without values (value `()`) or with
-/// values: see [`crate::instances`].
+/// Instantiates the kernels that split on a GPU, for all combinations of the keys, values and bucket functions. The
+/// value `()` stands for keys alone. See [`crate::instances`].
+///
+/// ```ignore
+/// gpu_primitives::multisplit_instances! {
+///     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+///     keys [Version], values [(), u32], buckets [ByAuthor];
+/// }
+/// ```
 #[macro_export]
 macro_rules! multisplit_instances {
-    (in $dir:expr; $key:ty, $bucket:ty, $histogram:ident; $($value:ty: $large:ident, $small:ident;)*) => {
+    (in $dir:expr; $(keys [$($key:ty),+], values [$($value:ty),+], buckets [$($bucket:ty),+];)+) => {
         $crate::instances! {
             in $dir;
-            $histogram: $crate::sort::BucketHistogram<$key, $crate::multisplit::Clamped<$bucket>>;
             $(
-                $large: $crate::sort::LargePass<
-                    $key, $value, $crate::multisplit::Clamped<$bucket>, { $crate::sort::items::<$key, $value>() }
-                >;
-                $small: $crate::sort::SmallPass<$key, $value, $crate::multisplit::Clamped<$bucket>>;
-            )*
+                for K in [$($key),+], B in [$($bucket),+]:
+                    $crate::sort::BucketHistogram<K, $crate::multisplit::Clamped<B>>;
+                for K in [$($key),+], V in [$($value),+], B in [$($bucket),+]:
+                    $crate::sort::LargePass<K, V, $crate::multisplit::Clamped<B>, { $crate::sort::items::<K, V>() }>;
+                for K in [$($key),+], V in [$($value),+], B in [$($bucket),+]:
+                    $crate::sort::SmallPass<K, V, $crate::multisplit::Clamped<B>>;
+            )+
         }
     };
 }
 
 crate::multisplit_instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u32, Shift, split_histogram_32;
-    (): split_pass_32, split_small_32;
-    u32: split_pass_32_32, split_small_32_32;
-    u64: split_pass_32_64, split_small_32_64;
-}
-crate::multisplit_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u64, Shift, split_histogram_64;
-    (): split_pass_64, split_small_64;
-    u32: split_pass_64_32, split_small_64_32;
-    u64: split_pass_64_64, split_small_64_64;
+    keys [u32, u64], values [(), u32, u64], buckets [Shift];
 }

@@ -4,8 +4,10 @@
 
 use super::{Bucket, Clamped};
 use crate::runtime::carrier::carried;
-use crate::sort::distribute::{Passes, Source, Target, expect_len, no_values, no_values_mut};
-use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream};
+use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::sort::distribute::Passes;
+use crate::transfer::Line;
+use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len};
 use bytemuck::Pod;
 
 /// The maximum number of buckets.
@@ -24,11 +26,9 @@ pub fn keys<'a, K: Pod, B: Bucket<K>>(
     buckets: u32,
     bucket: B,
 ) -> Result<DeviceVec<u64>, Error> {
-    let (input, mut output) = (input.into(), output.into());
+    let (input, output) = (input.into(), output.into());
     expect_len("the output of a multisplit", input.len(), output.len())?;
-    let from = Source { keys: input.raw_view(stream)?, values: no_values() };
-    let to = Target { keys: output.raw_view_mut(stream)?, values: no_values_mut() };
-    split(stream, from, to, buckets, bucket)
+    split(stream, Pairs::keys(stream, input)?, PairsMut::keys(stream, output)?, buckets, bucket)
 }
 
 /// [`keys`] with values that move along with their keys.
@@ -37,30 +37,22 @@ pub fn keys<'a, K: Pod, B: Bucket<K>>(
 /// Same as [`keys`].
 pub fn pairs<'a, K: Pod, V: Pod, B: Bucket<K>>(
     stream: &Stream,
-    keys_in: impl Into<DeviceSlice<'a, K>>,
-    values_in: impl Into<DeviceSlice<'a, V>>,
-    keys_out: impl Into<DeviceSliceMut<'a, K>>,
-    values_out: impl Into<DeviceSliceMut<'a, V>>,
+    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     buckets: u32,
     bucket: B,
 ) -> Result<DeviceVec<u64>, Error> {
-    let (keys_in, values_in) = (keys_in.into(), values_in.into());
-    let (mut keys_out, mut values_out) = (keys_out.into(), values_out.into());
-    expect_len("the values of a multisplit", keys_in.len(), values_in.len())?;
-    expect_len("the output of a multisplit", keys_in.len(), keys_out.len())?;
-    expect_len("the values' output of a multisplit", keys_in.len(), values_out.len())?;
-    let from = Source { keys: keys_in.raw_view(stream)?, values: values_in.raw_view(stream)? };
-    let to = Target { keys: keys_out.raw_view_mut(stream)?, values: values_out.raw_view_mut(stream)? };
-    carried!(V, from.values, to.values, |from_values, to_values| {
-        let from = Source { keys: from.keys, values: from_values };
-        split(stream, from, Target { keys: to.keys, values: to_values }, buckets, bucket)
-    })
+    let from = Pairs::new(stream, input.0.into(), input.1.into(), "the values of a multisplit")?;
+    let keys_out = output.0.into();
+    expect_len("the output of a multisplit", from.keys.len(), keys_out.len())?;
+    let to = PairsMut::new(stream, keys_out, output.1.into(), "the values' output of a multisplit")?;
+    carried!(V => () | u32 | u64 | Line, (from, to), |(from, to)| split(stream, from, to, buckets, bucket))
 }
 
 fn split<K: Pod, V: Pod, B: Bucket<K>>(
     stream: &Stream,
-    from: Source<K, V>,
-    to: Target<K, V>,
+    from: Pairs<K, V>,
+    to: PairsMut<K, V>,
     buckets: u32,
     bucket: B,
 ) -> Result<DeviceVec<u64>, Error> {

@@ -2,7 +2,7 @@
 
 use super::device::DeviceKind;
 use super::stream::Stream;
-use crate::kernel::{Buffer, Kernel, Param, ReadParam};
+use crate::form::{Buffer, Kernel, Param, ReadParam};
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -68,6 +68,12 @@ impl<P: Param> View<'_, P> {
     /// If `param` can write it, nothing else uses it during that time; otherwise nothing writes it.
     pub unsafe fn new(param: P, reach: Reach) -> Self {
         Self { param, reach, memory: PhantomData }
+    }
+
+    /// Adds the memory of the view to a list.
+    pub fn add_to(&self, reach: &mut Reach) {
+        reach.extend([&self.param]);
+        reach.append(self.reach.clone());
     }
 
     /// Returns the argument itself, no longer tied to the memory.

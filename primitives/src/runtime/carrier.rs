@@ -107,8 +107,7 @@ impl<A: Carry> Carry for Vec<A> {
 }
 
 /// Evaluates an expression with [views](Carry) of a value type as views of the first carrier that fits, or otherwise
-/// with the views as they are: `carried!(V => u32 | u64, (from, to), |(from, to)| …)`. The form without a list takes
-/// two views and uses the carriers of a sort.
+/// with the views as they are: `carried!(V => u32 | u64, (from, to), |(from, to)| …)`.
 macro_rules! carried {
     ($value:ty => $($carrier:ty)|+, $views:expr, |$carried:pat_param| $body:expr) => {{
         let views = $views;
@@ -125,13 +124,6 @@ macro_rules! carried {
             $body
         }
     }};
-    ($value:ty, $from:expr, $to:expr, |$carried_from:ident, $carried_to:ident| $body:expr) => {
-        $crate::runtime::carrier::carried!(
-            $value => () | u32 | u64 | $crate::transfer::Line,
-            ($from, $to),
-            |($carried_from, $carried_to)| $body
-        )
-    };
 }
 
 pub(crate) use carried;
@@ -145,16 +137,16 @@ mod tests {
         let words = [0u32; 4];
         let at = |byte: usize| words.as_ptr().wrapping_byte_add(byte).cast::<[u16; 2]>();
         // SAFETY: within the array, and aligned to two bytes.
-        let [aligned, astray] = [0, 2].map(|byte| unsafe { Global::from_raw(at(byte), 3) });
+        let [aligned, misaligned] = [0, 2].map(|byte| unsafe { Global::from_raw(at(byte), 3) });
         assert_eq!(
             aligned.carried::<u32>().map(|carried| (carried.as_ptr(), carried.len())),
             Some((words.as_ptr(), 3))
         );
         assert!(aligned.carried::<u64>().is_none());
-        assert!(astray.carried::<u32>().is_none());
-        assert!((aligned, astray).carried::<u32>().is_none());
+        assert!(misaligned.carried::<u32>().is_none());
+        assert!((aligned, misaligned).carried::<u32>().is_none());
         assert!(vec![aligned, aligned].carried::<u32>().is_some());
-        let names = [aligned, astray].map(|view| carried!([u16; 2] => u64 | u32, view, |view| type_of(view)));
+        let names = [aligned, misaligned].map(|view| carried!([u16; 2] => u64 | u32, view, |view| type_of(view)));
         assert_eq!(names, ["u32", "[u16; 2]"]);
     }
 

@@ -1,6 +1,6 @@
 //! Errors, and what to do about them.
 
-use super::cpu::Fault;
+use crate::executor::Fault;
 use super::device::DeviceKind;
 use std::fmt;
 
@@ -10,12 +10,12 @@ use std::fmt;
 #[non_exhaustive]
 pub enum Error {
     /// There is no NVIDIA driver on this machine.
-    #[error("no NVIDIA driver was found (libcuda could not be loaded): install one, or use the CPU device")]
+    #[error("no NVIDIA driver found (libcuda could not be loaded): install the driver, or use the CPU device")]
     DriverMissing,
 
     /// The NVIDIA driver is older than this crate can use.
     #[error(
-        "the NVIDIA driver supports CUDA {}.{}, but {}.{} is needed: update the driver, or use the CPU device",
+        "the NVIDIA driver supports CUDA {}.{}, but {}.{} is required: update the driver, or use the CPU device",
         found.0, found.1, needed.0, needed.1
     )]
     DriverTooOld {
@@ -26,7 +26,7 @@ pub enum Error {
     },
 
     /// There is no GPU with that number.
-    #[error("GPU {asked} was asked for, but the driver sees {available} (they are numbered from 0)")]
+    #[error("GPU {asked} was requested, but there are only {available} GPUs, numbered from 0: use a smaller number")]
     NoSuchDevice {
         /// The requested number.
         asked: usize,
@@ -35,14 +35,14 @@ pub enum Error {
     },
 
     /// The device name is unknown.
-    #[error("`{asked}` names no device: it is one of `cpu`, `cpu-checked`, `cuda` and `cuda:N`, N a number from 0")]
+    #[error("unknown device `{asked}`: use `cpu`, `cpu-checked`, `cuda`, or `cuda:N` for GPU number N, from 0")]
     UnknownDevice {
         /// The name that was given.
         asked: String,
     },
 
     /// The GPU lacks a feature that this crate always needs.
-    #[error("{device} does not support {needs}, which is needed: use another GPU or the CPU device")]
+    #[error("{device} does not support {needs}, which is required: use another GPU, or the CPU device")]
     DeviceUnsupported {
         /// The GPU.
         device: String,
@@ -51,14 +51,14 @@ pub enum Error {
     },
 
     /// A CUDA-specific call was given another device.
-    #[error("a CUDA device is needed, but the device is `{device}`")]
+    #[error("this call requires a CUDA device, but was given the device `{device}`: pass a CUDA device")]
     NotCuda {
         /// The device that was given.
         device: DeviceKind,
     },
 
     /// There is not enough memory.
-    #[error("{requested} bytes of memory were asked for, but {free} of {total} are free")]
+    #[error("{requested} bytes of memory were requested, but only {free} of {total} are free: free memory or use less")]
     OutOfMemory {
         /// The requested bytes; `usize::MAX` if the size overflows.
         requested: usize,
@@ -69,7 +69,7 @@ pub enum Error {
     },
 
     /// Two lengths that must be equal differ.
-    #[error("{what} has {found} elements, but {expected} are needed")]
+    #[error("{what} has {found} elements, but {expected} are required: pass that many")]
     LengthMismatch {
         /// The object whose length is wrong.
         what: &'static str,
@@ -79,8 +79,8 @@ pub enum Error {
         found: usize,
     },
 
-    /// A call got more items than it takes, or none where it needs at least one.
-    #[error("{asked} {what} were given: at least one and at most {limit} can be")]
+    /// A call was given more items than it accepts, or none where it requires at least one.
+    #[error("{asked} {what} were requested, but 1 to {limit} are allowed: use a number in this range")]
     TooMany {
         /// The resource that is exceeded.
         what: &'static str,
@@ -91,7 +91,7 @@ pub enum Error {
     },
 
     /// A range ends outside the buffer, or before it starts.
-    #[error("the range {start}..{end} does not lie within the {len} elements")]
+    #[error("the range {start}..{end} is out of bounds for {len} elements: use a range within 0..{len}")]
     RangeOutside {
         /// The first index of the range.
         start: usize,
@@ -102,7 +102,7 @@ pub enum Error {
     },
 
     /// A bit range is outside the key.
-    #[error("bits {start}..{end} were asked for, but the keys have {bits} bits: take a range within 0..{bits}")]
+    #[error("bits {start}..{end} were requested, but the keys have {bits} bits: use a range within 0..{bits}")]
     BitRange {
         /// The first requested bit.
         start: u32,
@@ -113,7 +113,7 @@ pub enum Error {
     },
 
     /// An input is too long for an operation.
-    #[error("{what} takes at most {limit} elements, but there are {len}: split them")]
+    #[error("{what} accepts at most {limit} elements, but {len} were given: split the input")]
     TooLong {
         /// The operation.
         what: &'static str,
@@ -125,8 +125,8 @@ pub enum Error {
 
     /// Segment offsets decrease, or exceed the number of items.
     #[error(
-        "offset {index} of the segments is {offset}, but it must be at least {previous}, the one before it, and at most \
-         {len}, the number of items"
+        "segment offset {index} is {offset}, but it must be at least {previous} (the offset before it) and at most \
+         {len} (the number of items): pass ascending offsets"
     )]
     InvalidOffsets {
         /// The index of the first wrong offset.
@@ -140,14 +140,14 @@ pub enum Error {
     },
 
     /// A kernel was launched with zero blocks.
-    #[error("kernel `{kernel}` was launched with 0 blocks: leave the launch out when there is nothing to do")]
+    #[error("kernel `{kernel}` was launched with 0 blocks: skip the launch when there is nothing to do")]
     EmptyLaunch {
         /// The kernel.
         kernel: &'static str,
     },
 
     /// A launch requests more than the device offers.
-    #[error("kernel `{kernel}` asks for {asked} {what}, but the device allows {limit}")]
+    #[error("kernel `{kernel}` requests {asked} {what}, but the device allows at most {limit}: use a smaller launch")]
     LaunchTooLarge {
         /// The kernel.
         kernel: &'static str,
@@ -161,7 +161,7 @@ pub enum Error {
 
     /// The kernel was not compiled for GPUs with these types.
     #[error(
-        "there is no PTX for the kernel type `{kernel}`: name it in `gpu_primitives::instances!` and rebuild the PTX"
+        "there is no PTX for the kernel type `{kernel}`: list it in `gpu_primitives::instances!` and rebuild the PTX"
     )]
     NoInstance {
         /// The kernel type.
@@ -169,13 +169,16 @@ pub enum Error {
     },
 
     /// A kernel on the CPU, or an operator inside one, called the host side of this library.
-    #[error("a kernel, or an operator in one, called the host: device code cannot use streams and device memory")]
+    #[error(
+        "a kernel, or an operator inside one, used a stream or device memory, which only the host can do: move that \
+         call out of the kernel"
+    )]
     HostCallInKernel,
 
     /// Two crates of the program list the same kernel in `instances!`, with different PTX.
     #[error(
-        "two crates have PTX for the kernel `{kernel}` and it differs (entries `{}` and `{}`): name the kernel in one of them \
-         alone, or rebuild both with the same compiler",
+        "two crates have different PTX for the kernel `{kernel}` (entries `{}` and `{}`): list the kernel in only one \
+         of them, or rebuild both with the same compiler",
         names[0], names[1]
     )]
     AmbiguousInstance {
@@ -201,7 +204,7 @@ pub enum Error {
     KernelFault(Box<Fault>),
 
     /// A kernel crashed on the GPU. The device is lost: restart the process to use it again.
-    #[error("a kernel crashed the GPU ({message}); {}. Run it on `cpu-checked` to learn where", suspects(kernels))]
+    #[error("a kernel crashed on the GPU ({message}); {}. Run it on `cpu-checked` to find the line", suspects(kernels))]
     KernelCrashed {
         /// The most recent kernels launched on the stream that are not known to have succeeded, oldest first.
         kernels: Vec<&'static str>,
@@ -210,14 +213,14 @@ pub enum Error {
     },
 
     /// The device was lost in an earlier call.
-    #[error("the device was lost earlier and cannot be used until the process is started anew: {cause}")]
+    #[error("the device was lost by an earlier error: restart the process to use it again. The error was: {cause}")]
     DeviceLost {
         /// The earlier error.
         cause: String,
     },
 
     /// Objects of two devices were used together.
-    #[error("{what} belongs to a device `{found}`, but it was used with another one, `{expected}`")]
+    #[error("{what} is on device `{found}`, but was used with device `{expected}`: use objects of the same device")]
     WrongDevice {
         /// The object on the wrong device.
         what: &'static str,
@@ -228,25 +231,25 @@ pub enum Error {
     },
 
     /// The host read device memory that was never written; found by the checked CPU device.
-    #[error("element {index} was read, but nothing was ever written there")]
+    #[error("the host read element {index} of device memory, which is uninitialised: write it first")]
     UninitialisedRead {
         /// The first such element, counted from the start of the range that was read.
         index: usize,
     },
 
     /// An operation that cannot be part of a graph was attempted while recording one.
-    #[error("{what} cannot be recorded in a graph: do it before the recording, or after a launch")]
+    #[error("{what} cannot be recorded in a graph: do it before the recording starts, or after the graph's launch")]
     NotRecordable {
         /// The operation.
         what: &'static str,
     },
 
     /// Reading or writing a file failed.
-    #[error("reading or writing failed: {0}")]
+    #[error("reading or writing a file failed: {0}")]
     Io(#[from] std::io::Error),
 
     /// A file is damaged, truncated, or of the wrong kind. Nothing was loaded.
-    #[error("the file cannot be loaded: {what} (found at byte {at})")]
+    #[error("the file cannot be loaded: {what} (at byte {at})")]
     InvalidFile {
         /// The problem.
         what: String,
@@ -267,7 +270,7 @@ pub enum Error {
 
     /// A hash table has no room for all keys.
     #[error(
-        "{unplaced} of {keys} keys found no place in {what} of {slots} slots: let it grow, or build it with a lower load \
+        "{unplaced} of {keys} keys do not fit into {what} of {slots} slots: let it grow, or build it with a lower load \
          factor"
     )]
     TableFull {
@@ -293,8 +296,11 @@ pub enum Error {
     },
 }
 
-/// Returns an error unless a length is the expected one.
-pub(crate) fn expect_len(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
+/// Checks a length.
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if the length is not the expected one. `what` names the object in the message.
+pub fn expect_len(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
     if found == expected { Ok(()) } else { Err(Error::LengthMismatch { what, expected, found }) }
 }
 
@@ -304,9 +310,9 @@ pub(crate) fn expect_room(what: &'static str, expected: usize, found: usize) -> 
 }
 
 fn suspects(kernels: &[&str]) -> String {
-    let exactly = "run with GPU_PRIMITIVES_SYNC=1 to learn which one";
+    let exactly = "run with GPU_PRIMITIVES_SYNC=1 to find out which one";
     match kernels {
-        [] => format!("{exactly} it was"),
+        [] => exactly.to_owned(),
         [one] => format!("it was `{one}`"),
         many => format!("it was one of `{}`: {exactly}", many.join("`, `")),
     }

@@ -1,7 +1,7 @@
 //! The kernels that exist as PTX: a registry that [`instances!`](crate::instances) fills at link time.
 
 use super::error::Error;
-use crate::kernel::Kernel;
+use crate::form::Kernel;
 use std::any::{TypeId, type_name};
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -93,7 +93,7 @@ pub(crate) const fn stored<const N: usize>(text: &str) -> [u8; N] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::kernel;
+    use crate::form::kernel;
 
     /// # Safety
     /// It does nothing.

@@ -7,11 +7,12 @@ use super::lanes::{LaneKind, Use, Users};
 use super::slice::{DeviceSlice, DeviceSliceMut};
 use super::step::Step;
 use super::stream::{Queue, Stream};
-use crate::kernel::{Reach, View};
+use crate::runtime::call::{Reach, View};
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 use core::fmt;
 use core::marker::PhantomData;
+use core::num::NonZero;
 use core::ops::RangeBounds;
 use core::ptr::NonNull;
 use std::backtrace::Backtrace;
@@ -256,11 +257,14 @@ pub struct DeviceVec<T: Pod> {
     element: PhantomData<T>,
 }
 
+/// The address of vectors without memory, aligned for all types.
+const NO_MEMORY: NonNull<u8> = NonNull::without_provenance(NonZero::new(256).unwrap());
+
 impl<T: Pod> DeviceVec<T> {
     pub(super) fn new(home: &Stream, len: usize) -> Result<Self, Error> {
         const { assert!(align_of::<T>() <= 256, "device memory is aligned to 256 bytes") };
         let bytes = home.device().bytes_of::<T>(len)?;
-        let address = if bytes == 0 { NonNull::<T>::dangling().cast() } else { home.queue().allocate(bytes)? };
+        let address = if bytes == 0 { NO_MEMORY } else { home.queue().allocate(bytes)? };
         Ok(Self::from_allocation(home, address, bytes, len))
     }
 
@@ -390,9 +394,26 @@ impl<T: Pod> DeviceVec<T> {
     /// ordered after the earlier work of other streams.
     #[must_use = "the memory is freed by nobody else"]
     pub fn into_raw(mut self) -> (Stream, *mut T, usize) {
-        let parts = (self.memory.home.clone(), self.memory.address.as_ptr().cast(), self.len);
+        let len = self.memory.bytes.checked_div(size_of::<T>()).unwrap_or(self.len);
+        let parts = (self.memory.home.clone(), self.memory.address.as_ptr().cast(), len);
         self.memory.bytes = 0;
         parts
+    }
+
+    /// Shortens the vector to its first `len` elements; does nothing if it has no more. The memory stays allocated.
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    /// Returns the same bytes as elements of another type of the same size: see [`DeviceSlice::cast`].
+    ///
+    /// # Errors
+    /// Returns the vector itself if the sizes differ, or if the memory is misaligned for the other type.
+    pub fn cast<W: Pod>(self) -> Result<DeviceVec<W>, Self> {
+        if size_of::<T>() != size_of::<W>() || !self.memory.address.addr().get().is_multiple_of(align_of::<W>()) {
+            return Err(self);
+        }
+        Ok(DeviceVec { memory: self.memory, len: self.len, element: PhantomData })
     }
 
     /// Takes back memory that [`into_raw`](Self::into_raw) released. `home` may be another stream of the same device.

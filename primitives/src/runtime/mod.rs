@@ -19,10 +19,11 @@ mod step;
 mod stream;
 mod value;
 
-pub use cpu::{Access, CpuOptions, Elsewhere, Fault, FaultKind, Schedule};
+pub use crate::executor::{Access, Elsewhere, Fault, FaultKind};
+pub use cpu::{CpuOptions, Schedule};
 pub use device::{Device, DeviceKind, Limits};
-pub use error::Error;
-pub(crate) use error::{expect_len, expect_room};
+pub use error::{Error, expect_len};
+pub(crate) use error::expect_room;
 pub use event::Event;
 pub use graph::Graph;
 pub use memory::DeviceVec;

@@ -56,12 +56,14 @@ impl<K: Pod> PairsMut<K, ()> {
 }
 
 impl<K: Pod, V: Pod> PairsMut<K, V> {
-    /// Keys and values, not necessarily equally many.
+    /// Keys and as many values; error messages call the values `what`.
     pub(crate) fn new(
         stream: &Stream,
         mut keys: DeviceSliceMut<'_, K>,
         mut values: DeviceSliceMut<'_, V>,
+        what: &'static str,
     ) -> Result<Self, Error> {
+        expect_len(what, keys.len(), values.len())?;
         Ok(Self { keys: keys.raw_view_mut(stream)?, values: values.raw_view_mut(stream)? })
     }
 

@@ -1,9 +1,9 @@
 //! Page-locked host memory, and copies that run while the program continues.
 
 use super::device::{Backend, Device, host_memory};
-use super::error::Error;
+use super::error::{Error, expect_len};
 use super::event::Event;
-use super::slice::{DeviceSlice, DeviceSliceMut, expect_len};
+use super::slice::{DeviceSlice, DeviceSliceMut};
 use super::stream::Stream;
 use bytemuck::Pod;
 use core::fmt;

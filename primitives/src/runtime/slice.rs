@@ -1,11 +1,11 @@
 //! Slices of device memory: parts of vectors, or memory of other libraries.
 
 use super::device::{Device, host_memory};
-use super::error::Error;
+use super::error::{Error, expect_len};
 use super::lanes::Use;
 use super::memory::{Allocation, DeviceVec};
 use super::stream::Stream;
-use crate::kernel::{Reach, View};
+use crate::runtime::call::{Reach, View};
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 use core::fmt;
@@ -160,6 +160,26 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         Self { owner: self.owner.unordered(), ..self }
     }
 
+    /// Returns the same bytes as elements of another type of the same size. Returns `None` if the sizes differ, or if
+    /// the memory is misaligned for the other type.
+    ///
+    /// ```
+    /// # use gpu_primitives::{Device, Error};
+    /// let stream = Device::cpu().stream()?;
+    /// let floats = stream.upload(&[1.0f32, -0.0])?;
+    /// let bits = floats.as_slice().cast::<u32>().expect("both have 4 bytes");
+    /// assert_eq!(bits.to_vec(&stream)?, [0x3f80_0000, 0x8000_0000]);
+    /// assert!(floats.as_slice().cast::<u64>().is_none());
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[must_use]
+    pub fn cast<W: Pod>(self) -> Option<DeviceSlice<'a, W>> {
+        let is_aligned = self.len == 0 || self.address.addr().is_multiple_of(align_of::<W>());
+        let fits = size_of::<T>() == size_of::<W>() && is_aligned;
+        let Self { address, len, owner, .. } = self;
+        fits.then(|| DeviceSlice { address: address.cast(), len, owner, elements: PhantomData })
+    }
+
     /// Splits the slice: the elements before `mid`, and the rest.
     ///
     /// # Errors
@@ -289,6 +309,15 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         Ok(Self { address: self.address.wrapping_add(range.start), len: range.len(), ..self })
     }
 
+    /// Returns the same bytes as elements of another type: see [`DeviceSlice::cast`].
+    #[must_use]
+    pub fn cast<W: Pod>(self) -> Option<DeviceSliceMut<'a, W>> {
+        let is_aligned = self.len == 0 || self.address.addr().is_multiple_of(align_of::<W>());
+        let fits = size_of::<T>() == size_of::<W>() && is_aligned;
+        let Self { address, len, owner, .. } = self;
+        fits.then(|| DeviceSliceMut { address: address.cast(), len, owner, elements: PhantomData })
+    }
+
     /// Splits the slice: the elements before `mid`, and the rest. Call [`reborrow`](Self::reborrow) first to keep the
     /// whole slice.
     ///
@@ -409,10 +438,6 @@ fn resolve(range: impl RangeBounds<usize>, len: usize) -> Result<Range<usize>, E
         Bound::Unbounded => len,
     };
     if start <= end && end <= len { Ok(start..end) } else { Err(Error::RangeOutside { start, end, len }) }
-}
-
-pub(super) fn expect_len(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
-    if expected == found { Ok(()) } else { Err(Error::LengthMismatch { what, expected, found }) }
 }
 
 #[cfg(test)]

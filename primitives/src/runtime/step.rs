@@ -1,8 +1,10 @@
 //! A unit of work on the CPU device: executed immediately, queued, or recorded in a graph.
 
-use super::cpu::{CpuDevice, Fault};
+use super::cpu::CpuDevice;
+use crate::executor::Fault;
 use super::error::Error;
-use crate::kernel::{Call, Kernel};
+use crate::form::Kernel;
+use crate::runtime::call::Call;
 use std::backtrace::Backtrace;
 use std::sync::Arc;
 

@@ -9,7 +9,8 @@ use super::graph::Recording;
 use super::lanes::{Lane, LaneKind};
 use super::memory::DeviceVec;
 use super::step::Step;
-use crate::kernel::{Call, Kernel};
+use crate::form::Kernel;
+use crate::runtime::call::{Call, Reach, View};
 use crate::view::GlobalMut;
 use bytemuck::Pod;
 use core::ffi::c_void;
@@ -159,8 +160,12 @@ impl Stream {
         &self.inner.queue
     }
 
-    /// Returns an error if the stream is recording, for calls that need the recorded results immediately.
-    pub(crate) fn refuse_recording(&self, what: &'static str) -> Result<(), Error> {
+    /// Checks that the stream runs work instead of recording it in a graph, for calls that rely on the results right
+    /// after they return.
+    ///
+    /// # Errors
+    /// Returns [`Error::NotRecordable`] if the stream is recording; the message calls the work `what`.
+    pub fn refuse_recording(&self, what: &'static str) -> Result<(), Error> {
         self.queue().refuse_while_recording(what)
     }
 
@@ -308,7 +313,10 @@ impl Stream {
     /// Word 0 belongs to the kernels. It holds a ticket counter, which every kernel resets, and a 32-bit epoch, which
     /// every launch increments. A wrapped epoch could match a stale tag, so all words are zeroed again after 2^31
     /// calls, with one launch per call.
-    pub(crate) fn lookback_words(&self, words: usize) -> Result<GlobalMut<u64>, Error> {
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`].
+    pub fn lookback_words(&self, words: usize) -> Result<View<'_, GlobalMut<u64>>, Error> {
         let inner = &*self.inner;
         inner.clear_spoiled_scratch();
         let _order = inner.queue.hold();
@@ -321,7 +329,7 @@ impl Stream {
         scratch.calls += 1;
         // SAFETY: the scratch memory holds that many words and lives as long as the stream. All other uses of it come
         // before or after in the stream's order.
-        Ok(unsafe { GlobalMut::from_raw(scratch.address.as_ptr(), words) })
+        Ok(unsafe { View::new(GlobalMut::from_raw(scratch.address.as_ptr(), words), Reach::none()) })
     }
 }
 
@@ -440,6 +448,12 @@ mod tests {
     use super::*;
     use crate::view::Global;
 
+    /// Returns scratch memory for look-back kernels.
+    fn lookback_words(stream: &Stream, words: usize) -> GlobalMut<u64> {
+        // SAFETY: the caller keeps the stream, and no kernel uses the words.
+        unsafe { stream.lookback_words(words).unwrap().into_param() }
+    }
+
     /// Reads the words back to the host.
     fn read(stream: &Stream, words: GlobalMut<u64>) -> Vec<u64> {
         let bytes = words.len() * 8;
@@ -463,16 +477,16 @@ mod tests {
     fn scratch_is_kept_and_grows() {
         let device = Device::cpu_checked();
         let stream = device.stream().unwrap();
-        assert_eq!(stream.lookback_words(0).unwrap().len(), 0);
+        assert_eq!(lookback_words(&stream, 0).len(), 0);
         assert_eq!(device.memory_used(), 0);
 
-        let words = stream.lookback_words(10).unwrap();
+        let words = lookback_words(&stream, 10);
         assert_eq!(read(&stream, words), [0; 10]);
         write(&stream, words, 7);
-        assert_eq!(read(&stream, stream.lookback_words(10).unwrap()), [7; 10], "kept between calls");
+        assert_eq!(read(&stream, lookback_words(&stream, 10)), [7; 10], "kept between calls");
         assert_eq!(device.memory_used(), Scratch::LEAST_WORDS * 8);
 
-        let more = stream.lookback_words(5000).unwrap();
+        let more = lookback_words(&stream, 5000);
         assert_eq!(read(&stream, more), [0; 5000], "zero when it has grown");
         assert_eq!(read(&stream, words), [7; 10], "what was handed out stays valid");
         let vector = stream.zeroed::<u8>(3).unwrap();
@@ -502,11 +516,11 @@ mod tests {
     #[test]
     fn scratch_is_zeroed_before_the_epoch_comes_around() {
         let stream = Device::cpu_checked().stream().unwrap();
-        let words = stream.lookback_words(10).unwrap();
+        let words = lookback_words(&stream, 10);
         write(&stream, words, 7);
         lock(&stream.inner.scratch).calls = Scratch::CALLS_BEFORE_ZEROING - 1;
-        assert_eq!(read(&stream, stream.lookback_words(10).unwrap()), [7; 10]);
-        assert_eq!(read(&stream, stream.lookback_words(10).unwrap()), [0; 10]);
+        assert_eq!(read(&stream, lookback_words(&stream, 10)), [7; 10]);
+        assert_eq!(read(&stream, lookback_words(&stream, 10)), [0; 10]);
         assert_eq!(lock(&stream.inner.scratch).calls, 1);
     }
 
@@ -514,11 +528,11 @@ mod tests {
     fn a_scratch_that_does_not_fit_leaves_the_old_one() {
         let device = Device::cpu_with(crate::CpuOptions { memory_limit: Some(100_000), ..Default::default() });
         let stream = device.stream().unwrap();
-        let words = stream.lookback_words(10).unwrap();
+        let words = lookback_words(&stream, 10);
         write(&stream, words, 7);
         assert!(matches!(stream.lookback_words(1 << 20), Err(Error::OutOfMemory { .. })));
         assert!(matches!(stream.lookback_words(usize::MAX), Err(Error::OutOfMemory { .. })));
-        assert_eq!(read(&stream, stream.lookback_words(10).unwrap()), [7; 10]);
+        assert_eq!(read(&stream, lookback_words(&stream, 10)), [7; 10]);
     }
 
     /// A kernel that traps.
@@ -544,11 +558,11 @@ mod tests {
     fn a_fault_clears_the_scratch() {
         for device in [Device::cpu(), Device::cpu_checked()] {
             let stream = device.stream().unwrap();
-            let words = stream.lookback_words(10).unwrap();
+            let words = lookback_words(&stream, 10);
             write(&stream, words, 7);
             // SAFETY: the test is about this fault.
             assert!(matches!(unsafe { stream.launch(Call::new(Trap), 1) }, Err(Error::KernelFault(_))));
-            assert_eq!(read(&stream, stream.lookback_words(10).unwrap()), [0; 10]);
+            assert_eq!(read(&stream, lookback_words(&stream, 10)), [0; 10]);
         }
     }
 

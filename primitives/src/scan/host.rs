@@ -4,6 +4,7 @@
 
 use super::{Monoid, ScanTiles, Sum};
 use crate::block::lookback;
+use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, Error, Stream, expect_len};
 use bytemuck::Pod;
 
@@ -120,6 +121,14 @@ impl<T: Pod> Operands<T> {
     }
 }
 
+/// Returns the elements per access, for accesses of 16 bytes.
+const fn vector<T>() -> usize {
+    match size_of::<T>() {
+        size @ (1 | 2 | 4 | 8) => 16 / size,
+        _ => 1,
+    }
+}
+
 fn scan<T: Pod, Op: Monoid<T>>(
     stream: &Stream,
     data: Operands<T>,
@@ -127,14 +136,11 @@ fn scan<T: Pod, Op: Monoid<T>>(
     init: T,
     inclusive: bool,
 ) -> Result<(), Error> {
-    // 16-byte accesses, and an odd number of rows, which the exchange requires. 144 bytes per thread measured best.
-    match const { size_of::<T>() } {
-        1 => run::<T, Op, 256, 16, 9>(stream, data, op, init, inclusive),
-        2 => run::<T, Op, 256, 8, 9>(stream, data, op, init, inclusive),
-        4 => run::<T, Op, 256, 4, 9>(stream, data, op, init, inclusive),
-        8 => run::<T, Op, 256, 2, 9>(stream, data, op, init, inclusive),
-        _ => run::<T, Op, 256, 1, 9>(stream, data, op, init, inclusive),
-    }
+    // An odd number of rows, which the exchange requires. 144 bytes per thread measured best.
+    with_shape!(
+        VEC in 16 | 8 | 4 | 2 | 1 = vector::<T>(),
+        run::<T, Op, 256, VEC, 9>(stream, data, op, init, inclusive)
+    )
 }
 
 /// Runs [`exclusive`] or [`inclusive`] with a given tile shape: for tests that need many tiles of few elements.

@@ -8,7 +8,7 @@ use crate::arch::thread;
 use crate::arch::warp::{LANES, lane_id, warp_id};
 use crate::block::exchange::WarpExchange;
 use crate::block::{lookback, scan, warp};
-use crate::kernel::kernel;
+use crate::form::kernel;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
@@ -111,10 +111,6 @@ pub unsafe fn scan_tiles<T: Pod, Op: Monoid<T>, const THREADS: u32, const VEC: u
 
 crate::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    scan_u32_sum: ScanTiles<u32, Sum, 256, 4, 9>;
-    scan_i32_sum: ScanTiles<i32, Sum, 256, 4, 9>;
-    scan_f32_sum: ScanTiles<f32, Sum, 256, 4, 9>;
-    scan_u64_sum: ScanTiles<u64, Sum, 256, 2, 9>;
-    scan_i64_sum: ScanTiles<i64, Sum, 256, 2, 9>;
-    scan_f64_sum: ScanTiles<f64, Sum, 256, 2, 9>;
+    for T in [u32, i32, f32]: ScanTiles<T, Sum, 256, 4, 9>;
+    for T in [u64, i64, f64]: ScanTiles<T, Sum, 256, 2, 9>;
 }

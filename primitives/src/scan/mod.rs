@@ -20,13 +20,12 @@
 //! ```
 
 mod kernel;
-mod operator;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
 pub use kernel::ScanTiles;
-pub use operator::{Max, Min, Monoid, Sum};
+pub use crate::monoid::{Max, Min, Monoid, Sum};
 
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]

@@ -6,7 +6,8 @@ use super::kernel::{BuildIndex, IndexOut, STEP, SearchDirectly, SearchIndexed, S
 use super::kernel::{index_len, top_level};
 use super::shape::{sorted_items, vector};
 use crate::compare::Compare;
-use crate::merge::{Partition, partition};
+use crate::merge::partition;
+use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 
@@ -146,12 +147,7 @@ impl<K: Pod, C: Compare<K>> Query<K, C> {
     }
 
     fn any_order<I: IndexOut, const N: usize>(self, stream: &Stream, answers: [Answer<I>; N]) -> Result<(), Error> {
-        match vector::<K>() {
-            8 => self.any_order_shaped::<I, 8>(stream, &answers),
-            4 => self.any_order_shaped::<I, 4>(stream, &answers),
-            2 => self.any_order_shaped::<I, 2>(stream, &answers),
-            _ => self.any_order_shaped::<I, 1>(stream, &answers),
-        }
+        with_shape!(VEC in 8 | 4 | 2 | 1 = vector::<K>(), self.any_order_shaped::<I, VEC>(stream, &answers))
     }
 
     fn any_order_shaped<I: IndexOut, const VEC: usize>(
@@ -195,11 +191,7 @@ impl<K: Pod, C: Compare<K>> Query<K, C> {
     }
 
     fn sorted<I: IndexOut>(self, stream: &Stream, answer: Answer<I>) -> Result<(), Error> {
-        match sorted_items::<K>() {
-            15 => self.sorted_shaped::<I, 15>(stream, answer),
-            9 => self.sorted_shaped::<I, 9>(stream, answer),
-            _ => self.sorted_shaped::<I, 5>(stream, answer),
-        }
+        with_shape!(ITEMS in 15 | 9 | 5 = sorted_items::<K>(), self.sorted_shaped::<I, ITEMS>(stream, answer))
     }
 
     fn sorted_shaped<I: IndexOut, const ITEMS: usize>(self, stream: &Stream, answer: Answer<I>) -> Result<(), Error> {
@@ -212,9 +204,10 @@ impl<K: Pod, C: Compare<K>> Query<K, C> {
             Bound::Lower => (needles, haystack),
             Bound::Upper => (haystack, needles),
         };
-        let Partition { splits, verdicts, .. } = &partition(stream, a, b, compare, tile)?;
+        let splits = partition(stream, a, b, compare, tile)?;
+        let (boundaries, verdicts) = (splits.boundaries(stream)?, splits.verdicts(stream)?);
         let (out, upper) = (answer.out, answer.upper());
-        let kernel = SearchSorted::<K, C, I, ITEMS>::new(haystack, needles, out, compare, upper, *splits, *verdicts);
+        let kernel = SearchSorted::<K, C, I, ITEMS>::new(haystack, needles, out, compare, upper, boundaries, verdicts);
         // SAFETY: one block per tile, and the splits were computed for this tile size; there are as many outputs as
         // needles. The scratch memory is freed in stream order.
         unsafe { stream.launch(kernel, (a.len() + b.len()).div_ceil(tile)) }

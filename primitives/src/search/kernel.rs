@@ -16,7 +16,7 @@
 use crate::arch::{Cache, thread};
 use crate::block::merge::Chain;
 use crate::compare::{Compare, IgnoreLowBit, Less};
-use crate::kernel::kernel;
+use crate::form::kernel;
 use crate::merge::{Tile, Walk};
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
@@ -384,27 +384,8 @@ pub unsafe fn search_sorted<K: Pod, C: Compare<K>, I: IndexOut, const ITEMS: usi
 
 crate::search_instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u32, build_index_u32;
-    Less, u32: search_directly_u32, search_indexed_u32, search_sorted_u32;
-    Less, u64: search_directly_u32_wide, search_indexed_u32_wide, search_sorted_u32_wide;
-    IgnoreLowBit, u32: search_directly_u32_low, search_indexed_u32_low, search_sorted_u32_low;
-    IgnoreLowBit, u64: search_directly_u32_low_wide, search_indexed_u32_low_wide, search_sorted_u32_low_wide;
-}
-crate::search_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u64, build_index_u64;
-    Less, u32: search_directly_u64, search_indexed_u64, search_sorted_u64;
-    Less, u64: search_directly_u64_wide, search_indexed_u64_wide, search_sorted_u64_wide;
-    IgnoreLowBit, u32: search_directly_u64_low, search_indexed_u64_low, search_sorted_u64_low;
-    IgnoreLowBit, u64: search_directly_u64_low_wide, search_indexed_u64_low_wide, search_sorted_u64_low_wide;
-}
-crate::search_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    i32, build_index_i32;
-    Less, u32: search_directly_i32, search_indexed_i32;
-}
-crate::search_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    f32, build_index_f32;
-    Less, u32: search_directly_f32, search_indexed_f32;
+    index: keys [u32, u64, i32, f32];
+    unsorted: keys [u32, u64], orders [Less, IgnoreLowBit], positions [u32, u64];
+    unsorted: keys [i32, f32], orders [Less], positions [u32];
+    sorted: keys [u32, u64], orders [Less, IgnoreLowBit], positions [u32, u64];
 }

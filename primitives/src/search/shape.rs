@@ -21,37 +21,43 @@ pub const fn sorted_items<K>() -> usize {
     }
 }
 
-/// Instantiates the kernels that search a key type on a GPU: see [`crate::instances`].
+/// Instantiates the kernels that search on a GPU: see [`crate::instances`].
 ///
-/// The key is followed by one line for each order and position type. The last name of a line may be omitted; then the
-/// searches for sorted needles are not available. Those searches also need [`merge_instances`](crate::merge_instances)
-/// with the same key and order. The index name may be omitted for a key that already has an index, such as `u32`.
+/// - `index` lists the keys that get an index. Omit keys that already have one, such as `u32`.
+/// - `unsorted` instantiates the searches for needles in any order.
+/// - `sorted` instantiates the searches for sorted needles. They also need
+///   [`merge_instances`](crate::merge_instances) with the same keys and orders.
+///
+/// Each line stands for all combinations of its types. There may be any number of each kind, in this order.
 ///
 /// ```ignore
 /// gpu_primitives::search_instances! {
 ///     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-///     Version, version_index;
-///     Newest, u32: version_few, version_many, version_sorted;
-///     Newest, u64: version_few_wide, version_many_wide;
+///     index: keys [Version];
+///     unsorted: keys [Version], orders [Newest], positions [u32, u64];
+///     sorted: keys [Version], orders [Newest], positions [u32];
 /// }
 /// ```
 #[macro_export]
 macro_rules! search_instances {
     (
-        in $dir:expr; $key:ty $(, $index:ident)?;
-        $($compare:ty, $position:ty: $directly:ident, $indexed:ident $(, $sorted:ident)?;)*
+        in $dir:expr;
+        $(index: keys [$($index:ty),+];)*
+        $(unsorted: keys [$($key:ty),+], orders [$($order:ty),+], positions [$($position:ty),+];)*
+        $(sorted: keys [$($sorted:ty),+], orders [$($sorted_order:ty),+], positions [$($sorted_position:ty),+];)*
     ) => {
         $crate::instances! {
             in $dir;
-            $($index: $crate::search::BuildIndex<$key>;)?
+            $(for K in [$($index),+]: $crate::search::BuildIndex<K>;)*
             $(
-                $directly: $crate::search::SearchDirectly<$key, $compare, $position>;
-                $indexed: $crate::search::SearchIndexed<
-                    $key, $compare, $position, { $crate::search::vector::<$key>() }
-                >;
-                $($sorted: $crate::search::SearchSorted<
-                    $key, $compare, $position, { $crate::search::sorted_items::<$key>() }
-                >;)?
+                for K in [$($key),+], C in [$($order),+], I in [$($position),+]:
+                    $crate::search::SearchDirectly<K, C, I>;
+                for K in [$($key),+], C in [$($order),+], I in [$($position),+]:
+                    $crate::search::SearchIndexed<K, C, I, { $crate::search::vector::<K>() }>;
+            )*
+            $(
+                for K in [$($sorted),+], C in [$($sorted_order),+], I in [$($sorted_position),+]:
+                    $crate::search::SearchSorted<K, C, I, { $crate::search::sorted_items::<K>() }>;
             )*
         }
     };

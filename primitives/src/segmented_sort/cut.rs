@@ -6,7 +6,7 @@
 use super::shape::Shape;
 use crate::arch::warp::{FULL, LANES, ballot, lane_id, shuffle_idx};
 use crate::arch::{Order, Rmw, Scope, thread};
-use crate::kernel::kernel;
+use crate::form::kernel;
 use crate::view::{Global, GlobalMut};
 use bytemuck::{Pod, Zeroable};
 

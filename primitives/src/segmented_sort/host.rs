@@ -6,11 +6,12 @@ use super::crossing::passes;
 use super::cut::{CUT_TILE, status};
 use super::pass::REPAIR;
 use super::shape::{Shape, THREADS, items, slack};
-use super::{CutSegments, Edge, MergeTiles, SortTiles};
+use super::{CutSegments, Edge, MergeSegments, SortSegments};
 use crate::compare::Compare;
 use crate::runtime::carrier::carried;
 use crate::runtime::offsets::{Trust, expect_offsets, invalid_offset};
 use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len};
 use bytemuck::Pod;
 
@@ -53,14 +54,11 @@ pub fn keys_in_place<'a, K: Pod, C: Compare<K>>(
 pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, u32>>,
-    input_keys: impl Into<DeviceSlice<'a, K>>,
-    input_values: impl Into<DeviceSlice<'a, V>>,
-    output_keys: impl Into<DeviceSliceMut<'a, K>>,
-    output_values: impl Into<DeviceSliceMut<'a, V>>,
+    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     compare: C,
 ) -> Result<(), Error> {
-    let (input_keys, input_values) = (input_keys.into(), input_values.into());
-    let operands = pairs_apart(stream, input_keys, input_values, output_keys.into(), output_values.into())?;
+    let operands = pairs_apart(stream, input.0.into(), input.1.into(), output.0.into(), output.1.into())?;
     sort(stream, offsets.into(), operands, compare, Trust::Check)
 }
 
@@ -71,11 +69,10 @@ pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
 pub fn pairs_in_place<'a, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, u32>>,
-    keys: impl Into<DeviceSliceMut<'a, K>>,
-    values: impl Into<DeviceSliceMut<'a, V>>,
+    pairs: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     compare: C,
 ) -> Result<(), Error> {
-    let operands = pairs_same(stream, keys.into(), values.into())?;
+    let operands = pairs_same(stream, pairs.0.into(), pairs.1.into())?;
     sort(stream, offsets.into(), operands, compare, Trust::Check)
 }
 
@@ -126,14 +123,11 @@ pub unsafe fn keys_in_place_unchecked<'a, K: Pod, C: Compare<K>>(
 pub unsafe fn pairs_unchecked<'a, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, u32>>,
-    input_keys: impl Into<DeviceSlice<'a, K>>,
-    input_values: impl Into<DeviceSlice<'a, V>>,
-    output_keys: impl Into<DeviceSliceMut<'a, K>>,
-    output_values: impl Into<DeviceSliceMut<'a, V>>,
+    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     compare: C,
 ) -> Result<(), Error> {
-    let (input_keys, input_values) = (input_keys.into(), input_values.into());
-    let operands = pairs_apart(stream, input_keys, input_values, output_keys.into(), output_values.into())?;
+    let operands = pairs_apart(stream, input.0.into(), input.1.into(), output.0.into(), output.1.into())?;
     sort(stream, offsets.into(), operands, compare, Trust::Promised)
 }
 
@@ -147,11 +141,10 @@ pub unsafe fn pairs_unchecked<'a, K: Pod, V: Pod, C: Compare<K>>(
 pub unsafe fn pairs_in_place_unchecked<'a, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, u32>>,
-    keys: impl Into<DeviceSliceMut<'a, K>>,
-    values: impl Into<DeviceSliceMut<'a, V>>,
+    pairs: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     compare: C,
 ) -> Result<(), Error> {
-    let operands = pairs_same(stream, keys.into(), values.into())?;
+    let operands = pairs_same(stream, pairs.0.into(), pairs.1.into())?;
     sort(stream, offsets.into(), operands, compare, Trust::Promised)
 }
 
@@ -189,9 +182,8 @@ fn pairs_apart<K: Pod, V: Pod>(
     values: DeviceSliceMut<'_, V>,
 ) -> Result<Operands<K, V>, Error> {
     expect_len("the output keys of a segmented sort", input_keys.len(), keys.len())?;
-    expect_len("the output values of a segmented sort", input_keys.len(), values.len())?;
     let input = Pairs::new(stream, input_keys, input_values, "the input values of a segmented sort")?;
-    Ok((input, PairsMut::new(stream, keys, values)?))
+    Ok((input, PairsMut::new(stream, keys, values, "the output values of a segmented sort")?))
 }
 
 fn pairs_same<K: Pod, V: Pod>(
@@ -199,8 +191,7 @@ fn pairs_same<K: Pod, V: Pod>(
     keys: DeviceSliceMut<'_, K>,
     values: DeviceSliceMut<'_, V>,
 ) -> Result<Operands<K, V>, Error> {
-    expect_len("the values of a segmented sort", keys.len(), values.len())?;
-    Ok(in_place(PairsMut::new(stream, keys, values)?))
+    Ok(in_place(PairsMut::new(stream, keys, values, "the values of a segmented sort")?))
 }
 
 /// Each tile is read before it is written, by the same block, so input and output may be the same memory.
@@ -226,10 +217,9 @@ fn shaped<K: Pod, V: Pod, C: Compare<K>>(
     compare: C,
     trust: Trust,
 ) -> Result<(), Error> {
-    match items::<K, V>() {
-        15 => run(stream, offsets, operands, compare, trust, Shape::<THREADS, 15, { slack(15) }>),
-        _ => run(stream, offsets, operands, compare, trust, Shape::<THREADS, 9, { slack(9) }>),
-    }
+    with_shape!(ITEMS in 15 | 9 = items::<K, V>(), {
+        run(stream, offsets, operands, compare, trust, Shape::<THREADS, ITEMS, { slack(ITEMS) }>)
+    })
 }
 
 fn run<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
@@ -285,9 +275,10 @@ fn run<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, co
     let held = if pass_count > 0 || trust == Trust::Promised { items } else { 0 };
     let mut temporary_keys = stream.uninit::<K>(held)?;
     let mut temporary_values = stream.uninit::<V>(held)?;
-    let temporary = PairsMut::new(stream, temporary_keys.as_mut_slice(), temporary_values.as_mut_slice())?;
+    let temporary =
+        PairsMut::new(stream, temporary_keys.as_mut_slice(), temporary_values.as_mut_slice(), "temporary values")?;
     let edges = edges.raw_view(stream)?;
-    let sort = SortTiles::<K, V, C, THREADS, ITEMS, SLACK>::new(
+    let sort = SortSegments::<K, V, C, THREADS, ITEMS, SLACK>::new(
         offsets_view,
         edges,
         from.keys,
@@ -304,7 +295,7 @@ fn run<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, co
     // The last launch repairs the output if the comparator is not an order; otherwise it does nothing.
     let repair = (pass_count > 0).then_some(REPAIR);
     for pass in (0..pass_count).chain(repair) {
-        let merge = MergeTiles::<K, V, C, THREADS, ITEMS, SLACK>::new(
+        let merge = MergeSegments::<K, V, C, THREADS, ITEMS, SLACK>::new(
             offsets_view,
             edges,
             state.raw_view_mut(stream)?,

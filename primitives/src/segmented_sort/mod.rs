@@ -23,7 +23,7 @@
 //! let names = stream.upload(&[0u32, 1, 2, 3, 4, 5, 6])?;
 //! let mut sorted_keys = stream.uninit::<u32>(7)?;
 //! let mut sorted_names = stream.uninit::<u32>(7)?;
-//! segmented_sort::pairs(&stream, &offsets, &keys, &names, &mut sorted_keys, &mut sorted_names, Less)?;
+//! segmented_sort::pairs(&stream, &offsets, (&keys, &names), (&mut sorted_keys, &mut sorted_names), Less)?;
 //! assert_eq!(sorted_keys.to_vec(&stream)?, [1, 3, 5, 0, 2, 2, 9]);
 //! assert_eq!(sorted_names.to_vec(&stream)?, [1, 2, 0, 6, 3, 5, 4]);
 //! # Ok::<(), Error>(())
@@ -44,8 +44,8 @@ mod tile;
 mod host;
 
 pub use cut::{CutSegments, Edge};
-pub use pass::MergeTiles;
-pub use tile::SortTiles;
+pub use pass::MergeSegments;
+pub use tile::SortSegments;
 
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]

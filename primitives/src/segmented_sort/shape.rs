@@ -66,40 +66,38 @@ impl<const THREADS: u32, const ITEMS: usize, const SLACK: u32> Shape<THREADS, IT
     }
 }
 
-/// Instantiates the kernels that sort the segments of a key type by an order on a GPU, without values (value `()`) or
-/// with values: see [`crate::instances`].
+/// Instantiates the kernels that sort segments on a GPU, for all combinations of the keys, values and orders. The value
+/// `()` stands for keys alone. See [`crate::instances`].
 ///
 /// ```ignore
 /// gpu_primitives::segmented_sort_instances! {
 ///     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-///     Version, Newest;
-///     (): version_segsort, version_segmerge;
-///     u32: version_segsort_32, version_segmerge_32;
+///     keys [Version], values [(), u32], orders [Newest];
 /// }
 /// ```
 #[macro_export]
 macro_rules! segmented_sort_instances {
-    (in $dir:expr; $key:ty, $compare:ty; $($value:ty: $sort:ident, $merge:ident;)*) => {
+    (in $dir:expr; $(keys [$($key:ty),+], values [$($value:ty),+], orders [$($order:ty),+];)+) => {
         $crate::instances! {
             in $dir;
             $(
-                $sort: $crate::segmented_sort::SortTiles<
-                    $key,
-                    $value,
-                    $compare,
+                for K in [$($key),+], V in [$($value),+], C in [$($order),+]: $crate::segmented_sort::SortSegments<
+                    K,
+                    V,
+                    C,
                     { $crate::segmented_sort::THREADS },
-                    { $crate::segmented_sort::items::<$key, $value>() },
-                    { $crate::segmented_sort::slack($crate::segmented_sort::items::<$key, $value>()) },
+                    { $crate::segmented_sort::items::<K, V>() },
+                    { $crate::segmented_sort::slack($crate::segmented_sort::items::<K, V>()) },
                 >;
-                $merge: $crate::segmented_sort::MergeTiles<
-                    $key,
-                    $value,
-                    $compare,
+                for K in [$($key),+], V in [$($value),+], C in [$($order),+]: $crate::segmented_sort::MergeSegments<
+                    K,
+                    V,
+                    C,
                     { $crate::segmented_sort::THREADS },
-                    { $crate::segmented_sort::items::<$key, $value>() },
-                    { $crate::segmented_sort::slack($crate::segmented_sort::items::<$key, $value>()) },
+                    { $crate::segmented_sort::items::<K, V>() },
+                    { $crate::segmented_sort::slack($crate::segmented_sort::items::<K, V>()) },
                 >;
-            )*
+            )+
         }
     };
 }

@@ -14,7 +14,7 @@ use super::shape::Shape;
 use crate::arch::warp::{FULL, LANES, any, ballot, lane_id};
 use crate::arch::{Rmw, thread};
 use crate::compare::Compare;
-use crate::kernel::kernel;
+use crate::form::kernel;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 use core::mem::MaybeUninit;
@@ -48,7 +48,7 @@ pub const fn sort_blocks<K, V>(threads: u32) -> u32 {
 /// the first outputs, so one search per thread and round is enough.
 ///
 /// Segments that span tiles are written to where the merge passes will end in the output: see
-/// [`MergeTiles`](super::MergeTiles).
+/// [`MergeSegments`](super::MergeSegments).
 ///
 /// Cost: every item is read and written once. The work is `ITEMS / 2` exchanges per item, and one search and `ITEMS`
 /// merge steps per thread and round.
@@ -64,7 +64,7 @@ pub const fn sort_blocks<K, V>(threads: u32) -> u32 {
 /// zero, and the temporary slices are as long as the others. Then what is written is unspecified, but nothing outside
 /// of the buffers is accessed.
 #[kernel(threads = THREADS, shared = sort_shared::<K, V>(THREADS, ITEMS), min_blocks = sort_blocks::<K, V>(THREADS))]
-pub unsafe fn sort_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
+pub unsafe fn sort_segments<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
     offsets: Global<u32>,
     edges: Global<Edge>,
     input_keys: Global<K>,

@@ -6,8 +6,8 @@ use super::tile::{self, Places, Ranks, run_len, shared};
 use crate::arch::thread;
 use crate::arch::warp::{LANES, lane_id, warp_id};
 use crate::block::{lookback, scan, warp};
-use crate::kernel::kernel;
-use crate::scan::Sum;
+use crate::form::kernel;
+use crate::monoid::Sum;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory};
 use bytemuck::Pod;
 
@@ -224,33 +224,16 @@ pub unsafe fn partition_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, co
 
 crate::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    select_u32_masked: SelectTiles<u32, (), By<Masked<u32>>, 256, 4, 8>;
-    select_u32_u32_masked: SelectTiles<u32, u32, By<Masked<u32>>, 256, 4, 5>;
-    select_u32_u64_masked: SelectTiles<u32, u64, By<Masked<u32>>, 256, 2, 5>;
-    select_u64_masked: SelectTiles<u64, (), By<Masked<u64>>, 256, 2, 8>;
-    select_u64_u32_masked: SelectTiles<u64, u32, By<Masked<u64>>, 256, 2, 5>;
-    select_u64_u64_masked: SelectTiles<u64, u64, By<Masked<u64>>, 256, 2, 5>;
-    select_u32_flags: SelectTiles<u32, (), Flags, 256, 4, 8>;
-    select_u32_u32_flags: SelectTiles<u32, u32, Flags, 256, 4, 5>;
-    select_u32_u64_flags: SelectTiles<u32, u64, Flags, 256, 2, 5>;
-    select_u64_flags: SelectTiles<u64, (), Flags, 256, 2, 8>;
-    select_u64_u32_flags: SelectTiles<u64, u32, Flags, 256, 2, 5>;
-    select_u64_u64_flags: SelectTiles<u64, u64, Flags, 256, 2, 5>;
-    select_segments_u32_masked: SelectTiles<u32, (), Within<Masked<u32>>, 256, 4, 8>;
-    select_segments_u32_u32_masked: SelectTiles<u32, u32, Within<Masked<u32>>, 256, 4, 5>;
-    select_segments_u32_u64_masked: SelectTiles<u32, u64, Within<Masked<u32>>, 256, 2, 5>;
-    select_segments_u64_masked: SelectTiles<u64, (), Within<Masked<u64>>, 256, 2, 8>;
-    select_segments_u64_u32_masked: SelectTiles<u64, u32, Within<Masked<u64>>, 256, 2, 5>;
-    select_segments_u64_u64_masked: SelectTiles<u64, u64, Within<Masked<u64>>, 256, 2, 5>;
-    count_u32_masked_4x8: CountTiles<u32, By<Masked<u32>>, 256, 4, 8>;
-    count_u32_masked_4x5: CountTiles<u32, By<Masked<u32>>, 256, 4, 5>;
-    count_u32_masked_2x5: CountTiles<u32, By<Masked<u32>>, 256, 2, 5>;
-    count_u64_masked_2x8: CountTiles<u64, By<Masked<u64>>, 256, 2, 8>;
-    count_u64_masked_2x5: CountTiles<u64, By<Masked<u64>>, 256, 2, 5>;
-    partition_u32_masked: PartitionTiles<u32, (), By<Masked<u32>>, 256, 4, 8>;
-    partition_u32_u32_masked: PartitionTiles<u32, u32, By<Masked<u32>>, 256, 4, 5>;
-    partition_u32_u64_masked: PartitionTiles<u32, u64, By<Masked<u32>>, 256, 2, 5>;
-    partition_u64_masked: PartitionTiles<u64, (), By<Masked<u64>>, 256, 2, 8>;
-    partition_u64_u32_masked: PartitionTiles<u64, u32, By<Masked<u64>>, 256, 2, 5>;
-    partition_u64_u64_masked: PartitionTiles<u64, u64, By<Masked<u64>>, 256, 2, 5>;
+    for K in [u32, u64], V in [(), u32, u64]:
+        SelectTiles<K, V, By<Masked<K>>, 256, { tile::vector::<K, V>() }, { tile::rows::<V>() }>;
+    for K in [u32, u64], V in [(), u32, u64]:
+        SelectTiles<K, V, Flags, 256, { tile::vector::<K, V>() }, { tile::rows::<V>() }>;
+    for K in [u32, u64], V in [(), u32, u64]:
+        SelectTiles<K, V, Within<Masked<K>>, 256, { tile::vector::<K, V>() }, { tile::rows::<V>() }>;
+    for K in [u32, u64], V in [(), u32, u64]:
+        PartitionTiles<K, V, By<Masked<K>>, 256, { tile::vector::<K, V>() }, { tile::rows::<V>() }>;
+    // The shapes of these partitions.
+    for ROWS in [8, 5]: CountTiles<u32, By<Masked<u32>>, 256, 4, ROWS>;
+    CountTiles<u32, By<Masked<u32>>, 256, 2, 5>;
+    for ROWS in [8, 5]: CountTiles<u64, By<Masked<u64>>, 256, 2, ROWS>;
 }

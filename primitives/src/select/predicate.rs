@@ -1,6 +1,6 @@
 //! Predicates for selections.
 
-use crate::kernel::{Buffer, Param};
+use crate::form::{Buffer, Param};
 use crate::view::Global;
 use bytemuck::Pod;
 use core::ops::BitAnd;

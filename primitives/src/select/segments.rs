@@ -4,7 +4,7 @@ use super::predicate::{Keep, Predicate};
 use crate::arch::thread;
 use crate::arch::warp::{LANES, lane_id};
 use crate::arch::{Order, Rmw, Scope};
-use crate::kernel::{Buffer, Param, kernel};
+use crate::form::{Buffer, Param, kernel};
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 
@@ -175,8 +175,6 @@ pub unsafe fn move_offsets<O: Offset>(
 
 crate::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    check_offsets_u32: CheckOffsets<u32>;
-    check_offsets_u64: CheckOffsets<u64>;
-    move_offsets_u32: MoveOffsets<u32>;
-    move_offsets_u64: MoveOffsets<u64>;
+    for O in [u32, u64]: CheckOffsets<O>;
+    for O in [u32, u64]: MoveOffsets<O>;
 }

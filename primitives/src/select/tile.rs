@@ -7,9 +7,26 @@ use super::Keep;
 use crate::arch::Cache;
 use crate::arch::warp::{FULL, LANES, lane_id, sync_warp, warp_id};
 use crate::block::warp;
-use crate::scan::Sum;
+use crate::monoid::Sum;
 use crate::view::{Global, GlobalMut, Shared, shared_bytes};
 use bytemuck::Pod;
+
+/// Returns the items per access, for accesses of 16 bytes by the wider type.
+#[must_use]
+pub const fn vector<K, V>() -> usize {
+    let widest = if size_of::<K>() > size_of::<V>() { size_of::<K>() } else { size_of::<V>() };
+    match widest {
+        0..=4 => 4,
+        5..=8 => 2,
+        _ => 1,
+    }
+}
+
+/// Returns the rows of a warp: with [`vector`], a thread has 128 bytes of keys alone, and 120 or 160 bytes of pairs.
+#[must_use]
+pub const fn rows<V>() -> usize {
+    if size_of::<V>() == 0 { 8 } else { 5 }
+}
 
 /// Returns the number of items of a warp.
 #[must_use]

@@ -2,12 +2,13 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::distribute::{Source, Spare, Target};
+use super::distribute::Spare;
 use super::shape::{BLOCK_THREADS, BlockSort, block_items};
 use super::{Digits, RadixCode, Sign};
 use crate::merge::{self, MAX_PLACED};
 use crate::runtime::pairs::{Pairs, PairsMut};
-use crate::{Error, Global, Stream};
+use crate::with_shape;
+use crate::{DeviceSlice, Error, Stream, expect_len};
 use bytemuck::Pod;
 
 /// The division of the input into chunks.
@@ -21,12 +22,12 @@ pub(super) struct Chunks {
 impl Chunks {
     /// Returns the chunks in which to sort the items. Returns `None` if there are so many items that distributing them
     /// digit by digit is faster; that limit grows with the number of digits.
-    pub fn of<K: Pod, V: Pod>(from: Source<K, V>, digits: Digits) -> Option<Self> {
+    pub fn of<K: Pod, V: Pod>(from: Pairs<K, V>, digits: Digits) -> Option<Self> {
         Self::at_most(MAX_PLACED.min(8 * digits.passes() as usize), from, digits)
     }
 
     /// Same as [`of`](Self::of), but returns `None` for more than `chunks` chunks.
-    fn at_most<K: Pod, V: Pod>(chunks: usize, from: Source<K, V>, digits: Digits) -> Option<Self> {
+    fn at_most<K: Pod, V: Pod>(chunks: usize, from: Pairs<K, V>, digits: Digits) -> Option<Self> {
         let len = BLOCK_THREADS as usize * block_items::<K, V>();
         (from.keys.len() <= chunks * len).then_some(Self { len, digits })
     }
@@ -36,38 +37,35 @@ impl Chunks {
     pub fn sort<K: RadixCode, V: Pod>(
         self,
         stream: &Stream,
-        from: Source<K, V>,
-        to: Target<K, V>,
+        from: Pairs<K, V>,
+        to: PairsMut<K, V>,
     ) -> Result<(), Error> {
         let chunks = from.keys.len().div_ceil(self.len);
         if chunks == 0 {
             return Ok(());
         }
-        macro_rules! launch {
-            ($items:literal) => {{
-                let (digits, passes) = (self.digits, self.digits.passes());
-                let kernel =
-                    BlockSort::<K, V, Digits, $items>::new(from.keys, to.keys, from.values, to.values, digits, passes);
-                // SAFETY: one block per chunk; keys and values have equal lengths.
-                unsafe { stream.launch(kernel, chunks) }
-            }};
-        }
-        if const { block_items::<K, V>() == 8 } { launch!(8) } else { launch!(4) }
+        let (digits, passes) = (self.digits, self.digits.passes());
+        with_shape!(ITEMS in 8 | 4 = block_items::<K, V>(), {
+            let kernel =
+                BlockSort::<K, V, Digits, ITEMS>::new(from.keys, to.keys, from.values, to.values, digits, passes);
+            // SAFETY: one block per chunk; keys and values have equal lengths.
+            unsafe { stream.launch(kernel, chunks) }
+        })
     }
 
     /// Merges sorted chunks.
     pub fn place<K: RadixCode, V: Pod>(
         self,
         stream: &Stream,
-        from: Source<K, V>,
-        to: Target<K, V>,
+        from: Pairs<K, V>,
+        to: PairsMut<K, V>,
     ) -> Result<(), Error> {
         let runs: Vec<_> = self.runs(from).collect();
         merge::place(stream, &runs, PairsMut { keys: to.keys, values: to.values }, self.digits)
     }
 
     /// Returns the chunks.
-    fn runs<K: Pod, V: Pod>(self, from: Source<K, V>) -> impl Iterator<Item = Pairs<K, V>> {
+    fn runs<K: Pod, V: Pod>(self, from: Pairs<K, V>) -> impl Iterator<Item = Pairs<K, V>> {
         (0..from.keys.len()).step_by(self.len).map(move |start| {
             let len = self.len.min(from.keys.len() - start);
             let (first_value, values) = if size_of::<V>() > 0 { (start, len) } else { (0, 0) };
@@ -77,26 +75,46 @@ impl Chunks {
     }
 }
 
-/// A few pairs in sorted runs, for a merge with other runs.
-pub(crate) struct SortedRuns<K: Pod, V: Pod> {
+/// Pairs in a few sorted runs. To merge a small batch with other runs, it need not be a single run first: this is one
+/// launch, and [`merge::place_pairs`] merges all runs in another.
+#[derive(Debug)]
+pub struct SortedRuns<K: Pod, V: Pod> {
     memory: Spare<K, V>,
-    chunks: Chunks,
+    /// The number of pairs per run; the last run may have fewer.
+    run: usize,
 }
 
 impl<K: RadixCode, V: Pod> SortedRuns<K, V> {
     /// Sorts pairs in ascending order into new memory, as at most `most` runs. Returns `None` if there are too many
-    /// pairs.
-    pub fn new(stream: &Stream, keys: Global<K>, values: Global<V>, most: usize) -> Result<Option<Self>, Error> {
-        let from = Source { keys, values };
+    /// pairs. For zero-sized values, pass an empty slice.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`], [`Error::OutOfMemory`], or any launch error.
+    pub fn new(
+        stream: &Stream,
+        keys: DeviceSlice<'_, K>,
+        values: DeviceSlice<'_, V>,
+        most: usize,
+    ) -> Result<Option<Self>, Error> {
+        expect_len("the values of a sort", if size_of::<V>() == 0 { 0 } else { keys.len() }, values.len())?;
+        let from = Pairs { keys: keys.raw_view(stream)?, values: values.raw_view(stream)? };
         let digits = Digits::new(Sign::NONE, 0, K::BITS, false);
         let Some(chunks) = Chunks::at_most(most, from, digits) else { return Ok(None) };
         let mut memory = Spare::new(stream, keys.len())?;
         chunks.sort(stream, from, memory.target(stream)?)?;
-        Ok(Some(Self { memory, chunks }))
+        Ok(Some(Self { memory, run: chunks.len }))
     }
 
-    /// Returns the runs, in the order of the pairs they were made from.
-    pub fn runs(&self, stream: &Stream) -> Result<impl Iterator<Item = Pairs<K, V>>, Error> {
-        Ok(self.chunks.runs(self.memory.source(stream)?))
+    /// Returns the keys and the values of the runs, in the order of the pairs they were made from.
+    ///
+    /// # Errors
+    /// None in practice: the ranges are always valid.
+    pub fn runs(&self) -> Result<Vec<(DeviceSlice<'_, K>, DeviceSlice<'_, V>)>, Error> {
+        let (keys, values) = self.memory.slices();
+        let run = |start| {
+            let range = start..keys.len().min(start + self.run);
+            Ok((keys.slice(range.clone())?, if size_of::<V>() == 0 { values } else { values.slice(range)? }))
+        };
+        (0..keys.len()).step_by(self.run).map(run).collect()
     }
 }

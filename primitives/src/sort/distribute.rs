@@ -5,33 +5,16 @@
 use super::kernel::{BucketHistogram, Buckets, HISTOGRAM_TILE, MAX_CHUNK, lookback_len};
 use super::shape::{LargePass, SMALL_ITEMS, SMALL_THREADS, SmallPass, THREADS, items};
 use crate::block::radix::RADIX;
+use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::with_shape;
 use crate::{DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
 use bytemuck::Pod;
 
 /// Below this number of elements the small tiles are faster.
 const SMALL: usize = 1 << 19;
 
-/// Keys and values in device memory, to read.
-#[derive(Clone, Copy)]
-pub struct Source<K, V> {
-    pub keys: Global<K>,
-    pub values: Global<V>,
-}
-
-/// Keys and values in device memory, to write.
-#[derive(Clone, Copy)]
-pub struct Target<K, V> {
-    pub keys: GlobalMut<K>,
-    pub values: GlobalMut<V>,
-}
-
-impl<K: Pod, V: Pod> Target<K, V> {
-    pub fn as_source(self) -> Source<K, V> {
-        Source { keys: self.keys.as_const(), values: self.values.as_const() }
-    }
-}
-
 /// Second buffers from the device's pool.
+#[derive(Debug)]
 pub struct Spare<K: Pod, V: Pod> {
     keys: DeviceVec<K>,
     values: DeviceVec<V>,
@@ -43,12 +26,12 @@ impl<K: Pod, V: Pod> Spare<K, V> {
         Ok(Self { keys: stream.uninit(len)?, values: stream.uninit(values)? })
     }
 
-    pub fn target(&mut self, stream: &Stream) -> Result<Target<K, V>, Error> {
-        Ok(Target { keys: self.keys.raw_view_mut(stream)?, values: self.values.raw_view_mut(stream)? })
+    pub fn target(&mut self, stream: &Stream) -> Result<PairsMut<K, V>, Error> {
+        Ok(PairsMut { keys: self.keys.raw_view_mut(stream)?, values: self.values.raw_view_mut(stream)? })
     }
 
-    pub fn source(&self, stream: &Stream) -> Result<Source<K, V>, Error> {
-        Ok(Source { keys: self.keys.raw_view(stream)?, values: self.values.raw_view(stream)? })
+    pub fn slices(&self) -> (DeviceSlice<'_, K>, DeviceSlice<'_, V>) {
+        (self.keys.as_slice(), self.values.as_slice())
     }
 }
 
@@ -99,8 +82,8 @@ impl<B> Passes<B> {
         stream: &Stream,
         passes: u32,
         pass: u32,
-        from: Source<K, V>,
-        to: Target<K, V>,
+        from: Pairs<K, V>,
+        to: PairsMut<K, V>,
     ) -> Result<(), Error>
     where
         B: Buckets<K>,
@@ -118,7 +101,7 @@ impl<B> Passes<B> {
             // them.
             unsafe {
                 let chunk = Chunk {
-                    from: Source {
+                    from: Pairs {
                         keys: from.keys.slice(start, len),
                         values: if size_of::<V>() == 0 { from.values } else { from.values.slice(start, len) },
                     },
@@ -141,8 +124,8 @@ impl<B> Passes<B> {
 
 /// One launch of a pass.
 struct Chunk<K, V> {
-    from: Source<K, V>,
-    to: Target<K, V>,
+    from: Pairs<K, V>,
+    to: PairsMut<K, V>,
     pass: u32,
     bases: Global<u64>,
     next_bases: GlobalMut<u64>,
@@ -180,14 +163,7 @@ unsafe fn launch<K: Pod, V: Pod, B: Buckets<K>>(
     if small {
         return launch!(SmallPass<K, V, B>);
     }
-    // A constant, so that only code that can run is compiled.
-    match const { items::<K, V>() } {
-        15 => launch!(LargePass<K, V, B, 15>),
-        14 => launch!(LargePass<K, V, B, 14>),
-        10 => launch!(LargePass<K, V, B, 10>),
-        8 => launch!(LargePass<K, V, B, 8>),
-        _ => launch!(LargePass<K, V, B, 6>),
-    }
+    with_shape!(ITEMS in 15 | 14 | 10 | 8 | 6 = items::<K, V>(), launch!(LargePass<K, V, B, ITEMS>))
 }
 
 /// Returns the maximum number of elements per launch: a multiple of the tile.
@@ -197,20 +173,4 @@ fn chunk_len(tile: usize) -> usize {
 
 fn chunk_lens(len: usize, tile: usize) -> impl Iterator<Item = usize> {
     (0..len).step_by(chunk_len(tile)).map(move |start| (len - start).min(chunk_len(tile)))
-}
-
-pub fn expect_len(what: &'static str, expected: usize, found: usize) -> Result<(), Error> {
-    if expected == found { Ok(()) } else { Err(Error::LengthMismatch { what, expected, found }) }
-}
-
-/// Returns empty values, for keys without values.
-pub fn no_values() -> Global<()> {
-    // SAFETY: there is nothing to read.
-    unsafe { Global::from_raw(std::ptr::dangling(), 0) }
-}
-
-/// Returns empty values, for keys without values.
-pub fn no_values_mut() -> GlobalMut<()> {
-    // SAFETY: there is nothing to write.
-    unsafe { GlobalMut::from_raw(std::ptr::dangling_mut(), 0) }
 }

@@ -3,11 +3,12 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::chunks::Chunks;
-use super::distribute::{Passes, Source, Spare, Target, expect_len, no_values, no_values_mut};
+use super::distribute::{Passes, Spare};
 use super::{Buckets, Digits, RadixCode, RadixKey, as_codes, as_codes_mut};
 use crate::runtime::carrier::carried;
-use crate::transfer;
-use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream};
+use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::transfer::{self, Line};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len};
 use bytemuck::Pod;
 use std::ops::Range;
 
@@ -68,11 +69,9 @@ pub fn keys<'a, K: RadixKey>(
     output: impl Into<DeviceSliceMut<'a, K>>,
     options: Options,
 ) -> Result<(), Error> {
-    let (input, mut output) = (input.into(), output.into());
+    let (input, output) = (input.into(), output.into());
     expect_len("the output of a sort", input.len(), output.len())?;
-    let from = Source { keys: input.raw_view(stream)?, values: no_values() };
-    let to = Target { keys: output.raw_view_mut(stream)?, values: no_values_mut() };
-    sort_to::<K, ()>(stream, from, to, &options)
+    sort_to::<K, ()>(stream, Pairs::keys(stream, input)?, PairsMut::keys(stream, output)?, &options)
 }
 
 /// Sorts keys together with their values into other buffers.
@@ -81,19 +80,12 @@ pub fn keys<'a, K: RadixKey>(
 /// Same as [`keys`].
 pub fn pairs<'a, K: RadixKey, V: Pod>(
     stream: &Stream,
-    keys_in: impl Into<DeviceSlice<'a, K>>,
-    values_in: impl Into<DeviceSlice<'a, V>>,
-    keys_out: impl Into<DeviceSliceMut<'a, K>>,
-    values_out: impl Into<DeviceSliceMut<'a, V>>,
+    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     options: Options,
 ) -> Result<(), Error> {
-    let (keys_in, values_in) = (keys_in.into(), values_in.into());
-    let (mut keys_out, mut values_out) = (keys_out.into(), values_out.into());
-    expect_len("the values of a sort", keys_in.len(), values_in.len())?;
-    expect_len("the output of a sort", keys_in.len(), keys_out.len())?;
-    expect_len("the values' output of a sort", keys_in.len(), values_out.len())?;
-    let from = Source { keys: keys_in.raw_view(stream)?, values: values_in.raw_view(stream)? };
-    let to = Target { keys: keys_out.raw_view_mut(stream)?, values: values_out.raw_view_mut(stream)? };
+    let from = Pairs::new(stream, input.0.into(), input.1.into(), "the values of a sort")?;
+    let to = sorted_pairs(stream, from.keys.len(), output.0.into(), output.1.into())?;
     sort_to(stream, from, to, &options)
 }
 
@@ -106,9 +98,7 @@ pub fn keys_in_place<'a, K: RadixKey>(
     keys: impl Into<DeviceSliceMut<'a, K>>,
     options: Options,
 ) -> Result<(), Error> {
-    let mut keys = keys.into();
-    let data = Target { keys: keys.raw_view_mut(stream)?, values: no_values_mut() };
-    sort_in_place::<K, ()>(stream, data, &options)
+    sort_in_place::<K, ()>(stream, PairsMut::keys(stream, keys.into())?, &options)
 }
 
 /// Sorts keys and values in place, with second buffers of the same size from the device's pool.
@@ -117,14 +107,10 @@ pub fn keys_in_place<'a, K: RadixKey>(
 /// Same as [`keys`].
 pub fn pairs_in_place<'a, K: RadixKey, V: Pod>(
     stream: &Stream,
-    keys: impl Into<DeviceSliceMut<'a, K>>,
-    values: impl Into<DeviceSliceMut<'a, V>>,
+    pairs: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     options: Options,
 ) -> Result<(), Error> {
-    let (mut keys, mut values) = (keys.into(), values.into());
-    expect_len("the values of a sort", keys.len(), values.len())?;
-    let data = Target { keys: keys.raw_view_mut(stream)?, values: values.raw_view_mut(stream)? };
-    sort_in_place(stream, data, &options)
+    sort_in_place(stream, PairsMut::new(stream, pairs.0.into(), pairs.1.into(), "the values of a sort")?, &options)
 }
 
 /// Sorts keys between two buffers and returns which one holds the result. Both buffers are overwritten. Needs no
@@ -138,11 +124,9 @@ pub fn keys_double_buffered<'a, K: RadixKey>(
     second: impl Into<DeviceSliceMut<'a, K>>,
     options: Options,
 ) -> Result<Side, Error> {
-    let (mut first, mut second) = (first.into(), second.into());
+    let (first, second) = (first.into(), second.into());
     expect_len("the second buffer of a sort", first.len(), second.len())?;
-    let first = Target { keys: first.raw_view_mut(stream)?, values: no_values_mut() };
-    let second = Target { keys: second.raw_view_mut(stream)?, values: no_values_mut() };
-    sort_between::<K, ()>(stream, first, second, &options)
+    sort_between::<K, ()>(stream, PairsMut::keys(stream, first)?, PairsMut::keys(stream, second)?, &options)
 }
 
 /// [`keys_double_buffered`] with values.
@@ -155,17 +139,10 @@ pub fn pairs_double_buffered<'a, K: RadixKey, V: Pod>(
     second: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     options: Options,
 ) -> Result<Side, Error> {
-    let (mut first_keys, mut first_values) = (first.0.into(), first.1.into());
-    let (mut second_keys, mut second_values) = (second.0.into(), second.1.into());
-    for (what, found) in [
-        ("the values of a sort", first_values.len()),
-        ("the second buffer of a sort", second_keys.len()),
-        ("the values' second buffer of a sort", second_values.len()),
-    ] {
-        expect_len(what, first_keys.len(), found)?;
-    }
-    let first = Target { keys: first_keys.raw_view_mut(stream)?, values: first_values.raw_view_mut(stream)? };
-    let second = Target { keys: second_keys.raw_view_mut(stream)?, values: second_values.raw_view_mut(stream)? };
+    let (first_keys, second_keys) = (first.0.into(), second.0.into());
+    expect_len("the second buffer of a sort", first_keys.len(), second_keys.len())?;
+    let first = PairsMut::new(stream, first_keys, first.1.into(), "the values of a sort")?;
+    let second = PairsMut::new(stream, second_keys, second.1.into(), "the values' second buffer of a sort")?;
     sort_between(stream, first, second, &options)
 }
 
@@ -187,7 +164,7 @@ pub fn argsort<'a, K: RadixKey>(
     transfer::iota(stream, &mut indices, 0)?;
     let mut order = stream.uninit::<u32>(keys.len())?;
     let mut sorted = stream.uninit::<K>(keys.len())?;
-    pairs(stream, keys, &indices, &mut sorted, &mut order, options)?;
+    pairs(stream, (keys, &indices), (&mut sorted, &mut order), options)?;
     Ok(order)
 }
 
@@ -220,7 +197,7 @@ pub fn argsort<'a, K: RadixKey>(
 /// let keys = stream.upload(&[15u32, 7, 20, 2])?;
 /// let (mut sorted, mut order) = (stream.uninit::<u32>(4)?, stream.uninit::<u32>(4)?);
 /// let positions = stream.upload(&[0u32, 1, 2, 3])?;
-/// sort::pairs_by(&stream, &keys, &positions, &mut sorted, &mut order, Modulo { divisor: 10 }, 1)?;
+/// sort::pairs_by(&stream, (&keys, &positions), (&mut sorted, &mut order), Modulo { divisor: 10 }, 1)?;
 /// assert_eq!(sorted.to_vec(&stream)?, [20, 2, 15, 7]);
 /// assert_eq!(order.to_vec(&stream)?, [2, 3, 0, 1]);
 /// # Ok::<(), Error>(())
@@ -229,32 +206,23 @@ pub fn argsort<'a, K: RadixKey>(
 /// # Errors
 /// Same as [`keys`]; [`Error::TooMany`] for zero passes, or for more passes than there are digits;
 /// [`Error::NoInstance`] on a GPU if the digits type was not instantiated there.
-#[allow(clippy::too_many_arguments, reason = "two inputs, two outputs, and what is asked for")]
 pub fn pairs_by<'a, K: RadixKey, V: Pod, B: Buckets<K::Code>>(
     stream: &Stream,
-    keys_in: impl Into<DeviceSlice<'a, K>>,
-    values_in: impl Into<DeviceSlice<'a, V>>,
-    keys_out: impl Into<DeviceSliceMut<'a, K>>,
-    values_out: impl Into<DeviceSliceMut<'a, V>>,
+    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     digits: B,
     passes: u32,
 ) -> Result<(), Error> {
-    let (keys_in, values_in) = (keys_in.into(), values_in.into());
-    let (mut keys_out, mut values_out) = (keys_out.into(), values_out.into());
-    expect_len("the values of a sort", keys_in.len(), values_in.len())?;
-    expect_len("the output of a sort", keys_in.len(), keys_out.len())?;
-    expect_len("the values' output of a sort", keys_in.len(), values_out.len())?;
+    let from = Pairs::new(stream, input.0.into(), input.1.into(), "the values of a sort")?;
+    let to = sorted_pairs(stream, from.keys.len(), output.0.into(), output.1.into())?;
     if passes == 0 || passes as usize > B::MAX_PASSES {
         return Err(Error::TooMany { what: "passes of a sort", asked: passes as usize, limit: B::MAX_PASSES });
     }
-    let from = Source { keys: keys_in.raw_view(stream)?, values: values_in.raw_view(stream)? }.coded();
-    let to = Target { keys: keys_out.raw_view_mut(stream)?, values: values_out.raw_view_mut(stream)? }.coded();
+    let (from, to) = (from.coded(), to.coded());
     if from.keys.is_empty() {
         return Ok(());
     }
-    carried!(V, from.values, to.values, |from_values, to_values| {
-        let from = Source { keys: from.keys, values: from_values };
-        let to = Target { keys: to.keys, values: to_values };
+    carried!(V => () | u32 | u64 | Line, (from, to), |(from, to)| {
         if passes == 1 {
             return run_passes(stream, from, [to, to], digits, passes);
         }
@@ -265,17 +233,26 @@ pub fn pairs_by<'a, K: RadixKey, V: Pod, B: Buckets<K::Code>>(
     })
 }
 
+/// Returns the output of a sort of `len` pairs.
+fn sorted_pairs<K: Pod, V: Pod>(
+    stream: &Stream,
+    len: usize,
+    keys: DeviceSliceMut<'_, K>,
+    values: DeviceSliceMut<'_, V>,
+) -> Result<PairsMut<K, V>, Error> {
+    expect_len("the output of a sort", len, keys.len())?;
+    PairsMut::new(stream, keys, values, "the values' output of a sort")
+}
+
 fn sort_to<K: RadixKey, V: Pod>(
     stream: &Stream,
-    from: Source<K, V>,
-    to: Target<K, V>,
+    from: Pairs<K, V>,
+    to: PairsMut<K, V>,
     options: &Options,
 ) -> Result<(), Error> {
     let digits = options.digits::<K>()?;
     let (from, to) = (from.coded(), to.coded());
-    carried!(V, from.values, to.values, |from_values, to_values| {
-        let from = Source { keys: from.keys, values: from_values };
-        let to = Target { keys: to.keys, values: to_values };
+    carried!(V => () | u32 | u64 | Line, (from, to), |(from, to)| {
         match digits {
             None => copy_all(stream, from, to),
             Some(digits) => {
@@ -287,7 +264,7 @@ fn sort_to<K: RadixKey, V: Pod>(
                 let spare = spare.target(stream)?;
                 if let Some(chunks) = chunks {
                     chunks.sort(stream, from, spare)?;
-                    return chunks.place(stream, spare.as_source(), to);
+                    return chunks.place(stream, spare.as_const(), to);
                 }
                 // The last pass writes to the output, so with an odd number of passes the first one does too.
                 let turns = if digits.passes() % 2 == 1 { [to, spare] } else { [spare, to] };
@@ -297,62 +274,53 @@ fn sort_to<K: RadixKey, V: Pod>(
     })
 }
 
-fn sort_in_place<K: RadixKey, V: Pod>(stream: &Stream, data: Target<K, V>, options: &Options) -> Result<(), Error> {
+fn sort_in_place<K: RadixKey, V: Pod>(stream: &Stream, data: PairsMut<K, V>, options: &Options) -> Result<(), Error> {
     let Some(digits) = options.digits::<K>()? else { return Ok(()) };
     let data = data.coded();
-    carried!(V, data.values.as_const(), data.values, |_from, values| {
-        let data = Target { keys: data.keys, values };
-        let chunks = Chunks::of(data.as_source(), digits);
+    carried!(V => () | u32 | u64 | Line, data, |data| {
+        let chunks = Chunks::of(data.as_const(), digits);
         if let Some(chunk) = chunks.filter(|chunks| data.keys.len() <= chunks.len) {
-            return chunk.sort(stream, data.as_source(), data);
+            return chunk.sort(stream, data.as_const(), data);
         }
         let mut spare = Spare::new(stream, data.keys.len())?;
         let spare = spare.target(stream)?;
         if let Some(chunks) = chunks {
-            chunks.sort(stream, data.as_source(), spare)?;
-            return chunks.place(stream, spare.as_source(), data);
+            chunks.sort(stream, data.as_const(), spare)?;
+            return chunks.place(stream, spare.as_const(), data);
         }
-        run_passes(stream, data.as_source(), [spare, data], digits, digits.passes())?;
-        if digits.passes() % 2 == 1 { copy_all(stream, spare.as_source(), data) } else { Ok(()) }
+        run_passes(stream, data.as_const(), [spare, data], digits, digits.passes())?;
+        if digits.passes() % 2 == 1 { copy_all(stream, spare.as_const(), data) } else { Ok(()) }
     })
 }
 
 fn sort_between<K: RadixKey, V: Pod>(
     stream: &Stream,
-    first: Target<K, V>,
-    second: Target<K, V>,
+    first: PairsMut<K, V>,
+    second: PairsMut<K, V>,
     options: &Options,
 ) -> Result<Side, Error> {
     let Some(digits) = options.digits::<K>()? else { return Ok(Side::First) };
     let (first, second) = (first.coded(), second.coded());
-    carried!(V, first.values.as_const(), second.values, |first_values, second_values| {
-        let first = Target { keys: first.keys, values: writable(first_values) };
-        let second = Target { keys: second.keys, values: second_values };
-        if let Some(chunks) = Chunks::of(first.as_source(), digits) {
-            chunks.sort(stream, first.as_source(), first)?;
+    carried!(V => () | u32 | u64 | Line, (first, second), |(first, second)| {
+        if let Some(chunks) = Chunks::of(first.as_const(), digits) {
+            chunks.sort(stream, first.as_const(), first)?;
             if first.keys.len() <= chunks.len {
                 return Ok(Side::First);
             }
-            chunks.place(stream, first.as_source(), second)?;
+            chunks.place(stream, first.as_const(), second)?;
             return Ok(Side::Second);
         }
-        run_passes(stream, first.as_source(), [second, first], digits, digits.passes())?;
+        run_passes(stream, first.as_const(), [second, first], digits, digits.passes())?;
         Ok(if digits.passes() % 2 == 1 { Side::Second } else { Side::First })
     })
-}
-
-/// Returns the writable view that a read-only view was made from.
-fn writable<T: Pod>(view: Global<T>) -> GlobalMut<T> {
-    // SAFETY: the caller made the view from a `Target`, which is writable.
-    unsafe { GlobalMut::from_raw(view.as_ptr().cast_mut(), view.len()) }
 }
 
 /// Runs all passes. The first one reads `from`; each later one reads what the previous one wrote. They write to the two
 /// targets in turn.
 fn run_passes<K: Pod, V: Pod, B: Buckets<K>>(
     stream: &Stream,
-    from: Source<K, V>,
-    targets: [Target<K, V>; 2],
+    from: Pairs<K, V>,
+    targets: [PairsMut<K, V>; 2],
     digits: B,
     count: u32,
 ) -> Result<(), Error> {
@@ -361,25 +329,25 @@ fn run_passes<K: Pod, V: Pod, B: Buckets<K>>(
     for pass in 0..count {
         let target = targets[pass as usize % 2];
         passes.run(stream, count, pass, source, target)?;
-        source = target.as_source();
+        source = target.as_const();
     }
     Ok(())
 }
 
-fn copy_all<K: Pod, V: Pod>(stream: &Stream, from: Source<K, V>, to: Target<K, V>) -> Result<(), Error> {
+fn copy_all<K: Pod, V: Pod>(stream: &Stream, from: Pairs<K, V>, to: PairsMut<K, V>) -> Result<(), Error> {
     transfer::copy_views(stream, from.keys, to.keys)?;
     transfer::copy_views(stream, from.values, to.values)
 }
 
-impl<K: RadixKey, V: Pod> Source<K, V> {
+impl<K: RadixKey, V: Pod> Pairs<K, V> {
     /// Returns the same keys as codes.
-    fn coded(self) -> Source<K::Code, V> {
-        Source { keys: as_codes(self.keys), values: self.values }
+    fn coded(self) -> Pairs<K::Code, V> {
+        Pairs { keys: as_codes(self.keys), values: self.values }
     }
 }
 
-impl<K: RadixKey, V: Pod> Target<K, V> {
-    fn coded(self) -> Target<K::Code, V> {
-        Target { keys: as_codes_mut(self.keys), values: self.values }
+impl<K: RadixKey, V: Pod> PairsMut<K, V> {
+    fn coded(self) -> PairsMut<K::Code, V> {
+        PairsMut { keys: as_codes_mut(self.keys), values: self.values }
     }
 }

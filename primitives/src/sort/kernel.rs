@@ -5,11 +5,11 @@
 
 use super::purity::Purity;
 use crate::arch::warp::{LANES, lane_id, warp_id};
-use crate::arch::{Order, Rmw, Scope, anew, thread};
+use crate::arch::{Order, Rmw, Scope, opaque, thread};
 use crate::block::radix::{self, PackedBuckets, RADIX, RankMemory};
 use crate::block::warp;
-use crate::kernel::{Param, kernel};
-use crate::scan::Sum;
+use crate::form::{Param, kernel};
+use crate::monoid::Sum;
 use crate::transfer::Line;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
@@ -129,7 +129,7 @@ pub unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(
                     items[j] = tile.get(j * HISTOGRAM_THREADS as usize + thread);
                 }
             }
-            let now = anew(tile.len() as u32);
+            let now = opaque(tile.len() as u32);
             for j in 0..HISTOGRAM_ITEMS {
                 if j as u32 * HISTOGRAM_THREADS + (thread as u32) < now {
                     for pass in 0..B::MAX_PASSES {
@@ -306,7 +306,7 @@ pub unsafe fn bucket_pass<
     let bucket =
         |j: usize, here: u32| if j as u32 * LANES < here { bucket_of(&buckets, keys[j], pass, last) } else { last };
 
-    let now = anew(here);
+    let now = opaque(here);
     radix::count::<ITEMS>(|j| bucket(j, now), ranking);
     thread::sync_threads();
     let missing = if thread as u32 == last { tile_len as u32 - valid } else { 0 };
@@ -317,7 +317,7 @@ pub unsafe fn bucket_pass<
         lookback.atomic_store(word(tile, thread), flag | there(count), Scope::Gpu, Order::Relaxed);
     });
     thread::sync_threads();
-    let now = anew(here);
+    let now = opaque(here);
     let ranks = radix::rank::<ITEMS>(|j| bucket(j, now), ranking);
     // The ranking memory is free now: the items reuse it.
     thread::sync_threads();
@@ -342,7 +342,7 @@ pub unsafe fn bucket_pass<
 
     // From here on, the thread's items are those of rank `thread`, `thread + THREADS`, …
     let mut sorted = PackedBuckets::<ITEMS>::new();
-    let now = anew(thread as u32);
+    let now = opaque(thread as u32);
     for j in 0..ITEMS {
         let rank = now + j as u32 * THREADS;
         let key = exchange_keys.get(rank as usize);
@@ -357,7 +357,7 @@ pub unsafe fn bucket_pass<
         return;
     }
     let mut values = [V::zeroed(); ITEMS];
-    let now = anew(here);
+    let now = opaque(here);
     let mine = values_in.slice(tile_start + first as usize, here as usize);
     for j in 0..ITEMS {
         if j as u32 * LANES < now {
@@ -369,7 +369,7 @@ pub unsafe fn bucket_pass<
         exchange_values.set(in_tile::<K, B>(ranks.get(j), tile_len), values[j]);
     }
     thread::sync_threads();
-    let now = anew(thread as u32);
+    let now = opaque(thread as u32);
     for j in 0..ITEMS {
         let rank = now + j as u32 * THREADS;
         let target = places.get(sorted.get(j)).wrapping_add(rank as u64) as usize;
@@ -492,12 +492,12 @@ pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, cons
         let memory = RankMemory::cleared::<THREADS>(ranking);
         thread::sync_threads();
         // No other block waits for the counts, so the ranking itself counts.
-        let now = anew(here);
+        let now = opaque(here);
         let ranks = radix::rank::<ITEMS>(|j| bucket(j, now), memory);
         thread::sync_threads();
         radix::place::<THREADS>(memory, |_| ());
         thread::sync_threads();
-        let now = anew(here);
+        let now = opaque(here);
         let mut places = [0; ITEMS];
         for j in 0..ITEMS {
             places[j] = in_tile::<K, B>(memory.first_place(bucket(j, now)) + ranks.get(j), tile_len);
@@ -532,17 +532,5 @@ pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, cons
 
 crate::sort_instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u32, sort_histogram_32;
-    (): sort_pass_32, sort_small_32, sort_block_32, sort_place_32;
-    u32: sort_pass_32_32, sort_small_32_32, sort_block_32_32, sort_place_32_32;
-    u64: sort_pass_32_64, sort_small_32_64, sort_block_32_64, sort_place_32_64;
-    Line: sort_pass_32_128, sort_small_32_128, sort_block_32_128, sort_place_32_128;
-}
-crate::sort_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    u64, sort_histogram_64;
-    (): sort_pass_64, sort_small_64, sort_block_64, sort_place_64;
-    u32: sort_pass_64_32, sort_small_64_32, sort_block_64_32, sort_place_64_32;
-    u64: sort_pass_64_64, sort_small_64_64, sort_block_64_64, sort_place_64_64;
-    Line: sort_pass_64_128, sort_small_64_128, sort_block_64_128, sort_place_64_128;
+    keys [u32, u64], values [(), u32, u64, Line];
 }

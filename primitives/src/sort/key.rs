@@ -2,11 +2,11 @@
 
 use super::{Buckets, Purity};
 use crate::compare::Compare;
-use crate::dictionary::KeyCode;
-use crate::kernel::Param;
+use crate::code::Sign;
+use crate::form::Param;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::view::{Global, GlobalMut};
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Pod;
 
 /// A key that can be sorted by its bits.
 ///
@@ -73,7 +73,7 @@ pub trait RadixKey: Pod {
 
 /// Checks that keys and their codes have compatible layouts in memory.
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) const fn assert_code_layout<K: RadixKey>() {
+const fn assert_code_layout<K: RadixKey>() {
     assert!(size_of::<K>() == size_of::<K::Code>(), "the `Code` of a `RadixKey` has the size of the key");
     assert!(align_of::<K::Code>() <= align_of::<K>(), "the `Code` of a `RadixKey` is aligned to no more than the key");
 }
@@ -123,42 +123,6 @@ pub trait RadixCode: Pod {
             }
         }
         false
-    }
-}
-
-/// How signs are interpreted: masks that make the bits of a number sort like an unsigned number. It is a kernel
-/// argument.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-pub struct Sign {
-    /// Bits that are flipped in every number.
-    always: u64,
-    /// Bits that are also flipped if the highest bit is set.
-    negative: u64,
-}
-
-impl Sign {
-    /// Unsigned.
-    pub const NONE: Self = Self { always: 0, negative: 0 };
-
-    /// Returns the code that sorts like the key: see [`Key`](crate::dictionary::Key).
-    #[inline(always)]
-    pub(crate) fn encode<C: KeyCode>(self, key: C) -> C {
-        key.flip_if_negative(self.negative).flip(self.always)
-    }
-
-    /// Returns the key of a [code](Self::encode).
-    #[inline(always)]
-    pub(crate) fn decode<C: KeyCode>(self, code: C) -> C {
-        code.flip(self.always).flip_if_negative(self.negative)
-    }
-
-    const fn two_s_complement(bits: u32) -> Self {
-        Self { always: 1 << (bits - 1), negative: 0 }
-    }
-
-    const fn sign_and_magnitude(bits: u32) -> Self {
-        Self { always: 1 << (bits - 1), negative: u64::MAX >> (65 - bits) }
     }
 }
 

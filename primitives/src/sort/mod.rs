@@ -14,7 +14,7 @@
 //! let stream = Device::cpu().stream()?;
 //! let mut keys = stream.upload(&[2.5f32, -1.0, 0.0, 2.5])?;
 //! let mut values = stream.upload(&[10u32, 11, 12, 13])?;
-//! sort::pairs_in_place(&stream, &mut keys, &mut values, Options::new())?;
+//! sort::pairs_in_place(&stream, (&mut keys, &mut values), Options::new())?;
 //! assert_eq!(keys.to_vec(&stream)?, [-1.0, 0.0, 2.5, 2.5]);
 //! assert_eq!(values.to_vec(&stream)?, [11, 12, 10, 13]);
 //!
@@ -36,15 +36,14 @@ pub(crate) mod distribute;
 mod host;
 
 pub use kernel::{BucketHistogram, BucketPass, Buckets, SortBlock};
-pub use key::{Digits, RadixCode, RadixKey, Sign};
+pub use crate::code::Sign;
+pub use key::{Digits, RadixCode, RadixKey};
 pub use purity::Purity;
 #[doc(hidden)]
 pub use shape::{BlockSort, LargePass, SmallPass, block_items, items};
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use chunks::SortedRuns;
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use key::assert_code_layout;
+pub use chunks::SortedRuns;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use key::{as_codes, as_codes_mut};
 

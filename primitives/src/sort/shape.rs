@@ -41,33 +41,29 @@ pub type SmallPass<K, V, B> = BucketPass<K, V, B, SMALL_THREADS, SMALL_ITEMS, 1>
 /// The sort of chunks, one block each.
 pub type BlockSort<K, V, B, const ITEMS: usize> = SortBlock<K, V, B, BLOCK_THREADS, ITEMS>;
 
-/// Instantiates the kernels that sort a key type on a GPU, without values (value `()`) or with values: see
-/// [`crate::instances`].
+/// Instantiates the kernels that sort on a GPU, for all combinations of the keys and values. The value `()` stands for
+/// keys alone. See [`crate::instances`].
 ///
 /// ```ignore
 /// gpu_primitives::sort_instances! {
 ///     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-///     Version, version_histogram;
-///     (): version_pass, version_small, version_block, version_place;
-///     u32: version_pass_32, version_small_32, version_block_32, version_place_32;
+///     keys [Version], values [(), u32];
 /// }
 /// ```
 #[macro_export]
 macro_rules! sort_instances {
-    (in $dir:expr; $key:ty, $histogram:ident; $($value:ty: $large:ident, $small:ident, $block:ident, $place:ident;)*) => {
+    (in $dir:expr; $(keys [$($key:ty),+], values [$($value:ty),+];)+) => {
         $crate::instances! {
             in $dir;
-            $histogram: $crate::sort::BucketHistogram<$key, $crate::sort::Digits>;
             $(
-                $large: $crate::sort::LargePass<
-                    $key, $value, $crate::sort::Digits, { $crate::sort::items::<$key, $value>() }
-                >;
-                $small: $crate::sort::SmallPass<$key, $value, $crate::sort::Digits>;
-                $block: $crate::sort::BlockSort<
-                    $key, $value, $crate::sort::Digits, { $crate::sort::block_items::<$key, $value>() }
-                >;
-                $place: $crate::merge::PlaceRuns<$key, $value, $crate::sort::Digits>;
-            )*
+                for K in [$($key),+]: $crate::sort::BucketHistogram<K, $crate::sort::Digits>;
+                for K in [$($key),+], V in [$($value),+]:
+                    $crate::sort::LargePass<K, V, $crate::sort::Digits, { $crate::sort::items::<K, V>() }>;
+                for K in [$($key),+], V in [$($value),+]: $crate::sort::SmallPass<K, V, $crate::sort::Digits>;
+                for K in [$($key),+], V in [$($value),+]:
+                    $crate::sort::BlockSort<K, V, $crate::sort::Digits, { $crate::sort::block_items::<K, V>() }>;
+                for K in [$($key),+], V in [$($value),+]: $crate::merge::PlaceRuns<K, V, $crate::sort::Digits>;
+            )+
         }
     };
 }

@@ -5,7 +5,7 @@
 //! against 3.97 TB/s on an H200, where the driver's own copy reaches 4.12).
 
 use crate::arch::thread;
-use crate::kernel::kernel;
+use crate::form::kernel;
 use crate::view::{Global, GlobalMut};
 use bytemuck::{Pod, Zeroable};
 
@@ -152,18 +152,8 @@ pub unsafe fn iota<T: Index>(to: GlobalMut<T>, start: T) {
 
 crate::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    copy_lines: CopyLines;
-    copy_u8: CopyElements<u8>;
-    copy_u16: CopyElements<u16>;
-    copy_u32: CopyElements<u32>;
-    copy_u64: CopyElements<u64>;
-    fill_lines: FillLines;
-    iota_u8: Iota<u8>;
-    iota_u16: Iota<u16>;
-    iota_u32: Iota<u32>;
-    iota_u64: Iota<u64>;
-    iota_i8: Iota<i8>;
-    iota_i16: Iota<i16>;
-    iota_i32: Iota<i32>;
-    iota_i64: Iota<i64>;
+    CopyLines;
+    for T in [u8, u16, u32, u64]: CopyElements<T>;
+    FillLines;
+    for T in [u8, u16, u32, u64, i8, i16, i32, i64]: Iota<T>;
 }

@@ -1,14 +1,15 @@
-//! The array against a `BTreeMap`, on every device: what all dictionaries promise, and what is the array's own.
+//! The sorted array compared with a `BTreeMap`, on every device: the common suite of all dictionaries, and tests of the
+//! array alone.
 //!
-//! `GPU_PRIMITIVES_LONG=1` makes 10,000 histories instead of a few.
+//! `GPU_PRIMITIVES_LONG=1` runs 10,000 histories instead of a few.
 
 mod files;
 
 use files::*;
-use gpu_conformance::dictionary::{self, Family, Questions, Value, a_kernel_of_ones_own, fail, ordered_cases};
+use gpu_dictionary_conformance::{self as dictionary, Family, Questions, Value, a_kernel_of_ones_own, fail, ordered_cases};
 use gpu_conformance::{cases, run};
 use gpu_primitives::{Device, Error, Stream};
-use gpu_sorted_array::{GpuSortedArray, Key};
+use gpu_sorted_array::{GpuSortedArray, Key, Options, Parts};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::process::ExitCode;
@@ -24,10 +25,12 @@ struct SortedArray;
 type Modelled<K, V> = dictionary::Modelled<SortedArray, K, V>;
 
 impl Family for SortedArray {
-    type Options = ();
+    type Options = Options;
     type Of<K: Key + Debug, V: Value> = GpuSortedArray<K, V>;
 
-    fn options(_: usize) {}
+    fn options(_: usize) -> Options {
+        Options::new()
+    }
 
     fn tidy<K: Key + Debug, V: Value>(_: &mut GpuSortedArray<K, V>, _: &Stream) -> Result<(), Error> {
         Ok(()) // nothing is stale
@@ -38,10 +41,10 @@ impl Family for SortedArray {
             assert!(array.is_empty(), "{when}");
             return;
         };
-        let (codes, values, marks) = level.parts().unwrap();
-        assert!(marks.is_none(), "no tombstones stay, {when}");
+        let Parts { codes, values, marks } = level.parts();
+        assert!(marks.is_none(), "there are tombstones, {when}");
         let is_strict = codes.to_vec(stream).unwrap().is_sorted_by(|a, b| a < b);
-        assert!(is_strict, "every key is there once, {when}");
+        assert!(is_strict, "a key occurs twice, {when}");
         assert_eq!(values.len(), if size_of::<V>() == 0 { 0 } else { codes.len() }, "values, {when}");
         assert_eq!((array.len(), array.is_empty()), (codes.len(), codes.is_empty()), "{when}");
     }
@@ -57,7 +60,7 @@ impl Family for SortedArray {
     }
 }
 
-/// Memory is that of what is there; and one can ask whether there will be enough.
+/// The array uses memory only for live elements, and `check_memory` checks whether more would fit.
 fn nothing_stale_stays(device: &Device) {
     let stream = device.stream().unwrap();
     let mut both = Modelled::<u32, u32>::new(&stream, 1);
@@ -71,9 +74,9 @@ fn nothing_stale_stays(device: &Device) {
     both.delete(&stream, &keys[100..]);
     assert_eq!(both.dictionary.stats().bytes, 800);
     both.check(&stream, &keys, "after deletions");
-    assert!(both.dictionary.stats().bytes > 800, "a query builds the index");
-    both.dictionary.try_reserve(&stream, 1000).unwrap();
-    assert!(matches!(both.dictionary.try_reserve(&stream, usize::MAX), Err(Error::OutOfMemory { .. })));
+    assert!(both.dictionary.stats().bytes > 800, "a query must build the index");
+    both.dictionary.check_memory(&stream, 1000).unwrap();
+    assert!(matches!(both.dictionary.check_memory(&stream, usize::MAX), Err(Error::OutOfMemory { .. })));
     both.dictionary.clear();
     assert_eq!(both.dictionary.stats().bytes, 0);
 }
@@ -83,6 +86,6 @@ fn kernels_of_ones_own(device: &Device) {
 }
 
 fn failed_views(device: &Device) {
-    let view = |both: &mut Modelled<u32, u32>, stream: &_, _: &_| both.dictionary.view::<u32>(stream).map(drop);
+    let view = |both: &mut Modelled<u32, u32>, stream: &_, _: &_| both.dictionary.view(stream).map(drop);
     assert!(fail::<SortedArray>(device, "a view", (3, 1), view) > 0);
 }

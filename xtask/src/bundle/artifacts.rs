@@ -1,4 +1,4 @@
-//! Which executables a cargo run has built, from its messages.
+//! The executables that a cargo run has built, read from its messages.
 
 use std::path::PathBuf;
 
@@ -7,12 +7,12 @@ use serde::Deserialize;
 use crate::error::Error;
 use crate::workspace::Target;
 
-/// An executable that cargo has built.
+/// An executable built by cargo.
 pub struct Artifact {
     pub package_id: String,
     pub target: Target,
     pub executable: PathBuf,
-    /// Whether it has a test harness in it.
+    /// Whether it contains a test harness.
     pub is_test: bool,
 }
 
@@ -30,7 +30,7 @@ struct Profile {
     test: bool,
 }
 
-/// The executables in what `cargo {arguments}` has written.
+/// Returns the executables in the output of `cargo {arguments}`.
 pub fn executables(messages: &[u8], arguments: &str) -> Result<Vec<Artifact>, Error> {
     let mut found = Vec::new();
     for line in messages.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {

@@ -1,5 +1,5 @@
-//! `cargo xtask gpu-bundle`: everything that a machine with an NVIDIA driver and no Rust needs to test and measure this
-//! workspace, in one folder.
+//! `cargo xtask gpu-bundle`: collects in one folder everything that a machine with an NVIDIA driver and without Rust
+//! needs to test and measure this workspace.
 
 mod artifacts;
 
@@ -14,10 +14,11 @@ use crate::workspace::{Package, Workspace, cargo_output};
 /// The package with the benchmarks.
 const BENCHES: &str = "gpu-benches";
 
-/// How big the folder may be: it is sent to other machines.
+/// The maximum size of the folder, which is sent to other machines.
 const LIMIT: u64 = 40 * MIB;
 
-/// Given to every cargo: small executables, and an own folder, because other settings would make the usual one rebuild.
+/// The arguments of every cargo call. They make small executables. A separate target folder keeps these settings from
+/// rebuilding the usual one.
 const SETTINGS: [&str; 6] = [
     "--release",
     "--message-format=json-render-diagnostics",
@@ -33,7 +34,7 @@ pub fn run(out: &Path) -> Result<(), Error> {
     let target_dir = workspace.target_directory.join("bundle");
     let target_dir = target_dir.to_string_lossy();
     let cargo = |arguments: &[&str]| -> Result<Vec<Artifact>, Error> {
-        // `cargo bench` is always a release build and does not take the word.
+        // `cargo bench` is always a release build and rejects `--release`.
         let settings = SETTINGS.iter().copied().filter(|word| arguments[0] != "bench" || *word != "--release");
         let all: Vec<&str> = arguments.iter().copied().chain(settings).chain(["--target-dir", &target_dir]).collect();
         executables(&cargo_output(&all)?, &all.join(" "))
@@ -75,11 +76,11 @@ pub fn run(out: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// An executable and its place in the bundle.
+/// An executable and its path in the bundle.
 type Placed = (PathBuf, PathBuf);
 
-/// The tests of libraries and the integration tests, named after package and target. Those of the benchmarks' program stay: they
-/// need it where cargo has built it.
+/// Returns the tests of libraries and the integration tests, named after package and target. Leaves out the tests of
+/// the benchmark program, which need it where cargo built it.
 fn tests(workspace: &Workspace, built: Vec<Artifact>) -> Vec<Placed> {
     let mut placed = Vec::new();
     for artifact in built.into_iter().filter(|artifact| artifact.is_test) {
@@ -98,18 +99,18 @@ fn tests(workspace: &Workspace, built: Vec<Artifact>) -> Vec<Placed> {
     placed
 }
 
-/// The programs and benchmarks, and the list of how to call each.
+/// Returns the programs and benchmarks, and the list of their command lines.
 fn benches(package: &Package, built: Vec<Artifact>) -> (Vec<Placed>, String) {
     let (mut placed, mut list) = (Vec::new(), String::new());
     for artifact in built.into_iter().filter(|artifact| artifact.package_id == package.id) {
         let name = &artifact.target.name;
         let place = Path::new("benches").join(name);
         if placed.iter().any(|(_, taken)| *taken == place) {
-            // cargo builds the programs again for the benchmarks, which may call them.
+            // cargo builds the programs again for the benchmarks, which may run them.
             continue;
         }
         if artifact.target.is("bench") {
-            // Without the word a benchmark harness takes itself for a test and measures nothing.
+            // Without `--bench`, a benchmark harness runs as a test and measures nothing.
             list += &format!("{name} --bench\n");
         } else if artifact.target.is("bin") && !artifact.is_test {
             list += &format!("{name}\n");
@@ -123,9 +124,9 @@ fn benches(package: &Package, built: Vec<Artifact>) -> (Vec<Placed>, String) {
 
 fn write(out: &Path, files: &[Placed], bench_list: &str) -> Result<(), Error> {
     if out.exists() {
-        // Only what looks like a bundle is emptied: `--out` may name anything.
+        // Empty the folder only if it looks like a bundle, because `--out` may name anything.
         if !out.join("run.sh").is_file() && fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some()) {
-            let source = std::io::Error::other("it is not empty and has no run.sh, so it is no bundle");
+            let source = std::io::Error::other("it is not a bundle: it is not empty and has no run.sh");
             return Err(Error::Io { action: "empty", path: out.into(), source });
         }
         fs::remove_dir_all(out).map_err(Error::io("empty", out))?;
@@ -147,8 +148,8 @@ fn write(out: &Path, files: &[Placed], bench_list: &str) -> Result<(), Error> {
 /// The executables in the bundle, which `run.sh` unpacks.
 const PACKED: &str = "executables.tar.xz";
 
-/// Packs the executables. Every one of them embeds the PTX of all kernels, so that together they are a twentieth of what they
-/// are one by one, with a window that reaches from one to the next.
+/// Packs the executables. Each one embeds the PTX of all kernels. With a compression window that reaches from one
+/// executable to the next, they take a twentieth of the space that they take when packed one by one.
 fn pack(out: &Path) -> Result<(), Error> {
     const FOLDERS: [&str; 2] = ["tests", "benches"];
     let status = Command::new("tar")
@@ -179,7 +180,7 @@ fn make_executable(_: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Every file of a folder with its size, the biggest first.
+/// Returns every file of a folder with its size, the largest first.
 fn sizes(root: &Path) -> Result<Vec<(PathBuf, u64)>, Error> {
     let (mut sizes, mut folders) = (Vec::new(), vec![root.to_path_buf()]);
     while let Some(folder) = folders.pop() {

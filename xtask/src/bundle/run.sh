@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs the tests and benchmarks in this folder on a machine with an NVIDIA driver. No Rust needed.
+# Runs the tests and benchmarks in this folder on a machine with an NVIDIA driver. Needs no Rust.
 #
 #   ./run.sh [--device-check] [--tests] [--sanitizer] [--benches]      (default: --device-check --tests --benches)
 #
-#   BUNDLE_TIMEOUT=60         seconds that one test executable may take
-#   BENCH_TIMEOUT=300         seconds that one benchmark may take
-#   SANITIZER_TIMEOUT=300     seconds that one test executable may take under one tool of compute-sanitizer
-#   SANITIZER_FILTER=small    tests to run under compute-sanitizer: those with this in their names
+#   BUNDLE_TIMEOUT=60         time limit of one test executable in seconds
+#   BENCH_TIMEOUT=300         time limit of one benchmark in seconds
+#   SANITIZER_TIMEOUT=300     time limit of one test executable under one tool of compute-sanitizer in seconds
+#   SANITIZER_FILTER=small    run the tests with this in their names under compute-sanitizer
 set -u
 cd "$(dirname "$0")" || exit 1
 
@@ -25,11 +25,11 @@ for argument in "$@"; do
     esac
 done
 
-# The executables come packed.
+# The executables are packed.
 packed=executables.tar.xz
 if [ -f $packed ]; then tar -xJf $packed && rm $packed || exit 1; fi
 
-# Tests and benchmarks must not fall back to the CPU without a word, and must not look for the sources.
+# Tests and benchmarks must not silently fall back to the CPU, and must not look for the sources.
 export GPU_PRIMITIVES_DEVICE=cuda GPU_BUNDLE=1
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
@@ -37,12 +37,12 @@ failures=0
 
 device_check() {
     if ! command -v nvidia-smi > /dev/null; then
-        echo "device check: FAILED: there is no nvidia-smi, so no NVIDIA driver: install it" >&2
+        echo "device check: FAILED: nvidia-smi was not found: install the NVIDIA driver" >&2
         return 1
     fi
     if ! nvidia-smi --format=csv \
         --query-gpu=name,compute_cap,driver_version,clocks.sm,clocks.max.sm,clocks.mem,memory.total,memory.used; then
-        echo "device check: FAILED: nvidia-smi is there but does not reach a GPU" >&2
+        echo "device check: FAILED: nvidia-smi found no GPU" >&2
         return 1
     fi
 }
@@ -57,7 +57,7 @@ run_tests() {
         timeout -k 10 "${BUNDLE_TIMEOUT:-60}" "./$test" --test-threads=4 > "$log" 2>&1
         status=$?
         p=$(count passed) f=$(count failed)
-        # A crash, a timeout or a harness of its own leaves no count of failures.
+        # A crash, a timeout or a custom harness leaves no count of failures.
         if [ $status -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
         passed=$((passed + p)) failed=$((failed + f))
         if [ $status -eq 0 ]; then
@@ -75,7 +75,7 @@ run_tests() {
 run_sanitizer() {
     local filter=${SANITIZER_FILTER:-small} clean=0 failed=0 test tool status
     if ! command -v compute-sanitizer > /dev/null; then
-        echo "sanitizer: FAILED: there is no compute-sanitizer: it comes with the CUDA toolkit" >&2
+        echo "sanitizer: FAILED: compute-sanitizer was not found: install the CUDA toolkit" >&2
         return 1
     fi
     for test in tests/*; do
@@ -103,13 +103,13 @@ run_sanitizer() {
     [ "$failed" -eq 0 ]
 }
 
-# benches.txt has one benchmark a line: its name and its arguments.
+# benches.txt has one benchmark per line: its name and its arguments.
 run_benches() {
     local failed=0 name arguments status
     while read -r name arguments; do
         [ -n "$name" ] || continue
         echo "== $name"
-        # The arguments are words to split.
+        # The arguments must be split into words.
         # shellcheck disable=SC2086
         timeout -k 10 "${BENCH_TIMEOUT:-300}" "./benches/$name" $arguments < /dev/null
         status=$?
@@ -123,7 +123,7 @@ run_benches() {
 }
 
 if [ -n "$want_device" ]; then
-    # Without a GPU everything else would fail too, less clearly.
+    # Without a GPU everything else would fail, too, with less clear messages.
     device_check || exit 1
 fi
 if [ -n "$want_tests" ]; then run_tests || failures=1; fi

@@ -1,75 +1,48 @@
-//! The CPU device: runs kernels with every GPU thread as a coroutine.
-//!
-//! From the outside in:
-//! - [`CpuDevice`] owns memory ([`memory`]) and launches kernels.
-//! - [`launch`]: workers, one per OS thread, take blocks and run them; who waits for whom, and when nobody can go on.
-//! - [`resident`]: a block with the fibers of its suspended threads; picks the thread that runs next.
-//! - [`block`] and [`warp`]: the state of a block; its barrier, its polling threads, the collectives of its warps.
-//! - [`fiber`]: the coroutines. [`context`]: how device code finds its block.
-//! - [`device`]: what `arch::cpu` says to the executor about memory.
-//! - [`queue`]: streams; on the checked device queues that are really apart.
-//! - [`check`]: in checked mode, sees every access and finds races and reads of what nobody wrote.
-//! - [`fault`] and [`panics`]: what a thread was caught at, and how it travels to who launched the kernel.
-//!
-//! A block runs on one OS thread, and its threads take turns only where they wait: at barriers, in collectives, while
-//! they poll. Everything in a block is therefore plain cells, and a thread that never waits runs as a plain call.
+//! The CPU device: memory, launches, and streams as queues.
 
-mod block;
-mod check;
-pub(crate) mod context;
-pub(crate) mod device;
-mod fault;
-mod fiber;
-mod launch;
-mod memory;
-mod panics;
 mod queue;
-mod random;
-mod resident;
 #[cfg(test)]
 mod tests;
-pub(crate) mod warp;
 
-pub use fault::{Access, Elsewhere, Fault, FaultKind};
-pub(crate) use memory::AllocError;
 pub(crate) use queue::{CpuLane, CpuMark};
 
-use crate::kernel::{Kernel, Reach};
-use block::Job;
-use check::Checker;
-use launch::Launch;
-use memory::{Given, Heap, Known};
+use crate::executor::{
+    self, AllocError, Block, Checker, Entry, Fault, Given, Heap, Job, Known, Launch, default_workers,
+};
+use crate::form::Kernel;
+use crate::runtime::call::Reach;
 use queue::Queues;
 use std::backtrace::Backtrace;
 use std::cell::RefCell;
 use std::mem;
+use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How the CPU device runs kernels. The default is fast: unchecked, in order, on all cores.
+/// The options of the CPU device. The default is the fast mode: unchecked, in order, on all cores.
 #[derive(Clone, Debug, Default)]
 pub struct CpuOptions {
-    /// Find races, uninitialised reads and the like. Much slower; blocks run on one core.
+    /// Whether to detect races, uninitialised reads and similar faults. Much slower, and blocks run on one core.
     pub checked: bool,
     /// The order in which threads and blocks run.
     pub schedule: Schedule,
-    /// OS threads that run blocks; `None` for one per core.
+    /// The number of OS threads that run blocks; `None` for one per core.
     pub workers: Option<usize>,
-    /// Bytes that the device pretends to have; `None` for as much as the system gives.
+    /// The size of the device's memory in bytes; `None` for no limit except that of the system.
     pub memory_limit: Option<usize>,
 }
 
 /// The order in which threads and blocks run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Schedule {
-    /// Blocks start in ascending order and threads run in ascending order, as far as they do not wait.
+    /// Blocks start in ascending order, and threads run in ascending order until they wait.
     #[default]
     InOrder,
-    /// An order that depends on the seed alone, made to break protocols: blocks start in random order and several are
-    /// interleaved, lanes and warps run in random order, threads are pre-empted at atomics and fences, and now and then
-    /// a block gets no turn for long. Runs on one core.
+    /// A random order, made to break synchronisation protocols. Blocks start in random order, and several are
+    /// interleaved. Lanes and warps run in random order. Threads are pre-empted at atomics and fences. Now and then a
+    /// block is starved for a long time. Depends only on the seed, and runs on one core.
     Random {
-        /// The same seed and the same launches before give the same order.
+        /// The same seed and the same preceding launches give the same order.
         seed: u64,
     },
 }
@@ -85,13 +58,13 @@ pub(crate) struct CpuDevice {
     launches: AtomicU64,
 }
 
-/// Loads of one address in a row that count as polling.
+/// The number of consecutive loads of one address that count as polling.
 const PATIENCE_FAST: u32 = 4096;
 const PATIENCE_CHECKED: u32 = 8;
 
 impl CpuDevice {
     pub fn new(options: CpuOptions) -> Self {
-        panics::install_hook();
+        executor::install_hook();
         let seed = match options.schedule {
             Schedule::InOrder => None,
             Schedule::Random { seed } => Some(seed),
@@ -109,10 +82,10 @@ impl CpuDevice {
         &self.options
     }
 
-    /// Memory of `bytes` bytes at a multiple of 256. The bytes are zero; in checked mode they count as not written.
+    /// Allocates `bytes` bytes at a multiple of 256. The bytes are zero; in checked mode they count as uninitialised.
     pub fn allocate(&self, bytes: usize) -> Result<*mut u8, AllocError> {
         let pointer = self.heap.allocate(bytes).or_else(|_| {
-            // Memory that waits in a queue to be freed can be had.
+            // Run the queued frees, then try again.
             self.finish_all();
             self.heap.allocate(bytes)
         })?;
@@ -122,17 +95,19 @@ impl CpuDevice {
         Ok(pointer)
     }
 
-    /// Gives memory back. In checked mode it is kept for a while, so that its use is found; `by` is who freed it.
+    /// Frees memory. In checked mode the memory is kept for a while, so that later accesses are detected; `by` is the
+    /// backtrace of the free.
     ///
     /// # Safety
-    /// `pointer` is from [`allocate`](Self::allocate) of this device with the same `bytes`, and nobody uses it any more.
+    /// `pointer` must come from [`allocate`](Self::allocate) of this device with the same `bytes`, and must no longer
+    /// be used.
     pub unsafe fn free(&self, pointer: *mut u8, bytes: usize, by: Option<&Backtrace>) {
         if bytes == 0 {
             return;
         }
         self.heap.discount(bytes);
         match self.if_checked(|known| known.freed(pointer, bytes, by)) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             None => unsafe { self.heap.give_back(pointer, bytes) },
             Some(forgotten) => {
                 for (pointer, bytes) in forgotten {
@@ -143,22 +118,22 @@ impl CpuDevice {
         }
     }
 
-    /// Bytes that are allocated.
+    /// Returns the number of allocated bytes.
     pub fn used(&self) -> usize {
         self.heap.used()
     }
 
-    /// The host has written these bytes.
+    /// Marks bytes that the host has written as initialised.
     pub fn mark_initialised(&self, pointer: *const u8, bytes: usize) {
         self.if_checked(|known| known.mark(pointer.addr(), bytes));
     }
 
-    /// The first of these bytes that nobody has written. Known in checked mode only.
+    /// Returns the first of these bytes that is uninitialised. Always `None` outside checked mode.
     pub fn first_uninitialised(&self, pointer: *const u8, bytes: usize) -> Option<usize> {
         self.if_checked(|known| known.first_unwritten(pointer.addr(), bytes)).flatten()
     }
 
-    /// The host has copied these bytes; those that nobody has written are still so.
+    /// Marks bytes that the host has copied: uninitialised bytes stay uninitialised.
     pub fn copy_initialised(&self, from: *const u8, to: *mut u8, bytes: usize) {
         self.if_checked(|known| known.copy(from.addr(), to.addr(), bytes));
     }
@@ -171,35 +146,64 @@ impl CpuDevice {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a kernel with `blocks` blocks, at least one, and waits for it. `reach` is memory that it may use in addition to
-    /// that of its arguments.
+    /// Runs a kernel with `blocks` blocks, at least one, and waits for it. `reach` is memory that it may use in
+    /// addition to that of its arguments.
     pub fn launch<K: Kernel>(&self, kernel: K, reach: &Reach, blocks: u32) -> Result<(), Box<Fault>> {
         const { assert!(K::THREADS % 32 == 0 && K::THREADS > 0 && K::THREADS <= 1024, "a block is 1 to 32 whole warps") };
         let number = self.launches.fetch_add(1, Ordering::Relaxed);
         let seed = match self.options.schedule {
             Schedule::InOrder => None,
-            // Launches of one device differ, but in the same way every time.
+            // The launches of one device differ, but reproducibly.
             Schedule::Random { seed } => Some(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
         };
+        let job = |checker: Option<&RefCell<Checker>>| Job {
+            entry: entry::<K>(),
+            kernel: ptr::from_ref(&kernel).cast(),
+            grid: blocks,
+            threads: K::THREADS,
+            shared_bytes: K::SHARED_BYTES,
+            patience: if checker.is_some() { PATIENCE_CHECKED } else { PATIENCE_FAST },
+            pre_empt: seed,
+            checker: checker.map_or(ptr::null(), ptr::from_ref),
+        };
+        let mut buffers = Vec::new();
         let caught = if self.options.checked {
-            // Held throughout: one checked launch at a time.
+            kernel.params(&mut |name, buffer| buffers.push((name, buffer)));
+            // The lock is held throughout: one checked launch at a time.
             let mut known = self.lock();
-            let given = Given::new(&known, &kernel, reach);
+            let reachable = buffers.iter().map(|&(_, buffer)| buffer).chain(reach.buffers().iter().copied());
+            let given = Given::new(&known, reachable);
             let checker = RefCell::new(Checker::new(mem::take(&mut *known), given));
-            let job = Job::new(&kernel, blocks, PATIENCE_CHECKED, seed, Some(&checker));
-            let caught = Launch::new(job, 1, seed).run();
+            let caught = Launch::new(job(Some(&checker)), 1, seed).run();
             *known = checker.into_inner().into_known();
             caught
         } else {
-            let workers = self.options.workers.unwrap_or_else(launch::default_workers);
-            let job = Job::new(&kernel, blocks, PATIENCE_FAST, seed, None);
-            Launch::new(job, if seed.is_some() { 1 } else { workers }, seed).run()
+            let workers = self.options.workers.unwrap_or_else(default_workers);
+            Launch::new(job(None), if seed.is_some() { 1 } else { workers }, seed).run()
         };
-        match caught {
-            None => Ok(()),
-            Some((block, thread, caught)) => Err(Box::new(caught.named(&kernel, block, thread))),
+        let Some((block, thread, caught)) = caught else { return Ok(()) };
+        if buffers.is_empty() {
+            kernel.params(&mut |name, buffer| buffers.push((name, buffer)));
+        }
+        Err(Box::new(caught.named(K::NAME, &buffers, block, thread)))
+    }
+}
+
+/// Returns the code of a kernel on the CPU.
+const fn entry<K: Kernel>() -> Entry {
+    /// Runs threads of a block until none is left to start.
+    ///
+    /// # Safety
+    /// The block's job must have been created for a `K` that still exists. The kernel's contract must hold.
+    unsafe fn run<K: Kernel>(block: &Block) {
+        let kernel = block.kernel().cast::<K>();
+        while block.next_thread() {
+            // SAFETY: `kernel` is the `K` of the launch. The launch's caller guarantees the kernel's contract.
+            unsafe { (*kernel).run() };
+            block.thread_returned();
         }
     }
+    Entry(run::<K>)
 }
 
 impl Drop for CpuDevice {

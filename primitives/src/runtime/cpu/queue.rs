@@ -1,15 +1,15 @@
 //! The streams of the CPU device.
 //!
-//! On the fast device a call has done its work when it returns, so there is nothing to queue.
+//! On the fast device, a call has done its work when it returns, so there is nothing to queue.
 //!
-//! On the checked device the same holds as long as it has one stream. From the second one on, streams are queues that are
-//! really apart: work waits in its queue until somebody waits for it, and then only that queue runs, with what it was told to
-//! wait for. So work that the library forgot to put in order happens in the wrong one, as late as it can, or, with
-//! [`Schedule::Random`](super::Schedule::Random), at some moment that depends on the seed.
+//! On the checked device, the same holds while it has only one stream. With two or more, streams are independent
+//! queues: work stays in its queue until something waits for it, and then only that queue runs, with the work it
+//! depends on. So if the library forgets to order two tasks, they run in the wrong order: as late as possible, or, with
+//! [`Schedule::Random`](super::Schedule::Random), at a moment that depends on the seed.
 
 use super::CpuDevice;
-use super::context::in_kernel;
-use super::random::Random;
+use crate::executor::context::in_kernel;
+use crate::executor::Random;
 use crate::runtime::device::lock;
 use crate::runtime::error::Error;
 use crate::runtime::step::Step;
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 
-/// Tasks that may wait in a queue: it holds what they upload.
+/// The most tasks that may wait in a queue. A queue holds the data of its uploads.
 const MOST_TASKS: usize = 4096;
 
 /// A stream of the CPU device.
@@ -43,30 +43,30 @@ pub(crate) struct CpuMark {
 pub(super) struct Queues {
     by_id: BTreeMap<usize, Queue>,
     made: usize,
-    /// Lanes that still exist.
+    /// The number of lanes that still exist.
     lanes: usize,
     random: Option<Random>,
-    /// An error of a queue that is gone, which nobody was told yet.
-    untold: Option<Error>,
+    /// An error of a dropped queue that was not reported yet.
+    unreported: Option<Error>,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
     tasks: VecDeque<Task>,
-    /// Tasks so far, and those of them that are done.
+    /// The number of tasks submitted so far, and the number of those that are done.
     submitted: u64,
     done: u64,
-    /// An error that nobody was told yet.
-    untold: Option<Error>,
-    /// A kernel stopped half-way: what was queued behind it, up to this task, is dropped.
+    /// An error that was not reported yet.
+    unreported: Option<Error>,
+    /// If a kernel faulted, the last task queued behind it: all tasks up to this one are dropped.
     dropped_until: u64,
-    /// The kernel has left the stream's scratch as it was then.
+    /// Whether a faulted kernel left the stream's scratch memory in an arbitrary state.
     is_scratch_spoiled: bool,
 }
 
 enum Task {
     Work(Step),
-    /// Another queue has to get that far first.
+    /// Waits until another queue has reached a position.
     Wait {
         queue: usize,
         position: u64,
@@ -84,7 +84,7 @@ impl std::fmt::Debug for Task {
     }
 }
 
-/// An error inside a kernel, whose launch would wait for itself.
+/// Returns an error inside a kernel: its launch would wait for itself.
 fn expect_host() -> Result<(), Error> {
     if in_kernel() { Err(Error::HostCallInKernel) } else { Ok(()) }
 }
@@ -104,31 +104,31 @@ impl CpuLane {
         &self.device
     }
 
-    /// Whether work may wait.
+    /// Returns whether work may be queued.
     pub(crate) fn is_queued(&self) -> bool {
         self.device.options.checked
     }
 
-    /// Keeps kernels of this stream from running, on the fast device.
+    /// Keeps kernels of this stream from running while the guard lives, on the fast device.
     pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
         lock(&self.order)
     }
 
-    /// Does the step, or queues it behind what was submitted before.
+    /// Runs the step, or queues it behind earlier ones.
     ///
     /// # Safety
-    /// As [`Step::run`], when the stream comes to it.
+    /// The requirements of [`Step::run`] must hold when the stream reaches the step.
     pub(crate) unsafe fn submit(&self, step: Step) -> Result<(), Error> {
         expect_host()?;
         if !self.is_queued() {
             let _order = matches!(step, Step::Launch(_) | Step::Graph(_)).then(|| self.hold());
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             return unsafe { step.run(&self.device) };
         }
         self.push(Task::Work(step))
     }
 
-    /// Lets what comes later wait for what `other` was given up to a position.
+    /// Makes later work wait for the tasks of `other` up to a position.
     pub(crate) fn wait_for(&self, other: &Self, position: u64) -> Result<(), Error> {
         if !self.is_queued() || !Arc::ptr_eq(&self.device, &other.device) {
             return Ok(());
@@ -136,7 +136,7 @@ impl CpuLane {
         self.push(Task::Wait { queue: other.queue, position })
     }
 
-    /// Lets what comes later wait for a mark.
+    /// Makes later work wait for a mark.
     pub(crate) fn wait_for_mark(&self, mark: &CpuMark) -> Result<(), Error> {
         if !Arc::ptr_eq(&self.device, &mark.device) {
             return mark.finish();
@@ -147,7 +147,7 @@ impl CpuLane {
         self.push(Task::Wait { queue: mark.queue, position: mark.position })
     }
 
-    /// Marks where the stream is now.
+    /// Marks the current end of the stream.
     pub(crate) fn mark(&self) -> Result<CpuMark, Error> {
         let passed = Arc::new(OnceLock::new());
         if self.is_queued() {
@@ -173,19 +173,19 @@ impl CpuLane {
         if queue.tasks.len() > MOST_TASKS
             && let Err(error) = queues.finish(&self.device, self.queue, position - MOST_TASKS as u64)
         {
-            // This task is queued all the same, so the error is for who waits.
-            queues.queue(self.queue).untold.get_or_insert(error);
+            // This task is queued nevertheless, so the error is reported to the next waiter.
+            queues.queue(self.queue).unreported.get_or_insert(error);
         }
         queues.run_some(&self.device);
         Ok(())
     }
 
-    /// How many tasks it was given.
+    /// Returns the number of tasks submitted so far.
     pub(crate) fn position(&self) -> u64 {
         lock(&self.device.queues).queue(self.queue).submitted
     }
 
-    /// Does all work that the stream was given.
+    /// Runs all work of the stream.
     pub(crate) fn finish(&self) -> Result<(), Error> {
         expect_host()?;
         if !self.is_queued() {
@@ -196,7 +196,7 @@ impl CpuLane {
         queues.finish(&self.device, self.queue, position)
     }
 
-    /// Whether a kernel of the stream stopped half-way since this was last asked.
+    /// Returns whether a kernel of the stream has faulted since the last call.
     pub(crate) fn take_spoiled_scratch(&self) -> bool {
         self.is_queued() && core::mem::take(&mut lock(&self.device.queues).queue(self.queue).is_scratch_spoiled)
     }
@@ -207,7 +207,7 @@ impl Drop for CpuLane {
         let mut queues = lock(&self.device.queues);
         let position = queues.queue(self.queue).submitted;
         if let Err(error) = queues.finish(&self.device, self.queue, position) {
-            queues.untold.get_or_insert(error);
+            queues.unreported.get_or_insert(error);
         }
         queues.lanes -= 1;
         queues.by_id.remove(&self.queue);
@@ -215,7 +215,7 @@ impl Drop for CpuLane {
 }
 
 impl CpuMark {
-    /// Does all work up to the mark.
+    /// Runs all work up to the mark.
     pub(crate) fn finish(&self) -> Result<(), Error> {
         if self.passed.get().is_some() {
             return Ok(());
@@ -223,7 +223,7 @@ impl CpuMark {
         lock(&self.device.queues).finish(&self.device, self.queue, self.position)
     }
 
-    /// Whether the work is done. If it is not, a piece of it is done now, so that who asks again and again gets on.
+    /// Returns whether the work is done. If not, runs a part of it, so that polling makes progress.
     pub(crate) fn is_passed(&self) -> Result<bool, Error> {
         if self.passed.get().is_some() {
             return Ok(true);
@@ -234,14 +234,14 @@ impl CpuMark {
         Ok(false)
     }
 
-    /// When the stream passed it.
+    /// Returns when the stream passed the mark.
     pub(crate) fn time(&self) -> Option<Instant> {
         self.passed.get().copied()
     }
 }
 
 impl CpuDevice {
-    /// Does all work of all streams: what they free can then be allocated again.
+    /// Runs all work of all streams, so that the memory they free can be allocated again.
     pub(super) fn finish_all(&self) {
         lock(&self.queues).finish_all(self);
     }
@@ -256,21 +256,21 @@ impl Queues {
         self.by_id.entry(id).or_default()
     }
 
-    /// Whether a queue has got that far. One that is gone did all its work before it went.
+    /// Returns whether a queue has reached a position. A dropped queue has done all its work.
     fn has_passed(&self, id: usize, position: u64) -> bool {
         self.by_id.get(&id).is_none_or(|queue| queue.done >= position)
     }
 
-    /// Runs a queue up to a position, and of the others what it waits for. It gets there also if something fails on the way;
-    /// the first error is given.
+    /// Runs a queue up to a position, and the work of other queues that it waits for. Continues after a failure, and
+    /// returns the first error.
     fn finish(&mut self, device: &CpuDevice, id: usize, position: u64) -> Result<(), Error> {
         let mut first_error = None;
-        // What has to be done, and above it what has to be done first. A task waits for what was submitted before it, so
-        // this ends.
+        // A stack of goals: each one must be reached before the one below it. A task waits only for earlier
+        // submissions, so this terminates.
         let mut goals = vec![(id, position)];
         while let Some(&(id, position)) = goals.last() {
             self.run_some(device);
-            if let Some(error) = self.by_id.get_mut(&id).and_then(|queue| queue.untold.take()) {
+            if let Some(error) = self.by_id.get_mut(&id).and_then(|queue| queue.unreported.take()) {
                 first_error.get_or_insert(error);
             }
             if self.has_passed(id, position) {
@@ -283,10 +283,10 @@ impl Queues {
                 first_error.get_or_insert(error);
             }
         }
-        first_error.or_else(|| self.untold.take()).map_or(Ok(()), Err)
+        first_error.or_else(|| self.unreported.take()).map_or(Ok(()), Err)
     }
 
-    /// Runs the next task of a queue, which has one that need not wait.
+    /// Runs the next task of a queue. It must be ready.
     fn run_next(&mut self, device: &CpuDevice, id: usize) -> Result<(), Error> {
         let queue = self.queue(id);
         let Some(task) = queue.tasks.pop_front() else { return Ok(()) };
@@ -295,7 +295,7 @@ impl Queues {
         match task {
             Task::Work(_) if is_dropped => Ok(()),
             Task::Work(step) => {
-                // SAFETY: promised when it was submitted, and the stream has come to it.
+                // SAFETY: guaranteed at submission, and the stream has reached the step.
                 let result = unsafe { step.run(device) };
                 if matches!(result, Err(Error::KernelFault(_))) {
                     queue.dropped_until = queue.submitted;
@@ -311,7 +311,7 @@ impl Queues {
         }
     }
 
-    /// With a random schedule, lets some queues get on.
+    /// With a random schedule, runs some tasks of random queues.
     fn run_some(&mut self, device: &CpuDevice) {
         let Some(mut random) = self.random else { return };
         while random.one_in(2) {
@@ -321,13 +321,13 @@ impl Queues {
             }
             let id = ready[random.below(ready.len() as u32) as usize];
             if let Err(error) = self.run_next(device, id) {
-                self.queue(id).untold.get_or_insert(error);
+                self.queue(id).unreported.get_or_insert(error);
             }
         }
         self.random = Some(random);
     }
 
-    /// Whether a queue has a task that need not wait.
+    /// Returns whether the next task of a queue is ready.
     fn is_ready(&self, id: usize) -> bool {
         match self.by_id.get(&id).and_then(|queue| queue.tasks.front()) {
             None => false,
@@ -336,13 +336,13 @@ impl Queues {
         }
     }
 
-    /// Runs all queues to their ends. Errors are kept for those who wait for the queues.
+    /// Runs all queues to their ends. Keeps errors for the next waiter of each queue.
     fn finish_all(&mut self, device: &CpuDevice) {
         let ids: Vec<usize> = self.by_id.keys().copied().collect();
         for id in ids {
             let position = self.queue(id).submitted;
             if let Err(error) = self.finish(device, id, position) {
-                self.queue(id).untold.get_or_insert(error);
+                self.queue(id).unreported.get_or_insert(error);
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::device::{CudaDevice, call};
 use super::driver::Status;
 use super::sys::{CUfunction, CUfunction_attribute, CUjit_option, CUmodule};
-use crate::kernel::Kernel;
+use crate::form::Kernel;
 use crate::runtime::device::lock;
 use crate::runtime::error::Error;
 use crate::runtime::instance::Instance;

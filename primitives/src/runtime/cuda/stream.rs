@@ -4,7 +4,7 @@ use super::device::{CudaDevice, call};
 use super::driver::{Driver, Status};
 use super::event::CudaEvent;
 use super::sys::{CUcontext, CUdeviceptr, CUstream};
-use crate::kernel::Kernel;
+use crate::form::Kernel;
 use crate::runtime::device::lock;
 use crate::runtime::error::Error;
 use core::ffi::{c_uint, c_void};

@@ -4,10 +4,12 @@
 
 pub(super) mod segments;
 
+use super::tile::{rows, vector};
 use super::{By, CountTiles, Flags, Keep, PartitionTiles, Predicate, SelectTiles};
 use crate::block::lookback;
 use crate::runtime::carrier::carried;
 use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Stream, expect_len, expect_room};
 use bytemuck::Pod;
 
@@ -34,13 +36,11 @@ pub fn select<'a, T: Pod, P: Predicate<T>>(
 /// Same as [`select`], and [`Error::LengthMismatch`] if there are not as many values as keys.
 pub fn select_pairs<'a, K: Pod, V: Pod, P: Predicate<K>>(
     stream: &Stream,
-    keys: impl Into<DeviceSlice<'a, K>>,
-    values: impl Into<DeviceSlice<'a, V>>,
-    output_keys: impl Into<DeviceSliceMut<'a, K>>,
-    output_values: impl Into<DeviceSliceMut<'a, V>>,
+    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
-    let operands = pair_operands(stream, keys.into(), values.into(), output_keys.into(), output_values.into())?;
+    let operands = pair_operands(stream, input.0.into(), input.1.into(), output.0.into(), output.1.into())?;
     carrying(operands, Select { stream, keep: By(predicate) })
 }
 
@@ -66,15 +66,13 @@ pub fn flagged<'a, T: Pod>(
 /// Same as [`flagged`], and [`Error::LengthMismatch`] if there are not as many values as keys.
 pub fn flagged_pairs<'a, K: Pod, V: Pod>(
     stream: &Stream,
-    keys: impl Into<DeviceSlice<'a, K>>,
-    values: impl Into<DeviceSlice<'a, V>>,
+    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
     flags: impl Into<DeviceSlice<'a, u8>>,
-    output_keys: impl Into<DeviceSliceMut<'a, K>>,
-    output_values: impl Into<DeviceSliceMut<'a, V>>,
+    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
 ) -> Result<DeviceValue<u64>, Error> {
-    let (keys, flags) = (keys.into(), flags.into());
+    let (keys, flags) = (input.0.into(), flags.into());
     expect_len("the flags", keys.len(), flags.len())?;
-    let operands = pair_operands(stream, keys, values.into(), output_keys.into(), output_values.into())?;
+    let operands = pair_operands(stream, keys, input.1.into(), output.0.into(), output.1.into())?;
     carrying_all(operands, Select { stream, keep: Flags(flags.raw_view(stream)?) })
 }
 
@@ -99,13 +97,11 @@ pub fn partition<'a, T: Pod, P: Predicate<T>>(
 /// Same as [`select_pairs`].
 pub fn partition_pairs<'a, K: Pod, V: Pod, P: Predicate<K>>(
     stream: &Stream,
-    keys: impl Into<DeviceSlice<'a, K>>,
-    values: impl Into<DeviceSlice<'a, V>>,
-    output_keys: impl Into<DeviceSliceMut<'a, K>>,
-    output_values: impl Into<DeviceSliceMut<'a, V>>,
+    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
-    let operands = pair_operands(stream, keys.into(), values.into(), output_keys.into(), output_values.into())?;
+    let operands = pair_operands(stream, input.0.into(), input.1.into(), output.0.into(), output.1.into())?;
     carrying(operands, Partition { stream, keep: By(predicate) })
 }
 
@@ -125,13 +121,14 @@ pub(super) fn pair_operands<K: Pod, V: Pod>(
     stream: &Stream,
     keys: DeviceSlice<'_, K>,
     values: DeviceSlice<'_, V>,
-    output_keys: DeviceSliceMut<'_, K>,
-    output_values: DeviceSliceMut<'_, V>,
+    mut output_keys: DeviceSliceMut<'_, K>,
+    mut output_values: DeviceSliceMut<'_, V>,
 ) -> Result<Operands<K, V>, Error> {
     expect_room("the output keys of a selection", keys.len(), output_keys.len())?;
     expect_room("the output values of a selection", keys.len(), output_values.len())?;
     let from = Pairs::new(stream, keys, values, "the values of a selection")?;
-    Ok((from, PairsMut::new(stream, output_keys, output_values)?))
+    // There may be more room for keys than for values, or the other way round.
+    Ok((from, PairsMut { keys: output_keys.raw_view_mut(stream)?, values: output_values.raw_view_mut(stream)? }))
 }
 
 /// Work that is generic over the tile shape and the carrier of the values.
@@ -144,26 +141,16 @@ pub(super) trait Job<K: Pod> {
     ) -> Result<Self::Output, Error>;
 }
 
-/// Selects the shape: rows of 16 bytes per lane of the wider type; per thread 128 bytes for keys alone, 120 or 160 for
-/// pairs.
+/// Selects the shape.
 pub(super) fn shaped<K: Pod, V: Pod, J: Job<K>>(
     from: Pairs<K, V>,
     to: PairsMut<K, V>,
     job: J,
 ) -> Result<J::Output, Error> {
-    if const { size_of::<V>() == 0 } {
-        match size_of::<K>() {
-            0..=4 => job.run::<V, 256, 4, 8>(from, to),
-            5..=8 => job.run::<V, 256, 2, 8>(from, to),
-            _ => job.run::<V, 256, 1, 8>(from, to),
-        }
-    } else {
-        match size_of::<K>().max(size_of::<V>()) {
-            0..=4 => job.run::<V, 256, 4, 5>(from, to),
-            5..=8 => job.run::<V, 256, 2, 5>(from, to),
-            _ => job.run::<V, 256, 1, 5>(from, to),
-        }
-    }
+    with_shape!(VEC in 4 | 2 | 1 = vector::<K, V>(), with_shape!(
+        ROWS in 8 | 5 = rows::<V>(),
+        job.run::<V, 256, VEC, ROWS>(from, to)
+    ))
 }
 
 /// Selects the carrier of the values, and the shape.

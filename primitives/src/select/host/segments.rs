@@ -78,13 +78,11 @@ pub unsafe fn segments_unchecked<'a, T: Pod, O: Offset, P: Predicate<T>>(
 pub fn segments_pairs<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, O>>,
-    keys: impl Into<DeviceSlice<'a, K>>,
-    values: impl Into<DeviceSlice<'a, V>>,
-    output_keys: impl Into<DeviceSliceMut<'a, K>>,
-    output_values: impl Into<DeviceSliceMut<'a, V>>,
+    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
-    let operands = pair_operands(stream, keys.into(), values.into(), output_keys.into(), output_values.into())?;
+    let operands = pair_operands(stream, input.0.into(), input.1.into(), output.0.into(), output.1.into())?;
     let offsets = Offsets::new(stream, offsets.into(), operands.0.keys.len(), Trust::Check)?;
     carrying(operands, Segments { offsets, predicate })
 }
@@ -99,13 +97,11 @@ pub fn segments_pairs<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
 pub unsafe fn segments_pairs_unchecked<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, O>>,
-    keys: impl Into<DeviceSlice<'a, K>>,
-    values: impl Into<DeviceSlice<'a, V>>,
-    output_keys: impl Into<DeviceSliceMut<'a, K>>,
-    output_values: impl Into<DeviceSliceMut<'a, V>>,
+    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
-    let operands = pair_operands(stream, keys.into(), values.into(), output_keys.into(), output_values.into())?;
+    let operands = pair_operands(stream, input.0.into(), input.1.into(), output.0.into(), output.1.into())?;
     let offsets = Offsets::new(stream, offsets.into(), operands.0.keys.len(), Trust::Promised)?;
     carrying(operands, Segments { offsets, predicate })
 }

@@ -1,13 +1,13 @@
-//! Barriers and collectives that not everybody comes to, deadlocks, traps and panics.
+//! Barriers and collectives that not all threads reach, deadlocks, traps and panics.
 
 use super::*;
 use crate::arch::{Order, Scope};
-use crate::kernel::kernel;
-use crate::runtime::cpu::{Elsewhere, FaultKind};
+use crate::form::kernel;
+use crate::executor::{Elsewhere, FaultKind};
 use crate::{thread, warp};
 
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 64)]
 unsafe fn early_return(quitter: u32) {
     if thread::thread_idx_x() == quitter {
@@ -17,7 +17,7 @@ unsafe fn early_return(quitter: u32) {
 }
 
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 64)]
 unsafe fn two_barriers() {
     if thread::thread_idx_x() < 32 {
@@ -52,7 +52,7 @@ fn two_barriers_are_not_one() {
 }
 
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 32)]
 unsafe fn exited_lane() {
     if warp::lane_id() != 9 {
@@ -61,7 +61,7 @@ unsafe fn exited_lane() {
 }
 
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 32)]
 unsafe fn two_masks() {
     let mask = if warp::lane_id() == 4 { 0xffff_0010 } else { warp::FULL };
@@ -69,7 +69,7 @@ unsafe fn two_masks() {
 }
 
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 32)]
 unsafe fn two_operations() {
     if warp::lane_id() == 4 {
@@ -80,7 +80,7 @@ unsafe fn two_operations() {
 }
 
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 64)]
 unsafe fn barrier_or_collective() {
     if thread::thread_idx_x() == 36 {
@@ -92,7 +92,7 @@ unsafe fn barrier_or_collective() {
 }
 
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 32)]
 unsafe fn not_in_mask() {
     if warp::lane_id() == 6 {
@@ -101,7 +101,7 @@ unsafe fn not_in_mask() {
 }
 
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 32)]
 unsafe fn inactive_source(mask: u32) {
     if mask >> warp::lane_id() & 1 == 1 {
@@ -163,7 +163,7 @@ fn a_shuffle_reads_lanes_of_its_mask() {
 }
 
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 64)]
 unsafe fn wait_for_ever(flag: GlobalMut<u32>, hint: u32, together: u32) {
     if thread::thread_idx_x() == 7 || together != 0 {
@@ -200,7 +200,7 @@ fn a_deadlock_ends() {
 }
 
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 64)]
 unsafe fn give_up(thread: u32, panics: u32) {
     if thread::thread_idx_x() == thread && thread::block_idx_x() == 2 {
@@ -223,7 +223,7 @@ fn traps_and_panics_are_faults() {
         let message = "index out of bounds: the len is 3 but the index is 3".to_owned();
         assert_eq!(caught.kind, FaultKind::Panic { message });
         assert!(line(&caught).ends_with("// panic"));
-        // The device is as good as before.
+        // The device still works.
         device.run(GiveUp::new(64, 0), 4).unwrap();
     }
 }

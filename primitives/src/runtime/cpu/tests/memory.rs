@@ -1,14 +1,14 @@
-//! Out of bounds, misaligned, uninitialised, too much shared memory; and the allocator.
+//! Out-of-bounds, misaligned and uninitialised accesses, too much shared memory; and the allocator.
 
 use super::*;
 use crate::arch::{Cache, Order, Scope};
-use crate::kernel::kernel;
-use crate::runtime::cpu::{AllocError, FaultKind};
+use crate::form::kernel;
+use crate::executor::{AllocError, FaultKind};
 use crate::view::shared_bytes;
 use crate::{SharedMemory, thread};
 
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 32)]
 unsafe fn read_at(input: Global<u32>, output: GlobalMut<u32>, index: u32) {
     if thread::thread_idx_x() == 3 {
@@ -17,7 +17,7 @@ unsafe fn read_at(input: Global<u32>, output: GlobalMut<u32>, index: u32) {
 }
 
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 32)]
 unsafe fn write_at(output: GlobalMut<u32>, index: u32) {
     if thread::thread_idx_x() == 5 {
@@ -26,7 +26,7 @@ unsafe fn write_at(output: GlobalMut<u32>, index: u32) {
 }
 
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 32, shared = shared_bytes::<u32>(4) + shared_bytes::<u32>(8))]
 unsafe fn shared_at(index: u32, write: u32) {
     let mut memory = SharedMemory::new();
@@ -42,7 +42,7 @@ unsafe fn shared_at(index: u32, write: u32) {
 }
 
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 32)]
 unsafe fn vector_at(input: Global<u32>, index: u32) {
     if thread::thread_idx_x() == 1 {
@@ -51,7 +51,7 @@ unsafe fn vector_at(input: Global<u32>, index: u32) {
 }
 
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 32)]
 unsafe fn poll_at(flags: GlobalMut<u64>, index: u32) {
     if thread::thread_idx_x() == 2 {
@@ -60,7 +60,7 @@ unsafe fn poll_at(flags: GlobalMut<u64>, index: u32) {
 }
 
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 32, shared = 64)]
 unsafe fn take_shared(len: u32) {
     let _ = SharedMemory::new().take::<u8>(len as usize);
@@ -137,7 +137,7 @@ fn what_nobody_wrote_is_followed_through_kernels_and_copies() {
     assert_eq!(caught.kind, FaultKind::Uninitialised { buffer: "input".into(), index: 6 });
     device.copy_initialised(a.base.cast(), b.base.cast(), 32);
     assert_eq!(device.first_uninitialised(b.base.cast(), 32), Some(24));
-    // A kernel's write counts: `write_at` writes one element after `index`.
+    // A kernel's write counts, too: `write_at` writes the element after `index`.
     device.run(WriteAt::new(b.view_mut(), 0), 1).unwrap();
     let tail = Memory::<u32>::uninitialised(&device, 3);
     device.run(WriteAt::new(tail.view_mut(), 1), 1).unwrap();
@@ -151,7 +151,8 @@ fn shared_memory_starts_uninitialised_in_every_block() {
         device.run(SharedAt::new(6, 1), 4).unwrap();
         let caught = fault(&device, SharedAt::new(6, 0), 4);
         assert_eq!(caught.kind, FaultKind::Uninitialised { buffer: "shared memory at byte 16".into(), index: 6 });
-        assert!(caught.to_string().contains("where nothing was written yet: is a barrier missing?"), "{caught}");
+        let message = "uninitialised read of shared memory at byte 16 at index 6: is a barrier missing?";
+        assert!(caught.to_string().contains(message), "{caught}");
         assert_eq!(caught.thread, 7);
         assert!(line(&caught).ends_with("// shared read"));
     }

@@ -1,4 +1,4 @@
-//! A planted bug of each kind must be found, and nothing else.
+//! Every planted bug must be found, and correct kernels must pass.
 
 mod divergence;
 mod memory;
@@ -7,7 +7,8 @@ mod schedules;
 mod warps;
 
 use super::{CpuDevice, CpuOptions, Fault, Schedule};
-use crate::kernel::{Call, Kernel};
+use crate::form::Kernel;
+use crate::runtime::call::Call;
 use crate::{Global, GlobalMut};
 use bytemuck::Pod;
 
@@ -23,12 +24,12 @@ fn random(seed: u64) -> CpuDevice {
     CpuDevice::new(CpuOptions { checked: true, schedule: Schedule::Random { seed }, ..CpuOptions::default() })
 }
 
-/// The checked device in order and in some random orders.
+/// The checked device, in order and with several random schedules.
 fn all_checked() -> impl Iterator<Item = CpuDevice> {
     std::iter::once(checked()).chain((0..20).map(random))
 }
 
-/// Every way to run a kernel.
+/// All modes of the CPU device.
 fn all() -> impl Iterator<Item = CpuDevice> {
     let unchecked = CpuOptions { schedule: Schedule::Random { seed: 7 }, ..CpuOptions::default() };
     let single = CpuOptions { workers: Some(1), ..CpuOptions::default() };
@@ -46,7 +47,7 @@ impl CpuDevice {
 fn fault<K: Kernel>(device: &CpuDevice, kernel: Call<'_, K>, blocks: u32) -> Fault {
     let fault = *device.run(kernel, blocks).expect_err("the kernel has a bug");
     assert_eq!(fault.kernel, K::NAME);
-    // One sentence that says where.
+    // The message begins with the place of the fault.
     let text = fault.to_string();
     assert!(
         text.starts_with(&format!("kernel `{}`, block {}, thread {}: ", K::NAME, fault.block, fault.thread)),
@@ -55,7 +56,7 @@ fn fault<K: Kernel>(device: &CpuDevice, kernel: Call<'_, K>, blocks: u32) -> Fau
     fault
 }
 
-/// The text of the line that a fault names.
+/// Returns the source line of a fault.
 fn line(fault: &Fault) -> String {
     let location = fault.location.expect("the fault has a line");
     let name = location.file().rsplit('/').next().unwrap();
@@ -83,7 +84,7 @@ impl<'a, T: Pod> Memory<'a, T> {
 
     fn new(device: &'a CpuDevice, values: &[T]) -> Self {
         let memory = Self::uninitialised(device, values.len());
-        // SAFETY: the memory is as long as the values and nobody else uses it.
+        // SAFETY: the memory is as long as the values, and nothing else uses it.
         unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), memory.base, values.len()) };
         device.mark_initialised(memory.base.cast(), size_of_val(values));
         memory
@@ -98,13 +99,13 @@ impl<'a, T: Pod> Memory<'a, T> {
     }
 
     fn view_mut(&self) -> GlobalMut<T> {
-        // SAFETY: memory of the device that launches are made on while `self` lives.
+        // SAFETY: memory of the device that runs the launches, valid while `self` lives.
         unsafe { GlobalMut::from_raw(self.base, self.len) }
     }
 
     fn read(&self) -> Vec<T> {
         assert_eq!(self.device.first_uninitialised(self.base.cast(), self.len * size_of::<T>()), None);
-        // SAFETY: written throughout, as just seen, and no kernel is running.
+        // SAFETY: all bytes are initialised, as just checked, and no kernel is running.
         unsafe { std::slice::from_raw_parts(self.base, self.len) }.to_vec()
     }
 }

@@ -1,21 +1,21 @@
-//! Accesses that nothing orders, and the same ones ordered.
+//! Unordered accesses are races; the same accesses with an order are not.
 
 use super::*;
 use crate::arch::{Cache, Order, Scope};
-use crate::kernel::kernel;
-use crate::runtime::cpu::{Access, FaultKind};
+use crate::form::kernel;
+use crate::executor::{Access, FaultKind};
 use crate::{SharedMemory, thread, warp};
 
-/// How the reader is kept behind the writer.
+/// How the read is ordered after the write.
 const NOTHING: u32 = 0;
 const BARRIER: u32 = 1;
 const WARP: u32 = 2;
 const SHUFFLE: u32 = 3;
 
-/// Every thread writes an element of shared memory and reads that of the thread `distance` further on.
+/// Every thread writes an element of shared memory and reads the element of the thread `distance` above.
 ///
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 64, shared = 64 * 4)]
 unsafe fn exchange(output: GlobalMut<u32>, distance: u32, order: u32) {
     let memory = SharedMemory::new().take::<u32>(64);
@@ -46,9 +46,9 @@ fn without_a_barrier_neighbours_race() {
         for order in [NOTHING, SHUFFLE, WARP] {
             let output = Memory::zeroed(&device, 128);
             let caught = fault(&device, Exchange::new(output.view_mut(), 40, order), 2);
-            // In order, thread 0 reads before thread 40 writes; otherwise either may come first.
+            // In order, thread 0 reads before thread 40 writes. In other schedules, either may come first.
             let (buffer, index, accesses, other_block, other_thread) = match &caught.kind {
-                // The reader may also come before any write.
+                // The read may also come before any write.
                 FaultKind::Uninitialised { buffer, index } => {
                     assert_eq!(
                         (buffer.as_str(), *index as u32),
@@ -76,7 +76,7 @@ fn without_a_barrier_neighbours_race() {
 /// Lane 0 writes, lane 1 reads.
 ///
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 32, shared = 16)]
 unsafe fn within_warp(output: GlobalMut<u32>, order: u32) {
     let memory = SharedMemory::new().take::<u32>(4);
@@ -98,7 +98,7 @@ unsafe fn within_warp(output: GlobalMut<u32>, order: u32) {
 fn lanes_need_sync_warp() {
     for device in all_checked() {
         let output = Memory::zeroed(&device, 1);
-        // A vote makes the lanes wait for each other, but orders no memory.
+        // A vote makes the lanes wait for each other, but does not order memory.
         let caught = fault(&device, WithinWarp::new(output.view_mut(), SHUFFLE), 1);
         assert_eq!(caught.thread, 1);
         assert_eq!(race(&caught), ("shared memory at byte 0", 2, [Access::Read, Access::Write], 0, 0));
@@ -111,7 +111,7 @@ fn lanes_need_sync_warp() {
 /// Threads 0 and 40 of the first `blocks` blocks write the same element of global memory.
 ///
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 64)]
 unsafe fn collide(data: GlobalMut<u32>, within: u32) {
     let thread = thread::thread_idx_x();
@@ -146,7 +146,7 @@ fn global_memory_races_between_blocks() {
 /// Neighbouring bytes are different memory.
 ///
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 64)]
 unsafe fn bytes(data: GlobalMut<u8>, stride: u32) {
     let index = thread::thread_idx_x() / stride;
@@ -166,7 +166,7 @@ fn bytes_of_a_word_do_not_race() {
 }
 
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 32)]
 unsafe fn read_only(data: GlobalMut<u32>) {
     let lane = thread::thread_idx_x() as usize;
@@ -183,7 +183,7 @@ fn the_read_only_path_sees_no_writes() {
     assert_eq!(race(&caught).2, [Access::Read, Access::Write]);
 }
 
-/// How a flag tells of a payload.
+/// How a flag publishes a payload.
 const RELEASE_ACQUIRE: u32 = 0;
 const RELAXED: u32 = 1;
 const FENCES: u32 = 2;
@@ -192,10 +192,10 @@ const THROUGH_RMW: u32 = 4;
 const BLOCK_SCOPE: u32 = 5;
 const BLOCK_FENCES: u32 = 6;
 
-/// Block 1 fills a payload and raises a flag; block 0 waits for it and adds the payload up.
+/// Block 1 writes a payload and sets a flag. Block 0 waits for the flag and reads the payload.
 ///
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 64)]
 unsafe fn message(payload: GlobalMut<u32>, flag: GlobalMut<u32>, output: GlobalMut<u32>, how: u32) {
     let thread = thread::thread_idx_x();
@@ -216,7 +216,7 @@ unsafe fn message(payload: GlobalMut<u32>, flag: GlobalMut<u32>, output: GlobalM
             }
             flag.atomic_store(0, 1, scope, if release { Order::Release } else { Order::Relaxed });
         } else if thread == 32 && how == THROUGH_RMW {
-            // Goes on with what thread 0 released, once that is there.
+            // Waits for the release of thread 0 and continues its release sequence.
             while flag.compare_exchange(0, 1, 2, Scope::Gpu, Order::Relaxed) != 1 {
                 thread::spin_hint();
             }
@@ -231,7 +231,7 @@ unsafe fn message(payload: GlobalMut<u32>, flag: GlobalMut<u32>, output: GlobalM
                 thread::fence(fence);
             }
         }
-        // What one thread has acquired, the barrier tells to all.
+        // The barrier publishes what one thread acquired to all threads.
         thread::sync_threads();
         output.set(thread as usize, payload.get(63 - thread as usize)); // payload
     }
@@ -274,17 +274,17 @@ fn a_relaxed_flag_passes_no_message() {
 #[test]
 fn the_scope_of_a_block_ends_at_the_block() {
     for device in all_checked() {
-        // Already the two atomics on the flag race.
+        // The two atomics on the flag race already.
         let caught = pass_message(&device, BLOCK_SCOPE).unwrap_err();
         let (buffer, _, accesses, ..) = race(&caught);
         assert_eq!((buffer, accesses), ("flag", [Access::Atomic, Access::Atomic]));
     }
 }
 
-/// All threads count; one of them looks.
+/// All threads increment a counter, and one of them reads it.
 ///
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 64)]
 unsafe fn count(counter: GlobalMut<u32>, output: GlobalMut<u32>, plain: u32) {
     if plain != 0 && thread::thread_idx_x() == 9 {
@@ -308,7 +308,7 @@ fn atomics_do_not_race_with_each_other_but_with_plain_accesses() {
 
 #[test]
 fn one_buffer_may_be_two_arguments() {
-    // The name is that of the first argument that holds the address.
+    // The fault names the first argument that holds the address.
     let device = checked();
     let data = Memory::<u32>::zeroed(&device, 64);
     let message = Message::new(data.view_mut(), data.view_mut(), data.view_mut(), RELEASE_ACQUIRE);

@@ -1,8 +1,8 @@
-//! Orders in which threads run: all of them give the same answer, seeds give different ones, blocks wait for blocks.
+//! Schedules: every order gives the same result, different seeds give different orders, and blocks wait for blocks.
 
 use super::*;
 use crate::arch::{Order, Rmw, Scope};
-use crate::kernel::kernel;
+use crate::form::kernel;
 use crate::view::shared_bytes;
 use crate::{SharedMemory, thread, warp};
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ use std::collections::HashSet;
 /// Every block takes a ticket.
 ///
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 32)]
 unsafe fn tickets(counter: GlobalMut<u32>, order: GlobalMut<u32>) {
     if thread::thread_idx_x() == 0 {
@@ -37,11 +37,11 @@ fn seeds_give_orders() {
     }
 }
 
-/// An exclusive sum over blocks with dynamic tickets and decoupled look-back: status 0 is unknown, odd is the sum of one
-/// block, even is the sum of all blocks up to it.
+/// An exclusive sum over blocks with dynamic tickets and decoupled look-back: status 0 is unknown, odd is the sum of
+/// one block, even is the sum of all blocks up to it.
 ///
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 64, shared = shared_bytes::<u32>(64) + shared_bytes::<u32>(2))]
 unsafe fn look_back(
     input: Global<u32>,
@@ -120,7 +120,7 @@ fn look_back_works_in_every_order() {
 /// A barrier of the whole grid: all blocks have to be resident at once.
 ///
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 32)]
 unsafe fn meet(arrived: GlobalMut<u32>, output: GlobalMut<u32>) {
     let (block, blocks) = (thread::block_idx_x(), thread::grid_dim_x());
@@ -147,7 +147,7 @@ fn blocks_that_wait_for_each_other_become_resident_together() {
 /// All read-modify-writes, on both memories.
 ///
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 64, shared = 8 * 8)]
 unsafe fn updates(words: GlobalMut<i64>, output: GlobalMut<i64>) {
     const OPERATIONS: [Rmw; 6] = [Rmw::Add, Rmw::Min, Rmw::Max, Rmw::And, Rmw::Or, Rmw::Xor];
@@ -186,10 +186,10 @@ fn updates_are_complete() {
     }
 }
 
-/// Who does nothing but count.
+/// Every thread increments a counter.
 ///
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 64)]
 unsafe fn count(counter: GlobalMut<u32>) {
     counter.atomic_add(0, 1, Scope::Gpu, Order::Relaxed);

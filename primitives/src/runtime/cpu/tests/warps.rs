@@ -1,16 +1,16 @@
-//! The collectives of a warp against what they are to compute.
+//! The collectives of a warp, compared with their definitions.
 
 use super::*;
-use crate::kernel::kernel;
+use crate::form::kernel;
 use crate::{thread, warp};
 
-/// Operations, in the order in which [`every_operation`] writes their results.
+/// The number of operations whose results [`every_operation`] writes.
 const OPERATIONS: usize = 9;
 
 /// The lanes of `masks[warp]` call every operation with their values and arguments.
 ///
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 64)]
 unsafe fn every_operation(masks: Global<u32>, values: Global<u32>, arguments: Global<u32>, output: GlobalMut<u32>) {
     let thread = thread::thread_idx_x() as usize;
@@ -35,7 +35,7 @@ unsafe fn every_operation(masks: Global<u32>, values: Global<u32>, arguments: Gl
     }
 }
 
-/// What lane `lane` is to get; `None` if it reads a lane that takes no part.
+/// Returns the expected result of `lane`; `None` if it reads a lane that does not participate.
 fn expected(operation: usize, mask: u32, values: &[u32], arguments: &[u32], lane: usize) -> Option<u32> {
     let lanes = || (0..32).filter(|lane| mask >> lane & 1 == 1);
     let those =
@@ -58,13 +58,13 @@ fn expected(operation: usize, mask: u32, values: &[u32], arguments: &[u32], lane
 
 #[test]
 fn operations_match_their_definition() {
-    let mut numbers = super::super::random::Random::new(11);
+    let mut numbers = crate::executor::Random::new(11);
     for device in all() {
         for partial in [false, true] {
             let masks = [0, 0].map(|_| if partial { numbers.next() as u32 | 1 } else { !0 });
             let values: Vec<u32> = (0..64).map(|_| numbers.next() as u32).collect();
             let mut arguments: Vec<u32> = (0..64).map(|_| numbers.below(100)).collect();
-            // With a partial mask, shuffles read lane 0 or the lane itself: what reads a lane beyond the mask is a fault.
+            // With a partial mask, shuffles read lane 0 or the lane itself: reading a lane outside the mask is a fault.
             if partial {
                 arguments.iter_mut().for_each(|argument| *argument = *argument / 50 * 32);
             }
@@ -90,10 +90,10 @@ fn operations_match_their_definition() {
     }
 }
 
-/// Halves, quarters and odd sets of lanes call different numbers of collectives, and the whole warp some in between.
+/// Halves, quarters and odd sets of lanes call different numbers of collectives. The whole warp calls some in between.
 ///
 /// # Safety
-/// Only the tests of this file launch it, on the CPU device, which catches what it does wrong.
+/// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 64)]
 unsafe fn uneven(output: GlobalMut<u32>, rounds: u32) {
     let lane = warp::lane_id();

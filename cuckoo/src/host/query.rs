@@ -1,0 +1,137 @@
+//! The table: queries.
+
+use super::options::Width;
+use super::pairs::{PairVec, bits, recast, sort_by_key};
+use super::table::{GpuCuckoo, Stats};
+use crate::view::CuckooView;
+use gpu_dictionary::{Contents, Key, Lookup, Value, values_for};
+use gpu_primitives::kernel::View;
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
+
+impl<K: Key, V: Value> GpuCuckoo<K, V> {
+    /// Looks up the values of keys. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] for the results, or any launch error.
+    pub fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
+        let (values, found) = self.storage.find(stream, bits(keys.into()), size_of::<V>() > 0)?;
+        Ok(Lookup { values: recast(values), found })
+    }
+
+    /// Returns 1 for each key that is present and 0 for each that is absent. Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`lookup`](Self::lookup).
+    pub fn contains<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u8>, Error> {
+        let (_, found) = self.storage.find(stream, bits(keys.into()), false)?;
+        Ok(found)
+    }
+
+    /// Returns the number of keys. Waits.
+    ///
+    /// # Errors
+    /// Any error of a copy to the host.
+    pub fn len(&self, stream: &Stream) -> Result<usize, Error> {
+        Ok((self.placed - self.erased.get(stream)?) as usize)
+    }
+
+    /// Returns whether the table has no keys. Waits.
+    ///
+    /// # Errors
+    /// The errors of [`len`](Self::len).
+    pub fn is_empty(&self, stream: &Stream) -> Result<bool, Error> {
+        Ok(self.len(stream)? == 0)
+    }
+
+    /// Returns all pairs in key order. Waits for the number of keys.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], or any launch error.
+    pub fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
+        let pairs = self.collect(stream, 0)?;
+        let mut sorted = PairVec::uninit(stream, pairs.len())?;
+        sort_by_key::<K, _>(stream, pairs.slices(), &mut sorted)?;
+        sorted.values.truncate(values_for::<V>(pairs.len()));
+        Ok(Contents { keys: recast(sorted.keys), values: recast(sorted.values) })
+    }
+
+    /// Copies all pairs, in any order, and leaves room for `more` pairs after them. Waits.
+    pub(super) fn collect(&self, stream: &Stream, more: usize) -> Result<PairVec<K::Code, V::Carrier>, Error> {
+        let mut pairs = PairVec::uninit(stream, self.len(stream)? + more)?;
+        // SAFETY: there is room for all pairs of the table.
+        unsafe { self.storage.collect(stream, &mut pairs)? };
+        Ok(pairs)
+    }
+
+    /// Returns statistics of the table. Waits for the number of keys.
+    ///
+    /// # Errors
+    /// The errors of [`len`](Self::len).
+    pub fn stats(&self, stream: &Stream) -> Result<Stats, Error> {
+        let (len, slots) = (self.len(stream)?, self.storage.slots() as usize);
+        // The slots, and the number of deleted keys.
+        let bytes = self.storage.bytes() + size_of::<u64>();
+        Ok(Stats { len, slots, load: len as f64 / slots as f64, bytes, rebuilds: self.rebuilds })
+    }
+
+    /// Returns the table as an argument for a kernel of your own: see [`CuckooView`]. The kernel sees a key as the
+    /// unsigned integer with the same bits, and a value as its [carrier](Value::Carrier). `WIDTH` must be the bucket
+    /// width of the table, which is 8 unless the options say otherwise. Does not wait.
+    ///
+    /// # Errors
+    /// - [`Error::InvalidOption`] if `WIDTH` is not the table's bucket width.
+    /// - [`Error::WrongDevice`].
+    #[allow(clippy::type_complexity)]
+    pub fn view<const WIDTH: usize>(
+        &self,
+        stream: &Stream,
+    ) -> Result<View<'_, CuckooView<K::Code, V::Carrier, WIDTH>>, Error> {
+        let width = self.storage.width();
+        if WIDTH != width.keys() {
+            let allowed = match width {
+                Width::Four => "4, the bucket width of the table",
+                Width::Eight => "8, the bucket width of the table",
+            };
+            return Err(Error::InvalidOption { what: "the bucket width of a view", asked: WIDTH.to_string(), allowed });
+        }
+        self.storage.view(stream)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use crate::translate::{THREADS, Translate};
+    use gpu_primitives::Device;
+
+    /// A kernel of a user's own looks up keys in the table, on every device.
+    #[test]
+    fn inside_a_kernel() {
+        let gpus = (0..Device::cuda_count()).map(|ordinal| Device::cuda(ordinal).unwrap());
+        for device in [Device::cpu_checked(), Device::cpu()].into_iter().chain(gpus) {
+            let stream = device.stream().unwrap();
+            let keys = stream.upload(&(0..1000).collect::<Vec<u32>>()).unwrap();
+            let values = stream.upload(&(1..1001).collect::<Vec<u32>>()).unwrap();
+            let table = GpuCuckoo::bulk_build(&stream, (&keys, &values), Options::new()).unwrap();
+            let mut numbers = stream.upload(&(0..1500).collect::<Vec<u32>>()).unwrap();
+            let kernel = Translate::new(table.view(&stream).unwrap(), 10, numbers.view_mut(&stream).unwrap());
+            // SAFETY: there is a thread per number.
+            unsafe { stream.launch(kernel, 1500usize.div_ceil(THREADS as usize)).unwrap() };
+            let expected: Vec<u32> = (0..1500).map(|x: u32| if x < 1000 { (x + 10).min(1000) } else { x }).collect();
+            assert_eq!(numbers.to_vec(&stream).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_view_has_the_width_of_the_table() {
+        let stream = Device::cpu().stream().unwrap();
+        for width in [4, 8] {
+            let table = GpuCuckoo::<u32, u32>::new(&stream, Options::new().bucket_width(width)).unwrap();
+            assert_eq!(table.view::<4>(&stream).is_ok(), width == 4);
+            assert_eq!(table.view::<8>(&stream).is_ok(), width == 8);
+            let message = table.view::<16>(&stream).unwrap_err().to_string();
+            assert!(message.contains("16") && message.contains(&format!("{width}, ")), "{message}");
+        }
+    }
+}

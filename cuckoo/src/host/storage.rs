@@ -1,0 +1,329 @@
+//! The buckets of a table in device memory, and the launches of the kernels that use them.
+
+use super::options::Width;
+use super::pairs::{PairSlices, PairVec};
+use crate::hash::Map;
+use crate::kernel::{
+    BLOCKS_PER_MULTIPROCESSOR, Collect, Count, Erase, FillTiles, Find, MarkAbsent, PLACE_THREADS, PROBE_THREADS, Pairs,
+    PlacePairs, Replace, START_THREADS, TileDigits, TileStarts, spill_slots, tile_buckets,
+};
+use crate::view::{CuckooView, TableMut, bucket_bytes};
+use core::marker::PhantomData;
+use gpu_dictionary::{Carrier, KeyCode};
+use gpu_primitives::kernel::{Reach, View};
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, sort};
+
+/// The buckets of a table: keys of type `C`, and values carried as `V`.
+#[derive(Debug)]
+pub struct Storage<C: KeyCode, V: Carrier> {
+    /// All buckets of the map.
+    words: DeviceVec<u64>,
+    map: Map<C>,
+    width: Width,
+    values: PhantomData<V>,
+}
+
+/// Evaluates an expression with the constant `WIDTH`, the number of keys per bucket.
+macro_rules! with_width {
+    ($storage:expr, $body:expr) => {
+        match $storage.width {
+            Width::Four => {
+                const WIDTH: usize = 4;
+                $body
+            }
+            Width::Eight => {
+                const WIDTH: usize = 8;
+                $body
+            }
+        }
+    };
+}
+
+/// Returns the number of blocks with a thread for each of `len` elements.
+fn probe_blocks(len: usize) -> usize {
+    len.div_ceil(PROBE_THREADS as usize)
+}
+
+/// The result of [`Storage::fill`].
+pub struct Filled<C: KeyCode, V: Carrier> {
+    pub storage: Storage<C, V>,
+    /// The pairs whose first bucket was full, and room after them.
+    pub spill: PairVec<C, V>,
+    /// The counters of [`Count`].
+    pub counts: DeviceVec<u64>,
+}
+
+/// The arguments of [`Storage::place`].
+pub struct PlaceJob<'a, C: KeyCode, V: Carrier> {
+    pub pairs: PairSlices<'a, C, V>,
+    /// The number of pairs to place, from the first one on: one element.
+    pub count: DeviceSlice<'a, u64>,
+    /// Whether the first bucket of every pair is known to be full.
+    pub skip_first: bool,
+    /// The number of pairs that each pair may displace.
+    pub limit: u32,
+    /// One bit per bucket: all zero before and after.
+    pub locks: &'a mut DeviceVec<u32>,
+    /// Room for as many pairs as `pairs`, or none. Unplaced pairs are written to it from the first position on.
+    pub leftovers: &'a mut PairVec<C, V>,
+    /// One element, to which the number of unplaced pairs is added. Zero before, if there is room for leftovers.
+    pub unplaced: DeviceSliceMut<'a, u64>,
+}
+
+impl<C: KeyCode, V: Carrier> Storage<C, V> {
+    /// Builds the buckets, with the pairs that fit into the first bucket of their key. If a key occurs more than once,
+    /// the last pair wins. Does not wait.
+    pub fn fill(
+        stream: &Stream,
+        map: Map<C>,
+        width: Width,
+        pairs: PairSlices<'_, C, V>,
+    ) -> Result<Filled<C, V>, Error> {
+        let len = pairs.0.len();
+        let digits = TileDigits::new(map.hash, tile_buckets::<C>(width.keys()));
+        let tiles = digits.tiles();
+        // The division is exact: a bucket has at least 4 slots of 4 bytes.
+        let bucket_words = bucket_bytes::<C, V>(width.keys()) / size_of::<u64>();
+        let words = stream.uninit(map.hash.buckets as usize * bucket_words)?;
+        let mut storage = Self { words, map, width, values: PhantomData };
+        let mut counts = stream.zeroed(Count::ALL)?;
+
+        // If there is only one tile, the pairs are already in tile order.
+        let mut by_tile = PairVec::uninit(stream, if tiles == 1 { 0 } else { len })?;
+        let mut sorted = pairs;
+        if tiles > 1 {
+            let to = (&mut by_tile.keys, &mut by_tile.values);
+            sort::pairs_by(stream, pairs, to, digits, digits.passes())?;
+            sorted = by_tile.slices();
+        }
+        let mut starts = stream.uninit::<u32>(tiles + 1)?;
+        let find_starts = TileStarts::new(sorted.0.view(stream)?, digits, starts.view_mut(stream)?);
+        // SAFETY: there is a thread per start, and the keys are in tile order.
+        unsafe { stream.launch(find_starts, (tiles + 1).div_ceil(START_THREADS as usize))? };
+
+        let mut spill = PairVec::uninit(stream, len.min(tiles * spill_slots::<C>()))?;
+        with_width!(storage, {
+            let kernel = FillTiles::new(
+                Pairs::view(stream, sorted)?,
+                starts.view(stream)?,
+                storage.view_mut::<WIDTH>(stream)?,
+                spill.view_mut(stream)?,
+                counts.view_mut(stream)?,
+            );
+            // SAFETY: there is a block per tile. The pairs are in tile order, and the starts are theirs. The spill has
+            // room for all pairs, or for all that the tiles may spill. The counters are zero.
+            unsafe { stream.launch(kernel, tiles)? };
+        });
+        Ok(Filled { storage, spill, counts })
+    }
+
+    /// Places pairs one by one. Does not wait.
+    ///
+    /// # Safety
+    /// `count` is at most the number of pairs. Their keys are distinct and not in the table. The buffers are as
+    /// [`PlaceJob`] describes them.
+    pub unsafe fn place(&mut self, stream: &Stream, job: PlaceJob<'_, C, V>) -> Result<(), Error> {
+        let PlaceJob { pairs, count, skip_first, limit, locks, leftovers, mut unplaced } = job;
+        let most = stream.device().limits().multiprocessors as usize * BLOCKS_PER_MULTIPROCESSOR;
+        let blocks = pairs.0.len().div_ceil(PLACE_THREADS as usize).min(most);
+        if blocks == 0 {
+            return Ok(());
+        }
+        with_width!(self, {
+            let kernel = PlacePairs::new(
+                Pairs::view(stream, pairs)?,
+                count.view(stream)?,
+                self.view_mut::<WIDTH>(stream)?,
+                locks.view_mut(stream)?,
+                u32::from(skip_first),
+                limit,
+                leftovers.view_mut(stream)?,
+                unplaced.view_mut(stream)?,
+            );
+            // SAFETY: guaranteed by the caller. Any number of blocks will do.
+            unsafe { stream.launch(kernel, blocks) }
+        })
+    }
+
+    /// Looks up keys. Returns the values, or none if `with_values` is false, and 1 or 0 for each key. Does not wait.
+    pub fn find(
+        &self,
+        stream: &Stream,
+        keys: DeviceSlice<'_, C>,
+        with_values: bool,
+    ) -> Result<(DeviceVec<V>, DeviceVec<u8>), Error> {
+        let mut values = stream.uninit(if with_values { keys.len() } else { 0 })?;
+        let mut found = stream.uninit(keys.len())?;
+        if !keys.is_empty() {
+            with_width!(self, {
+                let table = self.view::<WIDTH>(stream)?;
+                let kernel = Find::new(table, keys.view(stream)?, values.view_mut(stream)?, found.view_mut(stream)?);
+                // SAFETY: there is a thread per key. There are as many results as keys, or no values.
+                unsafe { stream.launch(kernel, probe_blocks(keys.len()))? };
+            });
+        }
+        Ok((values, found))
+    }
+
+    /// Marks the keys that are absent, by 1 or 0 for each key. Of equal keys, which must be adjacent, only the last one
+    /// is marked. Does not wait.
+    pub fn mark_absent(&self, stream: &Stream, keys: DeviceSlice<'_, C>) -> Result<DeviceVec<u8>, Error> {
+        let mut is_new = stream.uninit(keys.len())?;
+        if !keys.is_empty() {
+            with_width!(self, {
+                let table = self.view::<WIDTH>(stream)?;
+                let kernel = MarkAbsent::new(table, keys.view(stream)?, is_new.view_mut(stream)?);
+                // SAFETY: there is a thread per key, and there are as many marks as keys.
+                unsafe { stream.launch(kernel, probe_blocks(keys.len()))? };
+            });
+        }
+        Ok(is_new)
+    }
+
+    /// Replaces the values of the keys that `is_new` does not mark. Of equal keys, which must be adjacent, the last one
+    /// wins. Does not wait.
+    ///
+    /// # Panics
+    /// If there are not as many marks as pairs.
+    pub fn replace(
+        &mut self,
+        stream: &Stream,
+        pairs: PairSlices<'_, C, V>,
+        is_new: &DeviceVec<u8>,
+    ) -> Result<(), Error> {
+        let len = pairs.0.len();
+        assert_eq!(is_new.len(), len, "there is a mark for every pair");
+        if const { size_of::<V>() == 0 } || len == 0 {
+            return Ok(());
+        }
+        with_width!(self, {
+            let table = self.view_mut::<WIDTH>(stream)?;
+            let kernel = Replace::new(table, Pairs::view(stream, pairs)?, is_new.view(stream)?);
+            // SAFETY: there is a thread per pair, and there are as many marks as pairs.
+            unsafe { stream.launch(kernel, probe_blocks(len)) }
+        })
+    }
+
+    /// Deletes keys, and adds the number of those that were present to `erased`. Does not wait.
+    pub fn erase(
+        &mut self,
+        stream: &Stream,
+        keys: DeviceSlice<'_, C>,
+        erased: &mut DeviceValue<u64>,
+    ) -> Result<(), Error> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let mut erased = erased.as_mut_slice();
+        with_width!(self, {
+            let table = self.view_mut::<WIDTH>(stream)?;
+            let kernel = Erase::new(table, keys.view(stream)?, erased.view_mut(stream)?);
+            // SAFETY: there is a thread per key.
+            unsafe { stream.launch(kernel, probe_blocks(keys.len())) }
+        })
+    }
+
+    /// Copies all pairs, in any order, to the first positions of `to`. Does not wait.
+    ///
+    /// # Safety
+    /// `to` has room for all pairs.
+    pub unsafe fn collect(&self, stream: &Stream, to: &mut PairVec<C, V>) -> Result<(), Error> {
+        let mut count = stream.zeroed::<u64>(1)?;
+        with_width!(self, {
+            let kernel = Collect::new(self.view::<WIDTH>(stream)?, to.view_mut(stream)?, count.view_mut(stream)?);
+            // SAFETY: there is a thread per slot, and the count is zero. The caller guarantees the room.
+            unsafe { stream.launch(kernel, probe_blocks(self.slots() as usize)) }
+        })
+    }
+
+    /// Returns the table as an argument for kernels on `stream`. `WIDTH` must be the number of keys per bucket.
+    #[allow(clippy::type_complexity)]
+    pub fn view<const WIDTH: usize>(&self, stream: &Stream) -> Result<View<'_, CuckooView<C, V, WIDTH>>, Error> {
+        assert_eq!(WIDTH, self.width.keys(), "the number of keys per bucket");
+        let words = self.words.view(stream)?;
+        // SAFETY: the words hold all buckets of the map. The result borrows them, as the view of the words does.
+        Ok(unsafe { View::new(CuckooView::new(words.into_param(), self.map), Reach::none()) })
+    }
+
+    /// Returns the table as an argument for kernels on `stream` that change it.
+    fn view_mut<const WIDTH: usize>(&mut self, stream: &Stream) -> Result<View<'_, TableMut<C, V, WIDTH>>, Error> {
+        assert_eq!(WIDTH, self.width.keys(), "the number of keys per bucket");
+        let words = self.words.view_mut(stream)?;
+        // SAFETY: the words hold all buckets of the map. The result borrows them, as the view of the words does.
+        Ok(unsafe { View::new(TableMut::new(words.into_param(), self.map), Reach::none()) })
+    }
+
+    /// Returns the number of buckets.
+    pub fn buckets(&self) -> u32 {
+        self.map.hash.buckets
+    }
+
+    /// Returns the number of keys per bucket.
+    pub fn width(&self) -> Width {
+        self.width
+    }
+
+    /// Returns the number of slots.
+    pub fn slots(&self) -> u64 {
+        u64::from(self.buckets()) * self.width.keys() as u64
+    }
+
+    /// Returns the device memory in bytes.
+    pub fn bytes(&self) -> usize {
+        self.words.len() * size_of::<u64>()
+    }
+}
+
+/// Deliberate bugs in what the kernels are told about the table: the checked device must find them.
+#[cfg(test)]
+mod planted {
+    use super::*;
+    use crate::hash::Hash;
+    use gpu_primitives::{Device, FaultKind, Global};
+
+    fn fault<T>(result: Result<T, Error>) -> FaultKind {
+        match result {
+            Err(Error::KernelFault(fault)) => fault.kind,
+            Err(other) => panic!("another error: {other}"),
+            Ok(_) => panic!("the bug was not found"),
+        }
+    }
+
+    fn table(stream: &Stream) -> (Storage<u32, u32>, DeviceVec<u32>) {
+        let keys = stream.upload(&(0..1000u32).collect::<Vec<_>>()).unwrap();
+        let map = Map::new(Hash::new(0, 160, 2)).unwrap();
+        let filled = Storage::fill(stream, map, Width::Eight, (keys.as_slice(), keys.as_slice())).unwrap();
+        (filled.storage, keys)
+    }
+
+    #[test]
+    fn a_table_with_fewer_buckets_than_it_says() {
+        let stream = Device::cpu_checked().stream().unwrap();
+        let (mut table, keys) = table(&stream);
+        table.map.hash.buckets *= 2;
+        let mut erased = DeviceValue::new(&stream, 0).unwrap();
+        assert!(matches!(fault(table.find(&stream, keys.as_slice(), true)), FaultKind::OutOfBounds { .. }));
+        assert!(matches!(fault(table.erase(&stream, keys.as_slice(), &mut erased)), FaultKind::OutOfBounds { .. }));
+        let mut pairs = PairVec::uninit(&stream, 4000).unwrap();
+        // SAFETY: there is room for all pairs. The checked device refuses the access, which is what this tests.
+        let result = unsafe { table.collect(&stream, &mut pairs) };
+        assert!(matches!(fault(result), FaultKind::OutOfBounds { .. }));
+    }
+
+    #[test]
+    fn a_table_that_was_freed() {
+        let stream = Device::cpu_checked().stream().unwrap();
+        let (table, keys) = table(&stream);
+        // SAFETY: the memory is not borrowed any more at the launch. The checked device refuses the access, which is
+        // what this tests.
+        let freed: CuckooView<u32, u32, 8> = unsafe { table.view(&stream).unwrap().into_param() };
+        drop(table);
+        let mut found = stream.uninit::<u8>(1000).unwrap();
+        let mut values = stream.uninit::<u32>(1000).unwrap();
+        let keys: View<'_, Global<u32>> = keys.view(&stream).unwrap();
+        let kernel = Find::new(freed, keys, values.view_mut(&stream).unwrap(), found.view_mut(&stream).unwrap());
+        // SAFETY: as above.
+        let result = unsafe { stream.launch(kernel, probe_blocks(1000)) };
+        assert!(matches!(fault(result), FaultKind::Freed { .. }));
+    }
+}

@@ -1,0 +1,153 @@
+//! Updates: insertion, growth, refusal, deletion, histories.
+
+use crate::{Pair, numbers, pairs};
+use gpu_conformance::data::random;
+use gpu_conformance::{adversarial_streams, is_checked};
+use gpu_cuckoo::{Options, WhenFull};
+use gpu_primitives::{Device, Error};
+
+pub fn insert_replaces(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut pair = Pair::build(&stream, &numbers(0..1000), &numbers(0..1000), Options::new().load_factor(0.6));
+    // Half of them are present already; all come twice.
+    let keys: Vec<u32> = (500..1200).chain(500..1200).collect();
+    let values: Vec<u32> = (0..1400).map(|x| 10_000 + x).collect();
+    pair.insert(&keys, &values).unwrap();
+    assert_eq!(pair.model[&500], 10_700);
+    pair.check(&numbers(0..2000));
+    assert_eq!(pair.table.stats(&stream).unwrap().rebuilds, 0);
+}
+
+pub fn insert_grows(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut pair = Pair::build(&stream, &[5u32], &[50u64], Options::new());
+    let before = pair.table.stats(&stream).unwrap().slots;
+    for round in 0..6 {
+        let (keys, values) = pairs::<u32, u64>(round, 400, 100_000);
+        pair.insert(&keys, &values).unwrap();
+        pair.check(&keys);
+        pair.check(&[5]);
+    }
+    let stats = pair.table.stats(&stream).unwrap();
+    assert!(stats.slots > before && stats.rebuilds > 0 && stats.load <= 0.95, "{stats:?}");
+}
+
+pub fn insert_refuses(device: &Device) {
+    let stream = device.stream().unwrap();
+    let options = Options::new().when_full(WhenFull::Refuse);
+    let mut pair = Pair::build(&stream, &numbers(0..800), &numbers(0..800), options);
+    let slots = pair.table.stats(&stream).unwrap().slots as u64;
+    let model = pair.model.clone();
+    // Some keys are present, and too many are new.
+    let error = pair.insert(&numbers(700..2000), &numbers(0..1300)).unwrap_err();
+    let Error::TableFull { unplaced, keys: 2000, slots: told, .. } = error else { panic!("{error}") };
+    assert_eq!((unplaced, told), (2000 - (slots as f64 * 0.95) as u64, slots));
+    assert_eq!(pair.model, model);
+    pair.check(&numbers(0..2000));
+    pair.insert(&numbers(700..900), &numbers(0..200)).unwrap();
+    pair.check(&numbers(0..2000));
+}
+
+/// Insertions that fail half-way because no key, or only a few, may be displaced: the table grows, or is unchanged.
+pub fn insert_undoes(device: &Device) {
+    let stream = device.stream().unwrap();
+    for when_full in [WhenFull::Grow, WhenFull::Refuse] {
+        for evictions in [0, 3] {
+            let options = Options::new().bucket_width(4).evictions(evictions).reseeds(1).when_full(when_full);
+            let mut pair = Pair::<u32, u32>::new(&stream, options.capacity(1700));
+            pair.insert(&numbers(0..500), &numbers(7..507)).unwrap();
+            assert_eq!(pair.table.stats(&stream).unwrap().rebuilds, 0);
+            pair.check(&numbers(0..1100));
+            let result = pair.insert(&numbers(400..2010), &numbers(3000..4610));
+            match when_full {
+                WhenFull::Grow => {
+                    result.unwrap();
+                    assert!(pair.table.stats(&stream).unwrap().rebuilds > 0);
+                }
+                WhenFull::Refuse => {
+                    let error = result.unwrap_err();
+                    assert!(matches!(error, Error::TableFull { unplaced: 1.., keys: 2010, .. }), "{error}");
+                    assert_eq!(pair.model.len(), 500);
+                }
+            }
+            pair.check(&numbers(0..2100));
+        }
+    }
+}
+
+/// Repeated deletions and insertions take no more slots.
+pub fn deleted_slots_are_reused(device: &Device) {
+    let stream = device.stream().unwrap();
+    let options = Options::new().load_factor(0.9).when_full(WhenFull::Refuse);
+    let mut pair = Pair::build(&stream, &numbers(0..2000), &numbers(0..2000), options);
+    for round in 1..if is_checked(device) { 5 } else { 20 } {
+        let (old, new) = (2000 * (round - 1), 2000 * round);
+        pair.delete(&numbers(old..old + 2000));
+        pair.insert(&numbers(new..new + 2000), &numbers(0..2000)).unwrap();
+    }
+    pair.check(&numbers(0..10_000));
+}
+
+pub fn clear_and_rebuild(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut pair = Pair::build(&stream, &numbers(0..3000), &numbers(0..3000), Options::new());
+    pair.delete(&numbers(100..3000));
+    pair.table.rebuild(&stream, 0).unwrap();
+    pair.check(&numbers(0..3000));
+    let stats = pair.table.stats(&stream).unwrap();
+    assert!(stats.slots < 300, "{stats:?}");
+    pair.table.clear(&stream).unwrap();
+    pair.model.clear();
+    pair.check(&numbers(0..3000));
+    assert_eq!(pair.table.stats(&stream).unwrap().slots, stats.slots);
+    pair.insert(&numbers(0..1000), &numbers(0..1000)).unwrap();
+    pair.check(&numbers(0..3000));
+}
+
+pub fn random_histories(device: &Device) {
+    let long = std::env::var_os("GPU_PRIMITIVES_LONG").is_some();
+    let (histories, steps) = match (long, is_checked(device)) {
+        (true, false) => (60, 40),
+        (true, true) => (10, 30),
+        (false, false) => (6, 10),
+        (false, true) => (2, 6),
+    };
+    let stream = device.stream().unwrap();
+    for history in 0..histories {
+        let mut numbers = random(1000 + history);
+        let mut below = |limit: u64| numbers.next().unwrap() % limit;
+        // Few different keys, so that each is used often.
+        let domain = [50, 2000, 1 << 40][history as usize % 3];
+        let options = Options::new()
+            .load_factor([0.5, 0.8, 0.95][below(3) as usize])
+            .bucket_width([4, 8][below(2) as usize])
+            .hashes(2 + below(3) as u32)
+            .seed(history);
+        let (keys, values) = pairs::<u64, u64>(below(1 << 40), below(2000) as usize, domain);
+        let mut pair = Pair::build(&stream, &keys, &values, options);
+        for _ in 0..steps {
+            let (mut keys, values) = pairs::<u64, u64>(below(1 << 40), below(1000) as usize, domain);
+            // Half of them are present.
+            let known: Vec<u64> = pair.model.keys().copied().take(keys.len() / 2).collect();
+            keys[..known.len()].copy_from_slice(&known);
+            match below(8) {
+                0..4 => pair.insert(&keys, &values).unwrap(),
+                4..7 => pair.delete(&keys),
+                _ => pair.table.rebuild(&stream, below(3000) as usize).unwrap(),
+            }
+            pair.check(&keys);
+        }
+    }
+}
+
+/// Blocks and threads in orders that no GPU would choose: locks and compare-and-exchange do not depend on the order.
+pub fn any_order_of_threads(device: &Device) {
+    let (keys, values) = pairs::<u32, u32>(11, 900, 600);
+    let tight = Options::new().bucket_width(4).load_factor(0.9);
+    for (seed, stream) in adversarial_streams(device, 4).take(if is_checked(device) { 200 } else { 20 }) {
+        let mut pair = Pair::build(&stream, &keys, &values, tight.clone().seed(seed));
+        pair.insert(&numbers(500..800), &numbers(0..300)).unwrap();
+        pair.delete(&numbers(0..100));
+        pair.check(&numbers(0..900));
+    }
+}

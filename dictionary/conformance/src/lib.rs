@@ -1,0 +1,35 @@
+//! One test suite for all dictionaries: the guarantees of the traits, compared with a `BTreeMap`.
+//!
+//! The tests of a structure describe it by a [`Family`]. They run [`cases`] and, if the structure keeps its keys in
+//! order, [`ordered_cases`]. The histories are the same for all structures.
+
+#![cfg_attr(target_arch = "nvptx64", no_std)]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
+
+pub mod kernels;
+
+#[cfg(not(target_arch = "nvptx64"))]
+mod behaviour;
+#[cfg(not(target_arch = "nvptx64"))]
+mod failures;
+#[cfg(not(target_arch = "nvptx64"))]
+mod files;
+#[cfg(not(target_arch = "nvptx64"))]
+mod histories;
+#[cfg(not(target_arch = "nvptx64"))]
+mod model;
+#[cfg(not(target_arch = "nvptx64"))]
+mod streams;
+#[cfg(not(target_arch = "nvptx64"))]
+mod suite;
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub use behaviour::{a_join, a_kernel_of_ones_own};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use failures::{Input, fail};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use files::{Failing, refused, round_trip, saved};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use model::{Family, Modelled, Questions, Random, Value, check_order, extremes, is_long, upload_values};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use suite::{cases, ordered_cases};

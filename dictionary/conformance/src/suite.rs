@@ -1,0 +1,53 @@
+//! The list of all cases.
+
+use crate::behaviour::*;
+use crate::failures::*;
+use crate::files::*;
+use crate::histories::*;
+use crate::model::Family;
+use crate::streams::*;
+use gpu_conformance::Case;
+use gpu_dictionary::Ordered;
+
+/// Creates a case for each function, for a family of dictionaries.
+macro_rules! cases_of {
+    ($family:ident: $($function:ident),* $(,)?) => {
+        vec![$(Case::new(stringify!($function), $function::<$family>)),*]
+    };
+}
+
+/// The cases that every dictionary must pass.
+#[must_use]
+pub fn cases<F: Family<Of<u32, u32>: Send + Sync>>() -> Vec<Case> {
+    cases_of![
+        F: small_history,
+        tiny_batches,
+        batches_of_several_tiles,
+        signed_and_float_keys,
+        wide_keys_and_values,
+        sets,
+        a_long_history,
+        extreme_keys,
+        clearing,
+        bad_input_changes_nothing,
+        things_of_another_device,
+        two_streams_ask_at_once,
+        pairs_of_operations_on_two_streams,
+        threads_and_streams_at_random,
+        failed_updates,
+        failed_queries,
+        failed_constructions,
+        round_trips,
+        the_same_calls_give_the_same_file,
+        damaged_files,
+        values_of_other_types,
+        updates_are_not_recorded,
+        failing_files,
+    ]
+}
+
+/// The additional cases for a dictionary that keeps its keys in order.
+#[must_use]
+pub fn ordered_cases<F: Family<Of<u32, u32>: Ordered>>() -> Vec<Case> {
+    cases_of![F: intervals_of_different_lengths, failed_ordered_queries]
+}

@@ -1,0 +1,287 @@
+//! How device code finds keys in levels.
+
+use super::table::Entry;
+use crate::KeyCode;
+use bytemuck::Pod;
+use core::marker::PhantomData;
+#[cfg(not(target_arch = "nvptx64"))]
+use gpu_primitives::Stream;
+use gpu_primitives::code::Sign;
+use gpu_primitives::kernel::{Buffer, Param, ReadParam};
+#[cfg(not(target_arch = "nvptx64"))]
+use gpu_primitives::kernel::{Reach, View};
+use gpu_primitives::view::Global;
+
+/// Sorted levels as a kernel argument, which can be copied freely. `C` is the code type of the keys, `V` the type of
+/// the values.
+///
+/// The view shows the dictionary as it was when the view was made. The dictionary cannot change while the view borrows
+/// it.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Levels<C, V> {
+    /// The entries, with the addresses of the levels.
+    table: Global<u64>,
+    /// One bit per existing level; lower bits are newer levels.
+    occupied: u32,
+    _padding: u32,
+    sign: Sign,
+    of: PhantomData<fn() -> (C, V)>,
+}
+
+impl<C, V> Clone for Levels<C, V> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<C, V> Copy for Levels<C, V> {}
+
+// SAFETY: `repr(C)`: a view and plain data.
+unsafe impl<C: KeyCode, V: Pod> Param for Levels<C, V> {
+    fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        self.table.buffers(name, visit);
+    }
+}
+
+// SAFETY: the type offers no way to write.
+unsafe impl<C: KeyCode, V: Pod> ReadParam for Levels<C, V> {}
+
+/// One level as the host describes it.
+#[cfg(not(target_arch = "nvptx64"))]
+pub(super) struct LevelBuffers<'a, C, V> {
+    pub slot: usize,
+    pub keys: View<'a, Global<C>>,
+    pub values: View<'a, Global<V>>,
+    pub marks: View<'a, Global<u32>>,
+    pub directory: View<'a, Global<u64>>,
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<C: KeyCode, V: Pod> LevelBuffers<'_, C, V> {
+    /// Returns the entry of the level in a table: its addresses and its length. It has no directory.
+    pub fn entry(&self) -> Entry {
+        // SAFETY: kernels that read the entry are launched while the level is borrowed.
+        let (keys, values, marks) = unsafe {
+            (self.keys.clone().into_param(), self.values.clone().into_param(), self.marks.clone().into_param())
+        };
+        Entry {
+            keys: keys.as_ptr().expose_provenance() as u64,
+            values: values.as_ptr().expose_provenance() as u64,
+            marks: if marks.is_empty() { 0 } else { marks.as_ptr().expose_provenance() as u64 },
+            len: keys.len() as u32,
+            directory: 0,
+            first: 0,
+            last: 0,
+            shift: 0,
+            padding: 0,
+        }
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<C: KeyCode, V: Pod> Levels<C, V> {
+    /// Returns a view of the levels whose entries are in the table, for kernels on `stream`.
+    pub(super) fn view<'a>(
+        stream: &Stream,
+        table: View<'a, Global<u64>>,
+        sign: Sign,
+        levels: &[LevelBuffers<'a, C, V>],
+    ) -> View<'a, Self> {
+        let occupied = levels.iter().fold(0, |occupied, level| occupied | 1 << level.slot);
+        let reach = Reach::when_checked(stream, || {
+            let mut reach = Reach::none();
+            for level in levels {
+                level.keys.add_to(&mut reach);
+                level.values.add_to(&mut reach);
+                level.marks.add_to(&mut reach);
+                level.directory.add_to(&mut reach);
+            }
+            reach
+        });
+        // SAFETY: the table and the levels are borrowed for the lifetime of the view.
+        unsafe { View::new(Self { table: table.into_param(), occupied, _padding: 0, sign, of: PhantomData }, reach) }
+    }
+}
+
+impl<C: KeyCode, V: Pod> Levels<C, V> {
+    /// Returns one bit per existing level; lower bits are newer levels.
+    #[inline(always)]
+    pub(super) fn occupied(&self) -> u32 {
+        self.occupied
+    }
+
+    /// Returns how keys are converted to codes and back.
+    #[inline(always)]
+    pub(super) fn sign(&self) -> Sign {
+        self.sign
+    }
+
+    /// Returns the level in `slot`.
+    ///
+    /// # Safety
+    /// The requirements of [`get`](Self::get). There is a level in the slot.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(super) unsafe fn level(&self, slot: u32) -> Found<C, V> {
+        Found::new(Entry::load(self.table, slot))
+    }
+
+    /// Returns the value of a key, if the key is present. The key is given as the unsigned integer with the bits of a
+    /// key of the dictionary's key type.
+    ///
+    /// Cost: one 32-byte access for each level that does not have the key, and about three for the level that has it.
+    ///
+    /// # Safety
+    /// The caller is a kernel that was launched with this view as an argument, while the dictionary was borrowed.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn get(&self, key: C) -> Option<V> {
+        let code = self.sign.encode(key);
+        let mut slots = self.occupied;
+        while slots != 0 {
+            let level = self.level(slots.trailing_zeros());
+            slots &= slots - 1;
+            if let Some(position) = level.newest(code) {
+                return if level.is_dead(position) { None } else { Some(level.value(position)) };
+            }
+        }
+        None
+    }
+}
+
+/// A level whose table entry a kernel has loaded.
+#[derive(Clone, Copy)]
+pub(super) struct Found<C, V> {
+    pub entry: Entry,
+    of: PhantomData<(C, V)>,
+}
+
+impl<C: KeyCode, V: Pod> Found<C, V> {
+    #[inline(always)]
+    pub const fn new(entry: Entry) -> Self {
+        Self { entry, of: PhantomData }
+    }
+
+    /// Returns the codes of the keys.
+    ///
+    /// # Safety
+    /// The entry is that of a level with keys `C` and, unless `V` is zero-sized, values `V`. Nobody changes or frees
+    /// the level while the kernel runs.
+    #[inline(always)]
+    pub unsafe fn keys(&self) -> Global<C> {
+        Global::from_raw(core::ptr::with_exposed_provenance(self.entry.keys as usize), self.entry.len as usize)
+    }
+
+    /// Returns the value at a position.
+    ///
+    /// # Safety
+    /// The requirements of [`keys`](Self::keys). The position is within the level.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn value(&self, position: u32) -> V {
+        if size_of::<V>() == 0 {
+            return V::zeroed();
+        }
+        let values: Global<V> =
+            Global::from_raw(core::ptr::with_exposed_provenance(self.entry.values as usize), self.entry.len as usize);
+        values.get(position as usize)
+    }
+
+    /// Returns whether the element at a position is a tombstone.
+    ///
+    /// # Safety
+    /// The requirements of [`keys`](Self::keys). The position is within the level.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn is_dead(&self, position: u32) -> bool {
+        if self.entry.marks == 0 {
+            return false;
+        }
+        let words = (self.entry.len as usize).div_ceil(32);
+        let marks: Global<u32> = Global::from_raw(core::ptr::with_exposed_provenance(self.entry.marks as usize), words);
+        marks.get(position as usize / 32) >> (position % 32) & 1 == 1
+    }
+
+    /// Returns entry `bucket` of the directory.
+    ///
+    /// # Safety
+    /// The requirements of [`keys`](Self::keys). The level has a directory. The bucket is at most the one after that of
+    /// the last key.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn directory(&self, bucket: u64) -> u64 {
+        // The largest length that is safe: the last bucket in use is that of the last key, and one more entry follows.
+        let len = C::from_u64(self.entry.last).bucket(C::from_u64(self.entry.first), self.entry.shift).to_u64() + 2;
+        let directory: Global<u64> =
+            Global::from_raw(core::ptr::with_exposed_provenance(self.entry.directory as usize), len as usize);
+        directory.get(bucket as usize)
+    }
+
+    /// Returns the position of the newest element with a key, if there is one.
+    ///
+    /// # Safety
+    /// The requirements of [`keys`](Self::keys). The level has a directory.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn newest(&self, code: C) -> Option<u32> {
+        let (first, last) = (C::from_u64(self.entry.first), C::from_u64(self.entry.last));
+        if code < first || code > last {
+            return None;
+        }
+        let bucket = code.bucket(first, self.entry.shift).to_u64();
+        let entry = self.directory(bucket);
+        if (entry >> 32) as u32 >> code.fingerprint() & 1 == 0 {
+            return None;
+        }
+        let end = self.bound(entry as u32, self.directory(bucket + 1) as u32, code, true);
+        if end > entry as u32 && self.keys().get(end as usize - 1) == code { Some(end - 1) } else { None }
+    }
+
+    /// Returns how many keys are less than `code` or, with `or_equal`, not greater.
+    ///
+    /// # Safety
+    /// The requirements of [`keys`](Self::keys). The level has a directory.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn count_before(&self, code: C, or_equal: bool) -> u32 {
+        let (first, last) = (C::from_u64(self.entry.first), C::from_u64(self.entry.last));
+        if code < first {
+            return 0;
+        }
+        if code > last {
+            return self.entry.len;
+        }
+        let bucket = code.bucket(first, self.entry.shift).to_u64();
+        self.bound(self.directory(bucket) as u32, self.directory(bucket + 1) as u32, code, or_equal)
+    }
+
+    /// Returns the same as [`count_before`](Self::count_before), if the result is known to be from `low` to `high`.
+    ///
+    /// # Safety
+    /// The requirements of [`keys`](Self::keys). `low <= high`, and `high` is at most the number of keys.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn bound(&self, low: u32, high: u32, code: C, or_equal: bool) -> u32 {
+        /// This many keys are compared one by one, with all loads in flight at once.
+        const FEW: u32 = 4;
+        let keys = self.keys();
+        let is_before = |key: C| key < code || (or_equal && key == code);
+        let (mut low, mut high) = (low, high);
+        while high - low > FEW {
+            let middle = low + (high - low) / 2;
+            if is_before(keys.get(middle as usize)) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let mut count = 0;
+        for i in 0..FEW {
+            if low + i < high {
+                count += u32::from(is_before(keys.get((low + i) as usize)));
+            }
+        }
+        low + count
+    }
+}

@@ -1,0 +1,328 @@
+//! The host side of queries on intervals: counts and ranges.
+//!
+//! There are three ways to answer them:
+//! - If there is a single level with distinct keys, the elements of an interval are adjacent. Their number is the
+//!   difference of two positions, and they are copied.
+//! - Otherwise, the elements that overlap the intervals are merged, tile by tile.
+//! - If the intervals overlap each other so much that they have far more elements in total than the levels, the levels
+//!   are merged once, into a temporary level of distinct keys.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+use super::copy::{COPY_TILE, CopyWindows};
+use super::elements::ElementsMut;
+use super::find::Levels;
+use super::level::{Level, bits, from_carriers};
+use super::payload::Payload;
+use super::query::as_keys;
+use super::stack::Stack;
+use super::table::THREADS;
+use super::tiles::{BLOCKS_AT_ONCE, CountLive, Cuts, EmitLive, count_items, items, nominal};
+use super::whole::no_memory;
+use super::windows::FindWindows;
+use crate::{Carrier, Key, Value, values_for};
+use bytemuck::Pod;
+use gpu_primitives::block::lookback;
+use gpu_primitives::kernel::View;
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, expect_len, scan, with_shape};
+
+/// All levels are merged once if the intervals have more than this many times as many overlapping elements as the
+/// levels have elements.
+const OVERLAP: usize = 2;
+
+/// Intervals of keys, both ends inclusive: `low[i]` to `high[i]`. An interval that ends before it begins is empty.
+#[derive(Clone, Copy, Debug)]
+pub struct Intervals<'a, K> {
+    /// The first key of each interval.
+    pub low: DeviceSlice<'a, K>,
+    /// The last key of each interval.
+    pub high: DeviceSlice<'a, K>,
+}
+
+/// The elements of intervals, on the device.
+#[derive(Debug)]
+pub struct Ranges<K: Pod, V: Pod> {
+    /// Where the elements of each interval begin; one more entry says where the last ones end.
+    pub offsets: DeviceVec<u64>,
+    /// The keys, ascending within each interval. As many as the last offset says.
+    pub keys: DeviceVec<K>,
+    /// The values of the keys. Empty if values are zero-sized.
+    pub values: DeviceVec<V>,
+}
+
+impl<K: Pod, V: Pod> Ranges<K, V> {
+    /// Copies the elements of each interval to the host. Waits for the stream.
+    ///
+    /// # Errors
+    /// Any error of a copy to the host.
+    pub fn to_vec(&self, stream: &Stream) -> Result<Vec<Vec<(K, V)>>, Error> {
+        let offsets = self.offsets.to_vec(stream)?;
+        let total = offsets.last().map_or(0, |&total| total as usize);
+        let keys = self.keys.slice(..total)?.to_vec(stream)?;
+        let values =
+            if size_of::<V>() == 0 { vec![V::zeroed(); total] } else { self.values.slice(..total)?.to_vec(stream)? };
+        let pairs: Vec<(K, V)> = keys.into_iter().zip(values).collect();
+        let range = |ends: &[u64]| {
+            let (start, end) = (ends[0] as usize, ends[1] as usize);
+            let range = pairs.get(start..end).ok_or(Error::RangeOutside { start, end, len: pairs.len() })?;
+            Ok(range.to_vec())
+        };
+        offsets.windows(2).map(range).collect()
+    }
+}
+
+impl<K: Pod> Intervals<'_, K> {
+    /// Returns the number of intervals.
+    fn len(&self) -> Result<usize, Error> {
+        expect_len("the ends of the intervals", self.low.len(), self.high.len())?;
+        Ok(self.low.len())
+    }
+}
+
+impl<K: Key, V: Value> Stack<K, V> {
+    /// Counts the live keys in each interval.
+    ///
+    /// Does not wait if there is a single level whose keys are known to be distinct. Otherwise, for three intervals or
+    /// more, waits for the stream, to learn whether they overlap so much that merging all levels once is faster than
+    /// merging the elements of each interval. If so, waits once more.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if `low` and `high` differ in length, or the errors of [`lookup`](Self::lookup).
+    pub fn count(&self, stream: &Stream, intervals: Intervals<'_, K>) -> Result<DeviceVec<u64>, Error> {
+        let len = intervals.len()?;
+        if len == 0 || self.is_empty() {
+            return stream.zeroed(len);
+        }
+        let view = self.carried_view::<()>(stream)?;
+        if self.distinct_level().is_some() {
+            let mut counts = stream.uninit(len)?;
+            let windows = FoundWindows { counts: Some(&mut counts), ..FoundWindows::default() };
+            find_windows::<K>(stream, view, intervals, 0, windows)?;
+            return Ok(counts);
+        }
+        let windows = Windows::find(stream, view.clone(), self.level_count(), intervals)?;
+        if len > OVERLAP
+            && windows.overlapping(stream)? > OVERLAP * self.len()
+            && let Some(merged) = self.merged::<()>(stream)
+        {
+            return merged.count(stream, intervals);
+        }
+        let mut counts = stream.zeroed::<u64>(len)?;
+        if self.has_tombstones() {
+            windows.count::<K, <() as Carrier>::Marked>(stream, view, &mut counts)?;
+        } else {
+            windows.count::<K, ()>(stream, view, &mut counts)?;
+        }
+        Ok(counts)
+    }
+
+    /// Returns the live elements in each interval. Waits for the stream, to learn how much memory they may need.
+    ///
+    /// # Errors
+    /// - [`Error::LengthMismatch`] if `low` and `high` differ in length.
+    /// - [`Error::OutOfMemory`] if the results do not fit. The error says how much memory they need.
+    /// - The errors of [`lookup`](Self::lookup).
+    pub fn ranges(&self, stream: &Stream, intervals: Intervals<'_, K>) -> Result<Ranges<K, V>, Error> {
+        let len = intervals.len()?;
+        if len == 0 || self.is_empty() {
+            return Ok(Ranges { offsets: stream.zeroed(len + 1)?, keys: stream.uninit(0)?, values: stream.uninit(0)? });
+        }
+        let view = self.carried_view::<()>(stream)?;
+        if let Some(level) = self.distinct_level() {
+            return copy_ranges(stream, level, view, intervals);
+        }
+        let windows = Windows::find(stream, view, self.level_count(), intervals)?;
+        let overlapping = windows.overlapping(stream)?;
+        if overlapping > OVERLAP * self.len()
+            && let Some(merged) = self.merged::<V>(stream)
+        {
+            return merged.ranges(stream, intervals);
+        }
+        let weight = last(stream, &windows.positions)?;
+        let mut offsets = stream.uninit(len + 1)?;
+        let mut keys = stream.uninit(overlapping)?;
+        let mut values = stream.uninit(values_for::<V>(overlapping))?;
+        let out = Found { offsets: &mut offsets, keys: &mut keys, values: &mut values };
+        if self.has_tombstones() {
+            windows.emit::<K, V, <V::Carrier as Carrier>::Marked>(stream, self, weight, out)?;
+        } else {
+            windows.emit::<K, V, V::Carrier>(stream, self, weight, out)?;
+        }
+        let found = last(stream, &offsets)?;
+        let (mut keys, mut values) = (as_keys(keys), from_carriers(values));
+        keys.truncate(found);
+        values.truncate(found);
+        Ok(Ranges { offsets, keys, values })
+    }
+
+    /// Makes a temporary merged copy of the live elements as one level, with their values or without. Returns `None` if
+    /// that fails, most likely for lack of memory. Waits.
+    fn merged<U: Value>(&self, stream: &Stream) -> Option<Stack<K, U>> {
+        let levels: Vec<&Level<K, V>> = self.oldest_first().map(|(_, level)| level).collect();
+        let merged = Level::live_with_room(stream, &levels).ok()?;
+        let mut stack = Stack::new();
+        stack.set(0, Some(merged));
+        Some(stack)
+    }
+}
+
+/// Returns the last element. Waits.
+fn last(stream: &Stream, elements: &DeviceVec<u64>) -> Result<usize, Error> {
+    let mut last = [0];
+    elements.slice(elements.len() - 1..)?.copy_to_host(stream, &mut last)?;
+    Ok(last[0] as usize)
+}
+
+/// Where the results of [`FindWindows`] go; `None` for those that are not wanted.
+#[derive(Default)]
+struct FoundWindows<'a> {
+    windows: Option<&'a mut DeviceVec<u32>>,
+    weights: Option<&'a mut DeviceVec<u64>>,
+    counts: Option<&'a mut DeviceVec<u64>>,
+}
+
+fn find_windows<K: Key>(
+    stream: &Stream,
+    view: View<'_, Levels<K::Code, ()>>,
+    intervals: Intervals<'_, K>,
+    log_pieces: u32,
+    found: FoundWindows<'_>,
+) -> Result<(), Error> {
+    let kernel = FindWindows::<K::Code>::new(
+        view,
+        bits(intervals.low).view(stream)?,
+        bits(intervals.high).view(stream)?,
+        log_pieces,
+        found.windows.map_or_else(|| Ok(no_memory()), |windows| windows.view_mut(stream))?,
+        found.weights.map_or_else(|| Ok(no_memory()), |weights| weights.view_mut(stream))?,
+        found.counts.map_or_else(|| Ok(no_memory()), |counts| counts.view_mut(stream))?,
+    );
+    // SAFETY: there is a thread per interval and one more. The outputs have the required lengths.
+    unsafe { stream.launch(kernel, (intervals.low.len() + 1).div_ceil(THREADS as usize)) }
+}
+
+/// Copies the elements of intervals from the only level, whose keys are distinct.
+fn copy_ranges<K: Key, V: Value>(
+    stream: &Stream,
+    level: &Level<K, V>,
+    view: View<'_, Levels<K::Code, ()>>,
+    intervals: Intervals<'_, K>,
+) -> Result<Ranges<K, V>, Error> {
+    let len = intervals.len()?;
+    let mut windows = stream.uninit(2 * len)?;
+    let mut counts = stream.uninit(len + 1)?;
+    let found = FoundWindows { windows: Some(&mut windows), counts: Some(&mut counts), weights: None };
+    find_windows::<K>(stream, view, intervals, 0, found)?;
+    let mut offsets = stream.uninit::<u64>(len + 1)?;
+    scan::exclusive_sum(stream, &counts, &mut offsets)?;
+    let total = last(stream, &offsets)?;
+    let mut keys = stream.uninit::<K::Code>(total)?;
+    let mut values = stream.uninit::<V::Carrier>(values_for::<V>(total))?;
+    let level = level.buffers::<V::Carrier>(stream, 0)?;
+    let kernel = CopyWindows::new(
+        level.keys,
+        level.values,
+        K::SIGN,
+        windows.view(stream)?,
+        offsets.view(stream)?,
+        keys.view_mut(stream)?,
+        values.view_mut(stream)?,
+    );
+    // SAFETY: there is a block per tile of outputs and windows. The windows are within the level, and the offsets are
+    // the sums of their lengths.
+    unsafe { stream.launch(kernel, (total + len).div_ceil(COPY_TILE))? };
+    Ok(Ranges { offsets, keys: as_keys(keys), values: from_carriers(values) })
+}
+
+/// Where the elements of intervals go: room for all overlapping ones.
+struct Found<'a, C: Pod, W: Pod> {
+    offsets: &'a mut DeviceVec<u64>,
+    keys: &'a mut DeviceVec<C>,
+    values: &'a mut DeviceVec<W>,
+}
+
+/// The parts of each level that lie in the intervals.
+struct Windows {
+    log_pieces: u32,
+    windows: DeviceVec<u32>,
+    /// Where each interval begins in the sequence that is cut into tiles, and where the last one ends.
+    positions: DeviceVec<u64>,
+    /// How many overlapping elements come before those of each interval, and how many there are in all.
+    overlapping: DeviceVec<u64>,
+}
+
+impl Windows {
+    /// Finds the windows. There must be at least one level and one interval. Does not wait.
+    fn find<K: Key>(
+        stream: &Stream,
+        view: View<'_, Levels<K::Code, ()>>,
+        levels: usize,
+        intervals: Intervals<'_, K>,
+    ) -> Result<Self, Error> {
+        let len = intervals.len()?;
+        let log_pieces = levels.next_power_of_two().ilog2();
+        let mut windows = stream.uninit::<u32>((2 * len) << log_pieces)?;
+        let mut weights = stream.uninit::<u64>(len + 1)?;
+        let mut counts = stream.uninit::<u64>(len + 1)?;
+        let found =
+            FoundWindows { windows: Some(&mut windows), weights: Some(&mut weights), counts: Some(&mut counts) };
+        find_windows::<K>(stream, view, intervals, log_pieces, found)?;
+        let mut positions = stream.uninit::<u64>(len + 1)?;
+        scan::exclusive_sum(stream, &weights, &mut positions)?;
+        let mut overlapping = weights;
+        scan::exclusive_sum(stream, &counts, &mut overlapping)?;
+        Ok(Self { log_pieces, windows, positions, overlapping })
+    }
+
+    /// Returns the number of overlapping elements. Waits.
+    fn overlapping(&self, stream: &Stream) -> Result<usize, Error> {
+        last(stream, &self.overlapping)
+    }
+
+    /// Returns how the elements in the windows are cut into tiles.
+    fn cuts(&self, stream: &Stream, tile: usize) -> Result<View<'_, Cuts>, Error> {
+        Ok(Cuts::by_intervals(self.windows.view(stream)?, self.positions.view(stream)?, tile, self.log_pieces))
+    }
+
+    /// Counts the live elements of each interval. The counts must be zero before. Does not wait.
+    fn count<K: Key, P: Payload<Value = ()>>(
+        &self,
+        stream: &Stream,
+        view: View<'_, Levels<K::Code, ()>>,
+        counts: &mut DeviceVec<u64>,
+    ) -> Result<(), Error> {
+        let blocks = stream.device().limits().multiprocessors as usize * BLOCKS_AT_ONCE as usize;
+        with_shape!(ITEMS in 13 | 9 = count_items::<K::Code, P>(), {
+            let cuts = self.cuts(stream, nominal(ITEMS))?;
+            let kernel = CountLive::<K::Code, P, ITEMS>::new(view, cuts, counts.view_mut(stream)?);
+            // SAFETY: the windows and positions are those of these levels, and the counts are zero. Any number of
+            // blocks will do.
+            unsafe { stream.launch(kernel, blocks) }
+        })
+    }
+
+    /// Writes the live elements of each interval. `weight` is the length of the sequence that is cut into tiles. Does
+    /// not wait.
+    fn emit<K: Key, V: Value, P: Payload<Value = V::Carrier>>(
+        &self,
+        stream: &Stream,
+        stack: &Stack<K, V>,
+        weight: usize,
+        out: Found<'_, K::Code, V::Carrier>,
+    ) -> Result<(), Error> {
+        with_shape!(ITEMS in 13 | 9 | 7 | 5 = items::<K::Code, P>(), {
+            let tile = nominal(ITEMS);
+            let tiles = weight.div_ceil(tile);
+            let kernel = EmitLive::<K::Code, P, ITEMS>::new(
+                stack.carried_view::<V::Carrier>(stream)?,
+                self.cuts(stream, tile)?,
+                ElementsMut::view(out.keys.view_mut(stream)?, out.values.view_mut(stream)?),
+                out.offsets.view_mut(stream)?,
+                stream.lookback_words(lookback::scratch_words::<u64>(tiles))?,
+            );
+            // SAFETY: there is a block per tile. The windows and positions are those of these levels. The outputs have
+            // room for all overlapping elements.
+            unsafe { stream.launch(kernel, tiles) }
+        })
+    }
+}

@@ -1,0 +1,407 @@
+//! A level on the host, and the ways to make one.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+use super::directory::BuildDirectory;
+use super::elements::ElementsMut;
+use super::find::LevelBuffers;
+use super::table::{EncodeKeys, THREADS};
+use super::whole::{Live, keep_all, no_memory};
+use crate::{Carrier, Key, KeyCode, Value, values_for};
+use bytemuck::Pod;
+use gpu_primitives::code::Sign;
+use gpu_primitives::kernel::{Reach, View};
+use gpu_primitives::merge::{self, MAX_PLACED};
+use gpu_primitives::sort::{self, SortedRuns};
+use gpu_primitives::{Device, DeviceSlice, DeviceVec, Error, Global, Stream, expect_len, transfer};
+
+/// The most elements in a level.
+const MAX_LEN: usize = u32::MAX as usize;
+/// Up to this many elements, three or more levels are merged faster by computing the position of each element, in a
+/// single launch, than by tiles. With two levels, the tiles are found faster.
+const FEW: usize = 1 << 18;
+/// The same limit for levels and a batch that is sorted in chunks, all of which are merged at once.
+const FEW_WITH_BATCH: usize = 1 << 17;
+
+/// The codes and the carried values of a level: codes `C`, carriers `W`.
+type Run<'a, C, W> = (DeviceSlice<'a, C>, DeviceSlice<'a, W>);
+
+/// A sorted array of keys, with values and possibly tombstones.
+#[derive(Debug)]
+pub struct Level<K: Key, V: Value> {
+    /// The codes of the keys, ascending. Of equal ones, the newest is last.
+    keys: DeviceVec<K::Code>,
+    /// One value per key; empty if values are zero-sized.
+    values: DeviceVec<V::Carrier>,
+    /// One bit per element, set for tombstones; `None` if there are none.
+    marks: Option<DeviceVec<u32>>,
+    /// The number of elements; the vectors may be longer.
+    len: usize,
+    /// Whether the keys are known to be distinct, without tombstones.
+    is_distinct: bool,
+}
+
+/// A level's elements: key codes, values, and one bit per element if there are tombstones.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<'a, C, V> {
+    /// The codes of the keys, ascending.
+    pub codes: DeviceSlice<'a, C>,
+    /// One value per key; empty if values are zero-sized.
+    pub values: DeviceSlice<'a, V>,
+    /// The words of the marks: one bit per element, set for tombstones.
+    pub marks: Option<DeviceSlice<'a, u32>>,
+}
+
+/// Memory of the caller, or a copy of it in another form.
+enum Input<'a, T: Pod> {
+    Same(DeviceSlice<'a, T>),
+    Copy(DeviceVec<T>),
+}
+
+impl<T: Pod> Input<'_, T> {
+    fn slice(&self) -> DeviceSlice<'_, T> {
+        match self {
+            Self::Same(slice) => *slice,
+            Self::Copy(vector) => vector.as_slice(),
+        }
+    }
+}
+
+/// Returns keys as the unsigned integers with the same bits.
+pub(super) fn bits<K: Key>(keys: DeviceSlice<'_, K>) -> DeviceSlice<'_, K::Code> {
+    keys.cast().expect("a key and its code have the same size and alignment")
+}
+
+/// Returns the codes of keys.
+fn codes<'a, K: Key>(stream: &Stream, keys: DeviceSlice<'a, K>) -> Result<Input<'a, K::Code>, Error> {
+    let bits = bits(keys);
+    if K::IS_CODE {
+        return Ok(Input::Same(bits));
+    }
+    let mut codes = stream.uninit(keys.len())?;
+    if !keys.is_empty() {
+        let kernel = EncodeKeys::new(bits.view(stream)?, codes.view_mut(stream)?, K::SIGN);
+        // SAFETY: there is a thread per key.
+        unsafe { stream.launch(kernel, keys.len().div_ceil(THREADS as usize))? };
+    }
+    Ok(Input::Copy(codes))
+}
+
+/// Returns values as their carriers.
+fn carried<'a, V: Value>(stream: &Stream, values: DeviceSlice<'a, V>) -> Result<Input<'a, V::Carrier>, Error> {
+    if let Some(carried) = values.cast() {
+        return Ok(Input::Same(carried));
+    }
+    // The caller's values are misaligned for their carrier; vectors are aligned for all types.
+    let mut aligned = stream.uninit::<V>(values.len())?;
+    aligned.copy_from(stream, values)?;
+    Ok(Input::Copy(as_carriers(aligned)))
+}
+
+/// Returns a vector of values as a vector of their carriers.
+fn as_carriers<V: Value>(values: DeviceVec<V>) -> DeviceVec<V::Carrier> {
+    values.cast().unwrap_or_else(|_| wrong_carrier::<V>())
+}
+
+/// Returns a vector of carriers as a vector of the values that they carry.
+pub(super) fn from_carriers<V: Value>(values: DeviceVec<V::Carrier>) -> DeviceVec<V> {
+    values.cast().unwrap_or_else(|_| wrong_carrier::<V>())
+}
+
+fn wrong_carrier<V: Value>() -> ! {
+    panic!("the carrier of `{}` has another size", core::any::type_name::<V>())
+}
+
+fn expect_short(len: usize) -> Result<(), Error> {
+    if len <= MAX_LEN { Ok(()) } else { Err(Error::TooLong { what: "a level", len, limit: MAX_LEN }) }
+}
+
+/// Checks that there is exactly one value per key or, for zero-sized values, none.
+fn expect_values<V>(keys: usize, found: usize) -> Result<(), Error> {
+    expect_len("the values of a dictionary", values_for::<V>(keys), found)
+}
+
+impl<K: Key, V: Value> Level<K, V> {
+    fn uninit(stream: &Stream, len: usize) -> Result<Self, Error> {
+        expect_short(len)?;
+        // The level counts as sorted right after this call, but recorded work would sort it only later.
+        stream.refuse_recording("an update of a dictionary")?;
+        Ok(Self {
+            keys: stream.uninit(len)?,
+            values: stream.uninit(values_for::<V>(len))?,
+            marks: None,
+            len,
+            is_distinct: false,
+        })
+    }
+
+    /// Makes a level of these pairs. Of equal keys, later ones are newer. For zero-sized values, pass an empty slice.
+    /// Does not wait.
+    ///
+    /// # Errors
+    /// - [`Error::LengthMismatch`] if there is not exactly one value per key; for zero-sized values, if `values` is not
+    ///   empty.
+    /// - [`Error::TooLong`] for 2^32 keys or more.
+    /// - Any error of a sort.
+    pub fn from_pairs(stream: &Stream, keys: DeviceSlice<'_, K>, values: DeviceSlice<'_, V>) -> Result<Self, Error> {
+        expect_values::<V>(keys.len(), values.len())?;
+        expect_short(keys.len())?;
+        Self::sorted(stream, codes(stream, keys)?.slice(), carried(stream, values)?.slice())
+    }
+
+    /// Makes a level of pairs with these key codes. The caller has checked the number of codes and of values.
+    fn sorted(
+        stream: &Stream,
+        codes: DeviceSlice<'_, K::Code>,
+        values: DeviceSlice<'_, V::Carrier>,
+    ) -> Result<Self, Error> {
+        let mut level = Self::uninit(stream, codes.len())?;
+        if const { size_of::<V>() == 0 } {
+            sort::keys(stream, codes, &mut level.keys, sort::Options::new())?;
+        } else {
+            sort::pairs(stream, (codes, values), (&mut level.keys, &mut level.values), sort::Options::new())?;
+        }
+        Ok(level)
+    }
+
+    /// Makes a level of tombstones for these keys. Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`from_pairs`](Self::from_pairs).
+    pub fn tombstones(stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Self, Error> {
+        expect_short(keys.len())?;
+        stream.refuse_recording("an update of a dictionary")?;
+        let codes = codes(stream, keys)?;
+        let mut sorted = stream.uninit(keys.len())?;
+        let values = stream.zeroed(values_for::<V>(keys.len()))?;
+        let mut marks = stream.uninit::<u32>(keys.len().div_ceil(32))?;
+        sort::keys(stream, codes.slice(), &mut sorted, sort::Options::new())?;
+        transfer::fill(stream, &mut marks, u32::MAX)?;
+        Ok(Self { keys: sorted, values, marks: Some(marks), len: keys.len(), is_distinct: false })
+    }
+
+    /// Returns the codes and the carried values.
+    fn run(&self) -> Run<'_, K::Code, V::Carrier> {
+        let (codes, values) = (self.keys.slice(..self.len), self.values.slice(..values_for::<V>(self.len)));
+        codes.and_then(|codes| Ok((codes, values?))).expect("the vectors are at least as long as the level")
+    }
+
+    /// Merges levels, oldest first, with these pairs, which are newer than all of them. Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`from_pairs`](Self::from_pairs) and [`merge`](Self::merge).
+    pub fn merge_pairs(
+        stream: &Stream,
+        older: &[&Self],
+        keys: DeviceSlice<'_, K>,
+        values: DeviceSlice<'_, V>,
+    ) -> Result<Self, Error> {
+        expect_values::<V>(keys.len(), values.len())?;
+        let len = keys.len() + older.iter().map(|level| level.len).sum::<usize>();
+        expect_short(len)?;
+        let (codes, values) = (codes(stream, keys)?, carried(stream, values)?);
+        let is_plain = !older.iter().any(|level| level.has_tombstones());
+        if (1..MAX_PLACED).contains(&older.len()) && is_plain && len <= FEW_WITH_BATCH {
+            // The batch need not be a single run before it is merged with the others.
+            let most = MAX_PLACED - older.len();
+            if let Some(batch) = SortedRuns::new(stream, codes.slice(), values.slice(), most)? {
+                let runs: Vec<_> = older.iter().map(|level| level.run()).chain(batch.runs()?).collect();
+                return Self::placed(stream, &runs, len);
+            }
+        }
+        let batch = Self::sorted(stream, codes.slice(), values.slice())?;
+        if older.is_empty() {
+            return Ok(batch);
+        }
+        let all: Vec<&Self> = older.iter().copied().chain([&batch]).collect();
+        Self::merge(stream, &all)
+    }
+
+    /// Makes a level by merging runs of few elements in all.
+    fn placed(stream: &Stream, runs: &[Run<'_, K::Code, V::Carrier>], len: usize) -> Result<Self, Error> {
+        let mut merged = Self::uninit(stream, len)?;
+        if const { size_of::<V>() == 0 } {
+            let runs: Vec<_> = runs.iter().map(|run| run.0).collect();
+            merge::place_keys(stream, &runs, &mut merged.keys, K::Code::ORDER)?;
+        } else {
+            merge::place_pairs(stream, runs, (&mut merged.keys, &mut merged.values), K::Code::ORDER)?;
+        }
+        Ok(merged)
+    }
+
+    /// Merges levels, oldest first. Keeps all elements. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`] for more than 32 levels, or the errors of [`from_pairs`](Self::from_pairs).
+    pub fn merge(stream: &Stream, levels: &[&Self]) -> Result<Self, Error> {
+        let len = levels.iter().map(|level| level.len).sum();
+        let has_marks = levels.iter().any(|level| level.has_tombstones());
+        let runs: Vec<_> = levels.iter().map(|level| level.run()).collect();
+        if !has_marks && len <= FEW && (3..=MAX_PLACED).contains(&levels.len()) {
+            return Self::placed(stream, &runs, len);
+        }
+        let mut merged = Self::uninit(stream, len)?;
+        if !has_marks && const { size_of::<V>() == 0 } {
+            let runs: Vec<_> = runs.iter().map(|run| run.0).collect();
+            merge::runs_keys(stream, &runs, &mut merged.keys, K::Code::ORDER)?;
+        } else if !has_marks {
+            merge::runs_pairs(stream, &runs, (&mut merged.keys, &mut merged.values), K::Code::ORDER)?;
+        } else {
+            let mut marks = stream.uninit::<u32>(len.div_ceil(32))?;
+            if len > 0 {
+                let out = ElementsMut::view(merged.keys.view_mut(stream)?, merged.values.view_mut(stream)?);
+                keep_all(stream, levels, out, marks.view_mut(stream)?)?;
+            }
+            merged.marks = Some(marks);
+        }
+        Ok(merged)
+    }
+
+    /// Merges levels, oldest first, into a level of their live elements. Waits for the stream, to learn how many there
+    /// are.
+    ///
+    /// # Errors
+    /// The errors of [`merge`](Self::merge).
+    pub fn live(stream: &Stream, levels: &[&Self]) -> Result<Self, Error> {
+        let mut level = Self::live_with_room(stream, levels)?;
+        let len = level.len;
+        // Free the memory allocated for dead elements if that is worth a copy.
+        if len < level.keys.len() - level.keys.len() / 8 {
+            let mut exact = Self::uninit(stream, len)?;
+            exact.is_distinct = true;
+            exact.keys.copy_from(stream, level.keys.slice(..len)?)?;
+            if size_of::<V>() > 0 {
+                exact.values.copy_from(stream, level.values.slice(..len)?)?;
+            }
+            level = exact;
+        }
+        Ok(level)
+    }
+
+    /// Merges levels, oldest first, into a level of their live elements, with their values or without. The vectors keep
+    /// the room allocated for dead elements. Waits for the stream.
+    pub(super) fn live_with_room<U: Value>(stream: &Stream, levels: &[&Level<K, U>]) -> Result<Self, Error> {
+        let Live { keys, values, len } = Live::of(stream, levels, Sign::NONE)?;
+        expect_short(len)?;
+        Ok(Self { keys, values, marks: None, len, is_distinct: true })
+    }
+
+    /// Returns the device of the level.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        self.keys.device()
+    }
+
+    /// Returns the number of elements, live or stale.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns whether there are no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns whether some elements may be tombstones.
+    #[must_use]
+    pub fn has_tombstones(&self) -> bool {
+        self.marks.is_some()
+    }
+
+    /// Returns whether the keys are known to be distinct, without tombstones. Then an element is live unless a newer
+    /// level has its key.
+    #[must_use]
+    pub fn is_distinct(&self) -> bool {
+        self.is_distinct
+    }
+
+    /// Declares that the keys are distinct. Has no effect on a level with tombstones. If the keys are not distinct,
+    /// queries may count too many.
+    pub fn set_distinct(&mut self) {
+        self.is_distinct = self.marks.is_none();
+    }
+
+    /// Returns the device memory in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.keys.len() * size_of::<K::Code>()
+            + self.values.len() * size_of::<V>()
+            + self.marks.as_ref().map_or(0, |marks| marks.len() * 4)
+    }
+
+    /// Returns the elements, for reading.
+    #[must_use]
+    pub fn parts(&self) -> Parts<'_, K::Code, V> {
+        let (codes, values) = self.run();
+        let values = values.cast().unwrap_or_else(|| wrong_carrier::<V>());
+        let words = self.len.div_ceil(32);
+        let marks = self.marks.as_ref();
+        let marks = marks.map(|marks| marks.slice(..words).expect("there is a mark for each element"));
+        Parts { codes, values, marks }
+    }
+
+    /// Makes a level of parts in the form that [`parts`](Self::parts) returns.
+    ///
+    /// # Errors
+    /// - [`Error::LengthMismatch`] if the lengths do not match.
+    /// - [`Error::TooLong`] for 2^32 elements or more.
+    ///
+    /// # Safety
+    /// The codes ascend, and all parts are on one device. The work that writes them has been enqueued on a stream, not
+    /// recorded.
+    pub unsafe fn from_parts(
+        keys: DeviceVec<K::Code>,
+        values: DeviceVec<V>,
+        marks: Option<DeviceVec<u32>>,
+    ) -> Result<Self, Error> {
+        let len = keys.len();
+        expect_short(len)?;
+        expect_len("the values of a level", values_for::<V>(len), values.len())?;
+        if let Some(marks) = &marks {
+            expect_len("the marks of a level", len.div_ceil(32), marks.len())?;
+        }
+        Ok(Self { keys, values: as_carriers(values), marks, len, is_distinct: false })
+    }
+
+    /// Returns the level as kernels see it, with values as their carrier, or without: `W` is `V::Carrier` or `()`.
+    pub(super) fn buffers<W: Carrier>(
+        &self,
+        stream: &Stream,
+        slot: usize,
+    ) -> Result<LevelBuffers<'_, K::Code, W>, Error> {
+        let Parts { codes, marks, .. } = self.parts();
+        let values = if size_of::<W>() == 0 { no_memory() } else { self.carriers::<W>().view(stream)? };
+        let marks = marks.map_or_else(|| Ok(no_memory()), |marks| marks.view(stream))?;
+        Ok(LevelBuffers { slot, keys: codes.view(stream)?, values, marks, directory: no_memory() })
+    }
+
+    /// Returns the values as their carrier, which the caller names.
+    fn carriers<W: Carrier>(&self) -> DeviceSlice<'_, W> {
+        self.run().1.cast().expect("the caller named the carrier of the values")
+    }
+
+    /// Builds the directory, with one bucket per `bucket` elements, and the level's entry in the table. There must be
+    /// at least one element. Does not wait.
+    pub(super) fn build_directory(
+        &self,
+        stream: &Stream,
+        table: &mut DeviceVec<u64>,
+        slot: usize,
+        bucket: usize,
+    ) -> Result<DeviceVec<u64>, Error> {
+        let mut directory = stream.uninit::<u64>((self.len / bucket).max(2) + 1)?;
+        let LevelBuffers { keys, values, marks, .. } = self.buffers::<V::Carrier>(stream, slot)?;
+        // SAFETY: this is the same memory, as bytes, and still borrowed.
+        let values = unsafe {
+            let values = values.into_param();
+            View::new(Global::from_raw(values.as_ptr().cast(), values.len() * size_of::<V>()), Reach::none())
+        };
+        let kernel =
+            BuildDirectory::new(keys, values, marks, directory.view_mut(stream)?, table.view_mut(stream)?, slot as u32);
+        // SAFETY: there is a thread per element and at least one element. The directory has room for the buckets.
+        unsafe { stream.launch(kernel, self.len.div_ceil(THREADS as usize))? };
+        Ok(directory)
+    }
+}

@@ -1,0 +1,152 @@
+//! The host side of all queries except those on intervals.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+use super::find::Levels;
+use super::level::{Level, bits, from_carriers};
+use super::lookup::LookupKeys;
+use super::neighbour::FindNeighbours;
+use super::stack::Stack;
+use super::table::THREADS;
+use super::whole::{Live, count_live};
+use crate::{Contents, Key, Lookup, Value, values_for};
+use bytemuck::Pod;
+use gpu_primitives::kernel::View;
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, GlobalMut, Stream};
+
+/// The neighbours of keys, on the device, in the order of the keys that were asked for.
+#[derive(Debug)]
+pub struct Neighbour<K: Pod, V: Pod> {
+    /// The neighbours, where there are any.
+    pub keys: DeviceVec<K>,
+    /// The values of the neighbours. Empty if values are zero-sized.
+    pub values: DeviceVec<V>,
+    /// 1 for each key that has a neighbour, 0 for each that has none.
+    pub found: DeviceVec<u8>,
+}
+
+impl<K: Pod, V: Pod> Neighbour<K, V> {
+    /// Copies the pairs to the host. Waits for the stream.
+    ///
+    /// # Errors
+    /// Any error of a copy to the host.
+    pub fn to_vec(&self, stream: &Stream) -> Result<Vec<Option<(K, V)>>, Error> {
+        let (found, keys) = (self.found.to_vec(stream)?, self.keys.to_vec(stream)?);
+        let values = if size_of::<V>() == 0 { vec![V::zeroed(); keys.len()] } else { self.values.to_vec(stream)? };
+        let pairs = keys.into_iter().zip(values);
+        Ok(found.into_iter().zip(pairs).map(|(found, pair)| (found != 0).then_some(pair)).collect())
+    }
+}
+
+impl<K: Key, V: Value> Stack<K, V> {
+    /// Looks up keys. Does not wait.
+    ///
+    /// # Errors
+    /// Any allocation or launch error.
+    pub fn lookup(&self, stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Lookup<V>, Error> {
+        let mut values = stream.uninit::<V::Carrier>(values_for::<V>(keys.len()))?;
+        let mut found = stream.uninit::<u8>(keys.len())?;
+        if !keys.is_empty() {
+            let kernel = LookupKeys::new(
+                self.carried_view::<V::Carrier>(stream)?,
+                bits(keys).view(stream)?,
+                values.view_mut(stream)?,
+                found.view_mut(stream)?,
+            );
+            // SAFETY: there is a thread per key, and the outputs are as long as the keys.
+            unsafe { stream.launch(kernel, keys.len().div_ceil(THREADS as usize))? };
+        }
+        Ok(Lookup { values: from_carriers(values), found })
+    }
+
+    /// Returns which keys are present: 1 or 0 for each. Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`lookup`](Self::lookup).
+    pub fn contains(&self, stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<DeviceVec<u8>, Error> {
+        let mut found = stream.uninit::<u8>(keys.len())?;
+        if !keys.is_empty() {
+            let kernel = LookupKeys::<K::Code, ()>::new(
+                self.carried_view::<()>(stream)?,
+                bits(keys).view(stream)?,
+                GlobalMut::empty(),
+                found.view_mut(stream)?,
+            );
+            // SAFETY: there is a thread per key, and the output is as long as the keys.
+            unsafe { stream.launch(kernel, keys.len().div_ceil(THREADS as usize))? };
+        }
+        Ok(found)
+    }
+
+    /// Finds, for each of `keys`, the smallest key greater than it or, with `below`, the largest key less than it. Does
+    /// not wait.
+    ///
+    /// # Errors
+    /// The errors of [`lookup`](Self::lookup).
+    pub fn neighbours(&self, stream: &Stream, keys: DeviceSlice<'_, K>, below: bool) -> Result<Neighbour<K, V>, Error> {
+        let len = keys.len();
+        let mut out_keys = stream.uninit::<K::Code>(len)?;
+        let mut values = stream.uninit::<V::Carrier>(values_for::<V>(len))?;
+        let mut found = stream.uninit::<u8>(len)?;
+        if len > 0 {
+            let kernel = FindNeighbours::new(
+                self.carried_view::<V::Carrier>(stream)?,
+                bits(keys).view(stream)?,
+                u32::from(below),
+                out_keys.view_mut(stream)?,
+                values.view_mut(stream)?,
+                found.view_mut(stream)?,
+            );
+            // SAFETY: there is a thread per key, and the outputs are as long as the keys.
+            unsafe { stream.launch(kernel, len.div_ceil(THREADS as usize))? };
+        }
+        Ok(Neighbour { keys: as_keys(out_keys), values: from_carriers(values), found })
+    }
+
+    /// Returns the number of keys, as a single element on the device. Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`lookup`](Self::lookup).
+    pub fn live_len(&self, stream: &Stream) -> Result<DeviceVec<u64>, Error> {
+        if let Some(level) = self.distinct_level() {
+            return stream.upload(&[level.len() as u64]);
+        }
+        let levels: Vec<&Level<K, V>> = self.oldest_first().map(|(_, level)| level).collect();
+        count_live(stream, &levels)
+    }
+
+    /// Returns all live pairs in key order. Waits for the stream.
+    ///
+    /// # Errors
+    /// The errors of [`lookup`](Self::lookup).
+    pub fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
+        let levels: Vec<&Level<K, V>> = self.oldest_first().map(|(_, level)| level).collect();
+        let Live { keys, values, len } = Live::<_, V::Carrier>::of(stream, &levels, K::SIGN)?;
+        let (mut keys, mut values) = (as_keys(keys), from_carriers(values));
+        keys.truncate(len);
+        values.truncate(len);
+        Ok(Contents { keys, values })
+    }
+
+    /// Returns whether any level may have tombstones.
+    #[must_use]
+    pub fn has_tombstones(&self) -> bool {
+        self.oldest_first().any(|(_, level)| level.has_tombstones())
+    }
+
+    /// Returns the levels as an argument for a kernel of your own: see [`Levels`]. The kernel sees a key as the unsigned
+    /// integer with the same bits, and a value as its [carrier](Value::Carrier). Builds the missing parts of the index.
+    /// Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`lookup`](Self::lookup).
+    #[allow(clippy::type_complexity)]
+    pub fn view(&self, stream: &Stream) -> Result<View<'_, Levels<K::Code, V::Carrier>>, Error> {
+        self.carried_view(stream)
+    }
+}
+
+/// Returns memory that holds the bits of keys as keys.
+pub(super) fn as_keys<K: Key>(bits: DeviceVec<K::Code>) -> DeviceVec<K> {
+    bits.cast().unwrap_or_else(|_| unreachable!("a key and its code have the same size"))
+}

@@ -1,0 +1,86 @@
+//! The kernel that writes the live elements of each interval.
+
+use super::cuts::Cuts;
+use super::live::LiveTable;
+use super::workspace::Workspace;
+use super::{BLOCKS_AT_ONCE, THREADS, items};
+use crate::KeyCode;
+use crate::levels::elements::ElementsMut;
+use crate::levels::find::Levels;
+use crate::levels::look_back::LookBack;
+use crate::levels::payload::{Marked, MarkedLong, MarkedNone, Payload};
+use gpu_primitives::arch::{opaque, thread};
+use gpu_primitives::kernel::kernel;
+use gpu_primitives::view::{GlobalMut, SharedMemory};
+
+/// Merges the parts of the levels within intervals, and writes the live elements, interval by interval. `offsets`
+/// receives the index of the first one of each interval, and finally the number of all. Keys are decoded.
+///
+/// # Safety
+/// - The launch has one block per tile.
+/// - `levels` shows at least one level. `cuts` has at least as many pieces per interval as there are levels, and at most
+///   32.
+/// - `cuts` was made from the arguments that [`Cuts::by_intervals`] asks for, for these levels, with a tile length from 1
+///   to `nominal(ITEMS)`; or from those that [`Cuts::by_splits`] asks for, with a tile length from 1 to `room(ITEMS)`.
+/// - `out` has room for all live elements. `offsets` has one element per interval and one more.
+/// - `scratch` comes from the stream's look-back words, for one `u64` per tile.
+/// - While the kernel runs, nobody changes the levels or writes what `cuts` shows, and nobody else uses the outputs or
+///   `scratch`.
+#[kernel(
+    threads = THREADS,
+    shared = Workspace::<C, P, ITEMS>::BYTES + LiveTable::BYTES + LookBack::BYTES,
+    min_blocks = BLOCKS_AT_ONCE
+)]
+pub unsafe fn emit_live<C: KeyCode, P: Payload, const ITEMS: usize>(
+    levels: Levels<C, P::Value>,
+    cuts: Cuts,
+    out: ElementsMut<C, P::Value>,
+    offsets: GlobalMut<u64>,
+    scratch: GlobalMut<u64>,
+) {
+    let own = thread::thread_idx_x();
+    let mut memory = SharedMemory::new();
+    let tiles = cuts.tiles();
+    let workspace = Workspace::<C, P, ITEMS>::start(&mut memory, own, levels);
+    let live_table = LiveTable::take(&mut memory);
+    let look_back = LookBack::start(&mut memory, own, scratch, tiles.count);
+    thread::sync_threads();
+
+    let own = opaque(own);
+    let ticket = look_back.ticket();
+    let tile = tiles.nth::<ITEMS>(ticket.tile);
+    let pieces = workspace.find_pieces(own, cuts, tile);
+    workspace.load(own, pieces);
+    workspace.merge(pieces);
+    let live = workspace.find_live(own, pieces, live_table);
+    let compacted = workspace.compact(own, pieces, live);
+    look_back.exchange(ticket, live.total);
+    thread::sync_threads();
+
+    let base = look_back.base();
+    let mut interval = own;
+    while interval < tile.intervals {
+        let begins_here = interval > 0 || tile.first.rank == 0;
+        if begins_here {
+            let begin = live.before(pieces.interval(interval));
+            offsets.set((tile.first.interval + interval as u64) as usize, base + begin as u64);
+        }
+        interval += THREADS;
+    }
+    if look_back.is_last(ticket) && own == 0 {
+        offsets.set(offsets.len() - 1, base + live.total as u64);
+    }
+    let out = out.slice(base as usize, live.total as usize);
+    for i in 0..ITEMS {
+        let at = own + i as u32 * THREADS;
+        if at < live.total {
+            let (key, payload) = compacted.get(at as usize);
+            out.set(at as usize, levels.sign().decode(key), payload.value());
+        }
+    }
+}
+
+gpu_primitives::instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    for C in [u32, u64], P in [(), u32, u64, MarkedNone, Marked, MarkedLong]: EmitLive<C, P, { items::<C, P>() }>;
+}

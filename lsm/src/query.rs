@@ -1,0 +1,162 @@
+//! The queries.
+
+use crate::{Contents, GpuLsm, Key, Lookup, LsmView, Neighbour, Ranges, Value};
+use gpu_dictionary::levels::Intervals;
+use gpu_primitives::kernel::View;
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
+
+impl<K: Key, V: Value> GpuLsm<K, V> {
+    /// Looks up keys. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], or any launch error. All queries can return these.
+    pub fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
+        self.stack.lookup(stream, keys.into())
+    }
+
+    /// Returns which keys are present: 1 or 0 for each. Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`lookup`](Self::lookup).
+    pub fn contains<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u8>, Error> {
+        self.stack.contains(stream, keys.into())
+    }
+
+    /// Counts the keys in each interval from `low` to `high`, both inclusive. An interval that ends before it begins is
+    /// empty.
+    ///
+    /// Waits for the stream, to learn whether the intervals overlap so much that merging all levels once is faster.
+    /// After a cleanup it does not wait.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if `low` and `high` differ in length, or the errors of [`lookup`](Self::lookup).
+    pub fn count<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, K>>,
+        high: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<DeviceVec<u64>, Error> {
+        self.stack.count(stream, Intervals { low: low.into(), high: high.into() })
+    }
+
+    /// Returns the pairs in each interval from `low` to `high`, both inclusive, in key order. Waits for the stream, to
+    /// learn how many there are.
+    ///
+    /// # Errors
+    /// The errors of [`count`](Self::count). [`Error::OutOfMemory`] says how much memory was needed.
+    pub fn range<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, K>>,
+        high: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<Ranges<K, V>, Error> {
+        self.stack.ranges(stream, Intervals { low: low.into(), high: high.into() })
+    }
+
+    /// Finds, for each of `keys`, the smallest key greater than it. Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`lookup`](Self::lookup).
+    pub fn successor<'a>(
+        &self,
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<Neighbour<K, V>, Error> {
+        self.stack.neighbours(stream, keys.into(), false)
+    }
+
+    /// Finds, for each of `keys`, the largest key less than it. Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`lookup`](Self::lookup).
+    pub fn predecessor<'a>(
+        &self,
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<Neighbour<K, V>, Error> {
+        self.stack.neighbours(stream, keys.into(), true)
+    }
+
+    /// Returns the exact number of keys. Scans all elements, unless nothing has changed since a cleanup. Waits for the
+    /// stream.
+    ///
+    /// # Errors
+    /// The errors of [`lookup`](Self::lookup).
+    pub fn len(&self, stream: &Stream) -> Result<usize, Error> {
+        Ok(self.stack.live_len(stream)?.to_vec(stream)?[0] as usize)
+    }
+
+    /// Returns whether the dictionary has no keys. Waits, as [`len`](Self::len) does, unless there are no levels.
+    ///
+    /// # Errors
+    /// The errors of [`lookup`](Self::lookup).
+    pub fn is_empty(&self, stream: &Stream) -> Result<bool, Error> {
+        Ok(self.stack.is_empty() || self.len(stream)? == 0)
+    }
+
+    /// Returns all pairs in key order, on the device. Waits for the stream.
+    ///
+    /// # Errors
+    /// The errors of [`lookup`](Self::lookup).
+    pub fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
+        self.stack.export(stream)
+    }
+
+    /// Returns all pairs in key order, on the host. Waits for the stream.
+    ///
+    /// # Errors
+    /// The errors of [`lookup`](Self::lookup).
+    pub fn iter(&self, stream: &Stream) -> Result<impl Iterator<Item = (K, V)> + use<K, V>, Error> {
+        Ok(self.export(stream)?.to_vec(stream)?.into_iter())
+    }
+
+    /// Returns the dictionary as an argument for a kernel of your own, which looks up single keys with
+    /// [`LsmView::get`]. The kernel sees a key as the unsigned integer with the same bits. It sees a value as its
+    /// [carrier](Value::Carrier): an unsigned integer of the same size, or `()`. Does not wait.
+    ///
+    /// A kernel can take several dictionaries. This one joins two:
+    ///
+    /// ```
+    /// use gpu_lsm::{GpuLsm, LsmView};
+    /// use gpu_primitives::kernel::kernel;
+    /// use gpu_primitives::{Device, Error, Global, GlobalMut, thread};
+    ///
+    /// /// Writes, for each key, the product of its values in both dictionaries, or zero if one lacks the key.
+    /// ///
+    /// /// # Safety
+    /// /// There are as many products as keys. The launch has at least one thread per key.
+    /// #[kernel(threads = 64)]
+    /// unsafe fn join(
+    ///     prices: LsmView<u32, u32>,
+    ///     amounts: LsmView<u32, u32>,
+    ///     keys: Global<u32>,
+    ///     products: GlobalMut<u32>,
+    /// ) {
+    ///     let at = (thread::block_idx_x() * 64 + thread::thread_idx_x()) as usize;
+    ///     if at < keys.len() {
+    ///         let key = keys.get(at);
+    ///         let product = prices.get(key).zip(amounts.get(key)).map_or(0, |(price, amount)| price * amount);
+    ///         products.set(at, product);
+    ///     }
+    /// }
+    ///
+    /// let stream = Device::cpu().stream()?; // on a GPU the kernel also needs PTX: see `instances!`
+    /// let (mut prices, mut amounts) = (GpuLsm::<u32, u32>::with_batch_size(1024)?, GpuLsm::<u32, u32>::with_batch_size(1024)?);
+    /// prices.insert(&stream, (&stream.upload(&[1, 2, 3])?, &stream.upload(&[10, 20, 30])?))?;
+    /// amounts.insert(&stream, (&stream.upload(&[2, 3, 4])?, &stream.upload(&[5, 6, 7])?))?;
+    /// let keys = stream.upload(&[1, 2, 3, 4])?;
+    /// let mut products = stream.uninit::<u32>(4)?;
+    /// let kernel =
+    ///     Join::new(prices.view(&stream)?, amounts.view(&stream)?, keys.view(&stream)?, products.view_mut(&stream)?);
+    /// // SAFETY: one block of 64 threads covers the four keys, and there are four products.
+    /// unsafe { stream.launch(kernel, 1)? };
+    /// assert_eq!(products.to_vec(&stream)?, [0, 100, 180, 0]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`lookup`](Self::lookup).
+    pub fn view(&self, stream: &Stream) -> Result<View<'_, LsmView<K::Code, V::Carrier>>, Error> {
+        self.stack.view(stream)
+    }
+}

@@ -1,0 +1,418 @@
+//! `instances!`: compiles kernel types to PTX. The names of the PTX entries are derived from the types.
+
+use proc_macro2::{Group, TokenStream as Tokens, TokenTree};
+use quote::{ToTokens, format_ident, quote};
+use std::collections::HashMap;
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned;
+use syn::{
+    Error, Expr, ExprLit, GenericArgument, Ident, Lit, LitStr, PathArguments, PathSegment, Stmt, Token, Type,
+    bracketed, parse2,
+};
+
+/// `in DIR;` and the instances.
+pub struct Input {
+    folder: Expr,
+    instances: Vec<Instance>,
+}
+
+/// A kernel type and the name of its PTX entry.
+struct Instance {
+    name: String,
+    kernel: Type,
+}
+
+impl Parse for Input {
+    fn parse(input: ParseStream) -> syn::Result<Self> {
+        input.parse::<Token![in]>()?;
+        let folder = input.parse()?;
+        input.parse::<Token![;]>()?;
+        let mut instances = Vec::new();
+        while !input.is_empty() {
+            parse_line(input, &mut instances)?;
+            input.parse::<Token![;]>()?;
+        }
+        expect_distinct(&instances)?;
+        Ok(Self { folder, instances })
+    }
+}
+
+/// Parses `Type`, `for A in […], B in […]: Type` or, until all crates derive their names, `name: Type`.
+fn parse_line(input: ParseStream, instances: &mut Vec<Instance>) -> syn::Result<()> {
+    if input.peek(Ident) && input.peek2(Token![:]) && !input.peek2(Token![::]) {
+        let name = input.parse::<Ident>()?.unraw().to_string();
+        input.parse::<Token![:]>()?;
+        instances.push(Instance { name, kernel: input.parse()? });
+        return Ok(());
+    }
+    let mut lists = Vec::new();
+    if input.parse::<Option<Token![for]>>()?.is_some() {
+        lists = Punctuated::<List, Token![,]>::parse_separated_nonempty(input)?.into_iter().collect();
+        input.parse::<Token![:]>()?;
+    }
+    let template = input.parse::<Type>()?.into_token_stream();
+    for values in product(&lists) {
+        let kernel = parse2(substitute(template.clone(), &values))?;
+        instances.push(Instance { name: name_of_type(&kernel)?, kernel });
+    }
+    Ok(())
+}
+
+/// `NAME in [value, …]`.
+struct List {
+    name: Ident,
+    values: Vec<Tokens>,
+}
+
+impl Parse for List {
+    fn parse(input: ParseStream) -> syn::Result<Self> {
+        let name = input.parse()?;
+        input.parse::<Token![in]>()?;
+        let values;
+        bracketed!(values in input);
+        let values = Punctuated::<GenericArgument, Token![,]>::parse_terminated(&values)?;
+        Ok(Self { name, values: values.into_iter().map(ungrouped).collect() })
+    }
+}
+
+/// The tokens of an argument, without the invisible group that surrounds a type from a `macro_rules` macro.
+fn ungrouped(argument: GenericArgument) -> Tokens {
+    match argument {
+        GenericArgument::Type(Type::Group(group)) => ungrouped(GenericArgument::Type(*group.elem)),
+        argument => argument.into_token_stream(),
+    }
+}
+
+/// Values for the names of the lists.
+type Values<'a> = Vec<(&'a Ident, &'a Tokens)>;
+
+/// Every choice of one value per list. The last list varies fastest.
+fn product(lists: &[List]) -> Vec<Values<'_>> {
+    let mut choices = vec![Vec::new()];
+    for list in lists {
+        choices = choices
+            .iter()
+            .flat_map(|choice: &Values| {
+                list.values.iter().map(|value| choice.iter().copied().chain([(&list.name, value)]).collect())
+            })
+            .collect();
+    }
+    choices
+}
+
+/// Replaces the names by their values. A name after `::` is a part of a path and stays.
+fn substitute(tokens: Tokens, values: &Values) -> Tokens {
+    let mut replaced = Tokens::new();
+    let mut colons = 0;
+    for token in tokens {
+        let in_path = colons == 2;
+        colons = if matches!(&token, TokenTree::Punct(punct) if punct.as_char() == ':') { colons + 1 } else { 0 };
+        match token {
+            TokenTree::Ident(ident) if !in_path => match values.iter().find(|(name, _)| **name == ident) {
+                Some((_, value)) => replaced.extend((*value).clone()),
+                None => replaced.extend([TokenTree::Ident(ident)]),
+            },
+            TokenTree::Group(group) => {
+                let mut inner = Group::new(group.delimiter(), substitute(group.stream(), values));
+                inner.set_span(group.span());
+                replaced.extend([TokenTree::Group(inner)]);
+            }
+            token => replaced.extend([token]),
+        }
+    }
+    replaced
+}
+
+/// The name of a type: `LookupKeys<u32, ()>` gives `lookup_keys_u32_unit`.
+fn name_of_type(kernel: &Type) -> syn::Result<String> {
+    match kernel {
+        Type::Group(group) => name_of_type(&group.elem),
+        Type::Paren(paren) => name_of_type(&paren.elem),
+        Type::Path(path) => path.path.segments.last().map_or_else(|| Err(unnamed(kernel)), name_of_segment),
+        Type::Tuple(tuple) if tuple.elems.is_empty() => Ok("unit".into()),
+        Type::Tuple(tuple) => {
+            let parts: Vec<String> = tuple.elems.iter().map(name_of_type).collect::<Result<_, _>>()?;
+            Ok(parts.join("_"))
+        }
+        Type::Array(array) => {
+            let element = name_of_type(&array.elem)?;
+            Ok(match name_of_constant(&array.len) {
+                Some(len) => format!("{element}x{len}"),
+                None => element,
+            })
+        }
+        _ => Err(unnamed(kernel)),
+    }
+}
+
+fn unnamed(part: &impl ToTokens) -> Error {
+    let message = format!("`{}` gives no name: expected a path, a tuple, an array or a constant", text_of(part));
+    Error::new_spanned(part, message)
+}
+
+/// The name of the last segment of a path, followed by the names of its arguments.
+fn name_of_segment(segment: &PathSegment) -> syn::Result<String> {
+    let mut parts = vec![snake_case(&segment.ident.unraw().to_string())];
+    match &segment.arguments {
+        PathArguments::None => {}
+        PathArguments::AngleBracketed(arguments) => {
+            for argument in &arguments.args {
+                match argument {
+                    GenericArgument::Type(argument) => parts.push(name_of_type(argument)?),
+                    GenericArgument::Const(argument) => parts.extend(name_of_constant(argument)),
+                    GenericArgument::Lifetime(_) => {}
+                    _ => return Err(unnamed(argument)),
+                }
+            }
+        }
+        PathArguments::Parenthesized(_) => return Err(unnamed(segment)),
+    }
+    Ok(parts.join("_"))
+}
+
+/// The name of a literal or of a constant. Any other expression has none: it follows from the other arguments.
+fn name_of_constant(constant: &Expr) -> Option<String> {
+    match constant {
+        Expr::Group(group) => name_of_constant(&group.expr),
+        Expr::Paren(paren) => name_of_constant(&paren.expr),
+        Expr::Block(block) => match &*block.block.stmts {
+            [Stmt::Expr(value, None)] => name_of_constant(value),
+            _ => None,
+        },
+        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => Some(number.base10_digits().into()),
+        Expr::Lit(ExprLit { lit: Lit::Bool(truth), .. }) => Some(truth.value.to_string()),
+        Expr::Path(path) => Some(path.path.get_ident()?.unraw().to_string().to_lowercase()),
+        _ => None,
+    }
+}
+
+/// `LookupKeys` becomes `lookup_keys`, and `TILE_LEN` becomes `tile_len`.
+fn snake_case(name: &str) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    let mut snake = String::new();
+    for (at, letter) in letters.iter().enumerate() {
+        let before = at.checked_sub(1).map(|before| letters[before]);
+        let starts_word = match before {
+            Some(before) if before.is_uppercase() => letters.get(at + 1).is_some_and(|next| next.is_lowercase()),
+            Some(before) => before != '_',
+            None => false,
+        };
+        if letter.is_uppercase() && starts_word {
+            snake.push('_');
+        }
+        snake.extend(letter.to_lowercase());
+    }
+    snake
+}
+
+/// Fails at the second of two instances with the same name.
+fn expect_distinct(instances: &[Instance]) -> syn::Result<()> {
+    let mut known = HashMap::new();
+    for Instance { name, kernel } in instances {
+        if let Some(first) = known.insert(name, kernel) {
+            let (first, second) = (text_of(first), text_of(kernel));
+            let message = format!("`{first}` and `{second}` have the same entry name `{name}`");
+            return Err(Error::new_spanned(kernel, message));
+        }
+    }
+    Ok(())
+}
+
+/// Tokens as a person would write them.
+fn text_of(tokens: &impl ToTokens) -> String {
+    let mut text = tokens.to_token_stream().to_string();
+    for (spaced, tight) in [(" :: ", "::"), (":: ", "::"), (" < ", "<"), ("< ", "<"), (" >", ">"), (" ,", ",")] {
+        text = text.replace(spaced, tight);
+    }
+    text
+}
+
+pub fn expand(input: &Input) -> Tokens {
+    input.instances.iter().map(|instance| expand_instance(&input.folder, instance)).collect()
+}
+
+fn expand_instance(folder: &Expr, Instance { name, kernel }: &Instance) -> Tokens {
+    let name = LitStr::new(name, kernel.span());
+    let bounds = format!("__launch_bounds_{}", name.value());
+    // Items have no hygiene: a name that no constant in the kernel's type has.
+    let (entry, bounds_static) = (format_ident!("__entry"), format_ident!("__LAUNCH_BOUNDS"));
+    quote! {
+        // `gpu-kernel-builder` sets `ptx_entries` only for the crate it builds: dependent crates must not compile
+        // these entries again. Rust has no syntax for launch bounds. A static next to the entry passes them to
+        // `gpu-kernel-builder`, which then removes the static.
+        #[cfg(target_arch = "nvptx64")]
+        #[cfg(ptx_entries)]
+        const _: () = {
+            /// The PTX entry of the kernel.
+            ///
+            /// # Safety
+            /// The contract in the kernel's documentation must hold.
+            #[unsafe(export_name = #name)]
+            #[allow(improper_ctypes_definitions)]
+            unsafe extern "ptx-kernel" fn #entry(kernel: #kernel) {
+                // SAFETY: whoever launched the kernel guarantees its contract.
+                unsafe { ::gpu_primitives::kernel::Kernel::run(kernel) }
+            }
+
+            #[used]
+            #[unsafe(export_name = #bounds)]
+            static #bounds_static: [u32; 2] = [
+                <#kernel as ::gpu_primitives::kernel::Kernel>::THREADS,
+                <#kernel as ::gpu_primitives::kernel::Kernel>::MIN_BLOCKS,
+            ];
+        };
+
+        #[cfg(not(target_arch = "nvptx64"))]
+        ::gpu_primitives::kernel::inventory::submit! {
+            // SAFETY: `gpu-kernel-builder` generated the file from this kernel.
+            unsafe {
+                ::gpu_primitives::kernel::Instance::new::<#kernel>(
+                    #name,
+                    ::gpu_primitives::kernel::packed_ptx!(#folder, #name),
+                )
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proc_macro2::Delimiter;
+    use syn::parse_quote;
+
+    fn parse(tokens: Tokens) -> syn::Result<Input> {
+        parse2(quote!(in "ptx"; #tokens))
+    }
+
+    fn names(tokens: Tokens) -> Vec<String> {
+        parse(tokens).unwrap().instances.into_iter().map(|instance| instance.name).collect()
+    }
+
+    fn kernels(tokens: Tokens) -> Vec<String> {
+        parse(tokens).unwrap().instances.iter().map(|instance| text_of(&instance.kernel)).collect()
+    }
+
+    fn error(tokens: Tokens) -> String {
+        parse(tokens).err().expect("an error").to_string()
+    }
+
+    /// What a `macro_rules` macro makes of `$name:ty`.
+    fn fragment(tokens: Tokens) -> TokenTree {
+        Group::new(Delimiter::None, tokens).into()
+    }
+
+    #[test]
+    fn types_give_names() {
+        for (kernel, name) in [
+            (quote!(CopyLines), "copy_lines"),
+            (quote!(EncodeKeys<u32>), "encode_keys_u32"),
+            (quote!(LookupKeys<u32, ()>), "lookup_keys_u32_unit"),
+            (quote!(crate::select::SelectTiles<u64, (), By<Masked<u64>>>), "select_tiles_u64_unit_by_masked_u64"),
+            (quote!(Keys<[u32; 4], (u32, u64)>), "keys_u32x4_u32_u64"),
+            (quote!(Keys<[[u8; 2]; LEN], (u32,)>), "keys_u8x2xlen_u32"),
+            (quote!(Keys<[u32; len::<u32>()]>), "keys_u32"),
+            (quote!(Tiles<256, 4usize, 0x10, true>), "tiles_256_4_16_true"),
+            (quote!(Tiles<THREADS, { COUNT }, { MIN_BLOCKS }, { 7 }>), "tiles_threads_count_min_blocks_7"),
+            (quote!(Tiles<u32, { items::<u32, ()>() }, Less>), "tiles_u32_less"),
+            (quote!(Tiles<u32, { shape::THREADS }, { 2 * COUNT }>), "tiles_u32"),
+            (quote!(Tiles<'static, <u32 as Key>::Code, (u64)>), "tiles_code_u64"),
+            (quote!(Sha256Hash<ABTree, I8, U32x4, r#Kind>), "sha256_hash_ab_tree_i8_u32x4_kind"),
+            (quote!(Move), "move"),
+        ] {
+            assert_eq!(name_of_type(&parse2(kernel).unwrap()).unwrap(), name);
+        }
+    }
+
+    #[test]
+    fn types_without_names() {
+        for kernel in
+            [quote!(&'static u32), quote!(Keys<fn() -> u32>), quote!(Keys<dyn Fn(u32)>), quote!(Keys<Code = u32>)]
+        {
+            let error = name_of_type(&parse2(kernel).unwrap()).unwrap_err().to_string();
+            assert!(error.contains("gives no name"), "{error}");
+        }
+    }
+
+    #[test]
+    fn lists_make_a_product() {
+        let input = quote!(Encode<u32>; for C in [u32, u64], V in [(), u32,]: Lookup<C, V>;);
+        assert_eq!(
+            names(input.clone()),
+            ["encode_u32", "lookup_u32_unit", "lookup_u32_u32", "lookup_u64_unit", "lookup_u64_u32"]
+        );
+        let expected = ["Encode<u32>", "Lookup<u32, ()>", "Lookup<u32, u32>", "Lookup<u64, ()>", "Lookup<u64, u32>"];
+        assert_eq!(kernels(input), expected);
+    }
+
+    #[test]
+    fn values_are_substituted_everywhere() {
+        let input = quote!(for C in [u32], V in [By<A, B>]: Renew<C, [V; 2], { items::<C, V>() + (size_of::<C>()) }>;);
+        let [kernel]: [Type; 1] =
+            parse(input).unwrap().instances.into_iter().map(|i| i.kernel).collect::<Vec<_>>().try_into().ok().unwrap();
+        let expected: Type = parse_quote!(Renew<u32, [By<A, B>; 2], { items::<u32, By<A, B>>() + (size_of::<u32>()) }>);
+        assert_eq!(text_of(&kernel), text_of(&expected));
+    }
+
+    #[test]
+    fn lists_of_constants() {
+        let input = quote!(for N in [15, { NINE }]: Cut<N, { slack(N) }>;);
+        assert_eq!(names(input.clone()), ["cut_15", "cut_nine"]);
+        assert_eq!(kernels(input)[0], "Cut<15, { slack (15) }>");
+    }
+
+    #[test]
+    fn names_in_paths_and_in_values_are_not_substituted() {
+        let input = quote!(for K in [V], V in [K]: a::K<K, V, { K::V }>;);
+        assert_eq!(kernels(input), ["a::K<V, K, { V::V }>"]);
+    }
+
+    #[test]
+    fn types_from_macro_rules() {
+        let (unit, key) = (fragment(quote!(())), fragment(quote!(u32)));
+        let input = quote!(for K in [#key], V in [#unit]: Lookup<K, V, #key, { items::<K, #unit>() }>;);
+        assert_eq!(names(input), ["lookup_u32_unit_u32"]);
+        let kernel = fragment(quote!(Lookup<u64>));
+        assert_eq!(names(quote!(#kernel;)), ["lookup_u64"]);
+    }
+
+    #[test]
+    fn names_are_distinct() {
+        let message = error(quote!(for C in [u32, u64]: Renew<{ items::<C>() }>;));
+        let types = "`Renew<{ items::<u32> () }>` and `Renew<{ items::<u64> () }>`";
+        assert_eq!(message, format!("{types} have the same entry name `renew`"));
+        let message = error(quote!(a::Copy<u32>; Fill; b::Copy<u32>;));
+        assert_eq!(message, "`a::Copy<u32>` and `b::Copy<u32>` have the same entry name `copy_u32`");
+    }
+
+    #[test]
+    fn names_by_hand() {
+        assert_eq!(names(quote!(a: Copy<u32>; b: Copy<u64>; Copy<u8>; ::a::Copy;)), ["a", "b", "copy_u8", "copy"]);
+        assert!(error(quote!(copy_u32: x::Copy<u64>; Copy<u32>;)).contains("`x::Copy<u64>` and `Copy<u32>`"));
+    }
+
+    #[test]
+    fn lines_that_do_not_parse() {
+        for line in [
+            quote!(Copy<u32>),
+            quote!(for C in u32: Copy<C>;),
+            quote!(for: Copy<u32>;),
+            quote!(for C in [u32] Copy<C>;),
+        ] {
+            assert!(parse(line).is_err());
+        }
+        assert!(parse2::<Input>(quote!(Copy<u32>;)).is_err());
+    }
+
+    #[test]
+    fn instances_have_entries_and_files() {
+        let code = expand(&parse(quote!(for T in [u32, u64]: Copy<T>;)).unwrap()).to_string();
+        for part in
+            ["export_name = \"copy_u32\"", "export_name = \"__launch_bounds_copy_u64\"", "(\"ptx\" , \"copy_u64\")"]
+        {
+            assert!(code.contains(part), "{part} in {code}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The form of kernels and of their arguments, on host and device.
+
+use crate::view::{Global, GlobalMut};
+use bytemuck::Pod;
+
+pub use crate::model::Buffer;
+pub use gpu_primitives_kernel_macro::kernel;
+
+/// A kernel with its arguments. [`#[kernel]`](macro@kernel) implements this trait; do not implement it by hand.
+///
+/// # Safety
+/// The type is `repr(C)` and all its fields are [`Param`]s, so that host and GPU agree on its layout.
+pub unsafe trait Kernel: Copy + 'static {
+    /// The function's name, for messages.
+    const NAME: &'static str;
+    /// The number of threads per block: a multiple of 32, at most 1024.
+    const THREADS: u32;
+    /// The number of blocks that must fit on a multiprocessor at once; 0 leaves the choice to the compiler.
+    const MIN_BLOCKS: u32;
+    /// The bytes of shared memory per block.
+    const SHARED_BYTES: usize;
+
+    /// Runs the kernel body for one thread of the grid.
+    ///
+    /// # Safety
+    /// Only an executor may call this, once per thread of the grid. The contract in the kernel's documentation must
+    /// hold.
+    unsafe fn run(self);
+
+    /// Calls `visit` with every buffer among the arguments and with the argument's name.
+    fn params(&self, visit: &mut dyn FnMut(&'static str, Buffer));
+}
+
+/// A type that can be a kernel argument: plain data, a buffer, or an operator that contains either.
+///
+/// # Safety
+/// The type holds no host pointer or reference, and its layout is the same on host and device (`repr(C)` or primitive).
+pub unsafe trait Param: Copy + 'static {
+    /// Calls `visit` with each buffer in this argument; `name` is the argument's name. Plain data has no buffers.
+    fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        let _ = (name, visit);
+    }
+}
+
+// SAFETY: `Pod` is plain data with a fixed layout and no pointers.
+unsafe impl<T: Pod> Param for T {}
+
+// SAFETY: a `repr(C)` pair of a device pointer and a length.
+unsafe impl<T: Pod> Param for Global<T> {
+    fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        visit(name, Buffer { address: self.as_ptr().addr(), len: self.len(), element_bytes: size_of::<T>() });
+    }
+}
+
+// SAFETY: same as for `Global`.
+unsafe impl<T: Pod> Param for GlobalMut<T> {
+    fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        self.as_const().buffers(name, visit);
+    }
+}
+
+/// An argument that only reads memory. Its [`View`](crate::kernel::View)s can therefore be cloned.
+///
+/// # Safety
+/// No kernel writes the memory that the argument shows or leads to.
+pub unsafe trait ReadParam: Param {}
+
+// SAFETY: `Global` has no way to write.
+unsafe impl<T: Pod> ReadParam for Global<T> {}

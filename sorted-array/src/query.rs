@@ -1,0 +1,102 @@
+//! The queries.
+
+use crate::{Contents, GpuSortedArray, Key, Lookup, Neighbour, Ranges, SortedArrayView, Value};
+use gpu_dictionary::levels::Intervals;
+use gpu_primitives::kernel::View;
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
+
+impl<K: Key, V: Value> GpuSortedArray<K, V> {
+    /// Looks up keys. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], or any launch error. All queries can return these.
+    pub fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
+        self.stack.lookup(stream, keys.into())
+    }
+
+    /// Returns which keys are present: 1 or 0 for each. Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`lookup`](Self::lookup).
+    pub fn contains<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u8>, Error> {
+        self.stack.contains(stream, keys.into())
+    }
+
+    /// Counts the keys in each interval from `low` to `high`, both inclusive. An interval that ends before it begins is
+    /// empty. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if `low` and `high` differ in length, or the errors of [`lookup`](Self::lookup).
+    pub fn count<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, K>>,
+        high: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<DeviceVec<u64>, Error> {
+        self.stack.count(stream, Intervals { low: low.into(), high: high.into() })
+    }
+
+    /// Returns the pairs in each interval from `low` to `high`, both inclusive, in key order. Waits for the stream, to
+    /// learn how many there are.
+    ///
+    /// # Errors
+    /// The errors of [`count`](Self::count). [`Error::OutOfMemory`] says how much memory was needed.
+    pub fn range<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, K>>,
+        high: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<Ranges<K, V>, Error> {
+        self.stack.ranges(stream, Intervals { low: low.into(), high: high.into() })
+    }
+
+    /// Finds, for each of `keys`, the smallest key greater than it. Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`lookup`](Self::lookup).
+    pub fn successor<'a>(
+        &self,
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<Neighbour<K, V>, Error> {
+        self.stack.neighbours(stream, keys.into(), false)
+    }
+
+    /// Finds, for each of `keys`, the largest key less than it. Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`lookup`](Self::lookup).
+    pub fn predecessor<'a>(
+        &self,
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<Neighbour<K, V>, Error> {
+        self.stack.neighbours(stream, keys.into(), true)
+    }
+
+    /// Returns a copy of all pairs in key order, on the device. Waits for the stream.
+    ///
+    /// # Errors
+    /// The errors of [`lookup`](Self::lookup).
+    pub fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
+        self.stack.export(stream)
+    }
+
+    /// Returns all pairs in key order, on the host. Waits for the stream.
+    ///
+    /// # Errors
+    /// The errors of [`lookup`](Self::lookup).
+    pub fn iter(&self, stream: &Stream) -> Result<impl Iterator<Item = (K, V)> + use<K, V>, Error> {
+        Ok(self.export(stream)?.to_vec(stream)?.into_iter())
+    }
+
+    /// Returns the array as an argument for a kernel of your own, which looks up single keys with
+    /// [`SortedArrayView::get`]. The kernel sees a key as the unsigned integer with the same bits. It sees a value as
+    /// its [carrier](Value::Carrier): an unsigned integer of the same size, or `()`. Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`lookup`](Self::lookup).
+    pub fn view(&self, stream: &Stream) -> Result<View<'_, SortedArrayView<K::Code, V::Carrier>>, Error> {
+        self.stack.view(stream)
+    }
+}
