@@ -1,7 +1,7 @@
 //! The contents of a dictionary, and their statistics.
 
-use gpu_primitives::{DeviceVec, Error, Stream};
 use bytemuck::Pod;
+use gpu_primitives::{DeviceVec, Error, Stream};
 
 /// All pairs of a dictionary, on the device, in key order.
 #[derive(Debug)]

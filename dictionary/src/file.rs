@@ -19,8 +19,8 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::Key;
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
 use bytemuck::Pod;
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
 use std::any::TypeId;
 use std::io::{self, Read, Write};
 

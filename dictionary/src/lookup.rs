@@ -1,7 +1,7 @@
 //! The results of lookups.
 
-use gpu_primitives::{DeviceVec, Error, Stream};
 use bytemuck::Pod;
+use gpu_primitives::{DeviceVec, Error, Stream};
 
 /// The results of a lookup, on the device, in the order of the keys that were looked up.
 #[derive(Debug)]

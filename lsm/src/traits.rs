@@ -105,19 +105,11 @@ impl<K: Key, V: Value> Ordered for GpuLsm<K, V> {
         self.range(stream, low, high)
     }
 
-    fn successor<'a>(
-        &self,
-        stream: &Stream,
-        keys: impl Into<DeviceSlice<'a, K>>,
-    ) -> Result<Neighbour<K, V>, Error> {
+    fn successor<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Neighbour<K, V>, Error> {
         self.successor(stream, keys)
     }
 
-    fn predecessor<'a>(
-        &self,
-        stream: &Stream,
-        keys: impl Into<DeviceSlice<'a, K>>,
-    ) -> Result<Neighbour<K, V>, Error> {
+    fn predecessor<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Neighbour<K, V>, Error> {
         self.predecessor(stream, keys)
     }
 }

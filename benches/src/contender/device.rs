@@ -6,9 +6,9 @@ use crate::both::{PairSlice, Slice};
 use crate::data::{Datum, Number};
 use crate::measure::Clock;
 use gpu_cuckoo::GpuCuckoo;
+use gpu_dictionary::{Dictionary, Ordered, Updatable};
 use gpu_lsm::GpuLsm;
 use gpu_primitives::Stream;
-use gpu_dictionary::{Dictionary, Ordered, Updatable};
 use gpu_sorted_array::GpuSortedArray;
 
 /// What the measurements need in addition to the common dictionary trait.

@@ -25,8 +25,9 @@ pub fn measure(session: &Session, data: &Data) -> Result<(), Error> {
     let (stream, n) = (&session.stream, data.pairs.len());
     let (keys, values) = (&data.pairs.keys.device, &data.pairs.values.device);
     let (mut sorted_keys, mut sorted_values) = (stream.uninit::<u32>(n)?, stream.uninit::<u32>(n)?);
-    let ((), times) = session
-        .time(|| Ok(sort::pairs(stream, (keys, values), (&mut sorted_keys, &mut sorted_values), sort::Options::new())?))?;
+    let ((), times) = session.time(|| {
+        Ok(sort::pairs(stream, (keys, values), (&mut sorted_keys, &mut sorted_values), sort::Options::new())?)
+    })?;
     let record = Record::new(BUILD, "gpu-primitives", "sort of pairs", "", n).rate(n, &times);
     session.keep(Published::load().beside(record, ""));
     let found: Vec<(u32, u32)> = sorted_keys.to_vec(stream)?.into_iter().zip(sorted_values.to_vec(stream)?).collect();

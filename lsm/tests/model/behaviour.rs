@@ -72,7 +72,9 @@ pub fn reserving_and_clearing(device: &Device) {
 
 pub fn batches_are_counted(device: &Device) {
     for size in [0, (1 << 31) + 1, usize::MAX] {
-        assert!(matches!(GpuLsm::<u32, u32>::with_batch_size(size), Err(Error::InvalidOption { asked, .. }) if asked == size.to_string()));
+        assert!(
+            matches!(GpuLsm::<u32, u32>::with_batch_size(size), Err(Error::InvalidOption { asked, .. }) if asked == size.to_string())
+        );
     }
     let stream = device.stream().unwrap();
     let one = &stream.upload(&[1u32]).unwrap();

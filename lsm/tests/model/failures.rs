@@ -1,8 +1,8 @@
 //! Failed allocations in calls that only the LSM has.
 
 use crate::levels::Lsm;
-use gpu_dictionary_conformance::fail;
 use gpu_conformance::is_checked;
+use gpu_dictionary_conformance::fail;
 use gpu_lsm::CleanupPolicy;
 use gpu_primitives::Device;
 

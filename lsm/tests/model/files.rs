@@ -1,10 +1,10 @@
 //! Crafted files.
 
 use crate::levels::Modelled;
-use gpu_dictionary_conformance::{Random, refused, saved};
 use gpu_conformance::is_checked;
-use gpu_lsm::{GpuLsm, Parts};
 use gpu_dictionary::file::write_section;
+use gpu_dictionary_conformance::{Random, refused, saved};
+use gpu_lsm::{GpuLsm, Parts};
 use gpu_primitives::{Device, Error};
 
 /// A level of a crafted file.

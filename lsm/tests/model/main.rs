@@ -13,8 +13,8 @@ mod soak;
 use behaviour::*;
 use failures::*;
 use files::*;
-use gpu_dictionary_conformance::{cases, ordered_cases};
 use gpu_conformance::{Case, cases, run};
+use gpu_dictionary_conformance::{cases, ordered_cases};
 use levels::Lsm;
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
 //! Batches for a given time, compared with a model that is an array: the value of every key, or zero.
 
-use gpu_dictionary_conformance::Random;
 use gpu_conformance::{is_checked, is_gpu};
+use gpu_dictionary_conformance::Random;
 use gpu_lsm::{CleanupPolicy, GpuLsm};
 use gpu_primitives::{Device, Stream};
 use std::time::{Duration, Instant};

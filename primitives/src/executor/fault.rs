@@ -280,13 +280,7 @@ impl Caught {
     }
 
     /// Names the buffer: the argument that holds the address, or the position in shared memory.
-    pub fn named(
-        mut self,
-        kernel: &'static str,
-        buffers: &[(&'static str, Buffer)],
-        block: u32,
-        thread: u32,
-    ) -> Fault {
+    pub fn named(mut self, kernel: &'static str, buffers: &[(&'static str, Buffer)], block: u32, thread: u32) -> Fault {
         if let Some(place) = self.place {
             let (name, element) = place.name(buffers);
             match &mut self.kind {

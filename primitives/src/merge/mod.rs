@@ -46,7 +46,7 @@ pub use shape::{RUNS_THREADS, THREADS, items, runs_items};
 pub use tile::{Joined, Tile, Walk};
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use host::{partition, place};
-#[cfg(not(target_arch = "nvptx64"))]
 pub use host::{RunsSplits, Splits, keys, pairs, place_keys, place_pairs, runs_keys, runs_pairs};
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use host::{partition, place};
 pub use place::MAX_PLACED;

@@ -1,7 +1,7 @@
 //! Errors, and what to do about them.
 
-use crate::executor::Fault;
 use super::device::DeviceKind;
+use crate::executor::Fault;
 use std::fmt;
 
 /// All errors of this crate and of the dictionaries built on it. Each variant says what was requested, what was

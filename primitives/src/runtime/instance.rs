@@ -1,6 +1,8 @@
 //! The kernels that exist as PTX: a registry that [`instances!`](crate::instances) fills at link time.
 
+use super::cpu;
 use super::error::Error;
+use crate::executor::Entry;
 use crate::form::Kernel;
 use std::any::{TypeId, type_name};
 use std::collections::HashMap;
@@ -13,6 +15,10 @@ pub struct Instance {
     name: &'static str,
     /// The text of the module, compressed.
     packed: &'static [u8],
+    /// The kernel for the CPU device. Naming it here compiles it in the crate that lists the instance, so that the
+    /// crates that launch the kernel need not compile it again: the compiler shares generic code, unless it optimises
+    /// for speed.
+    _compiled: Entry,
 }
 
 impl Instance {
@@ -23,7 +29,7 @@ impl Instance {
     /// program.
     #[must_use]
     pub const unsafe fn new<K: Kernel>(name: &'static str, packed: &'static [u8]) -> Self {
-        Self { kernel: TypeId::of::<K>(), name, packed }
+        Self { kernel: TypeId::of::<K>(), name, packed, _compiled: cpu::entry::<K>() }
     }
 
     /// Returns the name of the entry.

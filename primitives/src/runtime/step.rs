@@ -1,8 +1,8 @@
 //! A unit of work on the CPU device: executed immediately, queued, or recorded in a graph.
 
 use super::cpu::CpuDevice;
-use crate::executor::Fault;
 use super::error::Error;
+use crate::executor::Fault;
 use crate::form::Kernel;
 use crate::runtime::call::Call;
 use std::backtrace::Backtrace;

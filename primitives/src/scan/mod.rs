@@ -24,8 +24,8 @@ mod kernel;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
-pub use kernel::ScanTiles;
 pub use crate::monoid::{Max, Min, Monoid, Sum};
+pub use kernel::ScanTiles;
 
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]

@@ -1,8 +1,8 @@
 //! Conversion of keys to digits.
 
 use super::{Buckets, Purity};
-use crate::compare::Compare;
 use crate::code::Sign;
+use crate::compare::Compare;
 use crate::form::Param;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::view::{Global, GlobalMut};

@@ -35,8 +35,8 @@ pub(crate) mod distribute;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
-pub use kernel::{BucketHistogram, BucketPass, Buckets, SortBlock};
 pub use crate::code::Sign;
+pub use kernel::{BucketHistogram, BucketPass, Buckets, SortBlock};
 pub use key::{Digits, RadixCode, RadixKey};
 pub use purity::Purity;
 #[doc(hidden)]

@@ -1,9 +1,9 @@
 //! Crafted files.
 
-use gpu_dictionary_conformance::{refused, saved};
 use gpu_conformance::is_checked;
-use gpu_primitives::Device;
 use gpu_dictionary::file::write_section;
+use gpu_dictionary_conformance::{refused, saved};
+use gpu_primitives::Device;
 use gpu_sorted_array::{GpuSortedArray, Parts};
 
 type Array = GpuSortedArray<u32, u32>;

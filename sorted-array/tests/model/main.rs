@@ -6,8 +6,10 @@
 mod files;
 
 use files::*;
-use gpu_dictionary_conformance::{self as dictionary, Family, Questions, Value, a_kernel_of_ones_own, fail, ordered_cases};
 use gpu_conformance::{cases, run};
+use gpu_dictionary_conformance::{
+    self as dictionary, Family, Questions, Value, a_kernel_of_ones_own, fail, ordered_cases,
+};
 use gpu_primitives::{Device, Error, Stream};
 use gpu_sorted_array::{GpuSortedArray, Key, Options, Parts};
 use std::collections::BTreeMap;

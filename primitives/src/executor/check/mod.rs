@@ -7,8 +7,8 @@
 mod clock;
 mod shadow;
 
-use super::block::Block;
 use super::access::{Effect, Kind, Space, Touch};
+use super::block::Block;
 use super::fault::{Caught, FaultKind, Site};
 use super::memory::{Bits, Given, Known, Refused};
 use crate::model::{Order, Scope};

@@ -190,7 +190,7 @@ impl CpuDevice {
 }
 
 /// Returns the code of a kernel on the CPU.
-const fn entry<K: Kernel>() -> Entry {
+pub(super) const fn entry<K: Kernel>() -> Entry {
     /// Runs threads of a block until none is left to start.
     ///
     /// # Safety

@@ -8,8 +8,8 @@
 //! [`Schedule::Random`](super::Schedule::Random), at a moment that depends on the seed.
 
 use super::CpuDevice;
-use crate::executor::context::in_kernel;
 use crate::executor::Random;
+use crate::executor::context::in_kernel;
 use crate::runtime::device::lock;
 use crate::runtime::error::Error;
 use crate::runtime::step::Step;

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::arch::{Order, Scope};
-use crate::form::kernel;
 use crate::executor::{Elsewhere, FaultKind};
+use crate::form::kernel;
 use crate::{thread, warp};
 
 /// # Safety

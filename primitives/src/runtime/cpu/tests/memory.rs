@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::arch::{Cache, Order, Scope};
-use crate::form::kernel;
 use crate::executor::{AllocError, FaultKind};
+use crate::form::kernel;
 use crate::view::shared_bytes;
 use crate::{SharedMemory, thread};
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::arch::{Cache, Order, Scope};
-use crate::form::kernel;
 use crate::executor::{Access, FaultKind};
+use crate::form::kernel;
 use crate::{SharedMemory, thread, warp};
 
 /// How the read is ordered after the write.
