@@ -14,6 +14,8 @@ pub mod levels;
 mod value;
 
 #[cfg(not(target_arch = "nvptx64"))]
+pub mod cast;
+#[cfg(not(target_arch = "nvptx64"))]
 mod contents;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod file;

@@ -8,7 +8,7 @@ use bytemuck::Pod;
 
 /// A value of a dictionary: plain data of 0, 4 or 8 bytes. Zero-sized values make the dictionary a set.
 ///
-/// Implemented for `()`, for the numbers, and for arrays of numbers of these sizes. [`value!`](crate::value) implements
+/// Implemented for `()`, for the numbers, and for arrays of numbers of these sizes. [`value!`](macro@crate::value) implements
 /// it for a type of your own.
 ///
 /// A type of another size is rejected where it is used, by `cargo check`:

@@ -4,6 +4,7 @@
 
 use crate::kernel::PairsMut;
 use bytemuck::Pod;
+use gpu_dictionary::cast::{Input, bits, carried};
 use gpu_dictionary::{Key, Value, values_for};
 use gpu_primitives::kernel::View;
 use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len, sort};
@@ -54,13 +55,7 @@ impl<C: Pod, V: Pod> PairVec<C, V> {
 /// Pairs of the caller, in the form that the table uses.
 pub struct Given<'a, K: Key, V: Value> {
     keys: DeviceSlice<'a, K::Code>,
-    values: Carried<'a, V::Carrier>,
-}
-
-/// Values as their carriers: the caller's memory, or a copy of it.
-enum Carried<'a, V: Pod> {
-    Same(DeviceSlice<'a, V>),
-    Copy(DeviceVec<V>),
+    values: Input<'a, V::Carrier>,
 }
 
 impl<'a, K: Key, V: Value> Given<'a, K, V> {
@@ -73,25 +68,16 @@ impl<'a, K: Key, V: Value> Given<'a, K, V> {
         expect_len("the slice of values", values_for::<V>(keys.len()), values.len())?;
         let values = if const { size_of::<V>() == 0 } {
             // As many as keys. They take no memory.
-            Carried::Copy(stream.uninit(keys.len())?)
-        } else if let Some(carried) = values.cast() {
-            Carried::Same(carried)
+            Input::Copy(stream.uninit(keys.len())?)
         } else {
-            // The caller's values are misaligned for their carrier; vectors are aligned for all types.
-            let mut aligned = stream.uninit::<V>(values.len())?;
-            aligned.copy_from(stream, values)?;
-            Carried::Copy(recast(aligned))
+            carried(stream, values)?
         };
         Ok(Self { keys: bits(keys), values })
     }
 
     /// Returns the pairs.
     pub fn slices(&self) -> PairSlices<'_, K::Code, V::Carrier> {
-        let values = match &self.values {
-            Carried::Same(values) => *values,
-            Carried::Copy(values) => values.as_slice(),
-        };
-        (self.keys, values)
+        (self.keys, self.values.slice())
     }
 }
 
@@ -105,16 +91,4 @@ pub fn sort_by_key<K: Key, V: Pod>(
     let from_keys: DeviceSlice<'_, K> = from.0.cast().expect(SAME);
     let to_keys: DeviceSliceMut<'_, K> = to.keys.as_mut_slice().cast().expect(SAME);
     sort::pairs(stream, (from_keys, from.1), (to_keys, &mut to.values), sort::Options::new())
-}
-
-/// Returns keys as the unsigned integers with the same bits.
-pub fn bits<K: Key>(keys: DeviceSlice<'_, K>) -> DeviceSlice<'_, K::Code> {
-    keys.cast().expect("a key and its code have the same size and alignment")
-}
-
-/// Returns a vector as one of another type of the same size: values and their carriers, or keys and their bits.
-pub fn recast<T: Pod, W: Pod>(vector: DeviceVec<T>) -> DeviceVec<W> {
-    vector.cast().unwrap_or_else(|_| {
-        unreachable!("`{}` and `{}` differ in size", core::any::type_name::<T>(), core::any::type_name::<W>())
-    })
 }

@@ -2,10 +2,11 @@
 
 use super::build::{Built, buckets_for, build, full, locks};
 use super::options::{MAX_LOAD, Options, WhenFull};
-use super::pairs::{Given, PairSlices, PairVec, bits, sort_by_key};
+use super::pairs::{Given, PairSlices, PairVec, sort_by_key};
 use super::storage::PlaceJob;
 use super::table::GpuCuckoo;
 use bytemuck::Pod;
+use gpu_dictionary::cast::bits;
 use gpu_dictionary::{Key, Value};
 use gpu_primitives::{DeviceSlice, DeviceValue, DeviceVec, Error, Stream, select};
 

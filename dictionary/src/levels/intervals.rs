@@ -12,14 +12,14 @@
 use super::copy::{COPY_TILE, CopyWindows};
 use super::elements::ElementsMut;
 use super::find::Levels;
-use super::level::{Level, bits, from_carriers};
+use super::level::Level;
 use super::payload::Payload;
-use super::query::as_keys;
 use super::stack::Stack;
 use super::table::THREADS;
 use super::tiles::{BLOCKS_AT_ONCE, CountLive, Cuts, EmitLive, count_items, items, nominal};
 use super::whole::no_memory;
 use super::windows::FindWindows;
+use crate::cast::{bits, recast};
 use crate::{Carrier, Key, Value, values_for};
 use bytemuck::Pod;
 use gpu_primitives::block::lookback;
@@ -149,7 +149,7 @@ impl<K: Key, V: Value> Stack<K, V> {
             windows.emit::<K, V, V::Carrier>(stream, self, weight, out)?;
         }
         let found = last(stream, &offsets)?;
-        let (mut keys, mut values) = (as_keys(keys), from_carriers(values));
+        let (mut keys, mut values) = (recast(keys), recast(values));
         keys.truncate(found);
         values.truncate(found);
         Ok(Ranges { offsets, keys, values })
@@ -231,7 +231,7 @@ fn copy_ranges<K: Key, V: Value>(
     // SAFETY: there is a block per tile of outputs and windows. The windows are within the level, and the offsets are
     // the sums of their lengths.
     unsafe { stream.launch(kernel, (total + len).div_ceil(COPY_TILE))? };
-    Ok(Ranges { offsets, keys: as_keys(keys), values: from_carriers(values) })
+    Ok(Ranges { offsets, keys: recast(keys), values: recast(values) })
 }
 
 /// Where the elements of intervals go: room for all overlapping ones.

@@ -7,8 +7,8 @@ use super::elements::ElementsMut;
 use super::find::LevelBuffers;
 use super::table::{EncodeKeys, THREADS};
 use super::whole::{Live, keep_all, no_memory};
+use crate::cast::{Input, bits, carried, recast};
 use crate::{Carrier, Key, KeyCode, Value, values_for};
-use bytemuck::Pod;
 use gpu_primitives::code::Sign;
 use gpu_primitives::kernel::{Reach, View};
 use gpu_primitives::merge::{self, MAX_PLACED};
@@ -52,26 +52,6 @@ pub struct Parts<'a, C, V> {
     pub marks: Option<DeviceSlice<'a, u32>>,
 }
 
-/// Memory of the caller, or a copy of it in another form.
-enum Input<'a, T: Pod> {
-    Same(DeviceSlice<'a, T>),
-    Copy(DeviceVec<T>),
-}
-
-impl<T: Pod> Input<'_, T> {
-    fn slice(&self) -> DeviceSlice<'_, T> {
-        match self {
-            Self::Same(slice) => *slice,
-            Self::Copy(vector) => vector.as_slice(),
-        }
-    }
-}
-
-/// Returns keys as the unsigned integers with the same bits.
-pub(super) fn bits<K: Key>(keys: DeviceSlice<'_, K>) -> DeviceSlice<'_, K::Code> {
-    keys.cast().expect("a key and its code have the same size and alignment")
-}
-
 /// Returns the codes of keys.
 fn codes<'a, K: Key>(stream: &Stream, keys: DeviceSlice<'a, K>) -> Result<Input<'a, K::Code>, Error> {
     let bits = bits(keys);
@@ -85,31 +65,6 @@ fn codes<'a, K: Key>(stream: &Stream, keys: DeviceSlice<'a, K>) -> Result<Input<
         unsafe { stream.launch(kernel, keys.len().div_ceil(THREADS as usize))? };
     }
     Ok(Input::Copy(codes))
-}
-
-/// Returns values as their carriers.
-fn carried<'a, V: Value>(stream: &Stream, values: DeviceSlice<'a, V>) -> Result<Input<'a, V::Carrier>, Error> {
-    if let Some(carried) = values.cast() {
-        return Ok(Input::Same(carried));
-    }
-    // The caller's values are misaligned for their carrier; vectors are aligned for all types.
-    let mut aligned = stream.uninit::<V>(values.len())?;
-    aligned.copy_from(stream, values)?;
-    Ok(Input::Copy(as_carriers(aligned)))
-}
-
-/// Returns a vector of values as a vector of their carriers.
-fn as_carriers<V: Value>(values: DeviceVec<V>) -> DeviceVec<V::Carrier> {
-    values.cast().unwrap_or_else(|_| wrong_carrier::<V>())
-}
-
-/// Returns a vector of carriers as a vector of the values that they carry.
-pub(super) fn from_carriers<V: Value>(values: DeviceVec<V::Carrier>) -> DeviceVec<V> {
-    values.cast().unwrap_or_else(|_| wrong_carrier::<V>())
-}
-
-fn wrong_carrier<V: Value>() -> ! {
-    panic!("the carrier of `{}` has another size", core::any::type_name::<V>())
 }
 
 fn expect_short(len: usize) -> Result<(), Error> {
@@ -205,7 +160,7 @@ impl<K: Key, V: Value> Level<K, V> {
             // The batch need not be a single run before it is merged with the others.
             let most = MAX_PLACED - older.len();
             if let Some(batch) = SortedRuns::new(stream, codes.slice(), values.slice(), most)? {
-                let runs: Vec<_> = older.iter().map(|level| level.run()).chain(batch.runs()?).collect();
+                let runs: Vec<_> = older.iter().map(|level| level.run()).chain(batch.runs()).collect();
                 return Self::placed(stream, &runs, len);
             }
         }
@@ -335,7 +290,7 @@ impl<K: Key, V: Value> Level<K, V> {
     #[must_use]
     pub fn parts(&self) -> Parts<'_, K::Code, V> {
         let (codes, values) = self.run();
-        let values = values.cast().unwrap_or_else(|| wrong_carrier::<V>());
+        let values = values.cast().expect("a value and its carrier have the same size");
         let words = self.len.div_ceil(32);
         let marks = self.marks.as_ref();
         let marks = marks.map(|marks| marks.slice(..words).expect("there is a mark for each element"));
@@ -362,7 +317,7 @@ impl<K: Key, V: Value> Level<K, V> {
         if let Some(marks) = &marks {
             expect_len("the marks of a level", len.div_ceil(32), marks.len())?;
         }
-        Ok(Self { keys, values: as_carriers(values), marks, len, is_distinct: false })
+        Ok(Self { keys, values: recast(values), marks, len, is_distinct: false })
     }
 
     /// Returns the level as kernels see it, with values as their carrier, or without: `W` is `V::Carrier` or `()`.

@@ -3,12 +3,13 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::find::Levels;
-use super::level::{Level, bits, from_carriers};
+use super::level::Level;
 use super::lookup::LookupKeys;
 use super::neighbour::FindNeighbours;
 use super::stack::Stack;
 use super::table::THREADS;
 use super::whole::{Live, count_live};
+use crate::cast::{bits, recast};
 use crate::{Contents, Key, Lookup, Value, values_for};
 use bytemuck::Pod;
 use gpu_primitives::kernel::View;
@@ -56,7 +57,7 @@ impl<K: Key, V: Value> Stack<K, V> {
             // SAFETY: there is a thread per key, and the outputs are as long as the keys.
             unsafe { stream.launch(kernel, keys.len().div_ceil(THREADS as usize))? };
         }
-        Ok(Lookup { values: from_carriers(values), found })
+        Ok(Lookup { values: recast(values), found })
     }
 
     /// Returns which keys are present: 1 or 0 for each. Does not wait.
@@ -100,7 +101,7 @@ impl<K: Key, V: Value> Stack<K, V> {
             // SAFETY: there is a thread per key, and the outputs are as long as the keys.
             unsafe { stream.launch(kernel, len.div_ceil(THREADS as usize))? };
         }
-        Ok(Neighbour { keys: as_keys(out_keys), values: from_carriers(values), found })
+        Ok(Neighbour { keys: recast(out_keys), values: recast(values), found })
     }
 
     /// Returns the number of keys, as a single element on the device. Does not wait.
@@ -122,7 +123,7 @@ impl<K: Key, V: Value> Stack<K, V> {
     pub fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
         let levels: Vec<&Level<K, V>> = self.oldest_first().map(|(_, level)| level).collect();
         let Live { keys, values, len } = Live::<_, V::Carrier>::of(stream, &levels, K::SIGN)?;
-        let (mut keys, mut values) = (as_keys(keys), from_carriers(values));
+        let (mut keys, mut values) = (recast(keys), recast(values));
         keys.truncate(len);
         values.truncate(len);
         Ok(Contents { keys, values })
@@ -144,9 +145,4 @@ impl<K: Key, V: Value> Stack<K, V> {
     pub fn view(&self, stream: &Stream) -> Result<View<'_, Levels<K::Code, V::Carrier>>, Error> {
         self.carried_view(stream)
     }
-}
-
-/// Returns memory that holds the bits of keys as keys.
-pub(super) fn as_keys<K: Key>(bits: DeviceVec<K::Code>) -> DeviceVec<K> {
-    bits.cast().unwrap_or_else(|_| unreachable!("a key and its code have the same size"))
 }

@@ -106,15 +106,12 @@ impl<K: RadixCode, V: Pod> SortedRuns<K, V> {
     }
 
     /// Returns the keys and the values of the runs, in the order of the pairs they were made from.
-    ///
-    /// # Errors
-    /// None in practice: the ranges are always valid.
-    pub fn runs(&self) -> Result<Vec<(DeviceSlice<'_, K>, DeviceSlice<'_, V>)>, Error> {
+    pub fn runs(&self) -> impl Iterator<Item = (DeviceSlice<'_, K>, DeviceSlice<'_, V>)> {
         let (keys, values) = self.memory.slices();
-        let run = |start| {
+        (0..keys.len()).step_by(self.run).map(move |start| {
             let range = start..keys.len().min(start + self.run);
-            Ok((keys.slice(range.clone())?, if size_of::<V>() == 0 { values } else { values.slice(range)? }))
-        };
-        (0..keys.len()).step_by(self.run).map(run).collect()
+            let values = if size_of::<V>() == 0 { Ok(values) } else { values.slice(range.clone()) };
+            keys.slice(range).and_then(|keys| Ok((keys, values?))).expect("runs lie within the memory")
+        })
     }
 }
