@@ -76,11 +76,11 @@ fn every_workload_can_be_asked_for() {
 #[test]
 fn the_paper_has_all_columns() {
     let Some(folder) = folder("paper") else { return };
-    let output = run(&["paper", "--scale", "12", "--out", "report"], &folder);
+    let output = run(&["paper", "--scale", "14", "--out", "report"], &folder);
     let printed = text(&output.stdout);
     assert!(output.status.success(), "{printed}{}", text(&output.stderr));
     let recording = Recording::read(&folder.join("report/paper.csv")).unwrap();
-    assert_eq!(recording.about("scale"), Some("sizes of the paper divided by 2^12"));
+    assert_eq!(recording.about("scale"), Some("sizes of the paper divided by 2^14"));
     // Every number of the paper has one of ours next to it.
     let paper = include_str!("../data/paper-k40c.csv").lines().filter(|line| !line.starts_with('#')).count() - 1;
     let with_peer = recording.records.iter().filter(|record| record.peer_value.is_some()).count();
@@ -88,7 +88,7 @@ fn the_paper_has_all_columns() {
     for file in ["paper.html", "paper.md"] {
         let page = fs::read_to_string(folder.join("report").join(file)).unwrap();
         for word in
-            ["13.5", "1.75", "Effective insertion rate", "Lookups before and after a cleanup", "divided by 2^12"]
+            ["13.5", "1.75", "Effective insertion rate", "Lookups before and after a cleanup", "divided by 2^14"]
         {
             assert!(page.contains(word), "no {word} in {file}");
         }
@@ -99,10 +99,10 @@ fn the_paper_has_all_columns() {
 fn single_experiments_of_the_paper() {
     let Some(folder) = folder("experiments") else { return };
     for (asked, sections) in [
-        (&["--only", "cleanup"][..], &["paper cleanup", "paper cleanup and lookups"][..]),
+        (&["--only", "build"][..], &["paper build"][..]),
         (&["--only", "build", "--only", "cleanup"], &["paper build", "paper cleanup", "paper cleanup and lookups"]),
     ] {
-        let output = run(&[&["paper", "--scale", "12", "--json"][..], asked].concat(), &folder);
+        let output = run(&[&["paper", "--scale", "14", "--json"][..], asked].concat(), &folder);
         assert!(output.status.success(), "{asked:?}: {}", text(&output.stderr));
         let recording: Recording = serde_json::from_slice(&output.stdout).unwrap();
         let mut found: Vec<&str> = recording.records.iter().map(|record| record.section.as_str()).collect();
@@ -136,7 +136,7 @@ fn bad_arguments_are_explained() {
         (&["--batch", "0"], "at least one"),
         (&["--value-bytes", "3"], "0, 4, 8"),
         (&["--device", "tpu"], "cuda:N"),
-        (&["paper", "--scale", "40"], "0..=12"),
+        (&["paper", "--scale", "40"], "0..=14"),
         (&["paper", "--only", "deletion"], "cleanup"),
         (&["primitives", "--only", "sorting"], "one of transfer, scan"),
         (&["results", "--docs", "nowhere"], "nowhere"),

@@ -32,8 +32,8 @@ pub const CLEANUP_AND_LOOKUPS: &str = "paper cleanup and lookups";
 /// The summary: ratios over all batch sizes.
 pub const SUMMARY: &str = "paper summary";
 
-/// The largest divisor of the sizes, as a power of two: it makes a batch of 2^15 eight elements.
-pub const MOST_SCALE: u32 = 12;
+/// The largest divisor of the sizes, as a power of two: it makes a batch of 2^15 two elements.
+pub const MOST_SCALE: u32 = 14;
 
 /// The paper's sizes, all divided by the same power of two.
 #[derive(Clone, Copy, Debug)]

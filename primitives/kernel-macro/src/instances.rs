@@ -264,7 +264,20 @@ fn expand_instance(folder: &Expr, Instance { name, kernel }: &Instance) -> Token
             ];
         };
 
-        #[cfg(not(target_arch = "nvptx64"))]
+        // Where the compiler shares generic code, which it does in debug builds, the kernel is compiled here once and
+        // for all crates that launch it. The crate's own unit tests need no second copy.
+        #[cfg(all(not(target_arch = "nvptx64"), debug_assertions, not(test)))]
+        ::gpu_primitives::kernel::inventory::submit! {
+            // SAFETY: `gpu-kernel-builder` generated the file from this kernel.
+            unsafe {
+                ::gpu_primitives::kernel::Instance::new::<#kernel>(
+                    #name,
+                    ::gpu_primitives::kernel::packed_ptx!(#folder, #name),
+                )
+                .compiled::<#kernel>()
+            }
+        }
+        #[cfg(all(not(target_arch = "nvptx64"), not(all(debug_assertions, not(test)))))]
         ::gpu_primitives::kernel::inventory::submit! {
             // SAFETY: `gpu-kernel-builder` generated the file from this kernel.
             unsafe {

@@ -15,10 +15,8 @@ pub struct Instance {
     name: &'static str,
     /// The text of the module, compressed.
     packed: &'static [u8],
-    /// The kernel for the CPU device. Naming it here compiles it in the crate that lists the instance, so that the
-    /// crates that launch the kernel need not compile it again: the compiler shares generic code, unless it optimises
-    /// for speed.
-    _compiled: Entry,
+    /// The kernel for the CPU device, if it is [compiled](Self::compiled) with the instance.
+    _compiled: Option<Entry>,
 }
 
 impl Instance {
@@ -29,7 +27,16 @@ impl Instance {
     /// program.
     #[must_use]
     pub const unsafe fn new<K: Kernel>(name: &'static str, packed: &'static [u8]) -> Self {
-        Self { kernel: TypeId::of::<K>(), name, packed, _compiled: cpu::entry::<K>() }
+        Self { kernel: TypeId::of::<K>(), name, packed, _compiled: None }
+    }
+
+    /// Names the kernel's code for the CPU device. So it is compiled in the crate that lists the instance, and the crates
+    /// that launch the kernel need not compile it again: the compiler shares generic code, unless it optimises for
+    /// speed.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn compiled<K: Kernel>(self) -> Self {
+        Self { _compiled: Some(cpu::entry::<K>()), ..self }
     }
 
     /// Returns the name of the entry.
@@ -52,6 +59,11 @@ impl Instance {
     /// # Errors
     /// [`Error::NoInstance`] if there is none; [`Error::AmbiguousInstance`] if several instances differ.
     pub fn of<K: Kernel>() -> Result<&'static Self, Error> {
+        Self::find(TypeId::of::<K>(), type_name::<K>)
+    }
+
+    /// Returns the instance of a kernel type.
+    pub(crate) fn find(id: TypeId, type_name: fn() -> &'static str) -> Result<&'static Self, Error> {
         static BY_KERNEL: LazyLock<HashMap<TypeId, Vec<&'static Instance>>> = LazyLock::new(|| {
             let mut by_kernel = HashMap::<_, Vec<_>>::new();
             for instance in inventory::iter::<Instance>() {
@@ -59,12 +71,11 @@ impl Instance {
             }
             by_kernel
         });
-        let kernel = type_name::<K>();
-        let [first, others @ ..] = BY_KERNEL.get(&TypeId::of::<K>()).map_or(&[][..], Vec::as_slice) else {
-            return Err(Error::NoInstance { kernel });
+        let [first, others @ ..] = BY_KERNEL.get(&id).map_or(&[][..], Vec::as_slice) else {
+            return Err(Error::NoInstance { kernel: type_name() });
         };
         match others.iter().find(|other| !first.is_same(other)) {
-            Some(other) => Err(Error::AmbiguousInstance { kernel, names: [first.name, other.name] }),
+            Some(other) => Err(Error::AmbiguousInstance { kernel: type_name(), names: [first.name, other.name] }),
             None => Ok(first),
         }
     }

@@ -10,6 +10,7 @@ mod event;
 mod graph;
 pub(crate) mod instance;
 mod lanes;
+mod launch;
 mod memory;
 pub(crate) mod offsets;
 pub(crate) mod pairs;

@@ -1,14 +1,11 @@
 //! A unit of work on the CPU device: executed immediately, queued, or recorded in a graph.
 
+use super::call::Reach;
 use super::cpu::CpuDevice;
 use super::error::Error;
-use crate::executor::Fault;
-use crate::form::Kernel;
-use crate::runtime::call::Call;
+use super::launch::Arguments;
 use std::backtrace::Backtrace;
 use std::sync::Arc;
-
-type CpuLaunch = dyn Fn(&CpuDevice) -> Result<(), Box<Fault>>;
 
 /// A unit of work. Addresses are those of device memory, unless a field says otherwise.
 pub(crate) enum Step {
@@ -45,7 +42,11 @@ pub(crate) enum Step {
         /// Where the program freed the memory, on the checked device.
         by: Option<Backtrace>,
     },
-    Launch(Box<CpuLaunch>),
+    Launch {
+        arguments: Arguments,
+        reach: Reach,
+        blocks: u32,
+    },
     Graph(Arc<[Step]>),
 }
 
@@ -56,11 +57,6 @@ unsafe impl Send for Step {}
 unsafe impl Sync for Step {}
 
 impl Step {
-    pub(super) fn launch<K: Kernel>(kernel: Call<'_, K>, blocks: u32) -> Self {
-        let (kernel, reach) = kernel.into_parts();
-        Self::Launch(Box::new(move |cpu| cpu.launch(kernel, &reach, blocks)))
-    }
-
     /// Executes the step.
     ///
     /// # Safety
@@ -96,7 +92,11 @@ impl Step {
             }
             // SAFETY: same as above. A step that frees memory runs once: graphs contain none.
             Self::Free { address, bytes, by } => unsafe { cpu.free(*address, *bytes, by.as_ref()) },
-            Self::Launch(launch) => launch(cpu).map_err(Error::KernelFault)?,
+            Self::Launch { arguments, reach, blocks } => {
+                // SAFETY: the arguments are those of their kernel.
+                let launched = unsafe { cpu.launch(arguments.kernel, arguments.as_ptr(), reach, *blocks) };
+                launched.map_err(Error::KernelFault)?;
+            }
             Self::Graph(steps) => {
                 for step in steps.iter() {
                     // SAFETY: as above.

@@ -7,6 +7,7 @@ use super::error::Error;
 use super::event::{Event, Mark};
 use super::graph::Recording;
 use super::lanes::{Lane, LaneKind};
+use super::launch::{Arguments, KernelType};
 use super::memory::DeviceVec;
 use super::step::Step;
 use crate::form::Kernel;
@@ -263,32 +264,49 @@ impl Stream {
     /// The arguments and the number of blocks satisfy the contract in the kernel's documentation. Views among the
     /// arguments were created for this stream.
     pub unsafe fn launch<K: Kernel>(&self, kernel: Call<'_, K>, blocks: usize) -> Result<(), Error> {
+        let (mut kernel, reach) = kernel.into_parts();
+        // SAFETY: guaranteed by the caller; the arguments are those of the kernel.
+        unsafe { self.launch_kernel(KernelType::of::<K>(), (&raw mut kernel).cast(), reach, blocks) }
+    }
+
+    /// Launches a kernel with these arguments, which are not used after the call.
+    ///
+    /// # Safety
+    /// The arguments are those of a kernel of this type, and the requirements of [`launch`](Self::launch) hold.
+    unsafe fn launch_kernel(
+        &self,
+        kernel: &'static KernelType,
+        arguments: *mut (),
+        reach: Reach,
+        blocks: usize,
+    ) -> Result<(), Error> {
         if blocks == 0 {
-            return Err(Error::EmptyLaunch { kernel: K::NAME });
+            return Err(Error::EmptyLaunch { kernel: kernel.name });
         }
-        let too_large = |what, asked, limit| Error::LaunchTooLarge { kernel: K::NAME, what, asked, limit };
-        let count = u32::try_from(blocks).ok().filter(|&count| count <= MAX_BLOCKS).ok_or(too_large(
-            "blocks",
-            blocks,
-            MAX_BLOCKS as usize,
-        ))?;
+        let too_large = |what, asked, limit| Error::LaunchTooLarge { kernel: kernel.name, what, asked, limit };
+        let blocks = match u32::try_from(blocks) {
+            Ok(blocks) if blocks <= MAX_BLOCKS => blocks,
+            _ => return Err(too_large("blocks", blocks, MAX_BLOCKS as usize)),
+        };
         match &self.lane().kind {
             LaneKind::Cuda(stream) => {
                 // SAFETY: guaranteed by the caller.
-                unsafe { stream.launch(kernel.into_parts().0, count)? };
+                unsafe { stream.launch(kernel, arguments, blocks)? };
                 if self.queue().is_recording() { Ok(()) } else { stream.wait_if_asked() }
             }
             LaneKind::Cpu(lane) => {
                 let limit = self.device().limits().shared_bytes_per_block;
-                if K::SHARED_BYTES > limit {
-                    return Err(too_large("bytes of shared memory per block", K::SHARED_BYTES, limit));
+                if kernel.shared_bytes > limit {
+                    return Err(too_large("bytes of shared memory per block", kernel.shared_bytes, limit));
                 }
+                // SAFETY: guaranteed by the caller.
+                let step = Step::Launch { arguments: unsafe { Arguments::copy(kernel, arguments) }, reach, blocks };
                 if let Some(recording) = &mut *self.queue().recording() {
-                    recording.note(Step::launch(kernel, count));
+                    recording.note(step);
                     return Ok(());
                 }
                 // SAFETY: guaranteed by the caller.
-                unsafe { lane.submit(Step::launch(kernel, count)) }.inspect_err(|_| self.inner.clear_scratch())
+                unsafe { lane.submit(step) }.inspect_err(|_| self.inner.clear_scratch())
             }
         }
     }

@@ -11,6 +11,7 @@ use crate::executor::{
 };
 use crate::form::Kernel;
 use crate::runtime::call::Reach;
+use crate::runtime::launch::KernelType;
 use queue::Queues;
 use std::backtrace::Backtrace;
 use std::cell::RefCell;
@@ -148,8 +149,16 @@ impl CpuDevice {
 
     /// Runs a kernel with `blocks` blocks, at least one, and waits for it. `reach` is memory that it may use in
     /// addition to that of its arguments.
-    pub fn launch<K: Kernel>(&self, kernel: K, reach: &Reach, blocks: u32) -> Result<(), Box<Fault>> {
-        const { assert!(K::THREADS % 32 == 0 && K::THREADS > 0 && K::THREADS <= 1024, "a block is 1 to 32 whole warps") };
+    ///
+    /// # Safety
+    /// The arguments are those of a kernel of this type, and satisfy its contract.
+    pub unsafe fn launch(
+        &self,
+        kernel: &KernelType,
+        arguments: *const (),
+        reach: &Reach,
+        blocks: u32,
+    ) -> Result<(), Box<Fault>> {
         let number = self.launches.fetch_add(1, Ordering::Relaxed);
         let seed = match self.options.schedule {
             Schedule::InOrder => None,
@@ -157,21 +166,21 @@ impl CpuDevice {
             Schedule::Random { seed } => Some(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
         };
         let job = |checker: Option<&RefCell<Checker>>| Job {
-            entry: entry::<K>(),
-            kernel: ptr::from_ref(&kernel).cast(),
+            entry: kernel.entry,
+            kernel: arguments,
             grid: blocks,
-            threads: K::THREADS,
-            shared_bytes: K::SHARED_BYTES,
+            threads: kernel.threads,
+            shared_bytes: kernel.shared_bytes,
             patience: if checker.is_some() { PATIENCE_CHECKED } else { PATIENCE_FAST },
             pre_empt: seed,
             checker: checker.map_or(ptr::null(), ptr::from_ref),
         };
-        let mut buffers = Vec::new();
+        // SAFETY: guaranteed by the caller.
+        let buffers = || unsafe { kernel.buffers(arguments) };
         let caught = if self.options.checked {
-            kernel.params(&mut |name, buffer| buffers.push((name, buffer)));
-            // The lock is held throughout: one checked launch at a time.
+            // Held throughout: one checked launch at a time.
             let mut known = self.lock();
-            let reachable = buffers.iter().map(|&(_, buffer)| buffer).chain(reach.buffers().iter().copied());
+            let reachable = buffers().into_iter().map(|(_, buffer)| buffer).chain(reach.buffers().iter().copied());
             let given = Given::new(&known, reachable);
             let checker = RefCell::new(Checker::new(mem::take(&mut *known), given));
             let caught = Launch::new(job(Some(&checker)), 1, seed).run();
@@ -181,11 +190,10 @@ impl CpuDevice {
             let workers = self.options.workers.unwrap_or_else(default_workers);
             Launch::new(job(None), if seed.is_some() { 1 } else { workers }, seed).run()
         };
-        let Some((block, thread, caught)) = caught else { return Ok(()) };
-        if buffers.is_empty() {
-            kernel.params(&mut |name, buffer| buffers.push((name, buffer)));
+        match caught {
+            None => Ok(()),
+            Some((block, thread, caught)) => Err(Box::new(caught.named(kernel.name, &buffers(), block, thread))),
         }
-        Err(Box::new(caught.named(K::NAME, &buffers, block, thread)))
     }
 }
 

@@ -121,7 +121,7 @@ impl CpuLane {
     pub(crate) unsafe fn submit(&self, step: Step) -> Result<(), Error> {
         expect_host()?;
         if !self.is_queued() {
-            let _order = matches!(step, Step::Launch(_) | Step::Graph(_)).then(|| self.hold());
+            let _order = matches!(step, Step::Launch { .. } | Step::Graph(_)).then(|| self.hold());
             // SAFETY: guaranteed by the caller.
             return unsafe { step.run(&self.device) };
         }

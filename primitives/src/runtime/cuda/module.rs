@@ -3,10 +3,10 @@
 use super::device::{CudaDevice, call};
 use super::driver::Status;
 use super::sys::{CUfunction, CUfunction_attribute, CUjit_option, CUmodule};
-use crate::form::Kernel;
 use crate::runtime::device::lock;
 use crate::runtime::error::Error;
 use crate::runtime::instance::Instance;
+use crate::runtime::launch::KernelType;
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use std::any::TypeId;
@@ -47,39 +47,38 @@ struct Slot {
 
 impl CudaDevice {
     /// Returns the kernel, and loads it if this is its first launch. [`enter`](Self::enter) was called.
-    pub(super) fn function<K: Kernel>(&self) -> Result<Function, Error> {
-        let kernel = TypeId::of::<K>();
+    pub(super) fn function(&self, kernel: &KernelType) -> Result<Function, Error> {
         let slots = &self.modules().slots;
         let slot = {
             let slots = slots.read().unwrap_or_else(PoisonError::into_inner);
-            match slots.get(&kernel).map(|slot| (slot.function.get(), slot)) {
+            match slots.get(&kernel.id).map(|slot| (slot.function.get(), slot)) {
                 Some((Some(function), _)) => return Ok(*function),
                 Some((None, slot)) => Some(Arc::clone(slot)),
                 None => None,
             }
         };
         let slot = slot.unwrap_or_else(|| {
-            Arc::clone(slots.write().unwrap_or_else(PoisonError::into_inner).entry(kernel).or_default())
+            Arc::clone(slots.write().unwrap_or_else(PoisonError::into_inner).entry(kernel.id).or_default())
         });
         let _loading = lock(&slot.loading);
         if let Some(function) = slot.function.get() {
             return Ok(*function);
         }
         // A failure is not stored: it may be a lack of memory, which can pass.
-        let function = self.load::<K>()?;
+        let function = self.load(kernel)?;
         Ok(*slot.function.get_or_init(|| function))
     }
 
-    fn load<K: Kernel>(&self) -> Result<Function, Error> {
-        let instance = Instance::of::<K>()?;
+    fn load(&self, kernel: &KernelType) -> Result<Function, Error> {
+        let instance = Instance::find(kernel.id, kernel.type_name)?;
         let name = instance.name();
         let limit = self.limits().shared_bytes_per_block;
-        if K::SHARED_BYTES > limit {
+        if kernel.shared_bytes > limit {
             let what = "bytes of shared memory per block";
-            return Err(Error::LaunchTooLarge { kernel: name, what, asked: K::SHARED_BYTES, limit });
+            return Err(Error::LaunchTooLarge { kernel: name, what, asked: kernel.shared_bytes, limit });
         }
         let module = self.load_module(instance)?;
-        self.find_function::<K>(instance, module).inspect_err(|_| {
+        self.find_function(kernel, instance, module).inspect_err(|_| {
             // SAFETY: the module was loaded above, and nothing in it is in use.
             let _ = unsafe { (self.driver().cuModuleUnload)(module) };
         })
@@ -114,7 +113,12 @@ impl CudaDevice {
         Ok(module)
     }
 
-    fn find_function<K: Kernel>(&self, instance: &'static Instance, module: CUmodule) -> Result<Function, Error> {
+    fn find_function(
+        &self,
+        kernel: &KernelType,
+        instance: &'static Instance,
+        module: CUmodule,
+    ) -> Result<Function, Error> {
         let name = instance.name();
         let rejected = |log: String| Error::PtxRejected { kernel: name, device: self.describe(), log };
         let entry = CString::new(name).map_err(|_| rejected("the name has a zero byte in it".into()))?;
@@ -129,10 +133,10 @@ impl CudaDevice {
             return Err(rejected(format!("{code}: {message}")));
         }
         self.check("cuModuleGetFunction", status)?;
-        if K::SHARED_BYTES > SHARED_BYTES_UNASKED {
+        if kernel.shared_bytes > SHARED_BYTES_UNASKED {
             let attribute = CUfunction_attribute::MAX_DYNAMIC_SHARED_SIZE_BYTES;
             // SAFETY: the function was found above.
-            unsafe { call!(self, cuFuncSetAttribute(raw, attribute, K::SHARED_BYTES as c_int)) }?;
+            unsafe { call!(self, cuFuncSetAttribute(raw, attribute, kernel.shared_bytes as c_int)) }?;
         }
         Ok(Function { name, raw })
     }

@@ -4,9 +4,9 @@ use super::device::{CudaDevice, call};
 use super::driver::{Driver, Status};
 use super::event::CudaEvent;
 use super::sys::{CUcontext, CUdeviceptr, CUstream};
-use crate::form::Kernel;
 use crate::runtime::device::lock;
 use crate::runtime::error::Error;
+use crate::runtime::launch::KernelType;
 use core::ffi::{c_uint, c_void};
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -256,13 +256,18 @@ impl CudaStream {
     ///
     /// # Safety
     /// The kernel's contract holds; `blocks` is from 1 to the device's limit.
-    pub(in crate::runtime) unsafe fn launch<K: Kernel>(&self, mut kernel: K, blocks: u32) -> Result<(), Error> {
+    pub(in crate::runtime) unsafe fn launch(
+        &self,
+        kernel: &KernelType,
+        arguments: *mut (),
+        blocks: u32,
+    ) -> Result<(), Error> {
         self.device.enter()?;
-        let function = self.device.function::<K>()?;
+        let function = self.device.function(kernel)?;
         // The struct is the only parameter of the entry. A struct without fields means no parameter.
-        let mut argument = (&raw mut kernel).cast::<c_void>();
-        let arguments = if size_of::<K>() == 0 { null_mut() } else { &raw mut argument };
-        let shared_bytes = K::SHARED_BYTES as c_uint;
+        let mut argument = arguments.cast::<c_void>();
+        let arguments = if kernel.layout.size() == 0 { null_mut() } else { &raw mut argument };
+        let shared_bytes = kernel.shared_bytes as c_uint;
         // SAFETY: guaranteed by the caller; the argument is the kernel's own struct.
         let status = unsafe {
             (self.driver().cuLaunchKernel)(
@@ -270,7 +275,7 @@ impl CudaStream {
                 blocks,
                 1,
                 1,
-                K::THREADS,
+                kernel.threads,
                 1,
                 1,
                 shared_bytes,
@@ -281,7 +286,7 @@ impl CudaStream {
         };
         self.count(self.check("cuLaunchKernel", status)).map_err(|error| match error {
             Error::Driver { call, code, message } => {
-                let (name, threads) = (function.name, K::THREADS);
+                let (name, threads) = (function.name, kernel.threads);
                 let shape = format!("{blocks} blocks of {threads} threads, {shared_bytes} bytes of shared memory each");
                 Error::Driver { call, code, message: format!("{message} (kernel `{name}`: {shape})") }
             }

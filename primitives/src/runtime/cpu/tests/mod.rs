@@ -9,6 +9,7 @@ mod warps;
 use super::{CpuDevice, CpuOptions, Fault, Schedule};
 use crate::form::Kernel;
 use crate::runtime::call::Call;
+use crate::runtime::launch::KernelType;
 use crate::{Global, GlobalMut};
 use bytemuck::Pod;
 
@@ -40,7 +41,8 @@ impl CpuDevice {
     /// Launches a kernel with its arguments.
     fn run<K: Kernel>(&self, kernel: Call<'_, K>, blocks: u32) -> Result<(), Box<Fault>> {
         let (kernel, reach) = kernel.into_parts();
-        self.launch(kernel, &reach, blocks)
+        // SAFETY: the arguments are those of this kernel; the tests break contracts on purpose.
+        unsafe { self.launch(KernelType::of::<K>(), (&raw const kernel).cast(), &reach, blocks) }
     }
 }
 

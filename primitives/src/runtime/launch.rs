@@ -1,0 +1,99 @@
+//! Kernels as the runtime launches them: described by values, so that the code that launches is compiled once and not
+//! for every kernel.
+
+use super::cpu;
+use crate::executor::Entry;
+use crate::form::{Buffer, Kernel};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::any::{TypeId, type_name};
+use std::ptr::NonNull;
+
+/// What the runtime knows about a type of kernels.
+#[derive(Debug)]
+pub(crate) struct KernelType {
+    pub id: TypeId,
+    pub type_name: fn() -> &'static str,
+    pub name: &'static str,
+    pub threads: u32,
+    pub shared_bytes: usize,
+    /// The layout of the arguments.
+    pub layout: Layout,
+    /// The code for the CPU.
+    pub entry: Entry,
+    buffers: unsafe fn(*const (), &mut dyn FnMut(&'static str, Buffer)),
+}
+
+impl KernelType {
+    /// Describes the kernels of type `K`.
+    pub const fn of<K: Kernel>() -> &'static Self {
+        /// # Safety
+        /// The arguments are a `K`.
+        unsafe fn buffers<K: Kernel>(arguments: *const (), visit: &mut dyn FnMut(&'static str, Buffer)) {
+            // SAFETY: guaranteed by the caller.
+            unsafe { (*arguments.cast::<K>()).params(visit) };
+        }
+        const {
+            assert!(K::THREADS % 32 == 0 && K::THREADS > 0 && K::THREADS <= 1024, "a block is 1 to 32 whole warps");
+            &Self {
+                id: TypeId::of::<K>(),
+                type_name: type_name::<K>,
+                name: K::NAME,
+                threads: K::THREADS,
+                shared_bytes: K::SHARED_BYTES,
+                layout: Layout::new::<K>(),
+                entry: cpu::entry::<K>(),
+                buffers: buffers::<K>,
+            }
+        }
+    }
+
+    /// Returns the buffers among the arguments, with their names.
+    ///
+    /// # Safety
+    /// The arguments are those of a kernel of this type.
+    pub unsafe fn buffers(&self, arguments: *const ()) -> Vec<(&'static str, Buffer)> {
+        let mut buffers = Vec::new();
+        // SAFETY: guaranteed by the caller.
+        unsafe { (self.buffers)(arguments, &mut |name, buffer| buffers.push((name, buffer))) };
+        buffers
+    }
+}
+
+/// A copy of a kernel's arguments.
+#[derive(Debug)]
+pub(crate) struct Arguments {
+    pub kernel: &'static KernelType,
+    memory: NonNull<u8>,
+}
+
+impl Arguments {
+    /// Copies arguments.
+    ///
+    /// # Safety
+    /// They are those of a kernel of this type.
+    pub unsafe fn copy(kernel: &'static KernelType, arguments: *const ()) -> Self {
+        let layout = kernel.layout;
+        if layout.size() == 0 {
+            return Self { kernel, memory: NonNull::dangling() };
+        }
+        // SAFETY: the size is not zero; kernels are `Copy`, so their bytes can be copied.
+        unsafe {
+            let memory = NonNull::new(alloc(layout)).unwrap_or_else(|| handle_alloc_error(layout));
+            memory.as_ptr().copy_from_nonoverlapping(arguments.cast(), layout.size());
+            Self { kernel, memory }
+        }
+    }
+
+    pub fn as_ptr(&self) -> *const () {
+        self.memory.as_ptr().cast()
+    }
+}
+
+impl Drop for Arguments {
+    fn drop(&mut self) {
+        if self.kernel.layout.size() > 0 {
+            // SAFETY: allocated with this layout by `copy`.
+            unsafe { dealloc(self.memory.as_ptr(), self.kernel.layout) };
+        }
+    }
+}
