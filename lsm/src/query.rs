@@ -156,6 +156,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     ///
     /// # Errors
     /// The errors of [`lookup`](Self::lookup).
+    #[allow(clippy::type_complexity, reason = "a view of a view type: an alias would hide which")]
     pub fn view(&self, stream: &Stream) -> Result<View<'_, LsmView<K::Code, V::Carrier>>, Error> {
         self.stack.view(stream)
     }

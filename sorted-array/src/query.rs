@@ -96,6 +96,7 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     ///
     /// # Errors
     /// The errors of [`lookup`](Self::lookup).
+    #[allow(clippy::type_complexity, reason = "a view of a view type: an alias would hide which")]
     pub fn view(&self, stream: &Stream) -> Result<View<'_, SortedArrayView<K::Code, V::Carrier>>, Error> {
         self.stack.view(stream)
     }
