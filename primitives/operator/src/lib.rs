@@ -13,6 +13,8 @@ mod ptx;
 mod record;
 mod recording;
 mod scalar;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod total;
 #[doc(hidden)]
 pub mod twin;
