@@ -1,19 +1,25 @@
 //! Calls in a twin: of methods that operators know, and of other operators.
 
-use crate::twin::{Twin, is_self, this, twin_name};
+use crate::twin::{Twin, is_self, root_at, this, twin_name};
 use crate::vocabulary::{is_capitalised, is_method, is_number, is_number_function, takes_reference};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Expr, ExprCall, ExprMethodCall, Path, PathArguments, Token};
+use syn::{Expr, ExprCall, ExprMethodCall, Ident, Path, PathArguments, Token};
 
 impl Twin<'_> {
     pub fn method_call(&mut self, call: &ExprMethodCall) -> TokenStream {
         let name = call.method.to_string();
         if is_self(&call.receiver) && (self.siblings.contains_key(&name) || !is_method(&name)) {
             let arguments = self.arguments(&call.args, true);
-            return self.associated_call(&syn::parse_quote!(Self), call, &name, Some(this().into_token_stream()), arguments);
+            return self.associated_call(
+                &syn::parse_quote!(Self),
+                call,
+                &name,
+                Some(this().into_token_stream()),
+                arguments,
+            );
         }
         if !is_method(&name) {
             return self.refuse(&call.method, unknown(&name));
@@ -35,10 +41,15 @@ impl Twin<'_> {
         let Expr::Path(function) = &*call.func else {
             return self.refuse(&call.func, "an operator calls functions by their names");
         };
-        if function.qself.is_some() {
-            return self.refuse(function, "an operator calls functions by their names: write `Type::function(…)`");
-        }
         let path = &function.path;
+        if let Some(qualified) = &function.qself {
+            // `<f32>::max(a, b)`.
+            let [method] = &*path.segments.iter().collect::<Vec<_>>() else {
+                return self.refuse(function, "an operator calls functions by their names: write `Type::function(…)`");
+            };
+            let (number, method) = (&*qualified.ty, &method.ident);
+            return self.number_call(path, &number.to_token_stream(), method, call);
+        }
         let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
         let Some((name, owners)) = names.split_last() else {
             return self.refuse(function, "an operator calls functions by their names");
@@ -48,7 +59,10 @@ impl Twin<'_> {
             return self.tuple_structure(path, name, call);
         }
         match owner {
-            Some(number) if is_number(number) => self.number_call(path, name, call),
+            Some(number) if is_number(number) => {
+                let of = &owner_of(path).to_token_stream();
+                self.number_call(path, of, &path.segments[names.len() - 1].ident, call)
+            }
             Some("cmp") if matches!(name.as_str(), "min" | "max") && call.args.len() == 2 => {
                 let arguments = self.arguments(&call.args, false);
                 let (method, first, second) = (&path.segments[names.len() - 1].ident, &arguments[0], &arguments[1]);
@@ -56,11 +70,8 @@ impl Twin<'_> {
             }
             _ if matches!(names[0].as_str(), "std" | "core" | "alloc") => self.refuse(function, unknown(name)),
             Some(owner) if is_capitalised(owner) => {
-                let mut of = path.clone();
-                of.segments.pop();
-                of.segments.pop_punct();
                 let arguments = self.arguments(&call.args, true);
-                self.associated_call(&of, function, name, None, arguments)
+                self.associated_call(&owner_of(path), function, name, None, arguments)
             }
             _ => self.free_call(path, call),
         }
@@ -78,19 +89,17 @@ impl Twin<'_> {
     }
 
     /// `f32::from_bits(x)`, `u32::min(a, b)`.
-    fn number_call(&mut self, path: &Path, name: &str, call: &ExprCall) -> TokenStream {
-        if !is_number_function(name) {
-            return self.refuse(path, unknown(name));
+    fn number_call(&mut self, path: &Path, number: &TokenStream, function: &Ident, call: &ExprCall) -> TokenStream {
+        let name = function.to_string();
+        if !is_number_function(&name) {
+            return self.refuse(path, unknown(&name));
         }
-        let arguments = self.arguments(&call.args, takes_reference(name));
+        let arguments = self.arguments(&call.args, takes_reference(&name));
         if name == "cmp" {
             return self.call(path.span(), "cmp", &arguments);
         }
-        let mut number = path.clone();
-        let function = number.segments.pop();
-        number.segments.pop_punct();
-        let (root, function) = (self.root, function.map(|pair| pair.into_value().ident));
         let span = Span::mixed_site().located_at(path.span());
+        let root = root_at(self.root, span);
         quote_spanned!(span=> #root::Value::<#number>::#function(#(#arguments),*))
     }
 
@@ -114,8 +123,10 @@ impl Twin<'_> {
         mut arguments: Vec<TokenStream>,
     ) -> TokenStream {
         let name_span = last_span(at, name);
-        let twin = twin_name(&syn::Ident::new(name, name_span));
-        if of.is_ident("Self") && let Some(sibling) = self.siblings.get(name).copied() {
+        let twin = twin_name(&Ident::new(name, name_span));
+        if of.is_ident("Self")
+            && let Some(sibling) = self.siblings.get(name).copied()
+        {
             // `Self::less(self, a, b)` passes the state as the first argument.
             if this.is_none() && sibling.has_self && !arguments.is_empty() {
                 arguments.remove(0);
@@ -146,16 +157,27 @@ impl Twin<'_> {
     }
 }
 
+/// Returns a path without its last name.
+fn owner_of(path: &Path) -> Path {
+    let mut owner = path.clone();
+    owner.segments.pop();
+    owner.segments.pop_punct();
+    owner
+}
+
 /// Returns the place of a function's name in a call.
 fn last_span(at: &dyn ToTokens, name: &str) -> Span {
     fn find(tokens: TokenStream, name: &str) -> Option<Span> {
-        tokens.into_iter().filter_map(|token| match token {
-            proc_macro2::TokenTree::Ident(ident) if ident == name => Some(ident.span()),
-            proc_macro2::TokenTree::Group(group) if group.delimiter() == proc_macro2::Delimiter::None => {
-                find(group.stream(), name)
-            }
-            _ => None,
-        }).last()
+        tokens
+            .into_iter()
+            .filter_map(|token| match token {
+                proc_macro2::TokenTree::Ident(ident) if ident == name => Some(ident.span()),
+                proc_macro2::TokenTree::Group(group) if group.delimiter() == proc_macro2::Delimiter::None => {
+                    find(group.stream(), name)
+                }
+                _ => None,
+            })
+            .last()
     }
     let tokens = at.to_token_stream();
     find(tokens.clone(), name).unwrap_or_else(|| tokens.span())

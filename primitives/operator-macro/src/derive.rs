@@ -39,15 +39,23 @@ pub fn record(item: TokenStream) -> syn::Result<TokenStream> {
     let (impl_generics, _, record_where) = generics.split_for_impl();
     let pod = (!has_types && input.generics.params.is_empty()).then(|| quote!(const _: () = #root::pod::<#name>();));
 
-    let members: Vec<TokenStream> = data.fields.iter().enumerate().map(|(index, field)| match &field.ident {
-        Some(name) => name.to_token_stream(),
-        None => Index::from(index).into_token_stream(),
-    }).collect();
+    let members: Vec<TokenStream> = data
+        .fields
+        .iter()
+        .enumerate()
+        .map(|(index, field)| match &field.ident {
+            Some(name) => name.to_token_stream(),
+            None => Index::from(index).into_token_stream(),
+        })
+        .collect();
     let types: Vec<_> = data.fields.iter().map(|field| &field.ty).collect();
-    let values: Vec<_> = types.iter().map(|of| {
-        let span = Span::mixed_site().located_at(of.span());
-        quote_spanned!(span=> <#of as #root::Record>::Value)
-    }).collect();
+    let values: Vec<_> = types
+        .iter()
+        .map(|of| {
+            let span = Span::mixed_site().located_at(of.span());
+            quote_spanned!(span=> <#of as #root::Record>::Value)
+        })
+        .collect();
     let visibilities = data.fields.iter().map(|field| &field.vis);
     let declared = match &data.fields {
         Fields::Unnamed(_) => quote!((#(#visibilities #values),*) #value_where;),

@@ -111,7 +111,9 @@ fn check_signature(twin: &mut Twin<'_>, signature: &Signature) {
     if let Some(token) = &signature.unsafety {
         twin.refuse(token, "an operator cannot be `unsafe`: it only computes with its arguments");
     }
-    if let Some(FnArg::Receiver(receiver)) = signature.inputs.first() && receiver.mutability.is_some() {
+    if let Some(FnArg::Receiver(receiver)) = signature.inputs.first()
+        && receiver.mutability.is_some()
+    {
         twin.refuse(receiver, "an operator does not change its state: take `&self` or `self`");
     }
 }
@@ -140,7 +142,9 @@ fn natives<F: ToTokens + Clone>(root: &Path, function: &F, block: impl Fn(&mut F
     let mut total = function.clone();
     native::rewrite(root, block(&mut total));
     let (on_gpu, on_host) = (on_gpu(), on_host());
-    quote!(#on_gpu #function #on_host #total)
+    // An operator has no other loop.
+    let counted = quote!(#[allow(clippy::needless_range_loop)]);
+    quote!(#on_gpu #counted #function #on_host #counted #total)
 }
 
 fn conditions(attributes: &[Attribute]) -> impl Iterator<Item = &Attribute> {
@@ -169,6 +173,8 @@ fn free_function(root: &Path, function: ItemFn) -> TokenStream {
         quote! {
             /// Records the function.
             #visibility fn recorded() -> #root::Recorded {
+                // A function that is recorded is used.
+                let _ = #name;
                 #root::Recorded::new([#recording])
             }
         }
@@ -211,7 +217,8 @@ fn uses_of_self(function: &ImplItemFn, names: &[String]) -> (bool, Vec<String>) 
         fn visit_expr_call(&mut self, call: &syn::ExprCall) {
             let mut arguments = call.args.iter().peekable();
             if let Expr::Path(function) = &*call.func
-                && let [owner, name] = &function.path.segments.iter().map(|s| s.ident.to_string()).collect::<Vec<_>>()[..]
+                && let [owner, name] =
+                    &function.path.segments.iter().map(|s| s.ident.to_string()).collect::<Vec<_>>()[..]
                 && owner == "Self"
                 && self.names.contains(name)
             {
@@ -237,16 +244,16 @@ fn order(functions: &[&ImplItemFn]) -> syn::Result<(Vec<usize>, HashMap<String, 
     let mut siblings = HashMap::new();
     let mut order = Vec::new();
     while order.len() < functions.len() {
-        let ready = (0..functions.len()).find(|index| {
-            !order.contains(index) && uses[*index].1.iter().all(|called| siblings.contains_key(called))
-        });
+        let ready = (0..functions.len())
+            .find(|index| !order.contains(index) && uses[*index].1.iter().all(|called| siblings.contains_key(called)));
         let Some(index) = ready else {
             let stuck = functions.iter().find(|function| !siblings.contains_key(&function.sig.ident.to_string()));
             let message = "an operator cannot call itself: write a loop with a constant bound";
             return Err(Error::new_spanned(stuck.map(|function| &function.sig.ident), message));
         };
         let (uses_state, called) = &uses[index];
-        let takes_state = *uses_state || called.iter().any(|name| siblings.get(name).is_some_and(|s: &Sibling| s.takes_state));
+        let takes_state =
+            *uses_state || called.iter().any(|name| siblings.get(name).is_some_and(|s: &Sibling| s.takes_state));
         let has_self = functions[index].sig.receiver().is_some();
         siblings.insert(names[index].clone(), Sibling { has_self, takes_state });
         order.push(index);
@@ -255,10 +262,14 @@ fn order(functions: &[&ImplItemFn]) -> syn::Result<(Vec<usize>, HashMap<String, 
 }
 
 fn implementation_of(root: &Path, mut implementation: ItemImpl) -> syn::Result<TokenStream> {
-    let functions: Vec<ImplItemFn> = implementation.items.iter().filter_map(|item| match item {
-        ImplItem::Fn(function) => Some(function.clone()),
-        _ => None,
-    }).collect();
+    let functions: Vec<ImplItemFn> = implementation
+        .items
+        .iter()
+        .filter_map(|item| match item {
+            ImplItem::Fn(function) => Some(function.clone()),
+            _ => None,
+        })
+        .collect();
     let is_trait = implementation.trait_.is_some();
     let (order, siblings) = match is_trait {
         true => order(&functions.iter().collect::<Vec<_>>())?,

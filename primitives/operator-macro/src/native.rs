@@ -1,11 +1,12 @@
 //! The function that the CPU runs: its arithmetic becomes total.
 
+use crate::twin::root_at;
 use crate::vocabulary::is_number;
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
-use syn::{BinOp, Block, Expr, ExprForLoop, ExprIndex, ExprRepeat, Item, Pat, Path, Type, UnOp};
+use syn::{BinOp, Block, Expr, ExprAssign, ExprForLoop, ExprIndex, ExprRepeat, Item, Pat, Path, Token, Type, UnOp};
 
 /// Rewrites the arithmetic of a function's body.
 pub fn rewrite(root: &Path, block: &mut Block) {
@@ -25,9 +26,9 @@ struct Total<'a> {
 
 impl Total<'_> {
     fn call(&self, span: Span, function: &str, arguments: &[&Expr]) -> Expr {
-        let root = self.root;
-        let arguments = arguments.iter().map(|argument| without_parentheses(argument));
         let span = Span::mixed_site().located_at(span);
+        let root = root_at(self.root, span);
+        let arguments = arguments.iter().map(|argument| without_parentheses(argument));
         let function = format_ident!("{function}", span = span);
         Expr::Verbatim(quote_spanned!(span=> #root::total::#function(#(#arguments),*)))
     }
@@ -41,8 +42,13 @@ impl Total<'_> {
                 }
                 let function = assigned_function(&binary.op)?;
                 let value = self.call(binary.op.span(), function, &[left, right]);
-                let span = Span::mixed_site().located_at(binary.op.span());
-                Some(Expr::Verbatim(quote_spanned!(span=> #left = #value)))
+                let assign = ExprAssign {
+                    attrs: Vec::new(),
+                    left: left.clone(),
+                    eq_token: Token![=](binary.op.span()),
+                    right: Box::new(value),
+                };
+                Some(Expr::Assign(assign))
             }
             Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) && !is_literal(&unary.expr) => {
                 Some(self.call(unary.op.span(), "neg", &[&unary.expr]))
@@ -59,13 +65,22 @@ impl Total<'_> {
                 let Expr::Path(function) = &*call.func else { return None };
                 let segments = &function.path.segments;
                 let name = segments.last()?.ident.to_string();
-                let owner = segments.iter().rev().nth(1)?.ident.to_string();
-                if !(is_number(&owner) || owner == "cmp") || total_method(&name)? + 1 != call.args.len() {
+                let is_total = match segments.iter().rev().nth(1).map(|segment| segment.ident.to_string()) {
+                    Some(owner) => is_number(&owner) || owner == "cmp",
+                    // `<f32>::max(a, b)`.
+                    None => function.qself.is_some(),
+                };
+                if !is_total || total_method(&name)? + 1 != call.args.len() {
                     return None;
                 }
                 let arguments: Vec<&Expr> = call.args.iter().collect();
                 Some(self.call(function.span(), &name, &arguments))
             }
+            // The compiler warns of parentheses around a call.
+            Expr::Paren(paren) => match &*paren.expr {
+                Expr::Verbatim(call) => Some(Expr::Verbatim(call.clone())),
+                _ => None,
+            },
             _ => None,
         }
     }

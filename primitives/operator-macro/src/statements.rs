@@ -50,9 +50,7 @@ impl Twin<'_> {
                 let expression = self.expression(expression);
                 quote!(#expression #semicolon)
             }
-            Stmt::Macro(called) => {
-                self.refuse(called, "a macro cannot be in an operator: write the expression itself")
-            }
+            Stmt::Macro(called) => self.refuse(called, "a macro cannot be in an operator: write the expression itself"),
         }
     }
 
@@ -233,14 +231,20 @@ impl Twin<'_> {
                 tests.into_iter().fold(first, |all, test| self.call(span, "or", &[all, test]))
             }
             Pat::Tuple(tuple) => {
-                let tests: Vec<_> = tuple.elems.iter().enumerate().map(|(index, element)| {
-                    let index = syn::Index::from(index);
-                    let inner = matches!(element, Pat::Ident(name) if !is_capitalised(&name.ident.to_string()));
-                    if inner || matches!(element, Pat::Rest(_)) {
-                        return self.refuse(element, "a `match` of an operator names whole values only: match, then read");
-                    }
-                    self.test(element, &quote_spanned!(span=> #value.#index))
-                }).collect();
+                let tests: Vec<_> = tuple
+                    .elems
+                    .iter()
+                    .enumerate()
+                    .map(|(index, element)| {
+                        let index = syn::Index::from(index);
+                        let inner = matches!(element, Pat::Ident(name) if !is_capitalised(&name.ident.to_string()));
+                        if inner || matches!(element, Pat::Rest(_)) {
+                            return self
+                                .refuse(element, "a `match` of an operator names whole values only: match, then read");
+                        }
+                        self.test(element, &quote_spanned!(span=> #value.#index))
+                    })
+                    .collect();
                 let first = self.call(span, "constant", &[quote!(true)]);
                 tests.into_iter().fold(first, |all, test| self.call(span, "and", &[all, test]))
             }
@@ -256,16 +260,20 @@ impl Twin<'_> {
     /// A value that is known while recording chooses what is recorded.
     fn known_match(&mut self, matched: &ExprMatch) -> TokenStream {
         let value = self.known(&matched.expr);
-        let arms: Vec<_> = matched.arms.iter().map(|arm| {
-            self.scope.enter();
-            if let Pat::Ident(name) = &arm.pat {
-                self.scope.declare(&name.ident, Local::Counter);
-            }
-            let (pattern, body) = (&arm.pat, self.expression(&arm.body));
-            let guard = arm.guard.as_ref().map(|(_, guard)| quote!(if #guard));
-            self.scope.leave();
-            quote!(#pattern #guard => { #body })
-        }).collect();
+        let arms: Vec<_> = matched
+            .arms
+            .iter()
+            .map(|arm| {
+                self.scope.enter();
+                if let Pat::Ident(name) = &arm.pat {
+                    self.scope.declare(&name.ident, Local::Counter);
+                }
+                let (pattern, body) = (&arm.pat, self.expression(&arm.body));
+                let guard = arm.guard.as_ref().map(|(_, guard)| quote!(if #guard));
+                self.scope.leave();
+                quote!(#pattern #guard => { #body })
+            })
+            .collect();
         quote!(match #value { #(#arms)* })
     }
 }

@@ -37,9 +37,21 @@ pub fn twin_name(function: &Ident) -> Ident {
     format_ident!("{function}_with_operator_attribute", span = function.span())
 }
 
+/// Returns the path of `gpu_operator` as if it were written at the user's code, which is where errors then point.
+pub fn root_at(root: &Path, span: Span) -> TokenStream {
+    let tokens = root.to_token_stream().into_iter();
+    tokens
+        .map(|mut token| {
+            token.set_span(span);
+            token
+        })
+        .collect()
+}
+
 /// Returns the type that stands for another in a twin.
 pub fn value_type(root: &Path, of: &Type) -> TokenStream {
     let span = Span::mixed_site().located_at(of.span());
+    let root = root_at(root, span);
     quote_spanned!(span=> <#of as #root::Record>::Value)
 }
 
@@ -56,8 +68,8 @@ impl<'a> Twin<'a> {
 
     /// Calls a function of `gpu_operator::twin`.
     pub fn call(&self, span: Span, function: &str, arguments: &[TokenStream]) -> TokenStream {
-        let root = self.root;
         let span = Span::mixed_site().located_at(span);
+        let root = root_at(self.root, span);
         let function = Ident::new(function, span);
         quote_spanned!(span=> #root::twin::#function(#(#arguments),*))
     }
@@ -87,8 +99,8 @@ impl<'a> Twin<'a> {
             }
             Expr::Cast(cast) => {
                 let value = self.expression(&cast.expr);
-                let (root, to) = (self.root, &cast.ty);
                 let span = Span::mixed_site().located_at(cast.ty.span());
+                let (root, to) = (root_at(self.root, span), &cast.ty);
                 quote_spanned!(span=> #root::twin::cast::<#to, _>(#value))
             }
             Expr::If(branch) => self.branch(branch),
@@ -145,7 +157,10 @@ impl<'a> Twin<'a> {
         if self.scope.is_known(index) {
             return index.to_token_stream();
         }
-        self.refuse(index, "an operator indexes arrays by constants and loop counters only: use `match` or `if` to choose")
+        self.refuse(
+            index,
+            "an operator indexes arrays by constants and loop counters only: use `match` or `if` to choose",
+        )
     }
 
     fn binary(&mut self, binary: &ExprBinary) -> TokenStream {
@@ -181,8 +196,9 @@ impl<'a> Twin<'a> {
     /// The amount of a shift may be of any integer type, a counter's too.
     fn right_side(&mut self, function: &str, right: &Expr) -> TokenStream {
         if matches!(function, "shl" | "shr") && self.scope.is_known(right) {
-            let (root, amount) = (self.root, self.known(right));
-            let amount = quote!(#root::total::Amount::amount(#amount));
+            let span = Span::mixed_site().located_at(right.span());
+            let (root, amount) = (root_at(self.root, span), self.known(right));
+            let amount = quote_spanned!(span=> #root::total::Amount::amount(#amount));
             return self.call(right.span(), "constant", &[amount]);
         }
         self.expression(right)
@@ -231,9 +247,8 @@ impl<'a> Twin<'a> {
     }
 
     fn structure(&mut self, literal: &ExprStruct) -> TokenStream {
-        let fields: Vec<_> = literal.fields.iter().map(|field| {
-            (field.member.to_token_stream(), self.expression(&field.expr))
-        }).collect();
+        let fields: Vec<_> =
+            literal.fields.iter().map(|field| (field.member.to_token_stream(), self.expression(&field.expr))).collect();
         let base = literal.rest.as_ref().map(|rest| self.expression(rest));
         self.built(&literal.path, fields, base)
     }
@@ -245,8 +260,8 @@ impl<'a> Twin<'a> {
         fields: Vec<(TokenStream, TokenStream)>,
         base: Option<TokenStream>,
     ) -> TokenStream {
-        let root = self.root;
         let span = Span::mixed_site().located_at(path.span());
+        let root = root_at(self.root, span);
         let base = base.unwrap_or_else(|| quote_spanned!(span=> #root::twin::zero::<#path>()));
         let (members, values): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
         quote_spanned! {span=> {

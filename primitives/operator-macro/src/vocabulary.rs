@@ -57,9 +57,8 @@ const METHODS: [&str; 49] = [
 const FUNCTIONS: [&str; 3] = ["from", "from_bits", "from_f32"];
 
 /// The types of numbers.
-const NUMBERS: [&str; 15] = [
-    "bool", "u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32", "i64", "i128", "f16", "bf16", "f32", "f64",
-];
+const NUMBERS: [&str; 15] =
+    ["bool", "u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32", "i64", "i128", "f16", "bf16", "f32", "f64"];
 
 /// Returns whether operators know this method.
 pub fn is_method(name: &str) -> bool {

@@ -4,8 +4,8 @@ use crate::graph::Op;
 use crate::integer::SignValue;
 use crate::ordering::{Comparable, OrderingValue, cmp};
 use crate::scalar::{Float, FullFloat, Integer};
-use crate::twin::{bitand, bitor, bitxor, constant, div, not, select, shr};
 use crate::total::Divide;
+use crate::twin::{bitand, bitor, bitxor, constant, div, not, select, shr};
 use crate::value::Value;
 
 macro_rules! signs {
@@ -145,4 +145,3 @@ macro_rules! halves {
 
 #[cfg(feature = "half")]
 halves!(half::f16 half::bf16);
-

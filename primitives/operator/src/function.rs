@@ -1,11 +1,11 @@
 //! Recorded functions.
 
+use crate::Kind;
 use crate::graph::{Graph, Id, Op};
 use crate::interpret::{Rules, evaluate};
 use crate::lower::Lowered;
 use crate::ptx::{self, Operands};
 use crate::record::Layout;
-use crate::Kind;
 
 /// The functions of one `#[operator]`.
 #[derive(Clone, Debug)]
@@ -103,9 +103,7 @@ impl Function {
     pub fn interpret(&self, arguments: &[&[u8]], state: &[u8]) -> Vec<u8> {
         self.check(arguments, state);
         let values = evaluate(&self.graph, &self.roots, Rules::Operator, |node| match node.op {
-            Op::Argument { argument, offset } => {
-                read_scalar(arguments[argument as usize], offset as usize, node.kind)
-            }
+            Op::Argument { argument, offset } => read_scalar(arguments[argument as usize], offset as usize, node.kind),
             Op::State { offset } => read_scalar(state, offset as usize, node.kind),
             _ => unreachable!("a recorded graph has no {:?}", node.op),
         });

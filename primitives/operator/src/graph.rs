@@ -22,9 +22,14 @@ impl Id {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Op {
     /// The scalar at a byte offset of an argument.
-    Argument { argument: u32, offset: u32 },
+    Argument {
+        argument: u32,
+        offset: u32,
+    },
     /// The scalar at a byte offset of the state.
-    State { offset: u32 },
+    State {
+        offset: u32,
+    },
     /// A constant, by its bits.
     Constant(u128),
     Add,
@@ -67,9 +72,15 @@ pub(crate) enum Op {
     SwapBytes,
 
     /// A register of an operand, zero-extended.
-    Word { argument: u32, word: u32 },
+    Word {
+        argument: u32,
+        word: u32,
+    },
     /// Bytes of the state, zero-extended.
-    Load { offset: u32, bytes: u32 },
+    Load {
+        offset: u32,
+        bytes: u32,
+    },
     /// The upper half of the product of two `U64`.
     MulHigh,
     /// A `U64` of a lower and an upper `U32`.
@@ -159,7 +170,8 @@ impl Graph {
         assert_eq!(inputs.len(), op.arity(), "the inputs of {op:?}");
         let mut all = [Id::NONE; 3];
         all[..inputs.len()].copy_from_slice(inputs);
-        if op.commutes(kind) && all[0] > all[1] {
+        // Constants go last.
+        if op.commutes(kind) && (self.value(all[0]).is_some(), all[0]) > (self.value(all[1]).is_some(), all[1]) {
             all.swap(0, 1);
         }
         let node = Node { op, kind, inputs: all };

@@ -164,6 +164,7 @@ fn cast(from: Kind, to: Kind, a: u128) -> u128 {
         (Kind::F32, _) if to.is_integer() => integers!(to, T => (f32::decode(a) as T).encode()),
         (Kind::F64, _) if to.is_integer() => integers!(to, T => (f64::decode(a) as T).encode()),
         _ if from.is_integer() && to.is_integer() => {
+            #[allow(clippy::unnecessary_cast, reason = "one of the types is `i128` itself")]
             let extended = integers!(from, T => T::decode(a) as i128);
             extended as u128 & to.mask()
         }

@@ -103,8 +103,8 @@ impl Lowering<'_> {
             Op::Select => Low::One(self.select(inputs[0].one(), inputs[1].one(), inputs[2].one())),
             op if of.is_wide() => self.wide(op, of, &inputs),
             Op::Bits => {
-                let bits = self.as_bits(of, inputs[0].one());
-                Low::One(self.from_bits(kind, bits))
+                let bits = self.bits_of(of, inputs[0].one());
+                Low::One(self.scalar_of(kind, bits))
             }
             op => {
                 let inputs: Vec<Id> = inputs.into_iter().map(Low::one).collect();
@@ -135,26 +135,26 @@ impl Lowering<'_> {
             Op::Eq | Op::Ne | Op::Lt | Op::Le if of == Kind::Bool => self.compare_bools(op, inputs[0], inputs[1]),
             Op::Eq | Op::Ne | Op::Lt | Op::Le => self.graph.add(op, Kind::Bool, inputs),
             Op::CountOnes => {
-                let bits = self.as_bits(of, inputs[0]);
+                let bits = self.bits_of(of, inputs[0]);
                 self.graph.add(Op::CountOnes, Kind::U32, &[bits])
             }
             Op::LeadingZeros => {
-                let bits = self.as_bits(of, inputs[0]);
+                let bits = self.bits_of(of, inputs[0]);
                 let count = self.graph.add(Op::LeadingZeros, Kind::U32, &[bits]);
                 let extra = self.graph.constant(Kind::U32, u128::from(machine(of).bits() - of.bits()));
                 self.graph.add(Op::Sub, Kind::U32, &[count, extra])
             }
             Op::ReverseBits => {
-                let bits = self.as_bits(of, inputs[0]);
+                let bits = self.bits_of(of, inputs[0]);
                 let unsigned = self.graph.kind(bits);
                 let reversed = self.graph.add(Op::ReverseBits, unsigned, &[bits]);
                 let reversed = self.shift(Op::Shr, reversed, unsigned.bits() - of.bits());
-                self.from_bits(of, reversed)
+                self.scalar_of(of, reversed)
             }
             Op::SwapBytes => {
-                let bits = self.as_bits(of, inputs[0]);
+                let bits = self.bits_of(of, inputs[0]);
                 let swapped = self.swap_bytes(of, bits);
-                self.from_bits(of, swapped)
+                self.scalar_of(of, swapped)
             }
             // These keep small integers small.
             _ => self.graph.add(op, kind, inputs),
@@ -185,7 +185,7 @@ impl Lowering<'_> {
     }
 
     /// Returns a scalar's bits, zero-extended: a `U32`, or a `U64` of 64 bits.
-    fn as_bits(&mut self, kind: Kind, id: Id) -> Id {
+    fn bits_of(&mut self, kind: Kind, id: Id) -> Id {
         match kind {
             Kind::Bool => {
                 let [one, zero] = [1, 0].map(|value| self.graph.constant(Kind::U32, value));
@@ -204,7 +204,7 @@ impl Lowering<'_> {
     }
 
     /// Returns the scalar with these bits, which are zero-extended.
-    fn from_bits(&mut self, kind: Kind, bits: Id) -> Id {
+    fn scalar_of(&mut self, kind: Kind, bits: Id) -> Id {
         match kind {
             Kind::Bool => {
                 let zero = self.graph.constant(Kind::U32, 0);

@@ -79,7 +79,8 @@ pub struct State {
 /// Writes the body.
 pub(crate) fn write(lowered: &Lowered, operands: &Operands) -> String {
     let graph = &lowered.graph;
-    let mut writer = Writer { graph, operands, names: vec![String::new(); graph.len()], counts: [0; 4], lines: String::new() };
+    let mut writer =
+        Writer { graph, operands, names: vec![String::new(); graph.len()], counts: [0; 4], lines: String::new() };
     for (id, node) in graph.nodes() {
         writer.node(id, node);
     }
@@ -246,7 +247,13 @@ fn opcode(op: Op, kind: Kind, of: Kind) -> String {
             };
             // An integer grows by its own sign.
             let target = match (float, kind) {
-                (false, Kind::I64 | Kind::U64) => if of.is_signed() { "s64" } else { "u64" },
+                (false, Kind::I64 | Kind::U64) => {
+                    if of.is_signed() {
+                        "s64"
+                    } else {
+                        "u64"
+                    }
+                }
                 (false, Kind::I32 | Kind::U32) => "u32",
                 _ => type_name(kind),
             };

@@ -26,9 +26,10 @@ pub fn select<V: Twin>(condition: Value<bool>, yes: V, no: V) -> V {
     let (mut left, mut right) = (Vec::new(), Vec::new());
     yes.nodes(&mut left);
     no.nodes(&mut right);
-    let nodes = left.into_iter().zip(right).map(|(yes, no)| {
-        with_graph(|graph| graph.add(Op::Select, graph.kind(yes), &[condition.id(), yes, no]))
-    });
+    let nodes = left
+        .into_iter()
+        .zip(right)
+        .map(|(yes, no)| with_graph(|graph| graph.add(Op::Select, graph.kind(yes), &[condition.id(), yes, no])));
     V::from_nodes(&mut nodes.into_iter())
 }
 

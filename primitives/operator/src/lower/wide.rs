@@ -44,7 +44,8 @@ impl Lowering<'_> {
             }
             Op::LeadingZeros => {
                 let [low, high] = a.map(|half| self.graph.add(Op::LeadingZeros, Kind::U32, &[half]));
-                let [zero, width] = [(Kind::U64, 0), (Kind::U32, 64)].map(|(kind, value)| self.graph.constant(kind, value));
+                let [zero, width] =
+                    [(Kind::U64, 0), (Kind::U32, 64)].map(|(kind, value)| self.graph.constant(kind, value));
                 let beyond = self.graph.add(Op::Add, Kind::U32, &[low, width]);
                 let is_low = self.graph.add(Op::Eq, Kind::Bool, &[a[1], zero]);
                 Low::One(self.select(is_low, beyond, high))

@@ -55,11 +55,11 @@ impl Lowering<'_> {
             16 => Low::Pair([0, 8].map(|half| long(self, offset + half))),
             8 => {
                 let bits = long(self, offset);
-                Low::One(self.from_bits(kind, bits))
+                Low::One(self.scalar_of(kind, bits))
             }
             bytes => {
                 let bits = read(self, offset, bytes).expect("up to 4 bytes");
-                Low::One(self.from_bits(kind, bits))
+                Low::One(self.scalar_of(kind, bits))
             }
         }
     }
@@ -115,7 +115,7 @@ impl Lowering<'_> {
         let mut parts: Vec<(usize, usize, Id)> = Vec::new();
         for (leaf, root) in leaves.iter().zip(&self.function.roots) {
             match self.values[root.index()] {
-                Low::One(id) => parts.push((leaf.offset, leaf.kind.size(), self.as_bits(leaf.kind, id))),
+                Low::One(id) => parts.push((leaf.offset, leaf.kind.size(), self.bits_of(leaf.kind, id))),
                 Low::Pair([low, high]) => {
                     parts.push((leaf.offset, 8, low));
                     parts.push((leaf.offset + 8, 8, high));
@@ -124,7 +124,8 @@ impl Lowering<'_> {
         }
         let words = &self.operands.result;
         for (offset, size, _) in &parts {
-            let covered = |byte: usize| words.iter().any(|word| (word.offset..word.offset + word.bytes).contains(&byte));
+            let covered =
+                |byte: usize| words.iter().any(|word| (word.offset..word.offset + word.bytes).contains(&byte));
             let missing = (*offset..offset + size).find(|byte| !covered(*byte));
             assert!(missing.is_none(), "no register takes byte {missing:?} of the result");
         }

@@ -113,11 +113,14 @@ pub(super) fn inputs(kinds: &[Kind], random: usize, generator: &mut Random) -> [
     };
     for number in 0..choices.iter().map(Vec::len).product::<usize>() {
         let mut rest = number;
-        let values: Vec<u128> = choices.iter().map(|values| {
-            let value = values[rest % values.len()];
-            rest /= values.len();
-            value
-        }).collect();
+        let values: Vec<u128> = choices
+            .iter()
+            .map(|values| {
+                let value = values[rest % values.len()];
+                rest /= values.len();
+                value
+            })
+            .collect();
         append(&values);
     }
     for _ in 0..random {

@@ -17,7 +17,8 @@ pub(super) fn assemble(name: &str, module: &str) -> bool {
     let (source, binary) = (file("ptx"), file("cubin"));
     std::fs::write(&source, module).expect("a file in the temporary folder");
     let arch = std::env::var("PTXAS_ARCH").unwrap_or_else(|_| "sm_75".to_owned());
-    let output = Command::new(program).arg(format!("-arch={arch}")).arg("-O1").arg(&source).arg("-o").arg(&binary).output();
+    let output =
+        Command::new(program).arg(format!("-arch={arch}")).arg("-O1").arg(&source).arg("-o").arg(&binary).output();
     let _ = std::fs::remove_file(&binary);
     let output = output.expect("a ptxas that can be run");
     let text = String::from_utf8_lossy(&output.stderr);

@@ -26,7 +26,11 @@ fn every_operation_agrees_with_the_native_function() {
             let interpreted = case.interpreted(&operands);
             assert!(case.agrees(&native, &interpreted), "{} of {operands:?}: {native:?} {interpreted:?}", case.entry());
             let lowered = programs[position % programs.len()].run(&operands, &[]);
-            assert!(case.agrees(&native, &lowered), "{} of {operands:?}: {native:?}, lowered {lowered:?}", case.entry());
+            assert!(
+                case.agrees(&native, &lowered),
+                "{} of {operands:?}: {native:?}, lowered {lowered:?}",
+                case.entry()
+            );
             comparisons += 2;
         }
     }
