@@ -311,7 +311,10 @@ fn implementation_of(root: &Path, mut implementation: ItemImpl) -> syn::Result<T
             quote!(Self::#twin)
         };
         if function.sig.generics.params.is_empty() {
-            recordings[index] = recording(root, name, state, &written, &call);
+            let recording = recording(root, name, state, &written, &call);
+            // A function that is recorded is used.
+            let used = (!is_trait).then(|| quote!(let _ = Self::#name;));
+            recordings[index] = quote!({ #used #recording });
         }
     }
 

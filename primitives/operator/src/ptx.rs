@@ -286,3 +286,68 @@ fn immediate(kind: Kind, bits: u128) -> String {
         _ => format!("{bits}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Operands, State, Width, Word};
+    use crate::{Record, operator};
+    use bytemuck::{Pod, Zeroable};
+
+    #[repr(C)]
+    #[derive(Clone, Copy, Pod, Zeroable, Record)]
+    struct Scaled {
+        factor: f32,
+        bias: u16,
+        shift: u8,
+        mode: u8,
+    }
+
+    #[operator]
+    impl Scaled {
+        fn apply(self, x: f32) -> u16 {
+            (x * self.factor) as u16 + self.bias
+        }
+    }
+
+    #[operator]
+    fn swapped(pair: [u32; 2]) -> [u32; 2] {
+        [pair[1], pair[0]]
+    }
+
+    fn body(function: &crate::Function, operands: &Operands) -> String {
+        function.ptx(operands).replace("\n\t", " ").replace('\n', " ")
+    }
+
+    #[test]
+    fn state_is_loaded_from_the_parameters() {
+        let operands = Operands {
+            arguments: vec![vec![Word::new("%f1", Width::B32, 0, 4)]],
+            result: vec![Word::new("%rs1", Width::B16, 0, 2)],
+            state: Some(State { parameter: "kernel_param_3".to_owned(), offset: 8 }),
+        };
+        let text = body(&Scaled::recorded().functions()[0], &operands);
+        assert!(text.contains("ld.param.b32 %op_r0, [kernel_param_3+8];"), "{text}");
+        assert!(text.contains("ld.param.b16 %op_r1, [kernel_param_3+12];"), "{text}");
+        assert!(!text.contains("+14]"), "a field that is not used is not loaded: {text}");
+        assert!(text.contains("mul.rn.f32"), "{text}");
+        assert!(text.contains("cvt.u16.u32 %rs1, %op_r"), "{text}");
+    }
+
+    #[test]
+    fn a_result_may_be_in_the_registers_of_an_argument() {
+        let words = Word::list(8, Width::B32, |index| format!("%r{index}"));
+        let operands = Operands { arguments: vec![words.clone()], result: words, state: None };
+        let text = body(&swapped::recorded().functions()[0], &operands);
+        // Both are read before either is written.
+        let read = text.find("mov.b32 %op_r1, %r1;").expect("a read");
+        assert!(read < text.find("mov.b32 %r0, %op_r1;").expect("a write"), "{text}");
+    }
+
+    #[test]
+    #[should_panic(expected = "no register holds byte 4 of argument 0")]
+    fn missing_registers_are_noticed() {
+        let word = || vec![Word::new("%r1", Width::B32, 0, 4)];
+        let operands = Operands { arguments: vec![word()], result: word(), state: None };
+        let _ = swapped::recorded().functions()[0].ptx(&operands);
+    }
+}

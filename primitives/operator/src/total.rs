@@ -296,3 +296,44 @@ impl Absolute for f64 {
         f64::abs(self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{abs, add, clamp, div, max, min, mul, neg, rem, shl, shr, sub};
+
+    #[test]
+    fn integers_wrap() {
+        assert_eq!((add(250u8, 10), sub(1u8, 2), mul(i32::MIN, -1), neg(i64::MIN)), (4, 255, i32::MIN, i64::MIN));
+        assert_eq!((abs(i8::MIN), abs(-5i8), abs(i128::MIN)), (i8::MIN, 5, i128::MIN));
+    }
+
+    #[test]
+    fn division_by_zero_has_a_result() {
+        assert_eq!((div(7u32, 0), rem(7u32, 0), div(-7i64, 0), rem(-7i64, 0)), (0, 7, 0, -7));
+        assert_eq!((div(i16::MIN, -1), rem(i16::MIN, -1)), (i16::MIN, 0));
+        assert_eq!((div(-7, 2), rem(-7, 2)), (-3, -1));
+        assert!(div(1.0f32, 0.0) == f32::INFINITY && div(0.0f64, 0.0).is_nan());
+    }
+
+    #[test]
+    fn amounts_are_taken_modulo_the_width() {
+        assert_eq!((shl(3u8, 9), shr(-8i8, 1u64), shl(1u128, 128), shr(6u32, -31)), (6, -4, 1, 3));
+    }
+
+    #[test]
+    fn extremes_ignore_nan_and_order_zeros() {
+        for (a, b) in [(0.0f32, -0.0), (-0.0, 0.0)] {
+            assert!(min(a, b).is_sign_negative() && max(a, b).is_sign_positive());
+        }
+        assert_eq!((min(f32::NAN, 1.0), min(1.0, f32::NAN), max(f64::NAN, -2.0)), (1.0, 1.0, -2.0));
+        assert!(min(f32::NAN, f32::NAN).is_nan());
+        assert_eq!((min(-3, 2), max(-3, 2), min(1.5, 2.5)), (-3, 2, 1.5));
+    }
+
+    #[test]
+    fn clamp_takes_any_bounds() {
+        assert_eq!((clamp(5, 1, 3), clamp(0, 1, 3), clamp(2, 1, 3)), (3, 1, 2));
+        assert_eq!((clamp(5, 9, 3), clamp(1, 9, 3)), (3, 3));
+        assert!(clamp(f32::NAN, 0.0, 1.0).is_nan());
+    }
+}
