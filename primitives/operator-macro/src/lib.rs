@@ -1,0 +1,36 @@
+//! The `#[operator]` attribute and `derive(Record)`.
+//!
+//! See `gpu_operator` for what operators are, and for examples. Nothing that the two write needs `gpu_operator` on the
+//! target `nvptx64`: there, a function stays as it was written.
+
+mod calls;
+mod derive;
+mod expand;
+mod native;
+mod scope;
+mod statements;
+#[cfg(test)]
+mod tests;
+mod twin;
+mod vocabulary;
+
+use proc_macro::TokenStream;
+
+/// Keeps a function, makes its arithmetic total, and adds a twin that records what the function does.
+///
+/// It goes on an `impl` of a trait, on an `impl` of a type's own functions, and on a function. An `impl` gets one more
+/// function, `recorded() -> gpu_operator::Recorded`; the recorded form of a function `f` is `f::recorded()`. If
+/// `gpu_operator` has another path, say so: `#[operator(crate = my::path)]`.
+#[proc_macro_attribute]
+pub fn operator(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    expand::operator(attribute.into(), item.into()).into()
+}
+
+/// Lets operators take, return and compute with a struct.
+///
+/// The struct is `repr(C)` and `bytemuck::Pod`, and its fields implement `gpu_operator::Record`. If `gpu_operator` has
+/// another path, say so: `#[record(crate = my::path)]`.
+#[proc_macro_derive(Record, attributes(record))]
+pub fn record(item: TokenStream) -> TokenStream {
+    derive::record(item.into()).unwrap_or_else(|error| error.to_compile_error()).into()
+}
