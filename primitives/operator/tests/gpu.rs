@@ -14,7 +14,7 @@ type Status = c_int;
 
 /// Calls a function of the driver, and panics if it fails.
 macro_rules! call {
-    ($driver:expr, $name:literal, fn($($type:ty),*), $($argument:expr),*) => {{
+    ($driver:expr, $name:literal, fn($($type:ty),* $(,)?), $($argument:expr),* $(,)?) => {{
         // SAFETY: this is the signature of the function in the driver's API, and the arguments are valid for it.
         let status = unsafe {
             let function = $driver.get::<unsafe extern "C" fn($($type),*) -> Status>($name).expect("a function of the driver");
