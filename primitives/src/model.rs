@@ -36,7 +36,7 @@ pub enum Cache {
     ReadOnly,
 }
 
-/// A read-modify-write operation on a [`memory::Word`].
+/// A read-modify-write operation on a [`Word`](crate::arch::memory::Word).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rmw {
     /// Wrapping addition.
