@@ -17,10 +17,11 @@
 //! - [`arch`]: the device functions, implemented once in PTX and once on the CPU executor. Kernels use [`thread`],
 //!   [`warp`] and the views [`Global`], [`GlobalMut`] and [`Shared`].
 //! - [`kernel`]: turns one generic function into a kernel for both targets.
+//! - [`compare`], [`monoid`], [`code`]: orders, associative operations, and numbers as unsigned integers that sort like them.
 //! - [`block`]: block-wide collectives, built from the device functions.
 //! - `runtime` (re-exported here): [`Device`], [`Stream`], [`DeviceVec`] and its slices, [`Error`].
 //! - one module per primitive: [`sort`], [`merge`], [`scan`], [`segmented_sort`], [`multisplit`], [`select`],
-//!   [`search`], [`transfer`]. [`compare`] defines the orders.
+//!   [`search`], [`transfer`].
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(

@@ -17,7 +17,6 @@ use super::payload::Payload;
 use super::stack::Stack;
 use super::table::THREADS;
 use super::tiles::{BLOCKS_AT_ONCE, CountLive, Cuts, EmitLive, count_items, items, nominal};
-use super::whole::no_memory;
 use super::windows::FindWindows;
 use crate::cast::{bits, recast};
 use crate::{Carrier, Key, Value, values_for};
@@ -116,7 +115,8 @@ impl<K: Key, V: Value> Stack<K, V> {
         Ok(counts)
     }
 
-    /// Returns the live elements in each interval. Waits for the stream, to learn how much memory they may need.
+    /// Returns the live elements in each interval. Waits for the stream to learn how much memory they may need, and once
+    /// more to learn how many there are.
     ///
     /// # Errors
     /// - [`Error::LengthMismatch`] if `low` and `high` differ in length.
@@ -132,13 +132,12 @@ impl<K: Key, V: Value> Stack<K, V> {
             return copy_ranges(stream, level, view, intervals);
         }
         let windows = Windows::find(stream, view, self.level_count(), intervals)?;
-        let overlapping = windows.overlapping(stream)?;
+        let [overlapping, weight] = last_of(stream, [&windows.overlapping, &windows.positions])?;
         if overlapping > OVERLAP * self.len()
             && let Some(merged) = self.merged::<V>(stream)
         {
             return merged.ranges(stream, intervals);
         }
-        let weight = last(stream, &windows.positions)?;
         let mut offsets = stream.uninit(len + 1)?;
         let mut keys = stream.uninit(overlapping)?;
         let mut values = stream.uninit(values_for::<V>(overlapping))?;
@@ -148,7 +147,7 @@ impl<K: Key, V: Value> Stack<K, V> {
         } else {
             windows.emit::<K, V, V::Carrier>(stream, self, weight, out)?;
         }
-        let found = last(stream, &offsets)?;
+        let [found] = last_of(stream, [&offsets])?;
         let (mut keys, mut values) = (recast(keys), recast(values));
         keys.truncate(found);
         values.truncate(found);
@@ -166,11 +165,21 @@ impl<K: Key, V: Value> Stack<K, V> {
     }
 }
 
-/// Returns the last element. Waits.
-fn last(stream: &Stream, elements: &DeviceVec<u64>) -> Result<usize, Error> {
-    let mut last = [0];
-    elements.slice(elements.len() - 1..)?.copy_to_host(stream, &mut last)?;
-    Ok(last[0] as usize)
+/// Returns the last element of each vector. Waits once: the elements are gathered on the device before they are copied
+/// to the host.
+fn last_of<const N: usize>(stream: &Stream, vectors: [&DeviceVec<u64>; N]) -> Result<[usize; N], Error> {
+    let last = vectors.map(|vector| vector.slice(vector.len() - 1..));
+    let mut found = [0; N];
+    if let [Ok(only)] = &last[..] {
+        only.copy_to_host(stream, &mut found)?;
+    } else {
+        let mut gathered = stream.uninit::<u64>(N)?;
+        for (i, element) in last.into_iter().enumerate() {
+            gathered.slice_mut(i..=i)?.copy_from(stream, element?)?;
+        }
+        gathered.slice(..)?.copy_to_host(stream, &mut found)?;
+    }
+    Ok(found.map(|number: u64| number as usize))
 }
 
 /// Where the results of [`FindWindows`] go; `None` for those that are not wanted.
@@ -193,9 +202,9 @@ fn find_windows<K: Key>(
         bits(intervals.low).view(stream)?,
         bits(intervals.high).view(stream)?,
         log_pieces,
-        found.windows.map_or_else(|| Ok(no_memory()), |windows| windows.view_mut(stream))?,
-        found.weights.map_or_else(|| Ok(no_memory()), |weights| weights.view_mut(stream))?,
-        found.counts.map_or_else(|| Ok(no_memory()), |counts| counts.view_mut(stream))?,
+        found.windows.map_or_else(|| Ok(View::empty_mut()), |windows| windows.view_mut(stream))?,
+        found.weights.map_or_else(|| Ok(View::empty_mut()), |weights| weights.view_mut(stream))?,
+        found.counts.map_or_else(|| Ok(View::empty_mut()), |counts| counts.view_mut(stream))?,
     );
     // SAFETY: there is a thread per interval and one more. The outputs have the required lengths.
     unsafe { stream.launch(kernel, (intervals.low.len() + 1).div_ceil(THREADS as usize)) }
@@ -215,7 +224,7 @@ fn copy_ranges<K: Key, V: Value>(
     find_windows::<K>(stream, view, intervals, 0, found)?;
     let mut offsets = stream.uninit::<u64>(len + 1)?;
     scan::exclusive_sum(stream, &counts, &mut offsets)?;
-    let total = last(stream, &offsets)?;
+    let [total] = last_of(stream, [&offsets])?;
     let mut keys = stream.uninit::<K::Code>(total)?;
     let mut values = stream.uninit::<V::Carrier>(values_for::<V>(total))?;
     let level = level.buffers::<V::Carrier>(stream, 0)?;
@@ -276,7 +285,8 @@ impl Windows {
 
     /// Returns the number of overlapping elements. Waits.
     fn overlapping(&self, stream: &Stream) -> Result<usize, Error> {
-        last(stream, &self.overlapping)
+        let [overlapping] = last_of(stream, [&self.overlapping])?;
+        Ok(overlapping)
     }
 
     /// Returns how the elements in the windows are cut into tiles.

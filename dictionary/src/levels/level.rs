@@ -6,7 +6,7 @@ use super::directory::BuildDirectory;
 use super::elements::ElementsMut;
 use super::find::LevelBuffers;
 use super::table::{EncodeKeys, THREADS};
-use super::whole::{Live, keep_all, no_memory};
+use super::whole::{Live, keep_all};
 use crate::cast::{Input, bits, carried, recast};
 use crate::{Carrier, Key, KeyCode, Value, values_for};
 use gpu_primitives::code::Sign;
@@ -327,9 +327,9 @@ impl<K: Key, V: Value> Level<K, V> {
         slot: usize,
     ) -> Result<LevelBuffers<'_, K::Code, W>, Error> {
         let Parts { codes, marks, .. } = self.parts();
-        let values = if size_of::<W>() == 0 { no_memory() } else { self.carriers::<W>().view(stream)? };
-        let marks = marks.map_or_else(|| Ok(no_memory()), |marks| marks.view(stream))?;
-        Ok(LevelBuffers { slot, keys: codes.view(stream)?, values, marks, directory: no_memory() })
+        let values = if size_of::<W>() == 0 { View::empty() } else { self.carriers::<W>().view(stream)? };
+        let marks = marks.map_or_else(|| Ok(View::empty()), |marks| marks.view(stream))?;
+        Ok(LevelBuffers { slot, keys: codes.view(stream)?, values, marks, directory: View::empty() })
     }
 
     /// Returns the values as their carrier, which the caller names.

@@ -6,7 +6,6 @@ use super::directory::BUCKET;
 use super::find::{LevelBuffers, Levels};
 use super::level::Level;
 use super::table::{ENTRY_WORDS, MAX_LEVELS};
-use super::whole::no_memory;
 use crate::{Carrier, Key, Value};
 use bytemuck::Pod;
 use gpu_primitives::kernel::{Reach, View};
@@ -146,7 +145,7 @@ impl<K: Key, V: Value> Stack<K, V> {
     pub(super) fn carried_view<W: Carrier>(&self, stream: &Stream) -> Result<View<'_, Levels<K::Code, W>>, Error> {
         if self.is_empty() {
             // Without levels there is no device either, and kernels do not read the table.
-            return Ok(Levels::view(stream, no_memory(), K::SIGN, &[]));
+            return Ok(Levels::view(stream, View::empty(), K::SIGN, &[]));
         }
         // Reject a stream of another device before anything is allocated there.
         self.expect_device(stream)?;

@@ -13,32 +13,9 @@ use crate::{Carrier, Key, KeyCode, Value, values_for};
 use bytemuck::Pod;
 use gpu_primitives::block::lookback;
 use gpu_primitives::code::Sign;
-use gpu_primitives::kernel::{Param, Reach, View};
+use gpu_primitives::kernel::View;
 use gpu_primitives::merge::{RunsSplits, Splits};
-use gpu_primitives::{DeviceVec, Error, Global, GlobalMut, Stream, with_shape};
-
-/// A view that can show no memory.
-pub(super) trait Empty: Param {
-    fn empty() -> Self;
-}
-
-impl<T: Pod> Empty for Global<T> {
-    fn empty() -> Self {
-        Self::empty()
-    }
-}
-
-impl<T: Pod> Empty for GlobalMut<T> {
-    fn empty() -> Self {
-        Self::empty()
-    }
-}
-
-/// Returns a view of no elements.
-pub(super) fn no_memory<'a, P: Empty>() -> View<'a, P> {
-    // SAFETY: the view shows no memory.
-    unsafe { View::new(P::empty(), Reach::none()) }
-}
+use gpu_primitives::{DeviceVec, Error, GlobalMut, Stream, with_shape};
 
 /// The live elements of levels. The vectors may be longer.
 pub(super) struct Live<C: Pod, W: Pod> {

@@ -238,6 +238,15 @@ fn expand_instance(folder: &Expr, Instance { name, kernel }: &Instance) -> Token
     let bounds = format!("__launch_bounds_{}", name.value());
     // Items have no hygiene: a name that no constant in the kernel's type has.
     let (entry, bounds_static) = (format_ident!("__entry"), format_ident!("__LAUNCH_BOUNDS"));
+    let instance = quote! {
+        // SAFETY: `gpu-kernel-builder` generated the file from this kernel.
+        unsafe {
+            ::gpu_primitives::kernel::Instance::new::<#kernel>(
+                #name,
+                ::gpu_primitives::kernel::packed_ptx!(#folder, #name),
+            )
+        }
+    };
     quote! {
         // `gpu-kernel-builder` sets `ptx_entries` only for the crate it builds: dependent crates must not compile
         // these entries again. Rust has no syntax for launch bounds. A static next to the entry passes them to
@@ -267,26 +276,9 @@ fn expand_instance(folder: &Expr, Instance { name, kernel }: &Instance) -> Token
         // Where the compiler shares generic code, which it does in debug builds, the kernel is compiled here once and
         // for all crates that launch it. The crate's own unit tests need no second copy.
         #[cfg(all(not(target_arch = "nvptx64"), debug_assertions, not(test)))]
-        ::gpu_primitives::kernel::inventory::submit! {
-            // SAFETY: `gpu-kernel-builder` generated the file from this kernel.
-            unsafe {
-                ::gpu_primitives::kernel::Instance::new::<#kernel>(
-                    #name,
-                    ::gpu_primitives::kernel::packed_ptx!(#folder, #name),
-                )
-                .compiled::<#kernel>()
-            }
-        }
-        #[cfg(all(not(target_arch = "nvptx64"), not(all(debug_assertions, not(test)))))]
-        ::gpu_primitives::kernel::inventory::submit! {
-            // SAFETY: `gpu-kernel-builder` generated the file from this kernel.
-            unsafe {
-                ::gpu_primitives::kernel::Instance::new::<#kernel>(
-                    #name,
-                    ::gpu_primitives::kernel::packed_ptx!(#folder, #name),
-                )
-            }
-        }
+        ::gpu_primitives::kernel::inventory::submit! { #instance.compiled::<#kernel>() }
+        #[cfg(all(not(target_arch = "nvptx64"), any(not(debug_assertions), test)))]
+        ::gpu_primitives::kernel::inventory::submit! { #instance }
     }
 }
 

@@ -61,7 +61,8 @@
 //! - **Variables** that change: `let mut`, `=`, `+=` and the like.
 //! - **State**: the fields of `self`. A function that uses them needs a `Self` that derives [`Record`].
 //! - **Calls** of other `#[operator]` functions: `function(x)`, `path::function(x)`, `Type::function(x)`,
-//!   `self.function(x)` and `Self::function(x)`. Names are told apart by their capital letters, as Rust's style has them.
+//!   `self.function(x)` and `Self::function(x)`. A path whose last part but one begins with a
+//!   capital letter names a type, any other path a module.
 //! - **Methods**: `min`, `max`, `clamp`, `abs`, `abs_diff`, `signum`, `wrapping_add` and the other wrapping ones,
 //!   `saturating_add`, `saturating_sub`, `count_ones`, `leading_zeros`, `trailing_zeros`, `rotate_left`, `rotate_right`,
 //!   `swap_bytes`, `reverse_bits`, `is_power_of_two`, `is_negative`, `is_positive`; of floats `to_bits`, `from_bits`,

@@ -8,6 +8,7 @@ use super::runs::{SLACK, TABLE_WORDS, tile_len as runs_tile_len};
 use super::shape::{RUNS_THREADS, THREADS, items, runs_items};
 use super::{MAX_RUNS, MergePartition, MergeTiles, PlaceRuns, Runs, RunsPartition, RunsTiles};
 use crate::compare::Compare;
+use crate::form::Kernel;
 use crate::runtime::call::{Reach, View};
 use crate::runtime::carrier::carried;
 use crate::runtime::pairs::{Pairs, PairsMut};
@@ -60,11 +61,9 @@ pub fn runs_keys<'a, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let out = out.into();
     expect_runs(runs.len())?;
-    expect_len("the output of a merge", runs.iter().map(DeviceSlice::len).sum(), out.len())?;
-    let runs = runs.iter().map(|&keys| Pairs::keys(stream, keys)).collect::<Result<Vec<_>, _>>()?;
-    many(stream, &runs, PairsMut::keys(stream, out)?, compare)
+    let (runs, out) = key_runs(stream, runs, out.into())?;
+    many(stream, &runs, out, compare)
 }
 
 /// Merges up to 32 sorted runs of keys together with their values, in one pass.
@@ -78,10 +77,8 @@ pub fn runs_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     compare: C,
 ) -> Result<(), Error> {
     expect_runs(runs.len())?;
-    let views = runs.iter().map(|&(keys, values)| Pairs::new(stream, keys, values, "the values of a run"));
-    let views = views.collect::<Result<Vec<_>, _>>()?;
-    let out = output(stream, out.0.into(), out.1.into(), runs.iter().map(|(keys, _)| keys.len()).sum())?;
-    carried!(V => () | u32 | u64, (views, out), |(runs, out)| many(stream, &runs, out, compare))
+    let operands = pair_runs(stream, runs, (out.0.into(), out.1.into()))?;
+    carried!(V => () | u32 | u64, operands, |(runs, out)| many(stream, &runs, out, compare))
 }
 
 /// Merges up to [`MAX_PLACED`] short runs of keys in a single launch: each item searches the other runs for its own
@@ -97,11 +94,9 @@ pub fn place_keys<'a, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let out = out.into();
     expect_placed(runs.iter().map(DeviceSlice::len))?;
-    expect_len("the output of a merge", runs.iter().map(DeviceSlice::len).sum(), out.len())?;
-    let runs = runs.iter().map(|&keys| Pairs::keys(stream, keys)).collect::<Result<Vec<_>, _>>()?;
-    place(stream, &runs, PairsMut::keys(stream, out)?, compare)
+    let (runs, out) = key_runs(stream, runs, out.into())?;
+    place(stream, &runs, out, compare)
 }
 
 /// [`place_keys`] with values.
@@ -115,10 +110,41 @@ pub fn place_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     compare: C,
 ) -> Result<(), Error> {
     expect_placed(runs.iter().map(|(keys, _)| keys.len()))?;
-    let views = runs.iter().map(|&(keys, values)| Pairs::new(stream, keys, values, "the values of a run"));
-    let views = views.collect::<Result<Vec<_>, _>>()?;
-    let out = output(stream, out.0.into(), out.1.into(), runs.iter().map(|(keys, _)| keys.len()).sum())?;
-    carried!(V => () | u32 | u64, (views, out), |(runs, out)| place(stream, &runs, out, compare))
+    let operands = pair_runs(stream, runs, (out.0.into(), out.1.into()))?;
+    carried!(V => () | u32 | u64, operands, |(runs, out)| place(stream, &runs, out, compare))
+}
+
+/// Runs to merge, and the output.
+type Operands<K, V> = (Vec<Pairs<K, V>>, PairsMut<K, V>);
+
+fn key_runs<K: Pod>(
+    stream: &Stream,
+    runs: &[DeviceSlice<'_, K>],
+    out: DeviceSliceMut<'_, K>,
+) -> Result<Operands<K, ()>, Error> {
+    expect_len("the output of a merge", runs.iter().map(DeviceSlice::len).sum(), out.len())?;
+    let runs = runs.iter().map(|&keys| Pairs::keys(stream, keys)).collect::<Result<_, _>>()?;
+    Ok((runs, PairsMut::keys(stream, out)?))
+}
+
+fn pair_runs<K: Pod, V: Pod>(
+    stream: &Stream,
+    runs: &[(DeviceSlice<'_, K>, DeviceSlice<'_, V>)],
+    out: (DeviceSliceMut<'_, K>, DeviceSliceMut<'_, V>),
+) -> Result<Operands<K, V>, Error> {
+    let out = output(stream, out.0, out.1, runs.iter().map(|(keys, _)| keys.len()).sum())?;
+    let runs = runs.iter().map(|&(keys, values)| Pairs::new(stream, keys, values, "the values of a run"));
+    Ok((runs.collect::<Result<_, _>>()?, out))
+}
+
+/// Checks the number of outputs of a tile that the caller chose.
+fn expect_tile(tile: usize) -> Result<(), Error> {
+    let limit = u32::MAX as usize;
+    if (1..=limit).contains(&tile) {
+        Ok(())
+    } else {
+        Err(Error::TooMany { what: "outputs of a tile", asked: tile, limit })
+    }
 }
 
 /// Checks the number and the lengths of runs to place.
@@ -179,7 +205,8 @@ impl Splits {
     /// Finds the boundaries of tiles of `tile` outputs. Does not wait.
     ///
     /// # Errors
-    /// [`Error::EmptyLaunch`] if there are no items; [`Error::OutOfMemory`], or any launch error.
+    /// [`Error::TooMany`] if `tile` is 0 or does not fit into 32 bits; [`Error::EmptyLaunch`] if there are no items;
+    /// [`Error::OutOfMemory`], or any launch error.
     pub fn find<K: Pod, C: Compare<K>>(
         stream: &Stream,
         a: DeviceSlice<'_, K>,
@@ -187,6 +214,7 @@ impl Splits {
         compare: C,
         tile: usize,
     ) -> Result<Self, Error> {
+        expect_tile(tile)?;
         partition(stream, a.raw_view(stream)?, b.raw_view(stream)?, compare, tile)
     }
 
@@ -290,8 +318,8 @@ impl RunsSplits {
     /// Finds the boundaries of tiles of `tile` outputs. Does not wait.
     ///
     /// # Errors
-    /// [`Error::TooMany`] for more than 32 runs; [`Error::EmptyLaunch`] if there are no items; [`Error::OutOfMemory`],
-    /// or any launch error.
+    /// [`Error::TooMany`] for more than 32 runs, or if `tile` is 0 or does not fit into 32 bits; [`Error::EmptyLaunch`] if
+    /// there are no items; [`Error::OutOfMemory`], or any launch error.
     pub fn find<K: Pod, C: Compare<K>>(
         stream: &Stream,
         runs: &[DeviceSlice<'_, K>],
@@ -299,6 +327,10 @@ impl RunsSplits {
         tile: usize,
     ) -> Result<Self, Error> {
         expect_runs(runs.len())?;
+        expect_tile(tile)?;
+        if runs.iter().all(DeviceSlice::is_empty) {
+            return Err(Error::EmptyLaunch { kernel: RunsPartition::<K, C>::NAME });
+        }
         let runs = runs.iter().map(|&keys| Pairs::keys(stream, keys)).collect::<Result<Vec<_>, _>>()?;
         split_runs(stream, &runs, tile, 0, compare)
     }
@@ -432,6 +464,53 @@ fn many_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
     // SAFETY: one block per tile, and the splits were computed for this tile size and these runs. The output is as long
     // as all runs, and there are as many values as keys, if there are any. The scratch memory is freed in stream order.
     unsafe { stream.launch(merge, tiles) }
+}
+
+#[cfg(test)]
+mod splits {
+    use super::*;
+    use crate::Device;
+    use crate::compare::Less;
+
+    /// The boundaries are those that a merge on the host gives, for every tile size.
+    #[test]
+    fn boundaries_are_where_tiles_begin() {
+        let stream = Device::cpu_checked().stream().unwrap();
+        let [a, b]: [Vec<u32>; 2] = [(0..37).map(|i| 3 * i).collect(), (0..23).map(|i| 5 * i).collect()];
+        // Of equal keys, those of the first side come first.
+        let mut merged: Vec<(u32, usize)> =
+            a.iter().map(|&key| (key, 0)).chain(b.iter().map(|&key| (key, 1))).collect();
+        merged.sort();
+        let on_device = [&a, &b].map(|keys| stream.upload(keys).unwrap());
+        let slices = on_device.each_ref().map(DeviceVec::as_slice);
+        for tile in [1, 7, 59, 60, 61, 1000] {
+            let ends = (0..=merged.len().div_ceil(tile)).map(|boundary| (boundary * tile).min(merged.len()));
+            let of_side = |end: usize, side| merged[..end].iter().filter(|(_, from)| *from == side).count() as u64;
+            let splits = Splits::find(&stream, slices[0], slices[1], Less, tile).unwrap();
+            assert_eq!(splits.tiles(), merged.len().div_ceil(tile));
+            let found = splits.words.slice(..splits.boundaries).unwrap().to_vec(&stream).unwrap();
+            assert_eq!(found, ends.clone().map(|end| of_side(end, 0)).collect::<Vec<_>>(), "tiles of {tile}");
+            let splits = RunsSplits::find(&stream, &slices, Less, tile).unwrap();
+            let found = splits.words.slice(TABLE_WORDS..splits.verdicts).unwrap().to_vec(&stream).unwrap();
+            let expected: Vec<u64> = ends.flat_map(|end| [of_side(end, 0), of_side(end, 1)]).collect();
+            assert_eq!(found, expected, "tiles of {tile}, runs");
+        }
+    }
+
+    #[test]
+    fn tiles_and_runs_that_cannot_be() {
+        let stream = Device::cpu().stream().unwrap();
+        let (some, none) = (stream.upload(&[1u32, 2]).unwrap(), stream.uninit::<u32>(0).unwrap());
+        let (some, none) = (some.as_slice(), none.as_slice());
+        for tile in [0, 1 << 32] {
+            assert!(matches!(Splits::find(&stream, some, some, Less, tile), Err(Error::TooMany { .. })));
+            assert!(matches!(RunsSplits::find(&stream, &[some], Less, tile), Err(Error::TooMany { .. })));
+        }
+        assert!(matches!(Splits::find(&stream, none, none, Less, 8), Err(Error::EmptyLaunch { .. })));
+        for runs in [&[][..], &[none, none]] {
+            assert!(matches!(RunsSplits::find(&stream, runs, Less, 8), Err(Error::EmptyLaunch { .. })));
+        }
+    }
 }
 
 /// Deliberate bugs where kernels compute addresses: the checked device must find them.

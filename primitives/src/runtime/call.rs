@@ -3,6 +3,8 @@
 use super::device::DeviceKind;
 use super::stream::Stream;
 use crate::form::{Buffer, Kernel, Param, ReadParam};
+use crate::view::{Global, GlobalMut};
+use bytemuck::Pod;
 use core::fmt;
 use core::marker::PhantomData;
 
@@ -84,6 +86,20 @@ impl<P: Param> View<'_, P> {
     #[must_use]
     pub unsafe fn into_param(self) -> P {
         self.param
+    }
+}
+
+impl<T: Pod> View<'_, Global<T>> {
+    /// Returns a view of no elements, for an input that a kernel does not need.
+    pub const fn empty() -> Self {
+        Self { param: Global::empty(), reach: Reach::none(), memory: PhantomData }
+    }
+}
+
+impl<T: Pod> View<'_, GlobalMut<T>> {
+    /// Returns a view of no elements, for an output that is not wanted.
+    pub const fn empty_mut() -> Self {
+        Self { param: GlobalMut::empty(), reach: Reach::none(), memory: PhantomData }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::executor::Entry;
 use crate::form::{Buffer, Kernel};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::any::{TypeId, type_name};
+use std::num::NonZero;
 use std::ptr::NonNull;
 
 /// What the runtime knows about a type of kernels.
@@ -74,7 +75,8 @@ impl Arguments {
     pub unsafe fn copy(kernel: &'static KernelType, arguments: *const ()) -> Self {
         let layout = kernel.layout;
         if layout.size() == 0 {
-            return Self { kernel, memory: NonNull::dangling() };
+            let aligned = NonZero::new(layout.align()).expect("an alignment is not zero");
+            return Self { kernel, memory: NonNull::without_provenance(aligned) };
         }
         // SAFETY: the size is not zero; kernels are `Copy`, so their bytes can be copied.
         unsafe {

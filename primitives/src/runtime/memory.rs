@@ -502,6 +502,47 @@ mod tests {
     }
 
     #[test]
+    fn a_shortened_vector_still_owns_all_of_its_memory() {
+        let device = limited(1000);
+        let stream = device.stream().unwrap();
+        let mut vector = stream.upload(&[1u32, 2, 3, 4]).unwrap();
+        vector.truncate(9);
+        assert_eq!(vector.len(), 4);
+        vector.truncate(2);
+        assert_eq!(vector.to_vec(&stream).unwrap(), [1, 2]);
+        assert_eq!(device.memory_used(), 16);
+        let (home, address, len) = vector.into_raw();
+        assert_eq!(len, 4, "as allocated");
+        // SAFETY: returned by `into_raw` above.
+        drop(unsafe { DeviceVec::from_raw(&home, address, len) });
+        assert_eq!(device.memory_used(), 0);
+    }
+
+    #[test]
+    fn casts_keep_the_bytes_and_the_memory() {
+        let device = limited(1000);
+        let stream = device.stream().unwrap();
+        let pairs = stream.upload(&[[1u16, 2], [3, 4], [5, 6]]).unwrap();
+        let words = pairs.cast::<u32>().expect("4 bytes each, and a vector is aligned for all types");
+        assert_eq!(words.to_vec(&stream).unwrap(), [0x2_0001, 0x4_0003, 0x6_0005]);
+        let words = words.cast::<u64>().expect_err("8 bytes are not 4");
+        assert_eq!((words.len(), device.memory_used()), (3, 12));
+        // An empty vector has no memory, but an address that suits every type.
+        assert!(stream.uninit::<[u8; 16]>(0).unwrap().cast::<u128>().is_ok());
+
+        let mut halves = stream.upload(&[7u16, 1, 2]).unwrap();
+        // SAFETY: two of the elements, as one that is aligned like them.
+        let odd = unsafe {
+            let first = halves.slice(1..).unwrap().as_ptr().cast::<[u16; 2]>();
+            DeviceSlice::from_raw_parts(&device, first, 1)
+        };
+        assert!(odd.cast::<u32>().is_none(), "misaligned");
+        assert!(odd.slice(..0).unwrap().cast::<u32>().is_some(), "no elements are never misaligned");
+        assert!(halves.as_mut_slice().cast::<i16>().is_some());
+        assert!(halves.as_mut_slice().cast::<u32>().is_none());
+    }
+
+    #[test]
     fn too_much_is_an_error_and_changes_nothing() {
         let device = limited(1000);
         let stream = device.stream().unwrap();
