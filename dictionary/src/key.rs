@@ -3,7 +3,7 @@
 use core::fmt::{Debug, Display};
 use gpu_primitives::arch::memory::Word;
 use gpu_primitives::code::{Bits, Sign};
-use gpu_primitives::compare::{Compare, Less};
+use gpu_primitives::compare::{Compare, KeyOrder, Less};
 use gpu_primitives::sort::{RadixCode, RadixKey};
 
 /// A dictionary key: a 32-bit or 64-bit number. Every value of the type is a valid key.
@@ -15,6 +15,11 @@ use gpu_primitives::sort::{RadixCode, RadixKey};
     note = "keys are numbers of 32 or 64 bits: `u32`, `i32`, `f32`, `u64`, `i64`, `f64`"
 )]
 pub trait Key: RadixKey<Code: KeyCode> {
+    /// How the key's bits become its code.
+    const SIGN: Sign = match Self::NUMBER {
+        Some(sign) => sign,
+        None => Sign::NONE,
+    };
     /// Whether keys and their codes have the same bits.
     const IS_CODE: bool = matches!(Self::SIGN, Sign::NONE);
 
@@ -41,7 +46,7 @@ impl Key for f64 {}
 /// A key as kernels see it: an unsigned integer.
 pub trait KeyCode: RadixCode + RadixKey<Code = Self> + Bits + Word + Debug + Display {
     /// The type of the natural order of codes, which is [`Less`].
-    type Order: Compare<Self>;
+    type Order: Compare<Self> + KeyOrder<Self>;
     /// The natural order of codes.
     const ORDER: Self::Order;
     /// The smallest code.

@@ -3,6 +3,7 @@
 //! A number is reinterpreted as an unsigned integer with the same bits. A [`Sign`] converts these bits to a *code* that
 //! orders as the number does, and back: every code is the code of exactly one number.
 
+use crate::operator::Record;
 use bytemuck::{Pod, Zeroable};
 
 /// An unsigned integer that holds the bits of a number.
@@ -35,15 +36,28 @@ bits! {
     u64, i64;
 }
 
+/// The masks apply to the upper half, which has the sign.
+impl Bits for u128 {
+    #[inline(always)]
+    fn flip(self, bits: u64) -> Self {
+        self ^ (bits as Self) << 64
+    }
+    #[inline(always)]
+    fn flip_if_negative(self, bits: u64) -> Self {
+        let upper = (self >> 64) as u64;
+        (upper.flip_if_negative(bits) as Self) << 64 | (self as u64) as Self
+    }
+}
+
 /// How signs are interpreted: masks that make the bits of a number sort like an unsigned number. It is a kernel
 /// argument.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable, Record)]
 pub struct Sign {
     /// Bits that are flipped in every number.
-    always: u64,
+    pub(crate) always: u64,
     /// Bits that are also flipped if the highest bit is set.
-    negative: u64,
+    pub(crate) negative: u64,
 }
 
 impl Sign {

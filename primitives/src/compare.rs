@@ -1,10 +1,43 @@
 //! Orders for merges, searches and segmented sorts.
 
-use crate::code::Sign;
 use crate::form::Param;
+use crate::hole::{Held, Hole};
+use crate::operator::operator;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::{hole::Filling, operator::Recorded};
 use bytemuck::{Pod, Zeroable};
 
-/// A strict weak order. It may carry state, which is passed to the GPU as a kernel argument.
+/// A strict weak order. It may carry state, which is passed to the GPU as a kernel argument: at most 64 bytes.
+///
+/// Put [`#[operator]`](crate::operator) on an implementation. It records the function for GPUs.
+///
+/// ```
+/// use bytemuck::{Pod, Zeroable};
+/// use gpu_primitives::compare::Compare;
+/// use gpu_primitives::operator::{Record, operator};
+/// use gpu_primitives::{Device, Error, merge};
+///
+/// /// The order of numbers that begins at `start` and comes around.
+/// #[repr(C)]
+/// #[derive(Clone, Copy, Pod, Zeroable, Record)]
+/// struct From {
+///     start: u32,
+/// }
+///
+/// #[operator]
+/// impl Compare<u32> for From {
+///     fn less(&self, a: u32, b: u32) -> bool {
+///         a - self.start < b - self.start // the arithmetic of operators wraps
+///     }
+/// }
+///
+/// let stream = Device::default()?.stream()?;
+/// let (a, b) = (stream.upload(&[7u32, 9, 3])?, stream.upload(&[8u32, 1])?);
+/// let mut merged = stream.uninit::<u32>(5)?;
+/// merge::keys(&stream, &a, &b, &mut merged, From { start: 5 })?;
+/// assert_eq!(merged.to_vec(&stream)?, [7, 8, 9, 1, 3]);
+/// # Ok::<(), Error>(())
+/// ```
 ///
 /// # Contract
 /// `less` is irreflexive and transitive, and "neither is less" is transitive too. A comparator that breaks this
@@ -12,6 +45,56 @@ use bytemuck::{Pod, Zeroable};
 pub trait Compare<T>: Param {
     /// Returns whether `a` comes before `b`.
     fn less(&self, a: T, b: T) -> bool;
+
+    /// Records the order for GPUs: [`#[operator]`](crate::operator) writes this function.
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn recorded() -> Recorded;
+}
+
+/// An order as kernels use it: a [`HoleOrder`], or one that is known when the kernel is compiled.
+pub trait KeyOrder<K>: Param {
+    /// Returns whether `a` comes before `b`.
+    fn less(&self, a: K, b: K) -> bool;
+}
+
+/// An order that is not known when a kernel is compiled: a [`Hole`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HoleOrder(Hole);
+
+// SAFETY: `repr(C)` around a parameter.
+unsafe impl Param for HoleOrder {
+    const HOLE: Option<usize> = Some(0);
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl HoleOrder {
+    /// Returns an order of keys `T`, for kernels that hold them in a type of the same size or a larger one.
+    pub(crate) fn of<T: Pod, C: Compare<T>>(order: C) -> Self {
+        Self(Hole::new(order, Self::filling::<T, C>()))
+    }
+
+    /// Describes what fills the hole.
+    pub(crate) fn filling<T: Pod, C: Compare<T>>() -> &'static Filling {
+        /// # Safety
+        /// The state is a `C`, the arguments begin with a `T` each, and the result has room for a byte.
+        unsafe fn native<T: Pod, C: Compare<T>>(state: *const u8, arguments: &[*const u8], result: *mut u8) {
+            // SAFETY: guaranteed by the caller; a `C` and a `T` are plain data.
+            unsafe {
+                let [a, b] = [0, 1].map(|i| arguments[i].cast::<T>().read_unaligned());
+                result.write(u8::from((*state.cast::<C>()).less(a, b)));
+            }
+        }
+        const { &Filling::new::<C, T>("less", C::recorded, native::<T, C>) }
+    }
+}
+
+impl<H: Held> KeyOrder<H> for HoleOrder {
+    #[inline(always)]
+    fn less(&self, a: H, b: H) -> bool {
+        // SAFETY: an order is made of a `Compare`, and the host launches a kernel with it only for keys of that type.
+        unsafe { H::less(&self.0, a, b) }
+    }
 }
 
 /// The natural order of numbers. Floats use the total order of `total_cmp` (-NaN, -∞ … -0, +0 … +∞, NaN).
@@ -29,6 +112,7 @@ pub struct Greater;
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 pub struct IgnoreLowBit;
 
+#[operator]
 impl Compare<u32> for IgnoreLowBit {
     #[inline(always)]
     fn less(&self, a: u32, b: u32) -> bool {
@@ -36,6 +120,7 @@ impl Compare<u32> for IgnoreLowBit {
     }
 }
 
+#[operator]
 impl Compare<u64> for IgnoreLowBit {
     #[inline(always)]
     fn less(&self, a: u64, b: u64) -> bool {
@@ -43,17 +128,22 @@ impl Compare<u64> for IgnoreLowBit {
     }
 }
 
-const FLOAT_32: Sign = Sign::sign_and_magnitude(32);
-const FLOAT_64: Sign = Sign::sign_and_magnitude(64);
-
 macro_rules! orders {
     ($($type:ty: $a:ident, $b:ident => $less:expr;)*) => { $(
+        #[operator]
         impl Compare<$type> for Less {
             #[inline(always)]
             fn less(&self, $a: $type, $b: $type) -> bool {
                 $less
             }
         }
+        impl KeyOrder<$type> for Less {
+            #[inline(always)]
+            fn less(&self, a: $type, b: $type) -> bool {
+                Compare::less(self, a, b)
+            }
+        }
+        #[operator]
         impl Compare<$type> for Greater {
             #[inline(always)]
             fn less(&self, $b: $type, $a: $type) -> bool {
@@ -74,13 +164,19 @@ orders! {
     i32: a, b => a < b;
     i64: a, b => a < b;
     i128: a, b => a < b;
-    f32: a, b => FLOAT_32.encode(a.to_bits()) < FLOAT_32.encode(b.to_bits());
-    f64: a, b => FLOAT_64.encode(a.to_bits()) < FLOAT_64.encode(b.to_bits());
+    f32: a, b => a.total_cmp(&b).is_lt();
+    f64: a, b => a.total_cmp(&b).is_lt();
+}
+
+#[cfg(all(feature = "half", not(target_arch = "nvptx64")))]
+orders! {
+    half::f16: a, b => a.total_cmp(&b).is_lt();
+    half::bf16: a, b => a.total_cmp(&b).is_lt();
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Compare, Greater, Less};
+    use super::{Compare as _, Greater, Less};
 
     #[test]
     fn floats_are_in_total_order() {

@@ -29,6 +29,9 @@ pub unsafe trait Kernel: Copy + 'static {
 
     /// Calls `visit` with every buffer among the arguments and with the argument's name.
     fn params(&self, visit: &mut dyn FnMut(&'static str, Buffer));
+
+    /// Where the [`Hole`](crate::kernel::Hole) among the arguments is, in bytes from their beginning.
+    const HOLE: Option<usize> = None;
 }
 
 /// A type that can be a kernel argument: plain data, a buffer, or an operator that contains either.
@@ -40,6 +43,9 @@ pub unsafe trait Param: Copy + 'static {
     fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
         let _ = (name, visit);
     }
+
+    /// Where the [`Hole`](crate::kernel::Hole) in this argument is, in bytes from its beginning. Plain data has none.
+    const HOLE: Option<usize> = None;
 }
 
 // SAFETY: `Pod` is plain data with a fixed layout and no pointers.

@@ -68,6 +68,7 @@
 //! ```
 
 pub use crate::form::{Buffer, Kernel, Param, ReadParam, kernel};
+pub use crate::hole::{Held, Hole};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use crate::runtime::call::{Argument, Call, Reach, View};

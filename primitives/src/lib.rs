@@ -17,6 +17,7 @@
 //! - [`arch`]: the device functions, implemented once in PTX and once on the CPU executor. Kernels use [`thread`],
 //!   [`warp`] and the views [`Global`], [`GlobalMut`] and [`Shared`].
 //! - [`kernel`]: turns one generic function into a kernel for both targets.
+//! - [`operator`]: functions that are written in Rust once and put into kernels when these are loaded.
 //! - [`compare`], [`monoid`], [`code`]: orders, associative operations, and numbers as unsigned integers that sort like them.
 //! - [`block`]: block-wide collectives, built from the device functions.
 //! - `runtime` (re-exported here): [`Device`], [`Stream`], [`DeviceVec`] and its slices, [`Error`].
@@ -50,11 +51,13 @@ pub mod compare;
 #[cfg(not(target_arch = "nvptx64"))]
 mod executor;
 mod form;
+mod hole;
 pub mod kernel;
 pub mod merge;
 mod model;
 pub mod monoid;
 pub mod multisplit;
+pub mod operator;
 pub mod scan;
 pub mod search;
 pub mod segmented_sort;

@@ -1,9 +1,50 @@
 //! Associative operations with an identity, for scans and reductions.
 
 use crate::form::Param;
+use crate::hole::{Held, Hole};
+use crate::operator::operator;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::{hole::Filling, operator::Recorded};
 use bytemuck::{Pod, Zeroable};
 
-/// An associative operation with an identity. It may carry state, which is passed to the GPU as a kernel argument.
+/// An associative operation with an identity. It may carry state, which is passed to the GPU as a kernel argument: at
+/// most 64 bytes. Put [`#[operator]`](crate::operator) on an implementation: it records the operation for GPUs.
+///
+/// ```
+/// use bytemuck::{Pod, Zeroable};
+/// use gpu_primitives::operator::{Record, operator};
+/// use gpu_primitives::scan::{self, Monoid};
+/// use gpu_primitives::{Device, Error};
+///
+/// /// The smallest and the largest number.
+/// #[repr(C)]
+/// #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, Record)]
+/// struct Span {
+///     low: i32,
+///     high: i32,
+/// }
+///
+/// #[repr(C)]
+/// #[derive(Clone, Copy, Pod, Zeroable)]
+/// struct Union;
+///
+/// #[operator]
+/// impl Monoid<Span> for Union {
+///     fn identity(&self) -> Span {
+///         Span { low: i32::MAX, high: i32::MIN }
+///     }
+///
+///     fn combine(&self, a: Span, b: Span) -> Span {
+///         Span { low: a.low.min(b.low), high: a.high.max(b.high) }
+///     }
+/// }
+///
+/// let stream = Device::default()?.stream()?;
+/// let mut spans = stream.upload(&[5, 3, 9, 4].map(|x| Span { low: x, high: x }))?;
+/// scan::inclusive_in_place(&stream, &mut spans, Union)?;
+/// assert_eq!(spans.to_vec(&stream)?[3], Span { low: 3, high: 9 });
+/// # Ok::<(), Error>(())
+/// ```
 ///
 /// # Contract
 /// `combine(a, combine(b, c))` equals `combine(combine(a, b), c)` (for floating-point sums, up to rounding), and
@@ -12,8 +53,71 @@ use bytemuck::{Pod, Zeroable};
 pub trait Monoid<T>: Param {
     /// Returns the identity element.
     fn identity(&self) -> T;
+
     /// Combines `a` with `b`, in this order.
     fn combine(&self, a: T, b: T) -> T;
+
+    /// Records the operation for GPUs: [`#[operator]`](crate::operator) writes this function.
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn recorded() -> Recorded;
+}
+
+/// An associative operation as kernels use it: a [`HoleMonoid`], or one that is known when the kernel is compiled.
+pub trait Combine<T>: Param {
+    /// Returns the identity element.
+    fn identity(&self) -> T;
+
+    /// Combines `a` with `b`, in this order.
+    fn combine(&self, a: T, b: T) -> T;
+}
+
+/// An operation that is not known when a kernel is compiled: a [`Hole`], and the identity element.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HoleMonoid<H> {
+    hole: Hole,
+    identity: H,
+}
+
+// SAFETY: `repr(C)`, a parameter and plain data.
+unsafe impl<H: Pod> Param for HoleMonoid<H> {
+    const HOLE: Option<usize> = Some(0);
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<H: Held> HoleMonoid<H> {
+    /// Returns an operation on elements `T`, for kernels that hold them in an `H`, which is no smaller.
+    pub(crate) fn of<T: Pod, M: Monoid<T>>(operation: M) -> Self {
+        let identity = crate::runtime::held::widened(operation.identity());
+        Self { hole: Hole::new(operation, Self::filling::<T, M>()), identity }
+    }
+
+    /// Describes what fills the hole.
+    pub(crate) fn filling<T: Pod, M: Monoid<T>>() -> &'static Filling {
+        /// # Safety
+        /// The state is an `M`, the arguments begin with a `T` each, and the result has room for one.
+        unsafe fn native<T: Pod, M: Monoid<T>>(state: *const u8, arguments: &[*const u8], result: *mut u8) {
+            // SAFETY: guaranteed by the caller; an `M` and a `T` are plain data.
+            unsafe {
+                let [a, b] = [0, 1].map(|i| arguments[i].cast::<T>().read_unaligned());
+                result.cast::<T>().write_unaligned((*state.cast::<M>()).combine(a, b));
+            }
+        }
+        const { &Filling::new::<M, T>("combine", M::recorded, native::<T, M>) }
+    }
+}
+
+impl<H: Held> Combine<H> for HoleMonoid<H> {
+    #[inline(always)]
+    fn identity(&self) -> H {
+        self.identity
+    }
+
+    #[inline(always)]
+    fn combine(&self, a: H, b: H) -> H {
+        // SAFETY: it is made of a `Monoid`, and the host launches a kernel with it only for elements of that type.
+        unsafe { H::combine(&self.hole, a, b) }
+    }
 }
 
 /// Addition. Integers wrap.
@@ -33,6 +137,7 @@ pub struct Min;
 
 macro_rules! integer_operators {
     ($($type:ty)*) => { $(
+        #[operator]
         impl Monoid<$type> for Sum {
             #[inline(always)]
             fn identity(&self) -> $type {
@@ -43,6 +148,7 @@ macro_rules! integer_operators {
                 a.wrapping_add(b)
             }
         }
+        #[operator]
         impl Monoid<$type> for Max {
             #[inline(always)]
             fn identity(&self) -> $type {
@@ -53,6 +159,7 @@ macro_rules! integer_operators {
                 a.max(b)
             }
         }
+        #[operator]
         impl Monoid<$type> for Min {
             #[inline(always)]
             fn identity(&self) -> $type {
@@ -67,17 +174,19 @@ macro_rules! integer_operators {
 }
 
 macro_rules! float_operators {
-    ($($type:ty)*) => { $(
+    ($($type:ty, $zero:expr;)*) => { $(
+        #[operator]
         impl Monoid<$type> for Sum {
             #[inline(always)]
             fn identity(&self) -> $type {
-                0.0
+                $zero
             }
             #[inline(always)]
             fn combine(&self, a: $type, b: $type) -> $type {
                 a + b
             }
         }
+        #[operator]
         impl Monoid<$type> for Max {
             #[inline(always)]
             fn identity(&self) -> $type {
@@ -88,6 +197,7 @@ macro_rules! float_operators {
                 if b > a || a.is_nan() { b } else { a }
             }
         }
+        #[operator]
         impl Monoid<$type> for Min {
             #[inline(always)]
             fn identity(&self) -> $type {
@@ -101,5 +211,35 @@ macro_rules! float_operators {
     )* };
 }
 
-integer_operators!(u8 u16 u32 u64 i8 i16 i32 i64);
-float_operators!(f32 f64);
+macro_rules! known {
+    ($($operation:ty: $($type:ty)*;)*) => { $($(
+        impl Combine<$type> for $operation {
+            #[inline(always)]
+            fn identity(&self) -> $type {
+                Monoid::identity(self)
+            }
+            #[inline(always)]
+            fn combine(&self, a: $type, b: $type) -> $type {
+                Monoid::combine(self, a, b)
+            }
+        }
+    )*)* };
+}
+
+integer_operators!(u8 u16 u32 u64 u128 i8 i16 i32 i64 i128);
+float_operators!(f32, 0.0; f64, 0.0;);
+
+#[cfg(all(feature = "half", not(target_arch = "nvptx64")))]
+mod halves {
+    use super::*;
+    use half::{bf16, f16};
+
+    float_operators!(f16, f16::ZERO; bf16, bf16::ZERO;);
+}
+
+// For kernels that count.
+known! {
+    Sum: u32 u64 i32 i64 f32 f64;
+    Max: u32 u64;
+    Min: u32 u64;
+}

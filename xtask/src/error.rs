@@ -33,6 +33,10 @@ pub enum Error {
     #[error("the checked-in PTX is out of date ({count} differences): run `cargo xtask ptx`{hint}")]
     PtxDiffers { count: usize, hint: String },
 
+    /// `kernel-page --check` found another page.
+    #[error("{page} is out of date: run `cargo xtask kernel-page`")]
+    PageDiffers { page: &'static str },
+
     /// `ptx-lint` has findings.
     #[error("{count} findings in {kernels} kernels")]
     Findings { count: usize, kernels: usize },

@@ -1,7 +1,9 @@
-//! The workspace's own commands: `cargo xtask ptx`, `cargo xtask ptx-lint`, `cargo xtask gpu-bundle`.
+//! The workspace's own commands: `cargo xtask ptx`, `cargo xtask ptx-lint`, `cargo xtask kernel-page`, `cargo xtask
+//! gpu-bundle`.
 
 mod bundle;
 mod error;
+mod kernel_page;
 mod ptx;
 mod ptx_lint;
 mod workspace;
@@ -39,6 +41,12 @@ enum Task {
         #[arg(short, long = "package")]
         packages: Vec<String>,
     },
+    /// Writes the page that lists which kernels exist.
+    KernelPage {
+        /// Change nothing; compare with the page that is there.
+        #[arg(long)]
+        check: bool,
+    },
     /// Collects tests, benchmarks and a `run.sh` for a machine with an NVIDIA driver and without Rust.
     GpuBundle {
         /// The folder to write, which is emptied first.
@@ -51,6 +59,7 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().task {
         Task::Ptx { check, packages } => ptx::run(check, &packages),
         Task::PtxLint { ptxas, packages } => ptx_lint::run(ptxas, &packages),
+        Task::KernelPage { check } => kernel_page::run(check),
         Task::GpuBundle { out } => bundle::run(&out),
     };
     match result {

@@ -93,7 +93,7 @@ impl<C: KeyCode, V: Carrier> Storage<C, V> {
         let mut sorted = pairs;
         if tiles > 1 {
             let to = (&mut by_tile.keys, &mut by_tile.values);
-            sort::pairs_by(stream, pairs, to, digits, digits.passes())?;
+            sort::pairs_by_digits(stream, pairs, to, digits, digits.passes())?;
             sorted = by_tile.slices();
         }
         let mut starts = stream.uninit::<u32>(tiles + 1)?;

@@ -1,7 +1,10 @@
-//! Sorts, merges, splits and searches events, and compares every result with what `std` gives.
+//! Sorts, merges, splits and searches events, a type that gpu-primitives does not know, and compares every result with
+//! what `std` gives.
 
+mod event;
+
+use event::{Event, InOrder, Stretch};
 use gpu_primitives::{Device, Error, Stream, merge, multisplit, search, sort};
-use own_key::{Event, InOrder, Stretch};
 use std::process::ExitCode;
 
 /// Events if the command line does not say how many.
@@ -66,7 +69,7 @@ fn sorted(stream: &Stream, events: &[Event]) -> Result<Outcome, Error> {
     sort::pairs_in_place(stream, (&mut keys, &mut values), sort::Options::new())?;
 
     let mut expected = indices;
-    expected.sort_by_key(|&index| events[index as usize].rank());
+    expected.sort_by_key(|&index| Event::rank(events[index as usize]));
     let keys = keys.to_vec(stream)?;
     let is_right = keys.iter().eq(expected.iter().map(|&index| &events[index as usize]));
     Ok(("sort", is_right && values.to_vec(stream)? == expected))
@@ -110,7 +113,7 @@ fn searched(stream: &Stream, events: &[Event]) -> Result<Outcome, Error> {
         let mut places = stream.uninit::<u32>(needles.len())?;
         search::lower_bound(stream, &haystack, &stream.upload(needles)?, &mut places, InOrder)?;
 
-        let place = |needle: &Event| sorted.partition_point(|event| event.rank() < needle.rank()) as u32;
+        let place = |needle: &Event| sorted.partition_point(|event| Event::rank(*event) < Event::rank(*needle)) as u32;
         is_right &= places.to_vec(stream)?.into_iter().eq(needles.iter().map(place));
     }
     Ok(("search", is_right))
@@ -118,6 +121,6 @@ fn searched(stream: &Stream, events: &[Event]) -> Result<Outcome, Error> {
 
 fn in_order(events: &[Event]) -> Vec<Event> {
     let mut events = events.to_vec();
-    events.sort_by_key(|event| event.rank());
+    events.sort_by_key(|event| Event::rank(*event));
     events
 }

@@ -54,7 +54,9 @@ fn run_with(arguments: Arguments, cases: &[Case]) -> ExitCode {
         Ok(name) => vec![Device::parse(&name).unwrap_or_else(|error| panic!("GPU_PRIMITIVES_DEVICE: {error}"))],
         Err(_) => {
             let gpus = (0..Device::cuda_count()).map(|ordinal| Device::cuda(ordinal).expect("a GPU that was counted"));
-            [Device::cpu_checked(), Device::cpu()].into_iter().chain(gpus).collect()
+            // A kernel without PTX would run on the CPU and not on a GPU: it is found here.
+            let cpu = Device::cpu_with(CpuOptions { only_with_ptx: true, ..CpuOptions::default() });
+            [Device::cpu_checked(), cpu].into_iter().chain(gpus).collect()
         }
     };
     let trials = cases.iter().flat_map(|&case| {

@@ -4,14 +4,15 @@ use bytemuck::{Pod, Zeroable};
 use gpu_primitives::compare::Compare;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::multisplit::Bucket;
-use gpu_primitives::scan::{Monoid, ScanTiles};
-use gpu_primitives::select::{By, CountTiles, PartitionTiles, Predicate, SelectTiles};
-use gpu_primitives::sort::{BucketHistogram, Buckets, LargePass, RadixCode, RadixKey, Sign, SmallPass, items};
+use gpu_primitives::operator::{Record, operator};
+use gpu_primitives::scan::Monoid;
+use gpu_primitives::select::Predicate;
+use gpu_primitives::sort::{BucketHistogram, Buckets, LargePass, RadixKey, SmallPass, items};
 use gpu_primitives::{GlobalMut, thread};
 
 /// The map `x ↦ scale * x + shift`, wrapping.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable, Record)]
 pub struct Affine {
     /// The factor.
     pub scale: u32,
@@ -21,9 +22,10 @@ pub struct Affine {
 
 /// First the one map, then the other: associative, not commutative.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable, Record)]
 pub struct Compose;
 
+#[operator]
 impl Monoid<Affine> for Compose {
     #[inline(always)]
     fn identity(&self) -> Affine {
@@ -38,12 +40,13 @@ impl Monoid<Affine> for Compose {
 
 /// Addition modulo a number that is known at run time: an operator with state.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable, Record)]
 pub struct SumModulo {
     /// Values are below it; it is at most 2^31.
     pub modulus: u32,
 }
 
+#[operator]
 impl Monoid<u32> for SumModulo {
     #[inline(always)]
     fn identity(&self) -> u32 {
@@ -59,12 +62,13 @@ impl Monoid<u32> for SumModulo {
 
 /// The remainder of a division: a bucket function with state.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable, Record)]
 pub struct Modulo {
     /// Not zero.
     pub divisor: u32,
 }
 
+#[operator]
 impl Bucket<u32> for Modulo {
     #[inline(always)]
     fn bucket(&self, key: u32) -> u32 {
@@ -74,7 +78,7 @@ impl Bucket<u32> for Modulo {
 
 /// A key of 16 bytes: ordered by zone, then downwards by street, then by number.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable, Record)]
 pub struct Address {
     zone: u64,
     street: u32,
@@ -95,29 +99,19 @@ impl Address {
     }
 }
 
-impl RadixCode for Address {
-    const BITS: u32 = 128;
+#[operator]
+impl RadixKey for Address {
+    type Code = u128;
 
     #[inline(always)]
-    fn digits(self, shift: u32, _: Sign) -> u32 {
-        if shift >= 64 {
-            (self.zone >> (shift - 64)) as u32
-        } else if shift >= 32 {
-            // The next digit above may reach into the zone.
-            ((self.zone << 32 | !self.street as u64) >> (shift - 32)) as u32
-        } else {
-            (((!self.street as u64) << 32 | self.number as u64) >> shift) as u32
-        }
+    fn code(key: Self) -> u128 {
+        (key.zone as u128) << 64 | (!key.street as u128) << 32 | key.number as u128
     }
-}
-
-impl RadixKey for Address {
-    type Code = Self;
 }
 
 /// Passes numbers in a range that is known at run time: a predicate with state.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable, Record)]
 pub struct Between {
     /// The smallest that passes.
     pub low: i32,
@@ -125,6 +119,7 @@ pub struct Between {
     pub high: i32,
 }
 
+#[operator]
 impl Predicate<i32> for Between {
     #[inline(always)]
     fn test(&self, item: i32) -> bool {
@@ -134,12 +129,13 @@ impl Predicate<i32> for Between {
 
 /// The order of numbers that begins at `start` and comes around: an order with state.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable, Record)]
 pub struct CyclicFrom {
     /// The least number.
     pub start: u32,
 }
 
+#[operator]
 impl Compare<u32> for CyclicFrom {
     #[inline(always)]
     fn less(&self, a: u32, b: u32) -> bool {
@@ -149,7 +145,7 @@ impl Compare<u32> for CyclicFrom {
 
 /// Comparators that are no order at all: the highest bit of `a * left + b * right + shift`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable, Record)]
 pub struct NotAnOrder {
     left: u32,
     right: u32,
@@ -171,6 +167,7 @@ impl NotAnOrder {
     ];
 }
 
+#[operator]
 impl Compare<u32> for NotAnOrder {
     #[inline(always)]
     fn less(&self, a: u32, b: u32) -> bool {
@@ -180,7 +177,7 @@ impl Compare<u32> for NotAnOrder {
 
 /// A key of 16 bytes, of which a part is compared.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable, Record)]
 pub struct Place {
     /// Compared first.
     pub city: u32,
@@ -192,9 +189,10 @@ pub struct Place {
 
 /// By city, then by street.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable, Record)]
 pub struct ByAddress;
 
+#[operator]
 impl Compare<Place> for ByAddress {
     #[inline(always)]
     fn less(&self, a: Place, b: Place) -> bool {
@@ -204,7 +202,7 @@ impl Compare<Place> for ByAddress {
 
 /// No order at all: the dice are thrown for each pair of numbers.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable, Record)]
 pub struct Dice {
     /// Another number, another order; [`Dice::ALWAYS`] throws none.
     pub seed: u32,
@@ -215,6 +213,7 @@ impl Dice {
     pub const ALWAYS: Self = Self { seed: u32::MAX };
 }
 
+#[operator]
 impl Compare<u32> for Dice {
     #[inline(always)]
     fn less(&self, a: u32, b: u32) -> bool {
@@ -224,8 +223,8 @@ impl Compare<u32> for Dice {
     }
 }
 
-/// Answers otherwise in every other block, and in every other warp: an order, a bucket function and digits that change their
-/// minds.
+/// Answers otherwise in every other block, and in every other warp: an order and a bucket function that change their minds.
+/// Through a hole, only the CPU can be lied to in this way: what is recorded for GPUs depends on the arguments alone.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Unsteady;
@@ -243,12 +242,22 @@ impl Compare<u32> for Unsteady {
     fn less(&self, a: u32, b: u32) -> bool {
         (a < b) != (Self::mood() == 1)
     }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn recorded() -> gpu_primitives::operator::Recorded {
+        <NotAnOrder as Compare<u32>>::recorded()
+    }
 }
 
 impl Bucket<u32> for Unsteady {
     #[inline(always)]
     fn bucket(&self, key: u32) -> u32 {
         key.wrapping_add(Self::mood() * 1000) % 300
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn recorded() -> gpu_primitives::operator::Recorded {
+        <gpu_primitives::multisplit::Shift as Bucket<u32>>::recorded()
     }
 }
 
@@ -280,50 +289,8 @@ pub unsafe fn crash(out: GlobalMut<u32>, thread: u32) {
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    ScanTiles<Affine, Compose, 256, 2, 9>;
-    ScanTiles<u32, SumModulo, 256, 4, 9>;
-    SelectTiles<i32, (), By<Between>, 256, 4, 8>;
-    CountTiles<i32, By<Between>, 256, 4, 8>;
-    PartitionTiles<i32, (), By<Between>, 256, 4, 8>;
     Crash;
     BucketHistogram<u32, Unsteady>;
     LargePass<u32, u32, Unsteady, { items::<u32, u32>() }>;
     SmallPass<u32, u32, Unsteady>;
-}
-
-gpu_primitives::sort_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    keys [Address], values [(), u32];
-}
-
-gpu_primitives::multisplit_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    keys [u32], values [(), u32], buckets [Modulo];
-    keys [u32], values [u32], buckets [Unsteady];
-}
-
-gpu_primitives::segmented_sort_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    keys [u32], values [u32], orders [Unsteady, CyclicFrom, NotAnOrder];
-}
-
-gpu_primitives::merge_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    keys [Place], values [u32], orders [ByAddress];
-    keys [u32], values [u32], orders [CyclicFrom, Dice, Unsteady];
-}
-
-gpu_primitives::merge_runs_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    keys [Place], values [u32], orders [ByAddress];
-    keys [u32], values [u32], orders [CyclicFrom, Dice, Unsteady];
-}
-
-gpu_primitives::search_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    index: keys [Place];
-    unsorted: keys [Place], orders [ByAddress], positions [u32];
-    unsorted: keys [u32], orders [CyclicFrom, Dice, Unsteady], positions [u32];
-    sorted: keys [Place], orders [ByAddress], positions [u32];
-    sorted: keys [u32], orders [CyclicFrom, Dice, Unsteady], positions [u32];
 }

@@ -17,6 +17,9 @@ use crate::{CoreChoice, DEFAULT_TOOLCHAIN, Error, TARGET, source_hash};
 /// The environment variable that names the toolchain.
 const TOOLCHAIN: &str = "KERNEL_BUILDER_TOOLCHAIN";
 
+/// The file in a folder for PTX that says that none was built. `instances!` then registers nothing for GPUs.
+const CPU_ALONE: &str = "CPU_ALONE";
+
 /// Compiles one kernel crate to PTX.
 ///
 /// Unset options are taken from `[package.metadata.ptx]` of the crate's `Cargo.toml`. For checked-in PTX, set nothing
@@ -31,6 +34,7 @@ pub struct PtxBuilder {
     default_features: Option<bool>,
     out_dir: Option<PathBuf>,
     target_dir: Option<PathBuf>,
+    or_cpu_alone: bool,
 }
 
 /// The result of a build.
@@ -67,6 +71,7 @@ impl PtxBuilder {
             default_features: None,
             out_dir: None,
             target_dir: None,
+            or_cpu_alone: false,
         }
     }
 
@@ -109,6 +114,14 @@ impl PtxBuilder {
     #[must_use]
     pub fn out_dir(mut self, folder: impl Into<PathBuf>) -> Self {
         self.out_dir = Some(folder.into());
+        self
+    }
+
+    /// Lets a [build script](Self::build_for_build_script) go on without PTX if the toolchain or `rust-src` is missing. Then
+    /// cargo shows a warning, and the crate's kernels run on the CPU alone: on a GPU they give `Error::NoInstance`.
+    #[must_use]
+    pub fn or_cpu_alone(mut self) -> Self {
+        self.or_cpu_alone = true;
         self
     }
 
@@ -163,6 +176,9 @@ impl PtxBuilder {
         let out_dir = self.out_dir.clone().unwrap_or_else(|| self.crate_dir.join("ptx"));
         fs::create_dir_all(&out_dir).map_err(Error::io("create", &out_dir))?;
         remove_stale(&out_dir, &manifest)?;
+        if out_dir.join(CPU_ALONE).exists() {
+            fs::remove_file(out_dir.join(CPU_ALONE)).map_err(Error::io("remove", out_dir.join(CPU_ALONE)))?;
+        }
         let mut written = Vec::new();
         for kernel in kernels {
             let path = out_dir.join(format!("{}.ptx", kernel.name));
@@ -187,7 +203,21 @@ impl PtxBuilder {
             builder.out_dir.get_or_insert_with(|| out_dir.join("ptx"));
             builder.target_dir.get_or_insert_with(|| out_dir.join("ptx-target"));
         }
-        builder.build().map(Some)
+        match builder.build() {
+            Err(error) if self.or_cpu_alone && error.is_missing_toolchain() => {
+                println!("cargo:warning=built for the CPU alone: {}", error.to_string().replace('\n', " "));
+                builder.leave_to_cpu().map(|()| None)
+            }
+            built => built.map(Some),
+        }
+    }
+
+    /// Writes a folder without PTX, with the mark that `instances!` looks for.
+    fn leave_to_cpu(&self) -> Result<(), Error> {
+        let folder = self.out_dir.clone().unwrap_or_else(|| self.crate_dir.join("ptx"));
+        fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
+        remove_stale(&folder, &Manifest::default())?;
+        write_if_changed(&folder.join(CPU_ALONE), "No PTX was built.\n")
     }
 
     fn rerun_lines(&self) -> Result<Vec<String>, Error> {
@@ -262,6 +292,14 @@ mod tests {
         remove_stale(scratch.path(), &Manifest { kernels, ..Manifest::default() }).unwrap();
         let left = |name: &str| scratch.path().join(name).exists();
         assert!(!left("old.ptx") && left("kept.ptx") && left("README.md"));
+    }
+
+    #[test]
+    fn a_folder_for_the_cpu_alone_has_a_mark_and_no_ptx() {
+        let scratch = Scratch::new();
+        scratch.write("old.ptx", "");
+        PtxBuilder::new("").out_dir(scratch.path()).leave_to_cpu().unwrap();
+        assert!(scratch.path().join(CPU_ALONE).exists() && !scratch.path().join("old.ptx").exists());
     }
 
     #[test]

@@ -219,6 +219,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns whether the toolchain that compiles kernels is missing, in whole or in part.
+    pub(crate) fn is_missing_toolchain(&self) -> bool {
+        matches!(self, Self::NoToolchain { .. } | Self::NotNightly { .. } | Self::NoCore { .. })
+    }
+
     /// Returns a function for `map_err`: `fs::read(p).map_err(Error::io("read", p))`.
     pub(crate) fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.as_ref().to_path_buf();

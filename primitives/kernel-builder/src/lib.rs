@@ -57,6 +57,7 @@ mod builder;
 mod config;
 mod core_source;
 mod error;
+mod holes;
 mod kernels;
 mod launch_bounds;
 pub mod lint;

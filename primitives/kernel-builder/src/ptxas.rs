@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::Error;
 use crate::error::tail;
+use crate::holes::fill_with_samples;
 
 /// The GPU generations that kernels are assembled for: Turing to Blackwell.
 pub const ARCHS: [&str; 7] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"];
@@ -48,16 +49,21 @@ impl Ptxas {
         }
     }
 
-    /// Assembles one PTX file for one generation. The inner error is the message of `ptxas` about the PTX.
+    /// Assembles one PTX file for one generation, with samples in its holes. The inner error is the message of `ptxas`
+    /// about the PTX.
     pub fn assemble(&self, arch: &str, ptx: &Path) -> Result<Result<Usage, String>, Error> {
         // The machine code is discarded, and not every system has a /dev/null.
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let output_file = env::temp_dir().join(format!("gpu-kernel-builder-{}-{number}.cubin", std::process::id()));
+        let name = format!("gpu-kernel-builder-{}-{number}", std::process::id());
+        let output_file = env::temp_dir().join(format!("{name}.cubin"));
+        let text = fs::read_to_string(ptx).map_err(Error::io("read", ptx))?;
+        let filled_file = env::temp_dir().join(format!("{name}.ptx"));
+        fs::write(&filled_file, &*fill_with_samples(&text)).map_err(Error::io("write", &filled_file))?;
         let mut command = Command::new(&self.path);
-        command.arg(format!("-arch={arch}")).arg("-v").arg(ptx).arg("-o").arg(&output_file);
+        command.arg(format!("-arch={arch}")).arg("-v").arg(&filled_file).arg("-o").arg(&output_file);
         let output = command.output().map_err(Error::io("run", &self.path));
-        let _ = fs::remove_file(&output_file);
+        let _ = (fs::remove_file(&output_file), fs::remove_file(&filled_file));
         let output = output?;
         let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         if !output.status.success() {

@@ -49,7 +49,7 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// | part of the type | example | part of the name |
 /// | --- | --- | --- |
-/// | a path: its last segment, then its arguments | `select::By<Masked<u32>>` | `by_masked_u32` |
+/// | a path: its last segment, then its arguments | `select::Within<Flags>` | `within_flags` |
 /// | the unit type | `()` | `unit` |
 /// | a tuple: its elements | `(u32, u64)` | `u32_u64` |
 /// | an array | `[u32; 4]` | `u32x4` |
@@ -204,6 +204,18 @@ fn expand(config: &Config, function: ItemFn) -> syn::Result<Tokens> {
                 #(::gpu_primitives::kernel::Param::buffers(&self.#names, #labels, visit);)*
                 let _ = visit;
             }
+
+            const HOLE: Option<usize> = {
+                #[allow(unused_mut)]
+                let mut hole = None;
+                #(
+                    if let Some(inside) = <#types as ::gpu_primitives::kernel::Param>::HOLE {
+                        assert!(hole.is_none(), "a kernel has at most one operator that is not known");
+                        hole = Some(::core::mem::offset_of!(Self, #names) + inside);
+                    }
+                )*
+                hole
+            };
         }
     })
 }

@@ -25,7 +25,17 @@ impl Parse for Input {
 }
 
 pub fn expand(input: &Input) -> syn::Result<Tokens> {
-    let path = PathBuf::from(text_of(&input.folder)?).join(format!("{}.ptx", input.name.value()));
+    let folder = PathBuf::from(text_of(&input.folder)?);
+    // `gpu-kernel-builder` was allowed to go on without a toolchain.
+    let mark = folder.join("CPU_ALONE");
+    if mark.exists() {
+        let mark = mark.to_string_lossy();
+        return Ok(quote! {{
+            const _: &[u8] = include_bytes!(#mark);
+            b""
+        }});
+    }
+    let path = folder.join(format!("{}.ptx", input.name.value()));
     let text = std::fs::read(&path).map_err(|error| {
         let message = format!("cannot read `{}` ({error}): build the PTX of this crate first", path.display());
         Error::new(input.name.span(), message)

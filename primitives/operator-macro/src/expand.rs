@@ -23,9 +23,12 @@ pub fn operator(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expanded.unwrap_or_else(|error| error.to_compile_error())
 }
 
-/// Reads `crate = path`.
+/// Reads `crate = path`. Without it, the path is that of the crate that most users have.
 pub fn crate_path(attribute: TokenStream) -> syn::Result<Path> {
-    let mut root = syn::parse_quote!(::gpu_operator);
+    let mut root = match std::env::var("CARGO_PKG_NAME").as_deref() {
+        Ok("gpu-operator") => syn::parse_quote!(::gpu_operator),
+        _ => syn::parse_quote!(::gpu_primitives::operator),
+    };
     let parser = syn::meta::parser(|meta| {
         if !meta.path.is_ident("crate") {
             return Err(meta.error("expected `crate = path::of::gpu_operator`"));

@@ -19,8 +19,9 @@ use proc_macro::TokenStream;
 /// Keeps a function, makes its arithmetic total, and adds a twin that records what the function does.
 ///
 /// It goes on an `impl` of a trait, on an `impl` of a type's own functions, and on a function. An `impl` gets one more
-/// function, `recorded() -> gpu_operator::Recorded`; the recorded form of a function `f` is `f::recorded()`. If
-/// `gpu_operator` has another path, say so: `#[operator(crate = my::path)]`.
+/// function, `recorded() -> gpu_operator::Recorded`; the recorded form of a function `f` is `f::recorded()`. The items of
+/// `gpu_operator` are taken from `gpu_primitives::operator`. If they have another path, say so:
+/// `#[operator(crate = gpu_operator)]`.
 #[proc_macro_attribute]
 pub fn operator(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand::operator(attribute.into(), item.into()).into()
@@ -28,8 +29,8 @@ pub fn operator(attribute: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Lets operators take, return and compute with a struct.
 ///
-/// The struct is `repr(C)` and `bytemuck::Pod`, and its fields implement `gpu_operator::Record`. If `gpu_operator` has
-/// another path, say so: `#[record(crate = my::path)]`.
+/// The struct is `repr(C)` and `bytemuck::Pod`, and its fields implement `gpu_operator::Record`. If the items of
+/// `gpu_operator` have another path than `gpu_primitives::operator`, say so: `#[record(crate = gpu_operator)]`.
 #[proc_macro_derive(Record, attributes(record))]
 pub fn record(item: TokenStream) -> TokenStream {
     derive::record(item.into()).unwrap_or_else(|error| error.to_compile_error()).into()

@@ -133,13 +133,13 @@ fn structs_are_checked() {
 fn a_gpu_gets_the_function_as_it_was_written() {
     let text = expand("fn f(a: u32, b: u32) -> u32 { a + b }").to_string();
     assert!(text.contains("needless_range_loop)] fn f (a : u32 , b : u32) -> u32 { a + b }"), "{text}");
-    assert!(text.contains(":: gpu_operator :: total :: add (a , b)"), "{text}");
+    assert!(text.contains(":: gpu_primitives :: operator :: total :: add (a , b)"), "{text}");
     // Everything that names the crate is for the host.
     let file: syn::File = syn::parse_str(&text).expect("items");
     for item in file.items {
         let text = quote::quote!(#item).to_string();
         let is_for_gpu = text.contains("cfg (target_arch");
-        assert_eq!(text.contains("gpu_operator"), !is_for_gpu && !text.contains("struct f"), "{text}");
+        assert_eq!(text.contains("gpu_primitives"), !is_for_gpu && !text.contains("struct f"), "{text}");
         assert!(is_for_gpu || text.contains("cfg (not (target_arch = \"nvptx64\"))"), "{text}");
     }
 }
@@ -149,5 +149,5 @@ fn the_crate_has_another_path_if_asked() {
     let tokens = "fn f(a: u32) -> u32 { a - 1 }".parse().expect("tokens");
     let text = expand::operator(quote::quote!(crate = my::recorder), tokens).to_string();
     assert!(text.contains("my :: recorder :: total :: sub"), "{text}");
-    assert!(!text.contains("gpu_operator"), "{text}");
+    assert!(!text.contains("gpu_primitives"), "{text}");
 }

@@ -16,7 +16,7 @@
 //! below.
 //!
 //! # Publishing without fences
-//! A value of up to 16 bytes is published as one to four 64-bit words. Each word holds 32 bits of the value and a
+//! A value of up to 32 bytes is published as one to eight 64-bit words. Each word holds 32 bits of the value and a
 //! 32-bit tag. A word is written and read by single 64-bit relaxed atomics, so a reader that sees the tag also sees the
 //! bits that belong to it. The reader waits until the tags of all words are right. The tag is the *epoch*, which every
 //! launch on a stream increments. The words of earlier launches have other tags, so nothing is cleared between
@@ -28,7 +28,7 @@
 use super::warp::{self, MAX_WORDS, map_words, word_count};
 use crate::arch::warp::{FULL, LANES, all, lane_id};
 use crate::arch::{Order, Scope, thread};
-use crate::monoid::Monoid;
+use crate::monoid::Combine;
 use crate::view::GlobalMut;
 use bytemuck::Pod;
 
@@ -95,7 +95,7 @@ pub unsafe fn announce<T: Pod>(scratch: GlobalMut<u64>, ticket: Ticket, aggregat
 /// `tiles`.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub unsafe fn exchange<T: Pod, Op: Monoid<T>>(
+pub unsafe fn exchange<T: Pod, Op: Combine<T>>(
     scratch: GlobalMut<u64>,
     ticket: Ticket,
     tiles: u32,
@@ -114,7 +114,7 @@ pub unsafe fn exchange<T: Pod, Op: Monoid<T>>(
 /// Same as [`exchange`].
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub unsafe fn look_back<T: Pod, Op: Monoid<T>>(
+pub unsafe fn look_back<T: Pod, Op: Combine<T>>(
     scratch: GlobalMut<u64>,
     ticket: Ticket,
     tiles: u32,

@@ -1,7 +1,7 @@
 //! The parts of a merge within a block: the merge path, and the check that the threads' pieces fit together.
 
 use crate::arch::warp::{FULL, LANES, all, any, lane_id, shuffle_down, warp_id};
-use crate::compare::Compare;
+use crate::compare::KeyOrder;
 use crate::view::Shared;
 use bytemuck::Pod;
 
@@ -26,7 +26,7 @@ pub struct Pieces {
 /// `key` returns the keys of the pieces; `diagonal <= a_len + b_len`.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub unsafe fn path<K: Pod, C: Compare<K>>(key: impl Fn(u32) -> K, pieces: Pieces, diagonal: u32, compare: C) -> u32 {
+pub unsafe fn path<K: Pod, C: KeyOrder<K>>(key: impl Fn(u32) -> K, pieces: Pieces, diagonal: u32, compare: C) -> u32 {
     // How far the shares of a thousand random items deviate from the expected ones, with a margin.
     const REACH: u32 = 32;
     let mut low = diagonal.saturating_sub(pieces.b_len);

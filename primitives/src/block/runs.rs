@@ -15,7 +15,7 @@ use crate::arch::thread;
 use crate::arch::warp::{FULL, LANES, any, ballot, lane_id, shuffle_idx, shuffle_xor};
 use crate::block::merge::{Chain, Pieces, path};
 use crate::block::warp::{self, map_words};
-use crate::compare::Compare;
+use crate::compare::KeyOrder;
 use crate::monoid::Sum;
 use crate::view::{Global, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
@@ -110,7 +110,13 @@ const FEW: u64 = 12;
 /// lengths.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub unsafe fn split<K: Pod, C: Compare<K>>(run: Global<K>, needed: u64, slack: u64, log_lanes: u32, compare: C) -> u64 {
+pub unsafe fn split<K: Pod, C: KeyOrder<K>>(
+    run: Global<K>,
+    needed: u64,
+    slack: u64,
+    log_lanes: u32,
+    compare: C,
+) -> u64 {
     // The number of items still to be found beyond the lanes' `low`.
     let mut needed = needed;
     let lane = lane_id() & ((1 << log_lanes) - 1);
@@ -202,7 +208,7 @@ pub unsafe fn split<K: Pod, C: Compare<K>>(run: Global<K>, needed: u64, slack: u
             let other_key = map_words(key, |_, word| shuffle_xor(FULL, word, 1 << step));
             let other = shuffle_xor(FULL, first, 1 << step);
             let (a, b) = if other < first { (key, other_key) } else { (other_key, key) };
-            if other < LANES && (first == LANES || compare.less(a, b) != (other < first)) {
+            if (other < LANES) & ((first == LANES) | (compare.less(a, b) != (other < first))) {
                 (key, first) = (other_key, other);
             }
             step += 1;
@@ -477,7 +483,7 @@ pub const fn first_half(rounds: u32, room: usize) -> usize {
 /// and a barrier followed.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub unsafe fn merge<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, const CHECKED: bool>(
+pub unsafe fn merge<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize, const CHECKED: bool>(
     both: Items<K, V>,
     room: usize,
     table: Table,
@@ -523,7 +529,8 @@ pub unsafe fn merge<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITE
         let first = start + diagonal;
         // The last thread of a pair continues beyond its end and drops what it reads: all threads take the same steps.
         for i in 0..ITEMS as u32 {
-            let takes_a = a < a_end && (b >= end || !compare.less(key_b, key_a));
+            // No branch around the comparison, which the compiler does not remove.
+            let takes_a = (a < a_end) & ((b >= end) | !compare.less(key_b, key_a));
             let (source, key, value) = if takes_a { (a, key_a, value_a) } else { (b, key_b, value_b) };
             if i < left {
                 merged.set((first + i) as usize, key, value);

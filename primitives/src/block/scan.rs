@@ -3,7 +3,7 @@
 use super::warp;
 use crate::arch::thread;
 use crate::arch::warp::{LANES, lane_id, warp_id};
-use crate::monoid::Monoid;
+use crate::monoid::Combine;
 use crate::view::Shared;
 use bytemuck::Pod;
 
@@ -26,7 +26,7 @@ pub struct WarpPrefix<T> {
 /// value per warp, and nothing else uses it until the next barrier.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub unsafe fn scan_warps<T: Pod, Op: Monoid<T>, const THREADS: u32>(
+pub unsafe fn scan_warps<T: Pod, Op: Combine<T>, const THREADS: u32>(
     value: T,
     op: Op,
     scratch: Shared<T>,
@@ -56,7 +56,7 @@ pub unsafe fn scan_warps<T: Pod, Op: Monoid<T>, const THREADS: u32>(
 /// the next barrier.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub unsafe fn exclusive_scan<T: Pod, Op: Monoid<T>, const THREADS: u32>(
+pub unsafe fn exclusive_scan<T: Pod, Op: Combine<T>, const THREADS: u32>(
     value: T,
     op: Op,
     scratch: Shared<T>,

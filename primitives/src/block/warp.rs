@@ -1,16 +1,16 @@
 //! Full-warp collectives over values of any plain type.
 
 use crate::arch::warp::{self, FULL};
-use crate::monoid::Monoid;
+use crate::monoid::Combine;
 use bytemuck::Pod;
 
 /// The maximum size of a value that moves between lanes, in 32-bit words.
-pub const MAX_WORDS: usize = 4;
+pub const MAX_WORDS: usize = 8;
 
 /// Applies `f` to a value's 32-bit words.
 #[inline(always)]
 pub(crate) fn map_words<T: Pod>(value: T, mut f: impl FnMut(usize, u32) -> u32) -> T {
-    const { assert!(size_of::<T>() <= 4 * MAX_WORDS, "values that cross lanes or blocks have at most 16 bytes") };
+    const { assert!(size_of::<T>() <= 4 * MAX_WORDS, "values that cross lanes or blocks have at most 32 bytes") };
     let mut words = [0u32; MAX_WORDS];
     let mut result = value;
     // SAFETY: both sides are plain data, and `words` has room for the whole value.
@@ -65,7 +65,7 @@ pub unsafe fn shuffle_down<T: Pod>(value: T, delta: u32) -> T {
 /// # Safety
 /// All lanes of the warp must call this.
 #[inline(always)]
-pub unsafe fn inclusive_scan<T: Pod, Op: Monoid<T>>(value: T, op: Op) -> T {
+pub unsafe fn inclusive_scan<T: Pod, Op: Combine<T>>(value: T, op: Op) -> T {
     let lane = warp::lane_id();
     let mut sum = value;
     let mut step = 0;
@@ -86,7 +86,7 @@ pub unsafe fn inclusive_scan<T: Pod, Op: Monoid<T>>(value: T, op: Op) -> T {
 /// # Safety
 /// All lanes of the warp must call this.
 #[inline(always)]
-pub unsafe fn reduce<T: Pod, Op: Monoid<T>>(value: T, op: Op) -> T {
+pub unsafe fn reduce<T: Pod, Op: Combine<T>>(value: T, op: Op) -> T {
     // After step s, lane i holds the combination of lanes i ..= i + 2^(s+1) - 1, as far as they exist; lane 0 ends with
     // all.
     let lane = warp::lane_id();

@@ -7,11 +7,13 @@ use super::place::{MAX_PLACED, PLACE_THREADS};
 use super::runs::{SLACK, TABLE_WORDS, tile_len as runs_tile_len};
 use super::shape::{RUNS_THREADS, THREADS, items, runs_items};
 use super::{MAX_RUNS, MergePartition, MergeTiles, PlaceRuns, Runs, RunsPartition, RunsTiles};
-use crate::compare::Compare;
+use crate::compare::{Compare, HoleOrder, KeyOrder};
 use crate::form::Kernel;
+use crate::hole::Held;
 use crate::runtime::call::{Reach, View};
 use crate::runtime::carrier::carried;
-use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::runtime::held::{HeldIn, HeldOut, Indices, held};
+use crate::runtime::pairs::{Pairs, PairsMut, no_values};
 use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
@@ -20,7 +22,7 @@ use bytemuck::Pod;
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if the output is not as long as both inputs together: nothing is written in this case.
-/// [`Error::NoInstance`] on a GPU for a key type or comparator that was not instantiated there; any launch error.
+/// [`Error::TooLong`] for 2^32 keys or more of over 16 bytes; [`Error::OutOfMemory`]; any launch error.
 pub fn keys<'a, K: Pod, C: Compare<K>>(
     stream: &Stream,
     a: impl Into<DeviceSlice<'a, K>>,
@@ -28,16 +30,15 @@ pub fn keys<'a, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let (a, b, out) = (a.into(), b.into(), out.into());
-    expect_len("the output of a merge", a.len() + b.len(), out.len())?;
-    two(stream, Pairs::keys(stream, a)?, Pairs::keys(stream, b)?, PairsMut::keys(stream, out)?, compare)
+    let (runs, out) = key_runs(stream, &[a.into(), b.into()], out.into())?;
+    run(stream, &runs, out, compare, Way::Tiles)
 }
 
 /// Merges two sorted sequences of keys together with their values.
 ///
 /// # Errors
-/// Same as [`keys`], and if there is not one value per key. On a GPU, values of 4 or 8 bytes with that alignment share
-/// instances.
+/// Same as [`keys`], and if there is not one value per key; [`Error::TooLong`] for 2^32 values or more of a size that is
+/// [moved by index](super).
 pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     a: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
@@ -48,7 +49,7 @@ pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     let a = Pairs::new(stream, a.0.into(), a.1.into(), "the first values of a merge")?;
     let b = Pairs::new(stream, b.0.into(), b.1.into(), "the second values of a merge")?;
     let out = output(stream, out.0.into(), out.1.into(), a.keys.len() + b.keys.len())?;
-    carried!(V => () | u32 | u64, ((a, b), out), |((a, b), out)| two(stream, a, b, out, compare))
+    run(stream, &[a, b], out, compare, Way::Tiles)
 }
 
 /// Merges up to 32 sorted runs in one pass.
@@ -63,7 +64,7 @@ pub fn runs_keys<'a, K: Pod, C: Compare<K>>(
 ) -> Result<(), Error> {
     expect_runs(runs.len())?;
     let (runs, out) = key_runs(stream, runs, out.into())?;
-    many(stream, &runs, out, compare)
+    run(stream, &runs, out, compare, Way::Tiles)
 }
 
 /// Merges up to 32 sorted runs of keys together with their values, in one pass.
@@ -77,12 +78,13 @@ pub fn runs_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     compare: C,
 ) -> Result<(), Error> {
     expect_runs(runs.len())?;
-    let operands = pair_runs(stream, runs, (out.0.into(), out.1.into()))?;
-    carried!(V => () | u32 | u64, operands, |(runs, out)| many(stream, &runs, out, compare))
+    let (runs, out) = pair_runs(stream, runs, (out.0.into(), out.1.into()))?;
+    run(stream, &runs, out, compare, Way::Tiles)
 }
 
 /// Merges up to [`MAX_PLACED`] short runs of keys in a single launch: each item searches the other runs for its own
-/// position. For three runs or more of up to about 2^18 items in all, this is faster than [`runs_keys`].
+/// position. For three runs or more of up to about 2^18 items in all, this is faster than [`runs_keys`]. (Keys of more
+/// than 8 bytes are merged as [`runs_keys`] does it.)
 ///
 /// The runs must be sorted by a strict weak order. Otherwise items may be lost, and others may appear more than once.
 ///
@@ -96,7 +98,7 @@ pub fn place_keys<'a, K: Pod, C: Compare<K>>(
 ) -> Result<(), Error> {
     expect_placed(runs.iter().map(DeviceSlice::len))?;
     let (runs, out) = key_runs(stream, runs, out.into())?;
-    place(stream, &runs, out, compare)
+    run(stream, &runs, out, compare, Way::Places)
 }
 
 /// [`place_keys`] with values.
@@ -110,8 +112,8 @@ pub fn place_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     compare: C,
 ) -> Result<(), Error> {
     expect_placed(runs.iter().map(|(keys, _)| keys.len()))?;
-    let operands = pair_runs(stream, runs, (out.0.into(), out.1.into()))?;
-    carried!(V => () | u32 | u64, operands, |(runs, out)| place(stream, &runs, out, compare))
+    let (runs, out) = pair_runs(stream, runs, (out.0.into(), out.1.into()))?;
+    run(stream, &runs, out, compare, Way::Places)
 }
 
 /// Runs to merge, and the output.
@@ -135,6 +137,97 @@ fn pair_runs<K: Pod, V: Pod>(
     let out = output(stream, out.0, out.1, runs.iter().map(|(keys, _)| keys.len()).sum())?;
     let runs = runs.iter().map(|&(keys, values)| Pairs::new(stream, keys, values, "the values of a run"));
     Ok((runs.collect::<Result<_, _>>()?, out))
+}
+
+/// The kernels that merge.
+#[derive(Clone, Copy)]
+enum Way {
+    /// Tiles of the output, one block each.
+    Tiles,
+    /// The place of each item, for short runs.
+    Places,
+}
+
+/// Merges runs in the form in which kernels exist: keys in the type that holds them, values by a carrier or by index.
+fn run<K: Pod, V: Pod, C: Compare<K>>(
+    stream: &Stream,
+    runs: &[Pairs<K, V>],
+    out: PairsMut<K, V>,
+    compare: C,
+    way: Way,
+) -> Result<(), Error> {
+    let order = HoleOrder::of::<K, C>(compare);
+    held!(K as H, {
+        let keys = runs.iter().map(|run| HeldIn::<H>::new(stream, run.keys)).collect::<Result<Vec<_>, _>>()?;
+        let out_keys = HeldOut::<K, H>::new(stream, out.keys)?;
+        let held = keys.iter().zip(runs).map(|(keys, run)| Pairs { keys: keys.view, values: run.values }).collect();
+        merge_held(stream, held, PairsMut { keys: out_keys.view, values: out.values }, order, way)?;
+        out_keys.finish(stream)
+    })
+}
+
+fn merge_held<H: Held, V: Pod>(
+    stream: &Stream,
+    runs: Vec<Pairs<H, V>>,
+    out: PairsMut<H, V>,
+    order: HoleOrder,
+    way: Way,
+) -> Result<(), Error> {
+    if const { size_of::<H>() <= 8 } {
+        carried!(
+            V => () | u32 | u64, (runs, out),
+            |(runs, out)| merge_carried(stream, &runs, out, order, way),
+            else |(runs, out)| merge_indexed(stream, &runs, out, order, way)
+        )
+    } else if const { size_of::<H>() > 16 } {
+        carried!(
+            V => u32, (runs, out),
+            |(runs, out)| merge_carried(stream, &runs, out, order, way),
+            else |(runs, out)| merge_indexed(stream, &runs, out, order, way)
+        )
+    } else {
+        carried!(
+            V => () | u32, (runs, out),
+            |(runs, out)| merge_carried(stream, &runs, out, order, way),
+            else |(runs, out)| merge_indexed(stream, &runs, out, order, way)
+        )
+    }
+}
+
+/// Moves the indices of the values, and then the values.
+fn merge_indexed<H: Held, V: Pod>(
+    stream: &Stream,
+    runs: &[Pairs<H, V>],
+    out: PairsMut<H, V>,
+    order: HoleOrder,
+    way: Way,
+) -> Result<(), Error> {
+    let mut indices = Indices::new(stream, out.keys.len(), out.keys.len())?;
+    let from = indices.from.raw_view(stream)?;
+    let mut start = 0;
+    let mut indexed = Vec::with_capacity(runs.len());
+    for run in runs {
+        // SAFETY: there is an index for each value.
+        indexed.push(Pairs { keys: run.keys, values: unsafe { from.slice(start, run.keys.len()) } });
+        start += run.keys.len();
+    }
+    let moved = PairsMut { keys: out.keys, values: indices.to.raw_view_mut(stream)? };
+    merge_carried(stream, &indexed, moved, order, way)?;
+    let sources: Vec<_> = runs.iter().map(|run| run.values).collect();
+    indices.gather(stream, &sources, out.values)
+}
+
+fn merge_carried<H: Held, V: Pod>(
+    stream: &Stream,
+    runs: &[Pairs<H, V>],
+    out: PairsMut<H, V>,
+    order: HoleOrder,
+    way: Way,
+) -> Result<(), Error> {
+    match way {
+        Way::Places if const { size_of::<H>() <= 8 } => place(stream, runs, out, order),
+        _ => many(stream, runs, out, order),
+    }
 }
 
 /// Checks the number of outputs of a tile that the caller chose.
@@ -175,7 +268,7 @@ fn expect_runs(asked: usize) -> Result<(), Error> {
     if asked <= MAX_RUNS { Ok(()) } else { Err(Error::TooMany { what: "runs to merge", asked, limit: MAX_RUNS }) }
 }
 
-fn two<K: Pod, V: Pod, C: Compare<K>>(
+fn two<K: Pod, V: Pod, C: KeyOrder<K>>(
     stream: &Stream,
     a: Pairs<K, V>,
     b: Pairs<K, V>,
@@ -215,7 +308,11 @@ impl Splits {
         tile: usize,
     ) -> Result<Self, Error> {
         expect_tile(tile)?;
-        partition(stream, a.raw_view(stream)?, b.raw_view(stream)?, compare, tile)
+        let (a, b, order) = (a.raw_view(stream)?, b.raw_view(stream)?, HoleOrder::of::<K, C>(compare));
+        held!(K as H, {
+            let (a, b) = (HeldIn::<H>::new(stream, a)?, HeldIn::<H>::new(stream, b)?);
+            partition(stream, a.view, b.view, order, tile)
+        })
     }
 
     /// Returns the number of tiles.
@@ -248,7 +345,7 @@ fn bytes(words: GlobalMut<u64>) -> GlobalMut<u8> {
 }
 
 /// Finds the tile boundaries. There must be at least one item.
-pub(crate) fn partition<K: Pod, C: Compare<K>>(
+pub(crate) fn partition<K: Pod, C: KeyOrder<K>>(
     stream: &Stream,
     a: Global<K>,
     b: Global<K>,
@@ -269,7 +366,7 @@ pub(crate) fn partition<K: Pod, C: Compare<K>>(
     Ok(Splits { words, boundaries: tiles + 1 })
 }
 
-fn two_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
+fn two_shaped<K: Pod, V: Pod, C: KeyOrder<K>, const ITEMS: usize>(
     stream: &Stream,
     a: Pairs<K, V>,
     b: Pairs<K, V>,
@@ -291,7 +388,7 @@ fn two_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
     unsafe { stream.launch(merge, tiles) }
 }
 
-fn many<K: Pod, V: Pod, C: Compare<K>>(
+fn many<K: Pod, V: Pod, C: KeyOrder<K>>(
     stream: &Stream,
     runs: &[Pairs<K, V>],
     out: PairsMut<K, V>,
@@ -329,10 +426,15 @@ impl RunsSplits {
         expect_runs(runs.len())?;
         expect_tile(tile)?;
         if runs.iter().all(DeviceSlice::is_empty) {
-            return Err(Error::EmptyLaunch { kernel: RunsPartition::<K, C>::NAME });
+            return Err(Error::EmptyLaunch { kernel: RunsPartition::<u32, HoleOrder>::NAME });
         }
-        let runs = runs.iter().map(|&keys| Pairs::keys(stream, keys)).collect::<Result<Vec<_>, _>>()?;
-        split_runs(stream, &runs, tile, 0, compare)
+        let order = HoleOrder::of::<K, C>(compare);
+        held!(K as H, {
+            let held = |run: &DeviceSlice<'_, K>| HeldIn::<H>::new(stream, run.raw_view(stream)?);
+            let held = runs.iter().map(held).collect::<Result<Vec<_>, _>>()?;
+            let runs = held.iter().map(|run| Pairs { keys: run.view, values: no_values(run.view.len()).as_const() });
+            split_runs(stream, &runs.collect::<Vec<_>>(), tile, 0, order)
+        })
     }
 
     /// Returns, for each boundary in order, how many of the outputs before it come from each run.
@@ -353,21 +455,27 @@ impl RunsSplits {
     }
 }
 
-/// Returns views of runs as kernel arguments. There must be at least one run.
-fn views<K: Pod, V: Pod>(runs: &[Pairs<K, V>]) -> (Runs<K>, Runs<V>) {
-    // SAFETY: the views are empty.
-    let (no_keys, no_values) =
-        unsafe { (Global::<K>::from_raw(runs[0].keys.as_ptr(), 0), Global::<V>::from_raw(runs[0].values.as_ptr(), 0)) };
-    (
-        Runs::new(std::array::from_fn(|i| runs.get(i).map_or(no_keys, |run| run.keys))),
-        Runs::new(std::array::from_fn(|i| runs.get(i).map_or(no_values, |run| run.values))),
-    )
+/// Returns views of the keys of runs as kernel arguments. There must be at least one run.
+fn views<K: Pod, V: Pod>(runs: &[Pairs<K, V>]) -> Runs<K> {
+    // SAFETY: the view is empty.
+    let none = unsafe { Global::from_raw(runs[0].keys.as_ptr(), 0) };
+    Runs::new(std::array::from_fn(|i| runs.get(i).map_or(none, |run| run.keys)))
+}
+
+/// Returns views of the values of runs, as bytes. There must be at least one run.
+fn untyped<K: Pod, V: Pod>(runs: &[Pairs<K, V>]) -> Runs<u8> {
+    Runs::new(std::array::from_fn(|i| {
+        let values = runs.get(i).unwrap_or(&runs[0]).values;
+        let len = if i < runs.len() { values.len() * size_of::<V>() } else { 0 };
+        // SAFETY: this is the same memory, as bytes.
+        unsafe { Global::from_raw(values.as_ptr().cast(), len) }
+    }))
 }
 
 /// Merges one to [`MAX_PLACED`](super::place::MAX_PLACED) runs in one launch that is fast for few items. The output is
 /// as long as all runs together, and each run has fewer than 2^30 items. A comparator that is not a strict weak order
 /// would lose items.
-pub(crate) fn place<K: Pod, V: Pod, C: Compare<K>>(
+pub(crate) fn place<K: Pod, V: Pod, C: KeyOrder<K>>(
     stream: &Stream,
     runs: &[Pairs<K, V>],
     out: PairsMut<K, V>,
@@ -377,8 +485,14 @@ pub(crate) fn place<K: Pod, V: Pod, C: Compare<K>>(
     if blocks == 0 {
         return Ok(());
     }
-    let (keys, values) = views(runs);
-    let kernel = PlaceRuns::new(keys, values, runs.len() as u32, out.keys, out.values, compare);
+    const { assert!(matches!(size_of::<V>(), 0 | 4 | 8 | 16), "values are carried by a type of these sizes") };
+    let (keys, values) = (views(runs), untyped(runs));
+    // SAFETY: this is the same memory, as bytes.
+    let out_values = unsafe {
+        GlobalMut::from_raw(out.values.as_const().as_ptr().cast_mut().cast(), out.values.len() * size_of::<V>())
+    };
+    let (count, value_bytes) = (runs.len() as u32, size_of::<V>() as u32);
+    let kernel = PlaceRuns::new(keys, values, value_bytes, count, out.keys, out_values, compare);
     // SAFETY: one block per 256 items of each run. The output is as long as all runs and does not overlap them, and
     // there are as many values as keys, if there are any.
     unsafe { stream.launch(kernel, blocks) }
@@ -391,7 +505,7 @@ fn rounds(runs: usize) -> u32 {
 
 /// Finds the boundaries of tiles of `tile` outputs; each boundary may be up to `slack` outputs off. There must be at
 /// least one item, and at most [`MAX_RUNS`] runs.
-fn split_runs<K: Pod, V: Pod, C: Compare<K>>(
+fn split_runs<K: Pod, V: Pod, C: KeyOrder<K>>(
     stream: &Stream,
     runs: &[Pairs<K, V>],
     tile: usize,
@@ -400,13 +514,7 @@ fn split_runs<K: Pod, V: Pod, C: Compare<K>>(
 ) -> Result<RunsSplits, Error> {
     let total = runs.iter().map(|run| run.keys.len()).sum::<usize>();
     let tiles = total.div_ceil(tile);
-    let keys = views(runs).0;
-    let untyped = Runs::new(std::array::from_fn(|i| {
-        let values = runs.get(i).unwrap_or(&runs[0]).values;
-        let len = if i < runs.len() { values.len() * size_of::<V>() } else { 0 };
-        // SAFETY: this is the same memory, as bytes.
-        unsafe { Global::<u8>::from_raw(values.as_ptr().cast(), len) }
-    }));
+    let (keys, untyped) = (views(runs), untyped(runs));
     let log_lanes = rounds(runs.len());
     let blocks = tiles.div_ceil((PARTITION_THREADS as usize >> log_lanes) - 1);
     let table_words = TABLE_WORDS + (tiles + 1) * runs.len();
@@ -437,7 +545,7 @@ fn split_runs<K: Pod, V: Pod, C: Compare<K>>(
     Ok(RunsSplits { words, verdicts: table_words })
 }
 
-fn many_shaped<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
+fn many_shaped<K: Pod, V: Pod, C: KeyOrder<K>, const ITEMS: usize>(
     stream: &Stream,
     runs: &[Pairs<K, V>],
     out: PairsMut<K, V>,

@@ -3,11 +3,12 @@
 // Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
+use super::shape::{THREADS, items};
 use super::tile::{Tile, Walk};
 use crate::arch::warp::{FULL, any, ballot, lane_id};
 use crate::arch::{Rmw, thread};
 use crate::block::merge::Chain;
-use crate::compare::{Compare, IgnoreLowBit, Less};
+use crate::compare::{HoleOrder, KeyOrder};
 use crate::form::kernel;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
@@ -108,7 +109,7 @@ pub(super) unsafe fn is_contradictory(verdicts: Global<u64>, own: u32, threads: 
 /// `splits` has one word per boundary; there is one more boundary than tiles. `verdicts` has one byte per block, padded
 /// to whole words. While the kernel runs, nothing writes `a` or `b`, and nothing else uses the other buffers.
 #[kernel(threads = PARTITION_THREADS, shared = shared_bytes::<u64>(PARTITION_THREADS as usize) + shared_bytes::<u32>(1))]
-pub unsafe fn merge_partition<K: Pod, C: Compare<K>>(
+pub unsafe fn merge_partition<K: Pod, C: KeyOrder<K>>(
     a: Global<K>,
     b: Global<K>,
     compare: C,
@@ -208,7 +209,7 @@ pub const fn min_blocks<K, V>() -> u32 {
 /// zero-sized, there are as many as keys, on both sides and in the output, and a tile has at most 65,536 outputs. While
 /// the kernel runs, nothing writes the inputs, and nothing else uses the outputs; no output overlaps another buffer.
 #[kernel(threads = THREADS, shared = tile_shared::<K, V>(THREADS, ITEMS), min_blocks = min_blocks::<K, V>())]
-pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize>(
+pub unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
     a_keys: Global<K>,
     a_values: Global<V>,
     b_keys: Global<K>,
@@ -307,7 +308,12 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, con
     }
 }
 
-crate::merge_instances! {
+crate::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    keys [u32, u64], values [(), u32, u64], orders [Less, IgnoreLowBit];
+    for K in [u32, u64, [u32; 3], [u64; 2], [u64; 4]]: MergePartition<K, HoleOrder>;
+    for K in [u32, u64], V in [(), u32, u64]:
+        MergeTiles<K, V, HoleOrder, { THREADS }, { items::<K, V>() }>;
+    for K in [[u32; 3], [u64; 2]], V in [(), u32]:
+        MergeTiles<K, V, HoleOrder, { THREADS }, { items::<K, V>() }>;
+    MergeTiles<[u64; 4], u32, HoleOrder, { THREADS }, { items::<[u64; 4], u32>() }>;
 }

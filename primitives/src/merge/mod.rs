@@ -7,6 +7,8 @@
 //!   order.
 //! - **Order**: a [`Compare`](crate::compare::Compare), which may carry state. If an input is not sorted by it, or the
 //!   comparator is not a strict weak order, the output is some permutation of the input.
+//! - **Sizes**: keys have 1 to 32 bytes. Values have any size. Those of 4 and 8 bytes (with keys of over 8 bytes, those of
+//!   4) are moved with the keys; others are moved by index and gathered at the end, which takes memory for them.
 //! - **Synchronisation**: none; the result is ready in stream order.
 //! - **Memory**: reads and writes each item once. Scratch memory of 8 bytes per tile of a few thousand items (per tile
 //!   and run, for many runs), allocated and freed in stream order.

@@ -7,9 +7,10 @@ use super::runs::{Runs, run_at};
 use crate::arch::thread;
 use crate::arch::warp::{FULL, LANES, all, lane_id, sync_warp, warp_id};
 use crate::block::warp;
-use crate::compare::{Compare, Less};
+use crate::compare::{HoleOrder, KeyOrder};
 use crate::form::kernel;
 use crate::monoid::Sum;
+use crate::transfer::Line;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
@@ -195,12 +196,55 @@ impl<K: Pod> Windows<K> {
     }
 }
 
+/// A value of 0, 4, 8 or 16 bytes. All threads have values of the same size, so that a branch costs less than a kernel
+/// for each size.
+struct Value {
+    short: u32,
+    long: u64,
+    line: Line,
+}
+
+impl Value {
+    /// Loads value `index` of a run.
+    ///
+    /// # Safety
+    /// `address` is that of `len` values of so many bytes, more than `index`. Nothing writes them during the call.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn load(address: u64, bytes: u32, index: usize, len: u32) -> Self {
+        let mut value = Self { short: 0, long: 0, line: Line([0; 4]) };
+        match bytes {
+            4 => value.short = run_at::<u32>(address, len).get(index),
+            8 => value.long = run_at::<u64>(address, len).get(index),
+            16 => value.line = run_at::<Line>(address, len).get(index),
+            _ => {}
+        }
+        value
+    }
+
+    /// Stores the value at a place.
+    ///
+    /// # Safety
+    /// `out` has the bytes of a value at this place, aligned to its size. Nothing else uses them during the call.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn store(self, out: GlobalMut<u8>, bytes: u32, place: usize) {
+        let address = out.as_const().as_ptr().cast_mut();
+        let len = if bytes == 0 { 0 } else { out.len() / bytes as usize };
+        match bytes {
+            4 => GlobalMut::from_raw(address.cast(), len).set(place, self.short),
+            8 => GlobalMut::from_raw(address.cast(), len).set(place, self.long),
+            16 => GlobalMut::from_raw(address.cast(), len).set(place, self.line),
+            _ => {}
+        }
+    }
+}
+
 /// Merges sorted runs by computing the position of each item.
 ///
 /// Each thread has one item. Its position is its index in its own run, plus, for each other run, the number of items
 /// that come before it: equal items of earlier runs come before it, those of later runs do not. So no two items have
-/// the same position if the comparator is a strict weak order; this kernel is only used with such comparators of this
-/// crate. A warp has 32 adjacent items of a run. Its lanes, two for each run, first find what comes before the first
+/// the same position if the comparator is a strict weak order. A warp has 32 adjacent items of a run. Its lanes, two for each run, first find what comes before the first
 /// and before the last of these items. Then each thread searches between the two, which is about 32 items if the runs
 /// are alike.
 ///
@@ -215,15 +259,18 @@ impl<K: Pod> Windows<K> {
 /// are zero-sized, as many values as keys. The output is as long as all runs and does not overlap them. While the
 /// kernel runs, nothing writes the runs, and nothing else uses the output.
 ///
+/// `value_bytes` is 0, 4, 8 or 16, and values are aligned to it.
+///
 /// The runs are sorted by `compare`, which is a strict weak order. Otherwise two threads may write the same position,
 /// and some positions may be left unwritten, but nothing outside of the output is written.
 #[kernel(threads = PLACE_THREADS, shared = place_shared(), min_blocks = 1)]
-pub unsafe fn place_runs<K: Pod, V: Pod, C: Compare<K>>(
+pub unsafe fn place_runs<K: Pod, C: KeyOrder<K>>(
     keys: Runs<K>,
-    values: Runs<V>,
+    values: Runs<u8>,
+    value_bytes: u32,
     runs: u32,
     out_keys: GlobalMut<K>,
-    out_values: GlobalMut<V>,
+    out_values: GlobalMut<u8>,
     compare: C,
 ) {
     const { assert!(2 * MAX_PLACED == LANES as usize) };
@@ -268,7 +315,7 @@ pub unsafe fn place_runs<K: Pod, V: Pod, C: Compare<K>>(
     let index = first + lane;
     let at = if index < end { index } else { end - 1 } as usize;
     let key = own_run.get(at);
-    let value = if size_of::<V>() > 0 { run_at::<V>(facts.get(2), len).get(at) } else { V::zeroed() };
+    let value = Value::load(facts.get(2), value_bytes, at, len);
 
     // The windows of the warp's items, empty in the own run and in missing runs. The lower lanes find the starts, the
     // upper lanes the ends.
@@ -296,13 +343,11 @@ pub unsafe fn place_runs<K: Pod, V: Pod, C: Compare<K>>(
     let place = index + others;
     if index < end {
         out_keys.set(place as usize, key);
-        if size_of::<V>() > 0 {
-            out_values.set(place as usize, value);
-        }
+        value.store(out_values, value_bytes, place as usize);
     }
 }
 
 crate::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for K in [u32, u64], V in [(), u32, u64]: PlaceRuns<K, V, Less>;
+    for K in [u32, u64]: PlaceRuns<K, HoleOrder>;
 }

@@ -4,11 +4,12 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::kernel::{Boundary, PARTITION_THREADS, is_contradictory, write_verdict};
+use super::shape::{RUNS_THREADS, runs_items};
 use crate::arch::thread;
 use crate::arch::warp::{FULL, LANES, any, lane_id, warp_id};
 use crate::block::runs::{self as block, Items, MAX_PIECES, Table};
 use crate::block::warp;
-use crate::compare::{Compare, IgnoreLowBit, Less};
+use crate::compare::{HoleOrder, KeyOrder};
 use crate::form::{Buffer, Param, kernel};
 use crate::monoid::Sum;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
@@ -93,9 +94,10 @@ pub(super) const TABLE_WORDS: usize = 3 * MAX_RUNS;
     shared = shared_bytes::<u64>(PARTITION_THREADS as usize)
         + shared_bytes::<u64>(2 * MAX_RUNS)
         + shared_bytes::<u32>(1),
-    min_blocks = 4
+    // Wide keys take more registers.
+    min_blocks = if size_of::<K>() > 8 { 2 } else { 4 }
 )]
-pub unsafe fn runs_partition<K: Pod, C: Compare<K>>(
+pub unsafe fn runs_partition<K: Pod, C: KeyOrder<K>>(
     keys: Runs<K>,
     values: Runs<u8>,
     runs: u32,
@@ -230,7 +232,7 @@ pub(super) unsafe fn run_at<T: Pod>(address: u64, count: u32) -> Global<T> {
 /// are as many as keys. The output is as long as all runs and does not overlap them. While the kernel runs, nothing
 /// writes the runs, `splits` or `verdicts`, and nothing else uses the output.
 #[kernel(threads = THREADS, shared = tile_shared::<K, V>(THREADS, ITEMS), min_blocks = BLOCKS_AT_ONCE)]
-pub unsafe fn runs_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize>(
+pub unsafe fn runs_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
     runs: u32,
     rounds: u32,
     out_keys: GlobalMut<K>,
@@ -358,7 +360,12 @@ pub unsafe fn runs_tiles<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, cons
     }
 }
 
-crate::merge_runs_instances! {
+crate::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    keys [u32, u64], values [(), u32, u64], orders [Less, IgnoreLowBit];
+    for K in [u32, u64, [u32; 3], [u64; 2], [u64; 4]]: RunsPartition<K, HoleOrder>;
+    for K in [u32, u64], V in [(), u32, u64]:
+        RunsTiles<K, V, HoleOrder, { RUNS_THREADS }, { runs_items::<K, V>() }>;
+    for K in [[u32; 3], [u64; 2]], V in [(), u32]:
+        RunsTiles<K, V, HoleOrder, { RUNS_THREADS }, { runs_items::<K, V>() }>;
+    RunsTiles<[u64; 4], u32, HoleOrder, { RUNS_THREADS }, { runs_items::<[u64; 4], u32>() }>;
 }

@@ -8,7 +8,7 @@ use super::kernel::is_contradictory;
 use crate::arch::thread;
 use crate::arch::warp::{LANES, lane_id};
 use crate::block::merge::{Pieces, path};
-use crate::compare::Compare;
+use crate::compare::KeyOrder;
 use crate::view::{Global, Shared};
 use bytemuck::Pod;
 
@@ -144,7 +144,7 @@ impl<K: Pod> Walk<K> {
     /// `first` is at most `tile.count`, which is not 0.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub unsafe fn new<C: Compare<K>>(keys: Shared<K>, tile: Tile, first: u32, compare: C) -> Self {
+    pub unsafe fn new<C: KeyOrder<K>>(keys: Shared<K>, tile: Tile, first: u32, compare: C) -> Self {
         let Tile { a_len, b_len, count, .. } = tile;
         let share = path(|at| keys.get(at as usize), Pieces { a: 0, a_len, b: a_len, b_len }, first, compare);
         let (a, b) = (share, a_len + first - share);
@@ -156,8 +156,9 @@ impl<K: Pod> Walk<K> {
 
     /// Returns whether the next item comes from the first side.
     #[inline(always)]
-    pub fn takes_a<C: Compare<K>>(&self, compare: C) -> bool {
-        self.a < self.a_end && (self.b >= self.b_end || !compare.less(self.key_b, self.key_a))
+    pub fn takes_a<C: KeyOrder<K>>(&self, compare: C) -> bool {
+        // No branch around the comparison, which the compiler does not remove.
+        (self.a < self.a_end) & ((self.b >= self.b_end) | !compare.less(self.key_b, self.key_a))
     }
 
     /// Returns the position of the next item, and its key.

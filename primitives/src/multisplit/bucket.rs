@@ -1,113 +1,153 @@
 //! Bucket functions.
 
 use crate::form::Param;
+use crate::hole::{Held, Hole};
+use crate::operator::{Record, operator};
 use crate::sort::{Buckets, Purity};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::{hole::Filling, operator::Recorded};
 use bytemuck::{Pod, Zeroable};
 
-/// A function from keys to bucket numbers. It may carry state, which is passed to the GPU as a kernel argument.
+/// A function from keys to bucket numbers. It may carry state, which is passed to the GPU as a kernel argument: at most 64
+/// bytes. Put [`#[operator]`](crate::operator) on an implementation: it records the function for GPUs.
+///
+/// ```
+/// use bytemuck::{Pod, Zeroable};
+/// use gpu_primitives::multisplit::{self, Bucket};
+/// use gpu_primitives::operator::{Record, operator};
+/// use gpu_primitives::{Device, Error};
+///
+/// #[repr(C)]
+/// #[derive(Clone, Copy, Pod, Zeroable, Record)]
+/// struct Remainder {
+///     divisor: u32,
+/// }
+///
+/// #[operator]
+/// impl Bucket<u32> for Remainder {
+///     fn bucket(&self, key: u32) -> u32 {
+///         key % self.divisor
+///     }
+/// }
+///
+/// let stream = Device::default()?.stream()?;
+/// let input = stream.upload(&[3u32, 1, 4, 1, 5, 9])?;
+/// let mut output = stream.uninit::<u32>(6)?;
+/// multisplit::keys(&stream, &input, &mut output, 3, Remainder { divisor: 3 })?;
+/// assert_eq!(output.to_vec(&stream)?, [3, 9, 1, 4, 1, 5]);
+/// # Ok::<(), Error>(())
+/// ```
 ///
 /// # Contract
 /// The same key always has the same bucket; otherwise some items may be lost and others repeated. Numbers beyond the
 /// last bucket count as the last bucket.
 pub trait Bucket<K>: Param {
-    /// Whether the kernels can rely on the contract.
-    const PURITY: Purity = Purity::UNKNOWN;
     /// Returns the bucket of a key.
     fn bucket(&self, key: K) -> u32;
+
+    /// Records the function for GPUs: [`#[operator]`](crate::operator) writes this function.
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn recorded() -> Recorded;
 }
 
 /// Buckets by the upper bits of a number: `key >> bits`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable, Record)]
 pub struct Shift {
     bits: u32,
+    /// All ones, or zero if the shift leaves nothing of a number of 32, 64 or 128 bits: cheaper than a comparison for
+    /// each key.
+    mask_32: u32,
+    mask_64: u32,
+    mask_128: u32,
 }
 
 impl Shift {
     /// Buckets of `2^bits` consecutive numbers.
     #[must_use]
     pub const fn by(bits: u32) -> Self {
-        Self { bits }
+        const fn mask(is_there: bool) -> u32 {
+            if is_there { !0 } else { 0 }
+        }
+        Self { bits, mask_32: mask(bits < 32), mask_64: mask(bits < 64), mask_128: mask(bits < 128) }
     }
 }
 
-impl Bucket<u32> for Shift {
-    // SAFETY: the bucket depends only on the key and the number of bits.
-    const PURITY: Purity = unsafe { Purity::promised() };
-
-    #[inline(always)]
-    fn bucket(&self, key: u32) -> u32 {
-        key.checked_shr(self.bits).unwrap_or(0)
-    }
+macro_rules! shifts {
+    ($($type:ty: $key:ident, $bits:ident => $number:expr, $mask:ident;)*) => { $(
+        #[operator]
+        impl Bucket<$type> for Shift {
+            #[inline(always)]
+            fn bucket(&self, $key: $type) -> u32 {
+                let $bits = self.bits;
+                let number: u32 = $number;
+                number & self.$mask
+            }
+        }
+    )* };
 }
 
-impl Bucket<u64> for Shift {
-    // SAFETY: as above.
-    const PURITY: Purity = unsafe { Purity::promised() };
-
-    #[inline(always)]
-    fn bucket(&self, key: u64) -> u32 {
-        key.checked_shr(self.bits).unwrap_or(0).min(0xFFFF_FFFF) as u32
-    }
+shifts! {
+    u8: key, bits => key as u32 >> bits, mask_32;
+    u16: key, bits => key as u32 >> bits, mask_32;
+    u32: key, bits => key >> bits, mask_32;
+    u64: key, bits => (key >> bits).min(0xFFFF_FFFF) as u32, mask_64;
+    u128: key, bits => (key >> bits).min(0xFFFF_FFFF) as u32, mask_128;
 }
 
-/// A bucket function in the form that the kernels take: one pass, and no bucket beyond the last.
+/// A bucket function in the form that the kernels take: a [`Hole`], one pass, and no bucket beyond the last.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Clamped<B> {
-    pub(super) function: B,
-    pub(super) last: u32,
+pub struct HoleBuckets {
+    hole: Hole,
+    last: u32,
 }
 
 // SAFETY: `repr(C)`, and both fields are parameters themselves.
-unsafe impl<B: Param> Param for Clamped<B> {
-    fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, crate::kernel::Buffer)) {
-        self.function.buffers(name, visit);
+unsafe impl Param for HoleBuckets {
+    const HOLE: Option<usize> = Some(0);
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl HoleBuckets {
+    /// Returns a function for keys `K`, for kernels that hold them in a type of the same size or a larger one. `last` is
+    /// at most 255.
+    pub(super) fn of<K: Pod, B: Bucket<K>>(function: B, last: u32) -> Self {
+        Self { hole: Hole::new(function, Self::filling::<K, B>()), last }
+    }
+
+    /// Describes what fills the hole.
+    pub(crate) fn filling<K: Pod, B: Bucket<K>>() -> &'static Filling {
+        /// # Safety
+        /// The state is a `B`, the argument begins with a `K`, and the result has room for a `u32`.
+        unsafe fn native<K: Pod, B: Bucket<K>>(state: *const u8, arguments: &[*const u8], result: *mut u8) {
+            // SAFETY: guaranteed by the caller; a `B` and a `K` are plain data.
+            unsafe {
+                let bucket = (*state.cast::<B>()).bucket(arguments[0].cast::<K>().read_unaligned());
+                result.cast::<u32>().write_unaligned(bucket);
+            }
+        }
+        const { &Filling::new::<B, K>("bucket", B::recorded, native::<K, B>) }
     }
 }
 
-impl<K, B: Bucket<K>> Buckets<K> for Clamped<B> {
+impl<H: Held> Buckets<H> for HoleBuckets {
     const MAX_PASSES: usize = 1;
-    const PURITY: Purity = B::PURITY;
+    // On the CPU the function is any Rust function.
+    #[cfg(not(target_arch = "nvptx64"))]
+    const PURITY: Purity = Purity::UNKNOWN;
+    // SAFETY: a recorded function depends only on the key and the state; its result is clamped to the last bucket.
+    #[cfg(target_arch = "nvptx64")]
+    const PURITY: Purity = unsafe { Purity::promised() };
 
     #[inline(always)]
-    fn bucket(&self, key: K, _: u32) -> u32 {
-        self.function.bucket(key).min(self.last)
+    fn bucket(&self, key: H, _: u32) -> u32 {
+        // SAFETY: it is made of a `Bucket`, and the host launches a kernel with it only for keys of that type.
+        unsafe { H::bucket(&self.hole, key) }.min(self.last)
     }
 
     #[inline(always)]
     fn last(&self, _: u32) -> u32 {
         self.last
     }
-}
-
-/// Instantiates the kernels that split on a GPU, for all combinations of the keys, values and bucket functions. The
-/// value `()` stands for keys alone. See [`crate::instances`].
-///
-/// ```ignore
-/// gpu_primitives::multisplit_instances! {
-///     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-///     keys [Version], values [(), u32], buckets [ByAuthor];
-/// }
-/// ```
-#[macro_export]
-macro_rules! multisplit_instances {
-    (in $dir:expr; $(keys [$($key:ty),+], values [$($value:ty),+], buckets [$($bucket:ty),+];)+) => {
-        $crate::instances! {
-            in $dir;
-            $(
-                for K in [$($key),+], B in [$($bucket),+]:
-                    $crate::sort::BucketHistogram<K, $crate::multisplit::Clamped<B>>;
-                for K in [$($key),+], V in [$($value),+], B in [$($bucket),+]:
-                    $crate::sort::LargePass<K, V, $crate::multisplit::Clamped<B>, { $crate::sort::items::<K, V>() }>;
-                for K in [$($key),+], V in [$($value),+], B in [$($bucket),+]:
-                    $crate::sort::SmallPass<K, V, $crate::multisplit::Clamped<B>>;
-            )+
-        }
-    };
-}
-
-crate::multisplit_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    keys [u32, u64], values [(), u32, u64], buckets [Shift];
 }

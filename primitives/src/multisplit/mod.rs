@@ -3,6 +3,8 @@
 //! - **Stable, deterministic**: items of a bucket keep their order; the same input gives the same bytes on every run.
 //! - **Synchronisation**: none; the bucket offsets stay on the device.
 //! - **Memory**: look-back words of 1 KiB per tile, 2 % of the input.
+//! - **Sizes**: keys of 4 and 8 bytes, alone or with values of 4, are moved as they are. For others, bucket numbers and
+//!   indices are moved, and keys and values gathered at the end.
 //! - **Cost**: one read of the keys to count them, then one read and one write of everything.
 //!
 //! It uses the kernels of the radix sort, which runs one multisplit per digit.
@@ -21,11 +23,13 @@
 //! ```
 
 mod bucket;
+mod kernel;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
-pub use bucket::{Bucket, Clamped, Shift};
+pub use bucket::{Bucket, HoleBuckets, Shift};
+pub use kernel::NumberKeys;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{MAX_BUCKETS, keys, pairs};

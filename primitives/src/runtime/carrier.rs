@@ -106,10 +106,10 @@ impl<A: Carry> Carry for Vec<A> {
     }
 }
 
-/// Evaluates an expression with [views](Carry) of a value type as views of the first carrier that fits, or otherwise
-/// with the views as they are: `carried!(V => u32 | u64, (from, to), |(from, to)| …)`.
+/// Evaluates an expression with [views](Carry) of a value type as views of the first carrier that fits, or another one
+/// with the views as they are: `carried!(V => u32 | u64, (from, to), |(from, to)| …, else |(from, to)| …)`.
 macro_rules! carried {
-    ($value:ty => $($carrier:ty)|+, $views:expr, |$carried:pat_param| $body:expr) => {{
+    ($value:ty => $($carrier:ty)|+, $views:expr, |$carried:pat_param| $body:expr, else |$other:pat_param| $otherwise:expr) => {{
         let views = $views;
         $(
             // The sizes are first compared as constants, so that only code that can run is compiled.
@@ -120,10 +120,13 @@ macro_rules! carried {
             } else
         )+
         {
-            let $carried = views;
-            $body
+            let $other = views;
+            $otherwise
         }
     }};
+    ($value:ty => $($carrier:ty)|+, $views:expr, |$carried:pat_param| $body:expr) => {
+        $crate::runtime::carrier::carried!($value => $($carrier)|+, $views, |$carried| $body, else |$carried| $body)
+    };
 }
 
 pub(crate) use carried;

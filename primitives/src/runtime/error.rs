@@ -161,7 +161,9 @@ pub enum Error {
 
     /// The kernel was not compiled for GPUs with these types.
     #[error(
-        "there is no PTX for the kernel type `{kernel}`: list it in `gpu_primitives::instances!` and rebuild the PTX"
+        "there is no PTX for the kernel type `{kernel}`: list it in `gpu_primitives::instances!` in its crate, and build that \
+         crate's PTX with gpu-kernel-builder, which needs a nightly toolchain with rust-src (see docs/own-kernel). A crate \
+         that was built without that toolchain runs on the CPU alone"
     )]
     NoInstance {
         /// The kernel type.

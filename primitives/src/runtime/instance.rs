@@ -12,6 +12,10 @@ use std::sync::LazyLock;
 #[derive(Debug)]
 pub struct Instance {
     kernel: TypeId,
+    type_name: fn() -> &'static str,
+    shared_bytes: usize,
+    /// Where the operator that is not known is among the arguments.
+    hole: Option<usize>,
     name: &'static str,
     /// The text of the module, compressed.
     packed: &'static [u8],
@@ -24,10 +28,18 @@ impl Instance {
     ///
     /// # Safety
     /// `packed` is the compressed PTX that `gpu-kernel-builder` generated from `K`, from the same sources as this
-    /// program.
+    /// program. It is empty if the crate was built for the CPU alone.
     #[must_use]
     pub const unsafe fn new<K: Kernel>(name: &'static str, packed: &'static [u8]) -> Self {
-        Self { kernel: TypeId::of::<K>(), name, packed, _compiled: None }
+        Self {
+            kernel: TypeId::of::<K>(),
+            type_name: type_name::<K>,
+            shared_bytes: K::SHARED_BYTES,
+            hole: K::HOLE,
+            name,
+            packed,
+            _compiled: None,
+        }
     }
 
     /// Names the kernel's code for the CPU device. So it is compiled in the crate that lists the instance, and the crates
@@ -37,6 +49,21 @@ impl Instance {
     #[must_use]
     pub const fn compiled<K: Kernel>(self) -> Self {
         Self { _compiled: Some(cpu::entry::<K>()), ..self }
+    }
+
+    /// Returns all instances of the program.
+    pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
+        inventory::iter::<Self>().filter(|instance| !instance.packed.is_empty())
+    }
+
+    /// Returns where the operator that is not known is among the arguments, in bytes.
+    pub(crate) fn hole(&self) -> Option<usize> {
+        self.hole
+    }
+
+    /// Returns the kernel type, as far as loading needs it.
+    pub(crate) fn target(&self) -> Target {
+        Target { id: self.kernel, type_name: self.type_name, shared_bytes: self.shared_bytes }
     }
 
     /// Returns the name of the entry.
@@ -66,7 +93,7 @@ impl Instance {
     pub(crate) fn find(id: TypeId, type_name: fn() -> &'static str) -> Result<&'static Self, Error> {
         static BY_KERNEL: LazyLock<HashMap<TypeId, Vec<&'static Instance>>> = LazyLock::new(|| {
             let mut by_kernel = HashMap::<_, Vec<_>>::new();
-            for instance in inventory::iter::<Instance>() {
+            for instance in Instance::all() {
                 by_kernel.entry(instance.kernel).or_default().push(instance);
             }
             by_kernel
@@ -87,6 +114,14 @@ impl Instance {
 }
 
 inventory::collect!(Instance);
+
+/// A kernel type, as far as loading needs it.
+#[derive(Clone, Copy)]
+pub(crate) struct Target {
+    pub id: TypeId,
+    pub type_name: fn() -> &'static str,
+    pub shared_bytes: usize,
+}
 
 /// The number of bytes that [`stored`] adds.
 #[cfg(test)]

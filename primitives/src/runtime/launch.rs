@@ -2,8 +2,11 @@
 //! for every kernel.
 
 use super::cpu;
+use super::fill::Filled;
+use super::instance::Target;
 use crate::executor::Entry;
 use crate::form::{Buffer, Kernel};
+use crate::hole::Hole;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::any::{TypeId, type_name};
 use std::num::NonZero;
@@ -22,6 +25,8 @@ pub(crate) struct KernelType {
     /// The code for the CPU.
     pub entry: Entry,
     buffers: unsafe fn(*const (), &mut dyn FnMut(&'static str, Buffer)),
+    /// Where the operator that is not known is among the arguments.
+    hole: Option<usize>,
 }
 
 impl KernelType {
@@ -44,6 +49,7 @@ impl KernelType {
                 layout: Layout::new::<K>(),
                 entry: cpu::entry::<K>(),
                 buffers: buffers::<K>,
+                hole: K::HOLE,
             }
         }
     }
@@ -57,6 +63,22 @@ impl KernelType {
         // SAFETY: guaranteed by the caller.
         unsafe { (self.buffers)(arguments, &mut |name, buffer| buffers.push((name, buffer))) };
         buffers
+    }
+
+    /// Returns what loading the kernel needs.
+    pub fn target(&self) -> Target {
+        Target { id: self.id, type_name: self.type_name, shared_bytes: self.shared_bytes }
+    }
+
+    /// Returns the operator among the arguments that was not known when the kernel was compiled.
+    ///
+    /// # Safety
+    /// The arguments are those of a kernel of this type.
+    pub unsafe fn filled(&self, arguments: *const ()) -> Option<Filled> {
+        let offset = self.hole?;
+        // SAFETY: the arguments have a hole there.
+        let hole = unsafe { &*arguments.cast::<Hole>().wrapping_byte_add(offset) };
+        Some(Filled { filling: hole.filling(), offset })
     }
 }
 

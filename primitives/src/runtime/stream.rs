@@ -6,6 +6,7 @@ use super::device::{Backend, Device, MAX_BLOCKS, lock};
 use super::error::Error;
 use super::event::{Event, Mark};
 use super::graph::Recording;
+use super::instance::Instance;
 use super::lanes::{Lane, LaneKind};
 use super::launch::{Arguments, KernelType};
 use super::memory::DeviceVec;
@@ -298,6 +299,9 @@ impl Stream {
                 let limit = self.device().limits().shared_bytes_per_block;
                 if kernel.shared_bytes > limit {
                     return Err(too_large("bytes of shared memory per block", kernel.shared_bytes, limit));
+                }
+                if lane.device().options().only_with_ptx {
+                    Instance::find(kernel.id, kernel.type_name)?;
                 }
                 // SAFETY: guaranteed by the caller.
                 let step = Step::Launch { arguments: unsafe { Arguments::copy(kernel, arguments) }, reach, blocks };

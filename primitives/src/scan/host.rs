@@ -4,11 +4,13 @@
 
 use super::{Monoid, ScanTiles, Sum};
 use crate::block::lookback;
+use crate::monoid::{Combine, HoleMonoid};
+use crate::runtime::held::{HeldIn, HeldOut, held, widened};
 use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, Error, Stream, expect_len};
 use bytemuck::Pod;
 
-/// The tile shape, which is part of the kernel type. It is chosen so that each lane accesses 16 bytes at a time.
+/// The tile shape, which is part of the kernel type.
 #[doc(hidden)]
 pub struct Shape<const THREADS: u32, const VEC: usize, const ROWS: usize>;
 
@@ -25,7 +27,7 @@ where
     T: Pod,
     Sum: Monoid<T>,
 {
-    exclusive(stream, input, output, Sum, Sum.identity())
+    exclusive(stream, input, output, Sum, Monoid::identity(&Sum))
 }
 
 /// Computes `output[i] = input[0] + … + input[i]`. Integers wrap.
@@ -47,8 +49,7 @@ where
 /// Computes `output[i] = init ∘ input[0] ∘ … ∘ input[i - 1]`.
 ///
 /// # Errors
-/// Same as [`exclusive_sum`], and [`Error::NoInstance`] on a GPU for an operator or type that was not instantiated
-/// there.
+/// Same as [`exclusive_sum`].
 pub fn exclusive<'a, T: Pod, Op: Monoid<T>>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
@@ -121,14 +122,7 @@ impl<T: Pod> Operands<T> {
     }
 }
 
-/// Returns the elements per access, for accesses of 16 bytes.
-const fn vector<T>() -> usize {
-    match size_of::<T>() {
-        size @ (1 | 2 | 4 | 8) => 16 / size,
-        _ => 1,
-    }
-}
-
+/// Scans in the form in which kernels exist: elements in the type that holds them.
 fn scan<T: Pod, Op: Monoid<T>>(
     stream: &Stream,
     data: Operands<T>,
@@ -136,11 +130,47 @@ fn scan<T: Pod, Op: Monoid<T>>(
     init: T,
     inclusive: bool,
 ) -> Result<(), Error> {
-    // An odd number of rows, which the exchange requires. 144 bytes per thread measured best.
-    with_shape!(
-        VEC in 16 | 8 | 4 | 2 | 1 = vector::<T>(),
-        run::<T, Op, 256, VEC, 9>(stream, data, op, init, inclusive)
-    )
+    let is_in_place = data.input.as_ptr() == data.output.as_const().as_ptr();
+    held!(T as H or bytes, {
+        let output = if is_in_place {
+            HeldOut::<T, H>::with_contents(stream, data.output)?
+        } else {
+            HeldOut::<T, H>::new(stream, data.output)?
+        };
+        let input = if is_in_place { None } else { Some(HeldIn::<H>::new(stream, data.input)?) };
+        let view = input.as_ref().map_or(output.view.as_const(), |input| input.view);
+        let held = Operands { input: view, output: output.view };
+        scan_held(stream, held, HoleMonoid::<H>::of::<T, Op>(op), widened(init), inclusive)?;
+        output.finish(stream)
+    })
+}
+
+/// Returns the elements per access: accesses of 16 bytes, but not more than 4 elements.
+const fn vector<T>() -> usize {
+    match size_of::<T>() {
+        1 | 2 | 4 => 4,
+        8 => 2,
+        _ => 1,
+    }
+}
+
+fn scan_held<T: Pod, Op: Combine<T>>(
+    stream: &Stream,
+    data: Operands<T>,
+    op: Op,
+    init: T,
+    inclusive: bool,
+) -> Result<(), Error> {
+    // An odd number of rows, which the exchange requires. 144 bytes per thread measured best. Not all GPUs have room for
+    // nine rows of 32 bytes.
+    if const { size_of::<T>() > 16 } {
+        run::<T, Op, 256, 1, 7>(stream, data, op, init, inclusive)
+    } else {
+        with_shape!(
+            VEC in 4 | 2 | 1 = vector::<T>(),
+            run::<T, Op, 256, VEC, 9>(stream, data, op, init, inclusive)
+        )
+    }
 }
 
 /// Runs [`exclusive`] or [`inclusive`] with a given tile shape: for tests that need many tiles of few elements.
@@ -154,10 +184,16 @@ pub fn scan_shaped<T: Pod, Op: Monoid<T>, const THREADS: u32, const VEC: usize, 
     _: Shape<THREADS, VEC, ROWS>,
 ) -> Result<(), Error> {
     let data = Operands::apart(stream, input, &mut output)?;
-    run::<T, Op, THREADS, VEC, ROWS>(stream, data, op, op.identity(), inclusive)
+    held!(T as H or bytes, {
+        let (input, output) =
+            (HeldIn::<H>::new(stream, data.input)?, HeldOut::<T, H>::new(stream, data.output)?);
+        let (held, op) = (Operands { input: input.view, output: output.view }, HoleMonoid::<H>::of::<T, Op>(op));
+        run::<H, _, THREADS, VEC, ROWS>(stream, held, op, op.identity(), inclusive)?;
+        output.finish(stream)
+    })
 }
 
-fn run<T: Pod, Op: Monoid<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+fn run<T: Pod, Op: Combine<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     stream: &Stream,
     data: Operands<T>,
     op: Op,

@@ -3,12 +3,12 @@
 // Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
-use super::{Monoid, Sum};
 use crate::arch::thread;
 use crate::arch::warp::{LANES, lane_id, warp_id};
 use crate::block::exchange::WarpExchange;
 use crate::block::{lookback, scan, warp};
 use crate::form::kernel;
+use crate::monoid::{Combine, HoleMonoid};
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
@@ -44,7 +44,7 @@ pub const fn shared<T>(threads: u32, vec: usize, rows: usize) -> usize {
 /// `scratch` comes from the stream's look-back words, for one `T` per tile. While the kernel runs, nothing else writes
 /// the input or uses the other buffers.
 #[kernel(threads = THREADS, shared = shared::<T>(THREADS, VEC, ROWS))]
-pub unsafe fn scan_tiles<T: Pod, Op: Monoid<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+pub unsafe fn scan_tiles<T: Pod, Op: Combine<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
     op: Op,
@@ -111,6 +111,8 @@ pub unsafe fn scan_tiles<T: Pod, Op: Monoid<T>, const THREADS: u32, const VEC: u
 
 crate::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for T in [u32, i32, f32]: ScanTiles<T, Sum, 256, 4, 9>;
-    for T in [u64, i64, f64]: ScanTiles<T, Sum, 256, 2, 9>;
+    for T in [u8, u16, u32]: ScanTiles<T, HoleMonoid<T>, 256, 4, 9>;
+    ScanTiles<u64, HoleMonoid<u64>, 256, 2, 9>;
+    for T in [[u32; 3], [u64; 2]]: ScanTiles<T, HoleMonoid<T>, 256, 1, 9>;
+    ScanTiles<[u64; 4], HoleMonoid<[u64; 4]>, 256, 1, 7>;
 }

@@ -5,8 +5,10 @@
 use super::kernel::{BuildIndex, IndexOut, STEP, SearchDirectly, SearchIndexed, SearchSorted, THREADS};
 use super::kernel::{index_len, top_level};
 use super::shape::{sorted_items, vector};
-use crate::compare::Compare;
+use crate::compare::{Compare, HoleOrder};
+use crate::hole::Held;
 use crate::merge::partition;
+use crate::runtime::held::{HeldIn, held};
 use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
@@ -15,8 +17,7 @@ use bytemuck::Pod;
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if the output is not as long as the needles, or [`Error::TooLong`] if the haystack is too
-/// long for the position type: nothing is written in these cases. [`Error::NoInstance`] on a GPU for a key type or
-/// comparator that was not instantiated there; any launch error.
+/// long for the position type: nothing is written in these cases. [`Error::OutOfMemory`]; any launch error.
 pub fn lower_bound<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     stream: &Stream,
     haystack: impl Into<DeviceSlice<'a, K>>,
@@ -147,31 +148,69 @@ impl<K: Pod, C: Compare<K>> Query<K, C> {
     }
 
     fn any_order<I: IndexOut, const N: usize>(self, stream: &Stream, answers: [Answer<I>; N]) -> Result<(), Error> {
-        with_shape!(VEC in 8 | 4 | 2 | 1 = vector::<K>(), self.any_order_shaped::<I, VEC>(stream, &answers))
+        let order = HoleOrder::of::<K, C>(self.compare);
+        held!(K as H, {
+            let haystack = HeldIn::<H>::new(stream, self.haystack)?;
+            let needles = HeldIn::<H>::new(stream, self.needles)?;
+            HeldQuery { haystack: haystack.view, needles: needles.view, order }.any_order(stream, &answers)
+        })
     }
 
-    fn any_order_shaped<I: IndexOut, const VEC: usize>(
-        self,
-        stream: &Stream,
-        answers: &[Answer<I>],
-    ) -> Result<(), Error> {
-        /// The number of blocks that share a multiprocessor.
-        const BLOCKS_AT_ONCE: usize = 8;
+    fn sorted<I: IndexOut>(self, stream: &Stream, answer: Answer<I>) -> Result<(), Error> {
+        let order = HoleOrder::of::<K, C>(self.compare);
+        held!(K as H, {
+            let haystack = HeldIn::<H>::new(stream, self.haystack)?;
+            let needles = HeldIn::<H>::new(stream, self.needles)?;
+            HeldQuery { haystack: haystack.view, needles: needles.view, order }.sorted(stream, answer)
+        })
+    }
+}
+
+/// A query in the form in which kernels exist.
+#[derive(Clone, Copy)]
+struct HeldQuery<K> {
+    haystack: Global<K>,
+    needles: Global<K>,
+    order: HoleOrder,
+}
+
+impl<K: Held> HeldQuery<K> {
+    /// Searches for needles in any order: directly if there are few needles for the haystack, if keys have more than 16
+    /// bytes, or if they have more than 8 and positions have 64 bits; otherwise with an index.
+    fn any_order<I: IndexOut>(self, stream: &Stream, answers: &[Answer<I>]) -> Result<(), Error> {
         /// With fewer needles than the number of elements divided by this, an index costs more than it saves.
         const ELEMENTS_PER_NEEDLE: usize = 64;
 
-        let Self { haystack, needles, compare } = self;
-        if needles.is_empty() {
+        let (elements, needles) = (self.haystack.len(), self.needles.len());
+        if needles == 0 {
             return Ok(());
         }
-        if haystack.is_empty() || needles.len() < haystack.len() / ELEMENTS_PER_NEEDLE || needles.len() < STEP {
-            for answer in answers {
-                let kernel = SearchDirectly::new(haystack, needles, answer.out, compare, answer.upper());
-                // SAFETY: one thread per needle, and as many outputs.
-                unsafe { stream.launch(kernel, needles.len().div_ceil(THREADS as usize))? };
+        if const { size_of::<K>() <= 8 || size_of::<K>() <= 16 && size_of::<I>() == 4 } {
+            if elements == 0 || needles < elements / ELEMENTS_PER_NEEDLE || needles < STEP {
+                return self.directly(stream, answers);
             }
-            return Ok(());
+            with_shape!(VEC in 4 | 2 | 1 = vector::<K>(), self.indexed::<I, VEC>(stream, answers))
+        } else {
+            self.directly(stream, answers)
         }
+    }
+
+    fn directly<I: IndexOut>(self, stream: &Stream, answers: &[Answer<I>]) -> Result<(), Error> {
+        let Self { haystack, needles, order } = self;
+        for answer in answers {
+            let kernel = SearchDirectly::new(haystack, needles, answer.out, order, answer.upper());
+            // SAFETY: one thread per needle, and as many outputs.
+            unsafe { stream.launch(kernel, needles.len().div_ceil(THREADS as usize))? };
+        }
+        Ok(())
+    }
+
+    /// Searches with an index. There are elements and needles.
+    fn indexed<I: IndexOut, const VEC: usize>(self, stream: &Stream, answers: &[Answer<I>]) -> Result<(), Error> {
+        /// The number of blocks that share a multiprocessor.
+        const BLOCKS_AT_ONCE: usize = 8;
+
+        let Self { haystack, needles, order } = self;
         let top = top_level::<K>(haystack.len());
         let mut index = stream.uninit::<K>(index_len(haystack.len(), top))?;
         let index = index.raw_view_mut(stream)?;
@@ -183,19 +222,24 @@ impl<K: Pod, C: Compare<K>> Query<K, C> {
         let at_once = stream.device().limits().multiprocessors as usize * BLOCKS_AT_ONCE;
         for answer in answers {
             let (out, upper) = (answer.out, answer.upper());
-            let kernel = SearchIndexed::<K, C, I, VEC>::new(haystack, index, needles, out, compare, upper, top);
+            let kernel = SearchIndexed::<K, HoleOrder, I, VEC>::new(haystack, index, needles, out, order, upper, top);
             // SAFETY: the index was built from this haystack, which is not empty; there are as many outputs as needles.
             unsafe { stream.launch(kernel, needles.len().div_ceil(STEP).min(at_once))? };
         }
         Ok(())
     }
 
+    /// Searches for sorted needles. Keys of more than 8 bytes with positions of 64 bits are searched directly.
     fn sorted<I: IndexOut>(self, stream: &Stream, answer: Answer<I>) -> Result<(), Error> {
-        with_shape!(ITEMS in 15 | 9 | 5 = sorted_items::<K>(), self.sorted_shaped::<I, ITEMS>(stream, answer))
+        if const { size_of::<K>() <= 8 || size_of::<I>() == 4 } {
+            with_shape!(ITEMS in 15 | 9 | 5 = sorted_items::<K>(), self.sorted_shaped::<I, ITEMS>(stream, answer))
+        } else {
+            self.any_order(stream, &[answer])
+        }
     }
 
     fn sorted_shaped<I: IndexOut, const ITEMS: usize>(self, stream: &Stream, answer: Answer<I>) -> Result<(), Error> {
-        let Self { haystack, needles, compare } = self;
+        let Self { haystack, needles, order } = self;
         if needles.is_empty() {
             return Ok(());
         }
@@ -204,10 +248,11 @@ impl<K: Pod, C: Compare<K>> Query<K, C> {
             Bound::Lower => (needles, haystack),
             Bound::Upper => (haystack, needles),
         };
-        let splits = partition(stream, a, b, compare, tile)?;
+        let splits = partition(stream, a, b, order, tile)?;
         let (boundaries, verdicts) = (splits.boundaries(stream)?, splits.verdicts(stream)?);
         let (out, upper) = (answer.out, answer.upper());
-        let kernel = SearchSorted::<K, C, I, ITEMS>::new(haystack, needles, out, compare, upper, boundaries, verdicts);
+        let kernel =
+            SearchSorted::<K, HoleOrder, I, ITEMS>::new(haystack, needles, out, order, upper, boundaries, verdicts);
         // SAFETY: one block per tile, and the splits were computed for this tile size; there are as many outputs as
         // needles. The scratch memory is freed in stream order.
         unsafe { stream.launch(kernel, (a.len() + b.len()).div_ceil(tile)) }

@@ -13,9 +13,10 @@
 // Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
+use super::shape::{sorted_items, vector};
 use crate::arch::{Cache, thread};
 use crate::block::merge::Chain;
-use crate::compare::{Compare, IgnoreLowBit, Less};
+use crate::compare::{HoleOrder, KeyOrder};
 use crate::form::kernel;
 use crate::merge::{Tile, Walk};
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
@@ -96,7 +97,7 @@ pub(super) fn index_len(len: usize, top: u32) -> usize {
 /// Returns whether an element comes before the bound. Elements less than the needle do, and for an upper bound also
 /// equal elements.
 #[inline(always)]
-fn precedes<K: Pod, C: Compare<K>>(compare: C, key: K, needle: K, upper: bool) -> bool {
+fn precedes<K: Pod, C: KeyOrder<K>>(compare: C, key: K, needle: K, upper: bool) -> bool {
     let (a, b) = if upper { (needle, key) } else { (key, needle) };
     compare.less(a, b) != upper
 }
@@ -138,7 +139,7 @@ unsafe fn load_node<K: Pod, const VEC: usize>(node: Global<K>) -> [[K; VEC]; NOD
 
 /// Counts the keys of a node that come before the bound.
 #[inline(always)]
-fn count_node<K: Pod, C: Compare<K>, const VEC: usize>(
+fn count_node<K: Pod, C: KeyOrder<K>, const VEC: usize>(
     keys: [[K; VEC]; NODE],
     needle: K,
     compare: C,
@@ -159,7 +160,7 @@ fn count_node<K: Pod, C: Compare<K>, const VEC: usize>(
 /// Nothing writes the node during the call.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-unsafe fn count_singly<K: Pod, C: Compare<K>>(node: Global<K>, needle: K, compare: C, upper: bool) -> usize {
+unsafe fn count_singly<K: Pod, C: KeyOrder<K>>(node: Global<K>, needle: K, compare: C, upper: bool) -> usize {
     let mut count = 0;
     let mut i = 0;
     while i < node.len() {
@@ -180,7 +181,7 @@ unsafe fn count_singly<K: Pod, C: Compare<K>>(node: Global<K>, needle: K, compar
 /// [`BuildIndex`], at a multiple of 16 bytes. `VEC` divides 8. `out` is as long as the needles. While the kernel runs,
 /// nothing else uses `out`, and nothing writes the other buffers.
 #[kernel(threads = THREADS, shared = shared_bytes::<K>(top_limit::<K>()))]
-pub unsafe fn search_indexed<K: Pod, C: Compare<K>, I: IndexOut, const VEC: usize>(
+pub unsafe fn search_indexed<K: Pod, C: KeyOrder<K>, I: IndexOut, const VEC: usize>(
     haystack: Global<K>,
     index: Global<K>,
     needles: Global<K>,
@@ -284,7 +285,7 @@ pub unsafe fn search_indexed<K: Pod, C: Compare<K>, I: IndexOut, const VEC: usiz
 /// The launch has at least one thread per needle. `out` is as long as the needles. While the kernel runs, nothing else
 /// uses `out`, and nothing writes the haystack or the needles.
 #[kernel(threads = THREADS)]
-pub unsafe fn search_directly<K: Pod, C: Compare<K>, I: IndexOut>(
+pub unsafe fn search_directly<K: Pod, C: KeyOrder<K>, I: IndexOut>(
     haystack: Global<K>,
     needles: Global<K>,
     out: GlobalMut<I>,
@@ -329,7 +330,7 @@ pub const fn sorted_shared<K>(items: usize) -> usize {
 /// the same `compare`. `out` is as long as the needles. While the kernel runs, nothing else uses `out`, and nothing
 /// writes the other buffers.
 #[kernel(threads = THREADS, shared = sorted_shared::<K>(ITEMS))]
-pub unsafe fn search_sorted<K: Pod, C: Compare<K>, I: IndexOut, const ITEMS: usize>(
+pub unsafe fn search_sorted<K: Pod, C: KeyOrder<K>, I: IndexOut, const ITEMS: usize>(
     haystack: Global<K>,
     needles: Global<K>,
     out: GlobalMut<I>,
@@ -382,10 +383,12 @@ pub unsafe fn search_sorted<K: Pod, C: Compare<K>, I: IndexOut, const ITEMS: usi
     }
 }
 
-crate::search_instances! {
+crate::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    index: keys [u32, u64, i32, f32];
-    unsorted: keys [u32, u64], orders [Less, IgnoreLowBit], positions [u32, u64];
-    unsorted: keys [i32, f32], orders [Less], positions [u32];
-    sorted: keys [u32, u64], orders [Less, IgnoreLowBit], positions [u32, u64];
+    for K in [u32, u64, [u32; 3], [u64; 2]]: BuildIndex<K>;
+    for K in [u32, u64, [u32; 3], [u64; 2], [u64; 4]], I in [u32, u64]: SearchDirectly<K, HoleOrder, I>;
+    for K in [u32, u64], I in [u32, u64]: SearchIndexed<K, HoleOrder, I, { vector::<K>() }>;
+    for K in [[u32; 3], [u64; 2]]: SearchIndexed<K, HoleOrder, u32, { vector::<K>() }>;
+    for K in [u32, u64], I in [u32, u64]: SearchSorted<K, HoleOrder, I, { sorted_items::<K>() }>;
+    for K in [[u32; 3], [u64; 2], [u64; 4]]: SearchSorted<K, HoleOrder, u32, { sorted_items::<K>() }>;
 }

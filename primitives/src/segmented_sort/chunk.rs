@@ -2,7 +2,7 @@
 
 use super::merge::CoRank;
 use crate::arch::warp::{FULL, any};
-use crate::compare::Compare;
+use crate::compare::KeyOrder;
 use bytemuck::Pod;
 
 /// Sorts the runs of a chunk, which begin where `heads` has a bit set. It uses odd-even transposition, with as many
@@ -12,7 +12,7 @@ use bytemuck::Pod;
 /// All lanes of the warp must call this.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub(super) unsafe fn sort_chunk<K: Pod, V: Pod, C: Compare<K>, const ITEMS: usize>(
+pub(super) unsafe fn sort_chunk<K: Pod, V: Pod, C: KeyOrder<K>, const ITEMS: usize>(
     keys: &mut [K; ITEMS],
     values: &mut [V; ITEMS],
     heads: u32,

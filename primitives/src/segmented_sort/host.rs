@@ -7,12 +7,15 @@ use super::cut::{CUT_TILE, status};
 use super::pass::REPAIR;
 use super::shape::{Shape, THREADS, items, slack};
 use super::{CutSegments, Edge, MergeSegments, SortSegments};
-use crate::compare::Compare;
-use crate::runtime::carrier::carried;
+use crate::compare::{Compare, HoleOrder, KeyOrder};
+use crate::hole::Held;
+use crate::runtime::carrier::{Carry, carried};
+use crate::runtime::held::{HeldIn, Indices, held};
 use crate::runtime::offsets::{Trust, expect_offsets, invalid_offset};
 use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::transfer;
 use crate::with_shape;
-use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 
 /// Sorts the keys of each segment into `output`. Waits for the check of the offsets.
@@ -20,8 +23,7 @@ use bytemuck::Pod;
 /// # Errors
 /// [`Error::InvalidOffsets`] if the offsets decrease or exceed the input: nothing is written in this case.
 /// [`Error::LengthMismatch`] if the slices differ in length or there is no offset at all; [`Error::TooLong`] for more
-/// than 2^32 - 1 keys; [`Error::NoInstance`] on a GPU for an order or type that was not instantiated there; any launch
-/// or allocation error.
+/// than 2^32 - 1 keys; any launch or allocation error.
 pub fn keys<'a, K: Pod, C: Compare<K>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, u32>>,
@@ -150,7 +152,7 @@ pub unsafe fn pairs_in_place_unchecked<'a, K: Pod, V: Pod, C: Compare<K>>(
 
 /// [`pairs_in_place`] with a given tile shape: for tests that need many tiles of few items.
 #[doc(hidden)]
-pub fn pairs_shaped<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
+pub fn pairs_shaped<K: Held, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
     stream: &Stream,
     offsets: DeviceSlice<'_, u32>,
     keys: DeviceSliceMut<'_, K>,
@@ -159,7 +161,7 @@ pub fn pairs_shaped<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITE
     shape: Shape<THREADS, ITEMS, SLACK>,
 ) -> Result<(), Error> {
     let operands = pairs_same(stream, keys, values)?;
-    run(stream, offsets, operands, compare, Trust::Check, shape)
+    run(stream, offsets, operands, HoleOrder::of::<K, C>(compare), Trust::Check, shape)
 }
 
 /// Keys and values of equal length, and their destination: other buffers, or the same ones.
@@ -199,30 +201,102 @@ fn in_place<K: Pod, V: Pod>(data: PairsMut<K, V>) -> Operands<K, V> {
     (data.as_const(), data)
 }
 
-/// Values are only moved, so values of the same size share a kernel.
+/// Sorts in the form in which kernels exist: keys in the type that holds them, values by a carrier or by index.
 fn sort<K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     offsets: DeviceSlice<'_, u32>,
-    operands: Operands<K, V>,
+    (from, to): Operands<K, V>,
     compare: C,
     trust: Trust,
 ) -> Result<(), Error> {
-    carried!(V => () | u32 | u64 | u128, operands, |operands| shaped(stream, offsets, operands, compare, trust))
+    let order = HoleOrder::of::<K, C>(compare);
+    held!(K as H, {
+        let keys = (from.keys, to.keys);
+        if let Some((from_keys, to_keys)) = keys.carried::<H>() {
+            let from = Pairs { keys: from_keys, values: from.values };
+            let to = PairsMut { keys: to_keys, values: to.values };
+            return sort_held(stream, offsets, (from, to), order, trust);
+        }
+        // Items outside of all segments stay as they are, so that keys are gathered, too.
+        let len = to.keys.len();
+        let held = HeldIn::<H>::new(stream, from.keys)?;
+        let mut sorted = stream.uninit::<H>(len)?;
+        let mut indices = Indices::new(stream, len, len)?;
+        let indexed = Pairs { keys: held.view, values: indices.from.raw_view(stream)? };
+        let moved = PairsMut { keys: sorted.raw_view_mut(stream)?, values: indices.to.raw_view_mut(stream)? };
+        shaped(stream, offsets, (indexed, moved), order, trust)?;
+        indices.gather_held(stream, held.view, to.keys)?;
+        gather_values(stream, &indices, from.values, to.values)
+    })
 }
 
-fn shaped<K: Pod, V: Pod, C: Compare<K>>(
+/// Moves the values, which may be in place.
+fn gather_values<V: Pod>(stream: &Stream, indices: &Indices, from: Global<V>, to: GlobalMut<V>) -> Result<(), Error> {
+    if from.as_ptr() != to.as_const().as_ptr() {
+        return indices.gather_held(stream, from, to);
+    }
+    let mut copy = stream.uninit::<V>(from.len())?;
+    transfer::copy_views(stream, from, copy.raw_view_mut(stream)?)?;
+    indices.gather_held(stream, copy.raw_view(stream)?, to)
+}
+
+fn sort_held<H: Held, V: Pod>(
+    stream: &Stream,
+    offsets: DeviceSlice<'_, u32>,
+    operands: Operands<H, V>,
+    order: HoleOrder,
+    trust: Trust,
+) -> Result<(), Error> {
+    if const { size_of::<H>() <= 8 } {
+        carried!(
+            V => () | u32 | u64, operands,
+            |operands| shaped(stream, offsets, operands, order, trust),
+            else |operands| sort_indexed(stream, offsets, operands, order, trust)
+        )
+    } else if const { size_of::<H>() > 16 } {
+        carried!(
+            V => u32, operands,
+            |operands| shaped(stream, offsets, operands, order, trust),
+            else |operands| sort_indexed(stream, offsets, operands, order, trust)
+        )
+    } else {
+        carried!(
+            V => () | u32, operands,
+            |operands| shaped(stream, offsets, operands, order, trust),
+            else |operands| sort_indexed(stream, offsets, operands, order, trust)
+        )
+    }
+}
+
+/// Moves the indices of the values, and then the values.
+fn sort_indexed<H: Held, V: Pod>(
+    stream: &Stream,
+    offsets: DeviceSlice<'_, u32>,
+    (from, to): Operands<H, V>,
+    order: HoleOrder,
+    trust: Trust,
+) -> Result<(), Error> {
+    let len = to.keys.len();
+    let mut indices = Indices::new(stream, len, len)?;
+    let indexed = Pairs { keys: from.keys, values: indices.from.raw_view(stream)? };
+    let moved = PairsMut { keys: to.keys, values: indices.to.raw_view_mut(stream)? };
+    shaped(stream, offsets, (indexed, moved), order, trust)?;
+    gather_values(stream, &indices, from.values, to.values)
+}
+
+fn shaped<K: Pod, V: Pod, C: KeyOrder<K>>(
     stream: &Stream,
     offsets: DeviceSlice<'_, u32>,
     operands: Operands<K, V>,
     compare: C,
     trust: Trust,
 ) -> Result<(), Error> {
-    with_shape!(ITEMS in 15 | 9 = items::<K, V>(), {
+    with_shape!(ITEMS in 15 | 9 | 5 = items::<K, V>(), {
         run(stream, offsets, operands, compare, trust, Shape::<THREADS, ITEMS, { slack(ITEMS) }>)
     })
 }
 
-fn run<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
+fn run<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
     stream: &Stream,
     offsets: DeviceSlice<'_, u32>,
     operands: Operands<K, V>,

@@ -1,13 +1,24 @@
 //! The instances for GPUs.
 
-use super::{CutSegments, shape};
-use crate::compare::{IgnoreLowBit, Less};
+use super::shape::{THREADS, items, slack};
+use super::{CutSegments, MergeSegments, SortSegments};
+use crate::compare::HoleOrder;
 
 crate::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for ITEMS in [15, 9]: CutSegments<{ shape::THREADS }, ITEMS, { shape::slack(ITEMS) }>;
-}
-crate::segmented_sort_instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    keys [u32, u64], values [(), u32, u64, u128], orders [Less, IgnoreLowBit];
+    for ITEMS in [15, 9, 5]: CutSegments<{ THREADS }, ITEMS, { slack(ITEMS) }>;
+    for K in [u32, u64], V in [(), u32, u64]: SortSegments<
+        K, V, HoleOrder, { THREADS }, { items::<K, V>() }, { slack(items::<K, V>()) }
+    >;
+    for K in [u32, u64], V in [(), u32, u64]: MergeSegments<
+        K, V, HoleOrder, { THREADS }, { items::<K, V>() }, { slack(items::<K, V>()) }
+    >;
+    for K in [[u32; 3], [u64; 2]], V in [(), u32]: SortSegments<
+        K, V, HoleOrder, { THREADS }, { items::<K, V>() }, { slack(items::<K, V>()) }
+    >;
+    for K in [[u32; 3], [u64; 2]], V in [(), u32]: MergeSegments<
+        K, V, HoleOrder, { THREADS }, { items::<K, V>() }, { slack(items::<K, V>()) }
+    >;
+    SortSegments<[u64; 4], u32, HoleOrder, { THREADS }, 5, { slack(5) }>;
+    MergeSegments<[u64; 4], u32, HoleOrder, { THREADS }, 5, { slack(5) }>;
 }

@@ -8,7 +8,7 @@
 use super::items::Items;
 use crate::arch::thread;
 use crate::arch::warp::{FULL, LANES, any, ballot, lane_id, shuffle_up};
-use crate::compare::Compare;
+use crate::compare::KeyOrder;
 use crate::view::{Global, Shared};
 use bytemuck::Pod;
 
@@ -41,7 +41,7 @@ impl CoRank {
 /// The runs lie in `keys`; `done` is at most their combined length.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub(super) unsafe fn split<K: Pod, C: Compare<K>>(keys: Shared<K>, runs: CoRank, done: u32, compare: C) -> u32 {
+pub(super) unsafe fn split<K: Pod, C: KeyOrder<K>>(keys: Shared<K>, runs: CoRank, done: u32, compare: C) -> u32 {
     let (mut low, mut high) = runs.bounds(done);
     while low < high {
         let middle = (low + high) / 2;
@@ -62,7 +62,12 @@ pub(super) unsafe fn split<K: Pod, C: Compare<K>>(keys: Shared<K>, runs: CoRank,
 /// Same as [`split`]; all lanes of the warp must call this with the same arguments.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub(super) unsafe fn split_by_warp<K: Pod, C: Compare<K>>(keys: Global<K>, runs: CoRank, done: u32, compare: C) -> u32 {
+pub(super) unsafe fn split_by_warp<K: Pod, C: KeyOrder<K>>(
+    keys: Global<K>,
+    runs: CoRank,
+    done: u32,
+    compare: C,
+) -> u32 {
     let (mut low, mut high) = runs.bounds(done);
     while low < high {
         let step = (high - low).div_ceil(LANES);
@@ -123,7 +128,7 @@ impl<K: Pod> Merge<K> {
     /// There is a next output.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub(super) unsafe fn next<V: Pod, C: Compare<K>>(
+    pub(super) unsafe fn next<V: Pod, C: KeyOrder<K>>(
         &mut self,
         items: Items<Shared<K>, Shared<V>>,
         compare: C,

@@ -10,7 +10,7 @@
 //!   gives some permutation of each segment.
 //! - **Synchronisation**: the offsets are checked on the device before anything is written, and the call waits for the
 //!   result of the check. The sorted output is ready in stream order. The `_unchecked` calls do not wait.
-//! - **Memory**: 8 bytes per tile of about a thousand items. If a segment spans tiles, also temporary memory for all
+//! - **Memory**: 8 bytes per tile of 600 to 1,800 items. If a segment spans tiles, also temporary memory for all
 //!   keys and values, freed in stream order.
 //!
 //! ```

@@ -10,7 +10,7 @@ use super::merge::{CoRank, Merge, NONE, Vote, split, split_by_warp, vote_words};
 use super::shape::Shape;
 use crate::arch::warp::{LANES, lane_id, warp_id};
 use crate::arch::{Order, Rmw, Scope, thread};
-use crate::compare::Compare;
+use crate::compare::KeyOrder;
 use crate::form::kernel;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
@@ -55,7 +55,7 @@ pub const fn merge_shared<K, V>(threads: u32, items: usize) -> usize {
 pub unsafe fn merge_segments<
     K: Pod,
     V: Pod,
-    C: Compare<K>,
+    C: KeyOrder<K>,
     const THREADS: u32,
     const ITEMS: usize,
     const SLACK: u32,

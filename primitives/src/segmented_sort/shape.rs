@@ -5,16 +5,25 @@ use super::cut::Edge;
 /// The threads per block that sorts or merges.
 pub const THREADS: u32 = 128;
 
-/// Returns the items per thread: fewer if they have more than 8 bytes, so that they fit in registers.
+/// Returns the items per thread: fewer if they have more than 8 bytes, and again if they have more than 24, so that they
+/// fit in registers.
 #[must_use]
 pub const fn items<K, V>() -> usize {
-    if size_of::<K>() + size_of::<V>() <= 8 { 15 } else { 9 }
+    match size_of::<K>() + size_of::<V>() {
+        0..=8 => 15,
+        9..=24 => 9,
+        _ => 5,
+    }
 }
 
 /// Returns the slack of a tile with this many items per thread.
 #[must_use]
 pub const fn slack(items: usize) -> u32 {
-    if items == 15 { 128 } else { 96 }
+    match items {
+        15 => 128,
+        9 => 96,
+        _ => 64,
+    }
 }
 
 /// The shape of a tile, which is part of the kernel types: at most `THREADS * ITEMS` items, of which `SLACK` are
@@ -64,42 +73,6 @@ impl<const THREADS: u32, const ITEMS: usize, const SLACK: u32> Shape<THREADS, IT
         let moved = last > first && end - last * self.stride() <= SLACK;
         last - first + !moved as u32
     }
-}
-
-/// Instantiates the kernels that sort segments on a GPU, for all combinations of the keys, values and orders. The value
-/// `()` stands for keys alone. See [`crate::instances`].
-///
-/// ```ignore
-/// gpu_primitives::segmented_sort_instances! {
-///     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-///     keys [Version], values [(), u32], orders [Newest];
-/// }
-/// ```
-#[macro_export]
-macro_rules! segmented_sort_instances {
-    (in $dir:expr; $(keys [$($key:ty),+], values [$($value:ty),+], orders [$($order:ty),+];)+) => {
-        $crate::instances! {
-            in $dir;
-            $(
-                for K in [$($key),+], V in [$($value),+], C in [$($order),+]: $crate::segmented_sort::SortSegments<
-                    K,
-                    V,
-                    C,
-                    { $crate::segmented_sort::THREADS },
-                    { $crate::segmented_sort::items::<K, V>() },
-                    { $crate::segmented_sort::slack($crate::segmented_sort::items::<K, V>()) },
-                >;
-                for K in [$($key),+], V in [$($value),+], C in [$($order),+]: $crate::segmented_sort::MergeSegments<
-                    K,
-                    V,
-                    C,
-                    { $crate::segmented_sort::THREADS },
-                    { $crate::segmented_sort::items::<K, V>() },
-                    { $crate::segmented_sort::slack($crate::segmented_sort::items::<K, V>()) },
-                >;
-            )+
-        }
-    };
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::pass::merge_shared;
 use super::shape::Shape;
 use crate::arch::warp::{FULL, LANES, any, ballot, lane_id};
 use crate::arch::{Rmw, thread};
-use crate::compare::Compare;
+use crate::compare::KeyOrder;
 use crate::form::kernel;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
@@ -64,7 +64,14 @@ pub const fn sort_blocks<K, V>(threads: u32) -> u32 {
 /// zero, and the temporary slices are as long as the others. Then what is written is unspecified, but nothing outside
 /// of the buffers is accessed.
 #[kernel(threads = THREADS, shared = sort_shared::<K, V>(THREADS, ITEMS), min_blocks = sort_blocks::<K, V>(THREADS))]
-pub unsafe fn sort_segments<K: Pod, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
+pub unsafe fn sort_segments<
+    K: Pod,
+    V: Pod,
+    C: KeyOrder<K>,
+    const THREADS: u32,
+    const ITEMS: usize,
+    const SLACK: u32,
+>(
     offsets: Global<u32>,
     edges: Global<Edge>,
     input_keys: Global<K>,

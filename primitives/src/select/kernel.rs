@@ -1,6 +1,6 @@
 //! The kernels of selection and partition.
 
-use super::predicate::{By, Flags, Keep, Masked};
+use super::predicate::{Flags, HolePredicate, Keep};
 use super::segments::Within;
 use super::tile::{self, Places, Ranks, run_len, shared};
 use crate::arch::thread;
@@ -10,6 +10,9 @@ use crate::form::kernel;
 use crate::monoid::Sum;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory};
 use bytemuck::Pod;
+
+/// The threads per block of [`FlagItems`].
+pub(super) const FLAG_THREADS: u32 = 256;
 
 /// The regions of a block's shared memory; [`shared`] counts their bytes.
 struct Pieces<K, V> {
@@ -222,18 +225,34 @@ pub unsafe fn partition_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, co
     }
 }
 
+/// Writes for each item whether it is kept: 1 or 0. For items of sizes that the other kernels do not move.
+///
+/// # Safety
+/// The launch has at least one thread per item, and there are as many flags. The buffers of `keep` satisfy the
+/// requirements of its type. While the kernel runs, nothing writes the input, and nothing else uses the flags.
+#[kernel(threads = FLAG_THREADS)]
+pub unsafe fn flag_items<K: Pod, F: Keep<K>>(input: Global<K>, keep: F, flags: GlobalMut<u8>) {
+    let at = thread::block_idx_x() as usize * FLAG_THREADS as usize + thread::thread_idx_x() as usize;
+    if at < input.len() {
+        flags.set(at, keep.item(at, input.get(at)) as u8);
+    }
+}
+
 crate::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for K in [u32, u64], V in [(), u32, u64]:
-        SelectTiles<K, V, By<Masked<K>>, 256, { tile::vector::<K, V>() }, { tile::rows::<V>() }>;
-    for K in [u32, u64], V in [(), u32, u64]:
-        SelectTiles<K, V, Flags, 256, { tile::vector::<K, V>() }, { tile::rows::<V>() }>;
-    for K in [u32, u64], V in [(), u32, u64]:
-        SelectTiles<K, V, Within<Masked<K>>, 256, { tile::vector::<K, V>() }, { tile::rows::<V>() }>;
-    for K in [u32, u64], V in [(), u32, u64]:
-        PartitionTiles<K, V, By<Masked<K>>, 256, { tile::vector::<K, V>() }, { tile::rows::<V>() }>;
+        SelectTiles<K, V, HolePredicate, 256, { tile::vector::<K, V>() }, { tile::rows::<V>() }>;
+    for K in [u8, u16]: SelectTiles<K, (), HolePredicate, 256, 4, 8>;
+    for V in [(), u32]: SelectTiles<u32, V, Flags, 256, 4, { tile::rows::<V>() }>;
+    SelectTiles<u64, (), Flags, 256, 2, 8>;
+    for K in [u32, u64]: SelectTiles<K, (), Within<HolePredicate>, 256, { tile::vector::<K, ()>() }, 8>;
+    SelectTiles<u32, (), Within<Flags>, 256, 4, 8>;
+    for K in [u32, u64], V in [(), u32]:
+        PartitionTiles<K, V, HolePredicate, 256, { tile::vector::<K, V>() }, { tile::rows::<V>() }>;
+    PartitionTiles<u32, (), Flags, 256, 4, 8>;
     // The shapes of these partitions.
-    for ROWS in [8, 5]: CountTiles<u32, By<Masked<u32>>, 256, 4, ROWS>;
-    CountTiles<u32, By<Masked<u32>>, 256, 2, 5>;
-    for ROWS in [8, 5]: CountTiles<u64, By<Masked<u64>>, 256, 2, ROWS>;
+    for ROWS in [8, 5]: CountTiles<u32, HolePredicate, 256, 4, ROWS>;
+    for ROWS in [8, 5]: CountTiles<u64, HolePredicate, 256, 2, ROWS>;
+    CountTiles<u32, Flags, 256, 4, 8>;
+    for K in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]]: FlagItems<K, HolePredicate>;
 }

@@ -8,9 +8,10 @@
 //!   time, to find where the rest begins. Scratch memory of 16 bytes per tile is kept with the stream. A partition
 //!   needs another 8 bytes per tile, and a segmented compaction about 4 bits per item, in stream order.
 //!
-//! On a GPU, [`Masked`] predicates are available for keys of type `u32` and `u64`, and flags for any keys of 4 or 8
-//! bytes, with values of 4 or 8 bytes or none. For other predicates and keys, [instantiate](crate::instances) the
-//! kernels [`SelectTiles`], [`CountTiles`] and [`PartitionTiles`] in your own crate.
+//! Items of the common sizes are moved as they are read: keys of 4 and 8 bytes alone, by selections and partitions also with
+//! values of 4 bytes, by selections also with values of 8, and keys of 1 and 2 bytes. (By flags: keys of 4 bytes, alone or
+//! with values of 4, and keys of 8 bytes.) For others, the indices of the kept items are found first, and the items are
+//! gathered by them.
 //!
 //! ```
 //! use gpu_primitives::select::{self, Masked};
@@ -39,9 +40,9 @@ mod tile;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
-pub use kernel::{CountTiles, PartitionTiles, SelectTiles};
+pub use kernel::{CountTiles, FlagItems, PartitionTiles, SelectTiles};
 #[doc(hidden)]
-pub use predicate::{By, Flags, Keep};
+pub use predicate::{Flags, HolePredicate, Keep};
 pub use predicate::{Masked, Predicate};
 pub use segments::Offset;
 #[doc(hidden)]

@@ -1,11 +1,41 @@
 //! Predicates for selections.
 
 use crate::form::{Buffer, Param};
+use crate::hole::{Held, Hole};
+use crate::operator::{Record, operator};
 use crate::view::Global;
-use bytemuck::Pod;
-use core::ops::BitAnd;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::{hole::Filling, operator::Recorded};
+use bytemuck::{Pod, Zeroable};
 
-/// A test for items. It may carry state, which is passed to the GPU as a kernel argument.
+/// A test for items. It may carry state, which is passed to the GPU as a kernel argument: at most 64 bytes. Put
+/// [`#[operator]`](crate::operator) on an implementation: it records the test for GPUs.
+///
+/// ```
+/// use bytemuck::{Pod, Zeroable};
+/// use gpu_primitives::operator::{Record, operator};
+/// use gpu_primitives::select::{self, Predicate};
+/// use gpu_primitives::{Device, Error};
+///
+/// #[repr(C)]
+/// #[derive(Clone, Copy, Pod, Zeroable, Record)]
+/// struct Above(f64);
+///
+/// #[operator]
+/// impl Predicate<f64> for Above {
+///     fn test(&self, item: f64) -> bool {
+///         item > self.0
+///     }
+/// }
+///
+/// let stream = Device::default()?.stream()?;
+/// let input = stream.upload(&[0.5, 2.0, -1.0, 7.5])?;
+/// let mut output = stream.uninit::<f64>(4)?;
+/// let count = select::select(&stream, &input, &mut output, Above(1.0))?;
+/// assert_eq!(count.get(&stream)?, 2);
+/// assert_eq!(output.slice(..2)?.to_vec(&stream)?, [2.0, 7.5]);
+/// # Ok::<(), Error>(())
+/// ```
 ///
 /// # Contract
 /// The result depends only on the item and the state. A predicate that breaks this contract yields some selection, but
@@ -13,9 +43,13 @@ use core::ops::BitAnd;
 pub trait Predicate<T>: Param {
     /// Returns whether the item passes.
     fn test(&self, item: T) -> bool;
+
+    /// Records the test for GPUs: [`#[operator]`](crate::operator) writes this function.
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn recorded() -> Recorded;
 }
 
-/// Tests the bits of an item: `item & mask == expected`, or the opposite.
+/// Tests the bits of an integer: `item & mask == expected`, or the opposite.
 ///
 /// ```
 /// use gpu_primitives::select::{Masked, Predicate};
@@ -24,36 +58,47 @@ pub trait Predicate<T>: Param {
 /// assert!(!Masked::differ(0xf0u32, 0x30).test(0x1234));
 /// ```
 #[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Zeroable, Record)]
 pub struct Masked<T> {
     mask: T,
     expected: T,
-    differ: u32,
+    /// Zero, or not.
+    differ: T,
 }
+
+// SAFETY: three elements of the same type leave no padding.
+unsafe impl<T: Pod> Pod for Masked<T> {}
 
 impl<T: Pod> Masked<T> {
     /// Passes if `item & mask == expected`.
     #[must_use]
     pub const fn equal(mask: T, expected: T) -> Self {
-        Self { mask, expected, differ: 0 }
+        // SAFETY: a `T` is plain data.
+        Self { mask, expected, differ: unsafe { core::mem::zeroed() } }
     }
 
     /// Passes if `item & mask != expected`.
     #[must_use]
     pub const fn differ(mask: T, expected: T) -> Self {
-        Self { mask, expected, differ: 1 }
+        const { assert!(size_of::<T>() <= 16, "integers have at most 16 bytes") };
+        // SAFETY: a `T` is plain data, and no larger than the array.
+        Self { mask, expected, differ: unsafe { core::mem::transmute_copy(&[1u8; 16]) } }
     }
 }
 
-// SAFETY: `repr(C)` and plain data.
-unsafe impl<T: Pod> Param for Masked<T> {}
-
-impl<T: Pod + BitAnd<Output = T> + PartialEq> Predicate<T> for Masked<T> {
-    #[inline(always)]
-    fn test(&self, item: T) -> bool {
-        (item & self.mask == self.expected) != (self.differ != 0)
-    }
+macro_rules! masked {
+    ($($type:ty)*) => { $(
+        #[operator]
+        impl Predicate<$type> for Masked<$type> {
+            #[inline(always)]
+            fn test(&self, item: $type) -> bool {
+                (item & self.mask == self.expected) != (self.differ != 0)
+            }
+        }
+    )* };
 }
+
+masked!(u8 u16 u32 u64 u128 i8 i16 i32 i64 i128);
 
 /// The kernels' form of a [`Predicate`]: it also gets the item's index, tests rows at once, and may record by-products.
 ///
@@ -106,23 +151,43 @@ pub trait Keep<K>: Param {
     }
 }
 
-/// Keeps items by a predicate.
+/// Keeps items by a predicate that is not known when a kernel is compiled: a [`Hole`].
 #[doc(hidden)]
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct By<P>(pub P);
+pub struct HolePredicate(Hole);
 
-// SAFETY: `repr(C)` around a `Param`.
-unsafe impl<P: Param> Param for By<P> {
-    fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
-        self.0.buffers(name, visit);
+// SAFETY: `repr(C)` around a parameter.
+unsafe impl Param for HolePredicate {
+    const HOLE: Option<usize> = Some(0);
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl HolePredicate {
+    /// Returns a predicate for items `T`, for kernels that hold them in a type of the same size or a larger one.
+    pub(super) fn of<T: Pod, P: Predicate<T>>(predicate: P) -> Self {
+        Self(Hole::new(predicate, Self::filling::<T, P>()))
+    }
+
+    /// Describes what fills the hole.
+    pub(crate) fn filling<T: Pod, P: Predicate<T>>() -> &'static Filling {
+        /// # Safety
+        /// The state is a `P`, the argument begins with a `T`, and the result has room for a byte.
+        unsafe fn native<T: Pod, P: Predicate<T>>(state: *const u8, arguments: &[*const u8], result: *mut u8) {
+            // SAFETY: guaranteed by the caller; a `P` and a `T` are plain data.
+            unsafe {
+                result.write(u8::from((*state.cast::<P>()).test(arguments[0].cast::<T>().read_unaligned())));
+            }
+        }
+        const { &Filling::new::<P, T>("test", P::recorded, native::<T, P>) }
     }
 }
 
-impl<K, P: Predicate<K>> Keep<K> for By<P> {
+impl<H: Held> Keep<H> for HolePredicate {
     #[inline(always)]
-    unsafe fn item(&self, _: usize, item: K) -> bool {
-        self.0.test(item)
+    unsafe fn item(&self, _: usize, item: H) -> bool {
+        // SAFETY: it is made of a `Predicate`, and the host launches a kernel with it only for items of that type.
+        unsafe { H::test(&self.0, item) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The kernels of segmented compaction: a selection that records notes, and the lookup of positions in them.
 
-use super::predicate::{Keep, Predicate};
+use super::predicate::Keep;
 use crate::arch::thread;
 use crate::arch::warp::{LANES, lane_id};
 use crate::arch::{Order, Rmw, Scope};
@@ -31,13 +31,13 @@ impl Offset for u64 {
     }
 }
 
-/// Tests the items within a segment by a predicate, and records what was kept: by each lane, and before each row.
+/// Keeps the items within a segment that another test keeps, and records what was kept: by each lane, and before each row.
 #[doc(hidden)]
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Within<P> {
-    /// The predicate.
-    pub predicate: P,
+pub struct Within<F> {
+    /// The test.
+    pub test: F,
     /// The first and the last offset, clamped to the items.
     pub range: Global<u64>,
     /// One per lane of a run, for all runs of all tiles: which of its items are kept, as bit `row * VEC + i`.
@@ -49,9 +49,14 @@ pub struct Within<P> {
 }
 
 // SAFETY: `repr(C)`, and all fields are `Param`s.
-unsafe impl<P: Param> Param for Within<P> {
+unsafe impl<F: Param> Param for Within<F> {
+    const HOLE: Option<usize> = match F::HOLE {
+        Some(inside) => Some(core::mem::offset_of!(Self, test) + inside),
+        None => None,
+    };
+
     fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
-        self.predicate.buffers(name, visit);
+        self.test.buffers(name, visit);
         self.range.buffers("range", visit);
         self.flags.buffers("flags", visit);
         self.lanes.buffers("lanes", visit);
@@ -59,7 +64,7 @@ unsafe impl<P: Param> Param for Within<P> {
     }
 }
 
-impl<K, P: Predicate<K>> Keep<K> for Within<P> {
+impl<K, F: Keep<K>> Keep<K> for Within<F> {
     /// The notes take registers: without this bound, the assembler spills rather than use more than 48.
     const MIN_BLOCKS: u32 = 4;
 
@@ -69,8 +74,8 @@ impl<K, P: Predicate<K>> Keep<K> for Within<P> {
     }
 
     #[inline(always)]
-    unsafe fn item(&self, _: usize, item: K) -> bool {
-        self.predicate.test(item)
+    unsafe fn item(&self, index: usize, item: K) -> bool {
+        self.test.item(index, item)
     }
 
     /// The note is the number of items kept in the run before row `lane`.

@@ -3,10 +3,15 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::distribute::Spare;
+use super::key::ByDigits;
 use super::shape::{BLOCK_THREADS, BlockSort, block_items};
 use super::{Digits, RadixCode, Sign};
+use crate::compare::{Compare, HoleOrder};
+use crate::hole::Held;
 use crate::merge::{self, MAX_PLACED};
+use crate::runtime::carrier::{carried, reinterpret, reinterpret_mut};
 use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::transfer::Line;
 use crate::with_shape;
 use crate::{DeviceSlice, Error, Stream, expect_len};
 use bytemuck::Pod;
@@ -23,7 +28,9 @@ impl Chunks {
     /// Returns the chunks in which to sort the items. Returns `None` if there are so many items that distributing them
     /// digit by digit is faster; that limit grows with the number of digits.
     pub fn of<K: Pod, V: Pod>(from: Pairs<K, V>, digits: Digits) -> Option<Self> {
-        Self::at_most(MAX_PLACED.min(8 * digits.passes() as usize), from, digits)
+        // Keys of 16 bytes are not merged.
+        let most = if size_of::<K>() > 8 { 1 } else { MAX_PLACED.min(8 * digits.passes() as usize) };
+        Self::at_most(most, from, digits)
     }
 
     /// Same as [`of`](Self::of), but returns `None` for more than `chunks` chunks.
@@ -60,8 +67,29 @@ impl Chunks {
         from: Pairs<K, V>,
         to: PairsMut<K, V>,
     ) -> Result<(), Error> {
-        let runs: Vec<_> = self.runs(from).collect();
-        merge::place(stream, &runs, PairsMut { keys: to.keys, values: to.values }, self.digits)
+        if const { size_of::<K>() == 4 } {
+            self.place_as::<K, u32, V>(stream, from, to)
+        } else {
+            self.place_as::<K, u64, V>(stream, from, to)
+        }
+    }
+
+    /// Merges sorted chunks of codes that are a `C`.
+    fn place_as<K: RadixCode, C: Held, V: Pod>(
+        self,
+        stream: &Stream,
+        from: Pairs<K, V>,
+        to: PairsMut<K, V>,
+    ) -> Result<(), Error>
+    where
+        ByDigits: Compare<C>,
+    {
+        assert_eq!(size_of::<K>(), size_of::<C>(), "only codes of 4 and 8 bytes are merged");
+        // SAFETY: codes are numbers; these two have the same size, and so the same type.
+        let (keys, to_keys) = unsafe { (reinterpret::<K, C>(from.keys), reinterpret_mut::<K, C>(to.keys)) };
+        let runs: Vec<_> = self.runs(Pairs { keys, values: from.values }).collect();
+        let order = HoleOrder::of::<C, ByDigits>(self.digits.order());
+        merge::place(stream, &runs, PairsMut { keys: to_keys, values: to.values }, order)
     }
 
     /// Returns the chunks.
@@ -86,7 +114,8 @@ pub struct SortedRuns<K: Pod, V: Pod> {
 
 impl<K: RadixCode, V: Pod> SortedRuns<K, V> {
     /// Sorts pairs in ascending order into new memory, as at most `most` runs. Returns `None` if there are too many
-    /// pairs. For zero-sized values, pass an empty slice.
+    /// pairs, if keys have 16 bytes, or if values have another size than 4, 8 or 16 bytes. For zero-sized values, pass an
+    /// empty slice.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`], [`Error::OutOfMemory`], or any launch error.
@@ -101,7 +130,15 @@ impl<K: RadixCode, V: Pod> SortedRuns<K, V> {
         let digits = Digits::new(Sign::NONE, 0, K::BITS, false);
         let Some(chunks) = Chunks::at_most(most, from, digits) else { return Ok(None) };
         let mut memory = Spare::new(stream, keys.len())?;
-        chunks.sort(stream, from, memory.target(stream)?)?;
+        let to = memory.target(stream)?;
+        if size_of::<K>() > 8 {
+            return Ok(None);
+        }
+        carried!(
+            V => () | u32 | u64 | Line, (from, to),
+            |(from, to)| chunks.sort(stream, from, to)?,
+            else |_| return Ok(None)
+        );
         Ok(Some(Self { memory, run: chunks.len }))
     }
 

@@ -13,6 +13,11 @@ use bytemuck::Pod;
 /// Below this number of elements the small tiles are faster.
 const SMALL: usize = 1 << 19;
 
+/// Returns whether to use small tiles. There are none for keys of 16 bytes.
+const fn is_small<K>(len: usize) -> bool {
+    len < SMALL && size_of::<K>() <= 8
+}
+
 /// Second buffers from the device's pool.
 #[derive(Debug)]
 pub struct Spare<K: Pod, V: Pod> {
@@ -52,7 +57,8 @@ impl<B> Passes<B> {
         B: Buckets<K>,
     {
         let len = keys.len();
-        let tile = if len < SMALL { SMALL_THREADS as usize * SMALL_ITEMS } else { THREADS as usize * items::<K, V>() };
+        let tile =
+            if is_small::<K>(len) { SMALL_THREADS as usize * SMALL_ITEMS } else { THREADS as usize * items::<K, V>() };
         // The bases of each pass, and those that each of its chunks passes on to the next.
         let chunks = len.div_ceil(chunk_len(tile));
         let counts = stream.zero_words(passes as usize * RADIX + 1)?;
@@ -112,7 +118,7 @@ impl<B> Passes<B> {
                     lookback: all_words.slice(word, lookback_len(tiles)),
                     tiles,
                 };
-                launch(stream, self.buckets, self.len < SMALL, chunk)?;
+                launch(stream, self.buckets, is_small::<K>(self.len), chunk)?;
             }
             start += len;
             word += lookback_len(tiles);
@@ -160,10 +166,10 @@ unsafe fn launch<K: Pod, V: Pod, B: Buckets<K>>(
             unsafe { stream.launch(kernel, chunk.tiles) }
         }};
     }
-    if small {
+    if const { size_of::<K>() <= 8 } && small {
         return launch!(SmallPass<K, V, B>);
     }
-    with_shape!(ITEMS in 15 | 14 | 10 | 8 | 6 = items::<K, V>(), launch!(LargePass<K, V, B, ITEMS>))
+    with_shape!(ITEMS in 15 | 14 | 10 | 8 | 6 | 5 = items::<K, V>(), launch!(LargePass<K, V, B, ITEMS>))
 }
 
 /// Returns the maximum number of elements per launch: a multiple of the tile.

@@ -4,11 +4,13 @@
 
 use super::chunks::Chunks;
 use super::distribute::{Passes, Spare};
-use super::{Buckets, Digits, RadixCode, RadixKey, as_codes, as_codes_mut};
-use crate::runtime::carrier::carried;
+use super::encode::THREADS as ENCODE_THREADS;
+use super::{Buckets, Digits, EncodeKeys, HoleCode, RadixCode, RadixKey, Sign, SortBy};
+use crate::runtime::carrier::{Carry, carried};
+use crate::runtime::held::{HeldIn, HeldOut, Indices, held};
 use crate::runtime::pairs::{Pairs, PairsMut};
 use crate::transfer::{self, Line};
-use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 use std::ops::Range;
 
@@ -39,13 +41,13 @@ impl Options {
         Self { bits: Some(bits), ..self }
     }
 
-    /// Returns the digits for a key type; `None` if the bit range is empty.
-    fn digits<K: RadixKey>(&self) -> Result<Option<Digits>, Error> {
-        let bits = self.bits.clone().unwrap_or(0..K::Code::BITS);
-        if bits.start > bits.end || bits.end > K::Code::BITS {
-            return Err(Error::BitRange { start: bits.start, end: bits.end, bits: K::Code::BITS });
+    /// Returns the digits of codes of `most` bits; `None` if the bit range is empty.
+    fn digits(&self, sign: Sign, most: u32) -> Result<Option<Digits>, Error> {
+        let bits = self.bits.clone().unwrap_or(0..most);
+        if bits.start > bits.end || bits.end > most {
+            return Err(Error::BitRange { start: bits.start, end: bits.end, bits: most });
         }
-        Ok((!bits.is_empty()).then(|| Digits::new(K::SIGN, bits.start, bits.end, self.descending)))
+        Ok((!bits.is_empty()).then(|| Digits::new(sign, bits.start, bits.end, self.descending)))
     }
 }
 
@@ -61,8 +63,8 @@ pub enum Side {
 /// Sorts keys into another buffer.
 ///
 /// # Errors
-/// [`Error::LengthMismatch`], [`Error::BitRange`], or [`Error::OutOfMemory`] for the second buffer: nothing is written
-/// in these cases. Any launch error.
+/// [`Error::LengthMismatch`], [`Error::BitRange`], [`Error::OutOfMemory`] for the second buffer, or [`Error::TooLong`] for
+/// 2^32 items or more of sizes that are [moved by index](super): nothing is written in these cases. Any launch error.
 pub fn keys<'a, K: RadixKey>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, K>>,
@@ -168,45 +170,56 @@ pub fn argsort<'a, K: RadixKey>(
     Ok(order)
 }
 
-/// Sorts keys together with their values by digits computed from the keys. The digit of the last pass is the most
-/// significant, then that of the pass before it, and so on. Pairs with equal digits keep their order.
+/// Sorts keys by a number computed from each. Keys with equal numbers keep their order.
 ///
-/// ```
-/// use bytemuck::{Pod, Zeroable};
-/// use gpu_primitives::sort::{self, Buckets};
-/// use gpu_primitives::{Device, Error};
+/// # Errors
+/// Same as [`keys`].
+pub fn keys_by<'a, K: Pod, B: SortBy<K>>(
+    stream: &Stream,
+    input: impl Into<DeviceSlice<'a, K>>,
+    output: impl Into<DeviceSliceMut<'a, K>>,
+    by: B,
+    options: Options,
+) -> Result<(), Error> {
+    let (input, output) = (input.into(), output.into());
+    expect_len("the output of a sort", input.len(), output.len())?;
+    let (from, to) = (Pairs::keys(stream, input)?, PairsMut::keys(stream, output)?);
+    match options.digits(Sign::NONE, B::Code::BITS)? {
+        Some(digits) => sort_coded::<K, (), B::Code>(stream, from, to, HoleCode::of::<K, B>(by), digits),
+        None => copy_all(stream, from, to),
+    }
+}
+
+/// Sorts keys together with their values by a number computed from each key. Pairs with equal numbers keep their order.
 ///
-/// /// Orders keys by their remainder.
-/// #[repr(C)]
-/// #[derive(Clone, Copy, Pod, Zeroable)]
-/// struct Modulo {
-///     divisor: u32,
-/// }
+/// # Errors
+/// Same as [`keys_by`].
+pub fn pairs_by<'a, K: Pod, V: Pod, B: SortBy<K>>(
+    stream: &Stream,
+    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    by: B,
+    options: Options,
+) -> Result<(), Error> {
+    let from = Pairs::new(stream, input.0.into(), input.1.into(), "the values of a sort")?;
+    let to = sorted_pairs(stream, from.keys.len(), output.0.into(), output.1.into())?;
+    match options.digits(Sign::NONE, B::Code::BITS)? {
+        Some(digits) => sort_coded::<K, V, B::Code>(stream, from, to, HoleCode::of::<K, B>(by), digits),
+        None => copy_all(stream, from, to),
+    }
+}
+
+/// Sorts keys together with their values by digits that a kernel crate computes in its own way, in place of
+/// [`pairs_by`]: the digits are computed again in each pass, and no codes are stored. The digit of the last pass is the
+/// most significant. Pairs with equal digits keep their order.
 ///
-/// impl Buckets<u32> for Modulo {
-///     const MAX_PASSES: usize = 1;
-///     fn bucket(&self, key: u32, _: u32) -> u32 {
-///         key % self.divisor
-///     }
-///     fn last(&self, _: u32) -> u32 {
-///         self.divisor - 1
-///     }
-/// }
-///
-/// let stream = Device::cpu().stream()?;
-/// let keys = stream.upload(&[15u32, 7, 20, 2])?;
-/// let (mut sorted, mut order) = (stream.uninit::<u32>(4)?, stream.uninit::<u32>(4)?);
-/// let positions = stream.upload(&[0u32, 1, 2, 3])?;
-/// sort::pairs_by(&stream, (&keys, &positions), (&mut sorted, &mut order), Modulo { divisor: 10 }, 1)?;
-/// assert_eq!(sorted.to_vec(&stream)?, [20, 2, 15, 7]);
-/// assert_eq!(order.to_vec(&stream)?, [2, 3, 0, 1]);
-/// # Ok::<(), Error>(())
-/// ```
+/// On a GPU the crate must [instantiate](crate::instances) [`BucketHistogram`](super::BucketHistogram) and
+/// [`BucketPass`](super::BucketPass) for its digits.
 ///
 /// # Errors
 /// Same as [`keys`]; [`Error::TooMany`] for zero passes, or for more passes than there are digits;
 /// [`Error::NoInstance`] on a GPU if the digits type was not instantiated there.
-pub fn pairs_by<'a, K: RadixKey, V: Pod, B: Buckets<K::Code>>(
+pub fn pairs_by_digits<'a, K: RadixCode, V: Pod, B: Buckets<K>>(
     stream: &Stream,
     input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
@@ -218,19 +231,16 @@ pub fn pairs_by<'a, K: RadixKey, V: Pod, B: Buckets<K::Code>>(
     if passes == 0 || passes as usize > B::MAX_PASSES {
         return Err(Error::TooMany { what: "passes of a sort", asked: passes as usize, limit: B::MAX_PASSES });
     }
-    let (from, to) = (from.coded(), to.coded());
     if from.keys.is_empty() {
         return Ok(());
     }
-    carried!(V => () | u32 | u64 | Line, (from, to), |(from, to)| {
-        if passes == 1 {
-            return run_passes(stream, from, [to, to], digits, passes);
-        }
-        let mut spare = Spare::new(stream, from.keys.len())?;
-        let spare = spare.target(stream)?;
-        // The last pass writes to the output, so with an odd number of passes the first one does too.
-        run_passes(stream, from, if passes % 2 == 1 { [to, spare] } else { [spare, to] }, digits, passes)
-    })
+    if passes == 1 {
+        return run_passes(stream, from, [to, to], digits, passes);
+    }
+    let mut spare = Spare::new(stream, from.keys.len())?;
+    let spare = spare.target(stream)?;
+    // The last pass writes to the output, so with an odd number of passes the first one does too.
+    run_passes(stream, from, if passes % 2 == 1 { [to, spare] } else { [spare, to] }, digits, passes)
 }
 
 /// Returns the output of a sort of `len` pairs.
@@ -244,40 +254,139 @@ fn sorted_pairs<K: Pod, V: Pod>(
     PairsMut::new(stream, keys, values, "the values' output of a sort")
 }
 
+/// Sorts in the form in which kernels exist: numbers in the type of their codes, other keys by their codes.
 fn sort_to<K: RadixKey, V: Pod>(
     stream: &Stream,
     from: Pairs<K, V>,
     to: PairsMut<K, V>,
     options: &Options,
 ) -> Result<(), Error> {
-    let digits = options.digits::<K>()?;
-    let (from, to) = (from.coded(), to.coded());
-    carried!(V => () | u32 | u64 | Line, (from, to), |(from, to)| {
-        match digits {
-            None => copy_all(stream, from, to),
-            Some(digits) => {
-                let chunks = Chunks::of(from, digits);
-                if let Some(chunk) = chunks.filter(|chunks| from.keys.len() <= chunks.len) {
-                    return chunk.sort(stream, from, to);
-                }
-                let mut spare = Spare::new(stream, from.keys.len())?;
-                let spare = spare.target(stream)?;
-                if let Some(chunks) = chunks {
-                    chunks.sort(stream, from, spare)?;
-                    return chunks.place(stream, spare.as_const(), to);
-                }
-                // The last pass writes to the output, so with an odd number of passes the first one does too.
-                let turns = if digits.passes() % 2 == 1 { [to, spare] } else { [spare, to] };
-                run_passes(stream, from, turns, digits, digits.passes())
-            }
-        }
-    })
+    let Some(digits) = options.digits(K::NUMBER.unwrap_or(Sign::NONE), K::BITS)? else {
+        return copy_all(stream, from, to);
+    };
+    if K::NUMBER.is_none() {
+        return sort_coded::<K, V, K::Code>(stream, from, to, HoleCode::of_key::<K>(), digits);
+    }
+    let keys = HeldIn::<K::Code>::new(stream, from.keys)?;
+    let to_keys = HeldOut::<K, K::Code>::new(stream, to.keys)?;
+    let from = Pairs { keys: keys.view, values: from.values };
+    sort_values(stream, from, PairsMut { keys: to_keys.view, values: to.values }, digits)?;
+    to_keys.finish(stream)
+}
+
+/// Sorts codes with values of any size.
+fn sort_values<C: RadixCode, V: Pod>(
+    stream: &Stream,
+    from: Pairs<C, V>,
+    to: PairsMut<C, V>,
+    digits: Digits,
+) -> Result<(), Error> {
+    if const { size_of::<C>() <= 8 } {
+        carried!(
+            V => () | u32 | u64 | Line, (from, to),
+            |(from, to)| sort_codes(stream, from, to, digits),
+            else |(from, to)| sort_indexed(stream, from, to, digits)
+        )
+    } else {
+        carried!(
+            V => () | u32, (from, to),
+            |(from, to)| sort_codes(stream, from, to, digits),
+            else |(from, to)| sort_indexed(stream, from, to, digits)
+        )
+    }
+}
+
+/// Moves the indices of the values, and then the values.
+fn sort_indexed<C: RadixCode, V: Pod>(
+    stream: &Stream,
+    from: Pairs<C, V>,
+    to: PairsMut<C, V>,
+    digits: Digits,
+) -> Result<(), Error> {
+    let mut indices = Indices::new(stream, from.keys.len(), from.keys.len())?;
+    let indexed = Pairs { keys: from.keys, values: indices.from.raw_view(stream)? };
+    let moved = PairsMut { keys: to.keys, values: indices.to.raw_view_mut(stream)? };
+    sort_codes(stream, indexed, moved, digits)?;
+    indices.gather_held(stream, from.values, to.values)
+}
+
+/// Sorts keys by their codes: computes the codes, and sorts them with the keys as values (keys alone, of a size that
+/// kernels move) or with the indices of keys and values.
+fn sort_coded<K: Pod, V: Pod, C: RadixCode>(
+    stream: &Stream,
+    from: Pairs<K, V>,
+    to: PairsMut<K, V>,
+    code: HoleCode,
+    digits: Digits,
+) -> Result<(), Error> {
+    let len = from.keys.len();
+    if len == 0 {
+        return Ok(());
+    }
+    let (mut codes, mut sorted) = (stream.uninit::<C>(len)?, stream.uninit::<C>(len)?);
+    let (codes, sorted) = (codes.raw_view_mut(stream)?, sorted.raw_view_mut(stream)?);
+    held!(K as H or bytes, {
+        let keys = HeldIn::<H>::new(stream, from.keys)?;
+        let kernel = EncodeKeys::<H, C>::new(keys.view, code, codes);
+        // SAFETY: one thread per key, and as many codes; the function is one for these keys.
+        unsafe { stream.launch(kernel, len.div_ceil(ENCODE_THREADS as usize))? };
+    });
+    let codes = codes.as_const();
+    let by_index = || {
+        let mut indices = Indices::new(stream, len, len)?;
+        let indexed = Pairs { keys: codes, values: indices.from.raw_view(stream)? };
+        let moved = PairsMut { keys: sorted, values: indices.to.raw_view_mut(stream)? };
+        sort_codes(stream, indexed, moved, digits)?;
+        indices.gather_held(stream, from.keys, to.keys)?;
+        indices.gather_held(stream, from.values, to.values)
+    };
+    if size_of::<V>() > 0 {
+        return by_index();
+    }
+    if const { size_of::<C>() <= 8 } {
+        carried!(
+            K => u32 | u64 | Line, (from.keys, to.keys),
+            |(values, to)| {
+                sort_codes(stream, Pairs { keys: codes, values }, PairsMut { keys: sorted, values: to }, digits)
+            },
+            else |_| by_index()
+        )
+    } else {
+        by_index()
+    }
+}
+
+/// Sorts codes with values that kernels move.
+fn sort_codes<C: RadixCode, V: Pod>(
+    stream: &Stream,
+    from: Pairs<C, V>,
+    to: PairsMut<C, V>,
+    digits: Digits,
+) -> Result<(), Error> {
+    let chunks = Chunks::of(from, digits);
+    if let Some(chunk) = chunks.filter(|chunks| from.keys.len() <= chunks.len) {
+        return chunk.sort(stream, from, to);
+    }
+    let mut spare = Spare::new(stream, from.keys.len())?;
+    let spare = spare.target(stream)?;
+    if let Some(chunks) = chunks {
+        chunks.sort(stream, from, spare)?;
+        return chunks.place(stream, spare.as_const(), to);
+    }
+    // The last pass writes to the output, so with an odd number of passes the first one does too.
+    let turns = if digits.passes() % 2 == 1 { [to, spare] } else { [spare, to] };
+    run_passes(stream, from, turns, digits, digits.passes())
+}
+
+/// Returns the keys as codes, if kernels can sort them in place.
+fn as_codes<K: RadixKey>(keys: GlobalMut<K>) -> Option<GlobalMut<K::Code>> {
+    if size_of::<K>() <= 8 { K::NUMBER.and_then(|_| keys.carried::<K::Code>()) } else { None }
 }
 
 fn sort_in_place<K: RadixKey, V: Pod>(stream: &Stream, data: PairsMut<K, V>, options: &Options) -> Result<(), Error> {
-    let Some(digits) = options.digits::<K>()? else { return Ok(()) };
-    let data = data.coded();
-    carried!(V => () | u32 | u64 | Line, data, |data| {
+    let Some(digits) = options.digits(K::NUMBER.unwrap_or(Sign::NONE), K::BITS)? else { return Ok(()) };
+    let Some(keys) = as_codes(data.keys) else { return sort_copy(stream, data, options) };
+    carried!(V => () | u32 | u64 | Line, PairsMut { keys, values: data.values }, |data| {
         let chunks = Chunks::of(data.as_const(), digits);
         if let Some(chunk) = chunks.filter(|chunks| data.keys.len() <= chunks.len) {
             return chunk.sort(stream, data.as_const(), data);
@@ -290,7 +399,16 @@ fn sort_in_place<K: RadixKey, V: Pod>(stream: &Stream, data: PairsMut<K, V>, opt
         }
         run_passes(stream, data.as_const(), [spare, data], digits, digits.passes())?;
         if digits.passes() % 2 == 1 { copy_all(stream, spare.as_const(), data) } else { Ok(()) }
-    })
+    }, else |_| sort_copy(stream, data, options))
+}
+
+/// Sorts a copy back into its place.
+fn sort_copy<K: RadixKey, V: Pod>(stream: &Stream, data: PairsMut<K, V>, options: &Options) -> Result<(), Error> {
+    let mut copy = Spare::new(stream, data.keys.len())?;
+    let copy = copy.target(stream)?;
+    let from = if size_of::<V>() == 0 { PairsMut { keys: copy.keys, values: data.values } } else { copy };
+    copy_all(stream, data.as_const(), from)?;
+    sort_to(stream, from.as_const(), data, options)
 }
 
 fn sort_between<K: RadixKey, V: Pod>(
@@ -299,8 +417,13 @@ fn sort_between<K: RadixKey, V: Pod>(
     second: PairsMut<K, V>,
     options: &Options,
 ) -> Result<Side, Error> {
-    let Some(digits) = options.digits::<K>()? else { return Ok(Side::First) };
-    let (first, second) = (first.coded(), second.coded());
+    let Some(digits) = options.digits(K::NUMBER.unwrap_or(Sign::NONE), K::BITS)? else { return Ok(Side::First) };
+    let to_second = || sort_to(stream, first.as_const(), second, options).map(|()| Side::Second);
+    let (Some(first_keys), Some(second_keys)) = (as_codes(first.keys), as_codes(second.keys)) else {
+        return to_second();
+    };
+    let first = PairsMut { keys: first_keys, values: first.values };
+    let second = PairsMut { keys: second_keys, values: second.values };
     carried!(V => () | u32 | u64 | Line, (first, second), |(first, second)| {
         if let Some(chunks) = Chunks::of(first.as_const(), digits) {
             chunks.sort(stream, first.as_const(), first)?;
@@ -312,7 +435,7 @@ fn sort_between<K: RadixKey, V: Pod>(
         }
         run_passes(stream, first.as_const(), [second, first], digits, digits.passes())?;
         Ok(if digits.passes() % 2 == 1 { Side::Second } else { Side::First })
-    })
+    }, else |_| to_second())
 }
 
 /// Runs all passes. The first one reads `from`; each later one reads what the previous one wrote. They write to the two
@@ -337,17 +460,4 @@ fn run_passes<K: Pod, V: Pod, B: Buckets<K>>(
 fn copy_all<K: Pod, V: Pod>(stream: &Stream, from: Pairs<K, V>, to: PairsMut<K, V>) -> Result<(), Error> {
     transfer::copy_views(stream, from.keys, to.keys)?;
     transfer::copy_views(stream, from.values, to.values)
-}
-
-impl<K: RadixKey, V: Pod> Pairs<K, V> {
-    /// Returns the same keys as codes.
-    fn coded(self) -> Pairs<K::Code, V> {
-        Pairs { keys: as_codes(self.keys), values: self.values }
-    }
-}
-
-impl<K: RadixKey, V: Pod> PairsMut<K, V> {
-    fn coded(self) -> PairsMut<K::Code, V> {
-        PairsMut { keys: as_codes_mut(self.keys), values: self.values }
-    }
 }

@@ -3,13 +3,16 @@
 // Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
+use super::Digits;
 use super::purity::Purity;
+use super::shape::{BlockSort, LargePass, SmallPass, block_items, items};
 use crate::arch::warp::{LANES, lane_id, warp_id};
 use crate::arch::{Order, Rmw, Scope, opaque, thread};
 use crate::block::radix::{self, PackedBuckets, RADIX, RankMemory};
 use crate::block::warp;
 use crate::form::{Param, kernel};
 use crate::monoid::Sum;
+use crate::multisplit::HoleBuckets;
 use crate::transfer::Line;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
@@ -530,7 +533,15 @@ pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, cons
     }
 }
 
-crate::sort_instances! {
+crate::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    keys [u32, u64], values [(), u32, u64, Line];
+    for K in [u32, u64, u128]: BucketHistogram<K, Digits>;
+    for K in [u32, u64], V in [(), u32, u64, Line]: LargePass<K, V, Digits, { items::<K, V>() }>;
+    for K in [u32, u64], V in [(), u32, u64, Line]: SmallPass<K, V, Digits>;
+    for K in [u32, u64], V in [(), u32, u64, Line]: BlockSort<K, V, Digits, { block_items::<K, V>() }>;
+    for V in [(), u32]: LargePass<u128, V, Digits, { items::<u128, V>() }>;
+    for V in [(), u32]: BlockSort<u128, V, Digits, { block_items::<u128, V>() }>;
+    for K in [u32, u64]: BucketHistogram<K, HoleBuckets>;
+    for K in [u32, u64], V in [(), u32]: LargePass<K, V, HoleBuckets, { items::<K, V>() }>;
+    for K in [u32, u64], V in [(), u32]: SmallPass<K, V, HoleBuckets>;
 }

@@ -4,6 +4,8 @@
 //! - **Synchronisation**: none; the result is ready in stream order.
 //! - **Memory**: a second buffer for keys and values (except in the double-buffered form, and for inputs that one block
 //!   sorts). Above 2^16 elements also look-back words of 1 KiB per tile and pass: 7 % of the input for 32-bit pairs.
+//! - **Sizes**: numbers are sorted as they are, with values of 4, 8 or 16 bytes (128-bit numbers: of 4). For other keys, and
+//!   for values of other sizes, codes and indices are sorted, and keys and values gathered at the end.
 //! - **Cost**: one read of the keys, then one read and one write of everything per 8 bits of the key. Up to 2^16
 //!   elements it takes two launches.
 //!
@@ -23,6 +25,7 @@
 //! # Ok::<(), Error>(())
 //! ```
 
+mod encode;
 mod kernel;
 mod key;
 mod purity;
@@ -36,8 +39,9 @@ pub(crate) mod distribute;
 mod host;
 
 pub use crate::code::Sign;
+pub use encode::EncodeKeys;
 pub use kernel::{BucketHistogram, BucketPass, Buckets, SortBlock};
-pub use key::{Digits, RadixCode, RadixKey};
+pub use key::{Digits, HoleCode, RadixCode, RadixKey, SortBy};
 pub use purity::Purity;
 #[doc(hidden)]
 pub use shape::{BlockSort, LargePass, SmallPass, block_items, items};
@@ -45,10 +49,7 @@ pub use shape::{BlockSort, LargePass, SmallPass, block_items, items};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use chunks::SortedRuns;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use key::{as_codes, as_codes_mut};
-
-#[cfg(not(target_arch = "nvptx64"))]
 pub use host::{
-    Options, Side, argsort, keys, keys_double_buffered, keys_in_place, pairs, pairs_by, pairs_double_buffered,
-    pairs_in_place,
+    Options, Side, argsort, keys, keys_by, keys_double_buffered, keys_in_place, pairs, pairs_by, pairs_by_digits,
+    pairs_double_buffered, pairs_in_place,
 };

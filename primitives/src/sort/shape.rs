@@ -23,7 +23,8 @@ pub const fn items<K, V>() -> usize {
         (0..=4, 0..=4) => 14,
         (0..=4, 0..=8) | (0..=8, 0) => 10,
         (0..=8, 0..=8) => 8,
-        _ => 6,
+        (0..=8, _) => 6,
+        _ => 5,
     }
 }
 
@@ -40,30 +41,3 @@ pub type LargePass<K, V, B, const ITEMS: usize> = BucketPass<K, V, B, THREADS, I
 pub type SmallPass<K, V, B> = BucketPass<K, V, B, SMALL_THREADS, SMALL_ITEMS, 1>;
 /// The sort of chunks, one block each.
 pub type BlockSort<K, V, B, const ITEMS: usize> = SortBlock<K, V, B, BLOCK_THREADS, ITEMS>;
-
-/// Instantiates the kernels that sort on a GPU, for all combinations of the keys and values. The value `()` stands for
-/// keys alone. See [`crate::instances`].
-///
-/// ```ignore
-/// gpu_primitives::sort_instances! {
-///     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-///     keys [Version], values [(), u32];
-/// }
-/// ```
-#[macro_export]
-macro_rules! sort_instances {
-    (in $dir:expr; $(keys [$($key:ty),+], values [$($value:ty),+];)+) => {
-        $crate::instances! {
-            in $dir;
-            $(
-                for K in [$($key),+]: $crate::sort::BucketHistogram<K, $crate::sort::Digits>;
-                for K in [$($key),+], V in [$($value),+]:
-                    $crate::sort::LargePass<K, V, $crate::sort::Digits, { $crate::sort::items::<K, V>() }>;
-                for K in [$($key),+], V in [$($value),+]: $crate::sort::SmallPass<K, V, $crate::sort::Digits>;
-                for K in [$($key),+], V in [$($value),+]:
-                    $crate::sort::BlockSort<K, V, $crate::sort::Digits, { $crate::sort::block_items::<K, V>() }>;
-                for K in [$($key),+], V in [$($value),+]: $crate::merge::PlaceRuns<K, V, $crate::sort::Digits>;
-            )+
-        }
-    };
-}

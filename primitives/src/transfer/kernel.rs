@@ -150,10 +150,55 @@ pub unsafe fn iota<T: Index>(to: GlobalMut<T>, start: T) {
     }
 }
 
+/// The words per thread of [`GatherWords`].
+const GATHER_ROWS: usize = 4;
+/// The words per block of [`GatherWords`].
+pub(crate) const GATHER_TILE: usize = THREADS as usize * GATHER_ROWS;
+/// The index of [`GatherWords`] that leaves a place as it is.
+pub(crate) const LEAVE: u32 = u32::MAX;
+
+/// Copies elements of some words: element `indices[i]` of the source to place `i`, or element `i` if there are no indices.
+/// If the source's elements have fewer words, zeros follow; if they have more, the rest is left out.
+///
+/// Cost: each word of the target is written once, in coalesced accesses, and read once, in runs of an element. With
+/// indices, an element costs at least a sector of 32 bytes to read.
+///
+/// # Safety
+/// The launch has one block per [`GATHER_TILE`] words of the target. Both word counts are at least 1, and the target has
+/// whole elements. Without indices, the source has as many elements as the target. Otherwise there is one index per
+/// element of the target; it is [`LEAVE`], or the source has that element. Source and target do not overlap. While the
+/// kernel runs, nothing writes the source, and nothing else uses the target.
+#[kernel(threads = THREADS)]
+pub unsafe fn gather_words<W: Pod>(
+    from: Global<W>,
+    from_words: u32,
+    to: GlobalMut<W>,
+    to_words: u32,
+    indices: Global<u32>,
+) {
+    // One division of 64 bits per thread; those of the rows have 32 bits.
+    let first = thread::block_idx_x() as usize * GATHER_TILE;
+    let (element, word) = (first / to_words as usize, (first % to_words as usize) as u32);
+    for row in 0..GATHER_ROWS {
+        let offset = row as u32 * THREADS + thread::thread_idx_x();
+        let at = first + offset as usize;
+        if at < to.len() {
+            let place = element + ((word + offset) / to_words) as usize;
+            let part = (word + offset) % to_words;
+            let source = if indices.is_empty() { place } else { indices.get(place) as usize };
+            if indices.is_empty() || source != LEAVE as usize {
+                let is_there = part < from_words;
+                to.set(at, if is_there { from.get(source * from_words as usize + part as usize) } else { W::zeroed() });
+            }
+        }
+    }
+}
+
 crate::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     CopyLines;
     for T in [u8, u16, u32, u64]: CopyElements<T>;
     FillLines;
+    for W in [u8, u16, u32, u64]: GatherWords<W>;
     for T in [u8, u16, u32, u64, i8, i16, i32, i64]: Iota<T>;
 }

@@ -24,6 +24,8 @@ mod kernel;
 mod host;
 
 pub use kernel::{CopyElements, CopyLines, FillLines, Index, Iota, Line};
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use kernel::{GATHER_TILE, GatherWords, LEAVE};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::copy_views;

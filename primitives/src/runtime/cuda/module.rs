@@ -5,14 +5,20 @@ use super::driver::Status;
 use super::sys::{CUfunction, CUfunction_attribute, CUjit_option, CUmodule};
 use crate::runtime::device::lock;
 use crate::runtime::error::Error;
-use crate::runtime::instance::Instance;
-use crate::runtime::launch::KernelType;
+use crate::runtime::fill::{Filled, fill};
+use crate::runtime::instance::{Instance, Target};
+use crate::runtime::preload::Loading;
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::ffi::CString;
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The shared memory per block that every kernel may use without opting in.
 const SHARED_BYTES_UNASKED: usize = 48 * 1024;
@@ -34,8 +40,12 @@ unsafe impl Sync for Function {}
 /// The kernels of a device that have been requested.
 #[derive(Default)]
 pub(super) struct Modules {
-    slots: RwLock<HashMap<TypeId, Arc<Slot>>>,
+    slots: RwLock<HashMap<Loaded, Arc<Slot>>>,
+    loading: Mutex<Loading>,
 }
+
+/// A kernel type, and the operator in its hole.
+type Loaded = (TypeId, Option<TypeId>);
 
 /// The slot of a kernel. Loading takes long: a second thread that needs the same kernel waits here; a thread that needs
 /// another kernel does not.
@@ -46,30 +56,64 @@ struct Slot {
 }
 
 impl CudaDevice {
-    /// Returns the kernel, and loads it if this is its first launch. [`enter`](Self::enter) was called.
-    pub(super) fn function(&self, kernel: &KernelType) -> Result<Function, Error> {
+    /// Returns the kernel, and loads it if this is its first launch with this operator. [`enter`](Self::enter) was called.
+    pub(super) fn function(&self, kernel: Target, filled: Option<Filled>) -> Result<Function, Error> {
+        let loaded = (kernel.id, filled.map(|filled| (filled.filling.operator)()));
         let slots = &self.modules().slots;
         let slot = {
             let slots = slots.read().unwrap_or_else(PoisonError::into_inner);
-            match slots.get(&kernel.id).map(|slot| (slot.function.get(), slot)) {
+            match slots.get(&loaded).map(|slot| (slot.function.get(), slot)) {
                 Some((Some(function), _)) => return Ok(*function),
                 Some((None, slot)) => Some(Arc::clone(slot)),
                 None => None,
             }
         };
         let slot = slot.unwrap_or_else(|| {
-            Arc::clone(slots.write().unwrap_or_else(PoisonError::into_inner).entry(kernel.id).or_default())
+            Arc::clone(slots.write().unwrap_or_else(PoisonError::into_inner).entry(loaded).or_default())
         });
         let _loading = lock(&slot.loading);
         if let Some(function) = slot.function.get() {
             return Ok(*function);
         }
         // A failure is not stored: it may be a lack of memory, which can pass.
-        let function = self.load(kernel)?;
+        let start = Instant::now();
+        let function = self.load(kernel, filled)?;
+        self.note_loading(function.name, start.elapsed());
         Ok(*slot.function.get_or_init(|| function))
     }
 
-    fn load(&self, kernel: &KernelType) -> Result<Function, Error> {
+    fn note_loading(&self, name: &'static str, time: Duration) {
+        let mut loading = lock(&self.modules().loading);
+        loading.kernels += 1;
+        loading.time += time;
+        if loading.slowest.is_none_or(|(_, slowest)| slowest < time) {
+            loading.slowest = Some((name, time));
+        }
+    }
+
+    /// Returns what loading kernels has cost so far.
+    pub(in crate::runtime) fn loading(&self) -> Loading {
+        lock(&self.modules().loading).clone()
+    }
+
+    /// Loads kernels on all cores.
+    pub(in crate::runtime) fn preload(&self, kernels: &[(&'static Instance, Option<Filled>)]) -> Result<(), Error> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            self.enter()?;
+            while let Some((instance, filled)) = kernels.get(next.fetch_add(1, Ordering::Relaxed)) {
+                self.function(instance.target(), *filled)?;
+            }
+            Ok(())
+        };
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        })
+    }
+
+    fn load(&self, kernel: Target, filled: Option<Filled>) -> Result<Function, Error> {
         let instance = Instance::find(kernel.id, kernel.type_name)?;
         let name = instance.name();
         let limit = self.limits().shared_bytes_per_block;
@@ -77,16 +121,17 @@ impl CudaDevice {
             let what = "bytes of shared memory per block";
             return Err(Error::LaunchTooLarge { kernel: name, what, asked: kernel.shared_bytes, limit });
         }
-        let module = self.load_module(instance)?;
-        self.find_function(kernel, instance, module).inspect_err(|_| {
+        let module = self.load_module(instance, filled)?;
+        self.find_function(kernel.shared_bytes, instance, module).inspect_err(|_| {
             // SAFETY: the module was loaded above, and nothing in it is in use.
             let _ = unsafe { (self.driver().cuModuleUnload)(module) };
         })
     }
 
-    fn load_module(&self, instance: &Instance) -> Result<CUmodule, Error> {
+    fn load_module(&self, instance: &Instance, filled: Option<Filled>) -> Result<CUmodule, Error> {
         let rejected = |log: String| Error::PtxRejected { kernel: instance.name(), device: self.describe(), log };
-        let ptx = CString::new(instance.ptx()).map_err(|_| rejected("the text has a zero byte in it".into()))?;
+        let text = fill(instance.ptx(), filled).map_err(&rejected)?;
+        let ptx = CString::new(text).map_err(|_| rejected("the text has a zero byte in it".into()))?;
         let mut log = vec![0u8; LOG_BYTES];
         let mut options = [CUjit_option::ERROR_LOG_BUFFER, CUjit_option::ERROR_LOG_BUFFER_SIZE_BYTES];
         // The driver takes all values as pointers, including numbers.
@@ -115,7 +160,7 @@ impl CudaDevice {
 
     fn find_function(
         &self,
-        kernel: &KernelType,
+        shared_bytes: usize,
         instance: &'static Instance,
         module: CUmodule,
     ) -> Result<Function, Error> {
@@ -133,10 +178,10 @@ impl CudaDevice {
             return Err(rejected(format!("{code}: {message}")));
         }
         self.check("cuModuleGetFunction", status)?;
-        if kernel.shared_bytes > SHARED_BYTES_UNASKED {
+        if shared_bytes > SHARED_BYTES_UNASKED {
             let attribute = CUfunction_attribute::MAX_DYNAMIC_SHARED_SIZE_BYTES;
             // SAFETY: the function was found above.
-            unsafe { call!(self, cuFuncSetAttribute(raw, attribute, kernel.shared_bytes as c_int)) }?;
+            unsafe { call!(self, cuFuncSetAttribute(raw, attribute, shared_bytes as c_int)) }?;
         }
         Ok(Function { name, raw })
     }

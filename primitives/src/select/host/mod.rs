@@ -4,11 +4,14 @@
 
 pub(super) mod segments;
 
+use super::kernel::FLAG_THREADS;
 use super::tile::{rows, vector};
-use super::{By, CountTiles, Flags, Keep, PartitionTiles, Predicate, SelectTiles};
+use super::{CountTiles, FlagItems, Flags, HolePredicate, Keep, PartitionTiles, Predicate, SelectTiles};
 use crate::block::lookback;
+use crate::hole::Held;
 use crate::runtime::carrier::carried;
-use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::runtime::held::{HeldIn, Indices, held};
+use crate::runtime::pairs::{Pairs, PairsMut, no_values};
 use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Stream, expect_len, expect_room};
 use bytemuck::Pod;
@@ -18,16 +21,16 @@ use bytemuck::Pod;
 /// `output` has at least as many elements as `input`. Elements after the kept items are not changed.
 ///
 /// # Errors
-/// [`Error::LengthMismatch`] if the output is too short; [`Error::NoInstance`] on a GPU for a predicate or type that
-/// was not instantiated there; any launch error.
+/// [`Error::LengthMismatch`] if the output is too short; [`Error::TooLong`] for 2^32 items or more of other sizes than
+/// [those](super) that are moved as they are read; any launch error.
 pub fn select<'a, T: Pod, P: Predicate<T>>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
     output: impl Into<DeviceSliceMut<'a, T>>,
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (from, to) = key_operands(stream, input.into(), output.into())?;
-    shaped(from, to, Select { stream, keep: By(predicate) })
+    let operands = key_operands(stream, input.into(), output.into())?;
+    by_predicate(stream, operands, predicate, Select { stream })
 }
 
 /// [`select`] for pairs whose keys pass.
@@ -41,7 +44,7 @@ pub fn select_pairs<'a, K: Pod, V: Pod, P: Predicate<K>>(
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
     let operands = pair_operands(stream, input.0.into(), input.1.into(), output.0.into(), output.1.into())?;
-    carrying(operands, Select { stream, keep: By(predicate) })
+    by_predicate(stream, operands, predicate, Select { stream })
 }
 
 /// [`select`] by flags: keeps item `i` if `flags[i]` is not 0.
@@ -57,7 +60,7 @@ pub fn flagged<'a, T: Pod>(
     let (input, flags) = (input.into(), flags.into());
     expect_len("the flags", input.len(), flags.len())?;
     let operands = key_operands(stream, input, output.into())?;
-    carrying_all(operands, Select { stream, keep: Flags(flags.raw_view(stream)?) })
+    by_flags(stream, operands, Flags(flags.raw_view(stream)?), Select { stream })
 }
 
 /// [`flagged`] for pairs.
@@ -73,7 +76,7 @@ pub fn flagged_pairs<'a, K: Pod, V: Pod>(
     let (keys, flags) = (input.0.into(), flags.into());
     expect_len("the flags", keys.len(), flags.len())?;
     let operands = pair_operands(stream, keys, input.1.into(), output.0.into(), output.1.into())?;
-    carrying_all(operands, Select { stream, keep: Flags(flags.raw_view(stream)?) })
+    by_flags(stream, operands, Flags(flags.raw_view(stream)?), Select { stream })
 }
 
 /// Writes the items that pass to the front of `output` and the others after them, both in order, and returns the number
@@ -87,8 +90,8 @@ pub fn partition<'a, T: Pod, P: Predicate<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (from, to) = key_operands(stream, input.into(), output.into())?;
-    shaped(from, to, Partition { stream, keep: By(predicate) })
+    let operands = key_operands(stream, input.into(), output.into())?;
+    by_predicate(stream, operands, predicate, Partition { stream })
 }
 
 /// [`partition`] for pairs, by their keys.
@@ -102,7 +105,7 @@ pub fn partition_pairs<'a, K: Pod, V: Pod, P: Predicate<K>>(
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
     let operands = pair_operands(stream, input.0.into(), input.1.into(), output.0.into(), output.1.into())?;
-    carrying(operands, Partition { stream, keep: By(predicate) })
+    by_predicate(stream, operands, predicate, Partition { stream })
 }
 
 /// The input, and the output, which has room for all items.
@@ -131,74 +134,192 @@ pub(super) fn pair_operands<K: Pod, V: Pod>(
     Ok((from, PairsMut { keys: output_keys.raw_view_mut(stream)?, values: output_values.raw_view_mut(stream)? }))
 }
 
-/// Work that is generic over the tile shape and the carrier of the values.
-pub(super) trait Job<K: Pod> {
+/// Work that is generic over the items, the test and the tile shape.
+pub(super) trait Job {
     type Output;
-    fn run<V: Pod, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+
+    /// Whether there are kernels for keys of 1 and 2 bytes, for values of 8 bytes, and for flags of other items than keys
+    /// of 4 bytes.
+    const HAS_ALL_KERNELS: bool;
+
+    /// Whether there are kernels for values of 4 bytes.
+    const HAS_PAIRS: bool;
+
+    fn run<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
         self,
         from: Pairs<K, V>,
         to: PairsMut<K, V>,
+        keep: F,
     ) -> Result<Self::Output, Error>;
 }
 
 /// Selects the shape.
-pub(super) fn shaped<K: Pod, V: Pod, J: Job<K>>(
-    from: Pairs<K, V>,
-    to: PairsMut<K, V>,
-    job: J,
-) -> Result<J::Output, Error> {
+fn shaped<K: Pod, V: Pod, F: Keep<K>, J: Job>((from, to): Operands<K, V>, keep: F, job: J) -> Result<J::Output, Error> {
     with_shape!(VEC in 4 | 2 | 1 = vector::<K, V>(), with_shape!(
         ROWS in 8 | 5 = rows::<V>(),
-        job.run::<V, 256, VEC, ROWS>(from, to)
+        job.run::<K, V, F, 256, VEC, ROWS>(from, to, keep)
     ))
 }
 
-/// Selects the carrier of the values, and the shape.
-pub(super) fn carrying<K: Pod, V: Pod, J: Job<K>>(operands: Operands<K, V>, job: J) -> Result<J::Output, Error> {
-    carried!(V => () | u32 | u64, operands, |(from, to)| shaped(from, to, job))
+/// Selects by a predicate, in the form in which kernels exist: items of the sizes that kernels move, or their indices.
+pub(super) fn by_predicate<T: Pod, V: Pod, P: Predicate<T>, J: Job>(
+    stream: &Stream,
+    (from, to): Operands<T, V>,
+    predicate: P,
+    job: J,
+) -> Result<J::Output, Error> {
+    let keep = HolePredicate::of::<T, P>(predicate);
+    let keys = (from.keys, to.keys);
+    let (values, to_values) = (from.values, to.values);
+    carried!(
+        T => u32 | u64, keys,
+        |(from, to)| {
+            let operands = (Pairs { keys: from, values }, PairsMut { keys: to, values: to_values });
+            if const { J::HAS_ALL_KERNELS } {
+                carried!(
+                    V => () | u32 | u64, operands,
+                    |operands| shaped(operands, keep, job),
+                    else |operands| by_test(stream, operands, keep, job)
+                )
+            } else if const { !J::HAS_PAIRS } {
+                carried!(
+                    V => (), operands,
+                    |operands| shaped(operands, keep, job),
+                    else |operands| by_test(stream, operands, keep, job)
+                )
+            } else {
+                carried!(
+                    V => () | u32, operands,
+                    |operands| shaped(operands, keep, job),
+                    else |operands| by_test(stream, operands, keep, job)
+                )
+            }
+        },
+        else |_| {
+            if const { J::HAS_ALL_KERNELS && size_of::<V>() == 0 } {
+                let values = no_values(from.keys.len());
+                carried!(
+                    T => u8 | u16, keys,
+                    |(from, to)| shaped(
+                        (Pairs { keys: from, values: values.as_const() }, PairsMut { keys: to, values }), keep, job
+                    ),
+                    else |_| by_test(stream, (from, to), keep, job)
+                )
+            } else {
+                by_test(stream, (from, to), keep, job)
+            }
+        }
+    )
 }
 
-/// Selects the carriers of values and of keys that are not compared, and the shape.
-fn carrying_all<K: Pod, V: Pod, F>((from, to): Operands<K, V>, job: Select<'_, F>) -> Result<DeviceValue<u64>, Error>
-where
-    F: Keep<K> + Keep<u32> + Keep<u64>,
-{
-    carried!(K => u32 | u64, (from.keys, to.keys), |(from_keys, to_keys)| {
-        let from = Pairs { keys: from_keys, values: from.values };
-        let to = PairsMut { keys: to_keys, values: to.values };
-        carrying((from, to), job)
-    })
+/// Tests the items first, and then selects by flags.
+fn by_test<T: Pod, V: Pod, J: Job>(
+    stream: &Stream,
+    operands: Operands<T, V>,
+    keep: HolePredicate,
+    job: J,
+) -> Result<J::Output, Error> {
+    let len = operands.0.keys.len();
+    let mut flags = stream.uninit::<u8>(len)?;
+    if len > 0 {
+        held!(T as H or bytes, {
+            let items = HeldIn::<H>::new(stream, operands.0.keys)?;
+            let kernel = FlagItems::<H, HolePredicate>::new(items.view, keep, flags.raw_view_mut(stream)?);
+            // SAFETY: one thread per item, and as many flags.
+            unsafe { stream.launch(kernel, len.div_ceil(FLAG_THREADS as usize))? };
+        });
+    }
+    by_index(stream, operands, Flags(flags.raw_view(stream)?), job)
 }
 
-struct Select<'a, F> {
+/// Selects by flags.
+fn by_flags<K: Pod, V: Pod, J: Job>(
+    stream: &Stream,
+    (from, to): Operands<K, V>,
+    flags: Flags,
+    job: J,
+) -> Result<J::Output, Error> {
+    let (values, to_values) = (from.values, to.values);
+    if const { !J::HAS_ALL_KERNELS } {
+        return by_index(stream, (from, to), flags, job);
+    }
+    carried!(
+        K => u32, (from.keys, to.keys),
+        |(from, to)| carried!(
+            V => () | u32, (Pairs { keys: from, values }, PairsMut { keys: to, values: to_values }),
+            |operands| shaped(operands, flags, job),
+            else |operands| by_index(stream, operands, flags, job)
+        ),
+        else |_| if const { size_of::<V>() == 0 } {
+            carried!(
+                K => u64, (from.keys, to.keys),
+                |(keys, to)| {
+                    let values = no_values(keys.len());
+                    let to = PairsMut { keys: to, values };
+                    shaped((Pairs { keys, values: values.as_const() }, to), flags, job)
+                },
+                else |_| by_index(stream, (from, to), flags, job)
+            )
+        } else {
+            by_index(stream, (from, to), flags, job)
+        }
+    )
+}
+
+/// Selects the indices of the items, and gathers the items by them.
+fn by_index<K: Pod, V: Pod, J: Job>(
+    stream: &Stream,
+    (from, to): Operands<K, V>,
+    flags: Flags,
+    job: J,
+) -> Result<J::Output, Error> {
+    let len = from.keys.len();
+    let mut indices = Indices::new(stream, len, len)?;
+    let moved = PairsMut { keys: indices.to.raw_view_mut(stream)?, values: no_values(len) };
+    let indexed = Pairs { keys: indices.from.raw_view(stream)?, values: no_values(len).as_const() };
+    let output = shaped((indexed, moved), flags, job)?;
+    // SAFETY: the outputs have room for all items.
+    let (keys, values) = unsafe { (to.keys.slice(0, len), to.values.slice(0, len)) };
+    indices.gather_held(stream, from.keys, keys)?;
+    indices.gather_held(stream, from.values, values)?;
+    Ok(output)
+}
+
+struct Select<'a> {
     stream: &'a Stream,
-    keep: F,
 }
 
-impl<K: Pod, F: Keep<K>> Job<K> for Select<'_, F> {
+impl Job for Select<'_> {
     type Output = DeviceValue<u64>;
-    fn run<V: Pod, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+    const HAS_ALL_KERNELS: bool = true;
+    const HAS_PAIRS: bool = true;
+
+    fn run<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
         self,
         from: Pairs<K, V>,
         to: PairsMut<K, V>,
+        keep: F,
     ) -> Result<DeviceValue<u64>, Error> {
-        run_select::<K, V, F, THREADS, VEC, ROWS>(self.stream, from, to, self.keep)
+        run_select::<K, V, F, THREADS, VEC, ROWS>(self.stream, from, to, keep)
     }
 }
 
-struct Partition<'a, F> {
+struct Partition<'a> {
     stream: &'a Stream,
-    keep: F,
 }
 
-impl<K: Pod, F: Keep<K>> Job<K> for Partition<'_, F> {
+impl Job for Partition<'_> {
     type Output = DeviceValue<u64>;
-    fn run<V: Pod, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+    const HAS_ALL_KERNELS: bool = false;
+    const HAS_PAIRS: bool = true;
+
+    fn run<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
         self,
         from: Pairs<K, V>,
         to: PairsMut<K, V>,
+        keep: F,
     ) -> Result<DeviceValue<u64>, Error> {
-        run_partition::<K, V, F, THREADS, VEC, ROWS>(self.stream, from, to, self.keep)
+        run_partition::<K, V, F, THREADS, VEC, ROWS>(self.stream, from, to, keep)
     }
 }
 
@@ -268,7 +389,7 @@ pub struct Shape<const THREADS: u32, const VEC: usize, const ROWS: usize>;
 
 /// [`select`] with a given tile shape.
 #[doc(hidden)]
-pub fn select_shaped<T: Pod, P: Predicate<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+pub fn select_shaped<T: Held, P: Predicate<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     stream: &Stream,
     input: DeviceSlice<'_, T>,
     output: DeviceSliceMut<'_, T>,
@@ -276,12 +397,12 @@ pub fn select_shaped<T: Pod, P: Predicate<T>, const THREADS: u32, const VEC: usi
     _: Shape<THREADS, VEC, ROWS>,
 ) -> Result<DeviceValue<u64>, Error> {
     let (from, to) = key_operands(stream, input, output)?;
-    run_select::<_, _, _, THREADS, VEC, ROWS>(stream, from, to, By(predicate))
+    run_select::<_, _, _, THREADS, VEC, ROWS>(stream, from, to, HolePredicate::of::<T, P>(predicate))
 }
 
 /// [`partition`] with a given tile shape.
 #[doc(hidden)]
-pub fn partition_shaped<T: Pod, P: Predicate<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+pub fn partition_shaped<T: Held, P: Predicate<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     stream: &Stream,
     input: DeviceSlice<'_, T>,
     output: DeviceSliceMut<'_, T>,
@@ -289,5 +410,5 @@ pub fn partition_shaped<T: Pod, P: Predicate<T>, const THREADS: u32, const VEC: 
     _: Shape<THREADS, VEC, ROWS>,
 ) -> Result<DeviceValue<u64>, Error> {
     let (from, to) = key_operands(stream, input, output)?;
-    run_partition::<_, _, _, THREADS, VEC, ROWS>(stream, from, to, By(predicate))
+    run_partition::<_, _, _, THREADS, VEC, ROWS>(stream, from, to, HolePredicate::of::<T, P>(predicate))
 }

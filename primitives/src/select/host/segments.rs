@@ -3,9 +3,10 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::super::segments::{NoteShape, THREADS};
-use super::super::{CheckOffsets, MoveOffsets, Offset, Predicate, Within};
-use super::{Job, Shape, carrying, key_operands, pair_operands, run_select, shaped};
+use super::super::{CheckOffsets, HolePredicate, Keep, MoveOffsets, Offset, Predicate, Within};
+use super::{Job, Shape, by_predicate, key_operands, pair_operands, run_select};
 use crate::arch::warp::LANES;
+use crate::hole::Held;
 use crate::runtime::offsets::{Trust, expect_offsets, invalid_offset};
 use crate::runtime::pairs::{Pairs, PairsMut};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream};
@@ -37,7 +38,7 @@ use bytemuck::Pod;
 /// # Errors
 /// [`Error::InvalidOffsets`] if an offset is less than the previous one or greater than `input.len()`, or
 /// [`Error::LengthMismatch`] if there is no offset or the output is too short: nothing is written in these cases.
-/// [`Error::NoInstance`] on a GPU for a predicate or type that was not instantiated there; any launch error.
+/// The errors of [`select`](super::select); any launch error.
 pub fn segments<'a, T: Pod, O: Offset, P: Predicate<T>>(
     stream: &Stream,
     offsets: impl Into<DeviceSlice<'a, O>>,
@@ -47,7 +48,7 @@ pub fn segments<'a, T: Pod, O: Offset, P: Predicate<T>>(
 ) -> Result<DeviceVec<O>, Error> {
     let (from, to) = key_operands(stream, input.into(), output.into())?;
     let offsets = Offsets::new(stream, offsets.into(), from.keys.len(), Trust::Check)?;
-    shaped(from, to, Segments { offsets, predicate })
+    by_predicate(stream, (from, to), predicate, Segments { offsets })
 }
 
 /// [`segments`] without the check of the offsets. Does not wait.
@@ -68,7 +69,7 @@ pub unsafe fn segments_unchecked<'a, T: Pod, O: Offset, P: Predicate<T>>(
 ) -> Result<DeviceVec<O>, Error> {
     let (from, to) = key_operands(stream, input.into(), output.into())?;
     let offsets = Offsets::new(stream, offsets.into(), from.keys.len(), Trust::Promised)?;
-    shaped(from, to, Segments { offsets, predicate })
+    by_predicate(stream, (from, to), predicate, Segments { offsets })
 }
 
 /// [`segments`] for pairs whose keys pass.
@@ -84,7 +85,7 @@ pub fn segments_pairs<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
 ) -> Result<DeviceVec<O>, Error> {
     let operands = pair_operands(stream, input.0.into(), input.1.into(), output.0.into(), output.1.into())?;
     let offsets = Offsets::new(stream, offsets.into(), operands.0.keys.len(), Trust::Check)?;
-    carrying(operands, Segments { offsets, predicate })
+    by_predicate(stream, operands, predicate, Segments { offsets })
 }
 
 /// [`segments_pairs`] without the check of the offsets: see [`segments_unchecked`].
@@ -103,7 +104,7 @@ pub unsafe fn segments_pairs_unchecked<'a, K: Pod, V: Pod, O: Offset, P: Predica
 ) -> Result<DeviceVec<O>, Error> {
     let operands = pair_operands(stream, input.0.into(), input.1.into(), output.0.into(), output.1.into())?;
     let offsets = Offsets::new(stream, offsets.into(), operands.0.keys.len(), Trust::Promised)?;
-    carrying(operands, Segments { offsets, predicate })
+    by_predicate(stream, operands, predicate, Segments { offsets })
 }
 
 /// Offsets that the device has checked, or will check.
@@ -136,17 +137,20 @@ impl<'a, O: Offset> Offsets<'a, O> {
     }
 }
 
-struct Segments<'a, O: Pod, P> {
+struct Segments<'a, O: Pod> {
     offsets: Offsets<'a, O>,
-    predicate: P,
 }
 
-impl<K: Pod, O: Offset, P: Predicate<K>> Job<K> for Segments<'_, O, P> {
+impl<O: Offset> Job for Segments<'_, O> {
     type Output = DeviceVec<O>;
-    fn run<V: Pod, const BLOCK: u32, const VEC: usize, const ROWS: usize>(
+    const HAS_ALL_KERNELS: bool = false;
+    const HAS_PAIRS: bool = false;
+
+    fn run<K: Pod, V: Pod, F: Keep<K>, const BLOCK: u32, const VEC: usize, const ROWS: usize>(
         self,
         from: Pairs<K, V>,
         to: PairsMut<K, V>,
+        test: F,
     ) -> Result<DeviceVec<O>, Error> {
         let Offsets { stream, offsets, range, len } = self.offsets;
         let runs = len.div_ceil(BLOCK as usize * VEC * ROWS) * (BLOCK / LANES) as usize;
@@ -154,13 +158,13 @@ impl<K: Pod, O: Offset, P: Predicate<K>> Job<K> for Segments<'_, O, P> {
         let mut lanes = stream.uninit::<u64>(runs * LANES as usize)?;
         let mut rows = stream.uninit::<u64>(runs * ROWS)?;
         let keep = Within {
-            predicate: self.predicate,
+            test,
             range: range.raw_view(stream)?,
             flags: flags.raw_view_mut(stream)?,
             lanes: lanes.raw_view_mut(stream)?,
             rows: rows.raw_view_mut(stream)?,
         };
-        let count = run_select::<K, V, Within<P>, BLOCK, VEC, ROWS>(stream, from, to, keep)?;
+        let count = run_select::<K, V, Within<F>, BLOCK, VEC, ROWS>(stream, from, to, keep)?;
         let mut output = stream.uninit::<O>(offsets.len())?;
         let kernel = MoveOffsets::new(
             offsets.raw_view(stream)?,
@@ -180,7 +184,7 @@ impl<K: Pod, O: Offset, P: Predicate<K>> Job<K> for Segments<'_, O, P> {
 
 /// [`segments`] with a given tile shape.
 #[doc(hidden)]
-pub fn segments_shaped<T: Pod, O: Offset, P: Predicate<T>, const BLOCK: u32, const VEC: usize, const ROWS: usize>(
+pub fn segments_shaped<T: Held, O: Offset, P: Predicate<T>, const BLOCK: u32, const VEC: usize, const ROWS: usize>(
     stream: &Stream,
     offsets: DeviceSlice<'_, O>,
     input: DeviceSlice<'_, T>,
@@ -190,5 +194,6 @@ pub fn segments_shaped<T: Pod, O: Offset, P: Predicate<T>, const BLOCK: u32, con
 ) -> Result<DeviceVec<O>, Error> {
     let (from, to) = key_operands(stream, input, output)?;
     let offsets = Offsets::new(stream, offsets, from.keys.len(), Trust::Check)?;
-    Segments { offsets, predicate }.run::<(), BLOCK, VEC, ROWS>(from, to)
+    let test = HolePredicate::of::<T, P>(predicate);
+    Segments { offsets }.run::<T, (), HolePredicate, BLOCK, VEC, ROWS>(from, to, test)
 }

@@ -1,0 +1,317 @@
+//! Holes: the place of an operator in a kernel that was compiled without it.
+//!
+//! A kernel is compiled for elements of a size, not of a type. They are [`Held`] in whole registers. Where the kernel
+//! needs the operator, it has a line of PTX that no assembler knows:
+//!
+//! ```text
+//! hole.less.b32x1.b64x2 %r7, %rd1, %rd2, %rd3, %rd4;
+//! ```
+//!
+//! This one calls `less`. The result is one 32-bit register, and each of the two arguments is two 64-bit registers. When
+//! the kernel is loaded for an operator, the operator's recorded body takes the line's place. On the CPU, the same
+//! expression calls the operator through a pointer.
+//!
+//! The state of the operator travels in the kernel's arguments. The body reads it from there.
+
+use crate::form::Param;
+use bytemuck::Pod;
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use host::Filling;
+
+/// The largest state of an operator, in bytes.
+pub const MAX_STATE: usize = 64;
+
+/// An operator among the arguments of a kernel: its state and, for the host, its functions.
+#[repr(C, align(16))]
+#[derive(Clone, Copy, Debug)]
+pub struct Hole {
+    state: [u64; MAX_STATE / 8],
+    /// The address of a [`Filling`] that lives forever. The GPU does not use it.
+    filling: u64,
+    unused: u64,
+}
+
+// SAFETY: `repr(C)` plain data; the GPU does not use the address.
+unsafe impl Param for Hole {
+    const HOLE: Option<usize> = Some(0);
+}
+
+/// An element that kernels with holes compute with: plain data in whole registers.
+///
+/// An element of another size is held in the next larger one, with zeros in the bytes that are left.
+pub trait Held: Pod {
+    /// Calls `less(a, b)`.
+    ///
+    /// # Safety
+    /// The hole was made of an order of elements that are held in this type.
+    unsafe fn less(hole: &Hole, a: Self, b: Self) -> bool;
+
+    /// Calls `combine(a, b)`.
+    ///
+    /// # Safety
+    /// The hole was made of an operation on elements that are held in this type.
+    unsafe fn combine(hole: &Hole, a: Self, b: Self) -> Self;
+
+    /// Calls `test(a)`.
+    ///
+    /// # Safety
+    /// The hole was made of a predicate for elements that are held in this type.
+    unsafe fn test(hole: &Hole, a: Self) -> bool;
+
+    /// Calls `bucket(a)`.
+    ///
+    /// # Safety
+    /// The hole was made of a bucket function for elements that are held in this type.
+    unsafe fn bucket(hole: &Hole, a: Self) -> u32;
+
+    /// Calls `code(a)`, whose result is a 32-bit number.
+    ///
+    /// # Safety
+    /// The hole was made of such a function for elements that are held in this type.
+    unsafe fn code_32(hole: &Hole, a: Self) -> u32;
+
+    /// Calls `code(a)`, whose result is a 64-bit number.
+    ///
+    /// # Safety
+    /// The hole was made of such a function for elements that are held in this type.
+    unsafe fn code_64(hole: &Hole, a: Self) -> u64;
+
+    /// Calls `code(a)`, whose result is a 128-bit number, and returns its lower and its upper half.
+    ///
+    /// # Safety
+    /// The hole was made of such a function for elements that are held in this type.
+    unsafe fn code_128(hole: &Hole, a: Self) -> [u64; 2];
+}
+
+#[cfg(target_arch = "nvptx64")]
+mod device {
+    use super::{Held, Hole};
+    use core::arch::asm;
+
+    macro_rules! slot {
+        ($any:tt) => {
+            ", {}"
+        };
+    }
+
+    /// Writes the line that the operator's body replaces, with a slot for each register after the first.
+    ///
+    /// `pure` and `nomem`: it may be moved and merged like arithmetic. The results have registers of their own, since a
+    /// body may write one before it has read all arguments.
+    macro_rules! evaluate {
+        (
+            $function:literal $shape:literal, out($out:ident) [$first:expr $(, $result:expr)*],
+            in($class:ident) [$($argument:expr),+], [$($slot:tt)*]
+        ) => {
+            asm!(
+                concat!("hole.", $function, ".", $shape, " {}" $(, slot!($slot))*, ";"),
+                out($out) $first,
+                $(out($out) $result,)*
+                $(in($class) $argument,)+
+                options(pure, nomem, nostack, preserves_flags)
+            )
+        };
+    }
+
+    macro_rules! held {
+        ($($type:ty = $shape:literal $combine:literal $class:ident [$first:tt $($i:tt)*], $split:expr, $join:expr;)*) => { $(
+            impl Held for $type {
+                #[inline(always)]
+                unsafe fn less(_: &Hole, a: Self, b: Self) -> bool {
+                    let (a, b) = ($split(a), $split(b));
+                    let result: u32;
+                    evaluate!(
+                        "less.b32x1" $shape, out(reg32) [result],
+                        in($class) [a[$first], $(a[$i],)* b[$first] $(, b[$i])*], [$first $($i)* $first $($i)*]
+                    );
+                    result != 0
+                }
+
+                #[inline(always)]
+                unsafe fn combine(_: &Hole, a: Self, b: Self) -> Self {
+                    let (a, b) = ($split(a), $split(b));
+                    let mut result = a;
+                    evaluate!(
+                        $combine $shape, out($class) [result[$first] $(, result[$i])*],
+                        in($class) [a[$first], $(a[$i],)* b[$first] $(, b[$i])*], [$($i)* $first $($i)* $first $($i)*]
+                    );
+                    $join(result)
+                }
+
+                #[inline(always)]
+                unsafe fn test(_: &Hole, a: Self) -> bool {
+                    let a = $split(a);
+                    let result: u32;
+                    evaluate!("test.b32x1" $shape, out(reg32) [result], in($class) [a[$first] $(, a[$i])*], [$first $($i)*]);
+                    result != 0
+                }
+
+                #[inline(always)]
+                unsafe fn bucket(_: &Hole, a: Self) -> u32 {
+                    let a = $split(a);
+                    let result: u32;
+                    evaluate!("bucket.b32x1" $shape, out(reg32) [result], in($class) [a[$first] $(, a[$i])*], [$first $($i)*]);
+                    result
+                }
+
+                #[inline(always)]
+                unsafe fn code_32(_: &Hole, a: Self) -> u32 {
+                    let a = $split(a);
+                    let result: u32;
+                    evaluate!("code.b32x1" $shape, out(reg32) [result], in($class) [a[$first] $(, a[$i])*], [$first $($i)*]);
+                    result
+                }
+
+                #[inline(always)]
+                unsafe fn code_64(_: &Hole, a: Self) -> u64 {
+                    let a = $split(a);
+                    let result: u64;
+                    evaluate!("code.b64x1" $shape, out(reg64) [result], in($class) [a[$first] $(, a[$i])*], [$first $($i)*]);
+                    result
+                }
+
+                #[inline(always)]
+                unsafe fn code_128(_: &Hole, a: Self) -> [u64; 2] {
+                    let a = $split(a);
+                    let (lower, upper): (u64, u64);
+                    evaluate!(
+                        "code.b64x2" $shape, out(reg64) [lower, upper],
+                        in($class) [a[$first] $(, a[$i])*], [0 $first $($i)*]
+                    );
+                    [lower, upper]
+                }
+            }
+        )* };
+    }
+
+    held! {
+        u8 = "b8x1" "combine.b8x1" reg32 [0], |x: u8| [x as u32], |x: [u32; 1]| x[0] as u8;
+        u16 = "b16x1" "combine.b16x1" reg32 [0], |x: u16| [x as u32], |x: [u32; 1]| x[0] as u16;
+        u32 = "b32x1" "combine.b32x1" reg32 [0], |x: u32| [x], |x: [u32; 1]| x[0];
+        u64 = "b64x1" "combine.b64x1" reg64 [0], |x: u64| [x], |x: [u64; 1]| x[0];
+        [u32; 3] = "b32x3" "combine.b32x3" reg32 [0 1 2], |x: [u32; 3]| x, |x: [u32; 3]| x;
+        [u64; 2] = "b64x2" "combine.b64x2" reg64 [0 1], |x: [u64; 2]| x, |x: [u64; 2]| x;
+        [u64; 4] = "b64x4" "combine.b64x4" reg64 [0 1 2 3], |x: [u64; 4]| x, |x: [u64; 4]| x;
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+mod host {
+    use super::{Held, Hole, MAX_STATE};
+    use crate::operator::{Function, Recorded};
+    use std::any::{TypeId, type_name};
+
+    macro_rules! held {
+        ($($type:ty)*) => { $(
+            impl Held for $type {
+                unsafe fn less(hole: &Hole, a: Self, b: Self) -> bool {
+                    // SAFETY: guaranteed by the caller.
+                    unsafe { hole.call::<_, u8>(&[&raw const a, &raw const b]) != 0 }
+                }
+
+                unsafe fn combine(hole: &Hole, a: Self, b: Self) -> Self {
+                    // SAFETY: guaranteed by the caller.
+                    unsafe { hole.call(&[&raw const a, &raw const b]) }
+                }
+
+                unsafe fn test(hole: &Hole, a: Self) -> bool {
+                    // SAFETY: guaranteed by the caller.
+                    unsafe { hole.call::<_, u8>(&[&raw const a]) != 0 }
+                }
+
+                unsafe fn bucket(hole: &Hole, a: Self) -> u32 {
+                    // SAFETY: guaranteed by the caller.
+                    unsafe { hole.call(&[&raw const a]) }
+                }
+
+                unsafe fn code_32(hole: &Hole, a: Self) -> u32 {
+                    // SAFETY: guaranteed by the caller.
+                    unsafe { hole.call(&[&raw const a]) }
+                }
+
+                unsafe fn code_64(hole: &Hole, a: Self) -> u64 {
+                    // SAFETY: guaranteed by the caller.
+                    unsafe { hole.call(&[&raw const a]) }
+                }
+
+                unsafe fn code_128(hole: &Hole, a: Self) -> [u64; 2] {
+                    // SAFETY: guaranteed by the caller.
+                    unsafe { hole.call(&[&raw const a]) }
+                }
+            }
+        )* };
+    }
+
+    held!(u8 u16 u32 u64 [u32; 3] [u64; 2] [u64; 4]);
+
+    /// What fills a hole: a function of an operator.
+    pub(crate) struct Filling {
+        /// Tells operators apart.
+        pub operator: fn() -> TypeId,
+        /// The operator's type, for messages.
+        pub type_name: fn() -> &'static str,
+        /// Records the operator.
+        pub recorded: fn() -> Recorded,
+        /// The name of the function.
+        pub function: &'static str,
+        /// Calls the function with the state, the arguments and room for the result.
+        pub native: unsafe fn(*const u8, &[*const u8], *mut u8),
+    }
+
+    impl Filling {
+        /// Describes a function of the operator `O` for elements of type `T`: the same type may be another operator for
+        /// other elements.
+        pub const fn new<O: 'static, T: 'static>(
+            function: &'static str,
+            recorded: fn() -> Recorded,
+            native: unsafe fn(*const u8, &[*const u8], *mut u8),
+        ) -> Self {
+            Self { operator: TypeId::of::<(O, T)>, type_name: type_name::<O>, recorded, function, native }
+        }
+
+        /// Records the function.
+        ///
+        /// # Panics
+        /// If the operator has no such function: `#[operator]` records every function of the trait.
+        pub fn record(&self) -> Function {
+            let function = (self.recorded)().function(self.function).cloned();
+            function.unwrap_or_else(|| panic!("`{}` records no function `{}`", (self.type_name)(), self.function))
+        }
+    }
+
+    impl Hole {
+        pub(crate) fn new<O: Copy>(operator: O, filling: &'static Filling) -> Self {
+            const { assert!(size_of::<O>() <= MAX_STATE, "the state of an operator has at most 64 bytes") };
+            const { assert!(align_of::<O>() <= 16, "the state of an operator is aligned to at most 16 bytes") };
+            let mut hole = Self {
+                state: [0; MAX_STATE / 8],
+                filling: core::ptr::from_ref(filling).expose_provenance() as u64,
+                unused: 0,
+            };
+            // SAFETY: the state has room for the operator, and its alignment.
+            unsafe { hole.state.as_mut_ptr().cast::<O>().write(operator) };
+            hole
+        }
+
+        pub(crate) fn filling(&self) -> &'static Filling {
+            // SAFETY: `new` stored the address of a filling that lives forever.
+            unsafe { &*core::ptr::with_exposed_provenance(self.filling as usize) }
+        }
+
+        /// Calls the operator.
+        ///
+        /// # Safety
+        /// The arguments hold those of the function that the hole was made of, and `R` holds its result.
+        #[inline(always)]
+        unsafe fn call<A, R: bytemuck::Pod>(&self, arguments: &[*const A]) -> R {
+            let mut result = R::zeroed();
+            // SAFETY: thin pointers of one type may be read as those of another; the rest is guaranteed by the caller.
+            unsafe {
+                let arguments = core::slice::from_raw_parts(arguments.as_ptr().cast(), arguments.len());
+                (self.filling().native)(self.state.as_ptr().cast(), arguments, (&raw mut result).cast());
+            }
+            result
+        }
+    }
+}

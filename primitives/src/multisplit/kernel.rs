@@ -1,0 +1,29 @@
+//! The kernel that computes bucket numbers.
+
+use super::bucket::HoleBuckets;
+use crate::arch::thread;
+use crate::form::kernel;
+use crate::hole::Held;
+use crate::sort::Buckets;
+use crate::view::{Global, GlobalMut};
+
+/// The threads per block.
+pub(super) const THREADS: u32 = 256;
+
+/// Writes the bucket of each key, for keys of sizes that the passes do not move.
+///
+/// # Safety
+/// The launch has at least one thread per key, and there are as many numbers. `buckets` was made of a function for keys
+/// that are held in an `H`. While the kernel runs, nothing writes the keys, and nothing else uses the numbers.
+#[kernel(threads = THREADS)]
+pub unsafe fn number_keys<H: Held>(keys: Global<H>, buckets: HoleBuckets, numbers: GlobalMut<u32>) {
+    let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
+    if at < keys.len() {
+        numbers.set(at, buckets.bucket(keys.get(at), 0));
+    }
+}
+
+crate::instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    for H in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]]: NumberKeys<H>;
+}

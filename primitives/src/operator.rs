@@ -1,0 +1,189 @@
+//! Operators: small functions that primitives are given, written in Rust once for all devices.
+//!
+//! [`#[operator]`](operator) on an implementation of [`Compare`](crate::compare::Compare) keeps the function for the CPU
+//! and records it for the GPU. It needs no other toolchain than the stable compiler. What an operator can be made of is
+//! in the documentation of the crate `gpu-operator`, whose items this module exports.
+//!
+//! ```
+//! use bytemuck::{Pod, Zeroable};
+//! use gpu_primitives::compare::Compare;
+//! use gpu_primitives::operator::{Record, operator};
+//! use gpu_primitives::{Device, Error, merge};
+//!
+//! #[repr(C)]
+//! #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, Record)]
+//! struct Event {
+//!     time: u32,
+//!     source: u32,
+//!     number: u32,
+//! }
+//!
+//! /// Earlier events first; of the same time, higher sources first.
+//! #[repr(C)]
+//! #[derive(Clone, Copy, Pod, Zeroable, Record)]
+//! struct InOrder;
+//!
+//! #[operator]
+//! impl Compare<Event> for InOrder {
+//!     fn less(&self, a: Event, b: Event) -> bool {
+//!         if a.time != b.time { a.time < b.time } else { a.source > b.source }
+//!     }
+//! }
+//!
+//! let stream = Device::default()?.stream()?;
+//! let event = |time, source| Event { time, source, number: 0 };
+//! let a = stream.upload(&[event(1, 7), event(3, 9)])?;
+//! let b = stream.upload(&[event(1, 8), event(2, 1)])?;
+//! let mut merged = stream.uninit::<Event>(4)?;
+//! merge::keys(&stream, &a, &b, &mut merged, InOrder)?;
+//! assert_eq!(merged.to_vec(&stream)?, [event(1, 8), event(1, 7), event(2, 1), event(3, 9)]);
+//! # Ok::<(), Error>(())
+//! ```
+
+//!
+//! # One-liners
+//! [`less!`], [`combine!`], [`test!`], [`bucket!`] and [`code!`] make an operator of a closure where it is needed. State is
+//! named before the closure.
+//!
+//! ```
+//! use gpu_primitives::operator::{bucket, combine, less, test};
+//! use gpu_primitives::{Device, Error, merge, multisplit, scan, select};
+//!
+//! let stream = Device::default()?.stream()?;
+//! let (a, b) = (stream.upload(&[7u32, 9, 3])?, stream.upload(&[8u32, 1])?);
+//! let mut out = stream.uninit::<u32>(5)?;
+//! let start = 5;
+//! merge::keys(&stream, &a, &b, &mut out, less!(start: u32 = start; |a: u32, b: u32| a - start < b - start))?;
+//! assert_eq!(out.to_vec(&stream)?, [7, 8, 9, 1, 3]);
+//!
+//! let mut products = stream.upload(&[2.0f32, 0.5, 3.0])?;
+//! scan::inclusive_in_place(&stream, &mut products, combine!(1.0, |a: f32, b: f32| a * b))?;
+//! assert_eq!(products.to_vec(&stream)?, [2.0, 1.0, 3.0]);
+//!
+//! let count = select::select(&stream, &a, &mut out, test!(|x: u32| x > 5))?;
+//! assert_eq!(count.get(&stream)?, 2);
+//! multisplit::keys(&stream, &a, &mut out.slice_mut(..3)?, 2, bucket!(|x: u32| x % 2))?;
+//! # Ok::<(), Error>(())
+//! ```
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub use gpu_operator::*;
+#[cfg(target_arch = "nvptx64")]
+pub use gpu_operator_macro::{Record, operator};
+
+#[doc(hidden)]
+pub use bytemuck::{Pod, Zeroable};
+
+pub use crate::{bucket, code, combine, less, test};
+
+/// Makes an operator's type and value: the state is its fields.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! operator_value {
+    ($name:ident { $($field:ident: $type:ty = $value:expr),* }) => {
+        #[repr(C)]
+        #[derive(Clone, Copy, Debug, $crate::operator::Record)]
+        struct $name {
+            $($field: $type,)*
+        }
+        // SAFETY: the fields of a recorded struct are plain numbers; `operator_value` checks that there is no padding.
+        unsafe impl $crate::operator::Zeroable for $name {}
+        const _: () = assert!(
+            size_of::<$name>() == 0 $(+ size_of::<$type>())*,
+            "the state of an operator has no padding: put larger types first"
+        );
+        // SAFETY: as above.
+        unsafe impl $crate::operator::Pod for $name {}
+    };
+}
+
+/// Makes an [order](crate::compare::Compare) of a closure: `less!(|a: u32, b: u32| a % 10 < b % 10)`. State is named before
+/// it: `less!(start: u32 = 5; |a: u32, b: u32| a - start < b - start)`. See the [module](crate::operator).
+#[macro_export]
+macro_rules! less {
+    ($($($field:ident: $type:ty = $value:expr),+;)? |$a:ident: $key:ty, $b:ident: $same:ty| $body:expr) => {{
+        $crate::operator_value!(Closure { $($($field: $type = $value),+)? });
+        #[$crate::operator::operator]
+        impl $crate::compare::Compare<$key> for Closure {
+            fn less(&self, $a: $key, $b: $same) -> bool {
+                $($(let $field = self.$field;)+)?
+                $body
+            }
+        }
+        Closure { $($($field: $value),+)? }
+    }};
+}
+
+/// Makes an [associative operation](crate::monoid::Monoid) of its identity and a closure:
+/// `combine!(1, |a: u64, b: u64| a * b)`. See the [module](crate::operator).
+#[macro_export]
+macro_rules! combine {
+    ($($($field:ident: $type:ty = $value:expr),+;)? $identity:expr, |$a:ident: $element:ty, $b:ident: $same:ty| $body:expr) => {{
+        $crate::operator_value!(Closure { $($($field: $type = $value),+)? });
+        #[$crate::operator::operator]
+        impl $crate::monoid::Monoid<$element> for Closure {
+            fn identity(&self) -> $element {
+                $identity
+            }
+
+            fn combine(&self, $a: $element, $b: $same) -> $element {
+                $($(let $field = self.$field;)+)?
+                $body
+            }
+        }
+        Closure { $($($field: $value),+)? }
+    }};
+}
+
+/// Makes a [predicate](crate::select::Predicate) of a closure: `test!(|x: f32| x > 0.5)`. See the
+/// [module](crate::operator).
+#[macro_export]
+macro_rules! test {
+    ($($($field:ident: $type:ty = $value:expr),+;)? |$item:ident: $element:ty| $body:expr) => {{
+        $crate::operator_value!(Closure { $($($field: $type = $value),+)? });
+        #[$crate::operator::operator]
+        impl $crate::select::Predicate<$element> for Closure {
+            fn test(&self, $item: $element) -> bool {
+                $($(let $field = self.$field;)+)?
+                $body
+            }
+        }
+        Closure { $($($field: $value),+)? }
+    }};
+}
+
+/// Makes a [bucket function](crate::multisplit::Bucket) of a closure: `bucket!(|key: u32| key % 7)`. See the
+/// [module](crate::operator).
+#[macro_export]
+macro_rules! bucket {
+    ($($($field:ident: $type:ty = $value:expr),+;)? |$key:ident: $element:ty| $body:expr) => {{
+        $crate::operator_value!(Closure { $($($field: $type = $value),+)? });
+        #[$crate::operator::operator]
+        impl $crate::multisplit::Bucket<$element> for Closure {
+            fn bucket(&self, $key: $element) -> u32 {
+                $($(let $field = self.$field;)+)?
+                $body
+            }
+        }
+        Closure { $($($field: $value),+)? }
+    }};
+}
+
+/// Makes an [order by a number](crate::sort::SortBy) of a closure whose result type is given:
+/// `code!(|key: u32| -> u64 { key as u64 % 10 })`. See the [module](crate::operator).
+#[macro_export]
+macro_rules! code {
+    ($($($field:ident: $type:ty = $value:expr),+;)? |$key:ident: $element:ty| -> $code:ty $body:block) => {{
+        $crate::operator_value!(Closure { $($($field: $type = $value),+)? });
+        #[$crate::operator::operator]
+        impl $crate::sort::SortBy<$element> for Closure {
+            type Code = $code;
+
+            fn code(&self, $key: $element) -> $code {
+                $($(let $field = self.$field;)+)?
+                $body
+            }
+        }
+        Closure { $($($field: $value),+)? }
+    }};
+}

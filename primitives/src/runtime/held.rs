@@ -1,0 +1,202 @@
+//! Elements and values in the form in which kernels exist.
+//!
+//! Kernels are compiled for a few sizes. Elements that an operator computes with are [`Held`] in the smallest type that
+//! has room for them: the same memory if size and alignment fit, otherwise a copy. Values that kernels only move, and that
+//! are of another size than kernels move, are moved by their indices and gathered at the end.
+
+use super::carrier::{reinterpret, reinterpret_mut};
+use super::error::Error;
+use super::memory::DeviceVec;
+use super::stream::Stream;
+use crate::hole::Held;
+use crate::transfer::{self, GATHER_TILE, GatherWords, LEAVE};
+use crate::view::{Global, GlobalMut};
+use bytemuck::Pod;
+
+/// Evaluates an expression with the type that holds an element: `held!(K as H, …)`. Elements have 1 to 32 bytes; others do
+/// not compile. `held!(K as H or bytes, …)` also holds elements of one and two bytes in types of that size.
+macro_rules! held {
+    ($element:ty as $held:ident, $body:expr) => {
+        $crate::runtime::held::held!(@ $element, $held, $body,
+            4 u32, 8 u64, 12 [u32; 3], 16 [u64; 2], 32 [u64; 4])
+    };
+    ($element:ty as $held:ident or bytes, $body:expr) => {
+        $crate::runtime::held::held!(@ $element, $held, $body,
+            1 u8, 2 u16, 4 u32, 8 u64, 12 [u32; 3], 16 [u64; 2], 32 [u64; 4])
+    };
+    (@ $element:ty, $held:ident, $body:expr, $($bytes:literal $type:ty),+) => {{
+        const {
+            assert!(
+                size_of::<$element>() > 0 && size_of::<$element>() <= 32,
+                "an operator's elements have 1 to 32 bytes: sort larger ones by a key, with the element as the value"
+            );
+        }
+        // The sizes are compared as constants, so that only code that can run is compiled.
+        $(
+            if const { size_of::<$element>() <= $bytes } {
+                type $held = $type;
+                $body
+            } else
+        )+
+        {
+            unreachable!("the size was checked when this was compiled")
+        }
+    }};
+}
+
+pub(crate) use held;
+
+/// Returns an element in the type that holds it, with zeros behind it.
+pub(crate) fn widened<T: Pod, H: Held>(element: T) -> H {
+    let mut held = H::zeroed();
+    bytemuck::bytes_of_mut(&mut held)[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&element));
+    held
+}
+
+/// Returns whether elements at this address can be used as an `H` where they are.
+fn fits<T, H>(address: usize) -> bool {
+    size_of::<T>() == size_of::<H>() && address.is_multiple_of(align_of::<H>())
+}
+
+/// Elements to read.
+pub(crate) struct HeldIn<H: Pod> {
+    pub view: Global<H>,
+    /// The memory of the view, if it is not that of the elements. It is freed in stream order.
+    _copy: Option<DeviceVec<H>>,
+}
+
+impl<H: Pod> HeldIn<H> {
+    pub fn new<T: Pod>(stream: &Stream, elements: Global<T>) -> Result<Self, Error> {
+        if fits::<T, H>(elements.as_ptr().addr()) {
+            // SAFETY: size and alignment fit.
+            return Ok(Self { view: unsafe { reinterpret(elements) }, _copy: None });
+        }
+        let mut copy = stream.uninit::<H>(elements.len())?;
+        gather(stream, elements, copy.raw_view_mut(stream)?, None)?;
+        Ok(Self { view: copy.raw_view(stream)?, _copy: Some(copy) })
+    }
+}
+
+/// Elements to write, or to change. They must be [finished](Self::finish).
+#[must_use]
+pub(crate) struct HeldOut<T: Pod, H: Pod> {
+    pub view: GlobalMut<H>,
+    copy: Option<DeviceVec<H>>,
+    elements: GlobalMut<T>,
+}
+
+impl<T: Pod, H: Pod> HeldOut<T, H> {
+    /// Elements that are all written.
+    pub fn new(stream: &Stream, elements: GlobalMut<T>) -> Result<Self, Error> {
+        if fits::<T, H>(elements.as_const().as_ptr().addr()) {
+            // SAFETY: size and alignment fit.
+            return Ok(Self { view: unsafe { reinterpret_mut(elements) }, copy: None, elements });
+        }
+        let mut copy = stream.uninit::<H>(elements.len())?;
+        Ok(Self { view: copy.raw_view_mut(stream)?, copy: Some(copy), elements })
+    }
+
+    /// Elements that are read before they are written.
+    pub fn with_contents(stream: &Stream, elements: GlobalMut<T>) -> Result<Self, Error> {
+        let held = Self::new(stream, elements)?;
+        if held.copy.is_some() {
+            gather(stream, elements.as_const(), held.view, None)?;
+        }
+        Ok(held)
+    }
+
+    /// Writes the elements to their place.
+    pub fn finish(self, stream: &Stream) -> Result<(), Error> {
+        match self.copy {
+            Some(_) => gather(stream, self.view.as_const(), self.elements, None),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The indices of values that are of another size than kernels move.
+pub(crate) struct Indices {
+    /// The index of each value.
+    pub from: DeviceVec<u32>,
+    /// Where kernels move the indices to. [`LEAVE`] stands for a place that they do not write.
+    pub to: DeviceVec<u32>,
+}
+
+impl Indices {
+    /// The indices of `len` values, of which a kernel writes `written`.
+    pub fn new(stream: &Stream, len: usize, written: usize) -> Result<Self, Error> {
+        let limit = LEAVE as usize;
+        if len > limit {
+            return Err(Error::TooLong { what: "items of a size that is moved by index", len, limit });
+        }
+        let mut from = stream.uninit::<u32>(len)?;
+        transfer::iota(stream, &mut from, 0)?;
+        let mut to = stream.uninit::<u32>(written)?;
+        transfer::fill(stream, &mut to, LEAVE)?;
+        Ok(Self { from, to })
+    }
+
+    /// Moves elements, which may be held in another type, to where their indices are. None of them overlaps `to`.
+    pub fn gather_held<A: Pod, B: Pod>(&self, stream: &Stream, from: Global<A>, to: GlobalMut<B>) -> Result<(), Error> {
+        gather(stream, from, to, Some(self.to.raw_view(stream)?))
+    }
+
+    /// Moves the values to where their indices are. The values are those of the sources, one after the other; none of them
+    /// overlaps `values`.
+    pub fn gather<V: Pod>(&self, stream: &Stream, sources: &[Global<V>], values: GlobalMut<V>) -> Result<(), Error> {
+        if let &[only] = sources {
+            return self.gather_held(stream, only, values);
+        }
+        let mut all = stream.uninit::<V>(sources.iter().map(|source| source.len()).sum())?;
+        let view = all.raw_view_mut(stream)?;
+        let mut at = 0;
+        for source in sources {
+            // SAFETY: the vector has room for all sources.
+            transfer::copy_views(stream, *source, unsafe { view.slice(at, source.len()) })?;
+            at += source.len();
+        }
+        self.gather_held(stream, view.as_const(), values)
+    }
+}
+
+/// Copies elements of one type to memory of another, element `indices[i]` to place `i` (without indices, element `i`):
+/// bytes that are missing become 0, bytes that are too many are left out.
+fn gather<A: Pod, B: Pod>(
+    stream: &Stream,
+    from: Global<A>,
+    to: GlobalMut<B>,
+    indices: Option<Global<u32>>,
+) -> Result<(), Error> {
+    let addresses = from.as_ptr().addr() | to.as_const().as_ptr().addr();
+    match addresses | size_of::<A>() | size_of::<B>() {
+        bits if bits % 8 == 0 => gather_words::<A, B, u64>(stream, from, to, indices),
+        bits if bits % 4 == 0 => gather_words::<A, B, u32>(stream, from, to, indices),
+        bits if bits % 2 == 0 => gather_words::<A, B, u16>(stream, from, to, indices),
+        _ => gather_words::<A, B, u8>(stream, from, to, indices),
+    }
+}
+
+/// [`gather`] in words that divide both sizes and both addresses.
+fn gather_words<A: Pod, B: Pod, W: Pod>(
+    stream: &Stream,
+    from: Global<A>,
+    to: GlobalMut<B>,
+    indices: Option<Global<u32>>,
+) -> Result<(), Error> {
+    let (from_words, to_words) = (size_of::<A>() / size_of::<W>(), size_of::<B>() / size_of::<W>());
+    let len = to.len() * to_words;
+    if len == 0 {
+        return Ok(());
+    }
+    // SAFETY: this is the same memory, in words.
+    let (from, to) = unsafe {
+        (
+            Global::<W>::from_raw(from.as_ptr().cast(), from.len() * from_words),
+            GlobalMut::<W>::from_raw(to.as_const().as_ptr().cast_mut().cast(), len),
+        )
+    };
+    let indices = indices.unwrap_or(Global::empty());
+    let kernel = GatherWords::<W>::new(from, from_words as u32, to, to_words as u32, indices);
+    // SAFETY: one block per tile. There is an element of the source for each index, or for each place.
+    unsafe { stream.launch(kernel, len.div_ceil(GATHER_TILE)) }
+}

@@ -1,0 +1,32 @@
+//! The kernel that computes the codes of keys.
+
+use super::RadixCode;
+use super::key::HoleCode;
+use crate::arch::thread;
+use crate::form::kernel;
+use crate::hole::Held;
+use crate::view::{Global, GlobalMut};
+
+/// The threads per block.
+pub(super) const THREADS: u32 = 256;
+
+/// Writes the code of each key.
+///
+/// Cost: reads every key once and writes every code once.
+///
+/// # Safety
+/// The launch has at least one thread per key, and there are as many codes. `code` was made of a function for keys that
+/// are held in an `H`, with results of type `C`. While the kernel runs, nothing writes the keys, and nothing else uses the
+/// codes.
+#[kernel(threads = THREADS)]
+pub unsafe fn encode_keys<H: Held, C: RadixCode>(keys: Global<H>, code: HoleCode, codes: GlobalMut<C>) {
+    let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
+    if at < keys.len() {
+        codes.set(at, C::of(&code.0, keys.get(at)));
+    }
+}
+
+crate::instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    for H in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]], C in [u32, u64, u128]: EncodeKeys<H, C>;
+}
