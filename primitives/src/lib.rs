@@ -18,7 +18,7 @@
 //!   [`warp`] and the views [`Global`], [`GlobalMut`] and [`Shared`].
 //! - [`kernel`]: turns one generic function into a kernel for both targets.
 //! - [`operator`]: functions that are written in Rust once and put into kernels when these are loaded.
-//! - [`compare`], [`monoid`], [`code`]: orders, associative operations, and numbers as unsigned integers that sort like them.
+//! - [`compare`], [`monoid`](mod@monoid), [`code`]: orders, associative operations, and numbers as unsigned integers that sort like them.
 //! - [`block`]: block-wide collectives, built from the device functions.
 //! - `runtime` (re-exported here): [`Device`], [`Stream`], [`DeviceVec`] and its slices, [`Error`].
 //! - one module per primitive: [`sort`], [`merge`], [`scan`], [`segmented_sort`], [`multisplit`], [`select`],

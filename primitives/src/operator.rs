@@ -42,25 +42,25 @@
 
 //!
 //! # One-liners
-//! [`less!`], [`combine!`], [`test!`], [`bucket!`] and [`code!`] make an operator of a closure where it is needed. State is
+//! [`order!`], [`monoid!`], [`predicate!`], [`bucket!`] and [`sort_by!`] make an operator of a closure where it is needed. State is
 //! named before the closure.
 //!
 //! ```
-//! use gpu_primitives::operator::{bucket, combine, less, test};
+//! use gpu_primitives::operator::{bucket, monoid, order, predicate};
 //! use gpu_primitives::{Device, Error, merge, multisplit, scan, select};
 //!
 //! let stream = Device::default()?.stream()?;
 //! let (a, b) = (stream.upload(&[7u32, 9, 3])?, stream.upload(&[8u32, 1])?);
 //! let mut out = stream.uninit::<u32>(5)?;
 //! let start = 5;
-//! merge::keys(&stream, &a, &b, &mut out, less!(start: u32 = start; |a: u32, b: u32| a - start < b - start))?;
+//! merge::keys(&stream, &a, &b, &mut out, order!(start: u32 = start; |a: u32, b: u32| a - start < b - start))?;
 //! assert_eq!(out.to_vec(&stream)?, [7, 8, 9, 1, 3]);
 //!
 //! let mut products = stream.upload(&[2.0f32, 0.5, 3.0])?;
-//! scan::inclusive_in_place(&stream, &mut products, combine!(1.0, |a: f32, b: f32| a * b))?;
+//! scan::inclusive_in_place(&stream, &mut products, monoid!(1.0, |a: f32, b: f32| a * b))?;
 //! assert_eq!(products.to_vec(&stream)?, [2.0, 1.0, 3.0]);
 //!
-//! let count = select::select(&stream, &a, &mut out, test!(|x: u32| x > 5))?;
+//! let count = select::select(&stream, &a, &mut out, predicate!(|x: u32| x > 5))?;
 //! assert_eq!(count.get(&stream)?, 2);
 //! multisplit::keys(&stream, &a, &mut out.slice_mut(..3)?, 2, bucket!(|x: u32| x % 2))?;
 //! # Ok::<(), Error>(())
@@ -74,7 +74,7 @@ pub use gpu_operator_macro::{Record, operator};
 #[doc(hidden)]
 pub use bytemuck::{Pod, Zeroable};
 
-pub use crate::{bucket, code, combine, less, test};
+pub use crate::{bucket, monoid, order, predicate, sort_by};
 
 /// Makes an operator's type and value: the state is its fields.
 #[doc(hidden)]
@@ -97,10 +97,10 @@ macro_rules! operator_value {
     };
 }
 
-/// Makes an [order](crate::compare::Compare) of a closure: `less!(|a: u32, b: u32| a % 10 < b % 10)`. State is named before
-/// it: `less!(start: u32 = 5; |a: u32, b: u32| a - start < b - start)`. See the [module](crate::operator).
+/// Makes an [order](crate::compare::Compare) of a closure: `order!(|a: u32, b: u32| a % 10 < b % 10)`. State is named before
+/// it: `order!(start: u32 = 5; |a: u32, b: u32| a - start < b - start)`. See the [module](crate::operator).
 #[macro_export]
-macro_rules! less {
+macro_rules! order {
     ($($($field:ident: $type:ty = $value:expr),+;)? |$a:ident: $key:ty, $b:ident: $same:ty| $body:expr) => {{
         $crate::operator_value!(Closure { $($($field: $type = $value),+)? });
         #[$crate::operator::operator]
@@ -115,9 +115,9 @@ macro_rules! less {
 }
 
 /// Makes an [associative operation](crate::monoid::Monoid) of its identity and a closure:
-/// `combine!(1, |a: u64, b: u64| a * b)`. See the [module](crate::operator).
+/// `monoid!(1, |a: u64, b: u64| a * b)`. See the [module](crate::operator).
 #[macro_export]
-macro_rules! combine {
+macro_rules! monoid {
     ($($($field:ident: $type:ty = $value:expr),+;)? $identity:expr, |$a:ident: $element:ty, $b:ident: $same:ty| $body:expr) => {{
         $crate::operator_value!(Closure { $($($field: $type = $value),+)? });
         #[$crate::operator::operator]
@@ -135,10 +135,10 @@ macro_rules! combine {
     }};
 }
 
-/// Makes a [predicate](crate::select::Predicate) of a closure: `test!(|x: f32| x > 0.5)`. See the
+/// Makes a [predicate](crate::select::Predicate) of a closure: `predicate!(|x: f32| x > 0.5)`. See the
 /// [module](crate::operator).
 #[macro_export]
-macro_rules! test {
+macro_rules! predicate {
     ($($($field:ident: $type:ty = $value:expr),+;)? |$item:ident: $element:ty| $body:expr) => {{
         $crate::operator_value!(Closure { $($($field: $type = $value),+)? });
         #[$crate::operator::operator]
@@ -170,9 +170,9 @@ macro_rules! bucket {
 }
 
 /// Makes an [order by a number](crate::sort::SortBy) of a closure whose result type is given:
-/// `code!(|key: u32| -> u64 { key as u64 % 10 })`. See the [module](crate::operator).
+/// `sort_by!(|key: u32| -> u64 { key as u64 % 10 })`. See the [module](crate::operator).
 #[macro_export]
-macro_rules! code {
+macro_rules! sort_by {
     ($($($field:ident: $type:ty = $value:expr),+;)? |$key:ident: $element:ty| -> $code:ty $body:block) => {{
         $crate::operator_value!(Closure { $($($field: $type = $value),+)? });
         #[$crate::operator::operator]

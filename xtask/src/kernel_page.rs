@@ -15,7 +15,7 @@ const PAGE: &str = "docs/kernel-list.md";
 const PACKAGE: &str = "gpu-primitives";
 
 /// What the names of types in a kernel's name say about sizes.
-const TYPES: [(&str, &str); 10] = [
+const TYPES: [(&str, &str); 14] = [
     ("unit", "–"),
     ("u8", "1"),
     ("u16", "2"),
@@ -26,6 +26,10 @@ const TYPES: [(&str, &str); 10] = [
     ("u128", "16"),
     ("line", "16"),
     ("u64x4", "32"),
+    ("i8", "1"),
+    ("i16", "2"),
+    ("i32", "4"),
+    ("i64", "8"),
 ];
 
 /// What a kernel takes in the place of a function.
@@ -44,7 +48,7 @@ const FUNCTIONS: [(&str, &str); 9] = [
 pub fn run(check: bool) -> Result<(), Error> {
     let workspace = Workspace::load()?;
     let package = workspace.kernel_crates(&[PACKAGE.into()])?.remove(0);
-    let names: Vec<String> = Manifest::read(&package.dir().join("ptx"))?.kernels.into_keys().collect();
+    let names: Vec<String> = Manifest::read(package.dir().join("ptx"))?.kernels.into_keys().collect();
     let page = page(&names);
     let path = workspace.workspace_root.join(PAGE);
     if check {
@@ -65,6 +69,10 @@ fn page(names: &[String]) -> String {
             row.push(sizes);
         }
     }
+    let number = |size: &str| size.parse::<u32>().unwrap_or(0);
+    for row in rows.values_mut() {
+        row.sort_by_key(|sizes| sizes.split(" + ").map(number).collect::<Vec<_>>());
+    }
     let mut page = String::from(
         "# The kernels of gpu-primitives\n\n\
          This page is written by `cargo xtask kernel-page` from the names of the compiled kernels. A kernel exists for elements of\n\
@@ -74,6 +82,12 @@ fn page(names: &[String]) -> String {
          | kernel | sizes in bytes | function |\n| --- | --- | --- |\n",
     );
     for ((kernel, function), sizes) in rows {
+        // The only function of these kernels is not in their name.
+        let function = match kernel.as_str() {
+            "encode_keys" => "any code",
+            "number_keys" => "any bucket function",
+            _ => function,
+        };
         let _ = writeln!(page, "| `{kernel}` | {} | {function} |", sizes.join(", "));
     }
     page
@@ -85,8 +99,10 @@ fn parts(name: &str) -> (String, Vec<&'static str>, &'static str) {
     let mut rest: Vec<&str> = name.split('_').collect();
     let size_of = |word: &str| TYPES.iter().find(|(name, _)| *name == word).map(|(_, size)| *size);
     while let Some(word) = rest.first().copied().filter(|word| size_of(word).is_none()) {
-        // What follows the first type or the function is not the kernel's name.
-        if FUNCTIONS.iter().any(|(function, _)| !function.is_empty() && rest.join("_").starts_with(function)) {
+        // What follows the first type, the function or a constant is not the kernel's name.
+        if word == "threads"
+            || FUNCTIONS.iter().any(|(function, _)| !function.is_empty() && rest.join("_").starts_with(function))
+        {
             break;
         }
         kernel.push(word);
@@ -128,6 +144,6 @@ mod tests {
         let page = page(
             &["merge_tiles_u32_u32_hole_order_threads", "merge_tiles_u32_unit_hole_order_threads"].map(String::from),
         );
-        assert!(page.ends_with("| `merge_tiles` | 4 + 4, 4 + – | any order |\n"), "{page}");
+        assert!(page.ends_with("| `merge_tiles` | 4 + –, 4 + 4 | any order |\n"), "{page}");
     }
 }

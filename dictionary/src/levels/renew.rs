@@ -159,7 +159,7 @@ const fn min_blocks<V>() -> u32 {
 ///
 /// # Safety
 /// - The launch has one block per tile of `renew_tile(ITEMS)` elements. There is at least one element.
-/// - `splits` and `verdicts` are what [`MergePartition`](gpu_primitives::merge::MergePartition) has written for the keys
+/// - `splits` and `verdicts` are what [`Splits`](gpu_primitives::merge::Splits) has found for the keys
 ///   of the level and the batch, such tiles and the order of `C`.
 /// - Unless values are zero-sized, there are as many values as keys, in the level and in the batch.
 /// - The batch has no marks, or one bit per element.

@@ -2,11 +2,10 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::PARTITION_THREADS;
-use super::place::{MAX_PLACED, PLACE_THREADS};
-use super::runs::{SLACK, TABLE_WORDS, tile_len as runs_tile_len};
+use super::kernel::{MergePartition, MergeTiles, PARTITION_THREADS};
+use super::place::{MAX_PLACED, PLACE_THREADS, PlaceRuns};
+use super::runs::{MAX_RUNS, Runs, RunsPartition, RunsTiles, SLACK, TABLE_WORDS, tile_len as runs_tile_len};
 use super::shape::{RUNS_THREADS, THREADS, items, runs_items};
-use super::{MAX_RUNS, MergePartition, MergeTiles, PlaceRuns, Runs, RunsPartition, RunsTiles};
 use crate::compare::{Compare, HoleOrder, KeyOrder};
 use crate::form::Kernel;
 use crate::hole::Held;

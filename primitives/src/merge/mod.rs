@@ -40,11 +40,7 @@ mod tile;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
-pub use kernel::{MergePartition, MergeTiles};
-pub use place::PlaceRuns;
-pub use runs::{MAX_RUNS, Runs, RunsPartition, RunsTiles};
-#[doc(hidden)]
-pub use shape::{RUNS_THREADS, THREADS, items, runs_items};
+pub use runs::MAX_RUNS;
 pub use tile::{Joined, Tile, Walk};
 
 #[cfg(not(target_arch = "nvptx64"))]

@@ -28,8 +28,8 @@ mod kernel;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
-pub use bucket::{Bucket, HoleBuckets, Shift};
-pub use kernel::NumberKeys;
+pub(crate) use bucket::HoleBuckets;
+pub use bucket::{Bucket, Shift};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{MAX_BUCKETS, keys, pairs};

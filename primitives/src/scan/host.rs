@@ -2,7 +2,8 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::{Monoid, ScanTiles, Sum};
+use super::kernel::ScanTiles;
+use super::{Monoid, Sum};
 use crate::block::lookback;
 use crate::monoid::{Combine, HoleMonoid};
 use crate::runtime::held::{HeldIn, HeldOut, held, widened};

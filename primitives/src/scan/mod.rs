@@ -25,7 +25,6 @@ mod kernel;
 mod host;
 
 pub use crate::monoid::{Max, Min, Monoid, Sum};
-pub use kernel::ScanTiles;
 
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]

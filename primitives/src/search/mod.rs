@@ -34,9 +34,7 @@ mod shape;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
-pub use kernel::{BuildIndex, IndexOut, SearchDirectly, SearchIndexed, SearchSorted};
-#[doc(hidden)]
-pub use shape::{sorted_items, vector};
+pub use kernel::IndexOut;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{equal_range, lower_bound, lower_bound_sorted, upper_bound, upper_bound_sorted};

@@ -3,10 +3,10 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::crossing::passes;
-use super::cut::{CUT_TILE, status};
-use super::pass::REPAIR;
+use super::cut::{CUT_TILE, CutSegments, Edge, status};
+use super::pass::{MergeSegments, REPAIR};
 use super::shape::{Shape, THREADS, items, slack};
-use super::{CutSegments, Edge, MergeSegments, SortSegments};
+use super::tile::SortSegments;
 use crate::compare::{Compare, HoleOrder, KeyOrder};
 use crate::hole::Held;
 use crate::runtime::carrier::{Carry, carried};

@@ -1,7 +1,9 @@
 //! The instances for GPUs.
 
+use super::cut::CutSegments;
+use super::pass::MergeSegments;
 use super::shape::{THREADS, items, slack};
-use super::{CutSegments, MergeSegments, SortSegments};
+use super::tile::SortSegments;
 use crate::compare::HoleOrder;
 
 crate::instances! {

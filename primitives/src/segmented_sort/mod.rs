@@ -43,10 +43,6 @@ mod tile;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
-pub use cut::{CutSegments, Edge};
-pub use pass::MergeSegments;
-pub use tile::SortSegments;
-
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]
 pub use host::pairs_shaped;
@@ -56,4 +52,4 @@ pub use host::{
     pairs_unchecked,
 };
 #[doc(hidden)]
-pub use shape::{Shape, THREADS, items, slack};
+pub use shape::Shape;

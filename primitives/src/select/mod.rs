@@ -40,13 +40,10 @@ mod tile;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
-pub use kernel::{CountTiles, FlagItems, PartitionTiles, SelectTiles};
-#[doc(hidden)]
-pub use predicate::{Flags, HolePredicate, Keep};
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use predicate::HolePredicate;
 pub use predicate::{Masked, Predicate};
 pub use segments::Offset;
-#[doc(hidden)]
-pub use segments::{CheckOffsets, MoveOffsets, NoteShape, Within};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::segments::{segments, segments_pairs, segments_pairs_unchecked, segments_unchecked};

@@ -108,7 +108,6 @@ masked!(u8 u16 u32 u64 u128 i8 i16 i32 i64 i128);
 /// a multiple of `VEC`, and all items of the row lie within the range. A run is one of a tile's runs: all lanes of the
 /// warp that owns it call [`record`](Self::record) and [`record_place`](Self::record_place) once each, and no other
 /// warp does.
-#[doc(hidden)]
 pub trait Keep<K>: Param {
     /// The number of blocks of 256 threads that must fit on a multiprocessor, as in a kernel's settings.
     const MIN_BLOCKS: u32 = 0;
@@ -152,7 +151,6 @@ pub trait Keep<K>: Param {
 }
 
 /// Keeps items by a predicate that is not known when a kernel is compiled: a [`Hole`].
-#[doc(hidden)]
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct HolePredicate(Hole);
@@ -192,7 +190,6 @@ impl<H: Held> Keep<H> for HolePredicate {
 }
 
 /// Keeps items by one byte each: zero drops the item. There are as many bytes as items.
-#[doc(hidden)]
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Flags(pub Global<u8>);

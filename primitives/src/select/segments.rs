@@ -32,7 +32,6 @@ impl Offset for u64 {
 }
 
 /// Keeps the items within a segment that another test keeps, and records what was kept: by each lane, and before each row.
-#[doc(hidden)]
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Within<F> {
@@ -129,7 +128,6 @@ pub unsafe fn check_offsets<O: Offset>(offsets: Global<O>, len: u64, range: Glob
 }
 
 /// The tile shape that notes were written with.
-#[doc(hidden)]
 #[repr(C)]
 #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct NoteShape {

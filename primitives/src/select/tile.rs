@@ -3,7 +3,7 @@
 //! A block's tile is a run of `32 * VEC * ROWS` consecutive items per warp. A row is one coalesced access: `VEC`
 //! adjacent items per lane. The item order is run, row, lane, `i`.
 
-use super::Keep;
+use super::predicate::Keep;
 use crate::arch::Cache;
 use crate::arch::warp::{FULL, LANES, lane_id, sync_warp, warp_id};
 use crate::block::warp;

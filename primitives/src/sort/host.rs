@@ -4,8 +4,8 @@
 
 use super::chunks::Chunks;
 use super::distribute::{Passes, Spare};
-use super::encode::THREADS as ENCODE_THREADS;
-use super::{Buckets, Digits, EncodeKeys, HoleCode, RadixCode, RadixKey, Sign, SortBy};
+use super::encode::{EncodeKeys, THREADS as ENCODE_THREADS};
+use super::{Buckets, Digits, HoleCode, RadixCode, RadixKey, Sign, SortBy};
 use crate::runtime::carrier::{Carry, carried};
 use crate::runtime::held::{HeldIn, HeldOut, Indices, held};
 use crate::runtime::pairs::{Pairs, PairsMut};

@@ -39,12 +39,14 @@ pub(crate) mod distribute;
 mod host;
 
 pub use crate::code::Sign;
-pub use encode::EncodeKeys;
-pub use kernel::{BucketHistogram, BucketPass, Buckets, SortBlock};
-pub use key::{Digits, HoleCode, RadixCode, RadixKey, SortBy};
+pub use kernel::{BucketHistogram, BucketPass, Buckets};
+pub(crate) use key::Digits;
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use key::HoleCode;
+pub use key::{RadixCode, RadixKey, SortBy};
 pub use purity::Purity;
 #[doc(hidden)]
-pub use shape::{BlockSort, LargePass, SmallPass, block_items, items};
+pub use shape::{LargePass, SmallPass, items};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use chunks::SortedRuns;

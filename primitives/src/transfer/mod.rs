@@ -23,7 +23,8 @@ mod kernel;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
-pub use kernel::{CopyElements, CopyLines, FillLines, Index, Iota, Line};
+pub use kernel::Index;
+pub(crate) use kernel::Line;
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use kernel::{GATHER_TILE, GatherWords, LEAVE};
 

@@ -58,7 +58,7 @@ impl Cuts {
 
     /// Cuts whole levels, which have `total` elements: one interval of everything.
     ///
-    /// `splits` is what [`RunsPartition`](gpu_primitives::merge::RunsPartition) has written after its table for the
+    /// `splits` is what [`RunsSplits`](gpu_primitives::merge::RunsSplits) has found for the
     /// keys of the levels, oldest first, tiles of `tile` elements and no slack.
     pub fn by_splits(splits: View<'_, Global<u64>>, total: usize, tile: usize, log_pieces: u32) -> View<'_, Self> {
         // SAFETY: the view borrows the memory for the lifetime of the result.

@@ -4,9 +4,9 @@
 
 pub(super) mod segments;
 
-use super::kernel::FLAG_THREADS;
+use super::kernel::{CountTiles, FLAG_THREADS, FlagItems, PartitionTiles, SelectTiles};
+use super::predicate::{Flags, HolePredicate, Keep, Predicate};
 use super::tile::{rows, vector};
-use super::{CountTiles, FlagItems, Flags, HolePredicate, Keep, PartitionTiles, Predicate, SelectTiles};
 use crate::block::lookback;
 use crate::hole::Held;
 use crate::runtime::carrier::carried;

@@ -2,8 +2,8 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::super::segments::{NoteShape, THREADS};
-use super::super::{CheckOffsets, HolePredicate, Keep, MoveOffsets, Offset, Predicate, Within};
+use super::super::predicate::{HolePredicate, Keep, Predicate};
+use super::super::segments::{CheckOffsets, MoveOffsets, NoteShape, Offset, THREADS, Within};
 use super::{Job, Shape, by_predicate, key_operands, pair_operands, run_select};
 use crate::arch::warp::LANES;
 use crate::hole::Held;
