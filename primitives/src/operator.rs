@@ -179,6 +179,7 @@ macro_rules! sort_by {
         impl $crate::sort::SortBy<$element> for Closure {
             type Code = $code;
 
+            #[allow(unused_braces)]
             fn code(&self, $key: $element) -> $code {
                 $($(let $field = self.$field;)+)?
                 $body

@@ -1,17 +1,22 @@
 //! Devices, streams, memory and launches: the same behaviour and the same errors everywhere.
 
+use bytemuck::{Pod, Zeroable};
 use gpu_conformance::data::random;
 use gpu_conformance::kernels::Crash;
-use gpu_conformance::{cases, is_checked, run};
+use gpu_conformance::{cases, is_checked, is_gpu, run};
+use gpu_primitives::compare::Compare;
 use gpu_primitives::kernel::kernel;
+use gpu_primitives::operator::operator;
 use gpu_primitives::{
-    CpuOptions, Device, DeviceKind, DeviceSlice, DeviceSliceMut, Error, GlobalMut, scan, thread, transfer,
+    CpuOptions, Device, DeviceKind, DeviceSlice, DeviceSliceMut, Error, GlobalMut, Operator, merge, scan, thread,
+    transfer,
 };
 use std::process::ExitCode;
 use std::time::Duration;
 
 fn main() -> ExitCode {
     run(cases![
+        preloaded_kernels_are_found,
         small_round_trips,
         slices_follow_host_rules,
         copies_between_slices,
@@ -306,4 +311,29 @@ fn uninitialised_memory(device: &Device) {
     } else {
         assert_eq!(fresh.to_vec(&stream).unwrap().len(), 10);
     }
+}
+
+/// An order that no other test uses. (Other tests load kernels at the same time, so that only a lower bound is known.)
+fn preloaded_kernels_are_found(device: &Device) {
+    #[repr(C)]
+    #[derive(Clone, Copy, Pod, Zeroable)]
+    struct LastDigit;
+
+    #[operator]
+    impl Compare<u64> for LastDigit {
+        fn less(&self, a: u64, b: u64) -> bool {
+            a % 10 < b % 10
+        }
+    }
+
+    let before = device.loading().kernels;
+    device.preload(&[Operator::order::<u64, LastDigit>()]).unwrap();
+    let after = device.loading();
+    assert_eq!(after.kernels > before, is_gpu(device), "only a GPU loads kernels");
+    assert_eq!(after.slowest.is_some(), is_gpu(device));
+    let stream = device.stream().unwrap();
+    let (a, b) = (stream.upload(&[20u64, 11, 33]).unwrap(), stream.upload(&[1u64, 2]).unwrap());
+    let mut merged = stream.uninit::<u64>(5).unwrap();
+    merge::keys(&stream, &a, &b, &mut merged, LastDigit).unwrap();
+    assert_eq!(merged.to_vec(&stream).unwrap(), [20, 11, 1, 2, 33]);
 }

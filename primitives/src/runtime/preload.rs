@@ -71,16 +71,18 @@ impl fmt::Debug for Operator {
 pub struct Loading {
     /// The number of kernels, counted once for each operator.
     pub kernels: usize,
-    /// The time that the driver took to compile and load them, added up over all threads.
+    /// The time that the driver took to compile and load them.
     pub time: Duration,
     /// The kernel that took longest, and its time.
     pub slowest: Option<(&'static str, Duration)>,
 }
 
 impl Device {
-    /// Loads all kernels of the program that need no operator, and those that have a place for one of these operators, on
-    /// all cores. Later calls find them loaded. Without it, the first call of each kernel loads it, which takes some
-    /// milliseconds to a tenth of a second.
+    /// Loads the kernels that have a place for one of these operators. Later calls with them find them loaded. Without it,
+    /// the first call loads what it needs.
+    ///
+    /// The driver compiles one kernel at a time, which takes a tenth of a second each unless the result is in its cache on
+    /// disk; an order has about twenty kernels. To go on meanwhile, call this on another thread.
     ///
     /// ```
     /// use gpu_primitives::compare::Less;
@@ -99,18 +101,14 @@ impl Device {
     /// stay loaded.
     pub fn preload(&self, operators: &[Operator]) -> Result<(), Error> {
         let Backend::Cuda(device) = self.backend() else { return Ok(()) };
-        let mut kernels = Vec::new();
         for instance in Instance::all() {
-            match instance.hole() {
-                None => kernels.push((instance, None)),
-                Some(offset) => {
-                    let ptx = instance.ptx();
-                    let fitting = operators.iter().filter(|it| has_hole_for(&ptx, it.filling.function, it.bytes));
-                    kernels.extend(fitting.map(|it| (instance, Some(Filled { filling: it.filling, offset }))));
-                }
+            let Some(offset) = instance.hole() else { continue };
+            let ptx = instance.ptx();
+            for it in operators.iter().filter(|it| has_hole_for(&ptx, it.filling.function, it.bytes)) {
+                device.preload(instance, Filled { filling: it.filling, offset })?;
             }
         }
-        device.preload(&kernels)
+        Ok(())
     }
 
     /// Returns what loading kernels has cost so far.

@@ -13,11 +13,7 @@ use core::ptr::null_mut;
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::ffi::CString;
-use std::num::NonZero;
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// The shared memory per block that every kernel may use without opting in.
@@ -96,21 +92,10 @@ impl CudaDevice {
         lock(&self.modules().loading).clone()
     }
 
-    /// Loads kernels on all cores.
-    pub(in crate::runtime) fn preload(&self, kernels: &[(&'static Instance, Option<Filled>)]) -> Result<(), Error> {
-        let next = AtomicUsize::new(0);
-        let work = || {
-            self.enter()?;
-            while let Some((instance, filled)) = kernels.get(next.fetch_add(1, Ordering::Relaxed)) {
-                self.function(instance.target(), *filled)?;
-            }
-            Ok(())
-        };
-        let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-            workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
-        })
+    /// Loads a kernel for an operator.
+    pub(in crate::runtime) fn preload(&self, instance: &Instance, filled: Filled) -> Result<(), Error> {
+        self.enter()?;
+        self.function(instance.target(), Some(filled)).map(drop)
     }
 
     fn load(&self, kernel: Target, filled: Option<Filled>) -> Result<Function, Error> {
