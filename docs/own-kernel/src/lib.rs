@@ -3,8 +3,8 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 
-use gpu_primitives::kernel::kernel;
 use gpu_primitives::arch::{Order, Rmw, Scope};
+use gpu_primitives::kernel::kernel;
 use gpu_primitives::view::{SharedMemory, shared_bytes};
 use gpu_primitives::{Global, GlobalMut, thread};
 
