@@ -126,14 +126,14 @@ impl<C: KeyCode, V: Pod, const ITEMS: usize> Workspace<C, V, ITEMS> {
         let batch_keys = batch.elements.keys;
         let first = if own * (ITEMS as u32) < count { own * ITEMS as u32 } else { count };
         let mut walk = Walk::new(self.keys, part, first, C::ORDER);
-        let mut takes_a = walk.takes_a(C::ORDER);
+        let mut takes_a = walk.takes_a_by_known(C::ORDER);
         let mut sources = [0; ITEMS];
         let mut live = 0;
         for i in 0..ITEMS {
             let (source, key) = walk.item(takes_a);
             let is_batch = !takes_a;
             walk.step(self.keys, takes_a);
-            takes_a = walk.takes_a(C::ORDER);
+            takes_a = walk.takes_a_by_known(C::ORDER);
             sources[i] = source;
             let at = first + i as u32;
             let mut is_newest = walk.item(takes_a).1 != key;

@@ -161,6 +161,13 @@ impl<K: Pod> Walk<K> {
         (self.a < self.a_end) & ((self.b >= self.b_end) | !compare.less(self.key_b, self.key_a))
     }
 
+    /// [`takes_a`](Self::takes_a) for an order that is known when the kernel is compiled. The compiler chooses where to
+    /// branch, which takes fewer registers.
+    #[inline(always)]
+    pub fn takes_a_by_known<C: KeyOrder<K>>(&self, compare: C) -> bool {
+        self.a < self.a_end && (self.b >= self.b_end || !compare.less(self.key_b, self.key_a))
+    }
+
     /// Returns the position of the next item, and its key.
     #[inline(always)]
     pub fn item(&self, takes_a: bool) -> (u32, K) {
