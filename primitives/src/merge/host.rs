@@ -2,19 +2,19 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{MergePartition, MergeTiles, PARTITION_THREADS};
+use super::kernel::MergeTiles;
 use super::place::{MAX_PLACED, PLACE_THREADS, PlaceRuns};
-use super::runs::{MAX_RUNS, Runs, RunsPartition, RunsTiles, SLACK, TABLE_WORDS, tile_len as runs_tile_len};
+use super::runs::{RunsTiles, SLACK, tile_len as runs_tile_len};
 use super::shape::{RUNS_THREADS, THREADS, items, runs_items};
+use super::splits::{expect_runs, partition, rounds, split_runs, untyped, views};
 use crate::compare::{Compare, HoleOrder, KeyOrder};
-use crate::form::Kernel;
 use crate::hole::Held;
-use crate::runtime::call::{Reach, View};
-use crate::runtime::carrier::carried;
+use crate::runtime::call::Reach;
+use crate::runtime::carrier::carried_with;
 use crate::runtime::held::{HeldIn, HeldOut, Indices, held};
-use crate::runtime::pairs::{Pairs, PairsMut, no_values};
+use crate::runtime::pairs::{Pairs, PairsMut};
 use crate::with_shape;
-use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream, expect_len};
+use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 
 /// Merges two sorted sequences.
@@ -172,25 +172,11 @@ fn merge_held<H: Held, V: Pod>(
     order: HoleOrder,
     way: Way,
 ) -> Result<(), Error> {
-    if const { size_of::<H>() <= 8 } {
-        carried!(
-            V => () | u32 | u64, (runs, out),
-            |(runs, out)| merge_carried(stream, &runs, out, order, way),
-            else |(runs, out)| merge_indexed(stream, &runs, out, order, way)
-        )
-    } else if const { size_of::<H>() > 16 } {
-        carried!(
-            V => u32, (runs, out),
-            |(runs, out)| merge_carried(stream, &runs, out, order, way),
-            else |(runs, out)| merge_indexed(stream, &runs, out, order, way)
-        )
-    } else {
-        carried!(
-            V => () | u32, (runs, out),
-            |(runs, out)| merge_carried(stream, &runs, out, order, way),
-            else |(runs, out)| merge_indexed(stream, &runs, out, order, way)
-        )
-    }
+    carried_with!(
+        H, V, (runs, out),
+        |(runs, out)| merge_carried(stream, &runs, out, order, way),
+        else |(runs, out)| merge_indexed(stream, &runs, out, order, way)
+    )
 }
 
 /// Moves the indices of the values, and then the values.
@@ -229,16 +215,6 @@ fn merge_carried<H: Held, V: Pod>(
     }
 }
 
-/// Checks the number of outputs of a tile that the caller chose.
-fn expect_tile(tile: usize) -> Result<(), Error> {
-    let limit = u32::MAX as usize;
-    if (1..=limit).contains(&tile) {
-        Ok(())
-    } else {
-        Err(Error::TooMany { what: "outputs of a tile", asked: tile, limit })
-    }
-}
-
 /// Checks the number and the lengths of runs to place.
 fn expect_placed(lengths: impl ExactSizeIterator<Item = usize>) -> Result<(), Error> {
     /// The kernel computes positions in 32 bits.
@@ -263,10 +239,6 @@ fn output<K: Pod, V: Pod>(
     PairsMut::new(stream, keys, values, "the output of a merge's values")
 }
 
-fn expect_runs(asked: usize) -> Result<(), Error> {
-    if asked <= MAX_RUNS { Ok(()) } else { Err(Error::TooMany { what: "runs to merge", asked, limit: MAX_RUNS }) }
-}
-
 fn two<K: Pod, V: Pod, C: KeyOrder<K>>(
     stream: &Stream,
     a: Pairs<K, V>,
@@ -275,94 +247,6 @@ fn two<K: Pod, V: Pod, C: KeyOrder<K>>(
     compare: C,
 ) -> Result<(), Error> {
     with_shape!(ITEMS in 15 | 9 | 5 = items::<K, V>(), two_shaped::<K, V, C, ITEMS>(stream, a, b, out, compare))
-}
-
-/// Returns the logarithm of the number of lanes that search for one boundary: fewer lanes if there are many boundaries.
-fn log_lanes(boundaries: usize) -> u32 {
-    const THREADS_WORTHWHILE: usize = 1 << 15;
-    (THREADS_WORTHWHILE / boundaries).max(1).ilog2().min(5)
-}
-
-/// The tile boundaries of a two-way merge, for a merge kernel of your own: its blocks find their items with
-/// [`Tile::nth`](super::Tile::nth).
-#[derive(Debug)]
-pub struct Splits {
-    /// For each boundary, the number of outputs before it that come from the first side. Then, in bytes, whether the
-    /// comparator contradicted itself.
-    words: DeviceVec<u64>,
-    boundaries: usize,
-}
-
-impl Splits {
-    /// Finds the boundaries of tiles of `tile` outputs. Does not wait.
-    ///
-    /// # Errors
-    /// [`Error::TooMany`] if `tile` is 0 or does not fit into 32 bits; [`Error::EmptyLaunch`] if there are no items;
-    /// [`Error::OutOfMemory`], or any launch error.
-    pub fn find<K: Pod, C: Compare<K>>(
-        stream: &Stream,
-        a: DeviceSlice<'_, K>,
-        b: DeviceSlice<'_, K>,
-        compare: C,
-        tile: usize,
-    ) -> Result<Self, Error> {
-        expect_tile(tile)?;
-        let (a, b, order) = (a.raw_view(stream)?, b.raw_view(stream)?, HoleOrder::of::<K, C>(compare));
-        held!(K as H, {
-            let (a, b) = (HeldIn::<H>::new(stream, a)?, HeldIn::<H>::new(stream, b)?);
-            partition(stream, a.view, b.view, order, tile)
-        })
-    }
-
-    /// Returns the number of tiles.
-    #[must_use]
-    pub fn tiles(&self) -> usize {
-        self.boundaries - 1
-    }
-
-    /// Returns the boundaries: how many of the outputs before each come from the first side.
-    ///
-    /// # Errors
-    /// The errors of [`DeviceSlice::view`].
-    pub fn boundaries(&self, stream: &Stream) -> Result<View<'_, Global<u64>>, Error> {
-        self.words.slice(..self.boundaries)?.view(stream)
-    }
-
-    /// Returns, in its bytes, whether the comparator contradicted itself: see [`Tile::nth`](super::Tile::nth).
-    ///
-    /// # Errors
-    /// The errors of [`DeviceSlice::view`].
-    pub fn verdicts(&self, stream: &Stream) -> Result<View<'_, Global<u64>>, Error> {
-        self.words.slice(self.boundaries..)?.view(stream)
-    }
-}
-
-/// Reinterprets words as bytes.
-fn bytes(words: GlobalMut<u64>) -> GlobalMut<u8> {
-    // SAFETY: this is the same memory, with the length in bytes.
-    unsafe { GlobalMut::from_raw(words.as_const().as_ptr().cast_mut().cast(), 8 * words.len()) }
-}
-
-/// Finds the tile boundaries. There must be at least one item.
-pub(crate) fn partition<K: Pod, C: KeyOrder<K>>(
-    stream: &Stream,
-    a: Global<K>,
-    b: Global<K>,
-    compare: C,
-    tile: usize,
-) -> Result<Splits, Error> {
-    let tiles = (a.len() + b.len()).div_ceil(tile);
-    let lanes = log_lanes(tiles + 1);
-    let blocks = tiles.div_ceil((PARTITION_THREADS as usize >> lanes) - 1);
-    let verdict_words = blocks.div_ceil(8);
-    let mut words = stream.uninit::<u64>(tiles + 1 + verdict_words)?;
-    let view = words.raw_view_mut(stream)?;
-    // SAFETY: both slices lie within the scratch memory.
-    let (splits, verdicts) = unsafe { (view.slice(0, tiles + 1), view.slice(tiles + 1, verdict_words)) };
-    let kernel = MergePartition::new(a, b, compare, tile as u32, lanes, splits, bytes(verdicts));
-    // SAFETY: one split per boundary, one verdict per block, and as many blocks as the boundaries need.
-    unsafe { stream.launch(kernel, blocks)? };
-    Ok(Splits { words, boundaries: tiles + 1 })
 }
 
 fn two_shaped<K: Pod, V: Pod, C: KeyOrder<K>, const ITEMS: usize>(
@@ -402,75 +286,6 @@ fn many<K: Pod, V: Pod, C: KeyOrder<K>>(
     )
 }
 
-/// The tile boundaries of a merge of many runs, for a merge kernel of your own.
-#[derive(Debug)]
-pub struct RunsSplits {
-    /// The table of runs, then the boundaries, then, in bytes, whether the comparator contradicted itself.
-    words: DeviceVec<u64>,
-    verdicts: usize,
-}
-
-impl RunsSplits {
-    /// Finds the boundaries of tiles of `tile` outputs. Does not wait.
-    ///
-    /// # Errors
-    /// [`Error::TooMany`] for more than 32 runs, or if `tile` is 0 or does not fit into 32 bits; [`Error::EmptyLaunch`] if
-    /// there are no items; [`Error::OutOfMemory`], or any launch error.
-    pub fn find<K: Pod, C: Compare<K>>(
-        stream: &Stream,
-        runs: &[DeviceSlice<'_, K>],
-        compare: C,
-        tile: usize,
-    ) -> Result<Self, Error> {
-        expect_runs(runs.len())?;
-        expect_tile(tile)?;
-        if runs.iter().all(DeviceSlice::is_empty) {
-            return Err(Error::EmptyLaunch { kernel: RunsPartition::<u32, HoleOrder>::NAME });
-        }
-        let order = HoleOrder::of::<K, C>(compare);
-        held!(K as H, {
-            let held = |run: &DeviceSlice<'_, K>| HeldIn::<H>::new(stream, run.raw_view(stream)?);
-            let held = runs.iter().map(held).collect::<Result<Vec<_>, _>>()?;
-            let runs = held.iter().map(|run| Pairs { keys: run.view, values: no_values(run.view.len()).as_const() });
-            split_runs(stream, &runs.collect::<Vec<_>>(), tile, 0, order)
-        })
-    }
-
-    /// Returns, for each boundary in order, how many of the outputs before it come from each run.
-    ///
-    /// # Errors
-    /// The errors of [`DeviceSlice::view`].
-    pub fn boundaries(&self, stream: &Stream) -> Result<View<'_, Global<u64>>, Error> {
-        self.words.slice(TABLE_WORDS..self.verdicts)?.view(stream)
-    }
-
-    /// Returns the table of runs and the boundaries.
-    fn table(&self, stream: &Stream) -> Result<View<'_, Global<u64>>, Error> {
-        self.words.slice(..self.verdicts)?.view(stream)
-    }
-
-    fn verdicts(&self, stream: &Stream) -> Result<View<'_, Global<u64>>, Error> {
-        self.words.slice(self.verdicts..)?.view(stream)
-    }
-}
-
-/// Returns views of the keys of runs as kernel arguments. There must be at least one run.
-fn views<K: Pod, V: Pod>(runs: &[Pairs<K, V>]) -> Runs<K> {
-    // SAFETY: the view is empty.
-    let none = unsafe { Global::from_raw(runs[0].keys.as_ptr(), 0) };
-    Runs::new(std::array::from_fn(|i| runs.get(i).map_or(none, |run| run.keys)))
-}
-
-/// Returns views of the values of runs, as bytes. There must be at least one run.
-fn untyped<K: Pod, V: Pod>(runs: &[Pairs<K, V>]) -> Runs<u8> {
-    Runs::new(std::array::from_fn(|i| {
-        let values = runs.get(i).unwrap_or(&runs[0]).values;
-        let len = if i < runs.len() { values.len() * size_of::<V>() } else { 0 };
-        // SAFETY: this is the same memory, as bytes.
-        unsafe { Global::from_raw(values.as_ptr().cast(), len) }
-    }))
-}
-
 /// Merges one to [`MAX_PLACED`](super::place::MAX_PLACED) runs in one launch that is fast for few items. The output is
 /// as long as all runs together, and each run has fewer than 2^30 items. A comparator that is not a strict weak order
 /// would lose items.
@@ -495,53 +310,6 @@ pub(crate) fn place<K: Pod, V: Pod, C: KeyOrder<K>>(
     // SAFETY: one block per 256 items of each run. The output is as long as all runs and does not overlap them, and
     // there are as many values as keys, if there are any.
     unsafe { stream.launch(kernel, blocks) }
-}
-
-/// Returns how many rounds of pairwise merges this number of runs needs; at least one.
-fn rounds(runs: usize) -> u32 {
-    runs.next_power_of_two().ilog2().max(1)
-}
-
-/// Finds the boundaries of tiles of `tile` outputs; each boundary may be up to `slack` outputs off. There must be at
-/// least one item, and at most [`MAX_RUNS`] runs.
-fn split_runs<K: Pod, V: Pod, C: KeyOrder<K>>(
-    stream: &Stream,
-    runs: &[Pairs<K, V>],
-    tile: usize,
-    slack: usize,
-    compare: C,
-) -> Result<RunsSplits, Error> {
-    let total = runs.iter().map(|run| run.keys.len()).sum::<usize>();
-    let tiles = total.div_ceil(tile);
-    let (keys, untyped) = (views(runs), untyped(runs));
-    let log_lanes = rounds(runs.len());
-    let blocks = tiles.div_ceil((PARTITION_THREADS as usize >> log_lanes) - 1);
-    let table_words = TABLE_WORDS + (tiles + 1) * runs.len();
-    let verdict_words = blocks.div_ceil(8);
-    let mut words = stream.uninit::<u64>(table_words + verdict_words)?;
-    let view = words.raw_view_mut(stream)?;
-    // SAFETY: both slices lie within the scratch memory.
-    let (table, verdicts) = unsafe { (view.slice(0, table_words), view.slice(table_words, verdict_words)) };
-    let count = runs.len() as u32;
-    // With this many blocks, memory bandwidth limits the search, not its latency.
-    let edges_first = u32::from(blocks > 8 * stream.device().limits().multiprocessors as usize);
-    let partition = RunsPartition::new(
-        keys,
-        untyped,
-        count,
-        total as u64,
-        compare,
-        tile as u32,
-        slack as u32,
-        log_lanes,
-        edges_first,
-        table,
-        bytes(verdicts),
-    );
-    // SAFETY: one split per boundary and run, one verdict per block, one lane per run, and as many blocks as the
-    // boundaries need.
-    unsafe { stream.launch(partition, blocks)? };
-    Ok(RunsSplits { words, verdicts: table_words })
 }
 
 fn many_shaped<K: Pod, V: Pod, C: KeyOrder<K>, const ITEMS: usize>(
@@ -573,59 +341,13 @@ fn many_shaped<K: Pod, V: Pod, C: KeyOrder<K>, const ITEMS: usize>(
     unsafe { stream.launch(merge, tiles) }
 }
 
-#[cfg(test)]
-mod splits {
-    use super::*;
-    use crate::Device;
-    use crate::compare::Less;
-
-    /// The boundaries are those that a merge on the host gives, for every tile size.
-    #[test]
-    fn boundaries_are_where_tiles_begin() {
-        let stream = Device::cpu_checked().stream().unwrap();
-        let [a, b]: [Vec<u32>; 2] = [(0..37).map(|i| 3 * i).collect(), (0..23).map(|i| 5 * i).collect()];
-        // Of equal keys, those of the first side come first.
-        let mut merged: Vec<(u32, usize)> =
-            a.iter().map(|&key| (key, 0)).chain(b.iter().map(|&key| (key, 1))).collect();
-        merged.sort();
-        let on_device = [&a, &b].map(|keys| stream.upload(keys).unwrap());
-        let slices = on_device.each_ref().map(DeviceVec::as_slice);
-        for tile in [1, 7, 59, 60, 61, 1000] {
-            let ends = (0..=merged.len().div_ceil(tile)).map(|boundary| (boundary * tile).min(merged.len()));
-            let of_side = |end: usize, side| merged[..end].iter().filter(|(_, from)| *from == side).count() as u64;
-            let splits = Splits::find(&stream, slices[0], slices[1], Less, tile).unwrap();
-            assert_eq!(splits.tiles(), merged.len().div_ceil(tile));
-            let found = splits.words.slice(..splits.boundaries).unwrap().to_vec(&stream).unwrap();
-            assert_eq!(found, ends.clone().map(|end| of_side(end, 0)).collect::<Vec<_>>(), "tiles of {tile}");
-            let splits = RunsSplits::find(&stream, &slices, Less, tile).unwrap();
-            let found = splits.words.slice(TABLE_WORDS..splits.verdicts).unwrap().to_vec(&stream).unwrap();
-            let expected: Vec<u64> = ends.flat_map(|end| [of_side(end, 0), of_side(end, 1)]).collect();
-            assert_eq!(found, expected, "tiles of {tile}, runs");
-        }
-    }
-
-    #[test]
-    fn tiles_and_runs_that_cannot_be() {
-        let stream = Device::cpu().stream().unwrap();
-        let (some, none) = (stream.upload(&[1u32, 2]).unwrap(), stream.uninit::<u32>(0).unwrap());
-        let (some, none) = (some.as_slice(), none.as_slice());
-        for tile in [0, 1 << 32] {
-            assert!(matches!(Splits::find(&stream, some, some, Less, tile), Err(Error::TooMany { .. })));
-            assert!(matches!(RunsSplits::find(&stream, &[some], Less, tile), Err(Error::TooMany { .. })));
-        }
-        assert!(matches!(Splits::find(&stream, none, none, Less, 8), Err(Error::EmptyLaunch { .. })));
-        for runs in [&[][..], &[none, none]] {
-            assert!(matches!(RunsSplits::find(&stream, runs, Less, 8), Err(Error::EmptyLaunch { .. })));
-        }
-    }
-}
-
 /// Deliberate bugs where kernels compute addresses: the checked device must find them.
 #[cfg(test)]
 mod planted {
     use super::*;
     use crate::compare::Less;
     use crate::{Device, FaultKind};
+    use crate::{DeviceVec, Global};
 
     const ITEMS: usize = runs_items::<u32, ()>();
 

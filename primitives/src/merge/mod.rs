@@ -39,12 +39,18 @@ mod tile;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+mod splits;
 
 pub use runs::MAX_RUNS;
 pub use tile::{Joined, Tile, Walk};
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::{RunsSplits, Splits, keys, pairs, place_keys, place_pairs, runs_keys, runs_pairs};
+pub(crate) use host::place;
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use host::{partition, place};
+pub use host::{keys, pairs, place_keys, place_pairs, runs_keys, runs_pairs};
 pub use place::MAX_PLACED;
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use splits::partition;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use splits::{RunsSplits, Splits};

@@ -124,12 +124,26 @@ macro_rules! carried {
             $otherwise
         }
     }};
-    ($value:ty => $($carrier:ty)|+, $views:expr, |$carried:pat_param| $body:expr) => {
-        $crate::runtime::carrier::carried!($value => $($carrier)|+, $views, |$carried| $body, else |$carried| $body)
+}
+
+/// [`carried!`] for values that move with keys that are held in an `H`, by the kernels with an order. They exist for values
+/// of 4 and 8 bytes; with keys of over 8 bytes, for values of 4; and keys of up to 16 bytes need none.
+macro_rules! carried_with {
+    ($held:ty, $value:ty, $views:expr, |$carried:pat_param| $body:expr, else |$other:pat_param| $otherwise:expr) => {
+        if const { size_of::<$held>() <= 8 } {
+            $crate::runtime::carrier::carried!(
+                $value => () | u32 | u64, $views, |$carried| $body, else |$other| $otherwise
+            )
+        } else if const { size_of::<$held>() <= 16 } {
+            $crate::runtime::carrier::carried!($value => () | u32, $views, |$carried| $body, else |$other| $otherwise)
+        } else {
+            $crate::runtime::carrier::carried!($value => u32, $views, |$carried| $body, else |$other| $otherwise)
+        }
     };
 }
 
 pub(crate) use carried;
+pub(crate) use carried_with;
 
 #[cfg(test)]
 mod tests {
@@ -149,7 +163,8 @@ mod tests {
         assert!(misaligned.carried::<u32>().is_none());
         assert!((aligned, misaligned).carried::<u32>().is_none());
         assert!(vec![aligned, aligned].carried::<u32>().is_some());
-        let names = [aligned, misaligned].map(|view| carried!([u16; 2] => u64 | u32, view, |view| type_of(view)));
+        let names = [aligned, misaligned]
+            .map(|view| carried!([u16; 2] => u64 | u32, view, |view| type_of(view), else |view| type_of(view)));
         assert_eq!(names, ["u32", "[u16; 2]"]);
     }
 

@@ -9,7 +9,7 @@ use super::shape::{Shape, THREADS, items, slack};
 use super::tile::SortSegments;
 use crate::compare::{Compare, HoleOrder, KeyOrder};
 use crate::hole::Held;
-use crate::runtime::carrier::{Carry, carried};
+use crate::runtime::carrier::{Carry, carried_with};
 use crate::runtime::held::{HeldIn, Indices, held};
 use crate::runtime::offsets::{Trust, expect_offsets, invalid_offset};
 use crate::runtime::pairs::{Pairs, PairsMut};
@@ -247,25 +247,11 @@ fn sort_held<H: Held, V: Pod>(
     order: HoleOrder,
     trust: Trust,
 ) -> Result<(), Error> {
-    if const { size_of::<H>() <= 8 } {
-        carried!(
-            V => () | u32 | u64, operands,
-            |operands| shaped(stream, offsets, operands, order, trust),
-            else |operands| sort_indexed(stream, offsets, operands, order, trust)
-        )
-    } else if const { size_of::<H>() > 16 } {
-        carried!(
-            V => u32, operands,
-            |operands| shaped(stream, offsets, operands, order, trust),
-            else |operands| sort_indexed(stream, offsets, operands, order, trust)
-        )
-    } else {
-        carried!(
-            V => () | u32, operands,
-            |operands| shaped(stream, offsets, operands, order, trust),
-            else |operands| sort_indexed(stream, offsets, operands, order, trust)
-        )
-    }
+    carried_with!(
+        H, V, operands,
+        |operands| shaped(stream, offsets, operands, order, trust),
+        else |operands| sort_indexed(stream, offsets, operands, order, trust)
+    )
 }
 
 /// Moves the indices of the values, and then the values.

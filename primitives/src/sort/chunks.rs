@@ -128,12 +128,12 @@ impl<K: RadixCode, V: Pod> SortedRuns<K, V> {
         expect_len("the values of a sort", if size_of::<V>() == 0 { 0 } else { keys.len() }, values.len())?;
         let from = Pairs { keys: keys.raw_view(stream)?, values: values.raw_view(stream)? };
         let digits = Digits::new(Sign::NONE, 0, K::BITS, false);
+        if size_of::<K>() > 8 || !matches!(size_of::<V>(), 0 | 4 | 8 | 16) {
+            return Ok(None);
+        }
         let Some(chunks) = Chunks::at_most(most, from, digits) else { return Ok(None) };
         let mut memory = Spare::new(stream, keys.len())?;
         let to = memory.target(stream)?;
-        if size_of::<K>() > 8 {
-            return Ok(None);
-        }
         carried!(
             V => () | u32 | u64 | Line, (from, to),
             |(from, to)| chunks.sort(stream, from, to)?,
