@@ -71,6 +71,9 @@ pub use crate::form::{Buffer, Kernel, Param, ReadParam, kernel};
 pub use crate::hole::{Held, Hole};
 
 #[cfg(not(target_arch = "nvptx64"))]
+#[doc(hidden)]
+pub use crate::register_instance;
+#[cfg(not(target_arch = "nvptx64"))]
 pub use crate::runtime::call::{Argument, Call, Reach, View};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use crate::runtime::instance::Instance;

@@ -11,6 +11,10 @@ use crate::toolchain::Toolchain;
 pub(crate) const RUST_SRC: &str = "KERNEL_BUILDER_RUST_SRC";
 
 /// Which `core` to prefer. `KERNEL_BUILDER_RUST_SRC` overrides it.
+///
+/// With rust-src, the PTX is the same wherever the toolchain and the crate lie. With the folder that the variable names,
+/// it is not: cargo hashes the folder's path into the names of functions, and the compiler orders functions by name. So
+/// PTX that is checked in and compared needs rust-src.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CoreChoice {

@@ -273,12 +273,8 @@ fn expand_instance(folder: &Expr, Instance { name, kernel }: &Instance) -> Token
             ];
         };
 
-        // Where the compiler shares generic code, which it does in debug builds, the kernel is compiled here once and
-        // for all crates that launch it. The crate's own unit tests need no second copy.
-        #[cfg(all(not(target_arch = "nvptx64"), debug_assertions, not(test)))]
-        ::gpu_primitives::kernel::inventory::submit! { #instance.compiled::<#kernel>() }
-        #[cfg(all(not(target_arch = "nvptx64"), any(not(debug_assertions), test)))]
-        ::gpu_primitives::kernel::inventory::submit! { #instance }
+        #[cfg(not(target_arch = "nvptx64"))]
+        ::gpu_primitives::kernel::register_instance! { #instance, #kernel }
     }
 }
 

@@ -42,9 +42,7 @@ impl Instance {
         }
     }
 
-    /// Names the kernel's code for the CPU device. So it is compiled in the crate that lists the instance, and the crates
-    /// that launch the kernel need not compile it again: the compiler shares generic code, unless it optimises for
-    /// speed.
+    /// Names the kernel's code for the CPU device, so that it is compiled in the crate that lists the instance.
     #[doc(hidden)]
     #[must_use]
     pub const fn compiled<K: Kernel>(self) -> Self {
@@ -114,6 +112,32 @@ impl Instance {
 }
 
 inventory::collect!(Instance);
+
+/// Registers an instance of a kernel, with the kernel's code for the CPU device.
+///
+/// Where the compiler shares generic code, which it does in debug builds, the kernel is compiled here once, and not again
+/// by the crates that launch it. The crate's own unit tests need no second copy.
+#[cfg(all(feature = "shared-kernels", debug_assertions))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! register_instance {
+    ($instance:expr, $kernel:ty) => {
+        #[cfg(not(test))]
+        $crate::kernel::inventory::submit! { $instance.compiled::<$kernel>() }
+        #[cfg(test)]
+        $crate::kernel::inventory::submit! { $instance }
+    };
+}
+
+/// Registers an instance of a kernel. What launches it compiles its code for the CPU device.
+#[cfg(not(all(feature = "shared-kernels", debug_assertions)))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! register_instance {
+    ($instance:expr, $kernel:ty) => {
+        $crate::kernel::inventory::submit! { $instance }
+    };
+}
 
 /// A kernel type, as far as loading needs it.
 #[derive(Clone, Copy)]
