@@ -1,6 +1,6 @@
 //! Orders for merges, searches and segmented sorts.
 
-use crate::form::Param;
+use crate::form::{Holes, Param};
 use crate::hole::{Held, Hole};
 use crate::operator::operator;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -64,7 +64,7 @@ pub struct HoleOrder(Hole);
 
 // SAFETY: `repr(C)` around a parameter.
 unsafe impl Param for HoleOrder {
-    const HOLE: Option<usize> = Some(0);
+    const HOLES: Holes = Holes::FIRST;
 }
 
 #[cfg(not(target_arch = "nvptx64"))]

@@ -30,8 +30,46 @@ pub unsafe trait Kernel: Copy + 'static {
     /// Calls `visit` with every buffer among the arguments and with the argument's name.
     fn params(&self, visit: &mut dyn FnMut(&'static str, Buffer));
 
-    /// Where the [`Hole`](crate::kernel::Hole) among the arguments is, in bytes from their beginning.
-    const HOLE: Option<usize> = None;
+    /// Where the [`Hole`](crate::kernel::Hole)s among the arguments are.
+    const HOLES: Holes = Holes::NONE;
+}
+
+/// Where the [`Hole`](crate::kernel::Hole)s in an argument, or among all arguments of a kernel, are: in bytes from the
+/// beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holes {
+    offsets: [usize; Self::MAX],
+    len: usize,
+}
+
+impl Holes {
+    /// The largest number of holes of a kernel.
+    pub const MAX: usize = 3;
+
+    /// No holes.
+    pub const NONE: Self = Self { offsets: [0; Self::MAX], len: 0 };
+
+    /// The only hole, at the beginning.
+    pub const FIRST: Self = Self { offsets: [0; Self::MAX], len: 1 };
+
+    /// Returns these holes, and those of a part that begins at `offset`.
+    #[must_use]
+    pub const fn and(mut self, offset: usize, part: Self) -> Self {
+        let mut i = 0;
+        while i < part.len {
+            assert!(self.len < Self::MAX, "a kernel has at most three operators that are not known");
+            self.offsets[self.len] = offset + part.offsets[i];
+            self.len += 1;
+            i += 1;
+        }
+        self
+    }
+
+    /// Returns the offsets.
+    #[must_use]
+    pub fn offsets(&self) -> &[usize] {
+        &self.offsets[..self.len]
+    }
 }
 
 /// A type that can be a kernel argument: plain data, a buffer, or an operator that contains either.
@@ -44,8 +82,8 @@ pub unsafe trait Param: Copy + 'static {
         let _ = (name, visit);
     }
 
-    /// Where the [`Hole`](crate::kernel::Hole) in this argument is, in bytes from its beginning. Plain data has none.
-    const HOLE: Option<usize> = None;
+    /// Where the [`Hole`](crate::kernel::Hole)s in this argument are. Plain data has none.
+    const HOLES: Holes = Holes::NONE;
 }
 
 // SAFETY: `Pod` is plain data with a fixed layout and no pointers.

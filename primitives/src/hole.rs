@@ -13,11 +13,12 @@
 //!
 //! The state of the operator travels in the kernel's arguments. The body reads it from there.
 
-use crate::form::Param;
+use crate::form::{Holes, Param};
 use bytemuck::Pod;
+use core::mem::MaybeUninit;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use host::Filling;
+pub(crate) use host::{Body, Filling};
 
 /// The largest state of an operator, in bytes.
 pub const MAX_STATE: usize = 64;
@@ -26,7 +27,8 @@ pub const MAX_STATE: usize = 64;
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Debug)]
 pub struct Hole {
-    state: [u64; MAX_STATE / 8],
+    /// Not initialised beyond the operator, and where the operator has padding.
+    state: [MaybeUninit<u64>; MAX_STATE / 8],
     /// The address of a [`Filling`] that lives forever. The GPU does not use it.
     filling: u64,
     unused: u64,
@@ -34,7 +36,7 @@ pub struct Hole {
 
 // SAFETY: `repr(C)` plain data; the GPU does not use the address.
 unsafe impl Param for Hole {
-    const HOLE: Option<usize> = Some(0);
+    const HOLES: Holes = Holes::FIRST;
 }
 
 /// An element that kernels with holes compute with: plain data in whole registers.
@@ -46,6 +48,12 @@ pub trait Held: Pod {
     /// # Safety
     /// The hole was made of an order of elements that are held in this type.
     unsafe fn less(hole: &Hole, a: Self, b: Self) -> bool;
+
+    /// Calls `equal(a, b)`.
+    ///
+    /// # Safety
+    /// The hole was made of an equality of elements that are held in this type.
+    unsafe fn equal(hole: &Hole, a: Self, b: Self) -> bool;
 
     /// Calls `combine(a, b)`.
     ///
@@ -82,6 +90,14 @@ pub trait Held: Pod {
     /// # Safety
     /// The hole was made of such a function for elements that are held in this type.
     unsafe fn code_128(hole: &Hole, a: Self) -> [u64; 2];
+
+    /// Loads element `index` of the source that the hole was made of.
+    ///
+    /// # Safety
+    /// The elements of the source are held in this type, `index` is less than their number, and nothing writes the memory
+    /// that the source reads at the same time.
+    #[cfg(target_arch = "nvptx64")]
+    unsafe fn load(index: u64) -> Self;
 }
 
 #[cfg(target_arch = "nvptx64")]
@@ -97,11 +113,15 @@ mod device {
 
     /// Writes the line that the operator's body replaces, with a slot for each register after the first.
     ///
-    /// `pure` and `nomem`: it may be moved and merged like arithmetic. The results have registers of their own, since a
-    /// body may write one before it has read all arguments.
+    /// `pure` and `nomem`: it may be moved and merged like arithmetic. What loads is `readonly` instead. The results have
+    /// registers of their own, since a body may write one before it has read all arguments.
     macro_rules! evaluate {
+        ($($line:tt)*) => { line!(nomem, $($line)*) };
+    }
+
+    macro_rules! line {
         (
-            $function:literal $shape:literal, out($out:ident) [$first:expr $(, $result:expr)*],
+            $memory:ident, $function:literal $shape:literal, out($out:ident) [$first:expr $(, $result:expr)*],
             in($class:ident) [$($argument:expr),+], [$($slot:tt)*]
         ) => {
             asm!(
@@ -109,13 +129,13 @@ mod device {
                 out($out) $first,
                 $(out($out) $result,)*
                 $(in($class) $argument,)+
-                options(pure, nomem, nostack, preserves_flags)
+                options(pure, $memory, nostack, preserves_flags)
             )
         };
     }
 
     macro_rules! held {
-        ($($type:ty = $shape:literal $combine:literal $class:ident [$first:tt $($i:tt)*], $split:expr, $join:expr;)*) => { $(
+        ($($type:ty = $shape:literal $combine:literal $load:literal $class:ident [$first:tt $($i:tt)*], $split:expr, $join:expr;)*) => { $(
             impl Held for $type {
                 #[inline(always)]
                 unsafe fn less(_: &Hole, a: Self, b: Self) -> bool {
@@ -123,6 +143,17 @@ mod device {
                     let result: u32;
                     evaluate!(
                         "less.b32x1" $shape, out(reg32) [result],
+                        in($class) [a[$first], $(a[$i],)* b[$first] $(, b[$i])*], [$first $($i)* $first $($i)*]
+                    );
+                    result != 0
+                }
+
+                #[inline(always)]
+                unsafe fn equal(_: &Hole, a: Self, b: Self) -> bool {
+                    let (a, b) = ($split(a), $split(b));
+                    let result: u32;
+                    evaluate!(
+                        "equal.b32x1" $shape, out(reg32) [result],
                         in($class) [a[$first], $(a[$i],)* b[$first] $(, b[$i])*], [$first $($i)* $first $($i)*]
                     );
                     result != 0
@@ -181,31 +212,47 @@ mod device {
                     );
                     [lower, upper]
                 }
+
+                #[inline(always)]
+                unsafe fn load(index: u64) -> Self {
+                    let mut result = $split(bytemuck::Zeroable::zeroed());
+                    line!(
+                        readonly, $load "b64x1", out($class) [result[$first] $(, result[$i])*], in(reg64) [index],
+                        [$($i)* 0]
+                    );
+                    $join(result)
+                }
             }
         )* };
     }
 
     held! {
-        u8 = "b8x1" "combine.b8x1" reg32 [0], |x: u8| [x as u32], |x: [u32; 1]| x[0] as u8;
-        u16 = "b16x1" "combine.b16x1" reg32 [0], |x: u16| [x as u32], |x: [u32; 1]| x[0] as u16;
-        u32 = "b32x1" "combine.b32x1" reg32 [0], |x: u32| [x], |x: [u32; 1]| x[0];
-        u64 = "b64x1" "combine.b64x1" reg64 [0], |x: u64| [x], |x: [u64; 1]| x[0];
-        [u32; 3] = "b32x3" "combine.b32x3" reg32 [0 1 2], |x: [u32; 3]| x, |x: [u32; 3]| x;
-        [u64; 2] = "b64x2" "combine.b64x2" reg64 [0 1], |x: [u64; 2]| x, |x: [u64; 2]| x;
-        [u64; 4] = "b64x4" "combine.b64x4" reg64 [0 1 2 3], |x: [u64; 4]| x, |x: [u64; 4]| x;
+        u8 = "b8x1" "combine.b8x1" "load.b8x1" reg32 [0], |x: u8| [x as u32], |x: [u32; 1]| x[0] as u8;
+        u16 = "b16x1" "combine.b16x1" "load.b16x1" reg32 [0], |x: u16| [x as u32], |x: [u32; 1]| x[0] as u16;
+        u32 = "b32x1" "combine.b32x1" "load.b32x1" reg32 [0], |x: u32| [x], |x: [u32; 1]| x[0];
+        u64 = "b64x1" "combine.b64x1" "load.b64x1" reg64 [0], |x: u64| [x], |x: [u64; 1]| x[0];
+        [u32; 3] = "b32x3" "combine.b32x3" "load.b32x3" reg32 [0 1 2], |x: [u32; 3]| x, |x: [u32; 3]| x;
+        [u64; 2] = "b64x2" "combine.b64x2" "load.b64x2" reg64 [0 1], |x: [u64; 2]| x, |x: [u64; 2]| x;
+        [u64; 4] = "b64x4" "combine.b64x4" "load.b64x4" reg64 [0 1 2 3], |x: [u64; 4]| x, |x: [u64; 4]| x;
     }
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host {
-    use super::{Held, Hole, MAX_STATE};
-    use crate::operator::{Function, Recorded};
+    use super::{Held, Hole, MAX_STATE, MaybeUninit};
+    use crate::load::LoadCode;
+    use crate::operator::{Function, Recorded, Word};
     use std::any::{TypeId, type_name};
 
     macro_rules! held {
         ($($type:ty)*) => { $(
             impl Held for $type {
                 unsafe fn less(hole: &Hole, a: Self, b: Self) -> bool {
+                    // SAFETY: guaranteed by the caller.
+                    unsafe { hole.call::<_, u8>(&[&raw const a, &raw const b]) != 0 }
+                }
+
+                unsafe fn equal(hole: &Hole, a: Self, b: Self) -> bool {
                     // SAFETY: guaranteed by the caller.
                     unsafe { hole.call::<_, u8>(&[&raw const a, &raw const b]) != 0 }
                 }
@@ -245,18 +292,27 @@ mod host {
 
     held!(u8 u16 u32 u64 [u32; 3] [u64; 2] [u64; 4]);
 
-    /// What fills a hole: a function of an operator.
+    /// What fills a hole: a function of an operator, or what loads the elements of a source.
     pub(crate) struct Filling {
         /// Tells operators apart.
         pub operator: fn() -> TypeId,
         /// The operator's type, for messages.
         pub type_name: fn() -> &'static str,
-        /// Records the operator.
-        pub recorded: fn() -> Recorded,
+        /// Its code for GPUs.
+        pub body: Body,
         /// The name of the function.
         pub function: &'static str,
         /// Calls the function with the state, the arguments and room for the result.
         pub native: unsafe fn(*const u8, &[*const u8], *mut u8),
+    }
+
+    /// The code that fills a hole.
+    #[derive(Clone, Copy)]
+    pub(crate) enum Body {
+        /// A function of this operator.
+        Recorded(fn() -> Recorded),
+        /// Writes the code that loads an element, and returns the registers that hold it.
+        Load(fn(&mut LoadCode) -> Vec<Word>),
     }
 
     impl Filling {
@@ -267,7 +323,13 @@ mod host {
             recorded: fn() -> Recorded,
             native: unsafe fn(*const u8, &[*const u8], *mut u8),
         ) -> Self {
-            Self { operator: TypeId::of::<(O, T)>, type_name: type_name::<O>, recorded, function, native }
+            Self {
+                operator: TypeId::of::<(O, T)>,
+                type_name: type_name::<O>,
+                body: Body::Recorded(recorded),
+                function,
+                native,
+            }
         }
 
         /// Records the function.
@@ -275,7 +337,8 @@ mod host {
         /// # Panics
         /// If the operator has no such function: `#[operator]` records every function of the trait.
         pub fn record(&self) -> Function {
-            let function = (self.recorded)().function(self.function).cloned();
+            let Body::Recorded(recorded) = self.body else { panic!("a source is not a recorded function") };
+            let function = recorded().function(self.function).cloned();
             function.unwrap_or_else(|| panic!("`{}` records no function `{}`", (self.type_name)(), self.function))
         }
     }
@@ -285,7 +348,7 @@ mod host {
             const { assert!(size_of::<O>() <= MAX_STATE, "the state of an operator has at most 64 bytes") };
             const { assert!(align_of::<O>() <= 16, "the state of an operator is aligned to at most 16 bytes") };
             let mut hole = Self {
-                state: [0; MAX_STATE / 8],
+                state: [MaybeUninit::zeroed(); MAX_STATE / 8],
                 filling: core::ptr::from_ref(filling).expose_provenance() as u64,
                 unused: 0,
             };

@@ -67,7 +67,7 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-pub use crate::form::{Buffer, Kernel, Param, ReadParam, kernel};
+pub use crate::form::{Buffer, Holes, Kernel, Param, ReadParam, kernel};
 pub use crate::hole::{Held, Hole};
 
 #[cfg(not(target_arch = "nvptx64"))]

@@ -48,23 +48,32 @@ pub mod arch;
 pub mod block;
 pub mod code;
 pub mod compare;
+pub mod equality;
 #[cfg(not(target_arch = "nvptx64"))]
 mod executor;
 mod form;
 mod hole;
+mod input;
 pub mod kernel;
+#[cfg(not(target_arch = "nvptx64"))]
+mod load;
+pub mod map;
 pub mod merge;
 mod model;
 pub mod monoid;
 pub mod multisplit;
 pub mod operator;
+pub mod reduce;
 pub mod scan;
 pub mod search;
 pub mod segmented_sort;
 pub mod select;
 mod shape;
 pub mod sort;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod source;
 pub mod transfer;
+pub mod transform;
 pub mod view;
 
 #[cfg(not(target_arch = "nvptx64"))]

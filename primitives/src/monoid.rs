@@ -1,6 +1,6 @@
 //! Associative operations with an identity, for scans and reductions.
 
-use crate::form::Param;
+use crate::form::{Holes, Param};
 use crate::hole::{Held, Hole};
 use crate::operator::operator;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -81,7 +81,7 @@ pub struct HoleMonoid<H> {
 
 // SAFETY: `repr(C)`, a parameter and plain data.
 unsafe impl<H: Pod> Param for HoleMonoid<H> {
-    const HOLE: Option<usize> = Some(0);
+    const HOLES: Holes = Holes::FIRST;
 }
 
 #[cfg(not(target_arch = "nvptx64"))]

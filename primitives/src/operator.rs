@@ -74,7 +74,7 @@ pub use gpu_operator_macro::{Record, operator};
 #[doc(hidden)]
 pub use bytemuck::{Pod, Zeroable};
 
-pub use crate::{bucket, monoid, order, predicate, sort_by};
+pub use crate::{bucket, equality, map, monoid, order, predicate, sort_by};
 
 /// Makes an operator's type and value: the state is its fields.
 #[doc(hidden)]
@@ -106,6 +106,23 @@ macro_rules! order {
         #[$crate::operator::operator]
         impl $crate::compare::Compare<$key> for Closure {
             fn less(&self, $a: $key, $b: $same) -> bool {
+                $($(let $field = self.$field;)+)?
+                $body
+            }
+        }
+        Closure { $($($field: $value),+)? }
+    }};
+}
+
+/// Makes an [equality](crate::equality::Equality) of a closure: `equality!(|a: u32, b: u32| a / 10 == b / 10)`. See the
+/// [module](crate::operator).
+#[macro_export]
+macro_rules! equality {
+    ($($($field:ident: $type:ty = $value:expr),+;)? |$a:ident: $element:ty, $b:ident: $same:ty| $body:expr) => {{
+        $crate::operator_value!(Closure { $($($field: $type = $value),+)? });
+        #[$crate::operator::operator]
+        impl $crate::equality::Equality<$element> for Closure {
+            fn equal(&self, $a: $element, $b: $same) -> bool {
                 $($(let $field = self.$field;)+)?
                 $body
             }
@@ -187,4 +204,47 @@ macro_rules! sort_by {
         }
         Closure { $($($field: $value),+)? }
     }};
+}
+
+/// Makes a [function](crate::map::Map) of one to four elements of a closure whose result type is given:
+/// `map!(|x: f32, y: f32| -> f32 { x * y })`. See the [module](crate::operator).
+#[macro_export]
+macro_rules! map {
+    ($($($field:ident: $type:ty = $value:expr),+;)? |$($a:ident: $element:ty),+| -> $result:ty $body:block) => {{
+        $crate::operator_value!(Closure { $($($field: $type = $value),+)? });
+        $crate::map_operator!([$($($field)+)?] [$($a: $element),+] $result, $body);
+        Closure { $($($field: $value),+)? }
+    }};
+}
+
+/// Implements the trait for the number of arguments.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! map_operator {
+    ($state:tt [$a:ident: $A:ty] $result:ty, $body:block) => {
+        $crate::map_operator!(@ $crate::map::Map<$A>, $state [$a: $A] $result, $body);
+    };
+    ($state:tt [$a:ident: $A:ty, $b:ident: $B:ty] $result:ty, $body:block) => {
+        $crate::map_operator!(@ $crate::map::Map2<$A, $B>, $state [$a: $A, $b: $B] $result, $body);
+    };
+    ($state:tt [$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty] $result:ty, $body:block) => {
+        $crate::map_operator!(@ $crate::map::Map3<$A, $B, $C>, $state [$a: $A, $b: $B, $c: $C] $result, $body);
+    };
+    ($state:tt [$a:ident: $A:ty, $b:ident: $B:ty, $c:ident: $C:ty, $d:ident: $D:ty] $result:ty, $body:block) => {
+        $crate::map_operator!(
+            @ $crate::map::Map4<$A, $B, $C, $D>, $state [$a: $A, $b: $B, $c: $C, $d: $D] $result, $body
+        );
+    };
+    (@ $trait:path, [$($field:ident)*] [$($a:ident: $element:ty),+] $result:ty, $body:block) => {
+        #[$crate::operator::operator]
+        impl $trait for Closure {
+            type Output = $result;
+
+            #[allow(unused_braces)]
+            fn map(&self, $($a: $element),+) -> $result {
+                $(let $field = self.$field;)*
+                $body
+            }
+        }
+    };
 }

@@ -37,6 +37,21 @@ fn sample(hole: &str) -> Option<String> {
             }
             body += &format!("selp.u32 {}, 1, 0, %sample0; ", results[0]);
         }
+        ("equal", (a, b)) => {
+            body += &format!("setp.eq.u{bits} %sample0, {}, {}; ", a[0], b.first()?);
+            for (a, b) in a.iter().zip(b).skip(1) {
+                body += &format!("setp.eq.u{bits} %sample1, {a}, {b}; and.pred %sample0, %sample0, %sample1; ");
+            }
+            body += &format!("selp.u32 {}, 1, 0, %sample0; ", results[0]);
+        }
+        ("load", ([index], _)) => {
+            // An access to global memory, like that of a slice.
+            body += &format!(".reg .b64 %address; shl.b64 %address, {index}, 3; ");
+            for (word, result_register) in results.iter().enumerate() {
+                let (bits, at) = (result.bits, word as u32 * result.bits / 8);
+                body += &format!("ld.global.b{bits} {result_register}, [%address+{at}]; ");
+            }
+        }
         ("combine", (a, b)) => {
             for ((result, a), b) in results.iter().zip(a).zip(b) {
                 body += &format!("add.u{bits} {result}, {a}, {b}; ");
@@ -82,6 +97,8 @@ mod tests {
             ("hole.combine.b32x3.b32x3 %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9;", "add.u32 %r3, %r6, %r9;"),
             ("hole.test.b32x1.b64x1 %r1, %rd1;", "setp.ne.u64 %sample0, %rd1, 0;"),
             ("hole.code.b64x2.b32x1 %rd1, %rd2, %r1;", "cvt.u64.u32 %rd2, %r1;"),
+            ("hole.equal.b32x1.b64x2 %r1, %rd1, %rd2, %rd3, %rd4;", "setp.eq.u64 %sample1, %rd2, %rd4;"),
+            ("hole.load.b32x3.b64x1 %r1, %r2, %r3, %rd1;", "ld.global.b32 %r3, [%address+8];"),
             ("hole.bucket.b32x1.b32x1 %r1, %r2;", "mov.b32 %r1, %r2;"),
         ] {
             let text = fill_with_samples(hole);

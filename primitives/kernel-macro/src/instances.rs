@@ -54,7 +54,9 @@ fn parse_line(input: ParseStream, instances: &mut Vec<Instance>) -> syn::Result<
     }
     let template = input.parse::<Type>()?.into_token_stream();
     for values in product(&lists) {
-        let kernel = parse2(substitute(template.clone(), &values))?;
+        // The values of a list may name the lists before it.
+        let tokens = values.iter().rev().fold(template.clone(), |tokens, value| substitute(tokens, &vec![*value]));
+        let kernel = parse2(tokens)?;
         instances.push(Instance { name: name_of_type(&kernel)?, kernel });
     }
     Ok(())

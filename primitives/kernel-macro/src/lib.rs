@@ -205,17 +205,8 @@ fn expand(config: &Config, function: ItemFn) -> syn::Result<Tokens> {
                 let _ = visit;
             }
 
-            const HOLE: Option<usize> = {
-                #[allow(unused_mut)]
-                let mut hole = None;
-                #(
-                    if let Some(inside) = <#types as ::gpu_primitives::kernel::Param>::HOLE {
-                        assert!(hole.is_none(), "a kernel has at most one operator that is not known");
-                        hole = Some(::core::mem::offset_of!(Self, #names) + inside);
-                    }
-                )*
-                hole
-            };
+            const HOLES: ::gpu_primitives::kernel::Holes = ::gpu_primitives::kernel::Holes::NONE
+                #(.and(::core::mem::offset_of!(Self, #names), <#types as ::gpu_primitives::kernel::Param>::HOLES))*;
         }
     })
 }

@@ -13,6 +13,7 @@
 
 use crate::arch::Cache;
 use crate::arch::warp::{FULL, LANES, lane_id, sync_warp, warp_id};
+use crate::input::Input;
 use crate::view::{Global, GlobalMut, Shared};
 use bytemuck::Pod;
 
@@ -49,6 +50,37 @@ impl<T: Pod, const VEC: usize, const ROWS: usize> WarpExchange<T, VEC, ROWS> {
     #[inline(always)]
     pub unsafe fn new(memory: Shared<T>) -> Self {
         Self { memory: memory.slice(warp_id() as usize * Self::LEN, Self::LEN) }
+    }
+
+    /// Reads the warp's items: `len` of them, from `start` on. Missing items read as `filler`.
+    ///
+    /// # Safety
+    /// All lanes of the warp must call this; `len` is at most [`LEN`](Self::LEN), and the input has these items.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(crate) unsafe fn load_from<I: Input<T>>(self, input: I, start: usize, len: usize, filler: T) {
+        if let Some(run) = input.run(start, len) {
+            return self.load(run, filler);
+        }
+        // Neighbouring lanes read neighbouring items, `GROUP` of them at once.
+        const GROUP: usize = 4;
+        let mut first = lane_id() as usize;
+        while first < Self::LEN {
+            let mut items = [filler; GROUP];
+            for i in 0..GROUP {
+                let at = first + i * LANES as usize;
+                if at < len {
+                    items[i] = input.item(start + at);
+                }
+            }
+            for i in 0..GROUP {
+                let at = first + i * LANES as usize;
+                if at < Self::LEN {
+                    self.memory.set(at, items[i]);
+                }
+            }
+            first += GROUP * LANES as usize;
+        }
     }
 
     /// Reads the warp's items from global memory. `from` holds only this warp's items; missing items at its end read as

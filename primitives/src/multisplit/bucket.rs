@@ -1,6 +1,6 @@
 //! Bucket functions.
 
-use crate::form::Param;
+use crate::form::{Holes, Param};
 use crate::hole::{Held, Hole};
 use crate::operator::{Record, operator};
 use crate::sort::{Buckets, Purity};
@@ -105,7 +105,7 @@ pub struct HoleBuckets {
 
 // SAFETY: `repr(C)`, and both fields are parameters themselves.
 unsafe impl Param for HoleBuckets {
-    const HOLE: Option<usize> = Some(0);
+    const HOLES: Holes = Holes::FIRST;
 }
 
 #[cfg(not(target_arch = "nvptx64"))]

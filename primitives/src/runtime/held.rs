@@ -54,7 +54,7 @@ pub(crate) fn widened<T: Pod, H: Held>(element: T) -> H {
 }
 
 /// Returns whether elements at this address can be used as an `H` where they are.
-fn fits<T, H>(address: usize) -> bool {
+pub(crate) fn fits<T, H>(address: usize) -> bool {
     size_of::<T>() == size_of::<H>() && address.is_multiple_of(align_of::<H>())
 }
 

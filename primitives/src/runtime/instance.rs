@@ -3,7 +3,7 @@
 use super::cpu;
 use super::error::Error;
 use crate::executor::Entry;
-use crate::form::Kernel;
+use crate::form::{Holes, Kernel};
 use std::any::{TypeId, type_name};
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -14,8 +14,8 @@ pub struct Instance {
     kernel: TypeId,
     type_name: fn() -> &'static str,
     shared_bytes: usize,
-    /// Where the operator that is not known is among the arguments.
-    hole: Option<usize>,
+    /// Where the operators that are not known are among the arguments.
+    holes: Holes,
     name: &'static str,
     /// The text of the module, compressed.
     packed: &'static [u8],
@@ -35,7 +35,7 @@ impl Instance {
             kernel: TypeId::of::<K>(),
             type_name: type_name::<K>,
             shared_bytes: K::SHARED_BYTES,
-            hole: K::HOLE,
+            holes: K::HOLES,
             name,
             packed,
             _compiled: None,
@@ -54,9 +54,9 @@ impl Instance {
         inventory::iter::<Self>().filter(|instance| !instance.packed.is_empty())
     }
 
-    /// Returns where the operator that is not known is among the arguments, in bytes.
-    pub(crate) fn hole(&self) -> Option<usize> {
-        self.hole
+    /// Returns where the operators that are not known are among the arguments.
+    pub(crate) fn holes(&self) -> Holes {
+        self.holes
     }
 
     /// Returns the kernel type, as far as loading needs it.

@@ -2,10 +2,10 @@
 //! for every kernel.
 
 use super::cpu;
-use super::fill::Filled;
+use super::fill::Operators;
 use super::instance::Target;
 use crate::executor::Entry;
-use crate::form::{Buffer, Kernel};
+use crate::form::{Buffer, Holes, Kernel};
 use crate::hole::Hole;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::any::{TypeId, type_name};
@@ -25,8 +25,8 @@ pub(crate) struct KernelType {
     /// The code for the CPU.
     pub entry: Entry,
     buffers: unsafe fn(*const (), &mut dyn FnMut(&'static str, Buffer)),
-    /// Where the operator that is not known is among the arguments.
-    hole: Option<usize>,
+    /// Where the operators that are not known are among the arguments.
+    holes: Holes,
 }
 
 impl KernelType {
@@ -49,7 +49,7 @@ impl KernelType {
                 layout: Layout::new::<K>(),
                 entry: cpu::entry::<K>(),
                 buffers: buffers::<K>,
-                hole: K::HOLE,
+                holes: K::HOLES,
             }
         }
     }
@@ -70,15 +70,15 @@ impl KernelType {
         Target { id: self.id, type_name: self.type_name, shared_bytes: self.shared_bytes }
     }
 
-    /// Returns the operator among the arguments that was not known when the kernel was compiled.
+    /// Returns the operators among the arguments that were not known when the kernel was compiled.
     ///
     /// # Safety
     /// The arguments are those of a kernel of this type.
-    pub unsafe fn filled(&self, arguments: *const ()) -> Option<Filled> {
-        let offset = self.hole?;
-        // SAFETY: the arguments have a hole there.
-        let hole = unsafe { &*arguments.cast::<Hole>().wrapping_byte_add(offset) };
-        Some(Filled { filling: hole.filling(), offset })
+    pub unsafe fn filled(&self, arguments: *const ()) -> Operators {
+        Operators::new(self.holes, |offset| {
+            // SAFETY: the arguments have a hole there.
+            unsafe { &*arguments.cast::<Hole>().wrapping_byte_add(offset) }.filling()
+        })
     }
 }
 

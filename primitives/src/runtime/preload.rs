@@ -2,7 +2,7 @@
 
 use super::device::{Backend, Device};
 use super::error::Error;
-use super::fill::{Filled, has_hole_for};
+use super::fill::{Operators, has_hole_for};
 use super::instance::Instance;
 use crate::compare::{Compare, HoleOrder};
 use crate::hole::Filling;
@@ -78,8 +78,8 @@ pub struct Loading {
 }
 
 impl Device {
-    /// Loads the kernels that have a place for one of these operators. Later calls with them find them loaded. Without it,
-    /// the first call loads what it needs.
+    /// Loads the kernels that have a place for one of these operators and for nothing else. Later calls with them find them
+    /// loaded. Without it, the first call loads what it needs.
     ///
     /// The driver compiles one kernel at a time, which takes a tenth of a second each unless the result is in its cache on
     /// disk; an order has about twenty kernels. To go on meanwhile, call this on another thread.
@@ -102,10 +102,13 @@ impl Device {
     pub fn preload(&self, operators: &[Operator]) -> Result<(), Error> {
         let Backend::Cuda(device) = self.backend() else { return Ok(()) };
         for instance in Instance::all() {
-            let Some(offset) = instance.hole() else { continue };
+            // With several operators, a kernel is compiled for each combination: there are too many to guess.
+            if instance.holes().offsets().len() != 1 {
+                continue;
+            }
             let ptx = instance.ptx();
             for it in operators.iter().filter(|it| has_hole_for(&ptx, it.filling.function, it.bytes)) {
-                device.preload(instance, Filled { filling: it.filling, offset })?;
+                device.preload(instance, Operators::new(instance.holes(), |_| it.filling))?;
             }
         }
         Ok(())

@@ -180,6 +180,12 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         fits.then(|| DeviceSlice { address: address.cast(), len, owner, elements: PhantomData })
     }
 
+    /// Returns the bytes of the elements.
+    pub(crate) fn bytes(self) -> DeviceSlice<'a, u8> {
+        let Self { address, len, owner, .. } = self;
+        DeviceSlice { address: address.cast(), len: len * size_of::<T>(), owner, elements: PhantomData }
+    }
+
     /// Splits the slice: the elements before `mid`, and the rest.
     ///
     /// # Errors

@@ -5,10 +5,13 @@
 use super::kernel::ScanTiles;
 use super::{Monoid, Sum};
 use crate::block::lookback;
+use crate::hole::Held;
+use crate::input::Input;
 use crate::monoid::{Combine, HoleMonoid};
 use crate::runtime::held::{HeldIn, HeldOut, held, widened};
+use crate::source::Source;
 use crate::with_shape;
-use crate::{DeviceSlice, DeviceSliceMut, Error, Stream, expect_len};
+use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 
 /// The tile shape, which is part of the kernel type.
@@ -21,7 +24,7 @@ pub struct Shape<const THREADS: u32, const VEC: usize, const ROWS: usize>;
 /// [`Error::LengthMismatch`] if the slices differ in length; any launch error.
 pub fn exclusive_sum<'a, T>(
     stream: &Stream,
-    input: impl Into<DeviceSlice<'a, T>>,
+    input: impl Source<'a, T>,
     output: impl Into<DeviceSliceMut<'a, T>>,
 ) -> Result<(), Error>
 where
@@ -37,7 +40,7 @@ where
 /// Same as [`exclusive_sum`].
 pub fn inclusive_sum<'a, T>(
     stream: &Stream,
-    input: impl Into<DeviceSlice<'a, T>>,
+    input: impl Source<'a, T>,
     output: impl Into<DeviceSliceMut<'a, T>>,
 ) -> Result<(), Error>
 where
@@ -53,13 +56,12 @@ where
 /// Same as [`exclusive_sum`].
 pub fn exclusive<'a, T: Pod, Op: Monoid<T>>(
     stream: &Stream,
-    input: impl Into<DeviceSlice<'a, T>>,
+    input: impl Source<'a, T>,
     output: impl Into<DeviceSliceMut<'a, T>>,
     op: Op,
     init: T,
 ) -> Result<(), Error> {
-    let (input, mut output) = (input.into(), output.into());
-    scan(stream, Operands::apart(stream, input, &mut output)?, op, init, false)
+    apart(stream, input, output, op, init, false)
 }
 
 /// Computes `output[i] = input[0] ∘ … ∘ input[i]`.
@@ -68,12 +70,11 @@ pub fn exclusive<'a, T: Pod, Op: Monoid<T>>(
 /// Same as [`exclusive`].
 pub fn inclusive<'a, T: Pod, Op: Monoid<T>>(
     stream: &Stream,
-    input: impl Into<DeviceSlice<'a, T>>,
+    input: impl Source<'a, T>,
     output: impl Into<DeviceSliceMut<'a, T>>,
     op: Op,
 ) -> Result<(), Error> {
-    let (input, mut output) = (input.into(), output.into());
-    scan(stream, Operands::apart(stream, input, &mut output)?, op, op.identity(), true)
+    apart(stream, input, output, op, op.identity(), true)
 }
 
 /// Runs [`exclusive`] in place.
@@ -86,8 +87,7 @@ pub fn exclusive_in_place<'a, T: Pod, Op: Monoid<T>>(
     op: Op,
     init: T,
 ) -> Result<(), Error> {
-    let mut data = data.into();
-    scan(stream, Operands::same(stream, &mut data)?, op, init, false)
+    in_place(stream, data, op, init, false)
 }
 
 /// Runs [`inclusive`] in place.
@@ -99,49 +99,45 @@ pub fn inclusive_in_place<'a, T: Pod, Op: Monoid<T>>(
     data: impl Into<DeviceSliceMut<'a, T>>,
     op: Op,
 ) -> Result<(), Error> {
-    let mut data = data.into();
-    scan(stream, Operands::same(stream, &mut data)?, op, op.identity(), true)
+    in_place(stream, data, op, op.identity(), true)
 }
 
-/// Input and output of equal length: two buffers, or the same one.
-#[doc(hidden)]
-pub struct Operands<T> {
-    input: crate::Global<T>,
-    output: crate::GlobalMut<T>,
-}
-
-impl<T: Pod> Operands<T> {
-    fn apart(stream: &Stream, input: DeviceSlice<'_, T>, output: &mut DeviceSliceMut<'_, T>) -> Result<Self, Error> {
-        expect_len("the output of a scan", input.len(), output.len())?;
-        Ok(Self { input: input.raw_view(stream)?, output: output.raw_view_mut(stream)? })
-    }
-
-    /// Each tile is read before it is written, by the same block, so both may be the same memory.
-    fn same(stream: &Stream, data: &mut DeviceSliceMut<'_, T>) -> Result<Self, Error> {
-        let output = data.raw_view_mut(stream)?;
-        Ok(Self { input: output.as_const(), output })
-    }
-}
-
-/// Scans in the form in which kernels exist: elements in the type that holds them.
-fn scan<T: Pod, Op: Monoid<T>>(
+/// Scans a source into memory of its own.
+fn apart<'a, T: Pod, Op: Monoid<T>>(
     stream: &Stream,
-    data: Operands<T>,
+    input: impl Source<'a, T>,
+    output: impl Into<DeviceSliceMut<'a, T>>,
     op: Op,
     init: T,
     inclusive: bool,
 ) -> Result<(), Error> {
-    let is_in_place = data.input.as_ptr() == data.output.as_const().as_ptr();
+    let (input, mut output) = (input.into_parts()?, output.into());
+    expect_len("the output of a scan", input.len(), output.len())?;
+    let (len, input, output) = (input.len(), input.open(stream)?, output.raw_view_mut(stream)?);
     held!(T as H or bytes, {
-        let output = if is_in_place {
-            HeldOut::<T, H>::with_contents(stream, data.output)?
-        } else {
-            HeldOut::<T, H>::new(stream, data.output)?
-        };
-        let input = if is_in_place { None } else { Some(HeldIn::<H>::new(stream, data.input)?) };
-        let view = input.as_ref().map_or(output.view.as_const(), |input| input.view);
-        let held = Operands { input: view, output: output.view };
-        scan_held(stream, held, HoleMonoid::<H>::of::<T, Op>(op), widened(init), inclusive)?;
+        let output = HeldOut::<T, H>::new(stream, output)?;
+        let scan = Scan { len, output: output.view, op: HoleMonoid::<H>::of::<T, Op>(op), init: widened(init), inclusive };
+        match input.held::<H>() {
+            Ok(view) => scan.run(stream, view)?,
+            Err(source) => scan.run(stream, source)?,
+        }
+        output.finish(stream)
+    })
+}
+
+/// Scans elements where they are. Each tile is read before it is written, by the same block.
+fn in_place<'a, T: Pod, Op: Monoid<T>>(
+    stream: &Stream,
+    data: impl Into<DeviceSliceMut<'a, T>>,
+    op: Op,
+    init: T,
+    inclusive: bool,
+) -> Result<(), Error> {
+    let data = data.into().raw_view_mut(stream)?;
+    held!(T as H or bytes, {
+        let output = HeldOut::<T, H>::with_contents(stream, data)?;
+        let (op, init) = (HoleMonoid::<H>::of::<T, Op>(op), widened(init));
+        Scan { len: data.len(), output: output.view, op, init, inclusive }.run(stream, output.view.as_const())?;
         output.finish(stream)
     })
 }
@@ -155,22 +151,43 @@ const fn vector<T>() -> usize {
     }
 }
 
-fn scan_held<T: Pod, Op: Combine<T>>(
-    stream: &Stream,
-    data: Operands<T>,
+/// A scan, except for its input.
+struct Scan<H, Op> {
+    /// The number of elements; the most that it can be, if only the device knows it.
+    len: usize,
+    output: GlobalMut<H>,
     op: Op,
-    init: T,
+    init: H,
     inclusive: bool,
-) -> Result<(), Error> {
-    // An odd number of rows, which the exchange requires. 144 bytes per thread measured best. Not all GPUs have room for
-    // nine rows of 32 bytes.
-    if const { size_of::<T>() > 16 } {
-        run::<T, Op, 256, 1, 7>(stream, data, op, init, inclusive)
-    } else {
-        with_shape!(
-            VEC in 4 | 2 | 1 = vector::<T>(),
-            run::<T, Op, 256, VEC, 9>(stream, data, op, init, inclusive)
-        )
+}
+
+impl<H: Held, Op: Combine<H>> Scan<H, Op> {
+    fn run<I: Input<H>>(self, stream: &Stream, input: I) -> Result<(), Error> {
+        // An odd number of rows, which the exchange requires. 144 bytes per thread measured best. Not all GPUs have room
+        // for nine rows of 32 bytes.
+        if const { size_of::<H>() > 16 } {
+            self.run_shaped::<I, 256, 1, 7>(stream, input)
+        } else {
+            with_shape!(VEC in 4 | 2 | 1 = vector::<H>(), self.run_shaped::<I, 256, VEC, 9>(stream, input))
+        }
+    }
+
+    fn run_shaped<I: Input<H>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+        self,
+        stream: &Stream,
+        input: I,
+    ) -> Result<(), Error> {
+        let tiles = self.len.div_ceil(THREADS as usize * VEC * ROWS);
+        if tiles == 0 {
+            return Ok(());
+        }
+        let scratch = stream.lookback_words(lookback::scratch_words::<H>(tiles))?;
+        let Self { output, op, init, inclusive, .. } = self;
+        let kernel =
+            ScanTiles::<H, I, Op, THREADS, VEC, ROWS>::new(input, output, op, init, u32::from(inclusive), scratch);
+        // SAFETY: one block per tile; the output is no shorter than the input; the scratch memory has the words that the
+        // tiles need.
+        unsafe { stream.launch(kernel, tiles) }
     }
 }
 
@@ -184,31 +201,13 @@ pub fn scan_shaped<T: Pod, Op: Monoid<T>, const THREADS: u32, const VEC: usize, 
     inclusive: bool,
     _: Shape<THREADS, VEC, ROWS>,
 ) -> Result<(), Error> {
-    let data = Operands::apart(stream, input, &mut output)?;
+    expect_len("the output of a scan", input.len(), output.len())?;
+    let (input, output) = (input.raw_view(stream)?, output.raw_view_mut(stream)?);
     held!(T as H or bytes, {
-        let (input, output) =
-            (HeldIn::<H>::new(stream, data.input)?, HeldOut::<T, H>::new(stream, data.output)?);
-        let (held, op) = (Operands { input: input.view, output: output.view }, HoleMonoid::<H>::of::<T, Op>(op));
-        run::<H, _, THREADS, VEC, ROWS>(stream, held, op, op.identity(), inclusive)?;
+        let (from, output) = (HeldIn::<H>::new(stream, input)?, HeldOut::<T, H>::new(stream, output)?);
+        let op = HoleMonoid::<H>::of::<T, Op>(op);
+        let scan = Scan { len: input.len(), output: output.view, op, init: op.identity(), inclusive };
+        scan.run_shaped::<_, THREADS, VEC, ROWS>(stream, from.view)?;
         output.finish(stream)
     })
-}
-
-fn run<T: Pod, Op: Combine<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
-    stream: &Stream,
-    data: Operands<T>,
-    op: Op,
-    init: T,
-    inclusive: bool,
-) -> Result<(), Error> {
-    let tiles = data.input.len().div_ceil(THREADS as usize * VEC * ROWS);
-    if tiles == 0 {
-        return Ok(());
-    }
-    let scratch = stream.lookback_words(lookback::scratch_words::<T>(tiles))?;
-    let kernel =
-        ScanTiles::<T, Op, THREADS, VEC, ROWS>::new(data.input, data.output, op, init, u32::from(inclusive), scratch);
-    // SAFETY: one block per tile; input and output have equal lengths; the scratch memory has the words that the tiles
-    // need.
-    unsafe { stream.launch(kernel, tiles) }
 }

@@ -8,6 +8,7 @@ use crate::arch::warp::{LANES, lane_id, warp_id};
 use crate::block::exchange::WarpExchange;
 use crate::block::{lookback, scan, warp};
 use crate::form::kernel;
+use crate::input::{Fused, Input};
 use crate::monoid::{Combine, HoleMonoid};
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
@@ -40,12 +41,19 @@ pub const fn shared<T>(threads: u32, vec: usize, rows: usize) -> usize {
 /// bytes per tile and level for the look-back, which is 1 % of the traffic for a tile of 9216 words.
 ///
 /// # Safety
-/// The launch has one block per tile. `output` is as long as `input`; they are the same memory or do not overlap.
+/// The launch has one block per tile. `output` is no shorter than `input`; they are the same memory or do not overlap.
 /// `scratch` comes from the stream's look-back words, for one `T` per tile. While the kernel runs, nothing else writes
 /// the input or uses the other buffers.
 #[kernel(threads = THREADS, shared = shared::<T>(THREADS, VEC, ROWS))]
-pub unsafe fn scan_tiles<T: Pod, Op: Combine<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
-    input: Global<T>,
+pub unsafe fn scan_tiles<
+    T: Pod,
+    I: Input<T>,
+    Op: Combine<T>,
+    const THREADS: u32,
+    const VEC: usize,
+    const ROWS: usize,
+>(
+    input: I,
     output: GlobalMut<T>,
     op: Op,
     init: T,
@@ -70,8 +78,13 @@ pub unsafe fn scan_tiles<T: Pod, Op: Combine<T>, const THREADS: u32, const VEC: 
 
     let run_len = WarpExchange::<T, VEC, ROWS>::LEN;
     let start = (ticket.tile as usize * warps + warp_id() as usize) * run_len;
-    let run = input.len().saturating_sub(start).min(run_len);
-    exchange.load(input.slice(start, run), op.identity());
+    let len = input.count();
+    if !I::IS_VIEW && ticket.tile as usize * warps * run_len >= len {
+        // The host did not know the length. No tile waits for those after the last element.
+        return;
+    }
+    let run = len.saturating_sub(start).min(run_len);
+    exchange.load_from(input, start.min(len), run, op.identity());
     exchange.sync();
 
     let mut own = op.identity();
@@ -106,13 +119,13 @@ pub unsafe fn scan_tiles<T: Pod, Op: Combine<T>, const THREADS: u32, const VEC: 
         exchange.set_blocked_row(row, items);
     }
     exchange.sync();
-    exchange.store(output.slice(start, run));
+    exchange.store(output.slice(start.min(len), run));
 }
 
 crate::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for T in [u8, u16, u32]: ScanTiles<T, HoleMonoid<T>, 256, 4, 9>;
-    ScanTiles<u64, HoleMonoid<u64>, 256, 2, 9>;
-    for T in [[u32; 3], [u64; 2]]: ScanTiles<T, HoleMonoid<T>, 256, 1, 9>;
-    ScanTiles<[u64; 4], HoleMonoid<[u64; 4]>, 256, 1, 7>;
+    for T in [u8, u16, u32], I in [Global<T>, Fused]: ScanTiles<T, I, HoleMonoid<T>, 256, 4, 9>;
+    for I in [Global<u64>, Fused]: ScanTiles<u64, I, HoleMonoid<u64>, 256, 2, 9>;
+    for T in [[u32; 3], [u64; 2]], I in [Global<T>, Fused]: ScanTiles<T, I, HoleMonoid<T>, 256, 1, 9>;
+    for I in [Global<[u64; 4]>, Fused]: ScanTiles<[u64; 4], I, HoleMonoid<[u64; 4]>, 256, 1, 7>;
 }

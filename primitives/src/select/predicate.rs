@@ -1,6 +1,6 @@
 //! Predicates for selections.
 
-use crate::form::{Buffer, Param};
+use crate::form::{Buffer, Holes, Param};
 use crate::hole::{Held, Hole};
 use crate::operator::{Record, operator};
 use crate::view::Global;
@@ -157,7 +157,7 @@ pub struct HolePredicate(Hole);
 
 // SAFETY: `repr(C)` around a parameter.
 unsafe impl Param for HolePredicate {
-    const HOLE: Option<usize> = Some(0);
+    const HOLES: Holes = Holes::FIRST;
 }
 
 #[cfg(not(target_arch = "nvptx64"))]

@@ -4,7 +4,7 @@ use super::predicate::Keep;
 use crate::arch::thread;
 use crate::arch::warp::{LANES, lane_id};
 use crate::arch::{Order, Rmw, Scope};
-use crate::form::{Buffer, Param, kernel};
+use crate::form::{Buffer, Holes, Param, kernel};
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 
@@ -49,10 +49,7 @@ pub struct Within<F> {
 
 // SAFETY: `repr(C)`, and all fields are `Param`s.
 unsafe impl<F: Param> Param for Within<F> {
-    const HOLE: Option<usize> = match F::HOLE {
-        Some(inside) => Some(core::mem::offset_of!(Self, test) + inside),
-        None => None,
-    };
+    const HOLES: Holes = Holes::NONE.and(core::mem::offset_of!(Self, test), F::HOLES);
 
     fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
         self.test.buffers(name, visit);

@@ -3,7 +3,7 @@
 use super::{Buckets, Purity};
 use crate::code::{Bits, Sign};
 use crate::compare::Compare;
-use crate::form::Param;
+use crate::form::{Holes, Param};
 use crate::hole::{Held, Hole};
 use crate::operator::{Record, operator};
 #[cfg(not(target_arch = "nvptx64"))]
@@ -232,7 +232,7 @@ pub struct HoleCode(pub(super) Hole);
 
 // SAFETY: `repr(C)` around a parameter.
 unsafe impl Param for HoleCode {
-    const HOLE: Option<usize> = Some(0);
+    const HOLES: Holes = Holes::FIRST;
 }
 
 #[cfg(not(target_arch = "nvptx64"))]

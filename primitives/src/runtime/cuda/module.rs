@@ -3,9 +3,10 @@
 use super::device::{CudaDevice, call};
 use super::driver::Status;
 use super::sys::{CUfunction, CUfunction_attribute, CUjit_option, CUmodule};
+use crate::form::Holes;
 use crate::runtime::device::lock;
 use crate::runtime::error::Error;
-use crate::runtime::fill::{Filled, fill};
+use crate::runtime::fill::{Operators, fill};
 use crate::runtime::instance::{Instance, Target};
 use crate::runtime::preload::Loading;
 use core::ffi::{c_int, c_void};
@@ -40,8 +41,8 @@ pub(super) struct Modules {
     loading: Mutex<Loading>,
 }
 
-/// A kernel type, and the operator in its hole.
-type Loaded = (TypeId, Option<TypeId>);
+/// A kernel type, and the operators in its holes.
+type Loaded = (TypeId, [Option<TypeId>; Holes::MAX]);
 
 /// The slot of a kernel. Loading takes long: a second thread that needs the same kernel waits here; a thread that needs
 /// another kernel does not.
@@ -52,9 +53,9 @@ struct Slot {
 }
 
 impl CudaDevice {
-    /// Returns the kernel, and loads it if this is its first launch with this operator. [`enter`](Self::enter) was called.
-    pub(super) fn function(&self, kernel: Target, filled: Option<Filled>) -> Result<Function, Error> {
-        let loaded = (kernel.id, filled.map(|filled| (filled.filling.operator)()));
+    /// Returns the kernel, and loads it if this is its first launch with these operators. [`enter`](Self::enter) was called.
+    pub(super) fn function(&self, kernel: Target, operators: Operators) -> Result<Function, Error> {
+        let loaded = (kernel.id, operators.ids());
         let slots = &self.modules().slots;
         let slot = {
             let slots = slots.read().unwrap_or_else(PoisonError::into_inner);
@@ -73,7 +74,7 @@ impl CudaDevice {
         }
         // A failure is not stored: it may be a lack of memory, which can pass.
         let start = Instant::now();
-        let function = self.load(kernel, filled)?;
+        let function = self.load(kernel, operators)?;
         self.note_loading(function.name, start.elapsed());
         Ok(*slot.function.get_or_init(|| function))
     }
@@ -92,13 +93,13 @@ impl CudaDevice {
         lock(&self.modules().loading).clone()
     }
 
-    /// Loads a kernel for an operator.
-    pub(in crate::runtime) fn preload(&self, instance: &Instance, filled: Filled) -> Result<(), Error> {
+    /// Loads a kernel for its operators.
+    pub(in crate::runtime) fn preload(&self, instance: &Instance, operators: Operators) -> Result<(), Error> {
         self.enter()?;
-        self.function(instance.target(), Some(filled)).map(drop)
+        self.function(instance.target(), operators).map(drop)
     }
 
-    fn load(&self, kernel: Target, filled: Option<Filled>) -> Result<Function, Error> {
+    fn load(&self, kernel: Target, operators: Operators) -> Result<Function, Error> {
         let instance = Instance::find(kernel.id, kernel.type_name)?;
         let name = instance.name();
         let limit = self.limits().shared_bytes_per_block;
@@ -106,16 +107,16 @@ impl CudaDevice {
             let what = "bytes of shared memory per block";
             return Err(Error::LaunchTooLarge { kernel: name, what, asked: kernel.shared_bytes, limit });
         }
-        let module = self.load_module(instance, filled)?;
+        let module = self.load_module(instance, operators)?;
         self.find_function(kernel.shared_bytes, instance, module).inspect_err(|_| {
             // SAFETY: the module was loaded above, and nothing in it is in use.
             let _ = unsafe { (self.driver().cuModuleUnload)(module) };
         })
     }
 
-    fn load_module(&self, instance: &Instance, filled: Option<Filled>) -> Result<CUmodule, Error> {
+    fn load_module(&self, instance: &Instance, operators: Operators) -> Result<CUmodule, Error> {
         let rejected = |log: String| Error::PtxRejected { kernel: instance.name(), device: self.describe(), log };
-        let text = fill(instance.ptx(), filled).map_err(&rejected)?;
+        let text = fill(instance.ptx(), operators).map_err(&rejected)?;
         let ptx = CString::new(text).map_err(|_| rejected("the text has a zero byte in it".into()))?;
         let mut log = vec![0u8; LOG_BYTES];
         let mut options = [CUjit_option::ERROR_LOG_BUFFER, CUjit_option::ERROR_LOG_BUFFER_SIZE_BYTES];

@@ -264,8 +264,8 @@ impl CudaStream {
     ) -> Result<(), Error> {
         self.device.enter()?;
         // SAFETY: guaranteed by the caller.
-        let filled = unsafe { kernel.filled(arguments) };
-        let function = self.device.function(kernel.target(), filled)?;
+        let operators = unsafe { kernel.filled(arguments) };
+        let function = self.device.function(kernel.target(), operators)?;
         // The struct is the only parameter of the entry. A struct without fields means no parameter.
         let mut argument = arguments.cast::<c_void>();
         let arguments = if kernel.layout.size() == 0 { null_mut() } else { &raw mut argument };

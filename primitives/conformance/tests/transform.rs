@@ -1,0 +1,348 @@
+//! Transformations and sources against iterators on the host.
+
+use bytemuck::{Pod, Zeroable};
+use gpu_conformance::data::random;
+use gpu_conformance::{cases, is_checked, is_gpu, run};
+use gpu_primitives::map::Map;
+use gpu_primitives::operator::{Record, map, monoid, operator, predicate};
+use gpu_primitives::scan::{self, Max, Sum};
+use gpu_primitives::source::{constant, counted, counting, map, map2, map3, map4};
+use gpu_primitives::{Device, DeviceValue, Error, Stream, reduce, select, transform};
+use std::fmt::Debug;
+use std::process::ExitCode;
+
+/// The elements of a block.
+const TILE: usize = 2048;
+
+fn main() -> ExitCode {
+    run(cases![
+        small_transforms,
+        tile_edges,
+        one_to_four_inputs,
+        elements_of_every_size,
+        packed_structs,
+        in_place,
+        sequences,
+        constants,
+        nested_sources,
+        scans_of_sources,
+        reductions_of_sources,
+        misaligned_slices,
+        lengths_on_the_device,
+        a_length_that_is_too_long,
+        wrong_lengths,
+        in_a_graph,
+        large,
+    ])
+}
+
+fn numbers(seed: u64, len: usize) -> Vec<u32> {
+    random(seed).take(len).map(|x| x as u32).collect()
+}
+
+fn small_transforms(device: &Device) {
+    let stream = device.stream().unwrap();
+    for len in [0, 1, 2, 31, 32, 33, 1000] {
+        let host = numbers(1, len);
+        let mut output = stream.zeroed::<u64>(len).unwrap();
+        let input = stream.upload(&host).unwrap();
+        transform::map(&stream, &input, &mut output, map!(|x: u32| -> u64 { x as u64 * 3 })).unwrap();
+        let expected: Vec<u64> = host.iter().map(|&x| u64::from(x) * 3).collect();
+        assert_eq!(output.to_vec(&stream).unwrap(), expected);
+    }
+}
+
+fn tile_edges(device: &Device) {
+    let stream = device.stream().unwrap();
+    for len in [TILE - 1, TILE, TILE + 1, 3 * TILE + 5] {
+        let host = numbers(2, len);
+        let mut output = stream.zeroed::<u32>(len).unwrap();
+        let input = stream.upload(&host).unwrap();
+        transform::map(&stream, &input, &mut output, map!(|x: u32| -> u32 { x ^ 0xff })).unwrap();
+        assert_eq!(output.to_vec(&stream).unwrap(), host.iter().map(|x| x ^ 0xff).collect::<Vec<_>>(), "{len}");
+    }
+}
+
+fn one_to_four_inputs(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = TILE + 77;
+    let a: Vec<f32> = numbers(3, len).iter().map(|&x| x as f32).collect();
+    let b = numbers(4, len);
+    let c: Vec<i64> = random(5).take(len).map(|x| x as i64).collect();
+    let d: Vec<u8> = numbers(6, len).iter().map(|&x| x as u8).collect();
+    let (on_a, on_b) = (stream.upload(&a).unwrap(), stream.upload(&b).unwrap());
+    let (on_c, on_d) = (stream.upload(&c).unwrap(), stream.upload(&d).unwrap());
+    let mut two = stream.zeroed::<f32>(len).unwrap();
+    let saxpy = map!(factor: f32 = 2.5; |a: f32, b: u32| -> f32 { factor * a + b as f32 });
+    transform::map2(&stream, &on_a, &on_b, &mut two, saxpy).unwrap();
+    let expected: Vec<f32> = a.iter().zip(&b).map(|(a, &b)| 2.5 * a + b as f32).collect();
+    assert_eq!(two.to_vec(&stream).unwrap(), expected);
+
+    let mut three = stream.zeroed::<i64>(len).unwrap();
+    let function = map!(|b: u32, c: i64, d: u8| -> i64 { c.wrapping_add(b as i64) ^ d as i64 });
+    transform::map3(&stream, &on_b, &on_c, &on_d, &mut three, function).unwrap();
+    let expected = |i: usize| c[i].wrapping_add(i64::from(b[i])) ^ i64::from(d[i]);
+    assert_eq!(three.to_vec(&stream).unwrap(), (0..len).map(expected).collect::<Vec<_>>());
+
+    let mut four = stream.zeroed::<u8>(len).unwrap();
+    let function = map!(|a: f32, b: u32, c: i64, d: u8| -> u8 { (a < b as f32) as u8 + 2 * (c < d as i64) as u8 });
+    transform::map4(&stream, &on_a, &on_b, &on_c, &on_d, &mut four, function).unwrap();
+    let expected = |i: usize| u8::from(a[i] < b[i] as f32) + 2 * u8::from(c[i] < i64::from(d[i]));
+    assert_eq!(four.to_vec(&stream).unwrap(), (0..len).map(expected).collect::<Vec<_>>());
+}
+
+fn identity<T: Pod + Debug + PartialEq, F: Map<T, Output = T>>(stream: &Stream, bytes: &[u64], function: F) {
+    let host: Vec<T> = bytemuck::cast_slice::<_, u8>(bytes)
+        .chunks_exact(size_of::<T>())
+        .map(bytemuck::pod_read_unaligned)
+        .take(TILE + 9)
+        .collect();
+    let input = stream.upload(&host).unwrap();
+    let mut output = stream.zeroed::<T>(host.len()).unwrap();
+    transform::map(stream, &input, &mut output, function).unwrap();
+    assert_eq!(output.to_vec(stream).unwrap(), host, "{} bytes", size_of::<T>());
+    // A slice alone, and a slice alone of another size than kernels hold.
+    transform::write(stream, &input, &mut output).unwrap();
+    assert_eq!(output.to_vec(stream).unwrap(), host, "{} bytes", size_of::<T>());
+}
+
+fn elements_of_every_size(device: &Device) {
+    let stream = device.stream().unwrap();
+    let bytes: Vec<u64> = random(7).take(4 * (TILE + 9)).collect();
+    macro_rules! check {
+        ($($type:ty)*) => { $( identity(&stream, &bytes, map!(|x: $type| -> $type { x })); )* };
+    }
+    check!(u8 i16 u32 i64 u128 [u8; 3] [u8; 5] [u16; 3] [u8; 7] [u32; 3] [u16; 7] [u32; 5] [u64; 3] [u8; 31] [u64; 4]);
+}
+
+#[repr(C, packed)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+struct Packed {
+    kind: u8,
+    amount: u32,
+}
+
+/// A struct whose fields are misaligned can be written and read, as a constant and from memory.
+fn packed_structs(device: &Device) {
+    let stream = device.stream().unwrap();
+    let host: Vec<Packed> = numbers(8, 300).iter().map(|&x| Packed { kind: x as u8, amount: x }).collect();
+    let input = stream.upload(&host).unwrap();
+    let mut output = stream.zeroed::<Packed>(300).unwrap();
+    transform::write(&stream, &input, &mut output).unwrap();
+    assert_eq!(output.to_vec(&stream).unwrap(), host);
+    transform::write(&stream, constant(host[7], 300), &mut output).unwrap();
+    assert_eq!(output.to_vec(&stream).unwrap(), [host[7]; 300]);
+}
+
+fn in_place(device: &Device) {
+    let stream = device.stream().unwrap();
+    let host = numbers(9, TILE + 3);
+    let mut data = stream.upload(&host).unwrap();
+    transform::for_each(&stream, &mut data, map!(|x: u32| -> u32 { x / 7 })).unwrap();
+    assert_eq!(data.to_vec(&stream).unwrap(), host.iter().map(|x| x / 7).collect::<Vec<_>>());
+    let host: Vec<[u8; 3]> = host.iter().map(|&x| [x as u8, (x >> 8) as u8, (x >> 16) as u8]).collect();
+    let mut data = stream.upload(&host).unwrap();
+    transform::for_each(&stream, &mut data, map!(|x: [u8; 3]| -> [u8; 3] { [x[2], x[0], x[1]] })).unwrap();
+    assert_eq!(data.to_vec(&stream).unwrap(), host.iter().map(|x| [x[2], x[0], x[1]]).collect::<Vec<_>>());
+}
+
+fn sequences(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut numbers = stream.zeroed::<u8>(300).unwrap();
+    transform::sequence(&stream, &mut numbers, 250).unwrap();
+    assert_eq!(numbers.to_vec(&stream).unwrap(), (0..300).map(|i| (250 + i) as u8).collect::<Vec<_>>());
+    let mut numbers = stream.zeroed::<i64>(1000).unwrap();
+    transform::sequence(&stream, &mut numbers, -500).unwrap();
+    assert_eq!(numbers.to_vec(&stream).unwrap(), (-500..500).collect::<Vec<_>>());
+}
+
+fn constants(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut output = stream.zeroed::<[u32; 3]>(100).unwrap();
+    transform::write(&stream, constant([1, 2, 3], 100), &mut output).unwrap();
+    assert_eq!(output.to_vec(&stream).unwrap(), [[1, 2, 3]; 100]);
+    let mut output = stream.zeroed::<[u8; 5]>(100).unwrap();
+    transform::write(&stream, constant([1, 2, 3, 4, 5], 100), &mut output).unwrap();
+    assert_eq!(output.to_vec(&stream).unwrap(), [[1, 2, 3, 4, 5]; 100]);
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, Record)]
+struct Point {
+    x: f64,
+    id: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable, Record)]
+struct Shift {
+    by: f64,
+    factor: f64,
+}
+
+#[operator]
+impl Map<Point> for Shift {
+    type Output = Point;
+
+    fn map(&self, point: Point) -> Point {
+        Point { x: point.x * self.factor + self.by, id: point.id }
+    }
+}
+
+/// Functions of functions, with state at every level.
+fn nested_sources(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = 777;
+    let (a, b) = (numbers(10, len), numbers(11, len));
+    let (on_a, on_b) = (stream.upload(&a).unwrap(), stream.upload(&b).unwrap());
+    let differences =
+        map2(&on_a, &on_b, map!(scale: f64 = 0.5; |a: u32, b: u32| -> f64 { (a as f64 - b as f64) * scale }));
+    let points = map2(differences, counting(100u64, len), map!(|x: f64, id: u64| -> [u64; 2] { [x.to_bits(), id] }));
+    let points = map(points, map!(|p: [u64; 2]| -> Point { Point { x: f64::from_bits(p[0]), id: p[1] } }));
+    let shifted = map(points, Shift { by: 1.0, factor: 3.0 });
+    let mut output = stream.zeroed::<Point>(len).unwrap();
+    transform::write(&stream, shifted, &mut output).unwrap();
+    let expected = |i: usize| Point { x: (f64::from(a[i]) - f64::from(b[i])) * 0.5 * 3.0 + 1.0, id: 100 + i as u64 };
+    assert_eq!(output.to_vec(&stream).unwrap(), (0..len).map(expected).collect::<Vec<_>>());
+
+    let sum = map4(
+        &on_a,
+        constant(7u32, len),
+        map(&on_b, map!(|b: u32| -> u32 { b >> 3 })),
+        counting(0u32, len),
+        map!(|a: u32, b: u32, c: u32, d: u32| -> u32 { a.wrapping_add(b).wrapping_add(c) ^ d }),
+    );
+    let mut output = stream.zeroed::<u32>(len).unwrap();
+    transform::write(&stream, sum, &mut output).unwrap();
+    let expected = |i: usize| a[i].wrapping_add(7).wrapping_add(b[i] >> 3) ^ i as u32;
+    assert_eq!(output.to_vec(&stream).unwrap(), (0..len).map(expected).collect::<Vec<_>>());
+}
+
+fn scans_of_sources(device: &Device) {
+    let stream = device.stream().unwrap();
+    for len in [0, 1, 100, 256 * 36, 256 * 36 + 1, 30_000] {
+        if is_checked(device) && len > 10_000 {
+            continue;
+        }
+        let host = numbers(12, len);
+        let input = stream.upload(&host).unwrap();
+        let mut output = stream.zeroed::<u32>(len).unwrap();
+        let odd = map(&input, map!(|x: u32| -> u32 { x % 2 }));
+        scan::exclusive_sum(&stream, odd, &mut output).unwrap();
+        let expected: Vec<u32> = host.iter().scan(0, |sum, x| Some(std::mem::replace(sum, *sum + x % 2))).collect();
+        assert_eq!(output.to_vec(&stream).unwrap(), expected, "{len}");
+
+        let mut output = stream.zeroed::<[u8; 5]>(len).unwrap();
+        let bytes = map(&input, map!(|x: u32| -> [u8; 5] { [x as u8, 1, 2, 3, 4] }));
+        let greatest = monoid!([0; 5], |a: [u8; 5], b: [u8; 5]| if a[0] < b[0] { b } else { a });
+        scan::inclusive(&stream, bytes, &mut output, greatest).unwrap();
+        let mut running = 0u8;
+        for (found, x) in output.to_vec(&stream).unwrap().iter().zip(&host) {
+            running = running.max(*x as u8);
+            assert_eq!(found[0], running);
+        }
+    }
+}
+
+fn reductions_of_sources(device: &Device) {
+    let stream = device.stream().unwrap();
+    for len in [0, 1, 100, 20_000] {
+        let (a, b) = (numbers(13, len), numbers(14, len));
+        let (on_a, on_b) = (stream.upload(&a).unwrap(), stream.upload(&b).unwrap());
+        let products = map2(&on_a, &on_b, map!(|a: u32, b: u32| -> u64 { a as u64 * b as u64 }));
+        let expected = a.iter().zip(&b).fold(0u64, |sum, (&a, &b)| sum.wrapping_add(u64::from(a) * u64::from(b)));
+        assert_eq!(reduce::sum(&stream, products).unwrap().get(&stream).unwrap(), expected, "{len}");
+        let three = map3(&on_a, &on_b, counting(0u32, len), map!(|a: u32, b: u32, i: u32| -> u32 { a ^ b ^ i }));
+        let expected = (0..len).map(|i| a[i] ^ b[i] ^ i as u32).max().unwrap_or(0);
+        assert_eq!(reduce::reduce(&stream, three, Max).unwrap().get(&stream).unwrap(), expected, "{len}");
+    }
+    assert_eq!(reduce::sum(&stream, counting(1u64, 100_000)).unwrap().get(&stream).unwrap(), 5_000_050_000);
+}
+
+fn misaligned_slices(device: &Device) {
+    let stream = device.stream().unwrap();
+    let host: Vec<u8> = numbers(15, 5000).iter().map(|&x| x as u8).collect();
+    let input = stream.upload(&host).unwrap();
+    for start in 1..5 {
+        let part = input.slice(start..).unwrap();
+        let sum = reduce::sum(&stream, map(part, map!(|x: u8| -> u32 { x as u32 }))).unwrap();
+        assert_eq!(sum.get(&stream).unwrap(), host[start..].iter().map(|&x| u32::from(x)).sum::<u32>(), "from {start}");
+    }
+}
+
+/// What a selection returns is the length of the next calls.
+fn lengths_on_the_device(device: &Device) {
+    let stream = device.stream().unwrap();
+    for limit in [0u32, 1, 1 << 20, 1 << 31, u32::MAX] {
+        let host = numbers(16, 12_000);
+        let input = stream.upload(&host).unwrap();
+        let mut kept = stream.zeroed::<u32>(host.len()).unwrap();
+        let below = predicate!(limit: u32 = limit; |x: u32| x < limit);
+        let count = select::select(&stream, &input, &mut kept, below).unwrap();
+        let expected: Vec<u32> = host.iter().copied().filter(|&x| x < limit).collect();
+
+        let sum = reduce::sum(&stream, counted(&kept, &count)).unwrap();
+        assert_eq!(sum.get(&stream).unwrap(), expected.iter().fold(0u32, |a, &b| a.wrapping_add(b)), "{limit}");
+
+        let mut sums = stream.upload(&vec![77u32; host.len()]).unwrap();
+        scan::inclusive(&stream, counted(&kept, &count), &mut sums, Sum).unwrap();
+        let mut expected_sums: Vec<u32> = expected
+            .iter()
+            .scan(0u32, |sum, x| {
+                *sum = sum.wrapping_add(*x);
+                Some(*sum)
+            })
+            .collect();
+        expected_sums.resize(host.len(), 77);
+        assert_eq!(sums.to_vec(&stream).unwrap(), expected_sums, "{limit}");
+
+        let mut halves = stream.upload(&vec![5u32; host.len()]).unwrap();
+        let source = counted(map(&kept, map!(|x: u32| -> u32 { x / 2 })), &count);
+        transform::write(&stream, source, &mut halves).unwrap();
+        let mut expected_halves: Vec<u32> = expected.iter().map(|x| x / 2).collect();
+        expected_halves.resize(host.len(), 5);
+        assert_eq!(halves.to_vec(&stream).unwrap(), expected_halves, "{limit}");
+    }
+}
+
+fn a_length_that_is_too_long(device: &Device) {
+    let stream = device.stream().unwrap();
+    let input = stream.upload(&[1u32, 2, 3]).unwrap();
+    let count = DeviceValue::new(&stream, u64::MAX).unwrap();
+    assert_eq!(reduce::sum(&stream, counted(&input, &count)).unwrap().get(&stream).unwrap(), 6);
+}
+
+fn wrong_lengths(device: &Device) {
+    let stream = device.stream().unwrap();
+    let (a, b) = (stream.zeroed::<u32>(5).unwrap(), stream.zeroed::<u32>(6).unwrap());
+    let mut output = stream.upload(&[9u32; 5]).unwrap();
+    let add = map!(|a: u32, b: u32| -> u32 { a + b });
+    let error = transform::map2(&stream, &a, &b, &mut output, add).unwrap_err();
+    assert!(matches!(error, Error::LengthMismatch { expected: 5, found: 6, .. }), "{error}");
+    let error = transform::write(&stream, &b, &mut output).unwrap_err();
+    assert!(matches!(error, Error::LengthMismatch { expected: 6, found: 5, .. }), "{error}");
+    let count = DeviceValue::new(&stream, 3).unwrap();
+    let twice = counted(counted(&a, &count), &count);
+    assert!(matches!(transform::write(&stream, twice, &mut output).unwrap_err(), Error::InvalidOption { .. }));
+    assert_eq!(output.to_vec(&stream).unwrap(), [9; 5]);
+}
+
+fn in_a_graph(device: &Device) {
+    let stream = device.stream().unwrap();
+    let host = numbers(17, 3000);
+    let input = stream.upload(&host).unwrap();
+    let mut output = stream.zeroed::<u32>(3000).unwrap();
+    let (mut graph, ()) =
+        stream.capture(|stream| transform::map(stream, &input, &mut output, map!(|x: u32| -> u32 { x + 1 }))).unwrap();
+    // SAFETY: input and output are still there.
+    unsafe { graph.launch(&stream).unwrap() };
+    assert_eq!(output.to_vec(&stream).unwrap(), host.iter().map(|x| x.wrapping_add(1)).collect::<Vec<_>>());
+}
+
+fn large(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = if is_gpu(device) { (1 << 24) + 321 } else { 20_000 };
+    let sum = reduce::sum(&stream, map(counting(0u64, len), map!(|i: u64| -> u64 { i * i }))).unwrap();
+    let expected = (0..len as u64).fold(0u64, |sum, i| sum.wrapping_add(i * i));
+    assert_eq!(sum.get(&stream).unwrap(), expected);
+}

@@ -1,0 +1,142 @@
+//! What kernels read their elements from: a view, or a source whose code is put in when the kernel is loaded.
+
+use crate::form::{Buffer, Holes, Param};
+use crate::hole::{Held, Hole};
+use crate::view::Global;
+use bytemuck::Pod;
+
+/// Elements that a kernel reads by their indices.
+pub trait Input<T>: Param {
+    /// The elements lie in memory one after the other, and the length is known to the host.
+    const IS_VIEW: bool;
+
+    /// Returns the number of elements.
+    ///
+    /// # Safety
+    /// The memory of a length that only the device knows is valid, and nothing writes it at the same time.
+    unsafe fn count(&self) -> usize;
+
+    /// Returns element `index`.
+    ///
+    /// # Safety
+    /// `index` is less than the [count](Self::count), and nothing writes the element at the same time.
+    unsafe fn item(&self, index: usize) -> T;
+
+    /// Returns the elements from `start` on, if they lie in memory.
+    ///
+    /// # Safety
+    /// `start + len` is at most the [count](Self::count).
+    unsafe fn run(&self, start: usize, len: usize) -> Option<Global<T>>;
+}
+
+impl<T: Pod> Input<T> for Global<T> {
+    const IS_VIEW: bool = true;
+
+    #[inline(always)]
+    unsafe fn count(&self) -> usize {
+        self.len()
+    }
+
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn item(&self, index: usize) -> T {
+        self.get(index)
+    }
+
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn run(&self, start: usize, len: usize) -> Option<Global<T>> {
+        Some(self.slice(start, len))
+    }
+}
+
+/// The number of slices that a source can read.
+pub const MAX_LEAVES: usize = 4;
+
+/// A source that is not known when a kernel is compiled: a [`Hole`] whose code loads or computes an element.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Fused {
+    hole: Hole,
+    leaves: [Global<u8>; MAX_LEAVES],
+    len: usize,
+    /// The number of elements, if only the device knows it: at most `len`. Otherwise empty.
+    counted: Global<u64>,
+}
+
+// SAFETY: `repr(C)`, and all fields are `Param`s.
+unsafe impl Param for Fused {
+    const HOLES: Holes = Holes::FIRST;
+
+    fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        for leaf in &self.leaves {
+            leaf.buffers(name, visit);
+        }
+        self.counted.buffers("length", visit);
+    }
+}
+
+impl<H: Held> Input<H> for Fused {
+    const IS_VIEW: bool = false;
+
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn count(&self) -> usize {
+        if self.counted.is_empty() { self.len } else { (self.counted.get(0) as usize).min(self.len) }
+    }
+
+    #[cfg(target_arch = "nvptx64")]
+    #[inline(always)]
+    unsafe fn item(&self, index: usize) -> H {
+        H::load(index as u64)
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    #[inline(always)]
+    unsafe fn item(&self, index: usize) -> H {
+        let (mut element, index) = (H::zeroed(), index as u64);
+        // SAFETY: the source was made for elements that are held in an `H`; it begins with its state.
+        unsafe {
+            let source = core::ptr::from_ref(self).cast();
+            (self.hole.filling().native)(source, &[(&raw const index).cast()], (&raw mut element).cast());
+        }
+        element
+    }
+
+    #[inline(always)]
+    unsafe fn run(&self, _: usize, _: usize) -> Option<Global<H>> {
+        None
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl Fused {
+    /// Where the addresses of the slices are, in bytes from the beginning.
+    pub(crate) const LEAVES: usize = core::mem::offset_of!(Self, leaves);
+
+    /// Creates a source of `len` elements at most.
+    pub(crate) fn new(hole: Hole, leaves: &[Global<u8>], len: usize, counted: Option<Global<u64>>) -> Self {
+        let mut all = [Global::empty(); MAX_LEAVES];
+        all[..leaves.len()].copy_from_slice(leaves);
+        Self { hole, leaves: all, len, counted: counted.unwrap_or(Global::empty()) }
+    }
+
+    /// Describes what fills the hole.
+    #[cfg(test)]
+    pub(crate) fn filling(&self) -> &'static crate::hole::Filling {
+        self.hole.filling()
+    }
+
+    /// Returns the slice number `leaf`, of the source that begins at this address.
+    ///
+    /// # Safety
+    /// It is the address of a `Fused`, whose slice number `leaf` has elements of type `T`.
+    #[inline(always)]
+    pub(crate) unsafe fn leaf<T: Pod>(source: *const u8, leaf: usize) -> Global<T> {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let bytes = (*source.cast::<Self>()).leaves[leaf];
+            Global::from_raw(bytes.as_ptr().cast(), bytes.len() / size_of::<T>())
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Host functions of the reduction.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+use super::kernel::{ReduceTiles, THREADS};
+use super::{Monoid, Sum};
+use crate::hole::Held;
+use crate::input::Input;
+use crate::monoid::HoleMonoid;
+use crate::runtime::held::{HeldOut, held};
+use crate::source::Source;
+use crate::with_shape;
+use crate::{DeviceValue, Error, Global, GlobalMut, Stream};
+use bytemuck::Pod;
+
+/// Returns the sum of all elements. Integers wrap; an empty input gives 0. Does not wait.
+///
+/// # Errors
+/// [`Error::OutOfMemory`]; any launch error.
+pub fn sum<'a, T: Pod>(stream: &Stream, input: impl Source<'a, T>) -> Result<DeviceValue<T>, Error>
+where
+    Sum: Monoid<T>,
+{
+    reduce(stream, input, Sum)
+}
+
+/// Returns the combination of all elements, in order. An empty input gives the identity. Does not wait.
+///
+/// # Errors
+/// [`Error::OutOfMemory`]; any launch error.
+pub fn reduce<'a, T: Pod, M: Monoid<T>>(
+    stream: &Stream,
+    input: impl Source<'a, T>,
+    operation: M,
+) -> Result<DeviceValue<T>, Error> {
+    let input = input.into_parts()?;
+    let (len, input) = (input.len(), input.open(stream)?);
+    let mut result = DeviceValue::uninit(stream)?;
+    let output = result.as_mut_slice().raw_view_mut(stream)?;
+    held!(T as H or bytes, {
+        let (output, operation) = (HeldOut::<T, H>::new(stream, output)?, HoleMonoid::<H>::of::<T, M>(operation));
+        match input.held::<H>() {
+            Ok(view) => run(stream, view, len, output.view, operation)?,
+            Err(source) => run(stream, source, len, output.view, operation)?,
+        }
+        output.finish(stream)?;
+    });
+    Ok(result)
+}
+
+/// Returns the elements per access: accesses of 16 bytes, but not more than 4 elements.
+const fn vector<T>() -> usize {
+    match size_of::<T>() {
+        1 | 2 | 4 => 4,
+        8 => 2,
+        _ => 1,
+    }
+}
+
+/// Returns the rows of a tile: odd, for the exchange; fewer for elements of 32 bytes, since shared memory is short.
+const fn rows<T>() -> usize {
+    if size_of::<T>() > 16 { 7 } else { 9 }
+}
+
+fn run<H: Held, I: Input<H>>(
+    stream: &Stream,
+    input: I,
+    len: usize,
+    output: GlobalMut<H>,
+    operation: HoleMonoid<H>,
+) -> Result<(), Error> {
+    with_shape!(VEC in 4 | 2 | 1 = vector::<H>(), with_shape!(
+        ROWS in 9 | 7 = rows::<H>(),
+        run_shaped::<H, I, VEC, ROWS>(stream, input, len, output, operation)
+    ))
+}
+
+/// Reduces the tiles to one value each, and these to one. A single block reduces all of them if they are few.
+fn run_shaped<H: Held, I: Input<H>, const VEC: usize, const ROWS: usize>(
+    stream: &Stream,
+    input: I,
+    len: usize,
+    output: GlobalMut<H>,
+    operation: HoleMonoid<H>,
+) -> Result<(), Error> {
+    /// The tiles that one block reduces alone: a second launch takes longer.
+    const ALONE: usize = 8;
+
+    let tiles = len.div_ceil(THREADS as usize * VEC * ROWS);
+    if tiles <= ALONE {
+        let kernel = ReduceTiles::<H, I, _, VEC, ROWS>::new(input, output, operation, tiles as u32);
+        // SAFETY: the only block covers all tiles, and there is one output.
+        return unsafe { stream.launch(kernel, 1) };
+    }
+    let mut partial = stream.uninit::<H>(tiles)?;
+    let kernel = ReduceTiles::<H, I, _, VEC, ROWS>::new(input, partial.raw_view_mut(stream)?, operation, 1);
+    // SAFETY: one block per tile, and as many outputs.
+    unsafe { stream.launch(kernel, tiles)? };
+    run_shaped::<H, Global<H>, VEC, ROWS>(stream, partial.raw_view(stream)?, tiles, output, operation)
+}

@@ -1,0 +1,205 @@
+//! The forms of sources: what a source does to compute an element, as a type.
+//!
+//! A form is known when the program is compiled. So its code for the CPU is compiled as a whole, and its type tells
+//! loaded kernels apart. What is known only at run time travels in the kernel's arguments: the state and the addresses.
+
+use crate::hole::{Body, Filling, Hole, MAX_STATE};
+use crate::input::{Fused, MAX_LEAVES};
+use crate::load::LoadCode;
+use crate::map::{Map, Map2, Map3, Map4};
+use crate::operator::{Function, Recorded, Word};
+use bytemuck::Pod;
+use core::any::{TypeId, type_name};
+use core::marker::PhantomData;
+use core::mem::offset_of;
+
+/// Where a part of a source is: its first slice, and the first byte of its state.
+#[derive(Clone, Copy)]
+pub struct Place {
+    leaf: usize,
+    state: usize,
+}
+
+/// What a source does to compute an element.
+pub trait Form: 'static {
+    /// The type of the elements.
+    type Item: Pod;
+    /// What is known at run time, except for the slices.
+    type State: Copy + 'static;
+    /// The number of slices that it reads.
+    const LEAVES: usize;
+
+    /// Computes element `index` on the CPU.
+    ///
+    /// # Safety
+    /// `source` is the address of a [`Fused`] with this form at this place.
+    unsafe fn get(source: *const u8, place: Place, index: usize) -> Self::Item;
+
+    /// Writes the code that computes the element, and returns the registers that hold it.
+    fn write(code: &mut LoadCode, place: Place) -> Vec<Word>;
+}
+
+/// The elements of a slice.
+pub struct SliceForm<T>(PhantomData<T>);
+
+impl<T: Pod> Form for SliceForm<T> {
+    type Item = T;
+    type State = ();
+    const LEAVES: usize = 1;
+
+    #[inline(always)]
+    unsafe fn get(source: *const u8, place: Place, index: usize) -> T {
+        // SAFETY: guaranteed by the caller.
+        unsafe { Fused::leaf::<T>(source, place.leaf).get(index) }
+    }
+
+    fn write(code: &mut LoadCode, place: Place) -> Vec<Word> {
+        code.element(place.leaf, size_of::<T>(), align_of::<T>())
+    }
+}
+
+/// The same element everywhere.
+pub struct ConstantForm<T>(PhantomData<T>);
+
+impl<T: Pod> Form for ConstantForm<T> {
+    type Item = T;
+    type State = T;
+    const LEAVES: usize = 0;
+
+    #[inline(always)]
+    unsafe fn get(source: *const u8, place: Place, _: usize) -> T {
+        // SAFETY: the state is there.
+        unsafe { source.add(place.state).cast::<T>().read() }
+    }
+
+    fn write(code: &mut LoadCode, place: Place) -> Vec<Word> {
+        code.constant(place.state, size_of::<T>(), align_of::<T>())
+    }
+}
+
+/// The indices.
+pub struct IndexForm;
+
+impl Form for IndexForm {
+    type Item = u64;
+    type State = ();
+    const LEAVES: usize = 0;
+
+    #[inline(always)]
+    unsafe fn get(_: *const u8, _: Place, index: usize) -> u64 {
+        index as u64
+    }
+
+    fn write(code: &mut LoadCode, _: Place) -> Vec<Word> {
+        code.index()
+    }
+}
+
+fn function(recorded: Recorded) -> Function {
+    recorded.function("map").cloned().expect("`#[operator]` records every function of the trait")
+}
+
+macro_rules! map_forms {
+    ($($name:ident $state:ident $map:ident($($part:ident: $type:ident),+);)*) => { $(
+        /// The state of a function and of the sources of its arguments.
+        #[repr(C)]
+        #[derive(Clone, Copy)]
+        pub struct $state<$($type,)+ F> {
+            $(pub $part: $type,)+
+            pub function: F,
+        }
+
+        /// The results of a function.
+        pub struct $name<$($type,)+ F>(PhantomData<($($type,)+ F)>);
+
+        impl<$($type: Form,)+ F> Form for $name<$($type,)+ F>
+        where
+            F: $map<$($type::Item),+>,
+            F::Output: Pod,
+        {
+            type Item = F::Output;
+            type State = $state<$($type::State,)+ F>;
+            const LEAVES: usize = 0 $(+ $type::LEAVES)+;
+
+            #[inline(always)]
+            unsafe fn get(source: *const u8, place: Place, index: usize) -> F::Output {
+                // SAFETY: the parts are where `parts` says, as for `write`; the function is in the state.
+                unsafe {
+                    let [$($part),+] = Self::parts(place);
+                    let function = &*source.add(place.state + offset_of!(Self::State, function)).cast::<F>();
+                    function.map($($type::get(source, $part, index)),+)
+                }
+            }
+
+            fn write(code: &mut LoadCode, place: Place) -> Vec<Word> {
+                let [$($part),+] = Self::parts(place);
+                let arguments = vec![$($type::write(code, $part)),+];
+                code.call(&function(F::recorded()), arguments, place.state + offset_of!(Self::State, function))
+            }
+        }
+
+        impl<$($type: Form,)+ F> $name<$($type,)+ F>
+        where
+            F: $map<$($type::Item),+>,
+            F::Output: Pod,
+        {
+            /// Returns where the parts are.
+            #[inline(always)]
+            fn parts(place: Place) -> [Place; [$(stringify!($part)),+].len()] {
+                let mut leaf = place.leaf;
+                [$({
+                    let part = Place { leaf, state: place.state + offset_of!(<Self as Form>::State, $part) };
+                    leaf += $type::LEAVES;
+                    let _ = leaf;
+                    part
+                }),+]
+            }
+        }
+    )* };
+}
+
+map_forms! {
+    MapForm MapState Map(a: A);
+    Map2Form Map2State Map2(a: A, b: B);
+    Map3Form Map3State Map3(a: A, b: B, c: C);
+    Map4Form Map4State Map4(a: A, b: B, c: C, d: D);
+}
+
+/// Returns the hole for a source of this form.
+pub(super) fn hole<F: Form>(state: F::State) -> Hole {
+    const {
+        assert!(F::LEAVES <= MAX_LEAVES, "a source reads at most four slices");
+        assert!(
+            size_of::<F::State>() <= MAX_STATE && align_of::<F::State>() <= 16,
+            "the functions of a source have at most 64 bytes of state"
+        );
+    }
+    Hole::new(state, filling::<F>())
+}
+
+const START: Place = Place { leaf: 0, state: 0 };
+
+fn filling<F: Form>() -> &'static Filling {
+    /// # Safety
+    /// `source` is the address of a `Fused` of this form, the argument is an index, and the result has room for an
+    /// element.
+    unsafe fn native<F: Form>(source: *const u8, arguments: &[*const u8], result: *mut u8) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let index = arguments[0].cast::<u64>().read() as usize;
+            result.cast::<F::Item>().write_unaligned(F::get(source, START, index));
+        }
+    }
+    fn write<F: Form>(code: &mut LoadCode) -> Vec<Word> {
+        F::write(code, START)
+    }
+    const {
+        &Filling {
+            operator: TypeId::of::<F>,
+            type_name: type_name::<F>,
+            body: Body::Load(write::<F>),
+            function: "load",
+            native: native::<F>,
+        }
+    }
+}

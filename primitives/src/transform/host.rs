@@ -1,0 +1,139 @@
+//! Host functions of transformations.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+use super::kernel::{TILE, TransformTiles};
+use crate::map::{Map, Map2, Map3, Map4};
+use crate::runtime::held::{HeldOut, held};
+use crate::source::{self, Number, Source};
+use crate::{DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
+use bytemuck::Pod;
+
+/// Writes the elements of a source to memory.
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if the lengths differ; any launch error.
+pub fn write<'a, T: Pod>(
+    stream: &Stream,
+    source: impl Source<'a, T>,
+    output: impl Into<DeviceSliceMut<'a, T>>,
+) -> Result<(), Error> {
+    let mut output = output.into();
+    let output = output.raw_view_mut(stream)?;
+    write_view(stream, source, output)
+}
+
+fn write_view<'a, T: Pod>(stream: &Stream, source: impl Source<'a, T>, output: GlobalMut<T>) -> Result<(), Error> {
+    let source = source.into_parts()?;
+    expect_len("the output of a transformation", source.len(), output.len())?;
+    let (len, source) = (source.len(), source.open(stream)?);
+    if len == 0 {
+        return Ok(());
+    }
+    held!(T as H or bytes, {
+        let output = HeldOut::<T, H>::new(stream, output)?;
+        let kernel = TransformTiles::<H>::new(source.fused(), output.view);
+        // SAFETY: one block per tile; the output is as long as the source. A slice of the source is not the output, or is
+        // the slice of `for_each`, whose element is read before it is written, by the same thread.
+        unsafe { stream.launch(kernel, len.div_ceil(TILE))? };
+        output.finish(stream)
+    })
+}
+
+/// Computes `output[i] = function(a[i])`.
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if the lengths differ; any launch error.
+pub fn map<'a, A: Pod, F: Map<A>>(
+    stream: &Stream,
+    a: impl Source<'a, A>,
+    output: impl Into<DeviceSliceMut<'a, F::Output>>,
+    function: F,
+) -> Result<(), Error>
+where
+    F::Output: Pod,
+{
+    write(stream, source::map(a, function), output)
+}
+
+/// Computes `output[i] = function(a[i], b[i])`.
+///
+/// # Errors
+/// Same as [`map`].
+pub fn map2<'a, A: Pod, B: Pod, F: Map2<A, B>>(
+    stream: &Stream,
+    a: impl Source<'a, A>,
+    b: impl Source<'a, B>,
+    output: impl Into<DeviceSliceMut<'a, F::Output>>,
+    function: F,
+) -> Result<(), Error>
+where
+    F::Output: Pod,
+{
+    write(stream, source::map2(a, b, function), output)
+}
+
+/// Computes `output[i] = function(a[i], b[i], c[i])`.
+///
+/// # Errors
+/// Same as [`map`].
+pub fn map3<'a, A: Pod, B: Pod, C: Pod, F: Map3<A, B, C>>(
+    stream: &Stream,
+    a: impl Source<'a, A>,
+    b: impl Source<'a, B>,
+    c: impl Source<'a, C>,
+    output: impl Into<DeviceSliceMut<'a, F::Output>>,
+    function: F,
+) -> Result<(), Error>
+where
+    F::Output: Pod,
+{
+    write(stream, source::map3(a, b, c, function), output)
+}
+
+/// Computes `output[i] = function(a[i], b[i], c[i], d[i])`.
+///
+/// # Errors
+/// Same as [`map`].
+pub fn map4<'a, A: Pod, B: Pod, C: Pod, D: Pod, F: Map4<A, B, C, D>>(
+    stream: &Stream,
+    a: impl Source<'a, A>,
+    b: impl Source<'a, B>,
+    c: impl Source<'a, C>,
+    d: impl Source<'a, D>,
+    output: impl Into<DeviceSliceMut<'a, F::Output>>,
+    function: F,
+) -> Result<(), Error>
+where
+    F::Output: Pod,
+{
+    write(stream, source::map4(a, b, c, d, function), output)
+}
+
+/// Replaces each element by the result of a function: [`map`] in place.
+///
+/// # Errors
+/// Any launch error.
+pub fn for_each<'a, T: Pod, F: Map<T, Output = T>>(
+    stream: &Stream,
+    data: impl Into<DeviceSliceMut<'a, T>>,
+    function: F,
+) -> Result<(), Error> {
+    let mut data = data.into();
+    let output = data.raw_view_mut(stream)?;
+    write_view(stream, source::map(data.as_slice(), function), output)
+}
+
+/// Writes numbers in sequence: `start`, `start + 1`, … They wrap.
+///
+/// # Errors
+/// Any launch error.
+pub fn sequence<'a, T: Number>(
+    stream: &Stream,
+    output: impl Into<DeviceSliceMut<'a, T>>,
+    start: T,
+) -> Result<(), Error> {
+    let output = output.into();
+    let len = output.len();
+    write(stream, source::counting(start, len), output)
+}
