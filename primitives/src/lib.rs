@@ -63,6 +63,7 @@ mod model;
 pub mod monoid;
 pub mod multisplit;
 pub mod operator;
+pub mod permute;
 pub mod reduce;
 pub mod scan;
 pub mod search;

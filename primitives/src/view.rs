@@ -8,6 +8,8 @@ use crate::arch::{Cache, Order, Rmw, Scope};
 use bytemuck::Pod;
 use core::marker::PhantomData;
 
+mod floats;
+
 /// A buffer in device memory that the kernel reads.
 #[repr(C)]
 #[derive(Debug)]

@@ -1,6 +1,7 @@
 //! Operators and kernels from outside gpu-primitives.
 
 use bytemuck::{Pod, Zeroable};
+use gpu_primitives::arch::{Order, Scope};
 use gpu_primitives::compare::Compare;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::multisplit::Bucket;
@@ -8,7 +9,8 @@ use gpu_primitives::operator::{Record, operator};
 use gpu_primitives::scan::Monoid;
 use gpu_primitives::select::Predicate;
 use gpu_primitives::sort::{BucketHistogram, Buckets, LargePass, RadixKey, SmallPass, items};
-use gpu_primitives::{GlobalMut, thread};
+use gpu_primitives::view::shared_bytes;
+use gpu_primitives::{Global, GlobalMut, Shared, SharedMemory, thread};
 
 /// The map `x ↦ scale * x + shift`, wrapping.
 #[repr(C)]
@@ -287,8 +289,61 @@ pub unsafe fn crash(out: GlobalMut<u32>, thread: u32) {
     out.set(thread::thread_idx_x() as usize, 1);
 }
 
+/// A float with atomics.
+pub trait AtomicFloat: Pod {
+    /// Adds to a number, and to the smallest and the largest one.
+    ///
+    /// # Safety
+    /// The numbers are only accessed atomically.
+    unsafe fn collect(sums: GlobalMut<Self>, shared: Shared<Self>, value: Self);
+}
+
+macro_rules! atomic_float {
+    ($($type:ty)*) => { $(
+        impl AtomicFloat for $type {
+            #[inline(always)]
+            unsafe fn collect(sums: GlobalMut<Self>, shared: Shared<Self>, value: Self) {
+                // SAFETY: guaranteed by the caller.
+                unsafe {
+                    sums.atomic_add(0, value, Scope::Gpu, Order::Relaxed);
+                    sums.atomic_min(1, value, Scope::Gpu, Order::Relaxed);
+                    sums.atomic_max(2, value, Scope::Gpu, Order::Relaxed);
+                    shared.atomic_add(0, value);
+                    shared.atomic_min(1, value);
+                    shared.atomic_max(2, value);
+                }
+            }
+        }
+    )* };
+}
+
+atomic_float!(f32 f64);
+
+/// Collects the sum, the minimum and the maximum of a block's numbers, by atomics on global memory and on shared memory.
+///
+/// # Safety
+/// The launch has one block. `numbers` has 256 elements. `results` has three for global atomics, which begin with the first
+/// number, and three for those of shared memory. Nothing else uses them.
+#[kernel(threads = 256, shared = shared_bytes::<T>(3))]
+pub unsafe fn collect_floats<T: AtomicFloat>(numbers: Global<T>, results: GlobalMut<T>) {
+    let shared = SharedMemory::new().take::<T>(3);
+    let thread = thread::thread_idx_x() as usize;
+    if thread < 3 {
+        shared.set(thread, numbers.get(0));
+    }
+    thread::sync_threads();
+    if thread > 0 {
+        T::collect(results.slice(0, 3), shared, numbers.get(thread));
+    }
+    thread::sync_threads();
+    if thread < 3 {
+        results.set(3 + thread, shared.get(thread));
+    }
+}
+
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    for T in [f32, f64]: CollectFloats<T>;
     Crash;
     BucketHistogram<u32, Unsteady>;
     LargePass<u32, u32, Unsteady, { items::<u32, u32>() }>;

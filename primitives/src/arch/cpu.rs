@@ -403,6 +403,56 @@ pub unsafe fn global_compare_exchange<T: AtomicWord>(
     })
 }
 
+/// Floats that can be added to atomically.
+pub trait AtomicFloat: Copy {
+    type Bits: AtomicWord + PartialEq;
+
+    fn add(bits: Self::Bits, value: Self) -> Self::Bits;
+    fn from_bits(bits: Self::Bits) -> Self;
+}
+
+macro_rules! atomic_float {
+    ($($type:ty as $bits:ty;)*) => { $(
+        impl AtomicFloat for $type {
+            type Bits = $bits;
+
+            fn add(bits: $bits, value: Self) -> $bits {
+                (Self::from_bits(bits) + value).to_bits()
+            }
+
+            fn from_bits(bits: $bits) -> Self {
+                Self::from_bits(bits)
+            }
+        }
+    )* };
+}
+
+atomic_float!(f32 as u32; f64 as u64;);
+
+#[inline(always)]
+#[track_caller]
+pub unsafe fn global_float_add<T: AtomicFloat>(
+    base: *mut T,
+    len: usize,
+    index: usize,
+    value: T,
+    scope: Scope,
+    order: Order,
+) -> T {
+    let words = base.cast::<T::Bits>();
+    // SAFETY: guaranteed by the caller; a float has the size and the alignment of its bits.
+    unsafe {
+        let mut old = global_atomic_load(words, len, index, scope, Order::Relaxed);
+        loop {
+            let found = global_compare_exchange(words, len, index, old, T::add(old, value), scope, order);
+            if found == old {
+                return T::from_bits(old);
+            }
+            old = found;
+        }
+    }
+}
+
 // Shared memory. A block runs on one OS thread, so its atomics need no atomic instructions.
 
 /// Returns the address of `bytes` bytes at `offset` in the block's shared memory.

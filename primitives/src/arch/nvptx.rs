@@ -450,6 +450,50 @@ atomic_word!(i32, AtomicI32, reg32, "b32", "s32", "u32");
 atomic_word!(u64, AtomicU64, reg64, "b64", "u64", "u64");
 atomic_word!(i64, AtomicI64, reg64, "b64", "s64", "u64");
 
+/// Floats that can be added to atomically.
+pub trait AtomicFloat: Copy {
+    unsafe fn add(address: *mut Self, value: Self, scope: Scope, order: Order) -> Self;
+}
+
+macro_rules! atomic_float {
+    ($type:ty, $class:ident, $kind:literal) => {
+        impl AtomicFloat for $type {
+            #[inline(always)]
+            unsafe fn add(address: *mut Self, value: Self, scope: Scope, order: Order) -> Self {
+                let old: Self;
+                macro_rules! add {
+                    ($at:literal, $how:literal) => {
+                        asm!(concat!("atom", $how, $at, ".global.add.", $kind, " {}, [{}], {};"), out($class) old,
+                            in(reg64) address, in($class) value, options(nostack, preserves_flags))
+                    };
+                }
+                match order {
+                    Order::Relaxed => for_scope!(scope, add, ".relaxed"),
+                    Order::Acquire => for_scope!(scope, add, ".acquire"),
+                    Order::Release => for_scope!(scope, add, ".release"),
+                    Order::AcqRel => for_scope!(scope, add, ".acq_rel"),
+                }
+                old
+            }
+        }
+    };
+}
+
+atomic_float!(f32, reg32, "f32");
+atomic_float!(f64, reg64, "f64");
+
+#[inline(always)]
+pub unsafe fn global_float_add<T: AtomicFloat>(
+    base: *mut T,
+    _: usize,
+    index: usize,
+    value: T,
+    scope: Scope,
+    order: Order,
+) -> T {
+    T::add(base.wrapping_add(index), value, scope, order)
+}
+
 #[inline(always)]
 pub unsafe fn global_atomic_load<T: AtomicWord>(base: *mut T, _: usize, index: usize, scope: Scope, order: Order) -> T {
     T::load(base.wrapping_add(index), scope, order)

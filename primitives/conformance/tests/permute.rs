@@ -1,0 +1,243 @@
+//! Gather, scatter, reverse and copies of ranges against loops on the host.
+
+use bytemuck::Pod;
+use gpu_conformance::data::random;
+use gpu_conformance::{cases, is_checked, run};
+use gpu_primitives::operator::map;
+use gpu_primitives::source::{counted, counting, map};
+use gpu_primitives::{Device, DeviceValue, Error, Stream, permute};
+use std::fmt::Debug;
+use std::process::ExitCode;
+
+/// The words of a block.
+const TILE: usize = 1024;
+
+fn main() -> ExitCode {
+    run(cases![
+        small_gathers,
+        tile_edges,
+        elements_of_every_size,
+        misaligned_slices,
+        the_last_one_wins,
+        scatter_without_checks,
+        indices_from_sources,
+        reversed,
+        ranges,
+        ranges_out_of_range,
+        wrong_lengths,
+        in_a_graph,
+    ])
+}
+
+fn elements<T: Pod>(seed: u64, len: usize) -> Vec<T> {
+    let bytes: Vec<u64> = random(seed).take((len * size_of::<T>()).div_ceil(8)).collect();
+    bytemuck::cast_slice::<_, u8>(&bytes)
+        .chunks_exact(size_of::<T>())
+        .take(len)
+        .map(bytemuck::pod_read_unaligned)
+        .collect()
+}
+
+/// Indices, of which some are out of range.
+fn indices(seed: u64, len: usize, range: usize) -> Vec<u32> {
+    random(seed).take(len).map(|x| (x % (range as u64 + 2)) as u32).collect()
+}
+
+fn check<T: Pod + Debug + PartialEq>(stream: &Stream, from: &[T], indices: &[u32]) {
+    let places = elements::<T>(99, from.len());
+    let (input, on_device) = (stream.upload(from).unwrap(), stream.upload(indices).unwrap());
+    let wide = stream.upload(&indices.iter().map(|&i| u64::from(i)).collect::<Vec<_>>()).unwrap();
+    let outside = indices.iter().filter(|&&i| i as usize >= from.len()).count() as u64;
+
+    let filler = elements::<T>(98, indices.len());
+    let expected: Vec<T> =
+        indices.iter().zip(&filler).map(|(&i, &filler)| from.get(i as usize).copied().unwrap_or(filler)).collect();
+    let mut gathered = stream.upload(&filler).unwrap();
+    assert_eq!(permute::gather(stream, &input, &on_device, &mut gathered).unwrap().get(stream).unwrap(), outside);
+    assert_eq!(gathered.to_vec(stream).unwrap(), expected);
+    let mut gathered = stream.upload(&filler).unwrap();
+    assert_eq!(permute::gather(stream, &input, &wide, &mut gathered).unwrap().get(stream).unwrap(), outside);
+    assert_eq!(gathered.to_vec(stream).unwrap(), expected);
+
+    let from = elements::<T>(97, indices.len());
+    let input = stream.upload(&from).unwrap();
+    let mut expected = places.clone();
+    for (&index, &element) in indices.iter().zip(&from) {
+        if let Some(place) = expected.get_mut(index as usize) {
+            *place = element;
+        }
+    }
+    let mut scattered = stream.upload(&places).unwrap();
+    assert_eq!(permute::scatter(stream, &input, &on_device, &mut scattered).unwrap().get(stream).unwrap(), outside);
+    assert_eq!(scattered.to_vec(stream).unwrap(), expected);
+    let mut scattered = stream.upload(&places).unwrap();
+    assert_eq!(permute::scatter(stream, &input, &wide, &mut scattered).unwrap().get(stream).unwrap(), outside);
+    assert_eq!(scattered.to_vec(stream).unwrap(), expected);
+}
+
+fn small_gathers(device: &Device) {
+    let stream = device.stream().unwrap();
+    for (len, range) in [(0, 0), (0, 3), (3, 0), (1, 1), (33, 7), (200, 1000)] {
+        check(&stream, &elements::<u32>(1, range), &indices(2, len, range));
+    }
+}
+
+fn tile_edges(device: &Device) {
+    let stream = device.stream().unwrap();
+    for len in [TILE - 1, TILE, TILE + 1, 3 * TILE + 5] {
+        check(&stream, &elements::<u32>(3, 500), &indices(4, len, 500));
+    }
+}
+
+fn elements_of_every_size(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = if is_checked(device) { 150 } else { 700 };
+    macro_rules! check {
+        ($($type:ty)*) => { $( check(&stream, &elements::<$type>(5, 99), &indices(6, len, 99)); )* };
+    }
+    check!(u8 u16 [u8; 3] u32 [u8; 5] [u16; 3] u64 [u32; 3] u128 [u64; 3] [u64; 4] [u8; 31] [u32; 25]);
+}
+
+fn misaligned_slices(device: &Device) {
+    let stream = device.stream().unwrap();
+    let host = elements::<u8>(7, 300);
+    let (input, on_device) = (stream.upload(&host).unwrap(), stream.upload(&[5u32, 0, 9]).unwrap());
+    for start in 0..5 {
+        let mut output = stream.zeroed::<u8>(8).unwrap();
+        let place = output.slice_mut(start..start + 3).unwrap();
+        permute::gather(&stream, input.slice(start..).unwrap(), &on_device, place).unwrap();
+        let found = output.to_vec(&stream).unwrap();
+        assert_eq!(found[start..start + 3], [host[start + 5], host[start], host[start + 9]]);
+    }
+}
+
+fn the_last_one_wins(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = 3000;
+    let input = stream.upload(&(0..len as u32).collect::<Vec<_>>()).unwrap();
+    let same = stream.upload(&vec![1u32; len]).unwrap();
+    let mut output = stream.zeroed::<u32>(3).unwrap();
+    permute::scatter(&stream, &input, &same, &mut output).unwrap();
+    assert_eq!(output.to_vec(&stream).unwrap(), [0, len as u32 - 1, 0]);
+}
+
+fn scatter_without_checks(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = 2 * TILE + 3;
+    let host = elements::<[u32; 3]>(8, len);
+    let input = stream.upload(&host).unwrap();
+    let backwards: Vec<u32> = (0..len as u32).rev().collect();
+    let on_device = stream.upload(&backwards).unwrap();
+    let mut output = stream.zeroed::<[u32; 3]>(len).unwrap();
+    // SAFETY: the indices are a permutation.
+    unsafe { permute::scatter_unchecked(&stream, &input, &on_device, &mut output).unwrap() };
+    let expected: Vec<_> = host.iter().rev().copied().collect();
+    assert_eq!(output.to_vec(&stream).unwrap(), expected);
+    // SAFETY: as above.
+    unsafe { permute::gather_unchecked(&stream, &input, &on_device, &mut output).unwrap() };
+    assert_eq!(output.to_vec(&stream).unwrap(), expected);
+}
+
+/// Indices that are computed, and whose number only the device knows.
+fn indices_from_sources(device: &Device) {
+    let stream = device.stream().unwrap();
+    let host = elements::<u64>(9, 900);
+    let input = stream.upload(&host).unwrap();
+    let every_third = map(counting(0u32, 300), map!(|i: u32| -> u32 { 3 * i }));
+    let mut output = stream.zeroed::<u64>(300).unwrap();
+    permute::gather(&stream, &input, every_third, &mut output).unwrap();
+    assert_eq!(output.to_vec(&stream).unwrap(), host.iter().copied().step_by(3).collect::<Vec<_>>());
+
+    let count = DeviceValue::new(&stream, 10).unwrap();
+    let mut output = stream.zeroed::<u64>(300).unwrap();
+    permute::gather(&stream, &input, counted(every_third, &count), &mut output).unwrap();
+    let mut expected: Vec<u64> = host.iter().copied().step_by(3).take(10).collect();
+    expected.resize(300, 0);
+    assert_eq!(output.to_vec(&stream).unwrap(), expected);
+}
+
+fn reversed(device: &Device) {
+    let stream = device.stream().unwrap();
+    macro_rules! check {
+        ($($type:ty)*) => { $(
+            for len in [0, 1, 2, 3, TILE, 2 * TILE + 1] {
+                let host = elements::<$type>(10, len);
+                let expected: Vec<$type> = host.iter().rev().copied().collect();
+                let mut data = stream.upload(&host).unwrap();
+                let mut output = stream.zeroed::<$type>(len).unwrap();
+                permute::reverse(&stream, &data, &mut output).unwrap();
+                assert_eq!(output.to_vec(&stream).unwrap(), expected, "{len}");
+                permute::reverse_in_place(&stream, &mut data).unwrap();
+                assert_eq!(data.to_vec(&stream).unwrap(), expected, "{len}");
+            }
+        )* };
+    }
+    check!(u8 u32 [u8; 3] u128 [u32; 5]);
+}
+
+fn ranges(device: &Device) {
+    let stream = device.stream().unwrap();
+    let host = elements::<[u16; 3]>(11, 4000);
+    let lengths = [0u64, 1, 0, 5, 1000, 0, 33, 700];
+    let starts = [7u64, 3999, 0, 0, 2500, 4000, 100, 3];
+    let offsets: Vec<u64> = std::iter::once(2)
+        .chain(lengths.iter().scan(2, |sum, x| {
+            *sum += x;
+            Some(*sum)
+        }))
+        .collect();
+    let total = *offsets.last().unwrap() as usize;
+    let mut expected = vec![[9u16; 3]; total + 4];
+    for (r, &start) in starts.iter().enumerate() {
+        for i in 0..lengths[r] {
+            expected[(offsets[r] + i) as usize] = host[(start + i) as usize];
+        }
+    }
+    let input = stream.upload(&host).unwrap();
+    let (starts, offsets) = (stream.upload(&starts).unwrap(), stream.upload(&offsets).unwrap());
+    let mut output = stream.upload(&vec![[9u16; 3]; total + 4]).unwrap();
+    let outside = permute::batched_copy(&stream, &input, &starts, &mut output, &offsets).unwrap();
+    assert_eq!(outside.get(&stream).unwrap(), 0);
+    assert_eq!(output.to_vec(&stream).unwrap(), expected);
+}
+
+fn ranges_out_of_range(device: &Device) {
+    let stream = device.stream().unwrap();
+    let input = stream.upload(&[1u8, 2, 3]).unwrap();
+    let (starts, offsets) = (stream.upload(&[2u64, u64::MAX]).unwrap(), stream.upload(&[0u64, 2, 5]).unwrap());
+    let mut output = stream.upload(&[9u8; 6]).unwrap();
+    let outside = permute::batched_copy(&stream, &input, &starts, &mut output, &offsets).unwrap();
+    // The second range begins at the largest number, and comes around.
+    assert_eq!(output.to_vec(&stream).unwrap(), [3, 9, 9, 1, 2, 9]);
+    assert_eq!(outside.get(&stream).unwrap(), 2);
+}
+
+fn wrong_lengths(device: &Device) {
+    let stream = device.stream().unwrap();
+    let input = stream.zeroed::<u32>(5).unwrap();
+    let indices = stream.zeroed::<u32>(4).unwrap();
+    let mut output = stream.upload(&[9u32; 5]).unwrap();
+    let error = permute::gather(&stream, &input, &indices, &mut output).unwrap_err();
+    assert!(matches!(error, Error::LengthMismatch { expected: 4, found: 5, .. }), "{error}");
+    let error = permute::scatter(&stream, &input, &indices, &mut output).unwrap_err();
+    assert!(matches!(error, Error::LengthMismatch { expected: 5, found: 4, .. }), "{error}");
+    let error = permute::reverse(&stream, &indices, &mut output).unwrap_err();
+    assert!(matches!(error, Error::LengthMismatch { expected: 4, found: 5, .. }), "{error}");
+    let (starts, offsets) = (stream.zeroed::<u64>(2).unwrap(), stream.zeroed::<u64>(2).unwrap());
+    let error = permute::batched_copy(&stream, &input, &starts, &mut output, &offsets).unwrap_err();
+    assert!(matches!(error, Error::LengthMismatch { expected: 3, found: 2, .. }), "{error}");
+    assert_eq!(output.to_vec(&stream).unwrap(), [9; 5]);
+}
+
+fn in_a_graph(device: &Device) {
+    let stream = device.stream().unwrap();
+    let host = elements::<u32>(12, 100);
+    let (input, on_device) = (stream.upload(&host).unwrap(), stream.upload(&[5u32, 99, 100]).unwrap());
+    let mut output = stream.zeroed::<u32>(3).unwrap();
+    let (mut graph, outside) =
+        stream.capture(|stream| permute::gather(stream, &input, &on_device, &mut output)).unwrap();
+    // SAFETY: the buffers are still there.
+    unsafe { graph.launch(&stream).unwrap() };
+    assert_eq!(output.to_vec(&stream).unwrap(), [host[5], host[99], 0]);
+    assert_eq!(outside.get(&stream).unwrap(), 1);
+}

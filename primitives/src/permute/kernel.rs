@@ -1,0 +1,250 @@
+//! The kernels that move elements.
+//!
+//! An element is some words. A thread moves one word, so that neighbouring threads move neighbouring words of an element,
+//! and then those of the next one.
+
+use crate::arch::thread;
+use crate::arch::warp::{FULL, ballot, lane_id};
+use crate::arch::{Order, Rmw, Scope};
+use crate::form::kernel;
+use crate::hole::Held;
+use crate::input::{Fused, Input};
+use crate::view::{Global, GlobalMut};
+use bytemuck::Pod;
+
+/// The threads per block.
+const THREADS: u32 = 256;
+/// The words per thread.
+const ROWS: usize = 4;
+/// The words of a block.
+pub(super) const TILE: usize = THREADS as usize * ROWS;
+
+/// A number that is an index.
+pub trait Index: Held {
+    /// Returns the number.
+    fn index(self) -> usize;
+}
+
+impl Index for u32 {
+    #[inline(always)]
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl Index for u64 {
+    #[inline(always)]
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// A word of an element.
+#[derive(Clone, Copy)]
+struct Part {
+    element: usize,
+    word: usize,
+}
+
+/// Returns which part of which element the block's word number `offset` is.
+#[inline(always)]
+fn part(offset: u32, words: u32) -> Part {
+    // One division of 64 bits per thread; those of the rows have 32 bits.
+    let first = thread::block_idx_x() as usize * TILE;
+    let (element, word) = (first / words as usize, (first % words as usize) as u32);
+    Part { element: element + ((word + offset) / words) as usize, word: ((word + offset) % words) as usize }
+}
+
+/// Adds the number of lanes with an index out of range to the count.
+///
+/// # Safety
+/// All lanes of the warp call this. `outside` has one element, which is accessed atomically, or none.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+unsafe fn count_outside(is_outside: bool, outside: GlobalMut<u64>) {
+    let lanes = ballot(FULL, is_outside).count_ones();
+    if lanes > 0 && lane_id() == 0 && !outside.is_empty() {
+        outside.atomic_add(0, u64::from(lanes), Scope::Gpu, Order::Relaxed);
+    }
+}
+
+/// Copies element `indices[i]` of `from` to place `i` of `to`. Places whose index is out of range stay as they are, and are
+/// counted.
+///
+/// Cost: each index is read once and each element is written once, in coalesced accesses. An element that is read costs at
+/// least a sector of 32 bytes.
+///
+/// # Safety
+/// The launch has one block per [`TILE`] words of the target. The buffers have whole elements of `words` words. There is an
+/// index for each element of the target, or fewer if only the device knows how many. `outside` has one element or none.
+/// While the kernel runs, nothing writes what it reads, and nothing else uses `to` and `outside`.
+#[kernel(threads = THREADS)]
+pub unsafe fn gather_elements<W: Pod, I: Index>(
+    from: Global<W>,
+    indices: Fused,
+    to: GlobalMut<W>,
+    words: u32,
+    outside: GlobalMut<u64>,
+) {
+    let len = Input::<I>::count(&indices);
+    for row in 0..ROWS {
+        let offset = row as u32 * THREADS + thread::thread_idx_x();
+        let Part { element, word } = part(offset, words);
+        let mut is_outside = false;
+        if element < len {
+            let index = Input::<I>::item(&indices, element).index();
+            let at = index.wrapping_mul(words as usize).wrapping_add(word);
+            let is_inside = index < from.len() / words as usize;
+            if is_inside {
+                to.set(element * words as usize + word, from.get(at));
+            }
+            is_outside = !is_inside & (word == 0);
+        }
+        count_outside(is_outside, outside);
+    }
+}
+
+/// Notes for each place the last element that is scattered to it: its index plus 1.
+///
+/// # Safety
+/// The launch has one block per [`TILE`] indices. `last` is zero, has one number per place, and nothing else uses it and
+/// `outside`, which has one element.
+#[kernel(threads = THREADS)]
+pub unsafe fn claim_places<I: Index>(indices: Fused, last: GlobalMut<u64>, outside: GlobalMut<u64>) {
+    let len = Input::<I>::count(&indices);
+    for row in 0..ROWS {
+        let element = thread::block_idx_x() as usize * TILE + row * THREADS as usize + thread::thread_idx_x() as usize;
+        let mut is_outside = false;
+        if element < len {
+            let place = Input::<I>::item(&indices, element).index();
+            is_outside = place >= last.len();
+            if !is_outside {
+                last.atomic_rmw(Rmw::Max, place, element as u64 + 1, Scope::Gpu, Order::Relaxed);
+            }
+        }
+        count_outside(is_outside, outside);
+    }
+}
+
+/// Copies element `i` of `from` to place `indices[i]` of `to`.
+///
+/// # Safety
+/// The launch has one block per [`TILE`] words of the source. The buffers have whole elements of `words` words; there is an
+/// index for each element of the source, or fewer if only the device knows how many. If `last` has numbers, they are those
+/// of [`ClaimPlaces`] for the same indices; otherwise all indices are distinct and in range. While the kernel runs, nothing
+/// writes what it reads, and nothing else uses `to`.
+#[kernel(threads = THREADS)]
+pub unsafe fn scatter_elements<W: Pod, I: Index>(
+    from: Global<W>,
+    indices: Fused,
+    to: GlobalMut<W>,
+    words: u32,
+    last: Global<u64>,
+) {
+    let len = Input::<I>::count(&indices);
+    for row in 0..ROWS {
+        let offset = row as u32 * THREADS + thread::thread_idx_x();
+        let Part { element, word } = part(offset, words);
+        if element < len {
+            let place = Input::<I>::item(&indices, element).index();
+            let is_chosen = last.is_empty() || (place < last.len() && last.get(place) == element as u64 + 1);
+            if is_chosen {
+                to.set(place * words as usize + word, from.get(element * words as usize + word));
+            }
+        }
+    }
+}
+
+/// Copies the elements in reverse.
+///
+/// # Safety
+/// The launch has one block per [`TILE`] words. Both buffers have the same number of whole elements, and do not overlap.
+/// Nothing else uses `to`, and nothing writes `from`.
+#[kernel(threads = THREADS)]
+pub unsafe fn reverse_elements<W: Pod>(from: Global<W>, to: GlobalMut<W>, words: u32) {
+    let len = to.len() / words as usize;
+    for row in 0..ROWS {
+        let Part { element, word } = part(row as u32 * THREADS + thread::thread_idx_x(), words);
+        if element < len {
+            to.set(element * words as usize + word, from.get((len - 1 - element) * words as usize + word));
+        }
+    }
+}
+
+/// Swaps the elements of the first half with those of the second half, in reverse.
+///
+/// # Safety
+/// The launch has one block per [`TILE`] words of the first half. The buffer has whole elements, and nothing else uses it.
+#[kernel(threads = THREADS)]
+pub unsafe fn swap_ends<W: Pod>(data: GlobalMut<W>, words: u32) {
+    let len = data.len() / words as usize;
+    for row in 0..ROWS {
+        let Part { element, word } = part(row as u32 * THREADS + thread::thread_idx_x(), words);
+        if element < len / 2 {
+            let (a, b) = (element * words as usize + word, (len - 1 - element) * words as usize + word);
+            let (first, second) = (data.get(a), data.get(b));
+            data.set(a, second);
+            data.set(b, first);
+        }
+    }
+}
+
+/// Copies ranges: element `i` of the target, which lies in range `r` (from `offsets[r]` to `offsets[r + 1]`), is element
+/// `starts[r] + i - offsets[r]` of the source. What is out of range in the source is left out, and counted.
+///
+/// A thread finds its range by a binary search of the offsets. Neighbours find the same one or the next, so the search
+/// reads from the cache.
+///
+/// Cost: each element is read and written once, in coalesced accesses within a range; `log2` of the number of ranges steps
+/// of search per word.
+///
+/// # Safety
+/// The launch has one block per [`TILE`] words of the target. The buffers have whole elements. There is one offset more than
+/// there are starts. `outside` has one element. While the kernel runs, nothing writes what it reads, and nothing else uses
+/// `to` and `outside`.
+#[kernel(threads = THREADS)]
+pub unsafe fn copy_ranges<W: Pod>(
+    from: Global<W>,
+    starts: Global<u64>,
+    to: GlobalMut<W>,
+    offsets: Global<u64>,
+    words: u32,
+    outside: GlobalMut<u64>,
+) {
+    let (len, available) = (to.len() / words as usize, from.len() / words as usize);
+    for row in 0..ROWS {
+        let Part { element, word } = part(row as u32 * THREADS + thread::thread_idx_x(), words);
+        let mut is_outside = false;
+        if element < len {
+            // The number of ranges that begin at or before the element.
+            let (mut low, mut high) = (0, starts.len());
+            while low < high {
+                let middle = (low + high) / 2;
+                if offsets.get(middle) <= element as u64 {
+                    low = middle + 1;
+                } else {
+                    high = middle;
+                }
+            }
+            if low > 0 && (element as u64) < offsets.get(low) {
+                let index = starts.get(low - 1).wrapping_add(element as u64 - offsets.get(low - 1)) as usize;
+                is_outside = index >= available;
+                if !is_outside {
+                    to.set(element * words as usize + word, from.get(index * words as usize + word));
+                }
+                is_outside &= word == 0;
+            }
+        }
+        count_outside(is_outside, outside);
+    }
+}
+
+crate::instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    for W in [u8, u16, u32, u64, [u64; 2]], I in [u32, u64]: GatherElements<W, I>;
+    for I in [u32, u64]: ClaimPlaces<I>;
+    for W in [u8, u16, u32, u64, [u64; 2]], I in [u32, u64]: ScatterElements<W, I>;
+    for W in [u8, u16, u32, u64, [u64; 2]]: ReverseElements<W>;
+    for W in [u8, u16, u32, u64, [u64; 2]]: SwapEnds<W>;
+    for W in [u8, u16, u32, u64, [u64; 2]]: CopyRanges<W>;
+}
