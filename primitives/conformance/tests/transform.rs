@@ -27,6 +27,8 @@ fn main() -> ExitCode {
         nested_sources,
         scans_of_sources,
         reductions_of_sources,
+        selections_of_sources,
+        selections_of_every_size,
         misaligned_slices,
         lengths_on_the_device,
         a_length_that_is_too_long,
@@ -259,6 +261,61 @@ fn reductions_of_sources(device: &Device) {
     assert_eq!(reduce::sum(&stream, counting(1u64, 100_000)).unwrap().get(&stream).unwrap(), 5_000_050_000);
 }
 
+fn selections_of_sources(device: &Device) {
+    let stream = device.stream().unwrap();
+    for len in [0, 1, 31, 4095, 4096, 4097, 13_000] {
+        let host = numbers(18, len);
+        let input = stream.upload(&host).unwrap();
+        let mut output = stream.upload(&vec![7u64; len]).unwrap();
+        let tripled = map(&input, map!(|x: u32| -> u64 { x as u64 * 3 }));
+        let count = select::select(&stream, tripled, &mut output, predicate!(|x: u64| x % 2 == 0)).unwrap();
+        let mut expected: Vec<u64> = host.iter().map(|&x| u64::from(x) * 3).filter(|x| x % 2 == 0).collect();
+        assert_eq!(count.get(&stream).unwrap(), expected.len() as u64);
+        expected.resize(len, 7);
+        assert_eq!(output.to_vec(&stream).unwrap(), expected, "{len}");
+    }
+    // Positions of the numbers that pass: what a selection of indices is.
+    let host = numbers(19, 5000);
+    let input = stream.upload(&host).unwrap();
+    let mut positions = stream.zeroed::<u32>(5000).unwrap();
+    let tagged =
+        map2(&input, counting(0u32, 5000), map!(|x: u32, i: u32| -> u32 { if x < 1 << 30 { i } else { u32::MAX } }));
+    let count = select::select(&stream, tagged, &mut positions, predicate!(|i: u32| i != u32::MAX)).unwrap();
+    let expected: Vec<u32> = (0..5000).filter(|&i| host[i as usize] < 1 << 30).collect();
+    let count = count.get(&stream).unwrap() as usize;
+    assert_eq!(positions.slice(..count).unwrap().to_vec(&stream).unwrap(), expected);
+}
+
+fn selections_of_every_size(device: &Device) {
+    let stream = device.stream().unwrap();
+    let bytes: Vec<u64> = random(20).take(20_000).collect();
+    macro_rules! check {
+        ($($type:ty: $len:literal, $first:expr, $test:expr;)*) => { $(
+            let host: Vec<$type> = bytemuck::cast_slice::<_, u8>(&bytes)
+                .chunks_exact(size_of::<$type>())
+                .map(bytemuck::pod_read_unaligned)
+                .take($len)
+                .collect();
+            let input = stream.upload(&host).unwrap();
+            let mut output = stream.zeroed::<$type>(host.len()).unwrap();
+            let count = select::select(&stream, &input, &mut output, $test).unwrap();
+            let expected: Vec<$type> = host.iter().copied().filter(|&x| $first(x) % 3 == 0).collect();
+            assert_eq!(count.get(&stream).unwrap(), expected.len() as u64, "{}", stringify!($type));
+            let found = output.to_vec(&stream).unwrap();
+            assert_eq!(found[..expected.len()], expected, "{}", stringify!($type));
+            assert!(found[expected.len()..].iter().all(|x| *x == <$type>::zeroed()), "{}", stringify!($type));
+        )* };
+    }
+    check! {
+        [u8; 3]: 5000, |x: [u8; 3]| x[0], predicate!(|x: [u8; 3]| x[0] % 3 == 0);
+        [u8; 5]: 4097, |x: [u8; 5]| x[0], predicate!(|x: [u8; 5]| x[0] % 3 == 0);
+        [u32; 3]: 4097, |x: [u32; 3]| x[1], predicate!(|x: [u32; 3]| x[1] % 3 == 0);
+        u128: 4100, |x: u128| x as u32, predicate!(|x: u128| x as u32 % 3 == 0);
+        [u64; 3]: 2049, |x: [u64; 3]| x[2], predicate!(|x: [u64; 3]| x[2] % 3 == 0);
+        [u64; 4]: 2047, |x: [u64; 4]| x[3], predicate!(|x: [u64; 4]| x[3] % 3 == 0);
+    }
+}
+
 fn misaligned_slices(device: &Device) {
     let stream = device.stream().unwrap();
     let host: Vec<u8> = numbers(15, 5000).iter().map(|&x| x as u8).collect();
@@ -295,6 +352,13 @@ fn lengths_on_the_device(device: &Device) {
             .collect();
         expected_sums.resize(host.len(), 77);
         assert_eq!(sums.to_vec(&stream).unwrap(), expected_sums, "{limit}");
+
+        let mut even = stream.zeroed::<u32>(host.len()).unwrap();
+        let fewer =
+            select::select(&stream, counted(&kept, &count), &mut even, predicate!(|x: u32| x % 2 == 0)).unwrap();
+        let expected_even: Vec<u32> = expected.iter().copied().filter(|x| x % 2 == 0).collect();
+        assert_eq!(fewer.get(&stream).unwrap(), expected_even.len() as u64, "{limit}");
+        assert_eq!(even.to_vec(&stream).unwrap()[..expected_even.len()], expected_even, "{limit}");
 
         let mut halves = stream.upload(&vec![5u32; host.len()]).unwrap();
         let source = counted(map(&kept, map!(|x: u32| -> u32 { x / 2 })), &count);

@@ -35,6 +35,7 @@
 mod kernel;
 mod predicate;
 mod segments;
+mod source;
 mod tile;
 
 #[cfg(not(target_arch = "nvptx64"))]

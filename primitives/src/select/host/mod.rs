@@ -6,14 +6,17 @@ pub(super) mod segments;
 
 use super::kernel::{CountTiles, FLAG_THREADS, FlagItems, PartitionTiles, SelectTiles};
 use super::predicate::{Flags, HolePredicate, Keep, Predicate};
+use super::source::{self, SelectSource};
 use super::tile::{rows, vector};
 use crate::block::lookback;
 use crate::hole::Held;
-use crate::runtime::carrier::carried;
-use crate::runtime::held::{HeldIn, Indices, held};
+use crate::input::Fused;
+use crate::runtime::carrier::{carried, reinterpret_mut};
+use crate::runtime::held::{HeldIn, HeldOut, Indices, fits, held};
 use crate::runtime::pairs::{Pairs, PairsMut, no_values};
+use crate::source::Source;
 use crate::with_shape;
-use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Stream, expect_len, expect_room};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, GlobalMut, Stream, expect_len, expect_room};
 use bytemuck::Pod;
 
 /// Writes the items that pass to the front of `output`, in order, and returns their number. Does not wait.
@@ -21,16 +24,72 @@ use bytemuck::Pod;
 /// `output` has at least as many elements as `input`. Elements after the kept items are not changed.
 ///
 /// # Errors
-/// [`Error::LengthMismatch`] if the output is too short; [`Error::TooLong`] for 2^32 items or more of other sizes than
-/// [those](super) that are moved as they are read; any launch error.
+/// [`Error::LengthMismatch`] if the output is too short; any launch error.
 pub fn select<'a, T: Pod, P: Predicate<T>>(
     stream: &Stream,
-    input: impl Into<DeviceSlice<'a, T>>,
+    input: impl Source<'a, T>,
     output: impl Into<DeviceSliceMut<'a, T>>,
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
-    let operands = key_operands(stream, input.into(), output.into())?;
-    by_predicate(stream, operands, predicate, Select { stream })
+    let (input, mut output) = (input.into_parts()?, output.into());
+    expect_room("the output of a selection", input.len(), output.len())?;
+    let (len, input, to) = (input.len(), input.open(stream)?, output.raw_view_mut(stream)?);
+    let keep = HolePredicate::of::<T, P>(predicate);
+    held!(T as H or bytes, {
+        match input.held::<H>() {
+            // There are kernels with wide accesses for these sizes.
+            Ok(keys) if const { size_of::<H>() <= 8 } && fits::<T, H>(to.as_const().as_ptr().addr()) => {
+                let values = no_values(len);
+                // SAFETY: size and alignment fit.
+                let to = PairsMut { keys: unsafe { reinterpret_mut::<T, H>(to) }, values };
+                select_words(stream, Pairs { keys, values: values.as_const() }, to, keep)
+            }
+            _ => run_source::<T, H>(stream, input.fused(), len, to, keep),
+        }
+    })
+}
+
+/// Selects keys of 1, 2, 4 or 8 bytes.
+fn select_words<H: Held>(
+    stream: &Stream,
+    from: Pairs<H, ()>,
+    to: PairsMut<H, ()>,
+    keep: HolePredicate,
+) -> Result<DeviceValue<u64>, Error> {
+    carried!(
+        H => u8 | u16 | u32 | u64, (from.keys, to.keys),
+        |(keys, to_keys)| shaped(
+            (Pairs { keys, values: from.values }, PairsMut { keys: to_keys, values: to.values }), keep, Select { stream }
+        ),
+        else |_| unreachable!("larger items are selected from a source")
+    )
+}
+
+/// Selects from a source.
+fn run_source<T: Pod, H: Held>(
+    stream: &Stream,
+    input: Fused,
+    len: usize,
+    to: GlobalMut<T>,
+    keep: HolePredicate,
+) -> Result<DeviceValue<u64>, Error> {
+    if len == 0 {
+        return DeviceValue::new(stream, 0);
+    }
+    let mut count = DeviceValue::uninit(stream)?;
+    // What is not selected stays as it is, also if the items are selected elsewhere.
+    let output = HeldOut::<T, H>::with_contents(stream, to)?;
+    with_shape!(ROWS in 16 | 8 | 4 = source::rows::<H>(), {
+        let tiles = len.div_ceil(source::THREADS as usize * ROWS);
+        let scratch = stream.lookback_words(lookback::scratch_words::<u64>(tiles))?;
+        let count = count.as_mut_slice().raw_view_mut(stream)?;
+        let kernel = SelectSource::<H, ROWS>::new(input, output.view, keep, count, scratch);
+        // SAFETY: one block per tile; the output has room for all items; the scratch memory has the words that the tiles
+        // need.
+        unsafe { stream.launch(kernel, tiles)? };
+    });
+    output.finish(stream)?;
+    Ok(count)
 }
 
 /// [`select`] for pairs whose keys pass.
