@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         order_matters,
         state,
         position_of_the_least,
+        positions,
         misaligned_slices,
         floats_are_deterministic,
         large,
@@ -122,6 +123,34 @@ fn position_of_the_least(device: &Device) {
         .map(|(i, x)| At { number: (x % 100) as f32, position: i as u32 })
         .collect();
     check(&stream, &host, First);
+}
+
+/// The first of the smallest and of the largest numbers.
+fn positions(device: &Device) {
+    let stream = device.stream().unwrap();
+    macro_rules! check {
+        ($($type:ty: $order:expr;)*) => { $(
+            for len in [0, 1, 2, 1000, 5000] {
+                let host: Vec<$type> = random(12).take(len).map(|x| ((x % 201) as i64 - 100) as $type).collect();
+                let input = stream.upload(&host).unwrap();
+                let first = |wanted: Option<&$type>| {
+                    wanted.map_or(u64::MAX, |&wanted| host.iter().position(|&x| x == wanted).unwrap() as u64)
+                };
+                let (min, max) = (host.iter().min_by($order), host.iter().max_by($order));
+                assert_eq!(reduce::argmin(&stream, &input).unwrap().get(&stream).unwrap(), first(min), "{len}");
+                assert_eq!(reduce::argmax(&stream, &input).unwrap().get(&stream).unwrap(), first(max), "{len}");
+            }
+        )* };
+    }
+    check! {
+        i8: |a, b| a.cmp(b);
+        u16: |a, b| a.cmp(b);
+        i32: |a, b| a.cmp(b);
+        u32: |a, b| a.cmp(b);
+        i64: |a, b| a.cmp(b);
+        f32: |a, b| a.total_cmp(b);
+        f64: |a, b| a.total_cmp(b);
+    }
 }
 
 fn misaligned_slices(device: &Device) {

@@ -24,9 +24,13 @@
 mod kernel;
 
 #[cfg(not(target_arch = "nvptx64"))]
+mod arg;
+#[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
 pub use crate::monoid::{Max, Min, Monoid, Sum};
 
+#[cfg(not(target_arch = "nvptx64"))]
+pub use arg::{Ranked, argmax, argmin};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{reduce, sum};

@@ -106,6 +106,14 @@ impl<'a> Leaves<'a> {
     }
 }
 
+impl<'a, F: Form> Source<'a, F::Item> for Parts<'a, F> {
+    type Form = F;
+
+    fn into_parts(self) -> Result<Self, Error> {
+        Ok(self)
+    }
+}
+
 impl<F: Form> Parts<'_, F> {
     /// Returns the number of elements; the most that it can be, if only the device knows it.
     pub(crate) fn len(&self) -> usize {
