@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         selections_of_every_size,
         misaligned_slices,
         lengths_on_the_device,
+        odd_sizes_with_lengths_on_the_device,
         a_length_that_is_too_long,
         wrong_lengths,
         in_a_graph,
@@ -367,6 +368,26 @@ fn lengths_on_the_device(device: &Device) {
         expected_halves.resize(host.len(), 5);
         assert_eq!(halves.to_vec(&stream).unwrap(), expected_halves, "{limit}");
     }
+}
+
+/// Elements of a size that kernels do not hold: what is beyond the length stays as it is.
+fn odd_sizes_with_lengths_on_the_device(device: &Device) {
+    let stream = device.stream().unwrap();
+    let host: Vec<[u8; 3]> = numbers(21, 3000).iter().map(|&x| [x as u8, (x >> 8) as u8, 1]).collect();
+    let input = stream.upload(&host).unwrap();
+    let count = DeviceValue::new(&stream, 1234).unwrap();
+    let mut output = stream.upload(&vec![[9u8; 3]; 3000]).unwrap();
+    transform::write(&stream, counted(&input, &count), &mut output).unwrap();
+    let mut expected = host[..1234].to_vec();
+    expected.resize(3000, [9; 3]);
+    assert_eq!(output.to_vec(&stream).unwrap(), expected);
+
+    let greatest = monoid!([0; 3], |a: [u8; 3], b: [u8; 3]| if a[0] < b[0] { b } else { a });
+    let mut output = stream.upload(&vec![[9u8; 3]; 3000]).unwrap();
+    scan::inclusive(&stream, counted(&input, &count), &mut output, greatest).unwrap();
+    let found = output.to_vec(&stream).unwrap();
+    assert_eq!(found[1233][0], host[..1234].iter().map(|x| x[0]).max().unwrap());
+    assert!(found[1234..].iter().all(|x| *x == [9; 3]));
 }
 
 fn a_length_that_is_too_long(device: &Device) {

@@ -10,6 +10,7 @@ use super::memory::DeviceVec;
 use super::stream::Stream;
 use crate::hole::Held;
 use crate::transfer::{self, GATHER_TILE, GatherWords, LEAVE};
+use crate::transform;
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 
@@ -105,6 +106,17 @@ impl<T: Pod, H: Pod> HeldOut<T, H> {
         Ok(held)
     }
 
+    /// Writes the first elements to their place, as many as the device says; without a count, all of them.
+    pub fn finish_first(self, stream: &Stream, count: Option<Global<u64>>) -> Result<(), Error> {
+        match count {
+            Some(count) if self.copy.is_some() => {
+                let places = Indices::first(stream, self.elements.len(), count)?;
+                places.gather_held(stream, self.view.as_const(), self.elements)
+            }
+            _ => self.finish(stream),
+        }
+    }
+
     /// Writes the elements to their place.
     pub fn finish(self, stream: &Stream) -> Result<(), Error> {
         match self.copy {
@@ -125,15 +137,18 @@ pub(crate) struct Indices {
 impl Indices {
     /// The indices of `len` values, of which a kernel writes `written`.
     pub fn new(stream: &Stream, len: usize, written: usize) -> Result<Self, Error> {
-        let limit = LEAVE as usize;
-        if len > limit {
-            return Err(Error::TooLong { what: "items of a size that is moved by index", len, limit });
-        }
+        expect_indices(len)?;
         let mut from = stream.uninit::<u32>(len)?;
         transfer::iota(stream, &mut from, 0)?;
-        let mut to = stream.uninit::<u32>(written)?;
-        transfer::fill(stream, &mut to, LEAVE)?;
-        Ok(Self { from, to })
+        Ok(Self { from, to: leave_all(stream, written)? })
+    }
+
+    /// The indices of `len` places: the first ones have an element each, as many as the device says.
+    pub fn first(stream: &Stream, len: usize, count: Global<u64>) -> Result<Self, Error> {
+        expect_indices(len)?;
+        let mut to = leave_all(stream, len)?;
+        transform::write_indices(stream, len, count, to.raw_view_mut(stream)?)?;
+        Ok(Self { from: stream.uninit(0)?, to })
     }
 
     /// Moves elements, which may be held in another type, to where their indices are. None of them overlaps `to`.
@@ -157,6 +172,20 @@ impl Indices {
         }
         self.gather_held(stream, view.as_const(), values)
     }
+}
+
+fn expect_indices(len: usize) -> Result<(), Error> {
+    let limit = LEAVE as usize;
+    if len > limit {
+        return Err(Error::TooLong { what: "items of a size that is moved by index", len, limit });
+    }
+    Ok(())
+}
+
+fn leave_all(stream: &Stream, len: usize) -> Result<DeviceVec<u32>, Error> {
+    let mut indices = stream.uninit::<u32>(len)?;
+    transfer::fill(stream, &mut indices, LEAVE)?;
+    Ok(indices)
 }
 
 /// Copies elements of one type to memory of another, element `indices[i]` to place `i` (without indices, element `i`):

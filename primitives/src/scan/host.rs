@@ -121,7 +121,7 @@ fn apart<'a, T: Pod, Op: Monoid<T>>(
             Ok(view) => scan.run(stream, view)?,
             Err(source) => scan.run(stream, source)?,
         }
-        output.finish(stream)
+        output.finish_first(stream, input.count())
     })
 }
 

@@ -130,8 +130,8 @@ impl<F: Form> Parts<'_, F> {
         for (leaf, slice) in leaves.iter_mut().zip(self.leaves.slices.iter().flatten()) {
             *leaf = slice.raw_view(stream)?;
         }
-        let counted = self.counted.map(|count| count.raw_view(stream)).transpose()?;
-        Ok(Opened { view, fused: Fused::new(form::hole::<F>(self.state), &leaves, self.len, counted) })
+        let count = self.counted.map(|count| count.raw_view(stream)).transpose()?;
+        Ok(Opened { view, fused: Fused::new(form::hole::<F>(self.state), &leaves, self.len, count), count })
     }
 }
 
@@ -140,9 +140,21 @@ pub(crate) struct Opened<T> {
     /// The view of a slice.
     view: Option<Global<T>>,
     fused: Fused,
+    count: Option<Global<u64>>,
+}
+
+/// Returns the indices of the first elements, as many as the device says, of `len` at most.
+pub(crate) fn first_indices(len: usize, count: Global<u64>) -> Fused {
+    let state = MapState { a: (), function: From { start: 0u32 } };
+    Fused::new(form::hole::<MapForm<IndexForm, From<u32>>>(state), &[], len, Some(count))
 }
 
 impl<T: Pod> Opened<T> {
+    /// Returns the number of elements, if only the device knows it.
+    pub fn count(&self) -> Option<Global<u64>> {
+        self.count
+    }
+
     /// Returns the elements as a source.
     pub fn fused(&self) -> Fused {
         self.fused

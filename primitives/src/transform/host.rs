@@ -6,7 +6,7 @@ use super::kernel::{TILE, TransformTiles};
 use crate::map::{Map, Map2, Map3, Map4};
 use crate::runtime::held::{HeldOut, held};
 use crate::source::{self, Number, Source};
-use crate::{DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
+use crate::{DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 
 /// Writes the elements of a source to memory.
@@ -36,8 +36,23 @@ fn write_view<'a, T: Pod>(stream: &Stream, source: impl Source<'a, T>, output: G
         // SAFETY: one block per tile; the output is as long as the source. A slice of the source is not the output, or is
         // the slice of `for_each`, whose element is read before it is written, by the same thread.
         unsafe { stream.launch(kernel, len.div_ceil(TILE))? };
-        output.finish(stream)
+        output.finish_first(stream, source.count())
     })
+}
+
+/// Writes the indices of the first places, as many as the device says, of `len` at most. The others stay as they are.
+pub(crate) fn write_indices(
+    stream: &Stream,
+    len: usize,
+    count: Global<u64>,
+    output: GlobalMut<u32>,
+) -> Result<(), Error> {
+    if len == 0 {
+        return Ok(());
+    }
+    let kernel = TransformTiles::<u32>::new(source::first_indices(len, count), output);
+    // SAFETY: one block per tile; the output has room for `len` indices.
+    unsafe { stream.launch(kernel, len.div_ceil(TILE)) }
 }
 
 /// Computes `output[i] = function(a[i])`.

@@ -26,4 +26,6 @@ mod kernel;
 mod host;
 
 #[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use host::write_indices;
+#[cfg(not(target_arch = "nvptx64"))]
 pub use host::{for_each, map, map2, map3, map4, sequence, write};

@@ -12,7 +12,7 @@ use crate::block::lookback;
 use crate::hole::Held;
 use crate::input::Fused;
 use crate::runtime::carrier::{carried, reinterpret_mut};
-use crate::runtime::held::{HeldIn, HeldOut, Indices, fits, held};
+use crate::runtime::held::{HeldIn, Indices, fits, held};
 use crate::runtime::pairs::{Pairs, PairsMut, no_values};
 use crate::source::Source;
 use crate::with_shape;
@@ -24,7 +24,8 @@ use bytemuck::Pod;
 /// `output` has at least as many elements as `input`. Elements after the kept items are not changed.
 ///
 /// # Errors
-/// [`Error::LengthMismatch`] if the output is too short; any launch error.
+/// [`Error::LengthMismatch`] if the output is too short; [`Error::TooLong`] for 2^32 items or more of other sizes than 1, 2, 4,
+/// 8, 12, 16 and 32 bytes; any launch error.
 pub fn select<'a, T: Pod, P: Predicate<T>>(
     stream: &Stream,
     input: impl Source<'a, T>,
@@ -77,19 +78,39 @@ fn run_source<T: Pod, H: Held>(
         return DeviceValue::new(stream, 0);
     }
     let mut count = DeviceValue::uninit(stream)?;
-    // What is not selected stays as it is, also if the items are selected elsewhere.
-    let output = HeldOut::<T, H>::with_contents(stream, to)?;
+    if fits::<T, H>(to.as_const().as_ptr().addr()) {
+        // SAFETY: size and alignment fit.
+        let output = unsafe { reinterpret_mut::<T, H>(to) };
+        launch_source(stream, input, len, output, keep, &mut count)?;
+        return Ok(count);
+    }
+    // Items of other sizes are selected in the next larger one, and then copied: as many as the count says.
+    let mut selected = stream.uninit::<H>(len)?;
+    launch_source(stream, input, len, selected.raw_view_mut(stream)?, keep, &mut count)?;
+    let places = Indices::first(stream, len, count.as_slice().raw_view(stream)?)?;
+    // SAFETY: the output has room for all items.
+    places.gather_held(stream, selected.raw_view(stream)?, unsafe { to.slice(0, len) })?;
+    Ok(count)
+}
+
+/// Launches the kernel for a source that is not empty.
+fn launch_source<H: Held>(
+    stream: &Stream,
+    input: Fused,
+    len: usize,
+    output: GlobalMut<H>,
+    keep: HolePredicate,
+    count: &mut DeviceValue<u64>,
+) -> Result<(), Error> {
     with_shape!(ROWS in 16 | 8 | 4 = source::rows::<H>(), {
         let tiles = len.div_ceil(source::THREADS as usize * ROWS);
         let scratch = stream.lookback_words(lookback::scratch_words::<u64>(tiles))?;
         let count = count.as_mut_slice().raw_view_mut(stream)?;
-        let kernel = SelectSource::<H, ROWS>::new(input, output.view, keep, count, scratch);
+        let kernel = SelectSource::<H, ROWS>::new(input, output, keep, count, scratch);
         // SAFETY: one block per tile; the output has room for all items; the scratch memory has the words that the tiles
         // need.
-        unsafe { stream.launch(kernel, tiles)? };
-    });
-    output.finish(stream)?;
-    Ok(count)
+        unsafe { stream.launch(kernel, tiles) }
+    })
 }
 
 /// [`select`] for pairs whose keys pass.

@@ -1,0 +1,1 @@
+//! The test in `tests/matrix.rs` is all there is.
