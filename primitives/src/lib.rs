@@ -64,6 +64,7 @@ pub mod monoid;
 pub mod multisplit;
 pub mod operator;
 pub mod reduce;
+pub mod runs;
 pub mod scan;
 pub mod search;
 pub mod segmented_sort;

@@ -35,7 +35,7 @@
 mod kernel;
 mod predicate;
 mod segments;
-mod tile;
+pub(crate) mod tile;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
