@@ -143,7 +143,6 @@ where
     T: Pod + Debug + PartialEq,
     C: Length + Debug + PartialEq,
     E: Equality<T>,
-    Sum: Monoid<C>,
 {
     let heads = heads(host, equality);
     let input = stream.upload(host).unwrap();

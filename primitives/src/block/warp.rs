@@ -26,6 +26,18 @@ pub(crate) fn map_words<T: Pod>(value: T, mut f: impl FnMut(usize, u32) -> u32) 
     result
 }
 
+/// Returns `a` if the condition holds, otherwise `b`: word by word, in registers. (An `if` between arrays may choose an
+/// address, and then both are in memory.)
+#[inline(always)]
+pub(crate) fn choose<T: Pod>(condition: bool, a: T, b: T) -> T {
+    let mut words = [0; MAX_WORDS];
+    map_words(b, |i, word| {
+        words[i] = word;
+        word
+    });
+    map_words(a, |i, word| if condition { word } else { words[i] })
+}
+
 /// Returns how many 32-bit words hold a `T`.
 #[inline(always)]
 pub(crate) const fn word_count<T>() -> usize {

@@ -3,7 +3,7 @@
 use super::beside::{Beside, Lengths, Marks, Tally, Values};
 use super::neighbours;
 use crate::arch::thread;
-use crate::arch::warp::{LANES, lane_id, warp_id};
+use crate::arch::warp::{FULL, LANES, lane_id, sync_warp, warp_id};
 use crate::block::{lookback, scan};
 use crate::equality::HoleEquality;
 use crate::form::kernel;
@@ -104,8 +104,13 @@ pub unsafe fn compact_runs<K: Held, I: Input<K>, X: Beside, const THREADS: u32, 
     let start = first + warp_id() as usize * run_len;
     let stage = items.slice(warp_id() as usize * run_len, run_len);
     let rows = neighbours::load::<K, I, VEC, ROWS>(input, len, start, equality, last != 0, stage);
-    rows.park(stage);
     let flags = rows.flags;
+    // Items of several words wait in registers: on their way through shared memory, the compiler would keep them in local
+    // memory.
+    let is_wide = size_of::<K>() > 8;
+    if !is_wide {
+        rows.park(stage);
+    }
     let ranks = Ranks::of::<VEC, ROWS>(flags);
     let kept = ranks.total::<ROWS>();
     let join = X::Tally::join();
@@ -116,7 +121,12 @@ pub unsafe fn compact_runs<K: Held, I: Input<K>, X: Beside, const THREADS: u32, 
     }
     beside.flag::<VEC, ROWS>(start, len, flags);
     let places = Places::<VEC, ROWS, false> { flags, ranks, before: 0, total: 0 };
-    places.compact(stage);
+    if is_wide {
+        sync_warp(FULL);
+        places.scatter(rows.items, stage);
+    } else {
+        places.compact(stage);
+    }
     let own_positions = if X::POSITIONS {
         let own = positions.slice(warp_id() as usize * run_len, run_len);
         places.number(own);

@@ -2,7 +2,7 @@
 
 use crate::arch::Cache;
 use crate::arch::warp::{FULL, LANES, lane_id, shuffle_idx, sync_warp};
-use crate::block::warp::map_words;
+use crate::block::warp::{choose, map_words};
 use crate::equality::HoleEquality;
 use crate::hole::Held;
 use crate::input::Input;
@@ -89,29 +89,23 @@ pub(super) unsafe fn load<K: Held, I: Input<K>, const VEC: usize, const ROWS: us
 
     // The lane whose item is the neighbour, and the lane whose neighbour is in another row.
     let (source, turn) = if last { (lane_id() + 1, LANES - 1) } else { (lane_id() + LANES - 1, 0) };
-    let rotated = |row: usize| {
-        let item = if last { items[row][0] } else { items[row][VEC - 1] };
-        map_words(item, |_, word| shuffle_idx(FULL, word, source % LANES))
-    };
-    let mut flags = 0;
-    let mut before = outside;
-    let mut current = rotated(0);
+    let mut rotated = [outside; ROWS];
     for row in 0..ROWS {
-        let after = if row + 1 < ROWS { rotated(row + 1) } else { outside };
-        let neighbour = match lane_id() == turn {
-            true if last => after,
-            true => before,
-            false => current,
-        };
+        let item = choose(last, items[row][0], items[row][VEC - 1]);
+        rotated[row] = map_words(item, |_, word| shuffle_idx(FULL, word, source % LANES));
+    }
+    let mut flags = 0;
+    for row in 0..ROWS {
+        let before = choose(row > 0, rotated[row.saturating_sub(1)], outside);
+        let after = choose(row + 1 < ROWS, rotated[(row + 1) % ROWS], outside);
+        let neighbour = choose(lane_id() == turn, choose(last, after, before), rotated[row]);
         let mut within = 0;
         for i in 1..VEC {
             within |= (!equality.equal(items[row][i - 1], items[row][i]) as u32) << (i - 1);
         }
-        let edge = if last { items[row][VEC - 1] } else { items[row][0] };
+        let edge = choose(last, items[row][VEC - 1], items[row][0]);
         let differs = !equality.equal(neighbour, edge) as u32;
         flags |= (if last { within | differs << (VEC - 1) } else { within << 1 | differs }) << (row * VEC);
-        before = current;
-        current = after;
     }
 
     // The first item of the input begins a run, and the last one ends one.

@@ -287,8 +287,23 @@ pub unsafe fn reduce_runs<
     let run = (len - start).min(run_len);
     // Missing keys read as the one before the run, so that the equality sees only keys of the input.
     let outside = heads.items().get(start.saturating_sub(1));
-    item_part.exchange.load(heads.items().slice(start, run), outside);
-    value_part.exchange.load_from(values, start, run, op.identity());
+    let items = heads.items().slice(start, run);
+    match values.run(start, run) {
+        // Both are read at once.
+        Some(values)
+            if WarpExchange::<S::Item, VEC, ROWS>::is_whole(items)
+                && WarpExchange::<V, VEC, ROWS>::is_whole(values) =>
+        {
+            let (items, values) =
+                (WarpExchange::<_, VEC, ROWS>::rows(items), WarpExchange::<_, VEC, ROWS>::rows(values));
+            item_part.exchange.put_rows(items);
+            value_part.exchange.put_rows(values);
+        }
+        _ => {
+            item_part.exchange.load(items, outside);
+            value_part.exchange.load_from(values, start, run, op.identity());
+        }
+    }
     sync_warp(FULL);
 
     let flags = heads_of(heads, item_part, outside, start, run);

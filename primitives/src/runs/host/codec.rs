@@ -26,6 +26,13 @@ pub trait Length: Offset {
 
     #[doc(hidden)]
     fn widen() -> Self::Widen;
+
+    /// Adds lengths.
+    #[doc(hidden)]
+    type Add: Monoid<Self>;
+
+    #[doc(hidden)]
+    fn add() -> Self::Add;
 }
 
 /// Converts a length to 64 bits.
@@ -52,6 +59,12 @@ macro_rules! lengths {
             fn widen() -> Widen {
                 Widen
             }
+
+            type Add = Sum;
+
+            fn add() -> Sum {
+                Sum
+            }
         }
     )* };
 }
@@ -75,10 +88,7 @@ pub fn encode<'a, T: Pod, C: Length, E: Equality<T>>(
     elements: impl Into<DeviceSliceMut<'a, T>>,
     lengths: impl Into<DeviceSliceMut<'a, C>>,
     equality: E,
-) -> Result<DeviceValue<u64>, Error>
-where
-    Sum: Monoid<C>,
-{
+) -> Result<DeviceValue<u64>, Error> {
     let (input, mut elements, mut lengths) = (input.into_parts()?, elements.into(), lengths.into());
     expect_room("the elements of encoded runs", input.len(), elements.len())?;
     expect_room("the lengths of encoded runs", input.len(), lengths.len())?;
@@ -99,7 +109,7 @@ where
             let count = kept.mark(stream, &input, elements, &mut marks)?;
             let ones = source::constant(C::new(1), len).into_parts()?.open(stream)?;
             let counted = Count::new(len, counted);
-            Values { len, input: &ones, totals: lengths.raw_view_mut(stream)? }.reduce(stream, &marks, counted, Sum)?;
+            Values { len, input: &ones, totals: lengths.raw_view_mut(stream)? }.reduce(stream, &marks, counted, C::add())?;
             Ok(count)
         }
     )
