@@ -50,6 +50,43 @@ impl<T: Pod> Input<T> for Global<T> {
     }
 }
 
+/// A number of elements, which perhaps only the device knows.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Count {
+    /// The number of elements; the most that it can be, if only the device knows it.
+    len: usize,
+    /// The number of elements, if only the device knows it. Otherwise empty.
+    counted: Global<u64>,
+}
+
+// SAFETY: `repr(C)`, plain data and a `Param`.
+unsafe impl Param for Count {
+    fn buffers(&self, _: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        self.counted.buffers("length", visit);
+    }
+}
+
+impl Count {
+    /// Returns the number.
+    ///
+    /// # Safety
+    /// The memory of a number that only the device knows is valid, and nothing writes it at the same time.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn get(&self) -> usize {
+        if self.counted.is_empty() { self.len } else { (self.counted.get(0) as usize).min(self.len) }
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl Count {
+    /// Creates a number of at most `len` elements.
+    pub(crate) fn new(len: usize, counted: Option<Global<u64>>) -> Self {
+        Self { len, counted: counted.unwrap_or(Global::empty()) }
+    }
+}
+
 /// The number of slices that a source can read.
 pub const MAX_LEAVES: usize = 4;
 
@@ -59,9 +96,7 @@ pub const MAX_LEAVES: usize = 4;
 pub struct Fused {
     hole: Hole,
     leaves: [Global<u8>; MAX_LEAVES],
-    len: usize,
-    /// The number of elements, if only the device knows it: at most `len`. Otherwise empty.
-    counted: Global<u64>,
+    count: Count,
 }
 
 // SAFETY: `repr(C)`, and all fields are `Param`s.
@@ -72,7 +107,7 @@ unsafe impl Param for Fused {
         for leaf in &self.leaves {
             leaf.buffers(name, visit);
         }
-        self.counted.buffers("length", visit);
+        self.count.buffers(name, visit);
     }
 }
 
@@ -82,7 +117,7 @@ impl<H: Held> Input<H> for Fused {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn count(&self) -> usize {
-        if self.counted.is_empty() { self.len } else { (self.counted.get(0) as usize).min(self.len) }
+        self.count.get()
     }
 
     #[cfg(target_arch = "nvptx64")]
@@ -118,7 +153,7 @@ impl Fused {
     pub(crate) fn new(hole: Hole, leaves: &[Global<u8>], len: usize, counted: Option<Global<u64>>) -> Self {
         let mut all = [Global::empty(); MAX_LEAVES];
         all[..leaves.len()].copy_from_slice(leaves);
-        Self { hole, leaves: all, len, counted: counted.unwrap_or(Global::empty()) }
+        Self { hole, leaves: all, count: Count::new(len, counted) }
     }
 
     /// Describes what fills the hole.

@@ -65,6 +65,7 @@ pub mod multisplit;
 pub mod operator;
 pub mod permute;
 pub mod reduce;
+pub mod runs;
 pub mod scan;
 pub mod search;
 pub mod segmented_sort;

@@ -94,14 +94,8 @@ impl<T: Pod, const VEC: usize, const ROWS: usize> WarpExchange<T, VEC, ROWS> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn load(self, from: Global<T>, filler: T) {
-        if from.len() == Self::LEN && is_aligned::<T, VEC>(from.as_ptr()) {
-            let mut rows = [[filler; VEC]; ROWS];
-            for row in 0..ROWS {
-                rows[row] = from.load_vec(striped::<VEC>(row), Cache::Default);
-            }
-            for row in 0..ROWS {
-                self.memory.store_vec(striped::<VEC>(row), rows[row]);
-            }
+        if Self::is_whole(from) {
+            self.put_rows(Self::rows(from));
         } else {
             let mut at = lane_id() as usize;
             while at < from.len() {
@@ -112,6 +106,39 @@ impl<T: Pod, const VEC: usize, const ROWS: usize> WarpExchange<T, VEC, ROWS> {
                 self.memory.set(at, filler);
                 at += LANES as usize;
             }
+        }
+    }
+
+    /// Returns whether `from` can be read by rows: it is complete and aligned.
+    #[inline(always)]
+    pub(crate) fn is_whole(from: Global<T>) -> bool {
+        from.len() == Self::LEN && is_aligned::<T, VEC>(from.as_ptr())
+    }
+
+    /// Reads the lane's striped rows from global memory. They need not be waited for until they are
+    /// [put](Self::put_rows) into shared memory.
+    ///
+    /// # Safety
+    /// `from` is [whole](Self::is_whole).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(crate) unsafe fn rows(from: Global<T>) -> [[T; VEC]; ROWS] {
+        let mut rows = [[T::zeroed(); VEC]; ROWS];
+        for row in 0..ROWS {
+            rows[row] = from.load_vec(striped::<VEC>(row), Cache::Default);
+        }
+        rows
+    }
+
+    /// Writes the lane's striped rows.
+    ///
+    /// # Safety
+    /// All lanes of the warp must call this.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(crate) unsafe fn put_rows(self, rows: [[T; VEC]; ROWS]) {
+        for row in 0..ROWS {
+            self.memory.store_vec(striped::<VEC>(row), rows[row]);
         }
     }
 

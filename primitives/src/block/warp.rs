@@ -4,13 +4,13 @@ use crate::arch::warp::{self, FULL};
 use crate::monoid::Combine;
 use bytemuck::Pod;
 
-/// The maximum size of a value that moves between lanes, in 32-bit words.
-pub const MAX_WORDS: usize = 8;
+/// The maximum size of a value that moves between lanes, in 32-bit words: an element of 32 bytes and a count.
+pub const MAX_WORDS: usize = 10;
 
 /// Applies `f` to a value's 32-bit words.
 #[inline(always)]
 pub(crate) fn map_words<T: Pod>(value: T, mut f: impl FnMut(usize, u32) -> u32) -> T {
-    const { assert!(size_of::<T>() <= 4 * MAX_WORDS, "values that cross lanes or blocks have at most 32 bytes") };
+    const { assert!(size_of::<T>() <= 4 * MAX_WORDS, "values that cross lanes or blocks have at most 40 bytes") };
     let mut words = [0u32; MAX_WORDS];
     let mut result = value;
     // SAFETY: both sides are plain data, and `words` has room for the whole value.
@@ -24,6 +24,18 @@ pub(crate) fn map_words<T: Pod>(value: T, mut f: impl FnMut(usize, u32) -> u32) 
         words.as_ptr().cast::<u8>().copy_to_nonoverlapping((&raw mut result).cast(), size_of::<T>());
     }
     result
+}
+
+/// Returns `a` if the condition holds, otherwise `b`: word by word, in registers. (An `if` between arrays may choose an
+/// address, and then both are in memory.)
+#[inline(always)]
+pub(crate) fn choose<T: Pod>(condition: bool, a: T, b: T) -> T {
+    let mut words = [0; MAX_WORDS];
+    map_words(b, |i, word| {
+        words[i] = word;
+        word
+    });
+    map_words(a, |i, word| if condition { word } else { words[i] })
 }
 
 /// Returns how many 32-bit words hold a `T`.

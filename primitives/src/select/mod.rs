@@ -36,7 +36,7 @@ mod kernel;
 mod predicate;
 mod segments;
 mod source;
-mod tile;
+pub(crate) mod tile;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;

@@ -47,7 +47,7 @@ pub const fn shared<K, V>(threads: u32, vec: usize, rows: usize) -> usize {
 }
 
 /// A lane's items, and whether they are kept.
-pub(super) struct Rows<K, const VEC: usize, const ROWS: usize> {
+pub(crate) struct Rows<K, const VEC: usize, const ROWS: usize> {
     /// The items; zeros where there are none.
     pub items: [[K; VEC]; ROWS],
     /// The kept items: bit `row * VEC + i` for each.
@@ -56,7 +56,7 @@ pub(super) struct Rows<K, const VEC: usize, const ROWS: usize> {
 
 /// Returns the position of the lane's first item of a row in the run.
 #[inline(always)]
-fn striped<const VEC: usize>(row: usize) -> usize {
+pub(crate) fn striped<const VEC: usize>(row: usize) -> usize {
     (row * LANES as usize + lane_id() as usize) * VEC
 }
 
@@ -86,7 +86,7 @@ fn is_whole<K: Pod, const VEC: usize, const ROWS: usize>(
 /// starts at a multiple of 16 bytes.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub(super) unsafe fn load<K: Pod, F: Keep<K>, const VEC: usize, const ROWS: usize>(
+pub(crate) unsafe fn load<K: Pod, F: Keep<K>, const VEC: usize, const ROWS: usize>(
     input: Global<K>,
     start: usize,
     keep: F,
@@ -153,7 +153,7 @@ impl<K: Pod, const VEC: usize, const ROWS: usize> Rows<K, VEC, ROWS> {
 
 /// The number of kept items before those of a lane, per row: one byte each, since a row has at most 128.
 #[derive(Clone, Copy)]
-pub(super) struct Ranks {
+pub(crate) struct Ranks {
     /// In the same row, in lower lanes.
     pub in_row: u64,
     /// In each row.
@@ -196,7 +196,7 @@ impl Ranks {
 /// The positions of a lane's items when a run is compacted or, with `BOTH`, a tile. In a tile, dropped items follow the
 /// kept ones. (So do the positions after the input's last item, at the very end of the tile.)
 #[derive(Clone, Copy)]
-pub(super) struct Places<const VEC: usize, const ROWS: usize, const BOTH: bool> {
+pub(crate) struct Places<const VEC: usize, const ROWS: usize, const BOTH: bool> {
     pub flags: u32,
     pub ranks: Ranks,
     /// The number of items kept in lower warps of the tile; 0 to compact the run separately.
@@ -241,6 +241,22 @@ impl<const VEC: usize, const ROWS: usize, const BOTH: bool> Places<VEC, ROWS, BO
             self.row(row, before, |i, place| run.set(place, items[i]));
             before += byte(self.ranks.row_totals, row);
             items = next;
+        }
+    }
+
+    /// Writes the positions of the kept items in the run, compacted in the same way.
+    ///
+    /// # Safety
+    /// `to` has room for the run, and nothing else uses it until the next barrier.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn number(self, to: Shared<u16>) {
+        const { assert!(run_len(VEC, ROWS) <= 1 << 16, "positions have 16 bits") };
+        let mut before = self.before;
+        for row in 0..ROWS {
+            let first = striped::<VEC>(row);
+            self.row(row, before, |i, place| to.set(place, (first + i) as u16));
+            before += byte(self.ranks.row_totals, row);
         }
     }
 
@@ -297,7 +313,7 @@ impl<const VEC: usize, const ROWS: usize, const BOTH: bool> Places<VEC, ROWS, BO
 /// `from` has at least as many items as `to`.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub(super) unsafe fn write_run<T: Pod>(from: Shared<T>, to: GlobalMut<T>, worker: u32, workers: u32) {
+pub(crate) unsafe fn write_run<T: Pod>(from: Shared<T>, to: GlobalMut<T>, worker: u32, workers: u32) {
     if size_of::<T>() == 0 {
         return;
     }

@@ -106,18 +106,21 @@ impl<'a> Leaves<'a> {
     }
 }
 
-impl<'a, F: Form> Source<'a, F::Item> for Parts<'a, F> {
-    type Form = F;
-
-    fn into_parts(self) -> Result<Self, Error> {
-        Ok(self)
-    }
-}
-
-impl<F: Form> Parts<'_, F> {
+impl<'a, F: Form> Parts<'a, F> {
     /// Returns the number of elements; the most that it can be, if only the device knows it.
     pub(crate) fn len(&self) -> usize {
         self.len
+    }
+
+    /// Returns the length that only the device knows, if there is one.
+    pub(crate) fn counted(&self, stream: &Stream) -> Result<Option<Global<u64>>, Error> {
+        self.counted.map(|count| count.raw_view(stream)).transpose()
+    }
+
+    /// Returns these elements, as many as another source has that is read in step. If only the device knows that number, the
+    /// other one need not be counted too.
+    pub(crate) fn counted_like<G: Form>(self, other: &Parts<'a, G>) -> Self {
+        Self { counted: self.counted.or(other.counted), ..self }
     }
 
     /// Returns the elements in the form in which kernels read them.
@@ -130,8 +133,16 @@ impl<F: Form> Parts<'_, F> {
         for (leaf, slice) in leaves.iter_mut().zip(self.leaves.slices.iter().flatten()) {
             *leaf = slice.raw_view(stream)?;
         }
-        let count = self.counted.map(|count| count.raw_view(stream)).transpose()?;
+        let count = self.counted(stream)?;
         Ok(Opened { view, fused: Fused::new(form::hole::<F>(self.state), &leaves, self.len, count), count })
+    }
+}
+
+impl<'a, F: Form> Source<'a, F::Item> for Parts<'a, F> {
+    type Form = F;
+
+    fn into_parts(self) -> Result<Self, Error> {
+        Ok(self)
     }
 }
 

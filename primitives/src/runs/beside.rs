@@ -1,0 +1,239 @@
+//! What a compaction of runs writes in addition to the kept items.
+
+use super::open::{Join, Open};
+use crate::arch::warp::{LANES, lane_id};
+use crate::block::warp;
+use crate::form::{Buffer, Param};
+use crate::monoid::{Combine, Max, Sum};
+use crate::select::Offset;
+use crate::select::tile::{run_len, striped};
+use crate::view::{Global, GlobalMut, Shared};
+use bytemuck::Pod;
+
+/// What is known about the items before a warp or tile: at least how many are kept.
+pub trait Tally: Pod {
+    /// How the tallies of neighbouring parts are joined.
+    type Join: Combine<Self>;
+
+    /// Returns how they are joined.
+    fn join() -> Self::Join;
+
+    /// Returns the tally of a warp that has `len` items and keeps `kept` of them, by its lanes' flags.
+    ///
+    /// # Safety
+    /// All lanes of the warp must call this.
+    unsafe fn of<const VEC: usize>(flags: u32, kept: u32, len: usize) -> Self;
+
+    /// Returns the number of items that are kept.
+    fn kept(self) -> u64;
+}
+
+impl Tally for u64 {
+    type Join = Sum;
+
+    #[inline(always)]
+    fn join() -> Sum {
+        Sum
+    }
+
+    #[inline(always)]
+    unsafe fn of<const VEC: usize>(_: u32, kept: u32, _: usize) -> Self {
+        kept as u64
+    }
+
+    #[inline(always)]
+    fn kept(self) -> u64 {
+        self
+    }
+}
+
+/// The number of runs that begin, and the length of the last one so far.
+impl Tally for Open<u64> {
+    type Join = Join<Sum>;
+
+    #[inline(always)]
+    fn join() -> Join<Sum> {
+        Join(Sum)
+    }
+
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn of<const VEC: usize>(flags: u32, kept: u32, len: usize) -> Self {
+        // The lane's last head. Without one, some position that is not used: the warp has none, or another lane's is larger.
+        let bit = 31 - (flags | 1).leading_zeros() as usize;
+        let position = if flags == 0 { 0 } else { striped::<VEC>(bit / VEC) + bit % VEC };
+        let last = warp::reduce(position as u32, Max) as usize;
+        Self::new(kept as u64, if kept == 0 { len } else { len - last } as u64)
+    }
+
+    #[inline(always)]
+    fn kept(self) -> u64 {
+        self.heads()
+    }
+}
+
+/// What is written in addition to the kept items.
+///
+/// # Safety
+/// For all methods: the buffers it carries satisfy the requirements of its type, and nothing else uses those that it writes
+/// while the kernel runs.
+pub trait Beside: Param {
+    /// What it needs to know about the items before.
+    type Tally: Tally;
+
+    /// Whether it needs the positions of the kept items.
+    const POSITIONS: bool;
+
+    /// Called by all lanes of a warp, whose items begin at `start` of `len`, with the flags of the kept ones.
+    #[inline(always)]
+    unsafe fn flag<const VEC: usize, const ROWS: usize>(&self, start: usize, len: usize, flags: u32) {
+        let _ = (start, len, flags);
+    }
+
+    /// Called by all lanes of a warp, whose items begin at `start`, when it is known what comes before. The positions of
+    /// the kept items are counted from there.
+    #[inline(always)]
+    unsafe fn write(&self, start: usize, before: Self::Tally, kept: u32, positions: Shared<u16>) {
+        let _ = (start, before, kept, positions);
+    }
+
+    /// Called by one thread with the tally of all items.
+    #[inline(always)]
+    unsafe fn close(&self, all: Self::Tally) {
+        let _ = all;
+    }
+}
+
+/// Nothing.
+impl Beside for () {
+    type Tally = u64;
+    const POSITIONS: bool = false;
+}
+
+/// A byte for each item of the input: 1 if it is kept, otherwise 0. There are at least as many as items, and the first one
+/// is aligned to 4 bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Marks(pub GlobalMut<u8>);
+
+// SAFETY: `repr(C)` around a view.
+unsafe impl Param for Marks {
+    fn buffers(&self, _: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        self.0.buffers("marks", visit);
+    }
+}
+
+impl Beside for Marks {
+    type Tally = u64;
+    const POSITIONS: bool = false;
+
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn flag<const VEC: usize, const ROWS: usize>(&self, start: usize, len: usize, flags: u32) {
+        let is_whole = start + run_len(VEC, ROWS) <= len;
+        for row in 0..ROWS {
+            let at = start + striped::<VEC>(row);
+            let mut bytes = [0; VEC];
+            for i in 0..VEC {
+                bytes[i] = (flags >> (row * VEC + i) & 1) as u8;
+            }
+            if is_whole {
+                self.0.store_vec(at, bytes, crate::arch::Cache::Default);
+            } else {
+                for i in 0..VEC {
+                    if at + i < len {
+                        self.0.set(at + i, bytes[i]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The values of the kept items. There are at least as many values as items, and as much room.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Values<V> {
+    /// One for each item of the input.
+    pub input: Global<V>,
+    /// Those of the kept items.
+    pub output: GlobalMut<V>,
+}
+
+// SAFETY: `repr(C)`, and all fields are `Param`s.
+unsafe impl<V: Pod> Param for Values<V> {
+    fn buffers(&self, _: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        self.input.buffers("values", visit);
+        self.output.buffers("output_values", visit);
+    }
+}
+
+/// Only the values that are kept are read, when their places are known: long runs take hardly more traffic than their keys.
+impl<V: Pod> Beside for Values<V> {
+    type Tally = u64;
+    const POSITIONS: bool = true;
+
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn write(&self, start: usize, before: u64, kept: u32, positions: Shared<u16>) {
+        const GROUP: usize = 4;
+        let output = self.output.slice(before as usize, kept as usize);
+        let mut first = lane_id() as usize;
+        while first < kept as usize {
+            let mut values = [V::zeroed(); GROUP];
+            for i in 0..GROUP {
+                let at = first + i * LANES as usize;
+                if at < kept as usize {
+                    values[i] = self.input.get(start + positions.get(at) as usize);
+                }
+            }
+            for i in 0..GROUP {
+                let at = first + i * LANES as usize;
+                if at < kept as usize {
+                    output.set(at, values[i]);
+                }
+            }
+            first += GROUP * LANES as usize;
+        }
+    }
+}
+
+/// The lengths of the runs, of which the first items are kept. There is room for one per item.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Lengths<C>(pub GlobalMut<C>);
+
+// SAFETY: `repr(C)` around a view.
+unsafe impl<C: Pod> Param for Lengths<C> {
+    fn buffers(&self, _: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        self.0.buffers("lengths", visit);
+    }
+}
+
+/// A run's length is written where the next run begins, which is where it is known.
+impl<C: Offset> Beside for Lengths<C> {
+    type Tally = Open<u64>;
+    const POSITIONS: bool = true;
+
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn write(&self, _: usize, before: Open<u64>, kept: u32, positions: Shared<u16>) {
+        let mut at = lane_id();
+        while at < kept {
+            let head = positions.get(at as usize) as u64;
+            let length = if at > 0 { head - positions.get(at as usize - 1) as u64 } else { before.total + head };
+            let run = before.heads() + at as u64;
+            // No run ends where the first one begins.
+            if run > 0 {
+                self.0.set(run as usize - 1, C::new(length));
+            }
+            at += LANES;
+        }
+    }
+
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn close(&self, all: Open<u64>) {
+        self.0.set(all.heads() as usize - 1, C::new(all.total));
+    }
+}

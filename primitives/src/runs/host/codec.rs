@@ -1,0 +1,214 @@
+//! Run-length encoding and decoding.
+
+use super::super::beside::Lengths;
+use super::super::expand::{ExpandRuns, SplitRuns, THREADS, TILE};
+use super::Shape;
+use super::compact::{Kept, Which};
+use super::reduce::Values;
+use crate::equality::{Equality, HoleEquality};
+use crate::hole::Held;
+use crate::input::Count;
+use crate::map::Map;
+use crate::monoid::Sum;
+use crate::operator::{monoid, operator};
+use crate::runtime::carrier::carried;
+use crate::scan::{self, Monoid};
+use crate::select::Offset;
+use crate::source::{self, Source};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Global, GlobalMut, Stream, expect_len, expect_room};
+use bytemuck::{Pod, Zeroable};
+
+/// The length of a run: `u32` or `u64`.
+pub trait Length: Offset {
+    /// Converts it to 64 bits.
+    #[doc(hidden)]
+    type Widen: Map<Self, Output = u64>;
+
+    #[doc(hidden)]
+    fn widen() -> Self::Widen;
+
+    /// Adds lengths.
+    #[doc(hidden)]
+    type Add: Monoid<Self>;
+
+    #[doc(hidden)]
+    fn add() -> Self::Add;
+}
+
+/// Converts a length to 64 bits.
+#[doc(hidden)]
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct Widen;
+
+macro_rules! lengths {
+    ($($type:ty)*) => { $(
+        #[operator]
+        impl Map<$type> for Widen {
+            type Output = u64;
+
+            #[inline(always)]
+            fn map(&self, length: $type) -> u64 {
+                length as u64
+            }
+        }
+
+        impl Length for $type {
+            type Widen = Widen;
+
+            fn widen() -> Widen {
+                Widen
+            }
+
+            type Add = Sum;
+
+            fn add() -> Sum {
+                Sum
+            }
+        }
+    )* };
+}
+
+lengths!(u32 u64);
+
+/// Run-length encodes: writes the first element and the length of each run, in order, and returns the number of runs. Does
+/// not wait.
+///
+/// Both outputs have at least as many elements as `input`. What follows the last run is not changed. A length that a `u32`
+/// cannot hold is truncated.
+///
+/// Elements of 4 and 8 bytes take one pass. Others are marked first, which takes temporary memory of a byte per element, and
+/// the marks are counted.
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if an output is too short; any launch error.
+pub fn encode<'a, T: Pod, C: Length, E: Equality<T>>(
+    stream: &Stream,
+    input: impl Source<'a, T>,
+    elements: impl Into<DeviceSliceMut<'a, T>>,
+    lengths: impl Into<DeviceSliceMut<'a, C>>,
+    equality: E,
+) -> Result<DeviceValue<u64>, Error> {
+    let (input, mut elements, mut lengths) = (input.into_parts()?, elements.into(), lengths.into());
+    expect_room("the elements of encoded runs", input.len(), elements.len())?;
+    expect_room("the lengths of encoded runs", input.len(), lengths.len())?;
+    let (len, counted, input) = (input.len(), input.counted(stream)?, input.open(stream)?);
+    let kept = Kept { len, which: Which::First, equality: HoleEquality::of::<T, E>(equality) };
+    let elements = elements.raw_view_mut(stream)?;
+    carried!(
+        T => u32 | u64, elements,
+        |elements| {
+            let lengths = Lengths(lengths.raw_view_mut(stream)?);
+            match input.held() {
+                Ok(view) => kept.launch(stream, view, elements, lengths),
+                Err(source) => kept.launch(stream, source, elements, lengths),
+            }
+        },
+        else |elements| {
+            let mut marks = stream.uninit(len)?;
+            let count = kept.mark(stream, &input, elements, &mut marks)?;
+            let ones = source::constant(C::new(1), len).into_parts()?.open(stream)?;
+            let counted = Count::new(len, counted);
+            Values { len, input: &ones, totals: lengths.raw_view_mut(stream)? }.reduce(stream, &marks, counted, C::add())?;
+            Ok(count)
+        }
+    )
+}
+
+/// [`encode`] with a given tile shape.
+#[doc(hidden)]
+pub fn encode_shaped<H: Held, C: Length, E: Equality<H>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+    stream: &Stream,
+    input: DeviceSlice<'_, H>,
+    mut elements: DeviceSliceMut<'_, H>,
+    mut lengths: DeviceSliceMut<'_, C>,
+    equality: E,
+    _: Shape<THREADS, VEC, ROWS>,
+) -> Result<DeviceValue<u64>, Error> {
+    expect_room("the elements of encoded runs", input.len(), elements.len())?;
+    expect_room("the lengths of encoded runs", input.len(), lengths.len())?;
+    let kept = Kept { len: input.len(), which: Which::First, equality: HoleEquality::of::<H, E>(equality) };
+    let (elements, lengths) = (elements.raw_view_mut(stream)?, Lengths(lengths.raw_view_mut(stream)?));
+    kept.launch_shaped::<_, _, _, THREADS, VEC, ROWS>(stream, input.raw_view(stream)?, elements, lengths)
+}
+
+/// Run-length decodes: writes each element as often as its length says, in order, and returns the sum of the lengths. Does
+/// not wait.
+///
+/// If the output is shorter than that, it gets what it has room for. If it is longer, the rest is not changed. Lengths may
+/// be 0. A sum that a `u64` cannot hold is given as `u64::MAX`.
+///
+/// Elements have any size from 1 byte to 64 KiB. Temporary memory: 8 bytes per run.
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if there are not as many lengths as elements; any launch error.
+pub fn decode<'a, T: Pod, C: Length>(
+    stream: &Stream,
+    elements: impl Into<DeviceSlice<'a, T>>,
+    lengths: impl Source<'a, C>,
+    output: impl Into<DeviceSliceMut<'a, T>>,
+) -> Result<DeviceValue<u64>, Error> {
+    const { assert!(size_of::<T>() > 0 && size_of::<T>() <= 1 << 16, "decoded elements have 1 byte to 64 KiB") };
+    let (elements, mut output) = (elements.into(), output.into());
+    let lengths = source::map(lengths, C::widen()).into_parts()?;
+    expect_len("the lengths of runs", elements.len(), lengths.len())?;
+    let runs = lengths.len();
+    if runs == 0 {
+        return DeviceValue::new(stream, 0);
+    }
+    let count = Count::new(runs, lengths.counted(stream)?);
+    let mut ends = stream.uninit::<u64>(runs)?;
+    let sum = monoid!(0, |a: u64, b: u64| if a.wrapping_add(b) < a { u64::MAX } else { a.wrapping_add(b) });
+    scan::inclusive(stream, lengths, &mut ends, sum)?;
+
+    let tiles = (runs + output.len()).div_ceil(TILE);
+    let mut splits = stream.uninit::<u64>(tiles + 1)?;
+    let mut total = DeviceValue::uninit(stream)?;
+    let room = output.len() as u64;
+    let kernel = SplitRuns::new(
+        ends.raw_view(stream)?,
+        count,
+        room,
+        splits.raw_view_mut(stream)?,
+        total.as_mut_slice().raw_view_mut(stream)?,
+    );
+    // SAFETY: one thread per split; the ends do not decrease, since their sum does not wrap.
+    unsafe { stream.launch(kernel, (tiles + 1).div_ceil(THREADS as usize))? };
+    let expansion = Expansion { tiles, count, room, ends: ends.raw_view(stream)?, splits: splits.raw_view(stream)? };
+    let (elements, output) = (elements.raw_view(stream)?, output.raw_view_mut(stream)?);
+    let bits = elements.as_ptr().addr() | output.as_const().as_ptr().addr() | size_of::<T>();
+    match bits {
+        bits if bits % 8 == 0 => expansion.run::<T, u64>(stream, elements, output)?,
+        bits if bits % 4 == 0 => expansion.run::<T, u32>(stream, elements, output)?,
+        bits if bits % 2 == 0 => expansion.run::<T, u16>(stream, elements, output)?,
+        _ => expansion.run::<T, u8>(stream, elements, output)?,
+    }
+    Ok(total)
+}
+
+/// The last step of decoding, except for the elements.
+struct Expansion {
+    tiles: usize,
+    count: Count,
+    room: u64,
+    ends: Global<u64>,
+    splits: Global<u64>,
+}
+
+impl Expansion {
+    /// Writes the elements, in words that divide their size and both addresses.
+    fn run<T: Pod, W: Pod>(&self, stream: &Stream, elements: Global<T>, output: GlobalMut<T>) -> Result<(), Error> {
+        let words = size_of::<T>() / size_of::<W>();
+        // SAFETY: this is the same memory, in words.
+        let (elements, output) = unsafe {
+            (
+                Global::<W>::from_raw(elements.as_ptr().cast(), elements.len() * words),
+                GlobalMut::<W>::from_raw(output.as_const().as_ptr().cast_mut().cast(), output.len() * words),
+            )
+        };
+        let Self { tiles, count, room, ends, splits } = *self;
+        let kernel = ExpandRuns::<W>::new(elements, words as u32, ends, count, room, splits, output);
+        // SAFETY: one block per tile; the splits are those of these runs, and there is an element for each run.
+        unsafe { stream.launch(kernel, tiles) }
+    }
+}

@@ -1,0 +1,203 @@
+//! One element of each run.
+
+use super::super::beside::{Beside, Marks, Values};
+use super::super::compact::{CompactRuns, rows, vector};
+use crate::block::lookback;
+use crate::equality::{Equality, HoleEquality};
+use crate::hole::Held;
+use crate::input::Input;
+use crate::runtime::carrier::carried;
+use crate::runtime::held::{HeldOut, held};
+use crate::source::{Opened, Source};
+use crate::{
+    DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room, select,
+    with_shape,
+};
+use bytemuck::Pod;
+
+/// Which element of a run is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The first one.
+    First,
+    /// The last one.
+    Last,
+}
+
+/// Writes the first element of each run to the front of `output`, in order, and returns the number of runs. Does not wait.
+///
+/// `output` has at least as many elements as `input`. Elements after the kept ones are not changed.
+///
+/// Elements of another size than 1, 2, 4, 8, 12, 16 or 32 bytes need temporary memory: a copy of the output in the next
+/// larger size.
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if the output is too short; any launch error.
+pub fn unique<'a, T: Pod, E: Equality<T>>(
+    stream: &Stream,
+    input: impl Source<'a, T>,
+    output: impl Into<DeviceSliceMut<'a, T>>,
+    equality: E,
+) -> Result<DeviceValue<u64>, Error> {
+    keep(stream, input, output.into(), equality, Which::First)
+}
+
+/// [`unique`], but the last element of each run is kept.
+///
+/// # Errors
+/// Same as [`unique`].
+pub fn unique_last<'a, T: Pod, E: Equality<T>>(
+    stream: &Stream,
+    input: impl Source<'a, T>,
+    output: impl Into<DeviceSliceMut<'a, T>>,
+    equality: E,
+) -> Result<DeviceValue<u64>, Error> {
+    keep(stream, input, output.into(), equality, Which::Last)
+}
+
+fn keep<'a, T: Pod, E: Equality<T>>(
+    stream: &Stream,
+    input: impl Source<'a, T>,
+    mut output: DeviceSliceMut<'a, T>,
+    equality: E,
+    which: Which,
+) -> Result<DeviceValue<u64>, Error> {
+    let input = input.into_parts()?;
+    expect_room("the output of unique elements", input.len(), output.len())?;
+    let (len, input) = (input.len(), input.open(stream)?);
+    let kept = Kept { len, which, equality: HoleEquality::of::<T, E>(equality) };
+    kept.run(stream, &input, output.raw_view_mut(stream)?, ())
+}
+
+/// Writes one pair of each run of equal keys, in order, and returns the number of runs. Does not wait.
+///
+/// Both outputs have at least as many elements as there are keys. Elements after the kept pairs are not changed.
+///
+/// Keys and values of 4 and 8 bytes take one pass. Of the values, it reads those that are kept. Otherwise each key is
+/// marked first, which takes temporary memory of a byte per key, and the values are [selected](select::flagged) by that.
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if there are not as many values as keys, or an output is too short; [`Error::TooLong`] for
+/// 2^32 values or more of other sizes than 4 and 8 bytes; any launch error.
+pub fn unique_by_key<'a, K: Pod, V: Pod, E: Equality<K>>(
+    stream: &Stream,
+    input: (impl Source<'a, K>, impl Into<DeviceSlice<'a, V>>),
+    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    equality: E,
+    which: Which,
+) -> Result<DeviceValue<u64>, Error> {
+    let (keys, values) = (input.0.into_parts()?, input.1.into());
+    let (mut output_keys, mut output_values) = (output.0.into(), output.1.into());
+    expect_len("the values of unique keys", keys.len(), values.len())?;
+    expect_room("the output of unique keys", keys.len(), output_keys.len())?;
+    expect_room("the output of values of unique keys", keys.len(), output_values.len())?;
+    let (len, is_counted) = (keys.len(), keys.counted(stream)?.is_some());
+    let (keys, to) = (keys.open(stream)?, output_keys.raw_view_mut(stream)?);
+    let kept = Kept { len, which, equality: HoleEquality::of::<K, E>(equality) };
+    let views = (values.raw_view(stream)?, output_values.raw_view_mut(stream)?);
+    let native = carried!(
+        K => u32 | u64, to,
+        |to| match keys.held() {
+            Ok(view) => carried!(
+                V => u32 | u64, views,
+                |(input, output)| Some(kept.launch(stream, view, to, Values { input, output })?),
+                else |_| None
+            ),
+            Err(_) => None,
+        },
+        else |_| None
+    );
+    if let Some(count) = native {
+        return Ok(count);
+    }
+    let mut marks = if is_counted { stream.zeroed(len)? } else { stream.uninit(len)? };
+    let count = kept.mark(stream, &keys, to, &mut marks)?;
+    select::flagged(stream, values, &marks, output_values)?;
+    Ok(count)
+}
+
+/// What is kept of which elements.
+#[derive(Clone, Copy)]
+pub(super) struct Kept {
+    /// The number of elements; the most that it can be, if only the device knows it.
+    pub len: usize,
+    pub which: Which,
+    pub equality: HoleEquality,
+}
+
+impl Kept {
+    /// Writes the kept elements, and marks them with a byte each. Bytes after the last element are not changed.
+    pub fn mark<K: Pod>(
+        self,
+        stream: &Stream,
+        input: &Opened<K>,
+        output: GlobalMut<K>,
+        marks: &mut DeviceVec<u8>,
+    ) -> Result<DeviceValue<u64>, Error> {
+        let marks = Marks(marks.raw_view_mut(stream)?);
+        self.run(stream, input, output, marks)
+    }
+
+    /// Writes the kept elements. What is written in addition works with elements of every size.
+    fn run<K: Pod, X: Beside>(
+        self,
+        stream: &Stream,
+        input: &Opened<K>,
+        output: GlobalMut<K>,
+        beside: X,
+    ) -> Result<DeviceValue<u64>, Error> {
+        // SAFETY: there is room for all elements.
+        let output = unsafe { output.slice(0, self.len) };
+        held!(K as H or bytes, {
+            let output = HeldOut::<K, H>::with_contents(stream, output)?;
+            let count = match input.held::<H>() {
+                Ok(view) => self.launch(stream, view, output.view, beside)?,
+                Err(source) => self.launch(stream, source, output.view, beside)?,
+            };
+            output.finish(stream)?;
+            Ok(count)
+        })
+    }
+
+    /// Writes the kept elements, in the form in which kernels exist.
+    pub fn launch<H: Held, I: Input<H>, X: Beside>(
+        self,
+        stream: &Stream,
+        input: I,
+        output: GlobalMut<H>,
+        beside: X,
+    ) -> Result<DeviceValue<u64>, Error> {
+        with_shape!(VEC in 4 | 2 | 1 = vector::<H>(), with_shape!(
+            ROWS in 8 | 5 = rows::<H>(),
+            self.launch_shaped::<H, I, X, 256, VEC, ROWS>(stream, input, output, beside)
+        ))
+    }
+
+    pub fn launch_shaped<H: Held, I: Input<H>, X: Beside, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+        self,
+        stream: &Stream,
+        input: I,
+        output: GlobalMut<H>,
+        beside: X,
+    ) -> Result<DeviceValue<u64>, Error> {
+        let tiles = self.len.div_ceil(THREADS as usize * VEC * ROWS);
+        if tiles == 0 {
+            return DeviceValue::new(stream, 0);
+        }
+        let mut count = DeviceValue::uninit(stream)?;
+        let scratch = stream.lookback_words(lookback::scratch_words::<X::Tally>(tiles))?;
+        let kernel = CompactRuns::<H, I, X, THREADS, VEC, ROWS>::new(
+            input,
+            self.equality,
+            u32::from(self.which == Which::Last),
+            output,
+            beside,
+            count.as_mut_slice().raw_view_mut(stream)?,
+            scratch,
+        );
+        // SAFETY: one block per tile; the outputs have room for all elements; the scratch memory has the words that the
+        // tiles need.
+        unsafe { stream.launch(kernel, tiles)? };
+        Ok(count)
+    }
+}

@@ -1,0 +1,198 @@
+//! The totals of runs.
+
+use super::super::open::Open;
+use super::super::reduce::{Heads, Keys, Marked, ReduceRuns, rows, vector};
+use super::Shape;
+use super::compact::{Kept, Which};
+use crate::block::lookback;
+use crate::equality::{Equality, HoleEquality};
+use crate::hole::Held;
+use crate::input::{Count, Input};
+use crate::monoid::{HoleMonoid, Monoid};
+use crate::runtime::carrier::carried;
+use crate::runtime::held::{HeldOut, held};
+use crate::source::{Opened, Source};
+use crate::{
+    DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room, with_shape,
+};
+use bytemuck::Pod;
+
+/// Combines the values of each run of equal keys. Writes the first key and the total of each run, in order, and returns the
+/// number of runs. Does not wait.
+///
+/// Both outputs have at least as many elements as there are keys. What follows the last run is not changed. If only the
+/// device knows the number of keys, count the keys, the values or both; in the last case, both numbers must be equal.
+///
+/// Keys of a slice and values, of 4 and 8 bytes both, take one pass. Otherwise the keys are marked first, which takes
+/// temporary memory of a byte per key, and the values are combined by that. Values of another size than 4, 8, 12, 16 or 32
+/// bytes also need a copy of the totals in the next larger size.
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if there are not as many values as keys, or an output is too short; any launch error.
+pub fn reduce_by_key<'a, K: Pod, V: Pod, E: Equality<K>, M: Monoid<V>>(
+    stream: &Stream,
+    keys: impl Source<'a, K>,
+    values: impl Source<'a, V>,
+    output_keys: impl Into<DeviceSliceMut<'a, K>>,
+    totals: impl Into<DeviceSliceMut<'a, V>>,
+    equality: E,
+    operation: M,
+) -> Result<DeviceValue<u64>, Error> {
+    let (keys, values) = (keys.into_parts()?, values.into_parts()?);
+    let (mut output_keys, mut totals) = (output_keys.into(), totals.into());
+    expect_len("the values of keys", keys.len(), values.len())?;
+    expect_room("the output keys of a reduction", keys.len(), output_keys.len())?;
+    expect_room("the totals of a reduction", keys.len(), totals.len())?;
+    let keys = keys.counted_like(&values);
+    let (len, counted) = (keys.len(), keys.counted(stream)?);
+    let (keys, values) = (keys.open(stream)?, values.open(stream)?);
+    let (output, totals) = (output_keys.raw_view_mut(stream)?, totals.raw_view_mut(stream)?);
+    let equality = HoleEquality::of::<K, E>(equality);
+    let values = Values { len, input: &values, totals };
+    if let Some(count) = values.reduce_by(stream, &keys, output, equality, operation)? {
+        return Ok(count);
+    }
+    let mut marks = stream.uninit(len)?;
+    Kept { len, which: Which::First, equality }.mark(stream, &keys, output, &mut marks)?;
+    values.reduce(stream, &marks, Count::new(len, counted), operation)
+}
+
+/// Values, and where the totals are written.
+pub(super) struct Values<'a, V> {
+    /// The number of values; the most that it can be, if only the device knows it.
+    pub len: usize,
+    pub input: &'a Opened<V>,
+    /// Has room for all values.
+    pub totals: GlobalMut<V>,
+}
+
+impl<V: Pod> Values<'_, V> {
+    /// Combines the values of runs that begin where there are marks.
+    pub fn reduce<M: Monoid<V>>(
+        self,
+        stream: &Stream,
+        marks: &DeviceVec<u8>,
+        count: Count,
+        operation: M,
+    ) -> Result<DeviceValue<u64>, Error> {
+        let heads = Marked { marks: marks.raw_view(stream)?, count };
+        // SAFETY: there is room for all values.
+        let totals = unsafe { self.totals.slice(0, self.len) };
+        held!(V as H, {
+            let totals = HeldOut::<V, H>::with_contents(stream, totals)?;
+            let op = HoleMonoid::<H>::of::<V, M>(operation);
+            let reduction = Reduction { len: self.len, totals: totals.view, op };
+            let count = match self.input.held::<H>() {
+                Ok(view) => reduction.launch(stream, heads, view)?,
+                Err(source) => reduction.launch(stream, heads, source)?,
+            };
+            totals.finish(stream)?;
+            Ok(count)
+        })
+    }
+
+    /// Combines the values of runs of equal keys, if there is a kernel that reads both.
+    fn reduce_by<K: Pod, M: Monoid<V>>(
+        &self,
+        stream: &Stream,
+        keys: &Opened<K>,
+        output: GlobalMut<K>,
+        equality: HoleEquality,
+        operation: M,
+    ) -> Result<Option<DeviceValue<u64>>, Error> {
+        carried!(
+            K => u32 | u64, output,
+            |output| match keys.held() {
+                Ok(input) => carried!(
+                    V => u32 | u64, self.totals,
+                    |totals| {
+                        let heads = Keys { equality, input, output };
+                        let reduction = Reduction { len: self.len, totals, op: HoleMonoid::of::<V, M>(operation) };
+                        match self.input.held() {
+                            Ok(view) => reduction.launch(stream, heads, view),
+                            Err(source) => reduction.launch(stream, heads, source),
+                        }
+                        .map(Some)
+                    },
+                    else |_| Ok(None)
+                ),
+                Err(_) => Ok(None),
+            },
+            else |_| Ok(None)
+        )
+    }
+}
+
+/// A reduction, except for its inputs.
+struct Reduction<H> {
+    len: usize,
+    totals: GlobalMut<H>,
+    op: HoleMonoid<H>,
+}
+
+impl<H: Held> Reduction<H> {
+    fn launch<S: Heads, I: Input<H>>(self, stream: &Stream, heads: S, values: I) -> Result<DeviceValue<u64>, Error> {
+        with_shape!(VEC in 4 | 2 | 1 = vector::<S, H>(), with_shape!(
+            ROWS in 7 | 5 = rows::<S, H>(),
+            self.launch_shaped::<S, I, 256, VEC, ROWS>(stream, heads, values)
+        ))
+    }
+
+    fn launch_shaped<S: Heads, I: Input<H>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+        self,
+        stream: &Stream,
+        heads: S,
+        values: I,
+    ) -> Result<DeviceValue<u64>, Error> {
+        let tiles = self.len.div_ceil(THREADS as usize * VEC * ROWS);
+        if tiles == 0 {
+            return DeviceValue::new(stream, 0);
+        }
+        let mut count = DeviceValue::uninit(stream)?;
+        let scratch = stream.lookback_words(lookback::scratch_words::<Open<H>>(tiles))?;
+        let kernel = ReduceRuns::<S, H, I, HoleMonoid<H>, THREADS, VEC, ROWS>::new(
+            heads,
+            values,
+            self.totals,
+            self.op,
+            count.as_mut_slice().raw_view_mut(stream)?,
+            scratch,
+        );
+        // SAFETY: one block per tile; there are as many keys or marks as values, and room for as many totals; the scratch
+        // memory has the words that the tiles need.
+        unsafe { stream.launch(kernel, tiles)? };
+        Ok(count)
+    }
+}
+
+/// [`reduce_by_key`] with a given tile shape.
+#[doc(hidden)]
+#[allow(clippy::too_many_arguments)]
+pub fn reduce_by_key_shaped<K, V, E, M, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+    stream: &Stream,
+    keys: DeviceSlice<'_, K>,
+    values: DeviceSlice<'_, V>,
+    mut output_keys: DeviceSliceMut<'_, K>,
+    mut totals: DeviceSliceMut<'_, V>,
+    equality: E,
+    operation: M,
+    _: Shape<THREADS, VEC, ROWS>,
+) -> Result<DeviceValue<u64>, Error>
+where
+    K: Held,
+    V: Held,
+    E: Equality<K>,
+    M: Monoid<V>,
+{
+    expect_len("the values of keys", keys.len(), values.len())?;
+    expect_room("the output keys of a reduction", keys.len(), output_keys.len())?;
+    expect_room("the totals of a reduction", keys.len(), totals.len())?;
+    let heads = Keys {
+        equality: HoleEquality::of::<K, E>(equality),
+        input: keys.raw_view(stream)?,
+        output: output_keys.raw_view_mut(stream)?,
+    };
+    let op = HoleMonoid::<V>::of::<V, M>(operation);
+    let reduction = Reduction { len: keys.len(), totals: totals.raw_view_mut(stream)?, op };
+    reduction.launch_shaped::<_, _, THREADS, VEC, ROWS>(stream, heads, values.raw_view(stream)?)
+}
