@@ -8,6 +8,9 @@
 
 #include <cub/cub.cuh>
 #include <cub/device/device_merge.cuh>
+#include <cub/device/device_transform.cuh>
+#include <cuda/std/functional>
+#include <cuda/std/tuple>
 #include <thrust/binary_search.h>
 #include <thrust/execution_policy.h>
 
@@ -244,7 +247,128 @@ static void merges_and_searches(size_t n) {
     }
 }
 
+// Calls CUB twice: for the size of the temporary storage, and for the work, which is timed.
+template <class Call>
+static double median_of(Call call) {
+    size_t bytes = 0;
+    CHECK(call(nullptr, bytes));
+    Buffer scratch(bytes);
+    return median_milliseconds([&] { CHECK(call(scratch.data, bytes)); });
+}
+
+__global__ void runs_of_8(unsigned *out, size_t n) {
+    size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    if (i < n) out[i] = unsigned(i / 8);
+}
+
+__global__ void shift_right(unsigned *out, size_t n, int bits) {
+    size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    if (i < n) out[i] >>= bits;
+}
+
+static void reduce(size_t n) {
+    Buffer in(n * 4), out(4);
+    random_u32(in.as<unsigned>(), n);
+    row("reduce_sum_u32", n, median_of([&](void *scratch, size_t &bytes) {
+        return cub::DeviceReduce::Sum(scratch, bytes, in.as<unsigned>(), out.as<unsigned>(), int(n));
+    }));
+}
+
+static void segmented_reduce(size_t n, size_t length) {
+    size_t segments = n / length;
+    Buffer in(n * 4), out(segments * 4), offsets((segments + 1) * 4);
+    random_u32(in.as<unsigned>(), n);
+    std::vector<int> host(segments + 1);
+    for (size_t i = 0; i <= segments; i++) host[i] = int(i * length);
+    CHECK(cudaMemcpy(offsets.data, host.data(), host.size() * 4, cudaMemcpyHostToDevice));
+    int *begin = offsets.as<int>();
+    row("segmented_reduce_sum_u32_L64", n, median_of([&](void *scratch, size_t &bytes) {
+        return cub::DeviceSegmentedReduce::Sum(scratch, bytes, in.as<unsigned>(), out.as<unsigned>(), int(segments), begin,
+                                               begin + 1);
+    }));
+}
+
+static void runs(size_t n) {
+    Buffer keys(n * 4), values(n * 4), heads(n * 4), numbers(n * 4), count(8);
+    runs_of_8<<<unsigned((n + 255) / 256), 256>>>(keys.as<unsigned>(), n);
+    random_u32(values.as<unsigned>(), n);
+    auto k = keys.as<unsigned>(), v = values.as<unsigned>(), h = heads.as<unsigned>(), m = numbers.as<unsigned>();
+    auto c = count.as<int>();
+    row("unique_u32_runs_of_8", n, median_of([&](void *scratch, size_t &bytes) {
+        return cub::DeviceSelect::Unique(scratch, bytes, k, h, c, int(n));
+    }));
+    row("run_length_encode_u32_runs_of_8", n, median_of([&](void *scratch, size_t &bytes) {
+        return cub::DeviceRunLengthEncode::Encode(scratch, bytes, k, h, m, c, int(n));
+    }));
+    row("reduce_by_key_u32_runs_of_8", n, median_of([&](void *scratch, size_t &bytes) {
+        return cub::DeviceReduce::ReduceByKey(scratch, bytes, k, h, v, m, c, cuda::std::plus<>{}, int(n));
+    }));
+    row("exclusive_sum_by_key_u32_runs_of_8", n, median_of([&](void *scratch, size_t &bytes) {
+        return cub::DeviceScan::ExclusiveSumByKey(scratch, bytes, k, v, m, int(n));
+    }));
+}
+
+static void scan_u64(size_t n) {
+    Buffer in(n * 8), out(n * 8);
+    random_u32(in.as<unsigned>(), 2 * n);
+    row("exclusive_sum_u64", n, median_of([&](void *scratch, size_t &bytes) {
+        return cub::DeviceScan::ExclusiveSum(scratch, bytes, in.as<unsigned long long>(), out.as<unsigned long long>(),
+                                             int(n));
+    }));
+}
+
+static void histogram(size_t n) {
+    Buffer in(n * 4), counts(256 * 4);
+    auto from = in.as<unsigned>();
+    auto to = counts.as<int>();
+    random_u32(from, n);
+    shift_right<<<unsigned((n + 255) / 256), 256>>>(from, n, 24);
+    row("histogram_256_even_bytes_in_u32", n, median_of([&](void *scratch, size_t &bytes) {
+        return cub::DeviceHistogram::HistogramEven(scratch, bytes, from, to, 257, 0u, 256u, int(n));
+    }));
+    random_u32(from, n);
+    shift_right<<<unsigned((n + 255) / 256), 256>>>(from, n, 1);
+    row("histogram_256_even_full_range_u32", n, median_of([&](void *scratch, size_t &bytes) {
+        return cub::DeviceHistogram::HistogramEven(scratch, bytes, from, to, 257, 0u, 1u << 31, int(n));
+    }));
+}
+
+struct Saxpy {
+    float a;
+    __host__ __device__ float operator()(float x, float y) const { return a * x + y; }
+};
+
+static void saxpy(size_t n) {
+    Buffer x(n * 4), y(n * 4), out(n * 4);
+    CHECK(cudaMemset(x.data, 0, n * 4));
+    CHECK(cudaMemset(y.data, 0, n * 4));
+    row("transform_saxpy_f32", n, median_milliseconds([&] {
+        CHECK(cub::DeviceTransform::Transform(cuda::std::make_tuple(x.as<float>(), y.as<float>()), out.as<float>(), int(n),
+                                              Saxpy{3.0f}));
+    }));
+}
+
+struct Before {
+    __host__ __device__ bool operator()(unsigned a, unsigned b) const { return a < b; }
+};
+
+static void merge_sort(size_t n) {
+    Buffer keys(n * 4), values(n * 4), keys_out(n * 4), values_out(n * 4);
+    random_u32(keys.as<unsigned>(), n);
+    row("merge_sort_pairs_comparator", n, median_of([&](void *scratch, size_t &bytes) {
+        return cub::DeviceMergeSort::SortPairsCopy(scratch, bytes, keys.as<unsigned>(), values.as<unsigned>(),
+                                                   keys_out.as<unsigned>(), values_out.as<unsigned>(), int(n), Before{});
+    }));
+}
+
 int main() {
+    for (int log : {20, 24, 27}) reduce(size_t(1) << log);
+    segmented_reduce(size_t(1) << 26, 64);
+    runs(size_t(1) << 26);
+    scan_u64(size_t(1) << 26);
+    histogram(size_t(1) << 27);
+    saxpy(size_t(1) << 27);
+    merge_sort(size_t(1) << 24);
     for (int log : {20, 24, 27}) copy_and_scan(size_t(1) << log);
     for (int log : {15, 16, 18, 20, 21, 24, 27}) sort(size_t(1) << log);
     sort_u64(size_t(1) << 26);

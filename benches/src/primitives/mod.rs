@@ -2,14 +2,20 @@
 //!
 //! One file per primitive measures its rows. Every timed result is checked.
 
+mod histogram;
 mod merge;
+mod merge_sort;
 mod multisplit;
+mod reduce;
+mod runs;
 mod scan;
 mod search;
 mod segmented_sort;
 mod select;
 mod sort;
+mod top_k;
 mod transfer;
+mod transform;
 
 use crate::Error;
 use crate::peers;
@@ -45,6 +51,14 @@ const SUITES: &[Suite] = &[
     Suite { name: "multisplit", measure: multisplit::measure, gpu_sizes: &[20, 27] },
     Suite { name: "select", measure: select::measure, gpu_sizes: &[20, 24, 27] },
     Suite { name: "segmented_sort", measure: segmented_sort::measure, gpu_sizes: &[24] },
+    Suite { name: "reduce", measure: reduce::measure, gpu_sizes: &[20, 24, 27] },
+    Suite { name: "segmented_reduce", measure: reduce::measure_segments, gpu_sizes: &[26] },
+    Suite { name: "runs", measure: runs::measure, gpu_sizes: &[26] },
+    Suite { name: "scan_u64", measure: scan::measure_u64, gpu_sizes: &[26] },
+    Suite { name: "histogram", measure: histogram::measure, gpu_sizes: &[27] },
+    Suite { name: "transform", measure: transform::measure, gpu_sizes: &[27] },
+    Suite { name: "top_k", measure: top_k::measure, gpu_sizes: &[24, 27] },
+    Suite { name: "merge_sort", measure: merge_sort::measure, gpu_sizes: &[24] },
     Suite { name: "search", measure: search::measure, gpu_sizes: &[21, 24, 27] },
 ];
 

@@ -149,12 +149,12 @@ impl Kept {
         // SAFETY: there is room for all elements.
         let output = unsafe { output.slice(0, self.len) };
         held!(K as H or bytes, {
-            let output = HeldOut::<K, H>::with_contents(stream, output)?;
+            let output = HeldOut::<K, H>::new(stream, output)?;
             let count = match input.held::<H>() {
                 Ok(view) => self.launch(stream, view, output.view, beside)?,
                 Err(source) => self.launch(stream, source, output.view, beside)?,
             };
-            output.finish(stream)?;
+            output.finish_first(stream, Some(count.as_slice().raw_view(stream)?))?;
             Ok(count)
         })
     }

@@ -79,14 +79,14 @@ impl<V: Pod> Values<'_, V> {
         // SAFETY: there is room for all values.
         let totals = unsafe { self.totals.slice(0, self.len) };
         held!(V as H, {
-            let totals = HeldOut::<V, H>::with_contents(stream, totals)?;
+            let totals = HeldOut::<V, H>::new(stream, totals)?;
             let op = HoleMonoid::<H>::of::<V, M>(operation);
             let reduction = Reduction { len: self.len, totals: totals.view, op };
             let count = match self.input.held::<H>() {
                 Ok(view) => reduction.launch(stream, heads, view)?,
                 Err(source) => reduction.launch(stream, heads, source)?,
             };
-            totals.finish(stream)?;
+            totals.finish_first(stream, Some(count.as_slice().raw_view(stream)?))?;
             Ok(count)
         })
     }
