@@ -18,11 +18,13 @@
 //!   [`warp`] and the views [`Global`], [`GlobalMut`] and [`Shared`].
 //! - [`kernel`]: turns one generic function into a kernel for both targets.
 //! - [`operator`]: functions that are written in Rust once and put into kernels when these are loaded.
-//! - [`compare`], [`monoid`](mod@monoid), [`code`]: orders, associative operations, and numbers as unsigned integers that sort like them.
+//! - [`compare`], [`equality`](mod@equality), [`monoid`](mod@monoid), [`map`](mod@map), [`code`]: orders, equalities, associative
+//!   operations, functions, and numbers as unsigned integers that sort like them.
+//! - [`source`]: what primitives read: slices, and elements that are computed as they are read.
 //! - [`block`]: block-wide collectives, built from the device functions.
 //! - `runtime` (re-exported here): [`Device`], [`Stream`], [`DeviceVec`] and its slices, [`Error`].
-//! - one module per primitive: [`sort`], [`merge`], [`scan`], [`segmented_sort`], [`multisplit`], [`select`],
-//!   [`search`], [`transfer`].
+//! - one module per primitive: [`sort`], [`merge_sort`], [`segmented_sort`], [`top_k`], [`merge`], [`sets`], [`search`],
+//!   [`scan`], [`reduce`], [`runs`], [`histogram`], [`multisplit`], [`select`], [`transform`], [`permute`], [`transfer`].
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(
@@ -93,3 +95,8 @@ pub use runtime::*;
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+/// Compiles the examples of the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide.md")]
+struct Guide;
