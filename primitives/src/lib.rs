@@ -52,6 +52,7 @@ pub mod equality;
 #[cfg(not(target_arch = "nvptx64"))]
 mod executor;
 mod form;
+pub mod histogram;
 mod hole;
 mod input;
 pub mod kernel;
@@ -67,6 +68,7 @@ pub mod reduce;
 pub mod scan;
 pub mod search;
 pub mod segmented_sort;
+mod segments;
 pub mod select;
 mod shape;
 pub mod sort;

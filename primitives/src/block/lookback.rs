@@ -16,7 +16,7 @@
 //! below.
 //!
 //! # Publishing without fences
-//! A value of up to 32 bytes is published as one to eight 64-bit words. Each word holds 32 bits of the value and a
+//! A value of up to 36 bytes is published as one to nine 64-bit words. Each word holds 32 bits of the value and a
 //! 32-bit tag. A word is written and read by single 64-bit relaxed atomics, so a reader that sees the tag also sees the
 //! bits that belong to it. The reader waits until the tags of all words are right. The tag is the *epoch*, which every
 //! launch on a stream increments. The words of earlier launches have other tags, so nothing is cleared between

@@ -4,13 +4,13 @@ use crate::arch::warp::{self, FULL};
 use crate::monoid::Combine;
 use bytemuck::Pod;
 
-/// The maximum size of a value that moves between lanes, in 32-bit words.
-pub const MAX_WORDS: usize = 8;
+/// The maximum size of a value that moves between lanes, in 32-bit words: an element of 32 bytes, and a flag.
+pub const MAX_WORDS: usize = 9;
 
 /// Applies `f` to a value's 32-bit words.
 #[inline(always)]
 pub(crate) fn map_words<T: Pod>(value: T, mut f: impl FnMut(usize, u32) -> u32) -> T {
-    const { assert!(size_of::<T>() <= 4 * MAX_WORDS, "values that cross lanes or blocks have at most 32 bytes") };
+    const { assert!(size_of::<T>() <= 4 * MAX_WORDS, "values that cross lanes or blocks have at most 36 bytes") };
     let mut words = [0u32; MAX_WORDS];
     let mut result = value;
     // SAFETY: both sides are plain data, and `words` has room for the whole value.
