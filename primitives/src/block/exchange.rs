@@ -155,16 +155,6 @@ impl<T: Pod, const VEC: usize, const ROWS: usize> WarpExchange<T, VEC, ROWS> {
         self.memory.set(at, item);
     }
 
-    /// Reads the warp's item `at`.
-    ///
-    /// # Safety
-    /// `at` is less than [`LEN`](Self::LEN), and [`sync`](Self::sync) was called after the last write.
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub unsafe fn get(self, at: usize) -> T {
-        self.memory.get(at)
-    }
-
     /// Makes all lanes' writes visible to the warp.
     ///
     /// # Safety

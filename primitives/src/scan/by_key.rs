@@ -73,9 +73,8 @@ pub fn inclusive_by_key<'a, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
 /// segment of `i`. The first element gives the identity.
 ///
 /// Segment `s` is `offsets[s] .. offsets[s + 1]`: there is one offset more than segments. The offsets are `u32` or `u64`, do
-/// not decrease, and do not exceed the input. Elements before the first offset and after the last one belong to no segment,
-/// and their outputs are not written. Offsets that break these rules give unspecified results, but nothing outside of the
-/// slices is read or written.
+/// not decrease, and do not exceed the input. Elements before the first offset and after the last one are scanned like two more
+/// segments. Offsets that break these rules give unspecified results, but nothing outside of the slices is read or written.
 ///
 /// ```
 /// use gpu_primitives::scan::{self, Sum};
@@ -135,8 +134,7 @@ fn by_key<'a, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
     let (keys, values) = (keys.open(stream)?, values.open(stream)?);
     let output = output.raw_view_mut(stream)?;
     held!(T as H or bytes, {
-        // If only the device knows the length, elements after it keep their values.
-        let output = HeldOut::<T, H>::with_contents(stream, output)?;
+        let output = HeldOut::<T, H>::new(stream, output)?;
         let op = HoleMonoid::<H>::of::<T, Op>(op);
         let scan = Scan { len, output: output.view, op, init: widened(init), inclusive };
         // Keys of 4 and 8 bytes are read by the scan itself, with values of 4 and 8 bytes.
@@ -170,8 +168,7 @@ fn segmented<'a, T: Pod, O: Offset, Op: Monoid<T>>(
     let (len, input) = (input.len(), input.open(stream)?);
     let (offsets, output) = (offsets.raw_view(stream)?, output.raw_view_mut(stream)?);
     held!(T as H or bytes, {
-        // Elements that belong to no segment keep their values.
-        let output = HeldOut::<T, H>::with_contents(stream, output)?;
+        let output = HeldOut::<T, H>::new(stream, output)?;
         let (init, op) = (widened(op.identity()), HoleMonoid::<H>::of::<T, Op>(op));
         let scan = Scan { len, output: output.view, op, init, inclusive };
         let tile_len = tile_len::<H>();

@@ -124,19 +124,7 @@ pub unsafe fn scan_segments<T: Flagged, I: Input<T>, S: Heads, Op: Combine<T>, c
         exchange.set_blocked_row(row, items);
     }
     exchange.sync();
-    let (from, to) = segments.range(len);
-    if from <= start && start + run <= to {
-        exchange.store(output.slice(start, run));
-    } else {
-        // Elements that belong to no segment keep their values.
-        let mut at = lane_id() as usize;
-        while at < run {
-            if from <= start + at && start + at < to {
-                output.set(start + at, exchange.get(at));
-            }
-            at += LANES as usize;
-        }
-    }
+    exchange.store(output.slice(start, run));
 }
 
 crate::instances! {

@@ -83,15 +83,6 @@ pub trait Heads: Param {
         part: Part,
         found: (usize, usize),
     );
-
-    /// Returns the range of the elements that belong to a segment, of `len`.
-    ///
-    /// # Safety
-    /// Nothing writes the memory of the heads at the same time.
-    #[inline(always)]
-    unsafe fn range(&self, len: usize) -> (usize, usize) {
-        (0, len)
-    }
 }
 
 /// Segments that begin where offsets say.
@@ -151,13 +142,6 @@ impl Heads for OffsetHeads {
             i += thread::block_dim_x() as usize;
         }
         thread::sync_threads();
-    }
-
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn range(&self, len: usize) -> (usize, usize) {
-        let clamped = |offset: u64| offset.min(len as u64) as usize;
-        (clamped(self.offsets.get(0)), clamped(self.offsets.get(self.offsets.len() - 1)))
     }
 }
 
