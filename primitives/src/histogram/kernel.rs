@@ -182,28 +182,34 @@ unsafe fn each<H: Held, I: Input<H>, const VEC: usize>(input: I, visit: impl Fn(
     let lead = ((VEC - misaligned) % VEC).min(len);
     let whole = (len - lead) / VEC;
     let body = view.slice(lead, whole * VEC);
-    let mut start = block * threads * AT_ONCE;
-    while start < whole {
+    let tile = threads * AT_ONCE;
+    let mut start = block * tile;
+    while start + tile <= whole {
         let mut items = [[H::zeroed(); VEC]; AT_ONCE];
         for i in 0..AT_ONCE {
-            let at = start + i * threads + thread;
-            if at < whole {
-                items[i] = body.load_vec(at * VEC, Cache::Default);
-            }
+            items[i] = body.load_vec((start + i * threads + thread) * VEC, Cache::Default);
         }
         for i in 0..AT_ONCE {
-            let is_there = start + i * threads + thread < whole;
             for j in 0..VEC {
-                visit(items[i][j], is_there);
+                visit(items[i][j], true);
             }
         }
-        start += blocks * threads * AT_ONCE;
+        start += blocks * tile;
+    }
+    // The last tile, if it is not complete, is a loop of its own, so that the others need no comparisons.
+    let end = (start + tile).min(whole);
+    while start < end {
+        let at = start + thread;
+        let is_there = at < end;
+        let items = body.load_vec::<VEC>(if is_there { at } else { start } * VEC, Cache::Default);
+        for j in 0..VEC {
+            visit(items[j], is_there);
+        }
+        start += threads;
     }
     if VEC > 1 && block == 0 && warp_id() == 0 {
-        for edge in [view.slice(0, lead), view.slice(lead + whole * VEC, len - lead - whole * VEC)] {
-            let is_there = thread < edge.len();
-            visit(if is_there { edge.get(thread) } else { H::zeroed() }, is_there);
-        }
+        let at = if thread < lead { thread } else { whole * VEC + thread };
+        visit(if at < len { view.get(at) } else { H::zeroed() }, at < len);
     }
 }
 

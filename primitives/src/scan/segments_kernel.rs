@@ -28,6 +28,16 @@ pub const fn shared<T: Flagged>(vec: usize, rows: usize) -> usize {
         + shared_bytes::<u32>(2)
 }
 
+/// Returns the number of blocks that must fit on a multiprocessor, or 0 for any. Code that computes elements takes registers:
+/// without a bound, the assembler spills some of them rather than let fewer blocks share a multiprocessor.
+const fn blocks_at_once<T, I: Input<T>>() -> u32 {
+    match size_of::<T>() {
+        8 if !I::IS_VIEW => 4,
+        12 | 16 if !I::IS_VIEW => 3,
+        _ => 0,
+    }
+}
+
 /// Scans tiles of `256 * VEC * ROWS` elements, from `init` at each head.
 ///
 /// This is the scan of [`ScanTiles`](super::kernel::ScanTiles), with one byte of shared memory per element that says whether
@@ -43,7 +53,7 @@ pub const fn shared<T: Flagged>(vec: usize, rows: usize) -> usize {
 /// The launch has one block per tile. `output` is no shorter than `input`. `heads` are those of as many elements, and satisfy
 /// the requirements of their type. `scratch` comes from the stream's look-back words, for one `T::Since` per tile. While the
 /// kernel runs, nothing writes the input and the heads, and nothing else uses the other buffers.
-#[kernel(threads = THREADS, shared = shared::<T>(VEC, ROWS))]
+#[kernel(threads = THREADS, shared = shared::<T>(VEC, ROWS), min_blocks = blocks_at_once::<T, I>())]
 pub unsafe fn scan_segments<T: Flagged, I: Input<T>, S: Heads, Op: Combine<T>, const VEC: usize, const ROWS: usize>(
     input: I,
     segments: S,
