@@ -54,6 +54,7 @@ pub mod equality;
 #[cfg(not(target_arch = "nvptx64"))]
 mod executor;
 mod form;
+pub mod histogram;
 mod hole;
 mod input;
 pub mod kernel;
@@ -71,6 +72,7 @@ pub mod runs;
 pub mod scan;
 pub mod search;
 pub mod segmented_sort;
+mod segments;
 pub mod select;
 mod shape;
 pub mod sort;

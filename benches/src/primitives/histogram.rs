@@ -18,7 +18,9 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
 
     let host: Vec<u32> = random_u32(len as u64, len).iter().map(|number| number % 256).collect();
     let input = stream.upload(&host)?;
-    time(session, "histogram_256_even_bytes_in_u32", len, 4.0, || histogram::even(stream, &input, &mut counts, 0, 256))?;
+    time(session, "histogram_256_even_bytes_in_u32", len, 4.0, || {
+        histogram::even(stream, &input, &mut counts, 0, 256)
+    })?;
     expect("histogram of bytes", &counts.to_vec(stream)?, expected(&host, 0).into_iter())?;
 
     // As many bins as bits allow, so that the upper level is a number: 2^31 of 2^32.

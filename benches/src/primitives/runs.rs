@@ -39,8 +39,8 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
     time(session, "exclusive_sum_by_key_u32_runs_of_8", len, 12.0, || {
         scan::exclusive_by_key(stream, &keys, &on_device, &mut numbers, Same, Sum, 0)
     })?;
-    let running = values.chunks(RUN).flat_map(|run| {
-        run.iter().scan(0u32, |sum, &number| Some(std::mem::replace(sum, sum.wrapping_add(number))))
-    });
+    let running = values
+        .chunks(RUN)
+        .flat_map(|run| run.iter().scan(0u32, |sum, &number| Some(std::mem::replace(sum, sum.wrapping_add(number)))));
     expect("sums within keys", &numbers.to_vec(stream)?, running)
 }

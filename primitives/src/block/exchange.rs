@@ -162,6 +162,26 @@ impl<T: Pod, const VEC: usize, const ROWS: usize> WarpExchange<T, VEC, ROWS> {
         }
     }
 
+    /// Writes the lane's items of a striped row: instead of [`load`](Self::load), for items that are computed.
+    ///
+    /// # Safety
+    /// No other lane accesses the items until the next [`sync`](Self::sync).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn set_striped_row(self, row: usize, items: [T; VEC]) {
+        self.memory.store_vec(striped::<VEC>(row), items);
+    }
+
+    /// Writes the warp's item `at`.
+    ///
+    /// # Safety
+    /// `at` is less than [`LEN`](Self::LEN), and no other lane accesses the item until the next [`sync`](Self::sync).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn set(self, at: usize, item: T) {
+        self.memory.set(at, item);
+    }
+
     /// Makes all lanes' writes visible to the warp.
     ///
     /// # Safety

@@ -1,4 +1,4 @@
-//! Reduction: the combination of a whole sequence.
+//! Reduction: the combination of a whole sequence, or of each of its segments.
 //!
 //! - **Deterministic**: elements are combined in order, with a grouping that depends only on the length and the type. The
 //!   same input gives the same bytes on every run and every device, also for floating-point sums. The operation need not be
@@ -22,11 +22,14 @@
 //! ```
 
 mod kernel;
+mod segments_kernel;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod arg;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+mod segmented;
 
 pub use crate::monoid::{Max, Min, Monoid, Sum};
 
@@ -34,3 +37,5 @@ pub use crate::monoid::{Max, Min, Monoid, Sum};
 pub use arg::{Ranked, argmax, argmin};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{reduce, sum};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use segmented::segmented;

@@ -1,4 +1,5 @@
-//! Scan: the running combination of a sequence, exclusive or inclusive, in one pass over memory.
+//! Scan: the running combination of a sequence, exclusive or inclusive, in one pass over memory. Scans by key and segmented
+//! scans restart it at each run of equal keys, or at each segment.
 //!
 //! - **Stable, deterministic**: elements are combined in order, with a grouping that depends only on the length and the
 //!   type. The same input gives the same bytes on every run and every device, also for floating-point sums. (Their
@@ -20,12 +21,17 @@
 //! ```
 
 mod kernel;
+mod segments_kernel;
 
+#[cfg(not(target_arch = "nvptx64"))]
+mod by_key;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
 pub use crate::monoid::{Max, Min, Monoid, Sum};
 
+#[cfg(not(target_arch = "nvptx64"))]
+pub use by_key::{exclusive_by_key, inclusive_by_key, segmented_exclusive, segmented_inclusive};
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]
 pub use host::{Shape, scan_shaped};

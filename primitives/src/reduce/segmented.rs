@@ -1,0 +1,114 @@
+//! Host functions of the segmented reduction.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+use super::Monoid;
+use super::segments_kernel::{ReduceSegments, THREADS};
+use crate::block::lookback;
+use crate::input::Input;
+use crate::monoid::HoleMonoid;
+use crate::runtime::held::{HeldOut, held};
+use crate::runtime::offsets::expect_offsets;
+use crate::segments::{Flagged, OffsetHeads, find_edges};
+use crate::select::Offset;
+use crate::source::Source;
+use crate::with_shape;
+use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
+use bytemuck::Pod;
+
+/// Writes the combination of each segment, in order: `output[s]` is that of the elements
+/// `offsets[s] .. offsets[s + 1]`. An empty segment gives the identity. Does not wait.
+///
+/// There is one offset more than segments; the offsets are `u32` or `u64`, do not decrease, and do not exceed the input.
+/// Elements before the first offset and after the last one belong to no segment. Offsets that break these rules give
+/// unspecified results, but nothing outside of the slices is read or written.
+///
+/// ```
+/// use gpu_primitives::reduce::{self, Sum};
+/// use gpu_primitives::{Device, Error};
+///
+/// let stream = Device::default()?.stream()?;
+/// let input = stream.upload(&[3u32, 1, 4, 1, 5])?;
+/// let offsets = stream.upload(&[0u32, 2, 2, 5])?; // three segments, the second one empty
+/// let mut sums = stream.uninit::<u32>(3)?;
+/// reduce::segmented(&stream, &input, &offsets, &mut sums, Sum)?;
+/// assert_eq!(sums.to_vec(&stream)?, [4, 0, 10]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if there is no offset, or not one output per segment: nothing is written in these cases.
+/// [`Error::OutOfMemory`]; any launch error.
+pub fn segmented<'a, T: Pod, O: Offset, M: Monoid<T>>(
+    stream: &Stream,
+    input: impl Source<'a, T>,
+    offsets: impl Into<DeviceSlice<'a, O>>,
+    output: impl Into<DeviceSliceMut<'a, T>>,
+    operation: M,
+) -> Result<(), Error> {
+    let (input, offsets, mut output) = (input.into_parts()?, offsets.into(), output.into());
+    expect_offsets(offsets.len())?;
+    expect_len("the output of a segmented reduction", offsets.len() - 1, output.len())?;
+    if output.is_empty() {
+        return Ok(());
+    }
+    let (len, input) = (input.len(), input.open(stream)?);
+    let (offsets, output) = (offsets.raw_view(stream)?, output.raw_view_mut(stream)?);
+    held!(T as H or bytes, {
+        let output = HeldOut::<T, H>::new(stream, output)?;
+        let operation = HoleMonoid::<H>::of::<T, M>(operation);
+        let segments = Segments { len, offsets, output: output.view, operation };
+        match input.held::<H>() {
+            Ok(view) => segments.run(stream, view)?,
+            Err(source) => segments.run(stream, source)?,
+        }
+        output.finish(stream)
+    })
+}
+
+/// Returns the elements per access: accesses of 16 bytes, but not more than 4 elements.
+const fn vector<T>() -> usize {
+    match size_of::<T>() {
+        1 | 2 | 4 => 4,
+        8 => 2,
+        _ => 1,
+    }
+}
+
+/// A segmented reduction, except for its input.
+struct Segments<H: Pod, O: Pod> {
+    /// The number of elements; the most that it can be, if only the device knows it.
+    len: usize,
+    offsets: Global<O>,
+    output: GlobalMut<H>,
+    operation: HoleMonoid<H>,
+}
+
+impl<H: Flagged, O: Offset> Segments<H, O> {
+    fn run<I: Input<H>>(self, stream: &Stream, input: I) -> Result<(), Error> {
+        // An odd number of rows, which the exchange requires. With the heads, a tile takes as much shared memory as one of a
+        // scan, which has nine rows. Not all GPUs have room for seven rows of 32 bytes.
+        if const { size_of::<H>() > 16 } {
+            self.run_shaped::<I, 1, 5>(stream, input)
+        } else {
+            with_shape!(VEC in 4 | 2 | 1 = vector::<H>(), self.run_shaped::<I, VEC, 7>(stream, input))
+        }
+    }
+
+    fn run_shaped<I: Input<H>, const VEC: usize, const ROWS: usize>(
+        self,
+        stream: &Stream,
+        input: I,
+    ) -> Result<(), Error> {
+        let tile_len = THREADS as usize * VEC * ROWS;
+        // Without elements, the only tile writes the results of empty segments.
+        let tiles = self.len.div_ceil(tile_len).max(1);
+        let (offsets, edges) = find_edges(stream, self.offsets, tiles, tile_len)?;
+        let scratch = stream.lookback_words(lookback::scratch_words::<H::Since>(tiles))?;
+        let segments = OffsetHeads { offsets, edges: edges.raw_view(stream)? };
+        let kernel = ReduceSegments::<H, I, _, VEC, ROWS>::new(input, segments, self.output, self.operation, scratch);
+        // SAFETY: one block per tile; the edges belong to these tiles; there are at least two offsets, and one output less;
+        // the scratch memory has the words that the tiles need.
+        unsafe { stream.launch(kernel, tiles) }
+    }
+}

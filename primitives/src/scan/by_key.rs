@@ -1,0 +1,255 @@
+//! Host functions of scans that restart: by key, and of segments.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+use super::Monoid;
+use super::segments_kernel::{ScanSegments, THREADS};
+use crate::block::lookback;
+use crate::equality::{Equality, HoleEquality};
+use crate::hole::Held;
+use crate::input::Input;
+use crate::monoid::HoleMonoid;
+use crate::runtime::held::{HeldOut, held, widened};
+use crate::runtime::offsets::expect_offsets;
+use crate::segments::{Flagged, HeadFlags, Heads, KeyHeads, OffsetHeads, find_edges, flag_heads};
+use crate::select::Offset;
+use crate::source::{Opened, Source};
+use crate::with_shape;
+use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
+use bytemuck::Pod;
+
+/// Scans each run of equal keys on its own: `output[i] = init ∘ values[first] ∘ … ∘ values[i - 1]`, where `first` is the first
+/// of the neighbours of `i` whose keys equal that of `i`.
+///
+/// Each key is compared with the one before it. Equal keys that are not neighbours belong to different runs.
+///
+/// ```
+/// use gpu_primitives::equality::Same;
+/// use gpu_primitives::scan::{self, Sum};
+/// use gpu_primitives::{Device, Error};
+///
+/// let stream = Device::default()?.stream()?;
+/// let keys = stream.upload(&[7u32, 7, 7, 2, 7])?;
+/// let values = stream.upload(&[3u32, 1, 4, 1, 5])?;
+/// let mut output = stream.uninit::<u32>(5)?;
+/// scan::exclusive_by_key(&stream, &keys, &values, &mut output, Same, Sum, 100)?;
+/// assert_eq!(output.to_vec(&stream)?, [100, 103, 104, 100, 100]);
+/// scan::inclusive_by_key(&stream, &keys, &values, &mut output, Same, Sum)?;
+/// assert_eq!(output.to_vec(&stream)?, [3, 4, 8, 1, 5]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if keys, values and output differ in length: nothing is written in this case.
+/// [`Error::OutOfMemory`]; any launch error.
+pub fn exclusive_by_key<'a, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
+    stream: &Stream,
+    keys: impl Source<'a, K>,
+    values: impl Source<'a, T>,
+    output: impl Into<DeviceSliceMut<'a, T>>,
+    equality: E,
+    op: Op,
+    init: T,
+) -> Result<(), Error> {
+    by_key(stream, keys, values, output.into(), equality, op, init, false)
+}
+
+/// Scans each run of equal keys on its own: `output[i] = values[first] ∘ … ∘ values[i]`. See [`exclusive_by_key`].
+///
+/// # Errors
+/// Same as [`exclusive_by_key`].
+pub fn inclusive_by_key<'a, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
+    stream: &Stream,
+    keys: impl Source<'a, K>,
+    values: impl Source<'a, T>,
+    output: impl Into<DeviceSliceMut<'a, T>>,
+    equality: E,
+    op: Op,
+) -> Result<(), Error> {
+    by_key(stream, keys, values, output.into(), equality, op, op.identity(), true)
+}
+
+/// Scans each segment on its own: `output[i] = input[first] ∘ … ∘ input[i - 1]`, where `first` is the first element of the
+/// segment of `i`. The first element gives the identity.
+///
+/// Segment `s` is `offsets[s] .. offsets[s + 1]`: there is one offset more than segments. The offsets are `u32` or `u64`, do
+/// not decrease, and do not exceed the input. Elements before the first offset and after the last one are scanned like two more
+/// segments. Offsets that break these rules give unspecified results, but nothing outside of the slices is read or written.
+///
+/// ```
+/// use gpu_primitives::scan::{self, Sum};
+/// use gpu_primitives::{Device, Error};
+///
+/// let stream = Device::default()?.stream()?;
+/// let input = stream.upload(&[3u32, 1, 4, 1, 5])?;
+/// let offsets = stream.upload(&[0u32, 3, 3, 5])?; // three segments, the second one empty
+/// let mut output = stream.uninit::<u32>(5)?;
+/// scan::segmented_exclusive(&stream, &input, &offsets, &mut output, Sum)?;
+/// assert_eq!(output.to_vec(&stream)?, [0, 3, 4, 0, 1]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if there is no offset, or input and output differ in length: nothing is written in these cases.
+/// [`Error::OutOfMemory`]; any launch error.
+pub fn segmented_exclusive<'a, T: Pod, O: Offset, Op: Monoid<T>>(
+    stream: &Stream,
+    input: impl Source<'a, T>,
+    offsets: impl Into<DeviceSlice<'a, O>>,
+    output: impl Into<DeviceSliceMut<'a, T>>,
+    op: Op,
+) -> Result<(), Error> {
+    segmented(stream, input, offsets.into(), output.into(), op, false)
+}
+
+/// Scans each segment on its own: `output[i] = input[first] ∘ … ∘ input[i]`. See [`segmented_exclusive`].
+///
+/// # Errors
+/// Same as [`segmented_exclusive`].
+pub fn segmented_inclusive<'a, T: Pod, O: Offset, Op: Monoid<T>>(
+    stream: &Stream,
+    input: impl Source<'a, T>,
+    offsets: impl Into<DeviceSlice<'a, O>>,
+    output: impl Into<DeviceSliceMut<'a, T>>,
+    op: Op,
+) -> Result<(), Error> {
+    segmented(stream, input, offsets.into(), output.into(), op, true)
+}
+
+#[allow(clippy::too_many_arguments, reason = "those of the public functions, and which of them it is")]
+fn by_key<'a, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
+    stream: &Stream,
+    keys: impl Source<'a, K>,
+    values: impl Source<'a, T>,
+    mut output: DeviceSliceMut<'_, T>,
+    equality: E,
+    op: Op,
+    init: T,
+    inclusive: bool,
+) -> Result<(), Error> {
+    let (keys, values) = (keys.into_parts()?, values.into_parts()?);
+    expect_len("the values of a scan by key", keys.len(), values.len())?;
+    expect_len("the output of a scan by key", keys.len(), output.len())?;
+    let len = values.len();
+    let (keys, values) = (keys.open(stream)?, values.open(stream)?);
+    let output = output.raw_view_mut(stream)?;
+    held!(T as H or bytes, {
+        let output = HeldOut::<T, H>::new(stream, output)?;
+        let op = HoleMonoid::<H>::of::<T, Op>(op);
+        let scan = Scan { len, output: output.view, op, init: widened(init), inclusive };
+        // Keys of 4 and 8 bytes are read by the scan itself, with values of 4 and 8 bytes.
+        if const { size_of::<H>() == 4 || size_of::<H>() == 8 }
+            && let Ok(keys) = keys.held::<u32>()
+        {
+            scan.run_by_key(stream, &values, KeyHeads { keys, equality: HoleEquality::of::<K, E>(equality) })?;
+        } else if const { size_of::<H>() == 4 || size_of::<H>() == 8 }
+            && let Ok(keys) = keys.held::<u64>()
+        {
+            scan.run_by_key(stream, &values, KeyHeads { keys, equality: HoleEquality::of::<K, E>(equality) })?;
+        } else {
+            let flags = flag_heads::<K, E>(stream, &keys, len, equality)?;
+            scan.run(stream, &values, HeadFlags { flags: flags.raw_view(stream)? })?;
+        }
+        output.finish(stream)
+    })
+}
+
+fn segmented<'a, T: Pod, O: Offset, Op: Monoid<T>>(
+    stream: &Stream,
+    input: impl Source<'a, T>,
+    offsets: DeviceSlice<'_, O>,
+    mut output: DeviceSliceMut<'_, T>,
+    op: Op,
+    inclusive: bool,
+) -> Result<(), Error> {
+    let input = input.into_parts()?;
+    expect_offsets(offsets.len())?;
+    expect_len("the output of a segmented scan", input.len(), output.len())?;
+    let (len, input) = (input.len(), input.open(stream)?);
+    let (offsets, output) = (offsets.raw_view(stream)?, output.raw_view_mut(stream)?);
+    held!(T as H or bytes, {
+        let output = HeldOut::<T, H>::new(stream, output)?;
+        let (init, op) = (widened(op.identity()), HoleMonoid::<H>::of::<T, Op>(op));
+        let scan = Scan { len, output: output.view, op, init, inclusive };
+        let tile_len = tile_len::<H>();
+        let (offsets, edges) = find_edges(stream, offsets, len.div_ceil(tile_len), tile_len)?;
+        scan.run(stream, &input, OffsetHeads { offsets, edges: edges.raw_view(stream)? })?;
+        output.finish(stream)
+    })
+}
+
+/// Returns the elements per access: accesses of 16 bytes by the wider type, but not more than 4 elements.
+const fn vector<K, T>() -> usize {
+    match if size_of::<K>() > size_of::<T>() { size_of::<K>() } else { size_of::<T>() } {
+        1 | 2 | 4 => 4,
+        8 => 2,
+        _ => 1,
+    }
+}
+
+/// Returns the rows of a tile: odd, for the exchange. With the heads, a tile takes as much shared memory as one of a scan, which
+/// has nine rows. Not all GPUs have room for seven rows of 32 bytes.
+const fn rows<T>() -> usize {
+    if size_of::<T>() > 16 { 5 } else { 7 }
+}
+
+/// Returns the elements of a tile of a scan without keys.
+const fn tile_len<T>() -> usize {
+    THREADS as usize * vector::<(), T>() * rows::<T>()
+}
+
+/// A scan that restarts, except for its input and the heads.
+struct Scan<H> {
+    /// The number of elements; the most that it can be, if only the device knows it.
+    len: usize,
+    output: GlobalMut<H>,
+    op: HoleMonoid<H>,
+    init: H,
+    inclusive: bool,
+}
+
+impl<H: Flagged> Scan<H> {
+    /// Scans runs of keys.
+    fn run_by_key<T: Pod, K: Held>(self, stream: &Stream, values: &Opened<T>, keys: KeyHeads<K>) -> Result<(), Error> {
+        with_shape!(VEC in 4 | 2 | 1 = vector::<K, H>(), self.run_shaped::<T, _, VEC, 7>(stream, values, keys))
+    }
+
+    /// Scans elements with heads that have no keys.
+    fn run<T: Pod, S: Heads>(self, stream: &Stream, input: &Opened<T>, heads: S) -> Result<(), Error> {
+        with_shape!(VEC in 4 | 2 | 1 = vector::<(), H>(), with_shape!(
+            ROWS in 7 | 5 = rows::<H>(),
+            self.run_shaped::<T, S, VEC, ROWS>(stream, input, heads)
+        ))
+    }
+
+    fn run_shaped<T: Pod, S: Heads, const VEC: usize, const ROWS: usize>(
+        self,
+        stream: &Stream,
+        input: &Opened<T>,
+        heads: S,
+    ) -> Result<(), Error> {
+        match input.held::<H>() {
+            Ok(view) => self.launch::<_, S, VEC, ROWS>(stream, view, heads),
+            Err(source) => self.launch::<_, S, VEC, ROWS>(stream, source, heads),
+        }
+    }
+
+    fn launch<I: Input<H>, S: Heads, const VEC: usize, const ROWS: usize>(
+        self,
+        stream: &Stream,
+        input: I,
+        heads: S,
+    ) -> Result<(), Error> {
+        let tiles = self.len.div_ceil(THREADS as usize * VEC * ROWS);
+        if tiles == 0 {
+            return Ok(());
+        }
+        let scratch = stream.lookback_words(lookback::scratch_words::<H::Since>(tiles))?;
+        let Self { output, op, init, inclusive, .. } = self;
+        let kernel =
+            ScanSegments::<H, I, S, _, VEC, ROWS>::new(input, heads, output, op, init, u32::from(inclusive), scratch);
+        // SAFETY: one block per tile; the output is no shorter than the input; the heads are those of these elements and
+        // tiles; the scratch memory has the words that the tiles need.
+        unsafe { stream.launch(kernel, tiles) }
+    }
+}

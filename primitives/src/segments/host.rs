@@ -1,0 +1,53 @@
+//! Host functions of segments.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+use super::edges::{FindEdges, Offsets, THREADS};
+use super::heads::FlagHeads;
+use crate::arch::warp::LANES;
+use crate::equality::{Equality, HoleEquality};
+use crate::runtime::held::held;
+use crate::select::Offset;
+use crate::source::Opened;
+use crate::{DeviceVec, Error, Global, Stream};
+use bytemuck::Pod;
+
+/// Returns the offsets as kernels read them, and what [`FindEdges`] finds for `tiles` tiles.
+pub(crate) fn find_edges<O: Offset>(
+    stream: &Stream,
+    offsets: Global<O>,
+    tiles: usize,
+    tile_len: usize,
+) -> Result<(Offsets, DeviceVec<u64>), Error> {
+    let offsets = Offsets::new(offsets);
+    let mut edges = stream.uninit::<u64>(tiles + 1)?;
+    let kernel = FindEdges::new(offsets, edges.raw_view_mut(stream)?, tile_len as u64);
+    // SAFETY: one warp per edge.
+    unsafe { stream.launch(kernel, (tiles + 1).div_ceil((THREADS / LANES) as usize))? };
+    Ok((offsets, edges))
+}
+
+/// Returns one byte per key, of `len`: whether it begins a run of equal keys.
+pub(crate) fn flag_heads<K: Pod, E: Equality<K>>(
+    stream: &Stream,
+    keys: &Opened<K>,
+    len: usize,
+    equality: E,
+) -> Result<DeviceVec<u8>, Error> {
+    let mut flags = stream.uninit::<u8>(len)?;
+    let view = flags.raw_view_mut(stream)?;
+    let equality = HoleEquality::of::<K, E>(equality);
+    let blocks = len.div_ceil(THREADS as usize);
+    if blocks > 0 {
+        held!(K as H or bytes, {
+            // SAFETY: one thread per flag, and as many flags as keys; the equality is one of these keys.
+            unsafe {
+                match keys.held::<H>() {
+                    Ok(keys) => stream.launch(FlagHeads::<H, _>::new(keys, equality, view), blocks)?,
+                    Err(keys) => stream.launch(FlagHeads::<H, _>::new(keys, equality, view), blocks)?,
+                }
+            }
+        });
+    }
+    Ok(flags)
+}
