@@ -131,6 +131,7 @@ fn by_key<'a, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
     expect_len("the values of a scan by key", keys.len(), values.len())?;
     expect_len("the output of a scan by key", keys.len(), output.len())?;
     let len = values.len();
+    let (keys, values) = keys.in_step(values)?;
     let (keys, values) = (keys.open(stream)?, values.open(stream)?);
     let output = output.raw_view_mut(stream)?;
     held!(T as H or bytes, {
@@ -150,7 +151,7 @@ fn by_key<'a, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
             let flags = flag_heads::<K, E>(stream, &keys, len, equality)?;
             scan.run(stream, &values, HeadFlags { flags: flags.raw_view(stream)? })?;
         }
-        output.finish(stream)
+        output.finish_first(stream, values.count())
     })
 }
 
@@ -174,7 +175,7 @@ fn segmented<'a, T: Pod, O: Offset, Op: Monoid<T>>(
         let tile_len = tile_len::<H>();
         let (offsets, edges) = find_edges(stream, offsets, len.div_ceil(tile_len), tile_len)?;
         scan.run(stream, &input, OffsetHeads { offsets, edges: edges.raw_view(stream)? })?;
-        output.finish(stream)
+        output.finish_first(stream, input.count())
     })
 }
 

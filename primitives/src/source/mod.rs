@@ -117,10 +117,11 @@ impl<'a, F: Form> Parts<'a, F> {
         self.counted.map(|count| count.raw_view(stream)).transpose()
     }
 
-    /// Returns these elements, as many as another source has that is read in step. If only the device knows that number, the
-    /// other one need not be counted too.
-    pub(crate) fn counted_like<G: Form>(self, other: &Parts<'a, G>) -> Self {
-        Self { counted: self.counted.or(other.counted), ..self }
+    /// Returns these elements and those of another source that are read in step. If only the device knows the number of one,
+    /// it is that of both.
+    pub(crate) fn in_step<G: Form>(self, other: Parts<'a, G>) -> Result<(Self, Parts<'a, G>), Error> {
+        let counted = only_one(self.counted, other.counted)?;
+        Ok((Self { counted, ..self }, Parts { counted, ..other }))
     }
 
     /// Returns the elements in the form in which kernels read them.

@@ -43,7 +43,7 @@ pub fn reduce_by_key<'a, K: Pod, V: Pod, E: Equality<K>, M: Monoid<V>>(
     expect_len("the values of keys", keys.len(), values.len())?;
     expect_room("the output keys of a reduction", keys.len(), output_keys.len())?;
     expect_room("the totals of a reduction", keys.len(), totals.len())?;
-    let keys = keys.counted_like(&values);
+    let (keys, values) = keys.in_step(values)?;
     let (len, counted) = (keys.len(), keys.counted(stream)?);
     let (keys, values) = (keys.open(stream)?, values.open(stream)?);
     let (output, totals) = (output_keys.raw_view_mut(stream)?, totals.raw_view_mut(stream)?);
