@@ -62,24 +62,25 @@ impl<T: Pod, const VEC: usize, const ROWS: usize> WarpExchange<T, VEC, ROWS> {
         if let Some(run) = input.run(start, len) {
             return self.load(run, filler);
         }
-        // Neighbouring lanes read neighbouring items, `GROUP` of them at once.
-        const GROUP: usize = 4;
+        // Neighbouring lanes read neighbouring items, `group` of them at once: more would take too many registers.
+        const MOST: usize = 4;
+        let group = const { if size_of::<T>() > 8 { 2 } else { MOST } };
         let mut first = lane_id() as usize;
         while first < Self::LEN {
-            let mut items = [filler; GROUP];
-            for i in 0..GROUP {
+            let mut items = [filler; MOST];
+            for i in 0..group {
                 let at = first + i * LANES as usize;
                 if at < len {
                     items[i] = input.item(start + at);
                 }
             }
-            for i in 0..GROUP {
+            for i in 0..group {
                 let at = first + i * LANES as usize;
                 if at < Self::LEN {
                     self.memory.set(at, items[i]);
                 }
             }
-            first += GROUP * LANES as usize;
+            first += group * LANES as usize;
         }
     }
 

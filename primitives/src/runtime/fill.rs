@@ -31,7 +31,7 @@ const PARAMETER: &str = "p0";
 
 /// An operator, ready to be written.
 enum Part {
-    Function(Function),
+    Function(Box<Function>),
     Load(fn(&mut LoadCode) -> Vec<Word>),
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn fill(ptx: String, operators: Operators) -> Result<String, String> 
                         state.name, state.size
                     ));
                 }
-                Part::Function(function)
+                Part::Function(Box::new(function))
             }
         };
         parts.push((filling.function, offset, part));

@@ -91,7 +91,7 @@ pub trait Heads: Param {
 pub struct OffsetHeads {
     /// The offsets.
     pub offsets: Offsets,
-    /// What [`FindEdges`](super::FindEdges) has found for the tiles.
+    /// What [`FindEdges`](super::edges::FindEdges) has found for the tiles.
     pub edges: Global<u64>,
 }
 

@@ -173,6 +173,7 @@ impl<T: Pod> Opened<T> {
     }
 
     /// Returns the elements as they are held in an `H`: as a view if they lie in memory like that, else as a source.
+    #[allow(clippy::result_large_err, reason = "no error: the other form, which a kernel's arguments hold as it is")]
     pub fn held<H: Held>(&self) -> Result<Global<H>, Fused> {
         match self.view {
             // SAFETY: size and alignment fit.
