@@ -72,6 +72,7 @@ mod shape;
 pub mod sort;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod source;
+pub mod top_k;
 pub mod transfer;
 pub mod transform;
 pub mod view;

@@ -45,8 +45,8 @@
 mod form;
 
 use self::form::{
-    ConstantForm, Form, IndexForm, Map2Form, Map2State, Map3Form, Map3State, Map4Form, Map4State, MapForm, MapState,
-    SliceForm,
+    CodeForm, ConstantForm, Form, IndexForm, Map2Form, Map2State, Map3Form, Map3State, Map4Form, Map4State, MapForm,
+    MapState, SliceForm,
 };
 use crate::hole::Held;
 use crate::input::{Fused, MAX_LEAVES};
@@ -54,6 +54,7 @@ use crate::map::{Map, Map2, Map3, Map4};
 use crate::operator::{Record, operator};
 use crate::runtime::carrier::reinterpret;
 use crate::runtime::held::fits;
+use crate::sort::RadixKey;
 use crate::{DeviceSlice, DeviceValue, Error, Global, Stream, expect_len};
 use bytemuck::{Pod, Zeroable};
 use core::marker::PhantomData;
@@ -112,6 +113,11 @@ impl<F: Form> Parts<'_, F> {
         self.len
     }
 
+    /// Returns whether only the device knows the number of elements.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.counted.is_some()
+    }
+
     /// Returns the elements in the form in which kernels read them.
     pub(crate) fn open(self, stream: &Stream) -> Result<Opened<F::Item>, Error> {
         let view = match (&self.slice, &self.counted) {
@@ -124,6 +130,16 @@ impl<F: Form> Parts<'_, F> {
         }
         let counted = self.counted.map(|count| count.raw_view(stream)).transpose()?;
         Ok(Opened { view, fused: Fused::new(form::hole::<F>(self.state), &leaves, self.len, counted) })
+    }
+}
+
+impl<'a, F: Form> Parts<'a, F>
+where
+    F::Item: RadixKey,
+{
+    /// Returns the codes of the elements.
+    pub(crate) fn codes(&self) -> Parts<'a, CodeForm<F>> {
+        Parts { state: self.state, leaves: self.leaves, len: self.len, counted: self.counted, slice: None }
     }
 }
 
