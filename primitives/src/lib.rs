@@ -21,8 +21,8 @@
 //! - [`compare`], [`monoid`](mod@monoid), [`code`]: orders, associative operations, and numbers as unsigned integers that sort like them.
 //! - [`block`]: block-wide collectives, built from the device functions.
 //! - `runtime` (re-exported here): [`Device`], [`Stream`], [`DeviceVec`] and its slices, [`Error`].
-//! - one module per primitive: [`sort`], [`merge`], [`scan`], [`segmented_sort`], [`multisplit`], [`select`],
-//!   [`search`], [`transfer`].
+//! - one module per primitive: [`sort`], [`merge`], [`merge_sort`], [`scan`], [`segmented_sort`], [`multisplit`],
+//!   [`select`], [`sets`], [`search`], [`top_k`], [`transfer`].
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(
@@ -59,6 +59,7 @@ pub mod kernel;
 mod load;
 pub mod map;
 pub mod merge;
+pub mod merge_sort;
 mod model;
 pub mod monoid;
 pub mod multisplit;
@@ -68,6 +69,7 @@ pub mod scan;
 pub mod search;
 pub mod segmented_sort;
 pub mod select;
+pub mod sets;
 mod shape;
 pub mod sort;
 #[cfg(not(target_arch = "nvptx64"))]

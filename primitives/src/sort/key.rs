@@ -3,6 +3,8 @@
 use super::{Buckets, Purity};
 use crate::code::{Bits, Sign};
 use crate::compare::Compare;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::compare::{Greater, HoleOrder};
 use crate::form::{Holes, Param};
 use crate::hole::{Held, Hole};
 use crate::operator::{Record, operator};
@@ -142,6 +144,11 @@ pub trait RadixCode: Bits + sealed::Sealed {
     /// Returns the number with these bits. Those beyond the type are left out.
     #[doc(hidden)]
     fn of_halves(halves: [u64; 2]) -> Self;
+
+    /// Returns the order of such numbers that begins with the largest, for kernels that load them.
+    #[doc(hidden)]
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn descending() -> HoleOrder;
 }
 
 mod sealed {
@@ -186,6 +193,11 @@ impl RadixCode for u32 {
     fn of_halves(halves: [u64; 2]) -> Self {
         halves[0] as u32
     }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn descending() -> HoleOrder {
+        HoleOrder::of::<Self, Greater>(Greater)
+    }
 }
 
 impl RadixCode for u64 {
@@ -222,6 +234,11 @@ impl RadixCode for u64 {
     #[inline(always)]
     fn of_halves(halves: [u64; 2]) -> Self {
         halves[0]
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn descending() -> HoleOrder {
+        HoleOrder::of::<Self, Greater>(Greater)
     }
 }
 
@@ -260,6 +277,11 @@ impl RadixCode for u128 {
     #[inline(always)]
     fn of_halves(halves: [u64; 2]) -> Self {
         (halves[1] as u128) << 64 | halves[0] as u128
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn descending() -> HoleOrder {
+        HoleOrder::of::<Self, Greater>(Greater)
     }
 }
 

@@ -23,6 +23,24 @@
 //! assert_eq!(positions.to_vec(&stream)?, [2, 0, 3]);
 //! # Ok::<(), Error>(())
 //! ```
+//!
+//! # Rows
+//!
+//! [`segmented_largest`] finds the largest elements of many rows in one call, for example the best tokens of each sequence
+//! of a batch:
+//!
+//! ```
+//! use gpu_primitives::top_k::{self, Rows};
+//! use gpu_primitives::{Device, Error};
+//!
+//! let stream = Device::default()?.stream()?;
+//! let logits = stream.upload(&[0.5f32, 2.0, -1.0, 3.5, 0.0, 3.5])?; // two rows of three
+//! let (mut best, mut tokens) = (stream.uninit::<f32>(4)?, stream.uninit::<u32>(4)?);
+//! top_k::segmented_largest(&stream, &logits, Rows::of_len(3), 2, &mut best, &mut tokens)?;
+//! assert_eq!(best.to_vec(&stream)?, [2.0, 0.5, 3.5, 3.5]);
+//! assert_eq!(tokens.to_vec(&stream)?, [1, 0, 0, 2]);
+//! # Ok::<(), Error>(())
+//! ```
 
 // Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
@@ -30,6 +48,7 @@
 mod code;
 mod histogram;
 mod kernel;
+mod rows;
 mod tile;
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -37,4 +56,4 @@ mod host;
 
 pub use code::Position;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::{largest, smallest};
+pub use host::{Rows, largest, segmented_largest, segmented_smallest, smallest};
