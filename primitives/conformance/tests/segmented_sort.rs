@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         deterministic,
         wrong_lengths,
         another_order,
+        argsort,
     ])
 }
 
@@ -519,4 +520,44 @@ fn another_order(device: &Device) {
     let mut keys = stream.upload(&[1u32, 3, 2]).unwrap();
     segmented_sort::keys_in_place(&stream, &offsets, &mut keys, Greater).unwrap();
     assert_eq!(keys.to_vec(&stream).unwrap(), [3, 2, 1]);
+}
+
+/// Positions within the segments, for both directions; items outside of all segments are left alone.
+fn argsort(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = if is_checked(device) { 2500 } else { 4 * TILE };
+    let offsets = [3u32, 3, 20, 21, 21, 21, 900, len as u32 - 5];
+    let host: Vec<f32> = random(90).take(len).map(|x| (x % 700) as f32 - 300.0).collect();
+    let keys = stream.upload(&host).unwrap();
+    let device_offsets = stream.upload(&offsets).unwrap();
+    for descending in [false, true] {
+        let mut expected = vec![7; len];
+        for pair in offsets.windows(2) {
+            let (start, end) = (pair[0] as usize, pair[1] as usize);
+            let mut order: Vec<u32> = (0..(end - start) as u32).collect();
+            order.sort_by(|&a, &b| {
+                let order = host[start + a as usize].total_cmp(&host[start + b as usize]);
+                if descending { order.reverse() } else { order }
+            });
+            expected[start..end].copy_from_slice(&order);
+        }
+        let mut positions = stream.upload(&vec![7u32; len]).unwrap();
+        if descending {
+            segmented_sort::argsort(&stream, &device_offsets, &keys, &mut positions, Greater).unwrap();
+        } else {
+            // SAFETY: the offsets are in order.
+            unsafe {
+                segmented_sort::argsort_unchecked(&stream, &device_offsets, &keys, &mut positions, Less).unwrap();
+            }
+        }
+        assert_eq!(positions.to_vec(&stream).unwrap(), expected);
+    }
+    let mut short = stream.zeroed::<u32>(4).unwrap();
+    let result = segmented_sort::argsort(&stream, &device_offsets, &keys, &mut short, Less);
+    assert!(matches!(result, Err(Error::LengthMismatch { .. })));
+    let bad = stream.upload(&[5u32, 3]).unwrap();
+    let mut positions = stream.zeroed::<u32>(len).unwrap();
+    let result = segmented_sort::argsort(&stream, &bad, &keys, &mut positions, Less);
+    assert!(matches!(result, Err(Error::InvalidOffsets { .. })));
+    assert!(positions.to_vec(&stream).unwrap().iter().all(|&x| x == 0));
 }

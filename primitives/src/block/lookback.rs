@@ -58,6 +58,16 @@ pub struct Ticket {
     pub tag: u32,
 }
 
+impl Ticket {
+    /// Returns whether later tiles wait for this one's [`look_back`]. Otherwise a tile that does not need its own prefix
+    /// may leave it out, once its aggregate is [announced](announce).
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_awaited(self) -> bool {
+        self.tile % RADIX == RADIX - 1
+    }
+}
+
 /// Takes a ticket. The word holds the epoch in its upper half and the next ticket in its lower half.
 ///
 /// The block that takes the last of `tickets` prepares the word for the next launch. From then on no block of this

@@ -14,11 +14,11 @@ use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
 /// The threads per block that searches for boundaries.
-pub(super) const PARTITION_THREADS: u32 = 256;
+pub(crate) const PARTITION_THREADS: u32 = 256;
 
 /// The boundaries that a block of a partition searches for. They are consecutive, and the last one is the next block's
 /// first, so that some block sees each pair of neighbours together.
-pub(super) struct Boundary {
+pub(crate) struct Boundary {
     /// The index in the block.
     pub group: u32,
     /// The number of boundaries of the block.

@@ -188,7 +188,7 @@ const fn has_values<V>() -> bool {
 
 /// How many items more or fewer than planned may come before a boundary. The less exact it has to be, the sooner it is
 /// found.
-pub(super) const SLACK: usize = 64;
+pub(crate) const SLACK: usize = 64;
 
 /// Returns the planned number of items of a tile of `1 << rounds` runs, at least two.
 #[must_use]

@@ -7,6 +7,7 @@ use super::shape::Shape;
 use crate::arch::warp::{FULL, LANES, ballot, lane_id, shuffle_idx};
 use crate::arch::{Order, Rmw, Scope, thread};
 use crate::form::kernel;
+use crate::operator::Record;
 use crate::view::{Global, GlobalMut};
 use bytemuck::{Pod, Zeroable};
 
@@ -33,7 +34,7 @@ pub(super) mod status {
 
 /// An edge between two tiles: the position, and the first offset that is not below it.
 #[repr(C, align(8))]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable, Record)]
 pub struct Edge {
     /// The first item after the edge.
     pub position: u32,

@@ -4,16 +4,20 @@
 
 use super::crossing::passes;
 use super::cut::{CUT_TILE, CutSegments, Edge, status};
+use super::number::{NUMBER_TILE, NumberItems};
 use super::pass::{MergeSegments, REPAIR};
 use super::shape::{Shape, THREADS, items, slack};
 use super::tile::SortSegments;
 use crate::compare::{Compare, HoleOrder, KeyOrder};
 use crate::hole::Held;
+use crate::operator::map;
 use crate::runtime::carrier::{Carry, carried_with};
 use crate::runtime::held::{HeldIn, Indices, held};
 use crate::runtime::offsets::{Trust, expect_offsets, invalid_offset};
 use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::source;
 use crate::transfer;
+use crate::transform;
 use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
@@ -150,6 +154,77 @@ pub unsafe fn pairs_in_place_unchecked<'a, K: Pod, V: Pod, C: Compare<K>>(
     sort(stream, offsets.into(), operands, compare, Trust::Promised)
 }
 
+/// Finds the order of each segment's keys: element `i` of `positions` is the position, within its segment, of the key that
+/// comes to place `i` when the segment is sorted. Equal keys keep their order. The keys are not changed. Waits for the check
+/// of the offsets.
+///
+/// ```
+/// use gpu_primitives::compare::{Greater, Less};
+/// use gpu_primitives::{Device, Error, segmented_sort};
+///
+/// let stream = Device::default()?.stream()?;
+/// let offsets = stream.upload(&[0u32, 3, 7])?;
+/// let keys = stream.upload(&[0.5f32, -1.0, 2.0, 4.0, 1.0, 3.0, 1.0])?;
+/// let mut positions = stream.uninit::<u32>(7)?;
+/// segmented_sort::argsort(&stream, &offsets, &keys, &mut positions, Less)?;
+/// assert_eq!(positions.to_vec(&stream)?, [1, 0, 2, 1, 3, 2, 0]);
+/// segmented_sort::argsort(&stream, &offsets, &keys, &mut positions, Greater)?;
+/// assert_eq!(positions.to_vec(&stream)?, [2, 0, 1, 0, 2, 1, 3]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// Same as [`keys`].
+pub fn argsort<'a, K: Pod, C: Compare<K>>(
+    stream: &Stream,
+    offsets: impl Into<DeviceSlice<'a, u32>>,
+    keys: impl Into<DeviceSlice<'a, K>>,
+    positions: impl Into<DeviceSliceMut<'a, u32>>,
+    compare: C,
+) -> Result<(), Error> {
+    positions_sorted(stream, offsets.into(), keys.into(), positions.into(), compare, Trust::Check)
+}
+
+/// [`argsort`] without the check and without waiting: see [`keys_unchecked`].
+///
+/// # Errors
+/// Same as [`keys_unchecked`].
+///
+/// # Safety
+/// Same as [`keys_unchecked`].
+pub unsafe fn argsort_unchecked<'a, K: Pod, C: Compare<K>>(
+    stream: &Stream,
+    offsets: impl Into<DeviceSlice<'a, u32>>,
+    keys: impl Into<DeviceSlice<'a, K>>,
+    positions: impl Into<DeviceSliceMut<'a, u32>>,
+    compare: C,
+) -> Result<(), Error> {
+    positions_sorted(stream, offsets.into(), keys.into(), positions.into(), compare, Trust::Promised)
+}
+
+/// Numbers the items of each segment, and sorts the numbers with the keys.
+fn positions_sorted<K: Pod, C: Compare<K>>(
+    stream: &Stream,
+    offsets: DeviceSlice<'_, u32>,
+    keys: DeviceSlice<'_, K>,
+    positions: DeviceSliceMut<'_, u32>,
+    compare: C,
+    trust: Trust,
+) -> Result<(), Error> {
+    let len = keys.len();
+    expect_len("the positions of a segmented sort", len, positions.len())?;
+    expect_offsets(offsets.len())?;
+    let mut numbers = stream.uninit::<u32>(len)?;
+    if len > 0 {
+        let kernel = NumberItems::new(offsets.raw_view(stream)?, numbers.raw_view_mut(stream)?);
+        // SAFETY: one block per tile.
+        unsafe { stream.launch(kernel, len.div_ceil(NUMBER_TILE))? };
+    }
+    let mut sorted = stream.uninit::<K>(len)?;
+    let operands = pairs_apart(stream, keys, numbers.as_slice(), sorted.as_mut_slice(), positions)?;
+    sort(stream, offsets, operands, compare, trust)
+}
+
 /// [`pairs_in_place`] with a given tile shape: for tests that need many tiles of few items.
 #[doc(hidden)]
 pub fn pairs_shaped<K: Held, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
@@ -231,7 +306,12 @@ fn sort<K: Pod, V: Pod, C: Compare<K>>(
 }
 
 /// Moves the values, which may be in place.
-fn gather_values<V: Pod>(stream: &Stream, indices: &Indices, from: Global<V>, to: GlobalMut<V>) -> Result<(), Error> {
+pub(crate) fn gather_values<V: Pod>(
+    stream: &Stream,
+    indices: &Indices,
+    from: Global<V>,
+    to: GlobalMut<V>,
+) -> Result<(), Error> {
     if from.as_ptr() != to.as_const().as_ptr() {
         return indices.gather_held(stream, from, to);
     }
@@ -268,6 +348,61 @@ fn sort_indexed<H: Held, V: Pod>(
     let moved = PairsMut { keys: to.keys, values: indices.to.raw_view_mut(stream)? };
     shaped(stream, offsets, (indexed, moved), order, trust)?;
     gather_values(stream, &indices, from.values, to.values)
+}
+
+/// Sorts each segment in place by an order of held keys. The offsets are in order.
+pub(crate) fn sort_promised<H: Held, V: Pod>(
+    stream: &Stream,
+    offsets: DeviceSlice<'_, u32>,
+    pairs: PairsMut<H, V>,
+    order: HoleOrder,
+) -> Result<(), Error> {
+    sort_held(stream, offsets, in_place(pairs), order, Trust::Promised)
+}
+
+/// Returns the items of a run of [`sort_runs`].
+pub(crate) const fn run_len<K, V>() -> usize {
+    THREADS as usize * items::<K, V>()
+}
+
+/// Sorts runs of [`run_len`] items separately; the last one may be shorter. Input and output are the same memory, or do
+/// not overlap.
+pub(crate) fn sort_runs<K: Pod, V: Pod, C: KeyOrder<K>>(
+    stream: &Stream,
+    (from, to): Operands<K, V>,
+    compare: C,
+) -> Result<(), Error> {
+    with_shape!(ITEMS in 15 | 9 | 5 = items::<K, V>(), {
+        const RUN: usize = THREADS as usize * ITEMS;
+        /// The runs of a launch: the kernel has 32-bit positions.
+        const MOST: usize = u32::MAX as usize / RUN;
+        let len = to.keys.len();
+        let runs = len.div_ceil(RUN).min(MOST);
+        let (mut starts, mut edges) = (stream.uninit::<u32>(runs + 1)?, stream.uninit::<Edge>(runs + 1)?);
+        transform::map(stream, source::counting(0u32, runs + 1), &mut starts, map!(|i: u32| -> u32 { i * RUN as u32 }))?;
+        let edge = map!(|i: u32| -> Edge { Edge { position: i * RUN as u32, offset: i } });
+        transform::map(stream, source::counting(0u32, runs + 1), &mut edges, edge)?;
+        for first in (0..len).step_by(MOST * RUN) {
+            let count = (len - first).min(MOST * RUN);
+            // SAFETY: the items exist. Each run is a segment that is a tile, so that there is nothing to merge and no
+            // temporary memory is used; the last edge may lie beyond the last item.
+            unsafe {
+                let sort = SortSegments::<K, V, C, THREADS, ITEMS, { slack(ITEMS) }>::new(
+                    starts.raw_view(stream)?,
+                    edges.raw_view(stream)?,
+                    from.keys.slice(first, count),
+                    from.values.slice(first, count),
+                    to.keys.slice(first, count),
+                    to.values.slice(first, count),
+                    GlobalMut::empty(),
+                    GlobalMut::empty(),
+                    compare,
+                );
+                stream.launch(sort, count.div_ceil(RUN))?;
+            }
+        }
+        Ok(())
+    })
 }
 
 fn shaped<K: Pod, V: Pod, C: KeyOrder<K>>(

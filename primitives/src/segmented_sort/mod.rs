@@ -36,6 +36,7 @@ mod heads;
 mod instances;
 mod items;
 mod merge;
+mod number;
 mod pass;
 mod shape;
 mod tile;
@@ -48,8 +49,10 @@ mod host;
 pub use host::pairs_shaped;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{
-    keys, keys_in_place, keys_in_place_unchecked, keys_unchecked, pairs, pairs_in_place, pairs_in_place_unchecked,
-    pairs_unchecked,
+    argsort, argsort_unchecked, keys, keys_in_place, keys_in_place_unchecked, keys_unchecked, pairs, pairs_in_place,
+    pairs_in_place_unchecked, pairs_unchecked,
 };
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use host::{gather_values, run_len, sort_promised, sort_runs};
 #[doc(hidden)]
 pub use shape::Shape;

@@ -274,6 +274,16 @@ fn sort_to<K: RadixKey, V: Pod>(
     to_keys.finish(stream)
 }
 
+/// Sorts codes of `bits` bits, the largest first, with their values. Equal ones keep their order.
+pub(crate) fn descending_codes<C: RadixCode, V: Pod>(
+    stream: &Stream,
+    from: Pairs<C, V>,
+    to: PairsMut<C, V>,
+    bits: u32,
+) -> Result<(), Error> {
+    sort_values(stream, from, to, Digits::new(Sign::NONE, 0, bits, true))
+}
+
 /// Sorts codes with values of any size.
 fn sort_values<C: RadixCode, V: Pod>(
     stream: &Stream,

@@ -3,6 +3,8 @@
 use super::{Buckets, Purity};
 use crate::code::{Bits, Sign};
 use crate::compare::Compare;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::compare::{Greater, HoleOrder};
 use crate::form::{Holes, Param};
 use crate::hole::{Held, Hole};
 use crate::operator::{Record, operator};
@@ -121,6 +123,32 @@ pub trait RadixCode: Bits + sealed::Sealed {
     /// The hole was made of such a function for elements that are held in an `H`.
     #[doc(hidden)]
     unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self;
+
+    /// The type in which kernels load such a number.
+    #[doc(hidden)]
+    type Held: Held;
+
+    /// Returns the number that was loaded.
+    #[doc(hidden)]
+    fn of_held(held: Self::Held) -> Self;
+
+    /// Returns the bits from `shift` on. `shift` is below [`BITS`](Self::BITS).
+    #[doc(hidden)]
+    #[must_use]
+    fn from_bit(self, shift: u32) -> Self;
+
+    /// Returns the lower and the upper 64 bits.
+    #[doc(hidden)]
+    fn halves(self) -> [u64; 2];
+
+    /// Returns the number with these bits. Those beyond the type are left out.
+    #[doc(hidden)]
+    fn of_halves(halves: [u64; 2]) -> Self;
+
+    /// Returns the order of such numbers that begins with the largest, for kernels that load them.
+    #[doc(hidden)]
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn descending() -> HoleOrder;
 }
 
 mod sealed {
@@ -143,6 +171,33 @@ impl RadixCode for u32 {
         // SAFETY: guaranteed by the caller.
         unsafe { H::code_32(hole, key) }
     }
+
+    type Held = u32;
+
+    #[inline(always)]
+    fn of_held(held: u32) -> Self {
+        held
+    }
+
+    #[inline(always)]
+    fn from_bit(self, shift: u32) -> Self {
+        self >> shift
+    }
+
+    #[inline(always)]
+    fn halves(self) -> [u64; 2] {
+        [u64::from(self), 0]
+    }
+
+    #[inline(always)]
+    fn of_halves(halves: [u64; 2]) -> Self {
+        halves[0] as u32
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn descending() -> HoleOrder {
+        HoleOrder::of::<Self, Greater>(Greater)
+    }
 }
 
 impl RadixCode for u64 {
@@ -157,6 +212,33 @@ impl RadixCode for u64 {
     unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self {
         // SAFETY: guaranteed by the caller.
         unsafe { H::code_64(hole, key) }
+    }
+
+    type Held = u64;
+
+    #[inline(always)]
+    fn of_held(held: u64) -> Self {
+        held
+    }
+
+    #[inline(always)]
+    fn from_bit(self, shift: u32) -> Self {
+        self >> shift
+    }
+
+    #[inline(always)]
+    fn halves(self) -> [u64; 2] {
+        [self, 0]
+    }
+
+    #[inline(always)]
+    fn of_halves(halves: [u64; 2]) -> Self {
+        halves[0]
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn descending() -> HoleOrder {
+        HoleOrder::of::<Self, Greater>(Greater)
     }
 }
 
@@ -173,6 +255,33 @@ impl RadixCode for u128 {
         // SAFETY: guaranteed by the caller.
         let [lower, upper] = unsafe { H::code_128(hole, key) };
         (upper as u128) << 64 | lower as u128
+    }
+
+    type Held = [u64; 2];
+
+    #[inline(always)]
+    fn of_held(held: [u64; 2]) -> Self {
+        Self::of_halves(held)
+    }
+
+    #[inline(always)]
+    fn from_bit(self, shift: u32) -> Self {
+        self >> shift
+    }
+
+    #[inline(always)]
+    fn halves(self) -> [u64; 2] {
+        [self as u64, (self >> 64) as u64]
+    }
+
+    #[inline(always)]
+    fn of_halves(halves: [u64; 2]) -> Self {
+        (halves[1] as u128) << 64 | halves[0] as u128
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn descending() -> HoleOrder {
+        HoleOrder::of::<Self, Greater>(Greater)
     }
 }
 

@@ -8,6 +8,7 @@ use crate::input::{Fused, MAX_LEAVES};
 use crate::load::LoadCode;
 use crate::map::{Map, Map2, Map3, Map4};
 use crate::operator::{Function, Recorded, Word};
+use crate::sort::RadixKey;
 use bytemuck::Pod;
 use core::any::{TypeId, type_name};
 use core::marker::PhantomData;
@@ -163,6 +164,32 @@ map_forms! {
     Map2Form Map2State Map2(a: A, b: B);
     Map3Form Map3State Map3(a: A, b: B, c: C);
     Map4Form Map4State Map4(a: A, b: B, c: C, d: D);
+}
+
+/// The codes of keys.
+pub struct CodeForm<F>(PhantomData<F>);
+
+impl<F: Form> Form for CodeForm<F>
+where
+    F::Item: RadixKey,
+{
+    type Item = <F::Item as RadixKey>::Code;
+    type State = F::State;
+    const LEAVES: usize = F::LEAVES;
+
+    #[inline(always)]
+    unsafe fn get(source: *const u8, place: Place, index: usize) -> Self::Item {
+        // SAFETY: guaranteed by the caller.
+        F::Item::code(unsafe { F::get(source, place, index) })
+    }
+
+    fn write(code: &mut LoadCode, place: Place) -> Vec<Word> {
+        let key = F::write(code, place);
+        let recorded = F::Item::recorded();
+        let function = recorded.function("code").expect("`#[operator]` records every function of the trait");
+        // A code depends on the key only: there is no state to read.
+        code.call(function, vec![key], place.state)
+    }
 }
 
 /// Returns the hole for a source of this form.

@@ -45,8 +45,8 @@
 mod form;
 
 use self::form::{
-    ConstantForm, Form, IndexForm, Map2Form, Map2State, Map3Form, Map3State, Map4Form, Map4State, MapForm, MapState,
-    SliceForm,
+    CodeForm, ConstantForm, Form, IndexForm, Map2Form, Map2State, Map3Form, Map3State, Map4Form, Map4State, MapForm,
+    MapState, SliceForm,
 };
 use crate::hole::Held;
 use crate::input::{Fused, MAX_LEAVES};
@@ -54,6 +54,7 @@ use crate::map::{Map, Map2, Map3, Map4};
 use crate::operator::{Record, operator};
 use crate::runtime::carrier::reinterpret;
 use crate::runtime::held::fits;
+use crate::sort::RadixKey;
 use crate::{DeviceSlice, DeviceValue, Error, Global, Stream, expect_len};
 use bytemuck::{Pod, Zeroable};
 use core::marker::PhantomData;
@@ -124,6 +125,11 @@ impl<'a, F: Form> Parts<'a, F> {
         Ok((Self { counted, ..self }, Parts { counted, ..other }))
     }
 
+    /// Returns whether only the device knows the number of elements.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.counted.is_some()
+    }
+
     /// Returns the elements in the form in which kernels read them.
     pub(crate) fn open(self, stream: &Stream) -> Result<Opened<F::Item>, Error> {
         let view = match (&self.slice, &self.counted) {
@@ -144,6 +150,16 @@ impl<'a, F: Form> Source<'a, F::Item> for Parts<'a, F> {
 
     fn into_parts(self) -> Result<Self, Error> {
         Ok(self)
+    }
+}
+
+impl<'a, F: Form> Parts<'a, F>
+where
+    F::Item: RadixKey,
+{
+    /// Returns the codes of the elements.
+    pub(crate) fn codes(&self) -> Parts<'a, CodeForm<F>> {
+        Parts { state: self.state, leaves: self.leaves, len: self.len, counted: self.counted, slice: None }
     }
 }
 

@@ -1,0 +1,404 @@
+//! The largest and smallest elements, against a stable sort on the host.
+
+use bytemuck::Pod;
+use gpu_conformance::data::{edge_sizes, random};
+use gpu_conformance::kernels::Address;
+use gpu_conformance::{adversarial_streams, assert_deterministic, cases, is_checked, is_gpu, run};
+use gpu_primitives::operator::{map, predicate};
+use gpu_primitives::sort::RadixKey;
+use gpu_primitives::source::{counted, map};
+use gpu_primitives::top_k::{self, Position, Rows};
+use gpu_primitives::{Device, Error, Stream, select};
+use std::fmt::Debug;
+use std::process::ExitCode;
+
+/// The elements of a tile, for 32-bit elements.
+const TILE: usize = 256 * 4 * 4;
+
+fn main() -> ExitCode {
+    run(cases![
+        small_inputs,
+        tile_edges,
+        every_type,
+        own_keys,
+        equal_keys_by_position,
+        skewed_digits,
+        misaligned_slices,
+        sources,
+        device_lengths,
+        wrong_lengths,
+        any_schedule,
+        deterministic,
+        in_a_graph,
+        large,
+        small_rows,
+        rows_at_tile_edges,
+        rows_of_every_type,
+        long_rows,
+        rows_at_offsets,
+        rows_in_order_of_many,
+        wrong_rows,
+        rows_in_a_graph,
+    ])
+}
+
+fn numbers(seed: u64, len: usize) -> Vec<u32> {
+    random(seed).take(len).map(|x| x as u32).collect()
+}
+
+/// The positions of the `k` largest or smallest elements.
+fn expected<K: RadixKey>(host: &[K], k: usize, smallest: bool) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..host.len()).collect();
+    order.sort_by(|&a, &b| {
+        let order = K::code(host[a]).cmp(&K::code(host[b]));
+        if smallest { order } else { order.reverse() }
+    });
+    order.truncate(k);
+    order
+}
+
+fn check_as<K: RadixKey + Debug, P: Position + Debug>(stream: &Stream, host: &[K], k: usize) {
+    let input = stream.upload(host).unwrap();
+    for smallest in [false, true] {
+        let (mut keys, mut positions) = (stream.uninit::<K>(k).unwrap(), stream.uninit::<P>(k).unwrap());
+        if smallest {
+            top_k::smallest(stream, &input, &mut keys, &mut positions).unwrap();
+        } else {
+            top_k::largest(stream, &input, &mut keys, &mut positions).unwrap();
+        }
+        let order = expected(host, k, smallest);
+        let found: Vec<usize> = positions.to_vec(stream).unwrap().into_iter().map(Position::index).collect();
+        assert_eq!(found, order, "{k} of {}, smallest: {smallest}", host.len());
+        let expected: Vec<K> = order.iter().map(|&at| host[at]).collect();
+        assert_eq!(bytes(&keys.to_vec(stream).unwrap()), bytes(&expected), "{k} of {}", host.len());
+    }
+}
+
+/// Floats are compared by their bits.
+fn bytes<T: Pod>(items: &[T]) -> Vec<u8> {
+    items.iter().flat_map(|item| bytemuck::bytes_of(item).to_vec()).collect()
+}
+
+fn check<K: RadixKey + Debug>(stream: &Stream, host: &[K], k: usize) {
+    check_as::<K, u32>(stream, host, k);
+}
+
+fn small_inputs(device: &Device) {
+    let stream = device.stream().unwrap();
+    for len in [0, 1, 2, 31, 33, 700] {
+        for k in [0, 1, 5, len / 2, len] {
+            if k <= len {
+                check(&stream, &numbers(1, len), k);
+            }
+        }
+    }
+}
+
+fn tile_edges(device: &Device) {
+    let stream = device.stream().unwrap();
+    for len in edge_sizes(TILE) {
+        for k in [1, 100, len / 3, len] {
+            if k <= len && (!is_checked(device) || len <= TILE + 1) {
+                check(&stream, &numbers(2, len), k);
+            }
+        }
+    }
+}
+
+fn every_type(device: &Device) {
+    let stream = device.stream().unwrap();
+    let bits: Vec<u128> = random(3)
+        .zip(random(4))
+        .take(if is_checked(device) { 1500 } else { 6000 })
+        .map(|(a, b)| (a as u128) << 64 | b as u128)
+        .collect();
+    macro_rules! check {
+        ($($type:ty: $from:expr;)*) => { $(
+            let host: Vec<$type> = bits.iter().map($from).collect();
+            check(&stream, &host, 60);
+            check_as::<$type, u64>(&stream, &host, 1000);
+        )* };
+    }
+    check! {
+        u8: |&x| x as u8;
+        i8: |&x| x as i8;
+        u16: |&x| x as u16;
+        i16: |&x| x as i16;
+        u32: |&x| x as u32;
+        i32: |&x| x as i32;
+        u64: |&x| x as u64;
+        i64: |&x| x as i64;
+        u128: |&x| x;
+        i128: |&x| x as i128;
+        f32: |&x| f32::from_bits(x as u32);
+        f64: |&x| f64::from_bits(x as u64);
+        half::f16: |&x| half::f16::from_bits(x as u16);
+        half::bf16: |&x| half::bf16::from_bits(x as u16);
+    }
+}
+
+fn own_keys(device: &Device) {
+    let stream = device.stream().unwrap();
+    let host: Vec<Address> =
+        numbers(5, 2500).into_iter().map(|x| Address::new(u64::from(x % 3), x >> 8 & 7, x >> 20)).collect();
+    check(&stream, &host, 77);
+    check_as::<_, u64>(&stream, &host, 2500);
+}
+
+fn equal_keys_by_position(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = if is_checked(device) { 3000 } else { 5 * TILE + 3 };
+    for distinct in [1, 2, 7] {
+        let host: Vec<u32> = numbers(6, len).into_iter().map(|x| x % distinct).collect();
+        for k in [1, 1000, len - 1] {
+            check(&stream, &host, k);
+        }
+    }
+}
+
+/// Many numbers share all digits but one with the smallest that is wanted.
+fn skewed_digits(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = if is_checked(device) { 2500 } else { 6 * TILE + 1 };
+    for shift in [0, 10, 21] {
+        let host: Vec<u32> = numbers(7, len).into_iter().map(|x| 0xABCD_EF01 ^ (x % 64) << shift).collect();
+        check(&stream, &host, 50);
+        let host: Vec<u64> = random(8).take(len).map(|x| 0x0123_4567_89AB_CDEF ^ (x % 1024) << shift).collect();
+        check(&stream, &host, 300);
+    }
+    let host: Vec<f32> = numbers(9, len).into_iter().map(|x| x as f32 / u32::MAX as f32).collect();
+    check(&stream, &host, 20);
+}
+
+fn misaligned_slices(device: &Device) {
+    let stream = device.stream().unwrap();
+    let host = numbers(10, TILE + 9);
+    let input = stream.upload(&host).unwrap();
+    for start in 1..4 {
+        let (mut keys, mut positions) = (stream.zeroed::<u32>(20).unwrap(), stream.zeroed::<u32>(20).unwrap());
+        let (to, at) = (keys.slice_mut(start..start + 10).unwrap(), positions.slice_mut(3..13).unwrap());
+        top_k::largest(&stream, input.slice(start..).unwrap(), to, at).unwrap();
+        let order = expected(&host[start..], 10, false);
+        let found = positions.to_vec(&stream).unwrap();
+        assert_eq!(found[3..13], order.iter().map(|&at| at as u32).collect::<Vec<_>>());
+        assert!(found[..3].iter().chain(&found[13..]).all(|&x| x == 0));
+        let keys = keys.to_vec(&stream).unwrap();
+        assert_eq!(keys[start..start + 10], order.iter().map(|&at| host[start + at]).collect::<Vec<_>>());
+    }
+}
+
+fn sources(device: &Device) {
+    let stream = device.stream().unwrap();
+    let host: Vec<i32> = numbers(11, 3000).into_iter().map(|x| x as i32 % 5000).collect();
+    let input = stream.upload(&host).unwrap();
+    let squares: Vec<i32> = host.iter().map(|x| x * x).collect();
+    let (mut keys, mut positions) = (stream.uninit::<i32>(40).unwrap(), stream.uninit::<u64>(40).unwrap());
+    top_k::smallest(&stream, map(&input, map!(|x: i32| -> i32 { x * x })), &mut keys, &mut positions).unwrap();
+    let order = expected(&squares, 40, true);
+    assert_eq!(positions.to_vec(&stream).unwrap(), order.iter().map(|&at| at as u64).collect::<Vec<_>>());
+    assert_eq!(keys.to_vec(&stream).unwrap(), order.iter().map(|&at| squares[at]).collect::<Vec<_>>());
+}
+
+fn device_lengths(device: &Device) {
+    let stream = device.stream().unwrap();
+    let host = numbers(12, 2000);
+    let input = stream.upload(&host).unwrap();
+    for divisor in [2, 100, 5000] {
+        let mut kept = stream.uninit::<u32>(2000).unwrap();
+        let rest = u32::from(divisor == 5000) * u32::MAX;
+        let keep = predicate!(divisor: u32 = divisor, rest: u32 = rest; |x: u32| x % divisor == rest);
+        let count = select::select(&stream, &input, &mut kept, keep).unwrap();
+        let passing: Vec<u32> = host.iter().copied().filter(|x| x % divisor == rest).collect();
+        let (mut keys, mut positions) = (stream.zeroed::<u32>(50).unwrap(), stream.uninit::<u32>(50).unwrap());
+        top_k::largest(&stream, counted(&kept, &count), &mut keys, &mut positions).unwrap();
+        let order = expected(&passing, 50, false);
+        let mut expected_positions: Vec<u32> = order.iter().map(|&at| at as u32).collect();
+        expected_positions.resize(50, u32::NONE);
+        assert_eq!(positions.to_vec(&stream).unwrap(), expected_positions, "{} elements", passing.len());
+        let mut expected_keys: Vec<u32> = order.iter().map(|&at| passing[at]).collect();
+        expected_keys.resize(50, 0);
+        assert_eq!(keys.to_vec(&stream).unwrap(), expected_keys, "{} elements", passing.len());
+    }
+}
+
+fn wrong_lengths(device: &Device) {
+    let stream = device.stream().unwrap();
+    let input = stream.upload(&[3u32, 1, 2]).unwrap();
+    let (mut keys, mut positions) = (stream.zeroed::<u32>(4).unwrap(), stream.zeroed::<u32>(4).unwrap());
+    let many = top_k::largest(&stream, &input, &mut keys, &mut positions);
+    assert!(matches!(many, Err(Error::LengthMismatch { expected: 3, found: 4, .. })));
+    let fewer = top_k::largest(&stream, &input, keys.slice_mut(..2).unwrap(), positions.slice_mut(..1).unwrap());
+    assert!(matches!(fewer, Err(Error::LengthMismatch { expected: 2, found: 1, .. })));
+    assert_eq!((keys.to_vec(&stream).unwrap(), positions.to_vec(&stream).unwrap()), (vec![0; 4], vec![0; 4]));
+}
+
+fn any_schedule(device: &Device) {
+    let host: Vec<u32> = numbers(13, 3 * TILE).into_iter().map(|x| x % 1000).collect();
+    for (_, stream) in adversarial_streams(device, 1).take(20) {
+        check(&stream, &host, 500);
+    }
+}
+
+fn deterministic(device: &Device) {
+    let len = if is_checked(device) { 2000 } else { 20_000 };
+    let host: Vec<f32> = random(14).take(len).map(|x| (x % 50) as f32).collect();
+    let stream = device.stream().unwrap();
+    let input = stream.upload(&host).unwrap();
+    assert_deterministic(device, || {
+        let (mut keys, mut positions) = (stream.uninit::<f32>(99).unwrap(), stream.uninit::<u32>(99).unwrap());
+        top_k::largest(&stream, &input, &mut keys, &mut positions).unwrap();
+        [bytes(&keys.to_vec(&stream).unwrap()), bytes(&positions.to_vec(&stream).unwrap())].concat()
+    });
+}
+
+fn in_a_graph(device: &Device) {
+    let stream = device.stream().unwrap();
+    let host = numbers(15, 5000);
+    let input = stream.upload(&host).unwrap();
+    let (mut keys, mut positions) = (stream.uninit::<u32>(9).unwrap(), stream.uninit::<u32>(9).unwrap());
+    let (mut graph, ()) = stream.capture(|stream| top_k::smallest(stream, &input, &mut keys, &mut positions)).unwrap();
+    for _ in 0..2 {
+        // SAFETY: the input and the outputs are still there.
+        unsafe { graph.launch(&stream).unwrap() };
+    }
+    let order = expected(&host, 9, true);
+    assert_eq!(positions.to_vec(&stream).unwrap(), order.iter().map(|&at| at as u32).collect::<Vec<_>>());
+}
+
+fn large(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = if is_gpu(device) { (1 << 22) + 321 } else { 60_000 };
+    if !is_checked(device) {
+        check(&stream, &numbers(16, len), 100);
+        check(&stream, &numbers(17, len), len / 2);
+    }
+}
+
+/// Checks both ends of each row.
+fn check_rows<K: RadixKey + Debug>(stream: &Stream, host: &[K], lens: &[usize], k: usize, are_equal: bool) {
+    let input = stream.upload(host).unwrap();
+    let ends = lens.iter().scan(0, |end, len| {
+        *end += *len as u32;
+        Some(*end)
+    });
+    let offsets: Vec<u32> = std::iter::once(0).chain(ends).collect();
+    let device_offsets = stream.upload(&offsets).unwrap();
+    let rows = if are_equal { Rows::of_len(lens[0]) } else { Rows::at(&device_offsets) };
+    for smallest in [false, true] {
+        let mut keys = stream.zeroed::<K>(k * lens.len()).unwrap();
+        let mut positions = stream.zeroed::<u32>(k * lens.len()).unwrap();
+        if smallest {
+            top_k::segmented_smallest(stream, &input, rows, k, &mut keys, &mut positions).unwrap();
+        } else {
+            top_k::segmented_largest(stream, &input, rows, k, &mut keys, &mut positions).unwrap();
+        }
+        let (keys, positions) = (keys.to_vec(stream).unwrap(), positions.to_vec(stream).unwrap());
+        for (row, (&start, &len)) in offsets.iter().zip(lens).enumerate() {
+            let here = &host[start as usize..start as usize + len];
+            let order = expected(here, k, smallest);
+            let mut expected_positions: Vec<u32> = order.iter().map(|&at| at as u32).collect();
+            let mut expected_keys: Vec<K> = order.iter().map(|&at| here[at]).collect();
+            expected_positions.resize(k, u32::NONE);
+            expected_keys.resize(k, K::zeroed());
+            let about = format!("{k} of {len} in row {row}, smallest: {smallest}");
+            assert_eq!(positions[row * k..(row + 1) * k], expected_positions, "{about}");
+            assert_eq!(bytes(&keys[row * k..(row + 1) * k]), bytes(&expected_keys), "{about}");
+        }
+    }
+}
+
+fn small_rows(device: &Device) {
+    let stream = device.stream().unwrap();
+    for (rows, len, k) in [(1, 1, 1), (3, 10, 4), (5, 33, 33), (7, 100, 1), (2, 700, 50)] {
+        check_rows(&stream, &numbers(20, rows * len), &vec![len; rows], k, true);
+    }
+}
+
+fn rows_at_tile_edges(device: &Device) {
+    let stream = device.stream().unwrap();
+    for len in [TILE - 1, TILE, TILE + 1, 2 * TILE + 5] {
+        check_rows(&stream, &numbers(21, 2 * len), &[len; 2], 50, true);
+        // Many in question: the row is read again, digit by digit.
+        let skewed: Vec<u32> = numbers(22, 2 * len).into_iter().map(|x| 0xABCD_0000 ^ x % 16).collect();
+        check_rows(&stream, &skewed, &[len; 2], 70, true);
+    }
+}
+
+fn rows_of_every_type(device: &Device) {
+    let stream = device.stream().unwrap();
+    let bits: Vec<u128> = random(23).zip(random(24)).take(1200).map(|(a, b)| (a as u128) << 64 | b as u128).collect();
+    macro_rules! check {
+        ($($type:ty: $from:expr;)*) => { $(
+            let host: Vec<$type> = bits.iter().map($from).collect();
+            check_rows(&stream, &host, &[400; 3], 30, true);
+        )* };
+    }
+    check! {
+        u8: |&x| x as u8;
+        i16: |&x| x as i16;
+        i64: |&x| x as i64;
+        u128: |&x| x;
+        f32: |&x| f32::from_bits(x as u32);
+        half::bf16: |&x| half::bf16::from_bits(x as u16);
+        Address: |&x| Address::new(x as u64 % 2, (x >> 70) as u32 % 3, (x >> 90) as u32);
+    }
+}
+
+/// Rows for which a block has 1024 threads.
+fn long_rows(device: &Device) {
+    let stream = device.stream().unwrap();
+    let rows = if is_gpu(device) { 64 } else { 1 };
+    let host: Vec<f32> = numbers(25, rows * 20_000).into_iter().map(|x| (x as f32).sqrt().sin()).collect();
+    check_rows(&stream, &host, &vec![20_000; rows], 50, true);
+}
+
+fn rows_at_offsets(device: &Device) {
+    let stream = device.stream().unwrap();
+    let lens = [0, 5, 300, 1, 0, 0, 1000, 49, 50, 51];
+    check_rows(&stream, &numbers(26, lens.iter().sum()), &lens, 50, false);
+    check_rows(&stream, &vec![7u32; lens.iter().sum()], &lens, 50, false);
+    // Offsets that make no rows: nothing is read or written out of bounds.
+    let input = stream.upload(&numbers(27, 10)).unwrap();
+    let offsets = stream.upload(&[8u32, 3, 50, 60]).unwrap();
+    let (mut keys, mut positions) = (stream.zeroed::<u32>(6).unwrap(), stream.zeroed::<u32>(6).unwrap());
+    top_k::segmented_largest(&stream, &input, Rows::at(&offsets), 2, &mut keys, &mut positions).unwrap();
+    let found = positions.to_vec(&stream).unwrap();
+    assert_eq!((&found[..2], &found[4..]), (&[u32::NONE; 2][..], &[u32::NONE; 2][..]));
+}
+
+/// More than a block orders in shared memory.
+fn rows_in_order_of_many(device: &Device) {
+    let stream = device.stream().unwrap();
+    let k = if is_checked(device) { 600 } else { 2100 };
+    let host: Vec<u128> = random(28).take(3 * (k + 100)).map(|x| u128::from(x) << 40).collect();
+    check_rows(&stream, &host, &[k + 100; 3], k, true);
+    if !is_checked(device) {
+        check_rows(&stream, &numbers(29, 3 * (k + 100)), &[k + 100; 3], k, true);
+    }
+}
+
+fn wrong_rows(device: &Device) {
+    let stream = device.stream().unwrap();
+    let input = stream.upload(&[3u32, 1, 2, 5, 4]).unwrap();
+    let (mut keys, mut positions) = (stream.zeroed::<u32>(4).unwrap(), stream.zeroed::<u32>(4).unwrap());
+    let none = stream.uninit::<u32>(0).unwrap();
+    for rows in [Rows::of_len(2), Rows::of_len(0), Rows::of_len(5), Rows::at(&none)] {
+        let result = top_k::segmented_largest(&stream, &input, rows, 2, &mut keys, &mut positions);
+        assert!(matches!(result, Err(Error::LengthMismatch { .. })));
+    }
+    assert_eq!((keys.to_vec(&stream).unwrap(), positions.to_vec(&stream).unwrap()), (vec![0; 4], vec![0; 4]));
+}
+
+fn rows_in_a_graph(device: &Device) {
+    let stream = device.stream().unwrap();
+    let host = numbers(30, 1000);
+    let input = stream.upload(&host).unwrap();
+    let (mut keys, mut positions) = (stream.uninit::<u32>(20).unwrap(), stream.uninit::<u32>(20).unwrap());
+    let record =
+        |stream: &Stream| top_k::segmented_largest(stream, &input, Rows::of_len(500), 10, &mut keys, &mut positions);
+    let (mut graph, ()) = stream.capture(record).unwrap();
+    // SAFETY: the input and the outputs are still there.
+    unsafe { graph.launch(&stream).unwrap() };
+    let order = expected(&host[500..], 10, false);
+    assert_eq!(positions.to_vec(&stream).unwrap()[10..], order.iter().map(|&at| at as u32).collect::<Vec<_>>());
+}

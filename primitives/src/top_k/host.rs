@@ -1,0 +1,395 @@
+//! Host functions of top-k.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+use super::code::{Coding, Digit, Position};
+use super::histogram::BINS;
+use super::kernel::{CountDigits, GatherKeys, Narrow, Step, THREADS, tile_len};
+use super::rows::{SelectRows, room};
+use super::tile::{Candidates, Counts, vector};
+use crate::block::lookback;
+use crate::code::Sign;
+use crate::input::{Fused, Input};
+use crate::operator::map;
+use crate::runtime::held::{HeldOut, held};
+use crate::runtime::offsets::expect_offsets;
+use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::sort::{RadixCode, RadixKey, descending_codes};
+use crate::source::{Source, counting};
+use crate::with_shape;
+use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream, expect_len, transfer};
+use crate::{segmented_sort, transform};
+
+/// Writes the largest elements, the largest first, and their positions: as many as `keys` has room for. Does not wait.
+///
+/// If the source has a length that only the device knows, and fewer elements, the positions after them are
+/// [`Position::NONE`], and the keys after them are not written.
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if there are not as many positions as keys, or fewer elements; [`Error::TooLong`] if 32 bits
+/// do not hold the positions; [`Error::OutOfMemory`]: nothing is written in these cases. Any launch error.
+pub fn largest<'a, K: RadixKey, P: Position>(
+    stream: &Stream,
+    input: impl Source<'a, K>,
+    keys: impl Into<DeviceSliceMut<'a, K>>,
+    positions: impl Into<DeviceSliceMut<'a, P>>,
+) -> Result<(), Error> {
+    select(stream, input, keys.into(), positions.into(), false)
+}
+
+/// Writes the smallest elements, the smallest first, and their positions: see [`largest`].
+///
+/// # Errors
+/// Same as [`largest`].
+pub fn smallest<'a, K: RadixKey, P: Position>(
+    stream: &Stream,
+    input: impl Source<'a, K>,
+    keys: impl Into<DeviceSliceMut<'a, K>>,
+    positions: impl Into<DeviceSliceMut<'a, P>>,
+) -> Result<(), Error> {
+    select(stream, input, keys.into(), positions.into(), true)
+}
+
+fn select<'a, K: RadixKey, P: Position>(
+    stream: &Stream,
+    input: impl Source<'a, K>,
+    mut keys: DeviceSliceMut<'_, K>,
+    positions: DeviceSliceMut<'_, P>,
+    smallest: bool,
+) -> Result<(), Error> {
+    let input = input.into_parts()?;
+    let (len, wanted) = (input.len(), keys.len());
+    expect_len("the positions of the wanted elements", wanted, positions.len())?;
+    if wanted > len {
+        return Err(Error::LengthMismatch { what: "the wanted elements", expected: len, found: wanted });
+    }
+    expect_positions::<P>(len)?;
+    if wanted == 0 {
+        return Ok(());
+    }
+    let mut selected = Memory::<K::Code, P>::new(stream, wanted)?;
+    if input.is_counted() {
+        selected.clear(stream)?;
+    }
+    let (codes, plain) = (input.codes(), input.open(stream)?);
+    let find = Find { stream, len, coding: coding::<K>(smallest), bits: K::BITS, selected: selected.view(stream)? };
+    // Numbers are loaded as they are. The code of other keys is part of the source.
+    match K::NUMBER.map(|_| plain.held::<<K::Code as RadixCode>::Held>()) {
+        Some(Ok(view)) => find.shaped(view)?,
+        Some(Err(fused)) => find.shaped(fused)?,
+        None => find.shaped(codes.open(stream)?.fused())?,
+    }
+    // Equal codes are in the order of their positions, and stay so.
+    let mut sorted = stream.uninit::<K::Code>(wanted)?;
+    let to = PairsMut::new(stream, sorted.as_mut_slice(), positions, "the positions of the wanted elements")?;
+    descending_codes(stream, selected.pairs(stream)?, to, K::BITS)?;
+    gather(stream, plain.fused(), to.values.as_const(), keys.raw_view_mut(stream)?, whole(wanted))
+}
+
+/// The rows of an input.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    form: Form<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Form<'a> {
+    Equal(usize),
+    Offsets(DeviceSlice<'a, u32>),
+}
+
+impl<'a> Rows<'a> {
+    /// Rows of `len` elements each: a matrix, row by row.
+    #[must_use]
+    pub const fn of_len(len: usize) -> Self {
+        Self { form: Form::Equal(len) }
+    }
+
+    /// Rows of any length: row `i` has the elements `offsets[i] .. offsets[i + 1]`. Offsets beyond the input count as its
+    /// end, and a row whose end lies before its start is empty.
+    pub fn at(offsets: impl Into<DeviceSlice<'a, u32>>) -> Self {
+        Self { form: Form::Offsets(offsets.into()) }
+    }
+
+    /// Returns the number of rows of `len` elements.
+    fn count(self, len: usize) -> Result<usize, Error> {
+        match self.form {
+            Form::Equal(row) => {
+                expect_positions::<u32>(row)?;
+                let rows = len.checked_div(row).unwrap_or(0);
+                expect_len("an input of equal rows", rows * row, len)?;
+                Ok(rows)
+            }
+            Form::Offsets(offsets) => {
+                expect_offsets(offsets.len())?;
+                Ok(offsets.len() - 1)
+            }
+        }
+    }
+
+    fn layout(self, stream: &Stream, per_row: usize) -> Result<Layout, Error> {
+        let (row_len, starts) = match self.form {
+            Form::Equal(row) => (row, Global::empty()),
+            Form::Offsets(offsets) => (0, offsets.raw_view(stream)?),
+        };
+        Ok(Layout { per_row, row_len, starts })
+    }
+}
+
+/// Writes the `k` largest elements of each row, the largest first, and their positions in the row. Does not wait.
+///
+/// Row `i` of the result has the elements `i * k .. (i + 1) * k` of `keys` and `positions`. If a row has fewer than `k`
+/// elements, the positions after them are [`Position::NONE`], and the keys after them are not written.
+///
+/// A block works on each row. For a few rows of many millions of elements, call [`largest`] for each.
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if there are not `k` keys and positions per row, or the input does not consist of whole rows;
+/// [`Error::TooLong`] for rows of 2^32 - 1 elements or more; [`Error::OutOfMemory`]: nothing is written in these cases. Any
+/// launch error.
+pub fn segmented_largest<'a, K: RadixKey>(
+    stream: &Stream,
+    input: impl Source<'a, K>,
+    rows: Rows<'a>,
+    k: usize,
+    keys: impl Into<DeviceSliceMut<'a, K>>,
+    positions: impl Into<DeviceSliceMut<'a, u32>>,
+) -> Result<(), Error> {
+    select_rows(stream, input, rows, k, (keys.into(), positions.into()), false)
+}
+
+/// Writes the `k` smallest elements of each row, the smallest first, and their positions in the row: see
+/// [`segmented_largest`].
+///
+/// # Errors
+/// Same as [`segmented_largest`].
+pub fn segmented_smallest<'a, K: RadixKey>(
+    stream: &Stream,
+    input: impl Source<'a, K>,
+    rows: Rows<'a>,
+    k: usize,
+    keys: impl Into<DeviceSliceMut<'a, K>>,
+    positions: impl Into<DeviceSliceMut<'a, u32>>,
+) -> Result<(), Error> {
+    select_rows(stream, input, rows, k, (keys.into(), positions.into()), true)
+}
+
+fn select_rows<'a, K: RadixKey>(
+    stream: &Stream,
+    input: impl Source<'a, K>,
+    rows: Rows<'_>,
+    wanted: usize,
+    (mut keys, mut positions): (DeviceSliceMut<'_, K>, DeviceSliceMut<'_, u32>),
+    smallest: bool,
+) -> Result<(), Error> {
+    let input = input.into_parts()?;
+    let (len, count) = (input.len(), rows.count(input.len())?);
+    let all = count.saturating_mul(wanted);
+    expect_len("the wanted elements of all rows", all, keys.len())?;
+    expect_len("the positions of the wanted elements", all, positions.len())?;
+    if all == 0 {
+        return Ok(());
+    }
+    let (codes, plain) = (input.codes(), input.open(stream)?);
+    let mut selected = stream.uninit::<K::Code>(all)?;
+    let selected = Candidates { codes: selected.raw_view_mut(stream)?, positions: positions.raw_view_mut(stream)? };
+    let layout = rows.layout(stream, wanted)?;
+    let find = FindRows { stream, len, count, coding: coding::<K>(smallest), bits: K::BITS, layout, selected };
+    match K::NUMBER.map(|_| plain.held::<<K::Code as RadixCode>::Held>()) {
+        Some(Ok(view)) => find.shaped(view)?,
+        Some(Err(fused)) => find.shaped(fused)?,
+        None => find.shaped(codes.open(stream)?.fused())?,
+    }
+    if wanted > room::<K::Code>() {
+        sort_rows(stream, selected, wanted)?;
+    }
+    let layout = rows.layout(stream, wanted)?;
+    gather(stream, plain.fused(), selected.positions.as_const(), keys.raw_view_mut(stream)?, layout)
+}
+
+/// Orders the numbers of each row, the largest first. Equal ones stay in order.
+fn sort_rows<C: RadixCode>(stream: &Stream, rows: Candidates<C, u32>, per_row: usize) -> Result<(), Error> {
+    let limit = u32::MAX as usize;
+    let (len, codes) = (rows.codes.len(), rows.codes);
+    if len > limit {
+        return Err(Error::TooLong { what: "the wanted elements of all rows", len, limit });
+    }
+    let mut offsets = stream.uninit::<u32>(len / per_row + 1)?;
+    let row_start = map!(per_row: u32 = per_row as u32; |row: u32| -> u32 { row * per_row });
+    transform::map(stream, counting(0u32, offsets.len()), &mut offsets, row_start)?;
+    // SAFETY: a code is loaded as this type, which has the same size and no stricter alignment.
+    let keys = unsafe { GlobalMut::from_raw(codes.as_const().as_ptr().cast_mut().cast::<C::Held>(), len) };
+    let pairs = PairsMut { keys, values: rows.positions };
+    segmented_sort::sort_promised(stream, offsets.as_slice(), pairs, C::descending())
+}
+
+/// A search for the largest numbers of rows, except for its input.
+struct FindRows<'a, C> {
+    stream: &'a Stream,
+    len: usize,
+    count: usize,
+    coding: Coding,
+    bits: u32,
+    layout: Layout,
+    selected: Candidates<C, u32>,
+}
+
+impl<C: RadixCode> FindRows<'_, C> {
+    fn shaped<I: Input<C::Held>>(self, input: I) -> Result<(), Error> {
+        /// The elements of a row for which a block of 1024 threads is worthwhile: several of its tiles.
+        const LONG: usize = 1 << 14;
+        if self.len / self.count >= LONG {
+            with_shape!(VEC in 4 | 2 | 1 = vector::<C>(), self.run::<I, VEC, 1024>(input))
+        } else {
+            with_shape!(VEC in 4 | 2 | 1 = vector::<C>(), self.run::<I, VEC, 256>(input))
+        }
+    }
+
+    fn run<I: Input<C::Held>, const VEC: usize, const THREADS: u32>(self, input: I) -> Result<(), Error> {
+        let Layout { per_row, row_len, starts } = self.layout;
+        let kernel = SelectRows::<C, I, VEC, THREADS>::new(
+            input,
+            self.coding,
+            self.bits,
+            row_len as u64,
+            starts,
+            per_row as u64,
+            self.selected,
+        );
+        // SAFETY: one block per row, and as many selected numbers per row as are wanted.
+        unsafe { self.stream.launch(kernel, self.count) }
+    }
+}
+
+/// Checks that positions in an input of this length can be told.
+fn expect_positions<P: Position>(len: usize) -> Result<(), Error> {
+    let limit = P::NONE.index();
+    if len > limit { Err(Error::TooLong { what: "an input whose positions have 32 bits", len, limit }) } else { Ok(()) }
+}
+
+/// Returns how keys become numbers of which the largest are wanted.
+fn coding<K: RadixKey>(smallest: bool) -> Coding {
+    Coding::new(K::NUMBER.unwrap_or(Sign::NONE), K::BITS, smallest)
+}
+
+/// Numbers and their positions.
+struct Memory<C: RadixCode, P: Position> {
+    codes: DeviceVec<C>,
+    positions: DeviceVec<P>,
+}
+
+impl<C: RadixCode, P: Position> Memory<C, P> {
+    fn new(stream: &Stream, len: usize) -> Result<Self, Error> {
+        Ok(Self { codes: stream.uninit(len)?, positions: stream.uninit(len)? })
+    }
+
+    /// Fills the memory with what comes after all elements.
+    fn clear(&mut self, stream: &Stream) -> Result<(), Error> {
+        self.codes = stream.zeroed(self.codes.len())?;
+        transfer::fill(stream, &mut self.positions, P::NONE)
+    }
+
+    fn pairs(&self, stream: &Stream) -> Result<Pairs<C, P>, Error> {
+        Ok(Pairs { keys: self.codes.raw_view(stream)?, values: self.positions.raw_view(stream)? })
+    }
+
+    fn view(&mut self, stream: &Stream) -> Result<Candidates<C, P>, Error> {
+        Ok(Candidates { codes: self.codes.raw_view_mut(stream)?, positions: self.positions.raw_view_mut(stream)? })
+    }
+}
+
+/// A search for the largest numbers, except for its input.
+struct Find<'a, C, P> {
+    stream: &'a Stream,
+    /// The number of elements; the most that it can be, if only the device knows it.
+    len: usize,
+    coding: Coding,
+    bits: u32,
+    selected: Candidates<C, P>,
+}
+
+impl<C: RadixCode, P: Position> Find<'_, C, P> {
+    fn shaped<I: Input<C::Held>>(self, input: I) -> Result<(), Error> {
+        with_shape!(VEC in 4 | 2 | 1 = vector::<C>(), self.run::<I, VEC>(input))
+    }
+
+    /// Counts the highest digits, and then narrows the input down, digit by digit.
+    fn run<I: Input<C::Held>, const VEC: usize>(self, input: I) -> Result<(), Error> {
+        /// The blocks per multiprocessor: all threads that it can have.
+        const BLOCKS: usize = 8;
+
+        let Self { stream, len, coding, bits, selected } = self;
+        let levels = Digit::levels(bits) as usize;
+        let spare = if levels > 1 { selected.codes.len().max(len / 16).max(len.min(tile_len(VEC))) } else { 0 };
+        let mut spares = [Memory::<C, P>::new(stream, spare)?, Memory::new(stream, spare)?];
+        let [first, second] = &mut spares;
+        let (first, second) = (first.view(stream)?, second.view(stream)?);
+        let mut steps = stream.zeroed::<Step>(levels + 1)?;
+        let mut counts = stream.zeroed::<u64>((levels + 1) * BINS)?;
+        let (steps, counts) = (steps.raw_view_mut(stream)?, counts.raw_view_mut(stream)?);
+        // SAFETY: there are as many steps and counts.
+        let step = |level: usize| unsafe { steps.slice(level, 1) };
+        let counts = |level: usize| unsafe { counts.slice(level * BINS, BINS) };
+
+        let tiles = len.div_ceil(tile_len(VEC));
+        let blocks = tiles.min(BLOCKS * stream.device().limits().multiprocessors as usize);
+        let wanted = selected.codes.len() as u64;
+        let kernel = CountDigits::<C, I, VEC>::new(input, coding, Digit::of(bits, 0), wanted, counts(0));
+        // SAFETY: something is wanted, and the counts are zero.
+        unsafe { stream.launch(kernel, blocks)? };
+        for level in 0..levels {
+            let scratch = stream.lookback_words(lookback::scratch_words::<Counts>(tiles))?;
+            let (before, after) = (step(level).as_const(), step(level + 1));
+            let (here, next) = (counts(level).as_const(), counts(level + 1));
+            let kernel = Narrow::<C, I, P, VEC>::new(
+                input,
+                coding,
+                bits,
+                level as u32,
+                before,
+                after,
+                here,
+                next,
+                first,
+                second,
+                selected,
+                scratch,
+            );
+            // SAFETY: the counts and the step before are those of the launch before; the spare memory is shorter than the
+            // input, so that the look-back has words for its tiles.
+            unsafe { stream.launch(kernel, blocks)? };
+        }
+        Ok(())
+    }
+}
+
+/// How many positions belong to a row, and where the rows' elements are.
+struct Layout {
+    per_row: usize,
+    row_len: usize,
+    starts: Global<u32>,
+}
+
+/// One row of `wanted` positions.
+fn whole(wanted: usize) -> Layout {
+    Layout { per_row: wanted, row_len: 0, starts: Global::empty() }
+}
+
+/// Writes the elements at some positions.
+fn gather<K: RadixKey, P: Position>(
+    stream: &Stream,
+    input: Fused,
+    positions: Global<P>,
+    keys: GlobalMut<K>,
+    layout: Layout,
+) -> Result<(), Error> {
+    held!(K as H or bytes, {
+        let output = HeldOut::<K, H>::with_contents(stream, keys)?;
+        let Layout { per_row, row_len, starts } = layout;
+        let kernel =
+            GatherKeys::<H, P>::new(input, positions, output.view, per_row as u64, row_len as u64, starts);
+        // SAFETY: one thread per position, and as many keys. The positions are those of elements.
+        unsafe { stream.launch(kernel, positions.len().div_ceil(THREADS as usize))? };
+        output.finish(stream)
+    })
+}

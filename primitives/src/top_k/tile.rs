@@ -1,0 +1,210 @@
+//! A block's tile: loading it, marking the numbers that are still in question, and moving them in order.
+//!
+//! A tile has a run of `32 * VEC * ROWS` consecutive elements per warp. A row is one coalesced access: `VEC` adjacent
+//! elements per lane. The order is run, row, lane, `i`.
+
+use super::code::{Digit, Position};
+use crate::arch::Cache;
+use crate::arch::warp::{FULL, LANES, ballot, lane_id};
+use crate::block::warp;
+use crate::form::{Buffer, Param};
+use crate::input::Input;
+use crate::monoid::{Combine, Sum};
+use crate::sort::RadixCode;
+use crate::view::GlobalMut;
+use bytemuck::{Pod, Zeroable};
+
+/// The rows of a tile.
+pub(super) const ROWS: usize = 4;
+
+/// Returns the elements per access: 16 bytes.
+#[must_use]
+pub const fn vector<C>() -> usize {
+    16 / size_of::<C>()
+}
+
+/// Returns the elements of a warp.
+#[must_use]
+pub const fn run_len(vec: usize) -> usize {
+    LANES as usize * vec * ROWS
+}
+
+/// Numbers and their positions in the input. It is a kernel argument.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Candidates<C, P> {
+    pub(super) codes: GlobalMut<C>,
+    pub(super) positions: GlobalMut<P>,
+}
+
+// SAFETY: `repr(C)`, and both fields are `Param`s.
+unsafe impl<C: Pod, P: Pod> Param for Candidates<C, P> {
+    fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        self.codes.buffers(name, visit);
+        self.positions.buffers(name, visit);
+    }
+}
+
+/// Numbers that are in, and numbers that may be.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct Counts {
+    /// Those above the prefix.
+    pub(super) greater: u64,
+    /// Those with the prefix.
+    pub(super) ties: u64,
+}
+
+/// The sum of counts.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(super) struct SumCounts;
+
+impl Combine<Counts> for SumCounts {
+    #[inline(always)]
+    fn identity(&self) -> Counts {
+        Counts { greater: 0, ties: 0 }
+    }
+
+    #[inline(always)]
+    fn combine(&self, a: Counts, b: Counts) -> Counts {
+        Counts { greater: a.greater + b.greater, ties: a.ties + b.ties }
+    }
+}
+
+/// Two counts of a tile in one word.
+const TIE: u32 = 1 << 16;
+
+impl Counts {
+    /// Returns the counts that are in one word.
+    #[inline(always)]
+    pub(super) fn of_word(word: u32) -> Self {
+        Self { greater: (word % TIE) as u64, ties: (word / TIE) as u64 }
+    }
+}
+
+/// Returns the position in the run of the lane's first element of a row.
+#[inline(always)]
+pub(super) fn striped<const VEC: usize>(row: usize) -> usize {
+    (row * LANES as usize + lane_id() as usize) * VEC
+}
+
+/// Loads the `len` elements of a warp's run from `start` on; zeros where there are none.
+///
+/// # Safety
+/// The input has these elements, and `len` is at most [`run_len`].
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub(super) unsafe fn load<T: Pod, I: Input<T>, const VEC: usize>(
+    input: I,
+    start: usize,
+    len: usize,
+) -> [[T; VEC]; ROWS] {
+    let mut items = [[T::zeroed(); VEC]; ROWS];
+    if let Some(run) = input.run(start, len)
+        && len == run_len(VEC)
+        && run.as_ptr().addr().is_multiple_of(size_of::<[T; VEC]>())
+    {
+        for row in 0..ROWS {
+            items[row] = run.load_vec(striped::<VEC>(row), Cache::Default);
+        }
+    } else {
+        for row in 0..ROWS {
+            for i in 0..VEC {
+                let at = striped::<VEC>(row) + i;
+                if at < len {
+                    items[row][i] = input.item(start + at);
+                }
+            }
+        }
+    }
+    items
+}
+
+/// What a lane's numbers are, compared with a prefix: a bit `row * VEC + i` for each.
+#[derive(Clone, Copy)]
+pub(super) struct Marks<const VEC: usize> {
+    greater: u32,
+    ties: u32,
+}
+
+impl<const VEC: usize> Marks<VEC> {
+    /// Compares the bits from `digit` on of the first `len` numbers of the run with the prefix.
+    #[inline(always)]
+    pub fn of<C: RadixCode>(codes: [[C; VEC]; ROWS], len: usize, digit: Digit, prefix: C) -> Self {
+        let (mut greater, mut ties) = (0, 0);
+        for row in 0..ROWS {
+            for i in 0..VEC {
+                let bits = codes[row][i].from_bit(digit.shift);
+                let is_there = striped::<VEC>(row) + i < len;
+                greater |= u32::from(is_there & (bits > prefix)) << (row * VEC + i);
+                ties |= u32::from(is_there & (bits == prefix)) << (row * VEC + i);
+            }
+        }
+        Self { greater, ties }
+    }
+
+    /// Returns whether a number has the prefix.
+    #[inline(always)]
+    pub fn is_tie(self, row: usize, i: usize) -> bool {
+        self.ties >> (row * VEC + i) & 1 != 0
+    }
+
+    /// Returns the counts of the warp, in one word, to all lanes.
+    ///
+    /// # Safety
+    /// All lanes of the warp must call this.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn count(self) -> u32 {
+        // Most warps have none.
+        if ballot(FULL, self.greater | self.ties != 0) == 0 {
+            return 0;
+        }
+        warp::reduce(self.greater.count_ones() + TIE * self.ties.count_ones(), Sum)
+    }
+
+    /// Calls `put(row, i, place)` for the marked numbers, but only for those with the prefix that have fewer than `limit`
+    /// such before them. The place is the number of kept ones before; `before` counts those before the run.
+    ///
+    /// # Safety
+    /// All lanes of the warp must call this.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn place(self, before: Counts, limit: u64, mut put: impl FnMut(usize, usize, usize)) {
+        let mut before = before;
+        for row in 0..ROWS {
+            let mask = (1 << VEC) - 1;
+            let (greater, ties) = (self.greater >> (row * VEC) & mask, self.ties >> (row * VEC) & mask);
+            let own = greater.count_ones() + TIE * ties.count_ones();
+            let up_to = warp::inclusive_scan(own, Sum);
+            let mut here = SumCounts.combine(before, Counts::of_word(up_to - own));
+            for i in 0..VEC {
+                let (is_greater, is_tie) = (greater >> i & 1 != 0, ties >> i & 1 != 0);
+                let kept_ties = if here.ties < limit { here.ties } else { limit };
+                if is_greater || is_tie && here.ties < limit {
+                    put(row, i, (here.greater + kept_ties) as usize);
+                }
+                here.greater += is_greater as u64;
+                here.ties += is_tie as u64;
+            }
+            before = SumCounts.combine(before, Counts::of_word(warp::broadcast(up_to, LANES - 1)));
+        }
+    }
+}
+
+impl<C: RadixCode, P: Position> Candidates<C, P> {
+    /// Writes a number and its position. A place that does not exist is left out, so that a code function that is not a
+    /// function does no harm.
+    ///
+    /// # Safety
+    /// Nothing else uses the place at the same time.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(super) unsafe fn set(self, place: usize, code: C, position: P) {
+        if place < self.codes.len() {
+            self.codes.set(place, code);
+            self.positions.set(place, position);
+        }
+    }
+}
