@@ -30,6 +30,17 @@ pub const fn rows<K>() -> usize {
     if size_of::<K>() > 16 { 5 } else { 8 }
 }
 
+/// Returns the blocks that must fit on a multiprocessor. Without a bound, the assembler spills some registers rather than use
+/// more, or takes so many that few blocks load at once.
+#[must_use]
+pub const fn blocks<K>() -> u32 {
+    match size_of::<K>() {
+        ..=4 => 4,
+        5..=8 => 3,
+        _ => 2,
+    }
+}
+
 /// Returns the number of positions that are kept in shared memory.
 const fn positions<X: Beside>(items: usize) -> usize {
     if X::POSITIONS { items } else { 0 }
@@ -66,7 +77,7 @@ pub const fn shared<K, X: Beside>(threads: u32, vec: usize, rows: usize) -> usiz
 /// stream's look-back words, for one tally per tile. The buffers of `beside` satisfy the requirements of its type; with
 /// lengths, the first items are kept. While the kernel runs, nothing writes the inputs, and nothing else uses the other
 /// buffers; no output overlaps another buffer.
-#[kernel(threads = THREADS, shared = shared::<K, X>(THREADS, VEC, ROWS))]
+#[kernel(threads = THREADS, shared = shared::<K, X>(THREADS, VEC, ROWS), min_blocks = blocks::<K>())]
 pub unsafe fn compact_runs<K: Held, I: Input<K>, X: Beside, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     input: I,
     equality: HoleEquality,

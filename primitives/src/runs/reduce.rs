@@ -1,5 +1,6 @@
 //! The kernel that combines the values of each run of equal keys.
 
+use super::compact::blocks;
 use super::open::{Join, Open};
 use crate::arch::thread;
 use crate::arch::warp::{FULL, LANES, lane_id, sync_warp, warp_id};
@@ -241,7 +242,7 @@ unsafe fn heads_of<S: Heads, const VEC: usize, const ROWS: usize>(
 /// one element per value; `count` has one element. `scratch` comes from the stream's look-back words, for one [`Open`]
 /// per tile. While the kernel runs, nothing writes the inputs, and nothing else uses the other buffers; no output overlaps
 /// another buffer.
-#[kernel(threads = THREADS, shared = shared::<S, V>(THREADS, VEC, ROWS))]
+#[kernel(threads = THREADS, shared = shared::<S, V>(THREADS, VEC, ROWS), min_blocks = blocks::<V>())]
 pub unsafe fn reduce_runs<
     S: Heads,
     V: Pod,
