@@ -8,21 +8,28 @@ use crate::monoid::{Combine, Max, Sum};
 use crate::select::Offset;
 use crate::select::tile::{run_len, striped};
 use crate::view::{Global, GlobalMut, Shared};
-use bytemuck::Pod;
+use bytemuck::{Pod, Zeroable};
 
 /// What is known about the items before a warp or tile: at least how many are kept.
 pub trait Tally: Pod {
-    /// How the tallies of neighbouring parts are joined.
+    /// How the tallies of neighbouring tiles are joined.
     type Join: Combine<Self>;
+    /// The tally of a part of a tile, in fewer words.
+    type Short: Pod;
+    /// How those are joined.
+    type JoinShort: Combine<Self::Short>;
 
-    /// Returns how they are joined.
-    fn join() -> Self::Join;
+    /// Returns how tallies are joined.
+    fn join() -> (Self::Join, Self::JoinShort);
 
     /// Returns the tally of a warp that has `len` items and keeps `kept` of them, by its lanes' flags.
     ///
     /// # Safety
     /// All lanes of the warp must call this.
-    unsafe fn of<const VEC: usize>(flags: u32, kept: u32, len: usize) -> Self;
+    unsafe fn of<const VEC: usize>(flags: u32, kept: u32, len: usize) -> Self::Short;
+
+    /// Converts the tally of a part of a tile.
+    fn long(short: Self::Short) -> Self;
 
     /// Returns the number of items that are kept.
     fn kept(self) -> u64;
@@ -30,15 +37,22 @@ pub trait Tally: Pod {
 
 impl Tally for u64 {
     type Join = Sum;
+    type Short = u32;
+    type JoinShort = Sum;
 
     #[inline(always)]
-    fn join() -> Sum {
-        Sum
+    fn join() -> (Sum, Sum) {
+        (Sum, Sum)
     }
 
     #[inline(always)]
-    unsafe fn of<const VEC: usize>(_: u32, kept: u32, _: usize) -> Self {
-        kept as u64
+    unsafe fn of<const VEC: usize>(_: u32, kept: u32, _: usize) -> u32 {
+        kept
+    }
+
+    #[inline(always)]
+    fn long(short: u32) -> Self {
+        short as u64
     }
 
     #[inline(always)]
@@ -47,23 +61,47 @@ impl Tally for u64 {
     }
 }
 
+/// Joins neighbouring parts of a tile: the number of runs that begin, and the length of the last one so far.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct JoinLengths;
+
+impl Combine<[u32; 2]> for JoinLengths {
+    #[inline(always)]
+    fn identity(&self) -> [u32; 2] {
+        [0; 2]
+    }
+
+    #[inline(always)]
+    fn combine(&self, a: [u32; 2], b: [u32; 2]) -> [u32; 2] {
+        [a[0] + b[0], if b[0] > 0 { b[1] } else { a[1] + b[1] }]
+    }
+}
+
 /// The number of runs that begin, and the length of the last one so far.
 impl Tally for Open<u64> {
     type Join = Join<Sum>;
+    type Short = [u32; 2];
+    type JoinShort = JoinLengths;
 
     #[inline(always)]
-    fn join() -> Join<Sum> {
-        Join(Sum)
+    fn join() -> (Join<Sum>, JoinLengths) {
+        (Join(Sum), JoinLengths)
     }
 
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn of<const VEC: usize>(flags: u32, kept: u32, len: usize) -> Self {
-        // The lane's last head. Without one, some position that is not used: the warp has none, or another lane's is larger.
+    unsafe fn of<const VEC: usize>(flags: u32, kept: u32, len: usize) -> [u32; 2] {
+        // The lane's last head. A lane without heads has 0, which is no more than that of another lane.
         let bit = 31 - (flags | 1).leading_zeros() as usize;
         let position = if flags == 0 { 0 } else { striped::<VEC>(bit / VEC) + bit % VEC };
-        let last = warp::reduce(position as u32, Max) as usize;
-        Self::new(kept as u64, if kept == 0 { len } else { len - last } as u64)
+        let last = warp::reduce(position as u32, Max);
+        [kept, if kept == 0 { len as u32 } else { len as u32 - last }]
+    }
+
+    #[inline(always)]
+    fn long(short: [u32; 2]) -> Self {
+        Self::new(short[0] as u64, short[1] as u64)
     }
 
     #[inline(always)]

@@ -30,6 +30,17 @@ pub const fn rows<K>() -> usize {
     if size_of::<K>() > 16 { 5 } else { 8 }
 }
 
+/// Returns the blocks that must fit on a multiprocessor. Without a bound, the assembler spills some registers rather than use
+/// more, or takes so many that few blocks load at once.
+#[must_use]
+pub const fn blocks<K, X: Beside>() -> u32 {
+    match size_of::<K>() {
+        ..=4 if !X::POSITIONS => 4,
+        ..=8 => 3,
+        _ => 2,
+    }
+}
+
 /// Returns the number of positions that are kept in shared memory.
 const fn positions<X: Beside>(items: usize) -> usize {
     if X::POSITIONS { items } else { 0 }
@@ -42,7 +53,7 @@ pub const fn shared<K, X: Beside>(threads: u32, vec: usize, rows: usize) -> usiz
     let items = threads as usize * vec * rows;
     shared_bytes::<K>(items)
         + shared_bytes::<u16>(positions::<X>(items))
-        + shared_bytes::<X::Tally>((threads / LANES) as usize)
+        + shared_bytes::<<X::Tally as Tally>::Short>((threads / LANES) as usize)
         + shared_bytes::<X::Tally>(1)
         + shared_bytes::<u32>(2)
 }
@@ -66,7 +77,7 @@ pub const fn shared<K, X: Beside>(threads: u32, vec: usize, rows: usize) -> usiz
 /// stream's look-back words, for one tally per tile. The buffers of `beside` satisfy the requirements of its type; with
 /// lengths, the first items are kept. While the kernel runs, nothing writes the inputs, and nothing else uses the other
 /// buffers; no output overlaps another buffer.
-#[kernel(threads = THREADS, shared = shared::<K, X>(THREADS, VEC, ROWS))]
+#[kernel(threads = THREADS, shared = shared::<K, X>(THREADS, VEC, ROWS), min_blocks = blocks::<K, X>())]
 pub unsafe fn compact_runs<K: Held, I: Input<K>, X: Beside, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     input: I,
     equality: HoleEquality,
@@ -80,7 +91,7 @@ pub unsafe fn compact_runs<K: Held, I: Input<K>, X: Beside, const THREADS: u32, 
     let (warps, run_len) = ((THREADS / LANES) as usize, run_len(VEC, ROWS));
     let items = memory.take::<K>(warps * run_len);
     let positions = memory.take::<u16>(positions::<X>(warps * run_len));
-    let warp_tallies = memory.take::<X::Tally>(warps);
+    let warp_tallies = memory.take::<<X::Tally as Tally>::Short>(warps);
     let place = memory.take::<X::Tally>(1);
     let slot = memory.take::<u32>(2);
 
@@ -113,30 +124,28 @@ pub unsafe fn compact_runs<K: Held, I: Input<K>, X: Beside, const THREADS: u32, 
     }
     let ranks = Ranks::of::<VEC, ROWS>(flags);
     let kept = ranks.total::<ROWS>();
-    let join = X::Tally::join();
+    let (join, join_warps) = X::Tally::join();
     let tally = X::Tally::of::<VEC>(flags, kept, len.saturating_sub(start).min(run_len));
-    let block = scan::scan_warps::<X::Tally, _, THREADS>(tally, join, warp_tallies);
+    let block = scan::scan_warps::<_, _, THREADS>(tally, join_warps, warp_tallies);
+    let total = X::Tally::long(block.total);
     if thread::thread_idx_x() == 0 {
-        lookback::announce(scratch, ticket, block.total);
+        lookback::announce(scratch, ticket, total);
     }
     beside.flag::<VEC, ROWS>(start, len, flags);
     let places = Places::<VEC, ROWS, false> { flags, ranks, before: 0, total: 0 };
+    let positions = if X::POSITIONS { positions.slice(warp_id() as usize * run_len, run_len) } else { positions };
     if is_wide {
+        const { assert!(!X::POSITIONS || size_of::<K>() <= 8, "positions are those of short items") };
         sync_warp(FULL);
         places.scatter(rows.items, stage);
+    } else if X::POSITIONS {
+        places.compact_and(stage, |position, place| positions.set(place, position as u16));
     } else {
         places.compact(stage);
     }
-    let own_positions = if X::POSITIONS {
-        let own = positions.slice(warp_id() as usize * run_len, run_len);
-        places.number(own);
-        own
-    } else {
-        positions
-    };
     if warp_id() == 0 {
-        let before = lookback::look_back(scratch, ticket, tiles, block.total, join);
-        let all = join.combine(before, block.total);
+        let before = lookback::look_back(scratch, ticket, tiles, total, join);
+        let all = join.combine(before, total);
         if lane_id() == 0 {
             place.set(0, before);
             if first + warps * run_len >= len {
@@ -147,9 +156,9 @@ pub unsafe fn compact_runs<K: Held, I: Input<K>, X: Beside, const THREADS: u32, 
     }
     thread::sync_threads();
 
-    let before = join.combine(place.get(0), block.before);
+    let before = join.combine(place.get(0), X::Tally::long(block.before));
     write_run(stage, output.slice(before.kept() as usize, kept as usize), lane_id(), LANES);
-    beside.write(start, before, kept, own_positions);
+    beside.write(start, before, kept, positions);
 }
 
 crate::instances! {

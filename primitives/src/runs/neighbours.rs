@@ -89,16 +89,15 @@ pub(super) unsafe fn load<K: Held, I: Input<K>, const VEC: usize, const ROWS: us
 
     // The lane whose item is the neighbour, and the lane whose neighbour is in another row.
     let (source, turn) = if last { (lane_id() + 1, LANES - 1) } else { (lane_id() + LANES - 1, 0) };
-    let mut rotated = [outside; ROWS];
-    for row in 0..ROWS {
+    let rotated = |row: usize| {
         let item = choose(last, items[row][0], items[row][VEC - 1]);
-        rotated[row] = map_words(item, |_, word| shuffle_idx(FULL, word, source % LANES));
-    }
+        map_words(item, |_, word| shuffle_idx(FULL, word, source % LANES))
+    };
     let mut flags = 0;
+    let (mut before, mut current) = (outside, rotated(0));
     for row in 0..ROWS {
-        let before = choose(row > 0, rotated[row.saturating_sub(1)], outside);
-        let after = choose(row + 1 < ROWS, rotated[(row + 1) % ROWS], outside);
-        let neighbour = choose(lane_id() == turn, choose(last, after, before), rotated[row]);
+        let after = if row + 1 < ROWS { rotated(row + 1) } else { outside };
+        let neighbour = choose(lane_id() == turn, choose(last, after, before), current);
         let mut within = 0;
         for i in 1..VEC {
             within |= (!equality.equal(items[row][i - 1], items[row][i]) as u32) << (i - 1);
@@ -106,6 +105,7 @@ pub(super) unsafe fn load<K: Held, I: Input<K>, const VEC: usize, const ROWS: us
         let edge = choose(last, items[row][VEC - 1], items[row][0]);
         let differs = !equality.equal(neighbour, edge) as u32;
         flags |= (if last { within | differs << (VEC - 1) } else { within << 1 | differs }) << (row * VEC);
+        (before, current) = (current, after);
     }
 
     // The first item of the input begins a run, and the last one ends one.

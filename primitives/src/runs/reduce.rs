@@ -158,6 +158,17 @@ pub const fn shared<S: Heads, V>(threads: u32, vec: usize, rows: usize) -> usize
         + shared_bytes::<u32>(2)
 }
 
+/// Returns the blocks that must fit on a multiprocessor. Without a bound, the assembler spills some registers rather than use
+/// more.
+#[must_use]
+pub const fn blocks<V, I: Input<V>>() -> u32 {
+    match size_of::<V>() {
+        ..=4 if I::IS_VIEW => 4,
+        ..=8 => 3,
+        _ => 2,
+    }
+}
+
 /// A warp's part of an exchange: consecutive items in each lane, and room to compact them.
 #[derive(Clone, Copy)]
 struct Part<T, const VEC: usize, const ROWS: usize> {
@@ -241,7 +252,7 @@ unsafe fn heads_of<S: Heads, const VEC: usize, const ROWS: usize>(
 /// one element per value; `count` has one element. `scratch` comes from the stream's look-back words, for one [`Open`]
 /// per tile. While the kernel runs, nothing writes the inputs, and nothing else uses the other buffers; no output overlaps
 /// another buffer.
-#[kernel(threads = THREADS, shared = shared::<S, V>(THREADS, VEC, ROWS))]
+#[kernel(threads = THREADS, shared = shared::<S, V>(THREADS, VEC, ROWS), min_blocks = blocks::<V, I>())]
 pub unsafe fn reduce_runs<
     S: Heads,
     V: Pod,

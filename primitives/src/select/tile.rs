@@ -233,30 +233,28 @@ impl<const VEC: usize, const ROWS: usize, const BOTH: bool> Places<VEC, ROWS, BO
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn compact<K: Pod>(self, run: Shared<K>) {
+        self.compact_and(run, |_, _| ());
+    }
+
+    /// [Compacts](Self::compact) the run, and calls `put(position, place)` with the kept items' positions in the run and
+    /// their new places.
+    ///
+    /// # Safety
+    /// Same as [`compact`](Self::compact).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn compact_and<K: Pod>(self, run: Shared<K>, mut put: impl FnMut(usize, usize)) {
         let mut before = self.before;
         let mut items: [K; VEC] = run.load_vec(striped::<VEC>(0));
         for row in 0..ROWS {
             let next = if row + 1 < ROWS { run.load_vec(striped::<VEC>(row + 1)) } else { items };
             sync_warp(FULL);
-            self.row(row, before, |i, place| run.set(place, items[i]));
+            self.row(row, before, |i, place| {
+                run.set(place, items[i]);
+                put(striped::<VEC>(row) + i, place);
+            });
             before += byte(self.ranks.row_totals, row);
             items = next;
-        }
-    }
-
-    /// Writes the positions of the kept items in the run, compacted in the same way.
-    ///
-    /// # Safety
-    /// `to` has room for the run, and nothing else uses it until the next barrier.
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub unsafe fn number(self, to: Shared<u16>) {
-        const { assert!(run_len(VEC, ROWS) <= 1 << 16, "positions have 16 bits") };
-        let mut before = self.before;
-        for row in 0..ROWS {
-            let first = striped::<VEC>(row);
-            self.row(row, before, |i, place| to.set(place, (first + i) as u16));
-            before += byte(self.ranks.row_totals, row);
         }
     }
 
