@@ -13,7 +13,7 @@ use std::fmt::Debug;
 use std::process::ExitCode;
 
 /// The elements of a tile, for 32-bit elements.
-const TILE: usize = 256 * 4 * 4;
+const TILE: usize = 256 * 4 * 3;
 
 fn main() -> ExitCode {
     run(cases![
@@ -344,7 +344,7 @@ fn rows_of_every_type(device: &Device) {
     }
 }
 
-/// Rows for which a block has 1024 threads.
+/// Rows for which a block has 512 threads.
 fn long_rows(device: &Device) {
     let stream = device.stream().unwrap();
     let rows = if is_gpu(device) { 64 } else { 1 };

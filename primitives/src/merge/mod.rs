@@ -44,7 +44,7 @@ mod splits;
 
 pub(crate) use kernel::{Boundary, PARTITION_THREADS};
 pub use runs::MAX_RUNS;
-pub(crate) use runs::{SLACK, tile_len};
+pub(crate) use runs::{SLACK, run_at, tile_len};
 pub(crate) use shape::{RUNS_THREADS, runs_items};
 pub use tile::{Joined, Tile, Walk};
 

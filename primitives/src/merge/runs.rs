@@ -214,7 +214,7 @@ pub const fn tile_shared<K: Pod, V: Pod>(threads: u32, items: usize) -> usize {
 /// The elements that the view is used for, at most `count` from `address` on, are device memory whose address was
 /// exposed. They are aligned for `T` and stay valid while the kernel runs.
 #[inline(always)]
-pub(super) unsafe fn run_at<T: Pod>(address: u64, count: u32) -> Global<T> {
+pub(crate) unsafe fn run_at<T: Pod>(address: u64, count: u32) -> Global<T> {
     Global::from_raw(core::ptr::with_exposed_provenance(address as usize), count as usize)
 }
 

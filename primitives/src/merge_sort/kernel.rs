@@ -9,7 +9,7 @@ use crate::block::runs::{self as block, Items, MAX_PIECES, Table};
 use crate::block::warp;
 use crate::compare::{HoleOrder, KeyOrder};
 use crate::form::kernel;
-use crate::merge::{Boundary, PARTITION_THREADS, RUNS_THREADS, SLACK, runs_items, tile_len};
+use crate::merge::{Boundary, PARTITION_THREADS, RUNS_THREADS, SLACK, run_at, runs_items, tile_len};
 use crate::monoid::Sum;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::{Pod, Zeroable};
@@ -123,7 +123,7 @@ const BLOCKS_AT_ONCE: u32 = 5;
 pub const fn shared<K: Pod, V: Pod>(threads: u32, items: usize) -> usize {
     Items::<K, V>::bytes(2 * block::room(threads, items, 1))
         + Table::bytes(threads)
-        + shared_bytes::<u64>(MAX_PIECES)
+        + 2 * shared_bytes::<u64>(MAX_PIECES)
         + shared_bytes::<u64>(1)
 }
 
@@ -157,7 +157,9 @@ pub unsafe fn merge_groups<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, c
     let mut memory = SharedMemory::new();
     let both = Items::<K, V>::take(&mut memory, 2 * room);
     let table = Table::take(&mut memory, THREADS);
-    let sources = memory.take::<u64>(MAX_PIECES);
+    // The addresses of the pieces wait in shared memory, so that they take no registers while items are merged.
+    let key_addresses = memory.take::<u64>(MAX_PIECES);
+    let value_addresses = memory.take::<u64>(MAX_PIECES);
     let word = memory.take::<u64>(1);
 
     let tile = thread::block_idx_x() as u64;
@@ -186,10 +188,12 @@ pub unsafe fn merge_groups<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, c
             word.set(0, place.group + before);
         }
         let offset = table.write::<ITEMS>((high - low) as u32, plan.rounds);
-        sources.set(lane as usize, (place.group + start + low).wrapping_sub(offset as u64));
+        let moved = (place.group + start + low).wrapping_sub(offset as u64);
+        let address = |of: usize, size: usize| (of as u64).wrapping_add(moved.wrapping_mul(size as u64));
+        key_addresses.set(lane as usize, address(keys.as_ptr().expose_provenance(), size_of::<K>()));
+        value_addresses.set(lane as usize, address(values.as_ptr().expose_provenance(), size_of::<V>()));
     }
     thread::sync_threads();
-    let start = word.get(0) as usize;
     let count = table.count();
     if count == 0 {
         // The boundary after it came early.
@@ -197,8 +201,13 @@ pub unsafe fn merge_groups<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, c
     }
 
     let item = |at: u32, piece: u32| {
-        let from = sources.get(piece as usize).wrapping_add(at as u64) as usize;
-        (keys.get(from), if has_values::<V>() { values.get(from) } else { V::zeroed() })
+        let key = run_at::<K>(key_addresses.get(piece as usize), count).get(at as usize);
+        let value = if has_values::<V>() {
+            run_at::<V>(value_addresses.get(piece as usize), count).get(at as usize)
+        } else {
+            V::zeroed()
+        };
+        (key, value)
     };
     // All loads are in flight before the first wait.
     let mut loaded = [(K::zeroed(), V::zeroed()); ITEMS];
@@ -222,6 +231,8 @@ pub unsafe fn merge_groups<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, c
     let rounds = plan.rounds;
     let fits = block::merge::<K, V, C, THREADS, ITEMS, true>(both, room, table, rounds, rounds, count, compare);
 
+    // Read only now, so that it takes no registers before.
+    let start = word.get(0) as usize;
     let out_keys = out_keys.slice(start, count as usize);
     let out_values =
         out_values.slice(if has_values::<V>() { start } else { 0 }, if has_values::<V>() { count as usize } else { 0 });

@@ -135,7 +135,7 @@ pub trait RadixCode: Bits + sealed::Sealed {
     /// Returns the bits from `shift` on. `shift` is below [`BITS`](Self::BITS).
     #[doc(hidden)]
     #[must_use]
-    fn from_bit(self, shift: u32) -> Self;
+    fn bits_from(self, shift: u32) -> Self;
 
     /// Returns the lower and the upper 64 bits.
     #[doc(hidden)]
@@ -180,7 +180,7 @@ impl RadixCode for u32 {
     }
 
     #[inline(always)]
-    fn from_bit(self, shift: u32) -> Self {
+    fn bits_from(self, shift: u32) -> Self {
         self >> shift
     }
 
@@ -222,7 +222,7 @@ impl RadixCode for u64 {
     }
 
     #[inline(always)]
-    fn from_bit(self, shift: u32) -> Self {
+    fn bits_from(self, shift: u32) -> Self {
         self >> shift
     }
 
@@ -265,7 +265,7 @@ impl RadixCode for u128 {
     }
 
     #[inline(always)]
-    fn from_bit(self, shift: u32) -> Self {
+    fn bits_from(self, shift: u32) -> Self {
         self >> shift
     }
 

@@ -63,7 +63,7 @@ impl Digit {
     /// Returns the digit of a number.
     #[inline(always)]
     pub(super) fn get<C: RadixCode>(self, code: C) -> u32 {
-        code.from_bit(self.shift).halves()[0] as u32 & ((1 << self.bits) - 1)
+        code.bits_from(self.shift).halves()[0] as u32 & ((1 << self.bits) - 1)
     }
 
     /// Returns the bits of a number down to this digit, where those down to the digit before are `prefix`.

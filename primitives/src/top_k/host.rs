@@ -4,7 +4,7 @@
 
 use super::code::{Coding, Digit, Position};
 use super::histogram::BINS;
-use super::kernel::{CountDigits, GatherKeys, Narrow, Step, THREADS, tile_len};
+use super::kernel::{CountDigits, GatherKeys, MIN_BLOCKS, Narrow, Step, THREADS, tile_len};
 use super::rows::{SelectRows, room};
 use super::tile::{Candidates, Counts, vector};
 use crate::block::lookback;
@@ -74,10 +74,13 @@ fn select<'a, K: RadixKey, P: Position>(
     let (codes, plain) = (input.codes(), input.open(stream)?);
     let find = Find { stream, len, coding: coding::<K>(smallest), bits: K::BITS, selected: selected.view(stream)? };
     // Numbers are loaded as they are. The code of other keys is part of the source.
-    match K::NUMBER.map(|_| plain.held::<<K::Code as RadixCode>::Held>()) {
-        Some(Ok(view)) => find.shaped(view)?,
-        Some(Err(fused)) => find.shaped(fused)?,
-        None => find.shaped(codes.open(stream)?.fused())?,
+    if K::NUMBER.is_none() {
+        find.shaped(codes.open(stream)?.fused())?;
+    } else {
+        match plain.held::<<K::Code as RadixCode>::Held>() {
+            Ok(view) => find.shaped(view)?,
+            Err(fused) => find.shaped(fused)?,
+        }
     }
     // Equal codes are in the order of their positions, and stay so.
     let mut sorted = stream.uninit::<K::Code>(wanted)?;
@@ -195,10 +198,13 @@ fn select_rows<'a, K: RadixKey>(
     let selected = Candidates { codes: selected.raw_view_mut(stream)?, positions: positions.raw_view_mut(stream)? };
     let layout = rows.layout(stream, wanted)?;
     let find = FindRows { stream, len, count, coding: coding::<K>(smallest), bits: K::BITS, layout, selected };
-    match K::NUMBER.map(|_| plain.held::<<K::Code as RadixCode>::Held>()) {
-        Some(Ok(view)) => find.shaped(view)?,
-        Some(Err(fused)) => find.shaped(fused)?,
-        None => find.shaped(codes.open(stream)?.fused())?,
+    if K::NUMBER.is_none() {
+        find.shaped(codes.open(stream)?.fused())?;
+    } else {
+        match plain.held::<<K::Code as RadixCode>::Held>() {
+            Ok(view) => find.shaped(view)?,
+            Err(fused) => find.shaped(fused)?,
+        }
     }
     if wanted > room::<K::Code>() {
         sort_rows(stream, selected, wanted)?;
@@ -236,10 +242,10 @@ struct FindRows<'a, C> {
 
 impl<C: RadixCode> FindRows<'_, C> {
     fn shaped<I: Input<C::Held>>(self, input: I) -> Result<(), Error> {
-        /// The elements of a row for which a block of 1024 threads is worthwhile: several of its tiles.
+        /// The elements of a row for which a block of 512 threads is worthwhile: several of its tiles.
         const LONG: usize = 1 << 14;
         if self.len / self.count >= LONG {
-            with_shape!(VEC in 4 | 2 | 1 = vector::<C>(), self.run::<I, VEC, 1024>(input))
+            with_shape!(VEC in 4 | 2 | 1 = vector::<C>(), self.run::<I, VEC, 512>(input))
         } else {
             with_shape!(VEC in 4 | 2 | 1 = vector::<C>(), self.run::<I, VEC, 256>(input))
         }
@@ -315,9 +321,6 @@ impl<C: RadixCode, P: Position> Find<'_, C, P> {
 
     /// Counts the highest digits, and then narrows the input down, digit by digit.
     fn run<I: Input<C::Held>, const VEC: usize>(self, input: I) -> Result<(), Error> {
-        /// The blocks per multiprocessor: all threads that it can have.
-        const BLOCKS: usize = 8;
-
         let Self { stream, len, coding, bits, selected } = self;
         let levels = Digit::levels(bits) as usize;
         let spare = if levels > 1 { selected.codes.len().max(len / 16).max(len.min(tile_len(VEC))) } else { 0 };
@@ -327,12 +330,13 @@ impl<C: RadixCode, P: Position> Find<'_, C, P> {
         let mut steps = stream.zeroed::<Step>(levels + 1)?;
         let mut counts = stream.zeroed::<u64>((levels + 1) * BINS)?;
         let (steps, counts) = (steps.raw_view_mut(stream)?, counts.raw_view_mut(stream)?);
-        // SAFETY: there are as many steps and counts.
+        // SAFETY: there are as many steps.
         let step = |level: usize| unsafe { steps.slice(level, 1) };
+        // SAFETY: there are as many counts.
         let counts = |level: usize| unsafe { counts.slice(level * BINS, BINS) };
 
         let tiles = len.div_ceil(tile_len(VEC));
-        let blocks = tiles.min(BLOCKS * stream.device().limits().multiprocessors as usize);
+        let blocks = tiles.min(MIN_BLOCKS as usize * stream.device().limits().multiprocessors as usize);
         let wanted = selected.codes.len() as u64;
         let kernel = CountDigits::<C, I, VEC>::new(input, coding, Digit::of(bits, 0), wanted, counts(0));
         // SAFETY: something is wanted, and the counts are zero.

@@ -17,6 +17,9 @@ use bytemuck::{Pod, Zeroable};
 /// The threads per block.
 pub(super) const THREADS: u32 = 256;
 
+/// The blocks that must fit on a multiprocessor: with more registers each, too few loads would be in flight.
+pub(super) const MIN_BLOCKS: u32 = 3;
+
 /// The warps per block.
 const WARPS: usize = (THREADS / LANES) as usize;
 
@@ -60,7 +63,7 @@ pub(super) unsafe fn load_input<C: RadixCode, I: Input<C::Held>, const VEC: usiz
 /// # Safety
 /// The launch has any number of blocks, each of which takes fewer than 2^32 elements. `wanted` is not 0. `counts` has one
 /// element per digit. While the kernel runs, nothing writes the input, and nothing else uses the counts.
-#[kernel(threads = THREADS, shared = Histogram::<THREADS>::bytes())]
+#[kernel(threads = THREADS, shared = Histogram::<THREADS>::bytes(), min_blocks = MIN_BLOCKS)]
 pub unsafe fn count_digits<C: RadixCode, I: Input<C::Held>, const VEC: usize>(
     input: I,
     coding: Coding,
@@ -137,7 +140,7 @@ const fn narrow_shared() -> usize {
 /// has `wanted` elements, at least one. `scratch` comes from the stream's look-back words, for one [`Counts`] per tile of
 /// the input and of the spare memory. While the kernel runs, nothing writes the inputs, and nothing else uses the other
 /// buffers.
-#[kernel(threads = THREADS, shared = narrow_shared())]
+#[kernel(threads = THREADS, shared = narrow_shared(), min_blocks = MIN_BLOCKS)]
 pub unsafe fn narrow<C: RadixCode, I: Input<C::Held>, P: Position, const VEC: usize>(
     input: I,
     coding: Coding,
@@ -239,10 +242,13 @@ pub unsafe fn narrow<C: RadixCode, I: Input<C::Held>, P: Position, const VEC: us
             if own != 0 {
                 let (tile, run) = (tile_place.get(0), Counts::of_word(block.before));
                 let before = Counts { greater: tile.greater + run.greater, ties: tile.ties + run.ties };
-                marks.place(before, limit, |row, i, place| {
-                    let at = start + striped::<VEC>(row) + i;
-                    let position = if from_input { P::of(at) } else { source.positions.get(at) };
-                    target.set(place, codes[row][i], position);
+                marks.place(before, limit, |at, place| {
+                    let at = start + at;
+                    if from_input {
+                        target.set(place, coding.encode(input.item(at)), P::of(at));
+                    } else {
+                        target.set(place, source.codes.get(at), source.positions.get(at));
+                    }
                 });
             }
         }

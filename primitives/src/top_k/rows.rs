@@ -81,7 +81,8 @@ impl<C: RadixCode> Held<C> {
 /// The launch has one block per row. Rows begin at `starts`, which has one more element than there are rows; or, if that is
 /// empty, at multiples of `row_len`. Rows have fewer than 2^32 - 1 elements. `selected` has `wanted` elements per row. While
 /// the kernel runs, nothing writes the inputs, and nothing else uses `selected`.
-#[kernel(threads = THREADS, shared = shared::<C, THREADS>())]
+// One block per multiprocessor tells the assembler not to save registers.
+#[kernel(threads = THREADS, shared = shared::<C, THREADS>(), min_blocks = 1)]
 pub unsafe fn select_rows<C: RadixCode, I: Input<C::Held>, const VEC: usize, const THREADS: u32>(
     input: I,
     coding: Coding,
@@ -165,13 +166,17 @@ pub unsafe fn select_rows<C: RadixCode, I: Input<C::Held>, const VEC: usize, con
                 if own != 0 {
                     let run = Counts::of_word(block.before);
                     let run = Counts { greater: before.greater + run.greater, ties: before.ties + run.ties };
-                    marks.place(run, limit, |row, i, place| {
-                        let at = start + striped::<VEC>(row) + i;
-                        let position = if held_len.is_none() { at as u32 } else { held.positions.get(at) };
+                    marks.place(run, limit, |at, place| {
+                        let at = start + at;
+                        let (code, position) = if held_len.is_none() {
+                            (coding.encode(input.item(source.start + at)), at as u32)
+                        } else {
+                            (held.codes.get(at), held.positions.get(at))
+                        };
                         if is_last {
-                            selected.set(place, codes[row][i], position);
+                            selected.set(place, code, position);
                         } else if place < room::<C>() {
-                            held.codes.set(place, codes[row][i]);
+                            held.codes.set(place, code);
                             held.positions.set(place, position);
                         }
                     });
@@ -277,7 +282,7 @@ unsafe fn order<C: RadixCode, const THREADS: u32>(held: Held<C>, selected: Candi
 
 crate::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for I in [Global<u32>, Fused], THREADS in [256, 1024]: SelectRows<u32, I, 4, THREADS>;
-    for I in [Global<u64>, Fused], THREADS in [256, 1024]: SelectRows<u64, I, 2, THREADS>;
-    for I in [Global<[u64; 2]>, Fused], THREADS in [256, 1024]: SelectRows<u128, I, 1, THREADS>;
+    for I in [Global<u32>, Fused], THREADS in [256, 512]: SelectRows<u32, I, 4, THREADS>;
+    for I in [Global<u64>, Fused], THREADS in [256, 512]: SelectRows<u64, I, 2, THREADS>;
+    for I in [Global<[u64; 2]>, Fused], THREADS in [256, 512]: SelectRows<u128, I, 1, THREADS>;
 }

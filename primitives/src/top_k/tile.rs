@@ -15,7 +15,7 @@ use crate::view::GlobalMut;
 use bytemuck::{Pod, Zeroable};
 
 /// The rows of a tile.
-pub(super) const ROWS: usize = 4;
+pub(super) const ROWS: usize = 3;
 
 /// Returns the elements per access: 16 bytes.
 #[must_use]
@@ -135,7 +135,7 @@ impl<const VEC: usize> Marks<VEC> {
         let (mut greater, mut ties) = (0, 0);
         for row in 0..ROWS {
             for i in 0..VEC {
-                let bits = codes[row][i].from_bit(digit.shift);
+                let bits = codes[row][i].bits_from(digit.shift);
                 let is_there = striped::<VEC>(row) + i < len;
                 greater |= u32::from(is_there & (bits > prefix)) << (row * VEC + i);
                 ties |= u32::from(is_there & (bits == prefix)) << (row * VEC + i);
@@ -164,31 +164,47 @@ impl<const VEC: usize> Marks<VEC> {
         warp::reduce(self.greater.count_ones() + TIE * self.ties.count_ones(), Sum)
     }
 
-    /// Calls `put(row, i, place)` for the marked numbers, but only for those with the prefix that have fewer than `limit`
-    /// such before them. The place is the number of kept ones before; `before` counts those before the run.
+    /// Calls `put(at, place)` for the marked numbers, but only for those with the prefix that have fewer than `limit` such
+    /// before them. `at` is the position in the run, and the place is the number of kept ones before; `before` counts those
+    /// before the run.
+    ///
+    /// Most runs have no or few marked numbers. So the loops are not unrolled, and `put` loads the numbers again: they take
+    /// no registers while a tile waits.
     ///
     /// # Safety
     /// All lanes of the warp must call this.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub unsafe fn place(self, before: Counts, limit: u64, mut put: impl FnMut(usize, usize, usize)) {
-        let mut before = before;
-        for row in 0..ROWS {
+    pub unsafe fn place(self, before: Counts, limit: u64, mut put: impl FnMut(usize, usize)) {
+        // Within the run, 32 bits are enough.
+        let ties_left = limit.saturating_sub(before.ties);
+        let ties_left = if ties_left < TIE as u64 { ties_left as u32 } else { TIE };
+        let first = before.greater + if before.ties < limit { before.ties } else { limit };
+        let (mut greater_before, mut ties_before) = (0, 0);
+        let mut row = 0;
+        while row < ROWS {
             let mask = (1 << VEC) - 1;
             let (greater, ties) = (self.greater >> (row * VEC) & mask, self.ties >> (row * VEC) & mask);
             let own = greater.count_ones() + TIE * ties.count_ones();
             let up_to = warp::inclusive_scan(own, Sum);
-            let mut here = SumCounts.combine(before, Counts::of_word(up_to - own));
-            for i in 0..VEC {
-                let (is_greater, is_tie) = (greater >> i & 1 != 0, ties >> i & 1 != 0);
-                let kept_ties = if here.ties < limit { here.ties } else { limit };
-                if is_greater || is_tie && here.ties < limit {
-                    put(row, i, (here.greater + kept_ties) as usize);
+            let mut greater_here = greater_before + (up_to - own) % TIE;
+            let mut ties_here = ties_before + (up_to - own) / TIE;
+            let mut marked = greater | ties;
+            while marked != 0 {
+                let i = marked.trailing_zeros();
+                marked &= marked - 1;
+                let is_tie = ties >> i & 1;
+                if is_tie == 0 || ties_here < ties_left {
+                    let place = greater_here + if ties_here < ties_left { ties_here } else { ties_left };
+                    put(striped::<VEC>(row) + i as usize, (first + place as u64) as usize);
                 }
-                here.greater += is_greater as u64;
-                here.ties += is_tie as u64;
+                greater_here += 1 - is_tie;
+                ties_here += is_tie;
             }
-            before = SumCounts.combine(before, Counts::of_word(warp::broadcast(up_to, LANES - 1)));
+            let total = warp::broadcast(up_to, LANES - 1);
+            greater_before += total % TIE;
+            ties_before += total / TIE;
+            row += 1;
         }
     }
 }
