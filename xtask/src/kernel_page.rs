@@ -32,24 +32,32 @@ const TYPES: [(&str, &str); 14] = [
     ("i64", "8"),
 ];
 
-/// What a kernel takes in the place of a function.
-const FUNCTIONS: [(&str, &str); 9] = [
-    ("within_hole_predicate", "any predicate, in segments"),
-    ("within_flags", "flags, in segments"),
-    ("hole_order", "any order"),
-    ("hole_monoid", "any operation"),
-    ("hole_predicate", "any predicate"),
-    ("hole_buckets", "any bucket function"),
-    ("flags", "flags"),
-    ("digits", "the digits of a number"),
-    ("", "–"),
+/// What the holes of a kernel are for.
+const HOLES: [(&str, &str); 7] = [
+    ("less", "any order"),
+    ("equal", "any equality"),
+    ("combine", "any operation"),
+    ("test", "any predicate"),
+    ("bucket", "any bucket function"),
+    ("code", "any code"),
+    ("load", "any source"),
 ];
+
+/// What else a kernel's name says about its function.
+const FUNCTIONS: [(&str, &str); 3] =
+    [("within", "in segments"), ("flags", "flags"), ("digits", "the digits of a number")];
 
 pub fn run(check: bool) -> Result<(), Error> {
     let workspace = Workspace::load()?;
     let package = workspace.kernel_crates(&[PACKAGE.into()])?.remove(0);
-    let names: Vec<String> = Manifest::read(package.dir().join("ptx"))?.kernels.into_keys().collect();
-    let page = page(&names);
+    let folder = package.dir().join("ptx");
+    let mut kernels = Vec::new();
+    for name in Manifest::read(&folder)?.kernels.into_keys() {
+        let path = folder.join(format!("{name}.ptx"));
+        let ptx = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        kernels.push((name, ptx));
+    }
+    let page = page(&kernels);
     let path = workspace.workspace_root.join(PAGE);
     if check {
         let present = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
@@ -58,11 +66,14 @@ pub fn run(check: bool) -> Result<(), Error> {
     fs::write(&path, page).map_err(Error::io("write", &path))
 }
 
-/// Returns the page for kernels of these names.
-fn page(names: &[String]) -> String {
-    let mut rows: BTreeMap<(String, &str), Vec<String>> = BTreeMap::new();
-    for name in names {
-        let (kernel, sizes, function) = parts(name);
+/// Returns the page for kernels of these names, with their PTX.
+fn page(kernels: &[(String, String)]) -> String {
+    let mut rows: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+    for (name, ptx) in kernels {
+        let (kernel, sizes, words) = parts(name);
+        let holes = HOLES.iter().filter(|(hole, _)| ptx.contains(&format!("hole.{hole}."))).map(|(_, text)| *text);
+        let functions: Vec<&str> = holes.chain(words).collect();
+        let function = if functions.is_empty() { "–".into() } else { functions.join(", ") };
         let sizes = if sizes.is_empty() { "any".into() } else { sizes.join(" + ") };
         let row = rows.entry((kernel, function)).or_default();
         if !row.contains(&sizes) {
@@ -75,36 +86,26 @@ fn page(names: &[String]) -> String {
     }
     let mut page = String::from(
         "# The kernels of gpu-primitives\n\n\
-         This page is written by `cargo xtask kernel-page` from the names of the compiled kernels. A kernel exists for elements of\n\
-         a size in bytes, not of a type: `4 + 8` stands for keys of 4 bytes with values of 8, `4 + –` for keys alone. Elements of\n\
+         This page is written by `cargo xtask kernel-page` from the compiled kernels and their names. A kernel exists for elements\n\
+         of a size in bytes, not of a type: `4 + 8` stands for keys of 4 bytes with values of 8, `4 + –` for keys alone. Elements of\n\
          another size are held in the next larger one, and values of another size are moved by index: see\n\
          [Operators](operators.md). So every type of up to 32 bytes runs with every operator of its own, on every device.\n\n\
          | kernel | sizes in bytes | function |\n| --- | --- | --- |\n",
     );
     for ((kernel, function), sizes) in rows {
-        // The only function of these kernels is not in their name.
-        let function = match kernel.as_str() {
-            "encode_keys" => "any code",
-            "number_keys" => "any bucket function",
-            _ => function,
-        };
         let _ = writeln!(page, "| `{kernel}` | {} | {function} |", sizes.join(", "));
     }
     page
 }
 
-/// Splits a kernel's name into the kernel, the sizes of its types, and its function.
-fn parts(name: &str) -> (String, Vec<&'static str>, &'static str) {
+/// Splits a kernel's name into the kernel, the sizes of its types, and what it says about the function.
+fn parts(name: &str) -> (String, Vec<&'static str>, Vec<&'static str>) {
     let (mut kernel, mut sizes) = (Vec::new(), Vec::new());
     let mut rest: Vec<&str> = name.split('_').collect();
     let size_of = |word: &str| TYPES.iter().find(|(name, _)| *name == word).map(|(_, size)| *size);
-    while let Some(word) = rest.first().copied().filter(|word| size_of(word).is_none()) {
-        // What follows the first type, the function or a constant is not the kernel's name.
-        if word == "threads"
-            || FUNCTIONS.iter().any(|(function, _)| !function.is_empty() && rest.join("_").starts_with(function))
-        {
-            break;
-        }
+    let said = |word: &str| FUNCTIONS.iter().find(|(name, _)| *name == word).map(|(_, text)| *text);
+    // What follows the first type or a constant is not the kernel's name.
+    while let Some(word) = rest.first().copied().filter(|word| size_of(word).is_none() && *word != "threads") {
         kernel.push(word);
         rest.remove(0);
     }
@@ -112,9 +113,9 @@ fn parts(name: &str) -> (String, Vec<&'static str>, &'static str) {
         sizes.push(size);
         rest.remove(0);
     }
-    let rest = rest.join("_");
-    let function = FUNCTIONS.iter().find(|(function, _)| rest.starts_with(function)).map_or("–", |(_, text)| *text);
-    (kernel.join("_"), sizes, function)
+    let mut words: Vec<&str> = rest.into_iter().filter_map(said).collect();
+    words.reverse();
+    (kernel.join("_"), sizes, words)
 }
 
 #[cfg(test)]
@@ -123,26 +124,23 @@ mod tests {
 
     #[test]
     fn a_name_is_read() {
-        for (name, kernel, sizes, function) in [
-            ("merge_tiles_u32x3_u32_hole_order_threads", "merge_tiles", &["12", "4"][..], "any order"),
-            ("scan_tiles_u8_hole_monoid_u8_256_4_9", "scan_tiles", &["1"], "any operation"),
-            (
-                "select_tiles_u64_unit_within_hole_predicate_256_8",
-                "select_tiles",
-                &["8", "–"],
-                "any predicate, in segments",
-            ),
-            ("large_pass_u128_u32_digits", "large_pass", &["16", "4"], "the digits of a number"),
-            ("copy_lines", "copy_lines", &[], "–"),
+        for (name, kernel, sizes, words) in [
+            ("merge_tiles_u32x3_u32_hole_order_threads", "merge_tiles", &["12", "4"][..], &[][..]),
+            ("scan_tiles_u8_hole_monoid_u8_256_4_9", "scan_tiles", &["1"], &[]),
+            ("select_tiles_u64_unit_within_hole_predicate_256_8", "select_tiles", &["8", "–"], &["in segments"]),
+            ("select_tiles_u32_unit_within_flags_256_4_8", "select_tiles", &["4", "–"], &["flags", "in segments"]),
+            ("large_pass_u128_u32_digits", "large_pass", &["16", "4"], &["the digits of a number"]),
+            ("copy_lines", "copy_lines", &[], &[]),
         ] {
-            assert_eq!(parts(name), (kernel.to_owned(), sizes.to_vec(), function), "{name}");
+            assert_eq!(parts(name), (kernel.to_owned(), sizes.to_vec(), words.to_vec()), "{name}");
         }
     }
 
     #[test]
     fn kernels_of_one_name_share_a_row() {
         let page = page(
-            &["merge_tiles_u32_u32_hole_order_threads", "merge_tiles_u32_unit_hole_order_threads"].map(String::from),
+            &["merge_tiles_u32_u32_hole_order_threads", "merge_tiles_u32_unit_hole_order_threads"]
+                .map(|name| (name.to_owned(), "hole.less.b32x1.b32x1 %r3, %r1, %r2;".to_owned())),
         );
         assert!(page.ends_with("| `merge_tiles` | 4 + –, 4 + 4 | any order |\n"), "{page}");
     }

@@ -111,7 +111,8 @@ where
             _ => Ordering::Equal,
         });
     }
-    let (a_host, b_host): ((Vec<K>, Vec<V>), (Vec<K>, Vec<V>)) = (a.iter().copied().unzip(), b.iter().copied().unzip());
+    let a_host: (Vec<K>, Vec<V>) = a.iter().copied().unzip();
+    let b_host: (Vec<K>, Vec<V>) = b.iter().copied().unzip();
     let (a_keys, b_keys) = (stream.upload(&a_host.0).unwrap(), stream.upload(&b_host.0).unwrap());
     let (a_values, b_values) = (stream.upload(&a_host.1).unwrap(), stream.upload(&b_host.1).unwrap());
     for operation in ALL {

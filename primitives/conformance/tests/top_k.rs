@@ -319,7 +319,7 @@ fn rows_at_tile_edges(device: &Device) {
     for len in [TILE - 1, TILE, TILE + 1, 2 * TILE + 5] {
         check_rows(&stream, &numbers(21, 2 * len), &[len; 2], 50, true);
         // Many in question: the row is read again, digit by digit.
-        let skewed: Vec<u32> = numbers(22, 2 * len).into_iter().map(|x| 0xABCD_0000 ^ x % 16).collect();
+        let skewed: Vec<u32> = numbers(22, 2 * len).into_iter().map(|x| 0xABCD_0000 ^ (x % 16)).collect();
         check_rows(&stream, &skewed, &[len; 2], 70, true);
     }
 }
