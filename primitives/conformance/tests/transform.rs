@@ -407,7 +407,8 @@ fn wrong_lengths(device: &Device) {
     let error = transform::write(&stream, &b, &mut output).unwrap_err();
     assert!(matches!(error, Error::LengthMismatch { expected: 6, found: 5, .. }), "{error}");
     let count = DeviceValue::new(&stream, 3).unwrap();
-    let twice = counted(counted(&a, &count), &count);
+    let other = DeviceValue::new(&stream, 3).unwrap();
+    let twice = counted(counted(&a, &count), &other);
     assert!(matches!(transform::write(&stream, twice, &mut output).unwrap_err(), Error::InvalidOption { .. }));
     assert_eq!(output.to_vec(&stream).unwrap(), [9; 5]);
 }

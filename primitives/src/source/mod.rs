@@ -331,16 +331,18 @@ impl<'a, T: Pod, S: Source<'a, T>> Source<'a, T> for Counted<'a, S> {
     }
 }
 
-/// Returns the length that only the device knows, if there is one.
+/// Returns the length that only the device knows, if there is one. Two are one if they are the same value.
 fn only_one<'a>(
     a: Option<DeviceSlice<'a, u64>>,
     b: Option<DeviceSlice<'a, u64>>,
 ) -> Result<Option<DeviceSlice<'a, u64>>, Error> {
-    if a.is_some() && b.is_some() {
+    if let (Some(a), Some(b)) = (a, b)
+        && a.as_ptr() != b.as_ptr()
+    {
         return Err(Error::InvalidOption {
             what: "the number of lengths of a source that only the device knows",
-            asked: "2".into(),
-            allowed: "1: count the whole source",
+            asked: "2 that differ".into(),
+            allowed: "1: count the whole source, or its parts by the same value",
         });
     }
     Ok(a.or(b))
