@@ -33,6 +33,7 @@ pub(super) fn measure_segments(session: &Session, len: usize) -> Result<(), crat
     time(session, "segmented_reduce_sum_u32_L64", len, 4.0 + 8.0 / SEGMENT as f64, || {
         reduce::segmented(stream, &input, &offsets, &mut sums, Sum)
     })?;
-    let expected = host.chunks(SEGMENT).map(|chunk| chunk.iter().fold(0, |sum: u32, &number| sum.wrapping_add(number)));
+    let expected =
+        host.chunks_exact(SEGMENT).map(|chunk| chunk.iter().fold(0, |sum: u32, &number| sum.wrapping_add(number)));
     expect("sums of segments", &sums.to_vec(stream)?, expected)
 }
