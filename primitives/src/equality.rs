@@ -9,7 +9,7 @@ use bytemuck::{Pod, Zeroable};
 
 /// Says which elements are equal. It may carry state, which is passed to the GPU as a kernel argument: at most 64 bytes.
 /// Put [`#[operator]`](crate::operator) on an implementation: it records the function for GPUs. For one-liners, there is
-/// [`equality!`](crate::operator::equality).
+/// [`equality!`](macro@crate::operator::equality).
 ///
 /// ```
 /// use gpu_primitives::equality::{Equality, Same};

@@ -24,7 +24,7 @@ macro_rules! maps {
 maps! {
     /// A function of an element. It may carry state, which is passed to the GPU as a kernel argument. Put
     /// [`#[operator]`](crate::operator) on an implementation: it records the function for GPUs. For one-liners, there is
-    /// [`map!`](crate::operator::map).
+    /// [`map!`](macro@crate::operator::map).
     ///
     /// ```
     /// use bytemuck::{Pod, Zeroable};
