@@ -1,4 +1,4 @@
-//! `cargo xtask kernel-page`: writes the page that lists which kernels exist, from the names of the kernels themselves.
+//! `cargo xtask kernel-page`: writes the page that lists which kernels exist, from their names and their PTX.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
