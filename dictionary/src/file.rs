@@ -15,6 +15,8 @@
 //!
 //! Arrays follow, each in sections of 1 MiB; the last section of an array may be shorter. The lengths of the arrays
 //! follow from the header.
+//!
+//! This is version 2. Version 1 did not state the type of the values, only their size. Files of version 1 still load.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -22,17 +24,26 @@ use super::Key;
 use bytemuck::Pod;
 use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
 use std::any::TypeId;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};
+use std::time::SystemTime;
 
 /// Bytes of a data section: the part of an array that the host holds at a time.
 const SECTION_BYTES: usize = 1 << 20;
+/// The oldest version that can be read. Its header states the size of the values, but not their type.
+const OLDEST_VERSION: u32 = 1;
 /// The names of the types, by number. Types that are not numbers are distinguished only by size.
 const TYPES: [&str; 13] =
     ["plain data", "u32", "u64", "i32", "i64", "f32", "f64", "u8", "u16", "i8", "i16", "u128", "i128"];
 
 /// The structures that have a file format: the first bytes of their files, and their names for error messages.
-const STRUCTURES: [([u8; 8], &str); 3] =
-    [(*b"gpu-lsm\n", "an LSM"), (*b"gpu-arr\n", "a sorted array"), (*b"gpu-cuc\n", "a cuckoo table")];
+const STRUCTURES: [([u8; 8], &str); 5] = [
+    (*b"gpu-lsm\n", "an LSM"),
+    (*b"gpu-arr\n", "a sorted array"),
+    (*b"gpu-cuc\n", "a cuckoo table"),
+    (*b"gpu-man\n", "the manifest of a checkpoint"),
+    (*b"gpu-lvl\n", "a level of a checkpoint"),
+];
 
 /// Says what a file with these first bytes holds.
 fn structure(magic: [u8; 8]) -> Option<&'static str> {
@@ -165,7 +176,7 @@ impl<R: Read> Source<R> {
         if found == stated { Ok(()) } else { Err(self.invalid(format!("the checksum of {what} is wrong"))) }
     }
 
-    /// Reads the header of a dictionary with these types. `own` reads the structure's own fields, which must not be
+    /// Reads the header of a dictionary with these types, of this version of the format or an older one. `own` reads the structure's own fields, which must not be
     /// relied on before this method returns.
     ///
     /// # Errors
@@ -185,14 +196,21 @@ impl<R: Read> Source<R> {
             }));
         }
         let (version, known) = (self.u32()?, format.version);
-        if version != known {
+        if !(OLDEST_VERSION..=known).contains(&version) {
             let hint = if version > known { "a newer version of this library wrote it" } else { "it is too old" };
             return Err(self.invalid(format!("its format version is {version}, but {known} was expected: {hint}")));
         }
-        let [key, key_bytes, value, value_bytes] = self.bytes()?;
+        let [key, key_bytes] = self.bytes()?;
+        // Where the type is not stated, it counts as the expected one.
+        let [value] = if version == OLDEST_VERSION { [type_number::<V>()] } else { self.bytes()? };
+        let [value_bytes] = self.bytes()?;
         let own = own(self)?;
         self.end_section("the header")?;
 
+        if version == OLDEST_VERSION && usize::from(value_bytes) != size_of::<V>() {
+            let expected = size_of::<V>();
+            return Err(self.invalid(format!("its values have {value_bytes} bytes, but {expected} were expected")));
+        }
         let expected_key = (type_number::<K>(), size_of::<K>() as u8);
         let expected_value = (type_number::<V>(), size_of::<V>() as u8);
         for (what, found, expected) in
@@ -267,6 +285,15 @@ pub fn ascending<T: Copy + PartialOrd>(strict: bool) -> impl FnMut(&[T]) -> Resu
     }
 }
 
+/// Returns a random number that no one else has: for names that must be unique among processes and machines.
+#[must_use]
+pub fn unique_id() -> u128 {
+    // The keys of `RandomState` come from the operating system. A forked process inherits them, but its id differs.
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_nanos());
+    let half = || RandomState::new().hash_one((std::process::id(), std::thread::current().id(), now));
+    u128::from(half()) << 64 | u128::from(half())
+}
+
 /// Writes a section.
 ///
 /// # Errors
@@ -296,7 +323,16 @@ pub fn write_array<T: Pod>(stream: &Stream, writer: &mut impl Write, array: Devi
 
 #[cfg(test)]
 mod tests {
-    use super::{ascending, room};
+    use super::{ascending, room, unique_id};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn ids_are_unique() {
+        let of_a_thread = || (0..1000).map(|_| unique_id()).collect::<Vec<_>>();
+        let other = std::thread::spawn(of_a_thread);
+        let ids: BTreeSet<u128> = of_a_thread().into_iter().chain(other.join().unwrap()).collect();
+        assert_eq!(ids.len(), 2000);
+    }
 
     #[test]
     fn room_grows_with_what_has_come() {

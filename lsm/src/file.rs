@@ -20,29 +20,55 @@ use std::io::{Read, Write};
 
 const FORMAT: Format = Format { magic: *b"gpu-lsm\n", version: 2 };
 
-/// What the file header says about one level.
-struct LevelHeader {
-    slot: usize,
-    has_marks: bool,
-    len: usize,
+/// What a file says about one level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct LevelHeader {
+    pub slot: usize,
+    pub has_marks: bool,
+    pub len: usize,
 }
 
-struct Header {
-    batch_size: usize,
-    batches: u64,
-    tombstones: usize,
-    levels: Vec<LevelHeader>,
+/// What a file says about the dictionary. It is consistent.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Header {
+    pub batch_size: usize,
+    pub batches: u64,
+    pub tombstones: usize,
+    pub levels: Vec<LevelHeader>,
+}
+
+/// The fields of a header, as read: unchecked.
+pub(crate) struct Fields {
+    /// Batch size, batches, tombstones.
+    numbers: [u64; 3],
+    /// Slot, whether there are marks, length.
+    levels: Vec<(u32, u32, u64)>,
+}
+
+impl Fields {
+    /// Reads the fields.
+    pub fn read(source: &mut Source<impl Read>) -> Result<Self, Error> {
+        let [levels] = source.bytes()?;
+        let numbers = [source.u64()?, source.u64()?, source.u64()?];
+        let levels = (0..levels).map(|_| Ok((source.u32()?, source.u32()?, source.u64()?)));
+        Ok(Self { numbers, levels: levels.collect::<Result<_, Error>>()? })
+    }
+
+    /// Returns the number of levels.
+    pub fn level_count(&self) -> usize {
+        self.levels.len()
+    }
 }
 
 impl Header {
-    fn of<K: Key, V: Value>(lsm: &GpuLsm<K, V>) -> Self {
+    pub fn of<K: Key, V: Value>(lsm: &GpuLsm<K, V>) -> Self {
         let levels =
             lsm.levels().map(|(slot, level)| LevelHeader { slot, has_marks: level.has_tombstones(), len: level.len() });
         Self { batch_size: lsm.batch_size, batches: lsm.batches, tombstones: lsm.tombstones, levels: levels.collect() }
     }
 
-    fn to_bytes<K: Key, V: Value>(&self) -> Vec<u8> {
-        let mut bytes = FORMAT.header::<K, V>();
+    /// Appends the fields to the bytes of a header.
+    pub fn write(&self, bytes: &mut Vec<u8>) {
         bytes.push(self.levels.len() as u8);
         for number in [self.batch_size as u64, self.batches, self.tombstones as u64] {
             bytes.extend(number.to_le_bytes());
@@ -52,17 +78,11 @@ impl Header {
             bytes.extend(u32::from(level.has_marks).to_le_bytes());
             bytes.extend((level.len as u64).to_le_bytes());
         }
-        bytes
     }
 
-    /// Reads the header of a dictionary with these types, and checks that it is consistent.
-    fn read<K: Key, V: Value>(source: &mut Source<impl Read>) -> Result<Self, Error> {
-        let (batch_size, batches, tombstones, described) = source.header::<K, V, _>(FORMAT, |source| {
-            let [levels] = source.bytes()?;
-            let numbers = (source.u64()?, source.u64()?, source.u64()?);
-            let levels = (0..levels).map(|_| Ok((source.u32()?, source.u32()?, source.u64()?)));
-            Ok((numbers.0, numbers.1, numbers.2, levels.collect::<Result<Vec<_>, Error>>()?))
-        })?;
+    /// Checks that the fields from this source are consistent.
+    pub fn checked<K: Key, V: Value>(source: &Source<impl Read>, fields: Fields) -> Result<Self, Error> {
+        let Fields { numbers: [batch_size, batches, tombstones], levels: described } = fields;
         let contradiction = || source.invalid("its header contradicts itself");
         let batch_size = usize::try_from(batch_size).ok().filter(|size| (1..=MAX_BATCH).contains(size));
         let batch_size = batch_size.ok_or_else(contradiction)?;
@@ -89,8 +109,20 @@ impl Header {
     }
 }
 
-/// Reads a level. Also returns how many of its elements are tombstones.
-fn read_level<K: Key, V: Value>(
+/// Writes the arrays of a level.
+pub(crate) fn write_level<K: Key, V: Value>(
+    stream: &Stream,
+    writer: &mut impl Write,
+    level: &Level<K, V>,
+) -> Result<(), Error> {
+    let Parts { codes, values, marks } = level.parts();
+    write_array(stream, writer, codes)?;
+    write_array(stream, writer, values)?;
+    marks.map_or(Ok(()), |marks| write_array(stream, writer, marks))
+}
+
+/// Reads the arrays of a level. Also returns how many of its elements are tombstones.
+pub(crate) fn read_level<K: Key, V: Value>(
     source: &mut Source<impl Read>,
     stream: &Stream,
     &LevelHeader { slot, has_marks, len }: &LevelHeader,
@@ -136,20 +168,18 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// # Errors
     /// [`Error::Io`] if writing fails, or any error of a copy to the host.
     pub fn save(&self, stream: &Stream, mut writer: impl Write) -> Result<(), Error> {
-        write_section(&mut writer, &Header::of(self).to_bytes::<K, V>())?;
+        let mut header = FORMAT.header::<K, V>();
+        Header::of(self).write(&mut header);
+        write_section(&mut writer, &header)?;
         for (_, level) in self.levels() {
-            let Parts { codes, values, marks } = level.parts();
-            write_array(stream, &mut writer, codes)?;
-            write_array(stream, &mut writer, values)?;
-            if let Some(marks) = marks {
-                write_array(stream, &mut writer, marks)?;
-            }
+            write_level(stream, &mut writer, level)?;
         }
         writer.flush()?;
         Ok(())
     }
 
-    /// Reads a dictionary written by [`save`](Self::save). Reads exactly to the end of the dictionary. Checks
+    /// Reads a dictionary written by [`save`](Self::save), by this version of the library or an older one: format
+    /// versions 1 and 2. Version 1 does not state the type of the values, so only their size is checked. Reads exactly to the end of the dictionary. Checks
     /// everything: it returns a complete dictionary or an error.
     ///
     /// # Errors
@@ -159,16 +189,24 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// - [`Error::OutOfMemory`].
     pub fn load(stream: &Stream, reader: impl Read) -> Result<Self, Error> {
         let mut source = Source::new(reader);
-        let header = Header::read::<K, V>(&mut source)?;
-        let mut lsm = Self::with_batch_size(header.batch_size)?;
-        for described in &header.levels {
-            let (level, tombstones) = read_level(&mut source, stream, described)?;
+        let fields = source.header::<K, V, _>(FORMAT, Fields::read)?;
+        let header = Header::checked::<K, V>(&source, fields)?;
+        let levels = header.levels.iter().map(|described| read_level(&mut source, stream, described));
+        let levels = levels.collect::<Result<_, Error>>()?;
+        Self::of_levels(&header, levels).map_err(|wrong| source.invalid(wrong))
+    }
+
+    /// Makes a dictionary of the levels that a header describes, each with its number of tombstones. Returns what is
+    /// wrong if their tombstones are not as many as stated.
+    pub(crate) fn of_levels(header: &Header, levels: Vec<(Level<K, V>, usize)>) -> Result<Self, String> {
+        let mut lsm = Self::with_batch_size(header.batch_size).map_err(|error| error.to_string())?;
+        for (described, (level, tombstones)) in header.levels.iter().zip(levels) {
             lsm.stack.set(described.slot, Some(level));
             lsm.tombstones += tombstones;
         }
         if lsm.tombstones != header.tombstones {
             let (found, stated) = (lsm.tombstones, header.tombstones);
-            return Err(source.invalid(format!("it has {found} tombstones, but its header says {stated}")));
+            return Err(format!("it has {found} tombstones, but its header says {stated}"));
         }
         lsm.batches = header.batches;
         Ok(lsm)

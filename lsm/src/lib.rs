@@ -42,6 +42,8 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 
 #[cfg(not(target_arch = "nvptx64"))]
+mod checkpoint;
+#[cfg(not(target_arch = "nvptx64"))]
 mod file;
 #[cfg(not(target_arch = "nvptx64"))]
 mod lsm;

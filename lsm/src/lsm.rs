@@ -1,5 +1,6 @@
 //! The dictionary: updates, queries, cleanup.
 
+use crate::checkpoint::History;
 use crate::options::Options;
 use crate::{CleanupPolicy, Key, Level, Stats, Value};
 use gpu_dictionary::levels::Stack;
@@ -17,6 +18,8 @@ pub struct GpuLsm<K: Key, V: Value> {
     policy: Option<CleanupPolicy>,
     /// Why the last cleanup that the policy asked for failed.
     cleanup_failure: Option<Error>,
+    /// The checkpoints that this dictionary continues.
+    pub(crate) history: History,
 }
 
 /// The levels as an update will leave them. The dictionary's own levels stay unchanged until the whole update has
@@ -136,7 +139,15 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// [`Error::InvalidOption`] if the batch size is out of range.
     pub fn new(options: Options) -> Result<Self, Error> {
         let Options { batch_size, cleanup_policy: policy } = options.checked()?;
-        Ok(Self { batch_size, batches: 0, stack: Stack::new(), tombstones: 0, policy, cleanup_failure: None })
+        Ok(Self {
+            batch_size,
+            batches: 0,
+            stack: Stack::new(),
+            tombstones: 0,
+            policy,
+            cleanup_failure: None,
+            history: History::default(),
+        })
     }
 
     /// Creates an empty dictionary for batches of up to `batch_size` operations: see [`Options::batch_size`].

@@ -8,12 +8,14 @@ use super::find::LevelBuffers;
 use super::table::{EncodeKeys, THREADS};
 use super::whole::{Live, keep_all};
 use crate::cast::{Input, bits, carried, recast};
+use crate::file::unique_id;
 use crate::{Carrier, Key, KeyCode, Value, values_for};
 use gpu_primitives::code::Sign;
 use gpu_primitives::kernel::{Reach, View};
 use gpu_primitives::merge::{self, MAX_PLACED};
 use gpu_primitives::sort::{self, SortedRuns};
 use gpu_primitives::{Device, DeviceSlice, DeviceVec, Error, Global, Stream, expect_len, transfer};
+use std::sync::OnceLock;
 
 /// The most elements in a level.
 const MAX_LEN: usize = u32::MAX as usize;
@@ -39,6 +41,8 @@ pub struct Level<K: Key, V: Value> {
     len: usize,
     /// Whether the keys are known to be distinct, without tombstones.
     is_distinct: bool,
+    /// Identifies the contents; chosen when it is first needed.
+    id: OnceLock<u128>,
 }
 
 /// A level's elements: key codes, values, and one bit per element if there are tombstones.
@@ -87,6 +91,7 @@ impl<K: Key, V: Value> Level<K, V> {
             marks: None,
             len,
             is_distinct: false,
+            id: OnceLock::new(),
         })
     }
 
@@ -132,7 +137,7 @@ impl<K: Key, V: Value> Level<K, V> {
         let mut marks = stream.uninit::<u32>(keys.len().div_ceil(32))?;
         sort::keys(stream, codes.slice(), &mut sorted, sort::Options::new())?;
         transfer::fill(stream, &mut marks, u32::MAX)?;
-        Ok(Self { keys: sorted, values, marks: Some(marks), len: keys.len(), is_distinct: false })
+        Ok(Self { keys: sorted, values, marks: Some(marks), len: keys.len(), is_distinct: false, id: OnceLock::new() })
     }
 
     /// Returns the codes and the carried values.
@@ -238,7 +243,7 @@ impl<K: Key, V: Value> Level<K, V> {
     pub(super) fn live_with_room<U: Value>(stream: &Stream, levels: &[&Level<K, U>]) -> Result<Self, Error> {
         let Live { keys, values, len } = Live::of(stream, levels, Sign::NONE)?;
         expect_short(len)?;
-        Ok(Self { keys, values, marks: None, len, is_distinct: true })
+        Ok(Self { keys, values, marks: None, len, is_distinct: true, id: OnceLock::new() })
     }
 
     /// Returns the device of the level.
@@ -276,6 +281,19 @@ impl<K: Key, V: Value> Level<K, V> {
     /// queries may count too many.
     pub fn set_distinct(&mut self) {
         self.is_distinct = self.marks.is_none();
+    }
+
+    /// Returns a number that identifies the contents. It is random, so no other level has it, in this process or in
+    /// another. Contents never change, so a file that is named after the id need not be written again.
+    #[must_use]
+    pub fn id(&self) -> u128 {
+        *self.id.get_or_init(unique_id)
+    }
+
+    /// Sets the id of a level that was read from a file: the id it had when it was written.
+    #[must_use]
+    pub fn with_id(self, id: u128) -> Self {
+        Self { id: OnceLock::from(id), ..self }
     }
 
     /// Returns the device memory in bytes.
@@ -317,7 +335,7 @@ impl<K: Key, V: Value> Level<K, V> {
         if let Some(marks) = &marks {
             expect_len("the marks of a level", len.div_ceil(32), marks.len())?;
         }
-        Ok(Self { keys, values: recast(values), marks, len, is_distinct: false })
+        Ok(Self { keys, values: recast(values), marks, len, is_distinct: false, id: OnceLock::new() })
     }
 
     /// Returns the level as kernels see it, with values as their carrier, or without: `W` is `V::Carrier` or `()`.

@@ -1,0 +1,148 @@
+//! The file operations of a checkpoint, so that tests can make each of them fail.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// The name of the file that is locked. It stays in the folder: if it were deleted, two processes could lock different
+/// files of the same name.
+const LOCK: &str = "lock";
+
+/// A folder, and the operations on the files in it.
+pub trait Disk {
+    /// A file being written.
+    type Writer: Write;
+    /// A file being read.
+    type Reader: Read;
+    /// Holds a lock until it is dropped.
+    type Lock;
+
+    /// Returns the path of the folder, for messages.
+    fn path(&self) -> &Path;
+
+    /// Locks the folder for writing. Creates it if it is missing. Does not wait: fails if someone else has a lock.
+    fn lock(&self) -> io::Result<Self::Lock>;
+
+    /// Locks the folder for reading. Waits for a writer. Returns `None` if there is no file to lock, as in a copy.
+    fn lock_shared(&self) -> io::Result<Option<Self::Lock>>;
+
+    /// Returns the names of all files.
+    fn names(&self) -> io::Result<Vec<String>>;
+
+    /// Opens a file for reading.
+    fn open(&self, name: &str) -> io::Result<Self::Reader>;
+
+    /// Creates a file, or empties an existing one.
+    fn create(&self, name: &str) -> io::Result<Self::Writer>;
+
+    /// Makes the contents of a file durable.
+    fn sync(&self, file: &mut Self::Writer) -> io::Result<()>;
+
+    /// Renames a file. Replaces a file of the new name, atomically.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Removes a file.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Makes the names in the folder durable.
+    fn sync_folder(&self) -> io::Result<()>;
+
+    /// Makes the folder itself durable, with all parents that may be new.
+    fn sync_parents(&self) -> io::Result<()>;
+}
+
+/// A folder of the operating system.
+#[derive(Debug)]
+pub struct OsDisk {
+    path: PathBuf,
+}
+
+impl OsDisk {
+    /// Names a folder, which may not exist yet.
+    pub fn new(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+}
+
+/// Makes the names in a folder durable.
+#[cfg(unix)]
+fn sync_names(path: &Path) -> io::Result<()> {
+    // The parent of a relative path with one component is the empty path.
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    File::open(path)?.sync_all()
+}
+
+/// Does nothing: only Unix lets programs open folders. Elsewhere the file system has to keep the order of renames.
+#[cfg(not(unix))]
+fn sync_names(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+impl Disk for OsDisk {
+    type Writer = File;
+    type Reader = File;
+    type Lock = File;
+
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn lock(&self) -> io::Result<File> {
+        fs::create_dir_all(&self.path)?;
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(self.path.join(LOCK))?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::Error(error)) => Err(error),
+            Err(TryLockError::WouldBlock) => Err(ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    fn lock_shared(&self) -> io::Result<Option<File>> {
+        match File::open(self.path.join(LOCK)) {
+            Ok(file) => file.lock_shared().map(|()| Some(file)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
+        // Names that are not Unicode are not ours.
+        let names = fs::read_dir(&self.path)?.map(|entry| Ok(entry?.file_name().into_string().ok()));
+        Ok(names.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    fn open(&self, name: &str) -> io::Result<File> {
+        File::open(self.path.join(name))
+    }
+
+    fn create(&self, name: &str) -> io::Result<File> {
+        File::create(self.path.join(name))
+    }
+
+    fn sync(&self, file: &mut File) -> io::Result<()> {
+        file.sync_all()
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.path.join(from), self.path.join(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        fs::remove_file(self.path.join(name))
+    }
+
+    fn sync_folder(&self) -> io::Result<()> {
+        sync_names(&self.path)
+    }
+
+    fn sync_parents(&self) -> io::Result<()> {
+        for parent in self.path.ancestors().skip(1) {
+            match sync_names(parent) {
+                // We can read the folders that we created, so this one is not new.
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => {}
+                synced => synced?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,289 @@
+//! Checkpoints: the dictionary in a folder, of which only new levels are written.
+//!
+//! # Format
+//! A folder holds one dictionary:
+//!
+//! | file | |
+//! | --- | --- |
+//! | `manifest` | the state of the dictionary, and which levels it consists of |
+//! | `level-ID` | a level; `ID` is its id, as 32 hexadecimal digits |
+//! | `lock` | empty; locked by those who use the folder |
+//! | `manifest.tmp`, `level-ID.tmp` | a file that was not finished |
+//!
+//! The manifest and the levels have the format that [`gpu_dictionary::file`] describes, version 2. Their names in the
+//! header are `gpu-man` and `gpu-lvl`, each with a line feed. There never was a version 1 of them.
+//!
+//! The manifest adds to the header:
+//!
+//! | bytes | |
+//! | --- | --- |
+//! | 16, 16 | the id of the checkpoint, the id of the dictionary that wrote it |
+//! | 1 | number of levels |
+//! | 8, 8, 8 | batch size, batches, tombstones |
+//! | 4, 4, 8 per level, oldest first | slot, 0 if the level has no marks, length |
+//! | 16 per level, oldest first | the level's id |
+//!
+//! No arrays follow. A level adds to the header:
+//!
+//! | bytes | |
+//! | --- | --- |
+//! | 16 | its id |
+//! | 4, 8 | 0 if it has no marks, length |
+//!
+//! Its arrays follow: the key codes, the values and, if it has marks, the words of its marks.
+//!
+//! # Why a crash loses nothing
+//! The manifest alone says what the dictionary is. It is replaced by a rename, which is atomic. Before the rename, the
+//! new levels, their names in the folder, and the contents of the new manifest are durable. So whichever manifest
+//! survives a crash, all its levels are complete. No file is removed before the manifest that does not name it is
+//! durable.
+//!
+//! An id is random and names contents that never change. So a level that the current manifest names is not written
+//! again, whoever wrote it, and a copy of a folder can be used like the original.
+
+mod disk;
+mod folder;
+#[cfg(test)]
+mod simulated;
+#[cfg(test)]
+mod tests;
+
+use crate::file::{Fields, Header, LevelHeader, read_level, write_level};
+use crate::{GpuLsm, Key, Level, Value};
+use disk::{Disk, OsDisk};
+use folder::{Folder, MANIFEST, garbage, level_name};
+use gpu_dictionary::file::{Format, Source, unique_id, write_section};
+use gpu_primitives::{Error, Stream};
+use std::collections::BTreeSet;
+use std::io::{ErrorKind, Read, Write};
+use std::path::Path;
+use std::sync::OnceLock;
+
+const MANIFEST_FORMAT: Format = Format { magic: *b"gpu-man\n", version: 2 };
+const LEVEL_FORMAT: Format = Format { magic: *b"gpu-lvl\n", version: 2 };
+
+/// Which checkpoints a dictionary continues. It may replace only these: any other one may hold updates that this
+/// dictionary never saw.
+#[derive(Debug, Default)]
+pub struct History {
+    /// The id of the dictionary; chosen when it is first needed. It may replace all checkpoints that it wrote.
+    writer: OnceLock<u128>,
+    /// The checkpoint that the dictionary was recovered from.
+    recovered: Option<u128>,
+}
+
+impl History {
+    fn writer(&self) -> u128 {
+        *self.writer.get_or_init(unique_id)
+    }
+
+    fn continues(&self, manifest: &Manifest) -> bool {
+        manifest.writer == self.writer() || Some(manifest.id) == self.recovered
+    }
+}
+
+/// What a folder says about its dictionary.
+#[derive(Debug)]
+struct Manifest {
+    id: u128,
+    writer: u128,
+    header: Header,
+    /// The ids of the levels, oldest first.
+    levels: Vec<u128>,
+}
+
+impl Manifest {
+    /// Describes the state of a dictionary.
+    fn of<K: Key, V: Value>(lsm: &GpuLsm<K, V>) -> Self {
+        let levels = lsm.levels().map(|(_, level)| level.id()).collect();
+        Self { id: unique_id(), writer: lsm.history.writer(), header: Header::of(lsm), levels }
+    }
+
+    fn write<K: Key, V: Value>(&self, writer: &mut impl Write) -> Result<(), Error> {
+        let mut bytes = MANIFEST_FORMAT.header::<K, V>();
+        bytes.extend(self.id.to_le_bytes());
+        bytes.extend(self.writer.to_le_bytes());
+        self.header.write(&mut bytes);
+        bytes.extend(self.levels.iter().flat_map(|id| id.to_le_bytes()));
+        write_section(writer, &bytes)
+    }
+
+    fn read<K: Key, V: Value>(reader: &mut impl Read) -> Result<Self, Error> {
+        let mut source = Source::new(reader);
+        let (id, writer, fields, levels) = source.header::<K, V, _>(MANIFEST_FORMAT, |source| {
+            let (id, writer, fields) = (read_id(source)?, read_id(source)?, Fields::read(source)?);
+            let levels = (0..fields.level_count()).map(|_| read_id(source)).collect::<Result<_, Error>>()?;
+            Ok((id, writer, fields, levels))
+        })?;
+        Ok(Self { id, writer, header: Header::checked::<K, V>(&source, fields)?, levels })
+    }
+
+    /// Returns whether both describe the same state.
+    fn is_same_state(&self, other: &Self) -> bool {
+        (&self.header, &self.levels) == (&other.header, &other.levels)
+    }
+
+    /// Returns the names of the levels' files.
+    fn names(&self) -> BTreeSet<String> {
+        self.levels.iter().copied().map(level_name).collect()
+    }
+}
+
+fn read_id(source: &mut Source<impl Read>) -> Result<u128, Error> {
+    source.bytes().map(u128::from_le_bytes)
+}
+
+fn write_level_file<K: Key, V: Value>(
+    stream: &Stream,
+    writer: &mut impl Write,
+    level: &Level<K, V>,
+) -> Result<(), Error> {
+    let mut header = LEVEL_FORMAT.header::<K, V>();
+    header.extend(level.id().to_le_bytes());
+    header.extend(u32::from(level.has_tombstones()).to_le_bytes());
+    header.extend((level.len() as u64).to_le_bytes());
+    write_section(writer, &header)?;
+    write_level(stream, writer, level)
+}
+
+/// Reads a level that the manifest describes. Also returns how many of its elements are tombstones.
+fn read_level_file<K: Key, V: Value>(
+    stream: &Stream,
+    reader: &mut impl Read,
+    id: u128,
+    described: &LevelHeader,
+) -> Result<(Level<K, V>, usize), Error> {
+    let mut source = Source::new(reader);
+    let own = |source: &mut Source<_>| Ok((read_id(source)?, source.u32()? != 0, source.u64()?));
+    let found = source.header::<K, V, _>(LEVEL_FORMAT, own)?;
+    if found != (id, described.has_marks, described.len as u64) {
+        return Err(source.invalid("it is not the level that the manifest names"));
+    }
+    let (level, tombstones) = read_level(&mut source, stream, described)?;
+    Ok((level.with_id(id), tombstones))
+}
+
+impl<K: Key, V: Value> GpuLsm<K, V> {
+    /// Saves the dictionary in a folder, durably: its levels as they are, without the cleanup policy. Writes only the
+    /// levels that the folder does not hold yet. [`recover`](Self::recover) reads them on any device. Creates the
+    /// folder if it is missing. Waits for the stream. Needs 1 MiB of host memory and no device memory.
+    ///
+    /// When this returns `Ok`, the state is on disk. If the process is killed or the machine crashes before that,
+    /// [`recover`](Self::recover) finds this state or that of the last finished checkpoint, complete in both cases.
+    ///
+    /// A folder holds one dictionary. While a checkpoint runs, the folder is locked, and another checkpoint of it is
+    /// refused. So is a dictionary that does not continue the last checkpoint in the folder, because it would discard
+    /// updates that it never saw: one that was built anew, or one that was recovered before another process wrote a
+    /// checkpoint. Give it a folder of its own, or delete the file `manifest` if you no longer need what is there.
+    ///
+    /// ```
+    /// # use gpu_lsm::GpuLsm;
+    /// # use gpu_primitives::{Device, Error};
+    /// # let stream = Device::default()?.stream()?;
+    /// # let folder = std::env::temp_dir().join(format!("checkpoint-example-{}", std::process::id()));
+    /// let mut lsm = GpuLsm::<u32, u32>::with_batch_size(1024)?;
+    /// lsm.insert(&stream, (&stream.upload(&[3, 1])?, &stream.upload(&[30, 10])?))?;
+    /// lsm.checkpoint(&stream, &folder)?;
+    /// lsm.insert(&stream, (&stream.upload(&[5])?, &stream.upload(&[50])?))?;
+    /// drop(lsm); // The process ends, without another checkpoint.
+    ///
+    /// let again = GpuLsm::<u32, u32>::recover(&stream, &folder)?;
+    /// assert_eq!(again.iter(&stream)?.collect::<Vec<_>>(), [(1, 10), (3, 30)]);
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// - [`Error::Io`] if a file operation fails, if someone else is using the folder
+    ///   ([`WouldBlock`](ErrorKind::WouldBlock)), or if the dictionary does not continue the last checkpoint
+    ///   ([`AlreadyExists`](ErrorKind::AlreadyExists)).
+    /// - [`Error::InvalidFile`] if the folder's manifest is damaged, or has other key or value types.
+    /// - [`Error::WrongDevice`], or any error of a copy to the host.
+    ///
+    /// After an error the dictionary is unchanged, and the folder holds the last finished checkpoint or this one. A
+    /// later checkpoint can succeed.
+    pub fn checkpoint(&self, stream: &Stream, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.checkpoint_in(stream, &Folder::new(OsDisk::new(path.as_ref())))
+    }
+
+    fn checkpoint_in(&self, stream: &Stream, folder: &Folder<impl Disk>) -> Result<(), Error> {
+        self.stack.expect_device(stream)?;
+        let _lock = folder.lock()?;
+        let last = folder.read(MANIFEST, |reader| Manifest::read::<K, V>(reader))?;
+        match &last {
+            Some(last) if !self.history.continues(last) => {
+                let what = "this folder holds a checkpoint of another dictionary, or one that is newer than this \
+                            dictionary: recover from it, or use another folder";
+                return Err(folder.error(ErrorKind::AlreadyExists, what));
+            }
+            Some(_) => {}
+            // No checkpoint was finished here, so the folder may be new.
+            None => folder.sync_parents()?,
+        }
+
+        let in_use = last.as_ref().map(Manifest::names).unwrap_or_default();
+        let mut present = folder.names()?;
+        if garbage(present.iter(), &in_use).next().is_some() {
+            // A writer was killed. It may have renamed the manifest, but not made the new name durable.
+            folder.sync()?;
+            folder.collect(present.iter(), &in_use);
+            present.retain(|name| in_use.contains(name));
+        }
+
+        let is_new = |level: &Level<K, V>| {
+            let name = level_name(level.id());
+            !in_use.contains(&name) || !present.contains(&name)
+        };
+        let new: Vec<_> = self.levels().map(|(_, level)| level).filter(|level| is_new(level)).collect();
+        for level in &new {
+            folder.publish(&level_name(level.id()), |writer| write_level_file(stream, writer, level))?;
+        }
+        if !new.is_empty() {
+            folder.sync()?;
+        }
+        let state = Manifest::of(self);
+        if !last.is_some_and(|last| last.is_same_state(&state)) {
+            folder.publish(MANIFEST, |writer| state.write::<K, V>(writer))?;
+        }
+        // Also if the manifest was there: its writer may have been killed before it did this.
+        folder.sync()?;
+        folder.collect(in_use.iter(), &state.names());
+        Ok(())
+    }
+
+    /// Reads the dictionary that the last finished [`checkpoint`](Self::checkpoint) left in a folder. Further
+    /// checkpoints in the same folder write only levels that are newer. Waits for a checkpoint that another process is
+    /// writing. Checks everything: it returns a complete dictionary or an error. Changes nothing in the folder, which
+    /// may be read-only.
+    ///
+    /// # Errors
+    /// - [`Error::Io`] if reading fails, or if there is no checkpoint ([`NotFound`](ErrorKind::NotFound)).
+    /// - [`Error::InvalidFile`] if a file is damaged, truncated, or has other key or value types. The error says which
+    ///   file, what is wrong and where.
+    /// - [`Error::OutOfMemory`].
+    pub fn recover(stream: &Stream, path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::recover_from(stream, &Folder::new(OsDisk::new(path.as_ref())))
+    }
+
+    fn recover_from(stream: &Stream, folder: &Folder<impl Disk>) -> Result<Self, Error> {
+        let _lock = folder.lock_shared()?;
+        let Some(manifest) = folder.read(MANIFEST, |reader| Manifest::read::<K, V>(reader))? else {
+            let what =
+                "there is no finished checkpoint in this folder: check the path, or start with an empty dictionary";
+            return Err(folder.error(ErrorKind::NotFound, what));
+        };
+        let mut levels = Vec::new();
+        for (&id, described) in manifest.levels.iter().zip(&manifest.header.levels) {
+            let name = level_name(id);
+            let level = folder.read(&name, |reader| read_level_file(stream, reader, id, described))?;
+            levels.push(level.ok_or_else(|| {
+                let what =
+                    format!("the manifest names {name}, but there is no such file: restore the folder from a copy");
+                folder.error(ErrorKind::NotFound, &what)
+            })?);
+        }
+        let mut lsm = Self::of_levels(&manifest.header, levels).map_err(|wrong| folder.invalid(MANIFEST, wrong))?;
+        lsm.history.recovered = Some(manifest.id);
+        Ok(lsm)
+    }
+}
