@@ -36,6 +36,25 @@ fn craft(header: Header, keys: &[u32], values: &[u32]) -> Vec<u8> {
     file
 }
 
+/// Files of version 1 still load. Their header states the size of the values, but not their type.
+pub fn files_of_version_1(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut bytes = b"gpu-cuc\n\x01\0\0\0\x01\x04\x04".to_vec();
+    bytes.extend(GOOD.load_factor.to_le_bytes());
+    bytes.extend(GOOD.seed.to_le_bytes());
+    bytes.extend(GOOD.numbers.map(u32::to_le_bytes).concat());
+    bytes.extend(GOOD.len.to_le_bytes());
+    let mut file = Vec::new();
+    write_section(&mut file, &bytes).unwrap();
+    for array in [[1u32, 5, 7], [10, 50, 70]] {
+        write_section(&mut file, bytemuck::cast_slice(&array)).unwrap();
+    }
+    let loaded = Table::load(&stream, &file[..]).unwrap();
+    assert_eq!(saved(&stream, &loaded), craft(GOOD, &[1, 5, 7], &[10, 50, 70]), "it is saved as version 2");
+    let wide = refused::<GpuCuckoo<u32, u64>>(&stream, &file);
+    assert_eq!(wide, "its values have 4 bytes, but 8 were expected");
+}
+
 /// The checksums are valid, the rest is not.
 pub fn crafted_files(device: &Device) {
     let stream = device.stream().unwrap();

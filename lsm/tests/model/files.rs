@@ -88,6 +88,47 @@ pub fn crafted_files(device: &Device) {
     assert_eq!(refused::<GpuLsm<u32, u32>>(&stream, &file), "it ends too early");
 }
 
+/// Files of version 1 still load. Their header states the size of the values, but not their type.
+pub fn files_of_version_1(device: &Device) {
+    let stream = device.stream().unwrap();
+    // Keys of type i32 and values of 4 bytes. Two levels, batches of 4; there are 2 + 1 batches and one tombstone.
+    let mut header = b"gpu-lsm\n\x01\0\0\0\x03\x04\x04\x02".to_vec();
+    header.extend([4u64, 0b11, 1].map(u64::to_le_bytes).concat());
+    // The slot, whether there are marks, and the length.
+    header.extend(
+        [&[1, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0], &[0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]].concat(),
+    );
+    let code = |key: i32| key.cast_unsigned() ^ 1 << 31;
+    let file_of = |header: &[u8]| {
+        let mut file = Vec::new();
+        write_section(&mut file, header).unwrap();
+        for array in [&[-7, -1, 0, 3, 3].map(code)[..], &[70, 10, 0, 30, 31], &[-1, 9].map(code), &[0, 90], &[0b01]] {
+            write_section(&mut file, bytemuck::cast_slice(array)).unwrap();
+        }
+        file
+    };
+    let file = file_of(&header);
+    let loaded = GpuLsm::<i32, u32>::load(&stream, &file[..]).unwrap();
+    assert_eq!(loaded.iter(&stream).unwrap().collect::<Vec<_>>(), [(-7, 70), (0, 0), (3, 31), (9, 90)]);
+    assert_eq!((loaded.stats().batches, loaded.stats().tombstones), (3, 1));
+    // It is saved as version 2, which states the type.
+    let again = saved(&stream, &loaded);
+    assert_eq!((again[8], again.len()), (2, file.len() + 1));
+    assert_eq!(refused::<GpuLsm<i32, f32>>(&stream, &again), "its values are of type u32, but f32 was expected");
+    // Any type of that size will do; other sizes, other keys and damages will not.
+    let loaded = GpuLsm::<i32, f32>::load(&stream, &file[..]).unwrap();
+    assert_eq!(loaded.iter(&stream).unwrap().next().unwrap(), (-7, f32::from_bits(70)));
+    assert_eq!(refused::<GpuLsm<i32, u64>>(&stream, &file), "its values have 4 bytes, but 8 were expected");
+    assert_eq!(refused::<GpuLsm<i32, ()>>(&stream, &file), "its values have 4 bytes, but 0 were expected");
+    assert_eq!(refused::<GpuLsm<u32, u32>>(&stream, &file), "its keys are of type i32, but u32 was expected");
+    for at in 0..file.len() {
+        let mut altered = file.clone();
+        altered[at] ^= 1;
+        assert!(!refused::<GpuLsm<i32, u32>>(&stream, &altered).is_empty(), "byte {at}");
+        assert_eq!(refused::<GpuLsm<i32, u32>>(&stream, &file[..at]), "it ends too early", "{at} bytes");
+    }
+}
+
 /// Arrays of many sections, for which the buffer grows; and an error in a late section.
 pub fn long_arrays(device: &Device) {
     let stream = device.stream().unwrap();

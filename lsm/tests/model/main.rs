@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         failed_cleanups_are_told,
         insertions_of_another_device,
         crafted_files,
+        files_of_version_1,
         long_arrays,
         carries_through_all_slots,
         carries,

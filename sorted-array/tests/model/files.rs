@@ -21,6 +21,20 @@ fn craft(stated_len: u64, keys: &[u32], values: &[u32]) -> Vec<u8> {
     file
 }
 
+/// Files of version 1 still load. Their header states the size of the values, but not their type.
+pub fn files_of_version_1(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut file = Vec::new();
+    write_section(&mut file, b"gpu-arr\n\x01\0\0\0\x01\x04\x04\x03\0\0\0\0\0\0\0").unwrap();
+    for array in [[1u32, 5, 7], [10, 50, 70]] {
+        write_section(&mut file, bytemuck::cast_slice(&array)).unwrap();
+    }
+    let loaded = Array::load(&stream, &file[..]).unwrap();
+    assert_eq!(saved(&stream, &loaded), craft(3, &[1, 5, 7], &[10, 50, 70]), "it is saved as version 2");
+    let wide = refused::<GpuSortedArray<u32, u64>>(&stream, &file);
+    assert_eq!(wide, "its values have 4 bytes, but 8 were expected");
+}
+
 /// Files with correct checksums and wrong contents.
 pub fn crafted_files(device: &Device) {
     let stream = device.stream().unwrap();

@@ -17,7 +17,8 @@ use std::fmt::Debug;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let own = cases![nothing_stale_stays, kernels_of_ones_own, failed_views, crafted_files, long_arrays];
+    let own =
+        cases![nothing_stale_stays, kernels_of_ones_own, failed_views, crafted_files, files_of_version_1, long_arrays];
     run(&[&dictionary::cases::<SortedArray>()[..], &ordered_cases::<SortedArray>(), own].concat())
 }
 
