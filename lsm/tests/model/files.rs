@@ -94,20 +94,14 @@ pub fn files_of_version_1(device: &Device) {
     // Keys of type i32 and values of 4 bytes. Two levels, batches of 4; there are 2 + 1 batches and one tombstone.
     let mut header = b"gpu-lsm\n\x01\0\0\0\x03\x04\x04\x02".to_vec();
     header.extend([4u64, 0b11, 1].map(u64::to_le_bytes).concat());
-    // The slot, whether there are marks, and the length.
-    header.extend(
-        [&[1, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0], &[0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]].concat(),
-    );
+    // The slot, whether there are marks, and the length, of 8 bytes.
+    header.extend([[1u32, 0, 5, 0], [0, 1, 2, 0]].concat().into_iter().flat_map(u32::to_le_bytes));
     let code = |key: i32| key.cast_unsigned() ^ 1 << 31;
-    let file_of = |header: &[u8]| {
-        let mut file = Vec::new();
-        write_section(&mut file, header).unwrap();
-        for array in [&[-7, -1, 0, 3, 3].map(code)[..], &[70, 10, 0, 30, 31], &[-1, 9].map(code), &[0, 90], &[0b01]] {
-            write_section(&mut file, bytemuck::cast_slice(array)).unwrap();
-        }
-        file
-    };
-    let file = file_of(&header);
+    let mut file = Vec::new();
+    write_section(&mut file, &header).unwrap();
+    for array in [&[-7, -1, 0, 3, 3].map(code)[..], &[70, 10, 0, 30, 31], &[-1, 9].map(code), &[0, 90], &[0b01]] {
+        write_section(&mut file, bytemuck::cast_slice(array)).unwrap();
+    }
     let loaded = GpuLsm::<i32, u32>::load(&stream, &file[..]).unwrap();
     assert_eq!(loaded.iter(&stream).unwrap().collect::<Vec<_>>(), [(-7, 70), (0, 0), (3, 31), (9, 90)]);
     assert_eq!((loaded.stats().batches, loaded.stats().tombstones), (3, 1));
