@@ -29,6 +29,10 @@
 //!
 //! A failed update leaves the dictionary unchanged.
 //!
+//! # Durability
+//! [`GpuLsm::checkpoint`] saves the dictionary in a folder, and [`GpuLsm::recover`] reads it after a crash. Only new
+//! levels are written. [`GpuLsm::save`] and [`GpuLsm::load`] write and read a single file.
+//!
 //! # Structure
 //! With a batch size of `b`, level `i` holds at most `b · 2^i` elements. The binary digits of the number of batches say
 //! which levels exist. A new batch is sorted. Then it is merged, in *one* pass, with the levels that the carry runs

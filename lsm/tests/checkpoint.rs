@@ -320,7 +320,7 @@ fn folders_that_cannot_be_written() {
     lsm.checkpoint(stream, &folder.0).unwrap();
     assert!(saved(stream, &GpuLsm::<u32, u32>::recover(stream, &folder.0).unwrap()) == saved(stream, &lsm));
 
-    // A file where the folder should be, and a device that is always full.
+    // A file where the folder should be.
     let file = folder.0.join("file");
     fs::write(&file, "text").unwrap();
     let error = lsm.checkpoint(stream, &file).unwrap_err().to_string();

@@ -23,7 +23,8 @@ pub trait Disk {
     /// Locks the folder for writing. Creates it if it is missing. Does not wait: fails if someone else has a lock.
     fn lock(&self) -> io::Result<Self::Lock>;
 
-    /// Locks the folder for reading. Waits for a writer. Returns `None` if there is no file to lock, as in a copy.
+    /// Locks the folder for reading. Waits for a writer. Returns `None` if there is nothing to lock, as in a
+    /// copy.
     fn lock_shared(&self) -> io::Result<Option<Self::Lock>>;
 
     /// Returns the names of all files.
@@ -99,7 +100,11 @@ impl Disk for OsDisk {
 
     fn lock_shared(&self) -> io::Result<Option<File>> {
         match File::open(self.path.join(LOCK)) {
-            Ok(file) => file.lock_shared().map(|()| Some(file)),
+            Ok(file) => match file.lock_shared() {
+                // Without locks no one can write here.
+                Err(error) if error.kind() == ErrorKind::Unsupported => Ok(None),
+                locked => locked.map(|()| Some(file)),
+            },
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
