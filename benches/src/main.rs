@@ -79,6 +79,9 @@ enum Command {
         /// Divide all sizes by 2^SCALE: 12 for a CPU, 2 for a small GPU
         #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=i64::from(paper::MOST_SCALE)))]
         scale: u32,
+        /// Insert at most so many batches of each size in the insertion table: quick, but not the paper's table
+        #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+        most_batches: Option<u32>,
         /// Run only these experiments
         #[arg(long, value_enum)]
         only: Vec<paper::Experiment>,
@@ -185,10 +188,10 @@ fn run(arguments: Arguments) -> Result<(), Error> {
     let Some(command) = arguments.command else { return run_compare(&arguments.compare) };
     match command {
         Command::Compare(compare) => run_compare(&compare),
-        Command::Paper { common, scale, only, out } => {
+        Command::Paper { common, scale, most_batches, only, out } => {
             let output = output(&common, "paper", "The experiments of the GPU LSM paper", Some(&out))?;
             let device = common.device.as_deref();
-            output.deliver(paper::run(&paper::Options { device, scale, only: &only })?)
+            output.deliver(paper::run(&paper::Options { device, scale, most_batches, only: &only })?)
         }
         Command::Primitives { common, log_sizes, peer, only } => {
             let output = output(&common, "primitives", "Primitives", None)?;

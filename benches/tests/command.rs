@@ -76,11 +76,12 @@ fn every_workload_can_be_asked_for() {
 #[test]
 fn the_paper_has_all_columns() {
     let Some(folder) = folder("paper") else { return };
-    let output = run(&["paper", "--scale", "14", "--out", "report"], &folder);
+    let output = run(&["paper", "--scale", "14", "--most-batches", "40", "--out", "report"], &folder);
     let printed = text(&output.stdout);
     assert!(output.status.success(), "{printed}{}", text(&output.stderr));
     let recording = Recording::read(&folder.join("report/paper.csv")).unwrap();
     assert_eq!(recording.about("scale"), Some("sizes of the paper divided by 2^14"));
+    assert_eq!(recording.about("insertion"), Some("only the first 40 batches of each size"));
     // Every number of the paper has one of ours next to it.
     let paper = include_str!("../data/paper-k40c.csv").lines().filter(|line| !line.starts_with('#')).count() - 1;
     let with_peer = recording.records.iter().filter(|record| record.peer_value.is_some()).count();

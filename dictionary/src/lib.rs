@@ -22,6 +22,8 @@ pub mod file;
 #[cfg(not(target_arch = "nvptx64"))]
 mod lookup;
 #[cfg(not(target_arch = "nvptx64"))]
+mod snapshot;
+#[cfg(not(target_arch = "nvptx64"))]
 mod traits;
 
 pub use key::{Key, KeyCode};
@@ -35,5 +37,7 @@ pub use contents::{Contents, Stats};
 pub use levels::{Neighbour, Ranges};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use lookup::Lookup;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use snapshot::Snapshot;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use traits::{Dictionary, DictionaryOptions, Ordered, Updatable};

@@ -67,6 +67,13 @@ pub trait Dictionary: Sized {
         options: Self::Options,
     ) -> Result<Self, Error>;
 
+    /// Makes a copy that can be queried and updated independently. Structures whose parts never change share them with
+    /// the copy, which is then cheap; others copy everything.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], or any error of a copy.
+    fn try_clone(&self, stream: &Stream) -> Result<Self, Error>;
+
     /// Looks up keys.
     ///
     /// # Errors

@@ -24,7 +24,8 @@
 //! the earlier ones. If one call both inserts and deletes a key, the deletion wins. Deleting an absent key is allowed.
 //! Every value of the key type is a valid key.
 //!
-//! Queries borrow the dictionary and updates borrow it mutably, so they cannot overlap on the host. On the device they
+//! Queries borrow the dictionary and updates borrow it mutably, so they cannot overlap on the host. To query while
+//! updates go on, take a [snapshot](GpuLsm::snapshot), which is cheap. On the device they
 //! run in the order of the calls, regardless of the streams they are given.
 //!
 //! A failed update leaves the dictionary unchanged.
@@ -65,7 +66,7 @@ pub use gpu_dictionary::levels::Levels as LsmView;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use gpu_dictionary::levels::{Level, Neighbour, Parts, Ranges};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use gpu_dictionary::{Contents, Key, Lookup, Value, value};
+pub use gpu_dictionary::{Contents, Key, Lookup, Snapshot, Value, value};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use lsm::GpuLsm;
 #[cfg(not(target_arch = "nvptx64"))]

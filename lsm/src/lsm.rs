@@ -2,7 +2,7 @@
 
 use crate::checkpoint::History;
 use crate::options::Options;
-use crate::{CleanupPolicy, Key, Level, Stats, Value};
+use crate::{CleanupPolicy, Key, Level, Snapshot, Stats, Value};
 use gpu_dictionary::levels::Stack;
 use gpu_dictionary::values_for;
 use gpu_primitives::{DeviceSlice, Error, Stream, expect_len};
@@ -132,7 +132,29 @@ impl<'a, K: Key, V: Value> Draft<'a, K, V> {
     }
 }
 
+/// Makes a dictionary that shares the levels, which never change. Costs no device memory, and does not wait. Both
+/// dictionaries can be queried and updated independently, and have checkpoints of their own.
+impl<K: Key, V: Value> Clone for GpuLsm<K, V> {
+    fn clone(&self) -> Self {
+        self.with_history(History::default())
+    }
+}
+
 impl<K: Key, V: Value> GpuLsm<K, V> {
+    /// Makes a clone with this history.
+    fn with_history(&self, history: History) -> Self {
+        Self {
+            batch_size: self.batch_size,
+            batches: self.batches,
+            stack: self.stack.clone(),
+            tombstones: self.tombstones,
+            policy: self.policy,
+            // It is about an update of the original.
+            cleanup_failure: None,
+            history,
+        }
+    }
+
     /// Creates an empty dictionary. It lives on the device of the first stream it is used with.
     ///
     /// # Errors
@@ -187,6 +209,37 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
             self.batches = batches;
         }
         Ok(())
+    }
+
+    /// Takes a snapshot: the dictionary as it is now, for queries while updates go on. It shares the levels with the
+    /// dictionary and costs no device memory. Does not wait.
+    ///
+    /// A level that an update merges away stays allocated until no snapshot has it.
+    ///
+    /// ```
+    /// use gpu_lsm::GpuLsm;
+    /// use gpu_primitives::{Device, Error};
+    ///
+    /// let device = Device::default()?;
+    /// let stream = device.stream()?;
+    /// let mut lsm = GpuLsm::<u32, u32>::with_batch_size(1024)?;
+    /// lsm.insert(&stream, (&stream.upload(&[1, 2])?, &stream.upload(&[10, 20])?))?;
+    /// let before = lsm.snapshot();
+    /// std::thread::scope(|scope| {
+    ///     let queries = scope.spawn(|| -> Result<_, Error> {
+    ///         let stream = device.stream()?;
+    ///         before.lookup(&stream, &stream.upload(&[1, 2])?)?.to_vec(&stream)
+    ///     });
+    ///     lsm.delete(&stream, &stream.upload(&[1])?)?;
+    ///     assert_eq!(queries.join().expect("no panic")?, [Some(10), Some(20)]);
+    ///     Ok::<(), Error>(())
+    /// })?;
+    /// assert_eq!(lsm.len(&stream)?, 1);
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot<Self> {
+        Snapshot::new(self.with_history(self.history.of_snapshot()))
     }
 
     /// Inserts any number of pairs. Replaces the values of keys that are already present. Does not wait.

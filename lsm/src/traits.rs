@@ -24,6 +24,10 @@ impl<K: Key, V: Value> Dictionary for GpuLsm<K, V> {
         Self::bulk_build(stream, pairs, options)
     }
 
+    fn try_clone(&self, _: &Stream) -> Result<Self, Error> {
+        Ok(self.clone())
+    }
+
     fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
         self.lookup(stream, keys)
     }

@@ -327,3 +327,32 @@ fn folders_that_cannot_be_written() {
     assert!(error.contains(&*file.to_string_lossy()), "{error}");
     assert!(GpuLsm::<u32, u32>::recover(stream, &file).is_err());
 }
+
+/// A snapshot's checkpoint is one of the dictionary. A clone has a history of its own.
+#[test]
+fn checkpoints_of_snapshots() {
+    let device = Device::cpu();
+    let stream = device.stream().unwrap();
+    let Temporary(folder) = &Temporary::new("snapshots");
+    let mut lsm = GpuLsm::<u32, u32>::with_batch_size(4).unwrap();
+    let insert = |lsm: &mut GpuLsm<u32, u32>, keys: &[u32]| {
+        let keys = stream.upload(keys).unwrap();
+        lsm.insert(&stream, (&keys, &keys)).unwrap();
+    };
+    insert(&mut lsm, &[1, 2, 3]);
+    lsm.checkpoint(&stream, folder).unwrap();
+    insert(&mut lsm, &[4]);
+    let snapshot = lsm.snapshot();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| snapshot.checkpoint(&device.stream().unwrap(), folder));
+        insert(&mut lsm, &[5]);
+        writer.join().unwrap().unwrap();
+    });
+    let recovered = GpuLsm::<u32, u32>::recover(&stream, folder).unwrap();
+    assert_eq!(contents(&stream, &recovered).into_keys().collect::<Vec<_>>(), [1, 2, 3, 4]);
+
+    assert_eq!(kind(lsm.clone().checkpoint(&stream, folder)), ErrorKind::AlreadyExists);
+    lsm.checkpoint(&stream, folder).unwrap();
+    let recovered = GpuLsm::<u32, u32>::recover(&stream, folder).unwrap();
+    assert_eq!(contents(&stream, &recovered).into_keys().collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+}

@@ -30,6 +30,11 @@ pub unsafe trait Kernel: Copy + 'static {
     /// Calls `visit` with every buffer among the arguments and with the argument's name.
     fn params(&self, visit: &mut dyn FnMut(&'static str, Buffer));
 
+    /// The body for the CPU, if there is one: it writes the same results as the threads of the whole grid. Its caller
+    /// upholds the kernel's contract.
+    #[cfg(not(target_arch = "nvptx64"))]
+    const NATIVE: Option<unsafe fn(Self, crate::executor::Team)> = None;
+
     /// Where the [`Hole`](crate::kernel::Hole)s among the arguments are.
     const HOLES: Holes = Holes::NONE;
 }

@@ -71,6 +71,8 @@ pub use crate::form::{Buffer, Holes, Kernel, Param, ReadParam, kernel};
 pub use crate::hole::{Held, Hole};
 
 #[cfg(not(target_arch = "nvptx64"))]
+pub use crate::executor::Team;
+#[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]
 pub use crate::register_instance;
 #[cfg(not(target_arch = "nvptx64"))]

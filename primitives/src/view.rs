@@ -117,6 +117,18 @@ impl<T: Pod> Global<T> {
         self.base
     }
 
+    /// Returns the elements as a slice, for the native body of a kernel.
+    ///
+    /// # Safety
+    /// The view is of memory of the CPU device, and is used only there. While the slice exists, the memory stays
+    /// allocated and nothing writes the elements.
+    #[cfg(not(target_arch = "nvptx64"))]
+    #[must_use]
+    pub unsafe fn as_slice<'a>(self) -> &'a [T] {
+        // SAFETY: guaranteed by the caller. An empty view may have no address.
+        if self.len == 0 { &[] } else { unsafe { core::slice::from_raw_parts(self.base, self.len) } }
+    }
+
     /// Returns a view of the `len` elements that start at `start`.
     ///
     /// # Safety
@@ -192,6 +204,13 @@ impl<T: Pod> GlobalMut<T> {
     #[must_use]
     pub const fn as_const(self) -> Global<T> {
         Global { base: self.base, len: self.len }
+    }
+
+    /// Returns the address of the first element.
+    #[inline(always)]
+    #[must_use]
+    pub const fn as_mut_ptr(self) -> *mut T {
+        self.base
     }
 
     /// Returns a view of the `len` elements that start at `start`.

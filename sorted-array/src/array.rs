@@ -1,6 +1,6 @@
 //! The dictionary: updates and queries.
 
-use crate::{Key, Level, Options, Stats, Value};
+use crate::{Key, Level, Options, Snapshot, Stats, Value};
 use gpu_dictionary::levels::Stack;
 use gpu_primitives::{DeviceSlice, Error, Stream};
 
@@ -8,7 +8,9 @@ use gpu_primitives::{DeviceSlice, Error, Stream};
 const SLOT: usize = 0;
 
 /// A sorted array: see the [crate documentation](crate).
-#[derive(Debug)]
+///
+/// A clone shares the array until one of the two is updated. It costs no device memory, and does not wait.
+#[derive(Clone, Debug)]
 pub struct GpuSortedArray<K: Key, V: Value> {
     /// At most one level, without tombstones or duplicate keys.
     pub(crate) stack: Stack<K, V>,
@@ -47,6 +49,13 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
         let mut array = Self::new(options);
         array.stack.set(SLOT, Some(level));
         array
+    }
+
+    /// Takes a snapshot: the array as it is now, for queries while updates go on. It shares the array and costs no device
+    /// memory until an update replaces the array. Does not wait.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot<Self> {
+        Snapshot::new(self.clone())
     }
 
     /// Inserts pairs. Replaces the values of keys that are already present. Rewrites the whole array. Waits for the

@@ -48,6 +48,6 @@ pub use array::GpuSortedArray;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use gpu_dictionary::levels::{Level, Neighbour, Parts, Ranges};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use gpu_dictionary::{Contents, Key, Lookup, Stats, Value, value};
+pub use gpu_dictionary::{Contents, Key, Lookup, Snapshot, Stats, Value, value};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use options::Options;

@@ -88,6 +88,8 @@ pub struct Options<'a> {
     pub device: Option<&'a str>,
     /// All sizes are divided by `1 << scale`.
     pub scale: u32,
+    /// The most batches of each size in the insertion table; `None` for all.
+    pub most_batches: Option<u32>,
     /// The experiments to run; if empty, all.
     pub only: &'a [Experiment],
 }
@@ -105,6 +107,9 @@ pub fn run(options: &Options<'_>) -> Result<Run, Error> {
     // The warm-up run includes what a dictionary builds for its first query.
     (session.warm_ups, session.runs) = (1, if session.is_gpu() { 3 } else { 1 });
     session.tell("scale", format!("sizes of the paper divided by 2^{}", scaled.shift));
+    if let Some(most) = options.most_batches {
+        session.tell("insertion", format!("only the first {most} batches of each size"));
+    }
     let asked = |experiment: Experiment| options.only.is_empty() || options.only.contains(&experiment);
     let steps = [
         (Experiment::Insertion, 2 * insertion::steps()),
@@ -114,16 +119,22 @@ pub fn run(options: &Options<'_>) -> Result<Run, Error> {
         (Experiment::Cleanup, cleanup::STEPS),
     ];
     session.expect_steps(steps.iter().filter(|(experiment, _)| asked(*experiment)).map(|(_, steps)| steps).sum());
-    let outcome = experiments(&session, scaled, asked);
+    let outcome = experiments(&session, scaled, options.most_batches, asked);
     Ok(Run { recording: session.finish(), outcome })
 }
 
-fn experiments(session: &Session, scaled: Scaled, asked: impl Fn(Experiment) -> bool) -> Result<(), Error> {
+fn experiments(
+    session: &Session,
+    scaled: Scaled,
+    most_batches: Option<u32>,
+    asked: impl Fn(Experiment) -> bool,
+) -> Result<(), Error> {
+    let most = most_batches.map_or(usize::MAX, |most| most as usize);
     if asked(Experiment::Insertion) || asked(Experiment::Build) {
         let data = insertion::Data::new(session, scaled)?;
         if asked(Experiment::Insertion) {
-            let lsm = insertion::table::<gpu_lsm::GpuLsm<u32, u32>>(session, scaled, &data)?;
-            let array = insertion::table::<gpu_sorted_array::GpuSortedArray<u32, u32>>(session, scaled, &data)?;
+            let lsm = insertion::table::<gpu_lsm::GpuLsm<u32, u32>>(session, scaled, &data, most)?;
+            let array = insertion::table::<gpu_sorted_array::GpuSortedArray<u32, u32>>(session, scaled, &data, most)?;
             summarise(session, "insertion: LSM / sorted array", lsm / array);
         }
         if asked(Experiment::Build) {

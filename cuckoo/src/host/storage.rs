@@ -71,6 +71,13 @@ pub struct PlaceJob<'a, C: KeyCode, V: Carrier> {
 }
 
 impl<C: KeyCode, V: Carrier> Storage<C, V> {
+    /// Copies the buckets. Does not wait.
+    pub fn try_clone(&self, stream: &Stream) -> Result<Self, Error> {
+        let mut words = stream.uninit(self.words.len())?;
+        words.copy_from(stream, &self.words)?;
+        Ok(Self { words, map: self.map, width: self.width, values: PhantomData })
+    }
+
     /// Builds the buckets, with the pairs that fit into the first bucket of their key. If a key occurs more than once,
     /// the last pair wins. Does not wait.
     pub fn fill(

@@ -56,6 +56,22 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         Self::build(stream, none.slices(), options)
     }
 
+    /// Makes a copy of the table, which can be queried and updated independently. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], or any error of a copy.
+    pub fn try_clone(&self, stream: &Stream) -> Result<Self, Error> {
+        let mut erased = DeviceValue::new(stream, 0)?;
+        erased.as_mut_slice().copy_from(stream, self.erased.as_slice())?;
+        Ok(Self {
+            storage: self.storage.try_clone(stream)?,
+            placed: self.placed,
+            erased,
+            options: self.options.clone(),
+            rebuilds: self.rebuilds,
+        })
+    }
+
     /// Builds a table from these pairs: keys, and as many values. If a key occurs more than once, the last pair wins.
     /// For zero-sized values, pass an empty slice. Waits for the result.
     ///

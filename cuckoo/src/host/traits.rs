@@ -25,6 +25,10 @@ impl<K: Key, V: Value> Dictionary for GpuCuckoo<K, V> {
         Self::bulk_build(stream, pairs, options)
     }
 
+    fn try_clone(&self, stream: &Stream) -> Result<Self, Error> {
+        self.try_clone(stream)
+    }
+
     fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
         self.lookup(stream, keys)
     }

@@ -11,6 +11,8 @@ pub mod kernels;
 #[cfg(not(target_arch = "nvptx64"))]
 mod behaviour;
 #[cfg(not(target_arch = "nvptx64"))]
+mod copies;
+#[cfg(not(target_arch = "nvptx64"))]
 mod failures;
 #[cfg(not(target_arch = "nvptx64"))]
 mod files;

@@ -127,6 +127,12 @@ impl<F: Family, K: Key + Debug, V: Value> Modelled<F, K, V> {
         Self { dictionary, model: BTreeMap::new(), options }
     }
 
+    /// Makes a copy of the dictionary, with a model of its own.
+    pub fn copy(&self, stream: &Stream) -> Self {
+        let dictionary = self.dictionary.try_clone(stream).unwrap();
+        Self { dictionary, model: self.model.clone(), options: self.options.clone() }
+    }
+
     /// Inserts pairs.
     pub fn insert(&mut self, stream: &Stream, keys: &[K], values: &[V]) {
         self.dictionary.insert(stream, (&stream.upload(keys).unwrap(), &upload_values(stream, values))).unwrap();

@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 type Both<F> = Modelled<F, u32, u32>;
 
-/// The operations on a dictionary, with random keys.
-const OPERATIONS: [&str; 9] =
+/// The operations on a dictionary.
+pub const OPERATIONS: [&str; 9] =
     ["insert", "delete", "update", "tidy", "rebuild", "clear", "lookup", "export", "order and length"];
 
-fn operate<F: Family>(both: &mut Both<F>, operation: &str, stream: &Stream, random: &mut Random, domain: &[u32]) {
+/// Applies an operation, with random keys of the domain.
+pub fn operate<F: Family>(both: &mut Both<F>, operation: &str, stream: &Stream, random: &mut Random, domain: &[u32]) {
     let keys = random.keys(domain, domain.len() / 2);
     let values = random.values::<u32>(keys.len());
     match operation {

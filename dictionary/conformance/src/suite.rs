@@ -1,6 +1,7 @@
 //! The list of all cases.
 
 use crate::behaviour::*;
+use crate::copies::*;
 use crate::failures::*;
 use crate::files::*;
 use crate::histories::*;
@@ -43,11 +44,14 @@ pub fn cases<F: Family<Of<u32, u32>: Send + Sync>>() -> Vec<Case> {
         values_of_other_types,
         updates_are_not_recorded,
         failing_files,
+        copies_are_independent,
+        copies_are_queried_while_updates_go_on,
+        copies_free_their_memory,
     ]
 }
 
 /// The additional cases for a dictionary that keeps its keys in order.
 #[must_use]
 pub fn ordered_cases<F: Family<Of<u32, u32>: Ordered>>() -> Vec<Case> {
-    cases_of![F: intervals_of_different_lengths, failed_ordered_queries]
+    cases_of![F: intervals_of_different_lengths, failed_ordered_queries, copies_take_no_memory]
 }

@@ -14,6 +14,12 @@ pub const BUCKET: usize = 4;
 /// A bucket with this many elements or more is given all fingerprints.
 const MOST_FINGERPRINTS: u32 = 32;
 
+/// Returns the length of a directory with one entry per bucket and one more, followed by the level's entry of the table.
+#[cfg(not(target_arch = "nvptx64"))]
+pub const fn directory_len(buckets: usize) -> usize {
+    buckets + 1 + ENTRY_WORDS
+}
+
 /// Returns the shift that maps every distance from the first key, up to `range`, to a number less than `buckets`, which
 /// is at least two.
 #[inline(always)]
@@ -25,7 +31,8 @@ const fn shift_for(range: u64, buckets: u64) -> u32 {
     shift
 }
 
-/// Builds the directory of a level and writes the level's entry in the table.
+/// Builds the directory of a level and writes the level's entry: into the table, and to the end of the directory, from
+/// where it can be copied into other tables.
 ///
 /// If an element's bucket differs from that of the element before it, the element's thread writes the entry of its
 /// bucket and the entries of the empty buckets in between. It reads the following elements of its bucket for the
@@ -36,7 +43,8 @@ const fn shift_for(range: u64, buckets: u64) -> u32 {
 /// # Safety
 /// - The launch has at least one thread per element.
 /// - The level is not empty and has fewer than 2^32 elements, and its keys ascend.
-/// - `directory` has one entry per bucket and one more. There are at least two buckets and at most 2^32.
+/// - `directory` has one entry per bucket, one more, and room for the level's entry. There are at least two buckets and
+///   at most 2^32.
 /// - `table` has an entry `slot`.
 /// - `marks` is empty or has one bit per element. Only the addresses of the values and marks are used.
 /// - While the kernel runs, nobody writes the keys, and nobody else uses the directory or that entry of the table.
@@ -51,8 +59,9 @@ pub unsafe fn build_directory<C: KeyCode>(
 ) {
     let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     let len = keys.len();
+    let buckets = directory.len() - 1 - ENTRY_WORDS;
     let (first, last) = (keys.get(0), keys.get(len - 1));
-    let shift = shift_for(last.to_u64() - first.to_u64(), directory.len() as u64 - 1);
+    let shift = shift_for(last.to_u64() - first.to_u64(), buckets as u64);
     let bucket_of = |at: usize| keys.get(at).bucket(first, shift).to_u64();
     if at == 0 {
         let entry = Entry {
@@ -70,6 +79,7 @@ pub unsafe fn build_directory<C: KeyCode>(
         let words: [u64; ENTRY_WORDS] = core::mem::transmute(entry);
         for (i, word) in words.iter().enumerate() {
             table.set(slot as usize * ENTRY_WORDS + i, *word);
+            directory.set(buckets + 1 + i, *word);
         }
         directory.set(bucket_of(len - 1) as usize + 1, len as u64);
     }

@@ -40,8 +40,8 @@ impl<C: Pod, V: Pod> Elements<C, V> {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ElementsMut<C, V> {
-    keys: GlobalMut<C>,
-    values: GlobalMut<V>,
+    pub(super) keys: GlobalMut<C>,
+    pub(super) values: GlobalMut<V>,
 }
 
 // SAFETY: `repr(C)`: two views.

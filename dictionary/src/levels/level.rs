@@ -2,7 +2,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::directory::BuildDirectory;
+use super::directory::{BuildDirectory, directory_len};
 use super::elements::ElementsMut;
 use super::find::LevelBuffers;
 use super::table::{EncodeKeys, THREADS};
@@ -364,7 +364,7 @@ impl<K: Key, V: Value> Level<K, V> {
         slot: usize,
         bucket: usize,
     ) -> Result<DeviceVec<u64>, Error> {
-        let mut directory = stream.uninit::<u64>((self.len / bucket).max(2) + 1)?;
+        let mut directory = stream.uninit::<u64>(directory_len((self.len / bucket).max(2)))?;
         let LevelBuffers { keys, values, marks, .. } = self.buffers::<V::Carrier>(stream, slot)?;
         // SAFETY: this is the same memory, as bytes, and still borrowed.
         let values = unsafe {

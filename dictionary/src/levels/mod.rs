@@ -35,6 +35,8 @@ mod intervals;
 #[cfg(not(target_arch = "nvptx64"))]
 mod level;
 #[cfg(not(target_arch = "nvptx64"))]
+mod native;
+#[cfg(not(target_arch = "nvptx64"))]
 mod query;
 #[cfg(not(target_arch = "nvptx64"))]
 mod stack;

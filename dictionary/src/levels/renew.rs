@@ -47,8 +47,8 @@ pub const fn renew_tile(items: usize) -> usize {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Batch<C, V> {
-    elements: Elements<C, V>,
-    marks: Global<u32>,
+    pub(super) elements: Elements<C, V>,
+    pub(super) marks: Global<u32>,
 }
 
 // SAFETY: `repr(C)`: views.
@@ -169,7 +169,8 @@ const fn min_blocks<V>() -> u32 {
 #[kernel(
     threads = THREADS,
     shared = Workspace::<C, V, ITEMS>::BYTES + LookBack::BYTES,
-    min_blocks = min_blocks::<V>()
+    min_blocks = min_blocks::<V>(),
+    native = super::native::renew_level
 )]
 pub unsafe fn renew_level<C: KeyCode, V: Pod, const ITEMS: usize>(
     level: Elements<C, V>,

@@ -10,23 +10,65 @@ use crate::{Carrier, Key, Value};
 use bytemuck::Pod;
 use gpu_primitives::kernel::{Reach, View};
 use gpu_primitives::{DeviceVec, Error, Global, Stream};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Levels ordered by age, and their index.
+///
+/// A clone shares the levels, which never change, and what has been built of the index. It costs no device memory. Both
+/// stacks can be changed and queried independently, also by different threads.
 #[derive(Debug)]
 pub struct Stack<K: Key, V: Value> {
     /// The slots; lower slots hold newer levels.
-    levels: Vec<Option<Level<K, V>>>,
+    levels: Vec<Option<Arc<Indexed<K, V>>>>,
     /// Elements per bucket of a directory.
     bucket: usize,
-    index: Mutex<Index>,
+    table: Mutex<Table>,
 }
 
-#[derive(Debug, Default)]
-struct Index {
-    table: Option<DeviceVec<u64>>,
-    /// The directories of the levels whose entries are in the table.
-    directories: Vec<Option<DeviceVec<u64>>>,
+/// A level, and its directory when a query has built it.
+#[derive(Debug)]
+struct Indexed<K: Key, V: Value> {
+    level: Level<K, V>,
+    directory: Mutex<Option<DeviceVec<u64>>>,
+}
+
+/// The entries of levels on the device.
+#[derive(Clone, Debug, Default)]
+struct Table {
+    /// Shared with clones until one of them needs other entries.
+    words: Option<Arc<DeviceVec<u64>>>,
+    /// One bit per slot: whether the table has the entry of its level.
+    entries: u32,
+}
+
+impl Table {
+    /// Returns the words for writing. If clones share them, copies them first.
+    fn words_mut(&mut self, stream: &Stream) -> Result<&mut DeviceVec<u64>, Error> {
+        let is_own = self.words.as_mut().is_some_and(|words| Arc::get_mut(words).is_some());
+        if !is_own {
+            let own = match &self.words {
+                None => stream.zeroed(MAX_LEVELS * ENTRY_WORDS)?,
+                Some(shared) => {
+                    let mut copy = stream.uninit(shared.len())?;
+                    copy.copy_from(stream, &**shared)?;
+                    copy
+                }
+            };
+            self.words = Some(Arc::new(own));
+        }
+        Ok(self.words.as_mut().and_then(Arc::get_mut).expect("nobody else has these words"))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What the locks guard is consistent at every moment: a thread that panicked has broken nothing.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<K: Key, V: Value> Clone for Stack<K, V> {
+    fn clone(&self) -> Self {
+        Self { levels: self.levels.clone(), bucket: self.bucket, table: Mutex::new(lock(&self.table).clone()) }
+    }
 }
 
 impl<K: Key, V: Value> Default for Stack<K, V> {
@@ -46,11 +88,7 @@ impl<K: Key, V: Value> Stack<K, V> {
     /// one. More elements per bucket take less memory, but a query reads more keys.
     #[must_use]
     pub fn with_bucket(elements: usize) -> Self {
-        Self {
-            levels: std::iter::repeat_with(|| None).take(MAX_LEVELS).collect(),
-            bucket: elements.max(1),
-            index: Mutex::default(),
-        }
+        Self { levels: vec![None; MAX_LEVELS], bucket: elements.max(1), table: Mutex::default() }
     }
 
     /// The number of slots.
@@ -59,12 +97,17 @@ impl<K: Key, V: Value> Stack<K, V> {
     /// Returns the level in a slot.
     #[must_use]
     pub fn level(&self, slot: usize) -> Option<&Level<K, V>> {
-        self.levels.get(slot)?.as_ref()
+        self.levels.get(slot)?.as_ref().map(|indexed| &indexed.level)
+    }
+
+    /// Returns the existing levels with their directories, oldest first, and their slots.
+    fn indexed(&self) -> impl Iterator<Item = (usize, &Indexed<K, V>)> {
+        self.levels.iter().enumerate().rev().filter_map(|(slot, indexed)| Some((slot, &**indexed.as_ref()?)))
     }
 
     /// Returns the existing levels, oldest first, with their slots.
     pub fn oldest_first(&self) -> impl Iterator<Item = (usize, &Level<K, V>)> {
-        self.levels.iter().enumerate().rev().filter_map(|(slot, level)| Some((slot, level.as_ref()?)))
+        self.indexed().map(|(slot, indexed)| (slot, &indexed.level))
     }
 
     /// Puts a level into a slot, or empties the slot. An empty level counts as none.
@@ -72,14 +115,14 @@ impl<K: Key, V: Value> Stack<K, V> {
     /// # Panics
     /// If there is no such slot: there are [`SLOTS`](Self::SLOTS) slots.
     pub fn set(&mut self, slot: usize, level: Option<Level<K, V>>) {
-        let index = self.index.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(directory) = index.directories.get_mut(slot) {
-            *directory = None;
-        }
-        self.levels[slot] = level.filter(|level| !level.is_empty());
-        if self.is_empty() {
+        let level = level.filter(|level| !level.is_empty());
+        self.levels[slot] = level.map(|level| Arc::new(Indexed { level, directory: Mutex::default() }));
+        let is_empty = self.is_empty();
+        let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
+        table.entries &= !(1 << slot);
+        if is_empty {
             // The next level may be on another device.
-            *self.index.get_mut().unwrap_or_else(PoisonError::into_inner) = Index::default();
+            *table = Table::default();
         }
     }
 
@@ -127,17 +170,13 @@ impl<K: Key, V: Value> Stack<K, V> {
         self.len() == 0
     }
 
-    /// Returns the device memory in bytes, including the part of the index that has been built.
+    /// Returns the device memory in bytes, including the part of the index that has been built. Memory that clones share
+    /// counts for each of them.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let index = self.lock_index();
-        let directories = index.directories.iter().flatten().map(DeviceVec::len).sum::<usize>();
-        let table = index.table.as_ref().map_or(0, DeviceVec::len);
-        self.oldest_first().map(|(_, level)| level.bytes()).sum::<usize>() + 8 * (directories + table)
-    }
-
-    fn lock_index(&self) -> MutexGuard<'_, Index> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+        let directory = |indexed: &Indexed<K, V>| lock(&indexed.directory).as_ref().map_or(0, DeviceVec::len);
+        let table = lock(&self.table).words.as_ref().map_or(0, |words| words.len());
+        self.indexed().map(|(_, indexed)| indexed.level.bytes() + 8 * directory(indexed)).sum::<usize>() + 8 * table
     }
 
     /// Returns the levels as a kernel argument, with values as their carrier, or without: `W` is `V::Carrier` or `()`.
@@ -149,38 +188,56 @@ impl<K: Key, V: Value> Stack<K, V> {
         }
         // Reject a stream of another device before anything is allocated there.
         self.expect_device(stream)?;
-        let mut index = self.lock_index();
-        let Index { table, directories } = &mut *index;
-        directories.resize_with(MAX_LEVELS, || None);
-        if self.oldest_first().any(|(slot, _)| directories[slot].is_none()) {
-            // Other queries use the index right after this call, but recorded work would build it only later.
-            stream.refuse_recording("the first query after an update of a dictionary")?;
-        }
-        let table = match table {
-            Some(table) => table,
-            None => table.insert(stream.uninit(MAX_LEVELS * ENTRY_WORDS)?),
-        };
+        let mut table = lock(&self.table);
         let mut buffers = Vec::new();
-        for (slot, level) in self.oldest_first() {
-            let directory = match &mut directories[slot] {
-                Some(directory) => directory,
-                none => none.insert(level.build_directory(stream, table, slot, self.bucket)?),
-            };
+        for (slot, indexed) in self.indexed() {
+            let mut directory = lock(&indexed.directory);
+            if directory.is_none() || table.entries >> slot & 1 == 0 {
+                self.add_entry(stream, &mut table, slot, &indexed.level, &mut directory)?;
+            }
+            let directory = directory.as_ref().expect("it was just built").view(stream)?;
             // SAFETY: see below.
-            let directory = unsafe { outlive(directory.view(stream)?) };
-            buffers.push(LevelBuffers { directory, ..level.buffers::<W>(stream, slot)? });
+            let directory = unsafe { outlive(directory) };
+            buffers.push(LevelBuffers { directory, ..indexed.level.buffers::<W>(stream, slot)? });
         }
+        let words = table.words.as_ref().expect("there are entries").view(stream)?;
         // SAFETY: see below.
-        let table = unsafe { outlive(table.view(stream)?) };
-        Ok(Levels::view(stream, table, K::SIGN, &buffers))
+        let words = unsafe { outlive(words) };
+        Ok(Levels::view(stream, words, K::SIGN, &buffers))
+    }
+
+    /// Writes the entry of a level into the table. Builds the directory if no clone has built it.
+    fn add_entry(
+        &self,
+        stream: &Stream,
+        table: &mut Table,
+        slot: usize,
+        level: &Level<K, V>,
+        directory: &mut Option<DeviceVec<u64>>,
+    ) -> Result<(), Error> {
+        // Other queries use the index right after this call, but recorded work would build it only later.
+        stream.refuse_recording("the first query after an update of a dictionary")?;
+        let words = table.words_mut(stream)?;
+        match directory {
+            Some(directory) => {
+                let entry = directory.slice(directory.len() - ENTRY_WORDS..)?;
+                words.slice_mut(slot * ENTRY_WORDS..(slot + 1) * ENTRY_WORDS)?.copy_from(stream, entry)?;
+            }
+            none => *none = Some(level.build_directory(stream, words, slot, self.bucket)?),
+        }
+        table.entries |= 1 << slot;
+        Ok(())
     }
 }
 
-/// Extends a view of the index, which a lock guards, to the lifetime of the stack's borrow.
+/// Extends a view of the index, which locks guard, to the lifetime of the stack's borrow.
 ///
 /// # Safety
-/// The memory is part of the index of a stack that is borrowed for `'a`. Then it stays allocated: levels change only
-/// through `&mut`, and queries add entries only for levels that had none, and remove nothing.
+/// The memory is part of the index of a stack that is borrowed for `'a`. Then it stays allocated:
+/// - A directory belongs to its level, which the stack owns together with its clones and changes only through `&mut`. A
+///   directory that has been built stays as it is.
+/// - The table is replaced only to add the entry of a level that had none. No view can be of the table before: a query
+///   adds all missing entries before it makes a view, and only `&mut` makes entries missing.
 unsafe fn outlive<'a, T: Pod>(view: View<'_, Global<T>>) -> View<'a, Global<T>> {
     // SAFETY: guaranteed by the caller.
     unsafe { View::new(view.into_param(), Reach::none()) }
@@ -210,7 +267,7 @@ mod planted {
         }
         let asked = stream.upload(&[5u32]).unwrap();
         stack.lookup(stream, asked.as_slice()).unwrap();
-        let table = stack.lock_index().table.as_ref().unwrap().slice(..2 * ENTRY_WORDS).unwrap().to_vec(stream);
+        let table = lock(&stack.table).words.as_ref().unwrap().slice(..2 * ENTRY_WORDS).unwrap().to_vec(stream);
         (stack, table.unwrap())
     }
 
@@ -224,8 +281,8 @@ mod planted {
         for word in [0, 1, 3] {
             let (mut stack, mut table) = indexed(&stream);
             table[ENTRY_WORDS + word] = address;
-            let index = stack.index.get_mut().unwrap();
-            index.table.as_mut().unwrap().slice_mut(..table.len()).unwrap().copy_from_host(&stream, &table).unwrap();
+            let words = stack.table.get_mut().unwrap().words_mut(&stream).unwrap();
+            words.slice_mut(..table.len()).unwrap().copy_from_host(&stream, &table).unwrap();
             let found = fault(stack.lookup(&stream, asked.as_slice()).map(drop));
             assert!(matches!(found, FaultKind::NotGiven { .. }), "word {word}: {found:?}");
             if word != 1 {
@@ -244,8 +301,8 @@ mod planted {
         let stream = Device::cpu_checked().stream().unwrap();
         let (mut stack, mut table) = indexed(&stream);
         table[6] += 100; // the length, the lower half of the word
-        let index = stack.index.get_mut().unwrap();
-        index.table.as_mut().unwrap().slice_mut(..table.len()).unwrap().copy_from_host(&stream, &table).unwrap();
+        let words = stack.table.get_mut().unwrap().words_mut(&stream).unwrap();
+        words.slice_mut(..table.len()).unwrap().copy_from_host(&stream, &table).unwrap();
         let (low, high) = (stream.upload(&[0u32]).unwrap(), stream.upload(&[u32::MAX]).unwrap());
         let intervals = Intervals { low: low.as_slice(), high: high.as_slice() };
         assert!(matches!(fault(stack.ranges(&stream, intervals).map(drop)), FaultKind::NotGiven { .. }));

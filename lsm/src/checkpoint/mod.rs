@@ -73,6 +73,11 @@ pub struct History {
 }
 
 impl History {
+    /// Returns the history of a snapshot: its checkpoints are checkpoints of the dictionary.
+    pub(crate) fn of_snapshot(&self) -> Self {
+        Self { writer: self.writer().into(), recovered: self.recovered }
+    }
+
     fn writer(&self) -> u128 {
         *self.writer.get_or_init(unique_id)
     }
@@ -175,6 +180,9 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// refused. So is a dictionary that does not continue the last checkpoint in the folder, because it would discard
     /// updates that it never saw: one that was built anew, or one that was recovered before another process wrote a
     /// checkpoint. Give it a folder of its own, or delete the file `manifest` if you no longer need what is there.
+    ///
+    /// To write a checkpoint while updates go on, write one of a [snapshot](Self::snapshot), on another thread: it counts
+    /// as one of the dictionary. A clone, in contrast, has a history of its own.
     ///
     /// ```
     /// # use gpu_lsm::GpuLsm;

@@ -34,8 +34,8 @@ macro_rules! cases {
     };
 }
 
-/// Runs the suite as a test executable: every case on the device that `GPU_PRIMITIVES_DEVICE` names, or on the CPU in
-/// both modes and on every GPU.
+/// Runs the suite as a test executable: every case on the device that `GPU_PRIMITIVES_DEVICE` names, or on every GPU and
+/// on the CPU: checked, simulated thread by thread, and with native bodies.
 ///
 /// Test names are `DEVICE::CASE`. Without a GPU there are no GPU tests, instead of tests that pass without testing.
 #[must_use]
@@ -51,23 +51,31 @@ pub fn run_one_by_one(cases: &[Case]) -> ExitCode {
 
 fn run_with(arguments: Arguments, cases: &[Case]) -> ExitCode {
     let devices = match std::env::var("GPU_PRIMITIVES_DEVICE") {
-        Ok(name) => vec![Device::parse(&name).unwrap_or_else(|error| panic!("GPU_PRIMITIVES_DEVICE: {error}"))],
+        Ok(name) => {
+            let device = Device::parse(&name).unwrap_or_else(|error| panic!("GPU_PRIMITIVES_DEVICE: {error}"));
+            let label = match device.kind() {
+                DeviceKind::Cpu => "cpu_native".to_owned(),
+                DeviceKind::CpuChecked => "cpu_checked".to_owned(),
+                DeviceKind::Cuda { ordinal } => format!("cuda_{ordinal}"),
+            };
+            vec![(label, device)]
+        }
         Err(_) => {
-            let gpus = (0..Device::cuda_count()).map(|ordinal| Device::cuda(ordinal).expect("a GPU that was counted"));
+            let gpu = |ordinal| (format!("cuda_{ordinal}"), Device::cuda(ordinal).expect("a GPU that was counted"));
             // A kernel without PTX would run on the CPU and not on a GPU: it is found here.
-            let cpu = Device::cpu_with(CpuOptions { only_with_ptx: true, ..CpuOptions::default() });
-            [Device::cpu_checked(), cpu].into_iter().chain(gpus).collect()
+            let simulated = CpuOptions { simulated: true, only_with_ptx: true, ..CpuOptions::default() };
+            let cpus = [
+                ("cpu_checked".to_owned(), Device::cpu_checked()),
+                ("cpu".to_owned(), Device::cpu_with(simulated)),
+                ("cpu_native".to_owned(), Device::cpu()),
+            ];
+            cpus.into_iter().chain((0..Device::cuda_count()).map(gpu)).collect()
         }
     };
     let trials = cases.iter().flat_map(|&case| {
-        devices.iter().filter(move |device| (case.is_about)(device)).map(move |device| {
+        devices.iter().filter(move |(_, device)| (case.is_about)(device)).map(move |(label, device)| {
             let shared = device.clone();
-            let name = match device.kind() {
-                DeviceKind::Cpu => format!("cpu::{}", case.name),
-                DeviceKind::CpuChecked => format!("cpu_checked::{}", case.name),
-                DeviceKind::Cuda { ordinal } => format!("cuda_{ordinal}::{}", case.name),
-            };
-            Trial::test(name, move || {
+            Trial::test(format!("{label}::{}", case.name), move || {
                 // Each case has its own checked device: such a device runs one launch at a time, and it reports errors
                 // immediately only while it has a single stream.
                 let device = if is_checked(&shared) { Device::cpu_checked() } else { shared };

@@ -367,9 +367,16 @@ mod tests {
     }
 
     #[test]
-    fn names_in_paths_and_in_values_are_not_substituted() {
-        let input = quote!(for K in [V], V in [K]: a::K<K, V, { K::V }>;);
-        assert_eq!(kernels(input), ["a::K<V, K, { V::V }>"]);
+    fn names_in_paths_are_not_substituted() {
+        let input = quote!(for K in [V], V in [u32]: a::K<K, V, { K::V }>;);
+        assert_eq!(kernels(input), ["a::K<V, u32, { V::V }>"]);
+    }
+
+    #[test]
+    fn values_name_the_lists_before_them_alone() {
+        let input = quote!(for K in [u32, V], V in [(), Same<K>]: Lookup<K, V>;);
+        let expected = ["Lookup<u32, ()>", "Lookup<u32, Same<u32>>", "Lookup<V, ()>", "Lookup<V, Same<V>>"];
+        assert_eq!(kernels(input), expected);
     }
 
     #[test]

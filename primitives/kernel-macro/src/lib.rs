@@ -18,6 +18,11 @@ use syn::{Error, Expr, FnArg, GenericParam, Ident, ItemFn, Pat, PatIdent, Return
 /// `threads` (required) is the block size, `shared` the bytes of shared memory of a block, `min_blocks` the number of
 /// blocks that must fit on one multiprocessor (a register limit). All three are constant expressions that may use the
 /// function's generic parameters.
+///
+/// `native` is the path of an `unsafe fn` with the same generic parameters and arguments and, after them, a `Team`: a
+/// body for the CPU that leaves the same results as all threads of the grid. The CPU device runs it instead of the
+/// threads, unless it checks them. `native_if` is a constant expression: instances for which it is false have no such
+/// body.
 #[proc_macro_attribute]
 pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let config = parse_macro_input!(attribute as Config);
@@ -78,18 +83,24 @@ struct Config {
     threads: Expr,
     shared: Option<Expr>,
     min_blocks: Option<Expr>,
+    native: Option<Expr>,
+    native_if: Option<Expr>,
 }
 
 impl Parse for Config {
     fn parse(input: ParseStream) -> syn::Result<Self> {
         let (mut threads, mut shared, mut min_blocks) = (None, None, None);
+        let (mut native, mut native_if) = (None, None);
         for setting in Punctuated::<Setting, Token![,]>::parse_terminated(input)? {
             let slot = match setting.name.to_string().as_str() {
                 "threads" => &mut threads,
                 "shared" => &mut shared,
                 "min_blocks" => &mut min_blocks,
+                "native" => &mut native,
+                "native_if" => &mut native_if,
                 other => {
-                    let message = format!("unknown setting `{other}`: expected `threads`, `shared` or `min_blocks`");
+                    let known = "`threads`, `shared`, `min_blocks`, `native` or `native_if`";
+                    let message = format!("unknown setting `{other}`: expected {known}");
                     return Err(Error::new(setting.name.span(), message));
                 }
             };
@@ -98,7 +109,7 @@ impl Parse for Config {
             }
         }
         let missing = || Error::new(Span::call_site(), "a kernel needs its block size: `#[kernel(threads = 256)]`");
-        Ok(Self { threads: threads.ok_or_else(missing)?, shared, min_blocks })
+        Ok(Self { threads: threads.ok_or_else(missing)?, shared, min_blocks, native, native_if })
     }
 }
 
@@ -154,6 +165,24 @@ fn expand(config: &Config, function: ItemFn) -> syn::Result<Tokens> {
     let threads = &config.threads;
     let shared = config.shared.as_ref().map_or_else(|| quote!(0), |value| quote!(#value));
     let min_blocks = config.min_blocks.as_ref().map_or_else(|| quote!(0), |value| quote!(#value));
+    let turbofish = type_generics.as_turbofish();
+    let native_if = config.native_if.as_ref().map_or_else(|| quote!(true), |condition| quote!(#condition));
+    let native = config.native.as_ref().map(|path| {
+        quote! {
+            #[cfg(not(target_arch = "nvptx64"))]
+            const NATIVE: ::core::option::Option<unsafe fn(Self, ::gpu_primitives::kernel::Team)> = {
+                unsafe fn native #impl_generics (
+                    kernel: #kernel #type_generics,
+                    team: ::gpu_primitives::kernel::Team,
+                ) #where_clause {
+                    let #kernel { #(#names,)* .. } = kernel;
+                    // SAFETY: the caller upholds the kernel's contract, which is that of its native body.
+                    unsafe { #path #turbofish (#(#names,)* team) }
+                }
+                if #native_if { ::core::option::Option::Some(native #turbofish) } else { ::core::option::Option::None }
+            };
+        }
+    });
     let body = &function.block.stmts;
     let new_doc = format!(
         "The kernel `{name_text}` with its arguments, ready to launch. It borrows the memory of its arguments."
@@ -192,6 +221,8 @@ fn expand(config: &Config, function: ItemFn) -> syn::Result<Tokens> {
             const THREADS: u32 = #threads;
             const MIN_BLOCKS: u32 = #min_blocks;
             const SHARED_BYTES: usize = #shared;
+
+            #native
 
             #[inline(always)]
             #[allow(unused_unsafe, clippy::undocumented_unsafe_blocks)]

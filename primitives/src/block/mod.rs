@@ -3,6 +3,8 @@
 pub mod exchange;
 pub mod lookback;
 pub mod merge;
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) mod native;
 pub mod radix;
 pub mod runs;
 pub mod scan;

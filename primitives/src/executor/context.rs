@@ -6,11 +6,13 @@ use std::ptr;
 
 struct Context {
     block: Cell<*const Block>,
+    /// Whether the native body of a kernel is running. It has no blocks.
+    native: Cell<bool>,
     checked: Cell<bool>,
 }
 
 thread_local! {
-    static CONTEXT: Context = const { Context { block: Cell::new(ptr::null()), checked: Cell::new(false) } };
+    static CONTEXT: Context = const { Context { block: Cell::new(ptr::null()), native: Cell::new(false), checked: Cell::new(false) } };
 }
 
 /// Returns whether memory accesses must be reported to the checker. This test is all that checking costs the fast mode.
@@ -21,7 +23,23 @@ pub(crate) fn checked() -> bool {
 
 /// Returns whether this OS thread is running a kernel.
 pub(crate) fn in_kernel() -> bool {
-    CONTEXT.with(|context| !context.block.get().is_null())
+    CONTEXT.with(|context| context.native.get() || !context.block.get().is_null())
+}
+
+/// Calls `f`, which runs a native body or a part of it.
+pub(super) fn in_native_body<R>(f: impl FnOnce() -> R) -> R {
+    struct Leave<'a>(&'a Context, bool);
+
+    impl Drop for Leave<'_> {
+        fn drop(&mut self) {
+            self.0.native.set(self.1);
+        }
+    }
+
+    CONTEXT.with(|context| {
+        let _leave = Leave(context, context.native.replace(true));
+        f()
+    })
 }
 
 /// Calls `f` with the block of the running thread.

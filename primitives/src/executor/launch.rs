@@ -28,7 +28,7 @@ const ABSENT: u32 = u32::MAX;
 
 /// Returns the thread pool that runs blocks. It belongs to this crate: if a thread of the caller's pool waited for a
 /// launch, it could meanwhile run other work of the caller that waits for the same launch.
-fn pool() -> &'static rayon::ThreadPool {
+pub(super) fn pool() -> &'static rayon::ThreadPool {
     static POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
         let named = rayon::ThreadPoolBuilder::new().thread_name(|index| format!("gpu-primitives {index}"));
         named.build().expect("failed to start the threads of the CPU device")

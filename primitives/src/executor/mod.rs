@@ -4,6 +4,7 @@
 //! - [`launch`]: workers, one per OS thread, take blocks and run them. They schedule the blocks and detect deadlocks.
 //! - [`resident`]: a block with the fibers of its suspended threads. Picks the thread that runs next.
 //! - [`block`] and [`warp`]: the state of a block: its barrier, its polling threads, the collectives of its warps.
+//! - [`native`]: kernels with a body for the CPU run it instead, as plain loops, unless threads are to be simulated.
 //! - [`fiber`]: the coroutines. [`context`]: how device code finds its block.
 //! - [`access`]: the memory accesses of device code.
 //! - [`memory`]: the allocations of a device, and the memory that a launch may use.
@@ -23,6 +24,7 @@ mod fault;
 mod fiber;
 mod launch;
 mod memory;
+mod native;
 mod panics;
 mod random;
 mod resident;
@@ -33,5 +35,7 @@ pub(crate) use check::Checker;
 pub use fault::{Access, Elsewhere, Fault, FaultKind};
 pub(crate) use launch::{Launch, default_workers};
 pub(crate) use memory::{AllocError, Given, Heap, Known};
+pub use native::Team;
+pub(crate) use native::run_native;
 pub(crate) use panics::install_hook;
 pub(crate) use random::Random;

@@ -208,7 +208,12 @@ pub const fn min_blocks<K, V>() -> u32 {
 /// for this tile size and the same `compare`. `out_keys` is as long as both sides together. Unless values are
 /// zero-sized, there are as many as keys, on both sides and in the output, and a tile has at most 65,536 outputs. While
 /// the kernel runs, nothing writes the inputs, and nothing else uses the outputs; no output overlaps another buffer.
-#[kernel(threads = THREADS, shared = tile_shared::<K, V>(THREADS, ITEMS), min_blocks = min_blocks::<K, V>())]
+#[kernel(
+    threads = THREADS,
+    shared = tile_shared::<K, V>(THREADS, ITEMS),
+    min_blocks = min_blocks::<K, V>(),
+    native = super::native::merge_tiles
+)]
 pub unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
     a_keys: Global<K>,
     a_values: Global<V>,

@@ -40,6 +40,8 @@ mod tile;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 #[cfg(not(target_arch = "nvptx64"))]
+mod native;
+#[cfg(not(target_arch = "nvptx64"))]
 mod splits;
 
 pub(crate) use kernel::{Boundary, PARTITION_THREADS};

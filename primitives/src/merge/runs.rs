@@ -49,7 +49,7 @@ impl<T: Pod> Runs<T> {
 
     /// Returns run `index`.
     #[inline(always)]
-    fn get(self, index: u32) -> Global<T> {
+    pub(super) fn get(self, index: u32) -> Global<T> {
         self.get_of_first::<MAX_RUNS>(index)
     }
 
@@ -231,7 +231,12 @@ pub(crate) unsafe fn run_at<T: Pod>(address: u64, count: u32) -> Global<T> {
 /// most 64. The runs that it was given are still valid. Their values are `V`s and, unless these are zero-sized, there
 /// are as many as keys. The output is as long as all runs and does not overlap them. While the kernel runs, nothing
 /// writes the runs, `splits` or `verdicts`, and nothing else uses the output.
-#[kernel(threads = THREADS, shared = tile_shared::<K, V>(THREADS, ITEMS), min_blocks = BLOCKS_AT_ONCE)]
+#[kernel(
+    threads = THREADS,
+    shared = tile_shared::<K, V>(THREADS, ITEMS),
+    min_blocks = BLOCKS_AT_ONCE,
+    native = super::native::runs_tiles
+)]
 pub unsafe fn runs_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
     runs: u32,
     rounds: u32,

@@ -35,7 +35,7 @@ pub const fn shared<T>(vec: usize, rows: usize) -> usize {
 /// # Safety
 /// `output` has one element per block, and the blocks' tiles cover the input. While the kernel runs,
 /// nothing writes the input, and nothing else uses the output.
-#[kernel(threads = THREADS, shared = shared::<T>(VEC, ROWS))]
+#[kernel(threads = THREADS, shared = shared::<T>(VEC, ROWS), native = super::native::reduce_tiles)]
 pub unsafe fn reduce_tiles<T: Pod, I: Input<T>, Op: Combine<T>, const VEC: usize, const ROWS: usize>(
     input: I,
     output: GlobalMut<T>,

@@ -29,6 +29,8 @@ mod arg;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 #[cfg(not(target_arch = "nvptx64"))]
+mod native;
+#[cfg(not(target_arch = "nvptx64"))]
 mod segmented;
 
 pub use crate::monoid::{Max, Min, Monoid, Sum};

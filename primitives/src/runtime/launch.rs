@@ -4,7 +4,7 @@
 use super::cpu;
 use super::fill::Operators;
 use super::instance::Target;
-use crate::executor::Entry;
+use crate::executor::{Entry, Team};
 use crate::form::{Buffer, Holes, Kernel};
 use crate::hole::Hole;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -24,6 +24,8 @@ pub(crate) struct KernelType {
     pub layout: Layout,
     /// The code for the CPU.
     pub entry: Entry,
+    /// The native body for the CPU. Takes the arguments.
+    pub native: Option<unsafe fn(*const (), Team)>,
     buffers: unsafe fn(*const (), &mut dyn FnMut(&'static str, Buffer)),
     /// Where the operators that are not known are among the arguments.
     holes: Holes,
@@ -38,6 +40,14 @@ impl KernelType {
             // SAFETY: guaranteed by the caller.
             unsafe { (*arguments.cast::<K>()).params(visit) };
         }
+        /// # Safety
+        /// The arguments are a `K`, whose contract holds.
+        unsafe fn native<K: Kernel>(arguments: *const (), team: Team) {
+            if let Some(body) = K::NATIVE {
+                // SAFETY: guaranteed by the caller.
+                unsafe { body(*arguments.cast::<K>(), team) };
+            }
+        }
         const {
             assert!(K::THREADS % 32 == 0 && K::THREADS > 0 && K::THREADS <= 1024, "a block is 1 to 32 whole warps");
             &Self {
@@ -48,6 +58,7 @@ impl KernelType {
                 shared_bytes: K::SHARED_BYTES,
                 layout: Layout::new::<K>(),
                 entry: cpu::entry::<K>(),
+                native: if K::NATIVE.is_some() { Some(native::<K>) } else { None },
                 buffers: buffers::<K>,
                 holes: K::HOLES,
             }

@@ -27,6 +27,8 @@ mod segments_kernel;
 mod by_key;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+mod native;
 
 pub use crate::monoid::{Max, Min, Monoid, Sum};
 

@@ -82,7 +82,13 @@ impl<K: Pod, V: Pod> Pieces<K, V> {
 /// long as the input; `count` has one element. `scratch` comes from the stream's look-back words, for one `u64` per
 /// tile. The buffers of `keep` satisfy the requirements of its type. While the kernel runs, nothing writes the inputs,
 /// and nothing else uses the other buffers; no output overlaps another buffer.
-#[kernel(threads = THREADS, shared = shared::<K, V>(THREADS, VEC, ROWS), min_blocks = F::MIN_BLOCKS)]
+#[kernel(
+    threads = THREADS,
+    shared = shared::<K, V>(THREADS, VEC, ROWS),
+    min_blocks = F::MIN_BLOCKS,
+    native = super::native::select_tiles,
+    native_if = !F::HAS_RECORDS
+)]
 pub unsafe fn select_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     input: Global<K>,
     values: Global<V>,

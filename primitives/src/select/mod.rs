@@ -40,6 +40,8 @@ pub(crate) mod tile;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+mod native;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use predicate::HolePredicate;

@@ -112,6 +112,9 @@ pub trait Keep<K>: Param {
     /// The number of blocks of 256 threads that must fit on a multiprocessor, as in a kernel's settings.
     const MIN_BLOCKS: u32 = 0;
 
+    /// Whether [`record`](Self::record) and [`record_place`](Self::record_place) do something.
+    const HAS_RECORDS: bool = false;
+
     /// Returns the range of indices to look at, out of `len` items: start and end.
     #[inline(always)]
     unsafe fn range(&self, len: usize) -> (usize, usize) {

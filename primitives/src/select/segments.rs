@@ -64,6 +64,8 @@ impl<K, F: Keep<K>> Keep<K> for Within<F> {
     /// The notes take registers: without this bound, the assembler spills rather than use more than 48.
     const MIN_BLOCKS: u32 = 4;
 
+    const HAS_RECORDS: bool = true;
+
     #[inline(always)]
     unsafe fn range(&self, _: usize) -> (usize, usize) {
         (self.range.get(0) as usize, self.range.get(1) as usize)

@@ -37,14 +37,14 @@ pub trait Buckets<K>: Param {
 
 /// Returns the last bucket, clamped to [`RADIX`] unless the function is known to be pure.
 #[inline(always)]
-fn last_bucket<K, B: Buckets<K>>(buckets: &B, pass: u32) -> u32 {
+pub(super) fn last_bucket<K, B: Buckets<K>>(buckets: &B, pass: u32) -> u32 {
     let last = buckets.last(pass);
     if B::PURITY.is_promised() { last } else { last.min(RADIX as u32 - 1) }
 }
 
 /// Returns the bucket of a key, clamped to the last one unless the function is known to be pure.
 #[inline(always)]
-fn bucket_of<K, B: Buckets<K>>(buckets: &B, key: K, pass: u32, last: u32) -> u32 {
+pub(super) fn bucket_of<K, B: Buckets<K>>(buckets: &B, key: K, pass: u32, last: u32) -> u32 {
     let bucket = buckets.bucket(key, pass);
     if B::PURITY.is_promised() { bucket } else { bucket.min(last) }
 }
@@ -88,6 +88,7 @@ const PARTS: usize = 4;
 #[kernel(
     threads = HISTOGRAM_THREADS,
     min_blocks = 2,
+    native = super::native::bucket_histogram,
     shared = shared_bytes::<u32>(B::MAX_PASSES * RADIX * PARTS) + shared_bytes::<u32>(1)
 )]
 pub unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(
@@ -255,7 +256,12 @@ const fn max(a: usize, b: usize) -> usize {
 ///
 /// While the kernel runs, nothing writes the inputs or `bases`, and nothing else uses the other buffers. No output
 /// overlaps another buffer.
-#[kernel(threads = THREADS, shared = pass_shared::<K, V>(THREADS, ITEMS), min_blocks = blocks_at_once::<K, V, B>(MIN_BLOCKS))]
+#[kernel(
+    threads = THREADS,
+    shared = pass_shared::<K, V>(THREADS, ITEMS),
+    min_blocks = blocks_at_once::<K, V, B>(MIN_BLOCKS),
+    native = super::native::bucket_pass
+)]
 pub unsafe fn bucket_pass<
     K: Pod,
     V: Pod,
@@ -455,7 +461,12 @@ pub const fn block_shared<K, V>(threads: u32, items: usize) -> usize {
 /// a chunk has at most 65,536 items. `keys_out` is as long as `keys_in`; so are `values_in` and `values_out`, unless
 /// values are zero-sized. Each output is the memory of its input, or overlaps no other buffer. While the kernel runs,
 /// nothing else writes the inputs or uses the outputs.
-#[kernel(threads = THREADS, shared = block_shared::<K, V>(THREADS, ITEMS), min_blocks = 1)]
+#[kernel(
+    threads = THREADS,
+    shared = block_shared::<K, V>(THREADS, ITEMS),
+    min_blocks = 1,
+    native = super::native::sort_block
+)]
 pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, const ITEMS: usize>(
     keys_in: Global<K>,
     keys_out: GlobalMut<K>,

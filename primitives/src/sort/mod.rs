@@ -37,6 +37,8 @@ mod chunks;
 pub(crate) mod distribute;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+mod native;
 
 pub use crate::code::Sign;
 pub use kernel::{BucketHistogram, BucketPass, Buckets};

@@ -24,6 +24,8 @@ mod kernel;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+mod native;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::write_indices;

@@ -7,7 +7,7 @@ mod tests;
 pub(crate) use queue::{CpuLane, CpuMark};
 
 use crate::executor::{
-    self, AllocError, Block, Checker, Entry, Fault, Given, Heap, Job, Known, Launch, default_workers,
+    self, AllocError, Block, Checker, Entry, Fault, Given, Heap, Job, Known, Launch, default_workers, run_native,
 };
 use crate::form::Kernel;
 use crate::runtime::call::Reach;
@@ -25,6 +25,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct CpuOptions {
     /// Whether to detect races, uninitialised reads and similar faults. Much slower, and blocks run on one core.
     pub checked: bool,
+    /// Whether to run every kernel thread by thread, as a GPU would. Otherwise the kernels that cost most run as plain
+    /// loops, with the same results, unless the device is checked or runs in a random order.
+    pub simulated: bool,
     /// The order in which threads and blocks run.
     pub schedule: Schedule,
     /// The number of OS threads that run blocks; `None` for one per core.
@@ -161,6 +164,16 @@ impl CpuDevice {
         reach: &Reach,
         blocks: u32,
     ) -> Result<(), Box<Fault>> {
+        let workers = self.options.workers.unwrap_or_else(default_workers);
+        let is_simulated = self.options.simulated || self.options.checked || self.options.schedule != Schedule::InOrder;
+        if let Some(native) = kernel.native.filter(|_| !is_simulated) {
+            // SAFETY: guaranteed by the caller.
+            let caught = run_native(workers, |team| unsafe { native(arguments, team) });
+            // SAFETY: guaranteed by the caller.
+            return caught.map_or(Ok(()), |caught| {
+                Err(Box::new(caught.named(kernel.name, &unsafe { kernel.buffers(arguments) }, 0, 0)))
+            });
+        }
         let number = self.launches.fetch_add(1, Ordering::Relaxed);
         let seed = match self.options.schedule {
             Schedule::InOrder => None,
@@ -189,7 +202,6 @@ impl CpuDevice {
             *known = checker.into_inner().into_known();
             caught
         } else {
-            let workers = self.options.workers.unwrap_or_else(default_workers);
             Launch::new(job(None), if seed.is_some() { 1 } else { workers }, seed).run()
         };
         match caught {

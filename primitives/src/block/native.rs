@@ -1,0 +1,82 @@
+//! Combinations in the shape in which blocks combine, for the native bodies of kernels: with floats, another shape would
+//! give other results.
+
+use crate::arch::warp::LANES;
+use crate::input::Input;
+use crate::monoid::Combine;
+use bytemuck::Pod;
+
+/// The lanes of a warp.
+pub(crate) const WARP: usize = LANES as usize;
+
+/// Loads the elements from `start` to `end`.
+///
+/// # Safety
+/// They exist. Nothing writes them during the call.
+pub(crate) unsafe fn load<T: Pod, I: Input<T>>(input: &I, start: usize, end: usize) -> Vec<T> {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match input.run(start, end - start) {
+            Some(view) => view.as_slice().to_vec(),
+            None => (start..end).map(|index| input.item(index)).collect(),
+        }
+    }
+}
+
+/// Combines values one after the other, from the identity on.
+pub(crate) fn fold<T: Pod>(values: &[T], op: impl Combine<T>) -> T {
+    values.iter().fold(op.identity(), |sum, &value| op.combine(sum, value))
+}
+
+/// Combines the values of all lanes, as [`warp::reduce`](super::warp::reduce) does.
+pub(crate) fn reduce_lanes<T: Pod>(mut lanes: [T; WARP], op: impl Combine<T>) -> T {
+    for step in 0..WARP.ilog2() {
+        for lane in (0..WARP).step_by(2 << step) {
+            lanes[lane] = op.combine(lanes[lane], lanes[lane + (1 << step)]);
+        }
+    }
+    lanes[0]
+}
+
+/// Combines the values up to each lane, as [`warp::inclusive_scan`](super::warp::inclusive_scan) does.
+pub(crate) fn scan_lanes<T: Pod>(lanes: &mut [T], op: impl Combine<T>) {
+    for step in 0..WARP.ilog2() {
+        // From the last lane down, so that the lanes below still have the values of the step before.
+        for lane in (1 << step..WARP).rev() {
+            lanes[lane] = op.combine(lanes[lane - (1 << step)], lanes[lane]);
+        }
+    }
+}
+
+/// Returns, for each tile, the combination of all tiles before it, as [`lookback`](super::lookback) computes it.
+pub(crate) fn tile_prefixes<T: Pod>(totals: Vec<T>, op: impl Combine<T>) -> Vec<T> {
+    let tiles = totals.len();
+    let before = |nodes: &[T], node: usize| {
+        let first = node - node % WARP;
+        reduce_lanes(
+            std::array::from_fn(|lane| if first + lane < node { nodes[first + lane] } else { op.identity() }),
+            op,
+        )
+    };
+    let mut levels = vec![totals];
+    while let Some(nodes) = levels.last()
+        && nodes.len() >= WARP
+    {
+        let closed = (WARP - 1..nodes.len()).step_by(WARP).map(|node| op.combine(before(nodes, node), nodes[node]));
+        levels.push(closed.collect());
+    }
+    let prefix = |tile: usize| {
+        let (mut prefix, mut node) = (op.identity(), tile);
+        for nodes in &levels {
+            if node == 0 {
+                break;
+            }
+            if node % WARP > 0 {
+                prefix = op.combine(before(nodes, node), prefix);
+            }
+            node /= WARP;
+        }
+        prefix
+    };
+    (0..tiles).map(prefix).collect()
+}

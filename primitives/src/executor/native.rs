@@ -1,0 +1,104 @@
+//! Native bodies: kernels that the CPU runs as plain loops over their data, instead of thread by thread.
+
+use super::context;
+use super::fault::Caught;
+use super::launch::pool;
+use super::panics;
+use std::ops::Range;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// The OS threads that run the native body of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Team {
+    workers: usize,
+}
+
+impl Team {
+    /// Returns the number of OS threads.
+    #[must_use]
+    pub fn workers(self) -> usize {
+        self.workers
+    }
+
+    /// Calls `body` with each number below `parts`, once, on all workers. Returns when all calls have returned.
+    ///
+    /// # Safety
+    /// Several threads may use what the body captures at the same time: arguments of a kernel, which are plain data, and
+    /// what is `Sync`. The calls write no common memory.
+    pub unsafe fn each(self, parts: usize, body: impl Fn(usize)) {
+        struct Body<F>(F);
+        // SAFETY: guaranteed by the caller.
+        unsafe impl<F> Sync for Body<F> {}
+        impl<F: Fn(usize)> Body<F> {
+            fn call(&self, part: usize) {
+                self.0(part);
+            }
+        }
+
+        let body = Body(body);
+        let next = AtomicUsize::new(0);
+        let caught = Mutex::new(None);
+        let work = || {
+            let result = catch(|| {
+                loop {
+                    let part = next.fetch_add(1, Ordering::Relaxed);
+                    if part >= parts {
+                        break;
+                    }
+                    body.call(part);
+                }
+            });
+            if let Err(fault) = result {
+                // The others end after their current part.
+                next.store(parts, Ordering::Relaxed);
+                caught.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(fault);
+            }
+        };
+        let helpers = self.workers.min(parts).saturating_sub(1);
+        if helpers == 0 {
+            work();
+        } else {
+            pool().in_place_scope(|scope| {
+                for _ in 0..helpers {
+                    scope.spawn(|_| work());
+                }
+                work();
+            });
+        }
+        if let Some(fault) = caught.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            panics::throw(fault);
+        }
+    }
+
+    /// Divides `len` elements among the workers: calls `body` with the number and the range of each part. There are as
+    /// many parts as [`parts`](Self::parts) says.
+    ///
+    /// # Safety
+    /// Same as [`each`](Self::each).
+    pub unsafe fn divide(self, len: usize, body: impl Fn(usize, Range<usize>)) {
+        let parts = self.parts(len);
+        let ends = |part: usize| (len as u128 * part as u128 / parts as u128) as usize;
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.each(parts, |part| body(part, ends(part)..ends(part + 1))) };
+    }
+
+    /// Returns the number of parts that [`divide`](Self::divide) makes of `len` elements: one for few elements.
+    #[must_use]
+    pub fn parts(self, len: usize) -> usize {
+        /// Fewer elements are not worth the start of a part.
+        const LEAST: usize = 1 << 13;
+        self.workers.min(len / LEAST).max(1)
+    }
+}
+
+/// Runs a native body on up to `workers` OS threads. Returns the fault that ended it, if there is one.
+pub(crate) fn run_native(workers: usize, body: impl FnOnce(Team)) -> Option<Caught> {
+    catch(|| body(Team { workers: workers.max(1) })).err()
+}
+
+/// Calls `f` as a part of a kernel: its panic becomes a fault.
+fn catch(f: impl FnOnce()) -> Result<(), Caught> {
+    panic::catch_unwind(AssertUnwindSafe(|| context::in_native_body(f))).map_err(panics::caught)
+}

@@ -1,0 +1,189 @@
+//! The bodies of the merge's kernels for the CPU. See [`kernel`](super::kernel), [`runs`](super::runs) and
+//! [`place`](super::place) for what they do and for their contracts.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+use super::runs::{Runs, TABLE_WORDS, tile_len};
+use crate::compare::KeyOrder;
+use crate::kernel::Team;
+use crate::view::{Global, GlobalMut};
+use bytemuck::Pod;
+
+/// Merges each tile by a walk through both sides.
+///
+/// # Safety
+/// The contract of [`merge_tiles`](super::kernel::MergeTiles).
+#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
+pub(super) unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
+    a_keys: Global<K>,
+    a_values: Global<V>,
+    b_keys: Global<K>,
+    b_values: Global<V>,
+    out_keys: GlobalMut<K>,
+    out_values: GlobalMut<V>,
+    compare: C,
+    splits: Global<u64>,
+    verdicts: Global<u64>,
+    team: Team,
+) {
+    let tile = THREADS as usize * ITEMS;
+    // SAFETY: nothing writes these.
+    let (a, b, splits) = unsafe { (a_keys.as_slice(), b_keys.as_slice(), splits.as_slice()) };
+    // SAFETY: the same.
+    let (a_values, b_values, verdicts) = unsafe { (a_values.as_slice(), b_values.as_slice(), verdicts.as_slice()) };
+    let is_contradictory = verdicts.iter().any(|&verdict| verdict != 0);
+    let total = a.len() + b.len();
+    let work = |index: usize| {
+        let (start, end) = (index * tile, total.min((index + 1) * tile));
+        let boundary = |at: usize, position: usize| {
+            let share = if is_contradictory { position } else { splits[at] as usize };
+            share.clamp(position.saturating_sub(b.len()), position.min(a.len()))
+        };
+        let (mut i, a_end) = (boundary(index, start), boundary(index + 1, end));
+        let mut j = start - i;
+        let b_end = end - a_end;
+        for at in start..end {
+            // At the end of one side, the other one is taken: the sides have as many items as there are outputs, unless a
+            // comparator that contradicts itself has given this tile boundaries in the wrong order.
+            let takes_a = i < a_end && (j >= b_end || !compare.less(b[j], a[i])) || j >= b.len();
+            let (keys, values, from) =
+                if takes_a && i < a.len() { (a, a_values, &mut i) } else { (b, b_values, &mut j) };
+            // SAFETY: the output has this position, and no other tile writes it.
+            unsafe {
+                out_keys.as_mut_ptr().add(at).write(keys[*from]);
+                if size_of::<V>() > 0 {
+                    out_values.as_mut_ptr().add(at).write(values[*from]);
+                }
+            }
+            *from += 1;
+        }
+    };
+    // SAFETY: the body captures arguments, plain data and locks. Each call writes outputs of its own.
+    unsafe { team.each(total.div_ceil(tile), work) };
+}
+
+/// Merges each tile in rounds, two pieces at a time.
+///
+/// # Safety
+/// The contract of [`runs_tiles`](super::runs::RunsTiles).
+#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
+pub(super) unsafe fn runs_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
+    runs: u32,
+    rounds: u32,
+    out_keys: GlobalMut<K>,
+    out_values: GlobalMut<V>,
+    compare: C,
+    splits: Global<u64>,
+    verdicts: Global<u64>,
+    team: Team,
+) {
+    let tile = tile_len(THREADS, ITEMS, rounds);
+    // SAFETY: nothing writes these.
+    let (splits, verdicts) = unsafe { (splits.as_slice(), verdicts.as_slice()) };
+    let runs = runs as usize;
+    let len_of = |run: usize| splits[3 * run + 2] as usize;
+    let tiles = out_keys.len().div_ceil(tile);
+    // A comparator that contradicts itself may also give boundaries that no verdict tells. Then no tile relies on them:
+    // two tiles would write the same outputs.
+    let share = |at: usize, run: usize| (splits[TABLE_WORDS + at * runs + run] as usize).min(len_of(run));
+    let is_contradictory = verdicts.iter().any(|&verdict| verdict != 0)
+        || (0..tiles).any(|at| (0..runs).any(|run| share(at + 1, run) < share(at, run)));
+    let work = |index: usize| {
+        // What the tile takes of each run.
+        let mut shares: Vec<(usize, usize)> = (0..runs).map(|run| (share(index, run), share(index + 1, run))).collect();
+        if is_contradictory {
+            let mut before = 0;
+            for (run, share) in shares.iter_mut().enumerate() {
+                let within = |position: usize| position.saturating_sub(before).min(len_of(run));
+                *share = (within(index * tile), within((index + 1) * tile));
+                before += len_of(run);
+            }
+        }
+        let start = shares.iter().map(|(low, _)| low).sum::<usize>();
+        let mut items: Vec<(K, V)> = Vec::with_capacity(shares.iter().map(|(low, high)| high - low).sum());
+        let mut ends = Vec::with_capacity(runs);
+        for (run, &(low, high)) in shares.iter().enumerate() {
+            let keys = std::ptr::with_exposed_provenance::<K>(splits[3 * run] as usize);
+            let values = std::ptr::with_exposed_provenance::<V>(splits[3 * run + 1] as usize);
+            items.extend((low..high).map(|at| {
+                // SAFETY: the table has the addresses of the runs, which have this item.
+                unsafe { (keys.add(at).read(), if size_of::<V>() > 0 { values.add(at).read() } else { V::zeroed() }) }
+            }));
+            ends.push(items.len());
+        }
+        let merged = merge_pieces(items, ends, |a, b| compare.less(a.0, b.0));
+        let room = out_keys.len().saturating_sub(start);
+        for (i, (key, value)) in merged.into_iter().take(room).enumerate() {
+            // SAFETY: the output has this position, and no other tile writes it.
+            unsafe {
+                out_keys.as_mut_ptr().add(start + i).write(key);
+                if size_of::<V>() > 0 {
+                    out_values.as_mut_ptr().add(start + i).write(value);
+                }
+            }
+        }
+    };
+    // SAFETY: the body captures arguments, plain data and locks. Each call writes outputs of its own.
+    unsafe { team.each(tiles, work) };
+}
+
+/// Merges pieces that follow each other, each up to its end, in rounds. Of equal items, those of earlier pieces come
+/// first.
+fn merge_pieces<T: Copy>(mut items: Vec<T>, mut ends: Vec<usize>, is_less: impl Fn(&T, &T) -> bool) -> Vec<T> {
+    let mut merged = Vec::with_capacity(items.len());
+    while ends.len() > 1 {
+        merged.clear();
+        let mut start = 0;
+        let mut merged_ends = Vec::with_capacity(ends.len().div_ceil(2));
+        for pair in ends.chunks(2) {
+            let (middle, end) = (pair[0], *pair.last().expect("chunks are not empty"));
+            let (mut a, mut b) = (start, middle);
+            while a < middle && b < end {
+                let takes_b = is_less(&items[b], &items[a]);
+                merged.push(items[if takes_b { b } else { a }]);
+                (a, b) = (a + usize::from(!takes_b), b + usize::from(takes_b));
+            }
+            merged.extend_from_slice(&items[a..middle]);
+            merged.extend_from_slice(&items[b..end]);
+            merged_ends.push(end);
+            start = end;
+        }
+        ends = merged_ends;
+        std::mem::swap(&mut items, &mut merged);
+    }
+    items
+}
+
+/// Merges all runs in rounds: there are few items.
+///
+/// # Safety
+/// The contract of [`place_runs`](super::place::PlaceRuns).
+#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
+pub(super) unsafe fn place_runs<K: Pod, C: KeyOrder<K>>(
+    keys: Runs<K>,
+    values: Runs<u8>,
+    value_bytes: u32,
+    runs: u32,
+    out_keys: GlobalMut<K>,
+    out_values: GlobalMut<u8>,
+    compare: C,
+    _: Team,
+) {
+    let bytes = value_bytes as usize;
+    let mut items: Vec<(K, *const u8)> = Vec::with_capacity(out_keys.len());
+    let mut ends = Vec::new();
+    for run in 0..runs {
+        // SAFETY: nothing writes the runs.
+        let keys = unsafe { keys.get(run).as_slice() };
+        let values = values.get(run).as_ptr();
+        items.extend(keys.iter().enumerate().map(|(at, &key)| (key, values.wrapping_add(at * bytes))));
+        ends.push(items.len());
+    }
+    for (at, (key, value)) in merge_pieces(items, ends, |a, b| compare.less(a.0, b.0)).into_iter().enumerate() {
+        // SAFETY: the output is as long as all runs, and there are as many values as keys.
+        unsafe {
+            out_keys.as_mut_ptr().add(at).write(key);
+            out_values.as_mut_ptr().add(at * bytes).copy_from_nonoverlapping(value, bytes);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The body of the scan's kernel for the CPU. See [`kernel`](super::kernel) for what it does and for its contract.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+use crate::block::native::{WARP, fold, load, scan_lanes, tile_prefixes};
+use crate::input::Input;
+use crate::kernel::Team;
+use crate::monoid::Combine;
+use crate::view::GlobalMut;
+use bytemuck::Pod;
+
+/// First combines the elements of each thread and scans the threads of each warp, then goes over the elements again.
+///
+/// # Safety
+/// The contract of [`scan_tiles`](super::kernel::ScanTiles).
+#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
+pub(super) unsafe fn scan_tiles<
+    T: Pod,
+    I: Input<T>,
+    Op: Combine<T>,
+    const THREADS: u32,
+    const VEC: usize,
+    const ROWS: usize,
+>(
+    input: I,
+    output: GlobalMut<T>,
+    op: Op,
+    init: T,
+    inclusive: u32,
+    _: GlobalMut<u64>,
+    team: Team,
+) {
+    let (threads, items) = (THREADS as usize, VEC * ROWS);
+    let tile_len = threads * items;
+    // SAFETY: nothing writes the length.
+    let len = unsafe { input.count() };
+    let tiles = len.div_ceil(tile_len);
+    let load_tile = |tile: usize| {
+        // SAFETY: the tile's elements exist, and only this tile writes them.
+        let mut elements = unsafe { load(&input, tile * tile_len, len.min((tile + 1) * tile_len)) };
+        elements.resize(tile_len, op.identity());
+        elements
+    };
+
+    // For each thread, the combination of its elements and those of the lanes before it.
+    let mut lanes = vec![op.identity(); tiles * threads];
+    let to_lanes = lanes.as_mut_ptr();
+    let combine = |tile: usize| {
+        let elements = load_tile(tile);
+        // SAFETY: each tile has its own lanes.
+        let lanes = unsafe { std::slice::from_raw_parts_mut(to_lanes.add(tile * threads), threads) };
+        lanes.iter_mut().zip(elements.chunks(items)).for_each(|(lane, elements)| *lane = fold(elements, op));
+        lanes.chunks_mut(WARP).for_each(|warp| scan_lanes(warp, op));
+    };
+    // SAFETY: the body captures arguments and plain data. Each call writes lanes of its own.
+    unsafe { team.each(tiles, combine) };
+
+    // The values of the warps are those of their last lanes.
+    let warps = |lanes: &[T]| lanes.chunks(WARP).map(|warp| warp[WARP - 1]).collect::<Vec<T>>();
+    let prefixes = tile_prefixes(lanes.chunks(threads).map(|lanes| fold(&warps(lanes), op)).collect(), op);
+    let scan = |tile: usize| {
+        let mut elements = load_tile(tile);
+        let lanes = &lanes[tile * threads..][..threads];
+        let prefix = op.combine(init, prefixes[tile]);
+        let mut before_warp = op.identity();
+        for (thread, elements) in elements.chunks_mut(items).enumerate() {
+            let mut running = op.combine(prefix, before_warp);
+            if thread % WARP > 0 {
+                running = op.combine(running, lanes[thread - 1]);
+            }
+            for element in elements {
+                let before = running;
+                running = op.combine(running, *element);
+                *element = if inclusive != 0 { running } else { before };
+            }
+            if thread % WARP == WARP - 1 {
+                before_warp = op.combine(before_warp, lanes[thread]);
+            }
+        }
+        let start = tile * tile_len;
+        for (i, element) in elements.into_iter().take(len - start).enumerate() {
+            // SAFETY: the output is no shorter than the input, and no other tile writes this part.
+            unsafe { output.as_mut_ptr().add(start + i).write(element) };
+        }
+    };
+    // SAFETY: the body captures arguments and plain data. Each call writes outputs of its own.
+    unsafe { team.each(tiles, scan) };
+}

@@ -1,0 +1,229 @@
+//! The bodies of the sort's kernels for the CPU. See [`kernel`](super::kernel) for what they do and for their contracts.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+use super::kernel::{Buckets, bucket_of, last_bucket};
+use crate::block::radix::RADIX;
+use crate::kernel::Team;
+use crate::view::{Global, GlobalMut};
+use bytemuck::Pod;
+use std::ops::Range;
+use std::sync::Mutex;
+
+/// The number of items of each bucket.
+type Counts = [u64; RADIX];
+
+/// Chunks of so few items are sorted by insertion.
+const FEW: usize = 32;
+
+/// # Safety
+/// The contract of [`bucket_histogram`](super::kernel::BucketHistogram).
+pub(super) unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(
+    keys: Global<K>,
+    buckets: B,
+    passes: u32,
+    _: GlobalMut<u64>,
+    bases: GlobalMut<u64>,
+    _: GlobalMut<u32>,
+    team: Team,
+) {
+    let sum = Mutex::new(vec![[0; RADIX]; passes as usize]);
+    // SAFETY: nothing writes the keys.
+    let keys = unsafe { keys.as_slice() };
+    let work = |_: usize, range: Range<usize>| {
+        let mut counts = vec![[0; RADIX]; passes as usize];
+        for (pass, counts) in counts.iter_mut().enumerate() {
+            count(&buckets, pass as u32, &keys[range.clone()], counts);
+        }
+        let mut sum = sum.lock().expect("nothing panics while it has the lock");
+        sum.iter_mut()
+            .zip(&counts)
+            .for_each(|(sum, counts)| (0..RADIX).for_each(|bucket| sum[bucket] += counts[bucket]));
+    };
+    // SAFETY: the body captures arguments, plain data and locks. Each call writes outputs of its own.
+    unsafe { team.divide(keys.len(), work) };
+    let bases = bases.as_mut_ptr();
+    for (pass, counts) in sum.into_inner().expect("all parts have returned").iter().enumerate() {
+        let mut before = 0;
+        for (bucket, count) in counts.iter().enumerate() {
+            // SAFETY: there are 256 positions per pass.
+            unsafe { bases.add(pass * RADIX + bucket).write(before) };
+            before += count;
+        }
+    }
+}
+
+/// Adds the number of keys in each bucket.
+fn count<K: Pod, B: Buckets<K>>(buckets: &B, pass: u32, keys: &[K], counts: &mut Counts) {
+    let last = last_bucket(buckets, pass);
+    for &key in keys {
+        counts[bucket_of(buckets, key, pass, last) as usize % RADIX] += 1;
+    }
+}
+
+/// Each worker distributes a part of the items. It knows where to write from the counts of all parts.
+///
+/// # Safety
+/// The contract of [`bucket_pass`](super::kernel::BucketPass).
+#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
+pub(super) unsafe fn bucket_pass<
+    K: Pod,
+    V: Pod,
+    B: Buckets<K>,
+    const THREADS: u32,
+    const ITEMS: usize,
+    const MIN_BLOCKS: u32,
+>(
+    keys_in: Global<K>,
+    keys_out: GlobalMut<K>,
+    values_in: Global<V>,
+    values_out: GlobalMut<V>,
+    buckets: B,
+    pass: u32,
+    bases: Global<u64>,
+    next_bases: GlobalMut<u64>,
+    _: GlobalMut<u32>,
+    team: Team,
+) {
+    // SAFETY: nothing writes the inputs or the bases.
+    let (keys, values, bases) = unsafe { (keys_in.as_slice(), values_in.as_slice(), bases.as_slice()) };
+    let len = keys.len();
+    let counts: Vec<Mutex<Counts>> = (0..team.parts(len)).map(|_| Mutex::new([0; RADIX])).collect();
+    let work = |part: usize, range: Range<usize>| {
+        count(&buckets, pass, &keys[range], &mut counts[part].lock().expect("each part has its own"));
+    };
+    // SAFETY: the body captures arguments, plain data and locks. Each call writes outputs of its own.
+    unsafe { team.divide(len, work) };
+    // For each part, where its items of each bucket begin, and where they end.
+    let mut places: Vec<(Counts, Counts)> = Vec::with_capacity(counts.len());
+    let mut next: Counts = bases[..RADIX].try_into().expect("there are 256 bases");
+    for counts in counts {
+        let starts = next;
+        let counts = counts.into_inner().expect("all parts have returned");
+        (0..RADIX).for_each(|bucket| next[bucket] += counts[bucket]);
+        places.push((starts, next));
+    }
+    // A bucket function that contradicts itself has counted more here than when the bases were counted. No two parts may
+    // write the same position, so a bucket ends where the next one begins.
+    let mut limit = keys_out.len() as u64;
+    for bucket in (0..RADIX).rev() {
+        places.iter_mut().for_each(|(_, ends)| ends[bucket] = ends[bucket].min(limit));
+        limit = limit.min(bases[bucket]);
+    }
+    let next_bases = next_bases.as_mut_ptr();
+    // SAFETY: there are 256 positions.
+    next.iter().enumerate().for_each(|(bucket, &position)| unsafe { next_bases.add(bucket).write(position) });
+
+    let last = last_bucket(&buckets, pass);
+    let work = |part: usize, range: Range<usize>| {
+        let (mut next, ends) = places[part];
+        let (to_keys, to_values) = (keys_out.as_mut_ptr(), values_out.as_mut_ptr());
+        for index in range {
+            let key = keys[index];
+            let bucket = bucket_of(&buckets, key, pass, last) as usize % RADIX;
+            let target = next[bucket];
+            if target < ends[bucket] {
+                next[bucket] += 1;
+                // SAFETY: the target exists, and no other item has it.
+                unsafe {
+                    to_keys.add(target as usize).write(key);
+                    if size_of::<V>() > 0 {
+                        to_values.add(target as usize).write(values[index]);
+                    }
+                }
+            }
+        }
+    };
+    // SAFETY: the body captures arguments, plain data and locks. Each call writes outputs of its own.
+    unsafe { team.divide(len, work) };
+}
+
+/// Sorts each chunk, a chunk at a time.
+///
+/// # Safety
+/// The contract of [`sort_block`](super::kernel::SortBlock).
+pub(super) unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, const ITEMS: usize>(
+    keys_in: Global<K>,
+    keys_out: GlobalMut<K>,
+    values_in: Global<V>,
+    values_out: GlobalMut<V>,
+    buckets: B,
+    passes: u32,
+    team: Team,
+) {
+    let chunk = THREADS as usize * ITEMS;
+    let len = keys_in.len();
+    let work = |index: usize| {
+        let (start, end) = (index * chunk, len.min((index + 1) * chunk));
+        let count = end - start;
+        // The output may be the memory of the input, so there are only pointers, and copies.
+        let mut items: Vec<(K, V)> = (start..end)
+            .map(|at| {
+                let value = if size_of::<V>() > 0 {
+                    // SAFETY: there are as many values as keys.
+                    unsafe { values_in.as_ptr().add(at).read() }
+                } else {
+                    V::zeroed()
+                };
+                // SAFETY: the chunk lies within the input.
+                (unsafe { keys_in.as_ptr().add(at).read() }, value)
+            })
+            .collect();
+        if count <= FEW {
+            sort_few(&buckets, passes, &mut items);
+        } else {
+            sort_many(&buckets, passes, &mut items);
+        }
+        for (i, (key, value)) in items.into_iter().enumerate() {
+            // SAFETY: the output is as long as the input, and no other chunk writes this part of it.
+            unsafe {
+                keys_out.as_mut_ptr().add(start + i).write(key);
+                if size_of::<V>() > 0 {
+                    values_out.as_mut_ptr().add(start + i).write(value);
+                }
+            }
+        }
+    };
+    // SAFETY: the body captures arguments, plain data and locks. Each call writes outputs of its own.
+    unsafe { team.each(len.div_ceil(chunk), work) };
+}
+
+/// Sorts by insertion: stably, by the bucket of the last pass, then by that of the pass before it, and so on.
+fn sort_few<K: Pod, V: Pod, B: Buckets<K>>(buckets: &B, passes: u32, items: &mut [(K, V)]) {
+    let bucket = |key: K, pass: u32| bucket_of(buckets, key, pass, last_bucket(buckets, pass));
+    let is_less = |a: K, b: K| {
+        let passes = (0..passes).rev().map(|pass| (bucket(a, pass), bucket(b, pass)));
+        passes.into_iter().find(|(a, b)| a != b).is_some_and(|(a, b)| a < b)
+    };
+    for sorted in 1..items.len() {
+        let mut at = sorted;
+        while at > 0 && is_less(items[at].0, items[at - 1].0) {
+            items.swap(at, at - 1);
+            at -= 1;
+        }
+    }
+}
+
+/// Sorts pass by pass.
+fn sort_many<K: Pod, V: Pod, B: Buckets<K>>(buckets: &B, passes: u32, items: &mut Vec<(K, V)>) {
+    let mut other = items.clone();
+    for pass in 0..passes {
+        let last = last_bucket(buckets, pass);
+        let bucket = |key: K| bucket_of(buckets, key, pass, last) as usize % RADIX;
+        let mut places = [0usize; RADIX];
+        items.iter().for_each(|&(key, _)| places[bucket(key)] += 1);
+        let mut before = 0;
+        for place in &mut places {
+            before += std::mem::replace(place, before);
+        }
+        for &item in items.iter() {
+            let place = &mut places[bucket(item.0)];
+            // The bucket function may contradict itself.
+            if let Some(to) = other.get_mut(*place) {
+                *to = item;
+            }
+            *place += 1;
+        }
+        std::mem::swap(items, &mut other);
+    }
+}

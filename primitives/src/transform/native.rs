@@ -1,0 +1,25 @@
+//! The body of the transformation's kernel for the CPU. See [`kernel`](super::kernel) for what it does and for its
+//! contract.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+use crate::hole::Held;
+use crate::input::{Fused, Input};
+use crate::kernel::Team;
+use crate::view::GlobalMut;
+use std::ops::Range;
+
+/// # Safety
+/// The contract of [`transform_tiles`](super::kernel::TransformTiles).
+pub(super) unsafe fn transform_tiles<H: Held>(input: Fused, output: GlobalMut<H>, team: Team) {
+    // SAFETY: nothing writes the length.
+    let len = unsafe { Input::<H>::count(&input) };
+    let transform = |_: usize, range: Range<usize>| {
+        for index in range {
+            // SAFETY: the element exists. The output is no shorter than the source, and has the element alone.
+            unsafe { output.as_mut_ptr().add(index).write(input.item(index)) };
+        }
+    };
+    // SAFETY: the body captures arguments. Each call writes outputs of its own.
+    unsafe { team.divide(len, transform) };
+}
