@@ -33,29 +33,44 @@ pub(super) unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: 
     let (a_values, b_values, verdicts) = unsafe { (a_values.as_slice(), b_values.as_slice(), verdicts.as_slice()) };
     let is_contradictory = verdicts.iter().any(|&verdict| verdict != 0);
     let total = a.len() + b.len();
+    // SAFETY: it is called with the positions of one tile, which the outputs have and no other tile writes.
+    let write = |at: usize, key: K, value: Option<&V>| unsafe {
+        out_keys.as_mut_ptr().add(at).write(key);
+        if let Some(value) = value.filter(|_| size_of::<V>() > 0) {
+            out_values.as_mut_ptr().add(at).write(*value);
+        }
+    };
     let work = |index: usize| {
         let (start, end) = (index * tile, total.min((index + 1) * tile));
         let boundary = |at: usize, position: usize| {
             let share = if is_contradictory { position } else { splits[at] as usize };
             share.clamp(position.saturating_sub(b.len()), position.min(a.len()))
         };
-        let (mut i, a_end) = (boundary(index, start), boundary(index + 1, end));
-        let mut j = start - i;
-        let b_end = end - a_end;
-        for at in start..end {
-            // At the end of one side, the other one is taken: the sides have as many items as there are outputs, unless a
-            // comparator that contradicts itself has given this tile boundaries in the wrong order.
-            let takes_a = i < a_end && (j >= b_end || !compare.less(b[j], a[i])) || j >= b.len();
-            let (keys, values, from) =
-                if takes_a && i < a.len() { (a, a_values, &mut i) } else { (b, b_values, &mut j) };
-            // SAFETY: the output has this position, and no other tile writes it.
-            unsafe {
-                out_keys.as_mut_ptr().add(at).write(keys[*from]);
-                if size_of::<V>() > 0 {
-                    out_values.as_mut_ptr().add(at).write(values[*from]);
-                }
+        let (a_start, a_end) = (boundary(index, start), boundary(index + 1, end));
+        let (b_start, b_end) = (start - a_start, end - a_end);
+        if a_end < a_start || b_end < b_start {
+            // The comparator has contradicted itself, and no verdict tells. Items are taken in the order of the sides, by
+            // this tile alone: every output is written.
+            for at in start..end {
+                let (keys, values, from) = if at < a.len() { (a, a_values, at) } else { (b, b_values, at - a.len()) };
+                write(at, keys[from], values.get(from));
             }
-            *from += 1;
+            return;
+        }
+        let (mut i, mut j, mut at) = (a_start, b_start, start);
+        while i < a_end && j < b_end {
+            let takes_b = compare.less(b[j], a[i]);
+            // Selected, not branched to: which side comes next cannot be predicted.
+            let key = if takes_b { b[j] } else { a[i] };
+            let (values, from) = if takes_b { (b_values, j) } else { (a_values, i) };
+            write(at, key, values.get(from));
+            (i, j, at) = (i + usize::from(!takes_b), j + usize::from(takes_b), at + 1);
+        }
+        for (keys, values, rest) in [(a, a_values, i..a_end), (b, b_values, j..b_end)] {
+            for from in rest {
+                write(at, keys[from], values.get(from));
+                at += 1;
+            }
         }
     };
     // SAFETY: the body captures arguments, plain data and locks. Each call writes outputs of its own.
@@ -154,7 +169,7 @@ fn merge_pieces<T: Copy>(mut items: Vec<T>, mut ends: Vec<usize>, is_less: impl 
     items
 }
 
-/// Merges all runs in rounds: there are few items.
+/// Each worker merges the items between two keys, in rounds.
 ///
 /// # Safety
 /// The contract of [`place_runs`](super::place::PlaceRuns).
@@ -167,23 +182,62 @@ pub(super) unsafe fn place_runs<K: Pod, C: KeyOrder<K>>(
     out_keys: GlobalMut<K>,
     out_values: GlobalMut<u8>,
     compare: C,
-    _: Team,
+    team: Team,
 ) {
     let bytes = value_bytes as usize;
-    let mut items: Vec<(K, *const u8)> = Vec::with_capacity(out_keys.len());
-    let mut ends = Vec::new();
-    for run in 0..runs {
-        // SAFETY: nothing writes the runs.
-        let keys = unsafe { keys.get(run).as_slice() };
-        let values = values.get(run).as_ptr();
-        items.extend(keys.iter().enumerate().map(|(at, &key)| (key, values.wrapping_add(at * bytes))));
-        ends.push(items.len());
-    }
-    for (at, (key, value)) in merge_pieces(items, ends, |a, b| compare.less(a.0, b.0)).into_iter().enumerate() {
-        // SAFETY: the output is as long as all runs, and there are as many values as keys.
-        unsafe {
-            out_keys.as_mut_ptr().add(at).write(key);
-            out_values.as_mut_ptr().add(at * bytes).copy_from_nonoverlapping(value, bytes);
+    // SAFETY: nothing writes the runs.
+    let runs: Vec<(&[K], *const u8)> =
+        (0..runs).map(|run| (unsafe { keys.get(run).as_slice() }, values.get(run).as_ptr())).collect();
+    let Some((longest, _)) = runs.iter().max_by_key(|(keys, _)| keys.len()) else { return };
+    let parts = team.parts(out_keys.len());
+    // For each part and run, where the part begins: at the first item that does not come before its first key, which is
+    // one of the longest run. Equal items are in the same part.
+    let boundary = |part: usize| -> Vec<usize> {
+        let first = |keys: &[K]| {
+            let key = longest[longest.len() * part / parts];
+            keys.partition_point(|&other| compare.less(other, key))
+        };
+        runs.iter()
+            .map(|(keys, _)| match part {
+                0 => 0,
+                part if part == parts => keys.len(),
+                _ => first(keys),
+            })
+            .collect()
+    };
+    let mut boundaries: Vec<Vec<usize>> = (0..=parts).map(boundary).collect();
+    // A comparator that contradicts itself may put them in any order.
+    for part in 1..=parts {
+        for run in 0..runs.len() {
+            boundaries[part][run] = boundaries[part][run].max(boundaries[part - 1][run]);
         }
     }
+    let work = |part: usize| {
+        let mut items: Vec<(K, *const u8)> = Vec::new();
+        let mut ends = Vec::with_capacity(runs.len());
+        for (run, &(keys, values)) in runs.iter().enumerate() {
+            let range = boundaries[part][run]..boundaries[part + 1][run];
+            items.extend(range.map(|at| (keys[at], values.wrapping_add(at * bytes))));
+            ends.push(items.len());
+        }
+        let start = boundaries[part].iter().sum::<usize>();
+        for (i, (key, value)) in merge_pieces(items, ends, |a, b| compare.less(a.0, b.0)).into_iter().enumerate() {
+            let at = start + i;
+            // SAFETY: the output is as long as all runs, there are as many values as keys, and no other part has this
+            // position.
+            unsafe {
+                out_keys.as_mut_ptr().add(at).write(key);
+                let to = out_values.as_mut_ptr().add(at * bytes);
+                // The usual sizes as single accesses.
+                match bytes {
+                    0 => {}
+                    4 => to.cast::<[u8; 4]>().write(*value.cast()),
+                    8 => to.cast::<[u8; 8]>().write(*value.cast()),
+                    _ => to.copy_from_nonoverlapping(value, bytes),
+                }
+            }
+        }
+    };
+    // SAFETY: the body captures arguments and plain data. Each call writes outputs of its own.
+    unsafe { team.each(parts, work) };
 }

@@ -56,9 +56,16 @@ pub(super) unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(
 /// Adds the number of keys in each bucket.
 fn count<K: Pod, B: Buckets<K>>(buckets: &B, pass: u32, keys: &[K], counts: &mut Counts) {
     let last = last_bucket(buckets, pass);
-    for &key in keys {
-        counts[bucket_of(buckets, key, pass, last) as usize % RADIX] += 1;
+    let bucket = |key: K| bucket_of(buckets, key, pass, last) as usize % RADIX;
+    // Two tables, so that equal buckets in a row do not wait for each other.
+    let mut others = [0; RADIX];
+    let (pairs, rest) = keys.as_chunks::<2>();
+    for &[a, b] in pairs {
+        counts[bucket(a)] += 1;
+        others[bucket(b)] += 1;
     }
+    rest.iter().for_each(|&key| counts[bucket(key)] += 1);
+    counts.iter_mut().zip(others).for_each(|(count, other)| *count += other);
 }
 
 /// Each worker distributes a part of the items. It knows where to write from the counts of all parts.
@@ -116,26 +123,65 @@ pub(super) unsafe fn bucket_pass<
 
     let last = last_bucket(&buckets, pass);
     let work = |part: usize, range: Range<usize>| {
-        let (mut next, ends) = places[part];
-        let (to_keys, to_values) = (keys_out.as_mut_ptr(), values_out.as_mut_ptr());
+        let (next, ends) = places[part];
+        let mut lines = Lines { keys: [K::zeroed(); RADIX * LINE], values: [V::zeroed(); RADIX * LINE], next, ends };
+        let mut waiting = [0u8; RADIX];
         for index in range {
             let key = keys[index];
             let bucket = bucket_of(&buckets, key, pass, last) as usize % RADIX;
-            let target = next[bucket];
-            if target < ends[bucket] {
-                next[bucket] += 1;
-                // SAFETY: the target exists, and no other item has it.
-                unsafe {
-                    to_keys.add(target as usize).write(key);
-                    if size_of::<V>() > 0 {
-                        to_values.add(target as usize).write(values[index]);
-                    }
-                }
+            let at = bucket * LINE + waiting[bucket] as usize;
+            lines.keys[at] = key;
+            if size_of::<V>() > 0 {
+                lines.values[at] = values[index];
             }
+            waiting[bucket] += 1;
+            if waiting[bucket] as usize == LINE {
+                // SAFETY: guaranteed by the caller; see `Lines`.
+                unsafe { lines.write(bucket, LINE, keys_out, values_out) };
+                waiting[bucket] = 0;
+            }
+        }
+        for (bucket, &count) in waiting.iter().enumerate() {
+            // SAFETY: the same.
+            unsafe { lines.write(bucket, count as usize, keys_out, values_out) };
         }
     };
     // SAFETY: the body captures arguments, plain data and locks. Each call writes outputs of its own.
     unsafe { team.divide(len, work) };
+}
+
+/// The number of items that a bucket collects before they are written. Single items to 256 places would miss the caches.
+const LINE: usize = 16;
+
+/// Items that wait to be written, a line for each bucket.
+struct Lines<K, V> {
+    keys: [K; RADIX * LINE],
+    values: [V; RADIX * LINE],
+    /// Where the next items of each bucket go, and where they must end. No other part has these places.
+    next: Counts,
+    ends: Counts,
+}
+
+impl<K: Pod, V: Pod> Lines<K, V> {
+    /// Writes the first `count` items of a bucket.
+    ///
+    /// # Safety
+    /// The outputs have the places of this part, and nothing else uses them.
+    #[inline(always)]
+    unsafe fn write(&mut self, bucket: usize, count: usize, keys: GlobalMut<K>, values: GlobalMut<V>) {
+        // A bucket function that contradicts itself may have more items than places.
+        let (start, room) = (self.next[bucket], self.ends[bucket].saturating_sub(self.next[bucket]));
+        let count = count.min(room as usize);
+        self.next[bucket] += count as u64;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let from = bucket * LINE;
+            keys.as_mut_ptr().add(start as usize).copy_from_nonoverlapping(self.keys.as_ptr().add(from), count);
+            if size_of::<V>() > 0 {
+                values.as_mut_ptr().add(start as usize).copy_from_nonoverlapping(self.values.as_ptr().add(from), count);
+            }
+        }
+    }
 }
 
 /// Sorts each chunk, a chunk at a time.
