@@ -247,7 +247,7 @@ impl Unsteady {
     fn mood_of_call() -> u32 {
         use std::sync::atomic::{AtomicU32, Ordering};
         static CALLS: AtomicU32 = AtomicU32::new(0);
-        CALLS.fetch_add(1, Ordering::Relaxed) / 61 & 1
+        (CALLS.fetch_add(1, Ordering::Relaxed) / 61) & 1
     }
 }
 

@@ -207,9 +207,11 @@ pub(super) unsafe fn place_runs<K: Pod, C: KeyOrder<K>>(
     };
     let mut boundaries: Vec<Vec<usize>> = (0..=parts).map(boundary).collect();
     // A comparator that contradicts itself may put them in any order.
-    for part in 1..=parts {
-        for run in 0..runs.len() {
-            boundaries[part][run] = boundaries[part][run].max(boundaries[part - 1][run]);
+    let mut least = vec![0; runs.len()];
+    for starts in &mut boundaries {
+        for (start, least) in starts.iter_mut().zip(&mut least) {
+            *start = (*start).max(*least);
+            *least = *start;
         }
     }
     let work = |part: usize| {

@@ -166,13 +166,15 @@ impl CpuDevice {
     ) -> Result<(), Box<Fault>> {
         let workers = self.options.workers.unwrap_or_else(default_workers);
         let is_simulated = self.options.simulated || self.options.checked || self.options.schedule != Schedule::InOrder;
+        // SAFETY: guaranteed by the caller.
+        let buffers = || unsafe { kernel.buffers(arguments) };
         if let Some(native) = kernel.native.filter(|_| !is_simulated) {
             // SAFETY: guaranteed by the caller.
             let caught = run_native(workers, |team| unsafe { native(arguments, team) });
-            // SAFETY: guaranteed by the caller.
-            return caught.map_or(Ok(()), |caught| {
-                Err(Box::new(caught.named(kernel.name, &unsafe { kernel.buffers(arguments) }, 0, 0)))
-            });
+            return match caught {
+                None => Ok(()),
+                Some(caught) => Err(Box::new(caught.named(kernel.name, &buffers(), 0, 0))),
+            };
         }
         let number = self.launches.fetch_add(1, Ordering::Relaxed);
         let seed = match self.options.schedule {
@@ -190,8 +192,6 @@ impl CpuDevice {
             pre_empt: seed,
             checker: checker.map_or(ptr::null(), ptr::from_ref),
         };
-        // SAFETY: guaranteed by the caller.
-        let buffers = || unsafe { kernel.buffers(arguments) };
         let caught = if self.options.checked {
             // Held throughout: one checked launch at a time.
             let mut known = self.lock();
