@@ -176,8 +176,8 @@ impl<R: Read> Source<R> {
         if found == stated { Ok(()) } else { Err(self.invalid(format!("the checksum of {what} is wrong"))) }
     }
 
-    /// Reads the header of a dictionary with these types, of this version of the format or an older one. `own` reads the structure's own fields, which must not be
-    /// relied on before this method returns.
+    /// Reads the header of a dictionary with these types, of this version of the format or an older one. `own` reads the
+    /// structure's own fields, which must not be relied on before this method returns.
     ///
     /// # Errors
     /// [`Error::InvalidFile`] if the file holds another structure or other types, or the errors of

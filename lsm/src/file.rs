@@ -179,8 +179,8 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     }
 
     /// Reads a dictionary written by [`save`](Self::save), by this version of the library or an older one: format
-    /// versions 1 and 2. Version 1 does not state the type of the values, so only their size is checked. Reads exactly to the end of the dictionary. Checks
-    /// everything: it returns a complete dictionary or an error.
+    /// versions 1 and 2. Version 1 does not state the type of the values, so only their size is checked. Reads exactly
+    /// to the end of the dictionary. Checks everything: it returns a complete dictionary or an error.
     ///
     /// # Errors
     /// - [`Error::InvalidFile`] if the file is damaged, truncated, or has other key or value types. The error says what

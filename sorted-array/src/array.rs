@@ -53,6 +53,22 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
 
     /// Takes a snapshot: the array as it is now, for queries while updates go on. It shares the array and costs no device
     /// memory until an update replaces the array. Does not wait.
+    ///
+    /// ```
+    /// # use gpu_primitives::{Device, Error};
+    /// # use gpu_sorted_array::GpuSortedArray;
+    /// # let stream = Device::default()?.stream()?;
+    /// let mut array = GpuSortedArray::<u32, u32>::default();
+    /// array.insert(&stream, (&stream.upload(&[1, 2])?, &stream.upload(&[10, 20])?))?;
+    /// let before = array.snapshot();
+    /// array.delete(&stream, &stream.upload(&[1])?)?;
+    /// assert_eq!((before.len(), array.len()), (2, 1));
+    ///
+    /// let mut again = before.into_inner(); // can be updated, independently of the first one
+    /// again.clear();
+    /// assert_eq!((again.len(), array.len()), (0, 1));
+    /// # Ok::<(), Error>(())
+    /// ```
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<Self> {
         Snapshot::new(self.clone())

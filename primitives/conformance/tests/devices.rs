@@ -1,5 +1,6 @@
 //! The same bytes on every device: each primitive on the device of the case, and on the CPU with all threads simulated.
-//! Sums of floats included, which depend on the shape of the combination.
+//! Sums of floats included, which depend on the shape of the combination. (For the simulated device itself, this compares
+//! two runs.)
 
 use bytemuck::Pod;
 use gpu_conformance::data::random;

@@ -10,18 +10,50 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// The OS threads that run the native body of a kernel.
+///
+/// ```
+/// use gpu_primitives::kernel::{Team, kernel};
+/// use gpu_primitives::{Device, Error, GlobalMut, thread};
+/// use std::ops::Range;
+///
+/// /// Doubles the numbers.
+/// ///
+/// /// # Safety
+/// /// The launch has at least one thread per number.
+/// #[kernel(threads = 64, native = double_natively)]
+/// unsafe fn double(numbers: GlobalMut<u32>) {
+///     let at = (thread::block_idx_x() * 64 + thread::thread_idx_x()) as usize;
+///     if at < numbers.len() {
+///         numbers.set(at, 2 * numbers.get(at));
+///     }
+/// }
+///
+/// /// # Safety
+/// /// The contract of [`double`].
+/// unsafe fn double_natively(numbers: GlobalMut<u32>, team: Team) {
+///     let double = |_: usize, range: Range<usize>| {
+///         for at in range {
+///             // SAFETY: the number exists, and no other part has it.
+///             unsafe { *numbers.as_mut_ptr().add(at) *= 2 };
+///         }
+///     };
+///     // SAFETY: the body captures an argument of the kernel, and each call writes numbers of its own.
+///     unsafe { team.divide(numbers.len(), double) };
+/// }
+///
+/// let stream = Device::cpu().stream()?; // on a GPU the kernel also needs PTX: see `instances!`
+/// let mut numbers = stream.upload(&[1u32, 2, 3])?;
+/// // SAFETY: one block of 64 threads covers the three numbers.
+/// unsafe { stream.launch(Double::new(numbers.view_mut(&stream)?), 1)? };
+/// assert_eq!(numbers.to_vec(&stream)?, [2, 4, 6]);
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Team {
     workers: usize,
 }
 
 impl Team {
-    /// Returns the number of OS threads.
-    #[must_use]
-    pub fn workers(self) -> usize {
-        self.workers
-    }
-
     /// Calls `body` with each number below `parts`, once, on all workers. Returns when all calls have returned.
     ///
     /// # Safety
