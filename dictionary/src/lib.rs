@@ -40,4 +40,4 @@ pub use lookup::Lookup;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use snapshot::Snapshot;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use traits::{Dictionary, DictionaryOptions, Ordered, Updatable};
+pub use traits::{Dictionary, DictionaryOptions, Ordered, Updatable, Upsertable, Upsertion};

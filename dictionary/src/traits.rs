@@ -1,7 +1,9 @@
 //! The traits of all dictionaries, and those of only some.
 
 use super::{Contents, Key, Lookup, Neighbour, Ranges, Stats, Value};
+use bytemuck::Pod;
 use core::fmt::Debug;
+use gpu_primitives::monoid::Monoid;
 use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
 use std::io::{Read, Write};
 
@@ -198,6 +200,33 @@ pub trait Updatable: Dictionary {
     fn clear(&mut self, stream: &Stream) -> Result<(), Error>;
 }
 
+/// An operation that combines values in a dictionary: an associative one that is plain data. Every
+/// [`Monoid`] of the library is one, and so is each of your own that implements `Pod`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not combine values of type `{V}`",
+    note = "an operation implements `Monoid<{V}>`, with `#[operator]`, and `bytemuck::Pod`"
+)]
+pub trait Upsertion<V>: Monoid<V> + Pod + Send + Sync {}
+
+impl<V, M: Monoid<V> + Pod + Send + Sync> Upsertion<V> for M {}
+
+/// A dictionary whose values can be combined with new ones.
+pub trait Upsertable: Updatable {
+    /// Combines values with those that are present: the value of a key becomes `operation.combine(present, new)`, and the
+    /// new value if the key is absent. Equal keys of a call are combined in order. May wait.
+    ///
+    /// The operation must be associative. One that is not gives some values.
+    ///
+    /// # Errors
+    /// The errors of [`insert`](Updatable::insert).
+    fn upsert<'a>(
+        &mut self,
+        stream: &Stream,
+        pairs: (impl Into<DeviceSlice<'a, Self::Key>>, impl Into<DeviceSlice<'a, Self::Value>>),
+        operation: impl Upsertion<Self::Value>,
+    ) -> Result<(), Error>;
+}
+
 /// A dictionary that keeps its keys in order. Floats are ordered as by `total_cmp`.
 pub trait Ordered: Dictionary {
     /// Counts the keys in each interval from `low` to `high`, both inclusive. An interval that ends before it begins is
@@ -223,6 +252,19 @@ pub trait Ordered: Dictionary {
         low: impl Into<DeviceSlice<'a, Self::Key>>,
         high: impl Into<DeviceSlice<'a, Self::Key>>,
     ) -> Result<Ranges<Self::Key, Self::Value>, Error>;
+
+    /// Combines the values in each interval from `low` to `high`, both inclusive, in key order: the sum, the largest one, or
+    /// any other [`Monoid`]. An interval without keys gives the identity. Waits, as [`range`](Self::range) does.
+    ///
+    /// # Errors
+    /// The errors of [`range`](Self::range).
+    fn reduce<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, Self::Key>>,
+        high: impl Into<DeviceSlice<'a, Self::Key>>,
+        operation: impl Monoid<Self::Value>,
+    ) -> Result<DeviceVec<Self::Value>, Error>;
 
     /// Finds, for each of `keys`, the smallest key greater than it.
     ///

@@ -4,7 +4,13 @@
 //! for a few types, the *carriers*, and every value type names the carrier of its size.
 
 use crate::levels::{Marked, MarkedLong, MarkedNone, Payload};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::levels::{Operation, combining};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::{KeyCode, Upsertion};
 use bytemuck::Pod;
+#[cfg(not(target_arch = "nvptx64"))]
+use std::sync::Arc;
 
 /// A value of a dictionary: plain data of 0, 4 or 8 bytes. Zero-sized values make the dictionary a set.
 ///
@@ -29,20 +35,44 @@ pub trait Value: Pod {
 
 /// A type that carries values of its size through kernels: `()`, `u32` or `u64`.
 pub trait Carrier: Payload<Value = Self> + Copy {
-    /// The carrier with a tombstone mark.
+    /// The carrier with a mark.
     type Marked: Payload<Value = Self>;
+
+    /// Returns an operation on values that this type carries. There is none on zero-sized values: combined ones are as
+    /// before.
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn operation<C: KeyCode, V: Value<Carrier = Self>, M: Upsertion<V>>(
+        operation: M,
+    ) -> Option<Arc<dyn Operation<C, Self>>>;
 }
 
 impl Carrier for () {
     type Marked = MarkedNone;
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn operation<C: KeyCode, V: Value<Carrier = Self>, M: Upsertion<V>>(_: M) -> Option<Arc<dyn Operation<C, Self>>> {
+        None
+    }
 }
 
-impl Carrier for u32 {
-    type Marked = Marked;
+macro_rules! carriers {
+    ($($carrier:ty, $marked:ty;)*) => { $(
+        impl Carrier for $carrier {
+            type Marked = $marked;
+
+            #[cfg(not(target_arch = "nvptx64"))]
+            fn operation<C: KeyCode, V: Value<Carrier = Self>, M: Upsertion<V>>(
+                operation: M,
+            ) -> Option<Arc<dyn Operation<C, Self>>> {
+                Some(combining::<C, Self, V, M>(operation))
+            }
+        }
+    )* };
 }
 
-impl Carrier for u64 {
-    type Marked = MarkedLong;
+carriers! {
+    u32, Marked;
+    u64, MarkedLong;
 }
 
 /// A number of bytes: the sizes for which there is a carrier implement [`HasCarrier`].

@@ -151,6 +151,8 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// Writes the dictionary to a file: its levels as they are, without the cleanup policy. [`load`](Self::load) reads
     /// the file on any device. Waits for the stream. Needs 1 MiB of host memory and no device memory.
     ///
+    /// If there are [upserts](Self::upsert) that are not combined yet, combines them in a temporary copy, and writes that.
+    ///
     /// ```
     /// # use gpu_lsm::GpuLsm;
     /// # use gpu_primitives::{Device, Error};
@@ -166,8 +168,12 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Io`] if writing fails, or any error of a copy to the host.
+    /// [`Error::Io`] if writing fails, or any error of a copy to the host. With upserts, the errors of
+    /// [`cleanup`](Self::cleanup).
     pub fn save(&self, stream: &Stream, mut writer: impl Write) -> Result<(), Error> {
+        if let Some(combined) = self.combined(stream)? {
+            return combined.save(stream, writer);
+        }
         let mut header = FORMAT.header::<K, V>();
         Header::of(self).write(&mut header);
         write_section(&mut writer, &header)?;

@@ -4,7 +4,7 @@ use crate::checkpoint::History;
 use crate::options::Options;
 use crate::{CleanupPolicy, Key, Level, Snapshot, Stats, Value};
 use gpu_dictionary::levels::Stack;
-use gpu_dictionary::values_for;
+use gpu_dictionary::{Upsertion, values_for};
 use gpu_primitives::{DeviceSlice, Error, Stream, expect_len};
 
 /// A dynamic dictionary: see the [crate documentation](crate).
@@ -29,6 +29,13 @@ struct Draft<'a, K: Key, V: Value> {
     batch_size: usize,
     batches: u64,
     /// The new contents of each slot that changed.
+    changed: Vec<Option<Option<Level<K, V>>>>,
+    tombstones: usize,
+}
+
+/// What a draft leaves: the fields of the dictionary that an update changes.
+struct Finished<K: Key, V: Value> {
+    batches: u64,
     changed: Vec<Option<Option<Level<K, V>>>>,
     tombstones: usize,
 }
@@ -66,6 +73,10 @@ impl<'a, K: Key, V: Value> Draft<'a, K, V> {
             changed: std::iter::repeat_with(|| None).take(Stack::<K, V>::SLOTS).collect(),
             tombstones: lsm.tombstones,
         }
+    }
+
+    fn finish(self) -> Finished<K, V> {
+        Finished { batches: self.batches, changed: self.changed, tombstones: self.tombstones }
     }
 
     fn level(&self, slot: usize) -> Option<&Level<K, V>> {
@@ -114,6 +125,24 @@ impl<'a, K: Key, V: Value> Draft<'a, K, V> {
             let values = if size_of::<V>() == 0 { values } else { values.slice(done..done + count)? };
             let keys = keys.slice(done..done + count)?;
             self.add(log_batches, |older| Level::merge_pairs(stream, &older, keys, values))?;
+            done += count;
+        }
+        Ok(())
+    }
+
+    fn upsert<M: Upsertion<V>>(
+        &mut self,
+        stream: &Stream,
+        keys: DeviceSlice<'_, K>,
+        values: DeviceSlice<'_, V>,
+        operation: M,
+    ) -> Result<(), Error> {
+        let mut done = 0;
+        while done < keys.len() {
+            let (count, log_batches) = self.next_chunk(keys.len() - done);
+            let values = if size_of::<V>() == 0 { values } else { values.slice(done..done + count)? };
+            let run = Level::operands(stream, keys.slice(done..done + count)?, values, operation)?;
+            self.add(log_batches, |older| merge_runs(stream, older, vec![run]))?;
             done += count;
         }
         Ok(())
@@ -285,6 +314,62 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         self.change(stream, insert.0.into(), insert.1.into(), Some(delete).filter(|delete| !delete.is_empty()))
     }
 
+    /// Combines values with those that are present: the value of a key becomes `operation.combine(present, new)`, and the new
+    /// value if the key is absent. Equal keys of a call are combined in order. Does not wait.
+    ///
+    /// The new values are stored as they are, like those of an [insertion](Self::insert). They are combined when levels are
+    /// merged, and by queries that meet them before. The operation must be associative; one that is not gives some values.
+    ///
+    /// A call with another operation than the one before first [cleans up](Self::cleanup) if some values are not combined yet,
+    /// and waits for that.
+    ///
+    /// ```
+    /// use gpu_lsm::GpuLsm;
+    /// use gpu_primitives::scan::{Max, Sum};
+    /// use gpu_primitives::{Device, Error};
+    ///
+    /// let stream = Device::default()?.stream()?;
+    /// let mut counts = GpuLsm::<u32, u32>::with_batch_size(1024)?;
+    /// counts.upsert(&stream, (&stream.upload(&[7, 8, 7])?, &stream.upload(&[1, 1, 1])?), Sum)?;
+    /// counts.upsert(&stream, (&stream.upload(&[8, 7])?, &stream.upload(&[10, 20])?), Sum)?;
+    /// assert_eq!(counts.iter(&stream)?.collect::<Vec<_>>(), [(7, 22), (8, 11)]);
+    ///
+    /// counts.upsert(&stream, (&stream.upload(&[7, 8])?, &stream.upload(&[15, 15])?), Max)?;
+    /// assert_eq!(counts.lookup(&stream, &stream.upload(&[7, 8])?)?.to_vec(&stream)?, [Some(22), Some(15)]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`insert`](Self::insert), and of [`cleanup`](Self::cleanup). After an error the dictionary has the
+    /// contents that it had.
+    pub fn upsert<'a, M: Upsertion<V>>(
+        &mut self,
+        stream: &Stream,
+        pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+        operation: M,
+    ) -> Result<(), Error> {
+        let (keys, values) = (pairs.0.into(), pairs.1.into());
+        expect_len("the values to upsert", values_for::<V>(keys.len()), values.len())?;
+        self.stack.expect_device(stream)?;
+        if self.levels().any(|(_, level)| level.has_other_operands(&operation)) {
+            self.cleanup(stream)?;
+        }
+        let mut draft = Draft::new(self);
+        draft.upsert(stream, keys, values, operation)?;
+        let finished = draft.finish();
+        self.install(stream, finished)
+    }
+
+    /// Returns a copy without values that are still to be combined, or `None` if there are none. Waits.
+    pub(crate) fn combined(&self, stream: &Stream) -> Result<Option<Self>, Error> {
+        if !self.stack.has_operands() {
+            return Ok(None);
+        }
+        let mut combined = self.with_history(self.history.of_snapshot());
+        combined.cleanup(stream)?;
+        Ok(Some(combined))
+    }
+
     fn change(
         &mut self,
         stream: &Stream,
@@ -308,7 +393,13 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
                 }
             }
         }
-        let Draft { batches, changed, tombstones, .. } = draft;
+        let finished = draft.finish();
+        self.install(stream, finished)
+    }
+
+    /// Makes the levels of a draft those of the dictionary. Then cleans up if the policy asks for it.
+    fn install(&mut self, stream: &Stream, finished: Finished<K, V>) -> Result<(), Error> {
+        let Finished { batches, changed, tombstones } = finished;
         (self.batches, self.tombstones) = (batches, tombstones);
         for (slot, level) in changed.into_iter().enumerate() {
             if let Some(level) = level {

@@ -3,6 +3,7 @@
 use crate::{Contents, GpuLsm, Key, Lookup, LsmView, Neighbour, Ranges, Value};
 use gpu_dictionary::levels::Intervals;
 use gpu_primitives::kernel::View;
+use gpu_primitives::monoid::Monoid;
 use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
 
 impl<K: Key, V: Value> GpuLsm<K, V> {
@@ -51,6 +52,35 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         high: impl Into<DeviceSlice<'a, K>>,
     ) -> Result<Ranges<K, V>, Error> {
         self.stack.ranges(stream, Intervals { low: low.into(), high: high.into() })
+    }
+
+    /// Combines the values in each interval from `low` to `high`, both inclusive, in key order: their sum, the largest one, or
+    /// by any other [`Monoid`]. An interval without keys gives the identity. Waits, as [`range`](Self::range) does.
+    ///
+    /// ```
+    /// use gpu_primitives::scan::{Max, Sum};
+    /// use gpu_primitives::{Device, Error};
+    /// use gpu_lsm::GpuLsm;
+    ///
+    /// let stream = Device::default()?.stream()?;
+    /// let mut prices = GpuLsm::<u32, u32>::with_batch_size(1024)?;
+    /// prices.insert(&stream, (&stream.upload(&[1, 2, 3, 5])?, &stream.upload(&[10, 40, 30, 20])?))?;
+    /// let (low, high) = (stream.upload(&[2, 4, 6])?, stream.upload(&[3, 5, 9])?);
+    /// assert_eq!(prices.reduce(&stream, &low, &high, Sum)?.to_vec(&stream)?, [70, 20, 0]);
+    /// assert_eq!(prices.reduce(&stream, &low, &high, Max)?.to_vec(&stream)?, [40, 20, 0]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`range`](Self::range).
+    pub fn reduce<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, K>>,
+        high: impl Into<DeviceSlice<'a, K>>,
+        operation: impl Monoid<V>,
+    ) -> Result<DeviceVec<V>, Error> {
+        self.stack.reduce(stream, Intervals { low: low.into(), high: high.into() }, operation)
     }
 
     /// Finds, for each of `keys`, the smallest key greater than it. Does not wait.
@@ -155,7 +185,8 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`lookup`](Self::lookup).
+    /// [`Error::PendingUpserts`] if some [upserts](Self::upsert) are not combined yet. The errors of
+    /// [`lookup`](Self::lookup).
     #[allow(clippy::type_complexity, reason = "a view of a view type: an alias would hide which")]
     pub fn view(&self, stream: &Stream) -> Result<View<'_, LsmView<K::Code, V::Carrier>>, Error> {
         self.stack.view(stream)

@@ -1,6 +1,7 @@
 //! The dictionary: updates and queries.
 
 use crate::{Key, Level, Options, Snapshot, Stats, Value};
+use gpu_dictionary::Upsertion;
 use gpu_dictionary::levels::Stack;
 use gpu_primitives::{DeviceSlice, Error, Stream};
 
@@ -114,6 +115,33 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     ) -> Result<(), Error> {
         let inserted = Level::from_pairs(stream, insert.0.into(), insert.1.into())?;
         self.merge(stream, &[inserted, Level::tombstones(stream, delete.into())?])
+    }
+
+    /// Combines values with those that are present: the value of a key becomes `operation.combine(present, new)`, and the new
+    /// value if the key is absent. Equal keys of a call are combined in order. The operation must be associative; one that is
+    /// not gives some values. Waits, as [`insert`](Self::insert) does.
+    ///
+    /// ```
+    /// # use gpu_primitives::scan::Sum;
+    /// # use gpu_primitives::{Device, Error};
+    /// # use gpu_sorted_array::GpuSortedArray;
+    /// # let stream = Device::default()?.stream()?;
+    /// let mut counts = GpuSortedArray::<u32, u32>::default();
+    /// counts.upsert(&stream, (&stream.upload(&[7, 8, 7])?, &stream.upload(&[1, 1, 1])?), Sum)?;
+    /// counts.upsert(&stream, (&stream.upload(&[8, 9])?, &stream.upload(&[10, 20])?), Sum)?;
+    /// assert_eq!(counts.iter(&stream)?.collect::<Vec<_>>(), [(7, 2), (8, 11), (9, 20)]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`insert`](Self::insert).
+    pub fn upsert<'a, M: Upsertion<V>>(
+        &mut self,
+        stream: &Stream,
+        pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+        operation: M,
+    ) -> Result<(), Error> {
+        self.merge(stream, &[Level::operands(stream, pairs.0.into(), pairs.1.into(), operation)?])
     }
 
     /// Merges newer levels, oldest first, into the array and drops stale elements.

@@ -1,7 +1,8 @@
 //! The dictionary traits for [`GpuSortedArray`].
 
 use crate::{Contents, GpuSortedArray, Key, Lookup, Neighbour, Options, Ranges, Value};
-use gpu_dictionary::{self as dictionary, Dictionary, Ordered, Updatable};
+use gpu_dictionary::{self as dictionary, Dictionary, Ordered, Updatable, Upsertable, Upsertion};
+use gpu_primitives::monoid::Monoid;
 use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
 use std::io::{Read, Write};
 
@@ -89,6 +90,17 @@ impl<K: Key, V: Value> Updatable for GpuSortedArray<K, V> {
     }
 }
 
+impl<K: Key, V: Value> Upsertable for GpuSortedArray<K, V> {
+    fn upsert<'a>(
+        &mut self,
+        stream: &Stream,
+        pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+        operation: impl Upsertion<V>,
+    ) -> Result<(), Error> {
+        self.upsert(stream, pairs, operation)
+    }
+}
+
 impl<K: Key, V: Value> Ordered for GpuSortedArray<K, V> {
     fn count<'a>(
         &self,
@@ -106,6 +118,16 @@ impl<K: Key, V: Value> Ordered for GpuSortedArray<K, V> {
         high: impl Into<DeviceSlice<'a, K>>,
     ) -> Result<Ranges<K, V>, Error> {
         self.range(stream, low, high)
+    }
+
+    fn reduce<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, K>>,
+        high: impl Into<DeviceSlice<'a, K>>,
+        operation: impl Monoid<V>,
+    ) -> Result<DeviceVec<V>, Error> {
+        self.reduce(stream, low, high, operation)
     }
 
     fn successor<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Neighbour<K, V>, Error> {

@@ -24,6 +24,8 @@ mod model;
 mod streams;
 #[cfg(not(target_arch = "nvptx64"))]
 mod suite;
+#[cfg(not(target_arch = "nvptx64"))]
+mod upserts;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use behaviour::{a_join, a_kernel_of_ones_own};
@@ -34,4 +36,6 @@ pub use files::{Failing, refused, round_trip, saved};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use model::{Family, Modelled, Questions, Random, Value, check_order, extremes, is_long, upload_values};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use suite::{cases, ordered_cases};
+pub use suite::{cases, combining_cases, ordered_cases};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use upserts::{Combining, Compose};

@@ -7,6 +7,7 @@ use crate::files::*;
 use crate::histories::*;
 use crate::model::Family;
 use crate::streams::*;
+use crate::upserts::*;
 use gpu_conformance::Case;
 use gpu_dictionary::Ordered;
 
@@ -46,12 +47,31 @@ pub fn cases<F: Family<Of<u32, u32>: Send + Sync>>() -> Vec<Case> {
         failing_files,
         copies_are_independent,
         copies_are_queried_while_updates_go_on,
-        copies_free_their_memory,
+    ]
+    .into_iter()
+    .chain([Case::new("copies_free_their_memory", copies_free_their_memory::<F>).alone()])
+    .collect()
+}
+
+/// The additional cases for a dictionary whose values can be combined.
+#[must_use]
+pub fn combining_cases<F: Combining>() -> Vec<Case> {
+    cases_of![
+        F: small_upserts,
+        upserts_among_other_updates,
+        upserts_of_few_keys,
+        operations_that_are_not_commutative,
+        upserts_of_floats,
+        failed_upserts,
+        upserts_are_saved,
     ]
 }
 
 /// The additional cases for a dictionary that keeps its keys in order.
 #[must_use]
 pub fn ordered_cases<F: Family<Of<u32, u32>: Ordered>>() -> Vec<Case> {
-    cases_of![F: intervals_of_different_lengths, failed_ordered_queries, copies_take_no_memory]
+    cases_of![F: intervals_of_different_lengths, failed_ordered_queries, intervals_are_reduced]
+        .into_iter()
+        .chain([Case::new("copies_take_no_memory", copies_take_no_memory::<F>).alone()])
+        .collect()
 }

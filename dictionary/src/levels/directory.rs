@@ -46,7 +46,7 @@ const fn shift_for(range: u64, buckets: u64) -> u32 {
 /// - `directory` has one entry per bucket, one more, and room for the level's entry. There are at least two buckets and
 ///   at most 2^32.
 /// - `table` has an entry `slot`.
-/// - `marks` is empty or has one bit per element. Only the addresses of the values and marks are used.
+/// - `marks` is empty, or has one bit per element or two, in words of 32 elements. Only the addresses of the values and marks are used.
 /// - While the kernel runs, nobody writes the keys, and nobody else uses the directory or that entry of the table.
 #[kernel(threads = THREADS)]
 pub unsafe fn build_directory<C: KeyCode>(
@@ -73,7 +73,7 @@ pub unsafe fn build_directory<C: KeyCode>(
             last: last.to_u64(),
             len: len as u32,
             shift,
-            padding: 0,
+            has_operands: u64::from(marks.len() > len.div_ceil(32)),
         };
         // SAFETY: plain data of the same size.
         let words: [u64; ENTRY_WORDS] = core::mem::transmute(entry);

@@ -1,5 +1,6 @@
 //! How device code finds keys in levels.
 
+use super::payload::{OPERAND, PUT, TOMBSTONE};
 use super::table::Entry;
 use crate::KeyCode;
 use bytemuck::Pod;
@@ -10,6 +11,7 @@ use gpu_primitives::code::Sign;
 use gpu_primitives::kernel::{Buffer, Param, ReadParam};
 #[cfg(not(target_arch = "nvptx64"))]
 use gpu_primitives::kernel::{Reach, View};
+use gpu_primitives::monoid::Combine;
 use gpu_primitives::view::Global;
 
 /// Sorted levels as a kernel argument, which can be copied freely. `C` is the code type of the keys, `V` the type of
@@ -69,12 +71,12 @@ impl<C: KeyCode, V: Pod> LevelBuffers<'_, C, V> {
             keys: keys.as_ptr().expose_provenance() as u64,
             values: values.as_ptr().expose_provenance() as u64,
             marks: if marks.is_empty() { 0 } else { marks.as_ptr().expose_provenance() as u64 },
+            has_operands: u64::from(marks.len() > keys.len().div_ceil(32)),
             len: keys.len() as u32,
             directory: 0,
             first: 0,
             last: 0,
             shift: 0,
-            padding: 0,
         }
     }
 }
@@ -148,6 +150,39 @@ impl<C: KeyCode, V: Pod> Levels<C, V> {
         }
         None
     }
+
+    /// Returns the value of a key, if the key is present, where some levels have operands: those that are newer than the
+    /// newest value or tombstone of the key are combined with it, from old to new.
+    ///
+    /// Cost: that of [`get`](Self::get) for the levels down to that value.
+    ///
+    /// # Safety
+    /// The requirements of [`get`](Self::get).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(super) unsafe fn get_combined(&self, key: C, operation: impl Combine<V>) -> Option<V> {
+        let code = self.sign.encode(key);
+        let mut combined = None;
+        let mut slots = self.occupied;
+        while slots != 0 {
+            let level = self.level(slots.trailing_zeros());
+            slots &= slots - 1;
+            let Some(position) = level.newest(code) else { continue };
+            let kind = level.kind(position);
+            if kind == TOMBSTONE {
+                break;
+            }
+            let value = level.value(position);
+            combined = Some(match combined {
+                Some(newer) => operation.combine(value, newer),
+                None => value,
+            });
+            if kind == PUT {
+                break;
+            }
+        }
+        combined
+    }
 }
 
 /// A level whose table entry a kernel has loaded.
@@ -195,12 +230,34 @@ impl<C: KeyCode, V: Pod> Found<C, V> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn is_dead(&self, position: u32) -> bool {
+        self.entry.marks != 0 && self.mark(position, 0) == TOMBSTONE
+    }
+
+    /// Returns the kind of the element at a position.
+    ///
+    /// # Safety
+    /// The requirements of [`keys`](Self::keys). The position is within the level.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn kind(&self, position: u32) -> u32 {
         if self.entry.marks == 0 {
-            return false;
+            return PUT;
         }
+        let operand = if self.entry.has_operands != 0 { OPERAND * self.mark(position, 1) } else { 0 };
+        self.mark(position, 0) | operand
+    }
+
+    /// Returns the bit of an element in one of the two arrays of marks.
+    ///
+    /// # Safety
+    /// The requirements of [`kind`](Self::kind). The level has that array.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn mark(&self, position: u32, array: usize) -> u32 {
         let words = (self.entry.len as usize).div_ceil(32);
-        let marks: Global<u32> = Global::from_raw(core::ptr::with_exposed_provenance(self.entry.marks as usize), words);
-        marks.get(position as usize / 32) >> (position % 32) & 1 == 1
+        let address = core::ptr::with_exposed_provenance(self.entry.marks as usize);
+        let marks: Global<u32> = Global::from_raw(address, (array + 1) * words);
+        marks.get(array * words + position as usize / 32) >> (position % 32) & 1
     }
 
     /// Returns entry `bucket` of the directory.

@@ -23,7 +23,8 @@ use crate::{Carrier, Key, Value, values_for};
 use bytemuck::Pod;
 use gpu_primitives::block::lookback;
 use gpu_primitives::kernel::View;
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, expect_len, scan, with_shape};
+use gpu_primitives::monoid::Monoid;
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, expect_len, reduce, scan, with_shape};
 
 /// All levels are merged once if the intervals have more than this many times as many overlapping elements as the
 /// levels have elements.
@@ -151,7 +152,24 @@ impl<K: Key, V: Value> Stack<K, V> {
         let (mut keys, mut values) = (recast(keys), recast(values));
         keys.truncate(found);
         values.truncate(found);
+        let values = self.combined(stream, keys.as_slice(), values)?;
         Ok(Ranges { offsets, keys, values })
+    }
+
+    /// Combines the values of the live elements in each interval, in key order. Waits, as [`ranges`](Self::ranges) does.
+    ///
+    /// # Errors
+    /// The errors of [`ranges`](Self::ranges).
+    pub fn reduce<M: Monoid<V>>(
+        &self,
+        stream: &Stream,
+        intervals: Intervals<'_, K>,
+        operation: M,
+    ) -> Result<DeviceVec<V>, Error> {
+        let Ranges { offsets, values, .. } = self.ranges(stream, intervals)?;
+        let mut reduced = stream.uninit(offsets.len() - 1)?;
+        reduce::segmented(stream, &values, &offsets, &mut reduced, operation)?;
+        Ok(reduced)
     }
 
     /// Makes a temporary merged copy of the live elements as one level, with their values or without. Returns `None` if

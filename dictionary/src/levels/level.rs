@@ -5,16 +5,19 @@
 use super::directory::{BuildDirectory, directory_len};
 use super::elements::ElementsMut;
 use super::find::LevelBuffers;
+use super::operation::SharedOperation;
 use super::table::{EncodeKeys, THREADS};
 use super::whole::{Live, keep_all};
 use crate::cast::{Input, bits, carried, recast};
 use crate::file::unique_id;
-use crate::{Carrier, Key, KeyCode, Value, values_for};
+use crate::{Carrier, Key, KeyCode, Upsertion, Value, values_for};
+use bytemuck::Pod;
 use gpu_primitives::code::Sign;
 use gpu_primitives::kernel::{Reach, View};
 use gpu_primitives::merge::{self, MAX_PLACED};
 use gpu_primitives::sort::{self, SortedRuns};
 use gpu_primitives::{Device, DeviceSlice, DeviceVec, Error, Global, Stream, expect_len, transfer};
+use std::any::TypeId;
 use std::sync::OnceLock;
 
 /// The most elements in a level.
@@ -28,15 +31,18 @@ const FEW_WITH_BATCH: usize = 1 << 17;
 /// The codes and the carried values of a level: codes `C`, carriers `W`.
 type Run<'a, C, W> = (DeviceSlice<'a, C>, DeviceSlice<'a, W>);
 
-/// A sorted array of keys, with values and possibly tombstones.
+/// A sorted array of keys, with values and possibly tombstones and operands.
 #[derive(Debug)]
 pub struct Level<K: Key, V: Value> {
     /// The codes of the keys, ascending. Of equal ones, the newest is last.
     keys: DeviceVec<K::Code>,
     /// One value per key; empty if values are zero-sized.
     values: DeviceVec<V::Carrier>,
-    /// One bit per element, set for tombstones; `None` if there are none.
+    /// One bit per element, set for tombstones, then one bit per element, set for operands, if there can be any. `None` if
+    /// there are only values.
     marks: Option<DeviceVec<u32>>,
+    /// The operation that combines operands; `None` if there are none.
+    operation: Option<SharedOperation<K, V>>,
     /// The number of elements; the vectors may be longer.
     len: usize,
     /// Whether the keys are known to be distinct, without tombstones.
@@ -52,7 +58,7 @@ pub struct Parts<'a, C, V> {
     pub codes: DeviceSlice<'a, C>,
     /// One value per key; empty if values are zero-sized.
     pub values: DeviceSlice<'a, V>,
-    /// The words of the marks: one bit per element, set for tombstones.
+    /// The words of the marks: one bit per element, set for tombstones. Those of operands are not part of it.
     pub marks: Option<DeviceSlice<'a, u32>>,
 }
 
@@ -89,6 +95,7 @@ impl<K: Key, V: Value> Level<K, V> {
             keys: stream.uninit(len)?,
             values: stream.uninit(values_for::<V>(len))?,
             marks: None,
+            operation: None,
             len,
             is_distinct: false,
             id: OnceLock::new(),
@@ -137,7 +144,51 @@ impl<K: Key, V: Value> Level<K, V> {
         let mut marks = stream.uninit::<u32>(keys.len().div_ceil(32))?;
         sort::keys(stream, codes.slice(), &mut sorted, sort::Options::new())?;
         transfer::fill(stream, &mut marks, u32::MAX)?;
-        Ok(Self { keys: sorted, values, marks: Some(marks), len: keys.len(), is_distinct: false, id: OnceLock::new() })
+        Ok(Self { keys: sorted, values, marks: Some(marks), ..Self::uninit(stream, 0)?.with_len(keys.len()) })
+    }
+
+    /// Makes a level of operands: values that are combined with what is older, by an operation. Of equal keys, later ones
+    /// are newer. Does not wait.
+    ///
+    /// Levels with operands of different operations must not be merged, or queried together: a query uses one of them.
+    ///
+    /// # Errors
+    /// The errors of [`from_pairs`](Self::from_pairs).
+    pub fn operands<M: Upsertion<V>>(
+        stream: &Stream,
+        keys: DeviceSlice<'_, K>,
+        values: DeviceSlice<'_, V>,
+        operation: M,
+    ) -> Result<Self, Error> {
+        let mut level = Self::from_pairs(stream, keys, values)?;
+        if let Some(operation) = V::Carrier::operation::<K::Code, V, M>(operation) {
+            let words = level.len.div_ceil(32);
+            let mut marks = stream.uninit::<u32>(2 * words)?;
+            transfer::fill(stream, marks.slice_mut(..words)?, 0)?;
+            transfer::fill(stream, marks.slice_mut(words..)?, u32::MAX)?;
+            level.marks = Some(marks);
+            level.combine(stream, operation)?;
+        }
+        Ok(level)
+    }
+
+    /// Combines the elements of each key, and remembers the operation. Does not wait.
+    fn combine(&mut self, stream: &Stream, operation: SharedOperation<K, V>) -> Result<(), Error> {
+        if let Some(marks) = &mut self.marks {
+            operation.combine_runs(
+                stream,
+                self.keys.view(stream)?,
+                self.values.view_mut(stream)?,
+                marks.view_mut(stream)?,
+            )?;
+        }
+        self.operation = Some(operation);
+        Ok(())
+    }
+
+    /// Sets the number of elements.
+    fn with_len(self, len: usize) -> Self {
+        Self { len, ..self }
     }
 
     /// Returns the codes and the carried values.
@@ -189,7 +240,7 @@ impl<K: Key, V: Value> Level<K, V> {
         Ok(merged)
     }
 
-    /// Merges levels, oldest first. Keeps all elements. Does not wait.
+    /// Merges levels, oldest first. Keeps all elements. If there are operands, combines them. Does not wait.
     ///
     /// # Errors
     /// [`Error::TooMany`] for more than 32 levels, or the errors of [`from_pairs`](Self::from_pairs).
@@ -207,12 +258,17 @@ impl<K: Key, V: Value> Level<K, V> {
         } else if !has_marks {
             merge::runs_pairs(stream, &runs, (&mut merged.keys, &mut merged.values), K::Code::ORDER)?;
         } else {
-            let mut marks = stream.uninit::<u32>(len.div_ceil(32))?;
+            let operation = levels.iter().find_map(|level| level.operation.clone());
+            let arrays = if operation.is_some() { 2 } else { 1 };
+            let mut marks = stream.uninit::<u32>(arrays * len.div_ceil(32))?;
             if len > 0 {
                 let out = ElementsMut::view(merged.keys.view_mut(stream)?, merged.values.view_mut(stream)?);
                 keep_all(stream, levels, out, marks.view_mut(stream)?)?;
             }
             merged.marks = Some(marks);
+            if let Some(operation) = operation {
+                merged.combine(stream, operation)?;
+            }
         }
         Ok(merged)
     }
@@ -243,7 +299,7 @@ impl<K: Key, V: Value> Level<K, V> {
     pub(super) fn live_with_room<U: Value>(stream: &Stream, levels: &[&Level<K, U>]) -> Result<Self, Error> {
         let Live { keys, values, len } = Live::of(stream, levels, Sign::NONE)?;
         expect_short(len)?;
-        Ok(Self { keys, values, marks: None, len, is_distinct: true, id: OnceLock::new() })
+        Ok(Self { keys, values, is_distinct: true, ..Self::uninit(stream, 0)?.with_len(len) })
     }
 
     /// Returns the device of the level.
@@ -268,6 +324,24 @@ impl<K: Key, V: Value> Level<K, V> {
     #[must_use]
     pub fn has_tombstones(&self) -> bool {
         self.marks.is_some()
+    }
+
+    /// Returns whether some elements may be operands.
+    #[must_use]
+    pub fn has_operands(&self) -> bool {
+        self.operation.is_some()
+    }
+
+    /// Returns the operation of the operands.
+    pub(super) fn operation(&self) -> Option<&SharedOperation<K, V>> {
+        self.operation.as_ref()
+    }
+
+    /// Returns whether the level has operands of another operation than this one.
+    #[must_use]
+    pub fn has_other_operands<M: Pod>(&self, operation: &M) -> bool {
+        let state = bytemuck::bytes_of(operation);
+        self.operation.as_ref().is_some_and(|operation| !operation.is(TypeId::of::<M>(), state))
     }
 
     /// Returns whether the keys are known to be distinct, without tombstones. Then an element is live unless a newer
@@ -335,7 +409,7 @@ impl<K: Key, V: Value> Level<K, V> {
         if let Some(marks) = &marks {
             expect_len("the marks of a level", len.div_ceil(32), marks.len())?;
         }
-        Ok(Self { keys, values: recast(values), marks, len, is_distinct: false, id: OnceLock::new() })
+        Ok(Self { keys, values: recast(values), marks, operation: None, len, is_distinct: false, id: OnceLock::new() })
     }
 
     /// Returns the level as kernels see it, with values as their carrier, or without: `W` is `V::Carrier` or `()`.
@@ -344,9 +418,9 @@ impl<K: Key, V: Value> Level<K, V> {
         stream: &Stream,
         slot: usize,
     ) -> Result<LevelBuffers<'_, K::Code, W>, Error> {
-        let Parts { codes, marks, .. } = self.parts();
+        let codes = self.parts().codes;
         let values = if size_of::<W>() == 0 { View::empty() } else { self.carriers::<W>().view(stream)? };
-        let marks = marks.map_or_else(|| Ok(View::empty()), |marks| marks.view(stream))?;
+        let marks = self.marks.as_ref().map_or_else(|| Ok(View::empty()), |marks| marks.view(stream))?;
         Ok(LevelBuffers { slot, keys: codes.view(stream)?, values, marks, directory: View::empty() })
     }
 

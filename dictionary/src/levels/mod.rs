@@ -16,6 +16,7 @@
 //! The directory of a level is built by the first query that needs it. Levels that are merged away before any query
 //! cost nothing.
 
+mod combine;
 mod copy;
 mod directory;
 mod elements;
@@ -37,6 +38,8 @@ mod level;
 #[cfg(not(target_arch = "nvptx64"))]
 mod native;
 #[cfg(not(target_arch = "nvptx64"))]
+mod operation;
+#[cfg(not(target_arch = "nvptx64"))]
 mod query;
 #[cfg(not(target_arch = "nvptx64"))]
 mod stack;
@@ -50,6 +53,10 @@ pub use payload::{Marked, MarkedLong, MarkedNone, Payload};
 pub use intervals::{Intervals, Ranges};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use level::{Level, Parts};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use operation::Operation;
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use operation::combining;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use query::Neighbour;
 #[cfg(not(target_arch = "nvptx64"))]

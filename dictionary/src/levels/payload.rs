@@ -1,20 +1,37 @@
-//! The data that travels with a key while levels are merged.
+//! The data that travels with a key while levels are merged, and what an element can be.
 
 use bytemuck::{Pod, Zeroable};
 use core::fmt::Debug;
 
-/// The data that travels with a key during a merge: its value and, if there are tombstones, whether it is one.
+/// A value, which replaces older ones.
+pub(super) const PUT: u32 = 0;
+/// A tombstone: the key is absent, whatever is older.
+pub(super) const TOMBSTONE: u32 = 1;
+/// A value that is combined with what is older.
+pub(super) const OPERAND: u32 = 2;
+/// Nothing: the newer elements of the key in the same level include it.
+pub(super) const NOTHING: u32 = 3;
+/// The bits of the kinds above.
+pub(super) const KIND: u32 = 3;
+
+/// The data that travels with a key during a merge: its value and, if not all elements are values, its kind.
 pub trait Payload: Pod + Debug {
     /// The type of the value.
     type Value: Pod;
-    /// Whether there can be tombstones.
+    /// Whether there can be tombstones or operands.
     const HAS_MARKS: bool;
     /// Creates a payload.
-    fn new(value: Self::Value, is_dead: bool) -> Self;
+    fn new(value: Self::Value, kind: u32) -> Self;
     /// Returns the value.
     fn value(self) -> Self::Value;
+    /// Returns the kind.
+    fn kind(self) -> u32;
+
     /// Returns whether the element is a tombstone.
-    fn is_dead(self) -> bool;
+    #[inline(always)]
+    fn is_dead(self) -> bool {
+        self.kind() == TOMBSTONE
+    }
 }
 
 macro_rules! plain {
@@ -23,7 +40,7 @@ macro_rules! plain {
             type Value = Self;
             const HAS_MARKS: bool = false;
             #[inline(always)]
-            fn new(value: Self, _: bool) -> Self {
+            fn new(value: Self, _: u32) -> Self {
                 value
             }
             #[inline(always)]
@@ -31,8 +48,8 @@ macro_rules! plain {
                 self
             }
             #[inline(always)]
-            fn is_dead(self) -> bool {
-                false
+            fn kind(self) -> u32 {
+                PUT
             }
         }
     )* };
@@ -46,33 +63,33 @@ macro_rules! marked {
         #[repr(C)]
         #[derive(Clone, Copy, Debug, Pod, Zeroable)]
         pub struct $name {
-            is_dead: $word,
+            kind: $word,
             value: $value,
         }
         impl Payload for $name {
             type Value = $value;
             const HAS_MARKS: bool = true;
             #[inline(always)]
-            fn new(value: $value, is_dead: bool) -> Self {
-                Self { is_dead: is_dead.into(), value }
+            fn new(value: $value, kind: u32) -> Self {
+                Self { kind: kind.into(), value }
             }
             #[inline(always)]
             fn value(self) -> $value {
                 self.value
             }
             #[inline(always)]
-            fn is_dead(self) -> bool {
-                self.is_dead != 0
+            fn kind(self) -> u32 {
+                self.kind as u32
             }
         }
     )* };
 }
 
 marked! {
-    /// No value, and a tombstone mark.
+    /// No value, and a kind.
     MarkedNone((), u32);
-    /// A 4-byte value, and a tombstone mark.
+    /// A 4-byte value, and its kind.
     Marked(u32, u32);
-    /// An 8-byte value, and a tombstone mark.
+    /// An 8-byte value, and its kind.
     MarkedLong(u64, u64);
 }

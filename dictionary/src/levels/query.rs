@@ -6,6 +6,7 @@ use super::find::Levels;
 use super::level::Level;
 use super::lookup::LookupKeys;
 use super::neighbour::FindNeighbours;
+use super::operation::SharedOperation;
 use super::stack::Stack;
 use super::table::THREADS;
 use super::whole::{Live, count_live};
@@ -48,16 +49,39 @@ impl<K: Key, V: Value> Stack<K, V> {
         let mut values = stream.uninit::<V::Carrier>(values_for::<V>(keys.len()))?;
         let mut found = stream.uninit::<u8>(keys.len())?;
         if !keys.is_empty() {
-            let kernel = LookupKeys::new(
-                self.carried_view::<V::Carrier>(stream)?,
-                bits(keys).view(stream)?,
-                values.view_mut(stream)?,
-                found.view_mut(stream)?,
-            );
-            // SAFETY: there is a thread per key, and the outputs are as long as the keys.
-            unsafe { stream.launch(kernel, keys.len().div_ceil(THREADS as usize))? };
+            let (levels, keys_view) = (self.carried_view::<V::Carrier>(stream)?, bits(keys).view(stream)?);
+            let (values, found) = (values.view_mut(stream)?, found.view_mut(stream)?);
+            if let Some(operation) = self.operation() {
+                operation.lookup(stream, levels, keys_view, values, found)?;
+            } else {
+                let kernel = LookupKeys::new(levels, keys_view, values, found);
+                // SAFETY: there is a thread per key, and the outputs are as long as the keys.
+                unsafe { stream.launch(kernel, keys.len().div_ceil(THREADS as usize))? };
+            }
         }
         Ok(Lookup { values: recast(values), found })
+    }
+
+    /// Returns the operation of the levels with operands, if there are any.
+    fn operation(&self) -> Option<&SharedOperation<K, V>> {
+        self.oldest_first().find_map(|(_, level)| level.operation())
+    }
+
+    /// Returns whether any level may have operands.
+    #[must_use]
+    pub fn has_operands(&self) -> bool {
+        self.operation().is_some()
+    }
+
+    /// Returns the values of keys that were found in several levels. The newest level of a key may have an operand, which is
+    /// only a part of the value.
+    pub(super) fn combined(
+        &self,
+        stream: &Stream,
+        keys: DeviceSlice<'_, K>,
+        newest: DeviceVec<V>,
+    ) -> Result<DeviceVec<V>, Error> {
+        if self.has_operands() && self.level_count() > 1 { Ok(self.lookup(stream, keys)?.values) } else { Ok(newest) }
     }
 
     /// Returns which keys are present: 1 or 0 for each. Does not wait.
@@ -101,7 +125,9 @@ impl<K: Key, V: Value> Stack<K, V> {
             // SAFETY: there is a thread per key, and the outputs are as long as the keys.
             unsafe { stream.launch(kernel, len.div_ceil(THREADS as usize))? };
         }
-        Ok(Neighbour { keys: recast(out_keys), values: recast(values), found })
+        let keys = recast(out_keys);
+        let values = self.combined(stream, keys.as_slice(), recast(values))?;
+        Ok(Neighbour { keys, values, found })
     }
 
     /// Returns the number of keys, as a single element on the device. Does not wait.
@@ -140,9 +166,13 @@ impl<K: Key, V: Value> Stack<K, V> {
     /// Does not wait.
     ///
     /// # Errors
-    /// The errors of [`lookup`](Self::lookup).
+    /// [`Error::PendingUpserts`] if there are operands, which a kernel of your own cannot combine. The errors of
+    /// [`lookup`](Self::lookup).
     #[allow(clippy::type_complexity)]
     pub fn view(&self, stream: &Stream) -> Result<View<'_, Levels<K::Code, V::Carrier>>, Error> {
+        if self.has_operands() {
+            return Err(Error::PendingUpserts { what: "a view for a kernel" });
+        }
         self.carried_view(stream)
     }
 }

@@ -18,7 +18,7 @@ pub struct Entry {
     pub keys: u64,
     /// The address of the values.
     pub values: u64,
-    /// The address of the bits that mark tombstones; 0 if there are none.
+    /// The address of the bits that mark tombstones and then, if there are any, operands; 0 if there are neither.
     pub marks: u64,
     /// The address of the directory.
     pub directory: u64,
@@ -30,8 +30,8 @@ pub struct Entry {
     pub len: u32,
     /// A key's bucket is its distance from the first key, shifted right by this.
     pub shift: u32,
-    /// Pads the entry to 64 bytes, which are loaded in four 16-byte accesses.
-    pub padding: u64,
+    /// Whether there are operands: 1 or 0. An entry has 64 bytes, which are loaded in four 16-byte accesses.
+    pub has_operands: u64,
 }
 
 /// The number of words in an entry.

@@ -28,6 +28,10 @@ impl<C: KeyCode, W: Carrier> Live<C, W> {
     /// Merges levels, oldest first, and keeps the live elements. Keys are decoded by `sign`. `W` is the carrier of the
     /// values or, to leave them out, `()`. Waits for the stream.
     pub fn of<K: Key<Code = C>, V: Value>(stream: &Stream, levels: &[&Level<K, V>], sign: Sign) -> Result<Self, Error> {
+        if size_of::<W>() > 0 && levels.len() > 1 && levels.iter().any(|level| level.has_operands()) {
+            // Merged levels have the combined values.
+            return Self::of(stream, &[&Level::merge(stream, levels)?], sign);
+        }
         let total = levels.iter().map(|level| level.len()).sum::<usize>();
         let mut keys = stream.uninit(total)?;
         let mut values = stream.uninit(values_for::<W>(total))?;

@@ -207,6 +207,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     ///   ([`AlreadyExists`](ErrorKind::AlreadyExists)).
     /// - [`Error::InvalidFile`] if the folder's manifest is damaged, or has other key or value types.
     /// - [`Error::WrongDevice`], or any error of a copy to the host.
+    /// - With upserts, the errors of [`cleanup`](Self::cleanup).
     ///
     /// After an error the dictionary is unchanged, and the folder holds the last finished checkpoint or this one. A
     /// later checkpoint can succeed.
@@ -215,6 +216,9 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     }
 
     fn checkpoint_in(&self, stream: &Stream, folder: &Folder<impl Disk>) -> Result<(), Error> {
+        if let Some(combined) = self.combined(stream)? {
+            return combined.checkpoint_in(stream, folder);
+        }
         self.stack.expect_device(stream)?;
         let _lock = folder.lock()?;
         let last = folder.read(MANIFEST, |reader| Manifest::read::<K, V>(reader))?;

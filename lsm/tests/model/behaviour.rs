@@ -3,7 +3,9 @@
 use crate::levels::{Lsm, Modelled};
 use gpu_dictionary_conformance::{a_join, a_kernel_of_ones_own};
 use gpu_lsm::{CleanupPolicy, GpuLsm, Options, suggest_batch_size};
+use gpu_primitives::scan::Sum;
 use gpu_primitives::{CpuOptions, Device, Error};
+use std::path::PathBuf;
 
 pub fn a_policy_asks_for_cleanups(device: &Device) {
     let stream = device.stream().unwrap();
@@ -140,4 +142,34 @@ pub fn failed_cleanups_are_told(device: &Device) {
     both.insert(&stream, &[10], &[100]);
     assert!(both.dictionary.cleanup_failure().is_none() && both.dictionary.stats().levels == 1);
     both.check(&stream, &[1, 5, 9, 10], "with the cleanup");
+}
+
+/// A kernel of one's own cannot combine values, and says so. A checkpoint combines them.
+pub fn views_and_checkpoints_after_upserts(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut both = Modelled::<u32, u32>::new(&stream, 4);
+    let keys = [1, 2, 3, 4, 5];
+    both.insert(&stream, &keys, &keys);
+    both.upsert(&stream, &keys[1..], &keys[1..], Sum);
+    let refused = both.dictionary.view(&stream).map(drop);
+    assert!(matches!(refused, Err(Error::PendingUpserts { .. })), "{refused:?}");
+
+    let folder = tempfile(device);
+    both.dictionary.checkpoint(&stream, &folder).unwrap();
+    both.upsert(&stream, &keys, &keys, Sum);
+    both.dictionary.checkpoint(&stream, &folder).unwrap();
+    both.check(&stream, &keys, "after checkpoints");
+    both.dictionary = GpuLsm::recover(&stream, &folder).unwrap();
+    both.check(&stream, &keys, "recovered");
+    std::fs::remove_dir_all(&folder).unwrap();
+
+    both.upsert(&stream, &keys, &keys, Sum);
+    both.tidy(&stream);
+    assert!(both.dictionary.view(&stream).is_ok(), "a cleanup combines everything");
+    both.check(&stream, &keys, "tidy");
+}
+
+/// Returns a folder that no other process and no other device uses.
+fn tempfile(device: &Device) -> PathBuf {
+    std::env::temp_dir().join(format!("gpu-lsm-upserts-{}-{device:p}", std::process::id()))
 }

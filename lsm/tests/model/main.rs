@@ -14,7 +14,7 @@ use behaviour::*;
 use failures::*;
 use files::*;
 use gpu_conformance::{Case, cases, run};
-use gpu_dictionary_conformance::{cases, ordered_cases};
+use gpu_dictionary_conformance::{cases, combining_cases, ordered_cases};
 use levels::Lsm;
 use std::process::ExitCode;
 
@@ -30,10 +30,11 @@ fn main() -> ExitCode {
         crafted_files,
         files_of_version_1,
         long_arrays,
+        views_and_checkpoints_after_upserts,
         carries_through_all_slots,
         carries,
     ];
-    let mut cases = [&cases::<Lsm>()[..], &ordered_cases::<Lsm>(), own].concat();
+    let mut cases = [&cases::<Lsm>()[..], &ordered_cases::<Lsm>(), &combining_cases::<Lsm>(), own].concat();
     if std::env::var_os("GPU_PRIMITIVES_SOAK").is_some() {
         cases.push(Case::new("soak", soak::soak));
     }

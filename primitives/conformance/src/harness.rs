@@ -3,6 +3,7 @@
 use gpu_primitives::{CpuOptions, Device, DeviceKind, Schedule, Stream};
 use libtest_mimic::{Arguments, Trial};
 use std::process::ExitCode;
+use std::sync::{PoisonError, RwLock};
 
 /// One test, which runs on any device. It fails by panicking.
 #[derive(Clone, Copy)]
@@ -13,13 +14,21 @@ pub struct Case {
     pub run: fn(&Device),
     /// Returns whether the test applies to a device. Other devices do not list it.
     pub is_about: fn(&Device) -> bool,
+    /// Whether no other test runs at the same time, because this one reads counters of the whole device.
+    pub is_alone: bool,
 }
 
 impl Case {
     /// Creates a test for all devices.
     #[must_use]
     pub const fn new(name: &'static str, run: fn(&Device)) -> Self {
-        Self { name, run, is_about: |_| true }
+        Self { name, run, is_about: |_| true, is_alone: false }
+    }
+
+    /// The same test, while no other one runs.
+    #[must_use]
+    pub const fn alone(self) -> Self {
+        Self { is_alone: true, ..self }
     }
 }
 
@@ -29,7 +38,10 @@ macro_rules! cases {
     ($($function:ident),* $(,)? $(; checked: $($checked:ident),* $(,)?)?) => {
         &[
             $($crate::Case::new(stringify!($function), $function),)*
-            $($($crate::Case { name: stringify!($checked), run: $checked, is_about: $crate::is_checked },)*)?
+            $($($crate::Case {
+                is_about: $crate::is_checked,
+                ..$crate::Case::new(stringify!($checked), $checked)
+            },)*)?
         ]
     };
 }
@@ -48,6 +60,9 @@ pub fn run(cases: &[Case]) -> ExitCode {
 pub fn run_one_by_one(cases: &[Case]) -> ExitCode {
     run_with(Arguments { test_threads: Some(1), ..Arguments::from_args() }, cases)
 }
+
+/// Cases read it while they run. One that must be alone writes it.
+static TURNS: RwLock<()> = RwLock::new(());
 
 fn run_with(arguments: Arguments, cases: &[Case]) -> ExitCode {
     let devices = match std::env::var("GPU_PRIMITIVES_DEVICE") {
@@ -79,6 +94,12 @@ fn run_with(arguments: Arguments, cases: &[Case]) -> ExitCode {
                 // Each case has its own checked device: such a device runs one launch at a time, and it reports errors
                 // immediately only while it has a single stream.
                 let device = if is_checked(&shared) { Device::cpu_checked() } else { shared };
+                let (_alone, _beside_others);
+                if case.is_alone {
+                    _alone = TURNS.write().unwrap_or_else(PoisonError::into_inner);
+                } else {
+                    _beside_others = TURNS.read().unwrap_or_else(PoisonError::into_inner);
+                }
                 (case.run)(&device);
                 Ok(())
             })

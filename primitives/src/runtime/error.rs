@@ -270,6 +270,13 @@ pub enum Error {
         allowed: &'static str,
     },
 
+    /// A dictionary has upserts that are not combined with older values yet, and the call cannot combine them.
+    #[error("{what} needs a dictionary whose upserts are combined: call `cleanup` first")]
+    PendingUpserts {
+        /// What was asked for.
+        what: &'static str,
+    },
+
     /// A hash table has no room for all keys.
     #[error(
         "{unplaced} of {keys} keys do not fit into {what} of {slots} slots: let it grow, or build it with a lower load \

@@ -7,10 +7,11 @@ mod files;
 
 use files::*;
 use gpu_conformance::{cases, run};
+use gpu_dictionary::Upsertion;
 use gpu_dictionary_conformance::{
-    self as dictionary, Family, Questions, Value, a_kernel_of_ones_own, fail, ordered_cases,
+    self as dictionary, Combining, Family, Questions, Value, a_kernel_of_ones_own, combining_cases, fail, ordered_cases,
 };
-use gpu_primitives::{Device, Error, Stream};
+use gpu_primitives::{Device, DeviceVec, Error, Stream};
 use gpu_sorted_array::{GpuSortedArray, Key, Options, Parts};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -19,7 +20,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let own =
         cases![nothing_stale_stays, kernels_of_ones_own, failed_views, crafted_files, files_of_version_1, long_arrays];
-    run(&[&dictionary::cases::<SortedArray>()[..], &ordered_cases::<SortedArray>(), own].concat())
+    let common = [dictionary::cases::<SortedArray>(), ordered_cases::<SortedArray>(), combining_cases::<SortedArray>()];
+    run(&[&common.concat()[..], own].concat())
 }
 
 #[derive(Debug)]
@@ -60,6 +62,17 @@ impl Family for SortedArray {
         when: &str,
     ) {
         dictionary::check_order(array, model, stream, questions, when);
+    }
+}
+
+impl Combining for SortedArray {
+    fn upsert<K: Key + Debug, V: Value>(
+        array: &mut GpuSortedArray<K, V>,
+        stream: &Stream,
+        pairs: (&DeviceVec<K>, &DeviceVec<V>),
+        operation: impl Upsertion<V>,
+    ) -> Result<(), Error> {
+        array.upsert(stream, pairs, operation)
     }
 }
 

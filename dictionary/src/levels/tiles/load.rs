@@ -7,7 +7,7 @@ use super::pieces::Pieces;
 use super::workspace::Workspace;
 use super::{THREADS, room};
 use crate::KeyCode;
-use crate::levels::payload::Payload;
+use crate::levels::payload::{PUT, Payload};
 use bytemuck::{Pod, Zeroable};
 use gpu_primitives::arch::thread;
 use gpu_primitives::block::runs::first_half;
@@ -45,7 +45,7 @@ impl<C: KeyCode, P: Payload, const ITEMS: usize> Workspace<C, P, ITEMS> {
                     let has_values = size_of::<P::Value>() > 0;
                     let value =
                         if has_values { at_address(pieces.value_address(piece), at) } else { Zeroable::zeroed() };
-                    loaded[i] = (at_address(pieces.key_address(piece), at), P::new(value, false));
+                    loaded[i] = (at_address(pieces.key_address(piece), at), P::new(value, PUT));
                 }
             }
         }
@@ -56,8 +56,8 @@ impl<C: KeyCode, P: Payload, const ITEMS: usize> Workspace<C, P, ITEMS> {
                 piece = pieces.piece(at, piece);
                 let level = self.levels.get(pieces.level(piece));
                 let position = pieces.position(piece, at);
-                let is_dead = P::HAS_MARKS && level.is_dead(position);
-                loaded[i] = (level.keys().get(position as usize), P::new(level.value(position), is_dead));
+                let kind = if P::HAS_MARKS { level.kind(position) } else { PUT };
+                loaded[i] = (level.keys().get(position as usize), P::new(level.value(position), kind));
             }
         }
         let room = room(ITEMS);

@@ -1,0 +1,128 @@
+//! The operation by which operands are combined, whatever its type.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+use super::combine::{CombineRuns, LookupCombined, combine_items, combine_tile};
+use super::find::Levels;
+use super::payload::{Marked, MarkedLong, Payload};
+use super::table::THREADS;
+use crate::{Carrier, KeyCode, Upsertion, Value};
+use core::fmt::{self, Debug, Formatter};
+use gpu_primitives::block::lookback;
+use gpu_primitives::kernel::{Held, View};
+use gpu_primitives::monoid::HoleMonoid;
+use gpu_primitives::{Error, Global, GlobalMut, Stream, with_shape};
+use std::any::{TypeId, type_name};
+use std::sync::Arc;
+
+/// The operation of levels with operands. They share it.
+pub(super) type SharedOperation<K, V> =
+    Arc<dyn Operation<<K as gpu_primitives::sort::RadixKey>::Code, <V as Value>::Carrier>>;
+
+/// An operation that combines values, as their carrier `W`, in levels with keys of code `C`.
+pub trait Operation<C, W>: Debug + Send + Sync {
+    /// Combines the elements of each key of a level, whose keys ascend: see [`CombineRuns`]. Does not wait.
+    ///
+    /// # Errors
+    /// Any launch error.
+    fn combine_runs(
+        &self,
+        stream: &Stream,
+        keys: View<'_, Global<C>>,
+        values: View<'_, GlobalMut<W>>,
+        marks: View<'_, GlobalMut<u32>>,
+    ) -> Result<(), Error>;
+
+    /// Looks up keys: see [`LookupCombined`]. Does not wait.
+    ///
+    /// # Errors
+    /// Any launch error.
+    fn lookup(
+        &self,
+        stream: &Stream,
+        levels: View<'_, Levels<C, W>>,
+        keys: View<'_, Global<C>>,
+        values: View<'_, GlobalMut<W>>,
+        found: View<'_, GlobalMut<u8>>,
+    ) -> Result<(), Error>;
+
+    /// Returns whether this is the operation of a type with a state.
+    fn is(&self, operation: TypeId, state: &[u8]) -> bool;
+}
+
+/// A carrier of values that can be combined, and its [payload](Payload) with a kind. There is none for zero-sized values.
+pub trait Combinable: Carrier<Marked = Self::WithKind> + Held {
+    /// The payload.
+    type WithKind: Payload<Value = Self>;
+}
+
+impl Combinable for u32 {
+    type WithKind = Marked;
+}
+
+impl Combinable for u64 {
+    type WithKind = MarkedLong;
+}
+
+/// An operation on values `V`.
+struct OnValues<V, M> {
+    operation: M,
+    values: std::marker::PhantomData<fn() -> V>,
+}
+
+impl<V, M> Debug for OnValues<V, M> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(type_name::<M>())
+    }
+}
+
+/// Returns an operation on values `V` that are carried by a `W`.
+pub(crate) fn combining<C: KeyCode, W: Combinable, V: Value<Carrier = W>, M: Upsertion<V>>(
+    operation: M,
+) -> Arc<dyn Operation<C, W>> {
+    Arc::new(OnValues::<V, M> { operation, values: std::marker::PhantomData })
+}
+
+impl<C: KeyCode, W: Combinable, V: Value<Carrier = W>, M: Upsertion<V>> Operation<C, W> for OnValues<V, M> {
+    fn combine_runs(
+        &self,
+        stream: &Stream,
+        keys: View<'_, Global<C>>,
+        values: View<'_, GlobalMut<W>>,
+        marks: View<'_, GlobalMut<u32>>,
+    ) -> Result<(), Error> {
+        // SAFETY: only the length is used.
+        let len = unsafe { keys.clone().into_param() }.len();
+        if len == 0 {
+            return Ok(());
+        }
+        with_shape!(ITEMS in 9 | 5 = combine_items::<W::WithKind>(), {
+            let tiles = len.div_ceil(combine_tile(ITEMS));
+            let scratch = stream.lookback_words(lookback::scratch_words::<W::WithKind>(tiles))?;
+            let operation = HoleMonoid::<W>::of::<V, M>(self.operation);
+            let kernel = CombineRuns::<C, W::WithKind, ITEMS>::new(keys, values, marks, operation, scratch);
+            // SAFETY: there is a block per tile. The caller has the keys of a level in order, and its marks.
+            unsafe { stream.launch(kernel, tiles) }
+        })
+    }
+
+    fn lookup(
+        &self,
+        stream: &Stream,
+        levels: View<'_, Levels<C, W>>,
+        keys: View<'_, Global<C>>,
+        values: View<'_, GlobalMut<W>>,
+        found: View<'_, GlobalMut<u8>>,
+    ) -> Result<(), Error> {
+        // SAFETY: only the length is used.
+        let len = unsafe { keys.clone().into_param() }.len();
+        let kernel =
+            LookupCombined::<C, W>::new(levels, HoleMonoid::<W>::of::<V, M>(self.operation), keys, values, found);
+        // SAFETY: there is a thread per key, and the caller has outputs of the same length.
+        unsafe { stream.launch(kernel, len.div_ceil(THREADS as usize)) }
+    }
+
+    fn is(&self, operation: TypeId, state: &[u8]) -> bool {
+        operation == TypeId::of::<M>() && state == bytemuck::bytes_of(&self.operation)
+    }
+}
