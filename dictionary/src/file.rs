@@ -37,10 +37,12 @@ const TYPES: [&str; 13] =
     ["plain data", "u32", "u64", "i32", "i64", "f32", "f64", "u8", "u16", "i8", "i16", "u128", "i128"];
 
 /// The structures that have a file format: the first bytes of their files, and their names for error messages.
-const STRUCTURES: [([u8; 8], &str); 5] = [
+const STRUCTURES: [([u8; 8], &str); 7] = [
     (*b"gpu-lsm\n", "an LSM"),
     (*b"gpu-arr\n", "a sorted array"),
     (*b"gpu-cuc\n", "a cuckoo table"),
+    (*b"gpu-val\n", "a dictionary of large values"),
+    (*b"gpu-mul\n", "a multimap"),
     (*b"gpu-man\n", "the manifest of a checkpoint"),
     (*b"gpu-lvl\n", "a level of a checkpoint"),
 ];
@@ -100,7 +102,11 @@ fn type_name(number: u8, bytes: u8) -> String {
 
 /// Returns how many elements fit into a section.
 const fn section_len<T>() -> usize {
-    if size_of::<T>() == 0 { SECTION_BYTES } else { SECTION_BYTES / size_of::<T>() }
+    match size_of::<T>() {
+        0 => SECTION_BYTES,
+        SECTION_BYTES.. => 1,
+        bytes => SECTION_BYTES / bytes,
+    }
 }
 
 /// Returns how many elements to allocate for an array of `len` elements when `read` have arrived. The length in the

@@ -20,6 +20,8 @@ mod contents;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod file;
 #[cfg(not(target_arch = "nvptx64"))]
+mod large;
+#[cfg(not(target_arch = "nvptx64"))]
 mod lookup;
 #[cfg(not(target_arch = "nvptx64"))]
 mod snapshot;
@@ -33,6 +35,8 @@ pub use value::{Carrier, Value, values_for};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use contents::{Contents, Stats};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use large::LargeValues;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use levels::{Neighbour, Ranges};
 #[cfg(not(target_arch = "nvptx64"))]

@@ -1,6 +1,6 @@
 //! The traits of all dictionaries, and those of only some.
 
-use super::{Contents, Key, Lookup, Neighbour, Ranges, Stats, Value};
+use super::{Contents, Key, Lookup, Neighbour, Ranges, Stats};
 use bytemuck::Pod;
 use core::fmt::Debug;
 use gpu_primitives::monoid::Monoid;
@@ -40,8 +40,9 @@ use std::io::{Read, Write};
 pub trait Dictionary: Sized {
     /// The type of the keys.
     type Key: Key;
-    /// The type of the values: 0, 4 or 8 bytes.
-    type Value: Value;
+    /// The type of the values. The structures themselves take values of 0, 4 or 8 bytes ([`Value`](crate::Value));
+    /// [`LargeValues`](crate::LargeValues) adds those of any size.
+    type Value: Pod;
     /// The options for creating a dictionary.
     type Options: DictionaryOptions;
 
@@ -68,6 +69,9 @@ pub trait Dictionary: Sized {
         pairs: (impl Into<DeviceSlice<'a, Self::Key>>, impl Into<DeviceSlice<'a, Self::Value>>),
         options: Self::Options,
     ) -> Result<Self, Error>;
+
+    /// Returns the options that the dictionary has. A new one with them behaves in the same way.
+    fn options(&self) -> Self::Options;
 
     /// Makes a copy that can be queried and updated independently. Structures whose parts never change share them with
     /// the copy, which is then cheap; others copy everything.

@@ -10,6 +10,8 @@ use crate::levels::{Operation, combining};
 use crate::{KeyCode, Upsertion};
 use bytemuck::Pod;
 #[cfg(not(target_arch = "nvptx64"))]
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, sort};
+#[cfg(not(target_arch = "nvptx64"))]
 use std::sync::Arc;
 
 /// A value of a dictionary: plain data of 0, 4 or 8 bytes. Zero-sized values make the dictionary a set.
@@ -34,7 +36,7 @@ pub trait Value: Pod {
 }
 
 /// A type that carries values of its size through kernels: `()`, `u32` or `u64`.
-pub trait Carrier: Payload<Value = Self> + Copy {
+pub trait Carrier: Payload<Value = Self> + Copy + Ord {
     /// The carrier with a mark.
     type Marked: Payload<Value = Self>;
 
@@ -44,6 +46,17 @@ pub trait Carrier: Payload<Value = Self> + Copy {
     fn operation<C: KeyCode, V: Value<Carrier = Self>, M: Upsertion<V>>(
         operation: M,
     ) -> Option<Arc<dyn Operation<C, Self>>>;
+
+    /// Sorts values as their carrier, with keys.
+    ///
+    /// # Errors
+    /// Those of the sort.
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn sort_with<C: KeyCode>(
+        stream: &Stream,
+        from: (DeviceSlice<'_, Self>, DeviceSlice<'_, C>),
+        to: (&mut DeviceVec<Self>, &mut DeviceVec<C>),
+    ) -> Result<(), Error>;
 }
 
 impl Carrier for () {
@@ -52,6 +65,16 @@ impl Carrier for () {
     #[cfg(not(target_arch = "nvptx64"))]
     fn operation<C: KeyCode, V: Value<Carrier = Self>, M: Upsertion<V>>(_: M) -> Option<Arc<dyn Operation<C, Self>>> {
         None
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn sort_with<C: KeyCode>(
+        stream: &Stream,
+        (_, keys): (DeviceSlice<'_, Self>, DeviceSlice<'_, C>),
+        (_, to): (&mut DeviceVec<Self>, &mut DeviceVec<C>),
+    ) -> Result<(), Error> {
+        // All values are equal.
+        to.copy_from(stream, keys)
     }
 }
 
@@ -65,6 +88,15 @@ macro_rules! carriers {
                 operation: M,
             ) -> Option<Arc<dyn Operation<C, Self>>> {
                 Some(combining::<C, Self, V, M>(operation))
+            }
+
+            #[cfg(not(target_arch = "nvptx64"))]
+            fn sort_with<C: KeyCode>(
+                stream: &Stream,
+                from: (DeviceSlice<'_, Self>, DeviceSlice<'_, C>),
+                to: (&mut DeviceVec<Self>, &mut DeviceVec<C>),
+            ) -> Result<(), Error> {
+                sort::pairs(stream, from, to, sort::Options::new())
             }
         }
     )* };

@@ -53,6 +53,8 @@ mod file;
 #[cfg(not(target_arch = "nvptx64"))]
 mod lsm;
 #[cfg(not(target_arch = "nvptx64"))]
+mod multimap;
+#[cfg(not(target_arch = "nvptx64"))]
 mod options;
 #[cfg(not(target_arch = "nvptx64"))]
 mod policy;
@@ -64,11 +66,13 @@ mod traits;
 pub use gpu_dictionary::levels::Levels as LsmView;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use gpu_dictionary::levels::{Level, Neighbour, Parts, Ranges};
+pub use gpu_dictionary::levels::{Every, Level, Neighbour, Parts, Ranges};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use gpu_dictionary::{Contents, Key, Lookup, Snapshot, Value, value};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use lsm::GpuLsm;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use multimap::GpuMultimap;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use options::{Options, suggest_batch_size};
 #[cfg(not(target_arch = "nvptx64"))]

@@ -439,6 +439,12 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         self.policy = policy;
     }
 
+    /// Returns when an update is followed by a cleanup; `None` if it never is.
+    #[must_use]
+    pub fn cleanup_policy(&self) -> Option<CleanupPolicy> {
+        self.policy
+    }
+
     /// Removes everything.
     pub fn clear(&mut self) {
         self.stack.clear();

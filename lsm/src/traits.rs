@@ -25,6 +25,10 @@ impl<K: Key, V: Value> Dictionary for GpuLsm<K, V> {
         Self::bulk_build(stream, pairs, options)
     }
 
+    fn options(&self) -> Options {
+        Options { batch_size: self.batch_size, cleanup_policy: self.cleanup_policy() }
+    }
+
     fn try_clone(&self, _: &Stream) -> Result<Self, Error> {
         Ok(self.clone())
     }

@@ -4,7 +4,7 @@ use crate::{Contents, GpuSortedArray, Key, Lookup, Neighbour, Ranges, SortedArra
 use gpu_dictionary::levels::Intervals;
 use gpu_primitives::kernel::View;
 use gpu_primitives::monoid::Monoid;
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream};
 
 impl<K: Key, V: Value> GpuSortedArray<K, V> {
     /// Looks up keys. Does not wait.
@@ -35,6 +35,21 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
         high: impl Into<DeviceSlice<'a, K>>,
     ) -> Result<DeviceVec<u64>, Error> {
         self.stack.count(stream, Intervals { low: low.into(), high: high.into() })
+    }
+
+    /// Counts the keys in each interval into given memory: see [`count`](Self::count). Never waits, so it can be recorded in a
+    /// graph. Intervals that overlap are counted one by one.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if the lengths differ, or the errors of [`lookup`](Self::lookup).
+    pub fn count_into<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, K>>,
+        high: impl Into<DeviceSlice<'a, K>>,
+        counts: impl Into<DeviceSliceMut<'a, u64>>,
+    ) -> Result<(), Error> {
+        self.stack.count_into(stream, Intervals { low: low.into(), high: high.into() }, counts.into())
     }
 
     /// Returns the pairs in each interval from `low` to `high`, both inclusive, in key order. Waits for the stream, to

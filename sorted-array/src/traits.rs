@@ -25,6 +25,10 @@ impl<K: Key, V: Value> Dictionary for GpuSortedArray<K, V> {
         Self::bulk_build(stream, pairs, options)
     }
 
+    fn options(&self) -> Options {
+        Options::new().keys_per_bucket(self.stack.keys_per_bucket())
+    }
+
     fn try_clone(&self, _: &Stream) -> Result<Self, Error> {
         Ok(self.clone())
     }

@@ -25,6 +25,10 @@ impl<K: Key, V: Value> Dictionary for GpuCuckoo<K, V> {
         Self::bulk_build(stream, pairs, options)
     }
 
+    fn options(&self) -> Options {
+        self.options.clone()
+    }
+
     fn try_clone(&self, stream: &Stream) -> Result<Self, Error> {
         self.try_clone(stream)
     }

@@ -24,7 +24,9 @@ use bytemuck::Pod;
 use gpu_primitives::block::lookback;
 use gpu_primitives::kernel::View;
 use gpu_primitives::monoid::Monoid;
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, expect_len, reduce, scan, with_shape};
+use gpu_primitives::{
+    DeviceSlice, DeviceSliceMut, DeviceVec, Error, GlobalMut, Stream, expect_len, reduce, scan, transfer, with_shape,
+};
 
 /// All levels are merged once if the intervals have more than this many times as many overlapping elements as the
 /// levels have elements.
@@ -93,27 +95,73 @@ impl<K: Key, V: Value> Stack<K, V> {
         if len == 0 || self.is_empty() {
             return stream.zeroed(len);
         }
-        let view = self.carried_view::<()>(stream)?;
+        let mut counts = stream.uninit(len)?;
         if self.distinct_level().is_some() {
-            let mut counts = stream.uninit(len)?;
-            let windows = FoundWindows { counts: Some(&mut counts), ..FoundWindows::default() };
-            find_windows::<K>(stream, view, intervals, 0, windows)?;
+            self.count_distinct(stream, intervals, counts.as_mut_slice())?;
             return Ok(counts);
         }
-        let windows = Windows::find(stream, view.clone(), self.level_count(), intervals)?;
+        let windows = Windows::find(stream, self.carried_view::<()>(stream)?, self.level_count(), intervals)?;
         if len > OVERLAP
             && windows.overlapping(stream)? > OVERLAP * self.len()
             && let Some(merged) = self.merged::<()>(stream)
         {
             return merged.count(stream, intervals);
         }
-        let mut counts = stream.zeroed::<u64>(len)?;
-        if self.has_tombstones() {
-            windows.count::<K, <() as Carrier>::Marked>(stream, view, &mut counts)?;
-        } else {
-            windows.count::<K, ()>(stream, view, &mut counts)?;
-        }
+        self.count_windows(stream, &windows, counts.as_mut_slice())?;
         Ok(counts)
+    }
+
+    /// Counts the live keys in each interval. Does not wait.
+    ///
+    /// The cost is that of merging the elements of each interval, also where intervals overlap: [`count`](Self::count) waits
+    /// to avoid that.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if the lengths of `low`, `high` and `counts` differ, or the errors of
+    /// [`lookup`](Self::lookup).
+    pub fn count_into(
+        &self,
+        stream: &Stream,
+        intervals: Intervals<'_, K>,
+        counts: DeviceSliceMut<'_, u64>,
+    ) -> Result<(), Error> {
+        let len = intervals.len()?;
+        expect_len("the counts of the intervals", len, counts.len())?;
+        if len == 0 || self.is_empty() {
+            transfer::fill(stream, counts, 0)
+        } else if self.distinct_level().is_some() {
+            self.count_distinct(stream, intervals, counts)
+        } else {
+            let windows = Windows::find(stream, self.carried_view::<()>(stream)?, self.level_count(), intervals)?;
+            self.count_windows(stream, &windows, counts)
+        }
+    }
+
+    /// Counts the keys in intervals of a single level whose keys are distinct.
+    fn count_distinct(
+        &self,
+        stream: &Stream,
+        intervals: Intervals<'_, K>,
+        counts: DeviceSliceMut<'_, u64>,
+    ) -> Result<(), Error> {
+        let windows = FoundWindows { counts: Some(counts), ..FoundWindows::default() };
+        find_windows::<K>(stream, self.carried_view::<()>(stream)?, intervals, 0, windows)
+    }
+
+    /// Counts the live keys in windows.
+    fn count_windows(
+        &self,
+        stream: &Stream,
+        windows: &Windows,
+        mut counts: DeviceSliceMut<'_, u64>,
+    ) -> Result<(), Error> {
+        transfer::fill(stream, counts.reborrow(), 0)?;
+        let (view, counts) = (self.carried_view::<()>(stream)?, counts.view_mut(stream)?);
+        if self.has_tombstones() {
+            windows.count::<K, <() as Carrier>::Marked>(stream, view, counts)
+        } else {
+            windows.count::<K, ()>(stream, view, counts)
+        }
     }
 
     /// Returns the live elements in each interval. Waits for the stream to learn how much memory they may need, and once
@@ -185,7 +233,7 @@ impl<K: Key, V: Value> Stack<K, V> {
 
 /// Returns the last element of each vector. Waits once: the elements are gathered on the device before they are copied
 /// to the host.
-fn last_of<const N: usize>(stream: &Stream, vectors: [&DeviceVec<u64>; N]) -> Result<[usize; N], Error> {
+pub(super) fn last_of<const N: usize>(stream: &Stream, vectors: [&DeviceVec<u64>; N]) -> Result<[usize; N], Error> {
     let last = vectors.map(|vector| vector.slice(vector.len() - 1..));
     let mut found = [0; N];
     if let [Ok(only)] = &last[..] {
@@ -202,27 +250,27 @@ fn last_of<const N: usize>(stream: &Stream, vectors: [&DeviceVec<u64>; N]) -> Re
 
 /// Where the results of [`FindWindows`] go; `None` for those that are not wanted.
 #[derive(Default)]
-struct FoundWindows<'a> {
-    windows: Option<&'a mut DeviceVec<u32>>,
-    weights: Option<&'a mut DeviceVec<u64>>,
-    counts: Option<&'a mut DeviceVec<u64>>,
+pub(super) struct FoundWindows<'a> {
+    pub windows: Option<DeviceSliceMut<'a, u32>>,
+    pub weights: Option<DeviceSliceMut<'a, u64>>,
+    pub counts: Option<DeviceSliceMut<'a, u64>>,
 }
 
-fn find_windows<K: Key>(
+pub(super) fn find_windows<K: Key>(
     stream: &Stream,
     view: View<'_, Levels<K::Code, ()>>,
     intervals: Intervals<'_, K>,
     log_pieces: u32,
-    found: FoundWindows<'_>,
+    mut found: FoundWindows<'_>,
 ) -> Result<(), Error> {
     let kernel = FindWindows::<K::Code>::new(
         view,
         bits(intervals.low).view(stream)?,
         bits(intervals.high).view(stream)?,
         log_pieces,
-        found.windows.map_or_else(|| Ok(View::empty_mut()), |windows| windows.view_mut(stream))?,
-        found.weights.map_or_else(|| Ok(View::empty_mut()), |weights| weights.view_mut(stream))?,
-        found.counts.map_or_else(|| Ok(View::empty_mut()), |counts| counts.view_mut(stream))?,
+        found.windows.as_mut().map_or_else(|| Ok(View::empty_mut()), |windows| windows.view_mut(stream))?,
+        found.weights.as_mut().map_or_else(|| Ok(View::empty_mut()), |weights| weights.view_mut(stream))?,
+        found.counts.as_mut().map_or_else(|| Ok(View::empty_mut()), |counts| counts.view_mut(stream))?,
     );
     // SAFETY: there is a thread per interval and one more. The outputs have the required lengths.
     unsafe { stream.launch(kernel, (intervals.low.len() + 1).div_ceil(THREADS as usize)) }
@@ -238,7 +286,8 @@ fn copy_ranges<K: Key, V: Value>(
     let len = intervals.len()?;
     let mut windows = stream.uninit(2 * len)?;
     let mut counts = stream.uninit(len + 1)?;
-    let found = FoundWindows { windows: Some(&mut windows), counts: Some(&mut counts), weights: None };
+    let found =
+        FoundWindows { windows: Some(windows.as_mut_slice()), counts: Some(counts.as_mut_slice()), weights: None };
     find_windows::<K>(stream, view, intervals, 0, found)?;
     let mut offsets = stream.uninit::<u64>(len + 1)?;
     scan::exclusive_sum(stream, &counts, &mut offsets)?;
@@ -291,8 +340,11 @@ impl Windows {
         let mut windows = stream.uninit::<u32>((2 * len) << log_pieces)?;
         let mut weights = stream.uninit::<u64>(len + 1)?;
         let mut counts = stream.uninit::<u64>(len + 1)?;
-        let found =
-            FoundWindows { windows: Some(&mut windows), weights: Some(&mut weights), counts: Some(&mut counts) };
+        let found = FoundWindows {
+            windows: Some(windows.as_mut_slice()),
+            weights: Some(weights.as_mut_slice()),
+            counts: Some(counts.as_mut_slice()),
+        };
         find_windows::<K>(stream, view, intervals, log_pieces, found)?;
         let mut positions = stream.uninit::<u64>(len + 1)?;
         scan::exclusive_sum(stream, &weights, &mut positions)?;
@@ -317,12 +369,12 @@ impl Windows {
         &self,
         stream: &Stream,
         view: View<'_, Levels<K::Code, ()>>,
-        counts: &mut DeviceVec<u64>,
+        counts: View<'_, GlobalMut<u64>>,
     ) -> Result<(), Error> {
         let blocks = stream.device().limits().multiprocessors as usize * BLOCKS_AT_ONCE as usize;
         with_shape!(ITEMS in 13 | 9 = count_items::<K::Code, P>(), {
             let cuts = self.cuts(stream, nominal(ITEMS))?;
-            let kernel = CountLive::<K::Code, P, ITEMS>::new(view, cuts, counts.view_mut(stream)?);
+            let kernel = CountLive::<K::Code, P, ITEMS>::new(view, cuts, counts);
             // SAFETY: the windows and positions are those of these levels, and the counts are zero. Any number of
             // blocks will do.
             unsafe { stream.launch(kernel, blocks) }

@@ -10,13 +10,13 @@ use super::table::{EncodeKeys, THREADS};
 use super::whole::{Live, keep_all};
 use crate::cast::{Input, bits, carried, recast};
 use crate::file::unique_id;
-use crate::{Carrier, Key, KeyCode, Upsertion, Value, values_for};
+use crate::{Carrier, Contents, Key, KeyCode, Upsertion, Value, values_for};
 use bytemuck::Pod;
 use gpu_primitives::code::Sign;
 use gpu_primitives::kernel::{Reach, View};
 use gpu_primitives::merge::{self, MAX_PLACED};
 use gpu_primitives::sort::{self, SortedRuns};
-use gpu_primitives::{Device, DeviceSlice, DeviceVec, Error, Global, Stream, expect_len, transfer};
+use gpu_primitives::{Device, DeviceSlice, DeviceVec, Error, Global, Stream, expect_len, select, transfer};
 use std::any::TypeId;
 use std::sync::OnceLock;
 
@@ -29,7 +29,7 @@ const FEW: usize = 1 << 18;
 const FEW_WITH_BATCH: usize = 1 << 17;
 
 /// The codes and the carried values of a level: codes `C`, carriers `W`.
-type Run<'a, C, W> = (DeviceSlice<'a, C>, DeviceSlice<'a, W>);
+pub(super) type Run<'a, C, W> = (DeviceSlice<'a, C>, DeviceSlice<'a, W>);
 
 /// A sorted array of keys, with values and possibly tombstones and operands.
 #[derive(Debug)]
@@ -65,16 +65,18 @@ pub struct Parts<'a, C, V> {
 /// Returns the codes of keys.
 fn codes<'a, K: Key>(stream: &Stream, keys: DeviceSlice<'a, K>) -> Result<Input<'a, K::Code>, Error> {
     let bits = bits(keys);
-    if K::IS_CODE {
-        return Ok(Input::Same(bits));
-    }
-    let mut codes = stream.uninit(keys.len())?;
-    if !keys.is_empty() {
-        let kernel = EncodeKeys::new(bits.view(stream)?, codes.view_mut(stream)?, K::SIGN);
+    if K::IS_CODE { Ok(Input::Same(bits)) } else { Ok(Input::Copy(converted::<K>(stream, bits, false)?)) }
+}
+
+/// Returns the codes of keys, or the keys of codes, as their bits.
+fn converted<K: Key>(stream: &Stream, bits: DeviceSlice<'_, K::Code>, back: bool) -> Result<DeviceVec<K::Code>, Error> {
+    let mut converted = stream.uninit(bits.len())?;
+    if !bits.is_empty() {
+        let kernel = EncodeKeys::new(bits.view(stream)?, converted.view_mut(stream)?, K::SIGN, u32::from(back));
         // SAFETY: there is a thread per key.
-        unsafe { stream.launch(kernel, keys.len().div_ceil(THREADS as usize))? };
+        unsafe { stream.launch(kernel, bits.len().div_ceil(THREADS as usize))? };
     }
-    Ok(Input::Copy(codes))
+    Ok(converted)
 }
 
 fn expect_short(len: usize) -> Result<(), Error> {
@@ -192,7 +194,7 @@ impl<K: Key, V: Value> Level<K, V> {
     }
 
     /// Returns the codes and the carried values.
-    fn run(&self) -> Run<'_, K::Code, V::Carrier> {
+    pub(super) fn run(&self) -> Run<'_, K::Code, V::Carrier> {
         let (codes, values) = (self.keys.slice(..self.len), self.values.slice(..values_for::<V>(self.len)));
         codes.and_then(|codes| Ok((codes, values?))).expect("the vectors are at least as long as the level")
     }
@@ -300,6 +302,36 @@ impl<K: Key, V: Value> Level<K, V> {
         let Live { keys, values, len } = Live::of(stream, levels, Sign::NONE)?;
         expect_short(len)?;
         Ok(Self { keys, values, is_distinct: true, ..Self::uninit(stream, 0)?.with_len(len) })
+    }
+
+    /// Makes a level of the elements whose flag is not 0. The level must have only values. Waits for the stream, to learn how
+    /// many there are.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if there is not one flag per element, or the errors of [`from_pairs`](Self::from_pairs).
+    pub fn select(&self, stream: &Stream, flags: &DeviceVec<u8>) -> Result<Self, Error> {
+        expect_len("the flags of a level", self.len, flags.len())?;
+        let mut kept = Self::uninit(stream, self.len)?;
+        let (codes, values) = self.run();
+        let count = if const { size_of::<V>() == 0 } {
+            select::flagged(stream, codes, flags, &mut kept.keys)?
+        } else {
+            select::flagged_pairs(stream, (codes, values), flags, (&mut kept.keys, &mut kept.values))?
+        };
+        kept.len = count.get(stream)? as usize;
+        Ok(kept)
+    }
+
+    /// Returns all elements, live or not, as keys and values. The level must have only values. Does not wait.
+    ///
+    /// # Errors
+    /// Any launch error.
+    pub fn into_contents(self, stream: &Stream) -> Result<Contents<K, V>, Error> {
+        let Self { mut keys, mut values, len, .. } = self;
+        keys.truncate(len);
+        values.truncate(values_for::<V>(len));
+        let keys = if K::IS_CODE { keys } else { converted::<K>(stream, keys.as_slice(), true)? };
+        Ok(Contents { keys: recast(keys), values: recast(values) })
     }
 
     /// Returns the device of the level.

@@ -20,7 +20,9 @@ mod combine;
 mod copy;
 mod directory;
 mod elements;
+mod except;
 mod find;
+mod gather;
 mod look_back;
 mod lookup;
 mod neighbour;
@@ -31,6 +33,8 @@ mod table;
 mod tiles;
 mod windows;
 
+#[cfg(not(target_arch = "nvptx64"))]
+mod every;
 #[cfg(not(target_arch = "nvptx64"))]
 mod intervals;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -49,6 +53,8 @@ mod whole;
 pub use find::Levels;
 pub use payload::{Marked, MarkedLong, MarkedNone, Payload};
 
+#[cfg(not(target_arch = "nvptx64"))]
+pub use every::Every;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use intervals::{Intervals, Ranges};
 #[cfg(not(target_arch = "nvptx64"))]

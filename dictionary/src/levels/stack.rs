@@ -91,6 +91,12 @@ impl<K: Key, V: Value> Stack<K, V> {
         Self { levels: vec![None; MAX_LEVELS], bucket: elements.max(1), table: Mutex::default() }
     }
 
+    /// Returns how many elements a bucket of a directory has.
+    #[must_use]
+    pub fn keys_per_bucket(&self) -> usize {
+        self.bucket
+    }
+
     /// The number of slots.
     pub const SLOTS: usize = MAX_LEVELS;
 

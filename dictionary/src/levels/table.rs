@@ -1,4 +1,4 @@
-//! The table of levels in device memory, and the kernel that encodes keys.
+//! The table of levels in device memory, and the kernel that encodes and decodes keys.
 
 use crate::KeyCode;
 use bytemuck::{Pod, Zeroable};
@@ -57,7 +57,7 @@ impl Entry {
 /// Threads per block of the kernels that process one element per thread.
 pub const THREADS: u32 = 256;
 
-/// Writes the codes of keys.
+/// Writes the codes of keys, or the keys of codes if `back` is not 0.
 ///
 /// Cost: reads and writes each key once.
 ///
@@ -65,10 +65,11 @@ pub const THREADS: u32 = 256;
 /// The launch has at least one thread per key. `codes` is as long as `keys`. While the kernel runs, nobody writes
 /// `keys`, and nobody else uses `codes`.
 #[kernel(threads = THREADS)]
-pub unsafe fn encode_keys<C: KeyCode>(keys: Global<C>, codes: GlobalMut<C>, sign: Sign) {
+pub unsafe fn encode_keys<C: KeyCode>(keys: Global<C>, codes: GlobalMut<C>, sign: Sign, back: u32) {
     let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     if at < keys.len() {
-        codes.set(at, sign.encode(keys.get(at)));
+        let key = keys.get(at);
+        codes.set(at, if back == 0 { sign.encode(key) } else { sign.decode(key) });
     }
 }
 

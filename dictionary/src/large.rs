@@ -1,0 +1,388 @@
+//! Values of any size.
+
+use super::file::{Format, Source, write_array, write_section};
+use super::{Contents, Dictionary, Lookup, Neighbour, Ordered, Ranges, Stats, Updatable, values_for};
+use bytemuck::Pod;
+use core::fmt::{self, Debug, Formatter};
+use gpu_primitives::monoid::Monoid;
+use gpu_primitives::operator::map;
+use gpu_primitives::source;
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len, permute, reduce, transform};
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+/// A dictionary with values of any size: plain data from 0 bytes to some kilobytes.
+///
+/// It keeps the values in one array, where they stay, and their indices in a dictionary `D`. So an update moves each value
+/// once, whatever `D` does with its pairs later, and an answer reads each value once, at a random place. A value that is
+/// replaced or deleted keeps its place until the array is full; then what is left is moved together, if that is less than
+/// half. [`compact`](Self::compact) does so at once.
+///
+/// Cost for a value of `S` bytes, in addition to a `D` with values of 4 bytes: an update writes `S` bytes, and `2 * S` more
+/// when the array grows, which doubles it; an answer reads `S` bytes in 32-byte sectors, and writes them. The array takes up
+/// to twice the memory of its values.
+///
+/// # Examples
+/// ```
+/// # // The dictionaries are in crates that depend on this one.
+/// use gpu_dictionary::{Dictionary, LargeValues, Updatable};
+/// use gpu_primitives::{Error, Stream};
+///
+/// type Embedding = [f32; 96];
+///
+/// /// Works with `GpuLsm<u64, u32>`, `GpuSortedArray<u64, u32>` and `GpuCuckoo<u64, u32>`.
+/// fn store<D: Updatable<Key = u64, Value = u32>>(stream: &Stream) -> Result<(), Error> {
+///     let mut embeddings = LargeValues::<D, Embedding>::new(stream, D::Options::default())?;
+///     let (keys, values) = (stream.upload(&[7, 3])?, stream.upload(&[[0.5; 96], [2.0; 96]])?);
+///     embeddings.insert(stream, (&keys, &values))?;
+///     let found = embeddings.lookup(stream, &stream.upload(&[3, 4])?)?.to_vec(stream)?;
+///     assert_eq!(found, [Some([2.0; 96]), None]);
+///     Ok(())
+/// }
+/// ```
+pub struct LargeValues<D: Dictionary<Value = u32>, V: Pod> {
+    /// Where the value of each key is.
+    indices: D,
+    values: Values<V>,
+}
+
+impl<D: Dictionary<Value = u32> + Debug, V: Pod> Debug for LargeValues<D, V> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LargeValues").field("indices", &self.indices).field("values", &self.values.len).finish()
+    }
+}
+
+/// The array of the values. Clones share it; one that adds values has its own.
+struct Values<V: Pod> {
+    array: Arc<DeviceVec<V>>,
+    /// The number of places in use. The array may be longer.
+    len: usize,
+}
+
+impl<V: Pod> Clone for Values<V> {
+    fn clone(&self) -> Self {
+        Self { array: Arc::clone(&self.array), len: self.len }
+    }
+}
+
+/// Checks that there is exactly one value per key or, for zero-sized values, none.
+fn expect_values<V>(keys: usize, found: usize) -> Result<(), Error> {
+    expect_len("the values of a dictionary", values_for::<V>(keys), found)
+}
+
+/// Returns the indices of `len` values from `start` on.
+fn indices(stream: &Stream, start: usize, len: usize) -> Result<DeviceVec<u32>, Error> {
+    let limit = u32::MAX as usize;
+    if start + len > limit {
+        return Err(Error::TooLong {
+            what: "the values of a dictionary, with those that were replaced",
+            len: start + len,
+            limit,
+        });
+    }
+    let mut indices = stream.uninit(len)?;
+    transform::sequence(stream, &mut indices, start as u32)?;
+    Ok(indices)
+}
+
+impl<V: Pod> Values<V> {
+    /// Copies values into a new array with some room.
+    fn with_room(stream: &Stream, values: DeviceSlice<'_, V>, room: usize) -> Result<Self, Error> {
+        // The array counts as written right after this call, but recorded work would write it only later.
+        stream.refuse_recording("an update of a dictionary")?;
+        let mut array = stream.uninit(room.max(values.len()))?;
+        array.slice_mut(..values.len())?.copy_from(stream, values)?;
+        Ok(Self { array: Arc::new(array), len: values.len() })
+    }
+
+    /// Returns the values with others after them: in the same array if it has room, and no clone shares it.
+    fn with(&mut self, stream: &Stream, more: DeviceSlice<'_, V>) -> Result<Self, Error> {
+        stream.refuse_recording("an update of a dictionary")?;
+        let len = self.len + more.len();
+        match Arc::get_mut(&mut self.array) {
+            Some(array) if len <= array.len() => {
+                array.slice_mut(self.len..len)?.copy_from(stream, more)?;
+                Ok(Self { array: Arc::clone(&self.array), len })
+            }
+            _ => {
+                let mut longer = Self::with_room(stream, self.array.slice(..self.len)?, len.max(2 * self.len))?;
+                let array = Arc::get_mut(&mut longer.array).expect("it is new");
+                array.slice_mut(self.len..len)?.copy_from(stream, more)?;
+                Ok(Self { len, ..longer })
+            }
+        }
+    }
+
+    /// Returns whether there is room for more values.
+    fn has_room_for(&self, more: usize) -> bool {
+        self.len + more <= self.array.len()
+    }
+
+    /// Writes the values at some indices. What has no index keeps its value.
+    fn gather<'a>(
+        &'a self,
+        stream: &Stream,
+        at: impl source::Source<'a, u32>,
+        to: DeviceSliceMut<'a, V>,
+    ) -> Result<(), Error> {
+        if size_of::<V>() > 0 {
+            permute::gather(stream, self.array.slice(..self.len)?, at, to)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the values at some indices.
+    fn at(&self, stream: &Stream, indices: &DeviceVec<u32>) -> Result<DeviceVec<V>, Error> {
+        let mut values = stream.uninit(values_for::<V>(indices.len()))?;
+        self.gather(stream, indices, values.as_mut_slice())?;
+        Ok(values)
+    }
+
+    /// Returns the values at the indices that were found, and zeros for the others.
+    fn where_found(
+        &self,
+        stream: &Stream,
+        indices: &DeviceVec<u32>,
+        found: &DeviceVec<u8>,
+    ) -> Result<DeviceVec<V>, Error> {
+        let mut values = stream.zeroed(values_for::<V>(indices.len()))?;
+        let masked = map!(|index: u32, found: u8| -> u32 { if found != 0 { index } else { u32::MAX } });
+        self.gather(stream, source::map2(indices, found, masked), values.as_mut_slice())?;
+        Ok(values)
+    }
+}
+
+const FORMAT: Format = Format { magic: *b"gpu-val\n", version: 2 };
+
+impl<D: Dictionary<Value = u32>, V: Pod> LargeValues<D, V> {
+    /// Returns the dictionary that has the indices of the values.
+    #[must_use]
+    pub fn indices(&self) -> &D {
+        &self.indices
+    }
+
+    /// Moves the values of the present keys together, in key order, and builds the dictionary of their indices anew. Waits.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], or any launch error. After an error the dictionary is unchanged.
+    pub fn compact(&mut self, stream: &Stream) -> Result<(), Error> {
+        *self = self.compacted(stream, 0)?;
+        Ok(())
+    }
+
+    /// Returns a compact copy, with room for more values.
+    fn compacted(&self, stream: &Stream, more: usize) -> Result<Self, Error> {
+        let Contents { keys, values: old } = self.indices.export(stream)?;
+        let len = values_for::<V>(old.len());
+        let mut array = stream.uninit::<V>(len + if more == 0 { 0 } else { len.max(more) })?;
+        self.values.gather(stream, &old, array.slice_mut(..len)?)?;
+        let values = Values { array: Arc::new(array), len };
+        let indices = D::bulk_build(stream, (&keys, &indices(stream, 0, keys.len())?), self.indices.options())?;
+        Ok(Self { indices, values })
+    }
+}
+
+impl<D: Updatable<Value = u32>, V: Pod> LargeValues<D, V> {
+    /// Adds values, and calls `update` with the dictionary and their indices. After an error nothing has changed.
+    fn add(
+        &mut self,
+        stream: &Stream,
+        keys: usize,
+        values: DeviceSlice<'_, V>,
+        update: impl FnOnce(&mut D, &DeviceVec<u32>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        expect_values::<V>(keys, values.len())?;
+        if !self.values.has_room_for(values.len()) && self.indices.len(stream)? < self.values.len / 2 {
+            *self = self.compacted(stream, values.len())?;
+        }
+        let more = self.values.with(stream, values)?;
+        let start = if size_of::<V>() == 0 { 0 } else { self.values.len };
+        update(&mut self.indices, &indices(stream, start, keys)?)?;
+        self.values = more;
+        Ok(())
+    }
+}
+
+impl<D: Dictionary<Value = u32>, V: Pod> Dictionary for LargeValues<D, V> {
+    type Key = D::Key;
+    type Value = V;
+    type Options = D::Options;
+
+    const NAME: &'static str = D::NAME;
+
+    fn new(stream: &Stream, options: D::Options) -> Result<Self, Error> {
+        let values = Values { array: Arc::new(stream.uninit(0)?), len: 0 };
+        Ok(Self { indices: D::new(stream, options)?, values })
+    }
+
+    fn bulk_build<'a>(
+        stream: &Stream,
+        pairs: (impl Into<DeviceSlice<'a, Self::Key>>, impl Into<DeviceSlice<'a, V>>),
+        options: D::Options,
+    ) -> Result<Self, Error> {
+        let (keys, values) = (pairs.0.into(), pairs.1.into());
+        expect_values::<V>(keys.len(), values.len())?;
+        let values = Values::with_room(stream, values, 0)?;
+        let indices = D::bulk_build(stream, (keys, &indices(stream, 0, keys.len())?), options)?;
+        Ok(Self { indices, values })
+    }
+
+    fn options(&self) -> D::Options {
+        self.indices.options()
+    }
+
+    fn try_clone(&self, stream: &Stream) -> Result<Self, Error> {
+        Ok(Self { indices: self.indices.try_clone(stream)?, values: self.values.clone() })
+    }
+
+    fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, Self::Key>>) -> Result<Lookup<V>, Error> {
+        let Lookup { values, found } = self.indices.lookup(stream, keys)?;
+        Ok(Lookup { values: self.values.where_found(stream, &values, &found)?, found })
+    }
+
+    fn contains<'a>(
+        &self,
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, Self::Key>>,
+    ) -> Result<DeviceVec<u8>, Error> {
+        self.indices.contains(stream, keys)
+    }
+
+    fn len(&self, stream: &Stream) -> Result<usize, Error> {
+        self.indices.len(stream)
+    }
+
+    fn is_empty(&self, stream: &Stream) -> Result<bool, Error> {
+        self.indices.is_empty(stream)
+    }
+
+    fn export(&self, stream: &Stream) -> Result<Contents<Self::Key, V>, Error> {
+        let Contents { keys, values } = self.indices.export(stream)?;
+        Ok(Contents { keys, values: self.values.at(stream, &values)? })
+    }
+
+    /// Writes a compact copy: the header with the size of a value and their number, the file of the dictionary of the indices,
+    /// and the values in key order.
+    fn save(&self, stream: &Stream, mut writer: impl Write) -> Result<(), Error> {
+        let compact = self.compacted(stream, 0)?;
+        let mut header = FORMAT.header::<D::Key, V>();
+        header.extend((size_of::<V>() as u64).to_le_bytes());
+        header.extend((compact.values.len as u64).to_le_bytes());
+        write_section(&mut writer, &header)?;
+        compact.indices.save(stream, &mut writer)?;
+        write_array(stream, &mut writer, compact.values.array.as_slice())?;
+        writer.flush()?;
+        Ok(())
+    }
+
+    fn load(stream: &Stream, mut reader: impl Read) -> Result<Self, Error> {
+        let mut source = Source::new(&mut reader);
+        let (bytes, len) = source.header::<D::Key, V, _>(FORMAT, |source| Ok((source.u64()?, source.u64()?)))?;
+        if bytes != size_of::<V>() as u64 {
+            let expected = size_of::<V>();
+            return Err(source.invalid(format!("its values have {bytes} bytes, but {expected} were expected")));
+        }
+        let indices = D::load(stream, &mut reader)?;
+        let mut source = Source::new(&mut reader);
+        let array = source.values::<V>(stream, "the values", len as usize)?;
+        if values_for::<V>(indices.len(stream)?) as u64 != len {
+            return Err(source.invalid("it does not have one value per key"));
+        }
+        let len = array.len();
+        Ok(Self { indices, values: Values { array: Arc::new(array), len } })
+    }
+
+    fn stats(&self, stream: &Stream) -> Result<Stats, Error> {
+        let stats = self.indices.stats(stream)?;
+        Ok(Stats { bytes: stats.bytes + self.values.array.len() * size_of::<V>(), ..stats })
+    }
+}
+
+impl<D: Updatable<Value = u32>, V: Pod> Updatable for LargeValues<D, V> {
+    fn insert<'a>(
+        &mut self,
+        stream: &Stream,
+        pairs: (impl Into<DeviceSlice<'a, Self::Key>>, impl Into<DeviceSlice<'a, V>>),
+    ) -> Result<(), Error> {
+        let (keys, values) = (pairs.0.into(), pairs.1.into());
+        self.add(stream, keys.len(), values, |dictionary, indices| dictionary.insert(stream, (keys, indices)))
+    }
+
+    fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, Self::Key>>) -> Result<(), Error> {
+        self.indices.delete(stream, keys)
+    }
+
+    fn update<'a>(
+        &mut self,
+        stream: &Stream,
+        insert: (impl Into<DeviceSlice<'a, Self::Key>>, impl Into<DeviceSlice<'a, V>>),
+        delete: impl Into<DeviceSlice<'a, Self::Key>>,
+    ) -> Result<(), Error> {
+        let (keys, values, delete) = (insert.0.into(), insert.1.into(), delete.into());
+        self.add(stream, keys.len(), values, |dictionary, indices| dictionary.update(stream, (keys, indices), delete))
+    }
+
+    fn clear(&mut self, stream: &Stream) -> Result<(), Error> {
+        self.indices.clear(stream)?;
+        self.values = Values { array: Arc::new(stream.uninit(0)?), len: 0 };
+        Ok(())
+    }
+}
+
+impl<D: Ordered<Value = u32>, V: Pod> LargeValues<D, V> {
+    /// Returns neighbours with their values.
+    fn neighbours(&self, stream: &Stream, at: Neighbour<D::Key, u32>) -> Result<Neighbour<D::Key, V>, Error> {
+        let Neighbour { keys, values, found } = at;
+        Ok(Neighbour { keys, values: self.values.where_found(stream, &values, &found)?, found })
+    }
+}
+
+impl<D: Ordered<Value = u32>, V: Pod> Ordered for LargeValues<D, V> {
+    fn count<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, Self::Key>>,
+        high: impl Into<DeviceSlice<'a, Self::Key>>,
+    ) -> Result<DeviceVec<u64>, Error> {
+        self.indices.count(stream, low, high)
+    }
+
+    fn range<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, Self::Key>>,
+        high: impl Into<DeviceSlice<'a, Self::Key>>,
+    ) -> Result<Ranges<Self::Key, V>, Error> {
+        let Ranges { offsets, keys, values } = self.indices.range(stream, low, high)?;
+        Ok(Ranges { offsets, keys, values: self.values.at(stream, &values)? })
+    }
+
+    fn reduce<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, Self::Key>>,
+        high: impl Into<DeviceSlice<'a, Self::Key>>,
+        operation: impl Monoid<V>,
+    ) -> Result<DeviceVec<V>, Error> {
+        let Ranges { offsets, values, .. } = self.range(stream, low, high)?;
+        let mut reduced = stream.uninit(offsets.len() - 1)?;
+        reduce::segmented(stream, &values, &offsets, &mut reduced, operation)?;
+        Ok(reduced)
+    }
+
+    fn successor<'a>(
+        &self,
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, Self::Key>>,
+    ) -> Result<Neighbour<Self::Key, V>, Error> {
+        self.neighbours(stream, self.indices.successor(stream, keys)?)
+    }
+
+    fn predecessor<'a>(
+        &self,
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, Self::Key>>,
+    ) -> Result<Neighbour<Self::Key, V>, Error> {
+        self.neighbours(stream, self.indices.predecessor(stream, keys)?)
+    }
+}

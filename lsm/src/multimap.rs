@@ -1,0 +1,188 @@
+//! A dictionary that keeps all values of a key.
+
+use crate::{Contents, GpuLsm, Key, Options, Snapshot, Value};
+use gpu_dictionary::file::{Format, Source, write_section};
+use gpu_dictionary::levels::{Every, Level};
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream};
+use std::io::{Read, Write};
+
+const FORMAT: Format = Format { magic: *b"gpu-mul\n", version: 2 };
+
+/// A dictionary that keeps all values of a key, in the order in which they were inserted, also equal ones.
+///
+/// It has the levels of a [`GpuLsm`], whose merges keep all elements. An insertion is the same, and costs the same. A deletion
+/// rewrites the levels.
+///
+/// ```
+/// use gpu_lsm::{GpuMultimap, Options};
+/// use gpu_primitives::{Device, Error};
+///
+/// let stream = Device::default()?.stream()?;
+/// let mut edges = GpuMultimap::<u32, u32>::new(Options::new())?;
+/// edges.insert(&stream, (&stream.upload(&[1, 2, 1, 1])?, &stream.upload(&[20, 30, 10, 20])?))?;
+/// edges.insert(&stream, (&stream.upload(&[2, 1])?, &stream.upload(&[40, 50])?))?;
+///
+/// let asked = stream.upload(&[1, 2, 3])?;
+/// assert_eq!(edges.count(&stream, &asked)?.to_vec(&stream)?, [4, 2, 0]);
+/// assert_eq!(edges.get(&stream, &asked)?.to_vec(&stream)?, [vec![20, 10, 20, 50], vec![30, 40], vec![]]);
+///
+/// edges.delete_pairs(&stream, (&stream.upload(&[1])?, &stream.upload(&[20])?))?;
+/// edges.delete(&stream, &stream.upload(&[2])?)?;
+/// assert_eq!(edges.export(&stream)?.to_vec(&stream)?, [(1, 10), (1, 50)]);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug)]
+pub struct GpuMultimap<K: Key, V: Value> {
+    /// Nothing in it is stale: there are no tombstones, and all elements of a key count.
+    lsm: GpuLsm<K, V>,
+}
+
+/// Makes a multimap that shares the levels, which never change. Costs no device memory, and does not wait.
+impl<K: Key, V: Value> Clone for GpuMultimap<K, V> {
+    fn clone(&self) -> Self {
+        Self { lsm: self.lsm.clone() }
+    }
+}
+
+impl<K: Key, V: Value> GpuMultimap<K, V> {
+    /// Creates an empty multimap. It lives on the device of the first stream it is used with. A cleanup policy has no effect:
+    /// nothing is ever stale.
+    ///
+    /// # Errors
+    /// [`Error::InvalidOption`] if the batch size is out of range.
+    pub fn new(options: Options) -> Result<Self, Error> {
+        Ok(Self { lsm: GpuLsm::new(Options { cleanup_policy: None, ..options })? })
+    }
+
+    /// Builds a multimap from these pairs, as a single level. Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`new`](Self::new) and [`insert`](Self::insert).
+    pub fn bulk_build<'a>(
+        stream: &Stream,
+        pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+        options: Options,
+    ) -> Result<Self, Error> {
+        Ok(Self { lsm: GpuLsm::bulk_build(stream, pairs, Options { cleanup_policy: None, ..options })? })
+    }
+
+    /// Inserts pairs, after all that are there. Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`GpuLsm::insert`]. After an error the multimap is unchanged.
+    pub fn insert<'a>(
+        &mut self,
+        stream: &Stream,
+        pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    ) -> Result<(), Error> {
+        self.lsm.insert(stream, pairs)
+    }
+
+    /// Deletes all values of keys. Ignores absent keys. Rewrites all levels, and waits for each, to learn its length.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], or any launch error. After an error the multimap is unchanged.
+    pub fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
+        self.lsm.stack.remove_keys(stream, keys.into())
+    }
+
+    /// Deletes pairs: all that have this key and this value. Ignores absent ones. Rewrites all levels, and waits for each, to
+    /// learn its length.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if there is not exactly one value per key; for zero-sized values, if `values` is not empty.
+    /// [`Error::OutOfMemory`], or any launch error. After an error the multimap is unchanged.
+    pub fn delete_pairs<'a>(
+        &mut self,
+        stream: &Stream,
+        pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    ) -> Result<(), Error> {
+        self.lsm.stack.remove_pairs(stream, pairs.0.into(), pairs.1.into())
+    }
+
+    /// Returns the number of values of each key. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], or any launch error. All queries can return these.
+    pub fn count<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u64>, Error> {
+        self.lsm.stack.count_every(stream, keys.into())
+    }
+
+    /// Returns all values of each key, the oldest first. Waits for the stream, to learn how many there are.
+    ///
+    /// # Errors
+    /// The errors of [`count`](Self::count).
+    pub fn get<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Every<V>, Error> {
+        self.lsm.stack.every(stream, keys.into())
+    }
+
+    /// Writes all values of each key into given memory, the oldest first. `offsets`, one more than keys, receives where the values
+    /// of each key begin, and how many there are in all. Values for which there is no room are left out. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if there is not one more offset than keys, or the errors of [`count`](Self::count).
+    pub fn get_into<'a>(
+        &self,
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, K>>,
+        offsets: impl Into<DeviceSliceMut<'a, u64>>,
+        values: impl Into<DeviceSliceMut<'a, V>>,
+    ) -> Result<(), Error> {
+        self.lsm.stack.every_into(stream, keys.into(), offsets.into(), values.into())
+    }
+
+    /// Returns all pairs in key order, those of a key in the order in which they were inserted. Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`count`](Self::count).
+    pub fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
+        let levels: Vec<&Level<K, V>> = self.lsm.levels().map(|(_, level)| level).collect();
+        Level::merge(stream, &levels)?.into_contents(stream)
+    }
+
+    /// Returns the number of pairs.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lsm.stack.len()
+    }
+
+    /// Returns whether there are no pairs.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lsm.stack.is_empty()
+    }
+
+    /// Removes everything.
+    pub fn clear(&mut self) {
+        self.lsm.clear();
+    }
+
+    /// Takes a snapshot: the multimap as it is now, for queries while updates go on. Costs no device memory. Does not wait.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot<Self> {
+        Snapshot::new(self.clone())
+    }
+
+    /// Writes the multimap to a file: a header, and the file of its levels. [`load`](Self::load) reads it on any device. Waits.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if writing fails, or any error of a copy to the host.
+    pub fn save(&self, stream: &Stream, mut writer: impl Write) -> Result<(), Error> {
+        write_section(&mut writer, &FORMAT.header::<K, V>())?;
+        self.lsm.save(stream, writer)
+    }
+
+    /// Reads a multimap written by [`save`](Self::save). Checks everything: it returns a complete multimap or an error.
+    ///
+    /// # Errors
+    /// The errors of [`GpuLsm::load`].
+    pub fn load(stream: &Stream, mut reader: impl Read) -> Result<Self, Error> {
+        let mut source = Source::new(&mut reader);
+        source.header::<K, V, _>(FORMAT, |_| Ok(()))?;
+        let lsm = GpuLsm::load(stream, reader)?;
+        if lsm.levels().any(|(_, level)| level.has_tombstones()) {
+            return Err(Error::InvalidFile { what: "its levels have tombstones".to_owned(), at: 0 });
+        }
+        Ok(Self { lsm })
+    }
+}
