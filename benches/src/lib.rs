@@ -22,6 +22,7 @@ pub mod results;
 pub mod rows;
 pub mod session;
 pub mod sorted_array;
+mod upserts;
 pub mod view;
 
 pub use error::Error;

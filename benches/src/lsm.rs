@@ -9,7 +9,7 @@ use crate::paper::{Scaled, insertion};
 use crate::record::{Record, power};
 use crate::rows::{self, At};
 use crate::session::Session;
-use crate::{Error, Run};
+use crate::{Error, Run, upserts};
 use gpu_lsm::GpuLsm;
 
 /// The section of the records.
@@ -43,7 +43,7 @@ pub fn run(options: &Options<'_>) -> Result<Run, Error> {
     let log_size = options.log_size.unwrap_or(if session.is_gpu() { 24 } else { 16 });
     let large = if session.is_gpu() { 8 } else { 1 };
     session.expect_room((1 << log_size) * large, 64)?;
-    session.expect_steps(11 + usize::from(options.insertions) * insertion::steps());
+    session.expect_steps(14 + usize::from(options.insertions) * insertion::steps());
     let outcome = measure(&session, log_size, large, options.insertions);
     Ok(Run { recording: session.finish(), outcome })
 }
@@ -93,6 +93,9 @@ fn measure(session: &Session, log_size: u32, large: usize, insertions: bool) -> 
             }
         }
     }
+    upserts::upserts(session, &pairs, 1 << batches[2], &oracle)?;
+    upserts::large_values(session, &pairs, 1 << batches[2])?;
+    upserts::small_calls(session, &pairs, 1 << batches[0])?;
     memory(session, &pairs, 1 << batches[0])?;
     drop((pairs, oracle));
 

@@ -14,7 +14,7 @@ use gpu_sorted_array::GpuSortedArray;
 /// What the measurements need in addition to the common dictionary trait.
 pub trait OnDevice: Updatable {
     /// Returns the options for batches of `batch` pairs.
-    fn options(batch: usize) -> Self::Options;
+    fn options_for(batch: usize) -> Self::Options;
 
     /// See [`Contender::cleanable`].
     fn cleanable(&self) -> Option<usize> {
@@ -31,7 +31,7 @@ pub trait OnDevice: Updatable {
 }
 
 impl<K: Number, V: Datum> OnDevice for GpuLsm<K, V> {
-    fn options(batch: usize) -> Self::Options {
+    fn options_for(batch: usize) -> Self::Options {
         gpu_lsm::Options::new().batch_size(batch)
     }
 
@@ -45,13 +45,13 @@ impl<K: Number, V: Datum> OnDevice for GpuLsm<K, V> {
 }
 
 impl<K: Number, V: Datum> OnDevice for GpuSortedArray<K, V> {
-    fn options(_: usize) -> Self::Options {
+    fn options_for(_: usize) -> Self::Options {
         Self::Options::default()
     }
 }
 
 impl<K: Number, V: Datum> OnDevice for GpuCuckoo<K, V> {
-    fn options(_: usize) -> Self::Options {
+    fn options_for(_: usize) -> Self::Options {
         Self::Options::default()
     }
 }
@@ -64,11 +64,11 @@ impl<D: OnDevice<Key: Number, Value: Datum> + 'static> Contender for D {
     const CLOCK: Clock = Clock::Device;
 
     fn empty(stream: &Stream, batch: usize) -> Result<Self, Error> {
-        Ok(Dictionary::new(stream, D::options(batch))?)
+        Ok(Dictionary::new(stream, D::options_for(batch))?)
     }
 
     fn build(stream: &Stream, pairs: PairSlice<'_, Self::Key, Self::Value>, batch: usize) -> Result<Self, Error> {
-        Ok(Dictionary::bulk_build(stream, (pairs.keys.device, pairs.values.device), D::options(batch))?)
+        Ok(Dictionary::bulk_build(stream, (pairs.keys.device, pairs.values.device), D::options_for(batch))?)
     }
 
     fn insert(&mut self, stream: &Stream, pairs: PairSlice<'_, Self::Key, Self::Value>) -> Result<(), Error> {

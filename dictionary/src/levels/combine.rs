@@ -1,7 +1,7 @@
 //! Operands: values that are combined with what is older, and the kernels that combine them.
 //!
 //! A level holds at most one element per key that counts, the last one of the key's run. If a level has operands, the elements
-//! before it are *nothing*. So a query that has found the last element of a key in a level need not look at the others, and the
+//! before it are *nothing*, with the identity of the operation as their value. So a query that has found the last element of a key in a level need not look at the others, and the
 //! elements of a key in several levels can be merged in any grouping.
 
 use super::find::Levels;
@@ -84,13 +84,14 @@ const fn shared<P>(items: usize) -> usize {
 /// nothing.
 ///
 /// It is a [scan](gpu_primitives::scan) that restarts at each new key, in place. A result is an operand only if all elements
-/// of its key are operands, or nothing. After a tombstone an operand becomes a value.
+/// of its key are operands, or nothing. After a tombstone an operand becomes a value. If `only_operands` is not 0, the marks are
+/// not read: all elements are operands, or nothing, which has the identity as its value.
 ///
 /// Cost: reads each key once, or twice from the cache; reads and writes each value once, and two bits.
 ///
 /// # Safety
 /// - The launch has one block per tile of `combine_tile(ITEMS)` elements.
-/// - The keys ascend. There are as many values. `marks` has a bit per element for tombstones, in words of 32 elements, and as
+/// - The keys ascend. There are as many values. `marks` has room for a bit per element for tombstones, in words of 32 elements, and as
 ///   many for operands.
 /// - `scratch` comes from the stream's look-back words, for one `P` per tile.
 /// - While the kernel runs, nobody writes the keys, and nobody else uses the other buffers.
@@ -99,6 +100,7 @@ pub unsafe fn combine_runs<C: KeyCode, P: Payload<Value: Held>, const ITEMS: usi
     keys: Global<C>,
     values: GlobalMut<P::Value>,
     marks: GlobalMut<u32>,
+    only_operands: u32,
     operation: HoleMonoid<P::Value>,
     scratch: GlobalMut<u64>,
 ) {
@@ -125,7 +127,10 @@ pub unsafe fn combine_runs<C: KeyCode, P: Payload<Value: Held>, const ITEMS: usi
         let mut item = old_to_new.identity();
         if at < len {
             let (word, bit) = (at / LANES as usize, at as u32 % LANES);
-            let kind = marks.get(word) >> bit & 1 | (marks.get(words + word) >> bit & 1) * OPERAND;
+            let kind = match only_operands {
+                0 => marks.get(word) >> bit & 1 | (marks.get(words + word) >> bit & 1) * OPERAND,
+                _ => OPERAND,
+            };
             let is_first = at == 0 || keys.get(at - 1) != keys.get(at);
             item = P::new(values.get(at), kind | FIRST * u32::from(is_first));
         }
@@ -161,7 +166,7 @@ pub unsafe fn combine_runs<C: KeyCode, P: Payload<Value: Held>, const ITEMS: usi
             let item = items.get((own + i * THREADS) as usize);
             let is_last = at + 1 == len || keys.get(at + 1) != keys.get(at);
             kind = if is_last { item.kind() & KIND } else { NOTHING };
-            values.set(at, item.value());
+            values.set(at, if is_last { item.value() } else { operation.identity() });
         }
         let marked = [ballot(FULL, kind & TOMBSTONE != 0), ballot(FULL, kind & OPERAND != 0)];
         if at < len && lane_id() == 0 {

@@ -43,6 +43,8 @@ pub struct Level<K: Key, V: Value> {
     marks: Option<DeviceVec<u32>>,
     /// The operation that combines operands; `None` if there are none.
     operation: Option<SharedOperation<K, V>>,
+    /// Whether all elements are operands, or nothing.
+    only_operands: bool,
     /// The number of elements; the vectors may be longer.
     len: usize,
     /// Whether the keys are known to be distinct, without tombstones.
@@ -98,6 +100,7 @@ impl<K: Key, V: Value> Level<K, V> {
             values: stream.uninit(values_for::<V>(len))?,
             marks: None,
             operation: None,
+            only_operands: false,
             len,
             is_distinct: false,
             id: OnceLock::new(),
@@ -164,27 +167,21 @@ impl<K: Key, V: Value> Level<K, V> {
     ) -> Result<Self, Error> {
         let mut level = Self::from_pairs(stream, keys, values)?;
         if let Some(operation) = V::Carrier::operation::<K::Code, V, M>(operation) {
-            let words = level.len.div_ceil(32);
-            let mut marks = stream.uninit::<u32>(2 * words)?;
-            transfer::fill(stream, marks.slice_mut(..words)?, 0)?;
-            transfer::fill(stream, marks.slice_mut(words..)?, u32::MAX)?;
-            level.marks = Some(marks);
+            level.only_operands = true;
             level.combine(stream, operation)?;
         }
         Ok(level)
     }
 
-    /// Combines the elements of each key, and remembers the operation. Does not wait.
+    /// Combines the elements of each key, and remembers the operation. The level has marks, or only operands. Does not wait.
     fn combine(&mut self, stream: &Stream, operation: SharedOperation<K, V>) -> Result<(), Error> {
-        if let Some(marks) = &mut self.marks {
-            operation.combine_runs(
-                stream,
-                self.keys.view(stream)?,
-                self.values.view_mut(stream)?,
-                marks.view_mut(stream)?,
-            )?;
-        }
-        self.operation = Some(operation);
+        let mut marks = match self.marks.take() {
+            Some(marks) => marks,
+            None => stream.uninit::<u32>(2 * self.len.div_ceil(32))?,
+        };
+        let (keys, values) = (self.keys.view(stream)?, self.values.view_mut(stream)?);
+        operation.combine_runs(stream, keys, values, marks.view_mut(stream)?, self.only_operands)?;
+        (self.marks, self.operation) = (Some(marks), Some(operation));
         Ok(())
     }
 
@@ -247,30 +244,46 @@ impl<K: Key, V: Value> Level<K, V> {
     /// # Errors
     /// [`Error::TooMany`] for more than 32 levels, or the errors of [`from_pairs`](Self::from_pairs).
     pub fn merge(stream: &Stream, levels: &[&Self]) -> Result<Self, Error> {
-        let len = levels.iter().map(|level| level.len).sum();
         let has_marks = levels.iter().any(|level| level.has_tombstones());
+        if !has_marks {
+            return Self::merge_plain(stream, levels);
+        }
+        let operation = levels.iter().find_map(|level| level.operation.clone());
+        if let Some(operation) = operation.clone().filter(|_| levels.iter().all(|level| level.only_operands)) {
+            // What is nothing has the identity as its value. So the marks need not travel.
+            let mut merged = Self::merge_plain(stream, levels)?;
+            merged.only_operands = true;
+            merged.combine(stream, operation)?;
+            return Ok(merged);
+        }
+        let len = levels.iter().map(|level| level.len).sum();
+        let mut merged = Self::uninit(stream, len)?;
+        let arrays = if operation.is_some() { 2 } else { 1 };
+        let mut marks = stream.uninit::<u32>(arrays * len.div_ceil(32))?;
+        if len > 0 {
+            let out = ElementsMut::view(merged.keys.view_mut(stream)?, merged.values.view_mut(stream)?);
+            keep_all(stream, levels, out, marks.view_mut(stream)?)?;
+        }
+        merged.marks = Some(marks);
+        if let Some(operation) = operation {
+            merged.combine(stream, operation)?;
+        }
+        Ok(merged)
+    }
+
+    /// Merges the keys and values of levels, oldest first. Does not wait.
+    fn merge_plain(stream: &Stream, levels: &[&Self]) -> Result<Self, Error> {
+        let len = levels.iter().map(|level| level.len).sum();
         let runs: Vec<_> = levels.iter().map(|level| level.run()).collect();
-        if !has_marks && len <= FEW && (3..=MAX_PLACED).contains(&levels.len()) {
+        if len <= FEW && (3..=MAX_PLACED).contains(&levels.len()) {
             return Self::placed(stream, &runs, len);
         }
         let mut merged = Self::uninit(stream, len)?;
-        if !has_marks && const { size_of::<V>() == 0 } {
+        if const { size_of::<V>() == 0 } {
             let runs: Vec<_> = runs.iter().map(|run| run.0).collect();
             merge::runs_keys(stream, &runs, &mut merged.keys, K::Code::ORDER)?;
-        } else if !has_marks {
-            merge::runs_pairs(stream, &runs, (&mut merged.keys, &mut merged.values), K::Code::ORDER)?;
         } else {
-            let operation = levels.iter().find_map(|level| level.operation.clone());
-            let arrays = if operation.is_some() { 2 } else { 1 };
-            let mut marks = stream.uninit::<u32>(arrays * len.div_ceil(32))?;
-            if len > 0 {
-                let out = ElementsMut::view(merged.keys.view_mut(stream)?, merged.values.view_mut(stream)?);
-                keep_all(stream, levels, out, marks.view_mut(stream)?)?;
-            }
-            merged.marks = Some(marks);
-            if let Some(operation) = operation {
-                merged.combine(stream, operation)?;
-            }
+            merge::runs_pairs(stream, &runs, (&mut merged.keys, &mut merged.values), K::Code::ORDER)?;
         }
         Ok(merged)
     }
@@ -441,7 +454,16 @@ impl<K: Key, V: Value> Level<K, V> {
         if let Some(marks) = &marks {
             expect_len("the marks of a level", len.div_ceil(32), marks.len())?;
         }
-        Ok(Self { keys, values: recast(values), marks, operation: None, len, is_distinct: false, id: OnceLock::new() })
+        Ok(Self {
+            keys,
+            values: recast(values),
+            marks,
+            operation: None,
+            only_operands: false,
+            len,
+            is_distinct: false,
+            id: OnceLock::new(),
+        })
     }
 
     /// Returns the level as kernels see it, with values as their carrier, or without: `W` is `V::Carrier` or `()`.

@@ -21,7 +21,8 @@ pub(super) type SharedOperation<K, V> =
 
 /// An operation that combines values, as their carrier `W`, in levels with keys of code `C`.
 pub trait Operation<C, W>: Debug + Send + Sync {
-    /// Combines the elements of each key of a level, whose keys ascend: see [`CombineRuns`]. Does not wait.
+    /// Combines the elements of each key of a level, whose keys ascend: see [`CombineRuns`]. With `only_operands`, does not read
+    /// the marks. Does not wait.
     ///
     /// # Errors
     /// Any launch error.
@@ -31,6 +32,7 @@ pub trait Operation<C, W>: Debug + Send + Sync {
         keys: View<'_, Global<C>>,
         values: View<'_, GlobalMut<W>>,
         marks: View<'_, GlobalMut<u32>>,
+        only_operands: bool,
     ) -> Result<(), Error>;
 
     /// Looks up keys: see [`LookupCombined`]. Does not wait.
@@ -90,6 +92,7 @@ impl<C: KeyCode, W: Combinable, V: Value<Carrier = W>, M: Upsertion<V>> Operatio
         keys: View<'_, Global<C>>,
         values: View<'_, GlobalMut<W>>,
         marks: View<'_, GlobalMut<u32>>,
+        only_operands: bool,
     ) -> Result<(), Error> {
         // SAFETY: only the length is used.
         let len = unsafe { keys.clone().into_param() }.len();
@@ -100,7 +103,9 @@ impl<C: KeyCode, W: Combinable, V: Value<Carrier = W>, M: Upsertion<V>> Operatio
             let tiles = len.div_ceil(combine_tile(ITEMS));
             let scratch = stream.lookback_words(lookback::scratch_words::<W::WithKind>(tiles))?;
             let operation = HoleMonoid::<W>::of::<V, M>(self.operation);
-            let kernel = CombineRuns::<C, W::WithKind, ITEMS>::new(keys, values, marks, operation, scratch);
+            let only_operands = u32::from(only_operands);
+            let kernel =
+                CombineRuns::<C, W::WithKind, ITEMS>::new(keys, values, marks, only_operands, operation, scratch);
             // SAFETY: there is a block per tile. The caller has the keys of a level in order, and its marks.
             unsafe { stream.launch(kernel, tiles) }
         })

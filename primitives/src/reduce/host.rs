@@ -75,7 +75,7 @@ fn run<H: Held, I: Input<H>>(
     ))
 }
 
-/// Reduces the tiles of each block to one value, and these to one. A single block reduces all of them if they are few.
+/// Reduces the tiles to one value each, and these to one. A single block reduces all of them if they are few.
 fn run_shaped<H: Held, I: Input<H>, const VEC: usize, const ROWS: usize>(
     stream: &Stream,
     input: I,
@@ -85,9 +85,6 @@ fn run_shaped<H: Held, I: Input<H>, const VEC: usize, const ROWS: usize>(
 ) -> Result<(), Error> {
     /// The tiles that one block reduces alone: a second launch takes longer.
     const ALONE: usize = 8;
-    /// The blocks that share many tiles: as many as run at once on a large GPU. It is the same for all devices, since it decides
-    /// the order in which floats are added.
-    const SHARING: usize = 792;
 
     let tiles = len.div_ceil(THREADS as usize * VEC * ROWS);
     if tiles <= ALONE {
@@ -95,13 +92,9 @@ fn run_shaped<H: Held, I: Input<H>, const VEC: usize, const ROWS: usize>(
         // SAFETY: the only block covers all tiles, and there is one output.
         return unsafe { stream.launch(kernel, 1) };
     }
-    // With few tiles per block, some blocks would work longer than others.
-    let per_block = if tiles < 4 * SHARING { 1 } else { tiles.div_ceil(SHARING) };
-    let blocks = tiles.div_ceil(per_block);
-    let mut partial = stream.uninit::<H>(blocks)?;
-    let each = partial.raw_view_mut(stream)?;
-    let kernel = ReduceTiles::<H, I, _, VEC, ROWS>::new(input, each, operation, per_block as u32);
-    // SAFETY: the blocks cover all tiles, and there are as many outputs.
-    unsafe { stream.launch(kernel, blocks)? };
-    run_shaped::<H, Global<H>, VEC, ROWS>(stream, partial.raw_view(stream)?, blocks, output, operation)
+    let mut partial = stream.uninit::<H>(tiles)?;
+    let kernel = ReduceTiles::<H, I, _, VEC, ROWS>::new(input, partial.raw_view_mut(stream)?, operation, 1);
+    // SAFETY: one block per tile, and as many outputs.
+    unsafe { stream.launch(kernel, tiles)? };
+    run_shaped::<H, Global<H>, VEC, ROWS>(stream, partial.raw_view(stream)?, tiles, output, operation)
 }
