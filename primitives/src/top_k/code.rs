@@ -66,6 +66,18 @@ impl Digit {
         code.bits_from(self.shift).halves()[0] as u32 & ((1 << self.bits) - 1)
     }
 
+    /// Returns the bit after the highest one.
+    #[inline(always)]
+    pub(super) const fn end(self) -> u32 {
+        self.shift + self.bits
+    }
+
+    /// Returns the smallest number whose bits down to this digit are `prefix`.
+    #[inline(always)]
+    pub(super) fn least(self, [low, high]: [u64; 2]) -> [u64; 2] {
+        (((high as u128) << 64 | low as u128) << self.shift).halves()
+    }
+
     /// Returns the bits of a number down to this digit, where those down to the digit before are `prefix`.
     #[inline(always)]
     pub(super) fn append(self, [low, high]: [u64; 2], digit: u32) -> [u64; 2] {
@@ -127,6 +139,9 @@ mod tests {
                 let digit = Digit::of(bits, level);
                 prefix = digit.append(prefix, digit.get(number));
                 assert_eq!(u128::of_halves(prefix), number >> digit.shift, "{bits} bits, digit {level}");
+                let least = number >> digit.shift << digit.shift;
+                assert_eq!(u128::of_halves(digit.least(prefix)), least, "{bits} bits, digit {level}");
+                assert_eq!(digit.end(), bits - DIGIT_BITS * level);
             }
             assert_eq!(u128::of_halves(prefix), number);
         }

@@ -1,11 +1,12 @@
 //! Counting digits in a block, and the digit that the wanted numbers go down to.
 
-use super::code::DIGIT_BITS;
+use super::code::{DIGIT_BITS, Digit};
 use crate::arch::thread;
 use crate::arch::warp::{FULL, LANES, ballot, lane_id, shuffle_idx};
 use crate::arch::{Order, Scope};
 use crate::block::scan;
 use crate::monoid::Sum;
+use crate::sort::RadixCode;
 use crate::view::{GlobalMut, Shared, SharedMemory, shared_bytes};
 
 /// The number of digits.
@@ -27,6 +28,14 @@ pub(super) struct Pick {
     pub above: u64,
     /// The number of numbers with this digit: with those above, at least as many as wanted, if there are.
     pub count: u64,
+}
+
+/// A number that separates the wanted numbers from the others.
+#[derive(Clone, Copy)]
+pub(super) struct Cutoff {
+    pub least: [u64; 2],
+    /// The number of numbers that are not below it.
+    pub kept: u64,
 }
 
 impl<const THREADS: u32> Histogram<THREADS> {
@@ -125,6 +134,49 @@ impl<const THREADS: u32> Histogram<THREADS> {
         }
         thread::sync_threads();
         Pick { digit: self.found.get(0) as u32, above: self.found.get(1), count: self.found.get(2) }
+    }
+
+    /// Returns a number such that at least `wanted` of the block's numbers are not below it. It goes over their digits, from
+    /// the highest, until there are no more than `slack` others, or no more digits. Number `i` of a thread is number
+    /// `i * THREADS + thread` of the block.
+    ///
+    /// # Safety
+    /// All threads of the block must call this, with a barrier before the memory is used again. The block has `len` numbers
+    /// of `bits` bits, at least `wanted`, which is not 0.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn cutoff<C: RadixCode, const PER: usize>(
+        self,
+        codes: [C; PER],
+        len: usize,
+        bits: u32,
+        wanted: u64,
+        slack: u64,
+    ) -> Cutoff {
+        let (mut prefix, mut above, mut level) = ([0; 2], 0, 0);
+        loop {
+            let digit = Digit::of(bits, level);
+            self.clear();
+            thread::sync_threads();
+            for i in 0..PER {
+                let first = i * THREADS as usize;
+                // Most of the room for numbers is empty.
+                if first < len {
+                    let is_there = first + (thread::thread_idx_x() as usize) < len;
+                    let is_tie = level == 0 || codes[i].bits_from(digit.end()) == C::of_halves(prefix);
+                    self.add(digit.get(codes[i]), is_there & is_tie);
+                }
+            }
+            thread::sync_threads();
+            let pick = self.pick_own(wanted - above);
+            prefix = digit.append(prefix, pick.digit);
+            above += pick.above;
+            level += 1;
+            let kept = above + pick.count;
+            if level == Digit::levels(bits) || kept <= wanted + slack {
+                return Cutoff { least: digit.least(prefix), kept };
+            }
+        }
     }
 
     /// Adds the counts of the digits from `first` on to those of all blocks.

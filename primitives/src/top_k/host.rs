@@ -2,22 +2,22 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::code::{Coding, Digit, Position};
-use super::histogram::BINS;
-use super::kernel::{CountDigits, GatherKeys, MIN_BLOCKS, Narrow, Step, THREADS, tile_len};
+use super::code::{Coding, Position};
+use super::find::{Find, Memory, Sieve};
+use super::kernel::{GatherKeys, THREADS};
+use super::order::orderable;
 use super::rows::{SelectRows, room};
-use super::tile::{Candidates, Counts, vector};
-use crate::block::lookback;
+use super::tile::{Candidates, vector};
 use crate::code::Sign;
 use crate::input::{Fused, Input};
 use crate::operator::map;
 use crate::runtime::held::{HeldOut, held};
 use crate::runtime::offsets::expect_offsets;
-use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::runtime::pairs::PairsMut;
 use crate::sort::{RadixCode, RadixKey, descending_codes};
 use crate::source::{Source, counting};
 use crate::with_shape;
-use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream, expect_len, transfer};
+use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
 use crate::{segmented_sort, transform};
 
 /// Writes the largest elements, the largest first, and their positions: as many as `keys` has room for. Does not wait.
@@ -54,7 +54,7 @@ fn select<'a, K: RadixKey, P: Position>(
     stream: &Stream,
     input: impl Source<'a, K>,
     mut keys: DeviceSliceMut<'_, K>,
-    positions: DeviceSliceMut<'_, P>,
+    mut positions: DeviceSliceMut<'_, P>,
     smallest: bool,
 ) -> Result<(), Error> {
     let input = input.into_parts()?;
@@ -72,7 +72,15 @@ fn select<'a, K: RadixKey, P: Position>(
         selected.clear(stream)?;
     }
     let (codes, plain) = (input.codes(), input.open(stream)?);
-    let find = Find { stream, len, coding: coding::<K>(smallest), bits: K::BITS, selected: selected.view(stream)? };
+    let mut sieve = Sieve::<K::Code, P>::new(stream, len, wanted, K::BITS)?;
+    let find = Find {
+        stream,
+        len,
+        coding: coding::<K>(smallest),
+        bits: K::BITS,
+        sieve: sieve.view(stream)?,
+        selected: selected.view(stream)?,
+    };
     // Numbers are loaded as they are. The code of other keys is part of the source.
     if K::NUMBER.is_none() {
         find.shaped(codes.open(stream)?.fused())?;
@@ -82,11 +90,16 @@ fn select<'a, K: RadixKey, P: Position>(
             Err(fused) => find.shaped(fused)?,
         }
     }
-    // Equal codes are in the order of their positions, and stay so.
-    let mut sorted = stream.uninit::<K::Code>(wanted)?;
-    let to = PairsMut::new(stream, sorted.as_mut_slice(), positions, "the positions of the wanted elements")?;
-    descending_codes(stream, selected.pairs(stream)?, to, K::BITS)?;
-    gather(stream, plain.fused(), to.values.as_const(), keys.raw_view_mut(stream)?, whole(wanted))
+    let to = positions.raw_view_mut(stream)?;
+    if wanted <= orderable::<K::Code>() {
+        sieve.order(stream, selected.view(stream)?, to)?;
+    } else {
+        // Equal codes are in the order of their positions, and stay so.
+        let mut sorted = stream.uninit::<K::Code>(wanted)?;
+        let to = PairsMut { keys: sorted.raw_view_mut(stream)?, values: to };
+        descending_codes(stream, selected.pairs(stream)?, to, K::BITS)?;
+    }
+    gather(stream, plain.fused(), to.as_const(), keys.raw_view_mut(stream)?, whole(wanted))
 }
 
 /// The rows of an input.
@@ -276,95 +289,6 @@ fn expect_positions<P: Position>(len: usize) -> Result<(), Error> {
 /// Returns how keys become numbers of which the largest are wanted.
 fn coding<K: RadixKey>(smallest: bool) -> Coding {
     Coding::new(K::NUMBER.unwrap_or(Sign::NONE), K::BITS, smallest)
-}
-
-/// Numbers and their positions.
-struct Memory<C: RadixCode, P: Position> {
-    codes: DeviceVec<C>,
-    positions: DeviceVec<P>,
-}
-
-impl<C: RadixCode, P: Position> Memory<C, P> {
-    fn new(stream: &Stream, len: usize) -> Result<Self, Error> {
-        Ok(Self { codes: stream.uninit(len)?, positions: stream.uninit(len)? })
-    }
-
-    /// Fills the memory with what comes after all elements.
-    fn clear(&mut self, stream: &Stream) -> Result<(), Error> {
-        self.codes = stream.zeroed(self.codes.len())?;
-        transfer::fill(stream, &mut self.positions, P::NONE)
-    }
-
-    fn pairs(&self, stream: &Stream) -> Result<Pairs<C, P>, Error> {
-        Ok(Pairs { keys: self.codes.raw_view(stream)?, values: self.positions.raw_view(stream)? })
-    }
-
-    fn view(&mut self, stream: &Stream) -> Result<Candidates<C, P>, Error> {
-        Ok(Candidates { codes: self.codes.raw_view_mut(stream)?, positions: self.positions.raw_view_mut(stream)? })
-    }
-}
-
-/// A search for the largest numbers, except for its input.
-struct Find<'a, C, P> {
-    stream: &'a Stream,
-    /// The number of elements; the most that it can be, if only the device knows it.
-    len: usize,
-    coding: Coding,
-    bits: u32,
-    selected: Candidates<C, P>,
-}
-
-impl<C: RadixCode, P: Position> Find<'_, C, P> {
-    fn shaped<I: Input<C::Held>>(self, input: I) -> Result<(), Error> {
-        with_shape!(VEC in 4 | 2 | 1 = vector::<C>(), self.run::<I, VEC>(input))
-    }
-
-    /// Counts the highest digits, and then narrows the input down, digit by digit.
-    fn run<I: Input<C::Held>, const VEC: usize>(self, input: I) -> Result<(), Error> {
-        let Self { stream, len, coding, bits, selected } = self;
-        let levels = Digit::levels(bits) as usize;
-        let spare = if levels > 1 { selected.codes.len().max(len / 16).max(len.min(tile_len(VEC))) } else { 0 };
-        let mut spares = [Memory::<C, P>::new(stream, spare)?, Memory::new(stream, spare)?];
-        let [first, second] = &mut spares;
-        let (first, second) = (first.view(stream)?, second.view(stream)?);
-        let mut steps = stream.zeroed::<Step>(levels + 1)?;
-        let mut counts = stream.zeroed::<u64>((levels + 1) * BINS)?;
-        let (steps, counts) = (steps.raw_view_mut(stream)?, counts.raw_view_mut(stream)?);
-        // SAFETY: there are as many steps.
-        let step = |level: usize| unsafe { steps.slice(level, 1) };
-        // SAFETY: there are as many counts.
-        let counts = |level: usize| unsafe { counts.slice(level * BINS, BINS) };
-
-        let tiles = len.div_ceil(tile_len(VEC));
-        let blocks = tiles.min(MIN_BLOCKS as usize * stream.device().limits().multiprocessors as usize);
-        let wanted = selected.codes.len() as u64;
-        let kernel = CountDigits::<C, I, VEC>::new(input, coding, Digit::of(bits, 0), wanted, counts(0));
-        // SAFETY: something is wanted, and the counts are zero.
-        unsafe { stream.launch(kernel, blocks)? };
-        for level in 0..levels {
-            let scratch = stream.lookback_words(lookback::scratch_words::<Counts>(tiles))?;
-            let (before, after) = (step(level).as_const(), step(level + 1));
-            let (here, next) = (counts(level).as_const(), counts(level + 1));
-            let kernel = Narrow::<C, I, P, VEC>::new(
-                input,
-                coding,
-                bits,
-                level as u32,
-                before,
-                after,
-                here,
-                next,
-                first,
-                second,
-                selected,
-                scratch,
-            );
-            // SAFETY: the counts and the step before are those of the launch before; the spare memory is shorter than the
-            // input, so that the look-back has words for its tiles.
-            unsafe { stream.launch(kernel, blocks)? };
-        }
-        Ok(())
-    }
 }
 
 /// How many positions belong to a row, and where the rows' elements are.

@@ -8,9 +8,10 @@
 //! - **Deterministic**: the same input gives the same bytes on every run and every device. Equal elements at the border are
 //!   chosen by their positions, too.
 //! - **Synchronisation**: none; the result is ready in stream order.
-//! - **Memory**: reads each element twice. What can still be among the `k` after the highest 11 bits are known is read
-//!   again per 11 bits. Temporary memory for the larger of `k` and a sixteenth of the input: twice their codes and
-//!   positions, freed in stream order.
+//! - **Memory**: for small `k`, reads each element once, and a sample of them before. For larger `k`, and for inputs with too
+//!   many equal elements at the border, reads each element twice; what can still be among the `k` after the highest 11 bits
+//!   are known is read again per 11 bits. Temporary memory for the larger of `k` and a sixteenth of the input: twice their
+//!   codes and positions, freed in stream order.
 //!
 //! ```
 //! use gpu_primitives::{Device, Error, top_k};
@@ -48,9 +49,13 @@
 mod code;
 mod histogram;
 mod kernel;
+mod order;
 mod rows;
+mod sift;
 mod tile;
 
+#[cfg(not(target_arch = "nvptx64"))]
+mod find;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 

@@ -144,6 +144,26 @@ impl<const VEC: usize> Marks<VEC> {
         Self { greater, ties }
     }
 
+    /// Marks the first `len` numbers of the run that are not below the threshold: as numbers that are in.
+    #[inline(always)]
+    pub fn at_least<C: RadixCode>(codes: [[C; VEC]; ROWS], len: usize, threshold: C) -> Self {
+        let mut marked = 0;
+        for row in 0..ROWS {
+            for i in 0..VEC {
+                marked |= u32::from(codes[row][i] >= threshold) << (row * VEC + i);
+            }
+        }
+        // Only the last run of an input.
+        if len < run_len(VEC) {
+            for row in 0..ROWS {
+                for i in 0..VEC {
+                    marked &= !(u32::from(striped::<VEC>(row) + i >= len) << (row * VEC + i));
+                }
+            }
+        }
+        Self { greater: marked, ties: 0 }
+    }
+
     /// Returns whether a number has the prefix.
     #[inline(always)]
     pub fn is_tie(self, row: usize, i: usize) -> bool {
