@@ -173,7 +173,7 @@ pub unsafe fn sample_maxima<C: RadixCode, I: Input<C::Held>, const VEC: usize>(
         }
         distance /= 2;
     }
-    if lane_id() % GROUP == 0 {
+    if lane_id().is_multiple_of(GROUP) {
         maxima.set(own * (LANES / GROUP) as usize + (lane_id() / GROUP) as usize, largest);
     }
 }
