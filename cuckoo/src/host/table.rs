@@ -27,6 +27,8 @@ pub struct GpuCuckoo<K: Key, V: Value> {
     pub(super) placed: u64,
     /// Keys deleted since the build.
     pub(super) erased: DeviceValue<u64>,
+    /// How many of them the host knows of: at least so many have been deleted.
+    pub(super) known_erased: u64,
     pub(super) options: Options,
     pub(super) rebuilds: u64,
 }
@@ -67,6 +69,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
             storage: self.storage.try_clone(stream)?,
             placed: self.placed,
             erased,
+            known_erased: self.known_erased,
             options: self.options.clone(),
             rebuilds: self.rebuilds,
         })
@@ -118,7 +121,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     ) -> Result<Self, Error> {
         let Built { storage, len, failures } = built;
         let erased = DeviceValue::new(stream, 0)?;
-        Ok(Self { storage, placed: len, erased, options, rebuilds: u64::from(failures) })
+        Ok(Self { storage, placed: len, erased, known_erased: 0, options, rebuilds: u64::from(failures) })
     }
 }
 

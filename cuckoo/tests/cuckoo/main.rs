@@ -2,6 +2,8 @@
 
 mod builds;
 mod updates;
+mod upserts;
+mod whole;
 
 use builds::*;
 use gpu_conformance::data::random;
@@ -14,6 +16,8 @@ use std::collections::HashMap;
 use std::fmt::Debug;
 use std::process::ExitCode;
 use updates::*;
+use upserts::*;
+use whole::*;
 
 fn main() -> ExitCode {
     run(cases![
@@ -35,6 +39,17 @@ fn main() -> ExitCode {
         clear_and_rebuild,
         random_histories,
         any_order_of_threads,
+        upsert_combines,
+        upsert_in_order,
+        upsert_types,
+        upsert_grows_or_refuses,
+        upsert_without_associativity,
+        upsert_in_any_order_of_threads,
+        retain_keeps_some,
+        retain_in_sets,
+        for_each_changes_values,
+        keys_values_and_drain,
+        remove_returns_values,
         misaligned_values,
         invalid_options,
         memory,
