@@ -76,6 +76,12 @@ impl Choices {
         ((hash as u64 * self.buckets as u64) >> 32) as u32
     }
 
+    /// Returns 32 bits that depend on every bit of the key.
+    #[inline(always)]
+    pub fn spread(self) -> u32 {
+        self.first
+    }
+
     /// Returns some bits that do not depend on the first bucket.
     #[inline(always)]
     pub fn salt(self) -> u32 {
@@ -139,6 +145,13 @@ impl<C: KeyCode> Map<C> {
         };
         // The ranges are disjoint, so an empty slot is never mistaken for a dead one.
         Some(Self { hash, empty: marker(0, 2..1000)?, dead: marker(1, 1000..2000)? })
+    }
+
+    /// Returns the map with the same hash functions and twice as many buckets. Returns `None` if these are too many, or
+    /// in the unlikely case that there are no markers.
+    pub fn doubled(&self) -> Option<Self> {
+        let buckets = self.hash.buckets.checked_mul(2)?;
+        Self::new(Hash { buckets, ..self.hash })
     }
 }
 

@@ -117,6 +117,32 @@ impl<C: KeyCode, const WIDTH: usize> Bucket<C, WIDTH> {
         Self(loaded)
     }
 
+    /// Loads the keys like [`load`](Self::load), each of them atomically: other threads may change them at the same time.
+    ///
+    /// # Safety
+    /// `at` is the index of a bucket's first key. Other threads change the keys only atomically.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn load_atomic(keys: GlobalMut<C>, at: usize) -> Self {
+        let mut loaded = [C::MIN; WIDTH];
+        if size_of::<C>() == 4 {
+            for row in 0..WIDTH / 4 {
+                let four = keys.atomic_load_vec::<4>(at + 4 * row);
+                for i in 0..4 {
+                    loaded[4 * row + i] = four[i];
+                }
+            }
+        } else {
+            for row in 0..WIDTH / 2 {
+                let two = keys.atomic_load_vec::<2>(at + 2 * row);
+                for i in 0..2 {
+                    loaded[2 * row + i] = two[i];
+                }
+            }
+        }
+        Self(loaded)
+    }
+
     /// Returns the slots that hold `key`.
     #[inline(always)]
     pub fn slots_with(&self, key: C) -> Slots {

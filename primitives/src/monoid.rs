@@ -87,6 +87,7 @@ unsafe impl<H: Pod> Param for HoleMonoid<H> {
 #[cfg(not(target_arch = "nvptx64"))]
 impl<H: Held> HoleMonoid<H> {
     /// Returns an operation on elements `T`, for kernels that hold them in an `H`, which is no smaller.
+    #[must_use]
     pub fn of<T: Pod, M: Monoid<T>>(operation: M) -> Self {
         let identity = crate::runtime::held::widened(operation.identity());
         Self { hole: Hole::new(operation, Self::filling::<T, M>()), identity }

@@ -282,6 +282,25 @@ impl<T: Word> GlobalMut<T> {
         memory::global_atomic_load(self.base, self.len, index, scope, order)
     }
 
+    /// Reads the `N` elements from `index`: in one access if they take 16 bytes, otherwise one by one. Each element is
+    /// read atomically (`Relaxed`, seen by the whole GPU), but not all of them at the same moment.
+    ///
+    /// # Safety
+    /// Same as [`atomic_load`](Self::atomic_load), for each element. If it is one access, its address is a multiple of
+    /// its size.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn atomic_load_vec<const N: usize>(self, index: usize) -> [T; N] {
+        if const { size_of::<[T; N]>() == 16 } {
+            return memory::global_atomic_load_vec(self.base, self.len, index);
+        }
+        let mut values = [T::zeroed(); N];
+        for i in 0..N {
+            values[i] = self.atomic_load(index + i, Scope::Gpu, Order::Relaxed);
+        }
+        values
+    }
+
     /// Writes element `index` atomically (`Relaxed` or `Release`).
     ///
     /// # Safety

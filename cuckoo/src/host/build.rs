@@ -6,10 +6,10 @@ use super::storage::{Filled, PlaceJob, Storage};
 use crate::hash::{Hash, MIN_BUCKETS, Map};
 use crate::kernel::Count;
 use gpu_dictionary::{Carrier, KeyCode};
-use gpu_primitives::{DeviceVec, Error, Stream};
+use gpu_primitives::{Error, Stream};
 
 /// The name of the table in error messages.
-const NAME: &str = "a cuckoo table";
+pub const NAME: &str = "a cuckoo table";
 
 /// The most keys in a build: positions have 32 bits.
 pub const MAX_KEYS: usize = u32::MAX as usize - 1;
@@ -73,9 +73,9 @@ pub fn full(unplaced: u64, keys: u64, slots: u64) -> Error {
     Error::TableFull { what: NAME, unplaced, keys, slots }
 }
 
-/// Allocates the locks that placing pairs one by one needs: one bit per bucket.
-pub fn locks(stream: &Stream, buckets: u32) -> Result<DeviceVec<u32>, Error> {
-    stream.zeroed((buckets as usize).div_ceil(32))
+/// Returns how many words the locks have that placing pairs one by one needs: one bit per bucket.
+pub const fn lock_words(buckets: u32) -> usize {
+    (buckets as usize).div_ceil(u32::BITS as usize)
 }
 
 enum Attempt<C: KeyCode, V: Carrier> {
@@ -93,13 +93,14 @@ fn attempt<C: KeyCode, V: Carrier>(
 ) -> Result<Attempt<C, V>, Error> {
     let Some(map) = Map::new(hash) else { return Ok(Attempt::Failed { keys: pairs.0.len() as u64 }) };
     let Filled { mut storage, spill, mut counts } = Storage::fill(stream, map, width, pairs)?;
+    let mut locks = stream.zeroed::<u32>(lock_words(hash.buckets))?;
     let (counted, unplaced) = counts.as_mut_slice().split_at_mut(Count::Unplaced as usize)?;
     let job = PlaceJob {
         pairs: spill.slices(),
         count: counted.slice(Count::Spilled as usize..)?,
         skip_first: true,
         limit: evictions,
-        locks: &mut locks(stream, hash.buckets)?,
+        locks: locks.as_mut_slice(),
         leftovers: &mut PairVec::uninit(stream, 0)?,
         unplaced,
     };

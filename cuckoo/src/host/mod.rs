@@ -4,6 +4,7 @@
 
 mod build;
 mod file;
+mod insert;
 mod options;
 mod pairs;
 mod query;
@@ -11,6 +12,7 @@ mod storage;
 mod table;
 mod traits;
 mod update;
+mod whole;
 
 pub use options::{Options, WhenFull};
 pub use table::{GpuCuckoo, Stats};

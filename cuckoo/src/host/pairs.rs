@@ -44,6 +44,13 @@ impl<C: Pod, V: Pod> PairVec<C, V> {
         PairsMut::view(stream, (&mut self.keys, &mut self.values))
     }
 
+    /// Copies pairs of the host to the first positions. Waits.
+    pub fn fill_from_host(&mut self, stream: &Stream, pairs: Vec<(C, V)>) -> Result<(), Error> {
+        let (keys, values): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+        self.keys.slice_mut(..keys.len())?.copy_from_host(stream, &keys)?;
+        self.values.slice_mut(..values.len())?.copy_from_host(stream, &values)
+    }
+
     /// Copies pairs to the positions from `at` on.
     pub fn copy_from(&mut self, stream: &Stream, at: usize, (keys, values): PairSlices<'_, C, V>) -> Result<(), Error> {
         let range = at..at + keys.len();

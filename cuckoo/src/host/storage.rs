@@ -4,13 +4,15 @@ use super::options::Width;
 use super::pairs::{PairSlices, PairVec};
 use crate::hash::Map;
 use crate::kernel::{
-    BLOCKS_PER_MULTIPROCESSOR, Collect, Count, Erase, FillTiles, Find, MarkAbsent, PLACE_THREADS, PROBE_THREADS, Pairs,
-    PlacePairs, Replace, START_THREADS, TileDigits, TileStarts, spill_slots, tile_buckets,
+    Assign, BLOCKS_PER_MULTIPROCESSOR, CHUNK, Claim, Collect, Count, CountAbsent, Erase, FillTiles, Find, Keep,
+    LONG_TILE, MarkLast, PLACE_THREADS, PROBE_THREADS, Pairs, PlacePairs, START_THREADS, Split, ThinTiles, TileDigits,
+    TileStarts, Unpack, spill_slots, tile_buckets,
 };
 use crate::view::{CuckooView, TableMut, bucket_bytes};
 use core::marker::PhantomData;
 use gpu_dictionary::{Carrier, KeyCode};
 use gpu_primitives::kernel::{Reach, View};
+use gpu_primitives::monoid::Combine;
 use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, sort};
 
 /// The buckets of a table: keys of type `C`, and values carried as `V`.
@@ -63,14 +65,37 @@ pub struct PlaceJob<'a, C: KeyCode, V: Carrier> {
     /// The number of pairs that each pair may displace.
     pub limit: u32,
     /// One bit per bucket: all zero before and after.
-    pub locks: &'a mut DeviceVec<u32>,
+    pub locks: DeviceSliceMut<'a, u32>,
     /// Room for as many pairs as `pairs`, or none. Unplaced pairs are written to it from the first position on.
     pub leftovers: &'a mut PairVec<C, V>,
     /// One element, to which the number of unplaced pairs is added. Zero before, if there is room for leftovers.
     pub unplaced: DeviceSliceMut<'a, u64>,
 }
 
+/// The arguments of [`Storage::claim`].
+pub struct ClaimJob<'a, C: KeyCode, V: Carrier> {
+    pub pairs: PairSlices<'a, C, V>,
+    /// The number of pairs to insert, from the first one on: one element. All pairs if there is none.
+    pub count: Option<DeviceSlice<'a, u64>>,
+    /// What [`Storage::mark_last`] wrote for the keys of the pairs. None if all of them are different.
+    pub entries: Option<DeviceSlice<'a, u32>>,
+    /// Room for the fate of every pair and for the old values; or none.
+    pub history: &'a mut PairVec<u8, V>,
+    /// Room for the pairs that find all of their buckets full.
+    pub overflow: &'a mut PairVec<C, V>,
+    /// The counters of [`Claims`](crate::kernel::Claims), to which the numbers are added.
+    pub counts: DeviceSliceMut<'a, u64>,
+}
+
 impl<C: KeyCode, V: Carrier> Storage<C, V> {
+    /// Allocates buckets whose contents are not defined yet.
+    fn uninit(stream: &Stream, map: Map<C>, width: Width) -> Result<Self, Error> {
+        // The division is exact: a bucket has at least 4 slots of 4 bytes.
+        let bucket_words = bucket_bytes::<C, V>(width.keys()) / size_of::<u64>();
+        let words = stream.uninit(map.hash.buckets as usize * bucket_words)?;
+        Ok(Self { words, map, width, values: PhantomData })
+    }
+
     /// Copies the buckets. Does not wait.
     pub fn try_clone(&self, stream: &Stream) -> Result<Self, Error> {
         let mut words = stream.uninit(self.words.len())?;
@@ -89,36 +114,44 @@ impl<C: KeyCode, V: Carrier> Storage<C, V> {
         let len = pairs.0.len();
         let digits = TileDigits::new(map.hash, tile_buckets::<C>(width.keys()));
         let tiles = digits.tiles();
-        // The division is exact: a bucket has at least 4 slots of 4 bytes.
-        let bucket_words = bucket_bytes::<C, V>(width.keys()) / size_of::<u64>();
-        let words = stream.uninit(map.hash.buckets as usize * bucket_words)?;
-        let mut storage = Self { words, map, width, values: PhantomData };
+        let mut storage = Self::uninit(stream, map, width)?;
         let mut counts = stream.zeroed(Count::ALL)?;
 
         // If there is only one tile, the pairs are already in tile order.
         let mut by_tile = PairVec::uninit(stream, if tiles == 1 { 0 } else { len })?;
-        let mut sorted = pairs;
         if tiles > 1 {
             let to = (&mut by_tile.keys, &mut by_tile.values);
             sort::pairs_by_digits(stream, pairs, to, digits, digits.passes())?;
-            sorted = by_tile.slices();
         }
+        let sorted = if tiles == 1 { pairs } else { by_tile.slices() };
         let mut starts = stream.uninit::<u32>(tiles + 1)?;
         let find_starts = TileStarts::new(sorted.0.view(stream)?, digits, starts.view_mut(stream)?);
         // SAFETY: there is a thread per start, and the keys are in tile order.
         unsafe { stream.launch(find_starts, (tiles + 1).div_ceil(START_THREADS as usize))? };
+
+        // A single tile is long only if the table is far too small for the pairs.
+        let chunks = if tiles == 1 || len <= LONG_TILE { 0 } else { len.div_ceil(CHUNK) };
+        let mut kept = stream.uninit::<u32>(chunks)?;
+        if chunks > 0 {
+            let room = by_tile.view_mut(stream)?;
+            let thin = ThinTiles::new(room, starts.view(stream)?, digits, kept.view_mut(stream)?);
+            // SAFETY: there is a block per chunk. The pairs are in tile order, and the starts are theirs.
+            unsafe { stream.launch(thin, chunks)? };
+        }
+        let sorted = if tiles == 1 { pairs } else { by_tile.slices() };
 
         let mut spill = PairVec::uninit(stream, len.min(tiles * spill_slots::<C>()))?;
         with_width!(storage, {
             let kernel = FillTiles::new(
                 Pairs::view(stream, sorted)?,
                 starts.view(stream)?,
+                kept.view(stream)?,
                 storage.view_mut::<WIDTH>(stream)?,
                 spill.view_mut(stream)?,
                 counts.view_mut(stream)?,
             );
-            // SAFETY: there is a block per tile. The pairs are in tile order, and the starts are theirs. The spill has
-            // room for all pairs, or for all that the tiles may spill. The counters are zero.
+            // SAFETY: there is a block per tile. The pairs are in tile order, and the starts are theirs, as is what was
+            // kept. The spill has room for all pairs, or for all that the tiles may spill. The counters are zero.
             unsafe { stream.launch(kernel, tiles)? };
         });
         Ok(Filled { storage, spill, counts })
@@ -130,7 +163,8 @@ impl<C: KeyCode, V: Carrier> Storage<C, V> {
     /// `count` is at most the number of pairs. Their keys are distinct and not in the table. The buffers are as
     /// [`PlaceJob`] describes them.
     pub unsafe fn place(&mut self, stream: &Stream, job: PlaceJob<'_, C, V>) -> Result<(), Error> {
-        let PlaceJob { pairs, count, skip_first, limit, locks, leftovers, mut unplaced } = job;
+        let PlaceJob { pairs, count, skip_first, limit, leftovers, mut unplaced, .. } = job;
+        let mut locks = job.locks;
         let most = stream.device().limits().multiprocessors as usize * BLOCKS_PER_MULTIPROCESSOR;
         let blocks = pairs.0.len().div_ceil(PLACE_THREADS as usize).min(most);
         if blocks == 0 {
@@ -172,42 +206,149 @@ impl<C: KeyCode, V: Carrier> Storage<C, V> {
         Ok((values, found))
     }
 
-    /// Marks the keys that are absent, by 1 or 0 for each key. Of equal keys, which must be adjacent, only the last one
-    /// is marked. Does not wait.
-    pub fn mark_absent(&self, stream: &Stream, keys: DeviceSlice<'_, C>) -> Result<DeviceVec<u8>, Error> {
-        let mut is_new = stream.uninit(keys.len())?;
-        if !keys.is_empty() {
-            with_width!(self, {
-                let table = self.view::<WIDTH>(stream)?;
-                let kernel = MarkAbsent::new(table, keys.view(stream)?, is_new.view_mut(stream)?);
-                // SAFETY: there is a thread per key, and there are as many marks as keys.
-                unsafe { stream.launch(kernel, probe_blocks(keys.len()))? };
-            });
-        }
-        Ok(is_new)
-    }
-
-    /// Replaces the values of the keys that `is_new` does not mark. Of equal keys, which must be adjacent, the last one
-    /// wins. Does not wait.
-    ///
-    /// # Panics
-    /// If there are not as many marks as pairs.
-    pub fn replace(
-        &mut self,
+    /// Finds the last one of equal keys, and adds the number of the others to `repeats`, one element. `entries` has more
+    /// elements than there are keys, all zero before. Does not wait.
+    pub fn mark_last(
+        &self,
         stream: &Stream,
-        pairs: PairSlices<'_, C, V>,
-        is_new: &DeviceVec<u8>,
+        keys: DeviceSlice<'_, C>,
+        mut entries: DeviceSliceMut<'_, u32>,
+        mut repeats: DeviceSliceMut<'_, u64>,
     ) -> Result<(), Error> {
-        let len = pairs.0.len();
-        assert_eq!(is_new.len(), len, "there is a mark for every pair");
-        if const { size_of::<V>() == 0 } || len == 0 {
+        assert!(entries.len() > keys.len(), "there are more entries than keys");
+        if keys.is_empty() {
             return Ok(());
         }
+        let (entries, repeats) = (entries.view_mut(stream)?, repeats.view_mut(stream)?);
+        let kernel = MarkLast::new(keys.view(stream)?, self.map.hash, entries, repeats);
+        // SAFETY: there is a thread per key, and there are more entries than keys. The caller has zeroed them; if not, the
+        // result is wrong, but every access is in bounds.
+        unsafe { stream.launch(kernel, probe_blocks(keys.len())) }
+    }
+
+    /// Counts the different keys that are absent, and adds their number to `absent`, one element. `entries` is as in
+    /// [`ClaimJob`]. Does not wait.
+    pub fn count_absent(
+        &self,
+        stream: &Stream,
+        keys: DeviceSlice<'_, C>,
+        entries: Option<DeviceSlice<'_, u32>>,
+        mut absent: DeviceSliceMut<'_, u64>,
+    ) -> Result<(), Error> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let no_entries = stream.uninit(0)?;
+        let entries = entries.unwrap_or(no_entries.as_slice());
+        with_width!(self, {
+            let (table, absent) = (self.view::<WIDTH>(stream)?, absent.view_mut(stream)?);
+            let kernel = CountAbsent::new(table, keys.view(stream)?, entries.view(stream)?, absent);
+            // SAFETY: there is a thread per key, and the entries are those of the keys.
+            unsafe { stream.launch(kernel, probe_blocks(keys.len())) }
+        })
+    }
+
+    /// Inserts pairs without displacing any others. The old value of a key and the new one are combined. Does not wait.
+    ///
+    /// # Safety
+    /// The buffers are as [`ClaimJob`] describes them. `count` is at most the number of pairs. Unless there are entries,
+    /// the keys are different. There is room for the overflow. The operation is one of values that `V` carries.
+    pub unsafe fn claim<O: Combine<V>>(
+        &mut self,
+        stream: &Stream,
+        job: ClaimJob<'_, C, V>,
+        operation: O,
+    ) -> Result<(), Error> {
+        let ClaimJob { pairs, count, entries, history, overflow, mut counts } = job;
+        let len = pairs.0.len();
+        if len == 0 {
+            return Ok(());
+        }
+        let (no_count, no_entries) = (stream.uninit(0)?, stream.uninit(0)?);
+        let (count, entries) = (count.unwrap_or(no_count.as_slice()), entries.unwrap_or(no_entries.as_slice()));
+        with_width!(self, {
+            let kernel = Claim::new(
+                self.view_mut::<WIDTH>(stream)?,
+                Pairs::view(stream, pairs)?,
+                count.view(stream)?,
+                entries.view(stream)?,
+                operation,
+                history.view_mut(stream)?,
+                overflow.view_mut(stream)?,
+                counts.view_mut(stream)?,
+            );
+            // SAFETY: there is a thread per pair. The rest is guaranteed by the caller.
+            unsafe { stream.launch(kernel, probe_blocks(len)) }
+        })
+    }
+
+    /// Returns a copy with twice as many buckets, without the pairs that are not in the first bucket of their key. These
+    /// are appended to `moved`, and their number is added to `moved_count`, one element, zero before. Returns `None` if
+    /// there can be no such table. Does not wait.
+    ///
+    /// # Safety
+    /// `moved` has room for these pairs.
+    pub unsafe fn split(
+        &self,
+        stream: &Stream,
+        moved: &mut PairVec<C, V>,
+        mut moved_count: DeviceSliceMut<'_, u64>,
+    ) -> Result<Option<Self>, Error> {
+        let Some(map) = self.map.doubled() else { return Ok(None) };
+        let mut larger = Self::uninit(stream, map, self.width)?;
+        with_width!(self, {
+            let kernel = Split::new(
+                self.view::<WIDTH>(stream)?,
+                larger.view_mut::<WIDTH>(stream)?,
+                moved.view_mut(stream)?,
+                moved_count.view_mut(stream)?,
+            );
+            // SAFETY: there is a thread per slot. The map is the same with twice as many buckets. The caller guarantees
+            // the room.
+            unsafe { stream.launch(kernel, probe_blocks(self.slots() as usize))? };
+        });
+        Ok(Some(larger))
+    }
+
+    /// Copies the contents of all slots, in order. Those of free slots are of no importance. Does not wait.
+    pub fn unpack(&self, stream: &Stream) -> Result<PairVec<C, V>, Error> {
+        let slots = self.slots() as usize;
+        let mut unpacked = PairVec::uninit(stream, slots)?;
+        with_width!(self, {
+            let kernel = Unpack::new(self.view::<WIDTH>(stream)?, unpacked.view_mut(stream)?);
+            // SAFETY: there is a thread and room for every slot.
+            unsafe { stream.launch(kernel, probe_blocks(slots))? };
+        });
+        Ok(unpacked)
+    }
+
+    /// Sets the values of all pairs, from one value per slot. Does not wait.
+    ///
+    /// # Panics
+    /// If there are not as many values as slots.
+    pub fn assign(&mut self, stream: &Stream, values: &DeviceVec<V>) -> Result<(), Error> {
+        let slots = self.slots() as usize;
+        assert_eq!(values.len(), slots, "there is a value for every slot");
+        with_width!(self, {
+            let kernel = Assign::new(self.view_mut::<WIDTH>(stream)?, values.view(stream)?);
+            // SAFETY: there is a thread and a value for every slot.
+            unsafe { stream.launch(kernel, probe_blocks(slots)) }
+        })
+    }
+
+    /// Deletes the pairs whose slots have a 0, and adds their number to `erased`. Does not wait.
+    ///
+    /// # Panics
+    /// If there are not as many elements as slots.
+    pub fn keep(&mut self, stream: &Stream, keeps: &DeviceVec<u8>, erased: &mut DeviceValue<u64>) -> Result<(), Error> {
+        let slots = self.slots() as usize;
+        assert_eq!(keeps.len(), slots, "there is an element for every slot");
+        let mut erased = erased.as_mut_slice();
         with_width!(self, {
             let table = self.view_mut::<WIDTH>(stream)?;
-            let kernel = Replace::new(table, Pairs::view(stream, pairs)?, is_new.view(stream)?);
-            // SAFETY: there is a thread per pair, and there are as many marks as pairs.
-            unsafe { stream.launch(kernel, probe_blocks(len)) }
+            let kernel = Keep::new(table, keeps.view(stream)?, erased.view_mut(stream)?);
+            // SAFETY: there is a thread and an element for every slot.
+            unsafe { stream.launch(kernel, probe_blocks(slots)) }
         })
     }
 

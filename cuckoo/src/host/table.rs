@@ -12,11 +12,12 @@ use gpu_primitives::{DeviceSlice, DeviceValue, Error, Stream};
 /// - **Keys**: `u32`, `u64`, `i32`, `i64`, `f32`, `f64`, all values of them. Two keys are equal if their bits are
 ///   equal.
 /// - **Equal keys**: within one call, the last one wins. Inserting a key that is already present replaces its value.
-/// - **Synchronisation**: [`lookup`](Self::lookup), [`contains`](Self::contains), [`delete`](Self::delete) and
-///   [`view`](Self::view) do not wait. Operations that need a count do: building, inserting, [`clear`](Self::clear),
-///   [`len`](Self::len), [`export`](Self::export), [`stats`](Self::stats).
+/// - **Synchronisation**: [`lookup`](Self::lookup), [`contains`](Self::contains), [`delete`](Self::delete),
+///   [`remove`](Self::remove), [`retain`](Self::retain), [`for_each`](Self::for_each) and [`view`](Self::view) do not
+///   wait. Operations that need a count do: building, [`insert`](Self::insert), [`upsert`](Self::upsert),
+///   [`clear`](Self::clear), [`len`](Self::len), [`export`](Self::export), [`stats`](Self::stats).
 /// - **Memory**: only the slots: `(size of key + size of value) / load factor` bytes per key. A build temporarily needs
-///   another two copies of the pairs and a quarter of the slots.
+///   another two copies of the pairs and a quarter of the slots; an insertion about four copies of its batch.
 /// - **Bounded work**: a key displaces a bounded number of others. A build tries a bounded number of seeds, then grows
 ///   or fails, as [`Options`] say. A failed call leaves the table with the pairs it had.
 /// - **Streams**: calls may use different streams. On the device, a call waits for changes made on other streams.
@@ -27,6 +28,8 @@ pub struct GpuCuckoo<K: Key, V: Value> {
     pub(super) placed: u64,
     /// Keys deleted since the build.
     pub(super) erased: DeviceValue<u64>,
+    /// How many of them the host knows of: at least so many have been deleted.
+    pub(super) known_erased: u64,
     pub(super) options: Options,
     pub(super) rebuilds: u64,
 }
@@ -67,6 +70,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
             storage: self.storage.try_clone(stream)?,
             placed: self.placed,
             erased,
+            known_erased: self.known_erased,
             options: self.options.clone(),
             rebuilds: self.rebuilds,
         })
@@ -118,7 +122,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     ) -> Result<Self, Error> {
         let Built { storage, len, failures } = built;
         let erased = DeviceValue::new(stream, 0)?;
-        Ok(Self { storage, placed: len, erased, options, rebuilds: u64::from(failures) })
+        Ok(Self { storage, placed: len, erased, known_erased: 0, options, rebuilds: u64::from(failures) })
     }
 }
 

@@ -3,35 +3,57 @@
 // Register arrays are indexed by the counters of unrolled loops: iterators would move the arrays to memory.
 #![allow(clippy::needless_range_loop)]
 
+mod append;
+mod claim;
+mod last;
 mod pairs;
 mod place;
 mod probe;
+mod slots;
+mod split;
+mod thin;
 mod tile;
 
+use gpu_primitives::monoid::HoleMonoid;
 use gpu_primitives::sort::{BucketHistogram, LargePass, SmallPass, items};
 
+pub use claim::{Claim, CountAbsent, Latest};
+pub use last::MarkLast;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use pairs::{Pairs, PairsMut};
 pub use place::PlacePairs;
-pub use probe::{Collect, Erase, Find, MarkAbsent, Replace};
+pub use probe::{Collect, Erase, Find};
+pub use slots::{Assign, Keep, Unpack};
+pub use split::Split;
+pub use thin::ThinTiles;
 pub use tile::{FillTiles, TileDigits, TileStarts};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use {
+    claim::{Claims, Fate},
+    last::ENTRIES_PER_POSITION,
     place::{BLOCKS_PER_MULTIPROCESSOR, THREADS as PLACE_THREADS},
     probe::THREADS as PROBE_THREADS,
+    thin::{CHUNK, LONG_TILE},
     tile::{Count, START_THREADS, spill_slots, tile_buckets},
 };
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Find<C, V, WIDTH>;
-    for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: MarkAbsent<C, V, WIDTH>;
-    for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Replace<C, V, WIDTH>;
+    for C in [u32, u64]: MarkLast<C>;
+    for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: CountAbsent<C, V, WIDTH>;
+    for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Claim<C, V, WIDTH, Latest>;
+    for C in [u32, u64], V in [u32, u64], WIDTH in [4, 8]: Claim<C, V, WIDTH, HoleMonoid<V>>;
+    for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Split<C, V, WIDTH>;
+    for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Unpack<C, V, WIDTH>;
+    for C in [u32, u64], V in [u32, u64], WIDTH in [4, 8]: Assign<C, V, WIDTH>;
+    for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Keep<C, V, WIDTH>;
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Erase<C, V, WIDTH>;
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Collect<C, V, WIDTH>;
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: FillTiles<C, V, WIDTH>;
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: PlacePairs<C, V, WIDTH>;
     for C in [u32, u64]: TileStarts<C>;
+    for C in [u32, u64], V in [(), u32, u64]: ThinTiles<C, V>;
     // The sort by tile.
     for C in [u32, u64]: BucketHistogram<C, TileDigits>;
     for C in [u32, u64], V in [(), u32, u64]: SmallPass<C, V, TileDigits>;

@@ -1,19 +1,20 @@
 //! Lookups, and the other kernels that run one thread per key or slot.
 
-use super::pairs::{Pairs, PairsMut};
-use crate::view::{CuckooView, TableMut, key_index, value_index};
+use super::append::{Appender, appender_shared};
+use super::pairs::PairsMut;
+use crate::view::{Bucket, CuckooView, TableMut, key_index};
 use bytemuck::Pod;
 use gpu_dictionary::KeyCode;
 use gpu_primitives::arch::{Cache, Order, Scope};
 use gpu_primitives::kernel::kernel;
-use gpu_primitives::{Global, GlobalMut, thread, warp};
+use gpu_primitives::{Global, GlobalMut, SharedMemory, thread, warp};
 
 /// Threads per block.
 pub const THREADS: u32 = 256;
 
 /// Returns the index of this thread in the grid.
 #[inline(always)]
-fn index() -> usize {
+pub fn index() -> usize {
     thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize
 }
 
@@ -50,51 +51,6 @@ pub unsafe fn find<C: KeyCode, V: Pod, const WIDTH: usize>(
     }
 }
 
-/// Marks the keys to insert: those that are absent from the table, and of equal keys only the last one.
-///
-/// # Safety
-/// The launch has at least one thread per key. Equal keys are adjacent. `is_new` is as long as `keys`. While the kernel
-/// runs, nobody changes the table or writes the keys, and nobody else uses the output.
-#[kernel(threads = THREADS)]
-pub unsafe fn mark_absent<C: KeyCode, V: Pod, const WIDTH: usize>(
-    table: CuckooView<C, V, WIDTH>,
-    keys: Global<C>,
-    is_new: GlobalMut<u8>,
-) {
-    let i = index();
-    if i < keys.len() {
-        let key = keys.get(i);
-        let is_last = i + 1 == keys.len() || keys.get(i + 1) != key;
-        is_new.set(i, (is_last && table.find(key).is_none()) as u8);
-    }
-}
-
-/// Replaces the values of keys that were already in the table.
-///
-/// # Safety
-/// The launch has at least one thread per pair. Equal keys are adjacent, and all keys are in the table. `is_new` is
-/// what [`MarkAbsent`] wrote for these keys. While the kernel runs, nobody else uses the table, and nobody writes the
-/// other buffers.
-#[kernel(threads = THREADS)]
-pub unsafe fn replace<C: KeyCode, V: Pod, const WIDTH: usize>(
-    table: TableMut<C, V, WIDTH>,
-    pairs: Pairs<C, V>,
-    is_new: Global<u8>,
-) {
-    let Pairs { keys, values } = pairs;
-    let i = index();
-    if size_of::<V>() == 0 || i >= keys.len() || is_new.get(i) != 0 {
-        return;
-    }
-    let key = keys.get(i);
-    // Of equal keys only the last one writes, so no two threads write the same value.
-    if (i + 1 == keys.len() || keys.get(i + 1) != key)
-        && let Some(position) = table.as_const().find(key)
-    {
-        table.values.set(value_index::<C, V>(WIDTH, position.bucket) + position.slot as usize, values.get(i));
-    }
-}
-
 /// Deletes keys that are in the table, and counts them.
 ///
 /// In a bucket with an empty slot, the deleted slot becomes empty, because no search continues past this bucket. In
@@ -121,12 +77,8 @@ pub unsafe fn erase<C: KeyCode, V: Pod, const WIDTH: usize>(
             let bucket = choices.get(choice);
             let empty = map.empty.of(bucket);
             let at = key_index::<C, V>(WIDTH, bucket);
-            let (mut slots, mut has_empty) = (0u32, false);
-            for slot in 0..WIDTH {
-                let there = table.keys.atomic_load(at + slot, Scope::Gpu, Order::Relaxed);
-                slots |= ((there == key) as u32) << slot;
-                has_empty |= there == empty;
-            }
+            let keys = Bucket::<C, WIDTH>::load_atomic(table.keys, at);
+            let (slots, has_empty) = (keys.slots_with(key), keys.slots_with(empty) != 0);
             if slots != 0 {
                 let free = if has_empty { empty } else { map.dead.of(bucket) };
                 let slot = at + slots.trailing_zeros() as usize;
@@ -147,38 +99,30 @@ pub unsafe fn erase<C: KeyCode, V: Pod, const WIDTH: usize>(
 
 /// Writes all pairs of the table, in any order.
 ///
-/// Cost: reads the table once and writes the pairs once. One atomic per warp that has any pairs.
+/// Cost: reads the table once and writes the pairs once. One atomic per block that has any pairs.
 ///
 /// # Safety
 /// The launch has at least one thread per slot. `pairs` has room for all pairs. `count` has one element, which is zero
 /// before and the number of pairs after. While the kernel runs, nobody changes the table, and nobody else uses the
 /// outputs.
-#[kernel(threads = THREADS)]
+#[kernel(threads = THREADS, shared = appender_shared())]
 pub unsafe fn collect<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: CuckooView<C, V, WIDTH>,
     pairs: PairsMut<C, V>,
     count: GlobalMut<u64>,
 ) {
+    let mut memory = SharedMemory::new();
+    let appender = Appender::new(&mut memory);
     let i = index();
     let (bucket, slot) = ((i / WIDTH) as u32, i % WIDTH);
-    let exists = i / WIDTH < table.map.hash.buckets as usize;
     let mut key = C::MIN;
     let mut is_live = false;
-    if exists {
+    if i / WIDTH < table.map.hash.buckets as usize {
         key = table.key(bucket, slot);
         is_live = key != table.map.empty.of(bucket) && key != table.map.dead.of(bucket);
     }
-    let live = warp::ballot(warp::FULL, is_live);
-    if live == 0 {
-        return;
-    }
-    let mut start = 0;
-    if warp::lane_id() == 0 {
-        start = count.atomic_add(0, live.count_ones() as u64, Scope::Gpu, Order::Relaxed);
-    }
-    start = gpu_primitives::block::warp::broadcast(start, 0);
+    let position = appender.reserve(count, is_live);
     if is_live {
-        let rank = (live & warp::lane_mask_lt()).count_ones();
-        pairs.set(start as usize + rank as usize, key, table.value(bucket, slot));
+        pairs.set(position, key, table.value(bucket, slot));
     }
 }

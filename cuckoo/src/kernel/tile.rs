@@ -10,7 +10,8 @@
 //! their atomics.
 
 use super::pairs::{Pairs, PairsMut};
-use crate::hash::Hash;
+use super::thin::{CHUNK, LONG_TILE};
+use crate::hash::{Hash, Map};
 use crate::view::{TableMut, key_index, value_index};
 use bytemuck::{Pod, Zeroable};
 use gpu_dictionary::KeyCode;
@@ -18,7 +19,7 @@ use gpu_primitives::arch::{Order, Rmw, Scope};
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::sort::{Buckets, Purity};
 use gpu_primitives::view::shared_bytes;
-use gpu_primitives::{Global, GlobalMut, SharedMemory, thread, warp};
+use gpu_primitives::{Global, GlobalMut, Shared, SharedMemory, thread, warp};
 
 /// Threads per block of [`FillTiles`].
 const THREADS: u32 = 512;
@@ -76,9 +77,16 @@ impl TileDigits {
         self.passes
     }
 
+    /// Returns the tile of a key.
     #[inline(always)]
-    fn tile<C: KeyCode>(&self, key: C) -> u32 {
+    pub fn tile<C: KeyCode>(&self, key: C) -> u32 {
         self.hash.choices(key).get(0) >> self.shift
+    }
+
+    /// Returns bits that do not depend on the tile of a key.
+    #[inline(always)]
+    pub fn spread<C: KeyCode>(&self, key: C) -> u32 {
+        self.hash.choices(key).salt()
     }
 }
 
@@ -163,12 +171,16 @@ const SPILL_START: usize = 3;
 /// spilled only once. At the end the block fetches the values at the winning positions, and writes the buckets and the
 /// spill.
 ///
+/// A long tile has repeated keys. Other blocks have removed most of them ([`ThinTiles`](super::ThinTiles)): the warps take
+/// what is left of the chunks.
+///
 /// Which keys of an overfull bucket are spilled depends on the order of the threads; the contents of the table do not.
 ///
 /// # Safety
 /// - The launch has one block per tile.
 /// - There are fewer than 2^32 - 1 pairs, sorted by tile.
 /// - `starts` says where each tile begins and where the last one ends.
+/// - `kept` is empty, or [`ThinTiles`](super::ThinTiles) wrote it for these pairs.
 /// - `spill` has room for `spill_slots` keys of each tile, or for all keys.
 /// - `counts` has the counters of [`Count`], all zero before.
 /// - While the kernel runs, nobody writes the inputs, and nobody else uses the table, `spill` or `counts`.
@@ -176,6 +188,7 @@ const SPILL_START: usize = 3;
 pub unsafe fn fill_tiles<C: KeyCode, V: Pod, const WIDTH: usize>(
     pairs: Pairs<C, V>,
     starts: Global<u32>,
+    kept: Global<u32>,
     table: TableMut<C, V, WIDTH>,
     spill: PairsMut<C, V>,
     counts: GlobalMut<u64>,
@@ -213,43 +226,30 @@ pub unsafe fn fill_tiles<C: KeyCode, V: Pod, const WIDTH: usize>(
     let len = starts.get(tile + 1) as usize - start;
     let Pairs { keys, values } = pairs;
     let (keys, values) = (keys.slice(start, len), if size_of::<V>() == 0 { values } else { values.slice(start, len) });
-    let mut position = thread;
-    while position < len {
-        let key = keys.get(position);
-        let choices = map.hash.choices(key);
-        let bucket = choices.get(0);
-        let empty = map.empty.of(bucket);
-        let base = (bucket - first_bucket) as usize * WIDTH;
-        let mut probe = 0;
-        while probe < WIDTH {
-            let slot = base + (choices.salt() as usize + probe) % WIDTH;
-            let there = slot_keys.compare_exchange(slot, empty, key);
-            if there == empty || there == key {
-                slot_latest.atomic_rmw(Rmw::Max, slot, position as u32 + 1);
+    let tile_build = TileBuild::<C, WIDTH> { keys, map, first_bucket, slot_keys, slot_latest, spilled, counts };
+    let is_long = len > LONG_TILE && !kept.is_empty();
+    // All threads go through a tile together. Each warp goes through its own chunks of a long one.
+    let (first, step) = if is_long { (warp::lane_id(), warp::LANES) } else { (thread as u32, THREADS) };
+    let mut chunk = (start / CHUNK) as u32 + warp::warp_id();
+    let (mut from, mut end) = (0, len as u32);
+    loop {
+        if is_long {
+            let chunk_start = chunk as usize * CHUNK;
+            if chunk_start >= start + len {
                 break;
             }
-            probe += 1;
+            from = (chunk_start.max(start) - start) as u32;
+            end = ((chunk_start + kept.get(chunk as usize) as usize).min(start + len) - start) as u32;
+            chunk += THREADS / warp::LANES;
         }
-        if probe == WIDTH {
-            // A hash table of positions; the keys are read from the input. A taken entry keeps its key.
-            let mut probe = 0;
-            while probe < spill_slots::<C>() {
-                let entry = (choices.salt() as usize + probe) % spill_slots::<C>();
-                let there = spilled.compare_exchange(entry, 0, position as u32 + 1);
-                if there == 0 {
-                    break;
-                }
-                if keys.get(there as usize - 1) == key {
-                    spilled.atomic_rmw(Rmw::Max, entry, position as u32 + 1);
-                    break;
-                }
-                probe += 1;
-            }
-            if probe == spill_slots::<C>() {
-                counts.atomic_add(Count::Unplaced as usize, 1, Scope::Gpu, Order::Relaxed);
-            }
+        let mut position = from + first;
+        while position < end {
+            tile_build.put(position as usize);
+            position += step;
         }
-        position += THREADS as usize;
+        if !is_long {
+            break;
+        }
     }
     thread::sync_threads();
 
@@ -298,6 +298,60 @@ pub unsafe fn fill_tiles<C: KeyCode, V: Pod, const WIDTH: usize>(
     }
 }
 
+/// A tile while its buckets are built in shared memory.
+#[derive(Clone, Copy)]
+struct TileBuild<C, const WIDTH: usize> {
+    /// The keys of the tile.
+    keys: Global<C>,
+    map: Map<C>,
+    first_bucket: u32,
+    slot_keys: Shared<C>,
+    slot_latest: Shared<u32>,
+    spilled: Shared<u32>,
+    counts: GlobalMut<u64>,
+}
+
+impl<C: KeyCode, const WIDTH: usize> TileBuild<C, WIDTH> {
+    /// Places the key at `position` in its first bucket, or among the spilled keys.
+    ///
+    /// # Safety
+    /// The position is in the tile. Between the barriers around this call, the shared memory is used only in this way.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn put(self, position: usize) {
+        let key = self.keys.get(position);
+        let choices = self.map.hash.choices(key);
+        let bucket = choices.get(0);
+        let empty = self.map.empty.of(bucket);
+        let base = (bucket - self.first_bucket) as usize * WIDTH;
+        let mut probe = 0;
+        while probe < WIDTH {
+            let slot = base + (choices.salt() as usize + probe) % WIDTH;
+            let there = self.slot_keys.compare_exchange(slot, empty, key);
+            if there == empty || there == key {
+                self.slot_latest.atomic_rmw(Rmw::Max, slot, position as u32 + 1);
+                return;
+            }
+            probe += 1;
+        }
+        // A hash table of positions; the keys are read from the input. A taken entry keeps its key.
+        let mut probe = 0;
+        while probe < spill_slots::<C>() {
+            let entry = (choices.salt() as usize + probe) % spill_slots::<C>();
+            let there = self.spilled.compare_exchange(entry, 0, position as u32 + 1);
+            if there == 0 {
+                return;
+            }
+            if self.keys.get(there as usize - 1) == key {
+                self.spilled.atomic_rmw(Rmw::Max, entry, position as u32 + 1);
+                return;
+            }
+            probe += 1;
+        }
+        self.counts.atomic_add(Count::Unplaced as usize, 1, Scope::Gpu, Order::Relaxed);
+    }
+}
+
 /// Adds the counts of all lanes to a counter of the block.
 ///
 /// # Safety
@@ -305,7 +359,7 @@ pub unsafe fn fill_tiles<C: KeyCode, V: Pod, const WIDTH: usize>(
 /// next barrier.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-unsafe fn add_up(counters: gpu_primitives::Shared<u32>, counter: usize, count: u32) {
+unsafe fn add_up(counters: Shared<u32>, counter: usize, count: u32) {
     let sum = gpu_primitives::block::warp::inclusive_scan(count, gpu_primitives::scan::Sum);
     if warp::lane_id() == warp::LANES - 1 && sum != 0 {
         counters.atomic_add(counter, sum);

@@ -128,11 +128,35 @@ pub fn duplicates(device: &Device) {
 
 pub fn one_key_many_times(device: &Device) {
     let stream = device.stream().unwrap();
-    let len = if is_checked(device) { 5000 } else { 100_000 };
+    let len = if is_checked(device) { 10_000 } else { 100_000 };
     let values: Vec<u64> = (0..len).collect();
     let pair = Pair::build(&stream, &vec![42u64; len as usize], &values, Options::new());
     pair.check(&[41, 42, 43]);
     assert_eq!(pair.model[&42], len - 1);
+}
+
+/// Tiles of more pairs than one block should work through: one or a few keys make up half of the pairs. The lengths are
+/// around those of chunks and of long tiles.
+pub fn long_tiles(device: &Device) {
+    fn check<K: Key + Debug, V: Value + Debug + PartialEq>(stream: &Stream, len: usize, often: u64) {
+        let (mut keys, values) = pairs::<K, V>(len as u64, len, u64::MAX);
+        let (frequent, _) = pairs::<K, V>(1, len, often);
+        for i in (0..len).filter(|i| i % 16 != 5) {
+            keys[i] = frequent[i];
+        }
+        let pair = Pair::build(stream, &keys, &values, Options::new());
+        pair.check(&keys[..len.min(2000)]);
+    }
+    let stream = device.stream().unwrap();
+    check::<u32, u32>(&stream, 3 * 4096 + 1, 1);
+    if is_checked(device) {
+        return;
+    }
+    for len in [8191, 8192, 8193, 9000, 3 * 4096 - 1, 3 * 4096, 40_000] {
+        check::<u32, u64>(&stream, len, 1);
+        check::<u64, u32>(&stream, len, 3);
+        check::<u32, ()>(&stream, len, 100);
+    }
 }
 
 /// More tiles than one, than 256 (two passes), and lengths around them.

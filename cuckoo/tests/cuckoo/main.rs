@@ -2,6 +2,8 @@
 
 mod builds;
 mod updates;
+mod upserts;
+mod whole;
 
 use builds::*;
 use gpu_conformance::data::random;
@@ -14,6 +16,8 @@ use std::collections::HashMap;
 use std::fmt::Debug;
 use std::process::ExitCode;
 use updates::*;
+use upserts::*;
+use whole::*;
 
 fn main() -> ExitCode {
     run(cases![
@@ -24,10 +28,12 @@ fn main() -> ExitCode {
         extreme_keys,
         duplicates,
         one_key_many_times,
+        long_tiles,
         many_tiles,
         room_ahead,
         insert_replaces,
         insert_grows,
+        insert_doubles,
         insert_refuses,
         insert_undoes,
         build_refuses,
@@ -35,6 +41,17 @@ fn main() -> ExitCode {
         clear_and_rebuild,
         random_histories,
         any_order_of_threads,
+        upsert_combines,
+        upsert_in_order,
+        upsert_types,
+        upsert_grows_or_refuses,
+        upsert_without_associativity,
+        upsert_in_any_order_of_threads,
+        retain_keeps_some,
+        retain_in_sets,
+        for_each_changes_values,
+        keys_values_and_drain,
+        remove_returns_values,
         misaligned_values,
         invalid_options,
         memory,

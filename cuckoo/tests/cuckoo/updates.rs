@@ -32,6 +32,33 @@ pub fn insert_grows(device: &Device) {
     assert!(stats.slots > before && stats.rebuilds > 0 && stats.load <= 0.95, "{stats:?}");
 }
 
+/// A table doubles: all shapes, with keys in later buckets and with dead slots. Afterwards a search for an absent key
+/// must end, and keys in later buckets must be found.
+pub fn insert_doubles(device: &Device) {
+    let stream = device.stream().unwrap();
+    for width in [4, 8] {
+        for hashes in [2, 4] {
+            let options = Options::new().bucket_width(width).hashes(hashes).load_factor(0.9);
+            let mut pair = Pair::build(&stream, &numbers(0..900), &numbers(0..900), options);
+            pair.delete(&numbers(100..200));
+            let before = pair.table.stats(&stream).unwrap();
+            // Some are present, some come twice, and the load would pass 0.95.
+            let keys: Vec<u32> = (700..1150).chain(1000..1100).collect();
+            pair.insert(&keys, &numbers(5000..5550)).unwrap();
+            let after = pair.table.stats(&stream).unwrap();
+            assert_eq!((after.slots, after.rebuilds), (2 * before.slots, before.rebuilds + 1));
+            pair.check(&numbers(0..1500));
+            pair.delete(&numbers(0..500));
+            pair.insert(&numbers(2000..2800), &numbers(0..800)).unwrap();
+            pair.check(&numbers(0..3000));
+        }
+    }
+    let (keys, values) = pairs::<u64, ()>(3, 1500, u64::MAX);
+    let mut set = Pair::build(&stream, &keys[..900], &values[..900], Options::new());
+    set.insert(&keys[800..], &values[800..]).unwrap();
+    set.check(&keys);
+}
+
 pub fn insert_refuses(device: &Device) {
     let stream = device.stream().unwrap();
     let options = Options::new().when_full(WhenFull::Refuse);

@@ -1,9 +1,11 @@
-//! Insertions that have already displaced keys when memory runs out.
+//! Updates during which memory runs out, also when keys have already been displaced.
 
 use crate::Modelled;
 use gpu_conformance::{is_checked, is_gpu};
 use gpu_cuckoo::{Options, WhenFull};
-use gpu_primitives::{CpuOptions, Device, Error, Stream};
+use gpu_primitives::operator::map;
+use gpu_primitives::scan::Sum;
+use gpu_primitives::{CpuOptions, Device, DeviceVec, Error, Stream};
 
 /// Options with which an insertion of many keys gives up soon, so that some keys are unplaced.
 fn options() -> impl Iterator<Item = Options> {
@@ -57,6 +59,67 @@ pub fn failed_displacements(device: &Device) {
                     break;
                 }
                 Err(error) => panic!("{options:?}: {error}"),
+            }
+        }
+    }
+}
+
+/// Upserts and operations on all pairs: every allocation fails once. The table has its old pairs then.
+pub fn failed_operations(device: &Device) {
+    type Operation = fn(&mut Modelled<u32, u32>, &Stream, &[DeviceVec<u32>; 2]) -> Result<(), Error>;
+    let upsert: Operation = |both, stream, [keys, values]| {
+        both.dictionary.upsert(stream, (keys, values), Sum)?;
+        let (keys, values) = input();
+        for (&key, &value) in keys.iter().zip(&values) {
+            *both.model.entry(key).or_default() += value;
+        }
+        Ok(())
+    };
+    let retain: Operation = |both, stream, _| {
+        both.dictionary.retain(stream, map!(|key: u32, _value: u32| -> u8 { (key % 3 == 0) as u8 }))?;
+        both.model.retain(|key, _| key % 3 == 0);
+        Ok(())
+    };
+    let for_each: Operation = |both, stream, _| {
+        both.dictionary.for_each(stream, map!(|_key: u32, value: u32| -> u32 { value + 1 }))?;
+        both.model.values_mut().for_each(|value| *value += 1);
+        Ok(())
+    };
+    let drain: Operation = |both, stream, _| {
+        assert_eq!(both.dictionary.drain(stream)?.keys.len(), both.model.len());
+        both.model.clear();
+        Ok(())
+    };
+    let remove: Operation = |both, stream, [keys, _]| {
+        both.dictionary.remove(stream, keys)?;
+        both.model_delete(&input().0);
+        Ok(())
+    };
+    let home = device.stream().unwrap();
+    let (keys, values) = input();
+    let domain: Vec<u32> = (0..210).collect();
+    let on_device = [home.upload(&keys).unwrap(), home.upload(&values).unwrap()];
+    // A table that displaces few keys and rebuilds, and one that doubles.
+    for (options, capacity) in [(options().last().unwrap(), 170), (Options::new(), 110)] {
+        for (name, operation) in
+            [("upsert", upsert), ("retain", retain), ("for_each", for_each), ("drain", drain), ("remove", remove)]
+        {
+            for successes in 0.. {
+                let mut both = Modelled::with_options(&home, options.clone().capacity(capacity));
+                let present: Vec<u32> = (0..50).collect();
+                both.insert(&home, &present, &present);
+                home.synchronize().unwrap();
+                let stream = device.stream().unwrap();
+                stream.fail_allocation_after(Some(successes));
+                let outcome = operation(&mut both, &stream, &on_device);
+                stream.fail_allocation_after(None);
+                stream.synchronize().unwrap();
+                both.check(&home, &domain, &format!("{name}, after {successes} allocations: {outcome:?}"));
+                match outcome {
+                    Err(Error::OutOfMemory { .. }) => {}
+                    Ok(()) if successes > 0 => break,
+                    other => panic!("{name}: {other:?}"),
+                }
             }
         }
     }

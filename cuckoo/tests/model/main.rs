@@ -16,7 +16,13 @@ use std::fmt::Debug;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let own = cases![failed_displacements, displacements_without_memory, crafted_files, files_of_version_1];
+    let own = cases![
+        failed_displacements,
+        failed_operations,
+        displacements_without_memory,
+        crafted_files,
+        files_of_version_1
+    ];
     run(&[&dictionary::cases::<Cuckoo>()[..], own].concat())
 }
 

@@ -352,6 +352,16 @@ pub unsafe fn global_atomic_load<T: AtomicWord>(
 
 #[inline(always)]
 #[track_caller]
+pub unsafe fn global_atomic_load_vec<T: AtomicWord, const N: usize>(base: *mut T, len: usize, index: usize) -> [T; N] {
+    let mut at = index;
+    [(); N].map(|()| {
+        at += 1;
+        global_atomic_load(base, len, at - 1, Scope::Gpu, Order::Relaxed)
+    })
+}
+
+#[inline(always)]
+#[track_caller]
 pub unsafe fn global_atomic_store<T: AtomicWord>(
     base: *mut T,
     len: usize,

@@ -304,6 +304,26 @@ pub unsafe fn global_store_vec<T: Pod, const N: usize>(
     store_wide(base.wrapping_add(index).cast(), size_of::<[T; N]>(), values, cache);
 }
 
+/// Loads 16 bytes of words in one access. Each word is read atomically (relaxed, GPU scope), not all of them together.
+#[inline(always)]
+pub unsafe fn global_atomic_load_vec<T: AtomicWord, const N: usize>(base: *mut T, _: usize, index: usize) -> [T; N] {
+    let from = base.wrapping_add(index);
+    let mut value = MaybeUninit::<[T; N]>::uninit();
+    let out = value.as_mut_ptr();
+    if size_of::<T>() == 4 {
+        let (a, b, c, d): (u32, u32, u32, u32);
+        asm!("ld.relaxed.gpu.global.v4.b32 {{{}, {}, {}, {}}}, [{}];", out(reg32) a, out(reg32) b, out(reg32) c,
+            out(reg32) d, in(reg64) from, options(nostack, preserves_flags));
+        out.cast::<[u32; 4]>().write_unaligned([a, b, c, d]);
+    } else {
+        let (a, b): (u64, u64);
+        asm!("ld.relaxed.gpu.global.v2.b64 {{{}, {}}}, [{}];", out(reg64) a, out(reg64) b, in(reg64) from,
+            options(nostack, preserves_flags));
+        out.cast::<[u64; 2]>().write_unaligned([a, b]);
+    }
+    value.assume_init()
+}
+
 /// The instructions for one width of atomics.
 pub trait AtomicWord: Copy {
     unsafe fn load(address: *const Self, scope: Scope, order: Order) -> Self;

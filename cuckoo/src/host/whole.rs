@@ -1,0 +1,151 @@
+//! The table: operations on all pairs.
+
+use super::pairs::PairVec;
+use super::table::GpuCuckoo;
+use gpu_dictionary::{Contents, Key, Value};
+use gpu_primitives::map::{Map, Map2};
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, transform};
+
+const SAME: &str = "keys and values have the size and alignment of what carries them";
+
+impl<K: Key, V: Value> GpuCuckoo<K, V> {
+    /// Keeps the pairs for which `keep(key, value)` is not 0, and deletes the others. Does not wait.
+    ///
+    /// Needs temporary memory for a copy of all slots and one byte per slot. `keep` is also called for free slots, with
+    /// any key and value; its result is ignored there. For a set, see [`retain_keys`](GpuCuckoo::retain_keys).
+    ///
+    /// ```
+    /// use gpu_cuckoo::{GpuCuckoo, Options};
+    /// use gpu_primitives::operator::map;
+    /// use gpu_primitives::{Device, Error};
+    ///
+    /// let stream = Device::cpu().stream()?;
+    /// let (keys, values) = (stream.upload(&[1u32, 2, 3])?, stream.upload(&[10.0f32, 0.5, 2.0])?);
+    /// let mut table = GpuCuckoo::bulk_build(&stream, (&keys, &values), Options::new())?;
+    /// table.retain(&stream, map!(|key: u32, value: f32| -> u8 { (value > key as f32) as u8 }))?;
+    /// assert_eq!(table.export(&stream)?.to_vec(&stream)?, [(1, 10.0)]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], or any launch error. After an error the table is unchanged.
+    pub fn retain<F: Map2<K, V, Output = u8>>(&mut self, stream: &Stream, keep: F) -> Result<(), Error> {
+        let slots = self.storage.unpack(stream)?;
+        let mut keeps = stream.uninit(slots.len())?;
+        let (keys, values) = of_caller::<K, V>(&slots);
+        transform::map2(stream, keys, values, &mut keeps, keep)?;
+        self.storage.keep(stream, &keeps, &mut self.erased)
+    }
+
+    /// Replaces every value by `function(key, value)`. Does not wait.
+    ///
+    /// Needs temporary memory for a copy of all slots and another value per slot. The function is also called for free
+    /// slots, with any key and value; its result is ignored there.
+    ///
+    /// ```
+    /// use gpu_cuckoo::{GpuCuckoo, Options};
+    /// use gpu_primitives::operator::map;
+    /// use gpu_primitives::{Device, Error};
+    ///
+    /// let stream = Device::cpu().stream()?;
+    /// let (keys, values) = (stream.upload(&[1u32, 2])?, stream.upload(&[10u32, 20])?);
+    /// let mut table = GpuCuckoo::bulk_build(&stream, (&keys, &values), Options::new())?;
+    /// table.for_each(&stream, map!(|key: u32, value: u32| -> u32 { value * 2 + key }))?;
+    /// assert_eq!(table.export(&stream)?.to_vec(&stream)?, [(1, 21), (2, 42)]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], or any launch error. After an error the table is unchanged.
+    pub fn for_each<F: Map2<K, V, Output = V>>(&mut self, stream: &Stream, function: F) -> Result<(), Error> {
+        let slots = self.storage.unpack(stream)?;
+        let mut results = stream.uninit::<V::Carrier>(slots.len())?;
+        let (keys, values) = of_caller::<K, V>(&slots);
+        let to: DeviceSliceMut<'_, V> = results.as_mut_slice().cast().expect(SAME);
+        transform::map2(stream, keys, values, to, function)?;
+        self.storage.assign(stream, &results)
+    }
+
+    /// Returns all keys in order. Waits for their number.
+    ///
+    /// ```
+    /// use gpu_cuckoo::{GpuCuckoo, Options};
+    /// use gpu_primitives::{Device, Error};
+    ///
+    /// let stream = Device::cpu().stream()?;
+    /// let (keys, values) = (stream.upload(&[5i64, -7, 5])?, stream.upload(&[1u32, 2, 3])?);
+    /// let table = GpuCuckoo::bulk_build(&stream, (&keys, &values), Options::new())?;
+    /// assert_eq!(table.keys(&stream)?.to_vec(&stream)?, [-7, 5]);
+    /// assert_eq!(table.values(&stream)?.to_vec(&stream)?, [2, 3]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`export`](Self::export).
+    pub fn keys(&self, stream: &Stream) -> Result<DeviceVec<K>, Error> {
+        Ok(self.export(stream)?.keys)
+    }
+
+    /// Returns all values in the order of their keys: as many as [`keys`](Self::keys), or none if they are zero-sized.
+    /// Waits for their number.
+    ///
+    /// # Errors
+    /// The errors of [`export`](Self::export).
+    pub fn values(&self, stream: &Stream) -> Result<DeviceVec<V>, Error> {
+        Ok(self.export(stream)?.values)
+    }
+
+    /// Deletes all pairs and returns them in key order. The table keeps its slots. Waits.
+    ///
+    /// ```
+    /// use gpu_cuckoo::{GpuCuckoo, Options};
+    /// use gpu_primitives::{Device, Error};
+    ///
+    /// let stream = Device::cpu().stream()?;
+    /// let (keys, values) = (stream.upload(&[2u32, 1])?, stream.upload(&[20u64, 10])?);
+    /// let mut table = GpuCuckoo::bulk_build(&stream, (&keys, &values), Options::new())?;
+    /// assert_eq!(table.drain(&stream)?.to_vec(&stream)?, [(1, 10), (2, 20)]);
+    /// assert!(table.is_empty(&stream)?);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`export`](Self::export) and of [`clear`](Self::clear). After an error the table is unchanged.
+    pub fn drain(&mut self, stream: &Stream) -> Result<Contents<K, V>, Error> {
+        let contents = self.export(stream)?;
+        self.clear(stream)?;
+        Ok(contents)
+    }
+}
+
+impl<K: Key> GpuCuckoo<K, ()> {
+    /// Keeps the keys for which `keep(key)` is not 0, and deletes the others: [`retain`](GpuCuckoo::retain) for sets. Does
+    /// not wait.
+    ///
+    /// ```
+    /// use gpu_cuckoo::{GpuCuckoo, Options};
+    /// use gpu_primitives::operator::map;
+    /// use gpu_primitives::{Device, Error};
+    ///
+    /// let stream = Device::cpu().stream()?;
+    /// let mut set = GpuCuckoo::build_set(&stream, &stream.upload(&[1u32, 2, 3, 4])?, Options::new())?;
+    /// set.retain_keys(&stream, map!(|key: u32| -> u8 { (key % 2 == 0) as u8 }))?;
+    /// assert_eq!(set.keys(&stream)?.to_vec(&stream)?, [2, 4]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], or any launch error. After an error the set is unchanged.
+    pub fn retain_keys<F: Map<K, Output = u8>>(&mut self, stream: &Stream, keep: F) -> Result<(), Error> {
+        let slots = self.storage.unpack(stream)?;
+        let mut keeps = stream.uninit(slots.len())?;
+        let keys: DeviceSlice<'_, K> = slots.keys.as_slice().cast().expect(SAME);
+        transform::map(stream, keys, &mut keeps, keep)?;
+        self.storage.keep(stream, &keeps, &mut self.erased)
+    }
+}
+
+/// Returns pairs as those of the caller's types.
+fn of_caller<K: Key, V: Value>(pairs: &PairVec<K::Code, V::Carrier>) -> (DeviceSlice<'_, K>, DeviceSlice<'_, V>) {
+    (pairs.keys.as_slice().cast().expect(SAME), pairs.values.as_slice().cast().expect(SAME))
+}
