@@ -2,7 +2,8 @@
 
 use super::options::Options;
 use super::table::GpuCuckoo;
-use gpu_dictionary::{self as dictionary, Contents, Dictionary, Key, Lookup, Updatable, Value};
+use gpu_dictionary::{self as dictionary, Contents, Dictionary, Key, Lookup, Updatable, Upsertable, Upsertion, Value};
+use gpu_primitives::kernel::Held;
 use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
 use std::io::{Read, Write};
 
@@ -91,5 +92,16 @@ impl<K: Key, V: Value> Updatable for GpuCuckoo<K, V> {
 
     fn clear(&mut self, stream: &Stream) -> Result<(), Error> {
         self.clear(stream)
+    }
+}
+
+impl<K: Key, V: Value<Carrier: Held>> Upsertable for GpuCuckoo<K, V> {
+    fn upsert<'a>(
+        &mut self,
+        stream: &Stream,
+        pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+        operation: impl Upsertion<V>,
+    ) -> Result<(), Error> {
+        self.upsert(stream, pairs, operation)
     }
 }

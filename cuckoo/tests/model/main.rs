@@ -9,8 +9,10 @@ use failures::*;
 use files::*;
 use gpu_conformance::{cases, run};
 use gpu_cuckoo::{GpuCuckoo, Key, Options};
-use gpu_dictionary_conformance::{self as dictionary, Family, Questions, Value};
-use gpu_primitives::{Error, Stream};
+use gpu_dictionary::Upsertion;
+use gpu_dictionary_conformance::{self as dictionary, Combining, Family, Questions, Value};
+use gpu_primitives::kernel::Held;
+use gpu_primitives::{DeviceVec, Error, Stream};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::process::ExitCode;
@@ -23,7 +25,7 @@ fn main() -> ExitCode {
         crafted_files,
         files_of_version_1
     ];
-    run(&[&dictionary::cases::<Cuckoo>()[..], own].concat())
+    run(&[&dictionary::cases::<Cuckoo>()[..], &dictionary::combining_cases::<Cuckoo>(), own].concat())
 }
 
 #[derive(Debug)]
@@ -59,5 +61,16 @@ impl Family for Cuckoo {
         _: &Questions<'_, K>,
         _: &str,
     ) {
+    }
+}
+
+impl Combining for Cuckoo {
+    fn upsert<K: Key + Debug, V: Value<Carrier: Held>>(
+        table: &mut GpuCuckoo<K, V>,
+        stream: &Stream,
+        pairs: (&DeviceVec<K>, &DeviceVec<V>),
+        operation: impl Upsertion<V>,
+    ) -> Result<(), Error> {
+        table.upsert(stream, pairs, operation)
     }
 }

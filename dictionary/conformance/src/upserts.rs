@@ -6,6 +6,7 @@ use super::model::{Family, Modelled, Random, Value, upload_values};
 use bytemuck::{Pod, Zeroable};
 use gpu_conformance::{is_checked, is_gpu};
 use gpu_dictionary::{Dictionary, Key, Ordered, Updatable, Upsertion};
+use gpu_primitives::kernel::Held;
 use gpu_primitives::operator::operator;
 use gpu_primitives::scan::{Max, Monoid, Sum};
 use gpu_primitives::{Device, DeviceVec, Error, Stream};
@@ -17,7 +18,7 @@ pub trait Combining: Family {
     ///
     /// # Errors
     /// Its errors.
-    fn upsert<K: Key + Debug, V: Value>(
+    fn upsert<K: Key + Debug, V: Value<Carrier: Held>>(
         dictionary: &mut Self::Of<K, V>,
         stream: &Stream,
         pairs: (&DeviceVec<K>, &DeviceVec<V>),
@@ -25,7 +26,7 @@ pub trait Combining: Family {
     ) -> Result<(), Error>;
 }
 
-impl<F: Combining, K: Key + Debug, V: Value> Modelled<F, K, V> {
+impl<F: Combining, K: Key + Debug, V: Value<Carrier: Held>> Modelled<F, K, V> {
     /// Combines values with those that are present.
     pub fn upsert(&mut self, stream: &Stream, keys: &[K], values: &[V], operation: impl Upsertion<V>) {
         let pairs = (&stream.upload(keys).unwrap(), &upload_values(stream, values));

@@ -3,6 +3,7 @@
 use gpu_dictionary::Upsertion;
 use gpu_dictionary_conformance::{self as dictionary, Family, Questions, Value};
 use gpu_lsm::{GpuLsm, Key, Options, Parts};
+use gpu_primitives::kernel::Held;
 use gpu_primitives::{DeviceVec, Error, Stream};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -64,7 +65,7 @@ impl Family for Lsm {
 }
 
 impl dictionary::Combining for Lsm {
-    fn upsert<K: Key + Debug, V: Value>(
+    fn upsert<K: Key + Debug, V: Value<Carrier: Held>>(
         lsm: &mut GpuLsm<K, V>,
         stream: &Stream,
         pairs: (&DeviceVec<K>, &DeviceVec<V>),
