@@ -10,7 +10,7 @@ use gpu_dictionary::{Carrier, Key, KeyCode, Value};
 use gpu_primitives::equality::Same;
 use gpu_primitives::kernel::Held;
 use gpu_primitives::monoid::{Combine, HoleMonoid, Monoid};
-use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, runs};
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, runs, transfer};
 
 /// Pairs to insert.
 #[derive(Clone, Copy)]
@@ -147,13 +147,16 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
 
     /// Inserts the pairs that a split has moved. Does not wait.
     ///
+    /// All of them have slots afterwards, or are leftovers: a batch that has some of their keys must find them in the table.
+    ///
     /// # Safety
-    /// These are the moved pairs, and the work was made for them.
+    /// These are the moved pairs, and the work was made for them and for at least so many buckets.
     unsafe fn insert_moved(
         &mut self,
         stream: &Stream,
         storage: &mut Storage<C, V>,
         moved: PairSlices<'_, C, V>,
+        limit: u32,
     ) -> Result<(), Error> {
         let Parts { moved: count, claims, .. } = self.scratch.parts()?;
         let job = ClaimJob {
@@ -164,8 +167,15 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
             overflow: &mut self.overflow,
             counts: claims,
         };
-        // SAFETY: the keys of a table are different, and the split has counted them. There is room for their overflow.
-        unsafe { storage.claim(stream, job, Latest) }
+        // SAFETY: the keys of a table are different, and the split has counted them. There is room for their overflow, whose
+        // keys are not in the table.
+        unsafe {
+            storage.claim(stream, job, Latest)?;
+            self.place(stream, storage, limit)?;
+        }
+        // The overflow of the batch begins anew.
+        let Parts { mut claims, .. } = self.scratch.parts()?;
+        transfer::fill(stream, claims.slice_mut(Claims::Overflowed as usize..)?, 0)
     }
 
     /// Places the pairs of the overflow, as many as are counted. Those that cannot be placed become the leftovers, and are
@@ -469,7 +479,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         // SAFETY: these are the pairs that were moved. The work is for them, for this batch and this table. The caller
         // guarantees the rest.
         unsafe {
-            work.insert_moved(stream, &mut storage, moved.slices())?;
+            work.insert_moved(stream, &mut storage, moved.slices(), self.options.evictions)?;
             work.insert(stream, &mut storage, batch, operation, self.options.evictions)?;
         }
         let counts = work.scratch.counts(stream)?;

@@ -43,10 +43,9 @@ const NO_BUCKET: u32 = u32::MAX;
 ///   Their keys are distinct and not in the table.
 /// - `skip_first` is 0 or 1. If it is 1, the first bucket of every pair is known to be full.
 /// - `locks` has one bit per bucket, all zero.
-/// - `leftovers` has room for as many pairs as `pairs`, in other memory, or for none. If it has none, unplaced pairs
-///   are only counted.
-/// - `unplaced` has one element, to which the number of unplaced pairs is added. It is zero before if `leftovers` has
-///   room.
+/// - `leftovers` is other memory, with room for as many pairs as `pairs` from the position that `unplaced` says on, or for
+///   none. If it has none, unplaced pairs are only counted.
+/// - `unplaced` has one element, to which the number of unplaced pairs is added.
 /// - While the kernel runs, nobody writes the pairs or `count`, and nobody else uses the other buffers.
 #[kernel(threads = THREADS)]
 pub unsafe fn place_pairs<C: KeyCode, V: Pod, const WIDTH: usize>(

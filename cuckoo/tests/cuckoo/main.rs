@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         insert_replaces,
         insert_grows,
         insert_doubles,
+        insert_doubles_under_its_own_keys,
         insert_refuses,
         insert_undoes,
         build_refuses,

@@ -59,6 +59,25 @@ pub fn insert_doubles(device: &Device) {
     set.check(&keys);
 }
 
+/// A table that doubles while the batch has all of its keys, in narrow buckets: some of the keys that move find their buckets full,
+/// and must be placed before the batch looks for them.
+pub fn insert_doubles_under_its_own_keys(device: &Device) {
+    let stream = device.stream().unwrap();
+    let (present, rounds) = if is_checked(device) { (1000, 2) } else { (4000, 6) };
+    for seed in 0..rounds {
+        let options = Options::new().bucket_width(4).load_factor(0.95).seed(seed);
+        let keys = numbers(0..present);
+        let mut pair = Pair::build(&stream, &keys, &keys, options);
+        let slots = pair.table.stats(&stream).unwrap().slots;
+        let batch = numbers(0..present + present / 8);
+        pair.insert(&batch, &numbers(7..7 + batch.len() as u64)).unwrap();
+        assert_eq!(pair.table.stats(&stream).unwrap().slots, 2 * slots, "seed {seed}");
+        pair.check(&batch);
+        pair.delete(&keys);
+        pair.check(&batch);
+    }
+}
+
 pub fn insert_refuses(device: &Device) {
     let stream = device.stream().unwrap();
     let options = Options::new().when_full(WhenFull::Refuse);
