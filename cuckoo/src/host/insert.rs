@@ -174,7 +174,7 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
             self.place(stream, storage, limit)?;
         }
         // The overflow of the batch begins anew.
-        let Parts { mut claims, .. } = self.scratch.parts()?;
+        let Parts { claims, .. } = self.scratch.parts()?;
         transfer::fill(stream, claims.slice_mut(Claims::Overflowed as usize..)?, 0)
     }
 

@@ -128,11 +128,11 @@ pub unsafe fn combine_runs<C: KeyCode, P: Payload<Value: Held>, const ITEMS: usi
         if at < len {
             let (word, bit) = (at / LANES as usize, at as u32 % LANES);
             let kind = match only_operands {
-                0 => marks.get(word) >> bit & 1 | (marks.get(words + word) >> bit & 1) * OPERAND,
+                0 => (marks.get(word) >> bit & 1) | ((marks.get(words + word) >> bit & 1) * OPERAND),
                 _ => OPERAND,
             };
             let is_first = at == 0 || keys.get(at - 1) != keys.get(at);
-            item = P::new(values.get(at), kind | FIRST * u32::from(is_first));
+            item = P::new(values.get(at), kind | (FIRST * u32::from(is_first)));
         }
         items.set((own + i * THREADS) as usize, item);
     }

@@ -21,8 +21,8 @@ pub(super) type SharedOperation<K, V> =
 
 /// An operation that combines values, as their carrier `W`, in levels with keys of code `C`.
 pub trait Operation<C, W>: Debug + Send + Sync {
-    /// Combines the elements of each key of a level, whose keys ascend: see [`CombineRuns`]. With `only_operands`, does not read
-    /// the marks. Does not wait.
+    /// Combines the elements of each key of a level, whose keys ascend: the last one receives the result, and the others
+    /// become nothing. With `only_operands`, does not read the marks. Does not wait.
     ///
     /// # Errors
     /// Any launch error.
@@ -35,7 +35,7 @@ pub trait Operation<C, W>: Debug + Send + Sync {
         only_operands: bool,
     ) -> Result<(), Error>;
 
-    /// Looks up keys: see [`LookupCombined`]. Does not wait.
+    /// Looks up keys in levels of which some have operands. Does not wait.
     ///
     /// # Errors
     /// Any launch error.
