@@ -183,7 +183,7 @@ pub unsafe fn combine_runs<C: KeyCode, P: Payload<Value: Held>, const ITEMS: usi
 /// # Safety
 /// The launch has at least one thread per key. `found` and `values` are as long as `keys`. While the kernel runs, nobody
 /// changes the levels or writes the keys, and nobody else uses the outputs.
-#[kernel(threads = LOOKUP_THREADS)]
+#[kernel(threads = LOOKUP_THREADS, min_blocks = 4)]
 pub unsafe fn lookup_combined<C: KeyCode, V: Held>(
     levels: Levels<C, V>,
     operation: HoleMonoid<V>,
