@@ -62,7 +62,7 @@ impl<K: Key, V: Value> Stack<K, V> {
     pub fn every(&self, stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Every<V>, Error> {
         let mut offsets = stream.uninit(keys.len() + 1)?;
         let windows = self.windows_of(stream, keys, offsets.as_mut_slice())?;
-        let [total] = last_of(stream, [&offsets])?;
+        let [total] = last_of(stream, [offsets.as_slice()])?;
         let mut values = stream.uninit::<V::Carrier>(values_for::<V>(total))?;
         self.gather(stream, &windows, &offsets, values.as_mut_slice())?;
         Ok(Every { offsets, values: recast(values) })

@@ -181,7 +181,8 @@ impl<K: Key, V: Value> Stack<K, V> {
             return copy_ranges(stream, level, view, intervals);
         }
         let windows = Windows::find(stream, view, self.level_count(), intervals)?;
-        let [overlapping, weight] = last_of(stream, [&windows.overlapping, &windows.positions])?;
+        let total = reduce::sum(stream, &windows.overlapping)?;
+        let [overlapping, weight] = last_of(stream, [total.as_slice(), windows.positions.as_slice()])?;
         if overlapping > OVERLAP * self.len()
             && let Some(merged) = self.merged::<V>(stream)
         {
@@ -196,7 +197,7 @@ impl<K: Key, V: Value> Stack<K, V> {
         } else {
             windows.emit::<K, V, V::Carrier>(stream, self, weight, out)?;
         }
-        let [found] = last_of(stream, [&offsets])?;
+        let [found] = last_of(stream, [offsets.as_slice()])?;
         let (mut keys, mut values) = (recast(keys), recast(values));
         keys.truncate(found);
         values.truncate(found);
@@ -231,10 +232,10 @@ impl<K: Key, V: Value> Stack<K, V> {
     }
 }
 
-/// Returns the last element of each vector. Waits once: the elements are gathered on the device before they are copied
-/// to the host.
-pub(super) fn last_of<const N: usize>(stream: &Stream, vectors: [&DeviceVec<u64>; N]) -> Result<[usize; N], Error> {
-    let last = vectors.map(|vector| vector.slice(vector.len() - 1..));
+/// Returns the last element of each slice. Waits once: the elements are gathered on the device before they are copied to
+/// the host.
+pub(super) fn last_of<const N: usize>(stream: &Stream, slices: [DeviceSlice<'_, u64>; N]) -> Result<[usize; N], Error> {
+    let last = slices.map(|slice| slice.slice(slice.len() - 1..));
     let mut found = [0; N];
     if let [Ok(only)] = &last[..] {
         only.copy_to_host(stream, &mut found)?;
@@ -291,7 +292,7 @@ fn copy_ranges<K: Key, V: Value>(
     find_windows::<K>(stream, view, intervals, 0, found)?;
     let mut offsets = stream.uninit::<u64>(len + 1)?;
     scan::exclusive_sum(stream, &counts, &mut offsets)?;
-    let [total] = last_of(stream, [&offsets])?;
+    let [total] = last_of(stream, [offsets.as_slice()])?;
     let mut keys = stream.uninit::<K::Code>(total)?;
     let mut values = stream.uninit::<V::Carrier>(values_for::<V>(total))?;
     let level = level.buffers::<V::Carrier>(stream, 0)?;
@@ -323,7 +324,7 @@ struct Windows {
     windows: DeviceVec<u32>,
     /// Where each interval begins in the sequence that is cut into tiles, and where the last one ends.
     positions: DeviceVec<u64>,
-    /// How many overlapping elements come before those of each interval, and how many there are in all.
+    /// How many overlapping elements each interval has.
     overlapping: DeviceVec<u64>,
 }
 
@@ -348,15 +349,12 @@ impl Windows {
         find_windows::<K>(stream, view, intervals, log_pieces, found)?;
         let mut positions = stream.uninit::<u64>(len + 1)?;
         scan::exclusive_sum(stream, &weights, &mut positions)?;
-        let mut overlapping = weights;
-        scan::exclusive_sum(stream, &counts, &mut overlapping)?;
-        Ok(Self { log_pieces, windows, positions, overlapping })
+        Ok(Self { log_pieces, windows, positions, overlapping: counts })
     }
 
     /// Returns the number of overlapping elements. Waits.
     fn overlapping(&self, stream: &Stream) -> Result<usize, Error> {
-        let [overlapping] = last_of(stream, [&self.overlapping])?;
-        Ok(overlapping)
+        Ok(reduce::sum(stream, &self.overlapping)?.get(stream)? as usize)
     }
 
     /// Returns how the elements in the windows are cut into tiles.

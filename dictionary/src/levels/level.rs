@@ -95,16 +95,21 @@ impl<K: Key, V: Value> Level<K, V> {
         expect_short(len)?;
         // The level counts as sorted right after this call, but recorded work would sort it only later.
         stream.refuse_recording("an update of a dictionary")?;
-        Ok(Self {
-            keys: stream.uninit(len)?,
-            values: stream.uninit(values_for::<V>(len))?,
+        Ok(Self::of(stream.uninit(len)?, stream.uninit(values_for::<V>(len))?, len))
+    }
+
+    /// Makes a level of values: the first `len` of these vectors.
+    fn of(keys: DeviceVec<K::Code>, values: DeviceVec<V::Carrier>, len: usize) -> Self {
+        Self {
+            keys,
+            values,
             marks: None,
             operation: None,
             only_operands: false,
             len,
             is_distinct: false,
             id: OnceLock::new(),
-        })
+        }
     }
 
     /// Makes a level of these pairs. Of equal keys, later ones are newer. For zero-sized values, pass an empty slice.
@@ -149,7 +154,7 @@ impl<K: Key, V: Value> Level<K, V> {
         let mut marks = stream.uninit::<u32>(keys.len().div_ceil(32))?;
         sort::keys(stream, codes.slice(), &mut sorted, sort::Options::new())?;
         transfer::fill(stream, &mut marks, u32::MAX)?;
-        Ok(Self { keys: sorted, values, marks: Some(marks), ..Self::uninit(stream, 0)?.with_len(keys.len()) })
+        Ok(Self { marks: Some(marks), ..Self::of(sorted, values, keys.len()) })
     }
 
     /// Makes a level of operands: values that are combined with what is older, by an operation. Of equal keys, later ones
@@ -183,11 +188,6 @@ impl<K: Key, V: Value> Level<K, V> {
         operation.combine_runs(stream, keys, values, marks.view_mut(stream)?, self.only_operands)?;
         (self.marks, self.operation) = (Some(marks), Some(operation));
         Ok(())
-    }
-
-    /// Sets the number of elements.
-    fn with_len(self, len: usize) -> Self {
-        Self { len, ..self }
     }
 
     /// Returns the codes and the carried values.
@@ -314,7 +314,7 @@ impl<K: Key, V: Value> Level<K, V> {
     pub(super) fn live_with_room<U: Value>(stream: &Stream, levels: &[&Level<K, U>]) -> Result<Self, Error> {
         let Live { keys, values, len } = Live::of(stream, levels, Sign::NONE)?;
         expect_short(len)?;
-        Ok(Self { keys, values, is_distinct: true, ..Self::uninit(stream, 0)?.with_len(len) })
+        Ok(Self { is_distinct: true, ..Self::of(keys, values, len) })
     }
 
     /// Makes a level of the elements whose flag is not 0. The level must have only values. Waits for the stream, to learn how
@@ -454,16 +454,7 @@ impl<K: Key, V: Value> Level<K, V> {
         if let Some(marks) = &marks {
             expect_len("the marks of a level", len.div_ceil(32), marks.len())?;
         }
-        Ok(Self {
-            keys,
-            values: recast(values),
-            marks,
-            operation: None,
-            only_operands: false,
-            len,
-            is_distinct: false,
-            id: OnceLock::new(),
-        })
+        Ok(Self { marks, ..Self::of(keys, recast(values), len) })
     }
 
     /// Returns the level as kernels see it, with values as their carrier, or without: `W` is `V::Carrier` or `()`.
