@@ -4,7 +4,10 @@ use crate::form::{Holes, Param};
 use crate::hole::{Held, Hole};
 use crate::operator::operator;
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{hole::Filling, operator::Recorded};
+use crate::{
+    hole::{Calls, Filling},
+    operator::Recorded,
+};
 use bytemuck::{Pod, Zeroable};
 
 /// A strict weak order. It may carry state, which is passed to the GPU as a kernel argument: at most 64 bytes.
@@ -55,6 +58,55 @@ pub trait Compare<T>: Param {
 pub trait KeyOrder<K>: Param {
     /// Returns whether `a` comes before `b`.
     fn less(&self, a: K, b: K) -> bool;
+
+    /// Sorts keys stably, and moves one word for each along. An order that contradicts itself gives some permutation.
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn sort(&self, keys: &mut [K], words: &mut [u32])
+    where
+        K: Copy,
+    {
+        let mut items: Vec<(K, u32)> = keys.iter().copied().zip(words.iter().copied()).collect();
+        merge_sort(&mut items, |a, b| self.less(a.0, b.0));
+        for (((key, word), to_key), to_word) in items.into_iter().zip(keys).zip(words) {
+            (*to_key, *to_word) = (key, word);
+        }
+    }
+}
+
+/// Sorts items stably. Unlike the sort of the standard library, it does not panic if the order contradicts itself.
+#[cfg(not(target_arch = "nvptx64"))]
+fn merge_sort<T: Copy>(items: &mut Vec<T>, is_less: impl Fn(&T, &T) -> bool) {
+    /// Runs of this length are sorted by insertion.
+    const RUN: usize = 8;
+    for run in items.chunks_mut(RUN) {
+        for end in 1..run.len() {
+            let item = run[end];
+            let mut at = end;
+            while at > 0 && is_less(&item, &run[at - 1]) {
+                run[at] = run[at - 1];
+                at -= 1;
+            }
+            run[at] = item;
+        }
+    }
+    let mut merged = items.clone();
+    let mut run = RUN;
+    while run < items.len() {
+        for (from, to) in items.chunks(2 * run).zip(merged.chunks_mut(2 * run)) {
+            let (a, b) = from.split_at(run.min(from.len()));
+            let (mut i, mut j, mut at) = (0, 0, 0);
+            while i < a.len() && j < b.len() {
+                let takes_b = is_less(&b[j], &a[i]);
+                // Selected, not branched to: which side comes next cannot be predicted.
+                to[at] = if takes_b { b[j] } else { a[i] };
+                (i, j, at) = (i + usize::from(!takes_b), j + usize::from(takes_b), at + 1);
+            }
+            to[at..at + a.len() - i].copy_from_slice(&a[i..]);
+            to[at + a.len() - i..].copy_from_slice(&b[j..]);
+        }
+        core::mem::swap(items, &mut merged);
+        run *= 2;
+    }
 }
 
 /// An order that is not known when a kernel is compiled: a [`Hole`].
@@ -77,15 +129,50 @@ impl HoleOrder {
     /// Describes what fills the hole.
     pub(crate) fn filling<T: Pod, C: Compare<T>>() -> &'static Filling {
         /// # Safety
-        /// The state is a `C`, the arguments begin with a `T` each, and the result has room for a byte.
-        unsafe fn native<T: Pod, C: Compare<T>>(state: *const u8, arguments: &[*const u8], result: *mut u8) {
+        /// The state is a `C`, the arguments begin with a `T` each, and the results have room for a byte.
+        unsafe fn native<T: Pod, C: Compare<T>>(state: *const u8, calls: &Calls) {
             // SAFETY: guaranteed by the caller; a `C` and a `T` are plain data.
             unsafe {
-                let [a, b] = [0, 1].map(|i| arguments[i].cast::<T>().read_unaligned());
-                result.write(u8::from((*state.cast::<C>()).less(a, b)));
+                let order = *state.cast::<C>();
+                calls.binary(|a: T, b: T| u8::from(order.less(a, b)));
             }
         }
-        const { &Filling::new::<C, T>("less", C::recorded, native::<T, C>) }
+        /// # Safety
+        /// The state is a `C`, and the elements begin with a `T` each.
+        unsafe fn relation<T: Pod, C: Compare<T>>(state: *const u8, a: *const u8, b: *const u8) -> bool {
+            // SAFETY: guaranteed by the caller; a `C` and a `T` are plain data.
+            unsafe { (*state.cast::<C>()).less(a.cast::<T>().read_unaligned(), b.cast::<T>().read_unaligned()) }
+        }
+        /// # Safety
+        /// The state is a `C`, each element begins with a `T`, and has a word.
+        unsafe fn sort<T: Pod, C: Compare<T>>(
+            state: *const u8,
+            elements: *mut u8,
+            step: usize,
+            len: usize,
+            words: *mut u32,
+        ) {
+            // SAFETY: guaranteed by the caller; a `C` and a `T` are plain data.
+            unsafe {
+                let order = *state.cast::<C>();
+                let element = |i: usize| elements.add(i * step).cast::<T>();
+                let mut items: Vec<(T, u32)> =
+                    (0..len).map(|i| (element(i).read_unaligned(), words.add(i).read())).collect();
+                merge_sort(&mut items, |a, b| order.less(a.0, b.0));
+                for (i, (key, word)) in items.into_iter().enumerate() {
+                    // What is beyond the key in its element is 0 everywhere.
+                    element(i).write_unaligned(key);
+                    words.add(i).write(word);
+                }
+            }
+        }
+        const {
+            &Filling {
+                relation: Some(relation::<T, C>),
+                sort: Some(sort::<T, C>),
+                ..Filling::new::<C, T>("less", C::recorded, native::<T, C>)
+            }
+        }
     }
 }
 
@@ -94,6 +181,12 @@ impl<H: Held> KeyOrder<H> for HoleOrder {
     fn less(&self, a: H, b: H) -> bool {
         // SAFETY: an order is made of a `Compare`, and the host launches a kernel with it only for keys of that type.
         unsafe { H::less(&self.0, a, b) }
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn sort(&self, keys: &mut [H], words: &mut [u32]) {
+        // SAFETY: same as above.
+        unsafe { self.0.sort(keys, words) }
     }
 }
 

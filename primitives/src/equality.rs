@@ -4,7 +4,10 @@ use crate::form::{Holes, Param};
 use crate::hole::{Held, Hole};
 use crate::operator::operator;
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{hole::Filling, operator::Recorded};
+use crate::{
+    hole::{Calls, Filling},
+    operator::Recorded,
+};
 use bytemuck::{Pod, Zeroable};
 
 /// Says which elements are equal. It may carry state, which is passed to the GPU as a kernel argument: at most 64 bytes.
@@ -72,15 +75,21 @@ impl HoleEquality {
     /// Describes what fills the hole.
     pub(crate) fn filling<T: Pod, E: Equality<T>>() -> &'static Filling {
         /// # Safety
-        /// The state is an `E`, the arguments begin with a `T` each, and the result has room for a byte.
-        unsafe fn native<T: Pod, E: Equality<T>>(state: *const u8, arguments: &[*const u8], result: *mut u8) {
+        /// The state is an `E`, the arguments begin with a `T` each, and the results have room for a byte.
+        unsafe fn native<T: Pod, E: Equality<T>>(state: *const u8, calls: &Calls) {
             // SAFETY: guaranteed by the caller; an `E` and a `T` are plain data.
             unsafe {
-                let [a, b] = [0, 1].map(|i| arguments[i].cast::<T>().read_unaligned());
-                result.write(u8::from((*state.cast::<E>()).equal(a, b)));
+                let equality = *state.cast::<E>();
+                calls.binary(|a: T, b: T| u8::from(equality.equal(a, b)));
             }
         }
-        const { &Filling::new::<E, T>("equal", E::recorded, native::<T, E>) }
+        /// # Safety
+        /// The state is an `E`, and the elements begin with a `T` each.
+        unsafe fn relation<T: Pod, E: Equality<T>>(state: *const u8, a: *const u8, b: *const u8) -> bool {
+            // SAFETY: guaranteed by the caller; an `E` and a `T` are plain data.
+            unsafe { (*state.cast::<E>()).equal(a.cast::<T>().read_unaligned(), b.cast::<T>().read_unaligned()) }
+        }
+        const { &Filling { relation: Some(relation::<T, E>), ..Filling::new::<E, T>("equal", E::recorded, native::<T, E>) } }
     }
 }
 
@@ -90,5 +99,12 @@ impl HoleEquality {
     pub fn equal<H: Held>(&self, a: H, b: H) -> bool {
         // SAFETY: it is made of an `Equality`, and the host launches a kernel with it only for elements of that type.
         unsafe { H::equal(&self.0, a, b) }
+    }
+
+    /// Writes whether each element equals the one after it: 1 or 0.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub(crate) fn neighbours<H: Held>(&self, elements: &[H], are_equal: &mut [u8]) {
+        // SAFETY: same as above.
+        unsafe { self.0.neighbours(elements, are_equal) }
     }
 }

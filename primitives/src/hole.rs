@@ -9,7 +9,8 @@
 //!
 //! This one calls `less`. The result is one 32-bit register, and each of the two arguments is two 64-bit registers. When
 //! the kernel is loaded for an operator, the operator's recorded body takes the line's place. On the CPU, the same
-//! expression calls the operator through a pointer.
+//! expression calls the operator through a pointer. The native bodies of kernels call it for many elements at once, so that
+//! the operator's code is compiled into the loop.
 //!
 //! The state of the operator travels in the kernel's arguments. The body reads it from there.
 
@@ -18,7 +19,7 @@ use bytemuck::Pod;
 use core::mem::MaybeUninit;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use host::{Body, Filling};
+pub(crate) use host::{Body, Calls, Filling, Folds};
 
 /// The largest state of an operator, in bytes.
 pub const MAX_STATE: usize = 64;
@@ -247,14 +248,16 @@ mod host {
     macro_rules! held {
         ($($type:ty)*) => { $(
             impl Held for $type {
+                #[inline(always)]
                 unsafe fn less(hole: &Hole, a: Self, b: Self) -> bool {
                     // SAFETY: guaranteed by the caller.
-                    unsafe { hole.call::<_, u8>(&[&raw const a, &raw const b]) != 0 }
+                    unsafe { hole.holds(&a, &b) }
                 }
 
+                #[inline(always)]
                 unsafe fn equal(hole: &Hole, a: Self, b: Self) -> bool {
                     // SAFETY: guaranteed by the caller.
-                    unsafe { hole.call::<_, u8>(&[&raw const a, &raw const b]) != 0 }
+                    unsafe { hole.holds(&a, &b) }
                 }
 
                 unsafe fn combine(hole: &Hole, a: Self, b: Self) -> Self {
@@ -302,8 +305,90 @@ mod host {
         pub body: Body,
         /// The name of the function.
         pub function: &'static str,
-        /// Calls the function with the state, the arguments and room for the result.
-        pub native: unsafe fn(*const u8, &[*const u8], *mut u8),
+        /// Calls the function with this state, once or several times. For a source, the state is the source, and the argument
+        /// is the index of the first element.
+        pub native: unsafe fn(*const u8, &Calls),
+        /// Calls a relation with this state, for two elements.
+        pub relation: Option<unsafe fn(*const u8, *const u8, *const u8) -> bool>,
+        /// The loops of an associative operation.
+        pub folds: Option<Folds>,
+        /// Sorts by an order.
+        pub sort: Option<Sort>,
+    }
+
+    /// Sorts elements stably. Gets the state, the elements, the bytes from one to the next, their number, and one word for each,
+    /// which moves along.
+    pub(crate) type Sort = unsafe fn(*const u8, *mut u8, usize, usize, *mut u32);
+
+    /// Calls of a function, for one element or for many.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Calls {
+        /// The arguments of the first call.
+        pub arguments: [*const u8; 2],
+        /// The bytes from an argument to that of the next call.
+        pub step: usize,
+        /// The result of the first call.
+        pub results: *mut u8,
+        /// The bytes from a result to the next one.
+        pub result_step: usize,
+        /// The number of calls.
+        pub len: usize,
+    }
+
+    impl Calls {
+        /// Calls `f` with one argument.
+        ///
+        /// # Safety
+        /// There is a valid `A` for each call, and room for an `R`.
+        #[inline(always)]
+        pub unsafe fn unary<A: Copy, R>(&self, f: impl Fn(A) -> R) {
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.each::<A, R>(|at| f(self.arguments[0].add(at).cast::<A>().read_unaligned())) }
+        }
+
+        /// Calls `f` with two arguments.
+        ///
+        /// # Safety
+        /// There are two valid `A`s for each call, and room for an `R`.
+        #[inline(always)]
+        pub unsafe fn binary<A: Copy, R>(&self, f: impl Fn(A, A) -> R) {
+            let argument = |number: usize, at: usize| {
+                // SAFETY: guaranteed by the caller.
+                unsafe { self.arguments[number].add(at).cast::<A>().read_unaligned() }
+            };
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.each::<A, R>(|at| f(argument(0, at), argument(1, at))) }
+        }
+
+        /// Calls `f` with where the arguments of each call are, in bytes from the first.
+        ///
+        /// # Safety
+        /// There is room for an `R` for each call.
+        #[inline(always)]
+        unsafe fn each<A, R>(&self, f: impl Fn(usize) -> R) {
+            if self.step == size_of::<A>() && self.result_step == size_of::<R>() {
+                // Steps that the compiler knows: it can make the loop one of vectors.
+                for i in 0..self.len {
+                    // SAFETY: guaranteed by the caller.
+                    unsafe { self.results.cast::<R>().add(i).write_unaligned(f(i * size_of::<A>())) };
+                }
+            } else {
+                for i in 0..self.len {
+                    // SAFETY: guaranteed by the caller.
+                    unsafe { self.results.add(i * self.result_step).cast::<R>().write_unaligned(f(i * self.step)) };
+                }
+            }
+        }
+    }
+
+    /// The loops of an associative operation: over `len` elements, from `*total` on, which they update. They get the state
+    /// and the bytes from an element to the next one.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Folds {
+        /// Combines the elements.
+        pub fold: unsafe fn(*const u8, *const u8, usize, usize, *mut u8),
+        /// Replaces each element by the combination up to it: of those before it, or with it if the last argument is `true`.
+        pub scan: unsafe fn(*const u8, *mut u8, usize, usize, *mut u8, bool),
     }
 
     /// The code that fills a hole.
@@ -321,7 +406,7 @@ mod host {
         pub const fn new<O: 'static, T: 'static>(
             function: &'static str,
             recorded: fn() -> Recorded,
-            native: unsafe fn(*const u8, &[*const u8], *mut u8),
+            native: unsafe fn(*const u8, &Calls),
         ) -> Self {
             Self {
                 operator: TypeId::of::<(O, T)>,
@@ -329,6 +414,9 @@ mod host {
                 body: Body::Recorded(recorded),
                 function,
                 native,
+                relation: None,
+                folds: None,
+                sort: None,
             }
         }
 
@@ -362,19 +450,104 @@ mod host {
             unsafe { &*core::ptr::with_exposed_provenance(self.filling as usize) }
         }
 
-        /// Calls the operator.
+        /// Calls the operator with one or two arguments.
         ///
         /// # Safety
         /// The arguments hold those of the function that the hole was made of, and `R` holds its result.
         #[inline(always)]
         unsafe fn call<A, R: bytemuck::Pod>(&self, arguments: &[*const A]) -> R {
             let mut result = R::zeroed();
-            // SAFETY: thin pointers of one type may be read as those of another; the rest is guaranteed by the caller.
-            unsafe {
-                let arguments = core::slice::from_raw_parts(arguments.as_ptr().cast(), arguments.len());
-                (self.filling().native)(self.state.as_ptr().cast(), arguments, (&raw mut result).cast());
-            }
+            let (step, result_step) = (size_of::<A>(), size_of::<R>());
+            let arguments = [arguments[0], arguments[arguments.len() - 1]].map(<*const A>::cast);
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.run(Calls { arguments, step, results: (&raw mut result).cast(), result_step, len: 1 }) };
             result
+        }
+
+        /// Returns whether a relation holds.
+        ///
+        /// # Safety
+        /// The hole was made of a relation of elements that an `A` holds.
+        #[inline(always)]
+        unsafe fn holds<A>(&self, a: &A, b: &A) -> bool {
+            let relation = self.filling().relation.expect("an order or an equality");
+            // SAFETY: guaranteed by the caller.
+            unsafe { relation(self.state(), core::ptr::from_ref(a).cast(), core::ptr::from_ref(b).cast()) }
+        }
+
+        /// Calls the operator with each element.
+        ///
+        /// # Safety
+        /// It is a function of one element, which an `A` holds, and `R` holds its result.
+        pub(crate) unsafe fn each<A, R: bytemuck::Pod>(&self, elements: &[A], results: &mut [R]) {
+            let len = elements.len().min(results.len());
+            let arguments = [elements.as_ptr().cast(); 2];
+            let (results, result_step) = (results.as_mut_ptr().cast(), size_of::<R>());
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.run(Calls { arguments, step: size_of::<A>(), results, result_step, len }) };
+        }
+
+        /// Calls the operator with each element and the one after it.
+        ///
+        /// # Safety
+        /// It is a relation of two elements, which an `A` holds.
+        pub(crate) unsafe fn neighbours<A>(&self, elements: &[A], results: &mut [u8]) {
+            let len = elements.len().saturating_sub(1).min(results.len());
+            let first = elements.as_ptr();
+            let arguments = [first, first.wrapping_add(1)].map(<*const A>::cast);
+            let results = results.as_mut_ptr();
+            // SAFETY: guaranteed by the caller; without elements, there are no calls.
+            unsafe { self.run(Calls { arguments, step: size_of::<A>(), results, result_step: 1, len }) };
+        }
+
+        /// Combines the elements, from `total` on.
+        ///
+        /// # Safety
+        /// The hole was made of an associative operation on elements that an `A` holds.
+        pub(crate) unsafe fn fold<A: Copy>(&self, mut total: A, elements: &[A]) -> A {
+            let (first, to) = (elements.as_ptr().cast(), (&raw mut total).cast());
+            // SAFETY: guaranteed by the caller.
+            unsafe { (self.folds().fold)(self.state(), first, size_of::<A>(), elements.len(), to) };
+            total
+        }
+
+        /// Replaces each element by the combination up to it, from `total` on. Returns the combination of all.
+        ///
+        /// # Safety
+        /// Same as [`fold`](Self::fold).
+        pub(crate) unsafe fn scan<A: Copy>(&self, mut total: A, elements: &mut [A], inclusive: bool) -> A {
+            let (first, to) = (elements.as_mut_ptr().cast(), (&raw mut total).cast());
+            // SAFETY: guaranteed by the caller.
+            unsafe { (self.folds().scan)(self.state(), first, size_of::<A>(), elements.len(), to, inclusive) };
+            total
+        }
+
+        /// Sorts elements stably, and moves one word for each along.
+        ///
+        /// # Safety
+        /// The hole was made of an order of elements that an `A` holds.
+        pub(crate) unsafe fn sort<A>(&self, elements: &mut [A], words: &mut [u32]) {
+            assert_eq!(elements.len(), words.len(), "there is one word for each element");
+            let sort = self.filling().sort.expect("an order sorts");
+            let (first, words) = (elements.as_mut_ptr().cast(), words.as_mut_ptr());
+            // SAFETY: guaranteed by the caller.
+            unsafe { sort(self.state(), first, size_of::<A>(), elements.len(), words) };
+        }
+
+        fn folds(&self) -> Folds {
+            self.filling().folds.expect("an associative operation has its loops")
+        }
+
+        fn state(&self) -> *const u8 {
+            self.state.as_ptr().cast()
+        }
+
+        /// # Safety
+        /// The calls are of the function that the hole was made of.
+        #[inline(always)]
+        unsafe fn run(&self, calls: Calls) {
+            // SAFETY: guaranteed by the caller.
+            unsafe { (self.filling().native)(self.state(), &calls) };
         }
     }
 }

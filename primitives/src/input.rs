@@ -1,6 +1,8 @@
 //! What kernels read their elements from: a view, or a source whose code is put in when the kernel is loaded.
 
 use crate::form::{Buffer, Holes, Param};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::hole::Calls;
 use crate::hole::{Held, Hole};
 use crate::view::Global;
 use bytemuck::Pod;
@@ -27,6 +29,13 @@ pub trait Input<T>: Param {
     /// # Safety
     /// `start + len` is at most the [count](Self::count).
     unsafe fn run(&self, start: usize, len: usize) -> Option<Global<T>>;
+
+    /// Returns `len` elements from `start` on, where they lie in memory, or computed into `room`.
+    ///
+    /// # Safety
+    /// `start + len` is at most the [count](Self::count). Nothing writes the elements while the slice is used.
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn elements<'a>(&self, start: usize, len: usize, room: &'a mut Vec<T>) -> &'a [T];
 }
 
 impl<T: Pod> Input<T> for Global<T> {
@@ -47,6 +56,12 @@ impl<T: Pod> Input<T> for Global<T> {
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn run(&self, start: usize, len: usize) -> Option<Global<T>> {
         Some(self.slice(start, len))
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn elements<'a>(&self, start: usize, len: usize, _: &'a mut Vec<T>) -> &'a [T] {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.slice(start, len).as_slice() }
     }
 }
 
@@ -129,18 +144,27 @@ impl<H: Held> Input<H> for Fused {
     #[cfg(not(target_arch = "nvptx64"))]
     #[inline(always)]
     unsafe fn item(&self, index: usize) -> H {
-        let (mut element, index) = (H::zeroed(), index as u64);
-        // SAFETY: the source was made for elements that are held in an `H`; it begins with its state.
-        unsafe {
-            let source = core::ptr::from_ref(self).cast();
-            (self.hole.filling().native)(source, &[(&raw const index).cast()], (&raw mut element).cast());
-        }
+        let mut element = H::zeroed();
+        // SAFETY: there is room for one element. The rest is guaranteed by the caller.
+        unsafe { self.compute(index, 1, &raw mut element) };
         element
     }
 
     #[inline(always)]
     unsafe fn run(&self, _: usize, _: usize) -> Option<Global<H>> {
         None
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn elements<'a>(&self, start: usize, len: usize, room: &'a mut Vec<H>) -> &'a [H] {
+        room.clear();
+        room.reserve(len);
+        // SAFETY: there is room for them, and all are written. The rest is guaranteed by the caller.
+        unsafe {
+            self.compute(start, len, room.as_mut_ptr());
+            room.set_len(len);
+        }
+        room
     }
 }
 
@@ -154,6 +178,19 @@ impl Fused {
         let mut all = [Global::empty(); MAX_LEAVES];
         all[..leaves.len()].copy_from_slice(leaves);
         Self { hole, leaves: all, count: Count::new(len, counted) }
+    }
+
+    /// Computes `len` elements from `start` on, one after the other.
+    ///
+    /// # Safety
+    /// The source was made for elements that are held in an `H`, and has these elements. There is room for them. Nothing
+    /// writes what the source reads, except that `to` may be where it reads the same elements.
+    pub(crate) unsafe fn compute<H: Held>(&self, start: usize, len: usize, to: *mut H) {
+        let first = start as u64;
+        let (arguments, step) = ([(&raw const first).cast(); 2], 0);
+        let calls = Calls { arguments, step, results: to.cast(), result_step: size_of::<H>(), len };
+        // SAFETY: the source begins with its state. The rest is guaranteed by the caller.
+        unsafe { (self.hole.filling().native)(core::ptr::from_ref(self).cast(), &calls) };
     }
 
     /// Describes what fills the hole.

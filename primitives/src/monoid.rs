@@ -4,7 +4,10 @@ use crate::form::{Holes, Param};
 use crate::hole::{Held, Hole};
 use crate::operator::operator;
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{hole::Filling, operator::Recorded};
+use crate::{
+    hole::{Calls, Filling, Folds},
+    operator::Recorded,
+};
 use bytemuck::{Pod, Zeroable};
 
 /// An associative operation with an identity. It may carry state, which is passed to the GPU as a kernel argument: at
@@ -69,6 +72,30 @@ pub trait Combine<T>: Param {
 
     /// Combines `a` with `b`, in this order.
     fn combine(&self, a: T, b: T) -> T;
+
+    /// Combines values one after the other, from `total` on.
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn fold(&self, total: T, values: &[T]) -> T
+    where
+        T: Copy,
+    {
+        values.iter().fold(total, |total, &value| self.combine(total, value))
+    }
+
+    /// Replaces each value by the combination of those before it, from `total` on; with `inclusive`, by the combination up
+    /// to and including it. Returns the combination of all.
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn scan(&self, mut total: T, values: &mut [T], inclusive: bool) -> T
+    where
+        T: Copy,
+    {
+        for value in values {
+            let before = total;
+            total = self.combine(total, *value);
+            *value = if inclusive { total } else { before };
+        }
+        total
+    }
 }
 
 /// An operation that is not known when a kernel is compiled: a [`Hole`], and the identity element.
@@ -96,15 +123,68 @@ impl<H: Held> HoleMonoid<H> {
     /// Describes what fills the hole.
     pub(crate) fn filling<T: Pod, M: Monoid<T>>() -> &'static Filling {
         /// # Safety
-        /// The state is an `M`, the arguments begin with a `T` each, and the result has room for one.
-        unsafe fn native<T: Pod, M: Monoid<T>>(state: *const u8, arguments: &[*const u8], result: *mut u8) {
+        /// The state is an `M`, the arguments begin with a `T` each, and the results have room for one.
+        unsafe fn native<T: Pod, M: Monoid<T>>(state: *const u8, calls: &Calls) {
             // SAFETY: guaranteed by the caller; an `M` and a `T` are plain data.
             unsafe {
-                let [a, b] = [0, 1].map(|i| arguments[i].cast::<T>().read_unaligned());
-                result.cast::<T>().write_unaligned((*state.cast::<M>()).combine(a, b));
+                let operation = *state.cast::<M>();
+                calls.binary(|a: T, b: T| operation.combine(a, b));
             }
         }
-        const { &Filling::new::<M, T>("combine", M::recorded, native::<T, M>) }
+        /// # Safety
+        /// The state is an `M`, the elements begin with a `T` each, and the total is one.
+        unsafe fn fold<T: Pod, M: Monoid<T>>(
+            state: *const u8,
+            elements: *const u8,
+            step: usize,
+            len: usize,
+            total: *mut u8,
+        ) {
+            // SAFETY: guaranteed by the caller; an `M` and a `T` are plain data.
+            unsafe {
+                let operation = *state.cast::<M>();
+                let mut sum = total.cast::<T>().read_unaligned();
+                if step == size_of::<T>() {
+                    for i in 0..len {
+                        sum = operation.combine(sum, elements.cast::<T>().add(i).read_unaligned());
+                    }
+                } else {
+                    for i in 0..len {
+                        sum = operation.combine(sum, elements.add(i * step).cast::<T>().read_unaligned());
+                    }
+                }
+                total.cast::<T>().write_unaligned(sum);
+            }
+        }
+        /// # Safety
+        /// The state is an `M`, the elements begin with a `T` each, and the total is one.
+        unsafe fn scan<T: Pod, M: Monoid<T>>(
+            state: *const u8,
+            elements: *mut u8,
+            step: usize,
+            len: usize,
+            total: *mut u8,
+            inclusive: bool,
+        ) {
+            // SAFETY: guaranteed by the caller; an `M` and a `T` are plain data.
+            unsafe {
+                let operation = *state.cast::<M>();
+                let mut sum = total.cast::<T>().read_unaligned();
+                for i in 0..len {
+                    let element = elements.add(i * step).cast::<T>();
+                    let before = sum;
+                    sum = operation.combine(sum, element.read_unaligned());
+                    element.write_unaligned(if inclusive { sum } else { before });
+                }
+                total.cast::<T>().write_unaligned(sum);
+            }
+        }
+        const {
+            &Filling {
+                folds: Some(Folds { fold: fold::<T, M>, scan: scan::<T, M> }),
+                ..Filling::new::<M, T>("combine", M::recorded, native::<T, M>)
+            }
+        }
     }
 }
 
@@ -118,6 +198,18 @@ impl<H: Held> Combine<H> for HoleMonoid<H> {
     fn combine(&self, a: H, b: H) -> H {
         // SAFETY: it is made of a `Monoid`, and the host launches a kernel with it only for elements of that type.
         unsafe { H::combine(&self.hole, a, b) }
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn fold(&self, total: H, values: &[H]) -> H {
+        // SAFETY: same as above.
+        unsafe { self.hole.fold(total, values) }
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn scan(&self, total: H, values: &mut [H], inclusive: bool) -> H {
+        // SAFETY: same as above.
+        unsafe { self.hole.scan(total, values, inclusive) }
     }
 }
 

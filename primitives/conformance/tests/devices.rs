@@ -6,15 +6,19 @@ use bytemuck::Pod;
 use gpu_conformance::data::random;
 use gpu_conformance::kernels::{Affine, Compose};
 use gpu_conformance::{cases, is_checked, run};
-use gpu_primitives::compare::Less;
+use gpu_primitives::compare::{Greater, Less};
+use gpu_primitives::equality::Same;
 use gpu_primitives::monoid::{Max, Sum};
 use gpu_primitives::select::{self, Masked};
 use gpu_primitives::sort::{self, Options};
-use gpu_primitives::{CpuOptions, Device, Stream, merge, reduce, scan};
+use gpu_primitives::{
+    CpuOptions, Device, Stream, histogram, merge, merge_sort, permute, reduce, runs, scan, search, segmented_sort,
+    sets, top_k, transfer,
+};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    run(cases![scans, reductions, selections, sorts, merges])
+    run(cases![scans, reductions, segments, selections, sorts, merges, sets_and_searches, moves])
 }
 
 /// Few elements, the edges of tiles and of warps, and several groups of the look-back's tree.
@@ -79,6 +83,53 @@ fn reductions(device: &Device) {
     }
 }
 
+/// Keys in runs of all lengths, some of them long.
+fn runs_of_keys(n: usize) -> Vec<u32> {
+    let mut key = 0;
+    let mut next = |x: u64| {
+        key += u32::from(x.is_multiple_of(if key % 64 < 60 { 4 } else { 3000 }));
+        key
+    };
+    random(3).take(n).map(|x| next(x >> 7)).collect()
+}
+
+/// Offsets of segments, some of which are empty. Some elements are before the first one and after the last one.
+fn offsets(n: usize) -> Vec<u32> {
+    let mut offsets: Vec<u32> = random(4).take(n / 40 + 2).map(|x| (x % (n as u64 + 1)) as u32).collect();
+    offsets.extend([n as u32 / 2; 3]);
+    offsets.sort_unstable();
+    offsets
+}
+
+fn segments(device: &Device) {
+    for n in lens(device) {
+        let (keys, offsets) = (runs_of_keys(n), offsets(n));
+        compare(device, n, |stream| {
+            let (input, keys) = (stream.upload(&floats(n)).unwrap(), stream.upload(&keys).unwrap());
+            let offsets = stream.upload(&offsets).unwrap();
+            let mut totals = stream.uninit::<f32>(offsets.len() - 1).unwrap();
+            reduce::segmented(stream, &input, &offsets, &mut totals, Sum).unwrap();
+            let mut scans = [0; 4].map(|_| stream.uninit::<f32>(n).unwrap());
+            scan::segmented_exclusive(stream, &input, &offsets, &mut scans[0], Sum).unwrap();
+            scan::segmented_inclusive(stream, &input, &offsets, &mut scans[1], Sum).unwrap();
+            scan::exclusive_by_key(stream, &keys, &input, &mut scans[2], Same, Sum, 0.1).unwrap();
+            scan::inclusive_by_key(stream, &keys, &input, &mut scans[3], Same, Sum).unwrap();
+            let (mut heads, mut sums) = (stream.zeroed::<u32>(n).unwrap(), stream.zeroed::<f32>(n).unwrap());
+            let found =
+                runs::reduce_by_key(stream, &keys, &input, &mut heads, &mut sums, Same, Sum).unwrap().get(stream);
+            let (mut elements, mut lengths) = (stream.zeroed::<u32>(n).unwrap(), stream.zeroed::<u32>(n).unwrap());
+            runs::encode(stream, &keys, &mut elements, &mut lengths, Same).unwrap();
+            let mut last = stream.zeroed::<u32>(n).unwrap();
+            runs::unique_last(stream, &keys, &mut last, Same).unwrap();
+            let mut decoded = stream.zeroed::<u32>(n).unwrap();
+            runs::decode(stream, &elements, &lengths, &mut decoded).unwrap();
+            let integers = bytes(stream, &[&heads, &elements, &lengths, &last, &decoded]);
+            let [a, b, c, d] = &scans;
+            [bytes(stream, &[&totals, a, b, c, d, &sums]), integers, found.unwrap().to_le_bytes().to_vec()].concat()
+        });
+    }
+}
+
 fn selections(device: &Device) {
     for n in lens(device) {
         compare(device, n, |stream| {
@@ -86,7 +137,20 @@ fn selections(device: &Device) {
             let keys = stream.upload(&keys).unwrap();
             let mut kept = stream.zeroed::<u32>(n).unwrap();
             let count = select::select(stream, &keys, &mut kept, Masked::equal(3, 1)).unwrap().get(stream).unwrap();
-            [bytes(stream, &[&kept]), count.to_le_bytes().to_vec()].concat()
+            let mut parted = stream.zeroed::<u32>(n).unwrap();
+            select::partition(stream, &keys, &mut parted, Masked::equal(3, 1)).unwrap();
+            let mut of_segments = stream.zeroed::<u32>(n).unwrap();
+            let offsets = stream.upload(&offsets(n)).unwrap();
+            let moved = select::segments(stream, &offsets, &keys, &mut of_segments, Masked::equal(3, 1)).unwrap();
+            let mut bins = stream.uninit::<u32>(100).unwrap();
+            histogram::even(stream, &keys, &mut bins, 1 << 20, 1 << 31).unwrap();
+            let (mut best, mut places) = (stream.uninit::<u32>(n.min(50)).unwrap(), stream.uninit(n.min(50)).unwrap());
+            top_k::largest(stream, &keys, &mut best, &mut places).unwrap();
+            [
+                bytes(stream, &[&kept, &parted, &of_segments, &moved, &bins, &best, &places]),
+                count.to_le_bytes().to_vec(),
+            ]
+            .concat()
         });
     }
 }
@@ -100,7 +164,14 @@ fn sorts(device: &Device) {
             let (mut keys_out, mut values_out) = (stream.uninit::<u64>(n).unwrap(), stream.uninit::<u32>(n).unwrap());
             let options = Options::new().descending();
             sort::pairs(stream, (&keys, &values), (&mut keys_out, &mut values_out), options).unwrap();
-            [bytes(stream, &[&keys_out]), bytes(stream, &[&values_out])].concat()
+            let sorted = [bytes(stream, &[&keys_out]), bytes(stream, &[&values_out])].concat();
+            merge_sort::pairs(stream, (&keys, &values), (&mut keys_out, &mut values_out), Greater).unwrap();
+            let merged = [bytes(stream, &[&keys_out]), bytes(stream, &[&values_out])].concat();
+            assert!(sorted == merged, "both are stable");
+            let offsets = stream.upload(&offsets(n)).unwrap();
+            let outputs = (&mut keys_out, &mut values_out);
+            segmented_sort::pairs(stream, &offsets, (&keys, &values), outputs, Less).unwrap();
+            [sorted, bytes(stream, &[&keys_out]), bytes(stream, &[&values_out])].concat()
         });
     }
 }
@@ -123,6 +194,49 @@ fn merges(device: &Device) {
             let (mut keys, mut values) = (stream.uninit::<u32>(two).unwrap(), stream.uninit::<u32>(two).unwrap());
             merge::pairs(stream, slices[0], slices[1], (&mut keys, &mut values), Less).unwrap();
             [of_runs, bytes(stream, &[&keys, &values])].concat()
+        });
+    }
+}
+
+fn sets_and_searches(device: &Device) {
+    for n in lens(device) {
+        compare(device, n, |stream| {
+            let side = |seed: u64, len: usize| {
+                let mut keys: Vec<u32> = random(seed).take(len).map(|x| (x % (n as u64 + 1)) as u32).collect();
+                keys.sort_unstable();
+                stream.upload(&keys).unwrap()
+            };
+            let (a, b) = (side(8, n / 2), side(9, n - n / 2));
+            let mut results = [0; 4].map(|_| stream.zeroed::<u32>(n).unwrap());
+            sets::union(stream, &a, &b, &mut results[0], Less).unwrap();
+            sets::intersection(stream, &a, &b, &mut results[1], Less).unwrap();
+            sets::difference(stream, &a, &b, &mut results[2], Less).unwrap();
+            sets::symmetric_difference(stream, &a, &b, &mut results[3], Less).unwrap();
+            let (mut lower, mut upper) = (stream.uninit::<u32>(a.len()).unwrap(), stream.uninit(a.len()).unwrap());
+            search::lower_bound_sorted(stream, &b, &a, &mut lower, Less).unwrap();
+            search::upper_bound_sorted(stream, &b, &a, &mut upper, Less).unwrap();
+            let [union, both, first, either] = &results;
+            bytes(stream, &[union, both, first, either, &lower, &upper])
+        });
+    }
+}
+
+fn moves(device: &Device) {
+    for n in lens(device) {
+        compare(device, n, |stream| {
+            // Words, and elements of three of them, whose places are gathered and scattered; some are out of range.
+            let elements: Vec<[u16; 3]> = random(10).take(n).map(|x| [x as u16, 1, (x >> 16) as u16]).collect();
+            let indices: Vec<u32> = random(11).take(n).map(|x| (x % (n as u64 + 7)) as u32).collect();
+            let (elements, indices) = (stream.upload(&elements).unwrap(), stream.upload(&indices).unwrap());
+            let mut results = [0; 4].map(|_| stream.zeroed::<[u16; 3]>(n).unwrap());
+            let outside = permute::gather(stream, &elements, &indices, &mut results[0]).unwrap().get(stream).unwrap();
+            let missed = permute::scatter(stream, &elements, &indices, &mut results[1]).unwrap().get(stream).unwrap();
+            assert_eq!(outside, missed);
+            permute::reverse(stream, &elements, &mut results[2]).unwrap();
+            transfer::copy(stream, &elements, &mut results[3]).unwrap();
+            permute::reverse_in_place(stream, &mut results[3]).unwrap();
+            let [gathered, scattered, reversed, in_place] = &results;
+            [bytes(stream, &[gathered, scattered, reversed, in_place]), outside.to_le_bytes().to_vec()].concat()
         });
     }
 }

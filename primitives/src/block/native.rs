@@ -9,23 +9,45 @@ use bytemuck::Pod;
 /// The lanes of a warp.
 pub(crate) const WARP: usize = LANES as usize;
 
-/// Loads the elements from `start` to `end`.
-///
-/// # Safety
-/// They exist. Nothing writes them during the call.
-pub(crate) unsafe fn load<T: Pod, I: Input<T>>(input: &I, start: usize, end: usize) -> Vec<T> {
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        match input.run(start, end - start) {
-            Some(view) => view.as_slice().to_vec(),
-            None => (start..end).map(|index| input.item(index)).collect(),
+/// A tile's elements, with identities behind the last one.
+pub(crate) struct Tile<T> {
+    computed: Vec<T>,
+    padded: Vec<T>,
+}
+
+impl<T: Pod> Tile<T> {
+    pub fn new() -> Self {
+        Self { computed: Vec::new(), padded: Vec::new() }
+    }
+
+    /// Returns `len` elements from `start` on, of `count`.
+    ///
+    /// # Safety
+    /// The input has as many elements, and nothing writes them while they are used.
+    pub unsafe fn load(
+        &mut self,
+        input: impl Input<T>,
+        count: usize,
+        start: usize,
+        len: usize,
+        op: impl Combine<T>,
+    ) -> &[T] {
+        let start = start.min(count);
+        // SAFETY: the elements exist. The rest is guaranteed by the caller.
+        let elements = unsafe { input.elements(start, (count - start).min(len), &mut self.computed) };
+        if elements.len() == len {
+            return elements;
         }
+        self.padded.clear();
+        self.padded.extend_from_slice(elements);
+        self.padded.resize(len, op.identity());
+        &self.padded
     }
 }
 
 /// Combines values one after the other, from the identity on.
 pub(crate) fn fold<T: Pod>(values: &[T], op: impl Combine<T>) -> T {
-    values.iter().fold(op.identity(), |sum, &value| op.combine(sum, value))
+    op.fold(op.identity(), values)
 }
 
 /// Combines the values of all lanes, as [`warp::reduce`](super::warp::reduce) does.

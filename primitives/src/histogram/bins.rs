@@ -27,6 +27,13 @@ pub trait Bins<H>: Param {
     /// # Safety
     /// `staged` is as [`stage`](Self::stage) left it.
     unsafe fn bin(&self, item: H, staged: Shared<H>) -> u32;
+
+    /// Writes the bins of elements.
+    ///
+    /// # Safety
+    /// Nothing writes the memory of the bins.
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn bins(&self, items: &[H], bins: &mut [u32]);
 }
 
 /// One bin per byte.
@@ -38,6 +45,11 @@ impl Bins<u8> for ByteBins {
     #[inline(always)]
     unsafe fn bin(&self, item: u8, _: Shared<u8>) -> u32 {
         item as u32
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn bins(&self, items: &[u8], bins: &mut [u32]) {
+        bins.iter_mut().zip(items).for_each(|(bin, &item)| *bin = item as u32);
     }
 }
 
@@ -63,6 +75,12 @@ impl<H: Held> Bins<H> for HoleBins {
     #[inline(always)]
     unsafe fn bin(&self, item: H, _: Shared<H>) -> u32 {
         H::bucket(&self.0, item)
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn bins(&self, items: &[H], bins: &mut [u32]) {
+        // SAFETY: it is made of a `Bucket` of elements that an `H` holds.
+        unsafe { self.0.each(items, bins) };
     }
 }
 
@@ -124,5 +142,12 @@ impl<H: Held> Bins<H> for RangeBins<H> {
         } else {
             self.search(item, |i| self.levels.get(i))
         }
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn bins(&self, items: &[H], bins: &mut [u32]) {
+        // SAFETY: guaranteed by the caller.
+        let levels = unsafe { self.levels.as_slice() };
+        bins.iter_mut().zip(items).for_each(|(bin, &item)| *bin = self.search(item, |i| levels[i]));
     }
 }

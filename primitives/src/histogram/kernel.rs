@@ -23,10 +23,25 @@ pub(super) const AT_ONCE: usize = 2;
 pub(super) const COUNTERS: usize = 1 << 13;
 
 /// A count: `u32` or `u64`.
-pub trait Count: Word + From<u32> {}
+pub trait Count: Word + From<u32> {
+    /// Adds a number; the sum wraps.
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn plus(self, number: u64) -> Self;
+}
 
-impl Count for u32 {}
-impl Count for u64 {}
+impl Count for u32 {
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn plus(self, number: u64) -> Self {
+        self.wrapping_add(number as u32)
+    }
+}
+
+impl Count for u64 {
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn plus(self, number: u64) -> Self {
+        self.wrapping_add(number)
+    }
+}
 
 /// Adds the number of elements in each bin to the counts.
 ///
@@ -43,7 +58,11 @@ impl Count for u64 {}
 /// The launch has any number of blocks, at least one, each of which takes fewer than 2^32 elements. `bins` satisfies the
 /// requirements of its type. While the kernel runs, nothing writes the input and the memory of `bins`, and the counts are only
 /// accessed atomically.
-#[kernel(threads = THREADS, shared = shared_bytes::<u32>(COUNTERS) + shared_bytes::<H>(B::STAGED))]
+#[kernel(
+    threads = THREADS,
+    shared = shared_bytes::<u32>(COUNTERS) + shared_bytes::<H>(B::STAGED),
+    native = super::native::count_bins
+)]
 pub unsafe fn count_bins<H: Held, I: Input<H>, B: Bins<H>, C: Count, const VEC: usize>(
     input: I,
     bins: B,

@@ -43,6 +43,8 @@ mod sample;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+mod native;
 
 pub use crate::multisplit::Bucket;
 pub use kernel::Count;

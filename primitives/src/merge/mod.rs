@@ -40,7 +40,7 @@ mod tile;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 #[cfg(not(target_arch = "nvptx64"))]
-mod native;
+pub(crate) mod native;
 #[cfg(not(target_arch = "nvptx64"))]
 mod splits;
 

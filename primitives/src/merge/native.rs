@@ -144,7 +144,11 @@ pub(super) unsafe fn runs_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u
 
 /// Merges pieces that follow each other, each up to its end, in rounds. Of equal items, those of earlier pieces come
 /// first.
-fn merge_pieces<T: Copy>(mut items: Vec<T>, mut ends: Vec<usize>, is_less: impl Fn(&T, &T) -> bool) -> Vec<T> {
+pub(crate) fn merge_pieces<T: Copy>(
+    mut items: Vec<T>,
+    mut ends: Vec<usize>,
+    is_less: impl Fn(&T, &T) -> bool,
+) -> Vec<T> {
     let mut merged = Vec::with_capacity(items.len());
     while ends.len() > 1 {
         merged.clear();

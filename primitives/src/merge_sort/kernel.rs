@@ -74,7 +74,8 @@ impl Plan {
     threads = PARTITION_THREADS,
     shared = shared_bytes::<u64>(PARTITION_THREADS as usize),
     // Wide keys take more registers.
-    min_blocks = if size_of::<K>() > 8 { 2 } else { 4 }
+    min_blocks = if size_of::<K>() > 8 { 2 } else { 4 },
+    native = super::native::split_groups
 )]
 pub unsafe fn split_groups<K: Pod, C: KeyOrder<K>>(
     keys: Global<K>,
@@ -144,7 +145,12 @@ pub const fn shared<K: Pod, V: Pod>(threads: u32, items: usize) -> usize {
 /// of at most 64. The plan's tiles have `tile_len(THREADS, ITEMS, rounds)` outputs. Unless values are zero-sized, there are
 /// as many as keys. The output is as long as the input and does not overlap it. While the kernel runs, nothing writes the
 /// inputs, and nothing else uses the output.
-#[kernel(threads = THREADS, shared = shared::<K, V>(THREADS, ITEMS), min_blocks = blocks_at_once::<K, V>())]
+#[kernel(
+    threads = THREADS,
+    shared = shared::<K, V>(THREADS, ITEMS),
+    min_blocks = blocks_at_once::<K, V>(),
+    native = super::native::merge_groups
+)]
 pub unsafe fn merge_groups<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
     keys: Global<K>,
     values: Global<V>,

@@ -33,6 +33,8 @@ mod kernel;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+mod native;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{keys, keys_in_place, pairs, pairs_in_place};

@@ -5,7 +5,10 @@ use crate::hole::{Held, Hole};
 use crate::operator::{Record, operator};
 use crate::sort::{Buckets, Purity};
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{hole::Filling, operator::Recorded};
+use crate::{
+    hole::{Calls, Filling},
+    operator::Recorded,
+};
 use bytemuck::{Pod, Zeroable};
 
 /// A function from keys to bucket numbers. It may carry state, which is passed to the GPU as a kernel argument: at most 64
@@ -119,12 +122,12 @@ impl HoleBuckets {
     /// Describes what fills the hole.
     pub(crate) fn filling<K: Pod, B: Bucket<K>>() -> &'static Filling {
         /// # Safety
-        /// The state is a `B`, the argument begins with a `K`, and the result has room for a `u32`.
-        unsafe fn native<K: Pod, B: Bucket<K>>(state: *const u8, arguments: &[*const u8], result: *mut u8) {
+        /// The state is a `B`, the argument begins with a `K`, and the results have room for a `u32`.
+        unsafe fn native<K: Pod, B: Bucket<K>>(state: *const u8, calls: &Calls) {
             // SAFETY: guaranteed by the caller; a `B` and a `K` are plain data.
             unsafe {
-                let bucket = (*state.cast::<B>()).bucket(arguments[0].cast::<K>().read_unaligned());
-                result.cast::<u32>().write_unaligned(bucket);
+                let function = *state.cast::<B>();
+                calls.unary(|key: K| function.bucket(key));
             }
         }
         const { &Filling::new::<B, K>("bucket", B::recorded, native::<K, B>) }
@@ -144,6 +147,13 @@ impl<H: Held> Buckets<H> for HoleBuckets {
     fn bucket(&self, key: H, _: u32) -> u32 {
         // SAFETY: it is made of a `Bucket`, and the host launches a kernel with it only for keys of that type.
         unsafe { H::bucket(&self.hole, key) }.min(self.last)
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn buckets(&self, keys: &[H], _: u32, buckets: &mut [u32]) {
+        // SAFETY: same as above.
+        unsafe { self.hole.each(keys, buckets) };
+        buckets.iter_mut().for_each(|bucket| *bucket = (*bucket).min(self.last));
     }
 
     #[inline(always)]

@@ -31,6 +31,8 @@ mod kernel;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+mod native;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{

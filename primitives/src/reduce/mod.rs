@@ -32,6 +32,8 @@ mod host;
 mod native;
 #[cfg(not(target_arch = "nvptx64"))]
 mod segmented;
+#[cfg(not(target_arch = "nvptx64"))]
+mod segments_native;
 
 pub use crate::monoid::{Max, Min, Monoid, Sum};
 

@@ -3,7 +3,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::kernel::THREADS;
-use crate::block::native::{WARP, fold, load, reduce_lanes};
+use crate::block::native::{Tile, WARP, fold, reduce_lanes};
 use crate::input::Input;
 use crate::kernel::Team;
 use crate::monoid::Combine;
@@ -24,12 +24,10 @@ pub(super) unsafe fn reduce_tiles<T: Pod, I: Input<T>, Op: Combine<T>, const VEC
     // SAFETY: nothing writes the length.
     let len = unsafe { input.count() };
     let reduce = |block: usize| {
-        let mut total = op.identity();
+        let (mut total, mut loaded) = (op.identity(), Tile::new());
         for tile in block * tiles as usize..(block + 1) * tiles as usize {
-            let start = len.min(tile * tile_len);
-            // SAFETY: the tile's elements exist, and nothing writes them.
-            let mut elements = unsafe { load(&input, start, len.min(start + tile_len)) };
-            elements.resize(tile_len, op.identity());
+            // SAFETY: nothing writes the input.
+            let elements = unsafe { loaded.load(input, len, tile * tile_len, tile_len, op) };
             let mut warps = op.identity();
             for warp in elements.chunks(items * WARP) {
                 let lanes = std::array::from_fn(|lane| fold(&warp[lane * items..][..items], op));

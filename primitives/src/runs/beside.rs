@@ -9,6 +9,8 @@ use crate::select::Offset;
 use crate::select::tile::{run_len, striped};
 use crate::view::{Global, GlobalMut, Shared};
 use bytemuck::{Pod, Zeroable};
+#[cfg(not(target_arch = "nvptx64"))]
+use {crate::select::native::write_kept, std::ops::Range};
 
 /// What is known about the items before a warp or tile: at least how many are kept.
 pub trait Tally: Pod {
@@ -135,6 +137,19 @@ pub trait Beside: Param {
         let _ = (start, before, kept, positions);
     }
 
+    /// Writes what belongs to the kept items of a range, which go to these places. There is a flag for every item of the
+    /// input, 1 if it is kept.
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn write_natively(&self, range: Range<usize>, flags: &[u8], places: Range<usize>) {
+        let _ = (range, flags, places);
+    }
+
+    /// Called once, with the flags of all items and the number of those that are kept.
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn close_natively(&self, flags: &[u8], kept: usize) {
+        let _ = (flags, kept);
+    }
+
     /// Called by one thread with the tally of all items.
     #[inline(always)]
     unsafe fn close(&self, all: Self::Tally) {
@@ -186,6 +201,14 @@ impl Beside for Marks {
             }
         }
     }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn write_natively(&self, range: Range<usize>, flags: &[u8], _: Range<usize>) {
+        // SAFETY: there are as many bytes as items, and no other call has this range.
+        unsafe {
+            self.0.as_mut_ptr().add(range.start).copy_from_nonoverlapping(flags[range.clone()].as_ptr(), range.len())
+        };
+    }
 }
 
 /// The values of the kept items. There are at least as many values as items, and as much room.
@@ -234,6 +257,15 @@ impl<V: Pod> Beside for Values<V> {
             first += GROUP * LANES as usize;
         }
     }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn write_natively(&self, range: Range<usize>, flags: &[u8], places: Range<usize>) {
+        // SAFETY: there are as many values as items, nothing writes them, and the output has room for the kept ones.
+        unsafe {
+            let values = self.input.slice(range.start, range.len()).as_slice();
+            write_kept(values, &flags[range], self.output.as_mut_ptr().add(places.start), places.len());
+        }
+    }
 }
 
 /// The lengths of the runs, of which the first items are kept. There is room for one per item.
@@ -274,4 +306,32 @@ impl<C: Offset> Beside for Lengths<C> {
     unsafe fn close(&self, all: Open<u64>) {
         self.0.set(all.heads() as usize - 1, C::new(all.total));
     }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn write_natively(&self, range: Range<usize>, flags: &[u8], places: Range<usize>) {
+        // Without a head in the range, no run ends there.
+        let mut before = if places.is_empty() { None } else { last_head(&flags[..range.start]) };
+        let heads = range.filter(|&at| flags[at] != 0);
+        for (head, place) in heads.zip(places) {
+            if let Some(before) = before {
+                // SAFETY: there is room for one length per item, and no other call has this place.
+                unsafe { self.0.as_mut_ptr().add(place - 1).write(C::new((head - before) as u64)) };
+            }
+            before = Some(head);
+        }
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn close_natively(&self, flags: &[u8], kept: usize) {
+        if let Some(head) = last_head(flags) {
+            // SAFETY: there is room for one length per item.
+            unsafe { self.0.as_mut_ptr().add(kept - 1).write(C::new((flags.len() - head) as u64)) };
+        }
+    }
+}
+
+/// Returns the last item whose flag is set.
+#[cfg(not(target_arch = "nvptx64"))]
+fn last_head(flags: &[u8]) -> Option<usize> {
+    flags.iter().rposition(|&flag| flag != 0)
 }

@@ -77,7 +77,12 @@ pub const fn shared<K, X: Beside>(threads: u32, vec: usize, rows: usize) -> usiz
 /// stream's look-back words, for one tally per tile. The buffers of `beside` satisfy the requirements of its type; with
 /// lengths, the first items are kept. While the kernel runs, nothing writes the inputs, and nothing else uses the other
 /// buffers; no output overlaps another buffer.
-#[kernel(threads = THREADS, shared = shared::<K, X>(THREADS, VEC, ROWS), min_blocks = blocks::<K, X>())]
+#[kernel(
+    threads = THREADS,
+    shared = shared::<K, X>(THREADS, VEC, ROWS),
+    min_blocks = blocks::<K, X>(),
+    native = super::native::compact_runs
+)]
 pub unsafe fn compact_runs<K: Held, I: Input<K>, X: Beside, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     input: I,
     equality: HoleEquality,

@@ -36,6 +36,13 @@ pub trait Heads: Param {
 
     /// Returns where the items of the heads are written.
     fn output(&self) -> GlobalMut<Self::Item>;
+
+    /// Returns for each of `count` items from `start` on whether a run begins with it: 1 or 0, and 0 up to `len`.
+    ///
+    /// # Safety
+    /// The items exist, and nothing writes them.
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn of_tile(&self, start: usize, count: usize, len: usize) -> Vec<u8>;
 }
 
 /// Keys: a run begins where a key differs from the previous one. The keys of the heads are written.
@@ -83,6 +90,21 @@ impl<K: Held> Heads for Keys<K> {
     fn output(&self) -> GlobalMut<K> {
         self.output
     }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn of_tile(&self, start: usize, count: usize, len: usize) -> Vec<u8> {
+        let first = start.saturating_sub(1);
+        // SAFETY: guaranteed by the caller.
+        let keys = unsafe { self.input.slice(first, start - first + count).as_slice() };
+        let mut heads = vec![0; len];
+        let compared = &mut heads[usize::from(start == 0)..count];
+        self.equality.neighbours(keys, compared);
+        compared.iter_mut().for_each(|is_equal| *is_equal ^= 1);
+        if start == 0 {
+            heads[0] = 1;
+        }
+        heads
+    }
 }
 
 /// One byte for each value: 1 where a run begins, otherwise 0.
@@ -125,6 +147,17 @@ impl Heads for Marked {
     #[inline(always)]
     fn output(&self) -> GlobalMut<u8> {
         GlobalMut::empty()
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn of_tile(&self, start: usize, count: usize, len: usize) -> Vec<u8> {
+        // SAFETY: guaranteed by the caller.
+        let mut heads = unsafe { self.marks.slice(start, count).as_slice() }.to_vec();
+        if start == 0 {
+            heads[0] = 1;
+        }
+        heads.resize(len, 0);
+        heads
     }
 }
 
@@ -252,7 +285,12 @@ unsafe fn heads_of<S: Heads, const VEC: usize, const ROWS: usize>(
 /// one element per value; `count` has one element. `scratch` comes from the stream's look-back words, for one [`Open`]
 /// per tile. While the kernel runs, nothing writes the inputs, and nothing else uses the other buffers; no output overlaps
 /// another buffer.
-#[kernel(threads = THREADS, shared = shared::<S, V>(THREADS, VEC, ROWS), min_blocks = blocks::<V, I>())]
+#[kernel(
+    threads = THREADS,
+    shared = shared::<S, V>(THREADS, VEC, ROWS),
+    min_blocks = blocks::<V, I>(),
+    native = super::native::reduce_runs
+)]
 pub unsafe fn reduce_runs<
     S: Heads,
     V: Pod,

@@ -29,6 +29,8 @@ mod by_key;
 mod host;
 #[cfg(not(target_arch = "nvptx64"))]
 mod native;
+#[cfg(not(target_arch = "nvptx64"))]
+mod segments_native;
 
 pub use crate::monoid::{Max, Min, Monoid, Sum};
 

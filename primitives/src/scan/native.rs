@@ -2,7 +2,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use crate::block::native::{WARP, fold, load, scan_lanes, tile_prefixes};
+use crate::block::native::{Tile, WARP, fold, scan_lanes, tile_prefixes};
 use crate::input::Input;
 use crate::kernel::Team;
 use crate::monoid::Combine;
@@ -35,18 +35,14 @@ pub(super) unsafe fn scan_tiles<
     // SAFETY: nothing writes the length.
     let len = unsafe { input.count() };
     let tiles = len.div_ceil(tile_len);
-    let load_tile = |tile: usize| {
-        // SAFETY: the tile's elements exist, and only this tile writes them.
-        let mut elements = unsafe { load(&input, tile * tile_len, len.min((tile + 1) * tile_len)) };
-        elements.resize(tile_len, op.identity());
-        elements
-    };
 
     // For each thread, the combination of its elements and those of the lanes before it.
     let mut lanes = vec![op.identity(); tiles * threads];
     let to_lanes = lanes.as_mut_ptr();
     let combine = |tile: usize| {
-        let elements = load_tile(tile);
+        let mut loaded = Tile::new();
+        // SAFETY: only this tile writes the elements, later.
+        let elements = unsafe { loaded.load(input, len, tile * tile_len, tile_len, op) };
         // SAFETY: each tile has its own lanes.
         let lanes = unsafe { std::slice::from_raw_parts_mut(to_lanes.add(tile * threads), threads) };
         lanes.iter_mut().zip(elements.chunks(items)).for_each(|(lane, elements)| *lane = fold(elements, op));
@@ -59,7 +55,9 @@ pub(super) unsafe fn scan_tiles<
     let warps = |lanes: &[T]| lanes.chunks(WARP).map(|warp| warp[WARP - 1]).collect::<Vec<T>>();
     let prefixes = tile_prefixes(lanes.chunks(threads).map(|lanes| fold(&warps(lanes), op)).collect(), op);
     let scan = |tile: usize| {
-        let mut elements = load_tile(tile);
+        let mut loaded = Tile::new();
+        // SAFETY: only this tile writes the elements, after they were copied.
+        let mut elements = unsafe { loaded.load(input, len, tile * tile_len, tile_len, op) }.to_vec();
         let lanes = &lanes[tile * threads..][..threads];
         let prefix = op.combine(init, prefixes[tile]);
         let mut before_warp = op.identity();
@@ -68,20 +66,15 @@ pub(super) unsafe fn scan_tiles<
             if thread % WARP > 0 {
                 running = op.combine(running, lanes[thread - 1]);
             }
-            for element in elements {
-                let before = running;
-                running = op.combine(running, *element);
-                *element = if inclusive != 0 { running } else { before };
-            }
+            op.scan(running, elements, inclusive != 0);
             if thread % WARP == WARP - 1 {
                 before_warp = op.combine(before_warp, lanes[thread]);
             }
         }
         let start = tile * tile_len;
-        for (i, element) in elements.into_iter().take(len - start).enumerate() {
-            // SAFETY: the output is no shorter than the input, and no other tile writes this part.
-            unsafe { output.as_mut_ptr().add(start + i).write(element) };
-        }
+        let count = (len - start).min(tile_len);
+        // SAFETY: the output is no shorter than the input, and no other tile writes this part.
+        unsafe { output.as_mut_ptr().add(start).copy_from_nonoverlapping(elements.as_ptr(), count) };
     };
     // SAFETY: the body captures arguments and plain data. Each call writes outputs of its own.
     unsafe { team.each(tiles, scan) };

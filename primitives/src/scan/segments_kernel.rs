@@ -53,7 +53,12 @@ const fn blocks_at_once<T, I: Input<T>>() -> u32 {
 /// The launch has one block per tile. `output` is no shorter than `input`. `heads` are those of as many elements, and satisfy
 /// the requirements of their type. `scratch` comes from the stream's look-back words, for one `T::Since` per tile. While the
 /// kernel runs, nothing writes the input and the heads, and nothing else uses the other buffers.
-#[kernel(threads = THREADS, shared = shared::<T>(VEC, ROWS), min_blocks = blocks_at_once::<T, I>())]
+#[kernel(
+    threads = THREADS,
+    shared = shared::<T>(VEC, ROWS),
+    min_blocks = blocks_at_once::<T, I>(),
+    native = super::segments_native::scan_segments
+)]
 pub unsafe fn scan_segments<T: Flagged, I: Input<T>, S: Heads, Op: Combine<T>, const VEC: usize, const ROWS: usize>(
     input: I,
     segments: S,

@@ -97,7 +97,7 @@ pub(super) fn index_len(len: usize, top: u32) -> usize {
 /// Returns whether an element comes before the bound. Elements less than the needle do, and for an upper bound also
 /// equal elements.
 #[inline(always)]
-fn precedes<K: Pod, C: KeyOrder<K>>(compare: C, key: K, needle: K, upper: bool) -> bool {
+pub(super) fn precedes<K: Pod, C: KeyOrder<K>>(compare: C, key: K, needle: K, upper: bool) -> bool {
     let (a, b) = if upper { (needle, key) } else { (key, needle) };
     compare.less(a, b) != upper
 }
@@ -329,7 +329,7 @@ pub const fn sorted_shared<K>(items: usize) -> usize {
 /// [`MergePartition`](crate::merge::MergePartition) has written for the two sides in this order, for this tile size and
 /// the same `compare`. `out` is as long as the needles. While the kernel runs, nothing else uses `out`, and nothing
 /// writes the other buffers.
-#[kernel(threads = THREADS, shared = sorted_shared::<K>(ITEMS))]
+#[kernel(threads = THREADS, shared = sorted_shared::<K>(ITEMS), native = super::native::search_sorted)]
 pub unsafe fn search_sorted<K: Pod, C: KeyOrder<K>, I: IndexOut, const ITEMS: usize>(
     haystack: Global<K>,
     needles: Global<K>,

@@ -33,6 +33,8 @@ mod shape;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+mod native;
 
 pub use kernel::IndexOut;
 

@@ -43,6 +43,8 @@ mod tile;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+mod native;
 
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]

@@ -51,7 +51,12 @@ pub const fn merge_shared<K, V>(threads: u32, items: usize) -> usize {
 /// [`CutSegments`](super::CutSegments) and those passes left it. The temporary slices are as long as `keys` if any
 /// segment spans tiles. While the kernel runs, nothing writes `offsets` or `edges`, and nothing else uses the other
 /// buffers.
-#[kernel(threads = THREADS, shared = merge_shared::<K, V>(THREADS, ITEMS), min_blocks = 512 / THREADS)]
+#[kernel(
+    threads = THREADS,
+    shared = merge_shared::<K, V>(THREADS, ITEMS),
+    min_blocks = 512 / THREADS,
+    native = super::native::merge_segments
+)]
 pub unsafe fn merge_segments<
     K: Pod,
     V: Pod,

@@ -63,7 +63,12 @@ pub const fn sort_blocks<K, V>(threads: u32) -> u32 {
 /// The offsets do not decrease and do not exceed the input. Alternatively, edges that `CutSegments` has left out are
 /// zero, and the temporary slices are as long as the others. Then what is written is unspecified, but nothing outside
 /// of the buffers is accessed.
-#[kernel(threads = THREADS, shared = sort_shared::<K, V>(THREADS, ITEMS), min_blocks = sort_blocks::<K, V>(THREADS))]
+#[kernel(
+    threads = THREADS,
+    shared = sort_shared::<K, V>(THREADS, ITEMS),
+    min_blocks = sort_blocks::<K, V>(THREADS),
+    native = super::native::sort_segments
+)]
 pub unsafe fn sort_segments<
     K: Pod,
     V: Pod,

@@ -42,6 +42,20 @@ impl Offsets {
         self.words.len() >> self.is_wide
     }
 
+    /// Returns offset `index`, in a native body.
+    ///
+    /// # Safety
+    /// Same as [`get`](Self::get).
+    #[cfg(not(target_arch = "nvptx64"))]
+    #[inline(always)]
+    pub(crate) unsafe fn read(self, index: usize) -> u64 {
+        let words = self.words.as_ptr();
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            if self.is_wide != 0 { words.cast::<u64>().add(index).read() } else { u64::from(words.add(index).read()) }
+        }
+    }
+
     /// Returns offset `index`.
     ///
     /// # Safety
@@ -67,7 +81,7 @@ impl Offsets {
 ///
 /// # Safety
 /// The launch has a warp per edge. While the kernel runs, nothing writes the offsets, and nothing else uses the edges.
-#[kernel(threads = THREADS)]
+#[kernel(threads = THREADS, native = super::native::find_edges)]
 pub unsafe fn find_edges(offsets: Offsets, edges: GlobalMut<u64>, tile_len: u64) {
     let tile = thread::block_idx_x() as usize * (THREADS / LANES) as usize + warp_id() as usize;
     if tile >= edges.len() {

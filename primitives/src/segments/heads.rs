@@ -83,6 +83,13 @@ pub trait Heads: Param {
         part: Part,
         found: (usize, usize),
     );
+
+    /// Returns the heads of a tile, of which `count` elements exist: one byte per element, 1 for a head.
+    ///
+    /// # Safety
+    /// The tile has elements, and nothing writes what the heads are read from.
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn of_tile(&self, tile: usize, tile_len: usize, count: usize) -> Vec<u8>;
 }
 
 /// Segments that begin where offsets say.
@@ -142,6 +149,21 @@ impl Heads for OffsetHeads {
             i += thread::block_dim_x() as usize;
         }
         thread::sync_threads();
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn of_tile(&self, tile: usize, tile_len: usize, _: usize) -> Vec<u8> {
+        let mut heads = vec![0; tile_len];
+        // SAFETY: guaranteed by the caller.
+        let (first, end) = unsafe { self.find(tile) };
+        for i in first.saturating_sub(1)..end {
+            // SAFETY: `find` returns indices of offsets.
+            let at = unsafe { self.offsets.read(i) }.wrapping_sub((tile * tile_len) as u64);
+            if at < tile_len as u64 {
+                heads[at as usize] = 1;
+            }
+        }
+        heads
     }
 }
 
@@ -216,6 +238,22 @@ impl<K: Held> Heads for KeyHeads<K> {
         }
         bytes.sync();
     }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn of_tile(&self, tile: usize, tile_len: usize, count: usize) -> Vec<u8> {
+        let start = tile * tile_len;
+        let first = start.saturating_sub(1);
+        // SAFETY: guaranteed by the caller.
+        let keys = unsafe { self.keys.slice(first, start - first + count).as_slice() };
+        let mut heads = vec![0; tile_len];
+        // The first tile has no key before it: its first one is a head.
+        self.equality.neighbours(keys, &mut heads[usize::from(start == 0)..count]);
+        heads[usize::from(start == 0)..count].iter_mut().for_each(|is_equal| *is_equal ^= 1);
+        if start == 0 {
+            heads[0] = 1;
+        }
+        heads
+    }
 }
 
 /// Segments that begin where bytes are not 0.
@@ -245,6 +283,14 @@ impl Heads for HeadFlags {
         memory.exchange.load(self.flags.slice(part.start, part.run), 0);
         memory.exchange.sync();
     }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn of_tile(&self, tile: usize, tile_len: usize, count: usize) -> Vec<u8> {
+        // SAFETY: guaranteed by the caller.
+        let mut heads = unsafe { self.flags.slice(tile * tile_len, count).as_slice() }.to_vec();
+        heads.resize(tile_len, 0);
+        heads
+    }
 }
 
 /// Writes for each key whether it begins a run of equal keys: 1 or 0. For keys that kernels do not read as they are.
@@ -254,7 +300,7 @@ impl Heads for HeadFlags {
 /// # Safety
 /// The launch has at least one thread per flag, and there are no fewer flags than keys. `equality` is one of keys that are held
 /// in an `H`. While the kernel runs, nothing writes the keys, and nothing else uses the flags.
-#[kernel(threads = THREADS)]
+#[kernel(threads = THREADS, native = super::native::flag_heads)]
 pub unsafe fn flag_heads<H: Held, I: Input<H>>(keys: I, equality: HoleEquality, flags: GlobalMut<u8>) {
     let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     let count = keys.count();

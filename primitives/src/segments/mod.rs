@@ -10,6 +10,8 @@ mod since;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) mod native;
 
 pub use heads::{HeadFlags, HeadMemory, Heads, KeyHeads, OffsetHeads, Part};
 pub use since::{Flagged, Restart, scan_lanes};

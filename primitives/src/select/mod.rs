@@ -41,7 +41,7 @@ pub(crate) mod tile;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 #[cfg(not(target_arch = "nvptx64"))]
-mod native;
+pub(crate) mod native;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use predicate::HolePredicate;

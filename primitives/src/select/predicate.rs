@@ -5,7 +5,10 @@ use crate::hole::{Held, Hole};
 use crate::operator::{Record, operator};
 use crate::view::Global;
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{hole::Filling, operator::Recorded};
+use crate::{
+    hole::{Calls, Filling},
+    operator::Recorded,
+};
 use bytemuck::{Pod, Zeroable};
 
 /// A test for items. It may carry state, which is passed to the GPU as a kernel argument: at most 64 bytes. Put
@@ -112,9 +115,6 @@ pub trait Keep<K>: Param {
     /// The number of blocks of 256 threads that must fit on a multiprocessor, as in a kernel's settings.
     const MIN_BLOCKS: u32 = 0;
 
-    /// Whether [`record`](Self::record) and [`record_place`](Self::record_place) do something.
-    const HAS_RECORDS: bool = false;
-
     /// Returns the range of indices to look at, out of `len` items: start and end.
     #[inline(always)]
     unsafe fn range(&self, len: usize) -> (usize, usize) {
@@ -123,6 +123,26 @@ pub trait Keep<K>: Param {
 
     /// Returns whether item `index` is kept.
     unsafe fn item(&self, index: usize, item: K) -> bool;
+
+    /// Writes which of the items from `index` on are kept: 1 or 0 each.
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn items(&self, index: usize, items: &[K], kept: &mut [u8])
+    where
+        K: Copy,
+    {
+        for (i, (&item, kept)) in items.iter().zip(kept).enumerate() {
+            // SAFETY: guaranteed by the caller.
+            *kept = u8::from(unsafe { self.item(index + i, item) });
+        }
+    }
+
+    /// Called once, in place of [`record`](Self::record) and [`record_place`](Self::record_place), where the kernel runs
+    /// natively: with the flags of all items of the range, which begins with item `start`, and the number of items of a lane
+    /// in a run.
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn record_natively(&self, start: usize, kept: &[u8], items: usize) {
+        let _ = (start, kept, items);
+    }
 
     /// Returns which of the items from `index` on are kept, one bit each.
     #[inline(always)]
@@ -173,11 +193,12 @@ impl HolePredicate {
     /// Describes what fills the hole.
     pub(crate) fn filling<T: Pod, P: Predicate<T>>() -> &'static Filling {
         /// # Safety
-        /// The state is a `P`, the argument begins with a `T`, and the result has room for a byte.
-        unsafe fn native<T: Pod, P: Predicate<T>>(state: *const u8, arguments: &[*const u8], result: *mut u8) {
+        /// The state is a `P`, the argument begins with a `T`, and the results have room for a byte.
+        unsafe fn native<T: Pod, P: Predicate<T>>(state: *const u8, calls: &Calls) {
             // SAFETY: guaranteed by the caller; a `P` and a `T` are plain data.
             unsafe {
-                result.write(u8::from((*state.cast::<P>()).test(arguments[0].cast::<T>().read_unaligned())));
+                let predicate = *state.cast::<P>();
+                calls.unary(|item: T| u8::from(predicate.test(item)));
             }
         }
         const { &Filling::new::<P, T>("test", P::recorded, native::<T, P>) }
@@ -189,6 +210,12 @@ impl<H: Held> Keep<H> for HolePredicate {
     unsafe fn item(&self, _: usize, item: H) -> bool {
         // SAFETY: it is made of a `Predicate`, and the host launches a kernel with it only for items of that type.
         unsafe { H::test(&self.0, item) }
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn items(&self, _: usize, items: &[H], kept: &mut [u8]) {
+        // SAFETY: same as above.
+        unsafe { self.0.each(items, kept) }
     }
 }
 

@@ -64,8 +64,6 @@ impl<K, F: Keep<K>> Keep<K> for Within<F> {
     /// The notes take registers: without this bound, the assembler spills rather than use more than 48.
     const MIN_BLOCKS: u32 = 4;
 
-    const HAS_RECORDS: bool = true;
-
     #[inline(always)]
     unsafe fn range(&self, _: usize) -> (usize, usize) {
         (self.range.get(0) as usize, self.range.get(1) as usize)
@@ -97,6 +95,34 @@ impl<K, F: Keep<K>> Keep<K> for Within<F> {
             self.rows.set(run * ROWS + lane_id() as usize, before as u64 + note as u64);
         }
     }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn items(&self, index: usize, items: &[K], kept: &mut [u8])
+    where
+        K: Copy,
+    {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.test.items(index, items, kept) }
+    }
+
+    /// Natively, the flags of `items` consecutive items are a word, and `lanes` has the number of items kept before each word.
+    #[cfg(not(target_arch = "nvptx64"))]
+    unsafe fn record_natively(&self, start: usize, kept: &[u8], items: usize) {
+        let mut before = 0;
+        for word in 0..self.flags.len() {
+            let mut flags = 0;
+            for bit in 0..items {
+                let flag = (word * items + bit).checked_sub(start).and_then(|at| kept.get(at)).copied().unwrap_or(0);
+                flags |= u32::from(flag) << bit;
+            }
+            // SAFETY: there are as many numbers as words, and nothing else uses them.
+            unsafe {
+                self.flags.as_mut_ptr().add(word).write(flags);
+                self.lanes.as_mut_ptr().add(word).write(before);
+            }
+            before += u64::from(flags.count_ones());
+        }
+    }
 }
 
 /// Checks that offsets do not decrease and stay within `len`. Also records the first and the last one, clamped to
@@ -108,7 +134,7 @@ impl<K, F: Keep<K>> Keep<K> for Within<F> {
 /// # Safety
 /// The launch has at least one thread per offset. `range` has two elements, `invalid` has one. While the kernel runs,
 /// nothing writes the offsets, and nothing else uses the other buffers.
-#[kernel(threads = THREADS)]
+#[kernel(threads = THREADS, native = super::native::check_offsets)]
 pub unsafe fn check_offsets<O: Offset>(offsets: Global<O>, len: u64, range: GlobalMut<u64>, invalid: GlobalMut<u64>) {
     let i = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     if i < offsets.len() {
@@ -144,7 +170,7 @@ pub struct NoteShape {
 /// The launch has at least one thread per offset, and `output` is as long as `offsets`. `flags`, `lanes`, `rows` and
 /// the one element of `count` are what [`SelectTiles`](super::SelectTiles) of this shape has written about `len` items,
 /// with [`Within`]. While the kernel runs, nothing else uses the output, and nothing writes the other buffers.
-#[kernel(threads = THREADS)]
+#[kernel(threads = THREADS, native = super::native::move_offsets)]
 pub unsafe fn move_offsets<O: Offset>(
     offsets: Global<O>,
     output: GlobalMut<O>,

@@ -33,6 +33,16 @@ pub trait Buckets<K>: Param {
     fn bucket(&self, key: K, pass: u32) -> u32;
     /// Returns the last bucket: at most 255.
     fn last(&self, pass: u32) -> u32;
+
+    /// Writes the buckets of keys.
+    #[cfg(not(target_arch = "nvptx64"))]
+    #[inline(always)]
+    fn buckets(&self, keys: &[K], pass: u32, buckets: &mut [u32])
+    where
+        K: Copy,
+    {
+        buckets.iter_mut().zip(keys).for_each(|(bucket, &key)| *bucket = self.bucket(key, pass));
+    }
 }
 
 /// Returns the last bucket, clamped to [`RADIX`] unless the function is known to be pure.
@@ -47,6 +57,16 @@ pub(super) fn last_bucket<K, B: Buckets<K>>(buckets: &B, pass: u32) -> u32 {
 pub(super) fn bucket_of<K, B: Buckets<K>>(buckets: &B, key: K, pass: u32, last: u32) -> u32 {
     let bucket = buckets.bucket(key, pass);
     if B::PURITY.is_promised() { bucket } else { bucket.min(last) }
+}
+
+/// Writes the buckets of keys as [`bucket_of`] returns them.
+#[cfg(not(target_arch = "nvptx64"))]
+#[inline(always)]
+pub(super) fn buckets_of<K: Copy, B: Buckets<K>>(function: &B, keys: &[K], pass: u32, last: u32, buckets: &mut [u32]) {
+    function.buckets(keys, pass, buckets);
+    if !B::PURITY.is_promised() {
+        buckets.iter_mut().for_each(|bucket| *bucket = (*bucket).min(last));
+    }
 }
 
 /// Returns a position in a tile, clamped to the tile unless the bucket function is known to be pure.

@@ -9,7 +9,10 @@ use crate::form::{Holes, Param};
 use crate::hole::{Held, Hole};
 use crate::operator::{Record, operator};
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{hole::Filling, operator::Recorded};
+use crate::{
+    hole::{Calls, Filling},
+    operator::Recorded,
+};
 use bytemuck::{Pod, Zeroable};
 
 /// A key that can be sorted by its bits.
@@ -354,10 +357,10 @@ impl HoleCode {
     /// Describes what fills the hole for keys of this type.
     pub(crate) fn key_filling<K: RadixKey>() -> &'static Filling {
         /// # Safety
-        /// The argument begins with a `K`, and the result has room for its code.
-        unsafe fn native<K: RadixKey>(_: *const u8, arguments: &[*const u8], result: *mut u8) {
+        /// The argument begins with a `K`, and the results have room for its code.
+        unsafe fn native<K: RadixKey>(_: *const u8, calls: &Calls) {
             // SAFETY: guaranteed by the caller; a `K` is plain data.
-            unsafe { result.cast::<K::Code>().write_unaligned(K::code(arguments[0].cast::<K>().read_unaligned())) };
+            unsafe { calls.unary(|key: K| K::code(key)) };
         }
         const { &Filling::new::<K, K>("code", K::recorded, native::<K>) }
     }
@@ -370,12 +373,12 @@ impl HoleCode {
     /// Describes what fills the hole for an order by a number.
     pub(crate) fn filling<K: Pod, B: SortBy<K>>() -> &'static Filling {
         /// # Safety
-        /// The state is a `B`, the argument begins with a `K`, and the result has room for its code.
-        unsafe fn native<K: Pod, B: SortBy<K>>(state: *const u8, arguments: &[*const u8], result: *mut u8) {
+        /// The state is a `B`, the argument begins with a `K`, and the results have room for its code.
+        unsafe fn native<K: Pod, B: SortBy<K>>(state: *const u8, calls: &Calls) {
             // SAFETY: guaranteed by the caller; a `B` and a `K` are plain data.
             unsafe {
-                let code = (*state.cast::<B>()).code(arguments[0].cast::<K>().read_unaligned());
-                result.cast::<B::Code>().write_unaligned(code);
+                let by = *state.cast::<B>();
+                calls.unary(|key: K| by.code(key));
             }
         }
         const { &Filling::new::<B, K>("code", B::recorded, native::<K, B>) }

@@ -2,7 +2,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{Buckets, bucket_of, last_bucket};
+use super::kernel::{Buckets, bucket_of, buckets_of, last_bucket};
 use crate::block::radix::RADIX;
 use crate::kernel::Team;
 use crate::view::{Global, GlobalMut};
@@ -12,6 +12,9 @@ use std::sync::Mutex;
 
 /// The number of items of each bucket.
 type Counts = [u64; RADIX];
+
+/// The keys whose buckets are found at once.
+const CHUNK: usize = 512;
 
 /// Chunks of so few items are sorted by insertion.
 const FEW: usize = 32;
@@ -56,15 +59,19 @@ pub(super) unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(
 /// Adds the number of keys in each bucket.
 fn count<K: Pod, B: Buckets<K>>(buckets: &B, pass: u32, keys: &[K], counts: &mut Counts) {
     let last = last_bucket(buckets, pass);
-    let bucket = |key: K| bucket_of(buckets, key, pass, last) as usize % RADIX;
     // Two tables, so that equal buckets in a row do not wait for each other.
     let mut others = [0; RADIX];
-    let (pairs, rest) = keys.as_chunks::<2>();
-    for &[a, b] in pairs {
-        counts[bucket(a)] += 1;
-        others[bucket(b)] += 1;
+    let mut found = [0; CHUNK];
+    for keys in keys.chunks(CHUNK) {
+        let found = &mut found[..keys.len()];
+        buckets_of(buckets, keys, pass, last, found);
+        let (pairs, rest) = found.as_chunks::<2>();
+        for &[a, b] in pairs {
+            counts[a as usize % RADIX] += 1;
+            others[b as usize % RADIX] += 1;
+        }
+        rest.iter().for_each(|&bucket| counts[bucket as usize % RADIX] += 1);
     }
-    rest.iter().for_each(|&key| counts[bucket(key)] += 1);
     counts.iter_mut().zip(others).for_each(|(count, other)| *count += other);
 }
 
@@ -126,9 +133,14 @@ pub(super) unsafe fn bucket_pass<
         let (next, ends) = places[part];
         let mut lines = Lines { keys: [K::zeroed(); RADIX * LINE], values: [V::zeroed(); RADIX * LINE], next, ends };
         let mut waiting = [0u8; RADIX];
-        for index in range {
-            let key = keys[index];
-            let bucket = bucket_of(&buckets, key, pass, last) as usize % RADIX;
+        let mut found = [0; CHUNK];
+        for index in range.clone() {
+            let within = (index - range.start) % CHUNK;
+            if within == 0 {
+                let chunk = &keys[index..range.end.min(index + CHUNK)];
+                buckets_of(&buckets, chunk, pass, last, &mut found[..chunk.len()]);
+            }
+            let (key, bucket) = (keys[index], found[within] as usize % RADIX);
             let at = bucket * LINE + waiting[bucket] as usize;
             lines.keys[at] = key;
             if size_of::<V>() > 0 {

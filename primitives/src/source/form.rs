@@ -3,7 +3,7 @@
 //! A form is known when the program is compiled. So its code for the CPU is compiled as a whole, and its type tells
 //! loaded kernels apart. What is known only at run time travels in the kernel's arguments: the state and the addresses.
 
-use crate::hole::{Body, Filling, Hole, MAX_STATE};
+use crate::hole::{Body, Calls, Filling, Hole, MAX_STATE};
 use crate::input::{Fused, MAX_LEAVES};
 use crate::load::LoadCode;
 use crate::map::{Map, Map2, Map3, Map4};
@@ -30,11 +30,26 @@ pub trait Form: 'static {
     /// The number of slices that it reads.
     const LEAVES: usize;
 
-    /// Computes element `index` on the CPU.
+    /// Computes element `index` on the CPU, in a kernel: its accesses are checked.
     ///
     /// # Safety
     /// `source` is the address of a [`Fused`] with this form at this place.
     unsafe fn get(source: *const u8, place: Place, index: usize) -> Self::Item;
+
+    /// What the CPU needs to compute elements in a loop.
+    type Reader: Copy;
+
+    /// Opens the source for a loop.
+    ///
+    /// # Safety
+    /// `source` is the address of a [`Fused`] with this form at this place.
+    unsafe fn reader(source: *const u8, place: Place) -> Self::Reader;
+
+    /// Computes element `index`.
+    ///
+    /// # Safety
+    /// The source has this element, and nothing writes what it reads.
+    unsafe fn read(reader: Self::Reader, index: usize) -> Self::Item;
 
     /// Writes the code that computes the element, and returns the registers that hold it.
     fn write(code: &mut LoadCode, place: Place) -> Vec<Word>;
@@ -52,6 +67,20 @@ impl<T: Pod> Form for SliceForm<T> {
     unsafe fn get(source: *const u8, place: Place, index: usize) -> T {
         // SAFETY: guaranteed by the caller.
         unsafe { Fused::leaf::<T>(source, place.leaf).get(index) }
+    }
+
+    type Reader = *const T;
+
+    #[inline(always)]
+    unsafe fn reader(source: *const u8, place: Place) -> *const T {
+        // SAFETY: guaranteed by the caller.
+        unsafe { Fused::leaf::<T>(source, place.leaf).as_ptr() }
+    }
+
+    #[inline(always)]
+    unsafe fn read(reader: *const T, index: usize) -> T {
+        // SAFETY: guaranteed by the caller.
+        unsafe { reader.add(index).read() }
     }
 
     fn write(code: &mut LoadCode, place: Place) -> Vec<Word> {
@@ -73,6 +102,19 @@ impl<T: Pod> Form for ConstantForm<T> {
         unsafe { source.add(place.state).cast::<T>().read() }
     }
 
+    type Reader = T;
+
+    #[inline(always)]
+    unsafe fn reader(source: *const u8, place: Place) -> T {
+        // SAFETY: the state is there.
+        unsafe { source.add(place.state).cast::<T>().read() }
+    }
+
+    #[inline(always)]
+    unsafe fn read(reader: T, _: usize) -> T {
+        reader
+    }
+
     fn write(code: &mut LoadCode, place: Place) -> Vec<Word> {
         code.constant(place.state, size_of::<T>(), align_of::<T>())
     }
@@ -88,6 +130,16 @@ impl Form for IndexForm {
 
     #[inline(always)]
     unsafe fn get(_: *const u8, _: Place, index: usize) -> u64 {
+        index as u64
+    }
+
+    type Reader = ();
+
+    #[inline(always)]
+    unsafe fn reader(_: *const u8, _: Place) {}
+
+    #[inline(always)]
+    unsafe fn read((): (), index: usize) -> u64 {
         index as u64
     }
 
@@ -130,6 +182,24 @@ macro_rules! map_forms {
                     let function = &*source.add(place.state + offset_of!(Self::State, function)).cast::<F>();
                     function.map($($type::get(source, $part, index)),+)
                 }
+            }
+
+            type Reader = ($($type::Reader,)+ F);
+
+            #[inline(always)]
+            unsafe fn reader(source: *const u8, place: Place) -> Self::Reader {
+                // SAFETY: same as `get`.
+                unsafe {
+                    let [$($part),+] = Self::parts(place);
+                    let function = *source.add(place.state + offset_of!(Self::State, function)).cast::<F>();
+                    ($($type::reader(source, $part),)+ function)
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn read(($($part,)+ function): Self::Reader, index: usize) -> F::Output {
+                // SAFETY: guaranteed by the caller.
+                function.map($(unsafe { $type::read($part, index) }),+)
             }
 
             fn write(code: &mut LoadCode, place: Place) -> Vec<Word> {
@@ -183,6 +253,20 @@ where
         F::Item::code(unsafe { F::get(source, place, index) })
     }
 
+    type Reader = F::Reader;
+
+    #[inline(always)]
+    unsafe fn reader(source: *const u8, place: Place) -> F::Reader {
+        // SAFETY: guaranteed by the caller.
+        unsafe { F::reader(source, place) }
+    }
+
+    #[inline(always)]
+    unsafe fn read(reader: F::Reader, index: usize) -> Self::Item {
+        // SAFETY: guaranteed by the caller.
+        F::Item::code(unsafe { F::read(reader, index) })
+    }
+
     fn write(code: &mut LoadCode, place: Place) -> Vec<Word> {
         let key = F::write(code, place);
         let recorded = F::Item::recorded();
@@ -208,13 +292,33 @@ const START: Place = Place { leaf: 0, state: 0 };
 
 fn filling<F: Form>() -> &'static Filling {
     /// # Safety
-    /// `source` is the address of a `Fused` of this form, the argument is an index, and the result has room for an
-    /// element.
-    unsafe fn native<F: Form>(source: *const u8, arguments: &[*const u8], result: *mut u8) {
+    /// `source` is the address of a `Fused` of this form, the argument is the index of the first element, and the results
+    /// have room for an element each.
+    unsafe fn native<F: Form>(source: *const u8, calls: &Calls) {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let index = arguments[0].cast::<u64>().read() as usize;
-            result.cast::<F::Item>().write_unaligned(F::get(source, START, index));
+            let first = calls.arguments[0].cast::<u64>().read() as usize;
+            let results = calls.results;
+            if calls.len == 1 {
+                let element = F::get(source, START, first);
+                results.write_bytes(0, calls.result_step);
+                results.cast::<F::Item>().write_unaligned(element);
+                return;
+            }
+            let reader = F::reader(source, START);
+            if calls.result_step == size_of::<F::Item>() {
+                for i in 0..calls.len {
+                    results.cast::<F::Item>().add(i).write_unaligned(F::read(reader, first + i));
+                }
+            } else {
+                for i in 0..calls.len {
+                    let result = results.add(i * calls.result_step);
+                    result.cast::<F::Item>().write_unaligned(F::read(reader, first + i));
+                    // Beyond the type's own size, a held element is 0.
+                    let size = size_of::<F::Item>();
+                    result.add(size).write_bytes(0, calls.result_step - size);
+                }
+            }
         }
     }
     fn write<F: Form>(code: &mut LoadCode) -> Vec<Word> {
@@ -227,6 +331,9 @@ fn filling<F: Form>() -> &'static Filling {
             body: Body::Load(write::<F>),
             function: "load",
             native: native::<F>,
+            relation: None,
+            folds: None,
+            sort: None,
         }
     }
 }

@@ -58,6 +58,8 @@ mod tile;
 mod find;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+mod native;
 
 pub use code::Position;
 #[cfg(not(target_arch = "nvptx64"))]

@@ -82,7 +82,12 @@ impl<C: RadixCode> Held<C> {
 /// empty, at multiples of `row_len`. Rows have fewer than 2^32 - 1 elements. `selected` has `wanted` elements per row. While
 /// the kernel runs, nothing writes the inputs, and nothing else uses `selected`.
 // One block per multiprocessor tells the assembler not to save registers.
-#[kernel(threads = THREADS, shared = shared::<C, THREADS>(), min_blocks = 1)]
+#[kernel(
+    threads = THREADS,
+    shared = shared::<C, THREADS>(),
+    min_blocks = 1,
+    native = super::native::select_rows
+)]
 pub unsafe fn select_rows<C: RadixCode, I: Input<C::Held>, const VEC: usize, const THREADS: u32>(
     input: I,
     coding: Coding,

@@ -28,6 +28,10 @@ const GROUP: u32 = 8;
 /// The maxima of a block of the sample.
 pub(super) const BLOCK_MAXIMA: usize = (THREADS / GROUP) as usize;
 
+/// The maxima of a warp of the sample.
+#[cfg(not(target_arch = "nvptx64"))]
+pub(super) const MAXIMA_PER_RUN: usize = (LANES / GROUP) as usize;
+
 /// The threads of the block that finds the threshold.
 const FINDERS: u32 = 512;
 
@@ -83,7 +87,7 @@ impl Sifted {
     /// An earlier launch has found it.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn threshold<C: RadixCode>(self) -> C {
+    pub(super) unsafe fn threshold<C: RadixCode>(self) -> C {
         C::of_halves([self.words.get(1), self.words.get(2)])
     }
 
@@ -113,6 +117,18 @@ impl Sifted {
         if first + count <= self.room { Some(first) } else { None }
     }
 
+    /// [`take`](Self::take) for a native body.
+    ///
+    /// # Safety
+    /// The words exist.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub(super) unsafe fn take_natively(self, count: u64) -> Option<u64> {
+        // SAFETY: the word exists, and all accesses of the kernel are atomic.
+        let kept = unsafe { std::sync::atomic::AtomicU64::from_ptr(self.words.as_mut_ptr()) };
+        let first = kept.fetch_add(count, std::sync::atomic::Ordering::Relaxed);
+        (first + count <= self.room).then_some(first)
+    }
+
     /// Returns whether the input was sifted, and all candidates are in the list.
     ///
     /// # Safety
@@ -127,7 +143,7 @@ impl Sifted {
 /// Returns which of `stride` runs is taken as sample number `sample`. It varies, so that a sample does not fall into step
 /// with a period of the input.
 #[inline(always)]
-fn sampled(sample: usize, stride: u32) -> usize {
+pub(super) fn sampled(sample: usize, stride: u32) -> usize {
     ((sample as u32).wrapping_mul(0x9E37_79B1) >> 16) as usize % stride as usize
 }
 
@@ -142,7 +158,7 @@ fn sampled(sample: usize, stride: u32) -> usize {
 /// # Safety
 /// The launch has any number of blocks. `maxima` has [`BLOCK_MAXIMA`] elements per block. `stride` is not 0. While the
 /// kernel runs, nothing writes the input, and nothing else uses `maxima`.
-#[kernel(threads = THREADS)]
+#[kernel(threads = THREADS, native = super::native::sample_maxima)]
 pub unsafe fn sample_maxima<C: RadixCode, I: Input<C::Held>, const VEC: usize>(
     input: I,
     coding: Coding,
@@ -224,7 +240,7 @@ pub unsafe fn find_threshold<C: RadixCode>(maxima: Global<C>, bits: u32, wanted:
 /// # Safety
 /// The launch has any number of blocks. An earlier launch has found the threshold. The list of candidates has the room that
 /// `sifted` says. While the kernel runs, nothing writes the input, and nothing else uses `sifted` and the candidates.
-#[kernel(threads = THREADS, min_blocks = SIFT_BLOCKS)]
+#[kernel(threads = THREADS, min_blocks = SIFT_BLOCKS, native = super::native::sift)]
 pub unsafe fn sift<C: RadixCode, I: Input<C::Held>, P: Position, const VEC: usize>(
     input: I,
     coding: Coding,

@@ -22,6 +22,8 @@ mod kernel;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+mod native;
 
 pub use kernel::Index;
 pub(crate) use kernel::Line;

@@ -15,10 +15,8 @@ pub(super) unsafe fn transform_tiles<H: Held>(input: Fused, output: GlobalMut<H>
     // SAFETY: nothing writes the length.
     let len = unsafe { Input::<H>::count(&input) };
     let transform = |_: usize, range: Range<usize>| {
-        for index in range {
-            // SAFETY: the element exists. The output is no shorter than the source, and has the element alone.
-            unsafe { output.as_mut_ptr().add(index).write(input.item(index)) };
-        }
+        // SAFETY: the elements exist. The output is no shorter than the source, and has them alone.
+        unsafe { input.compute(range.start, range.len(), output.as_mut_ptr().add(range.start)) };
     };
     // SAFETY: the body captures arguments. Each call writes outputs of its own.
     unsafe { team.divide(len, transform) };

@@ -1,0 +1,213 @@
+//! The bodies of the kernels that move elements for the CPU. See [`kernel`](super::kernel) for what they do and for their
+//! contracts.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+use super::kernel::Index;
+use crate::input::{Fused, Input};
+use crate::kernel::Team;
+use crate::view::{Global, GlobalMut};
+use bytemuck::Pod;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Calls `visit` with the elements of a range, and with their indices.
+///
+/// # Safety
+/// The indices exist. Nothing writes what they are read from.
+unsafe fn each_index<I: Index>(indices: Fused, range: Range<usize>, visit: impl Fn(usize, usize)) {
+    /// The indices that are loaded at once.
+    const CHUNK: usize = 1024;
+    let mut room: Vec<I> = Vec::new();
+    for start in range.clone().step_by(CHUNK) {
+        // SAFETY: guaranteed by the caller.
+        let chunk = unsafe { indices.elements(start, CHUNK.min(range.end - start), &mut room) };
+        chunk.iter().enumerate().for_each(|(i, index)| visit(start + i, index.index()));
+    }
+}
+
+/// Copies one element.
+///
+/// # Safety
+/// Both exist, and nothing else uses the target.
+#[inline(always)]
+unsafe fn copy_element<W: Pod>(from: Global<W>, element: usize, to: GlobalMut<W>, place: usize, words: usize) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let (from, to) = (from.as_ptr().add(element * words), to.as_mut_ptr().add(place * words));
+        if words == 1 {
+            // The usual case as one access.
+            to.write(from.read());
+        } else {
+            to.copy_from_nonoverlapping(from, words);
+        }
+    }
+}
+
+/// Adds to the number of indices that are out of range.
+///
+/// # Safety
+/// `outside` has one element, which nothing else uses, or none.
+unsafe fn add_outside(number: AtomicU64, outside: GlobalMut<u64>) {
+    if !outside.is_empty() {
+        // SAFETY: guaranteed by the caller.
+        unsafe { *outside.as_mut_ptr() += number.into_inner() };
+    }
+}
+
+/// # Safety
+/// The contract of [`gather_elements`](super::kernel::GatherElements).
+pub(super) unsafe fn gather_elements<W: Pod, I: Index>(
+    from: Global<W>,
+    indices: Fused,
+    to: GlobalMut<W>,
+    words: u32,
+    outside: GlobalMut<u64>,
+    team: Team,
+) {
+    let words = words as usize;
+    let (available, missed) = (from.len() / words, AtomicU64::new(0));
+    let gather = |place: usize, index: usize| {
+        if index < available {
+            // SAFETY: the element exists, and there is a place for each index.
+            unsafe { copy_element(from, index, to, place, words) };
+        } else {
+            missed.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    // SAFETY: the body captures arguments and a counter, and each place is written once. Nothing writes the indices.
+    unsafe {
+        team.divide(Input::<I>::count(&indices), |_, range| each_index::<I>(indices, range, gather));
+        add_outside(missed, outside);
+    }
+}
+
+/// # Safety
+/// The contract of [`claim_places`](super::kernel::ClaimPlaces).
+pub(super) unsafe fn claim_places<I: Index>(indices: Fused, last: GlobalMut<u64>, outside: GlobalMut<u64>, team: Team) {
+    // SAFETY: nothing writes the length.
+    let count = unsafe { Input::<I>::count(&indices) };
+    // Each worker has some places, and goes over all indices in order: the last one that is noted counts.
+    let missed = AtomicU64::new(0);
+    let claim = |_: usize, places: Range<usize>| {
+        let note = |element: usize, place: usize| {
+            if places.contains(&place) {
+                // SAFETY: the place exists, and no other call has it.
+                unsafe { last.as_mut_ptr().add(place).write(element as u64 + 1) };
+            } else if place >= last.len() && places.start == 0 {
+                missed.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        // SAFETY: nothing writes what the indices are read from.
+        unsafe { each_index::<I>(indices, 0..count, note) };
+    };
+    // SAFETY: the body captures arguments and a counter. Each call writes places of its own.
+    unsafe {
+        team.divide(last.len(), claim);
+        add_outside(missed, outside);
+    }
+}
+
+/// # Safety
+/// The contract of [`scatter_elements`](super::kernel::ScatterElements).
+pub(super) unsafe fn scatter_elements<W: Pod, I: Index>(
+    from: Global<W>,
+    indices: Fused,
+    to: GlobalMut<W>,
+    words: u32,
+    last: Global<u64>,
+    team: Team,
+) {
+    // SAFETY: nothing writes these.
+    let last = unsafe { last.as_slice() };
+    let scatter = |element: usize, place: usize| {
+        if last.is_empty() || last.get(place) == Some(&(element as u64 + 1)) {
+            // SAFETY: the element exists, and so does the place, which no other element is scattered to.
+            unsafe { copy_element(from, element, to, place, words as usize) };
+        }
+    };
+    // SAFETY: the body captures arguments, and each place is written once. Nothing writes the indices.
+    unsafe { team.divide(Input::<I>::count(&indices), |_, range| each_index::<I>(indices, range, scatter)) };
+}
+
+/// # Safety
+/// The contract of [`reverse_elements`](super::kernel::ReverseElements).
+pub(super) unsafe fn reverse_elements<W: Pod>(from: Global<W>, to: GlobalMut<W>, words: u32, team: Team) {
+    let len = to.len() / words as usize;
+    let reverse = |_: usize, range: Range<usize>| {
+        for place in range {
+            // SAFETY: both have this number of elements, and each place is written once.
+            unsafe { copy_element(from, len - 1 - place, to, place, words as usize) };
+        }
+    };
+    // SAFETY: the body captures arguments. Each call writes places of its own.
+    unsafe { team.divide(len, reverse) };
+}
+
+/// # Safety
+/// The contract of [`swap_ends`](super::kernel::SwapEnds).
+pub(super) unsafe fn swap_ends<W: Pod>(data: GlobalMut<W>, words: u32, team: Team) {
+    let words = words as usize;
+    let len = data.len() / words;
+    let swap = |_: usize, range: Range<usize>| {
+        for element in range {
+            let (first, second) = (element * words, (len - 1 - element) * words);
+            for word in 0..words {
+                // SAFETY: both words exist, and no other call has them.
+                unsafe { data.as_mut_ptr().add(first + word).swap(data.as_mut_ptr().add(second + word)) };
+            }
+        }
+    };
+    // SAFETY: the body captures arguments. Each call swaps elements of its own.
+    unsafe { team.divide(len / 2, swap) };
+}
+
+/// Each worker has a part of the target, and copies what the ranges have of it.
+///
+/// # Safety
+/// The contract of [`copy_ranges`](super::kernel::CopyRanges).
+pub(super) unsafe fn copy_ranges<W: Pod>(
+    from: Global<W>,
+    starts: Global<u64>,
+    to: GlobalMut<W>,
+    offsets: Global<u64>,
+    words: u32,
+    outside: GlobalMut<u64>,
+    team: Team,
+) {
+    let words = words as usize;
+    let (available, missed) = ((from.len() / words) as u64, AtomicU64::new(0));
+    // SAFETY: nothing writes these.
+    let (starts, offsets) = unsafe { (starts.as_slice(), offsets.as_slice()) };
+    let copy = |_: usize, part: Range<usize>| {
+        let mut at = part.start as u64;
+        let end = part.end as u64;
+        while at < end {
+            // The last range that begins at or before this element. Offsets that are out of order give some range.
+            let range = offsets[..starts.len()].partition_point(|&offset| offset <= at).checked_sub(1);
+            let range_end = range.map_or(0, |range| offsets[range + 1].min(end));
+            let Some(range) = range.filter(|_| range_end > at) else {
+                // No range has it: the next one begins later, if there is one.
+                let next = range.map_or(0, |range| range + 1);
+                at = if next < starts.len() { offsets[next].clamp(at + 1, end) } else { end };
+                continue;
+            };
+            let first = starts[range].wrapping_add(at - offsets[range]);
+            // Up to where the index wraps. The rest is next.
+            let count = (range_end - at).min((u64::MAX - first).saturating_add(1));
+            let inside = available.saturating_sub(first).min(count);
+            missed.fetch_add(count - inside, Ordering::Relaxed);
+            if inside > 0 {
+                let (from, to) = (from.as_ptr().wrapping_add(first as usize * words), to.as_mut_ptr());
+                // SAFETY: the source has these elements, and no other call has these places.
+                unsafe { to.add(at as usize * words).copy_from_nonoverlapping(from, inside as usize * words) };
+            }
+            at += count;
+        }
+    };
+    // SAFETY: the body captures arguments and a counter. Each call writes places of its own.
+    unsafe {
+        team.divide(to.len() / words, copy);
+        add_outside(missed, outside);
+    }
+}

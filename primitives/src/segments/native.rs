@@ -1,0 +1,132 @@
+//! Values that restart at the heads of segments, in the shape in which blocks combine them, for the native bodies of kernels.
+
+use super::edges::Offsets;
+use super::{Flagged, Restart};
+use crate::block::native::WARP;
+use crate::equality::HoleEquality;
+use crate::hole::Held;
+use crate::input::Input;
+use crate::kernel::Team;
+use crate::monoid::Combine;
+use crate::view::GlobalMut;
+use std::ops::Range;
+
+/// A warp after [`scan_warp`].
+pub(crate) struct Warp<T> {
+    /// For each lane, the combination up to and including it, since the last lane with a head.
+    lanes: [T; WARP],
+    /// The lanes with heads.
+    heads: u32,
+}
+
+/// Combines the values of the lanes as [`scan_lanes`](super::scan_lanes) does.
+pub(crate) fn scan_warp<T: Flagged>(
+    mut lanes: [T; WARP],
+    starts: impl Fn(usize) -> bool,
+    op: impl Combine<T>,
+) -> Warp<T> {
+    let heads = (0..WARP).fold(0, |heads, lane| heads | u32::from(starts(lane)) << lane);
+    let reach = |lane: usize| {
+        let up_to = heads & (u32::MAX >> (WARP - 1 - lane));
+        lane - (WARP as u32 - up_to.leading_zeros()).saturating_sub(1) as usize
+    };
+    let reaches: [usize; WARP] = std::array::from_fn(reach);
+    for step in 0..WARP.ilog2() {
+        // From the last lane down, so that the lanes below still have the values of the step before.
+        for lane in (1 << step..WARP).rev() {
+            if 1 << step <= reaches[lane] {
+                lanes[lane] = op.combine(lanes[lane - (1 << step)], lanes[lane]);
+            }
+        }
+    }
+    Warp { lanes, heads }
+}
+
+/// Returns what comes before each thread of a block, since the last head; and the total of the block. `before_warp` makes the
+/// first of what comes before a warp within the block.
+pub(crate) fn before_threads<T: Flagged, Op: Combine<T>>(
+    warps: &[Warp<T>],
+    restart: Restart<T, Op>,
+    op: Op,
+    before_warp: impl Fn(T::Since) -> T,
+) -> (Vec<T>, T::Since) {
+    let mut block = restart.identity();
+    let mut before = Vec::with_capacity(warps.len() * WARP);
+    for warp in warps {
+        let before_warp = before_warp(block);
+        before.push(before_warp);
+        for lane in 1..WARP {
+            let below = warp.lanes[lane - 1];
+            let has_head = warp.heads & ((1 << lane) - 1) != 0;
+            before.push(if has_head { below } else { op.combine(before_warp, below) });
+        }
+        block = restart.combine(block, warp.lanes[WARP - 1].since(warp.heads != 0));
+    }
+    (before, block)
+}
+
+/// Returns the pieces of a range that begin at its start and at the heads in it, and whether each begins with a head. `heads`
+/// has a byte for each index, which is not 0 for a head.
+pub(crate) fn pieces(heads: &[u8], range: Range<usize>) -> impl Iterator<Item = (Range<usize>, bool)> {
+    let mut start = range.start;
+    std::iter::from_fn(move || {
+        if start >= range.end {
+            return None;
+        }
+        let rest = &heads[start + 1..range.end];
+        let end = start + 1 + rest.iter().position(|&head| head != 0).unwrap_or(rest.len());
+        let piece = (start..end, heads[start] != 0);
+        start = end;
+        Some(piece)
+    })
+}
+
+/// # Safety
+/// The contract of [`flag_heads`](super::heads::FlagHeads).
+pub(super) unsafe fn flag_heads<H: Held, I: Input<H>>(
+    keys: I,
+    equality: HoleEquality,
+    flags: GlobalMut<u8>,
+    team: Team,
+) {
+    // SAFETY: nothing writes the length.
+    let count = unsafe { keys.count() };
+    let flag = |_: usize, range: Range<usize>| {
+        // SAFETY: there are as many flags, and each part writes its own.
+        let flags = unsafe { std::slice::from_raw_parts_mut(flags.as_mut_ptr().add(range.start), range.len()) };
+        flags.fill(0);
+        let (first, end) = (range.start.saturating_sub(1), range.end.min(count));
+        if end <= range.start {
+            return;
+        }
+        let mut room = Vec::new();
+        // SAFETY: the keys exist, and nothing writes them.
+        let keys = unsafe { keys.elements(first, end - first, &mut room) };
+        let compared = &mut flags[usize::from(range.start == 0)..end - range.start];
+        equality.neighbours(keys, compared);
+        compared.iter_mut().for_each(|is_equal| *is_equal ^= 1);
+        if range.start == 0 {
+            flags[0] = 1;
+        }
+    };
+    // SAFETY: the body captures arguments. Each call writes flags of its own.
+    unsafe { team.divide(flags.len(), flag) };
+}
+
+/// # Safety
+/// The contract of [`find_edges`](super::edges::FindEdges).
+pub(super) unsafe fn find_edges(offsets: Offsets, edges: GlobalMut<u64>, tile_len: u64, team: Team) {
+    let find = |tile: usize| {
+        let (mut low, mut high) = (0, offsets.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            // SAFETY: there is such an offset, and nothing writes it.
+            let is_before = unsafe { offsets.read(middle) } <= tile as u64 * tile_len;
+            (low, high) = if is_before { (middle + 1, high) } else { (low, middle) };
+        }
+        // SAFETY: the edge exists, and no other call writes it.
+        unsafe { edges.as_mut_ptr().add(tile).write(low as u64) };
+    };
+    // SAFETY: the body captures arguments. Each call writes edges of its own.
+    unsafe { team.divide(edges.len(), |_, range| range.for_each(find)) };
+}

@@ -1,0 +1,138 @@
+//! The bodies of the kernels that go over the input for the CPU. See [`rows`](super::rows) and [`sift`](super::sift) for what
+//! they do and for their contracts.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+use super::code::{Coding, Position};
+use super::sift::{MAXIMA_PER_RUN, Sifted, sampled};
+use super::tile::{Candidates, run_len};
+use crate::input::Input;
+use crate::kernel::Team;
+use crate::sort::RadixCode;
+use crate::view::{Global, GlobalMut};
+use std::cmp::Reverse;
+use std::ops::Range;
+
+/// # Safety
+/// The contract of [`select_rows`](super::rows::SelectRows).
+#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
+pub(super) unsafe fn select_rows<C: RadixCode, I: Input<C::Held>, const VEC: usize, const THREADS: u32>(
+    input: I,
+    coding: Coding,
+    _: u32,
+    row_len: u64,
+    starts: Global<u32>,
+    wanted: u64,
+    selected: Candidates<C, u32>,
+    team: Team,
+) {
+    // SAFETY: nothing writes the length and the starts.
+    let (all, starts) = unsafe { (input.count(), starts.as_slice()) };
+    let (row_len, per_row) = (row_len as usize, wanted as usize);
+    let select = |row: usize| {
+        let (start, end) = match starts {
+            [] => (row * row_len, (row + 1) * row_len),
+            starts => (starts[row] as usize, starts[row + 1] as usize),
+        };
+        let (start, end) = (start.min(all), end.min(all));
+        let mut room = Vec::new();
+        // SAFETY: the elements exist, and nothing writes them.
+        let elements = unsafe { input.elements(start, end.saturating_sub(start), &mut room) };
+        // The largest first; of equal ones, the first.
+        let items = elements.iter().zip(0u32..).map(|(&key, position)| (Reverse(coding.encode::<C>(key)), position));
+        let mut items: Vec<(Reverse<C>, u32)> = items.collect();
+        if per_row < items.len() {
+            items.select_nth_unstable(per_row);
+            items.truncate(per_row);
+        }
+        items.sort_unstable();
+        let missing = std::iter::repeat((Reverse(C::zeroed()), u32::NONE));
+        for (at, (Reverse(code), position)) in items.into_iter().chain(missing).take(per_row).enumerate() {
+            // SAFETY: there is a place for each wanted element of each row, and no other row has it.
+            unsafe {
+                selected.codes.as_mut_ptr().add(row * per_row + at).write(code);
+                selected.positions.as_mut_ptr().add(row * per_row + at).write(position);
+            }
+        }
+    };
+    // SAFETY: the body captures arguments. Each call writes places of its own.
+    unsafe { team.each(selected.positions.len() / per_row.max(1), select) };
+}
+
+/// # Safety
+/// The contract of [`sample_maxima`](super::sift::SampleMaxima).
+pub(super) unsafe fn sample_maxima<C: RadixCode, I: Input<C::Held>, const VEC: usize>(
+    input: I,
+    coding: Coding,
+    stride: u32,
+    maxima: GlobalMut<C>,
+    team: Team,
+) {
+    // SAFETY: nothing writes the length.
+    let len = unsafe { input.count() };
+    let sampled_len = run_len(VEC) * stride as usize;
+    let groups = maxima.len();
+    // A group is a sequence of parts of the sampled runs, not one of lanes: any elements that differ from those of the other
+    // groups will do.
+    let part_len = run_len(VEC).div_ceil(MAXIMA_PER_RUN);
+    let find = |_: usize, range: Range<usize>| {
+        let mut room = Vec::new();
+        for group in range {
+            let mut largest = C::zeroed();
+            let mut sample = group / MAXIMA_PER_RUN;
+            while sample * sampled_len < len {
+                let run = sample * sampled_len + sampled(sample, stride) * run_len(VEC);
+                let start = (run + group % MAXIMA_PER_RUN * part_len).min(len);
+                let end = (start + part_len).min(run + run_len(VEC)).clamp(start, len);
+                // SAFETY: the elements exist, and nothing writes them.
+                let elements = unsafe { input.elements(start, end - start, &mut room) };
+                largest = elements.iter().fold(largest, |largest, &key| largest.max(coding.encode(key)));
+                sample += groups / MAXIMA_PER_RUN;
+            }
+            // SAFETY: the maximum exists, and no other call has it.
+            unsafe { maxima.as_mut_ptr().add(group).write(largest) };
+        }
+    };
+    // SAFETY: the body captures arguments. Each call writes maxima of its own.
+    unsafe { team.divide(groups, find) };
+}
+
+/// # Safety
+/// The contract of [`sift`](super::sift::Sift).
+pub(super) unsafe fn sift<C: RadixCode, I: Input<C::Held>, P: Position, const VEC: usize>(
+    input: I,
+    coding: Coding,
+    sifted: Sifted,
+    candidates: Candidates<C, P>,
+    team: Team,
+) {
+    /// The elements that are loaded at once.
+    const CHUNK: usize = 1024;
+    // SAFETY: nothing writes the length, and an earlier launch has found the threshold.
+    let (len, threshold) = unsafe { (input.count(), sifted.threshold::<C>()) };
+    let sift = |_: usize, range: Range<usize>| {
+        let (mut room, mut found) = (Vec::new(), Vec::new());
+        for start in range.clone().step_by(CHUNK) {
+            // SAFETY: the elements exist, and nothing writes them.
+            let elements = unsafe { input.elements(start, CHUNK.min(range.end - start), &mut room) };
+            // Nearly all chunks have no candidates: the first look has no jumps.
+            let largest = elements.iter().fold(C::zeroed(), |largest, &key| largest.max(coding.encode(key)));
+            if largest < threshold {
+                continue;
+            }
+            let codes = elements.iter().map(|&key| coding.encode::<C>(key));
+            found.extend(codes.enumerate().filter(|&(_, code)| code >= threshold));
+            // SAFETY: the words exist.
+            let Some(first) = (unsafe { sifted.take_natively(found.len() as u64) }) else { return };
+            for (place, (at, code)) in (first as usize..).zip(found.drain(..)) {
+                // SAFETY: the list has room for the places that were taken, and no other call has taken them.
+                unsafe {
+                    candidates.codes.as_mut_ptr().add(place).write(code);
+                    candidates.positions.as_mut_ptr().add(place).write(P::of(start + at));
+                }
+            }
+        }
+    };
+    // SAFETY: the body captures arguments. Each call writes candidates of its own.
+    unsafe { team.divide(len, sift) };
+}

@@ -1,0 +1,98 @@
+//! The bodies of the transfers' kernels for the CPU. See [`kernel`](super::kernel) for what they do and for their contracts.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+use super::kernel::{Edges, Index, LEAVE, Line};
+use crate::kernel::Team;
+use crate::view::{Global, GlobalMut};
+use bytemuck::Pod;
+use std::ops::Range;
+
+/// # Safety
+/// The contract of [`copy_lines`](super::kernel::CopyLines).
+pub(super) unsafe fn copy_lines(
+    from: Global<u8>,
+    to: GlobalMut<u8>,
+    _: Global<Line>,
+    _: GlobalMut<Line>,
+    _: Edges,
+    team: Team,
+) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { copy_elements(from, to, team) };
+}
+
+/// # Safety
+/// The contract of [`copy_elements`](super::kernel::CopyElements).
+pub(super) unsafe fn copy_elements<T: Pod>(from: Global<T>, to: GlobalMut<T>, team: Team) {
+    let copy = |_: usize, range: Range<usize>| {
+        // SAFETY: both have these elements, and do not overlap.
+        unsafe {
+            let from = from.as_ptr().add(range.start);
+            to.as_mut_ptr().add(range.start).copy_from_nonoverlapping(from, range.len());
+        }
+    };
+    // SAFETY: the body captures arguments. Each call writes elements of its own.
+    unsafe { team.divide(to.len(), copy) };
+}
+
+/// # Safety
+/// The contract of [`fill_lines`](super::kernel::FillLines).
+pub(super) unsafe fn fill_lines(to: GlobalMut<u8>, to_lines: GlobalMut<Line>, line: Line, edges: Edges, team: Team) {
+    let fill = |_: usize, range: Range<usize>| {
+        // SAFETY: the lines exist, and no other call has them.
+        unsafe { std::slice::from_raw_parts_mut(to_lines.as_mut_ptr().add(range.start), range.len()) }.fill(line);
+    };
+    // SAFETY: the body captures arguments. Each call writes lines of its own.
+    unsafe { team.divide(to_lines.len(), fill) };
+    for index in (0..edges.head as usize).chain(to.len() - edges.tail as usize..to.len()) {
+        // SAFETY: the bytes exist, and are in no line.
+        unsafe {
+            let byte = to.as_mut_ptr().add(index);
+            byte.write(bytemuck::bytes_of(&line)[byte.addr() % 16]);
+        }
+    }
+}
+
+/// # Safety
+/// The contract of [`iota`](super::kernel::Iota).
+pub(super) unsafe fn iota<T: Index>(to: GlobalMut<T>, start: T, team: Team) {
+    let write = |_: usize, range: Range<usize>| {
+        for index in range {
+            // SAFETY: the element exists, and no other call has it.
+            unsafe { to.as_mut_ptr().add(index).write(T::offset(start, index)) };
+        }
+    };
+    // SAFETY: the body captures arguments. Each call writes elements of its own.
+    unsafe { team.divide(to.len(), write) };
+}
+
+/// # Safety
+/// The contract of [`gather_words`](super::kernel::GatherWords).
+pub(super) unsafe fn gather_words<W: Pod>(
+    from: Global<W>,
+    from_words: u32,
+    to: GlobalMut<W>,
+    to_words: u32,
+    indices: Global<u32>,
+    team: Team,
+) {
+    let (from_words, to_words) = (from_words as usize, to_words as usize);
+    // SAFETY: nothing writes these.
+    let (from, indices) = unsafe { (from.as_slice(), indices.as_slice()) };
+    let gather = |_: usize, range: Range<usize>| {
+        for place in range {
+            let source = indices.get(place).map_or(place, |&index| index as usize);
+            if !indices.is_empty() && source == LEAVE as usize {
+                continue;
+            }
+            let element = &from[source * from_words..][..from_words.min(to_words)];
+            // SAFETY: the place exists, and no other call has it.
+            let to = unsafe { std::slice::from_raw_parts_mut(to.as_mut_ptr().add(place * to_words), to_words) };
+            to[..element.len()].copy_from_slice(element);
+            to[element.len()..].fill(W::zeroed());
+        }
+    };
+    // SAFETY: the body captures arguments. Each call writes places of its own.
+    unsafe { team.divide(to.len() / to_words, gather) };
+}
