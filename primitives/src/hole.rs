@@ -385,6 +385,8 @@ mod host {
     /// and the bytes from an element to the next one.
     #[derive(Clone, Copy)]
     pub(crate) struct Folds {
+        /// The operation is [exact](crate::monoid::Monoid::EXACT).
+        pub exact: bool,
         /// Combines the elements.
         pub fold: unsafe fn(*const u8, *const u8, usize, usize, *mut u8),
         /// Replaces each element by the combination up to it: of those before it, or with it if the last argument is `true`.
@@ -487,17 +489,26 @@ mod host {
             unsafe { self.run(Calls { arguments, step: size_of::<A>(), results, result_step, len }) };
         }
 
+        /// Calls the operator with each element of `a` and that of `b`.
+        ///
+        /// # Safety
+        /// It is a function of two elements, which an `A` holds, and `R` holds its result.
+        pub(crate) unsafe fn each_pair<A, R: bytemuck::Pod>(&self, a: &[A], b: &[A], results: &mut [R]) {
+            let len = a.len().min(b.len()).min(results.len());
+            let arguments = [a.as_ptr().cast(), b.as_ptr().cast()];
+            let (results, result_step) = (results.as_mut_ptr().cast(), size_of::<R>());
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.run(Calls { arguments, step: size_of::<A>(), results, result_step, len }) };
+        }
+
         /// Calls the operator with each element and the one after it.
         ///
         /// # Safety
         /// It is a relation of two elements, which an `A` holds.
         pub(crate) unsafe fn neighbours<A>(&self, elements: &[A], results: &mut [u8]) {
-            let len = elements.len().saturating_sub(1).min(results.len());
-            let first = elements.as_ptr();
-            let arguments = [first, first.wrapping_add(1)].map(<*const A>::cast);
-            let results = results.as_mut_ptr();
-            // SAFETY: guaranteed by the caller; without elements, there are no calls.
-            unsafe { self.run(Calls { arguments, step: size_of::<A>(), results, result_step: 1, len }) };
+            let (first, second) = (elements, elements.get(1..).unwrap_or(&[]));
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.each_pair(first, second, results) };
         }
 
         /// Combines the elements, from `total` on.
@@ -532,6 +543,11 @@ mod host {
             let (first, words) = (elements.as_mut_ptr().cast(), words.as_mut_ptr());
             // SAFETY: guaranteed by the caller.
             unsafe { sort(self.state(), first, size_of::<A>(), elements.len(), words) };
+        }
+
+        /// Returns whether the operation is [exact](crate::monoid::Monoid::EXACT). The hole was made of an associative one.
+        pub(crate) fn is_exact(&self) -> bool {
+            self.folds().exact
         }
 
         fn folds(&self) -> Folds {

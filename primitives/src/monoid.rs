@@ -54,6 +54,11 @@ use bytemuck::{Pod, Zeroable};
 /// combining with `identity()` on either side changes nothing. The operation need not be commutative. An operation that
 /// breaks this contract yields some values, but never an out-of-bounds access.
 pub trait Monoid<T>: Param {
+    /// Whether the operation is associative to the last bit, as those of integers are, and those of floats in general are not.
+    /// Then the CPU device combines in the shape that is fastest, and not in that of a GPU. A wrong answer costs no more than
+    /// equal results on all devices.
+    const EXACT: bool = false;
+
     /// Returns the identity element.
     fn identity(&self) -> T;
 
@@ -72,6 +77,21 @@ pub trait Combine<T>: Param {
 
     /// Combines `a` with `b`, in this order.
     fn combine(&self, a: T, b: T) -> T;
+
+    /// Returns whether the operation is [exact](Monoid::EXACT).
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn is_exact(&self) -> bool {
+        false
+    }
+
+    /// Combines each value of `a` with that of `b`.
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn combine_each(&self, a: &[T], b: &[T], combined: &mut [T])
+    where
+        T: Copy,
+    {
+        combined.iter_mut().zip(a.iter().zip(b)).for_each(|(combined, (&a, &b))| *combined = self.combine(a, b));
+    }
 
     /// Combines values one after the other, from `total` on.
     #[cfg(not(target_arch = "nvptx64"))]
@@ -181,7 +201,7 @@ impl<H: Held> HoleMonoid<H> {
         }
         const {
             &Filling {
-                folds: Some(Folds { fold: fold::<T, M>, scan: scan::<T, M> }),
+                folds: Some(Folds { exact: M::EXACT, fold: fold::<T, M>, scan: scan::<T, M> }),
                 ..Filling::new::<M, T>("combine", M::recorded, native::<T, M>)
             }
         }
@@ -198,6 +218,17 @@ impl<H: Held> Combine<H> for HoleMonoid<H> {
     fn combine(&self, a: H, b: H) -> H {
         // SAFETY: it is made of a `Monoid`, and the host launches a kernel with it only for elements of that type.
         unsafe { H::combine(&self.hole, a, b) }
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn is_exact(&self) -> bool {
+        self.hole.is_exact()
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn combine_each(&self, a: &[H], b: &[H], combined: &mut [H]) {
+        // SAFETY: same as above.
+        unsafe { self.hole.each_pair(a, b, combined) }
     }
 
     #[cfg(not(target_arch = "nvptx64"))]
@@ -232,6 +263,8 @@ macro_rules! integer_operators {
     ($($type:ty)*) => { $(
         #[operator]
         impl Monoid<$type> for Sum {
+            const EXACT: bool = true;
+
             #[inline(always)]
             fn identity(&self) -> $type {
                 0
@@ -243,6 +276,8 @@ macro_rules! integer_operators {
         }
         #[operator]
         impl Monoid<$type> for Max {
+            const EXACT: bool = true;
+
             #[inline(always)]
             fn identity(&self) -> $type {
                 <$type>::MIN
@@ -254,6 +289,8 @@ macro_rules! integer_operators {
         }
         #[operator]
         impl Monoid<$type> for Min {
+            const EXACT: bool = true;
+
             #[inline(always)]
             fn identity(&self) -> $type {
                 <$type>::MAX

@@ -52,21 +52,26 @@ pub(crate) fn fold<T: Pod>(values: &[T], op: impl Combine<T>) -> T {
 
 /// Combines the values of all lanes, as [`warp::reduce`](super::warp::reduce) does.
 pub(crate) fn reduce_lanes<T: Pod>(mut lanes: [T; WARP], op: impl Combine<T>) -> T {
-    for step in 0..WARP.ilog2() {
-        for lane in (0..WARP).step_by(2 << step) {
-            lanes[lane] = op.combine(lanes[lane], lanes[lane + (1 << step)]);
+    let mut len = WARP;
+    while len > 1 {
+        len /= 2;
+        // Neighbours are combined, and their combinations are neighbours in the next step.
+        let [mut even, mut odd] = [[T::zeroed(); WARP / 2]; 2];
+        for pair in 0..len {
+            (even[pair], odd[pair]) = (lanes[2 * pair], lanes[2 * pair + 1]);
         }
+        op.combine_each(&even[..len], &odd[..len], &mut lanes);
     }
     lanes[0]
 }
 
 /// Combines the values up to each lane, as [`warp::inclusive_scan`](super::warp::inclusive_scan) does.
 pub(crate) fn scan_lanes<T: Pod>(lanes: &mut [T], op: impl Combine<T>) {
+    let mut before = [T::zeroed(); WARP];
     for step in 0..WARP.ilog2() {
-        // From the last lane down, so that the lanes below still have the values of the step before.
-        for lane in (1 << step..WARP).rev() {
-            lanes[lane] = op.combine(lanes[lane - (1 << step)], lanes[lane]);
-        }
+        let distance = 1 << step;
+        before.copy_from_slice(lanes);
+        op.combine_each(&before, &before[distance..], &mut lanes[distance..]);
     }
 }
 

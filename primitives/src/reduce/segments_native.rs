@@ -29,6 +29,10 @@ pub(super) unsafe fn reduce_segments<T: Flagged, I: Input<T>, Op: Combine<T>, co
     let tile_len = threads * items;
     // SAFETY: nothing writes the length.
     let len = unsafe { input.count() };
+    if op.is_exact() && len / output.len() < tile_len {
+        // SAFETY: guaranteed by the caller.
+        return unsafe { reduce_each(input, len, segments, output, op, team) };
+    }
     let tiles = len.div_ceil(tile_len).max(1);
     let restart = Restart::<T, Op>::new(op);
     // SAFETY: the launch has at least as many tiles, and there is an edge for each, and for the end.
@@ -111,4 +115,35 @@ pub(super) unsafe fn reduce_segments<T: Flagged, I: Input<T>, Op: Combine<T>, co
     // SAFETY: the body captures arguments and plain data. Edges never decrease, whatever the offsets are, so that each call
     // writes outputs of its own.
     unsafe { team.each(tiles, write) };
+}
+
+/// Combines the elements of one segment after the other.
+///
+/// # Safety
+/// Same as [`reduce_segments`]. The input has `len` elements.
+unsafe fn reduce_each<T: Flagged>(
+    input: impl Input<T>,
+    len: usize,
+    segments: OffsetHeads,
+    output: GlobalMut<T>,
+    op: impl Combine<T>,
+    team: Team,
+) {
+    /// The segments that a worker takes at once.
+    const CHUNK: usize = 256;
+    // SAFETY: it is called with indices of offsets.
+    let clamped = |index: usize| unsafe { segments.offsets.read(index) }.min(len as u64) as usize;
+    let reduce = |chunk: usize| {
+        let mut computed = Vec::new();
+        for segment in chunk * CHUNK..output.len().min((chunk + 1) * CHUNK) {
+            let (from, to) = (clamped(segment), clamped(segment + 1));
+            // SAFETY: the elements exist, and nothing writes them. No other call has this output.
+            unsafe {
+                let elements = input.elements(from, to.saturating_sub(from), &mut computed);
+                output.as_mut_ptr().add(segment).write(fold(elements, op));
+            }
+        }
+    };
+    // SAFETY: the body captures arguments. Each call writes outputs of its own.
+    unsafe { team.each(output.len().div_ceil(CHUNK), reduce) };
 }

@@ -31,12 +31,12 @@ pub(crate) fn scan_warp<T: Flagged>(
         lane - (WARP as u32 - up_to.leading_zeros()).saturating_sub(1) as usize
     };
     let reaches: [usize; WARP] = std::array::from_fn(reach);
+    let mut both = [T::zeroed(); WARP];
     for step in 0..WARP.ilog2() {
-        // From the last lane down, so that the lanes below still have the values of the step before.
-        for lane in (1 << step..WARP).rev() {
-            if 1 << step <= reaches[lane] {
-                lanes[lane] = op.combine(lanes[lane - (1 << step)], lanes[lane]);
-            }
+        let distance = 1 << step;
+        op.combine_each(&lanes, &lanes[distance..], &mut both[distance..]);
+        for lane in (distance..WARP).filter(|&lane| distance <= reaches[lane]) {
+            lanes[lane] = both[lane];
         }
     }
     Warp { lanes, heads }
@@ -55,11 +55,12 @@ pub(crate) fn before_threads<T: Flagged, Op: Combine<T>>(
     for warp in warps {
         let before_warp = before_warp(block);
         before.push(before_warp);
-        for lane in 1..WARP {
-            let below = warp.lanes[lane - 1];
-            let has_head = warp.heads & ((1 << lane) - 1) != 0;
-            before.push(if has_head { below } else { op.combine(before_warp, below) });
-        }
+        // The lanes up to the first head continue what comes before the warp.
+        let continuing = (warp.heads.trailing_zeros() as usize).min(WARP - 1);
+        let mut continued = [T::zeroed(); WARP];
+        op.combine_each(&[before_warp; WARP][..continuing], &warp.lanes, &mut continued);
+        before.extend_from_slice(&continued[..continuing]);
+        before.extend_from_slice(&warp.lanes[continuing..WARP - 1]);
         block = restart.combine(block, warp.lanes[WARP - 1].since(warp.heads != 0));
     }
     (before, block)
