@@ -2,6 +2,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod additions;
 mod build;
 mod file;
 mod insert;
@@ -13,6 +14,7 @@ mod table;
 mod traits;
 mod update;
 mod whole;
+mod work;
 
 pub use options::{Options, WhenFull};
 pub use table::{GpuCuckoo, Stats};

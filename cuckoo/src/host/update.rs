@@ -29,7 +29,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// Replaces the contents of the table. After an error the table is unchanged.
     pub(super) fn install(&mut self, stream: &Stream, built: Built<K::Code, V::Carrier>) -> Result<(), Error> {
         self.erased = DeviceValue::new(stream, 0)?;
-        (self.storage, self.placed, self.known_erased) = (built.storage, built.len, 0);
+        (self.storage, self.placed, self.known_erased, self.additions) = (built.storage, built.len, 0, None);
         Ok(())
     }
 
@@ -40,7 +40,9 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// The errors of [`bulk_build`](Self::bulk_build). After an error the table is unchanged.
     pub fn rebuild(&mut self, stream: &Stream, capacity: usize) -> Result<(), Error> {
         let pairs = self.collect(stream, 0)?;
-        self.build_anew(stream, pairs.slices(), capacity.max(pairs.len()), self.options.clone())
+        self.build_anew(stream, pairs.slices(), capacity.max(pairs.len()), self.options.clone())?;
+        self.work = None;
+        Ok(())
     }
 
     /// Deletes keys. Ignores absent keys. Does not wait.
@@ -100,6 +102,8 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     pub fn clear(&mut self, stream: &Stream) -> Result<(), Error> {
         let none = PairVec::uninit(stream, 0)?;
         let built = build(stream, none.slices(), self.storage.buckets(), &self.options)?;
-        self.install(stream, built)
+        self.install(stream, built)?;
+        self.work = None;
+        Ok(())
     }
 }

@@ -6,9 +6,11 @@
 mod append;
 mod claim;
 mod last;
+mod marks;
 mod pairs;
 mod place;
 mod probe;
+mod settle;
 mod slots;
 mod split;
 mod thin;
@@ -23,6 +25,7 @@ pub use last::MarkLast;
 pub use pairs::{Pairs, PairsMut};
 pub use place::PlacePairs;
 pub use probe::{Collect, Erase, Find};
+pub use settle::{Raise, Settle};
 pub use slots::{Assign, Keep, Unpack};
 pub use split::Split;
 pub use thin::ThinTiles;
@@ -30,7 +33,8 @@ pub use tile::{FillTiles, TileDigits, TileStarts};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use {
     claim::{Claims, Fate},
-    last::ENTRIES_PER_POSITION,
+    last::{ENTRIES_PER_POSITION, Entries},
+    marks::Marks,
     place::{BLOCKS_PER_MULTIPROCESSOR, THREADS as PLACE_THREADS},
     probe::THREADS as PROBE_THREADS,
     thin::{CHUNK, LONG_TILE},
@@ -44,6 +48,8 @@ gpu_primitives::instances! {
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: CountAbsent<C, V, WIDTH>;
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Claim<C, V, WIDTH, Latest>;
     for C in [u32, u64], V in [u32, u64], WIDTH in [4, 8]: Claim<C, V, WIDTH, HoleMonoid<V>>;
+    for C in [u32, u64]: Raise<C>;
+    for C in [u32, u64], V in [u32, u64], WIDTH in [4, 8]: Settle<C, V, WIDTH>;
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Split<C, V, WIDTH>;
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Unpack<C, V, WIDTH>;
     for C in [u32, u64], V in [u32, u64], WIDTH in [4, 8]: Assign<C, V, WIDTH>;
