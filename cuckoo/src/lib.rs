@@ -3,6 +3,7 @@
 //!
 //! - [`GpuCuckoo`]: the table. Keys are 32-bit or 64-bit numbers, and every value of the type is a valid key. Values
 //!   are plain data of 0, 4 or 8 bytes.
+//! - [`PlainCuckoo`]: a table with keys of any plain type of up to 32 bytes, and values of any size.
 //! - [`CuckooView`]: the table inside a kernel of your own. [`CuckooMut`]: the same, for kernels that insert.
 //! - [`Options`]: room, load, number of hash functions, bucket width, and what to do when the table is full.
 //!
@@ -95,4 +96,4 @@ pub use view_mut::{CuckooMut, Insertion};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use gpu_dictionary::{Contents, Lookup};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::{GpuCuckoo, Options, Stats, WhenFull};
+pub use host::{GpuCuckoo, Options, PlainCuckoo, Stats, WhenFull};

@@ -5,9 +5,11 @@
 mod additions;
 mod build;
 mod file;
+mod hasher;
 mod insert;
 mod options;
 mod pairs;
+mod plain;
 mod query;
 mod storage;
 mod table;
@@ -17,4 +19,5 @@ mod whole;
 mod work;
 
 pub use options::{Options, WhenFull};
+pub use plain::PlainCuckoo;
 pub use table::{GpuCuckoo, Stats};

@@ -133,7 +133,7 @@ pub unsafe fn claim<C: KeyCode, V: Pod, const WIDTH: usize, O: Combine<V>>(
             (fate, old) = insert_one(table, marks, key, value, operation);
             is_repeat = matches!(fate, Fate::Superseded | Fate::Yielded);
             if !marks.is_empty() && (is_repeat || fate == Fate::Overflowed) {
-                let is_first = entries.record(keys, i, key);
+                let is_first = entries.record(keys, i, key).is_none();
                 if fate == Fate::Overflowed && !is_first {
                     (fate, is_repeat) = (Fate::Superseded, true);
                 }

@@ -77,7 +77,7 @@ impl Entries {
         keys.get((there - self.base) as usize - 1)
     }
 
-    /// Records a position of its key. Returns whether it is the first one to be recorded of this key.
+    /// Records a position of its key. Returns another position that was recorded of this key, or `None` if it is the first.
     ///
     /// A taken entry keeps its key: a thread with the same key only raises the position.
     ///
@@ -85,7 +85,7 @@ impl Entries {
     /// There are more entries than keys. `key` is the key at `position`. The entries are of this batch.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub unsafe fn record<C: KeyCode>(self, keys: Global<C>, position: usize, key: C) -> bool {
+    pub unsafe fn record<C: KeyCode>(self, keys: Global<C>, position: usize, key: C) -> Option<usize> {
         let mine = self.base + position as u32 + 1;
         let mut entry = self.home(key);
         // Ends: there are more entries than keys.
@@ -94,7 +94,7 @@ impl Entries {
             if there <= self.base {
                 let seen = self.words.compare_exchange(entry, there, mine, Scope::Gpu, Order::Relaxed);
                 if seen == there {
-                    return true;
+                    return None;
                 }
                 there = seen;
             }
@@ -102,7 +102,7 @@ impl Entries {
                 if there < mine {
                     self.words.atomic_rmw(Rmw::Max, entry, mine, Scope::Gpu, Order::Relaxed);
                 }
-                return false;
+                return Some((there - self.base) as usize - 1);
             }
             entry = self.after(entry);
         }
@@ -179,7 +179,7 @@ pub unsafe fn mark_last<C: KeyCode>(keys: Global<C>, entries: Entries, repeats: 
     // The lane below has the next position.
     let next = shuffle_up(key, 1);
     let gives_way = warp::lane_id() != 0 && next == key;
-    let is_repeat = exists && (gives_way || !entries.record(keys, position, key));
+    let is_repeat = exists && (gives_way || entries.record(keys, position, key).is_some());
     let repeats_here = warp::ballot(warp::FULL, is_repeat).count_ones();
     if warp::lane_id() == 0 && repeats_here != 0 {
         repeats.atomic_add(0, repeats_here as u64, Scope::Gpu, Order::Relaxed);

@@ -9,6 +9,7 @@ mod last;
 mod marks;
 mod pairs;
 mod place;
+mod plain;
 mod probe;
 mod settle;
 mod slots;
@@ -24,6 +25,7 @@ pub use last::MarkLast;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use pairs::{Pairs, PairsMut};
 pub use place::PlacePairs;
+pub use plain::{FindClashes, HashKeys, VerifyKeys};
 pub use probe::{Collect, Erase, Find};
 pub use settle::{Raise, Settle};
 pub use slots::{Assign, Keep, Unpack};
@@ -60,6 +62,9 @@ gpu_primitives::instances! {
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: PlacePairs<C, V, WIDTH>;
     for C in [u32, u64]: TileStarts<C>;
     for C in [u32, u64], V in [(), u32, u64]: ThinTiles<C, V>;
+    for P in [u8, u32]: HashKeys<P>;
+    for P in [u8, u32]: VerifyKeys<P>;
+    for P in [u8, u32]: FindClashes<P>;
     // The sort by tile.
     for C in [u32, u64]: BucketHistogram<C, TileDigits>;
     for C in [u32, u64], V in [(), u32, u64]: SmallPass<C, V, TileDigits>;
