@@ -4,13 +4,13 @@ use super::build::{Built, MAX_KEYS, NAME, buckets_for, build, full};
 use super::options::{MAX_LOAD, Options, WhenFull};
 use super::pairs::{Given, PairSlices, PairVec, sort_by_key};
 use super::table::GpuCuckoo;
-use super::work::{Batch, Counts, Work};
+use super::work::{Batch, EqualKeys, Work};
 use crate::kernel::{Fate, Latest};
 use gpu_dictionary::{Key, Value};
 use gpu_primitives::equality::Same;
 use gpu_primitives::kernel::Held;
 use gpu_primitives::monoid::{Combine, HoleMonoid, Monoid};
-use gpu_primitives::{DeviceSlice, DeviceSliceMut, Error, Stream, runs};
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Stream, runs, select};
 
 impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// Inserts pairs: keys, and as many values. Inserting a key that is already present replaces its value. If a key
@@ -49,20 +49,21 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     ) -> Result<(), Error> {
         stream.refuse_recording("an insertion")?;
         let given = Given::<K, V>::new(stream, pairs.0.into(), pairs.1.into())?;
-        let batch = Batch { pairs: given.slices(), is_distinct: false };
+        let batch = Batch { pairs: given.slices(), equal_keys: EqualKeys::LastCounts };
         // SAFETY: the new value replaces the old one, whatever they are.
         unsafe { self.add(stream, batch, Latest) }
     }
 
     /// Inserts pairs, and combines the value of a key that is already present with the new one: `combine(old, new)`. If a
-    /// key occurs more than once, its values are combined in the order of the pairs. Waits twice.
+    /// key occurs more than once, its values are combined in the order of the pairs. Waits once; up to four times more if keys
+    /// occur more than once, or if the load may pass 0.95.
     ///
     /// The operation is one of the library ([`Sum`](gpu_primitives::scan::Sum), [`Max`](gpu_primitives::scan::Max),
     /// [`Min`](gpu_primitives::scan::Min)) or your own [`Monoid`]. If it is not associative, keys that occur more than once
     /// get some value.
     ///
-    /// If all keys of the batch are different, this costs as much as an insertion. Otherwise the batch is sorted and its
-    /// equal keys are combined first.
+    /// If all keys of the batch are different, this costs as much as an insertion. Otherwise the pairs that share their keys
+    /// with others are sorted and combined, and inserted after the others.
     ///
     /// ```
     /// use gpu_cuckoo::{GpuCuckoo, Options};
@@ -98,26 +99,38 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     {
         stream.refuse_recording("an insertion")?;
         let given = Given::<K, V>::new(stream, pairs.0.into(), pairs.1.into())?;
-        let mut batch = Batch { pairs: given.slices(), is_distinct: false };
-        if batch.pairs.0.is_empty() {
+        let mut batch = Batch { pairs: given.slices(), equal_keys: EqualKeys::AllCount };
+        let len = batch.pairs.0.len();
+        expect_at_most(len)?;
+        if len == 0 {
             return Ok(());
         }
-        let different = batch.pairs.0.len() - self.count_repeats(stream, &batch)?;
+        let carried = HoleMonoid::<V::Carrier>::of::<V, M>(operation);
+        self.count_additions(stream)?;
+        if self.has_room_for(len) {
+            let mut work = self.take_work(stream)?;
+            work.prepare(stream, &batch, self.storage.buckets(), 0)?;
+            let repeats =
+                |table: &mut Self, work: &mut Work<_, _>| table.combine_repeats(stream, &batch, work, operation);
+            // SAFETY: the work was prepared for this batch. The operation is one of `V`.
+            return unsafe { self.add_in_place(stream, &batch, carried, work, repeats) };
+        }
+        let different = len - self.count_repeats(stream, &batch)?;
         let combined;
-        if different < batch.pairs.0.len() {
-            combined = combine_by_key::<K, V, M>(stream, batch.pairs, operation)?;
+        if different < len {
+            combined = combine_by_key::<K, V, M>(stream, batch.pairs, operation)?.0;
             batch.pairs = combined.first(different)?;
         }
-        batch.is_distinct = true;
+        batch.equal_keys = EqualKeys::None;
         // SAFETY: the operation is one of `V`.
-        unsafe { self.add(stream, batch, HoleMonoid::<V::Carrier>::of::<V, M>(operation)) }
+        unsafe { self.add(stream, batch, carried) }
     }
 
     /// Inserts a batch.
     ///
     /// # Safety
     /// The operation is one of values that the carrier carries. If the batch says that its keys are different, they are;
-    /// otherwise the operation is [`Latest`].
+    /// otherwise the operation is [`Latest`], and the last one counts.
     unsafe fn add<O: Combine<V::Carrier>>(
         &mut self,
         stream: &Stream,
@@ -125,17 +138,13 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         operation: O,
     ) -> Result<(), Error> {
         let batch_len = batch.pairs.0.len();
-        if batch_len > MAX_KEYS {
-            return Err(Error::TooLong { what: NAME, len: batch_len, limit: MAX_KEYS });
-        }
+        expect_at_most(batch_len)?;
         if batch_len == 0 {
             return Ok(());
         }
         self.count_additions(stream)?;
-        let slots = self.storage.slots();
-        let most = (slots as f64 * MAX_LOAD) as u64;
-        // The host knows at most how many keys there are. It asks only if these may be too many.
-        if self.placed - self.known_erased + batch_len as u64 > most {
+        let (slots, most) = (self.storage.slots(), self.most_keys());
+        if !self.has_room_for(batch_len) {
             self.known_erased = self.erased.get(stream)?;
         }
         let len = self.placed - self.known_erased;
@@ -153,8 +162,22 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
             }
             work.prepare(stream, &batch, self.storage.buckets(), 0)?;
         }
+        let repeats = |table: &mut Self, work: &mut Work<_, _>| {
+            // SAFETY: all keys of the batch are in the table, and the operation was the right one.
+            unsafe { work.settle(stream, &mut table.storage, &batch) }
+        };
         // SAFETY: the work was prepared for this batch. The caller guarantees the rest.
-        unsafe { self.add_in_place(stream, &batch, operation, work) }
+        unsafe { self.add_in_place(stream, &batch, operation, work, repeats) }
+    }
+
+    /// Returns how many keys the table may have before it grows.
+    fn most_keys(&self) -> u64 {
+        (self.storage.slots() as f64 * MAX_LOAD) as u64
+    }
+
+    /// Returns whether there is certainly room for more keys. The host knows at most how many there are.
+    fn has_room_for(&self, more: usize) -> bool {
+        self.placed - self.known_erased + more as u64 <= self.most_keys()
     }
 
     /// Returns what an insertion works with. If the insertion fails, it is not kept.
@@ -179,35 +202,67 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     }
 
     /// Inserts a batch into a table with enough slots. If some pairs cannot be placed, rebuilds the table. If that fails,
-    /// restores the previous contents. Waits.
+    /// restores the previous contents. If there are equal keys, calls `repeats`, which gives them their values. Waits.
     ///
     /// # Safety
-    /// The requirements of [`add`](Self::add). The work was prepared for this batch.
+    /// The requirements of [`add`](Self::add), but any equal keys may count. The work was prepared for this batch.
     unsafe fn add_in_place<O: Combine<V::Carrier>>(
         &mut self,
         stream: &Stream,
         batch: &Batch<'_, K::Code, V::Carrier>,
         operation: O,
         mut work: Work<K::Code, V::Carrier>,
+        repeats: impl FnOnce(&mut Self, &mut Work<K::Code, V::Carrier>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         // SAFETY: the work is for this batch and this table. The caller guarantees the rest.
         unsafe { work.insert(stream, &mut self.storage, batch, operation, self.options.evictions)? };
-        let Counts { new, unplaced, repeats, .. } = work.counts(stream)?;
-        self.placed += new - unplaced;
-        if unplaced > 0 {
-            let unplaced = unplaced as usize;
+        let counts = work.counts(stream)?;
+        self.placed += counts.new - counts.unplaced;
+        if counts.unplaced > 0 {
+            let unplaced = counts.unplaced as usize;
             let result = self.build_with(stream, work.leftovers(unplaced)?, self.options.clone());
             if result.is_err() {
                 self.undo(stream, batch, work, unplaced)?;
                 return result;
             }
         }
-        if repeats > 0 {
-            // SAFETY: all keys of the batch are in the table.
-            unsafe { work.settle(stream, &mut self.storage, batch)? };
+        if counts.repeats > 0 {
+            let result = repeats(self, &mut work);
+            if result.is_err() {
+                self.undo(stream, batch, work, 0)?;
+                return result;
+            }
         }
         self.keep_work(stream, work);
         Ok(())
+    }
+
+    /// Combines the values of equal keys in their order, after a batch was inserted of which all equal keys count: takes back
+    /// what it did to them, combines them, and inserts the results. Waits. After an error, what was taken back is not part of
+    /// the batch's history any more.
+    fn combine_repeats<M: Monoid<V>>(
+        &mut self,
+        stream: &Stream,
+        batch: &Batch<'_, K::Code, V::Carrier>,
+        work: &mut Work<K::Code, V::Carrier>,
+        operation: M,
+    ) -> Result<(), Error>
+    where
+        V: Value<Carrier: Held>,
+    {
+        let mut repeated = PairVec::uninit(stream, batch.pairs.0.len())?;
+        // SAFETY: the batch was inserted with this work, and its keys are in the table.
+        let flags = unsafe { work.revert(stream, &mut self.storage, batch, &mut self.erased)? };
+        let to = (&mut repeated.keys, &mut repeated.values);
+        let count = select::flagged_pairs(stream, batch.pairs, &flags, to)?.get(stream)?;
+        let (combined, different) = combine_by_key::<K, V, M>(stream, repeated.first(count as usize)?, operation)?;
+        let pairs = combined.first(different.get(stream)? as usize)?;
+        let different = Batch { pairs, equal_keys: EqualKeys::None };
+        let mut work = Work::new(stream, self.storage.hash())?;
+        work.prepare(stream, &different, self.storage.buckets(), 0)?;
+        let carried = HoleMonoid::<V::Carrier>::of::<V, M>(operation);
+        // SAFETY: the work was prepared for these pairs, and their keys are different. The operation is one of `V`.
+        unsafe { self.add_in_place(stream, &different, carried, work, |_, _| Ok(())) }
     }
 
     /// Inserts a batch into a larger copy of the table, which then replaces the table. `len` is the number of keys before,
@@ -378,12 +433,12 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
 }
 
 /// Sorts pairs by key and combines the values of equal keys, in their order. The first pairs of the result are those of the
-/// different keys. Does not wait.
+/// different keys, as many as the number says. Does not wait.
 fn combine_by_key<K: Key, V: Value, M: Monoid<V>>(
     stream: &Stream,
     pairs: PairSlices<'_, K::Code, V::Carrier>,
     operation: M,
-) -> Result<PairVec<K::Code, V::Carrier>, Error> {
+) -> Result<(PairVec<K::Code, V::Carrier>, DeviceValue<u64>), Error> {
     const SAME: &str = "the same size and alignment";
 
     let len = pairs.0.len();
@@ -394,12 +449,17 @@ fn combine_by_key<K: Key, V: Value, M: Monoid<V>>(
     let totals: DeviceSliceMut<'_, V> = combined.values.as_mut_slice().cast().expect(SAME);
     let (from, to) = (sorted.keys.as_slice(), combined.keys.as_mut_slice());
     // The equality of numbers is one of `u32` and of `u64`, not of all codes.
-    if size_of::<K::Code>() == size_of::<u32>() {
+    let different = if size_of::<K::Code>() == size_of::<u32>() {
         let (from, to) = (from.cast::<u32>().expect(SAME), to.cast::<u32>().expect(SAME));
-        runs::reduce_by_key(stream, from, values, to, totals, Same, operation)?;
+        runs::reduce_by_key(stream, from, values, to, totals, Same, operation)?
     } else {
         let (from, to) = (from.cast::<u64>().expect(SAME), to.cast::<u64>().expect(SAME));
-        runs::reduce_by_key(stream, from, values, to, totals, Same, operation)?;
-    }
-    Ok(combined)
+        runs::reduce_by_key(stream, from, values, to, totals, Same, operation)?
+    };
+    Ok((combined, different))
+}
+
+/// Checks the number of keys in a batch.
+fn expect_at_most(len: usize) -> Result<(), Error> {
+    if len <= MAX_KEYS { Ok(()) } else { Err(Error::TooLong { what: NAME, len, limit: MAX_KEYS }) }
 }

@@ -5,8 +5,8 @@ use super::pairs::{PairSlices, PairVec};
 use crate::hash::{Hash, Map};
 use crate::kernel::{
     Assign, BLOCKS_PER_MULTIPROCESSOR, CHUNK, Claim, Collect, Count, CountAbsent, Entries, Erase, FillTiles, Find,
-    Keep, LONG_TILE, MarkLast, Marks, PLACE_THREADS, PROBE_THREADS, Pairs, PlacePairs, Raise, START_THREADS, Settle,
-    Split, ThinTiles, TileDigits, TileStarts, Unpack, spill_slots, tile_buckets,
+    Keep, LONG_TILE, MarkLast, Marks, PLACE_THREADS, PROBE_THREADS, Pairs, PlacePairs, Raise, Revert, START_THREADS,
+    Settle, Split, ThinTiles, TileDigits, TileStarts, Unpack, spill_slots, tile_buckets,
 };
 use crate::view::{CuckooView, TableMut, bucket_bytes};
 use core::marker::PhantomData;
@@ -85,6 +85,8 @@ pub enum Repeats<'a> {
         /// A number that no mark has, from 1 to [`Marks::LAST_BATCH`].
         batch: u32,
         entries: EntrySlice<'a>,
+        /// Whether all pairs with equal keys are to be recorded in the entries, or at least the last one.
+        all_count: bool,
     },
 }
 
@@ -301,18 +303,19 @@ impl<C: KeyCode, V: Carrier> Storage<C, V> {
         }
         let (no_count, mut no_marks, mut no_entries) = (stream.uninit(0)?, stream.uninit(0)?, stream.uninit(0)?);
         let count = count.unwrap_or(no_count.as_slice());
-        let (marks, batch, mut entries) = match repeats {
+        let (marks, batch, mut entries, all_count) = match repeats {
             Repeats::None => {
-                (&mut no_marks, 0, EntrySlice { words: no_entries.as_mut_slice(), hash: self.map.hash, base: 0 })
+                let entries = EntrySlice { words: no_entries.as_mut_slice(), hash: self.map.hash, base: 0 };
+                (&mut no_marks, 0, entries, false)
             }
-            Repeats::Possible { marks, batch, entries } => (marks, batch, entries),
+            Repeats::Possible { marks, batch, entries, all_count } => (marks, batch, entries, all_count),
         };
         with_width!(self, {
             let kernel = Claim::new(
                 self.view_mut::<WIDTH>(stream)?,
                 Pairs::view(stream, pairs)?,
                 count.view(stream)?,
-                Marks::view(stream, marks, batch)?,
+                Marks::view(stream, marks, batch, all_count)?,
                 entries.view(stream)?,
                 operation,
                 history.view_mut(stream)?,
@@ -345,6 +348,36 @@ impl<C: KeyCode, V: Carrier> Storage<C, V> {
             let settle = Settle::new(table, Pairs::view(stream, pairs)?, fates.view(stream)?, entries.view(stream)?);
             // SAFETY: there is a thread per pair. The caller guarantees the rest.
             unsafe { stream.launch(settle, blocks) }
+        })
+    }
+
+    /// Takes back what an insertion has done to keys that occur more than once, and sets the elements of `reverted` that
+    /// belong to them to 1. Adds the number of keys that are absent again to `erased`. Does not wait; allocates nothing.
+    ///
+    /// # Safety
+    /// [`claim`](Self::claim) has inserted pairs with these keys, all of which count, and wrote the history and the entries.
+    /// All keys are in the table. There are as many elements of `reverted` as keys.
+    pub unsafe fn revert(
+        &mut self,
+        stream: &Stream,
+        keys: DeviceSlice<'_, C>,
+        history: &mut PairVec<u8, V>,
+        entries: &mut EntrySlice<'_>,
+        reverted: &mut DeviceVec<u8>,
+        erased: &mut DeviceValue<u64>,
+    ) -> Result<(), Error> {
+        let mut erased = erased.as_mut_slice();
+        with_width!(self, {
+            let kernel = Revert::new(
+                self.view_mut::<WIDTH>(stream)?,
+                keys.view(stream)?,
+                history.view_mut(stream)?,
+                entries.view(stream)?,
+                reverted.view_mut(stream)?,
+                erased.view_mut(stream)?,
+            );
+            // SAFETY: there is a thread per key. The caller guarantees the rest.
+            unsafe { stream.launch(kernel, probe_blocks(keys.len())) }
         })
     }
 

@@ -8,14 +8,31 @@ use crate::kernel::{Claims, ENTRIES_PER_POSITION, Latest, Marks};
 use bytemuck::Pod;
 use gpu_dictionary::{Carrier, KeyCode};
 use gpu_primitives::monoid::Combine;
-use gpu_primitives::{DeviceSliceMut, DeviceVec, Error, Stream, transfer};
+use gpu_primitives::{DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, transfer};
 
 /// Pairs to insert.
 #[derive(Clone, Copy)]
 pub struct Batch<'a, C: KeyCode, V: Carrier> {
     pub pairs: PairSlices<'a, C, V>,
-    /// Whether all keys are known to be different. Otherwise, of equal keys the last one counts.
-    pub is_distinct: bool,
+    pub equal_keys: EqualKeys,
+}
+
+/// What a batch does about equal keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EqualKeys {
+    /// All keys are known to be different.
+    None,
+    /// The last one counts.
+    LastCounts,
+    /// All of them count.
+    AllCount,
+}
+
+impl<C: KeyCode, V: Carrier> Batch<'_, C, V> {
+    /// Returns whether all keys are known to be different.
+    pub fn is_distinct(&self) -> bool {
+        self.equal_keys == EqualKeys::None
+    }
 }
 
 /// What an insertion works with.
@@ -188,7 +205,7 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
         if self.locks.len() < lock_words(buckets) {
             self.locks = stream.zeroed(lock_words(buckets))?;
         }
-        if batch.is_distinct {
+        if batch.is_distinct() {
             return Ok(());
         }
         if self.marks.len() < buckets as usize {
@@ -216,11 +233,12 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
     ) -> Result<(), Error> {
         self.hash = storage.hash();
         let Lists { entries, base, positions, history, overflow, .. } = &mut self.lists;
-        let repeats = if batch.is_distinct {
+        let repeats = if batch.is_distinct() {
             Repeats::None
         } else {
             let entries = entry_slice(entries, *base, *positions, self.hash)?;
-            Repeats::Possible { marks: &mut self.marks, batch: self.batches, entries }
+            let all_count = batch.equal_keys == EqualKeys::AllCount;
+            Repeats::Possible { marks: &mut self.marks, batch: self.batches, entries, all_count }
         };
         let Counters { claims, .. } = counters(&mut self.counters, self.uses_second_set)?;
         let job = ClaimJob { pairs: batch.pairs, count: None, repeats, history, overflow, counts: claims };
@@ -250,6 +268,27 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
         let fates = history.keys.slice(..batch.pairs.0.len())?;
         // SAFETY: these are what the insertion wrote. The caller guarantees the rest.
         unsafe { storage.settle(stream, batch.pairs, fates, &mut entries) }
+    }
+
+    /// Takes back what the batch has done to its equal keys. Returns 1 for each of their pairs, and 0 for the others. Adds the
+    /// number of keys that are absent again to `erased`. Does not wait.
+    ///
+    /// # Safety
+    /// The batch was inserted, and all of its equal keys count. The work was not used since then except for leftovers. All keys
+    /// of the batch are in the table.
+    pub unsafe fn revert(
+        &mut self,
+        stream: &Stream,
+        storage: &mut Storage<C, V>,
+        batch: &Batch<'_, C, V>,
+        erased: &mut DeviceValue<u64>,
+    ) -> Result<DeviceVec<u8>, Error> {
+        let mut reverted = stream.uninit(batch.pairs.0.len())?;
+        let Lists { entries, base, positions, history, .. } = &mut self.lists;
+        let mut entries = entry_slice(entries, *base, *positions, self.hash)?;
+        // SAFETY: these are what the insertion wrote. The caller guarantees the rest.
+        unsafe { storage.revert(stream, batch.pairs.0, history, &mut entries, &mut reverted, erased)? };
+        Ok(reverted)
     }
 
     /// Copies a table to one with twice as many buckets, and inserts the pairs that this moves. Returns `None` if there can
@@ -379,7 +418,7 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
         storage: &Storage<C, V>,
         batch: &Batch<'_, C, V>,
     ) -> Result<u64, Error> {
-        if !batch.is_distinct {
+        if !batch.is_distinct() {
             // SAFETY: guaranteed by the caller.
             unsafe { self.mark_last(stream, batch)? };
         }
@@ -388,7 +427,7 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
         let Lists { entries, base, positions, .. } = &mut self.lists;
         let mut entries = entry_slice(entries, *base, *positions, self.hash)?;
         // SAFETY: the entries have what was recorded for these keys. The caller guarantees the rest.
-        unsafe { storage.count_absent(stream, batch.pairs.0, &mut entries, batch.is_distinct, new)? };
+        unsafe { storage.count_absent(stream, batch.pairs.0, &mut entries, batch.is_distinct(), new)? };
         Ok(self.counts_alone(stream)?.new)
     }
 
@@ -447,8 +486,9 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{GpuCuckoo, Options};
+    use crate::{GpuCuckoo, Options, WhenFull};
     use gpu_primitives::Device;
+    use gpu_primitives::scan::Sum;
 
     /// The numbers of batches and the positions in the entries are used up, and begin anew.
     #[test]
@@ -474,6 +514,64 @@ mod tests {
             }
             let work = table.work.as_ref().unwrap();
             assert!(work.batches < 8 && work.lists.base < 8000);
+        }
+    }
+
+    /// Marks all slots as if other threads with the same keys had marked them just before. This is how a thread that has
+    /// claimed a slot yields to one that has seen its key and was faster, which only a GPU brings about.
+    fn mark_all(stream: &Stream, table: &mut GpuCuckoo<u32, u32>) {
+        let work = table.work.as_mut().unwrap();
+        transfer::fill(stream, &mut work.marks, ((work.batches + 1) << 8) | 0xFF).unwrap();
+    }
+
+    #[test]
+    fn pairs_yield() {
+        for device in [Device::cpu_checked(), Device::cpu()] {
+            let stream = device.stream().unwrap();
+            let mut table = GpuCuckoo::<u32, u32>::new(&stream, Options::new().capacity(20_000)).unwrap();
+            let present = stream.upload(&(0..300).collect::<Vec<u32>>()).unwrap();
+            table.insert(&stream, (&present, &present)).unwrap();
+
+            // Some are present, and all come twice.
+            let keys = stream.upload(&(200..500).chain(200..500).collect::<Vec<u32>>()).unwrap();
+            let values = stream.upload(&(1000..1600).collect::<Vec<u32>>()).unwrap();
+            mark_all(&stream, &mut table);
+            table.insert(&stream, (&keys, &values)).unwrap();
+            let inserted = |key| if key < 200 { key } else { 1100 + key };
+            let all = table.export(&stream).unwrap().to_vec(&stream).unwrap();
+            assert_eq!(all, (0..500).map(|key| (key, inserted(key))).collect::<Vec<_>>());
+            assert_eq!(table.len(&stream).unwrap(), 500);
+
+            // The same with keys from 400 on.
+            let keys = stream.upload(&(400..700).chain(400..700).collect::<Vec<u32>>()).unwrap();
+            mark_all(&stream, &mut table);
+            table.upsert(&stream, (&keys, &values), Sum).unwrap();
+            let upserted = |key| match key {
+                0..400 => inserted(key),
+                400..500 => inserted(key) + 2 * key + 1500,
+                _ => 2 * key + 1500,
+            };
+            let all = table.export(&stream).unwrap().to_vec(&stream).unwrap();
+            assert_eq!(all, (0..700).map(|key| (key, upserted(key))).collect::<Vec<_>>());
+            assert_eq!(table.len(&stream).unwrap(), 700);
+        }
+    }
+
+    /// An insertion in which all pairs yield, and some find no room, is undone.
+    #[test]
+    fn pairs_that_yielded_are_removed() {
+        for device in [Device::cpu_checked(), Device::cpu()] {
+            let stream = device.stream().unwrap();
+            let options = Options::new().bucket_width(4).evictions(0).reseeds(0).when_full(WhenFull::Refuse);
+            let mut table = GpuCuckoo::<u32, u32>::new(&stream, options.capacity(1700)).unwrap();
+            let present = stream.upload(&(0..500).collect::<Vec<u32>>()).unwrap();
+            table.insert(&stream, (&present, &present)).unwrap();
+            let keys = stream.upload(&(400..2010).collect::<Vec<u32>>()).unwrap();
+            mark_all(&stream, &mut table);
+            let error = table.insert(&stream, (&keys, &keys)).unwrap_err();
+            assert!(matches!(error, Error::TableFull { .. }), "{error}");
+            let all = table.export(&stream).unwrap().to_vec(&stream).unwrap();
+            assert_eq!(all, (0..500).map(|key| (key, key)).collect::<Vec<_>>());
         }
     }
 }

@@ -71,8 +71,9 @@ impl<V: Pod> Combine<V> for Latest {
 /// The threads need no locks: see [`Seek`]. Of several pairs with the same key, one takes part: the first whose thread
 /// [marks](Marks) the slot, or records itself in the entries if the key has no slot. Only its thread uses the value of
 /// the slot. The other pairs are recorded in the entries and counted, so that [`Raise`](super::Raise) and
-/// [`Settle`](super::Settle) can find the last one and write its value. Within a warp, a thread gives way to a neighbour
-/// with the same key and a later position, before it touches memory.
+/// [`Settle`](super::Settle) can find the last one and write its value, or [`Revert`](super::Revert) can take back what was
+/// done to their key. If only the last one counts, a thread gives way to a neighbour in its warp with the same key and a later
+/// position, before it touches memory.
 ///
 /// Floor per pair of 4 + 4 bytes, buckets of 8, load up to 0.8: 8 bytes read, 5 written, in order; 1.1 sectors of keys and
 /// one of values read, and one or both of them written; one mark, of which 2^20 pairs keep theirs in L2: about 140 bytes,
@@ -125,7 +126,7 @@ pub unsafe fn claim<C: KeyCode, V: Pod, const WIDTH: usize, O: Combine<V>>(
     }
     // The lane above has the next position.
     let next = shuffle_down(key, 1);
-    let gives_way = !marks.is_empty() && warp::lane_id() != warp::LANES - 1 && i + 1 < len && next == key;
+    let gives_way = marks.may_give_way() && warp::lane_id() != warp::LANES - 1 && i + 1 < len && next == key;
     let mut is_repeat = false;
     if exists {
         let mut old = V::zeroed();

@@ -133,6 +133,27 @@ impl Entries {
         }
     }
 
+    /// Returns whether a position of this key is recorded.
+    ///
+    /// # Safety
+    /// The requirements of [`record`](Self::record). While the kernel runs, nobody changes the entries.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn has<C: KeyCode>(self, keys: Global<C>, key: C) -> bool {
+        let mut entry = self.home(key);
+        // Ends: there are more entries than keys.
+        loop {
+            let there = self.words.get(entry);
+            if there <= self.base {
+                return false;
+            }
+            if self.key(keys, there) == key {
+                return true;
+            }
+            entry = self.after(entry);
+        }
+    }
+
     /// Returns whether `position` is the last one recorded of its key.
     ///
     /// # Safety

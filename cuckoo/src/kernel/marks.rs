@@ -19,7 +19,8 @@ const MARKS: u32 = 8;
 pub struct Marks {
     words: GlobalMut<u32>,
     batch: u32,
-    padding: u32,
+    /// Not 0 if all pairs with equal keys are to be recorded in the entries. Otherwise, at least the last one.
+    all_count: u32,
 }
 
 // SAFETY: a `repr(C)` struct of parameters without padding.
@@ -35,10 +36,17 @@ impl Marks {
     pub const LAST_BATCH: u32 = u32::MAX >> MARKS;
 
     /// Returns these words as an argument for kernels on `stream`. No word is of a batch with this number.
-    pub fn view<'a>(stream: &Stream, words: &'a mut DeviceVec<u32>, batch: u32) -> Result<View<'a, Self>, Error> {
+    pub fn view<'a>(
+        stream: &Stream,
+        words: &'a mut DeviceVec<u32>,
+        batch: u32,
+        all_count: bool,
+    ) -> Result<View<'a, Self>, Error> {
         let words = words.view_mut(stream)?;
         // SAFETY: the result borrows the same memory as the view.
-        Ok(unsafe { View::new(Self { words: words.into_param(), batch, padding: 0 }, Reach::none()) })
+        Ok(unsafe {
+            View::new(Self { words: words.into_param(), batch, all_count: u32::from(all_count) }, Reach::none())
+        })
     }
 }
 
@@ -47,6 +55,12 @@ impl Marks {
     #[inline(always)]
     pub fn is_empty(self) -> bool {
         self.words.is_empty()
+    }
+
+    /// Returns whether a pair may give way to the next one, if that has the same key.
+    #[inline(always)]
+    pub fn may_give_way(self) -> bool {
+        !self.is_empty() && self.all_count == 0
     }
 
     /// Loads the word of a bucket.

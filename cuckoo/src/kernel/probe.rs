@@ -67,34 +67,58 @@ pub unsafe fn erase<C: KeyCode, V: Pod, const WIDTH: usize>(
     erased: GlobalMut<u64>,
 ) {
     let i = index();
-    let map = table.map;
-    let mut is_erased = false;
-    if i < keys.len() {
-        let key = keys.get(i);
-        let choices = map.hash.choices(key);
-        let mut choice = 0;
-        while choice < map.hash.hashes {
-            let bucket = choices.get(choice);
-            let empty = map.empty.of(bucket);
-            let at = key_index::<C, V>(WIDTH, bucket);
-            let keys = Bucket::<C, WIDTH>::load_atomic(table.keys, at);
-            let (slots, has_empty) = (keys.slots_with(key), keys.slots_with(empty) != 0);
-            if slots != 0 {
-                let free = if has_empty { empty } else { map.dead.of(bucket) };
-                let slot = at + slots.trailing_zeros() as usize;
-                is_erased = table.keys.compare_exchange(slot, key, free, Scope::Gpu, Order::Relaxed) == key;
-                break;
-            }
-            if has_empty {
-                break;
-            }
-            choice += 1;
-        }
-    }
+    let is_erased = i < keys.len() && erase_one(table, keys.get(i));
     let erased_here = warp::ballot(warp::FULL, is_erased).count_ones();
     if warp::lane_id() == 0 && erased_here != 0 {
         erased.atomic_add(0, erased_here as u64, Scope::Gpu, Order::Relaxed);
     }
+}
+
+/// Where a key is, while other threads delete keys.
+pub struct Held<C> {
+    pub bucket: u32,
+    pub slot: u32,
+    /// What marks the slot if its key is deleted.
+    free: C,
+}
+
+/// Finds a key while other threads delete keys.
+///
+/// # Safety
+/// The caller is a kernel that changes keys only by [`erase_one`].
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn hold<C: KeyCode, V: Pod, const WIDTH: usize>(table: TableMut<C, V, WIDTH>, key: C) -> Option<Held<C>> {
+    let map = table.map;
+    let choices = map.hash.choices(key);
+    let mut choice = 0;
+    while choice < map.hash.hashes {
+        let bucket = choices.get(choice);
+        let empty = map.empty.of(bucket);
+        let keys = Bucket::<C, WIDTH>::load_atomic(table.keys, key_index::<C, V>(WIDTH, bucket));
+        let (slots, has_empty) = (keys.slots_with(key), keys.slots_with(empty) != 0);
+        if slots != 0 {
+            let free = if has_empty { empty } else { map.dead.of(bucket) };
+            return Some(Held { bucket, slot: slots.trailing_zeros(), free });
+        }
+        if has_empty {
+            return None;
+        }
+        choice += 1;
+    }
+    None
+}
+
+/// Deletes a key. Returns whether this thread has done so.
+///
+/// # Safety
+/// The requirements of [`hold`].
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn erase_one<C: KeyCode, V: Pod, const WIDTH: usize>(table: TableMut<C, V, WIDTH>, key: C) -> bool {
+    let Some(Held { bucket, slot, free }) = hold(table, key) else { return false };
+    let at = key_index::<C, V>(WIDTH, bucket) + slot as usize;
+    table.keys.compare_exchange(at, key, free, Scope::Gpu, Order::Relaxed) == key
 }
 
 /// Writes all pairs of the table, in any order.

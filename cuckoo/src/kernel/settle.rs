@@ -12,7 +12,7 @@ use gpu_primitives::kernel::kernel;
 
 /// Returns whether a pair of this fate is in the table with its value, or in the overflow.
 #[inline(always)]
-fn took_part(fate: u8) -> bool {
+pub fn took_part(fate: u8) -> bool {
     fate == Fate::Merged as u8 || fate == Fate::Claimed as u8 || fate == Fate::Overflowed as u8
 }
 

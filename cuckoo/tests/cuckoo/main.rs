@@ -51,6 +51,7 @@ fn main() -> ExitCode {
         upsert_grows_or_refuses,
         upsert_without_associativity,
         upsert_in_any_order_of_threads,
+        upsert_repeats_in_order,
         retain_keeps_some,
         retain_in_sets,
         for_each_changes_values,
