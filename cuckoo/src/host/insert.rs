@@ -180,13 +180,13 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         self.placed - self.known_erased + more as u64 <= self.most_keys()
     }
 
-    /// Returns what an insertion works with. If the insertion fails, it is not kept.
-    fn take_work(&mut self, stream: &Stream) -> Result<Work<K::Code, V::Carrier>, Error> {
+    /// Returns what an insertion works with. If the call fails, it is not kept.
+    pub(super) fn take_work(&mut self, stream: &Stream) -> Result<Work<K::Code, V::Carrier>, Error> {
         self.work.take().map_or_else(|| Work::new(stream, self.storage.hash()), Ok)
     }
 
     /// Keeps for the next call what an insertion worked with, except for lists that are large compared with the table.
-    fn keep_work(&mut self, stream: &Stream, mut work: Work<K::Code, V::Carrier>) {
+    pub(super) fn keep_work(&mut self, stream: &Stream, mut work: Work<K::Code, V::Carrier>) {
         // Keeping it is no more than a saving of time.
         self.work = work.trim(stream, self.storage.bytes() / 2).is_ok().then_some(work);
     }
@@ -434,6 +434,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
 
 /// Sorts pairs by key and combines the values of equal keys, in their order. The first pairs of the result are those of the
 /// different keys, as many as the number says. Does not wait.
+#[allow(clippy::type_complexity)]
 fn combine_by_key<K: Key, V: Value, M: Monoid<V>>(
     stream: &Stream,
     pairs: PairSlices<'_, K::Code, V::Carrier>,

@@ -6,11 +6,11 @@ use crate::hash::{Hash, Map};
 use crate::kernel::{
     Assign, BLOCKS_PER_MULTIPROCESSOR, CHUNK, Claim, Collect, Count, CountAbsent, Entries, Erase, FillTiles, Find,
     Keep, LONG_TILE, MarkLast, Marks, PLACE_THREADS, PROBE_THREADS, Pairs, PlacePairs, Raise, Revert, START_THREADS,
-    Settle, Split, ThinTiles, TileDigits, TileStarts, Unpack, spill_slots, tile_buckets,
+    Settle, Split, Sweep, Take, ThinTiles, TileDigits, TileStarts, Unpack, spill_slots, tile_buckets,
 };
 use crate::view::{CuckooView, TableMut, bucket_bytes};
 use core::marker::PhantomData;
-use gpu_dictionary::{Carrier, KeyCode};
+use gpu_dictionary::{Carrier, KeyCode, values_for};
 use gpu_primitives::kernel::{Reach, View};
 use gpu_primitives::monoid::Combine;
 use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, sort};
@@ -468,6 +468,42 @@ impl<C: KeyCode, V: Carrier> Storage<C, V> {
             // SAFETY: there is a thread per key.
             unsafe { stream.launch(kernel, probe_blocks(keys.len())) }
         })
+    }
+
+    /// Looks up keys, and deletes those that are present: with a pass over all buckets, so for many keys. Returns the values, or
+    /// none if they are zero-sized, and 1 or 0 for each key. Adds the number of deleted keys to `erased`. Does not wait.
+    ///
+    /// # Safety
+    /// There is a mark for every bucket, and none has this number of a batch.
+    pub unsafe fn take(
+        &mut self,
+        stream: &Stream,
+        keys: DeviceSlice<'_, C>,
+        (marks, batch): (&mut DeviceVec<u32>, u32),
+        erased: &mut DeviceValue<u64>,
+    ) -> Result<(DeviceVec<V>, DeviceVec<u8>), Error> {
+        let mut values = stream.uninit(values_for::<V>(keys.len()))?;
+        let mut found = stream.uninit(keys.len())?;
+        if keys.is_empty() {
+            return Ok((values, found));
+        }
+        let mut erased = erased.as_mut_slice();
+        with_width!(self, {
+            let take = Take::new(
+                self.view::<WIDTH>(stream)?,
+                Marks::view(stream, marks, batch, false)?,
+                keys.view(stream)?,
+                values.view_mut(stream)?,
+                found.view_mut(stream)?,
+            );
+            // SAFETY: there is a thread per key, and there are as many results. The caller guarantees the rest.
+            unsafe { stream.launch(take, probe_blocks(keys.len()))? };
+            let (slots, table) = (self.slots() as usize, self.view_mut::<WIDTH>(stream)?);
+            let sweep = Sweep::new(table, Marks::view(stream, marks, batch, false)?, erased.view_mut(stream)?);
+            // SAFETY: there is a thread per slot. The marks are those of keys that were found.
+            unsafe { stream.launch(sweep, probe_blocks(slots))? };
+        });
+        Ok((values, found))
     }
 
     /// Copies all pairs, in any order, to the first positions of `to`. Does not wait.

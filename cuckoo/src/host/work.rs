@@ -8,7 +8,7 @@ use crate::kernel::{Claims, ENTRIES_PER_POSITION, Latest, Marks};
 use bytemuck::Pod;
 use gpu_dictionary::{Carrier, KeyCode};
 use gpu_primitives::monoid::Combine;
-use gpu_primitives::{DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, transfer};
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, transfer};
 
 /// Pairs to insert.
 #[derive(Clone, Copy)]
@@ -205,9 +205,11 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
         if self.locks.len() < lock_words(buckets) {
             self.locks = stream.zeroed(lock_words(buckets))?;
         }
-        if batch.is_distinct() {
-            return Ok(());
-        }
+        if batch.is_distinct() { Ok(()) } else { self.prepare_marks(stream, buckets) }
+    }
+
+    /// Makes sure that there is a mark for every bucket, and that no slot is marked. Does not wait.
+    fn prepare_marks(&mut self, stream: &Stream, buckets: u32) -> Result<(), Error> {
         if self.marks.len() < buckets as usize {
             (self.marks, self.batches) = (stream.zeroed(buckets as usize)?, 0);
         } else if self.batches == Marks::LAST_BATCH {
@@ -216,6 +218,20 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
         }
         self.batches += 1;
         Ok(())
+    }
+
+    /// Looks up keys, and deletes those that are present. Returns the values, and 1 or 0 for each key. Adds the number of
+    /// deleted keys to `erased`. Does not wait.
+    pub fn take(
+        &mut self,
+        stream: &Stream,
+        storage: &mut Storage<C, V>,
+        keys: DeviceSlice<'_, C>,
+        erased: &mut DeviceValue<u64>,
+    ) -> Result<(DeviceVec<V>, DeviceVec<u8>), Error> {
+        self.prepare_marks(stream, storage.buckets())?;
+        // SAFETY: there is a mark for every bucket, and none is of this batch.
+        unsafe { storage.take(stream, keys, (&mut self.marks, self.batches), erased) }
     }
 
     /// Inserts a batch. Does not wait; allocates nothing.

@@ -73,6 +73,17 @@ impl Marks {
         self.words.atomic_load(bucket as usize, Scope::Gpu, Order::Relaxed)
     }
 
+    /// Returns the slots of a bucket that are marked, as bits.
+    ///
+    /// # Safety
+    /// The bucket has a word, and no other thread marks slots.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn marked(self, bucket: u32) -> u32 {
+        let word = self.words.get(bucket as usize);
+        if word >> MARKS == self.batch { word & ((1 << MARKS) - 1) } else { 0 }
+    }
+
     /// Marks a slot. Returns whether it was not marked: of all threads that mark a slot, exactly one gets `true`. `guess` is
     /// what the word may be.
     ///

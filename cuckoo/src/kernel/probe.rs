@@ -1,8 +1,9 @@
 //! Lookups, and the other kernels that run one thread per key or slot.
 
 use super::append::{Appender, appender_shared};
+use super::marks::Marks;
 use super::pairs::PairsMut;
-use crate::view::{Bucket, CuckooView, TableMut, key_index};
+use crate::view::{Bucket, CuckooView, Position, TableMut, key_index};
 use bytemuck::Pod;
 use gpu_dictionary::KeyCode;
 use gpu_primitives::arch::{Cache, Order, Scope};
@@ -48,6 +49,40 @@ pub unsafe fn find<C: KeyCode, V: Pod, const WIDTH: usize>(
         let answer = table.get(key);
         found.store(i, answer.is_some() as u8, Cache::Streaming);
         values.store(i, answer.unwrap_or(V::zeroed()), Cache::Streaming);
+    }
+}
+
+/// Looks up every key, and marks the slots of those that are present: see [`Find`]. [`Sweep`](super::Sweep) then deletes them.
+///
+/// Cost: that of [`Find`], and a mark per key that is present: an atomic in L2, where the marks of 2^26 slots stay.
+///
+/// # Safety
+/// The requirements of [`Find`]. There is a mark for every bucket, and no slot is marked before.
+#[kernel(threads = THREADS)]
+pub unsafe fn take<C: KeyCode, V: Pod, const WIDTH: usize>(
+    table: CuckooView<C, V, WIDTH>,
+    marks: Marks,
+    keys: Global<C>,
+    values: GlobalMut<V>,
+    found: GlobalMut<u8>,
+) {
+    let i = index();
+    if i >= keys.len() {
+        return;
+    }
+    let key = keys.load(i, Cache::Streaming);
+    // Most keys are in their first bucket. Its mark is on the way while the bucket is.
+    let first = table.map.hash.choices(key).get(0);
+    let guess = marks.load(first);
+    let position = table.find(key);
+    found.store(i, position.is_some() as u8, Cache::Streaming);
+    let mut value = V::zeroed();
+    if let Some(Position { bucket, slot }) = position {
+        value = table.value(bucket, slot as usize);
+        marks.mark(bucket, slot, if bucket == first { guess } else { 0 });
+    }
+    if size_of::<V>() > 0 {
+        values.store(i, value, Cache::Streaming);
     }
 }
 
