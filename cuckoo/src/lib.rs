@@ -3,7 +3,8 @@
 //!
 //! - [`GpuCuckoo`]: the table. Keys are 32-bit or 64-bit numbers, and every value of the type is a valid key. Values
 //!   are plain data of 0, 4 or 8 bytes.
-//! - [`CuckooView`]: the table inside a kernel of your own.
+//! - [`PlainCuckoo`]: a table with keys of any plain type of up to 32 bytes, and values of any size.
+//! - [`CuckooView`]: the table inside a kernel of your own. [`CuckooMut`]: the same, for kernels that insert.
 //! - [`Options`]: room, load, number of hash functions, bucket width, and what to do when the table is full.
 //!
 //! ```
@@ -77,17 +78,22 @@
 
 mod hash;
 mod kernel;
+mod seek;
+#[cfg(any(test, target_arch = "nvptx64"))]
+mod tally;
 #[cfg(any(test, target_arch = "nvptx64"))]
 mod translate;
 mod view;
+mod view_mut;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
 pub use gpu_dictionary::{Key, Value, value};
 pub use view::CuckooView;
+pub use view_mut::{CuckooMut, Insertion};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use gpu_dictionary::{Contents, Lookup};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::{GpuCuckoo, Options, Stats, WhenFull};
+pub use host::{GpuCuckoo, Options, PlainCuckoo, Stats, WhenFull};

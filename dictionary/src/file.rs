@@ -37,10 +37,11 @@ const TYPES: [&str; 13] =
     ["plain data", "u32", "u64", "i32", "i64", "f32", "f64", "u8", "u16", "i8", "i16", "u128", "i128"];
 
 /// The structures that have a file format: the first bytes of their files, and their names for error messages.
-const STRUCTURES: [([u8; 8], &str); 7] = [
+const STRUCTURES: [([u8; 8], &str); 8] = [
     (*b"gpu-lsm\n", "an LSM"),
     (*b"gpu-arr\n", "a sorted array"),
     (*b"gpu-cuc\n", "a cuckoo table"),
+    (*b"gpu-pln\n", "a cuckoo table of plain keys"),
     (*b"gpu-val\n", "a dictionary of large values"),
     (*b"gpu-mul\n", "a multimap"),
     (*b"gpu-man\n", "the manifest of a checkpoint"),

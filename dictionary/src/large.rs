@@ -1,15 +1,13 @@
 //! Values of any size.
 
+use super::column::{Column, indices};
 use super::file::{Format, Source, write_array, write_section};
 use super::{Contents, Dictionary, Lookup, Neighbour, Ordered, Ranges, Stats, Updatable, values_for};
 use bytemuck::Pod;
 use core::fmt::{self, Debug, Formatter};
 use gpu_primitives::monoid::Monoid;
-use gpu_primitives::operator::map;
-use gpu_primitives::source;
-use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len, permute, reduce, transform};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, expect_len, reduce};
 use std::io::{Read, Write};
-use std::sync::Arc;
 
 /// A dictionary with values of any size: plain data from 0 bytes to some kilobytes.
 ///
@@ -43,113 +41,18 @@ use std::sync::Arc;
 pub struct LargeValues<D: Dictionary<Value = u32>, V: Pod> {
     /// Where the value of each key is.
     indices: D,
-    values: Values<V>,
+    values: Column<V>,
 }
 
 impl<D: Dictionary<Value = u32> + Debug, V: Pod> Debug for LargeValues<D, V> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LargeValues").field("indices", &self.indices).field("values", &self.values.len).finish()
-    }
-}
-
-/// The array of the values. Clones share it; one that adds values has its own.
-struct Values<V: Pod> {
-    array: Arc<DeviceVec<V>>,
-    /// The number of places in use. The array may be longer.
-    len: usize,
-}
-
-impl<V: Pod> Clone for Values<V> {
-    fn clone(&self) -> Self {
-        Self { array: Arc::clone(&self.array), len: self.len }
+        f.debug_struct("LargeValues").field("indices", &self.indices).field("values", &self.values.len()).finish()
     }
 }
 
 /// Checks that there is exactly one value per key or, for zero-sized values, none.
 fn expect_values<V>(keys: usize, found: usize) -> Result<(), Error> {
     expect_len("the values of a dictionary", values_for::<V>(keys), found)
-}
-
-/// Returns the indices of `len` values from `start` on.
-fn indices(stream: &Stream, start: usize, len: usize) -> Result<DeviceVec<u32>, Error> {
-    let limit = u32::MAX as usize;
-    if start + len > limit {
-        return Err(Error::TooLong {
-            what: "the values of a dictionary, with those that were replaced",
-            len: start + len,
-            limit,
-        });
-    }
-    let mut indices = stream.uninit(len)?;
-    transform::sequence(stream, &mut indices, start as u32)?;
-    Ok(indices)
-}
-
-impl<V: Pod> Values<V> {
-    /// Copies values into a new array with some room.
-    fn with_room(stream: &Stream, values: DeviceSlice<'_, V>, room: usize) -> Result<Self, Error> {
-        // The array counts as written right after this call, but recorded work would write it only later.
-        stream.refuse_recording("an update of a dictionary")?;
-        let mut array = stream.uninit(room.max(values.len()))?;
-        array.slice_mut(..values.len())?.copy_from(stream, values)?;
-        Ok(Self { array: Arc::new(array), len: values.len() })
-    }
-
-    /// Returns the values with others after them: in the same array if it has room, and no clone shares it.
-    fn with(&mut self, stream: &Stream, more: DeviceSlice<'_, V>) -> Result<Self, Error> {
-        stream.refuse_recording("an update of a dictionary")?;
-        let len = self.len + more.len();
-        match Arc::get_mut(&mut self.array) {
-            Some(array) if len <= array.len() => {
-                array.slice_mut(self.len..len)?.copy_from(stream, more)?;
-                Ok(Self { array: Arc::clone(&self.array), len })
-            }
-            _ => {
-                let mut longer = Self::with_room(stream, self.array.slice(..self.len)?, len.max(2 * self.len))?;
-                let array = Arc::get_mut(&mut longer.array).expect("it is new");
-                array.slice_mut(self.len..len)?.copy_from(stream, more)?;
-                Ok(Self { len, ..longer })
-            }
-        }
-    }
-
-    /// Returns whether there is room for more values.
-    fn has_room_for(&self, more: usize) -> bool {
-        self.len + more <= self.array.len()
-    }
-
-    /// Writes the values at some indices. What has no index keeps its value.
-    fn gather<'a>(
-        &'a self,
-        stream: &Stream,
-        at: impl source::Source<'a, u32>,
-        to: DeviceSliceMut<'a, V>,
-    ) -> Result<(), Error> {
-        if size_of::<V>() > 0 {
-            permute::gather(stream, self.array.slice(..self.len)?, at, to)?;
-        }
-        Ok(())
-    }
-
-    /// Returns the values at some indices.
-    fn at(&self, stream: &Stream, indices: &DeviceVec<u32>) -> Result<DeviceVec<V>, Error> {
-        let mut values = stream.uninit(values_for::<V>(indices.len()))?;
-        self.gather(stream, indices, values.as_mut_slice())?;
-        Ok(values)
-    }
-
-    /// Returns the values at the indices that were found, and zeros for the others.
-    fn where_found(
-        &self,
-        stream: &Stream,
-        indices: &DeviceVec<u32>,
-        found: &DeviceVec<u8>,
-    ) -> Result<DeviceVec<V>, Error> {
-        let mut values = stream.zeroed(values_for::<V>(indices.len()))?;
-        let masked = map!(|index: u32, found: u8| -> u32 { if found != 0 { index } else { u32::MAX } });
-        self.gather(stream, source::map2(indices, found, masked), values.as_mut_slice())?;
-        Ok(values)
-    }
 }
 
 const FORMAT: Format = Format { magic: *b"gpu-val\n", version: 2 };
@@ -176,7 +79,7 @@ impl<D: Dictionary<Value = u32>, V: Pod> LargeValues<D, V> {
         let len = values_for::<V>(old.len());
         let mut array = stream.uninit::<V>(len + if more == 0 { 0 } else { len.max(more) })?;
         self.values.gather(stream, &old, array.slice_mut(..len)?)?;
-        let values = Values { array: Arc::new(array), len };
+        let values = Column::from_array(array, len);
         let indices = D::bulk_build(stream, (&keys, &indices(stream, 0, keys.len())?), self.indices.options())?;
         Ok(Self { indices, values })
     }
@@ -192,11 +95,11 @@ impl<D: Updatable<Value = u32>, V: Pod> LargeValues<D, V> {
         update: impl FnOnce(&mut D, &DeviceVec<u32>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         expect_values::<V>(keys, values.len())?;
-        if !self.values.has_room_for(values.len()) && self.indices.len(stream)? < self.values.len / 2 {
+        if !self.values.has_room_for(values.len()) && self.indices.len(stream)? < self.values.len() / 2 {
             *self = self.compacted(stream, values.len())?;
         }
         let more = self.values.with(stream, values)?;
-        let start = if size_of::<V>() == 0 { 0 } else { self.values.len };
+        let start = if size_of::<V>() == 0 { 0 } else { self.values.len() };
         update(&mut self.indices, &indices(stream, start, keys)?)?;
         self.values = more;
         Ok(())
@@ -211,7 +114,7 @@ impl<D: Dictionary<Value = u32>, V: Pod> Dictionary for LargeValues<D, V> {
     const NAME: &'static str = D::NAME;
 
     fn new(stream: &Stream, options: D::Options) -> Result<Self, Error> {
-        let values = Values { array: Arc::new(stream.uninit(0)?), len: 0 };
+        let values = Column::empty(stream)?;
         Ok(Self { indices: D::new(stream, options)?, values })
     }
 
@@ -222,7 +125,7 @@ impl<D: Dictionary<Value = u32>, V: Pod> Dictionary for LargeValues<D, V> {
     ) -> Result<Self, Error> {
         let (keys, values) = (pairs.0.into(), pairs.1.into());
         expect_values::<V>(keys.len(), values.len())?;
-        let values = Values::with_room(stream, values, 0)?;
+        let values = Column::with_room(stream, values, 0)?;
         let indices = D::bulk_build(stream, (keys, &indices(stream, 0, keys.len())?), options)?;
         Ok(Self { indices, values })
     }
@@ -267,10 +170,10 @@ impl<D: Dictionary<Value = u32>, V: Pod> Dictionary for LargeValues<D, V> {
         let compact = self.compacted(stream, 0)?;
         let mut header = FORMAT.header::<D::Key, V>();
         header.extend((size_of::<V>() as u64).to_le_bytes());
-        header.extend((compact.values.len as u64).to_le_bytes());
+        header.extend((compact.values.len() as u64).to_le_bytes());
         write_section(&mut writer, &header)?;
         compact.indices.save(stream, &mut writer)?;
-        write_array(stream, &mut writer, compact.values.array.as_slice())?;
+        write_array(stream, &mut writer, compact.values.values()?)?;
         writer.flush()?;
         Ok(())
     }
@@ -288,13 +191,12 @@ impl<D: Dictionary<Value = u32>, V: Pod> Dictionary for LargeValues<D, V> {
         if values_for::<V>(indices.len(stream)?) as u64 != len {
             return Err(source.invalid("it does not have one value per key"));
         }
-        let len = array.len();
-        Ok(Self { indices, values: Values { array: Arc::new(array), len } })
+        Ok(Self { indices, values: Column::from(array) })
     }
 
     fn stats(&self, stream: &Stream) -> Result<Stats, Error> {
         let stats = self.indices.stats(stream)?;
-        Ok(Stats { bytes: stats.bytes + self.values.array.len() * size_of::<V>(), ..stats })
+        Ok(Stats { bytes: stats.bytes + self.values.bytes(), ..stats })
     }
 }
 
@@ -324,7 +226,7 @@ impl<D: Updatable<Value = u32>, V: Pod> Updatable for LargeValues<D, V> {
 
     fn clear(&mut self, stream: &Stream) -> Result<(), Error> {
         self.indices.clear(stream)?;
-        self.values = Values { array: Arc::new(stream.uninit(0)?), len: 0 };
+        self.values = Column::empty(stream)?;
         Ok(())
     }
 }

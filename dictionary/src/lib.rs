@@ -16,6 +16,9 @@ mod value;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod cast;
 #[cfg(not(target_arch = "nvptx64"))]
+#[doc(hidden)]
+pub mod column;
+#[cfg(not(target_arch = "nvptx64"))]
 mod contents;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod file;

@@ -94,6 +94,7 @@ fn attempt<C: KeyCode, V: Carrier>(
     let Some(map) = Map::new(hash) else { return Ok(Attempt::Failed { keys: pairs.0.len() as u64 }) };
     let Filled { mut storage, spill, mut counts } = Storage::fill(stream, map, width, pairs)?;
     let mut locks = stream.zeroed::<u32>(lock_words(hash.buckets))?;
+    let mut no_counters = stream.uninit(0)?;
     let (counted, unplaced) = counts.as_mut_slice().split_at_mut(Count::Unplaced as usize)?;
     let job = PlaceJob {
         pairs: spill.slices(),
@@ -103,6 +104,7 @@ fn attempt<C: KeyCode, V: Carrier>(
         locks: locks.as_mut_slice(),
         leftovers: &mut PairVec::uninit(stream, 0)?,
         unplaced,
+        cleared: no_counters.as_mut_slice(),
     };
     // SAFETY: the spill has as many pairs as were counted. Their keys are distinct, and their first buckets are full.
     // There is a lock for every bucket. Unplaced pairs are only counted.

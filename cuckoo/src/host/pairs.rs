@@ -13,6 +13,7 @@ use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expe
 pub type PairSlices<'a, C, V> = (DeviceSlice<'a, C>, DeviceSlice<'a, V>);
 
 /// Keys and as many values.
+#[derive(Debug)]
 pub struct PairVec<C: Pod, V: Pod> {
     pub keys: DeviceVec<C>,
     pub values: DeviceVec<V>,

@@ -33,7 +33,8 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// # Errors
     /// Any error of a copy to the host.
     pub fn len(&self, stream: &Stream) -> Result<usize, Error> {
-        Ok((self.placed - self.erased.get(stream)?) as usize)
+        let added = self.additions.as_ref().map_or(Ok(0), |additions| additions.count(stream))?;
+        Ok((self.placed + added - self.erased.get(stream)?) as usize)
     }
 
     /// Returns whether the table has no keys. Waits.
@@ -72,7 +73,8 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         let (len, slots) = (self.len(stream)?, self.storage.slots() as usize);
         // The slots, and the number of deleted keys.
         let bytes = self.storage.bytes() + size_of::<u64>();
-        Ok(Stats { len, slots, load: len as f64 / slots as f64, bytes, rebuilds: self.rebuilds })
+        let kept = self.work.as_ref().map_or(0, |work| work.bytes());
+        Ok(Stats { len, slots, load: len as f64 / slots as f64, bytes, kept, rebuilds: self.rebuilds })
     }
 
     /// Returns the table as an argument for a kernel of your own: see [`CuckooView`]. The kernel sees a key as the
@@ -87,16 +89,21 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         &self,
         stream: &Stream,
     ) -> Result<View<'_, CuckooView<K::Code, V::Carrier, WIDTH>>, Error> {
-        let width = self.storage.width();
-        if WIDTH != width.keys() {
-            let allowed = match width {
-                Width::Four => "4, the bucket width of the table",
-                Width::Eight => "8, the bucket width of the table",
-            };
-            return Err(Error::InvalidOption { what: "the bucket width of a view", asked: WIDTH.to_string(), allowed });
-        }
+        expect_width(WIDTH, self.storage.width())?;
         self.storage.view(stream)
     }
+}
+
+/// Checks the width of a view.
+pub fn expect_width(asked: usize, width: Width) -> Result<(), Error> {
+    if asked == width.keys() {
+        return Ok(());
+    }
+    let allowed = match width {
+        Width::Four => "4, the bucket width of the table",
+        Width::Eight => "8, the bucket width of the table",
+    };
+    Err(Error::InvalidOption { what: "the bucket width of a view", asked: asked.to_string(), allowed })
 }
 
 #[cfg(test)]

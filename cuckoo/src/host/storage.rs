@@ -2,15 +2,15 @@
 
 use super::options::Width;
 use super::pairs::{PairSlices, PairVec};
-use crate::hash::Map;
+use crate::hash::{Hash, Map};
 use crate::kernel::{
-    Assign, BLOCKS_PER_MULTIPROCESSOR, CHUNK, Claim, Collect, Count, CountAbsent, Erase, FillTiles, Find, Keep,
-    LONG_TILE, MarkLast, PLACE_THREADS, PROBE_THREADS, Pairs, PlacePairs, START_THREADS, Split, ThinTiles, TileDigits,
-    TileStarts, Unpack, spill_slots, tile_buckets,
+    Assign, BLOCKS_PER_MULTIPROCESSOR, CHUNK, Claim, Collect, Count, CountAbsent, Entries, Erase, FillTiles, Find,
+    Keep, LONG_TILE, MarkLast, Marks, PLACE_THREADS, PROBE_THREADS, Pairs, PlacePairs, Raise, Revert, START_THREADS,
+    Settle, Split, Sweep, Take, ThinTiles, TileDigits, TileStarts, Unpack, spill_slots, tile_buckets,
 };
 use crate::view::{CuckooView, TableMut, bucket_bytes};
 use core::marker::PhantomData;
-use gpu_dictionary::{Carrier, KeyCode};
+use gpu_dictionary::{Carrier, KeyCode, values_for};
 use gpu_primitives::kernel::{Reach, View};
 use gpu_primitives::monoid::Combine;
 use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, sort};
@@ -70,6 +70,40 @@ pub struct PlaceJob<'a, C: KeyCode, V: Carrier> {
     pub leftovers: &'a mut PairVec<C, V>,
     /// One element, to which the number of unplaced pairs is added. Zero before, if there is room for leftovers.
     pub unplaced: DeviceSliceMut<'a, u64>,
+    /// Some counters that become zero, for a later call.
+    pub cleared: DeviceSliceMut<'a, u64>,
+}
+
+/// What [`Storage::claim`] needs to find equal keys, if there can be any.
+pub enum Repeats<'a> {
+    /// All keys are different.
+    None,
+    /// Keys may be equal.
+    Possible {
+        /// A mark for every bucket.
+        marks: &'a mut DeviceVec<u32>,
+        /// A number that no mark has, from 1 to [`Marks::LAST_BATCH`].
+        batch: u32,
+        entries: EntrySlice<'a>,
+        /// Whether all pairs with equal keys are to be recorded in the entries, or at least the last one.
+        all_count: bool,
+    },
+}
+
+/// Entries for the last positions of keys: more of them than keys, all at most `base` before. The base plus the number of
+/// keys is less than 2^32.
+pub struct EntrySlice<'a> {
+    pub words: DeviceSliceMut<'a, u32>,
+    /// Decides where the search for a key begins.
+    pub hash: Hash,
+    pub base: u32,
+}
+
+impl EntrySlice<'_> {
+    /// Returns the entries as an argument for kernels on `stream`.
+    fn view(&mut self, stream: &Stream) -> Result<View<'_, Entries>, Error> {
+        Entries::view(stream, &mut self.words, self.hash, self.base)
+    }
 }
 
 /// The arguments of [`Storage::claim`].
@@ -77,8 +111,8 @@ pub struct ClaimJob<'a, C: KeyCode, V: Carrier> {
     pub pairs: PairSlices<'a, C, V>,
     /// The number of pairs to insert, from the first one on: one element. All pairs if there is none.
     pub count: Option<DeviceSlice<'a, u64>>,
-    /// What [`Storage::mark_last`] wrote for the keys of the pairs. None if all of them are different.
-    pub entries: Option<DeviceSlice<'a, u32>>,
+    /// What finds equal keys.
+    pub repeats: Repeats<'a>,
     /// Room for the fate of every pair and for the old values; or none.
     pub history: &'a mut PairVec<u8, V>,
     /// Room for the pairs that find all of their buckets full.
@@ -163,8 +197,7 @@ impl<C: KeyCode, V: Carrier> Storage<C, V> {
     /// `count` is at most the number of pairs. Their keys are distinct and not in the table. The buffers are as
     /// [`PlaceJob`] describes them.
     pub unsafe fn place(&mut self, stream: &Stream, job: PlaceJob<'_, C, V>) -> Result<(), Error> {
-        let PlaceJob { pairs, count, skip_first, limit, leftovers, mut unplaced, .. } = job;
-        let mut locks = job.locks;
+        let PlaceJob { pairs, count, skip_first, limit, mut locks, leftovers, mut unplaced, mut cleared } = job;
         let most = stream.device().limits().multiprocessors as usize * BLOCKS_PER_MULTIPROCESSOR;
         let blocks = pairs.0.len().div_ceil(PLACE_THREADS as usize).min(most);
         if blocks == 0 {
@@ -180,6 +213,7 @@ impl<C: KeyCode, V: Carrier> Storage<C, V> {
                 limit,
                 leftovers.view_mut(stream)?,
                 unplaced.view_mut(stream)?,
+                cleared.view_mut(stream)?,
             );
             // SAFETY: guaranteed by the caller. Any number of blocks will do.
             unsafe { stream.launch(kernel, blocks) }
@@ -206,52 +240,55 @@ impl<C: KeyCode, V: Carrier> Storage<C, V> {
         Ok((values, found))
     }
 
-    /// Finds the last one of equal keys, and adds the number of the others to `repeats`, one element. `entries` has more
-    /// elements than there are keys, all zero before. Does not wait.
-    pub fn mark_last(
-        &self,
+    /// Records the last one of equal keys in the entries, and adds the number of the others to `repeats`, one element. Does
+    /// not wait.
+    ///
+    /// # Safety
+    /// The entries are as [`EntrySlice`] describes them.
+    pub unsafe fn mark_last(
         stream: &Stream,
         keys: DeviceSlice<'_, C>,
-        mut entries: DeviceSliceMut<'_, u32>,
+        entries: &mut EntrySlice<'_>,
         mut repeats: DeviceSliceMut<'_, u64>,
     ) -> Result<(), Error> {
-        assert!(entries.len() > keys.len(), "there are more entries than keys");
         if keys.is_empty() {
             return Ok(());
         }
-        let (entries, repeats) = (entries.view_mut(stream)?, repeats.view_mut(stream)?);
-        let kernel = MarkLast::new(keys.view(stream)?, self.map.hash, entries, repeats);
-        // SAFETY: there is a thread per key, and there are more entries than keys. The caller has zeroed them; if not, the
-        // result is wrong, but every access is in bounds.
+        let kernel = MarkLast::new(keys.view(stream)?, entries.view(stream)?, repeats.view_mut(stream)?);
+        // SAFETY: there is a thread per key. The caller guarantees the rest.
         unsafe { stream.launch(kernel, probe_blocks(keys.len())) }
     }
 
-    /// Counts the different keys that are absent, and adds their number to `absent`, one element. `entries` is as in
-    /// [`ClaimJob`]. Does not wait.
-    pub fn count_absent(
+    /// Counts the different keys that are absent, and adds their number to `absent`, one element. Does not wait.
+    ///
+    /// # Safety
+    /// [`mark_last`](Self::mark_last) has recorded the keys in the entries, or all of them are different, as `is_distinct`
+    /// says.
+    pub unsafe fn count_absent(
         &self,
         stream: &Stream,
         keys: DeviceSlice<'_, C>,
-        entries: Option<DeviceSlice<'_, u32>>,
+        entries: &mut EntrySlice<'_>,
+        is_distinct: bool,
         mut absent: DeviceSliceMut<'_, u64>,
     ) -> Result<(), Error> {
         if keys.is_empty() {
             return Ok(());
         }
-        let no_entries = stream.uninit(0)?;
-        let entries = entries.unwrap_or(no_entries.as_slice());
         with_width!(self, {
             let (table, absent) = (self.view::<WIDTH>(stream)?, absent.view_mut(stream)?);
-            let kernel = CountAbsent::new(table, keys.view(stream)?, entries.view(stream)?, absent);
-            // SAFETY: there is a thread per key, and the entries are those of the keys.
+            let (keys_view, entries) = (keys.view(stream)?, entries.view(stream)?);
+            let kernel = CountAbsent::new(table, keys_view, entries, u32::from(is_distinct), absent);
+            // SAFETY: there is a thread per key. The caller guarantees the rest.
             unsafe { stream.launch(kernel, probe_blocks(keys.len())) }
         })
     }
 
-    /// Inserts pairs without displacing any others. The old value of a key and the new one are combined. Does not wait.
+    /// Inserts pairs without displacing any others. The old value of a key and the new one are combined. Of equal keys one
+    /// takes part; [`settle`](Self::settle) corrects its value. Does not wait.
     ///
     /// # Safety
-    /// The buffers are as [`ClaimJob`] describes them. `count` is at most the number of pairs. Unless there are entries,
+    /// The buffers are as [`ClaimJob`] describes them. `count` is at most the number of pairs. If there can be no repeats,
     /// the keys are different. There is room for the overflow. The operation is one of values that `V` carries.
     pub unsafe fn claim<O: Combine<V>>(
         &mut self,
@@ -259,18 +296,26 @@ impl<C: KeyCode, V: Carrier> Storage<C, V> {
         job: ClaimJob<'_, C, V>,
         operation: O,
     ) -> Result<(), Error> {
-        let ClaimJob { pairs, count, entries, history, overflow, mut counts } = job;
+        let ClaimJob { pairs, count, repeats, history, overflow, mut counts } = job;
         let len = pairs.0.len();
         if len == 0 {
             return Ok(());
         }
-        let (no_count, no_entries) = (stream.uninit(0)?, stream.uninit(0)?);
-        let (count, entries) = (count.unwrap_or(no_count.as_slice()), entries.unwrap_or(no_entries.as_slice()));
+        let (no_count, mut no_marks, mut no_entries) = (stream.uninit(0)?, stream.uninit(0)?, stream.uninit(0)?);
+        let count = count.unwrap_or(no_count.as_slice());
+        let (marks, batch, mut entries, all_count) = match repeats {
+            Repeats::None => {
+                let entries = EntrySlice { words: no_entries.as_mut_slice(), hash: self.map.hash, base: 0 };
+                (&mut no_marks, 0, entries, false)
+            }
+            Repeats::Possible { marks, batch, entries, all_count } => (marks, batch, entries, all_count),
+        };
         with_width!(self, {
             let kernel = Claim::new(
                 self.view_mut::<WIDTH>(stream)?,
                 Pairs::view(stream, pairs)?,
                 count.view(stream)?,
+                Marks::view(stream, marks, batch, all_count)?,
                 entries.view(stream)?,
                 operation,
                 history.view_mut(stream)?,
@@ -279,6 +324,60 @@ impl<C: KeyCode, V: Carrier> Storage<C, V> {
             );
             // SAFETY: there is a thread per pair. The rest is guaranteed by the caller.
             unsafe { stream.launch(kernel, probe_blocks(len)) }
+        })
+    }
+
+    /// Gives every key of a batch the value of its last pair. Does not wait; allocates nothing.
+    ///
+    /// # Safety
+    /// [`claim`](Self::claim) has inserted these pairs with the operation [`Latest`](crate::kernel::Latest), and wrote the
+    /// fates and the entries. All keys are in the table.
+    pub unsafe fn settle(
+        &mut self,
+        stream: &Stream,
+        pairs: PairSlices<'_, C, V>,
+        fates: DeviceSlice<'_, u8>,
+        entries: &mut EntrySlice<'_>,
+    ) -> Result<(), Error> {
+        let blocks = probe_blocks(pairs.0.len());
+        let raise = Raise::new(pairs.0.view(stream)?, fates.view(stream)?, entries.view(stream)?);
+        // SAFETY: there is a thread per key. The caller guarantees the rest.
+        unsafe { stream.launch(raise, blocks)? };
+        with_width!(self, {
+            let table = self.view_mut::<WIDTH>(stream)?;
+            let settle = Settle::new(table, Pairs::view(stream, pairs)?, fates.view(stream)?, entries.view(stream)?);
+            // SAFETY: there is a thread per pair. The caller guarantees the rest.
+            unsafe { stream.launch(settle, blocks) }
+        })
+    }
+
+    /// Takes back what an insertion has done to keys that occur more than once, and sets the elements of `reverted` that
+    /// belong to them to 1. Adds the number of keys that are absent again to `erased`. Does not wait; allocates nothing.
+    ///
+    /// # Safety
+    /// [`claim`](Self::claim) has inserted pairs with these keys, all of which count, and wrote the history and the entries.
+    /// All keys are in the table. There are as many elements of `reverted` as keys.
+    pub unsafe fn revert(
+        &mut self,
+        stream: &Stream,
+        keys: DeviceSlice<'_, C>,
+        history: &mut PairVec<u8, V>,
+        entries: &mut EntrySlice<'_>,
+        reverted: &mut DeviceVec<u8>,
+        erased: &mut DeviceValue<u64>,
+    ) -> Result<(), Error> {
+        let mut erased = erased.as_mut_slice();
+        with_width!(self, {
+            let kernel = Revert::new(
+                self.view_mut::<WIDTH>(stream)?,
+                keys.view(stream)?,
+                history.view_mut(stream)?,
+                entries.view(stream)?,
+                reverted.view_mut(stream)?,
+                erased.view_mut(stream)?,
+            );
+            // SAFETY: there is a thread per key. The caller guarantees the rest.
+            unsafe { stream.launch(kernel, probe_blocks(keys.len())) }
         })
     }
 
@@ -371,6 +470,42 @@ impl<C: KeyCode, V: Carrier> Storage<C, V> {
         })
     }
 
+    /// Looks up keys, and deletes those that are present: with a pass over all buckets, so for many keys. Returns the values, or
+    /// none if they are zero-sized, and 1 or 0 for each key. Adds the number of deleted keys to `erased`. Does not wait.
+    ///
+    /// # Safety
+    /// There is a mark for every bucket, and none has this number of a batch.
+    pub unsafe fn take(
+        &mut self,
+        stream: &Stream,
+        keys: DeviceSlice<'_, C>,
+        (marks, batch): (&mut DeviceVec<u32>, u32),
+        erased: &mut DeviceValue<u64>,
+    ) -> Result<(DeviceVec<V>, DeviceVec<u8>), Error> {
+        let mut values = stream.uninit(values_for::<V>(keys.len()))?;
+        let mut found = stream.uninit(keys.len())?;
+        if keys.is_empty() {
+            return Ok((values, found));
+        }
+        let mut erased = erased.as_mut_slice();
+        with_width!(self, {
+            let take = Take::new(
+                self.view::<WIDTH>(stream)?,
+                Marks::view(stream, marks, batch, false)?,
+                keys.view(stream)?,
+                values.view_mut(stream)?,
+                found.view_mut(stream)?,
+            );
+            // SAFETY: there is a thread per key, and there are as many results. The caller guarantees the rest.
+            unsafe { stream.launch(take, probe_blocks(keys.len()))? };
+            let (slots, table) = (self.slots() as usize, self.view_mut::<WIDTH>(stream)?);
+            let sweep = Sweep::new(table, Marks::view(stream, marks, batch, false)?, erased.view_mut(stream)?);
+            // SAFETY: there is a thread per slot. The marks are those of keys that were found.
+            unsafe { stream.launch(sweep, probe_blocks(slots))? };
+        });
+        Ok((values, found))
+    }
+
     /// Copies all pairs, in any order, to the first positions of `to`. Does not wait.
     ///
     /// # Safety
@@ -394,7 +529,8 @@ impl<C: KeyCode, V: Carrier> Storage<C, V> {
     }
 
     /// Returns the table as an argument for kernels on `stream` that change it.
-    fn view_mut<const WIDTH: usize>(&mut self, stream: &Stream) -> Result<View<'_, TableMut<C, V, WIDTH>>, Error> {
+    #[allow(clippy::type_complexity)]
+    pub fn view_mut<const WIDTH: usize>(&mut self, stream: &Stream) -> Result<View<'_, TableMut<C, V, WIDTH>>, Error> {
         assert_eq!(WIDTH, self.width.keys(), "the number of keys per bucket");
         let words = self.words.view_mut(stream)?;
         // SAFETY: the words hold all buckets of the map. The result borrows them, as the view of the words does.
@@ -404,6 +540,11 @@ impl<C: KeyCode, V: Carrier> Storage<C, V> {
     /// Returns the number of buckets.
     pub fn buckets(&self) -> u32 {
         self.map.hash.buckets
+    }
+
+    /// Returns the hash functions.
+    pub fn hash(&self) -> Hash {
+        self.map.hash
     }
 
     /// Returns the number of keys per bucket.

@@ -1,9 +1,11 @@
 //! The table, and how it is built.
 
+use super::additions::Additions;
 use super::build::{Built, buckets_for, build};
 use super::options::Options;
 use super::pairs::{Given, PairSlices, PairVec};
 use super::storage::Storage;
+use super::work::Work;
 use gpu_dictionary::{Key, Value};
 use gpu_primitives::{DeviceSlice, DeviceValue, Error, Stream};
 
@@ -16,22 +18,28 @@ use gpu_primitives::{DeviceSlice, DeviceValue, Error, Stream};
 ///   [`remove`](Self::remove), [`retain`](Self::retain), [`for_each`](Self::for_each) and [`view`](Self::view) do not
 ///   wait. Operations that need a count do: building, [`insert`](Self::insert), [`upsert`](Self::upsert),
 ///   [`clear`](Self::clear), [`len`](Self::len), [`export`](Self::export), [`stats`](Self::stats).
-/// - **Memory**: only the slots: `(size of key + size of value) / load factor` bytes per key. A build temporarily needs
-///   another two copies of the pairs and a quarter of the slots; an insertion about four copies of its batch.
+/// - **Memory**: the slots: `(size of key + size of value) / load factor` bytes per key. A build temporarily needs another
+///   two copies of the pairs and a quarter of the slots; an insertion about four copies of its batch, and 33 bits per
+///   bucket. The table keeps these for the next insertion, unless the copies are larger than half of its slots.
+///   [`rebuild`](Self::rebuild) and [`clear`](Self::clear) free them.
 /// - **Bounded work**: a key displaces a bounded number of others. A build tries a bounded number of seeds, then grows
 ///   or fails, as [`Options`] say. A failed call leaves the table with the pairs it had.
 /// - **Streams**: calls may use different streams. On the device, a call waits for changes made on other streams.
 #[derive(Debug)]
 pub struct GpuCuckoo<K: Key, V: Value> {
     pub(super) storage: Storage<K::Code, V::Carrier>,
-    /// Keys placed by the build and since then, minus those that were displaced and found no other slot.
+    /// Keys placed by the build and by the host since then, minus those that were displaced and found no other slot.
     pub(super) placed: u64,
+    /// Keys that kernels of the user have placed in addition.
+    pub(super) additions: Option<Additions>,
     /// Keys deleted since the build.
     pub(super) erased: DeviceValue<u64>,
     /// How many of them the host knows of: at least so many have been deleted.
     pub(super) known_erased: u64,
     pub(super) options: Options,
     pub(super) rebuilds: u64,
+    /// What the last insertion has left for the next one.
+    pub(super) work: Option<Work<K::Code, V::Carrier>>,
 }
 
 /// Statistics of a table.
@@ -45,6 +53,8 @@ pub struct Stats {
     pub load: f64,
     /// The device memory in bytes.
     pub bytes: usize,
+    /// The device memory in bytes that is kept for the next insertion, in addition.
+    pub kept: usize,
     /// How often the table was rebuilt: to try another seed, or to grow.
     pub rebuilds: u64,
 }
@@ -69,10 +79,12 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         Ok(Self {
             storage: self.storage.try_clone(stream)?,
             placed: self.placed,
+            additions: self.additions.as_ref().map(|additions| additions.try_clone(stream)).transpose()?,
             erased,
             known_erased: self.known_erased,
             options: self.options.clone(),
             rebuilds: self.rebuilds,
+            work: None,
         })
     }
 
@@ -122,7 +134,8 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     ) -> Result<Self, Error> {
         let Built { storage, len, failures } = built;
         let erased = DeviceValue::new(stream, 0)?;
-        Ok(Self { storage, placed: len, erased, known_erased: 0, options, rebuilds: u64::from(failures) })
+        let rebuilds = u64::from(failures);
+        Ok(Self { storage, placed: len, additions: None, erased, known_erased: 0, options, rebuilds, work: None })
     }
 }
 

@@ -4,7 +4,7 @@ use super::build::{Built, buckets_for, build};
 use super::options::Options;
 use super::pairs::{PairSlices, PairVec};
 use super::table::GpuCuckoo;
-use gpu_dictionary::cast::bits;
+use gpu_dictionary::cast::{bits, recast};
 use gpu_dictionary::{Key, Lookup, Value};
 use gpu_primitives::{DeviceSlice, DeviceValue, Error, Stream};
 
@@ -29,7 +29,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// Replaces the contents of the table. After an error the table is unchanged.
     pub(super) fn install(&mut self, stream: &Stream, built: Built<K::Code, V::Carrier>) -> Result<(), Error> {
         self.erased = DeviceValue::new(stream, 0)?;
-        (self.storage, self.placed, self.known_erased) = (built.storage, built.len, 0);
+        (self.storage, self.placed, self.known_erased, self.additions) = (built.storage, built.len, 0, None);
         Ok(())
     }
 
@@ -40,7 +40,9 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// The errors of [`bulk_build`](Self::bulk_build). After an error the table is unchanged.
     pub fn rebuild(&mut self, stream: &Stream, capacity: usize) -> Result<(), Error> {
         let pairs = self.collect(stream, 0)?;
-        self.build_anew(stream, pairs.slices(), capacity.max(pairs.len()), self.options.clone())
+        self.build_anew(stream, pairs.slices(), capacity.max(pairs.len()), self.options.clone())?;
+        self.work = None;
+        Ok(())
     }
 
     /// Deletes keys. Ignores absent keys. Does not wait.
@@ -52,7 +54,8 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     }
 
     /// Deletes keys, and returns the values they had: [`lookup`](Self::lookup), then [`delete`](Self::delete). Each of
-    /// several equal keys gets the value. Does not wait.
+    /// several equal keys gets the value. Does not wait. Many keys at once are deleted in the order of their slots, which is
+    /// faster.
     ///
     /// ```
     /// use gpu_cuckoo::{GpuCuckoo, Options};
@@ -68,9 +71,18 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] for the results, or any launch error.
+    /// [`Error::OutOfMemory`] for the results and for 4 bytes per bucket, or any launch error. After an error the table is
+    /// unchanged.
     pub fn remove<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
         let keys = keys.into();
+        // Many keys are deleted in the order of the buckets. A recording cannot do so: it would repeat the number of its batch.
+        let is_recording = stream.refuse_recording("a removal").is_err();
+        if keys.len() >= self.storage.buckets() as usize && !is_recording {
+            let mut work = self.take_work(stream)?;
+            let (values, found) = work.take(stream, &mut self.storage, bits(keys), &mut self.erased)?;
+            self.keep_work(stream, work);
+            return Ok(Lookup { values: recast(values), found });
+        }
         let found = self.lookup(stream, keys)?;
         self.delete(stream, keys)?;
         Ok(found)
@@ -100,6 +112,8 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     pub fn clear(&mut self, stream: &Stream) -> Result<(), Error> {
         let none = PairVec::uninit(stream, 0)?;
         let built = build(stream, none.slices(), self.storage.buckets(), &self.options)?;
-        self.install(stream, built)
+        self.install(stream, built)?;
+        self.work = None;
+        Ok(())
     }
 }

@@ -1,13 +1,15 @@
 //! Insertion in place: replaces or combines the values of keys that are present, and claims free slots for new ones.
 
-use super::last::is_last;
+use super::last::Entries;
+use super::marks::Marks;
 use super::pairs::{Pairs, PairsMut};
 use super::probe::{THREADS, index};
-use crate::view::{Bucket, CuckooView, TableMut, key_index, value_index};
+use crate::seek::{Seek, Sought};
+use crate::view::{CuckooView, TableMut, value_index};
 use bytemuck::{Pod, Zeroable};
 use gpu_dictionary::KeyCode;
 use gpu_primitives::arch::{Order, Scope};
-use gpu_primitives::block::warp::broadcast;
+use gpu_primitives::block::warp::{broadcast, shuffle_down};
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::monoid::Combine;
 use gpu_primitives::view::shared_bytes;
@@ -17,12 +19,15 @@ use gpu_primitives::{Global, GlobalMut, SharedMemory, thread, warp};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Fate {
-    /// A later pair has the same key.
+    /// Another pair with the same key has taken part in its place.
     Superseded,
-    /// Its key was present, and its value has changed.
+    /// Its key was present, and its value has changed. If another pair with the same key has [`Yielded`](Self::Yielded),
+    /// the key was absent.
     Merged,
     /// Its key was absent, and has a slot now.
     Claimed,
+    /// Its key was absent, and has a slot now. Another pair with the same key has written the value.
+    Yielded,
     /// Its key was absent, and all of its buckets are full.
     Overflowed,
 }
@@ -34,11 +39,13 @@ pub enum Claims {
     New,
     /// Keys without a slot: the length of the overflow.
     Overflowed,
+    /// Pairs that are recorded in the entries, because another pair with the same key has written the value.
+    Repeats,
 }
 
 impl Claims {
     #[cfg(not(target_arch = "nvptx64"))]
-    pub const ALL: usize = 2;
+    pub const ALL: usize = 3;
 }
 
 /// The operation of an insertion: the new value replaces the old one.
@@ -61,30 +68,38 @@ impl<V: Pod> Combine<V> for Latest {
 /// Inserts pairs without displacing any others. The value of a key that is present is combined with the new one. A new
 /// key claims the first free slot of its buckets. If they are all full, the pair is appended to the overflow.
 ///
-/// The threads need no locks. Only the last pair of a key is inserted, so no two threads look for the same key, and only
-/// one thread uses the value of a slot. A slot is claimed by a compare-and-exchange of its key. Free slots become taken
-/// and never free again, so a bucket that was seen full stays full: a key goes to a later bucket only if the earlier ones
-/// have no free slot, and a bucket with an empty slot still ends every search.
+/// The threads need no locks: see [`Seek`]. Of several pairs with the same key, one takes part: the first whose thread
+/// [marks](Marks) the slot, or records itself in the entries if the key has no slot. Only its thread uses the value of
+/// the slot. The other pairs are recorded in the entries and counted, so that [`Raise`](super::Raise) and
+/// [`Settle`](super::Settle) can find the last one and write its value, or [`Revert`](super::Revert) can take back what was
+/// done to their key. If only the last one counts, a thread gives way to a neighbour in its warp with the same key and a later
+/// position, before it touches memory.
 ///
-/// Floor per pair of 4 + 4 bytes, buckets of 8, load up to 0.8: 8 bytes read, 1 to 5 written, in order; 1.1 sectors of keys
-/// and one of values read, and one or both of them written: about 140 bytes. The history costs less than the sector of a
-/// second pass over the table, which would replace values only once the call cannot fail any more.
+/// Floor per pair of 4 + 4 bytes, buckets of 8, load up to 0.8: 8 bytes read, 5 written, in order; 1.1 sectors of keys and
+/// one of values read, and one or both of them written; one mark, of which 2^20 pairs keep theirs in L2: about 140 bytes,
+/// 36 us per 2^20 pairs at 4.1 TB/s. A small batch waits for four accesses one after the other: the key, its bucket and
+/// mark at once, the slot, the mark. The history costs less than the sector of a second pass over the table, which would
+/// replace values only once the call cannot fail any more.
 ///
 /// # Safety
 /// - The launch has at least one thread per pair.
 /// - `count` is empty, or has one element: the number of pairs to insert, from the first one on, at most all.
-/// - `entries` is empty if all keys are different; otherwise [`MarkLast`](super::MarkLast) wrote it for these keys with the
-///   hash of the table.
-/// - `history` is empty, or as long as `pairs`. It receives the [`Fate`] of every pair, and the old values of those merged.
+/// - `marks` is empty if all keys are different; otherwise there is a mark for every bucket, and no slot is marked.
+/// - Unless `marks` is empty, there are more entries than pairs, all free before. The base plus the number of pairs is less
+///   than 2^32.
+/// - `history` is empty, or at least as long as `pairs`. It receives the [`Fate`] of every pair, and the old values of
+///   those merged.
 /// - `overflow` has room for as many pairs as there can be, at the position `counts` says.
 /// - `counts` has the counters of [`Claims`].
 /// - While the kernel runs, nobody writes the inputs, and nobody else uses the other buffers.
-#[kernel(threads = THREADS, shared = shared_bytes::<u32>(1))]
+// Without the number of blocks, ptxas saves registers by storing some.
+#[kernel(threads = THREADS, shared = shared_bytes::<u32>(1), min_blocks = 4)]
 pub unsafe fn claim<C: KeyCode, V: Pod, const WIDTH: usize, O: Combine<V>>(
     table: TableMut<C, V, WIDTH>,
     pairs: Pairs<C, V>,
     count: Global<u64>,
-    entries: Global<u32>,
+    marks: Marks,
+    entries: Entries,
     operation: O,
     history: PairsMut<u8, V>,
     overflow: PairsMut<C, V>,
@@ -100,24 +115,39 @@ pub unsafe fn claim<C: KeyCode, V: Pod, const WIDTH: usize, O: Combine<V>>(
     let Pairs { keys, values } = pairs;
     let i = index();
     let len = if count.is_empty() { keys.len() } else { count.get(0) as usize };
+    let exists = i < len;
     let mut fate = Fate::Superseded;
     let (mut key, mut value) = (C::MIN, V::zeroed());
-    if i < len {
+    if exists {
         key = keys.get(i);
         if size_of::<V>() > 0 {
             value = values.get(i);
         }
+    }
+    // The lane above has the next position.
+    let next = shuffle_down(key, 1);
+    let gives_way = marks.may_give_way() && warp::lane_id() != warp::LANES - 1 && i + 1 < len && next == key;
+    let mut is_repeat = false;
+    if exists {
         let mut old = V::zeroed();
-        if is_last(keys, table.map.hash, entries, i, key) {
-            (fate, old) = insert_one(table, key, value, operation);
+        if !gives_way {
+            (fate, old) = insert_one(table, marks, key, value, operation);
+            is_repeat = matches!(fate, Fate::Superseded | Fate::Yielded);
+            if !marks.is_empty() && (is_repeat || fate == Fate::Overflowed) {
+                let is_first = entries.record(keys, i, key).is_none();
+                if fate == Fate::Overflowed && !is_first {
+                    (fate, is_repeat) = (Fate::Superseded, true);
+                }
+            }
         }
         if !history.keys.is_empty() {
             history.set(i, fate as u8, old);
         }
     }
 
-    let new = warp::ballot(warp::FULL, matches!(fate, Fate::Claimed | Fate::Overflowed));
+    let new = warp::ballot(warp::FULL, matches!(fate, Fate::Claimed | Fate::Yielded | Fate::Overflowed));
     let overflowed = warp::ballot(warp::FULL, fate == Fate::Overflowed);
+    let repeats = warp::ballot(warp::FULL, is_repeat);
     let mut start = 0;
     if warp::lane_id() == 0 {
         if new != 0 {
@@ -126,6 +156,9 @@ pub unsafe fn claim<C: KeyCode, V: Pod, const WIDTH: usize, O: Combine<V>>(
         if overflowed != 0 {
             let count = overflowed.count_ones() as u64;
             start = counts.atomic_add(Claims::Overflowed as usize, count, Scope::Gpu, Order::Relaxed);
+        }
+        if repeats != 0 {
+            counts.atomic_add(Claims::Repeats as usize, repeats.count_ones() as u64, Scope::Gpu, Order::Relaxed);
         }
     }
     start = broadcast(start, 0);
@@ -141,73 +174,44 @@ pub unsafe fn claim<C: KeyCode, V: Pod, const WIDTH: usize, O: Combine<V>>(
 
 /// Inserts one pair without displacing any other. Returns what became of it, and the old value if there was one.
 ///
+/// A thread may find a key that another thread has just placed, and mark its slot first. Then it takes the key for an old
+/// one, and the other thread [yields](Fate::Yielded). Nothing depends on the order in which they see key and mark.
+///
 /// # Safety
-/// The caller is a kernel that changes the table only in this way, and no two threads have the same key.
+/// The caller is a kernel that changes the table only in this way. Unless no two threads have the same key, there is a mark
+/// for every bucket.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 unsafe fn insert_one<C: KeyCode, V: Pod, const WIDTH: usize, O: Combine<V>>(
     table: TableMut<C, V, WIDTH>,
+    marks: Marks,
     key: C,
     value: V,
     operation: O,
 ) -> (Fate, V) {
-    let map = table.map;
-    let choices = map.hash.choices(key);
-    // Looks for the key, and for the first bucket with a free slot on the way.
-    let mut free_choice = map.hash.hashes;
-    let (mut empties, mut deads) = (0, 0);
-    let mut choice = 0;
-    while choice < map.hash.hashes {
-        let bucket = choices.get(choice);
-        let keys = Bucket::<C, WIDTH>::load_atomic(table.keys, key_index::<C, V>(WIDTH, bucket));
-        let slots = keys.slots_with(key);
-        if slots != 0 {
-            let mut old = V::zeroed();
-            if size_of::<V>() > 0 {
-                let at = value_index::<C, V>(WIDTH, bucket) + slots.trailing_zeros() as usize;
-                old = table.values.get(at);
-                table.values.set(at, operation.combine(old, value));
-            }
-            return (Fate::Merged, old);
-        }
-        let empties_here = keys.slots_with(map.empty.of(bucket));
-        if free_choice == map.hash.hashes {
-            (empties, deads) = (empties_here, keys.slots_with(map.dead.of(bucket)));
-            if empties | deads != 0 {
-                free_choice = choice;
-            }
-        }
-        if empties_here != 0 {
-            break;
-        }
-        choice += 1;
+    let choices = table.map.hash.choices(key);
+    // Most keys are in their first bucket. Its mark is on the way while the bucket is.
+    let first = choices.get(0);
+    let guess = if marks.is_empty() { 0 } else { marks.load(first) };
+    let Sought { outcome, bucket, slot } = table.seek(key, choices);
+    if outcome == Seek::Full {
+        return (Fate::Overflowed, V::zeroed());
     }
-
-    // The slots that were free may have been claimed since. No others have become free.
-    choice = free_choice;
-    while choice < map.hash.hashes {
-        let bucket = choices.get(choice);
-        let at = key_index::<C, V>(WIDTH, bucket);
-        let mut free = empties | deads;
-        while free != 0 {
-            let slot = free.trailing_zeros();
-            let marker = if (empties >> slot) & 1 != 0 { map.empty.of(bucket) } else { map.dead.of(bucket) };
-            if table.keys.compare_exchange(at + slot as usize, marker, key, Scope::Gpu, Order::Relaxed) == marker {
-                if size_of::<V>() > 0 {
-                    table.values.set(value_index::<C, V>(WIDTH, bucket) + slot as usize, value);
-                }
-                return (Fate::Claimed, V::zeroed());
-            }
-            free &= free - 1;
-        }
-        choice += 1;
-        if choice < map.hash.hashes {
-            let bucket = choices.get(choice);
-            let keys = Bucket::<C, WIDTH>::load_atomic(table.keys, key_index::<C, V>(WIDTH, bucket));
-            (empties, deads) = (keys.slots_with(map.empty.of(bucket)), keys.slots_with(map.dead.of(bucket)));
+    let is_new = outcome == Seek::Claimed;
+    if !marks.is_empty() && !marks.mark(bucket, slot, if bucket == first { guess } else { 0 }) {
+        return (if is_new { Fate::Yielded } else { Fate::Superseded }, V::zeroed());
+    }
+    let mut old = V::zeroed();
+    if size_of::<V>() > 0 {
+        let at = value_index::<C, V>(WIDTH, bucket) + slot as usize;
+        if is_new {
+            table.values.set(at, value);
+        } else {
+            old = table.values.get(at);
+            table.values.set(at, operation.combine(old, value));
         }
     }
-    (Fate::Overflowed, V::zeroed())
+    (if is_new { Fate::Claimed } else { Fate::Merged }, old)
 }
 
 /// Counts the different keys that are absent from the table.
@@ -215,20 +219,22 @@ unsafe fn insert_one<C: KeyCode, V: Pod, const WIDTH: usize, O: Combine<V>>(
 /// Floor: as for [`Find`](super::Find), without its outputs.
 ///
 /// # Safety
-/// The launch has at least one thread per key. `entries` is as for [`Claim`]. `absent` has one element, to which the
-/// number is added. While the kernel runs, nobody changes the table or writes the inputs, and nobody else uses the output.
+/// The launch has at least one thread per key. All keys are different, or [`MarkLast`](super::MarkLast) recorded them in
+/// the entries. `is_distinct` is 1 or 0 accordingly. `absent` has one element, to which the number is added. While the
+/// kernel runs, nobody changes the table or writes the inputs, and nobody else uses the output.
 #[kernel(threads = THREADS)]
 pub unsafe fn count_absent<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: CuckooView<C, V, WIDTH>,
     keys: Global<C>,
-    entries: Global<u32>,
+    entries: Entries,
+    is_distinct: u32,
     absent: GlobalMut<u64>,
 ) {
     let i = index();
     let mut is_absent = false;
     if i < keys.len() {
         let key = keys.get(i);
-        is_absent = is_last(keys, table.map.hash, entries, i, key) && table.find(key).is_none();
+        is_absent = (is_distinct != 0 || entries.is_last(keys, i, key)) && table.find(key).is_none();
     }
     let absent_here = warp::ballot(warp::FULL, is_absent).count_ones();
     if warp::lane_id() == 0 && absent_here != 0 {

@@ -6,9 +6,13 @@
 mod append;
 mod claim;
 mod last;
+mod marks;
 mod pairs;
 mod place;
+mod plain;
 mod probe;
+mod revert;
+mod settle;
 mod slots;
 mod split;
 mod thin;
@@ -22,15 +26,19 @@ pub use last::MarkLast;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use pairs::{Pairs, PairsMut};
 pub use place::PlacePairs;
-pub use probe::{Collect, Erase, Find};
-pub use slots::{Assign, Keep, Unpack};
+pub use plain::{FindClashes, HashKeys, VerifyKeys};
+pub use probe::{Collect, Erase, Find, Take};
+pub use revert::Revert;
+pub use settle::{Raise, Settle};
+pub use slots::{Assign, Keep, Sweep, Unpack};
 pub use split::Split;
 pub use thin::ThinTiles;
 pub use tile::{FillTiles, TileDigits, TileStarts};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use {
     claim::{Claims, Fate},
-    last::ENTRIES_PER_POSITION,
+    last::{ENTRIES_PER_POSITION, Entries},
+    marks::Marks,
     place::{BLOCKS_PER_MULTIPROCESSOR, THREADS as PLACE_THREADS},
     probe::THREADS as PROBE_THREADS,
     thin::{CHUNK, LONG_TILE},
@@ -44,16 +52,24 @@ gpu_primitives::instances! {
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: CountAbsent<C, V, WIDTH>;
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Claim<C, V, WIDTH, Latest>;
     for C in [u32, u64], V in [u32, u64], WIDTH in [4, 8]: Claim<C, V, WIDTH, HoleMonoid<V>>;
+    for C in [u32, u64]: Raise<C>;
+    for C in [u32, u64], V in [u32, u64], WIDTH in [4, 8]: Settle<C, V, WIDTH>;
+    for C in [u32, u64], V in [u32, u64], WIDTH in [4, 8]: Revert<C, V, WIDTH>;
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Split<C, V, WIDTH>;
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Unpack<C, V, WIDTH>;
     for C in [u32, u64], V in [u32, u64], WIDTH in [4, 8]: Assign<C, V, WIDTH>;
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Keep<C, V, WIDTH>;
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Erase<C, V, WIDTH>;
+    for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Take<C, V, WIDTH>;
+    for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Sweep<C, V, WIDTH>;
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Collect<C, V, WIDTH>;
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: FillTiles<C, V, WIDTH>;
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: PlacePairs<C, V, WIDTH>;
     for C in [u32, u64]: TileStarts<C>;
     for C in [u32, u64], V in [(), u32, u64]: ThinTiles<C, V>;
+    for P in [u8, u32]: HashKeys<P>;
+    for P in [u8, u32]: VerifyKeys<P>;
+    for P in [u8, u32]: FindClashes<P>;
     // The sort by tile.
     for C in [u32, u64]: BucketHistogram<C, TileDigits>;
     for C in [u32, u64], V in [(), u32, u64]: SmallPass<C, V, TileDigits>;

@@ -46,6 +46,7 @@ const NO_BUCKET: u32 = u32::MAX;
 /// - `leftovers` is other memory, with room for as many pairs as `pairs` from the position that `unplaced` says on, or for
 ///   none. If it has none, unplaced pairs are only counted.
 /// - `unplaced` has one element, to which the number of unplaced pairs is added.
+/// - `cleared` has fewer elements than a block has threads. They become zero: counters that the next call will need.
 /// - While the kernel runs, nobody writes the pairs or `count`, and nobody else uses the other buffers.
 #[kernel(threads = THREADS)]
 pub unsafe fn place_pairs<C: KeyCode, V: Pod, const WIDTH: usize>(
@@ -57,10 +58,14 @@ pub unsafe fn place_pairs<C: KeyCode, V: Pod, const WIDTH: usize>(
     limit: u32,
     leftovers: PairsMut<C, V>,
     unplaced: GlobalMut<u64>,
+    cleared: GlobalMut<u64>,
 ) {
     let map = table.map;
     let count = count.get(0) as usize;
     let stride = thread::grid_dim_x() as usize * THREADS as usize;
+    if thread::block_idx_x() == 0 && (thread::thread_idx_x() as usize) < cleared.len() {
+        cleared.set(thread::thread_idx_x() as usize, 0);
+    }
     let mut next = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     // The slot whose key is displaced is chosen at random.
     let mut random = next as u32;

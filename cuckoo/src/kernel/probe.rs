@@ -1,8 +1,9 @@
 //! Lookups, and the other kernels that run one thread per key or slot.
 
 use super::append::{Appender, appender_shared};
+use super::marks::Marks;
 use super::pairs::PairsMut;
-use crate::view::{Bucket, CuckooView, TableMut, key_index};
+use crate::view::{Bucket, CuckooView, Position, TableMut, key_index};
 use bytemuck::Pod;
 use gpu_dictionary::KeyCode;
 use gpu_primitives::arch::{Cache, Order, Scope};
@@ -51,6 +52,40 @@ pub unsafe fn find<C: KeyCode, V: Pod, const WIDTH: usize>(
     }
 }
 
+/// Looks up every key, and marks the slots of those that are present: see [`Find`]. [`Sweep`](super::Sweep) then deletes them.
+///
+/// Cost: that of [`Find`], and a mark per key that is present: an atomic in L2, where the marks of 2^26 slots stay.
+///
+/// # Safety
+/// The requirements of [`Find`]. There is a mark for every bucket, and no slot is marked before.
+#[kernel(threads = THREADS)]
+pub unsafe fn take<C: KeyCode, V: Pod, const WIDTH: usize>(
+    table: CuckooView<C, V, WIDTH>,
+    marks: Marks,
+    keys: Global<C>,
+    values: GlobalMut<V>,
+    found: GlobalMut<u8>,
+) {
+    let i = index();
+    if i >= keys.len() {
+        return;
+    }
+    let key = keys.load(i, Cache::Streaming);
+    // Most keys are in their first bucket. Its mark is on the way while the bucket is.
+    let first = table.map.hash.choices(key).get(0);
+    let guess = marks.load(first);
+    let position = table.find(key);
+    found.store(i, position.is_some() as u8, Cache::Streaming);
+    let mut value = V::zeroed();
+    if let Some(Position { bucket, slot }) = position {
+        value = table.value(bucket, slot as usize);
+        marks.mark(bucket, slot, if bucket == first { guess } else { 0 });
+    }
+    if size_of::<V>() > 0 {
+        values.store(i, value, Cache::Streaming);
+    }
+}
+
 /// Deletes keys that are in the table, and counts them.
 ///
 /// In a bucket with an empty slot, the deleted slot becomes empty, because no search continues past this bucket. In
@@ -67,34 +102,58 @@ pub unsafe fn erase<C: KeyCode, V: Pod, const WIDTH: usize>(
     erased: GlobalMut<u64>,
 ) {
     let i = index();
-    let map = table.map;
-    let mut is_erased = false;
-    if i < keys.len() {
-        let key = keys.get(i);
-        let choices = map.hash.choices(key);
-        let mut choice = 0;
-        while choice < map.hash.hashes {
-            let bucket = choices.get(choice);
-            let empty = map.empty.of(bucket);
-            let at = key_index::<C, V>(WIDTH, bucket);
-            let keys = Bucket::<C, WIDTH>::load_atomic(table.keys, at);
-            let (slots, has_empty) = (keys.slots_with(key), keys.slots_with(empty) != 0);
-            if slots != 0 {
-                let free = if has_empty { empty } else { map.dead.of(bucket) };
-                let slot = at + slots.trailing_zeros() as usize;
-                is_erased = table.keys.compare_exchange(slot, key, free, Scope::Gpu, Order::Relaxed) == key;
-                break;
-            }
-            if has_empty {
-                break;
-            }
-            choice += 1;
-        }
-    }
+    let is_erased = i < keys.len() && erase_one(table, keys.get(i));
     let erased_here = warp::ballot(warp::FULL, is_erased).count_ones();
     if warp::lane_id() == 0 && erased_here != 0 {
         erased.atomic_add(0, erased_here as u64, Scope::Gpu, Order::Relaxed);
     }
+}
+
+/// Where a key is, while other threads delete keys.
+pub struct Held<C> {
+    pub bucket: u32,
+    pub slot: u32,
+    /// What marks the slot if its key is deleted.
+    free: C,
+}
+
+/// Finds a key while other threads delete keys.
+///
+/// # Safety
+/// The caller is a kernel that changes keys only by [`erase_one`].
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn hold<C: KeyCode, V: Pod, const WIDTH: usize>(table: TableMut<C, V, WIDTH>, key: C) -> Option<Held<C>> {
+    let map = table.map;
+    let choices = map.hash.choices(key);
+    let mut choice = 0;
+    while choice < map.hash.hashes {
+        let bucket = choices.get(choice);
+        let empty = map.empty.of(bucket);
+        let keys = Bucket::<C, WIDTH>::load_atomic(table.keys, key_index::<C, V>(WIDTH, bucket));
+        let (slots, has_empty) = (keys.slots_with(key), keys.slots_with(empty) != 0);
+        if slots != 0 {
+            let free = if has_empty { empty } else { map.dead.of(bucket) };
+            return Some(Held { bucket, slot: slots.trailing_zeros(), free });
+        }
+        if has_empty {
+            return None;
+        }
+        choice += 1;
+    }
+    None
+}
+
+/// Deletes a key. Returns whether this thread has done so.
+///
+/// # Safety
+/// The requirements of [`hold`].
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn erase_one<C: KeyCode, V: Pod, const WIDTH: usize>(table: TableMut<C, V, WIDTH>, key: C) -> bool {
+    let Some(Held { bucket, slot, free }) = hold(table, key) else { return false };
+    let at = key_index::<C, V>(WIDTH, bucket) + slot as usize;
+    table.keys.compare_exchange(at, key, free, Scope::Gpu, Order::Relaxed) == key
 }
 
 /// Writes all pairs of the table, in any order.

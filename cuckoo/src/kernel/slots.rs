@@ -1,5 +1,6 @@
 //! Kernels that go through all slots, in order: for operations on all pairs.
 
+use super::marks::Marks;
 use super::pairs::PairsMut;
 use super::probe::{THREADS, index};
 use crate::view::{CuckooView, TableMut, key_index, value_index};
@@ -69,7 +70,48 @@ pub unsafe fn keep<C: KeyCode, V: Pod, const WIDTH: usize>(
         is_empty = key == map.empty.of(bucket);
         goes = !is_empty && key != map.dead.of(bucket) && keeps.get(i) == 0;
     }
-    // The slots of this bucket are neighbouring lanes.
+    delete(table, bucket, at, is_empty, goes, erased);
+}
+
+/// Deletes the pairs whose slots are marked, and counts them. The slots become empty or dead as in [`Erase`](super::Erase).
+///
+/// Floor: 4 bytes per bucket, and the keys of buckets with marks, all in order. Deleting most of a table in this way moves less
+/// than a sector read and written per key.
+///
+/// # Safety
+/// The launch has at least one thread per slot. There is a mark for every bucket, and only slots with keys are marked. `erased`
+/// has one element, to which the number of deleted keys is added. While the kernel runs, nobody else uses the table, the marks
+/// or `erased`.
+#[kernel(threads = THREADS)]
+pub unsafe fn sweep<C: KeyCode, V: Pod, const WIDTH: usize>(
+    table: TableMut<C, V, WIDTH>,
+    marks: Marks,
+    erased: GlobalMut<u64>,
+) {
+    let i = index();
+    let (bucket, slot) = ((i / WIDTH) as u32, i % WIDTH);
+    let at = key_index::<C, V>(WIDTH, bucket) + slot;
+    let marked = if i / WIDTH < table.map.hash.buckets as usize { marks.marked(bucket) } else { 0 };
+    let is_empty = marked != 0 && table.keys.get(at) == table.map.empty.of(bucket);
+    delete(table, bucket, at, is_empty, (marked >> slot) & 1 != 0, erased);
+}
+
+/// Deletes the key of this thread's slot if it `goes`. The slots of a bucket are those of neighbouring lanes.
+///
+/// # Safety
+/// All threads of the warp call it, each for one slot, in order. If any key of a bucket goes, `is_empty` is right for all of its
+/// slots. The requirements of [`Keep`] for the table and `erased`.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+unsafe fn delete<C: KeyCode, V: Pod, const WIDTH: usize>(
+    table: TableMut<C, V, WIDTH>,
+    bucket: u32,
+    at: usize,
+    is_empty: bool,
+    goes: bool,
+    erased: GlobalMut<u64>,
+) {
+    let map = table.map;
     let shift = warp::lane_id() / WIDTH as u32 * WIDTH as u32;
     let empties = (warp::ballot(warp::FULL, is_empty) >> shift) & ((1u32 << WIDTH) - 1);
     let going = warp::ballot(warp::FULL, goes);

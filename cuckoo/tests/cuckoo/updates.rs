@@ -18,6 +18,62 @@ pub fn insert_replaces(device: &Device) {
     assert_eq!(pair.table.stats(&stream).unwrap().rebuilds, 0);
 }
 
+/// Every key three times, far apart: some keys are present, some find all of their buckets full. The last value wins,
+/// whichever thread comes first.
+pub fn insert_repeats(device: &Device) {
+    for (seed, stream) in adversarial_streams(device, 2).take(if is_checked(device) { 200 } else { 10 }) {
+        for (width, hashes) in [(4, 2), (8, 2), (4, 4)] {
+            let options = Options::new().bucket_width(width).hashes(hashes).load_factor(0.9).seed(seed);
+            let mut pair = Pair::<u32, u64>::new(&stream, options.capacity(600));
+            let (present, values) = (numbers(0..200), (0..200).collect::<Vec<u64>>());
+            pair.insert(&present, &values).unwrap();
+            // 100 keys are present and 400 are new: the load becomes 0.9.
+            let keys: Vec<u32> = (0..1500).map(|i| 100 + (i * 7 + i / 500) % 500).collect();
+            pair.insert(&keys, &(1000..2500).collect::<Vec<u64>>()).unwrap();
+            pair.check(&numbers(0..700));
+            assert_eq!(pair.table.stats(&stream).unwrap().rebuilds, 0, "seed {seed}");
+        }
+    }
+}
+
+/// One key only, and a key that alternates with another one.
+pub fn insert_one_key_many_times(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = if is_checked(device) { 3000 } else { 20_000 };
+    let mut pair = Pair::build(&stream, &[9u32], &[9u32], Options::new());
+    pair.insert(&vec![7; len], &numbers(0..len as u64)).unwrap();
+    pair.check(&[7, 9]);
+    let alternating: Vec<u32> = (0..len as u32).map(|i| 8 + i % 2).collect();
+    pair.insert(&alternating, &numbers(5..5 + len as u64)).unwrap();
+    pair.check(&[7, 8, 9]);
+}
+
+/// After the first batch, insertions into a table with room allocate nothing.
+pub fn insert_allocates_once(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut pair = Pair::<u32, u32>::new(&stream, Options::new().capacity(20_000));
+    pair.insert(&numbers(0..1000), &numbers(0..1000)).unwrap();
+    let kept = pair.table.stats(&stream).unwrap().kept;
+    for batch in 1..5 {
+        let keys = numbers(batch * 900..batch * 900 + 1000);
+        let on_device = (stream.upload(&keys).unwrap(), stream.upload(&keys).unwrap());
+        stream.fail_allocation_after(Some(0));
+        let result = pair.table.insert(&stream, (&on_device.0, &on_device.1));
+        stream.fail_allocation_after(None);
+        result.unwrap();
+        pair.model.extend(keys.iter().map(|&key| (u64::from(key), key)));
+    }
+    pair.check(&numbers(0..6000));
+    assert_eq!(pair.table.stats(&stream).unwrap().kept, kept);
+    assert!((29_000..60_000).contains(&kept), "{kept}");
+    // A batch that is large compared with the table leaves only what depends on the table.
+    pair.insert(&numbers(0..15_000), &numbers(0..15_000)).unwrap();
+    assert!(pair.table.stats(&stream).unwrap().kept < kept);
+    pair.table.rebuild(&stream, 0).unwrap();
+    assert_eq!(pair.table.stats(&stream).unwrap().kept, 0);
+    pair.check(&numbers(0..20_000));
+}
+
 pub fn insert_grows(device: &Device) {
     let stream = device.stream().unwrap();
     let mut pair = Pair::build(&stream, &[5u32], &[50u64], Options::new());

@@ -132,3 +132,26 @@ pub fn upsert_in_any_order_of_threads(device: &Device) {
         pair.check(&numbers(0..250));
     }
 }
+
+/// A table with room: a few keys are repeated, or all of them are, in any order of threads. Some find all of their buckets
+/// full. The values of a key are still combined in the order of the pairs.
+pub fn upsert_repeats_in_order(device: &Device) {
+    for (seed, stream) in adversarial_streams(device, 2).take(if is_checked(device) { 40 } else { 8 }) {
+        for (width, every) in [(4, 1), (8, 1), (4, 50)] {
+            let options = Options::new().bucket_width(width).load_factor(0.9).seed(seed).capacity(3000);
+            let mut pair = Pair::<u32, [u16; 2]>::new(&stream, options);
+            let function = |x: u32| [2 * x as u16 + 1, x as u16];
+            let present = numbers(0..1500);
+            pair.upsert(&present, &present.iter().map(|&x| function(x)).collect::<Vec<_>>(), Compose).unwrap();
+            // 300 present keys and 600 new ones; then some of them again, neighbours and far apart.
+            let mut keys = numbers(1200..2100);
+            keys.extend(numbers(1200..2100).into_iter().filter(|key| key % every == 0));
+            keys.extend([1300, 1300, 2050, 2050, 2050]);
+            let values: Vec<_> = (0..keys.len() as u32).map(|i| function(i + 7)).collect();
+            pair.upsert(&keys, &values, Compose).unwrap();
+            pair.check(&numbers(0..2300));
+            let stats = pair.table.stats(&stream).unwrap();
+            assert_eq!((stats.len, stats.rebuilds), (2100, 0), "seed {seed}");
+        }
+    }
+}

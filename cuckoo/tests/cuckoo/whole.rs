@@ -91,11 +91,23 @@ pub fn remove_returns_values(device: &Device) {
     let stream = device.stream().unwrap();
     for width in [4, 8] {
         let mut pair = worn(&stream, width);
-        let asked: Vec<u32> = (50..150).chain(950..1050).chain(60..70).collect();
-        let removed = pair.table.remove(&stream, &stream.upload(&asked).unwrap()).unwrap().to_vec(&stream).unwrap();
-        let expected: Vec<_> = asked.iter().map(|&key| pair.model.get(&u64::from(key)).copied()).collect();
-        assert_eq!(removed, expected);
-        pair.model.retain(|&key, _| !asked.contains(&(key as u32)));
-        pair.check(&numbers(0..1100));
+        // A few keys one by one, then many in the order of their slots; all with repetitions.
+        let few: Vec<u32> = (50..110).chain(1020..1050).chain(60..70).collect();
+        let many: Vec<u32> = (0..700).chain(950..1100).chain(650..750).collect();
+        for asked in [&few, &many, &few, &many] {
+            let removed = pair.table.remove(&stream, &stream.upload(asked).unwrap()).unwrap().to_vec(&stream).unwrap();
+            let expected: Vec<_> = asked.iter().map(|&key| pair.model.get(&u64::from(key)).copied()).collect();
+            assert_eq!(removed, expected);
+            pair.model.retain(|&key, _| !asked.contains(&(key as u32)));
+            pair.check(&numbers(0..1100));
+            pair.insert(&numbers(300..800), &numbers(0..500)).unwrap();
+            pair.check(&numbers(0..1100));
+        }
     }
+    let mut set = Pair::build(&stream, &numbers(0..500), &[(); 500], Options::new());
+    let asked = stream.upload(&numbers(100..600)).unwrap();
+    let removed = set.table.remove(&stream, &asked).unwrap().found.to_vec(&stream).unwrap();
+    assert_eq!(removed, [[1; 400].as_slice(), &[0; 100]].concat());
+    set.model.retain(|key, _| *key < 100);
+    set.check(&numbers(0..600));
 }

@@ -75,6 +75,17 @@ pub fn failed_operations(device: &Device) {
         }
         Ok(())
     };
+    // All keys three times, once next to each other.
+    let upsert_repeats: Operation = |both, stream, _| {
+        let (keys, values) = input();
+        let keys: Vec<u32> = [&keys[..], &keys.iter().flat_map(|&key| [key, key]).collect::<Vec<_>>()].concat();
+        let values = values.repeat(3);
+        both.dictionary.upsert(stream, (&stream.upload(&keys)?, &stream.upload(&values)?), Sum)?;
+        for (&key, &value) in keys.iter().zip(&values) {
+            *both.model.entry(key).or_default() += value;
+        }
+        Ok(())
+    };
     let retain: Operation = |both, stream, _| {
         both.dictionary.retain(stream, map!(|key: u32, _value: u32| -> u8 { (key % 3 == 0) as u8 }))?;
         both.model.retain(|key, _| key % 3 == 0);
@@ -99,11 +110,16 @@ pub fn failed_operations(device: &Device) {
     let (keys, values) = input();
     let domain: Vec<u32> = (0..210).collect();
     let on_device = [home.upload(&keys).unwrap(), home.upload(&values).unwrap()];
-    // A table that displaces few keys and rebuilds, and one that doubles.
-    for (options, capacity) in [(options().last().unwrap(), 170), (Options::new(), 110)] {
-        for (name, operation) in
-            [("upsert", upsert), ("retain", retain), ("for_each", for_each), ("drain", drain), ("remove", remove)]
-        {
+    // A table that displaces few keys and rebuilds, one that doubles, and one with room.
+    for (options, capacity) in [(options().last().unwrap(), 170), (Options::new(), 110), (Options::new(), 900)] {
+        for (name, operation) in [
+            ("upsert", upsert),
+            ("upsert of repeated keys", upsert_repeats),
+            ("retain", retain),
+            ("for_each", for_each),
+            ("drain", drain),
+            ("remove", remove),
+        ] {
             for successes in 0.. {
                 let mut both = Modelled::with_options(&home, options.clone().capacity(capacity));
                 let present: Vec<u32> = (0..50).collect();

@@ -1,0 +1,139 @@
+//! Hashes of keys of any plain type, and comparisons of their bytes.
+
+use crate::hash::Hash;
+use crate::kernel::{ENTRIES_PER_POSITION, Entries, FindClashes, HashKeys, PROBE_THREADS, VerifyKeys};
+use bytemuck::Pod;
+use gpu_primitives::kernel::{Reach, View};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Global, Stream};
+
+/// A hash function of 64 bits for plain keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hasher {
+    seed: u64,
+    /// The bits that hashes may have: all of them, except in tests.
+    mask: u64,
+}
+
+/// Evaluates an expression with the type `P`: `u32` if all of these slices can be read in words of 4 bytes, otherwise `u8`.
+macro_rules! with_pieces {
+    ($($slice:expr),+; $body:expr) => {
+        if $(has_words($slice))&&+ {
+            type P = u32;
+            $body
+        } else {
+            type P = u8;
+            $body
+        }
+    };
+}
+
+/// Returns whether keys can be read in words of 4 bytes.
+fn has_words<K: Pod>(keys: DeviceSlice<'_, K>) -> bool {
+    size_of::<K>().is_multiple_of(4) && keys.as_ptr().addr().is_multiple_of(4)
+}
+
+/// Returns the pieces of keys, as an argument for kernels on `stream`. They must be aligned, and a key must consist of them.
+fn pieces<'a, K: Pod, P: Pod>(stream: &Stream, keys: DeviceSlice<'a, K>) -> Result<View<'a, Global<P>>, Error> {
+    const { assert!(size_of::<K>() > 0, "a key has at least one byte") };
+    assert!(size_of::<K>().is_multiple_of(size_of::<P>()));
+    let len = keys.len() * (size_of::<K>() / size_of::<P>());
+    // SAFETY: the same bytes. The result borrows them, as the view of the keys does.
+    unsafe {
+        let keys = keys.view(stream)?.into_param();
+        Ok(View::new(Global::from_raw(keys.as_ptr().cast(), len), Reach::none()))
+    }
+}
+
+/// Returns the number of blocks with a thread for each of `len` keys.
+fn blocks(len: usize) -> usize {
+    len.div_ceil(PROBE_THREADS as usize)
+}
+
+impl Hasher {
+    pub fn new(seed: u64) -> Self {
+        Self { seed, mask: u64::MAX }
+    }
+
+    /// Returns a weaker one, whose hashes have only so many bits: for tests.
+    #[cfg(test)]
+    pub fn with_bits(self, bits: u32) -> Self {
+        Self { mask: (1 << bits) - 1, ..self }
+    }
+
+    /// Returns another function.
+    pub fn reseeded(self) -> Self {
+        Self { seed: self.seed.wrapping_add(1), ..self }
+    }
+
+    /// Returns the hashes of keys. Does not wait.
+    pub fn hash<K: Pod>(self, stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<DeviceVec<u64>, Error> {
+        let mut hashes = stream.uninit(keys.len())?;
+        if !keys.is_empty() {
+            with_pieces!(keys; {
+                let (size, to) = (size_of::<K>() as u32, hashes.view_mut(stream)?);
+                let kernel = HashKeys::<P>::new(pieces(stream, keys)?, size, self.seed, self.mask, to);
+                // SAFETY: there is a thread and a hash for every key.
+                unsafe { stream.launch(kernel, blocks(keys.len()))? };
+            });
+        }
+        Ok(hashes)
+    }
+
+    /// Adds the number of keys that have the hash of a different key to `clashes`, one element. Does not wait.
+    ///
+    /// # Panics
+    /// If there are not as many hashes as keys.
+    pub fn find_clashes<K: Pod>(
+        self,
+        stream: &Stream,
+        keys: DeviceSlice<'_, K>,
+        hashes: &DeviceVec<u64>,
+        clashes: &mut DeviceVec<u64>,
+    ) -> Result<(), Error> {
+        assert_eq!(keys.len(), hashes.len(), "every key has a hash");
+        if keys.is_empty() {
+            return Ok(());
+        }
+        // A hash of the table has 32 bits, so more entries than 2^32 do not help.
+        let mut entries = stream.zeroed::<u32>((ENTRIES_PER_POSITION * keys.len()).min(1 << 32))?;
+        let mut entries = entries.as_mut_slice();
+        with_pieces!(keys; {
+            let (size, order) = (size_of::<K>() as u32, Hash::new(self.seed, 1, 1));
+            let entries = Entries::view(stream, &mut entries, order, 0)?;
+            let (pieces, hashes) = (pieces(stream, keys)?, hashes.view(stream)?);
+            let kernel = FindClashes::<P>::new(pieces, size, hashes, entries, clashes.view_mut(stream)?);
+            // SAFETY: there is a thread and a hash for every key, and there are more entries, all zero.
+            unsafe { stream.launch(kernel, blocks(keys.len())) }
+        })
+    }
+}
+
+/// Sets `found` to 0 for the keys that differ from the stored one at their index, and adds their number to `different`, one
+/// element. Does not wait.
+///
+/// # Safety
+/// The indices that were found are those of stored keys.
+///
+/// # Panics
+/// If there are not as many indices and elements of `found` as keys.
+pub unsafe fn verify<K: Pod>(
+    stream: &Stream,
+    stored: DeviceSlice<'_, K>,
+    asked: DeviceSlice<'_, K>,
+    indices: &DeviceVec<u32>,
+    found: &mut DeviceVec<u8>,
+    different: &mut DeviceVec<u64>,
+) -> Result<(), Error> {
+    assert_eq!((indices.len(), found.len()), (asked.len(), asked.len()), "every key has an index and a result");
+    if asked.is_empty() {
+        return Ok(());
+    }
+    with_pieces!(stored, asked; {
+        let (stored, asked_pieces) = (pieces(stream, stored)?, pieces(stream, asked)?);
+        let (indices, found) = (indices.view(stream)?, found.view_mut(stream)?);
+        let different = different.view_mut(stream)?;
+        let kernel = VerifyKeys::<P>::new(stored, asked_pieces, size_of::<K>() as u32, indices, found, different);
+        // SAFETY: there is a thread for every key. The caller guarantees the rest.
+        unsafe { stream.launch(kernel, blocks(asked.len())) }
+    })
+}

@@ -1,0 +1,593 @@
+//! What an insertion works with: counters, locks, marks and lists. The table keeps them from call to call.
+
+use super::build::lock_words;
+use super::pairs::{PairSlices, PairVec};
+use super::storage::{ClaimJob, EntrySlice, PlaceJob, Repeats, Storage};
+use crate::hash::Hash;
+use crate::kernel::{Claims, ENTRIES_PER_POSITION, Latest, Marks};
+use bytemuck::Pod;
+use gpu_dictionary::{Carrier, KeyCode};
+use gpu_primitives::monoid::Combine;
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, transfer};
+
+/// Pairs to insert.
+#[derive(Clone, Copy)]
+pub struct Batch<'a, C: KeyCode, V: Carrier> {
+    pub pairs: PairSlices<'a, C, V>,
+    pub equal_keys: EqualKeys,
+}
+
+/// What a batch does about equal keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EqualKeys {
+    /// All keys are known to be different.
+    None,
+    /// The last one counts.
+    LastCounts,
+    /// All of them count.
+    AllCount,
+}
+
+impl<C: KeyCode, V: Carrier> Batch<'_, C, V> {
+    /// Returns whether all keys are known to be different.
+    pub fn is_distinct(&self) -> bool {
+        self.equal_keys == EqualKeys::None
+    }
+}
+
+/// What an insertion works with.
+///
+/// Nothing of it has to be cleared for a batch. Locks are free when they are not in use. Marks and entries carry numbers
+/// that say which batch they are of. There are two sets of counters, and the kernel that places pairs clears the one that
+/// is not in use.
+#[derive(Debug)]
+pub struct Work<C: KeyCode, V: Carrier> {
+    counters: DeviceVec<u64>,
+    uses_second_set: bool,
+    /// One bit per bucket.
+    locks: DeviceVec<u32>,
+    /// The words of [`Marks`].
+    marks: DeviceVec<u32>,
+    /// The largest number of a batch among the marks.
+    batches: u32,
+    /// The hash functions of the table when the batch was inserted.
+    hash: Hash,
+    lists: Lists<C, V>,
+}
+
+/// Memory whose size depends on the batch.
+#[derive(Debug)]
+struct Lists<C: KeyCode, V: Carrier> {
+    /// The last positions of keys.
+    entries: DeviceVec<u32>,
+    /// Entries up to this one are of earlier batches.
+    base: u32,
+    /// The length of the batch: entries are at most the sum of both.
+    positions: u32,
+    /// What became of the pairs of the batch, and the old values.
+    history: PairVec<u8, V>,
+    /// Room for the pairs that find all of their buckets full.
+    overflow: PairVec<C, V>,
+    /// Room for the pairs that cannot be placed.
+    leftovers: PairVec<C, V>,
+}
+
+/// The counters, read back.
+pub struct Counts {
+    /// Pairs that have the key of another pair.
+    pub repeats: u64,
+    /// Keys that were absent, including those that a split has moved.
+    pub new: u64,
+    pub moved: u64,
+    pub unplaced: u64,
+}
+
+/// The counters in use, each of one element, and the others.
+struct Counters<'a> {
+    moved: DeviceSliceMut<'a, u64>,
+    unplaced: DeviceSliceMut<'a, u64>,
+    /// Those of [`Claims`].
+    claims: DeviceSliceMut<'a, u64>,
+    /// The set that is not in use.
+    others: DeviceSliceMut<'a, u64>,
+}
+
+/// The number of counters in a set.
+const SET: usize = 2 + Claims::ALL;
+
+/// Returns the counters.
+fn counters(both: &mut DeviceVec<u64>, uses_second_set: bool) -> Result<Counters<'_>, Error> {
+    let (first, second) = both.as_mut_slice().split_at_mut(SET)?;
+    let (used, others) = if uses_second_set { (second, first) } else { (first, second) };
+    let (moved, rest) = used.split_at_mut(1)?;
+    let (unplaced, claims) = rest.split_at_mut(1)?;
+    Ok(Counters { moved, unplaced, claims, others })
+}
+
+/// Returns one of the counters of [`Claims`].
+fn counter(claims: DeviceSliceMut<'_, u64>, counter: Claims) -> Result<DeviceSliceMut<'_, u64>, Error> {
+    claims.slice_mut(counter as usize..=counter as usize)
+}
+
+/// Makes sure of room for `len` pairs.
+fn make_room<C: Pod, V: Pod>(stream: &Stream, room: &mut PairVec<C, V>, len: usize) -> Result<(), Error> {
+    if room.len() < len {
+        *room = PairVec::uninit(stream, len)?;
+    }
+    Ok(())
+}
+
+impl<C: KeyCode, V: Carrier> Lists<C, V> {
+    fn new(stream: &Stream) -> Result<Self, Error> {
+        Ok(Self {
+            entries: stream.uninit(0)?,
+            base: 0,
+            positions: 0,
+            history: PairVec::uninit(stream, 0)?,
+            overflow: PairVec::uninit(stream, 0)?,
+            leftovers: PairVec::uninit(stream, 0)?,
+        })
+    }
+
+    /// Returns the size in bytes.
+    fn bytes(&self) -> usize {
+        let pairs = self.overflow.len() + self.leftovers.len();
+        self.entries.len() * size_of::<u32>()
+            + self.history.len() * (1 + size_of::<V>())
+            + pairs * (size_of::<C>() + size_of::<V>())
+    }
+
+    /// Makes sure of room for a batch and for `moved` other pairs, and of free entries for the batch.
+    fn prepare(&mut self, stream: &Stream, len: usize, moved: usize) -> Result<(), Error> {
+        // A hash has 32 bits, so more entries than 2^32 do not help. They are still more than a batch has keys.
+        let entries = (ENTRIES_PER_POSITION * len).min(1 << 32);
+        if self.entries.len() < entries {
+            (self.entries, self.base) = (stream.zeroed(entries)?, 0);
+        } else {
+            self.base += self.positions;
+            if u32::MAX - self.base <= len as u32 {
+                transfer::fill(stream, &mut self.entries, 0)?;
+                self.base = 0;
+            }
+        }
+        self.positions = len as u32;
+        make_room(stream, &mut self.history, len)?;
+        make_room(stream, &mut self.overflow, len + moved)?;
+        make_room(stream, &mut self.leftovers, len + moved)
+    }
+}
+
+/// Returns the entries of a batch of so many positions.
+fn entry_slice(entries: &mut DeviceVec<u32>, base: u32, positions: u32, hash: Hash) -> Result<EntrySlice<'_>, Error> {
+    let len = (ENTRIES_PER_POSITION * positions as usize).min(entries.len());
+    Ok(EntrySlice { words: entries.as_mut_slice().slice_mut(..len)?, hash, base })
+}
+
+impl<C: KeyCode, V: Carrier> Work<C, V> {
+    /// Makes what the first insertion starts from.
+    pub fn new(stream: &Stream, hash: Hash) -> Result<Self, Error> {
+        Ok(Self {
+            counters: stream.zeroed(2 * SET)?,
+            uses_second_set: false,
+            locks: stream.uninit(0)?,
+            marks: stream.uninit(0)?,
+            batches: 0,
+            hash,
+            lists: Lists::new(stream)?,
+        })
+    }
+
+    /// Returns the size in bytes.
+    pub fn bytes(&self) -> usize {
+        self.counters.len() * size_of::<u64>()
+            + (self.locks.len() + self.marks.len()) * size_of::<u32>()
+            + self.lists.bytes()
+    }
+
+    /// Frees the lists if they are larger than this.
+    pub fn trim(&mut self, stream: &Stream, bytes: usize) -> Result<(), Error> {
+        if self.lists.bytes() > bytes {
+            self.lists = Lists::new(stream)?;
+        }
+        Ok(())
+    }
+
+    /// Prepares the insertion of a batch into a table of so many buckets. `moved` is the number of pairs that may be
+    /// inserted in addition. Allocates what is missing; does not wait.
+    pub fn prepare(
+        &mut self,
+        stream: &Stream,
+        batch: &Batch<'_, C, V>,
+        buckets: u32,
+        moved: usize,
+    ) -> Result<(), Error> {
+        self.lists.prepare(stream, batch.pairs.0.len(), moved)?;
+        if self.locks.len() < lock_words(buckets) {
+            self.locks = stream.zeroed(lock_words(buckets))?;
+        }
+        if batch.is_distinct() { Ok(()) } else { self.prepare_marks(stream, buckets) }
+    }
+
+    /// Makes sure that there is a mark for every bucket, and that no slot is marked. Does not wait.
+    fn prepare_marks(&mut self, stream: &Stream, buckets: u32) -> Result<(), Error> {
+        if self.marks.len() < buckets as usize {
+            (self.marks, self.batches) = (stream.zeroed(buckets as usize)?, 0);
+        } else if self.batches == Marks::LAST_BATCH {
+            transfer::fill(stream, &mut self.marks, 0)?;
+            self.batches = 0;
+        }
+        self.batches += 1;
+        Ok(())
+    }
+
+    /// Looks up keys, and deletes those that are present. Returns the values, and 1 or 0 for each key. Adds the number of
+    /// deleted keys to `erased`. Does not wait.
+    pub fn take(
+        &mut self,
+        stream: &Stream,
+        storage: &mut Storage<C, V>,
+        keys: DeviceSlice<'_, C>,
+        erased: &mut DeviceValue<u64>,
+    ) -> Result<(DeviceVec<V>, DeviceVec<u8>), Error> {
+        self.prepare_marks(stream, storage.buckets())?;
+        // SAFETY: there is a mark for every bucket, and none is of this batch.
+        unsafe { storage.take(stream, keys, (&mut self.marks, self.batches), erased) }
+    }
+
+    /// Inserts a batch. Does not wait; allocates nothing.
+    ///
+    /// # Safety
+    /// The work was prepared for this batch and at least so many buckets, and has not been used since then except for the
+    /// moved pairs. If the batch says that its keys are different, they are. The operation is one of values that `V` carries.
+    pub unsafe fn insert<O: Combine<V>>(
+        &mut self,
+        stream: &Stream,
+        storage: &mut Storage<C, V>,
+        batch: &Batch<'_, C, V>,
+        operation: O,
+        limit: u32,
+    ) -> Result<(), Error> {
+        self.hash = storage.hash();
+        let Lists { entries, base, positions, history, overflow, .. } = &mut self.lists;
+        let repeats = if batch.is_distinct() {
+            Repeats::None
+        } else {
+            let entries = entry_slice(entries, *base, *positions, self.hash)?;
+            let all_count = batch.equal_keys == EqualKeys::AllCount;
+            Repeats::Possible { marks: &mut self.marks, batch: self.batches, entries, all_count }
+        };
+        let Counters { claims, .. } = counters(&mut self.counters, self.uses_second_set)?;
+        let job = ClaimJob { pairs: batch.pairs, count: None, repeats, history, overflow, counts: claims };
+        // SAFETY: marks and entries were prepared for the batch, and so was the history. There is room for the overflow of
+        // the batch after that of the moved pairs. The caller guarantees the rest.
+        unsafe { storage.claim(stream, job, operation)? };
+        // SAFETY: the overflow has as many pairs as were counted. Their keys are different and not in the table.
+        unsafe { self.place(stream, storage, limit) }
+    }
+
+    /// Gives equal keys of the batch the value of the last one. Does not wait; allocates nothing.
+    ///
+    /// # Safety
+    /// The batch was inserted with the operation [`Latest`], and the work was not used since then except for leftovers. All
+    /// its keys are in the table.
+    pub unsafe fn settle(
+        &mut self,
+        stream: &Stream,
+        storage: &mut Storage<C, V>,
+        batch: &Batch<'_, C, V>,
+    ) -> Result<(), Error> {
+        if size_of::<V>() == 0 {
+            return Ok(());
+        }
+        let Lists { entries, base, positions, history, .. } = &mut self.lists;
+        let mut entries = entry_slice(entries, *base, *positions, self.hash)?;
+        let fates = history.keys.slice(..batch.pairs.0.len())?;
+        // SAFETY: these are what the insertion wrote. The caller guarantees the rest.
+        unsafe { storage.settle(stream, batch.pairs, fates, &mut entries) }
+    }
+
+    /// Takes back what the batch has done to its equal keys. Returns 1 for each of their pairs, and 0 for the others. Adds the
+    /// number of keys that are absent again to `erased`. Does not wait.
+    ///
+    /// # Safety
+    /// The batch was inserted, and all of its equal keys count. The work was not used since then except for leftovers. All keys
+    /// of the batch are in the table.
+    pub unsafe fn revert(
+        &mut self,
+        stream: &Stream,
+        storage: &mut Storage<C, V>,
+        batch: &Batch<'_, C, V>,
+        erased: &mut DeviceValue<u64>,
+    ) -> Result<DeviceVec<u8>, Error> {
+        let mut reverted = stream.uninit(batch.pairs.0.len())?;
+        let Lists { entries, base, positions, history, .. } = &mut self.lists;
+        let mut entries = entry_slice(entries, *base, *positions, self.hash)?;
+        // SAFETY: these are what the insertion wrote. The caller guarantees the rest.
+        unsafe { storage.revert(stream, batch.pairs.0, history, &mut entries, &mut reverted, erased)? };
+        Ok(reverted)
+    }
+
+    /// Copies a table to one with twice as many buckets, and inserts the pairs that this moves. Returns `None` if there can
+    /// be no such table. Does not wait.
+    ///
+    /// All moved pairs have slots afterwards, or are leftovers: a batch that has some of their keys must find them in the
+    /// table.
+    ///
+    /// # Safety
+    /// The work was prepared for `len` moved pairs, the number of keys in the table, and for twice its buckets.
+    pub unsafe fn split(
+        &mut self,
+        stream: &Stream,
+        storage: &Storage<C, V>,
+        len: usize,
+        limit: u32,
+    ) -> Result<Option<Storage<C, V>>, Error> {
+        let mut moved = PairVec::uninit(stream, len)?;
+        let Counters { moved: mut count, claims, .. } = counters(&mut self.counters, self.uses_second_set)?;
+        // SAFETY: there is room for all pairs.
+        let Some(mut larger) = (unsafe { storage.split(stream, &mut moved, count.reborrow())? }) else {
+            return Ok(None);
+        };
+        let job = ClaimJob {
+            pairs: moved.slices(),
+            count: Some(count.as_slice()),
+            repeats: Repeats::None,
+            history: &mut PairVec::uninit(stream, 0)?,
+            overflow: &mut self.lists.overflow,
+            counts: claims,
+        };
+        // SAFETY: the keys of a table are different, and the split has counted them. There is room for their overflow, whose
+        // keys are not in the table.
+        unsafe {
+            larger.claim(stream, job, Latest)?;
+            self.place(stream, &mut larger, limit)?;
+        }
+        // The overflow of the batch begins anew.
+        let Counters { claims, .. } = counters(&mut self.counters, self.uses_second_set)?;
+        transfer::fill(stream, counter(claims, Claims::Overflowed)?, 0)?;
+        Ok(Some(larger))
+    }
+
+    /// Places the pairs of the overflow, as many as are counted. Those that cannot be placed become the leftovers, and are
+    /// counted. Does not wait; allocates nothing.
+    ///
+    /// # Safety
+    /// The count is right. The keys are different and not in the table. The work was prepared for at least so many buckets.
+    unsafe fn place(&mut self, stream: &Stream, storage: &mut Storage<C, V>, limit: u32) -> Result<(), Error> {
+        let Counters { claims, unplaced, others, .. } = counters(&mut self.counters, self.uses_second_set)?;
+        let overflowed = counter(claims, Claims::Overflowed)?;
+        let job = PlaceJob {
+            pairs: self.lists.overflow.slices(),
+            count: overflowed.as_slice(),
+            skip_first: false,
+            limit,
+            locks: self.locks.as_mut_slice(),
+            leftovers: &mut self.lists.leftovers,
+            unplaced,
+            cleared: others,
+        };
+        // SAFETY: there is a lock for every bucket. Each pair leaves at most one pair over, and there is room for them. The
+        // caller guarantees the rest.
+        unsafe { storage.place(stream, job) }
+    }
+
+    /// Places the first `len` leftovers. Returns how many are left over again. Waits; allocates nothing.
+    ///
+    /// # Safety
+    /// The leftovers have different keys, which are not in the table. The work was prepared for at least so many buckets.
+    pub unsafe fn place_leftovers(
+        &mut self,
+        stream: &Stream,
+        storage: &mut Storage<C, V>,
+        len: usize,
+        limit: u32,
+    ) -> Result<usize, Error> {
+        std::mem::swap(&mut self.lists.overflow, &mut self.lists.leftovers);
+        let Counters { claims, mut unplaced, .. } = counters(&mut self.counters, self.uses_second_set)?;
+        counter(claims, Claims::Overflowed)?.copy_from_host(stream, &[len as u64])?;
+        unplaced.copy_from_host(stream, &[0])?;
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.place(stream, storage, limit)? };
+        Ok(self.counts(stream)?.unplaced as usize)
+    }
+
+    /// Replaces the values of keys by those of the first `len` leftovers. Does not wait; allocates nothing.
+    ///
+    /// # Safety
+    /// The leftovers have different keys, which are all in the table.
+    pub unsafe fn assign_leftovers(
+        &mut self,
+        stream: &Stream,
+        storage: &mut Storage<C, V>,
+        len: usize,
+    ) -> Result<(), Error> {
+        let Counters { claims, .. } = counters(&mut self.counters, self.uses_second_set)?;
+        let job = ClaimJob {
+            pairs: self.lists.leftovers.first(len)?,
+            count: None,
+            repeats: Repeats::None,
+            history: &mut PairVec::uninit(stream, 0)?,
+            overflow: &mut self.lists.overflow,
+            counts: claims,
+        };
+        // SAFETY: the keys are different and in the table. So there is no overflow.
+        unsafe { storage.claim(stream, job, Latest) }
+    }
+
+    /// Counts the pairs of the batch that have the key of another pair: all but one of each key. Waits.
+    ///
+    /// # Safety
+    /// The requirements of [`insert`](Self::insert).
+    pub unsafe fn count_repeats(&mut self, stream: &Stream, batch: &Batch<'_, C, V>) -> Result<usize, Error> {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.mark_last(stream, batch)? };
+        Ok(self.counts_alone(stream)?.repeats as usize)
+    }
+
+    /// Counts the different keys of the batch that are not in the table. Waits.
+    ///
+    /// # Safety
+    /// The requirements of [`insert`](Self::insert).
+    pub unsafe fn count_new(
+        &mut self,
+        stream: &Stream,
+        storage: &Storage<C, V>,
+        batch: &Batch<'_, C, V>,
+    ) -> Result<u64, Error> {
+        if !batch.is_distinct() {
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.mark_last(stream, batch)? };
+        }
+        let Counters { claims, .. } = counters(&mut self.counters, self.uses_second_set)?;
+        let new = counter(claims, Claims::New)?;
+        let Lists { entries, base, positions, .. } = &mut self.lists;
+        let mut entries = entry_slice(entries, *base, *positions, self.hash)?;
+        // SAFETY: the entries have what was recorded for these keys. The caller guarantees the rest.
+        unsafe { storage.count_absent(stream, batch.pairs.0, &mut entries, batch.is_distinct(), new)? };
+        Ok(self.counts_alone(stream)?.new)
+    }
+
+    /// Records the last positions of the keys of a batch, and counts the other positions. Does not wait.
+    ///
+    /// # Safety
+    /// The requirements of [`insert`](Self::insert).
+    unsafe fn mark_last(&mut self, stream: &Stream, batch: &Batch<'_, C, V>) -> Result<(), Error> {
+        let Counters { claims, .. } = counters(&mut self.counters, self.uses_second_set)?;
+        let repeats = counter(claims, Claims::Repeats)?;
+        let Lists { entries, base, positions, .. } = &mut self.lists;
+        let mut entries = entry_slice(entries, *base, *positions, self.hash)?;
+        // SAFETY: the entries were prepared for this batch.
+        unsafe { Storage::<C, V>::mark_last(stream, batch.pairs.0, &mut entries, repeats) }
+    }
+
+    /// Reads the counters, and begins to count anew. At least one list of pairs has been placed since the last time. Waits.
+    pub fn counts(&mut self, stream: &Stream) -> Result<Counts, Error> {
+        let counts = self.read(stream)?;
+        self.uses_second_set = !self.uses_second_set;
+        Ok(counts)
+    }
+
+    /// Reads the counters, and begins to count anew, if no pairs have been placed since the last time. Waits.
+    fn counts_alone(&mut self, stream: &Stream) -> Result<Counts, Error> {
+        let counts = self.read(stream)?;
+        transfer::fill(stream, &mut self.counters, 0)?;
+        Ok(counts)
+    }
+
+    /// Reads the counters. Waits.
+    fn read(&self, stream: &Stream) -> Result<Counts, Error> {
+        let start = if self.uses_second_set { SET } else { 0 };
+        let mut counts = [0; SET];
+        self.counters.slice(start..start + SET)?.copy_to_host(stream, &mut counts)?;
+        let [moved, unplaced, claims @ ..] = counts;
+        Ok(Counts { moved, unplaced, new: claims[Claims::New as usize], repeats: claims[Claims::Repeats as usize] })
+    }
+
+    /// Returns the fates and the old values of the first `len` pairs of the batch.
+    pub fn history(&self, len: usize) -> Result<PairSlices<'_, u8, V>, Error> {
+        self.lists.history.first(len)
+    }
+
+    /// Returns the first `len` leftovers.
+    pub fn leftovers(&self, len: usize) -> Result<PairSlices<'_, C, V>, Error> {
+        self.lists.leftovers.first(len)
+    }
+
+    /// Returns the lists of the overflow and of the leftovers. They have room for as many pairs as the batch.
+    pub fn lists(&mut self) -> (&mut PairVec<C, V>, &mut PairVec<C, V>) {
+        (&mut self.lists.overflow, &mut self.lists.leftovers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{GpuCuckoo, Options, WhenFull};
+    use gpu_primitives::Device;
+    use gpu_primitives::scan::Sum;
+
+    /// The numbers of batches and the positions in the entries are used up, and begin anew.
+    #[test]
+    fn numbers_begin_anew() {
+        for device in [Device::cpu_checked(), Device::cpu()] {
+            let stream = device.stream().unwrap();
+            let mut table = GpuCuckoo::<u32, u32>::new(&stream, Options::new().capacity(20_000)).unwrap();
+            let keys: Vec<u32> = (0..300).chain(100..400).collect();
+            let on_device = stream.upload(&keys).unwrap();
+            let insert = |table: &mut GpuCuckoo<u32, u32>, round: u32| {
+                let values: Vec<u32> = (0..600).map(|i| 1000 * round + i).collect();
+                table.insert(&stream, (&on_device, &stream.upload(&values).unwrap())).unwrap();
+                let all = table.export(&stream).unwrap().to_vec(&stream).unwrap();
+                let expected = |key| 1000 * round + if key < 100 { key } else { 200 + key };
+                assert_eq!(all, (0..400).map(|key| (key, expected(key))).collect::<Vec<_>>(), "round {round}");
+            };
+            insert(&mut table, 0);
+            let work = table.work.as_mut().unwrap();
+            work.batches = Marks::LAST_BATCH - 2;
+            work.lists.base = u32::MAX - 2000;
+            for round in 1..8 {
+                insert(&mut table, round);
+            }
+            let work = table.work.as_ref().unwrap();
+            assert!(work.batches < 8 && work.lists.base < 8000);
+        }
+    }
+
+    /// Marks all slots as if other threads with the same keys had marked them just before. This is how a thread that has
+    /// claimed a slot yields to one that has seen its key and was faster, which only a GPU brings about.
+    fn mark_all(stream: &Stream, table: &mut GpuCuckoo<u32, u32>) {
+        let work = table.work.as_mut().unwrap();
+        transfer::fill(stream, &mut work.marks, ((work.batches + 1) << 8) | 0xFF).unwrap();
+    }
+
+    #[test]
+    fn pairs_yield() {
+        for device in [Device::cpu_checked(), Device::cpu()] {
+            let stream = device.stream().unwrap();
+            let mut table = GpuCuckoo::<u32, u32>::new(&stream, Options::new().capacity(20_000)).unwrap();
+            let present = stream.upload(&(0..300).collect::<Vec<u32>>()).unwrap();
+            table.insert(&stream, (&present, &present)).unwrap();
+
+            // Some are present, and all come twice.
+            let keys = stream.upload(&(200..500).chain(200..500).collect::<Vec<u32>>()).unwrap();
+            let values = stream.upload(&(1000..1600).collect::<Vec<u32>>()).unwrap();
+            mark_all(&stream, &mut table);
+            table.insert(&stream, (&keys, &values)).unwrap();
+            let inserted = |key| if key < 200 { key } else { 1100 + key };
+            let all = table.export(&stream).unwrap().to_vec(&stream).unwrap();
+            assert_eq!(all, (0..500).map(|key| (key, inserted(key))).collect::<Vec<_>>());
+            assert_eq!(table.len(&stream).unwrap(), 500);
+
+            // The same with keys from 400 on.
+            let keys = stream.upload(&(400..700).chain(400..700).collect::<Vec<u32>>()).unwrap();
+            mark_all(&stream, &mut table);
+            table.upsert(&stream, (&keys, &values), Sum).unwrap();
+            let upserted = |key| match key {
+                0..400 => inserted(key),
+                400..500 => inserted(key) + 2 * key + 1500,
+                _ => 2 * key + 1500,
+            };
+            let all = table.export(&stream).unwrap().to_vec(&stream).unwrap();
+            assert_eq!(all, (0..700).map(|key| (key, upserted(key))).collect::<Vec<_>>());
+            assert_eq!(table.len(&stream).unwrap(), 700);
+        }
+    }
+
+    /// An insertion in which all pairs yield, and some find no room, is undone.
+    #[test]
+    fn pairs_that_yielded_are_removed() {
+        for device in [Device::cpu_checked(), Device::cpu()] {
+            let stream = device.stream().unwrap();
+            let options = Options::new().bucket_width(4).evictions(0).reseeds(0).when_full(WhenFull::Refuse);
+            let mut table = GpuCuckoo::<u32, u32>::new(&stream, options.capacity(1700)).unwrap();
+            let present = stream.upload(&(0..500).collect::<Vec<u32>>()).unwrap();
+            table.insert(&stream, (&present, &present)).unwrap();
+            let keys = stream.upload(&(400..2010).collect::<Vec<u32>>()).unwrap();
+            mark_all(&stream, &mut table);
+            let error = table.insert(&stream, (&keys, &keys)).unwrap_err();
+            assert!(matches!(error, Error::TableFull { .. }), "{error}");
+            let all = table.export(&stream).unwrap().to_vec(&stream).unwrap();
+            assert_eq!(all, (0..500).map(|key| (key, key)).collect::<Vec<_>>());
+        }
+    }
+}
