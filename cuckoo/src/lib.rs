@@ -84,7 +84,7 @@ mod view;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
-pub use gpu_dictionary::{Key, Value, value};
+pub use gpu_dictionary::{Value, WordKey as Key, value};
 pub use view::CuckooView;
 
 #[cfg(not(target_arch = "nvptx64"))]

@@ -6,7 +6,7 @@ use super::pairs::{Given, PairSlices, PairVec, sort_by_key};
 use super::storage::{ClaimJob, PlaceJob, Storage};
 use super::table::GpuCuckoo;
 use crate::kernel::{Claims, ENTRIES_PER_POSITION, Fate, Latest};
-use gpu_dictionary::{Carrier, Key, KeyCode, Value};
+use gpu_dictionary::{Carrier, Value, WordCode as KeyCode, WordKey as Key};
 use gpu_primitives::equality::Same;
 use gpu_primitives::kernel::Held;
 use gpu_primitives::monoid::{Combine, HoleMonoid, Monoid};

@@ -5,7 +5,7 @@ use super::pairs::{Pairs, PairsMut};
 use super::probe::{THREADS, index};
 use crate::view::{Bucket, CuckooView, TableMut, key_index, value_index};
 use bytemuck::{Pod, Zeroable};
-use gpu_dictionary::KeyCode;
+use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::{Order, Scope};
 use gpu_primitives::block::warp::broadcast;
 use gpu_primitives::kernel::kernel;

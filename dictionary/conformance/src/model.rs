@@ -1,6 +1,6 @@
 //! The parts that all cases use: random numbers, and the model that answers are compared with.
 
-use gpu_dictionary::{Dictionary, DictionaryOptions, Key, KeyCode, Ordered, Updatable};
+use gpu_dictionary::{Dictionary, DictionaryOptions, KeyCode, Ordered, Updatable, WordKey as Key};
 use gpu_primitives::{DeviceVec, Error, Stream};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -229,6 +229,8 @@ pub fn check_order<D: Ordered<Key: Debug, Value: Value>>(
     questions: &Questions<'_, D::Key>,
     when: &str,
 ) {
+    use gpu_dictionary::Key as _;
+
     let coded = |(key, value): (D::Key, D::Value)| (key.code(), value);
     let pair = |(&code, &value): (&_, &_)| (code, value);
     let asked = stream.upload(questions.keys).unwrap();
@@ -280,7 +282,7 @@ pub fn upload_values<V: bytemuck::Pod>(stream: &Stream, values: &[V]) -> DeviceV
 
 /// Returns the smallest and the largest key, and their neighbours.
 #[must_use]
-pub fn extremes<K: Key>() -> Vec<K> {
-    let (min, max) = (K::Code::MIN.to_u64(), K::Code::MAX.to_u64());
-    [min, min + 1, max - 1, max].map(|bits| K::from_code(K::Code::from_u64(bits))).to_vec()
+pub fn extremes<K: gpu_dictionary::Key>() -> Vec<K> {
+    let max = u128::MAX >> (u128::BITS - K::BITS);
+    [0, 1, max - 1, max].map(|code| K::from_code(K::Code::from_words([code as u64, (code >> 64) as u64]))).to_vec()
 }

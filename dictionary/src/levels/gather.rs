@@ -60,5 +60,5 @@ pub unsafe fn gather_windows<C: KeyCode, V: Pod>(
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64], V in [u32, u64]: GatherWindows<C, V>;
+    for C in [u32, u64, u128], V in [u32, u64]: GatherWindows<C, V>;
 }

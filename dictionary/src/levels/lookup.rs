@@ -35,5 +35,5 @@ pub unsafe fn lookup_keys<C: KeyCode, V: Pod>(
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64], V in [(), u32, u64]: LookupKeys<C, V>;
+    for C in [u32, u64, u128], V in [(), u32, u64]: LookupKeys<C, V>;
 }

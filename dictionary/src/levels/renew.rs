@@ -34,7 +34,11 @@ const THREADS: u32 = 256;
 /// Returns the number of items per thread: an odd number, to avoid bank conflicts.
 #[must_use]
 pub const fn renew_items<C, V>() -> usize {
-    if size_of::<C>() > 4 || size_of::<V>() > 4 { 9 } else { 15 }
+    match size_of::<C>() {
+        0..=4 if size_of::<V>() <= 4 => 15,
+        0..=8 => 9,
+        _ => 5,
+    }
 }
 
 /// Returns the number of items per tile.
@@ -246,5 +250,5 @@ pub unsafe fn renew_level<C: KeyCode, V: Pod, const ITEMS: usize>(
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64], V in [(), u32, u64]: RenewLevel<C, V, { renew_items::<C, V>() }>;
+    for C in [u32, u64, u128], V in [(), u32, u64]: RenewLevel<C, V, { renew_items::<C, V>() }>;
 }

@@ -78,5 +78,5 @@ pub unsafe fn find_windows<C: KeyCode>(
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64]: FindWindows<C>;
+    for C in [u32, u64, u128]: FindWindows<C>;
 }

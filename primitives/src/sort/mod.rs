@@ -34,6 +34,8 @@ mod shape;
 #[cfg(not(target_arch = "nvptx64"))]
 mod chunks;
 #[cfg(not(target_arch = "nvptx64"))]
+mod codes;
+#[cfg(not(target_arch = "nvptx64"))]
 pub(crate) mod distribute;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
@@ -41,17 +43,20 @@ mod host;
 mod native;
 
 pub use crate::code::Sign;
+pub use gpu_operator_macro::RadixKey;
 pub use kernel::{BucketHistogram, BucketPass, Buckets};
 pub(crate) use key::Digits;
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use key::HoleCode;
-pub use key::{RadixCode, RadixKey, SortBy};
+pub use key::{FromCode, RadixCode, RadixKey, SortBy};
 pub use purity::Purity;
 #[doc(hidden)]
 pub use shape::{LargePass, SmallPass, items};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use chunks::SortedRuns;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use codes::{decode, encode};
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::descending_codes;
 #[cfg(not(target_arch = "nvptx64"))]

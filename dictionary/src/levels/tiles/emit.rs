@@ -82,5 +82,5 @@ pub unsafe fn emit_live<C: KeyCode, P: Payload, const ITEMS: usize>(
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64], P in [(), u32, u64, MarkedNone, Marked, MarkedLong]: EmitLive<C, P, { items::<C, P>() }>;
+    for C in [u32, u64, u128], P in [(), u32, u64, MarkedNone, Marked, MarkedLong]: EmitLive<C, P, { items::<C, P>() }>;
 }

@@ -62,5 +62,5 @@ pub unsafe fn merge_marked<C: KeyCode, P: Payload, const ITEMS: usize>(
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64], P in [MarkedNone, Marked, MarkedLong]: MergeMarked<C, P, { items::<C, P>() }>;
+    for C in [u32, u64, u128], P in [MarkedNone, Marked, MarkedLong]: MergeMarked<C, P, { items::<C, P>() }>;
 }
