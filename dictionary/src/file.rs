@@ -13,7 +13,7 @@
 //! | 1, 1 | type of the values, size of a value |
 //! | | the structure's own fields |
 //!
-//! Dictionaries of levels store the codes of keys: 4, 8 or 16 bytes each. The type of keys that are not numbers is 0, so that
+//! Dictionaries of levels store the codes of keys: 4, 8, 16 or 32 bytes each. The type of keys that are not numbers is 0, so that
 //! only their size is compared.
 //!
 //! Arrays follow, each in sections of 1 MiB; the last section of an array may be shorter. The lengths of the arrays

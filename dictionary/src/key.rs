@@ -4,15 +4,15 @@ use core::fmt::Debug;
 use gpu_primitives::arch::memory::Word;
 use gpu_primitives::code::{Bits, Sign};
 use gpu_primitives::compare::{Compare, KeyOrder, Less};
-use gpu_primitives::sort::{FromCode, RadixCode, RadixKey};
+use gpu_primitives::sort::{FromCode, RadixCode, RadixKey, U256};
 
 /// A key of an ordered dictionary: every type whose code gives the key back, which is all that [`FromCode`] asks for.
 ///
 /// - Numbers of 8, 16, 32, 64 and 128 bits: `u8`, `i8` to `u128`, `i128`, `f32` and `f64`; with the feature `half` of
 ///   gpu-primitives also its 16-bit floats. Every value of the type is a valid key. Floats are ordered as by `total_cmp`:
 ///   -0 comes before +0 and is a different key. NaNs with different bits are different keys.
-/// - Types of your own with a code of up to 128 bits. Implement [`RadixKey`] and [`FromCode`]: the same code serves the
-///   sort and the dictionaries.
+/// - Types of your own with a code of up to 256 bits. Derive [`RadixKey`](derive@gpu_primitives::sort::RadixKey), or
+///   implement [`RadixKey`] and [`FromCode`]: the same code serves the sort and the dictionaries.
 ///
 /// Dictionaries store the codes. 32-, 64- and 128-bit numbers are converted while kernels read and write them. For other
 /// keys, every call runs one more small kernel for the keys that it takes, and one for those that it returns.
@@ -69,9 +69,9 @@ pub trait KeyCode: RadixCode + FromCode<Code = Self> + Bits + Debug {
     const MIN: Self;
     /// The largest code.
     const MAX: Self;
-    /// Returns the lower and the upper 64 bits.
+    /// Returns the lower 128 bits: the lower 64, and those above.
     fn to_words(self) -> [u64; 2];
-    /// Makes a code of its lower and upper 64 bits. Drops the bits that do not fit.
+    /// Makes a code of its lower 128 bits. Drops the bits that do not fit; higher bits are 0.
     fn from_words(words: [u64; 2]) -> Self;
     /// Returns the number of bits that `self - first` takes. `self` must be at least `first`.
     fn distance_bits(self, first: Self) -> u32;
@@ -170,9 +170,53 @@ impl KeyCode for u128 {
     }
 }
 
+impl KeyCode for U256 {
+    type Order = Less;
+    const ORDER: Less = Less;
+    const MIN: Self = U256 { high: 0, low: 0 };
+    const MAX: Self = U256 { high: u128::MAX, low: u128::MAX };
+    #[inline(always)]
+    fn to_words(self) -> [u64; 2] {
+        self.low.to_words()
+    }
+    #[inline(always)]
+    fn from_words(words: [u64; 2]) -> Self {
+        Self { high: 0, low: u128::from_words(words) }
+    }
+    #[inline(always)]
+    fn distance_bits(self, first: Self) -> u32 {
+        let U256 { high, low } = distance(self, first);
+        if high != 0 { 2 * u128::BITS - high.leading_zeros() } else { u128::BITS - low.leading_zeros() }
+    }
+    #[inline(always)]
+    fn bucket(self, first: Self, shift: u32) -> u64 {
+        let U256 { high, low } = distance(self, first);
+        let (high, low) = match shift {
+            0 => (high, low),
+            1..128 => (high >> shift, low >> shift | high << (128 - shift)),
+            _ => (0, high >> (shift - 128)),
+        };
+        let [bucket, beyond] = low.to_words();
+        if high == 0 && beyond == 0 { bucket } else { u64::MAX }
+    }
+    #[inline(always)]
+    fn fingerprint(self) -> u32 {
+        let [low, high] = self.high.to_words();
+        let mixed = (low.wrapping_mul(FACTOR) ^ high).wrapping_mul(FACTOR);
+        (self.low ^ mixed as u128).fingerprint()
+    }
+}
+
+/// Returns `code - first`.
+#[inline(always)]
+fn distance(code: U256, first: U256) -> U256 {
+    let borrow = (code.low < first.low) as u128;
+    U256 { high: code.high.wrapping_sub(first.high).wrapping_sub(borrow), low: code.low.wrapping_sub(first.low) }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Key, KeyCode};
+    use super::{Key, KeyCode, U256};
     use core::fmt::Debug;
 
     fn check<K: Key + Debug + PartialEq>(ascending: &[K]) {
@@ -198,6 +242,7 @@ mod tests {
         check(&[i64::MIN, -1, 0, 1, i64::MAX]);
         check(&[0, 1, u128::from(u64::MAX), 1 << 64, u128::MAX]);
         check(&[i128::MIN, -(1 << 64), -1, 0, 1, 1 << 64, i128::MAX]);
+        check(&[(0, 0), (0, 1), (0, u128::MAX), (1, 0), (u128::MAX, 0)].map(|(high, low)| U256 { high, low }));
         check(&[f32::NEG_INFINITY, -1.5, -0.0, 0.0, f32::MIN_POSITIVE, 1.5, f32::INFINITY]);
         check(&[f64::NEG_INFINITY, -1.5, -0.0, 0.0, f64::MIN_POSITIVE, 1.5, f64::INFINITY]);
         assert!((-f32::NAN).code() < f32::NEG_INFINITY.code() && f32::INFINITY.code() < f32::NAN.code());
@@ -211,6 +256,20 @@ mod tests {
         assert_eq!((7u128 << 100).bucket(5u128 << 100, 100), 2);
         assert_eq!((7u128 << 100).distance_bits(5u128 << 100), 102);
         assert_eq!(u32::MAX.bucket(1, 0), u64::from(u32::MAX) - 1);
+        // The same distances, at any place of 256 bits.
+        for shift in [0, 1, 64, 127, 128, 129, 192, 245] {
+            let place = |number: u128| U256 {
+                high: if shift < 128 { number.checked_shr(128 - shift).unwrap_or(0) } else { number << (shift - 128) },
+                low: number.checked_shl(shift).unwrap_or(0),
+            };
+            let [first, last] = [5, 1029].map(place);
+            assert_eq!(last.bucket(first, shift), 1024, "{shift}");
+            assert_eq!(last.bucket(first, shift + 3), 128, "{shift}");
+            assert_eq!(last.distance_bits(first), shift + 11, "{shift}");
+            assert_eq!(U256::MAX.bucket(first, 191), u64::MAX, "{shift}");
+        }
+        let [first, last] = [(6, u128::MAX), (7, 0)].map(|(high, low)| U256 { high, low });
+        assert_eq!((last.bucket(first, 0), last.distance_bits(first)), (1, 1), "the lower half borrows");
     }
 
     /// Keys that differ in a few bits only, wherever these are, have different fingerprints about as often as random ones.
@@ -219,6 +278,9 @@ mod tests {
         for shift in 0..=120 {
             let seen = (0..256u128).fold(0u32, |seen, key| seen | 1 << (key << shift).fingerprint());
             assert!(seen.count_ones() >= 24, "bits {shift} on: {seen:032b}");
+            let upper = |key: u128| U256 { high: key << shift, low: 7 };
+            let seen = (0..256).fold(0u32, |seen, key| seen | 1 << upper(key).fingerprint());
+            assert!(seen.count_ones() >= 24, "bits {} on: {seen:032b}", shift + 128);
         }
     }
 }

@@ -280,9 +280,11 @@ pub fn upload_values<V: bytemuck::Pod>(stream: &Stream, values: &[V]) -> DeviceV
     stream.upload(if size_of::<V>() == 0 { &values[..0] } else { values }).unwrap()
 }
 
-/// Returns the smallest and the largest key, and their neighbours.
+/// Returns the smallest and the largest key, and their neighbours. (Of a key of 256 bits, the second last is a key in
+/// between.)
 #[must_use]
 pub fn extremes<K: gpu_dictionary::Key>() -> Vec<K> {
-    let max = u128::MAX >> (u128::BITS - K::BITS);
-    [0, 1, max - 1, max].map(|code| K::from_code(K::Code::from_words([code as u64, (code >> 64) as u64]))).to_vec()
+    let second = K::Code::from_words([1, 0]);
+    let second_last = K::Code::from_words([u64::MAX - 1, u64::MAX]);
+    [K::Code::MIN, second, second_last, K::Code::MAX].map(K::from_code).to_vec()
 }

@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         sets_of_long_keys,
         own_keys,
         own_keys_of_three_bytes,
+        own_keys_of_256_bits,
         sorted_arrays,
         upserts,
         large_values_of_own_keys,
@@ -70,6 +71,22 @@ impl FromCode for Colour {
     }
 }
 
+/// A key of 27 bytes, whose code has 216 bits.
+#[repr(C, packed)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, Record, RadixKey)]
+struct Document {
+    owner: u64,
+    name: [u8; 15],
+    page: i32,
+}
+
+/// A document of a few owners, whose names and pages have common parts.
+fn document(number: u64) -> Document {
+    let mut name = [b'x'; 15];
+    name[(number % 15) as usize] = (number >> 8) as u8;
+    Document { owner: number % 3, name, page: (number >> 16) as i32 % 50 }
+}
+
 /// A number of 128 bits, of which some keys differ only in the lower half and others only in the upper one.
 fn long(number: u64) -> u128 {
     let part = u128::from(number % 3000);
@@ -110,6 +127,13 @@ fn own_keys(device: &Device) {
 fn own_keys_of_three_bytes(device: &Device) {
     let colour = |number: u64| Colour { red: number as u8, green: (number >> 8) as u8 % 4, blue: (number >> 16) as u8 };
     lsm::<Colour, u32>(device, colour);
+}
+
+fn own_keys_of_256_bits(device: &Device) {
+    lsm::<Document, u32>(device, document);
+    lsm::<Document, u64>(device, document);
+    all_operations::<GpuSortedArray<Document, ()>>(device, document, |_, _| Ok(()));
+    upserts_of::<GpuLsm<Document, u32>>(device, document);
 }
 
 fn sorted_arrays(device: &Device) {
@@ -161,7 +185,8 @@ fn multimaps(device: &Device) {
     let stream = device.stream().unwrap();
     check(&stream, &(0..40).map(|i| long(i * 77)).collect::<Vec<_>>());
     check(&stream, &(0..40).map(|i| event(i * 77)).collect::<Vec<_>>());
-    check(&stream, &(0..=255).collect::<Vec<u8>>());
+    check(&stream, &(0..40).map(|i| document(i * 77)).collect::<Vec<_>>());
+    check(&stream, &(0..40).collect::<Vec<u8>>());
 }
 
 fn checkpoints(device: &Device) {

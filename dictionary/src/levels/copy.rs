@@ -18,6 +18,7 @@ use bytemuck::Pod;
 use gpu_primitives::arch::thread;
 use gpu_primitives::arch::warp::LANES;
 use gpu_primitives::block::scan;
+use gpu_primitives::code::U256;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::scan::Max;
 use gpu_primitives::sort::Sign;
@@ -145,5 +146,5 @@ pub unsafe fn copy_windows<C: KeyCode, V: Pod>(
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64, u128], V in [(), u32, u64]: CopyWindows<C, V>;
+    for C in [u32, u64, u128, U256], V in [(), u32, u64]: CopyWindows<C, V>;
 }

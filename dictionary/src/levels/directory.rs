@@ -4,6 +4,7 @@ use super::table::{ENTRY_WORDS, Entry, THREADS};
 use crate::KeyCode;
 use gpu_primitives::arch::thread;
 use gpu_primitives::arch::warp::{FULL, LANES, ballot, lane_id, shuffle_idx};
+use gpu_primitives::code::U256;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::view::{Global, GlobalMut};
 
@@ -126,7 +127,7 @@ pub unsafe fn build_directory<C: KeyCode>(
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64, u128]: BuildDirectory<C>;
+    for C in [u32, u64, u128, U256]: BuildDirectory<C>;
 }
 
 #[cfg(test)]

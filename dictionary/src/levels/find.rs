@@ -276,9 +276,13 @@ impl<C: KeyCode, V: Pod> Found<C, V> {
     }
 
     /// Returns the bucket of a key, if it is not before the first one. The bucket may be after the last one.
+    ///
+    /// # Safety
+    /// The requirements of [`keys`](Self::keys). The level has a directory.
     #[inline(always)]
-    fn bucket(&self, code: C) -> Option<u64> {
-        let first = C::from_words(self.entry.first);
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn bucket(&self, code: C) -> Option<u64> {
+        let first = if size_of::<C>() > 16 { self.keys().get(0) } else { C::from_words(self.entry.first) };
         if code < first { None } else { Some(code.bucket(first, self.entry.shift)) }
     }
 

@@ -372,7 +372,7 @@ impl Windows {
         counts: View<'_, GlobalMut<u64>>,
     ) -> Result<(), Error> {
         let blocks = stream.device().limits().multiprocessors as usize * BLOCKS_AT_ONCE as usize;
-        with_shape!(ITEMS in 13 | 9 | 7 | 5 = count_items::<K::Code, P>(), {
+        with_shape!(ITEMS in 13 | 9 | 7 | 5 | 3 = count_items::<K::Code, P>(), {
             let cuts = self.cuts(stream, nominal(ITEMS))?;
             let kernel = CountLive::<K::Code, P, ITEMS>::new(view, cuts, counts);
             // SAFETY: the windows and positions are those of these levels, and the counts are zero. Any number of
@@ -390,7 +390,7 @@ impl Windows {
         weight: usize,
         out: Found<'_, K::Code, V::Carrier>,
     ) -> Result<(), Error> {
-        with_shape!(ITEMS in 13 | 9 | 7 | 5 | 3 = items::<K::Code, P>(), {
+        with_shape!(ITEMS in 13 | 9 | 7 | 5 | 3 | 1 = items::<K::Code, P>(), {
             let tile = nominal(ITEMS);
             let tiles = weight.div_ceil(tile);
             let kernel = EmitLive::<K::Code, P, ITEMS>::new(

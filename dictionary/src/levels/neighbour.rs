@@ -5,6 +5,7 @@ use super::table::THREADS;
 use crate::KeyCode;
 use bytemuck::Pod;
 use gpu_primitives::arch::thread;
+use gpu_primitives::code::U256;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::view::{Global, GlobalMut};
 
@@ -80,5 +81,5 @@ pub unsafe fn find_neighbours<C: KeyCode, V: Pod>(
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64, u128], V in [(), u32, u64]: FindNeighbours<C, V>;
+    for C in [u32, u64, u128, U256], V in [(), u32, u64]: FindNeighbours<C, V>;
 }

@@ -18,7 +18,7 @@ pub struct Entry {
     pub marks: u64,
     /// The address of the directory.
     pub directory: u64,
-    /// The smallest key: its lower and its upper 64 bits.
+    /// The smallest key: its lower and its upper 64 bits. A key of 256 bits has no room here, and is read where it is.
     pub first: [u64; 2],
     /// The number of elements.
     pub len: u32,

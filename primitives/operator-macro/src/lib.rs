@@ -41,7 +41,7 @@ pub fn record(item: TokenStream) -> TokenStream {
 /// `FromCode`.
 ///
 /// Keys are compared field by field, the first field first, as by `derive(PartialOrd)`. The fields are numbers, and arrays of
-/// numbers with a literal length; together they have at most 128 bits. Floats are ordered as by `total_cmp`. The struct
+/// numbers with a literal length; together they have at most 256 bits. Floats are ordered as by `total_cmp`. The struct
 /// derives `Record`, too. If gpu-primitives has another path than `::gpu_primitives`, say so:
 /// `#[radix_key(crate = path)]`.
 #[proc_macro_derive(RadixKey, attributes(radix_key))]

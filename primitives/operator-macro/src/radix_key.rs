@@ -5,7 +5,9 @@ use quote::{ToTokens, format_ident, quote};
 use syn::{Data, DeriveInput, Error, Expr, ExprLit, Field, Fields, Ident, Index, Lit, Meta, Path, Type, parse_quote};
 
 /// The most bits of a code.
-const MOST_BITS: u32 = 128;
+const MOST_BITS: u32 = 256;
+/// The bits of each half of such a code.
+const HALF_BITS: u32 = 128;
 
 /// What the bits of a number mean.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,7 +53,8 @@ pub fn radix_key(item: TokenStream) -> syn::Result<TokenStream> {
         0 => return Err(Error::new_spanned(&input.ident, "a key has at least one field")),
         1..=32 => quote!(u32),
         33..=64 => quote!(u64),
-        65..=MOST_BITS => quote!(u128),
+        65..=128 => quote!(u128),
+        129..=MOST_BITS => quote!(#root::sort::U256),
         _ => {
             let message = format!("the fields have {bits} bits, but a code has at most {MOST_BITS}");
             return Err(Error::new_spanned(&input.ident, message));
@@ -66,8 +69,19 @@ pub fn radix_key(item: TokenStream) -> syn::Result<TokenStream> {
 
     let names: Vec<Ident> = (0..parts.len()).map(|index| format_ident!("part{index}")).collect();
     let encoded = parts.iter().map(Part::encoded);
-    let shifts: Vec<Literal> = parts.iter().map(|part| Literal::u32_unsuffixed(part.shift)).collect();
-    let (cut, decoded): (Vec<_>, Vec<_>) = parts.iter().zip(&names).map(|(part, name)| part.decoded(name)).unzip();
+    let decoded: Vec<_> = parts.iter().zip(&names).map(|(part, name)| part.decoded(name)).collect();
+    let (joined, cut): (_, Vec<_>) = if bits <= 128 {
+        let shifts: Vec<Literal> = parts.iter().map(|part| Literal::u32_unsuffixed(part.shift)).collect();
+        let types = parts.iter().map(Part::unsigned);
+        let cut = types.zip(&shifts).map(|(of, shift)| quote!((code >> #shift) as #of)).collect();
+        (quote!(#((#names as #code) << #shifts)|*), cut)
+    } else {
+        let [low, high] = [0, 1].map(|half| {
+            let pieces = parts.iter().zip(&names).filter_map(|(part, name)| part.piece_for(half, name));
+            quote!(#(#pieces)|*)
+        });
+        (quote!(#root::sort::U256 { high: #high, low: #low }), parts.iter().map(Part::cut_from_halves).collect())
+    };
     let values = fields.iter().map(|(_, range, is_array)| {
         let numbers = &decoded[range.clone()];
         if *is_array { quote!([#(#numbers),*]) } else { quote!(#(#numbers)*) }
@@ -85,14 +99,14 @@ pub fn radix_key(item: TokenStream) -> syn::Result<TokenStream> {
 
             fn code(key: Self) -> #code {
                 #(let #names = #encoded;)*
-                #((#names as #code) << #shifts)|*
+                #joined
             }
         }
 
         #[#root::operator::operator(crate = #root::operator)]
         impl #root::sort::FromCode for #name {
             fn from_code(code: #code) -> Self {
-                #(let #names = (code >> #shifts) as #cut;)*
+                #(let #names = #cut;)*
                 #built
             }
         }
@@ -124,10 +138,36 @@ impl Part {
         }
     }
 
-    /// Returns the type of the number's code, and the number of the code with this name.
-    fn decoded(&self, code: &Ident) -> (Ident, TokenStream) {
-        let (unsigned, (top, high)) = (self.unsigned(), self.highest());
-        let number = match self.kind {
+    /// Returns how far the code's lowest bit is above that of a half of the key's code, or below it, if the half has bits of
+    /// the code. Half 0 is the lower one.
+    fn above(&self, half: u32) -> Option<i64> {
+        let (start, end) = (HALF_BITS * half, HALF_BITS * (half + 1));
+        let overlaps = self.shift < end && self.shift + self.bits > start;
+        overlaps.then(|| i64::from(self.shift) - i64::from(start))
+    }
+
+    /// Returns what the code with this name adds to a half.
+    fn piece_for(&self, half: u32, code: &Ident) -> Option<TokenStream> {
+        let above = self.above(half)?;
+        let by = Literal::u64_unsuffixed(above.unsigned_abs());
+        Some(if above >= 0 { quote!((#code as u128) << #by) } else { quote!((#code >> #by) as u128) })
+    }
+
+    /// Returns the code, taken from the halves of the key's code.
+    fn cut_from_halves(&self) -> TokenStream {
+        let unsigned = self.unsigned();
+        let pieces = [quote!(code.low), quote!(code.high)].into_iter().zip(0..).filter_map(|(half, index)| {
+            let above = self.above(index)?;
+            let by = Literal::u64_unsuffixed(above.unsigned_abs());
+            Some(if above >= 0 { quote!((#half >> #by) as #unsigned) } else { quote!((#half as #unsigned) << #by) })
+        });
+        quote!(#(#pieces)|*)
+    }
+
+    /// Returns the number of the code with this name.
+    fn decoded(&self, code: &Ident) -> TokenStream {
+        let (top, high) = self.highest();
+        match self.kind {
             Kind::Unsigned => code.to_token_stream(),
             Kind::Signed => {
                 let signed = format_ident!("i{}", self.bits);
@@ -137,8 +177,7 @@ impl Part {
                 let float = format_ident!("f{}", self.bits);
                 quote!(#float::from_bits(if #code >> #top == 0 { !#code } else { #code ^ #high }))
             }
-        };
-        (unsigned, number)
+        }
     }
 }
 

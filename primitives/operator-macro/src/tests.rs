@@ -167,6 +167,6 @@ fn keys_are_derived_from_numbers() {
     refused_key("struct Key { a: [u32; LEN] }", "with a literal length");
     refused_key("struct Key { a: (u32, u32) }", "the fields of a derived key are numbers");
     refused_key("struct Key;", "at least one field");
-    refused_key("struct Key { a: u128, b: u8 }", "the fields have 136 bits, but a code has at most 128");
+    refused_key("struct Key { a: [u128; 2], b: u8 }", "the fields have 264 bits, but a code has at most 256");
     refused_key("#[radix_key(path = other)] struct Key { a: u32 }", "expected `crate = path::of::gpu_primitives`");
 }

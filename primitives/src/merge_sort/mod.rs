@@ -35,4 +35,6 @@ mod kernel;
 mod host;
 
 #[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use host::sort;
+#[cfg(not(target_arch = "nvptx64"))]
 pub use host::{keys, keys_in_place, pairs, pairs_in_place};

@@ -1,7 +1,7 @@
 //! Keys that can be sorted by their bits, and their digits.
 
 use super::{Buckets, Purity};
-use crate::code::{Bits, Sign};
+use crate::code::{Bits, Sign, U256};
 use crate::compare::Compare;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::compare::{Greater, HoleOrder};
@@ -61,7 +61,7 @@ use bytemuck::{Pod, Zeroable};
 /// }
 /// ```
 pub trait RadixKey: Pod {
-    /// The type of the codes: `u32`, `u64` or `u128`.
+    /// The type of the codes: `u32`, `u64`, `u128` or [`U256`].
     type Code: RadixCode;
     /// The number of bits of a code. Higher bits are zero.
     const BITS: u32 = Self::Code::BITS;
@@ -127,7 +127,7 @@ pub trait RadixKey: Pod {
 /// dictionary returns other keys than were inserted, but never accesses memory out of bounds.
 #[diagnostic::on_unimplemented(
     message = "the code of `{Self}` does not give the key back, so it is not a key of a dictionary",
-    note = "keys are numbers of 8 to 128 bits, and types of your own with a code of up to 128 bits",
+    note = "keys are numbers of 8 to 128 bits, and types of your own with a code of up to 256 bits",
     note = "for a type of your own, derive `Record` and `RadixKey`, or implement `RadixKey` and `FromCode` with `#[operator]`"
 )]
 pub trait FromCode: RadixKey {
@@ -171,7 +171,7 @@ pub trait FromCode: RadixKey {
 /// # Ok::<(), Error>(())
 /// ```
 pub trait SortBy<K>: Param {
-    /// The type of the numbers: `u32`, `u64` or `u128`.
+    /// The type of the numbers: `u32`, `u64`, `u128` or [`U256`].
     type Code: RadixCode;
 
     /// Returns a number that orders as the key does.
@@ -182,7 +182,7 @@ pub trait SortBy<K>: Param {
     fn recorded() -> Recorded;
 }
 
-/// A number that the kernels sort: `u32`, `u64` or `u128`.
+/// A number that keys are sorted by: `u32`, `u64`, `u128` or [`U256`].
 pub trait RadixCode: Bits + sealed::Sealed {
     /// The number of bits.
     const BITS: u32;
@@ -198,7 +198,10 @@ pub trait RadixCode: Bits + sealed::Sealed {
     /// The hole was made of such a function for elements that are held in an `H`.
     #[doc(hidden)]
     unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self;
+}
 
+/// A number of up to 128 bits: `u32`, `u64` or `u128`.
+pub trait ShortCode: RadixCode {
     /// The type in which kernels load such a number.
     #[doc(hidden)]
     type Held: Held;
@@ -231,6 +234,7 @@ mod sealed {
     impl Sealed for u32 {}
     impl Sealed for u64 {}
     impl Sealed for u128 {}
+    impl Sealed for crate::code::U256 {}
 }
 
 impl RadixCode for u32 {
@@ -246,7 +250,9 @@ impl RadixCode for u32 {
         // SAFETY: guaranteed by the caller.
         unsafe { H::code_32(hole, key) }
     }
+}
 
+impl ShortCode for u32 {
     type Held = u32;
 
     #[inline(always)]
@@ -288,7 +294,9 @@ impl RadixCode for u64 {
         // SAFETY: guaranteed by the caller.
         unsafe { H::code_64(hole, key) }
     }
+}
 
+impl ShortCode for u64 {
     type Held = u64;
 
     #[inline(always)]
@@ -331,7 +339,9 @@ impl RadixCode for u128 {
         let [lower, upper] = unsafe { H::code_128(hole, key) };
         (upper as u128) << 64 | lower as u128
     }
+}
 
+impl ShortCode for u128 {
     type Held = [u64; 2];
 
     #[inline(always)]
@@ -357,6 +367,27 @@ impl RadixCode for u128 {
     #[cfg(not(target_arch = "nvptx64"))]
     fn descending() -> HoleOrder {
         HoleOrder::of::<Self, Greater>(Greater)
+    }
+}
+
+impl RadixCode for U256 {
+    const BITS: u32 = 256;
+
+    #[inline(always)]
+    fn digits(self, shift: u32, sign: Sign) -> u32 {
+        let Self { high, low } = sign.encode(self);
+        match shift {
+            0 => low as u32,
+            1..128 => (low >> shift | high << (128 - shift)) as u32,
+            _ => (high >> (shift - 128)) as u32,
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self {
+        // SAFETY: guaranteed by the caller.
+        let [a, b, c, d] = unsafe { H::code_256(hole, key) };
+        Self { high: u128::of_halves([a, b]), low: u128::of_halves([c, d]) }
     }
 }
 
@@ -404,6 +435,7 @@ numbers! {
         if bits >> 63 == 0 { bits ^ 0x8000_0000_0000_0000 } else { !bits }
     }, code => f64::from_bits(if code >> 63 == 0 { !code } else { code ^ 0x8000_0000_0000_0000 });
     u128 as u128, 128, Some(Sign::NONE), key => key, code => code;
+    U256 as U256, 256, Some(Sign::NONE), key => key, code => code;
     // The sign of 128 bits is that of their upper half.
     i128 as u128, 128, Some(Sign::two_s_complement(64)),
         key => key as u128 ^ (1u128 << 127), code => (code ^ (1u128 << 127)) as i128;
@@ -512,6 +544,15 @@ impl Digits {
         self.passes
     }
 
+    /// Returns the order of 256-bit numbers by these digits.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub(super) fn order_of_long(&self) -> ByLongDigits {
+        let end = self.shift + 8 * (self.passes - 1) + self.last_mask.count_ones();
+        let below = |bit: u32| if bit < 128 { (1u128 << bit) - 1 } else { u128::MAX };
+        let bits = |base: u32| below(end.saturating_sub(base)) & !below(self.shift.saturating_sub(base));
+        ByLongDigits { mask: U256 { high: bits(128), low: bits(0) }, flip: (self.flip as i32) as u128 }
+    }
+
     /// Returns the order of keys by these digits.
     #[cfg(not(target_arch = "nvptx64"))]
     pub(super) const fn order(&self) -> ByDigits {
@@ -547,6 +588,24 @@ impl Compare<u64> for ByDigits {
         let a = a ^ (if a >> 63 == 0 { always } else { always ^ negative });
         let b = b ^ (if b >> 63 == 0 { always } else { always ^ negative });
         (a & self.mask) < (b & self.mask)
+    }
+}
+
+/// The order of 256-bit numbers by their [`Digits`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable, Record)]
+pub(super) struct ByLongDigits {
+    /// The bits to compare.
+    mask: U256,
+    /// All ones for a descending sort.
+    flip: u128,
+}
+
+#[operator]
+impl Compare<U256> for ByLongDigits {
+    fn less(&self, a: U256, b: U256) -> bool {
+        let (high, low, flip) = (self.mask.high, self.mask.low, self.flip);
+        ((a.high ^ flip) & high, (a.low ^ flip) & low) < ((b.high ^ flip) & high, (b.low ^ flip) & low)
     }
 }
 
@@ -604,6 +663,29 @@ mod tests {
         assert!(f32::code(-0.0) < f32::code(0.0) && f64::code(-0.0) < f64::code(0.0));
     }
 
+    #[test]
+    fn long_numbers_are_compared_by_the_bits_asked_for() {
+        let number = |high, low| U256 { high, low };
+        check(&[number(0, 0), number(0, 1), number(0, u128::MAX), number(1, 0), number(u128::MAX, u128::MAX)]);
+        let numbers = [(0, 1), (0, 1 << 64), (5, 0), (1 << 64, 5), (u128::MAX, 6), (3, 3)].map(|(a, b)| number(a, b));
+        for (start, end) in [(0, 256), (0, 64), (64, 128), (1, 2), (60, 130), (128, 129), (192, 256), (255, 256)] {
+            // The bits in question, the highest first.
+            let bits = |of: U256| {
+                let bit = |at: u32| (if at < 128 { of.low >> at } else { of.high >> (at - 128) }) as u32 & 1;
+                (start..end).rev().map(bit).collect::<Vec<_>>()
+            };
+            let [up, down] = [false, true].map(|descending| Digits::new(Sign::NONE, start, end, descending));
+            for a in numbers {
+                let digit = |at: u32| up.bucket(a, (at - start) / 8) >> ((at - start) % 8) & 1;
+                assert!((start..end).rev().map(digit).eq(bits(a)), "{a:?}, bits {start}..{end}");
+                for b in numbers {
+                    assert_eq!(up.order_of_long().less(a, b), bits(a) < bits(b), "{a:?} {b:?}, bits {start}..{end}");
+                    assert_eq!(down.order_of_long().less(a, b), bits(a) > bits(b), "{a:?} {b:?}, bits {start}..{end}");
+                }
+            }
+        }
+    }
+
     #[cfg(feature = "half")]
     #[test]
     fn short_floats_have_codes_that_give_them_back() {
@@ -625,6 +707,16 @@ mod tests {
     #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, Record, crate::sort::RadixKey)]
     struct Pair(i16, u8, u8);
 
+    /// 216 bits: the number of 128 bits lies across the halves of the code.
+    #[repr(C, packed)]
+    #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, Record, crate::sort::RadixKey)]
+    struct Wide {
+        kind: u8,
+        id: u128,
+        time: i64,
+        page: [u8; 2],
+    }
+
     #[repr(C)]
     #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, Record, crate::sort::RadixKey)]
     struct Position {
@@ -643,8 +735,18 @@ mod tests {
             }
         }
         check(&keys);
-        assert_eq!((Mixed::BITS, Pair::BITS, Position::BITS), (128, 32, 64));
+        assert_eq!((Mixed::BITS, Pair::BITS, Position::BITS, Wide::BITS), (128, 32, 64, 216));
         check(&[Pair(-300, 9, 9), Pair(-1, 0, 255), Pair(-1, 1, 0), Pair(0, 0, 0), Pair(300, 0, 0)]);
         check(&[-1e300, -1.0, 0.0, 1e-300, 1.0].map(|offset| Position { offset }));
+
+        let mut keys = Vec::new();
+        for kind in [0, 7, 255] {
+            for id in [0, 1, 1 << 40, u128::MAX / 3, u128::MAX] {
+                for time in [i64::MIN, -1, 0, 1 << 33, i64::MAX] {
+                    keys.extend([[0, 0], [0, 255], [9, 9]].map(|page| Wide { kind, id, time, page }));
+                }
+            }
+        }
+        check(&keys);
     }
 }

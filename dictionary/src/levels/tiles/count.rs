@@ -8,6 +8,7 @@ use crate::KeyCode;
 use crate::levels::find::Levels;
 use crate::levels::payload::{MarkedNone, Payload};
 use gpu_primitives::arch::{Order, Scope, opaque, thread};
+use gpu_primitives::code::U256;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::view::{GlobalMut, SharedMemory};
 
@@ -84,5 +85,5 @@ pub unsafe fn count_live<C: KeyCode, P: Payload<Value = ()>, const ITEMS: usize>
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64, u128], P in [(), MarkedNone]: CountLive<C, P, { count_items::<C, P>() }>;
+    for C in [u32, u64, u128, U256], P in [(), MarkedNone]: CountLive<C, P, { count_items::<C, P>() }>;
 }
