@@ -1,6 +1,6 @@
 //! Input data for benchmarks. Equal arguments give equal data on every machine.
 
-use gpu_dictionary::{Key, Value};
+use gpu_dictionary::{Value, WordKey as Key};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rayon::slice::ParallelSliceMut;
 use std::fmt::Debug;

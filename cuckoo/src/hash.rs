@@ -5,7 +5,7 @@
 //! Two such keys serve the whole table: the second is used in the buckets of the first.
 
 use bytemuck::{Pod, Zeroable};
-use gpu_dictionary::KeyCode;
+use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::kernel::Param;
 
 /// The largest number of hash functions.

@@ -89,7 +89,7 @@ mod view_mut;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 
-pub use gpu_dictionary::{Key, Value, value};
+pub use gpu_dictionary::{Value, WordKey as Key, value};
 pub use view::CuckooView;
 pub use view_mut::{CuckooMut, Insertion};
 

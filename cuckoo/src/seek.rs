@@ -3,7 +3,7 @@
 use crate::hash::Choices;
 use crate::view::{Bucket, Slots, TableMut, key_index};
 use bytemuck::Pod;
-use gpu_dictionary::KeyCode;
+use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::{Order, Scope};
 
 /// What became of a search for a key.

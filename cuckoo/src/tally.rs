@@ -1,7 +1,7 @@
 //! Kernels that insert into a table as your own kernels would. Only tests use them.
 
 use crate::{CuckooMut, Insertion};
-use gpu_dictionary::KeyCode;
+use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::{Order, Scope};
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::{Global, GlobalMut, thread};

@@ -4,7 +4,7 @@
 
 use crate::hash::Map;
 use bytemuck::Pod;
-use gpu_dictionary::KeyCode;
+use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::Cache;
 use gpu_primitives::kernel::{Buffer, Param, ReadParam};
 use gpu_primitives::{Global, GlobalMut};

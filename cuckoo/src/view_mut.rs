@@ -3,7 +3,7 @@
 use crate::view::{Bucket, Slots, TableMut, key_index, value_index};
 use bytemuck::Pod;
 use core::mem::transmute_copy;
-use gpu_dictionary::KeyCode;
+use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::{Order, Rmw, Scope};
 use gpu_primitives::kernel::{Buffer, Param};
 use gpu_primitives::{GlobalMut, thread};

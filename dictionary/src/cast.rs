@@ -1,8 +1,9 @@
-//! Keys as unsigned integers and values as their carriers, in device memory: the same bytes under another type.
+//! Keys and values in device memory, in the form in which kernels take them: keys as unsigned integers, values as their
+//! carriers. Most are the same bytes under another type; others are converted.
 
-use crate::{Key, Value};
+use crate::{Key, Value, WordKey};
 use bytemuck::Pod;
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, sort};
 
 /// Memory of the caller, or a copy of it in another form.
 #[derive(Debug)]
@@ -26,8 +27,57 @@ impl<T: Pod> Input<'_, T> {
 
 /// Returns keys as the unsigned integers with the same bits.
 #[must_use]
-pub fn bits<K: Key>(keys: DeviceSlice<'_, K>) -> DeviceSlice<'_, K::Code> {
-    keys.cast().expect("a key and its code have the same size and alignment")
+pub fn bits<K: WordKey>(keys: DeviceSlice<'_, K>) -> DeviceSlice<'_, K::Code> {
+    same_bits(keys)
+}
+
+fn same_bits<K: Key>(keys: DeviceSlice<'_, K>) -> DeviceSlice<'_, K::Code> {
+    keys.cast().expect("a plain key and its code have the same size and alignment")
+}
+
+/// Returns keys as kernels on levels take them: [plain](Key::IS_PLAIN) ones as the unsigned integers with the same bits,
+/// others as their codes. Does not wait.
+///
+/// # Errors
+/// [`Error::OutOfMemory`] for the codes, or any launch error.
+pub fn asked<'a, K: Key>(stream: &Stream, keys: DeviceSlice<'a, K>) -> Result<Input<'a, K::Code>, Error> {
+    if K::IS_PLAIN { Ok(Input::Same(same_bits(keys))) } else { encoded(stream, keys) }
+}
+
+/// Returns the codes of keys. Does not wait.
+///
+/// # Errors
+/// [`Error::OutOfMemory`] for the codes, or any launch error.
+pub fn codes<'a, K: Key>(stream: &Stream, keys: DeviceSlice<'a, K>) -> Result<Input<'a, K::Code>, Error> {
+    if K::IS_CODE { Ok(Input::Same(same_bits(keys))) } else { encoded(stream, keys) }
+}
+
+fn encoded<'a, K: Key>(stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Input<'a, K::Code>, Error> {
+    let mut codes = stream.uninit(keys.len())?;
+    sort::encode(stream, keys, &mut codes)?;
+    Ok(Input::Copy(codes))
+}
+
+/// Returns the keys of codes. Does not wait.
+///
+/// # Errors
+/// [`Error::OutOfMemory`] for the keys, or any launch error.
+pub fn keys_of<K: Key>(stream: &Stream, codes: DeviceVec<K::Code>) -> Result<DeviceVec<K>, Error> {
+    if K::IS_CODE { Ok(recast(codes)) } else { decoded(stream, codes) }
+}
+
+/// Returns the keys that kernels on levels have written: the inverse of [`asked`]. Does not wait.
+///
+/// # Errors
+/// [`Error::OutOfMemory`] for the keys, or any launch error.
+pub fn answered<K: Key>(stream: &Stream, written: DeviceVec<K::Code>) -> Result<DeviceVec<K>, Error> {
+    if K::IS_PLAIN { Ok(recast(written)) } else { decoded(stream, written) }
+}
+
+fn decoded<K: Key>(stream: &Stream, codes: DeviceVec<K::Code>) -> Result<DeviceVec<K>, Error> {
+    let mut keys = stream.uninit(codes.len())?;
+    sort::decode(stream, &codes, &mut keys)?;
+    Ok(keys)
 }
 
 /// Returns values as their carriers. Copies values that are misaligned for their carrier. Does not wait.

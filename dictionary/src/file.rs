@@ -13,6 +13,9 @@
 //! | 1, 1 | type of the values, size of a value |
 //! | | the structure's own fields |
 //!
+//! Dictionaries of levels store the codes of keys: 4, 8, 16 or 32 bytes each. The type of keys that are not numbers is 0, so that
+//! only their size is compared.
+//!
 //! Arrays follow, each in sections of 1 MiB; the last section of an array may be shorter. The lengths of the arrays
 //! follow from the header.
 //!
@@ -289,6 +292,17 @@ pub fn ascending<T: Copy + PartialOrd>(strict: bool) -> impl FnMut(&[T]) -> Resu
             false if strict => Err("they do not ascend"),
             false => Err("they are not sorted"),
         }
+    }
+}
+
+/// Returns a check that an array of codes, passed part by part, ascends, and that each is the code of a key. If `strict`, it
+/// must not have duplicates.
+pub fn ascending_codes<K: Key>(strict: bool) -> impl FnMut(&[K::Code]) -> Result<(), &'static str> {
+    let mut in_order = ascending(strict);
+    let is_code = |&code: &K::Code| K::IS_PLAIN || K::from_code(code).code() == code;
+    move |part| {
+        in_order(part)?;
+        if part.iter().all(is_code) { Ok(()) } else { Err("some are no codes of keys of this type") }
     }
 }
 

@@ -31,7 +31,7 @@ mod snapshot;
 #[cfg(not(target_arch = "nvptx64"))]
 mod traits;
 
-pub use key::{Key, KeyCode};
+pub use key::{Key, KeyCode, WordCode, WordKey};
 #[doc(hidden)]
 pub use value::{Bytes, HasCarrier};
 pub use value::{Carrier, Value, values_for};

@@ -13,7 +13,7 @@
 
 use crate::options::MAX_BATCH;
 use crate::{GpuLsm, Key, Level, Parts, Value};
-use gpu_dictionary::file::{Format, Source, ascending, write_array, write_section};
+use gpu_dictionary::file::{Format, Source, ascending_codes, write_array, write_section};
 use gpu_dictionary::levels::Stack;
 use gpu_primitives::{Error, Stream};
 use std::io::{Read, Write};
@@ -127,7 +127,7 @@ pub(crate) fn read_level<K: Key, V: Value>(
     stream: &Stream,
     &LevelHeader { slot, has_marks, len }: &LevelHeader,
 ) -> Result<(Level<K, V>, usize), Error> {
-    let keys = source.array(stream, &format!("the keys of level {slot}"), len, ascending::<K::Code>(false))?;
+    let keys = source.array(stream, &format!("the keys of level {slot}"), len, ascending_codes::<K>(false))?;
     let values = source.values(stream, &format!("the values of level {slot}"), len)?;
     let mut tombstones = 0;
     let marks = has_marks.then(|| {

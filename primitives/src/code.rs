@@ -49,6 +49,28 @@ impl Bits for u128 {
     }
 }
 
+/// A number of 256 bits, in two halves.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Pod, Zeroable, Record)]
+pub struct U256 {
+    /// The upper half, which is compared first.
+    pub high: u128,
+    /// The lower half.
+    pub low: u128,
+}
+
+/// The masks apply to the upper half, which has the sign.
+impl Bits for U256 {
+    #[inline(always)]
+    fn flip(self, bits: u64) -> Self {
+        Self { high: self.high.flip(bits), ..self }
+    }
+    #[inline(always)]
+    fn flip_if_negative(self, bits: u64) -> Self {
+        Self { high: self.high.flip_if_negative(bits), ..self }
+    }
+}
+
 /// How signs are interpreted: masks that make the bits of a number sort like an unsigned number. It is a kernel
 /// argument.
 #[repr(C)]

@@ -1,5 +1,6 @@
 //! Orders for merges, searches and segmented sorts.
 
+use crate::code::U256;
 use crate::form::{Holes, Param};
 use crate::hole::{Held, Hole};
 use crate::operator::operator;
@@ -252,6 +253,7 @@ orders! {
     u32: a, b => a < b;
     u64: a, b => a < b;
     u128: a, b => a < b;
+    U256: a, b => (a.high, a.low) < (b.high, b.low);
     i8: a, b => a < b;
     i16: a, b => a < b;
     i32: a, b => a < b;

@@ -92,6 +92,13 @@ pub trait Held: Pod {
     /// The hole was made of such a function for elements that are held in this type.
     unsafe fn code_128(hole: &Hole, a: Self) -> [u64; 2];
 
+    /// Calls `code(a)`, whose result is a 256-bit number. Returns the lower and the upper half of its upper half, then those
+    /// of its lower half.
+    ///
+    /// # Safety
+    /// The hole was made of such a function for elements that are held in this type.
+    unsafe fn code_256(hole: &Hole, a: Self) -> [u64; 4];
+
     /// Loads element `index` of the source that the hole was made of.
     ///
     /// # Safety
@@ -215,6 +222,17 @@ mod device {
                 }
 
                 #[inline(always)]
+                unsafe fn code_256(_: &Hole, a: Self) -> [u64; 4] {
+                    let a = $split(a);
+                    let mut result = [0; 4];
+                    evaluate!(
+                        "code.b64x4" $shape, out(reg64) [result[0], result[1], result[2], result[3]],
+                        in($class) [a[$first] $(, a[$i])*], [0 0 0 $first $($i)*]
+                    );
+                    result
+                }
+
+                #[inline(always)]
                 unsafe fn load(index: u64) -> Self {
                     let mut result = $split(bytemuck::Zeroable::zeroed());
                     line!(
@@ -286,6 +304,11 @@ mod host {
                 }
 
                 unsafe fn code_128(hole: &Hole, a: Self) -> [u64; 2] {
+                    // SAFETY: guaranteed by the caller.
+                    unsafe { hole.call(&[&raw const a]) }
+                }
+
+                unsafe fn code_256(hole: &Hole, a: Self) -> [u64; 4] {
                     // SAFETY: guaranteed by the caller.
                     unsafe { hole.call(&[&raw const a]) }
                 }

@@ -5,7 +5,7 @@
 //! header, in 8 bytes. Two arrays follow: the key codes and the values.
 
 use crate::{GpuSortedArray, Key, Level, Options, Value};
-use gpu_dictionary::file::{Format, Source, ascending, write_array, write_section};
+use gpu_dictionary::file::{Format, Source, ascending_codes, write_array, write_section};
 use gpu_primitives::{Error, Stream};
 use std::io::{Read, Write};
 
@@ -57,7 +57,7 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
         let len = source.header::<K, V, _>(FORMAT, Source::u64)?;
         let too_long = || source.invalid(format!("it has {len} elements, but an array has less than 2^32"));
         let len = u32::try_from(len).map_err(|_| too_long())? as usize;
-        let keys = source.array(stream, "the keys", len, ascending::<K::Code>(true))?;
+        let keys = source.array(stream, "the keys", len, ascending_codes::<K>(true))?;
         let values = source.values(stream, "the values", len)?;
         // SAFETY: the codes were checked to ascend. Both arrays were read onto the stream's device by copies.
         Ok(Self::of(unsafe { Level::from_parts(keys, values, None)? }, Options::new()))

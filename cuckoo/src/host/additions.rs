@@ -4,7 +4,7 @@ use super::build::lock_words;
 use super::query::expect_width;
 use super::table::GpuCuckoo;
 use crate::view_mut::{COUNTERS, CuckooMut};
-use gpu_dictionary::{Key, Value};
+use gpu_dictionary::{Value, WordKey as Key};
 use gpu_primitives::kernel::{Reach, View};
 use gpu_primitives::{DeviceVec, Error, Stream};
 
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::tally::{Enrol, THREADS, Tally, counted_once};
     use crate::{Insertion, Options};
-    use gpu_dictionary::KeyCode;
+    use gpu_dictionary::WordCode as KeyCode;
     use gpu_primitives::Device;
     use std::collections::HashMap;
     use std::hash::Hash;

@@ -5,7 +5,7 @@ use super::pairs::{PairSlices, PairVec};
 use super::storage::{Filled, PlaceJob, Storage};
 use crate::hash::{Hash, MIN_BUCKETS, Map};
 use crate::kernel::Count;
-use gpu_dictionary::{Carrier, KeyCode};
+use gpu_dictionary::{Carrier, WordCode as KeyCode};
 use gpu_primitives::{Error, Stream};
 
 /// The name of the table in error messages.

@@ -17,7 +17,7 @@ use super::options::{Options, WhenFull};
 use super::pairs::Given;
 use super::table::GpuCuckoo;
 use gpu_dictionary::file::{Format, Source, ascending, write_array, write_section};
-use gpu_dictionary::{Key, Value};
+use gpu_dictionary::{Value, WordKey as Key};
 use gpu_primitives::{Error, Stream};
 use std::io::{Read, Write};
 

@@ -6,7 +6,7 @@ use super::pairs::{Given, PairSlices, PairVec, sort_by_key};
 use super::table::GpuCuckoo;
 use super::work::{Batch, EqualKeys, Work};
 use crate::kernel::{Fate, Latest};
-use gpu_dictionary::{Key, Value};
+use gpu_dictionary::{Value, WordKey as Key};
 use gpu_primitives::equality::Same;
 use gpu_primitives::kernel::Held;
 use gpu_primitives::monoid::{Combine, HoleMonoid, Monoid};

@@ -5,7 +5,7 @@
 use crate::kernel::PairsMut;
 use bytemuck::Pod;
 use gpu_dictionary::cast::{Input, bits, carried};
-use gpu_dictionary::{Key, Value, values_for};
+use gpu_dictionary::{Value, WordKey as Key, values_for};
 use gpu_primitives::kernel::View;
 use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len, sort};
 

@@ -5,7 +5,7 @@ use super::pairs::{PairVec, sort_by_key};
 use super::table::{GpuCuckoo, Stats};
 use crate::view::CuckooView;
 use gpu_dictionary::cast::{bits, recast};
-use gpu_dictionary::{Contents, Key, Lookup, Value, values_for};
+use gpu_dictionary::{Contents, Lookup, Value, WordKey as Key, values_for};
 use gpu_primitives::kernel::View;
 use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
 

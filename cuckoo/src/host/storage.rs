@@ -10,7 +10,7 @@ use crate::kernel::{
 };
 use crate::view::{CuckooView, TableMut, bucket_bytes};
 use core::marker::PhantomData;
-use gpu_dictionary::{Carrier, KeyCode, values_for};
+use gpu_dictionary::{Carrier, WordCode as KeyCode, values_for};
 use gpu_primitives::kernel::{Reach, View};
 use gpu_primitives::monoid::Combine;
 use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, sort};

@@ -6,7 +6,7 @@ use super::options::Options;
 use super::pairs::{Given, PairSlices, PairVec};
 use super::storage::Storage;
 use super::work::Work;
-use gpu_dictionary::{Key, Value};
+use gpu_dictionary::{Value, WordKey as Key};
 use gpu_primitives::{DeviceSlice, DeviceValue, Error, Stream};
 
 /// A hash table on the device, from keys to values of 0, 4 or 8 bytes.

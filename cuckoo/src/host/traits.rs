@@ -2,7 +2,9 @@
 
 use super::options::Options;
 use super::table::GpuCuckoo;
-use gpu_dictionary::{self as dictionary, Contents, Dictionary, Key, Lookup, Updatable, Upsertable, Upsertion, Value};
+use gpu_dictionary::{
+    self as dictionary, Contents, Dictionary, Lookup, Updatable, Upsertable, Upsertion, Value, WordKey as Key,
+};
 use gpu_primitives::kernel::Held;
 use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
 use std::io::{Read, Write};

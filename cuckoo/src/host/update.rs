@@ -5,7 +5,7 @@ use super::options::Options;
 use super::pairs::{PairSlices, PairVec};
 use super::table::GpuCuckoo;
 use gpu_dictionary::cast::{bits, recast};
-use gpu_dictionary::{Key, Lookup, Value};
+use gpu_dictionary::{Lookup, Value, WordKey as Key};
 use gpu_primitives::{DeviceSlice, DeviceValue, Error, Stream};
 
 impl<K: Key, V: Value> GpuCuckoo<K, V> {

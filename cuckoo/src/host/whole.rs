@@ -2,7 +2,7 @@
 
 use super::pairs::PairVec;
 use super::table::GpuCuckoo;
-use gpu_dictionary::{Contents, Key, Value};
+use gpu_dictionary::{Contents, Value, WordKey as Key};
 use gpu_primitives::map::{Map, Map2};
 use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, transform};
 

@@ -6,7 +6,7 @@ use super::storage::{ClaimJob, EntrySlice, PlaceJob, Repeats, Storage};
 use crate::hash::Hash;
 use crate::kernel::{Claims, ENTRIES_PER_POSITION, Latest, Marks};
 use bytemuck::Pod;
-use gpu_dictionary::{Carrier, KeyCode};
+use gpu_dictionary::{Carrier, WordCode as KeyCode};
 use gpu_primitives::monoid::Combine;
 use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, transfer};
 

@@ -7,7 +7,7 @@ use super::probe::{THREADS, index};
 use crate::seek::{Seek, Sought};
 use crate::view::{CuckooView, TableMut, value_index};
 use bytemuck::{Pod, Zeroable};
-use gpu_dictionary::KeyCode;
+use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::{Order, Scope};
 use gpu_primitives::block::warp::{broadcast, shuffle_down};
 use gpu_primitives::kernel::kernel;

@@ -5,7 +5,7 @@
 
 use super::probe::{THREADS, index};
 use crate::hash::Hash;
-use gpu_dictionary::KeyCode;
+use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::{Order, Rmw, Scope};
 use gpu_primitives::block::warp::shuffle_up;
 use gpu_primitives::kernel::{Buffer, Param, kernel};

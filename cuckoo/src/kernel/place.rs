@@ -3,7 +3,7 @@
 use super::pairs::{Pairs, PairsMut};
 use crate::view::{Bucket, TableMut, key_index, value_index};
 use bytemuck::Pod;
-use gpu_dictionary::KeyCode;
+use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::{Cache, Order, Rmw, Scope};
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::{Global, GlobalMut, thread};

@@ -5,7 +5,7 @@ use super::marks::Marks;
 use super::pairs::PairsMut;
 use crate::view::{Bucket, CuckooView, Position, TableMut, key_index};
 use bytemuck::Pod;
-use gpu_dictionary::KeyCode;
+use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::{Cache, Order, Scope};
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::{Global, GlobalMut, SharedMemory, thread, warp};

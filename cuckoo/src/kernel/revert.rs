@@ -7,7 +7,7 @@ use super::probe::{THREADS, erase_one, hold, index};
 use super::settle::took_part;
 use crate::view::{TableMut, value_index};
 use bytemuck::Pod;
-use gpu_dictionary::KeyCode;
+use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::{Order, Scope};
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::{Global, GlobalMut, warp};

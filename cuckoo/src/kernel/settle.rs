@@ -6,7 +6,7 @@ use super::pairs::Pairs;
 use super::probe::{THREADS, index};
 use crate::view::{TableMut, value_index};
 use bytemuck::Pod;
-use gpu_dictionary::KeyCode;
+use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::Global;
 use gpu_primitives::kernel::kernel;
 

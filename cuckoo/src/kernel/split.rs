@@ -5,7 +5,7 @@ use super::pairs::PairsMut;
 use super::probe::{THREADS, index};
 use crate::view::{CuckooView, TableMut, key_index, value_index};
 use bytemuck::Pod;
-use gpu_dictionary::KeyCode;
+use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::{GlobalMut, SharedMemory, warp};
 

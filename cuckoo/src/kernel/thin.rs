@@ -6,7 +6,7 @@
 use super::pairs::PairsMut;
 use super::tile::TileDigits;
 use bytemuck::Pod;
-use gpu_dictionary::KeyCode;
+use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::Rmw;
 use gpu_primitives::block::warp::{inclusive_scan, shuffle_up};
 use gpu_primitives::kernel::kernel;

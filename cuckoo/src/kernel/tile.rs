@@ -14,7 +14,7 @@ use super::thin::{CHUNK, LONG_TILE};
 use crate::hash::{Hash, Map};
 use crate::view::{TableMut, key_index, value_index};
 use bytemuck::{Pod, Zeroable};
-use gpu_dictionary::KeyCode;
+use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::{Order, Rmw, Scope};
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::sort::{Buckets, Purity};

@@ -9,7 +9,7 @@ use builds::*;
 use gpu_conformance::data::random;
 use gpu_conformance::{cases, run};
 use gpu_cuckoo::{GpuCuckoo, Key, Options, Value};
-use gpu_dictionary::KeyCode;
+use gpu_dictionary::WordCode;
 use gpu_dictionary_conformance::upload_values;
 use gpu_primitives::{Error, Stream};
 use std::collections::HashMap;

@@ -2,7 +2,7 @@
 
 use super::model::{Family, Modelled, Random, Value, extremes};
 use gpu_conformance::is_checked;
-use gpu_dictionary::{Dictionary, Key, Updatable};
+use gpu_dictionary::{Dictionary, Updatable, WordKey as Key};
 use gpu_primitives::{Device, Error, Stream};
 use std::fmt::Debug;
 use std::io::{self, Read, Write};

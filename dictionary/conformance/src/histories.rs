@@ -2,7 +2,7 @@
 
 use super::model::{Family, Modelled, Random, Value, extremes, is_long};
 use gpu_conformance::is_checked;
-use gpu_dictionary::Key;
+use gpu_dictionary::WordKey as Key;
 use gpu_primitives::{Device, Stream};
 use std::fmt::Debug;
 

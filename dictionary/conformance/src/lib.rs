@@ -19,6 +19,8 @@ mod files;
 #[cfg(not(target_arch = "nvptx64"))]
 mod histories;
 #[cfg(not(target_arch = "nvptx64"))]
+mod keys;
+#[cfg(not(target_arch = "nvptx64"))]
 mod model;
 #[cfg(not(target_arch = "nvptx64"))]
 mod streams;
@@ -33,6 +35,8 @@ pub use behaviour::{a_join, a_kernel_of_ones_own};
 pub use failures::{Input, fail};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use files::{Failing, refused, round_trip, saved};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use keys::{all_operations, upserts_of};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use model::{Family, Modelled, Questions, Random, Value, check_order, extremes, is_long, upload_values};
 #[cfg(not(target_arch = "nvptx64"))]

@@ -1,6 +1,6 @@
 //! The parts that all cases use: random numbers, and the model that answers are compared with.
 
-use gpu_dictionary::{Dictionary, DictionaryOptions, Key, KeyCode, Ordered, Updatable};
+use gpu_dictionary::{Dictionary, DictionaryOptions, KeyCode, Ordered, Updatable, WordKey as Key};
 use gpu_primitives::{DeviceVec, Error, Stream};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -229,6 +229,8 @@ pub fn check_order<D: Ordered<Key: Debug, Value: Value>>(
     questions: &Questions<'_, D::Key>,
     when: &str,
 ) {
+    use gpu_dictionary::Key as _;
+
     let coded = |(key, value): (D::Key, D::Value)| (key.code(), value);
     let pair = |(&code, &value): (&_, &_)| (code, value);
     let asked = stream.upload(questions.keys).unwrap();
@@ -278,9 +280,11 @@ pub fn upload_values<V: bytemuck::Pod>(stream: &Stream, values: &[V]) -> DeviceV
     stream.upload(if size_of::<V>() == 0 { &values[..0] } else { values }).unwrap()
 }
 
-/// Returns the smallest and the largest key, and their neighbours.
+/// Returns the smallest and the largest key, and their neighbours. (Of a key of 256 bits, the second last is a key in
+/// between.)
 #[must_use]
-pub fn extremes<K: Key>() -> Vec<K> {
-    let (min, max) = (K::Code::MIN.to_u64(), K::Code::MAX.to_u64());
-    [min, min + 1, max - 1, max].map(|bits| K::from_code(K::Code::from_u64(bits))).to_vec()
+pub fn extremes<K: gpu_dictionary::Key>() -> Vec<K> {
+    let second = K::Code::from_words([1, 0]);
+    let second_last = K::Code::from_words([u64::MAX - 1, u64::MAX]);
+    [K::Code::MIN, second, second_last, K::Code::MAX].map(K::from_code).to_vec()
 }

@@ -5,7 +5,7 @@ use super::files::saved;
 use super::model::{Family, Modelled, Random, Value, upload_values};
 use bytemuck::{Pod, Zeroable};
 use gpu_conformance::{is_checked, is_gpu};
-use gpu_dictionary::{Dictionary, Key, Ordered, Updatable, Upsertion};
+use gpu_dictionary::{Dictionary, Ordered, Updatable, Upsertion, WordKey as Key};
 use gpu_primitives::kernel::Held;
 use gpu_primitives::operator::operator;
 use gpu_primitives::scan::{Max, Monoid, Sum};

@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 use gpu_conformance::{Case, cases, is_checked, is_gpu, run};
 use gpu_cuckoo::GpuCuckoo;
-use gpu_dictionary::{Dictionary, DictionaryOptions, Key, LargeValues, Ordered, Updatable};
+use gpu_dictionary::{Dictionary, DictionaryOptions, LargeValues, Ordered, Updatable, WordKey as Key};
 use gpu_dictionary_conformance::{self as dictionary, Family, Questions, Random, Value};
 use gpu_lsm::GpuLsm;
 use gpu_primitives::operator::{Record, operator};

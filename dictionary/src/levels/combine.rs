@@ -12,6 +12,7 @@ use core::marker::PhantomData;
 use gpu_primitives::arch::thread;
 use gpu_primitives::arch::warp::{FULL, LANES, ballot, lane_id, warp_id};
 use gpu_primitives::block::{lookback, scan};
+use gpu_primitives::code::U256;
 use gpu_primitives::kernel::{Held, Holes, Param, kernel};
 use gpu_primitives::monoid::{Combine, HoleMonoid};
 use gpu_primitives::view::{Global, GlobalMut, SharedMemory, shared_bytes};
@@ -201,6 +202,6 @@ pub unsafe fn lookup_combined<C: KeyCode, V: Held>(
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64], P in [Marked, MarkedLong]: CombineRuns<C, P, { combine_items::<P>() }>;
-    for C in [u32, u64], V in [u32, u64]: LookupCombined<C, V>;
+    for C in [u32, u64, u128, U256], P in [Marked, MarkedLong]: CombineRuns<C, P, { combine_items::<P>() }>;
+    for C in [u32, u64, u128, U256], V in [u32, u64]: LookupCombined<C, V>;
 }

@@ -18,6 +18,7 @@ use bytemuck::Pod;
 use gpu_primitives::arch::thread;
 use gpu_primitives::arch::warp::LANES;
 use gpu_primitives::block::scan;
+use gpu_primitives::code::U256;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::scan::Max;
 use gpu_primitives::sort::Sign;
@@ -39,6 +40,11 @@ const fn shared() -> usize {
         + shared_bytes::<u32>((THREADS / LANES) as usize)
 }
 
+/// Returns the number of blocks per multiprocessor; 0 leaves it to `ptxas`, which would spill registers for wide keys.
+const fn min_blocks<C>() -> u32 {
+    if size_of::<C>() > 8 { 1 } else { 0 }
+}
+
 /// Copies windows of a level's keys and values, one after the other. A window is two words in `windows`: a start and a
 /// length. The elements of window `i` go to `offsets[i]` and on. One more offset says where the last window ends. Keys
 /// are decoded by `sign`.
@@ -50,7 +56,7 @@ const fn shared() -> usize {
 /// - The offsets are the exclusive sum of the lengths of the windows.
 /// - The outputs have room for all elements of the windows.
 /// - While the kernel runs, nobody writes the inputs, and nobody else uses the outputs.
-#[kernel(threads = THREADS, shared = shared())]
+#[kernel(threads = THREADS, shared = shared(), min_blocks = min_blocks::<C>())]
 pub unsafe fn copy_windows<C: KeyCode, V: Pod>(
     keys: Global<C>,
     values: Global<V>,
@@ -140,5 +146,5 @@ pub unsafe fn copy_windows<C: KeyCode, V: Pod>(
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64], V in [(), u32, u64]: CopyWindows<C, V>;
+    for C in [u32, u64, u128, U256], V in [(), u32, u64]: CopyWindows<C, V>;
 }

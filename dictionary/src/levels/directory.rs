@@ -4,6 +4,7 @@ use super::table::{ENTRY_WORDS, Entry, THREADS};
 use crate::KeyCode;
 use gpu_primitives::arch::thread;
 use gpu_primitives::arch::warp::{FULL, LANES, ballot, lane_id, shuffle_idx};
+use gpu_primitives::code::U256;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::view::{Global, GlobalMut};
 
@@ -20,12 +21,12 @@ pub const fn directory_len(buckets: usize) -> usize {
     buckets + 1 + ENTRY_WORDS
 }
 
-/// Returns the shift that maps every distance from the first key, up to `range`, to a number less than `buckets`, which
-/// is at least two.
+/// Returns the shift that maps every key from the first to the last to a number less than `buckets`, which is at least
+/// two.
 #[inline(always)]
-const fn shift_for(range: u64, buckets: u64) -> u32 {
-    let mut shift = (u64::BITS - range.leading_zeros()).saturating_sub(u64::BITS - buckets.leading_zeros());
-    while (range >> shift) >= buckets {
+fn shift_for<C: KeyCode>(first: C, last: C, buckets: u64) -> u32 {
+    let mut shift = last.distance_bits(first).saturating_sub(u64::BITS - buckets.leading_zeros());
+    while last.bucket(first, shift) >= buckets {
         shift += 1;
     }
     shift
@@ -61,19 +62,19 @@ pub unsafe fn build_directory<C: KeyCode>(
     let len = keys.len();
     let buckets = directory.len() - 1 - ENTRY_WORDS;
     let (first, last) = (keys.get(0), keys.get(len - 1));
-    let shift = shift_for(last.to_u64() - first.to_u64(), buckets as u64);
-    let bucket_of = |at: usize| keys.get(at).bucket(first, shift).to_u64();
+    let shift = shift_for(first, last, buckets as u64);
+    let bucket_of = |at: usize| keys.get(at).bucket(first, shift);
     if at == 0 {
         let entry = Entry {
             keys: keys.as_ptr().expose_provenance() as u64,
             values: values.as_ptr().expose_provenance() as u64,
             marks: if marks.is_empty() { 0 } else { marks.as_ptr().expose_provenance() as u64 },
             directory: directory.as_const().as_ptr().expose_provenance() as u64,
-            first: first.to_u64(),
-            last: last.to_u64(),
+            first: first.to_words(),
             len: len as u32,
+            last_bucket: last.bucket(first, shift) as u32,
             shift,
-            has_operands: u64::from(marks.len() > len.div_ceil(32)),
+            has_operands: u32::from(marks.len() > len.div_ceil(32)),
         };
         // SAFETY: plain data of the same size.
         let words: [u64; ENTRY_WORDS] = core::mem::transmute(entry);
@@ -126,7 +127,7 @@ pub unsafe fn build_directory<C: KeyCode>(
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64]: BuildDirectory<C>;
+    for C in [u32, u64, u128, U256]: BuildDirectory<C>;
 }
 
 #[cfg(test)]
@@ -137,9 +138,16 @@ mod tests {
     fn the_range_falls_into_the_buckets() {
         for range in [0, 1, 2, 3, 7, 8, 1000, u64::from(u32::MAX), u64::MAX] {
             for buckets in [2u64, 3, 4, 1000, 1 << 30] {
-                let shift = shift_for(range, buckets);
+                let shift = shift_for(0, range, buckets);
                 assert!(range >> shift < buckets, "{range} {buckets}");
                 assert!(shift == 0 || range >> (shift - 1) >= buckets, "{range} {buckets}: {shift} is too much");
+                // Keys of 128 bits that lie as far from each other, or 2^64 times as far.
+                let first = u128::MAX / 3;
+                assert_eq!(shift_for(first, first + u128::from(range), buckets), shift, "{range} {buckets}");
+                if range > buckets {
+                    let wide = shift_for(first, first + (u128::from(range) << 63), buckets);
+                    assert_eq!(wide, shift + 63, "{range} {buckets}");
+                }
             }
         }
     }

@@ -6,7 +6,7 @@ use super::elements::Elements;
 use super::except::FlagOthers;
 use super::gather::{GATHER_INTERVALS, GatherWindows};
 use super::intervals::{FoundWindows, Intervals, find_windows, last_of};
-use super::level::Level;
+use super::level::{Level, by_code};
 use super::stack::Stack;
 use super::table::THREADS;
 use crate::cast::recast;
@@ -117,7 +117,7 @@ impl<K: Key, V: Value> Stack<K, V> {
         V::Carrier::sort_with(stream, (values, codes), (&mut by_value, &mut codes_by_value))?;
         let (mut sorted_codes, mut sorted_values) = (stream.uninit(codes.len())?, stream.uninit(values.len())?);
         let to = (&mut sorted_codes, &mut sorted_values);
-        sort::pairs(stream, (&codes_by_value, &by_value), to, sort::Options::new())?;
+        sort::pairs(stream, (&codes_by_value, &by_value), to, by_code::<K>())?;
         self.remove(stream, sorted_codes.as_slice(), sorted_values.as_slice())
     }
 

@@ -5,6 +5,7 @@ use super::table::THREADS;
 use crate::KeyCode;
 use bytemuck::Pod;
 use gpu_primitives::arch::thread;
+use gpu_primitives::code::U256;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::view::GlobalMut;
 
@@ -48,5 +49,5 @@ pub unsafe fn flag_others<C: KeyCode, V: Pod + Ord>(
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64], V in [(), u32, u64]: FlagOthers<C, V>;
+    for C in [u32, u64, u128, U256], V in [(), u32, u64]: FlagOthers<C, V>;
 }

@@ -71,11 +71,11 @@ impl<C: KeyCode, V: Pod> LevelBuffers<'_, C, V> {
             keys: keys.as_ptr().expose_provenance() as u64,
             values: values.as_ptr().expose_provenance() as u64,
             marks: if marks.is_empty() { 0 } else { marks.as_ptr().expose_provenance() as u64 },
-            has_operands: u64::from(marks.len() > keys.len().div_ceil(32)),
+            has_operands: u32::from(marks.len() > keys.len().div_ceil(32)),
             len: keys.len() as u32,
             directory: 0,
-            first: 0,
-            last: 0,
+            first: [0; 2],
+            last_bucket: 0,
             shift: 0,
         }
     }
@@ -130,7 +130,7 @@ impl<C: KeyCode, V: Pod> Levels<C, V> {
     }
 
     /// Returns the value of a key, if the key is present. The key is given as the unsigned integer with the bits of a
-    /// key of the dictionary's key type.
+    /// key of the dictionary's key type, or as its code if the type is not a number of 32, 64 or 128 bits.
     ///
     /// Cost: one 32-byte access for each level that does not have the key, and about three for the level that has it.
     ///
@@ -269,10 +269,21 @@ impl<C: KeyCode, V: Pod> Found<C, V> {
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn directory(&self, bucket: u64) -> u64 {
         // The largest length that is safe: the last bucket in use is that of the last key, and one more entry follows.
-        let len = C::from_u64(self.entry.last).bucket(C::from_u64(self.entry.first), self.entry.shift).to_u64() + 2;
+        let len = self.entry.last_bucket as usize + 2;
         let directory: Global<u64> =
-            Global::from_raw(core::ptr::with_exposed_provenance(self.entry.directory as usize), len as usize);
+            Global::from_raw(core::ptr::with_exposed_provenance(self.entry.directory as usize), len);
         directory.get(bucket as usize)
+    }
+
+    /// Returns the bucket of a key, if it is not before the first one. The bucket may be after the last one.
+    ///
+    /// # Safety
+    /// The requirements of [`keys`](Self::keys). The level has a directory.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn bucket(&self, code: C) -> Option<u64> {
+        let first = if size_of::<C>() > 16 { self.keys().get(0) } else { C::from_words(self.entry.first) };
+        if code < first { None } else { Some(code.bucket(first, self.entry.shift)) }
     }
 
     /// Returns the position of the newest element with a key, if there is one.
@@ -282,11 +293,10 @@ impl<C: KeyCode, V: Pod> Found<C, V> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn newest(&self, code: C) -> Option<u32> {
-        let (first, last) = (C::from_u64(self.entry.first), C::from_u64(self.entry.last));
-        if code < first || code > last {
+        let bucket = self.bucket(code)?;
+        if bucket > self.entry.last_bucket as u64 {
             return None;
         }
-        let bucket = code.bucket(first, self.entry.shift).to_u64();
         let entry = self.directory(bucket);
         if (entry >> 32) as u32 >> code.fingerprint() & 1 == 0 {
             return None;
@@ -302,14 +312,10 @@ impl<C: KeyCode, V: Pod> Found<C, V> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn count_before(&self, code: C, or_equal: bool) -> u32 {
-        let (first, last) = (C::from_u64(self.entry.first), C::from_u64(self.entry.last));
-        if code < first {
-            return 0;
-        }
-        if code > last {
+        let Some(bucket) = self.bucket(code) else { return 0 };
+        if bucket > self.entry.last_bucket as u64 {
             return self.entry.len;
         }
-        let bucket = code.bucket(first, self.entry.shift).to_u64();
         self.bound(self.directory(bucket) as u32, self.directory(bucket + 1) as u32, code, or_equal)
     }
 

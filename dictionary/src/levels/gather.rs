@@ -7,6 +7,7 @@ use crate::KeyCode;
 use bytemuck::Pod;
 use gpu_primitives::arch::thread;
 use gpu_primitives::arch::warp::{LANES, lane_id, warp_id};
+use gpu_primitives::code::U256;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::view::{Global, GlobalMut};
 
@@ -60,5 +61,5 @@ pub unsafe fn gather_windows<C: KeyCode, V: Pod>(
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64], V in [u32, u64]: GatherWindows<C, V>;
+    for C in [u32, u64, u128, U256], V in [u32, u64]: GatherWindows<C, V>;
 }

@@ -18,7 +18,7 @@ use super::stack::Stack;
 use super::table::THREADS;
 use super::tiles::{BLOCKS_AT_ONCE, CountLive, Cuts, EmitLive, count_items, items, nominal};
 use super::windows::FindWindows;
-use crate::cast::{bits, recast};
+use crate::cast::{answered, asked, recast};
 use crate::{Carrier, Key, Value, values_for};
 use bytemuck::Pod;
 use gpu_primitives::block::lookback;
@@ -198,9 +198,10 @@ impl<K: Key, V: Value> Stack<K, V> {
             windows.emit::<K, V, V::Carrier>(stream, self, weight, out)?;
         }
         let [found] = last_of(stream, [offsets.as_slice()])?;
-        let (mut keys, mut values) = (recast(keys), recast(values));
+        let mut values = recast(values);
         keys.truncate(found);
         values.truncate(found);
+        let keys = answered(stream, keys)?;
         let values = self.combined(stream, keys.as_slice(), values)?;
         Ok(Ranges { offsets, keys, values })
     }
@@ -264,10 +265,11 @@ pub(super) fn find_windows<K: Key>(
     log_pieces: u32,
     mut found: FoundWindows<'_>,
 ) -> Result<(), Error> {
+    let (low, high) = (asked(stream, intervals.low)?, asked(stream, intervals.high)?);
     let kernel = FindWindows::<K::Code>::new(
         view,
-        bits(intervals.low).view(stream)?,
-        bits(intervals.high).view(stream)?,
+        low.slice().view(stream)?,
+        high.slice().view(stream)?,
         log_pieces,
         found.windows.as_mut().map_or_else(|| Ok(View::empty_mut()), |windows| windows.view_mut(stream))?,
         found.weights.as_mut().map_or_else(|| Ok(View::empty_mut()), |weights| weights.view_mut(stream))?,
@@ -308,7 +310,7 @@ fn copy_ranges<K: Key, V: Value>(
     // SAFETY: there is a block per tile of outputs and windows. The windows are within the level, and the offsets are
     // the sums of their lengths.
     unsafe { stream.launch(kernel, (total + len).div_ceil(COPY_TILE))? };
-    Ok(Ranges { offsets, keys: recast(keys), values: recast(values) })
+    Ok(Ranges { offsets, keys: answered(stream, keys)?, values: recast(values) })
 }
 
 /// Where the elements of intervals go: room for all overlapping ones.
@@ -370,7 +372,7 @@ impl Windows {
         counts: View<'_, GlobalMut<u64>>,
     ) -> Result<(), Error> {
         let blocks = stream.device().limits().multiprocessors as usize * BLOCKS_AT_ONCE as usize;
-        with_shape!(ITEMS in 13 | 9 = count_items::<K::Code, P>(), {
+        with_shape!(ITEMS in 13 | 9 | 7 | 5 | 3 = count_items::<K::Code, P>(), {
             let cuts = self.cuts(stream, nominal(ITEMS))?;
             let kernel = CountLive::<K::Code, P, ITEMS>::new(view, cuts, counts);
             // SAFETY: the windows and positions are those of these levels, and the counts are zero. Any number of
@@ -388,7 +390,7 @@ impl Windows {
         weight: usize,
         out: Found<'_, K::Code, V::Carrier>,
     ) -> Result<(), Error> {
-        with_shape!(ITEMS in 13 | 9 | 7 | 5 = items::<K::Code, P>(), {
+        with_shape!(ITEMS in 13 | 9 | 7 | 5 | 3 | 1 = items::<K::Code, P>(), {
             let tile = nominal(ITEMS);
             let tiles = weight.div_ceil(tile);
             let kernel = EmitLive::<K::Code, P, ITEMS>::new(

@@ -6,9 +6,9 @@ use super::directory::{BuildDirectory, directory_len};
 use super::elements::ElementsMut;
 use super::find::LevelBuffers;
 use super::operation::SharedOperation;
-use super::table::{EncodeKeys, THREADS};
+use super::table::THREADS;
 use super::whole::{Live, keep_all};
-use crate::cast::{Input, bits, carried, recast};
+use crate::cast::{carried, codes, keys_of, recast};
 use crate::file::unique_id;
 use crate::{Carrier, Contents, Key, KeyCode, Upsertion, Value, values_for};
 use bytemuck::Pod;
@@ -64,21 +64,9 @@ pub struct Parts<'a, C, V> {
     pub marks: Option<DeviceSlice<'a, u32>>,
 }
 
-/// Returns the codes of keys.
-fn codes<'a, K: Key>(stream: &Stream, keys: DeviceSlice<'a, K>) -> Result<Input<'a, K::Code>, Error> {
-    let bits = bits(keys);
-    if K::IS_CODE { Ok(Input::Same(bits)) } else { Ok(Input::Copy(converted::<K>(stream, bits, false)?)) }
-}
-
-/// Returns the codes of keys, or the keys of codes, as their bits.
-fn converted<K: Key>(stream: &Stream, bits: DeviceSlice<'_, K::Code>, back: bool) -> Result<DeviceVec<K::Code>, Error> {
-    let mut converted = stream.uninit(bits.len())?;
-    if !bits.is_empty() {
-        let kernel = EncodeKeys::new(bits.view(stream)?, converted.view_mut(stream)?, K::SIGN, u32::from(back));
-        // SAFETY: there is a thread per key.
-        unsafe { stream.launch(kernel, bits.len().div_ceil(THREADS as usize))? };
-    }
-    Ok(converted)
+/// Returns how codes are sorted: by the bits that codes of these keys have.
+pub(super) fn by_code<K: Key>() -> sort::Options {
+    sort::Options::new().bits(0..K::BITS)
 }
 
 fn expect_short(len: usize) -> Result<(), Error> {
@@ -134,9 +122,9 @@ impl<K: Key, V: Value> Level<K, V> {
     ) -> Result<Self, Error> {
         let mut level = Self::uninit(stream, codes.len())?;
         if const { size_of::<V>() == 0 } {
-            sort::keys(stream, codes, &mut level.keys, sort::Options::new())?;
+            sort::keys(stream, codes, &mut level.keys, by_code::<K>())?;
         } else {
-            sort::pairs(stream, (codes, values), (&mut level.keys, &mut level.values), sort::Options::new())?;
+            sort::pairs(stream, (codes, values), (&mut level.keys, &mut level.values), by_code::<K>())?;
         }
         Ok(level)
     }
@@ -152,7 +140,7 @@ impl<K: Key, V: Value> Level<K, V> {
         let mut sorted = stream.uninit(keys.len())?;
         let values = stream.zeroed(values_for::<V>(keys.len()))?;
         let mut marks = stream.uninit::<u32>(keys.len().div_ceil(32))?;
-        sort::keys(stream, codes.slice(), &mut sorted, sort::Options::new())?;
+        sort::keys(stream, codes.slice(), &mut sorted, by_code::<K>())?;
         transfer::fill(stream, &mut marks, u32::MAX)?;
         Ok(Self { marks: Some(marks), ..Self::of(sorted, values, keys.len()) })
     }
@@ -343,8 +331,7 @@ impl<K: Key, V: Value> Level<K, V> {
         let Self { mut keys, mut values, len, .. } = self;
         keys.truncate(len);
         values.truncate(values_for::<V>(len));
-        let keys = if K::IS_CODE { keys } else { converted::<K>(stream, keys.as_slice(), true)? };
-        Ok(Contents { keys: recast(keys), values: recast(values) })
+        Ok(Contents { keys: keys_of(stream, keys)?, values: recast(values) })
     }
 
     /// Returns the device of the level.

@@ -5,8 +5,14 @@ use super::table::THREADS;
 use crate::KeyCode;
 use bytemuck::Pod;
 use gpu_primitives::arch::thread;
+use gpu_primitives::code::U256;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::view::{Global, GlobalMut};
+
+/// Returns the number of blocks per multiprocessor; 0 leaves it to `ptxas`, which would spill registers for wide keys.
+const fn min_blocks<C>() -> u32 {
+    if size_of::<C>() > 16 { 4 } else { 0 }
+}
 
 /// Looks up keys. Sets `found` to 1 for each key that is present and to 0 for each that is absent. Unless `values` is
 /// empty, writes the value of each present key, and zero for each absent one.
@@ -16,7 +22,7 @@ use gpu_primitives::view::{Global, GlobalMut};
 /// # Safety
 /// The launch has at least one thread per key. `found` is as long as `keys`. `values` is as long as `keys`, or empty.
 /// While the kernel runs, nobody changes the levels or writes the keys, and nobody else uses the outputs.
-#[kernel(threads = THREADS)]
+#[kernel(threads = THREADS, min_blocks = min_blocks::<C>())]
 pub unsafe fn lookup_keys<C: KeyCode, V: Pod>(
     levels: Levels<C, V>,
     keys: Global<C>,
@@ -35,5 +41,5 @@ pub unsafe fn lookup_keys<C: KeyCode, V: Pod>(
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64], V in [(), u32, u64]: LookupKeys<C, V>;
+    for C in [u32, u64, u128, U256], V in [(), u32, u64]: LookupKeys<C, V>;
 }

@@ -5,8 +5,14 @@ use super::table::THREADS;
 use crate::KeyCode;
 use bytemuck::Pod;
 use gpu_primitives::arch::thread;
+use gpu_primitives::code::U256;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::view::{Global, GlobalMut};
+
+/// Returns the number of blocks per multiprocessor. With more, `ptxas` would spill registers.
+const fn min_blocks<C>() -> u32 {
+    if size_of::<C>() > 8 { 4 } else { 6 }
+}
 
 /// Finds, for each key, the smallest live key greater than it or, with `below`, the largest live key less than it, and
 /// its value. Sets `found` to 1 if there is one, else to 0.
@@ -19,7 +25,7 @@ use gpu_primitives::view::{Global, GlobalMut};
 /// The launch has at least one thread per key. `out_keys` and `found` are as long as `keys`, and so is `out_values`
 /// unless values are zero-sized. While the kernel runs, nobody changes the levels or writes the keys, and nobody else
 /// uses the outputs.
-#[kernel(threads = THREADS, min_blocks = 6)]
+#[kernel(threads = THREADS, min_blocks = min_blocks::<C>())]
 pub unsafe fn find_neighbours<C: KeyCode, V: Pod>(
     levels: Levels<C, V>,
     keys: Global<C>,
@@ -75,5 +81,5 @@ pub unsafe fn find_neighbours<C: KeyCode, V: Pod>(
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64], V in [(), u32, u64]: FindNeighbours<C, V>;
+    for C in [u32, u64, u128, U256], V in [(), u32, u64]: FindNeighbours<C, V>;
 }

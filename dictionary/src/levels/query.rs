@@ -10,7 +10,7 @@ use super::operation::SharedOperation;
 use super::stack::Stack;
 use super::table::THREADS;
 use super::whole::{Live, count_live};
-use crate::cast::{bits, recast};
+use crate::cast::{answered, asked, recast};
 use crate::{Contents, Key, Lookup, Value, values_for};
 use bytemuck::Pod;
 use gpu_primitives::kernel::View;
@@ -49,7 +49,8 @@ impl<K: Key, V: Value> Stack<K, V> {
         let mut values = stream.uninit::<V::Carrier>(values_for::<V>(keys.len()))?;
         let mut found = stream.uninit::<u8>(keys.len())?;
         if !keys.is_empty() {
-            let (levels, keys_view) = (self.carried_view::<V::Carrier>(stream)?, bits(keys).view(stream)?);
+            let asked = asked(stream, keys)?;
+            let (levels, keys_view) = (self.carried_view::<V::Carrier>(stream)?, asked.slice().view(stream)?);
             let (values, found) = (values.view_mut(stream)?, found.view_mut(stream)?);
             if let Some(operation) = self.operation() {
                 operation.lookup(stream, levels, keys_view, values, found)?;
@@ -91,9 +92,10 @@ impl<K: Key, V: Value> Stack<K, V> {
     pub fn contains(&self, stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<DeviceVec<u8>, Error> {
         let mut found = stream.uninit::<u8>(keys.len())?;
         if !keys.is_empty() {
+            let asked = asked(stream, keys)?;
             let kernel = LookupKeys::<K::Code, ()>::new(
                 self.carried_view::<()>(stream)?,
-                bits(keys).view(stream)?,
+                asked.slice().view(stream)?,
                 GlobalMut::empty(),
                 found.view_mut(stream)?,
             );
@@ -114,9 +116,10 @@ impl<K: Key, V: Value> Stack<K, V> {
         let mut values = stream.uninit::<V::Carrier>(values_for::<V>(len))?;
         let mut found = stream.uninit::<u8>(len)?;
         if len > 0 {
+            let asked = asked(stream, keys)?;
             let kernel = FindNeighbours::new(
                 self.carried_view::<V::Carrier>(stream)?,
-                bits(keys).view(stream)?,
+                asked.slice().view(stream)?,
                 u32::from(below),
                 out_keys.view_mut(stream)?,
                 values.view_mut(stream)?,
@@ -125,7 +128,7 @@ impl<K: Key, V: Value> Stack<K, V> {
             // SAFETY: there is a thread per key, and the outputs are as long as the keys.
             unsafe { stream.launch(kernel, len.div_ceil(THREADS as usize))? };
         }
-        let keys = recast(out_keys);
+        let keys = answered(stream, out_keys)?;
         let values = self.combined(stream, keys.as_slice(), recast(values))?;
         Ok(Neighbour { keys, values, found })
     }
@@ -149,10 +152,10 @@ impl<K: Key, V: Value> Stack<K, V> {
     pub fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
         let levels: Vec<&Level<K, V>> = self.oldest_first().map(|(_, level)| level).collect();
         let Live { keys, values, len } = Live::<_, V::Carrier>::of(stream, &levels, K::SIGN)?;
-        let (mut keys, mut values) = (recast(keys), recast(values));
+        let (mut keys, mut values) = (keys, recast(values));
         keys.truncate(len);
         values.truncate(len);
-        Ok(Contents { keys, values })
+        Ok(Contents { keys: answered(stream, keys)?, values })
     }
 
     /// Returns whether any level may have tombstones.
@@ -162,7 +165,8 @@ impl<K: Key, V: Value> Stack<K, V> {
     }
 
     /// Returns the levels as an argument for a kernel of your own: see [`Levels`]. The kernel sees a key as the unsigned
-    /// integer with the same bits, and a value as its [carrier](Value::Carrier). Builds the missing parts of the index.
+    /// integer with the same bits, or as its code if it is not a [plain](Key::IS_PLAIN) number, and a value as its
+    /// [carrier](Value::Carrier). Builds the missing parts of the index.
     /// Does not wait.
     ///
     /// # Errors

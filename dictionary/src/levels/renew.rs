@@ -20,6 +20,7 @@ use bytemuck::Pod;
 use gpu_primitives::arch::thread;
 use gpu_primitives::arch::warp::LANES;
 use gpu_primitives::block::scan;
+use gpu_primitives::code::U256;
 use gpu_primitives::kernel::{Buffer, Param, kernel};
 #[cfg(not(target_arch = "nvptx64"))]
 use gpu_primitives::kernel::{Reach, View};
@@ -34,7 +35,12 @@ const THREADS: u32 = 256;
 /// Returns the number of items per thread: an odd number, to avoid bank conflicts.
 #[must_use]
 pub const fn renew_items<C, V>() -> usize {
-    if size_of::<C>() > 4 || size_of::<V>() > 4 { 9 } else { 15 }
+    match size_of::<C>() {
+        0..=4 if size_of::<V>() <= 4 => 15,
+        0..=8 => 9,
+        9..=16 => 5,
+        _ => 3,
+    }
 }
 
 /// Returns the number of items per tile.
@@ -150,8 +156,8 @@ impl<C: KeyCode, V: Pod, const ITEMS: usize> Workspace<C, V, ITEMS> {
 }
 
 /// Returns the number of blocks per multiprocessor. With more, `ptxas` would spill registers.
-const fn min_blocks<V>() -> u32 {
-    if size_of::<V>() > 4 { 2 } else { 3 }
+const fn min_blocks<C, V>() -> u32 {
+    if size_of::<C>() > 16 || size_of::<V>() > 4 { 2 } else { 3 }
 }
 
 /// Merges a batch into a level of distinct keys without tombstones. Writes the live elements of both to `out`, decoded by
@@ -169,7 +175,7 @@ const fn min_blocks<V>() -> u32 {
 #[kernel(
     threads = THREADS,
     shared = Workspace::<C, V, ITEMS>::BYTES + LookBack::BYTES,
-    min_blocks = min_blocks::<V>(),
+    min_blocks = min_blocks::<C, V>(),
     native = super::native::renew_level
 )]
 pub unsafe fn renew_level<C: KeyCode, V: Pod, const ITEMS: usize>(
@@ -246,5 +252,5 @@ pub unsafe fn renew_level<C: KeyCode, V: Pod, const ITEMS: usize>(
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64], V in [(), u32, u64]: RenewLevel<C, V, { renew_items::<C, V>() }>;
+    for C in [u32, u64, u128, U256], V in [(), u32, u64]: RenewLevel<C, V, { renew_items::<C, V>() }>;
 }

@@ -1,11 +1,7 @@
-//! The table of levels in device memory, and the kernel that encodes and decodes keys.
+//! The table of levels in device memory.
 
-use crate::KeyCode;
 use bytemuck::{Pod, Zeroable};
-use gpu_primitives::arch::thread;
-use gpu_primitives::kernel::kernel;
-use gpu_primitives::sort::Sign;
-use gpu_primitives::view::{Global, GlobalMut};
+use gpu_primitives::view::Global;
 
 /// The largest number of levels: one per lane of a warp.
 pub const MAX_LEVELS: usize = 32;
@@ -22,16 +18,16 @@ pub struct Entry {
     pub marks: u64,
     /// The address of the directory.
     pub directory: u64,
-    /// The smallest key.
-    pub first: u64,
-    /// The largest key.
-    pub last: u64,
+    /// The smallest key: its lower and its upper 64 bits. A key of 256 bits has no room here, and is read where it is.
+    pub first: [u64; 2],
     /// The number of elements.
     pub len: u32,
+    /// The bucket of the largest key.
+    pub last_bucket: u32,
     /// A key's bucket is its distance from the first key, shifted right by this.
     pub shift: u32,
     /// Whether there are operands: 1 or 0. An entry has 64 bytes, which are loaded in four 16-byte accesses.
-    pub has_operands: u64,
+    pub has_operands: u32,
 }
 
 /// The number of words in an entry.
@@ -56,24 +52,3 @@ impl Entry {
 
 /// Threads per block of the kernels that process one element per thread.
 pub const THREADS: u32 = 256;
-
-/// Writes the codes of keys, or the keys of codes if `back` is not 0.
-///
-/// Cost: reads and writes each key once.
-///
-/// # Safety
-/// The launch has at least one thread per key. `codes` is as long as `keys`. While the kernel runs, nobody writes
-/// `keys`, and nobody else uses `codes`.
-#[kernel(threads = THREADS)]
-pub unsafe fn encode_keys<C: KeyCode>(keys: Global<C>, codes: GlobalMut<C>, sign: Sign, back: u32) {
-    let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
-    if at < keys.len() {
-        let key = keys.get(at);
-        codes.set(at, if back == 0 { sign.encode(key) } else { sign.decode(key) });
-    }
-}
-
-gpu_primitives::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64]: EncodeKeys<C>;
-}

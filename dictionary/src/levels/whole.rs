@@ -99,7 +99,7 @@ fn renew<K: Key, V: Value, W: Carrier>(
     out: View<'_, ElementsMut<K::Code, W>>,
     live: View<'_, GlobalMut<u64>>,
 ) -> Result<(), Error> {
-    with_shape!(ITEMS in 15 | 9 = renew_items::<K::Code, W>(), {
+    with_shape!(ITEMS in 15 | 9 | 5 | 3 = renew_items::<K::Code, W>(), {
         let splits = Splits::find(
             stream,
             level.parts().codes,
@@ -130,7 +130,7 @@ fn count<K: Key, V: Value, P: Payload<Value = ()>>(
     levels: &[&Level<K, V>],
     counts: View<'_, GlobalMut<u64>>,
 ) -> Result<(), Error> {
-    with_shape!(ITEMS in 13 | 9 = count_items::<K::Code, P>(), {
+    with_shape!(ITEMS in 13 | 9 | 7 | 5 | 3 = count_items::<K::Code, P>(), {
         let whole = Whole::split(stream, levels, room(ITEMS))?;
         let view = whole.levels(stream, Sign::NONE)?;
         let kernel = CountLive::<K::Code, P, ITEMS>::new(view, whole.cuts(stream)?, counts);
@@ -148,7 +148,7 @@ fn emit<K: Key, V: Value, P: Payload<Value: Carrier>>(
     out: View<'_, ElementsMut<K::Code, P::Value>>,
     offsets: View<'_, GlobalMut<u64>>,
 ) -> Result<(), Error> {
-    with_shape!(ITEMS in 13 | 9 | 7 | 5 = items::<K::Code, P>(), {
+    with_shape!(ITEMS in 13 | 9 | 7 | 5 | 3 | 1 = items::<K::Code, P>(), {
         let whole = Whole::split(stream, levels, room(ITEMS))?;
         let scratch = stream.lookback_words(lookback::scratch_words::<u64>(whole.tiles()))?;
         let view = whole.levels(stream, sign)?;
@@ -166,7 +166,7 @@ fn keep<K: Key, V: Value, P: Payload<Value: Carrier>>(
     out: View<'_, ElementsMut<K::Code, P::Value>>,
     marks: View<'_, GlobalMut<u32>>,
 ) -> Result<(), Error> {
-    with_shape!(ITEMS in 13 | 9 | 7 | 5 = items::<K::Code, P>(), {
+    with_shape!(ITEMS in 13 | 9 | 7 | 5 | 3 | 1 = items::<K::Code, P>(), {
         let whole = Whole::split(stream, levels, room(ITEMS))?;
         let view = whole.levels(stream, Sign::NONE)?;
         let kernel = MergeMarked::<K::Code, P, ITEMS>::new(view, whole.cuts(stream)?, out, marks);

@@ -5,6 +5,7 @@ use super::table::THREADS;
 use super::tiles::LEAST_PER_PIECE;
 use crate::KeyCode;
 use gpu_primitives::arch::thread;
+use gpu_primitives::code::U256;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::view::{Global, GlobalMut};
 
@@ -78,5 +79,5 @@ pub unsafe fn find_windows<C: KeyCode>(
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64]: FindWindows<C>;
+    for C in [u32, u64, u128, U256]: FindWindows<C>;
 }

@@ -3,6 +3,7 @@
 use super::folder::Folder;
 use super::simulated::{Failure, Machine};
 use crate::{GpuLsm, Key};
+use gpu_dictionary::KeyCode;
 use gpu_dictionary_conformance::{Random, Value, extremes, saved, upload_values};
 use gpu_primitives::{Device, Error, Stream};
 use std::collections::BTreeMap;
@@ -21,8 +22,7 @@ impl<'a, K: Key + Debug, V: Value> Subject<'a, K, V> {
     fn new(stream: &'a Stream) -> Self {
         let step = u64::MAX >> (64 - 8 * size_of::<K>()) as u32;
         let codes = (0..40u64).map(|i| step / 41 * i);
-        let domain =
-            codes.map(|bits| K::from_code(gpu_dictionary::KeyCode::from_u64(bits))).chain(extremes()).collect();
+        let domain = codes.map(|bits| K::from_code(KeyCode::from_words([bits, 0]))).chain(extremes()).collect();
         Self { stream, lsm: GpuLsm::with_batch_size(4).unwrap(), model: BTreeMap::new(), domain }
     }
 

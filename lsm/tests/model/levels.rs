@@ -1,8 +1,8 @@
 //! The description of the LSM for the common suite: its options, and the invariants of its levels.
 
-use gpu_dictionary::Upsertion;
+use gpu_dictionary::{Upsertion, WordKey as Key};
 use gpu_dictionary_conformance::{self as dictionary, Family, Questions, Value};
-use gpu_lsm::{GpuLsm, Key, Options, Parts};
+use gpu_lsm::{GpuLsm, Options, Parts};
 use gpu_primitives::kernel::Held;
 use gpu_primitives::{DeviceVec, Error, Stream};
 use std::collections::BTreeMap;

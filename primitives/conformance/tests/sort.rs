@@ -1,10 +1,11 @@
 //! The radix sort.
 
-use bytemuck::Pod;
+use bytemuck::{Pod, Zeroable};
 use gpu_conformance::data::{edge_sizes, random};
 use gpu_conformance::kernels::Address;
 use gpu_conformance::{adversarial_streams, cases, is_checked, is_gpu, run};
-use gpu_primitives::sort::{self, Options, RadixKey, Side};
+use gpu_primitives::operator::Record;
+use gpu_primitives::sort::{self, Options, RadixKey, Side, U256};
 use gpu_primitives::{CpuOptions, Device, DeviceKind, Error, Stream};
 use proptest::collection::vec;
 use proptest::prelude::any;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         in_place,
         double_buffered,
         own_keys,
+        keys_of_256_bits,
         misaligned_slices,
         random_lengths_and_values,
         large_tiles,
@@ -280,6 +282,36 @@ fn own_keys(device: &Device) {
         let keys: Vec<Address> =
             numbers.chunks(4).map(|x| Address::new(x[0] % 7, (x[1] % 5) as u32, x[2] as u32)).collect();
         check(&stream, &keys, &Options::new(), Address::compare);
+    }
+}
+
+/// A key of 25 bytes, whose code has 200 bits.
+#[repr(C, packed)]
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Pod, Zeroable, Record, RadixKey)]
+struct Document {
+    owner: [u8; 8],
+    page: i8,
+    id: u128,
+}
+
+fn keys_of_256_bits(device: &Device) {
+    let stream = device.stream().unwrap();
+    let lengths: &[usize] = if is_checked(device) { &[0, 1, 33, 700] } else { &[0, 1, 700, 5000] };
+    for &n in lengths {
+        let document = |x: u64| {
+            let id = u128::from(x) << (x % 60);
+            Document { owner: ((x >> 20) % 3).to_be_bytes(), page: (x >> 40) as i8 % 3, id }
+        };
+        let keys: Vec<Document> = random(n as u64).take(n).map(document).collect();
+        let in_order = |a: &Document, b: &Document| a.partial_cmp(b).unwrap();
+        check(&stream, &keys, &Options::new(), in_order);
+        check(&stream, &keys, &Options::new().descending(), |a, b| in_order(b, a));
+        // The lower bits of the number, and all that is above it.
+        check(&stream, &keys, &Options::new().bits(0..16), |a, b| (a.id as u16).cmp(&(b.id as u16)));
+        let upper = |key: &Document| (key.owner, key.page);
+        check(&stream, &keys, &Options::new().bits(128..200), |a, b| upper(a).cmp(&upper(b)));
+        let numbers: Vec<U256> = random(9).take(n).map(|x| U256 { high: x as u128 % 5, low: x as u128 }).collect();
+        check(&stream, &numbers, &Options::new(), U256::cmp);
     }
 }
 

@@ -5,7 +5,7 @@ use gpu_conformance::data::{edge_sizes, random};
 use gpu_conformance::kernels::Address;
 use gpu_conformance::{adversarial_streams, assert_deterministic, cases, is_checked, is_gpu, run};
 use gpu_primitives::operator::{map, predicate};
-use gpu_primitives::sort::RadixKey;
+use gpu_primitives::sort::{RadixKey, ShortCode};
 use gpu_primitives::source::{constant, counted, map};
 use gpu_primitives::top_k::{self, Position, Rows};
 use gpu_primitives::{Device, Error, Stream, reduce, select};
@@ -63,7 +63,7 @@ fn expected<K: RadixKey>(host: &[K], k: usize, smallest: bool) -> Vec<usize> {
     order
 }
 
-fn check_as<K: RadixKey + Debug, P: Position + Debug>(stream: &Stream, host: &[K], k: usize) {
+fn check_as<K: RadixKey<Code: ShortCode> + Debug, P: Position + Debug>(stream: &Stream, host: &[K], k: usize) {
     let input = stream.upload(host).unwrap();
     for smallest in [false, true] {
         let (mut keys, mut positions) = (stream.uninit::<K>(k).unwrap(), stream.uninit::<P>(k).unwrap());
@@ -85,7 +85,7 @@ fn bytes<T: Pod>(items: &[T]) -> Vec<u8> {
     items.iter().flat_map(|item| bytemuck::bytes_of(item).to_vec()).collect()
 }
 
-fn check<K: RadixKey + Debug>(stream: &Stream, host: &[K], k: usize) {
+fn check<K: RadixKey<Code: ShortCode> + Debug>(stream: &Stream, host: &[K], k: usize) {
     check_as::<K, u32>(stream, host, k);
 }
 
@@ -393,7 +393,13 @@ fn sifted_schedules(device: &Device) {
 }
 
 /// Checks both ends of each row.
-fn check_rows<K: RadixKey + Debug>(stream: &Stream, host: &[K], lens: &[usize], k: usize, are_equal: bool) {
+fn check_rows<K: RadixKey<Code: ShortCode> + Debug>(
+    stream: &Stream,
+    host: &[K],
+    lens: &[usize],
+    k: usize,
+    are_equal: bool,
+) {
     let input = stream.upload(host).unwrap();
     let ends = lens.iter().scan(0, |end, len| {
         *end += *len as u32;

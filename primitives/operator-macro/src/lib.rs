@@ -1,12 +1,13 @@
-//! The `#[operator]` attribute and `derive(Record)`.
+//! The `#[operator]` attribute, `derive(Record)` and `derive(RadixKey)`.
 //!
-//! See `gpu_operator` for what operators are, and for examples. Nothing that the two write needs `gpu_operator` on the
+//! See `gpu_operator` for what operators are, and for examples. Nothing that they write needs `gpu_operator` on the
 //! target `nvptx64`: there, a function stays as it was written.
 
 mod calls;
 mod derive;
 mod expand;
 mod native;
+mod radix_key;
 mod scope;
 mod statements;
 #[cfg(test)]
@@ -34,4 +35,16 @@ pub fn operator(attribute: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_derive(Record, attributes(record))]
 pub fn record(item: TokenStream) -> TokenStream {
     derive::record(item.into()).unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+/// Makes a struct a key of the radix sort and of the ordered dictionaries: implements `gpu_primitives::sort::RadixKey` and
+/// `FromCode`.
+///
+/// Keys are compared field by field, the first field first, as by `derive(PartialOrd)`. The fields are numbers, and arrays of
+/// numbers with a literal length; together they have at most 256 bits. Floats are ordered as by `total_cmp`. The struct
+/// derives `Record`, too. If gpu-primitives has another path than `::gpu_primitives`, say so:
+/// `#[radix_key(crate = path)]`.
+#[proc_macro_derive(RadixKey, attributes(radix_key))]
+pub fn radix_key(item: TokenStream) -> TokenStream {
+    radix_key::radix_key(item.into()).unwrap_or_else(|error| error.to_compile_error()).into()
 }

@@ -1,6 +1,6 @@
 //! What the attribute refuses, where, and what it says; and what it writes.
 
-use crate::{derive, expand};
+use crate::{derive, expand, radix_key};
 use proc_macro2::{TokenStream, TokenTree};
 
 /// Returns the line and the text of each error in expanded code.
@@ -150,4 +150,23 @@ fn the_crate_has_another_path_if_asked() {
     let text = expand::operator(quote::quote!(crate = my::recorder), tokens).to_string();
     assert!(text.contains("my :: recorder :: total :: sub"), "{text}");
     assert!(!text.contains("gpu_primitives"), "{text}");
+}
+
+/// Checks that `derive(RadixKey)` refuses a struct with a message.
+#[track_caller]
+fn refused_key(source: &str, message: &str) {
+    let error = radix_key::radix_key(source.parse().expect("tokens")).expect_err("it is refused").to_string();
+    assert!(error.contains(message), "{source}: {error:?} does not say {message:?}");
+}
+
+#[test]
+fn keys_are_derived_from_numbers() {
+    refused_key("enum Side { Left, Right }", "only a struct");
+    refused_key("struct Key<T> { a: T }", "implement `RadixKey` and `FromCode` yourself");
+    refused_key("struct Key { a: u32, b: Other }", "the fields of a derived key are numbers");
+    refused_key("struct Key { a: [u32; LEN] }", "with a literal length");
+    refused_key("struct Key { a: (u32, u32) }", "the fields of a derived key are numbers");
+    refused_key("struct Key;", "at least one field");
+    refused_key("struct Key { a: [u128; 2], b: u8 }", "the fields have 264 bits, but a code has at most 256");
+    refused_key("#[radix_key(path = other)] struct Key { a: u32 }", "expected `crate = path::of::gpu_primitives`");
 }

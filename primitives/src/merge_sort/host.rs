@@ -73,7 +73,7 @@ pub fn pairs_in_place<'a, K: Pod, V: Pod, C: Compare<K>>(
 }
 
 /// Sorts in the form in which kernels exist: keys in the type that holds them, values by a carrier or by index.
-fn sort<K: Pod, V: Pod, C: Compare<K>>(
+pub(crate) fn sort<K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
     from: Pairs<K, V>,
     to: PairsMut<K, V>,

@@ -37,4 +37,6 @@ mod host;
 mod native;
 
 #[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use host::sort;
+#[cfg(not(target_arch = "nvptx64"))]
 pub use host::{keys, keys_in_place, pairs, pairs_in_place};

@@ -3,6 +3,7 @@
 use super::RadixCode;
 use super::key::HoleCode;
 use crate::arch::thread;
+use crate::code::U256;
 use crate::form::kernel;
 use crate::hole::Held;
 use crate::view::{Global, GlobalMut};
@@ -28,5 +29,5 @@ pub unsafe fn encode_keys<H: Held, C: RadixCode>(keys: Global<H>, code: HoleCode
 
 crate::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for H in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]], C in [u32, u64, u128]: EncodeKeys<H, C>;
+    for H in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]], C in [u32, u64, u128, U256]: EncodeKeys<H, C>;
 }

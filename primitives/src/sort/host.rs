@@ -6,6 +6,8 @@ use super::chunks::Chunks;
 use super::distribute::{Passes, Spare};
 use super::encode::{EncodeKeys, THREADS as ENCODE_THREADS};
 use super::{Buckets, Digits, HoleCode, RadixCode, RadixKey, Sign, SortBy};
+use crate::code::U256;
+use crate::merge_sort;
 use crate::runtime::carrier::{Carry, carried};
 use crate::runtime::held::{HeldIn, HeldOut, Indices, held};
 use crate::runtime::pairs::{Pairs, PairsMut};
@@ -291,7 +293,9 @@ fn sort_values<C: RadixCode, V: Pod>(
     to: PairsMut<C, V>,
     digits: Digits,
 ) -> Result<(), Error> {
-    if const { size_of::<C>() <= 8 } {
+    if const { size_of::<C>() > 16 } {
+        sort_long(stream, from, to, digits)
+    } else if const { size_of::<C>() <= 8 } {
         carried!(
             V => () | u32 | u64 | Line, (from, to),
             |(from, to)| sort_codes(stream, from, to, digits),
@@ -366,6 +370,19 @@ fn sort_coded<K: Pod, V: Pod, C: RadixCode>(
     }
 }
 
+/// Sorts codes of 256 bits, with values of any size: a merge takes fewer passes than there are digits.
+fn sort_long<C: RadixCode, V: Pod>(
+    stream: &Stream,
+    from: Pairs<C, V>,
+    to: PairsMut<C, V>,
+    digits: Digits,
+) -> Result<(), Error> {
+    let keys = from.keys.carried::<U256>().zip(to.keys.carried::<U256>());
+    let (from_keys, to_keys) = keys.expect("a code of more than 128 bits is a `U256`");
+    let from = Pairs { keys: from_keys, values: from.values };
+    merge_sort::sort(stream, from, PairsMut { keys: to_keys, values: to.values }, digits.order_of_long())
+}
+
 /// Sorts codes with values that kernels move.
 fn sort_codes<C: RadixCode, V: Pod>(
     stream: &Stream,
@@ -373,6 +390,9 @@ fn sort_codes<C: RadixCode, V: Pod>(
     to: PairsMut<C, V>,
     digits: Digits,
 ) -> Result<(), Error> {
+    if const { size_of::<C>() > 16 } {
+        return sort_long(stream, from, to, digits);
+    }
     let chunks = Chunks::of(from, digits);
     if let Some(chunk) = chunks.filter(|chunks| from.keys.len() <= chunks.len) {
         return chunk.sort(stream, from, to);

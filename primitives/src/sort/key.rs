@@ -1,7 +1,7 @@
 //! Keys that can be sorted by their bits, and their digits.
 
 use super::{Buckets, Purity};
-use crate::code::{Bits, Sign};
+use crate::code::{Bits, Sign, U256};
 use crate::compare::Compare;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::compare::{Greater, HoleOrder};
@@ -18,29 +18,20 @@ use bytemuck::{Pod, Zeroable};
 /// A key that can be sorted by its bits.
 ///
 /// Numbers sort by value. Signed numbers have the negative ones first; floats use the total order of `total_cmp` (-NaN,
-/// -∞ … -0, +0 … +∞, NaN). A key type of your own has a number as its code. Put [`#[operator]`](crate::operator) on the
-/// implementation: it records the function for GPUs.
+/// -∞ … -0, +0 … +∞, NaN). A key type of your own has a number as its code. If it is compared field by field, derive it:
 ///
 /// ```
 /// use bytemuck::{Pod, Zeroable};
-/// use gpu_primitives::operator::{Record, operator};
+/// use gpu_primitives::operator::Record;
 /// use gpu_primitives::sort::{self, RadixKey};
 /// use gpu_primitives::{Device, Error};
 ///
 /// /// Sorts by `major`, then by `minor`.
 /// #[repr(C)]
-/// #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, Record)]
+/// #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, Record, RadixKey)]
 /// struct Version {
 ///     major: u32,
 ///     minor: u32,
-/// }
-///
-/// #[operator]
-/// impl RadixKey for Version {
-///     type Code = u64;
-///     fn code(key: Self) -> u64 {
-///         (key.major as u64) << 32 | key.minor as u64
-///     }
 /// }
 ///
 /// let stream = Device::default()?.stream()?;
@@ -50,8 +41,30 @@ use bytemuck::{Pod, Zeroable};
 /// assert_eq!(keys.to_vec(&stream)?, [b, a]);
 /// # Ok::<(), Error>(())
 /// ```
+///
+/// For another order, write the code yourself. Put [`#[operator]`](crate::operator) on the implementation: it records the
+/// function for GPUs.
+///
+/// ```
+/// # use bytemuck::{Pod, Zeroable};
+/// # use gpu_primitives::operator::{Record, operator};
+/// # use gpu_primitives::sort::RadixKey;
+/// # #[repr(C)]
+/// # #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, Record)]
+/// # struct Version {
+/// #     major: u32,
+/// #     minor: u32,
+/// # }
+/// #[operator]
+/// impl RadixKey for Version {
+///     type Code = u64;
+///     fn code(key: Self) -> u64 {
+///         (key.major as u64) << 32 | !key.minor as u64 // the highest `minor` first
+///     }
+/// }
+/// ```
 pub trait RadixKey: Pod {
-    /// The type of the codes: `u32`, `u64` or `u128`.
+    /// The type of the codes: `u32`, `u64`, `u128` or [`U256`].
     type Code: RadixCode;
     /// The number of bits of a code. Higher bits are zero.
     const BITS: u32 = Self::Code::BITS;
@@ -61,6 +74,68 @@ pub trait RadixKey: Pod {
 
     /// Returns a number that orders as the key does.
     fn code(key: Self) -> Self::Code;
+
+    /// Records the function for GPUs: [`#[operator]`](crate::operator) writes this function.
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn recorded() -> Recorded;
+}
+
+/// A key that its code gives back: the key of a dictionary of levels, which stores codes instead of keys.
+///
+/// All numbers are such keys, and so are structs that derive [`RadixKey`](derive@crate::sort::RadixKey). Where you write
+/// [`RadixKey::code`] yourself, write its inverse too, with [`#[operator]`](crate::operator) on the implementation.
+///
+/// ```
+/// use bytemuck::{Pod, Zeroable};
+/// use gpu_primitives::operator::{Record, operator};
+/// use gpu_primitives::sort::{self, FromCode, RadixKey};
+/// use gpu_primitives::{Device, Error};
+///
+/// /// Sorts by tenant, then by time.
+/// #[repr(C, packed(4))]
+/// #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, Record)]
+/// struct Event {
+///     time: i64,
+///     tenant: u32,
+/// }
+///
+/// #[operator]
+/// impl RadixKey for Event {
+///     type Code = u128;
+///     const BITS: u32 = 96;
+///     fn code(key: Self) -> u128 {
+///         (key.tenant as u128) << 64 | (key.time as u64 ^ 1 << 63) as u128
+///     }
+/// }
+///
+/// #[operator]
+/// impl FromCode for Event {
+///     fn from_code(code: u128) -> Self {
+///         Event { time: (code as u64 ^ 1 << 63) as i64, tenant: (code >> 64) as u32 }
+///     }
+/// }
+///
+/// let stream = Device::default()?.stream()?;
+/// let events = [Event { time: -5, tenant: 7 }, Event { time: 9, tenant: 0 }];
+/// let mut codes = stream.uninit::<u128>(2)?;
+/// sort::encode(&stream, &stream.upload(&events)?, &mut codes)?;
+/// let mut again = stream.uninit::<Event>(2)?;
+/// sort::decode(&stream, &codes, &mut again)?;
+/// assert_eq!(again.to_vec(&stream)?, events);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Contract
+/// `from_code(code(key))` is `key`, byte for byte. So different keys have different codes. If this does not hold, a
+/// dictionary returns other keys than were inserted, but never accesses memory out of bounds.
+#[diagnostic::on_unimplemented(
+    message = "the code of `{Self}` does not give the key back, so it is not a key of a dictionary",
+    note = "keys are numbers of 8 to 128 bits, and types of your own with a code of up to 256 bits",
+    note = "for a type of your own, derive `Record` and `RadixKey`, or implement `RadixKey` and `FromCode` with `#[operator]`"
+)]
+pub trait FromCode: RadixKey {
+    /// Returns the key with this code. For a number that is not a code, returns any key.
+    fn from_code(code: Self::Code) -> Self;
 
     /// Records the function for GPUs: [`#[operator]`](crate::operator) writes this function.
     #[cfg(not(target_arch = "nvptx64"))]
@@ -99,7 +174,7 @@ pub trait RadixKey: Pod {
 /// # Ok::<(), Error>(())
 /// ```
 pub trait SortBy<K>: Param {
-    /// The type of the numbers: `u32`, `u64` or `u128`.
+    /// The type of the numbers: `u32`, `u64`, `u128` or [`U256`].
     type Code: RadixCode;
 
     /// Returns a number that orders as the key does.
@@ -110,7 +185,7 @@ pub trait SortBy<K>: Param {
     fn recorded() -> Recorded;
 }
 
-/// A number that the kernels sort: `u32`, `u64` or `u128`.
+/// A number that keys are sorted by: `u32`, `u64`, `u128` or [`U256`].
 pub trait RadixCode: Bits + sealed::Sealed {
     /// The number of bits.
     const BITS: u32;
@@ -126,7 +201,10 @@ pub trait RadixCode: Bits + sealed::Sealed {
     /// The hole was made of such a function for elements that are held in an `H`.
     #[doc(hidden)]
     unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self;
+}
 
+/// A number of up to 128 bits: `u32`, `u64` or `u128`.
+pub trait ShortCode: RadixCode {
     /// The type in which kernels load such a number.
     #[doc(hidden)]
     type Held: Held;
@@ -159,6 +237,7 @@ mod sealed {
     impl Sealed for u32 {}
     impl Sealed for u64 {}
     impl Sealed for u128 {}
+    impl Sealed for crate::code::U256 {}
 }
 
 impl RadixCode for u32 {
@@ -174,7 +253,9 @@ impl RadixCode for u32 {
         // SAFETY: guaranteed by the caller.
         unsafe { H::code_32(hole, key) }
     }
+}
 
+impl ShortCode for u32 {
     type Held = u32;
 
     #[inline(always)]
@@ -216,7 +297,9 @@ impl RadixCode for u64 {
         // SAFETY: guaranteed by the caller.
         unsafe { H::code_64(hole, key) }
     }
+}
 
+impl ShortCode for u64 {
     type Held = u64;
 
     #[inline(always)]
@@ -259,7 +342,9 @@ impl RadixCode for u128 {
         let [lower, upper] = unsafe { H::code_128(hole, key) };
         (upper as u128) << 64 | lower as u128
     }
+}
 
+impl ShortCode for u128 {
     type Held = [u64; 2];
 
     #[inline(always)]
@@ -288,8 +373,29 @@ impl RadixCode for u128 {
     }
 }
 
+impl RadixCode for U256 {
+    const BITS: u32 = 256;
+
+    #[inline(always)]
+    fn digits(self, shift: u32, sign: Sign) -> u32 {
+        let Self { high, low } = sign.encode(self);
+        match shift {
+            0 => low as u32,
+            1..128 => (low >> shift | high << (128 - shift)) as u32,
+            _ => (high >> (shift - 128)) as u32,
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self {
+        // SAFETY: guaranteed by the caller.
+        let [a, b, c, d] = unsafe { H::code_256(hole, key) };
+        Self { high: u128::of_halves([a, b]), low: u128::of_halves([c, d]) }
+    }
+}
+
 macro_rules! numbers {
-    ($($key:ty as $code:ty, $bits:literal, $number:expr, $of:ident => $to_code:expr;)*) => { $(
+    ($($key:ty as $code:ty, $bits:literal, $number:expr, $of:ident => $to_code:expr, $back:ident => $to_key:expr;)*) => { $(
         #[operator]
         impl RadixKey for $key {
             type Code = $code;
@@ -300,29 +406,42 @@ macro_rules! numbers {
                 $to_code
             }
         }
+
+        #[operator]
+        impl FromCode for $key {
+            #[inline(always)]
+            fn from_code($back: $code) -> Self {
+                $to_key
+            }
+        }
     )* };
 }
 
 numbers! {
-    u8 as u32, 8, Some(Sign::NONE), key => key as u32;
-    i8 as u32, 8, Some(Sign::two_s_complement(8)), key => (key as u8) as u32 ^ 0x80;
-    u16 as u32, 16, Some(Sign::NONE), key => key as u32;
-    i16 as u32, 16, Some(Sign::two_s_complement(16)), key => (key as u16) as u32 ^ 0x8000;
-    u32 as u32, 32, Some(Sign::NONE), key => key;
-    i32 as u32, 32, Some(Sign::two_s_complement(32)), key => key as u32 ^ 0x8000_0000;
+    u8 as u32, 8, Some(Sign::NONE), key => key as u32, code => code as u8;
+    i8 as u32, 8, Some(Sign::two_s_complement(8)), key => (key as u8) as u32 ^ 0x80, code => (code ^ 0x80) as i8;
+    u16 as u32, 16, Some(Sign::NONE), key => key as u32, code => code as u16;
+    i16 as u32, 16, Some(Sign::two_s_complement(16)),
+        key => (key as u16) as u32 ^ 0x8000, code => (code ^ 0x8000) as i16;
+    u32 as u32, 32, Some(Sign::NONE), key => key, code => code;
+    i32 as u32, 32, Some(Sign::two_s_complement(32)),
+        key => key as u32 ^ 0x8000_0000, code => (code ^ 0x8000_0000) as i32;
     f32 as u32, 32, Some(Sign::sign_and_magnitude(32)), key => {
         let bits = key.to_bits();
         if bits >> 31 == 0 { bits ^ 0x8000_0000 } else { !bits }
-    };
-    u64 as u64, 64, Some(Sign::NONE), key => key;
-    i64 as u64, 64, Some(Sign::two_s_complement(64)), key => key as u64 ^ 0x8000_0000_0000_0000;
+    }, code => f32::from_bits(if code >> 31 == 0 { !code } else { code ^ 0x8000_0000 });
+    u64 as u64, 64, Some(Sign::NONE), key => key, code => code;
+    i64 as u64, 64, Some(Sign::two_s_complement(64)),
+        key => key as u64 ^ 0x8000_0000_0000_0000, code => (code ^ 0x8000_0000_0000_0000) as i64;
     f64 as u64, 64, Some(Sign::sign_and_magnitude(64)), key => {
         let bits = key.to_bits();
         if bits >> 63 == 0 { bits ^ 0x8000_0000_0000_0000 } else { !bits }
-    };
-    u128 as u128, 128, Some(Sign::NONE), key => key;
+    }, code => f64::from_bits(if code >> 63 == 0 { !code } else { code ^ 0x8000_0000_0000_0000 });
+    u128 as u128, 128, Some(Sign::NONE), key => key, code => code;
+    U256 as U256, 256, Some(Sign::NONE), key => key, code => code;
     // The sign of 128 bits is that of their upper half.
-    i128 as u128, 128, Some(Sign::two_s_complement(64)), key => key as u128 ^ (1u128 << 127);
+    i128 as u128, 128, Some(Sign::two_s_complement(64)),
+        key => key as u128 ^ (1u128 << 127), code => (code ^ (1u128 << 127)) as i128;
 }
 
 #[cfg(all(feature = "half", not(target_arch = "nvptx64")))]
@@ -330,11 +449,11 @@ numbers! {
     half::f16 as u32, 16, None, key => {
         let bits = key.to_bits() as u32;
         if bits >> 15 == 0 { bits ^ 0x8000 } else { bits ^ 0xFFFF }
-    };
+    }, code => half::f16::from_bits((if code >> 15 == 0 { code ^ 0xFFFF } else { code ^ 0x8000 }) as u16);
     half::bf16 as u32, 16, None, key => {
         let bits = key.to_bits() as u32;
         if bits >> 15 == 0 { bits ^ 0x8000 } else { bits ^ 0xFFFF }
-    };
+    }, code => half::bf16::from_bits((if code >> 15 == 0 { code ^ 0xFFFF } else { code ^ 0x8000 }) as u16);
 }
 
 /// A function from keys to their codes that is not known when a kernel is compiled: a [`Hole`].
@@ -428,6 +547,15 @@ impl Digits {
         self.passes
     }
 
+    /// Returns the order of 256-bit numbers by these digits.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub(super) fn order_of_long(&self) -> ByLongDigits {
+        let end = self.shift + 8 * (self.passes - 1) + self.last_mask.count_ones();
+        let below = |bit: u32| if bit < 128 { (1u128 << bit) - 1 } else { u128::MAX };
+        let bits = |base: u32| below(end.saturating_sub(base)) & !below(self.shift.saturating_sub(base));
+        ByLongDigits { mask: U256 { high: bits(128), low: bits(0) }, flip: (self.flip as i32) as u128 }
+    }
+
     /// Returns the order of keys by these digits.
     #[cfg(not(target_arch = "nvptx64"))]
     pub(super) const fn order(&self) -> ByDigits {
@@ -466,6 +594,24 @@ impl Compare<u64> for ByDigits {
     }
 }
 
+/// The order of 256-bit numbers by their [`Digits`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable, Record)]
+pub(super) struct ByLongDigits {
+    /// The bits to compare.
+    mask: U256,
+    /// All ones for a descending sort.
+    flip: u128,
+}
+
+#[operator]
+impl Compare<U256> for ByLongDigits {
+    fn less(&self, a: U256, b: U256) -> bool {
+        let (high, low, flip) = (self.mask.high, self.mask.low, self.flip);
+        ((a.high ^ flip) & high, (a.low ^ flip) & low) < ((b.high ^ flip) & high, (b.low ^ flip) & low)
+    }
+}
+
 impl<K: RadixCode> Buckets<K> for Digits {
     const MAX_PASSES: usize = K::BITS.div_ceil(8) as usize;
     // SAFETY: the digits depend only on the key and the arguments, and the masks keep them in range.
@@ -479,5 +625,131 @@ impl<K: RadixCode> Buckets<K> for Digits {
     #[inline(always)]
     fn last(&self, pass: u32) -> u32 {
         if pass + 1 == self.passes { self.last_mask } else { 0xFF }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Debug;
+
+    /// Checks that codes give their keys back and order as the keys do, and that GPUs are given the same functions.
+    fn check<K: FromCode + PartialEq + Debug>(ascending: &[K]) {
+        let (code, back) = (<K as RadixKey>::recorded(), <K as FromCode>::recorded());
+        let (code, back) = (code.function("code").unwrap(), back.function("from_code").unwrap());
+        let mut last = None;
+        for &key in ascending {
+            let number = K::code(key);
+            assert_eq!(K::from_code(number), key);
+            assert!(last < Some(number), "{key:?} does not come after the key before it");
+            last = Some(number);
+            let (key, number) = (bytemuck::bytes_of(&key), bytemuck::bytes_of(&number));
+            assert_eq!(code.interpret(&[key], &[]), number);
+            assert_eq!(back.interpret(&[number], &[]), key);
+        }
+    }
+
+    #[test]
+    fn numbers_have_codes_that_give_them_back() {
+        check(&[0u8, 1, u8::MAX]);
+        check(&[i8::MIN, -1, 0, 1, i8::MAX]);
+        check(&[0u16, 1, u16::MAX]);
+        check(&[i16::MIN, -1, 0, 1, i16::MAX]);
+        check(&[0u32, 1, u32::MAX]);
+        check(&[i32::MIN, -1, 0, 1, i32::MAX]);
+        check(&[0u64, 1, u64::MAX]);
+        check(&[i64::MIN, -1, 0, 1, i64::MAX]);
+        check(&[0, 1, u128::from(u64::MAX), 1 << 64, u128::MAX]);
+        check(&[i128::MIN, -(1 << 64), -1, 0, 1, 1 << 64, i128::MAX]);
+        check(&[f32::NEG_INFINITY, -1.5, -f32::MIN_POSITIVE, 0.0, f32::MIN_POSITIVE, 1.5, f32::INFINITY]);
+        check(&[f64::NEG_INFINITY, -1.5, -f64::MIN_POSITIVE, 0.0, f64::MIN_POSITIVE, 1.5, f64::INFINITY]);
+        assert!(f32::code(-0.0) < f32::code(0.0) && f64::code(-0.0) < f64::code(0.0));
+    }
+
+    #[test]
+    fn long_numbers_are_compared_by_the_bits_asked_for() {
+        let number = |high, low| U256 { high, low };
+        check(&[number(0, 0), number(0, 1), number(0, u128::MAX), number(1, 0), number(u128::MAX, u128::MAX)]);
+        let numbers = [(0, 1), (0, 1 << 64), (5, 0), (1 << 64, 5), (u128::MAX, 6), (3, 3)].map(|(a, b)| number(a, b));
+        for (start, end) in [(0, 256), (0, 64), (64, 128), (1, 2), (60, 130), (128, 129), (192, 256), (255, 256)] {
+            // The bits in question, the highest first.
+            let bits = |of: U256| {
+                let bit = |at: u32| (if at < 128 { of.low >> at } else { of.high >> (at - 128) }) as u32 & 1;
+                (start..end).rev().map(bit).collect::<Vec<_>>()
+            };
+            let [up, down] = [false, true].map(|descending| Digits::new(Sign::NONE, start, end, descending));
+            for a in numbers {
+                let digit = |at: u32| up.bucket(a, (at - start) / 8) >> ((at - start) % 8) & 1;
+                assert!((start..end).rev().map(digit).eq(bits(a)), "{a:?}, bits {start}..{end}");
+                for b in numbers {
+                    assert_eq!(up.order_of_long().less(a, b), bits(a) < bits(b), "{a:?} {b:?}, bits {start}..{end}");
+                    assert_eq!(down.order_of_long().less(a, b), bits(a) > bits(b), "{a:?} {b:?}, bits {start}..{end}");
+                }
+            }
+        }
+    }
+
+    #[cfg(feature = "half")]
+    #[test]
+    fn short_floats_have_codes_that_give_them_back() {
+        use half::{bf16, f16};
+        check(&[f16::NEG_INFINITY, f16::NEG_ONE, f16::ZERO, f16::EPSILON, f16::ONE, f16::INFINITY]);
+        check(&[bf16::NEG_INFINITY, bf16::NEG_ONE, bf16::ZERO, bf16::EPSILON, bf16::ONE, bf16::INFINITY]);
+    }
+
+    #[repr(C, packed(2))]
+    #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, Record, crate::sort::RadixKey)]
+    struct Mixed {
+        price: f32,
+        name: [u8; 3],
+        level: i8,
+        time: i64,
+    }
+
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, Record, crate::sort::RadixKey)]
+    struct Pair(i16, u8, u8);
+
+    /// 216 bits: the number of 128 bits lies across the halves of the code.
+    #[repr(C, packed)]
+    #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, Record, crate::sort::RadixKey)]
+    struct Wide {
+        kind: u8,
+        id: u128,
+        time: i64,
+        page: [u8; 2],
+    }
+
+    #[repr(C)]
+    #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, Record, crate::sort::RadixKey)]
+    struct Position {
+        offset: f64,
+    }
+
+    /// Derived keys are compared field by field, in the order of their declaration.
+    #[test]
+    fn derived_keys_have_codes_that_give_them_back() {
+        let mut keys = Vec::new();
+        for price in [f32::NEG_INFINITY, -2.5, 0.0, 1e-20, f32::MAX] {
+            for name in [[0, 0, 0], [0, 0, 255], [0, 1, 0], [97, 0, 1], [255; 3]] {
+                for level in [i8::MIN, -1, 0, i8::MAX] {
+                    keys.extend([i64::MIN, -1, 0, 1 << 40].map(|time| Mixed { price, name, level, time }));
+                }
+            }
+        }
+        check(&keys);
+        assert_eq!((Mixed::BITS, Pair::BITS, Position::BITS, Wide::BITS), (128, 32, 64, 216));
+        check(&[Pair(-300, 9, 9), Pair(-1, 0, 255), Pair(-1, 1, 0), Pair(0, 0, 0), Pair(300, 0, 0)]);
+        check(&[-1e300, -1.0, 0.0, 1e-300, 1.0].map(|offset| Position { offset }));
+
+        let mut keys = Vec::new();
+        for kind in [0, 7, 255] {
+            for id in [0, 1, 1 << 40, u128::MAX / 3, u128::MAX] {
+                for time in [i64::MIN, -1, 0, 1 << 33, i64::MAX] {
+                    keys.extend([[0, 0], [0, 255], [9, 9]].map(|page| Wide { kind, id, time, page }));
+                }
+            }
+        }
+        check(&keys);
     }
 }

@@ -5,7 +5,8 @@
 //! - **Memory**: a second buffer for keys and values (except in the double-buffered form, and for inputs that one block
 //!   sorts). Above 2^16 elements also look-back words of 1 KiB per tile and pass: 7 % of the input for 32-bit pairs.
 //! - **Sizes**: numbers are sorted as they are, with values of 4, 8 or 16 bytes (128-bit numbers: of 4). For other keys, and
-//!   for values of other sizes, codes and indices are sorted, and keys and values gathered at the end.
+//!   for values of other sizes, codes and indices are sorted, and keys and values gathered at the end. Codes of 256 bits are
+//!   sorted by [`merge_sort`](crate::merge_sort), which takes fewer passes.
 //! - **Cost**: one read of the keys, then one read and one write of everything per 8 bits of the key. Up to 2^16
 //!   elements it takes two launches.
 //!
@@ -34,24 +35,29 @@ mod shape;
 #[cfg(not(target_arch = "nvptx64"))]
 mod chunks;
 #[cfg(not(target_arch = "nvptx64"))]
+mod codes;
+#[cfg(not(target_arch = "nvptx64"))]
 pub(crate) mod distribute;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 #[cfg(not(target_arch = "nvptx64"))]
 mod native;
 
-pub use crate::code::Sign;
+pub use crate::code::{Sign, U256};
+pub use gpu_operator_macro::RadixKey;
 pub use kernel::{BucketHistogram, BucketPass, Buckets};
 pub(crate) use key::Digits;
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use key::HoleCode;
-pub use key::{RadixCode, RadixKey, SortBy};
+pub use key::{FromCode, RadixCode, RadixKey, ShortCode, SortBy};
 pub use purity::Purity;
 #[doc(hidden)]
 pub use shape::{LargePass, SmallPass, items};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use chunks::SortedRuns;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use codes::{decode, encode};
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::descending_codes;
 #[cfg(not(target_arch = "nvptx64"))]

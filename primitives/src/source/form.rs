@@ -8,7 +8,7 @@ use crate::input::{Fused, MAX_LEAVES};
 use crate::load::LoadCode;
 use crate::map::{Map, Map2, Map3, Map4};
 use crate::operator::{Function, Recorded, Word};
-use crate::sort::RadixKey;
+use crate::sort::{FromCode, RadixKey};
 use bytemuck::Pod;
 use core::any::{TypeId, type_name};
 use core::marker::PhantomData;
@@ -269,10 +269,47 @@ where
 
     fn write(code: &mut LoadCode, place: Place) -> Vec<Word> {
         let key = F::write(code, place);
-        let recorded = F::Item::recorded();
+        let recorded = <F::Item as RadixKey>::recorded();
         let function = recorded.function("code").expect("`#[operator]` records every function of the trait");
         // A code depends on the key only: there is no state to read.
         code.call(function, vec![key], place.state)
+    }
+}
+
+/// The keys of codes.
+pub struct KeyForm<F, K>(PhantomData<(F, K)>);
+
+impl<K: FromCode, F: Form<Item = K::Code>> Form for KeyForm<F, K> {
+    type Item = K;
+    type State = F::State;
+    const LEAVES: usize = F::LEAVES;
+
+    #[inline(always)]
+    unsafe fn get(source: *const u8, place: Place, index: usize) -> K {
+        // SAFETY: guaranteed by the caller.
+        K::from_code(unsafe { F::get(source, place, index) })
+    }
+
+    type Reader = F::Reader;
+
+    #[inline(always)]
+    unsafe fn reader(source: *const u8, place: Place) -> F::Reader {
+        // SAFETY: guaranteed by the caller.
+        unsafe { F::reader(source, place) }
+    }
+
+    #[inline(always)]
+    unsafe fn read(reader: F::Reader, index: usize) -> K {
+        // SAFETY: guaranteed by the caller.
+        K::from_code(unsafe { F::read(reader, index) })
+    }
+
+    fn write(code: &mut LoadCode, place: Place) -> Vec<Word> {
+        let number = F::write(code, place);
+        let recorded = <K as FromCode>::recorded();
+        let function = recorded.function("from_code").expect("`#[operator]` records every function of the trait");
+        // A key depends on its code only: there is no state to read.
+        code.call(function, vec![number], place.state)
     }
 }
 

@@ -45,8 +45,8 @@
 mod form;
 
 use self::form::{
-    CodeForm, ConstantForm, Form, IndexForm, Map2Form, Map2State, Map3Form, Map3State, Map4Form, Map4State, MapForm,
-    MapState, SliceForm,
+    CodeForm, ConstantForm, Form, IndexForm, KeyForm, Map2Form, Map2State, Map3Form, Map3State, Map4Form, Map4State,
+    MapForm, MapState, SliceForm,
 };
 use crate::hole::Held;
 use crate::input::{Fused, MAX_LEAVES};
@@ -54,7 +54,7 @@ use crate::map::{Map, Map2, Map3, Map4};
 use crate::operator::{Record, operator};
 use crate::runtime::carrier::reinterpret;
 use crate::runtime::held::fits;
-use crate::sort::RadixKey;
+use crate::sort::{FromCode, RadixKey};
 use crate::{DeviceSlice, DeviceValue, Error, Global, Stream, expect_len};
 use bytemuck::{Pod, Zeroable};
 use core::marker::PhantomData;
@@ -159,6 +159,13 @@ where
 {
     /// Returns the codes of the elements.
     pub(crate) fn codes(&self) -> Parts<'a, CodeForm<F>> {
+        Parts { state: self.state, leaves: self.leaves, len: self.len, counted: self.counted, slice: None }
+    }
+}
+
+impl<'a, F: Form> Parts<'a, F> {
+    /// Returns the keys of the elements, which are codes.
+    pub(crate) fn keys<K: FromCode<Code = F::Item>>(&self) -> Parts<'a, KeyForm<F, K>> {
         Parts { state: self.state, leaves: self.leaves, len: self.len, counted: self.counted, slice: None }
     }
 }

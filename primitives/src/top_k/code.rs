@@ -1,7 +1,7 @@
 //! Keys as numbers whose largest are wanted, digit by digit, and positions.
 
 use crate::code::Sign;
-use crate::sort::RadixCode;
+use crate::sort::ShortCode;
 use bytemuck::{Pod, Zeroable};
 
 /// The bits of a digit.
@@ -29,7 +29,7 @@ impl Coding {
 
     /// Returns the number of a key.
     #[inline(always)]
-    pub(super) fn encode<C: RadixCode>(self, key: C::Held) -> C {
+    pub(super) fn encode<C: ShortCode>(self, key: C::Held) -> C {
         let [low, high] = self.sign.encode(C::of_held(key)).halves();
         C::of_halves([low & self.mask[0] ^ self.flip[0], high & self.mask[1] ^ self.flip[1]])
     }
@@ -62,7 +62,7 @@ impl Digit {
 
     /// Returns the digit of a number.
     #[inline(always)]
-    pub(super) fn get<C: RadixCode>(self, code: C) -> u32 {
+    pub(super) fn get<C: ShortCode>(self, code: C) -> u32 {
         code.bits_from(self.shift).halves()[0] as u32 & ((1 << self.bits) - 1)
     }
 

@@ -11,17 +11,17 @@ use super::tile::{Candidates, Counts, run_len, vector};
 use crate::block::lookback;
 use crate::input::Input;
 use crate::runtime::pairs::Pairs;
-use crate::sort::RadixCode;
+use crate::sort::ShortCode;
 use crate::with_shape;
 use crate::{DeviceVec, Error, GlobalMut, Stream, transfer};
 
 /// Numbers and their positions.
-pub(super) struct Memory<C: RadixCode, P: Position> {
+pub(super) struct Memory<C: ShortCode, P: Position> {
     codes: DeviceVec<C>,
     positions: DeviceVec<P>,
 }
 
-impl<C: RadixCode, P: Position> Memory<C, P> {
+impl<C: ShortCode, P: Position> Memory<C, P> {
     pub(super) fn new(stream: &Stream, len: usize) -> Result<Self, Error> {
         Ok(Self { codes: stream.uninit(len)?, positions: stream.uninit(len)? })
     }
@@ -42,13 +42,13 @@ impl<C: RadixCode, P: Position> Memory<C, P> {
 }
 
 /// The list of candidates of a sifted input. It has no memory if sifting is not worthwhile.
-pub(super) struct Sieve<C: RadixCode, P: Position> {
+pub(super) struct Sieve<C: ShortCode, P: Position> {
     words: DeviceVec<u64>,
     list: Memory<C, P>,
     bits: u32,
 }
 
-impl<C: RadixCode, P: Position> Sieve<C, P> {
+impl<C: ShortCode, P: Position> Sieve<C, P> {
     /// Creates an empty list for the `wanted` largest of `len` numbers of `bits` bits.
     pub(super) fn new(stream: &Stream, len: usize, wanted: usize, bits: u32) -> Result<Self, Error> {
         /// Shorter inputs are too few runs for a sample.
@@ -103,7 +103,7 @@ pub(super) struct Find<'a, C, P> {
     pub selected: Candidates<C, P>,
 }
 
-impl<C: RadixCode, P: Position> Find<'_, C, P> {
+impl<C: ShortCode, P: Position> Find<'_, C, P> {
     /// Puts the largest numbers into the list of candidates, or selects them.
     pub(super) fn shaped<I: Input<C::Held>>(self, input: I) -> Result<(), Error> {
         with_shape!(VEC in 4 | 2 | 1 = vector::<C>(), self.run::<I, VEC>(input))

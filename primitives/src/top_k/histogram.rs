@@ -6,7 +6,7 @@ use crate::arch::warp::{FULL, LANES, ballot, lane_id, shuffle_idx};
 use crate::arch::{Order, Scope};
 use crate::block::scan;
 use crate::monoid::Sum;
-use crate::sort::RadixCode;
+use crate::sort::ShortCode;
 use crate::view::{GlobalMut, Shared, SharedMemory, shared_bytes};
 
 /// The number of digits.
@@ -145,7 +145,7 @@ impl<const THREADS: u32> Histogram<THREADS> {
     /// of `bits` bits, at least `wanted`, which is not 0.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub unsafe fn cutoff<C: RadixCode, const PER: usize>(
+    pub unsafe fn cutoff<C: ShortCode, const PER: usize>(
         self,
         codes: [C; PER],
         len: usize,

@@ -14,7 +14,7 @@ use crate::operator::map;
 use crate::runtime::held::{HeldOut, held};
 use crate::runtime::offsets::expect_offsets;
 use crate::runtime::pairs::PairsMut;
-use crate::sort::{RadixCode, RadixKey, descending_codes};
+use crate::sort::{RadixKey, ShortCode, descending_codes};
 use crate::source::{Source, counting};
 use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
@@ -28,7 +28,7 @@ use crate::{segmented_sort, transform};
 /// # Errors
 /// [`Error::LengthMismatch`] if there are not as many positions as keys, or fewer elements; [`Error::TooLong`] if 32 bits
 /// do not hold the positions; [`Error::OutOfMemory`]: nothing is written in these cases. Any launch error.
-pub fn largest<'a, K: RadixKey, P: Position>(
+pub fn largest<'a, K: RadixKey<Code: ShortCode>, P: Position>(
     stream: &Stream,
     input: impl Source<'a, K>,
     keys: impl Into<DeviceSliceMut<'a, K>>,
@@ -41,7 +41,7 @@ pub fn largest<'a, K: RadixKey, P: Position>(
 ///
 /// # Errors
 /// Same as [`largest`].
-pub fn smallest<'a, K: RadixKey, P: Position>(
+pub fn smallest<'a, K: RadixKey<Code: ShortCode>, P: Position>(
     stream: &Stream,
     input: impl Source<'a, K>,
     keys: impl Into<DeviceSliceMut<'a, K>>,
@@ -50,7 +50,7 @@ pub fn smallest<'a, K: RadixKey, P: Position>(
     select(stream, input, keys.into(), positions.into(), true)
 }
 
-fn select<'a, K: RadixKey, P: Position>(
+fn select<'a, K: RadixKey<Code: ShortCode>, P: Position>(
     stream: &Stream,
     input: impl Source<'a, K>,
     mut keys: DeviceSliceMut<'_, K>,
@@ -85,7 +85,7 @@ fn select<'a, K: RadixKey, P: Position>(
     if K::NUMBER.is_none() {
         find.shaped(codes.open(stream)?.fused())?;
     } else {
-        match plain.held::<<K::Code as RadixCode>::Held>() {
+        match plain.held::<<K::Code as ShortCode>::Held>() {
             Ok(view) => find.shaped(view)?,
             Err(fused) => find.shaped(fused)?,
         }
@@ -163,7 +163,7 @@ impl<'a> Rows<'a> {
 /// [`Error::LengthMismatch`] if there are not `k` keys and positions per row, or the input does not consist of whole rows;
 /// [`Error::TooLong`] for rows of 2^32 - 1 elements or more; [`Error::OutOfMemory`]: nothing is written in these cases. Any
 /// launch error.
-pub fn segmented_largest<'a, K: RadixKey>(
+pub fn segmented_largest<'a, K: RadixKey<Code: ShortCode>>(
     stream: &Stream,
     input: impl Source<'a, K>,
     rows: Rows<'a>,
@@ -179,7 +179,7 @@ pub fn segmented_largest<'a, K: RadixKey>(
 ///
 /// # Errors
 /// Same as [`segmented_largest`].
-pub fn segmented_smallest<'a, K: RadixKey>(
+pub fn segmented_smallest<'a, K: RadixKey<Code: ShortCode>>(
     stream: &Stream,
     input: impl Source<'a, K>,
     rows: Rows<'a>,
@@ -190,7 +190,7 @@ pub fn segmented_smallest<'a, K: RadixKey>(
     select_rows(stream, input, rows, k, (keys.into(), positions.into()), true)
 }
 
-fn select_rows<'a, K: RadixKey>(
+fn select_rows<'a, K: RadixKey<Code: ShortCode>>(
     stream: &Stream,
     input: impl Source<'a, K>,
     rows: Rows<'_>,
@@ -214,7 +214,7 @@ fn select_rows<'a, K: RadixKey>(
     if K::NUMBER.is_none() {
         find.shaped(codes.open(stream)?.fused())?;
     } else {
-        match plain.held::<<K::Code as RadixCode>::Held>() {
+        match plain.held::<<K::Code as ShortCode>::Held>() {
             Ok(view) => find.shaped(view)?,
             Err(fused) => find.shaped(fused)?,
         }
@@ -227,7 +227,7 @@ fn select_rows<'a, K: RadixKey>(
 }
 
 /// Orders the numbers of each row, the largest first. Equal ones stay in order.
-fn sort_rows<C: RadixCode>(stream: &Stream, rows: Candidates<C, u32>, per_row: usize) -> Result<(), Error> {
+fn sort_rows<C: ShortCode>(stream: &Stream, rows: Candidates<C, u32>, per_row: usize) -> Result<(), Error> {
     let limit = u32::MAX as usize;
     let (len, codes) = (rows.codes.len(), rows.codes);
     if len > limit {
@@ -253,7 +253,7 @@ struct FindRows<'a, C> {
     selected: Candidates<C, u32>,
 }
 
-impl<C: RadixCode> FindRows<'_, C> {
+impl<C: ShortCode> FindRows<'_, C> {
     fn shaped<I: Input<C::Held>>(self, input: I) -> Result<(), Error> {
         /// The elements of a row for which a block of 512 threads is worthwhile: several of its tiles.
         const LONG: usize = 1 << 14;
@@ -287,7 +287,7 @@ fn expect_positions<P: Position>(len: usize) -> Result<(), Error> {
 }
 
 /// Returns how keys become numbers of which the largest are wanted.
-fn coding<K: RadixKey>(smallest: bool) -> Coding {
+fn coding<K: RadixKey<Code: ShortCode>>(smallest: bool) -> Coding {
     Coding::new(K::NUMBER.unwrap_or(Sign::NONE), K::BITS, smallest)
 }
 
@@ -304,7 +304,7 @@ fn whole(wanted: usize) -> Layout {
 }
 
 /// Writes the elements at some positions.
-fn gather<K: RadixKey, P: Position>(
+fn gather<K: RadixKey<Code: ShortCode>, P: Position>(
     stream: &Stream,
     input: Fused,
     positions: Global<P>,

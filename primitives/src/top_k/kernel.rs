@@ -11,7 +11,7 @@ use crate::form::kernel;
 use crate::hole::Held;
 use crate::input::{Fused, Input};
 use crate::monoid::Sum;
-use crate::sort::RadixCode;
+use crate::sort::ShortCode;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::{Pod, Zeroable};
 
@@ -36,7 +36,7 @@ pub const fn tile_len(vec: usize) -> usize {
 /// Same as [`tile::load`].
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-pub(super) unsafe fn load_input<C: RadixCode, I: Input<C::Held>, const VEC: usize>(
+pub(super) unsafe fn load_input<C: ShortCode, I: Input<C::Held>, const VEC: usize>(
     input: I,
     coding: Coding,
     start: usize,
@@ -67,7 +67,7 @@ pub(super) unsafe fn load_input<C: RadixCode, I: Input<C::Held>, const VEC: usiz
 /// The launch has any number of blocks, each of which takes fewer than 2^32 elements. `wanted` is not 0. `counts` has one
 /// element per digit. While the kernel runs, nothing writes the input, and nothing else uses the counts.
 #[kernel(threads = THREADS, shared = Histogram::<THREADS>::bytes(), min_blocks = MIN_BLOCKS)]
-pub unsafe fn count_digits<C: RadixCode, I: Input<C::Held>, const VEC: usize>(
+pub unsafe fn count_digits<C: ShortCode, I: Input<C::Held>, const VEC: usize>(
     input: I,
     coding: Coding,
     digit: Digit,
@@ -151,7 +151,7 @@ const fn narrow_shared() -> usize {
 /// the input and of the spare memory. While the kernel runs, nothing writes the inputs, and nothing else uses the other
 /// buffers.
 #[kernel(threads = THREADS, shared = narrow_shared(), min_blocks = MIN_BLOCKS)]
-pub unsafe fn narrow<C: RadixCode, I: Input<C::Held>, P: Position, const VEC: usize>(
+pub unsafe fn narrow<C: ShortCode, I: Input<C::Held>, P: Position, const VEC: usize>(
     input: I,
     coding: Coding,
     bits: u32,

@@ -8,7 +8,7 @@ use super::sift::{MAXIMA_PER_RUN, Sifted, sampled};
 use super::tile::{Candidates, run_len};
 use crate::input::Input;
 use crate::kernel::Team;
-use crate::sort::RadixCode;
+use crate::sort::ShortCode;
 use crate::view::{Global, GlobalMut};
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use std::ops::Range;
 /// # Safety
 /// The contract of [`select_rows`](super::rows::SelectRows).
 #[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
-pub(super) unsafe fn select_rows<C: RadixCode, I: Input<C::Held>, const VEC: usize, const THREADS: u32>(
+pub(super) unsafe fn select_rows<C: ShortCode, I: Input<C::Held>, const VEC: usize, const THREADS: u32>(
     input: I,
     coding: Coding,
     _: u32,
@@ -61,7 +61,7 @@ pub(super) unsafe fn select_rows<C: RadixCode, I: Input<C::Held>, const VEC: usi
 
 /// # Safety
 /// The contract of [`sample_maxima`](super::sift::SampleMaxima).
-pub(super) unsafe fn sample_maxima<C: RadixCode, I: Input<C::Held>, const VEC: usize>(
+pub(super) unsafe fn sample_maxima<C: ShortCode, I: Input<C::Held>, const VEC: usize>(
     input: I,
     coding: Coding,
     stride: u32,
@@ -99,7 +99,7 @@ pub(super) unsafe fn sample_maxima<C: RadixCode, I: Input<C::Held>, const VEC: u
 
 /// # Safety
 /// The contract of [`sift`](super::sift::Sift).
-pub(super) unsafe fn sift<C: RadixCode, I: Input<C::Held>, P: Position, const VEC: usize>(
+pub(super) unsafe fn sift<C: ShortCode, I: Input<C::Held>, P: Position, const VEC: usize>(
     input: I,
     coding: Coding,
     sifted: Sifted,

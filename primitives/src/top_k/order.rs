@@ -7,7 +7,7 @@ use super::tile::Candidates;
 use crate::arch::thread;
 use crate::arch::warp::{FULL, ballot, lane_id, lane_mask_lt, shuffle_idx};
 use crate::form::kernel;
-use crate::sort::RadixCode;
+use crate::sort::ShortCode;
 use crate::view::{GlobalMut, Shared, SharedMemory, shared_bytes};
 
 /// The threads of the block.
@@ -53,7 +53,7 @@ struct Held<C, P> {
     list: Candidates<C, P>,
 }
 
-impl<C: RadixCode, P: Position> Held<C, P> {
+impl<C: ShortCode, P: Position> Held<C, P> {
     /// The index of what fills the memory up. It comes after all numbers.
     const FILLER: u32 = u32::MAX;
 
@@ -160,7 +160,7 @@ impl<C: RadixCode, P: Position> Held<C, P> {
 /// selected the numbers if it is not enough. While the kernel runs, nothing else uses the buffers.
 // One block per multiprocessor tells the assembler not to save registers.
 #[kernel(threads = THREADS, shared = shared::<C>(), min_blocks = 1)]
-pub unsafe fn order_best<C: RadixCode, P: Position, const PER: usize>(
+pub unsafe fn order_best<C: ShortCode, P: Position, const PER: usize>(
     bits: u32,
     sifted: Sifted,
     candidates: Candidates<C, P>,

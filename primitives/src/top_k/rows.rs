@@ -10,7 +10,7 @@ use crate::block::scan;
 use crate::form::kernel;
 use crate::input::{Fused, Input};
 use crate::monoid::Sum;
-use crate::sort::RadixCode;
+use crate::sort::ShortCode;
 use crate::view::{Global, Shared, SharedMemory, shared_bytes};
 
 /// Returns how many numbers in question a block holds in shared memory.
@@ -21,7 +21,7 @@ pub const fn room<C>() -> usize {
 
 /// Returns the shared memory of a block.
 #[must_use]
-const fn shared<C: RadixCode, const THREADS: u32>() -> usize {
+const fn shared<C: ShortCode, const THREADS: u32>() -> usize {
     Histogram::<THREADS>::bytes()
         + shared_bytes::<C>(room::<C>())
         + shared_bytes::<u32>(room::<C>())
@@ -45,7 +45,7 @@ struct Held<C> {
     positions: Shared<u32>,
 }
 
-impl<C: RadixCode> Held<C> {
+impl<C: ShortCode> Held<C> {
     /// Loads the `len` numbers of a warp's run from `start` on; zeros where there are none.
     ///
     /// # Safety
@@ -88,7 +88,7 @@ impl<C: RadixCode> Held<C> {
     min_blocks = 1,
     native = super::native::select_rows
 )]
-pub unsafe fn select_rows<C: RadixCode, I: Input<C::Held>, const VEC: usize, const THREADS: u32>(
+pub unsafe fn select_rows<C: ShortCode, I: Input<C::Held>, const VEC: usize, const THREADS: u32>(
     input: I,
     coding: Coding,
     bits: u32,
@@ -211,7 +211,7 @@ impl<I> Row<I> {
     /// The row has them.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn load<C: RadixCode, const VEC: usize>(self, start: usize, len: usize) -> [[C; VEC]; ROWS]
+    unsafe fn load<C: ShortCode, const VEC: usize>(self, start: usize, len: usize) -> [[C; VEC]; ROWS]
     where
         I: Input<C::Held>,
     {
@@ -224,7 +224,7 @@ impl<I> Row<I> {
     /// All threads of the block must call this, with barriers before and after.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn count<C: RadixCode, const VEC: usize, const THREADS: u32>(
+    unsafe fn count<C: ShortCode, const VEC: usize, const THREADS: u32>(
         self,
         histogram: Histogram<THREADS>,
         digit: Digit,
@@ -261,7 +261,7 @@ impl<I> Row<I> {
 /// written by this block.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-unsafe fn order<C: RadixCode, const THREADS: u32>(held: Held<C>, selected: Candidates<C, u32>) {
+unsafe fn order<C: ShortCode, const THREADS: u32>(held: Held<C>, selected: Candidates<C, u32>) {
     let (own, len) = (thread::thread_idx_x() as usize, selected.codes.len());
     thread::sync_threads();
     let mut at = own;

@@ -16,7 +16,7 @@ use crate::arch::{Order, Scope, thread};
 use crate::block::warp;
 use crate::form::{Buffer, Param, kernel};
 use crate::input::{Fused, Input};
-use crate::sort::RadixCode;
+use crate::sort::ShortCode;
 use crate::view::{Global, GlobalMut, SharedMemory};
 
 /// The blocks of [`sift`] that must fit on a multiprocessor: the loads of a block are in flight while others compare.
@@ -87,7 +87,7 @@ impl Sifted {
     /// An earlier launch has found it.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub(super) unsafe fn threshold<C: RadixCode>(self) -> C {
+    pub(super) unsafe fn threshold<C: ShortCode>(self) -> C {
         C::of_halves([self.words.get(1), self.words.get(2)])
     }
 
@@ -159,7 +159,7 @@ pub(super) fn sampled(sample: usize, stride: u32) -> usize {
 /// The launch has any number of blocks. `maxima` has [`BLOCK_MAXIMA`] elements per block. `stride` is not 0. While the
 /// kernel runs, nothing writes the input, and nothing else uses `maxima`.
 #[kernel(threads = THREADS, native = super::native::sample_maxima)]
-pub unsafe fn sample_maxima<C: RadixCode, I: Input<C::Held>, const VEC: usize>(
+pub unsafe fn sample_maxima<C: ShortCode, I: Input<C::Held>, const VEC: usize>(
     input: I,
     coding: Coding,
     stride: u32,
@@ -211,7 +211,7 @@ pub unsafe fn sample_maxima<C: RadixCode, I: Input<C::Held>, const VEC: usize>(
 /// maxima, and nothing else uses `sifted`.
 // One block per multiprocessor tells the assembler not to save registers.
 #[kernel(threads = FINDERS, shared = Histogram::<FINDERS>::bytes(), min_blocks = 1)]
-pub unsafe fn find_threshold<C: RadixCode>(maxima: Global<C>, bits: u32, wanted: u64, stride: u32, sifted: Sifted) {
+pub unsafe fn find_threshold<C: ShortCode>(maxima: Global<C>, bits: u32, wanted: u64, stride: u32, sifted: Sifted) {
     let histogram = Histogram::<FINDERS>::take(&mut SharedMemory::new());
     let (own, len) = (thread::thread_idx_x() as usize, maxima.len());
     let mut codes = [C::zeroed(); PER_FINDER];
@@ -241,7 +241,7 @@ pub unsafe fn find_threshold<C: RadixCode>(maxima: Global<C>, bits: u32, wanted:
 /// The launch has any number of blocks. An earlier launch has found the threshold. The list of candidates has the room that
 /// `sifted` says. While the kernel runs, nothing writes the input, and nothing else uses `sifted` and the candidates.
 #[kernel(threads = THREADS, min_blocks = SIFT_BLOCKS, native = super::native::sift)]
-pub unsafe fn sift<C: RadixCode, I: Input<C::Held>, P: Position, const VEC: usize>(
+pub unsafe fn sift<C: ShortCode, I: Input<C::Held>, P: Position, const VEC: usize>(
     input: I,
     coding: Coding,
     sifted: Sifted,

@@ -10,7 +10,7 @@ use crate::block::warp;
 use crate::form::{Buffer, Param};
 use crate::input::Input;
 use crate::monoid::{Combine, Sum};
-use crate::sort::RadixCode;
+use crate::sort::ShortCode;
 use crate::view::GlobalMut;
 use bytemuck::{Pod, Zeroable};
 
@@ -131,7 +131,7 @@ pub(super) struct Marks<const VEC: usize> {
 impl<const VEC: usize> Marks<VEC> {
     /// Compares the bits from `digit` on of the first `len` numbers of the run with the prefix.
     #[inline(always)]
-    pub fn of<C: RadixCode>(codes: [[C; VEC]; ROWS], len: usize, digit: Digit, prefix: C) -> Self {
+    pub fn of<C: ShortCode>(codes: [[C; VEC]; ROWS], len: usize, digit: Digit, prefix: C) -> Self {
         let (mut greater, mut ties) = (0, 0);
         for row in 0..ROWS {
             for i in 0..VEC {
@@ -146,7 +146,7 @@ impl<const VEC: usize> Marks<VEC> {
 
     /// Marks the first `len` numbers of the run that are not below the threshold: as numbers that are in.
     #[inline(always)]
-    pub fn at_least<C: RadixCode>(codes: [[C; VEC]; ROWS], len: usize, threshold: C) -> Self {
+    pub fn at_least<C: ShortCode>(codes: [[C; VEC]; ROWS], len: usize, threshold: C) -> Self {
         let mut marked = 0;
         for row in 0..ROWS {
             for i in 0..VEC {
@@ -229,7 +229,7 @@ impl<const VEC: usize> Marks<VEC> {
     }
 }
 
-impl<C: RadixCode, P: Position> Candidates<C, P> {
+impl<C: ShortCode, P: Position> Candidates<C, P> {
     /// Writes a number and its position. A place that does not exist is left out, so that a code function that is not a
     /// function does no harm.
     ///

@@ -7,13 +7,13 @@ mod files;
 
 use files::*;
 use gpu_conformance::{cases, run};
-use gpu_dictionary::Upsertion;
+use gpu_dictionary::{Upsertion, WordKey as Key};
 use gpu_dictionary_conformance::{
     self as dictionary, Combining, Family, Questions, Value, a_kernel_of_ones_own, combining_cases, fail, ordered_cases,
 };
 use gpu_primitives::kernel::Held;
 use gpu_primitives::{Device, DeviceVec, Error, Stream};
-use gpu_sorted_array::{GpuSortedArray, Key, Options, Parts};
+use gpu_sorted_array::{GpuSortedArray, Options, Parts};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::process::ExitCode;

@@ -8,6 +8,7 @@ use crate::KeyCode;
 use crate::levels::find::Levels;
 use crate::levels::payload::{MarkedNone, Payload};
 use gpu_primitives::arch::{Order, Scope, opaque, thread};
+use gpu_primitives::code::U256;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::view::{GlobalMut, SharedMemory};
 
@@ -15,7 +16,11 @@ use gpu_primitives::view::{GlobalMut, SharedMemory};
 /// block goes from tile to tile.
 #[must_use]
 pub const fn count_items<C, P>() -> usize {
-    if size_of::<C>() + size_of::<P>() > 4 { 9 } else { 13 }
+    match size_of::<C>() + size_of::<P>() {
+        0..=4 => 13,
+        5..=12 => 9,
+        _ => super::items::<C, P>(),
+    }
 }
 
 /// Returns the number of blocks per multiprocessor. On some GPUs, counting wide keys takes more registers than two
@@ -80,5 +85,5 @@ pub unsafe fn count_live<C: KeyCode, P: Payload<Value = ()>, const ITEMS: usize>
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64], P in [(), MarkedNone]: CountLive<C, P, { count_items::<C, P>() }>;
+    for C in [u32, u64, u128, U256], P in [(), MarkedNone]: CountLive<C, P, { count_items::<C, P>() }>;
 }

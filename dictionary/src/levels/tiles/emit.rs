@@ -10,6 +10,7 @@ use crate::levels::find::Levels;
 use crate::levels::look_back::LookBack;
 use crate::levels::payload::{Marked, MarkedLong, MarkedNone, Payload};
 use gpu_primitives::arch::{opaque, thread};
+use gpu_primitives::code::U256;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::view::{GlobalMut, SharedMemory};
 
@@ -82,5 +83,5 @@ pub unsafe fn emit_live<C: KeyCode, P: Payload, const ITEMS: usize>(
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64], P in [(), u32, u64, MarkedNone, Marked, MarkedLong]: EmitLive<C, P, { items::<C, P>() }>;
+    for C in [u32, u64, u128, U256], P in [(), u32, u64, MarkedNone, Marked, MarkedLong]: EmitLive<C, P, { items::<C, P>() }>;
 }

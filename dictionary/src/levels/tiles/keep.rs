@@ -9,6 +9,7 @@ use crate::levels::find::Levels;
 use crate::levels::payload::{Marked, MarkedLong, MarkedNone, OPERAND, Payload, TOMBSTONE};
 use gpu_primitives::arch::warp::{FULL, LANES, ballot, lane_id};
 use gpu_primitives::arch::{opaque, thread};
+use gpu_primitives::code::U256;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::view::{GlobalMut, SharedMemory};
 
@@ -62,5 +63,5 @@ pub unsafe fn merge_marked<C: KeyCode, P: Payload, const ITEMS: usize>(
 
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64], P in [MarkedNone, Marked, MarkedLong]: MergeMarked<C, P, { items::<C, P>() }>;
+    for C in [u32, u64, u128, U256], P in [MarkedNone, Marked, MarkedLong]: MergeMarked<C, P, { items::<C, P>() }>;
 }

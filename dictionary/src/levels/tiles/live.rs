@@ -104,7 +104,7 @@ impl<C: KeyCode, P: Payload, const ITEMS: usize> Workspace<C, P, ITEMS> {
                 let mut is_newest = next_key != key;
                 if at + 1 == end {
                     // The next element is in another interval or, if this interval is the last one, in another tile.
-                    is_newest = interval < pieces.intervals - 1 || !self.next_key.is(key.to_u64());
+                    is_newest = interval < pieces.intervals - 1 || !self.next_key.is(key);
                     while at + 1 == end && interval < pieces.intervals - 1 {
                         interval += 1;
                         end = pieces.interval(interval + 1);

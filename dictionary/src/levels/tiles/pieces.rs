@@ -11,11 +11,11 @@ use crate::KeyCode;
 use crate::levels::find::Found;
 use crate::levels::payload::Payload;
 use crate::levels::table::MAX_LEVELS;
-use bytemuck::Pod;
+use bytemuck::{Pod, Zeroable};
 use gpu_primitives::arch::thread;
 use gpu_primitives::arch::warp::{FULL, LANES, any, lane_id, warp_id};
 use gpu_primitives::block::{runs as block, scan, warp};
-use gpu_primitives::monoid::{Min, Sum};
+use gpu_primitives::monoid::{Combine, Sum};
 use gpu_primitives::view::{Shared, SharedMemory, shared_bytes};
 
 /// Returns the most pieces that a tile may have: those of the uncut intervals, and of up to two cut ones.
@@ -27,6 +27,23 @@ const fn most_pieces(items: usize) -> usize {
 #[inline(always)]
 const fn is_few(pieces: u32) -> bool {
     pieces as usize <= MAX_LEVELS
+}
+
+/// Takes the smaller of two codes.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Smaller;
+
+impl<C: KeyCode> Combine<C> for Smaller {
+    #[inline(always)]
+    fn identity(&self) -> C {
+        C::MAX
+    }
+
+    #[inline(always)]
+    fn combine(&self, a: C, b: C) -> C {
+        if b < a { b } else { a }
+    }
 }
 
 /// The table of pieces in shared memory.
@@ -302,16 +319,16 @@ impl<C: KeyCode, P: Payload, const ITEMS: usize> Workspace<C, P, ITEMS> {
         let Tile { index, first, last, .. } = tile;
         let skipped = if first.rank > 0 { lane.split(first, index, self.levels.len) } else { 0 };
         let mut left = 0;
-        let mut next = u64::MAX;
+        let mut next = C::MAX;
         let mut has_next = false;
         if last.rank > 0 {
             left = lane.split(last, index + 1, self.levels.len);
             let (start, len) = lane.window(last.interval);
             if left < len {
-                next = lane.level.keys().get((start + left) as usize).to_u64();
+                next = lane.level.keys().get((start + left) as usize);
             }
             has_next = any(FULL, left < len);
-            next = warp::reduce(next, Min);
+            next = warp::reduce(next, Smaller);
         }
         if lane_id() == 0 {
             self.next_key.set(next, has_next);

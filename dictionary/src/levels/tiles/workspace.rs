@@ -22,7 +22,7 @@ pub struct Workspace<C, P: Payload, const ITEMS: usize> {
     /// The pieces.
     pub pieces: PieceTable,
     /// The key after the tile.
-    pub next_key: NextKey,
+    pub next_key: NextKey<C>,
     /// One number per warp, for scans.
     pub warp_totals: Shared<u32>,
 }
@@ -32,7 +32,7 @@ impl<C: KeyCode, P: Payload, const ITEMS: usize> Workspace<C, P, ITEMS> {
     pub const BYTES: usize = Items::<C, P>::bytes(2 * room(ITEMS))
         + LevelTable::<C, P::Value>::BYTES
         + PieceTable::bytes(ITEMS)
-        + NextKey::BYTES
+        + NextKey::<C>::BYTES
         + shared_bytes::<u32>((THREADS / LANES) as usize);
 
     /// Takes the memory and writes the entries of the levels. A barrier must come before they are read.
@@ -94,13 +94,13 @@ impl<C: KeyCode, V: Pod> LevelTable<C, V> {
 
 /// The smallest key that follows the tile in the tile's last interval, if there is one.
 #[derive(Clone, Copy)]
-pub struct NextKey {
-    key: Shared<u64>,
+pub struct NextKey<C> {
+    key: Shared<C>,
     exists: Shared<u32>,
 }
 
-impl NextKey {
-    const BYTES: usize = shared_bytes::<u64>(1) + shared_bytes::<u32>(1);
+impl<C: KeyCode> NextKey<C> {
+    const BYTES: usize = shared_bytes::<C>(1) + shared_bytes::<u32>(1);
 
     /// # Safety
     /// Same as [`SharedMemory::take`].
@@ -116,7 +116,7 @@ impl NextKey {
     /// One thread calls it, and no other thread uses the key before a barrier.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub unsafe fn set(self, key: u64, exists: bool) {
+    pub unsafe fn set(self, key: C, exists: bool) {
         self.key.set(0, key);
         self.exists.set(0, exists.into());
     }
@@ -127,7 +127,7 @@ impl NextKey {
     /// The key was set before the last barrier.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub unsafe fn is(self, key: u64) -> bool {
+    pub unsafe fn is(self, key: C) -> bool {
         self.exists.get(0) != 0 && self.key.get(0) == key
     }
 }
