@@ -203,7 +203,7 @@ impl KeyCode for U256 {
     fn fingerprint(self) -> u32 {
         let [low, high] = self.high.to_words();
         let mixed = (low.wrapping_mul(FACTOR) ^ high).wrapping_mul(FACTOR);
-        (self.low ^ mixed as u128).fingerprint()
+        (self.low ^ (mixed as u128) << 64).fingerprint()
     }
 }
 
