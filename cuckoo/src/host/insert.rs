@@ -1,7 +1,7 @@
 //! The table: insertion in place, growth, and how a failed insertion is undone.
 
-use super::build::{Built, MAX_KEYS, NAME, buckets_for, build, full};
-use super::options::{MAX_LOAD, Options, WhenFull};
+use super::build::{Built, MAX_KEYS, NAME, full};
+use super::options::{GROWTH_LOAD, MAX_LOAD, Options, WhenFull};
 use super::pairs::{Given, PairSlices, PairVec, sort_by_key};
 use super::table::GpuCuckoo;
 use super::work::{Batch, EqualKeys, Work};
@@ -17,8 +17,8 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// occurs more than once, the last pair wins. For zero-sized values, pass an empty slice. Waits once, to learn whether
     /// all keys have found a slot.
     ///
-    /// New keys take free slots, up to a load of 0.95. If there may not be enough of them, the call also waits for the
-    /// number of new keys. If there are not enough, the table doubles, or the call fails, as the options say.
+    /// New keys take free slots. If some find none, and the load would pass 0.85 (or the load factor, if that is higher), the
+    /// table doubles, and the call waits three times. A table that may not grow fails at a load of 0.95 instead.
     ///
     /// ```
     /// use gpu_cuckoo::{GpuCuckoo, Options};
@@ -50,13 +50,17 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         stream.refuse_recording("an insertion")?;
         let given = Given::<K, V>::new(stream, pairs.0.into(), pairs.1.into())?;
         let batch = Batch { pairs: given.slices(), equal_keys: EqualKeys::LastCounts };
+        let repeats = |table: &mut Self, work: &mut Work<_, _>| {
+            // SAFETY: all keys of the batch are in the table, and the operation was the right one.
+            unsafe { work.settle(stream, &mut table.storage, &batch) }
+        };
         // SAFETY: the new value replaces the old one, whatever they are.
-        unsafe { self.add(stream, batch, Latest) }
+        unsafe { self.add(stream, &batch, Latest, repeats) }
     }
 
     /// Inserts pairs, and combines the value of a key that is already present with the new one: `combine(old, new)`. If a
-    /// key occurs more than once, its values are combined in the order of the pairs. Waits once; up to four times more if keys
-    /// occur more than once, or if the load may pass 0.95.
+    /// key occurs more than once, its values are combined in the order of the pairs. Waits once; more often if keys occur more
+    /// than once, or if the table grows.
     ///
     /// The operation is one of the library ([`Sum`](gpu_primitives::scan::Sum), [`Max`](gpu_primitives::scan::Max),
     /// [`Min`](gpu_primitives::scan::Min)) or your own [`Monoid`]. If it is not associative, keys that occur more than once
@@ -99,43 +103,26 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     {
         stream.refuse_recording("an insertion")?;
         let given = Given::<K, V>::new(stream, pairs.0.into(), pairs.1.into())?;
-        let mut batch = Batch { pairs: given.slices(), equal_keys: EqualKeys::AllCount };
-        let len = batch.pairs.0.len();
-        expect_at_most(len)?;
-        if len == 0 {
-            return Ok(());
-        }
+        let batch = Batch { pairs: given.slices(), equal_keys: EqualKeys::AllCount };
         let carried = HoleMonoid::<V::Carrier>::of::<V, M>(operation);
-        self.count_additions(stream)?;
-        if self.has_room_for(len) {
-            let mut work = self.take_work(stream)?;
-            work.prepare(stream, &batch, self.storage.buckets(), 0)?;
-            let repeats =
-                |table: &mut Self, work: &mut Work<_, _>| table.combine_repeats(stream, &batch, work, operation);
-            // SAFETY: the work was prepared for this batch. The operation is one of `V`.
-            return unsafe { self.add_in_place(stream, &batch, carried, work, repeats) };
-        }
-        let different = len - self.count_repeats(stream, &batch)?;
-        let combined;
-        if different < len {
-            combined = combine_by_key::<K, V, M>(stream, batch.pairs, operation)?.0;
-            batch.pairs = combined.first(different)?;
-        }
-        batch.equal_keys = EqualKeys::None;
+        let repeats = |table: &mut Self, work: &mut Work<_, _>| table.combine_repeats(stream, &batch, work, operation);
         // SAFETY: the operation is one of `V`.
-        unsafe { self.add(stream, batch, carried) }
+        unsafe { self.add(stream, &batch, carried, repeats) }
     }
 
-    /// Inserts a batch.
+    /// Inserts a batch. Finds more slots for the pairs that cannot be placed. If that fails, restores the previous contents.
+    /// If there are equal keys, calls `repeats`, which gives them their values. Waits.
+    ///
+    /// Nothing is counted beforehand: most batches find their slots at once, whatever the load.
     ///
     /// # Safety
-    /// The operation is one of values that the carrier carries. If the batch says that its keys are different, they are;
-    /// otherwise the operation is [`Latest`], and the last one counts.
+    /// The operation is one of values that the carrier carries. If the batch says that its keys are different, they are.
     unsafe fn add<O: Combine<V::Carrier>>(
         &mut self,
         stream: &Stream,
-        batch: Batch<'_, K::Code, V::Carrier>,
+        batch: &Batch<'_, K::Code, V::Carrier>,
         operation: O,
+        repeats: impl FnOnce(&mut Self, &mut Work<K::Code, V::Carrier>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let batch_len = batch.pairs.0.len();
         expect_at_most(batch_len)?;
@@ -143,36 +130,79 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
             return Ok(());
         }
         self.count_additions(stream)?;
-        let (slots, most) = (self.storage.slots(), self.most_keys());
-        if !self.has_room_for(batch_len) {
-            self.known_erased = self.erased.get(stream)?;
-        }
-        let len = self.placed - self.known_erased;
         let mut work = self.take_work(stream)?;
-        work.prepare(stream, &batch, self.storage.buckets(), 0)?;
-        if len + batch_len as u64 > most {
-            // SAFETY: the work was prepared for this batch.
-            let total = len + unsafe { work.count_new(stream, &self.storage, &batch)? };
-            if total > most {
-                if self.options.when_full == WhenFull::Refuse {
-                    return Err(full(total - most, total, slots));
-                }
-                // SAFETY: guaranteed by the caller.
-                return unsafe { self.add_growing(stream, &batch, operation, work, len as usize, total) };
+        work.prepare(stream, batch, self.storage.buckets())?;
+        // In a table that may have to grow, displacing keys would take long and be of no use.
+        let limit = if self.has_room_for(batch_len) { self.options.evictions } else { 0 };
+        // SAFETY: the work is for this batch and this table. The caller guarantees the rest.
+        unsafe { work.insert(stream, &mut self.storage, batch, operation, limit)? };
+        let counts = work.counts(stream)?;
+        self.placed += counts.new - counts.unplaced;
+        let mut unplaced = counts.unplaced as usize;
+        if unplaced > 0 || (self.options.when_full == WhenFull::Refuse && !self.has_room_for(0)) {
+            let result = self.make_room(stream, &mut work, &mut unplaced);
+            if result.is_err() {
+                self.undo(stream, batch, work, unplaced)?;
+                return result;
             }
-            work.prepare(stream, &batch, self.storage.buckets(), 0)?;
         }
-        let repeats = |table: &mut Self, work: &mut Work<_, _>| {
-            // SAFETY: all keys of the batch are in the table, and the operation was the right one.
-            unsafe { work.settle(stream, &mut table.storage, &batch) }
-        };
-        // SAFETY: the work was prepared for this batch. The caller guarantees the rest.
-        unsafe { self.add_in_place(stream, &batch, operation, work, repeats) }
+        if counts.repeats > 0 {
+            let result = repeats(self, &mut work);
+            if result.is_err() {
+                self.undo(stream, batch, work, 0)?;
+                return result;
+            }
+        }
+        self.keep_work(stream, work);
+        Ok(())
     }
 
-    /// Returns how many keys the table may have before it grows.
+    /// Finds slots for the first `unplaced` leftovers of an insertion: in this table if its load allows, otherwise in a
+    /// larger one, which then replaces the table. Waits. After an error, `unplaced` is the number of leftovers then.
+    fn make_room(
+        &mut self,
+        stream: &Stream,
+        work: &mut Work<K::Code, V::Carrier>,
+        unplaced: &mut usize,
+    ) -> Result<(), Error> {
+        self.known_erased = self.erased.get(stream)?;
+        let (len, slots, most) = ((self.placed - self.known_erased) as usize, self.storage.slots(), self.most_keys());
+        let total = (len + *unplaced) as u64;
+        if total <= most {
+            // SAFETY: the leftovers have different keys, which are not in the table. The work is for this table.
+            let left = unsafe { work.place_leftovers(stream, &mut self.storage, *unplaced, self.options.evictions)? };
+            self.placed += (*unplaced - left) as u64;
+            *unplaced = left;
+            if left == 0 {
+                return Ok(());
+            }
+            let capacity = (slots as f64 * self.options.load_factor) as usize;
+            return self.build_with(stream, work.leftovers(left)?, capacity, self.options.clone());
+        }
+        if self.options.when_full == WhenFull::Refuse {
+            return Err(full(total - most, total, slots));
+        }
+        if total as f64 <= 2.0 * slots as f64 * self.options.load_factor {
+            let limit = self.options.evictions;
+            // SAFETY: the leftovers have different keys, which are not in the table.
+            if let Some(storage) = unsafe { work.split_with_leftovers(stream, &self.storage, len, *unplaced, limit)? } {
+                self.install(stream, Built { storage, len: total, failures: 0 })?;
+                self.rebuilds += 1;
+                return Ok(());
+            }
+        }
+        // At least twice the room, so a table that grows by many batches is not rebuilt for each of them.
+        let capacity = (total as usize).max(2 * len);
+        self.build_with(stream, work.leftovers(*unplaced)?, capacity, self.options.clone())
+    }
+
+    /// Returns how many keys the table may have before it grows, or fails.
     fn most_keys(&self) -> u64 {
-        (self.storage.slots() as f64 * MAX_LOAD) as u64
+        let load = match self.options.when_full {
+            WhenFull::Grow => self.options.load_factor.max(GROWTH_LOAD),
+            WhenFull::Refuse => MAX_LOAD,
+        };
+        (self.storage.slots() as f64 * load) as u64
     }
 
     /// Returns whether there is certainly room for more keys. The host knows at most how many there are.
@@ -189,52 +219,6 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     pub(super) fn keep_work(&mut self, stream: &Stream, mut work: Work<K::Code, V::Carrier>) {
         // Keeping it is no more than a saving of time.
         self.work = work.trim(stream, self.storage.bytes() / 2).is_ok().then_some(work);
-    }
-
-    /// Counts the keys of the batch that are repeated: all but one of each key. Waits.
-    fn count_repeats(&mut self, stream: &Stream, batch: &Batch<'_, K::Code, V::Carrier>) -> Result<usize, Error> {
-        let mut work = self.take_work(stream)?;
-        work.prepare(stream, batch, self.storage.buckets(), 0)?;
-        // SAFETY: the work was prepared for this batch.
-        let repeats = unsafe { work.count_repeats(stream, batch)? };
-        self.keep_work(stream, work);
-        Ok(repeats)
-    }
-
-    /// Inserts a batch into a table with enough slots. If some pairs cannot be placed, rebuilds the table. If that fails,
-    /// restores the previous contents. If there are equal keys, calls `repeats`, which gives them their values. Waits.
-    ///
-    /// # Safety
-    /// The requirements of [`add`](Self::add), but any equal keys may count. The work was prepared for this batch.
-    unsafe fn add_in_place<O: Combine<V::Carrier>>(
-        &mut self,
-        stream: &Stream,
-        batch: &Batch<'_, K::Code, V::Carrier>,
-        operation: O,
-        mut work: Work<K::Code, V::Carrier>,
-        repeats: impl FnOnce(&mut Self, &mut Work<K::Code, V::Carrier>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        // SAFETY: the work is for this batch and this table. The caller guarantees the rest.
-        unsafe { work.insert(stream, &mut self.storage, batch, operation, self.options.evictions)? };
-        let counts = work.counts(stream)?;
-        self.placed += counts.new - counts.unplaced;
-        if counts.unplaced > 0 {
-            let unplaced = counts.unplaced as usize;
-            let result = self.build_with(stream, work.leftovers(unplaced)?, self.options.clone());
-            if result.is_err() {
-                self.undo(stream, batch, work, unplaced)?;
-                return result;
-            }
-        }
-        if counts.repeats > 0 {
-            let result = repeats(self, &mut work);
-            if result.is_err() {
-                self.undo(stream, batch, work, 0)?;
-                return result;
-            }
-        }
-        self.keep_work(stream, work);
-        Ok(())
     }
 
     /// Combines the values of equal keys in their order, after a batch was inserted of which all equal keys count: takes back
@@ -258,117 +242,23 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         let (combined, different) = combine_by_key::<K, V, M>(stream, repeated.first(count as usize)?, operation)?;
         let pairs = combined.first(different.get(stream)? as usize)?;
         let different = Batch { pairs, equal_keys: EqualKeys::None };
-        let mut work = Work::new(stream, self.storage.hash())?;
-        work.prepare(stream, &different, self.storage.buckets(), 0)?;
         let carried = HoleMonoid::<V::Carrier>::of::<V, M>(operation);
-        // SAFETY: the work was prepared for these pairs, and their keys are different. The operation is one of `V`.
-        unsafe { self.add_in_place(stream, &different, carried, work, |_, _| Ok(())) }
+        // SAFETY: the keys of these pairs are different. The operation is one of `V`.
+        unsafe { self.add(stream, &different, carried, |_, _| Ok(())) }
     }
 
-    /// Inserts a batch into a larger copy of the table, which then replaces the table. `len` is the number of keys before,
-    /// and `total` that afterwards. Waits.
-    ///
-    /// # Safety
-    /// The requirements of [`add`](Self::add).
-    unsafe fn add_growing<O: Combine<V::Carrier>>(
-        &mut self,
-        stream: &Stream,
-        batch: &Batch<'_, K::Code, V::Carrier>,
-        operation: O,
-        mut work: Work<K::Code, V::Carrier>,
-        len: usize,
-        total: u64,
-    ) -> Result<(), Error> {
-        /// Each attempt makes the table a quarter larger: 15 times as large after the last one.
-        const ATTEMPTS: u32 = 13;
-
-        let mut unplaced = 0;
-        if total as f64 <= 2.0 * self.storage.slots() as f64 * self.options.load_factor {
-            // SAFETY: guaranteed by the caller.
-            unplaced = unsafe { self.add_splitting(stream, batch, operation, &mut work, len)? };
-            if unplaced == 0 {
-                self.keep_work(stream, work);
-                return Ok(());
-            }
-        }
-        // At least twice the room, so a table that grows by many batches is not rebuilt for each of them.
-        let mut capacity = (total as usize).max(2 * len);
-        let mut failures = 0;
-        for attempt in 0..ATTEMPTS {
-            // A different seed: the current one may have failed.
-            let seed = self.options.seed.wrapping_add(self.rebuilds + 1 + u64::from(attempt));
-            let options = self.options.clone().seed(seed);
-            let pairs = self.collect(stream, 0)?;
-            let mut built = build(stream, pairs.slices(), buckets_for(capacity, &options)?, &options)?;
-            drop(pairs);
-            work.prepare(stream, batch, built.storage.buckets(), 0)?;
-            // SAFETY: the work is for this batch and this table. The caller guarantees the rest.
-            unsafe { work.insert(stream, &mut built.storage, batch, operation, options.evictions)? };
-            let counts = work.counts(stream)?;
-            failures += 1 + u64::from(built.failures);
-            unplaced = counts.unplaced;
-            if unplaced == 0 {
-                if counts.repeats > 0 {
-                    // SAFETY: all keys of the batch are in the copy.
-                    unsafe { work.settle(stream, &mut built.storage, batch)? };
-                }
-                built.len += counts.new;
-                self.install(stream, built)?;
-                self.rebuilds += failures;
-                self.keep_work(stream, work);
-                return Ok(());
-            }
-            capacity += capacity / 4 + 1;
-        }
-        Err(full(unplaced, total, self.storage.slots()))
-    }
-
-    /// Inserts a batch into a copy of the table with twice as many buckets, which then replaces the table of `len` keys.
-    /// Returns how many pairs could not be placed: if any, the table is unchanged. Waits.
-    ///
-    /// # Safety
-    /// The requirements of [`add`](Self::add).
-    unsafe fn add_splitting<O: Combine<V::Carrier>>(
-        &mut self,
-        stream: &Stream,
-        batch: &Batch<'_, K::Code, V::Carrier>,
-        operation: O,
-        work: &mut Work<K::Code, V::Carrier>,
-        len: usize,
-    ) -> Result<u64, Error> {
-        let limit = self.options.evictions;
-        work.prepare(stream, batch, self.storage.buckets().saturating_mul(2), len)?;
-        // SAFETY: the work is for so many moved pairs, for this batch and this table. The caller guarantees the rest.
-        let mut storage = unsafe {
-            let Some(mut storage) = work.split(stream, &self.storage, len, limit)? else { return Ok(len as u64) };
-            work.insert(stream, &mut storage, batch, operation, limit)?;
-            storage
-        };
-        let counts = work.counts(stream)?;
-        if counts.unplaced == 0 {
-            if counts.repeats > 0 {
-                // SAFETY: all keys of the batch are in the copy.
-                unsafe { work.settle(stream, &mut storage, batch)? };
-            }
-            let len = len as u64 + counts.new - counts.moved;
-            self.install(stream, Built { storage, len, failures: 0 })?;
-            self.rebuilds += 1;
-        }
-        Ok(counts.unplaced)
-    }
-
-    /// Rebuilds the table together with other pairs.
+    /// Rebuilds the table together with other pairs, with room for at least `capacity` keys.
     fn build_with(
         &mut self,
         stream: &Stream,
         others: PairSlices<'_, K::Code, V::Carrier>,
+        capacity: usize,
         options: Options,
     ) -> Result<(), Error> {
         let more = others.0.len();
         let mut all = self.collect(stream, more)?;
         let len = all.len();
         all.copy_from(stream, len - more, others)?;
-        let capacity = (self.storage.slots() as f64 * self.options.load_factor) as usize;
         self.build_anew(stream, all.slices(), capacity.max(len), options)
     }
 
@@ -420,7 +310,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         if displaced_len > 0 {
             // Grow the table despite its options rather than lose a pair. This does allocate.
             let growing = self.options.clone().when_full(WhenFull::Grow);
-            self.build_with(stream, work.leftovers(displaced_len)?, growing)?;
+            self.build_with(stream, work.leftovers(displaced_len)?, 0, growing)?;
         }
 
         let merged = positions_of(&[Fate::Merged]).map(|i| (keys[i], old_values[i])).filter(|(key, _)| is_old(key));

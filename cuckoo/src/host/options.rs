@@ -6,6 +6,9 @@ use gpu_primitives::Error;
 
 /// The highest load, including later insertions.
 pub(super) const MAX_LOAD: f64 = 0.95;
+/// The load at which a table grows, unless its load factor is higher. Beyond it, insertions displace ever more keys: on an
+/// H200, 2^16 new keys take 40 us at a load of 0.5, 120 at 0.87, and 900 at 0.95.
+pub(super) const GROWTH_LOAD: f64 = 0.85;
 /// The lowest load. Lower loads would only waste memory, and a file of a few bytes could request all of it.
 const MIN_LOAD: f64 = 0.01;
 /// The most seeds a build may try, and the most keys one key may displace. Beyond these limits, more attempts do not
@@ -92,7 +95,8 @@ impl Options {
         Self { capacity: keys, ..self }
     }
 
-    /// Sets the share of the slots that a build fills: from 0.01 to 0.95. Later insertions may fill up to 0.95.
+    /// Sets the share of the slots that a build fills: from 0.01 to 0.95. Insertions let the table grow at a load of
+    /// 0.85, or this one if it is higher; a table that may not grow is filled up to 0.95.
     #[must_use]
     pub const fn load_factor(self, load_factor: f64) -> Self {
         Self { load_factor, ..self }

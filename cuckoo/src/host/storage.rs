@@ -4,9 +4,9 @@ use super::options::Width;
 use super::pairs::{PairSlices, PairVec};
 use crate::hash::{Hash, Map};
 use crate::kernel::{
-    Assign, BLOCKS_PER_MULTIPROCESSOR, CHUNK, Claim, Collect, Count, CountAbsent, Entries, Erase, FillTiles, Find,
-    Keep, LONG_TILE, MarkLast, Marks, PLACE_THREADS, PROBE_THREADS, Pairs, PlacePairs, Raise, Revert, START_THREADS,
-    Settle, Split, Sweep, Take, ThinTiles, TileDigits, TileStarts, Unpack, spill_slots, tile_buckets,
+    Assign, BLOCKS_PER_MULTIPROCESSOR, CHUNK, Claim, Collect, Count, Entries, Erase, FillTiles, Find, Keep, LONG_TILE,
+    Marks, PLACE_THREADS, PROBE_THREADS, Pairs, PlacePairs, Raise, Revert, START_THREADS, Settle, Split, Sweep, Take,
+    ThinTiles, TileDigits, TileStarts, Unpack, spill_slots, tile_buckets,
 };
 use crate::view::{CuckooView, TableMut, bucket_bytes};
 use core::marker::PhantomData;
@@ -238,50 +238,6 @@ impl<C: KeyCode, V: Carrier> Storage<C, V> {
             });
         }
         Ok((values, found))
-    }
-
-    /// Records the last one of equal keys in the entries, and adds the number of the others to `repeats`, one element. Does
-    /// not wait.
-    ///
-    /// # Safety
-    /// The entries are as [`EntrySlice`] describes them.
-    pub unsafe fn mark_last(
-        stream: &Stream,
-        keys: DeviceSlice<'_, C>,
-        entries: &mut EntrySlice<'_>,
-        mut repeats: DeviceSliceMut<'_, u64>,
-    ) -> Result<(), Error> {
-        if keys.is_empty() {
-            return Ok(());
-        }
-        let kernel = MarkLast::new(keys.view(stream)?, entries.view(stream)?, repeats.view_mut(stream)?);
-        // SAFETY: there is a thread per key. The caller guarantees the rest.
-        unsafe { stream.launch(kernel, probe_blocks(keys.len())) }
-    }
-
-    /// Counts the different keys that are absent, and adds their number to `absent`, one element. Does not wait.
-    ///
-    /// # Safety
-    /// [`mark_last`](Self::mark_last) has recorded the keys in the entries, or all of them are different, as `is_distinct`
-    /// says.
-    pub unsafe fn count_absent(
-        &self,
-        stream: &Stream,
-        keys: DeviceSlice<'_, C>,
-        entries: &mut EntrySlice<'_>,
-        is_distinct: bool,
-        mut absent: DeviceSliceMut<'_, u64>,
-    ) -> Result<(), Error> {
-        if keys.is_empty() {
-            return Ok(());
-        }
-        with_width!(self, {
-            let (table, absent) = (self.view::<WIDTH>(stream)?, absent.view_mut(stream)?);
-            let (keys_view, entries) = (keys.view(stream)?, entries.view(stream)?);
-            let kernel = CountAbsent::new(table, keys_view, entries, u32::from(is_distinct), absent);
-            // SAFETY: there is a thread per key. The caller guarantees the rest.
-            unsafe { stream.launch(kernel, probe_blocks(keys.len())) }
-        })
     }
 
     /// Inserts pairs without displacing any others. The old value of a key and the new one are combined. Of equal keys one

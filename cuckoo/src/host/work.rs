@@ -76,9 +76,8 @@ struct Lists<C: KeyCode, V: Carrier> {
 pub struct Counts {
     /// Pairs that have the key of another pair.
     pub repeats: u64,
-    /// Keys that were absent, including those that a split has moved.
+    /// Keys that were absent.
     pub new: u64,
-    pub moved: u64,
     pub unplaced: u64,
 }
 
@@ -137,8 +136,8 @@ impl<C: KeyCode, V: Carrier> Lists<C, V> {
             + pairs * (size_of::<C>() + size_of::<V>())
     }
 
-    /// Makes sure of room for a batch and for `moved` other pairs, and of free entries for the batch.
-    fn prepare(&mut self, stream: &Stream, len: usize, moved: usize) -> Result<(), Error> {
+    /// Makes sure of room and of free entries for a batch.
+    fn prepare(&mut self, stream: &Stream, len: usize) -> Result<(), Error> {
         // A hash has 32 bits, so more entries than 2^32 do not help. They are still more than a batch has keys.
         let entries = (ENTRIES_PER_POSITION * len).min(1 << 32);
         if self.entries.len() < entries {
@@ -152,8 +151,8 @@ impl<C: KeyCode, V: Carrier> Lists<C, V> {
         }
         self.positions = len as u32;
         make_room(stream, &mut self.history, len)?;
-        make_room(stream, &mut self.overflow, len + moved)?;
-        make_room(stream, &mut self.leftovers, len + moved)
+        make_room(stream, &mut self.overflow, len)?;
+        make_room(stream, &mut self.leftovers, len)
     }
 }
 
@@ -192,20 +191,19 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
         Ok(())
     }
 
-    /// Prepares the insertion of a batch into a table of so many buckets. `moved` is the number of pairs that may be
-    /// inserted in addition. Allocates what is missing; does not wait.
-    pub fn prepare(
-        &mut self,
-        stream: &Stream,
-        batch: &Batch<'_, C, V>,
-        buckets: u32,
-        moved: usize,
-    ) -> Result<(), Error> {
-        self.lists.prepare(stream, batch.pairs.0.len(), moved)?;
+    /// Prepares the insertion of a batch into a table of so many buckets. Allocates what is missing; does not wait.
+    pub fn prepare(&mut self, stream: &Stream, batch: &Batch<'_, C, V>, buckets: u32) -> Result<(), Error> {
+        self.lists.prepare(stream, batch.pairs.0.len())?;
+        self.prepare_locks(stream, buckets)?;
+        if batch.is_distinct() { Ok(()) } else { self.prepare_marks(stream, buckets) }
+    }
+
+    /// Makes sure that there is a lock for every bucket. Does not wait.
+    fn prepare_locks(&mut self, stream: &Stream, buckets: u32) -> Result<(), Error> {
         if self.locks.len() < lock_words(buckets) {
             self.locks = stream.zeroed(lock_words(buckets))?;
         }
-        if batch.is_distinct() { Ok(()) } else { self.prepare_marks(stream, buckets) }
+        Ok(())
     }
 
     /// Makes sure that there is a mark for every bucket, and that no slot is marked. Does not wait.
@@ -237,8 +235,7 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
     /// Inserts a batch. Does not wait; allocates nothing.
     ///
     /// # Safety
-    /// The work was prepared for this batch and at least so many buckets, and has not been used since then except for the
-    /// moved pairs. If the batch says that its keys are different, they are. The operation is one of values that `V` carries.
+    /// The work was prepared for this batch and at least so many buckets, and has not been used since then. If the batch says that its keys are different, they are. The operation is one of values that `V` carries.
     pub unsafe fn insert<O: Combine<V>>(
         &mut self,
         stream: &Stream,
@@ -259,7 +256,7 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
         let Counters { claims, .. } = counters(&mut self.counters, self.uses_second_set)?;
         let job = ClaimJob { pairs: batch.pairs, count: None, repeats, history, overflow, counts: claims };
         // SAFETY: marks and entries were prepared for the batch, and so was the history. There is room for the overflow of
-        // the batch after that of the moved pairs. The caller guarantees the rest.
+        // the batch. The caller guarantees the rest.
         unsafe { storage.claim(stream, job, operation)? };
         // SAFETY: the overflow has as many pairs as were counted. Their keys are different and not in the table.
         unsafe { self.place(stream, storage, limit) }
@@ -307,45 +304,66 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
         Ok(reverted)
     }
 
-    /// Copies a table to one with twice as many buckets, and inserts the pairs that this moves. Returns `None` if there can
-    /// be no such table. Does not wait.
-    ///
-    /// All moved pairs have slots afterwards, or are leftovers: a batch that has some of their keys must find them in the
-    /// table.
+    /// Copies a table of `len` keys to one with twice as many buckets, and inserts the first `unplaced` leftovers there.
+    /// Returns `None` if there can be no such table, or if some pairs cannot be placed. The leftovers stay as they are. Waits.
     ///
     /// # Safety
-    /// The work was prepared for `len` moved pairs, the number of keys in the table, and for twice its buckets.
-    pub unsafe fn split(
+    /// The leftovers have different keys, which are not in the table.
+    pub unsafe fn split_with_leftovers(
         &mut self,
         stream: &Stream,
         storage: &Storage<C, V>,
         len: usize,
+        unplaced: usize,
         limit: u32,
     ) -> Result<Option<Storage<C, V>>, Error> {
+        make_room(stream, &mut self.lists.overflow, len + unplaced)?;
+        let others = PairVec::uninit(stream, len + unplaced)?;
+        let leftovers = std::mem::replace(&mut self.lists.leftovers, others);
+        // SAFETY: there is room for the overflow of all pairs, and for those that cannot be placed. The caller guarantees the
+        // rest.
+        let result =
+            leftovers.first(unplaced).and_then(|pairs| unsafe { self.split(stream, storage, len, pairs, limit) });
+        self.lists.leftovers = leftovers;
+        result
+    }
+
+    /// Copies a table of `len` keys to one with twice as many buckets, and inserts the pairs that this moves, and others.
+    /// Returns `None` if there can be no such table, or if some pairs cannot be placed. Waits.
+    ///
+    /// # Safety
+    /// The overflow and the leftovers have room for all pairs. The others have different keys, which are not in the table.
+    unsafe fn split(
+        &mut self,
+        stream: &Stream,
+        storage: &Storage<C, V>,
+        len: usize,
+        others: PairSlices<'_, C, V>,
+        limit: u32,
+    ) -> Result<Option<Storage<C, V>>, Error> {
+        self.prepare_locks(stream, storage.buckets().saturating_mul(2))?;
         let mut moved = PairVec::uninit(stream, len)?;
-        let Counters { moved: mut count, claims, .. } = counters(&mut self.counters, self.uses_second_set)?;
+        let Counters { moved: mut count, mut claims, .. } = counters(&mut self.counters, self.uses_second_set)?;
         // SAFETY: there is room for all pairs.
         let Some(mut larger) = (unsafe { storage.split(stream, &mut moved, count.reborrow())? }) else {
             return Ok(None);
         };
-        let job = ClaimJob {
-            pairs: moved.slices(),
-            count: Some(count.as_slice()),
-            repeats: Repeats::None,
-            history: &mut PairVec::uninit(stream, 0)?,
-            overflow: &mut self.lists.overflow,
-            counts: claims,
-        };
-        // SAFETY: the keys of a table are different, and the split has counted them. There is room for their overflow, whose
-        // keys are not in the table.
-        unsafe {
-            larger.claim(stream, job, Latest)?;
-            self.place(stream, &mut larger, limit)?;
+        for (pairs, count) in [(moved.slices(), Some(count.as_slice())), (others, None)] {
+            let job = ClaimJob {
+                pairs,
+                count,
+                repeats: Repeats::None,
+                history: &mut PairVec::uninit(stream, 0)?,
+                overflow: &mut self.lists.overflow,
+                counts: claims.reborrow(),
+            };
+            // SAFETY: the keys of a table are different, and the split has counted those that it moves. The others are not
+            // among them. There is room for their overflow.
+            unsafe { larger.claim(stream, job, Latest)? };
         }
-        // The overflow of the batch begins anew.
-        let Counters { claims, .. } = counters(&mut self.counters, self.uses_second_set)?;
-        transfer::fill(stream, counter(claims, Claims::Overflowed)?, 0)?;
-        Ok(Some(larger))
+        // SAFETY: the overflow has as many pairs as were counted. Their keys are not in the table.
+        unsafe { self.place(stream, &mut larger, limit)? };
+        Ok((self.counts(stream)?.unplaced == 0).then_some(larger))
     }
 
     /// Places the pairs of the overflow, as many as are counted. Those that cannot be placed become the leftovers, and are
@@ -414,73 +432,14 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
         unsafe { storage.claim(stream, job, Latest) }
     }
 
-    /// Counts the pairs of the batch that have the key of another pair: all but one of each key. Waits.
-    ///
-    /// # Safety
-    /// The requirements of [`insert`](Self::insert).
-    pub unsafe fn count_repeats(&mut self, stream: &Stream, batch: &Batch<'_, C, V>) -> Result<usize, Error> {
-        // SAFETY: guaranteed by the caller.
-        unsafe { self.mark_last(stream, batch)? };
-        Ok(self.counts_alone(stream)?.repeats as usize)
-    }
-
-    /// Counts the different keys of the batch that are not in the table. Waits.
-    ///
-    /// # Safety
-    /// The requirements of [`insert`](Self::insert).
-    pub unsafe fn count_new(
-        &mut self,
-        stream: &Stream,
-        storage: &Storage<C, V>,
-        batch: &Batch<'_, C, V>,
-    ) -> Result<u64, Error> {
-        if !batch.is_distinct() {
-            // SAFETY: guaranteed by the caller.
-            unsafe { self.mark_last(stream, batch)? };
-        }
-        let Counters { claims, .. } = counters(&mut self.counters, self.uses_second_set)?;
-        let new = counter(claims, Claims::New)?;
-        let Lists { entries, base, positions, .. } = &mut self.lists;
-        let mut entries = entry_slice(entries, *base, *positions, self.hash)?;
-        // SAFETY: the entries have what was recorded for these keys. The caller guarantees the rest.
-        unsafe { storage.count_absent(stream, batch.pairs.0, &mut entries, batch.is_distinct(), new)? };
-        Ok(self.counts_alone(stream)?.new)
-    }
-
-    /// Records the last positions of the keys of a batch, and counts the other positions. Does not wait.
-    ///
-    /// # Safety
-    /// The requirements of [`insert`](Self::insert).
-    unsafe fn mark_last(&mut self, stream: &Stream, batch: &Batch<'_, C, V>) -> Result<(), Error> {
-        let Counters { claims, .. } = counters(&mut self.counters, self.uses_second_set)?;
-        let repeats = counter(claims, Claims::Repeats)?;
-        let Lists { entries, base, positions, .. } = &mut self.lists;
-        let mut entries = entry_slice(entries, *base, *positions, self.hash)?;
-        // SAFETY: the entries were prepared for this batch.
-        unsafe { Storage::<C, V>::mark_last(stream, batch.pairs.0, &mut entries, repeats) }
-    }
-
     /// Reads the counters, and begins to count anew. At least one list of pairs has been placed since the last time. Waits.
     pub fn counts(&mut self, stream: &Stream) -> Result<Counts, Error> {
-        let counts = self.read(stream)?;
-        self.uses_second_set = !self.uses_second_set;
-        Ok(counts)
-    }
-
-    /// Reads the counters, and begins to count anew, if no pairs have been placed since the last time. Waits.
-    fn counts_alone(&mut self, stream: &Stream) -> Result<Counts, Error> {
-        let counts = self.read(stream)?;
-        transfer::fill(stream, &mut self.counters, 0)?;
-        Ok(counts)
-    }
-
-    /// Reads the counters. Waits.
-    fn read(&self, stream: &Stream) -> Result<Counts, Error> {
         let start = if self.uses_second_set { SET } else { 0 };
         let mut counts = [0; SET];
         self.counters.slice(start..start + SET)?.copy_to_host(stream, &mut counts)?;
-        let [moved, unplaced, claims @ ..] = counts;
-        Ok(Counts { moved, unplaced, new: claims[Claims::New as usize], repeats: claims[Claims::Repeats as usize] })
+        self.uses_second_set = !self.uses_second_set;
+        let [_, unplaced, claims @ ..] = counts;
+        Ok(Counts { unplaced, new: claims[Claims::New as usize], repeats: claims[Claims::Repeats as usize] })
     }
 
     /// Returns the fates and the old values of the first `len` pairs of the batch.

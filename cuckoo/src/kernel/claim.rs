@@ -5,7 +5,7 @@ use super::marks::Marks;
 use super::pairs::{Pairs, PairsMut};
 use super::probe::{THREADS, index};
 use crate::seek::{Seek, Sought};
-use crate::view::{CuckooView, TableMut, value_index};
+use crate::view::{TableMut, value_index};
 use bytemuck::{Pod, Zeroable};
 use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::{Order, Scope};
@@ -212,32 +212,4 @@ unsafe fn insert_one<C: KeyCode, V: Pod, const WIDTH: usize, O: Combine<V>>(
         }
     }
     (if is_new { Fate::Claimed } else { Fate::Merged }, old)
-}
-
-/// Counts the different keys that are absent from the table.
-///
-/// Floor: as for [`Find`](super::Find), without its outputs.
-///
-/// # Safety
-/// The launch has at least one thread per key. All keys are different, or [`MarkLast`](super::MarkLast) recorded them in
-/// the entries. `is_distinct` is 1 or 0 accordingly. `absent` has one element, to which the number is added. While the
-/// kernel runs, nobody changes the table or writes the inputs, and nobody else uses the output.
-#[kernel(threads = THREADS)]
-pub unsafe fn count_absent<C: KeyCode, V: Pod, const WIDTH: usize>(
-    table: CuckooView<C, V, WIDTH>,
-    keys: Global<C>,
-    entries: Entries,
-    is_distinct: u32,
-    absent: GlobalMut<u64>,
-) {
-    let i = index();
-    let mut is_absent = false;
-    if i < keys.len() {
-        let key = keys.get(i);
-        is_absent = (is_distinct != 0 || entries.is_last(keys, i, key)) && table.find(key).is_none();
-    }
-    let absent_here = warp::ballot(warp::FULL, is_absent).count_ones();
-    if warp::lane_id() == 0 && absent_here != 0 {
-        absent.atomic_add(0, absent_here as u64, Scope::Gpu, Order::Relaxed);
-    }
 }

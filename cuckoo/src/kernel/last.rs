@@ -3,17 +3,15 @@
 //! A temporary hash table with open addressing holds one position per key. It has two entries of 4 bytes per position
 //! of the batch, so that of a batch of 2^20 keys stays in the L2 cache.
 
-use super::probe::{THREADS, index};
 use crate::hash::Hash;
 use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::{Order, Rmw, Scope};
-use gpu_primitives::block::warp::shuffle_up;
-use gpu_primitives::kernel::{Buffer, Param, kernel};
+use gpu_primitives::kernel::{Buffer, Param};
 #[cfg(not(target_arch = "nvptx64"))]
 use gpu_primitives::kernel::{Reach, View};
 #[cfg(not(target_arch = "nvptx64"))]
 use gpu_primitives::{DeviceSliceMut, Error, Stream};
-use gpu_primitives::{Global, GlobalMut, warp};
+use gpu_primitives::{Global, GlobalMut};
 
 /// The number of entries per position. A half-full table has short probe sequences.
 #[cfg(not(target_arch = "nvptx64"))]
@@ -174,35 +172,5 @@ impl Entries {
             }
             entry = self.after(entry);
         }
-    }
-}
-
-/// Records the last position of every key.
-///
-/// The threads take the positions from the end, so most threads with an equal key find that a later one was there before
-/// them, and only read. Within a warp, a thread gives way if its neighbour has a later position of the same key. So a batch
-/// of one key costs little more than one of different keys.
-///
-/// Floor per key: its bytes; about 1.5 entries and as many other keys, from L2; one atomic in L2. A batch whose entries do
-/// not stay in L2 moves one sector of 32 bytes twice: 68 bytes per 4-byte key, 16 us per 2^20 keys at 4.1 TB/s.
-///
-/// # Safety
-/// - The launch has at least one thread per key. There are fewer than 2^32 - 1 keys.
-/// - There are more entries than keys, all free before. The base plus the number of keys is less than 2^32.
-/// - `repeats` has one element, to which the number of keys minus the number of different ones is added.
-/// - While the kernel runs, nobody writes the keys, and nobody else uses the outputs.
-#[kernel(threads = THREADS)]
-pub unsafe fn mark_last<C: KeyCode>(keys: Global<C>, entries: Entries, repeats: GlobalMut<u64>) {
-    let i = index();
-    let exists = i < keys.len();
-    let position = if exists { keys.len() - 1 - i } else { 0 };
-    let key = if exists { keys.get(position) } else { C::MIN };
-    // The lane below has the next position.
-    let next = shuffle_up(key, 1);
-    let gives_way = warp::lane_id() != 0 && next == key;
-    let is_repeat = exists && (gives_way || entries.record(keys, position, key).is_some());
-    let repeats_here = warp::ballot(warp::FULL, is_repeat).count_ones();
-    if warp::lane_id() == 0 && repeats_here != 0 {
-        repeats.atomic_add(0, repeats_here as u64, Scope::Gpu, Order::Relaxed);
     }
 }

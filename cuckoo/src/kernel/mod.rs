@@ -21,8 +21,7 @@ mod tile;
 use gpu_primitives::monoid::HoleMonoid;
 use gpu_primitives::sort::{BucketHistogram, LargePass, SmallPass, items};
 
-pub use claim::{Claim, CountAbsent, Latest};
-pub use last::MarkLast;
+pub use claim::{Claim, Latest};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use pairs::{Pairs, PairsMut};
 pub use place::PlacePairs;
@@ -48,8 +47,6 @@ pub use {
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Find<C, V, WIDTH>;
-    for C in [u32, u64]: MarkLast<C>;
-    for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: CountAbsent<C, V, WIDTH>;
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Claim<C, V, WIDTH, Latest>;
     for C in [u32, u64], V in [u32, u64], WIDTH in [4, 8]: Claim<C, V, WIDTH, HoleMonoid<V>>;
     for C in [u32, u64]: Raise<C>;

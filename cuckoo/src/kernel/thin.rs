@@ -32,8 +32,7 @@ const SCANNING_WARPS: usize = WORDS / warp::LANES as usize;
 /// beginning of the chunk, in their order.
 ///
 /// A block looks at the first and the last key of its chunk. If they are in different tiles, or in one that is not long,
-/// it is done. Otherwise it finds the last position of each key in a hash table of positions, as
-/// [`MarkLast`](super::MarkLast) does.
+/// it is done. Otherwise it finds the last position of each key in a hash table of positions.
 ///
 /// Floor: two keys and two starts per chunk. For the chunks of long tiles, their keys twice, and the pairs that are left.
 ///

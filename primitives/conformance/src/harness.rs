@@ -120,12 +120,23 @@ pub fn is_gpu(device: &Device) -> bool {
     matches!(device.kind(), DeviceKind::Cuda { .. })
 }
 
-/// Returns streams for 200 launches in 200 different orders, each with its number. On the CPU, the number is the seed
-/// of an adversarial order of blocks and threads; a GPU schedules by itself. Checked launches are slow: there are
-/// `checked` of them, or all 200 if `GPU_PRIMITIVES_LONG` is set.
+/// Returns whether long tests were asked for, by the environment variable `GPU_PRIMITIVES_LONG`.
+#[must_use]
+pub fn is_long() -> bool {
+    std::env::var_os("GPU_PRIMITIVES_LONG").is_some()
+}
+
+/// Returns streams for launches in different orders, each with its number. On the CPU, the number is the seed of an
+/// adversarial order of blocks and threads; a GPU schedules by itself. There are 200 on a GPU, and if long tests were asked
+/// for; otherwise 40, or `checked` in checked mode, which is slow.
 pub fn adversarial_streams(device: &Device, checked: u64) -> impl Iterator<Item = (u64, Stream)> {
-    let few = is_checked(device) && std::env::var_os("GPU_PRIMITIVES_LONG").is_none();
-    (0..if few { checked } else { 200 }).map(|seed| {
+    let orders = match device.kind() {
+        DeviceKind::Cuda { .. } => 200,
+        _ if is_long() => 200,
+        DeviceKind::CpuChecked => checked,
+        DeviceKind::Cpu => 40,
+    };
+    (0..orders).map(|seed| {
         let schedule = Schedule::Random { seed };
         let in_order_of_seed = CpuOptions { checked: is_checked(device), schedule, ..CpuOptions::default() };
         let device = if is_gpu(device) { device.clone() } else { Device::cpu_with(in_order_of_seed) };
@@ -133,11 +144,13 @@ pub fn adversarial_streams(device: &Device, checked: u64) -> impl Iterator<Item 
     })
 }
 
-/// Runs 100 times and compares the bytes of the results; 3 times in checked mode, which is deterministic.
+/// Runs several times and compares the bytes of the results: 100 times on a GPU, 3 times in checked mode, which is
+/// deterministic.
 pub fn assert_deterministic(device: &Device, mut run: impl FnMut() -> Vec<u8>) {
     let first = run();
     assert!(!first.is_empty(), "there is nothing to compare");
-    for again in 1..if is_checked(device) { 3 } else { 100 } {
+    let runs = if is_checked(device) { 3 } else if is_gpu(device) || is_long() { 100 } else { 25 };
+    for again in 1..runs {
         assert!(run() == first, "run {again} differs");
     }
 }

@@ -552,7 +552,7 @@ fn forty_tiles(device: &Device) -> usize {
 fn adversarial_schedules_of_select(device: &Device) {
     let host = numbers(16, forty_tiles(device));
     let (kept, count) = selected(&host, 0, |_, x| x & 1 == 1);
-    for (seed, stream) in adversarial_streams(device, 200) {
+    for (seed, stream) in adversarial_streams(device, 30) {
         let input = stream.upload(&host).unwrap();
         let mut output = stream.zeroed::<u32>(host.len()).unwrap();
         let found = if is_gpu(device) {
@@ -568,7 +568,7 @@ fn adversarial_schedules_of_select(device: &Device) {
 fn adversarial_schedules_of_partition(device: &Device) {
     let host = numbers(17, forty_tiles(device));
     let (parts, count) = split(&host, |_, x| x & 1 == 1);
-    for (seed, stream) in adversarial_streams(device, 200) {
+    for (seed, stream) in adversarial_streams(device, 30) {
         let input = stream.upload(&host).unwrap();
         let mut output = stream.uninit::<u32>(host.len()).unwrap();
         let found = if is_gpu(device) {
@@ -587,7 +587,7 @@ fn adversarial_schedules_of_segments(device: &Device) {
     let (kept, new_offsets) = kept_segments(&offsets, &host, |x| x & 1 == 1);
     let offsets: Vec<u64> = offsets.iter().map(|&x| x as u64).collect();
     let new_offsets: Vec<u64> = new_offsets.iter().map(|&x| x as u64).collect();
-    for (seed, stream) in adversarial_streams(device, 200) {
+    for (seed, stream) in adversarial_streams(device, 30) {
         let input = stream.upload(&host).unwrap();
         let offsets = stream.upload(&offsets).unwrap();
         let mut output = stream.upload(&vec![7; host.len()]).unwrap();
