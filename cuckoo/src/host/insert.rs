@@ -132,8 +132,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         self.count_additions(stream)?;
         let mut work = self.take_work(stream)?;
         work.prepare(stream, batch, self.storage.buckets())?;
-        // In a table that may have to grow, displacing keys would take long and be of no use.
-        let limit = if self.has_room_for(batch_len) { self.options.evictions } else { 0 };
+        let limit = self.has_room_for(batch_len).then_some(self.options.evictions);
         // SAFETY: the work is for this batch and this table. The caller guarantees the rest.
         unsafe { work.insert(stream, &mut self.storage, batch, operation, limit)? };
         let counts = work.counts(stream)?;

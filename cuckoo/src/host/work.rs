@@ -232,7 +232,9 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
         unsafe { storage.take(stream, keys, (&mut self.marks, self.batches), erased) }
     }
 
-    /// Inserts a batch. Does not wait; allocates nothing.
+    /// Inserts a batch. Each key displaces at most `limit` others. Without a limit, keys that find no free slot become
+    /// leftovers at once: threads that displace keys wait for each other, which takes long in a table that is too small. Does
+    /// not wait; allocates nothing.
     ///
     /// # Safety
     /// The work was prepared for this batch and at least so many buckets, and has not been used since then. If the batch says that its keys are different, they are. The operation is one of values that `V` carries.
@@ -242,7 +244,7 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
         storage: &mut Storage<C, V>,
         batch: &Batch<'_, C, V>,
         operation: O,
-        limit: u32,
+        limit: Option<u32>,
     ) -> Result<(), Error> {
         self.hash = storage.hash();
         let Lists { entries, base, positions, history, overflow, .. } = &mut self.lists;
@@ -258,8 +260,14 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
         // SAFETY: marks and entries were prepared for the batch, and so was the history. There is room for the overflow of
         // the batch. The caller guarantees the rest.
         unsafe { storage.claim(stream, job, operation)? };
-        // SAFETY: the overflow has as many pairs as were counted. Their keys are different and not in the table.
-        unsafe { self.place(stream, storage, limit) }
+        if let Some(limit) = limit {
+            // SAFETY: the overflow has as many pairs as were counted. Their keys are different and not in the table.
+            return unsafe { self.place(stream, storage, limit) };
+        }
+        std::mem::swap(&mut self.lists.overflow, &mut self.lists.leftovers);
+        let Counters { claims, mut unplaced, others, .. } = counters(&mut self.counters, self.uses_second_set)?;
+        unplaced.copy_from(stream, counter(claims, Claims::Overflowed)?.as_slice())?;
+        transfer::fill(stream, others, 0)
     }
 
     /// Gives equal keys of the batch the value of the last one. Does not wait; allocates nothing.

@@ -149,7 +149,13 @@ pub fn adversarial_streams(device: &Device, checked: u64) -> impl Iterator<Item 
 pub fn assert_deterministic(device: &Device, mut run: impl FnMut() -> Vec<u8>) {
     let first = run();
     assert!(!first.is_empty(), "there is nothing to compare");
-    let runs = if is_checked(device) { 3 } else if is_gpu(device) || is_long() { 100 } else { 25 };
+    let runs = if is_checked(device) {
+        3
+    } else if is_gpu(device) || is_long() {
+        100
+    } else {
+        25
+    };
     for again in 1..runs {
         assert!(run() == first, "run {again} differs");
     }
