@@ -194,6 +194,8 @@ pub(super) struct Allocation {
     address: NonNull<u8>,
     /// 0 if there is nothing to free.
     bytes: usize,
+    /// Whether another library frees it.
+    is_foreign: bool,
     users: Users,
 }
 
@@ -204,7 +206,7 @@ unsafe impl Sync for Allocation {}
 
 impl Allocation {
     fn new(home: &Stream, address: NonNull<u8>, bytes: usize) -> Self {
-        Self { home: home.clone(), address, bytes, users: Users::new(home.lane()) }
+        Self { home: home.clone(), address, bytes, is_foreign: false, users: Users::new(home.lane()) }
     }
 
     pub(super) fn device(&self) -> &Device {
@@ -228,8 +230,10 @@ impl Allocation {
 impl Drop for Allocation {
     fn drop(&mut self) {
         self.users.leave_to(self.home.lane());
-        // SAFETY: allocated with this many bytes; the home stream has been ordered after every use.
-        unsafe { self.home.queue().free(self.address, self.bytes) };
+        if !self.is_foreign {
+            // SAFETY: allocated with this many bytes; the home stream has been ordered after every use.
+            unsafe { self.home.queue().free(self.address, self.bytes) };
+        }
     }
 }
 
@@ -270,6 +274,19 @@ impl<T: Pod> DeviceVec<T> {
 
     fn from_allocation(home: &Stream, address: NonNull<u8>, bytes: usize, len: usize) -> Self {
         Self { memory: Allocation::new(home, address, bytes), len, element: PhantomData }
+    }
+
+    /// Wraps memory that another library frees. When the vector is dropped, later work of `home` comes after all work that
+    /// uses it.
+    ///
+    /// # Safety
+    /// The address is that of `len` elements on the device of `home`, which stay allocated as long as the vector, and in the
+    /// order of `home` thereafter. The bytes fit into an `isize`.
+    pub(super) unsafe fn of_foreign(home: &Stream, address: *mut T, len: usize) -> Self {
+        let address = NonNull::new(address.cast()).filter(|_| len > 0).unwrap_or(NO_MEMORY);
+        let mut vector = Self::from_allocation(home, address, len * size_of::<T>(), len);
+        vector.memory.is_foreign = true;
+        vector
     }
 
     /// Returns the number of elements.
