@@ -1,5 +1,6 @@
 //! Devices: a GPU or the CPU, selected at run time.
 
+use super::counters::Tally;
 use super::cpu::{CpuDevice, CpuOptions};
 use super::cuda::{self, CudaDevice};
 use super::error::Error;
@@ -41,6 +42,8 @@ struct Inner {
     backend: Backend,
     used: AtomicUsize,
     peak: AtomicUsize,
+    #[cfg_attr(not(feature = "counters"), expect(dead_code))]
+    tally: Tally,
 }
 
 /// The implementation behind a device.
@@ -217,7 +220,13 @@ impl Device {
     }
 
     fn new(backend: Backend) -> Self {
-        Self { inner: Arc::new(Inner { backend, used: AtomicUsize::new(0), peak: AtomicUsize::new(0) }) }
+        let (used, peak) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { inner: Arc::new(Inner { backend, used, peak, tally: Tally::default() }) }
+    }
+
+    #[cfg(feature = "counters")]
+    pub(super) fn tally(&self) -> &Tally {
+        &self.inner.tally
     }
 
     pub(super) fn backend(&self) -> &Backend {

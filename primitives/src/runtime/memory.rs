@@ -1,5 +1,6 @@
 //! Device memory: raw bytes on a stream's device, and the vector that owns them.
 
+use super::counters::Counted;
 use super::cpu::CpuLane;
 use super::device::Device;
 use super::error::Error;
@@ -77,10 +78,12 @@ impl Queue {
         }
         match &self.lane.kind {
             // SAFETY: guaranteed by the caller.
-            LaneKind::Cpu(lane) => unsafe { self.submit_or_note(lane, Step::Zero { to, bytes }) },
+            LaneKind::Cpu(lane) => unsafe { self.submit_or_note(lane, Step::Zero { to, bytes })? },
             // SAFETY: as above.
-            LaneKind::Cuda(stream) => unsafe { stream.zero(to, bytes) },
+            LaneKind::Cuda(stream) => unsafe { stream.zero(to, bytes)? },
         }
+        self.count(Counted::Zeroed(bytes));
+        Ok(())
     }
 
     /// Copies from the host. The host memory may be reused when this returns.
@@ -96,16 +99,18 @@ impl Queue {
         let kept = self.recording().as_mut().map(|recording| recording.keep(data)).transpose()?;
         match (&self.lane.kind, kept) {
             // SAFETY: same as above; the kept copy is memory of the device.
-            (_, Some(kept)) => unsafe { self.copy(kept, to, bytes) },
+            (_, Some(kept)) => unsafe { self.copy(kept, to, bytes)? },
             // SAFETY: as above.
-            (LaneKind::Cuda(stream), None) => unsafe { stream.upload(from, to, bytes) },
+            (LaneKind::Cuda(stream), None) => unsafe { stream.upload(from, to, bytes)? },
             // SAFETY: as above.
             (LaneKind::Cpu(lane), None) if lane.is_queued() => unsafe {
-                lane.submit(Step::Upload { data: data.into(), to })
+                lane.submit(Step::Upload { data: data.into(), to })?;
             },
             // SAFETY: same as above; the copy is done when this returns.
-            (LaneKind::Cpu(lane), None) => unsafe { lane.submit(Step::UploadLater { from, to, bytes }) },
+            (LaneKind::Cpu(lane), None) => unsafe { lane.submit(Step::UploadLater { from, to, bytes })? },
         }
+        self.count(Counted::Uploaded(bytes));
+        Ok(())
     }
 
     /// Copies from the host.
@@ -119,10 +124,12 @@ impl Queue {
         }
         match &self.lane.kind {
             // SAFETY: guaranteed by the caller.
-            LaneKind::Cpu(lane) => unsafe { lane.submit(Step::UploadLater { from, to, bytes }) },
+            LaneKind::Cpu(lane) => unsafe { lane.submit(Step::UploadLater { from, to, bytes })? },
             // SAFETY: as above.
-            LaneKind::Cuda(stream) => unsafe { stream.upload_later(from, to, bytes) },
+            LaneKind::Cuda(stream) => unsafe { stream.upload_later(from, to, bytes)? },
         }
+        self.count(Counted::Uploaded(bytes));
+        Ok(())
     }
 
     /// Copies elements of `element_bytes` bytes each to the host.
@@ -143,10 +150,12 @@ impl Queue {
         }
         match &self.lane.kind {
             // SAFETY: guaranteed by the caller.
-            LaneKind::Cpu(lane) => unsafe { lane.submit(Step::Download { from, to, bytes, element_bytes }) },
+            LaneKind::Cpu(lane) => unsafe { lane.submit(Step::Download { from, to, bytes, element_bytes })? },
             // SAFETY: as above.
-            LaneKind::Cuda(stream) => unsafe { stream.download_later(from, to, bytes) },
+            LaneKind::Cuda(stream) => unsafe { stream.download_later(from, to, bytes)? },
         }
+        self.count(Counted::Downloaded(bytes));
+        Ok(())
     }
 
     /// Copies within the device.
@@ -159,10 +168,12 @@ impl Queue {
         }
         match &self.lane.kind {
             // SAFETY: guaranteed by the caller.
-            LaneKind::Cpu(lane) => unsafe { self.submit_or_note(lane, Step::Copy { from, to, bytes }) },
+            LaneKind::Cpu(lane) => unsafe { self.submit_or_note(lane, Step::Copy { from, to, bytes })? },
             // SAFETY: as above.
-            LaneKind::Cuda(stream) => unsafe { stream.copy(from, to, bytes) },
+            LaneKind::Cuda(stream) => unsafe { stream.copy(from, to, bytes)? },
         }
+        self.count(Counted::Copied(bytes));
+        Ok(())
     }
 
     /// Submits a step to the CPU device, or records it if the stream is recording.

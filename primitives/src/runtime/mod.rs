@@ -2,6 +2,7 @@
 
 pub(crate) mod call;
 pub(crate) mod carrier;
+mod counters;
 pub(crate) mod cpu;
 mod cuda;
 mod device;
@@ -26,6 +27,8 @@ mod stream;
 mod value;
 
 pub use crate::executor::{Access, Elsewhere, Fault, FaultKind};
+#[cfg(feature = "counters")]
+pub use counters::Counters;
 pub use cpu::{CpuOptions, Schedule};
 pub use device::{Device, DeviceKind, Limits};
 pub(crate) use error::expect_room;

@@ -1,5 +1,6 @@
 //! Streams: work that runs in order.
 
+use super::counters::Counted;
 use super::cpu::CpuLane;
 use super::cuda::{CudaEvent, CudaStream};
 use super::device::{Backend, Device, MAX_BLOCKS, lock};
@@ -283,6 +284,7 @@ impl Stream {
             LaneKind::Cuda(stream) => {
                 // SAFETY: guaranteed by the caller.
                 unsafe { stream.launch(kernel, arguments, blocks)? };
+                self.queue().count(Counted::Launch);
                 if self.queue().is_recording() { Ok(()) } else { stream.wait_if_asked() }
             }
             LaneKind::Cpu(lane) => {
@@ -299,6 +301,7 @@ impl Stream {
                     recording.note(step);
                     return Ok(());
                 }
+                self.queue().count(Counted::Launch);
                 // SAFETY: guaranteed by the caller.
                 unsafe { lane.submit(step) }.inspect_err(|_| self.inner.clear_scratch())
             }
