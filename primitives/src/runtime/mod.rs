@@ -17,11 +17,14 @@ pub mod interop;
 mod lanes;
 mod launch;
 mod memory;
+#[cfg(feature = "nvtx")]
+mod nvtx;
 pub(crate) mod offsets;
 pub(crate) mod pairs;
 mod pinned;
 mod preload;
 mod slice;
+mod spans;
 mod step;
 mod stream;
 mod value;
@@ -37,8 +40,16 @@ pub use event::Event;
 pub use foreign::{Lend, LendMut, Lent, LentMut, RawMemory};
 pub use graph::Graph;
 pub use memory::DeviceVec;
+#[cfg(feature = "nvtx")]
+#[doc(hidden)]
+pub use nvtx::NvtxRange;
 pub use pinned::{Pending, PinnedVec};
 pub use preload::{Loading, Operator};
 pub use slice::{DeviceSlice, DeviceSliceMut};
+#[doc(hidden)]
+pub use spans::Span;
 pub use stream::Stream;
+#[cfg(feature = "tracing")]
+#[doc(hidden)]
+pub use tracing;
 pub use value::DeviceValue;
