@@ -22,7 +22,7 @@ pub(super) enum Counted {
 /// Counts nothing.
 #[cfg(not(feature = "counters"))]
 #[derive(Default)]
-pub(super) struct Tally;
+pub(super) struct Tally {}
 
 #[cfg(not(feature = "counters"))]
 impl super::stream::Queue {

@@ -138,8 +138,7 @@ unsafe extern "C" fn module_functions(
 #[repr(C)]
 struct Callbacks {
     size: usize,
-    module_functions:
-        unsafe extern "C" fn(c_uint, *mut *const *const AtomicPtr<c_void>, *mut c_uint) -> c_int,
+    module_functions: unsafe extern "C" fn(c_uint, *mut *const *const AtomicPtr<c_void>, *mut c_uint) -> c_int,
 }
 
 #[repr(C)]
