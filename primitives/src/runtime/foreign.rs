@@ -66,7 +66,8 @@ impl Stream {
 #[must_use = "the memory is lent as long as this value lives"]
 pub struct Lent<T: Pod, G> {
     memory: DeviceVec<T>, // is dropped first, so that the work of all streams comes before what the guard does
-    _guard: G,
+    #[cfg_attr(not(any(feature = "cust", feature = "dlpack")), expect(dead_code))]
+    guard: G,
 }
 
 /// Memory of another library, lent to a stream for reading and writing. Goes wherever a [`DeviceSliceMut`] goes, as
@@ -74,7 +75,55 @@ pub struct Lent<T: Pod, G> {
 #[must_use = "the memory is lent as long as this value lives"]
 pub struct LentMut<T: Pod, G> {
     memory: DeviceVec<T>,
-    _guard: G,
+    #[cfg_attr(not(any(feature = "cust", feature = "dlpack")), expect(dead_code))]
+    guard: G,
+}
+
+/// What gives memory back to a library that does not know streams: it waits for the work on the memory first.
+#[cfg(any(feature = "cust", feature = "dlpack"))]
+pub struct Waiting<G> {
+    stream: Stream,
+    is_waited_for: bool,
+    _owner: G, // is dropped last
+}
+
+#[cfg(any(feature = "cust", feature = "dlpack"))]
+impl<G> Waiting<G> {
+    pub(crate) fn new(stream: &Stream, owner: G) -> Self {
+        Self { stream: stream.clone(), is_waited_for: true, _owner: owner }
+    }
+}
+
+#[cfg(any(feature = "cust", feature = "dlpack"))]
+impl<G> Drop for Waiting<G> {
+    fn drop(&mut self) {
+        if self.is_waited_for {
+            // An error means that the device is lost, and nothing uses the memory any more.
+            let _ = self.stream.synchronize();
+        }
+    }
+}
+
+#[cfg(any(feature = "cust", feature = "dlpack"))]
+impl<T: Pod, G> Lent<T, Waiting<G>> {
+    /// Gives the memory back without waiting for the work on it.
+    ///
+    /// # Safety
+    /// Whatever uses the memory next comes later in the order of the stream that it was lent to.
+    pub unsafe fn give_back_in_order(mut self) {
+        self.guard.is_waited_for = false;
+    }
+}
+
+#[cfg(any(feature = "cust", feature = "dlpack"))]
+impl<T: Pod, G> LentMut<T, Waiting<G>> {
+    /// Gives the memory back without waiting for the work on it.
+    ///
+    /// # Safety
+    /// Whatever uses the memory next comes later in the order of the stream that it was lent to.
+    pub unsafe fn give_back_in_order(mut self) {
+        self.guard.is_waited_for = false;
+    }
 }
 
 /// The address of memory that another library has, and what to do when it is no longer used.
@@ -92,16 +141,16 @@ impl<G> Foreign<G> {
     /// order of the stream thereafter. Until then nothing else writes them.
     pub unsafe fn lend<T: Pod>(self, stream: &Stream) -> Result<Lent<T, G>, Error> {
         // SAFETY: guaranteed by the caller.
-        let (memory, _guard) = unsafe { self.open(stream)? };
-        Ok(Lent { memory, _guard })
+        let (memory, guard) = unsafe { self.open(stream)? };
+        Ok(Lent { memory, guard })
     }
 
     /// # Safety
     /// Same as [`lend`](Self::lend), and nothing else reads them either.
     pub unsafe fn lend_mut<T: Pod>(self, stream: &Stream) -> Result<LentMut<T, G>, Error> {
         // SAFETY: guaranteed by the caller.
-        let (memory, _guard) = unsafe { self.open(stream)? };
-        Ok(LentMut { memory, _guard })
+        let (memory, guard) = unsafe { self.open(stream)? };
+        Ok(LentMut { memory, guard })
     }
 
     unsafe fn open<T: Pod>(self, stream: &Stream) -> Result<(DeviceVec<T>, G), Error> {

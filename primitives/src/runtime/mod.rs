@@ -37,6 +37,8 @@ pub use device::{Device, DeviceKind, Limits};
 pub(crate) use error::expect_room;
 pub use error::{Error, expect_len};
 pub use event::Event;
+#[cfg(any(feature = "cust", feature = "dlpack"))]
+pub use foreign::Waiting;
 pub use foreign::{Lend, LendMut, Lent, LentMut, RawMemory};
 pub use graph::Graph;
 pub use memory::DeviceVec;

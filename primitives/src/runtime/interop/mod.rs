@@ -3,6 +3,8 @@
 //! | feature | library | in | out |
 //! | --- | --- | --- | --- |
 //! | `cudarc` | cudarc 0.19 | `CudaContext`, `CudaStream`, `CudaSlice`, `CudaView`, `CudaViewMut` | the same |
+//! | `cust` | cust 0.3 | `Context`, `Stream`, `DeviceBuffer`, `DeviceSlice` | |
+//! | `dlpack` | dlpark 0.10 | tensors | tensors |
 //!
 //! A stream of the other library is wrapped once ([`Stream`](crate::Stream)), and memory is lent to it
 //! ([`Stream::lend`](crate::Stream::lend)). What is lent goes wherever a vector goes. Nothing is copied, and nobody waits.
@@ -14,5 +16,9 @@
 
 #[cfg(feature = "cudarc")]
 pub mod cudarc;
+#[cfg(feature = "cust")]
+pub mod cust;
+#[cfg(feature = "dlpack")]
+pub mod dlpack;
 #[cfg(any(feature = "cudarc", feature = "cust"))]
 mod streams;

@@ -1,0 +1,1 @@
+//! Contexts, streams and buffers of cust.
