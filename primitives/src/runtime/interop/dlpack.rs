@@ -90,7 +90,12 @@ impl Stream {
         unsafe { self.foreign(tensor, address, len).lend_mut(self) }
     }
 
-    fn foreign<M: ManagedTensorBase>(&self, tensor: Managed<M>, address: usize, len: usize) -> Foreign<Waiting<Managed<M>>> {
+    fn foreign<M: ManagedTensorBase>(
+        &self,
+        tensor: Managed<M>,
+        address: usize,
+        len: usize,
+    ) -> Foreign<Waiting<Managed<M>>> {
         Foreign { what: "the tensor", address, len, guard: Waiting::new(self, tensor) }
     }
 }

@@ -34,6 +34,7 @@ impl Stream {
     }
 
     /// Returns what wraps a stream of another library already.
+    #[cfg(feature = "cudarc")]
     pub(super) fn adopted<K: Keeper + PartialEq>(keeper: &K) -> Option<Self> {
         lock(&BORROWED).iter().find(|stream| stream.keeper::<K>() == Some(keeper)).cloned()
     }
