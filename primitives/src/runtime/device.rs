@@ -171,7 +171,8 @@ impl Device {
     /// calls return the same device while it is in use. When nothing uses it any more, its kernels are unloaded.
     ///
     /// # Safety
-    /// `raw` is a context. It stays one until the device, its clones, and everything made with them are dropped.
+    /// `raw` is a context. It stays one until the device, its clones, and everything made with them are dropped. Streams of other
+    /// libraries that were wrapped for the device have been released by then.
     ///
     /// # Errors
     /// Same as [`cuda`](Self::cuda).

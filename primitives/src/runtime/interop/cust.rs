@@ -29,6 +29,9 @@
 //! # Contexts
 //! A `Context` of cust is the primary context of its GPU, which is the one of [`Device::cuda`]. For a context of
 //! `cust::context::legacy`, use [`Device::borrow_cuda_context`]. This crate never resets or destroys a context.
+//!
+//! cust works in the current context of the thread, and a call of this crate makes its own context current. With several contexts,
+//! set the one that you mean before you call cust.
 
 use crate::runtime::foreign::{Foreign, Keeper};
 use crate::runtime::{Device, Error, Lend, LendMut, Lent, LentMut, RawMemory, Stream, Waiting};
