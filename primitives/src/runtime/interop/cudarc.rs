@@ -66,15 +66,20 @@ impl Device {
     }
 }
 
-impl Keeper for Arc<CudaStream> {
+/// What keeps a `CudaStream`.
+struct Kept {
+    stream: Arc<CudaStream>,
+    /// Whether the device keeps the context, too: any but the primary one.
+    is_context_kept: bool,
+}
+
+impl Keeper for Kept {
     fn is_alone(&self) -> bool {
-        if !self.cu_stream().is_null() {
-            return Arc::strong_count(self) == 1;
+        if !self.stream.cu_stream().is_null() {
+            return Arc::strong_count(&self.stream) == 1;
         }
-        // The default stream has a new `CudaStream` for every caller who asks for it. It is in use as long as its context is,
-        // which the device of another than the primary context has, too.
-        let context = self.context();
-        Arc::strong_count(context) <= 1 + usize::from(!context.is_primary())
+        // The default stream has a new `CudaStream` for every caller who asks for it. It is in use as long as its context is.
+        Arc::strong_count(self.stream.context()) <= 1 + usize::from(self.is_context_kept)
     }
 }
 
@@ -88,12 +93,13 @@ impl Stream {
     /// # Errors
     /// [`Error::InvalidOption`] for the stream that is another one on each thread; the errors of [`Device::cuda`].
     pub fn from_cudarc(stream: &Arc<CudaStream>) -> Result<Self, Error> {
-        if let Some(adopted) = Self::adopted(stream) {
+        if let Some(adopted) = Self::adopted(|kept: &Kept| kept.stream == *stream) {
             return Ok(adopted);
         }
         let device = Device::from_cudarc(stream.context())?;
+        let is_context_kept = device != Device::cuda(stream.context().ordinal())?;
         // SAFETY: the keeper keeps it.
-        unsafe { Self::adopt(&device, raw(stream.cu_stream()), Arc::clone(stream)) }
+        unsafe { Self::adopt(&device, raw(stream.cu_stream()), Kept { stream: Arc::clone(stream), is_context_kept }) }
     }
 
     /// Drops what is kept of a `CudaStream`, unless something else uses it.
@@ -109,7 +115,7 @@ impl Stream {
     /// make it.
     #[must_use]
     pub fn cudarc(&self) -> Option<&Arc<CudaStream>> {
-        self.keeper()
+        self.keeper::<Kept>().map(|kept| &kept.stream)
     }
 
     /// Shows a vector or slice to cudarc, for reading. Later work of cudarc on this stream comes after earlier work on the

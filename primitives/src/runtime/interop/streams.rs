@@ -35,8 +35,8 @@ impl Stream {
 
     /// Returns what wraps a stream of another library already.
     #[cfg(feature = "cudarc")]
-    pub(super) fn adopted<K: Keeper + PartialEq>(keeper: &K) -> Option<Self> {
-        lock(&BORROWED).iter().find(|stream| stream.keeper::<K>() == Some(keeper)).cloned()
+    pub(super) fn adopted<K: Keeper>(is_it: impl Fn(&K) -> bool) -> Option<Self> {
+        lock(&BORROWED).iter().find(|stream| stream.keeper::<K>().is_some_and(&is_it)).cloned()
     }
 
     /// Drops what is kept of a stream of another library.
