@@ -219,8 +219,10 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
         options: Options,
     ) -> Result<Self, Error> {
+        let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
+        let _span = gpu_primitives::span!(stream, "lsm::bulk_build", pairs.0.len());
         let mut lsm = Self::new(options)?;
-        let level = Level::from_pairs(stream, pairs.0.into(), pairs.1.into())?;
+        let level = Level::from_pairs(stream, pairs.0, pairs.1.into())?;
         lsm.put_only(level)?;
         Ok(lsm)
     }
@@ -286,7 +288,9 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         stream: &Stream,
         pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
     ) -> Result<(), Error> {
-        self.change(stream, pairs.0.into(), pairs.1.into(), None)
+        let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
+        let _span = gpu_primitives::span!(stream, "lsm::insert", pairs.0.len());
+        self.change(stream, pairs.0, pairs.1.into(), None)
     }
 
     /// Deletes keys. Ignores absent keys. Does not wait.
@@ -295,6 +299,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// The errors of [`insert`](Self::insert).
     pub fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
         let keys = keys.into();
+        let _span = gpu_primitives::span!(stream, "lsm::delete", keys.len());
         let (no_keys, no_values) = (stream.uninit::<K>(0)?, stream.uninit::<V>(0)?);
         self.change(stream, no_keys.as_slice(), no_values.as_slice(), Some(keys))
     }
@@ -310,8 +315,10 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         insert: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
         delete: impl Into<DeviceSlice<'a, K>>,
     ) -> Result<(), Error> {
+        let insert: (DeviceSlice<'a, K>, _) = (insert.0.into(), insert.1);
+        let _span = gpu_primitives::span!(stream, "lsm::update", insert.0.len());
         let delete = delete.into();
-        self.change(stream, insert.0.into(), insert.1.into(), Some(delete).filter(|delete| !delete.is_empty()))
+        self.change(stream, insert.0, insert.1.into(), Some(delete).filter(|delete| !delete.is_empty()))
     }
 
     /// Combines values with those that are present: the value of a key becomes `operation.combine(present, new)`, and the new
@@ -348,7 +355,9 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
         operation: M,
     ) -> Result<(), Error> {
-        let (keys, values) = (pairs.0.into(), pairs.1.into());
+        let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
+        let _span = gpu_primitives::span!(stream, "lsm::upsert", pairs.0.len());
+        let (keys, values) = (pairs.0, pairs.1.into());
         expect_len("the values to upsert", values_for::<V>(keys.len()), values.len())?;
         self.stack.expect_device(stream)?;
         if self.levels().any(|(_, level)| level.has_other_operands(&operation)) {
@@ -417,6 +426,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// # Errors
     /// [`Error::OutOfMemory`], or any launch error. After an error the dictionary is unchanged.
     pub fn cleanup(&mut self, stream: &Stream) -> Result<(), Error> {
+        let _span = gpu_primitives::span!(stream, "lsm::cleanup", self.stack.len());
         let levels: Vec<&Level<K, V>> = self.stack.oldest_first().map(|(_, level)| level).collect();
         let live = Level::live(stream, &levels)?;
         self.put_only(live)?;

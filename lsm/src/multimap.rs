@@ -63,6 +63,8 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
         pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
         options: Options,
     ) -> Result<Self, Error> {
+        let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
+        let _span = gpu_primitives::span!(stream, "multimap::bulk_build", pairs.0.len());
         Ok(Self { lsm: GpuLsm::bulk_build(stream, pairs, Options { cleanup_policy: None, ..options })? })
     }
 
@@ -75,6 +77,8 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
         stream: &Stream,
         pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
     ) -> Result<(), Error> {
+        let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
+        let _span = gpu_primitives::span!(stream, "multimap::insert", pairs.0.len());
         self.lsm.insert(stream, pairs)
     }
 
@@ -83,7 +87,9 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     /// # Errors
     /// [`Error::OutOfMemory`], or any launch error. After an error the multimap is unchanged.
     pub fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
-        self.lsm.stack.remove_keys(stream, keys.into())
+        let keys: DeviceSlice<'a, K> = keys.into();
+        let _span = gpu_primitives::span!(stream, "multimap::delete", keys.len());
+        self.lsm.stack.remove_keys(stream, keys)
     }
 
     /// Deletes pairs: all that have this key and this value. Ignores absent ones. Rewrites all levels, and waits for each, to
@@ -97,7 +103,9 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
         stream: &Stream,
         pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
     ) -> Result<(), Error> {
-        self.lsm.stack.remove_pairs(stream, pairs.0.into(), pairs.1.into())
+        let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
+        let _span = gpu_primitives::span!(stream, "multimap::delete_pairs", pairs.0.len());
+        self.lsm.stack.remove_pairs(stream, pairs.0, pairs.1.into())
     }
 
     /// Returns the number of values of each key. Does not wait.
@@ -105,7 +113,9 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     /// # Errors
     /// [`Error::OutOfMemory`], or any launch error. All queries can return these.
     pub fn count<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u64>, Error> {
-        self.lsm.stack.count_every(stream, keys.into())
+        let keys: DeviceSlice<'a, K> = keys.into();
+        let _span = gpu_primitives::span!(stream, "multimap::count", keys.len());
+        self.lsm.stack.count_every(stream, keys)
     }
 
     /// Returns all values of each key, the oldest first. Waits for the stream, to learn how many there are.
@@ -113,7 +123,9 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     /// # Errors
     /// The errors of [`count`](Self::count).
     pub fn get<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Every<V>, Error> {
-        self.lsm.stack.every(stream, keys.into())
+        let keys: DeviceSlice<'a, K> = keys.into();
+        let _span = gpu_primitives::span!(stream, "multimap::get", keys.len());
+        self.lsm.stack.every(stream, keys)
     }
 
     /// Writes all values of each key into given memory, the oldest first. `offsets`, one more than keys, receives where the values
@@ -128,7 +140,9 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
         offsets: impl Into<DeviceSliceMut<'a, u64>>,
         values: impl Into<DeviceSliceMut<'a, V>>,
     ) -> Result<(), Error> {
-        self.lsm.stack.every_into(stream, keys.into(), offsets.into(), values.into())
+        let keys: DeviceSlice<'a, K> = keys.into();
+        let _span = gpu_primitives::span!(stream, "multimap::get_into", keys.len());
+        self.lsm.stack.every_into(stream, keys, offsets.into(), values.into())
     }
 
     /// Returns all pairs in key order, those of a key in the order in which they were inserted. Does not wait.

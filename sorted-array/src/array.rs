@@ -40,7 +40,9 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
         pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
         options: Options,
     ) -> Result<Self, Error> {
-        let sorted = Level::from_pairs(stream, pairs.0.into(), pairs.1.into())?;
+        let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
+        let _span = gpu_primitives::span!(stream, "sorted_array::bulk_build", pairs.0.len());
+        let sorted = Level::from_pairs(stream, pairs.0, pairs.1.into())?;
         Ok(Self::of(Level::live(stream, &[&sorted])?, options))
     }
 
@@ -91,7 +93,9 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
         stream: &Stream,
         pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
     ) -> Result<(), Error> {
-        self.merge(stream, &[Level::from_pairs(stream, pairs.0.into(), pairs.1.into())?])
+        let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
+        let _span = gpu_primitives::span!(stream, "sorted_array::insert", pairs.0.len());
+        self.merge(stream, &[Level::from_pairs(stream, pairs.0, pairs.1.into())?])
     }
 
     /// Deletes keys. Ignores absent keys. Waits, as [`insert`](Self::insert) does.
@@ -99,7 +103,9 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     /// # Errors
     /// The errors of [`insert`](Self::insert).
     pub fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
-        self.merge(stream, &[Level::tombstones(stream, keys.into())?])
+        let keys: DeviceSlice<'a, K> = keys.into();
+        let _span = gpu_primitives::span!(stream, "sorted_array::delete", keys.len());
+        self.merge(stream, &[Level::tombstones(stream, keys)?])
     }
 
     /// Inserts pairs and deletes keys in one call, at the cost of a single merge. If a key is in both, the deletion
@@ -113,7 +119,9 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
         insert: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
         delete: impl Into<DeviceSlice<'a, K>>,
     ) -> Result<(), Error> {
-        let inserted = Level::from_pairs(stream, insert.0.into(), insert.1.into())?;
+        let insert: (DeviceSlice<'a, K>, _) = (insert.0.into(), insert.1);
+        let _span = gpu_primitives::span!(stream, "sorted_array::update", insert.0.len());
+        let inserted = Level::from_pairs(stream, insert.0, insert.1.into())?;
         self.merge(stream, &[inserted, Level::tombstones(stream, delete.into())?])
     }
 
@@ -141,7 +149,9 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
         pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
         operation: M,
     ) -> Result<(), Error> {
-        self.merge(stream, &[Level::operands(stream, pairs.0.into(), pairs.1.into(), operation)?])
+        let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
+        let _span = gpu_primitives::span!(stream, "sorted_array::upsert", pairs.0.len());
+        self.merge(stream, &[Level::operands(stream, pairs.0, pairs.1.into(), operation)?])
     }
 
     /// Merges newer levels, oldest first, into the array and drops stale elements.

@@ -12,7 +12,9 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     /// # Errors
     /// [`Error::OutOfMemory`], or any launch error. All queries can return these.
     pub fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
-        self.stack.lookup(stream, keys.into())
+        let keys: DeviceSlice<'a, K> = keys.into();
+        let _span = gpu_primitives::span!(stream, "sorted_array::lookup", keys.len());
+        self.stack.lookup(stream, keys)
     }
 
     /// Returns which keys are present: 1 or 0 for each. Does not wait.
@@ -20,7 +22,9 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     /// # Errors
     /// The errors of [`lookup`](Self::lookup).
     pub fn contains<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u8>, Error> {
-        self.stack.contains(stream, keys.into())
+        let keys: DeviceSlice<'a, K> = keys.into();
+        let _span = gpu_primitives::span!(stream, "sorted_array::contains", keys.len());
+        self.stack.contains(stream, keys)
     }
 
     /// Counts the keys in each interval from `low` to `high`, both inclusive. An interval that ends before it begins is
@@ -34,7 +38,9 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
         low: impl Into<DeviceSlice<'a, K>>,
         high: impl Into<DeviceSlice<'a, K>>,
     ) -> Result<DeviceVec<u64>, Error> {
-        self.stack.count(stream, Intervals { low: low.into(), high: high.into() })
+        let low: DeviceSlice<'a, K> = low.into();
+        let _span = gpu_primitives::span!(stream, "sorted_array::count", low.len());
+        self.stack.count(stream, Intervals { low, high: high.into() })
     }
 
     /// Counts the keys in each interval into given memory: see [`count`](Self::count). Never waits, so it can be recorded in a
@@ -49,7 +55,9 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
         high: impl Into<DeviceSlice<'a, K>>,
         counts: impl Into<DeviceSliceMut<'a, u64>>,
     ) -> Result<(), Error> {
-        self.stack.count_into(stream, Intervals { low: low.into(), high: high.into() }, counts.into())
+        let low: DeviceSlice<'a, K> = low.into();
+        let _span = gpu_primitives::span!(stream, "sorted_array::count_into", low.len());
+        self.stack.count_into(stream, Intervals { low, high: high.into() }, counts.into())
     }
 
     /// Returns the pairs in each interval from `low` to `high`, both inclusive, in key order. Waits for the stream, to
@@ -63,7 +71,9 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
         low: impl Into<DeviceSlice<'a, K>>,
         high: impl Into<DeviceSlice<'a, K>>,
     ) -> Result<Ranges<K, V>, Error> {
-        self.stack.ranges(stream, Intervals { low: low.into(), high: high.into() })
+        let low: DeviceSlice<'a, K> = low.into();
+        let _span = gpu_primitives::span!(stream, "sorted_array::range", low.len());
+        self.stack.ranges(stream, Intervals { low, high: high.into() })
     }
 
     /// Writes the pairs in each interval into given room: see [`range`](Self::range). Never waits, so it can be recorded in a
@@ -132,7 +142,9 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
         high: impl Into<DeviceSlice<'a, K>>,
         operation: impl Monoid<V>,
     ) -> Result<DeviceVec<V>, Error> {
-        self.stack.reduce(stream, Intervals { low: low.into(), high: high.into() }, operation)
+        let low: DeviceSlice<'a, K> = low.into();
+        let _span = gpu_primitives::span!(stream, "sorted_array::reduce", low.len());
+        self.stack.reduce(stream, Intervals { low, high: high.into() }, operation)
     }
 
     /// Finds, for each of `keys`, the smallest key greater than it. Does not wait.
@@ -144,7 +156,9 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
         stream: &Stream,
         keys: impl Into<DeviceSlice<'a, K>>,
     ) -> Result<Neighbour<K, V>, Error> {
-        self.stack.neighbours(stream, keys.into(), false)
+        let keys: DeviceSlice<'a, K> = keys.into();
+        let _span = gpu_primitives::span!(stream, "sorted_array::successor", keys.len());
+        self.stack.neighbours(stream, keys, false)
     }
 
     /// Finds, for each of `keys`, the largest key less than it. Does not wait.
@@ -156,7 +170,9 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
         stream: &Stream,
         keys: impl Into<DeviceSlice<'a, K>>,
     ) -> Result<Neighbour<K, V>, Error> {
-        self.stack.neighbours(stream, keys.into(), true)
+        let keys: DeviceSlice<'a, K> = keys.into();
+        let _span = gpu_primitives::span!(stream, "sorted_array::predecessor", keys.len());
+        self.stack.neighbours(stream, keys, true)
     }
 
     /// Returns a copy of all pairs in key order, on the device. Waits for the stream.

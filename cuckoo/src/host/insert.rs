@@ -47,8 +47,10 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         stream: &Stream,
         pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
     ) -> Result<(), Error> {
+        let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
+        let _span = gpu_primitives::span!(stream, "cuckoo::insert", pairs.0.len());
         stream.refuse_recording("an insertion")?;
-        let given = Given::<K, V>::new(stream, pairs.0.into(), pairs.1.into())?;
+        let given = Given::<K, V>::new(stream, pairs.0, pairs.1.into())?;
         let batch = Batch { pairs: given.slices(), equal_keys: EqualKeys::LastCounts };
         let repeats = |table: &mut Self, work: &mut Work<_, _>| {
             // SAFETY: all keys of the batch are in the table, and the operation was the right one.
@@ -101,8 +103,10 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     where
         V: Value<Carrier: Held>,
     {
+        let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
+        let _span = gpu_primitives::span!(stream, "cuckoo::upsert", pairs.0.len());
         stream.refuse_recording("an insertion")?;
-        let given = Given::<K, V>::new(stream, pairs.0.into(), pairs.1.into())?;
+        let given = Given::<K, V>::new(stream, pairs.0, pairs.1.into())?;
         let batch = Batch { pairs: given.slices(), equal_keys: EqualKeys::AllCount };
         let carried = HoleMonoid::<V::Carrier>::of::<V, M>(operation);
         let repeats = |table: &mut Self, work: &mut Work<_, _>| table.combine_repeats(stream, &batch, work, operation);

@@ -90,7 +90,9 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
         pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
         options: Options,
     ) -> Result<Self, Error> {
-        let (keys, values) = (pairs.0.into(), pairs.1.into());
+        let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
+        let _span = gpu_primitives::span!(stream, "plain_cuckoo::bulk_build", pairs.0.len());
+        let (keys, values) = (pairs.0, pairs.1.into());
         expect_values::<V>(keys.len(), values.len())?;
         let empty = Self::new(stream, options)?;
         empty.with_pairs(stream, (keys, values), empty.hasher)
@@ -112,6 +114,7 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
     /// [`Error::OutOfMemory`], or any launch error.
     pub fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
         let keys = keys.into();
+        let _span = gpu_primitives::span!(stream, "plain_cuckoo::lookup", keys.len());
         let hashes = self.hasher.hash(stream, keys)?;
         let (indices, found) = self.find(stream, keys, &hashes, &mut stream.zeroed(1)?)?;
         Ok(Lookup { values: self.values.where_found(stream, &indices, &found)?, found })
@@ -123,6 +126,7 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
     /// The errors of [`lookup`](Self::lookup).
     pub fn contains<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u8>, Error> {
         let keys = keys.into();
+        let _span = gpu_primitives::span!(stream, "plain_cuckoo::contains", keys.len());
         let hashes = self.hasher.hash(stream, keys)?;
         Ok(self.find(stream, keys, &hashes, &mut stream.zeroed(1)?)?.1)
     }
@@ -138,7 +142,9 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
         stream: &Stream,
         pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
     ) -> Result<(), Error> {
-        let (keys, values) = (pairs.0.into(), pairs.1.into());
+        let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
+        let _span = gpu_primitives::span!(stream, "plain_cuckoo::insert", pairs.0.len());
+        let (keys, values) = (pairs.0, pairs.1.into());
         expect_values::<V>(keys.len(), values.len())?;
         stream.refuse_recording("an insertion")?;
         if keys.is_empty() {
@@ -168,6 +174,7 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
     /// [`Error::OutOfMemory`], or any launch error. After an error the table is unchanged.
     pub fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
         let keys = keys.into();
+        let _span = gpu_primitives::span!(stream, "plain_cuckoo::delete", keys.len());
         let hashes = self.hasher.hash(stream, keys)?;
         let (_, found) = self.find(stream, keys, &hashes, &mut stream.zeroed(1)?)?;
         // An absent key may have the hash of a present one.

@@ -15,7 +15,9 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// # Errors
     /// [`Error::OutOfMemory`] for the results, or any launch error.
     pub fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
-        let (values, found) = self.storage.find(stream, bits(keys.into()), size_of::<V>() > 0)?;
+        let keys: DeviceSlice<'a, K> = keys.into();
+        let _span = gpu_primitives::span!(stream, "cuckoo::lookup", keys.len());
+        let (values, found) = self.storage.find(stream, bits(keys), size_of::<V>() > 0)?;
         Ok(Lookup { values: recast(values), found })
     }
 
@@ -24,7 +26,9 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// # Errors
     /// The errors of [`lookup`](Self::lookup).
     pub fn contains<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u8>, Error> {
-        let (_, found) = self.storage.find(stream, bits(keys.into()), false)?;
+        let keys: DeviceSlice<'a, K> = keys.into();
+        let _span = gpu_primitives::span!(stream, "cuckoo::contains", keys.len());
+        let (_, found) = self.storage.find(stream, bits(keys), false)?;
         Ok(found)
     }
 

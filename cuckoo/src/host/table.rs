@@ -117,7 +117,9 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
         options: Options,
     ) -> Result<Self, Error> {
-        let given = Given::<K, V>::new(stream, pairs.0.into(), pairs.1.into())?;
+        let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
+        let _span = gpu_primitives::span!(stream, "cuckoo::bulk_build", pairs.0.len());
+        let given = Given::<K, V>::new(stream, pairs.0, pairs.1.into())?;
         Self::build(stream, given.slices(), options)
     }
 
@@ -150,7 +152,9 @@ impl<K: Key> GpuCuckoo<K, ()> {
         keys: impl Into<DeviceSlice<'a, K>>,
         options: Options,
     ) -> Result<Self, Error> {
-        Self::bulk_build(stream, (keys.into(), &stream.uninit::<()>(0)?), options)
+        let keys: DeviceSlice<'a, K> = keys.into();
+        let _span = gpu_primitives::span!(stream, "cuckoo::build_set", keys.len());
+        Self::bulk_build(stream, (keys, &stream.uninit::<()>(0)?), options)
     }
 
     /// Inserts keys: [`insert`](Self::insert) without values.
@@ -158,6 +162,8 @@ impl<K: Key> GpuCuckoo<K, ()> {
     /// # Errors
     /// The errors of [`insert`](Self::insert).
     pub fn insert_keys<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
-        self.insert(stream, (keys.into(), &stream.uninit::<()>(0)?))
+        let keys: DeviceSlice<'a, K> = keys.into();
+        let _span = gpu_primitives::span!(stream, "cuckoo::insert_keys", keys.len());
+        self.insert(stream, (keys, &stream.uninit::<()>(0)?))
     }
 }

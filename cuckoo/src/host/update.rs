@@ -50,7 +50,9 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// # Errors
     /// Any launch error.
     pub fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
-        self.storage.erase(stream, bits(keys.into()), &mut self.erased)
+        let keys: DeviceSlice<'a, K> = keys.into();
+        let _span = gpu_primitives::span!(stream, "cuckoo::delete", keys.len());
+        self.storage.erase(stream, bits(keys), &mut self.erased)
     }
 
     /// Deletes keys, and returns the values they had: [`lookup`](Self::lookup), then [`delete`](Self::delete). Each of
@@ -75,6 +77,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// unchanged.
     pub fn remove<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
         let keys = keys.into();
+        let _span = gpu_primitives::span!(stream, "cuckoo::remove", keys.len());
         // Many keys are deleted in the order of the buckets. A recording cannot do so: it would repeat the number of its batch.
         let is_recording = stream.refuse_recording("a removal").is_err();
         if keys.len() >= self.storage.buckets() as usize && !is_recording {
@@ -98,6 +101,8 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         insert: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
         delete: impl Into<DeviceSlice<'a, K>>,
     ) -> Result<(), Error> {
+        let insert: (DeviceSlice<'a, K>, _) = (insert.0.into(), insert.1);
+        let _span = gpu_primitives::span!(stream, "cuckoo::update", insert.0.len());
         let delete = delete.into();
         // Rejects keys of another device before anything is inserted.
         delete.view(stream).map(drop)?;

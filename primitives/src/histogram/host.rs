@@ -32,6 +32,8 @@ pub fn even<'a, T: Sample, C: Count>(
     lower: T,
     upper: T,
 ) -> Result<(), Error> {
+    let input = input.into_parts()?;
+    let _span = crate::span!(stream, "histogram::even", input.len());
     let counts = counts.into();
     let bins = number_of_bins(counts.len())?;
     by(stream, input, counts, T::even(lower, upper, bins))
@@ -52,6 +54,7 @@ pub fn ranges<'a, T: Sample, C: Count>(
     levels: impl Into<DeviceSlice<'a, T>>,
 ) -> Result<(), Error> {
     let (input, counts, levels) = (input.into_parts()?, counts.into(), levels.into());
+    let _span = crate::span!(stream, "histogram::ranges", input.len());
     expect_len("the levels of a histogram", counts.len() + 1, levels.len())?;
     number_of_bins(counts.len())?;
     let (len, input) = (input.len(), input.open(stream)?);
@@ -73,6 +76,7 @@ pub fn bytes<'a, C: Count>(
     counts: impl Into<DeviceSliceMut<'a, C>>,
 ) -> Result<(), Error> {
     let (input, counts) = (input.into_parts()?, counts.into());
+    let _span = crate::span!(stream, "histogram::bytes", input.len());
     expect_len("the counts of a histogram of bytes", 256, counts.len())?;
     let (len, input) = (input.len(), input.open(stream)?);
     count::<u8, u8, _, C>(stream, &input, len, ByteBins, counts)
@@ -90,6 +94,7 @@ pub fn by<'a, T: Pod, C: Count, B: Bucket<T>>(
     bucket: B,
 ) -> Result<(), Error> {
     let (input, counts) = (input.into_parts()?, counts.into());
+    let _span = crate::span!(stream, "histogram::by", input.len());
     number_of_bins(counts.len())?;
     let (len, input) = (input.len(), input.open(stream)?);
     let bins = HoleBins::of::<T, B>(bucket);

@@ -29,7 +29,9 @@ pub fn keys<'a, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let (runs, out) = key_runs(stream, &[a.into(), b.into()], out.into())?;
+    let a: DeviceSlice<'a, K> = a.into();
+    let _span = crate::span!(stream, "merge::keys", a.len());
+    let (runs, out) = key_runs(stream, &[a, b.into()], out.into())?;
     run(stream, &runs, out, compare, Way::Tiles)
 }
 
@@ -45,7 +47,9 @@ pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     compare: C,
 ) -> Result<(), Error> {
-    let a = Pairs::new(stream, a.0.into(), a.1.into(), "the first values of a merge")?;
+    let a: (DeviceSlice<'a, K>, _) = (a.0.into(), a.1);
+    let _span = crate::span!(stream, "merge::pairs", a.0.len());
+    let a = Pairs::new(stream, a.0, a.1.into(), "the first values of a merge")?;
     let b = Pairs::new(stream, b.0.into(), b.1.into(), "the second values of a merge")?;
     let out = output(stream, out.0.into(), out.1.into(), a.keys.len() + b.keys.len())?;
     run(stream, &[a, b], out, compare, Way::Tiles)
@@ -61,6 +65,7 @@ pub fn runs_keys<'a, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
+    let _span = crate::span!(stream, "merge::runs_keys", runs.iter().map(DeviceSlice::len).sum::<usize>());
     expect_runs(runs.len())?;
     let (runs, out) = key_runs(stream, runs, out.into())?;
     run(stream, &runs, out, compare, Way::Tiles)
@@ -76,6 +81,7 @@ pub fn runs_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     compare: C,
 ) -> Result<(), Error> {
+    let _span = crate::span!(stream, "merge::runs_pairs", runs.iter().map(|run| run.0.len()).sum::<usize>());
     expect_runs(runs.len())?;
     let (runs, out) = pair_runs(stream, runs, (out.0.into(), out.1.into()))?;
     run(stream, &runs, out, compare, Way::Tiles)
@@ -95,6 +101,7 @@ pub fn place_keys<'a, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
+    let _span = crate::span!(stream, "merge::place_keys", runs.iter().map(DeviceSlice::len).sum::<usize>());
     expect_placed(runs.iter().map(DeviceSlice::len))?;
     let (runs, out) = key_runs(stream, runs, out.into())?;
     run(stream, &runs, out, compare, Way::Places)
@@ -110,6 +117,7 @@ pub fn place_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     compare: C,
 ) -> Result<(), Error> {
+    let _span = crate::span!(stream, "merge::place_pairs", runs.iter().map(|run| run.0.len()).sum::<usize>());
     expect_placed(runs.iter().map(|(keys, _)| keys.len()))?;
     let (runs, out) = pair_runs(stream, runs, (out.0.into(), out.1.into()))?;
     run(stream, &runs, out, compare, Way::Places)

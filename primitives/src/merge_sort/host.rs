@@ -26,6 +26,7 @@ pub fn keys<'a, K: Pod, C: Compare<K>>(
     order: C,
 ) -> Result<(), Error> {
     let (input, output) = (input.into(), output.into());
+    let _span = crate::span!(stream, "merge_sort::keys", input.len());
     expect_len("the output of a merge sort", input.len(), output.len())?;
     sort(stream, Pairs::keys(stream, input)?, PairsMut::keys(stream, output)?, order)
 }
@@ -39,7 +40,9 @@ pub fn keys_in_place<'a, K: Pod, C: Compare<K>>(
     keys: impl Into<DeviceSliceMut<'a, K>>,
     order: C,
 ) -> Result<(), Error> {
-    let keys = PairsMut::keys(stream, keys.into())?;
+    let keys: DeviceSliceMut<'a, K> = keys.into();
+    let _span = crate::span!(stream, "merge_sort::keys_in_place", keys.len());
+    let keys = PairsMut::keys(stream, keys)?;
     sort(stream, keys.as_const(), keys, order)
 }
 
@@ -53,7 +56,9 @@ pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     order: C,
 ) -> Result<(), Error> {
-    let from = Pairs::new(stream, input.0.into(), input.1.into(), "the values of a merge sort")?;
+    let input: (DeviceSlice<'a, K>, _) = (input.0.into(), input.1);
+    let _span = crate::span!(stream, "merge_sort::pairs", input.0.len());
+    let from = Pairs::new(stream, input.0, input.1.into(), "the values of a merge sort")?;
     let keys = output.0.into();
     expect_len("the output of a merge sort", from.keys.len(), keys.len())?;
     sort(stream, from, PairsMut::new(stream, keys, output.1.into(), "the values' output of a merge sort")?, order)
@@ -68,7 +73,9 @@ pub fn pairs_in_place<'a, K: Pod, V: Pod, C: Compare<K>>(
     pairs: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     order: C,
 ) -> Result<(), Error> {
-    let pairs = PairsMut::new(stream, pairs.0.into(), pairs.1.into(), "the values of a merge sort")?;
+    let pairs: (DeviceSliceMut<'a, K>, _) = (pairs.0.into(), pairs.1);
+    let _span = crate::span!(stream, "merge_sort::pairs_in_place", pairs.0.len());
+    let pairs = PairsMut::new(stream, pairs.0, pairs.1.into(), "the values of a merge sort")?;
     sort(stream, pairs.as_const(), pairs, order)
 }
 

@@ -30,6 +30,7 @@ pub fn keys<'a, K: Pod, B: Bucket<K>>(
     bucket: B,
 ) -> Result<DeviceVec<u64>, Error> {
     let (input, output) = (input.into(), output.into());
+    let _span = crate::span!(stream, "multisplit::keys", input.len());
     expect_len("the output of a multisplit", input.len(), output.len())?;
     split(stream, Pairs::keys(stream, input)?, PairsMut::keys(stream, output)?, buckets, bucket)
 }
@@ -45,7 +46,9 @@ pub fn pairs<'a, K: Pod, V: Pod, B: Bucket<K>>(
     buckets: u32,
     bucket: B,
 ) -> Result<DeviceVec<u64>, Error> {
-    let from = Pairs::new(stream, input.0.into(), input.1.into(), "the values of a multisplit")?;
+    let input: (DeviceSlice<'a, K>, _) = (input.0.into(), input.1);
+    let _span = crate::span!(stream, "multisplit::pairs", input.0.len());
+    let from = Pairs::new(stream, input.0, input.1.into(), "the values of a multisplit")?;
     let keys_out = output.0.into();
     expect_len("the output of a multisplit", from.keys.len(), keys_out.len())?;
     let to = PairsMut::new(stream, keys_out, output.1.into(), "the values' output of a multisplit")?;

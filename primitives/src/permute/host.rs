@@ -85,9 +85,11 @@ pub fn gather<'a, T: Pod, P: Position>(
     indices: impl Source<'a, P>,
     output: impl Into<DeviceSliceMut<'a, T>>,
 ) -> Result<DeviceValue<u64>, Error> {
+    let input: DeviceSlice<'a, T> = input.into();
+    let _span = crate::span!(stream, "permute::gather", input.len());
     let mut outside = none_outside(stream)?;
     let count = outside.as_mut_slice().raw_view_mut(stream)?;
-    run_gather(stream, input.into(), indices, output.into(), count)?;
+    run_gather(stream, input, indices, output.into(), count)?;
     Ok(outside)
 }
 
@@ -144,6 +146,7 @@ pub fn scatter<'a, T: Pod, P: Position>(
     output: impl Into<DeviceSliceMut<'a, T>>,
 ) -> Result<DeviceValue<u64>, Error> {
     let (input, indices, mut output) = (input.into(), indices.into_parts()?, output.into());
+    let _span = crate::span!(stream, "permute::scatter", input.len());
     expect_len("the indices of a scatter", input.len(), indices.len())?;
     let (len, indices) = (indices.len(), indices.open(stream)?.fused());
     let mut outside = none_outside(stream)?;
@@ -211,6 +214,7 @@ pub fn reverse<'a, T: Pod>(
     output: impl Into<DeviceSliceMut<'a, T>>,
 ) -> Result<(), Error> {
     let (input, mut output) = (input.into(), output.into());
+    let _span = crate::span!(stream, "permute::reverse", input.len());
     expect_len("the output of a reversal", input.len(), output.len())?;
     let (from, to) = (input.raw_view(stream)?, output.raw_view_mut(stream)?);
     if to.is_empty() || size_of::<T>() == 0 {
@@ -230,6 +234,7 @@ pub fn reverse<'a, T: Pod>(
 /// Any launch error.
 pub fn reverse_in_place<'a, T: Pod>(stream: &Stream, data: impl Into<DeviceSliceMut<'a, T>>) -> Result<(), Error> {
     let data = data.into().raw_view_mut(stream)?;
+    let _span = crate::span!(stream, "permute::reverse_in_place", data.len());
     let half = data.len() / 2;
     if half == 0 || size_of::<T>() == 0 {
         return Ok(());
@@ -258,6 +263,7 @@ pub fn batched_copy<'a, T: Pod>(
     offsets: impl Into<DeviceSlice<'a, u64>>,
 ) -> Result<DeviceValue<u64>, Error> {
     let (input, starts, mut output, offsets) = (input.into(), starts.into(), output.into(), offsets.into());
+    let _span = crate::span!(stream, "permute::batched_copy", input.len());
     expect_len("the offsets of ranges to copy", starts.len() + 1, offsets.len())?;
     let mut outside = none_outside(stream)?;
     let (from, to) = (input.raw_view(stream)?, output.raw_view_mut(stream)?);

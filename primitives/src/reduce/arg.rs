@@ -101,6 +101,8 @@ impl Monoid<[u64; 2]> for Largest {
 /// # Errors
 /// [`Error::OutOfMemory`]; any launch error.
 pub fn argmin<'a, T: Ranked>(stream: &Stream, input: impl Source<'a, T>) -> Result<DeviceValue<u64>, Error> {
+    let input = input.into_parts()?;
+    let _span = crate::span!(stream, "reduce::argmin", input.len());
     arg(stream, input, Smallest)
 }
 
@@ -109,6 +111,8 @@ pub fn argmin<'a, T: Ranked>(stream: &Stream, input: impl Source<'a, T>) -> Resu
 /// # Errors
 /// Same as [`argmin`].
 pub fn argmax<'a, T: Ranked>(stream: &Stream, input: impl Source<'a, T>) -> Result<DeviceValue<u64>, Error> {
+    let input = input.into_parts()?;
+    let _span = crate::span!(stream, "reduce::argmax", input.len());
     arg(stream, input, Largest)
 }
 

@@ -21,6 +21,8 @@ pub fn sum<'a, T: Pod>(stream: &Stream, input: impl Source<'a, T>) -> Result<Dev
 where
     Sum: Monoid<T>,
 {
+    let input = input.into_parts()?;
+    let _span = crate::span!(stream, "reduce::sum", input.len());
     reduce(stream, input, Sum)
 }
 
@@ -34,6 +36,7 @@ pub fn reduce<'a, T: Pod, M: Monoid<T>>(
     operation: M,
 ) -> Result<DeviceValue<T>, Error> {
     let input = input.into_parts()?;
+    let _span = crate::span!(stream, "reduce::reduce", input.len());
     let (len, input) = (input.len(), input.open(stream)?);
     let mut result = DeviceValue::uninit(stream)?;
     let output = result.as_mut_slice().raw_view_mut(stream)?;

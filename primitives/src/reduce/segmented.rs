@@ -47,6 +47,7 @@ pub fn segmented<'a, T: Pod, O: Offset, M: Monoid<T>>(
     operation: M,
 ) -> Result<(), Error> {
     let (input, offsets, mut output) = (input.into_parts()?, offsets.into(), output.into());
+    let _span = crate::span!(stream, "reduce::segmented", input.len());
     expect_offsets(offsets.len())?;
     expect_len("the output of a segmented reduction", offsets.len() - 1, output.len())?;
     if output.is_empty() {

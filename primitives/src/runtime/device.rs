@@ -1,15 +1,18 @@
 //! Devices: a GPU or the CPU, selected at run time.
 
+use super::counters::Tally;
 use super::cpu::{CpuDevice, CpuOptions};
 use super::cuda::{self, CudaDevice};
 use super::error::Error;
 use super::pinned::PinnedVec;
 use super::stream::Stream;
 use bytemuck::Pod;
+use core::any::Any;
+use core::ffi::c_void;
 use core::fmt;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The maximum number of blocks in a grid, on every GPU that can run this crate's kernels.
 pub(super) const MAX_BLOCKS: u32 = i32::MAX as u32;
@@ -39,13 +42,14 @@ struct Inner {
     backend: Backend,
     used: AtomicUsize,
     peak: AtomicUsize,
+    #[cfg_attr(not(feature = "counters"), expect(dead_code))]
+    tally: Tally,
 }
 
 /// The implementation behind a device.
 pub(super) enum Backend {
     Cpu(Arc<CpuDevice>),
-    /// A GPU stays open once it has been opened.
-    Cuda(&'static CudaDevice),
+    Cuda(Arc<CudaDevice>),
 }
 
 /// The kind of a device. It displays as the name that [`Device::parse`] accepts.
@@ -155,9 +159,59 @@ impl Device {
         if let Some(device) = open.get(&ordinal) {
             return Ok(device.clone());
         }
-        let device = Self::new(Backend::Cuda(Box::leak(Box::new(CudaDevice::open(ordinal)?))));
+        let device = Self::new(Backend::Cuda(Arc::new(CudaDevice::open(ordinal)?)));
         open.insert(ordinal, device.clone());
         Ok(device)
+    }
+
+    /// Wraps a context that another library created (a `CUcontext`). The context is never reset or destroyed by this crate.
+    ///
+    /// The primary context of a GPU gives the device that [`cuda`](Self::cuda) returns. Any other context is a device of its
+    /// own: memory, streams and loaded kernels belong to it, and cannot be used with another device of the same GPU. Repeated
+    /// calls return the same device while it is in use. When nothing uses it any more, its kernels are unloaded.
+    ///
+    /// # Safety
+    /// `raw` is a context. It stays one until the device, its clones, and everything made with them are dropped. Streams of other
+    /// libraries that were wrapped for the device have been released by then.
+    ///
+    /// # Errors
+    /// Same as [`cuda`](Self::cuda).
+    pub unsafe fn borrow_cuda_context(raw: *mut c_void) -> Result<Self, Error> {
+        // SAFETY: guaranteed by the caller.
+        unsafe { Self::adopt(raw, Box::new(())) }
+    }
+
+    /// [`borrow_cuda_context`](Self::borrow_cuda_context) with a value that keeps the context.
+    ///
+    /// # Safety
+    /// `raw` is a context, and stays one as long as the keeper lives.
+    pub(crate) unsafe fn adopt(raw: *mut c_void, keeper: Box<dyn Any + Send + Sync>) -> Result<Self, Error> {
+        static ADOPTED: Mutex<Vec<(usize, Weak<Inner>)>> = Mutex::new(Vec::new());
+        // SAFETY: guaranteed by the caller.
+        let found = unsafe { cuda::find(raw)? };
+        if found.is_primary {
+            return Self::cuda(found.ordinal);
+        }
+        let mut adopted = lock(&ADOPTED);
+        adopted.retain(|(_, device)| device.strong_count() > 0);
+        let is_same = |(context, _): &&(usize, Weak<Inner>)| *context == raw.addr();
+        if let Some(inner) = adopted.iter().find(is_same).and_then(|(_, device)| device.upgrade()) {
+            return Ok(Self { inner });
+        }
+        // SAFETY: guaranteed by the caller.
+        let device = Self::new(Backend::Cuda(Arc::new(unsafe { CudaDevice::adopt(&found, raw, keeper)? })));
+        adopted.push((raw.addr(), Arc::downgrade(&device.inner)));
+        Ok(device)
+    }
+
+    /// Returns the driver's handle of the context (a `CUcontext`); `None` on the CPU. The handle is valid as long as the
+    /// device.
+    #[must_use]
+    pub fn cuda_context(&self) -> Option<*mut c_void> {
+        match self.backend() {
+            Backend::Cpu(_) => None,
+            Backend::Cuda(gpu) => Some(gpu.context().cast()),
+        }
     }
 
     /// Returns the number of GPUs; 0 without a usable driver.
@@ -167,7 +221,13 @@ impl Device {
     }
 
     fn new(backend: Backend) -> Self {
-        Self { inner: Arc::new(Inner { backend, used: AtomicUsize::new(0), peak: AtomicUsize::new(0) }) }
+        let (used, peak) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { inner: Arc::new(Inner { backend, used, peak, tally: Tally::default() }) }
+    }
+
+    #[cfg(feature = "counters")]
+    pub(super) fn tally(&self) -> &Tally {
+        &self.inner.tally
     }
 
     pub(super) fn backend(&self) -> &Backend {

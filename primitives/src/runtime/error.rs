@@ -232,6 +232,29 @@ pub enum Error {
         expected: DeviceKind,
     },
 
+    /// An object of one CUDA context was used with another one of the same GPU, or of another GPU.
+    #[error(
+        "{what} does not belong to the CUDA context of the device `cuda:{ordinal}` that it was used with: use objects of the \
+         same context, or make a device of the other context"
+    )]
+    WrongContext {
+        /// The object of another context.
+        what: &'static str,
+        /// The number of the device's GPU.
+        ordinal: usize,
+    },
+
+    /// An address is not a multiple of what its elements need.
+    #[error("{what} is at address {address:#x}, but its elements need a multiple of {alignment}: pass aligned memory")]
+    Misaligned {
+        /// The memory.
+        what: &'static str,
+        /// Its address.
+        address: usize,
+        /// The alignment of an element.
+        alignment: usize,
+    },
+
     /// The host read device memory that was never written; found by the checked CPU device.
     #[error("the host read element {index} of device memory, which is uninitialised: write it first")]
     UninitialisedRead {

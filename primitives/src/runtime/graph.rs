@@ -1,5 +1,6 @@
 //! Graphs: work that is recorded once and launched many times.
 
+use super::counters::Counted;
 use super::cuda::{CudaCapture, CudaGraph};
 use super::device::Device;
 use super::error::Error;
@@ -116,11 +117,13 @@ impl Graph {
         }
         match (&mut self.work, &stream.lane().kind) {
             // SAFETY: guaranteed by the caller.
-            (Work::Cuda(graph), LaneKind::Cuda(stream)) => unsafe { graph.launch(stream) },
+            (Work::Cuda(graph), LaneKind::Cuda(stream)) => unsafe { graph.launch(stream)? },
             // SAFETY: guaranteed by the caller.
-            (Work::Cpu(steps), LaneKind::Cpu(lane)) => unsafe { lane.submit(Step::Graph(Arc::clone(steps))) },
+            (Work::Cpu(steps), LaneKind::Cpu(lane)) => unsafe { lane.submit(Step::Graph(Arc::clone(steps)))? },
             _ => unreachable!("a device is of one kind"),
         }
+        stream.queue().count(Counted::GraphLaunch);
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Device memory: raw bytes on a stream's device, and the vector that owns them.
 
+use super::counters::Counted;
 use super::cpu::CpuLane;
 use super::device::Device;
 use super::error::Error;
@@ -77,10 +78,12 @@ impl Queue {
         }
         match &self.lane.kind {
             // SAFETY: guaranteed by the caller.
-            LaneKind::Cpu(lane) => unsafe { self.submit_or_note(lane, Step::Zero { to, bytes }) },
+            LaneKind::Cpu(lane) => unsafe { self.submit_or_note(lane, Step::Zero { to, bytes })? },
             // SAFETY: as above.
-            LaneKind::Cuda(stream) => unsafe { stream.zero(to, bytes) },
+            LaneKind::Cuda(stream) => unsafe { stream.zero(to, bytes)? },
         }
+        self.count(Counted::Zeroed(bytes));
+        Ok(())
     }
 
     /// Copies from the host. The host memory may be reused when this returns.
@@ -96,16 +99,18 @@ impl Queue {
         let kept = self.recording().as_mut().map(|recording| recording.keep(data)).transpose()?;
         match (&self.lane.kind, kept) {
             // SAFETY: same as above; the kept copy is memory of the device.
-            (_, Some(kept)) => unsafe { self.copy(kept, to, bytes) },
+            (_, Some(kept)) => unsafe { self.copy(kept, to, bytes)? },
             // SAFETY: as above.
-            (LaneKind::Cuda(stream), None) => unsafe { stream.upload(from, to, bytes) },
+            (LaneKind::Cuda(stream), None) => unsafe { stream.upload(from, to, bytes)? },
             // SAFETY: as above.
             (LaneKind::Cpu(lane), None) if lane.is_queued() => unsafe {
-                lane.submit(Step::Upload { data: data.into(), to })
+                lane.submit(Step::Upload { data: data.into(), to })?;
             },
             // SAFETY: same as above; the copy is done when this returns.
-            (LaneKind::Cpu(lane), None) => unsafe { lane.submit(Step::UploadLater { from, to, bytes }) },
+            (LaneKind::Cpu(lane), None) => unsafe { lane.submit(Step::UploadLater { from, to, bytes })? },
         }
+        self.count(Counted::Uploaded(bytes));
+        Ok(())
     }
 
     /// Copies from the host.
@@ -119,10 +124,12 @@ impl Queue {
         }
         match &self.lane.kind {
             // SAFETY: guaranteed by the caller.
-            LaneKind::Cpu(lane) => unsafe { lane.submit(Step::UploadLater { from, to, bytes }) },
+            LaneKind::Cpu(lane) => unsafe { lane.submit(Step::UploadLater { from, to, bytes })? },
             // SAFETY: as above.
-            LaneKind::Cuda(stream) => unsafe { stream.upload_later(from, to, bytes) },
+            LaneKind::Cuda(stream) => unsafe { stream.upload_later(from, to, bytes)? },
         }
+        self.count(Counted::Uploaded(bytes));
+        Ok(())
     }
 
     /// Copies elements of `element_bytes` bytes each to the host.
@@ -143,10 +150,12 @@ impl Queue {
         }
         match &self.lane.kind {
             // SAFETY: guaranteed by the caller.
-            LaneKind::Cpu(lane) => unsafe { lane.submit(Step::Download { from, to, bytes, element_bytes }) },
+            LaneKind::Cpu(lane) => unsafe { lane.submit(Step::Download { from, to, bytes, element_bytes })? },
             // SAFETY: as above.
-            LaneKind::Cuda(stream) => unsafe { stream.download_later(from, to, bytes) },
+            LaneKind::Cuda(stream) => unsafe { stream.download_later(from, to, bytes)? },
         }
+        self.count(Counted::Downloaded(bytes));
+        Ok(())
     }
 
     /// Copies within the device.
@@ -159,10 +168,12 @@ impl Queue {
         }
         match &self.lane.kind {
             // SAFETY: guaranteed by the caller.
-            LaneKind::Cpu(lane) => unsafe { self.submit_or_note(lane, Step::Copy { from, to, bytes }) },
+            LaneKind::Cpu(lane) => unsafe { self.submit_or_note(lane, Step::Copy { from, to, bytes })? },
             // SAFETY: as above.
-            LaneKind::Cuda(stream) => unsafe { stream.copy(from, to, bytes) },
+            LaneKind::Cuda(stream) => unsafe { stream.copy(from, to, bytes)? },
         }
+        self.count(Counted::Copied(bytes));
+        Ok(())
     }
 
     /// Submits a step to the CPU device, or records it if the stream is recording.
@@ -194,6 +205,8 @@ pub(super) struct Allocation {
     address: NonNull<u8>,
     /// 0 if there is nothing to free.
     bytes: usize,
+    /// Whether another library frees it.
+    is_foreign: bool,
     users: Users,
 }
 
@@ -204,7 +217,7 @@ unsafe impl Sync for Allocation {}
 
 impl Allocation {
     fn new(home: &Stream, address: NonNull<u8>, bytes: usize) -> Self {
-        Self { home: home.clone(), address, bytes, users: Users::new(home.lane()) }
+        Self { home: home.clone(), address, bytes, is_foreign: false, users: Users::new(home.lane()) }
     }
 
     pub(super) fn device(&self) -> &Device {
@@ -228,8 +241,10 @@ impl Allocation {
 impl Drop for Allocation {
     fn drop(&mut self) {
         self.users.leave_to(self.home.lane());
-        // SAFETY: allocated with this many bytes; the home stream has been ordered after every use.
-        unsafe { self.home.queue().free(self.address, self.bytes) };
+        if !self.is_foreign {
+            // SAFETY: allocated with this many bytes; the home stream has been ordered after every use.
+            unsafe { self.home.queue().free(self.address, self.bytes) };
+        }
     }
 }
 
@@ -270,6 +285,19 @@ impl<T: Pod> DeviceVec<T> {
 
     fn from_allocation(home: &Stream, address: NonNull<u8>, bytes: usize, len: usize) -> Self {
         Self { memory: Allocation::new(home, address, bytes), len, element: PhantomData }
+    }
+
+    /// Wraps memory that another library frees. When the vector is dropped, later work of `home` comes after all work that
+    /// uses it.
+    ///
+    /// # Safety
+    /// The address is that of `len` elements on the device of `home`, which stay allocated as long as the vector, and in the
+    /// order of `home` thereafter. The bytes fit into an `isize`.
+    pub(super) unsafe fn of_foreign(home: &Stream, address: *mut T, len: usize) -> Self {
+        let address = NonNull::new(address.cast()).filter(|_| len > 0).unwrap_or(NO_MEMORY);
+        let mut vector = Self::from_allocation(home, address, len * size_of::<T>(), len);
+        vector.memory.is_foreign = true;
+        vector
     }
 
     /// Returns the number of elements.

@@ -2,37 +2,56 @@
 
 pub(crate) mod call;
 pub(crate) mod carrier;
+mod counters;
 pub(crate) mod cpu;
 mod cuda;
 mod device;
 mod error;
 mod event;
 pub(crate) mod fill;
+mod foreign;
 mod graph;
 pub(crate) mod held;
 pub(crate) mod instance;
+pub mod interop;
 mod lanes;
 mod launch;
 mod memory;
+#[cfg(feature = "nvtx")]
+mod nvtx;
 pub(crate) mod offsets;
 pub(crate) mod pairs;
 mod pinned;
 mod preload;
 mod slice;
+mod spans;
 mod step;
 mod stream;
 mod value;
 
 pub use crate::executor::{Access, Elsewhere, Fault, FaultKind};
+#[cfg(feature = "counters")]
+pub use counters::Counters;
 pub use cpu::{CpuOptions, Schedule};
 pub use device::{Device, DeviceKind, Limits};
 pub(crate) use error::expect_room;
 pub use error::{Error, expect_len};
 pub use event::Event;
+#[cfg(any(feature = "cust", feature = "dlpack"))]
+pub use foreign::Waiting;
+pub use foreign::{Lend, LendMut, Lent, LentMut, RawMemory};
 pub use graph::Graph;
 pub use memory::DeviceVec;
+#[cfg(feature = "nvtx")]
+#[doc(hidden)]
+pub use nvtx::NvtxRange;
 pub use pinned::{Pending, PinnedVec};
 pub use preload::{Loading, Operator};
 pub use slice::{DeviceSlice, DeviceSliceMut};
+#[doc(hidden)]
+pub use spans::Span;
 pub use stream::Stream;
+#[cfg(feature = "tracing")]
+#[doc(hidden)]
+pub use tracing;
 pub use value::DeviceValue;

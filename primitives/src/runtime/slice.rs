@@ -2,6 +2,7 @@
 
 use super::device::{Device, host_memory};
 use super::error::{Error, expect_len};
+use super::foreign::expect_same_device;
 use super::lanes::Use;
 use super::memory::{Allocation, DeviceVec};
 use super::stream::Stream;
@@ -77,13 +78,7 @@ impl<'a> Owner<'a> {
 
     /// Lets `stream` use the memory.
     fn open_to(self, stream: &Stream, how: Use) -> Result<(), Error> {
-        if self.device() != stream.device() {
-            return Err(Error::WrongDevice {
-                what: "the memory",
-                found: self.device().kind(),
-                expected: stream.device().kind(),
-            });
-        }
+        expect_same_device("the memory", self.device(), stream.device())?;
         match self {
             Self::Vector(memory) => memory.open_to(stream, how)?,
             Self::Unordered(memory) => memory.note_use(stream),

@@ -1,5 +1,6 @@
 //! Streams: work that runs in order.
 
+use super::counters::Counted;
 use super::cpu::CpuLane;
 use super::cuda::{CudaEvent, CudaStream};
 use super::device::{Backend, Device, MAX_BLOCKS, lock};
@@ -97,7 +98,7 @@ impl Stream {
         Ok(Self::of(device, Lane::of(device)?, None))
     }
 
-    fn of(device: &Device, lane: Lane, recording: Option<Recording>) -> Self {
+    pub(super) fn of(device: &Device, lane: Lane, recording: Option<Recording>) -> Self {
         lane.set_recording(recording.is_some());
         let queue = Queue {
             device: device.clone(),
@@ -126,22 +127,6 @@ impl Stream {
         recording
     }
 
-    /// Wraps a stream that another library created (a `CUstream` or `cudaStream_t`), to work in its order.
-    ///
-    /// # Safety
-    /// `raw` is a stream, and stays one until the returned value, its clones, and all vectors and events made with them
-    /// are dropped.
-    ///
-    /// # Errors
-    /// [`Error::NotCuda`] for the CPU device; [`Error::Driver`] if the stream does not belong to the device's primary
-    /// context (the one that the CUDA runtime uses).
-    pub unsafe fn borrow_cuda_stream(device: &Device, raw: *mut c_void) -> Result<Self, Error> {
-        let Backend::Cuda(gpu) = device.backend() else { return Err(Error::NotCuda { device: device.kind() }) };
-        // SAFETY: guaranteed by the caller.
-        let stream = unsafe { CudaStream::borrow(gpu, raw)? };
-        Ok(Self::of(device, Lane::new(LaneKind::Cuda(Arc::new(stream))), None))
-    }
-
     /// Returns the driver's handle (a `CUstream` or `cudaStream_t`), so that another library can work in this stream's
     /// order; `None` on the CPU. The handle is valid as long as the stream.
     #[must_use]
@@ -160,6 +145,12 @@ impl Stream {
 
     pub(super) fn queue(&self) -> &Queue {
         &self.inner.queue
+    }
+
+    /// Returns whether there are clones, in vectors for example.
+    #[cfg(any(feature = "cudarc", feature = "cust"))]
+    pub(super) fn has_clones(&self) -> bool {
+        Arc::strong_count(&self.inner) > 1
     }
 
     /// Checks that the stream runs work instead of recording it in a graph, for calls that rely on the results right
@@ -293,6 +284,7 @@ impl Stream {
             LaneKind::Cuda(stream) => {
                 // SAFETY: guaranteed by the caller.
                 unsafe { stream.launch(kernel, arguments, blocks)? };
+                self.queue().count(Counted::Launch);
                 if self.queue().is_recording() { Ok(()) } else { stream.wait_if_asked() }
             }
             LaneKind::Cpu(lane) => {
@@ -309,6 +301,7 @@ impl Stream {
                     recording.note(step);
                     return Ok(());
                 }
+                self.queue().count(Counted::Launch);
                 // SAFETY: guaranteed by the caller.
                 unsafe { lane.submit(step) }.inspect_err(|_| self.inner.clear_scratch())
             }

@@ -51,6 +51,8 @@ pub fn exclusive_by_key<'a, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
     op: Op,
     init: T,
 ) -> Result<(), Error> {
+    let keys = keys.into_parts()?;
+    let _span = crate::span!(stream, "scan::exclusive_by_key", keys.len());
     by_key(stream, keys, values, output.into(), equality, op, init, false)
 }
 
@@ -66,6 +68,8 @@ pub fn inclusive_by_key<'a, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
     equality: E,
     op: Op,
 ) -> Result<(), Error> {
+    let keys = keys.into_parts()?;
+    let _span = crate::span!(stream, "scan::inclusive_by_key", keys.len());
     by_key(stream, keys, values, output.into(), equality, op, op.identity(), true)
 }
 
@@ -99,6 +103,8 @@ pub fn segmented_exclusive<'a, T: Pod, O: Offset, Op: Monoid<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     op: Op,
 ) -> Result<(), Error> {
+    let input = input.into_parts()?;
+    let _span = crate::span!(stream, "scan::segmented_exclusive", input.len());
     segmented(stream, input, offsets.into(), output.into(), op, false)
 }
 
@@ -113,6 +119,8 @@ pub fn segmented_inclusive<'a, T: Pod, O: Offset, Op: Monoid<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     op: Op,
 ) -> Result<(), Error> {
+    let input = input.into_parts()?;
+    let _span = crate::span!(stream, "scan::segmented_inclusive", input.len());
     segmented(stream, input, offsets.into(), output.into(), op, true)
 }
 

@@ -31,6 +31,8 @@ where
     T: Pod,
     Sum: Monoid<T>,
 {
+    let input = input.into_parts()?;
+    let _span = crate::span!(stream, "scan::exclusive_sum", input.len());
     exclusive(stream, input, output, Sum, Monoid::identity(&Sum))
 }
 
@@ -47,6 +49,8 @@ where
     T: Pod,
     Sum: Monoid<T>,
 {
+    let input = input.into_parts()?;
+    let _span = crate::span!(stream, "scan::inclusive_sum", input.len());
     inclusive(stream, input, output, Sum)
 }
 
@@ -61,6 +65,8 @@ pub fn exclusive<'a, T: Pod, Op: Monoid<T>>(
     op: Op,
     init: T,
 ) -> Result<(), Error> {
+    let input = input.into_parts()?;
+    let _span = crate::span!(stream, "scan::exclusive", input.len());
     apart(stream, input, output, op, init, false)
 }
 
@@ -74,6 +80,8 @@ pub fn inclusive<'a, T: Pod, Op: Monoid<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     op: Op,
 ) -> Result<(), Error> {
+    let input = input.into_parts()?;
+    let _span = crate::span!(stream, "scan::inclusive", input.len());
     apart(stream, input, output, op, op.identity(), true)
 }
 
@@ -87,6 +95,8 @@ pub fn exclusive_in_place<'a, T: Pod, Op: Monoid<T>>(
     op: Op,
     init: T,
 ) -> Result<(), Error> {
+    let data: DeviceSliceMut<'a, T> = data.into();
+    let _span = crate::span!(stream, "scan::exclusive_in_place", data.len());
     in_place(stream, data, op, init, false)
 }
 
@@ -99,6 +109,8 @@ pub fn inclusive_in_place<'a, T: Pod, Op: Monoid<T>>(
     data: impl Into<DeviceSliceMut<'a, T>>,
     op: Op,
 ) -> Result<(), Error> {
+    let data: DeviceSliceMut<'a, T> = data.into();
+    let _span = crate::span!(stream, "scan::inclusive_in_place", data.len());
     in_place(stream, data, op, op.identity(), true)
 }
 

@@ -25,7 +25,9 @@ pub fn lower_bound<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     out: impl Into<DeviceSliceMut<'a, I>>,
     compare: C,
 ) -> Result<(), Error> {
-    let query = Query::new(stream, haystack.into(), needles.into(), compare)?;
+    let haystack: DeviceSlice<'a, K> = haystack.into();
+    let _span = crate::span!(stream, "search::lower_bound", haystack.len());
+    let query = Query::new(stream, haystack, needles.into(), compare)?;
     query.any_order(stream, [query.answer(stream, Bound::Lower, out.into())?])
 }
 
@@ -40,7 +42,9 @@ pub fn upper_bound<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     out: impl Into<DeviceSliceMut<'a, I>>,
     compare: C,
 ) -> Result<(), Error> {
-    let query = Query::new(stream, haystack.into(), needles.into(), compare)?;
+    let haystack: DeviceSlice<'a, K> = haystack.into();
+    let _span = crate::span!(stream, "search::upper_bound", haystack.len());
+    let query = Query::new(stream, haystack, needles.into(), compare)?;
     query.any_order(stream, [query.answer(stream, Bound::Upper, out.into())?])
 }
 
@@ -56,7 +60,9 @@ pub fn equal_range<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     upper: impl Into<DeviceSliceMut<'a, I>>,
     compare: C,
 ) -> Result<(), Error> {
-    let query = Query::new(stream, haystack.into(), needles.into(), compare)?;
+    let haystack: DeviceSlice<'a, K> = haystack.into();
+    let _span = crate::span!(stream, "search::equal_range", haystack.len());
+    let query = Query::new(stream, haystack, needles.into(), compare)?;
     let lower = query.answer(stream, Bound::Lower, lower.into())?;
     let upper = query.answer(stream, Bound::Upper, upper.into())?;
     query.any_order(stream, [lower, upper])
@@ -74,7 +80,9 @@ pub fn lower_bound_sorted<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     out: impl Into<DeviceSliceMut<'a, I>>,
     compare: C,
 ) -> Result<(), Error> {
-    let query = Query::new(stream, haystack.into(), needles.into(), compare)?;
+    let haystack: DeviceSlice<'a, K> = haystack.into();
+    let _span = crate::span!(stream, "search::lower_bound_sorted", haystack.len());
+    let query = Query::new(stream, haystack, needles.into(), compare)?;
     query.sorted(stream, query.answer(stream, Bound::Lower, out.into())?)
 }
 
@@ -89,7 +97,9 @@ pub fn upper_bound_sorted<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     out: impl Into<DeviceSliceMut<'a, I>>,
     compare: C,
 ) -> Result<(), Error> {
-    let query = Query::new(stream, haystack.into(), needles.into(), compare)?;
+    let haystack: DeviceSlice<'a, K> = haystack.into();
+    let _span = crate::span!(stream, "search::upper_bound_sorted", haystack.len());
+    let query = Query::new(stream, haystack, needles.into(), compare)?;
     query.sorted(stream, query.answer(stream, Bound::Upper, out.into())?)
 }
 

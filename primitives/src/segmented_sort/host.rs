@@ -35,8 +35,10 @@ pub fn keys<'a, K: Pod, C: Compare<K>>(
     output: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
+    let offsets: DeviceSlice<'a, u32> = offsets.into();
+    let _span = crate::span!(stream, "segmented_sort::keys", offsets.len());
     let operands = keys_apart(stream, input.into(), output.into())?;
-    sort(stream, offsets.into(), operands, compare, Trust::Check)
+    sort(stream, offsets, operands, compare, Trust::Check)
 }
 
 /// Runs [`keys`] in place.
@@ -49,8 +51,10 @@ pub fn keys_in_place<'a, K: Pod, C: Compare<K>>(
     keys: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
+    let offsets: DeviceSlice<'a, u32> = offsets.into();
+    let _span = crate::span!(stream, "segmented_sort::keys_in_place", offsets.len());
     let operands = in_place(PairsMut::keys(stream, keys.into())?);
-    sort(stream, offsets.into(), operands, compare, Trust::Check)
+    sort(stream, offsets, operands, compare, Trust::Check)
 }
 
 /// Sorts each segment by its keys and moves the values along. Waits for the check of the offsets.
@@ -64,8 +68,10 @@ pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     compare: C,
 ) -> Result<(), Error> {
+    let offsets: DeviceSlice<'a, u32> = offsets.into();
+    let _span = crate::span!(stream, "segmented_sort::pairs", offsets.len());
     let operands = pairs_apart(stream, input.0.into(), input.1.into(), output.0.into(), output.1.into())?;
-    sort(stream, offsets.into(), operands, compare, Trust::Check)
+    sort(stream, offsets, operands, compare, Trust::Check)
 }
 
 /// Runs [`pairs`] in place.
@@ -78,8 +84,10 @@ pub fn pairs_in_place<'a, K: Pod, V: Pod, C: Compare<K>>(
     pairs: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     compare: C,
 ) -> Result<(), Error> {
+    let offsets: DeviceSlice<'a, u32> = offsets.into();
+    let _span = crate::span!(stream, "segmented_sort::pairs_in_place", offsets.len());
     let operands = pairs_same(stream, pairs.0.into(), pairs.1.into())?;
-    sort(stream, offsets.into(), operands, compare, Trust::Check)
+    sort(stream, offsets, operands, compare, Trust::Check)
 }
 
 /// [`keys`] without the check and without waiting. It launches the passes that the longest possible segment would need,
@@ -182,7 +190,9 @@ pub fn argsort<'a, K: Pod, C: Compare<K>>(
     positions: impl Into<DeviceSliceMut<'a, u32>>,
     compare: C,
 ) -> Result<(), Error> {
-    positions_sorted(stream, offsets.into(), keys.into(), positions.into(), compare, Trust::Check)
+    let offsets: DeviceSlice<'a, u32> = offsets.into();
+    let _span = crate::span!(stream, "segmented_sort::argsort", offsets.len());
+    positions_sorted(stream, offsets, keys.into(), positions.into(), compare, Trust::Check)
 }
 
 /// [`argsort`] without the check and without waiting: see [`keys_unchecked`].

@@ -59,7 +59,9 @@ pub fn union<'a, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
-    of_keys(stream, Operation::Union, a.into(), b.into(), out.into(), order)
+    let a: DeviceSlice<'a, K> = a.into();
+    let _span = crate::span!(stream, "sets::union", a.len());
+    of_keys(stream, Operation::Union, a, b.into(), out.into(), order)
 }
 
 /// Writes the items of the first sequence that are also in the second to the front of `out`, and returns their number.
@@ -76,7 +78,9 @@ pub fn intersection<'a, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
-    of_keys(stream, Operation::Intersection, a.into(), b.into(), out.into(), order)
+    let a: DeviceSlice<'a, K> = a.into();
+    let _span = crate::span!(stream, "sets::intersection", a.len());
+    of_keys(stream, Operation::Intersection, a, b.into(), out.into(), order)
 }
 
 /// Writes the items of the first sequence that are not in the second to the front of `out`, and returns their number.
@@ -93,7 +97,9 @@ pub fn difference<'a, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
-    of_keys(stream, Operation::Difference, a.into(), b.into(), out.into(), order)
+    let a: DeviceSlice<'a, K> = a.into();
+    let _span = crate::span!(stream, "sets::difference", a.len());
+    of_keys(stream, Operation::Difference, a, b.into(), out.into(), order)
 }
 
 /// Writes the items that are in one sequence and not in the other to the front of `out`, and returns their number. Does
@@ -110,7 +116,9 @@ pub fn symmetric_difference<'a, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
-    of_keys(stream, Operation::SymmetricDifference, a.into(), b.into(), out.into(), order)
+    let a: DeviceSlice<'a, K> = a.into();
+    let _span = crate::span!(stream, "sets::symmetric_difference", a.len());
+    of_keys(stream, Operation::SymmetricDifference, a, b.into(), out.into(), order)
 }
 
 /// [`union`] of pairs, by their keys: a value comes from where its key came from.
@@ -125,7 +133,9 @@ pub fn union_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (a, b) = (first_side(stream, a.0.into(), a.1.into())?, second_side(stream, b.0.into(), b.1.into())?);
+    let a: (DeviceSlice<'a, K>, _) = (a.0.into(), a.1);
+    let _span = crate::span!(stream, "sets::union_pairs", a.0.len());
+    let (a, b) = (first_side(stream, a.0, a.1.into())?, second_side(stream, b.0.into(), b.1.into())?);
     of_pairs(stream, Operation::Union, a, b, (out.0.into(), out.1.into()), order)
 }
 
@@ -140,7 +150,9 @@ pub fn intersection_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (a, b) = (first_side(stream, a.0.into(), a.1.into())?, without_values(stream, b.into())?);
+    let a: (DeviceSlice<'a, K>, _) = (a.0.into(), a.1);
+    let _span = crate::span!(stream, "sets::intersection_pairs", a.0.len());
+    let (a, b) = (first_side(stream, a.0, a.1.into())?, without_values(stream, b.into())?);
     of_pairs(stream, Operation::Intersection, a, b, (out.0.into(), out.1.into()), order)
 }
 
@@ -155,7 +167,9 @@ pub fn difference_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (a, b) = (first_side(stream, a.0.into(), a.1.into())?, without_values(stream, b.into())?);
+    let a: (DeviceSlice<'a, K>, _) = (a.0.into(), a.1);
+    let _span = crate::span!(stream, "sets::difference_pairs", a.0.len());
+    let (a, b) = (first_side(stream, a.0, a.1.into())?, without_values(stream, b.into())?);
     of_pairs(stream, Operation::Difference, a, b, (out.0.into(), out.1.into()), order)
 }
 
@@ -170,7 +184,9 @@ pub fn symmetric_difference_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (a, b) = (first_side(stream, a.0.into(), a.1.into())?, second_side(stream, b.0.into(), b.1.into())?);
+    let a: (DeviceSlice<'a, K>, _) = (a.0.into(), a.1);
+    let _span = crate::span!(stream, "sets::symmetric_difference_pairs", a.0.len());
+    let (a, b) = (first_side(stream, a.0, a.1.into())?, second_side(stream, b.0.into(), b.1.into())?);
     of_pairs(stream, Operation::SymmetricDifference, a, b, (out.0.into(), out.1.into()), order)
 }
 

@@ -74,6 +74,7 @@ pub fn keys<'a, K: RadixKey>(
     options: Options,
 ) -> Result<(), Error> {
     let (input, output) = (input.into(), output.into());
+    let _span = crate::span!(stream, "sort::keys", input.len());
     expect_len("the output of a sort", input.len(), output.len())?;
     sort_to::<K, ()>(stream, Pairs::keys(stream, input)?, PairsMut::keys(stream, output)?, &options)
 }
@@ -88,7 +89,9 @@ pub fn pairs<'a, K: RadixKey, V: Pod>(
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     options: Options,
 ) -> Result<(), Error> {
-    let from = Pairs::new(stream, input.0.into(), input.1.into(), "the values of a sort")?;
+    let input: (DeviceSlice<'a, K>, _) = (input.0.into(), input.1);
+    let _span = crate::span!(stream, "sort::pairs", input.0.len());
+    let from = Pairs::new(stream, input.0, input.1.into(), "the values of a sort")?;
     let to = sorted_pairs(stream, from.keys.len(), output.0.into(), output.1.into())?;
     sort_to(stream, from, to, &options)
 }
@@ -102,7 +105,9 @@ pub fn keys_in_place<'a, K: RadixKey>(
     keys: impl Into<DeviceSliceMut<'a, K>>,
     options: Options,
 ) -> Result<(), Error> {
-    sort_in_place::<K, ()>(stream, PairsMut::keys(stream, keys.into())?, &options)
+    let keys: DeviceSliceMut<'a, K> = keys.into();
+    let _span = crate::span!(stream, "sort::keys_in_place", keys.len());
+    sort_in_place::<K, ()>(stream, PairsMut::keys(stream, keys)?, &options)
 }
 
 /// Sorts keys and values in place, with second buffers of the same size from the device's pool.
@@ -114,7 +119,9 @@ pub fn pairs_in_place<'a, K: RadixKey, V: Pod>(
     pairs: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     options: Options,
 ) -> Result<(), Error> {
-    sort_in_place(stream, PairsMut::new(stream, pairs.0.into(), pairs.1.into(), "the values of a sort")?, &options)
+    let pairs: (DeviceSliceMut<'a, K>, _) = (pairs.0.into(), pairs.1);
+    let _span = crate::span!(stream, "sort::pairs_in_place", pairs.0.len());
+    sort_in_place(stream, PairsMut::new(stream, pairs.0, pairs.1.into(), "the values of a sort")?, &options)
 }
 
 /// Sorts keys between two buffers and returns which one holds the result. Both buffers are overwritten. Needs no
@@ -129,6 +136,7 @@ pub fn keys_double_buffered<'a, K: RadixKey>(
     options: Options,
 ) -> Result<Side, Error> {
     let (first, second) = (first.into(), second.into());
+    let _span = crate::span!(stream, "sort::keys_double_buffered", first.len());
     expect_len("the second buffer of a sort", first.len(), second.len())?;
     sort_between::<K, ()>(stream, PairsMut::keys(stream, first)?, PairsMut::keys(stream, second)?, &options)
 }
@@ -143,7 +151,9 @@ pub fn pairs_double_buffered<'a, K: RadixKey, V: Pod>(
     second: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     options: Options,
 ) -> Result<Side, Error> {
-    let (first_keys, second_keys) = (first.0.into(), second.0.into());
+    let first: (DeviceSliceMut<'a, K>, _) = (first.0.into(), first.1);
+    let _span = crate::span!(stream, "sort::pairs_double_buffered", first.0.len());
+    let (first_keys, second_keys) = (first.0, second.0.into());
     expect_len("the second buffer of a sort", first_keys.len(), second_keys.len())?;
     let first = PairsMut::new(stream, first_keys, first.1.into(), "the values of a sort")?;
     let second = PairsMut::new(stream, second_keys, second.1.into(), "the values' second buffer of a sort")?;
@@ -161,6 +171,7 @@ pub fn argsort<'a, K: RadixKey>(
     options: Options,
 ) -> Result<DeviceVec<u32>, Error> {
     let keys = keys.into();
+    let _span = crate::span!(stream, "sort::argsort", keys.len());
     if keys.len() > 1 << 32 {
         return Err(Error::TooLong { what: "argsort with 32-bit indices", len: keys.len(), limit: 1 << 32 });
     }
@@ -184,6 +195,7 @@ pub fn keys_by<'a, K: Pod, B: SortBy<K>>(
     options: Options,
 ) -> Result<(), Error> {
     let (input, output) = (input.into(), output.into());
+    let _span = crate::span!(stream, "sort::keys_by", input.len());
     expect_len("the output of a sort", input.len(), output.len())?;
     let (from, to) = (Pairs::keys(stream, input)?, PairsMut::keys(stream, output)?);
     match options.digits(Sign::NONE, B::Code::BITS)? {
@@ -203,7 +215,9 @@ pub fn pairs_by<'a, K: Pod, V: Pod, B: SortBy<K>>(
     by: B,
     options: Options,
 ) -> Result<(), Error> {
-    let from = Pairs::new(stream, input.0.into(), input.1.into(), "the values of a sort")?;
+    let input: (DeviceSlice<'a, K>, _) = (input.0.into(), input.1);
+    let _span = crate::span!(stream, "sort::pairs_by", input.0.len());
+    let from = Pairs::new(stream, input.0, input.1.into(), "the values of a sort")?;
     let to = sorted_pairs(stream, from.keys.len(), output.0.into(), output.1.into())?;
     match options.digits(Sign::NONE, B::Code::BITS)? {
         Some(digits) => sort_coded::<K, V, B::Code>(stream, from, to, HoleCode::of::<K, B>(by), digits),
@@ -228,7 +242,9 @@ pub fn pairs_by_digits<'a, K: RadixCode, V: Pod, B: Buckets<K>>(
     digits: B,
     passes: u32,
 ) -> Result<(), Error> {
-    let from = Pairs::new(stream, input.0.into(), input.1.into(), "the values of a sort")?;
+    let input: (DeviceSlice<'a, K>, _) = (input.0.into(), input.1);
+    let _span = crate::span!(stream, "sort::pairs_by_digits", input.0.len());
+    let from = Pairs::new(stream, input.0, input.1.into(), "the values of a sort")?;
     let to = sorted_pairs(stream, from.keys.len(), output.0.into(), output.1.into())?;
     if passes == 0 || passes as usize > B::MAX_PASSES {
         return Err(Error::TooMany { what: "passes of a sort", asked: passes as usize, limit: B::MAX_PASSES });

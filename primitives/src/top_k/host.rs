@@ -34,6 +34,8 @@ pub fn largest<'a, K: RadixKey<Code: ShortCode>, P: Position>(
     keys: impl Into<DeviceSliceMut<'a, K>>,
     positions: impl Into<DeviceSliceMut<'a, P>>,
 ) -> Result<(), Error> {
+    let input = input.into_parts()?;
+    let _span = crate::span!(stream, "top_k::largest", input.len());
     select(stream, input, keys.into(), positions.into(), false)
 }
 
@@ -47,6 +49,8 @@ pub fn smallest<'a, K: RadixKey<Code: ShortCode>, P: Position>(
     keys: impl Into<DeviceSliceMut<'a, K>>,
     positions: impl Into<DeviceSliceMut<'a, P>>,
 ) -> Result<(), Error> {
+    let input = input.into_parts()?;
+    let _span = crate::span!(stream, "top_k::smallest", input.len());
     select(stream, input, keys.into(), positions.into(), true)
 }
 
@@ -171,6 +175,8 @@ pub fn segmented_largest<'a, K: RadixKey<Code: ShortCode>>(
     keys: impl Into<DeviceSliceMut<'a, K>>,
     positions: impl Into<DeviceSliceMut<'a, u32>>,
 ) -> Result<(), Error> {
+    let input = input.into_parts()?;
+    let _span = crate::span!(stream, "top_k::segmented_largest", input.len());
     select_rows(stream, input, rows, k, (keys.into(), positions.into()), false)
 }
 
@@ -187,6 +193,8 @@ pub fn segmented_smallest<'a, K: RadixKey<Code: ShortCode>>(
     keys: impl Into<DeviceSliceMut<'a, K>>,
     positions: impl Into<DeviceSliceMut<'a, u32>>,
 ) -> Result<(), Error> {
+    let input = input.into_parts()?;
+    let _span = crate::span!(stream, "top_k::segmented_smallest", input.len());
     select_rows(stream, input, rows, k, (keys.into(), positions.into()), true)
 }
 

@@ -16,6 +16,7 @@ pub fn copy<'a, T: Pod>(
     to: impl Into<DeviceSliceMut<'a, T>>,
 ) -> Result<(), Error> {
     let (from, mut to) = (from.into(), to.into());
+    let _span = crate::span!(stream, "transfer::copy", from.len());
     expect_len("the target of a copy", from.len(), to.len())?;
     copy_views(stream, from.raw_view(stream)?, to.raw_view_mut(stream)?)
 }
@@ -81,6 +82,7 @@ pub fn fill<'a, T: Pod>(stream: &Stream, to: impl Into<DeviceSliceMut<'a, T>>, v
         assert!(size_of::<T>() == align_of::<T>() || size_of::<T>() == 16 || align_of::<T>() < 16);
     };
     let mut to = to.into();
+    let _span = crate::span!(stream, "transfer::fill", to.len());
     let to = bytes_mut(to.raw_view_mut(stream)?);
     if to.is_empty() {
         return Ok(());
@@ -108,6 +110,7 @@ pub fn fill<'a, T: Pod>(stream: &Stream, to: impl Into<DeviceSliceMut<'a, T>>, v
 /// Any launch error.
 pub fn iota<'a, T: Index>(stream: &Stream, to: impl Into<DeviceSliceMut<'a, T>>, start: T) -> Result<(), Error> {
     let mut to = to.into();
+    let _span = crate::span!(stream, "transfer::iota", to.len());
     let to = to.raw_view_mut(stream)?;
     if to.is_empty() {
         return Ok(());

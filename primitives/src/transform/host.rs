@@ -18,6 +18,8 @@ pub fn write<'a, T: Pod>(
     source: impl Source<'a, T>,
     output: impl Into<DeviceSliceMut<'a, T>>,
 ) -> Result<(), Error> {
+    let source = source.into_parts()?;
+    let _span = crate::span!(stream, "transform::write", source.len());
     let mut output = output.into();
     let output = output.raw_view_mut(stream)?;
     write_view(stream, source, output)
@@ -68,6 +70,8 @@ pub fn map<'a, A: Pod, F: Map<A>>(
 where
     F::Output: Pod,
 {
+    let a = a.into_parts()?;
+    let _span = crate::span!(stream, "transform::map", a.len());
     write(stream, source::map(a, function), output)
 }
 
@@ -85,6 +89,8 @@ pub fn map2<'a, A: Pod, B: Pod, F: Map2<A, B>>(
 where
     F::Output: Pod,
 {
+    let a = a.into_parts()?;
+    let _span = crate::span!(stream, "transform::map2", a.len());
     write(stream, source::map2(a, b, function), output)
 }
 
@@ -103,6 +109,8 @@ pub fn map3<'a, A: Pod, B: Pod, C: Pod, F: Map3<A, B, C>>(
 where
     F::Output: Pod,
 {
+    let a = a.into_parts()?;
+    let _span = crate::span!(stream, "transform::map3", a.len());
     write(stream, source::map3(a, b, c, function), output)
 }
 
@@ -122,6 +130,8 @@ pub fn map4<'a, A: Pod, B: Pod, C: Pod, D: Pod, F: Map4<A, B, C, D>>(
 where
     F::Output: Pod,
 {
+    let a = a.into_parts()?;
+    let _span = crate::span!(stream, "transform::map4", a.len());
     write(stream, source::map4(a, b, c, d, function), output)
 }
 
@@ -135,6 +145,7 @@ pub fn for_each<'a, T: Pod, F: Map<T, Output = T>>(
     function: F,
 ) -> Result<(), Error> {
     let mut data = data.into();
+    let _span = crate::span!(stream, "transform::for_each", data.len());
     let output = data.raw_view_mut(stream)?;
     write_view(stream, source::map(data.as_slice(), function), output)
 }
@@ -149,6 +160,7 @@ pub fn sequence<'a, T: Number>(
     start: T,
 ) -> Result<(), Error> {
     let output = output.into();
+    let _span = crate::span!(stream, "transform::sequence", output.len());
     let len = output.len();
     write(stream, source::counting(start, len), output)
 }

@@ -90,6 +90,7 @@ pub fn encode<'a, T: Pod, C: Length, E: Equality<T>>(
     equality: E,
 ) -> Result<DeviceValue<u64>, Error> {
     let (input, mut elements, mut lengths) = (input.into_parts()?, elements.into(), lengths.into());
+    let _span = crate::span!(stream, "runs::encode", input.len());
     expect_room("the elements of encoded runs", input.len(), elements.len())?;
     expect_room("the lengths of encoded runs", input.len(), lengths.len())?;
     let (len, counted, input) = (input.len(), input.counted(stream)?, input.open(stream)?);
@@ -150,6 +151,7 @@ pub fn decode<'a, T: Pod, C: Length>(
 ) -> Result<DeviceValue<u64>, Error> {
     const { assert!(size_of::<T>() > 0 && size_of::<T>() <= 1 << 16, "decoded elements have 1 byte to 64 KiB") };
     let (elements, mut output) = (elements.into(), output.into());
+    let _span = crate::span!(stream, "runs::decode", elements.len());
     let lengths = source::map(lengths, C::widen()).into_parts()?;
     expect_len("the lengths of runs", elements.len(), lengths.len())?;
     let runs = lengths.len();

@@ -39,6 +39,8 @@ pub fn unique<'a, T: Pod, E: Equality<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     equality: E,
 ) -> Result<DeviceValue<u64>, Error> {
+    let input = input.into_parts()?;
+    let _span = crate::span!(stream, "runs::unique", input.len());
     keep(stream, input, output.into(), equality, Which::First)
 }
 
@@ -52,6 +54,8 @@ pub fn unique_last<'a, T: Pod, E: Equality<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     equality: E,
 ) -> Result<DeviceValue<u64>, Error> {
+    let input = input.into_parts()?;
+    let _span = crate::span!(stream, "runs::unique_last", input.len());
     keep(stream, input, output.into(), equality, Which::Last)
 }
 
@@ -86,7 +90,9 @@ pub fn unique_by_key<'a, K: Pod, V: Pod, E: Equality<K>>(
     equality: E,
     which: Which,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (keys, values) = (input.0.into_parts()?, input.1.into());
+    let input = (input.0.into_parts()?, input.1);
+    let _span = crate::span!(stream, "runs::unique_by_key", input.0.len());
+    let (keys, values) = (input.0, input.1.into());
     let (mut output_keys, mut output_values) = (output.0.into(), output.1.into());
     expect_len("the values of unique keys", keys.len(), values.len())?;
     expect_room("the output of unique keys", keys.len(), output_keys.len())?;

@@ -19,6 +19,7 @@ pub fn adjacent_difference<'a, T: Pod, F: Map2<T, T, Output = T>>(
     function: F,
 ) -> Result<(), Error> {
     let (input, output) = (input.into(), output.into());
+    let _span = crate::span!(stream, "runs::adjacent_difference", input.len());
     expect_len("the output of differences", input.len(), output.len())?;
     if input.is_empty() {
         return Ok(());
@@ -38,6 +39,7 @@ pub fn adjacent_difference_in_place<'a, T: Pod, F: Map2<T, T, Output = T>>(
     function: F,
 ) -> Result<(), Error> {
     let data = data.into();
+    let _span = crate::span!(stream, "runs::adjacent_difference_in_place", data.len());
     let mut input = stream.uninit::<T>(data.len())?;
     transfer::copy(stream, data.as_slice(), &mut input)?;
     adjacent_difference(stream, &input, data, function)

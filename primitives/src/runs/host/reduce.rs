@@ -39,6 +39,7 @@ pub fn reduce_by_key<'a, K: Pod, V: Pod, E: Equality<K>, M: Monoid<V>>(
     operation: M,
 ) -> Result<DeviceValue<u64>, Error> {
     let (keys, values) = (keys.into_parts()?, values.into_parts()?);
+    let _span = crate::span!(stream, "runs::reduce_by_key", keys.len());
     let (mut output_keys, mut totals) = (output_keys.into(), totals.into());
     expect_len("the values of keys", keys.len(), values.len())?;
     expect_room("the output keys of a reduction", keys.len(), output_keys.len())?;

@@ -5,14 +5,17 @@ use super::module::Modules;
 use super::sys::{
     CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUmemPool_attribute, CUmemoryPool, CUpointer_attribute,
 };
-use crate::runtime::device::{Limits, MAX_BLOCKS, host_memory};
+use crate::runtime::device::{DeviceKind, Limits, MAX_BLOCKS, host_memory};
 use crate::runtime::error::Error;
+use core::any::Any;
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr::{NonNull, null_mut};
 use std::sync::{Mutex, OnceLock};
 
 /// Page-locked memory that every context may copy from and to.
 const HOST_ALLOC_PORTABLE: c_uint = 1;
+/// The kind of memory that is on a GPU.
+const DEVICE_MEMORY: c_uint = 2;
 
 /// Calls a driver function and turns its status into a result, with the `check` of the device or stream `$on`. This is
 /// an unsafe operation: the caller guarantees that the arguments are valid for the function.
@@ -23,7 +26,8 @@ macro_rules! call {
 }
 pub(super) use call;
 
-/// A GPU with its primary context, which is retained until the process ends.
+/// A GPU with a context: its primary context, which is retained until the process ends, or the context of another library,
+/// which is never reset or destroyed here.
 ///
 /// The CUDA runtime and most libraries use the primary context too, so memory and streams can be shared with them.
 /// Memory comes from the device's default pool, which is set to keep freed memory: releasing it to the system and
@@ -34,6 +38,8 @@ pub(in crate::runtime) struct CudaDevice {
     name: String,
     limits: Limits,
     context: CUcontext,
+    /// What keeps the context of another library; `None` for the primary context.
+    keeper: Option<Box<dyn Any + Send + Sync>>,
     pool: CUmemoryPool,
     modules: Modules,
     /// The number of recording streams. Locked while waiting for the whole device.
@@ -48,7 +54,7 @@ unsafe impl Send for CudaDevice {}
 unsafe impl Sync for CudaDevice {}
 
 impl CudaDevice {
-    /// Opens a GPU. Each call creates a new value: the caller ensures that there is one per GPU.
+    /// Opens a GPU with its primary context. Each call creates a new value: the caller ensures that there is one per GPU.
     pub(in crate::runtime) fn open(ordinal: usize) -> Result<Self, Error> {
         let available = device_count();
         let missing = || Error::NoSuchDevice { asked: ordinal, available };
@@ -63,7 +69,36 @@ impl CudaDevice {
         let index = c_int::try_from(ordinal).map_err(|_| missing())?;
         // SAFETY: the pointer is valid.
         driver.check("cuDeviceGet", unsafe { (driver.cuDeviceGet)(&mut device, index) })?;
+        let mut context: CUcontext = null_mut();
+        // SAFETY: the pointer is valid.
+        let status = unsafe { (driver.cuDevicePrimaryCtxRetain)(&mut context, device) };
+        driver.check("cuDevicePrimaryCtxRetain", status)?;
+        Self::with(driver, ordinal, device, context, None).inspect_err(|_| {
+            // SAFETY: the context was retained above, and nothing uses it yet.
+            unsafe { (driver.cuDevicePrimaryCtxRelease)(device) };
+        })
+    }
 
+    /// Uses the context of another library, which is not the primary one. Each call creates a new value: the caller ensures
+    /// that there is one per context.
+    ///
+    /// # Safety
+    /// The handle is a context of the GPU, and stays one as long as the value lives, which has the keeper.
+    pub(in crate::runtime) unsafe fn adopt(
+        found: &Found,
+        context: *mut c_void,
+        keeper: Box<dyn Any + Send + Sync>,
+    ) -> Result<Self, Error> {
+        Self::with(Driver::get()?, found.ordinal, found.device, context.cast(), Some(keeper))
+    }
+
+    fn with(
+        driver: &'static Driver,
+        ordinal: usize,
+        device: CUdevice,
+        context: CUcontext,
+        keeper: Option<Box<dyn Any + Send + Sync>>,
+    ) -> Result<Self, Error> {
         let name = device_name(driver, device)?;
         if attribute(driver, device, CUdevice_attribute::MEMORY_POOLS_SUPPORTED)? == 0 {
             return Err(Error::DeviceUnsupported { device: name, needs: "memory pools" });
@@ -74,18 +109,9 @@ impl CudaDevice {
         // SAFETY: the pointer is valid.
         let status = unsafe { (driver.cuDeviceGetDefaultMemPool)(&mut pool, device) };
         driver.check("cuDeviceGetDefaultMemPool", status)?;
-        let mut context: CUcontext = null_mut();
-        // SAFETY: the pointer is valid.
-        let status = unsafe { (driver.cuDevicePrimaryCtxRetain)(&mut context, device) };
-        driver.check("cuDevicePrimaryCtxRetain", status)?;
-
         let (modules, recordings, lost) = (Modules::default(), Mutex::default(), OnceLock::new());
-        let this = Self { driver, ordinal, name, limits, context, pool, modules, recordings, lost };
-        if let Err(error) = this.keep_freed_memory() {
-            // SAFETY: the context was retained above, and nothing uses it yet.
-            unsafe { (driver.cuDevicePrimaryCtxRelease)(device) };
-            return Err(error);
-        }
+        let this = Self { driver, ordinal, name, limits, context, keeper, pool, modules, recordings, lost };
+        this.keep_freed_memory()?;
         Ok(this)
     }
 
@@ -109,7 +135,7 @@ impl CudaDevice {
         self.driver
     }
 
-    pub(super) fn context(&self) -> CUcontext {
+    pub(in crate::runtime) fn context(&self) -> CUcontext {
         self.context
     }
 
@@ -123,6 +149,10 @@ impl CudaDevice {
 
     pub(super) fn modules(&self) -> &Modules {
         &self.modules
+    }
+
+    pub(super) fn modules_mut(&mut self) -> &mut Modules {
+        &mut self.modules
     }
 
     pub(in crate::runtime) fn ordinal(&self) -> usize {
@@ -231,6 +261,48 @@ impl CudaDevice {
         }
     }
 
+    /// Returns the bytes of the device's memory from an address to the end of its allocation.
+    pub(in crate::runtime) fn memory_at(&self, what: &'static str, address: usize) -> Result<usize, Error> {
+        self.enter()?;
+        let (mut kind, mut ordinal, mut context) = (0 as c_uint, -1 as c_int, null_mut::<c_void>());
+        let (mut start, mut bytes) = (0 as CUdeviceptr, 0usize);
+        let mut attributes = [
+            CUpointer_attribute::MEMORY_TYPE,
+            CUpointer_attribute::DEVICE_ORDINAL,
+            CUpointer_attribute::CONTEXT,
+            CUpointer_attribute::RANGE_START_ADDR,
+            CUpointer_attribute::RANGE_SIZE,
+        ];
+        let mut values = [
+            (&raw mut kind).cast::<c_void>(),
+            (&raw mut ordinal).cast(),
+            (&raw mut context).cast(),
+            (&raw mut start).cast(),
+            (&raw mut bytes).cast(),
+        ];
+        // SAFETY: there are as many values as attributes, of their types; any address may be queried.
+        unsafe {
+            let (count, address) = (attributes.len() as c_uint, address as CUdeviceptr);
+            call!(self, cuPointerGetAttributes(count, attributes.as_mut_ptr(), values.as_mut_ptr(), address))
+        }?;
+        if kind == 0 {
+            let (asked, allowed) = (format!("at {address:#x}, which the driver does not know"), "memory of the driver");
+            return Err(Error::InvalidOption { what, asked, allowed });
+        }
+        match usize::try_from(ordinal) {
+            Ok(ordinal) if kind == DEVICE_MEMORY && ordinal != self.ordinal => Err(Error::WrongDevice {
+                what,
+                found: DeviceKind::Cuda { ordinal },
+                expected: DeviceKind::Cuda { ordinal: self.ordinal },
+            }),
+            // Memory of a pool belongs to no context.
+            _ if !context.is_null() && context != self.context.cast() => {
+                Err(Error::WrongContext { what, ordinal: self.ordinal })
+            }
+            _ => Ok((start as usize).saturating_add(bytes).saturating_sub(address)),
+        }
+    }
+
     /// Returns whether the driver knows the host memory (page-locked or managed), so that it may read it after the copy
     /// call has returned.
     pub(super) fn is_known_host_memory(&self, address: *const u8) -> bool {
@@ -244,6 +316,62 @@ impl CudaDevice {
         // An unknown address has no kind. If the driver cannot tell, assume the worst.
         status != Status::SUCCESS || kind != 0
     }
+}
+
+impl Drop for CudaDevice {
+    fn drop(&mut self) {
+        // Only the device of another library's context is ever dropped, and that library may go on with the context.
+        if self.keeper.is_some() && self.try_enter() {
+            // SAFETY: every stream holds the device, so there is none left to launch a kernel. The driver waits for those that
+            // still run.
+            unsafe { self.unload() };
+        }
+    }
+}
+
+/// The GPU that a context belongs to.
+pub(in crate::runtime) struct Found {
+    pub(in crate::runtime) ordinal: usize,
+    pub(in crate::runtime) is_primary: bool,
+    device: CUdevice,
+}
+
+/// Returns the GPU of a context, and makes the context current.
+///
+/// # Safety
+/// The handle is a context.
+pub(in crate::runtime) unsafe fn find(context: *mut c_void) -> Result<Found, Error> {
+    let driver = Driver::get()?;
+    let context: CUcontext = context.cast();
+    let mut device: CUdevice = 0;
+    // SAFETY: guaranteed by the caller; the pointer is valid.
+    unsafe {
+        driver.check("cuCtxSetCurrent", (driver.cuCtxSetCurrent)(context))?;
+        driver.check("cuCtxGetDevice", (driver.cuCtxGetDevice)(&mut device))?;
+    }
+    let available = device_count();
+    let is_this = |&ordinal: &usize| {
+        let (mut other, index) = (-1, c_int::try_from(ordinal).unwrap_or(-1));
+        // SAFETY: the pointer is valid.
+        unsafe { (driver.cuDeviceGet)(&mut other, index) == Status::SUCCESS && other == device }
+    };
+    let asked = usize::try_from(device).unwrap_or(usize::MAX);
+    let ordinal = (0..available).find(is_this).ok_or(Error::NoSuchDevice { asked, available })?;
+
+    let (mut flags, mut is_active) = (0, 0);
+    // SAFETY: the pointers are valid.
+    let status = unsafe { (driver.cuDevicePrimaryCtxGetState)(device, &mut flags, &mut is_active) };
+    driver.check("cuDevicePrimaryCtxGetState", status)?;
+    let mut primary: CUcontext = null_mut();
+    if is_active != 0 {
+        // There is no other way to ask for the handle.
+        // SAFETY: the pointer is valid; what is retained is released.
+        unsafe {
+            driver.check("cuDevicePrimaryCtxRetain", (driver.cuDevicePrimaryCtxRetain)(&mut primary, device))?;
+            driver.check("cuDevicePrimaryCtxRelease", (driver.cuDevicePrimaryCtxRelease)(device))?;
+        }
+    }
+    Ok(Found { ordinal, is_primary: primary == context, device })
 }
 
 fn device_name(driver: &Driver, device: CUdevice) -> Result<String, Error> {

@@ -74,9 +74,11 @@ functions! {
     cuDeviceGetName = "cuDeviceGetName" (*mut c_char, c_int, CUdevice);
     cuDeviceGetAttribute = "cuDeviceGetAttribute" (*mut c_int, CUdevice_attribute, CUdevice);
     cuDeviceGetDefaultMemPool = "cuDeviceGetDefaultMemPool" (*mut CUmemoryPool, CUdevice);
+    cuDevicePrimaryCtxGetState = "cuDevicePrimaryCtxGetState" (CUdevice, *mut c_uint, *mut c_int);
     cuDevicePrimaryCtxRetain = "cuDevicePrimaryCtxRetain" (*mut CUcontext, CUdevice);
     cuDevicePrimaryCtxRelease = "cuDevicePrimaryCtxRelease_v2" (CUdevice);
 
+    cuCtxGetDevice = "cuCtxGetDevice" (*mut CUdevice);
     cuCtxGetCurrent = "cuCtxGetCurrent" (*mut CUcontext);
     cuCtxSetCurrent = "cuCtxSetCurrent" (CUcontext);
     cuCtxSynchronize = "cuCtxSynchronize" ();

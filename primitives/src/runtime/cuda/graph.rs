@@ -34,7 +34,7 @@ impl CudaCapture {
         let mut raw: CUgraphExec = null_mut();
         // SAFETY: the pointer is valid; the drawing lives until the end of this function, which is long enough.
         unsafe { call!(self.stream, cuGraphInstantiateWithFlags(&mut raw, drawing.raw, 0)) }?;
-        Ok(CudaGraph { device: self.stream.device(), raw, kernels: self.stream.recent_kernels() })
+        Ok(CudaGraph { device: Arc::clone(self.stream.device()), raw, kernels: self.stream.recent_kernels() })
     }
 
     fn stop(&mut self) -> Result<Drawing, Error> {
@@ -42,7 +42,7 @@ impl CudaCapture {
         let mut recordings = lock(self.stream.device().recordings());
         *recordings -= 1; // and nobody waits for the device before the driver knows it, too
         self.stream.device().enter()?;
-        let mut drawing = Drawing { device: self.stream.device(), raw: null_mut() };
+        let mut drawing = Drawing { device: Arc::clone(self.stream.device()), raw: null_mut() };
         // SAFETY: the pointer is valid, and the recording has not been ended yet. In this mode any thread may end it.
         unsafe { call!(self.stream, cuStreamEndCapture(self.stream.handle(), &mut drawing.raw)) }?;
         Ok(drawing)
@@ -60,7 +60,7 @@ impl Drop for CudaCapture {
 
 /// The recorded work, before the driver makes it launchable.
 struct Drawing {
-    device: &'static CudaDevice,
+    device: Arc<CudaDevice>,
     /// Null if there is none.
     raw: CUgraph,
 }
@@ -76,7 +76,7 @@ impl Drop for Drawing {
 
 /// Launchable recorded work. The driver starts a launch only when the previous one has ended.
 pub(in crate::runtime) struct CudaGraph {
-    device: &'static CudaDevice,
+    device: Arc<CudaDevice>,
     raw: CUgraphExec,
     /// The most recent kernels of the recording, for crash messages.
     kernels: Vec<&'static str>,

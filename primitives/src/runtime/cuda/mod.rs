@@ -19,7 +19,7 @@ mod sys;
 #[cfg(test)]
 mod tests;
 
-pub(super) use device::CudaDevice;
+pub(super) use device::{CudaDevice, find};
 pub(super) use driver::device_count;
 pub(super) use event::CudaEvent;
 pub(super) use graph::{CudaCapture, CudaGraph};

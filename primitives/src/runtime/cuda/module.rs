@@ -27,9 +27,10 @@ const LOG_BYTES: usize = 8 * 1024;
 pub(super) struct Function {
     pub(super) name: &'static str,
     pub(super) raw: CUfunction,
+    module: CUmodule,
 }
 
-// SAFETY: any thread may use the handle for a launch.
+// SAFETY: any thread may use the handles.
 unsafe impl Send for Function {}
 // SAFETY: as above.
 unsafe impl Sync for Function {}
@@ -85,6 +86,20 @@ impl CudaDevice {
         loading.time += time;
         if loading.slowest.is_none_or(|(_, slowest)| slowest < time) {
             loading.slowest = Some((name, time));
+        }
+    }
+
+    /// Unloads all kernels.
+    ///
+    /// # Safety
+    /// Nothing launches them any more, and [`enter`](Self::enter) was called.
+    pub(super) unsafe fn unload(&mut self) {
+        let driver = self.driver();
+        for slot in self.modules_mut().slots.get_mut().unwrap_or_else(PoisonError::into_inner).values() {
+            if let Some(function) = slot.function.get() {
+                // SAFETY: guaranteed by the caller.
+                let _ = unsafe { (driver.cuModuleUnload)(function.module) };
+            }
         }
     }
 
@@ -169,7 +184,7 @@ impl CudaDevice {
             // SAFETY: the function was found above.
             unsafe { call!(self, cuFuncSetAttribute(raw, attribute, shared_bytes as c_int)) }?;
         }
-        Ok(Function { name, raw })
+        Ok(Function { name, raw, module })
     }
 
     /// Returns the device's name and compute capability, for messages about its compiler.

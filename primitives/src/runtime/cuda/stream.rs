@@ -6,26 +6,36 @@ use super::event::CudaEvent;
 use super::sys::{CUcontext, CUdeviceptr, CUstream};
 use crate::runtime::device::lock;
 use crate::runtime::error::Error;
+use crate::runtime::foreign::Keeper;
 use crate::runtime::launch::KernelType;
 use core::ffi::{c_uint, c_void};
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::collections::VecDeque;
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 /// The stream does not wait for the legacy default stream, nor the other way round.
 const NON_BLOCKING: c_uint = 1;
+/// The handle that is another stream on each thread, which has no order that threads share.
+const PER_THREAD: usize = 2;
 
 /// A driver stream, created here or borrowed from another library.
 pub(in crate::runtime) struct CudaStream {
-    device: &'static CudaDevice,
+    device: Arc<CudaDevice>,
     raw: CUstream,
-    owned: bool,
+    owner: Owner,
     /// Whether other libraries may add work.
     is_shared: AtomicBool,
     /// The amount of work that this library has submitted.
     submitted: AtomicU64,
     recent: Mutex<Recent>,
+}
+
+/// Who destroys a stream.
+enum Owner {
+    This,
+    /// Another library. The value keeps it from doing so.
+    Other(#[cfg_attr(not(any(feature = "cudarc", feature = "cust")), expect(dead_code))] Box<dyn Keeper>),
 }
 
 // SAFETY: the handle may be used from any thread; the driver orders the calls.
@@ -34,41 +44,57 @@ unsafe impl Send for CudaStream {}
 unsafe impl Sync for CudaStream {}
 
 impl CudaStream {
-    fn new(device: &'static CudaDevice, raw: CUstream, owned: bool) -> Self {
-        let (is_shared, submitted) = (AtomicBool::new(!owned), AtomicU64::new(0));
-        Self { device, raw, owned, is_shared, submitted, recent: Mutex::default() }
+    fn new(device: &Arc<CudaDevice>, raw: CUstream, owner: Owner) -> Self {
+        let (is_shared, submitted) = (AtomicBool::new(matches!(owner, Owner::Other(_))), AtomicU64::new(0));
+        Self { device: Arc::clone(device), raw, owner, is_shared, submitted, recent: Mutex::default() }
     }
 
-    pub(in crate::runtime) fn create(device: &'static CudaDevice) -> Result<Self, Error> {
+    pub(in crate::runtime) fn create(device: &Arc<CudaDevice>) -> Result<Self, Error> {
         device.enter()?;
         let mut raw: CUstream = null_mut();
         // SAFETY: the pointer is valid.
         unsafe { call!(device, cuStreamCreate(&mut raw, NON_BLOCKING)) }?;
-        Ok(Self::new(device, raw, true))
+        Ok(Self::new(device, raw, Owner::This))
     }
 
     /// Wraps a stream that another library created and destroys.
     ///
     /// # Safety
-    /// The handle is a stream, and stays one as long as the value lives.
-    pub(in crate::runtime) unsafe fn borrow(device: &'static CudaDevice, raw: *mut c_void) -> Result<Self, Error> {
+    /// The handle is a stream, and stays one as long as the value lives, which has the keeper.
+    pub(in crate::runtime) unsafe fn borrow(
+        device: &Arc<CudaDevice>,
+        raw: *mut c_void,
+        keeper: Box<dyn Keeper>,
+    ) -> Result<Self, Error> {
+        if raw.addr() == PER_THREAD {
+            return Err(Error::InvalidOption {
+                what: "the stream of another library",
+                asked: "the default stream of each thread".into(),
+                allowed: "the same stream on all threads",
+            });
+        }
         device.enter()?;
         let raw: CUstream = raw.cast();
         let mut context: CUcontext = null_mut();
         // SAFETY: the handle is a stream, and the pointer is valid.
         unsafe { call!(device, cuStreamGetCtx(raw, &mut context)) }?;
         if context != device.context() {
-            return Err(Error::Driver {
-                call: "cuStreamGetCtx",
-                code: "CUDA_ERROR_INVALID_CONTEXT".into(),
-                message: format!("the stream does not belong to the primary context of GPU {}", device.ordinal()),
-            });
+            return Err(Error::WrongContext { what: "the stream", ordinal: device.ordinal() });
         }
-        Ok(Self::new(device, raw, false))
+        Ok(Self::new(device, raw, Owner::Other(keeper)))
     }
 
-    pub(super) fn device(&self) -> &'static CudaDevice {
-        self.device
+    /// Returns what keeps the stream of another library.
+    #[cfg(any(feature = "cudarc", feature = "cust"))]
+    pub(in crate::runtime) fn keeper(&self) -> Option<&dyn Keeper> {
+        match &self.owner {
+            Owner::This => None,
+            Owner::Other(keeper) => Some(&**keeper),
+        }
+    }
+
+    pub(super) fn device(&self) -> &Arc<CudaDevice> {
+        &self.device
     }
 
     pub(super) fn driver(&self) -> &'static Driver {
@@ -93,7 +119,7 @@ impl CudaStream {
         result
     }
 
-    pub(super) fn handle(&self) -> CUstream {
+    pub(in crate::runtime) fn handle(&self) -> CUstream {
         self.raw
     }
 
@@ -301,7 +327,7 @@ impl CudaStream {
 
 impl Drop for CudaStream {
     fn drop(&mut self) {
-        if self.owned && self.device.try_enter() {
+        if matches!(self.owner, Owner::This) && self.device.try_enter() {
             // SAFETY: nothing else has the handle. Running work continues to its end.
             let _ = unsafe { (self.driver().cuStreamDestroy)(self.raw) };
         }

@@ -71,7 +71,7 @@ numbers! {
     /// Attributes of a memory pool.
     CUmemPool_attribute { RELEASE_THRESHOLD = 4, RESERVED_MEM_CURRENT = 5, USED_MEM_CURRENT = 7 }
     /// Attributes of an address.
-    CUpointer_attribute { MEMORY_TYPE = 2 }
+    CUpointer_attribute { CONTEXT = 1, MEMORY_TYPE = 2, DEVICE_ORDINAL = 9, RANGE_START_ADDR = 11, RANGE_SIZE = 12 }
     /// Which calls of other threads a recording stream forbids.
     CUstreamCaptureMode { RELAXED = 2 }
 }

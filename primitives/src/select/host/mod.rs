@@ -33,6 +33,7 @@ pub fn select<'a, T: Pod, P: Predicate<T>>(
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
     let (input, mut output) = (input.into_parts()?, output.into());
+    let _span = crate::span!(stream, "select::select", input.len());
     expect_room("the output of a selection", input.len(), output.len())?;
     let (len, input, to) = (input.len(), input.open(stream)?, output.raw_view_mut(stream)?);
     let keep = HolePredicate::of::<T, P>(predicate);
@@ -123,7 +124,9 @@ pub fn select_pairs<'a, K: Pod, V: Pod, P: Predicate<K>>(
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
-    let operands = pair_operands(stream, input.0.into(), input.1.into(), output.0.into(), output.1.into())?;
+    let input: (DeviceSlice<'a, K>, _) = (input.0.into(), input.1);
+    let _span = crate::span!(stream, "select::select_pairs", input.0.len());
+    let operands = pair_operands(stream, input.0, input.1.into(), output.0.into(), output.1.into())?;
     by_predicate(stream, operands, predicate, Select { stream })
 }
 
@@ -138,6 +141,7 @@ pub fn flagged<'a, T: Pod>(
     output: impl Into<DeviceSliceMut<'a, T>>,
 ) -> Result<DeviceValue<u64>, Error> {
     let (input, flags) = (input.into(), flags.into());
+    let _span = crate::span!(stream, "select::flagged", input.len());
     expect_len("the flags", input.len(), flags.len())?;
     let operands = key_operands(stream, input, output.into())?;
     by_flags(stream, operands, Flags(flags.raw_view(stream)?), Select { stream })
@@ -153,7 +157,9 @@ pub fn flagged_pairs<'a, K: Pod, V: Pod>(
     flags: impl Into<DeviceSlice<'a, u8>>,
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
 ) -> Result<DeviceValue<u64>, Error> {
-    let (keys, flags) = (input.0.into(), flags.into());
+    let input: (DeviceSlice<'a, K>, _) = (input.0.into(), input.1);
+    let _span = crate::span!(stream, "select::flagged_pairs", input.0.len());
+    let (keys, flags) = (input.0, flags.into());
     expect_len("the flags", keys.len(), flags.len())?;
     let operands = pair_operands(stream, keys, input.1.into(), output.0.into(), output.1.into())?;
     by_flags(stream, operands, Flags(flags.raw_view(stream)?), Select { stream })
@@ -170,7 +176,9 @@ pub fn partition<'a, T: Pod, P: Predicate<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
-    let operands = key_operands(stream, input.into(), output.into())?;
+    let input: DeviceSlice<'a, T> = input.into();
+    let _span = crate::span!(stream, "select::partition", input.len());
+    let operands = key_operands(stream, input, output.into())?;
     by_predicate(stream, operands, predicate, Partition { stream })
 }
 
@@ -184,7 +192,9 @@ pub fn partition_pairs<'a, K: Pod, V: Pod, P: Predicate<K>>(
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
-    let operands = pair_operands(stream, input.0.into(), input.1.into(), output.0.into(), output.1.into())?;
+    let input: (DeviceSlice<'a, K>, _) = (input.0.into(), input.1);
+    let _span = crate::span!(stream, "select::partition_pairs", input.0.len());
+    let operands = pair_operands(stream, input.0, input.1.into(), output.0.into(), output.1.into())?;
     by_predicate(stream, operands, predicate, Partition { stream })
 }
 

@@ -46,8 +46,10 @@ pub fn segments<'a, T: Pod, O: Offset, P: Predicate<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
+    let offsets: DeviceSlice<'a, O> = offsets.into();
+    let _span = crate::span!(stream, "select::segments", offsets.len());
     let (from, to) = key_operands(stream, input.into(), output.into())?;
-    let offsets = Offsets::new(stream, offsets.into(), from.keys.len(), Trust::Check)?;
+    let offsets = Offsets::new(stream, offsets, from.keys.len(), Trust::Check)?;
     by_predicate(stream, (from, to), predicate, Segments { offsets })
 }
 
@@ -83,8 +85,10 @@ pub fn segments_pairs<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
+    let offsets: DeviceSlice<'a, O> = offsets.into();
+    let _span = crate::span!(stream, "select::segments_pairs", offsets.len());
     let operands = pair_operands(stream, input.0.into(), input.1.into(), output.0.into(), output.1.into())?;
-    let offsets = Offsets::new(stream, offsets.into(), operands.0.keys.len(), Trust::Check)?;
+    let offsets = Offsets::new(stream, offsets, operands.0.keys.len(), Trust::Check)?;
     by_predicate(stream, operands, predicate, Segments { offsets })
 }
 
