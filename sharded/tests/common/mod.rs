@@ -1,0 +1,99 @@
+//! The families of sharded dictionaries, for the suite that all dictionaries share.
+
+use gpu_cuckoo::GpuCuckoo;
+use gpu_dictionary::{Upsertable, Upsertion, WordKey as Key};
+use gpu_dictionary_conformance::{self as dictionary, Combining, Family, Questions, Value};
+use gpu_lsm::GpuLsm;
+use gpu_primitives::kernel::Held;
+use gpu_primitives::{DeviceVec, Error, Stream};
+use gpu_sharded::{Options, Sharded, World};
+use gpu_sorted_array::GpuSortedArray;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+thread_local! {
+    /// The world of the dictionaries that this thread makes; one rank with three shards if it is not set.
+    static WORLD: RefCell<Option<World>> = const { RefCell::new(None) };
+}
+
+/// Makes this thread a rank of a world.
+pub fn set_world(world: World) {
+    WORLD.with(|here| *here.borrow_mut() = Some(world));
+}
+
+fn world() -> World {
+    WORLD.with(|world| world.borrow().clone()).unwrap_or_else(|| World::local(3))
+}
+
+/// Balanced early, so that the suite meets it.
+fn options<O: gpu_dictionary::DictionaryOptions>(shard: O) -> Options<O> {
+    Options::new(world()).shard(shard).balance_from(64)
+}
+
+macro_rules! family {
+    ($family:ident, $structure:ident, $options:ty, $of_batch:expr, $tidy:expr, $order:expr) => {
+        #[derive(Debug)]
+        pub struct $family;
+
+        impl Family for $family {
+            type Options = Options<$options>;
+            type Of<K: Key + Debug, V: Value> = Sharded<$structure<K, V>>;
+
+            fn options(batch: usize) -> Self::Options {
+                options($of_batch(batch))
+            }
+
+            fn tidy<K: Key + Debug, V: Value>(all: &mut Self::Of<K, V>, stream: &Stream) -> Result<(), Error> {
+                all.each_shard(stream, $tidy)
+            }
+
+            fn check_structure<K: Key + Debug, V: Value>(all: &Self::Of<K, V>, stream: &Stream, when: &str) {
+                let own = all.export_own(stream).unwrap();
+                let lens: usize = all.shards().iter().map(|shard| shard.len(stream).unwrap()).sum();
+                assert_eq!(own.keys.len(), lens, "{when}");
+            }
+
+            fn check_order<K: Key + Debug, V: Value>(
+                all: &Self::Of<K, V>,
+                model: &BTreeMap<K::Code, V>,
+                stream: &Stream,
+                questions: &Questions<'_, K>,
+                when: &str,
+            ) {
+                $order(all, model, stream, questions, when);
+            }
+        }
+
+        impl Combining for $family {
+            fn upsert<K: Key + Debug, V: Value<Carrier: Held>>(
+                all: &mut Self::Of<K, V>,
+                stream: &Stream,
+                pairs: (&DeviceVec<K>, &DeviceVec<V>),
+                operation: impl Upsertion<V>,
+            ) -> Result<(), Error> {
+                Upsertable::upsert(all, stream, pairs, operation)
+            }
+        }
+    };
+}
+
+use gpu_dictionary::Dictionary;
+
+family!(
+    Lsm,
+    GpuLsm,
+    gpu_lsm::Options,
+    |batch| gpu_lsm::Options::new().batch_size(batch),
+    |lsm, stream| lsm.cleanup(stream),
+    dictionary::check_order
+);
+family!(
+    SortedArray,
+    GpuSortedArray,
+    gpu_sorted_array::Options,
+    |_| gpu_sorted_array::Options::default(),
+    |_, _| Ok(()),
+    dictionary::check_order
+);
+family!(Cuckoo, GpuCuckoo, gpu_cuckoo::Options, |_| gpu_cuckoo::Options::default(), |_, _| Ok(()), |_, _, _, _, _| ());
