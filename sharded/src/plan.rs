@@ -94,7 +94,8 @@ impl<'w> Plan<'w> {
         room: Option<DeviceVec<T>>,
     ) -> Result<Input<'a, T>, Error> {
         let Some(mut room) = room else { return Ok(Input::Same(items)) };
-        if size_of::<T>() == 0 {
+        // All ranks know that there is nothing to send.
+        if size_of::<T>() == 0 || self.total() == 0 {
             return Ok(Input::Copy(room));
         }
         let here = self.world.rank();
@@ -134,7 +135,7 @@ impl<'w> Plan<'w> {
         room: Option<DeviceVec<T>>,
     ) -> Result<Vec<DeviceVec<T>>, Error> {
         let Some(mut room) = room else { return Ok(results) };
-        if size_of::<T>() == 0 {
+        if size_of::<T>() == 0 || self.total() == 0 {
             return Ok(vec![room]);
         }
         let here = self.world.rank();

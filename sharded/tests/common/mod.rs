@@ -1,7 +1,7 @@
 //! The families of sharded dictionaries, for the suite that all dictionaries share.
 
 use gpu_cuckoo::GpuCuckoo;
-use gpu_dictionary::{Upsertable, Upsertion, WordKey as Key};
+use gpu_dictionary::{Dictionary, Upsertable, Upsertion, WordKey as Key};
 use gpu_dictionary_conformance::{self as dictionary, Combining, Family, Questions, Value};
 use gpu_lsm::GpuLsm;
 use gpu_primitives::kernel::Held;
@@ -50,7 +50,7 @@ macro_rules! family {
 
             fn check_structure<K: Key + Debug, V: Value>(all: &Self::Of<K, V>, stream: &Stream, when: &str) {
                 let own = all.export_own(stream).unwrap();
-                let lens: usize = all.shards().iter().map(|shard| shard.len(stream).unwrap()).sum();
+                let lens: usize = all.shards().iter().map(|shard| Dictionary::len(shard, stream).unwrap()).sum();
                 assert_eq!(own.keys.len(), lens, "{when}");
             }
 
@@ -77,8 +77,6 @@ macro_rules! family {
         }
     };
 }
-
-use gpu_dictionary::Dictionary;
 
 family!(
     Lsm,
