@@ -49,6 +49,10 @@
 mod build;
 mod files;
 mod modelled;
+#[cfg(feature = "mpi")]
+mod mpi;
+#[cfg(feature = "nccl")]
+mod nccl;
 mod options;
 mod ordered;
 mod partition;
@@ -61,6 +65,10 @@ mod update;
 mod world;
 
 pub use modelled::{Account, Link, Modelled};
+#[cfg(feature = "mpi")]
+pub use self::mpi::Mpi;
+#[cfg(feature = "nccl")]
+pub use nccl::{Nccl, NcclId};
 pub use options::Options;
 pub use shard::Shard;
 pub use sharded::Sharded;
