@@ -8,7 +8,7 @@ use crate::shard::Shard;
 use crate::sharded::{Code, Sharded, fingerprint, unset};
 use crate::world::{Call, World};
 use gpu_dictionary::file::{Format, Source, unique_id, write_section};
-use gpu_dictionary::{Contents, Dictionary, Key};
+use gpu_dictionary::{Contents, Dictionary};
 use gpu_primitives::{Error, Stream};
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -171,11 +171,7 @@ impl<D: Shard> Sharded<D> {
     ///
     /// # Errors
     /// The errors of [`load`](Dictionary::load), and those of [`bulk_build`](Dictionary::bulk_build).
-    pub fn load_set(
-        stream: &Stream,
-        directory: impl AsRef<Path>,
-        options: Options<D::Options>,
-    ) -> Result<Self, Error> {
+    pub fn load_set(stream: &Stream, directory: impl AsRef<Path>, options: Options<D::Options>) -> Result<Self, Error> {
         let (directory, world) = (directory.as_ref(), options.world.clone());
         let _turn = world.turn()?;
         let number = world.count_dictionary();
@@ -221,10 +217,7 @@ impl<D: Shard> Sharded<D> {
 }
 
 /// Reads the list of a set.
-fn listed<D: Shard>(directory: &Path) -> Result<Header<Code<D>>, Error>
-where
-    D::Key: Key,
-{
+fn listed<D: Shard>(directory: &Path) -> Result<Header<Code<D>>, Error> {
     let path = directory.join(LIST);
     let open = File::open(&path).map_err(|error| {
         std::io::Error::new(error.kind(), format!("there is no set of files: {}: {error}", path.display()))
@@ -237,7 +230,9 @@ fn remove_unlisted(directory: &Path, kept: Option<u128>, failed: Option<u128>) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let Some((id, _)) = name.to_str().and_then(|name| name.strip_suffix(".shard")?.split_once('-')) else { continue };
+        let Some((id, _)) = name.to_str().and_then(|name| name.strip_suffix(".shard")?.split_once('-')) else {
+            continue;
+        };
         let Ok(id) = u128::from_str_radix(id, 16) else { continue };
         if Some(id) != kept && failed.is_none_or(|failed| failed == id) {
             // Nothing depends on it any more. A file that stays does no harm.

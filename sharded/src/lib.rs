@@ -64,9 +64,9 @@ mod transport;
 mod update;
 mod world;
 
-pub use modelled::{Account, Link, Modelled};
 #[cfg(feature = "mpi")]
 pub use self::mpi::Mpi;
+pub use modelled::{Account, Link, Modelled};
 #[cfg(feature = "nccl")]
 pub use nccl::{Nccl, NcclId};
 pub use options::Options;

@@ -90,7 +90,11 @@ impl Buffer {
 }
 
 fn check(code: c_int, what: &str) -> Result<(), Lost> {
-    if code == ffi::MPI_SUCCESS as c_int { Ok(()) } else { Err(Lost::new(format!("{what} failed with MPI error {code}"))) }
+    if code == ffi::MPI_SUCCESS as c_int {
+        Ok(())
+    } else {
+        Err(Lost::new(format!("{what} failed with MPI error {code}")))
+    }
 }
 
 /// Requests under way, with the ranks that they are about.
@@ -148,7 +152,9 @@ impl Mpi {
                 None => return Err(Lost::new("MPI could not be started")),
             },
         };
-        let (mut communicator, mut rank, mut ranks) = (core::ptr::null_mut::<c_void>() as ffi::MPI_Comm, 0, 0);
+        // SAFETY: a communicator is a handle, for which any bits will do until it is written.
+        let mut communicator: ffi::MPI_Comm = unsafe { core::mem::zeroed() };
+        let (mut rank, mut ranks) = (0, 0);
         // SAFETY: MPI is started, and all ranks make these calls. The results are written to variables of this function.
         unsafe {
             // A communicator of its own: its messages are never those of the rest of the program.
@@ -179,7 +185,14 @@ impl Mpi {
     ///
     /// # Safety
     /// The memory has so many bytes, and stays until the requests are done, or for good.
-    unsafe fn start(&self, requests: &mut Requests, memory: *mut u8, len: usize, rank: usize, sends: bool) -> Result<(), Lost> {
+    unsafe fn start(
+        &self,
+        requests: &mut Requests,
+        memory: *mut u8,
+        len: usize,
+        rank: usize,
+        sends: bool,
+    ) -> Result<(), Lost> {
         let mut done = 0;
         while done < len {
             let count = (len - done).min(LONGEST);
@@ -236,9 +249,7 @@ impl Mpi {
 fn is_cuda_aware() -> bool {
     let this = libloading::os::unix::Library::this();
     // SAFETY: Open MPI and MPICH declare the function like this.
-    unsafe {
-        this.get::<unsafe extern "C" fn() -> c_int>(b"MPIX_Query_cuda_support\0").is_ok_and(|query| query() == 1)
-    }
+    unsafe { this.get::<unsafe extern "C" fn() -> c_int>(b"MPIX_Query_cuda_support\0").is_ok_and(|query| query() == 1) }
 }
 
 impl Transport for Mpi {
@@ -261,9 +272,8 @@ impl Transport for Mpi {
             let (count, bytes) = (mine.len() as c_int, unsafe { ffi::RSMPI_UINT8_T });
             let (from, to, communicator) = (mine.as_mut_ptr().cast(), all.as_mut_ptr().cast(), self.communicator.0);
             // SAFETY: both have the bytes that are said, and stay until the request is done, or for good.
-            let code = unsafe {
-                ffi::MPI_Iallgather(from, count, bytes, to, count, bytes, communicator, &raw mut request)
-            };
+            let code =
+                unsafe { ffi::MPI_Iallgather(from, count, bytes, to, count, bytes, communicator, &raw mut request) };
             check(code, "MPI_Iallgather")?;
             let mut requests = Requests::default();
             requests.add(request, self.rank);

@@ -143,11 +143,15 @@ impl Nccl {
     /// minute.
     pub fn new(stream: &Stream, id: NcclId, rank: usize, ranks: usize) -> Result<Self, Lost> {
         let DeviceKind::Cuda { ordinal } = stream.device().kind() else {
-            return Err(Lost::new(format!("NCCL connects GPUs, but the stream is one of `{}`", stream.device().kind())));
+            return Err(Lost::new(format!(
+                "NCCL connects GPUs, but the stream is one of `{}`",
+                stream.device().kind()
+            )));
         };
         expect_library()?;
         // The primary context, which this library uses too. NCCL takes the device of the calling thread's context.
-        let context = CudaContext::new(ordinal).map_err(|error| Lost::new(format!("the context of the GPU: {error}")))?;
+        let context =
+            CudaContext::new(ordinal).map_err(|error| Lost::new(format!("the context of the GPU: {error}")))?;
         context.bind_to_thread().map_err(|error| Lost::new(format!("the context of the GPU: {error}")))?;
         let mut config = sys::ncclConfig_t {
             size: size_of::<sys::ncclConfig_t>(),
@@ -191,7 +195,7 @@ impl Nccl {
         let Some(raw) = stream.cuda_stream() else {
             return Err(Lost::new("NCCL connects GPUs, but the stream of the call is not one of a GPU"));
         };
-        let mut run = || {
+        let run = || {
             self.context.bind_to_thread().map_err(|error| Lost::new(format!("the context of the GPU: {error}")))?;
             result::group_start().map_err(|error| failed("ncclGroupStart", error))?;
             let called = calls(communicator.handle, raw.cast());
@@ -200,7 +204,7 @@ impl Nccl {
             communicator.settle("ncclGroupEnd", deadline)?;
             communicator.finish(stream, deadline)
         };
-        let outcome = run();
+        let outcome = { run }();
         if outcome.is_err() {
             communicator.abort();
         }
@@ -247,10 +251,10 @@ impl Transport for Nccl {
     ) -> Result<(), Lost> {
         // The stream waits for earlier work on the memory.
         for message in send {
-            message.bytes.view(stream)?;
+            _ = message.bytes.view(stream)?;
         }
         for message in &mut *receive {
-            message.bytes.view_mut(stream)?;
+            _ = message.bytes.view_mut(stream)?;
         }
         self.group(stream, deadline, |communicator, stream| {
             let bytes = sys::ncclDataType_t::ncclUint8;

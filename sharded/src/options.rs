@@ -45,7 +45,8 @@ impl<O: DictionaryOptions> Options<O> {
     /// Returns the options of one shard.
     pub(crate) fn of_shard(&self) -> O {
         // Shards do not get exactly equal parts.
-        let share = |whole: usize| whole.div_ceil(self.world.shards()).saturating_add(whole / (8 * self.world.shards()));
+        let share =
+            |whole: usize| whole.div_ceil(self.world.shards()).saturating_add(whole / (8 * self.world.shards()));
         let is_one = self.world.shards() == 1;
         let share = |whole: usize| if is_one { whole } else { share(whole) };
         let mut options = self.shard.clone();

@@ -257,9 +257,8 @@ impl<D: Shard + Ordered> Ordered for Sharded<D> {
         if let Some(only) = self.only() {
             return only.count(stream, low, high);
         }
-        let count = |shard: &D, home: &Stream, low: DeviceSlice<'_, _>, high: DeviceSlice<'_, _>| {
-            shard.count(home, low, high)
-        };
+        let count =
+            |shard: &D, home: &Stream, low: DeviceSlice<'_, _>, high: DeviceSlice<'_, _>| shard.count(home, low, high);
         let (counts, offsets) = self.ask_pieces(stream, "count", low.into(), high.into(), count)?;
         let mut sums = stream.uninit(offsets.len() - 1)?;
         reduce::segmented(stream, &counts, &offsets, &mut sums, Sum)?;
@@ -279,11 +278,12 @@ impl<D: Shard + Ordered> Ordered for Sharded<D> {
         let _turn = self.begin()?;
         let world = self.world();
         let first = world.first_shard();
-        let (plan, pieces, found) = self.send_pieces(stream, &call, low.into(), high.into(), |shard, home, low, high| {
-            let Ranges { offsets, keys, values } = shard.range(home, low, high)?;
-            let offsets = fetch(offsets, home, stream)?;
-            Ok((offsets, fetch(keys, home, stream)?, fetch(values, home, stream)?))
-        })?;
+        let (plan, pieces, found) =
+            self.send_pieces(stream, &call, low.into(), high.into(), |shard, home, low, high| {
+                let Ranges { offsets, keys, values } = shard.range(home, low, high)?;
+                let offsets = fetch(offsets, home, stream)?;
+                Ok((offsets, fetch(keys, home, stream)?, fetch(values, home, stream)?))
+            })?;
         // How many elements each of this rank's shards has for each rank.
         let part = || {
             let found = found?;
@@ -328,7 +328,8 @@ impl<D: Shard + Ordered> Ordered for Sharded<D> {
         let values = elements.bring_back(stream, values, values_room)?;
 
         // The elements are here, in the order of the shards. They go to the order of the pieces.
-        let (lens, keys, values) = (concatenated(stream, lens)?, concatenated(stream, keys)?, concatenated(stream, values)?);
+        let (lens, keys, values) =
+            (concatenated(stream, lens)?, concatenated(stream, keys)?, concatenated(stream, values)?);
         let mut starts = stream.uninit::<u64>(lens.len())?;
         scan::exclusive_sum(stream, &lens, &mut starts)?;
         let starts = place(stream, &pieces.order, vec![starts])?;

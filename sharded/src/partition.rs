@@ -213,8 +213,7 @@ pub(crate) fn split_by_number(
 ) -> Result<(DeviceVec<u32>, Vec<usize>), Error> {
     let from = positions(stream, numbers.len())?;
     let (mut sorted, mut to) = (stream.uninit::<u32>(from.len())?, stream.uninit::<u32>(from.len())?);
-    let offsets =
-        multisplit::pairs(stream, (numbers, &from), (&mut sorted, &mut to), shards as u32, Shift::by(0))?;
+    let offsets = multisplit::pairs(stream, (numbers, &from), (&mut sorted, &mut to), shards as u32, Shift::by(0))?;
     Ok((to, counts(stream, &offsets)?))
 }
 

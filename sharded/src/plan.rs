@@ -173,11 +173,7 @@ fn drop_empty(send: &mut Vec<Outgoing<'_>>, receive: &mut Vec<Incoming<'_>>) {
 }
 
 /// Returns memory that the device of `to` can use: the same memory, or a copy through the host.
-pub(crate) fn reach<'a, T: Pod>(
-    slice: DeviceSlice<'a, T>,
-    from: &Stream,
-    to: &Stream,
-) -> Result<Input<'a, T>, Error> {
+pub(crate) fn reach<'a, T: Pod>(slice: DeviceSlice<'a, T>, from: &Stream, to: &Stream) -> Result<Input<'a, T>, Error> {
     match from.device() == to.device() {
         true => Ok(Input::Same(slice)),
         false => Ok(Input::Copy(to.upload(&slice.to_vec(from)?)?)),

@@ -153,7 +153,8 @@ impl<D: Shard + Updatable> Sharded<D> {
                     self.shards = copies;
                 }
                 self.partition = partition;
-                let resident: Vec<u64> = resident.iter().flat_map(|words| words[..world.own_shards()].to_vec()).collect();
+                let resident: Vec<u64> =
+                    resident.iter().flat_map(|words| words[..world.own_shards()].to_vec()).collect();
                 self.balance_if_uneven(stream, &world, &resident, operations);
                 Ok(())
             }
@@ -250,7 +251,9 @@ impl<D: Shard + Updatable> Updatable for Sharded<D> {
     fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, Self::Key>>) -> Result<(), Error> {
         let (no_keys, no_values) = (stream.uninit(0)?, stream.uninit(0)?);
         let change = Change { keys: no_keys.as_slice(), values: no_values.as_slice(), deleted: keys.into() };
-        self.change(stream, &self.call("delete"), change, |shard, home, given| shard.delete(home, given.deleted.slice()))
+        self.change(stream, &self.call("delete"), change, |shard, home, given| {
+            shard.delete(home, given.deleted.slice())
+        })
     }
 
     fn update<'a>(

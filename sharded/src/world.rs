@@ -199,9 +199,7 @@ impl World {
         receive: &mut [Incoming<'_>],
     ) -> Result<(), Error> {
         match self.others() {
-            Some(others) => {
-                others.exchange(stream, send, receive, self.deadline()).map_err(|lost| self.lose(lost))
-            }
+            Some(others) => others.exchange(stream, send, receive, self.deadline()).map_err(|lost| self.lose(lost)),
             None => Ok(()),
         }
     }

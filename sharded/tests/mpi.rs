@@ -157,10 +157,12 @@ fn killed(world: &World, stream: &Stream, after: Option<Duration>) {
     if is_victim {
         match after {
             None => kill(),
-            Some(after) => _ = std::thread::spawn(move || {
-                std::thread::sleep(after);
-                kill();
-            }),
+            Some(after) => {
+                _ = std::thread::spawn(move || {
+                    std::thread::sleep(after);
+                    kill();
+                })
+            }
         }
     }
     let outcome = (0..100_000).try_for_each(|_| all.update(stream, (&keys, &keys), keys.slice(..10)?));

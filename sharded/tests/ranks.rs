@@ -12,9 +12,7 @@ use gpu_dictionary_conformance::{Random, cases, ordered_cases};
 use gpu_lsm::GpuLsm;
 use gpu_primitives::scan::{Max, Sum};
 use gpu_primitives::{CpuOptions, Device, Error, Stream};
-use gpu_sharded::{
-    Incoming, Link, Lost, Modelled, Options, Outgoing, Shard, Sharded, Threads, Transport, World,
-};
+use gpu_sharded::{Incoming, Link, Lost, Modelled, Options, Outgoing, Shard, Sharded, Threads, Transport, World};
 use gpu_sorted_array::GpuSortedArray;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -170,7 +168,10 @@ fn ranks_that_call_differently_are_told() {
                 1 => assert!(matches!(outcome, Err(Error::LengthMismatch { .. })), "{outcome:?}"),
                 _ => assert!(matches!(outcome, Err(Error::RankFailed { rank: 1, .. })), "{outcome:?}"),
             }
-            assert_eq!(all.lookup(&stream, &keys).unwrap().values.to_vec(&stream).unwrap(), (0..50).collect::<Vec<_>>());
+            assert_eq!(
+                all.lookup(&stream, &keys).unwrap().values.to_vec(&stream).unwrap(),
+                (0..50).collect::<Vec<_>>()
+            );
             assert_eq!((all.len(&stream).unwrap(), other.len(&stream).unwrap()), (50, 0));
         });
     }
@@ -294,7 +295,9 @@ fn ranks_die_at_any_step() {
             assert!(start.elapsed() < Duration::from_secs(20));
             match &outcome {
                 Ok(()) => {}
-                Err(Error::DictionaryLost { cause }) => assert!(cause.contains("ended") || cause == "killed", "{cause}"),
+                Err(Error::DictionaryLost { cause }) => {
+                    assert!(cause.contains("ended") || cause == "killed", "{cause}")
+                }
                 Err(error) => panic!("{error}"),
             }
             outcome.is_ok()
@@ -435,7 +438,8 @@ fn sets_of_files_load_on_any_number_of_ranks() {
     let shard = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
     std::fs::remove_file(shard.filter(|path| path.to_string_lossy().ends_with("-001.shard")).last().unwrap()).unwrap();
     let outcomes = run(worlds(2), |world, stream| {
-        let (rank, loaded) = (world.rank(), Sharded::<GpuLsm<u32, u32>>::load_set(&stream, &folder, Options::new(world)));
+        let (rank, loaded) =
+            (world.rank(), Sharded::<GpuLsm<u32, u32>>::load_set(&stream, &folder, Options::new(world)));
         (rank, loaded.map(drop))
     });
     for (rank, outcome) in outcomes {

@@ -110,4 +110,3 @@ pub fn ordered_history<D: Shard + Updatable<Value = u32> + Ordered>(
         both.random = Random(200 + round);
     }
 }
-
