@@ -18,10 +18,10 @@ struct Given<'a, K: Pod, V: Pod> {
     deleted: Input<'a, K>,
 }
 
-/// What the keys of an update had before it.
+/// What the keys of an update had before it: nothing, if the shard was empty.
 struct Before<V: Pod> {
-    keys: Lookup<V>,
-    deleted: Lookup<V>,
+    keys: Option<Lookup<V>>,
+    deleted: Option<Lookup<V>>,
 }
 
 /// Shards that an update has changed.
@@ -35,8 +35,12 @@ enum Changed<D: Dictionary> {
 impl<V: Pod> Before<V> {
     /// Remembers what a shard has.
     fn of<D: Dictionary<Value = V>>(shard: &D, home: &Stream, given: &Given<'_, D::Key, V>) -> Result<Self, Error> {
-        let keys = shard.lookup(home, given.keys.slice())?;
-        Ok(Self { keys, deleted: shard.lookup(home, given.deleted.slice())? })
+        let is_empty = shard.stats(home)?.resident == 0;
+        let look_up = |keys: &Input<'_, D::Key>| match is_empty || keys.slice().is_empty() {
+            true => Ok(None),
+            false => shard.lookup(home, keys.slice()).map(Some),
+        };
+        Ok(Self { keys: look_up(&given.keys)?, deleted: look_up(&given.deleted)? })
     }
 
     /// Gives a shard what it had.
@@ -46,18 +50,18 @@ impl<V: Pod> Before<V> {
         home: &Stream,
         given: &Given<'_, D::Key, V>,
     ) -> Result<(), Error> {
-        let mut keys = given.keys.slice().to_vec(home)?;
-        keys.extend(given.deleted.slice().to_vec(home)?);
-        let mut had = self.keys.to_vec(home)?;
-        had.extend(self.deleted.to_vec(home)?);
         let (mut present, mut values, mut absent) = (Vec::new(), Vec::new(), Vec::new());
-        for (key, had) in keys.into_iter().zip(had) {
-            match had {
-                Some(value) => {
-                    present.push(key);
-                    values.push(value);
+        for (keys, had) in [(&given.keys, &self.keys), (&given.deleted, &self.deleted)] {
+            let keys = keys.slice().to_vec(home)?;
+            let had = had.as_ref().map_or_else(|| Ok(vec![None; keys.len()]), |had| had.to_vec(home))?;
+            for (key, had) in keys.into_iter().zip(had) {
+                match had {
+                    Some(value) => {
+                        present.push(key);
+                        values.push(value);
+                    }
+                    None => absent.push(key),
                 }
-                None => absent.push(key),
             }
         }
         values.truncate(values_for::<V>(present.len()));

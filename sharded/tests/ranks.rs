@@ -7,7 +7,7 @@ use common::histories::{history, ordered_history};
 use common::{Cuckoo, Lsm, SOME, SortedArray, set_world};
 use gpu_conformance::Case;
 use gpu_cuckoo::GpuCuckoo;
-use gpu_dictionary::{Dictionary, Ordered, Updatable, Upsertable};
+use gpu_dictionary::{Dictionary, LargeValues, Ordered, Updatable, Upsertable};
 use gpu_dictionary_conformance::{Random, cases, ordered_cases};
 use gpu_lsm::GpuLsm;
 use gpu_primitives::scan::{Max, Sum};
@@ -88,6 +88,7 @@ fn keys_of_all_sizes() {
         ordered_history::<GpuLsm<f32, u32>>(world(), &stream, |n| (n % 300) as f32 - 150.0);
         ordered_history::<GpuLsm<i64, u32>>(world(), &stream, |n| (n % 300) as i64 - 150);
         ordered_history::<GpuLsm<f64, u32>>(world(), &stream, |n| ((n % 300) as f64 - 150.0) * 1e100);
+        ordered_history::<LargeValues<GpuLsm<u32, u32>, u32>>(world(), &stream, |n| (n % 300) as u32);
         ordered_history::<GpuLsm<u128, u32>>(world(), &stream, |n| u128::from(n % 300) << 90);
         history::<GpuCuckoo<f32, u32>>(world(), &stream, |n| (n % 300) as f32 - 150.0);
         history::<GpuCuckoo<i64, u32>>(world(), &stream, |n| (n % 300) as i64 - 150);
@@ -218,6 +219,7 @@ fn updates_are_done_everywhere_or_nowhere() {
     assert!(a_rank_without_memory::<GpuSortedArray<u32, u32>>(3, 1) > 5);
     assert!(a_rank_without_memory::<GpuCuckoo<u32, u32>>(2, 2) > 5);
     assert!(a_rank_without_memory::<GpuCuckoo<u32, u32>>(4, 1) > 5);
+    assert!(a_rank_without_memory::<LargeValues<GpuLsm<u32, u32>, u32>>(2, 1) > 5);
 }
 
 /// A transport whose rank dies after some steps.
