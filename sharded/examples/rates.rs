@@ -11,7 +11,7 @@
 //! Times are medians of the host's clock, with all work of the stream done. Every lookup is checked.
 
 use gpu_cuckoo::GpuCuckoo;
-use gpu_dictionary::{Dictionary, DictionaryOptions, Updatable};
+use gpu_dictionary::{DictionaryOptions, Updatable};
 use gpu_lsm::GpuLsm;
 use gpu_primitives::{Device, DeviceKind, DeviceVec, Error, Stream};
 use gpu_sharded::{Options, Shard, Sharded, World};

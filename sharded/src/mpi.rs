@@ -61,6 +61,12 @@ enum Buffer {
     Device(DeviceVec<u8>),
 }
 
+/// A message to or from another rank.
+struct Message {
+    rank: usize,
+    len: usize,
+}
+
 /// The most bytes of one message: MPI counts them in a C integer.
 const LONGEST: usize = 1 << 30;
 /// How long the last rank is waited for at the end.
@@ -219,14 +225,14 @@ impl Mpi {
     /// Exchanges messages whose bytes lie one after the other in the buffers.
     fn exchange_staged(
         &self,
-        (send, receive): (&mut Buffer, &mut Buffer),
-        lens: (&[(usize, usize)], &[(usize, usize)]),
+        (send, sent): (&mut Buffer, &[Message]),
+        (receive, received): (&mut Buffer, &[Message]),
         deadline: Instant,
     ) -> Result<(), Lost> {
         let mut requests = Requests::default();
-        for (buffer, messages, sends) in [(receive, lens.1, false), (send, lens.0, true)] {
+        for (buffer, messages, sends) in [(receive, received, false), (send, sent, true)] {
             let mut address = buffer.address();
-            for &(rank, len) in messages {
+            for &Message { rank, len } in messages {
                 // SAFETY: the buffer has the bytes of all messages. It is kept, or left to MPI if that does not finish.
                 unsafe {
                     self.start(&mut requests, address, len, rank, sends)?;
@@ -269,7 +275,9 @@ impl Transport for Mpi {
         let gather = || {
             // SAFETY: a request is a handle, for which any bits will do until it is written.
             let mut request: ffi::MPI_Request = unsafe { core::mem::zeroed() };
-            let (count, bytes) = (mine.len() as c_int, unsafe { ffi::RSMPI_UINT8_T });
+            // SAFETY: a constant of the library.
+            let bytes = unsafe { ffi::RSMPI_UINT8_T };
+            let count = mine.len() as c_int;
             let (from, to, communicator) = (mine.as_mut_ptr().cast(), all.as_mut_ptr().cast(), self.communicator.0);
             // SAFETY: both have the bytes that are said, and stay until the request is done, or for good.
             let code =
@@ -299,9 +307,10 @@ impl Transport for Mpi {
         let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
         let staging = &mut *staging;
         let on_device = self.takes_device_memory && matches!(stream.device().kind(), DeviceKind::Cuda { .. });
-        let sent: Vec<_> = send.iter().map(|message| (message.to, message.bytes.len())).collect();
-        let received: Vec<_> = receive.iter().map(|message| (message.from, message.bytes.len())).collect();
-        let total = |messages: &[(usize, usize)]| messages.iter().map(|&(_, len)| len).sum();
+        let sent = send.iter().map(|message| Message { rank: message.to, len: message.bytes.len() });
+        let received = receive.iter().map(|message| Message { rank: message.from, len: message.bytes.len() });
+        let (sent, received): (Vec<_>, Vec<_>) = (sent.collect(), received.collect());
+        let total = |messages: &[Message]| messages.iter().map(|message| message.len).sum();
         let mut to = Buffer::of(staging.send.take(), stream, total(&sent), on_device)?;
         let mut from = Buffer::of(staging.receive.take(), stream, total(&received), on_device)?;
 
@@ -315,7 +324,7 @@ impl Transport for Mpi {
             start = end;
         }
         stream.synchronize()?;
-        if let Err(lost) = self.note(self.exchange_staged((&mut to, &mut from), (&sent, &received), deadline)) {
+        if let Err(lost) = self.note(self.exchange_staged((&mut to, &sent), (&mut from, &received), deadline)) {
             // MPI may still use them.
             core::mem::forget((to, from));
             return Err(lost);

@@ -29,7 +29,7 @@ struct Pieces<K: Pod> {
 }
 
 /// Returns offsets: the sums of the lengths before each, and of all.
-fn offsets<'a>(stream: &Stream, lens: &'a DeviceVec<u64>) -> Result<DeviceVec<u64>, Error> {
+fn offsets(stream: &Stream, lens: &DeviceVec<u64>) -> Result<DeviceVec<u64>, Error> {
     let mut offsets = stream.zeroed::<u64>(lens.len() + 1)?;
     scan::inclusive_sum(stream, lens, offsets.slice_mut(1..)?)?;
     Ok(offsets)
@@ -205,9 +205,8 @@ impl<D: Shard + Ordered> Sharded<D> {
             Direction::Down => ends.iter().take(shard).rev().find_map(|&end| end),
         };
         let part = || {
-            let mut own = 0;
             let mut results = (Vec::new(), Vec::new(), Vec::new());
-            for shard in &self.shards {
+            for (own, shard) in self.shards.iter().enumerate() {
                 let home = world.home(own, stream);
                 let keys = reach(plan.part(sent.slice(), own)?, stream, home)?;
                 let mut found = match direction {
@@ -220,7 +219,6 @@ impl<D: Shard + Ordered> Sharded<D> {
                 results.0.push(fetch(found.keys, home, stream)?);
                 results.1.push(fetch(found.values, home, stream)?);
                 results.2.push(fetch(found.found, home, stream)?);
-                own += 1;
             }
             Ok((results, plan.room_back(stream)?, plan.room_back(stream)?, plan.room_back(stream)?))
         };

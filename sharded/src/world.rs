@@ -224,7 +224,7 @@ impl World {
         message.extend(call.fingerprint.to_le_bytes());
         message.extend(u64::from(part.is_err()).to_le_bytes());
         message.extend(text::<REASON>(&part.as_ref().err().map_or(String::new(), ToString::to_string)));
-        let mut numbers = part.as_ref().cloned_words();
+        let mut numbers = part.as_ref().cloned().unwrap_or_default();
         numbers.resize(words, 0);
         message.extend(numbers.iter().flat_map(|word| word.to_le_bytes()));
 
@@ -274,17 +274,6 @@ impl World {
                 Ok(_) => Error::DictionaryLost { cause: format!("`{}` failed here, and nowhere else", call.name) },
             }),
         }
-    }
-}
-
-/// What a rank tells the others of a part that may have failed.
-trait ClonedWords {
-    fn cloned_words(self) -> Vec<u64>;
-}
-
-impl ClonedWords for Result<&Vec<u64>, &Error> {
-    fn cloned_words(self) -> Vec<u64> {
-        self.map(Clone::clone).unwrap_or_default()
     }
 }
 
