@@ -179,6 +179,20 @@ impl<D: Shard> Sharded<D> {
         Ok(())
     }
 
+    /// Balances new shards, if they need it: samples of keys that occur several times do not tell how many there are.
+    pub(crate) fn balance_new(&mut self, stream: &Stream, world: &World) -> Result<(), Error> {
+        if world.shards() == 1 {
+            return Ok(());
+        }
+        let of_shard = |(own, shard): (usize, &D)| Ok(shard.stats(world.home(own, stream))?.resident as u64);
+        let resident: Result<Vec<u64>, Error> = self.shards.iter().enumerate().map(of_shard).collect();
+        let resident = world.agree(&self.call("the sizes of shards"), resident)?;
+        let resident: Vec<u64> = resident.iter().flat_map(|words| words[..world.own_shards()].to_vec()).collect();
+        let operations = resident.iter().sum::<u64>() as usize;
+        self.balance_if_uneven(stream, world, &resident, operations);
+        Ok(())
+    }
+
     /// Balances the shards after an update, if they need it. `resident` has the number of elements of each shard, with stale
     /// ones.
     pub(crate) fn balance_if_uneven(&mut self, stream: &Stream, world: &World, resident: &[u64], operations: usize) {

@@ -344,3 +344,105 @@ fn by<K: Key, N: Pod, V: Pod, B: Bucket<N>>(
     };
     Some(split())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Bucket, ByHash, ByRange32, ByRange64, FEW_LONG, FEW_SHORT, Map, Partition, U256};
+    use bytemuck::{Pod, bytes_of};
+    use gpu_dictionary::Key;
+    use gpu_primitives::Device;
+    use gpu_primitives::operator::Recorded;
+
+    /// Returns what a recorded function, which GPUs run, makes of an argument.
+    fn recorded<A: Pod>(recorded: &Recorded, name: &str, argument: A, state: impl Pod) -> u32 {
+        let result = recorded.function(name).unwrap().interpret(&[bytes_of(&argument)], bytes_of(&state));
+        u32::from_le_bytes(result[..4].try_into().unwrap())
+    }
+
+    #[test]
+    fn gpus_and_the_cpu_send_keys_to_the_same_shards() {
+        let hash = ByHash::of(12_345, 7);
+        let short = ByRange32 {
+            splitters: core::array::from_fn(|i| [0, 9, 1 << 31, u32::MAX][i.min(3)]),
+            always: 1 << 31,
+            if_negative: u32::MAX >> 1,
+        };
+        let long = ByRange64 {
+            splitters: core::array::from_fn(|i| [0, 9, 1 << 63, u64::MAX][i.min(3)]),
+            always: 1 << 31,
+            if_negative: u32::MAX >> 1,
+        };
+        assert_eq!((short.splitters.len(), long.splitters.len()), (FEW_SHORT, FEW_LONG));
+        let mut number = 1u128;
+        for i in 0..300 {
+            number = number.wrapping_mul(0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645).wrapping_add(i);
+            let (a, b) = (number as u32 >> (i % 32), (number >> 64) as u64 >> (i % 64));
+            let (c, d) = (number >> (i % 128), U256 { high: number, low: number.rotate_left(50) });
+            let same = |native: u32, recorded: u32| {
+                assert_eq!(native, recorded, "{number:x}");
+                native
+            };
+            let of_hash = [
+                same(Bucket::bucket(&hash, a), recorded(&<ByHash as Bucket<u32>>::recorded(), "bucket", a, hash)),
+                same(Bucket::bucket(&hash, b), recorded(&<ByHash as Bucket<u64>>::recorded(), "bucket", b, hash)),
+                same(Map::map(&hash, a), recorded(&<ByHash as Map<u32>>::recorded(), "map", a, hash)),
+                same(Map::map(&hash, b), recorded(&<ByHash as Map<u64>>::recorded(), "map", b, hash)),
+                same(Map::map(&hash, c), recorded(&<ByHash as Map<u128>>::recorded(), "map", c, hash)),
+                same(Map::map(&hash, d), recorded(&<ByHash as Map<U256>>::recorded(), "map", d, hash)),
+            ];
+            assert!(of_hash.iter().all(|&shard| shard < 7) && of_hash[0] == of_hash[2] && of_hash[1] == of_hash[3]);
+            same(short.bucket(a), recorded(&<ByRange32 as Bucket<u32>>::recorded(), "bucket", a, short));
+            same(long.bucket(b), recorded(&<ByRange64 as Bucket<u64>>::recorded(), "bucket", b, long));
+        }
+    }
+
+    /// Hashes of sequences, strides and upper bits are as even as random ones.
+    #[test]
+    fn hashes_are_even() {
+        for seed in [0, 1, 2, 99] {
+            for shards in [2usize, 3, 4, 7, 64] {
+                let hash = ByHash::of(seed, shards);
+                let keys = 1000 * shards as u64;
+                let shapes: [&dyn Fn(u64) -> u32; 5] = [
+                    &|i| hash.bucket(i as u32),
+                    &|i| hash.bucket((i as u32) << 14),
+                    &|i| hash.bucket(i),
+                    &|i| hash.bucket(i << 40),
+                    &|i| hash.bucket(i * 0x1_0000_0001),
+                ];
+                for (shape, of) in shapes.iter().enumerate() {
+                    let mut counts = vec![0u32; shards];
+                    (0..keys).for_each(|i| counts[of(i) as usize] += 1);
+                    // Four standard deviations and a half are less than 15 % of 1000.
+                    assert!(counts.iter().all(|count| (850..1150).contains(count)), "{shape}, {seed}: {counts:?}");
+                }
+            }
+        }
+    }
+
+    /// The pass with an operator and the search agree, for all kinds of numbers.
+    #[test]
+    fn splits_agree_with_searches() {
+        fn check<K: Key>(keys: &[K]) {
+            let stream = Device::cpu().stream().unwrap();
+            let mut codes: Vec<K::Code> = keys.iter().map(|key| key.code()).collect();
+            codes.sort_unstable_by(|a, b| a.partial_cmp(b).unwrap());
+            for splitters in [1, 3, 7] {
+                let splitters = (1..=splitters).map(|i| codes[i * codes.len() / (splitters + 1)]).collect();
+                let partition = Partition::Ranges { splitters };
+                let keys = stream.upload(keys).unwrap();
+                let nothing = stream.uninit::<()>(0).unwrap();
+                let split = partition.split_at_once(&stream, 8, keys.as_slice(), nothing.as_slice()).unwrap().unwrap();
+                let numbers = partition.shards_of(&stream, 8, keys.as_slice()).unwrap().to_vec(&stream).unwrap();
+                let counts: Vec<usize> = (0..8).map(|shard| numbers.iter().filter(|&&n| n == shard).count()).collect();
+                assert_eq!(split.counts, counts);
+            }
+        }
+        check::<u32>(&[0, 1, 5, 5, 7, 1 << 31, u32::MAX, 12, 13, 99]);
+        check::<i32>(&[i32::MIN, -5, -1, 0, 1, 9, i32::MAX, 3, -7, 100]);
+        check::<f32>(&[f32::NEG_INFINITY, -1.5, -0.0, 0.0, 2.5, f32::MAX, f32::NAN, -f32::NAN, 1.0, -7.0]);
+        check::<u64>(&[0, 1, 5, 5, 7, 1 << 63, u64::MAX, 12, 1 << 32, 99]);
+        check::<i64>(&[i64::MIN, -5, -1, 0, 1, 9, i64::MAX, 3, -7 << 40, 100]);
+        check::<f64>(&[f64::NEG_INFINITY, -1.5, -0.0, 0.0, 2.5, f64::MAX, f64::NAN, -f64::NAN, 1.0, -7.0]);
+    }
+}

@@ -311,7 +311,9 @@ impl<D: Shard> Dictionary for Sharded<D> {
         let call = Call { name: "bulk_build", dictionary: number, fingerprint: fingerprint::<D>(world.own_shards()) };
         let (keys, values) = (pairs.0.into(), pairs.1.into());
         let (partition, shards) = distribute::<D>(&world, stream, &call, (keys, values), &options, unset::<D>())?;
-        Ok(Self { options, shards, partition, number, lost: None, balance: Balance::default() })
+        let mut all = Self { options, shards, partition, number, lost: None, balance: Balance::default() };
+        all.balance_new(stream, &world)?;
+        Ok(all)
     }
 
     fn options(&self) -> Self::Options {

@@ -92,14 +92,15 @@ impl World {
         Self::of(Some(Arc::new(transport)), vec![None], TIMEOUT)
     }
 
-    /// Sets how many shards each rank has on its device. It must be the same on all ranks.
+    /// Sets how many shards each rank has on its device. It must be the same on all ranks. Returns another world, with dictionaries
+    /// of its own.
     #[must_use]
     pub fn shards_per_rank(self, shards: usize) -> Self {
         Self::of(self.inner.transport.clone(), vec![None; shards.max(1)], self.inner.timeout)
     }
 
     /// Sets how long a rank waits for the others in one step of a call, including the time that their devices take. It is a
-    /// minute if nothing else is said.
+    /// minute if nothing else is said. Returns another world, with dictionaries of its own.
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> Self {
         Self::of(self.inner.transport.clone(), self.inner.homes.clone(), timeout)
