@@ -316,6 +316,30 @@ pub enum Error {
         slots: u64,
     },
 
+    /// The ranks that share a dictionary made different calls. Nothing has changed on any of them.
+    #[error("the ranks do not agree, so nothing has changed: {what}. Make the same calls in the same order on every rank")]
+    RanksDisagree {
+        /// What they called.
+        what: String,
+    },
+
+    /// Another rank could not do its part of a call. Nothing has changed on any rank.
+    #[error("rank {rank} could not do its part of the call, so nothing has changed on any rank: {cause}")]
+    RankFailed {
+        /// The rank.
+        rank: usize,
+        /// The error on that rank.
+        cause: String,
+    },
+
+    /// A part of a dictionary that several ranks share cannot be reached any more, or is not as it was. Every later call
+    /// returns this error.
+    #[error("the dictionary is lost: {cause}. Load it again from its last files, with the ranks that are left")]
+    DictionaryLost {
+        /// What happened.
+        cause: String,
+    },
+
     /// Any other failure of a driver call.
     #[error("{call} failed with {code}: {message}")]
     Driver {

@@ -176,7 +176,8 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
     }
 
     /// Returns the bytes of the elements.
-    pub(crate) fn bytes(self) -> DeviceSlice<'a, u8> {
+    #[must_use]
+    pub fn bytes(self) -> DeviceSlice<'a, u8> {
         let Self { address, len, owner, .. } = self;
         DeviceSlice { address: address.cast(), len: len * size_of::<T>(), owner, elements: PhantomData }
     }
@@ -317,6 +318,13 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
         let fits = size_of::<T>() == size_of::<W>() && is_aligned;
         let Self { address, len, owner, .. } = self;
         fits.then(|| DeviceSliceMut { address: address.cast(), len, owner, elements: PhantomData })
+    }
+
+    /// Returns the bytes of the elements.
+    #[must_use]
+    pub fn bytes(self) -> DeviceSliceMut<'a, u8> {
+        let Self { address, len, owner, .. } = self;
+        DeviceSliceMut { address: address.cast(), len: len * size_of::<T>(), owner, elements: PhantomData }
     }
 
     /// Splits the slice: the elements before `mid`, and the rest. Call [`reborrow`](Self::reborrow) first to keep the

@@ -1,0 +1,145 @@
+//! Ranks that are threads of one process.
+
+use crate::transport::{Incoming, Lost, Outgoing, Transport};
+use core::fmt::{self, Debug};
+use gpu_primitives::Stream;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// A rank that is a thread, or anything else in this process. Bytes go through host memory.
+///
+/// ```
+/// use gpu_dictionary::{Dictionary, Updatable};
+/// use gpu_lsm::GpuLsm;
+/// use gpu_primitives::{Device, Error};
+/// use gpu_sharded::{Options, Sharded, Threads, World};
+///
+/// std::thread::scope(|scope| {
+///     for (rank, transport) in Threads::ranks(3).into_iter().enumerate() {
+///         scope.spawn(move || -> Result<(), Error> {
+///             let stream = Device::cpu().stream()?;
+///             let options = Options::new(World::new(transport));
+///             let mut all = Sharded::<GpuLsm<u32, u32>>::new(&stream, options)?;
+///             let keys: Vec<u32> = (0..100).map(|i| 100 * rank as u32 + i).collect();
+///             let keys = stream.upload(&keys)?; // each rank has other keys
+///             all.insert(&stream, (&keys, &keys))?;
+///             assert_eq!(all.len(&stream)?, 300);
+///             let found = all.lookup(&stream, &stream.upload(&[7, 107, 207, 307])?)?;
+///             assert_eq!(found.to_vec(&stream)?, [Some(7), Some(107), Some(207), None]);
+///             Ok(())
+///         });
+///     }
+/// });
+/// ```
+pub struct Threads {
+    rank: usize,
+    ranks: usize,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    /// What rank `from` has sent to rank `to`, at `from * ranks + to`.
+    queues: Vec<VecDeque<Vec<u8>>>,
+    is_gone: Vec<bool>,
+}
+
+impl Threads {
+    /// Returns a transport for each of so many ranks.
+    #[must_use]
+    pub fn ranks(ranks: usize) -> Vec<Self> {
+        let queues = (0..ranks * ranks).map(|_| VecDeque::new()).collect();
+        let state = Mutex::new(State { queues, is_gone: vec![false; ranks] });
+        let shared = Arc::new(Shared { state, changed: Condvar::new() });
+        (0..ranks).map(|rank| Self { rank, ranks, shared: Arc::clone(&shared) }).collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn send(&self, to: usize, bytes: Vec<u8>) {
+        self.state().queues[self.rank * self.ranks + to].push_back(bytes);
+        self.shared.changed.notify_all();
+    }
+
+    fn receive(&self, from: usize, len: usize, deadline: Instant) -> Result<Vec<u8>, Lost> {
+        let mut state = self.state();
+        loop {
+            if let Some(bytes) = state.queues[from * self.ranks + self.rank].pop_front() {
+                return match bytes.len() == len {
+                    true => Ok(bytes),
+                    false => Err(Lost::new(format!("rank {from} sent {} bytes instead of {len}", bytes.len()))),
+                };
+            }
+            if state.is_gone[from] {
+                return Err(Lost::gone(from));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(Lost::late(from));
+            }
+            state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Transport for Threads {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    fn gather(&self, mine: &[u8], deadline: Instant) -> Result<Vec<u8>, Lost> {
+        for to in (0..self.ranks).filter(|&to| to != self.rank) {
+            self.send(to, mine.to_vec());
+        }
+        let mut all = Vec::with_capacity(mine.len() * self.ranks);
+        for from in 0..self.ranks {
+            match from == self.rank {
+                true => all.extend_from_slice(mine),
+                false => all.extend(self.receive(from, mine.len(), deadline)?),
+            }
+        }
+        Ok(all)
+    }
+
+    fn exchange(
+        &self,
+        stream: &Stream,
+        send: &[Outgoing<'_>],
+        receive: &mut [Incoming<'_>],
+        deadline: Instant,
+    ) -> Result<(), Lost> {
+        for message in send {
+            self.send(message.to, message.bytes.to_vec(stream)?);
+        }
+        for message in receive {
+            let bytes = self.receive(message.from, message.bytes.len(), deadline)?;
+            message.bytes.copy_from_host(stream, &bytes)?;
+        }
+        Ok(())
+    }
+}
+
+/// The others learn at once that this rank has ended.
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.state().is_gone[self.rank] = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Debug for Threads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Threads(rank {} of {})", self.rank, self.ranks)
+    }
+}

@@ -1,0 +1,291 @@
+//! The ranks that share a dictionary, and how they agree.
+
+use crate::transport::{Incoming, Lost, Outgoing, Transport};
+use core::fmt::{self, Debug};
+use gpu_primitives::{Error, Stream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The ranks that share a dictionary, and the shards of each.
+///
+/// - [`World::local`]: one rank, and some shards on its device.
+/// - [`World::on`]: one rank, and a shard on each of some devices.
+/// - [`World::new`]: many ranks, each a process or a thread, that a [`Transport`] connects.
+///
+/// Clones are the same world. Dictionaries of a world are made, and called, in the same order on every rank, by one thread at
+/// a time if there are several ranks.
+#[derive(Clone)]
+pub struct World {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// How to reach the other ranks, if there are any.
+    transport: Option<Arc<dyn Transport>>,
+    /// Where the shards of this rank are: on the device of a call's stream if nothing else is said.
+    homes: Vec<Option<Stream>>,
+    timeout: Duration,
+    turn: Mutex<()>,
+    /// Why the ranks cannot work together any more.
+    lost: Mutex<Option<String>>,
+    /// The number of dictionaries that were made.
+    made: AtomicU64,
+}
+
+/// How long a rank waits for the others if nothing else is said.
+pub const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The bytes of a call's name, and of the reason why it failed, in a message.
+const NAME: usize = 24;
+const REASON: usize = 200;
+
+/// A call that all ranks make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Call {
+    pub name: &'static str,
+    /// The dictionary, counted in the order in which they were made.
+    pub dictionary: u64,
+    /// A number that differs if the types or the operation differ.
+    pub fingerprint: u64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self::local(1)
+    }
+}
+
+impl Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "World(rank {} of {}, {} shards)", self.rank(), self.ranks(), self.shards())
+    }
+}
+
+impl World {
+    fn of(transport: Option<Arc<dyn Transport>>, homes: Vec<Option<Stream>>, timeout: Duration) -> Self {
+        let (turn, lost, made) = (Mutex::new(()), Mutex::new(None), AtomicU64::new(0));
+        Self { inner: Arc::new(Inner { transport, homes, timeout, turn, lost, made }) }
+    }
+
+    /// One rank, with so many shards on the device of the stream that each call is given.
+    #[must_use]
+    pub fn local(shards: usize) -> Self {
+        Self::of(None, vec![None; shards.max(1)], TIMEOUT)
+    }
+
+    /// One rank, with a shard on the device of each of these streams. Work for a shard on another device than that of the
+    /// call's stream runs on its stream here; what it takes and returns is copied through host memory.
+    #[must_use]
+    pub fn on(streams: impl IntoIterator<Item = Stream>) -> Self {
+        let homes: Vec<_> = streams.into_iter().map(Some).collect();
+        if homes.is_empty() { Self::local(1) } else { Self::of(None, homes, TIMEOUT) }
+    }
+
+    /// Many ranks, with one shard each.
+    #[must_use]
+    pub fn new(transport: impl Transport + 'static) -> Self {
+        Self::of(Some(Arc::new(transport)), vec![None], TIMEOUT)
+    }
+
+    /// Sets how many shards each rank has on its device. It must be the same on all ranks. Returns another world, with dictionaries
+    /// of its own.
+    #[must_use]
+    pub fn shards_per_rank(self, shards: usize) -> Self {
+        Self::of(self.inner.transport.clone(), vec![None; shards.max(1)], self.inner.timeout)
+    }
+
+    /// Sets how long a rank waits for the others in one step of a call, including the time that their devices take. It is a
+    /// minute if nothing else is said. Returns another world, with dictionaries of its own.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self::of(self.inner.transport.clone(), self.inner.homes.clone(), timeout)
+    }
+
+    /// Returns the number of this rank.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.inner.transport.as_ref().map_or(0, |transport| transport.rank())
+    }
+
+    /// Returns the number of ranks.
+    #[must_use]
+    pub fn ranks(&self) -> usize {
+        self.inner.transport.as_ref().map_or(1, |transport| transport.ranks())
+    }
+
+    /// Returns the number of shards of all ranks.
+    #[must_use]
+    pub fn shards(&self) -> usize {
+        self.ranks() * self.own_shards()
+    }
+
+    /// Returns the number of shards of this rank, and of every other.
+    #[must_use]
+    pub fn own_shards(&self) -> usize {
+        self.inner.homes.len()
+    }
+
+    /// Returns the number of this rank's first shard.
+    pub(crate) fn first_shard(&self) -> usize {
+        self.rank() * self.own_shards()
+    }
+
+    /// Returns the rank that has a shard.
+    pub(crate) fn rank_of(&self, shard: usize) -> usize {
+        shard / self.own_shards()
+    }
+
+    /// Returns the stream for work on shard `own` of this rank, in a call with this stream.
+    pub(crate) fn home<'a>(&'a self, own: usize, stream: &'a Stream) -> &'a Stream {
+        match &self.inner.homes[own] {
+            Some(home) if home.device() != stream.device() => home,
+            _ => stream,
+        }
+    }
+
+    /// Counts a dictionary.
+    pub(crate) fn count_dictionary(&self) -> u64 {
+        self.inner.made.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The other ranks, if there are any.
+    fn others(&self) -> Option<&dyn Transport> {
+        self.inner.transport.as_deref().filter(|transport| transport.ranks() > 1)
+    }
+
+    /// Returns whether there is only one rank.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.others().is_none()
+    }
+
+    /// Begins a call: one at a time if there are other ranks.
+    pub(crate) fn turn(&self) -> Result<Option<MutexGuard<'_, ()>>, Error> {
+        if self.is_alone() {
+            return Ok(None);
+        }
+        let turn = lock(&self.inner.turn);
+        match &*lock(&self.inner.lost) {
+            Some(cause) => Err(Error::DictionaryLost { cause: cause.clone() }),
+            None => Ok(Some(turn)),
+        }
+    }
+
+    fn lose(&self, lost: Lost) -> Error {
+        lock(&self.inner.lost).get_or_insert_with(|| lost.cause.clone());
+        Error::DictionaryLost { cause: lost.cause }
+    }
+
+    fn deadline(&self) -> Instant {
+        Instant::now() + self.inner.timeout
+    }
+
+    /// Gives every rank the bytes of all.
+    pub(crate) fn gather(&self, mine: &[u8]) -> Result<Vec<u8>, Error> {
+        match self.others() {
+            Some(others) => others.gather(mine, self.deadline()).map_err(|lost| self.lose(lost)),
+            None => Ok(mine.to_vec()),
+        }
+    }
+
+    /// Moves memory between ranks.
+    pub(crate) fn exchange(
+        &self,
+        stream: &Stream,
+        send: &[Outgoing<'_>],
+        receive: &mut [Incoming<'_>],
+    ) -> Result<(), Error> {
+        match self.others() {
+            Some(others) => others.exchange(stream, send, receive, self.deadline()).map_err(|lost| self.lose(lost)),
+            None => Ok(()),
+        }
+    }
+
+    /// The number of words that ranks tell each other in one step.
+    fn words(&self) -> usize {
+        2 * self.shards() + 2
+    }
+
+    /// One step of a call: tells the others how this rank's part went, and some numbers: up to two per shard and two more.
+    /// Returns the numbers of all ranks if all parts went well and belong to the same call.
+    ///
+    /// All ranks return an error if one of them does, except that one may find another gone while the others have not
+    /// noticed yet.
+    pub(crate) fn agree(&self, call: &Call, part: Result<Vec<u64>, Error>) -> Result<Vec<Vec<u64>>, Error> {
+        if self.is_alone() {
+            return part.map(|words| vec![words]);
+        }
+        let words = self.words();
+        let mut message = text::<NAME>(call.name).to_vec();
+        message.extend(call.dictionary.to_le_bytes());
+        message.extend(call.fingerprint.to_le_bytes());
+        message.extend(u64::from(part.is_err()).to_le_bytes());
+        message.extend(text::<REASON>(&part.as_ref().err().map_or(String::new(), ToString::to_string)));
+        let mut numbers = part.as_ref().cloned().unwrap_or_default();
+        numbers.resize(words, 0);
+        message.extend(numbers.iter().flat_map(|word| word.to_le_bytes()));
+
+        let all = self.gather(&message)?;
+        let all: Vec<&[u8]> = all.chunks_exact(message.len()).collect();
+        const CALL: usize = NAME + 16;
+        if let Some(other) = all.iter().position(|other| other[..CALL] != message[..CALL]) {
+            return Err(Error::RanksDisagree { what: self.difference(call, &message, other, all[other]) });
+        }
+        let error = part.err();
+        let has_failed = |other: &&[u8]| other[CALL] != 0;
+        match (error, all.iter().position(has_failed)) {
+            (Some(own), _) => Err(own),
+            (None, Some(rank)) => {
+                Err(Error::RankFailed { rank, cause: read_text(&all[rank][CALL + 8..CALL + 8 + REASON]) })
+            }
+            (None, None) => {
+                let numbers = |other: &&[u8]| {
+                    let words = other[CALL + 8 + REASON..].chunks_exact(8);
+                    words.map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default())).collect()
+                };
+                Ok(all.iter().map(numbers).collect())
+            }
+        }
+    }
+
+    /// Says how another rank's call differs from this one.
+    fn difference(&self, call: &Call, mine: &[u8], rank: usize, other: &[u8]) -> String {
+        let (here, name) = (self.rank(), read_text(&other[..NAME]));
+        let own = call.name;
+        if other[..NAME] != mine[..NAME] {
+            format!("rank {here} called `{own}`, and rank {rank} called `{name}`")
+        } else if other[NAME..NAME + 8] != mine[NAME..NAME + 8] {
+            format!("rank {here} called `{own}` of one dictionary, and rank {rank} that of another one")
+        } else {
+            format!("ranks {here} and {rank} called `{own}` with other types, options or operations")
+        }
+    }
+
+    /// A step of a call that has a result: it is returned if the parts of all ranks went well.
+    pub(crate) fn vote<T>(&self, call: &Call, part: Result<T, Error>) -> Result<T, Error> {
+        match part {
+            Ok(result) => self.agree(call, Ok(Vec::new())).map(|_| result),
+            Err(error) => Err(match self.agree(call, Err(error)) {
+                Err(error) => error,
+                // Never: a step in which a rank failed is none that all agree on.
+                Ok(_) => Error::DictionaryLost { cause: format!("`{}` failed here, and nowhere else", call.name) },
+            }),
+        }
+    }
+}
+
+/// Returns the beginning of a text, with zeros after it.
+fn text<const LEN: usize>(text: &str) -> [u8; LEN] {
+    let mut bytes = [0; LEN];
+    let len = text.floor_char_boundary(LEN);
+    bytes[..len].copy_from_slice(&text.as_bytes()[..len]);
+    bytes
+}
+
+fn read_text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim_end_matches('\0').to_owned()
+}

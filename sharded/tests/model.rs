@@ -1,0 +1,52 @@
+//! Sharded dictionaries of one rank compared with a `BTreeMap`, on every device: the common suite of all dictionaries.
+
+mod common;
+
+use common::{Cuckoo, Lsm, SortedArray};
+use gpu_conformance::{Case, is_checked, run};
+use gpu_dictionary_conformance::{cases, combining_cases, ordered_cases};
+use std::process::ExitCode;
+
+/// Queries of several shards wait, so they are never recorded: `shards.rs` tests what they say.
+const ONLY_OF_ONE: [&str; 1] = ["updates_are_not_recorded"];
+
+/// The host does the same for all kinds of shards. These cases are about what depends on the kind.
+const OF_EACH: [&str; 9] = [
+    "small_history",
+    "wide_keys_and_values",
+    "sets",
+    "clearing",
+    "failed_updates",
+    "round_trips",
+    "copies_are_independent",
+    "small_upserts",
+    "failed_upserts",
+];
+
+/// These run on the checked device too. Shards are host code: what their kernels do there, other tests find.
+const CHECKED: [&str; 5] = ["small_history", "sets", "extreme_keys", "failed_updates", "intervals_are_reduced"];
+
+fn some(cases: Vec<Case>, is_chosen: impl Fn(&str) -> bool) -> Vec<Case> {
+    cases.into_iter().filter(|case| is_chosen(case.name)).collect()
+}
+
+fn named(cases: Vec<Case>, kind: &str) -> Vec<Case> {
+    let name = |name: &str| -> &'static str { Box::leak(format!("{kind}::{name}").into_boxed_str()) };
+    let is_about = |case: &Case| match CHECKED.contains(&case.name) {
+        true => case.is_about,
+        false => |device: &_| !is_checked(device),
+    };
+    cases.into_iter().map(|case| Case { name: name(case.name), is_about: is_about(&case), ..case }).collect()
+}
+
+fn main() -> ExitCode {
+    let lsm = [cases::<Lsm>(), ordered_cases::<Lsm>(), combining_cases::<Lsm>()].concat();
+    let array = [cases::<SortedArray>(), combining_cases::<SortedArray>()].concat();
+    let cuckoo = [cases::<Cuckoo>(), combining_cases::<Cuckoo>()].concat();
+    run(&[
+        named(some(lsm, |name| !ONLY_OF_ONE.contains(&name)), "lsm"),
+        named(some(array, |name| OF_EACH.contains(&name)), "sorted_array"),
+        named(some(cuckoo, |name| OF_EACH.contains(&name)), "cuckoo"),
+    ]
+    .concat())
+}
