@@ -3,12 +3,14 @@
 use crate::record::{RATE, Record, Recording, power};
 use crate::view::{Block, Table, number};
 use crate::{names, view::ratio};
+use serde::Serialize;
 
 /// The assumed spread of a number that was measured once, as a share.
 const SINGLE_RUN: f64 = 0.05;
 
 /// How a number compares with the earlier one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Worse, and beyond the spread of both runs.
     Worse,
@@ -19,7 +21,7 @@ pub enum Verdict {
 }
 
 /// A number of both runs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Change<'a> {
     /// The earlier record.
     pub before: &'a Record,

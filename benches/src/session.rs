@@ -103,6 +103,16 @@ impl Session {
         self.recording.borrow_mut().tell(name, text);
     }
 
+    /// Returns whether there is such a record already.
+    pub fn has(&self, is_wanted: impl Fn(&Record) -> bool) -> bool {
+        self.recording.borrow().records.iter().any(is_wanted)
+    }
+
+    /// Returns copies of these records.
+    pub fn records(&self, is_wanted: impl Fn(&Record) -> bool) -> Vec<Record> {
+        self.recording.borrow().records.iter().filter(|record| is_wanted(record)).cloned().collect()
+    }
+
     /// Changes the records so far.
     pub fn revise(&self, change: impl FnOnce(&mut Vec<Record>)) {
         change(&mut self.recording.borrow_mut().records);
