@@ -47,7 +47,12 @@ impl Contender for StdHashMap {
         Ok(())
     }
 
-    fn update(&mut self, stream: &Stream, insert: PairSlice<'_, u32, u32>, delete: Slice<'_, u32>) -> Result<(), Error> {
+    fn update(
+        &mut self,
+        stream: &Stream,
+        insert: PairSlice<'_, u32, u32>,
+        delete: Slice<'_, u32>,
+    ) -> Result<(), Error> {
         self.insert(stream, insert)?;
         self.delete(stream, delete)
     }

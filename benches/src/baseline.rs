@@ -35,7 +35,8 @@ pub struct Change<'a> {
 #[must_use]
 pub fn changes<'a>(before: &'a Recording, now: &'a Recording) -> Vec<Change<'a>> {
     let same = |a: &Record, b: &Record| {
-        (&a.section, &a.subject, &a.row, &a.parameter, a.n, &a.unit) == (&b.section, &b.subject, &b.row, &b.parameter, b.n, &b.unit)
+        (&a.section, &a.subject, &a.row, &a.parameter, a.n, &a.unit)
+            == (&b.section, &b.subject, &b.row, &b.parameter, b.n, &b.unit)
     };
     let with_earlier = |now: &'a Record| {
         let before = before.records.iter().find(|record| same(record, now))?;

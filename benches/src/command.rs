@@ -37,14 +37,8 @@ impl Common {
     /// [`Error::File`], [`Error::Format`].
     pub fn output(&self, name: &'static str, title: &'static str) -> Result<Output, Error> {
         let baseline = self.baseline.as_deref().map(crate::record::Recording::read).transpose()?;
-        let output = Output {
-            name,
-            title,
-            csv: self.csv.clone(),
-            folder: Some(self.out.clone()),
-            json: self.json,
-            baseline,
-        };
+        let output =
+            Output { name, title, csv: self.csv.clone(), folder: Some(self.out.clone()), json: self.json, baseline };
         output.prepare()?;
         Ok(output)
     }

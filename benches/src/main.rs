@@ -109,8 +109,12 @@ fn run(arguments: Arguments) -> Result<(), Error> {
         }
         Command::Primitives { common, peer, only } => {
             let output = common.output("primitives", "Primitives")?;
-            let options =
-                primitives::Options { device: common.device.as_deref(), sizes: &common.sizes, peers: &peer, only: &only };
+            let options = primitives::Options {
+                device: common.device.as_deref(),
+                sizes: &common.sizes,
+                peers: &peer,
+                only: &only,
+            };
             output.deliver(primitives::run(&options)?)
         }
         Command::Cuckoo { common } => {

@@ -61,7 +61,8 @@ impl Output {
             } else {
                 let head = recording.about.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
                 let changes = self.baseline.as_ref().map(|before| baseline::blocks(before, &recording));
-                let blocks = [vec![Block::Text(head)], report::blocks(&recording), changes.unwrap_or_default()].concat();
+                let blocks =
+                    [vec![Block::Text(head)], report::blocks(&recording), changes.unwrap_or_default()].concat();
                 println!("{}", text::render(&blocks));
             }
         }

@@ -80,7 +80,8 @@ impl Peer {
     fn ask(&self, lines: &str) -> Result<(String, Vec<PeerRow>), Error> {
         let text = output(&mut Command::new(&self.program), &self.program, lines)?;
         let name = text.lines().find_map(|line| line.strip_prefix("# name: ")).map(str::trim).map(str::to_owned);
-        let stem = || self.program.file_stem().map_or_else(|| "peer".into(), |stem| stem.to_string_lossy().into_owned());
+        let stem =
+            || self.program.file_stem().map_or_else(|| "peer".into(), |stem| stem.to_string_lossy().into_owned());
         let rows = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).map(parse);
         Ok((name.unwrap_or_else(stem), rows.collect::<Result<_, _>>()?))
     }
@@ -93,21 +94,22 @@ impl Peer {
 /// [`Error::Peer`] if the program cannot be run, or if its output cannot be parsed.
 pub fn measure(session: &Session, peer: &Peer, section: &str) -> Result<(), Error> {
     let asked: Vec<Record> = session.records(|record| record.section == section && record.unit == RATE);
-    let line = |record: &Record| {
-        format!("{section}\t{}\t{}\t{}\t{}\n", record.row, record.parameter, record.n, record.work)
-    };
+    let line =
+        |record: &Record| format!("{section}\t{}\t{}\t{}\t{}\n", record.row, record.parameter, record.n, record.work);
     if asked.is_empty() {
         return Ok(());
     }
     let (name, rows) = peer.ask(&distinct(asked.iter().map(line)).concat())?;
     let answers = |record: &Record, row: &PeerRow| {
-        (record.row.as_str(), record.parameter.as_str(), record.n) == (row.row.as_str(), row.parameter.as_str(), row.elements)
+        (record.row.as_str(), record.parameter.as_str(), record.n)
+            == (row.row.as_str(), row.parameter.as_str(), row.elements)
     };
     for row in &rows {
         let Some(record) = asked.iter().find(|record| answers(record, row)) else { continue };
         let [median, low, high] = row.milliseconds.map(|time| record.work as f64 / time / 1e3);
         if section == compare::SECTION {
-            let of_peer = Record::new(section, &name, &row.row, &row.parameter, row.elements as usize).value(median, RATE);
+            let of_peer =
+                Record::new(section, &name, &row.row, &row.parameter, row.elements as usize).value(median, RATE);
             let of_peer = if low == high { of_peer } else { of_peer.spread(&[low, high]) };
             session.keep(Record { work: record.work, ..of_peer });
         } else {
@@ -138,11 +140,15 @@ fn output(command: &mut Command, program: &Path, input: &str) -> Result<String, 
 
 /// Parses a row of an answer.
 fn parse(line: &str) -> Result<PeerRow, Error> {
-    let bad = || Error::Peer { what: format!("not `row, parameter, elements, milliseconds`, separated by tabs: {line:?}") };
-    let time = |text: &&str| text.trim().parse::<f64>().ok().filter(|time| *time > 0.0 && time.is_finite()).ok_or_else(bad);
+    let bad =
+        || Error::Peer { what: format!("not `row, parameter, elements, milliseconds`, separated by tabs: {line:?}") };
+    let time =
+        |text: &&str| text.trim().parse::<f64>().ok().filter(|time| *time > 0.0 && time.is_finite()).ok_or_else(bad);
     let fields: Vec<&str> = line.split('\t').collect();
     let (row, parameter, elements, times) = match fields[..] {
-        [row, parameter, elements, ref times @ ..] if [1, 3].contains(&times.len()) => (row, parameter, elements, times),
+        [row, parameter, elements, ref times @ ..] if [1, 3].contains(&times.len()) => {
+            (row, parameter, elements, times)
+        }
         _ => return Err(bad()),
     };
     let median = time(&times[0])?;

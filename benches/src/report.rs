@@ -22,7 +22,12 @@ const MOST_LINES: usize = 6;
 pub fn page(recording: &Recording, before: Option<&Recording>) -> Vec<Block> {
     let note = recording.about(NOTE).map(|text| Block::Notice(text.into()));
     let changes = before.map(|before| baseline::blocks(before, recording)).unwrap_or_default();
-    note.into_iter().chain(changes).chain(blocks(recording)).chain([Block::Heading("This run".into())]).chain(about(recording)).collect()
+    note.into_iter()
+        .chain(changes)
+        .chain(blocks(recording))
+        .chain([Block::Heading("This run".into())])
+        .chain(about(recording))
+        .collect()
 }
 
 /// Returns the description of the run: the device, the date, the command and so on.
@@ -69,7 +74,14 @@ fn mark(record: &Record) -> Mark {
     let runs = record.low.zip(record.high).filter(|_| record.runs > 1);
     let hover = match runs {
         Some((low, high)) => {
-            format!("{} {} ({} to {} in {} runs)", number(record.value), record.unit, number(low), number(high), record.runs)
+            format!(
+                "{} {} ({} to {} in {} runs)",
+                number(record.value),
+                record.unit,
+                number(low),
+                number(high),
+                record.runs
+            )
         }
         None => format!("{} {}", number(record.value), record.unit),
     };
@@ -149,7 +161,9 @@ fn beside_fastest(rates: &[&Record], reference: Option<Vec<Record>>) -> Table {
             optional(found.map(|record| record.value))
         };
         let cells = subjects.iter().map(cell).chain(of_reference.iter().map(there)).collect::<Vec<_>>();
-        table.hints.push(of_row.first().and_then(|record| names::explain(&record.row)).map_or_else(String::new, |it| it.text.into()));
+        table.hints.push(
+            of_row.first().and_then(|record| names::explain(&record.row)).map_or_else(String::new, |it| it.text.into()),
+        );
         table.push(std::iter::once(name).chain(cells));
     }
     table
@@ -191,7 +205,10 @@ fn by_name(rates: &[&Record], mark: impl Fn(&Record) -> Mark) -> Vec<(String, Ve
         .into_iter()
         .map(|name| {
             let of = |subject: &&str| {
-                rates.iter().find(|record| record.subject == **subject && pivot::name(record) == name).map(|record| mark(record))
+                rates
+                    .iter()
+                    .find(|record| record.subject == **subject && pivot::name(record) == name)
+                    .map(|record| mark(record))
             };
             let marks = subjects.iter().map(of).collect();
             (name, marks)
@@ -250,7 +267,11 @@ fn of_primitives(recording: &Recording) -> Vec<Block> {
                 spread: mark.spread.map(|(low, high)| (low * scale, high * scale)),
                 hover: hover(record.value, ours),
             };
-            let second = record.peer_value.map(|value| Mark { value: value * scale, spread: None, hover: hover(value, value * scale) });
+            let second = record.peer_value.map(|value| Mark {
+                value: value * scale,
+                spread: None,
+                hover: hover(value, value * scale),
+            });
             let mut marks = vec![Some(first)];
             if peer.is_some() {
                 marks.push(second);
@@ -320,7 +341,9 @@ fn beside_peer(recording: &Recording, section: &str, title: &str) -> Option<Plot
         |name: &String| with_peer().filter(|record| pivot::name(record) == *name).max_by_key(|record| record.n);
     let rows: Vec<_> = distinct(with_peer().map(pivot::name))
         .into_iter()
-        .filter_map(|name| largest(&name).map(|record| (name, vec![Some(mark(record)), record.peer_value.map(Mark::new)])))
+        .filter_map(|name| {
+            largest(&name).map(|record| (name, vec![Some(mark(record)), record.peer_value.map(Mark::new)]))
+        })
         .collect();
     (!rows.is_empty()).then(|| Plot {
         title: format!("{title}: million per second, at the largest size"),
@@ -424,7 +447,9 @@ mod tests {
         recording.records.push(Record::new(compare::SECTION, "LSM", "bulk build", "", 64).value(2.0, RATE));
         let page = page(&recording, None);
         assert!(matches!(&page[0], Block::Notice(text) if text == "GPU kernels on a CPU"));
-        let found = page.iter().any(|block| matches!(block, Block::Table(table) if table.columns.contains(&"LSM, H200".into())));
+        let found = page
+            .iter()
+            .any(|block| matches!(block, Block::Table(table) if table.columns.contains(&"LSM, H200".into())));
         assert!(found);
     }
 
@@ -433,6 +458,8 @@ mod tests {
         let rate = |n: usize| Record::new(compare::SECTION, "LSM", "bulk build", "", n).value(n as f64, RATE);
         let (one, two) = (rate(64), rate(128));
         assert!(curves(&[&one]).is_empty());
-        assert!(matches!(&curves(&[&one, &two])[0].marks, Marks::Lines(lines) if lines[0] == [(64.0, 64.0), (128.0, 128.0)]));
+        assert!(
+            matches!(&curves(&[&one, &two])[0].marks, Marks::Lines(lines) if lines[0] == [(64.0, 64.0), (128.0, 128.0)])
+        );
     }
 }

@@ -192,7 +192,9 @@ pub fn logarithms(sizes: &[usize], allowed: RangeInclusive<u32>) -> Result<Vec<u
     let logarithm = |&size: &usize| {
         let log = size.checked_ilog2().filter(|log| size == 1 << log && allowed.contains(log));
         let (least, most) = (allowed.start(), allowed.end());
-        log.ok_or_else(|| Error::Arguments(format!("--size {size}: it must be a power of two from 2^{least} to 2^{most}")))
+        log.ok_or_else(|| {
+            Error::Arguments(format!("--size {size}: it must be a power of two from 2^{least} to 2^{most}"))
+        })
     };
     sizes.iter().map(logarithm).collect()
 }

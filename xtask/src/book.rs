@@ -101,7 +101,8 @@ fn check_pages(pages: &BTreeMap<PathBuf, String>, compiled: &str, exists: impl F
                 continue;
             }
             let problem = |what: &str| format!("{}:{line}: {link}: {what}", path.display());
-            let (file, anchor) = link.split_once('#').map_or((link.as_str(), None), |(file, anchor)| (file, Some(anchor)));
+            let (file, anchor) =
+                link.split_once('#').map_or((link.as_str(), None), |(file, anchor)| (file, Some(anchor)));
             let target = if file.is_empty() { Some(path.clone()) } else { beside(path, file) };
             let Some(target) = target.filter(|target| !is_in_book || target.starts_with(BOOK)) else {
                 problems.push(problem("leads out of the book"));
@@ -267,7 +268,10 @@ mod tests {
     fn good_pages_have_no_problems() {
         let found = problems(&[
             ("docs/SUMMARY.md", "[a](a.md) [code](code.md) [own](own/README.md)"),
-            ("docs/a.md", "# A, and `b`: c\n## Twice\n## Twice\n[x](#twice-1) ![](a.svg) [far](https://example.org/#a)"),
+            (
+                "docs/a.md",
+                "# A, and `b`: c\n## Twice\n## Twice\n[x](#twice-1) ![](a.svg) [far](https://example.org/#a)",
+            ),
             ("docs/code.md", "```rust\n[no](link.md)\n```\n`[no](link.md)` [a\nb](a.md#a-and-b-c)"),
             ("docs/own/README.md", "[up](../a.md)"),
             ("README.md", "[in](docs/a.md#twice)\n```rust\n```"),
@@ -295,7 +299,10 @@ mod tests {
     #[test]
     fn links_of_built_pages() {
         let built = pages(&[
-            ("index.html", "<a href=\"b.html#x\">b</a> <img src=\"gone.svg\"> <a href=\"https://example.org/\">far</a>"),
+            (
+                "index.html",
+                "<a href=\"b.html#x\">b</a> <img src=\"gone.svg\"> <a href=\"https://example.org/\">far</a>",
+            ),
             ("b.html", "<h2 id=\"y\"></h2> <a class=\"q\" href=\"#y\">y</a>"),
         ]);
         let found = check_html(&built, |path| built.contains_key(path));

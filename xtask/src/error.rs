@@ -54,7 +54,9 @@ pub enum Error {
     Api { package: String, what: String },
 
     /// `api --check` found differences.
-    #[error("{count} lines of the public interface differ: if that is meant, run `cargo xtask api` and note it in CHANGELOG.md")]
+    #[error(
+        "{count} lines of the public interface differ: if that is meant, run `cargo xtask api` and note it in CHANGELOG.md"
+    )]
     ApiDiffers { count: usize },
 
     /// `ptx-lint` has findings.

@@ -86,7 +86,8 @@ impl Manifest {
     /// Returns what the package does not say about itself, or says wrongly.
     fn problems(&self) -> Vec<String> {
         let is_given = |field: &Option<String>| field.as_ref().is_some_and(|text| !text.is_empty());
-        let on_docs_rs = self.metadata.as_ref().and_then(|metadata| metadata.get("docs")?.get("rs")?.get("all-features"));
+        let on_docs_rs =
+            self.metadata.as_ref().and_then(|metadata| metadata.get("docs")?.get("rs")?.get("all-features"));
         let checks = [
             (is_given(&self.description), "no description"),
             (self.license.as_deref() == Some("MIT OR Apache-2.0"), "no licence, or another one"),
@@ -140,7 +141,9 @@ mod tests {
 
     #[test]
     fn unpublished_packages_and_missing_files() {
-        assert!(manifest(|_| ()).is_published() && !manifest(|json| json["publish"] = serde_json::json!([])).is_published());
+        assert!(
+            manifest(|_| ()).is_published() && !manifest(|json| json["publish"] = serde_json::json!([])).is_published()
+        );
         let found = missing_files("k", "Cargo.toml\nLICENSE-MIT\nREADME.md\nsrc/lib.rs\n");
         assert_eq!(found, ["k: LICENSE-APACHE is not in the package"]);
     }

@@ -150,7 +150,9 @@ impl<K: Number, V: Datum> Contest<K, V> {
         let workload = arguments.workload();
         let (bits, bytes) = (8 * size_of::<K>(), size_of::<V>());
         if (workload.key_bits, workload.value_bytes) != (bits, bytes) {
-            let what = format!("--key-bits, --value-bytes: these structures have keys of {bits} bits and values of {bytes} bytes");
+            let what = format!(
+                "--key-bits, --value-bytes: these structures have keys of {bits} bits and values of {bytes} bytes"
+            );
             return Err(Error::Arguments(what));
         }
         let output = arguments.common.output("compare", "GPU dictionaries compared")?;

@@ -18,10 +18,10 @@ mod transfer;
 mod transform;
 
 use crate::peers::{self, Peer};
-use crate::{Error, names};
 use crate::record::{Record, Recording, power};
 use crate::session::Session;
 use crate::view::{Block, NONE, Table, number, optional, ratio, spread};
+use crate::{Error, names};
 use std::path::PathBuf;
 
 /// The section of the records.

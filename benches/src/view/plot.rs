@@ -293,7 +293,8 @@ impl Plot {
             for (index, mark) in marks.iter().enumerate() {
                 let Some(mark) = mark else { continue };
                 let colour = index % COLOURS;
-                let at = if are_bars { middle + (index as f64 - (marks.len() as f64 - 1.0) / 2.0) * BAR } else { middle };
+                let at =
+                    if are_bars { middle + (index as f64 - (marks.len() as f64 - 1.0) / 2.0) * BAR } else { middle };
                 let place = x.place(mark.value);
                 let series = self.series.get(index).map_or("", String::as_str);
                 let title = format!("<title>{}: {}</title>", escape(series), escape(&mark.hover));
@@ -302,7 +303,10 @@ impl Plot {
                     let size = format!("width=\"{width:.1}\" height=\"{:.1}\"", BAR - 2.0);
                     writeln!(text, "<rect class=\"bar c{colour}\" x=\"{left:.1}\" y=\"{y:.1}\" {size}>{title}</rect>")
                 } else {
-                    writeln!(text, "<circle class=\"c{colour}\" cx=\"{place:.1}\" cy=\"{at:.1}\" r=\"5\">{title}</circle>")
+                    writeln!(
+                        text,
+                        "<circle class=\"c{colour}\" cx=\"{place:.1}\" cy=\"{at:.1}\" r=\"5\">{title}</circle>"
+                    )
                 };
                 if let Some((low, high)) = mark.spread.filter(|(low, _)| *low > 0.0) {
                     let (low, high) = (x.place(low).max(left), x.place(high));
