@@ -8,6 +8,9 @@ use serde::Serialize;
 /// The assumed spread of a number that was measured once, as a share.
 const SINGLE_RUN: f64 = 0.05;
 
+/// The most changes that a report lists: what is worse comes first, and the largest changes of each kind.
+const MOST_ROWS: usize = 40;
+
 /// How a number compares with the earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -89,7 +92,7 @@ pub fn blocks(before: &Recording, now: &Recording) -> Vec<Block> {
         return blocks;
     }
     let mut table = Table::new(3, ["", "row", "subject", "n", "before", "now", "unit", "ratio"]);
-    for change in &changes {
+    for change in changes.iter().take(MOST_ROWS) {
         let record = change.now;
         let separator = if record.parameter.is_empty() { "" } else { ", " };
         table.push([
@@ -104,6 +107,9 @@ pub fn blocks(before: &Recording, now: &Recording) -> Vec<Block> {
         ]);
     }
     blocks.push(Block::Table(table));
+    if changes.len() > MOST_ROWS {
+        blocks.push(Block::Text(format!("{} more are in the JSON file.", changes.len() - MOST_ROWS)));
+    }
     blocks
 }
 
