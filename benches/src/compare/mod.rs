@@ -77,7 +77,7 @@ pub fn run(
             dictionaries(&session, n, workload)?;
             primitives::measure_all(&session, n)?;
         }
-        let peers = options.peers.iter().map(|path| Peer::new(path));
+        let peers = options.peers.iter().map(Peer::new);
         peers.into_iter().try_for_each(|peer| {
             peers::measure(&session, &peer, SECTION)?;
             peers::measure(&session, &peer, primitives::SECTION)

@@ -106,7 +106,7 @@ pub fn run(options: &Options<'_>) -> Result<crate::Run, Error> {
         }
         let peers = match options.peers {
             [] if session.is_gpu() => Peer::cub()?.into_iter().collect(),
-            named => named.iter().map(|path| Peer::new(path)).collect::<Vec<_>>(),
+            named => named.iter().map(Peer::new).collect::<Vec<_>>(),
         };
         peers.iter().try_for_each(|peer| peers::measure(&session, peer, SECTION))
     };
