@@ -20,6 +20,8 @@ const ROW: f64 = 22.0;
 const BAR: f64 = 9.0;
 /// The assumed width of a character, to compute the space for text. The browser's font may be narrower.
 const CHARACTER: f64 = 7.2;
+/// The width of the label of a tick, and the space around it.
+const LABEL: f64 = 40.0;
 /// The number of colours in the style sheet.
 const COLOURS: usize = 8;
 
@@ -128,7 +130,8 @@ impl Scale {
 
     /// Returns the ticks with labels: as many as there is space for.
     fn named(&self) -> impl Iterator<Item = f64> {
-        let every = self.ticks.len().div_ceil(7);
+        let space = ((self.length.abs() / LABEL) as usize).clamp(2, 7);
+        let every = self.ticks.len().div_ceil(space);
         self.ticks.iter().copied().step_by(every)
     }
 }
@@ -163,7 +166,8 @@ fn tick(value: f64) -> String {
     } else if value >= 1.0 && value.fract() == 0.0 {
         number(value).replace(".00", "").replace(".0", "")
     } else {
-        format!("{value}")
+        // Sums of steps such as 0.2 are not exact.
+        format!("{}", (value * 1e9).round() / 1e9)
     }
 }
 
@@ -361,6 +365,7 @@ mod tests {
         let values = [0.0, 0.01, 5.0, 1000.0, 10_000.0, 12_500.0, 1e5, 2e6, 1e8, 1e9];
         let names = ["0", "0.01", "5", "1,000", "10k", "12.5k", "100k", "2M", "100M", "1G"];
         assert_eq!(values.map(tick), names);
+        assert_eq!(tick(0.2 * 3.0), "0.6");
     }
 
     #[test]
