@@ -3,7 +3,7 @@
 
 use crate::{Key, Value, WordKey};
 use bytemuck::Pod;
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, sort};
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, sort, transfer};
 
 /// Memory of the caller, or a copy of it in another form.
 #[derive(Debug)]
@@ -103,4 +103,87 @@ pub fn recast<T: Pod, W: Pod>(vector: DeviceVec<T>) -> DeviceVec<W> {
     vector.cast().unwrap_or_else(|_| {
         panic!("`{}` and `{}` differ in size", core::any::type_name::<T>(), core::any::type_name::<W>())
     })
+}
+
+/// Keys that a kernel writes into the caller's memory, in the form of [`answered`]: in place if that is the form of the keys,
+/// and otherwise elsewhere first. Those that the kernel does not write are zero.
+#[derive(Debug)]
+pub struct WrittenKeys<'a, K: Key> {
+    keys: DeviceSliceMut<'a, K>,
+    elsewhere: Option<DeviceVec<K::Code>>,
+}
+
+impl<'a, K: Key> WrittenKeys<'a, K> {
+    /// Prepares the memory. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] for keys that are written elsewhere, or any launch error.
+    pub fn new(stream: &Stream, mut keys: DeviceSliceMut<'a, K>) -> Result<Self, Error> {
+        if !K::IS_PLAIN {
+            let elsewhere = Some(stream.zeroed(keys.len())?);
+            return Ok(Self { keys, elsewhere });
+        }
+        transfer::fill(stream, keys.reborrow(), K::zeroed())?;
+        Ok(Self { keys, elsewhere: None })
+    }
+
+    /// Returns the memory that the kernel writes.
+    #[must_use]
+    pub fn slice(&mut self) -> DeviceSliceMut<'_, K::Code> {
+        match &mut self.elsewhere {
+            Some(codes) => codes.as_mut_slice(),
+            None => self.keys.reborrow().cast().expect("a plain key and its code have the same size and alignment"),
+        }
+    }
+
+    /// Returns the caller's memory, with the keys in it. Does not wait.
+    ///
+    /// # Errors
+    /// Any launch error.
+    pub fn finish(mut self, stream: &Stream) -> Result<DeviceSliceMut<'a, K>, Error> {
+        if let Some(codes) = self.elsewhere {
+            sort::decode(stream, &codes, self.keys.reborrow())?;
+        }
+        Ok(self.keys)
+    }
+}
+
+/// Values that a kernel writes into the caller's memory as their carriers: in place if they are aligned, and otherwise
+/// elsewhere first.
+#[derive(Debug)]
+pub struct WrittenValues<'a, V: Value> {
+    values: DeviceSliceMut<'a, V>,
+    elsewhere: Option<DeviceVec<V::Carrier>>,
+}
+
+impl<'a, V: Value> WrittenValues<'a, V> {
+    /// Prepares the memory. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`] for values that are written elsewhere.
+    pub fn new(stream: &Stream, mut values: DeviceSliceMut<'a, V>) -> Result<Self, Error> {
+        let is_aligned = values.reborrow().cast::<V::Carrier>().is_some();
+        let elsewhere = if is_aligned { None } else { Some(stream.zeroed(values.len())?) };
+        Ok(Self { values, elsewhere })
+    }
+
+    /// Returns the memory that the kernel writes.
+    #[must_use]
+    pub fn slice(&mut self) -> DeviceSliceMut<'_, V::Carrier> {
+        match &mut self.elsewhere {
+            Some(carriers) => carriers.as_mut_slice(),
+            None => self.values.reborrow().cast().expect("a value and its carrier have the same size"),
+        }
+    }
+
+    /// Returns the caller's memory, with the values in it. Does not wait.
+    ///
+    /// # Errors
+    /// Any error of a copy.
+    pub fn finish(mut self, stream: &Stream) -> Result<DeviceSliceMut<'a, V>, Error> {
+        if let Some(carriers) = self.elsewhere {
+            self.values.copy_from(stream, recast::<_, V>(carriers).as_slice())?;
+        }
+        Ok(self.values)
+    }
 }

@@ -1,10 +1,10 @@
 //! The queries.
 
 use crate::{Contents, GpuLsm, Key, Lookup, LsmView, Neighbour, Ranges, Value};
-use gpu_dictionary::levels::Intervals;
+use gpu_dictionary::levels::{Intervals, RangesMut};
 use gpu_primitives::kernel::View;
 use gpu_primitives::monoid::Monoid;
-use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream};
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream};
 
 impl<K: Key, V: Value> GpuLsm<K, V> {
     /// Looks up keys. Does not wait.
@@ -67,6 +67,47 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         high: impl Into<DeviceSlice<'a, K>>,
     ) -> Result<Ranges<K, V>, Error> {
         self.stack.ranges(stream, Intervals { low: low.into(), high: high.into() })
+    }
+
+    /// Writes the pairs in each interval into given room: see [`range`](Self::range). Never waits, so it can be recorded in a
+    /// graph.
+    ///
+    /// `offsets` receives where the pairs of each interval begin, and finally where the last ones end. Returns how many
+    /// pairs there must be room for: those in the intervals, with older
+    /// versions of the same keys and deleted ones, which a [cleanup](Self::cleanup) removes. If
+    /// there is less room, what is written is not specified.
+    ///
+    /// ```
+    /// use gpu_lsm::GpuLsm;
+    /// use gpu_primitives::{Device, Error};
+    ///
+    /// let stream = Device::default()?.stream()?;
+    /// let mut lsm = GpuLsm::<u32, u32>::with_batch_size(1024)?;
+    /// lsm.insert(&stream, (&stream.upload(&[1, 2, 3, 5])?, &stream.upload(&[10, 20, 30, 50])?))?;
+    /// let (low, high) = (stream.upload(&[2, 4])?, stream.upload(&[3, 9])?);
+    /// let (mut keys, mut values) = (stream.zeroed(100)?, stream.zeroed(100)?);
+    /// let mut offsets = stream.zeroed(3)?;
+    /// let needed = lsm.range_into(&stream, &low, &high, &mut offsets, (&mut keys, &mut values))?;
+    /// assert!(needed.get(&stream)? <= 100);
+    /// assert_eq!(offsets.to_vec(&stream)?, [0, 2, 3]);
+    /// assert_eq!(values.to_vec(&stream)?[..3], [20, 30, 50]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// - [`Error::LengthMismatch`] if `low` and `high` differ in length, if there is not one more offset than intervals, or if
+    ///   there is not room for as many values as keys; for zero-sized values, if there is room for any.
+    /// - The errors of [`lookup`](Self::lookup).
+    pub fn range_into<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, K>>,
+        high: impl Into<DeviceSlice<'a, K>>,
+        offsets: impl Into<DeviceSliceMut<'a, u64>>,
+        pairs: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    ) -> Result<DeviceValue<u64>, Error> {
+        let to = RangesMut { offsets: offsets.into(), keys: pairs.0.into(), values: pairs.1.into() };
+        self.stack.ranges_into(stream, Intervals { low: low.into(), high: high.into() }, to)
     }
 
     /// Combines the values in each interval from `low` to `high`, both inclusive, in key order: their sum, the largest one, or

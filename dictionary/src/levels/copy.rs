@@ -47,14 +47,14 @@ const fn min_blocks<C>() -> u32 {
 
 /// Copies windows of a level's keys and values, one after the other. A window is two words in `windows`: a start and a
 /// length. The elements of window `i` go to `offsets[i]` and on. One more offset says where the last window ends. Keys
-/// are decoded by `sign`.
+/// are decoded by `sign`. If the elements do not all fit into the outputs, nothing is written.
 ///
 /// # Safety
-/// - The launch has one block per 3840 (`COPY_TILE`) outputs and windows, and no more.
+/// - The launch has at least one block per 3840 (`COPY_TILE`) outputs and windows.
 /// - The windows are within the level, which has fewer than 2^32 keys and, unless values are zero-sized, as many
 ///   values.
 /// - The offsets are the exclusive sum of the lengths of the windows.
-/// - The outputs have room for all elements of the windows.
+/// - The output of the values has room for as many elements as that of the keys, unless values are zero-sized.
 /// - While the kernel runs, nobody writes the inputs, and nobody else uses the outputs.
 #[kernel(threads = THREADS, shared = shared(), min_blocks = min_blocks::<C>())]
 pub unsafe fn copy_windows<C: KeyCode, V: Pod>(
@@ -77,6 +77,9 @@ pub unsafe fn copy_windows<C: KeyCode, V: Pod>(
     let intervals = offsets.len() as u64 - 1;
     let length = offsets.get(intervals as usize) + intervals;
     let begin = thread::block_idx_x() as u64 * COPY_TILE as u64;
+    if begin >= length || length - intervals > out_keys.len() as u64 {
+        return;
+    }
     let end = if length - begin < COPY_TILE as u64 { length } else { begin + COPY_TILE as u64 };
     // The number of markers before the tile, and before its end. The first `i` markers and the elements between them
     // end at position `i + offsets[i - 1]`.

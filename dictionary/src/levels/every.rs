@@ -9,7 +9,7 @@ use super::intervals::{FoundWindows, Intervals, find_windows, last_of};
 use super::level::{Level, by_code};
 use super::stack::Stack;
 use super::table::THREADS;
-use crate::cast::recast;
+use crate::cast::{WrittenValues, recast};
 use crate::{Carrier, Key, Value, values_for};
 use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, scan, sort, transfer};
 
@@ -50,7 +50,7 @@ impl<K: Key, V: Value> Stack<K, V> {
         } else if !keys.is_empty() {
             let found = FoundWindows { counts: Some(counts.as_mut_slice()), ..FoundWindows::default() };
             let intervals = Intervals { low: keys, high: keys };
-            find_windows::<K>(stream, self.carried_view::<()>(stream)?, intervals, self.log_pieces(), found)?;
+            find_windows::<K>(stream, self.carried_view::<()>(stream)?, intervals, None, self.log_pieces(), found)?;
         }
         Ok(counts)
     }
@@ -82,8 +82,10 @@ impl<K: Key, V: Value> Stack<K, V> {
     ) -> Result<(), Error> {
         gpu_primitives::expect_len("the offsets of the values", keys.len() + 1, offsets.len())?;
         let windows = self.windows_of(stream, keys, offsets.reborrow())?;
-        let values = values.cast().expect("a value and its carrier have the same size");
-        self.gather(stream, &windows, offsets.as_slice(), values)
+        let mut written = WrittenValues::<V>::new(stream, values)?;
+        self.gather(stream, &windows, offsets.as_slice(), written.slice())?;
+        written.finish(stream)?;
+        Ok(())
     }
 
     /// Removes all elements with these keys. Waits.
@@ -174,7 +176,7 @@ impl<K: Key, V: Value> Stack<K, V> {
             ..FoundWindows::default()
         };
         let intervals = Intervals { low: keys, high: keys };
-        find_windows::<K>(stream, self.carried_view::<()>(stream)?, intervals, self.log_pieces(), found)?;
+        find_windows::<K>(stream, self.carried_view::<()>(stream)?, intervals, None, self.log_pieces(), found)?;
         scan::exclusive_sum(stream, &counts, offsets)?;
         Ok(windows)
     }

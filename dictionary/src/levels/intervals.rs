@@ -1,9 +1,10 @@
 //! The host side of queries on intervals: counts and ranges.
 //!
-//! There are three ways to answer them:
+//! There are four ways to answer them:
 //! - If there is a single level with distinct keys, the elements of an interval are adjacent. Their number is the
 //!   difference of two positions, and they are copied.
 //! - Otherwise, the elements that overlap the intervals are merged, tile by tile.
+//! - If few short intervals are counted, a warp compares the elements of each.
 //! - If the intervals overlap each other so much that they have far more elements in total than the levels, the levels
 //!   are merged once, into a temporary level of distinct keys.
 
@@ -11,21 +12,23 @@
 
 use super::copy::{COPY_TILE, CopyWindows};
 use super::elements::ElementsMut;
+use super::few::{CountFew, FEW_QUERIES};
 use super::find::Levels;
 use super::level::Level;
 use super::payload::Payload;
 use super::stack::Stack;
 use super::table::THREADS;
-use super::tiles::{BLOCKS_AT_ONCE, CountLive, Cuts, EmitLive, count_items, items, nominal};
+use super::tiles::{BLOCKS_AT_ONCE, CountLive, Cuts, EmitLive, LEAST_PER_PIECE, count_items, items, nominal};
 use super::windows::FindWindows;
-use crate::cast::{answered, asked, recast};
+use crate::cast::{WrittenKeys, WrittenValues, answered, asked, recast};
 use crate::{Carrier, Key, Value, values_for};
 use bytemuck::Pod;
 use gpu_primitives::block::lookback;
 use gpu_primitives::kernel::View;
 use gpu_primitives::monoid::Monoid;
 use gpu_primitives::{
-    DeviceSlice, DeviceSliceMut, DeviceVec, Error, GlobalMut, Stream, expect_len, reduce, scan, transfer, with_shape,
+    DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, reduce, scan, transfer,
+    with_shape,
 };
 
 /// All levels are merged once if the intervals have more than this many times as many overlapping elements as the
@@ -50,6 +53,17 @@ pub struct Ranges<K: Pod, V: Pod> {
     pub keys: DeviceVec<K>,
     /// The values of the keys. Empty if values are zero-sized.
     pub values: DeviceVec<V>,
+}
+
+/// Room for the elements of intervals.
+#[derive(Debug)]
+pub struct RangesMut<'a, K, V> {
+    /// Where the elements of each interval begin; one more entry for where the last ones end.
+    pub offsets: DeviceSliceMut<'a, u64>,
+    /// The keys, ascending within each interval.
+    pub keys: DeviceSliceMut<'a, K>,
+    /// As many values; none if values are zero-sized.
+    pub values: DeviceSliceMut<'a, V>,
 }
 
 impl<K: Pod, V: Pod> Ranges<K, V> {
@@ -100,9 +114,25 @@ impl<K: Key, V: Value> Stack<K, V> {
             self.count_distinct(stream, intervals, counts.as_mut_slice())?;
             return Ok(counts);
         }
-        let windows = Windows::find(stream, self.carried_view::<()>(stream)?, self.level_count(), intervals)?;
-        if len > OVERLAP
-            && windows.overlapping(stream)? > OVERLAP * self.len()
+        if len <= OVERLAP {
+            self.count_into(stream, intervals, counts.as_mut_slice())?;
+            return Ok(counts);
+        }
+        let windows;
+        let overlapping = if self.are_few(stream, len) {
+            let left = self.count_few(stream, intervals, counts.as_mut_slice())?;
+            let overlapping: u64 = left.to_vec(stream)?.iter().sum();
+            if overlapping == 0 {
+                return Ok(counts);
+            }
+            windows = self.windows(stream, intervals, Some(left.as_slice()))?;
+            overlapping as usize
+        } else {
+            transfer::fill(stream, &mut counts, 0)?;
+            windows = self.windows(stream, intervals, None)?;
+            windows.overlapping(stream)?
+        };
+        if overlapping > OVERLAP * self.len()
             && let Some(merged) = self.merged::<()>(stream)
         {
             return merged.count(stream, intervals);
@@ -123,7 +153,7 @@ impl<K: Key, V: Value> Stack<K, V> {
         &self,
         stream: &Stream,
         intervals: Intervals<'_, K>,
-        counts: DeviceSliceMut<'_, u64>,
+        mut counts: DeviceSliceMut<'_, u64>,
     ) -> Result<(), Error> {
         let len = intervals.len()?;
         expect_len("the counts of the intervals", len, counts.len())?;
@@ -132,9 +162,47 @@ impl<K: Key, V: Value> Stack<K, V> {
         } else if self.distinct_level().is_some() {
             self.count_distinct(stream, intervals, counts)
         } else {
-            let windows = Windows::find(stream, self.carried_view::<()>(stream)?, self.level_count(), intervals)?;
+            let mut left = None;
+            if self.are_few(stream, len) {
+                left = Some(self.count_few(stream, intervals, counts.reborrow())?);
+            } else {
+                transfer::fill(stream, counts.reborrow(), 0)?;
+            }
+            let windows = self.windows(stream, intervals, left.as_ref().map(DeviceVec::as_slice))?;
             self.count_windows(stream, &windows, counts)
         }
+    }
+
+    /// Finds the windows of intervals, or only those of which `left` says that there is something left. Does not wait.
+    fn windows(
+        &self,
+        stream: &Stream,
+        intervals: Intervals<'_, K>,
+        left: Option<DeviceSlice<'_, u64>>,
+    ) -> Result<Windows, Error> {
+        Windows::find(stream, self.carried_view::<()>(stream)?, self.level_count(), intervals, left)
+    }
+
+    /// Counts the live keys in each short interval, and returns how many elements overlap each of the others, whose counts
+    /// are zero. There must be at least one level and one interval. Does not wait.
+    fn count_few(
+        &self,
+        stream: &Stream,
+        intervals: Intervals<'_, K>,
+        mut counts: DeviceSliceMut<'_, u64>,
+    ) -> Result<DeviceVec<u64>, Error> {
+        let mut left = stream.uninit(intervals.low.len())?;
+        let (low, high) = (asked(stream, intervals.low)?, asked(stream, intervals.high)?);
+        let kernel = CountFew::<K::Code>::new(
+            self.carried_view::<()>(stream)?,
+            low.slice().view(stream)?,
+            high.slice().view(stream)?,
+            counts.view_mut(stream)?,
+            left.view_mut(stream)?,
+        );
+        // SAFETY: there is a warp per interval. All arrays have the same length.
+        unsafe { stream.launch(kernel, intervals.low.len().div_ceil(FEW_QUERIES))? };
+        Ok(left)
     }
 
     /// Counts the keys in intervals of a single level whose keys are distinct.
@@ -145,17 +213,16 @@ impl<K: Key, V: Value> Stack<K, V> {
         counts: DeviceSliceMut<'_, u64>,
     ) -> Result<(), Error> {
         let windows = FoundWindows { counts: Some(counts), ..FoundWindows::default() };
-        find_windows::<K>(stream, self.carried_view::<()>(stream)?, intervals, 0, windows)
+        find_windows::<K>(stream, self.carried_view::<()>(stream)?, intervals, None, 0, windows)
     }
 
-    /// Counts the live keys in windows.
+    /// Adds the number of live keys in windows to the counts.
     fn count_windows(
         &self,
         stream: &Stream,
         windows: &Windows,
         mut counts: DeviceSliceMut<'_, u64>,
     ) -> Result<(), Error> {
-        transfer::fill(stream, counts.reborrow(), 0)?;
         let (view, counts) = (self.carried_view::<()>(stream)?, counts.view_mut(stream)?);
         if self.has_tombstones() {
             windows.count::<K, <() as Carrier>::Marked>(stream, view, counts)
@@ -178,9 +245,14 @@ impl<K: Key, V: Value> Stack<K, V> {
         }
         let view = self.carried_view::<()>(stream)?;
         if let Some(level) = self.distinct_level() {
-            return copy_ranges(stream, level, view, intervals);
+            let windows = LevelWindows::find::<K>(stream, view, intervals)?;
+            let [total] = last_of(stream, [windows.offsets.as_slice()])?;
+            let mut keys = stream.uninit::<K::Code>(total)?;
+            let mut values = stream.uninit::<V::Carrier>(values_for::<V>(total))?;
+            windows.copy(stream, level, keys.as_mut_slice(), values.as_mut_slice())?;
+            return Ok(Ranges { offsets: windows.offsets, keys: answered(stream, keys)?, values: recast(values) });
         }
-        let windows = Windows::find(stream, view, self.level_count(), intervals)?;
+        let windows = Windows::find(stream, view, self.level_count(), intervals, None)?;
         let total = reduce::sum(stream, &windows.overlapping)?;
         let [overlapping, weight] = last_of(stream, [total.as_slice(), windows.positions.as_slice()])?;
         if overlapping > OVERLAP * self.len()
@@ -191,12 +263,8 @@ impl<K: Key, V: Value> Stack<K, V> {
         let mut offsets = stream.uninit(len + 1)?;
         let mut keys = stream.uninit(overlapping)?;
         let mut values = stream.uninit(values_for::<V>(overlapping))?;
-        let out = Found { offsets: &mut offsets, keys: &mut keys, values: &mut values };
-        if self.has_tombstones() {
-            windows.emit::<K, V, <V::Carrier as Carrier>::Marked>(stream, self, weight, out)?;
-        } else {
-            windows.emit::<K, V, V::Carrier>(stream, self, weight, out)?;
-        }
+        let out = Found { offsets: offsets.as_mut_slice(), keys: keys.as_mut_slice(), values: values.as_mut_slice() };
+        self.emit(stream, &windows, weight, out)?;
         let [found] = last_of(stream, [offsets.as_slice()])?;
         let mut values = recast(values);
         keys.truncate(found);
@@ -204,6 +272,69 @@ impl<K: Key, V: Value> Stack<K, V> {
         let keys = answered(stream, keys)?;
         let values = self.combined(stream, keys.as_slice(), values)?;
         Ok(Ranges { offsets, keys, values })
+    }
+
+    /// Writes the live elements in each interval into given room. Returns how many elements there must be room for: those in
+    /// the intervals, with older elements of the same keys and deleted ones. If there is less room, what is written is not
+    /// specified. Does not wait.
+    ///
+    /// # Errors
+    /// - [`Error::LengthMismatch`] if `low` and `high` differ in length, if there is not one more offset than intervals, or if
+    ///   there is not room for as many values as keys.
+    /// - The errors of [`lookup`](Self::lookup).
+    pub fn ranges_into(
+        &self,
+        stream: &Stream,
+        intervals: Intervals<'_, K>,
+        to: RangesMut<'_, K, V>,
+    ) -> Result<DeviceValue<u64>, Error> {
+        let RangesMut { mut offsets, keys, values } = to;
+        let (len, room) = (intervals.len()?, keys.len());
+        expect_len("the offsets of the intervals", len + 1, offsets.len())?;
+        expect_len("the values of the intervals", values_for::<V>(room), values.len())?;
+        if len == 0 || self.is_empty() {
+            transfer::fill(stream, offsets.reborrow(), 0)?;
+            return reduce::sum(stream, offsets.as_slice());
+        }
+        let mut written_keys = WrittenKeys::new(stream, keys)?;
+        let mut written_values = WrittenValues::new(stream, values)?;
+        let view = self.carried_view::<()>(stream)?;
+        let needed;
+        if let Some(level) = self.distinct_level() {
+            let windows = LevelWindows::find::<K>(stream, view, intervals)?;
+            windows.copy(stream, level, written_keys.slice(), written_values.slice())?;
+            offsets.copy_from(stream, windows.offsets.as_slice())?;
+            needed = reduce::sum(stream, &windows.counts)?;
+        } else {
+            let windows = Windows::find(stream, view, self.level_count(), intervals, None)?;
+            needed = reduce::sum(stream, &windows.overlapping)?;
+            // Every interval has its elements, or the least weight.
+            let weight = room + len * windows.least();
+            let out = Found { offsets: offsets.reborrow(), keys: written_keys.slice(), values: written_values.slice() };
+            self.emit(stream, &windows, weight, out)?;
+        }
+        let keys = written_keys.finish(stream)?;
+        let mut values = written_values.finish(stream)?;
+        if self.combines() {
+            values.copy_from(stream, self.lookup(stream, keys.as_slice())?.values.as_slice())?;
+        }
+        Ok(needed)
+    }
+
+    /// Writes the live elements in windows. `weight` is at least the length of the sequence that is cut into tiles: if it is
+    /// less, nothing is written.
+    fn emit(
+        &self,
+        stream: &Stream,
+        windows: &Windows,
+        weight: usize,
+        out: Found<'_, K::Code, V::Carrier>,
+    ) -> Result<(), Error> {
+        if self.has_tombstones() {
+            windows.emit::<K, V, <V::Carrier as Carrier>::Marked>(stream, self, weight, out)
+        } else {
+            windows.emit::<K, V, V::Carrier>(stream, self, weight, out)
+        }
     }
 
     /// Combines the values of the live elements in each interval, in key order. Waits, as [`ranges`](Self::ranges) does.
@@ -262,6 +393,7 @@ pub(super) fn find_windows<K: Key>(
     stream: &Stream,
     view: View<'_, Levels<K::Code, ()>>,
     intervals: Intervals<'_, K>,
+    left: Option<DeviceSlice<'_, u64>>,
     log_pieces: u32,
     mut found: FoundWindows<'_>,
 ) -> Result<(), Error> {
@@ -270,6 +402,7 @@ pub(super) fn find_windows<K: Key>(
         view,
         low.slice().view(stream)?,
         high.slice().view(stream)?,
+        left.map_or_else(|| Ok(View::empty()), |left| left.view(stream))?,
         log_pieces,
         found.windows.as_mut().map_or_else(|| Ok(View::empty_mut()), |windows| windows.view_mut(stream))?,
         found.weights.as_mut().map_or_else(|| Ok(View::empty_mut()), |weights| weights.view_mut(stream))?,
@@ -279,45 +412,63 @@ pub(super) fn find_windows<K: Key>(
     unsafe { stream.launch(kernel, (intervals.low.len() + 1).div_ceil(THREADS as usize)) }
 }
 
-/// Copies the elements of intervals from the only level, whose keys are distinct.
-fn copy_ranges<K: Key, V: Value>(
-    stream: &Stream,
-    level: &Level<K, V>,
-    view: View<'_, Levels<K::Code, ()>>,
-    intervals: Intervals<'_, K>,
-) -> Result<Ranges<K, V>, Error> {
-    let len = intervals.len()?;
-    let mut windows = stream.uninit(2 * len)?;
-    let mut counts = stream.uninit(len + 1)?;
-    let found =
-        FoundWindows { windows: Some(windows.as_mut_slice()), counts: Some(counts.as_mut_slice()), weights: None };
-    find_windows::<K>(stream, view, intervals, 0, found)?;
-    let mut offsets = stream.uninit::<u64>(len + 1)?;
-    scan::exclusive_sum(stream, &counts, &mut offsets)?;
-    let [total] = last_of(stream, [offsets.as_slice()])?;
-    let mut keys = stream.uninit::<K::Code>(total)?;
-    let mut values = stream.uninit::<V::Carrier>(values_for::<V>(total))?;
-    let level = level.buffers::<V::Carrier>(stream, 0)?;
-    let kernel = CopyWindows::new(
-        level.keys,
-        level.values,
-        K::SIGN,
-        windows.view(stream)?,
-        offsets.view(stream)?,
-        keys.view_mut(stream)?,
-        values.view_mut(stream)?,
-    );
-    // SAFETY: there is a block per tile of outputs and windows. The windows are within the level, and the offsets are
-    // the sums of their lengths.
-    unsafe { stream.launch(kernel, (total + len).div_ceil(COPY_TILE))? };
-    Ok(Ranges { offsets, keys: answered(stream, keys)?, values: recast(values) })
+/// The parts of a level whose keys are distinct that lie in intervals.
+struct LevelWindows {
+    windows: DeviceVec<u32>,
+    /// The number of elements in each window, and a zero.
+    counts: DeviceVec<u64>,
+    /// The exclusive sums of the counts.
+    offsets: DeviceVec<u64>,
 }
 
-/// Where the elements of intervals go: room for all overlapping ones.
+impl LevelWindows {
+    /// Finds the windows. There must be at least one interval. Does not wait.
+    fn find<K: Key>(
+        stream: &Stream,
+        view: View<'_, Levels<K::Code, ()>>,
+        intervals: Intervals<'_, K>,
+    ) -> Result<Self, Error> {
+        let len = intervals.len()?;
+        let mut windows = stream.uninit(2 * len)?;
+        let mut counts = stream.uninit(len + 1)?;
+        let found =
+            FoundWindows { windows: Some(windows.as_mut_slice()), counts: Some(counts.as_mut_slice()), weights: None };
+        find_windows::<K>(stream, view, intervals, None, 0, found)?;
+        let mut offsets = stream.uninit::<u64>(len + 1)?;
+        scan::exclusive_sum(stream, &counts, &mut offsets)?;
+        Ok(Self { windows, counts, offsets })
+    }
+
+    /// Copies the elements in the windows, or nothing if there is not room for all of them. Does not wait.
+    fn copy<K: Key, V: Value>(
+        &self,
+        stream: &Stream,
+        level: &Level<K, V>,
+        mut keys: DeviceSliceMut<'_, K::Code>,
+        mut values: DeviceSliceMut<'_, V::Carrier>,
+    ) -> Result<(), Error> {
+        let most = keys.len() + self.offsets.len() - 1;
+        let level = level.buffers::<V::Carrier>(stream, 0)?;
+        let kernel = CopyWindows::new(
+            level.keys,
+            level.values,
+            K::SIGN,
+            self.windows.view(stream)?,
+            self.offsets.view(stream)?,
+            keys.view_mut(stream)?,
+            values.view_mut(stream)?,
+        );
+        // SAFETY: there is a block per tile of outputs and windows. The windows are within the level, and the offsets are
+        // the sums of their lengths.
+        unsafe { stream.launch(kernel, most.div_ceil(COPY_TILE)) }
+    }
+}
+
+/// Where the elements of intervals go, as kernels write them.
 struct Found<'a, C: Pod, W: Pod> {
-    offsets: &'a mut DeviceVec<u64>,
-    keys: &'a mut DeviceVec<C>,
-    values: &'a mut DeviceVec<W>,
+    offsets: DeviceSliceMut<'a, u64>,
+    keys: DeviceSliceMut<'a, C>,
+    values: DeviceSliceMut<'a, W>,
 }
 
 /// The parts of each level that lie in the intervals.
@@ -337,6 +488,7 @@ impl Windows {
         view: View<'_, Levels<K::Code, ()>>,
         levels: usize,
         intervals: Intervals<'_, K>,
+        left: Option<DeviceSlice<'_, u64>>,
     ) -> Result<Self, Error> {
         let len = intervals.len()?;
         let log_pieces = levels.next_power_of_two().ilog2();
@@ -348,7 +500,7 @@ impl Windows {
             weights: Some(weights.as_mut_slice()),
             counts: Some(counts.as_mut_slice()),
         };
-        find_windows::<K>(stream, view, intervals, log_pieces, found)?;
+        find_windows::<K>(stream, view, intervals, left, log_pieces, found)?;
         let mut positions = stream.uninit::<u64>(len + 1)?;
         scan::exclusive_sum(stream, &weights, &mut positions)?;
         Ok(Self { log_pieces, windows, positions, overlapping: counts })
@@ -381,14 +533,19 @@ impl Windows {
         })
     }
 
-    /// Writes the live elements of each interval. `weight` is the length of the sequence that is cut into tiles. Does
-    /// not wait.
+    /// Returns the least weight of an interval.
+    fn least(&self) -> usize {
+        LEAST_PER_PIECE << self.log_pieces
+    }
+
+    /// Writes the live elements of each interval. `weight` is at least the length of the sequence that is cut into tiles.
+    /// Does not wait.
     fn emit<K: Key, V: Value, P: Payload<Value = V::Carrier>>(
         &self,
         stream: &Stream,
         stack: &Stack<K, V>,
         weight: usize,
-        out: Found<'_, K::Code, V::Carrier>,
+        mut out: Found<'_, K::Code, V::Carrier>,
     ) -> Result<(), Error> {
         with_shape!(ITEMS in 13 | 9 | 7 | 5 | 3 | 1 = items::<K::Code, P>(), {
             let tile = nominal(ITEMS);
@@ -400,8 +557,7 @@ impl Windows {
                 out.offsets.view_mut(stream)?,
                 stream.lookback_words(lookback::scratch_words::<u64>(tiles))?,
             );
-            // SAFETY: there is a block per tile. The windows and positions are those of these levels. The outputs have
-            // room for all overlapping elements.
+            // SAFETY: the windows and positions are those of these levels. There is scratch for all blocks.
             unsafe { stream.launch(kernel, tiles) }
         })
     }

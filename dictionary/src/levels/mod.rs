@@ -21,6 +21,7 @@ mod copy;
 mod directory;
 mod elements;
 mod except;
+mod few;
 mod find;
 mod gather;
 mod look_back;
@@ -56,7 +57,7 @@ pub use payload::{Marked, MarkedLong, MarkedNone, Payload};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use every::Every;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use intervals::{Intervals, Ranges};
+pub use intervals::{Intervals, Ranges, RangesMut};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use level::{Level, Parts};
 #[cfg(not(target_arch = "nvptx64"))]

@@ -2,6 +2,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+use super::few::{FEW_QUERIES, LookupFew};
 use super::find::Levels;
 use super::level::Level;
 use super::lookup::LookupKeys;
@@ -14,7 +15,7 @@ use crate::cast::{answered, asked, recast};
 use crate::{Contents, Key, Lookup, Value, values_for};
 use bytemuck::Pod;
 use gpu_primitives::kernel::View;
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, GlobalMut, Stream};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
 
 /// The neighbours of keys, on the device, in the order of the keys that were asked for.
 #[derive(Debug)]
@@ -54,6 +55,10 @@ impl<K: Key, V: Value> Stack<K, V> {
             let (values, found) = (values.view_mut(stream)?, found.view_mut(stream)?);
             if let Some(operation) = self.operation() {
                 operation.lookup(stream, levels, keys_view, values, found)?;
+            } else if self.are_few(stream, keys.len()) {
+                let kernel = LookupFew::new(levels, keys_view, values, found);
+                // SAFETY: there is a warp per key, and the outputs are as long as the keys.
+                unsafe { stream.launch(kernel, keys.len().div_ceil(FEW_QUERIES))? };
             } else {
                 let kernel = LookupKeys::new(levels, keys_view, values, found);
                 // SAFETY: there is a thread per key, and the outputs are as long as the keys.
@@ -82,7 +87,20 @@ impl<K: Key, V: Value> Stack<K, V> {
         keys: DeviceSlice<'_, K>,
         newest: DeviceVec<V>,
     ) -> Result<DeviceVec<V>, Error> {
-        if self.has_operands() && self.level_count() > 1 { Ok(self.lookup(stream, keys)?.values) } else { Ok(newest) }
+        if self.combines() { Ok(self.lookup(stream, keys)?.values) } else { Ok(newest) }
+    }
+
+    /// Returns whether the newest element of a key may be only a part of its value.
+    pub(super) fn combines(&self) -> bool {
+        self.has_operands() && self.level_count() > 1
+    }
+
+    /// Returns whether a warp per query is faster than a thread per query: there are several levels, and so few queries that
+    /// the device runs all their warps at once.
+    pub(super) fn are_few(&self, stream: &Stream, queries: usize) -> bool {
+        const WARPS_AT_ONCE: usize = 32;
+
+        self.level_count() > 1 && queries <= WARPS_AT_ONCE * stream.device().limits().multiprocessors as usize
     }
 
     /// Returns which keys are present: 1 or 0 for each. Does not wait.
@@ -93,14 +111,17 @@ impl<K: Key, V: Value> Stack<K, V> {
         let mut found = stream.uninit::<u8>(keys.len())?;
         if !keys.is_empty() {
             let asked = asked(stream, keys)?;
-            let kernel = LookupKeys::<K::Code, ()>::new(
-                self.carried_view::<()>(stream)?,
-                asked.slice().view(stream)?,
-                GlobalMut::empty(),
-                found.view_mut(stream)?,
-            );
-            // SAFETY: there is a thread per key, and the output is as long as the keys.
-            unsafe { stream.launch(kernel, keys.len().div_ceil(THREADS as usize))? };
+            let (levels, keys_view) = (self.carried_view::<()>(stream)?, asked.slice().view(stream)?);
+            let (values, found) = (View::empty_mut(), found.view_mut(stream)?);
+            if self.are_few(stream, keys.len()) {
+                let kernel = LookupFew::new(levels, keys_view, values, found);
+                // SAFETY: there is a warp per key, and the output is as long as the keys.
+                unsafe { stream.launch(kernel, keys.len().div_ceil(FEW_QUERIES))? };
+            } else {
+                let kernel = LookupKeys::new(levels, keys_view, values, found);
+                // SAFETY: there is a thread per key, and the output is as long as the keys.
+                unsafe { stream.launch(kernel, keys.len().div_ceil(THREADS as usize))? };
+            }
         }
         Ok(found)
     }

@@ -14,6 +14,8 @@ use gpu_primitives::view::{Global, GlobalMut};
 /// `windows` receives, per interval, `1 << log_pieces` pieces of two words: the first element of the window and its
 /// length. The levels come oldest first. The pieces after the last level are empty.
 ///
+/// If `left` is not empty, the windows of an interval for which it has a zero are empty.
+///
 /// `weights` receives the total length of the windows of each interval, but at least twice `1 << log_pieces`, and a
 /// zero in one more element. The tiles are cut by these weights. `overlapping` receives the total length itself, and a
 /// zero in one more element if it has one. Empty outputs are not written.
@@ -22,7 +24,7 @@ use gpu_primitives::view::{Global, GlobalMut};
 ///
 /// # Safety
 /// - The launch has at least one thread per interval, and one more.
-/// - `high` is as long as `low`.
+/// - `high` is as long as `low`. `left` is as long, or empty.
 /// - Outputs that are not empty have room for what they receive: `windows`, at a multiple of 8 bytes, for two words per
 ///   interval and piece, and the others for one element per interval.
 /// - While the kernel runs, nobody changes the levels or writes the intervals, and nobody else uses the outputs.
@@ -31,6 +33,7 @@ pub unsafe fn find_windows<C: KeyCode>(
     levels: Levels<C, ()>,
     low: Global<C>,
     high: Global<C>,
+    left: Global<u64>,
     log_pieces: u32,
     windows: GlobalMut<u32>,
     weights: GlobalMut<u64>,
@@ -49,6 +52,7 @@ pub unsafe fn find_windows<C: KeyCode>(
         return;
     }
     let pieces = 1usize << log_pieces;
+    let is_asked = left.is_empty() || left.get(at) > 0;
     let (low, high) = (levels.sign().encode(low.get(at)), levels.sign().encode(high.get(at)));
     let mut total = 0u64;
     let mut slots = levels.occupied();
@@ -57,7 +61,7 @@ pub unsafe fn find_windows<C: KeyCode>(
         if slots != 0 {
             let slot = u32::BITS - 1 - slots.leading_zeros();
             slots ^= 1 << slot;
-            if low <= high {
+            if is_asked && low <= high {
                 let level = levels.level(slot);
                 start = level.count_before(low, false);
                 len = level.count_before(high, true) - start;

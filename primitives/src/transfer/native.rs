@@ -40,8 +40,10 @@ pub(super) unsafe fn copy_elements<T: Pod>(from: Global<T>, to: GlobalMut<T>, te
 /// The contract of [`fill_lines`](super::kernel::FillLines).
 pub(super) unsafe fn fill_lines(to: GlobalMut<u8>, to_lines: GlobalMut<Line>, line: Line, edges: Edges, team: Team) {
     let fill = |_: usize, range: Range<usize>| {
-        // SAFETY: the lines exist, and no other call has them.
-        unsafe { std::slice::from_raw_parts_mut(to_lines.as_mut_ptr().add(range.start), range.len()) }.fill(line);
+        for index in range {
+            // SAFETY: the line exists, and no other call has it.
+            unsafe { to_lines.as_mut_ptr().add(index).write(line) };
+        }
     };
     // SAFETY: the body captures arguments. Each call writes lines of its own.
     unsafe { team.divide(to_lines.len(), fill) };

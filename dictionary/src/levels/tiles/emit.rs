@@ -17,14 +17,17 @@ use gpu_primitives::view::{GlobalMut, SharedMemory};
 /// Merges the parts of the levels within intervals, and writes the live elements, interval by interval. `offsets`
 /// receives the index of the first one of each interval, and finally the number of all. Keys are decoded.
 ///
+/// If there are more tiles than blocks, nothing is written. Of a tile whose live elements do not all fit into `out`, no
+/// element is written.
+///
 /// # Safety
-/// - The launch has one block per tile.
+/// - The launch may have any number of blocks.
 /// - `levels` shows at least one level. `cuts` has at least as many pieces per interval as there are levels, and at most
 ///   32.
 /// - `cuts` was made from the arguments that [`Cuts::by_intervals`] asks for, for these levels, with a tile length from 1
 ///   to `nominal(ITEMS)`; or from those that [`Cuts::by_splits`] asks for, with a tile length from 1 to `room(ITEMS)`.
-/// - `out` has room for all live elements. `offsets` has one element per interval and one more.
-/// - `scratch` comes from the stream's look-back words, for one `u64` per tile.
+/// - `offsets` has one element per interval and one more.
+/// - `scratch` comes from the stream's look-back words, for one `u64` per block.
 /// - While the kernel runs, nobody changes the levels or writes what `cuts` shows, and nobody else uses the outputs or
 ///   `scratch`.
 #[kernel(
@@ -42,6 +45,9 @@ pub unsafe fn emit_live<C: KeyCode, P: Payload, const ITEMS: usize>(
     let own = thread::thread_idx_x();
     let mut memory = SharedMemory::new();
     let tiles = cuts.tiles();
+    if tiles.count > thread::grid_dim_x() || thread::block_idx_x() >= tiles.count {
+        return;
+    }
     let workspace = Workspace::<C, P, ITEMS>::start(&mut memory, own, levels);
     let live_table = LiveTable::take(&mut memory);
     let look_back = LookBack::start(&mut memory, own, scratch, tiles.count);
@@ -70,6 +76,9 @@ pub unsafe fn emit_live<C: KeyCode, P: Payload, const ITEMS: usize>(
     }
     if look_back.is_last(ticket) && own == 0 {
         offsets.set(offsets.len() - 1, base + live.total as u64);
+    }
+    if base + live.total as u64 > out.keys.len() as u64 {
+        return;
     }
     let out = out.slice(base as usize, live.total as usize);
     for i in 0..ITEMS {
