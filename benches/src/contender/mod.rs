@@ -4,6 +4,7 @@
 //! # A structure of your own
 //! Implement [`Contender`] for one type of keys and values, [`OrderedContender`] as well if it keeps its keys in order, and
 //! [register](crate::compare::Contest::register) it. `benches/examples/own_contender.rs` is a whole program.
+//! A dictionary that implements [`Updatable`](gpu_dictionary::Updatable) needs only [`device::OnDevice`].
 //!
 //! - **Input.** Every slice is there twice, [on the host and on the device](crate::both::Slice): use the one that suits the
 //!   structure.
