@@ -3,8 +3,9 @@
 //! Each crate must describe itself, contain its licences, and be small enough for the registry. Cargo then compiles each
 //! of them from its package alone.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{env, fs};
 
 use serde::Deserialize;
 
@@ -61,11 +62,23 @@ pub fn run() -> Result<(), Error> {
         problems.iter().for_each(|problem| println!("{problem}"));
         return Err(Error::BadPackages { count: problems.len() });
     }
-    // Packages and their builds share one target folder, so each dependency is compiled once.
-    cargo_output(&arguments)?;
-    for package in &published {
-        let name = format!("{}-{}.crate", package.name, package.version);
-        let size = size_of(&metadata.target_directory.join("package").join(&name))?;
+    // Cargo takes packages of one name and version for the same, also if their contents have changed since the last run. In a
+    // folder that is new each time, it cannot find the old ones.
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
+    let target = metadata.target_directory.join(format!("packages-{since}"));
+    let folder = target.display().to_string();
+    arguments.extend(["--target-dir", &folder]);
+    let result = cargo_output(&arguments).and_then(|_| check_sizes(&target, &published));
+    let _ = fs::remove_dir_all(&target);
+    forget(&published);
+    result
+}
+
+/// Checks that the packages are small enough for the registry.
+fn check_sizes(target: &Path, published: &[&Manifest]) -> Result<(), Error> {
+    for package in published {
+        let name = format!("{}.crate", package.folder());
+        let size = size_of(&target.join("package").join(&name))?;
         println!("{:>8} KiB  {name}", size / 1024);
         if size > LIMIT {
             return Err(Error::PackageTooBig { name, size, limit: LIMIT });
@@ -74,11 +87,31 @@ pub fn run() -> Result<(), Error> {
     Ok(())
 }
 
+/// Removes the sources that cargo has unpacked from the packages: nobody will use them again.
+fn forget(published: &[&Manifest]) {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo")));
+    let Some(Ok(registries)) = home.map(|home| fs::read_dir(home.join("registry/src"))) else { return };
+    // The folder of a local registry begins with a hyphen: it has no host.
+    for registry in registries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with('-')) {
+        for package in published {
+            let _ = fs::remove_dir_all(registry.path().join(package.folder()));
+        }
+        // Only if nothing is left in it.
+        let _ = fs::remove_dir(registry.path());
+    }
+}
+
 fn size_of(path: &Path) -> Result<u64, Error> {
     fs::metadata(path).map(|metadata| metadata.len()).map_err(Error::io("read", path))
 }
 
 impl Manifest {
+    /// The name of the package's folder and archive.
+    fn folder(&self) -> String {
+        format!("{}-{}", self.name, self.version)
+    }
+
     fn is_published(&self) -> bool {
         self.publish.as_ref().is_none_or(|registries| !registries.is_empty())
     }
