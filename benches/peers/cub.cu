@@ -1,5 +1,6 @@
 // The peer of the primitives table: CUB from the CUDA toolkit, timed as our own rows are (events around one call, median
-// of 15 after 3 warm-ups). Prints `row,elements,milliseconds`.
+// of 15 after 3 warm-ups). Speaks the line protocol of src/peers.rs: prints `row, parameter, elements, milliseconds`,
+// separated by tabs. Measures all of its rows, whatever is asked.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -61,7 +62,7 @@ struct Buffer {
 };
 
 static void row(const char *name, size_t n, double milliseconds) {
-    std::printf("%s,%zu,%.6f\n", name, n, milliseconds);
+    std::printf("%s\t\t%zu\t%.6f\n", name, n, milliseconds);
     std::fflush(stdout);
 }
 
@@ -207,9 +208,9 @@ static void merges_and_searches(size_t n) {
     double time = median_milliseconds([&] {
         CHECK(cub::DeviceMerge::MergeKeys(scratch, key_bytes, keys, half, keys + half, half, keys_out, IgnoreLowBit{}));
     });
-    std::printf("merge_keys_cmp,%zu,%.6f\n", n, time);
+    std::printf("merge_keys_cmp\t\t%zu\t%.6f\n", n, time);
     time = median_milliseconds([&] { pairs(scratch, pair_bytes, keys, values, keys_out, values_out, half); });
-    std::printf("merge_pairs_cmp,%zu,%.6f\n", n, time);
+    std::printf("merge_pairs_cmp\t\t%zu\t%.6f\n", n, time);
 
     // Eight runs take three passes.
     sort_runs(raw, keys, n, n / 8, 1);
@@ -226,7 +227,7 @@ static void merges_and_searches(size_t n) {
             v_out = v_out == values_out ? values_between : values_out;
         }
     });
-    std::printf("merge_8way_pairs,%zu,%.6f\n", n, time);
+    std::printf("merge_8way_pairs\t\t%zu\t%.6f\n", n, time);
     CHECK(cudaFree(keys_between));
     CHECK(cudaFree(values_between));
 
@@ -238,9 +239,9 @@ static void merges_and_searches(size_t n) {
         thrust::lower_bound(thrust::cuda::par_nosync, keys, keys + n, wanted, wanted + n, keys_out);
     };
     time = median_milliseconds([&] { search(needles); });
-    std::printf("lower_bound_random,%zu,%.6f\n", n, time);
+    std::printf("lower_bound_random\t\t%zu\t%.6f\n", n, time);
     time = median_milliseconds([&] { search(sorted_needles); });
-    std::printf("sorted_search,%zu,%.6f\n", n, time);
+    std::printf("sorted_search\t\t%zu\t%.6f\n", n, time);
 
     for (void *array : {(void *)raw, (void *)keys, (void *)values, (void *)keys_out, (void *)values_out, (void *)scratch}) {
         CHECK(cudaFree(array));
@@ -362,6 +363,7 @@ static void merge_sort(size_t n) {
 }
 
 int main() {
+    std::printf("# name: CUB\n");
     for (int log : {20, 24, 27}) reduce(size_t(1) << log);
     segmented_reduce(size_t(1) << 26, 64);
     runs(size_t(1) << 26);

@@ -21,13 +21,13 @@ const BATCHES: [u32; 3] = [16, 18, 20];
 
 type Cuckoo = GpuCuckoo<u32, u32>;
 
-/// Measures every row. `device` is the name of the device; `None` for the default device. `log_sizes` are the sizes as
-/// powers of two; if empty, sizes that suit the device.
+/// Measures every row. `device` is the name of the device; `None` for the default device. `sizes` are powers
+/// of two; if there are none, they suit the device.
 ///
 /// # Errors
 /// Any error before the first measurement. Later errors are in [`Run::outcome`], next to the measurements so far.
-pub fn run(device: Option<&str>, log_sizes: &[u32]) -> Result<Run, Error> {
-    let (session, log_sizes) = Session::open_for_sizes(device, log_sizes)?;
+pub fn run(device: Option<&str>, sizes: &[usize]) -> Result<Run, Error> {
+    let (session, log_sizes) = Session::open_for_sizes(device, sizes)?;
     session.expect_steps((2 + 1 + BATCHES.len() + 4) * log_sizes.len());
     let outcome = log_sizes.iter().try_for_each(|&log| {
         measure(&session, 1 << log)?;

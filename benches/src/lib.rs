@@ -1,8 +1,10 @@
 //! Comparative benchmarks. Operations are timed by device events, peers are measured in the same run, and every result
 //! is checked. The results are written as tables, plots and files.
 
+pub mod baseline;
 pub mod both;
 pub mod check;
+pub mod command;
 pub mod compare;
 pub mod contender;
 pub mod cuckoo;
@@ -11,12 +13,14 @@ mod error;
 pub mod lsm;
 mod machine;
 pub mod measure;
+pub mod names;
 pub mod oracle;
 pub mod output;
 pub mod paper;
 pub mod peers;
 pub mod primitives;
 pub mod record;
+pub mod reference;
 pub mod report;
 pub mod results;
 pub mod rows;

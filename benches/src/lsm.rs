@@ -8,7 +8,7 @@ use crate::oracle::{Intervals, Lookups, Oracle};
 use crate::paper::{Scaled, insertion};
 use crate::record::{Record, power};
 use crate::rows::{self, At};
-use crate::session::Session;
+use crate::session::{Session, logarithms};
 use crate::{Error, Run, upserts};
 use gpu_lsm::GpuLsm;
 
@@ -25,8 +25,8 @@ type Lsm = GpuLsm<u32, u32>;
 pub struct Options<'a> {
     /// The name of the device; `None` for the default device.
     pub device: Option<&'a str>,
-    /// The logarithm of the number of elements of most rows; `None` for 24 on a GPU and 16 on a CPU.
-    pub log_size: Option<u32>,
+    /// The number of elements of most rows, a power of two; `None` for 2^24 on a GPU and 2^16 on a CPU.
+    pub size: Option<usize>,
     /// Whether to measure the insertion table, which takes longer.
     pub insertions: bool,
 }
@@ -40,7 +40,8 @@ pub fn run(options: &Options<'_>) -> Result<Run, Error> {
     if !session.is_gpu() {
         session.runs = RUNS.1;
     }
-    let log_size = options.log_size.unwrap_or(if session.is_gpu() { 24 } else { 16 });
+    let size = options.size.unwrap_or(if session.is_gpu() { 1 << 24 } else { 1 << 16 });
+    let log_size = logarithms(&[size], 12..=26)?[0];
     let large = if session.is_gpu() { 8 } else { 1 };
     session.expect_room((1 << log_size) * large, 64)?;
     session.expect_steps(14 + usize::from(options.insertions) * insertion::steps());

@@ -1,9 +1,15 @@
 //! The description of the machine and the run.
 
 use crate::record::Recording;
+use crate::report;
 use gpu_primitives::{Device, DeviceKind};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What a reader must know first about a run without a GPU.
+const ON_CPU: &str = "These are GPU kernels on a CPU. Those that cost most run as native loops on all cores; the others run in an \
+                      emulator, one GPU thread after the other. The rates say that a program works without a GPU, and little about \
+                      how it runs on one: for that, look at the columns of the H200, which was measured with more elements.";
 
 /// Returns what is known before the run: the program, the command, the date, the device and the host.
 #[must_use]
@@ -12,6 +18,9 @@ pub fn describe(device: &Device) -> Recording {
     recording.tell("program", concat!("gpu-benches ", env!("CARGO_PKG_VERSION")));
     recording.tell("command", command(std::env::args().skip(1)));
     recording.tell("date", today());
+    if !matches!(device.kind(), DeviceKind::Cuda { .. }) {
+        recording.tell(report::NOTE, ON_CPU);
+    }
     recording.tell("device", device.name());
     if let Some([driver, memory]) = query(device, ["driver_version", "memory.total"]) {
         recording.tell("driver", driver);
@@ -30,7 +39,7 @@ pub fn describe_clocks(device: &Device, recording: &mut Recording) {
 
 /// Returns the command line without the arguments that only name files.
 fn command(arguments: impl Iterator<Item = String>) -> String {
-    const FILES: [&str; 3] = ["--csv", "--out", "--peer"];
+    const FILES: [&str; 4] = ["--baseline", "--csv", "--out", "--peer"];
     let (mut words, mut skip) = (vec![String::from("gpu-benches")], false);
     for argument in arguments {
         let is_file = FILES.iter().any(|name| argument.strip_prefix(name).is_some_and(|rest| rest.starts_with('=')));

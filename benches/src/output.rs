@@ -2,7 +2,8 @@
 
 use crate::record::Recording;
 use crate::view::{Block, html, markdown, text};
-use crate::{Error, Run, report};
+use crate::{Error, Run, baseline, report};
+use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,8 @@ pub struct Output {
     pub folder: Option<PathBuf>,
     /// Whether to print JSON instead of tables.
     pub json: bool,
+    /// An earlier run to compare with.
+    pub baseline: Option<Recording>,
 }
 
 impl Output {
@@ -54,11 +57,13 @@ impl Output {
         if outcome.is_ok() || !recording.records.is_empty() {
             written = self.write(&recording)?;
             if self.json {
-                let json = serde_json::to_string_pretty(&recording);
-                println!("{}", json.map_err(|error| Error::Arguments(error.to_string()))?);
+                println!("{}", self.to_json(&recording)?);
             } else {
                 let head = recording.about.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
-                println!("{}", text::render(&[vec![Block::Text(head)], report::blocks(&recording)].concat()));
+                let changes = self.baseline.as_ref().map(|before| baseline::blocks(before, &recording));
+                let blocks =
+                    [vec![Block::Text(head)], report::blocks(&recording), changes.unwrap_or_default()].concat();
+                println!("{}", text::render(&blocks));
             }
         }
         if outcome.is_err() {
@@ -69,6 +74,20 @@ impl Output {
             if self.json { eprintln!("{}", path.display()) } else { println!("{}", path.display()) }
         }
         outcome
+    }
+
+    /// Returns the measurements as JSON and, if there is an earlier run, what changed.
+    fn to_json(&self, recording: &Recording) -> Result<String, Error> {
+        /// The measurements, and what changed.
+        #[derive(Serialize)]
+        struct Json<'a> {
+            #[serde(flatten)]
+            recording: &'a Recording,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            changes: Option<Vec<baseline::Change<'a>>>,
+        }
+        let changes = self.baseline.as_ref().map(|before| baseline::changes(before, recording));
+        serde_json::to_string_pretty(&Json { recording, changes }).map_err(|error| Error::Arguments(error.to_string()))
     }
 
     /// Writes all files and returns their paths.
@@ -84,8 +103,9 @@ impl Output {
             put(path.clone(), &csv)?;
         }
         if let Some(folder) = &self.folder {
-            let blocks = [report::about(recording), report::blocks(recording)].concat();
+            let blocks = report::page(recording, self.baseline.as_ref());
             put(folder.join(format!("{}.csv", self.name)), &csv)?;
+            put(folder.join(format!("{}.json", self.name)), &self.to_json(recording)?)?;
             let mut images = Vec::new();
             let page = markdown::render(&blocks, |title, svg| {
                 let file = format!("{}-{}.svg", self.name, markdown::slug(title));

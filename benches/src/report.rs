@@ -1,16 +1,40 @@
 //! The report of a command: its tables and plots.
 
-use crate::record::{Record, Recording, power};
-use crate::view::pivot::{self, by_name, by_subject, distinct};
-use crate::view::plot::{Axis, Marks, Plot};
+use crate::names;
+use crate::record::{RATE, Record, Recording, power};
+use crate::view::pivot::{self, distinct};
+use crate::view::plot::{Axis, Mark, Marks, Plot};
 use crate::view::{Block, NONE, Table, number, optional, ratio, spread};
-use crate::{compare, cuckoo, lsm, paper, primitives, sorted_array};
+use crate::{baseline, compare, cuckoo, lsm, paper, primitives, reference, sorted_array};
+
+/// The name of the sentence in a recording's description that the report puts first.
+pub const NOTE: &str = "note";
+
+/// The rows of the comparison that change a dictionary. The others ask it.
+const UPDATES: [&str; 5] = ["bulk build", "insert, all batches", "delete", "update, mixed", "cleanup"];
+
+/// The most lines of a plot: more cannot be told apart.
+const MOST_LINES: usize = 6;
+
+/// Returns everything that a page shows: what the reader must know first, the changes since a baseline, the description of
+/// the run, tables and plots.
+#[must_use]
+pub fn page(recording: &Recording, before: Option<&Recording>) -> Vec<Block> {
+    let note = recording.about(NOTE).map(|text| Block::Notice(text.into()));
+    let changes = before.map(|before| baseline::blocks(before, recording)).unwrap_or_default();
+    note.into_iter()
+        .chain(changes)
+        .chain(blocks(recording))
+        .chain([Block::Heading("This run".into())])
+        .chain(about(recording))
+        .collect()
+}
 
 /// Returns the description of the run: the device, the date, the command and so on.
 #[must_use]
 pub fn about(recording: &Recording) -> Vec<Block> {
     let mut table = Table::new(2, ["about", "this run"]);
-    for (name, text) in &recording.about {
+    for (name, text) in recording.about.iter().filter(|(name, _)| name != NOTE) {
         table.push([name.clone(), text.clone()]);
     }
     vec![Block::Table(table)]
@@ -25,44 +49,277 @@ pub fn blocks(recording: &Recording) -> Vec<Block> {
         blocks.extend(comparison(recording));
     }
     if has(primitives::SECTION) {
-        blocks.push(Block::Heading("Primitives".into()));
-        blocks.push(Block::Text("Rates in million elements per second.".into()));
-        blocks.push(primitives::table(recording));
-        blocks.extend(beside_peer(recording, primitives::SECTION, "Primitives").map(Block::Plot));
+        blocks.extend(of_primitives(recording));
     }
     for (section, title) in
         [(lsm::SECTION, "LSM"), (sorted_array::SECTION, "Sorted array"), (cuckoo::SECTION, "Cuckoo table")]
     {
         if has(section) {
             blocks.push(Block::Heading(title.into()));
-            blocks.push(rows(recording, section));
+            blocks.extend(rows(recording, section));
             blocks.extend(beside_peer(recording, section, title).map(Block::Plot));
+            blocks.extend(explanations(recording, section));
         }
     }
     blocks.extend(paper::report::blocks(recording));
     blocks
 }
 
-/// Returns the comparison: one table and one plot.
-fn comparison(recording: &Recording) -> Vec<Block> {
-    let rates = || recording.section(compare::SECTION).filter(|record| record.unit == crate::record::RATE);
-    let subjects = distinct(rates().map(|record| record.subject.as_str()));
-    let plot = Plot {
-        title: "Million operations per second, logarithmic".into(),
-        x: Axis::logarithmic("million/s"),
-        y: Axis::default(),
-        marks: Marks::Dots(by_name(rates(), &subjects)),
-        series: subjects.iter().map(|&subject| subject.into()).collect(),
+fn is_rate(record: &Record) -> bool {
+    record.unit == RATE
+}
+
+/// Returns the mark of a record.
+fn mark(record: &Record) -> Mark {
+    let runs = record.low.zip(record.high).filter(|_| record.runs > 1);
+    let hover = match runs {
+        Some((low, high)) => {
+            format!(
+                "{} {} ({} to {} in {} runs)",
+                number(record.value),
+                record.unit,
+                number(low),
+                number(high),
+                record.runs
+            )
+        }
+        None => format!("{} {}", number(record.value), record.unit),
     };
-    vec![
+    Mark { value: record.value, spread: runs, hover }
+}
+
+/// Returns the comparison: rates beside their ratios, memory, bars, and curves if there are several sizes.
+fn comparison(recording: &Recording) -> Vec<Block> {
+    let section = || recording.section(compare::SECTION);
+    let largest = distinct(section().map(|record| record.subject.as_str()))
+        .into_iter()
+        .map(|subject| (subject, section().filter(|record| record.subject == subject).map(|record| record.n).max()))
+        .collect::<Vec<_>>();
+    // Each structure at its largest size: those on the host have fewer elements.
+    let is_largest = |record: &&Record| largest.contains(&(record.subject.as_str(), Some(record.n)));
+    let rates: Vec<&Record> = section().filter(|record| is_rate(record)).filter(is_largest).collect();
+    let others: Vec<&Record> = section().filter(|record| !is_rate(record)).filter(is_largest).collect();
+
+    let mut blocks = vec![
         Block::Heading("Dictionaries".into()),
         Block::Text(format!(
-            "Rates in million operations per second, the median of all runs; every result was checked.{}",
+            "Million operations per second: the median of all runs; every result was checked. In parentheses: the rate \
+             divided by that of the fastest in the row.{}",
             spread_in_words(recording)
         )),
-        Block::Table(by_subject(recording.section(compare::SECTION), "operation")),
-        Block::Plot(plot),
-    ]
+        Block::Table(beside_fastest(&rates, reference_column(recording, compare::SECTION))),
+    ];
+    let part = |title: &str, wanted: bool| {
+        let part: Vec<&Record> =
+            rates.iter().copied().filter(|record| UPDATES.contains(&record.row.as_str()) == wanted).collect();
+        (!part.is_empty()).then(|| Block::Plot(shares(title, &part)))
+    };
+    blocks.extend(part("Updates: share of the fastest", true));
+    blocks.extend(part("Queries: share of the fastest", false));
+    blocks.push(Block::Plot(dots("Million operations per second, logarithmic", &rates)));
+    let curves = curves(&section().filter(|record| is_rate(record)).collect::<Vec<_>>());
+    if !curves.is_empty() {
+        blocks.push(Block::Heading("Over the number of elements".into()));
+        blocks.extend(curves.into_iter().map(Block::Plot));
+    }
+    if !others.is_empty() {
+        blocks.push(Block::Heading("Memory".into()));
+        blocks.push(Block::Text("Bytes of memory per element, keys and values and all that belongs to them.".into()));
+        blocks.push(Block::Table(pivot::by_subject(others.iter().copied(), "")));
+    }
+    blocks.extend(explanations(recording, compare::SECTION));
+    blocks
+}
+
+/// Returns the H200's rates of the rows of a section, if this run was on no GPU.
+fn reference_column(recording: &Recording, section: &str) -> Option<Vec<Record>> {
+    recording.about(NOTE)?;
+    Some(reference::h200().records.into_iter().filter(|record| record.section == section).collect())
+}
+
+/// Returns a table of rates and their shares of the row's fastest, and the reference's rates in columns of their own.
+fn beside_fastest(rates: &[&Record], reference: Option<Vec<Record>>) -> Table {
+    let subjects = distinct(rates.iter().map(|record| record.subject.as_str()));
+    let reference = reference.unwrap_or_default();
+    let of_reference: Vec<&str> =
+        distinct(reference.iter().filter(|record| is_rate(record)).map(|record| record.subject.as_str()))
+            .into_iter()
+            .filter(|subject| subjects.contains(subject) && !subject.starts_with("CPU"))
+            .collect();
+    let titles: Vec<String> = of_reference.iter().map(|subject| format!("{subject}, H200")).collect();
+    let columns = std::iter::once("operation").chain(subjects.iter().copied()).chain(titles.iter().map(String::as_str));
+    let mut table = Table::new(1, columns);
+    for name in distinct(rates.iter().map(|record| pivot::name(record))) {
+        let of_row: Vec<&Record> = rates.iter().copied().filter(|record| pivot::name(record) == name).collect();
+        let fastest = of_row.iter().map(|record| record.value).fold(0.0, f64::max);
+        let cell = |subject: &&str| match of_row.iter().find(|record| record.subject == **subject) {
+            Some(record) => format!("{} ({})", number(record.value), share(record.value / fastest)),
+            None => NONE.into(),
+        };
+        let there = |subject: &&str| {
+            let found = reference.iter().find(|record| record.subject == **subject && pivot::name(record) == name);
+            optional(found.map(|record| record.value))
+        };
+        let cells = subjects.iter().map(cell).chain(of_reference.iter().map(there)).collect::<Vec<_>>();
+        table.hints.push(
+            of_row.first().and_then(|record| names::explain(&record.row)).map_or_else(String::new, |it| it.text.into()),
+        );
+        table.push(std::iter::once(name).chain(cells));
+    }
+    table
+}
+
+/// Formats a share of the fastest.
+fn share(value: f64) -> String {
+    if value < 0.01 { format!("{value:.0e}") } else { format!("{value:.2}") }
+}
+
+/// Returns a plot of bars: each rate divided by that of the fastest in its row.
+fn shares(title: &str, rates: &[&Record]) -> Plot {
+    let fastest = |name: &str| {
+        rates.iter().filter(|record| pivot::name(record) == name).map(|record| record.value).fold(0.0, f64::max)
+    };
+    let scaled = |record: &Record| {
+        let whole = fastest(&pivot::name(record));
+        let mark = mark(record);
+        Mark { value: mark.value / whole, spread: mark.spread.map(|(low, high)| (low / whole, high / whole)), ..mark }
+    };
+    Plot { marks: Marks::Bars(by_name(rates, scaled)), ..frame(title, Axis::linear("share of the fastest"), rates) }
+}
+
+/// Returns a plot of dots on a logarithmic axis.
+fn dots(title: &str, rates: &[&Record]) -> Plot {
+    Plot { marks: Marks::Dots(by_name(rates, mark)), ..frame(title, Axis::logarithmic("million/s"), rates) }
+}
+
+/// Returns a plot without marks, with a series per subject.
+fn frame(title: &str, x: Axis, rates: &[&Record]) -> Plot {
+    let series = distinct(rates.iter().map(|record| record.subject.clone()));
+    Plot { title: title.into(), x, y: Axis::default(), series, marks: Marks::Dots(Vec::new()) }
+}
+
+/// Returns all operations with the marks of all subjects.
+fn by_name(rates: &[&Record], mark: impl Fn(&Record) -> Mark) -> Vec<(String, Vec<Option<Mark>>)> {
+    let subjects = distinct(rates.iter().map(|record| record.subject.as_str()));
+    distinct(rates.iter().map(|record| pivot::name(record)))
+        .into_iter()
+        .map(|name| {
+            let of = |subject: &&str| {
+                rates
+                    .iter()
+                    .find(|record| record.subject == **subject && pivot::name(record) == name)
+                    .map(|record| mark(record))
+            };
+            let marks = subjects.iter().map(of).collect();
+            (name, marks)
+        })
+        .collect()
+}
+
+/// Returns a plot per operation that was measured at several sizes: rates over sizes.
+fn curves(rates: &[&Record]) -> Vec<Plot> {
+    let subjects = distinct(rates.iter().map(|record| record.subject.as_str()));
+    distinct(rates.iter().map(|record| pivot::name(record)))
+        .into_iter()
+        .filter_map(|name| {
+            let line = |subject: &&str| -> Vec<(f64, f64)> {
+                let of = rates.iter().filter(|record| record.subject == **subject && pivot::name(record) == name);
+                of.map(|record| (record.n as f64, record.value)).collect()
+            };
+            let lines: Vec<Vec<(f64, f64)>> = subjects.iter().map(line).collect();
+            lines.iter().any(|line| line.len() > 1).then(|| Plot {
+                title: name,
+                x: Axis::logarithmic("elements"),
+                y: Axis::logarithmic("million/s"),
+                series: subjects.iter().map(|&subject| subject.into()).collect(),
+                marks: Marks::Lines(lines),
+            })
+        })
+        .collect()
+}
+
+/// Returns the primitives: the table, their shares of the memory rate, and curves over sizes.
+fn of_primitives(recording: &Recording) -> Vec<Block> {
+    let section = || recording.section(primitives::SECTION);
+    let mut blocks = vec![
+        Block::Heading("Primitives".into()),
+        Block::Text(
+            "Million elements per second. GB/s counts the bytes that must move at least: each input read once, each output \
+             written once, for a radix sort once per pass. The share is that of the driver's copy of as many numbers."
+                .into(),
+        ),
+        primitives::table(recording, reference_column(recording, primitives::SECTION).as_deref()),
+    ];
+    let largest = |record: &&Record| {
+        section().filter(|other| other.row == record.row).map(|other| other.n).max() == Some(record.n)
+    };
+    let at_largest: Vec<&Record> = section().filter(largest).collect();
+    let peer = at_largest.iter().find_map(|record| record.peer.clone());
+    let bars: Vec<(String, Vec<Option<Mark>>)> = at_largest
+        .iter()
+        .filter_map(|record| {
+            let ours = primitives::share_of_copy(recording, record)?;
+            let scale = ours / record.value;
+            let mark = mark(record);
+            let hover = |value: f64, share: f64| format!("{:.0} % of a copy, {} M/s", 100.0 * share, number(value));
+            let first = Mark {
+                value: ours,
+                spread: mark.spread.map(|(low, high)| (low * scale, high * scale)),
+                hover: hover(record.value, ours),
+            };
+            let second = record.peer_value.map(|value| Mark {
+                value: value * scale,
+                spread: None,
+                hover: hover(value, value * scale),
+            });
+            let mut marks = vec![Some(first)];
+            if peer.is_some() {
+                marks.push(second);
+            }
+            Some((names::title(&record.row), marks))
+        })
+        .collect();
+    if !bars.is_empty() {
+        blocks.push(Block::Plot(Plot {
+            title: "Primitives: share of the rate of a copy, at the largest size".into(),
+            x: Axis::linear("share of the rate of a copy"),
+            y: Axis::default(),
+            series: std::iter::once("ours".into()).chain(peer).collect(),
+            marks: Marks::Bars(bars),
+        }));
+    }
+    blocks.extend(rate_of_memory(recording).into_iter().map(Block::Plot));
+    blocks.extend(explanations(recording, primitives::SECTION));
+    blocks
+}
+
+/// Returns plots of the primitives that were measured at three sizes or more: GB/s over sizes.
+fn rate_of_memory(recording: &Recording) -> Vec<Plot> {
+    let section = || recording.section(primitives::SECTION);
+    let line = |row: &String| -> Vec<(f64, f64)> {
+        let of_row = section().filter(|record| record.row == *row);
+        of_row.filter_map(|record| Some((record.n as f64, record.value * record.bytes? / 1e3))).collect()
+    };
+    let rows: Vec<(String, Vec<(f64, f64)>)> = distinct(section().map(|record| record.row.clone()))
+        .into_iter()
+        .map(|row| (names::title(&row), line(&row)))
+        .filter(|(_, line)| line.len() >= 3)
+        .collect();
+    let count = rows.len().div_ceil(MOST_LINES);
+    rows.chunks(MOST_LINES)
+        .enumerate()
+        .map(|(index, part)| Plot {
+            title: if count == 1 {
+                String::from("Primitives: GB/s over the number of elements")
+            } else {
+                format!("Primitives: GB/s over the number of elements ({} of {count})", index + 1)
+            },
+            x: Axis::logarithmic("elements"),
+            y: Axis::logarithmic("GB/s that must move"),
+            series: part.iter().map(|(name, _)| name.clone()).collect(),
+            marks: Marks::Lines(part.iter().map(|(_, line)| line.clone()).collect()),
+        })
+        .collect()
 }
 
 /// Describes the spread of the runs, over all rows.
@@ -79,13 +336,14 @@ fn spread_in_words(recording: &Recording) -> String {
 
 /// Returns a plot of our rates and the peer's, for the rows that have a peer, at the largest size of each row.
 fn beside_peer(recording: &Recording, section: &str, title: &str) -> Option<Plot> {
-    let rates = || recording.section(section).filter(|record| record.unit == crate::record::RATE);
-    let with_peer = || rates().filter(|record| record.peer_value.is_some());
+    let with_peer = || recording.section(section).filter(|record| is_rate(record) && record.peer_value.is_some());
     let largest =
         |name: &String| with_peer().filter(|record| pivot::name(record) == *name).max_by_key(|record| record.n);
     let rows: Vec<_> = distinct(with_peer().map(pivot::name))
         .into_iter()
-        .filter_map(|name| largest(&name).map(|record| (name, vec![Some(record.value), record.peer_value])))
+        .filter_map(|name| {
+            largest(&name).map(|record| (name, vec![Some(mark(record)), record.peer_value.map(Mark::new)]))
+        })
         .collect();
     (!rows.is_empty()).then(|| Plot {
         title: format!("{title}: million per second, at the largest size"),
@@ -96,28 +354,112 @@ fn beside_peer(recording: &Recording, section: &str, title: &str) -> Option<Plot
     })
 }
 
-/// Returns a table with one row per record.
+/// Returns a table of the rates, one row per record, and one of all other numbers.
 #[must_use]
-pub fn rows(recording: &Recording, section: &str) -> Block {
-    let has_peer = recording.section(section).any(|record| record.peer_value.is_some());
-    let columns = ["row", "parameter", "n", "value", "unit", "µs", "spread"];
+pub fn rows(recording: &Recording, section: &str) -> Vec<Block> {
+    let of = |are_rates: bool| recording.section(section).filter(move |record| is_rate(record) == are_rates);
+    let mut blocks = Vec::new();
+    if of(true).next().is_some() {
+        blocks.push(Block::Text("Million operations per second, and the time of one call.".into()));
+        blocks.push(Block::Table(list(of(true), "M/s")));
+    }
+    if of(false).next().is_some() {
+        blocks.push(Block::Text("Times of single calls, and memory.".into()));
+        blocks.push(Block::Table(list(of(false), "value")));
+    }
+    blocks
+}
+
+/// Returns a table with one row per record.
+fn list<'a>(records: impl Iterator<Item = &'a Record> + Clone, value: &str) -> Table {
+    let are_rates = value != "value";
+    let has_peer = records.clone().any(|record| record.peer_value.is_some());
+    let of_values = if are_rates { ["µs", "spread"] } else { ["unit", "spread"] };
+    let columns = ["row", "parameter", "n", value].into_iter().chain(of_values);
     let peer_columns = has_peer.then_some(["peer", "peer's", "ratio"]).into_iter().flatten();
-    let mut table = Table::new(2, columns.into_iter().chain(peer_columns));
-    for record in recording.section(section) {
+    let mut table = Table::new(2, columns.chain(peer_columns));
+    for record in records {
+        let third = if are_rates { optional(record.microseconds()) } else { record.unit.clone() };
         let mut row = vec![
-            record.row.clone(),
-            record.parameter.clone(),
+            names::title(&record.row),
+            names::parameter(&record.parameter),
             power(record.n as usize),
             number(record.value),
-            record.unit.clone(),
-            optional(record.microseconds()),
+            third,
             spread(record),
         ];
         if has_peer {
             let peer = record.peer.clone().unwrap_or_else(|| NONE.into());
             row.extend([peer, optional(record.peer_value), ratio(record.ratio())]);
         }
+        table.hints.push(names::explain(&record.row).map_or_else(String::new, |it| it.text.into()));
         table.push(row);
     }
-    Block::Table(table)
+    table
+}
+
+/// Returns what the rows of a section are.
+fn explanations(recording: &Recording, section: &str) -> Vec<Block> {
+    let mut table = Table::new(3, ["row", "what it measures", "its name in files"]);
+    for row in distinct(recording.section(section).map(|record| record.row.as_str())) {
+        if let Some(known) = names::explain(row) {
+            table.push([known.title.into(), known.text.into(), row.into()]);
+        }
+    }
+    let heading = Block::Text("What the rows are:".into());
+    if table.rows.is_empty() { Vec::new() } else { vec![heading, Block::Table(table)] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_of_the_documentation_is_explained() {
+        let h200 = reference::h200();
+        assert!(h200.records.len() > 100);
+        for record in &h200.records {
+            let is_share = record.row.ends_with("% absent");
+            assert!(names::explain(&record.row).is_some() || is_share, "{}", record.row);
+        }
+    }
+
+    #[test]
+    fn rates_stand_beside_ratios_and_apart_from_bytes() {
+        let mut recording = Recording::default();
+        for (subject, value) in [("LSM", 50.0), ("cuckoo", 100.0)] {
+            recording.records.push(Record::new(compare::SECTION, subject, "count", "L = 8", 64).value(value, RATE));
+            recording.records.push(Record::new(compare::SECTION, subject, "bytes per element", "", 64).value(8.0, "B"));
+        }
+        let tables: Vec<Table> = blocks(&recording)
+            .into_iter()
+            .filter_map(|block| if let Block::Table(table) = block { Some(table) } else { None })
+            .collect();
+        assert_eq!(tables[0].rows, [["Count intervals, 8 keys each", "50.0 (0.50)", "100 (1.00)"]]);
+        assert_eq!(tables[1].rows, [["Memory per element (B)", "8.00", "8.00"]]);
+        assert!(!tables[2].rows.is_empty());
+    }
+
+    #[test]
+    fn a_run_on_the_cpu_says_so_first_and_shows_the_h200() {
+        let mut recording = Recording::default();
+        recording.tell(NOTE, "GPU kernels on a CPU");
+        recording.records.push(Record::new(compare::SECTION, "LSM", "bulk build", "", 64).value(2.0, RATE));
+        let page = page(&recording, None);
+        assert!(matches!(&page[0], Block::Notice(text) if text == "GPU kernels on a CPU"));
+        let found = page
+            .iter()
+            .any(|block| matches!(block, Block::Table(table) if table.columns.contains(&"LSM, H200".into())));
+        assert!(found);
+    }
+
+    #[test]
+    fn several_sizes_are_curves() {
+        let rate = |n: usize| Record::new(compare::SECTION, "LSM", "bulk build", "", n).value(n as f64, RATE);
+        let (one, two) = (rate(64), rate(128));
+        assert!(curves(&[&one]).is_empty());
+        assert!(
+            matches!(&curves(&[&one, &two])[0].marks, Marks::Lines(lines) if lines[0] == [(64.0, 64.0), (128.0, 128.0)])
+        );
+    }
 }

@@ -6,6 +6,7 @@ use crate::{Error, machine};
 use gpu_primitives::{Device, DeviceKind, Stream};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::cell::RefCell;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether Ctrl-C was pressed.
@@ -51,18 +52,18 @@ impl Session {
         Ok(Self { device, stream, warm_ups, runs, recording, progress })
     }
 
-    /// Opens a device for measurements of dictionaries at several sizes. `log_sizes` are powers of two; if empty, they
+    /// Opens a device for measurements of dictionaries at several sizes, which are powers of two; if there are none, they
     /// are chosen to suit the device. Also returns the logarithms of the sizes.
     ///
     /// # Errors
-    /// The errors of [`open`](Self::open); [`Error::NoRoom`] for the largest size.
-    pub fn open_for_sizes(device: Option<&str>, log_sizes: &[u32]) -> Result<(Self, Vec<u32>), Error> {
+    /// The errors of [`open`](Self::open); [`Error::Arguments`] for other sizes; [`Error::NoRoom`] for the largest size.
+    pub fn open_for_sizes(device: Option<&str>, sizes: &[usize]) -> Result<(Self, Vec<u32>), Error> {
         const RUNS: usize = 9;
         let session = Self::open(device, RUNS)?;
-        let log_sizes = match log_sizes {
+        let log_sizes = match sizes {
             [] if session.is_gpu() => vec![24, 27],
             [] => vec![16],
-            asked => asked.to_vec(),
+            asked => logarithms(asked, 10..=28)?,
         };
         session.expect_room(1 << log_sizes.iter().max().copied().unwrap_or(0), 64)?;
         Ok((session, log_sizes))
@@ -74,9 +75,10 @@ impl Session {
         matches!(self.device.kind(), DeviceKind::Cuda { .. })
     }
 
-    /// Shows a progress bar of `steps` steps, if there is a terminal.
+    /// Shows a progress bar of `steps` steps, with an estimate of the time left, if there is a terminal.
     pub fn expect_steps(&self, steps: usize) {
-        let style = ProgressStyle::with_template("{bar:24} {pos}/{len} {msg}").unwrap_or(ProgressStyle::default_bar());
+        let template = "{bar:24} {pos}/{len} {msg} ({eta} left)";
+        let style = ProgressStyle::with_template(template).unwrap_or(ProgressStyle::default_bar());
         *self.progress.borrow_mut() = ProgressBar::new(steps as u64).with_style(style);
     }
 
@@ -99,6 +101,16 @@ impl Session {
     /// Adds to the description of the run.
     pub fn tell(&self, name: &str, text: impl Into<String>) {
         self.recording.borrow_mut().tell(name, text);
+    }
+
+    /// Returns whether there is such a record already.
+    pub fn has(&self, is_wanted: impl Fn(&Record) -> bool) -> bool {
+        self.recording.borrow().records.iter().any(is_wanted)
+    }
+
+    /// Returns copies of these records.
+    pub fn records(&self, is_wanted: impl Fn(&Record) -> bool) -> Vec<Record> {
+        self.recording.borrow().records.iter().filter(|record| is_wanted(record)).cloned().collect()
     }
 
     /// Changes the records so far.
@@ -169,5 +181,34 @@ impl Session {
         }
         // There was at least one run.
         last.map(|last| (last, Times::new(times))).ok_or(Error::Interrupted)
+    }
+}
+
+/// Returns the logarithms of sizes, for measurements that take powers of two alone.
+///
+/// # Errors
+/// [`Error::Arguments`] for another size, or for a power that is not allowed.
+pub fn logarithms(sizes: &[usize], allowed: RangeInclusive<u32>) -> Result<Vec<u32>, Error> {
+    let logarithm = |&size: &usize| {
+        let log = size.checked_ilog2().filter(|log| size == 1 << log && allowed.contains(log));
+        let (least, most) = (allowed.start(), allowed.end());
+        log.ok_or_else(|| {
+            Error::Arguments(format!("--size {size}: it must be a power of two from 2^{least} to 2^{most}"))
+        })
+    };
+    sizes.iter().map(logarithm).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_powers_of_two() {
+        assert_eq!(logarithms(&[1 << 10, 1 << 12], 10..=28).unwrap(), [10, 12]);
+        for bad in [0, 1000, 1 << 9, 1 << 29] {
+            let message = logarithms(&[bad], 10..=28).unwrap_err().to_string();
+            assert!(message.contains("a power of two from 2^10 to 2^28"), "{message}");
+        }
     }
 }

@@ -18,13 +18,13 @@ pub const SECTION: &str = "sorted array";
 
 type Array = GpuSortedArray<u32, u32>;
 
-/// Measures every row. `device` is the name of the device; `None` for the default device. `log_sizes` are the sizes as
-/// powers of two; if empty, sizes that suit the device. Intervals and insertions are measured at the first size only.
+/// Measures every row. `device` is the name of the device; `None` for the default device. `sizes` are powers
+/// of two; if there are none, they suit the device. Intervals and insertions are measured at the first size only.
 ///
 /// # Errors
 /// Any error before the first measurement. Later errors are in [`Run::outcome`], next to the measurements so far.
-pub fn run(device: Option<&str>, log_sizes: &[u32]) -> Result<Run, Error> {
-    let (session, log_sizes) = Session::open_for_sizes(device, log_sizes)?;
+pub fn run(device: Option<&str>, sizes: &[usize]) -> Result<Run, Error> {
+    let (session, log_sizes) = Session::open_for_sizes(device, sizes)?;
     session.expect_steps(log_sizes.len() + 3);
     let measure = || {
         for (index, &log) in log_sizes.iter().enumerate() {

@@ -30,9 +30,12 @@ fn page() -> String {
             recording.records.push(Record::new(compare::SECTION, subject, row, "", 1 << 20).value(value, "M/s"));
         }
     }
-    for (index, row) in ["copy", "sort_pairs_u32_u32"].into_iter().enumerate() {
-        let record = Record::new(primitives::SECTION, "gpu-primitives", row, "", 1 << 20);
-        recording.records.push(record.value(index as f64 + 5.0, "M/s").beside("CUB", Some(4.0)));
+    for (index, row) in ["memcpy", "copy", "sort_pairs_u32_u32"].into_iter().enumerate() {
+        for log in [16, 20, 24] {
+            let record =
+                Record::new(primitives::SECTION, "gpu-primitives", row, "", 1 << log).value(5.0 + index as f64, "M/s");
+            recording.records.push(record.bytes(8.0).spread(&[4.0, 8.0]).beside("CUB", Some(4.0)));
+        }
     }
     for (subject, slope) in [("LSM", 1.0), ("sorted array", 3.0)] {
         for step in 1..64u32 {
@@ -44,8 +47,11 @@ fn page() -> String {
         let mean = Record { work: 1 << 19, ..Record::new(paper::INSERTION, subject, "insertion mean", "b = 2^19", 0) };
         recording.records.push(mean.value(5.0, "M/s").beside("paper", Some(4.0)));
     }
-    let blocks = [report::about(&recording), report::blocks(&recording)].concat();
-    html::render("Report", &blocks)
+    recording.tell(report::NOTE, "These are GPU kernels on a CPU.");
+    // An earlier run that was faster.
+    let mut before = recording.clone();
+    before.records.iter_mut().for_each(|record| record.value *= 2.0);
+    html::render("Report", &report::page(&recording, Some(&before)))
 }
 
 /// A script that inspects the page from inside.
@@ -53,8 +59,8 @@ const PROBE: &str = include_str!("probe.js");
 
 /// Opens the page in a frame as wide as a phone or a desktop, because a headless window cannot be as narrow as a phone.
 /// Returns the verdict of the probe, and saves a screenshot.
-fn look(browser: &str, folder: &Path, width: u32) -> String {
-    let probe = format!("<script>window.expectedWidth = {width};\n{PROBE}</script>");
+fn look(browser: &str, folder: &Path, width: u32, theme: &str) -> String {
+    let probe = format!("<script>window.expectedWidth = {width}; window.expectedTheme = '{theme}';\n{PROBE}</script>");
     fs::write(folder.join("page.html"), page().replacen("<head>", &format!("<head>{probe}"), 1)).unwrap();
     let frame = format!(
         "<!DOCTYPE html><style>* {{ margin: 0; border: 0 }}</style><iframe src=\"page.html\" width=\"{width}\" height=\"4000\"></iframe>\
@@ -64,7 +70,7 @@ fn look(browser: &str, folder: &Path, width: u32) -> String {
     );
     let outer = folder.join("frame.html");
     fs::write(&outer, frame).unwrap();
-    let picture = folder.join(format!("report-{width}.png"));
+    let picture = folder.join(format!("report-{theme}-{width}.png"));
     let run = |action: &[String]| {
         let output = Command::new(browser)
             .args([
@@ -76,6 +82,7 @@ fn look(browser: &str, folder: &Path, width: u32) -> String {
             ])
             .args(["--virtual-time-budget=5000", &format!("--user-data-dir={}", folder.join("profile").display())])
             .arg(format!("--window-size={},4000", width.max(500)))
+            .arg(format!("--blink-settings=preferredColorScheme={}", if theme == "dark" { 0 } else { 1 }))
             .args(action)
             .arg(format!("file://{}", outer.display()))
             .output()
@@ -90,12 +97,31 @@ fn look(browser: &str, folder: &Path, width: u32) -> String {
 }
 
 #[test]
-fn the_report_is_drawn_on_a_phone_and_on_a_desk() {
+fn the_report_is_drawn_on_a_phone_and_on_a_desk_in_light_and_dark() {
     let Some(browser) = browser() else { return };
     let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("browser");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
-    for width in [390, 1200] {
-        assert_eq!(look(browser, &folder, width), "all is well", "{width} pixels wide");
+    for (width, theme) in [(390, "light"), (1200, "light"), (1200, "dark")] {
+        assert_eq!(look(browser, &folder, width, theme), "all is well", "{width} pixels wide, {theme}");
     }
+}
+
+#[test]
+fn the_report_prints_on_paper() {
+    let Some(browser) = browser() else { return };
+    let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("paper");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    let (page_file, paper) = (folder.join("page.html"), folder.join("report.pdf"));
+    fs::write(&page_file, page()).unwrap();
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"])
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+        .arg(format!("--print-to-pdf={}", paper.display()))
+        .arg(format!("file://{}", page_file.display()))
+        .output()
+        .unwrap();
+    let bytes = fs::read(&paper).unwrap_or_default();
+    assert!(bytes.starts_with(b"%PDF") && bytes.len() > 10_000, "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -41,9 +41,16 @@ fn the_main_job_prints_a_table_and_writes_a_report() {
     let output = run(&["--quick", "--size", "2^10", "--out", "report", "--csv", "numbers.csv"], &folder);
     let printed = text(&output.stdout);
     assert!(output.status.success(), "{printed}{}", text(&output.stderr));
-    for word in
-        ["device: CPU", "LSM", "sorted array", "cuckoo", "CPU BTreeMap", "range, L = 1024", "sort_pairs_u32_u32"]
-    {
+    for word in [
+        "device: CPU",
+        "LSM",
+        "sorted array",
+        "cuckoo",
+        "CPU BTreeMap",
+        "1024 keys each",
+        "Radix sort of pairs",
+        "LSM, H200",
+    ] {
         assert!(printed.contains(word), "no {word} in {printed}");
     }
     let page = folder.join("report/compare.html").canonicalize().unwrap();
@@ -54,6 +61,8 @@ fn the_main_job_prints_a_table_and_writes_a_report() {
     assert!(numbers.records.len() > 80 && numbers.records.iter().all(|record| record.value > 0.0));
     assert_eq!(numbers.about("command"), Some("gpu-benches --quick --size 2^10"));
     assert_eq!(numbers, Recording::read(&folder.join("report/compare.csv")).unwrap());
+    let json = fs::read_to_string(folder.join("report/compare.json")).unwrap();
+    assert_eq!(serde_json::from_str::<Recording>(&json).unwrap(), numbers);
 }
 
 #[test]
@@ -116,13 +125,70 @@ fn single_experiments_of_the_paper() {
 fn the_tables_can_be_had_as_files() {
     let Some(folder) = folder("tables") else { return };
     for (command, size, least) in
-        [("lsm", "12", 19), ("sorted-array", "12", 11), ("cuckoo", "10", 8), ("primitives", "10", 18)]
+        [("lsm", "2^12", 19), ("sorted-array", "4096", 11), ("cuckoo", "2^10", 8), ("primitives", "1000,1024", 36)]
     {
-        let output = run(&[command, "--log-size", size, "--csv", "numbers.csv"], &folder);
+        let output = run(&[command, "--size", size, "--csv", "numbers.csv", "--out", "report"], &folder);
         assert!(output.status.success(), "{command}: {}", text(&output.stderr));
         let found = Recording::read(&folder.join("numbers.csv")).unwrap().records.len();
         assert!(found >= least, "{command}: {found} numbers");
+        let page = fs::read_to_string(folder.join(format!("report/{command}.html"))).unwrap();
+        assert!(page.contains("GPU kernels on a CPU"), "{command}: the page does not say that there was no GPU");
     }
+}
+
+#[test]
+fn several_sizes_and_a_baseline() {
+    let Some(folder) = folder("baseline") else { return };
+    let arguments = ["--quick", "--size", "1024,2048", "--csv", "now.csv"];
+    let output = run(&arguments, &folder);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let now = Recording::read(&folder.join("now.csv")).unwrap();
+    let sizes =
+        |subject: &str| now.records.iter().filter(|record| record.subject == subject && record.row == "count").count();
+    assert_eq!((sizes("LSM"), sizes("CPU BTreeMap")), (4, 4), "two lengths at two sizes");
+    let page = fs::read_to_string(folder.join("target/gpu-benches/compare.html")).unwrap();
+    assert!(page.contains("Over the number of elements"));
+
+    // An earlier run that was a hundred times faster, and one that was a hundred times slower.
+    for (factor, flag) in [(100.0, "WORSE"), (0.01, "better")] {
+        let mut before = now.clone();
+        for record in before.records.iter_mut().filter(|record| record.unit == "M/s") {
+            record.value *= factor;
+            record.low = record.low.map(|low| low * factor);
+            record.high = record.high.map(|high| high * factor);
+        }
+        fs::write(folder.join("before.csv"), before.to_csv().unwrap()).unwrap();
+        let output = run(&["--quick", "--size", "1024", "--baseline", "before.csv"], &folder);
+        let printed = text(&output.stdout);
+        assert!(output.status.success() && printed.contains("What changed") && printed.contains(flag), "{printed}");
+        let json = fs::read_to_string(folder.join("target/gpu-benches/compare.json")).unwrap();
+        assert!(json.contains(if flag == "WORSE" { "\"worse\"" } else { "\"better\"" }));
+    }
+}
+
+#[test]
+fn a_peer_in_cpp_stands_beside_the_dictionaries() {
+    let Some(folder) = folder("peer") else { return };
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/std.cpp");
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| String::from("c++"));
+    let compiled =
+        Command::new(&compiler).args(["-O1", "-std=c++17", "-o"]).arg(folder.join("peer")).arg(source).status();
+    let Ok(status) = compiled else {
+        eprintln!("SKIPPED: there is no C++ compiler");
+        return;
+    };
+    assert!(status.success(), "the peer does not compile");
+    let peer = folder.join("peer");
+    let output = run(&["--quick", "--size", "1024", "--csv", "numbers.csv", "--peer", peer.to_str().unwrap()], &folder);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let numbers = Recording::read(&folder.join("numbers.csv")).unwrap();
+    let mut rows: Vec<&str> =
+        numbers.records.iter().filter(|record| record.subject == "C++ std").map(|record| record.row.as_str()).collect();
+    rows.sort_unstable();
+    assert_eq!(rows, ["bulk build", "insert, all batches", "lookup, all absent", "lookup, all present"]);
+    let sort = numbers.records.iter().find(|record| record.row == "sort_keys_u32").unwrap();
+    assert!(sort.peer.as_deref() == Some("C++ std") && sort.peer_value.unwrap() > 0.0);
+    assert!(text(&output.stdout).contains("C++ std"));
 }
 
 #[test]
@@ -138,6 +204,12 @@ fn bad_arguments_are_explained() {
         (&["--value-bytes", "3"], "0, 4, 8"),
         (&["--device", "tpu"], "cuda:N"),
         (&["paper", "--scale", "40"], "0..=14"),
+        (&["paper", "--size", "2^5"], "from 2^13 to 2^27"),
+        (&["cuckoo", "--size", "1000"], "a power of two from 2^10"),
+        (&["lsm", "--size", "2^12,2^13"], "one size"),
+        (&["--baseline", "nowhere.csv"], "nowhere.csv"),
+        (&["primitives", "--size", "1024", "--only", "copy"], "one of transfer"),
+        (&["--quick", "--size", "1024", "--peer", "no-such-program"], "no-such-program"),
         (&["paper", "--only", "deletion"], "cleanup"),
         (&["primitives", "--only", "sorting"], "one of transfer, scan"),
         (&["results", "--docs", "nowhere"], "nowhere"),

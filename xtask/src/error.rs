@@ -37,6 +37,28 @@ pub enum Error {
     #[error("{page} is out of date: run `cargo xtask kernel-page`")]
     PageDiffers { page: &'static str },
 
+    /// `book` has findings.
+    #[error("{count} problems in the pages")]
+    BrokenPages { count: usize },
+
+    /// `packages` has findings.
+    #[error("{count} problems in the packages")]
+    BadPackages { count: usize },
+
+    /// A package is larger than the registry accepts.
+    #[error("{name} has {size} bytes, but the registry accepts at most {limit}: leave files out")]
+    PackageTooBig { name: String, size: u64, limit: u64 },
+
+    /// The public items of a package cannot be listed.
+    #[error("cannot list the public items of {package}: {what}")]
+    Api { package: String, what: String },
+
+    /// `api --check` found differences.
+    #[error(
+        "{count} lines of the public interface differ: if that is meant, run `cargo xtask api` and note it in CHANGELOG.md"
+    )]
+    ApiDiffers { count: usize },
+
     /// `ptx-lint` has findings.
     #[error("{count} findings in {kernels} kernels")]
     Findings { count: usize, kernels: usize },

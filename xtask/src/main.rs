@@ -1,9 +1,12 @@
-//! The workspace's own commands: `cargo xtask ptx`, `cargo xtask ptx-lint`, `cargo xtask kernel-page`, `cargo xtask
-//! gpu-bundle`.
+//! The workspace's own commands: `cargo xtask ptx`, `cargo xtask ptx-lint`, `cargo xtask kernel-page`, `cargo xtask book`,
+//! `cargo xtask packages`, `cargo xtask api`, `cargo xtask gpu-bundle`.
 
+mod api;
+mod book;
 mod bundle;
 mod error;
 mod kernel_page;
+mod packages;
 mod ptx;
 mod ptx_lint;
 mod workspace;
@@ -47,6 +50,20 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Checks the links and the code of the documentation's pages.
+    Book {
+        /// Also build the book with this mdBook, and check its links.
+        #[arg(long, value_name = "PROGRAM")]
+        mdbook: Option<PathBuf>,
+    },
+    /// Checks that every library crate can be published, and compiles each from its package.
+    Packages,
+    /// Writes the public items of every library crate to the folder `api`. Needs a nightly.
+    Api {
+        /// Change nothing; compare with the lists that are there.
+        #[arg(long)]
+        check: bool,
+    },
     /// Collects tests, benchmarks and a `run.sh` for a machine with an NVIDIA driver and without Rust.
     GpuBundle {
         /// The folder to write, which is emptied first.
@@ -60,6 +77,9 @@ fn main() -> ExitCode {
         Task::Ptx { check, packages } => ptx::run(check, &packages),
         Task::PtxLint { ptxas, packages } => ptx_lint::run(ptxas, &packages),
         Task::KernelPage { check } => kernel_page::run(check),
+        Task::Book { mdbook } => book::run(mdbook.as_deref()),
+        Task::Packages => packages::run(),
+        Task::Api { check } => api::run(check),
         Task::GpuBundle { out } => bundle::run(&out),
     };
     match result {

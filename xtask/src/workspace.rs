@@ -23,6 +23,8 @@ pub struct Package {
     pub name: String,
     manifest_path: PathBuf,
     metadata: Option<serde_json::Value>,
+    /// An empty list if the package is not published.
+    publish: Option<Vec<String>>,
     targets: Vec<Target>,
 }
 
@@ -68,6 +70,12 @@ impl Package {
     /// Returns whether the package is used only to compile kernels, not to run them.
     pub fn is_build_tool(&self) -> bool {
         ["gpu-kernel-builder", "xtask"].contains(&self.name.as_str()) || self.has_target("proc-macro")
+    }
+
+    /// Returns whether the package is a library that is published, and no macro.
+    pub fn is_library(&self) -> bool {
+        let is_published = self.publish.as_ref().is_none_or(|registries| !registries.is_empty());
+        is_published && self.targets.iter().any(Target::is_library)
     }
 
     pub fn has_target(&self, kind: &str) -> bool {

@@ -1,5 +1,21 @@
 //! The contenders of a comparison: the dictionaries of this workspace on a device, and common structures on the host.
 //! They share one trait, so the same code measures and checks all of them on the same data.
+//!
+//! # A structure of your own
+//! Implement [`Contender`] for one type of keys and values, [`OrderedContender`] as well if it keeps its keys in order, and
+//! [register](crate::compare::Contest::register) it. `benches/examples/own_contender.rs` is a whole program.
+//! A dictionary that implements [`Updatable`](gpu_dictionary::Updatable) needs only [`device::OnDevice`].
+//!
+//! - **Input.** Every slice is there twice, [on the host and on the device](crate::both::Slice): use the one that suits the
+//!   structure.
+//! - **What is timed.** The call itself, by [`Contender::CLOCK`]: events on the stream for structures on the device, the host's
+//!   clock for others. Queries return an [`Answer`], a function that brings the result to the host; it is not timed. `empty`,
+//!   `build` before an update, `contents` and `bytes` are not timed either.
+//! - **What is checked.** All contents after each update, in key order, and every answer. A wrong one ends the run with the row
+//!   and the index.
+//! - **Semantics.** Of equal keys the last one counts. If `update` both inserts and deletes a key, the deletion wins.
+//! - **Runs.** A structure on the device has warm-up runs and as many timed runs as ours. One on the host has at most 2^19
+//!   elements, and up to three runs.
 
 pub mod device;
 pub mod host;

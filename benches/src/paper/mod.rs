@@ -35,6 +35,9 @@ pub const SUMMARY: &str = "paper summary";
 /// The largest divisor of the sizes, as a power of two: it makes a batch of 2^15 two elements.
 pub const MOST_SCALE: u32 = 14;
 
+/// The number of elements of the paper, as a power of two.
+pub const LOG_SIZE: u32 = 27;
+
 /// The paper's sizes, all divided by the same power of two.
 #[derive(Clone, Copy, Debug)]
 pub struct Scaled {

@@ -17,14 +17,18 @@ mod top_k;
 mod transfer;
 mod transform;
 
-use crate::Error;
-use crate::peers;
+use crate::peers::{self, Peer};
 use crate::record::{Record, Recording, power};
 use crate::session::Session;
-use crate::view::{Block, Table, number, optional, ratio, spread};
+use crate::view::{Block, NONE, Table, number, optional, ratio, spread};
+use crate::{Error, names};
+use std::path::PathBuf;
 
 /// The section of the records.
 pub const SECTION: &str = "primitives";
+
+/// The row whose rate is that of the memory.
+const COPY: &str = "memcpy";
 
 /// The number of timed runs per row.
 const RUNS: usize = 15;
@@ -66,10 +70,10 @@ const SUITES: &[Suite] = &[
 pub struct Options<'a> {
     /// The name of the device; `None` for the default device.
     pub device: Option<&'a str>,
-    /// The sizes as powers of two; if empty, sizes that suit the device.
-    pub log_sizes: &'a [u32],
-    /// A peer program that is already compiled.
-    pub peer: Option<&'a str>,
+    /// The numbers of elements; if empty, sizes that suit the device.
+    pub sizes: &'a [usize],
+    /// Peer programs; if empty, CUB if there is `nvcc` and the device is a GPU.
+    pub peers: &'a [PathBuf],
     /// The suites to measure; if empty, all.
     pub only: &'a [String],
 }
@@ -87,20 +91,24 @@ pub fn run(options: &Options<'_>) -> Result<crate::Run, Error> {
     let session = Session::open(options.device, RUNS)?;
     let suites =
         || SUITES.iter().filter(|suite| options.only.is_empty() || options.only.iter().any(|it| it == suite.name));
-    let sizes = |suite: &Suite| match options.log_sizes {
-        [] if session.is_gpu() => suite.gpu_sizes.to_vec(),
-        [] => vec![CPU_SIZE],
+    let sizes = |suite: &Suite| match options.sizes {
+        [] if session.is_gpu() => suite.gpu_sizes.iter().map(|log| 1 << log).collect(),
+        [] => vec![1 << CPU_SIZE],
         asked => asked.to_vec(),
     };
     session.expect_steps(suites().map(|suite| sizes(suite).len()).sum());
     let measure = || {
         for suite in suites() {
-            for log in sizes(suite) {
-                session.step(format!("{} of 2^{log}", suite.name))?;
-                (suite.measure)(&session, 1 << log)?;
+            for len in sizes(suite) {
+                session.step(format!("{} of {}", suite.name, power(len)))?;
+                (suite.measure)(&session, len)?;
             }
         }
-        if session.is_gpu() { beside_peer(&session, options.peer) } else { Ok(()) }
+        let peers = match options.peers {
+            [] if session.is_gpu() => Peer::cub()?.into_iter().collect(),
+            named => named.iter().map(Peer::new).collect::<Vec<_>>(),
+        };
+        peers.iter().try_for_each(|peer| peers::measure(&session, peer, SECTION))
     };
     let outcome = measure();
     Ok(crate::Run { recording: session.finish(), outcome })
@@ -124,41 +132,45 @@ pub fn steps() -> usize {
     SUITES.len()
 }
 
-/// Runs the peer and adds its numbers to our records.
-fn beside_peer(session: &Session, executable: Option<&str>) -> Result<(), Error> {
-    let peers = peers::measure(executable)?;
-    session.revise(|records| {
-        for record in records.iter_mut().filter(|record| record.section == SECTION) {
-            let peer = peers.iter().find(|peer| peer.name == record.row && peer.len as u64 == record.n);
-            *record = record.clone().beside("CUB", peer.map(|peer| peer.million_per_second));
-        }
-    });
-    Ok(())
-}
-
-/// Returns the table of the primitives.
+/// Returns the table of the primitives. The rates of a reference at its largest size stand in a column of their own.
 #[must_use]
-pub fn table(recording: &Recording) -> Block {
+pub fn table(recording: &Recording, reference: Option<&[Record]>) -> Block {
     let has_peer = recording.section(SECTION).any(|record| record.peer_value.is_some());
-    let columns = ["row", "n", "M/s", "GB/s", "spread"]
+    let columns = ["row", "n", "M/s", "GB/s", "of a copy", "spread"]
         .into_iter()
-        .chain(has_peer.then_some(["peer M/s", "ratio"]).into_iter().flatten());
+        .chain(has_peer.then_some(["peer M/s", "ratio"]).into_iter().flatten())
+        .chain(reference.map(|_| "H200 M/s"));
     let mut table = Table::new(1, columns);
     for record in recording.section(SECTION) {
         let gigabytes = record.bytes.map(|bytes| record.value * bytes / 1e3);
         let mut row = vec![
-            record.row.clone(),
+            names::title(&record.row),
             power(record.n as usize),
             number(record.value),
             optional(gigabytes),
+            share_of_copy(recording, record).map_or_else(|| NONE.into(), |share| format!("{:.0} %", 100.0 * share)),
             spread(record),
         ];
         if has_peer {
             row.extend([optional(record.peer_value), ratio(record.ratio())]);
         }
+        if let Some(reference) = reference {
+            let largest = reference.iter().filter(|other| other.row == record.row).max_by_key(|other| other.n);
+            row.push(optional(largest.map(|largest| largest.value)));
+        }
+        table.hints.push(names::explain(&record.row).map_or_else(String::new, |it| it.text.into()));
         table.push(row);
     }
     Block::Table(table)
+}
+
+/// Returns the bytes per second that a row must move, divided by those of the driver's copy of as many elements. If that
+/// size of copy was not measured, the largest one counts.
+#[must_use]
+pub fn share_of_copy(recording: &Recording, record: &Record) -> Option<f64> {
+    let copies = || recording.section(SECTION).filter(|copy| copy.row == COPY);
+    let copy = copies().find(|copy| copy.n == record.n).or_else(|| copies().max_by_key(|copy| copy.n))?;
+    Some(record.value * record.bytes? / (copy.value * copy.bytes?))
 }
 
 /// Times `operation` and records the row. `bytes` is what must move per element: each input read once, each output

@@ -20,6 +20,7 @@ pub fn render(title: &str, blocks: &[Block]) -> String {
         body += &match block {
             Block::Heading(title) => format!("<h2>{}</h2>\n", escape(title)),
             Block::Text(text) => format!("<p>{}</p>\n", escape(text)),
+            Block::Notice(text) => format!("<p class=\"notice\" role=\"note\">{}</p>\n", escape(text)),
             Block::Table(table) => render_table(table),
             Block::Plot(plot) => {
                 format!("<figure>\n<figcaption>{}</figcaption>\n{}</figure>\n", escape(&plot.title), plot.to_svg())
@@ -40,9 +41,13 @@ pub fn render(title: &str, blocks: &[Block]) -> String {
 }
 
 fn render_table(table: &Table) -> String {
-    let cell = |name: &str, column: usize, text: &str| {
+    let cell = |column: usize, text: &str, hint: Option<&String>| {
         let class = if column < table.words { "" } else { " class=\"number\"" };
-        format!("<{name}{class}>{}</{name}>", escape(text))
+        let hint = hint.filter(|hint| column == 0 && !hint.is_empty());
+        let hint = hint.map_or_else(String::new, |hint| format!(" title=\"{}\"", escape(hint)));
+        // A flag of a change.
+        let text = if text == "WORSE" { "<strong class=\"worse\">worse</strong>".into() } else { escape(text) };
+        format!("<td{class}{hint}>{text}</td>")
     };
     let head: String = table
         .columns
@@ -56,8 +61,10 @@ fn render_table(table: &Table) -> String {
     let rows: String = table
         .rows
         .iter()
-        .map(|row| {
-            let cells: String = row.iter().enumerate().map(|(column, text)| cell("td", column, text)).collect();
+        .enumerate()
+        .map(|(index, row)| {
+            let hint = table.hints.get(index);
+            let cells: String = row.iter().enumerate().map(|(column, text)| cell(column, text, hint)).collect();
             format!("<tr>{cells}</tr>\n")
         })
         .collect();

@@ -9,6 +9,7 @@ pub fn render(blocks: &[Block], mut image: impl FnMut(&str, String) -> String) -
         .map(|block| match block {
             Block::Heading(title) => format!("## {title}\n"),
             Block::Text(text) => format!("{text}\n"),
+            Block::Notice(text) => format!("> {text}\n"),
             Block::Table(table) => render_table(table),
             Block::Plot(plot) => {
                 let place = image(&plot.title, plot.to_svg_file());

@@ -17,6 +17,8 @@ pub enum Block {
     Heading(String),
     /// A paragraph.
     Text(String),
+    /// A paragraph that the reader must not miss.
+    Notice(String),
     /// A table.
     Table(Table),
     /// A plot.
@@ -32,13 +34,15 @@ pub struct Table {
     pub words: usize,
     /// The rows, with one cell per column.
     pub rows: Vec<Vec<String>>,
+    /// What a reader sees who points at the first cell of a row; for the first rows, or for none.
+    pub hints: Vec<String>,
 }
 
 impl Table {
     /// Creates a table without rows.
     #[must_use]
     pub fn new<'a>(words: usize, columns: impl IntoIterator<Item = &'a str>) -> Self {
-        Self { columns: columns.into_iter().map(str::to_owned).collect(), words, rows: Vec::new() }
+        Self { columns: columns.into_iter().map(str::to_owned).collect(), words, rows: Vec::new(), hints: Vec::new() }
     }
 
     /// Adds a row.

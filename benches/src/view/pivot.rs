@@ -1,6 +1,7 @@
 //! Tables that show the numbers of several records in one row.
 
 use super::{NONE, Table, number, optional, ratio, spread};
+use crate::names;
 use crate::record::{RATE, Record};
 
 /// The part of a record that a column shows.
@@ -59,12 +60,12 @@ pub fn by_parameter<'a>(
     table
 }
 
-/// Returns the operation and its parameters as one text.
+/// Returns the operation and its parameters as one text, in words.
 #[must_use]
 pub fn name(record: &Record) -> String {
     let unit = if record.unit == RATE { String::new() } else { format!(" ({})", record.unit) };
     let separator = if record.parameter.is_empty() { "" } else { ", " };
-    format!("{}{separator}{}{unit}", record.row, record.parameter)
+    format!("{}{separator}{}{unit}", names::title(&record.row), names::parameter(&record.parameter))
 }
 
 /// Returns a table with one row per operation and one column per subject.
@@ -125,6 +126,6 @@ mod tests {
         let table = by_parameter(records.iter(), "", &columns);
         assert_eq!(table.rows, [["b = 1", "5.00", "2.500", "6.00"], ["b = 2", "7.00", NONE, NONE]]);
         let table = by_subject(records.iter(), "");
-        assert_eq!(table.rows, [["lookup, b = 1", "5.00", "6.00"], ["lookup, b = 2", "7.00", NONE]]);
+        assert_eq!(table.rows, [["lookup, batches of 1", "5.00", "6.00"], ["lookup, batches of 2", "7.00", NONE]]);
     }
 }

@@ -16,8 +16,12 @@ const LINES_HEIGHT: f64 = 240.0;
 const RIGHT: f64 = 28.0;
 /// The height of a row of dots, and of a row of the legend.
 const ROW: f64 = 22.0;
+/// The height of a bar.
+const BAR: f64 = 9.0;
 /// The assumed width of a character, to compute the space for text. The browser's font may be narrower.
 const CHARACTER: f64 = 7.2;
+/// The width of the label of a tick, and the space around it.
+const LABEL: f64 = 40.0;
 /// The number of colours in the style sheet.
 const COLOURS: usize = 8;
 
@@ -50,9 +54,33 @@ pub struct Axis {
 pub enum Marks {
     /// For each series, the points of a line from left to right.
     Lines(Vec<Vec<(f64, f64)>>),
-    /// Rows, each with a name and an optional number per series.
-    Dots(Vec<(String, Vec<Option<f64>>)>),
+    /// Rows, each with a name and an optional mark per series.
+    Dots(Vec<(String, Vec<Option<Mark>>)>),
+    /// As dots, but each mark is a bar from zero. Only for a linear axis.
+    Bars(Vec<(String, Vec<Option<Mark>>)>),
 }
+
+/// A number of a plot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mark {
+    /// The number.
+    pub value: f64,
+    /// The worst and the best run, if there were several: shown as a thin line.
+    pub spread: Option<(f64, f64)>,
+    /// What a reader sees who points at it.
+    pub hover: String,
+}
+
+impl Mark {
+    /// Creates a mark without a spread, whose number is shown to who points at it.
+    #[must_use]
+    pub fn new(value: f64) -> Self {
+        Self { value, spread: None, hover: number(value) }
+    }
+}
+
+/// The most points of a line that can be pointed at: more would be too close together.
+const MOST_POINTS: usize = 40;
 
 impl Axis {
     /// Creates a linear axis.
@@ -102,7 +130,8 @@ impl Scale {
 
     /// Returns the ticks with labels: as many as there is space for.
     fn named(&self) -> impl Iterator<Item = f64> {
-        let every = self.ticks.len().div_ceil(7);
+        let space = ((self.length.abs() / LABEL) as usize).clamp(2, 7);
+        let every = self.ticks.len().div_ceil(space);
         self.ticks.iter().copied().step_by(every)
     }
 }
@@ -137,7 +166,8 @@ fn tick(value: f64) -> String {
     } else if value >= 1.0 && value.fract() == 0.0 {
         number(value).replace(".00", "").replace(".0", "")
     } else {
-        format!("{value}")
+        // Sums of steps such as 0.2 are not exact.
+        format!("{}", (value * 1e9).round() / 1e9)
     }
 }
 
@@ -158,7 +188,8 @@ impl Plot {
         let (legend, legend_height) = self.legend();
         let (marks, marks_height) = match &self.marks {
             Marks::Lines(lines) => self.lines(lines, legend_height),
-            Marks::Dots(rows) => self.dots(rows, legend_height),
+            Marks::Dots(rows) => self.rows(rows, legend_height, false),
+            Marks::Bars(rows) => self.rows(rows, legend_height, true),
         };
         let height = legend_height + marks_height;
         format!(
@@ -223,38 +254,68 @@ impl Plot {
                 path += "h0.1";
             }
             let _ = writeln!(text, "<path class=\"line c{}\" d=\"{path}\"/>", index % COLOURS);
+            let series = self.series.get(index).map_or("", String::as_str);
+            for &(at_x, at_y) in line.iter().filter(|_| line.len() <= MOST_POINTS) {
+                let _ = writeln!(
+                    text,
+                    "<circle class=\"c{}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"><title>{}: {} at {}</title></circle>",
+                    index % COLOURS,
+                    x.place(at_x),
+                    y.place(at_y),
+                    escape(series),
+                    number(at_y),
+                    number(at_x)
+                );
+            }
         }
         (text, bottom - top + 42.0)
     }
 
-    fn dots(&self, rows: &[(String, Vec<Option<f64>>)], top: f64) -> (String, f64) {
+    /// Returns rows of dots or bars.
+    fn rows(&self, rows: &[(String, Vec<Option<Mark>>)], top: f64, are_bars: bool) -> (String, f64) {
         let longest = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
         let left = 12.0 + (longest as f64 * CHARACTER).min(WIDTH / 2.0);
-        let bottom = top + 4.0 + rows.len() as f64 * ROW;
-        let values = rows.iter().flat_map(|(_, values)| values.iter().flatten().copied());
+        // A bar per series, one below the other; dots share a line.
+        let height = if are_bars { (self.series.len().max(1) as f64 * BAR + 8.0).max(ROW) } else { ROW };
+        let bottom = top + 4.0 + rows.len() as f64 * height;
+        let numbers = |mark: &Mark| [mark.value, mark.spread.map_or(mark.value, |(_, high)| high)];
+        let values = rows.iter().flat_map(|(_, marks)| marks.iter().flatten().flat_map(numbers));
         let x = Scale::new(&self.x, values, left, WIDTH - left - RIGHT);
         let mut text = self.bottom_axis(&x, top, bottom);
-        for (row, (name, values)) in rows.iter().enumerate() {
-            let at = top + 4.0 + (row as f64 + 0.5) * ROW;
+        for (row, (name, marks)) in rows.iter().enumerate() {
+            let middle = top + 4.0 + (row as f64 + 0.5) * height;
             let _ = writeln!(
                 text,
                 "<text text-anchor=\"end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
                 left - 8.0,
-                at + 4.0,
+                middle + 4.0,
                 escape(name)
             );
-            let _ = writeln!(text, "<path class=\"grid\" d=\"M{left:.1} {at:.1}H{:.1}\"/>", WIDTH - RIGHT);
-            for (index, value) in values.iter().enumerate() {
-                let Some(value) = value else { continue };
+            if !are_bars {
+                let _ = writeln!(text, "<path class=\"grid\" d=\"M{left:.1} {middle:.1}H{:.1}\"/>", WIDTH - RIGHT);
+            }
+            for (index, mark) in marks.iter().enumerate() {
+                let Some(mark) = mark else { continue };
+                let colour = index % COLOURS;
+                let at =
+                    if are_bars { middle + (index as f64 - (marks.len() as f64 - 1.0) / 2.0) * BAR } else { middle };
+                let place = x.place(mark.value);
                 let series = self.series.get(index).map_or("", String::as_str);
-                let _ = writeln!(
-                    text,
-                    "<circle class=\"c{}\" cx=\"{:.1}\" cy=\"{at:.1}\" r=\"5\"><title>{}: {}</title></circle>",
-                    index % COLOURS,
-                    x.place(*value),
-                    escape(series),
-                    number(*value)
-                );
+                let title = format!("<title>{}: {}</title>", escape(series), escape(&mark.hover));
+                let _ = if are_bars {
+                    let (y, width) = (at - BAR / 2.0 + 1.0, (place - left).max(0.5));
+                    let size = format!("width=\"{width:.1}\" height=\"{:.1}\"", BAR - 2.0);
+                    writeln!(text, "<rect class=\"bar c{colour}\" x=\"{left:.1}\" y=\"{y:.1}\" {size}>{title}</rect>")
+                } else {
+                    writeln!(
+                        text,
+                        "<circle class=\"c{colour}\" cx=\"{place:.1}\" cy=\"{at:.1}\" r=\"5\">{title}</circle>"
+                    )
+                };
+                if let Some((low, high)) = mark.spread.filter(|(low, _)| *low > 0.0) {
+                    let (low, high) = (x.place(low).max(left), x.place(high));
+                    let _ = writeln!(text, "<path class=\"spread\" d=\"M{low:.1} {at:.1}H{high:.1}\"/>");
+                }
             }
         }
         (text, bottom - top + 42.0)
@@ -304,6 +365,7 @@ mod tests {
         let values = [0.0, 0.01, 5.0, 1000.0, 10_000.0, 12_500.0, 1e5, 2e6, 1e8, 1e9];
         let names = ["0", "0.01", "5", "1,000", "10k", "12.5k", "100k", "2M", "100M", "1G"];
         assert_eq!(values.map(tick), names);
+        assert_eq!(tick(0.2 * 3.0), "0.6");
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub fn render(blocks: &[Block]) -> String {
         .filter(|(index, _)| !(is_heading(*index) && is_heading(index + 1)))
         .filter_map(|(_, block)| match block {
             Block::Heading(title) => Some(format!("{title}\n{}\n", "-".repeat(title.chars().count()))),
-            Block::Text(text) => Some(format!("{text}\n")),
+            Block::Text(text) | Block::Notice(text) => Some(format!("{text}\n")),
             Block::Table(table) => Some(render_table(table)),
             Block::Plot(_) => None,
         })

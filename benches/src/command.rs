@@ -1,0 +1,119 @@
+//! The options that all commands share, and the outputs that they ask for.
+
+use crate::Error;
+use crate::compare::Workload;
+use crate::data::Distribution;
+use crate::output::Output;
+use clap::Args;
+use std::path::PathBuf;
+
+/// The device, the sizes and the outputs.
+#[derive(Args, Clone, Debug)]
+pub struct Common {
+    /// cpu, cpu-checked, cuda or cuda:N [default: `GPU_PRIMITIVES_DEVICE`, else the first GPU, else the CPU]
+    #[arg(long)]
+    pub device: Option<String>,
+    /// Number of elements, such as 1000000 or 2^24; several, separated by commas, make curves [default: suited to the device]
+    #[arg(long = "size", value_name = "SIZE", value_parser = size, value_delimiter = ',')]
+    pub sizes: Vec<usize>,
+    /// An earlier file of measurements: the report shows what changed, and flags what is worse beyond the spread
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Also write the measurements to this file
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// The folder for the report: a page for a browser, Markdown, CSV and JSON
+    #[arg(long, value_name = "DIR", default_value = "target/gpu-benches")]
+    pub out: PathBuf,
+}
+
+impl Common {
+    /// Returns the outputs of a command, after a check that all of them can be written.
+    ///
+    /// # Errors
+    /// [`Error::File`], [`Error::Format`].
+    pub fn output(&self, name: &'static str, title: &'static str) -> Result<Output, Error> {
+        let baseline = self.baseline.as_deref().map(crate::record::Recording::read).transpose()?;
+        let output =
+            Output { name, title, csv: self.csv.clone(), folder: Some(self.out.clone()), json: self.json, baseline };
+        output.prepare()?;
+        Ok(output)
+    }
+
+    /// Returns the only size, if there is one.
+    ///
+    /// # Errors
+    /// [`Error::Arguments`] for several sizes.
+    pub fn one_size(&self) -> Result<Option<usize>, Error> {
+        match self.sizes[..] {
+            [] => Ok(None),
+            [size] => Ok(Some(size)),
+            _ => Err(Error::Arguments(String::from("--size: this command takes one size"))),
+        }
+    }
+}
+
+/// The options of the comparison.
+#[derive(Args, Clone, Debug)]
+pub struct Compare {
+    /// The shared options.
+    #[command(flatten)]
+    pub common: Common,
+    /// Measure quickly, with fewer elements and runs
+    #[arg(long)]
+    pub quick: bool,
+    /// Distribution of the keys
+    #[arg(long, value_enum, default_value_t)]
+    pub keys: Distribution,
+    /// Share of deletions in mixed updates, from 0 to 1
+    #[arg(long, default_value_t = 0.2)]
+    pub deletions: f64,
+    /// Share of absent keys in mixed lookups, from 0 to 1
+    #[arg(long, default_value_t = 0.5)]
+    pub absent: f64,
+    /// Size of a value in bytes
+    #[arg(long, default_value = "4", value_parser = ["0", "4", "8"])]
+    pub value_bytes: String,
+    /// Size of a key in bits
+    #[arg(long, default_value = "32", value_parser = ["32", "64"])]
+    pub key_bits: String,
+    /// Operations per batch, such as 10000 or 2^16 [default: a sixteenth of the elements]
+    #[arg(long, value_parser = size)]
+    pub batch: Option<usize>,
+    /// A program that measures the same rows with other structures; repeat the option for several
+    #[arg(long, value_name = "PROGRAM")]
+    pub peer: Vec<PathBuf>,
+}
+
+impl Compare {
+    /// Returns the workload.
+    #[must_use]
+    pub fn workload(&self) -> Workload {
+        // The parser accepts only numbers here.
+        let number = |text: &str| text.parse().unwrap_or_default();
+        Workload {
+            keys: self.keys,
+            deletions: self.deletions,
+            absent: self.absent,
+            value_bytes: number(&self.value_bytes),
+            key_bits: number(&self.key_bits),
+            batch: self.batch,
+        }
+    }
+}
+
+/// Parses a number of elements: `1000` or `2^10`.
+///
+/// # Errors
+/// What to write instead.
+pub fn size(text: &str) -> Result<usize, String> {
+    let number = match text.split_once('^') {
+        Some(("2", power)) => power.parse().ok().and_then(|power| 1usize.checked_shl(power)),
+        Some(_) => None,
+        None => text.replace('_', "").parse().ok(),
+    };
+    number.ok_or_else(|| String::from("use a number such as 1000000 or 2^20"))
+}
