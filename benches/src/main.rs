@@ -44,6 +44,9 @@ enum Command {
         /// A program that measures the same rows with another library; repeat the option for several
         #[arg(long, value_name = "PROGRAM")]
         peer: Vec<PathBuf>,
+        /// Compile CUB's program with the headers in this folder instead of the toolkit's
+        #[arg(long, value_name = "FOLDER")]
+        cub: Option<PathBuf>,
         /// Measure only these suites of rows
         #[arg(long)]
         only: Vec<String>,
@@ -107,12 +110,13 @@ fn run(arguments: Arguments) -> Result<(), Error> {
             let device = common.device.as_deref();
             output.deliver(paper::run(&paper::Options { device, scale, most_batches, only: &only })?)
         }
-        Command::Primitives { common, peer, only } => {
+        Command::Primitives { common, peer, cub, only } => {
             let output = common.output("primitives", "Primitives")?;
             let options = primitives::Options {
                 device: common.device.as_deref(),
                 sizes: &common.sizes,
                 peers: &peer,
+                cub: cub.as_deref(),
                 only: &only,
             };
             output.deliver(primitives::run(&options)?)

@@ -57,11 +57,12 @@ impl Peer {
         Self { program: program.into() }
     }
 
-    /// Compiles CUB's program with `nvcc` into the temporary folder. Returns `None` if there is no compiler.
+    /// Compiles CUB's program with `nvcc` into the temporary folder: with the CUB of the toolkit, or with the headers in
+    /// another folder. Returns `None` if there is no compiler.
     ///
     /// # Errors
     /// [`Error::Peer`] if it cannot be compiled.
-    pub fn cub() -> Result<Option<Self>, Error> {
+    pub fn cub(headers: Option<&Path>) -> Result<Option<Self>, Error> {
         let compiler = std::env::var("NVCC").unwrap_or_else(|_| String::from("nvcc"));
         if Command::new(&compiler).arg("--version").output().is_err() {
             eprintln!("nvcc not found, so the table has no peer: pass --peer, or put nvcc on the PATH");
@@ -72,6 +73,9 @@ impl Peer {
         std::fs::write(&source, CUB).map_err(|error| Error::Peer { what: format!("{}: {error}", source.display()) })?;
         let mut command = Command::new(&compiler);
         command.args(["-O3", "-std=c++17", "-arch=native", "--extended-lambda", "-o"]).arg(&program).arg(&source);
+        if let Some(headers) = headers {
+            command.arg("-I").arg(headers);
+        }
         output(&mut command, Path::new(&compiler), "")?;
         Ok(Some(Self { program }))
     }

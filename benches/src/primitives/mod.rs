@@ -22,7 +22,7 @@ use crate::record::{Record, Recording, power};
 use crate::session::Session;
 use crate::view::{Block, NONE, Table, number, optional, ratio, spread};
 use crate::{Error, names};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The section of the records.
 pub const SECTION: &str = "primitives";
@@ -49,7 +49,7 @@ struct Suite {
 const SUITES: &[Suite] = &[
     Suite { name: "transfer", measure: transfer::measure, gpu_sizes: &[15, 16, 18, 20, 21, 24, 26, 27] },
     Suite { name: "scan", measure: scan::measure, gpu_sizes: &[15, 16, 18, 20, 21, 24, 26, 27] },
-    Suite { name: "sort", measure: sort::measure, gpu_sizes: &[15, 16, 18, 20, 21, 24, 27] },
+    Suite { name: "sort", measure: sort::measure, gpu_sizes: &[15, 16, 17, 18, 20, 21, 24, 27] },
     Suite { name: "sort_u64", measure: sort::measure_u64, gpu_sizes: &[26] },
     Suite { name: "merge", measure: merge::measure, gpu_sizes: &[21, 24, 27] },
     Suite { name: "multisplit", measure: multisplit::measure, gpu_sizes: &[20, 27] },
@@ -74,6 +74,8 @@ pub struct Options<'a> {
     pub sizes: &'a [usize],
     /// Peer programs; if empty, CUB if there is `nvcc` and the device is a GPU.
     pub peers: &'a [PathBuf],
+    /// A folder with the headers of another version of CUB.
+    pub cub: Option<&'a Path>,
     /// The suites to measure; if empty, all.
     pub only: &'a [String],
 }
@@ -105,7 +107,7 @@ pub fn run(options: &Options<'_>) -> Result<crate::Run, Error> {
             }
         }
         let peers = match options.peers {
-            [] if session.is_gpu() => Peer::cub()?.into_iter().collect(),
+            [] if session.is_gpu() => Peer::cub(options.cub)?.into_iter().collect(),
             named => named.iter().map(Peer::new).collect::<Vec<_>>(),
         };
         peers.iter().try_for_each(|peer| peers::measure(&session, peer, SECTION))
