@@ -33,6 +33,7 @@ pages! {
     segmented_sort "segmented-sort.md"
     select "select.md"
     sets "sets.md"
+    sharded "sharded.md"
     sort "sort.md"
     sources "sources.md"
     threads "threads.md"

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::error::Error;
-use crate::workspace::Workspace;
+use crate::workspace::{Package, Workspace};
 
 /// The folder of the lists, from the root of the workspace.
 const FOLDER: &str = "api";
@@ -23,7 +23,7 @@ pub fn run(check: bool) -> Result<(), Error> {
     let mut differences = 0;
     for package in workspace.packages.iter().filter(|package| package.is_library()) {
         let path = workspace.workspace_root.join(FOLDER).join(format!("{}.txt", package.name));
-        let text = list(&workspace.target_directory, &package.name)?;
+        let text = list(&workspace.target_directory, package)?;
         if !check {
             fs::create_dir_all(workspace.workspace_root.join(FOLDER)).map_err(Error::io("create", FOLDER))?;
             fs::write(&path, text).map_err(Error::io("write", &path))?;
@@ -38,9 +38,12 @@ pub fn run(check: bool) -> Result<(), Error> {
     if differences == 0 { Ok(()) } else { Err(Error::ApiDiffers { count: differences }) }
 }
 
-/// Returns the public items of a package, one per line.
-fn list(target: &Path, name: &str) -> Result<String, Error> {
-    let arguments = ["rustdoc", "--quiet", "--lib", "--all-features", "--package", name, "--target-dir"];
+/// Returns the public items of a package with the features of its documentation, one per line.
+fn list(target: &Path, package: &Package) -> Result<String, Error> {
+    let name = package.name.as_str();
+    let features = package.documented_features();
+    let features = features.map_or_else(|| "--all-features".into(), |list| format!("--features={}", list.join(",")));
+    let arguments = ["rustdoc", "--quiet", "--lib", &features, "--package", name, "--target-dir"];
     let folder = target.join("api");
     let status = Command::new("cargo")
         .arg(format!("+{}", toolchain()))

@@ -119,8 +119,8 @@ impl Manifest {
     /// Returns what the package does not say about itself, or says wrongly.
     fn problems(&self) -> Vec<String> {
         let is_given = |field: &Option<String>| field.as_ref().is_some_and(|text| !text.is_empty());
-        let on_docs_rs =
-            self.metadata.as_ref().and_then(|metadata| metadata.get("docs")?.get("rs")?.get("all-features"));
+        let docs_rs = self.metadata.as_ref().and_then(|metadata| metadata.get("docs")?.get("rs"));
+        let has_features = docs_rs.is_some_and(|it| it.get("all-features").or(it.get("features")).is_some());
         let checks = [
             (is_given(&self.description), "no description"),
             (self.license.as_deref() == Some("MIT OR Apache-2.0"), "no licence, or another one"),
@@ -129,7 +129,7 @@ impl Manifest {
             ((1..=5).contains(&self.keywords.len()), "not 1 to 5 keywords"),
             (self.keywords.iter().all(|word| word.len() <= 20), "a keyword of more than 20 characters"),
             ((1..=5).contains(&self.categories.len()), "not 1 to 5 categories"),
-            (on_docs_rs.is_some(), "no all-features for docs.rs"),
+            (has_features, "no features for docs.rs"),
             // The project has no address.
             (self.repository.is_none() && self.homepage.is_none(), "an address that may not exist"),
             (self.documentation.is_none(), "an address of the documentation: leave it to the registry"),
@@ -166,7 +166,7 @@ mod tests {
             ("description", serde_json::Value::Null, "k: no description"),
             ("keywords", serde_json::json!(["a", "b", "c", "d", "e", "f"]), "k: not 1 to 5 keywords"),
             ("repository", "somewhere".into(), "k: an address that may not exist"),
-            ("metadata", serde_json::Value::Null, "k: no all-features for docs.rs"),
+            ("metadata", serde_json::Value::Null, "k: no features for docs.rs"),
         ] {
             assert_eq!(manifest(|json| json[field] = value).problems(), [problem]);
         }

@@ -72,6 +72,12 @@ impl Package {
         ["gpu-kernel-builder", "xtask"].contains(&self.name.as_str()) || self.has_target("proc-macro")
     }
 
+    /// Returns the features that docs.rs turns on; `None` for all.
+    pub fn documented_features(&self) -> Option<Vec<String>> {
+        let features = self.metadata.as_ref()?.get("docs")?.get("rs")?.get("features")?.as_array()?;
+        Some(features.iter().filter_map(|feature| feature.as_str().map(str::to_owned)).collect())
+    }
+
     /// Returns whether the package is a library that is published, and no macro.
     pub fn is_library(&self) -> bool {
         let is_published = self.publish.as_ref().is_none_or(|registries| !registries.is_empty());
