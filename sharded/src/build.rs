@@ -126,12 +126,13 @@ pub(crate) fn distribute<D: Shard>(
     let keys = plan.send(stream, split.keys.as_slice(), keys_room)?;
     let values = plan.send(stream, split.along.as_slice(), values_room)?;
     let build = |own: usize| {
-        let home = world.home(own, stream);
+        let home = &world.lane(own, stream);
         let keys = reach(plan.part(keys.slice(), own)?, stream, home)?;
         let values = reach(plan.part(values.slice(), own)?, stream, home)?;
         D::bulk_build(home, (keys.slice(), values.slice()), options.of_shard())
     };
-    let shards = world.vote(call, (0..world.own_shards()).map(build).collect())?;
+    let shards: Result<Vec<D>, Error> = (0..world.own_shards()).map(build).collect();
+    let shards = world.vote(call, shards.and_then(|shards| world.join(stream).map(|()| shards)))?;
     Ok((partition, shards))
 }
 

@@ -17,6 +17,9 @@ use std::path::{Path, PathBuf};
 const FORMAT: Format = Format { magic: *b"gpu-shd\n", version: 2 };
 const SET: Format = Format { magic: *b"gpu-set\n", version: 2 };
 
+/// The bytes of a splitter in a file: as many as the longest code has, so that a file of other keys can be told from a damaged one.
+const CODE: usize = 32;
+
 /// The file of a set that lists the others.
 const LIST: &str = "sharded.list";
 
@@ -44,7 +47,11 @@ impl<C: bytemuck::Pod> Header<C> {
         };
         bytes.extend(seed.to_le_bytes());
         bytes.extend((splitters.len() as u32).to_le_bytes());
-        bytes.extend(bytemuck::cast_slice(splitters));
+        for splitter in splitters {
+            let mut code = [0; CODE];
+            code[..size_of::<C>()].copy_from_slice(bytemuck::bytes_of(splitter));
+            bytes.extend(code);
+        }
         bytes
     }
 
@@ -56,11 +63,8 @@ impl<C: bytemuck::Pod> Header<C> {
             // A false length is found by the checksum, but must not use up all memory before.
             let mut splitters = Vec::new();
             for _ in 0..(len as usize).min(MAX_SHARDS) {
-                let mut splitter = C::zeroed();
-                for byte in bytemuck::bytes_of_mut(&mut splitter) {
-                    [*byte] = source.bytes()?;
-                }
-                splitters.push(splitter);
+                let code = source.bytes::<CODE>()?;
+                splitters.push(bytemuck::pod_read_unaligned(&code[..size_of::<C>()]));
             }
             let partition = if D::IN_RANGES { Partition::Ranges { splitters } } else { Partition::Hash { seed } };
             Ok(Self { shards, first, here, partition, id })

@@ -134,7 +134,7 @@ impl<D: Shard + Ordered> Sharded<D> {
         let low = plan.send(stream, pieces.low.as_slice(), low_room)?;
         let high = plan.send(stream, pieces.high.as_slice(), high_room)?;
         let of_shard = |(own, shard): (usize, &D)| {
-            let home = world.home(own, stream);
+            let home = &world.lane(own, stream);
             let low = reach(plan.part(low.slice(), own)?, stream, home)?;
             let high = reach(plan.part(high.slice(), own)?, stream, home)?;
             ask(shard, home, low.slice(), high.slice())
@@ -207,7 +207,7 @@ impl<D: Shard + Ordered> Sharded<D> {
         let part = || {
             let mut results = (Vec::new(), Vec::new(), Vec::new());
             for (own, shard) in self.shards.iter().enumerate() {
-                let home = world.home(own, stream);
+                let home = &world.lane(own, stream);
                 let keys = reach(plan.part(sent.slice(), own)?, stream, home)?;
                 let mut found = match direction {
                     Direction::Up => shard.successor(home, keys.slice())?,

@@ -226,6 +226,9 @@ impl<C: KeyCode> Partition<C> {
         keys: DeviceSlice<'_, K>,
         along: DeviceSlice<'_, V>,
     ) -> Result<Split<K, V>, Error> {
+        if keys.is_empty() {
+            return Ok(Split { keys: stream.uninit(0)?, along: stream.uninit(0)?, counts: vec![0; shards] });
+        }
         if let Some(split) = self.split_at_once(stream, shards, keys, along) {
             return split;
         }

@@ -146,7 +146,7 @@ impl<D: Shard> Sharded<D> {
         ask: impl Fn(&D, &Stream, DeviceSlice<'_, D::Key>) -> Result<R, Error>,
     ) -> Result<Vec<R>, Error> {
         let of_shard = |(own, shard): (usize, &D)| {
-            let home = self.world().home(own, stream);
+            let home = &self.world().lane(own, stream);
             ask(shard, home, reach(plan.part(sent.slice(), own)?, stream, home)?.slice())
         };
         self.shards.iter().enumerate().map(of_shard).collect()

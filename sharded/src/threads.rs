@@ -15,22 +15,24 @@ use std::time::Instant;
 /// use gpu_primitives::{Device, Error};
 /// use gpu_sharded::{Options, Sharded, Threads, World};
 ///
+/// /// What each rank does, with keys of its own.
+/// fn rank(transport: Threads, rank: u32) -> Result<(), Error> {
+///     let stream = Device::cpu().stream()?;
+///     let mut all = Sharded::<GpuLsm<u32, u32>>::new(&stream, Options::new(World::new(transport)))?;
+///     let keys = stream.upload(&(0..100).map(|i| 100 * rank + i).collect::<Vec<u32>>())?;
+///     all.insert(&stream, (&keys, &keys))?;
+///     assert_eq!(all.len(&stream)?, 300);
+///     let found = all.lookup(&stream, &stream.upload(&[7, 107, 207, 307])?)?;
+///     assert_eq!(found.to_vec(&stream)?, [Some(7), Some(107), Some(207), None]);
+///     Ok(())
+/// }
+///
 /// std::thread::scope(|scope| {
-///     for (rank, transport) in Threads::ranks(3).into_iter().enumerate() {
-///         scope.spawn(move || -> Result<(), Error> {
-///             let stream = Device::cpu().stream()?;
-///             let options = Options::new(World::new(transport));
-///             let mut all = Sharded::<GpuLsm<u32, u32>>::new(&stream, options)?;
-///             let keys: Vec<u32> = (0..100).map(|i| 100 * rank as u32 + i).collect();
-///             let keys = stream.upload(&keys)?; // each rank has other keys
-///             all.insert(&stream, (&keys, &keys))?;
-///             assert_eq!(all.len(&stream)?, 300);
-///             let found = all.lookup(&stream, &stream.upload(&[7, 107, 207, 307])?)?;
-///             assert_eq!(found.to_vec(&stream)?, [Some(7), Some(107), Some(207), None]);
-///             Ok(())
-///         });
-///     }
-/// });
+///     let ranks = (0..).zip(Threads::ranks(3));
+///     let threads: Vec<_> = ranks.map(|(number, transport)| scope.spawn(move || rank(transport, number))).collect();
+///     threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+/// })?;
+/// # Ok::<(), Error>(())
 /// ```
 pub struct Threads {
     rank: usize,

@@ -136,7 +136,7 @@ impl<D: Shard + Updatable> Sharded<D> {
         let deleted = deletions.send(stream, removed.keys.as_slice(), deleted_room)?;
 
         let give = |own: usize| {
-            let home = world.home(own, stream);
+            let home = &world.lane(own, stream);
             Ok(Given {
                 keys: reach(insertions.part(keys.slice(), own)?, stream, home)?,
                 values: reach(insertions.part(values.slice(), own)?, stream, home)?,
@@ -178,7 +178,7 @@ impl<D: Shard + Updatable> Sharded<D> {
         let resident = |shard: &D, home: &Stream| Ok(shard.stats(home)?.resident as u64);
         if D::COPIES_SHARE {
             let copy = |(own, shard): (usize, &D)| {
-                let home = world.home(own, stream);
+                let home = &world.lane(own, stream);
                 let mut copy = shard.try_clone(home)?;
                 apply(&mut copy, home, &given[own])?;
                 let resident = resident(&copy, home)?;
@@ -186,20 +186,20 @@ impl<D: Shard + Updatable> Sharded<D> {
             };
             let copies: Result<(Vec<D>, Vec<u64>), Error> = self.shards.iter().enumerate().map(copy).collect();
             return match copies {
-                Ok((copies, resident)) => (Changed::Copies(copies), Ok(resident)),
+                Ok((copies, resident)) => (Changed::Copies(copies), world.join(stream).map(|()| resident)),
                 Err(error) => (Changed::Copies(Vec::new()), Err(error)),
             };
         }
         let mut before = Vec::new();
         let mut change = |(own, shard): (usize, &mut D)| {
-            let home = world.home(own, stream);
+            let home = &world.lane(own, stream);
             let had = Before::of(shard, home, &given[own])?;
             apply(shard, home, &given[own])?;
             before.push(had);
             resident(shard, home)
         };
-        let part = self.shards.iter_mut().enumerate().map(&mut change).collect();
-        (Changed::InPlace(before), part)
+        let part: Result<Vec<u64>, Error> = self.shards.iter_mut().enumerate().map(&mut change).collect();
+        (Changed::InPlace(before), part.and_then(|resident| world.join(stream).map(|()| resident)))
     }
 
     /// Takes a change back that failed somewhere. Returns the error of the call.

@@ -4,7 +4,7 @@ use crate::transport::{Incoming, Lost, Outgoing, Transport};
 use core::fmt::{self, Debug};
 use gpu_primitives::{Error, Stream};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The ranks that share a dictionary, and the shards of each.
@@ -25,6 +25,8 @@ struct Inner {
     transport: Option<Arc<dyn Transport>>,
     /// Where the shards of this rank are: on the device of a call's stream if nothing else is said.
     homes: Vec<Option<Stream>>,
+    /// Streams on which shards of the same device work side by side; made when they are first needed.
+    lanes: Vec<OnceLock<Stream>>,
     timeout: Duration,
     turn: Mutex<()>,
     /// Why the ranks cannot work together any more.
@@ -69,7 +71,8 @@ impl Debug for World {
 impl World {
     fn of(transport: Option<Arc<dyn Transport>>, homes: Vec<Option<Stream>>, timeout: Duration) -> Self {
         let (turn, lost, made) = (Mutex::new(()), Mutex::new(None), AtomicU64::new(0));
-        Self { inner: Arc::new(Inner { transport, homes, timeout, turn, lost, made }) }
+        let lanes = homes.iter().map(|_| OnceLock::new()).collect();
+        Self { inner: Arc::new(Inner { transport, homes, lanes, timeout, turn, lost, made }) }
     }
 
     /// One rank, with so many shards on the device of the stream that each call is given.
@@ -146,6 +149,28 @@ impl World {
             Some(home) if home.device() != stream.device() => home,
             _ => stream,
         }
+    }
+
+    /// Returns a stream for a large piece of work on shard `own` of this rank, beside that on other shards: a call on a fraction of
+    /// the keys does not fill a GPU. Memory orders such work by itself.
+    pub(crate) fn lane(&self, own: usize, stream: &Stream) -> Stream {
+        let home = self.home(own, stream);
+        if own == 0 || home.device() != stream.device() {
+            return home.clone();
+        }
+        let lane = &self.inner.lanes[own];
+        if lane.get().is_none()
+            && let Ok(new) = stream.device().stream()
+        {
+            _ = lane.set(new);
+        }
+        lane.get().filter(|lane| lane.device() == stream.device()).unwrap_or(stream).clone()
+    }
+
+    /// Makes later work of the stream wait for the work of all [lanes](Self::lane).
+    pub(crate) fn join(&self, stream: &Stream) -> Result<(), Error> {
+        let lanes = self.inner.lanes.iter().filter_map(OnceLock::get);
+        lanes.filter(|lane| lane.device() == stream.device()).try_for_each(|lane| stream.wait(&lane.record()?))
     }
 
     /// Counts a dictionary.
