@@ -294,7 +294,9 @@ pub enum Error {
     },
 
     /// The ranks that share a dictionary made different calls. Nothing has changed on any of them.
-    #[error("the ranks do not agree, so nothing has changed: {what}. Make the same calls in the same order on every rank")]
+    #[error(
+        "the ranks do not agree, so nothing has changed: {what}. Make the same calls in the same order on every rank"
+    )]
     RanksDisagree {
         /// What they called.
         what: String,
