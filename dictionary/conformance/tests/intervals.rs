@@ -201,7 +201,7 @@ fn one_sorted_array(device: &Device) {
     }
 }
 
-/// From no element to many: at most 128 elements are compared by a warp. With deleted keys, and with all versions of a key in
+/// From no element to many: at most 32 elements are compared by a warp. With deleted keys, and with all versions of a key in
 /// one interval.
 fn intervals_of_every_length(device: &Device) {
     let stream = device.stream().unwrap();

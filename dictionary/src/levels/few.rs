@@ -4,9 +4,6 @@
 //! microseconds for eight levels. Many threads hide that from each other; few cannot. The lanes of a warp search all levels
 //! at once, so a query waits as long as for one level.
 
-// Register arrays are indexed by the counters of unrolled loops: iterators would move the arrays to memory.
-#![allow(clippy::needless_range_loop)]
-
 use super::find::Levels;
 use super::table::THREADS;
 use crate::KeyCode;
@@ -22,11 +19,8 @@ use gpu_primitives::view::{Global, GlobalMut};
 /// Queries per block: one per warp.
 pub const FEW_QUERIES: usize = (THREADS / LANES) as usize;
 
-/// Elements per lane of an interval that is counted here.
-const ITEMS: usize = 4;
-
-/// The most overlapping elements of an interval that is counted here.
-pub const FEW_ELEMENTS: u32 = LANES * ITEMS as u32;
+/// The most overlapping elements of an interval that is counted here: one per lane.
+pub const FEW_ELEMENTS: u32 = LANES;
 
 /// Returns the number of blocks per multiprocessor; 0 leaves it to `ptxas`, which would spill registers for wide keys.
 const fn min_blocks<C>() -> u32 {
@@ -82,12 +76,12 @@ pub unsafe fn lookup_few<C: KeyCode, V: Pod>(
     }
 }
 
-/// Counts the live keys in each interval from `low` to `high`, both inclusive, that has at most 128 (`FEW_ELEMENTS`)
+/// Counts the live keys in each interval from `low` to `high`, both inclusive, that has at most 32 (`FEW_ELEMENTS`)
 /// overlapping elements. `left` receives 0 for these. For the others it receives the number of overlapping elements, and
 /// `counts` a zero.
 ///
 /// Each lane finds the window of one level. The elements of all windows are numbered, the newest first, and each lane loads
-/// every 32nd of them. An element is live if no element with a smaller number has its key, and if it is not a tombstone.
+/// one of them. An element is live if no element with a smaller number has its key, and if it is not a tombstone.
 /// The warp compares all pairs of elements: the keys of eight elements, the usual case of a short interval, take eight
 /// steps.
 ///
@@ -127,45 +121,31 @@ pub unsafe fn count_few<C: KeyCode>(
     }
     let (ends, total) = (up_to_here as u32, total as u32);
 
-    let mut keys = [C::MIN; ITEMS];
-    let mut is_live = [false; ITEMS];
-    for i in 0..ITEMS {
-        let number = i as u32 * LANES + lane;
-        // The first lane whose windows end after this number: how many end before it.
-        let mut slot = 0;
-        let mut step = LANES / 2;
-        while step > 0 {
-            if shuffle_idx(FULL, ends, slot + step - 1) <= number {
-                slot += step;
-            }
-            step /= 2;
+    // The first lane whose window ends after this lane's number: how many end before it.
+    let mut slot = 0;
+    let mut step = LANES / 2;
+    while step > 0 {
+        if shuffle_idx(FULL, ends, slot + step - 1) <= lane {
+            slot += step;
         }
-        let (end, start) = (shuffle_idx(FULL, ends, slot), shuffle_idx(FULL, start, slot));
-        let len = shuffle_idx(FULL, len, slot);
-        if number < total {
-            let level = levels.level(slot);
-            // The last element of a window is the newest one of its key.
-            let position = start + (end - 1 - number);
-            debug_assert!(position < start + len);
-            keys[i] = level.keys().get(position as usize);
-            is_live[i] = !level.is_dead(position);
-        }
+        step /= 2;
     }
-    for i in 0..ITEMS {
-        let mut source = 0;
-        while source < LANES && i as u32 * LANES + source < total {
-            let key = broadcast(keys[i], source);
-            for j in i..ITEMS {
-                let is_older = j > i || source < lane;
-                is_live[j] &= !(is_older && key == keys[j]);
-            }
-            source += 1;
-        }
+    let (end, start) = (shuffle_idx(FULL, ends, slot), shuffle_idx(FULL, start, slot));
+    let (mut own, mut is_live) = (C::MIN, false);
+    if lane < total {
+        let level = levels.level(slot);
+        // The last element of a window is the newest one of its key.
+        let position = start + (end - 1 - lane);
+        own = level.keys().get(position as usize);
+        is_live = !level.is_dead(position);
     }
-    let mut count = 0;
-    for i in 0..ITEMS {
-        count += ballot(FULL, is_live[i]).count_ones();
+    let mut newer = 0;
+    while newer < total {
+        let key = broadcast(own, newer);
+        is_live &= !(newer < lane && key == own);
+        newer += 1;
     }
+    let count = ballot(FULL, is_live).count_ones();
     if lane == 0 {
         counts.set(at, count as u64);
         left.set(at, 0);
