@@ -3,7 +3,7 @@
 
 use crate::{Key, Value, WordKey};
 use bytemuck::Pod;
-use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, sort, transfer};
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, sort};
 
 /// Memory of the caller, or a copy of it in another form.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ pub fn recast<T: Pod, W: Pod>(vector: DeviceVec<T>) -> DeviceVec<W> {
 }
 
 /// Keys that a kernel writes into the caller's memory, in the form of [`answered`]: in place if that is the form of the keys,
-/// and otherwise elsewhere first. Those that the kernel does not write are zero.
+/// and otherwise elsewhere first.
 #[derive(Debug)]
 pub struct WrittenKeys<'a, K: Key> {
     keys: DeviceSliceMut<'a, K>,
@@ -118,13 +118,10 @@ impl<'a, K: Key> WrittenKeys<'a, K> {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] for keys that are written elsewhere, or any launch error.
-    pub fn new(stream: &Stream, mut keys: DeviceSliceMut<'a, K>) -> Result<Self, Error> {
-        if !K::IS_PLAIN {
-            let elsewhere = Some(stream.zeroed(keys.len())?);
-            return Ok(Self { keys, elsewhere });
-        }
-        transfer::fill(stream, keys.reborrow(), K::zeroed())?;
-        Ok(Self { keys, elsewhere: None })
+    pub fn new(stream: &Stream, keys: DeviceSliceMut<'a, K>) -> Result<Self, Error> {
+        // All of them are converted in the end, also those that the kernel does not write.
+        let elsewhere = if K::IS_PLAIN { None } else { Some(stream.zeroed(keys.len())?) };
+        Ok(Self { keys, elsewhere })
     }
 
     /// Returns the memory that the kernel writes.

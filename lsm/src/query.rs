@@ -83,9 +83,8 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// graph.
     ///
     /// `offsets` receives where the pairs of each interval begin, and finally where the last ones end. Returns how many
-    /// pairs there must be room for: those in the intervals, with older
-    /// versions of the same keys and deleted ones, which a [cleanup](Self::cleanup) removes. If
-    /// there is less room, what is written is not specified.
+    /// pairs there must be room for: those in the intervals, with older versions of the same keys and deleted ones, which a
+    /// [cleanup](Self::cleanup) removes. If there is less room, what is written is not specified.
     ///
     /// ```
     /// use gpu_lsm::GpuLsm;

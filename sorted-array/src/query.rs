@@ -80,8 +80,7 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     /// graph.
     ///
     /// `offsets` receives where the pairs of each interval begin, and finally where the last ones end. Returns how many
-    /// pairs there must be room for: those in the intervals. If
-    /// there is less room, what is written is not specified.
+    /// pairs there must be room for: those in the intervals. If there is less room, what is written is not specified.
     ///
     /// ```
     /// use gpu_primitives::{Device, Error};

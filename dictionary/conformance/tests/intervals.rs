@@ -33,8 +33,10 @@ struct Both<K: Key, V: Value> {
     model: BTreeMap<K, V>,
 }
 
-/// The numbers of intervals: some are few, and some are not.
-const INTERVALS: [usize; 4] = [1, 3, 20, 129];
+/// The numbers of intervals: all but the last are few for the device.
+fn numbers_of_intervals(stream: &Stream) -> [usize; 4] {
+    [1, 3, 20, 32 * stream.device().limits().multiprocessors as usize + 1]
+}
 
 /// Several levels, with replaced and deleted keys.
 fn levels<K: Key + Ord, V: Value>(stream: &Stream, key: fn(u64) -> K, value: fn(u64) -> V) -> Both<K, V> {
@@ -86,7 +88,7 @@ fn written<K: Pod, V: Pod>(
 
 /// Compares all counts and ranges with a map.
 fn check<K: Key + Ord, V: Value + PartialEq>(stream: &Stream, both: &Both<K, V>, key: fn(u64) -> K) {
-    for len in INTERVALS {
+    for len in numbers_of_intervals(stream) {
         let (low, high) = intervals(len, key);
         let expected = expected(&both.model, &low, &high);
         let counts: Vec<u64> = expected.iter().map(|pairs| pairs.len() as u64).collect();
@@ -185,7 +187,7 @@ fn one_sorted_array(device: &Device) {
     let (keys, values): (Vec<u32>, Vec<u64>) = model.iter().map(|(&key, &value)| (key, value)).unzip();
     let pairs = (&stream.upload(&keys).unwrap(), &stream.upload(&values).unwrap());
     let array = GpuSortedArray::<u32, u64>::bulk_build(&stream, pairs, Options::new()).unwrap();
-    for len in INTERVALS {
+    for len in numbers_of_intervals(&stream) {
         let (low, high) = intervals(len, short);
         let expected = expected(&model, &low, &high);
         let total: usize = expected.iter().map(Vec::len).sum();

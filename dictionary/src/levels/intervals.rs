@@ -288,13 +288,17 @@ impl<K: Key, V: Value> Stack<K, V> {
         intervals: Intervals<'_, K>,
         to: RangesMut<'_, K, V>,
     ) -> Result<DeviceValue<u64>, Error> {
-        let RangesMut { mut offsets, keys, values } = to;
+        let RangesMut { mut offsets, mut keys, values } = to;
         let (len, room) = (intervals.len()?, keys.len());
         expect_len("the offsets of the intervals", len + 1, offsets.len())?;
         expect_len("the values of the intervals", values_for::<V>(room), values.len())?;
         if len == 0 || self.is_empty() {
             transfer::fill(stream, offsets.reborrow(), 0)?;
             return reduce::sum(stream, offsets.as_slice());
+        }
+        if self.combines() {
+            // All keys are looked up in the end, also those that the kernel does not write.
+            transfer::fill(stream, keys.reborrow(), K::zeroed())?;
         }
         let mut written_keys = WrittenKeys::new(stream, keys)?;
         let mut written_values = WrittenValues::new(stream, values)?;
