@@ -80,7 +80,9 @@ fn written<K: Pod, V: Pod>(
     keys: &DeviceVec<K>,
     values: &[V],
 ) -> Vec<Vec<(K, V)>> {
-    let (offsets, keys) = (offsets.to_vec(stream).unwrap(), keys.to_vec(stream).unwrap());
+    let offsets = offsets.to_vec(stream).unwrap();
+    // What lies behind the last pair need not have been written.
+    let keys = keys.slice(..offsets[offsets.len() - 1] as usize).unwrap().to_vec(stream).unwrap();
     let value = |i: usize| if size_of::<V>() == 0 { V::zeroed() } else { values[i] };
     let range = |ends: &[u64]| (ends[0] as usize..ends[1] as usize).map(|i| (keys[i], value(i))).collect();
     offsets.windows(2).map(range).collect()
