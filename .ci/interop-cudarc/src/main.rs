@@ -1,13 +1,14 @@
 //! Tests with the real cudarc, on a GPU. Without one, they are skipped.
 
+#[path = "../../interop-tests.rs"]
+mod tests;
+
 use cudarc::driver::{CudaContext, CudaStream, DevicePtr};
 use gpu_primitives::{Device, Error, Stream, scan, sort};
 use std::error::Error as AnyError;
-use std::panic::catch_unwind;
 use std::process::ExitCode;
 use std::sync::Arc;
-
-type Tested = Result<(), Box<dyn AnyError>>;
+use tests::Tested;
 
 /// The elements of most tests: enough for several blocks of every kernel.
 const LEN: usize = 1 << 20;
@@ -35,25 +36,7 @@ fn main() -> ExitCode {
         println!("0 passed, 0 failed, {} skipped", TESTS.len());
         return ExitCode::SUCCESS;
     }
-    let (mut passed, mut failed) = (0, 0);
-    for (name, test) in TESTS {
-        match catch_unwind(test) {
-            Ok(Ok(())) => {
-                println!("{name}: ok");
-                passed += 1;
-            }
-            Ok(Err(error)) => {
-                println!("{name}: FAILED: {error}");
-                failed += 1;
-            }
-            Err(_) => {
-                println!("{name}: FAILED, see above");
-                failed += 1;
-            }
-        }
-    }
-    println!("{passed} passed, {failed} failed");
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    tests::run(TESTS.iter().map(|&(name, test)| (name.to_string(), test)))
 }
 
 /// Returns numbers in no order.

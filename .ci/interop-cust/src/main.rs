@@ -1,15 +1,17 @@
 //! Tests with the real cust, on a GPU. Without one, they are skipped.
 
+#[path = "../../interop-tests.rs"]
+mod tests;
+
 use cust::context::legacy::{Context as LegacyContext, ContextFlags, ContextStack};
 use cust::memory::{AsyncCopyDestination, CopyDestination, DeviceBuffer};
 use cust::stream::{Stream as CustStream, StreamFlags};
 use gpu_primitives::{Device, Error, RawMemory, Stream, reduce, sort};
 use std::error::Error as AnyError;
-use std::panic::catch_unwind;
 use std::process::ExitCode;
 use std::sync::Arc;
+use tests::Tested;
 
-type Tested = Result<(), Box<dyn AnyError>>;
 type Test = (&'static str, fn() -> Tested);
 
 /// The elements of most tests: enough for several blocks of every kernel.
@@ -30,25 +32,7 @@ fn main() -> ExitCode {
         println!("0 passed, 0 failed, {} skipped", TESTS.len());
         return ExitCode::SUCCESS;
     }
-    let (mut passed, mut failed) = (0, 0);
-    for (name, test) in TESTS {
-        match catch_unwind(test) {
-            Ok(Ok(())) => {
-                println!("{name}: ok");
-                passed += 1;
-            }
-            Ok(Err(error)) => {
-                println!("{name}: FAILED: {error}");
-                failed += 1;
-            }
-            Err(_) => {
-                println!("{name}: FAILED, see above");
-                failed += 1;
-            }
-        }
-    }
-    println!("{passed} passed, {failed} failed");
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    tests::run(TESTS.iter().map(|&(name, test)| (name.to_string(), test)))
 }
 
 /// Returns numbers in no order.

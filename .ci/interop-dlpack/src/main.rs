@@ -1,5 +1,8 @@
 //! Tests with the real dlpark, on the CPU, and on a GPU if there is one.
 
+#[path = "../../interop-tests.rs"]
+mod tests;
+
 use dlpark::ffi::{DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned};
 use dlpark::metadata::Dynamic;
 use dlpark::{DlpackElement, DlpackFlags, Managed};
@@ -7,12 +10,11 @@ use gpu_primitives::{Device, DeviceVec, Error, Stream, sort};
 use gpu_sorted_array::{GpuSortedArray, Options};
 use half::f16;
 use std::error::Error as AnyError;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tests::Tested;
 
-type Tested = Result<(), Box<dyn AnyError>>;
 type Test = (&'static str, fn(&Device) -> Tested);
 
 const TESTS: &[Test] = &[
@@ -28,27 +30,8 @@ const TESTS: &[Test] = &[
 fn main() -> ExitCode {
     let mut devices = vec![Device::cpu()];
     devices.extend(Device::cuda(0));
-    let (mut passed, mut failed) = (0, 0);
-    for device in &devices {
-        for (name, test) in TESTS {
-            match catch_unwind(AssertUnwindSafe(|| test(device))) {
-                Ok(Ok(())) => {
-                    println!("{name} on {}: ok", device.kind());
-                    passed += 1;
-                }
-                Ok(Err(error)) => {
-                    println!("{name} on {}: FAILED: {error}", device.kind());
-                    failed += 1;
-                }
-                Err(_) => {
-                    println!("{name} on {}: FAILED, see above", device.kind());
-                    failed += 1;
-                }
-            }
-        }
-    }
-    println!("{passed} passed, {failed} failed");
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let tests = devices.iter().flat_map(|device| TESTS.iter().map(move |test| (device, test)));
+    tests::run(tests.map(|(device, (name, test))| (format!("{name} on {}", device.kind()), move || test(device))))
 }
 
 /// Returns a number of elements that keeps a GPU busy for a while; fewer for the CPU, in a program that is not optimised.
