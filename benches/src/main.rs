@@ -33,8 +33,8 @@ enum Command {
         /// Insert at most so many batches of each size in the insertion table: quick, but not the paper's table
         #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
         most_batches: Option<u32>,
-        /// Run only these experiments
-        #[arg(long, value_enum)]
+        /// Run only these experiments, separated by commas
+        #[arg(long, value_enum, value_delimiter = ',')]
         only: Vec<paper::Experiment>,
     },
     /// Measure the primitives, and CUB in the same run if nvcc is installed
@@ -47,8 +47,8 @@ enum Command {
         /// Compile CUB's program with the headers in this folder instead of the toolkit's
         #[arg(long, value_name = "FOLDER")]
         cub: Option<PathBuf>,
-        /// Measure only these suites of rows
-        #[arg(long)]
+        /// Measure only these suites of rows, separated by commas
+        #[arg(long, value_delimiter = ',')]
         only: Vec<String>,
     },
     /// Measure the cuckoo hash table

@@ -27,8 +27,8 @@ use std::sync::Arc;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a value of a dictionary",
-    note = "values are plain data of 0, 4 or 8 bytes",
-    note = "for a type of your own, write `gpu_dictionary::value!({Self});`"
+    note = "values are plain data of 0, 4 or 8 bytes; if that is a type of your own, write `gpu_dictionary::value!({Self});`",
+    note = "values of any other size go into a `gpu_dictionary::LargeValues`"
 )]
 pub trait Value: Pod {
     /// The carrier of the same size.
@@ -116,7 +116,8 @@ pub struct Bytes<const SIZE: usize>;
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "this type is not a value of a dictionary",
-    note = "values of a dictionary have 0, 4 or 8 bytes: `{Self}` is the size of this type"
+    note = "values of a dictionary have 0, 4 or 8 bytes: `{Self}` is the size of this type",
+    note = "values of any other size go into a `gpu_dictionary::LargeValues`"
 )]
 pub trait HasCarrier {
     /// The carrier.

@@ -108,8 +108,8 @@ fn counter(claims: DeviceSliceMut<'_, u64>, counter: Claims) -> Result<DeviceSli
     claims.slice_mut(counter as usize..=counter as usize)
 }
 
-/// Makes sure of room for `len` pairs.
-fn make_room<C: Pod, V: Pod>(stream: &Stream, room: &mut PairVec<C, V>, len: usize) -> Result<(), Error> {
+/// Ensures room for `len` pairs. What was in it is lost where it grows.
+fn reserve_pairs<C: Pod, V: Pod>(stream: &Stream, room: &mut PairVec<C, V>, len: usize) -> Result<(), Error> {
     if room.len() < len {
         *room = PairVec::uninit(stream, len)?;
     }
@@ -150,9 +150,9 @@ impl<C: KeyCode, V: Carrier> Lists<C, V> {
             }
         }
         self.positions = len as u32;
-        make_room(stream, &mut self.history, len)?;
-        make_room(stream, &mut self.overflow, len)?;
-        make_room(stream, &mut self.leftovers, len)
+        reserve_pairs(stream, &mut self.history, len)?;
+        reserve_pairs(stream, &mut self.overflow, len)?;
+        reserve_pairs(stream, &mut self.leftovers, len)
     }
 }
 
@@ -325,7 +325,7 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
         unplaced: usize,
         limit: u32,
     ) -> Result<Option<Storage<C, V>>, Error> {
-        make_room(stream, &mut self.lists.overflow, len + unplaced)?;
+        reserve_pairs(stream, &mut self.lists.overflow, len + unplaced)?;
         let others = PairVec::uninit(stream, len + unplaced)?;
         let leftovers = std::mem::replace(&mut self.lists.leftovers, others);
         // SAFETY: there is room for the overflow of all pairs, and for those that cannot be placed. The caller guarantees the

@@ -20,7 +20,7 @@ use gpu_primitives::view::{Global, GlobalMut};
 pub const FEW_QUERIES: usize = (THREADS / LANES) as usize;
 
 /// The most overlapping elements of an interval that is counted here: one per lane.
-pub const FEW_ELEMENTS: u32 = LANES;
+const FEW_ELEMENTS: u32 = LANES;
 
 /// Returns the number of blocks per multiprocessor; 0 leaves it to `ptxas`, which would spill registers for wide keys.
 const fn min_blocks<C>() -> u32 {

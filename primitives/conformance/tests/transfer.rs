@@ -3,7 +3,7 @@
 use gpu_conformance::data::{edge_sizes, random};
 use gpu_conformance::{cases, is_checked, run};
 use gpu_primitives::transfer::{copy, fill, iota};
-use gpu_primitives::{Device, Error};
+use gpu_primitives::{Device, Error, Stream};
 use std::process::ExitCode;
 
 /// The number of 16-byte lines that a block of the transfer kernels fills. It is a multiple of the number that it
@@ -18,6 +18,7 @@ fn main() -> ExitCode {
         copy_at_every_alignment,
         fill_at_every_alignment,
         fill_wide_values,
+        fill_any_size,
         large,
         length_mismatch,
     ])
@@ -110,6 +111,29 @@ fn fill_wide_values(device: &Device) {
     let mut data = stream.uninit::<f64>(777).unwrap();
     fill(&stream, &mut data, -1.5).unwrap();
     assert_eq!(data.to_vec(&stream).unwrap(), vec![-1.5; 777]);
+}
+
+/// Sizes that do not divide a line, also longer ones.
+fn fill_any_size(device: &Device) {
+    fn check<const SIZE: usize>(stream: &Stream) {
+        let value: [u8; SIZE] = std::array::from_fn(|i| i as u8 + 1);
+        for (start, end) in [(0, 1), (1, 2), (1, 3), (3, 100), (0, 100), (7, 7)] {
+            let mut data = stream.upload(&[[0; SIZE]; 100]).unwrap();
+            let mut expected = vec![[0; SIZE]; 100];
+            for value in [value, [9; SIZE]] {
+                fill(stream, data.slice_mut(start..end).unwrap(), value).unwrap();
+                expected[start..end].fill(value);
+                assert_eq!(data.to_vec(stream).unwrap(), expected, "{SIZE} bytes, {start}..{end}");
+            }
+        }
+    }
+    let stream = device.stream().unwrap();
+    check::<3>(&stream);
+    check::<6>(&stream);
+    check::<12>(&stream);
+    check::<17>(&stream);
+    check::<24>(&stream);
+    check::<40>(&stream);
 }
 
 fn large(device: &Device) {

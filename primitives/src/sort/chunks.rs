@@ -2,8 +2,8 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+use super::digits::ByDigits;
 use super::distribute::Spare;
-use super::key::ByDigits;
 use super::shape::{BLOCK_THREADS, BlockSort, block_items};
 use super::{Digits, RadixCode, Sign};
 use crate::compare::{Compare, HoleOrder};

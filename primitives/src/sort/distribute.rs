@@ -169,7 +169,7 @@ unsafe fn launch<K: Pod, V: Pod, B: Buckets<K>>(
     if const { size_of::<K>() <= 8 } && small {
         return launch!(SmallPass<K, V, B>);
     }
-    with_shape!(ITEMS in 15 | 14 | 10 | 8 | 6 | 5 = items::<K, V>(), launch!(LargePass<K, V, B, ITEMS>))
+    with_shape!(ITEMS in 26 | 25 | 17 | 13 | 9 | 7 = items::<K, V>(), launch!(LargePass<K, V, B, ITEMS>))
 }
 
 /// Returns the maximum number of elements per launch: a multiple of the tile.

@@ -6,7 +6,7 @@
 use super::Digits;
 use super::purity::Purity;
 use super::shape::{BlockSort, LargePass, SmallPass, block_items, items};
-use crate::arch::warp::{LANES, lane_id, warp_id};
+use crate::arch::warp::{FULL, LANES, lane_id, sync_warp, warp_id};
 use crate::arch::{Order, Rmw, Scope, opaque, thread};
 use crate::block::radix::{self, PackedBuckets, RADIX, RankMemory};
 use crate::block::warp;
@@ -300,40 +300,93 @@ pub unsafe fn bucket_pass<
     next_bases: GlobalMut<u64>,
     lookback: GlobalMut<u32>,
 ) {
-    let tile_len = THREADS as usize * ITEMS;
     let mut memory = SharedMemory::new();
-    let places = memory.take::<u64>(RADIX);
+    memory.take::<u64>(RADIX);
     let ticket = memory.take::<u32>(1);
     let ranking = memory.take::<u32>(RankMemory::words(THREADS));
-    let exchange_keys = overlay::<K>(tile_len);
-    let exchange_values = overlay::<V>(tile_len);
-
-    let thread = thread::thread_idx_x() as usize;
-    let tiles = thread::grid_dim_x() as usize;
-    if thread == 0 {
-        ticket.set(0, lookback.atomic_add(tiles * RADIX, 1, Scope::Gpu, Order::Relaxed));
+    if thread::thread_idx_x() == 0 {
+        let next = thread::grid_dim_x() as usize * RADIX;
+        ticket.set(0, lookback.atomic_add(next, 1, Scope::Gpu, Order::Relaxed));
     }
     let ranking = RankMemory::cleared::<THREADS>(ranking);
     thread::sync_threads();
 
+    let tile_len = THREADS as usize * ITEMS;
     let tile = ticket.get(0);
-    let tile_start = tile as usize * tile_len;
-    let valid = (keys_in.len() - tile_start).min(tile_len) as u32;
+    let start = tile as usize * tile_len;
+    let valid = (keys_in.len() - start).min(tile_len);
+    let tile = Tile {
+        number: tile,
+        keys_in: keys_in.slice(start, valid),
+        keys_out,
+        values_in: if size_of::<V>() == 0 { values_in } else { values_in.slice(start, valid) },
+        values_out,
+        buckets,
+        pass,
+        bases,
+        next_bases,
+        lookback,
+        ranking,
+    };
+    if valid == tile_len && keys_out.len() <= u32::MAX as usize {
+        distribute::<K, V, B, THREADS, ITEMS, true>(tile);
+    } else {
+        distribute::<K, V, B, THREADS, ITEMS, false>(tile);
+    }
+}
+
+/// What a block of [`bucket_pass`] works on: its tile, and the kernel's other arguments.
+#[derive(Clone, Copy)]
+struct Tile<K: Pod, V: Pod, B> {
+    number: u32,
+    keys_in: Global<K>,
+    keys_out: GlobalMut<K>,
+    values_in: Global<V>,
+    values_out: GlobalMut<V>,
+    buckets: B,
+    pass: u32,
+    bases: Global<u64>,
+    next_bases: GlobalMut<u64>,
+    lookback: GlobalMut<u32>,
+    ranking: RankMemory,
+}
+
+/// Distributes the items of one tile. If it `IS_WHOLE`, all its items exist, and positions have 32 bits. Then nothing
+/// depends on conditions, and the accesses of a thread overlap. All tiles but the last are whole, unless the output has
+/// more than 2^32 elements.
+///
+/// # Safety
+/// The contract of [`bucket_pass`]. All threads of the block call this with the same arguments; the ranking memory is
+/// zeroed. A whole tile has `THREADS * ITEMS` items and an output of fewer than 2^32.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+unsafe fn distribute<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, const ITEMS: usize, const IS_WHOLE: bool>(
+    tile: Tile<K, V, B>,
+) {
+    let Tile { number, keys_in, keys_out, values_in, values_out, buckets, pass, lookback, ranking, .. } = tile;
+    let tile_len = THREADS as usize * ITEMS;
+    // Per bucket: its items go to this position plus their rank in the tile.
+    let (places, short_places) = (SharedMemory::new().take::<u64>(RADIX), SharedMemory::new().take::<u32>(RADIX));
+    let exchange_keys = overlay::<K>(tile_len);
+    let exchange_values = overlay::<V>(tile_len);
+    let thread = thread::thread_idx_x() as usize;
+
     // The lane's items are `first`, `first + 32`, …; those below `here` exist. Every phase recomputes its conditions:
     // keeping them from phase to phase would take a register per item.
+    let valid = if IS_WHOLE { tile_len as u32 } else { keys_in.len() as u32 };
     let first = warp_id() * LANES * ITEMS as u32 + lane_id();
     let here = valid.saturating_sub(first);
+    let exists = |j: usize, here: u32| IS_WHOLE || j as u32 * LANES < here;
     let last = last_bucket(&buckets, pass);
     let mut keys = [K::zeroed(); ITEMS];
-    let mine = keys_in.slice(tile_start + first as usize, here as usize);
+    let mine = keys_in.slice(first as usize, if IS_WHOLE { tile_len - first as usize } else { here as usize });
     for j in 0..ITEMS {
-        if j as u32 * LANES < here {
+        if exists(j, here) {
             keys[j] = mine.get(j * LANES as usize);
         }
     }
     // Missing items rank in the last bucket. They are last in the tile, so they stay behind all existing items.
-    let bucket =
-        |j: usize, here: u32| if j as u32 * LANES < here { bucket_of(&buckets, keys[j], pass, last) } else { last };
+    let bucket = |j: usize, here: u32| if exists(j, here) { bucket_of(&buckets, keys[j], pass, last) } else { last };
 
     let now = opaque(here);
     radix::count::<ITEMS>(|j| bucket(j, now), ranking);
@@ -342,8 +395,8 @@ pub unsafe fn bucket_pass<
     // Threads may disagree about the last bucket.
     let there = |count: u32| if B::PURITY.is_promised() { count - missing } else { count.saturating_sub(missing) };
     let own = radix::place::<THREADS>(ranking, |count| {
-        let flag = if tile == 0 { INCLUSIVE } else { PARTIAL };
-        lookback.atomic_store(word(tile, thread), flag | there(count), Scope::Gpu, Order::Relaxed);
+        let flag = if number == 0 { INCLUSIVE } else { PARTIAL };
+        lookback.atomic_store(word(number, thread), flag | there(count), Scope::Gpu, Order::Relaxed);
     });
     thread::sync_threads();
     let now = opaque(here);
@@ -353,57 +406,84 @@ pub unsafe fn bucket_pass<
     for j in 0..ITEMS {
         exchange_keys.set(in_tile::<K, B>(ranks.get(j), tile_len), keys[j]);
     }
+    let load_values = || {
+        let mut values = [V::zeroed(); ITEMS];
+        let now = opaque(here);
+        let mine = values_in.slice(first as usize, if IS_WHOLE { tile_len - first as usize } else { here as usize });
+        for j in 0..ITEMS {
+            if exists(j, now) {
+                values[j] = mine.get(j * LANES as usize);
+            }
+        }
+        values
+    };
+    // The values arrive while the block looks back and writes the keys. The conditions of the last tile would take too
+    // many registers for that.
+    let is_early = IS_WHOLE && size_of::<V>() > 0;
+    let mut values = if is_early { load_values() } else { [V::zeroed(); ITEMS] };
     if thread < RADIX {
         let count = there(own.count);
         let mut before = 0;
-        if tile > 0 {
-            before = look_back(lookback, tile, thread);
-            lookback.atomic_store(word(tile, thread), INCLUSIVE | (before + count), Scope::Gpu, Order::Relaxed);
+        if number > 0 {
+            before = look_back(lookback, number, thread);
+            lookback.atomic_store(word(number, thread), INCLUSIVE | (before + count), Scope::Gpu, Order::Relaxed);
         }
-        let base = bases.get(thread);
-        if tile == tiles as u32 - 1 {
-            next_bases.set(thread, base + (before + count) as u64);
+        let base = tile.bases.get(thread);
+        if number == thread::grid_dim_x() - 1 {
+            tile.next_bases.set(thread, base + (before + count) as u64);
         }
-        // The item of rank r goes to `places[its bucket] + r`.
-        places.set(thread, (base + before as u64).wrapping_sub(own.before as u64));
+        let place = (base + before as u64).wrapping_sub(own.before as u64);
+        if IS_WHOLE {
+            short_places.set(thread, place as u32);
+        } else {
+            places.set(thread, place);
+        }
     }
     thread::sync_threads();
 
     // From here on, the thread's items are those of rank `thread`, `thread + THREADS`, …
+    let target = |bucket: usize, rank: usize| {
+        if IS_WHOLE {
+            short_places.get(bucket).wrapping_add(rank as u32) as usize
+        } else {
+            places.get(bucket).wrapping_add(rank as u64) as usize
+        }
+    };
+    let is_written = |rank: usize, target: usize, len: usize| {
+        (IS_WHOLE || rank < valid as usize) && (B::PURITY.is_promised() || target < len)
+    };
     let mut sorted = PackedBuckets::<ITEMS>::new();
-    let now = opaque(thread as u32);
+    let at_once = if IS_WHOLE { 8 } else { 4 };
     for j in 0..ITEMS {
-        let rank = now + j as u32 * THREADS;
-        let key = exchange_keys.get(rank as usize);
+        let rank = thread + j * THREADS as usize;
+        let key = exchange_keys.get(rank);
         let bucket = bucket_of(&buckets, key, pass, last);
         sorted.set(j, bucket);
-        let target = places.get(bucket as usize).wrapping_add(rank as u64) as usize;
-        if rank < valid && (B::PURITY.is_promised() || target < keys_out.len()) {
+        let target = target(bucket as usize, rank);
+        if is_written(rank, target, keys_out.len()) {
             keys_out.set(target, key);
+        }
+        // The compiler would hold the addresses of all items at once, for which some GPUs have too few registers.
+        if j % at_once == at_once - 1 {
+            sync_warp(FULL);
         }
     }
     if size_of::<V>() == 0 {
         return;
     }
-    let mut values = [V::zeroed(); ITEMS];
-    let now = opaque(here);
-    let mine = values_in.slice(tile_start + first as usize, here as usize);
-    for j in 0..ITEMS {
-        if j as u32 * LANES < now {
-            values[j] = mine.get(j * LANES as usize);
-        }
+    if !is_early {
+        values = load_values();
     }
     thread::sync_threads();
     for j in 0..ITEMS {
         exchange_values.set(in_tile::<K, B>(ranks.get(j), tile_len), values[j]);
     }
     thread::sync_threads();
-    let now = opaque(thread as u32);
     for j in 0..ITEMS {
-        let rank = now + j as u32 * THREADS;
-        let target = places.get(sorted.get(j)).wrapping_add(rank as u64) as usize;
-        if rank < valid && (B::PURITY.is_promised() || target < values_out.len()) {
-            values_out.set(target, exchange_values.get(rank as usize));
+        let rank = thread + j * THREADS as usize;
+        let target = target(sorted.get(j), rank);
+        if is_written(rank, target, values_out.len()) {
+            values_out.set(target, exchange_values.get(rank));
         }
     }
 }

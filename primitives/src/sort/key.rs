@@ -1,19 +1,16 @@
-//! Keys that can be sorted by their bits, and their digits.
+//! Keys that can be sorted by their bits.
 
-use super::{Buckets, Purity};
-use crate::code::{Bits, Sign, U256};
-use crate::compare::Compare;
-#[cfg(not(target_arch = "nvptx64"))]
-use crate::compare::{Greater, HoleOrder};
+use super::RadixCode;
+use crate::code::{Sign, U256};
 use crate::form::{Holes, Param};
-use crate::hole::{Held, Hole};
-use crate::operator::{Record, operator};
+use crate::hole::Hole;
+use crate::operator::operator;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{
     hole::{Calls, Filling},
     operator::Recorded,
 };
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Pod;
 
 /// A key that can be sorted by its bits.
 ///
@@ -185,215 +182,6 @@ pub trait SortBy<K>: Param {
     fn recorded() -> Recorded;
 }
 
-/// A number that keys are sorted by: `u32`, `u64`, `u128` or [`U256`].
-pub trait RadixCode: Bits + sealed::Sealed {
-    /// The number of bits.
-    const BITS: u32;
-
-    /// Returns the bits from `shift` on: at least the next 8. `shift` is below [`BITS`](Self::BITS); bits beyond the
-    /// code are zero.
-    #[doc(hidden)]
-    fn digits(self, shift: u32, sign: Sign) -> u32;
-
-    /// Evaluates a function whose result is such a number.
-    ///
-    /// # Safety
-    /// The hole was made of such a function for elements that are held in an `H`.
-    #[doc(hidden)]
-    unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self;
-}
-
-/// A number of up to 128 bits: `u32`, `u64` or `u128`.
-pub trait ShortCode: RadixCode {
-    /// The type in which kernels load such a number.
-    #[doc(hidden)]
-    type Held: Held;
-
-    /// Returns the number that was loaded.
-    #[doc(hidden)]
-    fn of_held(held: Self::Held) -> Self;
-
-    /// Returns the bits from `shift` on. `shift` is below [`BITS`](Self::BITS).
-    #[doc(hidden)]
-    #[must_use]
-    fn bits_from(self, shift: u32) -> Self;
-
-    /// Returns the lower and the upper 64 bits.
-    #[doc(hidden)]
-    fn halves(self) -> [u64; 2];
-
-    /// Returns the number with these bits. Those beyond the type are left out.
-    #[doc(hidden)]
-    fn of_halves(halves: [u64; 2]) -> Self;
-
-    /// Returns the order of such numbers that begins with the largest, for kernels that load them.
-    #[doc(hidden)]
-    #[cfg(not(target_arch = "nvptx64"))]
-    fn descending() -> HoleOrder;
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for u32 {}
-    impl Sealed for u64 {}
-    impl Sealed for u128 {}
-    impl Sealed for crate::code::U256 {}
-}
-
-impl RadixCode for u32 {
-    const BITS: u32 = 32;
-
-    #[inline(always)]
-    fn digits(self, shift: u32, sign: Sign) -> u32 {
-        sign.encode(self) >> shift
-    }
-
-    #[inline(always)]
-    unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self {
-        // SAFETY: guaranteed by the caller.
-        unsafe { H::code_32(hole, key) }
-    }
-}
-
-impl ShortCode for u32 {
-    type Held = u32;
-
-    #[inline(always)]
-    fn of_held(held: u32) -> Self {
-        held
-    }
-
-    #[inline(always)]
-    fn bits_from(self, shift: u32) -> Self {
-        self >> shift
-    }
-
-    #[inline(always)]
-    fn halves(self) -> [u64; 2] {
-        [u64::from(self), 0]
-    }
-
-    #[inline(always)]
-    fn of_halves(halves: [u64; 2]) -> Self {
-        halves[0] as u32
-    }
-
-    #[cfg(not(target_arch = "nvptx64"))]
-    fn descending() -> HoleOrder {
-        HoleOrder::of::<Self, Greater>(Greater)
-    }
-}
-
-impl RadixCode for u64 {
-    const BITS: u32 = 64;
-
-    #[inline(always)]
-    fn digits(self, shift: u32, sign: Sign) -> u32 {
-        (sign.encode(self) >> shift) as u32
-    }
-
-    #[inline(always)]
-    unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self {
-        // SAFETY: guaranteed by the caller.
-        unsafe { H::code_64(hole, key) }
-    }
-}
-
-impl ShortCode for u64 {
-    type Held = u64;
-
-    #[inline(always)]
-    fn of_held(held: u64) -> Self {
-        held
-    }
-
-    #[inline(always)]
-    fn bits_from(self, shift: u32) -> Self {
-        self >> shift
-    }
-
-    #[inline(always)]
-    fn halves(self) -> [u64; 2] {
-        [self, 0]
-    }
-
-    #[inline(always)]
-    fn of_halves(halves: [u64; 2]) -> Self {
-        halves[0]
-    }
-
-    #[cfg(not(target_arch = "nvptx64"))]
-    fn descending() -> HoleOrder {
-        HoleOrder::of::<Self, Greater>(Greater)
-    }
-}
-
-impl RadixCode for u128 {
-    const BITS: u32 = 128;
-
-    #[inline(always)]
-    fn digits(self, shift: u32, sign: Sign) -> u32 {
-        (sign.encode(self) >> shift) as u32
-    }
-
-    #[inline(always)]
-    unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self {
-        // SAFETY: guaranteed by the caller.
-        let [lower, upper] = unsafe { H::code_128(hole, key) };
-        (upper as u128) << 64 | lower as u128
-    }
-}
-
-impl ShortCode for u128 {
-    type Held = [u64; 2];
-
-    #[inline(always)]
-    fn of_held(held: [u64; 2]) -> Self {
-        Self::of_halves(held)
-    }
-
-    #[inline(always)]
-    fn bits_from(self, shift: u32) -> Self {
-        self >> shift
-    }
-
-    #[inline(always)]
-    fn halves(self) -> [u64; 2] {
-        [self as u64, (self >> 64) as u64]
-    }
-
-    #[inline(always)]
-    fn of_halves(halves: [u64; 2]) -> Self {
-        (halves[1] as u128) << 64 | halves[0] as u128
-    }
-
-    #[cfg(not(target_arch = "nvptx64"))]
-    fn descending() -> HoleOrder {
-        HoleOrder::of::<Self, Greater>(Greater)
-    }
-}
-
-impl RadixCode for U256 {
-    const BITS: u32 = 256;
-
-    #[inline(always)]
-    fn digits(self, shift: u32, sign: Sign) -> u32 {
-        let Self { high, low } = sign.encode(self);
-        match shift {
-            0 => low as u32,
-            1..128 => (low >> shift | high << (128 - shift)) as u32,
-            _ => (high >> (shift - 128)) as u32,
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self {
-        // SAFETY: guaranteed by the caller.
-        let [a, b, c, d] = unsafe { H::code_256(hole, key) };
-        Self { high: u128::of_halves([a, b]), low: u128::of_halves([c, d]) }
-    }
-}
-
 macro_rules! numbers {
     ($($key:ty as $code:ty, $bits:literal, $number:expr, $of:ident => $to_code:expr, $back:ident => $to_key:expr;)*) => { $(
         #[operator]
@@ -504,133 +292,11 @@ impl HoleCode {
     }
 }
 
-/// The digits of all passes, as a kernel argument. Only this crate can create it, because kernels rely on the masks.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Digits {
-    sign: Sign,
-    /// The bits to compare, among the lowest 64.
-    mask: u64,
-    /// The lowest bit to compare.
-    shift: u32,
-    passes: u32,
-    /// The mask of the last pass's digit; all other digits have 8 bits.
-    last_mask: u32,
-    /// All ones for a descending sort.
-    flip: u32,
-}
-
-// SAFETY: `repr(C)`, plain data without padding. It is not `Pod`: safe code must not make one of any bytes.
-unsafe impl Param for Digits {}
-
-impl Digits {
-    /// The digits of the bits `start..end`; at least one bit.
-    pub(super) const fn new(sign: Sign, start: u32, end: u32, descending: bool) -> Self {
-        let passes = (end - start).div_ceil(8);
-        let last = end - start - 8 * (passes - 1);
-        const fn below(bit: u32) -> u64 {
-            if bit < 64 { (1 << bit) - 1 } else { u64::MAX }
-        }
-        let mask = below(end) & !below(start);
-        let flip = if descending { !0 } else { 0 };
-        Self { sign, mask, shift: start, passes, last_mask: (1 << last) - 1, flip }
-    }
-
-    /// The digits of bucket numbers, which are below 256.
-    #[cfg(not(target_arch = "nvptx64"))]
-    pub(crate) const fn of_buckets() -> Self {
-        Self::new(Sign::NONE, 0, 8, false)
-    }
-
-    /// Returns the number of passes.
-    pub(super) const fn passes(&self) -> u32 {
-        self.passes
-    }
-
-    /// Returns the order of 256-bit numbers by these digits.
-    #[cfg(not(target_arch = "nvptx64"))]
-    pub(super) fn order_of_long(&self) -> ByLongDigits {
-        let end = self.shift + 8 * (self.passes - 1) + self.last_mask.count_ones();
-        let below = |bit: u32| if bit < 128 { (1u128 << bit) - 1 } else { u128::MAX };
-        let bits = |base: u32| below(end.saturating_sub(base)) & !below(self.shift.saturating_sub(base));
-        ByLongDigits { mask: U256 { high: bits(128), low: bits(0) }, flip: (self.flip as i32) as u128 }
-    }
-
-    /// Returns the order of keys by these digits.
-    #[cfg(not(target_arch = "nvptx64"))]
-    pub(super) const fn order(&self) -> ByDigits {
-        ByDigits { sign: self.sign, mask: self.mask, flip: (self.flip as i32) as u64 }
-    }
-}
-
-/// The order of keys by their [`Digits`].
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable, Record)]
-pub(super) struct ByDigits {
-    sign: Sign,
-    /// The bits to compare.
-    mask: u64,
-    /// All ones for a descending sort.
-    flip: u64,
-}
-
-#[operator]
-impl Compare<u32> for ByDigits {
-    fn less(&self, a: u32, b: u32) -> bool {
-        let (always, negative) = ((self.sign.always ^ self.flip) as u32, self.sign.negative as u32);
-        let a = a ^ (if a >> 31 == 0 { always } else { always ^ negative });
-        let b = b ^ (if b >> 31 == 0 { always } else { always ^ negative });
-        (a & self.mask as u32) < (b & self.mask as u32)
-    }
-}
-
-#[operator]
-impl Compare<u64> for ByDigits {
-    fn less(&self, a: u64, b: u64) -> bool {
-        let (always, negative) = (self.sign.always ^ self.flip, self.sign.negative);
-        let a = a ^ (if a >> 63 == 0 { always } else { always ^ negative });
-        let b = b ^ (if b >> 63 == 0 { always } else { always ^ negative });
-        (a & self.mask) < (b & self.mask)
-    }
-}
-
-/// The order of 256-bit numbers by their [`Digits`].
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable, Record)]
-pub(super) struct ByLongDigits {
-    /// The bits to compare.
-    mask: U256,
-    /// All ones for a descending sort.
-    flip: u128,
-}
-
-#[operator]
-impl Compare<U256> for ByLongDigits {
-    fn less(&self, a: U256, b: U256) -> bool {
-        let (high, low, flip) = (self.mask.high, self.mask.low, self.flip);
-        ((a.high ^ flip) & high, (a.low ^ flip) & low) < ((b.high ^ flip) & high, (b.low ^ flip) & low)
-    }
-}
-
-impl<K: RadixCode> Buckets<K> for Digits {
-    const MAX_PASSES: usize = K::BITS.div_ceil(8) as usize;
-    // SAFETY: the digits depend only on the key and the arguments, and the masks keep them in range.
-    const PURITY: Purity = unsafe { Purity::promised() };
-
-    #[inline(always)]
-    fn bucket(&self, key: K, pass: u32) -> u32 {
-        (key.digits(self.shift + 8 * pass, self.sign) ^ self.flip) & <Self as Buckets<K>>::last(self, pass)
-    }
-
-    #[inline(always)]
-    fn last(&self, pass: u32) -> u32 {
-        if pass + 1 == self.passes { self.last_mask } else { 0xFF }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operator::Record;
+    use bytemuck::Zeroable;
     use std::fmt::Debug;
 
     /// Checks that codes give their keys back and order as the keys do, and that GPUs are given the same functions.
@@ -661,32 +327,11 @@ mod tests {
         check(&[i64::MIN, -1, 0, 1, i64::MAX]);
         check(&[0, 1, u128::from(u64::MAX), 1 << 64, u128::MAX]);
         check(&[i128::MIN, -(1 << 64), -1, 0, 1, 1 << 64, i128::MAX]);
+        let number = |high, low| U256 { high, low };
+        check(&[number(0, 0), number(0, 1), number(0, u128::MAX), number(1, 0), number(u128::MAX, u128::MAX)]);
         check(&[f32::NEG_INFINITY, -1.5, -f32::MIN_POSITIVE, 0.0, f32::MIN_POSITIVE, 1.5, f32::INFINITY]);
         check(&[f64::NEG_INFINITY, -1.5, -f64::MIN_POSITIVE, 0.0, f64::MIN_POSITIVE, 1.5, f64::INFINITY]);
         assert!(f32::code(-0.0) < f32::code(0.0) && f64::code(-0.0) < f64::code(0.0));
-    }
-
-    #[test]
-    fn long_numbers_are_compared_by_the_bits_asked_for() {
-        let number = |high, low| U256 { high, low };
-        check(&[number(0, 0), number(0, 1), number(0, u128::MAX), number(1, 0), number(u128::MAX, u128::MAX)]);
-        let numbers = [(0, 1), (0, 1 << 64), (5, 0), (1 << 64, 5), (u128::MAX, 6), (3, 3)].map(|(a, b)| number(a, b));
-        for (start, end) in [(0, 256), (0, 64), (64, 128), (1, 2), (60, 130), (128, 129), (192, 256), (255, 256)] {
-            // The bits in question, the highest first.
-            let bits = |of: U256| {
-                let bit = |at: u32| (if at < 128 { of.low >> at } else { of.high >> (at - 128) }) as u32 & 1;
-                (start..end).rev().map(bit).collect::<Vec<_>>()
-            };
-            let [up, down] = [false, true].map(|descending| Digits::new(Sign::NONE, start, end, descending));
-            for a in numbers {
-                let digit = |at: u32| up.bucket(a, (at - start) / 8) >> ((at - start) % 8) & 1;
-                assert!((start..end).rev().map(digit).eq(bits(a)), "{a:?}, bits {start}..{end}");
-                for b in numbers {
-                    assert_eq!(up.order_of_long().less(a, b), bits(a) < bits(b), "{a:?} {b:?}, bits {start}..{end}");
-                    assert_eq!(down.order_of_long().less(a, b), bits(a) > bits(b), "{a:?} {b:?}, bits {start}..{end}");
-                }
-            }
-        }
     }
 
     #[cfg(feature = "half")]

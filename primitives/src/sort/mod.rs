@@ -3,7 +3,7 @@
 //! - **Stable, deterministic**: equal keys keep their order; the same input gives the same bytes on every run.
 //! - **Synchronisation**: none; the result is ready in stream order.
 //! - **Memory**: a second buffer for keys and values (except in the double-buffered form, and for inputs that one block
-//!   sorts). Above 2^16 elements also look-back words of 1 KiB per tile and pass: 7 % of the input for 32-bit pairs.
+//!   sorts). Above 2^16 elements also look-back words of 1 KiB per tile and pass: 6 % of the input for 32-bit pairs.
 //! - **Sizes**: numbers are sorted as they are, with values of 4, 8 or 16 bytes (128-bit numbers: of 4). For other keys, and
 //!   for values of other sizes, codes and indices are sorted, and keys and values gathered at the end. Codes of 256 bits are
 //!   sorted by [`merge_sort`](crate::merge_sort), which takes fewer passes.
@@ -26,10 +26,12 @@
 //! # Ok::<(), Error>(())
 //! ```
 
+mod digits;
 mod encode;
 mod kernel;
 mod key;
 mod purity;
+mod radix_code;
 mod shape;
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -44,13 +46,14 @@ mod host;
 mod native;
 
 pub use crate::code::{Sign, U256};
+pub(crate) use digits::Digits;
 pub use gpu_operator_macro::RadixKey;
 pub use kernel::{BucketHistogram, BucketPass, Buckets};
-pub(crate) use key::Digits;
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use key::HoleCode;
-pub use key::{FromCode, RadixCode, RadixKey, ShortCode, SortBy};
+pub use key::{FromCode, RadixKey, SortBy};
 pub use purity::Purity;
+pub use radix_code::{RadixCode, ShortCode};
 #[doc(hidden)]
 pub use shape::{LargePass, SmallPass, items};
 

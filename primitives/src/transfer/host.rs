@@ -69,31 +69,58 @@ fn copy_elements<W: Pod>(stream: &Stream, from: Global<u8>, to: GlobalMut<u8>) -
     unsafe { stream.launch(kernel, len.div_ceil(COPY_TILE)) }
 }
 
-/// Sets every element to `value`. The size of `T` must be 1, 2, 4, 8 or 16 bytes; other sizes do not compile.
+/// Sets every element to `value`.
+///
+/// Elements of 1, 2, 4, 8 or 16 bytes, and those whose bytes are all equal, are written once. Others are written as they are
+/// copied: the first one, then as many as are there already, again and again.
 ///
 /// # Errors
 /// Any launch error.
 pub fn fill<'a, T: Pod>(stream: &Stream, to: impl Into<DeviceSliceMut<'a, T>>, value: T) -> Result<(), Error> {
-    const {
-        assert!(
-            size_of::<T>().is_power_of_two() && size_of::<T>() <= 16,
-            "fill takes elements of 1, 2, 4, 8 or 16 bytes"
-        );
-        assert!(size_of::<T>() == align_of::<T>() || size_of::<T>() == 16 || align_of::<T>() < 16);
-    };
     let mut to = to.into();
     let _span = crate::span!(stream, "transfer::fill", to.len());
     let to = bytes_mut(to.raw_view_mut(stream)?);
+    let value = bytemuck::bytes_of(&value);
     if to.is_empty() {
         return Ok(());
     }
+    if value.iter().all(|byte| *byte == value[0]) {
+        return fill_pattern(stream, to, &value[..1]);
+    }
+    if LINE % value.len() == 0 {
+        return fill_pattern(stream, to, value);
+    }
+    for (i, piece) in value.chunks(LINE).enumerate() {
+        fill_pattern(stream, part(to, i * LINE, piece.len()), piece)?;
+    }
+    let mut filled = value.len();
+    while filled < to.len() {
+        let more = filled.min(to.len() - filled);
+        copy_views(stream, part(to, 0, more).as_const(), part(to, filled, more))?;
+        filled += more;
+    }
+    Ok(())
+}
+
+/// The bytes of a [`Line`].
+const LINE: usize = size_of::<Line>();
+
+/// Returns `len` of the bytes, which exist.
+fn part(bytes: GlobalMut<u8>, start: usize, len: usize) -> GlobalMut<u8> {
+    // SAFETY: these bytes are some of those.
+    unsafe { GlobalMut::from_raw(bytes.as_const().as_ptr().wrapping_add(start).cast_mut(), len) }
+}
+
+/// Fills memory with a pattern: one that fits a whole number of times into a line, or one that is as long as the memory and no
+/// longer than a line.
+fn fill_pattern(stream: &Stream, to: GlobalMut<u8>, pattern: &[u8]) -> Result<(), Error> {
+    debug_assert!(LINE.is_multiple_of(pattern.len()) || pattern.len() == to.len() && to.len() <= LINE);
     let address = to.as_const().as_ptr().addr();
     let split = Split::of(address, to.len());
-    // The pattern of an aligned line. It need not start with a whole element if `T` is aligned to less than its size.
+    // An aligned line. It need not begin with the pattern's first byte.
     let mut line = Line([0; 4]);
-    let value = bytemuck::bytes_of(&value);
     for (i, byte) in bytemuck::bytes_of_mut(&mut line).iter_mut().enumerate() {
-        *byte = value[i.wrapping_sub(address) % size_of::<T>()];
+        *byte = pattern[i.wrapping_sub(address) % LINE % pattern.len()];
     }
     // SAFETY: the lines lie within the bytes and are aligned.
     let to_lines = unsafe {

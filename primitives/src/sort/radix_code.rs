@@ -1,0 +1,215 @@
+//! The numbers that keys are sorted by.
+
+use crate::code::{Bits, Sign, U256};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::compare::{Greater, HoleOrder};
+use crate::hole::{Held, Hole};
+
+/// A number that keys are sorted by: `u32`, `u64`, `u128` or [`U256`].
+pub trait RadixCode: Bits + sealed::Sealed {
+    /// The number of bits.
+    const BITS: u32;
+
+    /// Returns the bits from `shift` on: at least the next 8. `shift` is below [`BITS`](Self::BITS); bits beyond the
+    /// code are zero.
+    #[doc(hidden)]
+    fn digits(self, shift: u32, sign: Sign) -> u32;
+
+    /// Evaluates a function whose result is such a number.
+    ///
+    /// # Safety
+    /// The hole was made of such a function for elements that are held in an `H`.
+    #[doc(hidden)]
+    unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self;
+}
+
+/// A number of up to 128 bits: `u32`, `u64` or `u128`.
+pub trait ShortCode: RadixCode {
+    /// The type in which kernels load such a number.
+    #[doc(hidden)]
+    type Held: Held;
+
+    /// Returns the number that was loaded.
+    #[doc(hidden)]
+    fn of_held(held: Self::Held) -> Self;
+
+    /// Returns the bits from `shift` on. `shift` is below [`BITS`](Self::BITS).
+    #[doc(hidden)]
+    #[must_use]
+    fn bits_from(self, shift: u32) -> Self;
+
+    /// Returns the lower and the upper 64 bits.
+    #[doc(hidden)]
+    fn halves(self) -> [u64; 2];
+
+    /// Returns the number with these bits. Those beyond the type are left out.
+    #[doc(hidden)]
+    fn of_halves(halves: [u64; 2]) -> Self;
+
+    /// Returns the order of such numbers that begins with the largest, for kernels that load them.
+    #[doc(hidden)]
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn descending() -> HoleOrder;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for u32 {}
+    impl Sealed for u64 {}
+    impl Sealed for u128 {}
+    impl Sealed for crate::code::U256 {}
+}
+
+impl RadixCode for u32 {
+    const BITS: u32 = 32;
+
+    #[inline(always)]
+    fn digits(self, shift: u32, sign: Sign) -> u32 {
+        sign.encode(self) >> shift
+    }
+
+    #[inline(always)]
+    unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self {
+        // SAFETY: guaranteed by the caller.
+        unsafe { H::code_32(hole, key) }
+    }
+}
+
+impl ShortCode for u32 {
+    type Held = u32;
+
+    #[inline(always)]
+    fn of_held(held: u32) -> Self {
+        held
+    }
+
+    #[inline(always)]
+    fn bits_from(self, shift: u32) -> Self {
+        self >> shift
+    }
+
+    #[inline(always)]
+    fn halves(self) -> [u64; 2] {
+        [u64::from(self), 0]
+    }
+
+    #[inline(always)]
+    fn of_halves(halves: [u64; 2]) -> Self {
+        halves[0] as u32
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn descending() -> HoleOrder {
+        HoleOrder::of::<Self, Greater>(Greater)
+    }
+}
+
+impl RadixCode for u64 {
+    const BITS: u32 = 64;
+
+    #[inline(always)]
+    fn digits(self, shift: u32, sign: Sign) -> u32 {
+        (sign.encode(self) >> shift) as u32
+    }
+
+    #[inline(always)]
+    unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self {
+        // SAFETY: guaranteed by the caller.
+        unsafe { H::code_64(hole, key) }
+    }
+}
+
+impl ShortCode for u64 {
+    type Held = u64;
+
+    #[inline(always)]
+    fn of_held(held: u64) -> Self {
+        held
+    }
+
+    #[inline(always)]
+    fn bits_from(self, shift: u32) -> Self {
+        self >> shift
+    }
+
+    #[inline(always)]
+    fn halves(self) -> [u64; 2] {
+        [self, 0]
+    }
+
+    #[inline(always)]
+    fn of_halves(halves: [u64; 2]) -> Self {
+        halves[0]
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn descending() -> HoleOrder {
+        HoleOrder::of::<Self, Greater>(Greater)
+    }
+}
+
+impl RadixCode for u128 {
+    const BITS: u32 = 128;
+
+    #[inline(always)]
+    fn digits(self, shift: u32, sign: Sign) -> u32 {
+        (sign.encode(self) >> shift) as u32
+    }
+
+    #[inline(always)]
+    unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self {
+        // SAFETY: guaranteed by the caller.
+        let [lower, upper] = unsafe { H::code_128(hole, key) };
+        (upper as u128) << 64 | lower as u128
+    }
+}
+
+impl ShortCode for u128 {
+    type Held = [u64; 2];
+
+    #[inline(always)]
+    fn of_held(held: [u64; 2]) -> Self {
+        Self::of_halves(held)
+    }
+
+    #[inline(always)]
+    fn bits_from(self, shift: u32) -> Self {
+        self >> shift
+    }
+
+    #[inline(always)]
+    fn halves(self) -> [u64; 2] {
+        [self as u64, (self >> 64) as u64]
+    }
+
+    #[inline(always)]
+    fn of_halves(halves: [u64; 2]) -> Self {
+        (halves[1] as u128) << 64 | halves[0] as u128
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    fn descending() -> HoleOrder {
+        HoleOrder::of::<Self, Greater>(Greater)
+    }
+}
+
+impl RadixCode for U256 {
+    const BITS: u32 = 256;
+
+    #[inline(always)]
+    fn digits(self, shift: u32, sign: Sign) -> u32 {
+        let Self { high, low } = sign.encode(self);
+        match shift {
+            0 => low as u32,
+            1..128 => (low >> shift | high << (128 - shift)) as u32,
+            _ => (high >> (shift - 128)) as u32,
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self {
+        // SAFETY: guaranteed by the caller.
+        let [a, b, c, d] = unsafe { H::code_256(hole, key) };
+        Self { high: u128::of_halves([a, b]), low: u128::of_halves([c, d]) }
+    }
+}
