@@ -3,8 +3,8 @@
 mod common;
 
 use common::{Cuckoo, Lsm, SortedArray};
-use gpu_conformance::{Case, is_checked, run};
-use gpu_dictionary_conformance::{cases, combining_cases, ordered_cases};
+use gpu_conformance::{Case, run};
+use gpu_dictionary_conformance::{cases, combining_cases, composed, ordered_cases};
 use std::process::ExitCode;
 
 /// What the shards alone decide is left to their own tests. Queries of several shards are never recorded: `ranks.rs` tests what
@@ -30,20 +30,13 @@ const OF_EACH: [&str; 9] = [
     "failed_upserts",
 ];
 
-/// These run on the checked device too. Shards are host code: what their kernels do there, other tests find.
-const CHECKED: [&str; 5] = ["small_history", "sets", "extreme_keys", "failed_updates", "intervals_are_reduced"];
-
 fn some(cases: Vec<Case>, is_chosen: impl Fn(&str) -> bool) -> Vec<Case> {
     cases.into_iter().filter(|case| is_chosen(case.name)).collect()
 }
 
 fn named(cases: Vec<Case>, kind: &str) -> Vec<Case> {
     let name = |name: &str| -> &'static str { Box::leak(format!("{kind}::{name}").into_boxed_str()) };
-    let is_about = |case: &Case| match CHECKED.contains(&case.name) {
-        true => case.is_about,
-        false => |device: &_| !is_checked(device),
-    };
-    cases.into_iter().map(|case| Case { name: name(case.name), is_about: is_about(&case), ..case }).collect()
+    composed(cases).into_iter().map(|case| Case { name: name(case.name), ..case }).collect()
 }
 
 fn main() -> ExitCode {

@@ -40,6 +40,6 @@ pub use keys::{all_operations, upserts_of};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use model::{Family, Modelled, Questions, Random, Value, check_order, extremes, is_long, upload_values};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use suite::{cases, combining_cases, ordered_cases};
+pub use suite::{cases, combining_cases, composed, ordered_cases};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use upserts::{Combining, Compose};

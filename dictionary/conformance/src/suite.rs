@@ -75,3 +75,12 @@ pub fn ordered_cases<F: Family<Of<u32, u32>: Ordered>>() -> Vec<Case> {
         .chain([Case::new("copies_take_no_memory", copies_take_no_memory::<F>).alone()])
         .collect()
 }
+
+/// The cases as a dictionary runs them that is made of another one. It is host code: the kernels that it launches are those
+/// of primitives and of the other dictionary. So only some of the cases run on devices that simulate kernels.
+#[must_use]
+pub fn composed(cases: Vec<Case>) -> Vec<Case> {
+    const SIMULATED: [&str; 5] = ["small_history", "sets", "extreme_keys", "failed_updates", "intervals_are_reduced"];
+    let of_host_code = |case: Case| if SIMULATED.contains(&case.name) { case } else { case.of_host_code() };
+    cases.into_iter().map(of_host_code).collect()
+}

@@ -1,7 +1,7 @@
 //! Dictionaries of values of any size: the suite that all dictionaries share, and values of sizes that only they have.
 
 use bytemuck::Pod;
-use gpu_conformance::{Case, cases, is_checked, is_gpu, run};
+use gpu_conformance::{cases, is_checked, is_gpu, run};
 use gpu_cuckoo::GpuCuckoo;
 use gpu_dictionary::{Dictionary, DictionaryOptions, LargeValues, Ordered, Updatable, WordKey as Key};
 use gpu_dictionary_conformance::{self as dictionary, Family, Questions, Random, Value};
@@ -21,8 +21,8 @@ const OF_STRUCTURES: [&str; 2] = ["values_of_other_types", "round_trips"];
 fn main() -> ExitCode {
     let own = cases![values_of_many_sizes, replaced_values_make_room, sums_of_large_values, files_of_other_sizes];
     let shared = [dictionary::cases::<Large>(), dictionary::ordered_cases::<Large>()].concat();
-    let shared: Vec<Case> = shared.into_iter().filter(|case| !OF_STRUCTURES.contains(&case.name)).collect();
-    run(&[&shared[..], own].concat())
+    let shared = shared.into_iter().filter(|case| !OF_STRUCTURES.contains(&case.name)).collect();
+    run(&[&dictionary::composed(shared)[..], own].concat())
 }
 
 /// Large values of an LSM.

@@ -16,19 +16,28 @@ pub struct Case {
     pub is_about: fn(&Device) -> bool,
     /// Whether no other test runs at the same time, because this one reads counters of the whole device.
     pub is_alone: bool,
+    /// Whether the test leaves out the CPU devices that simulate kernels thread by thread.
+    pub is_of_host_code: bool,
 }
 
 impl Case {
     /// Creates a test for all devices.
     #[must_use]
     pub const fn new(name: &'static str, run: fn(&Device)) -> Self {
-        Self { name, run, is_about: |_| true, is_alone: false }
+        Self { name, run, is_about: |_| true, is_alone: false, is_of_host_code: false }
     }
 
     /// The same test, while no other one runs.
     #[must_use]
     pub const fn alone(self) -> Self {
         Self { is_alone: true, ..self }
+    }
+
+    /// The same test, but not on the CPU devices that simulate kernels thread by thread: for host code whose kernels other
+    /// tests run there.
+    #[must_use]
+    pub const fn of_host_code(self) -> Self {
+        Self { is_of_host_code: true, ..self }
     }
 }
 
@@ -61,6 +70,9 @@ pub fn run_one_by_one(cases: &[Case]) -> ExitCode {
     run_with(Arguments { test_threads: Some(1), ..Arguments::from_args() }, cases)
 }
 
+/// The name of the CPU device that simulates threads and does not check them.
+const SIMULATED: &str = "cpu";
+
 /// Cases read it while they run. One that must be alone writes it.
 static TURNS: RwLock<()> = RwLock::new(());
 
@@ -78,17 +90,21 @@ fn run_with(arguments: Arguments, cases: &[Case]) -> ExitCode {
         Err(_) => {
             let gpu = |ordinal| (format!("cuda_{ordinal}"), Device::cuda(ordinal).expect("a GPU that was counted"));
             // A kernel without PTX would run on the CPU and not on a GPU: it is found here.
-            let simulated = CpuOptions { simulated: true, only_with_ptx: true, ..CpuOptions::default() };
+            let native = CpuOptions { only_with_ptx: true, ..CpuOptions::default() };
             let cpus = [
                 ("cpu_checked".to_owned(), Device::cpu_checked()),
-                ("cpu".to_owned(), Device::cpu_with(simulated)),
-                ("cpu_native".to_owned(), Device::cpu()),
+                (SIMULATED.to_owned(), Device::cpu_with(CpuOptions { simulated: true, ..native.clone() })),
+                ("cpu_native".to_owned(), Device::cpu_with(native)),
             ];
             cpus.into_iter().chain((0..Device::cuda_count()).map(gpu)).collect()
         }
     };
     let trials = cases.iter().flat_map(|&case| {
-        devices.iter().filter(move |(_, device)| (case.is_about)(device)).map(move |(label, device)| {
+        let is_simulated = |label: &str, device: &Device| label == SIMULATED || is_checked(device);
+        let is_run = move |(label, device): &&(String, Device)| {
+            (case.is_about)(device) && !(case.is_of_host_code && is_simulated(label, device))
+        };
+        devices.iter().filter(is_run).map(move |(label, device)| {
             let shared = device.clone();
             Trial::test(format!("{label}::{}", case.name), move || {
                 // Each case has its own checked device: such a device runs one launch at a time, and it reports errors
