@@ -10,7 +10,7 @@ use crate::monoid::HoleMonoid;
 use crate::runtime::held::{HeldOut, held};
 use crate::source::Source;
 use crate::with_shape;
-use crate::{DeviceValue, Error, Global, GlobalMut, Stream};
+use crate::{DeviceValue, Error, GlobalMut, Stream};
 use bytemuck::Pod;
 
 /// Returns the sum of all elements. Integers wrap; an empty input gives 0. Does not wait.
@@ -78,7 +78,7 @@ fn run<H: Held, I: Input<H>>(
     ))
 }
 
-/// Reduces the tiles to one value each, and these to one. A single block reduces all of them if they are few.
+/// A block per tile, unless the tiles are few.
 fn run_shaped<H: Held, I: Input<H>, const VEC: usize, const ROWS: usize>(
     stream: &Stream,
     input: I,
@@ -86,18 +86,14 @@ fn run_shaped<H: Held, I: Input<H>, const VEC: usize, const ROWS: usize>(
     output: GlobalMut<H>,
     operation: HoleMonoid<H>,
 ) -> Result<(), Error> {
-    /// The tiles that one block reduces alone: a second launch takes longer.
-    const ALONE: usize = 8;
+    /// The tiles that one block reduces alone: to wait for other blocks takes longer.
+    const ALONE: usize = 2;
 
     let tiles = len.div_ceil(THREADS as usize * VEC * ROWS);
-    if tiles <= ALONE {
-        let kernel = ReduceTiles::<H, I, _, VEC, ROWS>::new(input, output, operation, tiles as u32);
-        // SAFETY: the only block covers all tiles, and there is one output.
-        return unsafe { stream.launch(kernel, 1) };
-    }
-    let mut partial = stream.uninit::<H>(tiles)?;
-    let kernel = ReduceTiles::<H, I, _, VEC, ROWS>::new(input, partial.raw_view_mut(stream)?, operation, 1);
-    // SAFETY: one block per tile, and as many outputs.
-    unsafe { stream.launch(kernel, tiles)? };
-    run_shaped::<H, Global<H>, VEC, ROWS>(stream, partial.raw_view(stream)?, tiles, output, operation)
+    let (blocks, tiles) = if tiles <= ALONE { (1, tiles) } else { (tiles, 1) };
+    let mut partial = stream.uninit::<H>(if blocks == 1 { 0 } else { blocks })?;
+    let (partial, finished) = (partial.raw_view_mut(stream)?, stream.zero_words(1)?);
+    let kernel = ReduceTiles::<H, I, _, VEC, ROWS>::new(input, partial, output, finished, operation, tiles as u32);
+    // SAFETY: the blocks cover all tiles. There is one output, a partial result per block, and a zero of the stream.
+    unsafe { stream.launch(kernel, blocks) }
 }

@@ -87,7 +87,7 @@ pub fn fill<'a, T: Pod>(stream: &Stream, to: impl Into<DeviceSliceMut<'a, T>>, v
     if value.iter().all(|byte| *byte == value[0]) {
         return fill_pattern(stream, to, &value[..1]);
     }
-    if LINE % value.len() == 0 {
+    if LINE.is_multiple_of(value.len()) {
         return fill_pattern(stream, to, value);
     }
     for (i, piece) in value.chunks(LINE).enumerate() {
