@@ -9,7 +9,6 @@ use dlpark::{DlpackElement, DlpackFlags, Managed};
 use gpu_primitives::{Device, DeviceVec, Error, Stream, sort};
 use gpu_sorted_array::{GpuSortedArray, Options};
 use half::f16;
-use std::error::Error as AnyError;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -39,7 +39,13 @@ pub const fn shared<T>(vec: usize, rows: usize) -> usize {
 /// The blocks' tiles cover the input. `output` has one element. If there is more than one block, `partial` has one element
 /// per block, and `finished` is one zero. While the kernel runs, nothing writes the input, and nothing else uses the other
 /// buffers.
-#[kernel(threads = THREADS, shared = shared::<T>(VEC, ROWS), native = super::native::reduce_tiles)]
+// One block at least: without a number, the compiler saves registers for more blocks than it needs, and spills on sm_80.
+#[kernel(
+    threads = THREADS,
+    min_blocks = 1,
+    shared = shared::<T>(VEC, ROWS),
+    native = super::native::reduce_tiles
+)]
 pub unsafe fn reduce_tiles<T: Pod, I: Input<T>, Op: Combine<T>, const VEC: usize, const ROWS: usize>(
     input: I,
     partial: GlobalMut<T>,
