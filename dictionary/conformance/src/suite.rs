@@ -76,8 +76,8 @@ pub fn ordered_cases<F: Family<Of<u32, u32>: Ordered>>() -> Vec<Case> {
         .collect()
 }
 
-/// The cases as a dictionary runs them that is made of another one. It is host code: the kernels that it launches are those
-/// of primitives and of the other dictionary. So only some of the cases run on devices that simulate kernels.
+/// The cases for a dictionary that is made of another one. Such a dictionary is host code: the kernels that it launches belong
+/// to primitives and to the other dictionary. So only some of the cases run on devices that simulate kernels.
 #[must_use]
 pub fn composed(cases: Vec<Case>) -> Vec<Case> {
     const SIMULATED: [&str; 5] = ["small_history", "sets", "extreme_keys", "failed_updates", "intervals_are_reduced"];

@@ -86,7 +86,7 @@ fn run_shaped<H: Held, I: Input<H>, const VEC: usize, const ROWS: usize>(
     output: GlobalMut<H>,
     operation: HoleMonoid<H>,
 ) -> Result<(), Error> {
-    /// The tiles that one block reduces alone: to wait for other blocks takes longer.
+    /// The tiles that one block reduces alone, without a partial result.
     const ALONE: usize = 2;
 
     let tiles = len.div_ceil(THREADS as usize * VEC * ROWS);

@@ -60,92 +60,58 @@ mod sealed {
     impl Sealed for crate::code::U256 {}
 }
 
-impl RadixCode for u32 {
-    const BITS: u32 = 32;
+/// Numbers that kernels load as they are.
+macro_rules! loaded_as_they_are {
+    ($($code:ident by $evaluate:ident;)*) => { $(
+        impl RadixCode for $code {
+            const BITS: u32 = $code::BITS;
 
-    #[inline(always)]
-    fn digits(self, shift: u32, sign: Sign) -> u32 {
-        sign.encode(self) >> shift
-    }
+            #[inline(always)]
+            fn digits(self, shift: u32, sign: Sign) -> u32 {
+                (sign.encode(self) >> shift) as u32
+            }
 
-    #[inline(always)]
-    unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self {
-        // SAFETY: guaranteed by the caller.
-        unsafe { H::code_32(hole, key) }
-    }
+            #[inline(always)]
+            unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self {
+                // SAFETY: guaranteed by the caller.
+                unsafe { H::$evaluate(hole, key) }
+            }
+        }
+
+        impl ShortCode for $code {
+            type Held = $code;
+
+            #[inline(always)]
+            fn of_held(held: $code) -> Self {
+                held
+            }
+
+            #[inline(always)]
+            fn bits_from(self, shift: u32) -> Self {
+                self >> shift
+            }
+
+            #[inline(always)]
+            fn halves(self) -> [u64; 2] {
+                [self as u64, 0]
+            }
+
+            #[inline(always)]
+            fn of_halves(halves: [u64; 2]) -> Self {
+                halves[0] as $code
+            }
+
+            #[cfg(not(target_arch = "nvptx64"))]
+            fn descending() -> HoleOrder {
+                HoleOrder::of::<Self, Greater>(Greater)
+            }
+        }
+    )* };
 }
 
-impl ShortCode for u32 {
-    type Held = u32;
-
-    #[inline(always)]
-    fn of_held(held: u32) -> Self {
-        held
-    }
-
-    #[inline(always)]
-    fn bits_from(self, shift: u32) -> Self {
-        self >> shift
-    }
-
-    #[inline(always)]
-    fn halves(self) -> [u64; 2] {
-        [u64::from(self), 0]
-    }
-
-    #[inline(always)]
-    fn of_halves(halves: [u64; 2]) -> Self {
-        halves[0] as u32
-    }
-
-    #[cfg(not(target_arch = "nvptx64"))]
-    fn descending() -> HoleOrder {
-        HoleOrder::of::<Self, Greater>(Greater)
-    }
-}
-
-impl RadixCode for u64 {
-    const BITS: u32 = 64;
-
-    #[inline(always)]
-    fn digits(self, shift: u32, sign: Sign) -> u32 {
-        (sign.encode(self) >> shift) as u32
-    }
-
-    #[inline(always)]
-    unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self {
-        // SAFETY: guaranteed by the caller.
-        unsafe { H::code_64(hole, key) }
-    }
-}
-
-impl ShortCode for u64 {
-    type Held = u64;
-
-    #[inline(always)]
-    fn of_held(held: u64) -> Self {
-        held
-    }
-
-    #[inline(always)]
-    fn bits_from(self, shift: u32) -> Self {
-        self >> shift
-    }
-
-    #[inline(always)]
-    fn halves(self) -> [u64; 2] {
-        [self, 0]
-    }
-
-    #[inline(always)]
-    fn of_halves(halves: [u64; 2]) -> Self {
-        halves[0]
-    }
-
-    #[cfg(not(target_arch = "nvptx64"))]
-    fn descending() -> HoleOrder {
-        HoleOrder::of::<Self, Greater>(Greater)
-    }
+loaded_as_they_are! {
+    u32 by code_32;
+    u64 by code_64;
 }
 
 impl RadixCode for u128 {

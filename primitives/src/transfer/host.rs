@@ -71,8 +71,8 @@ fn copy_elements<W: Pod>(stream: &Stream, from: Global<u8>, to: GlobalMut<u8>) -
 
 /// Sets every element to `value`.
 ///
-/// Elements of 1, 2, 4, 8 or 16 bytes, and those whose bytes are all equal, are written once. Others are written as they are
-/// copied: the first one, then as many as are there already, again and again.
+/// One launch for elements of 1, 2, 4, 8 or 16 bytes, and for a value whose bytes are all equal. For others, one launch
+/// per 16 bytes of an element, and then one for each doubling of what is filled.
 ///
 /// # Errors
 /// Any launch error.
