@@ -116,9 +116,12 @@ impl Requests {
         self.ranks.push(rank);
     }
 
-    /// Waits for all of them, until the deadline.
-    fn wait(&mut self, deadline: Instant) -> Result<(), Lost> {
-        let start = Instant::now();
+    /// Waits for all of them, until the deadline. They are about so many bytes.
+    ///
+    /// MPI moves bytes while it is asked how far it is: many small fragments, if ranks share a machine. So it is asked without a
+    /// pause as long as that should take, with 1 ns per byte.
+    fn wait(&mut self, bytes: usize, deadline: Instant) -> Result<(), Lost> {
+        let pauses_from = Instant::now() + Duration::from_millis(1) + Duration::from_nanos(bytes as u64);
         loop {
             let mut first_open = None;
             for (request, &rank) in self.requests.iter_mut().zip(&self.ranks) {
@@ -136,7 +139,7 @@ impl Requests {
                 return Err(Lost::late(rank));
             }
             // Other ranks may share this core.
-            match now - start < Duration::from_millis(1) {
+            match now < pauses_from {
                 true => std::thread::yield_now(),
                 false => std::thread::sleep(Duration::from_micros(50)),
             }
@@ -240,7 +243,8 @@ impl Mpi {
                 }
             }
         }
-        requests.wait(deadline)
+        let bytes = received.iter().chain(sent).map(|message| message.len).sum();
+        requests.wait(bytes, deadline)
     }
 
     fn note<R>(&self, outcome: Result<R, Lost>) -> Result<R, Lost> {
@@ -285,7 +289,7 @@ impl Transport for Mpi {
             check(code, "MPI_Iallgather")?;
             let mut requests = Requests::default();
             requests.add(request, self.rank);
-            requests.wait(deadline).map_err(|_| Lost::new("another rank did not answer in time"))
+            requests.wait(all.len(), deadline).map_err(|_| Lost::new("another rank did not answer in time"))
         };
         let outcome = self.note({ gather }());
         match outcome {

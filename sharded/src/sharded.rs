@@ -46,19 +46,33 @@ pub(crate) fn fingerprint<D: Dictionary>(more: impl Hash) -> u64 {
     hasher.finish()
 }
 
+/// How many bytes of results are placed at a time: they should stay in the cache of a GPU.
+const PLACED_AT_A_TIME: usize = 16 << 20;
+
 /// Writes the parts of results to the places of their questions.
+///
+/// The questions of a shard are in order, but those in between went to other shards: each part writes a few bytes of every sector of
+/// the result. So all parts advance together, and a sector is still in the cache when the next part writes to it.
 pub(crate) fn place<T: Pod>(
     stream: &Stream,
     positions: &DeviceVec<u32>,
     parts: Vec<DeviceVec<T>>,
 ) -> Result<DeviceVec<T>, Error> {
     let mut placed = stream.uninit::<T>(values_for::<T>(positions.len()))?;
-    let mut start = 0;
-    for part in parts.iter().filter(|_| size_of::<T>() > 0) {
-        let end = start + part.len();
-        // SAFETY: the positions are a permutation of those of the questions, one for each result.
-        unsafe { permute::scatter_unchecked(stream, part, positions.slice(start..end)?, &mut placed)? };
-        start = end;
+    if size_of::<T>() == 0 {
+        return Ok(placed);
+    }
+    let step = (PLACED_AT_A_TIME / size_of::<T>() / parts.len().max(1)).max(1 << 16);
+    let longest = parts.iter().map(DeviceVec::len).max().unwrap_or(0);
+    for from in (0..longest).step_by(step) {
+        let mut start = 0;
+        for part in &parts {
+            let piece = from.min(part.len())..(from + step).min(part.len());
+            let places = positions.slice(start + piece.start..start + piece.end)?;
+            // SAFETY: the positions are a permutation of those of the questions, one for each result.
+            unsafe { permute::scatter_unchecked(stream, part.slice(piece)?, places, &mut placed)? };
+            start += part.len();
+        }
     }
     Ok(placed)
 }

@@ -39,6 +39,15 @@ impl Index for u64 {
     }
 }
 
+/// No index.
+const NOTHING: usize = usize::MAX;
+
+/// Returns the number of elements of so many words.
+#[inline(always)]
+fn elements<W: Pod>(buffer: Global<W>, words: u32) -> usize {
+    if words == 1 { buffer.len() } else { buffer.len() / words as usize }
+}
+
 /// A word of an element.
 #[derive(Clone, Copy)]
 struct Part {
@@ -49,10 +58,19 @@ struct Part {
 /// Returns which part of which element the block's word number `offset` is.
 #[inline(always)]
 fn part(offset: u32, words: u32) -> Part {
-    // One division of 64 bits per thread; those of the rows have 32 bits.
     let first = thread::block_idx_x() as usize * TILE;
+    if words == 1 {
+        return Part { element: first + offset as usize, word: 0 };
+    }
+    // One division of 64 bits per thread; those of the rows have 32 bits.
     let (element, word) = (first / words as usize, (first % words as usize) as u32);
     Part { element: element + ((word + offset) / words) as usize, word: ((word + offset) % words) as usize }
+}
+
+/// Returns the parts that a thread moves, one per row.
+#[inline(always)]
+fn parts(words: u32) -> [Part; ROWS] {
+    core::array::from_fn(|row| part(row as u32 * THREADS + thread::thread_idx_x(), words))
 }
 
 /// Adds the number of lanes with an index out of range to the count.
@@ -86,21 +104,24 @@ pub unsafe fn gather_elements<W: Pod, I: Index>(
     words: u32,
     outside: GlobalMut<u64>,
 ) {
-    let len = Input::<I>::count(&indices);
+    let (len, elements) = (Input::<I>::count(&indices), elements(from, words));
+    let parts = parts(words);
+    // All loads come before the first store, which they could not pass: so those of the rows overlap.
+    let sources: [usize; ROWS] = core::array::from_fn(|row| match parts[row].element < len {
+        true => Input::<I>::item(&indices, parts[row].element).index(),
+        false => NOTHING,
+    });
+    let items: [W; ROWS] = core::array::from_fn(|row| match sources[row] < elements {
+        true => from.get(sources[row] * words as usize + parts[row].word),
+        false => W::zeroed(),
+    });
     for row in 0..ROWS {
-        let offset = row as u32 * THREADS + thread::thread_idx_x();
-        let Part { element, word } = part(offset, words);
-        let mut is_outside = false;
-        if element < len {
-            let index = Input::<I>::item(&indices, element).index();
-            let at = index.wrapping_mul(words as usize).wrapping_add(word);
-            let is_inside = index < from.len() / words as usize;
-            if is_inside {
-                to.set(element * words as usize + word, from.get(at));
-            }
-            is_outside = !is_inside & (word == 0);
+        let Part { element, word } = parts[row];
+        let is_inside = sources[row] < elements;
+        if is_inside {
+            to.set(element * words as usize + word, items[row]);
         }
-        count_outside(is_outside, outside);
+        count_outside(element < len && !is_inside && word == 0, outside);
     }
 }
 
@@ -142,15 +163,21 @@ pub unsafe fn scatter_elements<W: Pod, I: Index>(
     last: Global<u64>,
 ) {
     let len = Input::<I>::count(&indices);
+    let parts = parts(words);
+    // As in `gather_elements`.
+    let places: [usize; ROWS] = core::array::from_fn(|row| match parts[row].element < len {
+        true => Input::<I>::item(&indices, parts[row].element).index(),
+        false => NOTHING,
+    });
+    let items: [W; ROWS] = core::array::from_fn(|row| match parts[row].element < len {
+        true => from.get(parts[row].element * words as usize + parts[row].word),
+        false => W::zeroed(),
+    });
     for row in 0..ROWS {
-        let offset = row as u32 * THREADS + thread::thread_idx_x();
-        let Part { element, word } = part(offset, words);
-        if element < len {
-            let place = Input::<I>::item(&indices, element).index();
-            let is_chosen = last.is_empty() || (place < last.len() && last.get(place) == element as u64 + 1);
-            if is_chosen {
-                to.set(place * words as usize + word, from.get(element * words as usize + word));
-            }
+        let (Part { element, word }, place) = (parts[row], places[row]);
+        let is_chosen = last.is_empty() || (place < last.len() && last.get(place) == element as u64 + 1);
+        if element < len && is_chosen {
+            to.set(place * words as usize + word, items[row]);
         }
     }
 }

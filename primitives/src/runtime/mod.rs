@@ -6,6 +6,7 @@ mod counters;
 pub(crate) mod cpu;
 mod cuda;
 mod device;
+mod early;
 mod error;
 mod event;
 pub(crate) mod fill;

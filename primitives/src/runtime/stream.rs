@@ -282,10 +282,11 @@ impl Stream {
         };
         match &self.lane().kind {
             LaneKind::Cuda(stream) => {
+                let is_recording = self.queue().is_recording();
                 // SAFETY: guaranteed by the caller.
-                unsafe { stream.launch(kernel, arguments, blocks)? };
+                unsafe { stream.launch(kernel, arguments, blocks, !is_recording)? };
                 self.queue().count(Counted::Launch);
-                if self.queue().is_recording() { Ok(()) } else { stream.wait_if_asked() }
+                if is_recording { Ok(()) } else { stream.wait_if_asked() }
             }
             LaneKind::Cpu(lane) => {
                 let limit = self.device().limits().shared_bytes_per_block;

@@ -6,6 +6,7 @@ use super::sys::{
     CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUmemPool_attribute, CUmemoryPool, CUpointer_attribute,
 };
 use crate::runtime::device::{DeviceKind, Limits, MAX_BLOCKS, host_memory};
+use crate::runtime::early;
 use crate::runtime::error::Error;
 use core::any::Any;
 use core::ffi::{c_int, c_uint, c_void};
@@ -111,23 +112,21 @@ impl CudaDevice {
         driver.check("cuDeviceGetDefaultMemPool", status)?;
         let (modules, recordings, lost) = (Modules::default(), Mutex::default(), OnceLock::new());
         let this = Self { driver, ordinal, name, limits, context, keeper, pool, modules, recordings, lost };
-        this.keep_freed_memory()?;
+        this.prepare_pool()?;
         Ok(this)
     }
 
-    fn keep_freed_memory(&self) -> Result<(), Error> {
+    fn prepare_pool(&self) -> Result<(), Error> {
         self.enter()?;
-        let mut threshold = u64::MAX;
-        // SAFETY: this pool attribute is a 64-bit number.
+        let (mut threshold, mut may_wait) = (u64::MAX, 0i32);
+        let keeps_freed_memory = (&raw mut threshold).cast::<c_void>();
+        // Otherwise an allocation may take memory that another stream frees later, and silently make its stream wait for that one.
+        let streams_stay_independent = (&raw mut may_wait).cast::<c_void>();
+        // SAFETY: the first attribute is a 64-bit number, the second one a 32-bit number.
         unsafe {
-            call!(
-                self,
-                cuMemPoolSetAttribute(
-                    self.pool,
-                    CUmemPool_attribute::RELEASE_THRESHOLD,
-                    (&raw mut threshold).cast::<c_void>(),
-                )
-            )
+            call!(self, cuMemPoolSetAttribute(self.pool, CUmemPool_attribute::RELEASE_THRESHOLD, keeps_freed_memory))?;
+            let reuse = CUmemPool_attribute::REUSE_ALLOW_INTERNAL_DEPENDENCIES;
+            call!(self, cuMemPoolSetAttribute(self.pool, reuse, streams_stay_independent))
         }
     }
 
@@ -137,6 +136,16 @@ impl CudaDevice {
 
     pub(in crate::runtime) fn context(&self) -> CUcontext {
         self.context
+    }
+
+    /// Returns whether kernels can be launched before the one before them has ended: see [`early`].
+    pub(super) fn can_launch_early(&self) -> bool {
+        self.limits.compute_capability >= Some(early::OLDEST_CAPABILITY) && self.driver.cuLaunchKernelEx.is_some()
+    }
+
+    /// Returns whether to launch so many blocks before the kernel before them, which has `before` blocks, has ended.
+    pub(super) fn launches_early(&self, before: u32, blocks: u32) -> bool {
+        early::is_useful(before, blocks, self.limits.multiprocessors)
     }
 
     pub(super) fn pool(&self) -> CUmemoryPool {

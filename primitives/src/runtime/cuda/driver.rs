@@ -5,8 +5,8 @@
 
 use super::sys::{
     self, CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUfunction_attribute, CUgraph,
-    CUgraphExec, CUjit_option, CUmemPool_attribute, CUmemoryPool, CUmodule, CUpointer_attribute, CUstream,
-    CUstreamCaptureMode,
+    CUgraphExec, CUjit_option, CUlaunchConfig, CUmemPool_attribute, CUmemoryPool, CUmodule, CUpointer_attribute,
+    CUstream, CUstreamCaptureMode,
 };
 use crate::runtime::error::Error;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
@@ -46,19 +46,23 @@ impl Status {
     }
 }
 
-/// Declares the table of functions: name, symbol in the library, arguments.
+/// Declares the table of functions: name, symbol in the library, arguments. Old drivers may lack the optional ones.
 macro_rules! functions {
-    ($($name:ident = $symbol:literal ($($argument:ty),*);)*) => {
+    (
+        $($name:ident = $symbol:literal ($($argument:ty),*);)*
+        $(@optional $newer:ident = $newer_symbol:literal ($($newer_argument:ty),*);)*
+    ) => {
         /// The driver functions that this crate calls.
         #[allow(non_snake_case, reason = "the names under which the driver's manual has them")]
         pub(super) struct Driver {
             $(pub(super) $name: unsafe extern "C" fn($($argument),*) -> Status,)*
+            $(pub(super) $newer: Option<unsafe extern "C" fn($($newer_argument),*) -> Status>,)*
         }
 
         impl Driver {
             fn load() -> Result<Self, Unusable> {
                 // SAFETY: these are the signatures in the driver's manual, unchanged since the version checked for.
-                Ok(unsafe { Self { $($name: symbol($symbol)?,)* } })
+                Ok(unsafe { Self { $($name: symbol($symbol)?,)* $($newer: symbol($newer_symbol).ok(),)* } })
             }
         }
     };
@@ -125,6 +129,7 @@ functions! {
     cuLaunchKernel = "cuLaunchKernel" (
         CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void
     );
+    @optional cuLaunchKernelEx = "cuLaunchKernelEx" (*const CUlaunchConfig, CUfunction, *mut *mut c_void, *mut *mut c_void);
 }
 
 /// Why the driver cannot be used; determined once and returned to every caller.

@@ -5,6 +5,7 @@ use super::driver::Status;
 use super::sys::{CUfunction, CUfunction_attribute, CUjit_option, CUmodule};
 use crate::form::Holes;
 use crate::runtime::device::lock;
+use crate::runtime::early::waiting_for_the_previous;
 use crate::runtime::error::Error;
 use crate::runtime::fill::{Operators, fill};
 use crate::runtime::instance::{Instance, Target};
@@ -27,6 +28,8 @@ const LOG_BYTES: usize = 8 * 1024;
 pub(super) struct Function {
     pub(super) name: &'static str,
     pub(super) raw: CUfunction,
+    /// Whether it may be launched before the kernel before it has ended.
+    pub(super) waits_first: bool,
     module: CUmodule,
 }
 
@@ -122,16 +125,21 @@ impl CudaDevice {
             let what = "bytes of shared memory per block";
             return Err(Error::LaunchTooLarge { kernel: name, what, asked: kernel.shared_bytes, limit });
         }
-        let module = self.load_module(instance, operators)?;
-        self.find_function(kernel.shared_bytes, instance, module).inspect_err(|_| {
+        let (module, waits_first) = self.load_module(instance, operators)?;
+        let function = self.find_function(kernel.shared_bytes, instance, module).inspect_err(|_| {
             // SAFETY: the module was loaded above, and nothing in it is in use.
             let _ = unsafe { (self.driver().cuModuleUnload)(module) };
-        })
+        })?;
+        Ok(Function { waits_first, ..function })
     }
 
-    fn load_module(&self, instance: &Instance, operators: Operators) -> Result<CUmodule, Error> {
+    /// Also returns whether the kernel begins by waiting for the one before it.
+    fn load_module(&self, instance: &Instance, operators: Operators) -> Result<(CUmodule, bool), Error> {
         let rejected = |log: String| Error::PtxRejected { kernel: instance.name(), device: self.describe(), log };
         let text = fill(instance.ptx(), operators).map_err(&rejected)?;
+        let waiting = if self.can_launch_early() { waiting_for_the_previous(&text) } else { None };
+        let waits_first = waiting.is_some();
+        let text = waiting.unwrap_or(text);
         let ptx = CString::new(text).map_err(|_| rejected("the text has a zero byte in it".into()))?;
         let mut log = vec![0u8; LOG_BYTES];
         let mut options = [CUjit_option::ERROR_LOG_BUFFER, CUjit_option::ERROR_LOG_BUFFER_SIZE_BYTES];
@@ -156,7 +164,7 @@ impl CudaDevice {
             return Err(rejected(format!("{code}: {message}\n{}", log.trim_end()).trim_end().to_owned()));
         }
         self.check("cuModuleLoadDataEx", status)?;
-        Ok(module)
+        Ok((module, waits_first))
     }
 
     fn find_function(
@@ -184,7 +192,7 @@ impl CudaDevice {
             // SAFETY: the function was found above.
             unsafe { call!(self, cuFuncSetAttribute(raw, attribute, shared_bytes as c_int)) }?;
         }
-        Ok(Function { name, raw, module })
+        Ok(Function { name, raw, waits_first: false, module })
     }
 
     /// Returns the device's name and compute capability, for messages about its compiler.

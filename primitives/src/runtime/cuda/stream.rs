@@ -3,14 +3,14 @@
 use super::device::{CudaDevice, call};
 use super::driver::{Driver, Status};
 use super::event::CudaEvent;
-use super::sys::{CUcontext, CUdeviceptr, CUstream};
+use super::sys::{CUcontext, CUdeviceptr, CUlaunchAttribute, CUlaunchConfig, CUstream};
 use crate::runtime::device::lock;
 use crate::runtime::error::Error;
 use crate::runtime::foreign::Keeper;
 use crate::runtime::launch::KernelType;
 use core::ffi::{c_uint, c_void};
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex};
 
@@ -28,6 +28,8 @@ pub(in crate::runtime) struct CudaStream {
     is_shared: AtomicBool,
     /// The amount of work that this library has submitted.
     submitted: AtomicU64,
+    /// The blocks of the last kernel.
+    last_blocks: AtomicU32,
     recent: Mutex<Recent>,
 }
 
@@ -46,7 +48,8 @@ unsafe impl Sync for CudaStream {}
 impl CudaStream {
     fn new(device: &Arc<CudaDevice>, raw: CUstream, owner: Owner) -> Self {
         let (is_shared, submitted) = (AtomicBool::new(matches!(owner, Owner::Other(_))), AtomicU64::new(0));
-        Self { device: Arc::clone(device), raw, owner, is_shared, submitted, recent: Mutex::default() }
+        let last_blocks = AtomicU32::new(0);
+        Self { device: Arc::clone(device), raw, owner, is_shared, submitted, last_blocks, recent: Mutex::default() }
     }
 
     pub(in crate::runtime) fn create(device: &Arc<CudaDevice>) -> Result<Self, Error> {
@@ -278,7 +281,7 @@ impl CudaStream {
         names.iter().for_each(|name| recent.add(name));
     }
 
-    /// Launches a kernel.
+    /// Launches a kernel: before the one before it has ended, if `is_early` and that is possible and useful.
     ///
     /// # Safety
     /// The kernel's contract holds; `blocks` is from 1 to the device's limit.
@@ -287,6 +290,7 @@ impl CudaStream {
         kernel: &KernelType,
         arguments: *mut (),
         blocks: u32,
+        is_early: bool,
     ) -> Result<(), Error> {
         self.device.enter()?;
         // SAFETY: guaranteed by the caller.
@@ -296,21 +300,38 @@ impl CudaStream {
         let mut argument = arguments.cast::<c_void>();
         let arguments = if kernel.layout.size() == 0 { null_mut() } else { &raw mut argument };
         let shared_bytes = kernel.shared_bytes as c_uint;
-        // SAFETY: guaranteed by the caller; the argument is the kernel's own struct.
+        let last_blocks = self.last_blocks.swap(blocks, Ordering::Relaxed);
+        let is_early = is_early && function.waits_first && self.device.launches_early(last_blocks, blocks);
+        let early = self.driver().cuLaunchKernelEx.filter(|_| is_early);
+        // SAFETY: guaranteed by the caller; the argument is the kernel's own struct. A kernel that is launched early waits first.
         let status = unsafe {
-            (self.driver().cuLaunchKernel)(
-                function.raw,
-                blocks,
-                1,
-                1,
-                kernel.threads,
-                1,
-                1,
-                shared_bytes,
-                self.raw,
-                arguments,
-                null_mut(),
-            )
+            match early {
+                Some(launch) => {
+                    let attributes = [CUlaunchAttribute::PROGRAMMATIC_STREAM_SERIALIZATION];
+                    let config = CUlaunchConfig {
+                        blocks: [blocks, 1, 1],
+                        threads: [kernel.threads, 1, 1],
+                        shared_bytes,
+                        stream: self.raw,
+                        attributes: attributes.as_ptr(),
+                        attribute_count: attributes.len() as c_uint,
+                    };
+                    launch(&config, function.raw, arguments, null_mut())
+                }
+                None => (self.driver().cuLaunchKernel)(
+                    function.raw,
+                    blocks,
+                    1,
+                    1,
+                    kernel.threads,
+                    1,
+                    1,
+                    shared_bytes,
+                    self.raw,
+                    arguments,
+                    null_mut(),
+                ),
+            }
         };
         self.count(self.check("cuLaunchKernel", status)).map_err(|error| match error {
             Error::Driver { call, code, message } => {

@@ -69,11 +69,44 @@ numbers! {
     /// Options of the driver's compiler.
     CUjit_option { ERROR_LOG_BUFFER = 5, ERROR_LOG_BUFFER_SIZE_BYTES = 6 }
     /// Attributes of a memory pool.
-    CUmemPool_attribute { RELEASE_THRESHOLD = 4, RESERVED_MEM_CURRENT = 5, USED_MEM_CURRENT = 7 }
+    CUmemPool_attribute {
+        REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3,
+        RELEASE_THRESHOLD = 4,
+        RESERVED_MEM_CURRENT = 5,
+        USED_MEM_CURRENT = 7,
+    }
     /// Attributes of an address.
     CUpointer_attribute { CONTEXT = 1, MEMORY_TYPE = 2, DEVICE_ORDINAL = 9, RANGE_START_ADDR = 11, RANGE_SIZE = 12 }
     /// Which calls of other threads a recording stream forbids.
     CUstreamCaptureMode { RELAXED = 2 }
+}
+
+/// How a kernel is launched.
+#[repr(C)]
+pub(super) struct CUlaunchConfig {
+    pub(super) blocks: [c_uint; 3],
+    pub(super) threads: [c_uint; 3],
+    pub(super) shared_bytes: c_uint,
+    pub(super) stream: CUstream,
+    pub(super) attributes: *const CUlaunchAttribute,
+    pub(super) attribute_count: c_uint,
+}
+
+/// A property of a launch.
+#[repr(C, align(8))]
+pub(super) struct CUlaunchAttribute {
+    id: c_uint,
+    padding: c_uint,
+    value: [c_uint; 16],
+}
+
+impl CUlaunchAttribute {
+    /// The kernel may begin before the one before it in the stream has ended.
+    pub(super) const PROGRAMMATIC_STREAM_SERIALIZATION: Self = {
+        let mut value = [0; 16];
+        value[0] = 1;
+        Self { id: 6, padding: 0, value }
+    };
 }
 
 /// Returns the driver's library, if it is installed. Once loaded, it stays until the process ends.
