@@ -143,11 +143,6 @@ impl CudaDevice {
         self.limits.compute_capability >= Some(early::OLDEST_CAPABILITY) && self.driver.cuLaunchKernelEx.is_some()
     }
 
-    /// Returns whether to launch so many blocks before the kernel before them, which has `before` blocks, has ended.
-    pub(super) fn launches_early(&self, before: u32, blocks: u32) -> bool {
-        early::is_useful(before, blocks, self.limits.multiprocessors)
-    }
-
     pub(super) fn pool(&self) -> CUmemoryPool {
         self.pool
     }

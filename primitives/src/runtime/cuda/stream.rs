@@ -5,12 +5,13 @@ use super::driver::{Driver, Status};
 use super::event::CudaEvent;
 use super::sys::{CUcontext, CUdeviceptr, CUlaunchAttribute, CUlaunchConfig, CUstream};
 use crate::runtime::device::lock;
+use crate::runtime::early;
 use crate::runtime::error::Error;
 use crate::runtime::foreign::Keeper;
 use crate::runtime::launch::KernelType;
 use core::ffi::{c_uint, c_void};
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock, Mutex};
 
@@ -28,8 +29,8 @@ pub(in crate::runtime) struct CudaStream {
     is_shared: AtomicBool,
     /// The amount of work that this library has submitted.
     submitted: AtomicU64,
-    /// The blocks of the last kernel.
-    last_blocks: AtomicU32,
+    /// The shape of the last launch.
+    last_shape: Mutex<early::Shape>,
     recent: Mutex<Recent>,
 }
 
@@ -48,8 +49,8 @@ unsafe impl Sync for CudaStream {}
 impl CudaStream {
     fn new(device: &Arc<CudaDevice>, raw: CUstream, owner: Owner) -> Self {
         let (is_shared, submitted) = (AtomicBool::new(matches!(owner, Owner::Other(_))), AtomicU64::new(0));
-        let last_blocks = AtomicU32::new(0);
-        Self { device: Arc::clone(device), raw, owner, is_shared, submitted, last_blocks, recent: Mutex::default() }
+        let last_shape = Mutex::default();
+        Self { device: Arc::clone(device), raw, owner, is_shared, submitted, last_shape, recent: Mutex::default() }
     }
 
     pub(in crate::runtime) fn create(device: &Arc<CudaDevice>) -> Result<Self, Error> {
@@ -300,8 +301,10 @@ impl CudaStream {
         let mut argument = arguments.cast::<c_void>();
         let arguments = if kernel.layout.size() == 0 { null_mut() } else { &raw mut argument };
         let shared_bytes = kernel.shared_bytes as c_uint;
-        let last_blocks = self.last_blocks.swap(blocks, Ordering::Relaxed);
-        let is_early = is_early && function.waits_first && self.device.launches_early(last_blocks, blocks);
+        let shape = early::Shape { blocks, shared_bytes };
+        let before = core::mem::replace(&mut *lock(&self.last_shape), shape);
+        let is_early =
+            is_early && function.waits_first && shape.is_early_after(before, self.device.limits().multiprocessors);
         let early = self.driver().cuLaunchKernelEx.filter(|_| is_early);
         // SAFETY: guaranteed by the caller; the argument is the kernel's own struct. A kernel that is launched early waits first.
         let status = unsafe {
