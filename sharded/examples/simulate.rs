@@ -29,8 +29,8 @@ fn micros(micros: u64) -> Duration {
 fn cases() -> Vec<Case> {
     let link = |latency, bytes_per_second| Link { latency: micros(latency), bytes_per_second };
     vec![
-        Case { name: "2 ranks of one host, through host memory", ranks: 2, link: link(30, 5e9) },
-        Case { name: "4 ranks of one host, through host memory", ranks: 4, link: link(30, 5e9) },
+        Case { name: "2 ranks of one host, through host memory", ranks: 2, link: link(30, 2.5e9) },
+        Case { name: "4 ranks of one host, through host memory", ranks: 4, link: link(30, 2.5e9) },
         Case { name: "8 GPUs on NVLink (450 GB/s each way)", ranks: 8, link: link(15, 360e9) },
         Case { name: "64 hosts with one GPU, 400 Gb/s each", ranks: 64, link: link(25, 40e9) },
     ]
