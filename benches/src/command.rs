@@ -74,12 +74,12 @@ pub struct Compare {
     /// Share of absent keys in mixed lookups, from 0 to 1
     #[arg(long, default_value_t = 0.5)]
     pub absent: f64,
-    /// Size of a value in bytes
-    #[arg(long, default_value = "4", value_parser = ["0", "4", "8"])]
-    pub value_bytes: String,
-    /// Size of a key in bits
-    #[arg(long, default_value = "32", value_parser = ["32", "64"])]
-    pub key_bits: String,
+    /// Size of a value in bytes [default: 4, or that of the structures]
+    #[arg(long, value_parser = ["0", "4", "8"])]
+    pub value_bytes: Option<String>,
+    /// Size of a key in bits [default: 32, or that of the structures]
+    #[arg(long, value_parser = ["32", "64"])]
+    pub key_bits: Option<String>,
     /// Operations per batch, such as 10000 or 2^16 [default: a sixteenth of the elements]
     #[arg(long, value_parser = size)]
     pub batch: Option<usize>,
@@ -89,19 +89,23 @@ pub struct Compare {
 }
 
 impl Compare {
-    /// Returns the workload.
-    #[must_use]
-    pub fn workload(&self) -> Workload {
-        // The parser accepts only numbers here.
-        let number = |text: &str| text.parse().unwrap_or_default();
-        Workload {
-            keys: self.keys,
-            deletions: self.deletions,
-            absent: self.absent,
-            value_bytes: number(&self.value_bytes),
-            key_bits: number(&self.key_bits),
-            batch: self.batch,
+    /// Returns the workload of structures with keys of so many bits and values of so many bytes.
+    ///
+    /// # Errors
+    /// [`Error::Arguments`] if the options ask for others.
+    pub fn workload(&self, key_bits: usize, value_bytes: usize) -> Result<Workload, Error> {
+        let asked = [
+            ("--key-bits", &self.key_bits, "keys", key_bits, "bits"),
+            ("--value-bytes", &self.value_bytes, "values", value_bytes, "bytes"),
+        ];
+        for (option, asked, what, size, unit) in asked {
+            if let Some(asked) = asked.as_ref().filter(|asked| **asked != size.to_string()) {
+                let problem = format!("{option} {asked}: these structures have {what} of {size} {unit}");
+                return Err(Error::Arguments(problem));
+            }
         }
+        let Self { keys, deletions, absent, batch, .. } = *self;
+        Ok(Workload { keys, deletions, absent, value_bytes, key_bits, batch })
     }
 }
 
@@ -116,4 +120,26 @@ pub fn size(text: &str) -> Result<usize, String> {
         None => text.replace('_', "").parse().ok(),
     };
     number.ok_or_else(|| String::from("use a number such as 1000000 or 2^20"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Compare;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        compare: Compare,
+    }
+
+    #[test]
+    fn structures_decide_the_sizes_that_nobody_asks_for() {
+        let compare = |options: &[&str]| Program::parse_from([&["program"], options].concat()).compare;
+        let workload = compare(&[]).workload(64, 8).unwrap();
+        assert_eq!((workload.key_bits, workload.value_bytes), (64, 8));
+        assert!(compare(&["--key-bits", "64", "--value-bytes", "8"]).workload(64, 8).is_ok());
+        let problem = compare(&["--value-bytes", "4"]).workload(64, 8).unwrap_err().to_string();
+        assert!(problem.contains("--value-bytes 4: these structures have values of 8 bytes"), "{problem}");
+    }
 }

@@ -81,7 +81,8 @@ enum Command {
 }
 
 fn run_compare(arguments: &Compare) -> Result<(), Error> {
-    match (arguments.key_bits.as_str(), arguments.value_bytes.as_str()) {
+    let or = |asked: &Option<String>, default: &str| asked.clone().unwrap_or_else(|| default.into());
+    match (or(&arguments.key_bits, "32").as_str(), or(&arguments.value_bytes, "4").as_str()) {
         ("32", "0") => Contest::<u32, ()>::new().run(arguments),
         ("32", "4") => Contest::<u32, u32>::new().run(arguments),
         ("32", _) => Contest::<u32, u64>::new().run(arguments),

@@ -147,14 +147,7 @@ impl<K: Number, V: Datum> Contest<K, V> {
     /// # Errors
     /// [`Error::Arguments`] if the options ask for other types; the errors of [`run`]; [`Error::File`].
     pub fn run(&self, arguments: &command::Compare) -> Result<(), Error> {
-        let workload = arguments.workload();
-        let (bits, bytes) = (8 * size_of::<K>(), size_of::<V>());
-        if (workload.key_bits, workload.value_bytes) != (bits, bytes) {
-            let what = format!(
-                "--key-bits, --value-bytes: these structures have keys of {bits} bits and values of {bytes} bytes"
-            );
-            return Err(Error::Arguments(what));
-        }
+        let workload = arguments.workload(8 * size_of::<K>(), size_of::<V>())?;
         let output = arguments.common.output("compare", "GPU dictionaries compared")?;
         let options = Options {
             device: arguments.common.device.as_deref(),
