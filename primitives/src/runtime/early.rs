@@ -16,6 +16,9 @@
 /// The oldest GPUs that have these instructions.
 pub(crate) const OLDEST_CAPABILITY: (u32, u32) = (9, 0);
 
+/// The oldest driver that does this on streams which another library records: CUDA 12.3.
+pub(crate) const OLDEST_DRIVER: i32 = 12_030;
+
 /// The header of generated PTX, and one that allows the instructions.
 const HEADER: &str = ".version 7.0\n.target sm_70\n";
 const NEWER_HEADER: &str = ".version 7.8\n.target sm_90\n";

@@ -140,7 +140,7 @@ impl CudaDevice {
 
     /// Returns whether kernels can be launched before the one before them has ended: see [`early`].
     pub(super) fn can_launch_early(&self) -> bool {
-        self.limits.compute_capability >= Some(early::OLDEST_CAPABILITY) && self.driver.cuLaunchKernelEx.is_some()
+        self.limits.compute_capability >= Some(early::OLDEST_CAPABILITY) && self.driver.version >= early::OLDEST_DRIVER
     }
 
     pub(super) fn pool(&self) -> CUmemoryPool {

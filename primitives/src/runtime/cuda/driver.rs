@@ -57,12 +57,14 @@ macro_rules! functions {
         pub(super) struct Driver {
             $(pub(super) $name: unsafe extern "C" fn($($argument),*) -> Status,)*
             $(pub(super) $newer: Option<unsafe extern "C" fn($($newer_argument),*) -> Status>,)*
+            /// The newest version of CUDA that it supports, as it counts them: 12030 is 12.3.
+            pub(super) version: c_int,
         }
 
         impl Driver {
-            fn load() -> Result<Self, Unusable> {
+            fn load(version: c_int) -> Result<Self, Unusable> {
                 // SAFETY: these are the signatures in the driver's manual, unchanged since the version checked for.
-                Ok(unsafe { Self { $($name: symbol($symbol)?,)* $($newer: symbol($newer_symbol).ok(),)* } })
+                Ok(unsafe { Self { $($name: symbol($symbol)?,)* $($newer: symbol($newer_symbol).ok(),)* version } })
             }
         }
     };
@@ -171,7 +173,7 @@ impl Driver {
         if unsafe { get_version(&mut found) } != Status::SUCCESS || found < NEEDED.0 {
             return Err(Unusable::TooOld(found));
         }
-        let driver = Self::load()?;
+        let driver = Self::load(found)?;
         // SAFETY: takes no pointers.
         match unsafe { (driver.cuInit)(0) } {
             Status::SUCCESS => Ok(driver),

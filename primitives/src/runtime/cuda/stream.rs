@@ -3,7 +3,7 @@
 use super::device::{CudaDevice, call};
 use super::driver::{Driver, Status};
 use super::event::CudaEvent;
-use super::sys::{CUcontext, CUdeviceptr, CUlaunchAttribute, CUlaunchConfig, CUstream};
+use super::sys::{CUcontext, CUdeviceptr, CUfunction, CUlaunchAttribute, CUlaunchConfig, CUstream};
 use crate::runtime::device::lock;
 use crate::runtime::early;
 use crate::runtime::error::Error;
@@ -282,6 +282,42 @@ impl CudaStream {
         names.iter().for_each(|name| recent.add(name));
     }
 
+    /// Gives a launch to the driver.
+    ///
+    /// # Safety
+    /// That of [`launch`](Self::launch). A kernel that is launched early waits for the one before it.
+    unsafe fn submit(
+        &self,
+        function: CUfunction,
+        threads: u32,
+        early::Shape { blocks, shared_bytes }: early::Shape,
+        arguments: *mut *mut c_void,
+        is_early: bool,
+    ) -> Status {
+        let (driver, stream) = (self.driver(), self.raw);
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            match driver.cuLaunchKernelEx.filter(|_| is_early) {
+                Some(launch) => {
+                    let attributes = [CUlaunchAttribute::PROGRAMMATIC_STREAM_SERIALIZATION];
+                    let config = CUlaunchConfig {
+                        blocks: [blocks, 1, 1],
+                        threads: [threads, 1, 1],
+                        shared_bytes,
+                        stream,
+                        attributes: attributes.as_ptr(),
+                        attribute_count: attributes.len() as c_uint,
+                    };
+                    launch(&config, function, arguments, null_mut())
+                }
+                None => {
+                    let launch = driver.cuLaunchKernel;
+                    launch(function, blocks, 1, 1, threads, 1, 1, shared_bytes, stream, arguments, null_mut())
+                }
+            }
+        }
+    }
+
     /// Launches a kernel: before the one before it has ended, if `is_early` and that is possible and useful.
     ///
     /// # Safety
@@ -305,37 +341,8 @@ impl CudaStream {
         let before = core::mem::replace(&mut *lock(&self.last_shape), shape);
         let is_early =
             is_early && function.waits_first && shape.is_early_after(before, self.device.limits().multiprocessors);
-        let early = self.driver().cuLaunchKernelEx.filter(|_| is_early);
         // SAFETY: guaranteed by the caller; the argument is the kernel's own struct. A kernel that is launched early waits first.
-        let status = unsafe {
-            match early {
-                Some(launch) => {
-                    let attributes = [CUlaunchAttribute::PROGRAMMATIC_STREAM_SERIALIZATION];
-                    let config = CUlaunchConfig {
-                        blocks: [blocks, 1, 1],
-                        threads: [kernel.threads, 1, 1],
-                        shared_bytes,
-                        stream: self.raw,
-                        attributes: attributes.as_ptr(),
-                        attribute_count: attributes.len() as c_uint,
-                    };
-                    launch(&config, function.raw, arguments, null_mut())
-                }
-                None => (self.driver().cuLaunchKernel)(
-                    function.raw,
-                    blocks,
-                    1,
-                    1,
-                    kernel.threads,
-                    1,
-                    1,
-                    shared_bytes,
-                    self.raw,
-                    arguments,
-                    null_mut(),
-                ),
-            }
-        };
+        let status = unsafe { self.submit(function.raw, kernel.threads, shape, arguments, is_early) };
         self.count(self.check("cuLaunchKernel", status)).map_err(|error| match error {
             Error::Driver { call, code, message } => {
                 let (name, threads) = (function.name, kernel.threads);
