@@ -81,8 +81,7 @@ enum Command {
 }
 
 fn run_compare(arguments: &Compare) -> Result<(), Error> {
-    let or = |asked: &Option<String>, default: &str| asked.clone().unwrap_or_else(|| default.into());
-    match (or(&arguments.key_bits, "32").as_str(), or(&arguments.value_bytes, "4").as_str()) {
+    match (arguments.key_bits.as_deref().unwrap_or("32"), arguments.value_bytes.as_deref().unwrap_or("4")) {
         ("32", "0") => Contest::<u32, ()>::new().run(arguments),
         ("32", "4") => Contest::<u32, u32>::new().run(arguments),
         ("32", _) => Contest::<u32, u64>::new().run(arguments),

@@ -39,7 +39,7 @@ fn is_uneven(sizes: &[u64]) -> bool {
 /// Returns the positions of samples: one at a random place in each of `samples` equal parts.
 fn sample_positions(len: usize, samples: usize) -> Vec<u32> {
     let (len, samples) = (len as u64, samples as u64);
-    // Both factors have fewer than 32 bits: positions are 32-bit numbers, and there are few samples.
+    // No overflow: there are at most 2^17 samples.
     let start = |i: u64| i * len / samples;
     let of_part = |i: u64| {
         let random = (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);

@@ -116,10 +116,10 @@ impl Requests {
         self.ranks.push(rank);
     }
 
-    /// Waits for all of them, until the deadline. They are about so many bytes.
+    /// Waits for all of them, until the deadline. They move `bytes` in all.
     ///
-    /// MPI moves bytes while it is asked how far it is: many small fragments, if ranks share a machine. So it is asked without a
-    /// pause as long as that should take, with 1 ns per byte.
+    /// MPI makes progress only while it is asked for it, and moves long messages between ranks of a machine in many small
+    /// fragments. So it is asked without a pause for as long as that should take: 1 ns per byte.
     fn wait(&mut self, bytes: usize, deadline: Instant) -> Result<(), Lost> {
         let pauses_from = Instant::now() + Duration::from_millis(1) + Duration::from_nanos(bytes as u64);
         loop {

@@ -73,6 +73,19 @@ fn parts(words: u32) -> [Part; ROWS] {
     core::array::from_fn(|row| part(row as u32 * THREADS + thread::thread_idx_x(), words))
 }
 
+/// Loads the index of each part whose element is below `len`.
+///
+/// # Safety
+/// There are `len` indices, which nothing writes.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+unsafe fn load_indices<I: Index>(indices: &Fused, parts: &[Part; ROWS], len: usize) -> [usize; ROWS] {
+    core::array::from_fn(|row| match parts[row].element < len {
+        true => Input::<I>::item(indices, parts[row].element).index(),
+        false => NOTHING,
+    })
+}
+
 /// Adds the number of lanes with an index out of range to the count.
 ///
 /// # Safety
@@ -107,10 +120,7 @@ pub unsafe fn gather_elements<W: Pod, I: Index>(
     let (len, elements) = (Input::<I>::count(&indices), elements(from, words));
     let parts = parts(words);
     // All loads come before the first store, which they could not pass: so those of the rows overlap.
-    let sources: [usize; ROWS] = core::array::from_fn(|row| match parts[row].element < len {
-        true => Input::<I>::item(&indices, parts[row].element).index(),
-        false => NOTHING,
-    });
+    let sources = load_indices::<I>(&indices, &parts, len);
     let items: [W; ROWS] = core::array::from_fn(|row| match sources[row] < elements {
         true => from.get(sources[row] * words as usize + parts[row].word),
         false => W::zeroed(),
@@ -165,10 +175,7 @@ pub unsafe fn scatter_elements<W: Pod, I: Index>(
     let len = Input::<I>::count(&indices);
     let parts = parts(words);
     // As in `gather_elements`.
-    let places: [usize; ROWS] = core::array::from_fn(|row| match parts[row].element < len {
-        true => Input::<I>::item(&indices, parts[row].element).index(),
-        false => NOTHING,
-    });
+    let places = load_indices::<I>(&indices, &parts, len);
     let items: [W; ROWS] = core::array::from_fn(|row| match parts[row].element < len {
         true => from.get(parts[row].element * words as usize + parts[row].word),
         false => W::zeroed(),

@@ -40,7 +40,8 @@ impl Shape {
     ///   and there, in which they would crowd. (A sort of 2^20 pairs, with one tile per multiprocessor, measured 10 % slower.)
     /// - If there are more of them, as many as possible should share a multiprocessor. But this divides its memory into cache and
     ///   shared memory while it has no blocks, and the one before it may have asked for less shared memory. (A merge sort of 2^24
-    ///   pairs, whose merges follow searches without shared memory, measured 12 % slower.)
+    ///   pairs, whose merges follow searches without shared memory, measured 12 % slower; this explains it, but was not measured by
+    ///   itself.)
     pub(crate) fn is_early_after(self, before: Self, multiprocessors: u32) -> bool {
         match self.blocks <= multiprocessors {
             true => before.blocks <= multiprocessors,

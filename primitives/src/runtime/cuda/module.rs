@@ -126,11 +126,10 @@ impl CudaDevice {
             return Err(Error::LaunchTooLarge { kernel: name, what, asked: kernel.shared_bytes, limit });
         }
         let (module, waits_first) = self.load_module(instance, operators)?;
-        let function = self.find_function(kernel.shared_bytes, instance, module).inspect_err(|_| {
+        self.find_function(kernel.shared_bytes, instance, module, waits_first).inspect_err(|_| {
             // SAFETY: the module was loaded above, and nothing in it is in use.
             let _ = unsafe { (self.driver().cuModuleUnload)(module) };
-        })?;
-        Ok(Function { waits_first, ..function })
+        })
     }
 
     /// Also returns whether the kernel begins by waiting for the one before it.
@@ -172,6 +171,7 @@ impl CudaDevice {
         shared_bytes: usize,
         instance: &'static Instance,
         module: CUmodule,
+        waits_first: bool,
     ) -> Result<Function, Error> {
         let name = instance.name();
         let rejected = |log: String| Error::PtxRejected { kernel: name, device: self.describe(), log };
@@ -192,7 +192,7 @@ impl CudaDevice {
             // SAFETY: the function was found above.
             unsafe { call!(self, cuFuncSetAttribute(raw, attribute, shared_bytes as c_int)) }?;
         }
-        Ok(Function { name, raw, waits_first: false, module })
+        Ok(Function { name, raw, waits_first, module })
     }
 
     /// Returns the device's name and compute capability, for messages about its compiler.
