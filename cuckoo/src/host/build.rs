@@ -6,7 +6,7 @@ use super::storage::{Filled, PlaceJob, Storage};
 use crate::hash::{Hash, MIN_BUCKETS, Map};
 use crate::kernel::Count;
 use gpu_dictionary::{Carrier, WordCode as KeyCode};
-use gpu_primitives::{Error, Stream};
+use gpu_primitives::{DeviceVec, Error, Stream};
 
 /// The name of the table in error messages.
 pub const NAME: &str = "a cuckoo table";
@@ -53,7 +53,8 @@ pub fn build<C: KeyCode, V: Carrier>(
         for _ in 0..=options.reseeds {
             let seed = options.seed.wrapping_add(u64::from(failures) << 32);
             let hash = Hash::new(seed, buckets, options.hashes);
-            match attempt(stream, pairs, hash, width, options.evictions)? {
+            let steps = steps(keys, hash, width).min(options.evictions);
+            match attempt(stream, pairs, hash, width, options.evictions, steps)? {
                 Attempt::Built { storage, len } => return Ok(Built { storage, len, failures }),
                 Attempt::Failed { keys } => unplaced = keys,
             }
@@ -83,31 +84,51 @@ enum Attempt<C: KeyCode, V: Carrier> {
     Failed { keys: u64 },
 }
 
-/// Makes one attempt, with one seed. Waits.
+/// Returns how many steps to take with all pairs together, before the rest is placed one by one. A step is a launch: it pays
+/// off if there are many pairs. The more buckets are full, the more steps a pair takes.
+fn steps(keys: usize, hash: Hash, width: Width) -> u32 {
+    let load = keys as f64 / (f64::from(hash.buckets) * width.keys() as f64);
+    match (load > 0.9, keys) {
+        (_, ..0x20_0000) | (false, ..0x40_0000) => 0,
+        (false, _) => 10,
+        (true, ..0x80_0000) => 16,
+        (true, _) => 32,
+    }
+}
+
+/// Makes one attempt, with one seed. The first `steps` steps are those of all pairs together. Waits.
 fn attempt<C: KeyCode, V: Carrier>(
     stream: &Stream,
     pairs: PairSlices<'_, C, V>,
     hash: Hash,
     width: Width,
     evictions: u32,
+    steps: u32,
 ) -> Result<Attempt<C, V>, Error> {
     let Some(map) = Map::new(hash) else { return Ok(Attempt::Failed { keys: pairs.0.len() as u64 }) };
-    let Filled { mut storage, spill, mut counts } = Storage::fill(stream, map, width, pairs)?;
+    let Filled { mut storage, mut spill, mut counts } = Storage::fill(stream, map, width, pairs)?;
     let mut locks = stream.zeroed::<u32>(lock_words(hash.buckets))?;
     let mut no_counters = stream.uninit(0)?;
     let (counted, unplaced) = counts.as_mut_slice().split_at_mut(Count::Unplaced as usize)?;
+    let spilled = counted.slice(Count::Spilled as usize..)?;
+    let mut left = None;
+    if steps > 0 {
+        // SAFETY: the spill has as many pairs as were counted. Their keys are distinct, and their first buckets are full.
+        let (pairs, count) = unsafe { storage.walk(stream, spill, spilled, steps)? };
+        (spill, left) = (pairs, Some(count));
+    }
     let job = PlaceJob {
         pairs: spill.slices(),
-        count: counted.slice(Count::Spilled as usize..)?,
-        skip_first: true,
+        count: left.as_ref().map_or(spilled, DeviceVec::as_slice),
+        skip_first: left.is_none(),
         limit: evictions,
         locks: locks.as_mut_slice(),
         leftovers: &mut PairVec::uninit(stream, 0)?,
         unplaced,
         cleared: no_counters.as_mut_slice(),
     };
-    // SAFETY: the spill has as many pairs as were counted. Their keys are distinct, and their first buckets are full.
-    // There is a lock for every bucket. Unplaced pairs are only counted.
+    // SAFETY: the spill has as many pairs as were counted. Their keys are distinct. Unless some have been placed, their
+    // first buckets are full. There is a lock for every bucket. Unplaced pairs are only counted.
     unsafe { storage.place(stream, job)? };
     let counts = counts.to_vec(stream)?;
     let [placed, spilled, unplaced] =
@@ -116,4 +137,55 @@ fn attempt<C: KeyCode, V: Carrier>(
         0 => Attempt::Built { storage, len: placed + spilled },
         keys => Attempt::Failed { keys },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Attempt, attempt};
+    use crate::Options;
+    use crate::hash::Hash;
+    use gpu_dictionary::{Carrier, WordCode};
+    use gpu_primitives::{Device, Stream};
+    use std::collections::HashMap;
+
+    /// Builds tables at load 0.93, with any number of steps, and looks up everything.
+    fn check<C: WordCode, V: Carrier + PartialEq + core::fmt::Debug>(stream: &Stream, value: impl Fn(u64) -> V) {
+        for (width, hashes) in [(8, 2), (4, 3), (8, 4)] {
+            let options = Options::new().bucket_width(width).hashes(hashes);
+            let keys: Vec<C> = (0..2400u64).map(|key| C::from_u64(key * 0x9E37_79B1 + 5)).collect();
+            let values: Vec<V> = if size_of::<V>() == 0 { Vec::new() } else { (0..2400).map(&value).collect() };
+            let buckets = (keys.len() as f64 / 0.93 / width as f64) as u32;
+            let pairs = (stream.upload(&keys).unwrap(), stream.upload(&values).unwrap());
+            for steps in [0, 1, 2, 3, 20] {
+                let hash = Hash::new(7, buckets, hashes);
+                let pairs = (pairs.0.as_slice(), pairs.1.as_slice());
+                let built = attempt(stream, pairs, hash, options.checked_width().unwrap(), 500, steps).unwrap();
+                let Attempt::Built { storage, len } = built else { panic!("keys without a slot after {steps} steps") };
+                assert_eq!(len, keys.len() as u64);
+                let (found_values, found) = storage.find(stream, pairs.0, true).unwrap();
+                assert!(found.to_vec(stream).unwrap().iter().all(|&found| found == 1), "{steps} steps");
+                if size_of::<V>() > 0 {
+                    assert_eq!(found_values.to_vec(stream).unwrap(), values, "{steps} steps");
+                }
+                // No key is there twice.
+                let slots = storage.unpack(stream).unwrap().keys.to_vec(stream).unwrap();
+                let mut times = HashMap::<u64, u32>::new();
+                slots.iter().for_each(|slot| *times.entry(slot.to_u64()).or_default() += 1);
+                assert!(keys.iter().all(|key| times[&key.to_u64()] == 1), "{steps} steps");
+            }
+        }
+    }
+
+    #[test]
+    fn pairs_are_placed_step_by_step() {
+        let gpus = (0..Device::cuda_count()).map(|index| Device::cuda(index).unwrap());
+        for device in [Device::cpu_checked(), Device::cpu()].into_iter().chain(gpus) {
+            let stream = device.stream().unwrap();
+            check::<u32, ()>(&stream, |_| ());
+            check::<u32, u32>(&stream, |key| key as u32 ^ 0x5555);
+            check::<u64, u32>(&stream, |key| key as u32 + 1);
+            check::<u32, u64>(&stream, |key| key << 40);
+            check::<u64, u64>(&stream, |key| key.wrapping_mul(0x1234_5678_9ABC));
+        }
+    }
 }

@@ -6,7 +6,7 @@ use crate::hash::{Hash, Map};
 use crate::kernel::{
     Assign, BLOCKS_PER_MULTIPROCESSOR, CHUNK, Claim, Collect, Count, Entries, Erase, FillTiles, Find, Keep, LONG_TILE,
     Marks, PLACE_THREADS, PROBE_THREADS, Pairs, PlacePairs, Raise, Revert, START_THREADS, Settle, Split, Sweep, Take,
-    ThinTiles, TileDigits, TileStarts, Unpack, spill_slots, tile_buckets,
+    ThinTiles, TileDigits, TileStarts, Unpack, WALK_THREADS, WalkPairs, spill_slots, tile_buckets,
 };
 use crate::view::{CuckooView, TableMut, bucket_bytes};
 use core::marker::PhantomData;
@@ -72,6 +72,13 @@ pub struct PlaceJob<'a, C: KeyCode, V: Carrier> {
     pub unplaced: DeviceSliceMut<'a, u64>,
     /// Some counters that become zero, for a later call.
     pub cleared: DeviceSliceMut<'a, u64>,
+}
+
+/// Pairs on their way to a slot.
+pub struct Walkers<C: KeyCode, V: Carrier> {
+    pub pairs: PairVec<C, V>,
+    /// The buckets from which they will displace others.
+    targets: DeviceVec<u32>,
 }
 
 /// What [`Storage::claim`] needs to find equal keys, if there can be any.
@@ -218,6 +225,57 @@ impl<C: KeyCode, V: Carrier> Storage<C, V> {
             // SAFETY: guaranteed by the caller. Any number of blocks will do.
             unsafe { stream.launch(kernel, blocks) }
         })
+    }
+
+    /// Takes `steps` steps with pairs, as many as `count` says, whose first bucket is full: see [`WalkPairs`]. Returns those
+    /// that have no slot yet, and their number. Does not wait.
+    ///
+    /// # Safety
+    /// `count` is one element, at most the number of pairs. Their keys are distinct and not in the table.
+    pub unsafe fn walk(
+        &mut self,
+        stream: &Stream,
+        pairs: PairVec<C, V>,
+        count: DeviceSlice<'_, u64>,
+        steps: u32,
+    ) -> Result<(PairVec<C, V>, DeviceVec<u64>), Error> {
+        let len = pairs.keys.len();
+        let most = stream.device().limits().multiprocessors as usize * BLOCKS_PER_MULTIPROCESSOR;
+        let blocks = len.div_ceil(WALK_THREADS as usize).clamp(1, most);
+        let mut turns = stream.zeroed::<u32>(self.buckets() as usize)?;
+        let mut counts = stream.zeroed::<u64>(steps as usize + 1)?;
+        counts.slice_mut(..1)?.copy_from(stream, count)?;
+        // The first step has no targets.
+        let mut from = Walkers { pairs, targets: stream.uninit(0)? };
+        let mut to = Walkers { pairs: PairVec::uninit(stream, len)?, targets: stream.uninit(len)? };
+        for step in 0..steps {
+            let (known, unknown) = counts.as_mut_slice().split_at_mut(step as usize + 1)?;
+            let count = known.slice(step as usize..)?;
+            let (mut left, _) = unknown.split_at_mut(1)?;
+            with_width!(self, {
+                let kernel = WalkPairs::new(
+                    Pairs::view(stream, from.pairs.slices())?,
+                    from.targets.view(stream)?,
+                    count.view(stream)?,
+                    self.view_mut::<WIDTH>(stream)?,
+                    turns.view_mut(stream)?,
+                    step + 1,
+                    to.pairs.view_mut(stream)?,
+                    to.targets.view_mut(stream)?,
+                    left.view_mut(stream)?,
+                );
+                // SAFETY: any number of blocks will do. The targets are those of the step before; the first step has none,
+                // and first buckets are full. The turns are those of earlier steps. There is room for all pairs.
+                unsafe { stream.launch(kernel, blocks)? };
+            });
+            std::mem::swap(&mut from, &mut to);
+            if to.targets.is_empty() {
+                to.targets = stream.uninit(len)?;
+            }
+        }
+        let mut left = stream.uninit(1)?;
+        left.copy_from(stream, counts.slice(steps as usize..)?)?;
+        Ok((from.pairs, left))
     }
 
     /// Looks up keys. Returns the values, or none if `with_values` is false, and 1 or 0 for each key. Does not wait.

@@ -37,7 +37,7 @@ impl Appender {
     }
 
     /// Reserves a position for each thread that wants one, and adds their number to `count`, the length of the list.
-    /// Returns the thread's position. To be called once.
+    /// Returns the thread's position.
     ///
     /// # Safety
     /// All threads of the block call it. `count` has one element, which stays below 2^32. While the kernel runs, it is
@@ -56,6 +56,7 @@ impl Appender {
             let wanted = self.words.get(WANTED) as u64;
             let start = if wanted == 0 { 0 } else { count.atomic_add(0, wanted, Scope::Gpu, Order::Relaxed) };
             self.words.set(START, start as u32);
+            self.words.set(WANTED, 0);
         }
         thread::sync_threads();
         self.words.get(START) as usize + offset as usize

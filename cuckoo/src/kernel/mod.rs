@@ -17,6 +17,7 @@ mod slots;
 mod split;
 mod thin;
 mod tile;
+mod walk;
 
 use gpu_primitives::monoid::HoleMonoid;
 use gpu_primitives::sort::{BucketHistogram, LargePass, SmallPass, items};
@@ -33,6 +34,7 @@ pub use slots::{Assign, Keep, Sweep, Unpack};
 pub use split::Split;
 pub use thin::ThinTiles;
 pub use tile::{FillTiles, TileDigits, TileStarts};
+pub use walk::WalkPairs;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use {
     claim::{Claims, Fate},
@@ -42,6 +44,7 @@ pub use {
     probe::THREADS as PROBE_THREADS,
     thin::{CHUNK, LONG_TILE},
     tile::{Count, START_THREADS, spill_slots, tile_buckets},
+    walk::THREADS as WALK_THREADS,
 };
 
 gpu_primitives::instances! {
@@ -62,6 +65,7 @@ gpu_primitives::instances! {
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Collect<C, V, WIDTH>;
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: FillTiles<C, V, WIDTH>;
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: PlacePairs<C, V, WIDTH>;
+    for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: WalkPairs<C, V, WIDTH>;
     for C in [u32, u64]: TileStarts<C>;
     for C in [u32, u64], V in [(), u32, u64]: ThinTiles<C, V>;
     for P in [u8, u32]: HashKeys<P>;

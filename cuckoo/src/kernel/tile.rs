@@ -3,7 +3,8 @@
 //! A *tile* is a range of buckets that fits into the shared memory of a block. The pairs are first sorted by tile, in
 //! one or two passes of the radix sort kernel, which is stable. Then one block per tile builds its buckets in shared
 //! memory and writes them once. No bucket is ever read, and no atomic leaves the multiprocessor. Only the keys whose
-//! first bucket is full, one in 15 at load 0.8 with buckets of 8, are placed one by one afterwards (see `place_pairs`).
+//! first bucket is full, one in 15 at load 0.8 with buckets of 8, are placed afterwards: if there are many, step by step
+//! (see `walk_pairs`), and the rest one by one (see `place_pairs`).
 //!
 //! Bytes per pair of 4 + 4 bytes at load 0.8: 4 to count, 16 per pass, 8 to read the tile, 10 to write the table. That
 //! is 54 with two passes. Placing pairs one by one takes about 200: four sectors of 32 bytes read and written, and

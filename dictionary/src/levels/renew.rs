@@ -8,7 +8,7 @@
 //! after them.
 //!
 //! # Cost
-//! Reads every element once, and writes it once if it is live. The values are in flight while the keys are merged.
+//! Reads every element once, and writes it once if it is live.
 
 // Register arrays are indexed by the counters of unrolled loops: iterators would move the arrays to memory.
 #![allow(clippy::needless_range_loop)]
@@ -18,7 +18,7 @@ use super::look_back::LookBack;
 use crate::KeyCode;
 use bytemuck::Pod;
 use gpu_primitives::arch::thread;
-use gpu_primitives::arch::warp::LANES;
+use gpu_primitives::arch::warp::{FULL, LANES, all};
 use gpu_primitives::block::scan;
 use gpu_primitives::code::U256;
 use gpu_primitives::kernel::{Buffer, Param, kernel};
@@ -88,17 +88,15 @@ impl<C: Pod, V: Pod> Batch<C, V> {
 
 /// The shared memory of a block.
 #[derive(Clone, Copy)]
-struct Workspace<C, V, const ITEMS: usize> {
+struct Workspace<C, const ITEMS: usize> {
     keys: Shared<C>,
-    values: Shared<V>,
-    /// The positions of the live items in the tile.
+    /// Where the items come from, in their order: positions in the tile.
     sources: Shared<u16>,
     warp_totals: Shared<u32>,
 }
 
-impl<C: KeyCode, V: Pod, const ITEMS: usize> Workspace<C, V, ITEMS> {
+impl<C: KeyCode, const ITEMS: usize> Workspace<C, ITEMS> {
     const BYTES: usize = shared_bytes::<C>(renew_tile(ITEMS))
-        + shared_bytes::<V>(renew_tile(ITEMS))
         + shared_bytes::<u16>(renew_tile(ITEMS))
         + shared_bytes::<u32>((THREADS / LANES) as usize);
 
@@ -111,13 +109,12 @@ impl<C: KeyCode, V: Pod, const ITEMS: usize> Workspace<C, V, ITEMS> {
     unsafe fn take(memory: &mut SharedMemory) -> Self {
         Self {
             keys: memory.take(renew_tile(ITEMS)),
-            values: memory.take(renew_tile(ITEMS)),
             sources: memory.take(renew_tile(ITEMS)),
             warp_totals: memory.take((THREADS / LANES) as usize),
         }
     }
 
-    /// Merges the keys of a tile. Returns where each of the thread's items comes from, and which of them are live: one
+    /// Merges the keys of a tile and writes where each item comes from. Returns which of the thread's items are live: one
     /// bit each.
     ///
     /// # Safety
@@ -125,33 +122,80 @@ impl<C: KeyCode, V: Pod, const ITEMS: usize> Workspace<C, V, ITEMS> {
     /// loaded before the last barrier.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn merge(self, own: u32, part: Tile, level: Global<C>, batch: Batch<C, V>) -> ([u32; ITEMS], u32) {
+    unsafe fn merge<V: Pod>(self, own: u32, part: Tile, level: Global<C>, batch: Batch<C, V>) -> u32 {
         let count = part.count;
         // The items that follow the tile on both sides.
         let (a_next, b_next) = (part.a_start + part.a_len as usize, part.b_start + part.b_len as usize);
         let batch_keys = batch.elements.keys;
         let first = if own * (ITEMS as u32) < count { own * ITEMS as u32 } else { count };
         let mut walk = Walk::new(self.keys, part, first, C::ORDER);
-        let mut takes_a = walk.takes_a_by_known(C::ORDER);
-        let mut sources = [0; ITEMS];
         let mut live = 0;
-        for i in 0..ITEMS {
-            let (source, key) = walk.item(takes_a);
-            let is_batch = !takes_a;
-            walk.step(self.keys, takes_a);
-            takes_a = walk.takes_a_by_known(C::ORDER);
-            sources[i] = source;
-            let at = first + i as u32;
-            let mut is_newest = walk.item(takes_a).1 != key;
-            if at + 1 == count {
-                let is_followed = (a_next < level.len() && level.get(a_next) == key)
-                    || (b_next < batch_keys.len() && batch_keys.get(b_next) == key);
-                is_newest = !is_followed;
+        if all(FULL, walk.is_inner(ITEMS as u32)) {
+            let mut takes_a = walk.takes_a_inside(C::ORDER);
+            for i in 0..ITEMS {
+                let (source, key) = walk.item(takes_a);
+                walk.step_inside(self.keys, takes_a);
+                takes_a = walk.takes_a_inside(C::ORDER);
+                self.sources.set(first as usize + i, source as u16);
+                live |= u32::from(walk.item(takes_a).1 != key) << i;
             }
-            let is_dead = is_batch && at < count && batch.is_dead(part.b_start + (source - part.a_len) as usize);
-            live |= u32::from(at < count && is_newest && !is_dead) << i;
+        } else {
+            let mut takes_a = walk.takes_a_by_known(C::ORDER);
+            for i in 0..ITEMS {
+                let (source, key) = walk.item(takes_a);
+                walk.step(self.keys, takes_a);
+                takes_a = walk.takes_a_by_known(C::ORDER);
+                let at = first + i as u32;
+                if at < count {
+                    self.sources.set(at as usize, source as u16);
+                    live |= u32::from(walk.item(takes_a).1 != key) << i;
+                }
+            }
         }
-        (sources, live)
+        // The last item of the tile, whose next one is on neither side.
+        if first < count && count - first <= ITEMS as u32 {
+            let key = self.keys.get(self.sources.get(count as usize - 1) as usize);
+            let is_followed = (a_next < level.len() && level.get(a_next) == key)
+                || (b_next < batch_keys.len() && batch_keys.get(b_next) == key);
+            let bit = 1 << (count - 1 - first);
+            live = if is_followed { live & !bit } else { live | bit };
+        }
+        if !batch.marks.is_empty() {
+            for i in 0..ITEMS {
+                if live >> i & 1 == 1 {
+                    let source = self.sources.get(first as usize + i) as u32;
+                    if source >= part.a_len && batch.is_dead(part.b_start + (source - part.a_len) as usize) {
+                        live &= !(1 << i);
+                    }
+                }
+            }
+        }
+        live
+    }
+
+    /// Moves the sources of the live items together: those of this thread to `before` and on. `live` has a bit for each
+    /// of the thread's items.
+    ///
+    /// # Safety
+    /// All threads of the block call it, after [`merge`](Self::merge); `own` is the thread. No two threads have live
+    /// items with the same new index. A barrier must follow.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn compact(self, own: u32, live: u32, before: u32) {
+        let mut sources = [0; ITEMS];
+        for i in 0..ITEMS {
+            if live >> i & 1 == 1 {
+                sources[i] = self.sources.get(own as usize * ITEMS + i);
+            }
+        }
+        thread::sync_threads();
+        let mut index = before;
+        for i in 0..ITEMS {
+            if live >> i & 1 == 1 {
+                self.sources.set(index as usize, sources[i]);
+                index += 1;
+            }
+        }
     }
 }
 
@@ -174,7 +218,7 @@ const fn min_blocks<C, V>() -> u32 {
 /// - While the kernel runs, nobody writes the inputs, and nobody else uses the outputs or `scratch`.
 #[kernel(
     threads = THREADS,
-    shared = Workspace::<C, V, ITEMS>::BYTES + LookBack::BYTES,
+    shared = Workspace::<C, ITEMS>::BYTES + LookBack::BYTES,
     min_blocks = min_blocks::<C, V>(),
     native = super::native::renew_level
 )]
@@ -189,11 +233,10 @@ pub unsafe fn renew_level<C: KeyCode, V: Pod, const ITEMS: usize>(
     scratch: GlobalMut<u64>,
 ) {
     let tile = renew_tile(ITEMS);
-    let has_values = size_of::<V>() > 0;
     let own = thread::thread_idx_x();
     let total = level.keys.len() + batch.elements.keys.len();
     let mut memory = SharedMemory::new();
-    let workspace = Workspace::<C, V, ITEMS>::take(&mut memory);
+    let workspace = Workspace::<C, ITEMS>::take(&mut memory);
     let look_back = LookBack::start(&mut memory, own, scratch, total.div_ceil(tile) as u32);
     thread::sync_threads();
 
@@ -201,36 +244,13 @@ pub unsafe fn renew_level<C: KeyCode, V: Pod, const ITEMS: usize>(
     let part = Tile::nth(ticket.tile as usize, tile, level.keys.len(), total, splits, verdicts);
     let count = part.count;
     part.of_sides(level.keys, batch.elements.keys).load::<THREADS, ITEMS>(workspace.keys, count);
-    let from = part.of_sides(level.values, batch.elements.values);
-    // The values are in flight while the keys are merged.
-    let mut in_flight = [V::zeroed(); ITEMS];
-    if has_values {
-        for i in 0..ITEMS {
-            let at = own + i as u32 * THREADS;
-            if at < count {
-                in_flight[i] = from.get(at as usize);
-            }
-        }
-    }
     thread::sync_threads();
 
-    let (sources, live) = workspace.merge(own, part, level.keys, batch);
+    let live = workspace.merge(own, part, level.keys, batch);
     let local = scan::exclusive_scan::<u32, Sum, THREADS>(live.count_ones(), Sum, workspace.warp_totals);
     look_back.announce(own, ticket, local.total);
-    let mut index = local.before;
-    for i in 0..ITEMS {
-        if live >> i & 1 == 1 {
-            workspace.sources.set(index as usize, sources[i] as u16);
-            index += 1;
-        }
-    }
-    if has_values {
-        for i in 0..ITEMS {
-            let at = own + i as u32 * THREADS;
-            if at < count {
-                workspace.values.set(at as usize, in_flight[i]);
-            }
-        }
+    if local.total < count {
+        workspace.compact(own, live, local.before);
     }
     look_back.find_base(ticket, local.total);
     thread::sync_threads();
@@ -240,12 +260,23 @@ pub unsafe fn renew_level<C: KeyCode, V: Pod, const ITEMS: usize>(
         live_count.set(0, base + local.total as u64);
     }
     let out = out.slice(base as usize, local.total as usize);
+    // Neighbours in the output are neighbours on their sides. So the values need no shared memory.
+    let from = part.of_sides(level.values, batch.elements.values);
+    let is_whole = local.total as usize == tile;
+    let mut values = [V::zeroed(); ITEMS];
+    if size_of::<V>() > 0 {
+        for i in 0..ITEMS {
+            let at = own + i as u32 * THREADS;
+            if is_whole || at < local.total {
+                values[i] = from.get(workspace.sources.get(at as usize) as usize);
+            }
+        }
+    }
     for i in 0..ITEMS {
         let at = own + i as u32 * THREADS;
-        if at < local.total {
+        if is_whole || at < local.total {
             let source = workspace.sources.get(at as usize) as usize;
-            let value = if has_values { workspace.values.get(source) } else { V::zeroed() };
-            out.set(at as usize, sign.decode(workspace.keys.get(source)), value);
+            out.set(at as usize, sign.decode(workspace.keys.get(source)), values[i]);
         }
     }
 }

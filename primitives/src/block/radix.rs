@@ -36,16 +36,18 @@ impl RankMemory {
         2 * warps * RADIX + warps
     }
 
-    /// Zeroes the memory in `words` and returns it. A barrier must follow.
+    /// Zeroes the memory in `words` and returns it. A barrier must follow. If `any_order` is set, zeroes only what
+    /// [`rank_in_any_order`] needs.
     ///
     /// # Safety
     /// All threads of the block must call this; `words` has [`words`](Self::words) elements.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub unsafe fn cleared<const THREADS: u32>(words: Shared<u32>) -> Self {
+    pub unsafe fn cleared<const THREADS: u32>(words: Shared<u32>, any_order: bool) -> Self {
         let counters = (THREADS / LANES) as usize * RADIX;
+        let end = if any_order { RADIX } else { 2 * counters };
         let mut i = thread::thread_idx_x() as usize;
-        while i < 2 * counters {
+        while i < end {
             words.set(i, 0);
             i += THREADS as usize;
         }
@@ -160,7 +162,7 @@ pub unsafe fn rank<const ITEMS: usize>(bucket: impl Fn(usize) -> u32, memory: Ra
             // The leader is the last of its peers, so it counts them all.
             place = places.atomic_add(bucket, before + 1);
         }
-        ranks.set(j, warp::shuffle_idx(FULL, place, leader) + before);
+        ranks.add(j, warp::shuffle_idx(FULL, place, leader) + before);
         // All lanes took part in the shuffle, so all have read the word by now.
         if same & warp::lane_mask_gt() == 0 {
             peers.atomic_store(bucket, 0);
@@ -171,6 +173,47 @@ pub unsafe fn rank<const ITEMS: usize>(bucket: impl Fn(usize) -> u32, memory: Ra
     ranks
 }
 
+/// Returns a position for each item such that the tile is sorted, where items of one bucket may be in any order, and
+/// what thread `b` learns about bucket `b`.
+///
+/// The warps share their counters, and the order in which atomic additions reach one is the order of its items. This
+/// takes half as many accesses of shared memory as [`count`], [`place`] and [`rank`].
+///
+/// Thread `b < 256` calls `publish` with the tile's count of bucket `b`, before anything waits.
+///
+/// # Safety
+/// All threads of the block, at least 256, must call this, with zeroed memory; buckets are below [`RADIX`]. `firsts`
+/// has [`RADIX`] words outside of this memory. The tile has at most 65,536 items.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub unsafe fn rank_in_any_order<const THREADS: u32, const ITEMS: usize>(
+    bucket: impl Fn(usize) -> u32,
+    memory: RankMemory,
+    firsts: Shared<u32>,
+    publish: impl FnOnce(u32),
+) -> (Ranks<ITEMS>, BucketCount) {
+    let mut ranks = Ranks { pairs: [0; ITEMS] };
+    for j in 0..ITEMS {
+        ranks.add(j, memory.counters.atomic_add(bucket(j) as usize, 1));
+    }
+    thread::sync_threads();
+    let own = thread::thread_idx_x() as usize;
+    let mut count = 0;
+    if own < RADIX {
+        count = memory.counters.get(own);
+        publish(count);
+    }
+    let before = scan::exclusive_scan::<u32, Sum, THREADS>(count, Sum, memory.scratch).before;
+    if own < RADIX {
+        firsts.set(own, before);
+    }
+    thread::sync_threads();
+    for j in 0..ITEMS {
+        ranks.add(j, firsts.get(bucket(j) as usize));
+    }
+    (ranks, BucketCount { count, before })
+}
+
 /// The positions of a lane's items, two per register: a tile has at most 65,536 items.
 #[derive(Clone, Copy)]
 pub struct Ranks<const ITEMS: usize> {
@@ -179,9 +222,10 @@ pub struct Ranks<const ITEMS: usize> {
 }
 
 impl<const ITEMS: usize> Ranks<ITEMS> {
+    /// Adds to the position of item `j`. The sum stays below 65,536.
     #[inline(always)]
-    fn set(&mut self, j: usize, rank: u32) {
-        self.pairs[j / 2] |= rank << (16 * (j % 2));
+    fn add(&mut self, j: usize, rank: u32) {
+        self.pairs[j / 2] += rank << (16 * (j % 2));
     }
 
     /// Returns the position of item `j`.

@@ -5,7 +5,7 @@
 
 use super::shape::{THREADS, items};
 use super::tile::{Tile, Walk};
-use crate::arch::warp::{FULL, any, ballot, lane_id};
+use crate::arch::warp::{FULL, all, any, ballot, lane_id};
 use crate::arch::{Rmw, thread};
 use crate::block::merge::Chain;
 use crate::compare::{HoleOrder, KeyOrder};
@@ -99,7 +99,8 @@ pub(super) unsafe fn is_contradictory(verdicts: Global<u64>, own: u32, threads: 
 ///
 /// `1 << log_lanes` lanes search one diagonal together. In each step they probe that many positions at once and keep
 /// the gap that contains the answer. One lane performs a binary search. More lanes need fewer dependent loads but more
-/// memory traffic, which suits short inputs, where threads are free and latency dominates.
+/// memory traffic, which suits short inputs, where threads are free and latency dominates. Two probes come first, for long
+/// sides that are alike.
 ///
 /// Neighbouring boundaries are compared. If there are not between zero and `tile` items of each side between them, the
 /// comparator has contradicted itself, and the block's verdict is 1.
@@ -131,14 +132,33 @@ pub unsafe fn merge_partition<K: Pod, C: KeyOrder<K>>(
     let lanes = 1u32 << log_lanes;
     let lane = lane_id() & (lanes - 1);
     let first_lane = lane_id() - lane;
+    let takes_a = |i: usize| !compare.less(b.get(diagonal - 1 - i), a.get(i));
+    // If the sides are alike, each has its share of the outputs, give or take the square root. Two probes tell.
+    let margin = 2usize << ((usize::BITS - diagonal.leading_zeros()) / 2);
+    if high - low > 8 * margin {
+        let share = (diagonal as f32 * (a.len() as f32 / total as f32)) as usize;
+        let left = if share > low + margin { share - margin } else { low };
+        let left = if left < high { left } else { high - 1 };
+        let right = if high - left > 2 * margin { left + 2 * margin } else { high - 1 };
+        let (takes_left, takes_right) = (takes_a(left), takes_a(right));
+        high = match (takes_left, takes_right) {
+            (false, _) => left,
+            (true, false) => right,
+            (true, true) => high,
+        };
+        low = match (takes_left, takes_right) {
+            (false, _) => low,
+            (true, false) => left + 1,
+            (true, true) => right + 1,
+        };
+    }
     // Each step moves `low` above or `high` below a position between them, so the loop ends.
     while any(FULL, low < high) {
         let gap = high - low;
         let place = |lane: u32| low + ((gap * (2 * lane + 1) as usize) >> (log_lanes + 1));
         let mut from_a = false;
         if low < high {
-            let i = place(lane);
-            from_a = !compare.less(b.get(diagonal - 1 - i), a.get(i));
+            from_a = takes_a(place(lane));
         }
         // The number of agreeing lanes before the first that disagrees.
         let votes = ballot(FULL, from_a) >> first_lane;
@@ -250,17 +270,26 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, co
     let first = if own * ITEMS < count as usize { (own * ITEMS) as u32 } else { count };
     let mut walk = Walk::new(keys, part, first, compare);
     let share = walk.a;
-    for i in 0..ITEMS {
-        let takes_a = walk.takes_a(compare);
-        let (source, key) = walk.item(takes_a);
-        if first as usize + i < count as usize {
-            if has_values::<V>() {
-                sources.set(first as usize + i, source as u16);
-            } else {
-                merged.set(first as usize + i, key);
-            }
+    // With values, memory takes longer than this.
+    if !has_values::<V>() && all(FULL, walk.is_inner(ITEMS as u32)) {
+        for i in 0..ITEMS {
+            let takes_a = walk.takes_a_inside(compare);
+            merged.set(first as usize + i, walk.item(takes_a).1);
+            walk.step_inside(keys, takes_a);
         }
-        walk.step(keys, takes_a);
+    } else {
+        for i in 0..ITEMS {
+            let takes_a = walk.takes_a(compare);
+            let (source, key) = walk.item(takes_a);
+            if first as usize + i < count as usize {
+                if has_values::<V>() {
+                    sources.set(first as usize + i, source as u16);
+                } else {
+                    merged.set(first as usize + i, key);
+                }
+            }
+            walk.step(keys, takes_a);
+        }
     }
     chain.post(share, walk.a);
     if has_values::<V>() {

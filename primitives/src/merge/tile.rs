@@ -168,6 +168,19 @@ impl<K: Pod> Walk<K> {
         self.a < self.a_end && (self.b >= self.b_end || !compare.less(self.key_b, self.key_a))
     }
 
+    /// Returns whether the next `items` items can be taken without looking at the ends of the sides: none of them is the last
+    /// one of its side.
+    #[inline(always)]
+    pub fn is_inner(&self, items: u32) -> bool {
+        (self.a + items < self.a_end) & (self.b + items < self.b_end)
+    }
+
+    /// [`takes_a`](Self::takes_a) between the ends of the sides.
+    #[inline(always)]
+    pub fn takes_a_inside<C: KeyOrder<K>>(&self, compare: C) -> bool {
+        !compare.less(self.key_b, self.key_a)
+    }
+
     /// Returns the position of the next item, and its key.
     #[inline(always)]
     pub fn item(&self, takes_a: bool) -> (u32, K) {
@@ -182,7 +195,23 @@ impl<K: Pod> Walk<K> {
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn step(&mut self, keys: Shared<K>, takes_a: bool) {
         let (source, _) = self.item(takes_a);
-        let next = keys.get((source + 1).min(self.b_end - 1) as usize);
+        self.advance(keys.get((source + 1).min(self.b_end - 1) as usize), takes_a);
+    }
+
+    /// [`step`](Self::step) between the ends of the sides.
+    ///
+    /// # Safety
+    /// Same as [`step`](Self::step), and the item is not the last one of its side.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn step_inside(&mut self, keys: Shared<K>, takes_a: bool) {
+        let (source, _) = self.item(takes_a);
+        self.advance(keys.get(source as usize + 1), takes_a);
+    }
+
+    /// Advances to the next item of a side.
+    #[inline(always)]
+    fn advance(&mut self, next: K, takes_a: bool) {
         if takes_a {
             self.a += 1;
             self.key_a = next;

@@ -129,6 +129,14 @@ impl<K: RadixCode> Buckets<K> for Digits {
     fn last(&self, pass: u32) -> u32 {
         if pass + 1 == self.passes { self.last_mask } else { 0xFF }
     }
+
+    /// The later passes put keys in order, unless they are equal. The first pass has no order to keep, unless there are
+    /// bits that are not compared: keys that differ in these stay in the order of the input.
+    #[inline(always)]
+    fn is_any_order(&self, pass: u32) -> bool {
+        let bits = 8 * (self.passes - 1) + self.last_mask.count_ones();
+        pass == 0 && bits == K::BITS
+    }
 }
 
 #[cfg(test)]

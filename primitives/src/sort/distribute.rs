@@ -67,7 +67,7 @@ impl<B> Passes<B> {
         let mut lookback = stream.uninit::<u32>(passes as usize * words)?;
 
         let limits = stream.device().limits();
-        let blocks = len.div_ceil(HISTOGRAM_TILE).clamp(1, 4 * limits.multiprocessors as usize);
+        let blocks = len.div_ceil(HISTOGRAM_TILE).clamp(1, 2 * limits.multiprocessors as usize);
         let first = bases.slice_mut(..passes as usize * RADIX)?.raw_view_mut(stream)?;
         let kernel = BucketHistogram::new(keys, buckets, passes, counts, first, lookback.raw_view_mut(stream)?);
         // SAFETY: the counts are zeros of the stream; `bases` and `lookback` have the lengths that the kernel requires.
@@ -169,7 +169,7 @@ unsafe fn launch<K: Pod, V: Pod, B: Buckets<K>>(
     if const { size_of::<K>() <= 8 } && small {
         return launch!(SmallPass<K, V, B>);
     }
-    with_shape!(ITEMS in 26 | 25 | 17 | 13 | 9 | 7 = items::<K, V>(), launch!(LargePass<K, V, B, ITEMS>))
+    with_shape!(ITEMS in 25 | 17 | 13 | 9 | 7 = items::<K, V>(), launch!(LargePass<K, V, B, ITEMS>))
 }
 
 /// Returns the maximum number of elements per launch: a multiple of the tile.

@@ -21,7 +21,6 @@ pub const BLOCK_THREADS: u32 = 512;
 #[must_use]
 pub const fn items<K, V>() -> usize {
     match (size_of::<K>(), size_of::<V>()) {
-        (0..=4, 0) => 26,
         (0..=4, 0..=4) => 25,
         (0..=4, 0..=8) | (0..=8, 0) => 17,
         (0..=8, 0..=8) => 13,
