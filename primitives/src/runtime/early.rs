@@ -38,14 +38,15 @@ impl Shape {
     ///
     /// - If there are no more of them than multiprocessors, they should have one each. But a kernel of more blocks leaves room here
     ///   and there, in which they would crowd. (A sort of 2^20 pairs, with one tile per multiprocessor, measured 10 % slower.)
-    /// - If there are more of them, as many as possible should share a multiprocessor. But this divides its memory into cache and
-    ///   shared memory while it has no blocks, and the one before it may have asked for less shared memory. (A merge sort of 2^24
-    ///   pairs, whose merges follow searches without shared memory, measured 12 % slower; this explains it, but was not measured by
-    ///   itself.)
+    /// - If there are more of them, they should be spread evenly, and as many as possible should share a multiprocessor. But
+    ///   it divides its memory into cache and shared memory while it has no blocks, and the kernel before may have asked for
+    ///   less. If it has asked for much more, several of the new blocks take the place of each old one, and the
+    ///   multiprocessors that are free first get most of them. (A merge sort of 2^24 pairs, whose searches follow merges,
+    ///   measured 15 % slower in this way.) So both should need about the same.
     pub(crate) fn is_early_after(self, before: Self, multiprocessors: u32) -> bool {
         match self.blocks <= multiprocessors {
             true => before.blocks <= multiprocessors,
-            false => self.shared_bytes <= before.shared_bytes,
+            false => (before.shared_bytes / 2..=before.shared_bytes).contains(&self.shared_bytes),
         }
     }
 }
@@ -133,8 +134,8 @@ mod tests {
         // Few blocks: after few blocks only.
         assert!(is_early((132, 0), (132, 9)) && is_early((5, 0), (5, 0)));
         assert!(!is_early((133, 9), (132, 9)) && !is_early((528, 0), (1, 0)));
-        // Many blocks: with as much shared memory as there is.
-        assert!(is_early((528, 9), (133, 9)) && is_early((5, 9), (133, 0)));
-        assert!(!is_early((528, 0), (133, 9)) && !is_early((5, 8), (133, 9)));
+        // Many blocks: after those with as much shared memory, or a little more.
+        assert!(is_early((528, 9), (133, 9)) && is_early((5, 9), (133, 5)) && is_early((5, 0), (133, 0)));
+        assert!(!is_early((528, 0), (133, 9)) && !is_early((5, 8), (133, 9)) && !is_early((528, 9), (133, 3)));
     }
 }

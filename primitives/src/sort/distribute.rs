@@ -66,8 +66,10 @@ impl<B> Passes<B> {
         let words: usize = chunk_lens(len, tile).map(|len| lookback_len(len.div_ceil(tile))).sum();
         let mut lookback = stream.uninit::<u32>(passes as usize * words)?;
 
-        let limits = stream.device().limits();
-        let blocks = len.div_ceil(HISTOGRAM_TILE).clamp(1, 2 * limits.multiprocessors as usize);
+        let wave = 2 * stream.device().limits().multiprocessors as usize;
+        let tiles = len.div_ceil(HISTOGRAM_TILE);
+        // Every block adds its counts to those of all others: two tiles per block, if all blocks have work.
+        let blocks = if tiles <= wave { tiles.max(1) } else { (tiles / 2).clamp(wave, 2 * wave) };
         let first = bases.slice_mut(..passes as usize * RADIX)?.raw_view_mut(stream)?;
         let kernel = BucketHistogram::new(keys, buckets, passes, counts, first, lookback.raw_view_mut(stream)?);
         // SAFETY: the counts are zeros of the stream; `bases` and `lookback` have the lengths that the kernel requires.
