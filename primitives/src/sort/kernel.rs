@@ -341,11 +341,12 @@ pub unsafe fn bucket_pass<
         lookback,
         ranking,
     };
-    let is_whole = valid == tile_len && keys_out.len() <= u32::MAX as usize;
-    if any_order && is_whole {
-        distribute::<K, V, B, THREADS, ITEMS, true, true>(tile);
-    } else if is_whole {
-        distribute::<K, V, B, THREADS, ITEMS, true, false>(tile);
+    if valid == tile_len && keys_out.len() <= u32::MAX as usize {
+        if any_order {
+            distribute::<K, V, B, THREADS, ITEMS, true, true>(tile);
+        } else {
+            distribute::<K, V, B, THREADS, ITEMS, true, false>(tile);
+        }
     } else {
         if any_order {
             // This one keeps the order, for which more has to be zero.
