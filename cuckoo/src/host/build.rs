@@ -6,7 +6,7 @@ use super::storage::{Filled, PlaceJob, Storage};
 use crate::hash::{Hash, MIN_BUCKETS, Map};
 use crate::kernel::Count;
 use gpu_dictionary::{Carrier, WordCode as KeyCode};
-use gpu_primitives::{DeviceVec, Error, Stream};
+use gpu_primitives::{Error, Stream};
 
 /// The name of the table in error messages.
 pub const NAME: &str = "a cuckoo table";
@@ -114,12 +114,16 @@ fn attempt<C: KeyCode, V: Carrier>(
     let mut left = None;
     if steps > 0 {
         // SAFETY: the spill has as many pairs as were counted. Their keys are distinct, and their first buckets are full.
-        let (pairs, count) = unsafe { storage.walk(stream, spill, spilled, steps)? };
-        (spill, left) = (pairs, Some(count));
+        let (pairs, counts) = unsafe { storage.walk(stream, spill, spilled, steps)? };
+        (spill, left) = (pairs, Some(counts));
     }
+    let count = match &left {
+        Some(counts) => counts.slice(steps as usize - 1..)?,
+        None => spilled,
+    };
     let job = PlaceJob {
         pairs: spill.slices(),
-        count: left.as_ref().map_or(spilled, DeviceVec::as_slice),
+        count,
         skip_first: left.is_none(),
         limit: evictions,
         locks: locks.as_mut_slice(),
@@ -127,7 +131,7 @@ fn attempt<C: KeyCode, V: Carrier>(
         unplaced,
         cleared: no_counters.as_mut_slice(),
     };
-    // SAFETY: the spill has as many pairs as were counted. Their keys are distinct. Unless some have been placed, their
+    // SAFETY: the spill has as many pairs as were counted. Their keys are distinct. If no step was taken, their
     // first buckets are full. There is a lock for every bucket. Unplaced pairs are only counted.
     unsafe { storage.place(stream, job)? };
     let counts = counts.to_vec(stream)?;
@@ -141,9 +145,10 @@ fn attempt<C: KeyCode, V: Carrier>(
 
 #[cfg(test)]
 mod tests {
-    use super::{Attempt, attempt};
+    use super::{Attempt, Filled, Storage, attempt};
     use crate::Options;
-    use crate::hash::Hash;
+    use crate::hash::{Hash, Map};
+    use crate::kernel::Count;
     use gpu_dictionary::{Carrier, WordCode};
     use gpu_primitives::{Device, Stream};
     use std::collections::HashMap;
@@ -174,6 +179,23 @@ mod tests {
                 assert!(keys.iter().all(|key| times[&key.to_u64()] == 1), "{steps} steps");
             }
         }
+    }
+
+    /// The steps themselves place nearly all pairs that were spilled. (What they leave is placed one by one, so the contents of
+    /// a table do not show it.)
+    #[test]
+    fn steps_leave_few_pairs() {
+        let stream = Device::cpu().stream().unwrap();
+        let keys = stream.upload(&(0..2400u32).map(|key| key.wrapping_mul(0x9E37_79B1)).collect::<Vec<_>>()).unwrap();
+        let map = Map::new(Hash::new(7, 2400 * 5 / 4 / 8, 2)).unwrap();
+        let width = Options::new().checked_width().unwrap();
+        let pairs = (keys.as_slice(), keys.as_slice());
+        let Filled { mut storage, spill, counts } = Storage::fill(&stream, map, width, pairs).unwrap();
+        let spilled = counts.slice(Count::Spilled as usize..Count::Unplaced as usize).unwrap();
+        // SAFETY: the spill of a table that was just filled.
+        let (_, left) = unsafe { storage.walk(&stream, spill, spilled, 12).unwrap() };
+        let (spilled, left) = (counts.to_vec(&stream).unwrap()[Count::Spilled as usize], left.to_vec(&stream).unwrap());
+        assert!(left[0] < spilled / 2 && left[11] <= spilled / 50, "{spilled} spilled, left: {left:?}");
     }
 
     #[test]

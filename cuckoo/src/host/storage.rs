@@ -75,8 +75,8 @@ pub struct PlaceJob<'a, C: KeyCode, V: Carrier> {
 }
 
 /// Pairs on their way to a slot.
-pub struct Walkers<C: KeyCode, V: Carrier> {
-    pub pairs: PairVec<C, V>,
+struct Walkers<C: KeyCode, V: Carrier> {
+    pairs: PairVec<C, V>,
     /// The buckets from which they will displace others.
     targets: DeviceVec<u32>,
 }
@@ -228,10 +228,11 @@ impl<C: KeyCode, V: Carrier> Storage<C, V> {
     }
 
     /// Takes `steps` steps with pairs, as many as `count` says, whose first bucket is full: see [`WalkPairs`]. Returns those
-    /// that have no slot yet, and their number. Does not wait.
+    /// that have no slot yet, and how many there were after each step. Does not wait.
     ///
     /// # Safety
-    /// `count` is one element, at most the number of pairs. Their keys are distinct and not in the table.
+    /// `count` is one element, at most the number of pairs. Their keys are distinct and not in the table, and their first
+    /// buckets are full.
     pub unsafe fn walk(
         &mut self,
         stream: &Stream,
@@ -243,14 +244,13 @@ impl<C: KeyCode, V: Carrier> Storage<C, V> {
         let most = stream.device().limits().multiprocessors as usize * BLOCKS_PER_MULTIPROCESSOR;
         let blocks = len.div_ceil(WALK_THREADS as usize).clamp(1, most);
         let mut turns = stream.zeroed::<u32>(self.buckets() as usize)?;
-        let mut counts = stream.zeroed::<u64>(steps as usize + 1)?;
-        counts.slice_mut(..1)?.copy_from(stream, count)?;
+        let mut counts = stream.zeroed::<u64>(steps as usize)?;
         // The first step has no targets.
         let mut from = Walkers { pairs, targets: stream.uninit(0)? };
         let mut to = Walkers { pairs: PairVec::uninit(stream, len)?, targets: stream.uninit(len)? };
         for step in 0..steps {
-            let (known, unknown) = counts.as_mut_slice().split_at_mut(step as usize + 1)?;
-            let count = known.slice(step as usize..)?;
+            let (known, unknown) = counts.as_mut_slice().split_at_mut(step as usize)?;
+            let count = if step == 0 { count } else { known.slice(step as usize - 1..)? };
             let (mut left, _) = unknown.split_at_mut(1)?;
             with_width!(self, {
                 let kernel = WalkPairs::new(
@@ -273,9 +273,7 @@ impl<C: KeyCode, V: Carrier> Storage<C, V> {
                 to.targets = stream.uninit(len)?;
             }
         }
-        let mut left = stream.uninit(1)?;
-        left.copy_from(stream, counts.slice(steps as usize..)?)?;
-        Ok((from.pairs, left))
+        Ok((from.pairs, counts))
     }
 
     /// Looks up keys. Returns the values, or none if `with_values` is false, and 1 or 0 for each key. Does not wait.
