@@ -4,7 +4,7 @@
 use crate::both::Pairs;
 use crate::contender::Contender;
 use crate::data::Distribution;
-use crate::oracle::{Intervals, Lookups, Oracle};
+use crate::oracle::{Intervals, Lookups, Oracle, Successors};
 use crate::paper::{Scaled, insertion};
 use crate::record::{Record, power};
 use crate::rows::{self, At};
@@ -72,6 +72,7 @@ fn measure(session: &Session, log_size: u32, large: usize, insertions: bool) -> 
     session.step("lookups in one level")?;
     let one_level = Lsm::build(stream, pairs.slice(0..n)?, n)?;
     lookups(session, &one_level, n, n, "one level")?;
+    successors(session, &one_level, &oracle, n, "one level")?;
     drop(one_level);
     for log_batch in [batches[0], batches[2]] {
         let batch = 1usize << log_batch;
@@ -81,9 +82,11 @@ fn measure(session: &Session, log_size: u32, large: usize, insertions: bool) -> 
         for slice in pairs.batches(resident, batch) {
             Contender::insert(&mut lsm, stream, slice?)?;
         }
-        lookups(session, &lsm, resident, n, &format!("full, b = 2^{log_batch}"))?;
+        let parameter = format!("full, b = 2^{log_batch}");
+        lookups(session, &lsm, resident, n, &parameter)?;
+        let oracle = Oracle::new(&pairs.keys.host[..resident], &pairs.values.host[..resident]);
+        successors(session, &lsm, &oracle, n, &parameter)?;
         if log_batch == batches[2] {
-            let oracle = Oracle::new(&pairs.keys.host[..resident], &pairs.values.host[..resident]);
             for expected in [8, 1024] {
                 session.step(format!("intervals of {expected} keys"))?;
                 let queries = (resident / expected.min(64)).clamp(1, 1 << 20);
@@ -126,6 +129,18 @@ fn lookups(session: &Session, lsm: &Lsm, resident: usize, queries: usize, parame
     rows::lookup(at, "lookup, all present", lsm, &present)?;
     rows::lookup(at, "lookup, all absent", lsm, &Lookups::absent(stream, queries)?)?;
     Ok(())
+}
+
+/// Measures the search for the next larger key, `queries` times.
+fn successors(
+    session: &Session,
+    lsm: &Lsm,
+    oracle: &Oracle<u32, u32>,
+    queries: usize,
+    parameter: &str,
+) -> Result<(), Error> {
+    let at = At { session, section: SECTION, parameter, n: oracle.pairs.len() };
+    rows::successors(at, lsm, &Successors::new(&session.stream, oracle, queries)?)
 }
 
 /// Measures the bulk build of `n` different keys in random order.

@@ -19,18 +19,22 @@ pub const SECTION: &str = "sorted array";
 type Array = GpuSortedArray<u32, u32>;
 
 /// Measures every row. `device` is the name of the device; `None` for the default device. `sizes` are powers
-/// of two; if there are none, they suit the device. Intervals and insertions are measured at the first size only.
+/// of two; if there are none, they suit the device. Intervals are measured at the first size only. All sizes have the same
+/// batch, a sixteenth of the first one.
 ///
 /// # Errors
 /// Any error before the first measurement. Later errors are in [`Run::outcome`], next to the measurements so far.
 pub fn run(device: Option<&str>, sizes: &[usize]) -> Result<Run, Error> {
     let (session, log_sizes) = Session::open_for_sizes(device, sizes)?;
-    session.expect_steps(log_sizes.len() + 3);
+    session.expect_steps(2 * log_sizes.len() + 2);
     let measure = || {
         for (index, &log) in log_sizes.iter().enumerate() {
             queries(&session, 1 << log, index == 0)?;
         }
-        insertion(&session, 1 << log_sizes[0], 1 << (log_sizes[0] - 4))
+        for &log in &log_sizes {
+            insertion(&session, 1 << log, 1 << (log_sizes[0] - 4))?;
+        }
+        Ok(())
     };
     let outcome = measure();
     Ok(Run { recording: session.finish(), outcome })
@@ -61,7 +65,7 @@ fn queries(session: &Session, n: usize, with_intervals: bool) -> Result<(), Erro
 /// of the batch, and the merge of the batch with the array.
 fn insertion(session: &Session, n: usize, batch: usize) -> Result<(), Error> {
     let stream = &session.stream;
-    session.step(format!("insertion of {}", power(batch)))?;
+    session.step(format!("insertion of {} into {}", power(batch), power(n)))?;
     let pairs = Pairs::<u32, u32>::new(stream, Distribution::Uniform.keys(n + batch), 0)?;
     let oracle = Oracle::new(&pairs.keys.host, &pairs.values.host);
     let parameter = format!("b = {}", power(batch));

@@ -14,10 +14,11 @@ use std::cmp::Ordering;
 use std::fmt::Debug;
 use std::process::ExitCode;
 
-/// The number of elements that one block sorts; the most elements that are sorted in chunks and put together, with one
-/// digit and with two or more; the tile size of the distribution for more elements, and the length from which tiles are
-/// larger.
+/// The number of elements that one block sorts; the most elements that are sorted in short chunks, of half that length; the
+/// most that are sorted in chunks and put together, with one digit and with two or more; the tile size of the distribution
+/// for more elements, and the length from which tiles are larger.
 const BLOCK: usize = 4096;
+const SHORT_CHUNKS: usize = 16 * BLOCK / 2;
 const CHUNKS_OF_ONE_DIGIT: usize = 8 * BLOCK;
 const CHUNKS: usize = 16 * BLOCK;
 const SMALL_TILE: usize = 2048;
@@ -88,6 +89,12 @@ fn chunks(device: &Device) {
         let keys: Vec<u32> = random(n as u64).take(n).map(|x| x as u32).collect();
         check(&stream, &keys, &Options::new(), u32::cmp);
     }
+    let long = [SHORT_CHUNKS - 1, SHORT_CHUNKS, SHORT_CHUNKS + 1, SHORT_CHUNKS + 63];
+    for &n in if is_checked(device) { &long[2..3] } else { &long } {
+        let keys: Vec<u32> = random(n as u64).take(n).map(|x| x as u32).collect();
+        check(&stream, &keys, &Options::new(), u32::cmp);
+        check(&stream, &keys, &Options::new().bits(1..32), |a, b| (a >> 1).cmp(&(b >> 1)));
+    }
     let n = if is_checked(device) { 3 * BLOCK + 33 } else { CHUNKS };
     let mut keys: Vec<u32> = random(14).take(n).map(|x| x as u32).collect();
     for (i, key) in keys[..BLOCK].iter_mut().enumerate() {
@@ -108,6 +115,12 @@ fn small_tiles(device: &Device) {
         let keys: Vec<u32> = random(n as u64).take(n).map(|x| x as u32).collect();
         check(&stream, &keys, &Options::new().bits(0..8), |a, b| (a & 0xFF).cmp(&(b & 0xFF)));
     }
+    // The first pass over keys alone keeps no order.
+    let mut keys: Vec<u32> = random(16).take(CHUNKS + SMALL_TILE + 1).map(|x| x as u32 % 5000).collect();
+    let mut sorted = stream.upload(&keys).unwrap();
+    sort::keys_in_place(&stream, &mut sorted, Options::new()).unwrap();
+    keys.sort_unstable();
+    assert!(sorted.to_vec(&stream).unwrap() == keys, "keys alone");
     if is_checked(device) {
         return;
     }

@@ -4,9 +4,9 @@
 
 use super::digits::ByDigits;
 use super::distribute::Spare;
-use super::shape::{BLOCK_THREADS, BlockSort, block_items};
+use super::shape::{BLOCK_THREADS, BlockSort, SMALL_ITEMS, SMALL_THREADS, ShortSort, block_items};
 use super::{Digits, RadixCode, Sign};
-use crate::compare::{Compare, HoleOrder};
+use crate::compare::{Compare, HoleOrder, Less};
 use crate::hole::Held;
 use crate::merge::{self, MAX_PLACED};
 use crate::runtime::carrier::{carried, reinterpret, reinterpret_mut};
@@ -15,6 +15,21 @@ use crate::transfer::Line;
 use crate::with_shape;
 use crate::{DeviceSlice, Error, Stream, expect_len};
 use bytemuck::Pod;
+
+/// The number of items of a short chunk. Sorting a chunk keeps one multiprocessor busy, so short chunks are sorted sooner,
+/// and take longer to merge.
+const SHORT: usize = SMALL_THREADS as usize * SMALL_ITEMS;
+
+/// Returns the number of items of a long chunk.
+const fn long<K, V>() -> usize {
+    BLOCK_THREADS as usize * block_items::<K, V>()
+}
+
+/// Returns whether there are chunks that are shorter than long ones. Keys of 16 bytes are not merged, so they come in one
+/// long chunk.
+const fn has_short<K, V>() -> bool {
+    SHORT < long::<K, V>() && size_of::<K>() <= 8
+}
 
 /// The division of the input into chunks.
 #[derive(Clone, Copy)]
@@ -30,12 +45,15 @@ impl Chunks {
     pub fn of<K: Pod, V: Pod>(from: Pairs<K, V>, digits: Digits) -> Option<Self> {
         // Keys of 16 bytes are not merged.
         let most = if size_of::<K>() > 8 { 1 } else { MAX_PLACED.min(8 * digits.passes() as usize) };
-        Self::at_most(most, from, digits)
+        let chunks = Self::at_most(most, from, digits)?;
+        let is_one = from.keys.len() <= chunks.len;
+        let are_short = const { has_short::<K, V>() } && !is_one && from.keys.len() <= most * SHORT;
+        Some(if are_short { Self { len: SHORT, digits } } else { chunks })
     }
 
-    /// Same as [`of`](Self::of), but returns `None` for more than `chunks` chunks.
+    /// Returns long chunks, or `None` if there are more than `chunks` of them.
     fn at_most<K: Pod, V: Pod>(chunks: usize, from: Pairs<K, V>, digits: Digits) -> Option<Self> {
-        let len = BLOCK_THREADS as usize * block_items::<K, V>();
+        let len = long::<K, V>();
         (from.keys.len() <= chunks * len).then_some(Self { len, digits })
     }
 
@@ -52,6 +70,11 @@ impl Chunks {
             return Ok(());
         }
         let (digits, passes) = (self.digits, self.digits.passes());
+        if const { has_short::<K, V>() } && self.len == SHORT {
+            let kernel = ShortSort::<K, V, Digits>::new(from.keys, to.keys, from.values, to.values, digits, passes);
+            // SAFETY: one block per chunk; keys and values have equal lengths.
+            return unsafe { stream.launch(kernel, chunks) };
+        }
         with_shape!(ITEMS in 8 | 4 = block_items::<K, V>(), {
             let kernel =
                 BlockSort::<K, V, Digits, ITEMS>::new(from.keys, to.keys, from.values, to.values, digits, passes);
@@ -83,12 +106,18 @@ impl Chunks {
     ) -> Result<(), Error>
     where
         ByDigits: Compare<C>,
+        Less: Compare<C>,
     {
         assert_eq!(size_of::<K>(), size_of::<C>(), "only codes of 4 and 8 bytes are merged");
         // SAFETY: codes are numbers; these two have the same size, and so the same type.
         let (keys, to_keys) = unsafe { (reinterpret::<K, C>(from.keys), reinterpret_mut::<K, C>(to.keys)) };
         let runs: Vec<_> = self.runs(Pairs { keys, values: from.values }).collect();
-        let order = HoleOrder::of::<C, ByDigits>(self.digits.order());
+        // Most keys are plain numbers, whose comparison takes fewer instructions.
+        let order = if self.digits.is_natural(K::BITS) {
+            HoleOrder::of::<C, Less>(Less)
+        } else {
+            HoleOrder::of::<C, ByDigits>(self.digits.order())
+        };
         merge::place(stream, &runs, PairsMut { keys: to_keys, values: to.values }, order)
     }
 

@@ -50,10 +50,21 @@ impl Digits {
         self.passes
     }
 
+    /// Returns the number of bits to compare.
+    const fn bits(&self) -> u32 {
+        8 * (self.passes - 1) + self.last_mask.count_ones()
+    }
+
+    /// Returns whether the order of keys with `bits` bits is that of their numbers.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub(super) fn is_natural(&self, bits: u32) -> bool {
+        self.sign == Sign::NONE && self.flip == 0 && self.bits() == bits
+    }
+
     /// Returns the order of 256-bit numbers by these digits.
     #[cfg(not(target_arch = "nvptx64"))]
     pub(super) fn order_of_long(&self) -> ByLongDigits {
-        let end = self.shift + 8 * (self.passes - 1) + self.last_mask.count_ones();
+        let end = self.shift + self.bits();
         let below = |bit: u32| if bit < 128 { (1u128 << bit) - 1 } else { u128::MAX };
         let bits = |base: u32| below(end.saturating_sub(base)) & !below(self.shift.saturating_sub(base));
         ByLongDigits { mask: U256 { high: bits(128), low: bits(0) }, flip: (self.flip as i32) as u128 }
@@ -134,8 +145,7 @@ impl<K: RadixCode> Buckets<K> for Digits {
     /// bits that are not compared: keys that differ in these stay in the order of the input.
     #[inline(always)]
     fn is_any_order(&self, pass: u32) -> bool {
-        let bits = 8 * (self.passes - 1) + self.last_mask.count_ones();
-        pass == 0 && bits == K::BITS
+        pass == 0 && self.bits() == K::BITS
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::Digits;
 use super::purity::Purity;
-use super::shape::{BlockSort, LargePass, SmallPass, block_items, items};
+use super::shape::{BlockSort, LargePass, ShortSort, SmallPass, block_items, items};
 use crate::arch::warp::{FULL, LANES, lane_id, sync_warp, warp_id};
 use crate::arch::{Order, Rmw, Scope, opaque, thread};
 use crate::block::radix::{self, PackedBuckets, RADIX, RankMemory};
@@ -35,7 +35,7 @@ pub trait Buckets<K>: Param {
     fn last(&self, pass: u32) -> u32;
 
     /// Returns whether keys of one bucket may come in any order after this pass, which is faster. Keys with values always
-    /// keep their order.
+    /// keep their order. The answer depends on the pass alone: a block's threads must agree.
     #[inline(always)]
     fn is_any_order(&self, _pass: u32) -> bool {
         false
@@ -690,6 +690,7 @@ crate::instances! {
     for K in [u32, u64], V in [(), u32, u64, Line]: LargePass<K, V, Digits, { items::<K, V>() }>;
     for K in [u32, u64], V in [(), u32, u64, Line]: SmallPass<K, V, Digits>;
     for K in [u32, u64], V in [(), u32, u64, Line]: BlockSort<K, V, Digits, { block_items::<K, V>() }>;
+    for K in [u32, u64], V in [(), u32, u64]: ShortSort<K, V, Digits>;
     for V in [(), u32]: LargePass<u128, V, Digits, { items::<u128, V>() }>;
     for V in [(), u32]: BlockSort<u128, V, Digits, { block_items::<u128, V>() }>;
     for K in [u32, u64]: BucketHistogram<K, HoleBuckets>;

@@ -40,5 +40,7 @@ pub type LargePass<K, V, B, const ITEMS: usize> = BucketPass<K, V, B, THREADS, I
 /// The pass over small inputs. Requiring only one block per multiprocessor tells the compiler not to save registers:
 /// small inputs wait for loads, and more registers keep more loads in flight.
 pub type SmallPass<K, V, B> = BucketPass<K, V, B, SMALL_THREADS, SMALL_ITEMS, 1>;
-/// The sort of chunks, one block each.
+/// The sort of short chunks, one block each.
+pub type ShortSort<K, V, B> = SortBlock<K, V, B, SMALL_THREADS, SMALL_ITEMS>;
+/// The sort of long chunks, one block each.
 pub type BlockSort<K, V, B, const ITEMS: usize> = SortBlock<K, V, B, BLOCK_THREADS, ITEMS>;
