@@ -103,6 +103,24 @@ impl<K: Key, V: Value> Stack<K, V> {
         self.level_count() > 1 && queries <= WARPS_AT_ONCE * stream.device().limits().multiprocessors as usize
     }
 
+    /// Returns whether searching every level for so many keys takes longer than merging the levels and searching once. On an
+    /// H200, an element takes 0.02 ns to merge and index, and a query some 0.03 ns per level.
+    fn are_many(&self, queries: usize) -> bool {
+        /// Fewer queries take less time than the launches of a merge.
+        const LEAST: usize = 1 << 18;
+
+        queries >= LEAST && queries.saturating_mul(self.level_count().saturating_sub(1)) >= self.len()
+    }
+
+    /// Makes a temporary copy of all elements, live or not, as one level. Returns `None` if that fails, most likely for
+    /// lack of memory. Does not wait.
+    fn in_one_level(&self, stream: &Stream) -> Option<Self> {
+        let levels: Vec<&Level<K, V>> = self.oldest_first().map(|(_, level)| level).collect();
+        let mut merged = Self::with_bucket(self.keys_per_bucket());
+        merged.set(0, Some(Level::merge(stream, &levels).ok()?));
+        Some(merged)
+    }
+
     /// Returns which keys are present: 1 or 0 for each. Does not wait.
     ///
     /// # Errors
@@ -129,9 +147,17 @@ impl<K: Key, V: Value> Stack<K, V> {
     /// Finds, for each of `keys`, the smallest key greater than it or, with `below`, the largest key less than it. Does
     /// not wait.
     ///
+    /// For so many keys that searching all levels would take longer than merging them, merges them first, if there is
+    /// memory for that.
+    ///
     /// # Errors
     /// The errors of [`lookup`](Self::lookup).
     pub fn neighbours(&self, stream: &Stream, keys: DeviceSlice<'_, K>, below: bool) -> Result<Neighbour<K, V>, Error> {
+        // The index of the merged level cannot be recorded.
+        let may_merge = self.are_many(keys.len()) && stream.refuse_recording("a merge for a query").is_ok();
+        if may_merge && let Some(merged) = self.in_one_level(stream) {
+            return merged.neighbours(stream, keys, below);
+        }
         let len = keys.len();
         let mut out_keys = stream.uninit::<K::Code>(len)?;
         let mut values = stream.uninit::<V::Carrier>(values_for::<V>(len))?;
@@ -199,5 +225,50 @@ impl<K: Key, V: Value> Stack<K, V> {
             return Err(Error::PendingUpserts { what: "a view for a kernel" });
         }
         self.carried_view(stream)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpu_primitives::Device;
+    use gpu_primitives::monoid::Sum;
+
+    /// Stale values, tombstones and operands give the same neighbours when all levels are merged.
+    #[test]
+    fn merged_levels_have_the_same_neighbours() {
+        for device in [Device::cpu(), Device::cpu_checked()] {
+            let stream = device.stream().unwrap();
+            let upload = |numbers: &[u32]| stream.upload(numbers).unwrap();
+            let mut stack = Stack::<u32, u32>::new();
+            let (keys, values) = (upload(&[10, 20, 30, 40, 50]), upload(&[1, 2, 3, 4, 5]));
+            stack.set(3, Some(Level::from_pairs(&stream, keys.as_slice(), values.as_slice()).unwrap()));
+            stack.set(2, Some(Level::tombstones(&stream, upload(&[20, 40, 60]).as_slice()).unwrap()));
+            let (keys, values) = (upload(&[25, 30, 40]), upload(&[6, 7, 8]));
+            let mut expected = [
+                vec![(10, 1), (25, 6), (25, 6), (30, 7), (40, 8), (50, 5)].into_iter().map(Some).collect::<Vec<_>>(),
+                vec![None, None, Some((10, 1)), Some((25, 6)), Some((30, 7)), Some((40, 8))],
+            ];
+            let asked = upload(&[0, 10, 20, 29, 31, 49]);
+            for with_operands in [false, true] {
+                if with_operands {
+                    stack.set(0, Some(Level::operands(&stream, keys.as_slice(), values.as_slice(), Sum).unwrap()));
+                    for (key, value) in expected.iter_mut().flatten().flatten() {
+                        // The level below has the same pairs, so each of their values is counted twice.
+                        *value *= if [25, 30, 40].contains(key) { 2 } else { 1 };
+                    }
+                } else {
+                    stack.set(1, Some(Level::from_pairs(&stream, keys.as_slice(), values.as_slice()).unwrap()));
+                }
+                let merged = stack.in_one_level(&stream).unwrap();
+                assert_eq!(merged.level_count(), 1);
+                for (below, expected) in [(false, &expected[0]), (true, &expected[1])] {
+                    for stack in [&stack, &merged] {
+                        let found = stack.neighbours(&stream, asked.as_slice(), below).unwrap();
+                        assert_eq!(&found.to_vec(&stream).unwrap(), expected, "below: {below}");
+                    }
+                }
+            }
+        }
     }
 }

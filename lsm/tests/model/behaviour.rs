@@ -1,6 +1,8 @@
 //! The guarantees of the LSM in addition to those of all dictionaries.
 
 use crate::levels::{Lsm, Modelled};
+use gpu_conformance::data::random;
+use gpu_conformance::is_checked;
 use gpu_dictionary_conformance::{a_join, a_kernel_of_ones_own};
 use gpu_lsm::{CleanupPolicy, GpuLsm, Options, suggest_batch_size};
 use gpu_primitives::scan::Sum;
@@ -69,6 +71,29 @@ pub fn reserving_and_clearing(device: &Device) {
 
     for (operations, expected) in [(0, 1 << 14), (100_000, 1 << 17), (1 << 20, 1 << 20), (usize::MAX, 1 << 27)] {
         assert_eq!(suggest_batch_size(operations), expected);
+    }
+}
+
+/// So many queries that the levels are merged first.
+pub fn many_neighbours(device: &Device) {
+    if is_checked(device) {
+        return; // a unit test of the levels has a few queries
+    }
+    let stream = device.stream().unwrap();
+    let mut both = Modelled::<u32, u32>::new(&stream, 1000);
+    let numbers: Vec<u32> = random(3).take(7000).map(|x| x as u32 % 20_000).collect();
+    for batch in numbers.chunks(1000) {
+        both.insert(&stream, batch, &vec![batch[0]; 1000]);
+    }
+    both.delete(&stream, &numbers[100..700]);
+    let asked: Vec<u32> = (0..1 << 18).map(|i| i % 20_011).collect();
+    let on_device = stream.upload(&asked).unwrap();
+    let above = both.dictionary.successor(&stream, &on_device).unwrap().to_vec(&stream).unwrap();
+    let below = both.dictionary.predecessor(&stream, &on_device).unwrap().to_vec(&stream).unwrap();
+    for (i, &key) in asked.iter().enumerate() {
+        let pair = |(&key, &value): (&u32, &u32)| (key, value);
+        assert_eq!(above[i], both.model.range(key + 1..).next().map(pair), "successor of {key}");
+        assert_eq!(below[i], both.model.range(..key).next_back().map(pair), "predecessor of {key}");
     }
 }
 

@@ -22,6 +22,7 @@ fn main() -> ExitCode {
     let own = cases![
         a_policy_asks_for_cleanups,
         reserving_and_clearing,
+        many_neighbours,
         batches_are_counted,
         kernels_of_ones_own,
         failed_cleanups_and_views,
