@@ -283,9 +283,9 @@ impl<K: Key, V: Value> Level<K, V> {
     /// The errors of [`merge`](Self::merge).
     pub fn live(stream: &Stream, levels: &[&Self]) -> Result<Self, Error> {
         let mut level = Self::live_with_room(stream, levels)?;
-        let len = level.len;
+        let (len, total) = (level.len, levels.iter().map(|level| level.len).sum::<usize>());
         // Free the memory allocated for dead elements if that is worth a copy.
-        if len < level.keys.len() - level.keys.len() / 8 {
+        if len < total - total / 8 {
             let mut exact = Self::uninit(stream, len)?;
             exact.is_distinct = true;
             exact.keys.copy_from(stream, level.keys.slice(..len)?)?;

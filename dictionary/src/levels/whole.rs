@@ -33,18 +33,25 @@ impl<C: KeyCode, W: Carrier> Live<C, W> {
             return Self::of(stream, &[&Level::merge(stream, levels)?], sign);
         }
         let total = levels.iter().map(|level| level.len()).sum::<usize>();
-        let mut keys = stream.uninit(total)?;
-        let mut values = stream.uninit(values_for::<W>(total))?;
+        let renewed = match levels {
+            [level, batch @ ..] => {
+                let is_shorter = total - level.len() <= level.len() / 2;
+                (level.is_distinct() && !batch.is_empty() && is_shorter).then_some((*level, batch))
+            }
+            [] => None,
+        };
+        let room = renewed.map_or(total, |(level, _)| growing(total, total - level.len()));
+        let allocate = |len: usize| Ok((stream.uninit(len)?, stream.uninit(values_for::<W>(len))?));
+        let (mut keys, mut values) = match allocate(room) {
+            Err(Error::OutOfMemory { .. }) if room > total => allocate(total)?,
+            allocated => allocated?,
+        };
         if total == 0 {
             return Ok(Self { keys, values, len: 0 });
         }
         let mut offsets = stream.uninit::<u64>(2)?;
         let out = ElementsMut::view(keys.view_mut(stream)?, values.view_mut(stream)?);
-        if let [level, batch @ ..] = levels
-            && level.is_distinct()
-            && !batch.is_empty()
-            && total - level.len() <= level.len() / 2
-        {
+        if let Some((level, batch)) = renewed {
             let mut last = offsets.slice_mut(1..)?;
             let live = last.view_mut(stream)?;
             match batch {
@@ -63,6 +70,21 @@ impl<C: KeyCode, W: Carrier> Live<C, W> {
         offsets.slice(1..)?.copy_to_host(stream, &mut len)?;
         Ok(Self { keys, values, len: len[0] as usize })
     }
+}
+
+/// Returns the number of elements to allocate for a level of `len` elements that replaces one without the `added` ones.
+///
+/// Long levels come in few lengths, four to each power of two, so that a level that grows finds memory that an earlier one
+/// has left. Otherwise the device's pool maps new memory for almost every update, which takes as long as the update itself.
+/// Where an update adds so much that few would share a length, this would not help.
+const fn growing(len: usize, added: usize) -> usize {
+    const LONG: usize = 1 << 24;
+    const UPDATES: usize = 16;
+    if len < LONG {
+        return len;
+    }
+    let step = 1 << (len.ilog2() - 2);
+    if added > step / UPDATES { len } else { len.next_multiple_of(step) }
 }
 
 /// Merges whole levels, oldest first, some of which have tombstones. Keeps all elements, with marks. There must be at
@@ -230,4 +252,19 @@ fn entries<C: KeyCode, W: Pod>(levels: &[LevelBuffers<'_, C, W>]) -> Vec<u64> {
             .copy_from_slice(bytemuck::cast_ref::<_, [u64; ENTRY_WORDS]>(&entry));
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::growing;
+
+    #[test]
+    fn long_levels_have_few_lengths() {
+        assert_eq!([0, 1, 1000, (1 << 24) - 1].map(|len| growing(len, 0)), [0, 1, 1000, (1 << 24) - 1]);
+        let lengths: Vec<usize> = (1 << 24..1 << 26).step_by(1 << 18).map(|len| growing(len, 1 << 18)).collect();
+        assert_eq!(lengths.iter().zip((1usize << 24..).step_by(1 << 18)).find(|(room, len)| *room < len), None);
+        let different: std::collections::BTreeSet<usize> = lengths.into_iter().collect();
+        assert_eq!(different.len(), 9, "{different:?}");
+        assert_eq!([1 << 21, (1 << 21) + 1].map(|added| growing((1 << 27) + 1, added)), [5 << 25, (1 << 27) + 1]);
+    }
 }
