@@ -35,8 +35,8 @@ impl<C: KeyCode, W: Carrier> Live<C, W> {
         let total = levels.iter().map(|level| level.len()).sum::<usize>();
         let renewed = match levels {
             [level, batch @ ..] => {
-                let is_shorter = total - level.len() <= level.len() / 2;
-                (level.is_distinct() && !batch.is_empty() && is_shorter).then_some((*level, batch))
+                let batch_is_small = total - level.len() <= level.len() / 2;
+                (level.is_distinct() && !batch.is_empty() && batch_is_small).then_some((*level, batch))
             }
             [] => None,
         };
