@@ -1,6 +1,6 @@
 //! Random histories, compared with the model.
 
-use super::model::{Family, Modelled, Random, Value, extremes, is_long};
+use super::model::{Family, Modelled, OwnFolder, Random, Value, extremes, is_long};
 use gpu_conformance::is_checked;
 use gpu_dictionary::WordKey as Key;
 use gpu_primitives::{Device, Stream};
@@ -18,11 +18,13 @@ struct Plan<K> {
 }
 
 impl<K: Key + Debug> Plan<K> {
-    /// Runs a history, and makes all queries after every step.
+    /// Runs a history, and makes all queries after every step. Sometimes all or most keys are deleted. Sometimes the
+    /// dictionary is written, and goes on as it is read again.
     fn run<F: Family, V: Value>(&self, stream: &Stream, seed: u64) {
         let domain: Vec<K> = self.domain.iter().copied().chain(extremes()).collect();
         let mut random = Random(seed);
         let mut both = Modelled::<F, K, V>::new(stream, self.batch);
+        let folder = OwnFolder::new();
         let is_short = is_checked(stream.device()) && !is_long();
         let operations = if is_short { self.operations / 3 } else { self.operations };
         let mut done = 0;
@@ -31,7 +33,7 @@ impl<K: Key + Debug> Plan<K> {
             let keys = random.keys(&domain, self.most);
             let values = random.values::<V>(keys.len());
             done += keys.len();
-            match random.below(16) {
+            match random.below(20) {
                 0..=6 => both.insert(stream, &keys, &values),
                 7..=9 => both.delete(stream, &keys),
                 10..=13 => {
@@ -39,7 +41,9 @@ impl<K: Key + Debug> Plan<K> {
                     both.update(stream, &keys, &values, &deleted);
                 }
                 14 => both.tidy(stream),
-                _ => both.rebuild(stream, &keys, &values),
+                15 => both.rebuild(stream, &keys, &values),
+                16 => both.delete(stream, &domain[random.below(3)..]),
+                _ => both.persist(stream, folder.path(), &mut random),
             }
             both.check_all(stream, &mut random, &domain, &format!("seed {seed}, step {step}"));
             step += 1;

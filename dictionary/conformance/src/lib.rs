@@ -17,6 +17,8 @@ mod failures;
 #[cfg(not(target_arch = "nvptx64"))]
 mod files;
 #[cfg(not(target_arch = "nvptx64"))]
+mod fuzz;
+#[cfg(not(target_arch = "nvptx64"))]
 mod histories;
 #[cfg(not(target_arch = "nvptx64"))]
 mod keys;
@@ -36,9 +38,11 @@ pub use failures::{Input, fail};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use files::{Failing, refused, round_trip, saved};
 #[cfg(not(target_arch = "nvptx64"))]
+pub use fuzz::{Mutator, Round, fuzz_seeds, sections};
+#[cfg(not(target_arch = "nvptx64"))]
 pub use keys::{all_operations, upserts_of};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use model::{Family, Modelled, Questions, Random, Value, check_order, extremes, is_long, upload_values};
+pub use model::{Family, Modelled, OwnFolder, Questions, Random, Value, check_order, extremes, is_long, upload_values};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use suite::{cases, combining_cases, composed, ordered_cases};
 #[cfg(not(target_arch = "nvptx64"))]

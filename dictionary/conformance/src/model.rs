@@ -1,10 +1,13 @@
 //! The parts that all cases use: random numbers, and the model that answers are compared with.
 
+use super::files::saved;
 use gpu_dictionary::{Dictionary, DictionaryOptions, KeyCode, Ordered, Updatable, WordKey as Key};
 use gpu_primitives::{DeviceVec, Error, Stream};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::ops::Bound;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A structure, for keys and values of any type.
 pub trait Family: 'static {
@@ -21,6 +24,18 @@ pub trait Family: 'static {
     /// # Errors
     /// The errors of that operation.
     fn tidy<K: Key + Debug, V: Value>(dictionary: &mut Self::Of<K, V>, stream: &Stream) -> Result<(), Error>;
+
+    /// Writes the dictionary, and returns what is read again: a file, unless the structure can do more. A history has one
+    /// `folder` for all its dictionaries, which is missing at first.
+    fn persist<K: Key + Debug, V: Value>(
+        dictionary: &Self::Of<K, V>,
+        stream: &Stream,
+        folder: &Path,
+        random: &mut Random,
+    ) -> Self::Of<K, V> {
+        let _ = (folder, random);
+        <Self::Of<K, V>>::load(stream, &saved(stream, dictionary)[..]).unwrap()
+    }
 
     /// Checks the invariants of the structure.
     fn check_structure<K: Key + Debug, V: Value>(dictionary: &Self::Of<K, V>, stream: &Stream, when: &str);
@@ -161,6 +176,11 @@ impl<F: Family, K: Key + Debug, V: Value> Modelled<F, K, V> {
         self.model_insert(keys, values);
     }
 
+    /// Replaces the dictionary by one that is read from where it was written.
+    pub fn persist(&mut self, stream: &Stream, folder: &Path, random: &mut Random) {
+        self.dictionary = F::persist(&self.dictionary, stream, folder, random);
+    }
+
     /// Removes stale elements.
     pub fn tidy(&mut self, stream: &Stream) {
         F::tidy(&mut self.dictionary, stream).unwrap();
@@ -266,6 +286,35 @@ pub fn check_order<D: Ordered<Key: Debug, Value: Value>>(
         let found = dictionary.range(stream, &low, &high).unwrap().to_vec(stream).unwrap();
         let found: Vec<Vec<_>> = found.into_iter().map(|range| range.into_iter().map(coded).collect()).collect();
         assert!(found == ranges, "range, {when}");
+    }
+}
+
+/// The path of a folder that no other test uses. It is missing at first, and removed at the end.
+#[derive(Debug)]
+pub struct OwnFolder(PathBuf);
+
+impl OwnFolder {
+    /// Chooses a path.
+    #[must_use]
+    #[expect(clippy::new_without_default, reason = "each one is another")]
+    pub fn new() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("gpu-dictionary-test-{}-{number}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Self(path)
+    }
+
+    /// Returns the path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for OwnFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
