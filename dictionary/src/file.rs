@@ -132,17 +132,25 @@ pub struct Source<R> {
     reader: R,
     at: u64,
     checksum: crc32fast::Hasher,
+    /// The version of the format, once it has been read.
+    version: u32,
 }
 
 impl<R: Read> Source<R> {
     /// Starts at the beginning of a file.
     pub fn new(reader: R) -> Self {
-        Self { reader, at: 0, checksum: crc32fast::Hasher::new() }
+        Self { reader, at: 0, checksum: crc32fast::Hasher::new(), version: 0 }
     }
 
     /// Returns the error for an invalid file: what is wrong, at the current position.
     pub fn invalid(&self, what: impl Into<String>) -> Error {
         Error::InvalidFile { what: what.into(), at: self.at }
+    }
+
+    /// Returns the version of the format that the file has; 0 before [`header`](Self::header) reads the structure's own
+    /// fields.
+    pub fn version(&self) -> u32 {
+        self.version
     }
 
     fn fill(&mut self, bytes: &mut [u8]) -> Result<(), Error> {
@@ -212,6 +220,7 @@ impl<R: Read> Source<R> {
             let hint = if version > known { "a newer version of this library wrote it" } else { "it is too old" };
             return Err(self.invalid(format!("its format version is {version}, but {known} was expected: {hint}")));
         }
+        self.version = version;
         let [key, key_bytes] = self.bytes()?;
         // Where the type is not stated, it counts as the expected one.
         let [value] = if version == OLDEST_VERSION { [type_number::<V>()] } else { self.bytes()? };

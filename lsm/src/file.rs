@@ -37,6 +37,16 @@ pub(crate) struct Header {
     pub levels: Vec<LevelHeader>,
 }
 
+/// Which batches the header of a file may count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Batches {
+    /// Those of the levels, which all have elements.
+    OfLevels,
+    /// Also those of levels that a deletion has emptied, which are not in the file. Earlier versions of this library counted
+    /// them in multimaps.
+    WithEmptied,
+}
+
 /// The fields of a header, as read: unchecked.
 pub(crate) struct Fields {
     /// Batch size, batches, tombstones.
@@ -81,13 +91,16 @@ impl Header {
     }
 
     /// Checks that the fields from this source are consistent.
-    pub fn checked<K: Key, V: Value>(source: &Source<impl Read>, fields: Fields) -> Result<Self, Error> {
+    pub fn checked<K: Key, V: Value>(
+        source: &Source<impl Read>,
+        fields: Fields,
+        counted: Batches,
+    ) -> Result<Self, Error> {
         let Fields { numbers: [batch_size, batches, tombstones], levels: described } = fields;
         let contradiction = || source.invalid("its header contradicts itself");
         let batch_size = usize::try_from(batch_size).ok().filter(|size| (1..=MAX_BATCH).contains(size));
         let batch_size = batch_size.ok_or_else(contradiction)?;
-        let mut header = Self { batch_size, batches, tombstones: 0, levels: Vec::new() };
-        let mut slots = 0;
+        let mut header = Self { batch_size, batches: 0, tombstones: 0, levels: Vec::new() };
         let mut newer_than = Stack::<K, V>::SLOTS;
         for (slot, has_marks, len) in described {
             let slot = slot as usize;
@@ -95,12 +108,16 @@ impl Header {
                 return Err(contradiction());
             }
             newer_than = slot;
-            slots |= 1 << slot;
+            header.batches |= 1 << slot;
             let most = (batch_size << slot).min(u32::MAX as usize);
             let len = usize::try_from(len).ok().filter(|len| (1..=most).contains(len)).ok_or_else(contradiction)?;
             header.levels.push(LevelHeader { slot, has_marks: has_marks != 0, len });
         }
-        if batches != slots {
+        let is_counted = match counted {
+            Batches::OfLevels => batches == header.batches,
+            Batches::WithEmptied => batches & header.batches == header.batches && batches >> Stack::<K, V>::SLOTS == 0,
+        };
+        if !is_counted {
             return Err(contradiction());
         }
         // The caller compares this with the marks it reads.
@@ -194,9 +211,14 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// - [`Error::Io`] if reading fails.
     /// - [`Error::OutOfMemory`].
     pub fn load(stream: &Stream, reader: impl Read) -> Result<Self, Error> {
+        Self::load_with(stream, reader, Batches::OfLevels)
+    }
+
+    /// Reads a dictionary whose header counts these batches.
+    pub(crate) fn load_with(stream: &Stream, reader: impl Read, counted: Batches) -> Result<Self, Error> {
         let mut source = Source::new(reader);
         let fields = source.header::<K, V, _>(FORMAT, Fields::read)?;
-        let header = Header::checked::<K, V>(&source, fields)?;
+        let header = Header::checked::<K, V>(&source, fields, counted)?;
         let levels = header.levels.iter().map(|described| read_level(&mut source, stream, described));
         let levels = levels.collect::<Result<_, Error>>()?;
         Self::of_levels(&header, levels).map_err(|wrong| source.invalid(wrong))

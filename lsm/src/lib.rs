@@ -31,7 +31,8 @@
 //! A failed update leaves the dictionary unchanged.
 //!
 //! # Durability
-//! [`GpuLsm::checkpoint`] saves the dictionary in a folder, and [`GpuLsm::recover`] reads it after a crash. Only new
+//! [`GpuLsm::checkpoint`] saves the dictionary in a folder, and [`GpuLsm::recover`] reads it after a crash;
+//! [`GpuLsm::recover_or_new`] also starts with an empty one where there never was a checkpoint. Only new
 //! levels are written. [`GpuLsm::save`] and [`GpuLsm::load`] write and read a single file.
 //!
 //! # Structure

@@ -374,8 +374,10 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         if !self.stack.has_operands() {
             return Ok(None);
         }
-        let mut combined = self.with_history(self.history.of_snapshot());
+        let mut combined = self.clone();
         combined.cleanup(stream)?;
+        // It has the contents of this dictionary, so its checkpoint is one of this dictionary, as it is now.
+        combined.history = self.history.of_snapshot();
         Ok(Some(combined))
     }
 
@@ -406,9 +408,20 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         self.install(stream, finished)
     }
 
+    /// Removes elements from the levels. After an error of `remove`, which changes nothing then, the dictionary is
+    /// unchanged.
+    pub(crate) fn remove(&mut self, remove: impl FnOnce(&mut Stack<K, V>) -> Result<(), Error>) -> Result<(), Error> {
+        remove(&mut self.stack)?;
+        self.history.advance();
+        // A level that is empty now counts as none: its slot is free, and its batches are gone.
+        self.batches = self.levels().map(|(slot, _)| 1 << slot).sum();
+        Ok(())
+    }
+
     /// Makes the levels of a draft those of the dictionary. Then cleans up if the policy asks for it.
     fn install(&mut self, stream: &Stream, finished: Finished<K, V>) -> Result<(), Error> {
         let Finished { batches, changed, tombstones } = finished;
+        self.history.advance();
         (self.batches, self.tombstones) = (batches, tombstones);
         for (slot, level) in changed.into_iter().enumerate() {
             if let Some(level) = level {
@@ -457,6 +470,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
 
     /// Removes everything.
     pub fn clear(&mut self) {
+        self.history.advance();
         self.stack.clear();
         (self.batches, self.tombstones) = (0, 0);
     }

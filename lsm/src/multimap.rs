@@ -1,5 +1,6 @@
 //! A dictionary that keeps all values of a key.
 
+use crate::file::Batches;
 use crate::{Contents, GpuLsm, Key, Options, Snapshot, Value};
 use gpu_dictionary::file::{Format, Source, write_section};
 use gpu_dictionary::levels::{Every, Level};
@@ -89,7 +90,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     pub fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
         let keys: DeviceSlice<'a, K> = keys.into();
         let _span = gpu_primitives::span!(stream, "multimap::delete", keys.len());
-        self.lsm.stack.remove_keys(stream, keys)
+        self.lsm.remove(|levels| levels.remove_keys(stream, keys))
     }
 
     /// Deletes pairs: all that have this key and this value. Ignores absent ones. Rewrites all levels, and waits for each, to
@@ -105,7 +106,8 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     ) -> Result<(), Error> {
         let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
         let _span = gpu_primitives::span!(stream, "multimap::delete_pairs", pairs.0.len());
-        self.lsm.stack.remove_pairs(stream, pairs.0, pairs.1.into())
+        let values = pairs.1.into();
+        self.lsm.remove(|levels| levels.remove_pairs(stream, pairs.0, values))
     }
 
     /// Returns the number of values of each key. Does not wait.
@@ -193,7 +195,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     pub fn load(stream: &Stream, mut reader: impl Read) -> Result<Self, Error> {
         let mut source = Source::new(&mut reader);
         source.header::<K, V, _>(FORMAT, |_| Ok(()))?;
-        let lsm = GpuLsm::load(stream, reader)?;
+        let lsm = GpuLsm::load_with(stream, reader, Batches::WithEmptied)?;
         if lsm.levels().any(|(_, level)| level.has_tombstones()) {
             return Err(Error::InvalidFile { what: "its levels have tombstones".to_owned(), at: 0 });
         }

@@ -356,3 +356,155 @@ fn checkpoints_of_snapshots() {
     let recovered = GpuLsm::<u32, u32>::recover(&stream, folder).unwrap();
     assert_eq!(contents(&stream, &recovered).into_keys().collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
 }
+
+/// Checks that a checkpoint was refused because the folder holds a newer one of the same dictionary.
+#[track_caller]
+fn assert_older(result: Result<(), Error>) {
+    assert!(matches!(result, Err(Error::NewerCheckpoint { held, given, .. }) if held > given), "{result:?}");
+}
+
+/// An older state never replaces a newer one, whoever writes it.
+#[test]
+fn older_states_do_not_replace_newer_ones() {
+    let stream = &Device::cpu().stream().unwrap();
+    let Temporary(folder) = &Temporary::new("older");
+    let upload = |keys: &[u32]| stream.upload(keys).unwrap();
+    let insert = |lsm: &mut GpuLsm<u32, u32>, key: u32| lsm.insert(stream, (&upload(&[key]), &upload(&[key]))).unwrap();
+    let holds = |expected: &[u32]| {
+        let recovered = GpuLsm::<u32, u32>::recover(stream, folder).unwrap();
+        assert_eq!(contents(stream, &recovered).into_keys().collect::<Vec<_>>(), expected);
+    };
+    let mut lsm = GpuLsm::<u32, u32>::with_batch_size(4).unwrap();
+    let empty = lsm.snapshot();
+    insert(&mut lsm, 1);
+    let one = lsm.snapshot();
+    insert(&mut lsm, 2);
+    lsm.checkpoint(stream, folder).unwrap();
+    assert_older(empty.checkpoint(stream, folder));
+    assert_older(one.checkpoint(stream, folder));
+    holds(&[1, 2]);
+    // The same state, and newer ones.
+    let two = lsm.snapshot();
+    two.checkpoint(stream, folder).unwrap();
+    lsm.checkpoint(stream, folder).unwrap();
+    lsm.cleanup(stream).unwrap();
+    lsm.checkpoint(stream, folder).unwrap();
+    assert_older(two.checkpoint(stream, folder));
+
+    // A snapshot that is taken apart is what it was. When it is updated, it is another dictionary.
+    let mut fork = lsm.snapshot().into_inner();
+    fork.checkpoint(stream, folder).unwrap();
+    insert(&mut fork, 7);
+    assert_eq!(kind(fork.checkpoint(stream, folder)), ErrorKind::AlreadyExists);
+    let mut fork = one.into_inner();
+    assert_older(fork.checkpoint(stream, folder));
+    for key in 10..20 {
+        insert(&mut fork, key); // more updates than the dictionary has
+    }
+    assert_eq!(kind(fork.checkpoint(stream, folder)), ErrorKind::AlreadyExists);
+    let mut cleared = lsm.snapshot().into_inner();
+    cleared.clear();
+    assert_eq!(kind(cleared.checkpoint(stream, folder)), ErrorKind::AlreadyExists);
+    holds(&[1, 2]);
+
+    // Values that are not combined yet are combined in a copy, which is no newer.
+    lsm.upsert(stream, (&upload(&[1]), &upload(&[5])), gpu_primitives::scan::Sum).unwrap();
+    let pending = lsm.snapshot();
+    pending.checkpoint(stream, folder).unwrap();
+    insert(&mut lsm, 3);
+    lsm.checkpoint(stream, folder).unwrap();
+    assert_older(pending.checkpoint(stream, folder));
+    holds(&[1, 2, 3]);
+
+    // What was recovered goes on counting; what was there before is another dictionary.
+    let mut again = GpuLsm::<u32, u32>::recover(stream, folder).unwrap();
+    let recovered = again.snapshot();
+    insert(&mut again, 4);
+    again.checkpoint(stream, folder).unwrap();
+    assert_older(recovered.checkpoint(stream, folder));
+    insert(&mut lsm, 5);
+    assert_eq!(kind(lsm.checkpoint(stream, folder)), ErrorKind::AlreadyExists);
+    holds(&[1, 2, 3, 4]);
+    // Clearing is an update like others.
+    let full = again.snapshot();
+    again.clear();
+    again.checkpoint(stream, folder).unwrap();
+    assert_older(full.checkpoint(stream, folder));
+    holds(&[]);
+}
+
+/// Threads write snapshots in any order. What is left is the newest that was acknowledged.
+#[test]
+fn threads_that_write_snapshots_out_of_order() {
+    let device = &Device::cpu();
+    let stream = &device.stream().unwrap();
+    let Temporary(folder) = &Temporary::new("out-of-order");
+    let mut lsm = GpuLsm::<u32, u32>::with_batch_size(4).unwrap();
+    let mut snapshots = Vec::new();
+    for key in 0..24 {
+        let key = stream.upload(&[key]).unwrap();
+        lsm.insert(stream, (&key, &key)).unwrap();
+        snapshots.push(lsm.snapshot());
+    }
+    // Each thread has every third snapshot, the newest first or the oldest first.
+    let newest = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..3)
+            .map(|writer| {
+                let mut own: Vec<_> = snapshots.iter().enumerate().skip(writer).step_by(3).collect();
+                if writer == 1 {
+                    own.reverse();
+                }
+                scope.spawn(move || {
+                    let stream = &device.stream().unwrap();
+                    let written = own.into_iter().filter(|(_, snapshot)| {
+                        loop {
+                            match snapshot.checkpoint(stream, folder) {
+                                Ok(()) => return true,
+                                Err(Error::Io(error)) if error.kind() == ErrorKind::WouldBlock => {
+                                    std::thread::yield_now();
+                                }
+                                refused => {
+                                    assert_older(refused);
+                                    return false;
+                                }
+                            }
+                        }
+                    });
+                    written.map(|(index, _)| index).max()
+                })
+            })
+            .collect();
+        writers.into_iter().filter_map(|writer| writer.join().unwrap()).max().unwrap()
+    });
+    let recovered = GpuLsm::<u32, u32>::recover(stream, folder).unwrap();
+    assert_eq!(recovered.len(stream).unwrap(), newest + 1);
+    assert!(newest >= 22, "one thread begins with the newest one");
+}
+
+/// A program that starts anew where there is no checkpoint does not do so where there was one.
+#[test]
+fn lost_files_are_not_a_new_folder() {
+    let stream = &Device::cpu().stream().unwrap();
+    let Temporary(folder) = &Temporary::new("lost");
+    let start = || match GpuLsm::<u32, u32>::recover(stream, folder) {
+        Err(Error::Io(error)) if error.kind() == ErrorKind::NotFound => GpuLsm::with_batch_size(2),
+        recovered => recovered,
+    };
+    let upload = |keys: &[u32]| stream.upload(keys).unwrap();
+    let mut lsm = start().unwrap();
+    lsm.insert(stream, (&upload(&[1, 2, 3, 4]), &upload(&[1, 2, 3, 4]))).unwrap();
+    lsm.insert(stream, (&upload(&[5]), &upload(&[5]))).unwrap();
+    lsm.checkpoint(stream, folder).unwrap();
+    let names: Vec<String> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let names: Vec<&String> = names.iter().filter(|name| *name != "lock").collect();
+    assert_eq!(names.len(), 3);
+    for name in names {
+        let (path, aside) = (folder.join(name), folder.join("aside"));
+        fs::rename(&path, &aside).unwrap();
+        let message = start().unwrap_err().to_string();
+        assert!(message.contains(&*folder.to_string_lossy()) && message.contains(name), "{message}");
+        fs::rename(&aside, &path).unwrap();
+        assert_eq!(start().unwrap().len(stream).unwrap(), 5);
+    }
+}

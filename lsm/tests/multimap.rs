@@ -1,7 +1,8 @@
 //! The multimap compared with a `BTreeMap` of vectors, on every device.
 
 use gpu_conformance::{cases, is_checked, is_gpu, run};
-use gpu_dictionary_conformance::{Random, Value, upload_values};
+use gpu_dictionary::file::write_section;
+use gpu_dictionary_conformance::{Random, Value, sections, upload_values};
 use gpu_lsm::{GpuLsm, GpuMultimap, Key, Options};
 use gpu_primitives::{Device, Error, Stream};
 use std::collections::BTreeMap;
@@ -17,6 +18,8 @@ fn main() -> ExitCode {
         room_that_does_not_suffice,
         snapshots,
         files,
+        emptied_levels_are_saved,
+        files_that_count_emptied_levels,
         bad_input_changes_nothing,
         failed_allocations,
     ])
@@ -53,6 +56,13 @@ impl<K: Key + Debug, V: Value> Both<K, V> {
             }
         }
         self.model.retain(|_, values| !values.is_empty());
+    }
+
+    /// Replaces the multimap by one that is loaded from its file.
+    fn reload(&mut self, stream: &Stream) {
+        let mut file = Vec::new();
+        self.map.save(stream, &mut file).unwrap();
+        self.map = GpuMultimap::load(stream, &file[..]).unwrap();
     }
 
     fn check(&self, stream: &Stream, asked: &[K], when: &str) {
@@ -107,6 +117,9 @@ fn history<K: Key + Debug, V: Value>(device: &Device, domain: &[K], seed: u64) {
                 both.map.clear();
                 both.model.clear();
             }
+            // Most of it, so that levels become empty.
+            2 => both.delete(&stream, &domain[..domain.len() - random.below(3)]),
+            3 => both.reload(&stream),
             _ => both.insert(&stream, &keys, &with),
         }
         both.check(&stream, &random.keys(domain, 100), &format!("seed {seed}, round {round}"));
@@ -186,6 +199,73 @@ fn files(device: &Device) {
     }
     let other = GpuLsm::<u32, u32>::load(&stream, &file[..]).map(drop).unwrap_err();
     assert!(other.to_string().contains("it holds a multimap, but an LSM was expected"), "{other}");
+}
+
+/// A deletion empties one of the levels, or all. What is left is saved and loaded, and updated as before.
+fn emptied_levels_are_saved(device: &Device) {
+    let stream = device.stream().unwrap();
+    let (old, new): ([u32; 8], [u32; 4]) =
+        (core::array::from_fn(|i| i as u32), core::array::from_fn(|i| 20 + i as u32));
+    for (levels, deleted) in [
+        (vec![&old[..]], &old[..]),
+        (vec![&old, &new], &old),
+        (vec![&old, &new], &new),
+        (vec![&old, &new], &[&old[..], &new].concat()),
+    ] {
+        for by_pair in [false, true] {
+            let mut both = Both::<u32, u32>::new(4);
+            for keys in &levels {
+                both.insert(&stream, keys, keys);
+            }
+            match by_pair {
+                true => both.delete_pairs(&stream, deleted, deleted),
+                false => both.delete(&stream, deleted),
+            }
+            for round in 0..if is_checked(device) { 2 } else { 6 } {
+                let when = format!("{} levels, {} deleted, round {round}", levels.len(), deleted.len());
+                both.reload(&stream);
+                both.check(&stream, &[0, 7, 20, 23, 30], &when);
+                both.insert(&stream, &[30, 7, 20], &[round, round, round]);
+                both.check(&stream, &[0, 7, 20, 23, 30], &when);
+            }
+        }
+    }
+}
+
+/// Earlier versions counted the batches of levels that a deletion had emptied. Their files are loaded; those of an LSM, where
+/// no deletion empties a level, are not.
+fn files_that_count_emptied_levels(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut both = Both::<u32, u32>::new(4);
+    both.insert(&stream, &[1, 2, 1, 5], &[10, 20, 11, 50]);
+    let mut file = Vec::new();
+    both.map.save(&stream, &mut file).unwrap();
+    let parts = sections(&file).unwrap();
+    // After the common header of 16 bytes, the number of levels and the batch size; in the file of the levels, which follows
+    // the header of the multimap.
+    let with_batches = |batches: u64| {
+        let mut parts = parts.clone();
+        assert_eq!(parts[1][25..33], 1u64.to_le_bytes());
+        parts[1][25..33].copy_from_slice(&batches.to_le_bytes());
+        let mut file = Vec::new();
+        parts.iter().for_each(|part| write_section(&mut file, part).unwrap());
+        file
+    };
+    for batches in [0b1, 0b11, 0b101, u64::from(u32::MAX)] {
+        both.map = GpuMultimap::load(&stream, &with_batches(batches)[..]).unwrap();
+        both.check(&stream, &[1, 2, 5, 7], "with emptied levels");
+        let mut again = Vec::new();
+        both.map.save(&stream, &mut again).unwrap();
+        assert_eq!(again, file, "it is saved without them");
+    }
+    // The level itself must be counted, and there are only so many slots.
+    let header = file.len() - parts[1..].iter().map(|part| part.len() + 4).sum::<usize>();
+    for batches in [0, 0b10, 1 << 32 | 1] {
+        let loaded = GpuMultimap::<u32, u32>::load(&stream, &with_batches(batches)[..]).map(drop);
+        assert!(matches!(loaded, Err(Error::InvalidFile { .. })), "{batches}: {loaded:?}");
+    }
+    let lsm = GpuLsm::<u32, u32>::load(&stream, &with_batches(0b11)[header..]).map(drop);
+    assert!(matches!(lsm, Err(Error::InvalidFile { .. })), "{lsm:?}");
 }
 
 fn bad_input_changes_nothing(device: &Device) {

@@ -27,7 +27,7 @@ pub trait Disk {
     /// copy.
     fn lock_shared(&self) -> io::Result<Option<Self::Lock>>;
 
-    /// Returns the names of all files.
+    /// Returns the names of all files; none if the folder is missing.
     fn names(&self) -> io::Result<Vec<String>>;
 
     /// Opens a file for reading.
@@ -111,8 +111,12 @@ impl Disk for OsDisk {
     }
 
     fn names(&self) -> io::Result<Vec<String>> {
+        let entries = match fs::read_dir(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
         // Names that are not Unicode are not ours.
-        let names = fs::read_dir(&self.path)?.map(|entry| Ok(entry?.file_name().into_string().ok()));
+        let names = entries.map(|entry| Ok(entry?.file_name().into_string().ok()));
         Ok(names.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 

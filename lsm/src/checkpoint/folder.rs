@@ -21,12 +21,14 @@ fn is_level_name(name: &str) -> bool {
     digits.len() == 32 && digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
 }
 
+/// Returns whether a file holds a level, or a part of one.
+pub fn is_part_of_level(name: &str) -> bool {
+    is_level_name(name.strip_suffix(TEMPORARY).unwrap_or(name))
+}
+
 /// Returns whether a file may be removed if the manifest does not name it. Files of others may not.
 fn is_collectable(name: &str) -> bool {
-    match name.strip_suffix(TEMPORARY) {
-        Some(name) => name == MANIFEST || is_level_name(name),
-        None => is_level_name(name),
-    }
+    is_part_of_level(name) || name.strip_suffix(TEMPORARY) == Some(MANIFEST)
 }
 
 /// A folder of files that are never changed, only added and removed.
@@ -52,6 +54,16 @@ impl<D: Disk> Folder<D> {
     /// Names a folder, which may not exist yet.
     pub fn new(disk: D) -> Self {
         Self { disk }
+    }
+
+    /// Returns the path of the folder.
+    pub fn path(&self) -> &Path {
+        self.disk.path()
+    }
+
+    /// Returns the error for a file that must be there, and is not.
+    pub fn lacks(&self, name: &str) -> Error {
+        Error::DamagedFolder { folder: self.path().to_owned(), missing: name.to_owned() }
     }
 
     /// Returns an error that concerns the whole folder.
@@ -138,7 +150,7 @@ impl<D: Disk> Folder<D> {
         self.disk.sync_parents().map_err(|error| self.explain(error))
     }
 
-    /// Returns the names of all files.
+    /// Returns the names of all files; none if the folder is missing.
     pub fn names(&self) -> Result<BTreeSet<String>, Error> {
         Ok(self.disk.names().map_err(|error| self.explain(error))?.into_iter().collect())
     }

@@ -11,15 +11,15 @@ use std::fmt::Debug;
 use std::io::ErrorKind;
 
 /// A dictionary that is updated at random, and its model.
-struct Subject<'a, K: Key, V: Value> {
-    stream: &'a Stream,
+pub(super) struct Subject<'a, K: Key, V: Value> {
+    pub(super) stream: &'a Stream,
     lsm: GpuLsm<K, V>,
     model: BTreeMap<K::Code, V>,
     domain: Vec<K>,
 }
 
 impl<'a, K: Key + Debug, V: Value> Subject<'a, K, V> {
-    fn new(stream: &'a Stream) -> Self {
+    pub(super) fn new(stream: &'a Stream) -> Self {
         let step = u64::MAX >> (64 - 8 * size_of::<K>()) as u32;
         let codes = (0..40u64).map(|i| step / 41 * i);
         let domain = codes.map(|bits| K::from_code(KeyCode::from_words([bits, 0]))).chain(extremes()).collect();
@@ -27,7 +27,7 @@ impl<'a, K: Key + Debug, V: Value> Subject<'a, K, V> {
     }
 
     /// Makes one update.
-    fn update(&mut self, random: &mut Random) {
+    pub(super) fn update(&mut self, random: &mut Random) {
         match random.below(12) {
             0 => self.lsm.cleanup(self.stream).unwrap(),
             1 if random.below(4) == 0 => {
@@ -43,7 +43,7 @@ impl<'a, K: Key + Debug, V: Value> Subject<'a, K, V> {
         }
     }
 
-    fn change(&mut self, inserted: &[K], deleted: &[K], random: &mut Random) {
+    pub(super) fn change(&mut self, inserted: &[K], deleted: &[K], random: &mut Random) {
         let values: Vec<V> = random.values(inserted.len());
         let insert = (&self.stream.upload(inserted).unwrap(), &upload_values(self.stream, &values));
         self.lsm.update(self.stream, insert, &self.stream.upload(deleted).unwrap()).unwrap();
@@ -53,26 +53,27 @@ impl<'a, K: Key + Debug, V: Value> Subject<'a, K, V> {
         }
     }
 
-    fn checkpoint(&self, machine: &Machine) -> Result<(), Error> {
+    pub(super) fn checkpoint(&self, machine: &Machine) -> Result<(), Error> {
         self.lsm.checkpoint_in(self.stream, &Folder::new(machine.clone()))
     }
 
-    fn recover(&self, machine: &Machine) -> Result<GpuLsm<K, V>, Error> {
+    /// Reads the checkpoint in a folder; `None` if none was finished.
+    pub(super) fn find(&self, machine: &Machine) -> Result<Option<GpuLsm<K, V>>, Error> {
         GpuLsm::recover_from(self.stream, &Folder::new(machine.clone()))
     }
 
+    pub(super) fn recover(&self, machine: &Machine) -> Result<GpuLsm<K, V>, Error> {
+        self.find(machine).map(|found| found.expect("a finished checkpoint"))
+    }
+
     /// Returns the state of the dictionary: its file.
-    fn state(&self) -> Vec<u8> {
+    pub(super) fn state(&self) -> Vec<u8> {
         saved(self.stream, &self.lsm)
     }
 
     /// Returns the state in a folder; `None` if there was no checkpoint.
     fn state_in(&self, machine: &Machine) -> Option<Vec<u8>> {
-        match self.recover(machine) {
-            Ok(lsm) => Some(saved(self.stream, &lsm)),
-            Err(Error::Io(error)) if is_no_checkpoint(&error) => None,
-            Err(error) => panic!("{error}"),
-        }
+        self.find(machine).unwrap().map(|lsm| saved(self.stream, &lsm))
     }
 
     /// Compares the contents with the model.
@@ -83,14 +84,24 @@ impl<'a, K: Key + Debug, V: Value> Subject<'a, K, V> {
     }
 }
 
-fn is_no_checkpoint(error: &std::io::Error) -> bool {
-    error.kind() == ErrorKind::NotFound && error.to_string().contains("no finished checkpoint")
-}
-
 fn io_error(result: Result<(), Error>) -> std::io::Error {
     match result {
         Err(Error::Io(error)) => error,
         other => panic!("expected an error of the operating system: {other:?}"),
+    }
+}
+
+/// Returns the name of the file that a folder has lost.
+fn missing_file<T: Debug>(result: Result<T, Error>) -> String {
+    match result {
+        Err(error @ Error::DamagedFolder { .. }) => {
+            let message = error.to_string();
+            let Error::DamagedFolder { folder, missing } = error else { unreachable!() };
+            assert!(message.contains(&*folder.to_string_lossy()) && message.contains(&missing), "{message}");
+            assert!(message.contains("Restore the folder from a copy"), "{message}");
+            missing
+        }
+        other => panic!("expected a damaged folder: {other:?}"),
     }
 }
 
@@ -193,12 +204,12 @@ fn is_loss_found(subject: &Subject<'_, u32, u32>, machine: &Machine, last: Optio
     machine.omit_sync(omitted);
     (0..=operations(subject, &machine)).any(|after| {
         let (crashed, is_finished) = interrupted(subject, &machine, (after, Failure::Killed));
-        (0..100).any(|_| match subject.recover(&crashed.after_power_loss(random)) {
-            Ok(lsm) => {
+        (0..100).any(|_| match subject.find(&crashed.after_power_loss(random)) {
+            Ok(Some(lsm)) => {
                 let found = saved(subject.stream, &lsm);
                 found != new && (is_finished || Some(&found[..]) != last)
             }
-            Err(Error::Io(error)) if is_no_checkpoint(&error) => is_finished || last.is_some(),
+            Ok(None) => is_finished || last.is_some(),
             Err(_) => true,
         })
     })
@@ -214,7 +225,9 @@ fn planted_omissions_are_found() {
     subject.change(&[1, 2, 3, 4], &[], random);
     let no_sync = usize::MAX / 2;
     assert!(!is_loss_found(&subject, &machine, None, no_sync));
-    for (omitted, what) in ["the parents", "a level", "its name", "the manifest", "its name"].iter().enumerate() {
+    let syncs =
+        ["the parents", "the first manifest", "its name", "a level", "its name", "the second manifest", "its name"];
+    for (omitted, what) in syncs.iter().enumerate() {
         assert!(is_loss_found(&subject, &machine, None, omitted), "the first checkpoint without a sync of {what}");
     }
     subject.checkpoint(&machine).unwrap();
@@ -238,7 +251,7 @@ fn planted_omissions_are_found() {
         machine.omit_sync(omitted);
         (0..operations(&subject, &machine)).any(|after| {
             let (crashed, _) = interrupted(&subject, &machine, (after, Failure::Killed));
-            (0..100).any(|_| subject.recover(&crashed.after_power_loss(random)).is_err())
+            (0..100).any(|_| subject.find(&crashed.after_power_loss(random)).is_err())
         })
     };
     let [without, with] = [0, no_sync].map(is_lost);
@@ -322,7 +335,11 @@ fn only_new_levels_are_written() {
     subject.checkpoint(&machine).unwrap();
     let (bytes, syncs) = machine.cost();
     assert!(bytes > 28 * 8, "{bytes}");
-    assert_eq!(syncs, 1 + 3 + 1 + 2, "the parents; each level; their names; the manifest and its name");
+    assert_eq!(
+        syncs,
+        1 + 2 + 3 + 1 + 2,
+        "the parents; a manifest and its name; each level; their names; the same again"
+    );
 
     // Nothing is new: only the names are made durable once more.
     subject.checkpoint(&machine).unwrap();
@@ -357,8 +374,7 @@ fn only_new_levels_are_written() {
     // A level file that someone removed is written again.
     let name = machine.all_names().into_iter().find(|name| name.starts_with("level-")).unwrap();
     machine.take(&name);
-    let missing = subject.recover(&machine).unwrap_err().to_string();
-    assert!(missing.contains(&name) && missing.contains("restore the folder"), "{missing}");
+    assert_eq!(missing_file(subject.recover(&machine)), name);
     subject.checkpoint(&machine).unwrap();
     assert!(subject.state_in(&machine) == Some(subject.state()));
 }
@@ -414,8 +430,10 @@ fn checkpoints_of_others_are_not_replaced() {
     typed.change(&[1], &[], random);
     let error = typed.checkpoint(&machine).unwrap_err();
     assert!(matches!(&error, Error::InvalidFile { what, .. } if what.contains("keys are of type u32")), "{error}");
-    // Those who delete the manifest say that they need it no more.
-    machine.take("manifest");
+    // Those who delete all files say that they need them no more.
+    for name in machine.all_names() {
+        machine.take(&name);
+    }
     typed.checkpoint(&machine).unwrap();
     assert_eq!(machine.all_names().len(), 2);
 }
@@ -517,4 +535,86 @@ fn garbage_is_collected() {
     let mut expected: Vec<&str> = ours.iter().map(String::as_str).chain(others).collect();
     expected.sort_unstable();
     assert_eq!(machine.all_names(), expected);
+}
+
+/// A folder that has lost its manifest or a level is damaged, and nobody writes to it. Without any of them it is new.
+#[test]
+fn lost_files_are_noticed() {
+    let stream = &Device::cpu().stream().unwrap();
+    let random = &mut Random(1);
+    let machine = Machine::default();
+    let mut subject = Subject::<u32, u32>::new(stream);
+    assert!(subject.find(&machine).unwrap().is_none(), "there is nothing yet");
+    subject.change(&[1, 2, 3, 4, 5, 6, 7, 8], &[], random);
+    subject.change(&[9], &[3], random);
+    subject.checkpoint(&machine).unwrap();
+    let names = machine.all_names();
+    assert_eq!(names.len(), 3, "{names:?}");
+    for name in &names {
+        let damaged = machine.copy();
+        damaged.take(name);
+        assert_eq!(missing_file(subject.recover(&damaged)), *name);
+    }
+
+    // Without the manifest, the levels are not overwritten: neither by another dictionary nor by this one.
+    machine.take("manifest");
+    subject.change(&[10], &[], random);
+    let left = machine.all_names();
+    for writer in [&Subject::new(stream), &subject] {
+        assert_eq!(missing_file(writer.checkpoint(&machine)), "manifest");
+        assert_eq!(machine.all_names(), left);
+    }
+    // Also if the level that is left was never finished, or if there is a torn manifest.
+    for name in &left {
+        let torn = Machine::default();
+        torn.put(&format!("{name}.tmp"), b"torn");
+        assert_eq!(missing_file(subject.recover(&torn)), "manifest");
+        torn.put("manifest.tmp", b"torn");
+        assert_eq!(missing_file(subject.checkpoint(&torn)), "manifest");
+    }
+    // All of it was lost, or this was never finished: that is a new folder.
+    let new = Machine::default();
+    for name in ["lock", "manifest.tmp", "notes"] {
+        new.put(name, b"");
+    }
+    assert!(subject.find(&new).unwrap().is_none());
+    subject.checkpoint(&new).unwrap();
+    assert!(subject.state_in(&new) == Some(subject.state()));
+}
+
+/// Changes what a section of a file holds, and corrects its checksum.
+fn alter_section(machine: &Machine, name: &str, alter: impl FnOnce(&mut Vec<u8>)) {
+    machine.alter(name, |bytes| {
+        bytes.truncate(bytes.len() - 4);
+        alter(bytes);
+        let contents = std::mem::take(bytes);
+        gpu_dictionary::file::write_section(bytes, &contents).unwrap();
+    });
+}
+
+/// Manifests of version 2 do not count updates. They are read, and replaced by those of version 3.
+#[test]
+fn manifests_of_version_2() {
+    let stream = &Device::cpu().stream().unwrap();
+    let machine = Machine::default();
+    let mut subject = Subject::<u32, u32>::new(stream);
+    subject.change(&[1, 2, 3, 4, 5], &[], &mut Random(1));
+    subject.checkpoint(&machine).unwrap();
+    // After the common header of 16 bytes and two ids.
+    alter_section(&machine, "manifest", |bytes| {
+        bytes.drain(48..57);
+        bytes[8] = 2;
+    });
+    assert!(subject.state_in(&machine) == Some(subject.state()));
+    subject.lsm = subject.recover(&machine).unwrap();
+    subject.change(&[6], &[2], &mut Random(2));
+    subject.checkpoint(&machine).unwrap();
+    machine.alter("manifest", |bytes| assert_eq!(bytes[8], 3));
+    assert!(subject.state_in(&machine) == Some(subject.state()));
+    // Neither finished nor unfinished; and an unfinished one with levels.
+    for is_finished in [0, 2] {
+        let damaged = machine.copy();
+        alter_section(&damaged, "manifest", |bytes| bytes[56] = is_finished);
+        assert!(matches!(subject.find(&damaged), Err(Error::InvalidFile { .. })), "{is_finished}");
+    }
 }

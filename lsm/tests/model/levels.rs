@@ -1,12 +1,14 @@
 //! The description of the LSM for the common suite: its options, and the invariants of its levels.
 
 use gpu_dictionary::{Upsertion, WordKey as Key};
-use gpu_dictionary_conformance::{self as dictionary, Family, Questions, Value};
+use gpu_dictionary_conformance::{self as dictionary, Family, Questions, Random, Value, saved};
 use gpu_lsm::{GpuLsm, Options, Parts};
 use gpu_primitives::kernel::Held;
 use gpu_primitives::{DeviceVec, Error, Stream};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::io::ErrorKind;
+use std::path::Path;
 
 #[derive(Debug)]
 pub struct Lsm;
@@ -23,6 +25,27 @@ impl Family for Lsm {
 
     fn tidy<K: Key + Debug, V: Value>(lsm: &mut GpuLsm<K, V>, stream: &Stream) -> Result<(), Error> {
         lsm.cleanup(stream)
+    }
+
+    /// A file, or a checkpoint.
+    fn persist<K: Key + Debug, V: Value>(
+        lsm: &GpuLsm<K, V>,
+        stream: &Stream,
+        folder: &Path,
+        random: &mut Random,
+    ) -> GpuLsm<K, V> {
+        if random.below(3) == 0 {
+            return GpuLsm::load(stream, &saved(stream, lsm)[..]).unwrap();
+        }
+        match lsm.checkpoint(stream, folder) {
+            // It was loaded or built anew since the checkpoint in the folder.
+            Err(Error::Io(error)) if error.kind() == ErrorKind::AlreadyExists => {
+                std::fs::remove_dir_all(folder).unwrap();
+                lsm.checkpoint(stream, folder).unwrap();
+            }
+            written => written.unwrap(),
+        }
+        GpuLsm::recover(stream, folder).unwrap()
     }
 
     fn check_structure<K: Key + Debug, V: Value>(lsm: &GpuLsm<K, V>, stream: &Stream, when: &str) {

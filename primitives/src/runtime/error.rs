@@ -3,6 +3,7 @@
 use super::device::DeviceKind;
 use crate::executor::Fault;
 use std::fmt;
+use std::path::PathBuf;
 
 /// All errors of this crate and of the dictionaries built on it. Each variant says what was requested, what was
 /// available and, where possible, what to do.
@@ -280,6 +281,35 @@ pub enum Error {
         what: String,
         /// The position in the file where it was found.
         at: u64,
+    },
+
+    /// A folder of checkpoints has lost a file that its dictionary consists of. Nothing was read or changed.
+    #[error(
+        "the checkpoint in {} is damaged: the file `{missing}` is missing. Restore the folder from a copy. If you do not \
+         need what is left in it, delete the folder or use another one",
+        folder.display()
+    )]
+    DamagedFolder {
+        /// The folder.
+        folder: PathBuf,
+        /// The name of the missing file.
+        missing: String,
+    },
+
+    /// A folder already holds a newer checkpoint of the same dictionary. The folder is unchanged.
+    #[error(
+        "{} already holds a newer checkpoint of this dictionary: after update {held}, and this is the state after update \
+         {given}. So the folder was left as it is. Nothing is lost: write a checkpoint of the dictionary as it is now, or of \
+         a newer snapshot",
+        folder.display()
+    )]
+    NewerCheckpoint {
+        /// The folder.
+        folder: PathBuf,
+        /// The number of updates of the dictionary before the checkpoint in the folder.
+        held: u64,
+        /// The number of updates before the state that was to be written.
+        given: u64,
     },
 
     /// An option is outside its range.
