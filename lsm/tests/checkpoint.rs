@@ -3,7 +3,7 @@
 //! The crashes at every single operation are simulated: see the unit tests of the checkpoints.
 
 use gpu_dictionary_conformance::{Random, Value, saved, upload_values};
-use gpu_lsm::{GpuLsm, Key};
+use gpu_lsm::{CleanupPolicy, GpuLsm, Key, Options};
 use gpu_primitives::{Device, Error, Stream};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -446,17 +446,14 @@ fn threads_that_write_snapshots_out_of_order() {
         lsm.insert(stream, (&key, &key)).unwrap();
         snapshots.push(lsm.snapshot());
     }
-    // Each thread has every third snapshot, the newest first or the oldest first.
+    // Each thread has every third snapshot, the newest first.
     let newest = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..3)
             .map(|writer| {
-                let mut own: Vec<_> = snapshots.iter().enumerate().skip(writer).step_by(3).collect();
-                if writer == 1 {
-                    own.reverse();
-                }
+                let own: Vec<_> = snapshots.iter().enumerate().skip(writer).step_by(3).collect();
                 scope.spawn(move || {
                     let stream = &device.stream().unwrap();
-                    let written = own.into_iter().filter(|(_, snapshot)| {
+                    let written = own.into_iter().rev().filter(|(_, snapshot)| {
                         loop {
                             match snapshot.checkpoint(stream, folder) {
                                 Ok(()) => return true,
@@ -478,7 +475,7 @@ fn threads_that_write_snapshots_out_of_order() {
     });
     let recovered = GpuLsm::<u32, u32>::recover(stream, folder).unwrap();
     assert_eq!(recovered.len(stream).unwrap(), newest + 1);
-    assert!(newest >= 22, "one thread begins with the newest one");
+    assert_eq!(newest, 23, "one thread begins with the newest one");
 }
 
 /// A program that starts anew where there is no checkpoint does not do so where there was one.
@@ -490,8 +487,10 @@ fn lost_files_are_not_a_new_folder() {
         Err(Error::Io(error)) if error.kind() == ErrorKind::NotFound => GpuLsm::with_batch_size(2),
         recovered => recovered,
     };
+    let start_with = |options| GpuLsm::<u32, u32>::recover_or_new(stream, folder, options);
+    let options = Options::new().batch_size(2);
     let upload = |keys: &[u32]| stream.upload(keys).unwrap();
-    let mut lsm = start().unwrap();
+    let mut lsm = start_with(options).unwrap();
     lsm.insert(stream, (&upload(&[1, 2, 3, 4]), &upload(&[1, 2, 3, 4]))).unwrap();
     lsm.insert(stream, (&upload(&[5]), &upload(&[5]))).unwrap();
     lsm.checkpoint(stream, folder).unwrap();
@@ -504,7 +503,21 @@ fn lost_files_are_not_a_new_folder() {
         fs::rename(&path, &aside).unwrap();
         let message = start().unwrap_err().to_string();
         assert!(message.contains(&*folder.to_string_lossy()) && message.contains(name), "{message}");
+        let damaged = start_with(options);
+        assert!(matches!(&damaged, Err(Error::DamagedFolder { missing, .. }) if missing == name), "{damaged:?}");
         fs::rename(&aside, &path).unwrap();
-        assert_eq!(start().unwrap().len(stream).unwrap(), 5);
+        for recovered in [start(), start_with(options)] {
+            assert_eq!(recovered.unwrap().len(stream).unwrap(), 5);
+        }
     }
+
+    // The batch size is that of the dictionary, the policy that of the options. A new one has both.
+    let policy = CleanupPolicy::new().max_levels(3);
+    let recovered = start_with(options.batch_size(99).cleanup_policy(policy)).unwrap();
+    assert_eq!((recovered.stats().batch_size, recovered.cleanup_policy()), (2, Some(policy)));
+    fs::remove_dir_all(folder).unwrap();
+    let new = start_with(options.batch_size(99).cleanup_policy(policy)).unwrap();
+    assert_eq!((new.stats().batch_size, new.cleanup_policy()), (99, Some(policy)));
+    assert!(new.is_empty(stream).unwrap() && !folder.exists());
+    assert!(matches!(start_with(options.batch_size(0)), Err(Error::InvalidOption { .. })));
 }

@@ -105,6 +105,7 @@ fn history<K: Key + Debug, V: Value>(device: &Device, domain: &[K], seed: u64) {
     let mut random = Random(seed);
     let (batch, most) = if is_gpu(device) { (1000, 5000) } else { (16, 60) };
     let mut both = Both::<K, V>::new(batch);
+    let mut last = Vec::new();
     // Few different values, so that pairs occur more than once.
     let values = |random: &mut Random, len: usize| (0..len).map(|_| V::of(random.number() % 5)).collect::<Vec<_>>();
     for round in 0..if is_checked(device) { 12 } else { 40 } {
@@ -117,10 +118,16 @@ fn history<K: Key + Debug, V: Value>(device: &Device, domain: &[K], seed: u64) {
                 both.map.clear();
                 both.model.clear();
             }
-            // Most of it, so that levels become empty.
-            2 => both.delete(&stream, &domain[..domain.len() - random.below(3)]),
-            3 => both.reload(&stream),
-            _ => both.insert(&stream, &keys, &with),
+            // All or most of it, or what came last: levels become empty.
+            2 => both.delete(&stream, &domain[..domain.len() - random.below(2)]),
+            3 => both.delete(&stream, &last),
+            _ => {
+                both.insert(&stream, &keys, &with);
+                last = keys;
+            }
+        }
+        if random.below(3) == 0 {
+            both.reload(&stream);
         }
         both.check(&stream, &random.keys(domain, 100), &format!("seed {seed}, round {round}"));
     }

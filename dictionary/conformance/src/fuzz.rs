@@ -81,7 +81,7 @@ impl Mutator {
             return bytes;
         }
         let mut sections = sections.clone();
-        for _ in 0..1 + random.below(3) {
+        for _ in 0..1 + random.below(2) * random.below(3) {
             self.change_sections(&mut sections, random);
         }
         let mut file = Vec::new();

@@ -43,7 +43,7 @@ fn damage(machine: &Machine, random: &mut Random) {
 fn lost_shortened_and_swapped_files() {
     let stream = &Device::cpu().stream().unwrap();
     let (mut errors, mut unharmed) = (0, 0);
-    for seed in fuzz_seeds(60) {
+    for seed in fuzz_seeds(40) {
         let _round = Round(seed);
         let random = &mut Random(seed);
         let machine = Machine::default();
@@ -90,7 +90,7 @@ fn lost_shortened_and_swapped_files() {
 fn changed_files() {
     let small = CpuOptions { memory_limit: Some(64 << 20), ..CpuOptions::default() };
     let checked = CpuOptions { checked: true, ..small.clone() };
-    for (device, few) in [(Device::cpu_with(small), 600), (Device::cpu_with(checked), 60)] {
+    for (device, few) in [(Device::cpu_with(small), 300), (Device::cpu_with(checked), 20)] {
         let stream = &device.stream().unwrap();
         let machine = Machine::default();
         let mut subject = Subject::<u32, u32>::new(stream);
