@@ -6,7 +6,7 @@ pub mod histories;
 
 use gpu_cuckoo::GpuCuckoo;
 use gpu_dictionary::{Dictionary, Upsertable, Upsertion, WordKey as Key};
-use gpu_dictionary_conformance::{self as dictionary, Combining, Family, Questions, Value};
+use gpu_dictionary_conformance::{self as dictionary, Combining, Family, Questions, Random, Value, saved};
 use gpu_lsm::GpuLsm;
 use gpu_primitives::kernel::Held;
 use gpu_primitives::{DeviceVec, Error, Stream};
@@ -15,6 +15,7 @@ use gpu_sorted_array::GpuSortedArray;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::path::Path;
 
 thread_local! {
     /// The world of the dictionaries that this thread makes; one rank with three shards if it is not set.
@@ -54,6 +55,23 @@ macro_rules! family {
 
             fn tidy<K: Key + Debug, V: Value>(all: &mut Self::Of<K, V>, stream: &Stream) -> Result<(), Error> {
                 all.each_shard(stream, $tidy)
+            }
+
+            /// A file, or a set of files. Several ranks have no folder in common here: they go on with a copy.
+            fn persist<K: Key + Debug, V: Value>(
+                all: &Self::Of<K, V>,
+                stream: &Stream,
+                folder: &Path,
+                random: &mut Random,
+            ) -> Self::Of<K, V> {
+                if all.world().ranks() > 1 {
+                    return all.try_clone(stream).unwrap();
+                }
+                if random.below(2) == 0 {
+                    return <Self::Of<K, V>>::load(stream, &saved(stream, all)[..]).unwrap();
+                }
+                all.save_set(stream, folder).unwrap();
+                Sharded::load_set(stream, folder, Dictionary::options(all)).unwrap()
             }
 
             fn check_structure<K: Key + Debug, V: Value>(all: &Self::Of<K, V>, stream: &Stream, when: &str) {
