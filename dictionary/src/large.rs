@@ -55,6 +55,21 @@ fn expect_values<V>(keys: usize, found: usize) -> Result<(), Error> {
     expect_len("the values of a dictionary", values_for::<V>(keys), found)
 }
 
+/// Returns whether the numbers are 0, 1, 2 and so on. Waits.
+fn is_sequence(stream: &Stream, numbers: &DeviceVec<u32>) -> Result<bool, Error> {
+    let mut host = vec![0; numbers.len().min(1 << 18)];
+    let mut expected = 0..u32::MAX;
+    while expected.start as usize != numbers.len() {
+        let start = expected.start as usize;
+        let part = &mut host[..(numbers.len() - start).min(1 << 18)];
+        numbers.slice(start..start + part.len())?.copy_to_host(stream, part)?;
+        if !part.iter().all(|&number| expected.next() == Some(number)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 const FORMAT: Format = Format { magic: *b"gpu-val\n", version: 2 };
 
 impl<D: Dictionary<Value = u32>, V: Pod> LargeValues<D, V> {
@@ -187,10 +202,15 @@ impl<D: Dictionary<Value = u32>, V: Pod> Dictionary for LargeValues<D, V> {
         }
         let indices = D::load(stream, &mut reader)?;
         let mut source = Source::new(&mut reader);
-        let array = source.values::<V>(stream, "the values", len as usize)?;
-        if values_for::<V>(indices.len(stream)?) as u64 != len {
+        let places = indices.export(stream)?.values;
+        if values_for::<V>(places.len()) as u64 != len {
             return Err(source.invalid("it does not have one value per key"));
         }
+        // Queries rely on it: an index must be that of a value.
+        if !is_sequence(stream, &places)? {
+            return Err(source.invalid("the indices of the values are not in key order"));
+        }
+        let array = source.values::<V>(stream, "the values", places.len())?;
         Ok(Self { indices, values: Column::from(array) })
     }
 

@@ -3,8 +3,9 @@
 use bytemuck::Pod;
 use gpu_conformance::{cases, is_checked, is_gpu, run};
 use gpu_cuckoo::GpuCuckoo;
+use gpu_dictionary::file::write_section;
 use gpu_dictionary::{Dictionary, DictionaryOptions, LargeValues, Ordered, Updatable, WordKey as Key};
-use gpu_dictionary_conformance::{self as dictionary, Family, Questions, Random, Value};
+use gpu_dictionary_conformance::{self as dictionary, Family, Questions, Random, Value, sections};
 use gpu_lsm::GpuLsm;
 use gpu_primitives::operator::{Record, operator};
 use gpu_primitives::scan::Monoid;
@@ -19,7 +20,13 @@ use std::process::ExitCode;
 const OF_STRUCTURES: [&str; 2] = ["values_of_other_types", "round_trips"];
 
 fn main() -> ExitCode {
-    let own = cases![values_of_many_sizes, replaced_values_make_room, sums_of_large_values, files_of_other_sizes];
+    let own = cases![
+        values_of_many_sizes,
+        replaced_values_make_room,
+        sums_of_large_values,
+        files_of_other_sizes,
+        files_with_other_indices
+    ];
     let shared = [dictionary::cases::<Large>(), dictionary::ordered_cases::<Large>()].concat();
     let shared = shared.into_iter().filter(|case| !OF_STRUCTURES.contains(&case.name)).collect();
     run(&[&dictionary::composed(shared)[..], own].concat())
@@ -187,4 +194,28 @@ fn files_of_other_sizes(device: &Device) {
         refused.to_string().contains("it holds a dictionary of large values, but an LSM was expected"),
         "{refused}"
     );
+}
+
+/// Queries read the values at the indices of a file, so a file with others is refused, although its checksums are right.
+fn files_with_other_indices(device: &Device) {
+    type Pairs = LargeValues<GpuSortedArray<u32, u32>, [u8; 5]>;
+    let stream = device.stream().unwrap();
+    let pairs = (&stream.upload(&[1, 2, 3]).unwrap(), &stream.upload(&[[1u8; 5], [2; 5], [3; 5]]).unwrap());
+    let large = Pairs::bulk_build(&stream, pairs, Default::default()).unwrap();
+    let mut file = Vec::new();
+    large.save(&stream, &mut file).unwrap();
+    // The headers of the values and of the array, the keys, the indices, the values.
+    let parts = sections(&file).unwrap();
+    let with_indices = |indices: [u32; 3]| {
+        let mut parts = parts.clone();
+        parts[3] = bytemuck::cast_slice(&indices).to_vec();
+        let mut file = Vec::new();
+        parts.iter().for_each(|part| write_section(&mut file, part).unwrap());
+        file
+    };
+    assert_eq!(with_indices([0, 1, 2]), file);
+    for indices in [[0, 1, 3], [0, 1, u32::MAX], [0, 2, 1], [0, 0, 1], [1, 2, 3]] {
+        let refused = Pairs::load(&stream, &with_indices(indices)[..]).map(drop).unwrap_err();
+        assert!(refused.to_string().contains("the indices of the values"), "{indices:?}: {refused}");
+    }
 }
