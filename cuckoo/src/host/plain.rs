@@ -281,10 +281,15 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
         let mut source = Source::new(&mut reader);
         let keys = source.array::<K>(stream, "the keys", len as usize, |_| Ok(()))?;
         let values = source.values::<V>(stream, "the values", len as usize)?;
-        let table = Self::bulk_build(stream, (&keys, &values), options)?;
+        // As in a `GpuCuckoo`: this build may grow the table, and the file does not decide how long it tries.
+        let Options { reseeds, evictions, when_full, .. } = Options::new();
+        let building = Options { reseeds, evictions, when_full, ..options.clone() };
+        let mut table = Self::bulk_build(stream, (&keys, &values), building)?;
         if table.len(stream)? != keys.len() {
             return Err(source.invalid("it has some key more than once"));
         }
+        let Options { reseeds, evictions, when_full, .. } = options;
+        table.index.options = Options { reseeds, evictions, when_full, ..table.index.options };
         Ok(table)
     }
 
@@ -347,6 +352,7 @@ fn expect_values<V>(keys: usize, found: usize) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::options::WhenFull;
     use super::*;
     use gpu_primitives::Device;
     use std::collections::HashMap;
@@ -568,6 +574,25 @@ mod tests {
         for keys in [keys, same] {
             assert_eq!(table.lookup(&stream, keys).unwrap().to_vec(&stream).unwrap(), expected);
         }
+    }
+
+    /// A table that may not grow, and has so much room that nothing is displaced. Its file has no room, but can be loaded, and
+    /// has the same options.
+    #[test]
+    fn tables_that_may_not_grow_are_loaded() {
+        let stream = Device::cpu().stream().unwrap();
+        let options = Options::new().capacity(8000).load_factor(0.95).hashes(2).bucket_width(4);
+        let options = options.reseeds(0).evictions(1).when_full(WhenFull::Refuse);
+        let keys: Vec<u64> = (0..1000).map(|i| i * i).collect();
+        let on_device = stream.upload(&keys).unwrap();
+        let table = PlainCuckoo::bulk_build(&stream, (&on_device, &on_device), options).unwrap();
+        let mut file = Vec::new();
+        table.save(&stream, &mut file).unwrap();
+        let loaded = PlainCuckoo::<u64, u64>::load(&stream, &file[..]).unwrap();
+        let found = loaded.lookup(&stream, &on_device).unwrap().to_vec(&stream).unwrap();
+        assert!(found.into_iter().eq(keys.into_iter().map(Some)));
+        let Options { reseeds, evictions, when_full, .. } = loaded.index.options;
+        assert_eq!((reseeds, evictions, when_full), (0, 1, WhenFull::Refuse));
     }
 
     #[test]
