@@ -3,7 +3,7 @@
 #[path = "../../interop-tests.rs"]
 mod tests;
 
-use dlpark::ffi::{DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned};
+use dlpark::ffi::{DLDataType, DLDevice, DLDeviceType, DLManagedTensor, DLManagedTensorVersioned, DLTensor};
 use dlpark::metadata::Dynamic;
 use dlpark::{DlpackElement, DlpackFlags, Managed};
 use gpu_primitives::{Device, DeviceVec, Error, Stream, sort};
@@ -24,6 +24,7 @@ const TESTS: &[Test] = &[
     ("consumers_work_in_their_own_order", consumers_work_in_their_own_order),
     ("halves", halves),
     ("tensors_that_do_not_fit_are_refused_and_given_back", tensors_that_do_not_fit_are_refused_and_given_back),
+    ("tensors_with_random_metadata", tensors_with_random_metadata),
 ];
 
 fn main() -> ExitCode {
@@ -76,6 +77,18 @@ impl Framework {
 
     /// Returns a tensor of these elements that is ready.
     fn tensor(&self, data: &[i64], shape: &[i64], strides: &[i64], offset: u64) -> Managed<DLManagedTensorVersioned> {
+        self.changed_tensor(data, shape, strides, offset, |_| ())
+    }
+
+    /// Returns a tensor whose description is changed in the end.
+    fn changed_tensor(
+        &self,
+        data: &[i64],
+        shape: &[i64],
+        strides: &[i64],
+        offset: u64,
+        change: impl FnOnce(&mut DLTensor),
+    ) -> Managed<DLManagedTensorVersioned> {
         let mut memory = self.stream.upload(data).expect("enough memory");
         self.stream.synchronize().expect("a device that works");
         let address = memory.as_mut_slice().as_mut_ptr();
@@ -83,6 +96,7 @@ impl Framework {
         let prepared = Dynamic::new(shape, strides).prepare_as::<DLManagedTensorVersioned>().expect("a small shape");
         let mut tensor = prepared.initialize(Box::new(storage));
         tensor.set_device(self.device()).set_dtype(i64::DTYPE).set_data(address.cast()).set_byte_offset(offset);
+        change(tensor.tensor_mut());
         // SAFETY: the tensor owns the memory.
         unsafe { tensor.finish() }
     }
@@ -231,5 +245,84 @@ fn tensors_that_do_not_fit_are_refused_and_given_back(device: &Device) -> Tested
         let nothing = framework.tensor(&[], &[0, 4], &[4, 1], 0);
         assert!(stream.lend_dlpack::<i64, _>(nothing)?.is_empty());
     }
+    Ok(())
+}
+
+/// Descriptions with random changes. A tensor is lent as it is described, or refused, and always given back. A description that
+/// is wrong contradicts itself or the address space: nothing that is lent is longer than the memory.
+///
+/// `GPU_PRIMITIVES_FUZZ=SECONDS` runs it for this time, and `GPU_PRIMITIVES_SEED=SEED` runs one round alone.
+fn tensors_with_random_metadata(device: &Device) -> Tested {
+    let number = |name: &str| std::env::var(name).ok().map(|value| value.parse::<u64>()).transpose();
+    let (time, only) = (number("GPU_PRIMITIVES_FUZZ")?, number("GPU_PRIMITIVES_SEED")?);
+    let started = std::time::Instant::now();
+    let framework = Framework::new(device)?;
+    let stream = device.stream()?;
+    let data = numbers(64);
+    let (mut lent_count, mut refused_count) = (0, 0);
+    for seed in only.map_or(0..u64::MAX, |seed| seed..seed + 1) {
+        let is_due = time.map_or(seed < 2000, |time| started.elapsed().as_secs() < time);
+        if only.is_none() && !is_due {
+            break;
+        }
+        // A linear congruence, whose upper bits are random enough.
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut below = |limit: usize| {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            (state >> 33) as usize % limit
+        };
+        let mut shape: Vec<i64> = (0..below(4)).map(|_| below(5) as i64).collect();
+        let len = shape.iter().product::<i64>() as usize;
+        let mut strides = vec![1; shape.len()];
+        for axis in (1..shape.len()).rev() {
+            strides[axis - 1] = strides[axis] * shape[axis].max(1);
+        }
+        let first = below(data.len() - len + 1);
+        let mut offset = 8 * first as u64;
+        let (kind, axis, choice) = (below(14), below(shape.len().max(1)), below(4));
+        let has_axis = axis < shape.len();
+        let mut must_be_refused = true;
+        match kind {
+            0 if has_axis => shape[axis] = [-1, i64::MIN, -5, -(1 << 40)][choice],
+            1 if has_axis && len > 0 => shape[axis] = [i64::MAX, 1 << 60, 1 << 62, 1 << 61][choice],
+            2 if len > 0 => offset = [u64::MAX, u64::MAX - 7, u64::MAX - 63, u64::MAX - 4095][choice],
+            3 if len > 0 => offset += [1, 2, 4, 7][choice],
+            4 if has_axis => {
+                strides[axis] = [0, -1, 1 << 62, i64::MIN][choice];
+                must_be_refused = false; // without elements, strides mean nothing
+            }
+            5..=10 => {}
+            _ => must_be_refused = false,
+        }
+        let change = |tensor: &mut DLTensor| match kind {
+            5 => tensor.ndim = [-1, i32::MIN, -2, -100][choice],
+            6 if has_axis => tensor.shape = core::ptr::null_mut(),
+            7 if len > 0 => tensor.data = core::ptr::null_mut(),
+            8 => tensor.dtype.bits = [0, 1, 32, 255][choice],
+            9 => tensor.dtype.lanes = [0, 2, 256, u16::MAX][choice],
+            10 => tensor.device.device_type = DLDeviceType([0, 10, 9999, 8][choice]),
+            11 => tensor.strides = core::ptr::null_mut(),
+            _ => {}
+        };
+        must_be_refused &= !((kind == 6 && !has_axis) || (kind == 7 && len == 0));
+        let tensor = framework.changed_tensor(&data, &shape, &strides, offset, change);
+        let when = format!("seed {seed}, change {kind}: shape {shape:?}, strides {strides:?}, offset {offset}");
+        // SAFETY: where the description is true, the memory is as described. Where it is wrong, it must be refused.
+        match unsafe { stream.lend_dlpack::<i64, _>(tensor) } {
+            Ok(lent) => {
+                assert!(!must_be_refused && lent.len() == len, "{when}: {} were lent", lent.len());
+                assert_eq!(lent.to_vec(&stream)?, data[first..first + len], "{when}");
+                lent_count += 1;
+            }
+            Err(Error::InvalidOption { .. } | Error::WrongDevice { .. } | Error::Misaligned { .. }) => {
+                // Other strides may be refused, and null, which DLPack no longer allows.
+                assert!(must_be_refused || [4, 11].contains(&kind), "{when}");
+                refused_count += 1;
+            }
+            Err(error) => panic!("{when}: {error}"),
+        }
+        assert_eq!(framework.deleted(), lent_count + refused_count, "{when}");
+    }
+    println!("{lent_count} tensors were lent, {refused_count} refused");
     Ok(())
 }

@@ -132,8 +132,25 @@ fn elements<T: DlpackElement>(tensor: &TensorRef<'_>, device: &Device) -> Result
         let allowed = "without gaps, in the order of rows: make a contiguous copy first";
         return Err(Error::InvalidOption { what, asked, allowed });
     }
-    let offset = usize::try_from(tensor.byte_offset()).unwrap_or(usize::MAX);
-    Ok((tensor.data_ptr().expose_provenance().saturating_add(offset), tensor.num_elements()))
+    let len = tensor.num_elements();
+    if len == 0 {
+        // A tensor without elements may have no memory.
+        return Ok((align_of::<T>(), 0));
+    }
+    let data = tensor.data_ptr().expose_provenance();
+    let start = usize::try_from(tensor.byte_offset()).ok().and_then(|offset| data.checked_add(offset));
+    let end = start.and_then(|start| start.checked_add(len.checked_mul(size_of::<T>())?));
+    match (start, end) {
+        (Some(start), Some(end)) if data != 0 && isize::try_from(end - start).is_ok() => Ok((start, len)),
+        _ => {
+            let asked = format!("{len} elements at address {data:#x}, after {} bytes", tensor.byte_offset());
+            Err(Error::InvalidOption {
+                what: "the tensor's memory",
+                asked,
+                allowed: "within the address space, and not null",
+            })
+        }
+    }
 }
 
 fn invalid(error: dlpark::tensor::Error) -> Error {
