@@ -1,12 +1,12 @@
 //! Graphs: recorded once, launched many times with different input.
 
 use gpu_conformance::data::random;
-use gpu_conformance::{cases, is_checked, run};
+use gpu_conformance::{cases, is_checked, is_gpu, run};
 use gpu_primitives::compare::Less;
 use gpu_primitives::multisplit::{self, Shift};
 use gpu_primitives::select::{self, Masked};
 use gpu_primitives::sort::{self, Options};
-use gpu_primitives::{CpuOptions, Device, Error, Stream, merge, scan, segmented_sort, transfer};
+use gpu_primitives::{CpuOptions, Device, Error, Stream, merge, reduce, scan, segmented_sort, transfer};
 use std::process::ExitCode;
 
 /// The number of elements of a tile of the scan, and the number that one block sorts.
@@ -29,6 +29,9 @@ fn main() -> ExitCode {
         what_cannot_be_recorded,
         a_failed_recording_changes_nothing,
         wrong_device,
+        vectors_of_a_recording_on_other_streams,
+        vectors_of_a_failed_recording,
+        a_recorder_on_another_thread,
     ])
 }
 
@@ -323,4 +326,91 @@ fn wrong_device(device: &Device) {
     let (wrong, right) = unsafe { (graph.launch(&elsewhere), graph.launch(&stream)) };
     assert!(matches!(wrong, Err(Error::WrongDevice { .. })), "{wrong:?}");
     right.unwrap();
+}
+
+/// The number of elements with which a GPU is busy for a while.
+fn many(device: &Device) -> usize {
+    if is_gpu(device) { 1 << 26 } else { 1 << 10 }
+}
+
+/// Frees memory of `n` numbers that the stream still writes. The next allocation on the stream gets the same memory.
+fn free_while_it_is_written(stream: &Stream, n: usize) {
+    let mut old = stream.uninit::<u32>(n).unwrap();
+    for _ in 0..20 {
+        transfer::fill(stream, &mut old, 40).unwrap();
+    }
+}
+
+/// A vector that was made while recording is used on another stream at once, while its stream still uses what was in that
+/// memory before.
+fn vectors_of_a_recording_on_other_streams(device: &Device) {
+    let [stream, other, third] = [(); 3].map(|()| device.stream().unwrap());
+    let n = many(device);
+    for round in 0..5 {
+        free_while_it_is_written(&stream, n);
+        let (graph, ones) = stream
+            .capture(|recorder| {
+                let mut ones = recorder.uninit::<u32>(n)?;
+                transfer::fill(&other, &mut ones, 1)?;
+                assert_eq!(reduce::sum(&other, &ones)?.get(&other)?, n as u32, "while recording, round {round}");
+                Ok(ones)
+            })
+            .unwrap();
+        assert_eq!(reduce::sum(&third, &ones).unwrap().get(&third).unwrap(), n as u32, "round {round}");
+        drop((ones, graph));
+    }
+}
+
+/// The same, if the recording fails: the vector outlives it.
+fn vectors_of_a_failed_recording(device: &Device) {
+    let [stream, other] = [(); 2].map(|()| device.stream().unwrap());
+    let n = many(device);
+    for round in 0..5 {
+        free_while_it_is_written(&stream, n);
+        let mut kept = None;
+        let failed = stream.capture(|recorder| {
+            kept = Some((recorder.uninit::<u32>(n)?, recorder.clone()));
+            Err::<(), _>(Error::EmptyLaunch { kernel: "none" })
+        });
+        assert!(matches!(failed, Err(Error::EmptyLaunch { .. })));
+        let (mut ones, recorder) = kept.unwrap();
+        let on = if round % 2 == 0 { &other } else { &recorder };
+        transfer::fill(on, &mut ones, 1).unwrap();
+        assert_eq!(reduce::sum(on, &ones).unwrap().get(on).unwrap(), n as u32, "round {round}");
+        drop(ones);
+        let mut again = recorder.uninit::<u32>(n).unwrap();
+        transfer::fill(&recorder, &mut again, 2).unwrap();
+        assert_eq!(reduce::sum(&recorder, &again).unwrap().get(&recorder).unwrap(), 2 * n as u32, "round {round}");
+    }
+}
+
+/// A recording belongs to the thread that records: for another one, the recording could end between two steps of a call.
+fn a_recorder_on_another_thread(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut data = stream.upload(&[5u32; 100]).unwrap();
+    let (mut graph, kept) = stream
+        .capture(|recorder| {
+            std::thread::scope(|scope| {
+                let refused = |result: Result<(), Error>| assert!(matches!(result, Err(Error::NotRecordable { .. })));
+                let data = &mut data;
+                scope.spawn(move || {
+                    refused(transfer::fill(recorder, &mut *data, 1));
+                    refused(recorder.upload(&[1u32]).map(drop));
+                    refused(recorder.uninit::<u32>(1).map(drop));
+                    refused(recorder.zeroed::<u32>(1).map(drop));
+                    refused(data.try_clone(recorder).map(drop));
+                });
+            });
+            transfer::fill(recorder, &mut data, 2)?;
+            Ok(recorder.clone())
+        })
+        .unwrap();
+    assert_eq!(data.to_vec(&stream).unwrap(), [5; 100]);
+    // SAFETY: the data still exist, and are used only on this stream.
+    unsafe { graph.launch(&stream).unwrap() };
+    assert_eq!(data.to_vec(&stream).unwrap(), [2; 100]);
+    std::thread::scope(|scope| {
+        scope.spawn(|| transfer::fill(&kept, &mut data, 3).unwrap()).join().unwrap();
+    });
+    assert_eq!(data.to_vec(&stream).unwrap(), [3; 100]);
 }

@@ -1,17 +1,22 @@
 //! Streams that share memory: every pair of operations, on two streams and two threads, without an event in between.
 
 use gpu_conformance::data::random;
-use gpu_conformance::{cases, is_checked, is_gpu, run};
+use gpu_conformance::{Case, cases, is_checked, is_gpu, is_long, run};
 use gpu_primitives::compare::Less;
 use gpu_primitives::multisplit::{self, Shift};
+use gpu_primitives::operator::Recorded;
+use gpu_primitives::scan::Monoid;
 use gpu_primitives::select::{self, Masked};
 use gpu_primitives::{
-    CpuOptions, Device, DeviceVec, Error, Schedule, Stream, merge, scan, search, segmented_sort, sort, transfer,
+    CpuOptions, Device, DeviceSliceMut, DeviceVec, Error, FaultKind, Schedule, Stream, merge, reduce, scan, search,
+    segmented_sort, sort, transfer,
 };
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, Mutex, PoisonError};
 
 fn main() -> ExitCode {
-    run(cases![
+    let mut cases = cases![
         small_pairs_of_operations,
         pairs_of_operations,
         a_read_is_not_overtaken_by_a_write,
@@ -19,9 +24,21 @@ fn main() -> ExitCode {
         memory_is_freed_after_the_last_reader,
         unordered_slices_are_ordered_by_events,
         events_still_order_streams,
-        streams_of_rayon_tasks;
-        checked: pairs_of_operations_at_random_moments, a_missing_wait_is_found, errors_are_told_to_who_waits,
-    ])
+        streams_of_rayon_tasks,
+        halves_of_one_vector,
+        parts_are_read_by_streams_that_have_read_before,
+        parts_and_streams_that_are_gone;
+        checked:
+        pairs_of_operations_at_random_moments,
+        a_missing_wait_is_found,
+        errors_are_told_to_who_waits,
+        halves_of_one_vector_at_random_moments,
+    ]
+    .to_vec();
+    // Operators cannot panic on a GPU.
+    let on_the_cpu = cases![a_fault_spoils_nothing_of_another_thread, an_operator_that_asks_its_stream_for_memory];
+    cases.extend(on_the_cpu.iter().map(|&case| Case { is_about: |device| !is_gpu(device), ..case }));
+    run(&cases)
 }
 
 /// An operation on the elements of a vector: on the device, and on the host.
@@ -404,4 +421,229 @@ fn streams_of_rayon_tasks(device: &Device) {
             });
         }
     });
+}
+
+/// Changes the elements of a half, with one launch or with several.
+fn change(stream: &Stream, half: DeviceSliceMut<'_, u32>, round: u32) {
+    match round % 3 {
+        0 => transfer::fill(stream, half, round),
+        1 => scan::inclusive_in_place(stream, half, scan::Sum),
+        _ => sort::keys_in_place(stream, half, sort::Options::new().descending()),
+    }
+    .unwrap();
+}
+
+fn change_on_host(half: &mut [u32], round: u32) {
+    match round % 3 {
+        0 => half.fill(round),
+        1 => {
+            let mut sum = 0u32;
+            half.iter_mut().for_each(|x| {
+                sum = sum.wrapping_add(*x);
+                *x = sum;
+            });
+        }
+        _ => half.sort_by_key(|&x| !x),
+    }
+}
+
+/// Two threads write the halves of one vector at the same moment, each on a stream of its own. Later a third stream reads
+/// the vector, or the vector is dropped and its memory is used again.
+fn check_halves(device: &Device, n: usize, rounds: u32) {
+    let streams = [(); 2].map(|()| device.stream().unwrap());
+    let [reader, home] = [(); 2].map(|()| device.stream().unwrap());
+    let start = Barrier::new(2);
+    let mut data = home.zeroed::<u32>(2 * n).unwrap();
+    for round in 0..rounds {
+        let mut host = some(2 * n, u64::from(round));
+        // The last user of the whole vector is one of the two streams, or another one.
+        let before = [&streams[0], &streams[1], &home][round as usize % 3];
+        data.copy_from_host(before, &host).unwrap();
+        let (low, high) = data.as_mut_slice().split_at_mut(n).unwrap();
+        std::thread::scope(|scope| {
+            for (stream, half) in streams.iter().zip([low, high]) {
+                let start = &start;
+                scope.spawn(move || {
+                    start.wait();
+                    change(stream, half, round);
+                });
+            }
+        });
+        host.chunks_mut(n).for_each(|half| change_on_host(half, round));
+        if round % 4 == 3 {
+            let copy = data.try_clone(&reader).unwrap();
+            drop(data);
+            let mut again = home.uninit::<u32>(2 * n).unwrap();
+            transfer::fill(&home, &mut again, 9).unwrap();
+            assert!(copy.to_vec(&reader).unwrap() == host, "round {round}");
+            assert!(again.to_vec(&home).unwrap() == vec![9; 2 * n], "round {round}, used again");
+            data = again;
+        } else {
+            assert!(data.to_vec(&reader).unwrap() == host, "round {round}");
+        }
+    }
+}
+
+fn halves_of_one_vector(device: &Device) {
+    let (n, rounds) = match (is_gpu(device), is_checked(device)) {
+        (true, _) => (100_000, 2000),
+        (_, true) => (40, if is_long() { 3000 } else { 200 }),
+        _ => (200, 20),
+    };
+    check_halves(device, n, rounds);
+}
+
+fn halves_of_one_vector_at_random_moments(_: &Device) {
+    for seed in 0..20 {
+        let options = CpuOptions { checked: true, schedule: Schedule::Random { seed }, ..CpuOptions::default() };
+        check_halves(&Device::cpu_with(options), 20, 20);
+    }
+}
+
+/// A stream that has read one part reads another one, which was written in the meantime.
+fn parts_are_read_by_streams_that_have_read_before(device: &Device) {
+    let [writer, reader] = [(); 2].map(|()| device.stream().unwrap());
+    let n = len(device);
+    for round in 0..10 {
+        let mut data = writer.zeroed::<u32>(2 * n).unwrap();
+        delay(&writer).unwrap();
+        let (mut low, mut high) = data.as_mut_slice().split_at_mut(n).unwrap();
+        assert_eq!(high.to_vec(&reader).unwrap(), vec![0; n]);
+        delay(&writer).unwrap();
+        transfer::fill(&writer, &mut low, round).unwrap();
+        assert_eq!(low.to_vec(&reader).unwrap(), vec![round; n]);
+        // The same the other way round: the reader writes, and the writer reads.
+        delay(&reader).unwrap();
+        transfer::fill(&reader, &mut high, round + 1).unwrap();
+        assert_eq!(high.to_vec(&writer).unwrap(), vec![round + 1; n]);
+        let both = data.to_vec(&device.stream().unwrap()).unwrap();
+        assert!(both[..n] == vec![round; n] && both[n..] == vec![round + 1; n]);
+    }
+}
+
+/// More streams than an allocation remembers write parts, and are dropped at once.
+fn parts_and_streams_that_are_gone(device: &Device) {
+    let home = device.stream().unwrap();
+    let n = len(device).min(1000);
+    let mut data = home.zeroed::<u32>(n).unwrap();
+    for round in 0..30 {
+        let (low, high) = data.as_mut_slice().split_at_mut(n / 2).unwrap();
+        std::thread::scope(|scope| {
+            for (half, value) in [(low, round), (high, round + 1)] {
+                scope.spawn(move || {
+                    let stream = device.stream().unwrap();
+                    delay(&stream).unwrap();
+                    transfer::fill(&stream, half, value).unwrap();
+                });
+            }
+        });
+    }
+    let mut expected = vec![29; n];
+    expected[n / 2..].fill(30);
+    assert_eq!(data.to_vec(&device.stream().unwrap()).unwrap(), expected);
+}
+
+/// Adds, and panics at one number.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct PanicsAt(u32);
+
+// SAFETY: a number.
+unsafe impl gpu_primitives::kernel::Param for PanicsAt {}
+
+impl Monoid<u32> for PanicsAt {
+    fn identity(&self) -> u32 {
+        0
+    }
+
+    fn combine(&self, a: u32, b: u32) -> u32 {
+        assert!(b != self.0, "on purpose");
+        a.wrapping_add(b)
+    }
+
+    fn recorded() -> Recorded {
+        <scan::Sum as Monoid<u32>>::recorded()
+    }
+}
+
+/// Two threads use one stream, and the kernels of one of them stop half-way: the other one must not meet their tickets.
+fn a_fault_spoils_nothing_of_another_thread(device: &Device) {
+    const TILE: usize = 256 * 4 * 9;
+    let stream = device.stream().unwrap();
+    let n = if is_checked(device) { TILE + 1 } else { 3 * TILE };
+    let rounds = if is_checked(device) { 3 } else { 60 };
+    let mut host = vec![1u32; n];
+    let ones = stream.upload(&host).unwrap();
+    host[n - 7] = 13;
+    let poisoned = stream.upload(&host).unwrap();
+    let is_done = AtomicBool::new(false);
+    let faults = std::thread::scope(|scope| {
+        let faults = scope.spawn(|| {
+            let mut sums = stream.zeroed::<u32>(n).unwrap();
+            let mut faults = 0;
+            while !is_done.load(Ordering::Relaxed) {
+                let result = scan::inclusive(&stream, &poisoned, &mut sums, PanicsAt(13));
+                assert!(matches!(result, Err(Error::KernelFault(_))), "{result:?}");
+                faults += 1;
+            }
+            faults
+        });
+        // So that the other thread stops even if this one fails.
+        struct Done<'a>(&'a AtomicBool);
+        impl Drop for Done<'_> {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        let done = Done(&is_done);
+        let mut sums = stream.zeroed::<u32>(n).unwrap();
+        for round in 0..rounds {
+            scan::inclusive_sum(&stream, &ones, &mut sums).unwrap();
+            assert!(sums.to_vec(&stream).unwrap().into_iter().eq(1..=n as u32), "round {round}");
+            assert_eq!(reduce::sum(&stream, &ones).unwrap().get(&stream).unwrap(), n as u32, "round {round}");
+        }
+        drop(done);
+        faults.join().unwrap()
+    });
+    assert!(faults > 0);
+}
+
+/// The stream on which the operator runs.
+static OWN: Mutex<Option<Stream>> = Mutex::new(None);
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct AsksItsStream;
+
+// SAFETY: no bytes.
+unsafe impl gpu_primitives::kernel::Param for AsksItsStream {}
+
+impl Monoid<u32> for AsksItsStream {
+    fn identity(&self) -> u32 {
+        0
+    }
+
+    fn combine(&self, _: u32, _: u32) -> u32 {
+        let stream = OWN.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap();
+        let result = stream.lookback_words(10);
+        assert!(matches!(result, Err(Error::HostCallInKernel)), "the call was accepted");
+        panic!("refused")
+    }
+
+    fn recorded() -> Recorded {
+        <scan::Sum as Monoid<u32>>::recorded()
+    }
+}
+
+/// It would wait for its own kernel.
+fn an_operator_that_asks_its_stream_for_memory(device: &Device) {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let stream = device.stream().unwrap();
+    *OWN.lock().unwrap() = Some(stream.clone());
+    let mut data = stream.upload(&[1u32; 100]).unwrap();
+    let result = scan::inclusive_in_place(&stream, &mut data, AsksItsStream);
+    *OWN.lock().unwrap() = None;
+    let Err(Error::KernelFault(fault)) = result else { panic!("{result:?}") };
+    assert!(matches!(&fault.kind, FaultKind::Panic { message } if message.contains("refused")), "{fault}");
 }

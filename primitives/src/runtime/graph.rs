@@ -57,8 +57,8 @@ impl Stream {
     /// `work`. Nothing runs before [`Graph::launch`]. Vectors and values that `work` creates and returns hold what the
     /// last launch wrote.
     ///
-    /// `work` gets a stream of its own to record on. Work that it puts on other streams runs immediately and is not
-    /// part of the graph.
+    /// `work` gets a stream of its own to record on, which records what this thread puts on it; other threads get an
+    /// error as long as it records. Work that `work` puts on other streams runs immediately and is not part of the graph.
     ///
     /// Data uploaded in `work` is copied while recording: every launch uploads that same data. Calls that wait for the
     /// device cannot be recorded: reading back, `synchronize`, and primitives that wait (they say so and have variants
@@ -72,24 +72,23 @@ impl Stream {
         struct Stop<'a>(Option<&'a Stream>);
 
         impl Stop<'_> {
-            fn now(&mut self) -> Option<Recording> {
-                self.0.take().and_then(Stream::stop_recording)
+            fn now<E>(&mut self, end: impl FnOnce(Recording) -> E) -> Option<E> {
+                self.0.take().and_then(|recorder| recorder.stop_recording(end))
             }
         }
 
         impl Drop for Stop<'_> {
             fn drop(&mut self) {
-                self.now();
+                self.now(drop);
             }
         }
 
         let recorder = Self::recorder(self)?;
         let mut stop = Stop(Some(&recorder));
         let result = work(&recorder)?;
-        let recorded = stop.now().expect("nobody else stops it").end();
+        let recorded = stop.now(Recording::end).expect("nobody else stops it");
         // The memory was allocated in the order of `self`.
         let ready = self.record()?;
-        recorder.wait(&ready)?;
         let (work, memory) = recorded?;
         Ok((Graph { device: self.device().clone(), work, memory, ready }, result))
     }
@@ -161,6 +160,7 @@ impl Recording {
         Ok(Self { parent: parent.clone(), recorder, spare: Vec::new(), uploads: Vec::new() })
     }
 
+    /// Ends the recording. Dropping it instead also ends it, without a graph.
     fn end(self) -> Result<(Work, Vec<DeviceVec<u8>>), Error> {
         let Self { recorder, mut spare, uploads, .. } = self;
         spare.extend(uploads);

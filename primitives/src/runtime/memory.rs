@@ -23,6 +23,7 @@ impl Queue {
     /// Allocates `bytes` bytes; at least one.
     pub(super) fn allocate(&self, bytes: usize) -> Result<NonNull<u8>, Error> {
         debug_assert_ne!(bytes, 0);
+        self.lane.records_here()?;
         if let Some(recording) = &mut *self.recording() {
             return recording.allocate(bytes);
         }
@@ -231,10 +232,8 @@ impl Allocation {
 
     /// Records that a stream of the device uses the memory from now on, in an order that the caller ensures. The memory
     /// is not freed before that work is done.
-    pub(super) fn note_use(&self, stream: &Stream) {
-        if self.bytes > 0 {
-            self.users.note(self.home.lane(), stream.lane());
-        }
+    pub(super) fn note_use(&self, stream: &Stream) -> Result<(), Error> {
+        if self.bytes == 0 { Ok(()) } else { self.users.note(self.home.lane(), stream.lane()) }
     }
 }
 

@@ -24,10 +24,12 @@ pub(crate) mod offsets;
 pub(crate) mod pairs;
 mod pinned;
 mod preload;
+mod scratch;
 mod slice;
 mod spans;
 mod step;
 mod stream;
+mod sync;
 mod value;
 
 pub use crate::executor::{Access, Elsewhere, Fault, FaultKind};

@@ -54,6 +54,8 @@ unsafe impl<T: Sync> Sync for DeviceSliceMut<'_, T> {}
 #[derive(Clone, Copy)]
 enum Owner<'a> {
     Vector(&'a Allocation),
+    /// A vector of which other threads may use other parts.
+    Parts(&'a Allocation),
     /// A vector whose uses the caller orders.
     Unordered(&'a Allocation),
     /// Another library, which manages lifetime and ordering.
@@ -63,7 +65,7 @@ enum Owner<'a> {
 impl<'a> Owner<'a> {
     fn device(self) -> &'a Device {
         match self {
-            Self::Vector(memory) | Self::Unordered(memory) => memory.device(),
+            Self::Vector(memory) | Self::Parts(memory) | Self::Unordered(memory) => memory.device(),
             Self::Foreign(device) => device,
         }
     }
@@ -71,7 +73,15 @@ impl<'a> Owner<'a> {
     /// Returns the same memory, with its uses ordered by the caller.
     fn unordered(self) -> Self {
         match self {
-            Self::Vector(memory) => Self::Unordered(memory),
+            Self::Vector(memory) | Self::Parts(memory) => Self::Unordered(memory),
+            other => other,
+        }
+    }
+
+    /// Returns the same memory, which is used part by part from now on.
+    fn divided(self) -> Self {
+        match self {
+            Self::Vector(memory) => Self::Parts(memory),
             other => other,
         }
     }
@@ -80,11 +90,11 @@ impl<'a> Owner<'a> {
     fn open_to(self, stream: &Stream, how: Use) -> Result<(), Error> {
         expect_same_device("the memory", self.device(), stream.device())?;
         match self {
-            Self::Vector(memory) => memory.open_to(stream, how)?,
+            Self::Vector(memory) => memory.open_to(stream, how),
+            Self::Parts(memory) => memory.open_to(stream, Use::Part),
             Self::Unordered(memory) => memory.note_use(stream),
-            Self::Foreign(_) => {}
+            Self::Foreign(_) => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -334,8 +344,9 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     /// Returns [`Error::RangeOutside`] if the range is out of bounds.
     pub fn split_at_mut(self, mid: usize) -> Result<(Self, Self), Error> {
         let Range { start, end } = resolve(mid.., self.len)?;
-        let tail = Self { address: self.address.wrapping_add(start), len: end - start, ..self };
-        Ok((Self { len: mid, ..self }, tail))
+        let owner = self.owner.divided();
+        let tail = Self { address: self.address.wrapping_add(start), len: end - start, owner, ..self };
+        Ok((Self { len: mid, owner, ..self }, tail))
     }
 
     /// Returns a view that kernels on `stream` can read and write through.

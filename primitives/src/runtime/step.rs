@@ -4,6 +4,7 @@ use super::call::Reach;
 use super::cpu::CpuDevice;
 use super::error::Error;
 use super::launch::Arguments;
+use super::stream::{Address, ScratchBuffers};
 use std::backtrace::Backtrace;
 use std::sync::Arc;
 
@@ -46,6 +47,8 @@ pub(crate) enum Step {
         arguments: Arguments,
         reach: Reach,
         blocks: u32,
+        /// The scratch memory of its stream. A recorded launch has none: a graph zeroes its own at every launch.
+        scratch: Option<Arc<ScratchBuffers>>,
     },
     Graph(Arc<[Step]>),
 }
@@ -92,9 +95,18 @@ impl Step {
             }
             // SAFETY: same as above. A step that frees memory runs once: graphs contain none.
             Self::Free { address, bytes, by } => unsafe { cpu.free(*address, *bytes, by.as_ref()) },
-            Self::Launch { arguments, reach, blocks } => {
+            Self::Launch { arguments, reach, blocks, scratch } => {
                 // SAFETY: the arguments are those of their kernel.
-                let launched = unsafe { cpu.launch(arguments.kernel, arguments.as_ptr(), reach, *blocks) };
+                let launch = || unsafe { cpu.launch(arguments.kernel, arguments.as_ptr(), reach, *blocks) };
+                let launched = match scratch {
+                    // Whoever runs a step keeps other kernels of the stream from running meanwhile.
+                    Some(scratch) => scratch.clear_after_fault(launch, |Address(address), words| {
+                        // SAFETY: scratch memory is freed after all launches of its stream, in the stream's order.
+                        unsafe { address.write_bytes(0, words) };
+                        cpu.mark_initialised(address.as_ptr().cast(), words * size_of::<u64>());
+                    }),
+                    None => launch(),
+                };
                 launched.map_err(Error::KernelFault)?;
             }
             Self::Graph(steps) => {

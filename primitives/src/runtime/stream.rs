@@ -11,7 +11,9 @@ use super::instance::Instance;
 use super::lanes::{Lane, LaneKind};
 use super::launch::{Arguments, KernelType};
 use super::memory::DeviceVec;
+use super::scratch::{Buffers, Scratch, Store};
 use super::step::Step;
+use crate::executor::context::in_kernel;
 use crate::form::Kernel;
 use crate::runtime::call::{Call, Reach, View};
 use crate::view::GlobalMut;
@@ -55,8 +57,10 @@ pub struct Stream {
 
 struct Inner {
     queue: Queue,
-    scratch: Mutex<Scratch>,
-    zeros: Mutex<Scratch>,
+    scratch: Scratch<Address>,
+    zeros: Scratch<Address>,
+    /// The memory of both.
+    buffers: Arc<ScratchBuffers>,
 }
 
 /// A stream without its scratch memory.
@@ -69,62 +73,53 @@ pub(super) struct Queue {
     allocations_left: AtomicI64,
 }
 
-/// Memory that kernels keep from launch to launch.
-struct Scratch {
-    address: NonNull<u64>,
-    words: usize,
-    /// The number of calls since the words were last zeroed.
-    calls: u32,
-    /// Outgrown buffers and their sizes in bytes. Another thread may be about to launch a kernel with one of them, so
-    /// they are kept. Sizes double, so together they are no larger than the buffer in use.
-    outgrown: Vec<(NonNull<u8>, usize)>,
-}
+/// The address of scratch memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Address(pub(super) NonNull<u64>);
 
-// SAFETY: the addresses are only passed to the device.
-unsafe impl Send for Scratch {}
+// SAFETY: the address is only passed to the device.
+unsafe impl Send for Address {}
+// SAFETY: as above.
+unsafe impl Sync for Address {}
 
-impl Scratch {
-    /// Kernels count launches in 32 bits, and the count must not wrap around: see `lookback_words`.
-    const CALLS_BEFORE_ZEROING: u32 = 1 << 31;
-    const LEAST_WORDS: usize = 1024;
-
-    fn none() -> Self {
-        Self { address: NonNull::dangling(), words: 0, calls: 0, outgrown: Vec::new() }
-    }
-}
+/// All scratch memory of a stream.
+pub(crate) type ScratchBuffers = Buffers<Address>;
 
 impl Stream {
     pub(super) fn new(device: &Device) -> Result<Self, Error> {
-        Ok(Self::of(device, Lane::of(device)?, None))
+        Ok(Self::of(device, Lane::new(LaneKind::of(device)?), None))
     }
 
     pub(super) fn of(device: &Device, lane: Lane, recording: Option<Recording>) -> Self {
-        lane.set_recording(recording.is_some());
         let queue = Queue {
             device: device.clone(),
             lane: Arc::new(lane),
             recording: Mutex::new(recording),
             allocations_left: AtomicI64::new(-1),
         };
-        Self {
-            inner: Arc::new(Inner { queue, scratch: Mutex::new(Scratch::none()), zeros: Mutex::new(Scratch::none()) }),
-        }
+        let (scratch, zeros, buffers) = (Scratch::none(), Scratch::none(), Arc::new(Buffers::none()));
+        Self { inner: Arc::new(Inner { queue, scratch, zeros, buffers }) }
     }
 
-    /// Creates a new stream that records, with memory from `parent`.
+    /// Creates a new stream on which this thread records, with memory from `parent`.
     pub(super) fn recorder(parent: &Self) -> Result<Self, Error> {
-        let lane = Lane::of(parent.device())?;
+        let lane = Lane::recorder(LaneKind::of(parent.device())?, parent.lane());
         let recording = Recording::begin(parent, &lane.kind)?;
         Ok(Self::of(parent.device(), lane, Some(recording)))
     }
 
-    /// Stops recording and returns what was recorded. From now on this is an ordinary stream.
-    pub(super) fn stop_recording(&self) -> Option<Recording> {
+    /// Stops recording, calls `end` with what was recorded, and returns its result. From then on this is an ordinary
+    /// stream.
+    pub(super) fn stop_recording<E>(&self, end: impl FnOnce(Recording) -> E) -> Option<E> {
         // The graph's work uses this scratch memory; later work on the stream needs its own.
-        self.inner.give_scratch_back();
-        let recording = self.queue().recording().take();
-        self.lane().set_recording(false);
-        recording
+        self.inner.scratch.forget();
+        self.inner.zeros.forget();
+        self.inner.give_back(self.inner.buffers.take());
+        // Locked until the lane has followed the parent: nobody finds the stream neither recording nor ordinary.
+        let mut recording = self.queue().recording();
+        let ended = recording.take().map(end);
+        self.lane().stop_recording();
+        ended
     }
 
     /// Returns the driver's handle (a `CUstream` or `cudaStream_t`), so that another library can work in this stream's
@@ -297,14 +292,15 @@ impl Stream {
                     Instance::find(kernel.id, kernel.type_name)?;
                 }
                 // SAFETY: guaranteed by the caller.
-                let step = Step::Launch { arguments: unsafe { Arguments::copy(kernel, arguments) }, reach, blocks };
+                let arguments = unsafe { Arguments::copy(kernel, arguments) };
                 if let Some(recording) = &mut *self.queue().recording() {
-                    recording.note(step);
+                    recording.note(Step::Launch { arguments, reach, blocks, scratch: None });
                     return Ok(());
                 }
                 self.queue().count(Counted::Launch);
+                let scratch = Some(Arc::clone(&self.inner.buffers));
                 // SAFETY: guaranteed by the caller.
-                unsafe { lane.submit(step) }.inspect_err(|_| self.inner.clear_scratch())
+                unsafe { lane.submit(Step::Launch { arguments, reach, blocks, scratch }) }
             }
         }
     }
@@ -312,15 +308,7 @@ impl Stream {
     /// Returns counters that are zero whenever no kernel of this stream is running: kernels that use them reset them.
     /// Does not wait.
     pub(crate) fn zero_words(&self, words: usize) -> Result<GlobalMut<u64>, Error> {
-        let inner = &*self.inner;
-        inner.clear_spoiled_scratch();
-        let _order = inner.queue.hold();
-        let mut scratch = lock(&inner.zeros);
-        if scratch.words < words {
-            inner.grow_scratch(&mut scratch, words)?;
-        }
-        // SAFETY: same as in `lookback_words`.
-        Ok(unsafe { GlobalMut::from_raw(scratch.address.as_ptr(), words) })
+        self.inner.words(&self.inner.zeros, words)
     }
 
     /// Returns this stream's scratch memory for look-back kernels: `words` words, initially zero, that keep what
@@ -333,28 +321,18 @@ impl Stream {
     /// # Errors
     /// [`Error::OutOfMemory`].
     pub fn lookback_words(&self, words: usize) -> Result<View<'_, GlobalMut<u64>>, Error> {
-        let inner = &*self.inner;
-        inner.clear_spoiled_scratch();
-        let _order = inner.queue.hold();
-        let mut scratch = lock(&inner.scratch);
-        if scratch.words < words {
-            inner.grow_scratch(&mut scratch, words)?;
-        } else if scratch.calls == Scratch::CALLS_BEFORE_ZEROING {
-            inner.zero_scratch(&mut scratch)?;
-        }
-        scratch.calls += 1;
-        // SAFETY: the scratch memory holds that many words and lives as long as the stream. All other uses of it come
-        // before or after in the stream's order.
-        Ok(unsafe { View::new(GlobalMut::from_raw(scratch.address.as_ptr(), words), Reach::none()) })
+        let words = self.inner.words(&self.inner.scratch, words)?;
+        // SAFETY: the words live as long as the stream. All other uses of them come before or after in its order.
+        Ok(unsafe { View::new(words, Reach::none()) })
     }
 }
 
-impl Lane {
+impl LaneKind {
     fn of(device: &Device) -> Result<Self, Error> {
-        Ok(Self::new(match device.backend() {
-            Backend::Cpu(cpu) => LaneKind::Cpu(CpuLane::new(cpu)?),
-            Backend::Cuda(gpu) => LaneKind::Cuda(Arc::new(CudaStream::create(gpu)?)),
-        }))
+        Ok(match device.backend() {
+            Backend::Cpu(cpu) => Self::Cpu(CpuLane::new(cpu)?),
+            Backend::Cuda(gpu) => Self::Cuda(Arc::new(CudaStream::create(gpu)?)),
+        })
     }
 }
 
@@ -378,77 +356,62 @@ impl Queue {
         if self.is_recording() { Err(Error::NotRecordable { what }) } else { Ok(()) }
     }
 
-    /// Keeps kernels from running, on the CPU device. On a GPU the driver does the ordering.
-    fn hold(&self) -> Option<MutexGuard<'_, ()>> {
+    /// Keeps kernels from running, on the CPU device. On a GPU the driver does the ordering. An error inside a kernel,
+    /// which would wait for itself.
+    fn hold(&self) -> Result<Option<MutexGuard<'_, ()>>, Error> {
         match &self.lane.kind {
-            LaneKind::Cpu(lane) => Some(lane.hold()),
-            LaneKind::Cuda(_) => None,
+            LaneKind::Cpu(_) if in_kernel() => Err(Error::HostCallInKernel),
+            LaneKind::Cpu(lane) => Ok(Some(lane.hold())),
+            LaneKind::Cuda(_) => Ok(None),
         }
     }
 }
 
-impl Inner {
-    fn grow_scratch(&self, scratch: &mut Scratch, words: usize) -> Result<(), Error> {
-        let words = words.max(2 * scratch.words).max(Scratch::LEAST_WORDS);
-        let bytes = self.queue.device.bytes_of::<u64>(words)?;
-        let address = self.queue.allocate(bytes)?;
+impl Store for Queue {
+    type Address = Address;
+    type Error = Error;
+
+    fn allocate(&self, words: usize) -> Result<Address, Error> {
+        let bytes = self.device.bytes_of::<u64>(words)?;
+        let address = Self::allocate(self, bytes)?;
         // SAFETY: allocated above.
-        if let Err(error) = unsafe { self.queue.zero(address.as_ptr(), bytes) } {
+        if let Err(error) = unsafe { Self::zero(self, address.as_ptr(), bytes) } {
             // SAFETY: the address has not been shared with anything.
-            unsafe { self.queue.free(address, bytes) };
+            unsafe { self.free(address, bytes) };
             return Err(error);
         }
-        let old = (scratch.address.cast(), scratch.words * size_of::<u64>());
-        scratch.outgrown.push(old);
-        (scratch.address, scratch.words, scratch.calls) = (address.cast(), words, 0);
-        Ok(())
+        Ok(Address(address.cast()))
     }
 
-    fn zero_scratch(&self, scratch: &mut Scratch) -> Result<(), Error> {
-        let bytes = scratch.words * size_of::<u64>();
-        // SAFETY: the buffer has that many bytes, and kernels that use it come before or after in the stream's order.
-        unsafe { self.queue.zero(scratch.address.as_ptr().cast(), bytes)? };
-        scratch.calls = 0;
-        Ok(())
+    fn zero(&self, Address(address): Address, words: usize) -> Result<(), Error> {
+        // SAFETY: the buffer has that many words, and kernels that use it come before or after in the stream's order.
+        unsafe { Self::zero(self, address.as_ptr().cast(), words * size_of::<u64>()) }
+    }
+}
+
+impl Inner {
+    /// Returns scratch memory. Does not wait, except for kernels of other threads on the CPU device.
+    fn words(&self, scratch: &Scratch<Address>, words: usize) -> Result<GlobalMut<u64>, Error> {
+        self.queue.lane.records_here()?;
+        let _order = self.queue.hold()?;
+        let address = scratch.words(&self.queue, &self.buffers, words)?;
+        let address = address.map_or(core::ptr::dangling_mut(), |Address(address)| address.as_ptr());
+        // SAFETY: the scratch memory holds that many words.
+        Ok(unsafe { GlobalMut::from_raw(address, words) })
     }
 
-    /// Zeroes all scratch memory: a kernel that stopped half-way leaves its tickets and tags behind.
-    fn clear_scratch(&self) {
-        for scratch in [&self.scratch, &self.zeros] {
-            let mut scratch = lock(scratch);
-            // Failures are ignored: the caller already gets the error of the launch.
-            let _ = self.zero_scratch(&mut scratch);
-            for &(address, bytes) in &scratch.outgrown {
-                // SAFETY: the buffer lives as long as the stream and is used in its order.
-                let _ = unsafe { self.queue.zero(address.as_ptr(), bytes) };
-            }
-        }
-    }
-
-    /// Calls `clear_scratch` if a kernel stopped half-way after its launch had returned.
-    fn clear_spoiled_scratch(&self) {
-        if let LaneKind::Cpu(lane) = &self.queue.lane.kind
-            && lane.take_spoiled_scratch()
-        {
-            self.clear_scratch();
-        }
-    }
-
-    fn give_scratch_back(&self) {
-        for scratch in [&self.scratch, &self.zeros] {
-            let Scratch { address, words, mut outgrown, .. } = core::mem::replace(&mut *lock(scratch), Scratch::none());
-            outgrown.push((address.cast(), words * size_of::<u64>()));
-            for (address, bytes) in outgrown {
-                // SAFETY: allocated by this stream; kernels that use it come earlier in its order.
-                unsafe { self.queue.free(address, bytes) };
-            }
+    fn give_back(&self, buffers: Vec<(Address, usize)>) {
+        for (Address(address), words) in buffers {
+            // SAFETY: allocated by this stream; kernels that use it come earlier in its order.
+            unsafe { self.queue.free(address.cast(), words * size_of::<u64>()) };
         }
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.give_scratch_back();
+        // Queued kernels still have the list, and clear the memory if they stop half-way: they come before the end of it.
+        self.give_back(self.buffers.all());
         self.queue.lane.close();
     }
 }
@@ -500,7 +463,7 @@ mod tests {
         assert_eq!(read(&stream, words), [0; 10]);
         write(&stream, words, 7);
         assert_eq!(read(&stream, lookback_words(&stream, 10)), [7; 10], "kept between calls");
-        assert_eq!(device.memory_used(), Scratch::LEAST_WORDS * 8);
+        assert_eq!(device.memory_used(), Scratch::<Address>::LEAST_WORDS * 8);
 
         let more = lookback_words(&stream, 5000);
         assert_eq!(read(&stream, more), [0; 5000], "zero when it has grown");
@@ -534,10 +497,10 @@ mod tests {
         let stream = Device::cpu_checked().stream().unwrap();
         let words = lookback_words(&stream, 10);
         write(&stream, words, 7);
-        lock(&stream.inner.scratch).calls = Scratch::CALLS_BEFORE_ZEROING - 1;
+        stream.inner.scratch.set_calls(Scratch::<Address>::CALLS_BEFORE_ZEROING - 1);
         assert_eq!(read(&stream, lookback_words(&stream, 10)), [7; 10]);
         assert_eq!(read(&stream, lookback_words(&stream, 10)), [0; 10]);
-        assert_eq!(lock(&stream.inner.scratch).calls, 1);
+        assert_eq!(stream.inner.scratch.set_calls(0), 1);
     }
 
     #[test]

@@ -60,8 +60,6 @@ struct Queue {
     unreported: Option<Error>,
     /// If a kernel faulted, the last task queued behind it: all tasks up to this one are dropped.
     dropped_until: u64,
-    /// Whether a faulted kernel left the stream's scratch memory in an arbitrary state.
-    is_scratch_spoiled: bool,
 }
 
 enum Task {
@@ -195,11 +193,6 @@ impl CpuLane {
         let position = queues.queue(self.queue).submitted;
         queues.finish(&self.device, self.queue, position)
     }
-
-    /// Returns whether a kernel of the stream has faulted since the last call.
-    pub(crate) fn take_spoiled_scratch(&self) -> bool {
-        self.is_queued() && core::mem::take(&mut lock(&self.device.queues).queue(self.queue).is_scratch_spoiled)
-    }
 }
 
 impl Drop for CpuLane {
@@ -299,7 +292,6 @@ impl Queues {
                 let result = unsafe { step.run(device) };
                 if matches!(result, Err(Error::KernelFault(_))) {
                     queue.dropped_until = queue.submitted;
-                    queue.is_scratch_spoiled = true;
                 }
                 result
             }
