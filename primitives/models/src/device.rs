@@ -208,6 +208,10 @@ impl Timeline for Line {
         Ok(())
     }
 
+    fn expect_host(&self) -> Result<(), Refused> {
+        Ok(())
+    }
+
     fn recorded_elsewhere() -> Refused {
         Refused::OtherThreadRecords
     }

@@ -8,12 +8,11 @@ use super::error::Error;
 use super::event::{Event, Mark};
 use super::graph::Recording;
 use super::instance::Instance;
-use super::lanes::{Lane, LaneKind};
+use super::lanes::{Lane, LaneKind, Timeline};
 use super::launch::{Arguments, KernelType};
 use super::memory::DeviceVec;
 use super::scratch::{Buffers, Scratch, Store};
 use super::step::Step;
-use crate::executor::context::in_kernel;
 use crate::form::Kernel;
 use crate::runtime::call::{Call, Reach, View};
 use crate::view::GlobalMut;
@@ -360,8 +359,7 @@ impl Queue {
     /// which would wait for itself.
     fn hold(&self) -> Result<Option<MutexGuard<'_, ()>>, Error> {
         match &self.lane.kind {
-            LaneKind::Cpu(_) if in_kernel() => Err(Error::HostCallInKernel),
-            LaneKind::Cpu(lane) => Ok(Some(lane.hold())),
+            LaneKind::Cpu(lane) => self.lane.kind.expect_host().map(|()| Some(lane.hold())),
             LaneKind::Cuda(_) => Ok(None),
         }
     }

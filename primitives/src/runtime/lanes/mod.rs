@@ -19,10 +19,10 @@ use super::cpu::CpuLane;
 use super::cuda::{CudaEvent, CudaStream};
 use super::error::Error;
 use super::sync;
-use order::Timeline;
+use crate::executor::context::in_kernel;
 use std::sync::Arc;
 
-pub(super) use order::Use;
+pub(super) use order::{Timeline, Use};
 pub(super) type Lane = order::Lane<LaneKind>;
 pub(super) type Users = order::Users<LaneKind>;
 
@@ -63,6 +63,13 @@ impl Timeline for LaneKind {
         match self {
             Self::Cpu(lane) => lane.finish(),
             Self::Cuda(stream) => stream.synchronize(),
+        }
+    }
+
+    fn expect_host(&self) -> Result<(), Error> {
+        match self {
+            Self::Cpu(_) if in_kernel() => Err(Error::HostCallInKernel),
+            _ => Ok(()),
         }
     }
 

@@ -19,6 +19,9 @@ pub(crate) trait Timeline {
     /// Waits until all work is done.
     fn synchronize(&self) -> Result<(), Self::Error>;
 
+    /// Returns an error inside a kernel: whoever runs it may hold the locks that the ordering needs.
+    fn expect_host(&self) -> Result<(), Self::Error>;
+
     /// Returns the error of a thread that uses a stream while another thread records on it.
     fn recorded_elsewhere() -> Self::Error;
 }
@@ -201,6 +204,7 @@ impl<T: Timeline> Users<T> {
 
     /// Records a use that the caller orders.
     pub(crate) fn note(&self, home: &Arc<Lane<T>>, lane: &Arc<Lane<T>>) -> Result<(), T::Error> {
+        lane.kind.expect_host()?;
         if lane.records_here()? || home.id == lane.id || !lane.kind.is_asynchronous() {
             return Ok(());
         }
@@ -210,6 +214,7 @@ impl<T: Timeline> Users<T> {
 
     #[cold]
     fn order(&self, home: &Arc<Lane<T>>, lane: &Arc<Lane<T>>, how: Use) -> Result<(), T::Error> {
+        lane.kind.expect_host()?;
         // A recording stream does not access the memory now: whoever launches the graph must keep the memory valid.
         if lane.records_here()? || !lane.kind.is_asynchronous() {
             return Ok(());
