@@ -97,14 +97,15 @@ unsafe impl<T: Pod> Param for T {}
 // SAFETY: a `repr(C)` pair of a device pointer and a length.
 unsafe impl<T: Pod> Param for Global<T> {
     fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
-        visit(name, Buffer { address: self.as_ptr().addr(), len: self.len(), element_bytes: size_of::<T>() });
+        let (address, len) = (self.as_ptr().addr(), self.len());
+        visit(name, Buffer { address, len, element_bytes: size_of::<T>(), is_writable: false });
     }
 }
 
 // SAFETY: same as for `Global`.
 unsafe impl<T: Pod> Param for GlobalMut<T> {
     fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
-        self.as_const().buffers(name, visit);
+        self.as_const().buffers(name, &mut |name, buffer| visit(name, Buffer { is_writable: true, ..buffer }));
     }
 }
 

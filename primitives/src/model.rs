@@ -64,4 +64,6 @@ pub struct Buffer {
     pub len: usize,
     /// The size of one element in bytes.
     pub element_bytes: usize,
+    /// Whether the kernel may write it.
+    pub is_writable: bool,
 }

@@ -143,6 +143,7 @@ pub fn expect_part<T>(shared: bool, base: *const T, len: usize, start: usize, co
             address: base.addr(),
             bytes: 0,
             element_bytes: size_of::<T>(),
+            region: 0,
         };
         access::out_of_bounds(&touch, start.saturating_add(count - 1), len);
     }
@@ -158,6 +159,7 @@ fn touch<T>(space: Space, base: *const T, len: usize, index: usize, count: usize
         address: base.wrapping_add(index).addr(),
         bytes: count * size_of::<T>(),
         element_bytes: size_of::<T>(),
+        region: 0,
     };
     if index >= len || len - index < count {
         access::out_of_bounds(&touch, index.saturating_add(count - 1), len);
@@ -172,20 +174,24 @@ fn touch<T>(space: Space, base: *const T, len: usize, index: usize, count: usize
 #[track_caller]
 unsafe fn load<V: Copy, T>(space: Space, base: *const T, len: usize, index: usize, align: usize, kind: Kind) -> V {
     let touch = touch(space, base, len, index, size_of::<V>() / size_of::<T>(), align);
+    let mut at = base.wrapping_add(index);
     if checked() {
-        access::plain(&touch, kind);
+        at = at.with_addr(access::plain(&touch, kind));
     }
-    base.add(index).cast::<V>().read_unaligned()
+    at.cast::<V>().read_unaligned()
 }
 
 #[inline(always)]
 #[track_caller]
 unsafe fn store<V: Copy, T>(space: Space, base: *mut T, len: usize, index: usize, align: usize, value: V) {
     let touch = touch(space, base, len, index, size_of::<V>() / size_of::<T>(), align);
+    let at = base.wrapping_add(index);
     if checked() {
-        access::plain(&touch, Kind::Write);
+        at.with_addr(access::plain(&touch, Kind::Write)).cast::<V>().write_unaligned(value);
+        access::wrote(&touch);
+    } else {
+        at.cast::<V>().write_unaligned(value);
     }
-    base.add(index).cast::<V>().write_unaligned(value);
 }
 
 #[inline(always)]
@@ -310,11 +316,12 @@ fn ordering(order: Order) -> Ordering {
     }
 }
 
-/// Performs one atomic access and reports it to the executor. Other threads may be scheduled right before it.
+/// Performs one atomic access, which may write if `writes`, and reports it to the executor. Other threads may be scheduled right before it.
 #[inline(always)]
 #[track_caller]
 unsafe fn atomically<T: AtomicWord, R>(
     place: (Space, *mut T, usize, usize),
+    writes: bool,
     scope: Scope,
     order: Order,
     act: impl FnOnce(*mut T) -> (R, Effect),
@@ -324,8 +331,13 @@ unsafe fn atomically<T: AtomicWord, R>(
     let site = Location::caller();
     with_block(|block| {
         block.before_visible();
-        let (result, effect) = act(base.wrapping_add(index));
-        if checked() {
+        let is_checked = checked();
+        let mut at = base.wrapping_add(index);
+        if is_checked {
+            at = at.with_addr(access::before_atomic(&touch, writes, site));
+        }
+        let (result, effect) = act(at);
+        if is_checked {
             access::atomic(&touch, effect, scope, order, site);
         }
         match effect {
@@ -347,7 +359,7 @@ pub unsafe fn global_atomic_load<T: AtomicWord>(
 ) -> T {
     let how = if order == Order::Relaxed { Ordering::Relaxed } else { Ordering::Acquire };
     // SAFETY: the element is in bounds and aligned, and all concurrent accesses to it are atomic.
-    atomically((Space::Global, base, len, index), scope, order, |at| (unsafe { T::load(at, how) }, Effect::Load))
+    atomically((Space::Global, base, len, index), false, scope, order, |at| (unsafe { T::load(at, how) }, Effect::Load))
 }
 
 #[inline(always)]
@@ -371,7 +383,7 @@ pub unsafe fn global_atomic_store<T: AtomicWord>(
     order: Order,
 ) {
     let how = if order == Order::Relaxed { Ordering::Relaxed } else { Ordering::Release };
-    atomically((Space::Global, base, len, index), scope, order, |at| {
+    atomically((Space::Global, base, len, index), true, scope, order, |at| {
         // SAFETY: as for `global_atomic_load`.
         (unsafe { T::store(at, value, how) }, Effect::Store)
     });
@@ -388,7 +400,7 @@ pub unsafe fn global_rmw<T: AtomicWord>(
     scope: Scope,
     order: Order,
 ) -> T {
-    atomically((Space::Global, base, len, index), scope, order, |at| {
+    atomically((Space::Global, base, len, index), true, scope, order, |at| {
         // SAFETY: as for `global_atomic_load`.
         let old = unsafe { T::rmw(at, operation, value, ordering(order)) };
         (old, Effect::Rmw { changed: T::apply(operation, old, value) != old })
@@ -406,7 +418,7 @@ pub unsafe fn global_compare_exchange<T: AtomicWord>(
     scope: Scope,
     order: Order,
 ) -> T {
-    atomically((Space::Global, base, len, index), scope, order, |at| {
+    atomically((Space::Global, base, len, index), true, scope, order, |at| {
         // SAFETY: as for `global_atomic_load`.
         let old = unsafe { T::compare_exchange(at, expected, new, ordering(order)) };
         (old, if old == expected { Effect::Rmw { changed: new != old } } else { Effect::Load })
@@ -500,7 +512,7 @@ pub unsafe fn shared_store_vec<T: Pod, const N: usize>(base: *mut T, len: usize,
 #[inline(always)]
 #[track_caller]
 pub unsafe fn shared_atomic_load<T: AtomicWord>(base: *mut T, len: usize, index: usize) -> T {
-    atomically((Space::Shared, base, len, index), Scope::Block, Order::Relaxed, |at| {
+    atomically((Space::Shared, base, len, index), false, Scope::Block, Order::Relaxed, |at| {
         // SAFETY: the element is in bounds and aligned, and only this OS thread uses it.
         (unsafe { at.read() }, Effect::Load)
     })
@@ -509,7 +521,7 @@ pub unsafe fn shared_atomic_load<T: AtomicWord>(base: *mut T, len: usize, index:
 #[inline(always)]
 #[track_caller]
 pub unsafe fn shared_atomic_store<T: AtomicWord>(base: *mut T, len: usize, index: usize, value: T) {
-    atomically((Space::Shared, base, len, index), Scope::Block, Order::Relaxed, |at| {
+    atomically((Space::Shared, base, len, index), true, Scope::Block, Order::Relaxed, |at| {
         // SAFETY: as for `shared_atomic_load`.
         (unsafe { at.write(value) }, Effect::Store)
     });
@@ -518,7 +530,7 @@ pub unsafe fn shared_atomic_store<T: AtomicWord>(base: *mut T, len: usize, index
 #[inline(always)]
 #[track_caller]
 pub unsafe fn shared_rmw<T: AtomicWord>(base: *mut T, len: usize, operation: Rmw, index: usize, value: T) -> T {
-    atomically((Space::Shared, base, len, index), Scope::Block, Order::Relaxed, |at| {
+    atomically((Space::Shared, base, len, index), true, Scope::Block, Order::Relaxed, |at| {
         // SAFETY: as for `shared_atomic_load`.
         let old = unsafe { at.read() };
         let new = T::apply(operation, old, value);
@@ -531,7 +543,7 @@ pub unsafe fn shared_rmw<T: AtomicWord>(base: *mut T, len: usize, operation: Rmw
 #[inline(always)]
 #[track_caller]
 pub unsafe fn shared_compare_exchange<T: AtomicWord>(base: *mut T, len: usize, index: usize, expected: T, new: T) -> T {
-    atomically((Space::Shared, base, len, index), Scope::Block, Order::Relaxed, |at| {
+    atomically((Space::Shared, base, len, index), true, Scope::Block, Order::Relaxed, |at| {
         // SAFETY: as for `shared_atomic_load`.
         let old = unsafe { at.read() };
         if old != expected {

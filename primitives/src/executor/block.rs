@@ -2,10 +2,12 @@
 //!
 //! A block runs on one OS thread, so its state is cells. Device code reaches it through [`context`](super::context).
 
+use super::access::tagged;
 use super::check::Checker;
 use super::fault::{Caught, FaultKind, Site};
 use super::fiber::{Park, Suspend};
 use super::panics;
+use super::paths::{self, PathId};
 use super::random::Random;
 use super::warp::{LANES, Warp, same_site};
 use std::cell::{Cell, RefCell};
@@ -70,6 +72,8 @@ pub(crate) struct Block {
     at_barrier: Cell<u32>,
     /// The first thread at the barrier, and the line where it waits.
     barrier: Cell<Option<(u32, Site)>>,
+    /// The path of that thread, in checked mode.
+    barrier_path: Cell<Option<PathId>>,
     /// The number of memory changes that a polling thread may wait for, plus the number of threads that returned.
     progress: Cell<u64>,
     caught: RefCell<Option<Caught>>,
@@ -93,6 +97,7 @@ impl Block {
             polls: (0..job.threads).map(|_| Poll::default()).collect(),
             at_barrier: Cell::new(0),
             barrier: Cell::new(None),
+            barrier_path: Cell::new(None),
             progress: Cell::new(0),
             caught: RefCell::new(None),
             random: Cell::new(Random::new(job.pre_empt.unwrap_or(0))),
@@ -167,7 +172,11 @@ impl Block {
             let kind = FaultKind::SharedOverflow { end, declared: self.job.shared_bytes };
             self.throw(Caught::new(kind, Some(site)));
         }
-        self.shared.as_ptr().cast::<u8>().cast_mut().wrapping_add(offset)
+        let piece = self.shared.as_ptr().cast::<u8>().cast_mut().wrapping_add(offset);
+        match self.checker() {
+            Some(checker) => tagged(piece, checker.borrow_mut().region(offset, bytes, site)),
+            None => piece,
+        }
     }
 
     // Called by fibers.
@@ -204,6 +213,9 @@ impl Block {
     pub(crate) fn thread_returned(&self) {
         let thread = self.thread();
         let warp = self.warp(thread);
+        if let Some(checker) = self.checker() {
+            self.expect_views(checker, None);
+        }
         self.finished.set(self.finished.get() + 1);
         warp.finished.set(warp.finished.get() | 1 << (thread % 32));
         self.progress();
@@ -269,13 +281,17 @@ impl Block {
     fn arrive(&self, site: Site) -> bool {
         let thread = self.thread();
         let arrived = self.at_barrier.get() + 1;
+        let path = self.path(site);
         match self.barrier.get() {
-            None => self.barrier.set(Some((thread, site))),
+            None => {
+                self.barrier.set(Some((thread, site)));
+                self.barrier_path.set(path);
+            }
             Some((other_thread, other)) if !same_site(other, site) => {
                 let kind = FaultKind::BarrierDivergence { other_thread, other_location: Some(other) };
                 self.throw(Caught::new(kind, Some(site)));
             }
-            Some(_) => {}
+            Some((other_thread, _)) => self.expect_same_calls(site, path, other_thread, self.barrier_path.get()),
         }
         if self.finished.get() != 0 {
             self.someone_returned(site);
@@ -300,6 +316,35 @@ impl Block {
         arrived == self.threads()
     }
 
+    /// Returns the calls that led the running thread to `site`, in checked mode.
+    #[inline(always)]
+    pub(super) fn path(&self, site: Site) -> Option<PathId> {
+        let checker = self.checker()?;
+        self.expect_views(checker, Some(site));
+        // The yielder lies at the base of the fiber's stack.
+        paths::here(site, self.suspend.get().addr())
+    }
+
+    /// Faults if the running thread has written memory through a raw pointer.
+    fn expect_views(&self, checker: &RefCell<Checker>, site: Option<Site>) {
+        let result = checker.borrow().seek(site);
+        if let Err(caught) = result {
+            self.throw(*caught);
+        }
+    }
+
+    /// Faults if another thread waits at the same line, but came there through other calls.
+    #[inline(always)]
+    pub(super) fn expect_same_calls(&self, site: Site, path: Option<PathId>, thread: u32, other: Option<PathId>) {
+        if path != other
+            && let (Some(path), Some(other)) = (path, other)
+            && let Some((calls, other_calls)) = paths::difference(path, other)
+        {
+            let kind = FaultKind::CallDivergence { calls, other_thread: thread, other_calls };
+            self.throw(Caught::new(kind, Some(site)));
+        }
+    }
+
     #[cold]
     fn someone_returned(&self, site: Site) -> ! {
         let gone = self.warps.iter().zip((0..).step_by(LANES)).find(|(warp, _)| warp.finished.get() != 0);
@@ -312,6 +357,9 @@ impl Block {
     pub fn poll(&self) {
         let thread = self.thread();
         let warp = self.warp(thread);
+        if let Some(checker) = self.checker() {
+            self.expect_views(checker, None);
+        }
         self.polls[thread as usize].count.set(0);
         warp.polling.set(warp.polling.get() | 1 << (thread % 32));
         self.wait();

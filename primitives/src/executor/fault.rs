@@ -60,13 +60,38 @@ pub enum FaultKind {
         buffer: String,
         /// The element.
         index: usize,
-        /// The line of the program that freed it, if known.
+        /// The line of the program that allocated it, if known.
+        allocated: Option<&'static Location<'static>>,
+        /// The line of the program that freed it, or the function if the executable has no line information.
         by: Option<String>,
     },
     /// An access to memory that the launch was not given, through an address that the kernel computed.
     NotGiven {
         /// What the address refers to.
         what: String,
+    },
+    /// An access through a view that begins in one buffer to memory of another one.
+    OtherBuffer {
+        /// The buffer where the view begins.
+        buffer: String,
+        /// The buffer of the access.
+        other: String,
+        /// The element of the access in that buffer.
+        index: usize,
+    },
+    /// A write through a raw pointer instead of a view. The line is that of the thread's next device function.
+    RawWrite {
+        /// The buffer.
+        buffer: String,
+        /// The element.
+        index: usize,
+    },
+    /// A write to memory that the launch was given for reading.
+    ReadOnly {
+        /// The buffer.
+        buffer: String,
+        /// The element.
+        index: usize,
     },
     /// Two threads accessed the same memory, and nothing orders the two accesses.
     Race {
@@ -83,6 +108,33 @@ pub enum FaultKind {
         /// What the other thread did, earlier in this schedule.
         other_access: Access,
         /// The line of the other access.
+        other_location: &'static Location<'static>,
+    },
+    /// Two threads accessed the same memory with atomics of different sizes, and nothing orders the two accesses.
+    MixedAtomics {
+        /// The buffer.
+        buffer: String,
+        /// The element.
+        index: usize,
+        /// The size of this access in bytes.
+        bytes: usize,
+        /// The block of the other thread.
+        other_block: u32,
+        /// The index of the other thread in that block.
+        other_thread: u32,
+        /// The size of the other access in bytes.
+        other_bytes: usize,
+        /// The line of the other access.
+        other_location: &'static Location<'static>,
+    },
+    /// A thread reads through one region of shared memory what it wrote through another one that overlaps it, with no
+    /// barrier in between.
+    SharedOverlap {
+        /// The region of the read.
+        buffer: String,
+        /// The element.
+        index: usize,
+        /// The line of the write.
         other_location: &'static Location<'static>,
     },
     /// A piece taken from shared memory ends beyond what the kernel declared.
@@ -107,6 +159,15 @@ pub enum FaultKind {
         other_thread: u32,
         /// What the other thread does instead.
         other: Elsewhere,
+    },
+    /// Threads wait at the same barrier or collective of a function that they called from different lines.
+    CallDivergence {
+        /// The call of this thread.
+        calls: String,
+        /// The other thread.
+        other_thread: u32,
+        /// The call of the other thread.
+        other_calls: String,
     },
     /// A shuffle reads a lane that does not participate.
     InactiveSource {
@@ -191,21 +252,53 @@ impl fmt::Display for FaultKind {
                 let buffer = quoted(buffer);
                 write!(f, "uninitialised read of {buffer} at index {index}{hint}")
             }
-            Self::Freed { buffer, index, by } => {
+            Self::Freed { buffer, index, allocated, by } => {
                 let buffer = quoted(buffer);
-                write!(f, "{buffer} is used at index {index}, but its memory was freed before the launch")?;
+                write!(f, "{buffer} is used at index {index}, but its memory")?;
+                if let Some(allocated) = allocated {
+                    write!(f, ", allocated at {allocated},")?;
+                }
+                write!(f, " was freed before the launch")?;
                 match by {
                     Some(by) => write!(f, ", at {by}"),
                     None => Ok(()),
                 }
             }
+            Self::RawWrite { buffer, index } => {
+                let buffer = quoted(buffer);
+                write!(f, "{buffer} was written at index {index} through a raw pointer: use a view")
+            }
             Self::NotGiven { what } => write!(f, "a computed address refers to {what}"),
+            Self::OtherBuffer { buffer, other, index } => {
+                let (buffer, other) = (quoted(buffer), quoted(other));
+                write!(f, "a view of {buffer} is used to access {other} at index {index}")
+            }
+            Self::ReadOnly { buffer, index } => {
+                let buffer = quoted(buffer);
+                write!(f, "a write to {buffer} at index {index}, which the launch was given for reading")
+            }
             Self::Race { buffer, index, access, other_block, other_thread, other_access, other_location } => write!(
                 f,
                 "race on {} at index {index}: {access} here, {other_access} by block {other_block}, \
                  thread {other_thread}, at {other_location}; nothing orders the two",
                 quoted(buffer)
             ),
+            Self::MixedAtomics { buffer, index, bytes, other_block, other_thread, other_bytes, other_location } => {
+                write!(
+                    f,
+                    "atomics of different sizes on {} at index {index}: {bytes} bytes here, {other_bytes} by block \
+                     {other_block}, thread {other_thread}, at {other_location}; nothing orders the two",
+                    quoted(buffer)
+                )
+            }
+            Self::SharedOverlap { buffer, index, other_location } => {
+                let buffer = quoted(buffer);
+                write!(
+                    f,
+                    "a read of {buffer} at index {index}, but the thread has written these bytes through another region \
+                     that overlaps it, at {other_location}, with no barrier in between"
+                )
+            }
             Self::SharedOverflow { end, declared } => {
                 write!(f, "a piece of shared memory ends at byte {end}, but the kernel declares {declared} bytes")
             }
@@ -219,6 +312,11 @@ impl fmt::Display for FaultKind {
             Self::CollectiveDivergence { mask, other_thread, other } => {
                 write!(f, "the thread calls a collective with mask {mask:#010x}, but thread {other_thread} {other}")
             }
+            Self::CallDivergence { calls, other_thread, other_calls } => write!(
+                f,
+                "the thread waits at a barrier or collective that it reached through the call at {calls}, but thread \
+                 {other_thread} reached it through the call at {other_calls}"
+            ),
             Self::InactiveSource { lane, mask } => {
                 write!(f, "the thread shuffles from lane {lane}, which is not in mask {mask:#010x}")
             }
@@ -287,8 +385,16 @@ impl Caught {
                 FaultKind::OutOfBounds { buffer, .. } | FaultKind::Misaligned { buffer, .. } => *buffer = name,
                 FaultKind::Uninitialised { buffer, index }
                 | FaultKind::Freed { buffer, index, .. }
+                | FaultKind::ReadOnly { buffer, index }
+                | FaultKind::RawWrite { buffer, index }
+                | FaultKind::MixedAtomics { buffer, index, .. }
+                | FaultKind::SharedOverlap { buffer, index, .. }
                 | FaultKind::Race { buffer, index, .. } => {
                     (*buffer, *index) = (name, element);
+                }
+                FaultKind::OtherBuffer { buffer, other, index } => {
+                    *buffer = name;
+                    (*other, *index) = Place { base: place.byte, ..place }.name(buffers);
                 }
                 _ => {}
             }

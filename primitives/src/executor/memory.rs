@@ -1,10 +1,13 @@
 //! The memory of the device: its allocations. In checked mode also which bytes are initialised, which memory a launch
 //! may use, and recently freed memory.
 
+use super::fault::Site;
 use crate::model::Buffer;
 use std::alloc::{self, Layout};
 use std::backtrace::Backtrace;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The alignment of every allocation, as on a GPU.
@@ -74,10 +77,19 @@ impl Heap {
 /// The state of memory in checked mode: the initialised bytes of every allocation, and recently freed memory.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    by_start: BTreeMap<usize, Bits>,
-    /// Oldest first.
-    freed: VecDeque<Freed>,
+    by_start: BTreeMap<usize, Live>,
+    freed: BTreeMap<usize, Freed>,
+    /// The starts of freed memory, oldest first.
+    freed_in_order: VecDeque<usize>,
     freed_bytes: usize,
+}
+
+#[derive(Debug)]
+struct Live {
+    pointer: *mut u8,
+    bits: Bits,
+    /// The line that allocated it.
+    site: Site,
 }
 
 /// Freed memory that is kept for a while, so that it is not allocated again.
@@ -85,31 +97,34 @@ pub(crate) struct Known {
 struct Freed {
     pointer: *mut u8,
     bytes: usize,
-    /// The line that freed it, if known.
-    by: Option<String>,
+    site: Option<Site>,
+    /// The calls that freed it, if known.
+    by: Option<Arc<Backtrace>>,
 }
 
-// SAFETY: the pointer refers to memory that nothing uses.
+// SAFETY: the pointers refer to memory that nothing uses, or that launches use in turn.
 unsafe impl Send for Known {}
 
-/// The most bytes and the most allocations of freed memory that are kept.
-const MOST_FREED_BYTES: usize = 16 << 20;
-const MOST_FREED: usize = 256;
+/// The most bytes and the most allocations of freed memory that are kept. A backtrace takes about 2 KB.
+const MOST_FREED_BYTES: usize = 128 << 20;
+const MOST_FREED: usize = 16 << 10;
 
 impl Known {
-    pub fn allocated(&mut self, start: usize, bytes: usize) {
-        self.by_start.insert(start, Bits::new(bytes));
+    pub fn allocated(&mut self, pointer: *mut u8, bytes: usize, site: Site) {
+        self.by_start.insert(pointer.addr(), Live { pointer, bits: Bits::new(bytes), site });
     }
 
     /// Keeps freed memory. Returns the older memory to give back to the system in its place.
     #[must_use]
-    pub fn freed(&mut self, pointer: *mut u8, bytes: usize, by: Option<&Backtrace>) -> Vec<(*mut u8, usize)> {
-        self.by_start.remove(&pointer.addr());
-        self.freed.push_back(Freed { pointer, bytes, by: by.and_then(line_of) });
+    pub fn freed(&mut self, pointer: *mut u8, bytes: usize, by: Option<Arc<Backtrace>>) -> Vec<(*mut u8, usize)> {
+        let site = self.by_start.remove(&pointer.addr()).map(|live| live.site);
+        self.freed.insert(pointer.addr(), Freed { pointer, bytes, site, by });
+        self.freed_in_order.push_back(pointer.addr());
         self.freed_bytes += bytes;
         let mut forgotten = Vec::new();
         while self.freed_bytes > MOST_FREED_BYTES || self.freed.len() > MOST_FREED {
-            let Some(oldest) = self.freed.pop_front() else { break };
+            let oldest = self.freed_in_order.pop_front().and_then(|start| self.freed.remove(&start));
+            let Some(oldest) = oldest else { break };
             self.freed_bytes -= oldest.bytes;
             forgotten.push((oldest.pointer, oldest.bytes));
         }
@@ -119,23 +134,25 @@ impl Known {
     /// Stops keeping freed memory. Returns all of it.
     pub fn forget_all(&mut self) -> Vec<(*mut u8, usize)> {
         self.freed_bytes = 0;
-        self.freed.drain(..).map(|freed| (freed.pointer, freed.bytes)).collect()
+        self.freed_in_order.clear();
+        std::mem::take(&mut self.freed).into_values().map(|freed| (freed.pointer, freed.bytes)).collect()
     }
 
     /// Returns the kept freed memory that holds `address`.
     fn find_freed(&self, address: usize) -> Option<&Freed> {
-        self.freed.iter().find(|freed| (0..freed.bytes).contains(&address.wrapping_sub(freed.pointer.addr())))
+        let (start, freed) = self.freed.range(..=address).next_back()?;
+        (address - start < freed.bytes).then_some(freed)
     }
 
     /// Returns the allocation that holds `address`, and the offset in it.
-    fn find(&self, address: usize) -> Option<(&Bits, usize)> {
-        let (start, bits) = self.by_start.range(..=address).next_back()?;
-        (address - start < bits.len).then_some((bits, address - start))
+    fn find(&self, address: usize) -> Option<(&Live, usize)> {
+        let (start, live) = self.by_start.range(..=address).next_back()?;
+        (address - start < live.bits.len).then_some((live, address - start))
     }
 
     fn find_mut(&mut self, address: usize) -> Option<(&mut Bits, usize)> {
-        let (start, bits) = self.by_start.range_mut(..=address).next_back()?;
-        (address - start < bits.len).then_some((bits, address - start))
+        let (start, live) = self.by_start.range_mut(..=address).next_back()?;
+        (address - start < live.bits.len).then_some((&mut live.bits, address - start))
     }
 
     pub fn mark(&mut self, address: usize, bytes: usize) {
@@ -146,13 +163,13 @@ impl Known {
 
     /// Returns the first uninitialised byte, counted from `address`. Memory of other owners counts as initialised.
     pub fn first_unwritten(&self, address: usize, bytes: usize) -> Option<usize> {
-        self.find(address).and_then(|(bits, at)| bits.first_unset(at, bytes))
+        self.find(address).and_then(|(live, at)| live.bits.first_unset(at, bytes))
     }
 
     /// Copies which bytes are initialised along with the memory.
     pub fn copy(&mut self, from: usize, to: usize, bytes: usize) {
         let source: Vec<bool> = match self.find(from) {
-            Some((bits, at)) => (at..at + bytes).map(|byte| bits.get(byte)).collect(),
+            Some((live, at)) => (at..at + bytes).map(|byte| live.bits.get(byte)).collect(),
             None => vec![true; bytes],
         };
         if let Some((bits, at)) = self.find_mut(to) {
@@ -163,73 +180,193 @@ impl Known {
     }
 }
 
-/// Returns the innermost line of a backtrace outside this library's runtime and the standard library.
-fn line_of(trace: &Backtrace) -> Option<String> {
+/// Returns who called this library: the innermost line of a backtrace outside the library's runtime and the standard
+/// library. If that function has no line information, returns its name.
+fn caller_of(trace: &Backtrace) -> Option<String> {
     let text = trace.to_string();
-    let places = text.lines().filter_map(|line| line.trim().strip_prefix("at "));
-    let is_own = |place: &str| {
-        // All memory is freed in that file.
-        let of_runtime = place.contains("src/runtime/memory.rs:");
-        of_runtime || place.contains("/rustc/") || place.contains("/library/")
-    };
-    places.into_iter().find(|place| !is_own(place)).map(str::to_owned)
+    let mut lines = text.lines().map(str::trim).peekable();
+    while let Some(line) = lines.next() {
+        let Some((_, function)) = line.split_once(": ") else { continue };
+        let place = lines.next_if(|next| next.starts_with("at ")).and_then(|next| next.strip_prefix("at "));
+        // The names of methods of traits begin with `<`.
+        let function = function.trim_start_matches('<');
+        let is_own = ["gpu_primitives::runtime", "std::", "core::", "alloc::", "__rust", "rust_"]
+            .iter()
+            .any(|own| function.starts_with(own));
+        let is_own_line =
+            |place: &str| ["src/runtime/memory.rs:", "/rustc/", "/library/"].iter().any(|own| place.contains(own));
+        match place {
+            Some(place) if !is_own_line(place) && !is_own => return Some(place.to_owned()),
+            None if !is_own => return Some(format!("`{function}`")),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The memory that a launch may use: the memory of its arguments, and the memory reachable through them.
 #[derive(Debug)]
 pub(crate) struct Given {
-    /// Start and end of each piece, in ascending order and disjoint.
-    pieces: Vec<(usize, usize)>,
+    /// In ascending order and disjoint: buffers that overlap or touch are one piece.
+    pieces: Vec<Piece>,
+    /// The buffers of all pieces, in ascending order.
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+struct Piece {
+    start: usize,
+    end: usize,
+    /// Its buffers among the parts.
+    parts: Range<usize>,
+    writable: Writable,
+}
+
+/// Whether a kernel may write a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writable {
+    All,
+    None,
+    Parts,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    start: usize,
+    end: usize,
+    is_writable: bool,
+}
+
+impl Part {
+    fn holds(&self, start: usize, end: usize) -> bool {
+        self.start <= start && end <= self.end
+    }
 }
 
 /// Why an access to memory is not allowed.
 #[derive(Debug)]
 pub(crate) enum Refused {
     /// The memory was freed, by this line if known.
-    Freed { by: Option<String> },
+    Freed { allocated: Option<Site>, by: Option<String> },
     /// The launch was not given the memory.
     NotGiven { what: String },
+    /// The launch was given the memory, but the view begins in another buffer.
+    OtherBuffer,
+    /// The launch was given the memory for reading.
+    ReadOnly,
+}
+
+/// An access that [`Given::check`] has allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Allowed {
+    /// Nothing in the launch may write the memory.
+    Constant,
+    Changing,
 }
 
 impl Given {
     pub fn new(known: &Known, buffers: impl IntoIterator<Item = Buffer>) -> Self {
-        let mut pieces: Vec<(usize, usize)> = Vec::new();
-        for buffer in buffers {
-            let (start, bytes) = (buffer.address, buffer.len.saturating_mul(buffer.element_bytes));
+        let mut parts: Vec<Part> = Vec::new();
+        for Buffer { address: start, len, element_bytes, is_writable } in buffers {
+            let bytes = len.saturating_mul(element_bytes);
             if bytes == 0 || known.find_freed(start).is_some() {
                 continue;
             }
             // A view may be longer than its memory. The length of other owners' memory is taken from the view.
-            let end = known.find(start).map_or(usize::MAX, |(bits, at)| start + (bits.len - at));
-            pieces.push((start, start.saturating_add(bytes).min(end)));
+            let end = known.find(start).map_or(usize::MAX, |(live, at)| start + (live.bits.len - at));
+            parts.push(Part { start, end: start.saturating_add(bytes).min(end), is_writable });
         }
-        pieces.sort_unstable();
-        pieces.dedup_by(|next, last| {
-            let joins = next.0 <= last.1;
-            if joins {
-                last.1 = last.1.max(next.1);
-            }
-            joins
+        parts.sort_unstable_by_key(|part| (part.start, part.end, part.is_writable));
+        // Of equal buffers, the last one is writable if any of them is.
+        parts.dedup_by(|next, last| {
+            let is_same = (next.start, next.end) == (last.start, last.end);
+            last.is_writable |= is_same && next.is_writable;
+            is_same
         });
-        Self { pieces }
+        let mut pieces: Vec<Piece> = Vec::new();
+        for (index, part) in parts.iter().enumerate() {
+            let writable = if part.is_writable { Writable::All } else { Writable::None };
+            match pieces.last_mut().filter(|piece| part.start <= piece.end) {
+                Some(piece) => {
+                    piece.end = piece.end.max(part.end);
+                    piece.parts.end = index + 1;
+                    if piece.writable != writable {
+                        piece.writable = Writable::Parts;
+                    }
+                }
+                None => pieces.push(Piece { start: part.start, end: part.end, parts: index..index + 1, writable }),
+            }
+        }
+        Self { pieces, parts }
     }
 
-    /// Checks whether the launch may use these bytes.
-    pub fn check(&self, known: &Known, address: usize, bytes: usize) -> Result<(), Refused> {
-        let after = self.pieces.partition_point(|&(start, _)| start <= address);
-        if after > 0 && address.saturating_add(bytes) <= self.pieces[after - 1].1 {
-            return Ok(());
+    /// Returns the start and the length of each piece that is in an allocation of the device.
+    pub fn allocated(&self, known: &Known) -> impl Iterator<Item = (*mut u8, usize)> {
+        self.pieces.iter().filter_map(|piece| {
+            let (live, at) = known.find(piece.start)?;
+            Some((live.pointer.wrapping_add(at), (piece.end - piece.start).min(live.bits.len - at)))
+        })
+    }
+
+    /// Returns the piece that holds a byte.
+    fn piece(&self, address: usize) -> Option<&Piece> {
+        let after = self.pieces.partition_point(|piece| piece.start <= address);
+        self.pieces[..after].last().filter(|piece| address < piece.end)
+    }
+
+    /// Checks whether the launch may use the `bytes` bytes at `address` through a view that begins at `base`.
+    pub fn check(
+        &self,
+        known: &Known,
+        base: usize,
+        address: usize,
+        bytes: usize,
+        writes: bool,
+    ) -> Result<Allowed, Refused> {
+        let end = address.saturating_add(bytes);
+        let Some(piece) = self.piece(address).filter(|piece| end <= piece.end) else {
+            return Err(self.refuse(known, address));
+        };
+        let parts = &self.parts[piece.parts.clone()];
+        if let [_, _, ..] = parts {
+            let begins = |part: &&Part| (part.start..part.end).contains(&base);
+            let is_from_here = |part: &&Part| begins(part) && part.holds(address, end);
+            // Most often, the last buffer that begins before the access is the right one.
+            let before = parts.partition_point(|part| part.start <= address);
+            if !parts[..before].iter().rev().any(|part| is_from_here(&part)) && parts.iter().any(|part| begins(&part)) {
+                return Err(Refused::OtherBuffer);
+            }
         }
+        // A view may also begin outside all buffers: then only the access counts.
+        if !(piece.start..piece.end).contains(&base) && self.piece(base).is_some() {
+            return Err(Refused::OtherBuffer);
+        }
+        let is_writable = || match piece.writable {
+            Writable::All => true,
+            Writable::None => false,
+            Writable::Parts => parts.iter().any(|part| part.is_writable && part.holds(address, end)),
+        };
+        if writes && !is_writable() {
+            return Err(Refused::ReadOnly);
+        }
+        Ok(if piece.writable == Writable::None { Allowed::Constant } else { Allowed::Changing })
+    }
+
+    #[cold]
+    fn refuse(&self, known: &Known, address: usize) -> Refused {
         if let Some(freed) = known.find_freed(address) {
-            return Err(Refused::Freed { by: freed.by.clone() });
+            return Refused::Freed { allocated: freed.site, by: freed.by.as_deref().and_then(caller_of) };
         }
         let what = match known.find(address) {
-            Some((bits, at)) => {
-                format!("byte {at} of an allocation of {} bytes that the launch was not given", bits.len)
+            Some((live, at)) => {
+                let (bytes, site) = (live.bits.len, live.site);
+                format!(
+                    "byte {at} of an allocation of {bytes} bytes that the launch was not given, allocated at {site}"
+                )
             }
             None => "memory outside all allocations of the device".to_owned(),
         };
-        Err(Refused::NotGiven { what })
+        Refused::NotGiven { what }
     }
 }
 

@@ -26,6 +26,7 @@ mod launch;
 mod memory;
 mod native;
 mod panics;
+mod paths;
 mod random;
 mod resident;
 pub(crate) mod warp;

@@ -8,6 +8,7 @@
 use super::block::Block;
 use super::context;
 use super::fault::{Caught, Elsewhere, FaultKind, Site};
+use super::paths::PathId;
 use std::cell::Cell;
 use std::panic::Location;
 
@@ -47,6 +48,8 @@ pub(super) struct Warp {
     values: [Cell<u64>; LANES],
     arguments: [Cell<u32>; LANES],
     results: [Cell<u64>; LANES],
+    /// The calls that led each lane to its collective, in checked mode.
+    paths: [Cell<Option<PathId>>; LANES],
 }
 
 impl Warp {
@@ -65,6 +68,7 @@ impl Warp {
             values: [const { Cell::new(0) }; LANES],
             arguments: [const { Cell::new(0) }; LANES],
             results: [const { Cell::new(0) }; LANES],
+            paths: [const { Cell::new(None) }; LANES],
         }
     }
 
@@ -135,6 +139,9 @@ fn arrive(block: &Block, operation: Collective, mask: u32, value: u64, argument:
     warp.masks[lane].set(mask);
     warp.values[lane].set(value);
     warp.arguments[lane].set(argument);
+    if block.checker().is_some() {
+        warp.paths[lane].set(block.path(site));
+    }
     warp.in_collective.set(warp.in_collective.get() | bit);
     if !warp.complete(mask) {
         return false;
@@ -171,6 +178,11 @@ fn agree(block: &Block, warp: &Warp, operation: Collective, mask: u32, site: Sit
             };
             block.throw(Caught::new(kind, Some(site)));
         }
+    }
+    if block.checker().is_some() {
+        let path = |thread: u32| warp.paths[thread as usize % LANES].get();
+        let (thread, first) = (block.thread(), block.thread() & !31);
+        lanes(mask).for_each(|lane| block.expect_same_calls(site, path(thread), first + lane, path(lane)));
     }
 }
 

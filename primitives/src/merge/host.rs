@@ -405,12 +405,14 @@ mod planted {
         pairs[1].keys = unsafe { Global::from_raw(runs[1].as_slice().as_ptr(), 2100) };
         pairs[1].values = crate::runtime::pairs::no_values(2100).as_const();
         let mut out = stream.uninit::<u32>(6100).unwrap();
+        // Another run may lie behind the memory.
+        let is_beyond = |kind: &FaultKind| matches!(kind, FaultKind::NotGiven { .. } | FaultKind::OtherBuffer { .. });
         for merge in [many::<u32, (), Less>, place::<u32, (), Less>] {
             let out = PairsMut::keys(&stream, out.as_mut_slice()).unwrap();
-            assert!(matches!(fault(merge(&stream, &pairs, out, Less)), FaultKind::NotGiven { .. }));
+            assert!(is_beyond(&fault(merge(&stream, &pairs, out, Less))));
         }
         let out = PairsMut::keys(&stream, out.slice_mut(..4100).unwrap()).unwrap();
-        assert!(matches!(fault(two(&stream, pairs[0], pairs[1], out, Less)), FaultKind::NotGiven { .. }));
+        assert!(is_beyond(&fault(two(&stream, pairs[0], pairs[1], out, Less))));
     }
 
     /// The memory of the runs is freed, but the views remain.
@@ -423,9 +425,13 @@ mod planted {
         let mut out = stream.uninit::<u32>(6000).unwrap();
         for merge in [many::<u32, (), Less>, place::<u32, (), Less>] {
             let out = PairsMut::keys(&stream, out.as_mut_slice()).unwrap();
-            let FaultKind::Freed { by, .. } = fault(merge(&stream, &pairs, out, Less)) else { panic!("another fault") };
-            // A stripped executable has no line information.
-            assert!(by.is_none_or(|by| by.contains("merge/host.rs")));
+            let FaultKind::Freed { allocated, by, .. } = fault(merge(&stream, &pairs, out, Less)) else {
+                panic!("another fault")
+            };
+            assert!(allocated.is_some_and(|line| line.file().ends_with("host.rs")));
+            // Without line information the function is known, and in a stripped executable nothing.
+            let is_here = |by: String| by.contains("merge/host.rs") || by.contains("runs_that_were_freed");
+            assert!(by.is_none_or(is_here));
         }
     }
 }

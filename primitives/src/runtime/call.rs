@@ -10,14 +10,34 @@ use core::marker::PhantomData;
 
 /// Memory that a kernel accesses through computed addresses, in addition to the buffers among its arguments. The
 /// checked CPU device rejects all other addresses. Other devices do not need the list; it is empty there.
+///
+/// On the checked CPU device it also tells for which streams the views among the arguments were made.
 #[derive(Clone, Debug, Default)]
-pub struct Reach(Vec<Buffer>);
+pub struct Reach {
+    buffers: Vec<Buffer>,
+    /// The lanes of the streams.
+    lanes: Vec<u64>,
+}
 
 impl Reach {
     /// No memory other than the arguments.
     #[must_use]
     pub const fn none() -> Self {
-        Self(Vec::new())
+        Self { buffers: Vec::new(), lanes: Vec::new() }
+    }
+
+    /// No memory other than the arguments, which were made for this stream.
+    pub(crate) fn made_for(stream: &Stream) -> Self {
+        let mut reach = Self::none();
+        if stream.device().kind() == DeviceKind::CpuChecked {
+            reach.lanes.push(stream.lane().id());
+        }
+        reach
+    }
+
+    /// Returns whether all views were made for this stream.
+    pub(crate) fn is_for(&self, stream: &Stream) -> bool {
+        self.lanes.iter().all(|&lane| lane == stream.lane().id())
     }
 
     /// Collects the buffers in these arguments.
@@ -31,23 +51,28 @@ impl Reach {
     /// Calls `list` if `stream` belongs to a checked CPU device; otherwise returns an empty list, since nothing uses
     /// it.
     pub fn when_checked(stream: &Stream, list: impl FnOnce() -> Self) -> Self {
-        if stream.device().kind() == DeviceKind::CpuChecked { list() } else { Self::none() }
+        let mut reach = Self::made_for(stream);
+        if stream.device().kind() == DeviceKind::CpuChecked {
+            reach.append(list());
+        }
+        reach
     }
 
     /// Adds the buffers in these arguments.
     pub fn extend<'a, P: Param>(&mut self, params: impl IntoIterator<Item = &'a P>) {
         for param in params {
-            param.buffers("", &mut |_, buffer| self.0.push(buffer));
+            param.buffers("", &mut |_, buffer| self.buffers.push(buffer));
         }
     }
 
     /// Adds the buffers of another list.
     pub fn append(&mut self, mut other: Self) {
-        self.0.append(&mut other.0);
+        self.buffers.append(&mut other.buffers);
+        self.lanes.append(&mut other.lanes);
     }
 
     pub(crate) fn buffers(&self) -> &[Buffer] {
-        &self.0
+        &self.buffers
     }
 }
 

@@ -147,6 +147,16 @@ pub enum Error {
         kernel: &'static str,
     },
 
+    /// A kernel was launched with a view that was made for another stream. Only the checked CPU device finds this.
+    #[error(
+        "kernel `{kernel}` was launched with a view that was made for another stream: pass the stream of the launch to \
+         `view` or `view_mut`"
+    )]
+    ViewOfOtherStream {
+        /// The kernel.
+        kernel: &'static str,
+    },
+
     /// A launch requests more than the device offers.
     #[error("kernel `{kernel}` requests {asked} {what}, but the device allows at most {limit}: use a smaller launch")]
     LaunchTooLarge {

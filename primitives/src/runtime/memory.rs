@@ -17,10 +17,12 @@ use core::num::NonZero;
 use core::ops::RangeBounds;
 use core::ptr::NonNull;
 use std::backtrace::Backtrace;
+use std::sync::Arc;
 
 /// Operations on device bytes, in stream order. An operation on zero bytes does nothing.
 impl Queue {
     /// Allocates `bytes` bytes; at least one.
+    #[track_caller]
     pub(super) fn allocate(&self, bytes: usize) -> Result<NonNull<u8>, Error> {
         debug_assert_ne!(bytes, 0);
         self.lane.records_here()?;
@@ -58,7 +60,7 @@ impl Queue {
         }
         match &self.lane.kind {
             LaneKind::Cpu(lane) => {
-                let by = lane.is_queued().then(Backtrace::force_capture);
+                let by = lane.is_queued().then(|| Arc::new(Backtrace::force_capture()));
                 // SAFETY: guaranteed by the caller. Freeing cannot fail; errors of other work go to the call that waits
                 // for that work.
                 let _ = unsafe { lane.submit(Step::Free { address: address.as_ptr(), bytes, by }) };
@@ -275,6 +277,7 @@ pub struct DeviceVec<T: Pod> {
 const NO_MEMORY: NonNull<u8> = NonNull::without_provenance(NonZero::new(256).unwrap());
 
 impl<T: Pod> DeviceVec<T> {
+    #[track_caller]
     pub(super) fn new(home: &Stream, len: usize) -> Result<Self, Error> {
         const { assert!(align_of::<T>() <= 256, "device memory is aligned to 256 bytes") };
         let bytes = home.device().bytes_of::<T>(len)?;
@@ -361,7 +364,7 @@ impl<T: Pod> DeviceVec<T> {
         // The slice created here ends with the call; the borrow does not.
         let memory = self.raw_view_mut(stream)?;
         // SAFETY: the vector is borrowed as long as the view lives.
-        Ok(unsafe { View::new(memory, Reach::none()) })
+        Ok(unsafe { View::new(memory, Reach::made_for(stream)) })
     }
 
     /// [`view`](Self::view) for this crate: the caller keeps the memory alive until its work is done.

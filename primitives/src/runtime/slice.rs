@@ -207,7 +207,7 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
     pub fn view(&self, stream: &Stream) -> Result<View<'a, Global<T>>, Error> {
         let memory = self.raw_view(stream)?;
         // SAFETY: the memory is borrowed as long as the view lives.
-        Ok(unsafe { View::new(memory, Reach::none()) })
+        Ok(unsafe { View::new(memory, Reach::made_for(stream)) })
     }
 
     /// [`view`](Self::view) for this crate: the caller keeps the memory alive until its work is done.
@@ -356,7 +356,7 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     pub fn view_mut(&mut self, stream: &Stream) -> Result<View<'_, GlobalMut<T>>, Error> {
         let memory = self.raw_view_mut(stream)?;
         // SAFETY: the memory is borrowed as long as the view lives.
-        Ok(unsafe { View::new(memory, Reach::none()) })
+        Ok(unsafe { View::new(memory, Reach::made_for(stream)) })
     }
 
     /// [`view_mut`](Self::view_mut) for this crate: the caller keeps the memory alive until its work is done.

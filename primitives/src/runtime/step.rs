@@ -41,7 +41,7 @@ pub(crate) enum Step {
         address: *mut u8,
         bytes: usize,
         /// Where the program freed the memory, on the checked device.
-        by: Option<Backtrace>,
+        by: Option<Arc<Backtrace>>,
     },
     Launch {
         arguments: Arguments,

@@ -203,6 +203,7 @@ impl Stream {
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], and other driver errors.
+    #[track_caller]
     pub fn upload<T: Pod>(&self, data: &[T]) -> Result<DeviceVec<T>, Error> {
         let mut vector = self.uninit(data.len())?;
         vector.copy_from_host(self, data)?;
@@ -213,6 +214,7 @@ impl Stream {
     ///
     /// # Errors
     /// Same as [`upload`](Self::upload).
+    #[track_caller]
     pub fn zeroed<T: Pod>(&self, len: usize) -> Result<DeviceVec<T>, Error> {
         let mut vector = self.uninit::<T>(len)?;
         let view = vector.raw_view_mut(self)?;
@@ -225,6 +227,7 @@ impl Stream {
     ///
     /// # Errors
     /// Same as [`upload`](Self::upload).
+    #[track_caller]
     pub fn uninit<T: Pod>(&self, len: usize) -> Result<DeviceVec<T>, Error> {
         DeviceVec::new(self, len)
     }
@@ -244,7 +247,8 @@ impl Stream {
     ///
     /// # Errors
     /// [`Error::EmptyLaunch`], [`Error::LaunchTooLarge`]; on a GPU [`Error::NoInstance`], [`Error::PtxRejected`],
-    /// [`Error::KernelCrashed`] from an earlier launch, and other driver errors; on the CPU [`Error::KernelFault`].
+    /// [`Error::KernelCrashed`] from an earlier launch, and other driver errors; on the CPU [`Error::KernelFault`], and
+    /// [`Error::ViewOfOtherStream`] on the checked CPU device.
     ///
     /// # Safety
     /// The arguments and the number of blocks satisfy the contract in the kernel's documentation. Views among the
@@ -289,6 +293,9 @@ impl Stream {
                 }
                 if lane.device().options().only_with_ptx {
                     Instance::find(kernel.id, kernel.type_name)?;
+                }
+                if !reach.is_for(self) {
+                    return Err(Error::ViewOfOtherStream { kernel: kernel.name });
                 }
                 // SAFETY: guaranteed by the caller.
                 let arguments = unsafe { Arguments::copy(kernel, arguments) };

@@ -95,6 +95,11 @@ impl<T: Timeline> Lane<T> {
         }
     }
 
+    /// Returns the lane's number, which no other lane has.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
     /// Notes that no stream exists any more that could add work.
     pub(crate) fn close(&self) {
         // Whoever sees this also sees all of the lane's work.

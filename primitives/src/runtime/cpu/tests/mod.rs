@@ -1,7 +1,9 @@
 //! Every planted bug must be found, and correct kernels must pass.
 
 mod divergence;
+mod escapes;
 mod memory;
+mod planted;
 mod races;
 mod schedules;
 mod warps;
@@ -12,6 +14,7 @@ use crate::runtime::call::Call;
 use crate::runtime::launch::KernelType;
 use crate::{Global, GlobalMut};
 use bytemuck::Pod;
+use std::panic::Location;
 
 fn fast() -> CpuDevice {
     CpuDevice::new(CpuOptions::default())
@@ -60,11 +63,17 @@ fn fault<K: Kernel>(device: &CpuDevice, kernel: Call<'_, K>, blocks: u32) -> Fau
 
 /// Returns the source line of a fault.
 fn line(fault: &Fault) -> String {
-    let location = fault.location.expect("the fault has a line");
+    line_at(fault.location.expect("the fault has a line"))
+}
+
+/// Returns a line of a source file of these tests.
+fn line_at(location: &Location<'_>) -> String {
     let name = location.file().rsplit('/').next().unwrap();
     let source = match name {
         "divergence.rs" => include_str!("divergence.rs"),
+        "escapes.rs" => include_str!("escapes.rs"),
         "memory.rs" => include_str!("memory.rs"),
+        "planted.rs" => include_str!("planted.rs"),
         "races.rs" => include_str!("races.rs"),
         other => panic!("the fault is in {other}"),
     };
