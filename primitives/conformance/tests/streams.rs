@@ -487,16 +487,16 @@ fn check_halves(device: &Device, n: usize, rounds: u32) {
 fn halves_of_one_vector(device: &Device) {
     let (n, rounds) = match (is_gpu(device), is_checked(device)) {
         (true, _) => (100_000, 2000),
-        (_, true) => (40, if is_long() { 3000 } else { 200 }),
+        (_, true) => (40, if is_long() { 3000 } else { 45 }),
         _ => (200, 20),
     };
     check_halves(device, n, rounds);
 }
 
 fn halves_of_one_vector_at_random_moments(_: &Device) {
-    for seed in 0..20 {
+    for seed in 0..if is_long() { 100 } else { 6 } {
         let options = CpuOptions { checked: true, schedule: Schedule::Random { seed }, ..CpuOptions::default() };
-        check_halves(&Device::cpu_with(options), 20, 20);
+        check_halves(&Device::cpu_with(options), 20, 6);
     }
 }
 
