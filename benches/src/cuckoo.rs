@@ -45,7 +45,7 @@ fn measure(session: &Session, n: usize) -> Result<(), Error> {
         let parameter = format!("load {load}");
         session.step(&parameter)?;
         let at = At { session, section: SECTION, parameter: &parameter, n };
-        let options = TableOptions::new().load_factor(load);
+        let options = TableOptions::new().seed(0).load_factor(load);
         let (table, times) = session
             .time(|| Ok(Cuckoo::bulk_build(stream, (&pairs.keys.device, &pairs.values.device), options.clone())?))?;
         at.keep::<Cuckoo>("bulk build", n, &times);
@@ -66,7 +66,8 @@ fn measure_updates(session: &Session, n: usize) -> Result<(), Error> {
     session.step("equal keys")?;
     let at = At { session, section: SECTION, parameter: "one key", n };
     let equal = stream.upload(&vec![7u32; n])?;
-    let (table, times) = session.time(|| Ok(Cuckoo::bulk_build(stream, (&equal, values), TableOptions::new())?))?;
+    let (table, times) =
+        session.time(|| Ok(Cuckoo::bulk_build(stream, (&equal, values), TableOptions::new().seed(0))?))?;
     at.keep::<Cuckoo>("bulk build", n, &times);
     let last = pairs.values.host[n - 1..].to_vec();
     Oracle::new(&[7], &last).check("bulk build of equal keys", &Contender::contents(&table, stream)?)?;
@@ -80,7 +81,7 @@ fn measure_updates(session: &Session, n: usize) -> Result<(), Error> {
     }
 
     let at = At { session, section: SECTION, parameter: "load 0.8", n };
-    let fresh = || Ok(Cuckoo::bulk_build(stream, (keys, values), TableOptions::new())?);
+    let fresh = || Ok(Cuckoo::bulk_build(stream, (keys, values), TableOptions::new().seed(0))?);
     let time = |operation: &dyn Fn(&mut Cuckoo) -> Result<(), Error>| {
         session.time_fresh(Clock::Device, session.warm_ups, session.runs, fresh, |mut table| {
             operation(&mut table)?;

@@ -53,14 +53,17 @@ impl Hash {
 
 /// Mixes a key into 32 bits. Every bit of the key affects every bit of the result, so sequences, strides, and keys that
 /// differ only in their upper bits spread like random keys. Multiplying by odd factors and xor-shifting are reversible:
-/// different 4-byte keys have different results, and so do 8-byte keys that are equal in one half.
+/// different 4-byte keys have different results, and so do 8-byte keys with the same lower half.
+///
+/// The lower half of an 8-byte key is multiplied to 64 bits, and both halves of the product count. A product of 32 bits would
+/// pass a difference in the top bit on as it is, for every seed, and the upper half of the key could cancel it.
 #[inline(always)]
 fn mix<C: KeyCode>(key: C, seed: u32, factors: [u32; 3]) -> u32 {
     let bits = key.to_u64();
     let mut mixed = bits as u32 ^ seed;
     if size_of::<C>() == 8 {
-        mixed = mixed.wrapping_mul(factors[2]);
-        mixed ^= (mixed >> 15) ^ (bits >> 32) as u32;
+        let product = mixed as u64 * factors[2] as u64;
+        mixed = product as u32 ^ (product >> 32) as u32 ^ (bits >> 32) as u32;
     }
     mixed = (mixed ^ (mixed >> 16)).wrapping_mul(factors[0]);
     mixed = (mixed ^ (mixed >> 15)).wrapping_mul(factors[1]);
@@ -215,6 +218,35 @@ mod tests {
             seconds[choices.get(1) as usize] += 1;
         }
         assert!(seconds.iter().all(|&count| (60..145).contains(&count)), "{seconds:?}");
+    }
+
+    /// Flipping the same bits of any key must not give a key with the same buckets, whatever the seed is: many such pairs would
+    /// share their buckets. The top bit of the lower half passes through a multiplication unchanged, so pairs that differ there
+    /// are the first to try.
+    #[test]
+    fn no_difference_leaves_the_buckets_as_they_are() {
+        let mut random = 1u64;
+        let mut number = || {
+            random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+            random ^ (random >> 29)
+        };
+        // Every difference of one or two of the top bits of the lower half, with what a multiplication and a shift make of them.
+        let mut differences = vec![1 << 63];
+        for low in [1u32 << 31, 1 << 30, 3 << 30] {
+            for shift in 1..32 {
+                differences.push(u64::from(low ^ low >> shift) << 32 | u64::from(low));
+                differences.push(u64::from(low >> shift) << 32 | u64::from(low));
+            }
+        }
+        for difference in differences {
+            let has_same_hashes = |_: &u32| {
+                let (hash, key) = (Hash::new(number(), u32::MAX, 2), number());
+                let (one, other) = (hash.choices(key), hash.choices(key ^ difference));
+                (one.first, one.step) == (other.first, other.step)
+            };
+            let same = (0..1000).filter(has_same_hashes).count();
+            assert!(same <= 5, "{difference:#x}: {same} of 1000 keys and seeds");
+        }
     }
 
     /// A marker is never a valid key of the bucket it marks, and the two markers of a bucket differ.

@@ -64,7 +64,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// }
     ///
     /// let stream = Device::cpu().stream()?;
-    /// let mut counts = GpuCuckoo::<u32, u32>::new(&stream, Options::new())?;
+    /// let mut counts = GpuCuckoo::<u32, u32>::new(&stream, Options::new().seed(0))?;
     /// counts.reserve(&stream, 1000)?;
     /// let words = stream.upload(&[7u32, 3, 7, 7])?;
     /// let mut full = stream.zeroed::<u8>(4)?;
@@ -177,7 +177,7 @@ mod tests {
     fn check_tally<K: Key + KeyCode<Code = K> + Hash, const WIDTH: usize>(stream: &Stream) {
         let key = |x: usize| K::from_u64((x as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 7);
         for (capacity, domain) in [(3000, 700), (0, 700)] {
-            let options = Options::new().bucket_width(WIDTH).capacity(capacity);
+            let options = Options::new().seed(0).bucket_width(WIDTH).capacity(capacity);
             let mut table = GpuCuckoo::<K, u64>::new(stream, options).unwrap();
             let keys: Vec<K> = (0..2100).map(|i| key(i * 13 % domain)).collect();
             let mut counts = HashMap::<K, u64>::new();
@@ -237,8 +237,8 @@ mod tests {
     fn kernels_insert() {
         for device in devices() {
             let stream = device.stream().unwrap();
-            let mut set = GpuCuckoo::<u32, ()>::new(&stream, Options::new()).unwrap();
-            let mut positions = GpuCuckoo::<u32, u32>::new(&stream, Options::new()).unwrap();
+            let mut set = GpuCuckoo::<u32, ()>::new(&stream, Options::new().seed(0)).unwrap();
+            let mut positions = GpuCuckoo::<u32, u32>::new(&stream, Options::new().seed(0)).unwrap();
             set.reserve(&stream, 2000).unwrap();
             positions.reserve(&stream, 2000).unwrap();
             let keys: Vec<u32> = (0..1000).map(|i| i % 400).collect();
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn a_view_has_the_width_of_the_table() {
         let stream = Device::cpu().stream().unwrap();
-        let mut table = GpuCuckoo::<u32, u32>::new(&stream, Options::new().bucket_width(4)).unwrap();
+        let mut table = GpuCuckoo::<u32, u32>::new(&stream, Options::new().seed(0).bucket_width(4)).unwrap();
         assert!(table.view_mut::<4>(&stream).is_ok());
         assert!(matches!(table.view_mut::<8>(&stream), Err(Error::InvalidOption { .. })));
     }

@@ -47,11 +47,12 @@ pub fn build<C: KeyCode, V: Carrier>(
     if keys > MAX_KEYS {
         return Err(Error::TooLong { what: NAME, len: keys, limit: MAX_KEYS });
     }
+    let first_seed = options.any_seed();
     let (mut buckets, mut failures, mut growths) = (buckets, 0, 0);
     loop {
         let mut unplaced = 0;
         for _ in 0..=options.reseeds {
-            let seed = options.seed.wrapping_add(u64::from(failures) << 32);
+            let seed = first_seed.wrapping_add(u64::from(failures) << 32);
             let hash = Hash::new(seed, buckets, options.hashes);
             let steps = steps(keys, hash, width).min(options.evictions);
             match attempt(stream, pairs, hash, width, options.evictions, steps)? {

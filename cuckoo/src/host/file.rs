@@ -49,7 +49,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         let options = &self.options;
         let mut header = FORMAT.header::<K, V>();
         header.extend(options.load_factor.to_le_bytes());
-        header.extend(options.seed.to_le_bytes());
+        header.extend(options.any_seed().to_le_bytes());
         let refuses = u32::from(options.when_full == WhenFull::Refuse);
         for number in [options.hashes, options.bucket_width as u32, options.reseeds, options.evictions, refuses] {
             header.extend(number.to_le_bytes());
@@ -73,7 +73,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     pub fn load(stream: &Stream, reader: impl Read) -> Result<Self, Error> {
         let mut source = Source::new(reader);
         let (options, len) = source.header::<K, V, _>(FORMAT, |source| {
-            let (load_factor, seed) = (f64::from_bits(source.u64()?), source.u64()?);
+            let (load_factor, seed) = (f64::from_bits(source.u64()?), Some(source.u64()?));
             let (hashes, bucket_width) = (source.u32()?, source.u32()? as usize);
             let (reseeds, evictions) = (source.u32()?, source.u32()?);
             let when_full = if source.u32()? == 0 { WhenFull::Grow } else { WhenFull::Refuse };

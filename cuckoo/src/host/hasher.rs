@@ -1,7 +1,8 @@
 //! Hashes of keys of any plain type, and comparisons of their bytes.
 
+use super::options::random_seed;
 use crate::hash::Hash;
-use crate::kernel::{ENTRIES_PER_POSITION, Entries, FindClashes, HashKeys, PROBE_THREADS, VerifyKeys};
+use crate::kernel::{ENTRIES_PER_POSITION, Entries, FindClashes, HashKeys, MAX_WORDS, PROBE_THREADS, Sums, VerifyKeys};
 use bytemuck::Pod;
 use gpu_primitives::kernel::{Reach, View};
 use gpu_primitives::{DeviceSlice, DeviceVec, Error, Global, Stream};
@@ -9,7 +10,9 @@ use gpu_primitives::{DeviceSlice, DeviceVec, Error, Global, Stream};
 /// A hash function of 64 bits for plain keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hasher {
-    seed: u64,
+    sums: Sums,
+    /// Where the search for clashes begins.
+    order: Hash,
     /// The bits that hashes may have: all of them, except in tests.
     mask: u64,
 }
@@ -27,6 +30,9 @@ macro_rules! with_pieces {
     };
 }
 
+/// The most bytes of a key.
+const MAX_KEY: usize = 4 * MAX_WORDS;
+
 /// Returns whether keys can be read in words of 4 bytes.
 fn has_words<K: Pod>(keys: DeviceSlice<'_, K>) -> bool {
     size_of::<K>().is_multiple_of(4) && keys.as_ptr().addr().is_multiple_of(4)
@@ -34,7 +40,7 @@ fn has_words<K: Pod>(keys: DeviceSlice<'_, K>) -> bool {
 
 /// Returns the pieces of keys, as an argument for kernels on `stream`. They must be aligned, and a key must consist of them.
 fn pieces<'a, K: Pod, P: Pod>(stream: &Stream, keys: DeviceSlice<'a, K>) -> Result<View<'a, Global<P>>, Error> {
-    const { assert!(size_of::<K>() > 0, "a key has at least one byte") };
+    const { assert!(matches!(size_of::<K>(), 1..=MAX_KEY), "a key has 1 to 32 bytes") };
     assert!(size_of::<K>().is_multiple_of(size_of::<P>()));
     let len = keys.len() * (size_of::<K>() / size_of::<P>());
     // SAFETY: the same bytes. The result borrows them, as the view of the keys does.
@@ -51,7 +57,7 @@ fn blocks(len: usize) -> usize {
 
 impl Hasher {
     pub fn new(seed: u64) -> Self {
-        Self { seed, mask: u64::MAX }
+        Self { sums: Sums::new(seed), order: Hash::new(seed, 1, 1), mask: u64::MAX }
     }
 
     /// Returns a weaker one, whose hashes have only so many bits: for tests.
@@ -60,9 +66,10 @@ impl Hasher {
         Self { mask: (1 << bits) - 1, ..self }
     }
 
-    /// Returns another function.
+    /// Returns another function, chosen at random. Whoever knows the seed of this one, and has chosen keys by it, does not know that
+    /// one.
     pub fn reseeded(self) -> Self {
-        Self { seed: self.seed.wrapping_add(1), ..self }
+        Self { mask: self.mask, ..Self::new(random_seed()) }
     }
 
     /// Returns the hashes of keys. Does not wait.
@@ -71,8 +78,8 @@ impl Hasher {
         if !keys.is_empty() {
             with_pieces!(keys; {
                 let (size, to) = (size_of::<K>() as u32, hashes.view_mut(stream)?);
-                let kernel = HashKeys::<P>::new(pieces(stream, keys)?, size, self.seed, self.mask, to);
-                // SAFETY: there is a thread and a hash for every key.
+                let kernel = HashKeys::<P>::new(pieces(stream, keys)?, size, self.sums, self.mask, to);
+                // SAFETY: there is a thread and a hash for every key, which has at most eight words.
                 unsafe { stream.launch(kernel, blocks(keys.len()))? };
             });
         }
@@ -98,8 +105,8 @@ impl Hasher {
         let mut entries = stream.zeroed::<u32>((ENTRIES_PER_POSITION * keys.len()).min(1 << 32))?;
         let mut entries = entries.as_mut_slice();
         with_pieces!(keys; {
-            let (size, order) = (size_of::<K>() as u32, Hash::new(self.seed, 1, 1));
-            let entries = Entries::view(stream, &mut entries, order, 0)?;
+            let size = size_of::<K>() as u32;
+            let entries = Entries::view(stream, &mut entries, self.order, 0)?;
             let (pieces, hashes) = (pieces(stream, keys)?, hashes.view(stream)?);
             let kernel = FindClashes::<P>::new(pieces, size, hashes, entries, clashes.view_mut(stream)?);
             // SAFETY: there is a thread and a hash for every key, and there are more entries, all zero.

@@ -2,6 +2,7 @@
 
 use crate::hash::MAX_HASHES;
 use gpu_dictionary::DictionaryOptions;
+use gpu_dictionary::file::unique_id;
 use gpu_primitives::Error;
 
 /// The highest load, including later insertions.
@@ -39,7 +40,8 @@ pub struct Options {
     pub(super) load_factor: f64,
     pub(super) hashes: u32,
     pub(super) bucket_width: usize,
-    pub(super) seed: u64,
+    /// None if it is chosen at random for each table.
+    pub(super) seed: Option<u64>,
     pub(super) reseeds: u32,
     pub(super) evictions: u32,
     pub(super) when_full: WhenFull,
@@ -62,8 +64,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns the defaults: room only for the given keys, load 0.8, two hash functions, buckets of 8 keys, and growth
-    /// when the table is full.
+    /// Returns the defaults: room only for the given keys, load 0.8, two hash functions, buckets of 8 keys, a random seed, and
+    /// growth when the table is full.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -71,7 +73,7 @@ impl Options {
             load_factor: 0.8,
             hashes: 2,
             bucket_width: 8,
-            seed: 0,
+            seed: None,
             reseeds: 4,
             evictions: 500,
             when_full: WhenFull::Grow,
@@ -116,10 +118,40 @@ impl Options {
         Self { bucket_width, ..self }
     }
 
-    /// Sets the seed of the hash functions. Choose it at random if an adversary can choose the keys.
+    /// Sets the seed of the hash functions, so that the same calls give the same layout. Without it, every table has a random
+    /// seed: nobody can choose keys that are hard for it. Do not set it if an adversary can choose the keys. Files store the seed.
+    ///
+    /// A table of [plain keys](crate::PlainCuckoo) leaves the seed for a random one if it does not tell all keys apart. That
+    /// practically never happens, unless the keys were chosen to do this.
+    ///
+    /// ```
+    /// use gpu_cuckoo::{GpuCuckoo, Options};
+    /// use gpu_primitives::{Device, Error};
+    ///
+    /// let stream = Device::cpu().stream()?;
+    /// let keys = stream.upload(&(0..1000u64).collect::<Vec<_>>())?;
+    /// let save = |options: Options| {
+    ///     let mut file = Vec::new();
+    ///     GpuCuckoo::build_set(&stream, &keys, options)?.save(&stream, &mut file).map(|()| file)
+    /// };
+    /// assert_eq!(save(Options::new().seed(7))?, save(Options::new().seed(7))?);
+    /// assert_ne!(save(Options::new())?, save(Options::new())?);
+    /// # Ok::<(), Error>(())
+    /// ```
     #[must_use]
     pub const fn seed(self, seed: u64) -> Self {
-        Self { seed, ..self }
+        Self { seed: Some(seed), ..self }
+    }
+
+    /// Returns the seed, or a random one if none is set.
+    pub(super) fn any_seed(&self) -> u64 {
+        self.seed.unwrap_or_else(random_seed)
+    }
+
+    /// Sets a random seed if none is set. The options of a table have a seed: it stays the same in copies and files.
+    pub(super) fn with_any_seed(self) -> Self {
+        let seed = self.any_seed();
+        self.seed(seed)
     }
 
     /// Sets how many other seeds are tried before the table counts as full: at most 1024.
@@ -178,6 +210,11 @@ impl DictionaryOptions for Options {
     fn expected_operations(self, _: usize) -> Self {
         self
     }
+}
+
+/// Returns a seed that nobody can foresee.
+pub(super) fn random_seed() -> u64 {
+    unique_id() as u64
 }
 
 /// The number of keys per bucket.

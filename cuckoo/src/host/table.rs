@@ -125,6 +125,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
 
     fn build(stream: &Stream, pairs: PairSlices<'_, K::Code, V::Carrier>, options: Options) -> Result<Self, Error> {
         options.check()?;
+        let options = options.with_any_seed();
         let buckets = buckets_for(pairs.0.len().max(options.capacity), &options)?;
         Self::from_built(stream, build(stream, pairs, buckets, &options)?, options)
     }

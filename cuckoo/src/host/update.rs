@@ -18,7 +18,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         options: Options,
     ) -> Result<(), Error> {
         // A different seed: the current one may have failed.
-        let options = options.seed(self.options.seed.wrapping_add(self.rebuilds + 1));
+        let options = options.seed(self.options.any_seed().wrapping_add(self.rebuilds + 1));
         let built = build(stream, pairs, buckets_for(capacity, &options)?, &options)?;
         let failures = u64::from(built.failures);
         self.install(stream, built)?;

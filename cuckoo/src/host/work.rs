@@ -478,7 +478,7 @@ mod tests {
     fn numbers_begin_anew() {
         for device in [Device::cpu_checked(), Device::cpu()] {
             let stream = device.stream().unwrap();
-            let mut table = GpuCuckoo::<u32, u32>::new(&stream, Options::new().capacity(20_000)).unwrap();
+            let mut table = GpuCuckoo::<u32, u32>::new(&stream, Options::new().seed(0).capacity(20_000)).unwrap();
             let keys: Vec<u32> = (0..300).chain(100..400).collect();
             let on_device = stream.upload(&keys).unwrap();
             let insert = |table: &mut GpuCuckoo<u32, u32>, round: u32| {
@@ -511,7 +511,7 @@ mod tests {
     fn pairs_yield() {
         for device in [Device::cpu_checked(), Device::cpu()] {
             let stream = device.stream().unwrap();
-            let mut table = GpuCuckoo::<u32, u32>::new(&stream, Options::new().capacity(20_000)).unwrap();
+            let mut table = GpuCuckoo::<u32, u32>::new(&stream, Options::new().seed(0).capacity(20_000)).unwrap();
             let present = stream.upload(&(0..300).collect::<Vec<u32>>()).unwrap();
             table.insert(&stream, (&present, &present)).unwrap();
 
@@ -545,7 +545,7 @@ mod tests {
     fn pairs_that_yielded_are_removed() {
         for device in [Device::cpu_checked(), Device::cpu()] {
             let stream = device.stream().unwrap();
-            let options = Options::new().bucket_width(4).evictions(0).reseeds(0).when_full(WhenFull::Refuse);
+            let options = Options::new().seed(0).bucket_width(4).evictions(0).reseeds(0).when_full(WhenFull::Refuse);
             let mut table = GpuCuckoo::<u32, u32>::new(&stream, options.capacity(1700)).unwrap();
             let present = stream.upload(&(0..500).collect::<Vec<u32>>()).unwrap();
             table.insert(&stream, (&present, &present)).unwrap();

@@ -41,6 +41,7 @@ pub use {
     last::{ENTRIES_PER_POSITION, Entries},
     marks::Marks,
     place::{BLOCKS_PER_MULTIPROCESSOR, THREADS as PLACE_THREADS},
+    plain::{MAX_WORDS, Sums},
     probe::THREADS as PROBE_THREADS,
     thin::{CHUNK, LONG_TILE},
     tile::{Count, START_THREADS, spill_slots, tile_buckets},

@@ -1,15 +1,15 @@
 //! Builds: shapes, types, keys, options, memory.
 
-use crate::{Pair, numbers, pairs};
+use crate::{Pair, numbers, pairs, seeded};
 use gpu_conformance::{is_checked, is_gpu};
-use gpu_cuckoo::{GpuCuckoo, Key, Options, Value, WhenFull};
+use gpu_cuckoo::{GpuCuckoo, Key, Value, WhenFull};
 use gpu_primitives::{Device, DeviceSlice, Error, Stream};
 use std::fmt::Debug;
 
 pub fn small_empty_table(device: &Device) {
     let stream = device.stream().unwrap();
     let asked = [0u32, 1, 2, u32::MAX, 77];
-    for options in [Options::new(), Options::new().hashes(4).bucket_width(4), Options::new().hashes(3)] {
+    for options in [seeded(), seeded().hashes(4).bucket_width(4), seeded().hashes(3)] {
         let built = Pair::<u32, u32>::build(&stream, &[], &[], options.clone());
         built.check(&asked);
         built.check(&[]);
@@ -26,7 +26,7 @@ pub fn small_empty_table(device: &Device) {
 pub fn small_one_key(device: &Device) {
     let stream = device.stream().unwrap();
     for key in [0, 1, 1000, u32::MAX] {
-        let mut pair = Pair::build(&stream, &[key], &[key ^ 5], Options::new());
+        let mut pair = Pair::build(&stream, &[key], &[key ^ 5], seeded());
         let asked = [0, 1, 2, 999, 1000, 1001, u32::MAX];
         pair.check(&asked);
         pair.delete(&[key]);
@@ -41,7 +41,7 @@ pub fn small_shapes(device: &Device) {
     let stream = device.stream().unwrap();
     for width in [4, 8] {
         for hashes in [2, 3, 4] {
-            let options = Options::new().bucket_width(width).hashes(hashes).load_factor(0.9);
+            let options = seeded().bucket_width(width).hashes(hashes).load_factor(0.9);
             let (keys, values) = (numbers(0..700), numbers(1000..1700));
             let mut pair = Pair::build(&stream, &keys, &values, options);
             pair.check(&numbers(0..2100));
@@ -58,7 +58,7 @@ pub fn small_keys_and_values(device: &Device) {
     fn check<K: Key + Debug, V: Value + Debug + PartialEq>(stream: &Stream) {
         let (keys, values) = pairs::<K, V>(1, 300, u64::MAX);
         for width in [4, 8] {
-            let mut pair = Pair::build(stream, &keys[..200], &values[..200], Options::new().bucket_width(width));
+            let mut pair = Pair::build(stream, &keys[..200], &values[..200], seeded().bucket_width(width));
             pair.insert(&keys[100..], &values[..200]).unwrap();
             pair.delete(&keys[..50]);
             pair.check(&keys);
@@ -83,7 +83,7 @@ pub fn small_keys_and_values(device: &Device) {
 pub fn extreme_keys(device: &Device) {
     fn check<K: Key + Debug>(stream: &Stream, keys: &[K], others: &[K]) {
         let values: Vec<u32> = (0..keys.len() as u32).collect();
-        let mut pair = Pair::build(stream, keys, &values, Options::new());
+        let mut pair = Pair::build(stream, keys, &values, seeded());
         pair.check(keys);
         pair.check(others);
         pair.delete(&keys[..2]);
@@ -105,7 +105,7 @@ pub fn extreme_keys(device: &Device) {
     let mut keys = numbers(0..len);
     keys.extend((0..len as u32).map(|x| u32::MAX - x));
     let values = keys.clone();
-    Pair::build(&stream, &keys, &values, Options::new()).check(&keys);
+    Pair::build(&stream, &keys, &values, seeded()).check(&keys);
 }
 
 /// Few keys, many times each: the last one wins, wherever the others are.
@@ -114,7 +114,7 @@ pub fn duplicates(device: &Device) {
     let lens: &[usize] = if is_checked(device) { &[3000] } else { &[3000, 20_000] };
     for &len in lens {
         for below in [1, 7, 100, len as u64 / 2] {
-            for options in [Options::new(), Options::new().bucket_width(4).load_factor(0.95)] {
+            for options in [seeded(), seeded().bucket_width(4).load_factor(0.95)] {
                 let (keys, values) = pairs::<u32, u32>(len as u64 + below, len, below);
                 let mut pair = Pair::build(&stream, &keys, &values, options);
                 pair.check(&numbers(0..2 * below));
@@ -130,7 +130,7 @@ pub fn one_key_many_times(device: &Device) {
     let stream = device.stream().unwrap();
     let len = if is_checked(device) { 10_000 } else { 100_000 };
     let values: Vec<u64> = (0..len).collect();
-    let pair = Pair::build(&stream, &vec![42u64; len as usize], &values, Options::new());
+    let pair = Pair::build(&stream, &vec![42u64; len as usize], &values, seeded());
     pair.check(&[41, 42, 43]);
     assert_eq!(pair.model[&42], len - 1);
 }
@@ -144,7 +144,7 @@ pub fn long_tiles(device: &Device) {
         for i in (0..len).filter(|i| i % 16 != 5) {
             keys[i] = frequent[i];
         }
-        let pair = Pair::build(stream, &keys, &values, Options::new());
+        let pair = Pair::build(stream, &keys, &values, seeded());
         pair.check(&keys[..len.min(2000)]);
     }
     let stream = device.stream().unwrap();
@@ -168,14 +168,14 @@ pub fn many_tiles(device: &Device) {
     }
     for len in lens {
         let (keys, values) = pairs::<u32, u32>(5, len, u64::MAX);
-        let pair = Pair::build(&stream, &keys, &values, Options::new());
+        let pair = Pair::build(&stream, &keys, &values, seeded());
         pair.check(&keys);
         pair.check(&numbers(0..1000));
     }
     // Almost empty: many tiles with few keys.
     if !is_checked(device) {
         let (keys, values) = pairs::<u64, u32>(6, 6000, u64::MAX);
-        let pair = Pair::build(&stream, &keys, &values, Options::new().load_factor(0.01));
+        let pair = Pair::build(&stream, &keys, &values, seeded().load_factor(0.01));
         pair.check(&keys);
     }
 }
@@ -184,7 +184,7 @@ pub fn many_tiles(device: &Device) {
 pub fn room_ahead(device: &Device) {
     let stream = device.stream().unwrap();
     for (capacity, room) in [(0, 500), (300, 500), (2000, 2000)] {
-        let options = Options::new().capacity(capacity).when_full(WhenFull::Refuse);
+        let options = seeded().capacity(capacity).when_full(WhenFull::Refuse);
         let mut pair = Pair::build(&stream, &numbers(0..500), &numbers(0..500), options);
         let slots = pair.table.stats(&stream).unwrap().slots;
         assert!((room * 5 / 4..room * 5 / 4 + 8).contains(&slots), "{slots} slots for {room} keys");
@@ -196,7 +196,7 @@ pub fn room_ahead(device: &Device) {
 pub fn build_refuses(device: &Device) {
     let stream = device.stream().unwrap();
     let keys = stream.upload(&numbers(0..5000)).unwrap();
-    let options = Options::new().bucket_width(4).load_factor(0.95).evictions(0).reseeds(2);
+    let options = seeded().bucket_width(4).load_factor(0.95).evictions(0).reseeds(2);
     let refusing = options.clone().when_full(WhenFull::Refuse);
     let error = GpuCuckoo::bulk_build(&stream, (&keys, &keys), refusing).unwrap_err();
     assert!(matches!(error, Error::TableFull { unplaced: 1.., keys: 5000, .. }), "{error}");
@@ -217,7 +217,7 @@ pub fn misaligned_values(device: &Device) {
     let values = unsafe { DeviceSlice::<[u8; 4]>::from_raw_parts(device, bytes.as_ptr().add(1).cast(), 60) };
     let keys = numbers(0..60);
     let on_device = stream.upload(&keys).unwrap();
-    let mut table = GpuCuckoo::bulk_build(&stream, (&on_device, values), Options::new()).unwrap();
+    let mut table = GpuCuckoo::bulk_build(&stream, (&on_device, values), seeded()).unwrap();
     table.insert(&stream, (&on_device, values)).unwrap();
     let expected: Vec<_> = (0..60).map(|i| Some([1, 2, 3, 4].map(|byte| 4 * i + byte))).collect();
     assert_eq!(table.lookup(&stream, &on_device).unwrap().to_vec(&stream).unwrap(), expected);
@@ -227,20 +227,20 @@ pub fn invalid_options(device: &Device) {
     let stream = device.stream().unwrap();
     let three = stream.upload(&[1u32, 2, 3]).unwrap();
     for options in [
-        Options::new().load_factor(0.0),
-        Options::new().load_factor(-1.0),
-        Options::new().load_factor(0.96),
-        Options::new().load_factor(f64::NAN),
-        Options::new().hashes(1),
-        Options::new().hashes(5),
-        Options::new().bucket_width(0),
-        Options::new().bucket_width(16),
+        seeded().load_factor(0.0),
+        seeded().load_factor(-1.0),
+        seeded().load_factor(0.96),
+        seeded().load_factor(f64::NAN),
+        seeded().hashes(1),
+        seeded().hashes(5),
+        seeded().bucket_width(0),
+        seeded().bucket_width(16),
     ] {
         let error = GpuCuckoo::bulk_build(&stream, (&three, &three), options.clone()).unwrap_err();
         assert!(matches!(error, Error::InvalidOption { .. }), "{options:?}: {error}");
         assert!(GpuCuckoo::<u32, ()>::new(&stream, options).is_err());
     }
-    let error = GpuCuckoo::<u32, u32>::new(&stream, Options::new().capacity(usize::MAX)).unwrap_err();
+    let error = GpuCuckoo::<u32, u32>::new(&stream, seeded().capacity(usize::MAX)).unwrap_err();
     assert!(matches!(error, Error::TooLong { .. }), "{error}");
 }
 
@@ -248,7 +248,7 @@ pub fn invalid_options(device: &Device) {
 pub fn memory(device: &Device) {
     let stream = device.stream().unwrap();
     let (keys, values) = pairs::<u32, u32>(12, 10_000, u64::MAX);
-    let pair = Pair::build(&stream, &keys, &values, Options::new());
+    let pair = Pair::build(&stream, &keys, &values, seeded());
     let stats = pair.table.stats(&stream).unwrap();
     let per_key = stats.bytes as f64 / stats.len as f64;
     assert!((9.9..10.1).contains(&per_key), "{per_key}");
@@ -267,7 +267,7 @@ pub fn large(device: &Device) {
     let stream = device.stream().unwrap();
     let (keys, values) = pairs::<u32, u32>(13, len, u64::MAX);
     for width in [4, 8] {
-        let mut pair = Pair::build(&stream, &keys, &values, Options::new().bucket_width(width).load_factor(0.9));
+        let mut pair = Pair::build(&stream, &keys, &values, seeded().bucket_width(width).load_factor(0.9));
         pair.delete(&keys[..len / 3]);
         pair.insert(&keys[len / 4..len / 2], &values[..len / 4]).unwrap();
         if width == 8 {

@@ -19,6 +19,11 @@ use updates::*;
 use upserts::*;
 use whole::*;
 
+/// The default options with a seed: whether a table grows or refuses must not depend on chance.
+fn seeded() -> Options {
+    Options::new().seed(0)
+}
+
 fn main() -> ExitCode {
     run(cases![
         small_empty_table,

@@ -1,14 +1,14 @@
 //! Updates: insertion, growth, refusal, deletion, histories.
 
-use crate::{Pair, numbers, pairs};
+use crate::{Pair, numbers, pairs, seeded};
 use gpu_conformance::data::random;
 use gpu_conformance::{adversarial_streams, is_checked};
-use gpu_cuckoo::{Options, WhenFull};
+use gpu_cuckoo::WhenFull;
 use gpu_primitives::{Device, Error};
 
 pub fn insert_replaces(device: &Device) {
     let stream = device.stream().unwrap();
-    let mut pair = Pair::build(&stream, &numbers(0..1000), &numbers(0..1000), Options::new().load_factor(0.6));
+    let mut pair = Pair::build(&stream, &numbers(0..1000), &numbers(0..1000), seeded().load_factor(0.6));
     // Half of them are present already; all come twice.
     let keys: Vec<u32> = (500..1200).chain(500..1200).collect();
     let values: Vec<u32> = (0..1400).map(|x| 10_000 + x).collect();
@@ -23,7 +23,7 @@ pub fn insert_replaces(device: &Device) {
 pub fn insert_repeats(device: &Device) {
     for (seed, stream) in adversarial_streams(device, 2).take(if is_checked(device) { 200 } else { 10 }) {
         for (width, hashes) in [(4, 2), (8, 2), (4, 4)] {
-            let options = Options::new().bucket_width(width).hashes(hashes).load_factor(0.9).seed(seed);
+            let options = seeded().bucket_width(width).hashes(hashes).load_factor(0.9).seed(seed);
             let mut pair = Pair::<u32, u64>::new(&stream, options.capacity(600));
             let (present, values) = (numbers(0..200), (0..200).collect::<Vec<u64>>());
             pair.insert(&present, &values).unwrap();
@@ -40,7 +40,7 @@ pub fn insert_repeats(device: &Device) {
 pub fn insert_one_key_many_times(device: &Device) {
     let stream = device.stream().unwrap();
     let len = if is_checked(device) { 3000 } else { 20_000 };
-    let mut pair = Pair::build(&stream, &[9u32], &[9u32], Options::new());
+    let mut pair = Pair::build(&stream, &[9u32], &[9u32], seeded());
     pair.insert(&vec![7; len], &numbers(0..len as u64)).unwrap();
     pair.check(&[7, 9]);
     let alternating: Vec<u32> = (0..len as u32).map(|i| 8 + i % 2).collect();
@@ -51,7 +51,7 @@ pub fn insert_one_key_many_times(device: &Device) {
 /// After the first batch, insertions into a table with room allocate nothing.
 pub fn insert_allocates_once(device: &Device) {
     let stream = device.stream().unwrap();
-    let mut pair = Pair::<u32, u32>::new(&stream, Options::new().capacity(20_000));
+    let mut pair = Pair::<u32, u32>::new(&stream, seeded().capacity(20_000));
     pair.insert(&numbers(0..1000), &numbers(0..1000)).unwrap();
     let kept = pair.table.stats(&stream).unwrap().kept;
     for batch in 1..5 {
@@ -76,7 +76,7 @@ pub fn insert_allocates_once(device: &Device) {
 
 pub fn insert_grows(device: &Device) {
     let stream = device.stream().unwrap();
-    let mut pair = Pair::build(&stream, &[5u32], &[50u64], Options::new());
+    let mut pair = Pair::build(&stream, &[5u32], &[50u64], seeded());
     let before = pair.table.stats(&stream).unwrap().slots;
     for round in 0..6 {
         let (keys, values) = pairs::<u32, u64>(round, 400, 100_000);
@@ -94,7 +94,7 @@ pub fn insert_doubles(device: &Device) {
     let stream = device.stream().unwrap();
     for width in [4, 8] {
         for hashes in [2, 4] {
-            let options = Options::new().bucket_width(width).hashes(hashes).load_factor(0.9);
+            let options = seeded().bucket_width(width).hashes(hashes).load_factor(0.9);
             let mut pair = Pair::build(&stream, &numbers(0..900), &numbers(0..900), options);
             pair.delete(&numbers(100..200));
             let before = pair.table.stats(&stream).unwrap();
@@ -110,7 +110,7 @@ pub fn insert_doubles(device: &Device) {
         }
     }
     let (keys, values) = pairs::<u64, ()>(3, 1500, u64::MAX);
-    let mut set = Pair::build(&stream, &keys[..900], &values[..900], Options::new());
+    let mut set = Pair::build(&stream, &keys[..900], &values[..900], seeded());
     set.insert(&keys[800..], &values[800..]).unwrap();
     set.check(&keys);
 }
@@ -121,7 +121,7 @@ pub fn insert_doubles_under_its_own_keys(device: &Device) {
     let stream = device.stream().unwrap();
     let (present, rounds) = if is_checked(device) { (1000, 2) } else { (4000, 6) };
     for seed in 0..rounds {
-        let options = Options::new().bucket_width(4).load_factor(0.95).seed(seed);
+        let options = seeded().bucket_width(4).load_factor(0.95).seed(seed);
         let keys = numbers(0..present);
         let mut pair = Pair::build(&stream, &keys, &keys, options);
         let slots = pair.table.stats(&stream).unwrap().slots;
@@ -136,7 +136,7 @@ pub fn insert_doubles_under_its_own_keys(device: &Device) {
 
 pub fn insert_refuses(device: &Device) {
     let stream = device.stream().unwrap();
-    let options = Options::new().when_full(WhenFull::Refuse);
+    let options = seeded().when_full(WhenFull::Refuse);
     let mut pair = Pair::build(&stream, &numbers(0..800), &numbers(0..800), options);
     let slots = pair.table.stats(&stream).unwrap().slots as u64;
     let model = pair.model.clone();
@@ -155,7 +155,7 @@ pub fn insert_undoes(device: &Device) {
     let stream = device.stream().unwrap();
     for when_full in [WhenFull::Grow, WhenFull::Refuse] {
         for evictions in [0, 3] {
-            let options = Options::new().bucket_width(4).evictions(evictions).reseeds(1).when_full(when_full);
+            let options = seeded().bucket_width(4).evictions(evictions).reseeds(1).when_full(when_full);
             let mut pair = Pair::<u32, u32>::new(&stream, options.capacity(1700));
             pair.insert(&numbers(0..500), &numbers(7..507)).unwrap();
             assert_eq!(pair.table.stats(&stream).unwrap().rebuilds, 0);
@@ -180,7 +180,7 @@ pub fn insert_undoes(device: &Device) {
 /// Repeated deletions and insertions take no more slots.
 pub fn deleted_slots_are_reused(device: &Device) {
     let stream = device.stream().unwrap();
-    let options = Options::new().load_factor(0.9).when_full(WhenFull::Refuse);
+    let options = seeded().load_factor(0.9).when_full(WhenFull::Refuse);
     let mut pair = Pair::build(&stream, &numbers(0..2000), &numbers(0..2000), options);
     for round in 1..if is_checked(device) { 5 } else { 20 } {
         let (old, new) = (2000 * (round - 1), 2000 * round);
@@ -192,7 +192,7 @@ pub fn deleted_slots_are_reused(device: &Device) {
 
 pub fn clear_and_rebuild(device: &Device) {
     let stream = device.stream().unwrap();
-    let mut pair = Pair::build(&stream, &numbers(0..3000), &numbers(0..3000), Options::new());
+    let mut pair = Pair::build(&stream, &numbers(0..3000), &numbers(0..3000), seeded());
     pair.delete(&numbers(100..3000));
     pair.table.rebuild(&stream, 0).unwrap();
     pair.check(&numbers(0..3000));
@@ -220,7 +220,7 @@ pub fn random_histories(device: &Device) {
         let mut below = |limit: u64| numbers.next().unwrap() % limit;
         // Few different keys, so that each is used often.
         let domain = [50, 2000, 1 << 40][history as usize % 3];
-        let options = Options::new()
+        let options = seeded()
             .load_factor([0.5, 0.8, 0.95][below(3) as usize])
             .bucket_width([4, 8][below(2) as usize])
             .hashes(2 + below(3) as u32)
@@ -245,7 +245,7 @@ pub fn random_histories(device: &Device) {
 /// Blocks and threads in orders that no GPU would choose: locks and compare-and-exchange do not depend on the order.
 pub fn any_order_of_threads(device: &Device) {
     let (keys, values) = pairs::<u32, u32>(11, 900, 600);
-    let tight = Options::new().bucket_width(4).load_factor(0.9);
+    let tight = seeded().bucket_width(4).load_factor(0.9);
     for (seed, stream) in adversarial_streams(device, 4).take(if is_checked(device) { 200 } else { 20 }) {
         let mut pair = Pair::build(&stream, &keys, &values, tight.clone().seed(seed));
         pair.insert(&numbers(500..800), &numbers(0..300)).unwrap();

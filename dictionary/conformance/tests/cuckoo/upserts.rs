@@ -1,9 +1,9 @@
 //! Upserts: what is there is combined with what comes.
 
-use crate::{Pair, bits, numbers, pairs};
+use crate::{Pair, bits, numbers, pairs, seeded};
 use bytemuck::{Pod, Zeroable};
 use gpu_conformance::{adversarial_streams, is_checked};
-use gpu_cuckoo::{Key, Options, Value, WhenFull};
+use gpu_cuckoo::{Key, Value, WhenFull};
 use gpu_primitives::operator::{monoid, operator};
 use gpu_primitives::scan::{Max, Min, Monoid, Sum};
 use gpu_primitives::{Device, Error};
@@ -41,7 +41,7 @@ impl Monoid<[u16; 2]> for Compose {
 pub fn upsert_combines(device: &Device) {
     let stream = device.stream().unwrap();
     for width in [4, 8] {
-        let options = Options::new().bucket_width(width).load_factor(0.5);
+        let options = seeded().bucket_width(width).load_factor(0.5);
         let mut pair = Pair::build(&stream, &numbers(0..300), &numbers(0..300), options.clone());
         pair.upsert(&numbers(200..400), &numbers(1000..1200), Sum).unwrap();
         pair.check(&numbers(0..500));
@@ -60,7 +60,7 @@ pub fn upsert_in_order(device: &Device) {
     let stream = device.stream().unwrap();
     let values: Vec<[u16; 2]> = (0..600).map(|x| [2 * x + 1, x]).collect();
     let (keys, _) = pairs::<u32, u32>(8, 600, 60);
-    let mut pair = Pair::build(&stream, &numbers(0..20), &values[..20], Options::new());
+    let mut pair = Pair::build(&stream, &numbers(0..20), &values[..20], seeded());
     pair.upsert(&keys, &values, Compose).unwrap();
     pair.check(&numbers(0..80));
 }
@@ -69,17 +69,17 @@ pub fn upsert_in_order(device: &Device) {
 pub fn upsert_types(device: &Device) {
     let stream = device.stream().unwrap();
     let (keys, values) = pairs::<u64, u64>(2, 300, 200);
-    let mut pair = Pair::build(&stream, &keys[..100], &values[..100], Options::new());
+    let mut pair = Pair::build(&stream, &keys[..100], &values[..100], seeded());
     pair.upsert(&keys, &values, Sum).unwrap();
     pair.check(&keys);
     let floats: Vec<f32> = keys.iter().map(|&key| key as f32 - 100.0).collect();
     let addends: Vec<f64> = (0..300).map(f64::from).collect();
-    let mut pair = Pair::build(&stream, &floats[..100], &addends[..100], Options::new().bucket_width(4));
+    let mut pair = Pair::build(&stream, &floats[..100], &addends[..100], seeded().bucket_width(4));
     pair.upsert(&floats, &addends, Sum).unwrap();
     pair.check(&floats);
     let signed: Vec<i64> = keys.iter().map(|&key| key as i64 - 100).collect();
     let values: Vec<i32> = (-150..150).collect();
-    let mut pair = Pair::build(&stream, &signed[..100], &values[..100], Options::new());
+    let mut pair = Pair::build(&stream, &signed[..100], &values[..100], seeded());
     pair.upsert(&signed, &values, Min).unwrap();
     pair.check(&signed);
 }
@@ -87,7 +87,7 @@ pub fn upsert_types(device: &Device) {
 /// A table that grows while it counts, and one that may not.
 pub fn upsert_grows_or_refuses(device: &Device) {
     let stream = device.stream().unwrap();
-    let mut pair = Pair::<u32, u64>::new(&stream, Options::new());
+    let mut pair = Pair::<u32, u64>::new(&stream, seeded());
     for round in 0..5 {
         let (keys, values) = pairs::<u32, u64>(round, 500, 3000);
         pair.upsert(&keys, &values, Sum).unwrap();
@@ -97,7 +97,7 @@ pub fn upsert_grows_or_refuses(device: &Device) {
 
     // No key may be displaced, so some cannot be placed: the sums must be what they were.
     for evictions in [0, 3] {
-        let options = Options::new().bucket_width(4).evictions(evictions).reseeds(0).when_full(WhenFull::Refuse);
+        let options = seeded().bucket_width(4).evictions(evictions).reseeds(0).when_full(WhenFull::Refuse);
         let mut pair = Pair::<u32, u32>::new(&stream, options.capacity(1700));
         pair.upsert(&numbers(0..500), &numbers(7..507), Sum).unwrap();
         let error = pair.upsert(&numbers(400..2010), &numbers(3000..4610), Sum).unwrap_err();
@@ -110,7 +110,7 @@ pub fn upsert_grows_or_refuses(device: &Device) {
 pub fn upsert_without_associativity(device: &Device) {
     let stream = device.stream().unwrap();
     let (keys, values) = pairs::<u32, u32>(5, 900, 300);
-    let mut pair = Pair::build(&stream, &keys[..200], &values[..200], Options::new());
+    let mut pair = Pair::build(&stream, &keys[..200], &values[..200], seeded());
     let on_device = (stream.upload(&keys).unwrap(), stream.upload(&values).unwrap());
     let broken = monoid!(1, |a: u32, b: u32| a.wrapping_mul(3).wrapping_sub(b));
     pair.table.upsert(&stream, (&on_device.0, &on_device.1), broken).unwrap();
@@ -126,7 +126,7 @@ pub fn upsert_without_associativity(device: &Device) {
 pub fn upsert_in_any_order_of_threads(device: &Device) {
     let (keys, values) = pairs::<u32, u32>(11, 300, 200);
     for (seed, stream) in adversarial_streams(device, 5).take(if is_checked(device) { 40 } else { 10 }) {
-        let options = Options::new().bucket_width(4).load_factor(0.9).seed(seed);
+        let options = seeded().bucket_width(4).load_factor(0.9).seed(seed);
         let mut pair = Pair::build(&stream, &keys[..150], &values[..150], options);
         pair.upsert(&keys, &values, Sum).unwrap();
         pair.check(&numbers(0..250));
@@ -138,7 +138,7 @@ pub fn upsert_in_any_order_of_threads(device: &Device) {
 pub fn upsert_repeats_in_order(device: &Device) {
     for (seed, stream) in adversarial_streams(device, 2).take(if is_checked(device) { 40 } else { 8 }) {
         for (width, every) in [(4, 1), (8, 1), (4, 50)] {
-            let options = Options::new().bucket_width(width).load_factor(0.9).seed(seed).capacity(3000);
+            let options = seeded().bucket_width(width).load_factor(0.9).seed(seed).capacity(3000);
             let mut pair = Pair::<u32, [u16; 2]>::new(&stream, options);
             let function = |x: u32| [2 * x as u16 + 1, x as u16];
             let present = numbers(0..1500);

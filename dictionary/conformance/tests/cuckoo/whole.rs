@@ -1,13 +1,13 @@
 //! Operations on all pairs, and removal.
 
-use crate::{Pair, numbers, pairs};
-use gpu_cuckoo::{GpuCuckoo, Options};
+use crate::{Pair, numbers, pairs, seeded};
+use gpu_cuckoo::GpuCuckoo;
 use gpu_primitives::Device;
 use gpu_primitives::operator::map;
 
 /// A table with dead slots: full buckets from which keys were deleted.
 fn worn(stream: &gpu_primitives::Stream, width: usize) -> Pair<u32, u32> {
-    let options = Options::new().bucket_width(width).load_factor(0.95);
+    let options = seeded().bucket_width(width).load_factor(0.95);
     let mut pair = Pair::build(stream, &numbers(0..1000), &numbers(5000..6000), options);
     pair.delete(&numbers(100..200));
     pair
@@ -36,7 +36,7 @@ pub fn retain_keeps_some(device: &Device) {
         pair.model.clear();
         pair.check(&numbers(0..1100));
     }
-    let mut empty = Pair::<u32, u32>::new(&stream, Options::new());
+    let mut empty = Pair::<u32, u32>::new(&stream, seeded());
     empty.table.retain(&stream, map!(|_key: u32, _value: u32| -> u8 { 0 })).unwrap();
     empty.check(&[0, 1]);
 }
@@ -44,7 +44,7 @@ pub fn retain_keeps_some(device: &Device) {
 pub fn retain_in_sets(device: &Device) {
     let stream = device.stream().unwrap();
     let (keys, values) = pairs::<u64, ()>(4, 500, u64::MAX);
-    let mut pair = Pair::build(&stream, &keys, &values, Options::new());
+    let mut pair = Pair::build(&stream, &keys, &values, seeded());
     pair.table.retain_keys(&stream, map!(|key: u64| -> u8 { (key & 1) as u8 })).unwrap();
     pair.model.retain(|key, ()| key & 1 == 1);
     pair.check(&keys);
@@ -59,7 +59,7 @@ pub fn for_each_changes_values(device: &Device) {
         pair.check(&numbers(0..1100));
     }
     let (keys, values) = pairs::<u64, f64>(6, 300, u64::MAX);
-    let mut pair = Pair::build(&stream, &keys, &values, Options::new());
+    let mut pair = Pair::build(&stream, &keys, &values, seeded());
     pair.table.for_each(&stream, map!(|_key: u64, value: f64| -> f64 { 1.0 - value })).unwrap();
     pair.model.values_mut().for_each(|value| *value = 1.0 - *value);
     pair.check(&keys);
@@ -82,7 +82,7 @@ pub fn keys_values_and_drain(device: &Device) {
         pair.insert(&numbers(0..900), &numbers(0..900)).unwrap();
         pair.check(&numbers(0..1100));
     }
-    let set = GpuCuckoo::build_set(&stream, &stream.upload(&[3u32, 1]).unwrap(), Options::new()).unwrap();
+    let set = GpuCuckoo::build_set(&stream, &stream.upload(&[3u32, 1]).unwrap(), seeded()).unwrap();
     assert_eq!(set.keys(&stream).unwrap().to_vec(&stream).unwrap(), [1, 3]);
     assert!(set.values(&stream).unwrap().is_empty());
 }
@@ -104,7 +104,7 @@ pub fn remove_returns_values(device: &Device) {
             pair.check(&numbers(0..1100));
         }
     }
-    let mut set = Pair::build(&stream, &numbers(0..500), &[(); 500], Options::new());
+    let mut set = Pair::build(&stream, &numbers(0..500), &[(); 500], seeded());
     let asked = stream.upload(&numbers(100..600)).unwrap();
     let removed = set.table.remove(&stream, &asked).unwrap().found.to_vec(&stream).unwrap();
     assert_eq!(removed, [[1; 400].as_slice(), &[0; 100]].concat());
