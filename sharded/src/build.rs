@@ -79,17 +79,18 @@ pub(crate) fn choose<K: Key>(
         at(stream, keys, &positions)?.to_vec(stream)
     };
     let own = world.vote(call, own())?;
-    // All ranks send as much as the one with the most samples.
-    let most = lens.iter().map(|&len| samples(len)).max().unwrap_or(0);
-    let mut codes: Vec<K::Code> = own.into_iter().map(Key::code).collect();
-    codes.resize(most, bytemuck::Zeroable::zeroed());
-    let all = world.gather(bytemuck::cast_slice(&codes))?;
-    let all: Vec<K::Code> = all.chunks_exact(size_of::<K::Code>()).map(bytemuck::pod_read_unaligned).collect();
-    let of_rank = |(codes, &len): (&[K::Code], &usize)| codes[..samples(len)].to_vec();
-    let mut codes: Vec<K::Code> = all.chunks_exact(most).zip(&lens).flat_map(of_rank).collect();
+    let own: Vec<K::Code> = own.into_iter().map(Key::code).collect();
+    let all = world.gather(bytemuck::cast_slice(&own))?;
+    let of_rank = |bytes: &Vec<u8>| {
+        bytes.chunks_exact(size_of::<K::Code>()).map(bytemuck::pod_read_unaligned).collect::<Vec<K::Code>>()
+    };
+    let mut codes: Vec<K::Code> = all.iter().flat_map(of_rank).collect();
     codes.sort_unstable_by(|a, b| a.partial_cmp(b).unwrap_or(core::cmp::Ordering::Equal));
     // A key that occurs often takes the place of one.
     codes.dedup();
+    if codes.is_empty() {
+        return Ok(Partition::Ranges { splitters: Vec::new() });
+    }
     let splitters = (1..shards).map(|shard| codes[shard * codes.len() / shards]).collect();
     Ok(Partition::Ranges { splitters })
 }
@@ -104,6 +105,7 @@ pub(crate) fn distribute<D: Shard>(
     old: Partition<Code<D>>,
 ) -> Result<(Partition<Code<D>>, Vec<D>), Error> {
     let check = || {
+        world.expect_shards()?;
         stream.refuse_recording("the construction of a dictionary")?;
         expect_len("the values of a dictionary", values_for::<D::Value>(keys.len()), values.len())
     };

@@ -5,13 +5,13 @@ use crate::options::Options;
 use crate::partition::{MAX_SHARDS, Partition};
 use crate::plan::concatenated;
 use crate::shard::Shard;
-use crate::sharded::{Code, Sharded, fingerprint, unset};
+use crate::sharded::{Code, Sharded, unset};
 use crate::world::{Call, World};
 use gpu_dictionary::file::{Format, Source, unique_id, write_section};
 use gpu_dictionary::{Contents, Dictionary};
 use gpu_primitives::{Error, Stream};
 use std::fs::{self, File};
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 const FORMAT: Format = Format { magic: *b"gpu-shd\n", version: 2 };
@@ -82,13 +82,33 @@ fn shard_file(directory: &Path, id: u128, shard: usize) -> PathBuf {
     directory.join(format!("{id:032x}-{shard:03}.shard"))
 }
 
-/// Writes a file, and makes sure that it is on the disk.
-fn write_file(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<(), Error>) -> Result<(), Error> {
-    let mut writer = BufWriter::new(File::create(path)?);
-    write(&mut writer)?;
-    writer.flush()?;
-    writer.get_ref().sync_all()?;
-    Ok(())
+/// Writes a file, and makes sure that it is on the disk. Returns its length.
+fn write_file(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> Result<(), Error>) -> Result<u64, Error> {
+    let write = || {
+        let mut writer = BufWriter::new(File::create(path)?);
+        write(&mut writer)?;
+        writer.flush()?;
+        writer.get_ref().sync_all()?;
+        Ok(writer.get_ref().metadata()?.len())
+    };
+    write().map_err(|error| in_file(path, error))
+}
+
+/// Adds the name of the file to an error.
+fn in_file(path: &Path, error: Error) -> Error {
+    let path = path.display();
+    match error {
+        Error::Io(error) => Error::Io(io::Error::new(error.kind(), format!("{path}: {error}"))),
+        Error::InvalidFile { what, at } => Error::InvalidFile { what: format!("{what}, in {path}"), at },
+        other => other,
+    }
+}
+
+/// Returns the error for a set of files that was there, and is not whole any more: never one that says "not found", which stands
+/// for a folder without a set.
+fn damaged(directory: &Path, what: &str) -> Error {
+    let message = format!("the set of files in {} is damaged: {what}", directory.display());
+    Error::Io(io::Error::new(io::ErrorKind::InvalidData, message))
 }
 
 impl<D: Shard> Sharded<D> {
@@ -130,7 +150,9 @@ impl<D: Shard> Sharded<D> {
     /// file system that all of them reach. A set that is already there is replaced when the new one is complete. Waits.
     ///
     /// # Errors
-    /// [`Error::Io`] if writing fails, or the errors of an export. After an error the older set, if there is one, is as it was.
+    /// [`Error::Io`] if writing fails, or if the first rank does not see the files of all others in its folder; or the errors of
+    /// an export. After an error the older set, if there is one, is as it was. If a rank is lost, the folder has the older set or
+    /// the new one, and is not mixed.
     pub fn save_set(&self, stream: &Stream, directory: impl AsRef<Path>) -> Result<(), Error> {
         let (directory, world) = (directory.as_ref(), self.world());
         let call = self.call("save_set");
@@ -139,33 +161,48 @@ impl<D: Shard> Sharded<D> {
         let id = unique_id();
         let ids = world.agree(&call, Ok(vec![id as u64, (id >> 64) as u64]))?;
         let id = u128::from(ids[0][1]) << 64 | u128::from(ids[0][0]);
+        let own_file = |own: usize| shard_file(directory, id, world.first_shard() + own);
         let write = || {
-            fs::create_dir_all(directory)?;
-            for (own, shard) in self.shards.iter().enumerate() {
-                let path = shard_file(directory, id, world.first_shard() + own);
-                write_file(&path, |writer| shard.save(world.home(own, stream), writer))?;
-            }
-            Ok(())
+            fs::create_dir_all(directory).map_err(|error| in_file(directory, error.into()))?;
+            let of_shard = |(own, shard): (usize, &D)| {
+                write_file(&own_file(own), |writer| shard.save(world.home(own, stream), writer))
+            };
+            self.shards.iter().enumerate().map(of_shard).collect()
         };
-        let outcome = world.vote(&call, write());
-        let outcome = outcome.and_then(|()| world.vote(&call, self.write_list(directory, id)));
+        let lens = world.agree(&call, write());
+        let outcome = lens.and_then(|lens| world.vote(&call, self.write_list(directory, id, &lens)));
         // What is not listed is of no use.
-        let kept = if outcome.is_ok() { Some(id) } else { listed::<D>(directory).ok().map(|header| header.id) };
-        if world.rank() == 0 {
-            remove_unlisted(directory, kept, outcome.is_err().then_some(id));
+        match (&outcome, world.rank()) {
+            (Ok(()), 0) => remove_unlisted(directory, id),
+            (Ok(()), _) => {}
+            // Nobody knows whether the first rank has written the list, or is about to.
+            (Err(Error::DictionaryLost { .. }), _) => {}
+            (Err(_), _) => (0..world.own_shards()).for_each(|own| _ = fs::remove_file(own_file(own))),
         }
         outcome
     }
 
-    /// Makes the first rank write the list.
-    fn write_list(&self, directory: &Path, id: u128) -> Result<(), Error> {
-        if self.world().rank() != 0 {
+    /// Makes the first rank write the list, if it finds the files of all ranks: by their lengths, rank by rank.
+    fn write_list(&self, directory: &Path, id: u128, lens: &[Vec<u64>]) -> Result<(), Error> {
+        let world = self.world();
+        if world.rank() != 0 {
             return Ok(());
+        }
+        for shard in 0..world.shards() {
+            let (rank, path) = (world.rank_of(shard), shard_file(directory, id, shard));
+            let expected = lens[rank][shard % world.own_shards()];
+            if fs::metadata(&path).map(|file| file.len()).ok() != Some(expected) {
+                let what = format!(
+                    "rank {rank} has saved to another folder than rank 0: pass the same one, of a file system that all ranks \
+                     share ({} is not there)",
+                    path.display()
+                );
+                return Err(Error::Io(io::Error::other(what)));
+            }
         }
         let new = directory.join(format!("{LIST}.new"));
         write_file(&new, |writer| write_section(writer, &self.header(id).bytes::<D>(SET)))?;
-        fs::rename(&new, directory.join(LIST))?;
-        Ok(())
+        fs::rename(&new, directory.join(LIST)).map_err(|error| in_file(&new, error.into()))
     }
 
     /// Reads a set of files that [`save_set`](Self::save_set) has written, in a world of any size. Every rank must call it, with
@@ -174,13 +211,15 @@ impl<D: Shard> Sharded<D> {
     /// With as many shards as the set has, each is read as it is. Otherwise all pairs are divided anew.
     ///
     /// # Errors
-    /// The errors of [`load`](Dictionary::load), and those of [`bulk_build`](Dictionary::bulk_build).
+    /// - [`Error::Io`] of the kind [`NotFound`](io::ErrorKind::NotFound) if the folder has no set of files, and no part of one.
+    ///   If a file is missing, the kind is [`InvalidData`](io::ErrorKind::InvalidData), and the message names the file.
+    /// - The errors of [`load`](Dictionary::load), and those of [`bulk_build`](Dictionary::bulk_build).
     pub fn load_set(stream: &Stream, directory: impl AsRef<Path>, options: Options<D::Options>) -> Result<Self, Error> {
         let (directory, world) = (directory.as_ref(), options.world.clone());
         let _turn = world.turn()?;
         let number = world.count_dictionary();
-        let call = Call { name: "load_set", dictionary: number, fingerprint: fingerprint::<D>(world.own_shards()) };
-        let header = listed::<D>(directory);
+        let call = Call { options: options.fingerprint::<D>(), ..Call::of::<D>("load_set", number) };
+        let header = world.expect_shards().and_then(|()| listed::<D>(directory));
         let words = |header: &Header<Code<D>>| vec![header.id as u64, (header.id >> 64) as u64];
         let (header, ids) = match header {
             Ok(header) => {
@@ -193,7 +232,10 @@ impl<D: Shard> Sharded<D> {
             return Err(Error::RanksDisagree { what: "they found different sets of files".to_owned() });
         }
         let load = |shard: usize, home: &Stream| {
-            D::load(home, BufReader::new(File::open(shard_file(directory, header.id, shard))?))
+            let path = shard_file(directory, header.id, shard);
+            let file = File::open(&path)
+                .map_err(|error| damaged(directory, &format!("{} cannot be opened: {error}", path.display())))?;
+            D::load(home, BufReader::new(file)).map_err(|error| in_file(&path, error))
         };
         let (first, saved) = (world.first_shard(), header.shards as usize);
         if world.shards() == saved {
@@ -223,24 +265,29 @@ impl<D: Shard> Sharded<D> {
 /// Reads the list of a set.
 fn listed<D: Shard>(directory: &Path) -> Result<Header<Code<D>>, Error> {
     let path = directory.join(LIST);
-    let open = File::open(&path).map_err(|error| {
-        std::io::Error::new(error.kind(), format!("there is no set of files: {}: {error}", path.display()))
+    let file = File::open(&path).map_err(|error| match shard_files(directory).next() {
+        Some((_, file)) if error.kind() == io::ErrorKind::NotFound => {
+            damaged(directory, &format!("there is {}, and no `{LIST}`", file.display()))
+        }
+        _ => Error::Io(io::Error::new(error.kind(), format!("there is no set of files: {}: {error}", path.display()))),
     });
-    Header::read::<D>(&mut Source::new(BufReader::new(open?)), SET)
+    Header::read::<D>(&mut Source::new(BufReader::new(file?)), SET).map_err(|error| in_file(&path, error))
 }
 
-/// Removes the shards' files of sets other than the one that is kept: of all other sets, or of one that failed.
-fn remove_unlisted(directory: &Path, kept: Option<u128>, failed: Option<u128>) {
-    let Ok(entries) = fs::read_dir(directory) else { return };
-    for entry in entries.flatten() {
+/// Returns the files of shards in a folder, of any set, and the ids of their sets.
+fn shard_files(directory: &Path) -> impl Iterator<Item = (u128, PathBuf)> {
+    let entries = fs::read_dir(directory).ok().into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
         let name = entry.file_name();
-        let Some((id, _)) = name.to_str().and_then(|name| name.strip_suffix(".shard")?.split_once('-')) else {
-            continue;
-        };
-        let Ok(id) = u128::from_str_radix(id, 16) else { continue };
-        if Some(id) != kept && failed.is_none_or(|failed| failed == id) {
-            // Nothing depends on it any more. A file that stays does no harm.
-            _ = fs::remove_file(entry.path());
-        }
+        let (id, _) = name.to_str()?.strip_suffix(".shard")?.split_once('-')?;
+        Some((u128::from_str_radix(id, 16).ok()?, entry.path()))
+    })
+}
+
+/// Removes the shards' files of all sets but one.
+fn remove_unlisted(directory: &Path, kept: u128) {
+    for (_, path) in shard_files(directory).filter(|&(id, _)| id != kept) {
+        // Nothing depends on it any more. A file that stays does no harm.
+        _ = fs::remove_file(path);
     }
 }

@@ -1,14 +1,13 @@
 //! Ranks that are processes of an MPI job.
 
-use crate::transport::{Incoming, Lost, Outgoing, Transport};
+use crate::transport::{Incoming, Lost, Outgoing, Transport, gather_framed};
 use core::ffi::{c_int, c_void};
 use core::fmt::{self, Debug};
 use gpu_primitives::{DeviceKind, DeviceVec, Error, PinnedVec, Stream};
-use mpi::environment::Universe;
+use mpi::environment::{Universe, is_finalized, is_initialized, threading_support};
 use mpi::{Threading, ffi};
-use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The ranks of an MPI job: of Open MPI or MPICH.
@@ -16,7 +15,8 @@ use std::time::{Duration, Instant};
 /// Bytes go through page-locked host memory, or, if the MPI library is CUDA-aware, from device memory to device memory. Both are
 /// memory of this engine: a rank that gives up waiting leaves it to the library.
 ///
-/// Dropping it ends MPI, if it started it, and if all ranks do so.
+/// Engines of one process share MPI, which allows calls from any thread at any time (`MPI_THREAD_MULTIPLE`). Dropping the last
+/// engine ends MPI, if the first one has started it, and if all ranks do so. It cannot be started again.
 ///
 /// ```no_run
 /// use gpu_dictionary::Dictionary;
@@ -34,16 +34,42 @@ pub struct Mpi {
     rank: usize,
     ranks: usize,
     communicator: Communicator,
-    /// The library, if this engine has started it.
-    universe: ManuallyDrop<Option<Universe>>,
-    takes_device_memory: bool,
+    memory: Memory,
     staging: Mutex<Staging>,
-    is_lost: AtomicBool,
+}
+
+/// MPI, which all engines of the process share.
+struct Library {
+    /// The number of engines.
+    engines: usize,
+    /// MPI, if an engine has started it.
+    universe: Option<Universe>,
+}
+
+/// Engines are made and dropped one at a time.
+static LIBRARY: Mutex<Library> = Mutex::new(Library { engines: 0, universe: None });
+/// Whether a rank was lost. Then MPI cannot be ended in order.
+static IS_LOST: AtomicBool = AtomicBool::new(false);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What MPI sends from and receives into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Memory {
+    /// Page-locked memory of the host.
+    Host,
+    /// Memory of GPUs, which the library says it takes. That of other devices goes through the host.
+    Gpu,
+    /// Memory of any device, which the program says the library takes.
+    Device,
 }
 
 struct Communicator(ffi::MPI_Comm);
 
-// SAFETY: a handle. MPI was asked for calls from any thread, one at a time; the engine's lock makes them so.
+// SAFETY: a handle. MPI runs with `MPI_THREAD_MULTIPLE`: any thread may call it at any time. The engine's lock makes its calls with
+// this communicator one at a time, as collective operations need it.
 unsafe impl Send for Communicator {}
 // SAFETY: as above.
 unsafe impl Sync for Communicator {}
@@ -82,7 +108,8 @@ impl Buffer {
             Some(Self::Device(memory)) if on_device && memory.len() >= len && memory.device() == stream.device() => {
                 Ok(Self::Device(memory))
             }
-            _ if on_device => stream.uninit(len).map(Self::Device),
+            // Zeros, since the checked device does not see that MPI writes it.
+            _ if on_device => stream.zeroed(len).map(Self::Device),
             _ => stream.device().pinned(len).map(Self::Host),
         }
     }
@@ -97,25 +124,22 @@ impl Buffer {
 
 fn check(code: c_int, what: &str) -> Result<(), Lost> {
     if code == ffi::MPI_SUCCESS as c_int {
-        Ok(())
-    } else {
-        Err(Lost::new(format!("{what} failed with MPI error {code}")))
+        return Ok(());
     }
+    let (mut text, mut len) = ([0u8; ffi::MPI_MAX_ERROR_STRING as usize], 0);
+    // SAFETY: there is room for the longest text.
+    let is_known = unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast(), &raw mut len) };
+    let text = if is_known == ffi::MPI_SUCCESS as c_int { &text[..len as usize] } else { b"unknown" };
+    Err(Lost::new(format!("{what} failed with MPI error {code} ({})", String::from_utf8_lossy(text))))
 }
 
-/// Requests under way, with the ranks that they are about.
+/// Requests under way.
 #[derive(Default)]
 struct Requests {
     requests: Vec<ffi::MPI_Request>,
-    ranks: Vec<usize>,
 }
 
 impl Requests {
-    fn add(&mut self, request: ffi::MPI_Request, rank: usize) {
-        self.requests.push(request);
-        self.ranks.push(rank);
-    }
-
     /// Waits for all of them, until the deadline. They move `bytes` in all.
     ///
     /// MPI makes progress only while it is asked for it, and moves long messages between ranks of a machine in many small
@@ -123,20 +147,21 @@ impl Requests {
     fn wait(&mut self, bytes: usize, deadline: Instant) -> Result<(), Lost> {
         let pauses_from = Instant::now() + Duration::from_millis(1) + Duration::from_nanos(bytes as u64);
         loop {
-            let mut first_open = None;
-            for (request, &rank) in self.requests.iter_mut().zip(&self.ranks) {
+            let mut are_done = true;
+            for request in &mut self.requests {
                 let mut is_done = 0;
                 // SAFETY: a request that was started, or the null request of one that is done.
                 let code = unsafe { ffi::MPI_Test(request, &raw mut is_done, ffi::RSMPI_STATUS_IGNORE) };
-                check(code, &format!("the exchange with rank {rank}"))?;
-                if is_done == 0 {
-                    first_open.get_or_insert(rank);
-                }
+                check(code, "an exchange with other ranks")?;
+                are_done &= is_done != 0;
             }
-            let Some(rank) = first_open else { return Ok(()) };
+            if are_done {
+                return Ok(());
+            }
             let now = Instant::now();
             if now >= deadline {
-                return Err(Lost::late(rank));
+                // The rank of an open request need not be the one that was lost: it may be waiting, too.
+                return Err(Lost::late());
             }
             // Other ranks may share this core.
             match now < pauses_from {
@@ -148,19 +173,62 @@ impl Requests {
 }
 
 impl Mpi {
-    /// Starts MPI, unless the program has done so, and takes all ranks of the job.
+    /// Starts MPI, unless another engine has done so, and takes all ranks of the job. All ranks must call it. If they make
+    /// several engines, they make them in the same order.
     ///
     /// # Errors
-    /// [`Lost`] if MPI cannot be started, or does not allow calls from any thread.
+    /// [`Lost`] if MPI cannot be started, or has ended; if it does not allow calls from any thread at any time; or if the program
+    /// has started it itself, which [`of_program`](Self::of_program) is for.
     pub fn new() -> Result<Self, Lost> {
-        let universe = match mpi::environment::is_initialized() {
-            true => None,
-            false => match mpi::initialize_with_threading(Threading::Serialized) {
-                Some((universe, threading)) if threading >= Threading::Serialized => Some(universe),
-                Some(_) => return Err(Lost::new("this MPI library allows calls from one thread only")),
-                None => return Err(Lost::new("MPI could not be started")),
-            },
+        let mut library = lock(&LIBRARY);
+        if is_finalized() {
+            return Err(Lost::new(
+                "MPI has ended, and cannot be started again: keep an engine for as long as it is needed",
+            ));
+        }
+        if library.universe.is_some() {
+            return Self::connect(&mut library);
+        }
+        let Some((universe, level)) = mpi::initialize_with_threading(Threading::Multiple) else {
+            return Err(Lost::new(
+                "the program has started MPI itself: use `Mpi::of_program`, and read what it requires",
+            ));
         };
+        expect_any_thread(level)?;
+        // Errors are returned. Those of requests may come to the handlers of these two, and not to that of their communicator.
+        // SAFETY: constants of the library.
+        for communicator in unsafe { [ffi::RSMPI_COMM_WORLD, ffi::RSMPI_COMM_SELF] } {
+            // SAFETY: MPI is started, and the communicators exist until it ends.
+            let code = unsafe { ffi::MPI_Comm_set_errhandler(communicator, ffi::RSMPI_ERRORS_RETURN) };
+            check(code, "MPI_Comm_set_errhandler")?;
+        }
+        library.universe = Some(universe);
+        Self::connect(&mut library)
+    }
+
+    /// Takes all ranks of the job, in an MPI that the program has started with `MPI_THREAD_MULTIPLE`. Does not end it. Otherwise
+    /// like [`new`](Self::new). By default, the errors of MPI end the job: the program decides this.
+    ///
+    /// # Safety
+    /// The program does not end MPI (`MPI_Finalize`) as long as the engine, or a [`World`](crate::World) with it, exists.
+    ///
+    /// # Errors
+    /// [`Lost`] if MPI does not run, or not with `MPI_THREAD_MULTIPLE`.
+    pub unsafe fn of_program() -> Result<Self, Lost> {
+        let mut library = lock(&LIBRARY);
+        if !is_initialized() || is_finalized() {
+            return Err(Lost::new("MPI does not run: start it with `MPI_THREAD_MULTIPLE`, or use `Mpi::new`"));
+        }
+        expect_any_thread(threading_support())?;
+        Self::connect(&mut library)
+    }
+
+    /// Makes an engine in an MPI that runs with `MPI_THREAD_MULTIPLE`.
+    fn connect(library: &mut Library) -> Result<Self, Lost> {
+        // MPI_Comm_dup would wait for it without end.
+        if IS_LOST.load(Ordering::Relaxed) {
+            return Err(Lost::new("a rank was lost before: the ranks that are left cannot be connected again"));
+        }
         // SAFETY: a communicator is a handle, for which any bits will do until it is written.
         let mut communicator: ffi::MPI_Comm = unsafe { core::mem::zeroed() };
         let (mut rank, mut ranks) = (0, 0);
@@ -172,21 +240,32 @@ impl Mpi {
             check(ffi::MPI_Comm_rank(communicator, &raw mut rank), "MPI_Comm_rank")?;
             check(ffi::MPI_Comm_size(communicator, &raw mut ranks), "MPI_Comm_size")?;
         }
+        library.engines += 1;
         Ok(Self {
             rank: rank as usize,
             ranks: ranks as usize,
             communicator: Communicator(communicator),
-            universe: ManuallyDrop::new(universe),
-            takes_device_memory: is_cuda_aware(),
+            memory: if is_cuda_aware() { Memory::Gpu } else { Memory::Host },
             staging: Mutex::new(Staging::default()),
-            is_lost: AtomicBool::new(false),
         })
     }
 
-    /// Sets whether MPI is given the addresses of GPU memory. It is if the library says that it is CUDA-aware.
+    /// Lets all bytes go through host memory, also if the library says that it is CUDA-aware.
     #[must_use]
-    pub fn device_memory(mut self, takes_device_memory: bool) -> Self {
-        self.takes_device_memory = takes_device_memory;
+    pub fn through_host(mut self) -> Self {
+        self.memory = Memory::Host;
+        self
+    }
+
+    /// Gives MPI the addresses of device memory, whatever the library says. Without this call it gets those of GPU memory if
+    /// `MPIX_Query_cuda_support` says that it takes them.
+    ///
+    /// # Safety
+    /// The MPI library takes addresses of the memory of every device on whose streams the ranks make calls. A library that does
+    /// not reads and writes host memory at these addresses.
+    #[must_use]
+    pub unsafe fn device_memory(mut self) -> Self {
+        self.memory = Memory::Device;
         self
     }
 
@@ -218,8 +297,8 @@ impl Mpi {
                     false => ffi::MPI_Irecv(part, count_int, bytes, rank_int, 0, communicator, &raw mut request),
                 }
             };
-            check(code, &format!("the exchange with rank {rank}"))?;
-            requests.add(request, rank);
+            check(code, "an exchange with other ranks")?;
+            requests.requests.push(request);
             done += count;
         }
         Ok(())
@@ -249,9 +328,48 @@ impl Mpi {
 
     fn note<R>(&self, outcome: Result<R, Lost>) -> Result<R, Lost> {
         if outcome.is_err() {
-            self.is_lost.store(true, Ordering::Relaxed);
+            IS_LOST.store(true, Ordering::Relaxed);
         }
         outcome
+    }
+
+    /// Gives every rank the bytes of all, one after the other. All ranks must pass the same number of bytes.
+    fn gather_equal(&self, mine: &[u8], deadline: Instant) -> Result<Vec<u8>, Lost> {
+        // Memory that can be left to MPI.
+        let mut mine = mine.to_vec();
+        let mut all = vec![0u8; mine.len() * self.ranks];
+        let gather = || {
+            // SAFETY: a request is a handle, for which any bits will do until it is written.
+            let mut request: ffi::MPI_Request = unsafe { core::mem::zeroed() };
+            // SAFETY: a constant of the library.
+            let bytes = unsafe { ffi::RSMPI_UINT8_T };
+            let count = mine.len() as c_int;
+            let (from, to, communicator) = (mine.as_mut_ptr().cast(), all.as_mut_ptr().cast(), self.communicator.0);
+            // SAFETY: both have the bytes that are said, and stay until the request is done, or for good.
+            let code =
+                unsafe { ffi::MPI_Iallgather(from, count, bytes, to, count, bytes, communicator, &raw mut request) };
+            check(code, "MPI_Iallgather")?;
+            Requests { requests: vec![request] }.wait(all.len(), deadline)
+        };
+        let outcome = self.note({ gather }());
+        match outcome {
+            Ok(()) => Ok(all),
+            Err(lost) => {
+                core::mem::forget((mine, all));
+                Err(lost)
+            }
+        }
+    }
+}
+
+/// Returns an error unless MPI allows calls from any thread at any time. Other threads of the program may call it, too.
+fn expect_any_thread(level: Threading) -> Result<(), Lost> {
+    match level {
+        Threading::Multiple => Ok(()),
+        other => Err(Lost::new(format!(
+            "MPI runs with the thread level {other:?}, but MPI_THREAD_MULTIPLE is required: start it with that level, or use a \
+             library that has it"
+        ))),
     }
 }
 
@@ -271,46 +389,24 @@ impl Transport for Mpi {
         self.ranks
     }
 
-    fn gather(&self, mine: &[u8], deadline: Instant) -> Result<Vec<u8>, Lost> {
-        let _turn = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
-        // Memory that can be left to MPI.
-        let mut mine = mine.to_vec();
-        let mut all = vec![0u8; mine.len() * self.ranks];
-        let gather = || {
-            // SAFETY: a request is a handle, for which any bits will do until it is written.
-            let mut request: ffi::MPI_Request = unsafe { core::mem::zeroed() };
-            // SAFETY: a constant of the library.
-            let bytes = unsafe { ffi::RSMPI_UINT8_T };
-            let count = mine.len() as c_int;
-            let (from, to, communicator) = (mine.as_mut_ptr().cast(), all.as_mut_ptr().cast(), self.communicator.0);
-            // SAFETY: both have the bytes that are said, and stay until the request is done, or for good.
-            let code =
-                unsafe { ffi::MPI_Iallgather(from, count, bytes, to, count, bytes, communicator, &raw mut request) };
-            check(code, "MPI_Iallgather")?;
-            let mut requests = Requests::default();
-            requests.add(request, self.rank);
-            requests.wait(all.len(), deadline).map_err(|_| Lost::new("another rank did not answer in time"))
-        };
-        let outcome = self.note({ gather }());
-        match outcome {
-            Ok(()) => Ok(all),
-            Err(lost) => {
-                core::mem::forget((mine, all));
-                Err(lost)
-            }
-        }
+    fn gather(&self, mine: &[u8], deadline: Instant) -> Result<Vec<Vec<u8>>, Lost> {
+        let _turn = lock(&self.staging);
+        gather_framed(mine, |bytes| self.gather_equal(bytes, deadline))
     }
 
-    fn exchange(
+    unsafe fn exchange(
         &self,
         stream: &Stream,
         send: &[Outgoing<'_>],
         receive: &mut [Incoming<'_>],
         deadline: Instant,
     ) -> Result<(), Lost> {
-        let mut staging = self.staging.lock().unwrap_or_else(PoisonError::into_inner);
-        let staging = &mut *staging;
-        let on_device = self.takes_device_memory && matches!(stream.device().kind(), DeviceKind::Cuda { .. });
+        let staging = &mut *lock(&self.staging);
+        let on_device = match self.memory {
+            Memory::Host => false,
+            Memory::Gpu => matches!(stream.device().kind(), DeviceKind::Cuda { .. }),
+            Memory::Device => true,
+        };
         let sent = send.iter().map(|message| Message { rank: message.to, len: message.bytes.len() });
         let received = receive.iter().map(|message| Message { rank: message.from, len: message.bytes.len() });
         let (sent, received): (Vec<_>, Vec<_>) = (sent.collect(), received.collect());
@@ -326,6 +422,10 @@ impl Transport for Mpi {
                 Buffer::Device(memory) => memory.slice_mut(start..end)?.copy_from(stream, message.bytes)?,
             }
             start = end;
+        }
+        if let Buffer::Device(memory) = &mut from {
+            // The last exchange may still be copying out of the buffer, on another stream: this one waits for it.
+            _ = memory.as_mut_slice().view_mut(stream)?;
         }
         stream.synchronize()?;
         if let Err(lost) = self.note(self.exchange_staged((&mut to, &sent), (&mut from, &received), deadline)) {
@@ -349,12 +449,14 @@ impl Transport for Mpi {
 
 impl Drop for Mpi {
     fn drop(&mut self) {
-        let Some(universe) = self.universe.take() else { return };
+        let mut library = lock(&LIBRARY);
+        library.engines -= 1;
+        if library.engines > 0 || library.universe.is_none() {
+            return;
+        }
         // MPI_Finalize waits for all ranks without end: it is called if all of them come.
-        let farewell = if *self.is_lost.get_mut() { None } else { self.gather(&[0], Instant::now() + FAREWELL).ok() };
-        match farewell {
-            Some(_) => drop(universe),
-            None => core::mem::forget(universe),
+        if !IS_LOST.load(Ordering::Relaxed) && self.gather(&[], Instant::now() + FAREWELL).is_ok() {
+            library.universe = None;
         }
     }
 }

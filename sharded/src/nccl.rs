@@ -1,6 +1,6 @@
 //! Ranks with a GPU each, connected by NCCL.
 
-use crate::transport::{Incoming, Lost, Outgoing, Transport};
+use crate::transport::{Incoming, Lost, Outgoing, Transport, gather_framed};
 use core::ffi::{c_int, c_uint};
 use core::fmt::{self, Debug};
 use cudarc::driver::CudaContext;
@@ -106,7 +106,7 @@ impl Communicator {
                 (ncclResult_t::ncclSuccess, error) | (error, _) => return Err(failed(call, result::NcclError(error))),
             }
             if Instant::now() >= deadline {
-                return Err(Lost::new(format!("{call}: another rank did not answer in time")));
+                return Err(Lost::late());
             }
             std::thread::yield_now();
         }
@@ -118,7 +118,7 @@ impl Communicator {
         while !end.is_done()? {
             self.settle("an exchange", deadline)?;
             if Instant::now() >= deadline {
-                return Err(Lost::new("another rank did not answer in time"));
+                return Err(Lost::late());
             }
             std::thread::yield_now();
         }
@@ -192,8 +192,8 @@ impl Nccl {
         if communicator.is_aborted {
             return Err(Lost::new("the NCCL communicator was aborted after an earlier error"));
         }
-        let Some(raw) = stream.cuda_stream() else {
-            return Err(Lost::new("NCCL connects GPUs, but the stream of the call is not one of a GPU"));
+        let Some(raw) = stream.cuda_stream().filter(|_| stream.device() == self.stream.device()) else {
+            return Err(Lost::new("the stream of the call is not one of the GPU that NCCL was connected with"));
         };
         let run = || {
             self.context.bind_to_thread().map_err(|error| Lost::new(format!("the context of the GPU: {error}")))?;
@@ -212,16 +212,9 @@ impl Nccl {
     }
 }
 
-impl Transport for Nccl {
-    fn rank(&self) -> usize {
-        self.rank
-    }
-
-    fn ranks(&self) -> usize {
-        self.ranks
-    }
-
-    fn gather(&self, mine: &[u8], deadline: Instant) -> Result<Vec<u8>, Lost> {
+impl Nccl {
+    /// Gives every rank the bytes of all, one after the other. All ranks must pass the same number of bytes.
+    fn gather_equal(&self, mine: &[u8], deadline: Instant) -> Result<Vec<u8>, Lost> {
         let own = self.stream.upload(mine)?;
         let mut all = self.stream.uninit::<u8>(mine.len() * self.ranks)?;
         let (from, to) = (own.as_slice().as_ptr(), all.as_mut_slice().as_mut_ptr());
@@ -241,8 +234,22 @@ impl Transport for Nccl {
         })?;
         Ok(all.to_vec(&self.stream)?)
     }
+}
 
-    fn exchange(
+impl Transport for Nccl {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    fn gather(&self, mine: &[u8], deadline: Instant) -> Result<Vec<Vec<u8>>, Lost> {
+        gather_framed(mine, |bytes| self.gather_equal(bytes, deadline))
+    }
+
+    unsafe fn exchange(
         &self,
         stream: &Stream,
         send: &[Outgoing<'_>],

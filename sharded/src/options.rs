@@ -1,5 +1,7 @@
 //! Options of sharded dictionaries.
 
+use crate::shard::Shard;
+use crate::sharded::fingerprint;
 use crate::world::World;
 use gpu_dictionary::DictionaryOptions;
 
@@ -40,6 +42,12 @@ impl<O: DictionaryOptions> Options<O> {
     #[must_use]
     pub fn balance_from(self, elements: usize) -> Self {
         Self { balance_from: elements, ..self }
+    }
+
+    /// Returns a number that differs if options differ that must be the same on all ranks.
+    pub(crate) fn fingerprint<D: Shard<Options = O>>(&self) -> u64 {
+        let Self { world: _, shard, expected_keys, expected_operations, balance_from } = self;
+        fingerprint((D::common_options(shard), expected_keys, expected_operations, balance_from))
     }
 
     /// Returns the options of one shard.

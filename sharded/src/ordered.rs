@@ -178,7 +178,7 @@ impl<D: Shard + Ordered> Sharded<D> {
             bytes.extend(bytemuck::bytes_of(&key));
             bytes.extend(bytemuck::bytes_of(&value));
         }
-        let all = world.gather(&bytes)?;
+        let all = world.gather_equal(&bytes)?;
         let read = |bytes: &[u8]| {
             let (key, value) = bytes[1..].split_at(size_of::<D::Key>());
             (bytes[0] != 0).then(|| (bytemuck::pod_read_unaligned(key), bytemuck::pod_read_unaligned(value)))

@@ -8,7 +8,7 @@ use gpu_sorted_array::GpuSortedArray;
 
 /// A dictionary that [`Sharded`](crate::Sharded) makes one large dictionary of.
 ///
-/// The dictionaries of this library implement it. For one of your own, the two constants are all there is to say.
+/// The dictionaries of this library implement it. For one of your own, the two constants are usually all there is to say.
 ///
 /// ```
 /// use gpu_sharded::Shard;
@@ -30,6 +30,13 @@ pub trait Shard: Dictionary {
     /// Then an update changes copies, which replace the shards when all of them have succeeded. Otherwise it changes the
     /// shards, and remembers what it overwrites, to put that back when another shard fails.
     const COPIES_SHARE: bool;
+
+    /// Returns the options that must be the same on all ranks, in any form that differs if they do. These are all options if
+    /// nothing else is said.
+    #[must_use]
+    fn common_options(options: &Self::Options) -> String {
+        format!("{options:?}")
+    }
 }
 
 impl<K: Key, V: Value> Shard for GpuLsm<K, V> {
@@ -45,10 +52,19 @@ impl<K: Key, V: Value> Shard for GpuSortedArray<K, V> {
 impl<K: WordKey, V: Value> Shard for GpuCuckoo<K, V> {
     const IN_RANGES: bool = false;
     const COPIES_SHARE: bool = false;
+
+    /// Each table may have a seed of its own.
+    fn common_options(options: &Self::Options) -> String {
+        format!("{:?}", options.clone().seed(0))
+    }
 }
 
 impl<D: Shard<Value = u32>, V: Pod> Shard for LargeValues<D, V> {
     const IN_RANGES: bool = D::IN_RANGES;
     // A copy shares the array of the values, but the next value would copy it.
     const COPIES_SHARE: bool = false;
+
+    fn common_options(options: &Self::Options) -> String {
+        D::common_options(options)
+    }
 }

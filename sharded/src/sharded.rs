@@ -2,7 +2,7 @@
 
 use crate::build::{Balance, distribute};
 use crate::options::Options;
-use crate::partition::{MAX_SHARDS, Partition, Split, positions};
+use crate::partition::{Partition, Split, positions};
 use crate::plan::{Plan, concatenated, fetch, reach};
 use crate::shard::Shard;
 use crate::transport::{Incoming, Outgoing};
@@ -39,11 +39,19 @@ impl<D: Shard + Debug> Debug for Sharded<D> {
     }
 }
 
-/// Returns a number that differs if the types of dictionaries differ.
-pub(crate) fn fingerprint<D: Dictionary>(more: impl Hash) -> u64 {
+/// Returns a number that differs if two things differ. It is the same in all processes of a program.
+pub(crate) fn fingerprint(of: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (core::any::type_name::<D>(), more).hash(&mut hasher);
+    of.hash(&mut hasher);
     hasher.finish()
+}
+
+impl Call {
+    /// Describes a call of a dictionary with shards `D`.
+    pub(crate) fn of<D: Dictionary>(name: &'static str, dictionary: u64) -> Self {
+        let sizes = (size_of::<D::Key>(), size_of::<D::Value>());
+        Self { name, dictionary, fingerprint: fingerprint((core::any::type_name::<D>(), sizes)), options: 0 }
+    }
 }
 
 /// How many bytes of results are placed at a time: they should stay in the cache of a GPU.
@@ -111,7 +119,7 @@ impl<D: Shard> Sharded<D> {
 
     /// Describes a call of this dictionary.
     pub(crate) fn call(&self, name: &'static str) -> Call {
-        Call { name, dictionary: self.number, fingerprint: fingerprint::<D>(self.world().own_shards()) }
+        Call::of::<D>(name, self.number)
     }
 
     /// Returns an error if the shards are not as they should be.
@@ -272,18 +280,13 @@ fn gather_column<T: Pod>(
             true => {}
         }
     }
-    world.exchange(stream, &send, &mut receive)
+    // SAFETY: all ranks know the lengths of all, so each lists what the others do.
+    unsafe { world.exchange(stream, &send, &mut receive) }
 }
 
 /// Returns numbers as ranks tell them to each other.
 pub(crate) fn words(counts: &[usize]) -> Vec<u64> {
     counts.iter().map(|&count| count as u64).collect()
-}
-
-/// Returns an error for more shards than a call can be split into.
-fn expect_shards(world: &World) -> Result<(), Error> {
-    let asked = world.shards();
-    if asked > MAX_SHARDS { Err(Error::TooMany { what: "shards", asked, limit: MAX_SHARDS }) } else { Ok(()) }
 }
 
 /// Returns the partition of a dictionary that has never had a key.
@@ -304,12 +307,12 @@ impl<D: Shard> Dictionary for Sharded<D> {
 
     fn new(stream: &Stream, options: Self::Options) -> Result<Self, Error> {
         let world = options.world.clone();
-        expect_shards(&world)?;
         let _turn = world.turn()?;
         let number = world.count_dictionary();
-        let call = Call { name: "new", dictionary: number, fingerprint: fingerprint::<D>(world.own_shards()) };
-        let shards = (0..world.own_shards()).map(|own| D::new(world.home(own, stream), options.of_shard()));
-        let shards = world.vote(&call, shards.collect())?;
+        let call = Call { options: options.fingerprint::<D>(), ..Call::of::<D>("new", number) };
+        let of_shard = |own: usize| D::new(world.home(own, stream), options.of_shard());
+        let shards = || world.expect_shards().and_then(|()| (0..world.own_shards()).map(of_shard).collect());
+        let shards = world.vote(&call, shards())?;
         Ok(Self { options, shards, partition: unset::<D>(), number, lost: None, balance: Balance::default() })
     }
 
@@ -319,10 +322,9 @@ impl<D: Shard> Dictionary for Sharded<D> {
         options: Self::Options,
     ) -> Result<Self, Error> {
         let world = options.world.clone();
-        expect_shards(&world)?;
         let _turn = world.turn()?;
         let number = world.count_dictionary();
-        let call = Call { name: "bulk_build", dictionary: number, fingerprint: fingerprint::<D>(world.own_shards()) };
+        let call = Call { options: options.fingerprint::<D>(), ..Call::of::<D>("bulk_build", number) };
         let (keys, values) = (pairs.0.into(), pairs.1.into());
         let (partition, shards) = distribute::<D>(&world, stream, &call, (keys, values), &options, unset::<D>())?;
         let mut all = Self { options, shards, partition, number, lost: None, balance: Balance::default() };

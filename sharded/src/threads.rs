@@ -49,6 +49,8 @@ struct State {
     /// What rank `from` has sent to rank `to`, at `from * ranks + to`.
     queues: Vec<VecDeque<Vec<u8>>>,
     is_gone: Vec<bool>,
+    /// The rank that ended first. Others may have ended because of it.
+    first_gone: Option<usize>,
 }
 
 impl Threads {
@@ -56,7 +58,7 @@ impl Threads {
     #[must_use]
     pub fn ranks(ranks: usize) -> Vec<Self> {
         let queues = (0..ranks * ranks).map(|_| VecDeque::new()).collect();
-        let state = Mutex::new(State { queues, is_gone: vec![false; ranks] });
+        let state = Mutex::new(State { queues, is_gone: vec![false; ranks], first_gone: None });
         let shared = Arc::new(Shared { state, changed: Condvar::new() });
         (0..ranks).map(|rank| Self { rank, ranks, shared: Arc::clone(&shared) }).collect()
     }
@@ -70,21 +72,15 @@ impl Threads {
         self.shared.changed.notify_all();
     }
 
-    fn receive(&self, from: usize, len: usize, deadline: Instant) -> Result<Vec<u8>, Lost> {
+    fn receive(&self, from: usize, deadline: Instant) -> Result<Vec<u8>, Lost> {
         let mut state = self.state();
         loop {
             if let Some(bytes) = state.queues[from * self.ranks + self.rank].pop_front() {
-                return match bytes.len() == len {
-                    true => Ok(bytes),
-                    false => Err(Lost::new(format!("rank {from} sent {} bytes instead of {len}", bytes.len()))),
-                };
-            }
-            if state.is_gone[from] {
-                return Err(Lost::gone(from));
+                return Ok(bytes);
             }
             let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(Lost::late(from));
+            if state.is_gone[from] || left.is_zero() {
+                return Err(state.first_gone.map_or_else(Lost::late, Lost::gone));
             }
             state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -100,21 +96,18 @@ impl Transport for Threads {
         self.ranks
     }
 
-    fn gather(&self, mine: &[u8], deadline: Instant) -> Result<Vec<u8>, Lost> {
+    fn gather(&self, mine: &[u8], deadline: Instant) -> Result<Vec<Vec<u8>>, Lost> {
         for to in (0..self.ranks).filter(|&to| to != self.rank) {
             self.send(to, mine.to_vec());
         }
-        let mut all = Vec::with_capacity(mine.len() * self.ranks);
-        for from in 0..self.ranks {
-            match from == self.rank {
-                true => all.extend_from_slice(mine),
-                false => all.extend(self.receive(from, mine.len(), deadline)?),
-            }
-        }
-        Ok(all)
+        let of_rank = |from: usize| match from == self.rank {
+            true => Ok(mine.to_vec()),
+            false => self.receive(from, deadline),
+        };
+        (0..self.ranks).map(of_rank).collect()
     }
 
-    fn exchange(
+    unsafe fn exchange(
         &self,
         stream: &Stream,
         send: &[Outgoing<'_>],
@@ -125,7 +118,10 @@ impl Transport for Threads {
             self.send(message.to, message.bytes.to_vec(stream)?);
         }
         for message in receive {
-            let bytes = self.receive(message.from, message.bytes.len(), deadline)?;
+            let (bytes, len) = (self.receive(message.from, deadline)?, message.bytes.len());
+            if bytes.len() != len {
+                return Err(Lost::new(format!("rank {} sent {} bytes instead of {len}", message.from, bytes.len())));
+            }
             message.bytes.copy_from_host(stream, &bytes)?;
         }
         Ok(())
@@ -135,7 +131,10 @@ impl Transport for Threads {
 /// The others learn at once that this rank has ended.
 impl Drop for Threads {
     fn drop(&mut self) {
-        self.state().is_gone[self.rank] = true;
+        let mut state = self.state();
+        state.is_gone[self.rank] = true;
+        state.first_gone.get_or_insert(self.rank);
+        drop(state);
         self.shared.changed.notify_all();
     }
 }

@@ -304,7 +304,8 @@ impl<D: Shard + Upsertable> Upsertable for Sharded<D> {
         let change = Change { keys: pairs.0.into(), values: pairs.1.into(), deleted: none.as_slice() };
         // The ranks must agree on the operation, too.
         let which = (core::any::type_name_of_val(&operation), bytemuck::bytes_of(&operation).to_vec());
-        let call = Call { fingerprint: fingerprint::<D>((self.world().own_shards(), which)), ..self.call("upsert") };
+        let call = self.call("upsert");
+        let call = Call { fingerprint: fingerprint((call.fingerprint, which)), ..call };
         self.change(stream, &call, change, |shard, home, given| {
             shard.upsert(home, (given.keys.slice(), given.values.slice()), operation)
         })

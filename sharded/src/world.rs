@@ -1,5 +1,6 @@
 //! The ranks that share a dictionary, and how they agree.
 
+use crate::partition::MAX_SHARDS;
 use crate::transport::{Incoming, Lost, Outgoing, Transport};
 use core::fmt::{self, Debug};
 use gpu_primitives::{Error, Stream};
@@ -50,7 +51,14 @@ pub(crate) struct Call {
     pub dictionary: u64,
     /// A number that differs if the types or the operation differ.
     pub fingerprint: u64,
+    /// A number that differs if the options differ with which a dictionary is made.
+    pub options: u64,
 }
+
+/// The parts of a message of which each must be the same on all ranks: bytes of the name, and of the numbers after it.
+const CALL: usize = NAME + 4 * size_of::<u64>();
+/// Where the numbers of a message begin, after whether and why the rank's part failed.
+const NUMBERS: usize = CALL + size_of::<u64>() + REASON;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -95,8 +103,8 @@ impl World {
         Self::of(Some(Arc::new(transport)), vec![None], TIMEOUT)
     }
 
-    /// Sets how many shards each rank has on its device. It must be the same on all ranks. Returns another world, with dictionaries
-    /// of its own.
+    /// Sets how many shards each rank has on its device. It must be the same on all ranks; the ranks compare it in every call.
+    /// Returns another world, with dictionaries of its own.
     #[must_use]
     pub fn shards_per_rank(self, shards: usize) -> Self {
         Self::of(self.inner.transport.clone(), vec![None; shards.max(1)], self.inner.timeout)
@@ -210,24 +218,57 @@ impl World {
     }
 
     /// Gives every rank the bytes of all.
-    pub(crate) fn gather(&self, mine: &[u8]) -> Result<Vec<u8>, Error> {
-        match self.others() {
-            Some(others) => others.gather(mine, self.deadline()).map_err(|lost| self.lose(lost)),
-            None => Ok(mine.to_vec()),
+    pub(crate) fn gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        let Some(others) = self.others() else { return Ok(vec![mine.to_vec()]) };
+        let all = others.gather(mine, self.deadline()).map_err(|lost| self.lose(lost))?;
+        match all.len() == self.ranks() {
+            true => Ok(all),
+            false => Err(self.lose(Lost::new(format!("the engine gathered {} messages of {others:?}", all.len())))),
+        }
+    }
+
+    /// Gives every rank the bytes of all, one after the other. All ranks pass the same number of bytes.
+    pub(crate) fn gather_equal(&self, mine: &[u8]) -> Result<Vec<u8>, Error> {
+        let all = self.gather(mine)?;
+        self.expect_lengths(&all, mine.len())?;
+        Ok(all.concat())
+    }
+
+    /// Returns an error unless all ranks have sent so many bytes.
+    fn expect_lengths(&self, all: &[Vec<u8>], expected: usize) -> Result<(), Error> {
+        match all.iter().position(|message| message.len() != expected) {
+            None => Ok(()),
+            Some(rank) => {
+                let sent = all[rank].len();
+                Err(self.lose(Lost::new(format!("rank {rank} sent {sent} bytes instead of {expected}"))))
+            }
         }
     }
 
     /// Moves memory between ranks.
-    pub(crate) fn exchange(
+    ///
+    /// # Safety
+    /// The messages between two ranks are the same at both, with the same lengths.
+    pub(crate) unsafe fn exchange(
         &self,
         stream: &Stream,
         send: &[Outgoing<'_>],
         receive: &mut [Incoming<'_>],
     ) -> Result<(), Error> {
         match self.others() {
-            Some(others) => others.exchange(stream, send, receive, self.deadline()).map_err(|lost| self.lose(lost)),
+            Some(others) => {
+                // SAFETY: as guaranteed by the caller.
+                let outcome = unsafe { others.exchange(stream, send, receive, self.deadline()) };
+                outcome.map_err(|lost| self.lose(lost))
+            }
             None => Ok(()),
         }
+    }
+
+    /// Returns an error for more shards than a call can be split into.
+    pub(crate) fn expect_shards(&self) -> Result<(), Error> {
+        let asked = self.shards();
+        if asked > MAX_SHARDS { Err(Error::TooMany { what: "shards", asked, limit: MAX_SHARDS }) } else { Ok(()) }
     }
 
     /// The number of words that ranks tell each other in one step.
@@ -244,34 +285,35 @@ impl World {
         if self.is_alone() {
             return part.map(|words| vec![words]);
         }
-        let words = self.words();
         let mut message = text::<NAME>(call.name).to_vec();
-        message.extend(call.dictionary.to_le_bytes());
-        message.extend(call.fingerprint.to_le_bytes());
+        for number in [call.dictionary, self.own_shards() as u64, call.fingerprint, call.options] {
+            message.extend(number.to_le_bytes());
+        }
         message.extend(u64::from(part.is_err()).to_le_bytes());
         message.extend(text::<REASON>(&part.as_ref().err().map_or(String::new(), ToString::to_string)));
         let mut numbers = part.as_ref().cloned().unwrap_or_default();
-        numbers.resize(words, 0);
+        numbers.resize(self.words(), 0);
         message.extend(numbers.iter().flat_map(|word| word.to_le_bytes()));
 
         let all = self.gather(&message)?;
-        let all: Vec<&[u8]> = all.chunks_exact(message.len()).collect();
-        const CALL: usize = NAME + 16;
-        if let Some(other) = all.iter().position(|other| other[..CALL] != message[..CALL]) {
-            return Err(Error::RanksDisagree { what: self.difference(call, &message, other, all[other]) });
+        let differs = |other: &Vec<u8>| other.get(..CALL) != Some(&message[..CALL]);
+        if let Some(rank) = all.iter().position(differs) {
+            return Err(match all[rank].len() >= NUMBERS {
+                true => Error::RanksDisagree { what: self.difference(call, &message, rank, &all[rank]) },
+                false => self.lose(Lost::new(format!("rank {rank} sent {} bytes of no call", all[rank].len()))),
+            });
         }
+        // The same call in a world of the same size has messages of the same length.
+        self.expect_lengths(&all, message.len())?;
         let error = part.err();
-        let has_failed = |other: &&[u8]| other[CALL] != 0;
+        let has_failed = |other: &Vec<u8>| other[CALL] != 0;
         match (error, all.iter().position(has_failed)) {
             (Some(own), _) => Err(own),
             (None, Some(rank)) => {
-                Err(Error::RankFailed { rank, cause: read_text(&all[rank][CALL + 8..CALL + 8 + REASON]) })
+                Err(Error::RankFailed { rank, cause: read_text(&all[rank][CALL + size_of::<u64>()..NUMBERS]) })
             }
             (None, None) => {
-                let numbers = |other: &&[u8]| {
-                    let words = other[CALL + 8 + REASON..].chunks_exact(8);
-                    words.map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default())).collect()
-                };
+                let numbers = |other: &Vec<u8>| other[NUMBERS..].chunks_exact(8).map(number).collect();
                 Ok(all.iter().map(numbers).collect())
             }
         }
@@ -279,14 +321,20 @@ impl World {
 
     /// Says how another rank's call differs from this one.
     fn difference(&self, call: &Call, mine: &[u8], rank: usize, other: &[u8]) -> String {
-        let (here, name) = (self.rank(), read_text(&other[..NAME]));
-        let own = call.name;
+        let (here, own, name) = (self.rank(), call.name, read_text(&other[..NAME]));
         if other[..NAME] != mine[..NAME] {
-            format!("rank {here} called `{own}`, and rank {rank} called `{name}`")
-        } else if other[NAME..NAME + 8] != mine[NAME..NAME + 8] {
-            format!("rank {here} called `{own}` of one dictionary, and rank {rank} that of another one")
-        } else {
-            format!("ranks {here} and {rank} called `{own}` with other types, options or operations")
+            return format!("rank {here} called `{own}`, and rank {rank} called `{name}`");
+        }
+        let numbers = |message: &[u8]| message[NAME..CALL].chunks_exact(8).map(number).collect::<Vec<u64>>();
+        let (mine, other) = (numbers(mine), numbers(other));
+        match (0..4).find(|&i| mine[i] != other[i]) {
+            Some(0) => format!("rank {here} called `{own}` of one dictionary, and rank {rank} that of another one"),
+            Some(1) => format!(
+                "rank {here} has {} shards, and rank {rank} has {}: set the same `shards_per_rank` on all of them",
+                mine[1], other[1]
+            ),
+            Some(2) => format!("ranks {here} and {rank} called `{own}` with other types or operations"),
+            _ => format!("ranks {here} and {rank} called `{own}` with different options"),
         }
     }
 
@@ -309,6 +357,11 @@ fn text<const LEN: usize>(text: &str) -> [u8; LEN] {
     let len = text.floor_char_boundary(LEN);
     bytes[..len].copy_from_slice(&text.as_bytes()[..len]);
     bytes
+}
+
+/// Reads a number of a message.
+fn number(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes.try_into().unwrap_or_default())
 }
 
 fn read_text(bytes: &[u8]) -> String {

@@ -12,7 +12,7 @@ use gpu_dictionary::{Dictionary, Updatable};
 use gpu_dictionary_conformance::cases;
 use gpu_lsm::GpuLsm;
 use gpu_primitives::{Device, Error, Stream};
-use gpu_sharded::{Mpi, Options, Sharded, World};
+use gpu_sharded::{Incoming, Mpi, Options, Outgoing, Sharded, Transport, World};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -32,7 +32,9 @@ fn main() -> ExitCode {
             for case in ["suite", "own_keys", "files"] {
                 trials.extend(all.map(|ranks| trial(case, ranks)));
             }
-            trials.extend([2, 4].map(|ranks| trial("disagreement", ranks)));
+            for case in ["disagreement", "lengths", "two_engines", "two_streams", "started_by_the_program"] {
+                trials.extend([2, 4].map(|ranks| trial(case, ranks)));
+            }
             for case in ["killed_before_a_call", "killed_in_a_call", "late"] {
                 trials.extend([2, 4, 7].map(|ranks| trial(case, ranks)));
             }
@@ -81,6 +83,9 @@ fn start(case: &str, ranks: usize) -> Result<(), Failed> {
 }
 
 fn rank(case: &str) -> ExitCode {
+    if case == "started_by_the_program" {
+        return started_by_the_program();
+    }
     let mpi = Mpi::new().expect("MPI cannot be started");
     let timeout = Duration::from_secs(if case.starts_with("killed") || case == "late" { 3 } else { 60 });
     let world = World::new(mpi).timeout(timeout);
@@ -91,6 +96,9 @@ fn rank(case: &str) -> ExitCode {
         "own_keys" => own_keys(&world, &stream),
         "files" => files(&world, &stream),
         "disagreement" => disagreement(&world, &stream),
+        "lengths" => lengths(),
+        "two_engines" => two_engines(&world),
+        "two_streams" => two_streams(),
         "killed_before_a_call" => killed(&world, &stream, None),
         "killed_in_a_call" => killed(&world, &stream, Some(Duration::from_millis(20))),
         "late" => late(&world, &stream),
@@ -139,6 +147,12 @@ fn disagreement(world: &World, stream: &Stream) {
         _ => all.delete(stream, &keys),
     };
     assert!(matches!(outcome, Err(Error::RanksDisagree { .. })), "{outcome:?}");
+    // They have different numbers of shards.
+    for shards in [2, 300] {
+        let other = world.clone().shards_per_rank(if world.rank() == 0 { 1 } else { shards });
+        let outcome = Sharded::<GpuCuckoo<u32, u32>>::new(stream, Options::new(other)).map(drop);
+        assert!(matches!(outcome, Err(Error::RanksDisagree { .. })), "{outcome:?}");
+    }
     // One rank has no memory.
     let poor = stream.device().stream().unwrap();
     poor.fail_allocation_after((world.rank() == 1).then_some(3));
@@ -147,6 +161,79 @@ fn disagreement(world: &World, stream: &Stream) {
     assert_eq!(all.len(stream).unwrap(), 0);
     all.insert(stream, (&keys, &keys)).unwrap();
     assert_eq!(all.len(stream).unwrap(), 3);
+}
+
+/// Ranks may gather different numbers of bytes.
+fn lengths() {
+    let mpi = Mpi::new().unwrap();
+    let deadline = || Instant::now() + Duration::from_secs(30);
+    for of_rank in [1usize, 100, 5000, 100_000] {
+        let message = |rank: usize| vec![rank as u8; rank * of_rank];
+        let all = mpi.gather(&message(mpi.rank()), deadline()).unwrap();
+        assert!(all == (0..mpi.ranks()).map(message).collect::<Vec<_>>(), "{of_rank} bytes per rank");
+    }
+}
+
+/// Engines of one process are used at the same time, by two threads. The first one may be dropped before the other.
+fn two_engines(world: &World) {
+    let second = World::new(Mpi::new().unwrap());
+    let use_it = |world: World| {
+        let stream = Device::cpu().stream().unwrap();
+        history::<GpuCuckoo<u64, u32>>(world, &stream, |n| (n % 500) << 40);
+    };
+    std::thread::scope(|scope| {
+        let (first, second) = (world.clone(), second.clone());
+        _ = scope.spawn(move || use_it(first));
+        _ = scope.spawn(move || use_it(second));
+    });
+    drop(second);
+    use_it(world.clone());
+}
+
+/// An exchange on a second stream does not overwrite what the first one has received, and not yet copied: the queues of the checked
+/// device do their work late.
+fn two_streams() {
+    // SAFETY: the memory of a CPU device is memory of the host, which MPI takes.
+    let mpi = unsafe { Mpi::new().unwrap().device_memory() };
+    let device = Device::cpu_checked();
+    let streams = [device.stream().unwrap(), device.stream().unwrap()];
+    let deadline = || Instant::now() + Duration::from_secs(30);
+    let (next, before) = ((mpi.rank() + 1) % mpi.ranks(), (mpi.rank() + mpi.ranks() - 1) % mpi.ranks());
+    let content = |rank: usize, round: u32| vec![rank as u32 * 100 + round; 10_000];
+    let mut received = Vec::new();
+    for round in 0..6 {
+        let stream = &streams[round as usize % 2];
+        let mine = stream.upload(&content(mpi.rank(), round)).unwrap();
+        let mut theirs = stream.zeroed::<u32>(10_000).unwrap();
+        let send = [Outgoing { to: next, bytes: mine.as_slice().bytes() }];
+        let mut receive = [Incoming { from: before, bytes: theirs.as_mut_slice().bytes() }];
+        // SAFETY: all messages have the same length.
+        unsafe { mpi.exchange(stream, &send, &mut receive, deadline()).unwrap() };
+        received.push(theirs);
+    }
+    for (round, theirs) in received.iter().enumerate() {
+        let theirs = theirs.to_vec(&streams[round % 2]).unwrap();
+        assert!(theirs == content(before, round as u32), "round {round}: {} …", theirs[0]);
+    }
+}
+
+/// The program has started MPI for calls from one thread only. That is refused, in words.
+fn started_by_the_program() -> ExitCode {
+    let (universe, level) = ::mpi::initialize_with_threading(::mpi::Threading::Funneled).unwrap();
+    let cause = Mpi::new().unwrap_err().cause;
+    assert!(cause.contains("`Mpi::of_program`"), "{cause}");
+    // SAFETY: MPI does not end before the engine does.
+    let outcome = unsafe { Mpi::of_program() };
+    match level < ::mpi::Threading::Multiple {
+        true => assert!(outcome.unwrap_err().cause.contains("MPI_THREAD_MULTIPLE is required")),
+        false => assert!(outcome.is_ok()),
+    }
+    let number = ::mpi::traits::Communicator::rank(&universe.world());
+    drop(universe);
+    let cause = Mpi::new().unwrap_err().cause;
+    assert!(cause.contains("cannot be started again"), "{cause}");
+    println!("done: rank {number}");
+    ExitCode::SUCCESS
 }
 
 /// The last rank is killed: before the others call, or while they make many calls.
@@ -168,7 +255,10 @@ fn killed(world: &World, stream: &Stream, after: Option<Duration>) {
     }
     let outcome = (0..100_000).try_for_each(|_| all.update(stream, (&keys, &keys), keys.slice(..10)?));
     let start = Instant::now();
-    assert!(matches!(outcome, Err(Error::DictionaryLost { .. })), "{outcome:?}");
+    let Err(Error::DictionaryLost { cause }) = outcome else { panic!("{outcome:?}") };
+    // A rank that is alive is never blamed.
+    let is_blamed = |rank: usize| cause.contains(&format!("rank {rank} "));
+    assert!(!(0..world.ranks() - 1).any(is_blamed), "{cause}");
     // Later calls do not wait at all, and the shard of this rank is still there.
     assert!(matches!(all.lookup(stream, &keys), Err(Error::DictionaryLost { .. })));
     assert!(all.shards()[0].len(stream).unwrap() > 0);

@@ -14,6 +14,7 @@ use gpu_primitives::scan::{Max, Sum};
 use gpu_primitives::{CpuOptions, Device, Error, Stream};
 use gpu_sharded::{Incoming, Link, Lost, Modelled, Options, Outgoing, Shard, Sharded, Threads, Transport, World};
 use gpu_sorted_array::GpuSortedArray;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -178,6 +179,106 @@ fn ranks_that_call_differently_are_told() {
     }
 }
 
+/// What must be the same on all ranks is compared when a dictionary is made. The ranks can go on with another one.
+#[test]
+fn ranks_with_other_options_are_told() {
+    type Lsm = Sharded<GpuLsm<u32, u32>>;
+    for ranks in [2, 3, 7] {
+        run(worlds(ranks), |world, stream| {
+            let is_other = world.rank() == 1;
+            let keys = stream.upload(&(0..50).collect::<Vec<u32>>()).unwrap();
+            let shards = || Options::new(world.clone().shards_per_rank(if is_other { 2 } else { 1 }));
+            let batches = || {
+                let batch_size = if is_other { 512 } else { 1024 };
+                Options::new(world.clone()).shard(gpu_lsm::Options::new().batch_size(batch_size))
+            };
+            let balanced = || Options::new(world.clone()).balance_from(if is_other { 10 } else { 20 });
+            let too_many = || Options::new(world.clone().shards_per_rank(if is_other { 10_000 } else { 1 }));
+            for (options, what) in [
+                (&shards as &dyn Fn() -> Options<gpu_lsm::Options>, "`shards_per_rank`"),
+                (&batches, "different options"),
+                (&balanced, "different options"),
+                (&too_many, "`shards_per_rank`"),
+            ] {
+                for outcome in [
+                    Lsm::new(&stream, options()).map(drop),
+                    Lsm::bulk_build(&stream, (&keys, &keys), options()).map(drop),
+                ] {
+                    let Err(Error::RanksDisagree { what: told }) = &outcome else { panic!("{what}: {outcome:?}") };
+                    assert!(told.contains(what), "{told}");
+                }
+            }
+            let all = Lsm::bulk_build(&stream, (&keys, &keys), Options::new(world)).unwrap();
+            assert_eq!(all.len(&stream).unwrap(), 50);
+        });
+    }
+}
+
+/// What a table's random seed is does not matter: the ranks need not have the same.
+#[test]
+fn tables_of_ranks_have_seeds_of_their_own() {
+    run(worlds(2), |world, stream| {
+        let keys = stream.upload(&(0..50).collect::<Vec<u32>>()).unwrap();
+        let mut all = Sharded::<GpuCuckoo<u32, u32>>::new(&stream, Options::new(world)).unwrap();
+        all.insert(&stream, (&keys, &keys)).unwrap();
+        let copy = Sharded::<GpuCuckoo<u32, u32>>::bulk_build(&stream, (&keys, &keys), all.options()).unwrap();
+        all.clear(&stream).unwrap();
+        assert_eq!((all.len(&stream).unwrap(), copy.len(&stream).unwrap()), (0, 50));
+    });
+}
+
+/// An engine that gathers too few messages, or messages of other lengths.
+#[derive(Debug)]
+struct Lying {
+    engine: Threads,
+    how: fn(&mut Vec<Vec<u8>>),
+}
+
+impl Transport for Lying {
+    fn rank(&self) -> usize {
+        self.engine.rank()
+    }
+
+    fn ranks(&self) -> usize {
+        Transport::ranks(&self.engine)
+    }
+
+    fn gather(&self, mine: &[u8], deadline: Instant) -> Result<Vec<Vec<u8>>, Lost> {
+        let mut all = self.engine.gather(mine, deadline)?;
+        (self.how)(&mut all);
+        Ok(all)
+    }
+
+    unsafe fn exchange(
+        &self,
+        stream: &Stream,
+        send: &[Outgoing<'_>],
+        receive: &mut [Incoming<'_>],
+        deadline: Instant,
+    ) -> Result<(), Lost> {
+        // SAFETY: the same messages.
+        unsafe { self.engine.exchange(stream, send, receive, deadline) }
+    }
+}
+
+#[test]
+fn engines_that_lie_are_told() {
+    let lies: [fn(&mut Vec<Vec<u8>>); 5] = [
+        |all| all.clear(),
+        |all| all.push(Vec::new()),
+        |all| all[1].clear(),
+        |all| all[1].truncate(100),
+        |all| all[1].push(0),
+    ];
+    for how in lies {
+        let worlds = Threads::ranks(2).into_iter().map(|engine| World::new(Lying { engine, how }));
+        run(worlds.collect(), |world, stream| {
+            let outcome = Sharded::<GpuLsm<u32, u32>>::new(&stream, Options::new(world)).map(drop);
+            assert!(matches!(outcome, Err(Error::DictionaryLost { .. })), "{outcome:?}");
+        });
+    }
+}
+
 /// One rank has no memory: for its first allocation, or for its second one, and so on.
 fn a_rank_without_memory<D: Shard<Key = u32, Value = u32> + Updatable>(ranks: usize, shards: usize) -> u32 {
     let failures = run(worlds(ranks), |world, home| {
@@ -254,22 +355,24 @@ impl Transport for Dying {
         self.place.1
     }
 
-    fn gather(&self, mine: &[u8], deadline: Instant) -> Result<Vec<u8>, Lost> {
+    fn gather(&self, mine: &[u8], deadline: Instant) -> Result<Vec<Vec<u8>>, Lost> {
         self.step(|engine| engine.gather(mine, deadline))
     }
 
-    fn exchange(
+    unsafe fn exchange(
         &self,
         stream: &Stream,
         send: &[Outgoing<'_>],
         receive: &mut [Incoming<'_>],
         deadline: Instant,
     ) -> Result<(), Lost> {
-        self.step(|engine| engine.exchange(stream, send, receive, deadline))
+        // SAFETY: the same messages.
+        self.step(|engine| unsafe { engine.exchange(stream, send, receive, deadline) })
     }
 }
 
-/// A rank dies at any step of its calls. The others learn it at once, keep their shards, and do not wait.
+/// A rank dies at any step of its calls. The others learn it at once, keep their shards, and do not wait. They blame that rank, also
+/// if another one has given up because of it before.
 #[test]
 fn ranks_die_at_any_step() {
     let mut whole = 0;
@@ -298,7 +401,7 @@ fn ranks_die_at_any_step() {
             match &outcome {
                 Ok(()) => {}
                 Err(Error::DictionaryLost { cause }) => {
-                    assert!(cause.contains("ended") || cause == "killed", "{cause}")
+                    assert!(cause == "rank 2 has ended" || cause == "killed", "{cause}")
                 }
                 Err(error) => panic!("{error}"),
             }
@@ -321,7 +424,9 @@ fn a_rank_that_does_not_come_is_not_waited_for() {
         }
         let start = Instant::now();
         let outcome = all.lookup(&stream, &keys).map(drop);
-        assert!(matches!(outcome, Err(Error::DictionaryLost { .. })), "{outcome:?}");
+        let Err(Error::DictionaryLost { cause }) = outcome else { panic!("{outcome:?}") };
+        // A rank that has given up before is not the one that came late: nobody is blamed.
+        assert!(cause.starts_with("a rank was lost") || cause.ends_with("has ended"), "{cause}");
         assert!(start.elapsed() < Duration::from_secs(2));
         // What this rank has is still there.
         assert!(all.shards()[0].len(&stream).unwrap() <= 3);
@@ -460,11 +565,59 @@ fn sets_of_files_load_on_any_number_of_ranks() {
         (rank, loaded.map(drop))
     });
     for (rank, outcome) in outcomes {
+        let message = outcome.as_ref().unwrap_err().to_string();
+        assert!(message.contains("is damaged") && message.contains("-001.shard"), "{message}");
         match rank {
-            1 => assert!(matches!(outcome, Err(Error::Io(_))), "{outcome:?}"),
+            // Not "not found": there is a set, and it is damaged. The file is named.
+            1 => assert!(
+                matches!(&outcome, Err(Error::Io(error)) if error.kind() == ErrorKind::InvalidData),
+                "{outcome:?}"
+            ),
             _ => assert!(matches!(outcome, Err(Error::RankFailed { rank: 1, .. })), "{outcome:?}"),
         }
     }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// One rank saves to another folder than the others: all are told, and what was there stays as it was.
+#[test]
+fn a_set_is_saved_to_one_folder() {
+    let (folder, elsewhere) = (folder("one-folder"), folder("elsewhere"));
+    run(worlds(3), |world, stream| {
+        let rank = world.rank();
+        let options = || Options::new(world.clone());
+        let keys = stream.upload(&(0..300).collect::<Vec<u32>>()).unwrap();
+        let mut all = Sharded::<GpuLsm<u32, u32>>::bulk_build(&stream, (&keys, &keys), options()).unwrap();
+        all.save_set(&stream, &folder).unwrap();
+        all.delete(&stream, &keys).unwrap();
+        let own_folder = if rank == 1 { &elsewhere } else { &folder };
+        let error = all.save_set(&stream, own_folder).unwrap_err();
+        match rank {
+            0 => assert!(matches!(error, Error::Io(_)), "{error}"),
+            _ => assert!(matches!(error, Error::RankFailed { rank: 0, .. }), "{error}"),
+        }
+        let message = error.to_string();
+        assert!(message.contains("rank 1 has saved to another folder than rank 0: pass the same one"), "{message}");
+        let old = Sharded::<GpuLsm<u32, u32>>::load_set(&stream, &folder, options()).unwrap();
+        assert_eq!(old.len(&stream).unwrap(), 300);
+    });
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 4, "three shards and a list");
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+    std::fs::remove_dir_all(&elsewhere).unwrap();
+
+    // Ranks that load from different folders are told, too. So is a rank whose folder has shards, and no list.
+    let load = |folder_of_1: &PathBuf| {
+        run(worlds(2), |world, stream| {
+            let folder = if world.rank() == 1 { folder_of_1 } else { &folder };
+            Sharded::<GpuLsm<u32, u32>>::load_set(&stream, folder, Options::new(world)).map(drop).unwrap_err()
+        })
+    };
+    let errors = load(&elsewhere);
+    assert!(matches!(&errors[1], Error::Io(error) if error.kind() == ErrorKind::NotFound), "{}", errors[1]);
+    assert!(matches!(errors[0], Error::RankFailed { rank: 1, .. }), "{}", errors[0]);
+    std::fs::remove_file(folder.join("sharded.list")).unwrap();
+    let errors = load(&folder);
+    assert!(matches!(&errors[1], Error::Io(error) if error.kind() == ErrorKind::InvalidData), "{}", errors[1]);
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
