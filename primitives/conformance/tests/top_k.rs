@@ -3,12 +3,12 @@
 use bytemuck::Pod;
 use gpu_conformance::data::{edge_sizes, random};
 use gpu_conformance::kernels::Address;
-use gpu_conformance::{adversarial_streams, assert_deterministic, cases, is_checked, is_gpu, run};
+use gpu_conformance::{adversarial_streams, assert_deterministic, cases, is_checked, is_gpu, is_long, run};
 use gpu_primitives::operator::{map, predicate};
 use gpu_primitives::sort::{RadixKey, ShortCode};
 use gpu_primitives::source::{constant, counted, map};
 use gpu_primitives::top_k::{self, Position, Rows};
-use gpu_primitives::{Device, Error, Stream, reduce, select};
+use gpu_primitives::{CpuOptions, Device, Error, Stream, reduce, select};
 use std::fmt::Debug;
 use std::process::ExitCode;
 
@@ -31,6 +31,11 @@ fn main() -> ExitCode {
         deterministic,
         in_a_graph,
         large,
+        nearly_all_wanted,
+        nearly_all_of_wide_types,
+        nearly_all_of_a_slice,
+        nearly_all_of_a_device_length,
+        numbers_of_workers,
         sifted_edges,
         sifted_types,
         sifted_adversaries,
@@ -43,6 +48,7 @@ fn main() -> ExitCode {
         long_rows,
         rows_at_offsets,
         rows_in_order_of_many,
+        rows_nearly_all_wanted,
         wrong_rows,
         rows_in_a_graph,
     ])
@@ -74,9 +80,20 @@ fn check_as<K: RadixKey<Code: ShortCode> + Debug, P: Position + Debug>(stream: &
         }
         let order = expected(host, k, smallest);
         let found: Vec<usize> = positions.to_vec(stream).unwrap().into_iter().map(Position::index).collect();
-        assert_eq!(found, order, "{k} of {}, smallest: {smallest}", host.len());
+        let about = format!("{k} of {}, smallest: {smallest}", host.len());
+        assert_same(&found, &order, &about);
         let expected: Vec<K> = order.iter().map(|&at| host[at]).collect();
-        assert_eq!(bytes(&keys.to_vec(stream).unwrap()), bytes(&expected), "{k} of {}", host.len());
+        assert_same(&bytes(&keys.to_vec(stream).unwrap()), &bytes(&expected), &about);
+    }
+}
+
+/// Names the first difference: these may be long.
+fn assert_same<T: PartialEq + Debug>(found: &[T], expected: &[T], about: &str) {
+    assert_eq!(found.len(), expected.len(), "{about}");
+    let mut different = (0..found.len()).filter(|&at| found[at] != expected[at]);
+    if let Some(first) = different.next() {
+        let (is, should) = (&found[first], &expected[first]);
+        panic!("{about}: element {first} is {is:?} instead of {should:?}, {} differ", 1 + different.count());
     }
 }
 
@@ -280,6 +297,149 @@ fn large(device: &Device) {
     }
 }
 
+/// A length for which each block that counts digits takes several tiles, and the last tile is not full.
+fn several_tiles_per_block(device: &Device, bytes: usize) -> usize {
+    const BLOCKS_PER_MULTIPROCESSOR: usize = 3;
+    let tile = TILE * 4 / bytes.max(4);
+    5 * BLOCKS_PER_MULTIPROCESSOR * device.limits().multiprocessors as usize * tile / 2 + 3
+}
+
+/// Numbers of wanted elements from about half of the input to all of it.
+fn nearly_all(len: usize) -> [usize; 3] {
+    [len / 2 + 1, len - 1, len]
+}
+
+/// Inputs whose smallest or largest elements come late, so that a block meets them after many others. `of` makes an
+/// element of a number below `u32::MAX`, and keeps their order.
+fn late_extremes<K>(len: usize, of: impl Fn(u32) -> K) -> Vec<Vec<K>> {
+    let step = u32::MAX / len as u32;
+    let last = len - 1;
+    vec![
+        (0..len).map(|i| of(i as u32 * step)).collect(),
+        (0..len).rev().map(|i| of(i as u32 * step)).collect(),
+        (0..len).map(|i| of(if i == last { 0 } else { u32::MAX - 1 })).collect(),
+        (0..len).map(|i| of(if i == last { u32::MAX - 1 } else { 0 })).collect(),
+        // Many equal ones, fewer distinct ones than digits, falling and rising.
+        numbers(50, len).iter().zip(0..).map(|(x, i)| of(((len - i) * 7 / len) as u32 * 1000 + x % 3)).collect(),
+    ]
+}
+
+/// The largest and the smallest elements are those of a stable sort, also if they come last in the input of every block.
+fn nearly_all_wanted(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = several_tiles_per_block(device, 4);
+    // The simulated devices take long for so many elements. The input is the one of all devices that shows most.
+    if is_checked(device) {
+        let reversed = &late_extremes(len, |x| x)[1];
+        return check(&stream, reversed, len - 1);
+    }
+    for host in late_extremes(len, |x| x) {
+        for k in nearly_all(len) {
+            check(&stream, &host, k);
+        }
+    }
+    for host in late_extremes(len, |x| (x >> 16) as i16 ^ i16::MIN) {
+        check_as::<_, u64>(&stream, &host, len - 1);
+    }
+}
+
+fn nearly_all_of_wide_types(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = several_tiles_per_block(device, 16);
+    for host in late_extremes(len, |x| i128::from(x) - i128::from(u32::MAX / 2) << 90) {
+        for k in nearly_all(len) {
+            check(&stream, &host, if is_checked(device) { len } else { k });
+            if is_checked(device) {
+                break;
+            }
+        }
+    }
+    if !is_checked(device) {
+        for host in late_extremes(len, |x| Address::new(u64::from(x >> 16), x >> 8 & 255, x & 255)) {
+            check(&stream, &host, len);
+        }
+        let len = several_tiles_per_block(device, 8);
+        for host in late_extremes(len, |x| f64::from(x) - 1e9) {
+            check(&stream, &host, len - 1);
+        }
+    }
+}
+
+/// A slice that is not aligned to a row of a tile, with one element that differs from the others.
+fn nearly_all_of_a_slice(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = several_tiles_per_block(device, 16);
+    for outlier in [1, len / 2, len] {
+        let mut host = vec![i128::MAX - 1; len + 1];
+        host[outlier] = 0;
+        let input = stream.upload(&host).unwrap();
+        let (mut keys, mut positions) = (stream.uninit::<i128>(len).unwrap(), stream.uninit::<u32>(len).unwrap());
+        top_k::largest(&stream, input.slice(1..).unwrap(), &mut keys, &mut positions).unwrap();
+        let order = expected(&host[1..], len, false);
+        let (keys, positions) = (keys.to_vec(&stream).unwrap(), positions.to_vec(&stream).unwrap());
+        let about = format!("all of {len}, of which number {outlier} is an outlier");
+        assert_same(&positions, &order.iter().map(|&at| at as u32).collect::<Vec<_>>(), &about);
+        assert_same(&keys, &order.iter().map(|&at| host[at + 1]).collect::<Vec<_>>(), &about);
+    }
+}
+
+/// More elements are wanted than there are.
+fn nearly_all_of_a_device_length(device: &Device) {
+    let stream = device.stream().unwrap();
+    let room = several_tiles_per_block(device, 4);
+    let host: Vec<u32> = (0..room as u32).rev().map(|i| i << 10).collect();
+    let input = stream.upload(&host).unwrap();
+    for len in [room - 1, room / 2 + 1] {
+        let count = reduce::sum(&stream, constant(1u64, len)).unwrap();
+        let (mut keys, mut positions) = (stream.zeroed::<u32>(room).unwrap(), stream.uninit::<u32>(room).unwrap());
+        top_k::largest(&stream, counted(&input, &count), &mut keys, &mut positions).unwrap();
+        let about = format!("{room} of {len} elements");
+        let expected_positions = (0..room as u32).map(|at| if (at as usize) < len { at } else { u32::NONE });
+        assert_same(&positions.to_vec(&stream).unwrap(), &expected_positions.collect::<Vec<_>>(), &about);
+        let expected_keys = (0..room).map(|at| if at < len { host[at] } else { 0 });
+        assert_same(&keys.to_vec(&stream).unwrap(), &expected_keys.collect::<Vec<_>>(), &about);
+        if is_checked(device) {
+            break;
+        }
+    }
+}
+
+/// Keys of 12 bytes and more, each of which occurs many times; those that occur first occur also last.
+fn own_keys_with_ties(len: usize) -> Vec<Address> {
+    let key = |(i, x): (usize, u32)| Address::new(u64::from(x % 5), x >> 8 & 3, (len / 2).abs_diff(i) as u32 >> 9);
+    numbers(51, len).into_iter().enumerate().map(key).collect()
+}
+
+/// The number of workers decides how many blocks there are, and where the parts of native bodies begin and end. The results
+/// are the same.
+fn numbers_of_workers(device: &Device) {
+    /// The fewest elements for which a native body begins another part.
+    const PART: usize = 1 << 13;
+    if is_gpu(device) || is_checked(device) {
+        return;
+    }
+    for workers in [1, 2, 3, 5, 16] {
+        let device = Device::cpu_with(CpuOptions { workers: Some(workers), ..CpuOptions::default() });
+        let stream = device.stream().unwrap();
+        let few = workers.min(if is_long() { 16 } else { 3 }) * PART;
+        for (len, k) in [(few - 1, few - 1), (few, few - 1), (few + 1, few / 2 + 1)] {
+            check(&stream, &own_keys_with_ties(len), k);
+        }
+        let len = several_tiles_per_block(&device, 2);
+        let reversed: Vec<i16> = (0..len).map(|i| (i * 65_536 / len) as u16 as i16 ^ i16::MIN).rev().collect();
+        check(&stream, &reversed, len - 1);
+        if is_long() {
+            check(&stream, &own_keys_with_ties(70_001), 70_001);
+            let len = (1 << 20) + 3;
+            let reversed: Vec<i16> = (0..len).map(|i| (i >> 5) as i16).rev().collect();
+            check(&stream, &reversed, len - 1);
+            for host in late_extremes(len, |x| i128::from(x) << 90) {
+                check(&stream, &host, len);
+            }
+        }
+    }
+}
+
 /// The shortest input of which a sample is taken, if few elements are wanted.
 const SIFTED: usize = 1 << 17;
 
@@ -425,8 +585,8 @@ fn check_rows<K: RadixKey<Code: ShortCode> + Debug>(
             expected_positions.resize(k, u32::NONE);
             expected_keys.resize(k, K::zeroed());
             let about = format!("{k} of {len} in row {row}, smallest: {smallest}");
-            assert_eq!(positions[row * k..(row + 1) * k], expected_positions, "{about}");
-            assert_eq!(bytes(&keys[row * k..(row + 1) * k]), bytes(&expected_keys), "{about}");
+            assert_same(&positions[row * k..(row + 1) * k], &expected_positions, &about);
+            assert_same(&bytes(&keys[row * k..(row + 1) * k]), &bytes(&expected_keys), &about);
         }
     }
 }
@@ -498,6 +658,29 @@ fn rows_in_order_of_many(device: &Device) {
     check_rows(&stream, &host, &[k + 100; 3], k, true);
     if !is_checked(device) {
         check_rows(&stream, &numbers(29, 3 * (k + 100)), &[k + 100; 3], k, true);
+    }
+}
+
+/// Rows of several tiles, whose smallest wanted elements come last.
+fn rows_nearly_all_wanted(device: &Device) {
+    let stream = device.stream().unwrap();
+    let wide = 2 * TILE / 4 + 7;
+    for host in late_extremes(2 * wide, |x| i128::from(x) << 90) {
+        for k in nearly_all(wide) {
+            check_rows(&stream, &host, &[wide; 2], k, true);
+            if is_checked(device) {
+                break;
+            }
+        }
+    }
+    if !is_checked(device) {
+        // Blocks of 256 threads, and of 512.
+        for len in [2 * TILE + 7, 20_000] {
+            for host in late_extremes(len, |x| x) {
+                check_rows(&stream, &host, &[len], len - 1, true);
+                check_rows(&stream, &host, &[len - 9, 9], len / 2 + 1, false);
+            }
+        }
     }
 }
 

@@ -103,7 +103,20 @@ impl<const THREADS: u32> Histogram<THREADS> {
         self.pick(|bin| self.bins.get(bin) as u64, wanted)
     }
 
-    /// Returns the digit that the `wanted` largest numbers go down to, where `count` counts digits; 0 if there are fewer.
+    /// Returns a digit such that the block need not count smaller ones: at least `wanted` of the numbers that it has counted
+    /// have this digit or a larger one. As long as it has counted fewer, every number may be wanted: 0.
+    ///
+    /// # Safety
+    /// Same as [`pick`](Self::pick).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn least_needed(self, wanted: u64) -> u32 {
+        let pick = self.pick_own(wanted);
+        if pick.above + pick.count < wanted { 0 } else { pick.digit }
+    }
+
+    /// Returns the digit that the `wanted` largest numbers go down to, where `count` counts digits. If there are fewer
+    /// numbers, that is the smallest digit that occurs; 0 if there are none.
     ///
     /// # Safety
     /// All threads of the block must call this, with a barrier before it and another one before the next call.

@@ -98,13 +98,13 @@ pub unsafe fn count_digits<C: ShortCode, I: Input<C::Held>, const VEC: usize>(
         tiles += 1;
         if tiles == next_look {
             thread::sync_threads();
-            least = histogram.pick_own(wanted).digit;
+            least = histogram.least_needed(wanted);
             next_look *= 2;
         }
         start += thread::grid_dim_x() as usize * tile_len(VEC);
     }
     thread::sync_threads();
-    least = histogram.pick_own(wanted).digit;
+    least = histogram.least_needed(wanted);
     histogram.flush(least, counts);
 }
 

@@ -247,7 +247,7 @@ impl<I> Row<I> {
             tiles += 1;
             if tiles == next_look && first < self.len {
                 thread::sync_threads();
-                least = histogram.pick_own(wanted).digit;
+                least = histogram.least_needed(wanted);
                 next_look *= 2;
             }
         }
