@@ -200,14 +200,15 @@ fn expand(config: &Config, function: ItemFn) -> syn::Result<Tokens> {
         impl #impl_generics #kernel #type_generics #where_clause {
             #[doc = #new_doc]
             #[cfg(not(target_arch = "nvptx64"))]
-            #[allow(clippy::too_many_arguments, clippy::new_ret_no_self)]
+            #[allow(clippy::too_many_arguments, clippy::new_ret_no_self, clippy::undocumented_unsafe_blocks)]
             #visibility fn new<'memory>(
                 #(#names: impl ::gpu_primitives::kernel::Argument<'memory, #types>),*
             ) -> ::gpu_primitives::kernel::Call<'memory, Self> {
                 #[allow(unused_mut)]
                 let mut reach = ::gpu_primitives::kernel::Reach::none();
                 #(
-                    let (#names, leads_to) = ::gpu_primitives::kernel::Argument::into_argument(#names);
+                    // SAFETY: the call borrows the memory as the argument does, until it is launched.
+                    let (#names, leads_to) = unsafe { ::gpu_primitives::kernel::Argument::into_argument(#names) };
                     reach.append(leads_to);
                 )*
                 let kernel = Self { #(#names,)* types: ::core::marker::PhantomData };

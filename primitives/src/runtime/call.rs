@@ -143,20 +143,34 @@ impl<P> fmt::Debug for View<'_, P> {
 /// A value that can be passed to a kernel whose signature has a `P`: a `P`, or a [`View`] of one.
 ///
 /// A bare `Global` or `GlobalMut` is not tied to the memory it shows. Getting one on the host requires `unsafe`: see
-/// [`View::into_param`].
+/// [`View::into_param`]. So this does not compile:
+///
+/// ```compile_fail,E0133
+/// # use gpu_primitives::{Device, Error, GlobalMut};
+/// # use gpu_primitives::kernel::Argument;
+/// let stream = Device::cpu().stream()?;
+/// let mut numbers = stream.zeroed::<u32>(3)?;
+/// let (torn, _): (GlobalMut<u32>, _) = numbers.view_mut(&stream)?.into_argument();
+/// drop(numbers);
+/// # Ok::<(), Error>(())
+/// ```
 pub trait Argument<'a, P: Param> {
-    /// Returns the argument and the memory it leads to.
-    fn into_argument(self) -> (P, Reach);
+    /// Returns the argument, no longer tied to the memory, and the memory it leads to. `#[kernel]` calls this: the [`Call`] that it
+    /// returns is tied to the memory for `'a`.
+    ///
+    /// # Safety
+    /// Same as [`View::into_param`].
+    unsafe fn into_argument(self) -> (P, Reach);
 }
 
 impl<P: Param> Argument<'_, P> for P {
-    fn into_argument(self) -> (P, Reach) {
+    unsafe fn into_argument(self) -> (P, Reach) {
         (self, Reach::none())
     }
 }
 
 impl<'a, P: Param> Argument<'a, P> for View<'a, P> {
-    fn into_argument(self) -> (P, Reach) {
+    unsafe fn into_argument(self) -> (P, Reach) {
         (self.param, self.reach)
     }
 }
