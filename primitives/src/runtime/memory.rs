@@ -1,10 +1,11 @@
 //! Device memory: raw bytes on a stream's device, and the vector that owns them.
 
 use super::counters::Counted;
-use super::cpu::CpuLane;
+use super::cpu::{CpuLane, Landing};
 use super::device::Device;
 use super::error::Error;
-use super::lanes::{LaneKind, Use, Users};
+use super::lanes::{LaneKind, Timeline, Use, Users};
+use super::left;
 use super::slice::{DeviceSlice, DeviceSliceMut};
 use super::step::Step;
 use super::stream::{Queue, Stream};
@@ -25,6 +26,7 @@ impl Queue {
     #[track_caller]
     pub(super) fn allocate(&self, bytes: usize) -> Result<NonNull<u8>, Error> {
         debug_assert_ne!(bytes, 0);
+        self.lane.kind.expect_host()?;
         self.lane.records_here()?;
         if let Some(recording) = &mut *self.recording() {
             return recording.allocate(bytes);
@@ -135,7 +137,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Copies elements of `element_bytes` bytes each to the host.
+    /// Copies elements of `element_bytes` bytes each to the host. Pass the result to [`wait_for`](Self::wait_for), which says
+    /// how the copy went.
     ///
     /// # Safety
     /// Same as [`zero`](Self::zero), for reading. The host memory is valid, and unused until the stream has passed the
@@ -146,19 +149,33 @@ impl Queue {
         to: *mut u8,
         bytes: usize,
         element_bytes: usize,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<Landing>, Error> {
         self.refuse_while_recording("reading back")?;
         if bytes == 0 {
-            return Ok(());
+            return Ok(None);
         }
-        match &self.lane.kind {
+        let landing = match &self.lane.kind {
             // SAFETY: guaranteed by the caller.
-            LaneKind::Cpu(lane) => unsafe { lane.submit(Step::Download { from, to, bytes, element_bytes })? },
-            // SAFETY: as above.
-            LaneKind::Cuda(stream) => unsafe { stream.download_later(from, to, bytes)? },
-        }
+            LaneKind::Cpu(lane) => unsafe { lane.submit_download(Step::Download { from, to, bytes, element_bytes })? },
+            LaneKind::Cuda(stream) => {
+                // SAFETY: as above.
+                unsafe { stream.download_later(from, to, bytes)? };
+                None
+            }
+        };
         self.count(Counted::Downloaded(bytes));
-        Ok(())
+        Ok(landing)
+    }
+
+    /// Waits for a copy to the host, and returns its own error.
+    pub(super) fn wait_for(&self, copy: Option<Landing>) -> Result<(), Error> {
+        match copy {
+            Some(landing) => {
+                left::drop_left();
+                landing.wait()
+            }
+            None => self.synchronize(),
+        }
     }
 
     /// Copies within the device.
@@ -195,6 +212,7 @@ impl Queue {
     /// Waits until all work on the stream is done.
     pub(super) fn synchronize(&self) -> Result<(), Error> {
         self.refuse_while_recording("a wait for the device")?;
+        left::drop_left();
         match &self.lane.kind {
             LaneKind::Cpu(lane) => lane.finish(),
             LaneKind::Cuda(stream) => stream.synchronize(),
@@ -223,6 +241,12 @@ impl Allocation {
         Self { home: home.clone(), address, bytes, is_foreign: false, users: Users::new(home.lane()) }
     }
 
+    /// Returns the same memory, to be freed in place of this.
+    fn take(&mut self) -> Self {
+        let users = core::mem::replace(&mut self.users, Users::new(self.home.lane()));
+        Self { home: self.home.clone(), users, ..*self }
+    }
+
     pub(super) fn device(&self) -> &Device {
         self.home.device()
     }
@@ -241,6 +265,9 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
+        if matches!(self.home.lane().kind, LaneKind::Cpu(_)) && left::leave(|| self.take()) {
+            return;
+        }
         self.users.leave_to(self.home.lane());
         if !self.is_foreign {
             // SAFETY: allocated with this many bytes; the home stream has been ordered after every use.

@@ -17,6 +17,7 @@ pub(crate) mod instance;
 pub mod interop;
 mod lanes;
 mod launch;
+mod left;
 mod memory;
 #[cfg(feature = "nvtx")]
 mod nvtx;

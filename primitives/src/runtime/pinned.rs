@@ -1,5 +1,6 @@
 //! Page-locked host memory, and copies that run while the program continues.
 
+use super::cpu::Landing;
 use super::device::{Backend, Device, host_memory};
 use super::error::{Error, expect_len};
 use super::event::Event;
@@ -113,6 +114,8 @@ impl<T: Pod + fmt::Debug> fmt::Debug for PinnedVec<T> {
 #[must_use = "dropping it waits for the copy and frees the buffer"]
 pub struct Pending<B> {
     buffer: Option<B>,
+    /// The copy, if it was queued and has an error of its own.
+    copy: Option<Landing>,
     done: Event,
 }
 
@@ -120,9 +123,13 @@ impl<B> Pending<B> {
     /// Waits for the copy and returns the buffer.
     ///
     /// # Errors
-    /// [`Error::KernelCrashed`] and other driver errors. The buffer is lost in that case.
+    /// [`Error::UninitialisedRead`] and [`Error::KernelFault`] on the checked CPU device; [`Error::KernelCrashed`] and other
+    /// driver errors. The buffer is lost in that case.
     pub fn wait(mut self) -> Result<B, Error> {
-        self.done.synchronize()?;
+        match self.copy.take() {
+            Some(copy) => copy.wait()?,
+            None => self.done.synchronize()?,
+        }
         Ok(self.buffer.take().expect("only `wait`, which takes the value, takes the buffer"))
     }
 
@@ -167,8 +174,8 @@ impl Stream {
         let from = from.raw_view(self)?.as_ptr().cast();
         let (to, bytes) = (into.as_mut_ptr().cast(), size_of_val(&*into));
         // SAFETY: both have that many elements, and the buffer is kept until the copy is done.
-        unsafe { self.queue().download_later(from, to, bytes, size_of::<T>())? };
-        self.pending(into)
+        let copy = unsafe { self.queue().download_later(from, to, bytes, size_of::<T>())? };
+        self.pending(into, copy)
     }
 
     /// Copies the buffer into device memory. Does not wait; [`Pending::wait`] returns the buffer.
@@ -185,13 +192,13 @@ impl Stream {
         let to = into.raw_view_mut(self)?.as_const().as_ptr().cast_mut();
         // SAFETY: both have that many elements, and the buffer is kept until the copy is done.
         unsafe { self.queue().upload_later(from.as_ptr().cast(), to.cast(), size_of_val(&*from))? };
-        self.pending(from)
+        self.pending(from, None)
     }
 
     /// Keeps the buffer until the stream has passed all work that is on it now.
-    fn pending<B>(&self, buffer: B) -> Result<Pending<B>, Error> {
+    fn pending<B>(&self, buffer: B, copy: Option<Landing>) -> Result<Pending<B>, Error> {
         match self.record() {
-            Ok(done) => Ok(Pending { buffer: Some(buffer), done }),
+            Ok(done) => Ok(Pending { buffer: Some(buffer), copy, done }),
             Err(error) => {
                 if self.synchronize().is_err() {
                     mem::forget(buffer);

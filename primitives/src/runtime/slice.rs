@@ -254,8 +254,8 @@ impl<'a, T: Pod> DeviceSlice<'a, T> {
         let from = self.raw_view(stream)?.as_ptr().cast();
         let queue = stream.queue();
         // SAFETY: the elements and the destination stay borrowed until the copy is done.
-        unsafe { queue.download_later(from, to.cast(), self.len * size_of::<T>(), size_of::<T>())? };
-        queue.synchronize()
+        let copy = unsafe { queue.download_later(from, to.cast(), self.len * size_of::<T>(), size_of::<T>())? };
+        queue.wait_for(copy)
     }
 }
 

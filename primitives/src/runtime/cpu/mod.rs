@@ -4,7 +4,7 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use queue::{CpuLane, CpuMark};
+pub(crate) use queue::{CpuLane, CpuMark, Landing, expect_host};
 
 use crate::executor::{
     self, AllocError, Block, Checker, Entry, Fault, Given, Heap, Job, Known, Launch, default_workers, run_native,

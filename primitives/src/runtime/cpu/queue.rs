@@ -6,10 +6,19 @@
 //! queues: work stays in its queue until something waits for it, and then only that queue runs, with the work it
 //! depends on. So if the library forgets to order two tasks, they run in the wrong order: as late as possible, or, with
 //! [`Schedule::Random`](super::Schedule::Random), at a moment that depends on the seed.
+//!
+//! # Errors
+//! An error belongs to the work that failed, not to the call that happens to run it:
+//!
+//! - A copy to the host has an outcome of its own, which only the call that waits for this copy takes.
+//! - A kernel that faults after its launch has returned leaves memory that nobody can know, so its stream is lost: later work on
+//!   it is dropped, and every call that adds work or waits gets the fault. A stream that waits for the fault is lost, too, for
+//!   it may use that memory. This is what a GPU does, but there the whole device is lost.
+//! - While there is one stream, the launch itself returns the fault, and nothing else is harmed.
 
 use super::CpuDevice;
-use crate::executor::Random;
 use crate::executor::context::in_kernel;
+use crate::executor::{Fault, Random};
 use crate::runtime::device::lock;
 use crate::runtime::error::Error;
 use crate::runtime::step::Step;
@@ -38,6 +47,18 @@ pub(crate) struct CpuMark {
     passed: Arc<OnceLock<Instant>>,
 }
 
+/// A copy to the host that was queued. Its outcome is told to nobody else.
+#[derive(Debug)]
+pub(crate) struct Landing {
+    device: Arc<CpuDevice>,
+    queue: usize,
+    position: u64,
+    outcome: Outcome,
+}
+
+/// The result of a task, once it is done.
+type Outcome = Arc<Mutex<Option<Result<(), Error>>>>;
+
 /// All queues of a checked device.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
@@ -46,8 +67,8 @@ pub(super) struct Queues {
     /// The number of lanes that still exist.
     lanes: usize,
     random: Option<Random>,
-    /// An error of a dropped queue that was not reported yet.
-    unreported: Option<Error>,
+    /// The queues that are lost. They stay here when they are dropped, for those that wait for them later.
+    lost: BTreeMap<usize, Lost>,
 }
 
 #[derive(Debug, Default)]
@@ -56,14 +77,21 @@ struct Queue {
     /// The number of tasks submitted so far, and the number of those that are done.
     submitted: u64,
     done: u64,
-    /// An error that was not reported yet.
-    unreported: Option<Error>,
-    /// If a kernel faulted, the last task queued behind it: all tasks up to this one are dropped.
-    dropped_until: u64,
+}
+
+/// Why and from which task on a queue is lost.
+#[derive(Clone, Debug)]
+struct Lost {
+    from: u64,
+    fault: Box<Fault>,
 }
 
 enum Task {
-    Work(Step),
+    Work {
+        step: Step,
+        /// Who is told the result. If nobody is, a fault is that of the whole queue.
+        outcome: Option<Outcome>,
+    },
     /// Waits until another queue has reached a position.
     Wait {
         queue: usize,
@@ -72,10 +100,17 @@ enum Task {
     Mark(Arc<OnceLock<Instant>>),
 }
 
+impl Task {
+    /// Returns whether the task uses memory. Such tasks of a lost queue are dropped.
+    fn is_use(&self) -> bool {
+        matches!(self, Self::Work { step, .. } if !matches!(step, Step::Free { .. }))
+    }
+}
+
 impl std::fmt::Debug for Task {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Work(_) => write!(f, "Work"),
+            Self::Work { .. } => write!(f, "Work"),
             Self::Wait { queue, position } => write!(f, "Wait({queue}, {position})"),
             Self::Mark(_) => write!(f, "Mark"),
         }
@@ -83,14 +118,13 @@ impl std::fmt::Debug for Task {
 }
 
 /// Returns an error inside a kernel: its launch would wait for itself.
-fn expect_host() -> Result<(), Error> {
+pub(crate) fn expect_host() -> Result<(), Error> {
     if in_kernel() { Err(Error::HostCallInKernel) } else { Ok(()) }
 }
 
 impl CpuLane {
     pub(crate) fn new(device: &Arc<CpuDevice>) -> Result<Self, Error> {
-        expect_host()?;
-        let mut queues = lock(&device.queues);
+        let mut queues = device.lock_queues()?;
         let queue = queues.made;
         queues.made += 1;
         queues.lanes += 1;
@@ -123,7 +157,26 @@ impl CpuLane {
             // SAFETY: guaranteed by the caller.
             return unsafe { step.run(&self.device) };
         }
-        self.push(Task::Work(step))
+        self.push(Task::Work { step, outcome: None })?;
+        Ok(())
+    }
+
+    /// [`submit`](Self::submit) for a copy to the host. If the copy is queued, the result tells how it went; otherwise it is done.
+    ///
+    /// # Safety
+    /// Same as [`submit`](Self::submit).
+    pub(crate) unsafe fn submit_download(&self, step: Step) -> Result<Option<Landing>, Error> {
+        if !self.is_queued() {
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.submit(step)? };
+            return Ok(None);
+        }
+        let outcome = Outcome::default();
+        let position = self.push(Task::Work { step, outcome: Some(Arc::clone(&outcome)) })?;
+        if let Some(failed) = lock(&outcome).take_if(|result| result.is_err()) {
+            failed?;
+        }
+        Ok(Some(Landing { device: Arc::clone(&self.device), queue: self.queue, position, outcome }))
     }
 
     /// Makes later work wait for the tasks of `other` up to a position.
@@ -131,7 +184,8 @@ impl CpuLane {
         if !self.is_queued() || !Arc::ptr_eq(&self.device, &other.device) {
             return Ok(());
         }
-        self.push(Task::Wait { queue: other.queue, position })
+        self.push(Task::Wait { queue: other.queue, position })?;
+        Ok(())
     }
 
     /// Makes later work wait for a mark.
@@ -139,57 +193,67 @@ impl CpuLane {
         if !Arc::ptr_eq(&self.device, &mark.device) {
             return mark.finish();
         }
-        if mark.passed.get().is_some() {
-            return Ok(());
+        if !self.is_queued() {
+            return expect_host();
         }
-        self.push(Task::Wait { queue: mark.queue, position: mark.position })
+        self.push(Task::Wait { queue: mark.queue, position: mark.position })?;
+        Ok(())
     }
 
     /// Marks the current end of the stream.
     pub(crate) fn mark(&self) -> Result<CpuMark, Error> {
         let passed = Arc::new(OnceLock::new());
-        if self.is_queued() {
-            self.push(Task::Mark(Arc::clone(&passed)))?;
+        let position = if self.is_queued() {
+            self.push(Task::Mark(Arc::clone(&passed)))?
         } else {
+            expect_host()?;
             let _ = passed.set(Instant::now());
-        }
-        Ok(CpuMark { device: Arc::clone(&self.device), queue: self.queue, position: self.position(), passed })
+            0
+        };
+        Ok(CpuMark { device: Arc::clone(&self.device), queue: self.queue, position, passed })
     }
 
-    fn push(&self, task: Task) -> Result<(), Error> {
-        expect_host()?;
-        let mut queues = lock(&self.device.queues);
+    /// Queues a task and returns its position.
+    fn push(&self, task: Task) -> Result<u64, Error> {
+        let mut queues = self.device.lock_queues()?;
         let queues = &mut *queues;
         let is_alone = queues.lanes == 1;
+        if is_alone {
+            // What other streams have left: afterwards the queue is empty.
+            let before = queues.queue(self.queue).submitted;
+            queues.reach(&self.device, self.queue, before);
+        }
+        if task.is_use() {
+            queues.expect_found(self.queue, u64::MAX)?;
+        }
         let queue = queues.queue(self.queue);
         queue.tasks.push_back(task);
         queue.submitted += 1;
-        let position = queue.submitted;
+        let (position, waiting) = (queue.submitted, queue.tasks.len());
         if is_alone {
-            return queues.finish(&self.device, self.queue, position);
+            return match queues.run_next(&self.device, self.queue) {
+                Some(fault) => Err(Error::KernelFault(fault)),
+                None => Ok(position),
+            };
         }
-        if queue.tasks.len() > MOST_TASKS
-            && let Err(error) = queues.finish(&self.device, self.queue, position - MOST_TASKS as u64)
-        {
-            // This task is queued nevertheless, so the error is reported to the next waiter.
-            queues.queue(self.queue).unreported.get_or_insert(error);
+        if waiting > MOST_TASKS {
+            queues.reach(&self.device, self.queue, position - MOST_TASKS as u64);
         }
         queues.run_some(&self.device);
-        Ok(())
+        Ok(position)
     }
 
     /// Returns the number of tasks submitted so far.
-    pub(crate) fn position(&self) -> u64 {
-        lock(&self.device.queues).queue(self.queue).submitted
+    pub(crate) fn position(&self) -> Result<u64, Error> {
+        Ok(self.device.lock_queues()?.queue(self.queue).submitted)
     }
 
     /// Runs all work of the stream.
     pub(crate) fn finish(&self) -> Result<(), Error> {
-        expect_host()?;
         if !self.is_queued() {
-            return Ok(());
+            return expect_host();
         }
-        let mut queues = lock(&self.device.queues);
+        let mut queues = self.device.lock_queues()?;
         let position = queues.queue(self.queue).submitted;
         queues.finish(&self.device, self.queue, position)
     }
@@ -197,34 +261,44 @@ impl CpuLane {
 
 impl Drop for CpuLane {
     fn drop(&mut self) {
-        let mut queues = lock(&self.device.queues);
+        // What a kernel drops is dropped when it is over (`left`), so this is the host.
+        let Ok(mut queues) = self.device.lock_queues() else { return };
         let position = queues.queue(self.queue).submitted;
-        if let Err(error) = queues.finish(&self.device, self.queue, position) {
-            queues.unreported.get_or_insert(error);
-        }
+        queues.reach(&self.device, self.queue, position);
         queues.lanes -= 1;
         queues.by_id.remove(&self.queue);
+    }
+}
+
+impl Landing {
+    /// Runs all work up to the copy, and returns how the copy went.
+    pub(crate) fn wait(self) -> Result<(), Error> {
+        self.device.lock_queues()?.reach(&self.device, self.queue, self.position);
+        lock(&self.outcome).take().expect("the queue has passed the copy, and nobody else takes its outcome")
     }
 }
 
 impl CpuMark {
     /// Runs all work up to the mark.
     pub(crate) fn finish(&self) -> Result<(), Error> {
-        if self.passed.get().is_some() {
-            return Ok(());
+        if !self.device.options.checked {
+            return expect_host();
         }
-        lock(&self.device.queues).finish(&self.device, self.queue, self.position)
+        self.device.lock_queues()?.finish(&self.device, self.queue, self.position)
     }
 
     /// Returns whether the work is done. If not, runs a part of it, so that polling makes progress.
     pub(crate) fn is_passed(&self) -> Result<bool, Error> {
-        if self.passed.get().is_some() {
-            return Ok(true);
+        if !self.device.options.checked {
+            return expect_host().map(|()| true);
         }
-        let mut queues = lock(&self.device.queues);
-        let next = queues.queue(self.queue).done + 1;
-        queues.finish(&self.device, self.queue, next.min(self.position))?;
-        Ok(false)
+        let mut queues = self.device.lock_queues()?;
+        if !queues.has_passed(self.queue, self.position) {
+            let next = queues.queue(self.queue).done + 1;
+            queues.reach(&self.device, self.queue, next);
+        }
+        queues.expect_found(self.queue, self.position)?;
+        Ok(queues.has_passed(self.queue, self.position))
     }
 
     /// Returns when the stream passed the mark.
@@ -234,9 +308,17 @@ impl CpuMark {
 }
 
 impl CpuDevice {
+    /// Locks the queues. They stay locked while a kernel runs, so inside a kernel this is an error.
+    fn lock_queues(&self) -> Result<MutexGuard<'_, Queues>, Error> {
+        expect_host()?;
+        Ok(lock(&self.queues))
+    }
+
     /// Runs all work of all streams, so that the memory they free can be allocated again.
     pub(super) fn finish_all(&self) {
-        lock(&self.queues).finish_all(self);
+        if let Ok(mut queues) = self.lock_queues() {
+            queues.finish_all(self);
+        }
     }
 }
 
@@ -254,53 +336,74 @@ impl Queues {
         self.by_id.get(&id).is_none_or(|queue| queue.done >= position)
     }
 
-    /// Runs a queue up to a position, and the work of other queues that it waits for. Continues after a failure, and
-    /// returns the first error.
+    /// Returns the fault of a queue that is lost at a position.
+    fn expect_found(&self, id: usize, position: u64) -> Result<(), Error> {
+        match self.lost.get(&id) {
+            Some(lost) if lost.from <= position => Err(Error::KernelFault(lost.fault.clone())),
+            _ => Ok(()),
+        }
+    }
+
+    /// [Reaches](Self::reach) a position, and returns the fault if the queue is lost there.
     fn finish(&mut self, device: &CpuDevice, id: usize, position: u64) -> Result<(), Error> {
-        let mut first_error = None;
+        self.reach(device, id, position);
+        self.expect_found(id, position)
+    }
+
+    /// Runs a queue up to a position, and the work of other queues that it waits for.
+    fn reach(&mut self, device: &CpuDevice, id: usize, position: u64) {
         // A stack of goals: each one must be reached before the one below it. A task waits only for earlier
         // submissions, so this terminates.
         let mut goals = vec![(id, position)];
         while let Some(&(id, position)) = goals.last() {
             self.run_some(device);
-            if let Some(error) = self.by_id.get_mut(&id).and_then(|queue| queue.unreported.take()) {
-                first_error.get_or_insert(error);
-            }
             if self.has_passed(id, position) {
                 goals.pop();
             } else if let Some(&Task::Wait { queue, position }) = self.queue(id).tasks.front()
                 && !self.has_passed(queue, position)
             {
                 goals.push((queue, position));
-            } else if let Err(error) = self.run_next(device, id) {
-                first_error.get_or_insert(error);
+            } else {
+                self.advance(device, id);
             }
         }
-        first_error.or_else(|| self.unreported.take()).map_or(Ok(()), Err)
     }
 
-    /// Runs the next task of a queue. It must be ready.
-    fn run_next(&mut self, device: &CpuDevice, id: usize) -> Result<(), Error> {
+    /// Runs the next task of a queue, which must be ready. If its kernel faults, the queue is lost.
+    fn advance(&mut self, device: &CpuDevice, id: usize) {
+        if let Some(fault) = self.run_next(device, id) {
+            let from = self.queue(id).done;
+            self.lost.insert(id, Lost { from, fault });
+        }
+    }
+
+    /// Runs the next task of a queue, which must be ready. Returns the fault of its kernel, unless that is told to somebody.
+    fn run_next(&mut self, device: &CpuDevice, id: usize) -> Option<Box<Fault>> {
         let queue = self.queue(id);
-        let Some(task) = queue.tasks.pop_front() else { return Ok(()) };
+        let task = queue.tasks.pop_front()?;
         queue.done += 1;
-        let is_dropped = queue.done <= queue.dropped_until && !matches!(task, Task::Work(Step::Free { .. }));
+        let done = queue.done;
+        let lost = if task.is_use() { self.expect_found(id, done) } else { Ok(()) };
         match task {
-            Task::Work(_) if is_dropped => Ok(()),
-            Task::Work(step) => {
+            Task::Work { step, outcome } => {
                 // SAFETY: guaranteed at submission, and the stream has reached the step.
-                let result = unsafe { step.run(device) };
-                if matches!(result, Err(Error::KernelFault(_))) {
-                    queue.dropped_until = queue.submitted;
+                let result = lost.and_then(|()| unsafe { step.run(device) });
+                match (outcome, result) {
+                    (Some(outcome), result) => *lock(&outcome) = Some(result),
+                    (None, Err(Error::KernelFault(fault))) if !self.lost.contains_key(&id) => return Some(fault),
+                    _ => {}
                 }
-                result
             }
-            Task::Wait { .. } => Ok(()),
+            Task::Wait { queue, position } => {
+                if let Some(lost) = self.lost.get(&queue).filter(|lost| lost.from <= position).cloned() {
+                    self.lost.entry(id).or_insert(Lost { from: done, ..lost });
+                }
+            }
             Task::Mark(passed) => {
                 let _ = passed.set(Instant::now());
-                Ok(())
             }
         }
+        None
     }
 
     /// With a random schedule, runs some tasks of random queues.
@@ -312,9 +415,7 @@ impl Queues {
                 break;
             }
             let id = ready[random.below(ready.len() as u32) as usize];
-            if let Err(error) = self.run_next(device, id) {
-                self.queue(id).unreported.get_or_insert(error);
-            }
+            self.advance(device, id);
         }
         self.random = Some(random);
     }
@@ -328,14 +429,12 @@ impl Queues {
         }
     }
 
-    /// Runs all queues to their ends. Keeps errors for the next waiter of each queue.
+    /// Runs all queues to their ends.
     fn finish_all(&mut self, device: &CpuDevice) {
         let ids: Vec<usize> = self.by_id.keys().copied().collect();
         for id in ids {
             let position = self.queue(id).submitted;
-            if let Err(error) = self.finish(device, id, position) {
-                self.queue(id).unreported.get_or_insert(error);
-            }
+            self.reach(device, id, position);
         }
     }
 }

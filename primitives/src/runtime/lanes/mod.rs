@@ -15,11 +15,10 @@
 
 mod order;
 
-use super::cpu::CpuLane;
+use super::cpu::{CpuLane, expect_host};
 use super::cuda::{CudaEvent, CudaStream};
 use super::error::Error;
 use super::sync;
-use crate::executor::context::in_kernel;
 use std::sync::Arc;
 
 pub(super) use order::{Timeline, Use};
@@ -44,7 +43,7 @@ impl Timeline for LaneKind {
 
     fn position(&self) -> Option<u64> {
         match self {
-            Self::Cpu(lane) => Some(lane.position()),
+            Self::Cpu(lane) => lane.position().ok(), // an error inside a kernel, where nothing is ordered
             Self::Cuda(stream) => stream.position(),
         }
     }
@@ -54,7 +53,7 @@ impl Timeline for LaneKind {
             (Self::Cuda(stream), Self::Cuda(other)) => {
                 CudaEvent::record_untimed(other).and_then(|event| stream.wait(&event))
             }
-            (Self::Cpu(lane), Self::Cpu(other)) => lane.wait_for(other, other.position()),
+            (Self::Cpu(lane), Self::Cpu(other)) => lane.wait_for(other, other.position()?),
             _ => Ok(()), // memory is used on its own device alone
         }
     }
@@ -68,8 +67,8 @@ impl Timeline for LaneKind {
 
     fn expect_host(&self) -> Result<(), Error> {
         match self {
-            Self::Cpu(_) if in_kernel() => Err(Error::HostCallInKernel),
-            _ => Ok(()),
+            Self::Cpu(_) => expect_host(),
+            Self::Cuda(_) => Ok(()),
         }
     }
 
