@@ -18,6 +18,19 @@ use core::ptr::{NonNull, slice_from_raw_parts_mut};
 /// Page-locked memory is not available to the rest of the system, and allocating and freeing it is slow: create few
 /// buffers and reuse them.
 ///
+/// Elements are aligned to at most 256 bytes, like those of device memory. Others do not compile:
+///
+/// ```compile_fail,E0080
+/// # use gpu_primitives::{Device, Error};
+/// # use bytemuck::{Pod, Zeroable};
+/// #[derive(Clone, Copy, Pod, Zeroable)]
+/// #[repr(C, align(4096))]
+/// struct Page([u8; 4096]);
+///
+/// let pages = Device::cpu().pinned::<Page>(3)?; // the driver promises no such alignment
+/// # Ok::<(), Error>(())
+/// ```
+///
 /// ```
 /// use gpu_primitives::{Device, Error};
 ///
@@ -44,6 +57,7 @@ unsafe impl<T: Pod + Sync> Sync for PinnedVec<T> {}
 
 impl<T: Pod> PinnedVec<T> {
     pub(super) fn new(device: &Device, len: usize) -> Result<Self, Error> {
+        const { assert!(align_of::<T>() <= 256, "page-locked memory is aligned to 256 bytes, like device memory") };
         let bytes = device.bytes_of::<T>(len)?;
         let address = match device.backend() {
             Backend::Cpu(_) => {
@@ -58,6 +72,12 @@ impl<T: Pod> PinnedVec<T> {
             Backend::Cuda(_) if bytes == 0 => NonNull::dangling(),
             Backend::Cuda(gpu) => {
                 let address = gpu.allocate_pinned(bytes)?;
+                let (at, alignment) = (address.addr().get(), align_of::<T>());
+                if !at.is_multiple_of(alignment) {
+                    // SAFETY: allocated above, and nothing uses it.
+                    unsafe { gpu.free_pinned(address) };
+                    return Err(Error::Misaligned { what: "the driver's page-locked memory", address: at, alignment });
+                }
                 // SAFETY: this many bytes were allocated.
                 unsafe { address.write_bytes(0, bytes) };
                 address.cast()
