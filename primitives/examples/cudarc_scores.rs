@@ -16,11 +16,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // This library works on them: the highest score first, with its row.
     let stream = Stream::from_cudarc(&cuda)?;
-    {
-        let (mut scores, mut rows) = (stream.lend_mut(&mut on_device)?, stream.lend_mut(&mut rows)?);
+    stream.lend((&mut on_device, &mut rows), |(scores, mut rows)| {
         transfer::iota(&stream, &mut rows, 0)?;
-        sort::pairs_in_place(&stream, (&mut scores, &mut rows), sort::Options::new().descending())?;
-    }
+        sort::pairs_in_place(&stream, (scores, rows), sort::Options::new().descending())
+    })?;
 
     // The program goes on, in the order of its stream.
     let (best, rows) = (cuda.clone_dtoh(&on_device)?, cuda.clone_dtoh(&rows)?);

@@ -16,8 +16,8 @@ const LEN: usize = 1 << 20;
 type Test = (&'static str, fn() -> Tested);
 
 const TESTS: &[Test] = &[
-    ("three_lines_sort_a_slice", three_lines_sort_a_slice),
-    ("a_temporary_is_enough", a_temporary_is_enough),
+    ("two_lines_sort_a_slice", two_lines_sort_a_slice),
+    ("slices_are_lent_together", slices_are_lent_together),
     ("views_go_in", views_go_in),
     ("events_order_the_streams_of_cudarc", events_order_the_streams_of_cudarc),
     ("other_streams_of_this_library_may_help", other_streams_of_this_library_may_help),
@@ -49,30 +49,35 @@ fn sorted(mut numbers: Vec<u32>) -> Vec<u32> {
     numbers
 }
 
+/// Sorts memory of cudarc.
+fn sort_lent<'a>(
+    stream: &'a Stream,
+    memory: impl for<'s> Lend<'a, Slice<'s> = DeviceSliceMut<'s, u32>>,
+) -> Result<(), Error> {
+    stream.lend(memory, |slice| sort::keys_in_place(stream, slice, sort::Options::new()))
+}
+
 /// Returns a stream of a context that has several, so that cudarc tracks events.
 fn new_stream() -> Result<Arc<CudaStream>, Box<dyn AnyError>> {
     Ok(CudaContext::new(0)?.new_stream()?)
 }
 
-fn three_lines_sort_a_slice() -> Tested {
+fn two_lines_sort_a_slice() -> Tested {
     for cuda in [CudaContext::new(0)?.default_stream(), new_stream()?] {
         let host = numbers(LEN, 1);
         let mut slice = cuda.clone_htod(&host)?;
-        {
-            let stream = Stream::from_cudarc(&cuda)?;
-            let mut lent = stream.lend_mut(&mut slice)?;
-            sort::keys_in_place(&stream, &mut lent, sort::Options::new())?;
-        }
+        let stream = Stream::from_cudarc(&cuda)?;
+        stream.lend(&mut slice, |slice| sort::keys_in_place(&stream, slice, sort::Options::new()))?;
         assert_eq!(cuda.clone_dtoh(&slice)?, sorted(host));
     }
     Ok(())
 }
 
-fn a_temporary_is_enough() -> Tested {
+fn slices_are_lent_together() -> Tested {
     let cuda = new_stream()?;
     let stream = Stream::from_cudarc(&cuda)?;
     let (input, mut output) = (cuda.clone_htod(&vec![1u32; LEN])?, cuda.alloc_zeros::<u32>(LEN)?);
-    scan::inclusive_sum(&stream, &stream.lend(&input)?, &mut stream.lend_mut(&mut output)?)?;
+    stream.lend((&input, &mut output), |(input, output)| scan::inclusive_sum(&stream, input, output))?;
     assert_eq!(cuda.clone_dtoh(&output)?, (1..=LEN as u32).collect::<Vec<_>>());
     Ok(())
 }
@@ -83,17 +88,17 @@ fn views_go_in() -> Tested {
     let host = numbers(LEN, 2);
     let mut slice = cuda.clone_htod(&host)?;
     let (from, to) = (LEN / 4 + 1, LEN / 2 + 3);
-    sort::keys_in_place(&stream, &mut stream.lend_mut(&mut slice.slice_mut(from..to))?, sort::Options::new())?;
+    sort_lent(&stream, &mut slice.slice_mut(from..to))?;
     let mut expected = host;
     expected[from..to].sort_unstable();
     assert_eq!(cuda.clone_dtoh(&slice)?, expected);
 
     let part = slice.slice(5..1005);
-    assert_eq!(stream.lend(&part)?.to_vec(&stream)?, expected[5..1005]);
+    assert_eq!(stream.lend(&part, |part| part.to_vec(&stream))?, expected[5..1005]);
     let whole = slice.slice_mut(..);
-    assert_eq!(stream.lend(&whole)?.len(), LEN);
+    assert_eq!(stream.lend(&whole, |whole| Ok::<_, Error>(whole.len()))?, LEN);
     let nothing = cuda.alloc_zeros::<u32>(0)?;
-    assert!(stream.lend(&nothing)?.is_empty());
+    assert!(stream.lend(&nothing, |nothing| Ok::<_, Error>(nothing.is_empty()))?);
     Ok(())
 }
 
@@ -111,7 +116,7 @@ fn events_order_the_streams_of_cudarc() -> Tested {
             writer.memset_zeros(&mut slice)?; // so that the writer is late
         }
         writer.memcpy_dtod(source, &mut slice)?;
-        sort::keys_in_place(&stream, &mut stream.lend_mut(&mut slice)?, sort::Options::new())?;
+        sort_lent(&stream, &mut slice)?;
         let copy = reader.clone_dtod(&slice)?;
         writer.memset_zeros(&mut slice)?;
         assert_eq!(reader.clone_dtoh(&copy)?, sorted(host));
@@ -127,9 +132,7 @@ fn other_streams_of_this_library_may_help() -> Tested {
     let host = numbers(1 << 22, 3);
     for _ in 0..5 {
         let mut slice = cuda.clone_htod(&host)?;
-        let mut lent = stream.lend_mut(&mut slice)?;
-        sort::keys_in_place(&own, &mut lent, sort::Options::new())?;
-        drop(lent);
+        stream.lend(&mut slice, |slice| sort::keys_in_place(&own, slice, sort::Options::new()))?;
         assert_eq!(cuda.clone_dtoh(&slice)?, sorted(host.clone()));
     }
     Ok(())
@@ -142,7 +145,7 @@ fn a_stream_borrowed_anew_keeps_its_memory() -> Tested {
     let mut used = Vec::new();
     for _ in 0..5 {
         let stream = Stream::from_cudarc(&cuda)?;
-        sort::keys_in_place(&stream, &mut stream.lend_mut(&mut slice)?, sort::Options::new())?;
+        sort_lent(&stream, &mut slice)?;
         drop(stream);
         used.push(device.memory_used());
     }
@@ -156,7 +159,7 @@ fn a_stream_that_is_gone_is_given_up() -> Tested {
         let cuda = new_stream()?;
         let mut slice = cuda.clone_htod(&numbers(LEN, 4))?;
         let stream = Stream::from_cudarc(&cuda)?;
-        sort::keys_in_place(&stream, &mut stream.lend_mut(&mut slice)?, sort::Options::new())?;
+        sort_lent(&stream, &mut slice)?;
         stream.synchronize()?;
         Ok(device.memory_used())
     };
@@ -185,14 +188,11 @@ fn vectors_go_out() -> Tested {
     let mut vector = stream.zeroed::<u32>(1 << 20)?;
     for _ in 0..5 {
         sort::keys_in_place(&stream, &mut vector, sort::Options::new())?;
-        let mut shown = stream.cudarc_view_mut(&mut vector)?;
-        other.memcpy_dtod(&source, &mut shown.as_view_mut())?; // after the sort, on another stream
-        drop(shown);
+        // After the sort, on another stream.
+        stream.cudarc_view_mut(&mut vector, |mut shown| other.memcpy_dtod(&source, &mut shown))??;
         sort::keys_in_place(&stream, &mut vector, sort::Options::new())?; // after the copy
-        let shown = stream.cudarc_view(&vector)?;
-        assert_eq!(other.clone_dtoh(&shown.as_view())?, expected);
-        let part = stream.cudarc_view(vector.slice(7..9)?)?;
-        assert_eq!(part.as_view().len(), 2);
+        assert_eq!(stream.cudarc_view(&vector, |shown| other.clone_dtoh(&shown))??, expected);
+        assert_eq!(stream.cudarc_view(vector.slice(7..9)?, |part| part.len())?, 2);
     }
     assert_eq!(vector.to_vec(&stream)?, expected); // it still owns its memory
     Ok(())
@@ -206,7 +206,7 @@ fn without_event_tracking() -> Tested {
     let stream = Stream::from_cudarc(&cuda)?;
     let host = numbers(LEN, 6);
     let mut slice = cuda.clone_htod(&host)?;
-    sort::keys_in_place(&stream, &mut stream.lend_mut(&mut slice)?, sort::Options::new())?;
+    sort_lent(&stream, &mut slice)?;
     assert_eq!(cuda.clone_dtoh(&slice)?, sorted(host));
     Ok(())
 }
@@ -219,7 +219,7 @@ fn the_primary_context_is_shared_and_survives() -> Tested {
     let cuda = context.default_stream();
     let slice = cuda.clone_htod(&[1u32, 2, 3])?;
     let stream = Stream::from_cudarc(&cuda)?;
-    assert_eq!(stream.lend(&slice)?.to_vec(&stream)?, [1, 2, 3]);
+    assert_eq!(stream.lend(&slice, |slice| slice.to_vec(&stream))?, [1, 2, 3]);
     drop((stream, device));
     assert_eq!(cuda.clone_dtoh(&slice)?, [1, 2, 3]);
     drop((slice, cuda, context)); // all that cudarc has of it
@@ -239,7 +239,7 @@ fn two_contexts_in_one_process() -> Tested {
     for cuda in &cudas {
         let stream = Stream::from_cudarc(cuda)?;
         let mut slice = cuda.clone_htod(&host)?;
-        sort::keys_in_place(&stream, &mut stream.lend_mut(&mut slice)?, sort::Options::new())?;
+        sort_lent(&stream, &mut slice)?;
         let own = stream.device().stream()?;
         let mut vector = own.upload(&host)?;
         sort::keys_in_place(&own, &mut vector, sort::Options::new())?;
@@ -264,14 +264,14 @@ fn objects_of_another_context_are_refused() -> Tested {
     let mut slice = there.clone_htod(&[1u32, 2, 3])?;
     let stream = Stream::from_cudarc(&here)?;
     let is_refused = |error: Error| matches!(error, Error::WrongContext { ordinal: 0, .. });
-    assert!(stream.lend(&slice).is_err_and(is_refused));
-    assert!(stream.lend_mut(&mut slice).is_err_and(is_refused));
+    assert!(stream.lend(&slice, |_| Ok(())).is_err_and(is_refused));
+    assert!(stream.lend(&mut slice, |_| Ok(())).is_err_and(is_refused));
     // SAFETY: it is a stream.
     let borrowed = unsafe { Stream::borrow_cuda_stream(&Device::cuda(0)?, there.cu_stream().cast()) };
     assert!(borrowed.is_err_and(is_refused));
     let vector = Stream::from_cudarc(&there)?.upload(&[1u32])?;
     assert!(vector.to_vec(&stream).is_err_and(is_refused));
-    assert!(stream.cudarc_view(&vector).is_err_and(is_refused));
+    assert!(stream.cudarc_view(&vector, drop).is_err_and(is_refused));
     assert_eq!(there.clone_dtoh(&slice)?, [1, 2, 3]);
     // The raw interface gives the same devices.
     // SAFETY: the context outlives the device.
@@ -289,7 +289,7 @@ fn streams_that_do_not_fit_are_refused() -> Tested {
     let slice = context.default_stream().clone_htod(&[1u32])?;
     let own = Device::from_cudarc(&context)?.stream()?;
     assert!(own.cudarc().is_none());
-    assert!(own.lend(&slice).is_err_and(is_refused));
-    assert!(own.cudarc_view(&own.upload(&[1u32])?).is_err_and(is_refused));
+    assert!(own.lend(&slice, |_| Ok(())).is_err_and(is_refused));
+    assert!(own.cudarc_view(&own.upload(&[1u32])?, drop).is_err_and(is_refused));
     Ok(())
 }

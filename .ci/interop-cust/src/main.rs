@@ -19,7 +19,7 @@ const LEN: usize = 1 << 20;
 
 const TESTS: &[Test] = &[
     ("a_buffer_is_sorted", a_buffer_is_sorted),
-    ("slices_go_in", slices_go_in),
+    ("parts_go_in", parts_go_in),
     ("work_goes_on_in_order", work_goes_on_in_order),
     ("a_stream_borrowed_anew_keeps_its_memory", a_stream_borrowed_anew_keeps_its_memory),
     ("the_context_is_shared_and_survives", the_context_is_shared_and_survives),
@@ -53,26 +53,27 @@ fn a_buffer_is_sorted() -> Tested {
     let context = cust::quick_init()?;
     let host = numbers(1);
     let mut buffer = DeviceBuffer::from_slice(&host)?;
-    {
-        let stream = Stream::from_cust(&Device::from_cust(&context)?, &new_stream()?)?;
-        let mut lent = stream.lend_mut(&mut buffer)?;
-        sort::keys_in_place(&stream, &mut lent, sort::Options::new())?;
-    }
-    assert_eq!(buffer.as_host_vec()?, sorted(host)); // what is lent has been waited for
+    let stream = Stream::from_cust(&Device::from_cust(&context)?, &new_stream()?)?;
+    sort_lent(&stream, &mut buffer)?;
+    assert_eq!(buffer.as_host_vec()?, sorted(host)); // what was lent has been waited for
     Ok(())
 }
 
-fn slices_go_in() -> Tested {
+/// Sorts a buffer of cust.
+fn sort_lent(stream: &Stream, buffer: &mut DeviceBuffer<u32>) -> Result<(), Error> {
+    stream.lend(buffer, |buffer| sort::keys_in_place(stream, buffer, sort::Options::new()))
+}
+
+fn parts_go_in() -> Tested {
     let context = cust::quick_init()?;
     let stream = Stream::from_cust(&Device::from_cust(&context)?, &new_stream()?)?;
     let host = numbers(2);
-    let buffer = DeviceBuffer::from_slice(&host)?;
-    let mut high = buffer.index(LEN / 2..);
-    sort::keys_in_place(&stream, &mut stream.lend_mut(&mut high)?, sort::Options::new())?;
+    let mut buffer = DeviceBuffer::from_slice(&host)?;
+    stream.lend(&mut buffer, |all| sort::keys_in_place(&stream, all.slice_mut(LEN / 2..)?, sort::Options::new()))?;
     let mut expected = host;
     expected[LEN / 2..].sort_unstable();
     assert_eq!(buffer.as_host_vec()?, expected);
-    let sum = reduce::sum(&stream, &stream.lend(&buffer.index(..100))?)?.get(&stream)?;
+    let sum = stream.lend(&buffer, |all| reduce::sum(&stream, all.slice(..100)?)?.get(&stream))?;
     assert_eq!(sum, expected[..100].iter().fold(0u32, |sum, x| sum.wrapping_add(*x)));
     Ok(())
 }
@@ -85,7 +86,8 @@ fn work_goes_on_in_order() -> Tested {
     for seed in 0..5 {
         let host = numbers(seed);
         let (mut buffer, mut copy) = (DeviceBuffer::from_slice(&host)?, DeviceBuffer::from_slice(&vec![0u32; LEN])?);
-        let mut lent = stream.lend_mut(&mut buffer)?;
+        // SAFETY: what is lent is given back below, and dropped if the sort fails.
+        let mut lent = unsafe { stream.lend_until_dropped(&mut buffer)? };
         sort::keys_in_place(&stream, &mut lent, sort::Options::new())?;
         // SAFETY: the buffer is used on the same stream until it is waited for.
         unsafe {
@@ -107,7 +109,7 @@ fn a_stream_borrowed_anew_keeps_its_memory() -> Tested {
     let mut used = Vec::new();
     for _ in 0..5 {
         let stream = Stream::from_cust(&device, &cust)?;
-        sort::keys_in_place(&stream, &mut stream.lend_mut(&mut buffer)?, sort::Options::new())?;
+        sort_lent(&stream, &mut buffer)?;
         drop(stream);
         used.push(device.memory_used());
     }
@@ -142,9 +144,9 @@ fn two_contexts_in_one_process() -> Tested {
     assert_ne!(&device, here.device());
     let is_refused = |error: Error| matches!(error, Error::WrongContext { ordinal: 0, .. });
     assert!(Stream::from_cust(here.device(), &there).is_err_and(is_refused));
-    assert!(here.lend(&buffer).is_err_and(is_refused));
+    assert!(here.lend(&buffer, |_| Ok(())).is_err_and(is_refused));
     let stream = Stream::from_cust(&device, &there)?;
-    sort::keys_in_place(&stream, &mut stream.lend_mut(&mut buffer)?, sort::Options::new())?;
+    sort_lent(&stream, &mut buffer)?;
     assert_eq!(buffer.as_host_vec()?, sorted(host));
     drop(buffer);
     drop(stream);

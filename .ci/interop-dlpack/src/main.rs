@@ -6,7 +6,7 @@ mod tests;
 use dlpark::ffi::{DLDataType, DLDevice, DLDeviceType, DLManagedTensor, DLManagedTensorVersioned, DLTensor};
 use dlpark::metadata::Dynamic;
 use dlpark::{DlpackElement, DlpackFlags, Managed};
-use gpu_primitives::{Device, DeviceVec, Error, Stream, sort};
+use gpu_primitives::{Device, DeviceVec, Error, Stream, sort, transfer};
 use gpu_sorted_array::{GpuSortedArray, Options};
 use half::f16;
 use std::process::ExitCode;
@@ -20,6 +20,7 @@ const TESTS: &[Test] = &[
     ("a_tensor_is_sorted_in_place", a_tensor_is_sorted_in_place),
     ("a_tensor_is_looked_up", a_tensor_is_looked_up),
     ("a_vector_goes_out_and_comes_back", a_vector_goes_out_and_comes_back),
+    ("a_tensor_that_goes_out_is_complete", a_tensor_that_goes_out_is_complete),
     ("deletion_waits_for_the_work", deletion_waits_for_the_work),
     ("consumers_work_in_their_own_order", consumers_work_in_their_own_order),
     ("halves", halves),
@@ -28,7 +29,7 @@ const TESTS: &[Test] = &[
 ];
 
 fn main() -> ExitCode {
-    let mut devices = vec![Device::cpu()];
+    let mut devices = vec![Device::cpu(), Device::cpu_checked()];
     devices.extend(Device::cuda(0));
     let tests = devices.iter().flat_map(|device| TESTS.iter().map(move |test| (device, test)));
     tests::run(tests.map(|(device, (name, test))| (format!("{name} on {}", device.kind()), move || test(device))))
@@ -119,6 +120,23 @@ fn a_tensor_is_sorted_in_place(device: &Device) -> Tested {
     assert_eq!(framework.deleted(), 0);
     drop(lent);
     assert_eq!(framework.deleted(), 1);
+    Ok(())
+}
+
+/// On the CPU a framework reads the memory at once, also if work on it was still queued.
+fn a_tensor_that_goes_out_is_complete(device: &Device) -> Tested {
+    let [stream, other] = [device.stream()?, device.stream()?];
+    let mut sevens = stream.zeroed::<f32>(5)?;
+    transfer::fill(&other, &mut sevens, 7.0)?;
+    let tensor = sevens.into_dlpack(&stream)?;
+    if device.cuda_context().is_none() {
+        // SAFETY: the tensor is on the host, has five numbers, and nothing writes it.
+        let read = unsafe { std::slice::from_raw_parts(tensor.validate()?.data_ptr().cast::<f32>(), 5) };
+        assert_eq!(read, [7.0; 5]);
+    }
+    // SAFETY: the tensor is ready in the order of the stream, and nothing else uses it.
+    let lent = unsafe { stream.lend_dlpack::<f32, _>(tensor)? };
+    assert_eq!(lent.to_vec(&stream)?, [7.0; 5]);
     Ok(())
 }
 

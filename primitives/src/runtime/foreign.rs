@@ -61,8 +61,9 @@ impl Stream {
 /// Other streams can use it too: they are ordered as with a [`DeviceVec`]. When it is dropped, the lender is told that the work
 /// has been submitted (`G` does that), so the lender can go on at once. Nobody waits.
 ///
-/// The memory stays borrowed until then. Don't leak it ([`mem::forget`](core::mem::forget)): the lender would not learn of the
-/// work.
+/// If it is leaked ([`mem::forget`](core::mem::forget)), the lender does not learn of the work. Where the value has only borrowed
+/// the memory, the call that returns it is therefore `unsafe`. [`Stream::lend`] keeps the value to itself, and a tensor of DLPack
+/// is leaked with it.
 #[must_use = "the memory is lent as long as this value lives"]
 pub struct Lent<T: Pod, G> {
     memory: DeviceVec<T>, // is dropped first, so that the work of all streams comes before what the guard does
@@ -84,13 +85,13 @@ pub struct LentMut<T: Pod, G> {
 pub struct Waiting<G> {
     stream: Stream,
     is_waited_for: bool,
-    _owner: G, // is dropped last
+    owner: Option<G>, // is dropped last
 }
 
 #[cfg(any(feature = "cust", feature = "dlpack"))]
 impl<G> Waiting<G> {
     pub(crate) fn new(stream: &Stream, owner: G) -> Self {
-        Self { stream: stream.clone(), is_waited_for: true, _owner: owner }
+        Self { stream: stream.clone(), is_waited_for: true, owner: Some(owner) }
     }
 }
 
@@ -98,8 +99,10 @@ impl<G> Waiting<G> {
 impl<G> Drop for Waiting<G> {
     fn drop(&mut self) {
         if self.is_waited_for {
-            // An error means that the device is lost, and nothing uses the memory any more.
-            let _ = self.stream.synchronize();
+            // Another error means that the device is lost, and nothing uses the memory any more.
+            if let Err(Error::HostCallInKernel) = self.stream.synchronize() {
+                core::mem::forget(self.owner.take()); // inside a kernel nobody can wait
+            }
         }
     }
 }
@@ -317,7 +320,7 @@ impl<T: Pod> RawMemory<T> {
     /// Lends the memory to a stream, for reading.
     ///
     /// # Safety
-    /// During `'a`, and until all work that uses it is done, the memory stays allocated, and nothing else writes it. All of its
+    /// During `'a`, and, even if the result is leaked, until all work that uses it is done, the memory stays allocated, and nothing else writes it. All of its
     /// bytes have been written. Work of other libraries on the memory that is not done comes earlier in the order of the stream.
     ///
     /// # Errors
@@ -375,48 +378,83 @@ pub(super) fn expect_same_device(what: &'static str, found: &Device, expected: &
     })
 }
 
-/// Memory that can be lent to a [`Stream`] for reading: a reference to a slice of another library.
+/// Memory of another library that can be lent to a [`Stream`]: a reference to a slice, for reading, or a mutable one, for reading
+/// and writing. Tuples of up to four of them are lent together.
 pub trait Lend<'a> {
-    /// The type of an element.
-    type Element: Pod;
-    /// What tells the owner that the work has been submitted.
-    type Guard;
+    /// What the stream gets: a [`DeviceSlice`] or a [`DeviceSliceMut`], or a tuple of them.
+    type Slice<'s>;
+    /// What tells the owner that the work has been submitted, when it is dropped.
+    type Lent;
 
-    /// Does what [`Stream::lend`] says.
+    /// Does what [`Stream::lend_until_dropped`] says.
+    ///
+    /// # Safety
+    /// Same as [`Stream::lend_until_dropped`].
     #[doc(hidden)]
-    fn lend(self, stream: &'a Stream) -> Result<Lent<Self::Element, Self::Guard>, Error>;
+    unsafe fn lend_until_dropped(self, stream: &'a Stream) -> Result<Self::Lent, Error>;
+
+    /// Returns the memory.
+    #[doc(hidden)]
+    fn slice(lent: &mut Self::Lent) -> Self::Slice<'_>;
 }
 
-/// Memory that can be lent to a [`Stream`] for reading and writing: a mutable reference to a slice of another library.
-pub trait LendMut<'a> {
-    /// The type of an element.
-    type Element: Pod;
-    /// What tells the owner that the work has been submitted.
-    type Guard;
+macro_rules! lend_together {
+    ($($memory:ident $at:tt),+) => {
+        impl<'a, $($memory: Lend<'a>),+> Lend<'a> for ($($memory,)+) {
+            type Slice<'s> = ($($memory::Slice<'s>,)+);
+            type Lent = ($($memory::Lent,)+);
 
-    /// Does what [`Stream::lend_mut`] says.
-    #[doc(hidden)]
-    fn lend_mut(self, stream: &'a Stream) -> Result<LentMut<Self::Element, Self::Guard>, Error>;
+            unsafe fn lend_until_dropped(self, stream: &'a Stream) -> Result<Self::Lent, Error> {
+                // SAFETY: guaranteed by the caller.
+                Ok(($(unsafe { self.$at.lend_until_dropped(stream)? },)+))
+            }
+
+            fn slice(lent: &mut Self::Lent) -> Self::Slice<'_> {
+                ($($memory::slice(&mut lent.$at),)+)
+            }
+        }
+    };
 }
+
+lend_together!(A 0, B 1);
+lend_together!(A 0, B 1, C 2);
+lend_together!(A 0, B 1, C 2, D 3);
 
 impl Stream {
-    /// Lends memory of another library to the stream, for reading. Later work on the stream comes after the work that the other
-    /// library has submitted on the memory. Does not wait.
+    /// Lends memory of another library to the stream while `work` runs: `stream.lend(&mut scores, |scores| …)`. Shared references
+    /// are lent for reading, mutable ones for reading and writing, and tuples together: `stream.lend((&from, &mut to), |(from,
+    /// to)| …)`.
+    ///
+    /// The work on the stream comes after what the other library has submitted on the memory. Other streams can use the memory in
+    /// `work`, too: they are ordered as with a [`DeviceVec`]. When `work` returns, the other library is told that it can go on.
+    /// Whether that waits is up to the library; see [`interop`](crate::interop).
     ///
     /// # Errors
     /// [`Error::WrongContext`] or [`Error::WrongDevice`] if the memory belongs to another context or device;
     /// [`Error::InvalidOption`] if the stream does not belong to the other library and that library needs it;
-    /// [`Error::Misaligned`]; driver errors.
-    pub fn lend<'a, M: Lend<'a>>(&'a self, memory: M) -> Result<Lent<M::Element, M::Guard>, Error> {
-        memory.lend(self)
+    /// [`Error::Misaligned`]; driver errors; the errors of `work`.
+    pub fn lend<'a, M: Lend<'a>, R, E: From<Error>>(
+        &'a self,
+        memory: M,
+        work: impl FnOnce(M::Slice<'_>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        // SAFETY: it is dropped at the end of this function.
+        let mut lent = unsafe { memory.lend_until_dropped(self)? };
+        work(M::slice(&mut lent))
     }
 
-    /// Lends memory of another library to the stream, for reading and writing. Otherwise like [`lend`](Self::lend).
+    /// Lends memory of another library to the stream until the result is dropped, for what does not fit into the closure of
+    /// [`lend`](Self::lend).
+    ///
+    /// # Safety
+    /// The result is dropped, and not leaked, before the memory is used in any other way, or freed. The borrow of the memory may
+    /// end earlier: [`mem::forget`](core::mem::forget) is safe.
     ///
     /// # Errors
     /// Same as [`lend`](Self::lend).
-    pub fn lend_mut<'a, M: LendMut<'a>>(&'a self, memory: M) -> Result<LentMut<M::Element, M::Guard>, Error> {
-        memory.lend_mut(self)
+    pub unsafe fn lend_until_dropped<'a, M: Lend<'a>>(&'a self, memory: M) -> Result<M::Lent, Error> {
+        // SAFETY: guaranteed by the caller.
+        unsafe { memory.lend_until_dropped(self) }
     }
 }
 

@@ -43,7 +43,7 @@ pub use error::{Error, expect_len};
 pub use event::Event;
 #[cfg(any(feature = "cust", feature = "dlpack"))]
 pub use foreign::Waiting;
-pub use foreign::{Lend, LendMut, Lent, LentMut, RawMemory};
+pub use foreign::{Lend, Lent, LentMut, RawMemory};
 pub use graph::Graph;
 pub use memory::DeviceVec;
 #[cfg(feature = "nvtx")]

@@ -1,6 +1,6 @@
 //! Memory, streams and contexts of cudarc.
 //!
-//! Three lines sort somebody's `CudaSlice`, on the stream that it was made on:
+//! Two lines sort somebody's `CudaSlice`, on the stream that it was made on:
 //!
 //! ```no_run
 //! use gpu_primitives::{Stream, sort};
@@ -10,9 +10,7 @@
 //! let mut scores = cuda.clone_htod(&[0.5f32, -1.0, 2.5])?;
 //!
 //! let stream = Stream::from_cudarc(&cuda)?;
-//! let mut lent = stream.lend_mut(&mut scores)?;
-//! sort::keys_in_place(&stream, &mut lent, sort::Options::new())?;
-//! # drop(lent);
+//! stream.lend(&mut scores, |scores| sort::keys_in_place(&stream, scores, sort::Options::new()))?;
 //!
 //! assert_eq!(cuda.clone_dtoh(&scores)?, [-1.0, 0.5, 2.5]); // in the order of the stream
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -20,9 +18,9 @@
 //!
 //! # Order
 //! Work runs on the caller's stream. cudarc records events at the uses of a `CudaSlice` when its context has several streams.
-//! Lending waits for these events on the device, and when what was lent is dropped, the event of this use is recorded. So
-//! other streams of cudarc see the result without further ado. The compiler keeps the `CudaSlice` borrowed until then. If event
-//! tracking is off, the caller orders streams, as with cudarc alone.
+//! Lending waits for these events on the device, and when the closure returns, the event of this use is recorded. So other
+//! streams of cudarc see the result without further ado. If event tracking is off, the caller orders streams, as with cudarc
+//! alone. Nobody waits.
 //!
 //! # Temporary memory
 //! A stream keeps the temporary memory of its primitives. [`Stream::from_cudarc`] returns the same stream for the same
@@ -34,15 +32,13 @@
 //! device of its own. This crate never resets or destroys a context.
 
 use crate::runtime::foreign::{Foreign, Keeper};
-use crate::runtime::{Device, DeviceSlice, DeviceSliceMut, Error, Lend, LendMut, Lent, LentMut, Stream};
+use crate::runtime::{Device, DeviceSlice, DeviceSliceMut, Error, Lend, Lent, LentMut, Stream};
 use ::cudarc::driver::sys::CUstream;
 use ::cudarc::driver::{
     CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DriverError, SyncOnDrop,
 };
 use bytemuck::Pod;
 use core::ffi::c_void;
-use core::fmt;
-use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use std::sync::Arc;
 
@@ -118,8 +114,9 @@ impl Stream {
         self.keeper::<Kept>().map(|kept| &kept.stream)
     }
 
-    /// Shows a vector or slice to cudarc, for reading. Later work of cudarc on this stream comes after earlier work on the
-    /// elements, and later work on the elements comes after the work of cudarc, on whichever stream.
+    /// Shows a vector or slice to cudarc while `work` runs, for reading. Work of cudarc on this stream comes after earlier work on
+    /// the elements, and work on the elements that follows the call comes after the work of cudarc, on whichever stream. Does
+    /// not wait.
     ///
     /// ```no_run
     /// # use cudarc::driver::CudaContext;
@@ -128,33 +125,41 @@ impl Stream {
     /// let cuda = CudaContext::new(0)?.new_stream()?;
     /// let stream = Stream::from_cudarc(&cuda)?;
     /// let numbers = stream.upload(&[1u32, 2, 3])?;
-    /// let shown = stream.cudarc_view(&numbers)?;
-    /// assert_eq!(cuda.clone_dtoh(&shown.as_view())?, [1, 2, 3]);
+    /// let host = stream.cudarc_view(&numbers, |numbers| cuda.clone_dtoh(&numbers))??;
+    /// assert_eq!(host, [1, 2, 3]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::WrongDevice`] and [`Error::WrongContext`]; [`Error::InvalidOption`] if the stream is not one of cudarc; driver
     /// errors.
-    pub fn cudarc_view<'a, T: Pod>(&self, slice: impl Into<DeviceSlice<'a, T>>) -> Result<Shown<'a, T>, Error> {
+    pub fn cudarc_view<'a, T: Pod, R>(
+        &self,
+        slice: impl Into<DeviceSlice<'a, T>>,
+        work: impl FnOnce(CudaView<'_, T>) -> R,
+    ) -> Result<R, Error> {
         let slice = slice.into();
         let address = slice.raw_view(self)?.as_ptr().expose_provenance();
-        // SAFETY: the elements are borrowed for `'a`.
-        unsafe { Shown::new(self, address, slice.len()) }
+        // SAFETY: the elements are borrowed until this function returns, and they are no longer shown then.
+        let shown = unsafe { Shown::new(self, address, slice.len())? };
+        Ok(work(shown.0.as_view()))
     }
 
-    /// Shows a vector or slice to cudarc, for reading and writing. Otherwise like [`cudarc_view`](Self::cudarc_view).
+    /// Shows a vector or slice to cudarc while `work` runs, for reading and writing. Otherwise like
+    /// [`cudarc_view`](Self::cudarc_view).
     ///
     /// # Errors
     /// Same as [`cudarc_view`](Self::cudarc_view).
-    pub fn cudarc_view_mut<'a, T: Pod>(
+    pub fn cudarc_view_mut<'a, T: Pod, R>(
         &self,
         slice: impl Into<DeviceSliceMut<'a, T>>,
-    ) -> Result<ShownMut<'a, T>, Error> {
+        work: impl FnOnce(CudaViewMut<'_, T>) -> R,
+    ) -> Result<R, Error> {
         let mut slice = slice.into();
         let address = slice.raw_view_mut(self)?.as_const().as_ptr().expose_provenance();
-        // SAFETY: the elements are mutably borrowed for `'a`.
-        unsafe { Ok(ShownMut(Shown::new(self, address, slice.len())?)) }
+        // SAFETY: as above; the elements are mutably borrowed.
+        let mut shown = unsafe { Shown::<T>::new(self, address, slice.len())? };
+        Ok(work(shown.0.as_view_mut()))
     }
 
     /// Returns the `CudaStream`, or an error if there is none.
@@ -198,14 +203,19 @@ fn foreign<'a>(
 macro_rules! lend {
     ($($type:ty),*) => { $(
         impl<'a, T: Pod> Lend<'a> for &'a $type {
-            type Element = T;
-            type Guard = SyncOnDrop<'a>;
+            type Slice<'s> = DeviceSlice<'s, T>;
+            type Lent = Lent<T, SyncOnDrop<'a>>;
 
-            fn lend(self, stream: &'a Stream) -> Result<Lent<T, SyncOnDrop<'a>>, Error> {
+            unsafe fn lend_until_dropped(self, stream: &'a Stream) -> Result<Self::Lent, Error> {
                 let cuda = lent_to(stream, ::cudarc::driver::DeviceSlice::stream(self).context())?;
                 let foreign = foreign(cuda, self.device_ptr(cuda), self.len())?;
-                // SAFETY: the slice is borrowed for `'a`, and frees its memory after the event that the guard records.
+                // SAFETY: the slice is borrowed for `'a`, and frees its memory after the event that the guard records. The
+                // caller drops the guard.
                 unsafe { foreign.lend(stream) }
+            }
+
+            fn slice(lent: &mut Self::Lent) -> DeviceSlice<'_, T> {
+                lent.as_slice()
             }
         }
     )* };
@@ -213,16 +223,20 @@ macro_rules! lend {
 
 macro_rules! lend_mut {
     ($($type:ty),*) => { $(
-        impl<'a, T: Pod> LendMut<'a> for &'a mut $type {
-            type Element = T;
-            type Guard = SyncOnDrop<'a>;
+        impl<'a, T: Pod> Lend<'a> for &'a mut $type {
+            type Slice<'s> = DeviceSliceMut<'s, T>;
+            type Lent = LentMut<T, SyncOnDrop<'a>>;
 
-            fn lend_mut(self, stream: &'a Stream) -> Result<LentMut<T, SyncOnDrop<'a>>, Error> {
+            unsafe fn lend_until_dropped(self, stream: &'a Stream) -> Result<Self::Lent, Error> {
                 let cuda = lent_to(stream, ::cudarc::driver::DeviceSlice::stream(self).context())?;
                 let len = self.len();
                 let foreign = foreign(cuda, self.device_ptr_mut(cuda), len)?;
                 // SAFETY: as above; the slice is borrowed mutably.
                 unsafe { foreign.lend_mut(stream) }
+            }
+
+            fn slice(lent: &mut Self::Lent) -> DeviceSliceMut<'_, T> {
+                lent.as_mut_slice()
             }
         }
     )* };
@@ -231,19 +245,12 @@ macro_rules! lend_mut {
 lend!(CudaSlice<T>, CudaView<'_, T>, CudaViewMut<'_, T>);
 lend_mut!(CudaSlice<T>, CudaViewMut<'_, T>);
 
-/// Elements that cudarc may read. [`Stream::cudarc_view`] creates it.
-pub struct Shown<'a, T> {
-    /// It owns nothing: see `drop`.
-    slice: ManuallyDrop<CudaSlice<T>>,
-    elements: PhantomData<&'a [T]>,
-}
+/// Elements that cudarc may use. It owns nothing: see `drop`. Whoever has it must drop it.
+struct Shown<T>(ManuallyDrop<CudaSlice<T>>);
 
-/// Elements that cudarc may read and write. [`Stream::cudarc_view_mut`] creates it.
-pub struct ShownMut<'a, T>(Shown<'a, T>);
-
-impl<T: Pod> Shown<'_, T> {
+impl<T: Pod> Shown<T> {
     /// # Safety
-    /// The elements are borrowed for the lifetime, and open to the stream.
+    /// The elements are open to the stream, and borrowed until the value is dropped.
     unsafe fn new(stream: &Stream, address: usize, len: usize) -> Result<Self, Error> {
         let cuda = stream.expect_cudarc()?;
         // The next call panics if an event cannot be created.
@@ -251,49 +258,15 @@ impl<T: Pod> Shown<'_, T> {
         // SAFETY: guaranteed by the caller; the memory is given back by `drop`, and nothing moves it out before.
         let mut slice = ManuallyDrop::new(unsafe { cuda.upgrade_device_ptr(address as u64, len) });
         drop(slice.device_ptr_mut(cuda)); // so that other streams of cudarc wait for what this stream has been given so far
-        Ok(Self { slice, elements: PhantomData })
+        Ok(Self(slice))
     }
 }
 
-impl<T> Shown<'_, T> {
-    /// Returns the elements as cudarc has them.
-    #[must_use]
-    pub fn as_view(&self) -> CudaView<'_, T> {
-        self.slice.as_view()
-    }
-}
-
-impl<T> ShownMut<'_, T> {
-    /// Returns the elements as cudarc has them, for reading.
-    #[must_use]
-    pub fn as_view(&self) -> CudaView<'_, T> {
-        self.0.as_view()
-    }
-
-    /// Returns the elements as cudarc has them, for writing.
-    #[must_use]
-    pub fn as_view_mut(&mut self) -> CudaViewMut<'_, T> {
-        self.0.slice.as_view_mut()
-    }
-}
-
-impl<T> Drop for Shown<'_, T> {
+impl<T> Drop for Shown<T> {
     fn drop(&mut self) {
         // SAFETY: nothing uses it any more.
-        let slice = unsafe { ManuallyDrop::take(&mut self.slice) };
+        let slice = unsafe { ManuallyDrop::take(&mut self.0) };
         // Later work on the stream comes after all uses of the slice. The memory is not freed.
         let _ = slice.leak();
-    }
-}
-
-impl<T> fmt::Debug for Shown<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Shown<{}>(len {})", core::any::type_name::<T>(), self.slice.len())
-    }
-}
-
-impl<T> fmt::Debug for ShownMut<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ShownMut<{}>(len {})", core::any::type_name::<T>(), self.0.slice.len())
     }
 }

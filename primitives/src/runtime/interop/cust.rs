@@ -11,20 +11,19 @@
 //! let mut scores = DeviceBuffer::from_slice(&[0.5f32, -1.0, 2.5])?;
 //!
 //! let stream = Stream::from_cust(&Device::from_cust(&context)?, &cust)?;
-//! let mut lent = stream.lend_mut(&mut scores)?;
-//! sort::keys_in_place(&stream, &mut lent, sort::Options::new())?;
-//! drop(lent); // waits
+//! stream.lend(&mut scores, |scores| sort::keys_in_place(&stream, scores, sort::Options::new()))?; // waits
 //!
 //! assert_eq!(scores.as_host_vec()?, [-1.0, 0.5, 2.5]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Order
-//! Work runs on the caller's stream. The safe functions of cust take it that nothing uses a buffer when they are called, so what is
-//! lent is waited for when it is dropped. Whoever goes on with the buffer on the same stream need not wait: see
-//! [`Lent::give_back_in_order`].
+//! Work runs on the caller's stream. The safe functions of cust take it that nothing uses a buffer when they are called, so
+//! [`Stream::lend`] waits for the work when the closure has returned. Whoever goes on with the buffer on the same stream need not
+//! wait: see [`Stream::lend_until_dropped`] and [`Lent::give_back_in_order`], which are unsafe.
 //!
-//! A `DeviceSlice` of cust does not borrow its buffer. Keep the buffer as long as the slice is lent.
+//! To use a part of a buffer, lend the buffer and take a slice inside the closure. A `DeviceSlice` of cust does not borrow its
+//! buffer, so it can be lent only by its address, with [`RawMemory`], which is unsafe.
 //!
 //! # Contexts
 //! A `Context` of cust is the primary context of its GPU, which is the one of [`Device::cuda`]. For a context of
@@ -34,9 +33,9 @@
 //! set the one that you mean before you call cust.
 
 use crate::runtime::foreign::{Foreign, Keeper};
-use crate::runtime::{Device, Error, Lend, LendMut, Lent, LentMut, RawMemory, Stream, Waiting};
+use crate::runtime::{self, Device, Error, Lend, Lent, LentMut, RawMemory, Stream, Waiting};
 use ::cust::context::Context;
-use ::cust::memory::{DeviceBuffer, DeviceCopy, DeviceSlice};
+use ::cust::memory::{DeviceBuffer, DeviceCopy};
 use bytemuck::Pod;
 use core::marker::PhantomData;
 use std::sync::Arc;
@@ -89,36 +88,38 @@ type Borrowed<'a> = PhantomData<&'a ()>;
 /// Returns the memory, if it belongs to the stream's device and context.
 fn foreign<'a, T: Pod + DeviceCopy>(
     stream: &Stream,
-    slice: &DeviceSlice<T>,
+    buffer: &DeviceBuffer<T>,
 ) -> Result<Foreign<Waiting<Borrowed<'a>>>, Error> {
-    let (address, len) = (slice.as_device_ptr().as_mut_ptr(), slice.len());
+    let (address, len) = (buffer.as_device_ptr().as_mut_ptr(), buffer.len());
     RawMemory::new(stream.device(), address, len)?;
     let guard = Waiting::new(stream, PhantomData);
     Ok(Foreign { what: "the memory of cust", address: address.expose_provenance(), len, guard })
 }
 
-macro_rules! lend {
-    ($($type:ident)*) => { $(
-        impl<'a, T: Pod + DeviceCopy> Lend<'a> for &'a $type<T> {
-            type Element = T;
-            type Guard = Waiting<Borrowed<'a>>;
+impl<'a, T: Pod + DeviceCopy> Lend<'a> for &'a DeviceBuffer<T> {
+    type Slice<'s> = runtime::DeviceSlice<'s, T>;
+    type Lent = Lent<T, Waiting<Borrowed<'a>>>;
 
-            fn lend(self, stream: &'a Stream) -> Result<Lent<T, Self::Guard>, Error> {
-                // SAFETY: the memory is borrowed for `'a`, and the guard waits for the work.
-                unsafe { foreign(stream, self)?.lend(stream) }
-            }
-        }
+    unsafe fn lend_until_dropped(self, stream: &'a Stream) -> Result<Self::Lent, Error> {
+        // SAFETY: the memory is borrowed for `'a`, and the guard, which the caller drops, waits for the work.
+        unsafe { foreign(stream, self)?.lend(stream) }
+    }
 
-        impl<'a, T: Pod + DeviceCopy> LendMut<'a> for &'a mut $type<T> {
-            type Element = T;
-            type Guard = Waiting<Borrowed<'a>>;
-
-            fn lend_mut(self, stream: &'a Stream) -> Result<LentMut<T, Self::Guard>, Error> {
-                // SAFETY: as above; the memory is borrowed mutably.
-                unsafe { foreign(stream, self)?.lend_mut(stream) }
-            }
-        }
-    )* };
+    fn slice(lent: &mut Self::Lent) -> runtime::DeviceSlice<'_, T> {
+        lent.as_slice()
+    }
 }
 
-lend!(DeviceBuffer DeviceSlice);
+impl<'a, T: Pod + DeviceCopy> Lend<'a> for &'a mut DeviceBuffer<T> {
+    type Slice<'s> = runtime::DeviceSliceMut<'s, T>;
+    type Lent = LentMut<T, Waiting<Borrowed<'a>>>;
+
+    unsafe fn lend_until_dropped(self, stream: &'a Stream) -> Result<Self::Lent, Error> {
+        // SAFETY: as above; the memory is borrowed mutably.
+        unsafe { foreign(stream, self)?.lend_mut(stream) }
+    }
+
+    fn slice(lent: &mut Self::Lent) -> runtime::DeviceSliceMut<'_, T> {
+        lent.as_mut_slice()
+    }
+}

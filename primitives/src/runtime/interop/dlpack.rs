@@ -158,16 +158,21 @@ fn invalid(error: dlpark::tensor::Error) -> Error {
 }
 
 impl<T: Pod + DlpackElement + Send> DeviceVec<T> {
-    /// Makes a tensor of the vector, with one dimension, for a framework that works in the order of `consumer`. Does not wait:
-    /// later work on that stream comes after earlier work on the vector.
+    /// Makes a tensor of the vector, with one dimension, for a framework that works in the order of `consumer`. On a GPU it does not
+    /// wait: later work on that stream comes after earlier work on the vector. On the CPU, where frameworks know no streams, all
+    /// work on the vector is done when this returns.
     ///
     /// When the framework deletes the tensor, the vector is freed after all work that `consumer` has been given by then.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`] and [`Error::WrongContext`]; driver errors. The vector is dropped.
+    /// [`Error::WrongDevice`] and [`Error::WrongContext`]; the errors of earlier work on the checked CPU device; driver errors. The
+    /// vector is dropped.
     pub fn into_dlpack(mut self, consumer: &Stream) -> Result<Managed<DLManagedTensorVersioned>, Error> {
         let data = self.raw_view_mut(consumer)?.as_const().as_ptr().cast_mut();
-        let _ = consumer.cuda_stream(); // which tells the stream that others add work
+        let is_shared = consumer.cuda_stream().is_some(); // which tells the stream that others add work
+        if !is_shared {
+            consumer.synchronize()?;
+        }
         let device = match self.device().kind() {
             DeviceKind::Cpu | DeviceKind::CpuChecked => DLDevice::CPU,
             DeviceKind::Cuda { ordinal } => DLDevice::cuda(i32::try_from(ordinal).unwrap_or(i32::MAX)),
