@@ -3,7 +3,7 @@
 use gpu_primitives::{CpuOptions, Device, DeviceKind, Schedule, Stream};
 use libtest_mimic::{Arguments, Trial};
 use std::process::ExitCode;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{LazyLock, PoisonError, RwLock};
 
 /// One test, which runs on any device. It fails by panicking.
 #[derive(Clone, Copy)]
@@ -59,6 +59,10 @@ macro_rules! cases {
 /// on the CPU: checked, simulated thread by thread, and with native bodies.
 ///
 /// Test names are `DEVICE::CASE`. Without a GPU there are no GPU tests, instead of tests that pass without testing.
+///
+/// How a CPU device divides its work depends on its number of workers. It is one of [`WORKERS`], whatever the machine has: another
+/// one for each case, always the same, and named by the device: `cpu_native_5`. If long tests were asked for, native bodies run
+/// with all of these numbers.
 #[must_use]
 pub fn run(cases: &[Case]) -> ExitCode {
     run_with(Arguments::from_args(), cases)
@@ -70,46 +74,84 @@ pub fn run_one_by_one(cases: &[Case]) -> ExitCode {
     run_with(Arguments { test_threads: Some(1), ..Arguments::from_args() }, cases)
 }
 
-/// The name of the CPU device that simulates threads and does not check them.
-const SIMULATED: &str = "cpu";
+/// The numbers of workers of the CPU devices.
+pub const WORKERS: [usize; 5] = [1, 2, 3, 5, 16];
+
+/// The CPU devices with native bodies, with each number of workers.
+static NATIVE: LazyLock<[Device; 5]> = LazyLock::new(|| cpu_devices(false));
+
+/// The CPU devices that simulate threads and do not check them, with each number of workers.
+static SIMULATED: LazyLock<[Device; 5]> = LazyLock::new(|| cpu_devices(true));
+
+fn cpu_devices(simulated: bool) -> [Device; 5] {
+    // A kernel without PTX would run on the CPU and not on a GPU: it is found here.
+    let options = CpuOptions { only_with_ptx: true, simulated, ..CpuOptions::default() };
+    WORKERS.map(|workers| Device::cpu_with(CpuOptions { workers: Some(workers), ..options.clone() }))
+}
+
+/// Returns the CPU devices with native bodies if the device is one of them, else nothing.
+#[must_use]
+pub fn native_devices(device: &Device) -> &'static [Device] {
+    if NATIVE.contains(device) { &*NATIVE } else { &[] }
+}
 
 /// Cases read it while they run. One that must be alone writes it.
 static TURNS: RwLock<()> = RwLock::new(());
 
-fn run_with(arguments: Arguments, cases: &[Case]) -> ExitCode {
-    let devices = match std::env::var("GPU_PRIMITIVES_DEVICE") {
-        Ok(name) => {
+/// A device that cases run on.
+struct Target {
+    /// The beginning of the tests' names.
+    label: String,
+    device: Device,
+    /// Whether it simulates kernels thread by thread.
+    is_simulated: bool,
+}
+
+impl Target {
+    fn checked() -> Self {
+        Self { label: "cpu_checked".to_owned(), device: Device::cpu_checked(), is_simulated: true }
+    }
+
+    fn gpu(ordinal: usize, device: Device) -> Self {
+        Self { label: format!("cuda_{ordinal}"), device, is_simulated: false }
+    }
+
+    /// A CPU device that does not check, with a number of workers out of [`WORKERS`].
+    fn cpu(index: usize, is_simulated: bool) -> Self {
+        let (name, devices) = if is_simulated { ("simulated", &SIMULATED) } else { ("native", &NATIVE) };
+        Self { label: format!("cpu_{name}_{}", WORKERS[index]), device: devices[index].clone(), is_simulated }
+    }
+
+    /// Returns the devices that a case runs on.
+    fn all(case: &Case) -> Vec<Self> {
+        if let Ok(name) = std::env::var("GPU_PRIMITIVES_DEVICE") {
             let device = Device::parse(&name).unwrap_or_else(|error| panic!("GPU_PRIMITIVES_DEVICE: {error}"));
-            let label = match device.kind() {
-                DeviceKind::Cpu => "cpu_native".to_owned(),
-                DeviceKind::CpuChecked => "cpu_checked".to_owned(),
-                DeviceKind::Cuda { ordinal } => format!("cuda_{ordinal}"),
-            };
-            vec![(label, device)]
+            return vec![match device.kind() {
+                DeviceKind::Cpu => Self { label: "cpu_native".to_owned(), device, is_simulated: false },
+                DeviceKind::CpuChecked => Self::checked(),
+                DeviceKind::Cuda { ordinal } => Self::gpu(ordinal, device),
+            }];
         }
-        Err(_) => {
-            let gpu = |ordinal| (format!("cuda_{ordinal}"), Device::cuda(ordinal).expect("a GPU that was counted"));
-            // A kernel without PTX would run on the CPU and not on a GPU: it is found here.
-            let native = CpuOptions { only_with_ptx: true, ..CpuOptions::default() };
-            let cpus = [
-                ("cpu_checked".to_owned(), Device::cpu_checked()),
-                (SIMULATED.to_owned(), Device::cpu_with(CpuOptions { simulated: true, ..native.clone() })),
-                ("cpu_native".to_owned(), Device::cpu_with(native)),
-            ];
-            cpus.into_iter().chain((0..Device::cuda_count()).map(gpu)).collect()
-        }
-    };
+        let choice = case.name.bytes().fold(5381usize, |hash, byte| hash.wrapping_mul(33) ^ usize::from(byte));
+        let native = if is_long() { 0..WORKERS.len() } else { choice % WORKERS.len()..choice % WORKERS.len() + 1 };
+        let gpus = (0..Device::cuda_count())
+            .map(|ordinal| Self::gpu(ordinal, Device::cuda(ordinal).expect("a GPU that was counted")));
+        [Self::checked(), Self::cpu((choice / WORKERS.len()) % WORKERS.len(), true)]
+            .into_iter()
+            .chain(native.map(|index| Self::cpu(index, false)))
+            .chain(gpus)
+            .filter(|target| (case.is_about)(&target.device) && !(case.is_of_host_code && target.is_simulated))
+            .collect()
+    }
+}
+
+fn run_with(arguments: Arguments, cases: &[Case]) -> ExitCode {
     let trials = cases.iter().flat_map(|&case| {
-        let is_simulated = |label: &str, device: &Device| label == SIMULATED || is_checked(device);
-        let is_run = move |(label, device): &&(String, Device)| {
-            (case.is_about)(device) && !(case.is_of_host_code && is_simulated(label, device))
-        };
-        devices.iter().filter(is_run).map(move |(label, device)| {
-            let shared = device.clone();
+        Target::all(&case).into_iter().map(move |Target { label, device, .. }| {
             Trial::test(format!("{label}::{}", case.name), move || {
                 // Each case has its own checked device: such a device runs one launch at a time, and it reports errors
                 // immediately only while it has a single stream.
-                let device = if is_checked(&shared) { Device::cpu_checked() } else { shared };
+                let device = if is_checked(&device) { Device::cpu_checked() } else { device };
                 let (_alone, _beside_others);
                 if case.is_alone {
                     _alone = TURNS.write().unwrap_or_else(PoisonError::into_inner);

@@ -14,4 +14,7 @@ pub mod data;
 mod harness;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use harness::{Case, adversarial_streams, assert_deterministic, is_checked, is_gpu, is_long, run, run_one_by_one};
+pub use harness::{
+    Case, WORKERS, adversarial_streams, assert_deterministic, is_checked, is_gpu, is_long, native_devices, run,
+    run_one_by_one,
+};

@@ -1,11 +1,13 @@
 //! The same bytes on every device: each primitive on the device of the case, and on the CPU with all threads simulated.
 //! Sums of floats included, which depend on the shape of the combination. (For the simulated device itself, this compares
 //! two runs.)
+//!
+//! Native bodies run with each number of workers, also with lengths at which one more worker gets a part.
 
 use bytemuck::Pod;
 use gpu_conformance::data::random;
 use gpu_conformance::kernels::{Affine, Compose};
-use gpu_conformance::{cases, is_checked, run};
+use gpu_conformance::{WORKERS, cases, is_checked, native_devices, run};
 use gpu_primitives::compare::{Greater, Less};
 use gpu_primitives::equality::Same;
 use gpu_primitives::monoid::{Max, Sum};
@@ -21,21 +23,41 @@ fn main() -> ExitCode {
     run(cases![scans, reductions, segments, selections, sorts, merges, sets_and_searches, moves])
 }
 
-/// Few elements, the edges of tiles and of warps, and two groups of the look-back's tree.
+/// Few elements, the edges of tiles, of warps and of the chunks of native bodies, and two groups of the look-back's tree.
 fn lens(device: &Device) -> Vec<usize> {
     let most = if is_checked(device) { 20_000 } else { usize::MAX };
-    [0, 1, 31, 33, 1151, 1152, 9215, 9216, 9217, 20_000, 33 * 9216 + 5].into_iter().filter(|&n| n <= most).collect()
+    let edges_of_tiles =
+        [0, 1, 31, 33, 511, 512, 513, 1023, 1024, 1025, 1151, 1152, 9215, 9216, 9217, 20_000, 33 * 9216 + 5];
+    let edges_of_parts = if native_devices(device).is_empty() { Vec::new() } else { edges_of_parts() };
+    edges_of_tiles.into_iter().filter(|&n| n <= most).chain(edges_of_parts).collect()
 }
 
-/// Runs on the device, and on the CPU with all threads simulated, and compares the bytes.
+/// A worker gets a part of a native body if there are at least this many elements for each.
+const LEAST_PART: usize = 1 << 13;
+
+/// The lengths from which on each number of workers has a part for everyone, and their neighbours.
+fn edges_of_parts() -> Vec<usize> {
+    WORKERS[1..].iter().flat_map(|workers| workers * LEAST_PART - 1..=workers * LEAST_PART + 1).collect()
+}
+
+/// Runs on the device, and on the CPU with all threads simulated, and compares the bytes. A device with native bodies is compared
+/// with each number of workers; at the edges of parts, with a single worker, which takes less time than a simulation.
 fn compare(device: &Device, n: usize, f: impl Fn(&Stream) -> Vec<u8>) {
-    let simulated = Device::cpu_with(CpuOptions { simulated: true, ..CpuOptions::default() });
-    let [found, expected] = [device, &simulated].map(|device| f(&device.stream().unwrap()));
-    assert!(
-        found == expected,
-        "{n} elements: {} bytes differ",
-        found.iter().zip(&expected).filter(|(a, b)| a != b).count()
-    );
+    let result_of = |device: &Device| f(&device.stream().unwrap());
+    let natives = native_devices(device);
+    let expected = match natives {
+        [single, ..] if edges_of_parts().contains(&n) => result_of(single),
+        _ => result_of(&Device::cpu_with(CpuOptions { simulated: true, ..CpuOptions::default() })),
+    };
+    for device in if natives.is_empty() { std::slice::from_ref(device) } else { natives } {
+        let found = result_of(device);
+        assert!(
+            found == expected,
+            "{n} elements on {}: {} bytes differ",
+            device.name(),
+            found.iter().zip(&expected).filter(|(a, b)| a != b).count()
+        );
+    }
 }
 
 fn floats(n: usize) -> Vec<f32> {
