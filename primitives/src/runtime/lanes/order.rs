@@ -171,7 +171,8 @@ impl<T: Timeline> Lane<T> {
 pub(crate) struct Users<T> {
     /// The lane that all work on the memory belongs to or precedes; 0 if there are several lanes.
     sole: AtomicU64,
-    several: Mutex<Several<T>>,
+    /// Most allocations are used by one lane only, and need no lists.
+    several: Mutex<Option<Box<Several<T>>>>,
 }
 
 struct Several<T> {
@@ -193,8 +194,7 @@ impl<T: Timeline> Users<T> {
 
     /// The users of memory that `home` has just allocated.
     pub(crate) fn new(home: &Lane<T>) -> Self {
-        let several = Several { writer: None, parts: Vec::new(), readers: Vec::new(), unordered: Vec::new() };
-        Self { sole: AtomicU64::new(home.id), several: Mutex::new(several) }
+        Self { sole: AtomicU64::new(home.id), several: Mutex::new(None) }
     }
 
     /// Lets `lane` use the memory, after conflicting work of other lanes.
@@ -213,7 +213,7 @@ impl<T: Timeline> Users<T> {
         if lane.records_here()? || home.id == lane.id || !lane.kind.is_asynchronous() {
             return Ok(());
         }
-        add(&mut lock(&self.several).unordered, home, lane);
+        add(&mut Several::of(&mut lock(&self.several)).unordered, home, lane);
         Ok(())
     }
 
@@ -225,7 +225,7 @@ impl<T: Timeline> Users<T> {
             return Ok(());
         }
         let mut several = lock(&self.several);
-        let Several { writer, parts, readers, .. } = &mut *several;
+        let Several { writer, parts, readers, .. } = Several::of(&mut several);
         if how == Use::Read && readers.iter().any(|reader| Arc::ptr_eq(reader, lane)) {
             return Ok(()); // nothing was written since then
         }
@@ -255,12 +255,21 @@ impl<T: Timeline> Users<T> {
     pub(crate) fn leave_to(&mut self, home: &Lane<T>) {
         let sole = self.sole.load(Ordering::Relaxed);
         let several = self.several.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if sole == home.id && several.unordered.is_empty() {
+        let Some(several) = several else { return };
+        let Several { writer, parts, readers, unordered } = &mut **several;
+        if sole == home.id && unordered.is_empty() {
             return;
         }
-        let Several { writer, parts, readers, unordered } = several;
         let others = writer.iter().chain(&*parts).chain(&*readers).chain(&*unordered);
         others.for_each(|lane| home.follow_at_last(lane));
+    }
+}
+
+impl<T> Several<T> {
+    fn of(several: &mut Option<Box<Self>>) -> &mut Self {
+        several.get_or_insert_with(|| {
+            Box::new(Self { writer: None, parts: Vec::new(), readers: Vec::new(), unordered: Vec::new() })
+        })
     }
 }
 
