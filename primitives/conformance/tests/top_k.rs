@@ -1,10 +1,10 @@
 //! The largest and smallest elements, against a stable sort on the host.
 
-use bytemuck::Pod;
+use bytemuck::{Pod, Zeroable};
 use gpu_conformance::data::{edge_sizes, random};
 use gpu_conformance::kernels::Address;
-use gpu_conformance::{adversarial_streams, assert_deterministic, cases, is_checked, is_gpu, is_long, run};
-use gpu_primitives::operator::{map, predicate};
+use gpu_conformance::{Case, adversarial_streams, assert_deterministic, cases, is_checked, is_gpu, is_long, run};
+use gpu_primitives::operator::{Record, map, operator, predicate};
 use gpu_primitives::sort::{RadixKey, ShortCode};
 use gpu_primitives::source::{constant, counted, map};
 use gpu_primitives::top_k::{self, Position, Rows};
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 const TILE: usize = 256 * 4 * 3;
 
 fn main() -> ExitCode {
-    run(cases![
+    let cases = cases![
         small_inputs,
         tile_edges,
         every_type,
@@ -35,7 +35,6 @@ fn main() -> ExitCode {
         nearly_all_of_wide_types,
         nearly_all_of_a_slice,
         nearly_all_of_a_device_length,
-        numbers_of_workers,
         sifted_edges,
         sifted_types,
         sifted_adversaries,
@@ -51,7 +50,10 @@ fn main() -> ExitCode {
         rows_nearly_all_wanted,
         wrong_rows,
         rows_in_a_graph,
-    ])
+    ];
+    // It makes its own devices, so once is enough.
+    let workers = Case::new("numbers_of_workers", numbers_of_workers).of_host_code();
+    run(&[&cases[..], &[workers]].concat())
 }
 
 fn numbers(seed: u64, len: usize) -> Vec<u32> {
@@ -297,79 +299,72 @@ fn large(device: &Device) {
     }
 }
 
-/// A length for which each block that counts digits takes several tiles, and the last tile is not full.
-fn several_tiles_per_block(device: &Device, bytes: usize) -> usize {
+/// A length for which some blocks that count digits take two tiles, and the last tile is not full.
+fn two_tiles_per_block(device: &Device, bytes: usize) -> usize {
     const BLOCKS_PER_MULTIPROCESSOR: usize = 3;
     let tile = TILE * 4 / bytes.max(4);
-    5 * BLOCKS_PER_MULTIPROCESSOR * device.limits().multiprocessors as usize * tile / 2 + 3
+    3 * BLOCKS_PER_MULTIPROCESSOR * device.limits().multiprocessors as usize * tile / 2 + 3
 }
 
-/// Numbers of wanted elements from about half of the input to all of it.
-fn nearly_all(len: usize) -> [usize; 3] {
-    [len / 2 + 1, len - 1, len]
-}
-
-/// Inputs whose smallest or largest elements come late, so that a block meets them after many others. `of` makes an
-/// element of a number below `u32::MAX`, and keeps their order.
-fn late_extremes<K>(len: usize, of: impl Fn(u32) -> K) -> Vec<Vec<K>> {
-    let step = u32::MAX / len as u32;
-    let last = len - 1;
-    vec![
-        (0..len).map(|i| of(i as u32 * step)).collect(),
-        (0..len).rev().map(|i| of(i as u32 * step)).collect(),
-        (0..len).map(|i| of(if i == last { 0 } else { u32::MAX - 1 })).collect(),
-        (0..len).map(|i| of(if i == last { u32::MAX - 1 } else { 0 })).collect(),
+/// Calls `check` with inputs whose smallest or largest elements come late, so that a block meets them after many others,
+/// and with numbers of wanted elements from half of the input on. `of` makes an element of a number below `u32::MAX`, and keeps
+/// their order.
+///
+/// Threads that are simulated take long, so each input comes with one number there, unless long tests were asked for. The
+/// checked device has the input that shows most.
+fn with_late_extremes<K>(device: &Device, len: usize, of: impl Fn(u32) -> K, check: impl Fn(&[K], usize)) {
+    let (step, last) = (u32::MAX / len as u32, len - 1);
+    let numbers_at: [&dyn Fn(usize) -> u32; 5] = [
+        &|i| (last - i) as u32 * step,
+        &|i| i as u32 * step,
+        &|i| if i == last { 0 } else { u32::MAX - 1 },
+        &|i| if i == last { u32::MAX - 1 } else { 0 },
         // Many equal ones, fewer distinct ones than digits, falling and rising.
-        numbers(50, len).iter().zip(0..).map(|(x, i)| of(((len - i) * 7 / len) as u32 * 1000 + x % 3)).collect(),
-    ]
+        &|i| ((len - i) * 7 / len) as u32 * 1000 + (i % 3) as u32,
+    ];
+    let wanted = [len - 1, len, len / 2 + 1];
+    let inputs = if is_checked(device) { 1 } else { numbers_at.len() };
+    for (input, number_at) in numbers_at[..inputs].iter().enumerate() {
+        let host: Vec<K> = (0..len).map(|i| of(number_at(i))).collect();
+        if is_gpu(device) || is_long() {
+            wanted.iter().for_each(|&k| check(&host, k));
+        } else {
+            check(&host, wanted[input % wanted.len()]);
+        }
+    }
 }
 
 /// The largest and the smallest elements are those of a stable sort, also if they come last in the input of every block.
 fn nearly_all_wanted(device: &Device) {
     let stream = device.stream().unwrap();
-    let len = several_tiles_per_block(device, 4);
-    // The simulated devices take long for so many elements. The input is the one of all devices that shows most.
-    if is_checked(device) {
-        let reversed = &late_extremes(len, |x| x)[1];
-        return check(&stream, reversed, len - 1);
+    if is_gpu(device) || is_long() {
+        let len = two_tiles_per_block(device, 4);
+        with_late_extremes(device, len, |x| x, |host, k| check(&stream, host, k));
+        let numbers = |x| (x >> 16) as i16 ^ i16::MIN;
+        with_late_extremes(device, len, numbers, |host, k| check_as::<_, u64>(&stream, host, k));
     }
-    for host in late_extremes(len, |x| x) {
-        for k in nearly_all(len) {
-            check(&stream, &host, k);
-        }
-    }
-    for host in late_extremes(len, |x| (x >> 16) as i16 ^ i16::MIN) {
-        check_as::<_, u64>(&stream, &host, len - 1);
-    }
+    let len = two_tiles_per_block(device, 8);
+    with_late_extremes(device, len, |x| f64::from(x) - 1e9, |host, k| check(&stream, host, k));
 }
 
 fn nearly_all_of_wide_types(device: &Device) {
     let stream = device.stream().unwrap();
-    let len = several_tiles_per_block(device, 16);
-    for host in late_extremes(len, |x| i128::from(x) - i128::from(u32::MAX / 2) << 90) {
-        for k in nearly_all(len) {
-            check(&stream, &host, if is_checked(device) { len } else { k });
-            if is_checked(device) {
-                break;
-            }
-        }
-    }
-    if !is_checked(device) {
-        for host in late_extremes(len, |x| Address::new(u64::from(x >> 16), x >> 8 & 255, x & 255)) {
-            check(&stream, &host, len);
-        }
-        let len = several_tiles_per_block(device, 8);
-        for host in late_extremes(len, |x| f64::from(x) - 1e9) {
-            check(&stream, &host, len - 1);
-        }
+    let len = two_tiles_per_block(device, 16);
+    let wide = |x| (i128::from(x) - i128::from(u32::MAX / 2)) << 90;
+    with_late_extremes(device, len, wide, |host, k| check(&stream, host, k));
+    if is_gpu(device) || is_long() {
+        let own = |x: u32| Address::new(u64::from(x >> 16), x >> 8 & 255, x & 255);
+        with_late_extremes(device, len, own, |host, k| check_as::<_, u64>(&stream, host, k));
+        let len = two_tiles_per_block(device, 4);
+        with_late_extremes(device, len, Tagged::with_ties, |host, k| check(&stream, host, k));
     }
 }
 
 /// A slice that is not aligned to a row of a tile, with one element that differs from the others.
 fn nearly_all_of_a_slice(device: &Device) {
     let stream = device.stream().unwrap();
-    let len = several_tiles_per_block(device, 16);
-    for outlier in [1, len / 2, len] {
+    let len = two_tiles_per_block(device, 16);
+    for outlier in if is_checked(device) { vec![len] } else { vec![1, len / 2, len] } {
         let mut host = vec![i128::MAX - 1; len + 1];
         host[outlier] = 0;
         let input = stream.upload(&host).unwrap();
@@ -386,28 +381,18 @@ fn nearly_all_of_a_slice(device: &Device) {
 /// More elements are wanted than there are.
 fn nearly_all_of_a_device_length(device: &Device) {
     let stream = device.stream().unwrap();
-    let room = several_tiles_per_block(device, 4);
-    let host: Vec<u32> = (0..room as u32).rev().map(|i| i << 10).collect();
+    let room = two_tiles_per_block(device, 8);
+    let host: Vec<u64> = (0..room as u64).rev().map(|i| i << 40).collect();
     let input = stream.upload(&host).unwrap();
-    for len in [room - 1, room / 2 + 1] {
-        let count = reduce::sum(&stream, constant(1u64, len)).unwrap();
-        let (mut keys, mut positions) = (stream.zeroed::<u32>(room).unwrap(), stream.uninit::<u32>(room).unwrap());
-        top_k::largest(&stream, counted(&input, &count), &mut keys, &mut positions).unwrap();
-        let about = format!("{room} of {len} elements");
-        let expected_positions = (0..room as u32).map(|at| if (at as usize) < len { at } else { u32::NONE });
-        assert_same(&positions.to_vec(&stream).unwrap(), &expected_positions.collect::<Vec<_>>(), &about);
-        let expected_keys = (0..room).map(|at| if at < len { host[at] } else { 0 });
-        assert_same(&keys.to_vec(&stream).unwrap(), &expected_keys.collect::<Vec<_>>(), &about);
-        if is_checked(device) {
-            break;
-        }
-    }
-}
-
-/// Keys of 12 bytes and more, each of which occurs many times; those that occur first occur also last.
-fn own_keys_with_ties(len: usize) -> Vec<Address> {
-    let key = |(i, x): (usize, u32)| Address::new(u64::from(x % 5), x >> 8 & 3, (len / 2).abs_diff(i) as u32 >> 9);
-    numbers(51, len).into_iter().enumerate().map(key).collect()
+    let len = room - 1;
+    let count = reduce::sum(&stream, constant(1u64, len)).unwrap();
+    let (mut keys, mut positions) = (stream.zeroed::<u64>(room).unwrap(), stream.uninit::<u32>(room).unwrap());
+    top_k::largest(&stream, counted(&input, &count), &mut keys, &mut positions).unwrap();
+    let about = format!("{room} of {len} elements");
+    let expected_positions: Vec<u32> = (0..len as u32).chain([u32::NONE]).collect();
+    assert_same(&positions.to_vec(&stream).unwrap(), &expected_positions, &about);
+    let expected_keys: Vec<u64> = host[..len].iter().copied().chain([0]).collect();
+    assert_same(&keys.to_vec(&stream).unwrap(), &expected_keys, &about);
 }
 
 /// The number of workers decides how many blocks there are, and where the parts of native bodies begin and end. The results
@@ -415,29 +400,58 @@ fn own_keys_with_ties(len: usize) -> Vec<Address> {
 fn numbers_of_workers(device: &Device) {
     /// The fewest elements for which a native body begins another part.
     const PART: usize = 1 << 13;
-    if is_gpu(device) || is_checked(device) {
+    if is_gpu(device) {
         return;
     }
     for workers in [1, 2, 3, 5, 16] {
         let device = Device::cpu_with(CpuOptions { workers: Some(workers), ..CpuOptions::default() });
         let stream = device.stream().unwrap();
-        let few = workers.min(if is_long() { 16 } else { 3 }) * PART;
-        for (len, k) in [(few - 1, few - 1), (few, few - 1), (few + 1, few / 2 + 1)] {
-            check(&stream, &own_keys_with_ties(len), k);
+        let two_parts = 2 * PART;
+        for len in [two_parts - 1, two_parts, two_parts + 1] {
+            check(&stream, &falling(len, |x| x << 15), len - 1);
         }
-        let len = several_tiles_per_block(&device, 2);
-        let reversed: Vec<i16> = (0..len).map(|i| (i * 65_536 / len) as u16 as i16 ^ i16::MIN).rev().collect();
-        check(&stream, &reversed, len - 1);
+        let len = two_tiles_per_block(&device, 2);
+        check(&stream, &falling(len, |x| x as i16), len - 1);
+        if workers == 2 || is_long() {
+            check(&stream, &falling(len, Tagged::with_ties), len);
+        }
         if is_long() {
-            check(&stream, &own_keys_with_ties(70_001), 70_001);
-            let len = (1 << 20) + 3;
-            let reversed: Vec<i16> = (0..len).map(|i| (i >> 5) as i16).rev().collect();
-            check(&stream, &reversed, len - 1);
-            for host in late_extremes(len, |x| i128::from(x) << 90) {
-                check(&stream, &host, len);
+            for len in [workers * PART - 1, workers * PART, 70_001, (1 << 20) + 3] {
+                check(&stream, &falling(len, Tagged::with_ties), len);
+                check(&stream, &falling(len, |x| x as i16), len - 1);
             }
         }
     }
+}
+
+/// A key of 12 bytes, of which 4 count. The others tell equal keys apart.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable, Record)]
+struct Tagged {
+    rank: u32,
+    tag: [u32; 2],
+}
+
+impl Tagged {
+    /// Many numbers share a rank.
+    fn with_ties(number: u32) -> Self {
+        Self { rank: number >> 7 << 16, tag: [number; 2] }
+    }
+}
+
+#[operator]
+impl RadixKey for Tagged {
+    type Code = u32;
+
+    #[inline(always)]
+    fn code(key: Self) -> u32 {
+        key.rank
+    }
+}
+
+/// Returns what `of` makes of falling numbers.
+fn falling<K>(len: usize, of: impl Fn(u32) -> K) -> Vec<K> {
+    (0..len as u32).rev().map(of).collect()
 }
 
 /// The shortest input of which a sample is taken, if few elements are wanted.
@@ -664,22 +678,13 @@ fn rows_in_order_of_many(device: &Device) {
 /// Rows of several tiles, whose smallest wanted elements come last.
 fn rows_nearly_all_wanted(device: &Device) {
     let stream = device.stream().unwrap();
-    let wide = 2 * TILE / 4 + 7;
-    for host in late_extremes(2 * wide, |x| i128::from(x) << 90) {
-        for k in nearly_all(wide) {
-            check_rows(&stream, &host, &[wide; 2], k, true);
-            if is_checked(device) {
-                break;
-            }
-        }
-    }
+    let len = 2 * TILE / 4 + 7;
+    with_late_extremes(device, len, |x| i128::from(x) << 90, |host, k| check_rows(&stream, host, &[len], k, true));
     if !is_checked(device) {
         // Blocks of 256 threads, and of 512.
         for len in [2 * TILE + 7, 20_000] {
-            for host in late_extremes(len, |x| x) {
-                check_rows(&stream, &host, &[len], len - 1, true);
-                check_rows(&stream, &host, &[len - 9, 9], len / 2 + 1, false);
-            }
+            let lens = [len - 9, 9];
+            with_late_extremes(device, len, |x| x, |host, k| check_rows(&stream, host, &lens, k, false));
         }
     }
 }
