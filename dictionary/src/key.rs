@@ -50,14 +50,20 @@ impl<K: FromCode<Code: KeyCode>> Key for K {}
     note = "the keys of a hash table are `u32`, `i32`, `f32`, `u64`, `i64`, `f64`",
     note = "ordered dictionaries, such as `GpuLsm` and `GpuSortedArray`, take other keys too"
 )]
-pub trait WordKey: Key<Code: WordCode> {}
+pub trait WordKey: Key<Code: WordCode> + sealed::Sealed {}
 
-impl WordKey for u32 {}
-impl WordKey for i32 {}
-impl WordKey for f32 {}
-impl WordKey for u64 {}
-impl WordKey for i64 {}
-impl WordKey for f64 {}
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! word_keys {
+    ($($key:ty),*) => { $(
+        impl sealed::Sealed for $key {}
+        impl WordKey for $key {}
+    )* };
+}
+
+word_keys!(u32, i32, f32, u64, i64, f64);
 
 /// A key as kernels see it: an unsigned integer.
 pub trait KeyCode: RadixCode + FromCode<Code = Self> + Bits + Debug {

@@ -33,6 +33,9 @@ mod traits;
 
 pub use key::{Key, KeyCode, WordCode, WordKey};
 #[doc(hidden)]
+#[cfg(not(target_arch = "nvptx64"))]
+pub use value::assert_carried;
+#[doc(hidden)]
 pub use value::{Bytes, HasCarrier};
 pub use value::{Carrier, Value, values_for};
 

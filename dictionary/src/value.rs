@@ -11,8 +11,6 @@ use crate::{KeyCode, Upsertion};
 use bytemuck::Pod;
 #[cfg(not(target_arch = "nvptx64"))]
 use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, sort};
-#[cfg(not(target_arch = "nvptx64"))]
-use std::sync::Arc;
 
 /// A value of a dictionary: plain data of 0, 4 or 8 bytes. Zero-sized values make the dictionary a set.
 ///
@@ -25,6 +23,23 @@ use std::sync::Arc;
 /// fn takes_values<V: gpu_dictionary::Value>() {}
 /// takes_values::<[u64; 3]>(); // 24 bytes
 /// ```
+///
+/// So is, where a dictionary is made, a type whose carrier has another size. The macro does not write such an implementation:
+///
+/// ```compile_fail,E0080
+/// use bytemuck::{Pod, Zeroable};
+/// use gpu_dictionary::levels::Stack;
+///
+/// #[repr(C)]
+/// #[derive(Clone, Copy, Pod, Zeroable)]
+/// struct Unit;
+///
+/// impl gpu_dictionary::Value for Unit {
+///     type Carrier = u32;
+/// }
+///
+/// let stack = Stack::<u32, Unit>::new();
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a value of a dictionary",
     note = "values are plain data of 0, 4 or 8 bytes; if that is a type of your own, write `gpu_dictionary::value!({Self});`",
@@ -35,7 +50,20 @@ pub trait Value: Pod {
     type Carrier: Carrier;
 }
 
-/// A type that carries values of its size through kernels: `()`, `u32` or `u64`.
+/// Checks, while the program is compiled, that a value is as large as its carrier. Kernels write the one where the host has
+/// allocated the other, so everything that holds values calls this when it is made.
+#[doc(hidden)]
+#[cfg(not(target_arch = "nvptx64"))]
+pub const fn assert_carried<V: Value>() {
+    const {
+        assert!(
+            size_of::<V>() == size_of::<V::Carrier>(),
+            "the carrier of a dictionary's value has another size: implement `Value` by `gpu_dictionary::value!`"
+        );
+    }
+}
+
+/// A type that carries values of its size through kernels: `()`, `u32` or `u64`. There are no others.
 pub trait Carrier: Payload<Value = Self> + Copy + Ord {
     /// The carrier with a mark.
     type Marked: Payload<Value = Self>;
@@ -43,9 +71,7 @@ pub trait Carrier: Payload<Value = Self> + Copy + Ord {
     /// Returns an operation on values that this type carries. There is none on zero-sized values: combined ones are as
     /// before.
     #[cfg(not(target_arch = "nvptx64"))]
-    fn operation<C: KeyCode, V: Value<Carrier = Self>, M: Upsertion<V>>(
-        operation: M,
-    ) -> Option<Arc<dyn Operation<C, Self>>>;
+    fn operation<C: KeyCode, V: Value<Carrier = Self>, M: Upsertion<V>>(operation: M) -> Option<Operation<C, Self>>;
 
     /// Sorts values as their carrier, with keys.
     ///
@@ -63,7 +89,7 @@ impl Carrier for () {
     type Marked = MarkedNone;
 
     #[cfg(not(target_arch = "nvptx64"))]
-    fn operation<C: KeyCode, V: Value<Carrier = Self>, M: Upsertion<V>>(_: M) -> Option<Arc<dyn Operation<C, Self>>> {
+    fn operation<C: KeyCode, V: Value<Carrier = Self>, M: Upsertion<V>>(_: M) -> Option<Operation<C, Self>> {
         None
     }
 
@@ -86,7 +112,7 @@ macro_rules! carriers {
             #[cfg(not(target_arch = "nvptx64"))]
             fn operation<C: KeyCode, V: Value<Carrier = Self>, M: Upsertion<V>>(
                 operation: M,
-            ) -> Option<Arc<dyn Operation<C, Self>>> {
+            ) -> Option<Operation<C, Self>> {
                 Some(combining::<C, Self, V, M>(operation))
             }
 

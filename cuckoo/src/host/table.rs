@@ -6,7 +6,7 @@ use super::options::Options;
 use super::pairs::{Given, PairSlices, PairVec};
 use super::storage::Storage;
 use super::work::Work;
-use gpu_dictionary::{Value, WordKey as Key};
+use gpu_dictionary::{Value, WordKey as Key, assert_carried};
 use gpu_primitives::{DeviceSlice, DeviceValue, Error, Stream};
 
 /// A hash table on the device, from keys to values of 0, 4 or 8 bytes.
@@ -135,6 +135,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         built: Built<K::Code, V::Carrier>,
         options: Options,
     ) -> Result<Self, Error> {
+        assert_carried::<V>();
         let Built { storage, len, failures } = built;
         let erased = DeviceValue::new(stream, 0)?;
         let rebuilds = u64::from(failures);

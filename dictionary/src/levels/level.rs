@@ -10,7 +10,7 @@ use super::table::THREADS;
 use super::whole::{Live, keep_all};
 use crate::cast::{carried, codes, keys_of, recast};
 use crate::file::unique_id;
-use crate::{Carrier, Contents, Key, KeyCode, Upsertion, Value, values_for};
+use crate::{Carrier, Contents, Key, KeyCode, Upsertion, Value, assert_carried, values_for};
 use bytemuck::Pod;
 use gpu_primitives::code::Sign;
 use gpu_primitives::kernel::{Reach, View};
@@ -88,6 +88,7 @@ impl<K: Key, V: Value> Level<K, V> {
 
     /// Makes a level of values: the first `len` of these vectors.
     fn of(keys: DeviceVec<K::Code>, values: DeviceVec<V::Carrier>, len: usize) -> Self {
+        assert_carried::<V>();
         Self {
             keys,
             values,
@@ -173,7 +174,8 @@ impl<K: Key, V: Value> Level<K, V> {
             None => stream.uninit::<u32>(2 * self.len.div_ceil(32))?,
         };
         let (keys, values) = (self.keys.view(stream)?, self.values.view_mut(stream)?);
-        operation.combine_runs(stream, keys, values, marks.view_mut(stream)?, self.only_operands)?;
+        // SAFETY: the keys of a level ascend. It has as many values, and twice the marks of its tombstones.
+        unsafe { operation.combine_runs(stream, keys, values, marks.view_mut(stream)?, self.only_operands)? };
         (self.marks, self.operation) = (Some(marks), Some(operation));
         Ok(())
     }

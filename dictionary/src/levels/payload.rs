@@ -15,7 +15,32 @@ pub(super) const NOTHING: u32 = 3;
 pub(super) const KIND: u32 = 3;
 
 /// The data that travels with a key during a merge: its value and, if not all elements are values, its kind.
-pub trait Payload: Pod + Debug {
+///
+/// Kernels rely on what it says of itself, so there are no others than those of this crate:
+///
+/// ```compile_fail,E0277
+/// use bytemuck::{Pod, Zeroable};
+/// use gpu_dictionary::levels::Payload;
+///
+/// #[repr(C)]
+/// #[derive(Clone, Copy, Debug, Pod, Zeroable)]
+/// struct Own(u32);
+///
+/// impl Payload for Own {
+///     type Value = Self;
+///     const HAS_MARKS: bool = false;
+///     fn new(value: Self, _: u32) -> Self {
+///         value
+///     }
+///     fn value(self) -> Self {
+///         self
+///     }
+///     fn kind(self) -> u32 {
+///         3
+///     }
+/// }
+/// ```
+pub trait Payload: Pod + Debug + sealed::Sealed {
     /// The type of the value.
     type Value: Pod;
     /// Whether there can be tombstones or operands.
@@ -34,8 +59,13 @@ pub trait Payload: Pod + Debug {
     }
 }
 
+mod sealed {
+    pub trait Sealed {}
+}
+
 macro_rules! plain {
     ($($value:ty),*) => { $(
+        impl sealed::Sealed for $value {}
         impl Payload for $value {
             type Value = Self;
             const HAS_MARKS: bool = false;
@@ -66,6 +96,7 @@ macro_rules! marked {
             kind: $word,
             value: $value,
         }
+        impl sealed::Sealed for $name {}
         impl Payload for $name {
             type Value = $value;
             const HAS_MARKS: bool = true;

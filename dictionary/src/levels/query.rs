@@ -54,7 +54,8 @@ impl<K: Key, V: Value> Stack<K, V> {
             let (levels, keys_view) = (self.carried_view::<V::Carrier>(stream)?, asked.slice().view(stream)?);
             let (values, found) = (values.view_mut(stream)?, found.view_mut(stream)?);
             if let Some(operation) = self.operation() {
-                operation.lookup(stream, levels, keys_view, values, found)?;
+                // SAFETY: the outputs are as long as the keys.
+                unsafe { operation.lookup(stream, levels, keys_view, values, found)? };
             } else if self.are_few(stream, keys.len()) {
                 let kernel = LookupFew::new(levels, keys_view, values, found);
                 // SAFETY: there is a warp per key, and the outputs are as long as the keys.

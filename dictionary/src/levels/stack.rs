@@ -6,7 +6,7 @@ use super::directory::BUCKET;
 use super::find::{LevelBuffers, Levels};
 use super::level::Level;
 use super::table::{ENTRY_WORDS, MAX_LEVELS};
-use crate::{Carrier, Key, Value};
+use crate::{Carrier, Key, Value, assert_carried};
 use bytemuck::Pod;
 use gpu_primitives::kernel::{Reach, View};
 use gpu_primitives::{DeviceVec, Error, Global, Stream};
@@ -88,6 +88,7 @@ impl<K: Key, V: Value> Stack<K, V> {
     /// one. More elements per bucket take less memory, but a query reads more keys.
     #[must_use]
     pub fn with_bucket(elements: usize) -> Self {
+        assert_carried::<V>();
         Self { levels: vec![None; MAX_LEVELS], bucket: elements.max(1), table: Mutex::default() }
     }
 
