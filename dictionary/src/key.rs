@@ -4,7 +4,7 @@ use core::fmt::Debug;
 use gpu_primitives::arch::memory::Word;
 use gpu_primitives::code::{Bits, Sign};
 use gpu_primitives::compare::{Compare, KeyOrder, Less};
-use gpu_primitives::sort::{FromCode, RadixCode, RadixKey, U256};
+use gpu_primitives::sort::{FromCode, RadixCode, U256, code_of};
 
 /// A key of an ordered dictionary: every type whose code gives the key back, which is all that [`FromCode`] asks for.
 ///
@@ -12,7 +12,8 @@ use gpu_primitives::sort::{FromCode, RadixCode, RadixKey, U256};
 ///   gpu-primitives also its 16-bit floats. Every value of the type is a valid key. Floats are ordered as by `total_cmp`:
 ///   -0 comes before +0 and is a different key. NaNs with different bits are different keys.
 /// - Types of your own with a code of up to 256 bits. Derive [`RadixKey`](derive@gpu_primitives::sort::RadixKey), or
-///   implement [`RadixKey`] and [`FromCode`]: the same code serves the sort and the dictionaries.
+///   implement [`RadixKey`](gpu_primitives::sort::RadixKey) and [`FromCode`]: the same code serves the sort and the
+///   dictionaries.
 ///
 /// Dictionaries store the codes. 32-, 64- and 128-bit numbers are converted while kernels read and write them. For other
 /// keys, every call runs one more small kernel for the keys that it takes, and one for those that it returns.
@@ -28,7 +29,7 @@ pub trait Key: FromCode<Code: KeyCode> {
     const IS_PLAIN: bool = Self::NUMBER.is_some() && size_of::<Self>() == size_of::<Self::Code>();
     /// How kernels convert what they take to codes. Keys that are not [plain](Self::IS_PLAIN) come as codes.
     const SIGN: Sign = match Self::NUMBER {
-        Some(sign) if Self::IS_PLAIN => sign,
+        Some(number) if Self::IS_PLAIN => number.sign(),
         _ => Sign::NONE,
     };
     /// Whether keys and their codes have the same bits.
@@ -37,7 +38,7 @@ pub trait Key: FromCode<Code: KeyCode> {
     /// Returns the unsigned integer that orders as the key does.
     #[inline(always)]
     fn code(self) -> Self::Code {
-        RadixKey::code(self)
+        code_of(self)
     }
 }
 

@@ -171,7 +171,7 @@ impl HoleOrder {
             &Filling {
                 relation: Some(relation::<T, C>),
                 sort: Some(sort::<T, C>),
-                ..Filling::new::<C, T>("less", C::recorded, native::<T, C>)
+                ..Filling::new::<C, T, bool, 2>("less", C::recorded, native::<T, C>)
             }
         }
     }

@@ -89,7 +89,12 @@ impl HoleEquality {
             // SAFETY: guaranteed by the caller; an `E` and a `T` are plain data.
             unsafe { (*state.cast::<E>()).equal(a.cast::<T>().read_unaligned(), b.cast::<T>().read_unaligned()) }
         }
-        const { &Filling { relation: Some(relation::<T, E>), ..Filling::new::<E, T>("equal", E::recorded, native::<T, E>) } }
+        const {
+            &Filling {
+                relation: Some(relation::<T, E>),
+                ..Filling::new::<E, T, bool, 2>("equal", E::recorded, native::<T, E>)
+            }
+        }
     }
 }
 

@@ -259,9 +259,11 @@ mod device {
 #[cfg(not(target_arch = "nvptx64"))]
 mod host {
     use super::{Held, Hole, MAX_STATE, MaybeUninit};
+    use crate::Error;
     use crate::load::LoadCode;
-    use crate::operator::{Function, Recorded, Word};
-    use std::any::{TypeId, type_name};
+    use crate::operator::{Recorded, Word};
+    use crate::runtime::recorded::Recipe;
+    use std::any::TypeId;
 
     macro_rules! held {
         ($($type:ty)*) => { $(
@@ -419,40 +421,35 @@ mod host {
     /// The code that fills a hole.
     #[derive(Clone, Copy)]
     pub(crate) enum Body {
-        /// A function of this operator.
-        Recorded(fn() -> Recorded),
+        /// A function of an operator.
+        Recorded(Recipe),
         /// Writes the code that loads an element, and returns the registers that hold it.
-        Load(fn(&mut LoadCode) -> Vec<Word>),
+        Load(fn(&mut LoadCode) -> Result<Vec<Word>, Error>),
     }
 
     impl Filling {
-        /// Describes a function of the operator `O` for elements of type `T`: the same type may be another operator for
-        /// other elements.
-        pub const fn new<O: 'static, T: 'static>(
+        /// Describes a function of the operator `O` for `N` elements of type `T`, with a result of type `R`: the same type may
+        /// be another operator for other elements.
+        pub const fn new<O: 'static, T: 'static, R, const N: usize>(
             function: &'static str,
-            recorded: fn() -> Recorded,
+            record: fn() -> Recorded,
             native: unsafe fn(*const u8, &Calls),
         ) -> Self {
+            Self::of(Recipe::new::<O, T, R>(function, record, const { &[size_of::<T>(); N] }), native)
+        }
+
+        /// Describes a function.
+        pub const fn of(recipe: Recipe, native: unsafe fn(*const u8, &Calls)) -> Self {
             Self {
-                operator: TypeId::of::<(O, T)>,
-                type_name: type_name::<O>,
-                body: Body::Recorded(recorded),
-                function,
+                operator: recipe.operator,
+                type_name: recipe.type_name,
+                body: Body::Recorded(recipe),
+                function: recipe.function,
                 native,
                 relation: None,
                 folds: None,
                 sort: None,
             }
-        }
-
-        /// Records the function.
-        ///
-        /// # Panics
-        /// If the operator has no such function: `#[operator]` records every function of the trait.
-        pub fn record(&self) -> Function {
-            let Body::Recorded(recorded) = self.body else { panic!("a source is not a recorded function") };
-            let function = recorded().function(self.function).cloned();
-            function.unwrap_or_else(|| panic!("`{}` records no function `{}`", (self.type_name)(), self.function))
         }
     }
 

@@ -202,7 +202,7 @@ impl<H: Held> HoleMonoid<H> {
         const {
             &Filling {
                 folds: Some(Folds { exact: M::EXACT, fold: fold::<T, M>, scan: scan::<T, M> }),
-                ..Filling::new::<M, T>("combine", M::recorded, native::<T, M>)
+                ..Filling::new::<M, T, T, 2>("combine", M::recorded, native::<T, M>)
             }
         }
     }

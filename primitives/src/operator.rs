@@ -66,6 +66,46 @@
 //! # Ok::<(), Error>(())
 //! ```
 
+//!
+//! State is plain data: what `bytemuck::Pod` says of its types. Anything else does not compile.
+//!
+//! ```
+//! #![forbid(unsafe_code)]
+//! # use gpu_primitives::operator::predicate;
+//! # use gpu_primitives::select::Predicate;
+//! let [low, high] = [3, 7];
+//! let inside = predicate!(low: u32 = low, high: [u32; 1] = [high]; |x: u32| low <= x && x < high[0]);
+//! assert!(inside.test(3) && !inside.test(7));
+//! ```
+//!
+//! ```compile_fail,E0277
+//! # use gpu_primitives::operator::predicate;
+//! predicate!(inverted: bool = true; |x: u32| (x > 5) != inverted); // `bool` cannot be in the state: use a `u8`
+//! ```
+//!
+//! ```compile_fail,E0277
+//! # use gpu_primitives::operator::predicate;
+//! predicate!(range: (u8, u32) = (1, 2); |x: u32| range.1 < x); // a tuple may have padding: use a struct or two numbers
+//! ```
+//!
+//! ```compile_fail,E0277
+//! # use gpu_primitives::operator::{Id, Leaf, Record, Twin, Value, predicate};
+//! #[derive(Clone, Copy, Debug)]
+//! struct Address(&'static u32);
+//!
+//! impl Record for Address {
+//!     type Value = Value<u64>;
+//!     fn leaves(_: usize, _: &mut Vec<Leaf>) {}
+//!     fn lift(self) -> Value<u64> {
+//!         0u64.lift()
+//!     }
+//! }
+//!
+//! static NUMBER: u32 = 0;
+//! // A hand-written `Record` proves nothing: an address is no plain data.
+//! predicate!(address: Address = Address(&NUMBER); |x: u32| x > 5);
+//! ```
+
 #[cfg(not(target_arch = "nvptx64"))]
 pub use gpu_operator::*;
 #[cfg(target_arch = "nvptx64")]
@@ -75,6 +115,22 @@ pub use gpu_operator_macro::{Record, operator};
 pub use bytemuck::{Pod, Zeroable};
 
 pub use crate::{bucket, equality, map, monoid, order, predicate, sort_by};
+
+/// A type of which the state of an operator can be made: plain data, as `bytemuck` proves it. For a `bool`, use a `u8`; for an
+/// enum or a tuple, numbers.
+#[doc(hidden)]
+pub trait PlainState: Pod {
+    /// The size in bytes.
+    const BYTES: usize = size_of::<Self>();
+}
+
+impl<T: Pod> PlainState for T {}
+
+/// Fails to compile if a struct has other bytes than those of its fields.
+#[doc(hidden)]
+pub const fn expect_no_padding<S>(fields: usize) {
+    assert!(size_of::<S>() == fields, "the state of an operator has no padding: put larger types first");
+}
 
 /// Makes an operator's type and value: the state is its fields.
 #[doc(hidden)]
@@ -86,12 +142,11 @@ macro_rules! operator_value {
         struct $name {
             $($field: $type,)*
         }
-        // SAFETY: the fields of a recorded struct are plain numbers; `operator_value` checks that there is no padding.
+        // The proof: every field is plain data, and there is nothing between them. It uses no name that the caller could
+        // have given another meaning.
+        const _: () = $crate::operator::expect_no_padding::<$name>(0 $(+ <$type as $crate::operator::PlainState>::BYTES)*);
+        // SAFETY: `repr(C)`, and all of its bytes are those of fields that are plain data.
         unsafe impl $crate::operator::Zeroable for $name {}
-        const _: () = assert!(
-            size_of::<$name>() == 0 $(+ size_of::<$type>())*,
-            "the state of an operator has no padding: put larger types first"
-        );
         // SAFETY: as above.
         unsafe impl $crate::operator::Pod for $name {}
     };

@@ -66,7 +66,7 @@ pub struct Parts<'a, C, V> {
 
 /// Returns how codes are sorted: by the bits that codes of these keys have.
 pub(super) fn by_code<K: Key>() -> sort::Options {
-    sort::Options::new().bits(0..K::BITS)
+    sort::Options::new().bits(0..sort::bits_of::<K>())
 }
 
 fn expect_short(len: usize) -> Result<(), Error> {

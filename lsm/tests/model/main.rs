@@ -8,6 +8,7 @@ mod behaviour;
 mod failures;
 mod files;
 mod levels;
+mod lies;
 mod soak;
 
 use behaviour::*;
@@ -16,6 +17,7 @@ use files::*;
 use gpu_conformance::{Case, cases, run};
 use gpu_dictionary_conformance::{cases, combining_cases, ordered_cases};
 use levels::Lsm;
+use lies::*;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -34,6 +36,8 @@ fn main() -> ExitCode {
         views_and_checkpoints_after_upserts,
         carries_through_all_slots,
         carries,
+        codes_of_more_bits_than_they_say,
+        codes_that_change,
     ];
     let mut cases = [&cases::<Lsm>()[..], &ordered_cases::<Lsm>(), &combining_cases::<Lsm>(), own].concat();
     if std::env::var_os("GPU_PRIMITIVES_SOAK").is_some() {

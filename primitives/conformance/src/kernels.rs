@@ -225,6 +225,25 @@ impl Compare<u32> for Dice {
     }
 }
 
+/// What GPUs are given in the place of [`Unsteady`]: no order, and buckets beyond the last one.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct Coins;
+
+#[operator]
+impl Compare<u32> for Coins {
+    fn less(&self, a: u32, b: u32) -> bool {
+        (a * 0x9E37_79B1 + b * 0x85EB_CA6B) >> 31 == 1
+    }
+}
+
+#[operator]
+impl Bucket<u32> for Coins {
+    fn bucket(&self, key: u32) -> u32 {
+        key * 0x9E37_79B1 % 300
+    }
+}
+
 /// Answers otherwise in every other block, and in every other warp: an order and a bucket function that change their minds.
 /// Through a hole, only the CPU can be lied to in this way: what is recorded for GPUs depends on the arguments alone.
 #[repr(C)]
@@ -259,7 +278,7 @@ impl Compare<u32> for Unsteady {
 
     #[cfg(not(target_arch = "nvptx64"))]
     fn recorded() -> gpu_primitives::operator::Recorded {
-        <NotAnOrder as Compare<u32>>::recorded()
+        <Coins as Compare<u32>>::recorded()
     }
 }
 
@@ -271,7 +290,7 @@ impl Bucket<u32> for Unsteady {
 
     #[cfg(not(target_arch = "nvptx64"))]
     fn recorded() -> gpu_primitives::operator::Recorded {
-        <gpu_primitives::multisplit::Shift as Bucket<u32>>::recorded()
+        <Coins as Bucket<u32>>::recorded()
     }
 }
 

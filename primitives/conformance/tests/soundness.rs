@@ -6,20 +6,30 @@ use gpu_conformance::data::random;
 use gpu_conformance::kernels::Unsteady;
 use gpu_conformance::{cases, is_checked, is_gpu, run};
 use gpu_primitives::compare::{Compare, Less};
+use gpu_primitives::equality::{Equality, Same};
 use gpu_primitives::kernel::kernel;
-use gpu_primitives::operator::{Recorded, operator};
-use gpu_primitives::scan::Monoid;
+use gpu_primitives::map::Map;
+use gpu_primitives::multisplit::Bucket;
+use gpu_primitives::operator::{Record, Recorded, Recording, map, operator};
+use gpu_primitives::scan::{Monoid, Sum};
 use gpu_primitives::select::{self, Predicate};
+use gpu_primitives::sort::{FromCode, RadixKey};
 use gpu_primitives::{
-    CpuOptions, Device, DeviceVec, Error, FaultKind, Global, GlobalMut, Stream, merge, multisplit, scan, search,
-    segmented_sort, sort, thread, transfer,
+    CpuOptions, Device, DeviceVec, Error, FaultKind, Global, GlobalMut, Stream, histogram, merge, merge_sort,
+    multisplit, reduce, runs, scan, search, segmented_sort, sets, sort, source, thread, top_k, transfer,
 };
 use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 fn main() -> ExitCode {
     run(cases![
         unsteady_orders,
         unsteady_buckets,
+        functions_that_change_their_answers,
+        recordings_that_change,
+        a_recording_that_launches_its_own_kernel,
+        codes_of_more_bits_than_they_say,
         what_was_not_written_is_never_host_memory,
         a_recorder_that_outlives_its_recording,
         a_device_without_workers,
@@ -136,6 +146,287 @@ fn unsteady_buckets(device: &Device) {
             out.check(&stream, "sort by buckets");
             with.check(&stream, "sort by buckets, values");
         }
+    }
+}
+
+/// Answers otherwise at some calls, wherever it is called. GPUs get a function that does not.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, Record)]
+struct Fickle(u32);
+
+/// 0 or 1, without a pattern.
+fn whim() -> u32 {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    CALLS.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B1) >> 31
+}
+
+impl Predicate<u32> for Fickle {
+    fn test(&self, item: u32) -> bool {
+        (item + whim()).is_multiple_of(2)
+    }
+
+    fn recorded() -> Recorded {
+        #[repr(C)]
+        #[derive(Clone, Copy, Pod, Zeroable)]
+        struct Honest;
+        #[operator]
+        impl Predicate<u32> for Honest {
+            fn test(&self, item: u32) -> bool {
+                item % 2 == 0
+            }
+        }
+        Honest::recorded()
+    }
+}
+
+impl Equality<u32> for Fickle {
+    fn equal(&self, a: u32, b: u32) -> bool {
+        a / 9 == (b + whim()) / 9
+    }
+
+    fn recorded() -> Recorded {
+        <Same as Equality<u32>>::recorded()
+    }
+}
+
+impl Compare<u32> for Fickle {
+    fn less(&self, a: u32, b: u32) -> bool {
+        (a < b) != (whim() == 1)
+    }
+
+    fn recorded() -> Recorded {
+        <Less as Compare<u32>>::recorded()
+    }
+}
+
+impl Monoid<u32> for Fickle {
+    fn identity(&self) -> u32 {
+        whim()
+    }
+
+    fn combine(&self, a: u32, b: u32) -> u32 {
+        a.wrapping_add(b).wrapping_add(whim())
+    }
+
+    fn recorded() -> Recorded {
+        <Sum as Monoid<u32>>::recorded()
+    }
+}
+
+impl Bucket<u32> for Fickle {
+    fn bucket(&self, key: u32) -> u32 {
+        key.wrapping_add(77 * whim()) % 300
+    }
+
+    fn recorded() -> Recorded {
+        #[repr(C)]
+        #[derive(Clone, Copy, Pod, Zeroable)]
+        struct Honest;
+        #[operator]
+        impl Bucket<u32> for Honest {
+            fn bucket(&self, key: u32) -> u32 {
+                key % 300
+            }
+        }
+        Honest::recorded()
+    }
+}
+
+impl Map<u32> for Fickle {
+    type Output = u32;
+
+    fn map(&self, x: u32) -> u32 {
+        x ^ whim() << (x % 32)
+    }
+
+    fn recorded() -> Recorded {
+        fn of<M: Map<u32>>(_: M) -> Recorded {
+            M::recorded()
+        }
+        of(map!(|x: u32| -> u32 { x ^ 1 << x % 32 }))
+    }
+}
+
+/// As a key, it has another code each time.
+impl RadixKey for Fickle {
+    type Code = u32;
+
+    fn code(key: Self) -> u32 {
+        key.0 ^ whim() << (key.0 % 32)
+    }
+
+    fn recorded() -> Recorded {
+        <OneBit as RadixKey>::recorded()
+    }
+}
+
+/// Functions that change their answers between the kernels of a call, and within them.
+fn functions_that_change_their_answers(device: &Device) {
+    let stream = device.stream().unwrap();
+    for &n in sizes(device) {
+        let input = stream.upload(&some(n, n as u64)).unwrap();
+        let call = |what: &str, call: &dyn Fn(&mut Fenced, &mut Fenced) -> Result<(), Error>| {
+            let (mut out, mut with) = (Fenced::new(&stream, n), Fenced::new(&stream, n));
+            may_be_a_fault_of_the_checker(device, call(&mut out, &mut with));
+            out.check(&stream, what);
+            with.check(&stream, what);
+        };
+        let fickle = Fickle(0);
+        call("select", &|out, _| select::select(&stream, &input, out.inside(), fickle).map(drop));
+        call("partition", &|out, _| select::partition(&stream, &input, out.inside(), fickle).map(drop));
+        call("select of a source", &|out, _| {
+            select::select(&stream, source::map(&input, fickle), out.inside(), fickle).map(drop)
+        });
+        call("unique", &|out, _| runs::unique(&stream, &input, out.inside(), fickle).map(drop));
+        call("encode", &|out, with| runs::encode(&stream, &input, out.inside(), with.inside(), fickle).map(drop));
+        call("reduce by key", &|out, with| {
+            runs::reduce_by_key(&stream, &input, &input, out.inside(), with.inside(), fickle, fickle).map(drop)
+        });
+        call("scan", &|out, _| scan::inclusive(&stream, &input, out.inside(), fickle));
+        call("scan by key", &|out, _| scan::inclusive_by_key(&stream, &input, &input, out.inside(), fickle, fickle));
+        call("reduce", &|_, _| reduce::reduce(&stream, source::map(&input, fickle), fickle).map(drop));
+        call("multisplit", &|out, _| multisplit::keys(&stream, &input, out.inside(), 256, fickle).map(drop));
+        call("histogram", &|out, _| histogram::by(&stream, &input, out.inside().slice_mut(..n.min(256))?, fickle));
+        call("merge sort", &|out, _| merge_sort::keys(&stream, &input, out.inside(), fickle));
+        let (a, b) = input.as_slice().split_at(n / 2).unwrap();
+        call("union", &|out, _| sets::union(&stream, a, b, out.inside(), fickle).map(drop));
+        let keys: Vec<Fickle> = some(n, 7).into_iter().map(Fickle).collect();
+        let keys = stream.upload(&keys).unwrap();
+        for k in [1, n / 2, n] {
+            call("top-k", &|out, _| {
+                let mut best = stream.zeroed::<Fickle>(k)?;
+                top_k::largest(&stream, &keys, &mut best, out.inside().slice_mut(..k)?)
+            });
+        }
+        let mut sorted = stream.uninit::<Fickle>(n).unwrap();
+        sort::keys(&stream, &keys, &mut sorted, sort::Options::new()).unwrap();
+        let (mut sorted, mut before) = (sorted.to_vec(&stream).unwrap(), keys.to_vec(&stream).unwrap());
+        sorted.sort_unstable_by_key(|key| key.0);
+        before.sort_unstable_by_key(|key| key.0);
+        assert_eq!(sorted, before, "a code is computed once, so nothing is lost");
+    }
+}
+
+/// Records another function each time that it is asked.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Rewritten;
+
+impl Bucket<u32> for Rewritten {
+    fn bucket(&self, key: u32) -> u32 {
+        key % 200
+    }
+
+    fn recorded() -> Recorded {
+        static ASKED: AtomicU32 = AtomicU32::new(0);
+        let mut recording = Recording::new("bucket");
+        let _ = recording.argument::<u32>();
+        let everything = (ASKED.fetch_add(1, Ordering::Relaxed) * 3 % 200).lift();
+        Recorded::new([recording.finish::<u32>(everything)])
+    }
+}
+
+/// The kernel that counts and the one that writes must be given the same function.
+fn recordings_that_change(device: &Device) {
+    let stream = device.stream().unwrap();
+    for &n in sizes(device) {
+        let keys = stream.upload(&some(n, n as u64)).unwrap();
+        for _ in 0..3 {
+            let (mut out, mut with) = (Fenced::new(&stream, n), Fenced::new(&stream, n));
+            let to = (out.inside(), with.inside());
+            let offsets = multisplit::pairs(&stream, (&keys, &keys), to, 200, Rewritten).unwrap();
+            out.check(&stream, "multisplit");
+            with.check(&stream, "multisplit, values");
+            assert_eq!(offsets.to_vec(&stream).unwrap()[200], n as u64);
+            let (mut moved, mut all) = (out.inside().to_vec(&stream).unwrap(), keys.to_vec(&stream).unwrap());
+            moved.sort_unstable();
+            all.sort_unstable();
+            assert_eq!(moved, all, "every key is there");
+        }
+    }
+}
+
+/// The device on which [`Entangled`] is recorded, and what its own launch returned there.
+static ENTANGLED: Mutex<(Option<Device>, Option<Result<(), Error>>)> = Mutex::new((None, None));
+
+/// Is used while it is recorded.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Entangled;
+
+impl Compare<u32> for Entangled {
+    fn less(&self, a: u32, b: u32) -> bool {
+        a < b
+    }
+
+    fn recorded() -> Recorded {
+        let device = ENTANGLED.lock().unwrap().0.clone().expect("the device");
+        let stream = device.stream().unwrap();
+        let keys = stream.upload(&[1u32, 3]).unwrap();
+        let mut out = stream.uninit::<u32>(4).unwrap();
+        let result = merge::keys(&stream, &keys, &keys, &mut out, Self);
+        ENTANGLED.lock().unwrap().1 = Some(result);
+        <Less as Compare<u32>>::recorded()
+    }
+}
+
+/// No lock is held while an operator is recorded.
+fn a_recording_that_launches_its_own_kernel(device: &Device) {
+    let stream = device.stream().unwrap();
+    let (a, b) = (stream.upload(&[1u32, 4]).unwrap(), stream.upload(&[2u32, 3]).unwrap());
+    let mut out = stream.uninit::<u32>(4).unwrap();
+    ENTANGLED.lock().unwrap().0 = Some(device.clone());
+    merge::keys(&stream, &a, &b, &mut out, Entangled).unwrap();
+    assert_eq!(out.to_vec(&stream).unwrap(), [1, 2, 3, 4]);
+    // The first device that records it sees that the launch inside is an error, instead of waiting for itself.
+    if let Some(inside) = &ENTANGLED.lock().unwrap().1 {
+        assert!(matches!(inside, Err(Error::Unrecordable { .. })), "{inside:?}");
+    }
+    if is_gpu(device) {
+        assert!(ENTANGLED.lock().unwrap().1.is_some(), "a GPU records operators");
+    }
+}
+
+/// A key that says that its codes have one bit.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable, Record)]
+struct OneBit(u32);
+
+#[operator]
+impl RadixKey for OneBit {
+    type Code = u32;
+    const BITS: u32 = 1;
+    fn code(key: Self) -> u32 {
+        key.0
+    }
+}
+
+#[operator]
+impl FromCode for OneBit {
+    fn from_code(code: u32) -> Self {
+        OneBit(code)
+    }
+}
+
+/// The other bits are cut off, in the same way everywhere.
+fn codes_of_more_bits_than_they_say(device: &Device) {
+    let stream = device.stream().unwrap();
+    for &n in sizes(device) {
+        let keys: Vec<OneBit> = some(n, n as u64).into_iter().map(OneBit).collect();
+        let mut expected = keys.clone();
+        expected.sort_by_key(|key| key.0 % 2);
+        let keys = stream.upload(&keys).unwrap();
+        let mut codes = Fenced::new(&stream, n);
+        sort::encode(&stream, &keys, codes.inside()).unwrap();
+        codes.check(&stream, "encode");
+        assert!(codes.inside().to_vec(&stream).unwrap().iter().all(|&code| code < 2));
+        let mut sorted = stream.uninit::<OneBit>(n).unwrap();
+        sort::keys(&stream, &keys, &mut sorted, sort::Options::new()).unwrap();
+        assert_eq!(sorted.to_vec(&stream).unwrap(), expected);
+        let (mut best, mut positions) = (stream.zeroed::<OneBit>(n).unwrap(), Fenced::new(&stream, n));
+        top_k::smallest(&stream, &keys, &mut best, positions.inside()).unwrap();
+        positions.check(&stream, "top-k");
+        assert_eq!(best.to_vec(&stream).unwrap(), expected);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Calls in a twin: of methods that operators know, and of other operators.
 
-use crate::twin::{Twin, is_self, root_at, this, twin_name};
+use crate::twin::{CALLS_ITSELF, Twin, is_self, root_at, this, twin_name};
 use crate::vocabulary::{is_capitalised, is_method, is_number, is_number_function, takes_reference};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -141,6 +141,9 @@ impl Twin<'_> {
 
     /// The twin of a function `f` is the function `twin` of a type that is named `f` too.
     fn free_call(&mut self, path: &Path, call: &ExprCall) -> TokenStream {
+        if self.own_name.is_some_and(|own| path.segments.len() == 1 && path.segments[0].ident == *own) {
+            return self.refuse(path, CALLS_ITSELF);
+        }
         let arguments = self.arguments(&call.args, true);
         let mut of = path.clone();
         let generics = match of.segments.last_mut() {

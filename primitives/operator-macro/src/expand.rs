@@ -1,7 +1,7 @@
 //! What `#[operator]` writes.
 
 use crate::native;
-use crate::twin::{Sibling, Twin, this, twin_name, value_type};
+use crate::twin::{CALLS_ITSELF, Sibling, Twin, this, twin_name, value_type};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use std::collections::HashMap;
@@ -74,8 +74,9 @@ fn write(
     signature: &Signature,
     block: &Block,
     siblings: &HashMap<String, Sibling>,
+    own_name: Option<&Ident>,
 ) -> (Written, Vec<Error>) {
-    let mut twin = Twin::new(root, siblings);
+    let mut twin = Twin::new(root, siblings, own_name);
     check_signature(&mut twin, signature);
     twin.scope.enter();
     let (mut parameters, mut types) = (Vec::new(), Vec::new());
@@ -121,6 +122,15 @@ fn check_signature(twin: &mut Twin<'_>, signature: &Signature) {
     }
 }
 
+/// Returns what a twin begins with that others can call: it must not run inside itself.
+fn running(root: &Path, name: &Ident) -> TokenStream {
+    let (span, text) = (Span::mixed_site(), name.to_string());
+    quote_spanned! {span=>
+        static __PLACE: u8 = 0;
+        let __running = #root::Running::new(#text, &__PLACE, || {});
+    }
+}
+
 /// Returns the code that records one function: `call` runs its twin.
 fn recording(root: &Path, name: &Ident, state: bool, written: &Written, call: &TokenStream) -> TokenStream {
     let span = Span::mixed_site();
@@ -156,7 +166,7 @@ fn conditions(attributes: &[Attribute]) -> impl Iterator<Item = &Attribute> {
 
 fn free_function(root: &Path, function: ItemFn) -> TokenStream {
     let siblings = HashMap::new();
-    let (mut written, errors) = write(root, &function.sig, &function.block, &siblings);
+    let (mut written, errors) = write(root, &function.sig, &function.block, &siblings, Some(&function.sig.ident));
     let native = match errors.is_empty() {
         true => natives(root, &function, |function| &mut function.block),
         false => {
@@ -169,7 +179,7 @@ fn free_function(root: &Path, function: ItemFn) -> TokenStream {
     let (generics, bounds) = (&function.sig.generics, &function.sig.generics.where_clause);
     let (parameters, result, body) = (&written.parameters, &written.result, &written.body);
     let cfg: Vec<_> = conditions(&function.attrs).collect();
-    let (host, quiet) = (on_host(), quiet());
+    let (host, quiet, running) = (on_host(), quiet(), running(root, name));
     let is_generic = generics.params.iter().any(|parameter| !matches!(parameter, GenericParam::Lifetime(_)));
     let recorded = (!is_generic).then(|| {
         let recording = recording(root, name, false, &written, &quote!(Self::twin));
@@ -193,7 +203,10 @@ fn free_function(root: &Path, function: ItemFn) -> TokenStream {
         #quiet
         impl #name {
             /// The function over recorded values.
-            #visibility fn twin #generics (#(#parameters),*) -> #result #bounds #body
+            #visibility fn twin #generics (#(#parameters),*) -> #result #bounds {
+                #running
+                #body
+            }
             #recorded
         }
     }
@@ -251,8 +264,7 @@ fn order(functions: &[&ImplItemFn]) -> syn::Result<(Vec<usize>, HashMap<String, 
             .find(|index| !order.contains(index) && uses[*index].1.iter().all(|called| siblings.contains_key(called)));
         let Some(index) = ready else {
             let stuck = functions.iter().find(|function| !siblings.contains_key(&function.sig.ident.to_string()));
-            let message = "an operator cannot call itself: write a loop with a constant bound";
-            return Err(Error::new_spanned(stuck.map(|function| &function.sig.ident), message));
+            return Err(Error::new_spanned(stuck.map(|function| &function.sig.ident), CALLS_ITSELF));
         };
         let (uses_state, called) = &uses[index];
         let takes_state =
@@ -274,15 +286,14 @@ fn implementation_of(root: &Path, mut implementation: ItemImpl) -> syn::Result<T
         })
         .collect();
     let is_trait = implementation.trait_.is_some();
-    let (order, siblings) = match is_trait {
-        true => order(&functions.iter().collect::<Vec<_>>())?,
-        false => ((0..functions.len()).collect(), HashMap::new()),
-    };
+    let in_order = order(&functions.iter().collect::<Vec<_>>())?;
+    // The functions of a type call each other by their names.
+    let (order, siblings) = if is_trait { in_order } else { ((0..functions.len()).collect(), HashMap::new()) };
 
     let (mut errors, mut twins, mut recordings) = (Vec::new(), Vec::new(), vec![TokenStream::new(); functions.len()]);
     for index in order {
         let function = &functions[index];
-        let (mut written, mut wrong) = write(root, &function.sig, &function.block, &siblings);
+        let (mut written, mut wrong) = write(root, &function.sig, &function.block, &siblings, None);
         if is_trait && !function.sig.generics.params.is_empty() {
             let message = "a function of an operator has no generics of its own: put them on the `impl`";
             wrong.push(Error::new_spanned(&function.sig.generics, message));
@@ -307,9 +318,13 @@ fn implementation_of(root: &Path, mut implementation: ItemImpl) -> syn::Result<T
         } else {
             let (visibility, generics) = (&function.vis, &function.sig.generics);
             let (host, quiet, bounds) = (on_host(), quiet(), &generics.where_clause);
+            let running = running(root, name);
             twins.push(quote! {
                 #host #(#cfg)* #[doc(hidden)] #quiet
-                #visibility fn #twin #generics (#this #(#parameters),*) -> #result #bounds #body
+                #visibility fn #twin #generics (#this #(#parameters),*) -> #result #bounds {
+                    #running
+                    #body
+                }
             });
             quote!(Self::#twin)
         };

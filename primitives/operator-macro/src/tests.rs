@@ -117,7 +117,17 @@ fn signatures_are_checked() {
     refused_item("fn f(a: u32) { }", 1, "returns a value");
     refused_item("impl S {\n fn f(&mut self, a: u32) -> u32 { a }\n}", 2, "does not change its state");
     refused_item("impl T for S {\n fn f<X>(&self, a: u32) -> u32 { a }\n}", 2, "no generics of its own");
+}
+
+#[test]
+fn functions_do_not_call_themselves() {
     refused_item("impl T for S {\n fn f(&self, a: u32) -> u32 { self.f(a) }\n}", 2, "cannot call itself");
+    refused_item("impl S {\n fn f(a: u32) -> u32 { Self::f(a) }\n}", 2, "cannot call itself");
+    let both = "impl S {\n fn f(a: u32) -> u32 { Self::g(a) }\n fn g(a: u32) -> u32 { Self::f(a) + 1 }\n}";
+    refused_item(both, 2, "cannot call itself");
+    refused_item("fn f(a: u32) -> u32 {\n if a < 2 { 1 } else { a * f(a - 1) }\n}", 2, "cannot call itself");
+    // Another function of the same name.
+    assert_eq!(errors(expand("fn f(a: u32) -> u32 { other::f(a) + Self::f(a) }")), []);
 }
 
 #[test]

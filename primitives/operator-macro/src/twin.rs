@@ -23,6 +23,8 @@ pub struct Twin<'a> {
     pub root: &'a Path,
     /// The other functions of the same `impl` of a trait, by name.
     pub siblings: &'a HashMap<String, Sibling>,
+    /// The function, if it is one of its own and not part of an `impl`.
+    pub own_name: Option<&'a Ident>,
     pub scope: Scope,
     pub errors: Vec<Error>,
 }
@@ -31,6 +33,10 @@ pub struct Twin<'a> {
 pub fn this() -> Ident {
     Ident::new("__this", Span::mixed_site())
 }
+
+/// What a function that calls itself is told.
+pub const CALLS_ITSELF: &str =
+    "an operator cannot call itself: write a loop with a constant bound, as in `for i in 0..CONSTANT`";
 
 /// The twin of a function of an `impl`. The compiler says this name if a function has no `#[operator]`.
 pub fn twin_name(function: &Ident) -> Ident {
@@ -56,8 +62,8 @@ pub fn value_type(root: &Path, of: &Type) -> TokenStream {
 }
 
 impl<'a> Twin<'a> {
-    pub fn new(root: &'a Path, siblings: &'a HashMap<String, Sibling>) -> Self {
-        Self { root, siblings, scope: Scope::default(), errors: Vec::new() }
+    pub fn new(root: &'a Path, siblings: &'a HashMap<String, Sibling>, own_name: Option<&'a Ident>) -> Self {
+        Self { root, siblings, own_name, scope: Scope::default(), errors: Vec::new() }
     }
 
     /// Notes an error at the user's code.

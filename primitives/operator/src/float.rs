@@ -3,6 +3,7 @@
 use crate::graph::Op;
 use crate::integer::SignValue;
 use crate::ordering::{Comparable, OrderingValue, cmp};
+use crate::recording::with_graph;
 use crate::scalar::{Float, FullFloat, Integer};
 use crate::total::Divide;
 use crate::twin::{bitand, bitor, bitxor, constant, div, not, select, shr};
@@ -29,8 +30,25 @@ signs!(half::f16 half::bf16);
 
 impl<T: Float> Value<T> {
     /// Returns the float's bits.
+    ///
+    /// Which NaN arithmetic gives is up to the assembler, which may choose otherwise in the next kernel. The same operator must
+    /// have the same result in all kernels, so the bits of a computed NaN are always those of `NAN`.
     pub fn to_bits(self) -> Value<T::Bits> {
-        self.reinterpret()
+        let bits = self.reinterpret();
+        // 16-bit floats are computed as `f32`, and a NaN is rounded to the one that the hardware has.
+        if self.is_moved() || T::KIND.is_half() { bits } else { select(self.is_nan(), constant(T::NAN_BITS), bits) }
+    }
+
+    /// Returns whether the float comes from elsewhere bit for bit.
+    fn is_moved(self) -> bool {
+        with_graph(|graph| {
+            let is_moved = |id| {
+                let op = graph.node(id).op;
+                matches!(op, Op::Argument { .. } | Op::State { .. } | Op::Constant(_) | Op::Bits)
+            };
+            let node = graph.node(self.id());
+            is_moved(self.id()) || node.op == Op::Select && node.inputs()[1..].iter().all(|side| is_moved(*side))
+        })
     }
 
     /// Returns the float with these bits.

@@ -75,6 +75,24 @@ impl Function {
         &self.result
     }
 
+    /// Returns the function whose result has only these bits of each scalar, in the order of the result's scalars.
+    ///
+    /// # Panics
+    /// If the result is not made of as many unsigned integers.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn masked(&self, masks: &[u128]) -> Self {
+        assert_eq!(masks.len(), self.roots.len(), "`{}`: a mask for each scalar of the result", self.name);
+        let mut masked = self.clone();
+        for (root, mask) in masked.roots.iter_mut().zip(masks) {
+            let kind = masked.graph.kind(*root);
+            assert!(kind.is_integer() && !kind.is_signed(), "`{}` has a result of {kind:?}", self.name);
+            let mask = masked.graph.constant(kind, *mask);
+            *root = masked.graph.add(Op::And, kind, &[*root, mask]);
+        }
+        masked
+    }
+
     /// Returns the number of operations, constants and operands in the expression.
     pub fn nodes(&self) -> usize {
         self.graph.len()

@@ -133,6 +133,9 @@ impl Node {
     }
 }
 
+/// The most nodes of a graph. Assemblers need minutes for fewer.
+const MAX_NODES: usize = 1 << 20;
+
 /// Nodes in an order in which each comes after its inputs. Equal nodes exist once, and what is known is folded.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Graph {
@@ -184,8 +187,12 @@ impl Graph {
 
     fn insert(&mut self, node: Node) -> Id {
         *self.known.entry(node).or_insert_with(|| {
+            assert!(
+                self.nodes.len() < MAX_NODES,
+                "an operator has at most {MAX_NODES} operations: its loops are unrolled, so use shorter ones"
+            );
             self.nodes.push(node);
-            Id(u32::try_from(self.nodes.len() - 1).expect("an operator of fewer than 2^32 nodes"))
+            Id((self.nodes.len() - 1) as u32)
         })
     }
 
@@ -218,6 +225,20 @@ impl Graph {
             positions[index] = compacted.insert(moved);
         }
         (compacted, roots.iter().map(|root| positions[root.index()]).collect())
+    }
+
+    /// Returns whether the inputs of a recorded node are of the kinds that its operation takes.
+    pub(crate) fn has_fitting_inputs(&self, node: &Node) -> bool {
+        let kinds: Vec<Kind> = node.inputs().iter().map(|input| self.kind(*input)).collect();
+        match (node.op, &kinds[..]) {
+            (Op::Select, [condition, yes, no]) => *condition == Kind::Bool && [*yes, *no] == [node.kind; 2],
+            (Op::Shl | Op::Shr, [number, amount]) => *number == node.kind && *amount == Kind::U32,
+            (Op::Eq | Op::Ne | Op::Lt | Op::Le, [a, b]) => a == b && node.kind == Kind::Bool,
+            (Op::CountOnes | Op::LeadingZeros, [number]) => number.is_integer() && node.kind == Kind::U32,
+            (Op::Bits, [from]) => from.bits() == node.kind.bits(),
+            (Op::Cast, _) => true,
+            (_, kinds) => kinds.iter().all(|kind| *kind == node.kind),
+        }
     }
 
     /// Returns every node with its position, in order.

@@ -156,6 +156,7 @@ fn cast(from: Kind, to: Kind, a: u128) -> u128 {
         _ => {}
     }
     match (from, to) {
+        _ if from == to => a,
         (Kind::Bool, _) => a,
         (Kind::F32, Kind::F64) => f64::from(f32::decode(a)).encode(),
         (Kind::F64, Kind::F32) => (f64::decode(a) as f32).encode(),

@@ -120,6 +120,14 @@
 //! }
 //! ```
 //!
+//! ```compile_fail
+//! # use gpu_operator::operator;
+//! #[operator]
+//! fn factorial(x: u32) -> u32 {
+//!     if x < 2 { 1 } else { x * factorial(x - 1) } // error: an operator cannot call itself
+//! }
+//! ```
+//!
 //! ```compile_fail,E0046
 //! # use gpu_operator::Recorded;
 //! # trait Compare<T> { fn less(&self, a: T, b: T) -> bool; fn recorded() -> Recorded; }
@@ -149,9 +157,11 @@
 //! | float `+`, `-`, `*`, `/`, `sqrt`, `mul_add` | IEEE 754, to nearest; subnormals are kept; `a * b + c` rounds twice |
 //! | 16-bit float arithmetic | computed in `f32`, then rounded to nearest |
 //!
-//! A NaN that is computed is a NaN on both sides, with any sign and payload. Loads, selects, `to_bits`, `from_bits`,
+//! A NaN that is computed is a NaN on both sides, with any sign and payload on the CPU; its recorded `to_bits` are those of
+//! `NAN`, so that all kernels agree. Loads, selects, `to_bits`, `from_bits`,
 //! `copysign`, `abs` and unary `-` move bits and keep them. An array index that is out of range panics, natively and when
-//! the operator is recorded; it is never recorded.
+//! the operator is recorded; it is never recorded. So does a function that calls itself through another one when it is
+//! recorded; one that calls itself directly does not compile. The primitives return an error in both cases.
 //!
 //! On the target `nvptx64` the attribute leaves the function as it was written, and nothing of this crate is needed: a
 //! kernel compiled there has Rust's own arithmetic.
@@ -193,4 +203,4 @@ pub use bytemuck::Pod;
 #[doc(hidden)]
 pub use record::pod;
 #[doc(hidden)]
-pub use recording::Recording;
+pub use recording::{Recording, Running};

@@ -91,10 +91,23 @@ pub struct Layout {
 
 impl Layout {
     /// Returns the layout of a type.
+    ///
+    /// # Panics
+    /// If a scalar lies outside of the type, which only a [`Record`] that was written by hand can say.
     pub fn of<T: Record>() -> Self {
         let mut leaves = Vec::new();
         T::leaves(0, &mut leaves);
-        Self { name: std::any::type_name::<T>(), size: size_of::<T>(), align: align_of::<T>(), leaves }
+        let layout = Self { name: std::any::type_name::<T>(), size: size_of::<T>(), align: align_of::<T>(), leaves };
+        for leaf in &layout.leaves {
+            let Leaf { offset, kind } = *leaf;
+            assert!(layout.has(offset, kind), "`{}` has no {kind:?} at byte {offset}: derive `Record`", layout.name);
+        }
+        layout
+    }
+
+    /// Returns whether a scalar at this offset lies inside of the type.
+    pub(crate) fn has(&self, offset: usize, kind: Kind) -> bool {
+        offset.checked_add(kind.size()).is_some_and(|end| end <= self.size)
     }
 }
 

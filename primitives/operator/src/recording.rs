@@ -3,6 +3,7 @@
 use crate::function::Function;
 use crate::graph::{Graph, Op};
 use crate::record::{Layout, Record, Twin};
+use std::any::type_name_of_val;
 use std::cell::RefCell;
 
 thread_local! {
@@ -54,12 +55,31 @@ impl Recording {
     }
 
     /// Ends the recording.
+    ///
+    /// # Panics
+    /// If the values are not those of this recording: only code that was written by hand can mix them.
     pub fn finish<R: Record>(mut self, result: R::Value) -> Function {
         let mut roots = Vec::new();
         result.nodes(&mut roots);
         let (graph, roots) = with_graph(|graph| graph.compact(&roots));
-        let arguments = std::mem::take(&mut self.arguments);
-        Function::new(self.name, arguments, self.state.take(), Layout::of::<R>(), graph, roots)
+        let (arguments, state) = (std::mem::take(&mut self.arguments), self.state.take());
+        for (_, node) in graph.nodes() {
+            let is_there = match node.op {
+                Op::Argument { argument, offset } => {
+                    arguments.get(argument as usize).is_some_and(|layout| layout.has(offset as usize, node.kind))
+                }
+                Op::State { offset } => state.as_ref().is_some_and(|layout| layout.has(offset as usize, node.kind)),
+                _ => true,
+            };
+            assert!(is_there, "`{}` has no operand with {:?}", self.name, node.op);
+            let fits = graph.has_fitting_inputs(node);
+            assert!(fits, "`{}` computes {:?} with values of other types", self.name, node.op);
+        }
+        let result = Layout::of::<R>();
+        let kinds = roots.iter().map(|root| graph.kind(*root));
+        let is_result = kinds.eq(result.leaves.iter().map(|leaf| leaf.kind));
+        assert!(is_result, "the result of `{}` has other scalars than `{}`", self.name, result.name);
+        Function::new(self.name, arguments, state, result, graph, roots)
     }
 }
 
@@ -75,4 +95,40 @@ fn read<T: Record>(layout: &Layout, op: impl Fn(u32) -> Op) -> T::Value {
         with_graph(|graph| graph.add(op(offset), leaf.kind, &[]))
     });
     T::Value::from_nodes(&mut nodes.into_iter())
+}
+
+thread_local! {
+    /// The functions whose twins run on this thread: where each was written, and its generic arguments.
+    static RUNNING: RefCell<Vec<(usize, &'static str)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A twin that runs. `#[operator]` makes one at the beginning of each twin that others can call.
+///
+/// A twin computes both sides of every `if`. So a function that calls itself, by whatever way, would do so forever.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Running(());
+
+impl Running {
+    /// Enters a twin. `place` is a static of the function, and `here` a closure in it, whose type has its generic arguments.
+    ///
+    /// # Panics
+    /// If the same twin runs already.
+    pub fn new<F>(name: &str, place: &'static u8, here: F) -> Self {
+        let id = (std::ptr::from_ref(place).addr(), type_name_of_val(&here));
+        let is_running = RUNNING.with_borrow(|running| running.contains(&id));
+        assert!(
+            !is_running,
+            "`{name}` calls itself, directly or through other operators: write a loop with a constant bound, as in \
+             `for i in 0..CONSTANT`"
+        );
+        RUNNING.with_borrow_mut(|running| running.push(id));
+        Self(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.with_borrow_mut(|running| running.pop());
+    }
 }

@@ -46,6 +46,8 @@ pub trait Float: Scalar + Arithmetic {
     type Signed: SignedInteger;
     /// The bits of infinity.
     const INFINITY_BITS: Self::Bits;
+    /// The bits of `NAN`.
+    const NAN_BITS: Self::Bits;
     /// The bits of one.
     const ONE_BITS: Self::Bits;
     /// The bits of -0.
@@ -104,7 +106,7 @@ integers! {
 }
 
 macro_rules! floats {
-    ($($type:ty, $kind:ident, $bits:ty, $signed:ty, $infinity:expr, $one:expr;)*) => { $(
+    ($($type:ty, $kind:ident, $bits:ty, $signed:ty, $infinity:expr, $nan:expr, $one:expr;)*) => { $(
         impl sealed::Sealed for $type {}
         impl Scalar for $type {
             const KIND: Kind = Kind::$kind;
@@ -119,6 +121,7 @@ macro_rules! floats {
             type Bits = $bits;
             type Signed = $signed;
             const INFINITY_BITS: $bits = $infinity.to_bits();
+            const NAN_BITS: $bits = $nan.to_bits();
             const ONE_BITS: $bits = $one.to_bits();
             const SIGN_BIT: $bits = 1 << (<$bits>::BITS - 1);
             const MAGNITUDE: $bits = <$bits>::MAX >> 1;
@@ -127,13 +130,13 @@ macro_rules! floats {
 }
 
 floats! {
-    f32, F32, u32, i32, f32::INFINITY, 1.0f32;
-    f64, F64, u64, i64, f64::INFINITY, 1.0f64;
+    f32, F32, u32, i32, f32::INFINITY, f32::NAN, 1.0f32;
+    f64, F64, u64, i64, f64::INFINITY, f64::NAN, 1.0f64;
 }
 #[cfg(feature = "half")]
 floats! {
-    half::f16, F16, u16, i16, half::f16::INFINITY, half::f16::ONE;
-    half::bf16, Bf16, u16, i16, half::bf16::INFINITY, half::bf16::ONE;
+    half::f16, F16, u16, i16, half::f16::INFINITY, half::f16::NAN, half::f16::ONE;
+    half::bf16, Bf16, u16, i16, half::bf16::INFINITY, half::bf16::NAN, half::bf16::ONE;
 }
 
 impl FullFloat for f32 {}

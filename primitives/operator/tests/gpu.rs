@@ -86,8 +86,11 @@ impl Gpu {
             name.as_ptr()
         );
         let parameters = [a, b, c, out, count as u64];
-        let mut addresses =
-            parameters.each_ref().map(|parameter| std::ptr::from_ref(parameter).cast_mut().cast::<c_void>());
+        let mut state = [0u8; 64];
+        state[..case.state().len()].copy_from_slice(case.state());
+        let mut addresses: Vec<*mut c_void> =
+            parameters.each_ref().map(|parameter| std::ptr::from_ref(parameter).cast_mut().cast()).to_vec();
+        addresses.push(state.as_mut_ptr().cast());
         call!(
             self.driver,
             b"cuLaunchKernel\0",

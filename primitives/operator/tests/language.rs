@@ -338,3 +338,104 @@ fn generic_structs_and_empty_ones_are_recorded() {
     assert_eq!(gpu_operator::Layout::of::<Nothing>().leaves, []);
     assert_eq!(run(&value::recorded(), &[&[1, 0, 0, 0, 2, 0, 0, 0]]), 1u32.to_ne_bytes());
 }
+
+#[operator]
+fn even(x: u32) -> bool {
+    if x == 0 { true } else { odd(x - 1) }
+}
+
+#[operator]
+fn odd(x: u32) -> bool {
+    if x == 0 { false } else { even(x - 1) }
+}
+
+struct Halved;
+
+#[operator]
+impl Halved {
+    fn length(x: u64) -> u32 {
+        if x == 0 { 0 } else { 1 + Halved::length(x >> 1) }
+    }
+}
+
+#[operator]
+fn plus<const N: usize>(x: u32) -> u32 {
+    x + N as u32
+}
+
+/// Calls a function several times, also inside of its own arguments.
+#[operator]
+fn steps(x: u32) -> u32 {
+    plus::<1>(plus::<1>(plus::<2>(x)) + plus::<1>(x))
+}
+
+#[operator]
+fn beyond(x: [u32; 4]) -> u32 {
+    let mut sum = 0;
+    for i in 0..5 {
+        sum += x[i];
+    }
+    sum
+}
+
+/// Returns the message of the panic.
+fn message<R>(f: impl FnOnce() -> R + std::panic::UnwindSafe) -> String {
+    let panic = std::panic::catch_unwind(f).err().expect("a panic");
+    panic.downcast_ref::<String>().cloned().or(panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap()
+}
+
+/// A function that calls itself through another one would be recorded forever.
+#[test]
+fn calls_that_come_back_are_refused() {
+    assert!(even(8) && !odd(8) && Halved::length(9) == 4, "the functions themselves are fine");
+    for _ in 0..2 {
+        let text = message(odd::recorded);
+        assert!(text.contains("`odd` calls itself") && text.contains("for i in 0..CONSTANT"), "{text}");
+        assert!(message(Halved::recorded).contains("`length` calls itself"));
+    }
+    // A function may be called often, and with other constants; a panic leaves nothing behind.
+    assert_eq!(steps::recorded().functions()[0].interpret(&[&5u32.to_ne_bytes()], &[]), steps(5).to_ne_bytes());
+}
+
+#[test]
+fn an_index_out_of_range_is_not_recorded() {
+    assert!(message(beyond::recorded).contains("the len is 4 but the index is 4"));
+    assert!(message(|| beyond([1; 4])).contains("the len is 4 but the index is 4"));
+}
+
+#[operator]
+fn bits_of_sum(a: f64, b: f64) -> u64 {
+    let doubled = -(a + b);
+    (a + b).to_bits() ^ doubled.to_bits()
+}
+
+#[operator]
+fn bits_of_choice(a: f64, b: f64) -> u64 {
+    (if a < b { a } else { b }).to_bits()
+}
+
+/// What an operator gives must not depend on which NaN the assembler's arithmetic yields.
+#[test]
+fn the_bits_of_a_computed_nan_are_known() {
+    let [sum, choice] = [bits_of_sum::recorded(), bits_of_choice::recorded()];
+    let [sum, choice] = [&sum, &choice].map(|recorded| recorded.functions()[0].clone());
+    let nans = [0x7ff8_0000_0000_0001, 0xfff8_0000_0000_0002, 0x7ff8_0000_0000_0000u64].map(u64::to_ne_bytes);
+    for a in nans {
+        for b in nans {
+            assert_eq!(sum.interpret(&[&a, &b], &[]), (1u64 << 63).to_ne_bytes(), "a number and its negation");
+            assert_eq!(choice.interpret(&[&a, &b], &[]), b, "a NaN that is only moved stays as it is");
+        }
+    }
+    assert_eq!(sum.interpret(&[&1f64.to_ne_bytes(), &2f64.to_ne_bytes()], &[]), bits_of_sum(1.0, 2.0).to_ne_bytes());
+}
+
+#[operator]
+fn casts_of_constants(x: f32) -> f64 {
+    x as f64 + ((1.0f32 + 0.5f32) as f32) as f64 + ((2.0f64 * 4.0f64) as f64)
+}
+
+#[test]
+fn a_constant_may_be_cast_to_its_own_type() {
+    let recorded = casts_of_constants::recorded();
+    assert_eq!(recorded.functions()[0].interpret(&[&2f32.to_ne_bytes()], &[]), 11.5f64.to_ne_bytes());
+}

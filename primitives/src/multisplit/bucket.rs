@@ -130,7 +130,7 @@ impl HoleBuckets {
                 calls.unary(|key: K| function.bucket(key));
             }
         }
-        const { &Filling::new::<B, K>("bucket", B::recorded, native::<K, B>) }
+        const { &Filling::new::<B, K, u32, 1>("bucket", B::recorded, native::<K, B>) }
     }
 }
 
@@ -139,7 +139,8 @@ impl<H: Held> Buckets<H> for HoleBuckets {
     // On the CPU the function is any Rust function.
     #[cfg(not(target_arch = "nvptx64"))]
     const PURITY: Purity = Purity::UNKNOWN;
-    // SAFETY: a recorded function depends only on the key and the state; its result is clamped to the last bucket.
+    // SAFETY: a recorded function depends only on the key and the state, and is recorded once, so all kernels have the same
+    // one (`runtime::recorded`). Its result is clamped to the last bucket.
     #[cfg(target_arch = "nvptx64")]
     const PURITY: Purity = unsafe { Purity::promised() };
 

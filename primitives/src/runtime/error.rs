@@ -201,6 +201,17 @@ pub enum Error {
         names: [&'static str; 2],
     },
 
+    /// An operator cannot be recorded, so no GPU can run it.
+    #[error("the function `{function}` of the operator `{operator}` cannot be recorded for GPUs: {reason}")]
+    Unrecordable {
+        /// The type of the operator.
+        operator: &'static str,
+        /// The name of the function.
+        function: &'static str,
+        /// Why it cannot be recorded, and what to write instead.
+        reason: String,
+    },
+
     /// The driver could not compile a kernel's PTX for this GPU.
     #[error("the driver rejected the PTX of kernel `{kernel}` for {device}: {log}")]
     PtxRejected {

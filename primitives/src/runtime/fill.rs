@@ -1,7 +1,8 @@
 //! Filling the holes of a kernel: its PTX with an operator's body in the place of each hole.
 
+use super::error::Error;
 use crate::form::Holes;
-use crate::hole::{Body, Filling, MAX_STATE};
+use crate::hole::{Body, Filling};
 use crate::load::LoadCode;
 use crate::operator::{Function, Operands, State, Width, Word};
 use std::any::TypeId;
@@ -20,6 +21,20 @@ impl Operators {
         operators
     }
 
+    /// Records the functions that are not recorded yet. This runs code of their authors, so the caller holds no lock.
+    ///
+    /// # Errors
+    /// [`Error::Unrecordable`].
+    pub fn record(self) -> Result<(), Error> {
+        for (filling, _) in self.0.into_iter().flatten() {
+            match filling.body {
+                Body::Recorded(recipe) => recipe.function().map(drop)?,
+                Body::Load(write) => write(&mut LoadCode::new(PARAMETER, 0, "%index")).map(drop)?,
+            }
+        }
+        Ok(())
+    }
+
     /// Returns what tells these operators from others.
     pub fn ids(self) -> [Option<TypeId>; Holes::MAX] {
         self.0.map(|operator| operator.map(|(filling, _)| (filling.operator)()))
@@ -31,8 +46,8 @@ const PARAMETER: &str = "p0";
 
 /// An operator, ready to be written.
 enum Part {
-    Function(Box<Function>),
-    Load(fn(&mut LoadCode) -> Vec<Word>),
+    Function(&'static Function),
+    Load(fn(&mut LoadCode) -> Result<Vec<Word>, Error>),
 }
 
 /// Returns the text of a kernel with its holes filled, or what is wrong with it.
@@ -41,17 +56,7 @@ pub(crate) fn fill(ptx: String, operators: Operators) -> Result<String, String> 
     for (filling, offset) in operators.0.into_iter().flatten() {
         let part = match filling.body {
             Body::Load(write) => Part::Load(write),
-            Body::Recorded(_) => {
-                let function = filling.record();
-                // `#[operator]` cannot record more, but a function that was written by hand might.
-                if let Some(state) = function.state().filter(|state| state.size > MAX_STATE) {
-                    return Err(format!(
-                        "the state `{}` has {} bytes, but at most {MAX_STATE} are passed",
-                        state.name, state.size
-                    ));
-                }
-                Part::Function(Box::new(function))
-            }
+            Body::Recorded(recipe) => Part::Function(recipe.function().map_err(|error| error.to_string())?),
         };
         parts.push((filling.function, offset, part));
     }
@@ -153,10 +158,10 @@ impl<'a> Line<'a> {
     }
 
     /// Returns the code that loads an element of a source, which begins at byte `source` of the arguments.
-    fn load(&self, source: usize, write: fn(&mut LoadCode) -> Vec<Word>) -> Result<String, String> {
+    fn load(&self, source: usize, write: fn(&mut LoadCode) -> Result<Vec<Word>, Error>) -> Result<String, String> {
         let [index] = self.arguments[..] else { return Err(self.malformed()) };
         let mut code = LoadCode::new(PARAMETER, source, index);
-        let words = write(&mut code);
+        let words = write(&mut code).map_err(|error| error.to_string())?;
         Ok(code.finish(&words, self.result.width, &self.results))
     }
 }

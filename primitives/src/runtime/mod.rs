@@ -25,6 +25,7 @@ pub(crate) mod offsets;
 pub(crate) mod pairs;
 mod pinned;
 mod preload;
+pub(crate) mod recorded;
 mod scratch;
 mod slice;
 mod spans;

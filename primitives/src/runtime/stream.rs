@@ -295,6 +295,8 @@ impl Stream {
                 }
                 if lane.device().options().only_with_ptx {
                     Instance::find(kernel.id, kernel.type_name)?;
+                    // SAFETY: the arguments are those of the kernel.
+                    unsafe { kernel.filled(arguments) }.record()?;
                 }
                 if !reach.is_for(self) {
                     return Err(Error::ViewOfOtherStream { kernel: kernel.name });

@@ -201,7 +201,7 @@ impl HolePredicate {
                 calls.unary(|item: T| u8::from(predicate.test(item)));
             }
         }
-        const { &Filling::new::<P, T>("test", P::recorded, native::<T, P>) }
+        const { &Filling::new::<P, T, bool, 1>("test", P::recorded, native::<T, P>) }
     }
 }
 

@@ -5,7 +5,7 @@
 use super::chunks::Chunks;
 use super::distribute::{Passes, Spare};
 use super::encode::{EncodeKeys, THREADS as ENCODE_THREADS};
-use super::{Buckets, Digits, HoleCode, RadixCode, RadixKey, Sign, SortBy};
+use super::{Buckets, Digits, HoleCode, RadixCode, RadixKey, Sign, SortBy, bits_of, sign_of};
 use crate::code::U256;
 use crate::merge_sort;
 use crate::runtime::carrier::{Carry, carried};
@@ -279,7 +279,7 @@ fn sort_to<K: RadixKey, V: Pod>(
     to: PairsMut<K, V>,
     options: &Options,
 ) -> Result<(), Error> {
-    let Some(digits) = options.digits(K::NUMBER.unwrap_or(Sign::NONE), K::BITS)? else {
+    let Some(digits) = options.digits(sign_of::<K>(), bits_of::<K>())? else {
         return copy_all(stream, from, to);
     };
     if K::NUMBER.is_none() {
@@ -430,7 +430,7 @@ fn as_codes<K: RadixKey>(keys: GlobalMut<K>) -> Option<GlobalMut<K::Code>> {
 }
 
 fn sort_in_place<K: RadixKey, V: Pod>(stream: &Stream, data: PairsMut<K, V>, options: &Options) -> Result<(), Error> {
-    let Some(digits) = options.digits(K::NUMBER.unwrap_or(Sign::NONE), K::BITS)? else { return Ok(()) };
+    let Some(digits) = options.digits(sign_of::<K>(), bits_of::<K>())? else { return Ok(()) };
     let Some(keys) = as_codes(data.keys) else { return sort_copy(stream, data, options) };
     carried!(V => () | u32 | u64 | Line, PairsMut { keys, values: data.values }, |data| {
         let chunks = Chunks::of(data.as_const(), digits);
@@ -463,7 +463,7 @@ fn sort_between<K: RadixKey, V: Pod>(
     second: PairsMut<K, V>,
     options: &Options,
 ) -> Result<Side, Error> {
-    let Some(digits) = options.digits(K::NUMBER.unwrap_or(Sign::NONE), K::BITS)? else { return Ok(Side::First) };
+    let Some(digits) = options.digits(sign_of::<K>(), bits_of::<K>())? else { return Ok(Side::First) };
     let to_second = || sort_to(stream, first.as_const(), second, options).map(|()| Side::Second);
     let (Some(first_keys), Some(second_keys)) = (as_codes(first.keys), as_codes(second.keys)) else {
         return to_second();

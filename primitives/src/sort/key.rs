@@ -9,8 +9,12 @@ use crate::operator::operator;
 use crate::{
     hole::{Calls, Filling},
     operator::Recorded,
+    runtime::recorded::Recipe,
 };
 use bytemuck::Pod;
+#[cfg(not(target_arch = "nvptx64"))]
+use core::any::type_name;
+use core::marker::PhantomData;
 
 /// A key that can be sorted by its bits.
 ///
@@ -60,14 +64,43 @@ use bytemuck::Pod;
 ///     }
 /// }
 /// ```
+///
+/// More bits than the code has do not compile:
+///
+/// ```compile_fail,E0080
+/// # use bytemuck::{Pod, Zeroable};
+/// # use gpu_primitives::operator::{Record, operator};
+/// # use gpu_primitives::sort::{self, RadixKey};
+/// # use gpu_primitives::{Device, Error};
+/// # #[repr(C)]
+/// # #[derive(Clone, Copy, Pod, Zeroable, Record)]
+/// # struct Version(u32);
+/// #[operator]
+/// impl RadixKey for Version {
+///     type Code = u32;
+///     const BITS: u32 = 200; // from 1 to 32
+///     fn code(key: Self) -> u32 {
+///         key.0
+///     }
+/// }
+///
+/// let stream = Device::default()?.stream()?;
+/// sort::keys_in_place(&stream, &mut stream.upload(&[Version(2)])?, sort::Options::new())?;
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Contract
+/// The code orders as the key does, and depends on the key alone. A code that does not gives some order, but never an
+/// out-of-bounds access.
 pub trait RadixKey: Pod {
     /// The type of the codes: `u32`, `u64`, `u128` or [`U256`].
     type Code: RadixCode;
-    /// The number of bits of a code. Higher bits are zero.
+    /// The number of bits of a code: from 1 to those of its type. Anything else does not compile. Higher bits of what
+    /// [`code`](Self::code) returns are cut off.
     const BITS: u32 = Self::Code::BITS;
     /// How a number's own bits become its code.
     #[doc(hidden)]
-    const NUMBER: Option<Sign> = None;
+    const NUMBER: Option<Number<Self>> = None;
 
     /// Returns a number that orders as the key does.
     fn code(key: Self) -> Self::Code;
@@ -75,6 +108,57 @@ pub trait RadixKey: Pod {
     /// Records the function for GPUs: [`#[operator]`](crate::operator) writes this function.
     #[cfg(not(target_arch = "nvptx64"))]
     fn recorded() -> Recorded;
+}
+
+/// How the bits of a number of type `K` become its code. Only this crate can make one, so no other type can claim to be a
+/// number.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Number<K> {
+    sign: Sign,
+    of: PhantomData<K>,
+}
+
+impl<K> Number<K> {
+    const fn new(sign: Sign) -> Self {
+        Self { sign, of: PhantomData }
+    }
+
+    /// Returns how signs are interpreted.
+    #[must_use]
+    pub const fn sign(&self) -> Sign {
+        self.sign
+    }
+}
+
+/// Returns the number of bits of a key's code.
+#[doc(hidden)]
+#[must_use]
+pub const fn bits_of<K: RadixKey>() -> u32 {
+    const {
+        assert!(
+            K::BITS >= 1 && K::BITS <= <K::Code as RadixCode>::BITS,
+            "`RadixKey::BITS` is the number of bits of a code: from 1 to those of its type"
+        );
+    }
+    K::BITS
+}
+
+/// Returns the code of a key, which has no more than its [`BITS`](RadixKey::BITS).
+#[doc(hidden)]
+#[inline(always)]
+pub fn code_of<K: RadixKey>(key: K) -> K::Code {
+    K::code(key).cut(bits_of::<K>())
+}
+
+/// Returns how the bits of a number become its code; for other keys, those of the code.
+#[doc(hidden)]
+#[must_use]
+pub const fn sign_of<K: RadixKey>() -> Sign {
+    match K::NUMBER {
+        Some(number) => number.sign,
+        None => Sign::NONE,
+    }
 }
 
 /// A key that its code gives back: the key of a dictionary of levels, which stores codes instead of keys.
@@ -188,7 +272,10 @@ macro_rules! numbers {
         impl RadixKey for $key {
             type Code = $code;
             const BITS: u32 = $bits;
-            const NUMBER: Option<Sign> = $number;
+            const NUMBER: Option<Number<Self>> = match $number {
+                Some(sign) => Some(Number::new(sign)),
+                None => None,
+            };
             #[inline(always)]
             fn code($of: Self) -> $code {
                 $to_code
@@ -267,9 +354,9 @@ impl HoleCode {
         /// The argument begins with a `K`, and the results have room for its code.
         unsafe fn native<K: RadixKey>(_: *const u8, calls: &Calls) {
             // SAFETY: guaranteed by the caller; a `K` is plain data.
-            unsafe { calls.unary(|key: K| K::code(key)) };
+            unsafe { calls.unary(code_of::<K>) };
         }
-        const { &Filling::new::<K, K>("code", K::recorded, native::<K>) }
+        const { &Filling::of(code_recipe::<K>(), native::<K>) }
     }
 
     /// Returns the code that orders keys as `by` does.
@@ -288,8 +375,28 @@ impl HoleCode {
                 calls.unary(|key: K| by.code(key));
             }
         }
-        const { &Filling::new::<B, K>("code", B::recorded, native::<K, B>) }
+        const { &Filling::new::<B, K, B::Code, 1>("code", B::recorded, native::<K, B>) }
     }
+}
+
+/// Describes the code of keys. It is no function of an operator with state, even if the key is one.
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) const fn code_recipe<K: RadixKey>() -> Recipe {
+    let (recorded, arguments) = (<K as RadixKey>::recorded, const { &[size_of::<K>()] });
+    let recipe = Recipe::new::<PhantomData<fn(K) -> K::Code>, K, K::Code>("code", recorded, arguments);
+    let bits = bits_of::<K>();
+    // A function whose bits are all of interest is left as it is.
+    let cut = if bits < <K::Code as RadixCode>::BITS && K::NUMBER.is_none() { Some(bits) } else { None };
+    Recipe { type_name: type_name::<K>, bits: cut, ..recipe }
+}
+
+/// Describes the inverse of the code.
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) const fn key_recipe<K: FromCode>() -> Recipe {
+    let arguments = const { &[size_of::<K::Code>()] };
+    let recorded = <K as FromCode>::recorded;
+    let recipe = Recipe::new::<PhantomData<fn(K::Code) -> K>, K::Code, K>("from_code", recorded, arguments);
+    Recipe { type_name: type_name::<K>, ..recipe }
 }
 
 #[cfg(test)]

@@ -52,6 +52,10 @@ pub use kernel::{BucketHistogram, BucketPass, Buckets};
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use key::HoleCode;
 pub use key::{FromCode, RadixKey, SortBy};
+#[doc(hidden)]
+pub use key::{Number, bits_of, code_of, sign_of};
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use key::{code_recipe, key_recipe};
 pub use purity::Purity;
 pub use radix_code::{RadixCode, ShortCode};
 #[doc(hidden)]

@@ -15,6 +15,11 @@ pub trait RadixCode: Bits + sealed::Sealed {
     #[doc(hidden)]
     fn digits(self, shift: u32, sign: Sign) -> u32;
 
+    /// Returns the lowest `bits` bits.
+    #[doc(hidden)]
+    #[must_use]
+    fn cut(self, bits: u32) -> Self;
+
     /// Evaluates a function whose result is such a number.
     ///
     /// # Safety
@@ -72,6 +77,11 @@ macro_rules! loaded_as_they_are {
             }
 
             #[inline(always)]
+            fn cut(self, bits: u32) -> Self {
+                if bits < $code::BITS { self & ((1 << bits) - 1) } else { self }
+            }
+
+            #[inline(always)]
             unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self {
                 // SAFETY: guaranteed by the caller.
                 unsafe { H::$evaluate(hole, key) }
@@ -123,6 +133,11 @@ impl RadixCode for u128 {
     }
 
     #[inline(always)]
+    fn cut(self, bits: u32) -> Self {
+        if bits < 128 { self & ((1 << bits) - 1) } else { self }
+    }
+
+    #[inline(always)]
     unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self {
         // SAFETY: guaranteed by the caller.
         let [lower, upper] = unsafe { H::code_128(hole, key) };
@@ -170,6 +185,11 @@ impl RadixCode for U256 {
             1..128 => (low >> shift | high << (128 - shift)) as u32,
             _ => (high >> (shift - 128)) as u32,
         }
+    }
+
+    #[inline(always)]
+    fn cut(self, bits: u32) -> Self {
+        Self { high: self.high.cut(bits.saturating_sub(128)), low: self.low.cut(bits) }
     }
 
     #[inline(always)]

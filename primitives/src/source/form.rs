@@ -3,12 +3,14 @@
 //! A form is known when the program is compiled. So its code for the CPU is compiled as a whole, and its type tells
 //! loaded kernels apart. What is known only at run time travels in the kernel's arguments: the state and the addresses.
 
+use crate::Error;
 use crate::hole::{Body, Calls, Filling, Hole, MAX_STATE};
 use crate::input::{Fused, MAX_LEAVES};
 use crate::load::LoadCode;
 use crate::map::{Map, Map2, Map3, Map4};
-use crate::operator::{Function, Recorded, Word};
-use crate::sort::{FromCode, RadixKey};
+use crate::operator::Word;
+use crate::runtime::recorded::Recipe;
+use crate::sort::{FromCode, RadixKey, code_of, code_recipe, key_recipe};
 use bytemuck::Pod;
 use core::any::{TypeId, type_name};
 use core::marker::PhantomData;
@@ -52,7 +54,10 @@ pub trait Form: 'static {
     unsafe fn read(reader: Self::Reader, index: usize) -> Self::Item;
 
     /// Writes the code that computes the element, and returns the registers that hold it.
-    fn write(code: &mut LoadCode, place: Place) -> Vec<Word>;
+    ///
+    /// # Errors
+    /// [`Error::Unrecordable`] if a function cannot be recorded.
+    fn write(code: &mut LoadCode, place: Place) -> Result<Vec<Word>, Error>;
 }
 
 /// The elements of a slice.
@@ -83,8 +88,8 @@ impl<T: Pod> Form for SliceForm<T> {
         unsafe { reader.add(index).read() }
     }
 
-    fn write(code: &mut LoadCode, place: Place) -> Vec<Word> {
-        code.element(place.leaf, size_of::<T>(), align_of::<T>())
+    fn write(code: &mut LoadCode, place: Place) -> Result<Vec<Word>, Error> {
+        Ok(code.element(place.leaf, size_of::<T>(), align_of::<T>()))
     }
 }
 
@@ -115,8 +120,8 @@ impl<T: Pod> Form for ConstantForm<T> {
         reader
     }
 
-    fn write(code: &mut LoadCode, place: Place) -> Vec<Word> {
-        code.constant(place.state, size_of::<T>(), align_of::<T>())
+    fn write(code: &mut LoadCode, place: Place) -> Result<Vec<Word>, Error> {
+        Ok(code.constant(place.state, size_of::<T>(), align_of::<T>()))
     }
 }
 
@@ -143,13 +148,9 @@ impl Form for IndexForm {
         index as u64
     }
 
-    fn write(code: &mut LoadCode, _: Place) -> Vec<Word> {
-        code.index()
+    fn write(code: &mut LoadCode, _: Place) -> Result<Vec<Word>, Error> {
+        Ok(code.index())
     }
-}
-
-fn function(recorded: Recorded) -> Function {
-    recorded.function("map").cloned().expect("`#[operator]` records every function of the trait")
 }
 
 macro_rules! map_forms {
@@ -202,10 +203,12 @@ macro_rules! map_forms {
                 function.map($(unsafe { $type::read($part, index) }),+)
             }
 
-            fn write(code: &mut LoadCode, place: Place) -> Vec<Word> {
+            fn write(code: &mut LoadCode, place: Place) -> Result<Vec<Word>, Error> {
                 let [$($part),+] = Self::parts(place);
-                let arguments = vec![$($type::write(code, $part)),+];
-                code.call(&function(F::recorded()), arguments, place.state + offset_of!(Self::State, function))
+                let arguments = vec![$($type::write(code, $part)?),+];
+                let sizes = const { &[$(size_of::<$type::Item>()),+] };
+                let map = Recipe::new::<F, ($($type::Item,)+), F::Output>("map", F::recorded, sizes);
+                Ok(code.call(map.function()?, arguments, place.state + offset_of!(Self::State, function)))
             }
         }
 
@@ -250,7 +253,7 @@ where
     #[inline(always)]
     unsafe fn get(source: *const u8, place: Place, index: usize) -> Self::Item {
         // SAFETY: guaranteed by the caller.
-        F::Item::code(unsafe { F::get(source, place, index) })
+        code_of(unsafe { F::get(source, place, index) })
     }
 
     type Reader = F::Reader;
@@ -264,15 +267,13 @@ where
     #[inline(always)]
     unsafe fn read(reader: F::Reader, index: usize) -> Self::Item {
         // SAFETY: guaranteed by the caller.
-        F::Item::code(unsafe { F::read(reader, index) })
+        code_of(unsafe { F::read(reader, index) })
     }
 
-    fn write(code: &mut LoadCode, place: Place) -> Vec<Word> {
-        let key = F::write(code, place);
-        let recorded = <F::Item as RadixKey>::recorded();
-        let function = recorded.function("code").expect("`#[operator]` records every function of the trait");
+    fn write(code: &mut LoadCode, place: Place) -> Result<Vec<Word>, Error> {
+        let key = F::write(code, place)?;
         // A code depends on the key only: there is no state to read.
-        code.call(function, vec![key], place.state)
+        Ok(code.call(code_recipe::<F::Item>().function()?, vec![key], place.state))
     }
 }
 
@@ -304,12 +305,10 @@ impl<K: FromCode, F: Form<Item = K::Code>> Form for KeyForm<F, K> {
         K::from_code(unsafe { F::read(reader, index) })
     }
 
-    fn write(code: &mut LoadCode, place: Place) -> Vec<Word> {
-        let number = F::write(code, place);
-        let recorded = <K as FromCode>::recorded();
-        let function = recorded.function("from_code").expect("`#[operator]` records every function of the trait");
+    fn write(code: &mut LoadCode, place: Place) -> Result<Vec<Word>, Error> {
+        let number = F::write(code, place)?;
         // A key depends on its code only: there is no state to read.
-        code.call(function, vec![number], place.state)
+        Ok(code.call(key_recipe::<K>().function()?, vec![number], place.state))
     }
 }
 
@@ -358,7 +357,7 @@ fn filling<F: Form>() -> &'static Filling {
             }
         }
     }
-    fn write<F: Form>(code: &mut LoadCode) -> Vec<Word> {
+    fn write<F: Form>(code: &mut LoadCode) -> Result<Vec<Word>, Error> {
         F::write(code, START)
     }
     const {

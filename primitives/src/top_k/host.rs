@@ -8,13 +8,12 @@ use super::kernel::{GatherKeys, THREADS};
 use super::order::orderable;
 use super::rows::{SelectRows, room};
 use super::tile::{Candidates, vector};
-use crate::code::Sign;
 use crate::input::{Fused, Input};
 use crate::operator::map;
 use crate::runtime::held::{HeldOut, held};
 use crate::runtime::offsets::expect_offsets;
 use crate::runtime::pairs::PairsMut;
-use crate::sort::{RadixKey, ShortCode, descending_codes};
+use crate::sort::{RadixKey, ShortCode, bits_of, descending_codes, sign_of};
 use crate::source::{Source, counting};
 use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
@@ -76,12 +75,12 @@ fn select<'a, K: RadixKey<Code: ShortCode>, P: Position>(
         selected.clear(stream)?;
     }
     let (codes, plain) = (input.codes(), input.open(stream)?);
-    let mut sieve = Sieve::<K::Code, P>::new(stream, len, wanted, K::BITS)?;
+    let mut sieve = Sieve::<K::Code, P>::new(stream, len, wanted, bits_of::<K>())?;
     let find = Find {
         stream,
         len,
         coding: coding::<K>(smallest),
-        bits: K::BITS,
+        bits: bits_of::<K>(),
         sieve: sieve.view(stream)?,
         selected: selected.view(stream)?,
     };
@@ -101,7 +100,7 @@ fn select<'a, K: RadixKey<Code: ShortCode>, P: Position>(
         // Equal codes are in the order of their positions, and stay so.
         let mut sorted = stream.uninit::<K::Code>(wanted)?;
         let to = PairsMut { keys: sorted.raw_view_mut(stream)?, values: to };
-        descending_codes(stream, selected.pairs(stream)?, to, K::BITS)?;
+        descending_codes(stream, selected.pairs(stream)?, to, bits_of::<K>())?;
     }
     gather(stream, plain.fused(), to.as_const(), keys.raw_view_mut(stream)?, whole(wanted))
 }
@@ -218,7 +217,7 @@ fn select_rows<'a, K: RadixKey<Code: ShortCode>>(
     let mut selected = stream.uninit::<K::Code>(all)?;
     let selected = Candidates { codes: selected.raw_view_mut(stream)?, positions: positions.raw_view_mut(stream)? };
     let layout = rows.layout(stream, wanted)?;
-    let find = FindRows { stream, len, count, coding: coding::<K>(smallest), bits: K::BITS, layout, selected };
+    let find = FindRows { stream, len, count, coding: coding::<K>(smallest), bits: bits_of::<K>(), layout, selected };
     if K::NUMBER.is_none() {
         find.shaped(codes.open(stream)?.fused())?;
     } else {
@@ -296,7 +295,7 @@ fn expect_positions<P: Position>(len: usize) -> Result<(), Error> {
 
 /// Returns how keys become numbers of which the largest are wanted.
 fn coding<K: RadixKey<Code: ShortCode>>(smallest: bool) -> Coding {
-    Coding::new(K::NUMBER.unwrap_or(Sign::NONE), K::BITS, smallest)
+    Coding::new(sign_of::<K>(), bits_of::<K>(), smallest)
 }
 
 /// How many positions belong to a row, and where the rows' elements are.

@@ -1,6 +1,7 @@
 //! The operations, as operators of one line each.
 
-use super::{Case, bytes, read};
+use super::Case;
+use super::operands::Operand;
 use crate::operator;
 
 /// Writes operators, and a function that appends them as cases.
@@ -14,9 +15,9 @@ macro_rules! operators {
         pub(super) fn append(cases: &mut Vec<Case>) {
             $(
                 let entry = concat!(stringify!($of), "_", stringify!($name)).to_owned();
-                cases.push(Case::new(entry, &$name::recorded(), |operands| {
+                cases.push(Case::new(entry, &$name::recorded(), |operands, _| {
                     let mut operands = operands.iter();
-                    bytes($name($(read::<$type>({ let _ = stringify!($argument); operands.next().expect("an operand") })),*))
+                    $name($(<$type as Operand>::of({ let _ = stringify!($argument); operands.next().expect("an operand") })),*).bytes()
                 }));
             )*
         }
@@ -258,7 +259,7 @@ modules! { full_float:
 
 #[cfg(feature = "half")]
 mod halves {
-    use super::{Case, bytes, operator, read};
+    use super::{Case, Operand, operator};
     use half::{bf16, f16};
 
     modules! { float:

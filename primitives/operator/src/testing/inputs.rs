@@ -37,7 +37,6 @@ impl Random {
     }
 }
 
-#[cfg(test)]
 impl Random {
     /// Returns the bytes of a value: of each scalar an extreme one or a random one.
     pub(super) fn bytes(&mut self, layout: &crate::Layout) -> Vec<u8> {

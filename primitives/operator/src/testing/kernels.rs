@@ -1,6 +1,6 @@
 //! Kernels that apply a recorded function to arrays.
 
-use crate::{Function, Layout, Operands, Width, Word};
+use crate::{Function, Layout, Operands, State, Width, Word};
 use std::fmt::Write;
 
 const HEADER: &str = ".version 7.8\n.target sm_70\n.address_size 64\n\n";
@@ -14,25 +14,28 @@ pub(super) fn module<'a>(functions: impl Iterator<Item = (&'a str, &'a Function)
     text
 }
 
-/// Returns the registers of a scalar operand.
+/// Returns the registers of an operand, each of which can be loaded and stored as a whole.
 fn words(layout: &Layout, name: &str) -> Vec<Word> {
-    match layout.size {
-        1 | 2 => vec![Word::new(format!("%{name}h"), Width::B16, 0, layout.size)],
-        4 => vec![Word::new(format!("%{name}r"), Width::B32, 0, 4)],
-        size => Word::list(size, Width::B64, |index| format!("%{name}d{index}")),
+    let register = |index: usize| format!("%{name}_{index}");
+    match layout.align {
+        1 => (0..layout.size).map(|byte| Word::new(register(byte), Width::B16, byte, 1)).collect(),
+        2 => Word::list(layout.size, Width::B16, register),
+        4 => Word::list(layout.size, Width::B32, register),
+        _ => Word::list(layout.size, Width::B64, register),
     }
 }
 
 fn kernel(entry: &str, function: &Function) -> String {
     let names = ["a", "b", "c"];
     let arguments: Vec<_> = function.arguments().iter().zip(names).map(|(layout, name)| words(layout, name)).collect();
-    let operands = Operands { arguments, result: words(function.result(), "o"), state: None };
+    let state = State { parameter: format!("{entry}_s"), offset: 0 };
+    let operands = Operands { arguments, result: words(function.result(), "o"), state: Some(state) };
     let mut text = format!(".visible .entry {entry}(\n");
     let parameters: Vec<_> = ["a", "b", "c", "o", "n"].iter().map(|n| format!("\t.param .u64 {entry}_{n}")).collect();
-    let _ = writeln!(text, "{}\n)\n{{", parameters.join(",\n"));
-    text.push_str("\t.reg .pred %p<2>;\n\t.reg .b32 %r<4>;\n\t.reg .b64 %rd<4>;\n");
-    for name in ["a", "b", "c", "o"] {
-        let _ = writeln!(text, "\t.reg .b16 %{name}h;\n\t.reg .b32 %{name}r;\n\t.reg .b64 %{name}d<2>, %{name}p;");
+    let _ = writeln!(text, "{},\n\t.param .align 16 .b8 {entry}_s[64]\n)\n{{", parameters.join(",\n"));
+    text.push_str("\t.reg .pred %p<2>;\n\t.reg .b32 %r<4>;\n\t.reg .b64 %rd<4>, %ap, %bp, %cp, %op;\n");
+    for word in operands.arguments.iter().flatten().chain(&operands.result) {
+        let _ = writeln!(text, "\t.reg .b{} {};", 8 * word.width.bytes(), word.register);
     }
     text.push_str("\tmov.u32 %r1, %ctaid.x;\n\tmov.u32 %r2, %ntid.x;\n\tmov.u32 %r3, %tid.x;\n");
     text.push_str("\tmul.wide.u32 %rd1, %r1, %r2;\n\tcvt.u64.u32 %rd2, %r3;\n\tadd.s64 %rd1, %rd1, %rd2;\n");

@@ -1,39 +1,11 @@
 //! Random operators: any operation on anything, over operands in registers of any shape.
 
 use super::inputs::Random;
+use super::operands::{Mixed, Packed, Small, Wide};
 use crate::graph::{Id, Op};
 use crate::ptx::State;
 use crate::recording::{Recording, with_graph};
 use crate::{Function, Kind, Layout, Operands, Record, Twin, Width, Word};
-use bytemuck::{Pod, Zeroable};
-
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable, Record)]
-struct Mixed {
-    long: u64,
-    float: f32,
-    short: [i16; 2],
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable, Record)]
-struct Small(u8, [i8; 2]);
-
-#[repr(C, packed)]
-#[derive(Clone, Copy, Pod, Zeroable, Record)]
-struct Packed {
-    byte: u8,
-    long: i64,
-    double: f64,
-    word: u32,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable, Record)]
-struct Wide {
-    first: u128,
-    second: i128,
-}
 
 const KINDS: [Kind; 13] = [
     Kind::Bool,

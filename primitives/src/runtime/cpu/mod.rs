@@ -35,7 +35,8 @@ pub struct CpuOptions {
     pub workers: Option<usize>,
     /// The size of the device's memory in bytes; `None` for no limit except that of the system.
     pub memory_limit: Option<usize>,
-    /// Whether to refuse kernels that have no PTX, with the error that a GPU gives: for tests on a machine without a GPU.
+    /// Whether to refuse kernels that have no PTX, and operators that cannot be recorded, with the errors that a GPU gives: for
+    /// tests on a machine without a GPU.
     pub only_with_ptx: bool,
 }
 

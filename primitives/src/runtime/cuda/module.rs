@@ -69,6 +69,8 @@ impl CudaDevice {
                 None => None,
             }
         };
+        // What an operator records is up to its author, and may launch this very kernel: no lock is held.
+        operators.record()?;
         let slot = slot.unwrap_or_else(|| {
             Arc::clone(slots.write().unwrap_or_else(PoisonError::into_inner).entry(loaded).or_default())
         });

@@ -129,7 +129,7 @@ impl<T: Timeline> Lane<T> {
 
     /// Orders all work given to `other` so far before all later work of this lane. Does not wait.
     fn follow(&self, other: &Self) -> Result<(), T::Error> {
-        if self.id == other.id {
+        if self.id() == other.id() {
             return Ok(());
         }
         if let Some(recording) = other.recording() {
