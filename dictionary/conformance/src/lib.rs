@@ -23,6 +23,8 @@ mod histories;
 #[cfg(not(target_arch = "nvptx64"))]
 mod keys;
 #[cfg(not(target_arch = "nvptx64"))]
+mod misuse;
+#[cfg(not(target_arch = "nvptx64"))]
 mod model;
 #[cfg(not(target_arch = "nvptx64"))]
 mod streams;

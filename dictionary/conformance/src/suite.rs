@@ -5,6 +5,7 @@ use crate::copies::*;
 use crate::failures::*;
 use crate::files::*;
 use crate::histories::*;
+use crate::misuse::*;
 use crate::model::Family;
 use crate::streams::*;
 use crate::upserts::*;
@@ -33,6 +34,8 @@ pub fn cases<F: Family<Of<u32, u32>: Send + Sync>>() -> Vec<Case> {
         clearing,
         bad_input_changes_nothing,
         things_of_another_device,
+        misused_methods,
+        methods_from_two_threads,
         two_streams_ask_at_once,
         pairs_of_operations_on_two_streams,
         threads_and_streams_at_random,
@@ -64,13 +67,14 @@ pub fn combining_cases<F: Combining>() -> Vec<Case> {
         upserts_of_floats,
         failed_upserts,
         upserts_are_saved,
+        misused_upserts,
     ]
 }
 
 /// The additional cases for a dictionary that keeps its keys in order.
 #[must_use]
 pub fn ordered_cases<F: Family<Of<u32, u32>: Ordered>>() -> Vec<Case> {
-    cases_of![F: intervals_of_different_lengths, failed_ordered_queries, intervals_are_reduced]
+    cases_of![F: intervals_of_different_lengths, failed_ordered_queries, intervals_are_reduced, misused_ordered_methods]
         .into_iter()
         .chain([Case::new("copies_take_no_memory", copies_take_no_memory::<F>).alone()])
         .collect()

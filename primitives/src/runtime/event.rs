@@ -4,6 +4,7 @@ use super::cpu::CpuMark;
 use super::cuda::CudaEvent;
 use super::device::Device;
 use super::error::Error;
+use super::foreign::expect_same_device;
 use core::fmt;
 use std::time::Duration;
 
@@ -58,6 +59,7 @@ impl Event {
     /// # Errors
     /// [`Error::WrongDevice`] if the events belong to two devices; the errors of [`synchronize`](Self::synchronize).
     pub fn elapsed(&self, since: &Self) -> Result<Duration, Error> {
+        expect_same_device("the earlier event", &since.device, &self.device)?;
         since.synchronize()?;
         self.synchronize()?;
         match (&self.mark, &since.mark) {
@@ -65,12 +67,8 @@ impl Event {
                 let times = end.time().zip(start.time());
                 Ok(times.map_or(Duration::ZERO, |(end, start)| end.saturating_duration_since(start)))
             }
-            (Mark::Cuda(end), Mark::Cuda(start)) if self.device == since.device => end.elapsed(start),
-            _ => Err(Error::WrongDevice {
-                what: "the earlier event",
-                found: since.device.kind(),
-                expected: self.device.kind(),
-            }),
+            (Mark::Cuda(end), Mark::Cuda(start)) => end.elapsed(start),
+            _ => unreachable!("both belong to the same device"),
         }
     }
 }

@@ -12,9 +12,35 @@ use bytemuck::Pod;
 pub(super) const THREADS: u32 = 256;
 
 /// A segment offset, a position among the items: `u32` or `u64`.
-pub trait Offset: Pod + Into<u64> {
+///
+/// No other type can implement it: offsets are checked once, and must be the same numbers when they are read again.
+///
+/// ```compile_fail,E0277
+/// #[repr(transparent)]
+/// #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+/// struct Unsteady(u32);
+///
+/// impl From<Unsteady> for u64 {
+///     fn from(_: Unsteady) -> u64 {
+///         std::time::Instant::now().elapsed().as_nanos() as u64 // another one each time
+///     }
+/// }
+///
+/// impl gpu_primitives::select::Offset for Unsteady {
+///     fn new(position: u64) -> Self {
+///         Self(position as u32)
+///     }
+/// }
+/// ```
+pub trait Offset: Pod + Into<u64> + sealed::Sealed {
     /// Creates an offset from a number of items, which does not exceed an existing offset.
     fn new(position: u64) -> Self;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for u32 {}
+    impl Sealed for u64 {}
 }
 
 impl Offset for u32 {

@@ -54,7 +54,7 @@ impl Chunks {
     /// Returns long chunks, or `None` if there are more than `chunks` of them.
     fn at_most<K: Pod, V: Pod>(chunks: usize, from: Pairs<K, V>, digits: Digits) -> Option<Self> {
         let len = long::<K, V>();
-        (from.keys.len() <= chunks * len).then_some(Self { len, digits })
+        (from.keys.len() <= chunks.saturating_mul(len)).then_some(Self { len, digits })
     }
 
     /// Sorts each chunk separately. Source and target may be the same memory: a block reads its whole chunk before it

@@ -70,6 +70,8 @@ fn select<'a, K: RadixKey<Code: ShortCode>, P: Position>(
     if wanted == 0 {
         return Ok(());
     }
+    // Before anything is written: a view can be refused.
+    let (to, to_keys) = (positions.raw_view_mut(stream)?, keys.raw_view_mut(stream)?);
     let mut selected = Memory::<K::Code, P>::new(stream, wanted)?;
     if input.is_counted() {
         selected.clear(stream)?;
@@ -93,7 +95,6 @@ fn select<'a, K: RadixKey<Code: ShortCode>, P: Position>(
             Err(fused) => find.shaped(fused)?,
         }
     }
-    let to = positions.raw_view_mut(stream)?;
     if wanted <= orderable::<K::Code>() {
         sieve.order(stream, selected.view(stream)?, to)?;
     } else {
@@ -102,7 +103,7 @@ fn select<'a, K: RadixKey<Code: ShortCode>, P: Position>(
         let to = PairsMut { keys: sorted.raw_view_mut(stream)?, values: to };
         descending_codes(stream, selected.pairs(stream)?, to, bits_of::<K>())?;
     }
-    gather(stream, plain.fused(), to.as_const(), keys.raw_view_mut(stream)?, whole(wanted))
+    gather(stream, plain.fused(), to.as_const(), to_keys, whole(wanted))
 }
 
 /// The rows of an input.
@@ -213,6 +214,8 @@ fn select_rows<'a, K: RadixKey<Code: ShortCode>>(
     if all == 0 {
         return Ok(());
     }
+    // Before anything is written: a view can be refused.
+    let to_keys = keys.raw_view_mut(stream)?;
     let (codes, plain) = (input.codes(), input.open(stream)?);
     let mut selected = stream.uninit::<K::Code>(all)?;
     let selected = Candidates { codes: selected.raw_view_mut(stream)?, positions: positions.raw_view_mut(stream)? };
@@ -230,7 +233,7 @@ fn select_rows<'a, K: RadixKey<Code: ShortCode>>(
         sort_rows(stream, selected, wanted)?;
     }
     let layout = rows.layout(stream, wanted)?;
-    gather(stream, plain.fused(), selected.positions.as_const(), keys.raw_view_mut(stream)?, layout)
+    gather(stream, plain.fused(), selected.positions.as_const(), to_keys, layout)
 }
 
 /// Orders the numbers of each row, the largest first. Equal ones stay in order.

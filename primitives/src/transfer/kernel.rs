@@ -186,7 +186,9 @@ pub unsafe fn gather_words<W: Pod>(
             let place = element + ((word + offset) / to_words) as usize;
             let part = (word + offset) % to_words;
             let source = if indices.is_empty() { place } else { indices.get(place) as usize };
-            if indices.is_empty() || source != LEAVE as usize {
+            // Operators on the CPU can change their minds, and so leave indices that nobody has written.
+            let is_index = cfg!(target_arch = "nvptx64") || source < from.len() / from_words as usize;
+            if indices.is_empty() || source != LEAVE as usize && is_index {
                 let is_there = part < from_words;
                 to.set(at, if is_there { from.get(source * from_words as usize + part as usize) } else { W::zeroed() });
             }

@@ -2,7 +2,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{Edges, Index, LEAVE, Line};
+use super::kernel::{Edges, Index, Line};
 use crate::kernel::Team;
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
@@ -85,7 +85,8 @@ pub(super) unsafe fn gather_words<W: Pod>(
     let gather = |_: usize, range: Range<usize>| {
         for place in range {
             let source = indices.get(place).map_or(place, |&index| index as usize);
-            if !indices.is_empty() && source == LEAVE as usize {
+            // The index that leaves a place as it is lies beyond the source. So may one that nobody has written: see the kernel.
+            if !indices.is_empty() && source >= from.len() / from_words {
                 continue;
             }
             let element = &from[source * from_words..][..from_words.min(to_words)];
