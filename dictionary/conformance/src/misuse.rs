@@ -249,7 +249,7 @@ impl<F: Family> Misuse<F> {
         let simulated = !is_gpu(device) && !is_checked(device);
         let elsewhere = Device::cpu_with(CpuOptions { simulated, ..CpuOptions::default() }).stream().unwrap();
         let (stream, reference) = (device.stream().unwrap(), dictionary(&elsewhere));
-        let both = dictionary(&stream);
+        let both: Both<F> = dictionary(&stream);
         let before = both.dictionary.export(&stream).unwrap().to_vec(&stream).unwrap();
         Self { stream, both, before, elsewhere, reference }
     }

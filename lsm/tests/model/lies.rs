@@ -26,7 +26,7 @@ impl<const BITS: usize> RadixKey for Cut<BITS> {
 #[operator]
 impl<const BITS: usize> FromCode for Cut<BITS> {
     fn from_code(code: u32) -> Self {
-        Cut(code)
+        Cut::<BITS>(code)
     }
 }
 
