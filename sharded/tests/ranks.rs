@@ -412,6 +412,20 @@ fn ranks_die_at_any_step() {
     assert!((1..30).contains(&whole), "{whole} of 39 runs had enough steps");
 }
 
+/// Rank 2 ends first, then rank 1, perhaps because of it. Rank 0, which waits for both, blames rank 2.
+#[test]
+fn the_rank_that_ended_first_is_blamed() {
+    let mut engines = Threads::ranks(3);
+    drop(engines.pop());
+    drop(engines.pop());
+    let outcome = engines[0].gather(b"here", Instant::now() + Duration::from_secs(30));
+    assert_eq!(outcome, Err(Lost::gone(2)));
+    // Nobody has ended, and somebody is late: who is to blame is not known.
+    let engines = Threads::ranks(3);
+    assert_eq!(engines[0].gather(b"here", Instant::now()), Err(Lost::late()));
+    assert!(!Lost::late().cause.contains("rank 1"), "{}", Lost::late());
+}
+
 #[test]
 fn a_rank_that_does_not_come_is_not_waited_for() {
     let worlds = Threads::ranks(3).into_iter().map(|rank| World::new(rank).timeout(Duration::from_millis(300)));
