@@ -1,5 +1,6 @@
-//! Bugs of many kinds, one kernel each, as they happen in practice. The checked device names all of them with their line,
-//! in every schedule.
+//! Bugs of many kinds, one kernel each, as they happen in practice. The checked device names them with their line, in
+//! every schedule, with two exceptions: two blocks share a ticket only in some schedules, and elements that a launch left
+//! out are found when the host reads them.
 
 use super::*;
 use crate::arch::{Cache, Order, Scope};
