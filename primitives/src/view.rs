@@ -161,6 +161,18 @@ impl<T: Pod> Global<T> {
         memory::global_load(self.base, self.len, index, cache)
     }
 
+    /// Reads element `index` of a view whose address was shifted, so that several pieces of memory share one row of indices.
+    /// The address of such a view may lie in any buffer, or in none. The checked CPU device therefore compares only the
+    /// element with what the launch was given.
+    ///
+    /// # Safety
+    /// Same as [`get`](Self::get).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn get_shifted(self, index: usize) -> T {
+        memory::global_load_shifted(self.base, self.len, index)
+    }
+
     /// Reads the `N` elements from `index`: in one access if they take 4, 8 or 16 bytes, otherwise one by one.
     ///
     /// # Safety

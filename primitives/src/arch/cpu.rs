@@ -207,6 +207,14 @@ pub unsafe fn global_load<T: Pod>(base: *const T, len: usize, index: usize, cach
     load(Space::Global, base, len, index, align_of::<T>(), read_kind(cache))
 }
 
+/// A load through a view that may begin anywhere: the element counts as a view of its own.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn global_load_shifted<T: Pod>(base: *const T, len: usize, index: usize) -> T {
+    expect_part(false, base, len, index, 1);
+    load(Space::Global, base.wrapping_add(index), 1, 0, align_of::<T>(), read_kind(Cache::Default))
+}
+
 #[inline(always)]
 #[track_caller]
 pub unsafe fn global_store<T: Pod>(base: *mut T, len: usize, index: usize, value: T, _: Cache) {

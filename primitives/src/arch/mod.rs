@@ -252,9 +252,9 @@ pub mod warp {
 pub mod memory {
     pub(crate) use super::target::{
         expect_part, global_atomic_load, global_atomic_load_vec, global_atomic_store, global_compare_exchange,
-        global_float_add, global_load, global_load_vec, global_rmw, global_store, global_store_vec, shared_atomic_load,
-        shared_atomic_store, shared_base, shared_compare_exchange, shared_load, shared_load_vec, shared_rmw,
-        shared_store, shared_store_vec,
+        global_float_add, global_load, global_load_shifted, global_load_vec, global_rmw, global_store,
+        global_store_vec, shared_atomic_load, shared_atomic_store, shared_base, shared_compare_exchange, shared_load,
+        shared_load_vec, shared_rmw, shared_store, shared_store_vec,
     };
 
     /// The types that atomics support: `u32`, `u64`, `i32`, `i64`.

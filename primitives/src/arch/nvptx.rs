@@ -284,6 +284,11 @@ pub unsafe fn global_load<T: Pod>(base: *const T, _: usize, index: usize, cache:
 }
 
 #[inline(always)]
+pub unsafe fn global_load_shifted<T: Pod>(base: *const T, len: usize, index: usize) -> T {
+    global_load(base, len, index, Cache::Default)
+}
+
+#[inline(always)]
 pub unsafe fn global_store<T: Pod>(base: *mut T, _: usize, index: usize, value: T, cache: Cache) {
     store_wide(base.wrapping_add(index).cast(), align_of::<T>(), value, cache);
 }

@@ -29,7 +29,7 @@ impl<T: Pod> Joined<T> {
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn get(self, index: usize) -> T {
         let view = if index < self.a.len() { self.a } else { self.b };
-        view.get(index)
+        view.get_shifted(index)
     }
 
     /// Copies the first `count` items, at most `THREADS * ITEMS`, to shared memory.

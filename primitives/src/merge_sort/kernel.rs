@@ -209,9 +209,9 @@ pub unsafe fn merge_groups<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, c
     }
 
     let item = |at: u32, piece: u32| {
-        let key = run_at::<K>(key_addresses.get(piece as usize), count).get(at as usize);
+        let key = run_at::<K>(key_addresses.get(piece as usize), count).get_shifted(at as usize);
         let value = if has_values::<V>() {
-            run_at::<V>(value_addresses.get(piece as usize), count).get(at as usize)
+            run_at::<V>(value_addresses.get(piece as usize), count).get_shifted(at as usize)
         } else {
             V::zeroed()
         };

@@ -16,8 +16,8 @@ use crate::runtime::pairs::PairsMut;
 use crate::sort::{RadixKey, ShortCode, bits_of, descending_codes, sign_of};
 use crate::source::{Source, counting};
 use crate::with_shape;
-use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
-use crate::{segmented_sort, transform};
+use crate::{DeviceKind, DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
+use crate::{segmented_sort, transfer, transform};
 
 /// Writes the largest elements, the largest first, and their positions: as many as `keys` has room for. Does not wait.
 ///
@@ -216,6 +216,10 @@ fn select_rows<'a, K: RadixKey<Code: ShortCode>>(
     }
     // Before anything is written: a view can be refused.
     let to_keys = keys.raw_view_mut(stream)?;
+    if !matches!(stream.device().kind(), DeviceKind::Cuda { .. }) {
+        // Keys on the CPU can change their codes, and so leave positions that nobody writes. They count as missing.
+        transfer::fill(stream, positions.reborrow(), u32::NONE)?;
+    }
     let (codes, plain) = (input.codes(), input.open(stream)?);
     let mut selected = stream.uninit::<K::Code>(all)?;
     let selected = Candidates { codes: selected.raw_view_mut(stream)?, positions: positions.raw_view_mut(stream)? };

@@ -21,7 +21,7 @@ use gpu_primitives::view::Global;
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 unsafe fn at_address<T: Pod>(address: u64, at: u32) -> T {
     let elements: Global<T> = Global::from_raw(core::ptr::with_exposed_provenance(address as usize), at as usize + 1);
-    elements.get(at as usize)
+    elements.get_shifted(at as usize)
 }
 
 impl<C: KeyCode, P: Payload, const ITEMS: usize> Workspace<C, P, ITEMS> {

@@ -178,11 +178,14 @@ pub fn calls_after_a_fault(device: &Device) {
     if is_gpu(device) {
         return; // no operator can fail there
     }
-    let [stream, other] = [(); 2].map(|()| device.stream().unwrap());
     let reference = reference(device);
-    for failing in [&stream, &other] {
+    for is_same in [true, false] {
+        // The checked device loses a stream whose work faults in a queue, and it has queues if it has two streams.
+        let device = if is_checked(device) { Device::cpu_checked() } else { device.clone() };
+        let stream = device.stream().unwrap();
         each(&rows::all(), |row| {
-            let contents = row.contents(len(device));
+            let failing = &if is_same { stream.clone() } else { device.stream().unwrap() };
+            let contents = row.contents(len(&device));
             let mut memory = upload(&stream, row, &contents);
             let mut data = failing.zeroed::<u32>(100).unwrap();
             let failed = transform::for_each(failing, &mut data, Liar::new(Lie::Panic));
