@@ -115,6 +115,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// # Errors
     /// [`Error::OutOfMemory`], or any launch error. After an error the table is unchanged.
     pub fn clear(&mut self, stream: &Stream) -> Result<(), Error> {
+        stream.refuse_recording("an update of a dictionary")?;
         let none = PairVec::uninit(stream, 0)?;
         let built = build(stream, none.slices(), self.storage.buckets(), &self.options)?;
         self.install(stream, built)?;

@@ -130,8 +130,13 @@ fn methods<F: Family>() -> Vec<Method<F>> {
             name: "try_clone",
             operands: 0,
             call: |dictionary, stream, _| {
-                *dictionary = dictionary.try_clone(stream)?;
-                Ok(nothing())
+                let copy = dictionary.try_clone(stream)?;
+                // A recorded copy reads the dictionary when it is launched.
+                let original = std::mem::replace(dictionary, copy);
+                Ok(Box::new(move |_| {
+                    drop(original);
+                    Ok(Vec::new())
+                }))
             },
         },
     ]

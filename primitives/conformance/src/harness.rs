@@ -126,11 +126,12 @@ impl Target {
     fn all(case: &Case) -> Vec<Self> {
         if let Ok(name) = std::env::var("GPU_PRIMITIVES_DEVICE") {
             let device = Device::parse(&name).unwrap_or_else(|error| panic!("GPU_PRIMITIVES_DEVICE: {error}"));
-            return vec![match device.kind() {
+            let target = match device.kind() {
                 DeviceKind::Cpu => Self { label: "cpu_native".to_owned(), device, is_simulated: false },
                 DeviceKind::CpuChecked => Self::checked(),
                 DeviceKind::Cuda { ordinal } => Self::gpu(ordinal, device),
-            }];
+            };
+            return Some(target).filter(|target| target.is_for(case)).into_iter().collect();
         }
         let choice = case.name.bytes().fold(5381usize, |hash, byte| hash.wrapping_mul(33) ^ usize::from(byte));
         let native = if is_long() { 0..WORKERS.len() } else { choice % WORKERS.len()..choice % WORKERS.len() + 1 };
@@ -140,8 +141,12 @@ impl Target {
             .into_iter()
             .chain(native.map(|index| Self::cpu(index, false)))
             .chain(gpus)
-            .filter(|target| (case.is_about)(&target.device) && !(case.is_of_host_code && target.is_simulated))
+            .filter(|target| target.is_for(case))
             .collect()
+    }
+
+    fn is_for(&self, case: &Case) -> bool {
+        (case.is_about)(&self.device) && !(case.is_of_host_code && self.is_simulated)
     }
 }
 

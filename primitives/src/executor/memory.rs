@@ -197,7 +197,8 @@ fn caller_of(trace: &Backtrace) -> Option<String> {
             |place: &str| ["src/runtime/memory.rs:", "/rustc/", "/library/"].iter().any(|own| place.contains(own));
         match place {
             Some(place) if !is_own_line(place) && !is_own => return Some(place.to_owned()),
-            None if !is_own => return Some(format!("`{function}`")),
+            // A stripped executable has no names, either.
+            None if !is_own && !function.starts_with("unknown>") => return Some(format!("`{function}`")),
             _ => {}
         }
     }

@@ -386,8 +386,10 @@ mod tests {
             relation(|_| outer.argument::<[u64; 4]>()[3].is_power_of_two())
         });
         assert!(borrowed.contains("no operand"), "{borrowed}");
-        let confused =
-            liar!(ConfusedState(u32): relation(|recording| recording.state::<Mistaken>().0.is_power_of_two()));
+        let confused = liar!(ConfusedState(u32): relation(|recording| {
+            let state = recording.state::<Mistaken>().0;
+            state.wrapping_add(state).is_power_of_two()
+        }));
         assert!(confused.contains("with values of other types"), "{confused}");
     }
 

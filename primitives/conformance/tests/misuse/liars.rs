@@ -46,6 +46,8 @@ fn lie_in(rows: Vec<Row>, device: &Device) {
             let call = || (row.call)(&stream, &mut memory).and_then(|answer| answer.read(&stream));
             match std::panic::catch_unwind(AssertUnwindSafe(call)) {
                 Ok(Ok(_)) => {}
+                // Some traits are for numbers that kernels were compiled for: a GPU has no kernels for other types.
+                Ok(Err(Error::NoInstance { .. })) if is_gpu(device) => {}
                 Ok(Err(error)) => assert!(!is_gpu(device) && is_harmless(&error), "{when}: {error}"),
                 Err(panic) => assert!(is_of_the_operator(&*panic), "{when}: it panicked"),
             }
