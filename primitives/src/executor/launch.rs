@@ -24,7 +24,7 @@ const MOST_THREADS: usize = 16 << 10;
 /// How often threads poll again before all others have run, while nothing changes.
 const MOST_LOOKS: u32 = 64;
 /// The count of a worker that has left or has not started.
-const ABSENT: u32 = u32::MAX;
+const ABSENT: u64 = u64::MAX;
 
 /// Returns the thread pool that runs blocks. It belongs to this crate: if a thread of the caller's pool waited for a
 /// launch, it could meanwhile run other work of the caller that waits for the same launch.
@@ -53,8 +53,9 @@ pub(crate) struct Launch {
     caught: Mutex<Option<(u32, u32, Caught)>>,
     /// Changes whenever a worker makes progress.
     progress: AtomicU64,
-    /// For each worker, the number of rounds without progress.
-    quiet: Box<[AtomicU32]>,
+    /// For each worker, the number of rounds in which it made no progress. A worker that is running a block completes no round,
+    /// however long that takes, so nobody takes it for a quiet one.
+    quiet: Box<[AtomicU64]>,
 }
 
 // SAFETY: the pointers in `job` point to the kernel, which is immutable plain data, and to the checker, which exists
@@ -78,7 +79,7 @@ impl Launch {
             stop: AtomicBool::new(false),
             caught: Mutex::new(None),
             progress: AtomicU64::new(0),
-            quiet: (0..workers).map(|_| AtomicU32::new(ABSENT)).collect(),
+            quiet: (0..workers).map(|_| AtomicU64::new(ABSENT)).collect(),
         }
     }
 
@@ -141,13 +142,16 @@ struct Stall {
     own: u64,
     others: u64,
     since: Instant,
+    /// The rounds of all workers when it began.
+    rounds: Box<[u64]>,
 }
 
 impl<'a> Worker<'a> {
     fn new(launch: &'a Launch, id: usize) -> Self {
         let mut random = launch.seed.map(Random::new);
         let wanted = random.as_mut().map_or(1, |random| 1 + random.below(8) as usize);
-        let stall = Stall { quiet: 0, own: 0, others: 0, since: Instant::now() };
+        let rounds = launch.quiet.iter().map(|_| ABSENT).collect();
+        let stall = Stall { quiet: 0, own: 0, others: 0, since: Instant::now(), rounds };
         Self {
             launch,
             id,
@@ -162,7 +166,7 @@ impl<'a> Worker<'a> {
     }
 
     fn run(&mut self) {
-        self.quiet(0);
+        self.launch.quiet[self.id].store(0, Ordering::Relaxed);
         while !self.launch.stop.load(Ordering::Relaxed) {
             while self.residents.len() < self.wanted && self.start_block() {}
             if self.residents.is_empty() {
@@ -173,7 +177,9 @@ impl<'a> Worker<'a> {
                 Some(random) => self.turn_random(random),
             }
         }
-        self.quiet(ABSENT);
+        // What the blocks did last may be what others wait for. Whoever sees that this worker has left also sees this progress.
+        self.launch.progress.fetch_add(1, Ordering::Relaxed);
+        self.launch.quiet[self.id].store(ABSENT, Ordering::Release);
     }
 
     /// Runs every resident block as far as possible.
@@ -286,12 +292,14 @@ impl<'a> Worker<'a> {
         }
         let others = self.launch.progress.load(Ordering::Relaxed);
         if others != self.stall.others {
-            self.stall = Stall { quiet: 0, own, others, since: Instant::now() };
+            (self.stall.quiet, self.stall.others, self.stall.since) = (0, others, Instant::now());
+            let counts = self.launch.quiet.iter().map(|count| count.load(Ordering::Relaxed));
+            self.stall.rounds.iter_mut().zip(counts).for_each(|(rounds, count)| *rounds = count);
         } else {
-            self.stall.quiet = (self.stall.quiet + 1).min(ABSENT - 1);
+            self.stall.quiet = self.stall.quiet.saturating_add(1);
+            self.launch.quiet[self.id].fetch_add(1, Ordering::Relaxed);
         }
         let quiet = self.stall.quiet;
-        self.quiet(quiet);
         let alone = self.launch.quiet.len() == 1;
         if quiet != 0 {
             let room = self.residents.len() < MOST_BLOCKS
@@ -309,14 +317,17 @@ impl<'a> Worker<'a> {
         self.residents.iter().for_each(|resident| _ = resident.block().wake_polling());
     }
 
-    fn quiet(&self, rounds: u32) {
-        self.launch.quiet[self.id].store(rounds, Ordering::Relaxed);
-    }
-
+    /// Returns whether all workers have been quiet since the last progress.
     fn deadlocked(&self) -> bool {
         let (rounds, time) = if self.launch.job.checker.is_null() { FAST_DEADLOCK } else { CHECKED_DEADLOCK };
-        let all_quiet = || self.launch.quiet.iter().all(|quiet| quiet.load(Ordering::Relaxed) >= rounds);
-        self.stall.quiet >= rounds && self.stall.since.elapsed() >= time && all_quiet()
+        let is_quiet = |(now, &before): (&AtomicU64, &u64)| {
+            let (now, before) = (now.load(Ordering::Acquire), if before == ABSENT { 0 } else { before });
+            now == ABSENT || now - before >= u64::from(rounds)
+        };
+        self.stall.quiet >= rounds
+            && self.stall.since.elapsed() >= time
+            && self.launch.quiet.iter().zip(&self.stall.rounds).all(is_quiet)
+            && self.launch.progress.load(Ordering::Relaxed) == self.stall.others
     }
 
     fn report_deadlock(&self) {

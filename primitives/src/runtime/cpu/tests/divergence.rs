@@ -199,6 +199,39 @@ fn a_deadlock_ends() {
     }
 }
 
+/// Block 0 waits for block 1, then works for half a second, and block 2 waits for that.
+///
+/// # Safety
+/// One block for each flag.
+#[kernel(threads = 32)]
+unsafe fn work_for_long(flags: GlobalMut<u32>) {
+    let wait_for = |flag| while flags.atomic_load(flag, Scope::Gpu, Order::Acquire) == 0 {};
+    if thread::thread_idx_x() == 0 {
+        let milliseconds = match thread::block_idx_x() {
+            0 => {
+                wait_for(1);
+                500
+            }
+            1 => 30,
+            _ => {
+                wait_for(0);
+                0
+            }
+        };
+        std::thread::sleep(std::time::Duration::from_millis(milliseconds));
+        flags.atomic_store(thread::block_idx_x() as usize, 1, Scope::Gpu, Order::Release);
+    }
+}
+
+/// A worker that was quiet before does not count as quiet while it works.
+#[test]
+fn a_block_that_works_for_long_is_no_deadlock() {
+    let device = CpuDevice::new(CpuOptions { workers: Some(3), ..CpuOptions::default() });
+    let flags = Memory::zeroed(&device, 3);
+    device.run(WorkForLong::new(flags.view_mut()), 3).unwrap();
+    assert_eq!(flags.read(), [1; 3]);
+}
+
 /// # Safety
 /// Launched only by the tests of this file, on the CPU device, which detects its faults.
 #[kernel(threads = 64)]
