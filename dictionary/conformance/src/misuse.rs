@@ -14,11 +14,14 @@ type Both<F> = Modelled<F, u32, u32>;
 /// Reads the answer to a query.
 type Answer = Box<dyn FnOnce(&Stream) -> Result<Vec<u64>, Error>>;
 
+/// Calls a method with these operands.
+type CallOf<F> = fn(&mut <F as Family>::Of<u32, u32>, &Stream, &[DeviceVec<u32>]) -> Result<Answer, Error>;
+
 /// A method, which takes up to three operands.
 struct Method<F: Family> {
     name: &'static str,
     operands: usize,
-    call: fn(&mut F::Of<u32, u32>, &Stream, &[DeviceVec<u32>]) -> Result<Answer, Error>,
+    call: CallOf<F>,
 }
 
 impl<F: Family> Debug for Method<F> {
@@ -391,7 +394,7 @@ pub fn methods_from_two_threads<F: Family<Of<u32, u32>: Send + Sync>>(device: &D
         if is_backwards {
             methods.reverse();
         }
-        let mut outcomes: Vec<(Vec<u64>, Vec<(u32, u32)>)> = methods
+        let mut outcomes: Vec<_> = methods
             .iter()
             .map(|method| {
                 let mut dictionary = both.dictionary.try_clone(stream).unwrap();

@@ -7,7 +7,7 @@
 use bytemuck::Pod;
 use gpu_conformance::data::random;
 use gpu_conformance::kernels::{Affine, Compose};
-use gpu_conformance::{WORKERS, cases, is_checked, native_devices, run};
+use gpu_conformance::{WORKERS, cases, is_checked, is_long, native_devices, run};
 use gpu_primitives::compare::{Greater, Less};
 use gpu_primitives::equality::Same;
 use gpu_primitives::monoid::{Max, Sum};
@@ -35,22 +35,35 @@ fn lens(device: &Device) -> Vec<usize> {
 /// A worker gets a part of a native body if there are at least this many elements for each.
 const LEAST_PART: usize = 1 << 13;
 
-/// The lengths from which on each number of workers has a part for everyone, and their neighbours.
+/// The last lengths at which a number of workers has no part for everyone, and the first ones at which it has.
 fn edges_of_parts() -> Vec<usize> {
-    WORKERS[1..].iter().flat_map(|workers| workers * LEAST_PART - 1..=workers * LEAST_PART + 1).collect()
+    WORKERS[1..].iter().flat_map(|workers| [workers * LEAST_PART - 1, workers * LEAST_PART]).collect()
 }
 
-/// Runs on the device, and on the CPU with all threads simulated, and compares the bytes. A device with native bodies is compared
-/// with each number of workers; at the edges of parts, with a single worker, which takes less time than a simulation.
+/// Returns the devices with native bodies to compare at a length, or the device itself if it has none. Where the number of workers
+/// makes no difference to the parts, that is all of them; at an edge of parts, the one whose edge it is.
+fn subjects(device: &Device, n: usize) -> Vec<Device> {
+    let natives = native_devices(device);
+    let is_edge = |workers: &usize| n == workers * LEAST_PART || n + 1 == workers * LEAST_PART;
+    match (natives, WORKERS.iter().position(is_edge)) {
+        ([], _) => vec![device.clone()],
+        _ if is_long() || n < 2 * LEAST_PART - 1 => natives.to_vec(),
+        (_, Some(index)) => vec![natives[index].clone()],
+        ([.., most], None) => vec![device.clone(), most.clone()],
+    }
+}
+
+/// Runs on the device, and on the CPU with all threads simulated, and compares the bytes. Native bodies also run with other numbers
+/// of workers. At the edges of parts, the bytes are compared with those of a single worker, which takes less time than a
+/// simulation.
 fn compare(device: &Device, n: usize, f: impl Fn(&Stream) -> Vec<u8>) {
     let result_of = |device: &Device| f(&device.stream().unwrap());
-    let natives = native_devices(device);
-    let expected = match natives {
+    let expected = match native_devices(device) {
         [single, ..] if edges_of_parts().contains(&n) => result_of(single),
         _ => result_of(&Device::cpu_with(CpuOptions { simulated: true, ..CpuOptions::default() })),
     };
-    for device in if natives.is_empty() { std::slice::from_ref(device) } else { natives } {
-        let found = result_of(device);
+    for device in subjects(device, n) {
+        let found = result_of(&device);
         assert!(
             found == expected,
             "{n} elements on {}: {} bytes differ",

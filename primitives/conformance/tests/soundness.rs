@@ -347,7 +347,10 @@ fn recordings_that_change(device: &Device) {
 }
 
 /// The device on which [`Entangled`] is recorded, and what its own launch returned there.
-static ENTANGLED: Mutex<(Option<Device>, Option<Result<(), Error>>)> = Mutex::new((None, None));
+static ENTANGLED: Mutex<Launched> = Mutex::new((None, None));
+
+/// The device to launch on, and what the launch returned.
+type Launched = (Option<Device>, Option<Result<(), Error>>);
 
 /// Is used while it is recorded.
 #[repr(C)]
@@ -616,7 +619,7 @@ fn memory_that_is_gone(device: &Device) {
     // Without line information the function is known, and in a stripped executable nothing.
     let is_here = |by: &String| by.contains(&format!("soundness.rs:{line}")) || by.contains("memory_that_is_gone");
     assert!(by.as_ref().is_none_or(is_here), "freed at {by:?}, not in line {line}");
-    assert!(fault.to_string().contains("its memory was freed before the launch"), "{fault}");
+    assert!(fault.to_string().contains("was freed before the launch"), "{fault}");
 }
 
 /// A view that is longer than its memory.

@@ -388,7 +388,7 @@ mod tests {
         assert!(borrowed.contains("no operand"), "{borrowed}");
         let confused = liar!(ConfusedState(u32): relation(|recording| {
             let state = recording.state::<Mistaken>().0;
-            state.wrapping_add(state).is_power_of_two()
+            state.wrapping_add(1u128.lift()).is_power_of_two()
         }));
         assert!(confused.contains("with values of other types"), "{confused}");
     }

@@ -216,14 +216,14 @@ fn select_rows<'a, K: RadixKey<Code: ShortCode>>(
     }
     // Before anything is written: a view can be refused.
     let to_keys = keys.raw_view_mut(stream)?;
-    if !matches!(stream.device().kind(), DeviceKind::Cuda { .. }) {
-        // Keys on the CPU can change their codes, and so leave positions that nobody writes. They count as missing.
-        transfer::fill(stream, positions.reborrow(), u32::NONE)?;
-    }
     let (codes, plain) = (input.codes(), input.open(stream)?);
     let mut selected = stream.uninit::<K::Code>(all)?;
     let selected = Candidates { codes: selected.raw_view_mut(stream)?, positions: positions.raw_view_mut(stream)? };
     let layout = rows.layout(stream, wanted)?;
+    if !matches!(stream.device().kind(), DeviceKind::Cuda { .. }) {
+        // Keys on the CPU can change their codes, and so leave positions that nobody writes. They count as missing.
+        transfer::fill(stream, positions.reborrow(), u32::NONE)?;
+    }
     let find = FindRows { stream, len, count, coding: coding::<K>(smallest), bits: bits_of::<K>(), layout, selected };
     if K::NUMBER.is_none() {
         find.shaped(codes.open(stream)?.fused())?;

@@ -44,10 +44,10 @@ impl Lie {
         let call = CALLS.fetch_add(1, Ordering::Relaxed);
         match self {
             Self::Alternating => call & 1,
-            Self::InRuns => call / 61 & 1,
+            Self::InRuns => (call / 61) & 1,
             Self::Random => (call ^ call >> 7).wrapping_mul(0x9E37_79B1) >> (call & 15),
             Self::Largest => u32::MAX,
-            Self::SometimesPanic if call % 97 != 0 => 0,
+            Self::SometimesPanic if !call.is_multiple_of(97) => 0,
             Self::SometimesPanic | Self::Panic => panic!("an operator panics"),
         }
     }
@@ -131,7 +131,7 @@ lies! {
         fn equal(&self, a: u32, b: u32) -> bool { a == b } or { (a == b) != self.is_lying() }
     }
     Predicate<u32> {
-        fn test(&self, item: u32) -> bool { item % 2 == 0 } or { (item % 2 == 0) != self.is_lying() }
+        fn test(&self, item: u32) -> bool { item % 2 == 0 } or { item.is_multiple_of(2) != self.is_lying() }
     }
     Bucket<u32> {
         fn bucket(&self, key: u32) -> u32 { key % 16 } or { (key % 16) ^ self.next() }

@@ -117,6 +117,7 @@ unsafe fn call_helpers(output: GlobalMut<u32>, limit: u32, votes: u32) {
             output.set(thread as usize, u32::from(vote_of_a_helper()));
         } else {
             output.set(thread as usize, 2 + u32::from(vote_of_a_helper()));
+            core::hint::black_box(limit); // as below
         }
     } else if thread < limit {
         output.set(thread as usize, 1);
@@ -124,6 +125,7 @@ unsafe fn call_helpers(output: GlobalMut<u32>, limit: u32, votes: u32) {
     } else {
         output.set(thread as usize, 2);
         barrier_of_a_helper(); // second call
+        core::hint::black_box(limit); // or the compiler makes one call of the two
     }
 }
 

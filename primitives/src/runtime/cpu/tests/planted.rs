@@ -713,7 +713,7 @@ fn a_launch_with_too_few_blocks() {
 #[kernel(threads = 32)]
 unsafe fn stale_mask(output: GlobalMut<u32>, mask: u32) {
     let lane = warp::lane_id();
-    if lane % 2 == 0 {
+    if lane.is_multiple_of(2) {
         output.set(lane as usize, warp::ballot(mask, true)); // stale
     }
 }
