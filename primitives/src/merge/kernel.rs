@@ -151,13 +151,13 @@ pub unsafe fn merge_partition<K: Pod, C: KeyOrder<K>>(
             (true, false) => left + 1,
             (true, true) => right + 1,
         };
-        // On the CPU, an order can change its mind between the two probes.
-        if cfg!(not(target_arch = "nvptx64")) && low > high {
-            low = high;
-        }
     }
     // Each step moves `low` above or `high` below a position between them, so the loop ends.
     while any(FULL, low < high) {
+        // On the CPU, an order can change its mind from one probe to the next.
+        if cfg!(not(target_arch = "nvptx64")) && low > high {
+            low = high;
+        }
         let gap = high - low;
         let place = |lane: u32| low + ((gap * (2 * lane + 1) as usize) >> (log_lanes + 1));
         let mut from_a = false;
