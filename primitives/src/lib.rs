@@ -71,6 +71,7 @@ pub mod permute;
 pub mod reduce;
 pub mod runs;
 pub mod scan;
+mod sealed;
 pub mod search;
 pub mod segmented_sort;
 mod segments;

@@ -115,7 +115,7 @@ impl Map<U256> for ByHash {
 /// How the bits of a number become its code: some are flipped always, and others if the highest one is set.
 fn flips<K: Key>() -> (K::Code, K::Code) {
     let ones = [0xFFu8; 32];
-    let all_ones: K = *bytemuck::from_bytes(&ones[..size_of::<K>()]);
+    let all_ones: K = bytemuck::pod_read_unaligned(&ones[..size_of::<K>()]);
     (K::zeroed().code(), all_ones.code())
 }
 
@@ -183,7 +183,7 @@ fn padded_splitters<C: KeyCode, N: Pod, const LEN: usize>(splitters: &[C], large
 
 /// Returns the code as a number, if it has so many bytes.
 fn number<C: KeyCode, N: Pod>(code: C) -> N {
-    *bytemuck::from_bytes(bytemuck::bytes_of(&code))
+    bytemuck::pod_read_unaligned(bytemuck::bytes_of(&code))
 }
 
 /// Returns the positions of so many items.

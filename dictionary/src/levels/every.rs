@@ -91,7 +91,8 @@ impl<K: Key, V: Value> Stack<K, V> {
     /// Removes all elements with these keys. Waits.
     ///
     /// # Errors
-    /// Any allocation or launch error. After an error the stack is unchanged.
+    /// [`Error::InvalidOption`] if there are tombstones or operands; any allocation or launch error. After an error the stack
+    /// is unchanged.
     pub fn remove_keys(&mut self, stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<(), Error> {
         let no_values = stream.uninit::<()>(0)?;
         let others = Level::<K, ()>::from_pairs(stream, keys, no_values.as_slice())?;
@@ -102,7 +103,7 @@ impl<K: Key, V: Value> Stack<K, V> {
     ///
     /// # Errors
     /// [`Error::LengthMismatch`] if there is not exactly one value per key; for zero-sized values, if `values` is not empty.
-    /// Any allocation or launch error. After an error the stack is unchanged.
+    /// The errors of [`remove_keys`](Self::remove_keys).
     pub fn remove_pairs(
         &mut self,
         stream: &Stream,

@@ -307,12 +307,13 @@ impl<K: Key, V: Value> Level<K, V> {
         Ok(Self { is_distinct: true, ..Self::of(keys, values, len) })
     }
 
-    /// Makes a level of the elements whose flag is not 0. The level must have only values. Waits for the stream, to learn how
-    /// many there are.
+    /// Makes a level of the elements whose flag is not 0. Waits for the stream, to learn how many there are.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] if there is not one flag per element, or the errors of [`from_pairs`](Self::from_pairs).
+    /// [`Error::InvalidOption`] if the level has tombstones or operands; [`Error::LengthMismatch`] if there is not one flag
+    /// per element; the errors of [`from_pairs`](Self::from_pairs).
     pub fn select(&self, stream: &Stream, flags: &DeviceVec<u8>) -> Result<Self, Error> {
+        self.expect_values("a level to select from")?;
         expect_len("the flags of a level", self.len, flags.len())?;
         let mut kept = Self::uninit(stream, self.len)?;
         let (codes, values) = self.run();
@@ -325,15 +326,25 @@ impl<K: Key, V: Value> Level<K, V> {
         Ok(kept)
     }
 
-    /// Returns all elements, live or not, as keys and values. The level must have only values. Does not wait.
+    /// Returns all elements, live or not, as keys and values. Does not wait.
     ///
     /// # Errors
-    /// Any launch error.
+    /// [`Error::InvalidOption`] if the level has tombstones or operands; any launch error.
     pub fn into_contents(self, stream: &Stream) -> Result<Contents<K, V>, Error> {
+        self.expect_values("a level to take apart")?;
         let Self { mut keys, mut values, len, .. } = self;
         keys.truncate(len);
         values.truncate(values_for::<V>(len));
         Ok(Contents { keys: keys_of(stream, keys)?, values: recast(values) })
+    }
+
+    /// Returns an error unless all elements are values.
+    fn expect_values(&self, what: &'static str) -> Result<(), Error> {
+        if self.has_tombstones() || self.has_operands() {
+            let asked = "one with tombstones or operands".to_owned();
+            return Err(Error::InvalidOption { what, asked, allowed: "one with values alone" });
+        }
+        Ok(())
     }
 
     /// Returns the device of the level.
@@ -484,5 +495,21 @@ impl<K: Key, V: Value> Level<K, V> {
         // SAFETY: there is a thread per element and at least one element. The directory has room for the buckets.
         unsafe { stream.launch(kernel, self.len.div_ceil(THREADS as usize))? };
         Ok(directory)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tombstones have no values: nothing that needs values may take them for such.
+    #[test]
+    fn levels_with_tombstones_are_not_taken_apart() {
+        let stream = Device::cpu().stream().unwrap();
+        let keys = stream.upload(&[1u32, 2, 3]).unwrap();
+        let level = Level::<u32, u32>::tombstones(&stream, keys.as_slice()).unwrap();
+        let flags = stream.upload(&[1u8; 3]).unwrap();
+        assert!(matches!(level.select(&stream, &flags), Err(Error::InvalidOption { .. })));
+        assert!(matches!(level.into_contents(&stream), Err(Error::InvalidOption { .. })));
     }
 }

@@ -18,6 +18,10 @@ use nvptx as target;
 
 pub use crate::model::{Cache, Order, Rmw, Scope};
 
+/// Whether the operators of kernels are recorded text, which answers alike every time. On the CPU they are the caller's
+/// functions, which may change their minds from one call to the next.
+pub const IS_RECORDED: bool = cfg!(target_arch = "nvptx64");
+
 /// Returns `value`, hidden from the optimizer: the compiler cannot reuse what it computed from `value` before.
 ///
 /// Without this, a condition or an address that several phases of a kernel need would be computed once and kept in

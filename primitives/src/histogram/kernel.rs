@@ -11,6 +11,7 @@ use crate::arch::{Cache, Order, Scope, thread};
 use crate::form::kernel;
 use crate::hole::Held;
 use crate::input::{Fused, Input};
+use crate::sealed::Sealed;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 
 /// The threads per block.
@@ -23,7 +24,7 @@ pub(super) const AT_ONCE: usize = 2;
 pub(super) const COUNTERS: usize = 1 << 13;
 
 /// A count: `u32` or `u64`.
-pub trait Count: Word + From<u32> {
+pub trait Count: Word + From<u32> + Sealed {
     /// Adds a number; the sum wraps.
     #[cfg(not(target_arch = "nvptx64"))]
     fn plus(self, number: u64) -> Self;

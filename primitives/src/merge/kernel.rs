@@ -6,7 +6,7 @@
 use super::shape::{THREADS, items};
 use super::tile::{Tile, Walk};
 use crate::arch::warp::{FULL, all, any, ballot, lane_id};
-use crate::arch::{Rmw, thread};
+use crate::arch::{IS_RECORDED, Rmw, thread};
 use crate::block::merge::Chain;
 use crate::compare::{HoleOrder, KeyOrder};
 use crate::form::kernel;
@@ -154,8 +154,8 @@ pub unsafe fn merge_partition<K: Pod, C: KeyOrder<K>>(
     }
     // Each step moves `low` above or `high` below a position between them, so the loop ends.
     while any(FULL, low < high) {
-        // On the CPU, an order can change its mind from one probe to the next.
-        if cfg!(not(target_arch = "nvptx64")) && low > high {
+        // An order that changes its mind from one probe to the next.
+        if !IS_RECORDED && low > high {
             low = high;
         }
         let gap = high - low;

@@ -9,6 +9,7 @@ use crate::arch::{Order, Rmw, Scope};
 use crate::form::kernel;
 use crate::hole::Held;
 use crate::input::{Fused, Input};
+use crate::sealed::Sealed;
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 
@@ -19,8 +20,8 @@ const ROWS: usize = 4;
 /// The words of a block.
 pub(super) const TILE: usize = THREADS as usize * ROWS;
 
-/// A number that is an index.
-pub trait Index: Held {
+/// A number that is an index: `u32` or `u64`.
+pub trait Index: Held + Sealed {
     /// Returns the number.
     fn index(self) -> usize;
 }

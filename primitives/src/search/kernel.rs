@@ -19,6 +19,7 @@ use crate::block::merge::Chain;
 use crate::compare::{HoleOrder, KeyOrder};
 use crate::form::kernel;
 use crate::merge::{Tile, Walk};
+use crate::sealed::Sealed;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
@@ -34,8 +35,8 @@ const WAYS: usize = 2;
 /// The number of needles in a block's step.
 pub(super) const STEP: usize = THREADS as usize * WAYS;
 
-/// A type for positions in the output.
-pub trait IndexOut: Pod {
+/// A type for positions in the output: `u32` or `u64`.
+pub trait IndexOut: Pod + Sealed {
     /// The largest position that the type can hold.
     const LIMIT: usize;
     /// Converts a position to this type.

@@ -5,6 +5,7 @@ use crate::arch::thread;
 use crate::arch::warp::{LANES, lane_id};
 use crate::arch::{Order, Rmw, Scope};
 use crate::form::{Buffer, Holes, Param, kernel};
+use crate::sealed::Sealed;
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 
@@ -32,15 +33,9 @@ pub(super) const THREADS: u32 = 256;
 ///     }
 /// }
 /// ```
-pub trait Offset: Pod + Into<u64> + sealed::Sealed {
+pub trait Offset: Pod + Into<u64> + Sealed {
     /// Creates an offset from a number of items, which does not exceed an existing offset.
     fn new(position: u64) -> Self;
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for u32 {}
-    impl Sealed for u64 {}
 }
 
 impl Offset for u32 {

@@ -4,9 +4,10 @@ use crate::code::{Bits, Sign, U256};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::compare::{Greater, HoleOrder};
 use crate::hole::{Held, Hole};
+use crate::sealed::Sealed;
 
 /// A number that keys are sorted by: `u32`, `u64`, `u128` or [`U256`].
-pub trait RadixCode: Bits + sealed::Sealed {
+pub trait RadixCode: Bits + Sealed {
     /// The number of bits.
     const BITS: u32;
 
@@ -55,14 +56,6 @@ pub trait ShortCode: RadixCode {
     #[doc(hidden)]
     #[cfg(not(target_arch = "nvptx64"))]
     fn descending() -> HoleOrder;
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for u32 {}
-    impl Sealed for u64 {}
-    impl Sealed for u128 {}
-    impl Sealed for crate::code::U256 {}
 }
 
 /// Numbers that kernels load as they are.

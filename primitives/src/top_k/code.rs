@@ -1,6 +1,7 @@
 //! Keys as numbers whose largest are wanted, digit by digit, and positions.
 
 use crate::code::Sign;
+use crate::sealed::Sealed;
 use crate::sort::ShortCode;
 use bytemuck::{Pod, Zeroable};
 
@@ -87,7 +88,7 @@ impl Digit {
 }
 
 /// A position in the input: `u32` or `u64`.
-pub trait Position: Pod + Ord + sealed::Sealed {
+pub trait Position: Pod + Ord + Sealed {
     /// No position: what follows if there are fewer elements than wanted.
     const NONE: Self;
 
@@ -98,12 +99,6 @@ pub trait Position: Pod + Ord + sealed::Sealed {
     /// Returns the position as an index.
     #[doc(hidden)]
     fn index(self) -> usize;
-}
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for u32 {}
-    impl Sealed for u64 {}
 }
 
 macro_rules! positions {

@@ -4,8 +4,9 @@
 //! some overlap the stores of others. This measured faster than several loads per thread before the first store (4.18
 //! against 3.97 TB/s on an H200, where the driver's own copy reaches 4.12).
 
-use crate::arch::thread;
+use crate::arch::{IS_RECORDED, thread};
 use crate::form::kernel;
+use crate::sealed::Sealed;
 use crate::view::{Global, GlobalMut};
 use bytemuck::{Pod, Zeroable};
 
@@ -116,8 +117,8 @@ pub unsafe fn fill_lines(to: GlobalMut<u8>, to_lines: GlobalMut<Line>, line: Lin
     }
 }
 
-/// An integer that `iota` can write.
-pub trait Index: Pod {
+/// An integer that `iota` can write, of 8 to 64 bits.
+pub trait Index: Pod + Sealed {
     /// Returns `start + index`, wrapping on overflow.
     fn offset(start: Self, index: usize) -> Self;
 }
@@ -186,8 +187,8 @@ pub unsafe fn gather_words<W: Pod>(
             let place = element + ((word + offset) / to_words) as usize;
             let part = (word + offset) % to_words;
             let source = if indices.is_empty() { place } else { indices.get(place) as usize };
-            // Operators on the CPU can change their minds, and so leave indices that nobody has written.
-            let is_index = cfg!(target_arch = "nvptx64") || source < from.len() / from_words as usize;
+            // Operators that change their minds leave indices that nobody has written.
+            let is_index = IS_RECORDED || source < from.len() / from_words as usize;
             if indices.is_empty() || source != LEAVE as usize && is_index {
                 let is_there = part < from_words;
                 to.set(at, if is_there { from.get(source * from_words as usize + part as usize) } else { W::zeroed() });

@@ -9,12 +9,11 @@ use gpu_primitives::monoid::Monoid;
 use gpu_primitives::multisplit::Bucket;
 use gpu_primitives::operator::{Record, Recorded, operator};
 use gpu_primitives::reduce::Ranked;
-use gpu_primitives::search::IndexOut;
 use gpu_primitives::select::Predicate;
 use gpu_primitives::sort::{Buckets, FromCode, RadixKey, SortBy};
 use gpu_primitives::source::Number;
-use gpu_primitives::transfer::Index;
 use std::cell::Cell;
+use std::panic::panic_any;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How answers differ from the truth.
@@ -34,6 +33,9 @@ pub enum Lie {
     Panic,
 }
 
+/// What operators say when they panic.
+pub const PANIC: &str = "an operator panics";
+
 impl Lie {
     pub const ALL: [Self; 6] =
         [Self::Alternating, Self::InRuns, Self::Random, Self::Largest, Self::SometimesPanic, Self::Panic];
@@ -48,7 +50,7 @@ impl Lie {
             Self::Random => (call ^ call >> 7).wrapping_mul(0x9E37_79B1) >> (call & 15),
             Self::Largest => u32::MAX,
             Self::SometimesPanic if !call.is_multiple_of(97) => 0,
-            Self::SometimesPanic | Self::Panic => panic!("an operator panics"),
+            Self::SometimesPanic | Self::Panic => panic_any(PANIC),
         }
     }
 }
@@ -259,20 +261,6 @@ impl Number for Untrue {
 impl Untrue {
     pub const fn new(number: u32) -> Self {
         Self { number }
-    }
-}
-
-impl IndexOut for Untrue {
-    const LIMIT: usize = usize::MAX;
-
-    fn from_position(position: usize) -> Self {
-        Self { number: position as u32 ^ Lie::Random.next() }
-    }
-}
-
-impl Index for Untrue {
-    fn offset(start: Self, index: usize) -> Self {
-        Self { number: start.number ^ index as u32 ^ Lie::Random.next() }
     }
 }
 
