@@ -79,31 +79,43 @@ fn sync_names(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// A file that is locked as long as this lives.
+#[derive(Debug)]
+pub struct FileLock(File);
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a process that another thread is just starting has inherited it, and with it the
+        // lock, until it runs its program.
+        let _ = self.0.unlock();
+    }
+}
+
 impl Disk for OsDisk {
     type Writer = File;
     type Reader = File;
-    type Lock = File;
+    type Lock = FileLock;
 
     fn path(&self) -> &Path {
         &self.path
     }
 
-    fn lock(&self) -> io::Result<File> {
+    fn lock(&self) -> io::Result<FileLock> {
         fs::create_dir_all(&self.path)?;
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(self.path.join(LOCK))?;
         match file.try_lock() {
-            Ok(()) => Ok(file),
+            Ok(()) => Ok(FileLock(file)),
             Err(TryLockError::Error(error)) => Err(error),
             Err(TryLockError::WouldBlock) => Err(ErrorKind::WouldBlock.into()),
         }
     }
 
-    fn lock_shared(&self) -> io::Result<Option<File>> {
+    fn lock_shared(&self) -> io::Result<Option<FileLock>> {
         match File::open(self.path.join(LOCK)) {
             Ok(file) => match file.lock_shared() {
                 // Without locks no one can write here.
                 Err(error) if error.kind() == ErrorKind::Unsupported => Ok(None),
-                locked => locked.map(|()| Some(file)),
+                locked => locked.map(|()| Some(FileLock(file))),
             },
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -153,5 +165,28 @@ impl Disk for OsDisk {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A lock ends with its owner, although a process that was started meanwhile has inherited the file.
+    #[test]
+    fn locks_are_not_inherited() {
+        let path = std::env::temp_dir().join(format!("gpu-lsm-locks-{}", std::process::id()));
+        let disk = OsDisk::new(&path);
+        let lock = disk.lock().unwrap();
+        let inherited = lock.0.try_clone().unwrap();
+        assert_eq!(disk.lock().unwrap_err().kind(), ErrorKind::WouldBlock);
+        drop(lock);
+        drop(disk.lock().unwrap());
+        let shared = disk.lock_shared().unwrap().unwrap();
+        let also_inherited = shared.0.try_clone().unwrap();
+        drop(shared);
+        drop(disk.lock().unwrap());
+        drop((inherited, also_inherited));
+        fs::remove_dir_all(&path).unwrap();
     }
 }
