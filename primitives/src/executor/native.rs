@@ -30,7 +30,7 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// /// # Safety
 /// /// The contract of [`double`].
-/// unsafe fn double_natively(numbers: GlobalMut<u32>, team: Team) {
+/// unsafe fn double_natively(Double { numbers, .. }: Double, team: Team) {
 ///     let double = |_: usize, range: Range<usize>| {
 ///         for at in range {
 ///             // SAFETY: the number exists, and no other part has it.
