@@ -11,7 +11,6 @@ use gpu_primitives::kernel::Team;
 ///
 /// # Safety
 /// The contract of [`renew_level`](super::renew::RenewLevel).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn renew_level<C: KeyCode, V: Pod, const ITEMS: usize>(kernel: RenewLevel<C, V, ITEMS>, team: Team) {
     let RenewLevel { level, batch, sign, splits, out, live_count, .. } = kernel;
     // SAFETY: nothing writes the inputs.

@@ -14,7 +14,6 @@ use bytemuck::Pod;
 ///
 /// # Safety
 /// The contract of [`merge_tiles`](super::kernel::MergeTiles).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
     kernel: MergeTiles<K, V, C, THREADS, ITEMS>,
     team: Team,
@@ -75,7 +74,6 @@ pub(super) unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: 
 ///
 /// # Safety
 /// The contract of [`runs_tiles`](super::runs::RunsTiles).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn runs_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
     kernel: RunsTiles<K, V, C, THREADS, ITEMS>,
     team: Team,
@@ -166,7 +164,6 @@ pub(crate) fn merge_pieces<T: Copy>(
 ///
 /// # Safety
 /// The contract of [`place_runs`](super::place::PlaceRuns).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn place_runs<K: Pod, C: KeyOrder<K>>(kernel: PlaceRuns<K, C>, team: Team) {
     let PlaceRuns { keys, values, value_bytes, runs, out_keys, out_values, compare, .. } = kernel;
     let bytes = value_bytes as usize;

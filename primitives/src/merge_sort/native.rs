@@ -19,7 +19,6 @@ pub(super) unsafe fn split_groups<K: Pod, C: KeyOrder<K>>(_: SplitGroups<K, C>, 
 ///
 /// # Safety
 /// The contract of [`merge_groups`](super::kernel::MergeGroups).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn merge_groups<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
     kernel: MergeGroups<K, V, C, THREADS, ITEMS>,
     team: Team,

@@ -20,7 +20,6 @@ use std::ops::Range;
 
 /// # Safety
 /// The contract of [`compact_runs`](super::compact::CompactRuns).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn compact_runs<
     K: Held,
     I: Input<K>,
@@ -206,7 +205,6 @@ pub(super) unsafe fn split_runs(kernel: SplitRuns, _: Team) {
 ///
 /// # Safety
 /// The contract of [`expand_runs`](super::expand::ExpandRuns).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn expand_runs<W: Pod>(kernel: ExpandRuns<W>, team: Team) {
     let ExpandRuns { elements, words, ends, runs, room, output, .. } = kernel;
     let words = words as usize;

@@ -13,7 +13,6 @@ use bytemuck::Pod;
 ///
 /// # Safety
 /// The contract of [`scan_tiles`](super::kernel::ScanTiles).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn scan_tiles<
     T: Pod,
     I: Input<T>,

@@ -16,7 +16,6 @@ use crate::segments::{Flagged, Heads, Restart};
 ///
 /// # Safety
 /// The contract of [`scan_segments`](super::segments_kernel::ScanSegments).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn scan_segments<
     T: Flagged,
     I: Input<T>,

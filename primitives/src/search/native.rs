@@ -12,7 +12,6 @@ use std::ops::Range;
 ///
 /// # Safety
 /// The contract of [`search_sorted`](super::kernel::SearchSorted).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn search_sorted<K: Pod, C: KeyOrder<K>, I: IndexOut, const ITEMS: usize>(
     kernel: SearchSorted<K, C, I, ITEMS>,
     team: Team,

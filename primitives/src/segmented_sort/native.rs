@@ -13,7 +13,6 @@ use bytemuck::Pod;
 ///
 /// # Safety
 /// The contract of [`sort_segments`](super::tile::SortSegments).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn sort_segments<
     K: Pod,
     V: Pod,
@@ -64,7 +63,6 @@ pub(super) unsafe fn sort_segments<
 ///
 /// # Safety
 /// The contract of [`merge_segments`](super::pass::MergeSegments).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn merge_segments<
     K: Pod,
     V: Pod,

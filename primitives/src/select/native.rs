@@ -92,7 +92,6 @@ pub(crate) unsafe fn write_kept<T: Copy>(items: &[T], flags: &[u8], room: *mut T
 
 /// # Safety
 /// The contract of [`select_tiles`](super::kernel::SelectTiles).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn select_tiles<
     K: Pod,
     V: Pod,
@@ -146,7 +145,6 @@ pub(super) unsafe fn count_tiles<K: Pod, F: Keep<K>, const THREADS: u32, const V
 
 /// # Safety
 /// The contract of [`partition_tiles`](super::kernel::PartitionTiles).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn partition_tiles<
     K: Pod,
     V: Pod,
@@ -228,7 +226,6 @@ pub(super) unsafe fn check_offsets<O: Offset>(kernel: CheckOffsets<O>, _: Team) 
 ///
 /// # Safety
 /// The contract of [`move_offsets`](super::segments::MoveOffsets).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn move_offsets<O: Offset>(kernel: MoveOffsets<O>, team: Team) {
     let MoveOffsets { offsets, output, len, shape, flags, lanes: before, count, .. } = kernel;
     // SAFETY: nothing writes these.

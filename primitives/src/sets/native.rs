@@ -12,7 +12,6 @@ use std::sync::Mutex;
 ///
 /// # Safety
 /// The contract of [`set_tiles`](super::kernel::SetTiles).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
     kernel: SetTiles<K, V, C, THREADS, ITEMS>,
     team: Team,

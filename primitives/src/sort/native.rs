@@ -72,7 +72,6 @@ fn count<K: Pod, B: Buckets<K>>(buckets: &B, pass: u32, keys: &[K], counts: &mut
 ///
 /// # Safety
 /// The contract of [`bucket_pass`](super::kernel::BucketPass).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn bucket_pass<
     K: Pod,
     V: Pod,

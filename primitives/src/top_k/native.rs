@@ -15,7 +15,6 @@ use std::ops::Range;
 
 /// # Safety
 /// The contract of [`select_rows`](super::rows::SelectRows).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn select_rows<C: ShortCode, I: Input<C::Held>, const VEC: usize, const THREADS: u32>(
     kernel: SelectRows<C, I, VEC, THREADS>,
     team: Team,
