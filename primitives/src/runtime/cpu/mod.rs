@@ -178,7 +178,7 @@ impl CpuDevice {
         let buffers = || unsafe { kernel.buffers(arguments) };
         if let Some(native) = kernel.native.filter(|_| !self.simulates()) {
             // SAFETY: guaranteed by the caller.
-            let caught = run_native(workers, |team| unsafe { native(arguments, team) });
+            let caught = run_native(workers, &|team| unsafe { native(arguments, team) });
             return match caught {
                 None => Ok(()),
                 Some(caught) => Err(Box::new(caught.named(kernel.name, &buffers(), 0, 0))),
