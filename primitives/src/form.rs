@@ -35,6 +35,9 @@ pub unsafe trait Kernel: Copy + 'static {
     #[cfg(not(target_arch = "nvptx64"))]
     const NATIVE: Option<unsafe fn(Self, crate::executor::Team)> = None;
 
+    /// Whether all instances are in lists of [`instances!`](crate::instances), where they are compiled for the CPU.
+    const IS_LISTED: bool = false;
+
     /// Where the [`Hole`](crate::kernel::Hole)s among the arguments are.
     const HOLES: Holes = Holes::NONE;
 }

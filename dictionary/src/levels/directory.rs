@@ -49,7 +49,7 @@ fn shift_for<C: KeyCode>(first: C, last: C, buckets: u64) -> u32 {
 /// - `table` has an entry `slot`.
 /// - `marks` is empty, or has one bit per element or two, in words of 32 elements. Only the addresses of the values and marks are used.
 /// - While the kernel runs, nobody writes the keys, and nobody else uses the directory or that entry of the table.
-#[kernel(threads = THREADS)]
+#[kernel(listed, threads = THREADS)]
 pub unsafe fn build_directory<C: KeyCode>(
     keys: Global<C>,
     values: Global<u8>,

@@ -2,30 +2,17 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::elements::{Elements, ElementsMut};
-use super::renew::{Batch, renew_tile};
+use super::renew::{RenewLevel, renew_tile};
 use crate::KeyCode;
 use bytemuck::Pod;
-use gpu_primitives::code::Sign;
 use gpu_primitives::kernel::Team;
-use gpu_primitives::view::{Global, GlobalMut};
 
 /// Collects the live elements of each tile, then writes them one after the other.
 ///
 /// # Safety
 /// The contract of [`renew_level`](super::renew::RenewLevel).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
-pub(super) unsafe fn renew_level<C: KeyCode, V: Pod, const ITEMS: usize>(
-    level: Elements<C, V>,
-    batch: Batch<C, V>,
-    sign: Sign,
-    splits: Global<u64>,
-    _: Global<u64>,
-    out: ElementsMut<C, V>,
-    live_count: GlobalMut<u64>,
-    _: GlobalMut<u64>,
-    team: Team,
-) {
+pub(super) unsafe fn renew_level<C: KeyCode, V: Pod, const ITEMS: usize>(kernel: RenewLevel<C, V, ITEMS>, team: Team) {
+    let RenewLevel { level, batch, sign, splits, out, live_count, .. } = kernel;
     // SAFETY: nothing writes the inputs.
     let (a, b, splits) = unsafe { (level.keys.as_slice(), batch.elements.keys.as_slice(), splits.as_slice()) };
     // SAFETY: the same.

@@ -217,6 +217,7 @@ const fn min_blocks<C, V>() -> u32 {
 /// - `scratch` comes from the stream's look-back words, for one `u64` per tile.
 /// - While the kernel runs, nobody writes the inputs, and nobody else uses the outputs or `scratch`.
 #[kernel(
+    listed,
     threads = THREADS,
     shared = Workspace::<C, ITEMS>::BYTES + LookBack::BYTES,
     min_blocks = min_blocks::<C, V>(),

@@ -11,7 +11,9 @@ use proc_macro2::{Span, TokenStream as Tokens};
 use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Error, Expr, FnArg, GenericParam, Ident, ItemFn, Pat, PatIdent, ReturnType, Token, parse_macro_input};
+use syn::{
+    Error, Expr, FnArg, GenericParam, Ident, ItemFn, Pat, PatIdent, ReturnType, Token, parse_macro_input, parse_quote,
+};
 
 /// Turns `unsafe fn name<..>(arg: Type, ..) { body }` into the kernel type `Name<..>`, a plain struct of the arguments.
 ///
@@ -19,10 +21,13 @@ use syn::{Error, Expr, FnArg, GenericParam, Ident, ItemFn, Pat, PatIdent, Return
 /// blocks that must fit on one multiprocessor (a register limit). All three are constant expressions that may use the
 /// function's generic parameters.
 ///
-/// `native` is the path of an `unsafe fn` with the same generic parameters and arguments and, after them, a `Team`: a
-/// body for the CPU that leaves the same results as all threads of the grid. The CPU device runs it instead of the
+/// `native` is the path of an `unsafe fn` with the same generic parameters, which takes the struct and a `Team`: a body
+/// for the CPU that leaves the same results as all threads of the grid. The CPU device runs it instead of the
 /// threads, unless it checks them. `native_if` is a constant expression: instances for which it is false have no such
 /// body.
+///
+/// `listed` says that every instance is in a list of [`instances!`]: the kernel is compiled for the CPU there, once, and
+/// not in the crates that launch it. A launch of an instance that is in no list is an error on every device.
 #[proc_macro_attribute]
 pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let config = parse_macro_input!(attribute as Config);
@@ -85,12 +90,13 @@ struct Config {
     min_blocks: Option<Expr>,
     native: Option<Expr>,
     native_if: Option<Expr>,
+    listed: Option<Expr>,
 }
 
 impl Parse for Config {
     fn parse(input: ParseStream) -> syn::Result<Self> {
         let (mut threads, mut shared, mut min_blocks) = (None, None, None);
-        let (mut native, mut native_if) = (None, None);
+        let (mut native, mut native_if, mut listed) = (None, None, None);
         for setting in Punctuated::<Setting, Token![,]>::parse_terminated(input)? {
             let slot = match setting.name.to_string().as_str() {
                 "threads" => &mut threads,
@@ -98,8 +104,9 @@ impl Parse for Config {
                 "min_blocks" => &mut min_blocks,
                 "native" => &mut native,
                 "native_if" => &mut native_if,
+                "listed" => &mut listed,
                 other => {
-                    let known = "`threads`, `shared`, `min_blocks`, `native` or `native_if`";
+                    let known = "`threads`, `shared`, `min_blocks`, `native`, `native_if` or `listed`";
                     let message = format!("unknown setting `{other}`: expected {known}");
                     return Err(Error::new(setting.name.span(), message));
                 }
@@ -109,11 +116,11 @@ impl Parse for Config {
             }
         }
         let missing = || Error::new(Span::call_site(), "a kernel needs its block size: `#[kernel(threads = 256)]`");
-        Ok(Self { threads: threads.ok_or_else(missing)?, shared, min_blocks, native, native_if })
+        Ok(Self { threads: threads.ok_or_else(missing)?, shared, min_blocks, native, native_if, listed })
     }
 }
 
-/// `name = expression`.
+/// `name = expression`, or `name` alone for `name = true`.
 struct Setting {
     name: Ident,
     value: Expr,
@@ -122,8 +129,8 @@ struct Setting {
 impl Parse for Setting {
     fn parse(input: ParseStream) -> syn::Result<Self> {
         let name = input.parse()?;
-        input.parse::<Token![=]>()?;
-        Ok(Self { name, value: input.parse()? })
+        let is_given = input.parse::<Option<Token![=]>>()?.is_some();
+        Ok(Self { name, value: if is_given { input.parse()? } else { parse_quote!(true) } })
     }
 }
 
@@ -170,19 +177,13 @@ fn expand(config: &Config, function: ItemFn) -> syn::Result<Tokens> {
     let native = config.native.as_ref().map(|path| {
         quote! {
             #[cfg(not(target_arch = "nvptx64"))]
-            const NATIVE: ::core::option::Option<unsafe fn(Self, ::gpu_primitives::kernel::Team)> = {
-                unsafe fn native #impl_generics (
-                    kernel: #kernel #type_generics,
-                    team: ::gpu_primitives::kernel::Team,
-                ) #where_clause {
-                    let #kernel { #(#names,)* .. } = kernel;
-                    // SAFETY: the caller upholds the kernel's contract, which is that of its native body.
-                    unsafe { #path #turbofish (#(#names,)* team) }
-                }
-                if #native_if { ::core::option::Option::Some(native #turbofish) } else { ::core::option::Option::None }
-            };
+            const NATIVE: ::core::option::Option<unsafe fn(Self, ::gpu_primitives::kernel::Team)> =
+                if #native_if { ::core::option::Option::Some(#path #turbofish) } else { ::core::option::Option::None };
         }
     });
+    // A crate's own unit tests launch few of its kernels: they compile these.
+    let listed =
+        config.listed.as_ref().map(|listed| quote!(const IS_LISTED: bool = #listed && ::core::cfg!(not(test));));
     let body = &function.block.stmts;
     let new_doc = format!(
         "The kernel `{name_text}` with its arguments, ready to launch. It borrows the memory of its arguments."
@@ -193,7 +194,7 @@ fn expand(config: &Config, function: ItemFn) -> syn::Result<Tokens> {
         #[repr(C)]
         #[derive(Clone, Copy)]
         #visibility struct #kernel #generics #where_clause {
-            #(#names: #types,)*
+            #(pub(crate) #names: #types,)*
             types: ::core::marker::PhantomData<fn() -> (#(#type_parameters,)*)>,
         }
 
@@ -224,6 +225,7 @@ fn expand(config: &Config, function: ItemFn) -> syn::Result<Tokens> {
             const SHARED_BYTES: usize = #shared;
 
             #native
+            #listed
 
             #[inline(always)]
             #[allow(unused_unsafe, clippy::undocumented_unsafe_blocks)]

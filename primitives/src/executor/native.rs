@@ -30,7 +30,7 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// /// # Safety
 /// /// The contract of [`double`].
-/// unsafe fn double_natively(numbers: GlobalMut<u32>, team: Team) {
+/// unsafe fn double_natively(Double { numbers, .. }: Double, team: Team) {
 ///     let double = |_: usize, range: Range<usize>| {
 ///         for at in range {
 ///             // SAFETY: the number exists, and no other part has it.
@@ -60,10 +60,19 @@ impl Team {
     /// Several threads may use what the body captures at the same time: arguments of a kernel, which are plain data, and
     /// what is `Sync`. The calls write no common memory.
     pub unsafe fn each(self, parts: usize, body: impl Fn(usize)) {
-        struct Body<F>(F);
         // SAFETY: guaranteed by the caller.
-        unsafe impl<F> Sync for Body<F> {}
-        impl<F: Fn(usize)> Body<F> {
+        unsafe { self.each_of(parts, &body) };
+    }
+
+    /// [`each`](Self::each), compiled once for all bodies.
+    ///
+    /// # Safety
+    /// Same as [`each`](Self::each).
+    unsafe fn each_of(self, parts: usize, body: &dyn Fn(usize)) {
+        struct Body<'a>(&'a dyn Fn(usize));
+        // SAFETY: guaranteed by the caller.
+        unsafe impl Sync for Body<'_> {}
+        impl Body<'_> {
             fn call(&self, part: usize) {
                 self.0(part);
             }
@@ -110,10 +119,19 @@ impl Team {
     /// # Safety
     /// Same as [`each`](Self::each).
     pub unsafe fn divide(self, len: usize, body: impl Fn(usize, Range<usize>)) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.divide_of(len, &body) };
+    }
+
+    /// [`divide`](Self::divide), compiled once for all bodies.
+    ///
+    /// # Safety
+    /// Same as [`each`](Self::each).
+    unsafe fn divide_of(self, len: usize, body: &dyn Fn(usize, Range<usize>)) {
         let parts = self.parts(len);
         let ends = |part: usize| (len as u128 * part as u128 / parts as u128) as usize;
         // SAFETY: guaranteed by the caller.
-        unsafe { self.each(parts, |part| body(part, ends(part)..ends(part + 1))) };
+        unsafe { self.each_of(parts, &|part| body(part, ends(part)..ends(part + 1))) };
     }
 
     /// Returns the number of parts that [`divide`](Self::divide) makes of `len` elements: one for few elements.
@@ -126,7 +144,7 @@ impl Team {
 }
 
 /// Runs a native body on up to `workers` OS threads. Returns the fault that ended it, if there is one.
-pub(crate) fn run_native(workers: usize, body: impl FnOnce(Team)) -> Option<Caught> {
+pub(crate) fn run_native(workers: usize, body: &dyn Fn(Team)) -> Option<Caught> {
     catch(|| body(Team { workers: workers.max(1) })).err()
 }
 

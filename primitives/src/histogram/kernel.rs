@@ -60,6 +60,7 @@ impl Count for u64 {
 /// requirements of its type. While the kernel runs, nothing writes the input and the memory of `bins`, and the counts are only
 /// accessed atomically.
 #[kernel(
+    listed,
     threads = THREADS,
     shared = shared_bytes::<u32>(COUNTERS) + shared_bytes::<H>(B::STAGED),
     native = super::native::count_bins

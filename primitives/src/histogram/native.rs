@@ -3,11 +3,10 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::bins::Bins;
-use super::kernel::Count;
+use super::kernel::{Count, CountBins};
 use crate::hole::Held;
 use crate::input::Input;
 use crate::kernel::Team;
-use crate::view::GlobalMut;
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -16,11 +15,10 @@ use std::sync::Mutex;
 /// # Safety
 /// The contract of [`count_bins`](super::kernel::CountBins).
 pub(super) unsafe fn count_bins<H: Held, I: Input<H>, B: Bins<H>, C: Count, const VEC: usize>(
-    input: I,
-    bins: B,
-    counts: GlobalMut<C>,
+    kernel: CountBins<H, I, B, C, VEC>,
     team: Team,
 ) {
+    let CountBins { input, bins, counts, .. } = kernel;
     /// The elements whose bins are found at once.
     const CHUNK: usize = 1024;
     // SAFETY: nothing writes the length.

@@ -109,7 +109,7 @@ pub(super) unsafe fn is_contradictory(verdicts: Global<u64>, own: u32, threads: 
 /// The launch has at least one block per `(256 >> log_lanes) - 1` tiles. `tile` is not 0, `log_lanes` is at most 5.
 /// `splits` has one word per boundary; there is one more boundary than tiles. `verdicts` has one byte per block, padded
 /// to whole words. While the kernel runs, nothing writes `a` or `b`, and nothing else uses the other buffers.
-#[kernel(threads = PARTITION_THREADS, shared = shared_bytes::<u64>(PARTITION_THREADS as usize) + shared_bytes::<u32>(1))]
+#[kernel(listed, threads = PARTITION_THREADS, shared = shared_bytes::<u64>(PARTITION_THREADS as usize) + shared_bytes::<u32>(1))]
 pub unsafe fn merge_partition<K: Pod, C: KeyOrder<K>>(
     a: Global<K>,
     b: Global<K>,
@@ -233,6 +233,7 @@ pub const fn min_blocks<K, V>() -> u32 {
 /// zero-sized, there are as many as keys, on both sides and in the output, and a tile has at most 65,536 outputs. While
 /// the kernel runs, nothing writes the inputs, and nothing else uses the outputs; no output overlaps another buffer.
 #[kernel(
+    listed,
     threads = THREADS,
     shared = tile_shared::<K, V>(THREADS, ITEMS),
     min_blocks = min_blocks::<K, V>(),

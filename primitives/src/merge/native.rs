@@ -3,29 +3,22 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::runs::{Runs, TABLE_WORDS, tile_len};
+use super::kernel::MergeTiles;
+use super::place::PlaceRuns;
+use super::runs::{RunsTiles, TABLE_WORDS, tile_len};
 use crate::compare::KeyOrder;
 use crate::kernel::Team;
-use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 
 /// Merges each tile by a walk through both sides.
 ///
 /// # Safety
 /// The contract of [`merge_tiles`](super::kernel::MergeTiles).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
-    a_keys: Global<K>,
-    a_values: Global<V>,
-    b_keys: Global<K>,
-    b_values: Global<V>,
-    out_keys: GlobalMut<K>,
-    out_values: GlobalMut<V>,
-    compare: C,
-    splits: Global<u64>,
-    verdicts: Global<u64>,
+    kernel: MergeTiles<K, V, C, THREADS, ITEMS>,
     team: Team,
 ) {
+    let MergeTiles { a_keys, a_values, b_keys, b_values, out_keys, out_values, compare, splits, verdicts, .. } = kernel;
     let tile = THREADS as usize * ITEMS;
     // SAFETY: nothing writes these.
     let (a, b, splits) = unsafe { (a_keys.as_slice(), b_keys.as_slice(), splits.as_slice()) };
@@ -81,17 +74,11 @@ pub(super) unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: 
 ///
 /// # Safety
 /// The contract of [`runs_tiles`](super::runs::RunsTiles).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn runs_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
-    runs: u32,
-    rounds: u32,
-    out_keys: GlobalMut<K>,
-    out_values: GlobalMut<V>,
-    compare: C,
-    splits: Global<u64>,
-    verdicts: Global<u64>,
+    kernel: RunsTiles<K, V, C, THREADS, ITEMS>,
     team: Team,
 ) {
+    let RunsTiles { runs, rounds, out_keys, out_values, compare, splits, verdicts, .. } = kernel;
     let tile = tile_len(THREADS, ITEMS, rounds);
     // SAFETY: nothing writes these.
     let (splits, verdicts) = unsafe { (splits.as_slice(), verdicts.as_slice()) };
@@ -177,17 +164,8 @@ pub(crate) fn merge_pieces<T: Copy>(
 ///
 /// # Safety
 /// The contract of [`place_runs`](super::place::PlaceRuns).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
-pub(super) unsafe fn place_runs<K: Pod, C: KeyOrder<K>>(
-    keys: Runs<K>,
-    values: Runs<u8>,
-    value_bytes: u32,
-    runs: u32,
-    out_keys: GlobalMut<K>,
-    out_values: GlobalMut<u8>,
-    compare: C,
-    team: Team,
-) {
+pub(super) unsafe fn place_runs<K: Pod, C: KeyOrder<K>>(kernel: PlaceRuns<K, C>, team: Team) {
+    let PlaceRuns { keys, values, value_bytes, runs, out_keys, out_values, compare, .. } = kernel;
     let bytes = value_bytes as usize;
     // SAFETY: nothing writes the runs.
     let runs: Vec<(&[K], *const u8)> =

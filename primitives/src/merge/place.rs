@@ -263,7 +263,7 @@ impl Value {
 ///
 /// The runs are sorted by `compare`, which is a strict weak order. Otherwise two threads may write the same position,
 /// and some positions may be left unwritten, but nothing outside of the output is written.
-#[kernel(threads = PLACE_THREADS, shared = place_shared(), min_blocks = 1, native = super::native::place_runs)]
+#[kernel(listed, threads = PLACE_THREADS, shared = place_shared(), min_blocks = 1, native = super::native::place_runs)]
 pub unsafe fn place_runs<K: Pod, C: KeyOrder<K>>(
     keys: Runs<K>,
     values: Runs<u8>,

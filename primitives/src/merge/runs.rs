@@ -90,6 +90,7 @@ pub(super) const TABLE_WORDS: usize = 3 * MAX_RUNS;
 /// `runs` words per boundary; there is one more boundary than tiles. `verdicts` has one byte per block, padded to whole
 /// words. While the kernel runs, nothing writes the keys, and nothing else uses `splits` or `verdicts`.
 #[kernel(
+    listed,
     threads = PARTITION_THREADS,
     shared = shared_bytes::<u64>(PARTITION_THREADS as usize)
         + shared_bytes::<u64>(2 * MAX_RUNS)
@@ -232,6 +233,7 @@ pub(crate) unsafe fn run_at<T: Pod>(address: u64, count: u32) -> Global<T> {
 /// are as many as keys. The output is as long as all runs and does not overlap them. While the kernel runs, nothing
 /// writes the runs, `splits` or `verdicts`, and nothing else uses the output.
 #[kernel(
+    listed,
     threads = THREADS,
     shared = tile_shared::<K, V>(THREADS, ITEMS),
     min_blocks = BLOCKS_AT_ONCE,

@@ -71,6 +71,7 @@ impl Plan {
 /// The launch has at least one block per `(256 >> rounds) - 1` tiles. `splits` has `1 << rounds` words per tile. `broken`
 /// has one word, which is zero. While the kernel runs, nothing writes the keys, and nothing else uses the other buffers.
 #[kernel(
+    listed,
     threads = PARTITION_THREADS,
     shared = shared_bytes::<u64>(PARTITION_THREADS as usize),
     // Wide keys take more registers.
@@ -146,6 +147,7 @@ pub const fn shared<K: Pod, V: Pod>(threads: u32, items: usize) -> usize {
 /// as many as keys. The output is as long as the input and does not overlap it. While the kernel runs, nothing writes the
 /// inputs, and nothing else uses the output.
 #[kernel(
+    listed,
     threads = THREADS,
     shared = shared::<K, V>(THREADS, ITEMS),
     min_blocks = blocks_at_once::<K, V>(),

@@ -2,11 +2,10 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::Plan;
+use super::kernel::{MergeGroups, SplitGroups};
 use crate::compare::KeyOrder;
 use crate::kernel::Team;
 use crate::merge::native::merge_pieces;
-use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 use std::ops::Range;
 
@@ -14,33 +13,17 @@ use std::ops::Range;
 ///
 /// # Safety
 /// The contract of [`split_groups`](super::kernel::SplitGroups).
-pub(super) unsafe fn split_groups<K: Pod, C: KeyOrder<K>>(
-    _: Global<K>,
-    _: C,
-    _: Plan,
-    _: u32,
-    _: GlobalMut<u64>,
-    _: GlobalMut<u32>,
-    _: Team,
-) {
-}
+pub(super) unsafe fn split_groups<K: Pod, C: KeyOrder<K>>(_: SplitGroups<K, C>, _: Team) {}
 
 /// Merges the groups in rounds, two runs at a time. Several workers merge one group if there are few.
 ///
 /// # Safety
 /// The contract of [`merge_groups`](super::kernel::MergeGroups).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn merge_groups<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
-    keys: Global<K>,
-    values: Global<V>,
-    out_keys: GlobalMut<K>,
-    out_values: GlobalMut<V>,
-    compare: C,
-    plan: Plan,
-    _: Global<u64>,
-    _: Global<u32>,
+    kernel: MergeGroups<K, V, C, THREADS, ITEMS>,
     team: Team,
 ) {
+    let MergeGroups { keys, values, out_keys, out_values, compare, plan, .. } = kernel;
     // SAFETY: nothing writes the inputs.
     let (keys, values) = unsafe { (keys.as_slice(), values.as_slice()) };
     let (run, group) = (plan.run as usize, (plan.run as usize) << plan.rounds);

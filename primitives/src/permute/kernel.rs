@@ -110,7 +110,7 @@ unsafe fn count_outside(is_outside: bool, outside: GlobalMut<u64>) {
 /// The launch has one block per [`TILE`] words of the target. The buffers have whole elements of `words` words. There is an
 /// index for each element of the target, or fewer if only the device knows how many. `outside` has one element or none.
 /// While the kernel runs, nothing writes what it reads, and nothing else uses `to` and `outside`.
-#[kernel(threads = THREADS, native = super::native::gather_elements)]
+#[kernel(listed, threads = THREADS, native = super::native::gather_elements)]
 pub unsafe fn gather_elements<W: Pod, I: Index>(
     from: Global<W>,
     indices: Fused,
@@ -141,7 +141,7 @@ pub unsafe fn gather_elements<W: Pod, I: Index>(
 /// # Safety
 /// The launch has one block per [`TILE`] indices. `last` is zero, has one number per place, and nothing else uses it and
 /// `outside`, which has one element.
-#[kernel(threads = THREADS, native = super::native::claim_places)]
+#[kernel(listed, threads = THREADS, native = super::native::claim_places)]
 pub unsafe fn claim_places<I: Index>(indices: Fused, last: GlobalMut<u64>, outside: GlobalMut<u64>) {
     let len = Input::<I>::count(&indices);
     for row in 0..ROWS {
@@ -165,7 +165,7 @@ pub unsafe fn claim_places<I: Index>(indices: Fused, last: GlobalMut<u64>, outsi
 /// index for each element of the source, or fewer if only the device knows how many. If `last` has numbers, they are those
 /// of [`ClaimPlaces`] for the same indices; otherwise all indices are distinct and in range. While the kernel runs, nothing
 /// writes what it reads, and nothing else uses `to`.
-#[kernel(threads = THREADS, native = super::native::scatter_elements)]
+#[kernel(listed, threads = THREADS, native = super::native::scatter_elements)]
 pub unsafe fn scatter_elements<W: Pod, I: Index>(
     from: Global<W>,
     indices: Fused,
@@ -195,7 +195,7 @@ pub unsafe fn scatter_elements<W: Pod, I: Index>(
 /// # Safety
 /// The launch has one block per [`TILE`] words. Both buffers have the same number of whole elements, and do not overlap.
 /// Nothing else uses `to`, and nothing writes `from`.
-#[kernel(threads = THREADS, native = super::native::reverse_elements)]
+#[kernel(listed, threads = THREADS, native = super::native::reverse_elements)]
 pub unsafe fn reverse_elements<W: Pod>(from: Global<W>, to: GlobalMut<W>, words: u32) {
     let len = to.len() / words as usize;
     for row in 0..ROWS {
@@ -210,7 +210,7 @@ pub unsafe fn reverse_elements<W: Pod>(from: Global<W>, to: GlobalMut<W>, words:
 ///
 /// # Safety
 /// The launch has one block per [`TILE`] words of the first half. The buffer has whole elements, and nothing else uses it.
-#[kernel(threads = THREADS, native = super::native::swap_ends)]
+#[kernel(listed, threads = THREADS, native = super::native::swap_ends)]
 pub unsafe fn swap_ends<W: Pod>(data: GlobalMut<W>, words: u32) {
     let len = data.len() / words as usize;
     for row in 0..ROWS {
@@ -237,7 +237,7 @@ pub unsafe fn swap_ends<W: Pod>(data: GlobalMut<W>, words: u32) {
 /// The launch has one block per [`TILE`] words of the target. The buffers have whole elements. There is one offset more than
 /// there are starts. `outside` has one element. While the kernel runs, nothing writes what it reads, and nothing else uses
 /// `to` and `outside`.
-#[kernel(threads = THREADS, native = super::native::copy_ranges)]
+#[kernel(listed, threads = THREADS, native = super::native::copy_ranges)]
 pub unsafe fn copy_ranges<W: Pod>(
     from: Global<W>,
     starts: Global<u64>,

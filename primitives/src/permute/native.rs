@@ -3,7 +3,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::Index;
+use super::kernel::{ClaimPlaces, CopyRanges, GatherElements, Index, ReverseElements, ScatterElements, SwapEnds};
 use crate::input::{Fused, Input};
 use crate::kernel::Team;
 use crate::view::{Global, GlobalMut};
@@ -57,14 +57,8 @@ unsafe fn add_outside(number: AtomicU64, outside: GlobalMut<u64>) {
 
 /// # Safety
 /// The contract of [`gather_elements`](super::kernel::GatherElements).
-pub(super) unsafe fn gather_elements<W: Pod, I: Index>(
-    from: Global<W>,
-    indices: Fused,
-    to: GlobalMut<W>,
-    words: u32,
-    outside: GlobalMut<u64>,
-    team: Team,
-) {
+pub(super) unsafe fn gather_elements<W: Pod, I: Index>(kernel: GatherElements<W, I>, team: Team) {
+    let GatherElements { from, indices, to, words, outside, .. } = kernel;
     let words = words as usize;
     let (available, missed) = (from.len() / words, AtomicU64::new(0));
     let gather = |place: usize, index: usize| {
@@ -84,7 +78,8 @@ pub(super) unsafe fn gather_elements<W: Pod, I: Index>(
 
 /// # Safety
 /// The contract of [`claim_places`](super::kernel::ClaimPlaces).
-pub(super) unsafe fn claim_places<I: Index>(indices: Fused, last: GlobalMut<u64>, outside: GlobalMut<u64>, team: Team) {
+pub(super) unsafe fn claim_places<I: Index>(kernel: ClaimPlaces<I>, team: Team) {
+    let ClaimPlaces { indices, last, outside, .. } = kernel;
     // SAFETY: nothing writes the length.
     let count = unsafe { Input::<I>::count(&indices) };
     // Each worker has some places, and goes over all indices in order: the last one that is noted counts.
@@ -110,14 +105,8 @@ pub(super) unsafe fn claim_places<I: Index>(indices: Fused, last: GlobalMut<u64>
 
 /// # Safety
 /// The contract of [`scatter_elements`](super::kernel::ScatterElements).
-pub(super) unsafe fn scatter_elements<W: Pod, I: Index>(
-    from: Global<W>,
-    indices: Fused,
-    to: GlobalMut<W>,
-    words: u32,
-    last: Global<u64>,
-    team: Team,
-) {
+pub(super) unsafe fn scatter_elements<W: Pod, I: Index>(kernel: ScatterElements<W, I>, team: Team) {
+    let ScatterElements { from, indices, to, words, last, .. } = kernel;
     // SAFETY: nothing writes these.
     let last = unsafe { last.as_slice() };
     let scatter = |element: usize, place: usize| {
@@ -132,7 +121,8 @@ pub(super) unsafe fn scatter_elements<W: Pod, I: Index>(
 
 /// # Safety
 /// The contract of [`reverse_elements`](super::kernel::ReverseElements).
-pub(super) unsafe fn reverse_elements<W: Pod>(from: Global<W>, to: GlobalMut<W>, words: u32, team: Team) {
+pub(super) unsafe fn reverse_elements<W: Pod>(kernel: ReverseElements<W>, team: Team) {
+    let ReverseElements { from, to, words, .. } = kernel;
     let len = to.len() / words as usize;
     let reverse = |_: usize, range: Range<usize>| {
         for place in range {
@@ -146,7 +136,8 @@ pub(super) unsafe fn reverse_elements<W: Pod>(from: Global<W>, to: GlobalMut<W>,
 
 /// # Safety
 /// The contract of [`swap_ends`](super::kernel::SwapEnds).
-pub(super) unsafe fn swap_ends<W: Pod>(data: GlobalMut<W>, words: u32, team: Team) {
+pub(super) unsafe fn swap_ends<W: Pod>(kernel: SwapEnds<W>, team: Team) {
+    let SwapEnds { data, words, .. } = kernel;
     let words = words as usize;
     let len = data.len() / words;
     let swap = |_: usize, range: Range<usize>| {
@@ -166,15 +157,8 @@ pub(super) unsafe fn swap_ends<W: Pod>(data: GlobalMut<W>, words: u32, team: Tea
 ///
 /// # Safety
 /// The contract of [`copy_ranges`](super::kernel::CopyRanges).
-pub(super) unsafe fn copy_ranges<W: Pod>(
-    from: Global<W>,
-    starts: Global<u64>,
-    to: GlobalMut<W>,
-    offsets: Global<u64>,
-    words: u32,
-    outside: GlobalMut<u64>,
-    team: Team,
-) {
+pub(super) unsafe fn copy_ranges<W: Pod>(kernel: CopyRanges<W>, team: Team) {
+    let CopyRanges { from, starts, to, offsets, words, outside, .. } = kernel;
     let words = words as usize;
     let (available, missed) = ((from.len() / words) as u64, AtomicU64::new(0));
     // SAFETY: nothing writes these.

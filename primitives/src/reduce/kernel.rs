@@ -41,6 +41,7 @@ pub const fn shared<T>(vec: usize, rows: usize) -> usize {
 /// buffers.
 // One block at least: without a number, the compiler saves registers for more blocks than it needs, and spills on sm_80.
 #[kernel(
+    listed,
     threads = THREADS,
     min_blocks = 1,
     shared = shared::<T>(VEC, ROWS),

@@ -2,25 +2,21 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::THREADS;
+use super::kernel::{ReduceTiles, THREADS};
 use crate::block::native::{Tile, WARP, fold, reduce_lanes};
 use crate::input::Input;
 use crate::kernel::Team;
 use crate::monoid::Combine;
-use crate::view::{Global, GlobalMut};
+use crate::view::Global;
 use bytemuck::Pod;
 
 /// # Safety
 /// The contract of [`reduce_tiles`](super::kernel::ReduceTiles).
 pub(super) unsafe fn reduce_tiles<T: Pod, I: Input<T>, Op: Combine<T>, const VEC: usize, const ROWS: usize>(
-    input: I,
-    partial: GlobalMut<T>,
-    output: GlobalMut<T>,
-    _: GlobalMut<u64>,
-    op: Op,
-    tiles: u32,
+    kernel: ReduceTiles<T, I, Op, VEC, ROWS>,
     team: Team,
 ) {
+    let ReduceTiles { input, partial, output, op, tiles, .. } = kernel;
     let total = if partial.is_empty() {
         // SAFETY: nothing writes the input.
         unsafe { combine::<T, I, Op, VEC, ROWS>(input, 0, tiles as usize, op) }

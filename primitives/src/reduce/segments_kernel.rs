@@ -47,7 +47,7 @@ pub const fn shared<T: Flagged>(vec: usize, rows: usize) -> usize {
 /// The launch has one block per tile, at least one. `segments` has at least two offsets, and edges for these tiles. `output`
 /// has one element per segment. `scratch` comes from the stream's look-back words, for one `T::Since` per tile. While the
 /// kernel runs, nothing writes the input and the segments, and nothing else uses the other buffers.
-#[kernel(threads = THREADS, shared = shared::<T>(VEC, ROWS), native = super::segments_native::reduce_segments)]
+#[kernel(listed, threads = THREADS, shared = shared::<T>(VEC, ROWS), native = super::segments_native::reduce_segments)]
 pub unsafe fn reduce_segments<T: Flagged, I: Input<T>, Op: Combine<T>, const VEC: usize, const ROWS: usize>(
     input: I,
     segments: OffsetHeads,

@@ -3,7 +3,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::segments_kernel::THREADS;
+use super::segments_kernel::{ReduceSegments, THREADS};
 use crate::block::native::{Tile, WARP, fold, tile_prefixes};
 use crate::input::Input;
 use crate::kernel::Team;
@@ -18,13 +18,10 @@ use crate::view::GlobalMut;
 /// # Safety
 /// The contract of [`reduce_segments`](super::segments_kernel::ReduceSegments).
 pub(super) unsafe fn reduce_segments<T: Flagged, I: Input<T>, Op: Combine<T>, const VEC: usize, const ROWS: usize>(
-    input: I,
-    segments: OffsetHeads,
-    output: GlobalMut<T>,
-    op: Op,
-    _: GlobalMut<u64>,
+    kernel: ReduceSegments<T, I, Op, VEC, ROWS>,
     team: Team,
 ) {
+    let ReduceSegments { input, segments, output, op, .. } = kernel;
     let (threads, items) = (THREADS as usize, VEC * ROWS);
     let tile_len = threads * items;
     // SAFETY: nothing writes the length.

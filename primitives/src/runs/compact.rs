@@ -78,6 +78,7 @@ pub const fn shared<K, X: Beside>(threads: u32, vec: usize, rows: usize) -> usiz
 /// lengths, the first items are kept. While the kernel runs, nothing writes the inputs, and nothing else uses the other
 /// buffers; no output overlaps another buffer.
 #[kernel(
+    listed,
     threads = THREADS,
     shared = shared::<K, X>(THREADS, VEC, ROWS),
     min_blocks = blocks::<K, X>(),

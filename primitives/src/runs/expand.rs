@@ -43,7 +43,7 @@ unsafe fn outputs(ends: Global<u64>, runs: usize, room: usize) -> usize {
 /// # Safety
 /// The launch has at least one thread per element of `splits`. The first elements of `ends`, as many as there are runs, do
 /// not decrease. `total` has one element. While the kernel runs, nothing writes `ends`, and nothing else uses the outputs.
-#[kernel(threads = THREADS, native = super::native::split_runs)]
+#[kernel(listed, threads = THREADS, native = super::native::split_runs)]
 pub unsafe fn split_runs(ends: Global<u64>, runs: Count, room: u64, splits: GlobalMut<u64>, total: GlobalMut<u64>) {
     let tile = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     let runs = runs.get();
@@ -79,7 +79,7 @@ pub unsafe fn split_runs(ends: Global<u64>, runs: Count, room: u64, splits: Glob
 /// The launch has one block per tile; `splits` and `ends` are those of [`SplitRuns`]. `elements` has `words` words for each
 /// run, at least one, and `output` has `words` words for each of `room` outputs. While the kernel runs, nothing writes the
 /// inputs, and nothing else uses the output.
-#[kernel(threads = THREADS, shared = SHARED, native = super::native::expand_runs)]
+#[kernel(listed, threads = THREADS, shared = SHARED, native = super::native::expand_runs)]
 pub unsafe fn expand_runs<W: Pod>(
     elements: Global<W>,
     words: u32,

@@ -4,23 +4,22 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::beside::Beside;
+use super::compact::CompactRuns;
+use super::expand::{ExpandRuns, SplitRuns};
 use super::open::{Join, Open};
-use super::reduce::Heads;
+use super::reduce::{Heads, ReduceRuns};
 use crate::block::native::{Tile, WARP, scan_lanes, tile_prefixes};
-use crate::equality::HoleEquality;
 use crate::hole::Held;
-use crate::input::{Count, Input};
+use crate::input::Input;
 use crate::kernel::Team;
 use crate::monoid::Combine;
 use crate::segments::native::pieces;
 use crate::select::native::{compact, write_kept};
-use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 use std::ops::Range;
 
 /// # Safety
 /// The contract of [`compact_runs`](super::compact::CompactRuns).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn compact_runs<
     K: Held,
     I: Input<K>,
@@ -29,15 +28,10 @@ pub(super) unsafe fn compact_runs<
     const VEC: usize,
     const ROWS: usize,
 >(
-    input: I,
-    equality: HoleEquality,
-    last: u32,
-    output: GlobalMut<K>,
-    beside: X,
-    count: GlobalMut<u64>,
-    _: GlobalMut<u64>,
+    kernel: CompactRuns<K, I, X, THREADS, VEC, ROWS>,
     team: Team,
 ) {
+    let CompactRuns { input, equality, last, output, beside, count, .. } = kernel;
     // SAFETY: nothing writes the length.
     let len = unsafe { input.count() };
     let test = |range: Range<usize>, flags: &mut [u8]| {
@@ -91,14 +85,10 @@ pub(super) unsafe fn reduce_runs<
     const VEC: usize,
     const ROWS: usize,
 >(
-    heads: S,
-    values: I,
-    totals: GlobalMut<V>,
-    op: Op,
-    count: GlobalMut<u64>,
-    _: GlobalMut<u64>,
+    kernel: ReduceRuns<S, V, I, Op, THREADS, VEC, ROWS>,
     team: Team,
 ) {
+    let ReduceRuns { heads, values, totals, op, count, .. } = kernel;
     let (threads, items) = (THREADS as usize, VEC * ROWS);
     let tile_len = threads * items;
     // SAFETY: nothing writes the lengths.
@@ -202,14 +192,8 @@ pub(super) unsafe fn reduce_runs<
 ///
 /// # Safety
 /// The contract of [`split_runs`](super::expand::SplitRuns).
-pub(super) unsafe fn split_runs(
-    ends: Global<u64>,
-    runs: Count,
-    _: u64,
-    _: GlobalMut<u64>,
-    total: GlobalMut<u64>,
-    _: Team,
-) {
+pub(super) unsafe fn split_runs(kernel: SplitRuns, _: Team) {
+    let SplitRuns { ends, runs, total, .. } = kernel;
     // SAFETY: there are as many ends as runs, and one total.
     unsafe {
         let last = ends.as_slice()[..runs.get()].last();
@@ -221,17 +205,8 @@ pub(super) unsafe fn split_runs(
 ///
 /// # Safety
 /// The contract of [`expand_runs`](super::expand::ExpandRuns).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
-pub(super) unsafe fn expand_runs<W: Pod>(
-    elements: Global<W>,
-    words: u32,
-    ends: Global<u64>,
-    runs: Count,
-    room: u64,
-    _: Global<u64>,
-    output: GlobalMut<W>,
-    team: Team,
-) {
+pub(super) unsafe fn expand_runs<W: Pod>(kernel: ExpandRuns<W>, team: Team) {
+    let ExpandRuns { elements, words, ends, runs, room, output, .. } = kernel;
     let words = words as usize;
     // SAFETY: nothing writes these, and there are as many ends as runs.
     let (elements, ends) = unsafe { (elements.as_slice(), &ends.as_slice()[..runs.get()]) };

@@ -286,6 +286,7 @@ unsafe fn heads_of<S: Heads, const VEC: usize, const ROWS: usize>(
 /// per tile. While the kernel runs, nothing writes the inputs, and nothing else uses the other buffers; no output overlaps
 /// another buffer.
 #[kernel(
+    listed,
     threads = THREADS,
     shared = shared::<S, V>(THREADS, VEC, ROWS),
     min_blocks = blocks::<V, I>(),

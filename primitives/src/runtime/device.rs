@@ -108,10 +108,12 @@ impl Device {
     /// Opens a device by name: `cpu`, `cpu-checked`, `cuda` (the first GPU) or `cuda:N`.
     ///
     /// # Errors
-    /// [`Error::UnknownDevice`] for any other name; the errors of [`cuda`](Self::cuda).
+    /// [`Error::UnknownDevice`] for any other name; [`Error::NeedsFeature`] for `cpu-checked` without the feature `checked`;
+    /// the errors of [`cuda`](Self::cuda).
     pub fn parse(name: &str) -> Result<Self, Error> {
         match name {
             "cpu" => Ok(Self::cpu()),
+            "cpu-checked" if !cfg!(feature = "checked") => Err(Error::NeedsFeature { what: "the device cpu-checked" }),
             "cpu-checked" => Ok(Self::cpu_checked()),
             "cuda" => Self::cuda(0),
             _ => match name.strip_prefix("cuda:").map(str::parse) {

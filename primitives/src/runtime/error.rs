@@ -181,6 +181,16 @@ pub enum Error {
         kernel: &'static str,
     },
 
+    /// Kernels of this library are to be simulated, but were not compiled for it.
+    #[error(
+        "{what} needs the feature `checked` of gpu-primitives, which compiles kernels for simulation: turn it on in \
+         Cargo.toml, or use the device `cpu`"
+    )]
+    NeedsFeature {
+        /// The kernel or the device.
+        what: &'static str,
+    },
+
     /// A kernel on the CPU, or an operator inside one, called the host side of this library.
     #[error(
         "a kernel, or an operator inside one, used a stream or device memory, which only the host can do: move that \

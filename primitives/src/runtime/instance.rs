@@ -1,11 +1,11 @@
 //! The kernels that exist as PTX: a registry that [`instances!`](crate::instances) fills at link time.
 
-use super::cpu;
 use super::error::Error;
-use crate::executor::Entry;
+use super::launch::KernelType;
 use crate::form::{Holes, Kernel};
 use std::any::{TypeId, type_name};
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
 
 /// A kernel type with its PTX.
@@ -19,8 +19,8 @@ pub struct Instance {
     name: &'static str,
     /// The text of the module, compressed.
     packed: &'static [u8],
-    /// The kernel for the CPU device, if it is [compiled](Self::compiled) with the instance.
-    _compiled: Option<Entry>,
+    /// The kernel's code for the CPU device, if it is [compiled](Self::compiled) with the instance.
+    code: Option<&'static KernelType>,
 }
 
 impl Instance {
@@ -38,15 +38,15 @@ impl Instance {
             holes: K::HOLES,
             name,
             packed,
-            _compiled: None,
+            code: None,
         }
     }
 
-    /// Names the kernel's code for the CPU device, so that it is compiled in the crate that lists the instance.
+    /// Compiles the kernel's code for the CPU device, in the crate that lists the instance.
     #[doc(hidden)]
     #[must_use]
     pub const fn compiled<K: Kernel>(self) -> Self {
-        Self { _compiled: Some(cpu::entry::<K>()), ..self }
+        Self { code: Some(KernelType::of::<K>()), ..self }
     }
 
     /// Returns all instances of the program.
@@ -89,20 +89,33 @@ impl Instance {
 
     /// Returns the instance of a kernel type.
     pub(crate) fn find(id: TypeId, type_name: fn() -> &'static str) -> Result<&'static Self, Error> {
-        static BY_KERNEL: LazyLock<HashMap<TypeId, Vec<&'static Instance>>> = LazyLock::new(|| {
-            let mut by_kernel = HashMap::<_, Vec<_>>::new();
-            for instance in Instance::all() {
-                by_kernel.entry(instance.kernel).or_default().push(instance);
-            }
-            by_kernel
-        });
-        let [first, others @ ..] = BY_KERNEL.get(&id).map_or(&[][..], Vec::as_slice) else {
+        let listed = Self::listed(id).iter().filter(|instance| !instance.packed.is_empty());
+        let [first, others @ ..] = &*listed.collect::<Vec<_>>() else {
             return Err(Error::NoInstance { kernel: type_name() });
         };
         match others.iter().find(|other| !first.is_same(other)) {
             Some(other) => Err(Error::AmbiguousInstance { kernel: type_name(), names: [first.name, other.name] }),
             None => Ok(first),
         }
+    }
+
+    /// Returns the code of a kernel type for the CPU. Crates that list the same type have compiled the same code.
+    pub(crate) fn code(id: TypeId, type_name: fn() -> &'static str) -> Result<&'static KernelType, Error> {
+        let code = Self::listed(id).iter().find_map(|instance| instance.code);
+        code.ok_or_else(|| Error::NoInstance { kernel: type_name() })
+    }
+
+    /// Returns the instances of a kernel type in the lists of all crates.
+    fn listed(id: TypeId) -> &'static [&'static Self] {
+        static BY_KERNEL: LazyLock<HashMap<TypeId, Vec<&'static Instance>, BuildHasherDefault<IdHasher>>> =
+            LazyLock::new(|| {
+                let mut by_kernel = HashMap::<_, Vec<_>, _>::default();
+                for instance in inventory::iter::<Instance>() {
+                    by_kernel.entry(instance.kernel).or_default().push(instance);
+                }
+                by_kernel
+            });
+        BY_KERNEL.get(&id).map_or(&[], Vec::as_slice)
     }
 
     /// Returns whether both have the same PTX, except for the name of the entry.
@@ -113,11 +126,8 @@ impl Instance {
 
 inventory::collect!(Instance);
 
-/// Registers an instance of a kernel, with the kernel's code for the CPU device.
-///
-/// Where the compiler shares generic code, which it does in debug builds, the kernel is compiled here once, and not again
-/// by the crates that launch it. The crate's own unit tests need no second copy.
-#[cfg(all(feature = "shared-kernels", debug_assertions))]
+/// Registers an instance of a kernel, with the kernel's code for the CPU device. A crate's own unit tests compile the kernels
+/// that they launch.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! register_instance {
@@ -129,14 +139,26 @@ macro_rules! register_instance {
     };
 }
 
-/// Registers an instance of a kernel. What launches it compiles its code for the CPU device.
-#[cfg(not(all(feature = "shared-kernels", debug_assertions)))]
-#[doc(hidden)]
-#[macro_export]
-macro_rules! register_instance {
-    ($instance:expr, $kernel:ty) => {
-        $crate::kernel::inventory::submit! { $instance }
-    };
+/// Takes the id of a type, which is a hash already, as its hash: launches look for their kernels.
+#[derive(Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for part in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            self.write_u64(u64::from_ne_bytes(word));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 ^= word;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// A kernel type, as far as loading needs it.

@@ -2,8 +2,9 @@
 //! for every kernel.
 
 use super::cpu;
+use super::error::Error;
 use super::fill::Operators;
-use super::instance::Target;
+use super::instance::{Instance, Target};
 use crate::executor::{Entry, Team};
 use crate::form::{Buffer, Holes, Kernel};
 use crate::hole::Hole;
@@ -22,8 +23,8 @@ pub(crate) struct KernelType {
     pub shared_bytes: usize,
     /// The layout of the arguments.
     pub layout: Layout,
-    /// The code for the CPU.
-    pub entry: Entry,
+    /// The code for the CPU, thread by thread, if it was compiled.
+    pub entry: Option<Entry>,
     /// The native body for the CPU. Takes the arguments.
     pub native: Option<unsafe fn(*const (), Team)>,
     buffers: unsafe fn(*const (), &mut dyn FnMut(&'static str, Buffer)),
@@ -32,7 +33,12 @@ pub(crate) struct KernelType {
 }
 
 impl KernelType {
-    /// Describes the kernels of type `K`.
+    /// Finds the kernels of type `K`: in the lists of all crates, or here, where their code is compiled then.
+    pub fn find<K: Kernel>() -> Result<&'static Self, Error> {
+        if const { K::IS_LISTED } { Instance::code(TypeId::of::<K>(), type_name::<K>) } else { Ok(Self::of::<K>()) }
+    }
+
+    /// Describes the kernels of type `K`, and compiles their code for the CPU here.
     pub const fn of<K: Kernel>() -> &'static Self {
         /// # Safety
         /// The arguments are a `K`.
@@ -57,7 +63,12 @@ impl KernelType {
                 threads: K::THREADS,
                 shared_bytes: K::SHARED_BYTES,
                 layout: Layout::new::<K>(),
-                entry: cpu::entry::<K>(),
+                // What has a native body is simulated by a program that asks for it.
+                entry: if cfg!(feature = "checked") || K::NATIVE.is_none() || !K::IS_LISTED {
+                    Some(cpu::entry::<K>())
+                } else {
+                    None
+                },
                 native: if K::NATIVE.is_some() { Some(native::<K>) } else { None },
                 buffers: buffers::<K>,
                 holes: K::HOLES,

@@ -258,7 +258,7 @@ impl Stream {
     pub unsafe fn launch<K: Kernel>(&self, kernel: Call<'_, K>, blocks: usize) -> Result<(), Error> {
         let (mut kernel, reach) = kernel.into_parts();
         // SAFETY: guaranteed by the caller; the arguments are those of the kernel.
-        unsafe { self.launch_kernel(KernelType::of::<K>(), (&raw mut kernel).cast(), reach, blocks) }
+        unsafe { self.launch_kernel(KernelType::find::<K>()?, (&raw mut kernel).cast(), reach, blocks) }
     }
 
     /// Launches a kernel with these arguments, which are not used after the call.
@@ -297,6 +297,9 @@ impl Stream {
                     Instance::find(kernel.id, kernel.type_name)?;
                     // SAFETY: the arguments are those of the kernel.
                     unsafe { kernel.filled(arguments) }.record()?;
+                }
+                if kernel.entry.is_none() && lane.device().simulates() {
+                    return Err(Error::NeedsFeature { what: kernel.name });
                 }
                 if !reach.is_for(self) {
                     return Err(Error::ViewOfOtherStream { kernel: kernel.name });

@@ -2,18 +2,17 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+use super::kernel::ScanTiles;
 use crate::block::native::{Tile, WARP, fold, scan_lanes, tile_prefixes};
 use crate::input::Input;
 use crate::kernel::Team;
 use crate::monoid::Combine;
-use crate::view::GlobalMut;
 use bytemuck::Pod;
 
 /// First combines the elements of each thread and scans the threads of each warp, then goes over the elements again.
 ///
 /// # Safety
 /// The contract of [`scan_tiles`](super::kernel::ScanTiles).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn scan_tiles<
     T: Pod,
     I: Input<T>,
@@ -22,14 +21,10 @@ pub(super) unsafe fn scan_tiles<
     const VEC: usize,
     const ROWS: usize,
 >(
-    input: I,
-    output: GlobalMut<T>,
-    op: Op,
-    init: T,
-    inclusive: u32,
-    _: GlobalMut<u64>,
+    kernel: ScanTiles<T, I, Op, THREADS, VEC, ROWS>,
     team: Team,
 ) {
+    let ScanTiles { input, output, op, init, inclusive, .. } = kernel;
     let (threads, items) = (THREADS as usize, VEC * ROWS);
     let tile_len = threads * items;
     // SAFETY: nothing writes the length.

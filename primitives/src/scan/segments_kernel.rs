@@ -54,6 +54,7 @@ const fn blocks_at_once<T, I: Input<T>>() -> u32 {
 /// the requirements of their type. `scratch` comes from the stream's look-back words, for one `T::Since` per tile. While the
 /// kernel runs, nothing writes the input and the heads, and nothing else uses the other buffers.
 #[kernel(
+    listed,
     threads = THREADS,
     shared = shared::<T>(VEC, ROWS),
     min_blocks = blocks_at_once::<T, I>(),

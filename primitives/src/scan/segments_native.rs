@@ -3,21 +3,19 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::segments_kernel::THREADS;
+use super::segments_kernel::{ScanSegments, THREADS};
 use crate::block::native::{Tile, WARP, tile_prefixes};
 use crate::input::Input;
 use crate::kernel::Team;
 use crate::monoid::Combine;
 use crate::segments::native::{Warp, before_threads, pieces, scan_warp};
 use crate::segments::{Flagged, Heads, Restart};
-use crate::view::GlobalMut;
 
 /// First combines the elements of each thread since its last head, and from these what comes before each tile. Then goes over
 /// the elements again.
 ///
 /// # Safety
 /// The contract of [`scan_segments`](super::segments_kernel::ScanSegments).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn scan_segments<
     T: Flagged,
     I: Input<T>,
@@ -26,15 +24,10 @@ pub(super) unsafe fn scan_segments<
     const VEC: usize,
     const ROWS: usize,
 >(
-    input: I,
-    segments: S,
-    output: GlobalMut<T>,
-    op: Op,
-    init: T,
-    inclusive: u32,
-    _: GlobalMut<u64>,
+    kernel: ScanSegments<T, I, S, Op, VEC, ROWS>,
     team: Team,
 ) {
+    let ScanSegments { input, segments, output, op, init, inclusive, .. } = kernel;
     let (threads, items) = (THREADS as usize, VEC * ROWS);
     let tile_len = threads * items;
     // SAFETY: nothing writes the length.

@@ -109,7 +109,7 @@ pub(super) fn precedes<K: Pod, C: KeyOrder<K>>(compare: C, key: K, needle: K, up
 /// The launch has at least one thread per key of the index. The haystack is not empty, and `index` has the padded keys
 /// of levels 1 to some top level, as counted by `index_len`. While the kernel runs, nothing writes the haystack, and
 /// nothing else uses the index.
-#[kernel(threads = THREADS)]
+#[kernel(listed, threads = THREADS)]
 pub unsafe fn build_index<K: Pod>(haystack: Global<K>, index: GlobalMut<K>) {
     let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     if at < index.len() {
@@ -181,7 +181,7 @@ unsafe fn count_singly<K: Pod, C: KeyOrder<K>>(node: Global<K>, needle: K, compa
 /// memory, and its keys fit there (`top_limit`). `index` holds exactly the levels up to it, as written by
 /// [`BuildIndex`], at a multiple of 16 bytes. `VEC` divides 8. `out` is as long as the needles. While the kernel runs,
 /// nothing else uses `out`, and nothing writes the other buffers.
-#[kernel(threads = THREADS, shared = shared_bytes::<K>(top_limit::<K>()))]
+#[kernel(listed, threads = THREADS, shared = shared_bytes::<K>(top_limit::<K>()))]
 pub unsafe fn search_indexed<K: Pod, C: KeyOrder<K>, I: IndexOut, const VEC: usize>(
     haystack: Global<K>,
     index: Global<K>,
@@ -285,7 +285,7 @@ pub unsafe fn search_indexed<K: Pod, C: KeyOrder<K>, I: IndexOut, const VEC: usi
 /// # Safety
 /// The launch has at least one thread per needle. `out` is as long as the needles. While the kernel runs, nothing else
 /// uses `out`, and nothing writes the haystack or the needles.
-#[kernel(threads = THREADS)]
+#[kernel(listed, threads = THREADS)]
 pub unsafe fn search_directly<K: Pod, C: KeyOrder<K>, I: IndexOut>(
     haystack: Global<K>,
     needles: Global<K>,
@@ -330,7 +330,7 @@ pub const fn sorted_shared<K>(items: usize) -> usize {
 /// [`MergePartition`](crate::merge::MergePartition) has written for the two sides in this order, for this tile size and
 /// the same `compare`. `out` is as long as the needles. While the kernel runs, nothing else uses `out`, and nothing
 /// writes the other buffers.
-#[kernel(threads = THREADS, shared = sorted_shared::<K>(ITEMS), native = super::native::search_sorted)]
+#[kernel(listed, threads = THREADS, shared = sorted_shared::<K>(ITEMS), native = super::native::search_sorted)]
 pub unsafe fn search_sorted<K: Pod, C: KeyOrder<K>, I: IndexOut, const ITEMS: usize>(
     haystack: Global<K>,
     needles: Global<K>,

@@ -2,10 +2,9 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{IndexOut, precedes};
+use super::kernel::{IndexOut, SearchSorted, precedes};
 use crate::compare::KeyOrder;
 use crate::kernel::Team;
-use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 use std::ops::Range;
 
@@ -13,17 +12,11 @@ use std::ops::Range;
 ///
 /// # Safety
 /// The contract of [`search_sorted`](super::kernel::SearchSorted).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn search_sorted<K: Pod, C: KeyOrder<K>, I: IndexOut, const ITEMS: usize>(
-    haystack: Global<K>,
-    needles: Global<K>,
-    out: GlobalMut<I>,
-    compare: C,
-    upper: u32,
-    _: Global<u64>,
-    _: Global<u64>,
+    kernel: SearchSorted<K, C, I, ITEMS>,
     team: Team,
 ) {
+    let SearchSorted { haystack, needles, out, compare, upper, .. } = kernel;
     // SAFETY: nothing writes these.
     let (haystack, needles) = unsafe { (haystack.as_slice(), needles.as_slice()) };
     let is_before = |at: usize, needle: K| precedes(compare, haystack[at], needle, upper != 0);

@@ -3,17 +3,16 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::cut::Edge;
+use super::pass::MergeSegments;
+use super::tile::SortSegments;
 use crate::compare::KeyOrder;
 use crate::kernel::Team;
-use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 
 /// Sorts each segment, whatever its length. So nothing is left to merge.
 ///
 /// # Safety
 /// The contract of [`sort_segments`](super::tile::SortSegments).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn sort_segments<
     K: Pod,
     V: Pod,
@@ -22,17 +21,10 @@ pub(super) unsafe fn sort_segments<
     const ITEMS: usize,
     const SLACK: u32,
 >(
-    offsets: Global<u32>,
-    _: Global<Edge>,
-    input_keys: Global<K>,
-    input_values: Global<V>,
-    keys: GlobalMut<K>,
-    values: GlobalMut<V>,
-    _: GlobalMut<K>,
-    _: GlobalMut<V>,
-    compare: C,
+    kernel: SortSegments<K, V, C, THREADS, ITEMS, SLACK>,
     team: Team,
 ) {
+    let SortSegments { offsets, input_keys, input_values, keys, values, compare, .. } = kernel;
     let items = input_keys.len();
     // SAFETY: nothing writes the offsets.
     let offsets = unsafe { offsets.as_slice() };
@@ -71,7 +63,6 @@ pub(super) unsafe fn sort_segments<
 ///
 /// # Safety
 /// The contract of [`merge_segments`](super::pass::MergeSegments).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn merge_segments<
     K: Pod,
     V: Pod,
@@ -80,15 +71,7 @@ pub(super) unsafe fn merge_segments<
     const ITEMS: usize,
     const SLACK: u32,
 >(
-    _: Global<u32>,
-    _: Global<Edge>,
-    _: GlobalMut<u32>,
-    _: GlobalMut<K>,
-    _: GlobalMut<V>,
-    _: GlobalMut<K>,
-    _: GlobalMut<V>,
-    _: C,
-    _: u32,
+    _: MergeSegments<K, V, C, THREADS, ITEMS, SLACK>,
     _: Team,
 ) {
 }

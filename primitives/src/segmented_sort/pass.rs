@@ -52,6 +52,7 @@ pub const fn merge_shared<K, V>(threads: u32, items: usize) -> usize {
 /// segment spans tiles. While the kernel runs, nothing writes `offsets` or `edges`, and nothing else uses the other
 /// buffers.
 #[kernel(
+    listed,
     threads = THREADS,
     shared = merge_shared::<K, V>(THREADS, ITEMS),
     min_blocks = 512 / THREADS,

@@ -81,7 +81,7 @@ impl Offsets {
 ///
 /// # Safety
 /// The launch has a warp per edge. While the kernel runs, nothing writes the offsets, and nothing else uses the edges.
-#[kernel(threads = THREADS, native = super::native::find_edges)]
+#[kernel(listed, threads = THREADS, native = super::native::find_edges)]
 pub unsafe fn find_edges(offsets: Offsets, edges: GlobalMut<u64>, tile_len: u64) {
     let tile = thread::block_idx_x() as usize * (THREADS / LANES) as usize + warp_id() as usize;
     if tile >= edges.len() {

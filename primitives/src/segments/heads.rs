@@ -300,7 +300,7 @@ impl Heads for HeadFlags {
 /// # Safety
 /// The launch has at least one thread per flag, and there are no fewer flags than keys. `equality` is one of keys that are held
 /// in an `H`. While the kernel runs, nothing writes the keys, and nothing else uses the flags.
-#[kernel(threads = THREADS, native = super::native::flag_heads)]
+#[kernel(listed, threads = THREADS, native = super::native::flag_heads)]
 pub unsafe fn flag_heads<H: Held, I: Input<H>>(keys: I, equality: HoleEquality, flags: GlobalMut<u8>) {
     let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     let count = keys.count();

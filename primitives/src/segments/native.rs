@@ -1,14 +1,13 @@
 //! Values that restart at the heads of segments, in the shape in which blocks combine them, for the native bodies of kernels.
 
-use super::edges::Offsets;
+use super::edges::FindEdges;
+use super::heads::FlagHeads;
 use super::{Flagged, Restart};
 use crate::block::native::WARP;
-use crate::equality::HoleEquality;
 use crate::hole::Held;
 use crate::input::Input;
 use crate::kernel::Team;
 use crate::monoid::Combine;
-use crate::view::GlobalMut;
 use std::ops::Range;
 
 /// A warp after [`scan_warp`].
@@ -84,12 +83,8 @@ pub(crate) fn pieces(heads: &[u8], range: Range<usize>) -> impl Iterator<Item = 
 
 /// # Safety
 /// The contract of [`flag_heads`](super::heads::FlagHeads).
-pub(super) unsafe fn flag_heads<H: Held, I: Input<H>>(
-    keys: I,
-    equality: HoleEquality,
-    flags: GlobalMut<u8>,
-    team: Team,
-) {
+pub(super) unsafe fn flag_heads<H: Held, I: Input<H>>(kernel: FlagHeads<H, I>, team: Team) {
+    let FlagHeads { keys, equality, flags, .. } = kernel;
     // SAFETY: nothing writes the length.
     let count = unsafe { keys.count() };
     let flag = |_: usize, range: Range<usize>| {
@@ -116,7 +111,8 @@ pub(super) unsafe fn flag_heads<H: Held, I: Input<H>>(
 
 /// # Safety
 /// The contract of [`find_edges`](super::edges::FindEdges).
-pub(super) unsafe fn find_edges(offsets: Offsets, edges: GlobalMut<u64>, tile_len: u64, team: Team) {
+pub(super) unsafe fn find_edges(kernel: FindEdges, team: Team) {
+    let FindEdges { offsets, edges, tile_len, .. } = kernel;
     let find = |tile: usize| {
         let (mut low, mut high) = (0, offsets.len());
         while low < high {

@@ -83,6 +83,7 @@ impl<K: Pod, V: Pod> Pieces<K, V> {
 /// tile. The buffers of `keep` satisfy the requirements of its type. While the kernel runs, nothing writes the inputs,
 /// and nothing else uses the other buffers; no output overlaps another buffer.
 #[kernel(
+    listed,
     threads = THREADS,
     shared = shared::<K, V>(THREADS, VEC, ROWS),
     min_blocks = F::MIN_BLOCKS,
@@ -146,7 +147,7 @@ pub unsafe fn select_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const
 /// # Safety
 /// The launch has one block per tile; `following` has one element per tile. `scratch` and `keep` are as for
 /// [`SelectTiles`]. While the kernel runs, nothing writes the input, and nothing else uses `following` or `scratch`.
-#[kernel(threads = THREADS, shared = shared::<K, ()>(THREADS, VEC, ROWS), native = super::native::count_tiles)]
+#[kernel(listed, threads = THREADS, shared = shared::<K, ()>(THREADS, VEC, ROWS), native = super::native::count_tiles)]
 pub unsafe fn count_tiles<K: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     input: Global<K>,
     keep: F,
@@ -181,7 +182,7 @@ pub unsafe fn count_tiles<K: Pod, F: Keep<K>, const THREADS: u32, const VEC: usi
 /// and `keep`. Unless values are zero-sized, there are as many as keys. Outputs are at least as long as the input;
 /// `count` has one element. The buffers of `keep` satisfy the requirements of its type. While the kernel runs, nothing
 /// writes the inputs or `following`, and nothing else uses the other buffers; no output overlaps another buffer.
-#[kernel(threads = THREADS, shared = shared::<K, V>(THREADS, VEC, ROWS), native = super::native::partition_tiles)]
+#[kernel(listed, threads = THREADS, shared = shared::<K, V>(THREADS, VEC, ROWS), native = super::native::partition_tiles)]
 pub unsafe fn partition_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     input: Global<K>,
     values: Global<V>,
@@ -235,7 +236,7 @@ pub unsafe fn partition_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, co
 /// # Safety
 /// The launch has at least one thread per item, and there are as many flags. The buffers of `keep` satisfy the
 /// requirements of its type. While the kernel runs, nothing writes the input, and nothing else uses the flags.
-#[kernel(threads = FLAG_THREADS, native = super::native::flag_items)]
+#[kernel(listed, threads = FLAG_THREADS, native = super::native::flag_items)]
 pub unsafe fn flag_items<K: Pod, F: Keep<K>>(input: Global<K>, keep: F, flags: GlobalMut<u8>) {
     let at = thread::block_idx_x() as usize * FLAG_THREADS as usize + thread::thread_idx_x() as usize;
     if at < input.len() {

@@ -3,12 +3,13 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::predicate::{HolePredicate, Keep};
-use super::segments::{NoteShape, Offset};
+use super::kernel::{CountTiles, FlagItems, PartitionTiles, SelectTiles};
+use super::predicate::Keep;
+use super::segments::{CheckOffsets, MoveOffsets, Offset};
+use super::source::SelectSource;
 use crate::hole::Held;
-use crate::input::{Fused, Input};
+use crate::input::Input;
 use crate::kernel::Team;
-use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -91,7 +92,6 @@ pub(crate) unsafe fn write_kept<T: Copy>(items: &[T], flags: &[u8], room: *mut T
 
 /// # Safety
 /// The contract of [`select_tiles`](super::kernel::SelectTiles).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn select_tiles<
     K: Pod,
     V: Pod,
@@ -100,15 +100,10 @@ pub(super) unsafe fn select_tiles<
     const VEC: usize,
     const ROWS: usize,
 >(
-    input: Global<K>,
-    values: Global<V>,
-    output: GlobalMut<K>,
-    output_values: GlobalMut<V>,
-    keep: F,
-    count: GlobalMut<u64>,
-    _: GlobalMut<u64>,
+    kernel: SelectTiles<K, V, F, THREADS, VEC, ROWS>,
     team: Team,
 ) {
+    let SelectTiles { input, values, output, output_values, keep, count, .. } = kernel;
     // SAFETY: nothing writes the inputs.
     let (keys, values) = unsafe { (input.as_slice(), values.as_slice()) };
     // SAFETY: guaranteed by the caller.
@@ -143,17 +138,13 @@ pub(super) unsafe fn select_tiles<
 /// # Safety
 /// The contract of [`count_tiles`](super::kernel::CountTiles).
 pub(super) unsafe fn count_tiles<K: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
-    _: Global<K>,
-    _: F,
-    _: GlobalMut<u64>,
-    _: GlobalMut<u64>,
+    _: CountTiles<K, F, THREADS, VEC, ROWS>,
     _: Team,
 ) {
 }
 
 /// # Safety
 /// The contract of [`partition_tiles`](super::kernel::PartitionTiles).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn partition_tiles<
     K: Pod,
     V: Pod,
@@ -162,15 +153,10 @@ pub(super) unsafe fn partition_tiles<
     const VEC: usize,
     const ROWS: usize,
 >(
-    input: Global<K>,
-    values: Global<V>,
-    output: GlobalMut<K>,
-    output_values: GlobalMut<V>,
-    keep: F,
-    _: Global<u64>,
-    count: GlobalMut<u64>,
+    kernel: PartitionTiles<K, V, F, THREADS, VEC, ROWS>,
     team: Team,
 ) {
+    let PartitionTiles { input, values, output, output_values, keep, count, .. } = kernel;
     // SAFETY: nothing writes the inputs.
     let (keys, values) = unsafe { (input.as_slice(), values.as_slice()) };
     // SAFETY: the indices are those of items.
@@ -198,7 +184,8 @@ pub(super) unsafe fn partition_tiles<
 
 /// # Safety
 /// The contract of [`flag_items`](super::kernel::FlagItems).
-pub(super) unsafe fn flag_items<K: Pod, F: Keep<K>>(input: Global<K>, keep: F, flags: GlobalMut<u8>, team: Team) {
+pub(super) unsafe fn flag_items<K: Pod, F: Keep<K>>(kernel: FlagItems<K, F>, team: Team) {
+    let FlagItems { input, keep, flags, .. } = kernel;
     // SAFETY: nothing writes the input.
     let keys = unsafe { input.as_slice() };
     let flag = |_: usize, range: Range<usize>| {
@@ -214,13 +201,8 @@ pub(super) unsafe fn flag_items<K: Pod, F: Keep<K>>(input: Global<K>, keep: F, f
 
 /// # Safety
 /// The contract of [`check_offsets`](super::segments::CheckOffsets).
-pub(super) unsafe fn check_offsets<O: Offset>(
-    offsets: Global<O>,
-    len: u64,
-    range: GlobalMut<u64>,
-    invalid: GlobalMut<u64>,
-    _: Team,
-) {
+pub(super) unsafe fn check_offsets<O: Offset>(kernel: CheckOffsets<O>, _: Team) {
+    let CheckOffsets { offsets, len, range, invalid, .. } = kernel;
     // SAFETY: nothing writes the offsets.
     let offsets = unsafe { offsets.as_slice() };
     let mut previous = 0;
@@ -244,18 +226,8 @@ pub(super) unsafe fn check_offsets<O: Offset>(
 ///
 /// # Safety
 /// The contract of [`move_offsets`](super::segments::MoveOffsets).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
-pub(super) unsafe fn move_offsets<O: Offset>(
-    offsets: Global<O>,
-    output: GlobalMut<O>,
-    len: u64,
-    shape: NoteShape,
-    flags: Global<u32>,
-    before: Global<u64>,
-    _: Global<u64>,
-    count: Global<u64>,
-    team: Team,
-) {
+pub(super) unsafe fn move_offsets<O: Offset>(kernel: MoveOffsets<O>, team: Team) {
+    let MoveOffsets { offsets, output, len, shape, flags, lanes: before, count, .. } = kernel;
     // SAFETY: nothing writes these.
     let (offsets, flags, before) = unsafe { (offsets.as_slice(), flags.as_slice(), before.as_slice()) };
     // SAFETY: there is one count.
@@ -281,14 +253,8 @@ pub(super) unsafe fn move_offsets<O: Offset>(
 
 /// # Safety
 /// The contract of [`select_source`](super::source::SelectSource).
-pub(super) unsafe fn select_source<H: Held, const ROWS: usize>(
-    input: Fused,
-    output: GlobalMut<H>,
-    keep: HolePredicate,
-    count: GlobalMut<u64>,
-    _: GlobalMut<u64>,
-    team: Team,
-) {
+pub(super) unsafe fn select_source<H: Held, const ROWS: usize>(kernel: SelectSource<H, ROWS>, team: Team) {
+    let SelectSource { input, output, keep, count, .. } = kernel;
     // SAFETY: nothing writes the length.
     let len = unsafe { Input::<H>::count(&input) };
     let test = |range: Range<usize>, flags: &mut [u8]| {

@@ -155,7 +155,7 @@ impl<K, F: Keep<K>> Keep<K> for Within<F> {
 /// # Safety
 /// The launch has at least one thread per offset. `range` has two elements, `invalid` has one. While the kernel runs,
 /// nothing writes the offsets, and nothing else uses the other buffers.
-#[kernel(threads = THREADS, native = super::native::check_offsets)]
+#[kernel(listed, threads = THREADS, native = super::native::check_offsets)]
 pub unsafe fn check_offsets<O: Offset>(offsets: Global<O>, len: u64, range: GlobalMut<u64>, invalid: GlobalMut<u64>) {
     let i = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     if i < offsets.len() {
@@ -191,7 +191,7 @@ pub struct NoteShape {
 /// The launch has at least one thread per offset, and `output` is as long as `offsets`. `flags`, `lanes`, `rows` and
 /// the one element of `count` are what [`SelectTiles`](super::SelectTiles) of this shape has written about `len` items,
 /// with [`Within`]. While the kernel runs, nothing else uses the output, and nothing writes the other buffers.
-#[kernel(threads = THREADS, native = super::native::move_offsets)]
+#[kernel(listed, threads = THREADS, native = super::native::move_offsets)]
 pub unsafe fn move_offsets<O: Offset>(
     offsets: Global<O>,
     output: GlobalMut<O>,

@@ -47,7 +47,7 @@ pub const fn shared<H>(rows: usize) -> usize {
 /// The launch has one block per tile. The output is at least as long as the source; `count` has one element. `scratch`
 /// comes from the stream's look-back words, for one `u64` per tile. While the kernel runs, nothing writes what the source
 /// reads, and nothing else uses the other buffers.
-#[kernel(threads = THREADS, shared = shared::<H>(ROWS), native = super::native::select_source)]
+#[kernel(listed, threads = THREADS, shared = shared::<H>(ROWS), native = super::native::select_source)]
 pub unsafe fn select_source<H: Held, const ROWS: usize>(
     input: Fused,
     output: GlobalMut<H>,

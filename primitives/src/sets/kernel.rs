@@ -121,7 +121,7 @@ impl<K: Pod> Side<K> {
 /// on a side of which nothing is kept there may be none. `count` has one element. `scratch` comes from the stream's
 /// look-back words, for one `u64` per tile. While the kernel runs, nothing writes the inputs, and nothing else uses the
 /// other buffers; no output overlaps another buffer.
-#[kernel(threads = THREADS, shared = shared::<K>(THREADS, ITEMS), native = super::native::set_tiles)]
+#[kernel(listed, threads = THREADS, shared = shared::<K>(THREADS, ITEMS), native = super::native::set_tiles)]
 pub unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
     a_keys: Global<K>,
     a_values: Global<V>,

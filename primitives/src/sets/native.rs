@@ -2,10 +2,9 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::Keep;
+use super::kernel::SetTiles;
 use crate::compare::KeyOrder;
 use crate::kernel::Team;
-use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 use std::sync::Mutex;
 
@@ -13,22 +12,11 @@ use std::sync::Mutex;
 ///
 /// # Safety
 /// The contract of [`set_tiles`](super::kernel::SetTiles).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
-    a_keys: Global<K>,
-    a_values: Global<V>,
-    b_keys: Global<K>,
-    b_values: Global<V>,
-    out_keys: GlobalMut<K>,
-    out_values: GlobalMut<V>,
-    compare: C,
-    keep: Keep,
-    _: Global<u64>,
-    _: Global<u64>,
-    count: GlobalMut<u64>,
-    _: GlobalMut<u64>,
+    kernel: SetTiles<K, V, C, THREADS, ITEMS>,
     team: Team,
 ) {
+    let SetTiles { a_keys, a_values, b_keys, b_values, out_keys, out_values, compare, keep, count, .. } = kernel;
     // SAFETY: nothing writes these.
     let (a, b) = unsafe { (a_keys.as_slice(), b_keys.as_slice()) };
     // SAFETY: the same.

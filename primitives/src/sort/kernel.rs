@@ -113,6 +113,7 @@ const PARTS: usize = 4;
 /// room for `passes * 256` positions. `lookback` is the memory that the passes will use, including tickets. While the
 /// kernel runs, nothing writes the keys, and nothing else uses the other buffers.
 #[kernel(
+    listed,
     threads = HISTOGRAM_THREADS,
     min_blocks = 2,
     native = super::native::bucket_histogram,
@@ -289,6 +290,7 @@ const fn max(a: usize, b: usize) -> usize {
 /// While the kernel runs, nothing writes the inputs or `bases`, and nothing else uses the other buffers. No output
 /// overlaps another buffer.
 #[kernel(
+    listed,
     threads = THREADS,
     shared = pass_shared::<K, V>(THREADS, ITEMS),
     min_blocks = blocks_at_once::<K, V, B>(MIN_BLOCKS),
@@ -602,6 +604,7 @@ pub const fn block_shared<K, V>(threads: u32, items: usize) -> usize {
 /// values are zero-sized. Each output is the memory of its input, or overlaps no other buffer. While the kernel runs,
 /// nothing else writes the inputs or uses the outputs.
 #[kernel(
+    listed,
     threads = THREADS,
     shared = block_shared::<K, V>(THREADS, ITEMS),
     min_blocks = 1,

@@ -2,10 +2,10 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{Buckets, bucket_of, buckets_of, last_bucket};
+use super::kernel::{BucketHistogram, BucketPass, Buckets, SortBlock, bucket_of, buckets_of, last_bucket};
 use crate::block::radix::RADIX;
 use crate::kernel::Team;
-use crate::view::{Global, GlobalMut};
+use crate::view::GlobalMut;
 use bytemuck::Pod;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -21,15 +21,8 @@ const FEW: usize = 32;
 
 /// # Safety
 /// The contract of [`bucket_histogram`](super::kernel::BucketHistogram).
-pub(super) unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(
-    keys: Global<K>,
-    buckets: B,
-    passes: u32,
-    _: GlobalMut<u64>,
-    bases: GlobalMut<u64>,
-    _: GlobalMut<u32>,
-    team: Team,
-) {
+pub(super) unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(kernel: BucketHistogram<K, B>, team: Team) {
+    let BucketHistogram { keys, buckets, passes, bases, .. } = kernel;
     let sum = Mutex::new(vec![[0; RADIX]; passes as usize]);
     // SAFETY: nothing writes the keys.
     let keys = unsafe { keys.as_slice() };
@@ -79,7 +72,6 @@ fn count<K: Pod, B: Buckets<K>>(buckets: &B, pass: u32, keys: &[K], counts: &mut
 ///
 /// # Safety
 /// The contract of [`bucket_pass`](super::kernel::BucketPass).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn bucket_pass<
     K: Pod,
     V: Pod,
@@ -88,17 +80,10 @@ pub(super) unsafe fn bucket_pass<
     const ITEMS: usize,
     const MIN_BLOCKS: u32,
 >(
-    keys_in: Global<K>,
-    keys_out: GlobalMut<K>,
-    values_in: Global<V>,
-    values_out: GlobalMut<V>,
-    buckets: B,
-    pass: u32,
-    bases: Global<u64>,
-    next_bases: GlobalMut<u64>,
-    _: GlobalMut<u32>,
+    kernel: BucketPass<K, V, B, THREADS, ITEMS, MIN_BLOCKS>,
     team: Team,
 ) {
+    let BucketPass { keys_in, keys_out, values_in, values_out, buckets, pass, bases, next_bases, .. } = kernel;
     // SAFETY: nothing writes the inputs or the bases.
     let (keys, values, bases) = unsafe { (keys_in.as_slice(), values_in.as_slice(), bases.as_slice()) };
     let len = keys.len();
@@ -201,14 +186,10 @@ impl<K: Pod, V: Pod> Lines<K, V> {
 /// # Safety
 /// The contract of [`sort_block`](super::kernel::SortBlock).
 pub(super) unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, const ITEMS: usize>(
-    keys_in: Global<K>,
-    keys_out: GlobalMut<K>,
-    values_in: Global<V>,
-    values_out: GlobalMut<V>,
-    buckets: B,
-    passes: u32,
+    kernel: SortBlock<K, V, B, THREADS, ITEMS>,
     team: Team,
 ) {
+    let SortBlock { keys_in, keys_out, values_in, values_out, buckets, passes, .. } = kernel;
     let chunk = THREADS as usize * ITEMS;
     let len = keys_in.len();
     let work = |index: usize| {

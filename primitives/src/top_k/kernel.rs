@@ -66,7 +66,7 @@ pub(super) unsafe fn load_input<C: ShortCode, I: Input<C::Held>, const VEC: usiz
 /// # Safety
 /// The launch has any number of blocks, each of which takes fewer than 2^32 elements. `wanted` is not 0. `counts` has one
 /// element per digit. While the kernel runs, nothing writes the input, and nothing else uses the counts.
-#[kernel(threads = THREADS, shared = Histogram::<THREADS>::bytes(), min_blocks = MIN_BLOCKS)]
+#[kernel(listed, threads = THREADS, shared = Histogram::<THREADS>::bytes(), min_blocks = MIN_BLOCKS)]
 pub unsafe fn count_digits<C: ShortCode, I: Input<C::Held>, const VEC: usize>(
     input: I,
     coding: Coding,
@@ -150,7 +150,7 @@ const fn narrow_shared() -> usize {
 /// has `wanted` elements, at least one. `scratch` comes from the stream's look-back words, for one [`Counts`] per tile of
 /// the input and of the spare memory. While the kernel runs, nothing writes the inputs, and nothing else uses the other
 /// buffers.
-#[kernel(threads = THREADS, shared = narrow_shared(), min_blocks = MIN_BLOCKS)]
+#[kernel(listed, threads = THREADS, shared = narrow_shared(), min_blocks = MIN_BLOCKS)]
 pub unsafe fn narrow<C: ShortCode, I: Input<C::Held>, P: Position, const VEC: usize>(
     input: I,
     coding: Coding,
@@ -288,7 +288,7 @@ pub unsafe fn narrow<C: ShortCode, I: Input<C::Held>, P: Position, const VEC: us
 /// counts from the start of the row that it belongs to: rows have `per_row` positions each, at least 1. They start at
 /// `starts`, or at multiples of `row_len` if that is empty. While the kernel runs, nothing writes the inputs, and nothing
 /// else uses the output.
-#[kernel(threads = THREADS)]
+#[kernel(listed, threads = THREADS)]
 pub unsafe fn gather_keys<H: Held, P: Position>(
     input: Fused,
     positions: Global<P>,

@@ -3,29 +3,23 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::code::{Coding, Position};
-use super::sift::{MAXIMA_PER_RUN, Sifted, sampled};
-use super::tile::{Candidates, run_len};
+use super::code::Position;
+use super::rows::SelectRows;
+use super::sift::{MAXIMA_PER_RUN, SampleMaxima, Sift, sampled};
+use super::tile::run_len;
 use crate::input::Input;
 use crate::kernel::Team;
 use crate::sort::ShortCode;
-use crate::view::{Global, GlobalMut};
 use std::cmp::Reverse;
 use std::ops::Range;
 
 /// # Safety
 /// The contract of [`select_rows`](super::rows::SelectRows).
-#[allow(clippy::too_many_arguments, reason = "the arguments of the kernel")]
 pub(super) unsafe fn select_rows<C: ShortCode, I: Input<C::Held>, const VEC: usize, const THREADS: u32>(
-    input: I,
-    coding: Coding,
-    _: u32,
-    row_len: u64,
-    starts: Global<u32>,
-    wanted: u64,
-    selected: Candidates<C, u32>,
+    kernel: SelectRows<C, I, VEC, THREADS>,
     team: Team,
 ) {
+    let SelectRows { input, coding, row_len, starts, wanted, selected, .. } = kernel;
     // SAFETY: nothing writes the length and the starts.
     let (all, starts) = unsafe { (input.count(), starts.as_slice()) };
     let (row_len, per_row) = (row_len as usize, wanted as usize);
@@ -62,12 +56,10 @@ pub(super) unsafe fn select_rows<C: ShortCode, I: Input<C::Held>, const VEC: usi
 /// # Safety
 /// The contract of [`sample_maxima`](super::sift::SampleMaxima).
 pub(super) unsafe fn sample_maxima<C: ShortCode, I: Input<C::Held>, const VEC: usize>(
-    input: I,
-    coding: Coding,
-    stride: u32,
-    maxima: GlobalMut<C>,
+    kernel: SampleMaxima<C, I, VEC>,
     team: Team,
 ) {
+    let SampleMaxima { input, coding, stride, maxima, .. } = kernel;
     // SAFETY: nothing writes the length.
     let len = unsafe { input.count() };
     let sampled_len = run_len(VEC) * stride as usize;
@@ -100,12 +92,10 @@ pub(super) unsafe fn sample_maxima<C: ShortCode, I: Input<C::Held>, const VEC: u
 /// # Safety
 /// The contract of [`sift`](super::sift::Sift).
 pub(super) unsafe fn sift<C: ShortCode, I: Input<C::Held>, P: Position, const VEC: usize>(
-    input: I,
-    coding: Coding,
-    sifted: Sifted,
-    candidates: Candidates<C, P>,
+    kernel: Sift<C, I, P, VEC>,
     team: Team,
 ) {
+    let Sift { input, coding, sifted, candidates, .. } = kernel;
     /// The elements that are loaded at once.
     const CHUNK: usize = 1024;
     // SAFETY: nothing writes the length, and an earlier launch has found the threshold.

@@ -83,6 +83,7 @@ impl<C: ShortCode> Held<C> {
 /// the kernel runs, nothing writes the inputs, and nothing else uses `selected`.
 // One block per multiprocessor tells the assembler not to save registers.
 #[kernel(
+    listed,
     threads = THREADS,
     shared = shared::<C, THREADS>(),
     min_blocks = 1,

@@ -158,7 +158,7 @@ pub(super) fn sampled(sample: usize, stride: u32) -> usize {
 /// # Safety
 /// The launch has any number of blocks. `maxima` has [`BLOCK_MAXIMA`] elements per block. `stride` is not 0. While the
 /// kernel runs, nothing writes the input, and nothing else uses `maxima`.
-#[kernel(threads = THREADS, native = super::native::sample_maxima)]
+#[kernel(listed, threads = THREADS, native = super::native::sample_maxima)]
 pub unsafe fn sample_maxima<C: ShortCode, I: Input<C::Held>, const VEC: usize>(
     input: I,
     coding: Coding,
@@ -210,7 +210,7 @@ pub unsafe fn sample_maxima<C: ShortCode, I: Input<C::Held>, const VEC: usize>(
 /// of the input, one was sampled. `wanted` is not 0. `sifted` has its words. While the kernel runs, nothing writes the
 /// maxima, and nothing else uses `sifted`.
 // One block per multiprocessor tells the assembler not to save registers.
-#[kernel(threads = FINDERS, shared = Histogram::<FINDERS>::bytes(), min_blocks = 1)]
+#[kernel(listed, threads = FINDERS, shared = Histogram::<FINDERS>::bytes(), min_blocks = 1)]
 pub unsafe fn find_threshold<C: ShortCode>(maxima: Global<C>, bits: u32, wanted: u64, stride: u32, sifted: Sifted) {
     let histogram = Histogram::<FINDERS>::take(&mut SharedMemory::new());
     let (own, len) = (thread::thread_idx_x() as usize, maxima.len());
@@ -240,7 +240,7 @@ pub unsafe fn find_threshold<C: ShortCode>(maxima: Global<C>, bits: u32, wanted:
 /// # Safety
 /// The launch has any number of blocks. An earlier launch has found the threshold. The list of candidates has the room that
 /// `sifted` says. While the kernel runs, nothing writes the input, and nothing else uses `sifted` and the candidates.
-#[kernel(threads = THREADS, min_blocks = SIFT_BLOCKS, native = super::native::sift)]
+#[kernel(listed, threads = THREADS, min_blocks = SIFT_BLOCKS, native = super::native::sift)]
 pub unsafe fn sift<C: ShortCode, I: Input<C::Held>, P: Position, const VEC: usize>(
     input: I,
     coding: Coding,

@@ -56,7 +56,7 @@ fn edge_byte(edges: Edges, len: usize) -> Option<usize> {
 /// same length. `from_lines` and `to_lines` are the whole lines among them, and `edges` is the number of bytes before
 /// and after these. `from` and `to` do not overlap. While the kernel runs, nothing writes `from`, and nothing else uses
 /// `to`.
-#[kernel(threads = THREADS, native = super::native::copy_lines)]
+#[kernel(listed, threads = THREADS, native = super::native::copy_lines)]
 pub unsafe fn copy_lines(
     from: Global<u8>,
     to: GlobalMut<u8>,
@@ -78,7 +78,7 @@ pub unsafe fn copy_lines(
 /// # Safety
 /// The launch has at least one block per 256 elements. `from` is as long as `to` and does not overlap it. While the
 /// kernel runs, nothing writes `from`, and nothing else uses `to`.
-#[kernel(threads = THREADS, native = super::native::copy_elements)]
+#[kernel(listed, threads = THREADS, native = super::native::copy_elements)]
 pub unsafe fn copy_elements<T: Pod>(from: Global<T>, to: GlobalMut<T>) {
     let index = thread::block_idx_x() as usize * COPY_TILE + thread::thread_idx_x() as usize;
     if index < to.len() {
@@ -95,7 +95,7 @@ pub unsafe fn copy_elements<T: Pod>(from: Global<T>, to: GlobalMut<T>) {
 /// The launch has at least one block per 1024 lines, and at least one. `to` is all the bytes, `to_lines` the whole
 /// lines among them, and `edges` the number of bytes before and after these. Nothing else uses the memory while the
 /// kernel runs.
-#[kernel(threads = THREADS, native = super::native::fill_lines)]
+#[kernel(listed, threads = THREADS, native = super::native::fill_lines)]
 pub unsafe fn fill_lines(to: GlobalMut<u8>, to_lines: GlobalMut<Line>, line: Line, edges: Edges) {
     let start = thread::block_idx_x() as usize * FILL_TILE + thread::thread_idx_x() as usize;
     for row in 0..ROWS {
@@ -140,7 +140,7 @@ index!(u8 u16 u32 u64 i8 i16 i32 i64);
 ///
 /// # Safety
 /// The launch has at least one block per 1024 elements. Nothing else uses the memory while the kernel runs.
-#[kernel(threads = THREADS, native = super::native::iota)]
+#[kernel(listed, threads = THREADS, native = super::native::iota)]
 pub unsafe fn iota<T: Index>(to: GlobalMut<T>, start: T) {
     let first = thread::block_idx_x() as usize * FILL_TILE + thread::thread_idx_x() as usize;
     for row in 0..ROWS {
@@ -169,7 +169,7 @@ pub(crate) const LEAVE: u32 = u32::MAX;
 /// whole elements. Without indices, the source has as many elements as the target. Otherwise there is one index per
 /// element of the target; it is [`LEAVE`], or the source has that element. Source and target do not overlap. While the
 /// kernel runs, nothing writes the source, and nothing else uses the target.
-#[kernel(threads = THREADS, native = super::native::gather_words)]
+#[kernel(listed, threads = THREADS, native = super::native::gather_words)]
 pub unsafe fn gather_words<W: Pod>(
     from: Global<W>,
     from_words: u32,

@@ -2,7 +2,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{Edges, Index, Line};
+use super::kernel::{CopyElements, CopyLines, FillLines, GatherWords, Index, Iota};
 use crate::kernel::Team;
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
@@ -10,21 +10,21 @@ use std::ops::Range;
 
 /// # Safety
 /// The contract of [`copy_lines`](super::kernel::CopyLines).
-pub(super) unsafe fn copy_lines(
-    from: Global<u8>,
-    to: GlobalMut<u8>,
-    _: Global<Line>,
-    _: GlobalMut<Line>,
-    _: Edges,
-    team: Team,
-) {
+pub(super) unsafe fn copy_lines(kernel: CopyLines, team: Team) {
     // SAFETY: guaranteed by the caller.
-    unsafe { copy_elements(from, to, team) };
+    unsafe { copy(kernel.from, kernel.to, team) };
 }
 
 /// # Safety
 /// The contract of [`copy_elements`](super::kernel::CopyElements).
-pub(super) unsafe fn copy_elements<T: Pod>(from: Global<T>, to: GlobalMut<T>, team: Team) {
+pub(super) unsafe fn copy_elements<T: Pod>(kernel: CopyElements<T>, team: Team) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { copy(kernel.from, kernel.to, team) };
+}
+
+/// # Safety
+/// There are as many elements in both, which do not overlap.
+unsafe fn copy<T: Pod>(from: Global<T>, to: GlobalMut<T>, team: Team) {
     let copy = |_: usize, range: Range<usize>| {
         // SAFETY: both have these elements, and do not overlap.
         unsafe {
@@ -38,7 +38,8 @@ pub(super) unsafe fn copy_elements<T: Pod>(from: Global<T>, to: GlobalMut<T>, te
 
 /// # Safety
 /// The contract of [`fill_lines`](super::kernel::FillLines).
-pub(super) unsafe fn fill_lines(to: GlobalMut<u8>, to_lines: GlobalMut<Line>, line: Line, edges: Edges, team: Team) {
+pub(super) unsafe fn fill_lines(kernel: FillLines, team: Team) {
+    let FillLines { to, to_lines, line, edges, .. } = kernel;
     let fill = |_: usize, range: Range<usize>| {
         for index in range {
             // SAFETY: the line exists, and no other call has it.
@@ -58,7 +59,8 @@ pub(super) unsafe fn fill_lines(to: GlobalMut<u8>, to_lines: GlobalMut<Line>, li
 
 /// # Safety
 /// The contract of [`iota`](super::kernel::Iota).
-pub(super) unsafe fn iota<T: Index>(to: GlobalMut<T>, start: T, team: Team) {
+pub(super) unsafe fn iota<T: Index>(kernel: Iota<T>, team: Team) {
+    let Iota { to, start, .. } = kernel;
     let write = |_: usize, range: Range<usize>| {
         for index in range {
             // SAFETY: the element exists, and no other call has it.
@@ -71,14 +73,8 @@ pub(super) unsafe fn iota<T: Index>(to: GlobalMut<T>, start: T, team: Team) {
 
 /// # Safety
 /// The contract of [`gather_words`](super::kernel::GatherWords).
-pub(super) unsafe fn gather_words<W: Pod>(
-    from: Global<W>,
-    from_words: u32,
-    to: GlobalMut<W>,
-    to_words: u32,
-    indices: Global<u32>,
-    team: Team,
-) {
+pub(super) unsafe fn gather_words<W: Pod>(kernel: GatherWords<W>, team: Team) {
+    let GatherWords { from, from_words, to, to_words, indices, .. } = kernel;
     let (from_words, to_words) = (from_words as usize, to_words as usize);
     // SAFETY: nothing writes these.
     let (from, indices) = unsafe { (from.as_slice(), indices.as_slice()) };

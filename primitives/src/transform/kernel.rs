@@ -29,7 +29,7 @@ pub(super) const TILE: usize = THREADS as usize * ITEMS;
 /// # Safety
 /// The launch has one block per tile of [`TILE`] elements. `output` is no shorter than the source. Memory that the source
 /// reads is not written, except for element `i` of a slice that begins where `output` begins.
-#[kernel(threads = THREADS, native = super::native::transform_tiles)]
+#[kernel(listed, threads = THREADS, native = super::native::transform_tiles)]
 pub unsafe fn transform_tiles<H: Held>(input: Fused, output: GlobalMut<H>) {
     let len = Input::<H>::count(&input);
     let start = thread::block_idx_x() as usize * TILE + thread::thread_idx_x() as usize;

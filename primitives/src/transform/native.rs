@@ -3,15 +3,16 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+use super::kernel::TransformTiles;
 use crate::hole::Held;
-use crate::input::{Fused, Input};
+use crate::input::Input;
 use crate::kernel::Team;
-use crate::view::GlobalMut;
 use std::ops::Range;
 
 /// # Safety
 /// The contract of [`transform_tiles`](super::kernel::TransformTiles).
-pub(super) unsafe fn transform_tiles<H: Held>(input: Fused, output: GlobalMut<H>, team: Team) {
+pub(super) unsafe fn transform_tiles<H: Held>(kernel: TransformTiles<H>, team: Team) {
+    let TransformTiles { input, output, .. } = kernel;
     // SAFETY: nothing writes the length.
     let len = unsafe { Input::<H>::count(&input) };
     let transform = |_: usize, range: Range<usize>| {

@@ -41,6 +41,7 @@ const fn min_blocks<C>() -> u32 {
 /// - `counts` has one element per interval, zero before.
 /// - While the kernel runs, nobody changes the levels or writes what `cuts` shows, and nobody else uses `counts`.
 #[kernel(
+    listed,
     threads = THREADS,
     shared = Workspace::<C, P, ITEMS>::BYTES + LiveTable::BYTES,
     min_blocks = min_blocks::<C>()

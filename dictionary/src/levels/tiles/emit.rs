@@ -31,6 +31,7 @@ use gpu_primitives::view::{GlobalMut, SharedMemory};
 /// - While the kernel runs, nobody changes the levels or writes what `cuts` shows, and nobody else uses the outputs or
 ///   `scratch`.
 #[kernel(
+    listed,
     threads = THREADS,
     shared = Workspace::<C, P, ITEMS>::BYTES + LiveTable::BYTES + LookBack::BYTES,
     min_blocks = BLOCKS_AT_ONCE

@@ -90,6 +90,11 @@ impl CpuDevice {
         &self.options
     }
 
+    /// Returns whether kernels run thread by thread, although they have native bodies.
+    pub fn simulates(&self) -> bool {
+        self.options.simulated || self.options.checked || self.options.schedule != Schedule::InOrder
+    }
+
     /// Allocates `bytes` bytes at a multiple of 256. The bytes are zero; in checked mode they count as uninitialised.
     #[track_caller]
     pub fn allocate(&self, bytes: usize) -> Result<*mut u8, AllocError> {
@@ -169,17 +174,17 @@ impl CpuDevice {
         blocks: u32,
     ) -> Result<(), Box<Fault>> {
         let workers = self.options.workers.unwrap_or_else(default_workers);
-        let is_simulated = self.options.simulated || self.options.checked || self.options.schedule != Schedule::InOrder;
         // SAFETY: guaranteed by the caller.
         let buffers = || unsafe { kernel.buffers(arguments) };
-        if let Some(native) = kernel.native.filter(|_| !is_simulated) {
+        if let Some(native) = kernel.native.filter(|_| !self.simulates()) {
             // SAFETY: guaranteed by the caller.
-            let caught = run_native(workers, |team| unsafe { native(arguments, team) });
+            let caught = run_native(workers, &|team| unsafe { native(arguments, team) });
             return match caught {
                 None => Ok(()),
                 Some(caught) => Err(Box::new(caught.named(kernel.name, &buffers(), 0, 0))),
             };
         }
+        let entry = kernel.entry.expect("a stream launches no kernel that was not compiled");
         let number = self.launches.fetch_add(1, Ordering::Relaxed);
         let seed = match self.options.schedule {
             Schedule::InOrder => None,
@@ -187,7 +192,7 @@ impl CpuDevice {
             Schedule::Random { seed } => Some(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
         };
         let job = |checker: Option<&RefCell<Checker>>| Job {
-            entry: kernel.entry,
+            entry,
             kernel: arguments,
             grid: blocks,
             threads: kernel.threads,
