@@ -1,17 +1,15 @@
-//! The bodies of kernels for the CPU. See [`renew`](super::renew) for what they do and for their contracts.
+//! Merges a batch into a level of distinct keys: see [`renew`](crate::levels::renew).
 
-#![deny(unsafe_op_in_unsafe_fn)]
-
-use super::renew::{RenewLevel, renew_tile};
 use crate::KeyCode;
+use crate::levels::renew::{RenewLevel, renew_tile};
 use bytemuck::Pod;
 use gpu_primitives::kernel::Team;
 
 /// Collects the live elements of each tile, then writes them one after the other.
 ///
 /// # Safety
-/// The contract of [`renew_level`](super::renew::RenewLevel).
-pub(super) unsafe fn renew_level<C: KeyCode, V: Pod, const ITEMS: usize>(kernel: RenewLevel<C, V, ITEMS>, team: Team) {
+/// The contract of [`renew_level`](crate::levels::renew::RenewLevel).
+pub unsafe fn renew_level<C: KeyCode, V: Pod, const ITEMS: usize>(kernel: RenewLevel<C, V, ITEMS>, team: Team) {
     let RenewLevel { level, batch, sign, splits, out, live_count, .. } = kernel;
     // SAFETY: nothing writes the inputs.
     let (a, b, splits) = unsafe { (level.keys.as_slice(), batch.elements.keys.as_slice(), splits.as_slice()) };

@@ -1,0 +1,285 @@
+//! Merges of parts of levels: the keys in order, and where each element is.
+
+use super::level::{NativeLevel, gallop};
+use crate::KeyCode;
+use crate::levels::payload::TOMBSTONE;
+use crate::levels::table::MAX_LEVELS;
+use std::ops::Range;
+
+/// A list that is so many times shorter than the other is merged by searching for its keys.
+const SKEWED: usize = 8;
+
+/// The parts of levels to merge, oldest level first.
+#[derive(Clone)]
+pub struct Windows {
+    ranges: [(u32, u32); MAX_LEVELS],
+    len: usize,
+}
+
+impl Windows {
+    /// Makes windows from where the part of each level begins and ends.
+    pub fn new(levels: usize, mut range: impl FnMut(usize) -> (u32, u32)) -> Self {
+        let mut ranges = [(0, 0); MAX_LEVELS];
+        for (level, to) in ranges[..levels].iter_mut().enumerate() {
+            *to = range(level);
+        }
+        Self { ranges, len: levels }
+    }
+
+    /// Returns the part of a level.
+    pub fn get(&self, level: usize) -> Range<usize> {
+        let (start, end) = self.ranges[level];
+        start as usize..end.max(start) as usize
+    }
+
+    /// Returns the levels whose part is not empty.
+    fn indices(&self) -> impl DoubleEndedIterator<Item = usize> {
+        (0..self.len).filter(|&level| !self.get(level).is_empty())
+    }
+}
+
+/// Elements in the order of their keys.
+pub struct List<C> {
+    /// The codes of the keys.
+    pub keys: Vec<C>,
+    /// Where the elements are: the level in the upper half, the position in the lower half.
+    pub places: Vec<u64>,
+}
+
+/// Returns the level and the position of a place.
+#[inline(always)]
+pub fn split_place(place: u64) -> (usize, u32) {
+    ((place >> 32) as usize, place as u32)
+}
+
+/// A part of a level: its keys, and the place of the first one.
+#[derive(Clone, Copy)]
+struct Run<'a, C> {
+    keys: &'a [C],
+    place: u64,
+}
+
+impl<'a, C: KeyCode> Run<'a, C> {
+    fn new(levels: &[NativeLevel<'a, C>], level: usize, range: Range<usize>) -> Self {
+        Self { keys: &levels[level].keys[range.clone()], place: (level as u64) << 32 | range.start as u64 }
+    }
+
+    fn part(self, range: Range<usize>) -> Self {
+        Self { keys: &self.keys[range.clone()], place: self.place + range.start as u64 }
+    }
+}
+
+impl<C: KeyCode> List<C> {
+    /// Makes a list without elements.
+    pub const fn new() -> Self {
+        Self { keys: Vec::new(), places: Vec::new() }
+    }
+
+    /// Returns the number of elements.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Removes all elements.
+    pub fn clear(&mut self) {
+        self.keys.clear();
+        self.places.clear();
+    }
+
+    /// Makes room for more elements. Returns where to write them.
+    fn room(&mut self, more: usize) -> (*mut C, *mut u64) {
+        self.keys.reserve(more);
+        self.places.reserve(more);
+        let len = self.len();
+        (self.keys.as_mut_ptr().wrapping_add(len), self.places.as_mut_ptr().wrapping_add(len))
+    }
+
+    /// Adds the elements that were written to the [room](Self::room).
+    ///
+    /// # Safety
+    /// There was room for so many, and they were written.
+    unsafe fn add(&mut self, more: usize) {
+        let len = self.len() + more;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            self.keys.set_len(len);
+            self.places.set_len(len);
+        }
+    }
+
+    /// Appends one element.
+    fn push(&mut self, key: C, place: u64) {
+        self.keys.push(key);
+        self.places.push(place);
+    }
+
+    /// Appends a run or, unless `ALL`, the last element of each key.
+    fn append<const ALL: bool>(&mut self, run: Run<'_, C>) {
+        let Run { keys, place } = run;
+        if ALL || are_distinct(keys) {
+            self.keys.extend_from_slice(keys);
+            self.places.extend((0..keys.len() as u64).map(|i| place + i));
+            return;
+        }
+        let (to_keys, to_places) = self.room(keys.len());
+        let mut len = 0;
+        for (i, &key) in keys.iter().enumerate() {
+            // SAFETY: there is room for all elements, of which there are not more before this one.
+            unsafe {
+                to_keys.add(len).write(key);
+                to_places.add(len).write(place + i as u64);
+            }
+            // What is stale is overwritten: no jump has to be predicted.
+            len += usize::from(keys.get(i + 1) != Some(&key));
+        }
+        // SAFETY: these were written.
+        unsafe { self.add(len) };
+    }
+
+    /// Appends the merge of an older run with a newer list. Of equal keys, the older come first. Unless `ALL`, only the newest
+    /// element of each key is kept; the newer list has none else.
+    fn append_merged<const ALL: bool>(&mut self, older: Run<'_, C>, newer: &Self) {
+        if newer.len() <= older.keys.len() / SKEWED {
+            self.append_searched::<ALL>(older, newer);
+            return;
+        }
+        let (a, b, places) = (older.keys, &newer.keys[..], &newer.places[..newer.len()]);
+        let (to_keys, to_places) = self.room(a.len() + b.len());
+        let (mut i, mut j, mut len) = (0, 0, 0);
+        while i < a.len() && j < b.len() {
+            let (x, y) = (a[i], b[j]);
+            let (is_less, takes_older) = (x < y, x <= y);
+            let writes_older = if ALL { takes_older } else { is_less };
+            // SAFETY: there is room for all elements, and `len <= i + j`.
+            unsafe {
+                to_keys.add(len).write(if writes_older { x } else { y });
+                to_places.add(len).write(if writes_older { older.place + i as u64 } else { places[j] });
+            }
+            (i, j) = (i + usize::from(takes_older), j + usize::from(!takes_older));
+            // An older element with the key of a newer one is overwritten by that.
+            let is_kept = ALL || !takes_older || (is_less && a.get(i) != Some(&x));
+            len += usize::from(is_kept);
+        }
+        // SAFETY: these were written.
+        unsafe { self.add(len) };
+        self.append::<ALL>(older.part(i..a.len()));
+        self.keys.extend_from_slice(&b[j..]);
+        self.places.extend_from_slice(&places[j..]);
+    }
+
+    /// The same as [`append_merged`](Self::append_merged), for a list that is much shorter than the run.
+    fn append_searched<const ALL: bool>(&mut self, older: Run<'_, C>, newer: &Self) {
+        let mut at = 0;
+        for (&key, &place) in newer.keys.iter().zip(&newer.places) {
+            let end = gallop(older.keys, at, |other| if ALL { other <= key } else { other < key });
+            self.append::<ALL>(older.part(at..end));
+            self.push(key, place);
+            at = if ALL { end } else { gallop(older.keys, end, |other| other == key) };
+        }
+        self.append::<ALL>(older.part(at..older.keys.len()));
+    }
+
+    /// Removes the tombstones from `start` on.
+    fn drop_dead(&mut self, levels: &[NativeLevel<'_, C>], start: usize) {
+        if !levels.iter().any(NativeLevel::has_marks) {
+            return;
+        }
+        let mut len = start;
+        for at in start..self.len() {
+            let (key, place) = (self.keys[at], self.places[at]);
+            (self.keys[len], self.places[len]) = (key, place);
+            len += usize::from(!is_dead(levels, place));
+        }
+        self.keys.truncate(len);
+        self.places.truncate(len);
+    }
+}
+
+#[inline(always)]
+fn is_dead<C: KeyCode>(levels: &[NativeLevel<'_, C>], place: u64) -> bool {
+    let (level, position) = split_place(place);
+    levels[level].kind(position) == TOMBSTONE
+}
+
+/// Returns whether ascending keys are distinct.
+fn are_distinct<C: KeyCode>(keys: &[C]) -> bool {
+    // Parts are compared as a whole, without a jump per key.
+    let (from, next) = (keys, keys.get(1..).unwrap_or(&[]));
+    from.chunks(64).zip(next.chunks(64)).all(|(a, b)| !a.iter().zip(b).fold(false, |found, (a, b)| found | (a == b)))
+}
+
+/// Returns the number of different keys among ascending ones.
+fn count_distinct<C: KeyCode>(keys: &[C]) -> usize {
+    let next = keys.get(1..).unwrap_or(&[]);
+    usize::from(!keys.is_empty()) + keys.iter().zip(next).map(|(a, b)| usize::from(a != b)).sum::<usize>()
+}
+
+/// Lists that merges of several windows alternate between.
+pub struct Merger<C> {
+    merged: List<C>,
+    next: List<C>,
+}
+
+impl<C: KeyCode> Merger<C> {
+    /// Makes one without memory.
+    pub const fn new() -> Self {
+        Self { merged: List::new(), next: List::new() }
+    }
+
+    /// Merges all windows but the oldest that is not empty, which it returns.
+    ///
+    /// The newest come first: usually they are the shortest.
+    fn merge_newer<'a, const ALL: bool>(
+        &mut self,
+        levels: &[NativeLevel<'a, C>],
+        windows: &Windows,
+    ) -> Option<Run<'a, C>> {
+        self.merged.clear();
+        let mut older: Option<Run<'a, C>> = None;
+        for level in windows.indices().rev() {
+            if let Some(run) = older.replace(Run::new(levels, level, windows.get(level))) {
+                self.next.clear();
+                self.next.append_merged::<ALL>(run, &self.merged);
+                std::mem::swap(&mut self.merged, &mut self.next);
+            }
+        }
+        older
+    }
+
+    /// Appends all elements of windows to a list. Of equal keys, the older come first.
+    pub fn append_all(&mut self, levels: &[NativeLevel<'_, C>], windows: &Windows, list: &mut List<C>) {
+        if let Some(oldest) = self.merge_newer::<true>(levels, windows) {
+            list.append_merged::<true>(oldest, &self.merged);
+        }
+    }
+
+    /// Appends the live elements of windows to a list.
+    pub fn append_live(&mut self, levels: &[NativeLevel<'_, C>], windows: &Windows, list: &mut List<C>) {
+        let start = list.len();
+        if let Some(oldest) = self.merge_newer::<false>(levels, windows) {
+            list.append_merged::<false>(oldest, &self.merged);
+            list.drop_dead(levels, start);
+        }
+    }
+
+    /// Counts the live elements of windows.
+    pub fn count_live(&mut self, levels: &[NativeLevel<'_, C>], windows: &Windows) -> usize {
+        let Some(oldest) = self.merge_newer::<false>(levels, windows) else { return 0 };
+        let is_marked = levels[split_place(oldest.place).0].has_marks();
+        if is_marked || self.merged.len() > oldest.keys.len() / SKEWED {
+            self.next.clear();
+            self.next.append_merged::<false>(oldest, &self.merged);
+            self.next.drop_dead(levels, 0);
+            return self.next.len();
+        }
+        // A newer element adds a key, or removes one.
+        let mut count = count_distinct(oldest.keys);
+        let mut at = 0;
+        for (&key, &place) in self.merged.keys.iter().zip(&self.merged.places) {
+            at = gallop(oldest.keys, at, |other| other < key);
+            let is_present = oldest.keys.get(at) == Some(&key);
+            count = count + usize::from(!is_dead(levels, place)) - usize::from(is_present);
+        }
+        count
+    }
+}
