@@ -1,6 +1,6 @@
 //! Merges of levels, whole or within intervals: see [`tiles`](crate::levels::tiles).
 //!
-//! The native bodies do not cut the sequence of overlapping elements into tiles, but into a part per worker. A cut within an
+//! The native bodies do not cut the sequence of overlapping elements into tiles, but into larger parts. A cut within an
 //! interval is before all elements of some key, in all levels. So each part finds the live elements on its own.
 
 use super::level::{NativeLevel, oldest_first};
@@ -109,7 +109,9 @@ impl<'a, C: KeyCode> Sequence<'a, C> {
 
     /// Cuts the sequence into parts.
     fn parts(&self, team: Team) -> Vec<(Cut, Cut)> {
-        let parts = team.parts(self.len() as usize) as u64;
+        /// The elements of a part, so that its lists stay in the cache.
+        const PART: u64 = 1 << 16;
+        let parts = (team.parts(self.len() as usize) as u64).max(self.len() / PART);
         let cut = |part: u64| self.cut((u128::from(self.len()) * u128::from(part) / u128::from(parts)) as u64);
         (0..parts).map(|part| (cut(part), cut(part + 1))).collect()
     }
