@@ -196,19 +196,24 @@ impl<'a, C: KeyCode> NativeLevel<'a, C> {
 /// Returns how many keys are less than `code` or, with `or_equal`, not greater, if that is known to be from `low` to `high`.
 #[inline(always)]
 fn bound<C: KeyCode>(keys: &[C], low: u32, high: u32, code: C, or_equal: bool) -> u32 {
-    /// This many keys are compared one by one: usually all of a bucket.
-    const FEW: usize = 8;
-    let is_before = |key: C| if or_equal { key <= code } else { key < code };
-    let mut start = low;
-    let mut keys = &keys[low as usize..high as usize];
-    while keys.len() > FEW {
-        let middle = keys.len() / 2;
-        let (left, right) = keys.split_at(middle);
-        let goes_right = is_before(right[0]);
-        keys = if goes_right { &right[1..] } else { left };
-        start += if goes_right { middle as u32 + 1 } else { 0 };
+    /// This many keys are compared one by one: usually more than a bucket has.
+    const fn few<C>() -> usize {
+        if size_of::<C>() > 8 { 8 } else { 16 }
     }
-    start + keys.iter().map(|&key| u32::from(is_before(key))).sum::<u32>()
+    let is_before = |key: C| if or_equal { key <= code } else { key < code };
+    let (mut low, mut high) = (low as usize, high as usize);
+    while high - low > few::<C>() {
+        let middle = low + (high - low) / 2;
+        if is_before(keys[middle]) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    // The keys from `high` on do not come before the code. So they can be compared too: always the same number, without a
+    // jump that depends on it.
+    let compared = keys.get(low..low + few::<C>()).unwrap_or(&keys[low..high]);
+    low as u32 + compared.iter().map(|&key| u32::from(is_before(key))).sum::<u32>()
 }
 
 /// Returns the first index from `start` on at which `is_before` is false. It searches near `start` first. The keys for which

@@ -10,20 +10,22 @@ use std::ops::Range;
 const SKEWED: usize = 8;
 
 /// The parts of levels to merge, oldest level first.
-#[derive(Clone)]
 pub struct Windows {
     ranges: [(u32, u32); MAX_LEVELS],
     len: usize,
 }
 
 impl Windows {
-    /// Makes windows from where the part of each level begins and ends.
-    pub fn new(levels: usize, mut range: impl FnMut(usize) -> (u32, u32)) -> Self {
-        let mut ranges = [(0, 0); MAX_LEVELS];
-        for (level, to) in ranges[..levels].iter_mut().enumerate() {
+    /// Makes empty windows of so many levels.
+    pub const fn new(levels: usize) -> Self {
+        Self { ranges: [(0, 0); MAX_LEVELS], len: levels }
+    }
+
+    /// Sets where the part of each level begins and ends.
+    pub fn set(&mut self, mut range: impl FnMut(usize) -> (u32, u32)) {
+        for (level, to) in self.ranges[..self.len].iter_mut().enumerate() {
             *to = range(level);
         }
-        Self { ranges, len: levels }
     }
 
     /// Returns the part of a level.

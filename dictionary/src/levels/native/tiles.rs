@@ -38,14 +38,6 @@ struct Cut {
     before: Option<[u32; MAX_LEVELS]>,
 }
 
-/// What a part has of an interval.
-struct Piece {
-    interval: usize,
-    /// Whether the interval begins in the part.
-    begins: bool,
-    windows: Windows,
-}
-
 impl<'a, C: KeyCode> Sequence<'a, C> {
     /// # Safety
     /// Nobody changes the levels or writes what `cuts` shows while the result is used.
@@ -116,18 +108,20 @@ impl<'a, C: KeyCode> Sequence<'a, C> {
         (0..parts).map(|part| (cut(part), cut(part + 1))).collect()
     }
 
-    /// Returns what a part has of each interval.
-    fn pieces<'b>(&'b self, (first, last): &'b (Cut, Cut)) -> impl Iterator<Item = Piece> + 'b {
+    /// Calls `visit` for each interval that begins in a part, or continues there: with the interval, whether it begins, and
+    /// what the part has of it.
+    fn for_each(&self, (first, last): &(Cut, Cut), mut visit: impl FnMut(usize, bool, &Windows)) {
+        let mut windows = Windows::new(self.levels.len());
         let end = last.interval + usize::from(last.before.is_some());
-        (first.interval..end).map(move |interval| {
-            let cut_off = first.before.filter(|_| interval == first.interval);
-            let left = last.before.filter(|_| interval == last.interval);
-            let windows = Windows::new(self.levels.len(), |level| {
+        for interval in first.interval..end {
+            let cut_off = first.before.as_ref().filter(|_| interval == first.interval);
+            let left = last.before.as_ref().filter(|_| interval == last.interval);
+            windows.set(|level| {
                 let (start, end) = self.window(interval, level);
                 (start + cut_off.map_or(0, |before| before[level]), left.map_or(end, |before| start + before[level]))
             });
-            Piece { interval, begins: cut_off.is_none(), windows }
-        })
+            visit(interval, cut_off.is_none(), &windows);
+        }
     }
 }
 
@@ -150,12 +144,12 @@ unsafe fn count<C: KeyCode>(sequence: Sequence<'_, C>, counts: GlobalMut<u64>, t
     let parts = sequence.parts(team);
     let work = |part: usize| {
         let mut merger = Merger::new();
-        for piece in sequence.pieces(&parts[part]) {
-            let live = merger.count_live(&sequence.levels, &piece.windows);
+        sequence.for_each(&parts[part], |interval, _, windows| {
+            let live = merger.count_live(&sequence.levels, windows);
             // SAFETY: there is a count per interval. Two parts may have the same interval.
-            let count = unsafe { AtomicU64::from_ptr(counts.as_mut_ptr().add(piece.interval)) };
+            let count = unsafe { AtomicU64::from_ptr(counts.as_mut_ptr().add(interval)) };
             count.fetch_add(live as u64, Ordering::Relaxed);
-        }
+        });
     };
     // SAFETY: the body captures arguments and plain data. Calls change common counts atomically.
     unsafe { team.each(parts.len(), work) };
@@ -196,23 +190,23 @@ unsafe fn collect<C: KeyCode>(
         // SAFETY: there is a list per part, and no other call uses it.
         let list = unsafe { &mut *to_lists.add(part) };
         let mut merger = Merger::new();
-        for piece in sequence.pieces(&parts[part]) {
-            if piece.begins {
+        sequence.for_each(&parts[part], |interval, begins, windows| {
+            if begins {
                 // SAFETY: there is an offset per interval, which begins in one part.
-                unsafe { offsets.as_mut_ptr().add(piece.interval).write(list.len() as u64) };
+                unsafe { offsets.as_mut_ptr().add(interval).write(list.len() as u64) };
             }
-            merger.append_live(&sequence.levels, &piece.windows, list);
-        }
+            merger.append_live(&sequence.levels, windows, list);
+        });
     };
     // SAFETY: the body captures arguments and plain data. Each call writes offsets and a list of its own.
     unsafe { team.each(parts.len(), work) };
     let mut before = 0;
-    for (part, list) in parts.iter().zip(&lists) {
-        if before > 0 {
-            for piece in sequence.pieces(part).filter(|piece| piece.begins) {
-                // SAFETY: the same; the part has written it.
-                unsafe { *offsets.as_mut_ptr().add(piece.interval) += before };
-            }
+    for ((first, last), list) in parts.iter().zip(&lists) {
+        let begin = first.interval + usize::from(first.before.is_some());
+        let end = last.interval + usize::from(last.before.is_some());
+        for interval in begin..end {
+            // SAFETY: there is an offset per interval, which the part has written.
+            unsafe { *offsets.as_mut_ptr().add(interval) += before };
         }
         before += list.len() as u64;
     }
@@ -307,9 +301,9 @@ unsafe fn keep<C: KeyCode, V: Pod>(
     let work = |range: Range<usize>| {
         let mut merger = Merger::new();
         let mut list = List::new();
+        let mut windows = Windows::new(levels.len());
         for index in range {
-            let windows =
-                Windows::new(levels.len(), |level| (split(index, level) as u32, split(index + 1, level) as u32));
+            windows.set(|level| (split(index, level) as u32, split(index + 1, level) as u32));
             list.clear();
             merger.append_all(&levels, &windows, &mut list);
             let begin = index * tile;
