@@ -43,7 +43,7 @@ unsafe fn combine<C: KeyCode, V: Held>(
         }
         // SAFETY: there are two bits per element, which are not written before all are read.
         let [dead, operand] = [0, words].map(|array| unsafe { marks.as_mut_ptr().add(array + at / 32).read() });
-        (dead >> (at % 32) & 1) | (operand >> (at % 32) & 1) * OPERAND
+        (dead >> (at % 32) & 1) | (OPERAND * (operand >> (at % 32) & 1))
     };
     let mut kinds = vec![0u8; keys.len()];
     let to_kinds = kinds.as_mut_ptr();

@@ -5,9 +5,13 @@ use crate::KeyCode;
 use crate::levels::payload::TOMBSTONE;
 use crate::levels::table::MAX_LEVELS;
 use std::ops::Range;
+use std::slice;
 
 /// A list that is so many times shorter than the other is merged by searching for its keys.
-const SKEWED: usize = 8;
+const SKEWED: usize = 16;
+
+/// The bit of a place that says that the element is a tombstone, while a list is merged with the oldest run.
+const DEAD: u64 = 1 << 63;
 
 /// The parts of levels to merge, oldest level first.
 pub struct Windows {
@@ -109,20 +113,15 @@ impl<C: KeyCode> List<C> {
         }
     }
 
-    /// Appends one element.
-    fn push(&mut self, key: C, place: u64) {
-        self.keys.push(key);
-        self.places.push(place);
+    /// Appends a run of distinct keys, or all elements of a run.
+    fn append_all(&mut self, run: Run<'_, C>) {
+        self.keys.extend_from_slice(run.keys);
+        self.places.extend((0..run.keys.len() as u64).map(|i| run.place + i));
     }
 
-    /// Appends a run or, unless `ALL`, the last element of each key.
-    fn append<const ALL: bool>(&mut self, run: Run<'_, C>) {
+    /// Appends the last element of each key of a run.
+    fn append_last(&mut self, run: Run<'_, C>) {
         let Run { keys, place } = run;
-        if ALL || are_distinct(keys) {
-            self.keys.extend_from_slice(keys);
-            self.places.extend((0..keys.len() as u64).map(|i| place + i));
-            return;
-        }
         let (to_keys, to_places) = self.room(keys.len());
         let mut len = 0;
         for (i, &key) in keys.iter().enumerate() {
@@ -138,8 +137,33 @@ impl<C: KeyCode> List<C> {
         unsafe { self.add(len) };
     }
 
+    /// Appends a run or, unless `ALL`, the last element of each key.
+    fn append<const ALL: bool>(&mut self, run: Run<'_, C>) {
+        if ALL || are_distinct(run.keys) {
+            self.append_all(run);
+        } else {
+            self.append_last(run);
+        }
+    }
+
+    /// Appends elements, except those that are [marked](DEAD).
+    fn append_unmarked(&mut self, keys: &[C], places: &[u64]) {
+        let (to_keys, to_places) = self.room(keys.len());
+        let mut len = 0;
+        for (&key, &place) in keys.iter().zip(places) {
+            // SAFETY: there is room for all elements, of which there are not more before this one.
+            unsafe {
+                to_keys.add(len).write(key);
+                to_places.add(len).write(place);
+            }
+            len += usize::from(place & DEAD == 0);
+        }
+        // SAFETY: these were written.
+        unsafe { self.add(len) };
+    }
+
     /// Appends the merge of an older run with a newer list. Of equal keys, the older come first. Unless `ALL`, only the newest
-    /// element of each key is kept; the newer list has none else.
+    /// element of each key is kept; the newer list has none else. Elements of it that are [marked](DEAD) are left out.
     fn append_merged<const ALL: bool>(&mut self, older: Run<'_, C>, newer: &Self) {
         if newer.len() <= older.keys.len() / SKEWED {
             self.append_searched::<ALL>(older, newer);
@@ -149,43 +173,52 @@ impl<C: KeyCode> List<C> {
         let (to_keys, to_places) = self.room(a.len() + b.len());
         let (mut i, mut j, mut len) = (0, 0, 0);
         while i < a.len() && j < b.len() {
-            let (x, y) = (a[i], b[j]);
+            let (x, y, place) = (a[i], b[j], places[j]);
             let (is_less, takes_older) = (x < y, x <= y);
             let writes_older = if ALL { takes_older } else { is_less };
             // SAFETY: there is room for all elements, and `len <= i + j`.
             unsafe {
                 to_keys.add(len).write(if writes_older { x } else { y });
-                to_places.add(len).write(if writes_older { older.place + i as u64 } else { places[j] });
+                to_places.add(len).write(if writes_older { older.place + i as u64 } else { place });
             }
             (i, j) = (i + usize::from(takes_older), j + usize::from(!takes_older));
-            // An older element with the key of a newer one is overwritten by that.
-            let is_kept = ALL || !takes_older || (is_less && a.get(i) != Some(&x));
+            // An older element with the key of a newer one is overwritten by that. No jump has to be predicted.
+            let is_last = a.get(i) != Some(&x);
+            let is_kept = ALL | (is_less & is_last) | (!takes_older & (place & DEAD == 0));
             len += usize::from(is_kept);
         }
         // SAFETY: these were written.
         unsafe { self.add(len) };
         self.append::<ALL>(older.part(i..a.len()));
-        self.keys.extend_from_slice(&b[j..]);
-        self.places.extend_from_slice(&places[j..]);
+        self.append_unmarked(&b[j..], &places[j..]);
     }
 
     /// The same as [`append_merged`](Self::append_merged), for a list that is much shorter than the run.
     fn append_searched<const ALL: bool>(&mut self, older: Run<'_, C>, newer: &Self) {
+        let are_all_kept = ALL || are_distinct(older.keys);
+        let append = |list: &mut Self, range: Range<usize>| match are_all_kept {
+            true => list.append_all(older.part(range)),
+            false => list.append_last(older.part(range)),
+        };
         let mut at = 0;
-        for (&key, &place) in newer.keys.iter().zip(&newer.places) {
-            let end = gallop(older.keys, at, |other| if ALL { other <= key } else { other < key });
-            self.append::<ALL>(older.part(at..end));
-            self.push(key, place);
-            at = if ALL { end } else { gallop(older.keys, end, |other| other == key) };
+        for (key, place) in newer.keys.iter().zip(&newer.places) {
+            let end = gallop(older.keys, at, |other| if ALL { other <= *key } else { other < *key });
+            append(self, at..end);
+            self.append_unmarked(slice::from_ref(key), slice::from_ref(place));
+            at = if ALL { end } else { gallop(older.keys, end, |other| other == *key) };
         }
-        self.append::<ALL>(older.part(at..older.keys.len()));
+        append(self, at..older.keys.len());
+    }
+
+    /// Marks the tombstones.
+    fn mark_dead(&mut self, levels: &[NativeLevel<'_, C>]) {
+        if levels.iter().any(NativeLevel::has_marks) {
+            self.places.iter_mut().for_each(|place| *place |= if is_dead(levels, *place) { DEAD } else { 0 });
+        }
     }
 
     /// Removes the tombstones from `start` on.
     fn drop_dead(&mut self, levels: &[NativeLevel<'_, C>], start: usize) {
-        if !levels.iter().any(NativeLevel::has_marks) {
-            return;
-        }
         let mut len = start;
         for at in start..self.len() {
             let (key, place) = (self.keys[at], self.places[at]);
@@ -257,21 +290,20 @@ impl<C: KeyCode> Merger<C> {
 
     /// Appends the live elements of windows to a list.
     pub fn append_live(&mut self, levels: &[NativeLevel<'_, C>], windows: &Windows, list: &mut List<C>) {
-        let start = list.len();
         if let Some(oldest) = self.merge_newer::<false>(levels, windows) {
-            list.append_merged::<false>(oldest, &self.merged);
-            list.drop_dead(levels, start);
+            self.merged.mark_dead(levels);
+            append_oldest(levels, oldest, &self.merged, list);
         }
     }
 
     /// Counts the live elements of windows.
     pub fn count_live(&mut self, levels: &[NativeLevel<'_, C>], windows: &Windows) -> usize {
         let Some(oldest) = self.merge_newer::<false>(levels, windows) else { return 0 };
+        self.merged.mark_dead(levels);
         let is_marked = levels[split_place(oldest.place).0].has_marks();
         if is_marked || self.merged.len() > oldest.keys.len() / SKEWED {
             self.next.clear();
-            self.next.append_merged::<false>(oldest, &self.merged);
-            self.next.drop_dead(levels, 0);
+            append_oldest(levels, oldest, &self.merged, &mut self.next);
             return self.next.len();
         }
         // A newer element adds a key, or removes one.
@@ -280,8 +312,18 @@ impl<C: KeyCode> Merger<C> {
         for (&key, &place) in self.merged.keys.iter().zip(&self.merged.places) {
             at = gallop(oldest.keys, at, |other| other < key);
             let is_present = oldest.keys.get(at) == Some(&key);
-            count = count + usize::from(!is_dead(levels, place)) - usize::from(is_present);
+            count = count + usize::from(place & DEAD == 0) - usize::from(is_present);
         }
         count
+    }
+}
+
+/// Appends the live elements of the oldest run and of the list that all newer ones were merged into, whose tombstones are
+/// [marked](DEAD).
+fn append_oldest<C: KeyCode>(levels: &[NativeLevel<'_, C>], oldest: Run<'_, C>, newer: &List<C>, list: &mut List<C>) {
+    let start = list.len();
+    list.append_merged::<false>(oldest, newer);
+    if levels[split_place(oldest.place).0].has_marks() {
+        list.drop_dead(levels, start);
     }
 }

@@ -31,7 +31,6 @@ struct Sequence<'a, C> {
 }
 
 /// Where a part begins or ends.
-#[derive(Clone)]
 struct Cut {
     interval: usize,
     /// How many elements of each window come before the cut, if it is within the interval.
