@@ -96,7 +96,7 @@ const fn shared<P>(items: usize) -> usize {
 ///   many for operands.
 /// - `scratch` comes from the stream's look-back words, for one `P` per tile.
 /// - While the kernel runs, nobody writes the keys, and nobody else uses the other buffers.
-#[kernel(listed, threads = THREADS, shared = shared::<P>(ITEMS))]
+#[kernel(listed, threads = THREADS, shared = shared::<P>(ITEMS), native = super::native::combine_runs)]
 pub unsafe fn combine_runs<C: KeyCode, P: Payload<Value: Held>, const ITEMS: usize>(
     keys: Global<C>,
     values: GlobalMut<P::Value>,
@@ -184,7 +184,7 @@ pub unsafe fn combine_runs<C: KeyCode, P: Payload<Value: Held>, const ITEMS: usi
 /// # Safety
 /// The launch has at least one thread per key. `found` and `values` are as long as `keys`. While the kernel runs, nobody
 /// changes the levels or writes the keys, and nobody else uses the outputs.
-#[kernel(listed, threads = LOOKUP_THREADS, min_blocks = 4)]
+#[kernel(listed, threads = LOOKUP_THREADS, min_blocks = 4, native = super::native::lookup_combined)]
 pub unsafe fn lookup_combined<C: KeyCode, V: Held>(
     levels: Levels<C, V>,
     operation: HoleMonoid<V>,

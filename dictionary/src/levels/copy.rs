@@ -56,7 +56,13 @@ const fn min_blocks<C>() -> u32 {
 /// - The offsets are the exclusive sum of the lengths of the windows.
 /// - The output of the values has room for as many elements as that of the keys, unless values are zero-sized.
 /// - While the kernel runs, nobody writes the inputs, and nobody else uses the outputs.
-#[kernel(listed, threads = THREADS, shared = shared(), min_blocks = min_blocks::<C>())]
+#[kernel(
+    listed,
+    threads = THREADS,
+    shared = shared(),
+    min_blocks = min_blocks::<C>(),
+    native = super::native::copy_windows
+)]
 pub unsafe fn copy_windows<C: KeyCode, V: Pod>(
     keys: Global<C>,
     values: Global<V>,

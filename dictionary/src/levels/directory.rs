@@ -13,7 +13,7 @@ use gpu_primitives::view::{Global, GlobalMut};
 pub const BUCKET: usize = 4;
 
 /// A bucket with this many elements or more is given all fingerprints.
-const MOST_FINGERPRINTS: u32 = 32;
+pub(super) const MOST_FINGERPRINTS: u32 = 32;
 
 /// Returns the length of a directory with one entry per bucket and one more, followed by the level's entry of the table.
 #[cfg(not(target_arch = "nvptx64"))]
@@ -24,7 +24,7 @@ pub const fn directory_len(buckets: usize) -> usize {
 /// Returns the shift that maps every key from the first to the last to a number less than `buckets`, which is at least
 /// two.
 #[inline(always)]
-fn shift_for<C: KeyCode>(first: C, last: C, buckets: u64) -> u32 {
+pub(super) fn shift_for<C: KeyCode>(first: C, last: C, buckets: u64) -> u32 {
     let mut shift = last.distance_bits(first).saturating_sub(u64::BITS - buckets.leading_zeros());
     while last.bucket(first, shift) >= buckets {
         shift += 1;
@@ -49,7 +49,7 @@ fn shift_for<C: KeyCode>(first: C, last: C, buckets: u64) -> u32 {
 /// - `table` has an entry `slot`.
 /// - `marks` is empty, or has one bit per element or two, in words of 32 elements. Only the addresses of the values and marks are used.
 /// - While the kernel runs, nobody writes the keys, and nobody else uses the directory or that entry of the table.
-#[kernel(listed, threads = THREADS)]
+#[kernel(listed, threads = THREADS, native = super::native::build_directory)]
 pub unsafe fn build_directory<C: KeyCode>(
     keys: Global<C>,
     values: Global<u8>,

@@ -18,7 +18,7 @@ use gpu_primitives::view::GlobalMut;
 /// - The launch has at least one thread per element. There are as many flags.
 /// - The keys of the others ascend, and the values of equal keys. There are as many values as keys, or none.
 /// - While the kernel runs, nobody writes the elements, and nobody else uses the flags.
-#[kernel(listed, threads = THREADS)]
+#[kernel(listed, threads = THREADS, native = super::native::flag_others)]
 pub unsafe fn flag_others<C: KeyCode, V: Pod + Ord>(
     elements: Elements<C, V>,
     others: Elements<C, V>,

@@ -41,7 +41,7 @@ unsafe fn query() -> usize {
 /// # Safety
 /// The launch has a warp per key. `found` is as long as `keys`. `values` is as long as `keys`, or empty. While the kernel
 /// runs, nobody changes the levels or writes the keys, and nobody else uses the outputs.
-#[kernel(listed, threads = THREADS, min_blocks = min_blocks::<C>())]
+#[kernel(listed, threads = THREADS, min_blocks = min_blocks::<C>(), native = super::native::lookup_few)]
 pub unsafe fn lookup_few<C: KeyCode, V: Pod>(
     levels: Levels<C, V>,
     keys: Global<C>,
@@ -90,7 +90,7 @@ pub unsafe fn lookup_few<C: KeyCode, V: Pod>(
 /// # Safety
 /// The launch has a warp per interval. The other arrays are as long as `low`. While the kernel runs, nobody changes the
 /// levels or writes the intervals, and nobody else uses the outputs.
-#[kernel(listed, threads = THREADS, min_blocks = min_blocks::<C>())]
+#[kernel(listed, threads = THREADS, min_blocks = min_blocks::<C>(), native = super::native::count_few)]
 pub unsafe fn count_few<C: KeyCode>(
     levels: Levels<C, ()>,
     low: Global<C>,

@@ -25,7 +25,7 @@ pub const GATHER_INTERVALS: usize = (THREADS / LANES) as usize;
 /// - `windows` is what [`FindWindows`](super::windows::FindWindows) has found for these levels and `log_pieces`, with at least
 ///   as many pieces as levels.
 /// - While the kernel runs, nobody changes the levels or writes the inputs, and nobody else uses the output.
-#[kernel(listed, threads = THREADS)]
+#[kernel(listed, threads = THREADS, native = super::native::gather_windows)]
 pub unsafe fn gather_windows<C: KeyCode, V: Pod>(
     levels: Levels<C, V>,
     windows: Global<u32>,

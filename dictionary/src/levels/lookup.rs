@@ -22,7 +22,7 @@ const fn min_blocks<C>() -> u32 {
 /// # Safety
 /// The launch has at least one thread per key. `found` is as long as `keys`. `values` is as long as `keys`, or empty.
 /// While the kernel runs, nobody changes the levels or writes the keys, and nobody else uses the outputs.
-#[kernel(listed, threads = THREADS, min_blocks = min_blocks::<C>())]
+#[kernel(listed, threads = THREADS, min_blocks = min_blocks::<C>(), native = super::native::lookup_keys)]
 pub unsafe fn lookup_keys<C: KeyCode, V: Pod>(
     levels: Levels<C, V>,
     keys: Global<C>,

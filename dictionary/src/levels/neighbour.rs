@@ -25,7 +25,7 @@ const fn min_blocks<C>() -> u32 {
 /// The launch has at least one thread per key. `out_keys` and `found` are as long as `keys`, and so is `out_values`
 /// unless values are zero-sized. While the kernel runs, nobody changes the levels or writes the keys, and nobody else
 /// uses the outputs.
-#[kernel(listed, threads = THREADS, min_blocks = min_blocks::<C>())]
+#[kernel(listed, threads = THREADS, min_blocks = min_blocks::<C>(), native = super::native::find_neighbours)]
 pub unsafe fn find_neighbours<C: KeyCode, V: Pod>(
     levels: Levels<C, V>,
     keys: Global<C>,

@@ -28,7 +28,7 @@ use gpu_primitives::view::{Global, GlobalMut};
 /// - Outputs that are not empty have room for what they receive: `windows`, at a multiple of 8 bytes, for two words per
 ///   interval and piece, and the others for one element per interval.
 /// - While the kernel runs, nobody changes the levels or writes the intervals, and nobody else uses the outputs.
-#[kernel(listed, threads = THREADS)]
+#[kernel(listed, threads = THREADS, native = super::native::find_windows)]
 pub unsafe fn find_windows<C: KeyCode>(
     levels: Levels<C, ()>,
     low: Global<C>,

@@ -44,7 +44,8 @@ const fn min_blocks<C>() -> u32 {
     listed,
     threads = THREADS,
     shared = Workspace::<C, P, ITEMS>::BYTES + LiveTable::BYTES,
-    min_blocks = min_blocks::<C>()
+    min_blocks = min_blocks::<C>(),
+    native = crate::levels::native::count_live
 )]
 pub unsafe fn count_live<C: KeyCode, P: Payload<Value = ()>, const ITEMS: usize>(
     levels: Levels<C, ()>,

@@ -74,6 +74,29 @@ impl Cuts {
             View::new(cuts, Reach::none())
         }
     }
+
+    /// Returns the windows and the positions, for a native body.
+    ///
+    /// # Safety
+    /// Nobody writes them while they are used.
+    pub unsafe fn intervals<'a>(self) -> (&'a [u32], &'a [u64]) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { (self.windows.as_slice(), self.positions.as_slice()) }
+    }
+
+    /// Returns the splits and the length of a tile, for a native body.
+    ///
+    /// # Safety
+    /// Nobody writes the splits while they are used.
+    pub unsafe fn splits<'a>(self) -> (&'a [u64], usize) {
+        // SAFETY: guaranteed by the caller.
+        (unsafe { self.splits.as_slice() }, self.tile as usize)
+    }
+
+    /// Returns the number of tiles of a sequence of `len` elements.
+    pub fn tiles_of(self, len: u64) -> u64 {
+        len.div_ceil(u64::from(self.tile))
+    }
 }
 
 impl Cuts {

@@ -34,7 +34,8 @@ use gpu_primitives::view::{GlobalMut, SharedMemory};
     listed,
     threads = THREADS,
     shared = Workspace::<C, P, ITEMS>::BYTES + LiveTable::BYTES + LookBack::BYTES,
-    min_blocks = BLOCKS_AT_ONCE
+    min_blocks = BLOCKS_AT_ONCE,
+    native = crate::levels::native::emit_live
 )]
 pub unsafe fn emit_live<C: KeyCode, P: Payload, const ITEMS: usize>(
     levels: Levels<C, P::Value>,

@@ -23,7 +23,13 @@ use gpu_primitives::view::{GlobalMut, SharedMemory};
 ///   of 32, not 0, and at most `room(ITEMS)`.
 /// - `out` has as many elements as the levels, and `marks` a bit or two for each, in words of 32 elements.
 /// - While the kernel runs, nobody changes the levels or writes what `cuts` shows, and nobody else uses the outputs.
-#[kernel(listed, threads = THREADS, shared = Workspace::<C, P, ITEMS>::BYTES, min_blocks = BLOCKS_AT_ONCE)]
+#[kernel(
+    listed,
+    threads = THREADS,
+    shared = Workspace::<C, P, ITEMS>::BYTES,
+    min_blocks = BLOCKS_AT_ONCE,
+    native = crate::levels::native::merge_marked
+)]
 pub unsafe fn merge_marked<C: KeyCode, P: Payload, const ITEMS: usize>(
     levels: Levels<C, P::Value>,
     cuts: Cuts,
