@@ -56,7 +56,13 @@ impl Entries {
     /// Returns the first entry that a key may have.
     #[inline(always)]
     pub fn home<C: KeyCode>(self, key: C) -> usize {
-        ((self.hash.choices(key).spread() as u64 * self.words.len() as u64) >> 32) as usize
+        ((self.spread(key) as u64 * self.words.len() as u64) >> 32) as usize
+    }
+
+    /// Returns 32 bits that depend on every bit of the key.
+    #[inline(always)]
+    pub fn spread<C: KeyCode>(self, key: C) -> u32 {
+        self.hash.choices(key).spread()
     }
 
     /// Returns the entry after this one, cyclically.

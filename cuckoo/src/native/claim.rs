@@ -4,7 +4,6 @@ use super::append::{Appender, put, value_at};
 use super::atomics::{add, counter};
 use super::entries::Batch;
 use super::table::Table;
-use crate::hash::Choices;
 use crate::kernel::{Claim, Claims, Fate, Marks};
 use crate::seek::{Seek, Sought};
 use bytemuck::Pod;
@@ -35,12 +34,16 @@ pub unsafe fn claim<C: KeyCode, V: Pod, const WIDTH: usize, O: Combine<V>>(kerne
         let write = |at: usize, (key, value)| unsafe { put(overflow, at, key, value) };
         let mut list = Appender::new(overflowed, (C::MIN, V::zeroed()), write);
         let request = |bucket: u32| marks.prefetch(bucket);
-        table.each_key(keys, range, request, |i, key, choices| {
+        table.each_key(keys, range, request, |i, key, choices, others| {
             let (mut fate, mut old) = (Fate::Superseded, V::zeroed());
             if !marks.may_give_way() || keys.get(i + 1) != Some(&key) {
-                let value = value_at(values, i);
                 // SAFETY: the buckets are those of the key. The caller guarantees the rest.
-                (fate, old) = unsafe { insert_one(table, marks, (key, choices), value, &operation) };
+                let sought =
+                    unsafe { if others { Some(table.seek(key, choices)) } else { table.seek_first(key, choices) } };
+                let Some(sought) = sought else { return false };
+                let value = value_at(values, i);
+                // SAFETY: the same.
+                (fate, old) = unsafe { insert_one(table, marks, sought, value, &operation) };
                 let mut is_repeat = matches!(fate, Fate::Superseded | Fate::Yielded);
                 if !marks.is_empty() && (is_repeat || fate == Fate::Overflowed) {
                     let is_first = batch.record(i, key).is_none();
@@ -58,6 +61,7 @@ pub unsafe fn claim<C: KeyCode, V: Pod, const WIDTH: usize, O: Combine<V>>(kerne
                 // SAFETY: no other part has this position.
                 unsafe { put(history, i, fate as u8, old) };
             }
+            true
         });
         list.finish();
         add(new, new_here);
@@ -67,7 +71,7 @@ pub unsafe fn claim<C: KeyCode, V: Pod, const WIDTH: usize, O: Combine<V>>(kerne
     unsafe { team.divide(keys.len(), insert) };
 }
 
-/// Inserts one pair without displacing any other. Returns what became of it, and the old value if there was one.
+/// Inserts the value of one pair, whose key was sought. Returns what became of it, and the old value if there was one.
 ///
 /// # Safety
 /// The table is changed only in this way. Unless no two pairs have the same key, there is a mark for every bucket.
@@ -75,12 +79,10 @@ pub unsafe fn claim<C: KeyCode, V: Pod, const WIDTH: usize, O: Combine<V>>(kerne
 unsafe fn insert_one<C: KeyCode, V: Pod, const WIDTH: usize, O: Combine<V>>(
     table: Table<C, V, WIDTH>,
     marks: Marks,
-    (key, choices): (C, Choices),
+    Sought { outcome, bucket, slot }: Sought,
     value: V,
     operation: &O,
 ) -> (Fate, V) {
-    // SAFETY: guaranteed by the caller.
-    let Sought { outcome, bucket, slot } = unsafe { table.seek(key, choices) };
     let is_new = match outcome {
         Seek::Full => return (Fate::Overflowed, V::zeroed()),
         Seek::Claimed => true,

@@ -3,7 +3,9 @@
 use super::atomics;
 use crate::kernel::Entries;
 use gpu_dictionary::WordCode as KeyCode;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use gpu_primitives::kernel::Team;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// The entries of a batch, and its keys.
 pub struct Batch<'a, C> {
@@ -25,6 +27,23 @@ impl<'a, C: KeyCode> Batch<'a, C> {
     /// Returns the keys of the batch.
     pub fn keys(&self) -> &'a [C] {
         self.keys
+    }
+
+    /// Notes the keys that have an entry.
+    pub fn recorded(&self, team: Team) -> Recorded {
+        let bits: Vec<AtomicU64> = (0..Recorded::BITS / 64).map(|_| AtomicU64::new(0)).collect();
+        let recorded = Recorded { entries: self.entries, bits };
+        let note = |_: usize, range: Range<usize>| {
+            for there in self.words[range].iter().map(|word| word.load(Relaxed)) {
+                if there > self.entries.base {
+                    let bit = recorded.bit(self.keys[self.position(there)]);
+                    recorded.bits[bit / 64].fetch_or(1 << (bit % 64), Relaxed);
+                }
+            }
+        };
+        // SAFETY: the body captures atomics and what is only read.
+        unsafe { team.divide(self.words.len(), note) };
+        recorded
     }
 
     /// Finds the entry of a key, or the free entry where it would be. Returns it with what it holds, 0 if it is free.
@@ -92,5 +111,30 @@ impl<'a, C: KeyCode> Batch<'a, C> {
     /// Returns whether `position` is the last one recorded of its key.
     pub fn is_last(&self, position: usize, key: C) -> bool {
         self.seek(key).1 == self.entry_of(position)
+    }
+}
+
+/// The keys that have an entry, as bits of their hashes. These stay in a cache. In most batches few keys have one, and the
+/// others need not be looked for in memory.
+pub struct Recorded {
+    entries: Entries,
+    bits: Vec<AtomicU64>,
+}
+
+impl Recorded {
+    /// The number of bits.
+    const BITS: usize = 1 << 17;
+
+    /// Returns the bit of a key.
+    #[inline(always)]
+    fn bit<C: KeyCode>(&self, key: C) -> usize {
+        self.entries.spread(key) as usize >> (u32::BITS - Self::BITS.trailing_zeros())
+    }
+
+    /// Returns whether a key may have an entry.
+    #[inline(always)]
+    pub fn may_have<C: KeyCode>(&self, key: C) -> bool {
+        let bit = self.bit(key);
+        self.bits[bit / 64].load(Relaxed) >> (bit % 64) & 1 != 0
     }
 }

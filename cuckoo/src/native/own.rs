@@ -146,8 +146,7 @@ pub unsafe fn translate(kernel: Translate, team: Team) {
             unsafe {
                 let number = numbers.as_mut_ptr().add(i);
                 for _ in 0..steps {
-                    let choices = table.map.hash.choices(*number);
-                    let Some(Position { bucket, slot }) = table.find(*number, choices) else { break };
+                    let Some(Position { bucket, slot }) = table.find(*number) else { break };
                     *number = table.value(bucket, slot);
                 }
             }

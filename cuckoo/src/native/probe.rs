@@ -2,7 +2,7 @@
 
 use super::append::{Appender, put};
 use super::atomics::{add, counter};
-use super::table::Table;
+use super::table::{Search, Table};
 use crate::kernel::{Collect, Erase, Find, Take};
 use crate::view::Position;
 use bytemuck::Pod;
@@ -29,11 +29,15 @@ unsafe fn look_up<C: KeyCode, V: Pod, const WIDTH: usize>(
     let has_values = size_of::<V>() > 0 && !values.is_empty();
     assert!(found.len() >= keys.len() && (!has_values || values.len() >= keys.len()), "there is a result for each key");
     let look_up = |_: usize, range: Range<usize>| {
-        table.each_key(keys, range, &request, |i, key, choices| {
+        table.each_key(keys, range, &request, |i, key, choices, others| {
             // SAFETY: the buckets are those of the key. There is a result for each key, which no other part writes. The
             // caller guarantees the rest.
             unsafe {
-                let position = table.find(key, choices);
+                let search = table.find_in(key, choices, table.choices(others));
+                if !others && matches!(search, Search::Open) {
+                    return false;
+                }
+                let position = search.found();
                 found.as_mut_ptr().add(i).write(u8::from(position.is_some()));
                 if let Some(position) = position {
                     note(position);
@@ -42,6 +46,7 @@ unsafe fn look_up<C: KeyCode, V: Pod, const WIDTH: usize>(
                     let value = position.map_or(V::zeroed(), |at| table.value(at.bucket, at.slot));
                     values.as_mut_ptr().add(i).write(value);
                 }
+                true
             }
         });
     };
@@ -80,9 +85,20 @@ pub unsafe fn erase<C: KeyCode, V: Pod, const WIDTH: usize>(kernel: Erase<C, V, 
     let (keys, erased) = unsafe { (keys.as_slice(), counter(erased, 0)) };
     let erase = |_: usize, range: Range<usize>| {
         let mut erased_here = 0;
-        // SAFETY: the buckets are those of the key, and the table is changed only in this way.
-        let visit = |_: usize, key: C, choices| erased_here += u64::from(unsafe { table.erase(key, choices) });
-        table.each_key(keys, range, |_| {}, visit);
+        table.each_key(
+            keys,
+            range,
+            |_| {},
+            |_, key, choices, others| {
+                // SAFETY: the buckets are those of the key, and the table is changed only in this way.
+                match unsafe { table.erase(key, choices, table.choices(others)) } {
+                    Search::Found(is_mine) => erased_here += u64::from(is_mine),
+                    Search::Absent => {}
+                    Search::Open => return false,
+                }
+                true
+            },
+        );
         add(erased, erased_here);
     };
     // SAFETY: the body captures arguments and a counter. Common memory is written atomically.

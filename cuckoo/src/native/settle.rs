@@ -18,8 +18,9 @@ pub unsafe fn raise<C: KeyCode>(kernel: Raise<C>, team: Team) {
     let (keys, fates) = unsafe { (keys.as_slice(), fates.as_slice()) };
     // SAFETY: the same.
     let batch = unsafe { Batch::new(entries, keys) };
+    let recorded = batch.recorded(team);
     let raise = |_: usize, range: Range<usize>| {
-        range.filter(|&i| took_part(fates[i])).for_each(|i| batch.raise(i, keys[i]));
+        range.filter(|&i| took_part(fates[i]) && recorded.may_have(keys[i])).for_each(|i| batch.raise(i, keys[i]));
     };
     // SAFETY: the body captures arguments. Entries are written atomically.
     unsafe { team.divide(keys.len(), raise) };
@@ -41,7 +42,7 @@ pub unsafe fn settle<C: KeyCode, V: Pod, const WIDTH: usize>(kernel: Settle<C, V
         for i in range.filter(|&i| !took_part(fates[i]) && batch.is_last(i, keys[i])) {
             // SAFETY: the buckets are those of the key. Only the last pair of a key writes its value.
             unsafe {
-                if let Some(position) = table.find(keys[i], table.map.hash.choices(keys[i])) {
+                if let Some(position) = table.find(keys[i]) {
                     table.set_value(position.bucket, position.slot, value_at(values, i));
                 }
             }
@@ -63,6 +64,7 @@ pub unsafe fn revert<C: KeyCode, V: Pod, const WIDTH: usize>(kernel: Revert<C, V
     let has_all = |len: usize| len >= keys.len();
     assert!(has_all(reverted.len()) && has_all(history.keys.len()), "there is an element for each key");
     assert!(size_of::<V>() == 0 || has_all(history.values.len()), "there is an old value for each key");
+    let recorded = batch.recorded(team);
     let revert = |_: usize, range: Range<usize>| {
         let mut erased_here = 0;
         for i in range {
@@ -72,21 +74,21 @@ pub unsafe fn revert<C: KeyCode, V: Pod, const WIDTH: usize>(kernel: Revert<C, V
             unsafe {
                 let fate_at = history.keys.as_mut_ptr().add(i);
                 let fate = fate_at.read();
-                let is_reverted = !took_part(fate) || batch.has(key);
+                let is_reverted = !took_part(fate) || (recorded.may_have(key) && batch.has(key));
                 reverted.as_mut_ptr().add(i).write(u8::from(is_reverted));
                 if !is_reverted {
                     continue;
                 }
-                let choices = table.map.hash.choices(key);
+                let (choices, all) = (table.map.hash.choices(key), 0..table.map.hash.hashes);
                 if fate == Fate::Merged as u8 {
                     // If another thread deletes the key meanwhile, it was absent, and the value is of no importance.
                     if size_of::<V>() > 0
-                        && let Some(held) = table.hold(key, choices)
+                        && let Some(held) = table.hold(key, choices, all).found()
                     {
                         table.set_value(held.bucket, held.slot, history.values.as_mut_ptr().add(i).read());
                     }
                 } else if fate != Fate::Superseded as u8 {
-                    erased_here += u64::from(table.erase(key, choices));
+                    erased_here += u64::from(table.erase(key, choices, all).found() == Some(true));
                 }
                 fate_at.write(Fate::Superseded as u8);
             }

@@ -23,6 +23,26 @@ impl<C: KeyCode, V, const WIDTH: usize> Clone for Table<C, V, WIDTH> {
 }
 impl<C: KeyCode, V, const WIDTH: usize> Copy for Table<C, V, WIDTH> {}
 
+/// What is known of a key after a search in some of its buckets.
+pub enum Search<T> {
+    /// It is there.
+    Found(T),
+    /// It is not in the table.
+    Absent,
+    /// It may be in a later bucket.
+    Open,
+}
+
+impl<T> Search<T> {
+    /// Returns where the key is.
+    pub fn found(self) -> Option<T> {
+        match self {
+            Self::Found(found) => Some(found),
+            Self::Absent | Self::Open => None,
+        }
+    }
+}
+
 /// Where a key is, and what marks its slot if the key is deleted.
 pub struct Held<C> {
     pub bucket: u32,
@@ -144,19 +164,21 @@ impl<C: KeyCode, V: Pod, const WIDTH: usize> Table<C, V, WIDTH> {
         }
     }
 
-    /// Calls `visit` with the positions of some keys, with the keys and their buckets. Their first buckets are requested
-    /// some time before, and what `request` requests for these.
+    /// Calls `visit` with the positions of some keys, with the keys and their buckets, and with `false`. The first buckets
+    /// are requested some time before, and what `request` requests for these. If the call returns `false`, the first bucket
+    /// did not suffice: it is repeated some time later with `true`, and the second bucket is requested.
     #[inline(always)]
     pub fn each_key(
         self,
         keys: &[C],
         range: Range<usize>,
         request: impl Fn(u32),
-        mut visit: impl FnMut(usize, C, Choices),
+        mut visit: impl FnMut(usize, C, Choices, bool) -> bool,
     ) {
         /// The keys whose buckets are requested together.
         const TOGETHER: usize = 32;
         let mut choices = [self.map.hash.choices(C::MIN); TOGETHER];
+        let mut open = [0; TOGETHER];
         for start in range.clone().step_by(TOGETHER) {
             let keys = &keys[start..range.end.min(start + TOGETHER)];
             for (choices, &key) in choices.iter_mut().zip(keys) {
@@ -164,38 +186,62 @@ impl<C: KeyCode, V: Pod, const WIDTH: usize> Table<C, V, WIDTH> {
                 self.prefetch(choices.get(0));
                 request(choices.get(0));
             }
-            keys.iter().zip(&choices).enumerate().for_each(|(i, (&key, &choices))| visit(start + i, key, choices));
+            let mut count = 0;
+            for i in 0..keys.len() {
+                if !visit(start + i, keys[i], choices[i], false) {
+                    self.prefetch(choices[i].get(1));
+                    open[count] = i;
+                    count += 1;
+                }
+            }
+            open[..count].iter().for_each(|&i| _ = visit(start + i, keys[i], choices[i], true));
         }
     }
 
-    /// Finds a key.
+    /// Returns which of a key's buckets to search: the first one, or the others.
+    #[inline(always)]
+    pub fn choices(self, others: bool) -> Range<u32> {
+        if others { 1..self.map.hash.hashes } else { 0..1 }
+    }
+
+    /// Finds a key, in all of its buckets.
+    ///
+    /// # Safety
+    /// Nothing changes the keys of the table.
+    #[inline(always)]
+    pub unsafe fn find(self, key: C) -> Option<Position> {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.find_in(key, self.map.hash.choices(key), 0..self.map.hash.hashes) }.found()
+    }
+
+    /// Finds a key in some of its buckets.
     ///
     /// # Safety
     /// `choices` are those of the key, and nothing changes the keys of the table.
     #[inline(always)]
-    pub unsafe fn find(self, key: C, choices: Choices) -> Option<Position> {
-        for choice in 0..self.map.hash.hashes {
+    pub unsafe fn find_in(self, key: C, choices: Choices, which: Range<u32>) -> Search<Position> {
+        for choice in which {
             let bucket = choices.get(choice);
             // SAFETY: a bucket of a key exists. The caller guarantees the rest.
             let keys = unsafe { self.load(bucket) };
             let slots = keys.slots_with(key);
             if slots != 0 {
-                return Some(Position { bucket, slot: slots.trailing_zeros() });
+                return Search::Found(Position { bucket, slot: slots.trailing_zeros() });
             }
             if keys.slots_with(self.map.empty.of(bucket)) != 0 {
-                return None;
+                return Search::Absent;
             }
         }
-        None
+        Search::Open
     }
 
-    /// Finds a key while other threads delete keys.
+    /// Finds a key in some of its buckets while other threads delete keys.
     ///
     /// # Safety
     /// `choices` are those of the key. Meanwhile keys are changed only by [`erase`](Self::erase).
     #[inline(always)]
-    pub unsafe fn hold(self, key: C, choices: Choices) -> Option<Held<C>> {
-        for choice in 0..self.map.hash.hashes {
+    pub unsafe fn hold(self, key: C, choices: Choices, which: Range<u32>) -> Search<Held<C>> {
+        for choice in which {
             let bucket = choices.get(choice);
             let empty = self.map.empty.of(bucket);
             // SAFETY: a bucket of a key exists. The caller guarantees the rest.
@@ -203,32 +249,61 @@ impl<C: KeyCode, V: Pod, const WIDTH: usize> Table<C, V, WIDTH> {
             let (slots, has_empty) = (keys.slots_with(key), keys.slots_with(empty) != 0);
             if slots != 0 {
                 let free = if has_empty { empty } else { self.map.dead.of(bucket) };
-                return Some(Held { bucket, slot: slots.trailing_zeros(), free });
+                return Search::Found(Held { bucket, slot: slots.trailing_zeros(), free });
             }
             if has_empty {
-                return None;
+                return Search::Absent;
             }
         }
-        None
+        Search::Open
     }
 
-    /// Deletes a key. Returns whether this call has done so.
+    /// Deletes a key if it is in some of its buckets. Finds `true` if this call has deleted it.
     ///
     /// # Safety
     /// The requirements of [`hold`](Self::hold).
     #[inline(always)]
-    pub unsafe fn erase(self, key: C, choices: Choices) -> bool {
-        // SAFETY: guaranteed by the caller.
-        let Some(Held { bucket, slot, free }) = (unsafe { self.hold(key, choices) }) else { return false };
-        // SAFETY: the slot exists, and is changed only in this way.
-        unsafe { atomics::compare_exchange(self.keys(bucket).add(slot as usize), key, free) == key }
+    pub unsafe fn erase(self, key: C, choices: Choices, which: Range<u32>) -> Search<bool> {
+        // SAFETY: guaranteed by the caller. The slot exists, and is changed only in this way.
+        unsafe {
+            match self.hold(key, choices, which) {
+                Search::Found(Held { bucket, slot, free }) => {
+                    let at = self.keys(bucket).add(slot as usize);
+                    Search::Found(atomics::compare_exchange(at, key, free) == key)
+                }
+                Search::Absent => Search::Absent,
+                Search::Open => Search::Open,
+            }
+        }
+    }
+
+    /// Does what [`seek`](Self::seek) does if the first bucket of the key suffices: it has the key, or an empty slot.
+    ///
+    /// # Safety
+    /// The requirements of [`seek`](Self::seek).
+    #[inline(always)]
+    pub unsafe fn seek_first(self, key: C, choices: Choices) -> Option<Sought> {
+        let bucket = choices.get(0);
+        // SAFETY: a bucket of a key exists. The caller guarantees the rest.
+        unsafe {
+            let keys = self.load_atomic(bucket);
+            let slots = keys.slots_with(key);
+            if slots != 0 {
+                return Some(Sought { outcome: Seek::Found, bucket, slot: slots.trailing_zeros() });
+            }
+            let (empties, deads) = self.free(bucket, &keys);
+            if empties == 0 {
+                return None;
+            }
+            let (slot, seen) = self.claim(bucket, (empties, deads), key, |seen| seen == key)?;
+            Some(Sought { outcome: if seen == key { Seek::Found } else { Seek::Claimed }, bucket, slot })
+        }
     }
 
     /// Finds a key, or claims the first free slot of its buckets: see [`TableMut::seek`] for why this needs no locks.
     ///
     /// # Safety
     /// `choices` are those of the key. Meanwhile the keys are changed only in this way.
-    #[inline(always)]
     pub unsafe fn seek(self, key: C, choices: Choices) -> Sought {
         let hashes = self.map.hash.hashes;
         let found = |bucket: u32, slots: Slots| Sought { outcome: Seek::Found, bucket, slot: slots.trailing_zeros() };
