@@ -84,6 +84,8 @@ mod view_mut;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+mod native;
 
 pub use gpu_dictionary::{Value, WordKey as Key, value};
 pub use view::CuckooView;

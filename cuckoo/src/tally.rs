@@ -21,7 +21,7 @@ pub fn counted_once<C: KeyCode>(key: C) -> u64 {
 /// The launch has at least one thread per key. There are as many outcomes, which receive the [`Insertion`]s. `wrong` has one
 /// element, to which the number of wrong answers is added. While the kernel runs, nobody else uses the table and the
 /// outputs, and nobody writes the keys.
-#[kernel(listed, threads = THREADS)]
+#[kernel(listed, threads = THREADS, native = crate::native::own::tally)]
 pub unsafe fn tally<C: KeyCode, const WIDTH: usize>(
     keys: Global<C>,
     table: CuckooMut<C, u64, WIDTH>,
@@ -48,7 +48,7 @@ pub unsafe fn tally<C: KeyCode, const WIDTH: usize>(
 /// # Safety
 /// The launch has at least one thread per key. While the kernel runs, nobody else uses the tables, and nobody writes the
 /// keys.
-#[kernel(listed, threads = THREADS)]
+#[kernel(listed, threads = THREADS, native = crate::native::own::enrol)]
 pub unsafe fn enrol(keys: Global<u32>, set: CuckooMut<u32, ()>, positions: CuckooMut<u32, u32>, new: GlobalMut<u32>) {
     let i = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     if i < keys.len() {

@@ -12,7 +12,7 @@ pub const THREADS: u32 = 128;
 /// # Safety
 /// The launch has at least one thread per number. While the kernel runs, nobody changes the table and nobody else uses
 /// the numbers.
-#[kernel(listed, threads = THREADS)]
+#[kernel(listed, threads = THREADS, native = crate::native::own::translate)]
 pub unsafe fn translate(table: CuckooView<u32, u32>, steps: u32, numbers: GlobalMut<u32>) {
     let i = (thread::block_idx_x() * THREADS + thread::thread_idx_x()) as usize;
     if i < numbers.len() {

@@ -16,8 +16,8 @@ use gpu_primitives::{Global, GlobalMut};
 #[repr(C)]
 #[derive(Debug)]
 pub struct CuckooView<C, V, const WIDTH: usize = 8> {
-    keys: Global<C>,
-    values: Global<V>,
+    pub(crate) keys: Global<C>,
+    pub(crate) values: Global<V>,
     pub(crate) map: Map<C>,
 }
 

@@ -32,11 +32,11 @@ pub const COUNTERS: usize = 512;
 #[repr(C)]
 #[derive(Debug)]
 pub struct CuckooMut<C, V, const WIDTH: usize = 8> {
-    table: TableMut<C, V, WIDTH>,
+    pub(crate) table: TableMut<C, V, WIDTH>,
     /// One bit per bucket, zero unless a thread is changing the bucket.
-    locks: GlobalMut<u32>,
+    pub(crate) locks: GlobalMut<u32>,
     /// The number of new keys is the sum of these.
-    counters: GlobalMut<u64>,
+    pub(crate) counters: GlobalMut<u64>,
 }
 
 // Derived impls would require `Copy` of the type parameters.

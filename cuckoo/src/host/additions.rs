@@ -144,8 +144,8 @@ mod tests {
     use crate::tally::{Enrol, THREADS, Tally, counted_once};
     use crate::{Insertion, Options};
     use gpu_dictionary::WordCode as KeyCode;
-    use gpu_primitives::Device;
-    use std::collections::HashMap;
+    use gpu_primitives::{CpuOptions, Device};
+    use std::collections::{BTreeMap, HashMap};
     use std::hash::Hash;
 
     fn devices() -> impl Iterator<Item = Device> {
@@ -229,6 +229,25 @@ mod tests {
             check_tally::<u32, 4>(&stream);
             check_tally::<u64, 8>(&stream);
             check_tally::<u64, 4>(&stream);
+        }
+    }
+
+    /// So many keys that all workers of a native body have some.
+    #[test]
+    fn many_workers_upsert() {
+        for workers in [1, 2, 5] {
+            let device = Device::cpu_with(CpuOptions { workers: Some(workers), ..CpuOptions::default() });
+            let stream = device.stream().unwrap();
+            let options = Options::new().seed(0).capacity(20_000);
+            let mut table = GpuCuckoo::<u32, u64>::new(&stream, options).unwrap();
+            let keys: Vec<u32> = (0..50_000u32).map(|i| i.wrapping_mul(0x9E37_79B1) % 3001).collect();
+            let outcomes = tally::<u32, 8>(&stream, &mut table, &keys);
+            assert!(outcomes.iter().all(|&outcome| outcome != Insertion::Full as u8), "{workers} workers");
+            let mut counts = BTreeMap::<u32, u64>::new();
+            keys.iter().for_each(|&key| *counts.entry(key).or_insert(counted_once(key) - 1) += 1);
+            assert_eq!(table.len(&stream).unwrap(), counts.len());
+            let pairs = table.export(&stream).unwrap().to_vec(&stream).unwrap();
+            assert_eq!(pairs, counts.into_iter().collect::<Vec<_>>(), "{workers} workers");
         }
     }
 

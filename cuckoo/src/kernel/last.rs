@@ -24,9 +24,9 @@ pub const ENTRIES_PER_POSITION: usize = 2;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Entries {
-    words: GlobalMut<u32>,
+    pub(crate) words: GlobalMut<u32>,
     hash: Hash,
-    base: u32,
+    pub(crate) base: u32,
     padding: u32,
 }
 
@@ -55,13 +55,19 @@ impl Entries {
 impl Entries {
     /// Returns the first entry that a key may have.
     #[inline(always)]
-    fn home<C: KeyCode>(self, key: C) -> usize {
-        ((self.hash.choices(key).spread() as u64 * self.words.len() as u64) >> 32) as usize
+    pub fn home<C: KeyCode>(self, key: C) -> usize {
+        ((self.spread(key) as u64 * self.words.len() as u64) >> 32) as usize
+    }
+
+    /// Returns 32 bits that depend on every bit of the key.
+    #[inline(always)]
+    pub fn spread<C: KeyCode>(self, key: C) -> u32 {
+        self.hash.choices(key).spread()
     }
 
     /// Returns the entry after this one, cyclically.
     #[inline(always)]
-    fn after(self, entry: usize) -> usize {
+    pub fn after(self, entry: usize) -> usize {
         if entry + 1 == self.words.len() { 0 } else { entry + 1 }
     }
 

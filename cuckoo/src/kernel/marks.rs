@@ -9,7 +9,7 @@ use gpu_primitives::kernel::{Reach, View};
 use gpu_primitives::{DeviceVec, Error, Stream};
 
 /// The bits of a word that are marks.
-const MARKS: u32 = 8;
+pub const MARKS: u32 = 8;
 
 /// One word per bucket: the number of a batch, and a bit for each slot that this batch has touched.
 ///
@@ -17,8 +17,8 @@ const MARKS: u32 = 8;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Marks {
-    words: GlobalMut<u32>,
-    batch: u32,
+    pub(crate) words: GlobalMut<u32>,
+    pub(crate) batch: u32,
     /// Not 0 if all pairs with equal keys are to be recorded in the entries. Otherwise, at least the last one.
     all_count: u32,
 }

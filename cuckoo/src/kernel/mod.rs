@@ -39,13 +39,14 @@ pub use walk::WalkPairs;
 pub use {
     claim::{Claims, Fate},
     last::{ENTRIES_PER_POSITION, Entries},
-    marks::Marks,
-    place::{BLOCKS_PER_MULTIPROCESSOR, THREADS as PLACE_THREADS},
-    plain::{MAX_WORDS, Sums},
+    marks::{MARKS, Marks},
+    place::{BLOCKS_PER_MULTIPROCESSOR, NO_BUCKET, THREADS as PLACE_THREADS},
+    plain::{MAX_WORDS, Piece, Sums},
     probe::THREADS as PROBE_THREADS,
+    settle::took_part,
     thin::{CHUNK, LONG_TILE},
     tile::{Count, START_THREADS, spill_slots, tile_buckets},
-    walk::THREADS as WALK_THREADS,
+    walk::{THREADS as WALK_THREADS, last_but, random_slot},
 };
 
 gpu_primitives::instances! {

@@ -15,7 +15,7 @@ pub const THREADS: u32 = 256;
 pub const BLOCKS_PER_MULTIPROCESSOR: usize = 8;
 
 /// Stands for no bucket.
-const NO_BUCKET: u32 = u32::MAX;
+pub const NO_BUCKET: u32 = u32::MAX;
 
 /// Places distinct keys that are not in the table. A key goes to the first of its buckets that has a free slot. If none
 /// has one, it displaces some key of its last bucket, which is then placed in the same way (cuckoo hashing).
@@ -48,7 +48,7 @@ const NO_BUCKET: u32 = u32::MAX;
 /// - `unplaced` has one element, to which the number of unplaced pairs is added.
 /// - `cleared` has fewer elements than a block has threads. They become zero: counters that the next call will need.
 /// - While the kernel runs, nobody writes the pairs or `count`, and nobody else uses the other buffers.
-#[kernel(listed, threads = THREADS)]
+#[kernel(listed, threads = THREADS, native = crate::native::place::place_pairs)]
 pub unsafe fn place_pairs<C: KeyCode, V: Pod, const WIDTH: usize>(
     pairs: Pairs<C, V>,
     count: Global<u64>,

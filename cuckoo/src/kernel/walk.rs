@@ -43,7 +43,7 @@ pub const THREADS: u32 = 256;
 /// - `turns` has a word per bucket, less than `turn`.
 /// - `next` and `next_targets` are other memory, with room for as many keys. `next_count` has one element, zero before.
 /// - While the kernel runs, nobody writes the inputs, and nobody else uses the other buffers.
-#[kernel(listed, threads = THREADS, shared = appender_shared())]
+#[kernel(listed, threads = THREADS, shared = appender_shared(), native = crate::native::walk::walk_pairs)]
 pub unsafe fn walk_pairs<C: KeyCode, V: Pod, const WIDTH: usize>(
     pairs: Pairs<C, V>,
     targets: Global<u32>,
@@ -99,6 +99,14 @@ pub unsafe fn walk_pairs<C: KeyCode, V: Pod, const WIDTH: usize>(
     }
 }
 
+/// Returns the slot whose key is displaced. Any slot will do, but not always the same one: a key that comes back should find
+/// another way.
+#[inline(always)]
+pub fn random_slot<const WIDTH: usize>(bucket: u32, turn: u32) -> u32 {
+    let random = (bucket ^ turn.wrapping_mul(0x9E37_79B9)).wrapping_mul(0x2C92_77B5);
+    random >> (32 - WIDTH.trailing_zeros())
+}
+
 /// Puts a pair in the place of some other pair of a full bucket. Returns that one.
 ///
 /// # Safety
@@ -112,9 +120,7 @@ unsafe fn displace<C: KeyCode, V: Pod, const WIDTH: usize>(
     value: V,
     turn: u32,
 ) -> (C, V) {
-    // Any slot will do, but not always the same one: a key that comes back should find another way.
-    let random = (bucket ^ turn.wrapping_mul(0x9E37_79B9)).wrapping_mul(0x2C92_77B5);
-    let slot = (random >> (32 - WIDTH.trailing_zeros())) as usize;
+    let slot = random_slot::<WIDTH>(bucket, turn) as usize;
     let at = key_index::<C, V>(WIDTH, bucket) + slot;
     // Other threads look for free slots here meanwhile, and see none.
     let old_key = table.keys.atomic_rmw(Rmw::Exchange, at, key, Scope::Gpu, Order::Relaxed);
@@ -182,7 +188,7 @@ unsafe fn claim_slot<C: KeyCode, V: Pod, const WIDTH: usize>(
 
 /// Returns the last bucket of a key that is not `full`, or `full` if there is no other.
 #[inline(always)]
-fn last_but(choices: Choices, hashes: u32, full: u32) -> u32 {
+pub fn last_but(choices: Choices, hashes: u32, full: u32) -> u32 {
     let mut last = hashes - 1;
     while last > 0 && choices.get(last) == full {
         last -= 1;

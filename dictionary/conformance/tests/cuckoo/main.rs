@@ -1,11 +1,13 @@
 //! The table's own features: options, growth, refusal, layouts. Compared with `HashMap`, on every device.
 
 mod builds;
+mod devices;
 mod updates;
 mod upserts;
 mod whole;
 
 use builds::*;
+use devices::*;
 use gpu_conformance::data::random;
 use gpu_conformance::{cases, run};
 use gpu_cuckoo::{GpuCuckoo, Key, Options, Value};
@@ -65,6 +67,12 @@ fn main() -> ExitCode {
         misaligned_values,
         invalid_options,
         memory,
+        same_histories,
+        same_repeats,
+        same_refusals,
+        same_operations,
+        same_plain_keys,
+        same_bits,
         large,
     ])
 }
