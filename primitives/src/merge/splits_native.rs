@@ -324,7 +324,6 @@ mod tests {
     use super::*;
     use crate::block::native::tests::{compare, random};
     use crate::compare::{Compare, HoleOrder, Less};
-    use crate::form::Param;
     use crate::merge::runs::Runs;
     use crate::operator::{Record, operator};
     use crate::view::Global;

@@ -289,7 +289,7 @@ fn sort_many<K: Pod, V: Pod, B: Buckets<K>>(buckets: &B, passes: u32, items: &mu
 mod tests {
     use super::*;
     use crate::block::native::tests::{compare, random};
-    use crate::sort::{HoleCode, RadixKey};
+    use crate::sort::{HoleCode, RadixKey, U256};
 
     fn encoded<K: RadixKey, H: Held>(of: impl Fn(u64) -> H) {
         for len in [1, 255, 256, 257, (3 << 13) + 1] {
@@ -311,5 +311,6 @@ mod tests {
         encoded::<i32, _>(|x| x as u32);
         encoded::<f64, _>(|x| x);
         encoded::<i128, _>(|x| [x, !x]);
+        encoded::<U256, _>(|x| [x, !x, 7, x]);
     }
 }
