@@ -4,10 +4,25 @@
 use crate::arch::warp::LANES;
 use crate::input::Input;
 use crate::monoid::Combine;
+use crate::view::GlobalMut;
 use bytemuck::Pod;
+use std::ops::Range;
 
 /// The lanes of a warp.
 pub(crate) const WARP: usize = LANES as usize;
+
+/// Returns some elements of an output as a slice.
+///
+/// # Safety
+/// The elements exist, in memory of the CPU device that stays allocated, and nothing else uses them while the slice exists.
+pub(crate) unsafe fn part_mut<'a, T: Pod>(view: GlobalMut<T>, range: Range<usize>) -> &'a mut [T] {
+    // An empty view may have no address.
+    if range.is_empty() {
+        return &mut [];
+    }
+    // SAFETY: guaranteed by the caller.
+    unsafe { std::slice::from_raw_parts_mut(view.as_mut_ptr().add(range.start), range.len()) }
+}
 
 /// A tile's elements, with identities behind the last one.
 pub(crate) struct Tile<T> {
@@ -106,4 +121,27 @@ pub(crate) fn tile_prefixes<T: Pod>(totals: Vec<T>, op: impl Combine<T>) -> Vec<
         prefix
     };
     (0..tiles).map(prefix).collect()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use crate::{CpuOptions, Device, Stream};
+
+    /// Checks that native bodies, with several numbers of workers, give the same results as all threads of the grid.
+    pub(crate) fn compare<R: PartialEq>(what: &str, run: impl Fn(&Stream) -> R) {
+        let on = |options: CpuOptions| run(&Device::cpu_with(options).stream().unwrap());
+        let expected = on(CpuOptions { simulated: true, ..CpuOptions::default() });
+        for workers in [1, 3] {
+            let found = on(CpuOptions { workers: Some(workers), ..CpuOptions::default() });
+            assert!(found == expected, "{what}, {workers} workers");
+        }
+    }
+
+    /// Returns numbers that look random.
+    pub(crate) fn random(len: usize) -> impl Iterator<Item = u64> {
+        (1..=len as u64).map(|i| {
+            let x = i.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            (x ^ x >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) ^ x >> 32
+        })
+    }
 }

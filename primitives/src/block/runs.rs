@@ -55,7 +55,7 @@ pub unsafe fn sum(number: u64, log_lanes: u32) -> u64 {
 /// It probes the guess and a position on each side of it, then the quarters of the remaining range. That keeps three
 /// loads in flight and needs no branches, so that lanes with different runs take the same steps.
 #[inline(always)]
-fn count_before(len: u32, guess: u32, reach: u32, before: impl Fn(u32) -> bool) -> u32 {
+pub(crate) fn count_before(len: u32, guess: u32, reach: u32, before: impl Fn(u32) -> bool) -> u32 {
     let (mut low, mut high) = (0, len);
     let right = if len - 1 - guess > reach { guess + reach } else { len - 1 };
     let mut probes = [guess.saturating_sub(reach), guess, right];
@@ -85,7 +85,10 @@ fn count_before(len: u32, guess: u32, reach: u32, before: impl Fn(u32) -> bool) 
 }
 
 /// Up to this many items are taken one by one, which is faster than searching.
-const FEW: u64 = 12;
+pub(crate) const FEW: u64 = 12;
+
+/// A range that does not fit 32 bits is handled in parts: it is the widest, and its pivots lie in the part that fits.
+pub(crate) const MOST: u64 = 1 << 26;
 
 /// Splits sorted runs, one per lane of a group of `1 << log_lanes`, after the first `needed` items of their stable
 /// merge, or up to `slack` more or fewer. Returns to each lane how many of these items come from its run. Splits after
@@ -132,9 +135,6 @@ pub unsafe fn split<K: Pod, C: KeyOrder<K>>(
     let mut opens = [f32::INFINITY; 2];
     let mut aims_high = true;
     while any(FULL, needed > few) {
-        // A range that does not fit 32 bits is handled in parts: it is the widest, and its pivots lie in the part that
-        // fits.
-        const MOST: u64 = 1 << 26;
         let width = if high - low < u32::MAX as u64 { (high - low) as u32 } else { u32::MAX };
         let open = group_reduce((high - low) as f32, log_lanes, |a, b| a + b);
         let size = if (width as u64) < MOST { width } else { MOST as u32 };

@@ -109,7 +109,12 @@ pub(super) unsafe fn is_contradictory(verdicts: Global<u64>, own: u32, threads: 
 /// The launch has at least one block per `(256 >> log_lanes) - 1` tiles. `tile` is not 0, `log_lanes` is at most 5.
 /// `splits` has one word per boundary; there is one more boundary than tiles. `verdicts` has one byte per block, padded
 /// to whole words. While the kernel runs, nothing writes `a` or `b`, and nothing else uses the other buffers.
-#[kernel(listed, threads = PARTITION_THREADS, shared = shared_bytes::<u64>(PARTITION_THREADS as usize) + shared_bytes::<u32>(1))]
+#[kernel(
+    listed,
+    threads = PARTITION_THREADS,
+    shared = shared_bytes::<u64>(PARTITION_THREADS as usize) + shared_bytes::<u32>(1),
+    native = super::splits_native::merge_partition
+)]
 pub unsafe fn merge_partition<K: Pod, C: KeyOrder<K>>(
     a: Global<K>,
     b: Global<K>,

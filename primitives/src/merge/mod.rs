@@ -43,6 +43,8 @@ mod host;
 pub(crate) mod native;
 #[cfg(not(target_arch = "nvptx64"))]
 mod splits;
+#[cfg(not(target_arch = "nvptx64"))]
+mod splits_native;
 
 pub(crate) use kernel::{Boundary, PARTITION_THREADS};
 pub use runs::MAX_RUNS;

@@ -96,7 +96,8 @@ pub(super) const TABLE_WORDS: usize = 3 * MAX_RUNS;
         + shared_bytes::<u64>(2 * MAX_RUNS)
         + shared_bytes::<u32>(1),
     // Wide keys take more registers.
-    min_blocks = if size_of::<K>() > 8 { 2 } else { 4 }
+    min_blocks = if size_of::<K>() > 8 { 2 } else { 4 },
+    native = super::splits_native::runs_partition
 )]
 pub unsafe fn runs_partition<K: Pod, C: KeyOrder<K>>(
     keys: Runs<K>,

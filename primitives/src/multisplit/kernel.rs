@@ -15,7 +15,7 @@ pub(super) const THREADS: u32 = 256;
 /// # Safety
 /// The launch has at least one thread per key, and there are as many numbers. `buckets` was made of a function for keys
 /// that are held in an `H`. While the kernel runs, nothing writes the keys, and nothing else uses the numbers.
-#[kernel(listed, threads = THREADS)]
+#[kernel(listed, threads = THREADS, native = super::native::number_keys)]
 pub unsafe fn number_keys<H: Held>(keys: Global<H>, buckets: HoleBuckets, numbers: GlobalMut<u32>) {
     let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     if at < keys.len() {

@@ -27,6 +27,8 @@ mod kernel;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+mod native;
 
 pub(crate) use bucket::HoleBuckets;
 pub use bucket::{Bucket, Shift};

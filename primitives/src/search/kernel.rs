@@ -26,8 +26,8 @@ use bytemuck::Pod;
 /// The threads per block.
 pub(super) const THREADS: u32 = 256;
 /// The keys per node.
-const NODE: usize = 8;
-const LOG_NODE: u32 = NODE.ilog2();
+pub(super) const NODE: usize = 8;
+pub(super) const LOG_NODE: u32 = NODE.ilog2();
 /// The bytes of the top level, in shared memory.
 const TOP_BYTES: usize = 16 * 1024;
 /// The number of searches that a thread runs at once.
@@ -61,14 +61,14 @@ impl IndexOut for u64 {
 
 /// Returns the number of keys of level `level` of the index over `len` elements, without padding.
 #[inline(always)]
-const fn level_len(len: usize, level: u32) -> usize {
+pub(super) const fn level_len(len: usize, level: u32) -> usize {
     let stride = LOG_NODE * level;
     (len >> stride) + (len & ((1 << stride) - 1) != 0) as usize
 }
 
 /// Returns the same, padded to whole nodes.
 #[inline(always)]
-const fn padded_len(len: usize, level: u32) -> usize {
+pub(super) const fn padded_len(len: usize, level: u32) -> usize {
     level_len(len, level).next_multiple_of(NODE)
 }
 
@@ -109,7 +109,7 @@ pub(super) fn precedes<K: Pod, C: KeyOrder<K>>(compare: C, key: K, needle: K, up
 /// The launch has at least one thread per key of the index. The haystack is not empty, and `index` has the padded keys
 /// of levels 1 to some top level, as counted by `index_len`. While the kernel runs, nothing writes the haystack, and
 /// nothing else uses the index.
-#[kernel(listed, threads = THREADS)]
+#[kernel(listed, threads = THREADS, native = super::native::build_index)]
 pub unsafe fn build_index<K: Pod>(haystack: Global<K>, index: GlobalMut<K>) {
     let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     if at < index.len() {
@@ -181,7 +181,12 @@ unsafe fn count_singly<K: Pod, C: KeyOrder<K>>(node: Global<K>, needle: K, compa
 /// memory, and its keys fit there (`top_limit`). `index` holds exactly the levels up to it, as written by
 /// [`BuildIndex`], at a multiple of 16 bytes. `VEC` divides 8. `out` is as long as the needles. While the kernel runs,
 /// nothing else uses `out`, and nothing writes the other buffers.
-#[kernel(listed, threads = THREADS, shared = shared_bytes::<K>(top_limit::<K>()))]
+#[kernel(
+    listed,
+    threads = THREADS,
+    shared = shared_bytes::<K>(top_limit::<K>()),
+    native = super::native::search_indexed
+)]
 pub unsafe fn search_indexed<K: Pod, C: KeyOrder<K>, I: IndexOut, const VEC: usize>(
     haystack: Global<K>,
     index: Global<K>,
@@ -285,7 +290,7 @@ pub unsafe fn search_indexed<K: Pod, C: KeyOrder<K>, I: IndexOut, const VEC: usi
 /// # Safety
 /// The launch has at least one thread per needle. `out` is as long as the needles. While the kernel runs, nothing else
 /// uses `out`, and nothing writes the haystack or the needles.
-#[kernel(listed, threads = THREADS)]
+#[kernel(listed, threads = THREADS, native = super::native::search_directly)]
 pub unsafe fn search_directly<K: Pod, C: KeyOrder<K>, I: IndexOut>(
     haystack: Global<K>,
     needles: Global<K>,

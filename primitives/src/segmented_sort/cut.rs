@@ -55,7 +55,7 @@ pub struct Edge {
 /// offsets. `edges` has one element more than there are tiles of `len` items. `status` has four words
 /// (`status::WORDS`), which are zero. While the kernel runs, nothing writes the offsets, and nothing else uses the
 /// other buffers.
-#[kernel(listed, threads = CUT_THREADS)]
+#[kernel(listed, threads = CUT_THREADS, native = super::native::cut_segments)]
 pub unsafe fn cut_segments<const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
     offsets: Global<u32>,
     edges: GlobalMut<Edge>,

@@ -20,7 +20,7 @@ pub(super) const NUMBER_TILE: usize = THREADS as usize * ITEMS;
 /// # Safety
 /// The launch has one block per [`NUMBER_TILE`] items. While the kernel runs, nothing writes the offsets, and nothing else
 /// uses the output.
-#[kernel(listed, threads = THREADS)]
+#[kernel(listed, threads = THREADS, native = super::native::number_items)]
 pub unsafe fn number_items(offsets: Global<u32>, output: GlobalMut<u32>) {
     let thread = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     let mut at = thread * ITEMS;

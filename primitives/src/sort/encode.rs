@@ -19,7 +19,7 @@ pub(super) const THREADS: u32 = 256;
 /// The launch has at least one thread per key, and there are as many codes. `code` was made of a function for keys that
 /// are held in an `H`, with results of type `C`. While the kernel runs, nothing writes the keys, and nothing else uses the
 /// codes.
-#[kernel(listed, threads = THREADS)]
+#[kernel(listed, threads = THREADS, native = super::native::encode_keys)]
 pub unsafe fn encode_keys<H: Held, C: RadixCode>(keys: Global<H>, code: HoleCode, codes: GlobalMut<C>) {
     let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     if at < keys.len() {

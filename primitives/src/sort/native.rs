@@ -2,8 +2,12 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+use super::RadixCode;
+use super::encode::EncodeKeys;
 use super::kernel::{BucketHistogram, BucketPass, Buckets, SortBlock, bucket_of, buckets_of, last_bucket};
+use crate::block::native::part_mut;
 use crate::block::radix::RADIX;
+use crate::hole::Held;
 use crate::kernel::Team;
 use crate::view::GlobalMut;
 use bytemuck::Pod;
@@ -18,6 +22,20 @@ const CHUNK: usize = 512;
 
 /// Chunks of so few items are sorted by insertion.
 const FEW: usize = 32;
+
+/// # Safety
+/// The contract of [`encode_keys`](super::encode::EncodeKeys).
+pub(super) unsafe fn encode_keys<H: Held, C: RadixCode>(kernel: EncodeKeys<H, C>, team: Team) {
+    let EncodeKeys { keys, code, codes, .. } = kernel;
+    // SAFETY: nothing writes the keys.
+    let keys = unsafe { keys.as_slice() };
+    let encode: &dyn Fn(usize, Range<usize>) = &|_, range| {
+        // SAFETY: there are as many codes as keys, and no other call has these. The function is one for such keys and codes.
+        unsafe { code.0.each(&keys[range.clone()], part_mut(codes, range)) };
+    };
+    // SAFETY: the body captures arguments. Each call writes codes of its own.
+    unsafe { team.divide(keys.len(), encode) };
+}
 
 /// # Safety
 /// The contract of [`bucket_histogram`](super::kernel::BucketHistogram).
@@ -264,5 +282,35 @@ fn sort_many<K: Pod, V: Pod, B: Buckets<K>>(buckets: &B, passes: u32, items: &mu
             *place += 1;
         }
         std::mem::swap(items, &mut other);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::block::native::tests::{compare, random};
+    use crate::sort::{HoleCode, RadixKey, U256};
+
+    fn encoded<K: RadixKey, H: Held>(of: impl Fn(u64) -> H) {
+        for len in [1, 255, 256, 257, (3 << 13) + 1] {
+            compare(&format!("{len} keys"), |stream| {
+                let keys = stream.upload(&random(len).map(&of).collect::<Vec<_>>()).unwrap();
+                let mut codes = stream.uninit::<K::Code>(len).unwrap();
+                let (from, to) = (keys.raw_view(stream).unwrap(), codes.raw_view_mut(stream).unwrap());
+                let kernel = EncodeKeys::<H, K::Code>::new(from, HoleCode::of_key::<K>(), to);
+                // SAFETY: one thread per key, and as many codes.
+                unsafe { stream.launch(kernel, len.div_ceil(256)).unwrap() };
+                codes.to_vec(stream).unwrap()
+            });
+        }
+    }
+
+    #[test]
+    fn codes_are_those_of_the_threads() {
+        encoded::<i16, _>(|x| x as u16);
+        encoded::<i32, _>(|x| x as u32);
+        encoded::<f64, _>(|x| x);
+        encoded::<i128, _>(|x| [x, !x]);
+        encoded::<U256, _>(|x| [x, !x, 7, x]);
     }
 }

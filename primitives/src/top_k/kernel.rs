@@ -66,7 +66,13 @@ pub(super) unsafe fn load_input<C: ShortCode, I: Input<C::Held>, const VEC: usiz
 /// # Safety
 /// The launch has any number of blocks, each of which takes fewer than 2^32 elements. `wanted` is not 0. `counts` has one
 /// element per digit. While the kernel runs, nothing writes the input, and nothing else uses the counts.
-#[kernel(listed, threads = THREADS, shared = Histogram::<THREADS>::bytes(), min_blocks = MIN_BLOCKS)]
+#[kernel(
+    listed,
+    threads = THREADS,
+    shared = Histogram::<THREADS>::bytes(),
+    min_blocks = MIN_BLOCKS,
+    native = super::digits_native::count_digits
+)]
 pub unsafe fn count_digits<C: ShortCode, I: Input<C::Held>, const VEC: usize>(
     input: I,
     coding: Coding,
@@ -113,13 +119,13 @@ pub unsafe fn count_digits<C: ShortCode, I: Input<C::Held>, const VEC: usize>(
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Step {
     /// The digits, highest first, that the wanted numbers go down to.
-    prefix: [u64; 2],
+    pub(super) prefix: [u64; 2],
     /// The numbers above it, fewer than wanted.
-    above: u64,
+    pub(super) above: u64,
     /// Where the numbers in question are: 0 in the input, 1 and 2 in the spare memory.
-    source: u64,
+    pub(super) source: u64,
     /// How many there are in the spare memory.
-    len: u64,
+    pub(super) len: u64,
 }
 
 /// Returns the shared memory of a block that narrows.
@@ -150,7 +156,13 @@ const fn narrow_shared() -> usize {
 /// has `wanted` elements, at least one. `scratch` comes from the stream's look-back words, for one [`Counts`] per tile of
 /// the input and of the spare memory. While the kernel runs, nothing writes the inputs, and nothing else uses the other
 /// buffers.
-#[kernel(listed, threads = THREADS, shared = narrow_shared(), min_blocks = MIN_BLOCKS)]
+#[kernel(
+    listed,
+    threads = THREADS,
+    shared = narrow_shared(),
+    min_blocks = MIN_BLOCKS,
+    native = super::digits_native::narrow
+)]
 pub unsafe fn narrow<C: ShortCode, I: Input<C::Held>, P: Position, const VEC: usize>(
     input: I,
     coding: Coding,
@@ -288,7 +300,7 @@ pub unsafe fn narrow<C: ShortCode, I: Input<C::Held>, P: Position, const VEC: us
 /// counts from the start of the row that it belongs to: rows have `per_row` positions each, at least 1. They start at
 /// `starts`, or at multiples of `row_len` if that is empty. While the kernel runs, nothing writes the inputs, and nothing
 /// else uses the output.
-#[kernel(listed, threads = THREADS)]
+#[kernel(listed, threads = THREADS, native = super::digits_native::gather_keys)]
 pub unsafe fn gather_keys<H: Held, P: Position>(
     input: Fused,
     positions: Global<P>,

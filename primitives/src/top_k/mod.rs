@@ -55,6 +55,8 @@ mod sift;
 mod tile;
 
 #[cfg(not(target_arch = "nvptx64"))]
+mod digits_native;
+#[cfg(not(target_arch = "nvptx64"))]
 mod find;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;

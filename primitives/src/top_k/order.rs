@@ -159,7 +159,7 @@ impl<C: ShortCode, P: Position> Held<C, P> {
 /// numbers; numbers have `bits` bits. Earlier launches have finished the list of at most [`listable`] candidates, and have
 /// selected the numbers if it is not enough. While the kernel runs, nothing else uses the buffers.
 // One block per multiprocessor tells the assembler not to save registers.
-#[kernel(listed, threads = THREADS, shared = shared::<C>(), min_blocks = 1)]
+#[kernel(listed, threads = THREADS, shared = shared::<C>(), min_blocks = 1, native = super::digits_native::order_best)]
 pub unsafe fn order_best<C: ShortCode, P: Position, const PER: usize>(
     bits: u32,
     sifted: Sifted,

@@ -75,7 +75,7 @@ impl Sifted {
     /// One thread calls this, and nothing else uses the words.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn start(self, threshold: [u64; 2], expected: u64) {
+    pub(super) unsafe fn start(self, threshold: [u64; 2], expected: u64) {
         self.words.set(0, if expected > 2 * self.room { self.room + 1 } else { 0 });
         self.words.set(1, threshold[0]);
         self.words.set(2, threshold[1]);
@@ -127,6 +127,20 @@ impl Sifted {
         let kept = unsafe { std::sync::atomic::AtomicU64::from_ptr(self.words.as_mut_ptr()) };
         let first = kept.fetch_add(count, std::sync::atomic::Ordering::Relaxed);
         (first + count <= self.room).then_some(first)
+    }
+
+    /// Returns the number of candidates if [`is_enough`](Self::is_enough), for a native body.
+    ///
+    /// # Safety
+    /// An earlier launch has finished the list.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub(super) unsafe fn enough_natively(self) -> Option<usize> {
+        if self.words.is_empty() {
+            return None;
+        }
+        // SAFETY: the word exists, and nothing writes it any more.
+        let kept = unsafe { self.words.as_mut_ptr().read() };
+        (kept <= self.room).then_some(kept as usize)
     }
 
     /// Returns whether the input was sifted, and all candidates are in the list.
@@ -210,7 +224,13 @@ pub unsafe fn sample_maxima<C: ShortCode, I: Input<C::Held>, const VEC: usize>(
 /// of the input, one was sampled. `wanted` is not 0. `sifted` has its words. While the kernel runs, nothing writes the
 /// maxima, and nothing else uses `sifted`.
 // One block per multiprocessor tells the assembler not to save registers.
-#[kernel(listed, threads = FINDERS, shared = Histogram::<FINDERS>::bytes(), min_blocks = 1)]
+#[kernel(
+    listed,
+    threads = FINDERS,
+    shared = Histogram::<FINDERS>::bytes(),
+    min_blocks = 1,
+    native = super::digits_native::find_threshold
+)]
 pub unsafe fn find_threshold<C: ShortCode>(maxima: Global<C>, bits: u32, wanted: u64, stride: u32, sifted: Sifted) {
     let histogram = Histogram::<FINDERS>::take(&mut SharedMemory::new());
     let (own, len) = (thread::thread_idx_x() as usize, maxima.len());
