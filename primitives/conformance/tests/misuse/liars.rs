@@ -4,15 +4,14 @@ use super::lies::{Liar, Lie, PANIC, Untrue, choose};
 use super::memory::Memory;
 use super::table::*;
 use gpu_conformance::{is_checked, is_gpu};
-use gpu_primitives::compare::Less;
 use gpu_primitives::monoid::Sum;
 use gpu_primitives::runs::Which;
 use gpu_primitives::sort::Options;
 use gpu_primitives::source::{Source, counting, map, map2, map3, map4};
 use gpu_primitives::top_k::Rows;
 use gpu_primitives::{
-    CpuOptions, Device, DeviceSlice, DeviceSliceMut, Error, FaultKind, Stream, histogram, merge, merge_sort,
-    multisplit, permute, reduce, runs, scan, search, segmented_sort, select, sets, sort, top_k, transform,
+    Device, DeviceSlice, DeviceSliceMut, Error, FaultKind, Stream, histogram, merge, merge_sort, multisplit, permute,
+    reduce, runs, scan, search, segmented_sort, select, sets, sort, top_k, transform,
 };
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -22,12 +21,16 @@ pub fn operators_that_lie(device: &Device) {
     lie_in(rows(), device);
 }
 
-/// Digits that lie, in kernels that only CPU devices have: there is no PTX for them.
-pub fn kernels_of_liars(device: &Device) {
-    let simulated = CpuOptions { simulated: true, ..CpuOptions::default() };
-    for device in [device, &Device::cpu_with(simulated), &Device::cpu()] {
-        lie_in(unlisted(), device);
-    }
+/// Digits of one's own are an error on every device: no list of kernels has them.
+pub fn digits_that_are_not_listed(device: &Device) {
+    let stream = device.stream().unwrap();
+    let keys = stream.upload(&[3u32, 1, 2]).unwrap();
+    let mut to = [stream.upload(&[7u32; 3]).unwrap(), stream.upload(&[8u32; 3]).unwrap()];
+    let [out, with] = &mut to;
+    let result = sort::pairs_by_digits(&stream, (&keys, &keys), (out, with), Liar::chosen(), 3);
+    assert!(matches!(result, Err(Error::NoInstance { .. })), "{result:?}");
+    assert_eq!(to.map(|memory| memory.to_vec(&stream).unwrap()), [[7; 3], [8; 3]]);
+    works_still(&stream, "after digits that are not listed");
 }
 
 fn lie_in(rows: Vec<Row>, device: &Device) {
@@ -383,15 +386,6 @@ fn codes() -> Vec<Row> {
         "top_k::segmented_smallest": (s; a = KEYS, offsets = OFFSETS, out = OUT_OF_ROWS, places = OUT_OF_ROWS) => {
             let rows = Rows::at(offsets.words());
             top_k::segmented_smallest(s, untrue(a), rows, 10, untrue_mut(out), places.words_mut())
-        };
-    }
-}
-
-fn unlisted() -> Vec<Row> {
-    rows! {
-        "sort::pairs_by_digits": (s; a = KEYS, b = VALUES, out = OUT, with = OUT) => {
-            let to = (out.words_mut(), with.words_mut());
-            sort::pairs_by_digits(s, (a.words(), b.words()), to, Liar::chosen(), 3)
         };
     }
 }
