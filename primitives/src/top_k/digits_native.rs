@@ -542,7 +542,7 @@ mod tests {
             for equal in [false, true] {
                 compare(&format!("{per_row} of {rows} rows, {equal}"), |stream| {
                     let row_len = 300;
-                    let position = |x: u64| if x % 5 == 0 { u32::NONE } else { (x % row_len) as u32 };
+                    let position = |x: u64| if x.is_multiple_of(5) { u32::NONE } else { (x % row_len) as u32 };
                     let positions: Vec<u32> = random(rows * per_row).map(position).collect();
                     let positions = stream.upload(&positions).unwrap();
                     let starts: Vec<u32> = (0..rows as u32).rev().map(|row| row * row_len as u32).collect();
