@@ -22,3 +22,9 @@ macro_rules! with_shape {
         }
     };
 }
+
+/// Returns whether tiles of so many threads are in use. Tests also try smaller ones, which no list has: they compile these
+/// themselves.
+pub(crate) const fn is_for_use(threads: u32) -> bool {
+    threads >= 128
+}

@@ -11,6 +11,7 @@ use crate::hole::Held;
 use crate::input::{Fused, Input};
 use crate::monoid::Combine;
 use crate::select::tile::{Places, Ranks, run_len, write_run};
+use crate::shape::is_for_use;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 
 /// Returns the items per access: accesses of 16 bytes, but not more than 4 items.
@@ -78,7 +79,7 @@ pub const fn shared<K, X: Beside>(threads: u32, vec: usize, rows: usize) -> usiz
 /// lengths, the first items are kept. While the kernel runs, nothing writes the inputs, and nothing else uses the other
 /// buffers; no output overlaps another buffer.
 #[kernel(
-    listed,
+    listed = is_for_use(THREADS),
     threads = THREADS,
     shared = shared::<K, X>(THREADS, VEC, ROWS),
     min_blocks = blocks::<K, X>(),

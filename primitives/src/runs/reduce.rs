@@ -11,6 +11,7 @@ use crate::hole::Held;
 use crate::input::{Count, Fused, Input};
 use crate::monoid::{Combine, HoleMonoid};
 use crate::select::tile::write_run;
+use crate::shape::is_for_use;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
@@ -286,7 +287,7 @@ unsafe fn heads_of<S: Heads, const VEC: usize, const ROWS: usize>(
 /// per tile. While the kernel runs, nothing writes the inputs, and nothing else uses the other buffers; no output overlaps
 /// another buffer.
 #[kernel(
-    listed,
+    listed = is_for_use(THREADS),
     threads = THREADS,
     shared = shared::<S, V>(THREADS, VEC, ROWS),
     min_blocks = blocks::<V, I>(),

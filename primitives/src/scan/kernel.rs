@@ -10,6 +10,7 @@ use crate::block::{lookback, scan, warp};
 use crate::form::kernel;
 use crate::input::{Fused, Input};
 use crate::monoid::{Combine, HoleMonoid};
+use crate::shape::is_for_use;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
@@ -44,7 +45,7 @@ pub const fn shared<T>(threads: u32, vec: usize, rows: usize) -> usize {
 /// The launch has one block per tile. `output` is no shorter than `input`; they are the same memory or do not overlap.
 /// `scratch` comes from the stream's look-back words, for one `T` per tile. While the kernel runs, nothing else writes
 /// the input or uses the other buffers.
-#[kernel(listed, threads = THREADS, shared = shared::<T>(THREADS, VEC, ROWS), native = super::native::scan_tiles)]
+#[kernel(listed = is_for_use(THREADS), threads = THREADS, shared = shared::<T>(THREADS, VEC, ROWS), native = super::native::scan_tiles)]
 pub unsafe fn scan_tiles<
     T: Pod,
     I: Input<T>,

@@ -8,6 +8,7 @@ use crate::arch::warp::{FULL, LANES, ballot, lane_id, shuffle_idx};
 use crate::arch::{Order, Rmw, Scope, thread};
 use crate::form::kernel;
 use crate::operator::Record;
+use crate::shape::is_for_use;
 use crate::view::{Global, GlobalMut};
 use bytemuck::{Pod, Zeroable};
 
@@ -55,7 +56,7 @@ pub struct Edge {
 /// offsets. `edges` has one element more than there are tiles of `len` items. `status` has four words
 /// (`status::WORDS`), which are zero. While the kernel runs, nothing writes the offsets, and nothing else uses the
 /// other buffers.
-#[kernel(listed, threads = CUT_THREADS, native = super::native::cut_segments)]
+#[kernel(listed = is_for_use(THREADS), threads = CUT_THREADS, native = super::native::cut_segments)]
 pub unsafe fn cut_segments<const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
     offsets: Global<u32>,
     edges: GlobalMut<Edge>,

@@ -12,6 +12,7 @@ use crate::arch::warp::{LANES, lane_id, warp_id};
 use crate::arch::{Order, Rmw, Scope, thread};
 use crate::compare::KeyOrder;
 use crate::form::kernel;
+use crate::shape::is_for_use;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 use core::mem::MaybeUninit;
@@ -52,7 +53,7 @@ pub const fn merge_shared<K, V>(threads: u32, items: usize) -> usize {
 /// segment spans tiles. While the kernel runs, nothing writes `offsets` or `edges`, and nothing else uses the other
 /// buffers.
 #[kernel(
-    listed,
+    listed = is_for_use(THREADS),
     threads = THREADS,
     shared = merge_shared::<K, V>(THREADS, ITEMS),
     min_blocks = 512 / THREADS,

@@ -15,6 +15,7 @@ use crate::arch::warp::{FULL, LANES, any, ballot, lane_id};
 use crate::arch::{Rmw, thread};
 use crate::compare::KeyOrder;
 use crate::form::kernel;
+use crate::shape::is_for_use;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 use core::mem::MaybeUninit;
@@ -64,7 +65,7 @@ pub const fn sort_blocks<K, V>(threads: u32) -> u32 {
 /// zero, and the temporary slices are as long as the others. Then what is written is unspecified, but nothing outside
 /// of the buffers is accessed.
 #[kernel(
-    listed,
+    listed = is_for_use(THREADS),
     threads = THREADS,
     shared = sort_shared::<K, V>(THREADS, ITEMS),
     min_blocks = sort_blocks::<K, V>(THREADS),
