@@ -36,12 +36,15 @@ impl Results {
     }
 }
 
+/// Makes a level of keys and values.
+type MakeLevel<K, V> = fn(&Stream, DeviceSlice<'_, K>, DeviceSlice<'_, V>) -> Level<K, V>;
+
 /// How keys and values are made of numbers.
 struct Types<K: Key, V: Value> {
     key: fn(u64) -> K,
     value: fn(u64) -> V,
     /// Makes a level of operands. Values without a size have none.
-    operands: Option<fn(&Stream, DeviceSlice<'_, K>, DeviceSlice<'_, V>) -> Level<K, V>>,
+    operands: Option<MakeLevel<K, V>>,
 }
 
 fn operands<K: Key, V: Value>(stream: &Stream, keys: DeviceSlice<'_, K>, values: DeviceSlice<'_, V>) -> Level<K, V>
