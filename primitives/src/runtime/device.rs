@@ -366,7 +366,9 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Returns the number of threads that run blocks.
 fn workers(options: &CpuOptions) -> usize {
-    options.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
+    // Asked once: every launch needs it, and the answer comes from files of the system.
+    static CORES: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
+    options.workers.unwrap_or_else(|| *CORES).max(1)
 }
 
 /// Returns the available and the total host memory in bytes. If the system does not report them, both are the whole

@@ -42,11 +42,11 @@ impl Instance {
         }
     }
 
-    /// Compiles the kernel's code for the CPU device, in the crate that lists the instance.
+    /// Compiles the kernel's code for the CPU device, in the crate that lists the instance, if launches look for it there.
     #[doc(hidden)]
     #[must_use]
     pub const fn compiled<K: Kernel>(self) -> Self {
-        Self { code: Some(KernelType::of::<K>()), ..self }
+        Self { code: if K::IS_LISTED { Some(KernelType::of::<K>()) } else { None }, ..self }
     }
 
     /// Returns all instances of the program.
@@ -126,16 +126,12 @@ impl Instance {
 
 inventory::collect!(Instance);
 
-/// Registers an instance of a kernel, with the kernel's code for the CPU device. A crate's own unit tests compile the kernels
-/// that they launch.
+/// Registers an instance of a kernel, with the kernel's code for the CPU device.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! register_instance {
     ($instance:expr, $kernel:ty) => {
-        #[cfg(not(test))]
         $crate::kernel::inventory::submit! { $instance.compiled::<$kernel>() }
-        #[cfg(test)]
-        $crate::kernel::inventory::submit! { $instance }
     };
 }
 
