@@ -245,7 +245,7 @@ fn a_folder_that_cannot_be_written_is_told_at_once() {
 #[test]
 fn what_was_measured_before_ctrl_c_is_kept() {
     let Some(folder) = folder("ctrl-c") else { return };
-    let arguments = ["--size", "2^15", "--out", "report", "--csv", "numbers.csv"];
+    let arguments = ["--size", "2^19", "--out", "report", "--csv", "numbers.csv"];
     let mut child = program(&arguments, &folder).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // The first numbers are measured after a moment, all of them after many seconds.
     std::thread::sleep(Duration::from_secs(3));

@@ -46,7 +46,7 @@ impl Instance {
     #[doc(hidden)]
     #[must_use]
     pub const fn compiled<K: Kernel>(self) -> Self {
-        Self { code: if K::IS_LISTED { Some(KernelType::of::<K>()) } else { None }, ..self }
+        Self { code: if KernelType::is_in_lists::<K>() { Some(KernelType::of::<K>()) } else { None }, ..self }
     }
 
     /// Returns all instances of the program.

@@ -35,7 +35,19 @@ pub(crate) struct KernelType {
 impl KernelType {
     /// Finds the kernels of type `K`: in the lists of all crates, or here, where their code is compiled then.
     pub fn find<K: Kernel>() -> Result<&'static Self, Error> {
-        if const { K::IS_LISTED } { Instance::code(TypeId::of::<K>(), type_name::<K>) } else { Ok(Self::of::<K>()) }
+        if const { Self::is_in_lists::<K>() } {
+            Instance::code(TypeId::of::<K>(), type_name::<K>)
+        } else {
+            Ok(Self::of::<K>())
+        }
+    }
+
+    /// Returns whether the code of these kernels is compiled where they are listed.
+    ///
+    /// Debug builds share generic code between crates, so that a program compiles what it launches once. All that could be
+    /// launched would take it three times as long. But the simulation takes it all.
+    pub const fn is_in_lists<K: Kernel>() -> bool {
+        K::IS_LISTED && cfg!(any(not(debug_assertions), feature = "checked"))
     }
 
     /// Describes the kernels of type `K`, and compiles their code for the CPU here.
