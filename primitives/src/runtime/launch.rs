@@ -44,8 +44,8 @@ impl KernelType {
 
     /// Returns whether the code of these kernels is compiled where they are listed.
     ///
-    /// Debug builds share generic code between crates, so that a program compiles what it launches once. All that could be
-    /// launched would take it three times as long. But the simulation takes it all.
+    /// Debug builds share generic code between crates, so that what a program launches is compiled once, and the rest not at
+    /// all. With the simulation, all kernels are compiled, so that test executables share them.
     pub const fn is_in_lists<K: Kernel>() -> bool {
         K::IS_LISTED && cfg!(any(not(debug_assertions), feature = "checked"))
     }
