@@ -166,7 +166,7 @@ fn run<K: Pod, V: Pod, C: Compare<K>>(
     let order = HoleOrder::of::<K, C>(compare);
     held!(K as H, {
         let keys = runs.iter().map(|run| HeldIn::<H>::new(stream, run.keys)).collect::<Result<Vec<_>, _>>()?;
-        let out_keys = HeldOut::<K, H>::new(stream, out.keys)?;
+        let out_keys = HeldOut::<H>::new(stream, out.keys)?;
         let held = keys.iter().zip(runs).map(|(keys, run)| Pairs { keys: keys.view, values: run.values }).collect();
         merge_held(stream, held, PairsMut { keys: out_keys.view, values: out.values }, order, way)?;
         out_keys.finish(stream)
@@ -206,8 +206,8 @@ fn merge_indexed<H: Held, V: Pod>(
     }
     let moved = PairsMut { keys: out.keys, values: indices.to.raw_view_mut(stream)? };
     merge_carried(stream, &indexed, moved, order, way)?;
-    let sources: Vec<_> = runs.iter().map(|run| run.values).collect();
-    indices.gather(stream, &sources, out.values)
+    let sources: Vec<_> = runs.iter().map(|run| run.values.into()).collect();
+    indices.gather(stream, &sources, out.values.into())
 }
 
 fn merge_carried<H: Held, V: Pod>(

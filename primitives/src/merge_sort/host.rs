@@ -91,7 +91,7 @@ pub(crate) fn sort<K: Pod, V: Pod, C: Compare<K>>(
     }
     let order = HoleOrder::of::<K, C>(order);
     held!(K as H, {
-        let (keys, to_keys) = (HeldIn::<H>::new(stream, from.keys)?, HeldOut::<K, H>::new(stream, to.keys)?);
+        let (keys, to_keys) = (HeldIn::<H>::new(stream, from.keys)?, HeldOut::<H>::new(stream, to.keys)?);
         let from = Pairs { keys: keys.view, values: from.values };
         sort_held(stream, from, PairsMut { keys: to_keys.view, values: to.values }, order)?;
         to_keys.finish(stream)

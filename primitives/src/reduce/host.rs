@@ -41,7 +41,7 @@ pub fn reduce<'a, T: Pod, M: Monoid<T>>(
     let mut result = DeviceValue::uninit(stream)?;
     let output = result.as_mut_slice().raw_view_mut(stream)?;
     held!(T as H or bytes, {
-        let (output, operation) = (HeldOut::<T, H>::new(stream, output)?, HoleMonoid::<H>::of::<T, M>(operation));
+        let (output, operation) = (HeldOut::<H>::new(stream, output)?, HoleMonoid::<H>::of::<T, M>(operation));
         match input.held::<H>() {
             Ok(view) => run(stream, view, len, output.view, operation)?,
             Err(source) => run(stream, source, len, output.view, operation)?,

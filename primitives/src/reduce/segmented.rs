@@ -56,7 +56,7 @@ pub fn segmented<'a, T: Pod, O: Offset, M: Monoid<T>>(
     let (len, input) = (input.len(), input.open(stream)?);
     let (offsets, output) = (offsets.raw_view(stream)?, output.raw_view_mut(stream)?);
     held!(T as H or bytes, {
-        let output = HeldOut::<T, H>::new(stream, output)?;
+        let output = HeldOut::<H>::new(stream, output)?;
         let operation = HoleMonoid::<H>::of::<T, M>(operation);
         let segments = Segments { len, offsets, output: output.view, operation };
         match input.held::<H>() {

@@ -4,7 +4,7 @@
 //! has room for them: the same memory if size and alignment fit, otherwise a copy. Values that kernels only move, and that
 //! are of another size than kernels move, are moved by their indices and gathered at the end.
 
-use super::carrier::{reinterpret, reinterpret_mut};
+use super::column::{AnyVec, Column, ColumnMut};
 use super::error::Error;
 use super::memory::DeviceVec;
 use super::stream::Stream;
@@ -54,11 +54,6 @@ pub(crate) fn widened<T: Pod, H: Held>(element: T) -> H {
     held
 }
 
-/// Returns whether elements at this address can be used as an `H` where they are.
-pub(crate) fn fits<T, H>(address: usize) -> bool {
-    size_of::<T>() == size_of::<H>() && address.is_multiple_of(align_of::<H>())
-}
-
 /// Elements to read.
 pub(crate) struct HeldIn<H: Pod> {
     pub view: Global<H>,
@@ -67,41 +62,41 @@ pub(crate) struct HeldIn<H: Pod> {
 }
 
 impl<H: Pod> HeldIn<H> {
-    pub fn new<T: Pod>(stream: &Stream, elements: Global<T>) -> Result<Self, Error> {
-        if fits::<T, H>(elements.as_ptr().addr()) {
-            // SAFETY: size and alignment fit.
-            return Ok(Self { view: unsafe { reinterpret(elements) }, _copy: None });
+    pub fn new(stream: &Stream, elements: impl Into<Column>) -> Result<Self, Error> {
+        let elements = elements.into();
+        if let Some(view) = elements.typed() {
+            return Ok(Self { view, _copy: None });
         }
         let mut copy = stream.uninit::<H>(elements.len())?;
-        gather(stream, elements, copy.raw_view_mut(stream)?, None)?;
+        gather(stream, elements, copy.raw_view_mut(stream)?.into(), None)?;
         Ok(Self { view: copy.raw_view(stream)?, _copy: Some(copy) })
     }
 }
 
 /// Elements to write, or to change. They must be [finished](Self::finish).
 #[must_use]
-pub(crate) struct HeldOut<T: Pod, H: Pod> {
+pub(crate) struct HeldOut<H: Pod> {
     pub view: GlobalMut<H>,
     copy: Option<DeviceVec<H>>,
-    elements: GlobalMut<T>,
+    elements: ColumnMut,
 }
 
-impl<T: Pod, H: Pod> HeldOut<T, H> {
+impl<H: Pod> HeldOut<H> {
     /// Elements that are all written.
-    pub fn new(stream: &Stream, elements: GlobalMut<T>) -> Result<Self, Error> {
-        if fits::<T, H>(elements.as_const().as_ptr().addr()) {
-            // SAFETY: size and alignment fit.
-            return Ok(Self { view: unsafe { reinterpret_mut(elements) }, copy: None, elements });
+    pub fn new(stream: &Stream, elements: impl Into<ColumnMut>) -> Result<Self, Error> {
+        let elements = elements.into();
+        if let Some(view) = elements.typed() {
+            return Ok(Self { view, copy: None, elements });
         }
         let mut copy = stream.uninit::<H>(elements.len())?;
         Ok(Self { view: copy.raw_view_mut(stream)?, copy: Some(copy), elements })
     }
 
     /// Elements that are read before they are written.
-    pub fn with_contents(stream: &Stream, elements: GlobalMut<T>) -> Result<Self, Error> {
+    pub fn with_contents(stream: &Stream, elements: impl Into<ColumnMut>) -> Result<Self, Error> {
         let held = Self::new(stream, elements)?;
         if held.copy.is_some() {
-            gather(stream, elements.as_const(), held.view, None)?;
+            gather(stream, held.elements.as_const(), held.view.into(), None)?;
         }
         Ok(held)
     }
@@ -120,7 +115,7 @@ impl<T: Pod, H: Pod> HeldOut<T, H> {
     /// Writes the elements to their place.
     pub fn finish(self, stream: &Stream) -> Result<(), Error> {
         match self.copy {
-            Some(_) => gather(stream, self.view.as_const(), self.elements, None),
+            Some(_) => gather(stream, self.view.as_const().into(), self.elements, None),
             None => Ok(()),
         }
     }
@@ -152,22 +147,22 @@ impl Indices {
     }
 
     /// Moves elements, which may be held in another type, to where their indices are. None of them overlaps `to`.
-    pub fn gather_held<A: Pod, B: Pod>(&self, stream: &Stream, from: Global<A>, to: GlobalMut<B>) -> Result<(), Error> {
-        gather(stream, from, to, Some(self.to.raw_view(stream)?))
+    pub fn gather_held(&self, stream: &Stream, from: impl Into<Column>, to: impl Into<ColumnMut>) -> Result<(), Error> {
+        gather(stream, from.into(), to.into(), Some(self.to.raw_view(stream)?))
     }
 
     /// Moves the values to where their indices are. The values are those of the sources, one after the other; none of them
     /// overlaps `values`.
-    pub fn gather<V: Pod>(&self, stream: &Stream, sources: &[Global<V>], values: GlobalMut<V>) -> Result<(), Error> {
+    pub fn gather(&self, stream: &Stream, sources: &[Column], values: ColumnMut) -> Result<(), Error> {
         if let &[only] = sources {
             return self.gather_held(stream, only, values);
         }
-        let mut all = stream.uninit::<V>(sources.iter().map(|source| source.len()).sum())?;
-        let view = all.raw_view_mut(stream)?;
+        let len = sources.iter().map(|source| source.len()).sum();
+        let mut all = AnyVec::uninit(stream, values.size(), len)?;
+        let view = all.as_mut_slice().raw_view_mut(stream)?;
         let mut at = 0;
         for source in sources {
-            // SAFETY: the vector has room for all sources.
-            transfer::copy_views(stream, *source, unsafe { view.slice(at, source.len()) })?;
+            transfer::copy_columns(stream, *source, view.slice(at, source.len()))?;
             at += source.len();
         }
         self.gather_held(stream, view.as_const(), values)
@@ -190,42 +185,30 @@ fn leave_all(stream: &Stream, len: usize) -> Result<DeviceVec<u32>, Error> {
 
 /// Copies elements of one type to memory of another, element `indices[i]` to place `i` (without indices, element `i`):
 /// bytes that are missing become 0, bytes that are too many are left out.
-fn gather<A: Pod, B: Pod>(
-    stream: &Stream,
-    from: Global<A>,
-    to: GlobalMut<B>,
-    indices: Option<Global<u32>>,
-) -> Result<(), Error> {
-    let addresses = from.as_ptr().addr() | to.as_const().as_ptr().addr();
-    match addresses | size_of::<A>() | size_of::<B>() {
-        bits if bits % 8 == 0 => gather_words::<A, B, u64>(stream, from, to, indices),
-        bits if bits % 4 == 0 => gather_words::<A, B, u32>(stream, from, to, indices),
-        bits if bits % 2 == 0 => gather_words::<A, B, u16>(stream, from, to, indices),
-        _ => gather_words::<A, B, u8>(stream, from, to, indices),
+fn gather(stream: &Stream, from: Column, to: ColumnMut, indices: Option<Global<u32>>) -> Result<(), Error> {
+    let addresses = from.address().addr() | to.as_const().address().addr();
+    match addresses | from.size() | to.size() {
+        bits if bits % 8 == 0 => gather_words::<u64>(stream, from, to, indices),
+        bits if bits % 4 == 0 => gather_words::<u32>(stream, from, to, indices),
+        bits if bits % 2 == 0 => gather_words::<u16>(stream, from, to, indices),
+        _ => gather_words::<u8>(stream, from, to, indices),
     }
 }
 
 /// [`gather`] in words that divide both sizes and both addresses.
-fn gather_words<A: Pod, B: Pod, W: Pod>(
+fn gather_words<W: Pod>(
     stream: &Stream,
-    from: Global<A>,
-    to: GlobalMut<B>,
+    from: Column,
+    to: ColumnMut,
     indices: Option<Global<u32>>,
 ) -> Result<(), Error> {
-    let (from_words, to_words) = (size_of::<A>() / size_of::<W>(), size_of::<B>() / size_of::<W>());
-    let len = to.len() * to_words;
-    if len == 0 {
+    let (from_words, to_words) = (from.size() / size_of::<W>(), to.size() / size_of::<W>());
+    let (from, to) = (from.words::<W>(), to.words::<W>());
+    if to.is_empty() {
         return Ok(());
     }
-    // SAFETY: this is the same memory, in words.
-    let (from, to) = unsafe {
-        (
-            Global::<W>::from_raw(from.as_ptr().cast(), from.len() * from_words),
-            GlobalMut::<W>::from_raw(to.as_const().as_ptr().cast_mut().cast(), len),
-        )
-    };
     let indices = indices.unwrap_or(Global::empty());
     let kernel = GatherWords::<W>::new(from, from_words as u32, to, to_words as u32, indices);
     // SAFETY: one block per tile. There is an element of the source for each index, or for each place.
-    unsafe { stream.launch(kernel, len.div_ceil(GATHER_TILE)) }
+    unsafe { stream.launch(kernel, to.len().div_ceil(GATHER_TILE)) }
 }

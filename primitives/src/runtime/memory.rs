@@ -473,6 +473,11 @@ impl<T: Pod> DeviceVec<T> {
         Ok(DeviceVec { memory: self.memory, len: self.len, element: PhantomData })
     }
 
+    /// Returns the bytes of the elements.
+    pub(super) fn into_bytes(self) -> DeviceVec<u8> {
+        DeviceVec { len: self.len * size_of::<T>(), memory: self.memory, element: PhantomData }
+    }
+
     /// Takes back memory that [`into_raw`](Self::into_raw) released. `home` may be another stream of the same device.
     ///
     /// # Safety
@@ -483,6 +488,19 @@ impl<T: Pod> DeviceVec<T> {
         // SAFETY: `into_raw` returned the address of an allocation, or a dangling one; neither is null.
         let address = unsafe { NonNull::new_unchecked(address.cast()) };
         Self::from_allocation(home, address, len * size_of::<T>(), len)
+    }
+}
+
+impl DeviceVec<u8> {
+    /// Returns the bytes as `len` elements of another type, all that there are.
+    ///
+    /// # Panics
+    /// If there is another number of bytes. (Vectors are aligned for all types.)
+    pub(super) fn into_elements<T: Pod>(self, len: usize) -> DeviceVec<T> {
+        const { assert!(align_of::<T>() <= 256, "device memory is aligned to 256 bytes") };
+        let is_aligned = self.memory.address.addr().get().is_multiple_of(align_of::<T>());
+        assert!(is_aligned && self.len == len * size_of::<T>(), "{len} elements of another type are other bytes");
+        DeviceVec { memory: self.memory, len, element: PhantomData }
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod call;
 pub(crate) mod carrier;
+pub(crate) mod column;
 mod counters;
 pub(crate) mod cpu;
 mod cuda;
@@ -35,6 +36,8 @@ mod sync;
 mod value;
 
 pub use crate::executor::{Access, Elsewhere, Fault, FaultKind};
+#[doc(hidden)]
+pub use column::{AnySlice, AnySliceMut, AnyVec};
 #[cfg(feature = "counters")]
 pub use counters::Counters;
 pub use cpu::{CpuOptions, Schedule};

@@ -407,6 +407,27 @@ impl<'a, T: Pod> DeviceSliceMut<'a, T> {
     }
 }
 
+impl<'a> DeviceSlice<'a, u8> {
+    /// Returns `len` elements of another type that begin here. Returns `None` if there are too few bytes, or if the memory is
+    /// misaligned for the type.
+    pub(super) fn elements<T: Pod>(self, len: usize) -> Option<DeviceSlice<'a, T>> {
+        let is_aligned = len == 0 || self.address.addr().is_multiple_of(align_of::<T>());
+        let fits = is_aligned && len.checked_mul(size_of::<T>()).is_some_and(|bytes| bytes <= self.len);
+        let Self { address, owner, .. } = self;
+        fits.then(|| DeviceSlice { address: address.cast(), len, owner, elements: PhantomData })
+    }
+}
+
+impl<'a> DeviceSliceMut<'a, u8> {
+    /// Returns `len` elements of another type: see [`DeviceSlice::elements`].
+    pub(super) fn elements<T: Pod>(self, len: usize) -> Option<DeviceSliceMut<'a, T>> {
+        let is_aligned = len == 0 || self.address.addr().is_multiple_of(align_of::<T>());
+        let fits = is_aligned && len.checked_mul(size_of::<T>()).is_some_and(|bytes| bytes <= self.len);
+        let Self { address, owner, .. } = self;
+        fits.then(|| DeviceSliceMut { address: address.cast(), len, owner, elements: PhantomData })
+    }
+}
+
 impl<'a, T: Pod> From<&'a DeviceVec<T>> for DeviceSlice<'a, T> {
     fn from(vector: &'a DeviceVec<T>) -> Self {
         vector.as_slice()

@@ -143,7 +143,7 @@ fn by_key<'a, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
     let (keys, values) = (keys.open(stream)?, values.open(stream)?);
     let output = output.raw_view_mut(stream)?;
     held!(T as H or bytes, {
-        let output = HeldOut::<T, H>::new(stream, output)?;
+        let output = HeldOut::<H>::new(stream, output)?;
         let op = HoleMonoid::<H>::of::<T, Op>(op);
         let scan = Scan { len, output: output.view, op, init: widened(init), inclusive };
         // Keys of 4 and 8 bytes are read by the scan itself, with values of 4 and 8 bytes.
@@ -177,7 +177,7 @@ fn segmented<'a, T: Pod, O: Offset, Op: Monoid<T>>(
     let (len, input) = (input.len(), input.open(stream)?);
     let (offsets, output) = (offsets.raw_view(stream)?, output.raw_view_mut(stream)?);
     held!(T as H or bytes, {
-        let output = HeldOut::<T, H>::new(stream, output)?;
+        let output = HeldOut::<H>::new(stream, output)?;
         let (init, op) = (widened(op.identity()), HoleMonoid::<H>::of::<T, Op>(op));
         let scan = Scan { len, output: output.view, op, init, inclusive };
         let tile_len = tile_len::<H>();

@@ -127,7 +127,7 @@ fn apart<'a, T: Pod, Op: Monoid<T>>(
     expect_len("the output of a scan", input.len(), output.len())?;
     let (len, input, output) = (input.len(), input.open(stream)?, output.raw_view_mut(stream)?);
     held!(T as H or bytes, {
-        let output = HeldOut::<T, H>::new(stream, output)?;
+        let output = HeldOut::<H>::new(stream, output)?;
         let scan = Scan { len, output: output.view, op: HoleMonoid::<H>::of::<T, Op>(op), init: widened(init), inclusive };
         match input.held::<H>() {
             Ok(view) => scan.run(stream, view)?,
@@ -147,7 +147,7 @@ fn in_place<'a, T: Pod, Op: Monoid<T>>(
 ) -> Result<(), Error> {
     let data = data.into().raw_view_mut(stream)?;
     held!(T as H or bytes, {
-        let output = HeldOut::<T, H>::with_contents(stream, data)?;
+        let output = HeldOut::<H>::with_contents(stream, data)?;
         let (op, init) = (HoleMonoid::<H>::of::<T, Op>(op), widened(init));
         Scan { len: data.len(), output: output.view, op, init, inclusive }.run(stream, output.view.as_const())?;
         output.finish(stream)
@@ -216,7 +216,7 @@ pub fn scan_shaped<T: Pod, Op: Monoid<T>, const THREADS: u32, const VEC: usize, 
     expect_len("the output of a scan", input.len(), output.len())?;
     let (input, output) = (input.raw_view(stream)?, output.raw_view_mut(stream)?);
     held!(T as H or bytes, {
-        let (from, output) = (HeldIn::<H>::new(stream, input)?, HeldOut::<T, H>::new(stream, output)?);
+        let (from, output) = (HeldIn::<H>::new(stream, input)?, HeldOut::<H>::new(stream, output)?);
         let op = HoleMonoid::<H>::of::<T, Op>(op);
         let scan = Scan { len: input.len(), output: output.view, op, init: op.identity(), inclusive };
         scan.run_shaped::<_, THREADS, VEC, ROWS>(stream, from.view)?;

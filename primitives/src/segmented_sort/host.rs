@@ -326,7 +326,7 @@ pub(crate) fn gather_values<V: Pod>(
         return indices.gather_held(stream, from, to);
     }
     let mut copy = stream.uninit::<V>(from.len())?;
-    transfer::copy_views(stream, from, copy.raw_view_mut(stream)?)?;
+    transfer::copy_columns(stream, from.into(), copy.raw_view_mut(stream)?.into())?;
     indices.gather_held(stream, copy.raw_view(stream)?, to)
 }
 

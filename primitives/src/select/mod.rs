@@ -40,6 +40,9 @@ pub(crate) mod tile;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
+#[doc(hidden)]
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod lowered;
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) mod native;
 

@@ -264,7 +264,7 @@ impl Sets<'_> {
         held!(K as H, {
             let (a_keys, b_keys) = (HeldIn::<H>::new(self.stream, a.keys)?, HeldIn::<H>::new(self.stream, b.keys)?);
             // What follows the result stays as it is.
-            let out_keys = HeldOut::<K, H>::with_contents(self.stream, out.keys)?;
+            let out_keys = HeldOut::<H>::with_contents(self.stream, out.keys)?;
             let (a, b) = (Pairs { keys: a_keys.view, values: a.values }, Pairs { keys: b_keys.view, values: b.values });
             let count = self.run_held(a, b, PairsMut { keys: out_keys.view, values: out.values }, order)?;
             out_keys.finish(self.stream)?;
@@ -307,7 +307,7 @@ impl Sets<'_> {
         if self.operation.keep().second == 0 {
             indices.gather_held(stream, a.values, out.values)?;
         } else {
-            indices.gather(stream, &[a.values, b.values], out.values)?;
+            indices.gather(stream, &[a.values.into(), b.values.into()], out.values.into())?;
         }
         Ok(count)
     }

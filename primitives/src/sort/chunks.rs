@@ -13,7 +13,7 @@ use crate::runtime::carrier::{carried, reinterpret, reinterpret_mut};
 use crate::runtime::pairs::{Pairs, PairsMut};
 use crate::transfer::Line;
 use crate::with_shape;
-use crate::{DeviceSlice, Error, Stream, expect_len};
+use crate::{DeviceSlice, DeviceVec, Error, Stream, expect_len};
 use bytemuck::Pod;
 
 /// The number of items of a short chunk. Sorting a chunk keeps one multiprocessor busy, so short chunks are sorted sooner,
@@ -169,6 +169,12 @@ impl<K: RadixCode, V: Pod> SortedRuns<K, V> {
             else |_| return Ok(None)
         );
         Ok(Some(Self { memory, run: chunks.len }))
+    }
+
+    /// Returns the keys, the values, and the number of pairs per run.
+    pub(super) fn into_parts(self) -> (DeviceVec<K>, DeviceVec<V>, usize) {
+        let (keys, values) = self.memory.into_parts();
+        (keys, values, self.run)
     }
 
     /// Returns the keys and the values of the runs, in the order of the pairs they were made from.

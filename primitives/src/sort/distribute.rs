@@ -35,6 +35,10 @@ impl<K: Pod, V: Pod> Spare<K, V> {
         Ok(PairsMut { keys: self.keys.raw_view_mut(stream)?, values: self.values.raw_view_mut(stream)? })
     }
 
+    pub fn into_parts(self) -> (DeviceVec<K>, DeviceVec<V>) {
+        (self.keys, self.values)
+    }
+
     pub fn slices(&self) -> (DeviceSlice<'_, K>, DeviceSlice<'_, V>) {
         (self.keys.as_slice(), self.values.as_slice())
     }

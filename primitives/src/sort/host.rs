@@ -286,7 +286,7 @@ fn sort_to<K: RadixKey, V: Pod>(
         return sort_coded::<K, V, K::Code>(stream, from, to, HoleCode::of_key::<K>(), digits);
     }
     let keys = HeldIn::<K::Code>::new(stream, from.keys)?;
-    let to_keys = HeldOut::<K, K::Code>::new(stream, to.keys)?;
+    let to_keys = HeldOut::<K::Code>::new(stream, to.keys)?;
     let from = Pairs { keys: keys.view, values: from.values };
     sort_values(stream, from, PairsMut { keys: to_keys.view, values: to.values }, digits)?;
     to_keys.finish(stream)
@@ -504,6 +504,6 @@ fn run_passes<K: Pod, V: Pod, B: Buckets<K>>(
 }
 
 fn copy_all<K: Pod, V: Pod>(stream: &Stream, from: Pairs<K, V>, to: PairsMut<K, V>) -> Result<(), Error> {
-    transfer::copy_views(stream, from.keys, to.keys)?;
-    transfer::copy_views(stream, from.values, to.values)
+    transfer::copy_columns(stream, from.keys.into(), to.keys.into())?;
+    transfer::copy_columns(stream, from.values.into(), to.values.into())
 }

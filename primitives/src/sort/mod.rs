@@ -42,6 +42,9 @@ mod codes;
 pub(crate) mod distribute;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
+#[doc(hidden)]
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod lowered;
 #[cfg(not(target_arch = "nvptx64"))]
 mod native;
 

@@ -53,7 +53,7 @@ use crate::input::{Fused, MAX_LEAVES};
 use crate::map::{Map, Map2, Map3, Map4};
 use crate::operator::{Record, operator};
 use crate::runtime::carrier::reinterpret;
-use crate::runtime::held::fits;
+use crate::runtime::column::Column;
 use crate::sort::{FromCode, RadixKey};
 use crate::{DeviceSlice, DeviceValue, Error, Global, Stream, expect_len};
 use bytemuck::{Pod, Zeroable};
@@ -200,7 +200,7 @@ impl<T: Pod> Opened<T> {
     pub fn held<H: Held>(&self) -> Result<Global<H>, Fused> {
         match self.view {
             // SAFETY: size and alignment fit.
-            Some(view) if fits::<T, H>(view.as_ptr().addr()) => Ok(unsafe { reinterpret(view) }),
+            Some(view) if Column::from(view).fits::<H>() => Ok(unsafe { reinterpret(view) }),
             _ => Err(self.fused),
         }
     }

@@ -326,7 +326,7 @@ fn gather<K: RadixKey<Code: ShortCode>, P: Position>(
     layout: Layout,
 ) -> Result<(), Error> {
     held!(K as H or bytes, {
-        let output = HeldOut::<K, H>::with_contents(stream, keys)?;
+        let output = HeldOut::<H>::with_contents(stream, keys)?;
         let Layout { per_row, row_len, starts } = layout;
         let kernel =
             GatherKeys::<H, P>::new(input, positions, output.view, per_row as u64, row_len as u64, starts);

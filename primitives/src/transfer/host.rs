@@ -3,6 +3,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::kernel::{COPY_TILE, CopyElements, CopyLines, Edges, FILL_TILE, FillLines, Index, Iota, Line};
+use crate::runtime::column::{Column, ColumnMut};
 use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 
@@ -18,12 +19,12 @@ pub fn copy<'a, T: Pod>(
     let (from, mut to) = (from.into(), to.into());
     let _span = crate::span!(stream, "transfer::copy", from.len());
     expect_len("the target of a copy", from.len(), to.len())?;
-    copy_views(stream, from.raw_view(stream)?, to.raw_view_mut(stream)?)
+    copy_columns(stream, from.raw_view(stream)?.into(), to.raw_view_mut(stream)?.into())
 }
 
-/// [`copy`] of views of equal length.
-pub(crate) fn copy_views<T: Pod>(stream: &Stream, from: Global<T>, to: GlobalMut<T>) -> Result<(), Error> {
-    let (from, to) = (bytes(from), bytes_mut(to));
+/// [`copy`] of columns of equal lengths and sizes.
+pub(crate) fn copy_columns(stream: &Stream, from: Column, to: ColumnMut) -> Result<(), Error> {
+    let (from, to) = (from.words::<u8>(), to.words::<u8>());
     if to.is_empty() {
         return Ok(());
     }
@@ -46,7 +47,7 @@ pub(crate) fn copy_views<T: Pod>(stream: &Stream, from: Global<T>, to: GlobalMut
             // at least one block.
             unsafe { stream.launch(kernel, split.lines.div_ceil(COPY_TILE).max(1)) }
         }
-        // The widest element that both addresses are aligned for; `T` has at least that alignment or is narrower.
+        // The widest word that both addresses are aligned for.
         apart => match (apart | from_address | to.len()) % 16 {
             bits if bits % 8 == 0 => copy_elements::<u64>(stream, from, to),
             bits if bits % 4 == 0 => copy_elements::<u32>(stream, from, to),
@@ -96,7 +97,7 @@ pub fn fill<'a, T: Pod>(stream: &Stream, to: impl Into<DeviceSliceMut<'a, T>>, v
     let mut filled = value.len();
     while filled < to.len() {
         let more = filled.min(to.len() - filled);
-        copy_views(stream, part(to, 0, more).as_const(), part(to, filled, more))?;
+        copy_columns(stream, part(to, 0, more).as_const().into(), part(to, filled, more).into())?;
         filled += more;
     }
     Ok(())
@@ -163,11 +164,6 @@ impl Split {
     fn edges(&self) -> Edges {
         Edges { head: self.head as u32, tail: self.tail as u32 }
     }
-}
-
-fn bytes<T: Pod>(view: Global<T>) -> Global<u8> {
-    // SAFETY: this is the same memory, as bytes.
-    unsafe { Global::from_raw(view.as_ptr().cast(), view.len() * size_of::<T>()) }
 }
 
 fn bytes_mut<T: Pod>(view: GlobalMut<T>) -> GlobalMut<u8> {

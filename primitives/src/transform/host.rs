@@ -33,7 +33,7 @@ fn write_view<'a, T: Pod>(stream: &Stream, source: impl Source<'a, T>, output: G
         return Ok(());
     }
     held!(T as H or bytes, {
-        let output = HeldOut::<T, H>::new(stream, output)?;
+        let output = HeldOut::<H>::new(stream, output)?;
         let kernel = TransformTiles::<H>::new(source.fused(), output.view);
         // SAFETY: one block per tile; the output is as long as the source. A slice of the source is not the output, or is
         // the slice of `for_each`, whose element is read before it is written, by the same thread.

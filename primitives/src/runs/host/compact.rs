@@ -155,7 +155,7 @@ impl Kept {
         // SAFETY: there is room for all elements.
         let output = unsafe { output.slice(0, self.len) };
         held!(K as H or bytes, {
-            let output = HeldOut::<K, H>::new(stream, output)?;
+            let output = HeldOut::<H>::new(stream, output)?;
             let count = match input.held::<H>() {
                 Ok(view) => self.launch(stream, view, output.view, beside)?,
                 Err(source) => self.launch(stream, source, output.view, beside)?,

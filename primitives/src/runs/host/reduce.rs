@@ -80,7 +80,7 @@ impl<V: Pod> Values<'_, V> {
         // SAFETY: there is room for all values.
         let totals = unsafe { self.totals.slice(0, self.len) };
         held!(V as H, {
-            let totals = HeldOut::<V, H>::new(stream, totals)?;
+            let totals = HeldOut::<H>::new(stream, totals)?;
             let op = HoleMonoid::<H>::of::<V, M>(operation);
             let reduction = Reduction { len: self.len, totals: totals.view, op };
             let count = match self.input.held::<H>() {

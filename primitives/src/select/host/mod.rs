@@ -12,7 +12,8 @@ use crate::block::lookback;
 use crate::hole::Held;
 use crate::input::Fused;
 use crate::runtime::carrier::{carried, reinterpret_mut};
-use crate::runtime::held::{HeldIn, Indices, fits, held};
+use crate::runtime::column::ColumnMut;
+use crate::runtime::held::{HeldIn, Indices, held};
 use crate::runtime::pairs::{Pairs, PairsMut, no_values};
 use crate::source::Source;
 use crate::with_shape;
@@ -40,7 +41,7 @@ pub fn select<'a, T: Pod, P: Predicate<T>>(
     held!(T as H or bytes, {
         match input.held::<H>() {
             // There are kernels with wide accesses for these sizes.
-            Ok(keys) if const { size_of::<H>() <= 8 } && fits::<T, H>(to.as_const().as_ptr().addr()) => {
+            Ok(keys) if const { size_of::<H>() <= 8 } && ColumnMut::from(to).fits::<H>() => {
                 let values = no_values(len);
                 // SAFETY: size and alignment fit.
                 let to = PairsMut { keys: unsafe { reinterpret_mut::<T, H>(to) }, values };
@@ -79,7 +80,7 @@ fn run_source<T: Pod, H: Held>(
         return DeviceValue::new(stream, 0);
     }
     let mut count = DeviceValue::uninit(stream)?;
-    if fits::<T, H>(to.as_const().as_ptr().addr()) {
+    if ColumnMut::from(to).fits::<H>() {
         // SAFETY: size and alignment fit.
         let output = unsafe { reinterpret_mut::<T, H>(to) };
         launch_source(stream, input, len, output, keep, &mut count)?;
