@@ -4,13 +4,7 @@
 //! for a few types, the *carriers*, and every value type names the carrier of its size.
 
 use crate::levels::{Marked, MarkedLong, MarkedNone, Payload};
-#[cfg(not(target_arch = "nvptx64"))]
-use crate::levels::{Operation, combining};
-#[cfg(not(target_arch = "nvptx64"))]
-use crate::{KeyCode, Upsertion};
 use bytemuck::Pod;
-#[cfg(not(target_arch = "nvptx64"))]
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, sort};
 
 /// A value of a dictionary: plain data of 0, 4 or 8 bytes. Zero-sized values make the dictionary a set.
 ///
@@ -67,70 +61,18 @@ pub const fn assert_carried<V: Value>() {
 pub trait Carrier: Payload<Value = Self> + Copy + Ord {
     /// The carrier with a mark.
     type Marked: Payload<Value = Self>;
-
-    /// Returns an operation on values that this type carries. There is none on zero-sized values: combined ones are as
-    /// before.
-    #[cfg(not(target_arch = "nvptx64"))]
-    fn operation<C: KeyCode, V: Value<Carrier = Self>, M: Upsertion<V>>(operation: M) -> Option<Operation<C, Self>>;
-
-    /// Sorts values as their carrier, with keys.
-    ///
-    /// # Errors
-    /// Those of the sort.
-    #[cfg(not(target_arch = "nvptx64"))]
-    fn sort_with<C: KeyCode>(
-        stream: &Stream,
-        from: (DeviceSlice<'_, Self>, DeviceSlice<'_, C>),
-        to: (&mut DeviceVec<Self>, &mut DeviceVec<C>),
-    ) -> Result<(), Error>;
 }
 
 impl Carrier for () {
     type Marked = MarkedNone;
-
-    #[cfg(not(target_arch = "nvptx64"))]
-    fn operation<C: KeyCode, V: Value<Carrier = Self>, M: Upsertion<V>>(_: M) -> Option<Operation<C, Self>> {
-        None
-    }
-
-    #[cfg(not(target_arch = "nvptx64"))]
-    fn sort_with<C: KeyCode>(
-        stream: &Stream,
-        (_, keys): (DeviceSlice<'_, Self>, DeviceSlice<'_, C>),
-        (_, to): (&mut DeviceVec<Self>, &mut DeviceVec<C>),
-    ) -> Result<(), Error> {
-        // All values are equal.
-        to.copy_from(stream, keys)
-    }
 }
 
-macro_rules! carriers {
-    ($($carrier:ty, $marked:ty;)*) => { $(
-        impl Carrier for $carrier {
-            type Marked = $marked;
-
-            #[cfg(not(target_arch = "nvptx64"))]
-            fn operation<C: KeyCode, V: Value<Carrier = Self>, M: Upsertion<V>>(
-                operation: M,
-            ) -> Option<Operation<C, Self>> {
-                Some(combining::<C, Self, V, M>(operation))
-            }
-
-            #[cfg(not(target_arch = "nvptx64"))]
-            fn sort_with<C: KeyCode>(
-                stream: &Stream,
-                from: (DeviceSlice<'_, Self>, DeviceSlice<'_, C>),
-                to: (&mut DeviceVec<Self>, &mut DeviceVec<C>),
-            ) -> Result<(), Error> {
-                sort::pairs(stream, from, to, sort::Options::new())
-            }
-        }
-    )* };
+impl Carrier for u32 {
+    type Marked = Marked;
 }
 
-carriers! {
-    u32, Marked;
-    u64, MarkedLong;
+impl Carrier for u64 {
+    type Marked = MarkedLong;
 }
 
 /// A number of bytes: the sizes for which there is a carrier implement [`HasCarrier`].

@@ -14,7 +14,7 @@
 use crate::options::MAX_BATCH;
 use crate::{GpuLsm, Key, Level, Parts, Value};
 use gpu_dictionary::file::{Format, Source, ascending_codes, write_array, write_section};
-use gpu_dictionary::levels::Stack;
+use gpu_dictionary::levels::AnyStack;
 use gpu_primitives::{Error, Stream};
 use std::io::{Read, Write};
 
@@ -74,7 +74,12 @@ impl Header {
     pub fn of<K: Key, V: Value>(lsm: &GpuLsm<K, V>) -> Self {
         let levels =
             lsm.levels().map(|(slot, level)| LevelHeader { slot, has_marks: level.has_tombstones(), len: level.len() });
-        Self { batch_size: lsm.batch_size, batches: lsm.batches, tombstones: lsm.tombstones, levels: levels.collect() }
+        Self {
+            batch_size: lsm.any.batch_size,
+            batches: lsm.any.batches,
+            tombstones: lsm.any.tombstones,
+            levels: levels.collect(),
+        }
     }
 
     /// Appends the fields to the bytes of a header.
@@ -101,7 +106,7 @@ impl Header {
         let batch_size = usize::try_from(batch_size).ok().filter(|size| (1..=MAX_BATCH).contains(size));
         let batch_size = batch_size.ok_or_else(contradiction)?;
         let mut header = Self { batch_size, batches: 0, tombstones: 0, levels: Vec::new() };
-        let mut newer_than = Stack::<K, V>::SLOTS;
+        let mut newer_than = AnyStack::SLOTS;
         for (slot, has_marks, len) in described {
             let slot = slot as usize;
             if slot >= newer_than {
@@ -115,7 +120,7 @@ impl Header {
         }
         let is_counted = match counted {
             Batches::OfLevels => batches == header.batches,
-            Batches::WithEmptied => batches & header.batches == header.batches && batches >> Stack::<K, V>::SLOTS == 0,
+            Batches::WithEmptied => batches & header.batches == header.batches && batches >> AnyStack::SLOTS == 0,
         };
         if !is_counted {
             return Err(contradiction());
@@ -229,14 +234,14 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     pub(crate) fn of_levels(header: &Header, levels: Vec<(Level<K, V>, usize)>) -> Result<Self, String> {
         let mut lsm = Self::with_batch_size(header.batch_size).map_err(|error| error.to_string())?;
         for (described, (level, tombstones)) in header.levels.iter().zip(levels) {
-            lsm.stack.set(described.slot, Some(level));
-            lsm.tombstones += tombstones;
+            lsm.any.stack.set(described.slot, Some(level.into_any()));
+            lsm.any.tombstones += tombstones;
         }
-        if lsm.tombstones != header.tombstones {
-            let (found, stated) = (lsm.tombstones, header.tombstones);
+        if lsm.any.tombstones != header.tombstones {
+            let (found, stated) = (lsm.any.tombstones, header.tombstones);
             return Err(format!("it has {found} tombstones, but its header says {stated}"));
         }
-        lsm.batches = header.batches;
+        lsm.any.batches = header.batches;
         Ok(lsm)
     }
 }

@@ -48,6 +48,7 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 
 #[cfg(not(target_arch = "nvptx64"))]
+mod any;
 mod checkpoint;
 #[cfg(not(target_arch = "nvptx64"))]
 mod file;

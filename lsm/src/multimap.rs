@@ -117,7 +117,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     pub fn count<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u64>, Error> {
         let keys: DeviceSlice<'a, K> = keys.into();
         let _span = gpu_primitives::span!(stream, "multimap::count", keys.len());
-        self.lsm.stack.count_every(stream, keys)
+        self.lsm.stack().count_every(stream, keys)
     }
 
     /// Returns all values of each key, the oldest first. Waits for the stream, to learn how many there are.
@@ -127,7 +127,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     pub fn get<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Every<V>, Error> {
         let keys: DeviceSlice<'a, K> = keys.into();
         let _span = gpu_primitives::span!(stream, "multimap::get", keys.len());
-        self.lsm.stack.every(stream, keys)
+        self.lsm.stack().every(stream, keys)
     }
 
     /// Writes all values of each key into given memory, the oldest first. `offsets`, one more than keys, receives where the values
@@ -144,7 +144,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     ) -> Result<(), Error> {
         let keys: DeviceSlice<'a, K> = keys.into();
         let _span = gpu_primitives::span!(stream, "multimap::get_into", keys.len());
-        self.lsm.stack.every_into(stream, keys, offsets.into(), values.into())
+        self.lsm.stack().every_into(stream, keys, offsets.into(), values.into())
     }
 
     /// Returns all pairs in key order, those of a key in the order in which they were inserted. Does not wait.
@@ -159,13 +159,13 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     /// Returns the number of pairs.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.lsm.stack.len()
+        self.lsm.stack().len()
     }
 
     /// Returns whether there are no pairs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.lsm.stack.is_empty()
+        self.lsm.stack().is_empty()
     }
 
     /// Removes everything.

@@ -26,7 +26,7 @@ impl<K: Key, V: Value> Dictionary for GpuLsm<K, V> {
     }
 
     fn options(&self) -> Options {
-        Options { batch_size: self.batch_size, cleanup_policy: self.cleanup_policy() }
+        Options { batch_size: self.any.batch_size, cleanup_policy: self.cleanup_policy() }
     }
 
     fn try_clone(&self, _: &Stream) -> Result<Self, Error> {

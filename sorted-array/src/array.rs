@@ -2,7 +2,7 @@
 
 use crate::{Key, Level, Options, Snapshot, Stats, Value};
 use gpu_dictionary::Upsertion;
-use gpu_dictionary::levels::Stack;
+use gpu_dictionary::levels::{AnyLevel, AnyStack, Stack};
 use gpu_primitives::{DeviceSlice, Error, Stream};
 
 /// The stack slot of the only level.
@@ -95,7 +95,7 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     ) -> Result<(), Error> {
         let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
         let _span = gpu_primitives::span!(stream, "sorted_array::insert", pairs.0.len());
-        self.merge(stream, &[Level::from_pairs(stream, pairs.0, pairs.1.into())?])
+        merge(self.stack.any_mut(), stream, &[Level::<K, V>::from_pairs(stream, pairs.0, pairs.1.into())?.into_any()])
     }
 
     /// Deletes keys. Ignores absent keys. Waits, as [`insert`](Self::insert) does.
@@ -105,7 +105,7 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     pub fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
         let keys: DeviceSlice<'a, K> = keys.into();
         let _span = gpu_primitives::span!(stream, "sorted_array::delete", keys.len());
-        self.merge(stream, &[Level::tombstones(stream, keys)?])
+        merge(self.stack.any_mut(), stream, &[Level::<K, V>::tombstones(stream, keys)?.into_any()])
     }
 
     /// Inserts pairs and deletes keys in one call, at the cost of a single merge. If a key is in both, the deletion
@@ -121,8 +121,9 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     ) -> Result<(), Error> {
         let insert: (DeviceSlice<'a, K>, _) = (insert.0.into(), insert.1);
         let _span = gpu_primitives::span!(stream, "sorted_array::update", insert.0.len());
-        let inserted = Level::from_pairs(stream, insert.0, insert.1.into())?;
-        self.merge(stream, &[inserted, Level::tombstones(stream, delete.into())?])
+        let inserted = Level::<K, V>::from_pairs(stream, insert.0, insert.1.into())?;
+        let deleted = Level::<K, V>::tombstones(stream, delete.into())?;
+        merge(self.stack.any_mut(), stream, &[inserted.into_any(), deleted.into_any()])
     }
 
     /// Combines values with those that are present: the value of a key becomes `operation.combine(present, new)`, and the new
@@ -151,20 +152,9 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     ) -> Result<(), Error> {
         let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
         let _span = gpu_primitives::span!(stream, "sorted_array::upsert", pairs.0.len());
-        self.merge(stream, &[Level::operands(stream, pairs.0, pairs.1.into(), operation)?])
+        let operands = Level::<K, V>::operands(stream, pairs.0, pairs.1.into(), operation)?;
+        merge(self.stack.any_mut(), stream, &[operands.into_any()])
     }
-
-    /// Merges newer levels, oldest first, into the array and drops stale elements.
-    fn merge(&mut self, stream: &Stream, newer: &[Level<K, V>]) -> Result<(), Error> {
-        let newer = newer.iter().filter(|level| !level.is_empty());
-        let levels: Vec<&Level<K, V>> = self.stack.level(SLOT).into_iter().chain(newer).collect();
-        if levels.len() > usize::from(!self.is_empty()) {
-            let merged = Level::live(stream, &levels)?;
-            self.stack.set(SLOT, Some(merged));
-        }
-        Ok(())
-    }
-
     /// Removes everything.
     pub fn clear(&mut self) {
         self.stack.clear();
@@ -204,4 +194,15 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     pub fn level(&self) -> Option<&Level<K, V>> {
         self.stack.level(SLOT)
     }
+}
+
+/// Merges newer levels, oldest first, into the array and drops stale elements. Compiled once: levels have no types here.
+fn merge(stack: &mut AnyStack, stream: &Stream, newer: &[AnyLevel]) -> Result<(), Error> {
+    let newer = newer.iter().filter(|level| !level.is_empty());
+    let levels: Vec<&AnyLevel> = stack.level(SLOT).into_iter().chain(newer).collect();
+    if levels.len() > usize::from(!stack.is_empty()) {
+        let merged = AnyLevel::live(stack.types(), stream, &levels)?;
+        stack.set(SLOT, Some(merged));
+    }
+    Ok(())
 }

@@ -5,13 +5,15 @@
 use super::elements::Elements;
 use super::except::FlagOthers;
 use super::gather::{GATHER_INTERVALS, GatherWindows};
-use super::intervals::{FoundWindows, Intervals, find_windows, last_of};
-use super::level::{Level, by_code};
-use super::stack::Stack;
+use super::intervals::{AnyIntervals, FoundWindows, find_windows, last_of};
+use super::level::AnyLevel;
+use super::stack::AnyStack;
 use super::table::THREADS;
-use crate::cast::{WrittenValues, recast};
-use crate::{Carrier, Key, Value, values_for};
-use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, scan, sort, transfer};
+use super::types::{Written, with_code, with_value};
+use gpu_primitives::{
+    AnySlice, AnySliceMut, AnyVec, DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len, scan, sized,
+    sort, transfer,
+};
 
 /// All values of keys, on the device.
 #[derive(Debug)]
@@ -38,99 +40,88 @@ impl<V: bytemuck::Pod> Every<V> {
     }
 }
 
-impl<K: Key, V: Value> Stack<K, V> {
+impl AnyStack {
     /// Counts the elements of each key, live or not. Does not wait.
-    ///
-    /// # Errors
-    /// Any allocation or launch error.
-    pub fn count_every(&self, stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<DeviceVec<u64>, Error> {
+    pub(super) fn count_every(&self, stream: &Stream, keys: AnySlice<'_>) -> Result<DeviceVec<u64>, Error> {
         let mut counts = stream.uninit(keys.len())?;
         if self.is_empty() {
             transfer::fill(stream, &mut counts, 0)?;
         } else if !keys.is_empty() {
             let found = FoundWindows { counts: Some(counts.as_mut_slice()), ..FoundWindows::default() };
-            let intervals = Intervals { low: keys, high: keys };
-            find_windows::<K>(stream, self.carried_view::<()>(stream)?, intervals, None, self.log_pieces(), found)?;
+            self.find_every(stream, keys, found)?;
         }
         Ok(counts)
     }
 
-    /// Returns the values of all elements of each key, live or not. Waits for the stream, to learn how many there are.
-    ///
-    /// # Errors
-    /// Any allocation or launch error.
-    pub fn every(&self, stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Every<V>, Error> {
+    /// Returns the values of all elements of each key, live or not, and where those of each key begin. Waits for the stream,
+    /// to learn how many there are.
+    pub(super) fn every(&self, stream: &Stream, keys: AnySlice<'_>) -> Result<(DeviceVec<u64>, AnyVec), Error> {
         let mut offsets = stream.uninit(keys.len() + 1)?;
         let windows = self.windows_of(stream, keys, offsets.as_mut_slice())?;
         let [total] = last_of(stream, [offsets.as_slice()])?;
-        let mut values = stream.uninit::<V::Carrier>(values_for::<V>(total))?;
-        self.gather(stream, &windows, &offsets, values.as_mut_slice())?;
-        Ok(Every { offsets, values: recast(values) })
+        let mut values = self.types.room_for_values(stream, total)?;
+        self.gather(stream, &windows, offsets.as_slice(), values.as_mut_slice())?;
+        Ok((offsets, values))
     }
 
-    /// Writes the values of all elements of each key, live or not, into given room: as many as fit. The offsets, one more than
-    /// keys, say how many there are. Does not wait.
-    ///
-    /// # Errors
-    /// [`Error::LengthMismatch`] if there is not one more offset than keys. Any allocation or launch error.
-    pub fn every_into(
+    /// Writes the values of all elements of each key, live or not, into given room: see
+    /// [`Stack::every_into`](super::Stack::every_into).
+    pub(super) fn every_into(
         &self,
         stream: &Stream,
-        keys: DeviceSlice<'_, K>,
+        keys: AnySlice<'_>,
         mut offsets: DeviceSliceMut<'_, u64>,
-        values: DeviceSliceMut<'_, V>,
+        values: AnySliceMut<'_>,
     ) -> Result<(), Error> {
-        gpu_primitives::expect_len("the offsets of the values", keys.len() + 1, offsets.len())?;
+        expect_len("the offsets of the values", keys.len() + 1, offsets.len())?;
         let windows = self.windows_of(stream, keys, offsets.reborrow())?;
-        let mut written = WrittenValues::<V>::new(stream, values)?;
+        let mut written = Written::values(self.types, stream, values)?;
         self.gather(stream, &windows, offsets.as_slice(), written.slice())?;
         written.finish(stream)?;
         Ok(())
     }
 
-    /// Removes all elements with these keys. Waits.
-    ///
-    /// # Errors
-    /// [`Error::InvalidOption`] if there are tombstones or operands; any allocation or launch error. After an error the stack
-    /// is unchanged.
-    pub fn remove_keys(&mut self, stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<(), Error> {
-        let no_values = stream.uninit::<()>(0)?;
-        let others = Level::<K, ()>::from_pairs(stream, keys, no_values.as_slice())?;
-        self.remove(stream, others.parts().codes, stream.uninit::<V::Carrier>(0)?.as_slice())
+    /// Removes all elements with these keys: see [`Stack::remove_keys`](super::Stack::remove_keys).
+    pub(super) fn remove_keys(&mut self, stream: &Stream, keys: AnySlice<'_>) -> Result<(), Error> {
+        let none = AnyVec::uninit(stream, 0, 0)?;
+        let others = AnyLevel::from_pairs(self.types.keys_alone(), stream, keys, none.as_slice())?;
+        let no_values = self.types.room_for_values(stream, 0)?;
+        self.remove(stream, others.run().0, no_values.as_slice())
     }
 
-    /// Removes all elements with these keys and values. Waits.
-    ///
-    /// # Errors
-    /// [`Error::LengthMismatch`] if there is not exactly one value per key; for zero-sized values, if `values` is not empty.
-    /// The errors of [`remove_keys`](Self::remove_keys).
-    pub fn remove_pairs(
+    /// Removes all elements with these keys and values: see [`Stack::remove_pairs`](super::Stack::remove_pairs).
+    pub(super) fn remove_pairs(
         &mut self,
         stream: &Stream,
-        keys: DeviceSlice<'_, K>,
-        values: DeviceSlice<'_, V>,
+        keys: AnySlice<'_>,
+        values: AnySlice<'_>,
     ) -> Result<(), Error> {
-        let others = Level::<K, V>::from_pairs(stream, keys, values)?;
+        let types = self.types;
+        let others = AnyLevel::from_pairs(types, stream, keys, values)?;
         let (codes, values) = others.run();
-        if size_of::<V>() == 0 {
+        if types.value == 0 {
             return self.remove(stream, codes, values);
         }
         // Sorts by value, and then by key: sorts are stable.
-        let (mut by_value, mut codes_by_value) = (stream.uninit(values.len())?, stream.uninit(codes.len())?);
-        V::Carrier::sort_with(stream, (values, codes), (&mut by_value, &mut codes_by_value))?;
-        let (mut sorted_codes, mut sorted_values) = (stream.uninit(codes.len())?, stream.uninit(values.len())?);
-        let to = (&mut sorted_codes, &mut sorted_values);
-        sort::pairs(stream, (&codes_by_value, &by_value), to, by_code::<K>())?;
+        let len = codes.len();
+        let (mut by_value, mut codes_by_value) =
+            (types.room_for_values(stream, len)?, AnyVec::uninit(stream, types.code, len)?);
+        with_code!(types.code => C, sized!(types.value => W in u32 | u64, {
+            let from = (values.typed::<W>(), codes.typed::<C>());
+            let to = (by_value.as_mut_slice().typed::<W>(), codes_by_value.as_mut_slice().typed::<C>());
+            let (from, to) = (from.0.zip(from.1), to.0.zip(to.1));
+            let (from, to) = from.zip(to).expect("these are the types of the dictionary");
+            sort::pairs(stream, from, to, sort::Options::new())?;
+        }, else unreachable!("values have 4 or 8 bytes here")));
+        let (mut sorted_codes, mut sorted_values) =
+            (AnyVec::uninit(stream, types.code, len)?, types.room_for_values(stream, len)?);
+        let to = (sorted_codes.as_mut_slice(), sorted_values.as_mut_slice());
+        sort::lowered::codes(stream, (codes_by_value.as_slice(), by_value.as_slice()), to, types.bits)?;
         self.remove(stream, sorted_codes.as_slice(), sorted_values.as_slice())
     }
 
     /// Removes all elements that are among others, which are sorted.
-    fn remove(
-        &mut self,
-        stream: &Stream,
-        codes: DeviceSlice<'_, K::Code>,
-        values: DeviceSlice<'_, V::Carrier>,
-    ) -> Result<(), Error> {
+    fn remove(&mut self, stream: &Stream, codes: AnySlice<'_>, values: AnySlice<'_>) -> Result<(), Error> {
         if codes.is_empty() {
             return Ok(());
         }
@@ -138,15 +129,17 @@ impl<K: Key, V: Value> Stack<K, V> {
         let mut kept = Vec::new();
         for (slot, level) in self.oldest_first() {
             let mut flags = stream.uninit::<u8>(level.len())?;
-            let own = level.buffers::<V::Carrier>(stream, slot)?;
-            let kernel = FlagOthers::<K::Code, V::Carrier>::new(
-                Elements::view(own.keys, own.values),
-                Elements::view(codes.view(stream)?, values.view(stream)?),
-                flags.view_mut(stream)?,
-            );
-            // SAFETY: there is a thread per element, and a flag for each. The others are sorted.
-            unsafe { stream.launch(kernel, level.len().div_ceil(THREADS as usize))? };
-            kept.push((slot, level.select(stream, &flags)?));
+            let (own_codes, own_values) = level.run();
+            with_code!(self.types.code => C, with_value!(self.types.value => W, {
+                let kernel = FlagOthers::<C, W>::new(
+                    Elements::view(own_codes.view(stream)?, own_values.view(stream)?),
+                    Elements::view(codes.view(stream)?, values.view(stream)?),
+                    flags.view_mut(stream)?,
+                );
+                // SAFETY: there is a thread per element, and a flag for each. The others are sorted.
+                unsafe { stream.launch(kernel, level.len().div_ceil(THREADS as usize))? };
+            }));
+            kept.push((slot, level.select(stream, flags.as_slice())?));
         }
         for (slot, level) in kept {
             self.set(slot, Some(level));
@@ -158,11 +151,17 @@ impl<K: Key, V: Value> Stack<K, V> {
         self.level_count().max(1).next_power_of_two().ilog2()
     }
 
+    /// Finds the windows of keys. There must be at least one level and one key.
+    fn find_every(&self, stream: &Stream, keys: AnySlice<'_>, found: FoundWindows<'_>) -> Result<(), Error> {
+        let intervals = AnyIntervals { low: keys, high: keys };
+        find_windows(self.types, stream, self.any_view(stream, false)?, intervals, None, self.log_pieces(), found)
+    }
+
     /// Finds the windows of keys, and where the values of each key begin.
     fn windows_of(
         &self,
         stream: &Stream,
-        keys: DeviceSlice<'_, K>,
+        keys: AnySlice<'_>,
         offsets: DeviceSliceMut<'_, u64>,
     ) -> Result<DeviceVec<u32>, Error> {
         let mut windows = stream.uninit::<u32>((2 * keys.len()) << self.log_pieces())?;
@@ -176,31 +175,33 @@ impl<K: Key, V: Value> Stack<K, V> {
             counts: Some(counts.as_mut_slice()),
             ..FoundWindows::default()
         };
-        let intervals = Intervals { low: keys, high: keys };
-        find_windows::<K>(stream, self.carried_view::<()>(stream)?, intervals, None, self.log_pieces(), found)?;
+        self.find_every(stream, keys, found)?;
         scan::exclusive_sum(stream, &counts, offsets)?;
         Ok(windows)
     }
 
-    fn gather<'a>(
+    fn gather(
         &self,
         stream: &Stream,
         windows: &DeviceVec<u32>,
-        offsets: impl Into<DeviceSlice<'a, u64>>,
-        mut values: DeviceSliceMut<'_, V::Carrier>,
+        offsets: DeviceSlice<'_, u64>,
+        mut values: AnySliceMut<'_>,
     ) -> Result<(), Error> {
         if windows.is_empty() || values.is_empty() {
             return Ok(());
         }
-        let kernel = GatherWindows::<K::Code, V::Carrier>::new(
-            self.carried_view(stream)?,
-            windows.view(stream)?,
-            self.log_pieces(),
-            offsets.into().view(stream)?,
-            values.view_mut(stream)?,
-        );
+        let levels = self.any_view(stream, true)?;
         let intervals = windows.len() >> (1 + self.log_pieces());
-        // SAFETY: there is a warp per interval, and an offset for each. The windows are those of these levels.
-        unsafe { stream.launch(kernel, intervals.div_ceil(GATHER_INTERVALS)) }
+        with_code!(self.types.code => C, sized!(self.types.value => W in u32 | u64, {
+            let kernel = GatherWindows::<C, W>::new(
+                levels.typed(),
+                windows.view(stream)?,
+                self.log_pieces(),
+                offsets.view(stream)?,
+                values.view_mut(stream)?,
+            );
+            // SAFETY: there is a warp per interval, and an offset for each. The windows are those of these levels.
+            unsafe { stream.launch(kernel, intervals.div_ceil(GATHER_INTERVALS)) }
+        }, else unreachable!("values without a size have no elements")))
     }
 }

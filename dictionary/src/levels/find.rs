@@ -5,12 +5,8 @@ use super::table::Entry;
 use crate::KeyCode;
 use bytemuck::Pod;
 use core::marker::PhantomData;
-#[cfg(not(target_arch = "nvptx64"))]
-use gpu_primitives::Stream;
 use gpu_primitives::code::Sign;
 use gpu_primitives::kernel::{Buffer, Param, ReadParam};
-#[cfg(not(target_arch = "nvptx64"))]
-use gpu_primitives::kernel::{Reach, View};
 use gpu_primitives::monoid::Combine;
 use gpu_primitives::view::Global;
 
@@ -49,64 +45,13 @@ unsafe impl<C: KeyCode, V: Pod> Param for Levels<C, V> {
 // SAFETY: the type offers no way to write.
 unsafe impl<C: KeyCode, V: Pod> ReadParam for Levels<C, V> {}
 
-/// One level as the host describes it.
-#[cfg(not(target_arch = "nvptx64"))]
-pub(super) struct LevelBuffers<'a, C, V> {
-    pub slot: usize,
-    pub keys: View<'a, Global<C>>,
-    pub values: View<'a, Global<V>>,
-    pub marks: View<'a, Global<u32>>,
-    pub directory: View<'a, Global<u64>>,
-}
-
-#[cfg(not(target_arch = "nvptx64"))]
-impl<C: KeyCode, V: Pod> LevelBuffers<'_, C, V> {
-    /// Returns the entry of the level in a table: its addresses and its length. It has no directory.
-    pub fn entry(&self) -> Entry {
-        // SAFETY: kernels that read the entry are launched while the level is borrowed.
-        let (keys, values, marks) = unsafe {
-            (self.keys.clone().into_param(), self.values.clone().into_param(), self.marks.clone().into_param())
-        };
-        Entry {
-            keys: keys.as_ptr().expose_provenance() as u64,
-            values: values.as_ptr().expose_provenance() as u64,
-            marks: if marks.is_empty() { 0 } else { marks.as_ptr().expose_provenance() as u64 },
-            has_operands: u32::from(marks.len() > keys.len().div_ceil(32)),
-            len: keys.len() as u32,
-            directory: 0,
-            first: [0; 2],
-            last_bucket: 0,
-            shift: 0,
-        }
-    }
-}
-
-#[cfg(not(target_arch = "nvptx64"))]
 impl<C: KeyCode, V: Pod> Levels<C, V> {
-    /// Returns a view of the levels whose entries are in the table, for kernels on `stream`.
-    pub(super) fn view<'a>(
-        stream: &Stream,
-        table: View<'a, Global<u64>>,
-        sign: Sign,
-        levels: &[LevelBuffers<'a, C, V>],
-    ) -> View<'a, Self> {
-        let occupied = levels.iter().fold(0, |occupied, level| occupied | 1 << level.slot);
-        let reach = Reach::when_checked(stream, || {
-            let mut reach = Reach::none();
-            for level in levels {
-                level.keys.add_to(&mut reach);
-                level.values.add_to(&mut reach);
-                level.marks.add_to(&mut reach);
-                level.directory.add_to(&mut reach);
-            }
-            reach
-        });
-        // SAFETY: the table and the levels are borrowed for the lifetime of the view.
-        unsafe { View::new(Self { table: table.into_param(), occupied, _padding: 0, sign, of: PhantomData }, reach) }
+    /// Describes the levels whose entries are in a table.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub(super) const fn new(table: Global<u64>, occupied: u32, sign: Sign) -> Self {
+        Self { table, occupied, _padding: 0, sign, of: PhantomData }
     }
-}
 
-impl<C: KeyCode, V: Pod> Levels<C, V> {
     /// Returns one bit per existing level; lower bits are newer levels.
     #[inline(always)]
     pub(super) fn occupied(&self) -> u32 {

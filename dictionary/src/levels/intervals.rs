@@ -13,22 +13,20 @@
 use super::copy::{COPY_TILE, CopyWindows};
 use super::elements::ElementsMut;
 use super::few::{CountFew, FEW_QUERIES};
-use super::find::Levels;
-use super::level::Level;
-use super::payload::Payload;
-use super::stack::Stack;
+use super::level::AnyLevel;
+use super::stack::AnyStack;
 use super::table::THREADS;
 use super::tiles::{BLOCKS_AT_ONCE, CountLive, Cuts, EmitLive, LEAST_PER_PIECE, count_items, items, nominal};
+use super::types::{Types, Written, with_code, with_value};
+use super::view::AnyLevels;
 use super::windows::FindWindows;
-use crate::cast::{WrittenKeys, WrittenValues, answered, asked, recast};
-use crate::{Carrier, Key, Value, values_for};
+use crate::Carrier;
 use bytemuck::Pod;
 use gpu_primitives::block::lookback;
 use gpu_primitives::kernel::View;
-use gpu_primitives::monoid::Monoid;
 use gpu_primitives::{
-    DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, reduce, scan, transfer,
-    with_shape,
+    AnySlice, AnySliceMut, AnyVec, DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, expect_len,
+    reduce, scan, transfer,
 };
 
 /// All levels are merged once if the intervals have more than this many times as many overlapping elements as the
@@ -87,7 +85,20 @@ impl<K: Pod, V: Pod> Ranges<K, V> {
     }
 }
 
-impl<K: Pod> Intervals<'_, K> {
+/// [`Intervals`] of keys whose type is known by its size alone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AnyIntervals<'a> {
+    pub low: AnySlice<'a>,
+    pub high: AnySlice<'a>,
+}
+
+impl<'a, K: Pod> From<Intervals<'a, K>> for AnyIntervals<'a> {
+    fn from(intervals: Intervals<'a, K>) -> Self {
+        Self { low: intervals.low.into(), high: intervals.high.into() }
+    }
+}
+
+impl AnyIntervals<'_> {
     /// Returns the number of intervals.
     fn len(&self) -> Result<usize, Error> {
         expect_len("the ends of the intervals", self.low.len(), self.high.len())?;
@@ -95,16 +106,24 @@ impl<K: Pod> Intervals<'_, K> {
     }
 }
 
-impl<K: Key, V: Value> Stack<K, V> {
-    /// Counts the live keys in each interval.
-    ///
-    /// Does not wait if there is a single level whose keys are known to be distinct. Otherwise, for three intervals or
-    /// more, waits for the stream, to learn whether they overlap so much that merging all levels once is faster than
-    /// merging the elements of each interval. If so, waits once more.
-    ///
-    /// # Errors
-    /// [`Error::LengthMismatch`] if `low` and `high` differ in length, or the errors of [`lookup`](Self::lookup).
-    pub fn count(&self, stream: &Stream, intervals: Intervals<'_, K>) -> Result<DeviceVec<u64>, Error> {
+/// [`Ranges`] of types that are known by their sizes alone.
+#[derive(Debug)]
+pub(super) struct AnyRanges {
+    pub offsets: DeviceVec<u64>,
+    pub keys: AnyVec,
+    pub values: AnyVec,
+}
+
+/// Room for the elements of intervals, of types that are known by their sizes alone.
+pub(super) struct AnyRangesMut<'a> {
+    pub offsets: DeviceSliceMut<'a, u64>,
+    pub keys: AnySliceMut<'a>,
+    pub values: AnySliceMut<'a>,
+}
+
+impl AnyStack {
+    /// Counts the live keys in each interval: see [`Stack::count`](super::Stack::count).
+    pub(super) fn count(&self, stream: &Stream, intervals: AnyIntervals<'_>) -> Result<DeviceVec<u64>, Error> {
         let len = intervals.len()?;
         if len == 0 || self.is_empty() {
             return stream.zeroed(len);
@@ -133,7 +152,7 @@ impl<K: Key, V: Value> Stack<K, V> {
             windows.overlapping(stream)?
         };
         if overlapping > OVERLAP * self.len()
-            && let Some(merged) = self.merged::<()>(stream)
+            && let Some(merged) = self.merged(self.types.keys_alone(), stream)
         {
             return merged.count(stream, intervals);
         }
@@ -141,18 +160,11 @@ impl<K: Key, V: Value> Stack<K, V> {
         Ok(counts)
     }
 
-    /// Counts the live keys in each interval. Does not wait.
-    ///
-    /// The cost is that of merging the elements of each interval, also where intervals overlap: [`count`](Self::count) waits
-    /// to avoid that.
-    ///
-    /// # Errors
-    /// [`Error::LengthMismatch`] if the lengths of `low`, `high` and `counts` differ, or the errors of
-    /// [`lookup`](Self::lookup).
-    pub fn count_into(
+    /// Counts the live keys in each interval, and does not wait: see [`Stack::count_into`](super::Stack::count_into).
+    pub(super) fn count_into(
         &self,
         stream: &Stream,
-        intervals: Intervals<'_, K>,
+        intervals: AnyIntervals<'_>,
         mut counts: DeviceSliceMut<'_, u64>,
     ) -> Result<(), Error> {
         let len = intervals.len()?;
@@ -177,10 +189,10 @@ impl<K: Key, V: Value> Stack<K, V> {
     fn windows(
         &self,
         stream: &Stream,
-        intervals: Intervals<'_, K>,
+        intervals: AnyIntervals<'_>,
         left: Option<DeviceSlice<'_, u64>>,
     ) -> Result<Windows, Error> {
-        Windows::find(stream, self.carried_view::<()>(stream)?, self.level_count(), intervals, left)
+        Windows::find(self.types, stream, self.any_view(stream, false)?, self.level_count(), intervals, left)
     }
 
     /// Counts the live keys in each short interval, and returns how many elements overlap each of the others, whose counts
@@ -188,20 +200,20 @@ impl<K: Key, V: Value> Stack<K, V> {
     fn count_few(
         &self,
         stream: &Stream,
-        intervals: Intervals<'_, K>,
+        intervals: AnyIntervals<'_>,
         mut counts: DeviceSliceMut<'_, u64>,
     ) -> Result<DeviceVec<u64>, Error> {
         let mut left = stream.uninit(intervals.low.len())?;
-        let (low, high) = (asked(stream, intervals.low)?, asked(stream, intervals.high)?);
-        let kernel = CountFew::<K::Code>::new(
-            self.carried_view::<()>(stream)?,
-            low.slice().view(stream)?,
-            high.slice().view(stream)?,
-            counts.view_mut(stream)?,
-            left.view_mut(stream)?,
-        );
-        // SAFETY: there is a warp per interval. All arrays have the same length.
-        unsafe { stream.launch(kernel, intervals.low.len().div_ceil(FEW_QUERIES))? };
+        let low = self.types.asked(stream, intervals.low)?;
+        let high = self.types.asked(stream, intervals.high)?;
+        let levels = self.any_view(stream, false)?;
+        with_code!(self.types.code => C, {
+            let (low, high) = (low.slice().view(stream)?, high.slice().view(stream)?);
+            let (counts, left) = (counts.view_mut(stream)?, left.view_mut(stream)?);
+            let kernel = CountFew::<C>::new(levels.typed(), low, high, counts, left);
+            // SAFETY: there is a warp per interval. All arrays have the same length.
+            unsafe { stream.launch(kernel, intervals.low.len().div_ceil(FEW_QUERIES))? };
+        });
         Ok(left)
     }
 
@@ -209,11 +221,11 @@ impl<K: Key, V: Value> Stack<K, V> {
     fn count_distinct(
         &self,
         stream: &Stream,
-        intervals: Intervals<'_, K>,
+        intervals: AnyIntervals<'_>,
         counts: DeviceSliceMut<'_, u64>,
     ) -> Result<(), Error> {
         let windows = FoundWindows { counts: Some(counts), ..FoundWindows::default() };
-        find_windows::<K>(stream, self.carried_view::<()>(stream)?, intervals, None, 0, windows)
+        find_windows(self.types, stream, self.any_view(stream, false)?, intervals, None, 0, windows)
     }
 
     /// Adds the number of live keys in windows to the counts.
@@ -223,146 +235,143 @@ impl<K: Key, V: Value> Stack<K, V> {
         windows: &Windows,
         mut counts: DeviceSliceMut<'_, u64>,
     ) -> Result<(), Error> {
-        let (view, counts) = (self.carried_view::<()>(stream)?, counts.view_mut(stream)?);
-        if self.has_tombstones() {
-            windows.count::<K, <() as Carrier>::Marked>(stream, view, counts)
-        } else {
-            windows.count::<K, ()>(stream, view, counts)
+        let levels = self.any_view(stream, false)?;
+        let blocks = stream.device().limits().multiprocessors as usize * BLOCKS_AT_ONCE as usize;
+        macro_rules! count {
+            ($code:ty, $payload:ty) => {{
+                const ITEMS: usize = count_items::<$code, $payload>();
+                let cuts = windows.cuts(stream, nominal(ITEMS))?;
+                let kernel = CountLive::<$code, $payload, ITEMS>::new(levels.typed(), cuts, counts.view_mut(stream)?);
+                // SAFETY: the windows and positions are those of these levels, and the counts are zero. Any number of
+                // blocks will do.
+                unsafe { stream.launch(kernel, blocks) }
+            }};
         }
+        let is_marked = self.has_tombstones();
+        with_code!(self.types.code => C, if is_marked {
+            type P = <() as Carrier>::Marked;
+            count!(C, P)
+        } else {
+            count!(C, ())
+        })
     }
 
-    /// Returns the live elements in each interval. Waits for the stream to learn how much memory they may need, and once
-    /// more to learn how many there are.
-    ///
-    /// # Errors
-    /// - [`Error::LengthMismatch`] if `low` and `high` differ in length.
-    /// - [`Error::OutOfMemory`] if the results do not fit. The error says how much memory they need.
-    /// - The errors of [`lookup`](Self::lookup).
-    pub fn ranges(&self, stream: &Stream, intervals: Intervals<'_, K>) -> Result<Ranges<K, V>, Error> {
-        let len = intervals.len()?;
+    /// Returns the live elements in each interval: see [`Stack::ranges`](super::Stack::ranges).
+    pub(super) fn ranges(&self, stream: &Stream, intervals: AnyIntervals<'_>) -> Result<AnyRanges, Error> {
+        let (types, len) = (self.types, intervals.len()?);
         if len == 0 || self.is_empty() {
-            return Ok(Ranges { offsets: stream.zeroed(len + 1)?, keys: stream.uninit(0)?, values: stream.uninit(0)? });
+            let keys = AnyVec::uninit(stream, types.key, 0)?;
+            return Ok(AnyRanges { offsets: stream.zeroed(len + 1)?, keys, values: types.room_for_values(stream, 0)? });
         }
-        let view = self.carried_view::<()>(stream)?;
+        let view = self.any_view(stream, false)?;
         if let Some(level) = self.distinct_level() {
-            let windows = LevelWindows::find::<K>(stream, view, intervals)?;
+            let windows = LevelWindows::find(types, stream, view, intervals)?;
             let [total] = last_of(stream, [windows.offsets.as_slice()])?;
-            let mut keys = stream.uninit::<K::Code>(total)?;
-            let mut values = stream.uninit::<V::Carrier>(values_for::<V>(total))?;
+            let mut keys = AnyVec::uninit(stream, types.code, total)?;
+            let mut values = types.room_for_values(stream, total)?;
             windows.copy(stream, level, keys.as_mut_slice(), values.as_mut_slice())?;
-            return Ok(Ranges { offsets: windows.offsets, keys: answered(stream, keys)?, values: recast(values) });
+            return Ok(AnyRanges { offsets: windows.offsets, keys: types.answered(stream, keys)?, values });
         }
-        let windows = Windows::find(stream, view, self.level_count(), intervals, None)?;
+        let windows = Windows::find(types, stream, view, self.level_count(), intervals, None)?;
         let total = reduce::sum(stream, &windows.overlapping)?;
         let [overlapping, weight] = last_of(stream, [total.as_slice(), windows.positions.as_slice()])?;
         if overlapping > OVERLAP * self.len()
-            && let Some(merged) = self.merged::<V>(stream)
+            && let Some(merged) = self.merged(types, stream)
         {
             return merged.ranges(stream, intervals);
         }
         let mut offsets = stream.uninit(len + 1)?;
-        let mut keys = stream.uninit(overlapping)?;
-        let mut values = stream.uninit(values_for::<V>(overlapping))?;
-        let out = Found { offsets: offsets.as_mut_slice(), keys: keys.as_mut_slice(), values: values.as_mut_slice() };
+        let mut keys = AnyVec::uninit(stream, types.code, overlapping)?;
+        let mut values = types.room_for_values(stream, overlapping)?;
+        let out =
+            AnyRangesMut { offsets: offsets.as_mut_slice(), keys: keys.as_mut_slice(), values: values.as_mut_slice() };
         self.emit(stream, &windows, weight, out)?;
         let [found] = last_of(stream, [offsets.as_slice()])?;
-        let mut values = recast(values);
         keys.truncate(found);
         values.truncate(found);
-        let keys = answered(stream, keys)?;
+        let keys = types.answered(stream, keys)?;
         let values = self.combined(stream, keys.as_slice(), values)?;
-        Ok(Ranges { offsets, keys, values })
+        Ok(AnyRanges { offsets, keys, values })
     }
 
-    /// Writes the live elements in each interval into given room. Returns how many elements there must be room for: those in
-    /// the intervals, with older elements of the same keys and deleted ones. If there is less room, what is written is not
-    /// specified. Does not wait.
-    ///
-    /// # Errors
-    /// - [`Error::LengthMismatch`] if `low` and `high` differ in length, if there is not one more offset than intervals, or if
-    ///   there is not room for as many values as keys.
-    /// - The errors of [`lookup`](Self::lookup).
-    pub fn ranges_into(
+    /// Writes the live elements in each interval into given room: see [`Stack::ranges_into`](super::Stack::ranges_into).
+    pub(super) fn ranges_into(
         &self,
         stream: &Stream,
-        intervals: Intervals<'_, K>,
-        to: RangesMut<'_, K, V>,
+        intervals: AnyIntervals<'_>,
+        to: AnyRangesMut<'_>,
     ) -> Result<DeviceValue<u64>, Error> {
-        let RangesMut { mut offsets, mut keys, values } = to;
-        let (len, room) = (intervals.len()?, keys.len());
+        let AnyRangesMut { mut offsets, mut keys, values } = to;
+        let (types, len, room) = (self.types, intervals.len()?, keys.len());
         expect_len("the offsets of the intervals", len + 1, offsets.len())?;
-        expect_len("the values of the intervals", values_for::<V>(room), values.len())?;
+        expect_len("the values of the intervals", types.values_for(room), values.len())?;
         if len == 0 || self.is_empty() {
             transfer::fill(stream, offsets.reborrow(), 0)?;
             return reduce::sum(stream, offsets.as_slice());
         }
         if self.combines() {
             // All keys are looked up in the end, also those that the kernel does not write.
-            transfer::fill(stream, keys.reborrow(), K::zeroed())?;
+            keys.zero(stream)?;
         }
-        let mut written_keys = WrittenKeys::new(stream, keys)?;
-        let mut written_values = WrittenValues::new(stream, values)?;
-        let view = self.carried_view::<()>(stream)?;
+        let mut written_keys = Written::keys(types, stream, keys)?;
+        let mut written_values = Written::values(types, stream, values)?;
+        let view = self.any_view(stream, false)?;
         let needed;
         if let Some(level) = self.distinct_level() {
-            let windows = LevelWindows::find::<K>(stream, view, intervals)?;
+            let windows = LevelWindows::find(types, stream, view, intervals)?;
             windows.copy(stream, level, written_keys.slice(), written_values.slice())?;
             offsets.copy_from(stream, windows.offsets.as_slice())?;
             needed = reduce::sum(stream, &windows.counts)?;
         } else {
-            let windows = Windows::find(stream, view, self.level_count(), intervals, None)?;
+            let windows = Windows::find(types, stream, view, self.level_count(), intervals, None)?;
             needed = reduce::sum(stream, &windows.overlapping)?;
             // Every interval has its elements, or the least weight.
             let weight = room + len * windows.least();
-            let out = Found { offsets: offsets.reborrow(), keys: written_keys.slice(), values: written_values.slice() };
-            self.emit(stream, &windows, weight, out)?;
+            let (keys, values) = (written_keys.slice(), written_values.slice());
+            self.emit(stream, &windows, weight, AnyRangesMut { offsets: offsets.reborrow(), keys, values })?;
         }
         let keys = written_keys.finish(stream)?;
         let mut values = written_values.finish(stream)?;
         if self.combines() {
-            values.copy_from(stream, self.lookup(stream, keys.as_slice())?.values.as_slice())?;
+            values.copy_from(stream, self.lookup(stream, keys.as_slice())?.0.as_slice())?;
         }
         Ok(needed)
     }
 
-    /// Writes the live elements in windows. `weight` is at least the length of the sequence that is cut into tiles: if it is
-    /// less, nothing is written.
-    fn emit(
-        &self,
-        stream: &Stream,
-        windows: &Windows,
-        weight: usize,
-        out: Found<'_, K::Code, V::Carrier>,
-    ) -> Result<(), Error> {
-        if self.has_tombstones() {
-            windows.emit::<K, V, <V::Carrier as Carrier>::Marked>(stream, self, weight, out)
-        } else {
-            windows.emit::<K, V, V::Carrier>(stream, self, weight, out)
+    /// Writes the live elements in windows, as kernels write them. `weight` is at least the length of the sequence that is
+    /// cut into tiles: if it is less, nothing is written. Does not wait.
+    fn emit(&self, stream: &Stream, windows: &Windows, weight: usize, mut out: AnyRangesMut<'_>) -> Result<(), Error> {
+        let levels = self.any_view(stream, true)?;
+        macro_rules! emit {
+            ($code:ty, $payload:ty) => {{
+                const ITEMS: usize = items::<$code, $payload>();
+                let tile = nominal(ITEMS);
+                let tiles = weight.div_ceil(tile);
+                let kernel = EmitLive::<$code, $payload, ITEMS>::new(
+                    levels.typed(),
+                    windows.cuts(stream, tile)?,
+                    ElementsMut::view(out.keys.view_mut(stream)?, out.values.view_mut(stream)?),
+                    out.offsets.view_mut(stream)?,
+                    stream.lookback_words(lookback::scratch_words::<u64>(tiles))?,
+                );
+                // SAFETY: the windows and positions are those of these levels. There is scratch for all blocks.
+                unsafe { stream.launch(kernel, tiles) }
+            }};
         }
+        let is_marked = self.has_tombstones();
+        with_code!(self.types.code => C, with_value!(self.types.value => W, if is_marked {
+            type P = <W as Carrier>::Marked;
+            emit!(C, P)
+        } else {
+            emit!(C, W)
+        }))
     }
 
-    /// Combines the values of the live elements in each interval, in key order. Waits, as [`ranges`](Self::ranges) does.
-    ///
-    /// # Errors
-    /// The errors of [`ranges`](Self::ranges).
-    pub fn reduce<M: Monoid<V>>(
-        &self,
-        stream: &Stream,
-        intervals: Intervals<'_, K>,
-        operation: M,
-    ) -> Result<DeviceVec<V>, Error> {
-        let Ranges { offsets, values, .. } = self.ranges(stream, intervals)?;
-        let mut reduced = stream.uninit(offsets.len() - 1)?;
-        reduce::segmented(stream, &values, &offsets, &mut reduced, operation)?;
-        Ok(reduced)
-    }
-
-    /// Makes a temporary merged copy of the live elements as one level, with their values or without. Returns `None` if
-    /// that fails, most likely for lack of memory. Waits.
-    fn merged<U: Value>(&self, stream: &Stream) -> Option<Stack<K, U>> {
-        let levels: Vec<&Level<K, V>> = self.oldest_first().map(|(_, level)| level).collect();
-        let merged = Level::live_with_room(stream, &levels).ok()?;
-        let mut stack = Stack::new();
+    /// Makes a temporary merged copy of the live elements as one level, with their values or without, as `types` has them.
+    /// Returns `None` if that fails, most likely for lack of memory. Waits.
+    fn merged(&self, types: &'static Types, stream: &Stream) -> Option<Self> {
+        let merged = AnyLevel::live_with_room(types, stream, &self.levels()).ok()?;
+        let mut stack = Self::new(types);
         stack.set(0, Some(merged));
         Some(stack)
     }
@@ -393,27 +402,26 @@ pub(super) struct FoundWindows<'a> {
     pub counts: Option<DeviceSliceMut<'a, u64>>,
 }
 
-pub(super) fn find_windows<K: Key>(
+pub(super) fn find_windows(
+    types: &Types,
     stream: &Stream,
-    view: View<'_, Levels<K::Code, ()>>,
-    intervals: Intervals<'_, K>,
+    levels: AnyLevels<'_>,
+    intervals: AnyIntervals<'_>,
     left: Option<DeviceSlice<'_, u64>>,
     log_pieces: u32,
     mut found: FoundWindows<'_>,
 ) -> Result<(), Error> {
-    let (low, high) = (asked(stream, intervals.low)?, asked(stream, intervals.high)?);
-    let kernel = FindWindows::<K::Code>::new(
-        view,
-        low.slice().view(stream)?,
-        high.slice().view(stream)?,
-        left.map_or_else(|| Ok(View::empty()), |left| left.view(stream))?,
-        log_pieces,
-        found.windows.as_mut().map_or_else(|| Ok(View::empty_mut()), |windows| windows.view_mut(stream))?,
-        found.weights.as_mut().map_or_else(|| Ok(View::empty_mut()), |weights| weights.view_mut(stream))?,
-        found.counts.as_mut().map_or_else(|| Ok(View::empty_mut()), |counts| counts.view_mut(stream))?,
-    );
-    // SAFETY: there is a thread per interval and one more. The outputs have the required lengths.
-    unsafe { stream.launch(kernel, (intervals.low.len() + 1).div_ceil(THREADS as usize)) }
+    let (low, high) = (types.asked(stream, intervals.low)?, types.asked(stream, intervals.high)?);
+    let left = left.map_or_else(|| Ok(View::empty()), |left| left.view(stream))?;
+    let windows = found.windows.as_mut().map_or_else(|| Ok(View::empty_mut()), |windows| windows.view_mut(stream))?;
+    let weights = found.weights.as_mut().map_or_else(|| Ok(View::empty_mut()), |weights| weights.view_mut(stream))?;
+    let counts = found.counts.as_mut().map_or_else(|| Ok(View::empty_mut()), |counts| counts.view_mut(stream))?;
+    with_code!(types.code => C, {
+        let (low, high) = (low.slice().view(stream)?, high.slice().view(stream)?);
+        let kernel = FindWindows::<C>::new(levels.typed(), low, high, left, log_pieces, windows, weights, counts);
+        // SAFETY: there is a thread per interval and one more. The outputs have the required lengths.
+        unsafe { stream.launch(kernel, (intervals.low.len() + 1).div_ceil(THREADS as usize)) }
+    })
 }
 
 /// The parts of a level whose keys are distinct that lie in intervals.
@@ -427,52 +435,44 @@ struct LevelWindows {
 
 impl LevelWindows {
     /// Finds the windows. There must be at least one interval. Does not wait.
-    fn find<K: Key>(
-        stream: &Stream,
-        view: View<'_, Levels<K::Code, ()>>,
-        intervals: Intervals<'_, K>,
-    ) -> Result<Self, Error> {
+    fn find(types: &Types, stream: &Stream, levels: AnyLevels<'_>, intervals: AnyIntervals<'_>) -> Result<Self, Error> {
         let len = intervals.len()?;
         let mut windows = stream.uninit(2 * len)?;
         let mut counts = stream.uninit(len + 1)?;
         let found =
             FoundWindows { windows: Some(windows.as_mut_slice()), counts: Some(counts.as_mut_slice()), weights: None };
-        find_windows::<K>(stream, view, intervals, None, 0, found)?;
+        find_windows(types, stream, levels, intervals, None, 0, found)?;
         let mut offsets = stream.uninit::<u64>(len + 1)?;
         scan::exclusive_sum(stream, &counts, &mut offsets)?;
         Ok(Self { windows, counts, offsets })
     }
 
     /// Copies the elements in the windows, or nothing if there is not room for all of them. Does not wait.
-    fn copy<K: Key, V: Value>(
+    fn copy(
         &self,
         stream: &Stream,
-        level: &Level<K, V>,
-        mut keys: DeviceSliceMut<'_, K::Code>,
-        mut values: DeviceSliceMut<'_, V::Carrier>,
+        level: &AnyLevel,
+        mut keys: AnySliceMut<'_>,
+        mut values: AnySliceMut<'_>,
     ) -> Result<(), Error> {
         let most = keys.len() + self.offsets.len() - 1;
-        let level = level.buffers::<V::Carrier>(stream, 0)?;
-        let kernel = CopyWindows::new(
-            level.keys,
-            level.values,
-            K::SIGN,
-            self.windows.view(stream)?,
-            self.offsets.view(stream)?,
-            keys.view_mut(stream)?,
-            values.view_mut(stream)?,
-        );
-        // SAFETY: there is a block per tile of outputs and windows. The windows are within the level, and the offsets are
-        // the sums of their lengths.
-        unsafe { stream.launch(kernel, most.div_ceil(COPY_TILE)) }
+        let (codes, level_values) = level.run();
+        let types = level.types;
+        with_code!(types.code => C, with_value!(types.value => W, {
+            let kernel = CopyWindows::<C, W>::new(
+                codes.view(stream)?,
+                level_values.view(stream)?,
+                types.sign,
+                self.windows.view(stream)?,
+                self.offsets.view(stream)?,
+                keys.view_mut(stream)?,
+                values.view_mut(stream)?,
+            );
+            // SAFETY: there is a block per tile of outputs and windows. The windows are within the level, and the offsets
+            // are the sums of their lengths.
+            unsafe { stream.launch(kernel, most.div_ceil(COPY_TILE)) }
+        }))
     }
-}
-
-/// Where the elements of intervals go, as kernels write them.
-struct Found<'a, C: Pod, W: Pod> {
-    offsets: DeviceSliceMut<'a, u64>,
-    keys: DeviceSliceMut<'a, C>,
-    values: DeviceSliceMut<'a, W>,
 }
 
 /// The parts of each level that lie in the intervals.
@@ -487,11 +487,12 @@ struct Windows {
 
 impl Windows {
     /// Finds the windows. There must be at least one level and one interval. Does not wait.
-    fn find<K: Key>(
+    fn find(
+        types: &Types,
         stream: &Stream,
-        view: View<'_, Levels<K::Code, ()>>,
+        view: AnyLevels<'_>,
         levels: usize,
-        intervals: Intervals<'_, K>,
+        intervals: AnyIntervals<'_>,
         left: Option<DeviceSlice<'_, u64>>,
     ) -> Result<Self, Error> {
         let len = intervals.len()?;
@@ -504,7 +505,7 @@ impl Windows {
             weights: Some(weights.as_mut_slice()),
             counts: Some(counts.as_mut_slice()),
         };
-        find_windows::<K>(stream, view, intervals, left, log_pieces, found)?;
+        find_windows(types, stream, view, intervals, left, log_pieces, found)?;
         let mut positions = stream.uninit::<u64>(len + 1)?;
         scan::exclusive_sum(stream, &weights, &mut positions)?;
         Ok(Self { log_pieces, windows, positions, overlapping: counts })
@@ -520,49 +521,8 @@ impl Windows {
         Ok(Cuts::by_intervals(self.windows.view(stream)?, self.positions.view(stream)?, tile, self.log_pieces))
     }
 
-    /// Counts the live elements of each interval. The counts must be zero before. Does not wait.
-    fn count<K: Key, P: Payload<Value = ()>>(
-        &self,
-        stream: &Stream,
-        view: View<'_, Levels<K::Code, ()>>,
-        counts: View<'_, GlobalMut<u64>>,
-    ) -> Result<(), Error> {
-        let blocks = stream.device().limits().multiprocessors as usize * BLOCKS_AT_ONCE as usize;
-        with_shape!(ITEMS in 13 | 9 | 7 | 5 | 3 = count_items::<K::Code, P>(), {
-            let cuts = self.cuts(stream, nominal(ITEMS))?;
-            let kernel = CountLive::<K::Code, P, ITEMS>::new(view, cuts, counts);
-            // SAFETY: the windows and positions are those of these levels, and the counts are zero. Any number of
-            // blocks will do.
-            unsafe { stream.launch(kernel, blocks) }
-        })
-    }
-
     /// Returns the least weight of an interval.
     fn least(&self) -> usize {
         LEAST_PER_PIECE << self.log_pieces
-    }
-
-    /// Writes the live elements of each interval. `weight` is at least the length of the sequence that is cut into tiles.
-    /// Does not wait.
-    fn emit<K: Key, V: Value, P: Payload<Value = V::Carrier>>(
-        &self,
-        stream: &Stream,
-        stack: &Stack<K, V>,
-        weight: usize,
-        mut out: Found<'_, K::Code, V::Carrier>,
-    ) -> Result<(), Error> {
-        with_shape!(ITEMS in 13 | 9 | 7 | 5 | 3 | 1 = items::<K::Code, P>(), {
-            let tile = nominal(ITEMS);
-            let tiles = weight.div_ceil(tile);
-            let kernel = EmitLive::<K::Code, P, ITEMS>::new(
-                stack.carried_view::<V::Carrier>(stream)?,
-                self.cuts(stream, tile)?,
-                ElementsMut::view(out.keys.view_mut(stream)?, out.values.view_mut(stream)?),
-                out.offsets.view_mut(stream)?,
-                stream.lookback_words(lookback::scratch_words::<u64>(tiles))?,
-            );
-            // SAFETY: the windows and positions are those of these levels. There is scratch for all blocks.
-            unsafe { stream.launch(kernel, tiles) }
-        })
     }
 }

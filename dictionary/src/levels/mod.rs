@@ -49,6 +49,12 @@ mod query;
 #[cfg(not(target_arch = "nvptx64"))]
 mod stack;
 #[cfg(not(target_arch = "nvptx64"))]
+mod typed;
+#[cfg(not(target_arch = "nvptx64"))]
+mod types;
+#[cfg(not(target_arch = "nvptx64"))]
+mod view;
+#[cfg(not(target_arch = "nvptx64"))]
 mod whole;
 
 pub use find::Levels;
@@ -59,12 +65,14 @@ pub use every::Every;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use intervals::{Intervals, Ranges, RangesMut};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use level::{Level, Parts};
+pub use level::AnyLevel;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use operation::Operation;
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use operation::combining;
-#[cfg(not(target_arch = "nvptx64"))]
 pub use query::Neighbour;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use stack::Stack;
+pub use stack::AnyStack;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use typed::{Level, Parts, Stack};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use types::Types;

@@ -3,19 +3,17 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::few::{FEW_QUERIES, LookupFew};
-use super::find::Levels;
-use super::level::Level;
+use super::level::AnyLevel;
 use super::lookup::LookupKeys;
 use super::neighbour::FindNeighbours;
-use super::operation::SharedOperation;
-use super::stack::Stack;
+use super::operation::Operation;
+use super::stack::AnyStack;
 use super::table::THREADS;
+use super::types::{with_code, with_value};
 use super::whole::{Live, count_live};
-use crate::cast::{answered, asked, recast};
-use crate::{Contents, Key, Lookup, Value, values_for};
 use bytemuck::Pod;
 use gpu_primitives::kernel::View;
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
+use gpu_primitives::{AnySlice, AnySliceMut, AnyVec, DeviceVec, Error, Stream};
 
 /// The neighbours of keys, on the device, in the order of the keys that were asked for.
 #[derive(Debug)]
@@ -41,36 +39,70 @@ impl<K: Pod, V: Pod> Neighbour<K, V> {
     }
 }
 
-impl<K: Key, V: Value> Stack<K, V> {
-    /// Looks up keys. Does not wait.
-    ///
-    /// # Errors
-    /// Any allocation or launch error.
-    pub fn lookup(&self, stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Lookup<V>, Error> {
-        let mut values = stream.uninit::<V::Carrier>(values_for::<V>(keys.len()))?;
+/// Neighbours of keys whose types are known by their sizes alone.
+#[derive(Debug)]
+pub(super) struct AnyNeighbour {
+    pub keys: AnyVec,
+    pub values: AnyVec,
+    pub found: DeviceVec<u8>,
+}
+
+impl AnyStack {
+    /// Looks up keys: their values, and which of them are present. Does not wait.
+    pub(super) fn lookup(&self, stream: &Stream, keys: AnySlice<'_>) -> Result<(AnyVec, DeviceVec<u8>), Error> {
+        let mut values = self.types.room_for_values(stream, keys.len())?;
+        let found = self.find(stream, keys, Some(values.as_mut_slice()))?;
+        Ok((values, found))
+    }
+
+    /// Returns which keys are present: 1 or 0 for each. Does not wait.
+    pub(super) fn contains(&self, stream: &Stream, keys: AnySlice<'_>) -> Result<DeviceVec<u8>, Error> {
+        self.find(stream, keys, None)
+    }
+
+    /// Finds keys and, if they are wanted, their values.
+    fn find(
+        &self,
+        stream: &Stream,
+        keys: AnySlice<'_>,
+        values: Option<AnySliceMut<'_>>,
+    ) -> Result<DeviceVec<u8>, Error> {
         let mut found = stream.uninit::<u8>(keys.len())?;
-        if !keys.is_empty() {
-            let asked = asked(stream, keys)?;
-            let (levels, keys_view) = (self.carried_view::<V::Carrier>(stream)?, asked.slice().view(stream)?);
-            let (values, found) = (values.view_mut(stream)?, found.view_mut(stream)?);
-            if let Some(operation) = self.operation() {
+        if keys.is_empty() {
+            return Ok(found);
+        }
+        let asked = self.types.asked(stream, keys)?;
+        let (levels, keys) = (self.any_view(stream, values.is_some())?, asked.slice());
+        let found_view = found.view_mut(stream)?;
+        let values = match (values, self.operation()) {
+            (Some(values), Some(operation)) => {
                 // SAFETY: the outputs are as long as the keys.
-                unsafe { operation.lookup(stream, levels, keys_view, values, found)? };
-            } else if self.are_few(stream, keys.len()) {
-                let kernel = LookupFew::new(levels, keys_view, values, found);
+                unsafe { operation.lookup(stream, levels, keys, values, found_view)? };
+                return Ok(found);
+            }
+            (values, _) => values.filter(|_| self.types.value > 0),
+        };
+        let are_few = self.are_few(stream, keys.len());
+        let size = if values.is_some() { self.types.value } else { 0 };
+        with_code!(self.types.code => C, with_value!(size => W, {
+            let (levels, keys_view) = (levels.typed::<C, W>(), keys.view(stream)?);
+            let mut values = values;
+            let values = values.as_mut().map_or_else(|| Ok(View::empty_mut()), |values| values.view_mut::<W>(stream))?;
+            if are_few {
+                let kernel = LookupFew::new(levels, keys_view, values, found_view);
                 // SAFETY: there is a warp per key, and the outputs are as long as the keys.
                 unsafe { stream.launch(kernel, keys.len().div_ceil(FEW_QUERIES))? };
             } else {
-                let kernel = LookupKeys::new(levels, keys_view, values, found);
+                let kernel = LookupKeys::new(levels, keys_view, values, found_view);
                 // SAFETY: there is a thread per key, and the outputs are as long as the keys.
                 unsafe { stream.launch(kernel, keys.len().div_ceil(THREADS as usize))? };
             }
-        }
-        Ok(Lookup { values: recast(values), found })
+        }));
+        Ok(found)
     }
 
     /// Returns the operation of the levels with operands, if there are any.
-    fn operation(&self) -> Option<&SharedOperation<K, V>> {
+    fn operation(&self) -> Option<&Operation> {
         self.oldest_first().find_map(|(_, level)| level.operation())
     }
 
@@ -82,13 +114,8 @@ impl<K: Key, V: Value> Stack<K, V> {
 
     /// Returns the values of keys that were found in several levels. The newest level of a key may have an operand, which is
     /// only a part of the value.
-    pub(super) fn combined(
-        &self,
-        stream: &Stream,
-        keys: DeviceSlice<'_, K>,
-        newest: DeviceVec<V>,
-    ) -> Result<DeviceVec<V>, Error> {
-        if self.combines() { Ok(self.lookup(stream, keys)?.values) } else { Ok(newest) }
+    pub(super) fn combined(&self, stream: &Stream, keys: AnySlice<'_>, newest: AnyVec) -> Result<AnyVec, Error> {
+        if self.combines() { Ok(self.lookup(stream, keys)?.0) } else { Ok(newest) }
     }
 
     /// Returns whether the newest element of a key may be only a part of its value.
@@ -113,97 +140,71 @@ impl<K: Key, V: Value> Stack<K, V> {
         queries >= LEAST && queries.saturating_mul(self.level_count().saturating_sub(1)) >= self.len()
     }
 
-    /// Makes a temporary copy of all elements, live or not, as one level. Returns `None` if that fails, most likely for
-    /// lack of memory. Does not wait.
-    fn in_one_level(&self, stream: &Stream) -> Option<Self> {
-        let levels: Vec<&Level<K, V>> = self.oldest_first().map(|(_, level)| level).collect();
-        let mut merged = Self::with_bucket(self.keys_per_bucket());
-        merged.set(0, Some(Level::merge(stream, &levels).ok()?));
-        Some(merged)
+    /// Returns the levels, oldest first.
+    #[must_use]
+    pub fn levels(&self) -> Vec<&AnyLevel> {
+        self.oldest_first().map(|(_, level)| level).collect()
     }
 
-    /// Returns which keys are present: 1 or 0 for each. Does not wait.
-    ///
-    /// # Errors
-    /// The errors of [`lookup`](Self::lookup).
-    pub fn contains(&self, stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<DeviceVec<u8>, Error> {
-        let mut found = stream.uninit::<u8>(keys.len())?;
-        if !keys.is_empty() {
-            let asked = asked(stream, keys)?;
-            let (levels, keys_view) = (self.carried_view::<()>(stream)?, asked.slice().view(stream)?);
-            let (values, found) = (View::empty_mut(), found.view_mut(stream)?);
-            if self.are_few(stream, keys.len()) {
-                let kernel = LookupFew::new(levels, keys_view, values, found);
-                // SAFETY: there is a warp per key, and the output is as long as the keys.
-                unsafe { stream.launch(kernel, keys.len().div_ceil(FEW_QUERIES))? };
-            } else {
-                let kernel = LookupKeys::new(levels, keys_view, values, found);
-                // SAFETY: there is a thread per key, and the output is as long as the keys.
-                unsafe { stream.launch(kernel, keys.len().div_ceil(THREADS as usize))? };
-            }
-        }
-        Ok(found)
+    /// Makes a temporary copy of all elements, live or not, as one level. Returns `None` if that fails, most likely for
+    /// lack of memory. Does not wait.
+    pub(super) fn in_one_level(&self, stream: &Stream) -> Option<Self> {
+        let mut merged = Self::with_bucket(self.types, self.keys_per_bucket());
+        merged.set(0, Some(AnyLevel::merge(self.types, stream, &self.levels()).ok()?));
+        Some(merged)
     }
 
     /// Finds, for each of `keys`, the smallest key greater than it or, with `below`, the largest key less than it. Does
     /// not wait.
-    ///
-    /// For so many keys that searching all levels would take longer than merging them, merges them first, if there is
-    /// memory for that.
-    ///
-    /// # Errors
-    /// The errors of [`lookup`](Self::lookup).
-    pub fn neighbours(&self, stream: &Stream, keys: DeviceSlice<'_, K>, below: bool) -> Result<Neighbour<K, V>, Error> {
+    pub(super) fn neighbours(&self, stream: &Stream, keys: AnySlice<'_>, below: bool) -> Result<AnyNeighbour, Error> {
         // The index of the merged level cannot be recorded.
         let may_merge = self.are_many(keys.len()) && stream.refuse_recording("a merge for a query").is_ok();
         if may_merge && let Some(merged) = self.in_one_level(stream) {
             return merged.neighbours(stream, keys, below);
         }
         let len = keys.len();
-        let mut out_keys = stream.uninit::<K::Code>(len)?;
-        let mut values = stream.uninit::<V::Carrier>(values_for::<V>(len))?;
+        let mut out_keys = AnyVec::uninit(stream, self.types.code, len)?;
+        let mut values = self.types.room_for_values(stream, len)?;
         let mut found = stream.uninit::<u8>(len)?;
         if len > 0 {
-            let asked = asked(stream, keys)?;
-            let kernel = FindNeighbours::new(
-                self.carried_view::<V::Carrier>(stream)?,
-                asked.slice().view(stream)?,
-                u32::from(below),
-                out_keys.view_mut(stream)?,
-                values.view_mut(stream)?,
-                found.view_mut(stream)?,
-            );
-            // SAFETY: there is a thread per key, and the outputs are as long as the keys.
-            unsafe { stream.launch(kernel, len.div_ceil(THREADS as usize))? };
+            let asked = self.types.asked(stream, keys)?;
+            let levels = self.any_view(stream, true)?;
+            let (mut out_keys, mut values) = (out_keys.as_mut_slice(), values.as_mut_slice());
+            with_code!(self.types.code => C, with_value!(self.types.value => W, {
+                let kernel = FindNeighbours::<C, W>::new(
+                    levels.typed(),
+                    asked.slice().view(stream)?,
+                    u32::from(below),
+                    out_keys.view_mut(stream)?,
+                    values.view_mut(stream)?,
+                    found.view_mut(stream)?,
+                );
+                // SAFETY: there is a thread per key, and the outputs are as long as the keys.
+                unsafe { stream.launch(kernel, len.div_ceil(THREADS as usize))? };
+            }));
         }
-        let keys = answered(stream, out_keys)?;
-        let values = self.combined(stream, keys.as_slice(), recast(values))?;
-        Ok(Neighbour { keys, values, found })
+        let keys = self.types.answered(stream, out_keys)?;
+        let values = self.combined(stream, keys.as_slice(), values)?;
+        Ok(AnyNeighbour { keys, values, found })
     }
 
     /// Returns the number of keys, as a single element on the device. Does not wait.
     ///
     /// # Errors
-    /// The errors of [`lookup`](Self::lookup).
+    /// Any allocation or launch error.
     pub fn live_len(&self, stream: &Stream) -> Result<DeviceVec<u64>, Error> {
-        if let Some(level) = self.distinct_level() {
-            return stream.upload(&[level.len() as u64]);
+        match self.distinct_level() {
+            Some(level) => stream.upload(&[level.len() as u64]),
+            None => count_live(self.types, stream, &self.levels()),
         }
-        let levels: Vec<&Level<K, V>> = self.oldest_first().map(|(_, level)| level).collect();
-        count_live(stream, &levels)
     }
 
     /// Returns all live pairs in key order. Waits for the stream.
-    ///
-    /// # Errors
-    /// The errors of [`lookup`](Self::lookup).
-    pub fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
-        let levels: Vec<&Level<K, V>> = self.oldest_first().map(|(_, level)| level).collect();
-        let Live { keys, values, len } = Live::<_, V::Carrier>::of(stream, &levels, K::SIGN)?;
-        let (mut keys, mut values) = (keys, recast(values));
+    pub(super) fn export(&self, stream: &Stream) -> Result<(AnyVec, AnyVec), Error> {
+        let Live { mut keys, mut values, len } = Live::of(self.types, stream, &self.levels(), self.types.sign)?;
         keys.truncate(len);
         values.truncate(len);
-        Ok(Contents { keys: answered(stream, keys)?, values })
+        Ok((self.types.answered(stream, keys)?, values))
     }
 
     /// Returns whether any level may have tombstones.
@@ -211,27 +212,11 @@ impl<K: Key, V: Value> Stack<K, V> {
     pub fn has_tombstones(&self) -> bool {
         self.oldest_first().any(|(_, level)| level.has_tombstones())
     }
-
-    /// Returns the levels as an argument for a kernel of your own: see [`Levels`]. The kernel sees a key as the unsigned
-    /// integer with the same bits, or as its code if it is not a [plain](Key::IS_PLAIN) number, and a value as its
-    /// [carrier](Value::Carrier). Builds the missing parts of the index.
-    /// Does not wait.
-    ///
-    /// # Errors
-    /// [`Error::PendingUpserts`] if there are operands, which a kernel of your own cannot combine. The errors of
-    /// [`lookup`](Self::lookup).
-    #[allow(clippy::type_complexity)]
-    pub fn view(&self, stream: &Stream) -> Result<View<'_, Levels<K::Code, V::Carrier>>, Error> {
-        if self.has_operands() {
-            return Err(Error::PendingUpserts { what: "a view for a kernel" });
-        }
-        self.carried_view(stream)
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::levels::{Level, Stack};
     use gpu_primitives::Device;
     use gpu_primitives::monoid::Sum;
 
@@ -264,7 +249,7 @@ mod tests {
                 let merged = stack.in_one_level(&stream).unwrap();
                 assert_eq!(merged.level_count(), 1);
                 for (below, expected) in [(false, &expected[0]), (true, &expected[1])] {
-                    for stack in [&stack, &merged] {
+                    for stack in [&stack, Stack::of_ref(&merged)] {
                         let found = stack.neighbours(&stream, asked.as_slice(), below).unwrap();
                         assert_eq!(&found.to_vec(&stream).unwrap(), expected, "below: {below}");
                     }

@@ -3,23 +3,24 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::directory::BUCKET;
-use super::find::{LevelBuffers, Levels};
-use super::level::Level;
+use super::level::AnyLevel;
 use super::table::{ENTRY_WORDS, MAX_LEVELS};
-use crate::{Carrier, Key, Value, assert_carried};
+use super::types::Types;
+use super::view::{AnyLevels, LevelBuffers};
 use bytemuck::Pod;
 use gpu_primitives::kernel::{Reach, View};
 use gpu_primitives::{DeviceVec, Error, Global, Stream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Levels ordered by age, and their index.
+/// A [`Stack`](super::Stack) of levels whose types are known by their sizes alone.
 ///
 /// A clone shares the levels, which never change, and what has been built of the index. It costs no device memory. Both
 /// stacks can be changed and queried independently, also by different threads.
 #[derive(Debug)]
-pub struct Stack<K: Key, V: Value> {
+pub struct AnyStack {
+    pub(super) types: &'static Types,
     /// The slots; lower slots hold newer levels.
-    levels: Vec<Option<Arc<Indexed<K, V>>>>,
+    levels: Vec<Option<Arc<Indexed>>>,
     /// Elements per bucket of a directory.
     bucket: usize,
     table: Mutex<Table>,
@@ -27,8 +28,8 @@ pub struct Stack<K: Key, V: Value> {
 
 /// A level, and its directory when a query has built it.
 #[derive(Debug)]
-struct Indexed<K: Key, V: Value> {
-    level: Level<K, V>,
+struct Indexed {
+    level: AnyLevel,
     directory: Mutex<Option<DeviceVec<u64>>>,
 }
 
@@ -65,31 +66,31 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<K: Key, V: Value> Clone for Stack<K, V> {
+impl Clone for AnyStack {
     fn clone(&self) -> Self {
-        Self { levels: self.levels.clone(), bucket: self.bucket, table: Mutex::new(lock(&self.table).clone()) }
+        let table = Mutex::new(lock(&self.table).clone());
+        Self { levels: self.levels.clone(), table, ..*self }
     }
 }
 
-impl<K: Key, V: Value> Default for Stack<K, V> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<K: Key, V: Value> Stack<K, V> {
+impl AnyStack {
     /// Creates a stack without levels. Their directories will have one bucket per four elements: 2 bytes per element.
     #[must_use]
-    pub fn new() -> Self {
-        Self::with_bucket(BUCKET)
+    pub fn new(types: &'static Types) -> Self {
+        Self::with_bucket(types, BUCKET)
     }
 
     /// Creates a stack without levels. Their directories will have one 8-byte bucket per `elements` elements, at least
     /// one. More elements per bucket take less memory, but a query reads more keys.
     #[must_use]
-    pub fn with_bucket(elements: usize) -> Self {
-        assert_carried::<V>();
-        Self { levels: vec![None; MAX_LEVELS], bucket: elements.max(1), table: Mutex::default() }
+    pub fn with_bucket(types: &'static Types, elements: usize) -> Self {
+        Self { types, levels: vec![None; MAX_LEVELS], bucket: elements.max(1), table: Mutex::default() }
+    }
+
+    /// Returns the types of the levels.
+    #[must_use]
+    pub fn types(&self) -> &'static Types {
+        self.types
     }
 
     /// Returns how many elements a bucket of a directory has.
@@ -103,26 +104,27 @@ impl<K: Key, V: Value> Stack<K, V> {
 
     /// Returns the level in a slot.
     #[must_use]
-    pub fn level(&self, slot: usize) -> Option<&Level<K, V>> {
+    pub fn level(&self, slot: usize) -> Option<&AnyLevel> {
         self.levels.get(slot)?.as_ref().map(|indexed| &indexed.level)
     }
 
     /// Returns the existing levels with their directories, oldest first, and their slots.
-    fn indexed(&self) -> impl Iterator<Item = (usize, &Indexed<K, V>)> {
+    fn indexed(&self) -> impl Iterator<Item = (usize, &Indexed)> {
         self.levels.iter().enumerate().rev().filter_map(|(slot, indexed)| Some((slot, &**indexed.as_ref()?)))
     }
 
     /// Returns the existing levels, oldest first, with their slots.
-    pub fn oldest_first(&self) -> impl Iterator<Item = (usize, &Level<K, V>)> {
+    pub fn oldest_first(&self) -> impl Iterator<Item = (usize, &AnyLevel)> {
         self.indexed().map(|(slot, indexed)| (slot, &indexed.level))
     }
 
     /// Puts a level into a slot, or empties the slot. An empty level counts as none.
     ///
     /// # Panics
-    /// If there is no such slot: there are [`SLOTS`](Self::SLOTS) slots.
-    pub fn set(&mut self, slot: usize, level: Option<Level<K, V>>) {
+    /// If there is no such slot: there are [`SLOTS`](Self::SLOTS) slots. If the level has other types.
+    pub fn set(&mut self, slot: usize, level: Option<AnyLevel>) {
         let level = level.filter(|level| !level.is_empty());
+        level.iter().for_each(|level| level.types.expect_same(self.types));
         self.levels[slot] = level.map(|level| Arc::new(Indexed { level, directory: Mutex::default() }));
         let is_empty = self.is_empty();
         let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -135,11 +137,11 @@ impl<K: Key, V: Value> Stack<K, V> {
 
     /// Removes all levels. Cannot fail.
     pub fn clear(&mut self) {
-        *self = Self::with_bucket(self.bucket);
+        *self = Self::with_bucket(self.types, self.bucket);
     }
 
     /// Returns the only level if its keys are known to be distinct. Then all of its elements are live.
-    pub(super) fn distinct_level(&self) -> Option<&Level<K, V>> {
+    pub(super) fn distinct_level(&self) -> Option<&AnyLevel> {
         let mut levels = self.oldest_first().map(|(_, level)| level);
         let level = levels.next().filter(|level| level.is_distinct())?;
         levels.next().is_none().then_some(level)
@@ -181,20 +183,20 @@ impl<K: Key, V: Value> Stack<K, V> {
     /// counts for each of them.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let directory = |indexed: &Indexed<K, V>| lock(&indexed.directory).as_ref().map_or(0, DeviceVec::len);
+        let directory = |indexed: &Indexed| lock(&indexed.directory).as_ref().map_or(0, DeviceVec::len);
         let table = lock(&self.table).words.as_ref().map_or(0, |words| words.len());
         self.indexed().map(|(_, indexed)| indexed.level.bytes() + 8 * directory(indexed)).sum::<usize>() + 8 * table
     }
 
-    /// Returns the levels as a kernel argument, with values as their carrier, or without: `W` is `V::Carrier` or `()`.
-    /// Builds the missing parts of the index. Does not wait.
-    pub(super) fn carried_view<W: Carrier>(&self, stream: &Stream) -> Result<View<'_, Levels<K::Code, W>>, Error> {
+    /// Returns the levels as a kernel argument, with values or without. Builds the missing parts of the index. Does not wait.
+    pub(super) fn any_view(&self, stream: &Stream, with_values: bool) -> Result<AnyLevels<'_>, Error> {
         if self.is_empty() {
             // Without levels there is no device either, and kernels do not read the table.
-            return Ok(Levels::view(stream, View::empty(), K::SIGN, &[]));
+            return Ok(AnyLevels::new(self.types, stream, View::empty(), self.types.sign, &[]));
         }
         // Reject a stream of another device before anything is allocated there.
         self.expect_device(stream)?;
+        let with_values = with_values && self.types.value > 0;
         let mut table = lock(&self.table);
         let mut buffers = Vec::new();
         for (slot, indexed) in self.indexed() {
@@ -205,12 +207,12 @@ impl<K: Key, V: Value> Stack<K, V> {
             let directory = directory.as_ref().expect("it was just built").view(stream)?;
             // SAFETY: see below.
             let directory = unsafe { outlive(directory) };
-            buffers.push(LevelBuffers { directory, ..indexed.level.buffers::<W>(stream, slot)? });
+            buffers.push(LevelBuffers { directory, ..indexed.level.buffers(stream, slot, with_values)? });
         }
         let words = table.words.as_ref().expect("there are entries").view(stream)?;
         // SAFETY: see below.
         let words = unsafe { outlive(words) };
-        Ok(Levels::view(stream, words, K::SIGN, &buffers))
+        Ok(AnyLevels::new(self.types, stream, words, self.types.sign, &buffers))
     }
 
     /// Writes the entry of a level into the table. Builds the directory if no clone has built it.
@@ -219,7 +221,7 @@ impl<K: Key, V: Value> Stack<K, V> {
         stream: &Stream,
         table: &mut Table,
         slot: usize,
-        level: &Level<K, V>,
+        level: &AnyLevel,
         directory: &mut Option<DeviceVec<u64>>,
     ) -> Result<(), Error> {
         // Other queries use the index right after this call, but recorded work would build it only later.
@@ -254,7 +256,7 @@ unsafe fn outlive<'a, T: Pod>(view: View<'_, Global<T>>) -> View<'a, Global<T>> 
 #[cfg(test)]
 mod planted {
     use super::*;
-    use crate::levels::Intervals;
+    use crate::levels::{Intervals, Level, Stack};
     use gpu_primitives::{Device, FaultKind};
 
     fn fault<T: std::fmt::Debug>(result: Result<T, Error>) -> FaultKind {
@@ -274,7 +276,7 @@ mod planted {
         }
         let asked = stream.upload(&[5u32]).unwrap();
         stack.lookup(stream, asked.as_slice()).unwrap();
-        let table = lock(&stack.table).words.as_ref().unwrap().slice(..2 * ENTRY_WORDS).unwrap().to_vec(stream);
+        let table = lock(&stack.any().table).words.as_ref().unwrap().slice(..2 * ENTRY_WORDS).unwrap().to_vec(stream);
         (stack, table.unwrap())
     }
 
@@ -288,7 +290,7 @@ mod planted {
         for word in [0, 1, 3] {
             let (mut stack, mut table) = indexed(&stream);
             table[ENTRY_WORDS + word] = address;
-            let words = stack.table.get_mut().unwrap().words_mut(&stream).unwrap();
+            let words = stack.any_mut().table.get_mut().unwrap().words_mut(&stream).unwrap();
             words.slice_mut(..table.len()).unwrap().copy_from_host(&stream, &table).unwrap();
             let found = fault(stack.lookup(&stream, asked.as_slice()).map(drop));
             assert!(matches!(found, FaultKind::NotGiven { .. }), "word {word}: {found:?}");
@@ -308,7 +310,7 @@ mod planted {
         let stream = Device::cpu_checked().stream().unwrap();
         let (mut stack, mut table) = indexed(&stream);
         table[6] += 100; // the length, the lower half of the word
-        let words = stack.table.get_mut().unwrap().words_mut(&stream).unwrap();
+        let words = stack.any_mut().table.get_mut().unwrap().words_mut(&stream).unwrap();
         words.slice_mut(..table.len()).unwrap().copy_from_host(&stream, &table).unwrap();
         let (low, high) = (stream.upload(&[0u32]).unwrap(), stream.upload(&[u32::MAX]).unwrap());
         let intervals = Intervals { low: low.as_slice(), high: high.as_slice() };

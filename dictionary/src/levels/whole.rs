@@ -3,36 +3,41 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::elements::{Elements, ElementsMut};
-use super::find::{LevelBuffers, Levels};
-use super::level::Level;
-use super::payload::Payload;
+use super::level::{AnyLevel, total};
 use super::renew::{Batch, RenewLevel, renew_items, renew_tile};
 use super::table::{ENTRY_WORDS, MAX_LEVELS};
 use super::tiles::{CountLive, Cuts, EmitLive, MergeMarked, count_items, items, room};
-use crate::{Carrier, Key, KeyCode, Value, values_for};
-use bytemuck::Pod;
+use super::types::{Types, with_code, with_value};
+use super::view::{AnyLevels, LevelBuffers};
+use crate::Carrier;
 use gpu_primitives::block::lookback;
 use gpu_primitives::code::Sign;
 use gpu_primitives::kernel::View;
-use gpu_primitives::merge::{RunsSplits, Splits};
-use gpu_primitives::{DeviceVec, Error, GlobalMut, Stream, with_shape};
+use gpu_primitives::merge::{RunsSplits, lowered};
+use gpu_primitives::{AnySliceMut, AnyVec, DeviceVec, Error, GlobalMut, Stream};
 
 /// The live elements of levels. The vectors may be longer.
-pub(super) struct Live<C: Pod, W: Pod> {
-    pub keys: DeviceVec<C>,
-    pub values: DeviceVec<W>,
+pub(super) struct Live {
+    pub keys: AnyVec,
+    pub values: AnyVec,
     pub len: usize,
 }
 
-impl<C: KeyCode, W: Carrier> Live<C, W> {
-    /// Merges levels, oldest first, and keeps the live elements. Keys are decoded by `sign`. `W` is the carrier of the
-    /// values or, to leave them out, `()`. Waits for the stream.
-    pub fn of<K: Key<Code = C>, V: Value>(stream: &Stream, levels: &[&Level<K, V>], sign: Sign) -> Result<Self, Error> {
-        if size_of::<W>() > 0 && levels.len() > 1 && levels.iter().any(|level| level.has_operands()) {
+/// Room for elements.
+pub(super) struct Out<'a> {
+    pub keys: AnySliceMut<'a>,
+    pub values: AnySliceMut<'a>,
+}
+
+impl Live {
+    /// Merges levels, oldest first, and keeps the live elements. Keys are decoded by `sign`. `types` are those of the levels
+    /// or, to leave the values out, those without values. Waits for the stream.
+    pub fn of(types: &'static Types, stream: &Stream, levels: &[&AnyLevel], sign: Sign) -> Result<Self, Error> {
+        if types.value > 0 && levels.len() > 1 && levels.iter().any(|level| level.has_operands()) {
             // Merged levels have the combined values.
-            return Self::of(stream, &[&Level::merge(stream, levels)?], sign);
+            return Self::of(types, stream, &[&AnyLevel::merge(types, stream, levels)?], sign);
         }
-        let total = levels.iter().map(|level| level.len()).sum::<usize>();
+        let total = total(levels);
         let renewed = match levels {
             [level, batch @ ..] => {
                 let batch_is_small = total - level.len() <= level.len() / 2;
@@ -41,7 +46,7 @@ impl<C: KeyCode, W: Carrier> Live<C, W> {
             [] => None,
         };
         let room = renewed.map_or(total, |(level, _)| growing(total, total - level.len()));
-        let allocate = |len: usize| Ok((stream.uninit(len)?, stream.uninit(values_for::<W>(len))?));
+        let allocate = |len: usize| Ok((AnyVec::uninit(stream, types.code, len)?, types.room_for_values(stream, len)?));
         let (mut keys, mut values) = match allocate(room) {
             Err(Error::OutOfMemory { .. }) if room > total => allocate(total)?,
             allocated => allocated?,
@@ -50,21 +55,19 @@ impl<C: KeyCode, W: Carrier> Live<C, W> {
             return Ok(Self { keys, values, len: 0 });
         }
         let mut offsets = stream.uninit::<u64>(2)?;
-        let out = ElementsMut::view(keys.view_mut(stream)?, values.view_mut(stream)?);
+        let out = Out { keys: keys.as_mut_slice(), values: values.as_mut_slice() };
         if let Some((level, batch)) = renewed {
             let mut last = offsets.slice_mut(1..)?;
             let live = last.view_mut(stream)?;
             match batch {
-                [batch] => renew(stream, level, batch, sign, out, live)?,
-                batches => renew(stream, level, &Level::merge(stream, batches)?, sign, out, live)?,
+                [batch] => renew(types, stream, level, batch, sign, out, live)?,
+                batches => {
+                    let batch = AnyLevel::merge(level.types, stream, batches)?;
+                    renew(types, stream, level, &batch, sign, out, live)?;
+                }
             }
         } else {
-            let offsets = offsets.view_mut(stream)?;
-            if levels.iter().any(|level| level.has_tombstones()) {
-                emit::<K, V, W::Marked>(stream, levels, sign, out, offsets)?;
-            } else {
-                emit::<K, V, W>(stream, levels, sign, out, offsets)?;
-            }
+            emit(types, stream, levels, sign, out, offsets.view_mut(stream)?)?;
         }
         let mut len = [0];
         offsets.slice(1..)?.copy_to_host(stream, &mut len)?;
@@ -87,145 +90,158 @@ const fn growing(len: usize, added: usize) -> usize {
     if added > step / UPDATES { len } else { len.next_multiple_of(step) }
 }
 
-/// Merges whole levels, oldest first, some of which have tombstones. Keeps all elements, with marks. There must be at
-/// least one element, and the outputs must have room for all. Does not wait.
-pub(super) fn keep_all<K: Key, V: Value>(
-    stream: &Stream,
-    levels: &[&Level<K, V>],
-    out: View<'_, ElementsMut<K::Code, V::Carrier>>,
-    marks: View<'_, GlobalMut<u32>>,
-) -> Result<(), Error> {
-    keep::<K, V, <V::Carrier as Carrier>::Marked>(stream, levels, out, marks)
-}
-
 /// Counts the live elements of whole levels, oldest first. The result is one number on the device. Does not wait.
-pub(super) fn count_live<K: Key, V: Value>(stream: &Stream, levels: &[&Level<K, V>]) -> Result<DeviceVec<u64>, Error> {
+pub(super) fn count_live(
+    types: &'static Types,
+    stream: &Stream,
+    levels: &[&AnyLevel],
+) -> Result<DeviceVec<u64>, Error> {
     let mut counts = stream.zeroed::<u64>(1)?;
-    if levels.iter().any(|level| !level.is_empty()) {
-        if levels.iter().any(|level| level.has_tombstones()) {
-            count::<K, V, <() as Carrier>::Marked>(stream, levels, counts.view_mut(stream)?)?;
+    macro_rules! count {
+        ($code:ty, $payload:ty) => {{
+            const ITEMS: usize = count_items::<$code, $payload>();
+            let whole = Whole::split(types, stream, levels, room(ITEMS), false)?;
+            let view = whole.levels(stream, Sign::NONE)?.typed();
+            let kernel = CountLive::<$code, $payload, ITEMS>::new(view, whole.cuts(stream)?, counts.view_mut(stream)?);
+            // SAFETY: the cuts are those of these levels. Any number of blocks will do.
+            unsafe { stream.launch(kernel, whole.tiles()) }
+        }};
+    }
+    if total(levels) > 0 {
+        let is_marked = levels.iter().any(|level| level.has_tombstones());
+        with_code!(types.code => C, if is_marked {
+            type P = <() as Carrier>::Marked;
+            count!(C, P)
         } else {
-            count::<K, V, ()>(stream, levels, counts.view_mut(stream)?)?;
-        }
+            count!(C, ())
+        })?;
     }
     Ok(counts)
 }
 
-/// Merges a batch into a level of distinct keys and drops stale elements. `W` is the carrier of the values, or `()`.
-/// There must be at least one element, and `out` must have room for all.
-fn renew<K: Key, V: Value, W: Carrier>(
+/// Merges a batch into a level of distinct keys and drops stale elements. `types` may have no values. There must be at least
+/// one element, and `out` must have room for all.
+fn renew(
+    types: &'static Types,
     stream: &Stream,
-    level: &Level<K, V>,
-    batch: &Level<K, V>,
+    level: &AnyLevel,
+    batch: &AnyLevel,
     sign: Sign,
-    out: View<'_, ElementsMut<K::Code, W>>,
+    mut out: Out<'_>,
     live: View<'_, GlobalMut<u64>>,
 ) -> Result<(), Error> {
-    with_shape!(ITEMS in 15 | 9 | 5 | 3 = renew_items::<K::Code, W>(), {
-        let splits = Splits::find(
-            stream,
-            level.parts().codes,
-            batch.parts().codes,
-            K::Code::ORDER,
-            renew_tile(ITEMS),
-        )?;
-        let (level, batch) = (level.buffers::<W>(stream, 0)?, batch.buffers::<W>(stream, 0)?);
+    let (codes, values) = level.run();
+    let (batch_codes, batch_values) = batch.run();
+    let marks = batch.all_marks(stream)?;
+    with_code!(types.code => C, with_value!(types.value => W, {
+        const ITEMS: usize = renew_items::<C, W>();
+        let splits = lowered::splits(stream, codes, batch_codes, renew_tile(ITEMS))?;
         let tiles = splits.tiles();
-        let kernel = RenewLevel::<K::Code, W, ITEMS>::new(
-            Elements::view(level.keys, level.values),
-            Batch::view(Elements::view(batch.keys, batch.values), batch.marks),
+        let [values, batch_values] = [values, batch_values].map(|values| match size_of::<W>() {
+            0 => Ok(View::empty()),
+            _ => values.view::<W>(stream),
+        });
+        let kernel = RenewLevel::<C, W, ITEMS>::new(
+            Elements::view(codes.view(stream)?, values?),
+            Batch::view(Elements::view(batch_codes.view(stream)?, batch_values?), marks),
             sign,
             splits.boundaries(stream)?,
             splits.verdicts(stream)?,
-            out,
+            ElementsMut::view(out.keys.view_mut(stream)?, out.values.view_mut(stream)?),
             live,
             stream.lookback_words(lookback::scratch_words::<u64>(tiles))?,
         );
         // SAFETY: there is a block per tile of the partition. The outputs have room for all elements.
         unsafe { stream.launch(kernel, tiles) }
-    })
-}
-
-/// Counts the live elements of whole levels, oldest first. There must be at least one element. `counts` is one zero.
-fn count<K: Key, V: Value, P: Payload<Value = ()>>(
-    stream: &Stream,
-    levels: &[&Level<K, V>],
-    counts: View<'_, GlobalMut<u64>>,
-) -> Result<(), Error> {
-    with_shape!(ITEMS in 13 | 9 | 7 | 5 | 3 = count_items::<K::Code, P>(), {
-        let whole = Whole::split(stream, levels, room(ITEMS))?;
-        let view = whole.levels(stream, Sign::NONE)?;
-        let kernel = CountLive::<K::Code, P, ITEMS>::new(view, whole.cuts(stream)?, counts);
-        // SAFETY: the cuts are those of these levels. Any number of blocks will do.
-        unsafe { stream.launch(kernel, whole.tiles()) }
-    })
+    }))
 }
 
 /// Merges whole levels, oldest first, and writes the live elements. There must be at least one element, and `out` must
-/// have room for all. `offsets` receives a zero and the number of live elements.
-fn emit<K: Key, V: Value, P: Payload<Value: Carrier>>(
+/// have room for all. `offsets` receives a zero and the number of live elements. `types` may have no values.
+fn emit(
+    types: &'static Types,
     stream: &Stream,
-    levels: &[&Level<K, V>],
+    levels: &[&AnyLevel],
     sign: Sign,
-    out: View<'_, ElementsMut<K::Code, P::Value>>,
+    mut out: Out<'_>,
     offsets: View<'_, GlobalMut<u64>>,
 ) -> Result<(), Error> {
-    with_shape!(ITEMS in 13 | 9 | 7 | 5 | 3 | 1 = items::<K::Code, P>(), {
-        let whole = Whole::split(stream, levels, room(ITEMS))?;
-        let scratch = stream.lookback_words(lookback::scratch_words::<u64>(whole.tiles()))?;
-        let view = whole.levels(stream, sign)?;
-        let kernel = EmitLive::<K::Code, P, ITEMS>::new(view, whole.cuts(stream)?, out, offsets, scratch);
-        // SAFETY: there is a block per tile. The cuts are those of these levels. The outputs have room for all elements.
-        unsafe { stream.launch(kernel, whole.tiles()) }
-    })
+    macro_rules! emit {
+        ($code:ty, $payload:ty) => {{
+            const ITEMS: usize = items::<$code, $payload>();
+            let whole = Whole::split(types, stream, levels, room(ITEMS), true)?;
+            let scratch = stream.lookback_words(lookback::scratch_words::<u64>(whole.tiles()))?;
+            let view = whole.levels(stream, sign)?.typed();
+            let out = ElementsMut::view(out.keys.view_mut(stream)?, out.values.view_mut(stream)?);
+            let kernel = EmitLive::<$code, $payload, ITEMS>::new(view, whole.cuts(stream)?, out, offsets, scratch);
+            // SAFETY: there is a block per tile. The cuts are those of these levels. The outputs have room for all.
+            unsafe { stream.launch(kernel, whole.tiles()) }
+        }};
+    }
+    let is_marked = levels.iter().any(|level| level.has_tombstones());
+    with_code!(types.code => C, with_value!(types.value => W, if is_marked {
+        type P = <W as Carrier>::Marked;
+        emit!(C, P)
+    } else {
+        emit!(C, W)
+    }))
 }
 
-/// Merges whole levels, oldest first, and writes all elements and their marks. There must be at least one element, and
-/// the outputs must have room for all.
-fn keep<K: Key, V: Value, P: Payload<Value: Carrier>>(
+/// Merges whole levels, oldest first, some of which have tombstones, and writes all elements and their marks. There must be
+/// at least one element, and the outputs must have room for all. Does not wait.
+pub(super) fn keep(
+    types: &'static Types,
     stream: &Stream,
-    levels: &[&Level<K, V>],
-    out: View<'_, ElementsMut<K::Code, P::Value>>,
+    levels: &[&AnyLevel],
+    mut out: Out<'_>,
     marks: View<'_, GlobalMut<u32>>,
 ) -> Result<(), Error> {
-    with_shape!(ITEMS in 13 | 9 | 7 | 5 | 3 | 1 = items::<K::Code, P>(), {
-        let whole = Whole::split(stream, levels, room(ITEMS))?;
-        let view = whole.levels(stream, Sign::NONE)?;
-        let kernel = MergeMarked::<K::Code, P, ITEMS>::new(view, whole.cuts(stream)?, out, marks);
+    with_code!(types.code => C, with_value!(types.value => W, {
+        type P = <W as Carrier>::Marked;
+        const ITEMS: usize = items::<C, P>();
+        let whole = Whole::split(types, stream, levels, room(ITEMS), true)?;
+        let view = whole.levels(stream, Sign::NONE)?.typed();
+        let out = ElementsMut::view(out.keys.view_mut(stream)?, out.values.view_mut(stream)?);
+        let kernel = MergeMarked::<C, P, ITEMS>::new(view, whole.cuts(stream)?, out, marks);
         // SAFETY: there is a block per tile. The cuts are splits of these levels, and the room is a multiple of 32. The
         // outputs have room for all elements.
         unsafe { stream.launch(kernel, whole.tiles()) }
-    })
+    }))
 }
 
 /// Whole levels that were split into tiles.
-struct Whole<'a, C: Pod, W: Pod> {
-    buffers: Vec<LevelBuffers<'a, C, W>>,
+struct Whole<'a> {
+    types: &'static Types,
+    buffers: Vec<LevelBuffers<'a>>,
     table: DeviceVec<u64>,
     splits: RunsSplits,
     total: usize,
     tile: usize,
 }
 
-impl<'a, C: KeyCode, W: Carrier> Whole<'a, C, W> {
-    /// Splits levels, oldest first, into tiles of `tile` elements. `W` is the carrier of the values, or `()`.
-    fn split<K: Key<Code = C>, V: Value>(
+impl<'a> Whole<'a> {
+    /// Splits levels, oldest first, into tiles of `tile` elements. Without values, kernels do not find them.
+    fn split(
+        types: &'static Types,
         stream: &Stream,
-        levels: &[&'a Level<K, V>],
+        levels: &[&'a AnyLevel],
         tile: usize,
+        with_values: bool,
     ) -> Result<Self, Error> {
         if levels.len() > MAX_LEVELS {
             return Err(Error::TooMany { what: "levels to merge", asked: levels.len(), limit: MAX_LEVELS });
         }
+        let with_values = with_values && types.value > 0;
         let mut buffers = Vec::with_capacity(levels.len());
         for (i, level) in levels.iter().enumerate() {
-            buffers.push(level.buffers::<W>(stream, levels.len() - 1 - i)?);
+            // The kernel reads keys and values of these sizes.
+            assert!(level.types.code == types.code && (!with_values || level.types.value == types.value));
+            buffers.push(level.buffers(stream, levels.len() - 1 - i, with_values)?);
         }
         let table = stream.upload(&entries(&buffers))?;
-        let runs: Vec<_> = levels.iter().map(|level| level.parts().codes).collect();
-        let splits = RunsSplits::find(stream, &runs, C::ORDER, tile)?;
-        let total = levels.iter().map(|level| level.len()).sum();
-        Ok(Self { buffers, table, splits, total, tile })
+        let runs: Vec<_> = levels.iter().map(|level| level.run().0).collect();
+        let splits = lowered::runs_splits(stream, &runs, tile)?;
+        Ok(Self { types, buffers, table, splits, total: total(levels), tile })
     }
 
     /// Returns the number of tiles.
@@ -233,8 +249,8 @@ impl<'a, C: KeyCode, W: Carrier> Whole<'a, C, W> {
         self.total.div_ceil(self.tile)
     }
 
-    fn levels(&self, stream: &Stream, sign: Sign) -> Result<View<'_, Levels<C, W>>, Error> {
-        Ok(Levels::view(stream, self.table.view(stream)?, sign, &self.buffers))
+    fn levels(&self, stream: &Stream, sign: Sign) -> Result<AnyLevels<'_>, Error> {
+        Ok(AnyLevels::new(self.types, stream, self.table.view(stream)?, sign, &self.buffers))
     }
 
     fn cuts(&self, stream: &Stream) -> Result<View<'_, Cuts>, Error> {
@@ -244,7 +260,7 @@ impl<'a, C: KeyCode, W: Carrier> Whole<'a, C, W> {
 }
 
 /// Returns the table of levels that have no directories.
-fn entries<C: KeyCode, W: Pod>(levels: &[LevelBuffers<'_, C, W>]) -> Vec<u64> {
+fn entries(levels: &[LevelBuffers<'_>]) -> Vec<u64> {
     let mut words = vec![0u64; levels.len() * ENTRY_WORDS];
     for level in levels {
         let entry = level.entry();

@@ -150,14 +150,14 @@ impl Manifest {
     /// Describes the state of a dictionary.
     fn of<K: Key, V: Value>(lsm: &GpuLsm<K, V>) -> Self {
         let levels = lsm.levels().map(|(_, level)| level.id()).collect();
-        let History { updates, .. } = lsm.history;
-        let (id, writer) = (unique_id(), lsm.history.writer());
+        let History { updates, .. } = lsm.any.history;
+        let (id, writer) = (unique_id(), lsm.any.history.writer());
         Self { id, writer, updates, is_finished: true, header: Header::of(lsm), levels }
     }
 
     /// Says that the first checkpoint of a dictionary is not finished.
     fn unfinished<K: Key, V: Value>(lsm: &GpuLsm<K, V>) -> Self {
-        let header = Header { batch_size: lsm.batch_size, batches: 0, tombstones: 0, levels: Vec::new() };
+        let header = Header { batch_size: lsm.any.batch_size, batches: 0, tombstones: 0, levels: Vec::new() };
         Self { is_finished: false, header, levels: Vec::new(), ..Self::of(lsm) }
     }
 
@@ -292,15 +292,15 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         if let Some(combined) = self.combined(stream)? {
             return combined.checkpoint_in(stream, folder);
         }
-        self.stack.expect_device(stream)?;
+        self.any.stack.expect_device(stream)?;
         let _lock = folder.lock()?;
         let found = manifest_in::<K, V>(folder)?;
         let is_new = found.is_none();
         let last = found.filter(|found| found.is_finished);
-        match last.as_ref().and_then(|last| Some((last, self.history.refuses(last)?))) {
+        match last.as_ref().and_then(|last| Some((last, self.any.history.refuses(last)?))) {
             None => {}
             Some((last, Refusal::IsNewer)) => {
-                let (folder, held, given) = (folder.path().to_owned(), last.updates, self.history.updates);
+                let (folder, held, given) = (folder.path().to_owned(), last.updates, self.any.history.updates);
                 return Err(Error::NewerCheckpoint { folder, held, given });
             }
             Some((_, Refusal::IsOfAnother)) => {
@@ -312,7 +312,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         if last.is_none() {
             // No checkpoint was finished here, so the folder may be new.
             folder.sync_parents()?;
-            if !self.stack.is_empty() {
+            if !self.any.stack.is_empty() {
                 if is_new {
                     folder.publish(MANIFEST, |writer| Manifest::unfinished(self).write::<K, V>(writer))?;
                 }
@@ -434,7 +434,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
             levels.push(level.ok_or_else(|| folder.lacks(&name))?);
         }
         let mut lsm = Self::of_levels(&manifest.header, levels).map_err(|wrong| folder.invalid(MANIFEST, wrong))?;
-        lsm.history.recovered = Some(manifest.id);
+        lsm.any.history.recovered = Some(manifest.id);
         Ok(Some(lsm))
     }
 }

@@ -7,6 +7,7 @@
 //! Vectors and slices without a type have all that those with one have, and are as safe: plain data may be read as any
 //! other plain data of its size.
 
+use super::call::{Reach, View};
 use super::error::Error;
 use super::memory::DeviceVec;
 use super::slice::{DeviceSlice, DeviceSliceMut};
@@ -96,6 +97,25 @@ impl<'a> AnySlice<'a> {
         if size_of::<T>() == self.size { self.bytes.elements(self.len) } else { None }
     }
 
+    /// Returns a view that kernels on `stream` can read through.
+    ///
+    /// # Errors
+    /// Those of [`DeviceSlice::view`].
+    ///
+    /// # Panics
+    /// If the elements have another size, or are misaligned for the type.
+    pub fn view<T: Pod>(&self, stream: &Stream) -> Result<View<'a, Global<T>>, Error> {
+        self.typed::<T>().unwrap_or_else(|| no_type::<T>(self.size)).view(stream)
+    }
+
+    /// Returns a view of the bytes.
+    ///
+    /// # Errors
+    /// Those of [`DeviceSlice::view`].
+    pub fn bytes_view(&self, stream: &Stream) -> Result<View<'a, Global<u8>>, Error> {
+        self.bytes.view(stream)
+    }
+
     /// Returns a view for kernels on `stream`: the caller keeps the memory alive until its work is done.
     pub(crate) fn raw_view(&self, stream: &Stream) -> Result<Column, Error> {
         let address = self.bytes.raw_view(stream)?.as_ptr();
@@ -138,6 +158,30 @@ impl<'a> AnySliceMut<'a> {
     #[must_use]
     pub fn typed<T: Pod>(self) -> Option<DeviceSliceMut<'a, T>> {
         if size_of::<T>() == self.size { self.bytes.elements(self.len) } else { None }
+    }
+
+    /// Returns a view that kernels on `stream` can read and write through.
+    ///
+    /// # Errors
+    /// Those of [`DeviceSliceMut::view_mut`].
+    ///
+    /// # Panics
+    /// If the elements have another size, or are misaligned for the type.
+    pub fn view_mut<T: Pod>(&mut self, stream: &Stream) -> Result<View<'_, GlobalMut<T>>, Error> {
+        let size = self.size;
+        let memory = self.reborrow().typed::<T>().unwrap_or_else(|| no_type::<T>(size)).raw_view_mut(stream)?;
+        // SAFETY: the memory is borrowed as long as the view lives.
+        Ok(unsafe { View::new(memory, Reach::made_for(stream)) })
+    }
+
+    /// Writes zeros. Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::WrongDevice`], and other driver errors.
+    pub fn zero(&mut self, stream: &Stream) -> Result<(), Error> {
+        let bytes = self.bytes.raw_view_mut(stream)?;
+        // SAFETY: the view has that many bytes, which may be written.
+        unsafe { stream.queue().zero(bytes.as_const().as_ptr().cast_mut(), bytes.len()) }
     }
 
     /// Copies elements of the same size from memory of the same device. Does not wait.
@@ -361,6 +405,11 @@ macro_rules! sized {
             $other
         }
     }};
+}
+
+#[cold]
+fn no_type<T>(size: usize) -> ! {
+    panic!("elements of {size} bytes are not a `{}`, or misaligned for it", core::any::type_name::<T>())
 }
 
 fn expect_range(range: &Range<usize>, len: usize) -> Result<(), Error> {
