@@ -137,6 +137,7 @@ fn expect_way(way: Way, lengths: impl ExactSizeIterator<Item = usize>) -> Result
 
 /// Merges runs in the form in which kernels exist: keys in the type that holds them, values by a carrier or by index.
 fn run(stream: &Stream, mut runs: Vec<Columns>, out: ColumnsMut, order: HoleOrder, way: Way) -> Result<(), Error> {
+    assert!(runs.iter().all(|run| run.sizes() == out.sizes()), "all runs of a merge have elements of the same sizes");
     let layout = held_layout(out.keys.size());
     // The copies of keys that are not in this form.
     let mut held = Vec::new();

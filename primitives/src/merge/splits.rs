@@ -55,6 +55,7 @@ impl Splits {
         tile: usize,
     ) -> Result<Self, Error> {
         expect_tile(tile)?;
+        assert_eq!(a.size(), b.size(), "both sides of a merge have keys of the same size");
         let layout = held_layout(a.size());
         let a = LaidOut::new(stream, a.raw_view(stream)?, layout)?;
         let b = LaidOut::new(stream, b.raw_view(stream)?, layout)?;
@@ -146,6 +147,7 @@ impl RunsSplits {
             return Err(Error::EmptyLaunch { kernel: RunsPartition::<u32, HoleOrder>::NAME });
         }
         let layout = held_layout(runs[0].size());
+        assert!(runs.iter().all(|run| run.size() == runs[0].size()), "all runs of a merge have keys of the same size");
         let held = |run: &AnySlice<'_>| LaidOut::new(stream, run.raw_view(stream)?, layout);
         let held = runs.iter().map(held).collect::<Result<Vec<_>, _>>()?;
         let runs =

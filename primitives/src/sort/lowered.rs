@@ -233,6 +233,7 @@ fn turns(to: ColumnsMut, spare: ColumnsMut, passes: u32) -> [ColumnsMut; 2] {
 
 /// Sorts in the form in which kernels exist: numbers in the type of their codes, other keys by their codes.
 fn sort_to(stream: &Stream, from: Columns, to: ColumnsMut, coding: &Coding, options: &Options) -> Result<(), Error> {
+    assert_eq!(from.sizes(), to.sizes(), "the output of a sort has elements of the same sizes");
     let Some(digits) = coding.digits(options)? else {
         return copy_all(stream, from, to);
     };
@@ -368,6 +369,7 @@ fn sort_between(
     options: &Options,
 ) -> Result<Side, Error> {
     let Some(digits) = coding.digits(options)? else { return Ok(Side::First) };
+    assert_eq!(first.sizes(), second.sizes(), "both buffers of a sort have elements of the same sizes");
     let source = first.as_const();
     let is_moved = [first, second]
         .iter()
