@@ -1,13 +1,24 @@
-//! The merge of codes, for callers that know the sizes of their types alone: ordered dictionaries.
+//! The merge of keys and values whose types are known by their sizes alone. Ordered dictionaries merge their codes with it.
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
+use super::kernel::MergeTiles;
+use super::place::{MAX_PLACED, PLACE_THREADS, PlaceRuns};
+use super::runs::{RunsTiles, SLACK, tile_len as runs_tile_len};
+use super::shape::{RUNS_THREADS, THREADS, items, runs_items};
+use super::splits::{expect_runs, partition, rounds, split_runs, untyped, views};
 use super::{RunsSplits, Splits};
-use crate::compare::Less;
+use crate::compare::{HoleOrder, Less};
+use crate::runtime::call::Reach;
+use crate::runtime::carrier::{is_moved_with, ordered};
 use crate::runtime::column::{AnySlice, AnySliceMut};
-use crate::sized;
+use crate::runtime::held::{Indices, LaidOut, LaidOutMut, held_layout};
+use crate::runtime::pairs::{Columns, ColumnsMut};
 use crate::sort::U256;
-use crate::{Error, Stream};
+use crate::{Error, Stream, expect_len};
+use crate::{sized, with_shape};
 
-/// A sorted run: codes, and values of 0, 4 or 8 bytes.
+/// A sorted run: codes, and values.
 pub type Run<'a> = (AnySlice<'a>, AnySlice<'a>);
 
 /// The kernels that merge.
@@ -19,8 +30,8 @@ pub enum Way {
     Places,
 }
 
-/// Merges sorted runs of codes of 4, 8, 16 or 32 bytes, in their natural order, together with values of 0, 4 or 8 bytes.
-/// Values of no size are not moved.
+/// Merges sorted runs of codes of 4, 8, 16 or 32 bytes, in their natural order, together with values of any size. Values of
+/// no size are not moved.
 ///
 /// # Errors
 /// Those of [`runs_pairs`](super::runs_pairs) and [`place_pairs`](super::place_pairs).
@@ -30,26 +41,13 @@ pub fn codes(
     out: (AnySliceMut<'_>, AnySliceMut<'_>),
     way: Way,
 ) -> Result<(), Error> {
-    let (code, value) = (out.0.size(), out.1.size());
-    sized!(code => C in u32 | u64 | u128 | U256, {
-        let out_keys = out.0.typed::<C>().expect("codes are aligned");
-        sized!(value => W in u32 | u64, {
-            let runs: Vec<_> = runs.iter().map(|(keys, values)| {
-                (keys.typed::<C>().expect("codes are aligned"), values.typed::<W>().expect("values are aligned"))
-            }).collect();
-            let out = (out_keys, out.1.typed::<W>().expect("aligned"));
-            match way {
-                Way::Tiles => super::runs_pairs(stream, &runs, out, Less),
-                Way::Places => super::place_pairs(stream, &runs, out, Less),
-            }
-        }, else {
-            let runs: Vec<_> = runs.iter().map(|run| run.0.typed::<C>().expect("aligned")).collect();
-            match way {
-                Way::Tiles => super::runs_keys(stream, &runs, out_keys, Less),
-                Way::Places => super::place_keys(stream, &runs, out_keys, Less),
-            }
-        })
-    }, else unreachable!("codes have 4, 8, 16 or 32 bytes"))
+    let order = order_of_codes(out.0.size());
+    if out.1.size() == 0 {
+        let runs: Vec<_> = runs.iter().map(|run| run.0).collect();
+        keys(stream, &runs, out.0, order, way)
+    } else {
+        pairs(stream, runs, out, order, way)
+    }
 }
 
 /// [`Splits::find`] for codes of 4, 8, 16 or 32 bytes in their natural order.
@@ -57,9 +55,7 @@ pub fn codes(
 /// # Errors
 /// Those of [`Splits::find`].
 pub fn splits(stream: &Stream, a: AnySlice<'_>, b: AnySlice<'_>, tile: usize) -> Result<Splits, Error> {
-    sized!(a.size() => C in u32 | u64 | u128 | U256, {
-        Splits::find(stream, a.typed::<C>().expect("aligned"), b.typed::<C>().expect("aligned"), Less, tile)
-    }, else unreachable!("codes have 4, 8, 16 or 32 bytes"))
+    Splits::lowered(stream, a, b, order_of_codes(a.size()), tile)
 }
 
 /// [`RunsSplits::find`] for codes of 4, 8, 16 or 32 bytes in their natural order.
@@ -67,9 +63,281 @@ pub fn splits(stream: &Stream, a: AnySlice<'_>, b: AnySlice<'_>, tile: usize) ->
 /// # Errors
 /// Those of [`RunsSplits::find`].
 pub fn runs_splits(stream: &Stream, runs: &[AnySlice<'_>], tile: usize) -> Result<RunsSplits, Error> {
-    let size = runs.first().map_or(4, AnySlice::size);
-    sized!(size => C in u32 | u64 | u128 | U256, {
-        let runs: Vec<_> = runs.iter().map(|run| run.typed::<C>().expect("aligned")).collect();
-        RunsSplits::find(stream, &runs, Less, tile)
-    }, else unreachable!("codes have 4, 8, 16 or 32 bytes"))
+    RunsSplits::lowered(stream, runs, order_of_codes(runs.first().map_or(4, AnySlice::size)), tile)
+}
+
+/// Returns the natural order of codes.
+fn order_of_codes(size: usize) -> HoleOrder {
+    sized!(
+        size => C in u32 | u64 | u128 | U256, HoleOrder::of::<C, Less>(Less),
+        else unreachable!("codes have 4, 8, 16 or 32 bytes")
+    )
+}
+
+pub(super) fn keys(
+    stream: &Stream,
+    runs: &[AnySlice<'_>],
+    out: AnySliceMut<'_>,
+    order: HoleOrder,
+    way: Way,
+) -> Result<(), Error> {
+    expect_way(way, runs.iter().map(AnySlice::len))?;
+    expect_len("the output of a merge", runs.iter().map(AnySlice::len).sum(), out.len())?;
+    let runs = runs.iter().map(|&keys| Columns::keys(stream, keys)).collect::<Result<_, _>>()?;
+    run(stream, runs, ColumnsMut::keys(stream, out)?, order, way)
+}
+
+pub(super) fn pairs(
+    stream: &Stream,
+    runs: &[Run<'_>],
+    out: (AnySliceMut<'_>, AnySliceMut<'_>),
+    order: HoleOrder,
+    way: Way,
+) -> Result<(), Error> {
+    expect_way(way, runs.iter().map(|run| run.0.len()))?;
+    let out = output(stream, out, runs.iter().map(|run| run.0.len()).sum())?;
+    let runs = runs.iter().map(|&run| Columns::new(stream, run, "the values of a run")).collect::<Result<_, _>>()?;
+    run(stream, runs, out, order, way)
+}
+
+pub(super) fn two_pairs(
+    stream: &Stream,
+    a: Run<'_>,
+    b: Run<'_>,
+    out: (AnySliceMut<'_>, AnySliceMut<'_>),
+    order: HoleOrder,
+) -> Result<(), Error> {
+    let a = Columns::new(stream, a, "the first values of a merge")?;
+    let b = Columns::new(stream, b, "the second values of a merge")?;
+    let out = output(stream, out, a.keys.len() + b.keys.len())?;
+    run(stream, vec![a, b], out, order, Way::Tiles)
+}
+
+/// Creates the output views for `len` keys and values.
+fn output(stream: &Stream, out: (AnySliceMut<'_>, AnySliceMut<'_>), len: usize) -> Result<ColumnsMut, Error> {
+    expect_len("the output of a merge", len, out.0.len())?;
+    ColumnsMut::new(stream, out, "the output of a merge's values")
+}
+
+/// Checks the number and the lengths of runs.
+fn expect_way(way: Way, lengths: impl ExactSizeIterator<Item = usize>) -> Result<(), Error> {
+    /// The kernel computes positions in 32 bits.
+    const MAX_LEN: usize = (1 << 30) - 1;
+    if way == Way::Tiles {
+        return expect_runs(lengths.len());
+    }
+    if lengths.len() > MAX_PLACED {
+        return Err(Error::TooMany { what: "runs to place", asked: lengths.len(), limit: MAX_PLACED });
+    }
+    match lengths.max().filter(|&longest| longest > MAX_LEN) {
+        Some(len) => Err(Error::TooLong { what: "a run to place", len, limit: MAX_LEN }),
+        None => Ok(()),
+    }
+}
+
+/// Merges runs in the form in which kernels exist: keys in the type that holds them, values by a carrier or by index.
+fn run(stream: &Stream, mut runs: Vec<Columns>, out: ColumnsMut, order: HoleOrder, way: Way) -> Result<(), Error> {
+    assert!(runs.iter().all(|run| run.sizes() == out.sizes()), "all runs of a merge have elements of the same sizes");
+    let layout = held_layout(out.keys.size());
+    // The copies of keys that are not in this form.
+    let mut held = Vec::new();
+    for run in runs.iter_mut().filter(|run| !run.keys.has_layout(layout)) {
+        let keys = LaidOut::new(stream, run.keys, layout)?;
+        run.keys = keys.view;
+        held.push(keys);
+    }
+    let out_keys = LaidOutMut::new(stream, out.keys, layout)?;
+    merge_held(stream, &runs, ColumnsMut { keys: out_keys.view, values: out.values }, order, way)?;
+    out_keys.finish(stream)
+}
+
+/// Merges runs of keys that are held. Where no kernel moves the values, it moves their indices, and then the values.
+fn merge_held(stream: &Stream, runs: &[Columns], out: ColumnsMut, order: HoleOrder, way: Way) -> Result<(), Error> {
+    let key = out.keys.size();
+    if is_moved_with(key, out.values.as_const()) && runs.iter().all(|run| is_moved_with(key, run.values)) {
+        return merge_moved(stream, runs, out, order, way);
+    }
+    let mut indices = Indices::new(stream, out.keys.len(), out.keys.len())?;
+    let from = indices.from.raw_view(stream)?;
+    let mut start = 0;
+    let mut indexed = Vec::with_capacity(runs.len());
+    for run in runs {
+        // SAFETY: there is an index for each value.
+        let values = unsafe { from.slice(start, run.keys.len()) };
+        indexed.push(Columns { keys: run.keys, values: values.into() });
+        start += run.keys.len();
+    }
+    let moved = ColumnsMut { keys: out.keys, values: indices.to.raw_view_mut(stream)?.into() };
+    merge_moved(stream, &indexed, moved, order, way)?;
+    let sources: Vec<_> = runs.iter().map(|run| run.values).collect();
+    indices.gather(stream, &sources, out.values)
+}
+
+fn merge_moved(stream: &Stream, runs: &[Columns], out: ColumnsMut, order: HoleOrder, way: Way) -> Result<(), Error> {
+    match way {
+        Way::Places if out.keys.size() <= 8 => place(stream, runs, out, order),
+        _ => many(stream, runs, out, order),
+    }
+}
+
+fn two(stream: &Stream, a: Columns, b: Columns, out: ColumnsMut, order: HoleOrder) -> Result<(), Error> {
+    let tile = THREADS as usize * ordered!(out.sizes() => (K, V), items::<K, V>());
+    let tiles = out.keys.len().div_ceil(tile);
+    if tiles == 0 {
+        return Ok(());
+    }
+    let splits = partition(stream, a.keys, b.keys, order, tile)?;
+    let (boundaries, verdicts) = (splits.boundaries(stream)?, splits.verdicts(stream)?);
+    ordered!(out.sizes() => (K, V), with_shape!(ITEMS in 15 | 9 | 5 = items::<K, V>(), {
+        let (a, b, out) = (a.as_types::<K, V>(), b.as_types::<K, V>(), out.as_types::<K, V>());
+        let merge = MergeTiles::<K, V, HoleOrder, THREADS, ITEMS>::new(
+            a.keys, a.values, b.keys, b.values, out.keys, out.values, order, boundaries, verdicts,
+        );
+        // SAFETY: one block per tile, and the splits were computed for this tile size. The output is as long as both
+        // inputs, and there are as many values as keys, if there are any. The scratch memory is freed in stream order.
+        unsafe { stream.launch(merge, tiles) }
+    }))
+}
+
+fn many(stream: &Stream, runs: &[Columns], out: ColumnsMut, order: HoleOrder) -> Result<(), Error> {
+    if let &[a, b] = runs {
+        return two(stream, a, b, out, order);
+    }
+    let rounds = rounds(runs.len());
+    let tile = runs_tile_len(RUNS_THREADS, ordered!(out.sizes() => (K, V), runs_items::<K, V>()), rounds);
+    let tiles = out.keys.len().div_ceil(tile);
+    if tiles == 0 {
+        return Ok(());
+    }
+    let splits = split_runs(stream, runs, tile, SLACK, order)?;
+    let (table, verdicts) = (splits.table(stream)?, splits.verdicts(stream)?);
+    let count = runs.len() as u32;
+    // The kernel finds the runs through the table.
+    let reach = Reach::when_checked(stream, || {
+        let columns = runs.iter().flat_map(|run| [run.keys, run.values]);
+        Reach::of(&columns.map(|column| column.words::<u8>()).collect::<Vec<_>>())
+    });
+    ordered!(out.sizes() => (K, V), with_shape!(ITEMS in 17 | 11 | 9 | 5 = runs_items::<K, V>(), {
+        let out = out.as_types::<K, V>();
+        let merge = RunsTiles::<K, V, HoleOrder, RUNS_THREADS, ITEMS>::new(
+            count, rounds, out.keys, out.values, order, table, verdicts,
+        );
+        // SAFETY: one block per tile, and the splits were computed for this tile size and these runs. The output is as
+        // long as all runs, and there are as many values as keys, if there are any. The scratch memory is freed in stream
+        // order.
+        unsafe { stream.launch(merge.reaching(reach), tiles) }
+    }))
+}
+
+/// Merges one to [`MAX_PLACED`] runs of keys that are held in 4 or 8 bytes, in one launch that is fast for few items. Values
+/// are aligned and have 0, 4, 8 or 16 bytes. The output is as long as all runs together, and each run has fewer than 2^30
+/// items. A comparator that is not a strict weak order would lose items.
+pub(crate) fn place(stream: &Stream, runs: &[Columns], out: ColumnsMut, order: HoleOrder) -> Result<(), Error> {
+    let blocks = runs.iter().map(|run| run.keys.len().div_ceil(PLACE_THREADS as usize)).sum();
+    if blocks == 0 {
+        return Ok(());
+    }
+    let (values, value_bytes) = (untyped(runs), out.values.size() as u32);
+    assert!(matches!(value_bytes, 0 | 4 | 8 | 16), "values are carried by a type of these sizes");
+    let (count, out_values) = (runs.len() as u32, out.values.words::<u8>());
+    sized!(out.keys.size() => K in u32 | u64, {
+        let kernel = PlaceRuns::new(views::<K>(runs), values, value_bytes, count, out.keys.as_type(), out_values, order);
+        // SAFETY: one block per 256 items of each run. The output is as long as all runs and does not overlap them, and
+        // there are as many values as keys, if there are any.
+        unsafe { stream.launch(kernel, blocks) }
+    }, else unreachable!("keys of other sizes are not placed"))
+}
+
+/// Deliberate bugs where kernels compute addresses: the checked device must find them.
+#[cfg(test)]
+mod planted {
+    use super::*;
+    use crate::{Device, FaultKind};
+    use crate::{DeviceVec, Global};
+
+    const ITEMS: usize = runs_items::<u32, ()>();
+
+    fn sorted_runs(stream: &Stream) -> [DeviceVec<u32>; 3] {
+        [0u32, 1, 2].map(|first| stream.upload(&(0..2000).map(|i| 3 * i + first).collect::<Vec<_>>()).unwrap())
+    }
+
+    fn order() -> HoleOrder {
+        HoleOrder::of::<u32, Less>(Less)
+    }
+
+    fn columns(stream: &Stream, runs: &[DeviceVec<u32>; 3]) -> [Columns; 3] {
+        runs.each_ref().map(|run| Columns::keys(stream, run.as_slice().into()).unwrap())
+    }
+
+    fn fault(result: Result<(), Error>) -> FaultKind {
+        match result {
+            Err(Error::KernelFault(fault)) => fault.kind,
+            other => panic!("the bug was not found: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn runs_that_the_launch_was_not_given() {
+        let stream = Device::cpu_checked().stream().unwrap();
+        let runs = sorted_runs(&stream);
+        let pairs = columns(&stream, &runs);
+        let rounds = rounds(runs.len());
+        let tile = runs_tile_len(RUNS_THREADS, ITEMS, rounds);
+        let splits = split_runs(&stream, &pairs, tile, SLACK, order()).unwrap();
+        let mut out = stream.uninit::<u32>(6000).unwrap();
+        let out = ColumnsMut::keys(&stream, out.as_mut_slice().into()).unwrap().as_types::<u32, ()>();
+        let kernel = RunsTiles::<u32, (), HoleOrder, RUNS_THREADS, ITEMS>::new(
+            3,
+            rounds,
+            out.keys,
+            out.values,
+            order(),
+            splits.table(&stream).unwrap(),
+            splits.verdicts(&stream).unwrap(),
+        );
+        // SAFETY: the checked device refuses the access; that is what the test checks.
+        let result = unsafe { stream.launch(kernel, 6000usize.div_ceil(tile)) };
+        let FaultKind::NotGiven { what } = fault(result) else { panic!("another fault") };
+        assert!(what.contains("of an allocation of 8000 bytes that the launch was not given"), "{what}");
+    }
+
+    /// The view of the second run is longer than the run itself.
+    #[test]
+    fn runs_that_are_shorter_than_their_views() {
+        let stream = Device::cpu_checked().stream().unwrap();
+        let runs = sorted_runs(&stream);
+        let mut pairs = columns(&stream, &runs);
+        // SAFETY: the checked device refuses the access; that is what the test checks.
+        pairs[1].keys = unsafe { Global::from_raw(runs[1].as_slice().as_ptr(), 2100) }.into();
+        pairs[1].values = crate::runtime::pairs::no_values(2100).as_const().into();
+        let mut out = stream.uninit::<u32>(6100).unwrap();
+        // Another run may lie behind the memory.
+        let is_beyond = |kind: &FaultKind| matches!(kind, FaultKind::NotGiven { .. } | FaultKind::OtherBuffer { .. });
+        for merge in [many as fn(&_, &_, _, _) -> _, place] {
+            let out = ColumnsMut::keys(&stream, out.as_mut_slice().into()).unwrap();
+            assert!(is_beyond(&fault(merge(&stream, &pairs, out, order()))));
+        }
+        let out = ColumnsMut::keys(&stream, out.slice_mut(..4100).unwrap().into()).unwrap();
+        assert!(is_beyond(&fault(two(&stream, pairs[0], pairs[1], out, order()))));
+    }
+
+    /// The memory of the runs is freed, but the views remain.
+    #[test]
+    fn runs_that_were_freed() {
+        let stream = Device::cpu_checked().stream().unwrap();
+        let runs = sorted_runs(&stream);
+        let pairs = columns(&stream, &runs);
+        drop(runs);
+        let mut out = stream.uninit::<u32>(6000).unwrap();
+        for merge in [many, place] {
+            let out = ColumnsMut::keys(&stream, out.as_mut_slice().into()).unwrap();
+            let FaultKind::Freed { allocated, by, .. } = fault(merge(&stream, &pairs, out, order())) else {
+                panic!("another fault")
+            };
+            assert!(allocated.is_some_and(|line| line.file().ends_with("lowered.rs")));
+            // Without line information the function is known, and in a stripped executable nothing.
+            let is_here = |by: String| by.contains("merge/lowered.rs") || by.contains("runs_that_were_freed");
+            assert!(by.is_none_or(is_here));
+        }
+    }
 }

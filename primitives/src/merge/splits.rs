@@ -4,11 +4,12 @@
 
 use super::kernel::{MergePartition, PARTITION_THREADS};
 use super::runs::{MAX_RUNS, Runs, RunsPartition, TABLE_WORDS};
-use crate::compare::{Compare, HoleOrder, KeyOrder};
+use crate::compare::{Compare, HoleOrder};
 use crate::form::Kernel;
 use crate::runtime::call::View;
-use crate::runtime::held::{HeldIn, held};
-use crate::runtime::pairs::{Pairs, no_values};
+use crate::runtime::column::{AnySlice, Column};
+use crate::runtime::held::{LaidOut, expect_held, held_layout, held_type};
+use crate::runtime::pairs::{Columns, no_values};
 use crate::{DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
 use bytemuck::Pod;
 
@@ -41,12 +42,24 @@ impl Splits {
         compare: C,
         tile: usize,
     ) -> Result<Self, Error> {
+        const { expect_held::<K>() };
+        Self::lowered(stream, a.into(), b.into(), HoleOrder::of::<K, C>(compare), tile)
+    }
+
+    /// [`find`](Self::find) for keys that are known by their size alone.
+    pub(super) fn lowered(
+        stream: &Stream,
+        a: AnySlice<'_>,
+        b: AnySlice<'_>,
+        order: HoleOrder,
+        tile: usize,
+    ) -> Result<Self, Error> {
         expect_tile(tile)?;
-        let (a, b, order) = (a.raw_view(stream)?, b.raw_view(stream)?, HoleOrder::of::<K, C>(compare));
-        held!(K as H, {
-            let (a, b) = (HeldIn::<H>::new(stream, a)?, HeldIn::<H>::new(stream, b)?);
-            partition(stream, a.view, b.view, order, tile)
-        })
+        assert_eq!(a.size(), b.size(), "both sides of a merge have keys of the same size");
+        let layout = held_layout(a.size());
+        let a = LaidOut::new(stream, a.raw_view(stream)?, layout)?;
+        let b = LaidOut::new(stream, b.raw_view(stream)?, layout)?;
+        partition(stream, a.view, b.view, order, tile)
     }
 
     /// Returns the number of tiles.
@@ -78,14 +91,8 @@ fn bytes(words: GlobalMut<u64>) -> GlobalMut<u8> {
     unsafe { GlobalMut::from_raw(words.as_const().as_ptr().cast_mut().cast(), 8 * words.len()) }
 }
 
-/// Finds the tile boundaries. There must be at least one item.
-pub(crate) fn partition<K: Pod, C: KeyOrder<K>>(
-    stream: &Stream,
-    a: Global<K>,
-    b: Global<K>,
-    compare: C,
-    tile: usize,
-) -> Result<Splits, Error> {
+/// Finds the tile boundaries, for keys that are held. There must be at least one item.
+pub(crate) fn partition(stream: &Stream, a: Column, b: Column, order: HoleOrder, tile: usize) -> Result<Splits, Error> {
     let tiles = (a.len() + b.len()).div_ceil(tile);
     let lanes = log_lanes(tiles + 1);
     let blocks = tiles.div_ceil((PARTITION_THREADS as usize >> lanes) - 1);
@@ -94,9 +101,12 @@ pub(crate) fn partition<K: Pod, C: KeyOrder<K>>(
     let view = words.raw_view_mut(stream)?;
     // SAFETY: both slices lie within the scratch memory.
     let (splits, verdicts) = unsafe { (view.slice(0, tiles + 1), view.slice(tiles + 1, verdict_words)) };
-    let kernel = MergePartition::new(a, b, compare, tile as u32, lanes, splits, bytes(verdicts));
-    // SAFETY: one split per boundary, one verdict per block, and as many blocks as the boundaries need.
-    unsafe { stream.launch(kernel, blocks)? };
+    held_type!(a.size() => H, {
+        let (a, b) = (a.as_type::<H>(), b.as_type::<H>());
+        let kernel = MergePartition::new(a, b, order, tile as u32, lanes, splits, bytes(verdicts));
+        // SAFETY: one split per boundary, one verdict per block, and as many blocks as the boundaries need.
+        unsafe { stream.launch(kernel, blocks)? };
+    });
     Ok(Splits { words, boundaries: tiles + 1 })
 }
 
@@ -120,18 +130,29 @@ impl RunsSplits {
         compare: C,
         tile: usize,
     ) -> Result<Self, Error> {
+        const { expect_held::<K>() };
+        Self::lowered(stream, &AnySlice::all(runs), HoleOrder::of::<K, C>(compare), tile)
+    }
+
+    /// [`find`](Self::find) for keys that are known by their size alone.
+    pub(super) fn lowered(
+        stream: &Stream,
+        runs: &[AnySlice<'_>],
+        order: HoleOrder,
+        tile: usize,
+    ) -> Result<Self, Error> {
         expect_runs(runs.len())?;
         expect_tile(tile)?;
-        if runs.iter().all(DeviceSlice::is_empty) {
+        if runs.iter().all(AnySlice::is_empty) {
             return Err(Error::EmptyLaunch { kernel: RunsPartition::<u32, HoleOrder>::NAME });
         }
-        let order = HoleOrder::of::<K, C>(compare);
-        held!(K as H, {
-            let held = |run: &DeviceSlice<'_, K>| HeldIn::<H>::new(stream, run.raw_view(stream)?);
-            let held = runs.iter().map(held).collect::<Result<Vec<_>, _>>()?;
-            let runs = held.iter().map(|run| Pairs { keys: run.view, values: no_values(run.view.len()).as_const() });
-            split_runs(stream, &runs.collect::<Vec<_>>(), tile, 0, order)
-        })
+        let layout = held_layout(runs[0].size());
+        assert!(runs.iter().all(|run| run.size() == runs[0].size()), "all runs of a merge have keys of the same size");
+        let held = |run: &AnySlice<'_>| LaidOut::new(stream, run.raw_view(stream)?, layout);
+        let held = runs.iter().map(held).collect::<Result<Vec<_>, _>>()?;
+        let runs =
+            held.iter().map(|run| Columns { keys: run.view, values: no_values(run.view.len()).as_const().into() });
+        split_runs(stream, &runs.collect::<Vec<_>>(), tile, 0, order)
     }
 
     /// Returns, for each boundary in order, how many of the outputs before it come from each run.
@@ -153,20 +174,15 @@ impl RunsSplits {
 }
 
 /// Returns views of the keys of runs as kernel arguments. There must be at least one run.
-pub(super) fn views<K: Pod, V: Pod>(runs: &[Pairs<K, V>]) -> Runs<K> {
+pub(super) fn views<K: Pod>(runs: &[Columns]) -> Runs<K> {
     // SAFETY: the view is empty.
-    let none = unsafe { Global::from_raw(runs[0].keys.as_ptr(), 0) };
-    Runs::new(std::array::from_fn(|i| runs.get(i).map_or(none, |run| run.keys)))
+    let none = unsafe { Global::from_raw(runs[0].keys.as_type::<K>().as_ptr(), 0) };
+    Runs::new(std::array::from_fn(|i| runs.get(i).map_or(none, |run| run.keys.as_type())))
 }
 
 /// Returns views of the values of runs, as bytes. There must be at least one run.
-pub(super) fn untyped<K: Pod, V: Pod>(runs: &[Pairs<K, V>]) -> Runs<u8> {
-    Runs::new(std::array::from_fn(|i| {
-        let values = runs.get(i).unwrap_or(&runs[0]).values;
-        let len = if i < runs.len() { values.len() * size_of::<V>() } else { 0 };
-        // SAFETY: this is the same memory, as bytes.
-        unsafe { Global::from_raw(values.as_ptr().cast(), len) }
-    }))
+pub(super) fn untyped(runs: &[Columns]) -> Runs<u8> {
+    Runs::new(std::array::from_fn(|i| runs.get(i).unwrap_or(&runs[0].slice(0, 0)).values.words()))
 }
 
 /// Returns how many rounds of pairwise merges this number of runs needs; at least one.
@@ -176,16 +192,16 @@ pub(super) fn rounds(runs: usize) -> u32 {
 
 /// Finds the boundaries of tiles of `tile` outputs; each boundary may be up to `slack` outputs off. There must be at
 /// least one item, and at most [`MAX_RUNS`] runs.
-pub(super) fn split_runs<K: Pod, V: Pod, C: KeyOrder<K>>(
+pub(super) fn split_runs(
     stream: &Stream,
-    runs: &[Pairs<K, V>],
+    runs: &[Columns],
     tile: usize,
     slack: usize,
-    compare: C,
+    order: HoleOrder,
 ) -> Result<RunsSplits, Error> {
     let total = runs.iter().map(|run| run.keys.len()).sum::<usize>();
     let tiles = total.div_ceil(tile);
-    let (keys, untyped) = (views(runs), untyped(runs));
+    let values = untyped(runs);
     let log_lanes = rounds(runs.len());
     let blocks = tiles.div_ceil((PARTITION_THREADS as usize >> log_lanes) - 1);
     let table_words = TABLE_WORDS + (tiles + 1) * runs.len();
@@ -197,22 +213,24 @@ pub(super) fn split_runs<K: Pod, V: Pod, C: KeyOrder<K>>(
     let count = runs.len() as u32;
     // With this many blocks, memory bandwidth limits the search, not its latency.
     let edges_first = u32::from(blocks > 8 * stream.device().limits().multiprocessors as usize);
-    let partition = RunsPartition::new(
-        keys,
-        untyped,
-        count,
-        total as u64,
-        compare,
-        tile as u32,
-        slack as u32,
-        log_lanes,
-        edges_first,
-        table,
-        bytes(verdicts),
-    );
-    // SAFETY: one split per boundary and run, one verdict per block, one lane per run, and as many blocks as the
-    // boundaries need.
-    unsafe { stream.launch(partition, blocks)? };
+    held_type!(runs[0].keys.size() => H, {
+        let partition = RunsPartition::new(
+            views::<H>(runs),
+            values,
+            count,
+            total as u64,
+            order,
+            tile as u32,
+            slack as u32,
+            log_lanes,
+            edges_first,
+            table,
+            bytes(verdicts),
+        );
+        // SAFETY: one split per boundary and run, one verdict per block, one lane per run, and as many blocks as the
+        // boundaries need.
+        unsafe { stream.launch(partition, blocks)? };
+    });
     Ok(RunsSplits { words, verdicts: table_words })
 }
 

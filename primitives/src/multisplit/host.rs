@@ -7,7 +7,7 @@ use super::{Bucket, HoleBuckets};
 use crate::runtime::carrier::carried;
 use crate::runtime::held::{HeldIn, Indices, held};
 use crate::runtime::pairs::{Pairs, PairsMut};
-use crate::sort::distribute::Passes;
+use crate::sort::distribute::{Passes, Typed};
 use crate::sort::{Buckets, Digits};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len};
 use bytemuck::Pod;
@@ -102,10 +102,11 @@ fn distribute<K: Pod, V: Pod, B: Buckets<K>>(
     bucket: B,
     mut ends: DeviceSliceMut<'_, u64>,
 ) -> Result<(), Error> {
-    let mut passes = Passes::count::<K, V>(stream, from.keys, bucket, 1)?;
-    passes.run(stream, 1, 0, from, to)?;
+    let kernels = Typed::<K, V, B>::new(bucket);
+    let mut passes = Passes::count(stream, from.keys.into(), &kernels, 1)?;
+    passes.run(stream, 0, from.into(), to.into())?;
     let buckets = ends.len();
-    ends.copy_from(stream, passes.ends(1, 0)?.slice(..buckets)?)
+    ends.copy_from(stream, passes.ends(0)?.slice(..buckets)?)
 }
 
 /// Distributes keys of other sizes: their numbers, with their indices, and then keys and values by the indices.

@@ -3,6 +3,7 @@
 //! A kernel that moves values does not depend on whether 4 bytes are a `u32`, an `f32` or a struct. So PTX exists only
 //! for a few types, the *carriers*. The host passes views of other types as views of the carrier of the same size.
 
+use super::column::Column;
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 
@@ -92,20 +93,6 @@ impl<A: Carry, B: Carry<Value = A::Value>> Carry for (A, B) {
     }
 }
 
-impl<A: Carry> Carry for Vec<A> {
-    type Value = A::Value;
-    type As<W: Pod> = Vec<A::As<W>>;
-
-    fn addresses(&self) -> usize {
-        self.iter().fold(0, |bits, views| bits | views.addresses())
-    }
-
-    unsafe fn reinterpret<W: Pod>(&self) -> Self::As<W> {
-        // SAFETY: the caller's guarantee covers all of them.
-        self.iter().map(|views| unsafe { views.reinterpret() }).collect()
-    }
-}
-
 /// Evaluates an expression with [views](Carry) of a value type as views of the first carrier that fits, or another one
 /// with the views as they are: `carried!(V => u32 | u64, (from, to), |(from, to)| …, else |(from, to)| …)`.
 macro_rules! carried {
@@ -126,24 +113,39 @@ macro_rules! carried {
     }};
 }
 
-/// [`carried!`] for values that move with keys that are held in an `H`, by the kernels with an order. They exist for values
-/// of 4 and 8 bytes; with keys of over 8 bytes, for values of 4; and keys of up to 16 bytes need none.
-macro_rules! carried_with {
-    ($held:ty, $value:ty, $views:expr, |$carried:pat_param| $body:expr, else |$other:pat_param| $otherwise:expr) => {
-        if const { size_of::<$held>() <= 8 } {
-            $crate::runtime::carrier::carried!(
-                $value => () | u32 | u64, $views, |$carried| $body, else |$other| $otherwise
-            )
-        } else if const { size_of::<$held>() <= 16 } {
-            $crate::runtime::carrier::carried!($value => () | u32, $views, |$carried| $body, else |$other| $otherwise)
-        } else {
-            $crate::runtime::carrier::carried!($value => u32, $views, |$carried| $body, else |$other| $otherwise)
-        }
-    };
+/// Evaluates an expression with the types of keys and values that kernels with an order have, by their sizes:
+/// `ordered!((key, value) => (H, W), …)`. Values of other sizes are [not moved](is_moved_with).
+macro_rules! ordered {
+    ($sizes:expr => ($key:ident, $value:ident), $body:expr) => {{
+        let (key, value): (usize, usize) = $sizes;
+        $crate::sized!(key => $key in u32 | u64, $crate::sized!(
+            value => $value in () | u32 | u64, $body,
+            else unreachable!("values of {value} bytes are moved by their indices")
+        ), else $crate::sized!(key => $key in [u32; 3] | [u64; 2], $crate::sized!(
+            value => $value in () | u32, $body,
+            else unreachable!("values of {value} bytes are moved by their indices")
+        ), else {
+            assert_eq!((key, value), (32, 4), "the bytes of a key and of a value that kernels with an order have");
+            type $key = [u64; 4];
+            type $value = u32;
+            $body
+        }))
+    }};
+}
+
+/// Returns whether kernels with an order move these values with keys that are held in `key` bytes. They exist for values of 4
+/// and 8 bytes; with keys of over 8 bytes, for values of 4; and keys of up to 16 bytes need none.
+pub(crate) fn is_moved_with(key: usize, values: Column) -> bool {
+    match values.size() {
+        0 => key <= 16,
+        4 => values.fits::<u32>(),
+        8 => key <= 8 && values.fits::<u64>(),
+        _ => false,
+    }
 }
 
 pub(crate) use carried;
-pub(crate) use carried_with;
+pub(crate) use ordered;
 
 #[cfg(test)]
 mod tests {
@@ -162,7 +164,6 @@ mod tests {
         assert!(aligned.carried::<u64>().is_none());
         assert!(misaligned.carried::<u32>().is_none());
         assert!((aligned, misaligned).carried::<u32>().is_none());
-        assert!(vec![aligned, aligned].carried::<u32>().is_some());
         let names = [aligned, misaligned]
             .map(|view| carried!([u16; 2] => u64 | u32, view, |view| type_of(view), else |view| type_of(view)));
         assert_eq!(names, ["u32", "[u16; 2]"]);

@@ -14,6 +14,7 @@ use super::slice::{DeviceSlice, DeviceSliceMut};
 use super::stream::Stream;
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
+use core::alloc::Layout;
 use core::ops::Range;
 
 /// A [`DeviceSlice`] of elements whose type is known by its size alone.
@@ -62,6 +63,16 @@ impl<T: Pod> From<DeviceVec<T>> for AnyVec {
 }
 
 impl<'a> AnySlice<'a> {
+    /// Returns slices of one type.
+    pub(crate) fn all<T: Pod>(slices: &[DeviceSlice<'a, T>]) -> Vec<Self> {
+        slices.iter().map(|&slice| slice.into()).collect()
+    }
+
+    /// Returns pairs of slices of the same types.
+    pub(crate) fn all_pairs<K: Pod, V: Pod>(pairs: &[(DeviceSlice<'a, K>, DeviceSlice<'a, V>)]) -> Vec<(Self, Self)> {
+        pairs.iter().map(|&(keys, values)| (keys.into(), values.into())).collect()
+    }
+
     /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -253,6 +264,11 @@ impl AnyVec {
         AnySliceMut { bytes: self.bytes.as_mut_slice(), size: self.size, len: self.len }
     }
 
+    /// Returns a view for kernels on `stream`: the caller keeps the memory alive until its work is done.
+    pub(crate) fn raw_view_mut(&mut self, stream: &Stream) -> Result<ColumnMut, Error> {
+        self.as_mut_slice().raw_view_mut(stream)
+    }
+
     /// Shortens the vector to its first `len` elements; does nothing if it has no more. The memory stays allocated.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
@@ -315,13 +331,31 @@ impl Column {
 
     /// Returns whether the elements can be read as a `T` where they are.
     pub fn fits<T>(self) -> bool {
-        self.size == size_of::<T>() && self.address.addr().is_multiple_of(align_of::<T>())
+        self.has_layout(Layout::new::<T>())
+    }
+
+    /// Returns whether the elements are of this size, and aligned.
+    pub fn has_layout(self, layout: Layout) -> bool {
+        self.size == layout.size() && self.address.addr().is_multiple_of(layout.align())
     }
 
     /// Returns the elements as a type of their size that they are aligned for.
     pub fn typed<T: Pod>(self) -> Option<Global<T>> {
         // SAFETY: plain data may be read as other plain data of its size, which is aligned for it.
         self.fits::<T>().then(|| unsafe { Global::from_raw(self.address.cast(), self.len) })
+    }
+
+    /// Returns the elements as a type that they are known to fit.
+    ///
+    /// # Panics
+    /// If they do not.
+    pub fn as_type<T: Pod>(self) -> Global<T> {
+        self.typed().unwrap_or_else(|| self.refuse())
+    }
+
+    #[cold]
+    fn refuse(self) -> ! {
+        panic!("{self:?} was not made for this kernel")
     }
 
     /// Returns the elements as words of which each has a whole number.
@@ -370,6 +404,11 @@ impl ColumnMut {
     pub fn typed<T: Pod>(self) -> Option<GlobalMut<T>> {
         // SAFETY: plain data may be written as other plain data of its size, which is aligned for it.
         self.fits::<T>().then(|| unsafe { GlobalMut::from_raw(self.address.cast(), self.len) })
+    }
+
+    /// Returns the elements as a type that they are known to fit: see [`Column::as_type`].
+    pub fn as_type<T: Pod>(self) -> GlobalMut<T> {
+        self.typed().unwrap_or_else(|| self.as_const().refuse())
     }
 
     /// Returns the elements as words: see [`Column::words`].

@@ -13,6 +13,7 @@ use crate::transfer::{self, GATHER_TILE, GatherWords, LEAVE};
 use crate::transform;
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
+use std::alloc::Layout;
 
 /// Evaluates an expression with the type that holds an element: `held!(K as H, …)`. Elements have 1 to 32 bytes; others do
 /// not compile. `held!(K as H or bytes, …)` also holds elements of one and two bytes in types of that size.
@@ -26,12 +27,7 @@ macro_rules! held {
             1 u8, 2 u16, 4 u32, 8 u64, 12 [u32; 3], 16 [u64; 2], 32 [u64; 4])
     };
     (@ $element:ty, $held:ident, $body:expr, $($bytes:literal $type:ty),+) => {{
-        const {
-            assert!(
-                size_of::<$element>() > 0 && size_of::<$element>() <= 32,
-                "an operator's elements have 1 to 32 bytes: sort larger ones by a key, with the element as the value"
-            );
-        }
+        const { $crate::runtime::held::expect_held::<$element>() };
         // The sizes are compared as constants, so that only code that can run is compiled.
         $(
             if const { size_of::<$element>() <= $bytes } {
@@ -54,51 +50,90 @@ pub(crate) fn widened<T: Pod, H: Held>(element: T) -> H {
     held
 }
 
-/// Elements to read.
-pub(crate) struct HeldIn<H: Pod> {
-    pub view: Global<H>,
-    /// The memory of the view, if it is not that of the elements. It is freed in stream order.
-    _copy: Option<DeviceVec<H>>,
+/// Checks, when it is compiled, that a type holds elements like these.
+pub(crate) const fn expect_held<T>() {
+    let _ = held_layout(size_of::<T>());
 }
 
-impl<H: Pod> HeldIn<H> {
-    pub fn new(stream: &Stream, elements: impl Into<Column>) -> Result<Self, Error> {
-        let elements = elements.into();
-        if let Some(view) = elements.typed() {
-            return Ok(Self { view, _copy: None });
-        }
-        let mut copy = stream.uninit::<H>(elements.len())?;
-        gather(stream, elements, copy.raw_view_mut(stream)?.into(), None)?;
-        Ok(Self { view: copy.raw_view(stream)?, _copy: Some(copy) })
+/// Returns the layout of the type that holds elements of a size: `u32`, `u64`, `[u32; 3]`, `[u64; 2]` or `[u64; 4]`.
+pub(crate) const fn held_layout(size: usize) -> Layout {
+    match size {
+        1..=4 => Layout::new::<u32>(),
+        5..=8 => Layout::new::<u64>(),
+        9..=12 => Layout::new::<[u32; 3]>(),
+        13..=16 => Layout::new::<[u64; 2]>(),
+        17..=32 => Layout::new::<[u64; 4]>(),
+        _ => panic!(
+            "an operator's elements have 1 to 32 bytes: sort larger ones by a key, with the element as the value"
+        ),
     }
 }
 
-/// Elements to write, or to change. They must be [finished](Self::finish).
+/// Evaluates an expression with the type that holds elements, by its size: `held_type!(size => H, …)`.
+macro_rules! held_type {
+    ($size:expr => $held:ident, $body:expr) => {
+        $crate::sized!(
+            $size => $held in u32 | u64 | [u32; 3] | [u64; 2] | [u64; 4], $body,
+            else unreachable!("elements are held in a type of one of these sizes")
+        )
+    };
+}
+
+pub(crate) use held_type;
+
+/// [`held_layout`], with `u8` and `u16` for elements of one and two bytes.
+pub(crate) const fn held_layout_or_bytes(size: usize) -> Layout {
+    match size {
+        1 => Layout::new::<u8>(),
+        2 => Layout::new::<u16>(),
+        _ => held_layout(size),
+    }
+}
+
+/// Elements to read, in the layout of a type.
+pub(crate) struct LaidOut {
+    pub view: Column,
+    /// The memory of the view, if it is not that of the elements. It is freed in stream order.
+    _copy: Option<AnyVec>,
+}
+
+impl LaidOut {
+    pub fn new(stream: &Stream, elements: Column, layout: Layout) -> Result<Self, Error> {
+        if elements.has_layout(layout) {
+            return Ok(Self { view: elements, _copy: None });
+        }
+        let mut copy = AnyVec::uninit(stream, layout.size(), elements.len())?;
+        let view = copy.raw_view_mut(stream)?;
+        gather(stream, elements, view, None)?;
+        Ok(Self { view: view.as_const(), _copy: Some(copy) })
+    }
+}
+
+/// Elements to write, or to change, in the layout of a type. They must be [finished](Self::finish).
 #[must_use]
-pub(crate) struct HeldOut<H: Pod> {
-    pub view: GlobalMut<H>,
-    copy: Option<DeviceVec<H>>,
+pub(crate) struct LaidOutMut {
+    pub view: ColumnMut,
+    copy: Option<AnyVec>,
     elements: ColumnMut,
 }
 
-impl<H: Pod> HeldOut<H> {
+impl LaidOutMut {
     /// Elements that are all written.
-    pub fn new(stream: &Stream, elements: impl Into<ColumnMut>) -> Result<Self, Error> {
-        let elements = elements.into();
-        if let Some(view) = elements.typed() {
-            return Ok(Self { view, copy: None, elements });
+    pub fn new(stream: &Stream, elements: ColumnMut, layout: Layout) -> Result<Self, Error> {
+        if elements.as_const().has_layout(layout) {
+            return Ok(Self { view: elements, copy: None, elements });
         }
-        let mut copy = stream.uninit::<H>(elements.len())?;
+        let mut copy = AnyVec::uninit(stream, layout.size(), elements.len())?;
         Ok(Self { view: copy.raw_view_mut(stream)?, copy: Some(copy), elements })
     }
 
     /// Elements that are read before they are written.
-    pub fn with_contents(stream: &Stream, elements: impl Into<ColumnMut>) -> Result<Self, Error> {
-        let held = Self::new(stream, elements)?;
-        if held.copy.is_some() {
-            gather(stream, held.elements.as_const(), held.view.into(), None)?;
+    pub fn with_contents(stream: &Stream, elements: ColumnMut, layout: Layout) -> Result<Self, Error> {
+        let laid_out = Self::new(stream, elements, layout)?;
+        if laid_out.copy.is_some() {
+            gather(stream, elements.as_const(), laid_out.view, None)?;
         }
-        Ok(held)
+        Ok(laid_out)
     }
 
     /// Writes the first elements to their place, as many as the device says; without a count, all of them.
@@ -115,9 +150,53 @@ impl<H: Pod> HeldOut<H> {
     /// Writes the elements to their place.
     pub fn finish(self, stream: &Stream) -> Result<(), Error> {
         match self.copy {
-            Some(_) => gather(stream, self.view.as_const().into(), self.elements, None),
+            Some(_) => gather(stream, self.view.as_const(), self.elements, None),
             None => Ok(()),
         }
+    }
+}
+
+/// [`LaidOut`] elements of a type that is known.
+pub(crate) struct HeldIn<H: Pod> {
+    pub view: Global<H>,
+    _elements: LaidOut,
+}
+
+impl<H: Pod> HeldIn<H> {
+    pub fn new(stream: &Stream, elements: impl Into<Column>) -> Result<Self, Error> {
+        let elements = LaidOut::new(stream, elements.into(), Layout::new::<H>())?;
+        Ok(Self { view: elements.view.as_type(), _elements: elements })
+    }
+}
+
+/// [`LaidOutMut`] elements of a type that is known.
+#[must_use]
+pub(crate) struct HeldOut<H: Pod> {
+    pub view: GlobalMut<H>,
+    elements: LaidOutMut,
+}
+
+impl<H: Pod> HeldOut<H> {
+    /// Elements that are all written.
+    pub fn new(stream: &Stream, elements: impl Into<ColumnMut>) -> Result<Self, Error> {
+        let elements = LaidOutMut::new(stream, elements.into(), Layout::new::<H>())?;
+        Ok(Self { view: elements.view.as_type(), elements })
+    }
+
+    /// Elements that are read before they are written.
+    pub fn with_contents(stream: &Stream, elements: impl Into<ColumnMut>) -> Result<Self, Error> {
+        let elements = LaidOutMut::with_contents(stream, elements.into(), Layout::new::<H>())?;
+        Ok(Self { view: elements.view.as_type(), elements })
+    }
+
+    /// See [`LaidOutMut::finish_first`].
+    pub fn finish_first(self, stream: &Stream, count: Option<Global<u64>>) -> Result<(), Error> {
+        self.elements.finish_first(stream, count)
+    }
+
+    /// See [`LaidOutMut::finish`].
+    pub fn finish(self, stream: &Stream) -> Result<(), Error> {
+        self.elements.finish(stream)
     }
 }
 

@@ -258,7 +258,7 @@ impl<K: Held> HeldQuery<K> {
             Bound::Lower => (needles, haystack),
             Bound::Upper => (haystack, needles),
         };
-        let splits = partition(stream, a, b, order, tile)?;
+        let splits = partition(stream, a.into(), b.into(), order, tile)?;
         let (boundaries, verdicts) = (splits.boundaries(stream)?, splits.verdicts(stream)?);
         let (out, upper) = (answer.out, answer.upper());
         let kernel =

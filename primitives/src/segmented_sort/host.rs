@@ -8,19 +8,21 @@ use super::number::{NUMBER_TILE, NumberItems};
 use super::pass::{MergeSegments, REPAIR};
 use super::shape::{Shape, THREADS, items, slack};
 use super::tile::SortSegments;
-use crate::compare::{Compare, HoleOrder, KeyOrder};
+use crate::compare::{Compare, HoleOrder};
 use crate::hole::Held;
 use crate::operator::map;
-use crate::runtime::carrier::{Carry, carried_with};
-use crate::runtime::held::{HeldIn, Indices, held};
+use crate::runtime::carrier::{is_moved_with, ordered};
+use crate::runtime::column::{AnySlice, AnySliceMut, AnyVec, Column, ColumnMut};
+use crate::runtime::held::{Indices, LaidOut, expect_held, held_layout};
 use crate::runtime::offsets::{Trust, expect_offsets, invalid_offset};
-use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::runtime::pairs::{Columns, ColumnsMut};
 use crate::source;
 use crate::transfer;
 use crate::transform;
 use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
+use std::marker::PhantomData;
 
 /// Sorts the keys of each segment into `output`. Waits for the check of the offsets.
 ///
@@ -35,10 +37,11 @@ pub fn keys<'a, K: Pod, C: Compare<K>>(
     output: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
+    const { expect_held::<K>() };
     let offsets: DeviceSlice<'a, u32> = offsets.into();
     let _span = crate::span!(stream, "segmented_sort::keys", offsets.len());
-    let operands = keys_apart(stream, input.into(), output.into())?;
-    sort(stream, offsets, operands, compare, Trust::Check)
+    let operands = keys_apart(stream, input.into().into(), output.into().into())?;
+    sort(stream, offsets, operands, HoleOrder::of::<K, C>(compare), Trust::Check)
 }
 
 /// Runs [`keys`] in place.
@@ -51,10 +54,11 @@ pub fn keys_in_place<'a, K: Pod, C: Compare<K>>(
     keys: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
+    const { expect_held::<K>() };
     let offsets: DeviceSlice<'a, u32> = offsets.into();
     let _span = crate::span!(stream, "segmented_sort::keys_in_place", offsets.len());
-    let operands = in_place(PairsMut::keys(stream, keys.into())?);
-    sort(stream, offsets, operands, compare, Trust::Check)
+    let operands = in_place(ColumnsMut::keys(stream, keys.into().into())?);
+    sort(stream, offsets, operands, HoleOrder::of::<K, C>(compare), Trust::Check)
 }
 
 /// Sorts each segment by its keys and moves the values along. Waits for the check of the offsets.
@@ -68,10 +72,11 @@ pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     compare: C,
 ) -> Result<(), Error> {
+    const { expect_held::<K>() };
     let offsets: DeviceSlice<'a, u32> = offsets.into();
     let _span = crate::span!(stream, "segmented_sort::pairs", offsets.len());
-    let operands = pairs_apart(stream, input.0.into(), input.1.into(), output.0.into(), output.1.into())?;
-    sort(stream, offsets, operands, compare, Trust::Check)
+    let (from, to) = ((input.0.into().into(), input.1.into().into()), (output.0.into().into(), output.1.into().into()));
+    sort(stream, offsets, pairs_apart(stream, from, to)?, HoleOrder::of::<K, C>(compare), Trust::Check)
 }
 
 /// Runs [`pairs`] in place.
@@ -84,10 +89,11 @@ pub fn pairs_in_place<'a, K: Pod, V: Pod, C: Compare<K>>(
     pairs: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     compare: C,
 ) -> Result<(), Error> {
+    const { expect_held::<K>() };
     let offsets: DeviceSlice<'a, u32> = offsets.into();
     let _span = crate::span!(stream, "segmented_sort::pairs_in_place", offsets.len());
-    let operands = pairs_same(stream, pairs.0.into(), pairs.1.into())?;
-    sort(stream, offsets, operands, compare, Trust::Check)
+    let operands = pairs_same(stream, (pairs.0.into().into(), pairs.1.into().into()))?;
+    sort(stream, offsets, operands, HoleOrder::of::<K, C>(compare), Trust::Check)
 }
 
 /// [`keys`] without the check and without waiting. It launches the passes that the longest possible segment would need,
@@ -106,8 +112,9 @@ pub unsafe fn keys_unchecked<'a, K: Pod, C: Compare<K>>(
     output: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let operands = keys_apart(stream, input.into(), output.into())?;
-    sort(stream, offsets.into(), operands, compare, Trust::Promised)
+    const { expect_held::<K>() };
+    let operands = keys_apart(stream, input.into().into(), output.into().into())?;
+    sort(stream, offsets.into(), operands, HoleOrder::of::<K, C>(compare), Trust::Promised)
 }
 
 /// [`keys_in_place`] without the check and without waiting: see [`keys_unchecked`].
@@ -123,8 +130,9 @@ pub unsafe fn keys_in_place_unchecked<'a, K: Pod, C: Compare<K>>(
     keys: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let operands = in_place(PairsMut::keys(stream, keys.into())?);
-    sort(stream, offsets.into(), operands, compare, Trust::Promised)
+    const { expect_held::<K>() };
+    let operands = in_place(ColumnsMut::keys(stream, keys.into().into())?);
+    sort(stream, offsets.into(), operands, HoleOrder::of::<K, C>(compare), Trust::Promised)
 }
 
 /// [`pairs`] without the check and without waiting: see [`keys_unchecked`].
@@ -141,8 +149,9 @@ pub unsafe fn pairs_unchecked<'a, K: Pod, V: Pod, C: Compare<K>>(
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     compare: C,
 ) -> Result<(), Error> {
-    let operands = pairs_apart(stream, input.0.into(), input.1.into(), output.0.into(), output.1.into())?;
-    sort(stream, offsets.into(), operands, compare, Trust::Promised)
+    const { expect_held::<K>() };
+    let (from, to) = ((input.0.into().into(), input.1.into().into()), (output.0.into().into(), output.1.into().into()));
+    sort(stream, offsets.into(), pairs_apart(stream, from, to)?, HoleOrder::of::<K, C>(compare), Trust::Promised)
 }
 
 /// [`pairs_in_place`] without the check and without waiting: see [`keys_unchecked`].
@@ -158,8 +167,9 @@ pub unsafe fn pairs_in_place_unchecked<'a, K: Pod, V: Pod, C: Compare<K>>(
     pairs: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     compare: C,
 ) -> Result<(), Error> {
-    let operands = pairs_same(stream, pairs.0.into(), pairs.1.into())?;
-    sort(stream, offsets.into(), operands, compare, Trust::Promised)
+    const { expect_held::<K>() };
+    let operands = pairs_same(stream, (pairs.0.into().into(), pairs.1.into().into()))?;
+    sort(stream, offsets.into(), operands, HoleOrder::of::<K, C>(compare), Trust::Promised)
 }
 
 /// Finds the order of each segment's keys: element `i` of `positions` is the position, within its segment, of the key that
@@ -190,9 +200,17 @@ pub fn argsort<'a, K: Pod, C: Compare<K>>(
     positions: impl Into<DeviceSliceMut<'a, u32>>,
     compare: C,
 ) -> Result<(), Error> {
+    const { expect_held::<K>() };
     let offsets: DeviceSlice<'a, u32> = offsets.into();
     let _span = crate::span!(stream, "segmented_sort::argsort", offsets.len());
-    positions_sorted(stream, offsets, keys.into(), positions.into(), compare, Trust::Check)
+    positions_sorted(
+        stream,
+        offsets,
+        keys.into().into(),
+        positions.into(),
+        HoleOrder::of::<K, C>(compare),
+        Trust::Check,
+    )
 }
 
 /// [`argsort`] without the check and without waiting: see [`keys_unchecked`].
@@ -209,30 +227,9 @@ pub unsafe fn argsort_unchecked<'a, K: Pod, C: Compare<K>>(
     positions: impl Into<DeviceSliceMut<'a, u32>>,
     compare: C,
 ) -> Result<(), Error> {
-    positions_sorted(stream, offsets.into(), keys.into(), positions.into(), compare, Trust::Promised)
-}
-
-/// Numbers the items of each segment, and sorts the numbers with the keys.
-fn positions_sorted<K: Pod, C: Compare<K>>(
-    stream: &Stream,
-    offsets: DeviceSlice<'_, u32>,
-    keys: DeviceSlice<'_, K>,
-    positions: DeviceSliceMut<'_, u32>,
-    compare: C,
-    trust: Trust,
-) -> Result<(), Error> {
-    let len = keys.len();
-    expect_len("the positions of a segmented sort", len, positions.len())?;
-    expect_offsets(offsets.len())?;
-    let mut numbers = stream.uninit::<u32>(len)?;
-    if len > 0 {
-        let kernel = NumberItems::new(offsets.raw_view(stream)?, numbers.raw_view_mut(stream)?);
-        // SAFETY: one block per tile.
-        unsafe { stream.launch(kernel, len.div_ceil(NUMBER_TILE))? };
-    }
-    let mut sorted = stream.uninit::<K>(len)?;
-    let operands = pairs_apart(stream, keys, numbers.as_slice(), sorted.as_mut_slice(), positions)?;
-    sort(stream, offsets, operands, compare, trust)
+    const { expect_held::<K>() };
+    let order = HoleOrder::of::<K, C>(compare);
+    positions_sorted(stream, offsets.into(), keys.into().into(), positions.into(), order, Trust::Promised)
 }
 
 /// [`pairs_in_place`] with a given tile shape: for tests that need many tiles of few items.
@@ -245,197 +242,300 @@ pub fn pairs_shaped<K: Held, V: Pod, C: Compare<K>, const THREADS: u32, const IT
     compare: C,
     shape: Shape<THREADS, ITEMS, SLACK>,
 ) -> Result<(), Error> {
-    let operands = pairs_same(stream, keys, values)?;
-    run(stream, offsets, operands, HoleOrder::of::<K, C>(compare), Trust::Check, shape)
+    let operands = pairs_same(stream, (keys.into(), values.into()))?;
+    let kernels = Typed::<K, V, THREADS, ITEMS, SLACK> { shape, types: PhantomData };
+    run(stream, offsets, operands, HoleOrder::of::<K, C>(compare), Trust::Check, &kernels)
+}
+
+/// Numbers the items of each segment, and sorts the numbers with the keys.
+fn positions_sorted(
+    stream: &Stream,
+    offsets: DeviceSlice<'_, u32>,
+    keys: AnySlice<'_>,
+    positions: DeviceSliceMut<'_, u32>,
+    order: HoleOrder,
+    trust: Trust,
+) -> Result<(), Error> {
+    let len = keys.len();
+    expect_len("the positions of a segmented sort", len, positions.len())?;
+    expect_offsets(offsets.len())?;
+    let mut numbers = stream.uninit::<u32>(len)?;
+    if len > 0 {
+        let kernel = NumberItems::new(offsets.raw_view(stream)?, numbers.raw_view_mut(stream)?);
+        // SAFETY: one block per tile.
+        unsafe { stream.launch(kernel, len.div_ceil(NUMBER_TILE))? };
+    }
+    let mut sorted = AnyVec::uninit(stream, keys.size(), len)?;
+    let (from, to) = ((keys, numbers.as_slice().into()), (sorted.as_mut_slice(), positions.into()));
+    sort(stream, offsets, pairs_apart(stream, from, to)?, order, trust)
 }
 
 /// Keys and values of equal length, and their destination: other buffers, or the same ones.
-type Operands<K, V> = (Pairs<K, V>, PairsMut<K, V>);
+type Operands = (Columns, ColumnsMut);
 
-fn keys_apart<K: Pod>(
-    stream: &Stream,
-    input: DeviceSlice<'_, K>,
-    output: DeviceSliceMut<'_, K>,
-) -> Result<Operands<K, ()>, Error> {
+fn keys_apart(stream: &Stream, input: AnySlice<'_>, output: AnySliceMut<'_>) -> Result<Operands, Error> {
     expect_len("the output keys of a segmented sort", input.len(), output.len())?;
-    Ok((Pairs::keys(stream, input)?, PairsMut::keys(stream, output)?))
+    Ok((Columns::keys(stream, input)?, ColumnsMut::keys(stream, output)?))
 }
 
-fn pairs_apart<K: Pod, V: Pod>(
+fn pairs_apart(
     stream: &Stream,
-    input_keys: DeviceSlice<'_, K>,
-    input_values: DeviceSlice<'_, V>,
-    keys: DeviceSliceMut<'_, K>,
-    values: DeviceSliceMut<'_, V>,
-) -> Result<Operands<K, V>, Error> {
-    expect_len("the output keys of a segmented sort", input_keys.len(), keys.len())?;
-    let input = Pairs::new(stream, input_keys, input_values, "the input values of a segmented sort")?;
-    Ok((input, PairsMut::new(stream, keys, values, "the output values of a segmented sort")?))
+    input: (AnySlice<'_>, AnySlice<'_>),
+    output: (AnySliceMut<'_>, AnySliceMut<'_>),
+) -> Result<Operands, Error> {
+    expect_len("the output keys of a segmented sort", input.0.len(), output.0.len())?;
+    let input = Columns::new(stream, input, "the input values of a segmented sort")?;
+    Ok((input, ColumnsMut::new(stream, output, "the output values of a segmented sort")?))
 }
 
-fn pairs_same<K: Pod, V: Pod>(
-    stream: &Stream,
-    keys: DeviceSliceMut<'_, K>,
-    values: DeviceSliceMut<'_, V>,
-) -> Result<Operands<K, V>, Error> {
-    Ok(in_place(PairsMut::new(stream, keys, values, "the values of a segmented sort")?))
+fn pairs_same(stream: &Stream, pairs: (AnySliceMut<'_>, AnySliceMut<'_>)) -> Result<Operands, Error> {
+    Ok(in_place(ColumnsMut::new(stream, pairs, "the values of a segmented sort")?))
 }
 
 /// Each tile is read before it is written, by the same block, so input and output may be the same memory.
-fn in_place<K: Pod, V: Pod>(data: PairsMut<K, V>) -> Operands<K, V> {
+fn in_place(data: ColumnsMut) -> Operands {
     (data.as_const(), data)
 }
 
 /// Sorts in the form in which kernels exist: keys in the type that holds them, values by a carrier or by index.
-fn sort<K: Pod, V: Pod, C: Compare<K>>(
+fn sort(
     stream: &Stream,
     offsets: DeviceSlice<'_, u32>,
-    (from, to): Operands<K, V>,
-    compare: C,
+    (from, to): Operands,
+    order: HoleOrder,
     trust: Trust,
 ) -> Result<(), Error> {
-    let order = HoleOrder::of::<K, C>(compare);
-    held!(K as H, {
-        let keys = (from.keys, to.keys);
-        if let Some((from_keys, to_keys)) = keys.carried::<H>() {
-            let from = Pairs { keys: from_keys, values: from.values };
-            let to = PairsMut { keys: to_keys, values: to.values };
-            return sort_held(stream, offsets, (from, to), order, trust);
-        }
-        // Items outside of all segments stay as they are, so that keys are gathered, too.
-        let len = to.keys.len();
-        let held = HeldIn::<H>::new(stream, from.keys)?;
-        let mut sorted = stream.uninit::<H>(len)?;
-        let mut indices = Indices::new(stream, len, len)?;
-        let indexed = Pairs { keys: held.view, values: indices.from.raw_view(stream)? };
-        let moved = PairsMut { keys: sorted.raw_view_mut(stream)?, values: indices.to.raw_view_mut(stream)? };
-        shaped(stream, offsets, (indexed, moved), order, trust)?;
-        indices.gather_held(stream, held.view, to.keys)?;
-        gather_values(stream, &indices, from.values, to.values)
-    })
-}
-
-/// Moves the values, which may be in place.
-pub(crate) fn gather_values<V: Pod>(
-    stream: &Stream,
-    indices: &Indices,
-    from: Global<V>,
-    to: GlobalMut<V>,
-) -> Result<(), Error> {
-    if from.as_ptr() != to.as_const().as_ptr() {
-        return indices.gather_held(stream, from, to);
+    let layout = held_layout(from.keys.size());
+    if from.keys.has_layout(layout) && to.keys.as_const().has_layout(layout) {
+        return sort_held(stream, offsets, (from, to), order, trust);
     }
-    let mut copy = stream.uninit::<V>(from.len())?;
-    transfer::copy_columns(stream, from.into(), copy.raw_view_mut(stream)?.into())?;
-    indices.gather_held(stream, copy.raw_view(stream)?, to)
-}
-
-fn sort_held<H: Held, V: Pod>(
-    stream: &Stream,
-    offsets: DeviceSlice<'_, u32>,
-    operands: Operands<H, V>,
-    order: HoleOrder,
-    trust: Trust,
-) -> Result<(), Error> {
-    carried_with!(
-        H, V, operands,
-        |operands| shaped(stream, offsets, operands, order, trust),
-        else |operands| sort_indexed(stream, offsets, operands, order, trust)
-    )
-}
-
-/// Moves the indices of the values, and then the values.
-fn sort_indexed<H: Held, V: Pod>(
-    stream: &Stream,
-    offsets: DeviceSlice<'_, u32>,
-    (from, to): Operands<H, V>,
-    order: HoleOrder,
-    trust: Trust,
-) -> Result<(), Error> {
+    // Items outside of all segments stay as they are, so that keys are gathered, too.
     let len = to.keys.len();
-    let mut indices = Indices::new(stream, len, len)?;
-    let indexed = Pairs { keys: from.keys, values: indices.from.raw_view(stream)? };
-    let moved = PairsMut { keys: to.keys, values: indices.to.raw_view_mut(stream)? };
-    shaped(stream, offsets, (indexed, moved), order, trust)?;
+    let held = LaidOut::new(stream, from.keys, layout)?;
+    let mut sorted = AnyVec::uninit(stream, layout.size(), len)?;
+    let indices = sort_indices(stream, offsets, held.view, sorted.raw_view_mut(stream)?, order, trust)?;
+    indices.gather_held(stream, held.view, to.keys)?;
     gather_values(stream, &indices, from.values, to.values)
 }
 
-/// Sorts each segment in place by an order of held keys. The offsets are in order.
-pub(crate) fn sort_promised<H: Held, V: Pod>(
+/// Moves the values, which may be in place.
+pub(crate) fn gather_values(stream: &Stream, indices: &Indices, from: Column, to: ColumnMut) -> Result<(), Error> {
+    if from.address() != to.as_const().address() {
+        return indices.gather_held(stream, from, to);
+    }
+    let mut copy = AnyVec::uninit(stream, from.size(), from.len())?;
+    let copy = copy.raw_view_mut(stream)?;
+    transfer::copy_columns(stream, from, copy)?;
+    indices.gather_held(stream, copy.as_const(), to)
+}
+
+/// Sorts keys that are held. Where no kernel moves the values, it moves their indices, and then the values.
+fn sort_held(
     stream: &Stream,
     offsets: DeviceSlice<'_, u32>,
-    pairs: PairsMut<H, V>,
+    (from, to): Operands,
+    order: HoleOrder,
+    trust: Trust,
+) -> Result<(), Error> {
+    let key = from.keys.size();
+    if is_moved_with(key, from.values) && is_moved_with(key, to.values.as_const()) {
+        return run(stream, offsets, (from, to), order, trust, kernels(from.sizes()));
+    }
+    let indices = sort_indices(stream, offsets, from.keys, to.keys, order, trust)?;
+    gather_values(stream, &indices, from.values, to.values)
+}
+
+/// Sorts keys that are held, and returns where the items go.
+fn sort_indices(
+    stream: &Stream,
+    offsets: DeviceSlice<'_, u32>,
+    keys: Column,
+    sorted: ColumnMut,
+    order: HoleOrder,
+    trust: Trust,
+) -> Result<Indices, Error> {
+    let mut indices = Indices::new(stream, keys.len(), keys.len())?;
+    let indexed = Columns { keys, values: indices.from.raw_view(stream)?.into() };
+    let moved = ColumnsMut { keys: sorted, values: indices.to.raw_view_mut(stream)?.into() };
+    run(stream, offsets, (indexed, moved), order, trust, kernels(indexed.sizes()))?;
+    Ok(indices)
+}
+
+/// Sorts each segment in place by an order of held keys. The offsets are in order.
+pub(crate) fn sort_promised(
+    stream: &Stream,
+    offsets: DeviceSlice<'_, u32>,
+    pairs: ColumnsMut,
     order: HoleOrder,
 ) -> Result<(), Error> {
     sort_held(stream, offsets, in_place(pairs), order, Trust::Promised)
 }
 
+/// The kernels for keys and values of some types, in tiles of some shape.
+trait Kernels {
+    /// Returns the most items of a tile.
+    fn tile(&self) -> usize;
+
+    /// Returns the number of tiles that `items` items are cut into.
+    fn tiles(&self, items: u32) -> usize;
+
+    /// Launches the kernel that cuts the input into tiles.
+    ///
+    /// # Safety
+    /// The buffers satisfy its contract.
+    unsafe fn cut(&self, stream: &Stream, cut: Cut, blocks: usize) -> Result<(), Error>;
+
+    /// Launches the kernel that sorts the tiles.
+    ///
+    /// # Safety
+    /// The buffers satisfy its contract.
+    unsafe fn sort(&self, stream: &Stream, from: Columns, job: &Job, blocks: usize) -> Result<(), Error>;
+
+    /// Launches a pass that merges tiles.
+    ///
+    /// # Safety
+    /// The buffers satisfy its contract.
+    unsafe fn merge(
+        &self,
+        stream: &Stream,
+        state: GlobalMut<u32>,
+        job: &Job,
+        pass: u32,
+        blocks: usize,
+    ) -> Result<(), Error>;
+}
+
+/// What [`CutSegments`] takes.
+struct Cut {
+    offsets: Global<u32>,
+    edges: GlobalMut<Edge>,
+    state: GlobalMut<u32>,
+    items: u32,
+}
+
+/// What the kernels that sort and merge take.
+struct Job {
+    offsets: Global<u32>,
+    edges: Global<Edge>,
+    to: ColumnsMut,
+    temporary: ColumnsMut,
+    order: HoleOrder,
+}
+
+struct Typed<K, V, const THREADS: u32, const ITEMS: usize, const SLACK: u32> {
+    shape: Shape<THREADS, ITEMS, SLACK>,
+    types: PhantomData<fn(K, V)>,
+}
+
+impl<K: Held, V: Pod, const THREADS: u32, const ITEMS: usize, const SLACK: u32> Kernels
+    for Typed<K, V, THREADS, ITEMS, SLACK>
+{
+    fn tile(&self) -> usize {
+        THREADS as usize * ITEMS
+    }
+
+    fn tiles(&self, items: u32) -> usize {
+        self.shape.tiles(items) as usize
+    }
+
+    unsafe fn cut(&self, stream: &Stream, cut: Cut, blocks: usize) -> Result<(), Error> {
+        let kernel = CutSegments::<THREADS, ITEMS, SLACK>::new(cut.offsets, cut.edges, cut.state, cut.items);
+        // SAFETY: guaranteed by the caller.
+        unsafe { stream.launch(kernel, blocks) }
+    }
+
+    unsafe fn sort(&self, stream: &Stream, from: Columns, job: &Job, blocks: usize) -> Result<(), Error> {
+        let from = from.as_types::<K, V>();
+        let (to, temporary) = (job.to.as_types::<K, V>(), job.temporary.as_types::<K, V>());
+        let kernel = SortSegments::<K, V, HoleOrder, THREADS, ITEMS, SLACK>::new(
+            job.offsets,
+            job.edges,
+            from.keys,
+            from.values,
+            to.keys,
+            to.values,
+            temporary.keys,
+            temporary.values,
+            job.order,
+        );
+        // SAFETY: guaranteed by the caller.
+        unsafe { stream.launch(kernel, blocks) }
+    }
+
+    unsafe fn merge(
+        &self,
+        stream: &Stream,
+        state: GlobalMut<u32>,
+        job: &Job,
+        pass: u32,
+        blocks: usize,
+    ) -> Result<(), Error> {
+        let (to, temporary) = (job.to.as_types::<K, V>(), job.temporary.as_types::<K, V>());
+        let kernel = MergeSegments::<K, V, HoleOrder, THREADS, ITEMS, SLACK>::new(
+            job.offsets,
+            job.edges,
+            state,
+            to.keys,
+            to.values,
+            temporary.keys,
+            temporary.values,
+            job.order,
+            pass,
+        );
+        // SAFETY: guaranteed by the caller.
+        unsafe { stream.launch(kernel, blocks) }
+    }
+}
+
+/// Returns the kernels for keys and values of these sizes.
+fn kernels(sizes: (usize, usize)) -> &'static dyn Kernels {
+    ordered!(sizes => (K, V), with_shape!(ITEMS in 15 | 9 | 5 = items::<K, V>(), {
+        &Typed::<K, V, THREADS, ITEMS, { slack(ITEMS) }> { shape: Shape, types: PhantomData }
+    }))
+}
+
 /// Returns the items of a run of [`sort_runs`].
-pub(crate) const fn run_len<K, V>() -> usize {
-    THREADS as usize * items::<K, V>()
+pub(crate) fn run_len(sizes: (usize, usize)) -> usize {
+    kernels(sizes).tile()
 }
 
 /// Sorts runs of [`run_len`] items separately; the last one may be shorter. Input and output are the same memory, or do
-/// not overlap.
-pub(crate) fn sort_runs<K: Pod, V: Pod, C: KeyOrder<K>>(
-    stream: &Stream,
-    (from, to): Operands<K, V>,
-    compare: C,
-) -> Result<(), Error> {
-    with_shape!(ITEMS in 15 | 9 | 5 = items::<K, V>(), {
-        const RUN: usize = THREADS as usize * ITEMS;
-        /// The runs of a launch: the kernel has 32-bit positions.
-        const MOST: usize = u32::MAX as usize / RUN;
-        let len = to.keys.len();
-        let runs = len.div_ceil(RUN).min(MOST);
-        let (mut starts, mut edges) = (stream.uninit::<u32>(runs + 1)?, stream.uninit::<Edge>(runs + 1)?);
-        transform::map(stream, source::counting(0u32, runs + 1), &mut starts, map!(|i: u32| -> u32 { i * RUN as u32 }))?;
-        let edge = map!(|i: u32| -> Edge { Edge { position: i * RUN as u32, offset: i } });
-        transform::map(stream, source::counting(0u32, runs + 1), &mut edges, edge)?;
-        for first in (0..len).step_by(MOST * RUN) {
-            let count = (len - first).min(MOST * RUN);
-            // SAFETY: the items exist. Each run is a segment that is a tile, so that there is nothing to merge and no
-            // temporary memory is used; the last edge may lie beyond the last item.
-            unsafe {
-                let sort = SortSegments::<K, V, C, THREADS, ITEMS, { slack(ITEMS) }>::new(
-                    starts.raw_view(stream)?,
-                    edges.raw_view(stream)?,
-                    from.keys.slice(first, count),
-                    from.values.slice(first, count),
-                    to.keys.slice(first, count),
-                    to.values.slice(first, count),
-                    GlobalMut::empty(),
-                    GlobalMut::empty(),
-                    compare,
-                );
-                stream.launch(sort, count.div_ceil(RUN))?;
-            }
-        }
-        Ok(())
-    })
+/// not overlap. Keys are held, and values are of a size that kernels move.
+pub(crate) fn sort_runs(stream: &Stream, from: Columns, to: ColumnsMut, order: HoleOrder) -> Result<(), Error> {
+    let kernels = kernels(to.sizes());
+    let (len, run) = (to.keys.len(), kernels.tile());
+    // The runs of a launch: the kernel has 32-bit positions.
+    let most = u32::MAX as usize / run;
+    let runs = len.div_ceil(run).min(most);
+    let (mut starts, mut edges) = (stream.uninit::<u32>(runs + 1)?, stream.uninit::<Edge>(runs + 1)?);
+    let start = map!(run: u32 = run as u32; |i: u32| -> u32 { i * run });
+    transform::map(stream, source::counting(0u32, runs + 1), &mut starts, start)?;
+    let edge = map!(run: u32 = run as u32; |i: u32| -> Edge { Edge { position: i * run, offset: i } });
+    transform::map(stream, source::counting(0u32, runs + 1), &mut edges, edge)?;
+    for first in (0..len).step_by(most * run) {
+        let count = (len - first).min(most * run);
+        let job = Job {
+            offsets: starts.raw_view(stream)?,
+            edges: edges.raw_view(stream)?,
+            to: to.slice(first, count),
+            temporary: to.slice(0, 0),
+            order,
+        };
+        // SAFETY: each run is a segment that is a tile, so that there is nothing to merge and no temporary memory is used;
+        // the last edge may lie beyond the last item.
+        unsafe { kernels.sort(stream, from.slice(first, count), &job, count.div_ceil(run))? };
+    }
+    Ok(())
 }
 
-fn shaped<K: Pod, V: Pod, C: KeyOrder<K>>(
+fn run(
     stream: &Stream,
     offsets: DeviceSlice<'_, u32>,
-    operands: Operands<K, V>,
-    compare: C,
+    (from, to): Operands,
+    order: HoleOrder,
     trust: Trust,
+    kernels: &dyn Kernels,
 ) -> Result<(), Error> {
-    with_shape!(ITEMS in 15 | 9 | 5 = items::<K, V>(), {
-        run(stream, offsets, operands, compare, trust, Shape::<THREADS, ITEMS, { slack(ITEMS) }>)
-    })
-}
-
-fn run<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
-    stream: &Stream,
-    offsets: DeviceSlice<'_, u32>,
-    operands: Operands<K, V>,
-    compare: C,
-    trust: Trust,
-    shape: Shape<THREADS, ITEMS, SLACK>,
-) -> Result<(), Error> {
-    let (from, to) = operands;
     let items = to.keys.len();
     let limit = u32::MAX as usize;
     for len in [items, offsets.len()] {
@@ -444,7 +544,7 @@ fn run<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize, c
         }
     }
     expect_offsets(offsets.len())?;
-    let tiles = shape.tiles(items as u32) as usize;
+    let tiles = kernels.tiles(items as u32);
     let offsets_view = offsets.raw_view(stream)?;
     // Offsets that are out of order leave some edges unwritten. If they are not checked, those edges must not be
     // garbage.
@@ -453,14 +553,14 @@ fn run<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize, c
         Trust::Promised => stream.zeroed(tiles + 1)?,
     };
     let mut state = stream.zeroed::<u32>(status::WORDS)?;
-    let cut = CutSegments::<THREADS, ITEMS, SLACK>::new(
-        offsets_view,
-        edges.raw_view_mut(stream)?,
-        state.raw_view_mut(stream)?,
-        items as u32,
-    );
+    let cut = Cut {
+        offsets: offsets_view,
+        edges: edges.raw_view_mut(stream)?,
+        state: state.raw_view_mut(stream)?,
+        items: items as u32,
+    };
     // SAFETY: one block per tile of the offsets plus the end; one edge more than tiles; the status is zero.
-    unsafe { stream.launch(cut, (offsets.len() + 1).div_ceil(CUT_TILE))? };
+    unsafe { kernels.cut(stream, cut, (offsets.len() + 1).div_ceil(CUT_TILE))? };
 
     let pass_count = match trust {
         Trust::Promised => passes(tiles as u32),
@@ -478,41 +578,19 @@ fn run<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize, c
 
     // Without the check, even a single tile may appear to be crossed by a segment that is out of order.
     let held = if pass_count > 0 || trust == Trust::Promised { items } else { 0 };
-    let mut temporary_keys = stream.uninit::<K>(held)?;
-    let mut temporary_values = stream.uninit::<V>(held)?;
+    let mut temporary_keys = AnyVec::uninit(stream, to.keys.size(), held)?;
+    let mut temporary_values = AnyVec::uninit(stream, to.values.size(), held)?;
     let temporary =
-        PairsMut::new(stream, temporary_keys.as_mut_slice(), temporary_values.as_mut_slice(), "temporary values")?;
-    let edges = edges.raw_view(stream)?;
-    let sort = SortSegments::<K, V, C, THREADS, ITEMS, SLACK>::new(
-        offsets_view,
-        edges,
-        from.keys,
-        from.values,
-        to.keys,
-        to.values,
-        temporary.keys,
-        temporary.values,
-        compare,
-    );
+        ColumnsMut { keys: temporary_keys.raw_view_mut(stream)?, values: temporary_values.raw_view_mut(stream)? };
+    let job = Job { offsets: offsets_view, edges: edges.raw_view(stream)?, to, temporary, order };
     // SAFETY: one block per tile; the edges were cut with the same shape; all slices have equal lengths, and so do the
     // temporary ones if any segment spans tiles.
-    unsafe { stream.launch(sort, tiles)? };
+    unsafe { kernels.sort(stream, from, &job, tiles)? };
     // The last launch repairs the output if the comparator is not an order; otherwise it does nothing.
     let repair = (pass_count > 0).then_some(REPAIR);
     for pass in (0..pass_count).chain(repair) {
-        let merge = MergeSegments::<K, V, C, THREADS, ITEMS, SLACK>::new(
-            offsets_view,
-            edges,
-            state.raw_view_mut(stream)?,
-            to.keys,
-            to.values,
-            temporary.keys,
-            temporary.values,
-            compare,
-            pass,
-        );
         // SAFETY: two blocks per tile, after the sort of the tiles, with the same arguments.
-        unsafe { stream.launch(merge, 2 * tiles)? };
+        unsafe { kernels.merge(stream, state.raw_view_mut(stream)?, &job, pass, 2 * tiles)? };
     }
     Ok(())
 }

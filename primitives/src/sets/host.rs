@@ -4,14 +4,14 @@
 
 use super::kernel::{Keep, SetTiles, THREADS, items};
 use crate::block::lookback;
-use crate::compare::{Compare, HoleOrder, KeyOrder};
-use crate::hole::Held;
+use crate::compare::{Compare, HoleOrder};
 use crate::merge::partition;
-use crate::runtime::carrier::carried_with;
-use crate::runtime::held::{HeldIn, HeldOut, Indices, held};
-use crate::runtime::pairs::{Pairs, PairsMut, no_values};
+use crate::runtime::carrier::{is_moved_with, ordered};
+use crate::runtime::column::{AnySlice, AnySliceMut};
+use crate::runtime::held::{Indices, LaidOut, LaidOutMut, expect_held, held_layout, held_type};
+use crate::runtime::pairs::{Columns, ColumnsMut};
 use crate::with_shape;
-use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Global, Stream, expect_room};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Stream, expect_room};
 use bytemuck::Pod;
 
 /// A set operation.
@@ -59,9 +59,10 @@ pub fn union<'a, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
+    const { expect_held::<K>() };
     let a: DeviceSlice<'a, K> = a.into();
     let _span = crate::span!(stream, "sets::union", a.len());
-    of_keys(stream, Operation::Union, a, b.into(), out.into(), order)
+    of_keys(stream, Operation::Union, a.into(), b.into().into(), out.into().into(), HoleOrder::of::<K, C>(order))
 }
 
 /// Writes the items of the first sequence that are also in the second to the front of `out`, and returns their number.
@@ -78,9 +79,10 @@ pub fn intersection<'a, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
+    const { expect_held::<K>() };
     let a: DeviceSlice<'a, K> = a.into();
     let _span = crate::span!(stream, "sets::intersection", a.len());
-    of_keys(stream, Operation::Intersection, a, b.into(), out.into(), order)
+    of_keys(stream, Operation::Intersection, a.into(), b.into().into(), out.into().into(), HoleOrder::of::<K, C>(order))
 }
 
 /// Writes the items of the first sequence that are not in the second to the front of `out`, and returns their number.
@@ -97,9 +99,10 @@ pub fn difference<'a, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
+    const { expect_held::<K>() };
     let a: DeviceSlice<'a, K> = a.into();
     let _span = crate::span!(stream, "sets::difference", a.len());
-    of_keys(stream, Operation::Difference, a, b.into(), out.into(), order)
+    of_keys(stream, Operation::Difference, a.into(), b.into().into(), out.into().into(), HoleOrder::of::<K, C>(order))
 }
 
 /// Writes the items that are in one sequence and not in the other to the front of `out`, and returns their number. Does
@@ -116,9 +119,17 @@ pub fn symmetric_difference<'a, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
+    const { expect_held::<K>() };
     let a: DeviceSlice<'a, K> = a.into();
     let _span = crate::span!(stream, "sets::symmetric_difference", a.len());
-    of_keys(stream, Operation::SymmetricDifference, a, b.into(), out.into(), order)
+    of_keys(
+        stream,
+        Operation::SymmetricDifference,
+        a.into(),
+        b.into().into(),
+        out.into().into(),
+        HoleOrder::of::<K, C>(order),
+    )
 }
 
 /// [`union`] of pairs, by their keys: a value comes from where its key came from.
@@ -133,10 +144,12 @@ pub fn union_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
+    const { expect_held::<K>() };
     let a: (DeviceSlice<'a, K>, _) = (a.0.into(), a.1);
     let _span = crate::span!(stream, "sets::union_pairs", a.0.len());
-    let (a, b) = (first_side(stream, a.0, a.1.into())?, second_side(stream, b.0.into(), b.1.into())?);
-    of_pairs(stream, Operation::Union, a, b, (out.0.into(), out.1.into()), order)
+    let (a, b) = ((a.0.into(), a.1.into().into()), (b.0.into().into(), Some(b.1.into().into())));
+    let out = (out.0.into().into(), out.1.into().into());
+    of_pairs(stream, Operation::Union, a, b, out, HoleOrder::of::<K, C>(order))
 }
 
 /// [`intersection`] of pairs, by their keys, with the values of the first sequence.
@@ -150,10 +163,12 @@ pub fn intersection_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
+    const { expect_held::<K>() };
     let a: (DeviceSlice<'a, K>, _) = (a.0.into(), a.1);
     let _span = crate::span!(stream, "sets::intersection_pairs", a.0.len());
-    let (a, b) = (first_side(stream, a.0, a.1.into())?, without_values(stream, b.into())?);
-    of_pairs(stream, Operation::Intersection, a, b, (out.0.into(), out.1.into()), order)
+    let (a, b) = ((a.0.into(), a.1.into().into()), (b.into().into(), None));
+    let out = (out.0.into().into(), out.1.into().into());
+    of_pairs(stream, Operation::Intersection, a, b, out, HoleOrder::of::<K, C>(order))
 }
 
 /// [`difference`] of pairs, by their keys, with the values of the first sequence.
@@ -167,10 +182,12 @@ pub fn difference_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
+    const { expect_held::<K>() };
     let a: (DeviceSlice<'a, K>, _) = (a.0.into(), a.1);
     let _span = crate::span!(stream, "sets::difference_pairs", a.0.len());
-    let (a, b) = (first_side(stream, a.0, a.1.into())?, without_values(stream, b.into())?);
-    of_pairs(stream, Operation::Difference, a, b, (out.0.into(), out.1.into()), order)
+    let (a, b) = ((a.0.into(), a.1.into().into()), (b.into().into(), None));
+    let out = (out.0.into().into(), out.1.into().into());
+    of_pairs(stream, Operation::Difference, a, b, out, HoleOrder::of::<K, C>(order))
 }
 
 /// [`symmetric_difference`] of pairs, by their keys: a value comes from where its key came from.
@@ -184,182 +201,128 @@ pub fn symmetric_difference_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
+    const { expect_held::<K>() };
     let a: (DeviceSlice<'a, K>, _) = (a.0.into(), a.1);
     let _span = crate::span!(stream, "sets::symmetric_difference_pairs", a.0.len());
-    let (a, b) = (first_side(stream, a.0, a.1.into())?, second_side(stream, b.0.into(), b.1.into())?);
-    of_pairs(stream, Operation::SymmetricDifference, a, b, (out.0.into(), out.1.into()), order)
+    let (a, b) = ((a.0.into(), a.1.into().into()), (b.0.into().into(), Some(b.1.into().into())));
+    let out = (out.0.into().into(), out.1.into().into());
+    of_pairs(stream, Operation::SymmetricDifference, a, b, out, HoleOrder::of::<K, C>(order))
 }
 
-fn first_side<K: Pod, V: Pod>(
-    stream: &Stream,
-    keys: DeviceSlice<'_, K>,
-    values: DeviceSlice<'_, V>,
-) -> Result<Pairs<K, V>, Error> {
-    Pairs::new(stream, keys, values, "the first values of a set operation")
-}
-
-fn second_side<K: Pod, V: Pod>(
-    stream: &Stream,
-    keys: DeviceSlice<'_, K>,
-    values: DeviceSlice<'_, V>,
-) -> Result<Pairs<K, V>, Error> {
-    Pairs::new(stream, keys, values, "the second values of a set operation")
-}
-
-/// Keys of which none is kept.
-fn without_values<K: Pod, V: Pod>(stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Pairs<K, V>, Error> {
-    Ok(Pairs { keys: keys.raw_view(stream)?, values: Global::empty() })
-}
-
-fn of_keys<K: Pod, C: Compare<K>>(
+fn of_keys(
     stream: &Stream,
     operation: Operation,
-    a: DeviceSlice<'_, K>,
-    b: DeviceSlice<'_, K>,
-    mut out: DeviceSliceMut<'_, K>,
-    order: C,
+    a: AnySlice<'_>,
+    b: AnySlice<'_>,
+    out: AnySliceMut<'_>,
+    order: HoleOrder,
 ) -> Result<DeviceValue<u64>, Error> {
     expect_room("the output of a set operation", operation.most(a.len(), b.len()), out.len())?;
-    let out = PairsMut { keys: out.raw_view_mut(stream)?, values: no_values(out.len()) };
-    Sets { stream, operation }.run(Pairs::keys(stream, a)?, Pairs::keys(stream, b)?, out, order)
+    let out = ColumnsMut::keys(stream, out)?;
+    Sets { stream, operation, order }.run(Columns::keys(stream, a)?, Columns::keys(stream, b)?, out)
 }
 
-fn of_pairs<K: Pod, V: Pod, C: Compare<K>>(
+/// The second sequence needs no values if none of it is kept.
+fn of_pairs(
     stream: &Stream,
     operation: Operation,
-    a: Pairs<K, V>,
-    b: Pairs<K, V>,
-    (mut keys, mut values): (DeviceSliceMut<'_, K>, DeviceSliceMut<'_, V>),
-    order: C,
+    a: (AnySlice<'_>, AnySlice<'_>),
+    b: (AnySlice<'_>, Option<AnySlice<'_>>),
+    (mut keys, mut values): (AnySliceMut<'_>, AnySliceMut<'_>),
+    order: HoleOrder,
 ) -> Result<DeviceValue<u64>, Error> {
+    let a = Columns::new(stream, a, "the first values of a set operation")?;
+    let b = match b {
+        (keys, Some(values)) => Columns::new(stream, (keys, values), "the second values of a set operation")?,
+        (keys, None) => Columns { keys: keys.raw_view(stream)?, values: a.values.slice(0, 0) },
+    };
     let most = operation.most(a.keys.len(), b.keys.len());
     expect_room("the output keys of a set operation", most, keys.len())?;
     expect_room("the output values of a set operation", most, values.len())?;
-    let out = PairsMut { keys: keys.raw_view_mut(stream)?, values: values.raw_view_mut(stream)? };
-    Sets { stream, operation }.run(a, b, out, order)
+    let out = ColumnsMut { keys: keys.raw_view_mut(stream)?, values: values.raw_view_mut(stream)? };
+    Sets { stream, operation, order }.run(a, b, out)
 }
 
 #[derive(Clone, Copy)]
 struct Sets<'a> {
     stream: &'a Stream,
     operation: Operation,
+    order: HoleOrder,
 }
 
 impl Sets<'_> {
     /// Works in the form in which kernels exist: keys in the type that holds them, values by a carrier or by index.
-    fn run<K: Pod, V: Pod, C: Compare<K>>(
-        self,
-        a: Pairs<K, V>,
-        b: Pairs<K, V>,
-        out: PairsMut<K, V>,
-        order: C,
-    ) -> Result<DeviceValue<u64>, Error> {
+    fn run(self, a: Columns, b: Columns, out: ColumnsMut) -> Result<DeviceValue<u64>, Error> {
+        let stream = self.stream;
         if a.keys.len() + b.keys.len() == 0 {
-            return DeviceValue::new(self.stream, 0);
+            return DeviceValue::new(stream, 0);
         }
-        let most = self.operation.most(a.keys.len(), b.keys.len());
-        // SAFETY: there is room for them. The kernel then writes no more, whatever the order is.
-        let out = unsafe { PairsMut { keys: out.keys.slice(0, most), values: out.values.slice(0, most) } };
-        let order = HoleOrder::of::<K, C>(order);
-        held!(K as H, {
-            let (a_keys, b_keys) = (HeldIn::<H>::new(self.stream, a.keys)?, HeldIn::<H>::new(self.stream, b.keys)?);
-            // What follows the result stays as it is.
-            let out_keys = HeldOut::<H>::with_contents(self.stream, out.keys)?;
-            let (a, b) = (Pairs { keys: a_keys.view, values: a.values }, Pairs { keys: b_keys.view, values: b.values });
-            let count = self.run_held(a, b, PairsMut { keys: out_keys.view, values: out.values }, order)?;
-            out_keys.finish(self.stream)?;
-            Ok(count)
-        })
+        // The kernel writes no more, whatever the order is.
+        let out = out.slice(0, self.operation.most(a.keys.len(), b.keys.len()));
+        let layout = held_layout(out.keys.size());
+        let (a_keys, b_keys) = (LaidOut::new(stream, a.keys, layout)?, LaidOut::new(stream, b.keys, layout)?);
+        // What follows the result stays as it is.
+        let out_keys = LaidOutMut::with_contents(stream, out.keys, layout)?;
+        let (a, b) = (Columns { keys: a_keys.view, ..a }, Columns { keys: b_keys.view, ..b });
+        let count = self.run_held(a, b, ColumnsMut { keys: out_keys.view, ..out })?;
+        out_keys.finish(stream)?;
+        Ok(count)
     }
 
-    fn run_held<H: Held, V: Pod>(
-        self,
-        a: Pairs<H, V>,
-        b: Pairs<H, V>,
-        out: PairsMut<H, V>,
-        order: HoleOrder,
-    ) -> Result<DeviceValue<u64>, Error> {
-        // A carrier looks at the addresses of all values. Where there are none, any aligned one will do.
-        let b = if b.values.is_empty() { Pairs { keys: b.keys, values: none_at(a.values) } } else { b };
-        carried_with!(
-            H, V, ((a, b), out),
-            |((a, b), out)| self.shaped(a, b, out, order),
-            else |((a, b), out)| self.run_indexed(a, b, out, order)
-        )
-    }
-
-    /// Moves the indices of the values, and then the values.
-    fn run_indexed<H: Held, V: Pod>(
-        self,
-        a: Pairs<H, V>,
-        b: Pairs<H, V>,
-        out: PairsMut<H, V>,
-        order: HoleOrder,
-    ) -> Result<DeviceValue<u64>, Error> {
+    /// Works with keys that are held. Where no kernel moves the values, it moves their indices, and then the values.
+    fn run_held(self, a: Columns, b: Columns, out: ColumnsMut) -> Result<DeviceValue<u64>, Error> {
+        // Kernels need aligned values. Where there are none, any aligned address will do.
+        let b = if b.values.len() == 0 { Columns { values: a.values.slice(0, 0), ..b } } else { b };
+        if [a.values, b.values, out.values.as_const()].iter().all(|values| is_moved_with(a.keys.size(), *values)) {
+            return self.launch(a, b, out);
+        }
         let stream = self.stream;
         let mut indices = Indices::new(stream, a.keys.len() + b.keys.len(), out.keys.len())?;
         let from = indices.from.raw_view(stream)?;
         // SAFETY: there is an index for each key.
         let (of_a, of_b) = unsafe { (from.slice(0, a.keys.len()), from.slice(a.keys.len(), b.keys.len())) };
-        let (indexed_a, indexed_b) = (Pairs { keys: a.keys, values: of_a }, Pairs { keys: b.keys, values: of_b });
-        let moved = PairsMut { keys: out.keys, values: indices.to.raw_view_mut(stream)? };
-        let count = self.shaped(indexed_a, indexed_b, moved, order)?;
+        let indexed_a = Columns { values: of_a.into(), ..a };
+        let indexed_b = Columns { values: of_b.into(), ..b };
+        let moved = ColumnsMut { values: indices.to.raw_view_mut(stream)?.into(), ..out };
+        let count = self.launch(indexed_a, indexed_b, moved)?;
         if self.operation.keep().second == 0 {
             indices.gather_held(stream, a.values, out.values)?;
         } else {
-            indices.gather(stream, &[a.values.into(), b.values.into()], out.values.into())?;
+            indices.gather(stream, &[a.values, b.values], out.values)?;
         }
         Ok(count)
     }
 
-    fn shaped<K: Pod, V: Pod, C: KeyOrder<K>>(
-        self,
-        a: Pairs<K, V>,
-        b: Pairs<K, V>,
-        out: PairsMut<K, V>,
-        order: C,
-    ) -> Result<DeviceValue<u64>, Error> {
-        with_shape!(ITEMS in 15 | 9 | 5 = items::<K>(), self.launch::<K, V, C, ITEMS>(a, b, out, order))
-    }
-
-    fn launch<K: Pod, V: Pod, C: KeyOrder<K>, const ITEMS: usize>(
-        self,
-        a: Pairs<K, V>,
-        b: Pairs<K, V>,
-        out: PairsMut<K, V>,
-        order: C,
-    ) -> Result<DeviceValue<u64>, Error> {
-        let stream = self.stream;
-        let tile = THREADS as usize * ITEMS;
+    fn launch(self, a: Columns, b: Columns, out: ColumnsMut) -> Result<DeviceValue<u64>, Error> {
+        let Self { stream, order, .. } = self;
+        let tile = THREADS as usize * held_type!(out.keys.size() => K, items::<K>());
         let tiles = (a.keys.len() + b.keys.len()).div_ceil(tile);
         let splits = partition(stream, a.keys, b.keys, order, tile)?;
         let (boundaries, verdicts) = (splits.boundaries(stream)?, splits.verdicts(stream)?);
         let mut count = DeviceValue::uninit(stream)?;
         let count_view = count.as_mut_slice().raw_view_mut(stream)?;
         let scratch = stream.lookback_words(lookback::scratch_words::<u64>(tiles))?;
-        let kernel = SetTiles::<K, V, C, THREADS, ITEMS>::new(
-            a.keys,
-            a.values,
-            b.keys,
-            b.values,
-            out.keys,
-            out.values,
-            order,
-            self.operation.keep(),
-            boundaries,
-            verdicts,
-            count_view,
-            scratch,
-        );
-        // SAFETY: one block per tile, and the splits were computed for this tile size. There are as many values as keys, if
-        // there are any, except on a side of which nothing is kept. The scratch memory has the words that the tiles need.
-        unsafe { stream.launch(kernel, tiles)? };
+        ordered!(out.sizes() => (K, V), with_shape!(ITEMS in 15 | 9 | 5 = items::<K>(), {
+            let (a, b, out) = (a.as_types::<K, V>(), b.as_types::<K, V>(), out.as_types::<K, V>());
+            let kernel = SetTiles::<K, V, HoleOrder, THREADS, ITEMS>::new(
+                a.keys,
+                a.values,
+                b.keys,
+                b.values,
+                out.keys,
+                out.values,
+                order,
+                self.operation.keep(),
+                boundaries,
+                verdicts,
+                count_view,
+                scratch,
+            );
+            // SAFETY: one block per tile, and the splits were computed for this tile size. There are as many values as
+            // keys, if there are any, except on a side of which nothing is kept. The scratch memory has the words that the
+            // tiles need.
+            unsafe { stream.launch(kernel, tiles)? };
+        }));
         Ok(count)
     }
-}
-
-/// Returns a view of no values, at the address of these.
-fn none_at<V: Pod>(values: Global<V>) -> Global<V> {
-    // SAFETY: the view is empty.
-    unsafe { Global::from_raw(values.as_ptr(), 0) }
 }

@@ -5,64 +5,177 @@
 use super::kernel::{BucketHistogram, Buckets, HISTOGRAM_TILE, MAX_CHUNK, lookback_len};
 use super::shape::{LargePass, SMALL_ITEMS, SMALL_THREADS, SmallPass, THREADS, items};
 use crate::block::radix::RADIX;
-use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::runtime::column::{AnyVec, Column};
+use crate::runtime::pairs::{Columns, ColumnsMut};
 use crate::with_shape;
 use crate::{DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
 use bytemuck::Pod;
+use std::marker::PhantomData;
 
 /// Below this number of elements the small tiles are faster.
 const SMALL: usize = 1 << 19;
 
-/// Returns whether to use small tiles. There are none for keys of 16 bytes.
-const fn is_small<K>(len: usize) -> bool {
-    len < SMALL && size_of::<K>() <= 8
+/// Evaluates an expression with the types of codes and values that the kernels of the sort have, by their sizes:
+/// `moved!((code, value) => (C, W), …)`. Values of other sizes are [not moved](is_moved).
+macro_rules! moved {
+    ($sizes:expr => ($code:ident, $value:ident), $body:expr) => {{
+        let (code, value): (usize, usize) = $sizes;
+        $crate::sized!(code => $code in u32 | u64, $crate::sized!(
+            value => $value in () | u32 | u64 | $crate::transfer::Line, $body,
+            else unreachable!("values of {value} bytes are moved by their indices")
+        ), else {
+            assert_eq!(code, size_of::<u128>(), "codes have 4, 8 or 16 bytes");
+            type $code = u128;
+            $crate::sized!(
+                value => $value in () | u32, $body,
+                else unreachable!("values of {value} bytes are moved by their indices")
+            )
+        })
+    }};
+}
+
+pub(super) use moved;
+
+/// Returns whether the kernels of the sort move these values with codes of `code` bytes.
+pub(super) fn is_moved(code: usize, values: Column) -> bool {
+    let is_aligned = values.address().addr().is_multiple_of(values.size().max(1));
+    is_aligned && (matches!(values.size(), 0 | 4) || code <= 8 && matches!(values.size(), 8 | 16))
 }
 
 /// Second buffers from the device's pool.
 #[derive(Debug)]
-pub struct Spare<K: Pod, V: Pod> {
-    keys: DeviceVec<K>,
-    values: DeviceVec<V>,
+pub struct Spare {
+    pub keys: AnyVec,
+    pub values: AnyVec,
 }
 
-impl<K: Pod, V: Pod> Spare<K, V> {
-    pub fn new(stream: &Stream, len: usize) -> Result<Self, Error> {
-        let values = if size_of::<V>() == 0 { 0 } else { len };
-        Ok(Self { keys: stream.uninit(len)?, values: stream.uninit(values)? })
+impl Spare {
+    /// Memory for as many pairs of the same sizes.
+    pub fn like(stream: &Stream, pairs: Columns) -> Result<Self, Error> {
+        let (key, value) = pairs.sizes();
+        let len = pairs.keys.len();
+        Ok(Self { keys: AnyVec::uninit(stream, key, len)?, values: AnyVec::uninit(stream, value, len)? })
     }
 
-    pub fn target(&mut self, stream: &Stream) -> Result<PairsMut<K, V>, Error> {
-        Ok(PairsMut { keys: self.keys.raw_view_mut(stream)?, values: self.values.raw_view_mut(stream)? })
+    pub fn target(&mut self, stream: &Stream) -> Result<ColumnsMut, Error> {
+        Ok(ColumnsMut { keys: self.keys.raw_view_mut(stream)?, values: self.values.raw_view_mut(stream)? })
+    }
+}
+
+/// The kernels of the passes.
+pub trait Kernels {
+    /// Returns the number of items of a tile, if the input is not small.
+    fn tile(&self) -> usize;
+
+    /// Returns whether inputs of `len` items have small tiles.
+    fn is_small(&self, len: usize) -> bool;
+
+    /// Launches the histogram.
+    ///
+    /// # Safety
+    /// The buffers satisfy the kernel's contract.
+    unsafe fn count(&self, stream: &Stream, histogram: Histogram, blocks: usize) -> Result<(), Error>;
+
+    /// Launches a pass over one chunk.
+    ///
+    /// # Safety
+    /// The buffers satisfy the kernel's contract, for their number of tiles and for tiles of the selected shape.
+    unsafe fn pass(&self, stream: &Stream, chunk: Chunk, is_small: bool) -> Result<(), Error>;
+}
+
+/// The launch of the histogram.
+pub struct Histogram {
+    keys: Column,
+    passes: u32,
+    counts: GlobalMut<u64>,
+    bases: GlobalMut<u64>,
+    lookback: GlobalMut<u32>,
+}
+
+/// One launch of a pass.
+pub struct Chunk {
+    from: Columns,
+    to: ColumnsMut,
+    pass: u32,
+    bases: Global<u64>,
+    next_bases: GlobalMut<u64>,
+    lookback: GlobalMut<u32>,
+    tiles: usize,
+}
+
+/// The kernels for keys and values of these types.
+pub struct Typed<K, V, B> {
+    buckets: B,
+    types: PhantomData<fn(K, V)>,
+}
+
+impl<K, V, B> Typed<K, V, B> {
+    pub fn new(buckets: B) -> Self {
+        Self { buckets, types: PhantomData }
+    }
+}
+
+impl<K: Pod, V: Pod, B: Buckets<K>> Kernels for Typed<K, V, B> {
+    fn tile(&self) -> usize {
+        THREADS as usize * items::<K, V>()
     }
 
-    pub fn into_parts(self) -> (DeviceVec<K>, DeviceVec<V>) {
-        (self.keys, self.values)
+    /// There are no small tiles for keys of 16 bytes.
+    fn is_small(&self, len: usize) -> bool {
+        len < SMALL && size_of::<K>() <= 8
     }
 
-    pub fn slices(&self) -> (DeviceSlice<'_, K>, DeviceSlice<'_, V>) {
-        (self.keys.as_slice(), self.values.as_slice())
+    unsafe fn count(&self, stream: &Stream, histogram: Histogram, blocks: usize) -> Result<(), Error> {
+        let Histogram { keys, passes, counts, bases, lookback } = histogram;
+        let kernel = BucketHistogram::new(keys.as_type::<K>(), self.buckets, passes, counts, bases, lookback);
+        // SAFETY: guaranteed by the caller.
+        unsafe { stream.launch(kernel, blocks) }
+    }
+
+    unsafe fn pass(&self, stream: &Stream, chunk: Chunk, is_small: bool) -> Result<(), Error> {
+        let (from, to) = (chunk.from.as_types::<K, V>(), chunk.to.as_types::<K, V>());
+        macro_rules! launch {
+            ($pass:ty) => {{
+                let kernel = <$pass>::new(
+                    from.keys,
+                    to.keys,
+                    from.values,
+                    to.values,
+                    self.buckets,
+                    chunk.pass,
+                    chunk.bases,
+                    chunk.next_bases,
+                    chunk.lookback,
+                );
+                // SAFETY: guaranteed by the caller; one block per tile.
+                unsafe { stream.launch(kernel, chunk.tiles) }
+            }};
+        }
+        if const { size_of::<K>() <= 8 } && is_small {
+            return launch!(SmallPass<K, V, B>);
+        }
+        with_shape!(ITEMS in 25 | 17 | 13 | 9 | 7 = items::<K, V>(), launch!(LargePass<K, V, B, ITEMS>))
     }
 }
 
 /// The results of the histogram, and the scratch memory of the passes.
-pub struct Passes<B> {
-    buckets: B,
+pub struct Passes<'a> {
+    kernels: &'a dyn Kernels,
+    is_small: bool,
     tile: usize,
+    passes: u32,
     /// The first positions of each bucket, for every pass and then for every chunk.
     bases: DeviceVec<u64>,
     lookback: DeviceVec<u32>,
     len: usize,
 }
 
-impl<B> Passes<B> {
+impl<'a> Passes<'a> {
     /// Counts the buckets of all passes.
-    pub fn count<K: Pod, V: Pod>(stream: &Stream, keys: Global<K>, buckets: B, passes: u32) -> Result<Self, Error>
-    where
-        B: Buckets<K>,
-    {
+    pub fn count(stream: &Stream, keys: Column, kernels: &'a dyn Kernels, passes: u32) -> Result<Self, Error> {
         let len = keys.len();
-        let tile =
-            if is_small::<K>(len) { SMALL_THREADS as usize * SMALL_ITEMS } else { THREADS as usize * items::<K, V>() };
+        let is_small = kernels.is_small(len);
+        let tile = if is_small { SMALL_THREADS as usize * SMALL_ITEMS } else { kernels.tile() };
         // The bases of each pass, and those that each of its chunks passes on to the next.
         let chunks = len.div_ceil(chunk_len(tile));
         let counts = stream.zero_words(passes as usize * RADIX + 1)?;
@@ -75,48 +188,36 @@ impl<B> Passes<B> {
         // Every block adds its counts to those of all others: two tiles per block, if all blocks have work.
         let blocks = if tiles <= wave { tiles.max(1) } else { (tiles / 2).clamp(wave, 2 * wave) };
         let first = bases.slice_mut(..passes as usize * RADIX)?.raw_view_mut(stream)?;
-        let kernel = BucketHistogram::new(keys, buckets, passes, counts, first, lookback.raw_view_mut(stream)?);
+        let histogram = Histogram { keys, passes, counts, bases: first, lookback: lookback.raw_view_mut(stream)? };
         // SAFETY: the counts are zeros of the stream; `bases` and `lookback` have the lengths that the kernel requires.
-        unsafe { stream.launch(kernel, blocks)? };
-        Ok(Self { buckets, tile, bases, lookback, len })
+        unsafe { kernels.count(stream, histogram, blocks)? };
+        Ok(Self { kernels, is_small, tile, passes, bases, lookback, len })
     }
 
     /// Returns where each bucket ends in the output of a pass. Valid after the pass.
-    pub fn ends(&self, passes: u32, pass: u32) -> Result<DeviceSlice<'_, u64>, Error> {
+    pub fn ends(&self, pass: u32) -> Result<DeviceSlice<'_, u64>, Error> {
         let chunks = self.len.div_ceil(chunk_len(self.tile));
-        let last = passes as usize + (pass as usize + 1) * chunks - 1;
+        let last = self.passes as usize + (pass as usize + 1) * chunks - 1;
         self.bases.slice(last * RADIX..(last + 1) * RADIX)
     }
 
     /// Distributes all items by one pass.
-    pub fn run<K: Pod, V: Pod>(
-        &mut self,
-        stream: &Stream,
-        passes: u32,
-        pass: u32,
-        from: Pairs<K, V>,
-        to: PairsMut<K, V>,
-    ) -> Result<(), Error>
-    where
-        B: Buckets<K>,
-    {
+    pub fn run(&mut self, stream: &Stream, pass: u32, from: Columns, to: ColumnsMut) -> Result<(), Error> {
         let all_bases = self.bases.raw_view_mut(stream)?;
         let all_words = self.lookback.raw_view_mut(stream)?;
-        let words = all_words.len() / passes as usize;
+        let passes = self.passes as usize;
+        let words = all_words.len() / passes;
         let chunks = self.len.div_ceil(chunk_len(self.tile));
         let (mut start, mut word) = (0, pass as usize * words);
         let mut bases = pass as usize * RADIX;
         for (chunk, len) in chunk_lens(self.len, self.tile).enumerate() {
             let tiles = len.div_ceil(self.tile);
-            let next = (passes as usize + pass as usize * chunks + chunk) * RADIX;
-            // SAFETY: chunks lie within the input, and bases and words within the memory that `count` allocated for
-            // them.
+            let next = (passes + pass as usize * chunks + chunk) * RADIX;
+            // SAFETY: bases and words lie within the memory that `count` allocated for them; the tiles are of the shape
+            // that it chose.
             unsafe {
                 let chunk = Chunk {
-                    from: Pairs {
-                        keys: from.keys.slice(start, len),
-                        values: if size_of::<V>() == 0 { from.values } else { from.values.slice(start, len) },
-                    },
+                    from: from.slice(start, len),
                     to,
                     pass,
                     bases: all_bases.slice(bases, RADIX).as_const(),
@@ -124,7 +225,7 @@ impl<B> Passes<B> {
                     lookback: all_words.slice(word, lookback_len(tiles)),
                     tiles,
                 };
-                launch(stream, self.buckets, is_small::<K>(self.len), chunk)?;
+                self.kernels.pass(stream, chunk, self.is_small)?;
             }
             start += len;
             word += lookback_len(tiles);
@@ -134,48 +235,23 @@ impl<B> Passes<B> {
     }
 }
 
-/// One launch of a pass.
-struct Chunk<K, V> {
-    from: Pairs<K, V>,
-    to: PairsMut<K, V>,
-    pass: u32,
-    bases: Global<u64>,
-    next_bases: GlobalMut<u64>,
-    lookback: GlobalMut<u32>,
-    tiles: usize,
-}
-
-/// Launches the kernel of a pass for one chunk.
-///
-/// # Safety
-/// The chunk's buffers satisfy the kernel's contract, for its number of tiles and for tiles of the selected shape.
-unsafe fn launch<K: Pod, V: Pod, B: Buckets<K>>(
+/// Runs all passes. The first one reads `from`; each later one reads what the previous one wrote. They write to the two
+/// targets in turn.
+pub fn run_passes(
     stream: &Stream,
-    buckets: B,
-    small: bool,
-    chunk: Chunk<K, V>,
+    from: Columns,
+    targets: [ColumnsMut; 2],
+    kernels: &dyn Kernels,
+    count: u32,
 ) -> Result<(), Error> {
-    macro_rules! launch {
-        ($pass:ty) => {{
-            let kernel = <$pass>::new(
-                chunk.from.keys,
-                chunk.to.keys,
-                chunk.from.values,
-                chunk.to.values,
-                buckets,
-                chunk.pass,
-                chunk.bases,
-                chunk.next_bases,
-                chunk.lookback,
-            );
-            // SAFETY: guaranteed by the caller; one block per tile.
-            unsafe { stream.launch(kernel, chunk.tiles) }
-        }};
+    let mut passes = Passes::count(stream, from.keys, kernels, count)?;
+    let mut source = from;
+    for pass in 0..count {
+        let target = targets[pass as usize % 2];
+        passes.run(stream, pass, source, target)?;
+        source = target.as_const();
     }
-    if const { size_of::<K>() <= 8 } && small {
-        return launch!(SmallPass<K, V, B>);
-    }
-    with_shape!(ITEMS in 25 | 17 | 13 | 9 | 7 = items::<K, V>(), launch!(LargePass<K, V, B, ITEMS>))
+    Ok(())
 }
 
 /// Returns the maximum number of elements per launch: a multiple of the tile.

@@ -101,7 +101,7 @@ fn select<'a, K: RadixKey<Code: ShortCode>, P: Position>(
         // Equal codes are in the order of their positions, and stay so.
         let mut sorted = stream.uninit::<K::Code>(wanted)?;
         let to = PairsMut { keys: sorted.raw_view_mut(stream)?, values: to };
-        descending_codes(stream, selected.pairs(stream)?, to, bits_of::<K>())?;
+        descending_codes(stream, selected.pairs(stream)?.into(), to.into(), bits_of::<K>())?;
     }
     gather(stream, plain.fused(), to.as_const(), to_keys, whole(wanted))
 }
@@ -253,7 +253,7 @@ fn sort_rows<C: ShortCode>(stream: &Stream, rows: Candidates<C, u32>, per_row: u
     // SAFETY: a code is loaded as this type, which has the same size and no stricter alignment.
     let keys = unsafe { GlobalMut::from_raw(codes.as_const().as_ptr().cast_mut().cast::<C::Held>(), len) };
     let pairs = PairsMut { keys, values: rows.positions };
-    segmented_sort::sort_promised(stream, offsets.as_slice(), pairs, C::descending())
+    segmented_sort::sort_promised(stream, offsets.as_slice(), pairs.into(), C::descending())
 }
 
 /// A search for the largest numbers of rows, except for its input.
