@@ -4,12 +4,12 @@
 
 use super::kernel::{NumberKeys, THREADS};
 use super::{Bucket, HoleBuckets};
-use crate::runtime::carrier::carried;
-use crate::runtime::held::{HeldIn, Indices, held};
-use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut};
+use crate::runtime::held::{HeldIn, Indices, expect_held, held_by};
+use crate::runtime::pairs::{Pairs, PairsMut, no_values};
 use crate::sort::distribute::Passes;
 use crate::sort::{Buckets, Digits};
-use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream, expect_len, sized};
 use bytemuck::Pod;
 
 /// The maximum number of buckets.
@@ -29,10 +29,10 @@ pub fn keys<'a, K: Pod, B: Bucket<K>>(
     buckets: u32,
     bucket: B,
 ) -> Result<DeviceVec<u64>, Error> {
+    const { expect_held::<K>() };
     let (input, output) = (input.into(), output.into());
     let _span = crate::span!(stream, "multisplit::keys", input.len());
-    expect_len("the output of a multisplit", input.len(), output.len())?;
-    split(stream, Pairs::keys(stream, input)?, PairsMut::keys(stream, output)?, buckets, bucket)
+    split_keys(stream, input.into(), output.into(), buckets, HoleBuckets::of::<K, B>(bucket, buckets.wrapping_sub(1)))
 }
 
 /// [`keys`] with values that move along with their keys.
@@ -46,52 +46,83 @@ pub fn pairs<'a, K: Pod, V: Pod, B: Bucket<K>>(
     buckets: u32,
     bucket: B,
 ) -> Result<DeviceVec<u64>, Error> {
-    let input: (DeviceSlice<'a, K>, _) = (input.0.into(), input.1);
-    let _span = crate::span!(stream, "multisplit::pairs", input.0.len());
-    let from = Pairs::new(stream, input.0, input.1.into(), "the values of a multisplit")?;
-    let keys_out = output.0.into();
-    expect_len("the output of a multisplit", from.keys.len(), keys_out.len())?;
-    let to = PairsMut::new(stream, keys_out, output.1.into(), "the values' output of a multisplit")?;
-    split(stream, from, to, buckets, bucket)
+    const { expect_held::<K>() };
+    let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
+    let _span = crate::span!(stream, "multisplit::pairs", keys.len());
+    let bucket = HoleBuckets::of::<K, B>(bucket, buckets.wrapping_sub(1));
+    split_pairs(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()), buckets, bucket)
 }
 
-fn split<K: Pod, V: Pod, B: Bucket<K>>(
+/// Items, and where they go. As many as there are.
+#[derive(Clone, Copy)]
+struct Items {
+    keys: Column,
+    values: Column,
+    to_keys: ColumnMut,
+    to_values: ColumnMut,
+}
+
+fn split_keys(
     stream: &Stream,
-    from: Pairs<K, V>,
-    to: PairsMut<K, V>,
+    input: AnySlice<'_>,
+    mut output: AnySliceMut<'_>,
     buckets: u32,
-    bucket: B,
+    bucket: HoleBuckets,
 ) -> Result<DeviceVec<u64>, Error> {
+    expect_len("the output of a multisplit", input.len(), output.len())?;
+    let (keys, to_keys, units) = (input.raw_view(stream)?, output.raw_view_mut(stream)?, no_values(input.len()));
+    split(stream, Items { keys, values: units.as_const().into(), to_keys, to_values: units.into() }, buckets, bucket)
+}
+
+fn split_pairs(
+    stream: &Stream,
+    (keys, values): (AnySlice<'_>, AnySlice<'_>),
+    (mut to_keys, mut to_values): (AnySliceMut<'_>, AnySliceMut<'_>),
+    buckets: u32,
+    bucket: HoleBuckets,
+) -> Result<DeviceVec<u64>, Error> {
+    expect_len("the values of a multisplit", keys.len(), values.len())?;
+    expect_len("the output of a multisplit", keys.len(), to_keys.len())?;
+    expect_len("the values' output of a multisplit", to_keys.len(), to_values.len())?;
+    let (keys, values) = (keys.raw_view(stream)?, values.raw_view(stream)?);
+    let (to_keys, to_values) = (to_keys.raw_view_mut(stream)?, to_values.raw_view_mut(stream)?);
+    split(stream, Items { keys, values, to_keys, to_values }, buckets, bucket)
+}
+
+fn split(stream: &Stream, items: Items, buckets: u32, bucket: HoleBuckets) -> Result<DeviceVec<u64>, Error> {
     if buckets == 0 || buckets > MAX_BUCKETS {
         return Err(Error::TooMany { what: "buckets", asked: buckets as usize, limit: MAX_BUCKETS as usize });
     }
     let mut offsets = stream.zeroed::<u64>(buckets as usize + 1)?;
-    if from.keys.is_empty() {
-        return Ok(offsets);
+    if items.keys.len() > 0 {
+        let ends = offsets.slice_mut(1..)?;
+        sized!(items.keys.size() => K in u32 | u64, match (items.keys.typed::<K>(), items.to_keys.typed()) {
+            (Some(keys), Some(to_keys)) => distribute_keys(stream, (keys, to_keys), items, bucket, ends)?,
+            _ => distribute_numbered(stream, items, bucket, ends)?,
+        }, else distribute_numbered(stream, items, bucket, ends)?);
     }
-    let bucket = HoleBuckets::of::<K, B>(bucket, buckets - 1);
-    let ends = offsets.slice_mut(1..)?;
-    let keys = (from.keys, to.keys);
-    let (values, to_values) = (from.values, to.values);
-    carried!(
-        K => u32 | u64, keys,
-        |(from, to)| {
-            let (from, to) = (Pairs { keys: from, values }, PairsMut { keys: to, values: to_values });
-            carried!(
-                V => () | u32, (from, to),
-                |(from, to)| distribute(stream, from, to, bucket, ends),
-                else |(from, to)| {
-                    let mut indices = Indices::new(stream, from.keys.len(), from.keys.len())?;
-                    let indexed = Pairs { keys: from.keys, values: indices.from.raw_view(stream)? };
-                    let moved = PairsMut { keys: to.keys, values: indices.to.raw_view_mut(stream)? };
-                    distribute(stream, indexed, moved, bucket, ends)?;
-                    indices.gather_held(stream, from.values, to.values)
-                }
-            )
-        },
-        else |_| distribute_numbered(stream, from, to, bucket, ends)
-    )?;
     Ok(offsets)
+}
+
+/// Distributes keys, with their values or with the indices of these.
+fn distribute_keys<K: Pod>(
+    stream: &Stream,
+    (keys, to_keys): (Global<K>, GlobalMut<K>),
+    items: Items,
+    bucket: HoleBuckets,
+    ends: DeviceSliceMut<'_, u64>,
+) -> Result<(), Error>
+where
+    HoleBuckets: Buckets<K>,
+{
+    sized!(items.values.size() => V in () | u32, if let (Some(values), Some(to_values)) = (items.values.typed::<V>(), items.to_values.typed()) {
+        return distribute(stream, Pairs { keys, values }, PairsMut { keys: to_keys, values: to_values }, bucket, ends);
+    }, else ());
+    let mut indices = Indices::new(stream, keys.len(), keys.len())?;
+    let from = Pairs { keys, values: indices.from.raw_view(stream)? };
+    let to = PairsMut { keys: to_keys, values: indices.to.raw_view_mut(stream)? };
+    distribute(stream, from, to, bucket, ends)?;
+    indices.gather_held(stream, items.values, items.to_values)
 }
 
 /// Distributes items, and writes the ends of the buckets.
@@ -109,18 +140,17 @@ fn distribute<K: Pod, V: Pod, B: Buckets<K>>(
 }
 
 /// Distributes keys of other sizes: their numbers, with their indices, and then keys and values by the indices.
-fn distribute_numbered<K: Pod, V: Pod>(
+fn distribute_numbered(
     stream: &Stream,
-    from: Pairs<K, V>,
-    to: PairsMut<K, V>,
+    items: Items,
     bucket: HoleBuckets,
     ends: DeviceSliceMut<'_, u64>,
 ) -> Result<(), Error> {
-    let len = from.keys.len();
+    let len = items.keys.len();
     let mut numbers = stream.uninit::<u32>(len)?;
     let mut moved = stream.uninit::<u32>(len)?;
-    held!(K as H or bytes, {
-        let keys = HeldIn::<H>::new(stream, from.keys)?;
+    held_by!(items.keys.size() => H or bytes, {
+        let keys = HeldIn::<H>::new(stream, items.keys)?;
         let kernel = NumberKeys::<H>::new(keys.view, bucket, numbers.raw_view_mut(stream)?);
         // SAFETY: one thread per key, and as many numbers; the function is one for these keys.
         unsafe { stream.launch(kernel, len.div_ceil(THREADS as usize))? };
@@ -129,6 +159,6 @@ fn distribute_numbered<K: Pod, V: Pod>(
     let numbered = Pairs { keys: numbers.raw_view(stream)?, values: indices.from.raw_view(stream)? };
     let out = PairsMut { keys: moved.raw_view_mut(stream)?, values: indices.to.raw_view_mut(stream)? };
     distribute(stream, numbered, out, Digits::of_buckets(), ends)?;
-    indices.gather_held(stream, from.keys, to.keys)?;
-    indices.gather_held(stream, from.values, to.values)
+    indices.gather_held(stream, items.keys, items.to_keys)?;
+    indices.gather_held(stream, items.values, items.to_values)
 }

@@ -47,11 +47,55 @@ macro_rules! held {
 
 pub(crate) use held;
 
+/// Checks that an operator's elements have a size for which there are kernels: `const { expect_held::<T>() }`.
+pub(crate) const fn expect_held<T>() {
+    assert!(
+        size_of::<T>() > 0 && size_of::<T>() <= 32,
+        "an operator's elements have 1 to 32 bytes: sort larger ones by a key, with the element as the value"
+    );
+}
+
+/// [`expect_held`] for two types.
+pub(crate) const fn expect_both<K, V>() {
+    expect_held::<K>();
+    expect_held::<V>();
+}
+
+/// [`held!`] by a size that is known when the program runs, in code without the element's type: `held_by!(size => H, …)` or
+/// `held_by!(size => H or bytes, …)`. The public function has checked the size with [`expect_held`].
+macro_rules! held_by {
+    ($size:expr => $held:ident, $body:expr) => {
+        $crate::runtime::held::held_by!(@ $size, $held, $body, u32 u64 [u32; 3] [u64; 2] [u64; 4])
+    };
+    ($size:expr => $held:ident or bytes, $body:expr) => {
+        $crate::runtime::held::held_by!(@ $size, $held, $body, u8 u16 u32 u64 [u32; 3] [u64; 2] [u64; 4])
+    };
+    (@ $size:expr, $held:ident, $body:expr, $($type:ty)+) => {{
+        let size: usize = $size;
+        $(
+            if size <= size_of::<$type>() {
+                type $held = $type;
+                $body
+            } else
+        )+
+        {
+            unreachable!("elements of {size} bytes do not compile")
+        }
+    }};
+}
+
+pub(crate) use held_by;
+
 /// Returns an element in the type that holds it, with zeros behind it.
 pub(crate) fn widened<T: Pod, H: Held>(element: T) -> H {
     let mut held = H::zeroed();
     bytemuck::bytes_of_mut(&mut held)[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&element));
     held
+}
+
+/// Returns a [widened] element in the type that holds it.
+pub(crate) fn narrowed<H: Held>(wide: [u64; 4]) -> H {
+    bytemuck::pod_read_unaligned(&bytemuck::bytes_of(&wide)[..size_of::<H>()])
 }
 
 /// Elements to read.
