@@ -4,12 +4,12 @@
 
 use super::kernel::{NumberKeys, THREADS};
 use super::{Bucket, HoleBuckets};
-use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut};
+use crate::runtime::column::{AnySlice, AnySliceMut};
 use crate::runtime::held::{HeldIn, Indices, expect_held, held_by};
-use crate::runtime::pairs::{Pairs, PairsMut, no_values};
+use crate::runtime::pairs::{Operands, Pairs, PairsMut};
 use crate::sort::distribute::Passes;
 use crate::sort::{Buckets, Digits};
-use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream, expect_len, sized};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len, sized};
 use bytemuck::Pod;
 
 /// The maximum number of buckets.
@@ -53,76 +53,64 @@ pub fn pairs<'a, K: Pod, V: Pod, B: Bucket<K>>(
     split_pairs(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()), buckets, bucket)
 }
 
-/// Items, and where they go. As many as there are.
-#[derive(Clone, Copy)]
-struct Items {
-    keys: Column,
-    values: Column,
-    to_keys: ColumnMut,
-    to_values: ColumnMut,
-}
-
 fn split_keys(
     stream: &Stream,
     input: AnySlice<'_>,
-    mut output: AnySliceMut<'_>,
+    output: AnySliceMut<'_>,
     buckets: u32,
     bucket: HoleBuckets,
 ) -> Result<DeviceVec<u64>, Error> {
     expect_len("the output of a multisplit", input.len(), output.len())?;
-    let (keys, to_keys, units) = (input.raw_view(stream)?, output.raw_view_mut(stream)?, no_values(input.len()));
-    split(stream, Items { keys, values: units.as_const().into(), to_keys, to_values: units.into() }, buckets, bucket)
+    split(stream, Operands::keys(stream, input, output)?, buckets, bucket)
 }
 
 fn split_pairs(
     stream: &Stream,
-    (keys, values): (AnySlice<'_>, AnySlice<'_>),
-    (mut to_keys, mut to_values): (AnySliceMut<'_>, AnySliceMut<'_>),
+    from: (AnySlice<'_>, AnySlice<'_>),
+    to: (AnySliceMut<'_>, AnySliceMut<'_>),
     buckets: u32,
     bucket: HoleBuckets,
 ) -> Result<DeviceVec<u64>, Error> {
-    expect_len("the values of a multisplit", keys.len(), values.len())?;
-    expect_len("the output of a multisplit", keys.len(), to_keys.len())?;
-    expect_len("the values' output of a multisplit", to_keys.len(), to_values.len())?;
-    let (keys, values) = (keys.raw_view(stream)?, values.raw_view(stream)?);
-    let (to_keys, to_values) = (to_keys.raw_view_mut(stream)?, to_values.raw_view_mut(stream)?);
-    split(stream, Items { keys, values, to_keys, to_values }, buckets, bucket)
+    expect_len("the values of a multisplit", from.0.len(), from.1.len())?;
+    expect_len("the output of a multisplit", from.0.len(), to.0.len())?;
+    expect_len("the values' output of a multisplit", to.0.len(), to.1.len())?;
+    split(stream, Operands::pairs(stream, from, to)?, buckets, bucket)
 }
 
-fn split(stream: &Stream, items: Items, buckets: u32, bucket: HoleBuckets) -> Result<DeviceVec<u64>, Error> {
+fn split(stream: &Stream, items: Operands, buckets: u32, bucket: HoleBuckets) -> Result<DeviceVec<u64>, Error> {
     if buckets == 0 || buckets > MAX_BUCKETS {
         return Err(Error::TooMany { what: "buckets", asked: buckets as usize, limit: MAX_BUCKETS as usize });
     }
     let mut offsets = stream.zeroed::<u64>(buckets as usize + 1)?;
-    if items.keys.len() > 0 {
-        let ends = offsets.slice_mut(1..)?;
-        sized!(items.keys.size() => K in u32 | u64, match (items.keys.typed::<K>(), items.to_keys.typed()) {
-            (Some(keys), Some(to_keys)) => distribute_keys(stream, (keys, to_keys), items, bucket, ends)?,
-            _ => distribute_numbered(stream, items, bucket, ends)?,
-        }, else distribute_numbered(stream, items, bucket, ends)?);
+    if items.len() > 0 {
+        distribute_items(stream, items, bucket, offsets.slice_mut(1..)?)?;
     }
     Ok(offsets)
 }
 
-/// Distributes keys, with their values or with the indices of these.
-fn distribute_keys<K: Pod>(
+/// Distributes items in the form in which kernels exist.
+fn distribute_items(
     stream: &Stream,
-    (keys, to_keys): (Global<K>, GlobalMut<K>),
-    items: Items,
+    items: Operands,
     bucket: HoleBuckets,
     ends: DeviceSliceMut<'_, u64>,
-) -> Result<(), Error>
-where
-    HoleBuckets: Buckets<K>,
-{
-    sized!(items.values.size() => V in () | u32, if let (Some(values), Some(to_values)) = (items.values.typed::<V>(), items.to_values.typed()) {
-        return distribute(stream, Pairs { keys, values }, PairsMut { keys: to_keys, values: to_values }, bucket, ends);
+) -> Result<(), Error> {
+    sized!(items.keys.size() => K in u32 | u64, {
+        if let Some((from, to)) = items.typed::<K, ()>() {
+            return distribute(stream, from, to, bucket, ends);
+        }
+        if let Some((from, to)) = items.typed::<K, u32>() {
+            return distribute(stream, from, to, bucket, ends);
+        }
+        if let (Some(keys), Some(to_keys)) = (items.keys.typed::<K>(), items.to_keys.typed()) {
+            let mut indices = Indices::new(stream, items.len(), items.len())?;
+            let indexed = Pairs { keys, values: indices.from.raw_view(stream)? };
+            let moved = PairsMut { keys: to_keys, values: indices.to.raw_view_mut(stream)? };
+            distribute(stream, indexed, moved, bucket, ends)?;
+            return indices.gather_held(stream, items.values, items.to_values);
+        }
     }, else ());
-    let mut indices = Indices::new(stream, keys.len(), keys.len())?;
-    let from = Pairs { keys, values: indices.from.raw_view(stream)? };
-    let to = PairsMut { keys: to_keys, values: indices.to.raw_view_mut(stream)? };
-    distribute(stream, from, to, bucket, ends)?;
-    indices.gather_held(stream, items.values, items.to_values)
+    distribute_numbered(stream, items, bucket, ends)
 }
 
 /// Distributes items, and writes the ends of the buckets.
@@ -142,11 +130,11 @@ fn distribute<K: Pod, V: Pod, B: Buckets<K>>(
 /// Distributes keys of other sizes: their numbers, with their indices, and then keys and values by the indices.
 fn distribute_numbered(
     stream: &Stream,
-    items: Items,
+    items: Operands,
     bucket: HoleBuckets,
     ends: DeviceSliceMut<'_, u64>,
 ) -> Result<(), Error> {
-    let len = items.keys.len();
+    let len = items.len();
     let mut numbers = stream.uninit::<u32>(len)?;
     let mut moved = stream.uninit::<u32>(len)?;
     held_by!(items.keys.size() => H or bytes, {

@@ -29,8 +29,8 @@ pub fn lower_bound<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     const { expect_held::<K>() };
     let (haystack, needles, out) = (haystack.into(), needles.into(), out.into());
     let _span = crate::span!(stream, "search::lower_bound", haystack.len());
-    let order = HoleOrder::of::<K, C>(compare);
-    search(stream, (haystack.into(), needles.into()), order, Bound::Lower, out.into())
+    let query = Query::new(stream, haystack.into(), needles.into(), HoleOrder::of::<K, C>(compare))?;
+    query.any_order(stream, &[query.answer(stream, Bound::Lower, out.into())?])
 }
 
 /// Finds, for each needle, the number of elements not greater than it: its insertion position after all equal elements.
@@ -47,8 +47,8 @@ pub fn upper_bound<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     const { expect_held::<K>() };
     let (haystack, needles, out) = (haystack.into(), needles.into(), out.into());
     let _span = crate::span!(stream, "search::upper_bound", haystack.len());
-    let order = HoleOrder::of::<K, C>(compare);
-    search(stream, (haystack.into(), needles.into()), order, Bound::Upper, out.into())
+    let query = Query::new(stream, haystack.into(), needles.into(), HoleOrder::of::<K, C>(compare))?;
+    query.any_order(stream, &[query.answer(stream, Bound::Upper, out.into())?])
 }
 
 /// Finds [`lower_bound`] and [`upper_bound`] for each needle: the elements between them are equal to it.
@@ -66,8 +66,10 @@ pub fn equal_range<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     const { expect_held::<K>() };
     let (haystack, needles, lower, upper) = (haystack.into(), needles.into(), lower.into(), upper.into());
     let _span = crate::span!(stream, "search::equal_range", haystack.len());
-    let order = HoleOrder::of::<K, C>(compare);
-    search_both(stream, (haystack.into(), needles.into()), order, (lower.into(), upper.into()))
+    let query = Query::new(stream, haystack.into(), needles.into(), HoleOrder::of::<K, C>(compare))?;
+    let lower = query.answer(stream, Bound::Lower, lower.into())?;
+    let upper = query.answer(stream, Bound::Upper, upper.into())?;
+    query.any_order(stream, &[lower, upper])
 }
 
 /// [`lower_bound`] for sorted needles: one pass over both sequences. Use it if there are not far fewer needles than
@@ -85,8 +87,8 @@ pub fn lower_bound_sorted<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     const { expect_held::<K>() };
     let (haystack, needles, out) = (haystack.into(), needles.into(), out.into());
     let _span = crate::span!(stream, "search::lower_bound_sorted", haystack.len());
-    let order = HoleOrder::of::<K, C>(compare);
-    search_sorted(stream, (haystack.into(), needles.into()), order, Bound::Lower, out.into())
+    let query = Query::new(stream, haystack.into(), needles.into(), HoleOrder::of::<K, C>(compare))?;
+    query.sorted(stream, query.answer(stream, Bound::Lower, out.into())?)
 }
 
 /// [`upper_bound`] for sorted needles: see [`lower_bound_sorted`].
@@ -103,8 +105,8 @@ pub fn upper_bound_sorted<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     const { expect_held::<K>() };
     let (haystack, needles, out) = (haystack.into(), needles.into(), out.into());
     let _span = crate::span!(stream, "search::upper_bound_sorted", haystack.len());
-    let order = HoleOrder::of::<K, C>(compare);
-    search_sorted(stream, (haystack.into(), needles.into()), order, Bound::Upper, out.into())
+    let query = Query::new(stream, haystack.into(), needles.into(), HoleOrder::of::<K, C>(compare))?;
+    query.sorted(stream, query.answer(stream, Bound::Upper, out.into())?)
 }
 
 /// Whether elements equal to a needle count as before its position.
@@ -133,43 +135,6 @@ impl Answer {
     }
 }
 
-/// A haystack and needles.
-type Slices<'a> = (AnySlice<'a>, AnySlice<'a>);
-
-fn search(
-    stream: &Stream,
-    slices: Slices<'_>,
-    order: HoleOrder,
-    bound: Bound,
-    out: AnySliceMut<'_>,
-) -> Result<(), Error> {
-    let query = Query::new(stream, slices, order)?;
-    query.any_order(stream, &[query.answer(stream, bound, out)?])
-}
-
-fn search_both(
-    stream: &Stream,
-    slices: Slices<'_>,
-    order: HoleOrder,
-    (lower, upper): (AnySliceMut<'_>, AnySliceMut<'_>),
-) -> Result<(), Error> {
-    let query = Query::new(stream, slices, order)?;
-    let lower = query.answer(stream, Bound::Lower, lower)?;
-    let upper = query.answer(stream, Bound::Upper, upper)?;
-    query.any_order(stream, &[lower, upper])
-}
-
-fn search_sorted(
-    stream: &Stream,
-    slices: Slices<'_>,
-    order: HoleOrder,
-    bound: Bound,
-    out: AnySliceMut<'_>,
-) -> Result<(), Error> {
-    let query = Query::new(stream, slices, order)?;
-    query.sorted(stream, query.answer(stream, bound, out)?)
-}
-
 /// Evaluates an expression with the type of positions.
 macro_rules! positions {
     ($out:expr => $name:ident, $body:expr) => {
@@ -186,7 +151,7 @@ struct Query {
 }
 
 impl Query {
-    fn new(stream: &Stream, (haystack, needles): Slices<'_>, order: HoleOrder) -> Result<Self, Error> {
+    fn new(stream: &Stream, haystack: AnySlice<'_>, needles: AnySlice<'_>, order: HoleOrder) -> Result<Self, Error> {
         Ok(Self { haystack: haystack.raw_view(stream)?, needles: needles.raw_view(stream)?, order })
     }
 

@@ -13,7 +13,7 @@ use crate::hole::Held;
 use crate::input::Fused;
 use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut};
 use crate::runtime::held::{HeldIn, Indices, expect_held, held_by};
-use crate::runtime::pairs::{Pairs, PairsMut, no_values};
+use crate::runtime::pairs::{Operands, Pairs, PairsMut, no_values};
 use crate::source::{AnySource, Opened, Source};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room};
 use crate::{sized, with_shape};
@@ -114,8 +114,8 @@ pub fn select_pairs<'a, K: Pod, V: Pod, P: Predicate<K>>(
     const { expect_held::<K>() };
     let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
     let _span = crate::span!(stream, "select::select_pairs", keys.len());
-    let keep = HolePredicate::of::<K, P>(predicate);
-    pairs_by(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()), keep, Rest::Drop)
+    let items = pair_operands(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()))?;
+    by(stream, items, HolePredicate::of::<K, P>(predicate), Rest::Drop)
 }
 
 /// [`select`] by flags: keeps item `i` if `flags[i]` is not 0.
@@ -186,7 +186,8 @@ pub fn partition<'a, T: Pod, P: Predicate<T>>(
     const { expect_held::<T>() };
     let (input, output) = (input.into(), output.into());
     let _span = crate::span!(stream, "select::partition", input.len());
-    partition_any(stream, input.into(), output.into(), HolePredicate::of::<T, P>(predicate))
+    let items = key_operands(stream, input.into(), output.into())?;
+    by(stream, items, HolePredicate::of::<T, P>(predicate), Rest::Append)
 }
 
 /// [`partition`] for pairs, by their keys.
@@ -202,8 +203,8 @@ pub fn partition_pairs<'a, K: Pod, V: Pod, P: Predicate<K>>(
     const { expect_held::<K>() };
     let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
     let _span = crate::span!(stream, "select::partition_pairs", keys.len());
-    let keep = HolePredicate::of::<K, P>(predicate);
-    pairs_by(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()), keep, Rest::Append)
+    let items = pair_operands(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()))?;
+    by(stream, items, HolePredicate::of::<K, P>(predicate), Rest::Append)
 }
 
 /// What becomes of the items that do not pass.
@@ -213,80 +214,31 @@ enum Rest {
     Append,
 }
 
-fn partition_any(
-    stream: &Stream,
-    input: AnySlice<'_>,
-    output: AnySliceMut<'_>,
-    keep: HolePredicate,
-) -> Result<DeviceValue<u64>, Error> {
-    by_predicate(stream, key_operands(stream, input, output)?, keep, Partition { stream })
-}
-
-fn pairs_by(
-    stream: &Stream,
-    input: (AnySlice<'_>, AnySlice<'_>),
-    output: (AnySliceMut<'_>, AnySliceMut<'_>),
-    keep: HolePredicate,
-    rest: Rest,
-) -> Result<DeviceValue<u64>, Error> {
-    let items = pair_operands(stream, input, output)?;
+/// Selects items by a predicate.
+fn by(stream: &Stream, items: Operands, keep: HolePredicate, rest: Rest) -> Result<DeviceValue<u64>, Error> {
     match rest {
         Rest::Drop => by_predicate(stream, items, keep, Select { stream }),
         Rest::Append => by_predicate(stream, items, keep, Partition { stream }),
     }
 }
 
-/// The input, and the output, which has room for all items.
-#[derive(Clone, Copy)]
-pub(super) struct Operands {
-    keys: Column,
-    values: Column,
-    to_keys: ColumnMut,
-    to_values: ColumnMut,
-}
-
-impl Operands {
-    /// Returns the number of items.
-    pub fn len(&self) -> usize {
-        self.keys.len()
-    }
-
-    /// Returns the items in these types, if sizes and addresses fit.
-    pub fn typed<K: Pod, V: Pod>(self) -> Option<(Pairs<K, V>, PairsMut<K, V>)> {
-        let from = Pairs { keys: self.keys.typed()?, values: self.values.typed()? };
-        Some((from, PairsMut { keys: self.to_keys.typed()?, values: self.to_values.typed()? }))
-    }
-}
-
-pub(super) fn key_operands(
-    stream: &Stream,
-    input: AnySlice<'_>,
-    mut output: AnySliceMut<'_>,
-) -> Result<Operands, Error> {
+/// Checks that the output has room for all items.
+pub(super) fn key_operands(stream: &Stream, input: AnySlice<'_>, output: AnySliceMut<'_>) -> Result<Operands, Error> {
     expect_room("the output of a selection", input.len(), output.len())?;
-    Ok(Operands {
-        keys: input.raw_view(stream)?,
-        values: no_values(input.len()).as_const().into(),
-        to_keys: output.raw_view_mut(stream)?,
-        to_values: no_values(output.len()).into(),
-    })
+    Operands::keys(stream, input, output)
 }
 
+/// Checks that the outputs have room for all items. There may be more room for keys than for values, or the other way round.
 pub(super) fn pair_operands(
     stream: &Stream,
-    (keys, values): (AnySlice<'_>, AnySlice<'_>),
-    (mut to_keys, mut to_values): (AnySliceMut<'_>, AnySliceMut<'_>),
+    input: (AnySlice<'_>, AnySlice<'_>),
+    output: (AnySliceMut<'_>, AnySliceMut<'_>),
 ) -> Result<Operands, Error> {
-    expect_room("the output keys of a selection", keys.len(), to_keys.len())?;
-    expect_room("the output values of a selection", keys.len(), to_values.len())?;
-    expect_len("the values of a selection", keys.len(), values.len())?;
-    // There may be more room for keys than for values, or the other way round.
-    Ok(Operands {
-        keys: keys.raw_view(stream)?,
-        values: values.raw_view(stream)?,
-        to_keys: to_keys.raw_view_mut(stream)?,
-        to_values: to_values.raw_view_mut(stream)?,
-    })
+    let len = input.0.len();
+    expect_room("the output keys of a selection", len, output.0.len())?;
+    expect_room("the output values of a selection", len, output.1.len())?;
+    expect_len("the values of a selection", len, input.1.len())?;
+    Operands::pairs(stream, input, output)
 }
 
 /// Work that is generic over the items, the test and the tile shape.

@@ -4,13 +4,13 @@
 
 use super::super::predicate::{HolePredicate, Keep, Predicate};
 use super::super::segments::{CheckOffsets, MoveOffsets, NoteShape, Offset, THREADS, Within};
-use super::{Job, Operands, Shape, by_predicate, key_operands, pair_operands, run_select, typed_operands};
+use super::{Job, Shape, by_predicate, key_operands, pair_operands, run_select, typed_operands};
 use crate::arch::warp::LANES;
 use crate::hole::Held;
-use crate::runtime::column::{AnySlice, AnySliceMut, AnyVec};
+use crate::runtime::column::{AnySlice, AnyVec};
 use crate::runtime::held::expect_held;
 use crate::runtime::offsets::{Trust, expect_offsets, invalid_offset};
-use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::runtime::pairs::{Operands, Pairs, PairsMut};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, sized};
 use bytemuck::Pod;
 
@@ -51,8 +51,9 @@ pub fn segments<'a, T: Pod, O: Offset, P: Predicate<T>>(
     const { expect_held::<T>() };
     let (offsets, input, output) = (offsets.into(), input.into(), output.into());
     let _span = crate::span!(stream, "select::segments", offsets.len());
+    let items = key_operands(stream, input.into(), output.into())?;
     let keep = HolePredicate::of::<T, P>(predicate);
-    Ok(by_keys(stream, offsets.into(), input.into(), output.into(), keep, Trust::Check)?.into_typed())
+    Ok(by_segments(stream, offsets.into(), items, keep, Trust::Check)?.into_typed())
 }
 
 /// [`segments`] without the check of the offsets. Does not wait.
@@ -73,8 +74,9 @@ pub unsafe fn segments_unchecked<'a, T: Pod, O: Offset, P: Predicate<T>>(
 ) -> Result<DeviceVec<O>, Error> {
     const { expect_held::<T>() };
     let (offsets, input, output) = (offsets.into(), input.into(), output.into());
+    let items = key_operands(stream, input.into(), output.into())?;
     let keep = HolePredicate::of::<T, P>(predicate);
-    Ok(by_keys(stream, offsets.into(), input.into(), output.into(), keep, Trust::Promised)?.into_typed())
+    Ok(by_segments(stream, offsets.into(), items, keep, Trust::Promised)?.into_typed())
 }
 
 /// [`segments`] for pairs whose keys pass.
@@ -92,9 +94,9 @@ pub fn segments_pairs<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
     let offsets = offsets.into();
     let _span = crate::span!(stream, "select::segments_pairs", offsets.len());
     let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
-    let (from, to) = ((keys.into(), values.into()), (to_keys.into(), to_values.into()));
+    let items = pair_operands(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()))?;
     let keep = HolePredicate::of::<K, P>(predicate);
-    Ok(by_pairs(stream, offsets.into(), from, to, keep, Trust::Check)?.into_typed())
+    Ok(by_segments(stream, offsets.into(), items, keep, Trust::Check)?.into_typed())
 }
 
 /// [`segments_pairs`] without the check of the offsets: see [`segments_unchecked`].
@@ -114,31 +116,9 @@ pub unsafe fn segments_pairs_unchecked<'a, K: Pod, V: Pod, O: Offset, P: Predica
     const { expect_held::<K>() };
     let offsets = offsets.into();
     let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
-    let (from, to) = ((keys.into(), values.into()), (to_keys.into(), to_values.into()));
+    let items = pair_operands(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()))?;
     let keep = HolePredicate::of::<K, P>(predicate);
-    Ok(by_pairs(stream, offsets.into(), from, to, keep, Trust::Promised)?.into_typed())
-}
-
-fn by_keys(
-    stream: &Stream,
-    offsets: AnySlice<'_>,
-    input: AnySlice<'_>,
-    output: AnySliceMut<'_>,
-    keep: HolePredicate,
-    trust: Trust,
-) -> Result<AnyVec, Error> {
-    by_segments(stream, offsets, key_operands(stream, input, output)?, keep, trust)
-}
-
-fn by_pairs(
-    stream: &Stream,
-    offsets: AnySlice<'_>,
-    input: (AnySlice<'_>, AnySlice<'_>),
-    output: (AnySliceMut<'_>, AnySliceMut<'_>),
-    keep: HolePredicate,
-    trust: Trust,
-) -> Result<AnyVec, Error> {
-    by_segments(stream, offsets, pair_operands(stream, input, output)?, keep, trust)
+    Ok(by_segments(stream, offsets.into(), items, keep, Trust::Promised)?.into_typed())
 }
 
 fn by_segments(
