@@ -10,7 +10,7 @@ use super::rows::{SelectRows, room};
 use super::tile::{Candidates, vector};
 use crate::input::{Fused, Input};
 use crate::operator::map;
-use crate::runtime::column::{AnySliceMut, Column, ColumnMut};
+use crate::runtime::column::{AnySliceMut, AnyVec, Column, ColumnMut};
 use crate::runtime::held::{HeldOut, expect_held, held_by};
 use crate::runtime::offsets::expect_offsets;
 use crate::runtime::pairs::PairsMut;
@@ -275,12 +275,16 @@ fn select_rows(
     // Before anything is written: a view can be refused.
     let to_keys = keys.raw_view_mut(stream)?;
     let (opened, layout) = (input.open(stream)?, rows.layout(stream, wanted)?);
-    let to = positions.raw_view_mut(stream)?;
+    let mut codes = AnyVec::uninit(stream, input.size, all)?;
+    let (codes, to) = (codes.as_mut_slice().raw_view_mut(stream)?, positions.raw_view_mut(stream)?);
     if !matches!(stream.device().kind(), DeviceKind::Cuda { .. }) {
         // Keys on the CPU can change their codes, and so leave positions that nobody writes. They count as missing.
         transfer::fill(stream, positions.reborrow(), u32::NONE)?;
     }
-    coded!(input => C, find_rows::<C>(stream, input, &opened, count, layout, to)?);
+    coded!(input => C, {
+        let selected = Candidates { codes: codes.typed().expect("memory is aligned"), positions: to };
+        find_rows::<C>(stream, input, &opened, count, layout, selected)?;
+    });
     gather(stream, opened.plain.fused(), to.as_const().into(), to_keys, layout)
 }
 
@@ -291,10 +295,8 @@ fn find_rows<C: ShortCode>(
     opened: &OpenedKeys,
     count: usize,
     layout: Layout,
-    positions: GlobalMut<u32>,
+    selected: Candidates<C, u32>,
 ) -> Result<(), Error> {
-    let mut selected = stream.uninit::<C>(positions.len())?;
-    let selected = Candidates { codes: selected.raw_view_mut(stream)?, positions };
     let &Keys { coding, bits, .. } = input;
     let find = FindRows { stream, len: input.len(), count, coding, bits, layout, selected };
     match opened.loaded::<C>() {
