@@ -8,11 +8,10 @@ use crate::block::lookback;
 use crate::hole::Held;
 use crate::input::Input;
 use crate::monoid::{Combine, HoleMonoid};
-use crate::runtime::column::AnySliceMut;
-use crate::runtime::held::{HeldIn, HeldOut, expect_held, held, held_by, narrowed, widened};
+use crate::runtime::column::{AnySliceMut, Column, ColumnMut};
+use crate::runtime::held::{HeldOut, expect_held, held_by, narrowed, widened};
 use crate::source::{AnySource, Source};
-use crate::with_shape;
-use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
+use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len, sized, with_shape};
 use bytemuck::Pod;
 
 /// The tile shape, which is part of the kernel type.
@@ -230,11 +229,11 @@ pub fn scan_shaped<T: Pod, Op: Monoid<T>, const THREADS: u32, const VEC: usize, 
 ) -> Result<(), Error> {
     expect_len("the output of a scan", input.len(), output.len())?;
     let (input, output) = (input.raw_view(stream)?, output.raw_view_mut(stream)?);
-    held!(T as H or bytes, {
-        let (from, output) = (HeldIn::<H>::new(stream, input)?, HeldOut::<H>::new(stream, output)?);
-        let op = HoleMonoid::<H>::of::<T, Op>(op);
-        let scan = Scan { len: input.len(), output: output.view, op, init: op.identity(), inclusive };
-        scan.run_shaped::<_, THREADS, VEC, ROWS>(stream, from.view)?;
-        output.finish(stream)
-    })
+    let (from, to, op) = (Column::from(input), ColumnMut::from(output), HoleMonoid::of::<T, Op>(op));
+    sized!(size_of::<T>() => H in u32 | u64, {
+        let (from, output) = (from.typed::<H>().expect("aligned"), to.typed().expect("aligned"));
+        let op = op.held_in::<H>();
+        let scan = Scan { len: input.len(), output, op, init: op.identity(), inclusive };
+        scan.run_shaped::<_, THREADS, VEC, ROWS>(stream, from)
+    }, else unreachable!("tests scan elements of 4 and 8 bytes"))
 }
