@@ -9,7 +9,7 @@ use super::{Bucket, Count, Sample};
 use crate::compare::HoleOrder;
 use crate::hole::Held;
 use crate::input::Input;
-use crate::runtime::column::{AnySlice, AnySliceMut};
+use crate::runtime::column::{AnySlice, AnySliceMut, number};
 use crate::runtime::held::{HeldIn, expect_held, held_by};
 use crate::source::{AnySource, Opened, Source};
 use crate::transfer;
@@ -153,13 +153,13 @@ fn count<H: Held, B: Bins<H>>(
     if len == 0 {
         return Ok(());
     }
-    sized!(counts.size() => C in u32 | u64, {
+    number!(counts.size() => C, {
         let counts = counts.typed::<C>().expect("counts are aligned");
         match input.held::<H>() {
             Ok(input) => launch(stream, input, len, bins, counts),
             Err(input) => launch(stream, input, len, bins, counts),
         }
-    }, else unreachable!("counts have 4 or 8 bytes"))
+    })
 }
 
 fn launch<H: Held, I: Input<H>, B: Bins<H>, C: Count>(

@@ -3,9 +3,9 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::kernel::{ClaimPlaces, CopyRanges, GatherElements, Index, ReverseElements, ScatterElements, SwapEnds, TILE};
-use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut};
+use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
 use crate::source::{AnySource, Opened, Source};
-use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Global, GlobalMut, Stream, expect_len, sized, transfer};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Global, GlobalMut, Stream, expect_len, transfer};
 use bytemuck::Pod;
 
 /// A number that says where an element is: `u32` or `u64`.
@@ -40,13 +40,6 @@ macro_rules! in_words {
                 $body
             }
         }
-    };
-}
-
-/// Evaluates an expression with the type of indices.
-macro_rules! indexed {
-    ($indices:expr => $name:ident, $body:expr) => {
-        sized!($indices.size() => $name in u32 | u64, $body, else unreachable!("positions have 4 or 8 bytes"))
     };
 }
 
@@ -111,7 +104,7 @@ fn run_gather(
     if to.len() == 0 || to.size() == 0 {
         return Ok(());
     }
-    indexed!(indices => P, in_words!([from, to.as_const()], W => {
+    number!(indices.size() => P, in_words!([from, to.as_const()], W => {
         let to = to.words();
         let kernel = GatherElements::<W, P>::new(from.words(), indices.fused(), to, words::<W>(from), outside);
         // SAFETY: one block per tile; there is an index for each output. The output is borrowed mutably.
@@ -151,7 +144,7 @@ fn scatter_last(
     }
     let mut last = stream.zeroed::<u64>(output.len())?;
     let count = outside.as_mut_slice().raw_view_mut(stream)?;
-    indexed!(indices => P, {
+    number!(indices.size() => P, {
         let kernel = ClaimPlaces::<P>::new(indices.fused(), last.raw_view_mut(stream)?, count);
         // SAFETY: one block per tile; the numbers are zero, one per place.
         unsafe { stream.launch(kernel, len.div_ceil(TILE))? };
@@ -195,7 +188,7 @@ fn run_scatter(stream: &Stream, from: Column, indices: &Opened, to: ColumnMut, l
     if from.len() == 0 || from.size() == 0 {
         return Ok(());
     }
-    indexed!(indices => P, in_words!([from, to.as_const()], W => {
+    number!(indices.size() => P, in_words!([from, to.as_const()], W => {
         let (words, from) = (words::<W>(from), from.words());
         let kernel = ScatterElements::<W, P>::new(from, indices.fused(), to.words(), words, last);
         // SAFETY: one block per tile; there is an index for each input; each place is claimed once, or the caller

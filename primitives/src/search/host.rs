@@ -8,10 +8,10 @@ use super::shape::{sorted_items, vector};
 use crate::compare::{Compare, HoleOrder};
 use crate::hole::Held;
 use crate::merge::partition;
-use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut};
+use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
 use crate::runtime::held::{HeldIn, expect_held, held_by};
+use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
-use crate::{sized, with_shape};
 use bytemuck::Pod;
 
 /// Finds, for each needle, the number of elements less than it: its insertion position before all equal elements.
@@ -135,13 +135,6 @@ impl Answer {
     }
 }
 
-/// Evaluates an expression with the type of positions.
-macro_rules! positions {
-    ($out:expr => $name:ident, $body:expr) => {
-        sized!($out.size() => $name in u32 | u64, $body, else unreachable!("positions have 4 or 8 bytes"))
-    };
-}
-
 /// The needles, the haystack and the order.
 #[derive(Clone, Copy)]
 struct Query {
@@ -158,7 +151,7 @@ impl Query {
     /// Checks `out` and returns the answer that goes there.
     fn answer(&self, stream: &Stream, bound: Bound, mut out: AnySliceMut<'_>) -> Result<Answer, Error> {
         expect_len("the output of a search", self.needles.len(), out.len())?;
-        let limit = positions!(out => I, I::LIMIT);
+        let limit = number!(out.size() => I, I::LIMIT);
         if self.haystack.len() > limit {
             let what = "a search with positions of this type";
             return Err(Error::TooLong { what, len: self.haystack.len(), limit });
@@ -171,7 +164,7 @@ impl Query {
             let haystack = HeldIn::<H>::new(stream, self.haystack)?;
             let needles = HeldIn::<H>::new(stream, self.needles)?;
             let query = HeldQuery { haystack: haystack.view, needles: needles.view, order: self.order };
-            positions!(answers[0].out => I, query.any_order::<I>(stream, answers))
+            number!(answers[0].out.size() => I, query.any_order::<I>(stream, answers))
         })
     }
 
@@ -180,7 +173,7 @@ impl Query {
             let haystack = HeldIn::<H>::new(stream, self.haystack)?;
             let needles = HeldIn::<H>::new(stream, self.needles)?;
             let query = HeldQuery { haystack: haystack.view, needles: needles.view, order: self.order };
-            positions!(answer.out => I, query.sorted::<I>(stream, answer))
+            number!(answer.out.size() => I, query.sorted::<I>(stream, answer))
         })
     }
 }

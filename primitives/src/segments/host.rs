@@ -6,9 +6,8 @@ use super::edges::{FindEdges, Offsets, THREADS};
 use super::heads::FlagHeads;
 use crate::arch::warp::LANES;
 use crate::equality::HoleEquality;
-use crate::runtime::column::Column;
+use crate::runtime::column::{Column, number};
 use crate::runtime::held::held_by;
-use crate::sized;
 use crate::source::Opened;
 use crate::{DeviceVec, Error, Stream};
 
@@ -19,11 +18,7 @@ pub(crate) fn find_edges(
     tiles: usize,
     tile_len: usize,
 ) -> Result<(Offsets, DeviceVec<u64>), Error> {
-    let offsets = sized!(
-        offsets.size() => O in u32 | u64,
-        Offsets::new(offsets.typed::<O>().expect("offsets are aligned")),
-        else unreachable!("offsets have 4 or 8 bytes")
-    );
+    let offsets = number!(offsets.size() => O, Offsets::new(offsets.typed::<O>().expect("offsets are aligned")));
     let mut edges = stream.uninit::<u64>(tiles + 1)?;
     let kernel = FindEdges::new(offsets, edges.raw_view_mut(stream)?, tile_len as u64);
     // SAFETY: one warp per edge.

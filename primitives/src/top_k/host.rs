@@ -10,7 +10,7 @@ use super::rows::{SelectRows, room};
 use super::tile::{Candidates, vector};
 use crate::input::{Fused, Input};
 use crate::operator::map;
-use crate::runtime::column::{AnySliceMut, AnyVec, Column, ColumnMut};
+use crate::runtime::column::{AnySliceMut, AnyVec, Column, ColumnMut, number};
 use crate::runtime::held::{HeldOut, expect_held, held_by};
 use crate::runtime::offsets::expect_offsets;
 use crate::runtime::pairs::PairsMut;
@@ -109,13 +109,6 @@ macro_rules! coded {
     };
 }
 
-/// Evaluates an expression with the type of positions.
-macro_rules! positions {
-    ($positions:expr => $name:ident, $body:expr) => {
-        sized!($positions.size() => $name in u32 | u64, $body, else unreachable!("positions have 4 or 8 bytes"))
-    };
-}
-
 fn select(
     stream: &Stream,
     input: &Keys<'_>,
@@ -127,14 +120,14 @@ fn select(
     if wanted > len {
         return Err(Error::LengthMismatch { what: "the wanted elements", expected: len, found: wanted });
     }
-    positions!(positions => P, expect_positions::<P>(len)?);
+    number!(positions.size() => P, expect_positions::<P>(len)?);
     if wanted == 0 {
         return Ok(());
     }
     // Before anything is written: a view can be refused.
     let (to, to_keys) = (positions.raw_view_mut(stream)?, keys.raw_view_mut(stream)?);
     let opened = input.open(stream)?;
-    coded!(input => C, positions!(to => P, find::<C, P>(stream, input, &opened, to)?));
+    coded!(input => C, number!(to.size() => P, find::<C, P>(stream, input, &opened, to)?));
     gather(stream, opened.plain.fused(), to.as_const(), to_keys, whole(wanted))
 }
 
@@ -384,7 +377,7 @@ fn gather(stream: &Stream, input: Fused, positions: Column, keys: ColumnMut, lay
     held_by!(keys.size() => H or bytes, {
         let output = HeldOut::<H>::with_contents(stream, keys)?;
         let Layout { per_row, row_len, starts } = layout;
-        positions!(positions => P, {
+        number!(positions.size() => P, {
             let positions = positions.typed().expect("positions are aligned");
             let kernel =
                 GatherKeys::<H, P>::new(input, positions, output.view, per_row as u64, row_len as u64, starts);

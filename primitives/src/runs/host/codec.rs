@@ -11,7 +11,7 @@ use crate::input::Count;
 use crate::map::Map;
 use crate::monoid::{HoleMonoid, Sum};
 use crate::operator::{monoid, operator};
-use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut};
+use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
 use crate::runtime::held::expect_held;
 use crate::select::Offset;
 use crate::source::{self, AnySource, Source};
@@ -94,7 +94,7 @@ fn encode_runs(
     let (len, counted, input) = (input.len(), input.counted(stream)?, input.open(stream)?);
     let kept = Kept { len, which: Which::First, equality };
     let elements = elements.raw_view_mut(stream)?;
-    sized!(lengths.size() => C in u32 | u64, {
+    number!(lengths.size() => C, {
         let lengths = lengths.raw_view_mut(stream)?;
         sized!(elements.size() => H in u32 | u64, {
             if let (Some(elements), Some(lengths)) = (elements.typed::<H>(), lengths.typed::<C>()) {
@@ -107,7 +107,7 @@ fn encode_runs(
         let values = Values { len, input: &ones, totals: lengths, operation: HoleMonoid::of::<C, Sum>(Sum) };
         values.reduce(stream, &marks, Count::new(len, counted))?;
         Ok(count)
-    }, else unreachable!("lengths have 4 or 8 bytes"))
+    })
 }
 
 /// [`encode`] with a given tile shape.

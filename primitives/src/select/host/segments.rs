@@ -7,11 +7,11 @@ use super::super::segments::{CheckOffsets, MoveOffsets, NoteShape, Offset, THREA
 use super::{Job, Shape, by_predicate, key_operands, pair_operands, run_select, typed_operands};
 use crate::arch::warp::LANES;
 use crate::hole::Held;
-use crate::runtime::column::{AnySlice, AnyVec};
+use crate::runtime::column::{AnySlice, AnyVec, number};
 use crate::runtime::held::expect_held;
 use crate::runtime::offsets::{Trust, expect_offsets, invalid_offset};
 use crate::runtime::pairs::{Operands, Pairs, PairsMut};
-use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, sized};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream};
 use bytemuck::Pod;
 
 /// Keeps the items that pass, segment by segment, and returns the new offsets: as many as before, starting with 0.
@@ -145,10 +145,10 @@ struct Offsets<'a> {
 /// Evaluates an expression with offsets in their type.
 macro_rules! typed {
     ($offsets:expr, |$typed:ident: $name:ident| $body:expr) => {
-        sized!($offsets.size() => $name in u32 | u64, {
+        number!($offsets.size() => $name, {
             let $typed = $offsets.typed::<$name>().expect("offsets are aligned");
             $body
-        }, else unreachable!("offsets have 4 or 8 bytes"))
+        })
     };
 }
 
