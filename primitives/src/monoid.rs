@@ -208,6 +208,15 @@ impl<H: Held> HoleMonoid<H> {
     }
 }
 
+#[cfg(not(target_arch = "nvptx64"))]
+impl HoleMonoid<[u64; 4]> {
+    /// Returns the same operation for kernels that hold the elements in an `H`. The widest type stands for all others in code
+    /// that does not know the elements.
+    pub(crate) fn held_in<H: Held>(&self) -> HoleMonoid<H> {
+        HoleMonoid { hole: self.hole, identity: crate::runtime::held::narrowed(self.identity) }
+    }
+}
+
 impl<H: Held> Combine<H> for HoleMonoid<H> {
     #[inline(always)]
     fn identity(&self) -> H {

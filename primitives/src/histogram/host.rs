@@ -9,11 +9,12 @@ use super::{Bucket, Count, Sample};
 use crate::compare::HoleOrder;
 use crate::hole::Held;
 use crate::input::Input;
-use crate::runtime::held::{HeldIn, held};
-use crate::source::{Opened, Source};
+use crate::runtime::column::{AnySlice, AnySliceMut, number};
+use crate::runtime::held::{HeldIn, expect_held, held_by};
+use crate::source::{AnySource, Opened, Source};
 use crate::transfer;
-use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
+use crate::{sized, with_shape};
 use bytemuck::Pod;
 
 /// Counts the elements in bins of equal width: the range from `lower` up to `upper` is divided into `counts.len()` bins. Elements
@@ -53,17 +54,25 @@ pub fn ranges<'a, T: Sample, C: Count>(
     counts: impl Into<DeviceSliceMut<'a, C>>,
     levels: impl Into<DeviceSlice<'a, T>>,
 ) -> Result<(), Error> {
-    let (input, counts, levels) = (input.into_parts()?, counts.into(), levels.into());
+    let (input, counts, levels) = (input.into_parts()?.lower(), counts.into(), levels.into());
     let _span = crate::span!(stream, "histogram::ranges", input.len());
+    count_ranges(stream, &input, counts.into(), levels.into(), HoleOrder::of::<T, T::Order>(T::Order::default()))
+}
+
+fn count_ranges(
+    stream: &Stream,
+    input: &AnySource<'_>,
+    counts: AnySliceMut<'_>,
+    levels: AnySlice<'_>,
+    order: HoleOrder,
+) -> Result<(), Error> {
     expect_len("the levels of a histogram", counts.len() + 1, levels.len())?;
     number_of_bins(counts.len())?;
-    let (len, input) = (input.len(), input.open(stream)?);
-    let levels = levels.raw_view(stream)?;
-    let order = HoleOrder::of::<T, T::Order>(T::Order::default());
-    held!(T as H or bytes, {
+    let (len, input, levels) = (input.len(), input.open(stream)?, levels.raw_view(stream)?);
+    sized!(levels.size() => H in u8 | u16 | u32 | u64, {
         let levels = HeldIn::<H>::new(stream, levels)?;
-        count::<T, H, _, C>(stream, &input, len, RangeBins { order, levels: levels.view }, counts)
-    })
+        count::<H, _>(stream, &input, len, RangeBins { order, levels: levels.view }, counts)
+    }, else unreachable!("samples are numbers of up to 8 bytes"))
 }
 
 /// Counts how often each byte occurs. There are 256 counts.
@@ -75,11 +84,14 @@ pub fn bytes<'a, C: Count>(
     input: impl Source<'a, u8>,
     counts: impl Into<DeviceSliceMut<'a, C>>,
 ) -> Result<(), Error> {
-    let (input, counts) = (input.into_parts()?, counts.into());
+    let (input, counts) = (input.into_parts()?.lower(), counts.into());
     let _span = crate::span!(stream, "histogram::bytes", input.len());
+    count_bytes(stream, &input, counts.into())
+}
+
+fn count_bytes(stream: &Stream, input: &AnySource<'_>, counts: AnySliceMut<'_>) -> Result<(), Error> {
     expect_len("the counts of a histogram of bytes", 256, counts.len())?;
-    let (len, input) = (input.len(), input.open(stream)?);
-    count::<u8, u8, _, C>(stream, &input, len, ByteBins, counts)
+    count::<u8, _>(stream, &input.open(stream)?, input.len(), ByteBins, counts)
 }
 
 /// Counts the elements in the bins of any function: count `b` is that of the elements whose bin is `b`. Elements whose bin has no
@@ -93,12 +105,16 @@ pub fn by<'a, T: Pod, C: Count, B: Bucket<T>>(
     counts: impl Into<DeviceSliceMut<'a, C>>,
     bucket: B,
 ) -> Result<(), Error> {
-    let (input, counts) = (input.into_parts()?, counts.into());
+    const { expect_held::<T>() };
+    let (input, counts) = (input.into_parts()?.lower(), counts.into());
     let _span = crate::span!(stream, "histogram::by", input.len());
+    count_by(stream, &input, counts.into(), HoleBins::of::<T, B>(bucket))
+}
+
+fn count_by(stream: &Stream, input: &AnySource<'_>, counts: AnySliceMut<'_>, bins: HoleBins) -> Result<(), Error> {
     number_of_bins(counts.len())?;
     let (len, input) = (input.len(), input.open(stream)?);
-    let bins = HoleBins::of::<T, B>(bucket);
-    held!(T as H or bytes, count::<T, H, _, C>(stream, &input, len, bins, counts))
+    held_by!(input.size() => H or bytes, count::<H, _>(stream, &input, len, bins, counts))
 }
 
 /// Returns the number of bins as kernels have it.
@@ -121,26 +137,29 @@ const fn vector<H>() -> usize {
     }
 }
 
-/// Writes the counts of elements `T`, which are held in an `H`.
-fn count<T: Pod, H: Held, B: Bins<H>, C: Count>(
+/// Writes the counts of elements that are held in an `H`.
+fn count<H: Held, B: Bins<H>>(
     stream: &Stream,
-    input: &Opened<T>,
+    input: &Opened,
     len: usize,
     bins: B,
-    mut counts: DeviceSliceMut<'_, C>,
+    mut counts: AnySliceMut<'_>,
 ) -> Result<(), Error> {
     if counts.is_empty() {
         return Ok(());
     }
-    let view = counts.raw_view_mut(stream)?;
-    transfer::fill(stream, counts, C::zeroed())?;
+    let counts = counts.raw_view_mut(stream)?;
+    transfer::fill_column(stream, counts, &[0])?;
     if len == 0 {
         return Ok(());
     }
-    match input.held::<H>() {
-        Ok(input) => launch(stream, input, len, bins, view),
-        Err(input) => launch(stream, input, len, bins, view),
-    }
+    number!(counts.size() => C, {
+        let counts = counts.typed::<C>().expect("counts are aligned");
+        match input.held::<H>() {
+            Ok(input) => launch(stream, input, len, bins, counts),
+            Err(input) => launch(stream, input, len, bins, counts),
+        }
+    })
 }
 
 fn launch<H: Held, I: Input<H>, B: Bins<H>, C: Count>(

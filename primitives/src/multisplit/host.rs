@@ -4,12 +4,12 @@
 
 use super::kernel::{NumberKeys, THREADS};
 use super::{Bucket, HoleBuckets};
-use crate::runtime::carrier::carried;
-use crate::runtime::held::{HeldIn, Indices, held};
-use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::runtime::column::{AnySlice, AnySliceMut};
+use crate::runtime::held::{HeldIn, Indices, expect_held, held_by};
+use crate::runtime::pairs::{Operands, Pairs, PairsMut};
 use crate::sort::distribute::{Passes, Typed};
 use crate::sort::{Buckets, Digits};
-use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len, sized};
 use bytemuck::Pod;
 
 /// The maximum number of buckets.
@@ -29,10 +29,10 @@ pub fn keys<'a, K: Pod, B: Bucket<K>>(
     buckets: u32,
     bucket: B,
 ) -> Result<DeviceVec<u64>, Error> {
+    const { expect_held::<K>() };
     let (input, output) = (input.into(), output.into());
     let _span = crate::span!(stream, "multisplit::keys", input.len());
-    expect_len("the output of a multisplit", input.len(), output.len())?;
-    split(stream, Pairs::keys(stream, input)?, PairsMut::keys(stream, output)?, buckets, bucket)
+    split_keys(stream, input.into(), output.into(), buckets, HoleBuckets::of::<K, B>(bucket, buckets.wrapping_sub(1)))
 }
 
 /// [`keys`] with values that move along with their keys.
@@ -46,52 +46,71 @@ pub fn pairs<'a, K: Pod, V: Pod, B: Bucket<K>>(
     buckets: u32,
     bucket: B,
 ) -> Result<DeviceVec<u64>, Error> {
-    let input: (DeviceSlice<'a, K>, _) = (input.0.into(), input.1);
-    let _span = crate::span!(stream, "multisplit::pairs", input.0.len());
-    let from = Pairs::new(stream, input.0, input.1.into(), "the values of a multisplit")?;
-    let keys_out = output.0.into();
-    expect_len("the output of a multisplit", from.keys.len(), keys_out.len())?;
-    let to = PairsMut::new(stream, keys_out, output.1.into(), "the values' output of a multisplit")?;
-    split(stream, from, to, buckets, bucket)
+    const { expect_held::<K>() };
+    let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
+    let _span = crate::span!(stream, "multisplit::pairs", keys.len());
+    let bucket = HoleBuckets::of::<K, B>(bucket, buckets.wrapping_sub(1));
+    split_pairs(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()), buckets, bucket)
 }
 
-fn split<K: Pod, V: Pod, B: Bucket<K>>(
+fn split_keys(
     stream: &Stream,
-    from: Pairs<K, V>,
-    to: PairsMut<K, V>,
+    input: AnySlice<'_>,
+    output: AnySliceMut<'_>,
     buckets: u32,
-    bucket: B,
+    bucket: HoleBuckets,
 ) -> Result<DeviceVec<u64>, Error> {
+    expect_len("the output of a multisplit", input.len(), output.len())?;
+    split(stream, Operands::keys(stream, input, output)?, buckets, bucket)
+}
+
+fn split_pairs(
+    stream: &Stream,
+    from: (AnySlice<'_>, AnySlice<'_>),
+    to: (AnySliceMut<'_>, AnySliceMut<'_>),
+    buckets: u32,
+    bucket: HoleBuckets,
+) -> Result<DeviceVec<u64>, Error> {
+    expect_len("the values of a multisplit", from.0.len(), from.1.len())?;
+    expect_len("the output of a multisplit", from.0.len(), to.0.len())?;
+    expect_len("the values' output of a multisplit", to.0.len(), to.1.len())?;
+    split(stream, Operands::pairs(stream, from, to)?, buckets, bucket)
+}
+
+fn split(stream: &Stream, items: Operands, buckets: u32, bucket: HoleBuckets) -> Result<DeviceVec<u64>, Error> {
     if buckets == 0 || buckets > MAX_BUCKETS {
         return Err(Error::TooMany { what: "buckets", asked: buckets as usize, limit: MAX_BUCKETS as usize });
     }
     let mut offsets = stream.zeroed::<u64>(buckets as usize + 1)?;
-    if from.keys.is_empty() {
-        return Ok(offsets);
+    if items.len() > 0 {
+        distribute_items(stream, items, bucket, offsets.slice_mut(1..)?)?;
     }
-    let bucket = HoleBuckets::of::<K, B>(bucket, buckets - 1);
-    let ends = offsets.slice_mut(1..)?;
-    let keys = (from.keys, to.keys);
-    let (values, to_values) = (from.values, to.values);
-    carried!(
-        K => u32 | u64, keys,
-        |(from, to)| {
-            let (from, to) = (Pairs { keys: from, values }, PairsMut { keys: to, values: to_values });
-            carried!(
-                V => () | u32, (from, to),
-                |(from, to)| distribute(stream, from, to, bucket, ends),
-                else |(from, to)| {
-                    let mut indices = Indices::new(stream, from.keys.len(), from.keys.len())?;
-                    let indexed = Pairs { keys: from.keys, values: indices.from.raw_view(stream)? };
-                    let moved = PairsMut { keys: to.keys, values: indices.to.raw_view_mut(stream)? };
-                    distribute(stream, indexed, moved, bucket, ends)?;
-                    indices.gather_held(stream, from.values, to.values)
-                }
-            )
-        },
-        else |_| distribute_numbered(stream, from, to, bucket, ends)
-    )?;
     Ok(offsets)
+}
+
+/// Distributes items in the form in which kernels exist.
+fn distribute_items(
+    stream: &Stream,
+    items: Operands,
+    bucket: HoleBuckets,
+    ends: DeviceSliceMut<'_, u64>,
+) -> Result<(), Error> {
+    sized!(items.keys.size() => K in u32 | u64, {
+        if let Some((from, to)) = items.typed::<K, ()>() {
+            return distribute(stream, from, to, bucket, ends);
+        }
+        if let Some((from, to)) = items.typed::<K, u32>() {
+            return distribute(stream, from, to, bucket, ends);
+        }
+        if let (Some(keys), Some(to_keys)) = (items.keys.typed::<K>(), items.to_keys.typed()) {
+            let mut indices = Indices::new(stream, items.len(), items.len())?;
+            let indexed = Pairs { keys, values: indices.from.raw_view(stream)? };
+            let moved = PairsMut { keys: to_keys, values: indices.to.raw_view_mut(stream)? };
+            distribute(stream, indexed, moved, bucket, ends)?;
+            return indices.gather_held(stream, items.values, items.to_values);
+        }
+    }, else ());
+    distribute_numbered(stream, items, bucket, ends)
 }
 
 /// Distributes items, and writes the ends of the buckets.
@@ -110,18 +129,17 @@ fn distribute<K: Pod, V: Pod, B: Buckets<K>>(
 }
 
 /// Distributes keys of other sizes: their numbers, with their indices, and then keys and values by the indices.
-fn distribute_numbered<K: Pod, V: Pod>(
+fn distribute_numbered(
     stream: &Stream,
-    from: Pairs<K, V>,
-    to: PairsMut<K, V>,
+    items: Operands,
     bucket: HoleBuckets,
     ends: DeviceSliceMut<'_, u64>,
 ) -> Result<(), Error> {
-    let len = from.keys.len();
+    let len = items.len();
     let mut numbers = stream.uninit::<u32>(len)?;
     let mut moved = stream.uninit::<u32>(len)?;
-    held!(K as H or bytes, {
-        let keys = HeldIn::<H>::new(stream, from.keys)?;
+    held_by!(items.keys.size() => H or bytes, {
+        let keys = HeldIn::<H>::new(stream, items.keys)?;
         let kernel = NumberKeys::<H>::new(keys.view, bucket, numbers.raw_view_mut(stream)?);
         // SAFETY: one thread per key, and as many numbers; the function is one for these keys.
         unsafe { stream.launch(kernel, len.div_ceil(THREADS as usize))? };
@@ -130,6 +148,6 @@ fn distribute_numbered<K: Pod, V: Pod>(
     let numbered = Pairs { keys: numbers.raw_view(stream)?, values: indices.from.raw_view(stream)? };
     let out = PairsMut { keys: moved.raw_view_mut(stream)?, values: indices.to.raw_view_mut(stream)? };
     distribute(stream, numbered, out, Digits::of_buckets(), ends)?;
-    indices.gather_held(stream, from.keys, to.keys)?;
-    indices.gather_held(stream, from.values, to.values)
+    indices.gather_held(stream, items.keys, items.to_keys)?;
+    indices.gather_held(stream, items.values, items.to_values)
 }

@@ -3,8 +3,8 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::kernel::{ClaimPlaces, CopyRanges, GatherElements, Index, ReverseElements, ScatterElements, SwapEnds, TILE};
-use crate::input::Fused;
-use crate::source::Source;
+use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
+use crate::source::{AnySource, Opened, Source};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Global, GlobalMut, Stream, expect_len, transfer};
 use bytemuck::Pod;
 
@@ -14,10 +14,11 @@ pub trait Position: Index {}
 impl Position for u32 {}
 impl Position for u64 {}
 
-/// Evaluates an expression with the largest word that divides the elements and their addresses.
+/// Evaluates an expression with the largest word that divides the elements and their addresses: those of columns of one
+/// size.
 macro_rules! in_words {
-    ($element:ty, $addresses:expr, $word:ident => $body:expr) => {
-        match $addresses | size_of::<$element>() {
+    ([$first:expr $(, $column:expr)*], $word:ident => $body:expr) => {
+        match $first.size() | $first.address().addr() $(| $column.address().addr())* {
             bits if bits % 16 == 0 => {
                 type $word = [u64; 2];
                 $body
@@ -42,29 +43,9 @@ macro_rules! in_words {
     };
 }
 
-/// Returns the words of elements, and how many words an element has.
-///
-/// # Safety
-/// The word's size divides that of the elements and their address.
-unsafe fn words<T: Pod, W: Pod>(elements: Global<T>) -> (Global<W>, u32) {
-    let words = size_of::<T>() / size_of::<W>();
-    // SAFETY: this is the same memory.
-    (unsafe { Global::from_raw(elements.as_ptr().cast(), elements.len() * words) }, words as u32)
-}
-
-/// As [`words`], for memory that is written.
-///
-/// # Safety
-/// Same as [`words`].
-unsafe fn words_mut<T: Pod, W: Pod>(elements: GlobalMut<T>) -> GlobalMut<W> {
-    // SAFETY: guaranteed by the caller.
-    let (words, _) = unsafe { words::<T, W>(elements.as_const()) };
-    // SAFETY: this is the same memory.
-    unsafe { GlobalMut::from_raw(words.as_ptr().cast_mut(), words.len()) }
-}
-
-fn address<T: Pod>(view: Global<T>) -> usize {
-    view.as_ptr().addr()
+/// Returns how many words an element has.
+fn words<W>(elements: Column) -> u32 {
+    (elements.size() / size_of::<W>()) as u32
 }
 
 /// Returns how often indices were out of range: no time yet.
@@ -85,11 +66,11 @@ pub fn gather<'a, T: Pod, P: Position>(
     indices: impl Source<'a, P>,
     output: impl Into<DeviceSliceMut<'a, T>>,
 ) -> Result<DeviceValue<u64>, Error> {
-    let input: DeviceSlice<'a, T> = input.into();
+    let (input, output) = (input.into(), output.into());
     let _span = crate::span!(stream, "permute::gather", input.len());
     let mut outside = none_outside(stream)?;
     let count = outside.as_mut_slice().raw_view_mut(stream)?;
-    run_gather(stream, input, indices, output.into(), count)?;
+    run_gather(stream, input.into(), &indices.into_parts()?.lower(), output.into(), count)?;
     Ok(outside)
 }
 
@@ -106,30 +87,29 @@ pub unsafe fn gather_unchecked<'a, T: Pod, P: Position>(
     indices: impl Source<'a, P>,
     output: impl Into<DeviceSliceMut<'a, T>>,
 ) -> Result<(), Error> {
-    run_gather(stream, input.into(), indices, output.into(), GlobalMut::empty())
+    let (input, output) = (input.into(), output.into());
+    run_gather(stream, input.into(), &indices.into_parts()?.lower(), output.into(), GlobalMut::empty())
 }
 
-fn run_gather<'a, T: Pod, P: Position>(
+fn run_gather(
     stream: &Stream,
-    input: DeviceSlice<'a, T>,
-    indices: impl Source<'a, P>,
-    mut output: DeviceSliceMut<'a, T>,
+    input: AnySlice<'_>,
+    indices: &AnySource<'_>,
+    mut output: AnySliceMut<'_>,
     outside: GlobalMut<u64>,
 ) -> Result<(), Error> {
-    let indices = indices.into_parts()?;
     expect_len("the output of a gather", indices.len(), output.len())?;
-    let indices = indices.open(stream)?.fused();
+    let indices = indices.open(stream)?;
     let (from, to) = (input.raw_view(stream)?, output.raw_view_mut(stream)?);
-    if to.is_empty() || size_of::<T>() == 0 {
+    if to.len() == 0 || to.size() == 0 {
         return Ok(());
     }
-    in_words!(T, address(from) | address(to.as_const()), W => {
-        // SAFETY: the word divides the elements and their addresses.
-        let ((from, words), to) = unsafe { (words::<T, W>(from), words_mut::<T, W>(to)) };
-        let kernel = GatherElements::<W, P>::new(from, indices, to, words, outside);
+    number!(indices.size() => P, in_words!([from, to.as_const()], W => {
+        let to = to.words();
+        let kernel = GatherElements::<W, P>::new(from.words(), indices.fused(), to, words::<W>(from), outside);
         // SAFETY: one block per tile; there is an index for each output. The output is borrowed mutably.
         unsafe { stream.launch(kernel, to.len().div_ceil(TILE)) }
-    })
+    }))
 }
 
 /// Computes `output[indices[i]] = input[i]`. Other places stay as they are. If several elements have the same index, the
@@ -145,22 +125,33 @@ pub fn scatter<'a, T: Pod, P: Position>(
     indices: impl Source<'a, P>,
     output: impl Into<DeviceSliceMut<'a, T>>,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (input, indices, mut output) = (input.into(), indices.into_parts()?, output.into());
+    let (input, indices, output) = (input.into(), indices.into_parts()?.lower(), output.into());
     let _span = crate::span!(stream, "permute::scatter", input.len());
+    scatter_last(stream, input.into(), &indices, output.into())
+}
+
+fn scatter_last(
+    stream: &Stream,
+    input: AnySlice<'_>,
+    indices: &AnySource<'_>,
+    mut output: AnySliceMut<'_>,
+) -> Result<DeviceValue<u64>, Error> {
     expect_len("the indices of a scatter", input.len(), indices.len())?;
-    let (len, indices) = (indices.len(), indices.open(stream)?.fused());
+    let (len, indices) = (indices.len(), indices.open(stream)?);
     let mut outside = none_outside(stream)?;
     if len == 0 {
         return Ok(outside);
     }
     let mut last = stream.zeroed::<u64>(output.len())?;
     let count = outside.as_mut_slice().raw_view_mut(stream)?;
-    let kernel = ClaimPlaces::<P>::new(indices, last.raw_view_mut(stream)?, count);
-    // SAFETY: one block per tile; the numbers are zero, one per place.
-    unsafe { stream.launch(kernel, len.div_ceil(TILE))? };
+    number!(indices.size() => P, {
+        let kernel = ClaimPlaces::<P>::new(indices.fused(), last.raw_view_mut(stream)?, count);
+        // SAFETY: one block per tile; the numbers are zero, one per place.
+        unsafe { stream.launch(kernel, len.div_ceil(TILE))? };
+    });
     if !output.is_empty() {
         let last = last.raw_view(stream)?;
-        run_scatter::<T, P>(stream, input.raw_view(stream)?, indices, output.raw_view_mut(stream)?, last)?;
+        run_scatter(stream, input.raw_view(stream)?, &indices, output.raw_view_mut(stream)?, last)?;
     }
     Ok(outside)
 }
@@ -178,30 +169,32 @@ pub unsafe fn scatter_unchecked<'a, T: Pod, P: Position>(
     indices: impl Source<'a, P>,
     output: impl Into<DeviceSliceMut<'a, T>>,
 ) -> Result<(), Error> {
-    let (input, indices, mut output) = (input.into(), indices.into_parts()?, output.into());
-    expect_len("the indices of a scatter", input.len(), indices.len())?;
-    let indices = indices.open(stream)?.fused();
-    run_scatter::<T, P>(stream, input.raw_view(stream)?, indices, output.raw_view_mut(stream)?, Global::empty())
+    let (input, indices, output) = (input.into(), indices.into_parts()?.lower(), output.into());
+    scatter_distinct(stream, input.into(), &indices, output.into())
 }
 
-fn run_scatter<T: Pod, P: Position>(
+fn scatter_distinct(
     stream: &Stream,
-    from: Global<T>,
-    indices: Fused,
-    to: GlobalMut<T>,
-    last: Global<u64>,
+    input: AnySlice<'_>,
+    indices: &AnySource<'_>,
+    mut output: AnySliceMut<'_>,
 ) -> Result<(), Error> {
-    if from.is_empty() || size_of::<T>() == 0 {
+    expect_len("the indices of a scatter", input.len(), indices.len())?;
+    let indices = indices.open(stream)?;
+    run_scatter(stream, input.raw_view(stream)?, &indices, output.raw_view_mut(stream)?, Global::empty())
+}
+
+fn run_scatter(stream: &Stream, from: Column, indices: &Opened, to: ColumnMut, last: Global<u64>) -> Result<(), Error> {
+    if from.len() == 0 || from.size() == 0 {
         return Ok(());
     }
-    in_words!(T, address(from) | address(to.as_const()), W => {
-        // SAFETY: the word divides the elements and their addresses.
-        let ((from, words), to) = unsafe { (words::<T, W>(from), words_mut::<T, W>(to)) };
-        let kernel = ScatterElements::<W, P>::new(from, indices, to, words, last);
+    number!(indices.size() => P, in_words!([from, to.as_const()], W => {
+        let (words, from) = (words::<W>(from), from.words());
+        let kernel = ScatterElements::<W, P>::new(from, indices.fused(), to.words(), words, last);
         // SAFETY: one block per tile; there is an index for each input; each place is claimed once, or the caller
         // guarantees it. The output is borrowed mutably.
         unsafe { stream.launch(kernel, from.len().div_ceil(TILE)) }
-    })
+    }))
 }
 
 /// Computes `output[i] = input[n - 1 - i]`.
@@ -213,18 +206,22 @@ pub fn reverse<'a, T: Pod>(
     input: impl Into<DeviceSlice<'a, T>>,
     output: impl Into<DeviceSliceMut<'a, T>>,
 ) -> Result<(), Error> {
-    let (input, mut output) = (input.into(), output.into());
+    let (input, output) = (input.into(), output.into());
     let _span = crate::span!(stream, "permute::reverse", input.len());
+    run_reverse(stream, input.into(), output.into())
+}
+
+fn run_reverse(stream: &Stream, input: AnySlice<'_>, mut output: AnySliceMut<'_>) -> Result<(), Error> {
     expect_len("the output of a reversal", input.len(), output.len())?;
     let (from, to) = (input.raw_view(stream)?, output.raw_view_mut(stream)?);
-    if to.is_empty() || size_of::<T>() == 0 {
+    if to.len() == 0 || to.size() == 0 {
         return Ok(());
     }
-    in_words!(T, address(from) | address(to.as_const()), W => {
-        // SAFETY: the word divides the elements and their addresses.
-        let ((from, words), to) = unsafe { (words::<T, W>(from), words_mut::<T, W>(to)) };
+    in_words!([from, to.as_const()], W => {
+        let to = to.words();
+        let kernel = ReverseElements::<W>::new(from.words(), to, words::<W>(from));
         // SAFETY: one block per tile; both have the same length. The output is borrowed mutably.
-        unsafe { stream.launch(ReverseElements::<W>::new(from, to, words), to.len().div_ceil(TILE)) }
+        unsafe { stream.launch(kernel, to.len().div_ceil(TILE)) }
     })
 }
 
@@ -235,15 +232,18 @@ pub fn reverse<'a, T: Pod>(
 pub fn reverse_in_place<'a, T: Pod>(stream: &Stream, data: impl Into<DeviceSliceMut<'a, T>>) -> Result<(), Error> {
     let data = data.into().raw_view_mut(stream)?;
     let _span = crate::span!(stream, "permute::reverse_in_place", data.len());
+    swap_ends(stream, data.into())
+}
+
+fn swap_ends(stream: &Stream, data: ColumnMut) -> Result<(), Error> {
     let half = data.len() / 2;
-    if half == 0 || size_of::<T>() == 0 {
+    if half == 0 || data.size() == 0 {
         return Ok(());
     }
-    in_words!(T, address(data.as_const()), W => {
-        // SAFETY: the word divides the elements and their addresses.
-        let (words, data) = unsafe { (words::<T, W>(data.as_const()).1, words_mut::<T, W>(data)) };
+    in_words!([data.as_const()], W => {
+        let words = words::<W>(data.as_const());
         // SAFETY: one block per tile of the first half. The memory is borrowed mutably.
-        unsafe { stream.launch(SwapEnds::<W>::new(data, words), (half * words as usize).div_ceil(TILE)) }
+        unsafe { stream.launch(SwapEnds::<W>::new(data.words(), words), (half * words as usize).div_ceil(TILE)) }
     })
 }
 
@@ -262,20 +262,29 @@ pub fn batched_copy<'a, T: Pod>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     offsets: impl Into<DeviceSlice<'a, u64>>,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (input, starts, mut output, offsets) = (input.into(), starts.into(), output.into(), offsets.into());
+    let (input, starts, output, offsets) = (input.into(), starts.into(), output.into(), offsets.into());
     let _span = crate::span!(stream, "permute::batched_copy", input.len());
+    copy_ranges(stream, input.into(), starts, output.into(), offsets)
+}
+
+fn copy_ranges(
+    stream: &Stream,
+    input: AnySlice<'_>,
+    starts: DeviceSlice<'_, u64>,
+    mut output: AnySliceMut<'_>,
+    offsets: DeviceSlice<'_, u64>,
+) -> Result<DeviceValue<u64>, Error> {
     expect_len("the offsets of ranges to copy", starts.len() + 1, offsets.len())?;
     let mut outside = none_outside(stream)?;
     let (from, to) = (input.raw_view(stream)?, output.raw_view_mut(stream)?);
-    if to.is_empty() || size_of::<T>() == 0 {
+    if to.len() == 0 || to.size() == 0 {
         return Ok(outside);
     }
     let (starts, offsets) = (starts.raw_view(stream)?, offsets.raw_view(stream)?);
     let count = outside.as_mut_slice().raw_view_mut(stream)?;
-    in_words!(T, address(from) | address(to.as_const()), W => {
-        // SAFETY: the word divides the elements and their addresses.
-        let ((from, words), to) = unsafe { (words::<T, W>(from), words_mut::<T, W>(to)) };
-        let kernel = CopyRanges::<W>::new(from, starts, to, offsets, words, count);
+    in_words!([from, to.as_const()], W => {
+        let to = to.words();
+        let kernel = CopyRanges::<W>::new(from.words(), starts, to, offsets, words::<W>(from), count);
         // SAFETY: one block per tile; there is one offset more than starts. The output is borrowed mutably.
         unsafe { stream.launch(kernel, to.len().div_ceil(TILE))? };
     });

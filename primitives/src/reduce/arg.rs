@@ -2,10 +2,12 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::{Monoid, reduce};
+use super::Monoid;
+use super::host::reduce_to;
 use crate::map::Map2;
+use crate::monoid::HoleMonoid;
 use crate::operator::{map, operator};
-use crate::source::{Source, counting, map, map2};
+use crate::source::{AnySource, Source, counting, map, map2};
 use crate::{DeviceValue, Error, Stream, transform};
 use bytemuck::{Pod, Zeroable};
 
@@ -103,7 +105,7 @@ impl Monoid<[u64; 2]> for Largest {
 pub fn argmin<'a, T: Ranked>(stream: &Stream, input: impl Source<'a, T>) -> Result<DeviceValue<u64>, Error> {
     let input = input.into_parts()?;
     let _span = crate::span!(stream, "reduce::argmin", input.len());
-    arg(stream, input, Smallest)
+    arg(stream, &ranked(input)?, HoleMonoid::of::<[u64; 2], _>(Smallest))
 }
 
 /// Returns the position of the largest element: see [`argmin`].
@@ -113,17 +115,20 @@ pub fn argmin<'a, T: Ranked>(stream: &Stream, input: impl Source<'a, T>) -> Resu
 pub fn argmax<'a, T: Ranked>(stream: &Stream, input: impl Source<'a, T>) -> Result<DeviceValue<u64>, Error> {
     let input = input.into_parts()?;
     let _span = crate::span!(stream, "reduce::argmax", input.len());
-    arg(stream, input, Largest)
+    arg(stream, &ranked(input)?, HoleMonoid::of::<[u64; 2], _>(Largest))
 }
 
-fn arg<'a, T: Ranked>(
-    stream: &Stream,
-    input: impl Source<'a, T>,
-    operation: impl Monoid<[u64; 2]>,
-) -> Result<DeviceValue<u64>, Error> {
+/// Returns the ranks of the elements, with their positions.
+fn ranked<'a, T: Ranked>(input: impl Source<'a, T>) -> Result<AnySource<'a>, Error> {
     let input = input.into_parts()?;
     let positions = counting(0u64, input.len());
-    let best = reduce(stream, map2(input, positions, T::Rank::default()), operation)?;
+    Ok(map2(input, positions, T::Rank::default()).into_parts()?.lower())
+}
+
+fn arg(stream: &Stream, ranks: &AnySource<'_>, operation: HoleMonoid<[u64; 4]>) -> Result<DeviceValue<u64>, Error> {
+    let _span = crate::span!(stream, "reduce::reduce", ranks.len());
+    let mut best = DeviceValue::<[u64; 2]>::uninit(stream)?;
+    reduce_to(stream, ranks, best.as_mut_slice().into(), operation)?;
     let mut position = DeviceValue::uninit(stream)?;
     let second = map(best.as_slice(), map!(|found: [u64; 2]| -> u64 { found[1] }));
     transform::write(stream, second, position.as_mut_slice())?;

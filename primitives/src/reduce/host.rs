@@ -7,8 +7,9 @@ use super::{Monoid, Sum};
 use crate::hole::Held;
 use crate::input::Input;
 use crate::monoid::HoleMonoid;
-use crate::runtime::held::{HeldOut, held};
-use crate::source::Source;
+use crate::runtime::column::AnySliceMut;
+use crate::runtime::held::{HeldOut, expect_held, held_by};
+use crate::source::{AnySource, Source};
 use crate::with_shape;
 use crate::{DeviceValue, Error, GlobalMut, Stream};
 use bytemuck::Pod;
@@ -35,20 +36,30 @@ pub fn reduce<'a, T: Pod, M: Monoid<T>>(
     input: impl Source<'a, T>,
     operation: M,
 ) -> Result<DeviceValue<T>, Error> {
-    let input = input.into_parts()?;
+    const { expect_held::<T>() };
+    let input = input.into_parts()?.lower();
     let _span = crate::span!(stream, "reduce::reduce", input.len());
-    let (len, input) = (input.len(), input.open(stream)?);
-    let mut result = DeviceValue::uninit(stream)?;
-    let output = result.as_mut_slice().raw_view_mut(stream)?;
-    held!(T as H or bytes, {
-        let (output, operation) = (HeldOut::<H>::new(stream, output)?, HoleMonoid::<H>::of::<T, M>(operation));
+    let mut result = DeviceValue::<T>::uninit(stream)?;
+    reduce_to(stream, &input, result.as_mut_slice().into(), HoleMonoid::of::<T, M>(operation))?;
+    Ok(result)
+}
+
+/// [`reduce`], with the place of the result.
+pub(super) fn reduce_to(
+    stream: &Stream,
+    input: &AnySource<'_>,
+    mut output: AnySliceMut<'_>,
+    operation: HoleMonoid<[u64; 4]>,
+) -> Result<(), Error> {
+    let (len, input, output) = (input.len(), input.open(stream)?, output.raw_view_mut(stream)?);
+    held_by!(output.size() => H or bytes, {
+        let (output, operation) = (HeldOut::<H>::new(stream, output)?, operation.held_in());
         match input.held::<H>() {
             Ok(view) => run(stream, view, len, output.view, operation)?,
             Err(source) => run(stream, source, len, output.view, operation)?,
         }
-        output.finish(stream)?;
-    });
-    Ok(result)
+        output.finish(stream)
+    })
 }
 
 /// Returns the elements per access: accesses of 16 bytes, but not more than 4 elements.

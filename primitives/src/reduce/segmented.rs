@@ -7,13 +7,14 @@ use super::segments_kernel::{ReduceSegments, THREADS};
 use crate::block::lookback;
 use crate::input::Input;
 use crate::monoid::HoleMonoid;
-use crate::runtime::held::{HeldOut, held};
+use crate::runtime::column::{AnySlice, AnySliceMut, Column};
+use crate::runtime::held::{HeldOut, expect_held, held_by};
 use crate::runtime::offsets::expect_offsets;
 use crate::segments::{Flagged, OffsetHeads, find_edges};
 use crate::select::Offset;
-use crate::source::Source;
+use crate::source::{AnySource, Source};
 use crate::with_shape;
-use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
+use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 
 /// Writes the combination of each segment, in order: `output[s]` is that of the elements
@@ -46,8 +47,19 @@ pub fn segmented<'a, T: Pod, O: Offset, M: Monoid<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     operation: M,
 ) -> Result<(), Error> {
-    let (input, offsets, mut output) = (input.into_parts()?, offsets.into(), output.into());
+    const { expect_held::<T>() };
+    let (input, offsets, output) = (input.into_parts()?.lower(), offsets.into(), output.into());
     let _span = crate::span!(stream, "reduce::segmented", input.len());
+    reduce_segments(stream, &input, offsets.into(), output.into(), HoleMonoid::of::<T, M>(operation))
+}
+
+fn reduce_segments(
+    stream: &Stream,
+    input: &AnySource<'_>,
+    offsets: AnySlice<'_>,
+    mut output: AnySliceMut<'_>,
+    operation: HoleMonoid<[u64; 4]>,
+) -> Result<(), Error> {
     expect_offsets(offsets.len())?;
     expect_len("the output of a segmented reduction", offsets.len() - 1, output.len())?;
     if output.is_empty() {
@@ -55,10 +67,9 @@ pub fn segmented<'a, T: Pod, O: Offset, M: Monoid<T>>(
     }
     let (len, input) = (input.len(), input.open(stream)?);
     let (offsets, output) = (offsets.raw_view(stream)?, output.raw_view_mut(stream)?);
-    held!(T as H or bytes, {
+    held_by!(output.size() => H or bytes, {
         let output = HeldOut::<H>::new(stream, output)?;
-        let operation = HoleMonoid::<H>::of::<T, M>(operation);
-        let segments = Segments { len, offsets, output: output.view, operation };
+        let segments = Segments { len, offsets, output: output.view, operation: operation.held_in() };
         match input.held::<H>() {
             Ok(view) => segments.run(stream, view)?,
             Err(source) => segments.run(stream, source)?,
@@ -77,15 +88,15 @@ const fn vector<T>() -> usize {
 }
 
 /// A segmented reduction, except for its input.
-struct Segments<H: Pod, O: Pod> {
+struct Segments<H: Pod> {
     /// The number of elements; the most that it can be, if only the device knows it.
     len: usize,
-    offsets: Global<O>,
+    offsets: Column,
     output: GlobalMut<H>,
     operation: HoleMonoid<H>,
 }
 
-impl<H: Flagged, O: Offset> Segments<H, O> {
+impl<H: Flagged> Segments<H> {
     fn run<I: Input<H>>(self, stream: &Stream, input: I) -> Result<(), Error> {
         // An odd number of rows, which the exchange requires. With the heads, a tile takes as much shared memory as one of a
         // scan, which has nine rows. Not all GPUs have room for seven rows of 32 bytes.

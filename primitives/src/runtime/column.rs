@@ -451,6 +451,15 @@ fn no_type<T>(size: usize) -> ! {
     panic!("elements of {size} bytes are not a `{}`, or misaligned for it", core::any::type_name::<T>())
 }
 
+/// [`sized!`] for positions, offsets, lengths and counts, which are a `u32` or a `u64`: `number!(size => P, …)`.
+macro_rules! number {
+    ($size:expr => $name:ident, $body:expr) => {
+        $crate::sized!($size => $name in u32 | u64, $body, else unreachable!("such numbers have 4 or 8 bytes"))
+    };
+}
+
+pub(crate) use number;
+
 fn expect_range(range: &Range<usize>, len: usize) -> Result<(), Error> {
     let Range { start, end } = *range;
     if start <= end && end <= len { Ok(()) } else { Err(Error::RangeOutside { start, end, len }) }

@@ -226,7 +226,7 @@ mod tests {
         let mut texts = Vec::new();
         macro_rules! check {
             ($($kernel:literal: $source:expr;)*) => { $(
-                let fused = $source.into_parts().unwrap().open(&stream).unwrap().fused();
+                let fused = $source.into_parts().unwrap().lower().open(&stream).unwrap().fused();
                 let instance = Instance::all().find(|instance| instance.name() == $kernel).expect($kernel);
                 // The source is the first argument.
                 let filling = |offset| if offset == 0 { fused.filling() } else { HoleMonoid::<u32>::filling::<u32, Sum>() };

@@ -15,39 +15,48 @@ use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 use std::alloc::Layout;
 
-/// Evaluates an expression with the type that holds an element: `held!(K as H, …)`. Elements have 1 to 32 bytes; others do
-/// not compile. `held!(K as H or bytes, …)` also holds elements of one and two bytes in types of that size.
-macro_rules! held {
-    ($element:ty as $held:ident, $body:expr) => {
-        $crate::runtime::held::held!(@ $element, $held, $body,
-            4 u32, 8 u64, 12 [u32; 3], 16 [u64; 2], 32 [u64; 4])
+/// [`expect_held`] for two types.
+pub(crate) const fn expect_both<K, V>() {
+    expect_held::<K>();
+    expect_held::<V>();
+}
+
+/// Evaluates an expression with the type that holds elements of a size, in code without the element's type:
+/// `held_by!(size => H, …)`, or `held_by!(size => H or bytes, …)` to hold elements of one and two bytes in types of that size.
+/// The public function has checked the size with [`expect_held`].
+macro_rules! held_by {
+    ($size:expr => $held:ident, $body:expr) => {
+        $crate::runtime::held::held_by!(@ $size, $held, $body, u32 u64 [u32; 3] [u64; 2] [u64; 4])
     };
-    ($element:ty as $held:ident or bytes, $body:expr) => {
-        $crate::runtime::held::held!(@ $element, $held, $body,
-            1 u8, 2 u16, 4 u32, 8 u64, 12 [u32; 3], 16 [u64; 2], 32 [u64; 4])
+    ($size:expr => $held:ident or bytes, $body:expr) => {
+        $crate::runtime::held::held_by!(@ $size, $held, $body, u8 u16 u32 u64 [u32; 3] [u64; 2] [u64; 4])
     };
-    (@ $element:ty, $held:ident, $body:expr, $($bytes:literal $type:ty),+) => {{
-        const { $crate::runtime::held::expect_held::<$element>() };
-        // The sizes are compared as constants, so that only code that can run is compiled.
+    (@ $size:expr, $held:ident, $body:expr, $($type:ty)+) => {{
+        let size: usize = $size;
         $(
-            if const { size_of::<$element>() <= $bytes } {
+            if size <= size_of::<$type>() {
                 type $held = $type;
                 $body
             } else
         )+
         {
-            unreachable!("the size was checked when this was compiled")
+            unreachable!("elements of {size} bytes do not compile")
         }
     }};
 }
 
-pub(crate) use held;
+pub(crate) use held_by;
 
 /// Returns an element in the type that holds it, with zeros behind it.
 pub(crate) fn widened<T: Pod, H: Held>(element: T) -> H {
     let mut held = H::zeroed();
     bytemuck::bytes_of_mut(&mut held)[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&element));
     held
+}
+
+/// Returns a [widened] element in the type that holds it.
+pub(crate) fn narrowed<H: Held>(wide: [u64; 4]) -> H {
+    bytemuck::pod_read_unaligned(&bytemuck::bytes_of(&wide)[..size_of::<H>()])
 }
 
 /// Checks, when it is compiled, that a type holds elements like these.

@@ -8,12 +8,13 @@ use crate::block::lookback;
 use crate::equality::{Equality, HoleEquality};
 use crate::hole::Held;
 use crate::input::Input;
-use crate::monoid::HoleMonoid;
-use crate::runtime::held::{HeldOut, held, widened};
+use crate::monoid::{Combine as _, HoleMonoid};
+use crate::runtime::column::{AnySlice, AnySliceMut};
+use crate::runtime::held::{HeldOut, expect_both, expect_held, held_by, narrowed, widened};
 use crate::runtime::offsets::expect_offsets;
 use crate::segments::{Flagged, HeadFlags, Heads, KeyHeads, OffsetHeads, find_edges, flag_heads};
 use crate::select::Offset;
-use crate::source::{Opened, Source};
+use crate::source::{AnySource, Opened, Source};
 use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
@@ -51,9 +52,12 @@ pub fn exclusive_by_key<'a, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
     op: Op,
     init: T,
 ) -> Result<(), Error> {
-    let keys = keys.into_parts()?;
+    const { expect_both::<K, T>() };
+    let keys = keys.into_parts()?.lower();
     let _span = crate::span!(stream, "scan::exclusive_by_key", keys.len());
-    by_key(stream, keys, values, output.into(), equality, op, init, false)
+    let (values, output, op) = (values.into_parts()?.lower(), output.into(), HoleMonoid::of::<T, Op>(op));
+    let keys = (keys, HoleEquality::of::<K, E>(equality));
+    by_key(stream, keys, values, output.into(), op, widened(init), false)
 }
 
 /// Scans each run of equal keys on its own: `output[i] = values[first] ∘ … ∘ values[i]`. See [`exclusive_by_key`].
@@ -68,9 +72,12 @@ pub fn inclusive_by_key<'a, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
     equality: E,
     op: Op,
 ) -> Result<(), Error> {
-    let keys = keys.into_parts()?;
+    const { expect_both::<K, T>() };
+    let keys = keys.into_parts()?.lower();
     let _span = crate::span!(stream, "scan::inclusive_by_key", keys.len());
-    by_key(stream, keys, values, output.into(), equality, op, op.identity(), true)
+    let (values, output, op) = (values.into_parts()?.lower(), output.into(), HoleMonoid::of::<T, Op>(op));
+    let keys = (keys, HoleEquality::of::<K, E>(equality));
+    by_key(stream, keys, values, output.into(), op, op.identity(), true)
 }
 
 /// Scans each segment on its own: `output[i] = input[first] ∘ … ∘ input[i - 1]`, where `first` is the first element of the
@@ -103,9 +110,11 @@ pub fn segmented_exclusive<'a, T: Pod, O: Offset, Op: Monoid<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     op: Op,
 ) -> Result<(), Error> {
-    let input = input.into_parts()?;
+    const { expect_held::<T>() };
+    let input = input.into_parts()?.lower();
     let _span = crate::span!(stream, "scan::segmented_exclusive", input.len());
-    segmented(stream, input, offsets.into(), output.into(), op, false)
+    let (offsets, output) = (offsets.into(), output.into());
+    segmented(stream, &input, offsets.into(), output.into(), HoleMonoid::of::<T, Op>(op), false)
 }
 
 /// Scans each segment on its own: `output[i] = input[first] ∘ … ∘ input[i]`. See [`segmented_exclusive`].
@@ -119,67 +128,52 @@ pub fn segmented_inclusive<'a, T: Pod, O: Offset, Op: Monoid<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     op: Op,
 ) -> Result<(), Error> {
-    let input = input.into_parts()?;
+    const { expect_held::<T>() };
+    let input = input.into_parts()?.lower();
     let _span = crate::span!(stream, "scan::segmented_inclusive", input.len());
-    segmented(stream, input, offsets.into(), output.into(), op, true)
+    let (offsets, output) = (offsets.into(), output.into());
+    segmented(stream, &input, offsets.into(), output.into(), HoleMonoid::of::<T, Op>(op), true)
 }
 
-#[allow(clippy::too_many_arguments, reason = "those of the public functions, and which of them it is")]
-fn by_key<'a, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
+fn by_key(
     stream: &Stream,
-    keys: impl Source<'a, K>,
-    values: impl Source<'a, T>,
-    mut output: DeviceSliceMut<'_, T>,
-    equality: E,
-    op: Op,
-    init: T,
+    (keys, equality): (AnySource<'_>, HoleEquality),
+    values: AnySource<'_>,
+    mut output: AnySliceMut<'_>,
+    op: HoleMonoid<[u64; 4]>,
+    init: [u64; 4],
     inclusive: bool,
 ) -> Result<(), Error> {
-    let (keys, values) = (keys.into_parts()?, values.into_parts()?);
     expect_len("the values of a scan by key", keys.len(), values.len())?;
     expect_len("the output of a scan by key", keys.len(), output.len())?;
     let len = values.len();
     let (keys, values) = keys.in_step(values)?;
     let (keys, values) = (keys.open(stream)?, values.open(stream)?);
     let output = output.raw_view_mut(stream)?;
-    held!(T as H or bytes, {
+    held_by!(output.size() => H or bytes, {
         let output = HeldOut::<H>::new(stream, output)?;
-        let op = HoleMonoid::<H>::of::<T, Op>(op);
-        let scan = Scan { len, output: output.view, op, init: widened(init), inclusive };
-        // Keys of 4 and 8 bytes are read by the scan itself, with values of 4 and 8 bytes.
-        if const { size_of::<H>() == 4 || size_of::<H>() == 8 }
-            && let Ok(keys) = keys.held::<u32>()
-        {
-            scan.run_by_key(stream, &values, KeyHeads { keys, equality: HoleEquality::of::<K, E>(equality) })?;
-        } else if const { size_of::<H>() == 4 || size_of::<H>() == 8 }
-            && let Ok(keys) = keys.held::<u64>()
-        {
-            scan.run_by_key(stream, &values, KeyHeads { keys, equality: HoleEquality::of::<K, E>(equality) })?;
-        } else {
-            let flags = flag_heads::<K, E>(stream, &keys, len, equality)?;
-            scan.run(stream, &values, HeadFlags { flags: flags.raw_view(stream)? })?;
-        }
+        let scan = Scan { len, output: output.view, op: op.held_in(), init: narrowed(init), inclusive };
+        scan.run_by_keys(stream, &values, &keys, equality)?;
         output.finish_first(stream, values.count())
     })
 }
 
-fn segmented<'a, T: Pod, O: Offset, Op: Monoid<T>>(
+fn segmented(
     stream: &Stream,
-    input: impl Source<'a, T>,
-    offsets: DeviceSlice<'_, O>,
-    mut output: DeviceSliceMut<'_, T>,
-    op: Op,
+    input: &AnySource<'_>,
+    offsets: AnySlice<'_>,
+    mut output: AnySliceMut<'_>,
+    op: HoleMonoid<[u64; 4]>,
     inclusive: bool,
 ) -> Result<(), Error> {
-    let input = input.into_parts()?;
     expect_offsets(offsets.len())?;
     expect_len("the output of a segmented scan", input.len(), output.len())?;
     let (len, input) = (input.len(), input.open(stream)?);
     let (offsets, output) = (offsets.raw_view(stream)?, output.raw_view_mut(stream)?);
-    held!(T as H or bytes, {
+    held_by!(output.size() => H or bytes, {
         let output = HeldOut::<H>::new(stream, output)?;
-        let (init, op) = (widened(op.identity()), HoleMonoid::<H>::of::<T, Op>(op));
-        let scan = Scan { len, output: output.view, op, init, inclusive };
+        let op = op.held_in::<H>();
+        let scan = Scan { len, output: output.view, op, init: op.identity(), inclusive };
         let tile_len = tile_len::<H>();
         let (offsets, edges) = find_edges(stream, offsets, len.div_ceil(tile_len), tile_len)?;
         scan.run(stream, &input, OffsetHeads { offsets, edges: edges.raw_view(stream)? })?;
@@ -218,23 +212,36 @@ struct Scan<H> {
 }
 
 impl<H: Flagged> Scan<H> {
-    /// Scans runs of keys.
-    fn run_by_key<T: Pod, K: Held>(self, stream: &Stream, values: &Opened<T>, keys: KeyHeads<K>) -> Result<(), Error> {
-        with_shape!(VEC in 4 | 2 | 1 = vector::<K, H>(), self.run_shaped::<T, _, VEC, 7>(stream, values, keys))
+    /// Scans runs of equal keys. Keys of 4 and 8 bytes are read by the scan itself, with values of 4 and 8 bytes.
+    fn run_by_keys(self, stream: &Stream, values: &Opened, keys: &Opened, equality: HoleEquality) -> Result<(), Error> {
+        if const { size_of::<H>() == 4 || size_of::<H>() == 8 } {
+            if let Ok(keys) = keys.held::<u32>() {
+                return self.run_by_key(stream, values, KeyHeads { keys, equality });
+            }
+            if let Ok(keys) = keys.held::<u64>() {
+                return self.run_by_key(stream, values, KeyHeads { keys, equality });
+            }
+        }
+        let flags = flag_heads(stream, keys, self.len, equality)?;
+        self.run(stream, values, HeadFlags { flags: flags.raw_view(stream)? })
+    }
+
+    fn run_by_key<K: Held>(self, stream: &Stream, values: &Opened, keys: KeyHeads<K>) -> Result<(), Error> {
+        with_shape!(VEC in 4 | 2 | 1 = vector::<K, H>(), self.run_shaped::<_, VEC, 7>(stream, values, keys))
     }
 
     /// Scans elements with heads that have no keys.
-    fn run<T: Pod, S: Heads>(self, stream: &Stream, input: &Opened<T>, heads: S) -> Result<(), Error> {
+    fn run<S: Heads>(self, stream: &Stream, input: &Opened, heads: S) -> Result<(), Error> {
         with_shape!(VEC in 4 | 2 | 1 = vector::<(), H>(), with_shape!(
             ROWS in 7 | 5 = rows::<H>(),
-            self.run_shaped::<T, S, VEC, ROWS>(stream, input, heads)
+            self.run_shaped::<S, VEC, ROWS>(stream, input, heads)
         ))
     }
 
-    fn run_shaped<T: Pod, S: Heads, const VEC: usize, const ROWS: usize>(
+    fn run_shaped<S: Heads, const VEC: usize, const ROWS: usize>(
         self,
         stream: &Stream,
-        input: &Opened<T>,
+        input: &Opened,
         heads: S,
     ) -> Result<(), Error> {
         match input.held::<H>() {

@@ -8,10 +8,10 @@ use crate::block::lookback;
 use crate::hole::Held;
 use crate::input::Input;
 use crate::monoid::{Combine, HoleMonoid};
-use crate::runtime::held::{HeldIn, HeldOut, held, widened};
-use crate::source::Source;
-use crate::with_shape;
-use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
+use crate::runtime::column::{AnySliceMut, Column, ColumnMut};
+use crate::runtime::held::{HeldOut, expect_held, held_by, narrowed, widened};
+use crate::source::{AnySource, Source};
+use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len, sized, with_shape};
 use bytemuck::Pod;
 
 /// The tile shape, which is part of the kernel type.
@@ -65,9 +65,10 @@ pub fn exclusive<'a, T: Pod, Op: Monoid<T>>(
     op: Op,
     init: T,
 ) -> Result<(), Error> {
-    let input = input.into_parts()?;
+    const { expect_held::<T>() };
+    let (input, output) = (input.into_parts()?.lower(), output.into());
     let _span = crate::span!(stream, "scan::exclusive", input.len());
-    apart(stream, input, output, op, init, false)
+    apart(stream, &input, output.into(), HoleMonoid::of::<T, Op>(op), widened(init), false)
 }
 
 /// Computes `output[i] = input[0] ∘ … ∘ input[i]`.
@@ -80,9 +81,9 @@ pub fn inclusive<'a, T: Pod, Op: Monoid<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     op: Op,
 ) -> Result<(), Error> {
-    let input = input.into_parts()?;
-    let _span = crate::span!(stream, "scan::inclusive", input.len());
-    apart(stream, input, output, op, op.identity(), true)
+    const { expect_held::<T>() };
+    let (input, output) = (input.into_parts()?.lower(), output.into());
+    inclusive_any(stream, &input, output.into(), HoleMonoid::of::<T, Op>(op))
 }
 
 /// Runs [`exclusive`] in place.
@@ -95,9 +96,10 @@ pub fn exclusive_in_place<'a, T: Pod, Op: Monoid<T>>(
     op: Op,
     init: T,
 ) -> Result<(), Error> {
+    const { expect_held::<T>() };
     let data: DeviceSliceMut<'a, T> = data.into();
     let _span = crate::span!(stream, "scan::exclusive_in_place", data.len());
-    in_place(stream, data, op, init, false)
+    in_place(stream, data.into(), HoleMonoid::of::<T, Op>(op), widened(init), false)
 }
 
 /// Runs [`inclusive`] in place.
@@ -109,26 +111,38 @@ pub fn inclusive_in_place<'a, T: Pod, Op: Monoid<T>>(
     data: impl Into<DeviceSliceMut<'a, T>>,
     op: Op,
 ) -> Result<(), Error> {
+    const { expect_held::<T>() };
     let data: DeviceSliceMut<'a, T> = data.into();
     let _span = crate::span!(stream, "scan::inclusive_in_place", data.len());
-    in_place(stream, data, op, op.identity(), true)
+    let op = HoleMonoid::of::<T, Op>(op);
+    in_place(stream, data.into(), op, op.identity(), true)
+}
+
+/// [`inclusive`] of elements of 1 to 32 bytes.
+pub(crate) fn inclusive_any(
+    stream: &Stream,
+    input: &AnySource<'_>,
+    output: AnySliceMut<'_>,
+    op: HoleMonoid<[u64; 4]>,
+) -> Result<(), Error> {
+    let _span = crate::span!(stream, "scan::inclusive", input.len());
+    apart(stream, input, output, op, op.identity(), true)
 }
 
 /// Scans a source into memory of its own.
-fn apart<'a, T: Pod, Op: Monoid<T>>(
+fn apart(
     stream: &Stream,
-    input: impl Source<'a, T>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
-    op: Op,
-    init: T,
+    input: &AnySource<'_>,
+    mut output: AnySliceMut<'_>,
+    op: HoleMonoid<[u64; 4]>,
+    init: [u64; 4],
     inclusive: bool,
 ) -> Result<(), Error> {
-    let (input, mut output) = (input.into_parts()?, output.into());
     expect_len("the output of a scan", input.len(), output.len())?;
     let (len, input, output) = (input.len(), input.open(stream)?, output.raw_view_mut(stream)?);
-    held!(T as H or bytes, {
+    held_by!(output.size() => H or bytes, {
         let output = HeldOut::<H>::new(stream, output)?;
-        let scan = Scan { len, output: output.view, op: HoleMonoid::<H>::of::<T, Op>(op), init: widened(init), inclusive };
+        let scan = Scan { len, output: output.view, op: op.held_in(), init: narrowed(init), inclusive };
         match input.held::<H>() {
             Ok(view) => scan.run(stream, view)?,
             Err(source) => scan.run(stream, source)?,
@@ -138,18 +152,18 @@ fn apart<'a, T: Pod, Op: Monoid<T>>(
 }
 
 /// Scans elements where they are. Each tile is read before it is written, by the same block.
-fn in_place<'a, T: Pod, Op: Monoid<T>>(
+fn in_place(
     stream: &Stream,
-    data: impl Into<DeviceSliceMut<'a, T>>,
-    op: Op,
-    init: T,
+    mut data: AnySliceMut<'_>,
+    op: HoleMonoid<[u64; 4]>,
+    init: [u64; 4],
     inclusive: bool,
 ) -> Result<(), Error> {
-    let data = data.into().raw_view_mut(stream)?;
-    held!(T as H or bytes, {
+    let data = data.raw_view_mut(stream)?;
+    held_by!(data.size() => H or bytes, {
         let output = HeldOut::<H>::with_contents(stream, data)?;
-        let (op, init) = (HoleMonoid::<H>::of::<T, Op>(op), widened(init));
-        Scan { len: data.len(), output: output.view, op, init, inclusive }.run(stream, output.view.as_const())?;
+        let scan = Scan { len: data.len(), output: output.view, op: op.held_in(), init: narrowed(init), inclusive };
+        scan.run(stream, output.view.as_const())?;
         output.finish(stream)
     })
 }
@@ -164,16 +178,16 @@ const fn vector<T>() -> usize {
 }
 
 /// A scan, except for its input.
-struct Scan<H, Op> {
+struct Scan<H> {
     /// The number of elements; the most that it can be, if only the device knows it.
     len: usize,
     output: GlobalMut<H>,
-    op: Op,
+    op: HoleMonoid<H>,
     init: H,
     inclusive: bool,
 }
 
-impl<H: Held, Op: Combine<H>> Scan<H, Op> {
+impl<H: Held> Scan<H> {
     fn run<I: Input<H>>(self, stream: &Stream, input: I) -> Result<(), Error> {
         // An odd number of rows, which the exchange requires. 144 bytes per thread measured best. Not all GPUs have room
         // for nine rows of 32 bytes.
@@ -196,7 +210,7 @@ impl<H: Held, Op: Combine<H>> Scan<H, Op> {
         let scratch = stream.lookback_words(lookback::scratch_words::<H>(tiles))?;
         let Self { output, op, init, inclusive, .. } = self;
         let kernel =
-            ScanTiles::<H, I, Op, THREADS, VEC, ROWS>::new(input, output, op, init, u32::from(inclusive), scratch);
+            ScanTiles::<H, I, _, THREADS, VEC, ROWS>::new(input, output, op, init, u32::from(inclusive), scratch);
         // SAFETY: one block per tile; the output is no shorter than the input; the scratch memory has the words that the
         // tiles need.
         unsafe { stream.launch(kernel, tiles) }
@@ -215,11 +229,11 @@ pub fn scan_shaped<T: Pod, Op: Monoid<T>, const THREADS: u32, const VEC: usize, 
 ) -> Result<(), Error> {
     expect_len("the output of a scan", input.len(), output.len())?;
     let (input, output) = (input.raw_view(stream)?, output.raw_view_mut(stream)?);
-    held!(T as H or bytes, {
-        let (from, output) = (HeldIn::<H>::new(stream, input)?, HeldOut::<H>::new(stream, output)?);
-        let op = HoleMonoid::<H>::of::<T, Op>(op);
-        let scan = Scan { len: input.len(), output: output.view, op, init: op.identity(), inclusive };
-        scan.run_shaped::<_, THREADS, VEC, ROWS>(stream, from.view)?;
-        output.finish(stream)
-    })
+    let (from, to, op) = (Column::from(input), ColumnMut::from(output), HoleMonoid::of::<T, Op>(op));
+    sized!(size_of::<T>() => H in u32 | u64, {
+        let (from, output) = (from.typed::<H>().expect("aligned"), to.typed().expect("aligned"));
+        let op = op.held_in::<H>();
+        let scan = Scan { len: input.len(), output, op, init: op.identity(), inclusive };
+        scan.run_shaped::<_, THREADS, VEC, ROWS>(stream, from)
+    }, else unreachable!("tests scan elements of 4 and 8 bytes"))
 }

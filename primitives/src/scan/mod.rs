@@ -37,6 +37,8 @@ pub use crate::monoid::{Max, Min, Monoid, Sum};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use by_key::{exclusive_by_key, inclusive_by_key, segmented_exclusive, segmented_inclusive};
 #[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use host::inclusive_any;
+#[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]
 pub use host::{Shape, scan_shaped};
 #[cfg(not(target_arch = "nvptx64"))]

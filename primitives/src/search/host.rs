@@ -8,7 +8,8 @@ use super::shape::{sorted_items, vector};
 use crate::compare::{Compare, HoleOrder};
 use crate::hole::Held;
 use crate::merge::partition;
-use crate::runtime::held::{HeldIn, held};
+use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
+use crate::runtime::held::{HeldIn, expect_held, held_by};
 use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
@@ -25,10 +26,11 @@ pub fn lower_bound<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     out: impl Into<DeviceSliceMut<'a, I>>,
     compare: C,
 ) -> Result<(), Error> {
-    let haystack: DeviceSlice<'a, K> = haystack.into();
+    const { expect_held::<K>() };
+    let (haystack, needles, out) = (haystack.into(), needles.into(), out.into());
     let _span = crate::span!(stream, "search::lower_bound", haystack.len());
-    let query = Query::new(stream, haystack, needles.into(), compare)?;
-    query.any_order(stream, [query.answer(stream, Bound::Lower, out.into())?])
+    let query = Query::new(stream, haystack.into(), needles.into(), HoleOrder::of::<K, C>(compare))?;
+    query.any_order(stream, &[query.answer(stream, Bound::Lower, out.into())?])
 }
 
 /// Finds, for each needle, the number of elements not greater than it: its insertion position after all equal elements.
@@ -42,10 +44,11 @@ pub fn upper_bound<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     out: impl Into<DeviceSliceMut<'a, I>>,
     compare: C,
 ) -> Result<(), Error> {
-    let haystack: DeviceSlice<'a, K> = haystack.into();
+    const { expect_held::<K>() };
+    let (haystack, needles, out) = (haystack.into(), needles.into(), out.into());
     let _span = crate::span!(stream, "search::upper_bound", haystack.len());
-    let query = Query::new(stream, haystack, needles.into(), compare)?;
-    query.any_order(stream, [query.answer(stream, Bound::Upper, out.into())?])
+    let query = Query::new(stream, haystack.into(), needles.into(), HoleOrder::of::<K, C>(compare))?;
+    query.any_order(stream, &[query.answer(stream, Bound::Upper, out.into())?])
 }
 
 /// Finds [`lower_bound`] and [`upper_bound`] for each needle: the elements between them are equal to it.
@@ -60,12 +63,13 @@ pub fn equal_range<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     upper: impl Into<DeviceSliceMut<'a, I>>,
     compare: C,
 ) -> Result<(), Error> {
-    let haystack: DeviceSlice<'a, K> = haystack.into();
+    const { expect_held::<K>() };
+    let (haystack, needles, lower, upper) = (haystack.into(), needles.into(), lower.into(), upper.into());
     let _span = crate::span!(stream, "search::equal_range", haystack.len());
-    let query = Query::new(stream, haystack, needles.into(), compare)?;
+    let query = Query::new(stream, haystack.into(), needles.into(), HoleOrder::of::<K, C>(compare))?;
     let lower = query.answer(stream, Bound::Lower, lower.into())?;
     let upper = query.answer(stream, Bound::Upper, upper.into())?;
-    query.any_order(stream, [lower, upper])
+    query.any_order(stream, &[lower, upper])
 }
 
 /// [`lower_bound`] for sorted needles: one pass over both sequences. Use it if there are not far fewer needles than
@@ -80,9 +84,10 @@ pub fn lower_bound_sorted<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     out: impl Into<DeviceSliceMut<'a, I>>,
     compare: C,
 ) -> Result<(), Error> {
-    let haystack: DeviceSlice<'a, K> = haystack.into();
+    const { expect_held::<K>() };
+    let (haystack, needles, out) = (haystack.into(), needles.into(), out.into());
     let _span = crate::span!(stream, "search::lower_bound_sorted", haystack.len());
-    let query = Query::new(stream, haystack, needles.into(), compare)?;
+    let query = Query::new(stream, haystack.into(), needles.into(), HoleOrder::of::<K, C>(compare))?;
     query.sorted(stream, query.answer(stream, Bound::Lower, out.into())?)
 }
 
@@ -97,9 +102,10 @@ pub fn upper_bound_sorted<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     out: impl Into<DeviceSliceMut<'a, I>>,
     compare: C,
 ) -> Result<(), Error> {
-    let haystack: DeviceSlice<'a, K> = haystack.into();
+    const { expect_held::<K>() };
+    let (haystack, needles, out) = (haystack.into(), needles.into(), out.into());
     let _span = crate::span!(stream, "search::upper_bound_sorted", haystack.len());
-    let query = Query::new(stream, haystack, needles.into(), compare)?;
+    let query = Query::new(stream, haystack.into(), needles.into(), HoleOrder::of::<K, C>(compare))?;
     query.sorted(stream, query.answer(stream, Bound::Upper, out.into())?)
 }
 
@@ -110,68 +116,64 @@ enum Bound {
     Upper,
 }
 
-/// Which bound to find, and where to write it: checked, and in the form that the kernels take.
+/// Which bound to find, and where to write it: checked.
 #[derive(Clone, Copy)]
-struct Answer<I> {
+struct Answer {
     bound: Bound,
-    out: GlobalMut<I>,
+    out: ColumnMut,
 }
 
-impl<I> Answer<I> {
+impl Answer {
     /// Returns the flag for the kernels.
     fn upper(&self) -> u32 {
         u32::from(self.bound == Bound::Upper)
+    }
+
+    /// Returns where the positions are written. They have this type.
+    fn out<I: IndexOut>(&self) -> GlobalMut<I> {
+        self.out.typed().expect("positions are aligned")
     }
 }
 
 /// The needles, the haystack and the order.
 #[derive(Clone, Copy)]
-struct Query<K, C> {
-    haystack: Global<K>,
-    needles: Global<K>,
-    compare: C,
+struct Query {
+    haystack: Column,
+    needles: Column,
+    order: HoleOrder,
 }
 
-impl<K: Pod, C: Compare<K>> Query<K, C> {
-    fn new(
-        stream: &Stream,
-        haystack: DeviceSlice<'_, K>,
-        needles: DeviceSlice<'_, K>,
-        compare: C,
-    ) -> Result<Self, Error> {
-        Ok(Self { haystack: haystack.raw_view(stream)?, needles: needles.raw_view(stream)?, compare })
+impl Query {
+    fn new(stream: &Stream, haystack: AnySlice<'_>, needles: AnySlice<'_>, order: HoleOrder) -> Result<Self, Error> {
+        Ok(Self { haystack: haystack.raw_view(stream)?, needles: needles.raw_view(stream)?, order })
     }
 
     /// Checks `out` and returns the answer that goes there.
-    fn answer<I: IndexOut>(
-        &self,
-        stream: &Stream,
-        bound: Bound,
-        mut out: DeviceSliceMut<'_, I>,
-    ) -> Result<Answer<I>, Error> {
+    fn answer(&self, stream: &Stream, bound: Bound, mut out: AnySliceMut<'_>) -> Result<Answer, Error> {
         expect_len("the output of a search", self.needles.len(), out.len())?;
-        if self.haystack.len() > I::LIMIT {
+        let limit = number!(out.size() => I, I::LIMIT);
+        if self.haystack.len() > limit {
             let what = "a search with positions of this type";
-            return Err(Error::TooLong { what, len: self.haystack.len(), limit: I::LIMIT });
+            return Err(Error::TooLong { what, len: self.haystack.len(), limit });
         }
         Ok(Answer { bound, out: out.raw_view_mut(stream)? })
     }
 
-    fn any_order<I: IndexOut, const N: usize>(self, stream: &Stream, answers: [Answer<I>; N]) -> Result<(), Error> {
-        let order = HoleOrder::of::<K, C>(self.compare);
-        held!(K as H, {
+    fn any_order(self, stream: &Stream, answers: &[Answer]) -> Result<(), Error> {
+        held_by!(self.haystack.size() => H, {
             let haystack = HeldIn::<H>::new(stream, self.haystack)?;
             let needles = HeldIn::<H>::new(stream, self.needles)?;
-            HeldQuery { haystack: haystack.view, needles: needles.view, order }.any_order(stream, &answers)
+            let query = HeldQuery { haystack: haystack.view, needles: needles.view, order: self.order };
+            number!(answers[0].out.size() => I, query.any_order::<I>(stream, answers))
         })
     }
 
-    fn sorted<I: IndexOut>(self, stream: &Stream, answer: Answer<I>) -> Result<(), Error> {
-        let order = HoleOrder::of::<K, C>(self.compare);
-        held!(K as H, {
+    fn sorted(self, stream: &Stream, answer: Answer) -> Result<(), Error> {
+        held_by!(self.haystack.size() => H, {
             let haystack = HeldIn::<H>::new(stream, self.haystack)?;
             let needles = HeldIn::<H>::new(stream, self.needles)?;
-            HeldQuery { haystack: haystack.view, needles: needles.view, order }.sorted(stream, answer)
+            let query = HeldQuery { haystack: haystack.view, needles: needles.view, order: self.order };
+            number!(answer.out.size() => I, query.sorted::<I>(stream, answer))
         })
     }
 }
@@ -187,7 +189,7 @@ struct HeldQuery<K> {
 impl<K: Held> HeldQuery<K> {
     /// Searches for needles in any order: directly if there are few needles for the haystack, if keys have more than 16
     /// bytes, or if they have more than 8 and positions have 64 bits; otherwise with an index.
-    fn any_order<I: IndexOut>(self, stream: &Stream, answers: &[Answer<I>]) -> Result<(), Error> {
+    fn any_order<I: IndexOut>(self, stream: &Stream, answers: &[Answer]) -> Result<(), Error> {
         /// With fewer needles than the number of elements divided by this, an index costs more than it saves.
         const ELEMENTS_PER_NEEDLE: usize = 64;
 
@@ -197,18 +199,18 @@ impl<K: Held> HeldQuery<K> {
         }
         if const { size_of::<K>() <= 8 || size_of::<K>() <= 16 && size_of::<I>() == 4 } {
             if elements == 0 || needles < elements / ELEMENTS_PER_NEEDLE || needles < STEP {
-                return self.directly(stream, answers);
+                return self.directly::<I>(stream, answers);
             }
             with_shape!(VEC in 4 | 2 | 1 = vector::<K>(), self.indexed::<I, VEC>(stream, answers))
         } else {
-            self.directly(stream, answers)
+            self.directly::<I>(stream, answers)
         }
     }
 
-    fn directly<I: IndexOut>(self, stream: &Stream, answers: &[Answer<I>]) -> Result<(), Error> {
+    fn directly<I: IndexOut>(self, stream: &Stream, answers: &[Answer]) -> Result<(), Error> {
         let Self { haystack, needles, order } = self;
         for answer in answers {
-            let kernel = SearchDirectly::new(haystack, needles, answer.out, order, answer.upper());
+            let kernel = SearchDirectly::new(haystack, needles, answer.out::<I>(), order, answer.upper());
             // SAFETY: one thread per needle, and as many outputs.
             unsafe { stream.launch(kernel, needles.len().div_ceil(THREADS as usize))? };
         }
@@ -216,7 +218,7 @@ impl<K: Held> HeldQuery<K> {
     }
 
     /// Searches with an index. There are elements and needles.
-    fn indexed<I: IndexOut, const VEC: usize>(self, stream: &Stream, answers: &[Answer<I>]) -> Result<(), Error> {
+    fn indexed<I: IndexOut, const VEC: usize>(self, stream: &Stream, answers: &[Answer]) -> Result<(), Error> {
         /// The number of blocks that share a multiprocessor.
         const BLOCKS_AT_ONCE: usize = 8;
 
@@ -231,7 +233,7 @@ impl<K: Held> HeldQuery<K> {
         let index = index.as_const();
         let at_once = stream.device().limits().multiprocessors as usize * BLOCKS_AT_ONCE;
         for answer in answers {
-            let (out, upper) = (answer.out, answer.upper());
+            let (out, upper) = (answer.out(), answer.upper());
             let kernel = SearchIndexed::<K, HoleOrder, I, VEC>::new(haystack, index, needles, out, order, upper, top);
             // SAFETY: the index was built from this haystack, which is not empty; there are as many outputs as needles.
             unsafe { stream.launch(kernel, needles.len().div_ceil(STEP).min(at_once))? };
@@ -240,15 +242,15 @@ impl<K: Held> HeldQuery<K> {
     }
 
     /// Searches for sorted needles. Keys of more than 8 bytes with positions of 64 bits are searched directly.
-    fn sorted<I: IndexOut>(self, stream: &Stream, answer: Answer<I>) -> Result<(), Error> {
+    fn sorted<I: IndexOut>(self, stream: &Stream, answer: Answer) -> Result<(), Error> {
         if const { size_of::<K>() <= 8 || size_of::<I>() == 4 } {
             with_shape!(ITEMS in 15 | 9 | 5 = sorted_items::<K>(), self.sorted_shaped::<I, ITEMS>(stream, answer))
         } else {
-            self.any_order(stream, &[answer])
+            self.any_order::<I>(stream, &[answer])
         }
     }
 
-    fn sorted_shaped<I: IndexOut, const ITEMS: usize>(self, stream: &Stream, answer: Answer<I>) -> Result<(), Error> {
+    fn sorted_shaped<I: IndexOut, const ITEMS: usize>(self, stream: &Stream, answer: Answer) -> Result<(), Error> {
         let Self { haystack, needles, order } = self;
         if needles.is_empty() {
             return Ok(());
@@ -260,7 +262,7 @@ impl<K: Held> HeldQuery<K> {
         };
         let splits = partition(stream, a.into(), b.into(), order, tile)?;
         let (boundaries, verdicts) = (splits.boundaries(stream)?, splits.verdicts(stream)?);
-        let (out, upper) = (answer.out, answer.upper());
+        let (out, upper) = (answer.out(), answer.upper());
         let kernel =
             SearchSorted::<K, HoleOrder, I, ITEMS>::new(haystack, needles, out, order, upper, boundaries, verdicts);
         // SAFETY: one block per tile, and the splits were computed for this tile size; there are as many outputs as

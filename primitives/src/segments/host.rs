@@ -5,21 +5,20 @@
 use super::edges::{FindEdges, Offsets, THREADS};
 use super::heads::FlagHeads;
 use crate::arch::warp::LANES;
-use crate::equality::{Equality, HoleEquality};
-use crate::runtime::held::held;
-use crate::select::Offset;
+use crate::equality::HoleEquality;
+use crate::runtime::column::{Column, number};
+use crate::runtime::held::held_by;
 use crate::source::Opened;
-use crate::{DeviceVec, Error, Global, Stream};
-use bytemuck::Pod;
+use crate::{DeviceVec, Error, Stream};
 
 /// Returns the offsets as kernels read them, and what [`FindEdges`] finds for `tiles` tiles.
-pub(crate) fn find_edges<O: Offset>(
+pub(crate) fn find_edges(
     stream: &Stream,
-    offsets: Global<O>,
+    offsets: Column,
     tiles: usize,
     tile_len: usize,
 ) -> Result<(Offsets, DeviceVec<u64>), Error> {
-    let offsets = Offsets::new(offsets);
+    let offsets = number!(offsets.size() => O, Offsets::new(offsets.typed::<O>().expect("offsets are aligned")));
     let mut edges = stream.uninit::<u64>(tiles + 1)?;
     let kernel = FindEdges::new(offsets, edges.raw_view_mut(stream)?, tile_len as u64);
     // SAFETY: one warp per edge.
@@ -28,18 +27,17 @@ pub(crate) fn find_edges<O: Offset>(
 }
 
 /// Returns one byte per key, of `len`: whether it begins a run of equal keys.
-pub(crate) fn flag_heads<K: Pod, E: Equality<K>>(
+pub(crate) fn flag_heads(
     stream: &Stream,
-    keys: &Opened<K>,
+    keys: &Opened,
     len: usize,
-    equality: E,
+    equality: HoleEquality,
 ) -> Result<DeviceVec<u8>, Error> {
     let mut flags = stream.uninit::<u8>(len)?;
     let view = flags.raw_view_mut(stream)?;
-    let equality = HoleEquality::of::<K, E>(equality);
     let blocks = len.div_ceil(THREADS as usize);
     if blocks > 0 {
-        held!(K as H or bytes, {
+        held_by!(keys.size() => H or bytes, {
             // SAFETY: one thread per flag, and as many flags as keys; the equality is one of these keys.
             unsafe {
                 match keys.held::<H>() {

@@ -52,6 +52,8 @@ pub use predicate::{Masked, Predicate};
 pub use segments::Offset;
 
 #[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use host::flagged_any;
+#[cfg(not(target_arch = "nvptx64"))]
 pub use host::segments::{segments, segments_pairs, segments_pairs_unchecked, segments_unchecked};
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]

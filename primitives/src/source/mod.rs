@@ -48,12 +48,11 @@ use self::form::{
     CodeForm, ConstantForm, Form, IndexForm, KeyForm, Map2Form, Map2State, Map3Form, Map3State, Map4Form, Map4State,
     MapForm, MapState, SliceForm,
 };
-use crate::hole::Held;
+use crate::hole::{Held, Hole};
 use crate::input::{Fused, MAX_LEAVES};
 use crate::map::{Map, Map2, Map3, Map4};
 use crate::operator::{Record, operator};
-use crate::runtime::carrier::reinterpret;
-use crate::runtime::column::Column;
+use crate::runtime::column::{AnySlice, Column};
 use crate::sort::{FromCode, RadixKey};
 use crate::{DeviceSlice, DeviceValue, Error, Global, Stream, expect_len};
 use bytemuck::{Pod, Zeroable};
@@ -75,13 +74,39 @@ pub trait Source<'a, T: Pod>: Sized {
 #[doc(hidden)]
 pub struct Parts<'a, F: Form> {
     state: F::State,
+    reads: Reads<'a>,
+}
+
+/// What a source reads, without the types of the elements.
+#[derive(Clone, Copy, Default)]
+struct Reads<'a> {
     leaves: Leaves<'a>,
     /// The number of elements; the most that it can be, if only the device knows it.
     len: usize,
     /// The length that only the device knows.
     counted: Option<DeviceSlice<'a, u64>>,
     /// The slice that it is, if it is one.
-    slice: Option<DeviceSlice<'a, F::Item>>,
+    slice: Option<AnySlice<'a>>,
+}
+
+impl<'a> Reads<'a> {
+    /// What computes `len` elements from nothing.
+    fn nothing(len: usize) -> Self {
+        Self { len, ..Self::default() }
+    }
+
+    /// What a function of several sources reads. They have the same length.
+    fn all(parts: &[Self]) -> Result<Self, Error> {
+        let mut all = Self::nothing(parts[0].len);
+        for part in parts {
+            expect_len("a source beside others", all.len, part.len)?;
+            all.counted = only_one(all.counted, part.counted)?;
+            for slice in part.leaves.slices.into_iter().flatten() {
+                all.leaves.push(slice);
+            }
+        }
+        Ok(all)
+    }
 }
 
 /// The slices that a source reads.
@@ -97,51 +122,66 @@ impl<'a> Leaves<'a> {
         self.slices[self.len] = Some(slice);
         self.len += 1;
     }
-
-    /// Returns these slices, followed by others.
-    fn and(mut self, others: Self) -> Self {
-        for slice in others.slices.into_iter().flatten() {
-            self.push(slice);
-        }
-        self
-    }
 }
 
 impl<'a, F: Form> Parts<'a, F> {
+    /// Returns the source without the types of its elements, for code that is compiled once.
+    pub(crate) fn lower(self) -> AnySource<'a> {
+        AnySource { hole: form::hole::<F>(self.state), size: size_of::<F::Item>(), reads: self.reads }
+    }
+
     /// Returns the number of elements; the most that it can be, if only the device knows it.
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.reads.len
+    }
+}
+
+/// A source of elements whose type is known by its size alone. What computes them fills a hole.
+#[derive(Clone, Copy)]
+pub(crate) struct AnySource<'a> {
+    hole: Hole,
+    /// The bytes of an element.
+    size: usize,
+    reads: Reads<'a>,
+}
+
+impl AnySource<'_> {
+    /// Returns the number of elements; the most that it can be, if only the device knows it.
+    pub fn len(&self) -> usize {
+        self.reads.len
+    }
+
+    /// Returns whether only the device knows the number of elements.
+    pub fn is_counted(&self) -> bool {
+        self.reads.counted.is_some()
     }
 
     /// Returns the length that only the device knows, if there is one.
-    pub(crate) fn counted(&self, stream: &Stream) -> Result<Option<Global<u64>>, Error> {
-        self.counted.map(|count| count.raw_view(stream)).transpose()
+    pub fn counted(&self, stream: &Stream) -> Result<Option<Global<u64>>, Error> {
+        self.reads.counted.map(|count| count.raw_view(stream)).transpose()
     }
 
     /// Returns these elements and those of another source that are read in step. If only the device knows the number of one,
     /// it is that of both.
-    pub(crate) fn in_step<G: Form>(self, other: Parts<'a, G>) -> Result<(Self, Parts<'a, G>), Error> {
-        let counted = only_one(self.counted, other.counted)?;
-        Ok((Self { counted, ..self }, Parts { counted, ..other }))
-    }
-
-    /// Returns whether only the device knows the number of elements.
-    pub(crate) fn is_counted(&self) -> bool {
-        self.counted.is_some()
+    pub fn in_step(mut self, mut other: Self) -> Result<(Self, Self), Error> {
+        let counted = only_one(self.reads.counted, other.reads.counted)?;
+        (self.reads.counted, other.reads.counted) = (counted, counted);
+        Ok((self, other))
     }
 
     /// Returns the elements in the form in which kernels read them.
-    pub(crate) fn open(self, stream: &Stream) -> Result<Opened<F::Item>, Error> {
-        let view = match (&self.slice, &self.counted) {
+    pub fn open(&self, stream: &Stream) -> Result<Opened, Error> {
+        let Reads { leaves, len, counted, slice } = &self.reads;
+        let view = match (slice, counted) {
             (Some(slice), None) => Some(slice.raw_view(stream)?),
             _ => None,
         };
-        let mut leaves = [Global::empty(); MAX_LEAVES];
-        for (leaf, slice) in leaves.iter_mut().zip(self.leaves.slices.iter().flatten()) {
-            *leaf = slice.raw_view(stream)?;
+        let mut views = [Global::empty(); MAX_LEAVES];
+        for (view, slice) in views.iter_mut().zip(leaves.slices.iter().flatten()) {
+            *view = slice.raw_view(stream)?;
         }
         let count = self.counted(stream)?;
-        Ok(Opened { view, fused: Fused::new(form::hole::<F>(self.state), &leaves, self.len, count), count })
+        Ok(Opened { view, fused: Fused::new(self.hole, &views, *len, count), size: self.size, count })
     }
 }
 
@@ -159,22 +199,24 @@ where
 {
     /// Returns the codes of the elements.
     pub(crate) fn codes(&self) -> Parts<'a, CodeForm<F>> {
-        Parts { state: self.state, leaves: self.leaves, len: self.len, counted: self.counted, slice: None }
+        Parts { state: self.state, reads: Reads { slice: None, ..self.reads } }
     }
 }
 
 impl<'a, F: Form> Parts<'a, F> {
     /// Returns the keys of the elements, which are codes.
     pub(crate) fn keys<K: FromCode<Code = F::Item>>(&self) -> Parts<'a, KeyForm<F, K>> {
-        Parts { state: self.state, leaves: self.leaves, len: self.len, counted: self.counted, slice: None }
+        Parts { state: self.state, reads: Reads { slice: None, ..self.reads } }
     }
 }
 
 /// A source as kernels read it.
-pub(crate) struct Opened<T> {
+pub(crate) struct Opened {
     /// The view of a slice.
-    view: Option<Global<T>>,
+    view: Option<Column>,
     fused: Fused,
+    /// The bytes of an element.
+    size: usize,
     count: Option<Global<u64>>,
 }
 
@@ -184,10 +226,15 @@ pub(crate) fn first_indices(len: usize, count: Global<u64>) -> Fused {
     Fused::new(form::hole::<MapForm<IndexForm, From<u32>>>(state), &[], len, Some(count))
 }
 
-impl<T: Pod> Opened<T> {
+impl Opened {
     /// Returns the number of elements, if only the device knows it.
     pub fn count(&self) -> Option<Global<u64>> {
         self.count
+    }
+
+    /// Returns the bytes of an element.
+    pub fn size(&self) -> usize {
+        self.size
     }
 
     /// Returns the elements as a source.
@@ -198,11 +245,7 @@ impl<T: Pod> Opened<T> {
     /// Returns the elements as they are held in an `H`: as a view if they lie in memory like that, else as a source.
     #[allow(clippy::result_large_err, reason = "no error: the other form, which a kernel's arguments hold as it is")]
     pub fn held<H: Held>(&self) -> Result<Global<H>, Fused> {
-        match self.view {
-            // SAFETY: size and alignment fit.
-            Some(view) if Column::from(view).fits::<H>() => Ok(unsafe { reinterpret(view) }),
-            _ => Err(self.fused),
-        }
+        self.view.and_then(Column::typed).ok_or(self.fused)
     }
 }
 
@@ -211,9 +254,9 @@ impl<'a, T: Pod, S: Into<DeviceSlice<'a, T>>> Source<'a, T> for S {
 
     fn into_parts(self) -> Result<Parts<'a, SliceForm<T>>, Error> {
         let slice = self.into();
-        let mut leaves = Leaves::default();
-        leaves.push(slice.bytes());
-        Ok(Parts { state: (), leaves, len: slice.len(), counted: None, slice: Some(slice) })
+        let mut reads = Reads { slice: Some(slice.into()), ..Reads::nothing(slice.len()) };
+        reads.leaves.push(slice.bytes());
+        Ok(Parts { state: (), reads })
     }
 }
 
@@ -233,7 +276,7 @@ impl<'a, T: Pod> Source<'a, T> for Constant<T> {
     type Form = ConstantForm<T>;
 
     fn into_parts(self) -> Result<Parts<'a, ConstantForm<T>>, Error> {
-        Ok(Parts { state: self.value, leaves: Leaves::default(), len: self.len, counted: None, slice: None })
+        Ok(Parts { state: self.value, reads: Reads::nothing(self.len) })
     }
 }
 
@@ -247,7 +290,7 @@ impl<'a> Source<'a, u64> for Index {
     type Form = IndexForm;
 
     fn into_parts(self) -> Result<Parts<'a, IndexForm>, Error> {
-        Ok(Parts { state: (), leaves: Leaves::default(), len: self.len, counted: None, slice: None })
+        Ok(Parts { state: (), reads: Reads::nothing(self.len) })
     }
 }
 
@@ -333,8 +376,9 @@ impl<'a, T: Pod, S: Source<'a, T>> Source<'a, T> for Counted<'a, S> {
     type Form = S::Form;
 
     fn into_parts(self) -> Result<Parts<'a, S::Form>, Error> {
-        let parts = self.source.into_parts()?;
-        Ok(Parts { counted: only_one(parts.counted, Some(self.count))?, ..parts })
+        let mut parts = self.source.into_parts()?;
+        parts.reads.counted = only_one(parts.reads.counted, Some(self.count))?;
+        Ok(parts)
     }
 }
 
@@ -384,14 +428,8 @@ macro_rules! maps {
 
             fn into_parts(self) -> Result<Parts<'a, Self::Form>, Error> {
                 $(let $part = self.$part.into_parts()?;)+
-                let (mut len, mut counted, mut leaves) = (None, None, Leaves::default());
-                $(
-                    expect_len("a source beside others", *len.get_or_insert($part.len), $part.len)?;
-                    counted = only_one(counted, $part.counted)?;
-                    leaves = leaves.and($part.leaves);
-                )+
-                let state = $state { $($part: $part.state,)+ function: self.function };
-                Ok(Parts { state, leaves, len: len.unwrap_or(0), counted, slice: None })
+                let reads = Reads::all(&[$($part.reads),+])?;
+                Ok(Parts { state: $state { $($part: $part.state,)+ function: self.function }, reads })
             }
         }
     )* };

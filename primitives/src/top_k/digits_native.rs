@@ -548,7 +548,8 @@ mod tests {
                     let starts: Vec<u32> = (0..rows as u32).rev().map(|row| row * row_len as u32).collect();
                     let starts = stream.upload(&starts).unwrap();
                     let starts = if equal { Global::empty() } else { starts.raw_view(stream).unwrap() };
-                    let input = counting(5u64, rows * row_len as usize).into_parts().unwrap().open(stream).unwrap();
+                    let input =
+                        counting(5u64, rows * row_len as usize).into_parts().unwrap().lower().open(stream).unwrap();
                     let mut output = stream.zeroed::<u64>(rows * per_row).unwrap();
                     let kernel = GatherKeys::<u64, u32>::new(
                         input.fused(),

@@ -10,14 +10,15 @@ use super::rows::{SelectRows, room};
 use super::tile::{Candidates, vector};
 use crate::input::{Fused, Input};
 use crate::operator::map;
-use crate::runtime::held::{HeldOut, held};
+use crate::runtime::column::{AnySliceMut, AnyVec, Column, ColumnMut, number};
+use crate::runtime::held::{HeldOut, expect_held, held_by};
 use crate::runtime::offsets::expect_offsets;
 use crate::runtime::pairs::PairsMut;
 use crate::sort::{RadixKey, ShortCode, bits_of, descending_codes, sign_of};
-use crate::source::{Source, counting};
-use crate::with_shape;
+use crate::source::{AnySource, Opened, Source, counting};
 use crate::{DeviceKind, DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
 use crate::{segmented_sort, transfer, transform};
+use crate::{sized, with_shape};
 
 /// Writes the largest elements, the largest first, and their positions: as many as `keys` has room for. Does not wait.
 ///
@@ -33,9 +34,9 @@ pub fn largest<'a, K: RadixKey<Code: ShortCode>, P: Position>(
     keys: impl Into<DeviceSliceMut<'a, K>>,
     positions: impl Into<DeviceSliceMut<'a, P>>,
 ) -> Result<(), Error> {
-    let input = input.into_parts()?;
+    let (input, keys, positions) = (Keys::new(input, false)?, keys.into(), positions.into());
     let _span = crate::span!(stream, "top_k::largest", input.len());
-    select(stream, input, keys.into(), positions.into(), false)
+    select(stream, &input, keys.into(), positions.into())
 }
 
 /// Writes the smallest elements, the smallest first, and their positions: see [`largest`].
@@ -48,62 +49,114 @@ pub fn smallest<'a, K: RadixKey<Code: ShortCode>, P: Position>(
     keys: impl Into<DeviceSliceMut<'a, K>>,
     positions: impl Into<DeviceSliceMut<'a, P>>,
 ) -> Result<(), Error> {
-    let input = input.into_parts()?;
+    let (input, keys, positions) = (Keys::new(input, true)?, keys.into(), positions.into());
     let _span = crate::span!(stream, "top_k::smallest", input.len());
-    select(stream, input, keys.into(), positions.into(), true)
+    select(stream, &input, keys.into(), positions.into())
 }
 
-fn select<'a, K: RadixKey<Code: ShortCode>, P: Position>(
+/// The input, without the type of its keys.
+struct Keys<'a> {
+    plain: AnySource<'a>,
+    /// The codes of keys that are no numbers. The code is part of the source. Numbers are loaded as they are.
+    codes: Option<AnySource<'a>>,
+    /// The bytes of a code.
+    size: usize,
+    /// How keys become numbers of which the largest are wanted.
+    coding: Coding,
+    bits: u32,
+}
+
+impl<'a> Keys<'a> {
+    fn new<K: RadixKey<Code: ShortCode>>(input: impl Source<'a, K>, smallest: bool) -> Result<Self, Error> {
+        const { expect_held::<K>() };
+        let (input, bits) = (input.into_parts()?, bits_of::<K>());
+        let codes = if const { K::NUMBER.is_none() } { Some(input.codes().lower()) } else { None };
+        let coding = Coding::new(sign_of::<K>(), bits, smallest);
+        Ok(Self { plain: input.lower(), codes, size: size_of::<K::Code>(), coding, bits })
+    }
+
+    fn len(&self) -> usize {
+        self.plain.len()
+    }
+
+    fn open(&self, stream: &Stream) -> Result<OpenedKeys, Error> {
+        let codes = self.codes.map(|codes| codes.open(stream)).transpose()?;
+        Ok(OpenedKeys { plain: self.plain.open(stream)?, codes })
+    }
+}
+
+/// Keys as kernels read them.
+struct OpenedKeys {
+    plain: Opened,
+    codes: Option<Opened>,
+}
+
+impl OpenedKeys {
+    /// Returns what kernels load as codes of this type, or as numbers.
+    #[allow(clippy::result_large_err, reason = "no error: the other form, which a kernel's arguments hold as it is")]
+    fn loaded<C: ShortCode>(&self) -> Result<Global<C::Held>, Fused> {
+        match &self.codes {
+            Some(codes) => Err(codes.fused()),
+            None => self.plain.held(),
+        }
+    }
+}
+
+/// Evaluates an expression with the type of codes.
+macro_rules! coded {
+    ($keys:expr => $name:ident, $body:expr) => {
+        sized!($keys.size => $name in u32 | u64 | u128, $body, else unreachable!("short codes have up to 16 bytes"))
+    };
+}
+
+fn select(
     stream: &Stream,
-    input: impl Source<'a, K>,
-    mut keys: DeviceSliceMut<'_, K>,
-    mut positions: DeviceSliceMut<'_, P>,
-    smallest: bool,
+    input: &Keys<'_>,
+    mut keys: AnySliceMut<'_>,
+    mut positions: AnySliceMut<'_>,
 ) -> Result<(), Error> {
-    let input = input.into_parts()?;
     let (len, wanted) = (input.len(), keys.len());
     expect_len("the positions of the wanted elements", wanted, positions.len())?;
     if wanted > len {
         return Err(Error::LengthMismatch { what: "the wanted elements", expected: len, found: wanted });
     }
-    expect_positions::<P>(len)?;
+    number!(positions.size() => P, expect_positions::<P>(len)?);
     if wanted == 0 {
         return Ok(());
     }
     // Before anything is written: a view can be refused.
     let (to, to_keys) = (positions.raw_view_mut(stream)?, keys.raw_view_mut(stream)?);
-    let mut selected = Memory::<K::Code, P>::new(stream, wanted)?;
-    if input.is_counted() {
+    let opened = input.open(stream)?;
+    coded!(input => C, number!(to.size() => P, find::<C, P>(stream, input, &opened, to)?));
+    gather(stream, opened.plain.fused(), to.as_const(), to_keys, whole(wanted))
+}
+
+/// Writes the positions of the largest numbers.
+fn find<C: ShortCode, P: Position>(
+    stream: &Stream,
+    input: &Keys<'_>,
+    opened: &OpenedKeys,
+    to: ColumnMut,
+) -> Result<(), Error> {
+    let (len, wanted, to) = (input.len(), to.len(), to.typed().expect("positions are aligned"));
+    let &Keys { coding, bits, .. } = input;
+    let mut selected = Memory::<C, P>::new(stream, wanted)?;
+    if input.plain.is_counted() {
         selected.clear(stream)?;
     }
-    let (codes, plain) = (input.codes(), input.open(stream)?);
-    let mut sieve = Sieve::<K::Code, P>::new(stream, len, wanted, bits_of::<K>())?;
-    let find = Find {
-        stream,
-        len,
-        coding: coding::<K>(smallest),
-        bits: bits_of::<K>(),
-        sieve: sieve.view(stream)?,
-        selected: selected.view(stream)?,
-    };
-    // Numbers are loaded as they are. The code of other keys is part of the source.
-    if K::NUMBER.is_none() {
-        find.shaped(codes.open(stream)?.fused())?;
-    } else {
-        match plain.held::<<K::Code as ShortCode>::Held>() {
-            Ok(view) => find.shaped(view)?,
-            Err(fused) => find.shaped(fused)?,
-        }
+    let mut sieve = Sieve::<C, P>::new(stream, len, wanted, bits)?;
+    let find = Find { stream, len, coding, bits, sieve: sieve.view(stream)?, selected: selected.view(stream)? };
+    match opened.loaded::<C>() {
+        Ok(view) => find.shaped(view)?,
+        Err(fused) => find.shaped(fused)?,
     }
-    if wanted <= orderable::<K::Code>() {
-        sieve.order(stream, selected.view(stream)?, to)?;
-    } else {
-        // Equal codes are in the order of their positions, and stay so.
-        let mut sorted = stream.uninit::<K::Code>(wanted)?;
-        let to = PairsMut { keys: sorted.raw_view_mut(stream)?, values: to };
-        descending_codes(stream, selected.pairs(stream)?.into(), to.into(), bits_of::<K>())?;
+    if wanted <= orderable::<C>() {
+        return sieve.order(stream, selected.view(stream)?, to);
     }
-    gather(stream, plain.fused(), to.as_const(), to_keys, whole(wanted))
+    // Equal codes are in the order of their positions, and stay so.
+    let mut sorted = stream.uninit::<C>(wanted)?;
+    let to = PairsMut { keys: sorted.raw_view_mut(stream)?, values: to };
+    descending_codes(stream, selected.pairs(stream)?.into(), to.into(), bits)
 }
 
 /// The rows of an input.
@@ -175,9 +228,9 @@ pub fn segmented_largest<'a, K: RadixKey<Code: ShortCode>>(
     keys: impl Into<DeviceSliceMut<'a, K>>,
     positions: impl Into<DeviceSliceMut<'a, u32>>,
 ) -> Result<(), Error> {
-    let input = input.into_parts()?;
+    let (input, keys) = (Keys::new(input, false)?, keys.into());
     let _span = crate::span!(stream, "top_k::segmented_largest", input.len());
-    select_rows(stream, input, rows, k, (keys.into(), positions.into()), false)
+    select_rows(stream, &input, rows, k, (keys.into(), positions.into()))
 }
 
 /// Writes the `k` smallest elements of each row, the smallest first, and their positions in the row: see
@@ -193,21 +246,19 @@ pub fn segmented_smallest<'a, K: RadixKey<Code: ShortCode>>(
     keys: impl Into<DeviceSliceMut<'a, K>>,
     positions: impl Into<DeviceSliceMut<'a, u32>>,
 ) -> Result<(), Error> {
-    let input = input.into_parts()?;
+    let (input, keys) = (Keys::new(input, true)?, keys.into());
     let _span = crate::span!(stream, "top_k::segmented_smallest", input.len());
-    select_rows(stream, input, rows, k, (keys.into(), positions.into()), true)
+    select_rows(stream, &input, rows, k, (keys.into(), positions.into()))
 }
 
-fn select_rows<'a, K: RadixKey<Code: ShortCode>>(
+fn select_rows(
     stream: &Stream,
-    input: impl Source<'a, K>,
+    input: &Keys<'_>,
     rows: Rows<'_>,
     wanted: usize,
-    (mut keys, mut positions): (DeviceSliceMut<'_, K>, DeviceSliceMut<'_, u32>),
-    smallest: bool,
+    (mut keys, mut positions): (AnySliceMut<'_>, DeviceSliceMut<'_, u32>),
 ) -> Result<(), Error> {
-    let input = input.into_parts()?;
-    let (len, count) = (input.len(), rows.count(input.len())?);
+    let count = rows.count(input.len())?;
     let all = count.saturating_mul(wanted);
     expect_len("the wanted elements of all rows", all, keys.len())?;
     expect_len("the positions of the wanted elements", all, positions.len())?;
@@ -216,28 +267,36 @@ fn select_rows<'a, K: RadixKey<Code: ShortCode>>(
     }
     // Before anything is written: a view can be refused.
     let to_keys = keys.raw_view_mut(stream)?;
-    let (codes, plain) = (input.codes(), input.open(stream)?);
-    let mut selected = stream.uninit::<K::Code>(all)?;
-    let selected = Candidates { codes: selected.raw_view_mut(stream)?, positions: positions.raw_view_mut(stream)? };
-    let layout = rows.layout(stream, wanted)?;
+    let (opened, layout) = (input.open(stream)?, rows.layout(stream, wanted)?);
+    let mut codes = AnyVec::uninit(stream, input.size, all)?;
+    let (codes, to) = (codes.as_mut_slice().raw_view_mut(stream)?, positions.raw_view_mut(stream)?);
     if !matches!(stream.device().kind(), DeviceKind::Cuda { .. }) {
         // Keys on the CPU can change their codes, and so leave positions that nobody writes. They count as missing.
         transfer::fill(stream, positions.reborrow(), u32::NONE)?;
     }
-    let find = FindRows { stream, len, count, coding: coding::<K>(smallest), bits: bits_of::<K>(), layout, selected };
-    if K::NUMBER.is_none() {
-        find.shaped(codes.open(stream)?.fused())?;
-    } else {
-        match plain.held::<<K::Code as ShortCode>::Held>() {
-            Ok(view) => find.shaped(view)?,
-            Err(fused) => find.shaped(fused)?,
-        }
+    coded!(input => C, {
+        let selected = Candidates { codes: codes.typed().expect("memory is aligned"), positions: to };
+        find_rows::<C>(stream, input, &opened, count, layout, selected)?;
+    });
+    gather(stream, opened.plain.fused(), to.as_const().into(), to_keys, layout)
+}
+
+/// Writes the positions of the largest numbers of each row.
+fn find_rows<C: ShortCode>(
+    stream: &Stream,
+    input: &Keys<'_>,
+    opened: &OpenedKeys,
+    count: usize,
+    layout: Layout,
+    selected: Candidates<C, u32>,
+) -> Result<(), Error> {
+    let &Keys { coding, bits, .. } = input;
+    let find = FindRows { stream, len: input.len(), count, coding, bits, layout, selected };
+    match opened.loaded::<C>() {
+        Ok(view) => find.shaped(view)?,
+        Err(fused) => find.shaped(fused)?,
     }
-    if wanted > room::<K::Code>() {
-        sort_rows(stream, selected, wanted)?;
-    }
-    let layout = rows.layout(stream, wanted)?;
-    gather(stream, plain.fused(), selected.positions.as_const(), to_keys, layout)
+    if layout.per_row > room::<C>() { sort_rows(stream, selected, layout.per_row) } else { Ok(()) }
 }
 
 /// Orders the numbers of each row, the largest first. Equal ones stay in order.
@@ -300,12 +359,8 @@ fn expect_positions<P: Position>(len: usize) -> Result<(), Error> {
     if len > limit { Err(Error::TooLong { what: "an input whose positions have 32 bits", len, limit }) } else { Ok(()) }
 }
 
-/// Returns how keys become numbers of which the largest are wanted.
-fn coding<K: RadixKey<Code: ShortCode>>(smallest: bool) -> Coding {
-    Coding::new(sign_of::<K>(), bits_of::<K>(), smallest)
-}
-
 /// How many positions belong to a row, and where the rows' elements are.
+#[derive(Clone, Copy)]
 struct Layout {
     per_row: usize,
     row_len: usize,
@@ -318,20 +373,17 @@ fn whole(wanted: usize) -> Layout {
 }
 
 /// Writes the elements at some positions.
-fn gather<K: RadixKey<Code: ShortCode>, P: Position>(
-    stream: &Stream,
-    input: Fused,
-    positions: Global<P>,
-    keys: GlobalMut<K>,
-    layout: Layout,
-) -> Result<(), Error> {
-    held!(K as H or bytes, {
+fn gather(stream: &Stream, input: Fused, positions: Column, keys: ColumnMut, layout: Layout) -> Result<(), Error> {
+    held_by!(keys.size() => H or bytes, {
         let output = HeldOut::<H>::with_contents(stream, keys)?;
         let Layout { per_row, row_len, starts } = layout;
-        let kernel =
-            GatherKeys::<H, P>::new(input, positions, output.view, per_row as u64, row_len as u64, starts);
-        // SAFETY: one thread per position, and as many keys. The positions are those of elements.
-        unsafe { stream.launch(kernel, positions.len().div_ceil(THREADS as usize))? };
+        number!(positions.size() => P, {
+            let positions = positions.typed().expect("positions are aligned");
+            let kernel =
+                GatherKeys::<H, P>::new(input, positions, output.view, per_row as u64, row_len as u64, starts);
+            // SAFETY: one thread per position, and as many keys. The positions are those of elements.
+            unsafe { stream.launch(kernel, positions.len().div_ceil(THREADS as usize))? };
+        });
         output.finish(stream)
     })
 }

@@ -80,8 +80,12 @@ fn copy_elements<W: Pod>(stream: &Stream, from: Global<u8>, to: GlobalMut<u8>) -
 pub fn fill<'a, T: Pod>(stream: &Stream, to: impl Into<DeviceSliceMut<'a, T>>, value: T) -> Result<(), Error> {
     let mut to = to.into();
     let _span = crate::span!(stream, "transfer::fill", to.len());
-    let to = bytes_mut(to.raw_view_mut(stream)?);
-    let value = bytemuck::bytes_of(&value);
+    fill_column(stream, to.raw_view_mut(stream)?.into(), bytemuck::bytes_of(&value))
+}
+
+/// [`fill`] with the bytes of a value.
+pub(crate) fn fill_column(stream: &Stream, to: ColumnMut, value: &[u8]) -> Result<(), Error> {
+    let to = to.words::<u8>();
     if to.is_empty() {
         return Ok(());
     }
@@ -164,9 +168,4 @@ impl Split {
     fn edges(&self) -> Edges {
         Edges { head: self.head as u32, tail: self.tail as u32 }
     }
-}
-
-fn bytes_mut<T: Pod>(view: GlobalMut<T>) -> GlobalMut<u8> {
-    // SAFETY: this is the same memory, as bytes.
-    unsafe { GlobalMut::from_raw(view.as_const().as_ptr().cast_mut().cast(), view.len() * size_of::<T>()) }
 }

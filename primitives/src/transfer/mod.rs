@@ -31,6 +31,6 @@ pub(crate) use kernel::Line;
 pub(crate) use kernel::{GATHER_TILE, GatherWords, LEAVE};
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use host::copy_columns;
-#[cfg(not(target_arch = "nvptx64"))]
 pub use host::{copy, fill, iota};
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use host::{copy_columns, fill_column};

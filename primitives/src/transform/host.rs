@@ -4,8 +4,9 @@
 
 use super::kernel::{TILE, TransformTiles};
 use crate::map::{Map, Map2, Map3, Map4};
-use crate::runtime::held::{HeldOut, held};
-use crate::source::{self, Number, Source};
+use crate::runtime::column::ColumnMut;
+use crate::runtime::held::{HeldOut, expect_held, held_by};
+use crate::source::{self, AnySource, Number, Source};
 use crate::{DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 
@@ -18,21 +19,21 @@ pub fn write<'a, T: Pod>(
     source: impl Source<'a, T>,
     output: impl Into<DeviceSliceMut<'a, T>>,
 ) -> Result<(), Error> {
-    let source = source.into_parts()?;
+    const { expect_held::<T>() };
+    let source = source.into_parts()?.lower();
     let _span = crate::span!(stream, "transform::write", source.len());
     let mut output = output.into();
-    let output = output.raw_view_mut(stream)?;
-    write_view(stream, source, output)
+    write_column(stream, &source, output.raw_view_mut(stream)?.into())
 }
 
-fn write_view<'a, T: Pod>(stream: &Stream, source: impl Source<'a, T>, output: GlobalMut<T>) -> Result<(), Error> {
-    let source = source.into_parts()?;
+/// [`write`] for elements of 1 to 32 bytes. A slice of the source is not the output, or is the same slice.
+pub(crate) fn write_column(stream: &Stream, source: &AnySource<'_>, output: ColumnMut) -> Result<(), Error> {
     expect_len("the output of a transformation", source.len(), output.len())?;
     let (len, source) = (source.len(), source.open(stream)?);
     if len == 0 {
         return Ok(());
     }
-    held!(T as H or bytes, {
+    held_by!(output.size() => H or bytes, {
         let output = HeldOut::<H>::new(stream, output)?;
         let kernel = TransformTiles::<H>::new(source.fused(), output.view);
         // SAFETY: one block per tile; the output is as long as the source. A slice of the source is not the output, or is
@@ -144,10 +145,11 @@ pub fn for_each<'a, T: Pod, F: Map<T, Output = T>>(
     data: impl Into<DeviceSliceMut<'a, T>>,
     function: F,
 ) -> Result<(), Error> {
+    const { expect_held::<T>() };
     let mut data = data.into();
     let _span = crate::span!(stream, "transform::for_each", data.len());
     let output = data.raw_view_mut(stream)?;
-    write_view(stream, source::map(data.as_slice(), function), output)
+    write_column(stream, &source::map(data.as_slice(), function).into_parts()?.lower(), output.into())
 }
 
 /// Writes numbers in sequence: `start`, `start + 1`, … They wrap.

@@ -9,13 +9,13 @@ use crate::equality::{Equality, HoleEquality};
 use crate::hole::Held;
 use crate::input::Count;
 use crate::map::Map;
-use crate::monoid::Sum;
+use crate::monoid::{HoleMonoid, Sum};
 use crate::operator::{monoid, operator};
-use crate::runtime::carrier::carried;
-use crate::scan::{self, Monoid};
+use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
+use crate::runtime::held::expect_held;
 use crate::select::Offset;
-use crate::source::{self, Source};
-use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Global, GlobalMut, Stream, expect_len, expect_room};
+use crate::source::{self, AnySource, Source};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Global, Stream, expect_len, expect_room, scan, sized};
 use bytemuck::{Pod, Zeroable};
 
 /// The length of a run: `u32` or `u64`.
@@ -26,13 +26,6 @@ pub trait Length: Offset {
 
     #[doc(hidden)]
     fn widen() -> Self::Widen;
-
-    /// Adds lengths.
-    #[doc(hidden)]
-    type Add: Monoid<Self>;
-
-    #[doc(hidden)]
-    fn add() -> Self::Add;
 }
 
 /// Converts a length to 64 bits.
@@ -59,12 +52,6 @@ macro_rules! lengths {
             fn widen() -> Widen {
                 Widen
             }
-
-            type Add = Sum;
-
-            fn add() -> Sum {
-                Sum
-            }
         }
     )* };
 }
@@ -89,31 +76,38 @@ pub fn encode<'a, T: Pod, C: Length, E: Equality<T>>(
     lengths: impl Into<DeviceSliceMut<'a, C>>,
     equality: E,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (input, mut elements, mut lengths) = (input.into_parts()?, elements.into(), lengths.into());
+    const { expect_held::<T>() };
+    let (input, elements, lengths) = (input.into_parts()?.lower(), elements.into(), lengths.into());
     let _span = crate::span!(stream, "runs::encode", input.len());
+    encode_runs(stream, &input, elements.into(), lengths.into(), HoleEquality::of::<T, E>(equality))
+}
+
+fn encode_runs(
+    stream: &Stream,
+    input: &AnySource<'_>,
+    mut elements: AnySliceMut<'_>,
+    mut lengths: AnySliceMut<'_>,
+    equality: HoleEquality,
+) -> Result<DeviceValue<u64>, Error> {
     expect_room("the elements of encoded runs", input.len(), elements.len())?;
     expect_room("the lengths of encoded runs", input.len(), lengths.len())?;
     let (len, counted, input) = (input.len(), input.counted(stream)?, input.open(stream)?);
-    let kept = Kept { len, which: Which::First, equality: HoleEquality::of::<T, E>(equality) };
+    let kept = Kept { len, which: Which::First, equality };
     let elements = elements.raw_view_mut(stream)?;
-    carried!(
-        T => u32 | u64, elements,
-        |elements| {
-            let lengths = Lengths(lengths.raw_view_mut(stream)?);
-            match input.held() {
-                Ok(view) => kept.launch(stream, view, elements, lengths),
-                Err(source) => kept.launch(stream, source, elements, lengths),
+    number!(lengths.size() => C, {
+        let lengths = lengths.raw_view_mut(stream)?;
+        sized!(elements.size() => H in u32 | u64, {
+            if let (Some(elements), Some(lengths)) = (elements.typed::<H>(), lengths.typed::<C>()) {
+                return kept.launch_from(stream, &input, elements, Lengths(lengths));
             }
-        },
-        else |elements| {
-            let mut marks = stream.uninit(len)?;
-            let count = kept.mark(stream, &input, elements, &mut marks)?;
-            let ones = source::constant(C::new(1), len).into_parts()?.open(stream)?;
-            let counted = Count::new(len, counted);
-            Values { len, input: &ones, totals: lengths.raw_view_mut(stream)? }.reduce(stream, &marks, counted, C::add())?;
-            Ok(count)
-        }
-    )
+        }, else ());
+        let mut marks = stream.uninit(len)?;
+        let count = kept.mark(stream, &input, elements, &mut marks)?;
+        let ones = source::constant::<C>(1, len).into_parts()?.lower().open(stream)?;
+        let values = Values { len, input: &ones, totals: lengths, operation: HoleMonoid::of::<C, Sum>(Sum) };
+        values.reduce(stream, &marks, Count::new(len, counted))?;
+        Ok(count)
+    })
 }
 
 /// [`encode`] with a given tile shape.
@@ -150,9 +144,18 @@ pub fn decode<'a, T: Pod, C: Length>(
     output: impl Into<DeviceSliceMut<'a, T>>,
 ) -> Result<DeviceValue<u64>, Error> {
     const { assert!(size_of::<T>() > 0 && size_of::<T>() <= 1 << 16, "decoded elements have 1 byte to 64 KiB") };
-    let (elements, mut output) = (elements.into(), output.into());
+    let (elements, output) = (elements.into(), output.into());
     let _span = crate::span!(stream, "runs::decode", elements.len());
-    let lengths = source::map(lengths, C::widen()).into_parts()?;
+    let lengths = source::map(lengths, C::widen()).into_parts()?.lower();
+    decode_runs(stream, elements.into(), &lengths, output.into())
+}
+
+fn decode_runs(
+    stream: &Stream,
+    elements: AnySlice<'_>,
+    lengths: &AnySource<'_>,
+    mut output: AnySliceMut<'_>,
+) -> Result<DeviceValue<u64>, Error> {
     expect_len("the lengths of runs", elements.len(), lengths.len())?;
     let runs = lengths.len();
     if runs == 0 {
@@ -161,7 +164,7 @@ pub fn decode<'a, T: Pod, C: Length>(
     let count = Count::new(runs, lengths.counted(stream)?);
     let mut ends = stream.uninit::<u64>(runs)?;
     let sum = monoid!(0, |a: u64, b: u64| if a.wrapping_add(b) < a { u64::MAX } else { a.wrapping_add(b) });
-    scan::inclusive(stream, lengths, &mut ends, sum)?;
+    scan::inclusive_any(stream, lengths, ends.as_mut_slice().into(), HoleMonoid::of::<u64, _>(sum))?;
 
     let tiles = (runs + output.len()).div_ceil(TILE);
     let mut splits = stream.uninit::<u64>(tiles + 1)?;
@@ -178,12 +181,11 @@ pub fn decode<'a, T: Pod, C: Length>(
     unsafe { stream.launch(kernel, (tiles + 1).div_ceil(THREADS as usize))? };
     let expansion = Expansion { tiles, count, room, ends: ends.raw_view(stream)?, splits: splits.raw_view(stream)? };
     let (elements, output) = (elements.raw_view(stream)?, output.raw_view_mut(stream)?);
-    let bits = elements.as_ptr().addr() | output.as_const().as_ptr().addr() | size_of::<T>();
-    match bits {
-        bits if bits % 8 == 0 => expansion.run::<T, u64>(stream, elements, output)?,
-        bits if bits % 4 == 0 => expansion.run::<T, u32>(stream, elements, output)?,
-        bits if bits % 2 == 0 => expansion.run::<T, u16>(stream, elements, output)?,
-        _ => expansion.run::<T, u8>(stream, elements, output)?,
+    match elements.address().addr() | output.as_const().address().addr() | elements.size() {
+        bits if bits % 8 == 0 => expansion.run::<u64>(stream, elements, output)?,
+        bits if bits % 4 == 0 => expansion.run::<u32>(stream, elements, output)?,
+        bits if bits % 2 == 0 => expansion.run::<u16>(stream, elements, output)?,
+        _ => expansion.run::<u8>(stream, elements, output)?,
     }
     Ok(total)
 }
@@ -199,17 +201,10 @@ struct Expansion {
 
 impl Expansion {
     /// Writes the elements, in words that divide their size and both addresses.
-    fn run<T: Pod, W: Pod>(&self, stream: &Stream, elements: Global<T>, output: GlobalMut<T>) -> Result<(), Error> {
-        let words = size_of::<T>() / size_of::<W>();
-        // SAFETY: this is the same memory, in words.
-        let (elements, output) = unsafe {
-            (
-                Global::<W>::from_raw(elements.as_ptr().cast(), elements.len() * words),
-                GlobalMut::<W>::from_raw(output.as_const().as_ptr().cast_mut().cast(), output.len() * words),
-            )
-        };
+    fn run<W: Pod>(&self, stream: &Stream, elements: Column, output: ColumnMut) -> Result<(), Error> {
+        let words = (elements.size() / size_of::<W>()) as u32;
         let Self { tiles, count, room, ends, splits } = *self;
-        let kernel = ExpandRuns::<W>::new(elements, words as u32, ends, count, room, splits, output);
+        let kernel = ExpandRuns::<W>::new(elements.words(), words, ends, count, room, splits, output.words());
         // SAFETY: one block per tile; the splits are those of these runs, and there is an element for each run.
         unsafe { stream.launch(kernel, tiles) }
     }

@@ -6,12 +6,12 @@ use crate::block::lookback;
 use crate::equality::{Equality, HoleEquality};
 use crate::hole::Held;
 use crate::input::Input;
-use crate::runtime::carrier::carried;
-use crate::runtime::held::{HeldOut, held};
-use crate::source::{Opened, Source};
+use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut};
+use crate::runtime::held::{HeldOut, expect_held, held_by};
+use crate::source::{AnySource, Opened, Source};
 use crate::{
     DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room, select,
-    with_shape,
+    sized, with_shape,
 };
 use bytemuck::Pod;
 
@@ -39,9 +39,10 @@ pub fn unique<'a, T: Pod, E: Equality<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     equality: E,
 ) -> Result<DeviceValue<u64>, Error> {
-    let input = input.into_parts()?;
+    const { expect_held::<T>() };
+    let (input, output) = (input.into_parts()?.lower(), output.into());
     let _span = crate::span!(stream, "runs::unique", input.len());
-    keep(stream, input, output.into(), equality, Which::First)
+    keep(stream, &input, output.into(), HoleEquality::of::<T, E>(equality), Which::First)
 }
 
 /// [`unique`], but the last element of each run is kept.
@@ -54,23 +55,22 @@ pub fn unique_last<'a, T: Pod, E: Equality<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     equality: E,
 ) -> Result<DeviceValue<u64>, Error> {
-    let input = input.into_parts()?;
+    const { expect_held::<T>() };
+    let (input, output) = (input.into_parts()?.lower(), output.into());
     let _span = crate::span!(stream, "runs::unique_last", input.len());
-    keep(stream, input, output.into(), equality, Which::Last)
+    keep(stream, &input, output.into(), HoleEquality::of::<T, E>(equality), Which::Last)
 }
 
-fn keep<'a, T: Pod, E: Equality<T>>(
+fn keep(
     stream: &Stream,
-    input: impl Source<'a, T>,
-    mut output: DeviceSliceMut<'a, T>,
-    equality: E,
+    input: &AnySource<'_>,
+    mut output: AnySliceMut<'_>,
+    equality: HoleEquality,
     which: Which,
 ) -> Result<DeviceValue<u64>, Error> {
-    let input = input.into_parts()?;
     expect_room("the output of unique elements", input.len(), output.len())?;
     let (len, input) = (input.len(), input.open(stream)?);
-    let kept = Kept { len, which, equality: HoleEquality::of::<T, E>(equality) };
-    kept.run(stream, &input, output.raw_view_mut(stream)?, ())
+    Kept { len, which, equality }.run(stream, &input, output.raw_view_mut(stream)?, ())
 }
 
 /// Writes one pair of each run of equal keys, in order, and returns the number of runs. Does not wait.
@@ -90,35 +90,34 @@ pub fn unique_by_key<'a, K: Pod, V: Pod, E: Equality<K>>(
     equality: E,
     which: Which,
 ) -> Result<DeviceValue<u64>, Error> {
-    let input = (input.0.into_parts()?, input.1);
-    let _span = crate::span!(stream, "runs::unique_by_key", input.0.len());
-    let (keys, values) = (input.0, input.1.into());
-    let (mut output_keys, mut output_values) = (output.0.into(), output.1.into());
+    const { expect_held::<K>() };
+    let (keys, values) = (input.0.into_parts()?.lower(), input.1.into());
+    let _span = crate::span!(stream, "runs::unique_by_key", keys.len());
+    let (output_keys, output_values) = (output.0.into(), output.1.into());
+    let output = (output_keys.into(), output_values.into());
+    keep_pairs(stream, (&keys, values.into()), output, HoleEquality::of::<K, E>(equality), which)
+}
+
+fn keep_pairs(
+    stream: &Stream,
+    (keys, values): (&AnySource<'_>, AnySlice<'_>),
+    (mut output_keys, mut output_values): (AnySliceMut<'_>, AnySliceMut<'_>),
+    equality: HoleEquality,
+    which: Which,
+) -> Result<DeviceValue<u64>, Error> {
     expect_len("the values of unique keys", keys.len(), values.len())?;
     expect_room("the output of unique keys", keys.len(), output_keys.len())?;
     expect_room("the output of values of unique keys", keys.len(), output_values.len())?;
-    let (len, is_counted) = (keys.len(), keys.counted(stream)?.is_some());
+    let (len, is_counted) = (keys.len(), keys.is_counted());
     let (keys, to) = (keys.open(stream)?, output_keys.raw_view_mut(stream)?);
-    let kept = Kept { len, which, equality: HoleEquality::of::<K, E>(equality) };
-    let views = (values.raw_view(stream)?, output_values.raw_view_mut(stream)?);
-    let native = carried!(
-        K => u32 | u64, to,
-        |to| match keys.held() {
-            Ok(view) => carried!(
-                V => u32 | u64, views,
-                |(input, output)| Some(kept.launch(stream, view, to, Values { input, output })?),
-                else |_| None
-            ),
-            Err(_) => None,
-        },
-        else |_| None
-    );
-    if let Some(count) = native {
+    let kept = Kept { len, which, equality };
+    let moved = (values.raw_view(stream)?, output_values.raw_view_mut(stream)?);
+    if let Some(count) = kept.move_pairs(stream, &keys, to, moved)? {
         return Ok(count);
     }
     let mut marks = if is_counted { stream.zeroed(len)? } else { stream.uninit(len)? };
     let count = kept.mark(stream, &keys, to, &mut marks)?;
-    select::flagged(stream, values, &marks, output_values)?;
+    select::flagged_any(stream, values, marks.as_slice(), output_values)?;
     Ok(count)
 }
 
@@ -133,40 +132,66 @@ pub(super) struct Kept {
 
 impl Kept {
     /// Writes the kept elements, and marks them with a byte each. Bytes after the last element are not changed.
-    pub fn mark<K: Pod>(
+    pub fn mark(
         self,
         stream: &Stream,
-        input: &Opened<K>,
-        output: GlobalMut<K>,
+        input: &Opened,
+        output: ColumnMut,
         marks: &mut DeviceVec<u8>,
     ) -> Result<DeviceValue<u64>, Error> {
         let marks = Marks(marks.raw_view_mut(stream)?);
         self.run(stream, input, output, marks)
     }
 
-    /// Writes the kept elements. What is written in addition works with elements of every size.
-    fn run<K: Pod, X: Beside>(
+    /// Writes the kept elements with their values, if there is a kernel that moves both.
+    fn move_pairs(
         self,
         stream: &Stream,
-        input: &Opened<K>,
-        output: GlobalMut<K>,
+        keys: &Opened,
+        to: ColumnMut,
+        (values, to_values): (Column, ColumnMut),
+    ) -> Result<Option<DeviceValue<u64>>, Error> {
+        sized!(to.size() => K in u32 | u64, {
+            let (Ok(view), Some(to)) = (keys.held::<K>(), to.typed()) else { return Ok(None) };
+            sized!(values.size() => V in u32 | u64, {
+                let (Some(input), Some(output)) = (values.typed::<V>(), to_values.typed()) else { return Ok(None) };
+                self.launch(stream, view, to, Values { input, output }).map(Some)
+            }, else Ok(None))
+        }, else Ok(None))
+    }
+
+    /// Writes the kept elements. What is written in addition works with elements of every size.
+    fn run<X: Beside>(
+        self,
+        stream: &Stream,
+        input: &Opened,
+        output: ColumnMut,
         beside: X,
     ) -> Result<DeviceValue<u64>, Error> {
-        // SAFETY: there is room for all elements.
-        let output = unsafe { output.slice(0, self.len) };
-        held!(K as H or bytes, {
-            let output = HeldOut::<H>::new(stream, output)?;
-            let count = match input.held::<H>() {
-                Ok(view) => self.launch(stream, view, output.view, beside)?,
-                Err(source) => self.launch(stream, source, output.view, beside)?,
-            };
+        held_by!(output.size() => H or bytes, {
+            let output = HeldOut::<H>::new(stream, output.slice(0, self.len))?;
+            let count = self.launch_from(stream, input, output.view, beside)?;
             output.finish_first(stream, Some(count.as_slice().raw_view(stream)?))?;
             Ok(count)
         })
     }
 
+    /// Writes the kept elements, of a view or of another source.
+    pub fn launch_from<H: Held, X: Beside>(
+        self,
+        stream: &Stream,
+        input: &Opened,
+        output: GlobalMut<H>,
+        beside: X,
+    ) -> Result<DeviceValue<u64>, Error> {
+        match input.held::<H>() {
+            Ok(view) => self.launch(stream, view, output, beside),
+            Err(source) => self.launch(stream, source, output, beside),
+        }
+    }
+
     /// Writes the kept elements, in the form in which kernels exist.
-    pub fn launch<H: Held, I: Input<H>, X: Beside>(
+    fn launch<H: Held, I: Input<H>, X: Beside>(
         self,
         stream: &Stream,
         input: I,

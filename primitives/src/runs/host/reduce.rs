@@ -9,11 +9,12 @@ use crate::equality::{Equality, HoleEquality};
 use crate::hole::Held;
 use crate::input::{Count, Input};
 use crate::monoid::{HoleMonoid, Monoid};
-use crate::runtime::carrier::carried;
-use crate::runtime::held::{HeldOut, held};
-use crate::source::{Opened, Source};
+use crate::runtime::column::{AnySliceMut, ColumnMut};
+use crate::runtime::held::{HeldOut, expect_both, held_by};
+use crate::source::{AnySource, Opened, Source};
 use crate::{
-    DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room, with_shape,
+    DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room, sized,
+    with_shape,
 };
 use bytemuck::Pod;
 
@@ -38,9 +39,20 @@ pub fn reduce_by_key<'a, K: Pod, V: Pod, E: Equality<K>, M: Monoid<V>>(
     equality: E,
     operation: M,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (keys, values) = (keys.into_parts()?, values.into_parts()?);
-    let _span = crate::span!(stream, "runs::reduce_by_key", keys.len());
-    let (mut output_keys, mut totals) = (output_keys.into(), totals.into());
+    const { expect_both::<K, V>() };
+    let from = (keys.into_parts()?.lower(), values.into_parts()?.lower());
+    let _span = crate::span!(stream, "runs::reduce_by_key", from.0.len());
+    let (keys, totals) = (output_keys.into(), totals.into());
+    let operators = (HoleEquality::of::<K, E>(equality), HoleMonoid::of::<V, M>(operation));
+    reduce_runs(stream, from, (keys.into(), totals.into()), operators)
+}
+
+fn reduce_runs(
+    stream: &Stream,
+    (keys, values): (AnySource<'_>, AnySource<'_>),
+    (mut output_keys, mut totals): (AnySliceMut<'_>, AnySliceMut<'_>),
+    (equality, operation): (HoleEquality, HoleMonoid<[u64; 4]>),
+) -> Result<DeviceValue<u64>, Error> {
     expect_len("the values of keys", keys.len(), values.len())?;
     expect_room("the output keys of a reduction", keys.len(), output_keys.len())?;
     expect_room("the totals of a reduction", keys.len(), totals.len())?;
@@ -48,79 +60,66 @@ pub fn reduce_by_key<'a, K: Pod, V: Pod, E: Equality<K>, M: Monoid<V>>(
     let (len, counted) = (keys.len(), keys.counted(stream)?);
     let (keys, values) = (keys.open(stream)?, values.open(stream)?);
     let (output, totals) = (output_keys.raw_view_mut(stream)?, totals.raw_view_mut(stream)?);
-    let equality = HoleEquality::of::<K, E>(equality);
-    let values = Values { len, input: &values, totals };
-    if let Some(count) = values.reduce_by(stream, &keys, output, equality, operation)? {
+    let values = Values { len, input: &values, totals, operation };
+    if let Some(count) = values.reduce_by(stream, &keys, output, equality)? {
         return Ok(count);
     }
     let mut marks = stream.uninit(len)?;
     Kept { len, which: Which::First, equality }.mark(stream, &keys, output, &mut marks)?;
-    values.reduce(stream, &marks, Count::new(len, counted), operation)
+    values.reduce(stream, &marks, Count::new(len, counted))
 }
 
-/// Values, and where the totals are written.
-pub(super) struct Values<'a, V> {
+/// Values, how they are combined, and where the totals are written.
+pub(super) struct Values<'a> {
     /// The number of values; the most that it can be, if only the device knows it.
     pub len: usize,
-    pub input: &'a Opened<V>,
+    pub input: &'a Opened,
     /// Has room for all values.
-    pub totals: GlobalMut<V>,
+    pub totals: ColumnMut,
+    pub operation: HoleMonoid<[u64; 4]>,
 }
 
-impl<V: Pod> Values<'_, V> {
+impl Values<'_> {
     /// Combines the values of runs that begin where there are marks.
-    pub fn reduce<M: Monoid<V>>(
-        self,
-        stream: &Stream,
-        marks: &DeviceVec<u8>,
-        count: Count,
-        operation: M,
-    ) -> Result<DeviceValue<u64>, Error> {
+    pub fn reduce(self, stream: &Stream, marks: &DeviceVec<u8>, count: Count) -> Result<DeviceValue<u64>, Error> {
         let heads = Marked { marks: marks.raw_view(stream)?, count };
-        // SAFETY: there is room for all values.
-        let totals = unsafe { self.totals.slice(0, self.len) };
-        held!(V as H, {
-            let totals = HeldOut::<H>::new(stream, totals)?;
-            let op = HoleMonoid::<H>::of::<V, M>(operation);
-            let reduction = Reduction { len: self.len, totals: totals.view, op };
-            let count = match self.input.held::<H>() {
-                Ok(view) => reduction.launch(stream, heads, view)?,
-                Err(source) => reduction.launch(stream, heads, source)?,
-            };
+        held_by!(self.totals.size() => H, {
+            let totals = HeldOut::<H>::new(stream, self.totals.slice(0, self.len))?;
+            let count = self.launch(stream, heads, totals.view)?;
             totals.finish_first(stream, Some(count.as_slice().raw_view(stream)?))?;
             Ok(count)
         })
     }
 
     /// Combines the values of runs of equal keys, if there is a kernel that reads both.
-    fn reduce_by<K: Pod, M: Monoid<V>>(
+    fn reduce_by(
         &self,
         stream: &Stream,
-        keys: &Opened<K>,
-        output: GlobalMut<K>,
+        keys: &Opened,
+        output: ColumnMut,
         equality: HoleEquality,
-        operation: M,
     ) -> Result<Option<DeviceValue<u64>>, Error> {
-        carried!(
-            K => u32 | u64, output,
-            |output| match keys.held() {
-                Ok(input) => carried!(
-                    V => u32 | u64, self.totals,
-                    |totals| {
-                        let heads = Keys { equality, input, output };
-                        let reduction = Reduction { len: self.len, totals, op: HoleMonoid::of::<V, M>(operation) };
-                        match self.input.held() {
-                            Ok(view) => reduction.launch(stream, heads, view),
-                            Err(source) => reduction.launch(stream, heads, source),
-                        }
-                        .map(Some)
-                    },
-                    else |_| Ok(None)
-                ),
-                Err(_) => Ok(None),
-            },
-            else |_| Ok(None)
-        )
+        sized!(output.size() => K in u32 | u64, {
+            let (Ok(input), Some(output)) = (keys.held::<K>(), output.typed()) else { return Ok(None) };
+            let heads = Keys { equality, input, output };
+            sized!(self.totals.size() => V in u32 | u64, {
+                let Some(totals) = self.totals.typed::<V>() else { return Ok(None) };
+                self.launch(stream, heads, totals).map(Some)
+            }, else Ok(None))
+        }, else Ok(None))
+    }
+
+    fn launch<S: Heads, H: Held>(
+        &self,
+        stream: &Stream,
+        heads: S,
+        totals: GlobalMut<H>,
+    ) -> Result<DeviceValue<u64>, Error> {
+        let reduction = Reduction { len: self.len, totals, op: self.operation.held_in() };
+        match self.input.held::<H>() {
+            Ok(view) => reduction.launch(stream, heads, view),
+            Err(source) => reduction.launch(stream, heads, source),
+        }
     }
 }
 

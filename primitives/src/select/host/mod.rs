@@ -11,13 +11,12 @@ use super::tile::{rows, vector};
 use crate::block::lookback;
 use crate::hole::Held;
 use crate::input::Fused;
-use crate::runtime::carrier::{carried, reinterpret_mut};
-use crate::runtime::column::ColumnMut;
-use crate::runtime::held::{HeldIn, Indices, held};
-use crate::runtime::pairs::{Pairs, PairsMut, no_values};
-use crate::source::Source;
-use crate::with_shape;
-use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, GlobalMut, Stream, expect_len, expect_room};
+use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut};
+use crate::runtime::held::{HeldIn, Indices, expect_held, held_by};
+use crate::runtime::pairs::{Operands, Pairs, PairsMut, no_values};
+use crate::source::{AnySource, Opened, Source};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room};
+use crate::{sized, with_shape};
 use bytemuck::Pod;
 
 /// Writes the items that pass to the front of `output`, in order, and returns their number. Does not wait.
@@ -33,65 +32,52 @@ pub fn select<'a, T: Pod, P: Predicate<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (input, mut output) = (input.into_parts()?, output.into());
+    const { expect_held::<T>() };
+    let (input, output) = (input.into_parts()?.lower(), output.into());
     let _span = crate::span!(stream, "select::select", input.len());
+    select_any(stream, &input, output.into(), HolePredicate::of::<T, P>(predicate))
+}
+
+fn select_any(
+    stream: &Stream,
+    input: &AnySource<'_>,
+    mut output: AnySliceMut<'_>,
+    keep: HolePredicate,
+) -> Result<DeviceValue<u64>, Error> {
     expect_room("the output of a selection", input.len(), output.len())?;
     let (len, input, to) = (input.len(), input.open(stream)?, output.raw_view_mut(stream)?);
-    let keep = HolePredicate::of::<T, P>(predicate);
-    held!(T as H or bytes, {
-        match input.held::<H>() {
-            // There are kernels with wide accesses for these sizes.
-            Ok(keys) if const { size_of::<H>() <= 8 } && ColumnMut::from(to).fits::<H>() => {
-                let values = no_values(len);
-                // SAFETY: size and alignment fit.
-                let to = PairsMut { keys: unsafe { reinterpret_mut::<T, H>(to) }, values };
-                select_words(stream, Pairs { keys, values: values.as_const() }, to, keep)
-            }
-            _ => run_source::<T, H>(stream, input.fused(), len, to, keep),
-        }
-    })
+    held_by!(input.size() => H or bytes, select_held::<H>(stream, &input, len, to, keep))
 }
 
-/// Selects keys of 1, 2, 4 or 8 bytes.
-fn select_words<H: Held>(
+/// Selects items that are held in an `H`.
+fn select_held<H: Held>(
     stream: &Stream,
-    from: Pairs<H, ()>,
-    to: PairsMut<H, ()>,
-    keep: HolePredicate,
-) -> Result<DeviceValue<u64>, Error> {
-    carried!(
-        H => u8 | u16 | u32 | u64, (from.keys, to.keys),
-        |(keys, to_keys)| shaped(
-            (Pairs { keys, values: from.values }, PairsMut { keys: to_keys, values: to.values }), keep, Select { stream }
-        ),
-        else |_| unreachable!("larger items are selected from a source")
-    )
-}
-
-/// Selects from a source.
-fn run_source<T: Pod, H: Held>(
-    stream: &Stream,
-    input: Fused,
+    input: &Opened,
     len: usize,
-    to: GlobalMut<T>,
+    to: ColumnMut,
     keep: HolePredicate,
 ) -> Result<DeviceValue<u64>, Error> {
+    // There are kernels with wide accesses for these sizes.
+    if const { size_of::<H>() <= 8 }
+        && let (Ok(keys), Some(to)) = (input.held::<H>(), to.typed())
+    {
+        let values = no_values(len);
+        let from = Pairs { keys, values: values.as_const() };
+        return shaped(from, PairsMut { keys: to, values }, keep, Select { stream });
+    }
     if len == 0 {
         return DeviceValue::new(stream, 0);
     }
     let mut count = DeviceValue::uninit(stream)?;
-    if ColumnMut::from(to).fits::<H>() {
-        // SAFETY: size and alignment fit.
-        let output = unsafe { reinterpret_mut::<T, H>(to) };
-        launch_source(stream, input, len, output, keep, &mut count)?;
+    if let Some(output) = to.typed::<H>() {
+        launch_source(stream, input.fused(), len, output, keep, &mut count)?;
         return Ok(count);
     }
     // Items of other sizes are selected in the next larger one, and then copied: as many as the count says.
     let mut selected = stream.uninit::<H>(len)?;
-    launch_source(stream, input, len, selected.raw_view_mut(stream)?, keep, &mut count)?;
+    launch_source(stream, input.fused(), len, selected.raw_view_mut(stream)?, keep, &mut count)?;
     let places = Indices::first(stream, len, count.as_slice().raw_view(stream)?)?;
-    // SAFETY: the output has room for all items.
-    places.gather_held(stream, selected.raw_view(stream)?, unsafe { to.slice(0, len) })?;
+    places.gather_held(stream, selected.raw_view(stream)?, to.slice(0, len))?;
     Ok(count)
 }
 
@@ -125,10 +111,11 @@ pub fn select_pairs<'a, K: Pod, V: Pod, P: Predicate<K>>(
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
-    let input: (DeviceSlice<'a, K>, _) = (input.0.into(), input.1);
-    let _span = crate::span!(stream, "select::select_pairs", input.0.len());
-    let operands = pair_operands(stream, input.0, input.1.into(), output.0.into(), output.1.into())?;
-    by_predicate(stream, operands, predicate, Select { stream })
+    const { expect_held::<K>() };
+    let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
+    let _span = crate::span!(stream, "select::select_pairs", keys.len());
+    let items = pair_operands(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()))?;
+    by(stream, items, HolePredicate::of::<K, P>(predicate), Rest::Drop)
 }
 
 /// [`select`] by flags: keeps item `i` if `flags[i]` is not 0.
@@ -141,11 +128,8 @@ pub fn flagged<'a, T: Pod>(
     flags: impl Into<DeviceSlice<'a, u8>>,
     output: impl Into<DeviceSliceMut<'a, T>>,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (input, flags) = (input.into(), flags.into());
-    let _span = crate::span!(stream, "select::flagged", input.len());
-    expect_len("the flags", input.len(), flags.len())?;
-    let operands = key_operands(stream, input, output.into())?;
-    by_flags(stream, operands, Flags(flags.raw_view(stream)?), Select { stream })
+    let (input, output) = (input.into(), output.into());
+    flagged_any(stream, input.into(), flags.into(), output.into())
 }
 
 /// [`flagged`] for pairs.
@@ -158,12 +142,34 @@ pub fn flagged_pairs<'a, K: Pod, V: Pod>(
     flags: impl Into<DeviceSlice<'a, u8>>,
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
 ) -> Result<DeviceValue<u64>, Error> {
-    let input: (DeviceSlice<'a, K>, _) = (input.0.into(), input.1);
+    let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
+    flagged_pairs_any(stream, (keys.into(), values.into()), flags.into(), (to_keys.into(), to_values.into()))
+}
+
+/// [`flagged`] of items of any size.
+pub(crate) fn flagged_any(
+    stream: &Stream,
+    input: AnySlice<'_>,
+    flags: DeviceSlice<'_, u8>,
+    output: AnySliceMut<'_>,
+) -> Result<DeviceValue<u64>, Error> {
+    let _span = crate::span!(stream, "select::flagged", input.len());
+    expect_len("the flags", input.len(), flags.len())?;
+    let operands = key_operands(stream, input, output)?;
+    by_flags(stream, operands, Flags(flags.raw_view(stream)?))
+}
+
+/// [`flagged_pairs`] of items of any size.
+pub(super) fn flagged_pairs_any(
+    stream: &Stream,
+    input: (AnySlice<'_>, AnySlice<'_>),
+    flags: DeviceSlice<'_, u8>,
+    output: (AnySliceMut<'_>, AnySliceMut<'_>),
+) -> Result<DeviceValue<u64>, Error> {
     let _span = crate::span!(stream, "select::flagged_pairs", input.0.len());
-    let (keys, flags) = (input.0, flags.into());
-    expect_len("the flags", keys.len(), flags.len())?;
-    let operands = pair_operands(stream, keys, input.1.into(), output.0.into(), output.1.into())?;
-    by_flags(stream, operands, Flags(flags.raw_view(stream)?), Select { stream })
+    expect_len("the flags", input.0.len(), flags.len())?;
+    let operands = pair_operands(stream, input, output)?;
+    by_flags(stream, operands, Flags(flags.raw_view(stream)?))
 }
 
 /// Writes the items that pass to the front of `output` and the others after them, both in order, and returns the number
@@ -177,10 +183,11 @@ pub fn partition<'a, T: Pod, P: Predicate<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
-    let input: DeviceSlice<'a, T> = input.into();
+    const { expect_held::<T>() };
+    let (input, output) = (input.into(), output.into());
     let _span = crate::span!(stream, "select::partition", input.len());
-    let operands = key_operands(stream, input, output.into())?;
-    by_predicate(stream, operands, predicate, Partition { stream })
+    let items = key_operands(stream, input.into(), output.into())?;
+    by(stream, items, HolePredicate::of::<T, P>(predicate), Rest::Append)
 }
 
 /// [`partition`] for pairs, by their keys.
@@ -193,36 +200,45 @@ pub fn partition_pairs<'a, K: Pod, V: Pod, P: Predicate<K>>(
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
-    let input: (DeviceSlice<'a, K>, _) = (input.0.into(), input.1);
-    let _span = crate::span!(stream, "select::partition_pairs", input.0.len());
-    let operands = pair_operands(stream, input.0, input.1.into(), output.0.into(), output.1.into())?;
-    by_predicate(stream, operands, predicate, Partition { stream })
+    const { expect_held::<K>() };
+    let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
+    let _span = crate::span!(stream, "select::partition_pairs", keys.len());
+    let items = pair_operands(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()))?;
+    by(stream, items, HolePredicate::of::<K, P>(predicate), Rest::Append)
 }
 
-/// The input, and the output, which has room for all items.
-pub(super) type Operands<K, V> = (Pairs<K, V>, PairsMut<K, V>);
+/// What becomes of the items that do not pass.
+#[derive(Clone, Copy)]
+enum Rest {
+    Drop,
+    Append,
+}
 
-pub(super) fn key_operands<K: Pod>(
-    stream: &Stream,
-    input: DeviceSlice<'_, K>,
-    output: DeviceSliceMut<'_, K>,
-) -> Result<Operands<K, ()>, Error> {
+/// Selects items by a predicate.
+fn by(stream: &Stream, items: Operands, keep: HolePredicate, rest: Rest) -> Result<DeviceValue<u64>, Error> {
+    match rest {
+        Rest::Drop => by_predicate(stream, items, keep, Select { stream }),
+        Rest::Append => by_predicate(stream, items, keep, Partition { stream }),
+    }
+}
+
+/// Checks that the output has room for all items.
+pub(super) fn key_operands(stream: &Stream, input: AnySlice<'_>, output: AnySliceMut<'_>) -> Result<Operands, Error> {
     expect_room("the output of a selection", input.len(), output.len())?;
-    Ok((Pairs::keys(stream, input)?, PairsMut::keys(stream, output)?))
+    Operands::keys(stream, input, output)
 }
 
-pub(super) fn pair_operands<K: Pod, V: Pod>(
+/// Checks that the outputs have room for all items. There may be more room for keys than for values, or the other way round.
+pub(super) fn pair_operands(
     stream: &Stream,
-    keys: DeviceSlice<'_, K>,
-    values: DeviceSlice<'_, V>,
-    mut output_keys: DeviceSliceMut<'_, K>,
-    mut output_values: DeviceSliceMut<'_, V>,
-) -> Result<Operands<K, V>, Error> {
-    expect_room("the output keys of a selection", keys.len(), output_keys.len())?;
-    expect_room("the output values of a selection", keys.len(), output_values.len())?;
-    let from = Pairs::new(stream, keys, values, "the values of a selection")?;
-    // There may be more room for keys than for values, or the other way round.
-    Ok((from, PairsMut { keys: output_keys.raw_view_mut(stream)?, values: output_values.raw_view_mut(stream)? }))
+    input: (AnySlice<'_>, AnySlice<'_>),
+    output: (AnySliceMut<'_>, AnySliceMut<'_>),
+) -> Result<Operands, Error> {
+    let len = input.0.len();
+    expect_room("the output keys of a selection", len, output.0.len())?;
+    expect_room("the output values of a selection", len, output.1.len())?;
+    expect_len("the values of a selection", len, input.1.len())?;
+    Operands::pairs(stream, input, output)
 }
 
 /// Work that is generic over the items, the test and the tile shape.
@@ -245,7 +261,12 @@ pub(super) trait Job {
 }
 
 /// Selects the shape.
-fn shaped<K: Pod, V: Pod, F: Keep<K>, J: Job>((from, to): Operands<K, V>, keep: F, job: J) -> Result<J::Output, Error> {
+fn shaped<K: Pod, V: Pod, F: Keep<K>, J: Job>(
+    from: Pairs<K, V>,
+    to: PairsMut<K, V>,
+    keep: F,
+    job: J,
+) -> Result<J::Output, Error> {
     with_shape!(VEC in 4 | 2 | 1 = vector::<K, V>(), with_shape!(
         ROWS in 8 | 5 = rows::<V>(),
         job.run::<K, V, F, 256, VEC, ROWS>(from, to, keep)
@@ -253,126 +274,74 @@ fn shaped<K: Pod, V: Pod, F: Keep<K>, J: Job>((from, to): Operands<K, V>, keep: 
 }
 
 /// Selects by a predicate, in the form in which kernels exist: items of the sizes that kernels move, or their indices.
-pub(super) fn by_predicate<T: Pod, V: Pod, P: Predicate<T>, J: Job>(
+pub(super) fn by_predicate<J: Job>(
     stream: &Stream,
-    (from, to): Operands<T, V>,
-    predicate: P,
-    job: J,
-) -> Result<J::Output, Error> {
-    let keep = HolePredicate::of::<T, P>(predicate);
-    let keys = (from.keys, to.keys);
-    let (values, to_values) = (from.values, to.values);
-    carried!(
-        T => u32 | u64, keys,
-        |(from, to)| {
-            let operands = (Pairs { keys: from, values }, PairsMut { keys: to, values: to_values });
-            if const { J::HAS_ALL_KERNELS } {
-                carried!(
-                    V => () | u32 | u64, operands,
-                    |operands| shaped(operands, keep, job),
-                    else |operands| by_test(stream, operands, keep, job)
-                )
-            } else if const { !J::HAS_PAIRS } {
-                carried!(
-                    V => (), operands,
-                    |operands| shaped(operands, keep, job),
-                    else |operands| by_test(stream, operands, keep, job)
-                )
-            } else {
-                carried!(
-                    V => () | u32, operands,
-                    |operands| shaped(operands, keep, job),
-                    else |operands| by_test(stream, operands, keep, job)
-                )
-            }
-        },
-        else |_| {
-            if const { J::HAS_ALL_KERNELS && size_of::<V>() == 0 } {
-                let values = no_values(from.keys.len());
-                carried!(
-                    T => u8 | u16, keys,
-                    |(from, to)| shaped(
-                        (Pairs { keys: from, values: values.as_const() }, PairsMut { keys: to, values }), keep, job
-                    ),
-                    else |_| by_test(stream, (from, to), keep, job)
-                )
-            } else {
-                by_test(stream, (from, to), keep, job)
-            }
-        }
-    )
-}
-
-/// Tests the items first, and then selects by flags.
-fn by_test<T: Pod, V: Pod, J: Job>(
-    stream: &Stream,
-    operands: Operands<T, V>,
+    items: Operands,
     keep: HolePredicate,
     job: J,
 ) -> Result<J::Output, Error> {
-    let len = operands.0.keys.len();
+    sized!(items.keys.size() => K in u32 | u64, {
+        if let Some((from, to)) = items.typed::<K, ()>() {
+            return shaped(from, to, keep, job);
+        }
+        if const { J::HAS_PAIRS } && let Some((from, to)) = items.typed::<K, u32>() {
+            return shaped(from, to, keep, job);
+        }
+        if const { J::HAS_ALL_KERNELS } && let Some((from, to)) = items.typed::<K, u64>() {
+            return shaped(from, to, keep, job);
+        }
+    }, else if const { J::HAS_ALL_KERNELS } {
+        sized!(items.keys.size() => K in u8 | u16, if let Some((from, to)) = items.typed::<K, ()>() {
+            return shaped(from, to, keep, job);
+        }, else ())
+    });
+    by_test(stream, items, keep, job)
+}
+
+/// Tests the items first, and then selects by flags.
+fn by_test<J: Job>(stream: &Stream, items: Operands, keep: HolePredicate, job: J) -> Result<J::Output, Error> {
+    let flags = test(stream, items.keys, keep)?;
+    by_index(stream, items, Flags(flags.raw_view(stream)?), job)
+}
+
+/// Returns a flag for each item: whether it passes.
+fn test(stream: &Stream, items: Column, keep: HolePredicate) -> Result<DeviceVec<u8>, Error> {
+    let len = items.len();
     let mut flags = stream.uninit::<u8>(len)?;
     if len > 0 {
-        held!(T as H or bytes, {
-            let items = HeldIn::<H>::new(stream, operands.0.keys)?;
+        held_by!(items.size() => H or bytes, {
+            let items = HeldIn::<H>::new(stream, items)?;
             let kernel = FlagItems::<H, HolePredicate>::new(items.view, keep, flags.raw_view_mut(stream)?);
             // SAFETY: one thread per item, and as many flags.
             unsafe { stream.launch(kernel, len.div_ceil(FLAG_THREADS as usize))? };
         });
     }
-    by_index(stream, operands, Flags(flags.raw_view(stream)?), job)
+    Ok(flags)
 }
 
 /// Selects by flags.
-fn by_flags<K: Pod, V: Pod, J: Job>(
-    stream: &Stream,
-    (from, to): Operands<K, V>,
-    flags: Flags,
-    job: J,
-) -> Result<J::Output, Error> {
-    let (values, to_values) = (from.values, to.values);
-    if const { !J::HAS_ALL_KERNELS } {
-        return by_index(stream, (from, to), flags, job);
+fn by_flags(stream: &Stream, items: Operands, flags: Flags) -> Result<DeviceValue<u64>, Error> {
+    let job = Select { stream };
+    if let Some((from, to)) = items.typed::<u32, ()>() {
+        shaped(from, to, flags, job)
+    } else if let Some((from, to)) = items.typed::<u32, u32>() {
+        shaped(from, to, flags, job)
+    } else if let Some((from, to)) = items.typed::<u64, ()>() {
+        shaped(from, to, flags, job)
+    } else {
+        by_index(stream, items, flags, job)
     }
-    carried!(
-        K => u32, (from.keys, to.keys),
-        |(from, to)| carried!(
-            V => () | u32, (Pairs { keys: from, values }, PairsMut { keys: to, values: to_values }),
-            |operands| shaped(operands, flags, job),
-            else |operands| by_index(stream, operands, flags, job)
-        ),
-        else |_| if const { size_of::<V>() == 0 } {
-            carried!(
-                K => u64, (from.keys, to.keys),
-                |(keys, to)| {
-                    let values = no_values(keys.len());
-                    let to = PairsMut { keys: to, values };
-                    shaped((Pairs { keys, values: values.as_const() }, to), flags, job)
-                },
-                else |_| by_index(stream, (from, to), flags, job)
-            )
-        } else {
-            by_index(stream, (from, to), flags, job)
-        }
-    )
 }
 
 /// Selects the indices of the items, and gathers the items by them.
-fn by_index<K: Pod, V: Pod, J: Job>(
-    stream: &Stream,
-    (from, to): Operands<K, V>,
-    flags: Flags,
-    job: J,
-) -> Result<J::Output, Error> {
-    let len = from.keys.len();
+fn by_index<J: Job>(stream: &Stream, items: Operands, flags: Flags, job: J) -> Result<J::Output, Error> {
+    let len = items.len();
     let mut indices = Indices::new(stream, len, len)?;
     let moved = PairsMut { keys: indices.to.raw_view_mut(stream)?, values: no_values(len) };
     let indexed = Pairs { keys: indices.from.raw_view(stream)?, values: no_values(len).as_const() };
-    let output = shaped((indexed, moved), flags, job)?;
-    // SAFETY: the outputs have room for all items.
-    let (keys, values) = unsafe { (to.keys.slice(0, len), to.values.slice(0, len)) };
-    indices.gather_held(stream, from.keys, keys)?;
-    indices.gather_held(stream, from.values, values)?;
+    let output = shaped(indexed, moved, flags, job)?;
+    indices.gather_held(stream, items.keys, items.to_keys.slice(0, len))?;
+    indices.gather_held(stream, items.values, items.to_values.slice(0, len))?;
     Ok(output)
 }
 
@@ -478,6 +447,16 @@ fn run_partition<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usiz
 #[doc(hidden)]
 pub struct Shape<const THREADS: u32, const VEC: usize, const ROWS: usize>;
 
+/// Returns keys in their own type.
+pub(super) fn typed_operands<K: Held>(
+    stream: &Stream,
+    input: DeviceSlice<'_, K>,
+    output: DeviceSliceMut<'_, K>,
+) -> Result<(Pairs<K, ()>, PairsMut<K, ()>), Error> {
+    let items = key_operands(stream, input.into(), output.into())?;
+    Ok(items.typed().expect("they have this type"))
+}
+
 /// [`select`] with a given tile shape.
 #[doc(hidden)]
 pub fn select_shaped<T: Held, P: Predicate<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
@@ -487,7 +466,7 @@ pub fn select_shaped<T: Held, P: Predicate<T>, const THREADS: u32, const VEC: us
     predicate: P,
     _: Shape<THREADS, VEC, ROWS>,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (from, to) = key_operands(stream, input, output)?;
+    let (from, to) = typed_operands(stream, input, output)?;
     run_select::<_, _, _, THREADS, VEC, ROWS>(stream, from, to, HolePredicate::of::<T, P>(predicate))
 }
 
@@ -500,6 +479,6 @@ pub fn partition_shaped<T: Held, P: Predicate<T>, const THREADS: u32, const VEC:
     predicate: P,
     _: Shape<THREADS, VEC, ROWS>,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (from, to) = key_operands(stream, input, output)?;
+    let (from, to) = typed_operands(stream, input, output)?;
     run_partition::<_, _, _, THREADS, VEC, ROWS>(stream, from, to, HolePredicate::of::<T, P>(predicate))
 }

@@ -4,11 +4,13 @@
 
 use super::super::predicate::{HolePredicate, Keep, Predicate};
 use super::super::segments::{CheckOffsets, MoveOffsets, NoteShape, Offset, THREADS, Within};
-use super::{Job, Shape, by_predicate, key_operands, pair_operands, run_select};
+use super::{Job, Shape, by_predicate, key_operands, pair_operands, run_select, typed_operands};
 use crate::arch::warp::LANES;
 use crate::hole::Held;
+use crate::runtime::column::{AnySlice, AnyVec, number};
+use crate::runtime::held::expect_held;
 use crate::runtime::offsets::{Trust, expect_offsets, invalid_offset};
-use crate::runtime::pairs::{Pairs, PairsMut};
+use crate::runtime::pairs::{Operands, Pairs, PairsMut};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream};
 use bytemuck::Pod;
 
@@ -46,11 +48,12 @@ pub fn segments<'a, T: Pod, O: Offset, P: Predicate<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
-    let offsets: DeviceSlice<'a, O> = offsets.into();
+    const { expect_held::<T>() };
+    let (offsets, input, output) = (offsets.into(), input.into(), output.into());
     let _span = crate::span!(stream, "select::segments", offsets.len());
-    let (from, to) = key_operands(stream, input.into(), output.into())?;
-    let offsets = Offsets::new(stream, offsets, from.keys.len(), Trust::Check)?;
-    by_predicate(stream, (from, to), predicate, Segments { offsets })
+    let items = key_operands(stream, input.into(), output.into())?;
+    let keep = HolePredicate::of::<T, P>(predicate);
+    Ok(by_segments(stream, offsets.into(), items, keep, Trust::Check)?.into_typed())
 }
 
 /// [`segments`] without the check of the offsets. Does not wait.
@@ -69,9 +72,11 @@ pub unsafe fn segments_unchecked<'a, T: Pod, O: Offset, P: Predicate<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
-    let (from, to) = key_operands(stream, input.into(), output.into())?;
-    let offsets = Offsets::new(stream, offsets.into(), from.keys.len(), Trust::Promised)?;
-    by_predicate(stream, (from, to), predicate, Segments { offsets })
+    const { expect_held::<T>() };
+    let (offsets, input, output) = (offsets.into(), input.into(), output.into());
+    let items = key_operands(stream, input.into(), output.into())?;
+    let keep = HolePredicate::of::<T, P>(predicate);
+    Ok(by_segments(stream, offsets.into(), items, keep, Trust::Promised)?.into_typed())
 }
 
 /// [`segments`] for pairs whose keys pass.
@@ -85,11 +90,13 @@ pub fn segments_pairs<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
-    let offsets: DeviceSlice<'a, O> = offsets.into();
+    const { expect_held::<K>() };
+    let offsets = offsets.into();
     let _span = crate::span!(stream, "select::segments_pairs", offsets.len());
-    let operands = pair_operands(stream, input.0.into(), input.1.into(), output.0.into(), output.1.into())?;
-    let offsets = Offsets::new(stream, offsets, operands.0.keys.len(), Trust::Check)?;
-    by_predicate(stream, operands, predicate, Segments { offsets })
+    let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
+    let items = pair_operands(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()))?;
+    let keep = HolePredicate::of::<K, P>(predicate);
+    Ok(by_segments(stream, offsets.into(), items, keep, Trust::Check)?.into_typed())
 }
 
 /// [`segments_pairs`] without the check of the offsets: see [`segments_unchecked`].
@@ -106,47 +113,103 @@ pub unsafe fn segments_pairs_unchecked<'a, K: Pod, V: Pod, O: Offset, P: Predica
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
-    let operands = pair_operands(stream, input.0.into(), input.1.into(), output.0.into(), output.1.into())?;
-    let offsets = Offsets::new(stream, offsets.into(), operands.0.keys.len(), Trust::Promised)?;
-    by_predicate(stream, operands, predicate, Segments { offsets })
+    const { expect_held::<K>() };
+    let offsets = offsets.into();
+    let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
+    let items = pair_operands(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()))?;
+    let keep = HolePredicate::of::<K, P>(predicate);
+    Ok(by_segments(stream, offsets.into(), items, keep, Trust::Promised)?.into_typed())
+}
+
+fn by_segments(
+    stream: &Stream,
+    offsets: AnySlice<'_>,
+    items: Operands,
+    keep: HolePredicate,
+    trust: Trust,
+) -> Result<AnyVec, Error> {
+    let offsets = Offsets::new(stream, offsets, items.len(), trust)?;
+    by_predicate(stream, items, keep, Segments { offsets })
 }
 
 /// Offsets that the device has checked, or will check.
-struct Offsets<'a, O: Pod> {
+struct Offsets<'a> {
     stream: &'a Stream,
-    offsets: DeviceSlice<'a, O>,
+    offsets: AnySlice<'a>,
     /// The first and the last offset, clamped to the items.
     range: DeviceVec<u64>,
     /// The number of items.
     len: usize,
 }
 
-impl<'a, O: Offset> Offsets<'a, O> {
-    fn new(stream: &'a Stream, offsets: DeviceSlice<'a, O>, len: usize, trust: Trust) -> Result<Self, Error> {
+/// Evaluates an expression with offsets in their type.
+macro_rules! typed {
+    ($offsets:expr, |$typed:ident: $name:ident| $body:expr) => {
+        number!($offsets.size() => $name, {
+            let $typed = $offsets.typed::<$name>().expect("offsets are aligned");
+            $body
+        })
+    };
+}
+
+impl<'a> Offsets<'a> {
+    fn new(stream: &'a Stream, offsets: AnySlice<'a>, len: usize, trust: Trust) -> Result<Self, Error> {
         expect_offsets(offsets.len())?;
         let mut range = stream.uninit::<u64>(2)?;
         let mut invalid = DeviceValue::new(stream, u64::MAX)?;
-        let invalid_view = invalid.as_mut_slice().raw_view_mut(stream)?;
-        let kernel =
-            CheckOffsets::new(offsets.raw_view(stream)?, len as u64, range.raw_view_mut(stream)?, invalid_view);
-        // SAFETY: one thread per offset.
-        unsafe { stream.launch(kernel, offsets.len().div_ceil(THREADS as usize))? };
+        let (range_view, invalid_view) = (range.raw_view_mut(stream)?, invalid.as_mut_slice().raw_view_mut(stream)?);
+        typed!(offsets, |offsets: O| {
+            let kernel = CheckOffsets::<O>::new(offsets.raw_view(stream)?, len as u64, range_view, invalid_view);
+            // SAFETY: one thread per offset.
+            unsafe { stream.launch(kernel, offsets.len().div_ceil(THREADS as usize))? };
+        });
         if trust == Trust::Check {
             let invalid = invalid.get(stream)?;
             if invalid != u64::MAX {
-                return Err(invalid_offset(stream, offsets, invalid as usize, len));
+                return Err(typed!(offsets, |offsets: O| invalid_offset(stream, offsets, invalid as usize, len)));
             }
         }
         Ok(Self { stream, offsets, range, len })
     }
 }
 
-struct Segments<'a, O: Pod> {
-    offsets: Offsets<'a, O>,
+/// What was kept of the items, as the kernel noted it.
+struct Notes {
+    shape: NoteShape,
+    flags: DeviceVec<u32>,
+    lanes: DeviceVec<u64>,
+    rows: DeviceVec<u64>,
 }
 
-impl<O: Offset> Job for Segments<'_, O> {
-    type Output = DeviceVec<O>;
+struct Segments<'a> {
+    offsets: Offsets<'a>,
+}
+
+impl Segments<'_> {
+    /// Returns the new offsets.
+    fn moved(self, notes: &Notes, count: &DeviceValue<u64>) -> Result<AnyVec, Error> {
+        let Offsets { stream, offsets, len, .. } = self.offsets;
+        typed!(offsets, |offsets: O| {
+            let mut output = stream.uninit::<O>(offsets.len())?;
+            let kernel = MoveOffsets::new(
+                offsets.raw_view(stream)?,
+                output.raw_view_mut(stream)?,
+                len as u64,
+                notes.shape,
+                notes.flags.raw_view(stream)?,
+                notes.lanes.raw_view(stream)?,
+                notes.rows.raw_view(stream)?,
+                count.as_slice().raw_view(stream)?,
+            );
+            // SAFETY: one thread per offset; the notes come from this selection and have the same shape.
+            unsafe { stream.launch(kernel, offsets.len().div_ceil(THREADS as usize))? };
+            Ok(output.into())
+        })
+    }
+}
+
+impl Job for Segments<'_> {
+    type Output = AnyVec;
     const HAS_ALL_KERNELS: bool = false;
     const HAS_PAIRS: bool = false;
 
@@ -155,34 +218,24 @@ impl<O: Offset> Job for Segments<'_, O> {
         from: Pairs<K, V>,
         to: PairsMut<K, V>,
         test: F,
-    ) -> Result<DeviceVec<O>, Error> {
-        let Offsets { stream, offsets, range, len } = self.offsets;
+    ) -> Result<AnyVec, Error> {
+        let Offsets { stream, range, len, .. } = &self.offsets;
         let runs = len.div_ceil(BLOCK as usize * VEC * ROWS) * (BLOCK / LANES) as usize;
-        let mut flags = stream.uninit::<u32>(runs * LANES as usize)?;
-        let mut lanes = stream.uninit::<u64>(runs * LANES as usize)?;
-        let mut rows = stream.uninit::<u64>(runs * ROWS)?;
+        let mut notes = Notes {
+            shape: NoteShape { vec: VEC as u32, rows: ROWS as u32 },
+            flags: stream.uninit(runs * LANES as usize)?,
+            lanes: stream.uninit(runs * LANES as usize)?,
+            rows: stream.uninit(runs * ROWS)?,
+        };
         let keep = Within {
             test,
             range: range.raw_view(stream)?,
-            flags: flags.raw_view_mut(stream)?,
-            lanes: lanes.raw_view_mut(stream)?,
-            rows: rows.raw_view_mut(stream)?,
+            flags: notes.flags.raw_view_mut(stream)?,
+            lanes: notes.lanes.raw_view_mut(stream)?,
+            rows: notes.rows.raw_view_mut(stream)?,
         };
         let count = run_select::<K, V, Within<F>, BLOCK, VEC, ROWS>(stream, from, to, keep)?;
-        let mut output = stream.uninit::<O>(offsets.len())?;
-        let kernel = MoveOffsets::new(
-            offsets.raw_view(stream)?,
-            output.raw_view_mut(stream)?,
-            len as u64,
-            NoteShape { vec: VEC as u32, rows: ROWS as u32 },
-            flags.raw_view(stream)?,
-            lanes.raw_view(stream)?,
-            rows.raw_view(stream)?,
-            count.as_slice().raw_view(stream)?,
-        );
-        // SAFETY: one thread per offset; the notes come from this selection and have the same shape.
-        unsafe { stream.launch(kernel, offsets.len().div_ceil(THREADS as usize))? };
-        Ok(output)
+        self.moved(&notes, &count)
     }
 }
 
@@ -196,8 +249,8 @@ pub fn segments_shaped<T: Held, O: Offset, P: Predicate<T>, const BLOCK: u32, co
     predicate: P,
     _: Shape<BLOCK, VEC, ROWS>,
 ) -> Result<DeviceVec<O>, Error> {
-    let (from, to) = key_operands(stream, input, output)?;
-    let offsets = Offsets::new(stream, offsets, from.keys.len(), Trust::Check)?;
+    let (from, to) = typed_operands(stream, input, output)?;
+    let offsets = Offsets::new(stream, offsets.into(), from.keys.len(), Trust::Check)?;
     let test = HolePredicate::of::<T, P>(predicate);
-    Segments { offsets }.run::<T, (), HolePredicate, BLOCK, VEC, ROWS>(from, to, test)
+    Ok(Segments { offsets }.run::<T, (), HolePredicate, BLOCK, VEC, ROWS>(from, to, test)?.into_typed())
 }
