@@ -1,0 +1,13 @@
+//! One type of dictionary: an insertion and a lookup.
+
+use gpu_lsm::{GpuLsm, Options};
+use gpu_primitives::{Device, Error};
+
+fn main() -> Result<(), Error> {
+    let stream = Device::default()?.stream()?;
+    let mut lsm = GpuLsm::<u32, u32>::new(Options::new())?;
+    let keys = stream.upload(&[1, 2, 3])?;
+    lsm.insert(&stream, (&keys, &keys))?;
+    println!("{:?}", lsm.lookup(&stream, &keys)?.to_vec(&stream)?);
+    Ok(())
+}

@@ -1,0 +1,18 @@
+//! Two types of dictionaries: an insertion and a lookup in each.
+
+use gpu_lsm::{GpuLsm, Options};
+use gpu_primitives::{Device, Error};
+
+fn main() -> Result<(), Error> {
+    let stream = Device::default()?.stream()?;
+    let mut lsm = GpuLsm::<u32, u32>::new(Options::new())?;
+    let keys = stream.upload(&[1, 2, 3])?;
+    lsm.insert(&stream, (&keys, &keys))?;
+    println!("{:?}", lsm.lookup(&stream, &keys)?.to_vec(&stream)?);
+
+    let mut lsm = GpuLsm::<i64, f64>::new(Options::new())?;
+    let keys = stream.upload(&[1, 2, 3])?;
+    lsm.insert(&stream, (&keys, &stream.upload(&[1.0, 2.0, 3.0])?))?;
+    println!("{:?}", lsm.lookup(&stream, &keys)?.to_vec(&stream)?);
+    Ok(())
+}

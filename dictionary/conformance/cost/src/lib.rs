@@ -1,0 +1,1 @@
+//! The library part has nothing: the programs are in `src/bin`.
