@@ -50,7 +50,7 @@ pub(crate) fn widened<T: Pod, H: Held>(element: T) -> H {
     held
 }
 
-/// Checks, when it is compiled, that a type holds elements like these.
+/// Checks that there is a type that holds such elements. In a constant, others do not compile.
 pub(crate) const fn expect_held<T>() {
     let _ = held_layout(size_of::<T>());
 }
