@@ -59,7 +59,7 @@ pub(crate) fn narrowed<H: Held>(wide: [u64; 4]) -> H {
     bytemuck::pod_read_unaligned(&bytemuck::bytes_of(&wide)[..size_of::<H>()])
 }
 
-/// Checks, when it is compiled, that a type holds elements like these.
+/// Checks that there is a type that holds such elements. In a constant, others do not compile.
 pub(crate) const fn expect_held<T>() {
     let _ = held_layout(size_of::<T>());
 }

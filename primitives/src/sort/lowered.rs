@@ -94,7 +94,10 @@ impl Coding {
 
     /// Returns the layout of the codes, in the types that kernels have for them.
     fn layout(&self) -> Layout {
-        sized!(self.size => C in u32 | u64 | u128 | U256, Layout::new::<C>(), else unreachable!("codes have 4, 8, 16 or 32 bytes"))
+        sized!(
+            self.size => C in u32 | u64 | u128 | U256, Layout::new::<C>(),
+            else unreachable!("codes have 4, 8, 16 or 32 bytes")
+        )
     }
 
     fn digits(&self, options: &Options) -> Result<Option<Digits>, Error> {
