@@ -2,7 +2,7 @@
 
 use super::build::lock_words;
 use super::query::expect_width;
-use super::table::GpuCuckoo;
+use super::table::{GpuCuckoo, RawTable};
 use crate::view_mut::{COUNTERS, CuckooMut};
 use gpu_dictionary::{Value, WordKey as Key};
 use gpu_primitives::kernel::{Reach, View};
@@ -87,18 +87,14 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         &mut self,
         stream: &Stream,
     ) -> Result<View<'_, CuckooMut<K::Code, V::Carrier, WIDTH>>, Error> {
-        expect_width(WIDTH, self.storage.width())?;
-        // The locks belong to the buckets there are now. A graph could be launched when the table has others.
-        stream.refuse_recording("a table that kernels change")?;
-        if self.additions.is_none() {
-            self.additions = Some(Additions::new(stream, self.storage.buckets())?);
-        }
-        let Additions { locks, counters } = self.additions.as_mut().expect("it was made above");
-        let (locks, counters) = (locks.view_mut(stream)?, counters.view_mut(stream)?);
-        let table = self.storage.view_mut(stream)?;
+        let Additions { locks, counters } = self.raw.additions(stream, WIDTH)?;
+        // SAFETY: the memory is borrowed as long as the table, which has the result.
+        let (locks, counters) =
+            unsafe { (locks.view_mut(stream)?.into_param(), counters.view_mut(stream)?.into_param()) };
+        let table = self.raw.storage.view_mut(stream)?;
         // SAFETY: there is a lock for every bucket. The result borrows the table, as the three views do.
         Ok(unsafe {
-            let table = CuckooMut::new(table.into_param(), locks.into_param(), counters.into_param());
+            let table = CuckooMut::new(table.into_param(), locks, counters);
             View::new(table, Reach::none())
         })
     }
@@ -121,6 +117,23 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// # Errors
     /// The errors of [`rebuild`](Self::rebuild). After an error the table is unchanged.
     pub fn reserve(&mut self, stream: &Stream, additional: usize) -> Result<(), Error> {
+        self.raw.reserve(stream, additional)
+    }
+}
+
+impl RawTable {
+    /// Returns what kernels of the user need to insert, which belongs to the buckets of now.
+    fn additions(&mut self, stream: &Stream, width: usize) -> Result<&mut Additions, Error> {
+        expect_width(width, self.storage.width())?;
+        // A graph could be launched when the table has other buckets.
+        stream.refuse_recording("a table that kernels change")?;
+        if self.additions.is_none() {
+            self.additions = Some(Additions::new(stream, self.storage.buckets())?);
+        }
+        Ok(self.additions.as_mut().expect("it was made above"))
+    }
+
+    fn reserve(&mut self, stream: &Stream, additional: usize) -> Result<(), Error> {
         let wanted = self.len(stream)?.saturating_add(additional);
         if wanted as f64 > self.storage.slots() as f64 * self.options.load_factor {
             self.rebuild(stream, wanted)?;

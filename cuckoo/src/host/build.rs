@@ -2,10 +2,9 @@
 
 use super::options::{Options, WhenFull, Width};
 use super::pairs::{PairSlices, PairVec};
-use super::storage::{Filled, PlaceJob, Storage};
-use crate::hash::{Hash, MIN_BUCKETS, Map};
+use super::storage::{AnyMap, Filled, PlaceJob, Storage};
+use crate::hash::{Hash, MIN_BUCKETS};
 use crate::kernel::Count;
-use gpu_dictionary::{Carrier, WordCode as KeyCode};
 use gpu_primitives::{Error, Stream};
 
 /// The name of the table in error messages.
@@ -15,8 +14,8 @@ pub const NAME: &str = "a cuckoo table";
 pub const MAX_KEYS: usize = u32::MAX as usize - 1;
 
 /// The result of a build.
-pub struct Built<C: KeyCode, V: Carrier> {
-    pub storage: Storage<C, V>,
+pub struct Built {
+    pub storage: Storage,
     /// The number of keys in the table.
     pub len: u64,
     /// The number of failed attempts before this one.
@@ -33,12 +32,7 @@ pub fn buckets_for(keys: usize, options: &Options) -> Result<u32, Error> {
 }
 
 /// Builds a table of at least `buckets` buckets. Waits once per attempt.
-pub fn build<C: KeyCode, V: Carrier>(
-    stream: &Stream,
-    pairs: PairSlices<'_, C, V>,
-    buckets: u32,
-    options: &Options,
-) -> Result<Built<C, V>, Error> {
+pub fn build(stream: &Stream, pairs: PairSlices<'_>, buckets: u32, options: &Options) -> Result<Built, Error> {
     /// Each growth makes the table a quarter larger: 18 times as large after the last one.
     const MAX_GROWTHS: u32 = 13;
 
@@ -80,8 +74,8 @@ pub const fn lock_words(buckets: u32) -> usize {
     (buckets as usize).div_ceil(u32::BITS as usize)
 }
 
-enum Attempt<C: KeyCode, V: Carrier> {
-    Built { storage: Storage<C, V>, len: u64 },
+enum Attempt {
+    Built { storage: Storage, len: u64 },
     Failed { keys: u64 },
 }
 
@@ -98,15 +92,17 @@ fn steps(keys: usize, hash: Hash, width: Width) -> u32 {
 }
 
 /// Makes one attempt, with one seed. The first `steps` steps are those of all pairs together. Waits.
-fn attempt<C: KeyCode, V: Carrier>(
+fn attempt(
     stream: &Stream,
-    pairs: PairSlices<'_, C, V>,
+    pairs: PairSlices<'_>,
     hash: Hash,
     width: Width,
     evictions: u32,
     steps: u32,
-) -> Result<Attempt<C, V>, Error> {
-    let Some(map) = Map::new(hash) else { return Ok(Attempt::Failed { keys: pairs.0.len() as u64 }) };
+) -> Result<Attempt, Error> {
+    let Some(map) = AnyMap::new(hash, pairs.0.size()) else {
+        return Ok(Attempt::Failed { keys: pairs.0.len() as u64 });
+    };
     let Filled { mut storage, mut spill, mut counts } = Storage::fill(stream, map, width, pairs)?;
     let mut locks = stream.zeroed::<u32>(lock_words(hash.buckets))?;
     let mut no_counters = stream.uninit(0)?;
@@ -128,7 +124,7 @@ fn attempt<C: KeyCode, V: Carrier>(
         skip_first: left.is_none(),
         limit: evictions,
         locks: locks.as_mut_slice(),
-        leftovers: &mut PairVec::uninit(stream, 0)?,
+        leftovers: &mut PairVec::uninit(stream, storage.sizes(), 0)?,
         unplaced,
         cleared: no_counters.as_mut_slice(),
     };
@@ -146,9 +142,9 @@ fn attempt<C: KeyCode, V: Carrier>(
 
 #[cfg(test)]
 mod tests {
-    use super::{Attempt, Filled, Storage, attempt};
+    use super::{AnyMap, Attempt, Filled, Storage, attempt};
     use crate::Options;
-    use crate::hash::{Hash, Map};
+    use crate::hash::Hash;
     use crate::kernel::Count;
     use gpu_dictionary::{Carrier, WordCode};
     use gpu_primitives::{Device, Stream};
@@ -164,17 +160,17 @@ mod tests {
             let pairs = (stream.upload(&keys).unwrap(), stream.upload(&values).unwrap());
             for steps in [0, 1, 2, 3, 20] {
                 let hash = Hash::new(7, buckets, hashes);
-                let pairs = (pairs.0.as_slice(), pairs.1.as_slice());
+                let pairs = (pairs.0.as_slice().into(), pairs.1.as_slice().into());
                 let built = attempt(stream, pairs, hash, options.checked_width().unwrap(), 500, steps).unwrap();
                 let Attempt::Built { storage, len } = built else { panic!("keys without a slot after {steps} steps") };
                 assert_eq!(len, keys.len() as u64);
                 let (found_values, found) = storage.find(stream, pairs.0, true).unwrap();
                 assert!(found.to_vec(stream).unwrap().iter().all(|&found| found == 1), "{steps} steps");
                 if size_of::<V>() > 0 {
-                    assert_eq!(found_values.to_vec(stream).unwrap(), values, "{steps} steps");
+                    assert_eq!(found_values.into_typed::<V>().to_vec(stream).unwrap(), values, "{steps} steps");
                 }
                 // No key is there twice.
-                let slots = storage.unpack(stream).unwrap().keys.to_vec(stream).unwrap();
+                let slots = storage.unpack(stream).unwrap().keys.into_typed::<C>().to_vec(stream).unwrap();
                 let mut times = HashMap::<u64, u32>::new();
                 slots.iter().for_each(|slot| *times.entry(slot.to_u64()).or_default() += 1);
                 assert!(keys.iter().all(|key| times[&key.to_u64()] == 1), "{steps} steps");
@@ -188,9 +184,9 @@ mod tests {
     fn steps_leave_few_pairs() {
         let stream = Device::cpu().stream().unwrap();
         let keys = stream.upload(&(0..2400u32).map(|key| key.wrapping_mul(0x9E37_79B1)).collect::<Vec<_>>()).unwrap();
-        let map = Map::new(Hash::new(7, 2400 * 5 / 4 / 8, 2)).unwrap();
+        let map = AnyMap::new(Hash::new(7, 2400 * 5 / 4 / 8, 2), 4).unwrap();
         let width = Options::new().checked_width().unwrap();
-        let pairs = (keys.as_slice(), keys.as_slice());
+        let pairs = (keys.as_slice().into(), keys.as_slice().into());
         let Filled { mut storage, spill, counts } = Storage::fill(&stream, map, width, pairs).unwrap();
         let spilled = counts.slice(Count::Spilled as usize..Count::Unplaced as usize).unwrap();
         // SAFETY: the spill of a table that was just filled.

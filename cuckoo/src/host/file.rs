@@ -14,11 +14,12 @@
 
 use super::build::{MAX_KEYS, buckets_for, build};
 use super::options::{Options, WhenFull};
-use super::pairs::Given;
-use super::table::GpuCuckoo;
+use super::pairs::{Given, Sizes, typed};
+use super::table::{GpuCuckoo, RawTable};
 use gpu_dictionary::file::{Format, Source, ascending, write_array, write_section};
-use gpu_dictionary::{Value, WordKey as Key};
-use gpu_primitives::{Error, Stream};
+use gpu_dictionary::{Contents, Value, WordKey as Key};
+use gpu_primitives::code::Sign;
+use gpu_primitives::{AnySlice, AnyVec, Error, Stream, sized};
 use std::io::{Read, Write};
 
 const FORMAT: Format = Format { magic: *b"gpu-cuc\n", version: 2 };
@@ -45,21 +46,9 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// # Errors
     /// [`Error::Io`] if writing fails, or the errors of [`export`](Self::export).
     pub fn save(&self, stream: &Stream, mut writer: impl Write) -> Result<(), Error> {
-        let contents = self.export(stream)?;
-        let options = &self.options;
-        let mut header = FORMAT.header::<K, V>();
-        header.extend(options.load_factor.to_le_bytes());
-        header.extend(options.any_seed().to_le_bytes());
-        let refuses = u32::from(options.when_full == WhenFull::Refuse);
-        for number in [options.hashes, options.bucket_width as u32, options.reseeds, options.evictions, refuses] {
-            header.extend(number.to_le_bytes());
-        }
-        header.extend((contents.keys.len() as u64).to_le_bytes());
-        write_section(&mut writer, &header)?;
-        write_array(stream, &mut writer, contents.keys.as_slice())?;
-        write_array(stream, &mut writer, contents.values.as_slice())?;
-        writer.flush()?;
-        Ok(())
+        let Contents { keys, values } = self.export(stream)?;
+        let pairs = [AnySlice::from(keys.as_slice()), AnySlice::from(values.as_slice())];
+        self.raw.save(stream, &mut writer, FORMAT.header::<K, V>(), pairs)
     }
 
     /// Reads a table written by [`save`](Self::save) and builds it at its load factor. Reads exactly to the end of the
@@ -70,31 +59,73 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     ///   is wrong and where.
     /// - [`Error::Io`] if reading fails.
     /// - The errors of [`bulk_build`](Self::bulk_build) with a table that may grow.
-    pub fn load(stream: &Stream, reader: impl Read) -> Result<Self, Error> {
-        let mut source = Source::new(reader);
-        let (options, len) = source.header::<K, V, _>(FORMAT, |source| {
-            let (load_factor, seed) = (f64::from_bits(source.u64()?), Some(source.u64()?));
-            let (hashes, bucket_width) = (source.u32()?, source.u32()? as usize);
-            let (reseeds, evictions) = (source.u32()?, source.u32()?);
-            let when_full = if source.u32()? == 0 { WhenFull::Grow } else { WhenFull::Refuse };
-            let options =
-                Options { capacity: 0, load_factor, hashes, bucket_width, seed, reseeds, evictions, when_full };
-            Ok((options, source.u64()?))
-        })?;
+    pub fn load(stream: &Stream, mut reader: impl Read) -> Result<Self, Error> {
+        let mut source = Source::new(&mut reader as &mut dyn Read);
+        let stated = source.header::<K, V, _>(FORMAT, own_header)?;
+        RawTable::load(stream, source, stated, Self::SIZES, K::SIGN).map(Self::of)
+    }
+}
+
+impl RawTable {
+    /// Writes the options and all pairs, in the order of their keys.
+    fn save(
+        &self,
+        stream: &Stream,
+        mut writer: &mut dyn Write,
+        mut header: Vec<u8>,
+        pairs: [AnySlice<'_>; 2],
+    ) -> Result<(), Error> {
+        let options = &self.options;
+        header.extend(options.load_factor.to_le_bytes());
+        header.extend(options.any_seed().to_le_bytes());
+        let refuses = u32::from(options.when_full == WhenFull::Refuse);
+        for number in [options.hashes, options.bucket_width as u32, options.reseeds, options.evictions, refuses] {
+            header.extend(number.to_le_bytes());
+        }
+        header.extend((pairs[0].len() as u64).to_le_bytes());
+        write_section(&mut writer, &header)?;
+        for array in pairs {
+            sized!(array.size() => T in u32 | u64, write_array(stream, &mut writer, typed::<T>(array))?, else ());
+        }
+        writer.flush()?;
+        Ok(())
+    }
+
+    /// Reads the pairs and builds the table with what the header has stated.
+    fn load(
+        stream: &Stream,
+        mut source: Source<&mut dyn Read>,
+        (options, len): (Options, u64),
+        sizes: Sizes,
+        sign: Sign,
+    ) -> Result<Self, Error> {
         options.check().map_err(|error| source.invalid(error.to_string()))?;
         let too_many = || source.invalid(format!("it states {len} keys, but a table has at most {MAX_KEYS}"));
         let len = usize::try_from(len).ok().filter(|&len| len <= MAX_KEYS).ok_or_else(too_many)?;
-        let mut check = ascending(true);
-        let keys = source.array(stream, "the keys", len, |part: &[K]| {
-            check(&part.iter().map(|key| key.code()).collect::<Vec<_>>())
-        })?;
-        let values = source.values::<V>(stream, "the values", len)?;
+        let keys: AnyVec = sized!(sizes.key => C in u32 | u64, {
+            let mut check = ascending(true);
+            let codes = |part: &[C]| part.iter().map(|&key| sign.encode(key)).collect::<Vec<_>>();
+            source.array(stream, "the keys", len, |part| check(&codes(part)))?.into()
+        }, else unreachable!("{sizes:?}"));
+        let values: AnyVec = sized!(sizes.value => V in () | u32 | u64, {
+            source.values::<V>(stream, "the values", len)?.into()
+        }, else unreachable!("{sizes:?}"));
         // A full table may be hard to rebuild, so this build may grow it, whatever its options say about later growth.
         // A file must not decide how long a build tries.
         let Options { reseeds, evictions, when_full, .. } = Options::new();
         let building = Options { reseeds, evictions, when_full, ..options };
         let buckets = buckets_for(len, &building)?;
-        let given = Given::<K, V>::new(stream, keys.as_slice(), values.as_slice())?;
+        let given = Given::new(stream, (keys.as_slice(), values.as_slice()))?;
         Self::from_built(stream, build(stream, given.slices(), buckets, &building)?, options)
     }
+}
+
+/// Reads what the table adds to the header: the options, and the number of pairs.
+fn own_header(source: &mut Source<&mut dyn Read>) -> Result<(Options, u64), Error> {
+    let (load_factor, seed) = (f64::from_bits(source.u64()?), Some(source.u64()?));
+    let (hashes, bucket_width) = (source.u32()?, source.u32()? as usize);
+    let (reseeds, evictions) = (source.u32()?, source.u32()?);
+    let when_full = if source.u32()? == 0 { WhenFull::Grow } else { WhenFull::Refuse };
+    let options = Options { capacity: 0, load_factor, hashes, bucket_width, seed, reseeds, evictions, when_full };
+    Ok((options, source.u64()?))
 }

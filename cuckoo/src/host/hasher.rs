@@ -5,7 +5,7 @@ use crate::hash::Hash;
 use crate::kernel::{ENTRIES_PER_POSITION, Entries, FindClashes, HashKeys, MAX_WORDS, PROBE_THREADS, Sums, VerifyKeys};
 use bytemuck::Pod;
 use gpu_primitives::kernel::{Reach, View};
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Global, Stream};
+use gpu_primitives::{AnySlice, DeviceVec, Error, Global, Stream};
 
 /// A hash function of 64 bits for plain keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,18 +34,17 @@ macro_rules! with_pieces {
 const MAX_KEY: usize = 4 * MAX_WORDS;
 
 /// Returns whether keys can be read in words of 4 bytes.
-fn has_words<K: Pod>(keys: DeviceSlice<'_, K>) -> bool {
-    size_of::<K>().is_multiple_of(4) && keys.as_ptr().addr().is_multiple_of(4)
+fn has_words(keys: AnySlice<'_>) -> bool {
+    keys.size().is_multiple_of(4) && keys.bytes().as_ptr().addr().is_multiple_of(4)
 }
 
 /// Returns the pieces of keys, as an argument for kernels on `stream`. They must be aligned, and a key must consist of them.
-fn pieces<'a, K: Pod, P: Pod>(stream: &Stream, keys: DeviceSlice<'a, K>) -> Result<View<'a, Global<P>>, Error> {
-    const { assert!(matches!(size_of::<K>(), 1..=MAX_KEY), "a key has 1 to 32 bytes") };
-    assert!(size_of::<K>().is_multiple_of(size_of::<P>()));
-    let len = keys.len() * (size_of::<K>() / size_of::<P>());
+fn pieces<'a, P: Pod>(stream: &Stream, keys: AnySlice<'a>) -> Result<View<'a, Global<P>>, Error> {
+    assert!(matches!(keys.size(), 1..=MAX_KEY) && keys.size().is_multiple_of(size_of::<P>()));
+    let len = keys.len() * (keys.size() / size_of::<P>());
     // SAFETY: the same bytes. The result borrows them, as the view of the keys does.
     unsafe {
-        let keys = keys.view(stream)?.into_param();
+        let keys = keys.bytes().view(stream)?.into_param();
         Ok(View::new(Global::from_raw(keys.as_ptr().cast(), len), Reach::none()))
     }
 }
@@ -73,11 +72,11 @@ impl Hasher {
     }
 
     /// Returns the hashes of keys. Does not wait.
-    pub fn hash<K: Pod>(self, stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<DeviceVec<u64>, Error> {
+    pub fn hash(self, stream: &Stream, keys: AnySlice<'_>) -> Result<DeviceVec<u64>, Error> {
         let mut hashes = stream.uninit(keys.len())?;
         if !keys.is_empty() {
             with_pieces!(keys; {
-                let (size, to) = (size_of::<K>() as u32, hashes.view_mut(stream)?);
+                let (size, to) = (keys.size() as u32, hashes.view_mut(stream)?);
                 let kernel = HashKeys::<P>::new(pieces(stream, keys)?, size, self.sums, self.mask, to);
                 // SAFETY: there is a thread and a hash for every key, which has at most eight words.
                 unsafe { stream.launch(kernel, blocks(keys.len()))? };
@@ -90,10 +89,10 @@ impl Hasher {
     ///
     /// # Panics
     /// If there are not as many hashes as keys.
-    pub fn find_clashes<K: Pod>(
+    pub fn find_clashes(
         self,
         stream: &Stream,
-        keys: DeviceSlice<'_, K>,
+        keys: AnySlice<'_>,
         hashes: &DeviceVec<u64>,
         clashes: &mut DeviceVec<u64>,
     ) -> Result<(), Error> {
@@ -105,7 +104,7 @@ impl Hasher {
         let mut entries = stream.zeroed::<u32>((ENTRIES_PER_POSITION * keys.len()).min(1 << 32))?;
         let mut entries = entries.as_mut_slice();
         with_pieces!(keys; {
-            let size = size_of::<K>() as u32;
+            let size = keys.size() as u32;
             let entries = Entries::view(stream, &mut entries, self.order, 0)?;
             let (pieces, hashes) = (pieces(stream, keys)?, hashes.view(stream)?);
             let kernel = FindClashes::<P>::new(pieces, size, hashes, entries, clashes.view_mut(stream)?);
@@ -122,24 +121,25 @@ impl Hasher {
 /// The indices that were found are those of stored keys.
 ///
 /// # Panics
-/// If there are not as many indices and elements of `found` as keys.
-pub unsafe fn verify<K: Pod>(
+/// If there are not as many indices and elements of `found` as keys, or if the keys have another size.
+pub unsafe fn verify(
     stream: &Stream,
-    stored: DeviceSlice<'_, K>,
-    asked: DeviceSlice<'_, K>,
+    stored: AnySlice<'_>,
+    asked: AnySlice<'_>,
     indices: &DeviceVec<u32>,
     found: &mut DeviceVec<u8>,
     different: &mut DeviceVec<u64>,
 ) -> Result<(), Error> {
     assert_eq!((indices.len(), found.len()), (asked.len(), asked.len()), "every key has an index and a result");
+    assert_eq!(stored.size(), asked.size(), "the size of a key");
     if asked.is_empty() {
         return Ok(());
     }
     with_pieces!(stored, asked; {
-        let (stored, asked_pieces) = (pieces(stream, stored)?, pieces(stream, asked)?);
+        let (size, stored, asked_pieces) = (asked.size() as u32, pieces(stream, stored)?, pieces(stream, asked)?);
         let (indices, found) = (indices.view(stream)?, found.view_mut(stream)?);
         let different = different.view_mut(stream)?;
-        let kernel = VerifyKeys::<P>::new(stored, asked_pieces, size_of::<K>() as u32, indices, found, different);
+        let kernel = VerifyKeys::<P>::new(stored, asked_pieces, size, indices, found, different);
         // SAFETY: there is a thread for every key. The caller guarantees the rest.
         unsafe { stream.launch(kernel, blocks(asked.len())) }
     })

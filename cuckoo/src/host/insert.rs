@@ -2,15 +2,15 @@
 
 use super::build::{Built, MAX_KEYS, NAME, full};
 use super::options::{GROWTH_LOAD, MAX_LOAD, Options, WhenFull};
-use super::pairs::{Given, PairSlices, PairVec, sort_by_key};
-use super::table::GpuCuckoo;
-use super::work::{Batch, EqualKeys, Work};
-use crate::kernel::{Fate, Latest};
+use super::pairs::{Given, PairSlices, PairVec, download, sizes_of, sort_by_key, typed, typed_mut, upload};
+use super::table::{GpuCuckoo, RawTable, of_caller};
+use super::work::{Batch, EqualKeys, Operation, Work};
+use crate::kernel::Fate;
 use gpu_dictionary::{Value, WordKey as Key};
 use gpu_primitives::equality::Same;
 use gpu_primitives::kernel::Held;
-use gpu_primitives::monoid::{Combine, HoleMonoid, Monoid};
-use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Stream, runs, select};
+use gpu_primitives::monoid::{HoleMonoid, Monoid};
+use gpu_primitives::{DeviceSlice, DeviceValue, Error, Stream, runs, select};
 
 impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// Inserts pairs: keys, and as many values. Inserting a key that is already present replaces its value. If a key
@@ -47,17 +47,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         stream: &Stream,
         pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
     ) -> Result<(), Error> {
-        let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
-        let _span = gpu_primitives::span!(stream, "cuckoo::insert", pairs.0.len());
-        stream.refuse_recording("an insertion")?;
-        let given = Given::<K, V>::new(stream, pairs.0, pairs.1.into())?;
-        let batch = Batch { pairs: given.slices(), equal_keys: EqualKeys::LastCounts };
-        let repeats = |table: &mut Self, work: &mut Work<_, _>| {
-            // SAFETY: all keys of the batch are in the table, and the operation was the right one.
-            unsafe { work.settle(stream, &mut table.storage, &batch) }
-        };
-        // SAFETY: the new value replaces the old one, whatever they are.
-        unsafe { self.add(stream, &batch, Latest, repeats) }
+        self.raw.insert(stream, of_caller(pairs))
     }
 
     /// Inserts pairs, and combines the value of a key that is already present with the new one: `combine(old, new)`. If a
@@ -103,30 +93,79 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     where
         V: Value<Carrier: Held>,
     {
-        let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
+        let carried = HoleMonoid::<V::Carrier>::of::<V, M>(operation);
+        let combine_runs = |sorted: PairSlices<'_>, to: &mut PairVec| {
+            let (values, totals) = (typed::<V>(sorted.1), typed_mut::<V>(&mut to.values));
+            // The equality of numbers is one of `u32` and of `u64`, not of all codes.
+            if const { size_of::<K>() == size_of::<u32>() } {
+                let keys = (typed::<u32>(sorted.0), typed_mut::<u32>(&mut to.keys));
+                runs::reduce_by_key(stream, keys.0, values, keys.1, totals, Same, operation)
+            } else {
+                let keys = (typed::<u64>(sorted.0), typed_mut::<u64>(&mut to.keys));
+                runs::reduce_by_key(stream, keys.0, values, keys.1, totals, Same, operation)
+            }
+        };
+        // SAFETY: the operation is one of `V`.
+        unsafe { self.raw.upsert(stream, of_caller(pairs), carried.into(), &combine_runs) }
+    }
+}
+
+/// Combines the values of equal keys, which are next to each other. The first pairs of the result are those of the different
+/// keys, as many as the number says. Does not wait.
+type CombineRuns<'a> = &'a dyn Fn(PairSlices<'_>, &mut PairVec) -> Result<DeviceValue<u64>, Error>;
+
+/// What an insertion does about equal keys after it, if there are any.
+#[derive(Clone, Copy)]
+enum AtLast<'a> {
+    /// Nothing: there are none.
+    Nothing,
+    /// Gives them the value of the last one.
+    Settle,
+    /// Combines all of their values.
+    Combine(CombineRuns<'a>),
+}
+
+impl RawTable {
+    pub(super) fn insert(&mut self, stream: &Stream, pairs: PairSlices<'_>) -> Result<(), Error> {
+        let _span = gpu_primitives::span!(stream, "cuckoo::insert", pairs.0.len());
+        stream.refuse_recording("an insertion")?;
+        let given = Given::new(stream, pairs)?;
+        let batch = Batch { pairs: given.slices(), equal_keys: EqualKeys::LastCounts };
+        // SAFETY: the new value replaces the old one, whatever they are.
+        unsafe { self.add(stream, &batch, Operation::Latest, AtLast::Settle) }
+    }
+
+    /// # Safety
+    /// The operation is one of the table's values.
+    unsafe fn upsert(
+        &mut self,
+        stream: &Stream,
+        pairs: PairSlices<'_>,
+        operation: Operation,
+        combine_runs: CombineRuns<'_>,
+    ) -> Result<(), Error> {
         let _span = gpu_primitives::span!(stream, "cuckoo::upsert", pairs.0.len());
         stream.refuse_recording("an insertion")?;
-        let given = Given::<K, V>::new(stream, pairs.0, pairs.1.into())?;
+        let given = Given::new(stream, pairs)?;
         let batch = Batch { pairs: given.slices(), equal_keys: EqualKeys::AllCount };
-        let carried = HoleMonoid::<V::Carrier>::of::<V, M>(operation);
-        let repeats = |table: &mut Self, work: &mut Work<_, _>| table.combine_repeats(stream, &batch, work, operation);
-        // SAFETY: the operation is one of `V`.
-        unsafe { self.add(stream, &batch, carried, repeats) }
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.add(stream, &batch, operation, AtLast::Combine(combine_runs)) }
     }
 
     /// Inserts a batch. Finds more slots for the pairs that cannot be placed. If that fails, restores the previous contents.
-    /// If there are equal keys, calls `repeats`, which gives them their values. Waits.
+    /// At last gives equal keys their values, if there are any. Waits.
     ///
     /// Nothing is counted beforehand: most batches find their slots at once, whatever the load.
     ///
     /// # Safety
-    /// The operation is one of values that the carrier carries. If the batch says that its keys are different, they are.
-    unsafe fn add<O: Combine<V::Carrier>>(
+    /// The operation is one of the table's values. If the batch says that its keys are different, they are. The new value is the
+    /// operation's result if equal keys are to be settled.
+    unsafe fn add(
         &mut self,
         stream: &Stream,
-        batch: &Batch<'_, K::Code, V::Carrier>,
-        operation: O,
-        repeats: impl FnOnce(&mut Self, &mut Work<K::Code, V::Carrier>) -> Result<(), Error>,
+        batch: &Batch<'_>,
+        operation: Operation,
+        at_last: AtLast<'_>,
     ) -> Result<(), Error> {
         let batch_len = batch.pairs.0.len();
         expect_at_most(batch_len)?;
@@ -150,7 +189,12 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
             }
         }
         if counts.repeats > 0 {
-            let result = repeats(self, &mut work);
+            let result = match at_last {
+                AtLast::Nothing => Ok(()),
+                // SAFETY: all keys of the batch are in the table, and the operation was the right one.
+                AtLast::Settle => unsafe { work.settle(stream, &mut self.storage, batch) },
+                AtLast::Combine(runs) => self.combine_repeats(stream, batch, &mut work, operation, runs),
+            };
             if result.is_err() {
                 self.undo(stream, batch, work, 0)?;
                 return result;
@@ -162,12 +206,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
 
     /// Finds slots for the first `unplaced` leftovers of an insertion: in this table if its load allows, otherwise in a
     /// larger one, which then replaces the table. Waits. After an error, `unplaced` is the number of leftovers then.
-    fn make_room(
-        &mut self,
-        stream: &Stream,
-        work: &mut Work<K::Code, V::Carrier>,
-        unplaced: &mut usize,
-    ) -> Result<(), Error> {
+    fn make_room(&mut self, stream: &Stream, work: &mut Work, unplaced: &mut usize) -> Result<(), Error> {
         self.known_erased = self.erased.get(stream)?;
         let (len, slots, most) = ((self.placed - self.known_erased) as usize, self.storage.slots(), self.most_keys());
         let total = (len + *unplaced) as u64;
@@ -214,12 +253,12 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     }
 
     /// Returns what an insertion works with. If the call fails, it is not kept.
-    pub(super) fn take_work(&mut self, stream: &Stream) -> Result<Work<K::Code, V::Carrier>, Error> {
-        self.work.take().map_or_else(|| Work::new(stream, self.storage.hash()), Ok)
+    pub(super) fn take_work(&mut self, stream: &Stream) -> Result<Work, Error> {
+        self.work.take().map_or_else(|| Work::new(stream, &self.storage), Ok)
     }
 
     /// Keeps for the next call what an insertion worked with, except for lists that are large compared with the table.
-    pub(super) fn keep_work(&mut self, stream: &Stream, mut work: Work<K::Code, V::Carrier>) {
+    pub(super) fn keep_work(&mut self, stream: &Stream, mut work: Work) {
         // Keeping it is no more than a saving of time.
         self.work = work.trim(stream, self.storage.bytes() / 2).is_ok().then_some(work);
     }
@@ -227,34 +266,33 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// Combines the values of equal keys in their order, after a batch was inserted of which all equal keys count: takes back
     /// what it did to them, combines them, and inserts the results. Waits. After an error, what was taken back is not part of
     /// the batch's history any more.
-    fn combine_repeats<M: Monoid<V>>(
+    fn combine_repeats(
         &mut self,
         stream: &Stream,
-        batch: &Batch<'_, K::Code, V::Carrier>,
-        work: &mut Work<K::Code, V::Carrier>,
-        operation: M,
-    ) -> Result<(), Error>
-    where
-        V: Value<Carrier: Held>,
-    {
-        let mut repeated = PairVec::uninit(stream, batch.pairs.0.len())?;
+        batch: &Batch<'_>,
+        work: &mut Work,
+        operation: Operation,
+        combine_runs: CombineRuns<'_>,
+    ) -> Result<(), Error> {
+        let sizes = sizes_of(batch.pairs);
+        let mut repeated = PairVec::uninit(stream, sizes, batch.pairs.0.len())?;
         // SAFETY: the batch was inserted with this work, and its keys are in the table.
         let flags = unsafe { work.revert(stream, &mut self.storage, batch, &mut self.erased)? };
-        let to = (&mut repeated.keys, &mut repeated.values);
-        let count = select::flagged_pairs(stream, batch.pairs, &flags, to)?.get(stream)?;
-        let (combined, different) = combine_by_key::<K, V, M>(stream, repeated.first(count as usize)?, operation)?;
-        let pairs = combined.first(different.get(stream)? as usize)?;
-        let different = Batch { pairs, equal_keys: EqualKeys::None };
-        let carried = HoleMonoid::<V::Carrier>::of::<V, M>(operation);
-        // SAFETY: the keys of these pairs are different. The operation is one of `V`.
-        unsafe { self.add(stream, &different, carried, |_, _| Ok(())) }
+        let to = (repeated.keys.as_mut_slice(), repeated.values.as_mut_slice());
+        let count = select::lowered::flagged(stream, batch.pairs, flags.as_slice(), to)?.get(stream)? as usize;
+        let sorted = sort_by_key(stream, repeated.first(count)?)?;
+        let mut combined = PairVec::uninit(stream, sizes, count)?;
+        let different = combine_runs(sorted.slices(), &mut combined)?.get(stream)? as usize;
+        let different = Batch { pairs: combined.first(different)?, equal_keys: EqualKeys::None };
+        // SAFETY: the keys of these pairs are different. The operation is that of the batch.
+        unsafe { self.add(stream, &different, operation, AtLast::Nothing) }
     }
 
     /// Rebuilds the table together with other pairs, with room for at least `capacity` keys.
     fn build_with(
         &mut self,
         stream: &Stream,
-        others: PairSlices<'_, K::Code, V::Carrier>,
+        others: PairSlices<'_>,
         capacity: usize,
         options: Options,
     ) -> Result<(), Error> {
@@ -269,35 +307,29 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// leftovers are the displaced pairs and new ones.
     ///
     /// Allocates nothing on the device, except as a last resort: the cause may be a lack of memory.
-    fn undo(
-        &mut self,
-        stream: &Stream,
-        batch: &Batch<'_, K::Code, V::Carrier>,
-        mut work: Work<K::Code, V::Carrier>,
-        unplaced: usize,
-    ) -> Result<(), Error> {
+    fn undo(&mut self, stream: &Stream, batch: &Batch<'_>, mut work: Work, unplaced: usize) -> Result<(), Error> {
         // The displaced pairs had slots before, and there is as much room again, so a high limit finds it. Each round
         // combines the random choices with other keys.
         const LIMIT: u32 = 1 << 16;
         const ROUNDS: u32 = 32;
 
-        let keys = batch.pairs.0.to_vec(stream)?;
+        let keys = download(stream, batch.pairs.0)?;
         let (fates, old_values) = work.history(keys.len())?;
-        let (fates, old_values) = (fates.to_vec(stream)?, old_values.to_vec(stream)?);
+        let (fates, old_values) = (download(stream, fates)?, download(stream, old_values)?);
         let positions_of = |some: &[Fate]| {
-            let some: Vec<u8> = some.iter().map(|&fate| fate as u8).collect();
+            let some: Vec<u64> = some.iter().map(|&fate| fate as u64).collect();
             fates.iter().enumerate().filter(move |(_, fate)| some.contains(fate)).map(|(position, _)| position)
         };
         let new_fates = [Fate::Claimed, Fate::Yielded, Fate::Overflowed];
         let mut new_keys: Vec<_> = positions_of(&new_fates).map(|i| keys[i]).collect();
         let (overflow, _) = work.lists();
-        overflow.keys.slice_mut(..new_keys.len())?.copy_from_host(stream, &new_keys)?;
-        self.storage.erase(stream, overflow.keys.slice(..new_keys.len())?, &mut self.erased)?;
+        upload(stream, overflow.keys.as_mut_slice(), &new_keys)?;
+        self.storage.erase(stream, overflow.first(new_keys.len())?.0, &mut self.erased)?;
 
         new_keys.sort_unstable();
-        let is_old = |key: &K::Code| new_keys.binary_search(key).is_err();
+        let is_old = |key: &u64| new_keys.binary_search(key).is_err();
         let (left_keys, left_values) = work.leftovers(unplaced)?;
-        let leftovers = left_keys.to_vec(stream)?.into_iter().zip(left_values.to_vec(stream)?);
+        let leftovers = download(stream, left_keys)?.into_iter().zip(download(stream, left_values)?);
         let displaced: Vec<_> = leftovers.filter(|(key, _)| is_old(key)).collect();
         let mut displaced_len = displaced.len();
         work.lists().1.fill_from_host(stream, displaced)?;
@@ -323,34 +355,6 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         // SAFETY: all of these keys are different, and in the table again.
         unsafe { work.assign_leftovers(stream, &mut self.storage, merged_len) }
     }
-}
-
-/// Sorts pairs by key and combines the values of equal keys, in their order. The first pairs of the result are those of the
-/// different keys, as many as the number says. Does not wait.
-#[allow(clippy::type_complexity)]
-fn combine_by_key<K: Key, V: Value, M: Monoid<V>>(
-    stream: &Stream,
-    pairs: PairSlices<'_, K::Code, V::Carrier>,
-    operation: M,
-) -> Result<(PairVec<K::Code, V::Carrier>, DeviceValue<u64>), Error> {
-    const SAME: &str = "the same size and alignment";
-
-    let len = pairs.0.len();
-    let mut sorted = PairVec::uninit(stream, len)?;
-    sort_by_key::<K, _>(stream, pairs, &mut sorted)?;
-    let mut combined = PairVec::<K::Code, V::Carrier>::uninit(stream, len)?;
-    let values: DeviceSlice<'_, V> = sorted.values.as_slice().cast().expect(SAME);
-    let totals: DeviceSliceMut<'_, V> = combined.values.as_mut_slice().cast().expect(SAME);
-    let (from, to) = (sorted.keys.as_slice(), combined.keys.as_mut_slice());
-    // The equality of numbers is one of `u32` and of `u64`, not of all codes.
-    let different = if size_of::<K::Code>() == size_of::<u32>() {
-        let (from, to) = (from.cast::<u32>().expect(SAME), to.cast::<u32>().expect(SAME));
-        runs::reduce_by_key(stream, from, values, to, totals, Same, operation)?
-    } else {
-        let (from, to) = (from.cast::<u64>().expect(SAME), to.cast::<u64>().expect(SAME));
-        runs::reduce_by_key(stream, from, values, to, totals, Same, operation)?
-    };
-    Ok((combined, different))
 }
 
 /// Checks the number of keys in a batch.

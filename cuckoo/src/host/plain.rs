@@ -7,7 +7,7 @@ use bytemuck::Pod;
 use gpu_dictionary::column::{Column, indices};
 use gpu_dictionary::file::{Format, Source, write_array, write_section};
 use gpu_dictionary::{self as dictionary, Contents, Lookup, values_for};
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, expect_len, select};
+use gpu_primitives::{AnySlice, DeviceSlice, DeviceVec, Error, Stream, expect_len, select};
 use std::io::{Read, Write};
 
 const FORMAT: Format = Format { magic: *b"gpu-pln\n", version: 2 };
@@ -58,11 +58,24 @@ const NAME: &str = "a cuckoo table of plain keys";
 /// ```
 #[derive(Debug)]
 pub struct PlainCuckoo<K: Pod, V: Pod> {
-    /// Where the pair with each hash is.
-    index: GpuCuckoo<u64, u32>,
+    index: Index,
     keys: Column<K>,
     values: Column<V>,
+}
+
+/// Where the pair with each hash is. Its code is compiled once, with this crate: it knows keys by their size alone.
+#[derive(Debug)]
+struct Index {
+    table: GpuCuckoo<u64, u32>,
     hasher: Hasher,
+}
+
+/// What is known of some keys.
+struct Found {
+    hashes: DeviceVec<u64>,
+    indices: DeviceVec<u32>,
+    /// 1 for each key that is present, and 0 for the others.
+    found: DeviceVec<u8>,
 }
 
 impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
@@ -74,8 +87,8 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
         const { assert!(matches!(size_of::<K>(), 1..=32), "a key has 1 to 32 bytes") };
         let options = options.with_any_seed();
         let hasher = Hasher::new(options.any_seed());
-        let index = GpuCuckoo::new(stream, options)?;
-        Ok(Self { index, keys: Column::empty(stream)?, values: Column::empty(stream)?, hasher })
+        let index = Index { table: GpuCuckoo::new(stream, options)?, hasher };
+        Ok(Self { index, keys: Column::empty(stream)?, values: Column::empty(stream)? })
     }
 
     /// Builds a table from these pairs: keys, and as many values. If a key occurs more than once, the last pair wins. For
@@ -96,7 +109,7 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
         let (keys, values) = (pairs.0, pairs.1.into());
         expect_values::<V>(keys.len(), values.len())?;
         let empty = Self::new(stream, options)?;
-        empty.with_pairs(stream, (keys, values), empty.hasher)
+        empty.with_pairs(stream, (keys, values), empty.index.hasher)
     }
 
     /// Makes a copy of the table, which can be queried and updated independently. The two share their pairs until one of
@@ -105,8 +118,8 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
     /// # Errors
     /// The errors of [`GpuCuckoo::try_clone`].
     pub fn try_clone(&self, stream: &Stream) -> Result<Self, Error> {
-        let (keys, values) = (self.keys.clone(), self.values.clone());
-        Ok(Self { index: self.index.try_clone(stream)?, keys, values, hasher: self.hasher })
+        let index = Index { table: self.index.table.try_clone(stream)?, hasher: self.index.hasher };
+        Ok(Self { index, keys: self.keys.clone(), values: self.values.clone() })
     }
 
     /// Looks up the values of keys. Does not wait.
@@ -116,8 +129,7 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
     pub fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
         let keys = keys.into();
         let _span = gpu_primitives::span!(stream, "plain_cuckoo::lookup", keys.len());
-        let hashes = self.hasher.hash(stream, keys)?;
-        let (indices, found) = self.find(stream, keys, &hashes, &mut stream.zeroed(1)?)?;
+        let Found { indices, found, .. } = self.find(stream, keys)?;
         Ok(Lookup { values: self.values.where_found(stream, &indices, &found)?, found })
     }
 
@@ -128,8 +140,7 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
     pub fn contains<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u8>, Error> {
         let keys = keys.into();
         let _span = gpu_primitives::span!(stream, "plain_cuckoo::contains", keys.len());
-        let hashes = self.hasher.hash(stream, keys)?;
-        Ok(self.find(stream, keys, &hashes, &mut stream.zeroed(1)?)?.1)
+        Ok(self.find(stream, keys)?.found)
     }
 
     /// Inserts pairs: keys, and as many values. Inserting a key that is already present replaces its value. If a key occurs
@@ -151,20 +162,16 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
         if keys.is_empty() {
             return Ok(());
         }
-        let hashes = self.hasher.hash(stream, keys)?;
-        let mut clashes = stream.zeroed(1)?;
-        self.hasher.find_clashes(stream, keys, &hashes, &mut clashes)?;
-        self.find(stream, keys, &hashes, &mut clashes)?;
-        if clashes.to_vec(stream)? != [0] {
-            *self = self.with_pairs(stream, (keys, values), self.hasher.reseeded())?;
+        let Some(hashes) = self.index.hashes_to_insert(stream, self.keys.values()?.into(), keys.into())? else {
+            *self = self.with_pairs(stream, (keys, values), self.index.hasher.reseeded())?;
             return Ok(());
-        }
-        if !self.keys.has_room_for(keys.len()) && self.index.len(stream)? < self.keys.len() / 2 {
-            *self = self.with_pairs(stream, (keys, values), self.hasher)?;
+        };
+        if !self.keys.has_room_for(keys.len()) && self.len(stream)? < self.keys.len() / 2 {
+            *self = self.with_pairs(stream, (keys, values), self.index.hasher)?;
             return Ok(());
         }
         let all = (self.keys.with(stream, keys)?, self.values.with(stream, values)?);
-        self.index.insert(stream, (&hashes, &indices(stream, self.keys.len(), keys.len())?))?;
+        self.index.table.insert(stream, (&hashes, &indices(stream, self.keys.len(), keys.len())?))?;
         (self.keys, self.values) = all;
         Ok(())
     }
@@ -176,12 +183,7 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
     pub fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
         let keys = keys.into();
         let _span = gpu_primitives::span!(stream, "plain_cuckoo::delete", keys.len());
-        let hashes = self.hasher.hash(stream, keys)?;
-        let (_, found) = self.find(stream, keys, &hashes, &mut stream.zeroed(1)?)?;
-        // An absent key may have the hash of a present one.
-        let mut present = stream.uninit(hashes.len())?;
-        let count = select::flagged(stream, &hashes, &found, &mut present)?.get(stream)?;
-        self.index.delete(stream, present.slice(..count as usize)?)
+        self.index.delete(stream, self.keys.values()?.into(), keys.into())
     }
 
     /// Deletes all keys. Waits.
@@ -190,7 +192,7 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
     /// The errors of [`GpuCuckoo::clear`]. After an error the table is unchanged.
     pub fn clear(&mut self, stream: &Stream) -> Result<(), Error> {
         let empty = (Column::empty(stream)?, Column::empty(stream)?);
-        self.index.clear(stream)?;
+        self.index.table.clear(stream)?;
         (self.keys, self.values) = empty;
         Ok(())
     }
@@ -200,7 +202,7 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
     /// # Errors
     /// Any error of a copy to the host.
     pub fn len(&self, stream: &Stream) -> Result<usize, Error> {
-        self.index.len(stream)
+        self.index.table.len(stream)
     }
 
     /// Returns whether the table has no keys. Waits.
@@ -208,7 +210,7 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
     /// # Errors
     /// The errors of [`len`](Self::len).
     pub fn is_empty(&self, stream: &Stream) -> Result<bool, Error> {
-        self.index.is_empty(stream)
+        self.index.table.is_empty(stream)
     }
 
     /// Returns all pairs, in any order: the keys, and as many values, or none if they are zero-sized. Waits for their
@@ -217,7 +219,7 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
     /// # Errors
     /// [`Error::OutOfMemory`], or any launch error.
     pub fn pairs(&self, stream: &Stream) -> Result<(DeviceVec<K>, DeviceVec<V>), Error> {
-        let Contents { values: live, .. } = self.index.export(stream)?;
+        let Contents { values: live, .. } = self.index.table.export(stream)?;
         Ok((self.keys.at(stream, &live)?, self.values.at(stream, &live)?))
     }
 
@@ -227,7 +229,7 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
     /// [`Error::OutOfMemory`], or any launch error. After an error the table is unchanged.
     pub fn compact(&mut self, stream: &Stream) -> Result<(), Error> {
         let none = (stream.uninit(0)?, stream.uninit(0)?);
-        *self = self.with_pairs(stream, (none.0.as_slice(), none.1.as_slice()), self.hasher)?;
+        *self = self.with_pairs(stream, (none.0.as_slice(), none.1.as_slice()), self.index.hasher)?;
         Ok(())
     }
 
@@ -236,7 +238,7 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
     /// # Errors
     /// The errors of [`len`](Self::len).
     pub fn stats(&self, stream: &Stream) -> Result<dictionary::Stats, Error> {
-        let stats = self.index.stats(stream)?;
+        let stats = self.index.table.stats(stream)?;
         let bytes = stats.bytes + self.keys.bytes() + self.values.bytes();
         Ok(dictionary::Stats { resident: self.keys.len(), live: Some(stats.len), bytes })
     }
@@ -249,13 +251,15 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
     /// # Errors
     /// [`Error::Io`] if writing fails, or the errors of [`pairs`](Self::pairs).
     pub fn save(&self, stream: &Stream, mut writer: impl Write) -> Result<(), Error> {
+        let mut writer: &mut dyn Write = &mut writer;
         let (keys, values) = self.pairs(stream)?;
         let mut header = FORMAT.header::<u64, V>();
         for number in [size_of::<K>(), size_of::<V>(), keys.len()] {
             header.extend((number as u64).to_le_bytes());
         }
         write_section(&mut writer, &header)?;
-        GpuCuckoo::<u64, u32>::new(stream, self.index.options.clone().capacity(0))?.save(stream, &mut writer)?;
+        GpuCuckoo::<u64, u32>::new(stream, self.index.table.raw.options.clone().capacity(0))?
+            .save(stream, &mut writer)?;
         write_array(stream, &mut writer, keys.as_slice())?;
         write_array(stream, &mut writer, values.as_slice())?;
         writer.flush()?;
@@ -270,6 +274,7 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
     /// - [`Error::Io`] if reading fails.
     /// - The errors of [`bulk_build`](Self::bulk_build).
     pub fn load(stream: &Stream, mut reader: impl Read) -> Result<Self, Error> {
+        let mut reader: &mut dyn Read = &mut reader;
         let mut source = Source::new(&mut reader);
         let own = |source: &mut Source<_>| Ok([source.u64()?, source.u64()?, source.u64()?]);
         let [key_bytes, value_bytes, len] = source.header::<u64, V, _>(FORMAT, own)?;
@@ -278,7 +283,7 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
                 return Err(source.invalid(format!("its {what} have {bytes} bytes, but {expected} were expected")));
             }
         }
-        let options = GpuCuckoo::<u64, u32>::load(stream, &mut reader)?.options;
+        let options = GpuCuckoo::<u64, u32>::load(stream, &mut reader)?.raw.options;
         let mut source = Source::new(&mut reader);
         let keys = source.array::<K>(stream, "the keys", len as usize, |_| Ok(()))?;
         let values = source.values::<V>(stream, "the values", len as usize)?;
@@ -290,24 +295,14 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
             return Err(source.invalid("it has some key more than once"));
         }
         let Options { reseeds, evictions, when_full, .. } = options;
-        table.index.options = Options { reseeds, evictions, when_full, ..table.index.options };
+        let of_table = &mut table.index.table.raw.options;
+        *of_table = Options { reseeds, evictions, when_full, ..of_table.clone() };
         Ok(table)
     }
 
-    /// Finds the indices of keys, and 1 or 0 for each. Adds the number of keys whose hash belongs to another key to
-    /// `different`, one element. Does not wait.
-    #[allow(clippy::type_complexity)]
-    fn find(
-        &self,
-        stream: &Stream,
-        keys: DeviceSlice<'_, K>,
-        hashes: &DeviceVec<u64>,
-        different: &mut DeviceVec<u64>,
-    ) -> Result<(DeviceVec<u32>, DeviceVec<u8>), Error> {
-        let Lookup { values: indices, mut found } = self.index.lookup(stream, hashes)?;
-        // SAFETY: the indices in the table are those of keys in the array.
-        unsafe { verify(stream, self.keys.values()?, keys, &indices, &mut found, different)? };
-        Ok((indices, found))
+    /// Finds keys. Does not wait.
+    fn find(&self, stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<Found, Error> {
+        self.index.find(stream, self.keys.values()?.into(), keys.into())
     }
 
     /// Returns a compact table with further pairs, by this hash function, or else by the first random one that tells all keys
@@ -316,33 +311,85 @@ impl<K: Pod, V: Pod> PlainCuckoo<K, V> {
         &self,
         stream: &Stream,
         (more_keys, more_values): (DeviceSlice<'_, K>, DeviceSlice<'_, V>),
-        mut hasher: Hasher,
+        hasher: Hasher,
     ) -> Result<Self, Error> {
-        /// If hashes had few bits, many functions would fail.
-        const ATTEMPTS: u32 = 64;
-
-        let Contents { values: live, .. } = self.index.export(stream)?;
+        let Contents { values: live, .. } = self.index.table.export(stream)?;
         let (old, len) = (live.len(), live.len() + more_keys.len());
         let (mut keys, mut values) = (stream.uninit::<K>(len)?, stream.uninit::<V>(values_for::<V>(len))?);
         self.keys.gather(stream, &live, keys.slice_mut(..old)?)?;
         keys.slice_mut(old..)?.copy_from(stream, more_keys)?;
         self.values.gather(stream, &live, values.slice_mut(..values_for::<V>(old))?)?;
         values.slice_mut(values_for::<V>(old)..)?.copy_from(stream, more_values)?;
+        let index = self.index.of_keys(stream, keys.as_slice().into(), hasher)?;
+        Ok(Self { index, keys: keys.into(), values: values.into() })
+    }
+}
+
+impl Index {
+    /// Finds keys. Does not wait.
+    fn find(&self, stream: &Stream, stored: AnySlice<'_>, keys: AnySlice<'_>) -> Result<Found, Error> {
+        self.find_hashes(stream, stored, keys, self.hasher.hash(stream, keys)?, &mut stream.zeroed(1)?)
+    }
+
+    /// Finds keys by their hashes. Adds the number of keys whose hash belongs to another key to `different`, one element. Does
+    /// not wait.
+    fn find_hashes(
+        &self,
+        stream: &Stream,
+        stored: AnySlice<'_>,
+        keys: AnySlice<'_>,
+        hashes: DeviceVec<u64>,
+        different: &mut DeviceVec<u64>,
+    ) -> Result<Found, Error> {
+        let Lookup { values: indices, mut found } = self.table.lookup(stream, &hashes)?;
+        // SAFETY: the indices in the table are those of keys in the array.
+        unsafe { verify(stream, stored, keys, &indices, &mut found, different)? };
+        Ok(Found { hashes, indices, found })
+    }
+
+    /// Returns the hashes of keys that are to be inserted, or `None` if two different keys would have the same. Waits.
+    fn hashes_to_insert(
+        &self,
+        stream: &Stream,
+        stored: AnySlice<'_>,
+        keys: AnySlice<'_>,
+    ) -> Result<Option<DeviceVec<u64>>, Error> {
+        let hashes = self.hasher.hash(stream, keys)?;
+        let mut clashes = stream.zeroed(1)?;
+        self.hasher.find_clashes(stream, keys, &hashes, &mut clashes)?;
+        let Found { hashes, .. } = self.find_hashes(stream, stored, keys, hashes, &mut clashes)?;
+        Ok((clashes.to_vec(stream)? == [0]).then_some(hashes))
+    }
+
+    /// Deletes keys. Waits.
+    fn delete(&mut self, stream: &Stream, stored: AnySlice<'_>, keys: AnySlice<'_>) -> Result<(), Error> {
+        let Found { hashes, found, .. } = self.find(stream, stored, keys)?;
+        // An absent key may have the hash of a present one.
+        let mut present = stream.uninit(hashes.len())?;
+        let count = select::flagged(stream, &hashes, &found, &mut present)?.get(stream)?;
+        self.table.delete(stream, present.slice(..count as usize)?)
+    }
+
+    /// Returns the index of these keys, with the options of this one, by this hash function, or else by the first random one that
+    /// tells all of them apart. Waits.
+    fn of_keys(&self, stream: &Stream, keys: AnySlice<'_>, mut hasher: Hasher) -> Result<Self, Error> {
+        /// If hashes had few bits, many functions would fail.
+        const ATTEMPTS: u32 = 64;
+
         let mut found = 0;
         for _ in 0..ATTEMPTS {
-            let hashes = hasher.hash(stream, keys.as_slice())?;
+            let hashes = hasher.hash(stream, keys)?;
             let mut clashes = stream.zeroed(1)?;
-            hasher.find_clashes(stream, keys.as_slice(), &hashes, &mut clashes)?;
+            hasher.find_clashes(stream, keys, &hashes, &mut clashes)?;
             found = clashes.to_vec(stream)?[0];
             if found == 0 {
-                let options = self.index.options.clone();
-                let index = GpuCuckoo::bulk_build(stream, (&hashes, &indices(stream, 0, len)?), options)?;
-                return Ok(Self { index, keys: keys.into(), values: values.into(), hasher });
+                let (pairs, options) = ((&hashes, &indices(stream, 0, keys.len())?), self.table.raw.options.clone());
+                return Ok(Self { table: GpuCuckoo::bulk_build(stream, pairs, options)?, hasher });
             }
             hasher = hasher.reseeded();
         }
-        let slots = self.index.stats(stream)?.slots as u64;
-        Err(Error::TableFull { what: NAME, unplaced: found, keys: len as u64, slots })
+        let slots = self.table.stats(stream)?.slots as u64;
+        Err(Error::TableFull { what: NAME, unplaced: found, keys: keys.len() as u64, slots })
     }
 }
 
@@ -380,7 +427,7 @@ mod tests {
         fn with_seed(stream: &Stream, bits: Option<u32>, seed: u64) -> Self {
             let mut table = PlainCuckoo::new(stream, Options::new().seed(seed)).unwrap();
             if let Some(bits) = bits {
-                table.hasher = table.hasher.with_bits(bits);
+                table.index.hasher = table.index.hasher.with_bits(bits);
             }
             Self { stream: stream.clone(), table, model: HashMap::new() }
         }
@@ -480,10 +527,10 @@ mod tests {
             for seed in 0..4 {
                 let mut both = Modelled::with_seed(&stream, Some(8), 1000 * seed);
                 for i in 0..20 {
-                    let before = both.table.hasher;
+                    let before = both.table.index.hasher;
                     // Replaces one, and inserts one.
                     both.insert(&[keys[i / 2], keys[i]], &[i as u16, 500 + i as u16]).unwrap();
-                    changes += usize::from(both.table.hasher != before);
+                    changes += usize::from(both.table.index.hasher != before);
                     // Absent keys often have the hash of a present one: deleting them deletes nothing.
                     both.delete(&keys[60..]);
                 }
@@ -492,9 +539,9 @@ mod tests {
             assert!(changes > 1, "{changes} changes");
             // Two keys of a batch.
             let mut both = Modelled::new(&stream, Some(11));
-            let before = both.table.hasher;
+            let before = both.table.index.hasher;
             both.insert(&keys[..60], &(0..60).collect::<Vec<u16>>()).unwrap();
-            assert_ne!(both.table.hasher, before);
+            assert_ne!(both.table.index.hasher, before);
             both.check(&keys);
         }
     }
@@ -592,7 +639,7 @@ mod tests {
         let loaded = PlainCuckoo::<u64, u64>::load(&stream, &file[..]).unwrap();
         let found = loaded.lookup(&stream, &on_device).unwrap().to_vec(&stream).unwrap();
         assert!(found.into_iter().eq(keys.into_iter().map(Some)));
-        let Options { reseeds, evictions, when_full, .. } = loaded.index.options;
+        let Options { reseeds, evictions, when_full, .. } = loaded.index.table.raw.options;
         assert_eq!((reseeds, evictions, when_full), (0, 1, WhenFull::Refuse));
     }
 
@@ -661,8 +708,9 @@ mod tests {
             let keys = stream.upload(&keys).unwrap();
             for seed in 0..5 {
                 let hasher = Hasher::new(seed);
-                let (hashes, mut clashes) = (hasher.hash(&stream, keys.as_slice()).unwrap(), stream.zeroed(1).unwrap());
-                hasher.find_clashes(&stream, keys.as_slice(), &hashes, &mut clashes).unwrap();
+                let (hashes, mut clashes) =
+                    (hasher.hash(&stream, keys.as_slice().into()).unwrap(), stream.zeroed(1).unwrap());
+                hasher.find_clashes(&stream, keys.as_slice().into(), &hashes, &mut clashes).unwrap();
                 assert_eq!(clashes.to_vec(&stream).unwrap(), [0], "seed {seed}");
             }
         }
@@ -676,7 +724,7 @@ mod tests {
         fn check<K: Pod>(name: &str, stream: &Stream, key: impl Fn(u32) -> K) {
             let keys = stream.upload(&(0..KEYS).map(key).collect::<Vec<K>>()).unwrap();
             for seed in 0..5 {
-                let hashes = Hasher::new(seed).hash(stream, keys.as_slice()).unwrap().to_vec(stream).unwrap();
+                let hashes = Hasher::new(seed).hash(stream, keys.as_slice().into()).unwrap().to_vec(stream).unwrap();
                 let mut counts = vec![0; BUCKETS as usize];
                 for hash in hashes {
                     counts[crate::hash::Hash::new(seed, BUCKETS, 2).choices(hash).get(0) as usize] += 1;

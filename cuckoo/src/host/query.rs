@@ -1,13 +1,12 @@
 //! The table: queries.
 
 use super::options::Width;
-use super::pairs::{PairVec, sort_by_key};
-use super::table::{GpuCuckoo, Stats};
+use super::pairs::PairVec;
+use super::table::{GpuCuckoo, RawTable, Stats};
 use crate::view::CuckooView;
-use gpu_dictionary::cast::{bits, recast};
-use gpu_dictionary::{Contents, Lookup, Value, WordKey as Key, values_for};
+use gpu_dictionary::{Contents, Lookup, Value, WordKey as Key};
 use gpu_primitives::kernel::View;
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
+use gpu_primitives::{AnySlice, AnyVec, DeviceSlice, DeviceVec, Error, Stream, sort};
 
 impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// Looks up the values of keys. Does not wait.
@@ -15,10 +14,8 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// # Errors
     /// [`Error::OutOfMemory`] for the results, or any launch error.
     pub fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
-        let keys: DeviceSlice<'a, K> = keys.into();
-        let _span = gpu_primitives::span!(stream, "cuckoo::lookup", keys.len());
-        let (values, found) = self.storage.find(stream, bits(keys), size_of::<V>() > 0)?;
-        Ok(Lookup { values: recast(values), found })
+        let (values, found) = self.raw.lookup(stream, keys.into().into())?;
+        Ok(Lookup { values: values.into_typed(), found })
     }
 
     /// Returns 1 for each key that is present and 0 for each that is absent. Does not wait.
@@ -26,10 +23,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// # Errors
     /// The errors of [`lookup`](Self::lookup).
     pub fn contains<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u8>, Error> {
-        let keys: DeviceSlice<'a, K> = keys.into();
-        let _span = gpu_primitives::span!(stream, "cuckoo::contains", keys.len());
-        let (_, found) = self.storage.find(stream, bits(keys), false)?;
-        Ok(found)
+        self.raw.contains(stream, keys.into().into())
     }
 
     /// Returns the number of keys. Waits.
@@ -37,8 +31,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// # Errors
     /// Any error of a copy to the host.
     pub fn len(&self, stream: &Stream) -> Result<usize, Error> {
-        let added = self.additions.as_ref().map_or(Ok(0), |additions| additions.count(stream))?;
-        Ok((self.placed + added - self.erased.get(stream)?) as usize)
+        self.raw.len(stream)
     }
 
     /// Returns whether the table has no keys. Waits.
@@ -46,7 +39,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// # Errors
     /// The errors of [`len`](Self::len).
     pub fn is_empty(&self, stream: &Stream) -> Result<bool, Error> {
-        Ok(self.len(stream)? == 0)
+        Ok(self.raw.len(stream)? == 0)
     }
 
     /// Returns all pairs in key order. Waits for the number of keys.
@@ -54,19 +47,17 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// # Errors
     /// [`Error::OutOfMemory`], or any launch error.
     pub fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
-        let pairs = self.collect(stream, 0)?;
-        let mut sorted = PairVec::uninit(stream, pairs.len())?;
-        sort_by_key::<K, _>(stream, pairs.slices(), &mut sorted)?;
-        sorted.values.truncate(values_for::<V>(pairs.len()));
-        Ok(Contents { keys: recast(sorted.keys), values: recast(sorted.values) })
-    }
-
-    /// Copies all pairs, in any order, and leaves room for `more` pairs after them. Waits.
-    pub(super) fn collect(&self, stream: &Stream, more: usize) -> Result<PairVec<K::Code, V::Carrier>, Error> {
-        let mut pairs = PairVec::uninit(stream, self.len(stream)? + more)?;
-        // SAFETY: there is room for all pairs of the table.
-        unsafe { self.storage.collect(stream, &mut pairs)? };
-        Ok(pairs)
+        let PairVec { keys, values } = self.raw.collect(stream, 0)?;
+        let (keys, mut values): (DeviceVec<K>, DeviceVec<V>) = (keys.into_typed(), values.into_typed());
+        let mut sorted = stream.uninit(keys.len())?;
+        if const { size_of::<V>() == 0 } {
+            values.truncate(0);
+            sort::keys(stream, &keys, &mut sorted, sort::Options::new())?;
+            return Ok(Contents { keys: sorted, values });
+        }
+        let mut sorted_values = stream.uninit(values.len())?;
+        sort::pairs(stream, (&keys, &values), (&mut sorted, &mut sorted_values), sort::Options::new())?;
+        Ok(Contents { keys: sorted, values: sorted_values })
     }
 
     /// Returns statistics of the table. Waits for the number of keys.
@@ -74,11 +65,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// # Errors
     /// The errors of [`len`](Self::len).
     pub fn stats(&self, stream: &Stream) -> Result<Stats, Error> {
-        let (len, slots) = (self.len(stream)?, self.storage.slots() as usize);
-        // The slots, and the number of deleted keys.
-        let bytes = self.storage.bytes() + size_of::<u64>();
-        let kept = self.work.as_ref().map_or(0, |work| work.bytes());
-        Ok(Stats { len, slots, load: len as f64 / slots as f64, bytes, kept, rebuilds: self.rebuilds })
+        self.raw.stats(stream)
     }
 
     /// Returns the table as an argument for a kernel of your own: see [`CuckooView`]. The kernel sees a key as the
@@ -93,8 +80,42 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         &self,
         stream: &Stream,
     ) -> Result<View<'_, CuckooView<K::Code, V::Carrier, WIDTH>>, Error> {
-        expect_width(WIDTH, self.storage.width())?;
-        self.storage.view(stream)
+        expect_width(WIDTH, self.raw.storage.width())?;
+        self.raw.storage.view(stream)
+    }
+}
+
+impl RawTable {
+    pub(super) fn lookup(&self, stream: &Stream, keys: AnySlice<'_>) -> Result<(AnyVec, DeviceVec<u8>), Error> {
+        let _span = gpu_primitives::span!(stream, "cuckoo::lookup", keys.len());
+        self.storage.find(stream, keys, self.storage.sizes().value > 0)
+    }
+
+    fn contains(&self, stream: &Stream, keys: AnySlice<'_>) -> Result<DeviceVec<u8>, Error> {
+        let _span = gpu_primitives::span!(stream, "cuckoo::contains", keys.len());
+        let (_, found) = self.storage.find(stream, keys, false)?;
+        Ok(found)
+    }
+
+    pub(super) fn len(&self, stream: &Stream) -> Result<usize, Error> {
+        let added = self.additions.as_ref().map_or(Ok(0), |additions| additions.count(stream))?;
+        Ok((self.placed + added - self.erased.get(stream)?) as usize)
+    }
+
+    /// Copies all pairs, in any order, and leaves room for `more` pairs after them. Waits.
+    pub(super) fn collect(&self, stream: &Stream, more: usize) -> Result<PairVec, Error> {
+        let mut pairs = PairVec::uninit(stream, self.storage.sizes(), self.len(stream)? + more)?;
+        // SAFETY: there is room for all pairs of the table.
+        unsafe { self.storage.collect(stream, &mut pairs)? };
+        Ok(pairs)
+    }
+
+    fn stats(&self, stream: &Stream) -> Result<Stats, Error> {
+        let (len, slots) = (self.len(stream)?, self.storage.slots() as usize);
+        // The slots, and the number of deleted keys.
+        let bytes = self.storage.bytes() + size_of::<u64>();
+        let kept = self.work.as_ref().map_or(0, |work| work.bytes());
+        Ok(Stats { len, slots, load: len as f64 / slots as f64, bytes, kept, rebuilds: self.rebuilds })
     }
 }
 

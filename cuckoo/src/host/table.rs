@@ -3,11 +3,12 @@
 use super::additions::Additions;
 use super::build::{Built, buckets_for, build};
 use super::options::Options;
-use super::pairs::{Given, PairSlices, PairVec};
+use super::pairs::{Given, PairSlices, PairVec, Sizes};
 use super::storage::Storage;
 use super::work::Work;
+use core::marker::PhantomData;
 use gpu_dictionary::{Value, WordKey as Key, assert_carried};
-use gpu_primitives::{DeviceSlice, DeviceValue, Error, Stream};
+use gpu_primitives::{AnySlice, DeviceSlice, DeviceValue, Error, Stream};
 
 /// A hash table on the device, from keys to values of 0, 4 or 8 bytes.
 ///
@@ -27,7 +28,15 @@ use gpu_primitives::{DeviceSlice, DeviceValue, Error, Stream};
 /// - **Streams**: calls may use different streams. On the device, a call waits for changes made on other streams.
 #[derive(Debug)]
 pub struct GpuCuckoo<K: Key, V: Value> {
-    pub(super) storage: Storage<K::Code, V::Carrier>,
+    pub(super) raw: RawTable,
+    types: PhantomData<fn() -> (K, V)>,
+}
+
+/// A table whose types are known by their sizes alone, so that its code is compiled once, with this crate. Slices of keys and of
+/// values have these sizes.
+#[derive(Debug)]
+pub struct RawTable {
+    pub(super) storage: Storage,
     /// Keys placed by the build and by the host since then, minus those that were displaced and found no other slot.
     pub(super) placed: u64,
     /// Keys that kernels of the user have placed in addition.
@@ -39,7 +48,7 @@ pub struct GpuCuckoo<K: Key, V: Value> {
     pub(super) options: Options,
     pub(super) rebuilds: u64,
     /// What the last insertion has left for the next one.
-    pub(super) work: Option<Work<K::Code, V::Carrier>>,
+    pub(super) work: Option<Work>,
 }
 
 /// Statistics of a table.
@@ -60,13 +69,23 @@ pub struct Stats {
 }
 
 impl<K: Key, V: Value> GpuCuckoo<K, V> {
+    pub(super) const SIZES: Sizes = {
+        assert_carried::<V>();
+        Sizes { key: size_of::<K>(), value: size_of::<V>() }
+    };
+
+    /// Returns a table of keys and values with these [sizes](Self::SIZES).
+    pub(super) fn of(raw: RawTable) -> Self {
+        assert_eq!(raw.storage.sizes(), Self::SIZES, "the types of a table");
+        Self { raw, types: PhantomData }
+    }
+
     /// Creates an empty table with room for as many keys as the options [say](Options::capacity). Waits.
     ///
     /// # Errors
     /// The errors of [`bulk_build`](Self::bulk_build).
     pub fn new(stream: &Stream, options: Options) -> Result<Self, Error> {
-        let none = PairVec::uninit(stream, 0)?;
-        Self::build(stream, none.slices(), options)
+        RawTable::empty(stream, Self::SIZES, options).map(Self::of)
     }
 
     /// Makes a copy of the table, which can be queried and updated independently. Does not wait.
@@ -74,18 +93,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// # Errors
     /// [`Error::OutOfMemory`], or any error of a copy.
     pub fn try_clone(&self, stream: &Stream) -> Result<Self, Error> {
-        let mut erased = DeviceValue::new(stream, 0)?;
-        erased.as_mut_slice().copy_from(stream, self.erased.as_slice())?;
-        Ok(Self {
-            storage: self.storage.try_clone(stream)?,
-            placed: self.placed,
-            additions: self.additions.as_ref().map(|additions| additions.try_clone(stream)).transpose()?,
-            erased,
-            known_erased: self.known_erased,
-            options: self.options.clone(),
-            rebuilds: self.rebuilds,
-            work: None,
-        })
+        self.raw.try_clone(stream).map(Self::of)
     }
 
     /// Builds a table from these pairs: keys, and as many values. If a key occurs more than once, the last pair wins.
@@ -117,25 +125,50 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
         options: Options,
     ) -> Result<Self, Error> {
-        let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
-        let _span = gpu_primitives::span!(stream, "cuckoo::bulk_build", pairs.0.len());
-        let given = Given::<K, V>::new(stream, pairs.0, pairs.1.into())?;
-        Self::build(stream, given.slices(), options)
+        RawTable::bulk_build(stream, of_caller(pairs), options).map(Self::of)
+    }
+}
+
+/// Returns pairs of the caller without their types.
+pub fn of_caller<'a, K: Key, V: Value>(
+    pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+) -> PairSlices<'a> {
+    (AnySlice::from(pairs.0.into()), AnySlice::from(pairs.1.into()))
+}
+
+impl RawTable {
+    fn empty(stream: &Stream, sizes: Sizes, options: Options) -> Result<Self, Error> {
+        Self::build(stream, PairVec::uninit(stream, sizes, 0)?.slices(), options)
     }
 
-    fn build(stream: &Stream, pairs: PairSlices<'_, K::Code, V::Carrier>, options: Options) -> Result<Self, Error> {
+    fn bulk_build(stream: &Stream, pairs: PairSlices<'_>, options: Options) -> Result<Self, Error> {
+        let _span = gpu_primitives::span!(stream, "cuckoo::bulk_build", pairs.0.len());
+        Self::build(stream, Given::new(stream, pairs)?.slices(), options)
+    }
+
+    fn build(stream: &Stream, pairs: PairSlices<'_>, options: Options) -> Result<Self, Error> {
         options.check()?;
         let options = options.with_any_seed();
         let buckets = buckets_for(pairs.0.len().max(options.capacity), &options)?;
         Self::from_built(stream, build(stream, pairs, buckets, &options)?, options)
     }
 
-    pub(super) fn from_built(
-        stream: &Stream,
-        built: Built<K::Code, V::Carrier>,
-        options: Options,
-    ) -> Result<Self, Error> {
-        assert_carried::<V>();
+    fn try_clone(&self, stream: &Stream) -> Result<Self, Error> {
+        let mut erased = DeviceValue::new(stream, 0)?;
+        erased.as_mut_slice().copy_from(stream, self.erased.as_slice())?;
+        Ok(Self {
+            storage: self.storage.try_clone(stream)?,
+            placed: self.placed,
+            additions: self.additions.as_ref().map(|additions| additions.try_clone(stream)).transpose()?,
+            erased,
+            known_erased: self.known_erased,
+            options: self.options.clone(),
+            rebuilds: self.rebuilds,
+            work: None,
+        })
+    }
+
+    pub(super) fn from_built(stream: &Stream, built: Built, options: Options) -> Result<Self, Error> {
         let Built { storage, len, failures } = built;
         let erased = DeviceValue::new(stream, 0)?;
         let rebuilds = u64::from(failures);

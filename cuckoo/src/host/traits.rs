@@ -29,7 +29,7 @@ impl<K: Key, V: Value> Dictionary for GpuCuckoo<K, V> {
     }
 
     fn options(&self) -> Options {
-        self.options.clone()
+        self.raw.options.clone()
     }
 
     fn try_clone(&self, stream: &Stream) -> Result<Self, Error> {

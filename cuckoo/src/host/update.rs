@@ -3,46 +3,18 @@
 use super::build::{Built, buckets_for, build};
 use super::options::Options;
 use super::pairs::{PairSlices, PairVec};
-use super::table::GpuCuckoo;
-use gpu_dictionary::cast::{bits, recast};
+use super::table::{GpuCuckoo, RawTable, of_caller};
 use gpu_dictionary::{Lookup, Value, WordKey as Key};
-use gpu_primitives::{DeviceSlice, DeviceValue, Error, Stream};
+use gpu_primitives::{AnySlice, AnyVec, DeviceSlice, DeviceValue, DeviceVec, Error, Stream};
 
 impl<K: Key, V: Value> GpuCuckoo<K, V> {
-    /// Replaces the table by a new one of these pairs, with room for `capacity` keys.
-    pub(super) fn build_anew(
-        &mut self,
-        stream: &Stream,
-        pairs: PairSlices<'_, K::Code, V::Carrier>,
-        capacity: usize,
-        options: Options,
-    ) -> Result<(), Error> {
-        // A different seed: the current one may have failed.
-        let options = options.seed(self.options.any_seed().wrapping_add(self.rebuilds + 1));
-        let built = build(stream, pairs, buckets_for(capacity, &options)?, &options)?;
-        let failures = u64::from(built.failures);
-        self.install(stream, built)?;
-        self.rebuilds += 1 + failures;
-        Ok(())
-    }
-
-    /// Replaces the contents of the table. After an error the table is unchanged.
-    pub(super) fn install(&mut self, stream: &Stream, built: Built<K::Code, V::Carrier>) -> Result<(), Error> {
-        self.erased = DeviceValue::new(stream, 0)?;
-        (self.storage, self.placed, self.known_erased, self.additions) = (built.storage, built.len, 0, None);
-        Ok(())
-    }
-
     /// Rebuilds the table with room for `capacity` keys at its load factor, or for the keys it has if they are more.
     /// Afterwards no slot is dead. Waits.
     ///
     /// # Errors
     /// The errors of [`bulk_build`](Self::bulk_build). After an error the table is unchanged.
     pub fn rebuild(&mut self, stream: &Stream, capacity: usize) -> Result<(), Error> {
-        let pairs = self.collect(stream, 0)?;
-        self.build_anew(stream, pairs.slices(), capacity.max(pairs.len()), self.options.clone())?;
-        self.work = None;
-        Ok(())
+        self.raw.rebuild(stream, capacity)
     }
 
     /// Deletes keys. Ignores absent keys. Does not wait.
@@ -50,9 +22,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// # Errors
     /// Any launch error.
     pub fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
-        let keys: DeviceSlice<'a, K> = keys.into();
-        let _span = gpu_primitives::span!(stream, "cuckoo::delete", keys.len());
-        self.storage.erase(stream, bits(keys), &mut self.erased)
+        self.raw.delete(stream, keys.into().into())
     }
 
     /// Deletes keys, and returns the values they had: [`lookup`](Self::lookup), then [`delete`](Self::delete). Each of
@@ -76,19 +46,8 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// [`Error::OutOfMemory`] for the results and for 4 bytes per bucket, or any launch error. After an error the table is
     /// unchanged.
     pub fn remove<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
-        let keys = keys.into();
-        let _span = gpu_primitives::span!(stream, "cuckoo::remove", keys.len());
-        // Many keys are deleted in the order of the buckets. A recording cannot do so: it would repeat the number of its batch.
-        let is_recording = stream.refuse_recording("a removal").is_err();
-        if keys.len() >= self.storage.buckets() as usize && !is_recording {
-            let mut work = self.take_work(stream)?;
-            let (values, found) = work.take(stream, &mut self.storage, bits(keys), &mut self.erased)?;
-            self.keep_work(stream, work);
-            return Ok(Lookup { values: recast(values), found });
-        }
-        let found = self.lookup(stream, keys)?;
-        self.delete(stream, keys)?;
-        Ok(found)
+        let (values, found) = self.raw.remove(stream, keys.into().into())?;
+        Ok(Lookup { values: values.into_typed(), found })
     }
 
     /// Inserts pairs and deletes keys in one call. If a key is in both, the deletion wins. Waits.
@@ -101,13 +60,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         insert: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
         delete: impl Into<DeviceSlice<'a, K>>,
     ) -> Result<(), Error> {
-        let insert: (DeviceSlice<'a, K>, _) = (insert.0.into(), insert.1);
-        let _span = gpu_primitives::span!(stream, "cuckoo::update", insert.0.len());
-        let delete = delete.into();
-        // Rejects keys of another device before anything is inserted.
-        delete.view(stream).map(drop)?;
-        self.insert(stream, insert)?;
-        self.delete(stream, delete)
+        self.raw.update(stream, of_caller(insert), delete.into().into())
     }
 
     /// Deletes all keys. The table keeps its slots. Waits.
@@ -115,8 +68,73 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// # Errors
     /// [`Error::OutOfMemory`], or any launch error. After an error the table is unchanged.
     pub fn clear(&mut self, stream: &Stream) -> Result<(), Error> {
+        self.raw.clear(stream)
+    }
+}
+
+impl RawTable {
+    /// Replaces the table by a new one of these pairs, with room for `capacity` keys.
+    pub(super) fn build_anew(
+        &mut self,
+        stream: &Stream,
+        pairs: PairSlices<'_>,
+        capacity: usize,
+        options: Options,
+    ) -> Result<(), Error> {
+        // A different seed: the current one may have failed.
+        let options = options.seed(self.options.any_seed().wrapping_add(self.rebuilds + 1));
+        let built = build(stream, pairs, buckets_for(capacity, &options)?, &options)?;
+        let failures = u64::from(built.failures);
+        self.install(stream, built)?;
+        self.rebuilds += 1 + failures;
+        Ok(())
+    }
+
+    /// Replaces the contents of the table. After an error the table is unchanged.
+    pub(super) fn install(&mut self, stream: &Stream, built: Built) -> Result<(), Error> {
+        self.erased = DeviceValue::new(stream, 0)?;
+        (self.storage, self.placed, self.known_erased, self.additions) = (built.storage, built.len, 0, None);
+        Ok(())
+    }
+
+    pub(super) fn rebuild(&mut self, stream: &Stream, capacity: usize) -> Result<(), Error> {
+        let pairs = self.collect(stream, 0)?;
+        self.build_anew(stream, pairs.slices(), capacity.max(pairs.len()), self.options.clone())?;
+        self.work = None;
+        Ok(())
+    }
+
+    fn delete(&mut self, stream: &Stream, keys: AnySlice<'_>) -> Result<(), Error> {
+        let _span = gpu_primitives::span!(stream, "cuckoo::delete", keys.len());
+        self.storage.erase(stream, keys, &mut self.erased)
+    }
+
+    fn remove(&mut self, stream: &Stream, keys: AnySlice<'_>) -> Result<(AnyVec, DeviceVec<u8>), Error> {
+        let _span = gpu_primitives::span!(stream, "cuckoo::remove", keys.len());
+        // Many keys are deleted in the order of the buckets. A recording cannot do so: it would repeat the number of its batch.
+        let is_recording = stream.refuse_recording("a removal").is_err();
+        if keys.len() >= self.storage.buckets() as usize && !is_recording {
+            let mut work = self.take_work(stream)?;
+            let removed = work.take(stream, &mut self.storage, keys, &mut self.erased)?;
+            self.keep_work(stream, work);
+            return Ok(removed);
+        }
+        let found = self.lookup(stream, keys)?;
+        self.delete(stream, keys)?;
+        Ok(found)
+    }
+
+    fn update(&mut self, stream: &Stream, insert: PairSlices<'_>, delete: AnySlice<'_>) -> Result<(), Error> {
+        let _span = gpu_primitives::span!(stream, "cuckoo::update", insert.0.len());
+        // Rejects keys of another device before anything is inserted.
+        delete.bytes().view(stream).map(drop)?;
+        self.insert(stream, insert)?;
+        self.delete(stream, delete)
+    }
+
+    fn clear(&mut self, stream: &Stream) -> Result<(), Error> {
         stream.refuse_recording("an update of a dictionary")?;
-        let none = PairVec::uninit(stream, 0)?;
+        let none = PairVec::uninit(stream, self.storage.sizes(), 0)?;
         let built = build(stream, none.slices(), self.storage.buckets(), &self.options)?;
         self.install(stream, built)?;
         self.work = None;

@@ -1,12 +1,10 @@
 //! The table: operations on all pairs.
 
-use super::pairs::PairVec;
+use super::pairs::{PairVec, typed};
 use super::table::GpuCuckoo;
 use gpu_dictionary::{Contents, Value, WordKey as Key};
 use gpu_primitives::map::{Map, Map2};
-use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, transform};
-
-const SAME: &str = "keys and values have the size and alignment of what carries them";
+use gpu_primitives::{AnySlice, DeviceSlice, DeviceVec, Error, Stream, transform};
 
 impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// Keeps the pairs for which `keep(key, value)` is not 0, and deletes the others. Does not wait.
@@ -30,11 +28,11 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// # Errors
     /// [`Error::OutOfMemory`], or any launch error. After an error the table is unchanged.
     pub fn retain<F: Map2<K, V, Output = u8>>(&mut self, stream: &Stream, keep: F) -> Result<(), Error> {
-        let slots = self.storage.unpack(stream)?;
+        let slots = self.raw.storage.unpack(stream)?;
         let mut keeps = stream.uninit(slots.len())?;
-        let (keys, values) = of_caller::<K, V>(&slots);
+        let (keys, values) = of_table::<K, V>(&slots);
         transform::map2(stream, keys, values, &mut keeps, keep)?;
-        self.storage.keep(stream, &keeps, &mut self.erased)
+        self.raw.storage.keep(stream, &keeps, &mut self.raw.erased)
     }
 
     /// Replaces every value by `function(key, value)`. Does not wait.
@@ -58,12 +56,11 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// # Errors
     /// [`Error::OutOfMemory`], or any launch error. After an error the table is unchanged.
     pub fn for_each<F: Map2<K, V, Output = V>>(&mut self, stream: &Stream, function: F) -> Result<(), Error> {
-        let slots = self.storage.unpack(stream)?;
-        let mut results = stream.uninit::<V::Carrier>(slots.len())?;
-        let (keys, values) = of_caller::<K, V>(&slots);
-        let to: DeviceSliceMut<'_, V> = results.as_mut_slice().cast().expect(SAME);
-        transform::map2(stream, keys, values, to, function)?;
-        self.storage.assign(stream, &results)
+        let slots = self.raw.storage.unpack(stream)?;
+        let mut results = stream.uninit::<V>(slots.len())?;
+        let (keys, values) = of_table::<K, V>(&slots);
+        transform::map2(stream, keys, values, &mut results, function)?;
+        self.raw.storage.assign(stream, AnySlice::from(results.as_slice()))
     }
 
     /// Returns all keys in order. Waits for their number.
@@ -137,15 +134,14 @@ impl<K: Key> GpuCuckoo<K, ()> {
     /// # Errors
     /// [`Error::OutOfMemory`], or any launch error. After an error the set is unchanged.
     pub fn retain_keys<F: Map<K, Output = u8>>(&mut self, stream: &Stream, keep: F) -> Result<(), Error> {
-        let slots = self.storage.unpack(stream)?;
+        let slots = self.raw.storage.unpack(stream)?;
         let mut keeps = stream.uninit(slots.len())?;
-        let keys: DeviceSlice<'_, K> = slots.keys.as_slice().cast().expect(SAME);
-        transform::map(stream, keys, &mut keeps, keep)?;
-        self.storage.keep(stream, &keeps, &mut self.erased)
+        transform::map(stream, typed::<K>(slots.keys.as_slice()), &mut keeps, keep)?;
+        self.raw.storage.keep(stream, &keeps, &mut self.raw.erased)
     }
 }
 
 /// Returns pairs as those of the caller's types.
-fn of_caller<K: Key, V: Value>(pairs: &PairVec<K::Code, V::Carrier>) -> (DeviceSlice<'_, K>, DeviceSlice<'_, V>) {
-    (pairs.keys.as_slice().cast().expect(SAME), pairs.values.as_slice().cast().expect(SAME))
+fn of_table<K: Key, V: Value>(pairs: &PairVec) -> (DeviceSlice<'_, K>, DeviceSlice<'_, V>) {
+    (typed(pairs.keys.as_slice()), typed(pairs.values.as_slice()))
 }

@@ -1,19 +1,41 @@
 //! What an insertion works with: counters, locks, marks and lists. The table keeps them from call to call.
 
 use super::build::lock_words;
-use super::pairs::{PairSlices, PairVec};
-use super::storage::{ClaimJob, EntrySlice, PlaceJob, Repeats, Storage};
+use super::pairs::{self, PairSlices, PairVec, Sizes, typed, typed_mut};
+use super::storage::{PlaceJob, Storage, probe_blocks, with_table};
 use crate::hash::Hash;
-use crate::kernel::{Claims, ENTRIES_PER_POSITION, Latest, Marks};
-use bytemuck::Pod;
+use crate::kernel::{Claim, Claims, ENTRIES_PER_POSITION, Entries, Latest, Marks, Raise, Revert, Settle, Sweep, Take};
+use core::any::Any;
 use gpu_dictionary::{Carrier, WordCode as KeyCode};
-use gpu_primitives::monoid::Combine;
-use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, transfer};
+use gpu_primitives::kernel::{Held, View};
+use gpu_primitives::monoid::{Combine, HoleMonoid};
+use gpu_primitives::{
+    AnySlice, AnyVec, DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, sized, transfer,
+};
+
+/// What an insertion does with the value of a key that is present.
+#[derive(Clone, Copy)]
+pub enum Operation {
+    /// Replaces it by the new one.
+    Latest,
+    /// Combines it with the new one, of 4 bytes.
+    Four(HoleMonoid<u32>),
+    /// Combines it with the new one, of 8 bytes.
+    Eight(HoleMonoid<u64>),
+}
+
+impl<V: Held> From<HoleMonoid<V>> for Operation {
+    fn from(operation: HoleMonoid<V>) -> Self {
+        let any: &dyn Any = &operation;
+        let four = any.downcast_ref().map(|&four| Self::Four(four));
+        four.or_else(|| any.downcast_ref().map(|&eight| Self::Eight(eight))).expect("values have 4 or 8 bytes")
+    }
+}
 
 /// Pairs to insert.
 #[derive(Clone, Copy)]
-pub struct Batch<'a, C: KeyCode, V: Carrier> {
-    pub pairs: PairSlices<'a, C, V>,
+pub struct Batch<'a> {
+    pub pairs: PairSlices<'a>,
     pub equal_keys: EqualKeys,
 }
 
@@ -28,7 +50,7 @@ pub enum EqualKeys {
     AllCount,
 }
 
-impl<C: KeyCode, V: Carrier> Batch<'_, C, V> {
+impl Batch<'_> {
     /// Returns whether all keys are known to be different.
     pub fn is_distinct(&self) -> bool {
         self.equal_keys == EqualKeys::None
@@ -41,7 +63,7 @@ impl<C: KeyCode, V: Carrier> Batch<'_, C, V> {
 /// that say which batch they are of. There are two sets of counters, and the kernel that places pairs clears the one that
 /// is not in use.
 #[derive(Debug)]
-pub struct Work<C: KeyCode, V: Carrier> {
+pub struct Work {
     counters: DeviceVec<u64>,
     uses_second_set: bool,
     /// One bit per bucket.
@@ -52,12 +74,12 @@ pub struct Work<C: KeyCode, V: Carrier> {
     batches: u32,
     /// The hash functions of the table when the batch was inserted.
     hash: Hash,
-    lists: Lists<C, V>,
+    lists: Lists,
 }
 
 /// Memory whose size depends on the batch.
 #[derive(Debug)]
-struct Lists<C: KeyCode, V: Carrier> {
+struct Lists {
     /// The last positions of keys.
     entries: DeviceVec<u32>,
     /// Entries up to this one are of earlier batches.
@@ -65,11 +87,11 @@ struct Lists<C: KeyCode, V: Carrier> {
     /// The length of the batch: entries are at most the sum of both.
     positions: u32,
     /// What became of the pairs of the batch, and the old values.
-    history: PairVec<u8, V>,
+    history: PairVec,
     /// Room for the pairs that find all of their buckets full.
-    overflow: PairVec<C, V>,
+    overflow: PairVec,
     /// Room for the pairs that cannot be placed.
-    leftovers: PairVec<C, V>,
+    leftovers: PairVec,
 }
 
 /// The counters, read back.
@@ -108,32 +130,22 @@ fn counter(claims: DeviceSliceMut<'_, u64>, counter: Claims) -> Result<DeviceSli
     claims.slice_mut(counter as usize..=counter as usize)
 }
 
-/// Ensures room for `len` pairs. What was in it is lost where it grows.
-fn reserve_pairs<C: Pod, V: Pod>(stream: &Stream, room: &mut PairVec<C, V>, len: usize) -> Result<(), Error> {
-    if room.len() < len {
-        *room = PairVec::uninit(stream, len)?;
-    }
-    Ok(())
-}
-
-impl<C: KeyCode, V: Carrier> Lists<C, V> {
-    fn new(stream: &Stream) -> Result<Self, Error> {
+impl Lists {
+    fn new(stream: &Stream, sizes: Sizes) -> Result<Self, Error> {
         Ok(Self {
             entries: stream.uninit(0)?,
             base: 0,
             positions: 0,
-            history: PairVec::uninit(stream, 0)?,
-            overflow: PairVec::uninit(stream, 0)?,
-            leftovers: PairVec::uninit(stream, 0)?,
+            history: PairVec::uninit(stream, Sizes { key: 1, ..sizes }, 0)?,
+            overflow: PairVec::uninit(stream, sizes, 0)?,
+            leftovers: PairVec::uninit(stream, sizes, 0)?,
         })
     }
 
     /// Returns the size in bytes.
     fn bytes(&self) -> usize {
-        let pairs = self.overflow.len() + self.leftovers.len();
-        self.entries.len() * size_of::<u32>()
-            + self.history.len() * (1 + size_of::<V>())
-            + pairs * (size_of::<C>() + size_of::<V>())
+        let pairs = self.history.bytes() + self.overflow.bytes() + self.leftovers.bytes();
+        self.entries.len() * size_of::<u32>() + pairs
     }
 
     /// Makes sure of room and of free entries for a batch.
@@ -150,9 +162,122 @@ impl<C: KeyCode, V: Carrier> Lists<C, V> {
             }
         }
         self.positions = len as u32;
-        reserve_pairs(stream, &mut self.history, len)?;
-        reserve_pairs(stream, &mut self.overflow, len)?;
-        reserve_pairs(stream, &mut self.leftovers, len)
+        self.history.reserve(stream, len)?;
+        self.overflow.reserve(stream, len)?;
+        self.leftovers.reserve(stream, len)
+    }
+}
+
+/// Returns no room for what became of pairs.
+fn no_history(stream: &Stream, sizes: Sizes) -> Result<PairVec, Error> {
+    PairVec::uninit(stream, Sizes { key: 1, ..sizes }, 0)
+}
+
+/// What finds equal keys, if there can be any.
+enum Repeats<'a> {
+    /// All keys are different.
+    None,
+    /// Keys may be equal.
+    Possible {
+        /// A mark for every bucket.
+        marks: &'a mut DeviceVec<u32>,
+        /// A number that no mark has, from 1 to [`Marks::LAST_BATCH`].
+        batch: u32,
+        entries: EntrySlice<'a>,
+        /// Whether all pairs with equal keys are to be recorded in the entries, or at least the last one.
+        all_count: bool,
+    },
+}
+
+/// Entries for the last positions of keys: more of them than keys, all at most `base` before. The base plus the number of
+/// keys is less than 2^32.
+struct EntrySlice<'a> {
+    words: DeviceSliceMut<'a, u32>,
+    /// Decides where the search for a key begins.
+    hash: Hash,
+    base: u32,
+}
+
+impl EntrySlice<'_> {
+    /// Returns the entries as an argument for kernels on `stream`.
+    fn view(&mut self, stream: &Stream) -> Result<View<'_, Entries>, Error> {
+        Entries::view(stream, &mut self.words, self.hash, self.base)
+    }
+}
+
+/// An insertion that displaces no pairs. Of equal keys one takes part; [`Work::settle`] corrects its value.
+struct ClaimJob<'a> {
+    pairs: PairSlices<'a>,
+    /// The number of pairs to insert, from the first one on: one element. All pairs if there is none.
+    count: Option<DeviceSlice<'a, u64>>,
+    /// What finds equal keys.
+    repeats: Repeats<'a>,
+    /// Room for the fate of every pair and for the old values; or none.
+    history: &'a mut PairVec,
+    /// Room for the pairs that find all of their buckets full.
+    overflow: &'a mut PairVec,
+    /// The counters of [`Claims`], to which the numbers are added.
+    counts: DeviceSliceMut<'a, u64>,
+}
+
+impl ClaimJob<'_> {
+    /// Inserts the pairs. The old value of a key and the new one are combined. Does not wait.
+    ///
+    /// # Safety
+    /// The buffers are as [`ClaimJob`] describes them. `count` is at most the number of pairs. If there can be no repeats,
+    /// the keys are different. There is room for the overflow. The operation is one of the table's values.
+    unsafe fn launch(self, stream: &Stream, storage: &mut Storage, operation: Operation) -> Result<(), Error> {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            match operation {
+                Operation::Latest => {
+                    with_table!(storage => C, V, self.launch_typed::<C, V, WIDTH, _>(stream, storage, Latest))
+                }
+                Operation::Four(operation) => {
+                    with_table!(storage => C, V in u32, self.launch_typed::<C, V, WIDTH, _>(stream, storage, operation))
+                }
+                Operation::Eight(operation) => {
+                    with_table!(storage => C, V in u64, self.launch_typed::<C, V, WIDTH, _>(stream, storage, operation))
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// The requirements of [`launch`](Self::launch). The types are those of the table.
+    unsafe fn launch_typed<C: KeyCode, V: Carrier, const WIDTH: usize, O: Combine<V>>(
+        self,
+        stream: &Stream,
+        storage: &mut Storage,
+        operation: O,
+    ) -> Result<(), Error> {
+        let ClaimJob { pairs, count, repeats, history, overflow, mut counts } = self;
+        let len = pairs.0.len();
+        if len == 0 {
+            return Ok(());
+        }
+        let (no_count, mut no_marks, mut no_entries) = (stream.uninit(0)?, stream.uninit(0)?, stream.uninit(0)?);
+        let count = count.unwrap_or(no_count.as_slice());
+        let (marks, batch, mut entries, all_count) = match repeats {
+            Repeats::None => {
+                let entries = EntrySlice { words: no_entries.as_mut_slice(), hash: storage.hash(), base: 0 };
+                (&mut no_marks, 0, entries, false)
+            }
+            Repeats::Possible { marks, batch, entries, all_count } => (marks, batch, entries, all_count),
+        };
+        let kernel = Claim::new(
+            storage.view_mut::<C, V, WIDTH>(stream)?,
+            pairs::view(stream, pairs)?,
+            count.view(stream)?,
+            Marks::view(stream, marks, batch, all_count)?,
+            entries.view(stream)?,
+            operation,
+            history.view_mut(stream)?,
+            overflow.view_mut(stream)?,
+            counts.view_mut(stream)?,
+        );
+        // SAFETY: there is a thread per pair. The rest is guaranteed by the caller.
+        unsafe { stream.launch(kernel, probe_blocks(len)) }
     }
 }
 
@@ -162,17 +287,17 @@ fn entry_slice(entries: &mut DeviceVec<u32>, base: u32, positions: u32, hash: Ha
     Ok(EntrySlice { words: entries.as_mut_slice().slice_mut(..len)?, hash, base })
 }
 
-impl<C: KeyCode, V: Carrier> Work<C, V> {
+impl Work {
     /// Makes what the first insertion starts from.
-    pub fn new(stream: &Stream, hash: Hash) -> Result<Self, Error> {
+    pub fn new(stream: &Stream, storage: &Storage) -> Result<Self, Error> {
         Ok(Self {
             counters: stream.zeroed(2 * SET)?,
             uses_second_set: false,
             locks: stream.uninit(0)?,
             marks: stream.uninit(0)?,
             batches: 0,
-            hash,
-            lists: Lists::new(stream)?,
+            hash: storage.hash(),
+            lists: Lists::new(stream, storage.sizes())?,
         })
     }
 
@@ -186,13 +311,13 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
     /// Frees the lists if they are larger than this.
     pub fn trim(&mut self, stream: &Stream, bytes: usize) -> Result<(), Error> {
         if self.lists.bytes() > bytes {
-            self.lists = Lists::new(stream)?;
+            self.lists = Lists::new(stream, pairs::sizes_of(self.lists.overflow.slices()))?;
         }
         Ok(())
     }
 
     /// Prepares the insertion of a batch into a table of so many buckets. Allocates what is missing; does not wait.
-    pub fn prepare(&mut self, stream: &Stream, batch: &Batch<'_, C, V>, buckets: u32) -> Result<(), Error> {
+    pub fn prepare(&mut self, stream: &Stream, batch: &Batch<'_>, buckets: u32) -> Result<(), Error> {
         self.lists.prepare(stream, batch.pairs.0.len())?;
         self.prepare_locks(stream, buckets)?;
         if batch.is_distinct() { Ok(()) } else { self.prepare_marks(stream, buckets) }
@@ -223,13 +348,36 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
     pub fn take(
         &mut self,
         stream: &Stream,
-        storage: &mut Storage<C, V>,
-        keys: DeviceSlice<'_, C>,
+        storage: &mut Storage,
+        keys: AnySlice<'_>,
         erased: &mut DeviceValue<u64>,
-    ) -> Result<(DeviceVec<V>, DeviceVec<u8>), Error> {
+    ) -> Result<(AnyVec, DeviceVec<u8>), Error> {
         self.prepare_marks(stream, storage.buckets())?;
-        // SAFETY: there is a mark for every bucket, and none is of this batch.
-        unsafe { storage.take(stream, keys, (&mut self.marks, self.batches), erased) }
+        let Sizes { value, .. } = storage.sizes();
+        let mut values = AnyVec::uninit(stream, value, if value == 0 { 0 } else { keys.len() })?;
+        let mut found = stream.uninit(keys.len())?;
+        if keys.is_empty() {
+            return Ok((values, found));
+        }
+        let (marks, batch, mut erased) = (&mut self.marks, self.batches, erased.as_mut_slice());
+        with_table!(storage => C, V, {
+            let mut written = typed_mut::<V>(&mut values);
+            let take = Take::new(
+                storage.view::<C, V, WIDTH>(stream)?,
+                Marks::view(stream, marks, batch, false)?,
+                typed::<C>(keys).view(stream)?,
+                written.view_mut(stream)?,
+                found.view_mut(stream)?,
+            );
+            // SAFETY: there is a thread per key, and there are as many results, or no values if they are zero-sized. There is a
+            // mark for every bucket, and none is of this batch.
+            unsafe { stream.launch(take, probe_blocks(keys.len()))? };
+            let (slots, table) = (storage.slots() as usize, storage.view_mut::<C, V, WIDTH>(stream)?);
+            let sweep = Sweep::new(table, Marks::view(stream, marks, batch, false)?, erased.view_mut(stream)?);
+            // SAFETY: there is a thread per slot. The marks are those of keys that were found.
+            unsafe { stream.launch(sweep, probe_blocks(slots))? };
+        });
+        Ok((values, found))
     }
 
     /// Inserts a batch. Each key displaces at most `limit` others. Without a limit, keys that find no free slot become
@@ -237,13 +385,14 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
     /// not wait; allocates nothing.
     ///
     /// # Safety
-    /// The work was prepared for this batch and at least so many buckets, and has not been used since then. If the batch says that its keys are different, they are. The operation is one of values that `V` carries.
-    pub unsafe fn insert<O: Combine<V>>(
+    /// The work was prepared for this batch and at least so many buckets, and has not been used since then. If the batch says that
+    /// its keys are different, they are. The operation is one of the table's values.
+    pub unsafe fn insert(
         &mut self,
         stream: &Stream,
-        storage: &mut Storage<C, V>,
-        batch: &Batch<'_, C, V>,
-        operation: O,
+        storage: &mut Storage,
+        batch: &Batch<'_>,
+        operation: Operation,
         limit: Option<u32>,
     ) -> Result<(), Error> {
         self.hash = storage.hash();
@@ -259,7 +408,7 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
         let job = ClaimJob { pairs: batch.pairs, count: None, repeats, history, overflow, counts: claims };
         // SAFETY: marks and entries were prepared for the batch, and so was the history. There is room for the overflow of
         // the batch. The caller guarantees the rest.
-        unsafe { storage.claim(stream, job, operation)? };
+        unsafe { job.launch(stream, storage, operation)? };
         if let Some(limit) = limit {
             // SAFETY: the overflow has as many pairs as were counted. Their keys are different and not in the table.
             return unsafe { self.place(stream, storage, limit) };
@@ -275,20 +424,27 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
     /// # Safety
     /// The batch was inserted with the operation [`Latest`], and the work was not used since then except for leftovers. All
     /// its keys are in the table.
-    pub unsafe fn settle(
-        &mut self,
-        stream: &Stream,
-        storage: &mut Storage<C, V>,
-        batch: &Batch<'_, C, V>,
-    ) -> Result<(), Error> {
-        if size_of::<V>() == 0 {
+    pub unsafe fn settle(&mut self, stream: &Stream, storage: &mut Storage, batch: &Batch<'_>) -> Result<(), Error> {
+        let sizes = storage.sizes();
+        if sizes.value == 0 {
             return Ok(());
         }
+        let (keys, blocks) = (batch.pairs.0, probe_blocks(batch.pairs.0.len()));
         let Lists { entries, base, positions, history, .. } = &mut self.lists;
         let mut entries = entry_slice(entries, *base, *positions, self.hash)?;
-        let fates = history.keys.slice(..batch.pairs.0.len())?;
-        // SAFETY: these are what the insertion wrote. The caller guarantees the rest.
-        unsafe { storage.settle(stream, batch.pairs, fates, &mut entries) }
+        let fates = typed::<u8>(history.keys.as_slice().slice(0..keys.len())?);
+        sized!(sizes.key => C in u32 | u64, {
+            let raise = Raise::new(typed::<C>(keys).view(stream)?, fates.view(stream)?, entries.view(stream)?);
+            // SAFETY: there is a thread per key. The fates and the entries are what the insertion wrote.
+            unsafe { stream.launch(raise, blocks)? };
+        }, else unreachable!("{sizes:?}"));
+        with_table!(storage => C, V in u32 | u64, {
+            let (table, pairs) = (storage.view_mut::<C, V, WIDTH>(stream)?, pairs::view(stream, batch.pairs)?);
+            let settle = Settle::new(table, pairs, fates.view(stream)?, entries.view(stream)?);
+            // SAFETY: there is a thread per pair. The fates and the entries are what the insertion wrote. The caller guarantees
+            // the rest.
+            unsafe { stream.launch(settle, blocks) }
+        })
     }
 
     /// Takes back what the batch has done to its equal keys. Returns 1 for each of their pairs, and 0 for the others. Adds the
@@ -300,15 +456,28 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
     pub unsafe fn revert(
         &mut self,
         stream: &Stream,
-        storage: &mut Storage<C, V>,
-        batch: &Batch<'_, C, V>,
+        storage: &mut Storage,
+        batch: &Batch<'_>,
         erased: &mut DeviceValue<u64>,
     ) -> Result<DeviceVec<u8>, Error> {
-        let mut reverted = stream.uninit(batch.pairs.0.len())?;
+        let keys = batch.pairs.0;
+        let mut reverted = stream.uninit(keys.len())?;
         let Lists { entries, base, positions, history, .. } = &mut self.lists;
         let mut entries = entry_slice(entries, *base, *positions, self.hash)?;
-        // SAFETY: these are what the insertion wrote. The caller guarantees the rest.
-        unsafe { storage.revert(stream, batch.pairs.0, history, &mut entries, &mut reverted, erased)? };
+        let mut erased = erased.as_mut_slice();
+        with_table!(storage => C, V in u32 | u64, {
+            let kernel = Revert::new(
+                storage.view_mut::<C, V, WIDTH>(stream)?,
+                typed::<C>(keys).view(stream)?,
+                history.view_mut(stream)?,
+                entries.view(stream)?,
+                reverted.view_mut(stream)?,
+                erased.view_mut(stream)?,
+            );
+            // SAFETY: there is a thread and a result per key. The history and the entries are what the insertion wrote. The
+            // caller guarantees the rest.
+            unsafe { stream.launch(kernel, probe_blocks(keys.len()))? };
+        });
         Ok(reverted)
     }
 
@@ -320,13 +489,13 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
     pub unsafe fn split_with_leftovers(
         &mut self,
         stream: &Stream,
-        storage: &Storage<C, V>,
+        storage: &Storage,
         len: usize,
         unplaced: usize,
         limit: u32,
-    ) -> Result<Option<Storage<C, V>>, Error> {
-        reserve_pairs(stream, &mut self.lists.overflow, len + unplaced)?;
-        let others = PairVec::uninit(stream, len + unplaced)?;
+    ) -> Result<Option<Storage>, Error> {
+        self.lists.overflow.reserve(stream, len + unplaced)?;
+        let others = PairVec::uninit(stream, storage.sizes(), len + unplaced)?;
         let leftovers = std::mem::replace(&mut self.lists.leftovers, others);
         // SAFETY: there is room for the overflow of all pairs, and for those that cannot be placed. The caller guarantees the
         // rest.
@@ -344,13 +513,13 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
     unsafe fn split(
         &mut self,
         stream: &Stream,
-        storage: &Storage<C, V>,
+        storage: &Storage,
         len: usize,
-        others: PairSlices<'_, C, V>,
+        others: PairSlices<'_>,
         limit: u32,
-    ) -> Result<Option<Storage<C, V>>, Error> {
+    ) -> Result<Option<Storage>, Error> {
         self.prepare_locks(stream, storage.buckets().saturating_mul(2))?;
-        let mut moved = PairVec::uninit(stream, len)?;
+        let mut moved = PairVec::uninit(stream, storage.sizes(), len)?;
         let Counters { moved: mut count, mut claims, .. } = counters(&mut self.counters, self.uses_second_set)?;
         // SAFETY: there is room for all pairs.
         let Some(mut larger) = (unsafe { storage.split(stream, &mut moved, count.reborrow())? }) else {
@@ -361,13 +530,13 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
                 pairs,
                 count,
                 repeats: Repeats::None,
-                history: &mut PairVec::uninit(stream, 0)?,
+                history: &mut no_history(stream, storage.sizes())?,
                 overflow: &mut self.lists.overflow,
                 counts: claims.reborrow(),
             };
             // SAFETY: the keys of a table are different, and the split has counted those that it moves. The others are not
             // among them. There is room for their overflow.
-            unsafe { larger.claim(stream, job, Latest)? };
+            unsafe { job.launch(stream, &mut larger, Operation::Latest)? };
         }
         // SAFETY: the overflow has as many pairs as were counted. Their keys are not in the table.
         unsafe { self.place(stream, &mut larger, limit)? };
@@ -379,7 +548,7 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
     ///
     /// # Safety
     /// The count is right. The keys are different and not in the table. The work was prepared for at least so many buckets.
-    unsafe fn place(&mut self, stream: &Stream, storage: &mut Storage<C, V>, limit: u32) -> Result<(), Error> {
+    unsafe fn place(&mut self, stream: &Stream, storage: &mut Storage, limit: u32) -> Result<(), Error> {
         let Counters { claims, unplaced, others, .. } = counters(&mut self.counters, self.uses_second_set)?;
         let overflowed = counter(claims, Claims::Overflowed)?;
         let job = PlaceJob {
@@ -404,7 +573,7 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
     pub unsafe fn place_leftovers(
         &mut self,
         stream: &Stream,
-        storage: &mut Storage<C, V>,
+        storage: &mut Storage,
         len: usize,
         limit: u32,
     ) -> Result<usize, Error> {
@@ -421,23 +590,18 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
     ///
     /// # Safety
     /// The leftovers have different keys, which are all in the table.
-    pub unsafe fn assign_leftovers(
-        &mut self,
-        stream: &Stream,
-        storage: &mut Storage<C, V>,
-        len: usize,
-    ) -> Result<(), Error> {
+    pub unsafe fn assign_leftovers(&mut self, stream: &Stream, storage: &mut Storage, len: usize) -> Result<(), Error> {
         let Counters { claims, .. } = counters(&mut self.counters, self.uses_second_set)?;
         let job = ClaimJob {
             pairs: self.lists.leftovers.first(len)?,
             count: None,
             repeats: Repeats::None,
-            history: &mut PairVec::uninit(stream, 0)?,
+            history: &mut no_history(stream, storage.sizes())?,
             overflow: &mut self.lists.overflow,
             counts: claims,
         };
         // SAFETY: the keys are different and in the table. So there is no overflow.
-        unsafe { storage.claim(stream, job, Latest) }
+        unsafe { job.launch(stream, storage, Operation::Latest) }
     }
 
     /// Reads the counters, and begins to count anew. At least one list of pairs has been placed since the last time. Waits.
@@ -451,17 +615,17 @@ impl<C: KeyCode, V: Carrier> Work<C, V> {
     }
 
     /// Returns the fates and the old values of the first `len` pairs of the batch.
-    pub fn history(&self, len: usize) -> Result<PairSlices<'_, u8, V>, Error> {
+    pub fn history(&self, len: usize) -> Result<PairSlices<'_>, Error> {
         self.lists.history.first(len)
     }
 
     /// Returns the first `len` leftovers.
-    pub fn leftovers(&self, len: usize) -> Result<PairSlices<'_, C, V>, Error> {
+    pub fn leftovers(&self, len: usize) -> Result<PairSlices<'_>, Error> {
         self.lists.leftovers.first(len)
     }
 
     /// Returns the lists of the overflow and of the leftovers. They have room for as many pairs as the batch.
-    pub fn lists(&mut self) -> (&mut PairVec<C, V>, &mut PairVec<C, V>) {
+    pub fn lists(&mut self) -> (&mut PairVec, &mut PairVec) {
         (&mut self.lists.overflow, &mut self.lists.leftovers)
     }
 }
@@ -489,13 +653,13 @@ mod tests {
                 assert_eq!(all, (0..400).map(|key| (key, expected(key))).collect::<Vec<_>>(), "round {round}");
             };
             insert(&mut table, 0);
-            let work = table.work.as_mut().unwrap();
+            let work = table.raw.work.as_mut().unwrap();
             work.batches = Marks::LAST_BATCH - 2;
             work.lists.base = u32::MAX - 2000;
             for round in 1..8 {
                 insert(&mut table, round);
             }
-            let work = table.work.as_ref().unwrap();
+            let work = table.raw.work.as_ref().unwrap();
             assert!(work.batches < 8 && work.lists.base < 8000);
         }
     }
@@ -503,7 +667,7 @@ mod tests {
     /// Marks all slots as if other threads with the same keys had marked them just before. This is how a thread that has
     /// claimed a slot yields to one that has seen its key and was faster, which only a GPU brings about.
     fn mark_all(stream: &Stream, table: &mut GpuCuckoo<u32, u32>) {
-        let work = table.work.as_mut().unwrap();
+        let work = table.raw.work.as_mut().unwrap();
         transfer::fill(stream, &mut work.marks, ((work.batches + 1) << 8) | 0xFF).unwrap();
     }
 

@@ -2,10 +2,6 @@
 
 use bytemuck::Pod;
 use gpu_primitives::kernel::{Buffer, Param, ReadParam};
-#[cfg(not(target_arch = "nvptx64"))]
-use gpu_primitives::kernel::{Reach, View};
-#[cfg(not(target_arch = "nvptx64"))]
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
 use gpu_primitives::{Global, GlobalMut};
 
 /// Pairs to read: keys, and as many values. Zero-sized values have no memory.
@@ -71,31 +67,5 @@ impl<C: Pod, V: Pod> PairsMut<C, V> {
         if size_of::<V>() > 0 {
             self.values.set(index, value);
         }
-    }
-}
-
-#[cfg(not(target_arch = "nvptx64"))]
-impl<C: Pod, V: Pod> Pairs<C, V> {
-    /// Returns these pairs as an argument for kernels on `stream`.
-    pub fn view<'a>(
-        stream: &Stream,
-        (keys, values): (DeviceSlice<'a, C>, DeviceSlice<'a, V>),
-    ) -> Result<View<'a, Self>, Error> {
-        let (keys, values) = (keys.view(stream)?, values.view(stream)?);
-        // SAFETY: the result borrows the same memory as the two views.
-        Ok(unsafe { View::new(Self { keys: keys.into_param(), values: values.into_param() }, Reach::none()) })
-    }
-}
-
-#[cfg(not(target_arch = "nvptx64"))]
-impl<C: Pod, V: Pod> PairsMut<C, V> {
-    /// Returns this room for pairs as an argument for kernels on `stream`.
-    pub fn view<'a>(
-        stream: &Stream,
-        (keys, values): (&'a mut DeviceVec<C>, &'a mut DeviceVec<V>),
-    ) -> Result<View<'a, Self>, Error> {
-        let (keys, values) = (keys.view_mut(stream)?, values.view_mut(stream)?);
-        // SAFETY: the result borrows the same memory as the two views.
-        Ok(unsafe { View::new(Self { keys: keys.into_param(), values: values.into_param() }, Reach::none()) })
     }
 }

@@ -37,6 +37,23 @@ impl Marks {
         }
     }
 
+    /// Does what [`mark`](Self::mark) does, for the only thread that uses this word.
+    ///
+    /// # Panics
+    /// If the bucket has no word.
+    ///
+    /// # Safety
+    /// Meanwhile nothing else uses the word of the bucket.
+    #[inline(always)]
+    pub unsafe fn mark_alone(self, bucket: u32, slot: u32) -> bool {
+        // SAFETY: guaranteed by the caller.
+        let word = unsafe { &atomics::words(self.words)[bucket as usize] };
+        let (bit, seen) = (1 << slot, word.load(Relaxed));
+        let marked = if seen >> MARKS == self.batch { seen } else { self.batch << MARKS };
+        word.store(marked | bit, Relaxed);
+        marked & bit == 0
+    }
+
     /// Returns what [`marked`](Self::marked) returns.
     ///
     /// # Panics

@@ -277,29 +277,6 @@ impl<C: KeyCode, V: Pod, const WIDTH: usize> Table<C, V, WIDTH> {
         }
     }
 
-    /// Does what [`seek`](Self::seek) does if the first bucket of the key suffices: it has the key, or an empty slot.
-    ///
-    /// # Safety
-    /// The requirements of [`seek`](Self::seek).
-    #[inline(always)]
-    pub unsafe fn seek_first(self, key: C, choices: Choices) -> Option<Sought> {
-        let bucket = choices.get(0);
-        // SAFETY: a bucket of a key exists. The caller guarantees the rest.
-        unsafe {
-            let keys = self.load_atomic(bucket);
-            let slots = keys.slots_with(key);
-            if slots != 0 {
-                return Some(Sought { outcome: Seek::Found, bucket, slot: slots.trailing_zeros() });
-            }
-            let (empties, deads) = self.free(bucket, &keys);
-            if empties == 0 {
-                return None;
-            }
-            let (slot, seen) = self.claim(bucket, (empties, deads), key, |seen| seen == key)?;
-            Some(Sought { outcome: if seen == key { Seek::Found } else { Seek::Claimed }, bucket, slot })
-        }
-    }
-
     /// Finds a key, or claims the first free slot of its buckets: see [`TableMut::seek`] for why this needs no locks.
     ///
     /// # Safety

@@ -2,13 +2,14 @@
 //! may use, and recently freed memory.
 
 use super::fault::Site;
+use super::pages;
 use crate::model::Buffer;
 use std::alloc::{self, Layout};
 use std::backtrace::Backtrace;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The alignment of every allocation, as on a GPU.
 const ALIGN: usize = 256;
@@ -27,11 +28,67 @@ pub(crate) struct AllocError {
 pub(crate) struct Heap {
     limit: usize,
     used: AtomicUsize,
+    kept: Mutex<Kept>,
+}
+
+/// Freed memory of some size, for later allocations: to return it to the system, and to get it again page by page, takes ten
+/// times as long as to zero it.
+#[derive(Debug, Default)]
+struct Kept {
+    by_size: BTreeMap<usize, Vec<*mut u8>>,
+    bytes: usize,
+}
+
+// SAFETY: nothing uses the memory.
+unsafe impl Send for Kept {}
+
+impl Kept {
+    /// The most bytes that are kept.
+    const MOST: usize = 32 << 20;
+    /// Sizes of memory that is kept are multiples of this one.
+    const STEP: usize = 16 << 10;
+
+    /// Returns the size of an allocation: those of at least one step are rounded up, so that similar ones share memory.
+    fn size(bytes: usize) -> usize {
+        if bytes < Self::STEP || pages::are_pages(bytes) {
+            bytes
+        } else {
+            bytes.checked_next_multiple_of(Self::STEP).unwrap_or(bytes)
+        }
+    }
+
+    /// Returns kept memory of this size.
+    fn take(&mut self, size: usize) -> Option<*mut u8> {
+        let pointer = self.by_size.get_mut(&size)?.pop()?;
+        self.bytes -= size;
+        Some(pointer)
+    }
+
+    /// Keeps memory of this size. Returns whether there is room for it.
+    fn keep(&mut self, pointer: *mut u8, size: usize) -> bool {
+        let is_kept = size >= Self::STEP && self.bytes + size <= Self::MOST;
+        if is_kept {
+            self.by_size.entry(size).or_default().push(pointer);
+            self.bytes += size;
+        }
+        is_kept
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        for (&size, blocks) in &self.by_size {
+            for &pointer in blocks {
+                // SAFETY: allocated with this layout, and used by nobody.
+                unsafe { alloc::dealloc(pointer, Layout::from_size_align_unchecked(size, ALIGN)) };
+            }
+        }
+    }
 }
 
 impl Heap {
     pub fn new(limit: Option<usize>) -> Self {
-        Self { limit: limit.unwrap_or(usize::MAX), used: AtomicUsize::new(0) }
+        Self { limit: limit.unwrap_or(usize::MAX), used: AtomicUsize::new(0), kept: Mutex::default() }
     }
 
     pub fn used(&self) -> usize {
@@ -45,10 +102,17 @@ impl Heap {
         let take = |used: usize| used.checked_add(bytes).filter(|&used| used <= self.limit);
         let failed = |used: usize| AllocError { requested: bytes, free: self.limit - used };
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).map_err(failed)?;
-        let pointer = match Layout::from_size_align(bytes, ALIGN) {
+        let kept = self.kept().take(Kept::size(bytes));
+        let pointer = match (kept, Layout::from_size_align(Kept::size(bytes), ALIGN)) {
+            (Some(kept), _) => {
+                // SAFETY: the memory is at least as long, and nothing uses it.
+                unsafe { kept.write_bytes(0, bytes) };
+                kept
+            }
+            (None, Ok(_)) if pages::are_pages(bytes) => pages::allocate(bytes),
             // SAFETY: the layout's size is not zero.
-            Ok(layout) => unsafe { alloc::alloc_zeroed(layout) },
-            Err(_) => std::ptr::null_mut(),
+            (None, Ok(layout)) => unsafe { alloc::alloc_zeroed(layout) },
+            (None, Err(_)) => std::ptr::null_mut(),
         };
         if pointer.is_null() {
             self.used.fetch_sub(bytes, Ordering::Relaxed);
@@ -63,14 +127,25 @@ impl Heap {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Returns memory to the system.
+    /// Returns memory to the system, or keeps it for later allocations.
     ///
     /// # Safety
     /// `pointer` and `bytes` must be those of an allocation of this heap that was [discounted](Self::discount) and is
     /// no longer used.
     pub unsafe fn give_back(&self, pointer: *mut u8, bytes: usize) {
-        // SAFETY: allocated with this layout.
-        unsafe { alloc::dealloc(pointer, Layout::from_size_align_unchecked(bytes, ALIGN)) };
+        if pages::are_pages(bytes) {
+            // SAFETY: allocated as pages. The caller guarantees the rest.
+            return unsafe { pages::free(pointer, bytes) };
+        }
+        let size = Kept::size(bytes);
+        if !self.kept().keep(pointer, size) {
+            // SAFETY: allocated with this layout.
+            unsafe { alloc::dealloc(pointer, Layout::from_size_align_unchecked(size, ALIGN)) };
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -25,6 +25,7 @@ mod fiber;
 mod launch;
 mod memory;
 mod native;
+mod pages;
 mod panics;
 mod paths;
 mod random;

@@ -101,6 +101,12 @@ impl<'a> AnySlice<'a> {
         Ok(Self { bytes, len: range.len(), ..*self })
     }
 
+    /// Returns the bytes of all elements.
+    #[must_use]
+    pub fn bytes(self) -> DeviceSlice<'a, u8> {
+        self.bytes
+    }
+
     /// Returns the elements as a type of their size. Returns `None` if it has another size, or if the memory is misaligned
     /// for it.
     #[must_use]
@@ -163,6 +169,16 @@ impl<'a> AnySliceMut<'a> {
     #[must_use]
     pub fn as_slice(&self) -> AnySlice<'_> {
         AnySlice { bytes: self.bytes.as_slice(), size: self.size, len: self.len }
+    }
+
+    /// Returns a part of it. Call [`reborrow`](Self::reborrow) first to keep the whole slice.
+    ///
+    /// # Errors
+    /// [`Error::RangeOutside`] if the range is out of bounds.
+    pub fn slice_mut(self, range: Range<usize>) -> Result<Self, Error> {
+        expect_range(&range, self.len)?;
+        let bytes = self.bytes.slice_mut(range.start * self.size..range.end * self.size)?;
+        Ok(Self { bytes, size: self.size, len: range.len() })
     }
 
     /// Returns the elements as a type of their size: see [`AnySlice::typed`].

@@ -91,6 +91,22 @@ impl Queue {
         Ok(())
     }
 
+    /// Zeroes bytes that were just [allocated](Self::allocate), and that nothing has used. On the CPU device they are zero.
+    ///
+    /// # Safety
+    /// The requirements of [`zero`](Self::zero).
+    pub(super) unsafe fn zero_new(&self, to: *mut u8, bytes: usize) -> Result<(), Error> {
+        match &self.lane.kind {
+            // The checked device has to know. In a graph, each launch zeroes them again.
+            LaneKind::Cpu(lane) if !lane.is_queued() && !self.is_recording() => {
+                self.count(Counted::Zeroed(bytes));
+                Ok(())
+            }
+            // SAFETY: guaranteed by the caller.
+            _ => unsafe { self.zero(to, bytes) },
+        }
+    }
+
     /// Copies from the host. The host memory may be reused when this returns.
     ///
     /// # Safety

@@ -221,7 +221,7 @@ impl Stream {
         let mut vector = self.uninit::<T>(len)?;
         let view = vector.raw_view_mut(self)?;
         // SAFETY: the view has that many elements, is fresh, and is used on its own stream.
-        unsafe { self.queue().zero(view.as_const().as_ptr().cast_mut().cast(), len * size_of::<T>())? };
+        unsafe { self.queue().zero_new(view.as_const().as_ptr().cast_mut().cast(), len * size_of::<T>())? };
         Ok(vector)
     }
 
