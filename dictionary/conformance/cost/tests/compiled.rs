@@ -17,7 +17,8 @@ fn compiled_in(program: &str, path: &str) -> Vec<Function> {
     let listed = listed.expect("`nm` is part of binutils, which every linker needs");
     assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
     let suffix = format!("{}{program}", program.len());
-    let own = String::from_utf8_lossy(&listed.stdout).lines().filter_map(|line| {
+    let symbols = String::from_utf8_lossy(&listed.stdout);
+    let own = symbols.lines().filter_map(|line| {
         let [_, bytes, kind, name] = line.split_whitespace().collect::<Vec<_>>()[..] else { return None };
         let symbol = name.split('.').next()?;
         let is_own = kind.eq_ignore_ascii_case("t") && symbol.starts_with("_R") && symbol.ends_with(&suffix);
@@ -33,7 +34,9 @@ fn bytes(functions: &[Function]) -> usize {
 /// Returns whether a function is a kernel's body for the CPU, or launches kernels of one type.
 fn is_of_a_kernel(function: &Function) -> bool {
     // The parts of a mangled name, each after its length.
-    ["6native", "3cpu5entry", "16KernelType", "6launch", "7runtime6launch"].iter().any(|part| function.name.contains(part))
+    ["6native", "3cpu5entry", "16KernelType", "6launch", "7runtime6launch"]
+        .iter()
+        .any(|part| function.name.contains(part))
 }
 
 #[test]
