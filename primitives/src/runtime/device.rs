@@ -95,25 +95,32 @@ impl Device {
     /// [`parse`](Self::parse). If the variable is not set, opens GPU 0 if it works, otherwise the CPU.
     ///
     /// # Errors
-    /// Same as [`parse`](Self::parse), if the variable is set.
+    /// Same as [`parse`](Self::parse), if the variable is set. Same as [`cuda`](Self::cuda) without the feature `cpu`.
     #[allow(clippy::should_implement_trait, reason = "it can fail, which `Default` cannot say")]
     pub fn default() -> Result<Self, Error> {
         if let Some(name) = std::env::var_os("GPU_PRIMITIVES_DEVICE") {
             return Self::parse(&name.to_string_lossy());
         }
-        let gpu = Self::cuda(0).ok().filter(|gpu| gpu.limits().compute_capability >= Some(OLDEST_CAPABILITY));
-        Ok(gpu.unwrap_or_else(Self::cpu))
+        let gpu = Self::cuda(0);
+        if !cfg!(feature = "cpu") {
+            return gpu;
+        }
+        let works = |gpu: &Self| gpu.limits().compute_capability >= Some(OLDEST_CAPABILITY);
+        Ok(gpu.ok().filter(works).unwrap_or_else(Self::cpu))
     }
 
     /// Opens a device by name: `cpu`, `cpu-checked`, `cuda` (the first GPU) or `cuda:N`.
     ///
     /// # Errors
-    /// [`Error::UnknownDevice`] for any other name; [`Error::NeedsFeature`] for `cpu-checked` without the feature `checked`;
-    /// the errors of [`cuda`](Self::cuda).
+    /// [`Error::UnknownDevice`] for any other name; [`Error::NeedsFeature`] for `cpu` without the feature `cpu`, and for
+    /// `cpu-checked` without the feature `checked`; the errors of [`cuda`](Self::cuda).
     pub fn parse(name: &str) -> Result<Self, Error> {
         match name {
+            "cpu" if !cfg!(feature = "cpu") => Err(Error::NeedsFeature { what: "the device cpu", feature: "cpu" }),
             "cpu" => Ok(Self::cpu()),
-            "cpu-checked" if !cfg!(feature = "checked") => Err(Error::NeedsFeature { what: "the device cpu-checked" }),
+            "cpu-checked" if !cfg!(feature = "checked") => {
+                Err(Error::NeedsFeature { what: "the device cpu-checked", feature: "checked" })
+            }
             "cpu-checked" => Ok(Self::cpu_checked()),
             "cuda" => Self::cuda(0),
             _ => match name.strip_prefix("cuda:").map(str::parse) {

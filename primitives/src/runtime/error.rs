@@ -181,14 +181,16 @@ pub enum Error {
         kernel: &'static str,
     },
 
-    /// Kernels of this library are to be simulated, but were not compiled for it.
+    /// Kernels are to run on the CPU, or to be simulated there, but were not compiled for it.
     #[error(
-        "{what} needs the feature `checked` of gpu-primitives, which compiles kernels for simulation: turn it on in \
-         Cargo.toml, or use the device `cpu`"
+        "{what} needs the feature `{feature}` of gpu-primitives, which compiles kernels for it: turn it on in Cargo.toml, or \
+         use another device"
     )]
     NeedsFeature {
         /// The kernel or the device.
         what: &'static str,
+        /// The feature.
+        feature: &'static str,
     },
 
     /// A kernel on the CPU, or an operator inside one, called the host side of this library.

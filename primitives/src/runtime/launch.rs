@@ -50,6 +50,12 @@ impl KernelType {
         K::IS_LISTED && cfg!(any(not(debug_assertions), feature = "checked"))
     }
 
+    /// Returns whether these kernels are compiled for simulation: where a program asks for it, or where nothing else runs them
+    /// on the CPU.
+    const fn is_simulated<K: Kernel>() -> bool {
+        cfg!(feature = "cpu") && (cfg!(feature = "checked") || K::NATIVE.is_none() || !K::IS_LISTED)
+    }
+
     /// Describes the kernels of type `K`, and compiles their code for the CPU here.
     pub const fn of<K: Kernel>() -> &'static Self {
         /// # Safety
@@ -75,13 +81,8 @@ impl KernelType {
                 threads: K::THREADS,
                 shared_bytes: K::SHARED_BYTES,
                 layout: Layout::new::<K>(),
-                // What has a native body is simulated by a program that asks for it.
-                entry: if cfg!(feature = "checked") || K::NATIVE.is_none() || !K::IS_LISTED {
-                    Some(cpu::entry::<K>())
-                } else {
-                    None
-                },
-                native: if K::NATIVE.is_some() { Some(native::<K>) } else { None },
+                entry: if Self::is_simulated::<K>() { Some(cpu::entry::<K>()) } else { None },
+                native: if cfg!(feature = "cpu") && K::NATIVE.is_some() { Some(native::<K>) } else { None },
                 buffers: buffers::<K>,
                 holes: K::HOLES,
             }

@@ -298,8 +298,9 @@ impl Stream {
                     // SAFETY: the arguments are those of the kernel.
                     unsafe { kernel.filled(arguments) }.record()?;
                 }
-                if kernel.entry.is_none() && lane.device().simulates() {
-                    return Err(Error::NeedsFeature { what: kernel.name });
+                if kernel.entry.is_none() && (kernel.native.is_none() || lane.device().simulates()) {
+                    let feature = if cfg!(feature = "cpu") { "checked" } else { "cpu" };
+                    return Err(Error::NeedsFeature { what: kernel.name, feature });
                 }
                 if !reach.is_for(self) {
                     return Err(Error::ViewOfOtherStream { kernel: kernel.name });
