@@ -106,13 +106,8 @@ impl AnyStack {
         let len = codes.len();
         let (mut by_value, mut codes_by_value) =
             (types.room_for_values(stream, len)?, AnyVec::uninit(stream, types.code, len)?);
-        with_code!(types.code => C, sized!(types.value => W in u32 | u64, {
-            let from = (values.typed::<W>(), codes.typed::<C>());
-            let to = (by_value.as_mut_slice().typed::<W>(), codes_by_value.as_mut_slice().typed::<C>());
-            let (from, to) = (from.0.zip(from.1), to.0.zip(to.1));
-            let (from, to) = from.zip(to).expect("these are the types of the dictionary");
-            sort::pairs(stream, from, to, sort::Options::new())?;
-        }, else unreachable!("values have 4 or 8 bytes here")));
+        let to = (by_value.as_mut_slice(), codes_by_value.as_mut_slice());
+        sort::lowered::codes(stream, (values, codes), to, 8 * types.value as u32)?;
         let (mut sorted_codes, mut sorted_values) =
             (AnyVec::uninit(stream, types.code, len)?, types.room_for_values(stream, len)?);
         let to = (sorted_codes.as_mut_slice(), sorted_values.as_mut_slice());
