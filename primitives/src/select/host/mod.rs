@@ -447,16 +447,6 @@ fn run_partition<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usiz
 #[doc(hidden)]
 pub struct Shape<const THREADS: u32, const VEC: usize, const ROWS: usize>;
 
-/// Returns keys in their own type.
-pub(super) fn typed_operands<K: Held>(
-    stream: &Stream,
-    input: DeviceSlice<'_, K>,
-    output: DeviceSliceMut<'_, K>,
-) -> Result<(Pairs<K, ()>, PairsMut<K, ()>), Error> {
-    let items = key_operands(stream, input.into(), output.into())?;
-    Ok(items.typed().expect("they have this type"))
-}
-
 /// [`select`] with a given tile shape.
 #[doc(hidden)]
 pub fn select_shaped<T: Held, P: Predicate<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
@@ -466,7 +456,8 @@ pub fn select_shaped<T: Held, P: Predicate<T>, const THREADS: u32, const VEC: us
     predicate: P,
     _: Shape<THREADS, VEC, ROWS>,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (from, to) = typed_operands(stream, input, output)?;
+    let items = key_operands(stream, input.into(), output.into())?;
+    let (from, to) = items.typed::<T, ()>().expect("the items have this type");
     run_select::<_, _, _, THREADS, VEC, ROWS>(stream, from, to, HolePredicate::of::<T, P>(predicate))
 }
 
@@ -479,6 +470,7 @@ pub fn partition_shaped<T: Held, P: Predicate<T>, const THREADS: u32, const VEC:
     predicate: P,
     _: Shape<THREADS, VEC, ROWS>,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (from, to) = typed_operands(stream, input, output)?;
+    let items = key_operands(stream, input.into(), output.into())?;
+    let (from, to) = items.typed::<T, ()>().expect("the items have this type");
     run_partition::<_, _, _, THREADS, VEC, ROWS>(stream, from, to, HolePredicate::of::<T, P>(predicate))
 }

@@ -4,7 +4,7 @@
 
 use super::super::predicate::{HolePredicate, Keep, Predicate};
 use super::super::segments::{CheckOffsets, MoveOffsets, NoteShape, Offset, THREADS, Within};
-use super::{Job, Shape, by_predicate, key_operands, pair_operands, run_select, typed_operands};
+use super::{Job, Shape, by_predicate, key_operands, pair_operands, run_select};
 use crate::arch::warp::LANES;
 use crate::hole::Held;
 use crate::runtime::column::{AnySlice, AnyVec, number};
@@ -249,7 +249,8 @@ pub fn segments_shaped<T: Held, O: Offset, P: Predicate<T>, const BLOCK: u32, co
     predicate: P,
     _: Shape<BLOCK, VEC, ROWS>,
 ) -> Result<DeviceVec<O>, Error> {
-    let (from, to) = typed_operands(stream, input, output)?;
+    let items = key_operands(stream, input.into(), output.into())?;
+    let (from, to) = items.typed::<T, ()>().expect("the items have this type");
     let offsets = Offsets::new(stream, offsets.into(), from.keys.len(), Trust::Check)?;
     let test = HolePredicate::of::<T, P>(predicate);
     Ok(Segments { offsets }.run::<T, (), HolePredicate, BLOCK, VEC, ROWS>(from, to, test)?.into_typed())
