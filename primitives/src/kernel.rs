@@ -81,6 +81,13 @@ pub use crate::runtime::call::{Argument, Call, Reach, View};
 pub use crate::runtime::instance::Instance;
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]
+pub use crate::runtime::instance::LISTS_TESTED_KERNELS;
+/// On a GPU nothing is listed.
+#[cfg(target_arch = "nvptx64")]
+#[doc(hidden)]
+pub const LISTS_TESTED_KERNELS: bool = false;
+#[cfg(not(target_arch = "nvptx64"))]
+#[doc(hidden)]
 pub use gpu_primitives_kernel_macro::packed_ptx;
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]

@@ -181,9 +181,13 @@ fn expand(config: &Config, function: ItemFn) -> syn::Result<Tokens> {
                 if #native_if { ::core::option::Option::Some(#path #turbofish) } else { ::core::option::Option::None };
         }
     });
-    // A crate's own unit tests launch few of its kernels: they compile these.
-    let listed =
-        config.listed.as_ref().map(|listed| quote!(const IS_LISTED: bool = #listed && ::core::cfg!(not(test));));
+    // A crate's own unit tests launch few of its kernels: they compile these. Those of gpu-primitives have a list.
+    let listed = config.listed.as_ref().map(|listed| {
+        quote! {
+            const IS_LISTED: bool =
+                #listed && (::core::cfg!(not(test)) || ::gpu_primitives::kernel::LISTS_TESTED_KERNELS);
+        }
+    });
     let body = &function.block.stmts;
     let new_doc = format!(
         "The kernel `{name_text}` with its arguments, ready to launch. It borrows the memory of its arguments."

@@ -35,25 +35,13 @@ pub(crate) struct KernelType {
 impl KernelType {
     /// Finds the kernels of type `K`: in the lists of all crates, or here, where their code is compiled then.
     pub fn find<K: Kernel>() -> Result<&'static Self, Error> {
-        if const { Self::is_in_lists::<K>() } {
-            Instance::code(TypeId::of::<K>(), type_name::<K>)
-        } else {
-            Ok(Self::of::<K>())
-        }
-    }
-
-    /// Returns whether the code of these kernels is compiled where they are listed.
-    ///
-    /// Debug builds share generic code between crates, so that what a program launches is compiled once, and the rest not at
-    /// all. With the simulation, all kernels are compiled, so that test executables share them.
-    pub const fn is_in_lists<K: Kernel>() -> bool {
-        K::IS_LISTED && cfg!(any(not(debug_assertions), feature = "checked"))
+        if const { K::IS_LISTED } { Instance::code(TypeId::of::<K>(), type_name::<K>) } else { Ok(Self::of::<K>()) }
     }
 
     /// Returns whether these kernels are compiled for simulation: where a program asks for it, or where nothing else runs them
     /// on the CPU.
     const fn is_simulated<K: Kernel>() -> bool {
-        cfg!(feature = "cpu") && (cfg!(feature = "checked") || K::NATIVE.is_none() || !K::IS_LISTED)
+        cfg!(feature = "cpu") && (cfg!(any(feature = "checked", test)) || K::NATIVE.is_none() || !K::IS_LISTED)
     }
 
     /// Describes the kernels of type `K`, and compiles their code for the CPU here.
