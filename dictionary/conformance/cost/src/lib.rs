@@ -1,1 +1,1 @@
-//! The library part has nothing: the programs are in `src/bin`.
+//! Nothing: what is tested are the libraries in `examples`, and what is compiled with them.

@@ -3,7 +3,11 @@
 use gpu_lsm::{GpuLsm, Options};
 use gpu_primitives::{Device, Error};
 
-fn main() -> Result<(), Error> {
+/// Inserts and looks up.
+///
+/// # Errors
+/// Those of the calls.
+pub fn run() -> Result<(), Error> {
     let stream = Device::default()?.stream()?;
     let mut lsm = GpuLsm::<u32, u32>::new(Options::new())?;
     let keys = stream.upload(&[1, 2, 3])?;

@@ -5,7 +5,11 @@ use gpu_primitives::equality::Same;
 use gpu_primitives::monoid::Sum;
 use gpu_primitives::{Device, Error, merge, reduce, runs, scan, sort, top_k};
 
-fn main() -> Result<(), Error> {
+/// Calls them.
+///
+/// # Errors
+/// Those of the calls.
+pub fn run() -> Result<(), Error> {
     let stream = Device::default()?.stream()?;
     let mut keys = stream.upload(&[3u32, 1, 2])?;
     let mut values = stream.upload(&[0.5f64, 1.5, 2.5])?;
