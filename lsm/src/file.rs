@@ -96,11 +96,7 @@ impl Header {
     }
 
     /// Checks that the fields from this source are consistent.
-    pub fn checked<K: Key, V: Value>(
-        source: &Source<impl Read>,
-        fields: Fields,
-        counted: Batches,
-    ) -> Result<Self, Error> {
+    pub fn checked(source: &Source<impl Read>, fields: Fields, counted: Batches) -> Result<Self, Error> {
         let Fields { numbers: [batch_size, batches, tombstones], levels: described } = fields;
         let contradiction = || source.invalid("its header contradicts itself");
         let batch_size = usize::try_from(batch_size).ok().filter(|size| (1..=MAX_BATCH).contains(size));
@@ -223,7 +219,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     pub(crate) fn load_with(stream: &Stream, reader: impl Read, counted: Batches) -> Result<Self, Error> {
         let mut source = Source::new(reader);
         let fields = source.header::<K, V, _>(FORMAT, Fields::read)?;
-        let header = Header::checked::<K, V>(&source, fields, counted)?;
+        let header = Header::checked(&source, fields, counted)?;
         let levels = header.levels.iter().map(|described| read_level(&mut source, stream, described));
         let levels = levels.collect::<Result<_, Error>>()?;
         Self::of_levels(&header, levels).map_err(|wrong| source.invalid(wrong))

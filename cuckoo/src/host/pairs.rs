@@ -125,7 +125,10 @@ impl PairVec {
 
 /// Copies elements of up to 8 bytes to the host, as numbers with the same bits. Waits.
 pub fn download(stream: &Stream, from: AnySlice<'_>) -> Result<Vec<u64>, Error> {
-    sized!(from.size() => T in u8 | u32 | u64, {
+    if from.size() == size_of::<u64>() {
+        return typed::<u64>(from).to_vec(stream);
+    }
+    sized!(from.size() => T in u8 | u32, {
         Ok(typed::<T>(from).to_vec(stream)?.into_iter().map(u64::from).collect())
     }, else Ok(vec![0; from.len()]))
 }

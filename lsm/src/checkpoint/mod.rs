@@ -188,7 +188,7 @@ impl Manifest {
             1 => true,
             _ => return Err(source.invalid("its header contradicts itself")),
         };
-        let header = Header::checked::<K, V>(&source, fields, Batches::OfLevels)?;
+        let header = Header::checked(&source, fields, Batches::OfLevels)?;
         Ok(Self { id, writer, updates, is_finished, header, levels })
     }
 

@@ -5,12 +5,12 @@
 
 use std::process::Command;
 
-/// The most bytes of code for one type of dictionary.
-const ONE_TYPE: usize = 40_000;
-/// The most bytes that a second type adds.
-const SECOND_TYPE: usize = 20_000;
-/// The most bytes for calls of primitives.
-const PRIMITIVES: usize = 60_000;
+/// The most bytes of code for one type of dictionary. It takes 18,000.
+const ONE_TYPE: usize = 27_000;
+/// The most bytes that a second type adds. Keys with a sign take 26,000: functions that convert them, and record that for GPUs.
+const SECOND_TYPE: usize = 39_000;
+/// The most bytes for six calls of primitives. They take 37,000.
+const PRIMITIVES: usize = 55_000;
 
 /// A function that was compiled with an example.
 struct Function {
@@ -45,9 +45,10 @@ fn bytes(functions: &[Function]) -> usize {
 }
 
 /// Returns whether a function is a kernel's body for the CPU, or launches kernels of one type. Mangled names have their parts
-/// after the lengths of these.
+/// after the lengths of these. The loops of a program's own operators (`filling::native`) belong to the program.
 fn is_of_a_kernel(function: &Function) -> bool {
-    ["6native", "3cpu5entry", "10KernelType", "6Stream6launch"].iter().any(|part| function.name.contains(part))
+    let parts = ["6native", "3cpu5entry", "10KernelType", "6Stream6launch"];
+    parts.iter().any(|part| function.name.contains(part)) && !function.name.contains("7filling6native")
 }
 
 #[test]
