@@ -81,7 +81,7 @@ pub fn runs_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     lowered::pairs(stream, &runs, (out.0.into().into(), out.1.into().into()), order, Way::Tiles)
 }
 
-/// Merges up to [`MAX_PLACED`] short runs of keys in a single launch: each item searches the other runs for its own
+/// Merges up to [`MAX_PLACED`](super::MAX_PLACED) short runs of keys in a single launch: each item searches the other runs for its own
 /// position. For three runs or more of up to about 2^18 items in all, this is faster than [`runs_keys`]. (Keys of more
 /// than 8 bytes are merged as [`runs_keys`] does it.)
 ///
