@@ -133,6 +133,7 @@ pub const LISTS_TESTED_KERNELS: bool = cfg!(test);
 
 /// The listed kernels that this crate's unit tests launch. Compiling all of them once more would take minutes.
 const TESTED: &[&str] = &[
+    "build_index",
     "count_digits",
     "encode_keys",
     "find_threshold",
@@ -149,6 +150,7 @@ const TESTED: &[&str] = &[
     "sample_maxima",
     "search_directly",
     "search_indexed",
+    "search_sorted",
     "sift",
     "sort_block",
 ];
