@@ -49,6 +49,7 @@
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod any;
+#[cfg(not(target_arch = "nvptx64"))]
 mod checkpoint;
 #[cfg(not(target_arch = "nvptx64"))]
 mod file;
