@@ -60,7 +60,7 @@ pub unsafe fn enrol(keys: Global<u32>, set: CuckooMut<u32, ()>, positions: Cucko
 }
 
 gpu_primitives::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for C in [u32, u64], WIDTH in [4, 8]: Tally<C, WIDTH>;
     Enrol;
 }

@@ -29,6 +29,6 @@ pub unsafe fn translate(table: CuckooView<u32, u32>, steps: u32, numbers: Global
 }
 
 gpu_primitives::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     Translate;
 }

@@ -35,8 +35,13 @@ pub unsafe trait Kernel: Copy + 'static {
     #[cfg(not(target_arch = "nvptx64"))]
     const NATIVE: Option<unsafe fn(Self, crate::executor::Team)> = None;
 
-    /// Whether all instances are in lists of [`instances!`](crate::instances), where they are compiled for the CPU.
+    /// Whether the kernel is in the lists of [its PTX](Self::PTX).
+    #[cfg(not(target_arch = "nvptx64"))]
     const IS_LISTED: bool = false;
+
+    /// The lists with the PTX of the kernel's instances. Those in no list are found in the program's registry.
+    #[cfg(not(target_arch = "nvptx64"))]
+    const PTX: &'static [&'static [crate::runtime::instance::Instance]] = &[];
 
     /// Where the [`Hole`](crate::kernel::Hole)s among the arguments are.
     const HOLES: Holes = Holes::NONE;

@@ -73,19 +73,9 @@ pub use crate::hole::{Held, Hole};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use crate::executor::Team;
 #[cfg(not(target_arch = "nvptx64"))]
-#[doc(hidden)]
-pub use crate::register_instance;
-#[cfg(not(target_arch = "nvptx64"))]
 pub use crate::runtime::call::{Argument, Call, Reach, View};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use crate::runtime::instance::Instance;
-#[cfg(not(target_arch = "nvptx64"))]
-#[doc(hidden)]
-pub use crate::runtime::instance::LISTS_TESTED_KERNELS;
-/// On a GPU nothing is listed.
-#[cfg(target_arch = "nvptx64")]
-#[doc(hidden)]
-pub const LISTS_TESTED_KERNELS: bool = false;
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]
 pub use gpu_primitives_kernel_macro::packed_ptx;

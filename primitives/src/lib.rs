@@ -68,6 +68,8 @@ pub mod monoid;
 pub mod multisplit;
 pub mod operator;
 pub mod permute;
+#[cfg(not(target_arch = "nvptx64"))]
+mod preload;
 pub mod reduce;
 pub mod runs;
 pub mod scan;
@@ -94,6 +96,8 @@ pub use arch::{thread, warp};
 pub use gpu_primitives_kernel_macro::instances;
 pub use view::{Global, GlobalMut, Shared, SharedMemory};
 
+#[cfg(not(target_arch = "nvptx64"))]
+pub use preload::Operator;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use runtime::*;
 

@@ -93,7 +93,13 @@ impl<V: Pod> Combine<V> for Latest {
 /// - `counts` has the counters of [`Claims`].
 /// - While the kernel runs, nobody writes the inputs, and nobody else uses the other buffers.
 // Without the number of blocks, ptxas saves registers by storing some.
-#[kernel(listed, threads = THREADS, shared = shared_bytes::<u32>(1), min_blocks = 4, native = crate::native::claim::claim)]
+#[kernel(
+    listed = super::CLAIM_PTX,
+    threads = THREADS,
+    shared = shared_bytes::<u32>(1),
+    min_blocks = 4,
+    native = crate::native::claim::claim
+)]
 pub unsafe fn claim<C: KeyCode, V: Pod, const WIDTH: usize, O: Combine<V>>(
     table: TableMut<C, V, WIDTH>,
     pairs: Pairs<C, V>,

@@ -50,7 +50,7 @@ pub use {
 };
 
 gpu_primitives::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Find<C, V, WIDTH>;
     for C in [u32, u64], V in [(), u32, u64], WIDTH in [4, 8]: Claim<C, V, WIDTH, Latest>;
     for C in [u32, u64], V in [u32, u64], WIDTH in [4, 8]: Claim<C, V, WIDTH, HoleMonoid<V>>;
@@ -73,7 +73,11 @@ gpu_primitives::instances! {
     for P in [u8, u32]: HashKeys<P>;
     for P in [u8, u32]: VerifyKeys<P>;
     for P in [u8, u32]: FindClashes<P>;
-    // The sort by tile.
+}
+
+// The sort by tile: other instances of the primitives' kernels.
+gpu_primitives::instances! {
+    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for C in [u32, u64]: BucketHistogram<C, TileDigits>;
     for C in [u32, u64], V in [(), u32, u64]: SmallPass<C, V, TileDigits>;
     for C in [u32, u64], V in [(), u32, u64]: LargePass<C, V, TileDigits, { items::<C, V>() }>;

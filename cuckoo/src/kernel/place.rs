@@ -48,7 +48,7 @@ pub const NO_BUCKET: u32 = u32::MAX;
 /// - `unplaced` has one element, to which the number of unplaced pairs is added.
 /// - `cleared` has fewer elements than a block has threads. They become zero: counters that the next call will need.
 /// - While the kernel runs, nobody writes the pairs or `count`, and nobody else uses the other buffers.
-#[kernel(listed, threads = THREADS, native = crate::native::place::place_pairs)]
+#[kernel(listed = super::PLACE_PAIRS_PTX, threads = THREADS, native = crate::native::place::place_pairs)]
 pub unsafe fn place_pairs<C: KeyCode, V: Pod, const WIDTH: usize>(
     pairs: Pairs<C, V>,
     count: Global<u64>,

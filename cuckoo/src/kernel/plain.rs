@@ -147,7 +147,7 @@ unsafe fn count(counter: GlobalMut<u64>, counts: bool) {
 /// # Safety
 /// The launch has at least one thread per hash. There are as many keys of `size` bytes, in whole pieces, and at most of
 /// [`MAX_WORDS`] words. While the kernel runs, nobody writes the keys, and nobody else uses the hashes.
-#[kernel(listed, threads = THREADS, native = crate::native::plain::hash_keys)]
+#[kernel(listed = super::HASH_KEYS_PTX, threads = THREADS, native = crate::native::plain::hash_keys)]
 pub unsafe fn hash_keys<P: Piece>(keys: Global<P>, size: u32, sums: Sums, mask: u64, hashes: GlobalMut<u64>) {
     let i = index();
     if i >= hashes.len() {
@@ -166,7 +166,7 @@ pub unsafe fn hash_keys<P: Piece>(keys: Global<P>, size: u32, sums: Sums, mask: 
 /// The launch has at least one thread per index. There are as many `asked` keys of `size` bytes, in whole pieces, and as
 /// many elements of `found`. The indices that were found are those of `stored` keys. `different` has one element, to which
 /// the number is added. While the kernel runs, nobody writes the inputs, and nobody else uses the outputs.
-#[kernel(listed, threads = THREADS, native = crate::native::plain::verify_keys)]
+#[kernel(listed = super::VERIFY_KEYS_PTX, threads = THREADS, native = crate::native::plain::verify_keys)]
 pub unsafe fn verify_keys<P: Piece>(
     stored: Global<P>,
     asked: Global<P>,
@@ -197,7 +197,7 @@ pub unsafe fn verify_keys<P: Piece>(
 /// The launch has at least one thread per hash. The hashes are those of the keys, which have `size` bytes, in whole pieces.
 /// There are more entries than hashes, all free before. `clashes` has one element, to which the number is added. While the
 /// kernel runs, nobody writes the inputs, and nobody else uses the outputs.
-#[kernel(listed, threads = THREADS, native = crate::native::plain::find_clashes)]
+#[kernel(listed = super::FIND_CLASHES_PTX, threads = THREADS, native = crate::native::plain::find_clashes)]
 pub unsafe fn find_clashes<P: Piece>(
     keys: Global<P>,
     size: u32,

@@ -31,7 +31,7 @@ pub fn index() -> usize {
 /// # Safety
 /// The launch has at least one thread per key. `found` is as long as `keys`. `values` is as long as `keys`, or empty.
 /// While the kernel runs, nobody changes the table or writes the keys, and nobody else uses the outputs.
-#[kernel(listed, threads = THREADS, native = crate::native::probe::find)]
+#[kernel(listed = super::FIND_PTX, threads = THREADS, native = crate::native::probe::find)]
 pub unsafe fn find<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: CuckooView<C, V, WIDTH>,
     keys: Global<C>,
@@ -58,7 +58,7 @@ pub unsafe fn find<C: KeyCode, V: Pod, const WIDTH: usize>(
 ///
 /// # Safety
 /// The requirements of [`Find`]. There is a mark for every bucket, and no slot is marked before.
-#[kernel(listed, threads = THREADS, native = crate::native::probe::take)]
+#[kernel(listed = super::TAKE_PTX, threads = THREADS, native = crate::native::probe::take)]
 pub unsafe fn take<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: CuckooView<C, V, WIDTH>,
     marks: Marks,
@@ -95,7 +95,7 @@ pub unsafe fn take<C: KeyCode, V: Pod, const WIDTH: usize>(
 /// # Safety
 /// The launch has at least one thread per key. `erased` has one element, to which the number of deleted keys is added.
 /// While the kernel runs, nobody writes the keys, and nobody else uses the table or `erased`.
-#[kernel(listed, threads = THREADS, native = crate::native::probe::erase)]
+#[kernel(listed = super::ERASE_PTX, threads = THREADS, native = crate::native::probe::erase)]
 pub unsafe fn erase<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: TableMut<C, V, WIDTH>,
     keys: Global<C>,
@@ -164,7 +164,7 @@ pub unsafe fn erase_one<C: KeyCode, V: Pod, const WIDTH: usize>(table: TableMut<
 /// The launch has at least one thread per slot. `pairs` has room for all pairs. `count` has one element, which is zero
 /// before and the number of pairs after. While the kernel runs, nobody changes the table, and nobody else uses the
 /// outputs.
-#[kernel(listed, threads = THREADS, shared = appender_shared(), native = crate::native::probe::collect)]
+#[kernel(listed = super::COLLECT_PTX, threads = THREADS, shared = appender_shared(), native = crate::native::probe::collect)]
 pub unsafe fn collect<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: CuckooView<C, V, WIDTH>,
     pairs: PairsMut<C, V>,

@@ -24,7 +24,7 @@ use gpu_primitives::{Global, GlobalMut, warp};
 ///   The keys are in the table.
 /// - `erased` has one element, to which the number of deleted keys is added.
 /// - While the kernel runs, nobody writes the keys, and nobody else uses the other buffers.
-#[kernel(listed, threads = THREADS, native = crate::native::settle::revert)]
+#[kernel(listed = super::REVERT_PTX, threads = THREADS, native = crate::native::settle::revert)]
 pub unsafe fn revert<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: TableMut<C, V, WIDTH>,
     keys: Global<C>,

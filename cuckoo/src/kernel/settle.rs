@@ -24,7 +24,7 @@ pub fn took_part(fate: u8) -> bool {
 /// # Safety
 /// The launch has at least one thread per key. [`Claim`](super::Claim) wrote the fates and the entries for these keys. While
 /// the kernel runs, nobody writes the inputs, and nobody else uses the entries.
-#[kernel(listed, threads = THREADS, native = crate::native::settle::raise)]
+#[kernel(listed = super::RAISE_PTX, threads = THREADS, native = crate::native::settle::raise)]
 pub unsafe fn raise<C: KeyCode>(keys: Global<C>, fates: Global<u8>, entries: Entries) {
     let i = index();
     if i < keys.len() && took_part(fates.get(i)) {
@@ -40,7 +40,7 @@ pub unsafe fn raise<C: KeyCode>(keys: Global<C>, fates: Global<u8>, entries: Ent
 /// # Safety
 /// The launch has at least one thread per pair. [`Raise`] has run. The keys are in the table. While the kernel runs, nobody
 /// else uses the table, and nobody writes the inputs.
-#[kernel(listed, threads = THREADS, native = crate::native::settle::settle)]
+#[kernel(listed = super::SETTLE_PTX, threads = THREADS, native = crate::native::settle::settle)]
 pub unsafe fn settle<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: TableMut<C, V, WIDTH>,
     pairs: Pairs<C, V>,

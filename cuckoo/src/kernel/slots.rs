@@ -17,7 +17,7 @@ use gpu_primitives::{Global, GlobalMut, warp};
 /// # Safety
 /// The launch has at least one thread per slot. `slots` has room for all slots. While the kernel runs, nobody changes the
 /// table, and nobody else uses the output.
-#[kernel(listed, threads = THREADS, native = crate::native::slots::unpack)]
+#[kernel(listed = super::UNPACK_PTX, threads = THREADS, native = crate::native::slots::unpack)]
 pub unsafe fn unpack<C: KeyCode, V: Pod, const WIDTH: usize>(table: CuckooView<C, V, WIDTH>, slots: PairsMut<C, V>) {
     let i = index();
     let (bucket, slot) = ((i / WIDTH) as u32, i % WIDTH);
@@ -33,7 +33,7 @@ pub unsafe fn unpack<C: KeyCode, V: Pod, const WIDTH: usize>(table: CuckooView<C
 /// # Safety
 /// The launch has at least one thread per slot. `values` has one element per slot, in order. While the kernel runs, nobody
 /// else uses the table, and nobody writes the values.
-#[kernel(listed, threads = THREADS, native = crate::native::slots::assign)]
+#[kernel(listed = super::ASSIGN_PTX, threads = THREADS, native = crate::native::slots::assign)]
 pub unsafe fn assign<C: KeyCode, V: Pod, const WIDTH: usize>(table: TableMut<C, V, WIDTH>, values: Global<V>) {
     let i = index();
     let (bucket, slot) = ((i / WIDTH) as u32, i % WIDTH);
@@ -54,7 +54,7 @@ pub unsafe fn assign<C: KeyCode, V: Pod, const WIDTH: usize>(table: TableMut<C, 
 /// The launch has at least one thread per slot. `keeps` has one element per slot, in order: 0 to delete the pair. `erased`
 /// has one element, to which the number of deleted keys is added. While the kernel runs, nobody else uses the table or
 /// `erased`, and nobody writes `keeps`.
-#[kernel(listed, threads = THREADS, native = crate::native::slots::keep)]
+#[kernel(listed = super::KEEP_PTX, threads = THREADS, native = crate::native::slots::keep)]
 pub unsafe fn keep<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: TableMut<C, V, WIDTH>,
     keeps: Global<u8>,
@@ -82,7 +82,7 @@ pub unsafe fn keep<C: KeyCode, V: Pod, const WIDTH: usize>(
 /// The launch has at least one thread per slot. There is a mark for every bucket, and only slots with keys are marked. `erased`
 /// has one element, to which the number of deleted keys is added. While the kernel runs, nobody else uses the table, the marks
 /// or `erased`.
-#[kernel(listed, threads = THREADS, native = crate::native::slots::sweep)]
+#[kernel(listed = super::SWEEP_PTX, threads = THREADS, native = crate::native::slots::sweep)]
 pub unsafe fn sweep<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: TableMut<C, V, WIDTH>,
     marks: Marks,

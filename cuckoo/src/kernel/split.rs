@@ -25,7 +25,7 @@ use gpu_primitives::{GlobalMut, SharedMemory, warp};
 /// - `moved` has room for all pairs that are not in the first bucket of their key. `moved_count` has one element, zero
 ///   before and their number after.
 /// - While the kernel runs, nobody changes `from`, and nobody else uses the other buffers.
-#[kernel(listed, threads = THREADS, shared = appender_shared(), native = crate::native::slots::split)]
+#[kernel(listed = super::SPLIT_PTX, threads = THREADS, shared = appender_shared(), native = crate::native::slots::split)]
 pub unsafe fn split<C: KeyCode, V: Pod, const WIDTH: usize>(
     from: CuckooView<C, V, WIDTH>,
     to: TableMut<C, V, WIDTH>,

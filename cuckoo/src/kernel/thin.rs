@@ -41,7 +41,12 @@ const SCANNING_WARPS: usize = WORDS / warp::LANES as usize;
 /// - `starts` says where each tile begins and where the last one ends.
 /// - `kept` has one element per chunk, which receives the number of pairs that are left.
 /// - While the kernel runs, nobody writes `starts`, and nobody else uses the other buffers.
-#[kernel(listed, threads = THREADS, shared = shared_bytes::<u32>(ENTRIES) + shared_bytes::<u32>(WORDS) + shared_bytes::<u32>(WORDS) + shared_bytes::<u32>(SCANNING_WARPS), native = crate::native::tile::thin_tiles)]
+#[kernel(
+    listed = super::THIN_TILES_PTX,
+    threads = THREADS,
+    shared = shared_bytes::<u32>(ENTRIES) + shared_bytes::<u32>(WORDS) + shared_bytes::<u32>(WORDS) + shared_bytes::<u32>(SCANNING_WARPS),
+    native = crate::native::tile::thin_tiles
+)]
 pub unsafe fn thin_tiles<C: KeyCode, V: Pod>(
     pairs: PairsMut<C, V>,
     starts: Global<u32>,

@@ -115,7 +115,7 @@ impl<C: KeyCode> Buckets<C> for TileDigits {
 /// The launch has at least one thread per element of `starts`, which has one element per tile and one more for the end.
 /// There are fewer than 2^32 keys, sorted by tile. While the kernel runs, nobody writes the keys, and nobody else uses
 /// `starts`.
-#[kernel(listed, threads = START_THREADS, native = crate::native::tile::tile_starts)]
+#[kernel(listed = super::TILE_STARTS_PTX, threads = START_THREADS, native = crate::native::tile::tile_starts)]
 pub unsafe fn tile_starts<C: KeyCode>(keys: Global<C>, digits: TileDigits, starts: GlobalMut<u32>) {
     let tile = thread::block_idx_x() * START_THREADS + thread::thread_idx_x();
     if tile as usize >= starts.len() {
@@ -185,7 +185,7 @@ const SPILL_START: usize = 3;
 /// - `spill` has room for `spill_slots` keys of each tile, or for all keys.
 /// - `counts` has the counters of [`Count`], all zero before.
 /// - While the kernel runs, nobody writes the inputs, and nobody else uses the table, `spill` or `counts`.
-#[kernel(listed, threads = THREADS, shared = tile_shared::<C>(), native = crate::native::tile::fill_tiles)]
+#[kernel(listed = super::FILL_TILES_PTX, threads = THREADS, shared = tile_shared::<C>(), native = crate::native::tile::fill_tiles)]
 pub unsafe fn fill_tiles<C: KeyCode, V: Pod, const WIDTH: usize>(
     pairs: Pairs<C, V>,
     starts: Global<u32>,

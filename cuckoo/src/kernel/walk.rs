@@ -43,7 +43,7 @@ pub const THREADS: u32 = 256;
 /// - `turns` has a word per bucket, less than `turn`.
 /// - `next` and `next_targets` are other memory, with room for as many keys. `next_count` has one element, zero before.
 /// - While the kernel runs, nobody writes the inputs, and nobody else uses the other buffers.
-#[kernel(listed, threads = THREADS, shared = appender_shared(), native = crate::native::walk::walk_pairs)]
+#[kernel(listed = super::WALK_PAIRS_PTX, threads = THREADS, shared = appender_shared(), native = crate::native::walk::walk_pairs)]
 pub unsafe fn walk_pairs<C: KeyCode, V: Pod, const WIDTH: usize>(
     pairs: Pairs<C, V>,
     targets: Global<u32>,

@@ -201,7 +201,7 @@ pub unsafe fn lookup_combined<C: KeyCode, V: Held>(
 }
 
 gpu_primitives::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for C in [u32, u64, u128, U256], P in [Marked, MarkedLong]: CombineRuns<C, P, { combine_items::<P>() }>;
     for C in [u32, u64, u128, U256], V in [u32, u64]: LookupCombined<C, V>;
 }

@@ -126,7 +126,7 @@ pub unsafe fn build_directory<C: KeyCode>(
 }
 
 gpu_primitives::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for C in [u32, u64, u128, U256]: BuildDirectory<C>;
 }
 

@@ -48,6 +48,6 @@ pub unsafe fn flag_others<C: KeyCode, V: Pod + Ord>(
 }
 
 gpu_primitives::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for C in [u32, u64, u128, U256], V in [(), u32, u64]: FlagOthers<C, V>;
 }

@@ -153,7 +153,7 @@ pub unsafe fn count_few<C: KeyCode>(
 }
 
 gpu_primitives::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for C in [u32, u64, u128, U256], V in [(), u32, u64]: LookupFew<C, V>;
     for C in [u32, u64, u128, U256]: CountFew<C>;
 }

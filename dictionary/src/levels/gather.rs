@@ -60,6 +60,6 @@ pub unsafe fn gather_windows<C: KeyCode, V: Pod>(
 }
 
 gpu_primitives::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for C in [u32, u64, u128, U256], V in [u32, u64]: GatherWindows<C, V>;
 }

@@ -40,6 +40,6 @@ pub unsafe fn lookup_keys<C: KeyCode, V: Pod>(
 }
 
 gpu_primitives::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for C in [u32, u64, u128, U256], V in [(), u32, u64]: LookupKeys<C, V>;
 }

@@ -80,6 +80,6 @@ pub unsafe fn find_neighbours<C: KeyCode, V: Pod>(
 }
 
 gpu_primitives::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for C in [u32, u64, u128, U256], V in [(), u32, u64]: FindNeighbours<C, V>;
 }

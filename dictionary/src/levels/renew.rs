@@ -283,6 +283,6 @@ pub unsafe fn renew_level<C: KeyCode, V: Pod, const ITEMS: usize>(
 }
 
 gpu_primitives::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for C in [u32, u64, u128, U256], V in [(), u32, u64]: RenewLevel<C, V, { renew_items::<C, V>() }>;
 }

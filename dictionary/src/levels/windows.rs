@@ -82,6 +82,6 @@ pub unsafe fn find_windows<C: KeyCode>(
 }
 
 gpu_primitives::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for C in [u32, u64, u128, U256]: FindWindows<C>;
 }

@@ -12,8 +12,10 @@ use syn::{
     bracketed, parse2,
 };
 
-/// `in DIR;` and the instances.
+/// `in DIR;` or `static in DIR;`, and the instances.
 pub struct Input {
+    /// Whether the instances are statics that the kernels name, instead of entries of the program's registry.
+    is_static: bool,
     folder: Expr,
     instances: Vec<Instance>,
 }
@@ -26,6 +28,7 @@ struct Instance {
 
 impl Parse for Input {
     fn parse(input: ParseStream) -> syn::Result<Self> {
+        let is_static = input.parse::<Option<Token![static]>>()?.is_some();
         input.parse::<Token![in]>()?;
         let folder = input.parse()?;
         input.parse::<Token![;]>()?;
@@ -35,7 +38,7 @@ impl Parse for Input {
             input.parse::<Token![;]>()?;
         }
         expect_distinct(&instances)?;
-        Ok(Self { folder, instances })
+        Ok(Self { is_static, folder, instances })
     }
 }
 
@@ -231,16 +234,70 @@ fn text_of(tokens: &impl ToTokens) -> String {
     text
 }
 
-pub fn expand(input: &Input) -> Tokens {
-    input.instances.iter().map(|instance| expand_instance(&input.folder, instance)).collect()
+pub fn expand(input: &Input) -> syn::Result<Tokens> {
+    let entries = input.instances.iter().map(expand_entry);
+    let texts = if input.is_static {
+        expand_statics(input)?
+    } else {
+        let registered = input.instances.iter().map(|instance| {
+            let instance = expand_instance(&input.folder, instance);
+            quote! {
+                #[cfg(not(target_arch = "nvptx64"))]
+                ::gpu_primitives::kernel::inventory::submit! { #instance }
+            }
+        });
+        registered.collect()
+    };
+    Ok(quote! { #(#entries)* #texts })
+}
+
+/// The static for the instances of a kernel: `LookupKeys` has its PTX in `LOOKUP_KEYS_PTX`. The linker drops those of kernels that
+/// a program never launches.
+pub fn static_name(kernel: &Ident) -> Ident {
+    format_ident!("{}_PTX", snake_case(&kernel.unraw().to_string()).to_uppercase(), span = kernel.span())
+}
+
+fn expand_statics(input: &Input) -> syn::Result<Tokens> {
+    let mut lists: Vec<(Ident, Vec<Tokens>)> = Vec::new();
+    for instance in &input.instances {
+        let name = static_name(last_segment(&instance.kernel)?);
+        let text = expand_instance(&input.folder, instance);
+        match lists.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, texts)) => texts.push(text),
+            None => lists.push((name, vec![text])),
+        }
+    }
+    let names: Vec<_> = lists.iter().map(|(name, _)| name).collect();
+    let statics = lists.iter().map(|(name, texts)| {
+        let len = texts.len();
+        quote! {
+            /// The PTX of the kernel's instances.
+            #[cfg(not(target_arch = "nvptx64"))]
+            pub(crate) static #name: [::gpu_primitives::kernel::Instance; #len] = [#(#texts),*];
+        }
+    });
+    Ok(quote! {
+        #(#statics)*
+
+        /// The PTX of all kernels in this list.
+        #[cfg(not(target_arch = "nvptx64"))]
+        #[allow(dead_code, reason = "few crates need all of it at once")]
+        pub(crate) const ALL_PTX: &[&[::gpu_primitives::kernel::Instance]] = &[#(&#names),*];
+    })
+}
+
+fn last_segment(kernel: &Type) -> syn::Result<&Ident> {
+    match kernel {
+        Type::Group(group) => last_segment(&group.elem),
+        Type::Paren(paren) => last_segment(&paren.elem),
+        Type::Path(path) => path.path.segments.last().map(|segment| &segment.ident).ok_or_else(|| unnamed(kernel)),
+        _ => Err(unnamed(kernel)),
+    }
 }
 
 fn expand_instance(folder: &Expr, Instance { name, kernel }: &Instance) -> Tokens {
     let name = LitStr::new(name, kernel.span());
-    let bounds = format!("__launch_bounds_{}", name.value());
-    // Items have no hygiene: a name that no constant in the kernel's type has.
-    let (entry, bounds_static) = (format_ident!("__entry"), format_ident!("__LAUNCH_BOUNDS"));
-    let instance = quote! {
+    quote! {
         // SAFETY: `gpu-kernel-builder` generated the file from this kernel.
         unsafe {
             ::gpu_primitives::kernel::Instance::new::<#kernel>(
@@ -248,7 +305,14 @@ fn expand_instance(folder: &Expr, Instance { name, kernel }: &Instance) -> Token
                 ::gpu_primitives::kernel::packed_ptx!(#folder, #name),
             )
         }
-    };
+    }
+}
+
+fn expand_entry(Instance { name, kernel }: &Instance) -> Tokens {
+    let name = LitStr::new(name, kernel.span());
+    let bounds = format!("__launch_bounds_{}", name.value());
+    // Items have no hygiene: a name that no constant in the kernel's type has.
+    let (entry, bounds_static) = (format_ident!("__entry"), format_ident!("__LAUNCH_BOUNDS"));
     quote! {
         // `gpu-kernel-builder` sets `ptx_entries` only for the crate it builds: dependent crates must not compile
         // these entries again. Rust has no syntax for launch bounds. A static next to the entry passes them to
@@ -274,9 +338,6 @@ fn expand_instance(folder: &Expr, Instance { name, kernel }: &Instance) -> Token
                 <#kernel as ::gpu_primitives::kernel::Kernel>::MIN_BLOCKS,
             ];
         };
-
-        #[cfg(not(target_arch = "nvptx64"))]
-        ::gpu_primitives::kernel::register_instance! { #instance, #kernel }
     }
 }
 
@@ -418,11 +479,24 @@ mod tests {
 
     #[test]
     fn instances_have_entries_and_files() {
-        let code = expand(&parse(quote!(for T in [u32, u64]: Copy<T>;)).unwrap()).to_string();
+        let code = expand(&parse(quote!(for T in [u32, u64]: Copy<T>;)).unwrap()).unwrap().to_string();
         for part in
             ["export_name = \"copy_u32\"", "export_name = \"__launch_bounds_copy_u64\"", "(\"ptx\" , \"copy_u64\")"]
         {
             assert!(code.contains(part), "{part} in {code}");
         }
+        assert_eq!(code.matches("submit !").count(), 2);
+    }
+
+    #[test]
+    fn static_lists_have_one_static_per_kernel() {
+        let input = quote!(static in "ptx"; for T in [u32, u64]: a::CopyLines<T>; Fill; CopyLines<u8>;);
+        let code = expand(&parse2(input).unwrap()).unwrap().to_string();
+        assert!(!code.contains("submit !"), "{code}");
+        for part in ["static COPY_LINES_PTX : [:: gpu_primitives :: kernel :: Instance ; 3usize]", "static FILL_PTX : "]
+        {
+            assert!(code.contains(part), "{part} in {code}");
+        }
+        assert!(code.contains("& [& COPY_LINES_PTX , & FILL_PTX]"), "{code}");
     }
 }

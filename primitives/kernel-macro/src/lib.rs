@@ -26,8 +26,10 @@ use syn::{
 /// threads, unless it checks them. `native_if` is a constant expression: instances for which it is false have no such
 /// body.
 ///
-/// `listed` says that every instance is in a list of [`instances!`]: the kernel is compiled for the CPU there, once, and
-/// not in the crates that launch it. A launch of an instance that is in no list is an error on every device.
+/// `listed` says that every instance is in a list of [`instances!`] that begins with `static`, in the same module. It names
+/// that list's statics for the kernel: `listed = super::LOOKUP_KEYS_PTX`, or `[A_PTX, B_PTX]` where aliases of the kernel are
+/// listed. `listed_if` is a constant expression: instances for which it is false are in no list. The CPU simulates listed
+/// kernels that have a native body only with the feature `checked`.
 #[proc_macro_attribute]
 pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let config = parse_macro_input!(attribute as Config);
@@ -52,6 +54,9 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// When compiled for the GPU, each instance is a PTX entry. When compiled for the host, each instance embeds its PTX
 /// file (which `gpu-kernel-builder` wrote) and registers it for the kernel type, so that a launch finds it.
 ///
+/// After `static in` instead of `in`, nothing is registered. The instances of `LookupKeys` are a static, `LOOKUP_KEYS_PTX`, which
+/// the kernel names (`#[kernel(listed)]`). So a program that never launches the kernel does not contain its PTX.
+///
 /// # Names
 /// The entry and its file are named after the type. The example has the entries `encode_keys_u32`,
 /// `lookup_keys_u32_unit`, `lookup_keys_u32_u32`, …, `renew_level_u64_u32`. A name consists of these parts, joined by
@@ -72,7 +77,7 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn instances(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as instances::Input);
-    instances::expand(&input).into()
+    instances::expand(&input).unwrap_or_else(|error| error.to_compile_error()).into()
 }
 
 /// Embeds the file `DIR/name.ptx`, compressed, as a `&'static [u8; _]`: `packed_ptx!(DIR, "name")`. `DIR` is a string
@@ -91,12 +96,13 @@ struct Config {
     native: Option<Expr>,
     native_if: Option<Expr>,
     listed: Option<Expr>,
+    listed_if: Option<Expr>,
 }
 
 impl Parse for Config {
     fn parse(input: ParseStream) -> syn::Result<Self> {
         let (mut threads, mut shared, mut min_blocks) = (None, None, None);
-        let (mut native, mut native_if, mut listed) = (None, None, None);
+        let (mut native, mut native_if, mut listed, mut listed_if) = (None, None, None, None);
         for setting in Punctuated::<Setting, Token![,]>::parse_terminated(input)? {
             let slot = match setting.name.to_string().as_str() {
                 "threads" => &mut threads,
@@ -105,8 +111,9 @@ impl Parse for Config {
                 "native" => &mut native,
                 "native_if" => &mut native_if,
                 "listed" => &mut listed,
+                "listed_if" => &mut listed_if,
                 other => {
-                    let known = "`threads`, `shared`, `min_blocks`, `native`, `native_if` or `listed`";
+                    let known = "`threads`, `shared`, `min_blocks`, `native`, `native_if`, `listed` or `listed_if`";
                     let message = format!("unknown setting `{other}`: expected {known}");
                     return Err(Error::new(setting.name.span(), message));
                 }
@@ -116,7 +123,7 @@ impl Parse for Config {
             }
         }
         let missing = || Error::new(Span::call_site(), "a kernel needs its block size: `#[kernel(threads = 256)]`");
-        Ok(Self { threads: threads.ok_or_else(missing)?, shared, min_blocks, native, native_if, listed })
+        Ok(Self { threads: threads.ok_or_else(missing)?, shared, min_blocks, native, native_if, listed, listed_if })
     }
 }
 
@@ -181,11 +188,25 @@ fn expand(config: &Config, function: ItemFn) -> syn::Result<Tokens> {
                 if #native_if { ::core::option::Option::Some(#path #turbofish) } else { ::core::option::Option::None };
         }
     });
-    // A crate's own unit tests launch few of its kernels: they compile these. Those of gpu-primitives have a list.
-    let listed = config.listed.as_ref().map(|listed| {
+    let listed_if = config.listed_if.as_ref().map_or_else(|| quote!(true), |condition| quote!(#condition));
+    let listed = config.listed.as_ref().map(|lists| {
+        let lists = match lists {
+            // `listed` alone
+            Expr::Lit(_) => {
+                let list = instances::static_name(&kernel);
+                quote!(&#list)
+            }
+            Expr::Array(lists) => {
+                let lists = lists.elems.iter();
+                quote!(#(&#lists),*)
+            }
+            list => quote!(&#list),
+        };
         quote! {
-            const IS_LISTED: bool =
-                #listed && (::core::cfg!(not(test)) || ::gpu_primitives::kernel::LISTS_TESTED_KERNELS);
+            #[cfg(not(target_arch = "nvptx64"))]
+            const IS_LISTED: bool = #listed_if;
+            #[cfg(not(target_arch = "nvptx64"))]
+            const PTX: &'static [&'static [::gpu_primitives::kernel::Instance]] = &[#lists];
         }
     });
     let body = &function.block.stmts;

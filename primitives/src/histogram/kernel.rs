@@ -235,7 +235,7 @@ unsafe fn each<H: Held, I: Input<H>, const VEC: usize>(input: I, visit: impl Fn(
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for C in [u32, u64], I in [Global<u8>, Fused]: CountBins<u8, I, ByteBins, C, 16>;
     for C in [u32, u64], I in [Global<u8>, Fused]: CountBins<u8, I, HoleBins, C, 16>;
     for C in [u32, u64], I in [Global<u16>, Fused]: CountBins<u16, I, HoleBins, C, 8>;

@@ -38,7 +38,7 @@
 //! ```
 
 mod bins;
-mod kernel;
+pub(crate) mod kernel;
 mod sample;
 
 #[cfg(not(target_arch = "nvptx64"))]

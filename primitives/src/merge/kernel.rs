@@ -353,7 +353,7 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, co
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for K in [u32, u64, [u32; 3], [u64; 2], [u64; 4]]: MergePartition<K, HoleOrder>;
     for K in [u32, u64], V in [(), u32, u64]:
         MergeTiles<K, V, HoleOrder, { THREADS }, { items::<K, V>() }>;

@@ -31,9 +31,9 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-mod kernel;
-mod place;
-mod runs;
+pub(crate) mod kernel;
+pub(crate) mod place;
+pub(crate) mod runs;
 mod shape;
 mod tile;
 

@@ -348,6 +348,6 @@ pub unsafe fn place_runs<K: Pod, C: KeyOrder<K>>(
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for K in [u32, u64]: PlaceRuns<K, HoleOrder>;
 }

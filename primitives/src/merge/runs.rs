@@ -369,7 +369,7 @@ pub unsafe fn runs_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, con
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for K in [u32, u64, [u32; 3], [u64; 2], [u64; 4]]: RunsPartition<K, HoleOrder>;
     for K in [u32, u64], V in [(), u32, u64]:
         RunsTiles<K, V, HoleOrder, { RUNS_THREADS }, { runs_items::<K, V>() }>;

@@ -281,7 +281,7 @@ pub(super) const fn outputs<const ITEMS: usize>(rounds: u32) -> usize {
 pub(super) const BOUNDARY_SLACK: u32 = SLACK as u32;
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for K in [u32, u64, [u32; 3], [u64; 2], [u64; 4]]: SplitGroups<K, HoleOrder>;
     for K in [u32, u64], V in [(), u32, u64]:
         MergeGroups<K, V, HoleOrder, { RUNS_THREADS }, { runs_items::<K, V>() }>;

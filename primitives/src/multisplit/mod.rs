@@ -23,7 +23,7 @@
 //! ```
 
 mod bucket;
-mod kernel;
+pub(crate) mod kernel;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;

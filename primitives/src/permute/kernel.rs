@@ -275,7 +275,7 @@ pub unsafe fn copy_ranges<W: Pod>(
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for W in [u8, u16, u32, u64, [u64; 2]], I in [u32, u64]: GatherElements<W, I>;
     for I in [u32, u64]: ClaimPlaces<I>;
     for W in [u8, u16, u32, u64, [u64; 2]], I in [u32, u64]: ScatterElements<W, I>;

@@ -27,7 +27,7 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-mod kernel;
+pub(crate) mod kernel;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;

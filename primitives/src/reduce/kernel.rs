@@ -134,7 +134,7 @@ impl<T: Pod, const VEC: usize, const ROWS: usize> Block<T, VEC, ROWS> {
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for T in [u8, u16, u32], I in [Global<T>, Fused]: ReduceTiles<T, I, HoleMonoid<T>, 4, 9>;
     for I in [Global<u64>, Fused]: ReduceTiles<u64, I, HoleMonoid<u64>, 2, 9>;
     for T in [[u32; 3], [u64; 2]], I in [Global<T>, Fused]: ReduceTiles<T, I, HoleMonoid<T>, 1, 9>;

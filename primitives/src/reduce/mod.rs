@@ -21,8 +21,8 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-mod kernel;
-mod segments_kernel;
+pub(crate) mod kernel;
+pub(crate) mod segments_kernel;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod arg;

@@ -149,7 +149,7 @@ pub unsafe fn reduce_segments<T: Flagged, I: Input<T>, Op: Combine<T>, const VEC
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for T in [u8, u16, u32], I in [Global<T>, Fused]: ReduceSegments<T, I, HoleMonoid<T>, 4, 7>;
     for I in [Global<u64>, Fused]: ReduceSegments<u64, I, HoleMonoid<u64>, 2, 7>;
     for T in [[u32; 3], [u64; 2]], I in [Global<T>, Fused]: ReduceSegments<T, I, HoleMonoid<T>, 1, 7>;

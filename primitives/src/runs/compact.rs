@@ -79,7 +79,7 @@ pub const fn shared<K, X: Beside>(threads: u32, vec: usize, rows: usize) -> usiz
 /// lengths, the first items are kept. While the kernel runs, nothing writes the inputs, and nothing else uses the other
 /// buffers; no output overlaps another buffer.
 #[kernel(
-    listed = is_for_use(THREADS),
+    listed, listed_if = is_for_use(THREADS),
     threads = THREADS,
     shared = shared::<K, X>(THREADS, VEC, ROWS),
     min_blocks = blocks::<K, X>(),
@@ -169,7 +169,7 @@ pub unsafe fn compact_runs<K: Held, I: Input<K>, X: Beside, const THREADS: u32, 
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for K in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]], I in [Global<K>, Fused], X in [(), Marks]:
         CompactRuns<K, I, X, 256, { vector::<K>() }, { rows::<K>() }>;
     for K in [u32, u64], I in [Global<K>, Fused], C in [u32, u64]:

@@ -164,7 +164,7 @@ pub unsafe fn expand_runs<W: Pod>(
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     SplitRuns;
     for W in [u8, u16, u32, u64]: ExpandRuns<W>;
 }

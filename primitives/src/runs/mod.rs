@@ -56,11 +56,11 @@
 #![allow(clippy::needless_range_loop)]
 
 mod beside;
-mod compact;
-mod expand;
+pub(crate) mod compact;
+pub(crate) mod expand;
 mod neighbours;
 mod open;
-mod reduce;
+pub(crate) mod reduce;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;

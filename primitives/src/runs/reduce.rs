@@ -287,7 +287,7 @@ unsafe fn heads_of<S: Heads, const VEC: usize, const ROWS: usize>(
 /// per tile. While the kernel runs, nothing writes the inputs, and nothing else uses the other buffers; no output overlaps
 /// another buffer.
 #[kernel(
-    listed = is_for_use(THREADS),
+    listed, listed_if = is_for_use(THREADS),
     threads = THREADS,
     shared = shared::<S, V>(THREADS, VEC, ROWS),
     min_blocks = blocks::<V, I>(),
@@ -434,7 +434,7 @@ pub unsafe fn reduce_runs<
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for K in [u32, u64], V in [u32, u64], I in [Global<V>, Fused]:
         ReduceRuns<Keys<K>, V, I, HoleMonoid<V>, 256, { vector::<Keys<K>, V>() }, 5>;
     for V in [u32, u64, [u32; 3], [u64; 2], [u64; 4]], I in [Global<V>, Fused]:

@@ -118,7 +118,7 @@ impl Device {
         match name {
             "cpu" if !cfg!(feature = "cpu") => Err(Error::NeedsFeature { what: "the device cpu", feature: "cpu" }),
             "cpu" => Ok(Self::cpu()),
-            "cpu-checked" if !cfg!(feature = "checked") => {
+            "cpu-checked" if !cfg!(any(feature = "checked", test)) => {
                 Err(Error::NeedsFeature { what: "the device cpu-checked", feature: "checked" })
             }
             "cpu-checked" => Ok(Self::cpu_checked()),

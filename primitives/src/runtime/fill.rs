@@ -191,7 +191,7 @@ mod tests {
     use crate::compare::{HoleOrder, Less};
     use crate::monoid::{HoleMonoid, Sum};
     use crate::operator::map;
-    use crate::runtime::instance::Instance;
+    use crate::preload::instances;
     use crate::source::{Source, constant, counting, map, map2, map3};
 
     fn order() -> Operators {
@@ -227,7 +227,7 @@ mod tests {
         macro_rules! check {
             ($($kernel:literal: $source:expr;)*) => { $(
                 let fused = $source.into_parts().unwrap().lower().open(&stream).unwrap().fused();
-                let instance = Instance::all().find(|instance| instance.name() == $kernel).expect($kernel);
+                let instance = instances().find(|instance| instance.name() == $kernel).expect($kernel);
                 // The source is the first argument.
                 let filling = |offset| if offset == 0 { fused.filling() } else { HoleMonoid::<u32>::filling::<u32, Sum>() };
                 texts.push(fill(instance.ptx(), Operators::new(instance.holes(), filling)).unwrap());

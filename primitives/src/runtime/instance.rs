@@ -1,26 +1,20 @@
-//! The kernels that exist as PTX: a registry that [`instances!`](crate::instances) fills at link time.
+//! The kernels that exist as PTX: in lists that the kernels name, or in a registry that [`instances!`](crate::instances) fills at
+//! link time.
 
 use super::error::Error;
-use super::launch::KernelType;
 use crate::form::{Holes, Kernel};
 use std::any::{TypeId, type_name};
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::LazyLock;
 
 /// A kernel type with its PTX.
 #[derive(Debug)]
 pub struct Instance {
     kernel: TypeId,
-    type_name: fn() -> &'static str,
     shared_bytes: usize,
     /// Where the operators that are not known are among the arguments.
     holes: Holes,
     name: &'static str,
     /// The text of the module, compressed.
     packed: &'static [u8],
-    /// The kernel's code for the CPU device, if it is [compiled](Self::compiled) with the instance.
-    code: Option<&'static KernelType>,
 }
 
 impl Instance {
@@ -31,38 +25,22 @@ impl Instance {
     /// program. It is empty if the crate was built for the CPU alone.
     #[must_use]
     pub const unsafe fn new<K: Kernel>(name: &'static str, packed: &'static [u8]) -> Self {
-        Self {
-            kernel: TypeId::of::<K>(),
-            type_name: type_name::<K>,
-            shared_bytes: K::SHARED_BYTES,
-            holes: K::HOLES,
-            name,
-            packed,
-            code: None,
-        }
+        Self { kernel: TypeId::of::<K>(), shared_bytes: K::SHARED_BYTES, holes: K::HOLES, name, packed }
     }
 
-    /// Compiles the kernel's code for the CPU device, in the crate that lists the instance, if launches look for it there.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn compiled<K: Kernel>(self) -> Self {
-        let is_wanted = K::IS_LISTED && (cfg!(not(test)) || is_tested(K::NAME));
-        Self { code: if is_wanted { Some(KernelType::of::<K>()) } else { None }, ..self }
+    /// Returns the kernel type.
+    pub(crate) fn kernel(&self) -> TypeId {
+        self.kernel
     }
 
-    /// Returns all instances of the program.
-    pub(crate) fn all() -> impl Iterator<Item = &'static Self> {
-        inventory::iter::<Self>().filter(|instance| !instance.packed.is_empty())
+    /// Returns the bytes of shared memory per block.
+    pub(crate) fn shared_bytes(&self) -> usize {
+        self.shared_bytes
     }
 
     /// Returns where the operators that are not known are among the arguments.
     pub(crate) fn holes(&self) -> Holes {
         self.holes
-    }
-
-    /// Returns the kernel type, as far as loading needs it.
-    pub(crate) fn target(&self) -> Target {
-        Target { id: self.kernel, type_name: self.type_name, shared_bytes: self.shared_bytes }
     }
 
     /// Returns the name of the entry.
@@ -85,38 +63,7 @@ impl Instance {
     /// # Errors
     /// [`Error::NoInstance`] if there is none; [`Error::AmbiguousInstance`] if several instances differ.
     pub fn of<K: Kernel>() -> Result<&'static Self, Error> {
-        Self::find(TypeId::of::<K>(), type_name::<K>)
-    }
-
-    /// Returns the instance of a kernel type.
-    pub(crate) fn find(id: TypeId, type_name: fn() -> &'static str) -> Result<&'static Self, Error> {
-        let listed = Self::listed(id).iter().filter(|instance| !instance.packed.is_empty());
-        let [first, others @ ..] = &*listed.collect::<Vec<_>>() else {
-            return Err(Error::NoInstance { kernel: type_name() });
-        };
-        match others.iter().find(|other| !first.is_same(other)) {
-            Some(other) => Err(Error::AmbiguousInstance { kernel: type_name(), names: [first.name, other.name] }),
-            None => Ok(first),
-        }
-    }
-
-    /// Returns the code of a kernel type for the CPU. Crates that list the same type have compiled the same code.
-    pub(crate) fn code(id: TypeId, type_name: fn() -> &'static str) -> Result<&'static KernelType, Error> {
-        let code = Self::listed(id).iter().find_map(|instance| instance.code);
-        code.ok_or_else(|| Error::NoInstance { kernel: type_name() })
-    }
-
-    /// Returns the instances of a kernel type in the lists of all crates.
-    fn listed(id: TypeId) -> &'static [&'static Self] {
-        static BY_KERNEL: LazyLock<HashMap<TypeId, Vec<&'static Instance>, BuildHasherDefault<IdHasher>>> =
-            LazyLock::new(|| {
-                let mut by_kernel = HashMap::<_, Vec<_>, _>::default();
-                for instance in inventory::iter::<Instance>() {
-                    by_kernel.entry(instance.kernel).or_default().push(instance);
-                }
-                by_kernel
-            });
-        BY_KERNEL.get(&id).map_or(&[], Vec::as_slice)
+        Target::of::<K>().instance()
     }
 
     /// Returns whether both have the same PTX, except for the name of the entry.
@@ -127,87 +74,46 @@ impl Instance {
 
 inventory::collect!(Instance);
 
-/// Whether this crate is compiled for its unit tests, which launch few of the listed kernels: only [these](TESTED) are compiled.
-#[doc(hidden)]
-pub const LISTS_TESTED_KERNELS: bool = cfg!(test);
-
-/// The listed kernels that this crate's unit tests launch. Compiling all of them once more would take minutes.
-const TESTED: &[&str] = &[
-    "build_index",
-    "count_digits",
-    "encode_keys",
-    "find_threshold",
-    "gather_keys",
-    "merge_partition",
-    "narrow",
-    "number_items",
-    "number_keys",
-    "order_best",
-    "place_runs",
-    "reduce_tiles",
-    "runs_partition",
-    "runs_tiles",
-    "sample_maxima",
-    "search_directly",
-    "search_indexed",
-    "search_sorted",
-    "sift",
-    "sort_block",
-];
-
-const fn is_tested(name: &str) -> bool {
-    let (name, mut at) = (name.as_bytes(), 0);
-    while at < TESTED.len() {
-        let tested = TESTED[at].as_bytes();
-        let mut same = 0;
-        while same < name.len() && same < tested.len() && name[same] == tested[same] {
-            same += 1;
-        }
-        if same == name.len() && same == tested.len() {
-            return true;
-        }
-        at += 1;
-    }
-    false
-}
-
-/// Registers an instance of a kernel, with the kernel's code for the CPU device.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! register_instance {
-    ($instance:expr, $kernel:ty) => {
-        $crate::kernel::inventory::submit! { $instance.compiled::<$kernel>() }
-    };
-}
-
-/// Takes the id of a type, which is a hash already, as its hash: launches look for their kernels.
-#[derive(Default)]
-struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for part in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..part.len()].copy_from_slice(part);
-            self.write_u64(u64::from_ne_bytes(word));
-        }
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 ^= word;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
 /// A kernel type, as far as loading needs it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
     pub id: TypeId,
-    pub type_name: fn() -> &'static str,
-    pub shared_bytes: usize,
+    type_name: fn() -> &'static str,
+    is_listed: bool,
+    lists: &'static [&'static [Instance]],
+}
+
+impl Target {
+    pub const fn of<K: Kernel>() -> Self {
+        Self { id: TypeId::of::<K>(), type_name: type_name::<K>, is_listed: K::IS_LISTED, lists: K::PTX }
+    }
+
+    /// Returns an error if the kernel should be in a list and is not. A GPU could not launch it.
+    pub fn expect_listed(&self) -> Result<(), Error> {
+        if !self.is_listed || self.instances().next().is_some() { Ok(()) } else { Err(self.missing()) }
+    }
+
+    /// Returns the kernel's instances, in its own lists and in the registry.
+    fn instances(&self) -> impl Iterator<Item = &'static Instance> {
+        let listed = self.lists.iter().copied().flatten();
+        listed.chain(inventory::iter::<Instance>()).filter(|instance| instance.kernel == self.id)
+    }
+
+    fn missing(&self) -> Error {
+        Error::NoInstance { kernel: (self.type_name)() }
+    }
+
+    /// Returns the kernel's instance. It has PTX.
+    pub fn instance(&self) -> Result<&'static Instance, Error> {
+        let mut known = self.instances().filter(|instance| !instance.packed.is_empty());
+        let first = known.next().ok_or_else(|| self.missing())?;
+        match known.find(|other| !first.is_same(other)) {
+            Some(other) => {
+                Err(Error::AmbiguousInstance { kernel: (self.type_name)(), names: [first.name, other.name] })
+            }
+            None => Ok(first),
+        }
+    }
 }
 
 /// The number of bytes that [`stored`] adds.

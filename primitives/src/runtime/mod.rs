@@ -19,13 +19,13 @@ pub mod interop;
 mod lanes;
 mod launch;
 mod left;
+mod loading;
 mod memory;
 #[cfg(feature = "nvtx")]
 mod nvtx;
 pub(crate) mod offsets;
 pub(crate) mod pairs;
 mod pinned;
-mod preload;
 pub(crate) mod recorded;
 mod scratch;
 mod slice;
@@ -49,12 +49,12 @@ pub use event::Event;
 pub use foreign::Waiting;
 pub use foreign::{Lend, Lent, LentMut, RawMemory};
 pub use graph::Graph;
+pub use loading::Loading;
 pub use memory::DeviceVec;
 #[cfg(feature = "nvtx")]
 #[doc(hidden)]
 pub use nvtx::NvtxRange;
 pub use pinned::{Pending, PinnedVec};
-pub use preload::{Loading, Operator};
 pub use slice::{DeviceSlice, DeviceSliceMut};
 #[doc(hidden)]
 pub use spans::Span;

@@ -7,7 +7,6 @@ use super::device::{Backend, Device, MAX_BLOCKS, lock};
 use super::error::Error;
 use super::event::{Event, Mark};
 use super::graph::Recording;
-use super::instance::Instance;
 use super::lanes::{Lane, LaneKind, Timeline};
 use super::launch::{Arguments, KernelType};
 use super::left;
@@ -293,8 +292,9 @@ impl Stream {
                 if kernel.shared_bytes > limit {
                     return Err(too_large("bytes of shared memory per block", kernel.shared_bytes, limit));
                 }
+                kernel.target.expect_listed()?;
                 if lane.device().options().only_with_ptx {
-                    Instance::find(kernel.id, kernel.type_name)?;
+                    kernel.target.instance()?;
                     // SAFETY: the arguments are those of the kernel.
                     unsafe { kernel.filled(arguments) }.record()?;
                 }

@@ -45,7 +45,13 @@ pub const fn shared<T>(threads: u32, vec: usize, rows: usize) -> usize {
 /// The launch has one block per tile. `output` is no shorter than `input`; they are the same memory or do not overlap.
 /// `scratch` comes from the stream's look-back words, for one `T` per tile. While the kernel runs, nothing else writes
 /// the input or uses the other buffers.
-#[kernel(listed = is_for_use(THREADS), threads = THREADS, shared = shared::<T>(THREADS, VEC, ROWS), native = super::native::scan_tiles)]
+#[kernel(
+    listed,
+    listed_if = is_for_use(THREADS),
+    threads = THREADS,
+    shared = shared::<T>(THREADS, VEC, ROWS),
+    native = super::native::scan_tiles
+)]
 pub unsafe fn scan_tiles<
     T: Pod,
     I: Input<T>,
@@ -124,7 +130,7 @@ pub unsafe fn scan_tiles<
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for T in [u8, u16, u32], I in [Global<T>, Fused]: ScanTiles<T, I, HoleMonoid<T>, 256, 4, 9>;
     for I in [Global<u64>, Fused]: ScanTiles<u64, I, HoleMonoid<u64>, 256, 2, 9>;
     for T in [[u32; 3], [u64; 2]], I in [Global<T>, Fused]: ScanTiles<T, I, HoleMonoid<T>, 256, 1, 9>;

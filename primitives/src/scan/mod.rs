@@ -20,8 +20,8 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-mod kernel;
-mod segments_kernel;
+pub(crate) mod kernel;
+pub(crate) mod segments_kernel;
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod by_key;

@@ -144,7 +144,7 @@ pub unsafe fn scan_segments<T: Flagged, I: Input<T>, S: Heads, Op: Combine<T>, c
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for S in [HeadFlags, OffsetHeads], T in [u8, u16, u32], I in [Global<T>, Fused]:
         ScanSegments<T, I, S, HoleMonoid<T>, 4, 7>;
     for S in [HeadFlags, OffsetHeads], I in [Global<u64>, Fused]: ScanSegments<u64, I, S, HoleMonoid<u64>, 2, 7>;

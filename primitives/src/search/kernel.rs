@@ -390,7 +390,7 @@ pub unsafe fn search_sorted<K: Pod, C: KeyOrder<K>, I: IndexOut, const ITEMS: us
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for K in [u32, u64, [u32; 3], [u64; 2]]: BuildIndex<K>;
     for K in [u32, u64, [u32; 3], [u64; 2], [u64; 4]], I in [u32, u64]: SearchDirectly<K, HoleOrder, I>;
     for K in [u32, u64], I in [u32, u64]: SearchIndexed<K, HoleOrder, I, { vector::<K>() }>;

@@ -28,7 +28,7 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-mod kernel;
+pub(crate) mod kernel;
 mod shape;
 
 #[cfg(not(target_arch = "nvptx64"))]

@@ -56,7 +56,12 @@ pub struct Edge {
 /// offsets. `edges` has one element more than there are tiles of `len` items. `status` has four words
 /// (`status::WORDS`), which are zero. While the kernel runs, nothing writes the offsets, and nothing else uses the
 /// other buffers.
-#[kernel(listed = is_for_use(THREADS), threads = CUT_THREADS, native = super::native::cut_segments)]
+#[kernel(
+    listed = super::instances::CUT_SEGMENTS_PTX,
+    listed_if = is_for_use(THREADS),
+    threads = CUT_THREADS,
+    native = super::native::cut_segments
+)]
 pub unsafe fn cut_segments<const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
     offsets: Global<u32>,
     edges: GlobalMut<Edge>,

@@ -7,7 +7,7 @@ use super::tile::SortSegments;
 use crate::compare::HoleOrder;
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for ITEMS in [15, 9, 5]: CutSegments<{ THREADS }, ITEMS, { slack(ITEMS) }>;
     for K in [u32, u64], V in [(), u32, u64]: SortSegments<
         K, V, HoleOrder, { THREADS }, { items::<K, V>() }, { slack(items::<K, V>()) }

@@ -59,6 +59,6 @@ unsafe fn passed_by(offsets: Global<u32>, from: usize, item: usize) -> usize {
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     NumberItems;
 }

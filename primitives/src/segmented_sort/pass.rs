@@ -53,7 +53,7 @@ pub const fn merge_shared<K, V>(threads: u32, items: usize) -> usize {
 /// segment spans tiles. While the kernel runs, nothing writes `offsets` or `edges`, and nothing else uses the other
 /// buffers.
 #[kernel(
-    listed = is_for_use(THREADS),
+    listed = super::instances::MERGE_SEGMENTS_PTX, listed_if = is_for_use(THREADS),
     threads = THREADS,
     shared = merge_shared::<K, V>(THREADS, ITEMS),
     min_blocks = 512 / THREADS,

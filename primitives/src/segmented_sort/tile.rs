@@ -65,7 +65,7 @@ pub const fn sort_blocks<K, V>(threads: u32) -> u32 {
 /// zero, and the temporary slices are as long as the others. Then what is written is unspecified, but nothing outside
 /// of the buffers is accessed.
 #[kernel(
-    listed = is_for_use(THREADS),
+    listed = super::instances::SORT_SEGMENTS_PTX, listed_if = is_for_use(THREADS),
     threads = THREADS,
     shared = sort_shared::<K, V>(THREADS, ITEMS),
     min_blocks = sort_blocks::<K, V>(THREADS),

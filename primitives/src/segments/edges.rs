@@ -105,6 +105,6 @@ pub unsafe fn find_edges(offsets: Offsets, edges: GlobalMut<u64>, tile_len: u64)
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     FindEdges;
 }

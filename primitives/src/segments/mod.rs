@@ -4,8 +4,8 @@
 //! from keys that differ, or from flags. [`Restart`] makes an associative operation of another one and the heads, which
 //! prefixes of tiles are passed on with.
 
-mod edges;
-mod heads;
+pub(crate) mod edges;
+pub(crate) mod heads;
 mod since;
 
 #[cfg(not(target_arch = "nvptx64"))]

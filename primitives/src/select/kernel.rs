@@ -84,7 +84,7 @@ impl<K: Pod, V: Pod> Pieces<K, V> {
 /// tile. The buffers of `keep` satisfy the requirements of its type. While the kernel runs, nothing writes the inputs,
 /// and nothing else uses the other buffers; no output overlaps another buffer.
 #[kernel(
-    listed = is_for_use(THREADS),
+    listed, listed_if = is_for_use(THREADS),
     threads = THREADS,
     shared = shared::<K, V>(THREADS, VEC, ROWS),
     min_blocks = F::MIN_BLOCKS,
@@ -148,7 +148,13 @@ pub unsafe fn select_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const
 /// # Safety
 /// The launch has one block per tile; `following` has one element per tile. `scratch` and `keep` are as for
 /// [`SelectTiles`]. While the kernel runs, nothing writes the input, and nothing else uses `following` or `scratch`.
-#[kernel(listed = is_for_use(THREADS), threads = THREADS, shared = shared::<K, ()>(THREADS, VEC, ROWS), native = super::native::count_tiles)]
+#[kernel(
+    listed,
+    listed_if = is_for_use(THREADS),
+    threads = THREADS,
+    shared = shared::<K, ()>(THREADS, VEC, ROWS),
+    native = super::native::count_tiles
+)]
 pub unsafe fn count_tiles<K: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     input: Global<K>,
     keep: F,
@@ -183,7 +189,13 @@ pub unsafe fn count_tiles<K: Pod, F: Keep<K>, const THREADS: u32, const VEC: usi
 /// and `keep`. Unless values are zero-sized, there are as many as keys. Outputs are at least as long as the input;
 /// `count` has one element. The buffers of `keep` satisfy the requirements of its type. While the kernel runs, nothing
 /// writes the inputs or `following`, and nothing else uses the other buffers; no output overlaps another buffer.
-#[kernel(listed = is_for_use(THREADS), threads = THREADS, shared = shared::<K, V>(THREADS, VEC, ROWS), native = super::native::partition_tiles)]
+#[kernel(
+    listed,
+    listed_if = is_for_use(THREADS),
+    threads = THREADS,
+    shared = shared::<K, V>(THREADS, VEC, ROWS),
+    native = super::native::partition_tiles
+)]
 pub unsafe fn partition_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     input: Global<K>,
     values: Global<V>,
@@ -246,7 +258,7 @@ pub unsafe fn flag_items<K: Pod, F: Keep<K>>(input: Global<K>, keep: F, flags: G
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for K in [u32, u64], V in [(), u32, u64]:
         SelectTiles<K, V, HolePredicate, 256, { tile::vector::<K, V>() }, { tile::rows::<V>() }>;
     for K in [u8, u16]: SelectTiles<K, (), HolePredicate, 256, 4, 8>;

@@ -32,10 +32,10 @@
 // Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
-mod kernel;
+pub(crate) mod kernel;
 mod predicate;
-mod segments;
-mod source;
+pub(crate) mod segments;
+pub(crate) mod source;
 pub(crate) mod tile;
 
 #[cfg(not(target_arch = "nvptx64"))]

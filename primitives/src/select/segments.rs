@@ -223,7 +223,7 @@ pub unsafe fn move_offsets<O: Offset>(
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for O in [u32, u64]: CheckOffsets<O>;
     for O in [u32, u64]: MoveOffsets<O>;
 }

@@ -290,7 +290,7 @@ const fn max(a: usize, b: usize) -> usize {
 /// While the kernel runs, nothing writes the inputs or `bases`, and nothing else uses the other buffers. No output
 /// overlaps another buffer.
 #[kernel(
-    listed,
+    listed = [LARGE_PASS_PTX, SMALL_PASS_PTX],
     threads = THREADS,
     shared = pass_shared::<K, V>(THREADS, ITEMS),
     min_blocks = blocks_at_once::<K, V, B>(MIN_BLOCKS),
@@ -604,7 +604,7 @@ pub const fn block_shared<K, V>(threads: u32, items: usize) -> usize {
 /// values are zero-sized. Each output is the memory of its input, or overlaps no other buffer. While the kernel runs,
 /// nothing else writes the inputs or uses the outputs.
 #[kernel(
-    listed,
+    listed = [BLOCK_SORT_PTX, SHORT_SORT_PTX],
     threads = THREADS,
     shared = block_shared::<K, V>(THREADS, ITEMS),
     min_blocks = 1,
@@ -688,7 +688,7 @@ pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, cons
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for K in [u32, u64, u128]: BucketHistogram<K, Digits>;
     for K in [u32, u64], V in [(), u32, u64, Line]: LargePass<K, V, Digits, { items::<K, V>() }>;
     for K in [u32, u64], V in [(), u32, u64, Line]: SmallPass<K, V, Digits>;

@@ -27,8 +27,8 @@
 //! ```
 
 mod digits;
-mod encode;
-mod kernel;
+pub(crate) mod encode;
+pub(crate) mod kernel;
 mod key;
 mod purity;
 mod radix_code;

@@ -321,7 +321,7 @@ pub unsafe fn gather_keys<H: Held, P: Position>(
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for I in [Global<u32>, Fused]: CountDigits<u32, I, 4>;
     for I in [Global<u64>, Fused]: CountDigits<u64, I, 2>;
     for I in [Global<[u64; 2]>, Fused]: CountDigits<u128, I, 1>;

@@ -48,10 +48,10 @@
 
 mod code;
 mod histogram;
-mod kernel;
-mod order;
-mod rows;
-mod sift;
+pub(crate) mod kernel;
+pub(crate) mod order;
+pub(crate) mod rows;
+pub(crate) mod sift;
 mod tile;
 
 #[cfg(not(target_arch = "nvptx64"))]

@@ -219,7 +219,7 @@ pub unsafe fn order_best<C: ShortCode, P: Position, const PER: usize>(
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for P in [u32, u64]: OrderBest<u32, P, 16>;
     for P in [u32, u64]: OrderBest<u64, P, 8>;
     for P in [u32, u64]: OrderBest<u128, P, 4>;

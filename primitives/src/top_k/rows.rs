@@ -287,7 +287,7 @@ unsafe fn order<C: ShortCode, const THREADS: u32>(held: Held<C>, selected: Candi
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for I in [Global<u32>, Fused], THREADS in [256, 512]: SelectRows<u32, I, 4, THREADS>;
     for I in [Global<u64>, Fused], THREADS in [256, 512]: SelectRows<u64, I, 2, THREADS>;
     for I in [Global<[u64; 2]>, Fused], THREADS in [256, 512]: SelectRows<u128, I, 1, THREADS>;

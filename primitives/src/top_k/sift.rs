@@ -290,7 +290,7 @@ pub unsafe fn sift<C: ShortCode, I: Input<C::Held>, P: Position, const VEC: usiz
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for I in [Global<u32>, Fused]: SampleMaxima<u32, I, 4>;
     for I in [Global<u64>, Fused]: SampleMaxima<u64, I, 2>;
     for I in [Global<[u64; 2]>, Fused]: SampleMaxima<u128, I, 1>;

@@ -198,7 +198,7 @@ pub unsafe fn gather_words<W: Pod>(
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     CopyLines;
     for T in [u8, u16, u32, u64]: CopyElements<T>;
     FillLines;

@@ -52,6 +52,6 @@ pub unsafe fn transform_tiles<H: Held>(input: Fused, output: GlobalMut<H>) {
 }
 
 crate::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for H in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]]: TransformTiles<H>;
 }

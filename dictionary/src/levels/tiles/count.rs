@@ -86,6 +86,6 @@ pub unsafe fn count_live<C: KeyCode, P: Payload<Value = ()>, const ITEMS: usize>
 }
 
 gpu_primitives::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for C in [u32, u64, u128, U256], P in [(), MarkedNone]: CountLive<C, P, { count_items::<C, P>() }>;
 }

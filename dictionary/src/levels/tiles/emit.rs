@@ -93,6 +93,6 @@ pub unsafe fn emit_live<C: KeyCode, P: Payload, const ITEMS: usize>(
 }
 
 gpu_primitives::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for C in [u32, u64, u128, U256], P in [(), u32, u64, MarkedNone, Marked, MarkedLong]: EmitLive<C, P, { items::<C, P>() }>;
 }

@@ -68,6 +68,6 @@ pub unsafe fn merge_marked<C: KeyCode, P: Payload, const ITEMS: usize>(
 }
 
 gpu_primitives::instances! {
-    in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     for C in [u32, u64, u128, U256], P in [MarkedNone, Marked, MarkedLong]: MergeMarked<C, P, { items::<C, P>() }>;
 }

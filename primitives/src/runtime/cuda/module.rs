@@ -8,8 +8,8 @@ use crate::runtime::device::lock;
 use crate::runtime::early::waiting_for_the_previous;
 use crate::runtime::error::Error;
 use crate::runtime::fill::{Operators, fill};
-use crate::runtime::instance::{Instance, Target};
-use crate::runtime::preload::Loading;
+use crate::runtime::instance::Instance;
+use crate::runtime::loading::Loading;
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use std::any::TypeId;
@@ -58,8 +58,13 @@ struct Slot {
 
 impl CudaDevice {
     /// Returns the kernel, and loads it if this is its first launch with these operators. [`enter`](Self::enter) was called.
-    pub(super) fn function(&self, kernel: Target, operators: Operators) -> Result<Function, Error> {
-        let loaded = (kernel.id, operators.ids());
+    pub(super) fn function(
+        &self,
+        kernel: TypeId,
+        operators: Operators,
+        instance: impl FnOnce() -> Result<&'static Instance, Error>,
+    ) -> Result<Function, Error> {
+        let loaded = (kernel, operators.ids());
         let slots = &self.modules().slots;
         let slot = {
             let slots = slots.read().unwrap_or_else(PoisonError::into_inner);
@@ -80,7 +85,7 @@ impl CudaDevice {
         }
         // A failure is not stored: it may be a lack of memory, which can pass.
         let start = Instant::now();
-        let function = self.load(kernel, operators)?;
+        let function = self.load(instance()?, operators)?;
         self.note_loading(function.name, start.elapsed());
         Ok(*slot.function.get_or_init(|| function))
     }
@@ -114,21 +119,19 @@ impl CudaDevice {
     }
 
     /// Loads a kernel for its operators.
-    pub(in crate::runtime) fn preload(&self, instance: &Instance, operators: Operators) -> Result<(), Error> {
+    pub(in crate::runtime) fn preload(&self, instance: &'static Instance, operators: Operators) -> Result<(), Error> {
         self.enter()?;
-        self.function(instance.target(), operators).map(drop)
+        self.function(instance.kernel(), operators, || Ok(instance)).map(drop)
     }
 
-    fn load(&self, kernel: Target, operators: Operators) -> Result<Function, Error> {
-        let instance = Instance::find(kernel.id, kernel.type_name)?;
-        let name = instance.name();
-        let limit = self.limits().shared_bytes_per_block;
-        if kernel.shared_bytes > limit {
+    fn load(&self, instance: &'static Instance, operators: Operators) -> Result<Function, Error> {
+        let (asked, limit) = (instance.shared_bytes(), self.limits().shared_bytes_per_block);
+        if asked > limit {
             let what = "bytes of shared memory per block";
-            return Err(Error::LaunchTooLarge { kernel: name, what, asked: kernel.shared_bytes, limit });
+            return Err(Error::LaunchTooLarge { kernel: instance.name(), what, asked, limit });
         }
         let (module, waits_first) = self.load_module(instance, operators)?;
-        self.find_function(kernel.shared_bytes, instance, module, waits_first).inspect_err(|_| {
+        self.find_function(instance, module, waits_first).inspect_err(|_| {
             // SAFETY: the module was loaded above, and nothing in it is in use.
             let _ = unsafe { (self.driver().cuModuleUnload)(module) };
         })
@@ -170,7 +173,6 @@ impl CudaDevice {
 
     fn find_function(
         &self,
-        shared_bytes: usize,
         instance: &'static Instance,
         module: CUmodule,
         waits_first: bool,
@@ -189,6 +191,7 @@ impl CudaDevice {
             return Err(rejected(format!("{code}: {message}")));
         }
         self.check("cuModuleGetFunction", status)?;
+        let shared_bytes = instance.shared_bytes();
         if shared_bytes > SHARED_BYTES_UNASKED {
             let attribute = CUfunction_attribute::MAX_DYNAMIC_SHARED_SIZE_BYTES;
             // SAFETY: the function was found above.

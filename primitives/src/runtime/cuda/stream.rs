@@ -332,7 +332,7 @@ impl CudaStream {
         self.device.enter()?;
         // SAFETY: guaranteed by the caller.
         let operators = unsafe { kernel.filled(arguments) };
-        let function = self.device.function(kernel.target(), operators)?;
+        let function = self.device.function(kernel.target.id, operators, || kernel.target.instance())?;
         // The struct is the only parameter of the entry. A struct without fields means no parameter.
         let mut argument = arguments.cast::<c_void>();
         let arguments = if kernel.layout.size() == 0 { null_mut() } else { &raw mut argument };

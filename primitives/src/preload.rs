@@ -1,18 +1,51 @@
-//! Loading kernels before they are needed, and what loading has cost.
+//! Loading kernels before they are needed.
 
-use super::device::{Backend, Device};
-use super::error::Error;
-use super::fill::{Operators, has_hole_for};
-use super::instance::Instance;
 use crate::compare::{Compare, HoleOrder};
 use crate::hole::Filling;
 use crate::monoid::{HoleMonoid, Monoid};
 use crate::multisplit::{Bucket, HoleBuckets};
+use crate::runtime::fill::{Operators, has_hole_for};
+use crate::runtime::instance::Instance;
 use crate::select::{HolePredicate, Predicate};
 use crate::sort::{HoleCode, RadixKey, SortBy};
+use crate::{Device, Error};
 use bytemuck::Pod;
 use core::fmt;
-use std::time::Duration;
+
+/// The PTX of all kernels of this crate. Whatever names it keeps all of it in the program.
+pub(crate) const ALL_PTX: &[&[&[Instance]]] = &[
+    crate::histogram::kernel::ALL_PTX,
+    crate::merge::kernel::ALL_PTX,
+    crate::merge::place::ALL_PTX,
+    crate::merge::runs::ALL_PTX,
+    crate::merge_sort::kernel::ALL_PTX,
+    crate::multisplit::kernel::ALL_PTX,
+    crate::permute::kernel::ALL_PTX,
+    crate::reduce::kernel::ALL_PTX,
+    crate::reduce::segments_kernel::ALL_PTX,
+    crate::runs::compact::ALL_PTX,
+    crate::runs::expand::ALL_PTX,
+    crate::runs::reduce::ALL_PTX,
+    crate::scan::kernel::ALL_PTX,
+    crate::scan::segments_kernel::ALL_PTX,
+    crate::search::kernel::ALL_PTX,
+    crate::segmented_sort::instances::ALL_PTX,
+    crate::segmented_sort::number::ALL_PTX,
+    crate::segments::edges::ALL_PTX,
+    crate::segments::heads::ALL_PTX,
+    crate::select::kernel::ALL_PTX,
+    crate::select::segments::ALL_PTX,
+    crate::select::source::ALL_PTX,
+    crate::sets::kernel::ALL_PTX,
+    crate::sort::encode::ALL_PTX,
+    crate::sort::kernel::ALL_PTX,
+    crate::top_k::kernel::ALL_PTX,
+    crate::top_k::order::ALL_PTX,
+    crate::top_k::rows::ALL_PTX,
+    crate::top_k::sift::ALL_PTX,
+    crate::transfer::kernel::ALL_PTX,
+    crate::transform::kernel::ALL_PTX,
+];
 
 /// An operator for elements of a type, to [preload](Device::preload) kernels for. Its state does not matter.
 #[derive(Clone, Copy)]
@@ -65,20 +98,13 @@ impl fmt::Debug for Operator {
     }
 }
 
-/// What loading kernels has cost a device so far. The CPU loads nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Loading {
-    /// The number of kernels, counted once for each operator.
-    pub kernels: usize,
-    /// The time that the driver took to compile and load them.
-    pub time: Duration,
-    /// The kernel that took longest, and its time.
-    pub slowest: Option<(&'static str, Duration)>,
+/// Returns the kernels of this crate that exist as PTX.
+pub(crate) fn instances() -> impl Iterator<Item = &'static Instance> {
+    ALL_PTX.iter().copied().flatten().copied().flatten()
 }
 
 impl Device {
-    /// Loads the kernels that have a place for one of these operators and for nothing else. Later calls with them find them
+    /// Loads the primitives' kernels that have a place for one of these operators and for nothing else. Later calls with them find them
     /// loaded. Without it, the first call loads what it needs.
     ///
     /// The driver compiles one kernel at a time, which takes a tenth of a second each unless the result is in its cache on
@@ -100,26 +126,37 @@ impl Device {
     /// [`Error::PtxRejected`], [`Error::OutOfMemory`], and other driver errors. Kernels that were loaded before the error
     /// stay loaded.
     pub fn preload(&self, operators: &[Operator]) -> Result<(), Error> {
-        let Backend::Cuda(device) = self.backend() else { return Ok(()) };
-        for instance in Instance::all() {
+        if !self.loads_kernels() {
+            return Ok(());
+        }
+        for instance in instances() {
             // With several operators, a kernel is compiled for each combination: there are too many to guess.
             if instance.holes().offsets().len() != 1 {
                 continue;
             }
             let ptx = instance.ptx();
             for it in operators.iter().filter(|it| has_hole_for(&ptx, it.filling.function, it.bytes)) {
-                device.preload(instance, Operators::new(instance.holes(), |_| it.filling))?;
+                self.load(instance, Operators::new(instance.holes(), |_| it.filling))?;
             }
         }
         Ok(())
     }
+}
 
-    /// Returns what loading kernels has cost so far.
-    #[must_use]
-    pub fn loading(&self) -> Loading {
-        match self.backend() {
-            Backend::Cuda(device) => device.loading(),
-            Backend::Cpu(_) => Loading::default(),
-        }
+#[cfg(test)]
+mod tests {
+    use super::instances;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn all_files_are_in_the_lists() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("ptx");
+        let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+        let files: BTreeSet<String> = files
+            .filter(|file| file.extension().is_some_and(|extension| extension == "ptx"))
+            .map(|file| file.file_stem().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        let listed: BTreeSet<String> = instances().map(|instance| instance.name().to_owned()).collect();
+        assert_eq!(listed, files, "`ALL_PTX` names the lists of all modules");
     }
 }
