@@ -77,6 +77,8 @@ pub use crate::runtime::call::{Argument, Call, Reach, View};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use crate::runtime::instance::Instance;
 #[cfg(not(target_arch = "nvptx64"))]
+pub use crate::runtime::loading::{Next, Upcoming};
+#[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]
 pub use gpu_primitives_kernel_macro::packed_ptx;
 #[cfg(not(target_arch = "nvptx64"))]

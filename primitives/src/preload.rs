@@ -107,8 +107,8 @@ impl Device {
     /// Loads the primitives' kernels that have a place for one of these operators and for nothing else. Later calls with them find them
     /// loaded. Without it, the first call loads what it needs.
     ///
-    /// The driver compiles one kernel at a time, which takes a tenth of a second each unless the result is in its cache on
-    /// disk; an order has about twenty kernels. To go on meanwhile, call this on another thread.
+    /// The driver takes a tenth of a second to compile a kernel, unless the result is in its cache on disk; an order has about
+    /// twenty kernels. They are compiled on all cores. To go on meanwhile, call this on another thread.
     ///
     /// ```
     /// use gpu_primitives::compare::Less;
@@ -123,23 +123,22 @@ impl Device {
     /// ```
     ///
     /// # Errors
-    /// [`Error::PtxRejected`], [`Error::OutOfMemory`], and other driver errors. Kernels that were loaded before the error
-    /// stay loaded.
+    /// [`Error::PtxRejected`], [`Error::OutOfMemory`], and other driver errors. All other kernels are loaded.
     pub fn preload(&self, operators: &[Operator]) -> Result<(), Error> {
         if !self.loads_kernels() {
             return Ok(());
         }
+        let mut kernels = Vec::new();
         for instance in instances() {
             // With several operators, a kernel is compiled for each combination: there are too many to guess.
             if instance.holes().offsets().len() != 1 {
                 continue;
             }
             let ptx = instance.ptx();
-            for it in operators.iter().filter(|it| has_hole_for(&ptx, it.filling.function, it.bytes)) {
-                self.load(instance, Operators::new(instance.holes(), |_| it.filling))?;
-            }
+            let fitting = operators.iter().filter(|it| has_hole_for(&ptx, it.filling.function, it.bytes));
+            kernels.extend(fitting.map(|it| (instance, Operators::new(instance.holes(), |_| it.filling))));
         }
-        Ok(())
+        self.load(&kernels)
     }
 }
 

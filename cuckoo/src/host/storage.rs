@@ -165,12 +165,16 @@ impl Storage {
         }
         let sorted = if tiles == 1 { pairs } else { by_tile.slices() };
         let mut starts = stream.uninit::<u32>(tiles + 1)?;
-        sized!(sizes.key => C in u32 | u64, {
+        with_table!(storage => C, V, {
             let keys = typed::<C>(sorted.0);
-            let find_starts = TileStarts::new(keys.view(stream)?, digits, starts.view_mut(stream)?);
+            let find_starts = TileStarts::new(keys.view(stream)?, digits, starts.view_mut(stream)?).followed_by(|next| {
+                next.kernel::<ThinTiles<C, V>>();
+                next.kernel::<FillTiles<C, V, WIDTH>>();
+                next.kernel::<PlacePairs<C, V, WIDTH>>();
+            });
             // SAFETY: there is a thread per start, and the keys are in tile order.
             unsafe { stream.launch(find_starts, (tiles + 1).div_ceil(START_THREADS as usize))? };
-        }, else unreachable!("{sizes:?}"));
+        });
 
         // A single tile is long only if the table is far too small for the pairs.
         let chunks = if tiles == 1 || len <= LONG_TILE { 0 } else { len.div_ceil(CHUNK) };

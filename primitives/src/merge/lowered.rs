@@ -13,6 +13,7 @@ use crate::runtime::call::Reach;
 use crate::runtime::carrier::{is_moved_with, ordered};
 use crate::runtime::column::{AnySlice, AnySliceMut};
 use crate::runtime::held::{Indices, LaidOut, LaidOutMut, held_layout};
+use crate::runtime::loading::{Next, Upcoming};
 use crate::runtime::pairs::{Columns, ColumnsMut};
 use crate::sort::U256;
 use crate::{Error, Stream, expect_len};
@@ -181,12 +182,15 @@ fn merge_moved(stream: &Stream, runs: &[Columns], out: ColumnsMut, order: HoleOr
 }
 
 fn two(stream: &Stream, a: Columns, b: Columns, out: ColumnsMut, order: HoleOrder) -> Result<(), Error> {
-    let tile = THREADS as usize * ordered!(out.sizes() => (K, V), items::<K, V>());
+    let (per_thread, next): (_, Next) = ordered!(out.sizes() => (K, V), with_shape!(ITEMS in 15 | 9 | 5 = items::<K, V>(), {
+        (ITEMS, Upcoming::kernel::<MergeTiles<K, V, HoleOrder, THREADS, ITEMS>>)
+    }));
+    let tile = THREADS as usize * per_thread;
     let tiles = out.keys.len().div_ceil(tile);
     if tiles == 0 {
         return Ok(());
     }
-    let splits = partition(stream, a.keys, b.keys, order, tile)?;
+    let splits = partition(stream, a.keys, b.keys, order, tile, next)?;
     let (boundaries, verdicts) = (splits.boundaries(stream)?, splits.verdicts(stream)?);
     ordered!(out.sizes() => (K, V), with_shape!(ITEMS in 15 | 9 | 5 = items::<K, V>(), {
         let (a, b, out) = (a.as_types::<K, V>(), b.as_types::<K, V>(), out.as_types::<K, V>());
@@ -204,12 +208,15 @@ fn many(stream: &Stream, runs: &[Columns], out: ColumnsMut, order: HoleOrder) ->
         return two(stream, a, b, out, order);
     }
     let rounds = rounds(runs.len());
-    let tile = runs_tile_len(RUNS_THREADS, ordered!(out.sizes() => (K, V), runs_items::<K, V>()), rounds);
+    let (per_thread, next): (_, Next) = ordered!(out.sizes() => (K, V), with_shape!(ITEMS in 17 | 11 | 9 | 5 = runs_items::<K, V>(), {
+        (ITEMS, Upcoming::kernel::<RunsTiles<K, V, HoleOrder, RUNS_THREADS, ITEMS>>)
+    }));
+    let tile = runs_tile_len(RUNS_THREADS, per_thread, rounds);
     let tiles = out.keys.len().div_ceil(tile);
     if tiles == 0 {
         return Ok(());
     }
-    let splits = split_runs(stream, runs, tile, SLACK, order)?;
+    let splits = split_runs(stream, runs, tile, SLACK, order, next)?;
     let (table, verdicts) = (splits.table(stream)?, splits.verdicts(stream)?);
     let count = runs.len() as u32;
     // The kernel finds the runs through the table.
@@ -227,6 +234,11 @@ fn many(stream: &Stream, runs: &[Columns], out: ColumnsMut, order: HoleOrder) ->
         // order.
         unsafe { stream.launch(merge.reaching(reach), tiles) }
     }))
+}
+
+/// Names the kernel of [`place`] for codes of `size` bytes in their natural order.
+pub(crate) fn placed(size: usize, next: &mut Upcoming) {
+    sized!(size => C in u32 | u64, next.filled::<PlaceRuns<C, HoleOrder>>(HoleOrder::filling::<C, Less>()), else ());
 }
 
 /// Merges one to [`MAX_PLACED`] runs of keys that are held in 4 or 8 bytes, in one launch that is fast for few items. Values
@@ -283,7 +295,7 @@ mod planted {
         let pairs = columns(&stream, &runs);
         let rounds = rounds(runs.len());
         let tile = runs_tile_len(RUNS_THREADS, ITEMS, rounds);
-        let splits = split_runs(&stream, &pairs, tile, SLACK, order()).unwrap();
+        let splits = split_runs(&stream, &pairs, tile, SLACK, order(), |_| {}).unwrap();
         let mut out = stream.uninit::<u32>(6000).unwrap();
         let out = ColumnsMut::keys(&stream, out.as_mut_slice().into()).unwrap().as_types::<u32, ()>();
         let kernel = RunsTiles::<u32, (), HoleOrder, RUNS_THREADS, ITEMS>::new(

@@ -59,6 +59,8 @@ pub use tile::{Joined, Tile, Walk};
 pub(crate) use host::place;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{keys, pairs, place_keys, place_pairs, runs_keys, runs_pairs};
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use lowered::placed;
 pub use place::MAX_PLACED;
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use splits::partition;

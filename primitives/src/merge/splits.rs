@@ -9,6 +9,7 @@ use crate::form::Kernel;
 use crate::runtime::call::View;
 use crate::runtime::column::{AnySlice, Column};
 use crate::runtime::held::{LaidOut, expect_held, held_layout, held_type};
+use crate::runtime::loading::Next;
 use crate::runtime::pairs::{Columns, no_values};
 use crate::{DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
 use bytemuck::Pod;
@@ -59,7 +60,7 @@ impl Splits {
         let layout = held_layout(a.size());
         let a = LaidOut::new(stream, a.raw_view(stream)?, layout)?;
         let b = LaidOut::new(stream, b.raw_view(stream)?, layout)?;
-        partition(stream, a.view, b.view, order, tile)
+        partition(stream, a.view, b.view, order, tile, |_| {})
     }
 
     /// Returns the number of tiles.
@@ -92,7 +93,14 @@ fn bytes(words: GlobalMut<u64>) -> GlobalMut<u8> {
 }
 
 /// Finds the tile boundaries, for keys that are held. There must be at least one item.
-pub(crate) fn partition(stream: &Stream, a: Column, b: Column, order: HoleOrder, tile: usize) -> Result<Splits, Error> {
+pub(crate) fn partition(
+    stream: &Stream,
+    a: Column,
+    b: Column,
+    order: HoleOrder,
+    tile: usize,
+    next: Next,
+) -> Result<Splits, Error> {
     let tiles = (a.len() + b.len()).div_ceil(tile);
     let lanes = log_lanes(tiles + 1);
     let blocks = tiles.div_ceil((PARTITION_THREADS as usize >> lanes) - 1);
@@ -103,7 +111,8 @@ pub(crate) fn partition(stream: &Stream, a: Column, b: Column, order: HoleOrder,
     let (splits, verdicts) = unsafe { (view.slice(0, tiles + 1), view.slice(tiles + 1, verdict_words)) };
     held_type!(a.size() => H, {
         let (a, b) = (a.as_type::<H>(), b.as_type::<H>());
-        let kernel = MergePartition::new(a, b, order, tile as u32, lanes, splits, bytes(verdicts));
+        let kernel =
+            MergePartition::new(a, b, order, tile as u32, lanes, splits, bytes(verdicts)).followed_by(next);
         // SAFETY: one split per boundary, one verdict per block, and as many blocks as the boundaries need.
         unsafe { stream.launch(kernel, blocks)? };
     });
@@ -152,7 +161,7 @@ impl RunsSplits {
         let held = runs.iter().map(held).collect::<Result<Vec<_>, _>>()?;
         let runs =
             held.iter().map(|run| Columns { keys: run.view, values: no_values(run.view.len()).as_const().into() });
-        split_runs(stream, &runs.collect::<Vec<_>>(), tile, 0, order)
+        split_runs(stream, &runs.collect::<Vec<_>>(), tile, 0, order, |_| {})
     }
 
     /// Returns, for each boundary in order, how many of the outputs before it come from each run.
@@ -198,6 +207,7 @@ pub(super) fn split_runs(
     tile: usize,
     slack: usize,
     order: HoleOrder,
+    next: Next,
 ) -> Result<RunsSplits, Error> {
     let total = runs.iter().map(|run| run.keys.len()).sum::<usize>();
     let tiles = total.div_ceil(tile);
@@ -229,7 +239,7 @@ pub(super) fn split_runs(
         );
         // SAFETY: one split per boundary and run, one verdict per block, one lane per run, and as many blocks as the
         // boundaries need.
-        unsafe { stream.launch(partition, blocks)? };
+        unsafe { stream.launch(partition.followed_by(next), blocks)? };
     });
     Ok(RunsSplits { words, verdicts: table_words })
 }

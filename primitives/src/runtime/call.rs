@@ -1,6 +1,7 @@
 //! Kernels with their arguments, and the views that lend memory to them.
 
 use super::device::DeviceKind;
+use super::loading::Next;
 use super::stream::Stream;
 use crate::form::{Buffer, Kernel, Param, ReadParam};
 use crate::view::{Global, GlobalMut};
@@ -180,13 +181,14 @@ impl<'a, P: Param> Argument<'a, P> for View<'a, P> {
 pub struct Call<'a, K> {
     kernel: K,
     reach: Reach,
+    next: Option<Next>,
     memory: PhantomData<&'a ()>,
 }
 
 impl<K: Kernel> Call<'_, K> {
     /// Creates a call from a kernel that already holds its arguments.
     pub const fn new(kernel: K) -> Self {
-        Self { kernel, reach: Reach::none(), memory: PhantomData }
+        Self { kernel, reach: Reach::none(), next: None, memory: PhantomData }
     }
 
     /// Adds memory that the kernel accesses through computed addresses.
@@ -195,8 +197,45 @@ impl<K: Kernel> Call<'_, K> {
         self
     }
 
-    pub(crate) fn into_parts(self) -> (K, Reach) {
-        (self.kernel, self.reach)
+    /// Names the kernels that are launched after this one. Where this launch has to load its kernel first, they are loaded at the
+    /// same time, each by a thread of its own. A wrong guess costs time and nothing else.
+    ///
+    /// ```
+    /// use gpu_primitives::kernel::kernel;
+    /// use gpu_primitives::{Device, Error, GlobalMut, thread};
+    ///
+    /// /// # Safety
+    /// /// One block, and 32 numbers.
+    /// #[kernel(threads = 32)]
+    /// unsafe fn number(out: GlobalMut<u32>) {
+    ///     out.set(thread::thread_idx_x() as usize, thread::thread_idx_x());
+    /// }
+    ///
+    /// /// # Safety
+    /// /// One block, and 32 numbers.
+    /// #[kernel(threads = 32)]
+    /// unsafe fn double(out: GlobalMut<u32>) {
+    ///     out.set(thread::thread_idx_x() as usize, 2 * out.get(thread::thread_idx_x() as usize));
+    /// }
+    ///
+    /// let stream = Device::cpu().stream()?;
+    /// let mut numbers = stream.zeroed::<u32>(32)?;
+    /// let first = Number::new(numbers.view_mut(&stream)?).followed_by(|next| next.kernel::<Double>());
+    /// // SAFETY: one block, and 32 numbers.
+    /// unsafe { stream.launch(first, 1)? };
+    /// let second = Double::new(numbers.view_mut(&stream)?);
+    /// // SAFETY: as above.
+    /// unsafe { stream.launch(second, 1)? };
+    /// assert_eq!(numbers.to_vec(&stream)?[31], 62);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn followed_by(mut self, next: Next) -> Self {
+        self.next = Some(next);
+        self
+    }
+
+    pub(crate) fn into_parts(self) -> (K, Reach, Option<Next>) {
+        (self.kernel, self.reach, self.next)
     }
 }
 

@@ -21,6 +21,16 @@ impl Operators {
         operators
     }
 
+    /// Returns the same operators for the holes of another kernel, if it has as many.
+    pub fn moved_to(self, holes: Holes) -> Option<Self> {
+        let count = self.0.iter().flatten().count();
+        let mut moved = Self::default();
+        for ((to, from), &offset) in moved.0.iter_mut().zip(self.0).zip(holes.offsets()) {
+            *to = from.map(|(filling, _)| (filling, offset));
+        }
+        (count == holes.offsets().len()).then_some(moved)
+    }
+
     /// Records the functions that are not recorded yet. This runs code of their authors, so the caller holds no lock.
     ///
     /// # Errors

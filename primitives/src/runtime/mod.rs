@@ -19,7 +19,7 @@ pub mod interop;
 mod lanes;
 mod launch;
 mod left;
-mod loading;
+pub(crate) mod loading;
 mod memory;
 #[cfg(feature = "nvtx")]
 mod nvtx;

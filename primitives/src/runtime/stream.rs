@@ -10,6 +10,7 @@ use super::graph::Recording;
 use super::lanes::{Lane, LaneKind, Timeline};
 use super::launch::{Arguments, KernelType};
 use super::left;
+use super::loading::{Next, Upcoming};
 use super::memory::DeviceVec;
 use super::scratch::{Buffers, Scratch, Store};
 use super::step::Step;
@@ -255,9 +256,9 @@ impl Stream {
     /// The arguments and the number of blocks satisfy the contract in the kernel's documentation. Views among the
     /// arguments were created for this stream.
     pub unsafe fn launch<K: Kernel>(&self, kernel: Call<'_, K>, blocks: usize) -> Result<(), Error> {
-        let (mut kernel, reach) = kernel.into_parts();
+        let (mut kernel, reach, next) = kernel.into_parts();
         // SAFETY: guaranteed by the caller; the arguments are those of the kernel.
-        unsafe { self.launch_kernel(KernelType::find::<K>()?, (&raw mut kernel).cast(), reach, blocks) }
+        unsafe { self.launch_kernel(KernelType::find::<K>()?, (&raw mut kernel).cast(), reach, blocks, next) }
     }
 
     /// Launches a kernel with these arguments, which are not used after the call.
@@ -270,6 +271,7 @@ impl Stream {
         arguments: *mut (),
         reach: Reach,
         blocks: usize,
+        next: Option<Next>,
     ) -> Result<(), Error> {
         if blocks == 0 {
             return Err(Error::EmptyLaunch { kernel: kernel.name });
@@ -283,7 +285,7 @@ impl Stream {
             LaneKind::Cuda(stream) => {
                 let is_recording = self.queue().is_recording();
                 // SAFETY: guaranteed by the caller.
-                unsafe { stream.launch(kernel, arguments, blocks, !is_recording)? };
+                unsafe { stream.launch(kernel, arguments, blocks, !is_recording, next)? };
                 self.queue().count(Counted::Launch);
                 if is_recording { Ok(()) } else { stream.wait_if_asked() }
             }
@@ -296,7 +298,11 @@ impl Stream {
                 if lane.device().options().only_with_ptx {
                     kernel.target.instance()?;
                     // SAFETY: the arguments are those of the kernel.
-                    unsafe { kernel.filled(arguments) }.record()?;
+                    let operators = unsafe { kernel.filled(arguments) };
+                    operators.record()?;
+                    for (target, _) in next.map_or(Vec::new(), |next| Upcoming::after(operators, next).kernels) {
+                        target.instance()?;
+                    }
                 }
                 if kernel.entry.is_none() && (kernel.native.is_none() || lane.device().simulates()) {
                     let feature = if cfg!(feature = "cpu") { "checked" } else { "cpu" };

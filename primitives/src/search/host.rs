@@ -10,6 +10,7 @@ use crate::hole::Held;
 use crate::merge::partition;
 use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
 use crate::runtime::held::{HeldIn, expect_held, held_by};
+use crate::runtime::loading::Upcoming;
 use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
@@ -260,7 +261,8 @@ impl<K: Held> HeldQuery<K> {
             Bound::Lower => (needles, haystack),
             Bound::Upper => (haystack, needles),
         };
-        let splits = partition(stream, a.into(), b.into(), order, tile)?;
+        let next = Upcoming::kernel::<SearchSorted<K, HoleOrder, I, ITEMS>>;
+        let splits = partition(stream, a.into(), b.into(), order, tile, next)?;
         let (boundaries, verdicts) = (splits.boundaries(stream)?, splits.verdicts(stream)?);
         let (out, upper) = (answer.out(), answer.upper());
         let kernel =

@@ -8,7 +8,8 @@ use crate::compare::{Compare, HoleOrder};
 use crate::merge::partition;
 use crate::runtime::carrier::{is_moved_with, ordered};
 use crate::runtime::column::{AnySlice, AnySliceMut};
-use crate::runtime::held::{Indices, LaidOut, LaidOutMut, expect_held, held_layout, held_type};
+use crate::runtime::held::{Indices, LaidOut, LaidOutMut, expect_held, held_layout};
+use crate::runtime::loading::{Next, Upcoming};
 use crate::runtime::pairs::{Columns, ColumnsMut};
 use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Stream, expect_room};
@@ -295,9 +296,12 @@ impl Sets<'_> {
 
     fn launch(self, a: Columns, b: Columns, out: ColumnsMut) -> Result<DeviceValue<u64>, Error> {
         let Self { stream, order, .. } = self;
-        let tile = THREADS as usize * held_type!(out.keys.size() => K, items::<K>());
+        let (per_thread, next): (_, Next) = ordered!(out.sizes() => (K, V), with_shape!(ITEMS in 15 | 9 | 5 = items::<K>(), {
+            (ITEMS, Upcoming::kernel::<SetTiles<K, V, HoleOrder, THREADS, ITEMS>>)
+        }));
+        let tile = THREADS as usize * per_thread;
         let tiles = (a.keys.len() + b.keys.len()).div_ceil(tile);
-        let splits = partition(stream, a.keys, b.keys, order, tile)?;
+        let splits = partition(stream, a.keys, b.keys, order, tile, next)?;
         let (boundaries, verdicts) = (splits.boundaries(stream)?, splits.verdicts(stream)?);
         let mut count = DeviceValue::uninit(stream)?;
         let count_view = count.as_mut_slice().raw_view_mut(stream)?;

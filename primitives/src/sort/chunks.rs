@@ -9,6 +9,7 @@ use super::shape::{BLOCK_THREADS, BlockSort, SMALL_ITEMS, SMALL_THREADS, ShortSo
 use super::{Digits, RadixCode};
 use crate::compare::{HoleOrder, Less};
 use crate::merge::{self, MAX_PLACED};
+use crate::runtime::loading::Upcoming;
 use crate::runtime::pairs::{Columns, ColumnsMut};
 use crate::{DeviceSlice, Error, Stream};
 use crate::{sized, with_shape};
@@ -28,6 +29,11 @@ const fn long<K, V>() -> usize {
 /// long chunk.
 const fn has_short<K, V>() -> bool {
     SHORT < long::<K, V>() && size_of::<K>() <= 8
+}
+
+/// Names the kernel that merges chunks of plain numbers.
+fn merged<K>(next: &mut Upcoming) {
+    merge::placed(size_of::<K>(), next);
 }
 
 /// The division of the input into chunks.
@@ -65,16 +71,19 @@ impl Chunks {
             return Ok(());
         }
         let (digits, passes) = (self.digits, self.digits.passes());
+        let are_merged = chunks > 1 && from.keys.size() <= 8;
         moved!(from.sizes() => (K, V), {
             let (from, to) = (from.as_types::<K, V>(), to.as_types::<K, V>());
             if const { has_short::<K, V>() } && self.len == SHORT {
-                let kernel = ShortSort::<K, V, Digits>::new(from.keys, to.keys, from.values, to.values, digits, passes);
+                let kernel = ShortSort::<K, V, Digits>::new(from.keys, to.keys, from.values, to.values, digits, passes)
+                    .followed_by(if are_merged { merged::<K> } else { |_| {} });
                 // SAFETY: one block per chunk; keys and values have equal lengths.
                 return unsafe { stream.launch(kernel, chunks) };
             }
             with_shape!(ITEMS in 8 | 4 = block_items::<K, V>(), {
                 let kernel =
-                    BlockSort::<K, V, Digits, ITEMS>::new(from.keys, to.keys, from.values, to.values, digits, passes);
+                    BlockSort::<K, V, Digits, ITEMS>::new(from.keys, to.keys, from.values, to.values, digits, passes)
+                        .followed_by(if are_merged { merged::<K> } else { |_| {} });
                 // SAFETY: one block per chunk; keys and values have equal lengths.
                 unsafe { stream.launch(kernel, chunks) }
             })

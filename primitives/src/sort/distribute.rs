@@ -6,6 +6,7 @@ use super::kernel::{BucketHistogram, Buckets, HISTOGRAM_TILE, MAX_CHUNK, lookbac
 use super::shape::{LargePass, SMALL_ITEMS, SMALL_THREADS, SmallPass, THREADS, items};
 use crate::block::radix::RADIX;
 use crate::runtime::column::{AnyVec, Column};
+use crate::runtime::loading::Upcoming;
 use crate::runtime::pairs::{Columns, ColumnsMut};
 use crate::with_shape;
 use crate::{DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
@@ -70,11 +71,11 @@ pub trait Kernels {
     /// Returns whether inputs of `len` items have small tiles.
     fn is_small(&self, len: usize) -> bool;
 
-    /// Launches the histogram.
+    /// Launches the histogram. `is_small` tells which passes follow.
     ///
     /// # Safety
     /// The buffers satisfy the kernel's contract.
-    unsafe fn count(&self, stream: &Stream, histogram: Histogram, blocks: usize) -> Result<(), Error>;
+    unsafe fn count(&self, stream: &Stream, histogram: Histogram, blocks: usize, is_small: bool) -> Result<(), Error>;
 
     /// Launches a pass over one chunk.
     ///
@@ -125,9 +126,16 @@ impl<K: Pod, V: Pod, B: Buckets<K>> Kernels for Typed<K, V, B> {
         len < SMALL && size_of::<K>() <= 8
     }
 
-    unsafe fn count(&self, stream: &Stream, histogram: Histogram, blocks: usize) -> Result<(), Error> {
+    unsafe fn count(&self, stream: &Stream, histogram: Histogram, blocks: usize, is_small: bool) -> Result<(), Error> {
         let Histogram { keys, passes, counts, bases, lookback } = histogram;
         let kernel = BucketHistogram::new(keys.as_type::<K>(), self.buckets, passes, counts, bases, lookback);
+        let kernel = if const { size_of::<K>() <= 8 } && is_small {
+            kernel.followed_by(Upcoming::kernel::<SmallPass<K, V, B>>)
+        } else {
+            with_shape!(ITEMS in 25 | 17 | 13 | 9 | 7 = items::<K, V>(), {
+                kernel.followed_by(Upcoming::kernel::<LargePass<K, V, B, ITEMS>>)
+            })
+        };
         // SAFETY: guaranteed by the caller.
         unsafe { stream.launch(kernel, blocks) }
     }
@@ -190,7 +198,7 @@ impl<'a> Passes<'a> {
         let first = bases.slice_mut(..passes as usize * RADIX)?.raw_view_mut(stream)?;
         let histogram = Histogram { keys, passes, counts, bases: first, lookback: lookback.raw_view_mut(stream)? };
         // SAFETY: the counts are zeros of the stream; `bases` and `lookback` have the lengths that the kernel requires.
-        unsafe { kernels.count(stream, histogram, blocks)? };
+        unsafe { kernels.count(stream, histogram, blocks, is_small)? };
         Ok(Self { kernels, is_small, tile, passes, bases, lookback, len })
     }
 

@@ -10,6 +10,7 @@ use super::sift::{BLOCK_MAXIMA, FindThreshold, MAX_MAXIMA, SIFT_BLOCKS, SampleMa
 use super::tile::{Candidates, Counts, run_len, vector};
 use crate::block::lookback;
 use crate::input::Input;
+use crate::runtime::loading::Upcoming;
 use crate::runtime::pairs::Pairs;
 use crate::sort::ShortCode;
 use crate::with_shape;
@@ -125,7 +126,12 @@ impl<C: ShortCode, P: Position> Find<'_, C, P> {
         let blocks = samples.div_ceil(WARPS).min(MAX_MAXIMA / BLOCK_MAXIMA);
         let mut maxima = stream.uninit::<C>(blocks * BLOCK_MAXIMA)?;
         let maxima = maxima.raw_view_mut(stream)?;
-        let kernel = SampleMaxima::<C, I, VEC>::new(input, coding, stride as u32, maxima);
+        let kernel = SampleMaxima::<C, I, VEC>::new(input, coding, stride as u32, maxima).followed_by(|next| {
+            next.kernel::<FindThreshold<C>>();
+            next.kernel::<Sift<C, I, P, VEC>>();
+            next.kernel::<CountDigits<C, I, VEC>>();
+            next.kernel::<Narrow<C, I, P, VEC>>();
+        });
         // SAFETY: as many maxima per block.
         unsafe { stream.launch(kernel, blocks)? };
         let kernel = FindThreshold::<C>::new(maxima.as_const(), bits, wanted as u64, stride as u32, sifted);
@@ -158,7 +164,8 @@ impl<C: ShortCode, P: Position> Find<'_, C, P> {
         let tiles = len.div_ceil(tile_len(VEC));
         let blocks = tiles.min(MIN_BLOCKS as usize * stream.device().limits().multiprocessors as usize);
         let wanted = selected.codes.len() as u64;
-        let kernel = CountDigits::<C, I, VEC>::new(input, coding, Digit::of(bits, 0), wanted, counts(0), sifted);
+        let kernel = CountDigits::<C, I, VEC>::new(input, coding, Digit::of(bits, 0), wanted, counts(0), sifted)
+            .followed_by(Upcoming::kernel::<Narrow<C, I, P, VEC>>);
         // SAFETY: something is wanted, and the counts are zero.
         unsafe { stream.launch(kernel, blocks)? };
         for level in 0..levels {

@@ -2,20 +2,22 @@
 
 use super::device::{CudaDevice, call};
 use super::driver::Status;
-use super::sys::{CUfunction, CUfunction_attribute, CUjit_option, CUmodule};
+use super::sys::{CUfunction, CUfunction_attribute, CUjit_option, CUjitInputType, CUlinkState, CUmodule};
 use crate::form::Holes;
 use crate::runtime::device::lock;
 use crate::runtime::early::waiting_for_the_previous;
 use crate::runtime::error::Error;
 use crate::runtime::fill::{Operators, fill};
-use crate::runtime::instance::Instance;
-use crate::runtime::loading::Loading;
+use crate::runtime::instance::{Instance, Target};
+use crate::runtime::loading::{Loading, Next, Upcoming};
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use std::any::TypeId;
 use std::collections::HashMap;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// The shared memory per block that every kernel may use without opting in.
@@ -57,35 +59,54 @@ struct Slot {
 }
 
 impl CudaDevice {
-    /// Returns the kernel, and loads it if this is its first launch with these operators. [`enter`](Self::enter) was called.
-    pub(super) fn function(
-        &self,
-        kernel: TypeId,
-        operators: Operators,
-        instance: impl FnOnce() -> Result<&'static Instance, Error>,
-    ) -> Result<Function, Error> {
-        let loaded = (kernel, operators.ids());
-        let slots = &self.modules().slots;
-        let slot = {
-            let slots = slots.read().unwrap_or_else(PoisonError::into_inner);
-            match slots.get(&loaded).map(|slot| (slot.function.get(), slot)) {
-                Some((Some(function), _)) => return Ok(*function),
-                Some((None, slot)) => Some(Arc::clone(slot)),
-                None => None,
-            }
-        };
+    /// Returns the kernel, and loads it if this is its first launch with these operators, at the same time as those that come
+    /// next. [`enter`](Self::enter) was called.
+    pub(super) fn function(&self, kernel: Target, operators: Operators, next: Option<Next>) -> Result<Function, Error> {
+        if let Some(function) = self.loaded(kernel.id, operators) {
+            return Ok(function);
+        }
         // What an operator records is up to its author, and may launch this very kernel: no lock is held.
         operators.record()?;
-        let slot = slot.unwrap_or_else(|| {
-            Arc::clone(slots.write().unwrap_or_else(PoisonError::into_inner).entry(loaded).or_default())
-        });
+        let Some(next) = next else { return self.load_once(kernel.id, kernel.instance()?, operators) };
+        let upcoming = Upcoming::after(operators, next).kernels;
+        self.load_all(upcoming, || self.load_once(kernel.id, kernel.instance()?, operators))
+    }
+
+    /// Returns the kernel if it is loaded.
+    fn loaded(&self, kernel: TypeId, operators: Operators) -> Option<Function> {
+        let slots = self.modules().slots.read().unwrap_or_else(PoisonError::into_inner);
+        slots.get(&(kernel, operators.ids())).and_then(|slot| slot.function.get()).copied()
+    }
+
+    /// Loads kernels in threads of their own, while `load` runs. Errors of theirs show when they are launched.
+    fn load_all<T>(&self, kernels: Vec<(Target, Operators)>, load: impl FnOnce() -> T) -> T {
+        thread::scope(|scope| {
+            for (kernel, operators) in kernels {
+                if self.loaded(kernel.id, operators).is_some() || operators.record().is_err() {
+                    continue;
+                }
+                let load = move || {
+                    self.enter().and_then(|()| self.load_once(kernel.id, kernel.instance()?, operators)).map(drop)
+                };
+                // Without a thread, the kernel is loaded when it is launched.
+                let _ = thread::Builder::new().spawn_scoped(scope, load);
+            }
+            load()
+        })
+    }
+
+    /// Loads a kernel, unless another thread has. Its operators are recorded.
+    fn load_once(&self, kernel: TypeId, instance: &'static Instance, operators: Operators) -> Result<Function, Error> {
+        let slots = &self.modules().slots;
+        let loaded = (kernel, operators.ids());
+        let slot = Arc::clone(slots.write().unwrap_or_else(PoisonError::into_inner).entry(loaded).or_default());
         let _loading = lock(&slot.loading);
         if let Some(function) = slot.function.get() {
             return Ok(*function);
         }
         // A failure is not stored: it may be a lack of memory, which can pass.
         let start = Instant::now();
-        let function = self.load(instance()?, operators)?;
+        let function = self.load(instance, operators)?;
         self.note_loading(function.name, start.elapsed());
         Ok(*slot.function.get_or_init(|| function))
     }
@@ -118,10 +139,28 @@ impl CudaDevice {
         lock(&self.modules().loading).clone()
     }
 
-    /// Loads a kernel for its operators.
-    pub(in crate::runtime) fn preload(&self, instance: &'static Instance, operators: Operators) -> Result<(), Error> {
-        self.enter()?;
-        self.function(instance.kernel(), operators, || Ok(instance)).map(drop)
+    /// Loads kernels for their operators, several at the same time.
+    pub(in crate::runtime) fn preload(&self, kernels: &[(&'static Instance, Operators)]) -> Result<(), Error> {
+        for (_, operators) in kernels {
+            operators.record()?;
+        }
+        let (taken, failure) = (AtomicUsize::new(0), Mutex::new(None));
+        let work = || {
+            while let Some(&(instance, operators)) = kernels.get(taken.fetch_add(1, Ordering::Relaxed)) {
+                let load = || self.load_once(instance.kernel(), instance, operators);
+                if let Err(error) = self.enter().and_then(|()| load()) {
+                    lock(&failure).get_or_insert(error);
+                }
+            }
+        };
+        thread::scope(|scope| {
+            let threads = thread::available_parallelism().map_or(1, usize::from).min(kernels.len());
+            for _ in 1..threads {
+                let _ = thread::Builder::new().spawn_scoped(scope, work);
+            }
+            work();
+        });
+        failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 
     fn load(&self, instance: &'static Instance, operators: Operators) -> Result<Function, Error> {
@@ -146,29 +185,55 @@ impl CudaDevice {
         let text = waiting.unwrap_or(text);
         let ptx = CString::new(text).map_err(|_| rejected("the text has a zero byte in it".into()))?;
         let mut log = vec![0u8; LOG_BYTES];
-        let mut options = [CUjit_option::ERROR_LOG_BUFFER, CUjit_option::ERROR_LOG_BUFFER_SIZE_BYTES];
-        // The driver takes all values as pointers, including numbers.
-        let mut values = [log.as_mut_ptr().cast::<c_void>(), core::ptr::without_provenance_mut(LOG_BYTES)];
-        let mut module: CUmodule = null_mut();
-        // SAFETY: the text ends with a zero; there are as many values as options, and the buffer has the length that is
-        // passed.
-        let status = unsafe {
-            (self.driver().cuModuleLoadDataEx)(
-                &mut module,
-                ptx.as_ptr().cast(),
-                options.len() as u32,
-                options.as_mut_ptr(),
-                values.as_mut_ptr(),
-            )
-        };
+        let (module, call, status) = self.compile(&ptx, &mut log);
         if status.is_about_ptx() {
             let end = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
             let log = String::from_utf8_lossy(&log[..end]);
             let (code, message) = self.driver().describe(status);
             return Err(rejected(format!("{code}: {message}\n{}", log.trim_end()).trim_end().to_owned()));
         }
-        self.check("cuModuleLoadDataEx", status)?;
+        self.check(call, status)?;
         Ok((module, waits_first))
+    }
+
+    /// Compiles and loads PTX. Also returns the last call and its status; if that is an error, there is no module.
+    ///
+    /// The driver's linker takes as long as `cuModuleLoadData` for a single text, and uses the same cache on disk. But it compiles
+    /// several at once in several threads, and `cuModuleLoadData` one after the other.
+    fn compile(&self, ptx: &CStr, log: &mut [u8]) -> (CUmodule, &'static str, Status) {
+        let driver = self.driver();
+        let mut options = [CUjit_option::ERROR_LOG_BUFFER, CUjit_option::ERROR_LOG_BUFFER_SIZE_BYTES];
+        // The driver takes all values as pointers, including numbers.
+        let mut values = [log.as_mut_ptr().cast::<c_void>(), core::ptr::without_provenance_mut(log.len())];
+        let mut module: CUmodule = null_mut();
+        let mut linker: CUlinkState = null_mut();
+        // SAFETY: there are as many values as options, and the log is as long as they say. It lives until the linker is destroyed.
+        let status = unsafe {
+            (driver.cuLinkCreate)(options.len() as u32, options.as_mut_ptr(), values.as_mut_ptr(), &mut linker)
+        };
+        if status != Status::SUCCESS {
+            return (module, "cuLinkCreate", status);
+        }
+        let (text, bytes) = (ptx.as_ptr().cast_mut().cast(), ptx.count_bytes() + 1);
+        let (none, no_values) = (null_mut(), null_mut());
+        // SAFETY: the linker was created above. It reads the text, which ends with a zero.
+        let mut status = unsafe {
+            (driver.cuLinkAddData)(linker, CUjitInputType::PTX, text, bytes, c"kernel".as_ptr(), 0, none, no_values)
+        };
+        let mut call = "cuLinkAddData";
+        let (mut image, mut image_bytes) = (null_mut(), 0);
+        if status == Status::SUCCESS {
+            // SAFETY: as above; the pointers are valid.
+            (call, status) =
+                ("cuLinkComplete", unsafe { (driver.cuLinkComplete)(linker, &mut image, &mut image_bytes) });
+        }
+        if status == Status::SUCCESS {
+            // SAFETY: the image belongs to the linker, which is destroyed below.
+            (call, status) = ("cuModuleLoadData", unsafe { (driver.cuModuleLoadData)(&mut module, image) });
+        }
+        // SAFETY: nothing uses the linker and its image any more.
+        let _ = unsafe { (driver.cuLinkDestroy)(linker) };
+        (module, call, status)
     }
 
     fn find_function(

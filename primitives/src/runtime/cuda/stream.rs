@@ -9,6 +9,7 @@ use crate::runtime::early;
 use crate::runtime::error::Error;
 use crate::runtime::foreign::Keeper;
 use crate::runtime::launch::KernelType;
+use crate::runtime::loading::Next;
 use core::ffi::{c_uint, c_void};
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -328,11 +329,12 @@ impl CudaStream {
         arguments: *mut (),
         blocks: u32,
         is_early: bool,
+        next: Option<Next>,
     ) -> Result<(), Error> {
         self.device.enter()?;
         // SAFETY: guaranteed by the caller.
         let operators = unsafe { kernel.filled(arguments) };
-        let function = self.device.function(kernel.target.id, operators, || kernel.target.instance())?;
+        let function = self.device.function(kernel.target, operators, next)?;
         // The struct is the only parameter of the entry. A struct without fields means no parameter.
         let mut argument = arguments.cast::<c_void>();
         let arguments = if kernel.layout.size() == 0 { null_mut() } else { &raw mut argument };
