@@ -29,8 +29,8 @@ const OLDEST_CAPABILITY: (u32, u32) = (7, 0);
 /// let device = Device::default()?; // a GPU if there is one
 /// println!("{}: {:?}", device.name(), device.limits());
 ///
-/// let checked = Device::parse("cpu-checked")?; // finds faults in kernels
-/// assert_eq!(checked.kind(), DeviceKind::CpuChecked);
+/// let cpu = Device::parse("cpu")?; // `cpu-checked` finds faults in kernels, and needs the feature `checked`
+/// assert_eq!(cpu.kind(), DeviceKind::Cpu);
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone)]
