@@ -62,6 +62,29 @@ impl<T: Pod> From<DeviceVec<T>> for AnyVec {
     }
 }
 
+/// The accessors that memory without a type has.
+macro_rules! facts {
+    () => {
+        /// Returns the number of elements.
+        #[must_use]
+        pub fn len(&self) -> usize {
+            self.len
+        }
+
+        /// Returns whether there are no elements.
+        #[must_use]
+        pub fn is_empty(&self) -> bool {
+            self.len == 0
+        }
+
+        /// Returns the bytes of an element.
+        #[must_use]
+        pub fn size(&self) -> usize {
+            self.size
+        }
+    };
+}
+
 impl<'a> AnySlice<'a> {
     /// Returns slices of one type.
     pub(crate) fn all<T: Pod>(slices: &[DeviceSlice<'a, T>]) -> Vec<Self> {
@@ -73,23 +96,7 @@ impl<'a> AnySlice<'a> {
         pairs.iter().map(|&(keys, values)| (keys.into(), values.into())).collect()
     }
 
-    /// Returns the number of elements.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Returns whether there are no elements.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Returns the bytes of an element.
-    #[must_use]
-    pub fn size(&self) -> usize {
-        self.size
-    }
+    facts!();
 
     /// Returns a part of it.
     ///
@@ -141,23 +148,7 @@ impl<'a> AnySlice<'a> {
 }
 
 impl<'a> AnySliceMut<'a> {
-    /// Returns the number of elements.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Returns whether there are no elements.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Returns the bytes of an element.
-    #[must_use]
-    pub fn size(&self) -> usize {
-        self.size
-    }
+    facts!();
 
     /// Reborrows the elements for a shorter time.
     #[must_use]
@@ -244,23 +235,7 @@ impl AnyVec {
         Ok(Self { bytes: stream.zeroed(len.saturating_mul(size))?, size, len })
     }
 
-    /// Returns the number of elements.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Returns whether there are no elements.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Returns the bytes of an element.
-    #[must_use]
-    pub fn size(&self) -> usize {
-        self.size
-    }
+    facts!();
 
     /// Returns the device that holds the memory.
     #[must_use]

@@ -434,6 +434,12 @@ impl<'a, T: Pod> From<&'a DeviceVec<T>> for DeviceSlice<'a, T> {
     }
 }
 
+impl<'a, T: Pod> From<&DeviceSlice<'a, T>> for DeviceSlice<'a, T> {
+    fn from(slice: &DeviceSlice<'a, T>) -> Self {
+        *slice
+    }
+}
+
 impl<'a, T: Pod> From<&'a DeviceSliceMut<'_, T>> for DeviceSlice<'a, T> {
     fn from(slice: &'a DeviceSliceMut<'_, T>) -> Self {
         slice.as_slice()
