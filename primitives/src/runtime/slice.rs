@@ -512,6 +512,9 @@ mod tests {
         assert_eq!(low.to_vec(&stream).unwrap(), [0, 1, 2]);
         assert_eq!(high.slice(1..3).unwrap().to_vec(&stream).unwrap(), [4, 5]);
         assert!(vector.as_slice().split_at(9).is_err());
+        let mut copy = stream.zeroed::<u16>(3).unwrap();
+        copy.copy_from(&stream, &low).unwrap();
+        assert_eq!(copy.to_vec(&stream).unwrap(), [0, 1, 2]);
 
         let mut whole = vector.as_mut_slice();
         let (mut low, high) = whole.reborrow().split_at_mut(4).unwrap();
