@@ -513,7 +513,7 @@ mod tests {
         assert_eq!(high.slice(1..3).unwrap().to_vec(&stream).unwrap(), [4, 5]);
         assert!(vector.as_slice().split_at(9).is_err());
         let mut copy = stream.zeroed::<u16>(3).unwrap();
-        copy.copy_from(&stream, &low).unwrap();
+        copy.copy_from(&stream, DeviceSlice::from(&low)).unwrap();
         assert_eq!(copy.to_vec(&stream).unwrap(), [0, 1, 2]);
 
         let mut whole = vector.as_mut_slice();

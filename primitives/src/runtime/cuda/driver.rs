@@ -5,8 +5,8 @@
 
 use super::sys::{
     self, CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUfunction_attribute, CUgraph,
-    CUgraphExec, CUjit_option, CUjitInputType, CUlaunchConfig, CUlinkState, CUmemPool_attribute, CUmemoryPool,
-    CUmodule, CUpointer_attribute, CUstream, CUstreamCaptureMode,
+    CUgraphExec, CUjit_option, CUlaunchConfig, CUlibrary, CUlibraryOption, CUmemPool_attribute, CUmemoryPool, CUmodule,
+    CUpointer_attribute, CUstream, CUstreamCaptureMode,
 };
 use crate::runtime::error::Error;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
@@ -124,19 +124,18 @@ functions! {
     cuGraphExecDestroy = "cuGraphExecDestroy" (CUgraphExec);
     cuGraphDestroy = "cuGraphDestroy" (CUgraph);
 
-    cuLinkCreate = "cuLinkCreate_v2" (c_uint, *mut CUjit_option, *mut *mut c_void, *mut CUlinkState);
-    cuLinkAddData = "cuLinkAddData_v2" (
-        CUlinkState, CUjitInputType, *mut c_void, usize, *const c_char, c_uint, *mut CUjit_option, *mut *mut c_void
-    );
-    cuLinkComplete = "cuLinkComplete" (CUlinkState, *mut *mut c_void, *mut usize);
-    cuLinkDestroy = "cuLinkDestroy" (CUlinkState);
-    cuModuleLoadData = "cuModuleLoadData" (*mut CUmodule, *const c_void);
+    cuModuleLoadDataEx = "cuModuleLoadDataEx" (*mut CUmodule, *const c_void, c_uint, *mut CUjit_option, *mut *mut c_void);
     cuModuleUnload = "cuModuleUnload" (CUmodule);
     cuModuleGetFunction = "cuModuleGetFunction" (*mut CUfunction, CUmodule, *const c_char);
     cuFuncSetAttribute = "cuFuncSetAttribute" (CUfunction, CUfunction_attribute, c_int);
     cuLaunchKernel = "cuLaunchKernel" (
         CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void
     );
+    @optional cuLibraryLoadData = "cuLibraryLoadData" (
+        *mut CUlibrary, *const c_void, *mut CUjit_option, *mut *mut c_void, c_uint, *mut CUlibraryOption, *mut *mut c_void, c_uint
+    );
+    @optional cuLibraryGetModule = "cuLibraryGetModule" (*mut CUmodule, CUlibrary);
+    @optional cuLibraryUnload = "cuLibraryUnload" (CUlibrary);
     @optional cuLaunchKernelEx = "cuLaunchKernelEx" (*const CUlaunchConfig, CUfunction, *mut *mut c_void, *mut *mut c_void);
 }
 

@@ -2,7 +2,7 @@
 
 use super::device::{CudaDevice, call};
 use super::driver::Status;
-use super::sys::{CUfunction, CUfunction_attribute, CUjit_option, CUjitInputType, CUlinkState, CUmodule};
+use super::sys::{CUfunction, CUfunction_attribute, CUjit_option, CUlibrary, CUmodule};
 use crate::form::Holes;
 use crate::runtime::device::lock;
 use crate::runtime::early::waiting_for_the_previous;
@@ -32,7 +32,15 @@ pub(super) struct Function {
     pub(super) raw: CUfunction,
     /// Whether it may be launched before the kernel before it has ended.
     pub(super) waits_first: bool,
-    module: CUmodule,
+    module: Module,
+}
+
+/// Loaded PTX.
+#[derive(Clone, Copy)]
+struct Module {
+    raw: CUmodule,
+    /// The library that it was loaded from, and that owns it.
+    library: Option<CUlibrary>,
 }
 
 // SAFETY: any thread may use the handles.
@@ -125,12 +133,10 @@ impl CudaDevice {
     /// # Safety
     /// Nothing launches them any more, and [`enter`](Self::enter) was called.
     pub(super) unsafe fn unload(&mut self) {
-        let driver = self.driver();
-        for slot in self.modules_mut().slots.get_mut().unwrap_or_else(PoisonError::into_inner).values() {
-            if let Some(function) = slot.function.get() {
-                // SAFETY: guaranteed by the caller.
-                let _ = unsafe { (driver.cuModuleUnload)(function.module) };
-            }
+        let slots = core::mem::take(self.modules_mut().slots.get_mut().unwrap_or_else(PoisonError::into_inner));
+        for function in slots.values().filter_map(|slot| slot.function.get()) {
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.unload_module(function.module) };
         }
     }
 
@@ -172,82 +178,90 @@ impl CudaDevice {
         let (module, waits_first) = self.load_module(instance, operators)?;
         self.find_function(instance, module, waits_first).inspect_err(|_| {
             // SAFETY: the module was loaded above, and nothing in it is in use.
-            let _ = unsafe { (self.driver().cuModuleUnload)(module) };
+            unsafe { self.unload_module(module) };
         })
     }
 
     /// Also returns whether the kernel begins by waiting for the one before it.
-    fn load_module(&self, instance: &Instance, operators: Operators) -> Result<(CUmodule, bool), Error> {
+    fn load_module(&self, instance: &Instance, operators: Operators) -> Result<(Module, bool), Error> {
         let rejected = |log: String| Error::PtxRejected { kernel: instance.name(), device: self.describe(), log };
         let text = fill(instance.ptx(), operators).map_err(&rejected)?;
         let waiting = if self.can_launch_early() { waiting_for_the_previous(&text) } else { None };
         let waits_first = waiting.is_some();
         let text = waiting.unwrap_or(text);
         let ptx = CString::new(text).map_err(|_| rejected("the text has a zero byte in it".into()))?;
+        if let Some(module) = self.load_library(&ptx) {
+            return Ok((module, waits_first));
+        }
         let mut log = vec![0u8; LOG_BYTES];
-        let (module, call, status) = self.compile(&ptx, &mut log);
+        let mut options = [CUjit_option::ERROR_LOG_BUFFER, CUjit_option::ERROR_LOG_BUFFER_SIZE_BYTES];
+        // The driver takes all values as pointers, including numbers.
+        let mut values = [log.as_mut_ptr().cast::<c_void>(), core::ptr::without_provenance_mut(LOG_BYTES)];
+        let mut module: CUmodule = null_mut();
+        // SAFETY: the text ends with a zero; there are as many values as options, and the buffer has the length that is
+        // passed.
+        let status = unsafe {
+            (self.driver().cuModuleLoadDataEx)(
+                &mut module,
+                ptx.as_ptr().cast(),
+                options.len() as u32,
+                options.as_mut_ptr(),
+                values.as_mut_ptr(),
+            )
+        };
         if status.is_about_ptx() {
             let end = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
             let log = String::from_utf8_lossy(&log[..end]);
             let (code, message) = self.driver().describe(status);
             return Err(rejected(format!("{code}: {message}\n{}", log.trim_end()).trim_end().to_owned()));
         }
-        self.check(call, status)?;
-        Ok((module, waits_first))
+        self.check("cuModuleLoadDataEx", status)?;
+        Ok((Module { raw: module, library: None }, waits_first))
     }
 
-    /// Compiles and loads PTX. Also returns the last call and its status; if that is an error, there is no module.
+    /// Loads PTX as a library of the driver, if it has such. If anything fails, `cuModuleLoadDataEx` says what.
     ///
-    /// The driver's linker takes as long as `cuModuleLoadData` for a single text, and uses the same cache on disk. But it compiles
-    /// several at once in several threads, and `cuModuleLoadData` one after the other.
-    fn compile(&self, ptx: &CStr, log: &mut [u8]) -> (CUmodule, &'static str, Status) {
+    /// The driver compiles several libraries at once in several threads, and modules one after the other. The code is the same.
+    /// (Its linker, `cuLinkAddData`, also works in several threads, but allocates registers in another way.)
+    fn load_library(&self, ptx: &CStr) -> Option<Module> {
         let driver = self.driver();
-        let mut options = [CUjit_option::ERROR_LOG_BUFFER, CUjit_option::ERROR_LOG_BUFFER_SIZE_BYTES];
-        // The driver takes all values as pointers, including numbers.
-        let mut values = [log.as_mut_ptr().cast::<c_void>(), core::ptr::without_provenance_mut(log.len())];
-        let mut module: CUmodule = null_mut();
-        let mut linker: CUlinkState = null_mut();
-        // SAFETY: there are as many values as options, and the log is as long as they say. It lives until the linker is destroyed.
-        let status = unsafe {
-            (driver.cuLinkCreate)(options.len() as u32, options.as_mut_ptr(), values.as_mut_ptr(), &mut linker)
-        };
-        if status != Status::SUCCESS {
-            return (module, "cuLinkCreate", status);
+        let (load, get, unload) = (driver.cuLibraryLoadData?, driver.cuLibraryGetModule?, driver.cuLibraryUnload?);
+        let (mut library, mut raw): (CUlibrary, CUmodule) = (null_mut(), null_mut());
+        let (none, text) = (null_mut(), ptx.as_ptr().cast());
+        // SAFETY: the text ends with a zero, and there are no options.
+        if unsafe { load(&mut library, text, null_mut(), none, 0, null_mut(), none, 0) } != Status::SUCCESS {
+            return None;
         }
-        let (text, bytes) = (ptx.as_ptr().cast_mut().cast(), ptx.count_bytes() + 1);
-        let (none, no_values) = (null_mut(), null_mut());
-        // SAFETY: the linker was created above. It reads the text, which ends with a zero.
-        let mut status = unsafe {
-            (driver.cuLinkAddData)(linker, CUjitInputType::PTX, text, bytes, c"kernel".as_ptr(), 0, none, no_values)
-        };
-        let mut call = "cuLinkAddData";
-        let (mut image, mut image_bytes) = (null_mut(), 0);
-        if status == Status::SUCCESS {
-            // SAFETY: as above; the pointers are valid.
-            (call, status) =
-                ("cuLinkComplete", unsafe { (driver.cuLinkComplete)(linker, &mut image, &mut image_bytes) });
+        // SAFETY: the library was loaded above.
+        if unsafe { get(&mut raw, library) } != Status::SUCCESS {
+            // SAFETY: nothing uses it.
+            let _ = unsafe { unload(library) };
+            return None;
         }
-        if status == Status::SUCCESS {
-            // SAFETY: the image belongs to the linker, which is destroyed below.
-            (call, status) = ("cuModuleLoadData", unsafe { (driver.cuModuleLoadData)(&mut module, image) });
-        }
-        // SAFETY: nothing uses the linker and its image any more.
-        let _ = unsafe { (driver.cuLinkDestroy)(linker) };
-        (module, call, status)
+        Some(Module { raw, library: Some(library) })
     }
 
-    fn find_function(
-        &self,
-        instance: &'static Instance,
-        module: CUmodule,
-        waits_first: bool,
-    ) -> Result<Function, Error> {
+    /// Unloads a module.
+    ///
+    /// # Safety
+    /// Nothing uses its kernels any more.
+    unsafe fn unload_module(&self, module: Module) {
+        let driver = self.driver();
+        let _ = match module.library.zip(driver.cuLibraryUnload) {
+            // SAFETY: guaranteed by the caller.
+            Some((library, unload)) => unsafe { unload(library) },
+            // SAFETY: as above.
+            None => unsafe { (driver.cuModuleUnload)(module.raw) },
+        };
+    }
+
+    fn find_function(&self, instance: &'static Instance, module: Module, waits_first: bool) -> Result<Function, Error> {
         let name = instance.name();
         let rejected = |log: String| Error::PtxRejected { kernel: name, device: self.describe(), log };
         let entry = CString::new(name).map_err(|_| rejected("the name has a zero byte in it".into()))?;
         let mut raw: CUfunction = null_mut();
         // SAFETY: the module is loaded, and the name ends with a zero.
-        let status = unsafe { (self.driver().cuModuleGetFunction)(&mut raw, module, entry.as_ptr()) };
+        let status = unsafe { (self.driver().cuModuleGetFunction)(&mut raw, module.raw, entry.as_ptr()) };
         if status == Status::NOT_FOUND {
             return Err(rejected(format!("it has no entry `{name}`: rebuild the PTX")));
         }

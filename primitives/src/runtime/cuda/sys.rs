@@ -29,8 +29,8 @@ handles! {
     CUgraph = CUgraph_st;
     /// A launchable graph.
     CUgraphExec = CUgraphExec_st;
-    /// A compilation.
-    CUlinkState = CUlinkState_st;
+    /// A module that is not loaded into a context yet.
+    CUlibrary = CUlib_st;
     /// A memory pool.
     CUmemoryPool = CUmemPoolHandle_st;
     /// A module.
@@ -70,8 +70,8 @@ numbers! {
     CUfunction_attribute { MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 }
     /// Options of the driver's compiler.
     CUjit_option { ERROR_LOG_BUFFER = 5, ERROR_LOG_BUFFER_SIZE_BYTES = 6 }
-    /// What the driver's compiler takes.
-    CUjitInputType { PTX = 1 }
+    /// Options of a library.
+    CUlibraryOption {}
     /// Attributes of a memory pool.
     CUmemPool_attribute {
         REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3,

@@ -3,12 +3,13 @@
 
 use crate::form::{Buffer, Kernel};
 use crate::runtime::call::Call;
+use crate::runtime::device::lock;
 use crate::runtime::instance::Instance;
 use crate::runtime::instance::{STORED_EXTRA, stored};
 use crate::runtime::{Device, DeviceSlice, DeviceVec, Error, Stream};
 use crate::view::GlobalMut;
 use std::process::Command;
-use std::sync::Barrier;
+use std::sync::{Barrier, Mutex};
 use std::time::Duration;
 
 /// Implements a kernel that exists as PTX only.
@@ -299,9 +300,14 @@ fn page_locked_memory() {
     assert!(device.pinned::<u32>(0).unwrap().is_empty());
 }
 
+/// Held by tests that take all of the memory, and by those that need some for another process. It takes seconds until the driver
+/// finds that so much is not there, and it holds all that there is meanwhile.
+static ALL_MEMORY: Mutex<()> = Mutex::new(());
+
 #[test]
 fn memory_that_is_not_there() {
     let Some(device) = gpu() else { return };
+    let _all = lock(&ALL_MEMORY);
     let stream = device.stream().unwrap();
     let (_, total) = device.memory_free().unwrap();
     match stream.uninit::<u8>(total + 1).unwrap_err() {
@@ -332,7 +338,7 @@ fn streams_and_memory_of_others() {
     }
 }
 
-/// Runs one of the ignored tests below in its own process, which it may crash. Other tests may have all of the memory for a
+/// Runs one of the ignored tests below in its own process, which it may crash. Another program may have all of the memory for a
 /// moment: then the process finds no room for its context, and is started again.
 fn in_own_process(test: &str, synchronous: bool) {
     let mut text = String::new();
@@ -358,6 +364,7 @@ fn in_own_process(test: &str, synchronous: bool) {
 #[test]
 fn a_crash_loses_the_device() {
     if gpu().is_some() {
+        let _all = lock(&ALL_MEMORY);
         in_own_process("runtime::cuda::tests::crash", false);
         in_own_process("runtime::cuda::tests::crash", true);
     }
