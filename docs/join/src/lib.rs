@@ -94,18 +94,27 @@ pub unsafe fn inner_join<D: Search>(
     }
 }
 
-/// Grouping: adds the amount of each order to the total of its customer. Counts the orders that found no room in the table.
+/// Grouping: adds the amount of each order to the total of its customer. Appends the orders that found no room in the table, in
+/// any order: the host adds those.
 ///
 /// # Safety
-/// The launch has at least one thread per order, and there is an amount for each. `full` has one element. While the kernel
-/// runs, nobody else uses the totals or `full`, and nobody writes the inputs.
+/// The launch has at least one thread per order, and there is an amount for each. `left` has room for all orders. `count` has one
+/// element, zero before and the number of orders left after. While the kernel runs, nobody else uses the totals, `left` or
+/// `count`, and nobody writes the inputs.
 #[kernel(threads = THREADS)]
-pub unsafe fn total(orders: Global<u32>, amounts: Global<u32>, totals: CuckooMut<u32, u64>, full: GlobalMut<u64>) {
+pub unsafe fn total(
+    orders: Global<u32>,
+    amounts: Global<u32>,
+    totals: CuckooMut<u32, u64>,
+    left: GlobalMut<u32>,
+    count: GlobalMut<u64>,
+) {
     let i = index();
     if i < orders.len() {
         let outcome = totals.upsert(orders.get(i), amounts.get(i) as u64, |old, new| old + new);
         if outcome == Insertion::Full {
-            full.atomic_add(0, 1, Scope::Gpu, Order::Relaxed);
+            let position = count.atomic_add(0, 1, Scope::Gpu, Order::Relaxed);
+            left.set(position as usize, i as u32);
         }
     }
 }
