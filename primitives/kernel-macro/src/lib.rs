@@ -12,7 +12,8 @@ use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{
-    Error, Expr, FnArg, GenericParam, Ident, ItemFn, Pat, PatIdent, ReturnType, Token, parse_macro_input, parse_quote,
+    Error, Expr, FnArg, GenericParam, Ident, ItemFn, Pat, PatIdent, ReturnType, Safety, Token, parse_macro_input,
+    parse_quote,
 };
 
 /// Turns `unsafe fn name<..>(arg: Type, ..) { body }` into the kernel type `Name<..>`, a plain struct of the arguments.
@@ -143,7 +144,7 @@ impl Parse for Setting {
 
 fn expand(config: &Config, function: ItemFn) -> syn::Result<Tokens> {
     let signature = &function.sig;
-    if signature.unsafety.is_none() {
+    if !matches!(signature.safety, Safety::Unsafe(_)) {
         return Err(Error::new_spanned(
             &signature.ident,
             "a kernel must be an `unsafe fn`: the caller of a launch must uphold its contract",
@@ -234,11 +235,10 @@ fn expand(config: &Config, function: ItemFn) -> syn::Result<Tokens> {
                 let mut reach = ::gpu_primitives::kernel::Reach::none();
                 #(
                     // SAFETY: the call borrows the memory as the argument does, until it is launched.
-                    let (#names, leads_to) = unsafe { ::gpu_primitives::kernel::Argument::into_argument(#names) };
-                    reach.append(leads_to);
+                    let #names = unsafe { ::gpu_primitives::kernel::Argument::into_argument(#names, &mut reach) };
                 )*
                 let kernel = Self { #(#names,)* types: ::core::marker::PhantomData };
-                ::gpu_primitives::kernel::Call::new(kernel).reaching(reach)
+                ::gpu_primitives::kernel::Call::with_reach(kernel, reach)
             }
         }
 

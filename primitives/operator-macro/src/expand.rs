@@ -10,7 +10,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{
     Attribute, Block, Error, Expr, ExprMethodCall, FnArg, GenericParam, ImplItem, ImplItemFn, Item, ItemFn, ItemImpl,
-    Path, ReturnType, Signature, Type,
+    Path, ReceiverKind, ReturnType, Safety, Signature, Type,
 };
 
 /// Expands the attribute. Errors are part of the result.
@@ -112,11 +112,11 @@ fn check_signature(twin: &mut Twin<'_>, signature: &Signature) {
     if let Some(token) = &signature.asyncness {
         twin.refuse(token, "an operator cannot be `async`: it only computes");
     }
-    if let Some(token) = &signature.unsafety {
+    if let Safety::Unsafe(token) = &signature.safety {
         twin.refuse(token, "an operator cannot be `unsafe`: it only computes with its arguments");
     }
     if let Some(FnArg::Receiver(receiver)) = signature.inputs.first()
-        && receiver.mutability.is_some()
+        && (receiver.mutability.is_some() || matches!(receiver.kind, ReceiverKind::Reference(_, _, Some(_))))
     {
         twin.refuse(receiver, "an operator does not change its state: take `&self` or `self`");
     }

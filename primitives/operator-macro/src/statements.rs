@@ -175,15 +175,16 @@ impl Twin<'_> {
     fn arm(&mut self, arm: &Arm, scrutinee: &Ident) -> (TokenStream, TokenStream) {
         self.scope.enter();
         let value = scrutinee.to_token_stream();
-        let mut test = self.test(&arm.pat, &value);
-        let binding = match &arm.pat {
+        let (pattern, guard) = guarded(&arm.pat);
+        let mut test = self.test(pattern, &value);
+        let binding = match pattern {
             Pat::Ident(name) if !is_capitalised(&name.ident.to_string()) => {
                 self.scope.declare(&name.ident, Local::Recorded { depth: self.scope.depth });
                 quote!(let #name = #scrutinee;)
             }
             _ => TokenStream::new(),
         };
-        if let Some((_, guard)) = &arm.guard {
+        if let Some(guard) = guard {
             let guarded = self.expression(guard);
             test = self.call(guard.span(), "and", &[test, quote!({ #binding #guarded })]);
         }
@@ -265,16 +266,24 @@ impl Twin<'_> {
             .iter()
             .map(|arm| {
                 self.scope.enter();
-                if let Pat::Ident(name) = &arm.pat {
+                let pattern = &arm.pat;
+                if let (Pat::Ident(name), _) = guarded(pattern) {
                     self.scope.declare(&name.ident, Local::Counter);
                 }
-                let (pattern, body) = (&arm.pat, self.expression(&arm.body));
-                let guard = arm.guard.as_ref().map(|(_, guard)| quote!(if #guard));
+                let body = self.expression(&arm.body);
                 self.scope.leave();
-                quote!(#pattern #guard => { #body })
+                quote!(#pattern => { #body })
             })
             .collect();
         quote!(match #value { #(#arms)* })
+    }
+}
+
+/// Divides the pattern of an arm into what the value must match, and the condition after `if`.
+fn guarded(pattern: &Pat) -> (&Pat, Option<&Expr>) {
+    match pattern {
+        Pat::Guard(guarded) => (&guarded.pat, Some(&guarded.guard)),
+        _ => (pattern, None),
     }
 }
 

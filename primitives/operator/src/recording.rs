@@ -1,8 +1,8 @@
 //! Running a recorded function once, and keeping what it did.
 
 use crate::function::Function;
-use crate::graph::{Graph, Op};
-use crate::record::{Layout, Record, Twin};
+use crate::graph::{Graph, Id, Op};
+use crate::record::{Layout, Leaf, Record, Twin};
 use std::any::type_name_of_val;
 use std::cell::RefCell;
 
@@ -41,7 +41,7 @@ impl Recording {
     pub fn argument<T: Record>(&mut self) -> T::Value {
         let argument = self.arguments.len() as u32;
         let layout = Layout::of::<T>();
-        let value = read::<T>(&layout, |offset| Op::Argument { argument, offset });
+        let value = read::<T>(&layout, &|offset| Op::Argument { argument, offset });
         self.arguments.push(layout);
         value
     }
@@ -49,7 +49,7 @@ impl Recording {
     /// Adds the state.
     pub fn state<T: Record>(&mut self) -> T::Value {
         let layout = Layout::of::<T>();
-        let value = read::<T>(&layout, |offset| Op::State { offset });
+        let value = read::<T>(&layout, &|offset| Op::State { offset });
         self.state = Some(layout);
         value
     }
@@ -89,12 +89,17 @@ impl Drop for Recording {
     }
 }
 
-fn read<T: Record>(layout: &Layout, op: impl Fn(u32) -> Op) -> T::Value {
-    let nodes = layout.leaves.iter().map(|leaf| {
+fn read<T: Record>(layout: &Layout, op: &dyn Fn(u32) -> Op) -> T::Value {
+    T::Value::from_nodes(&mut leaves(layout, op).into_iter())
+}
+
+/// Adds the scalars of an operand to the graph. Compiled once, not for every type.
+fn leaves(layout: &Layout, op: &dyn Fn(u32) -> Op) -> Vec<Id> {
+    let add = |leaf: &Leaf| {
         let offset = u32::try_from(leaf.offset).expect("an operand of fewer than 2^32 bytes");
         with_graph(|graph| graph.add(op(offset), leaf.kind, &[]))
-    });
-    T::Value::from_nodes(&mut nodes.into_iter())
+    };
+    layout.leaves.iter().map(add).collect()
 }
 
 thread_local! {

@@ -95,19 +95,23 @@ pub(crate) fn tile_prefixes<T: Pod>(totals: Vec<T>, op: impl Combine<T>) -> Vec<
     let tiles = totals.len();
     let before = |nodes: &[T], node: usize| {
         let first = node - node % WARP;
-        reduce_lanes(
-            std::array::from_fn(|lane| if first + lane < node { nodes[first + lane] } else { op.identity() }),
-            op,
-        )
+        let mut lanes = [op.identity(); WARP];
+        lanes[..node - first].copy_from_slice(&nodes[first..node]);
+        reduce_lanes(lanes, op)
     };
     let mut levels = vec![totals];
     while let Some(nodes) = levels.last()
         && nodes.len() >= WARP
     {
-        let closed = (WARP - 1..nodes.len()).step_by(WARP).map(|node| op.combine(before(nodes, node), nodes[node]));
-        levels.push(closed.collect());
+        let mut closed = Vec::with_capacity(nodes.len() / WARP);
+        for warp in 0..nodes.len() / WARP {
+            let node = warp * WARP + WARP - 1;
+            closed.push(op.combine(before(nodes, node), nodes[node]));
+        }
+        levels.push(closed);
     }
-    let prefix = |tile: usize| {
+    let mut prefixes = Vec::with_capacity(tiles);
+    for tile in 0..tiles {
         let (mut prefix, mut node) = (op.identity(), tile);
         for nodes in &levels {
             if node == 0 {
@@ -118,9 +122,9 @@ pub(crate) fn tile_prefixes<T: Pod>(totals: Vec<T>, op: impl Combine<T>) -> Vec<
             }
             node /= WARP;
         }
-        prefix
-    };
-    (0..tiles).map(prefix).collect()
+        prefixes.push(prefix);
+    }
+    prefixes
 }
 
 #[cfg(test)]

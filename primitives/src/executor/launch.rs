@@ -28,9 +28,9 @@ const ABSENT: u64 = u64::MAX;
 
 /// Returns the thread pool that runs blocks. It belongs to this crate: if a thread of the caller's pool waited for a
 /// launch, it could meanwhile run other work of the caller that waits for the same launch.
-pub(super) fn pool() -> &'static rayon::ThreadPool {
-    static POOL: LazyLock<rayon::ThreadPool> = LazyLock::new(|| {
-        let named = rayon::ThreadPoolBuilder::new().thread_name(|index| format!("gpu-primitives {index}"));
+pub(super) fn pool() -> &'static rayon_core::ThreadPool {
+    static POOL: LazyLock<rayon_core::ThreadPool> = LazyLock::new(|| {
+        let named = rayon_core::ThreadPoolBuilder::new().thread_name(|index| format!("gpu-primitives {index}"));
         named.build().expect("failed to start the threads of the CPU device")
     });
     &POOL

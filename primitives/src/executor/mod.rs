@@ -38,6 +38,6 @@ pub use fault::{Access, Elsewhere, Fault, FaultKind};
 pub(crate) use launch::{Launch, default_workers};
 pub(crate) use memory::{AllocError, Given, Heap, Known};
 pub use native::Team;
-pub(crate) use native::run_native;
+pub(crate) use native::{chunks, run_native};
 pub(crate) use panics::install_hook;
 pub(crate) use random::Random;

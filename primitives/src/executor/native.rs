@@ -143,6 +143,11 @@ impl Team {
     }
 }
 
+/// Divides a range into parts of at most `len`.
+pub(crate) fn chunks(range: Range<usize>, len: usize) -> impl Iterator<Item = Range<usize>> {
+    range.clone().step_by(len).map(move |start| start..range.end.min(start + len))
+}
+
 /// Runs a native body on up to `workers` OS threads. Returns the fault that ended it, if there is one.
 pub(crate) fn run_native(workers: usize, body: &dyn Fn(Team)) -> Option<Caught> {
     catch(|| body(Team { workers: workers.max(1) })).err()

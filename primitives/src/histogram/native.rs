@@ -4,6 +4,7 @@
 
 use super::bins::Bins;
 use super::kernel::{Count, CountBins};
+use crate::executor::chunks;
 use crate::hole::Held;
 use crate::input::Input;
 use crate::kernel::Team;
@@ -27,8 +28,8 @@ pub(super) unsafe fn count_bins<H: Held, I: Input<H>, B: Bins<H>, C: Count, cons
     let count = |_: usize, range: Range<usize>| {
         let (mut sums, mut room) = (vec![0u64; counts.len()], Vec::new());
         let mut found = [0; CHUNK];
-        for start in range.clone().step_by(CHUNK) {
-            let found = &mut found[..CHUNK.min(range.end - start)];
+        for Range { start, end } in chunks(range, CHUNK) {
+            let found = &mut found[..end - start];
             // SAFETY: the elements exist, and nothing writes them or the memory of the bins.
             unsafe { bins.bins(input.elements(start, found.len(), &mut room), found) };
             for &mut bin in found {
@@ -39,11 +40,13 @@ pub(super) unsafe fn count_bins<H: Held, I: Input<H>, B: Bins<H>, C: Count, cons
             }
         }
         let _guard = added.lock();
-        for (bin, sum) in sums.into_iter().enumerate().filter(|&(_, sum)| sum > 0) {
-            // SAFETY: there is a count for each bin, and one worker at a time adds.
-            unsafe {
-                let count = counts.as_mut_ptr().add(bin);
-                count.write(count.read().plus(sum));
+        for (bin, &sum) in sums.iter().enumerate() {
+            if sum > 0 {
+                // SAFETY: there is a count for each bin, and one worker at a time adds.
+                unsafe {
+                    let count = counts.as_mut_ptr().add(bin);
+                    count.write(count.read().plus(sum));
+                }
             }
         }
     };

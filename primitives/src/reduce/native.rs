@@ -58,7 +58,10 @@ unsafe fn combine<T: Pod, I: Input<T>, Op: Combine<T>, const VEC: usize, const R
         let elements = unsafe { loaded.load(input, len, tile * tile_len, tile_len, op) };
         let mut warps = op.identity();
         for warp in elements.chunks(items * WARP) {
-            let lanes = std::array::from_fn(|lane| fold(&warp[lane * items..][..items], op));
+            let mut lanes = [op.identity(); WARP];
+            for (lane, own) in lanes.iter_mut().enumerate() {
+                *own = fold(&warp[lane * items..][..items], op);
+            }
             warps = op.combine(warps, reduce_lanes(lanes, op));
         }
         total = op.combine(total, warps);

@@ -52,14 +52,15 @@ pub(super) unsafe fn reduce_segments<T: Flagged, I: Input<T>, Op: Combine<T>, co
         }
         let mut warps = Vec::with_capacity(threads / WARP);
         for (warp, heads) in last_heads.chunks(WARP).enumerate() {
-            let own = |lane: usize| {
+            let (mut lanes, mut lanes_with_heads) = ([op.identity(); WARP], 0);
+            for (lane, &head) in heads.iter().enumerate() {
                 let thread = warp * WARP + lane;
-                fold(&elements[heads[lane].unwrap_or(thread * items)..(thread + 1) * items], op)
-            };
-            let starts = |lane: usize| heads[lane].is_some();
-            warps.push(scan_warp(std::array::from_fn(own), starts, op));
+                lanes[lane] = fold(&elements[head.unwrap_or(thread * items)..(thread + 1) * items], op);
+                lanes_with_heads |= u32::from(head.is_some()) << lane;
+            }
+            warps.push(scan_warp(lanes, lanes_with_heads, op));
         }
-        before_threads(&warps, restart, op, |before| T::parts(before).0)
+        before_threads(&warps, restart, op, &|before| T::parts(before).0)
     };
     let mut totals = vec![restart.identity(); tiles];
     let to_totals = totals.as_mut_ptr();

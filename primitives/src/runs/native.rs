@@ -13,7 +13,7 @@ use crate::hole::Held;
 use crate::input::Input;
 use crate::kernel::Team;
 use crate::monoid::Combine;
-use crate::segments::native::pieces;
+use crate::segments::native::{invert, pieces};
 use crate::select::native::{compact, write_kept};
 use bytemuck::Pod;
 use std::ops::Range;
@@ -47,7 +47,7 @@ pub(super) unsafe fn compact_runs<
             _ => 0..flags.len() - usize::from(range.end == len),
         };
         equality.neighbours(items, &mut flags[compared.clone()]);
-        flags[compared].iter_mut().for_each(|is_equal| *is_equal ^= 1);
+        invert(&mut flags[compared]);
         if last != 0 && range.end == len {
             flags[range.len() - 1] = 1;
         } else if last == 0 && range.start == 0 {
@@ -64,7 +64,7 @@ pub(super) unsafe fn compact_runs<
         }
     };
     // SAFETY: the functions capture arguments, and places are written once.
-    let (flags, total) = unsafe { compact(team, len, test, write) };
+    let (flags, total) = unsafe { compact(team, len, &test, &write) };
     // SAFETY: there is one count. The flags are those of all items.
     unsafe {
         count.as_mut_ptr().write(total as u64);
@@ -105,7 +105,8 @@ pub(super) unsafe fn reduce_runs<
         |tile: usize| unsafe { heads.of_tile(tile * tile_len, (len - tile * tile_len).min(tile_len), tile_len) };
     // For each thread, what it has and what the lanes before it have.
     let lanes_of = |elements: &[V], heads: &[u8]| -> Vec<Open<V>> {
-        let part = |thread: usize| {
+        let mut lanes = Vec::with_capacity(threads);
+        for thread in 0..threads {
             let (mut total, mut begin) = (op.identity(), 0);
             for (piece, is_head) in pieces(heads, thread * items..(thread + 1) * items) {
                 total = if is_head {
@@ -115,10 +116,11 @@ pub(super) unsafe fn reduce_runs<
                 };
                 begin += u64::from(is_head);
             }
-            Open::new(begin, total)
-        };
-        let mut lanes: Vec<Open<V>> = (0..threads).map(part).collect();
-        lanes.chunks_mut(WARP).for_each(|warp| scan_lanes(warp, join));
+            lanes.push(Open::new(begin, total));
+        }
+        for warp in lanes.chunks_mut(WARP) {
+            scan_lanes(warp, join);
+        }
         lanes
     };
 
@@ -134,10 +136,12 @@ pub(super) unsafe fn reduce_runs<
     // SAFETY: the body captures arguments and plain data. Each call writes lanes of its own.
     unsafe { team.each(tiles, combine) };
 
-    let warps = |lanes: &[Open<V>]| {
-        lanes.chunks(WARP).map(|warp| warp[WARP - 1]).fold(join.identity(), |all, warp| join.combine(all, warp))
-    };
-    let tile_totals: Vec<Open<V>> = lanes.chunks(threads).map(warps).collect();
+    let mut tile_totals = vec![join.identity(); tiles];
+    for (tile, total) in tile_totals.iter_mut().enumerate() {
+        for warp in lanes[tile * threads..][..threads].chunks(WARP) {
+            *total = join.combine(*total, warp[WARP - 1]);
+        }
+    }
     let last_tile = tile_totals[tiles - 1];
     let prefixes = tile_prefixes(tile_totals, join);
     let write = |tile: usize| {

@@ -148,47 +148,53 @@ impl<P> fmt::Debug for View<'_, P> {
 ///
 /// ```compile_fail,E0133
 /// # use gpu_primitives::{Device, Error, GlobalMut};
-/// # use gpu_primitives::kernel::Argument;
+/// # use gpu_primitives::kernel::{Argument, Reach};
 /// let stream = Device::cpu().stream()?;
 /// let mut numbers = stream.zeroed::<u32>(3)?;
-/// let (torn, _): (GlobalMut<u32>, _) = numbers.view_mut(&stream)?.into_argument();
+/// let torn: GlobalMut<u32> = numbers.view_mut(&stream)?.into_argument(&mut Reach::none());
 /// drop(numbers);
 /// # Ok::<(), Error>(())
 /// ```
 pub trait Argument<'a, P: Param> {
-    /// Returns the argument, no longer tied to the memory, and the memory it leads to. `#[kernel]` calls this: the [`Call`] that it
-    /// returns is tied to the memory for `'a`.
+    /// Returns the argument, no longer tied to the memory, and adds the memory it leads to. `#[kernel]` calls this: the [`Call`]
+    /// that it returns is tied to the memory for `'a`.
     ///
     /// # Safety
     /// Same as [`View::into_param`].
-    unsafe fn into_argument(self) -> (P, Reach);
+    unsafe fn into_argument(self, reach: &mut Reach) -> P;
 }
 
 impl<P: Param> Argument<'_, P> for P {
-    unsafe fn into_argument(self) -> (P, Reach) {
-        (self, Reach::none())
+    unsafe fn into_argument(self, _: &mut Reach) -> P {
+        self
     }
 }
 
 impl<'a, P: Param> Argument<'a, P> for View<'a, P> {
-    unsafe fn into_argument(self) -> (P, Reach) {
-        (self.param, self.reach)
+    unsafe fn into_argument(self, reach: &mut Reach) -> P {
+        reach.append(self.reach);
+        self.param
     }
 }
 
 /// A kernel with its arguments, ready to launch. The memory among the arguments is borrowed for `'a`.
 #[must_use = "a kernel does nothing until it is launched on a stream"]
 pub struct Call<'a, K> {
-    kernel: K,
-    reach: Reach,
-    next: Option<Next>,
+    pub(super) kernel: K,
+    pub(super) reach: Reach,
+    pub(super) next: Option<Next>,
     memory: PhantomData<&'a ()>,
 }
 
 impl<K: Kernel> Call<'_, K> {
     /// Creates a call from a kernel that already holds its arguments.
     pub const fn new(kernel: K) -> Self {
-        Self { kernel, reach: Reach::none(), next: None, memory: PhantomData }
+        Self::with_reach(kernel, Reach::none())
+    }
+
+    /// Creates a call from a kernel that already holds its arguments, and from the memory that they lead to.
+    pub const fn with_reach(kernel: K, reach: Reach) -> Self {
+        Self { kernel, reach, next: None, memory: PhantomData }
     }
 
     /// Adds memory that the kernel accesses through computed addresses.
@@ -232,10 +238,6 @@ impl<K: Kernel> Call<'_, K> {
     pub fn followed_by(mut self, next: Next) -> Self {
         self.next = Some(next);
         self
-    }
-
-    pub(crate) fn into_parts(self) -> (K, Reach, Option<Next>) {
-        (self.kernel, self.reach, self.next)
     }
 }
 

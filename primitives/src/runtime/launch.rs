@@ -2,15 +2,18 @@
 //! for every kernel.
 
 use super::cpu;
-use super::error::Error;
 use super::fill::Operators;
 use super::instance::Target;
 use crate::executor::{Entry, Team};
 use crate::form::{Buffer, Holes, Kernel};
 use crate::hole::Hole;
+use core::mem::transmute;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::num::NonZero;
 use std::ptr::NonNull;
+
+/// Calls the function with the name and the place of each buffer among the arguments of a kernel.
+type VisitBuffers<A> = unsafe fn(A, &mut dyn FnMut(&'static str, Buffer));
 
 /// What the runtime knows about a type of kernels.
 #[derive(Debug)]
@@ -26,7 +29,8 @@ pub(crate) struct KernelType {
     pub entry: Option<Entry>,
     /// The native body for the CPU. Takes the arguments.
     pub native: Option<unsafe fn(*const (), Team)>,
-    buffers: unsafe fn(*const (), &mut dyn FnMut(&'static str, Buffer)),
+    /// Takes the arguments.
+    buffers: VisitBuffers<*const ()>,
     /// Where the operators that are not known are among the arguments.
     holes: Holes,
 }
@@ -56,58 +60,47 @@ const TESTED: &[&str] = &[
     "sort_block",
 ];
 
-impl KernelType {
-    /// Finds the kernels of type `K`.
-    #[cfg(not(test))]
-    pub fn find<K: Kernel>() -> Result<&'static Self, Error> {
-        Ok(Self::of::<K>())
+#[cfg(test)]
+const fn is_tested(name: &str) -> bool {
+    let (name, mut at) = (name.as_bytes(), 0);
+    while at < TESTED.len() {
+        let tested = TESTED[at].as_bytes();
+        let mut same = 0;
+        while same < name.len() && same < tested.len() && name[same] == tested[same] {
+            same += 1;
+        }
+        if same == name.len() && same == tested.len() {
+            return true;
+        }
+        at += 1;
     }
+    false
+}
 
-    /// Finds the kernels of type `K`, if they are [compiled](TESTED).
-    #[cfg(test)]
-    pub fn find<K: Kernel>() -> Result<&'static Self, Error> {
-        const fn is_compiled(name: &str) -> bool {
-            let (name, mut at) = (name.as_bytes(), 0);
-            while at < TESTED.len() {
-                let tested = TESTED[at].as_bytes();
-                let mut same = 0;
-                while same < name.len() && same < tested.len() && name[same] == tested[same] {
-                    same += 1;
-                }
-                if same == name.len() && same == tested.len() {
-                    return true;
-                }
-                at += 1;
-            }
-            false
+impl KernelType {
+    /// Returns whether these kernels are compiled for the CPU; in this crate's unit tests, if they are [launched](TESTED).
+    const fn is_compiled<K: Kernel>() -> bool {
+        #[cfg(test)]
+        if K::IS_LISTED && !is_tested(K::NAME) {
+            return false;
         }
-        if const { !K::IS_LISTED || is_compiled(K::NAME) } {
-            Ok(Self::of::<K>())
-        } else {
-            Err(Error::NoInstance { kernel: K::NAME })
-        }
+        cfg!(feature = "cpu")
     }
 
     /// Returns whether these kernels are compiled for simulation: where a program asks for it, or where nothing else runs them
     /// on the CPU.
     const fn is_simulated<K: Kernel>() -> bool {
-        cfg!(feature = "cpu") && (cfg!(any(feature = "checked", test)) || K::NATIVE.is_none() || !K::IS_LISTED)
+        Self::is_compiled::<K>() && (cfg!(any(feature = "checked", test)) || K::NATIVE.is_none() || !K::IS_LISTED)
     }
 
     /// Describes the kernels of type `K`, and compiles their code for the CPU here.
     pub const fn of<K: Kernel>() -> &'static Self {
         /// # Safety
-        /// The arguments are a `K`.
-        unsafe fn buffers<K: Kernel>(arguments: *const (), visit: &mut dyn FnMut(&'static str, Buffer)) {
-            // SAFETY: guaranteed by the caller.
-            unsafe { (*arguments.cast::<K>()).params(visit) };
-        }
-        /// # Safety
         /// The arguments are a `K`, whose contract holds.
         unsafe fn native<K: Kernel>(arguments: *const (), team: Team) {
             if let Some(body) = K::NATIVE {
                 // SAFETY: guaranteed by the caller.
-                unsafe { body(*arguments.cast::<K>(), team) };
+                unsafe { body(*(arguments as *const K), team) };
             }
         }
         const {
@@ -119,8 +112,9 @@ impl KernelType {
                 shared_bytes: K::SHARED_BYTES,
                 layout: Layout::new::<K>(),
                 entry: if Self::is_simulated::<K>() { Some(cpu::entry::<K>()) } else { None },
-                native: if cfg!(feature = "cpu") && K::NATIVE.is_some() { Some(native::<K>) } else { None },
-                buffers: buffers::<K>,
+                native: if Self::is_compiled::<K>() && K::NATIVE.is_some() { Some(native::<K>) } else { None },
+                // SAFETY: a reference is passed as a pointer is. Who calls it has a `K`.
+                buffers: unsafe { transmute::<VisitBuffers<&K>, VisitBuffers<*const ()>>(K::params) },
                 holes: K::HOLES,
             }
         }

@@ -256,9 +256,11 @@ impl Stream {
     /// The arguments and the number of blocks satisfy the contract in the kernel's documentation. Views among the
     /// arguments were created for this stream.
     pub unsafe fn launch<K: Kernel>(&self, kernel: Call<'_, K>, blocks: usize) -> Result<(), Error> {
-        let (mut kernel, reach, next) = kernel.into_parts();
+        let Call { mut kernel, reach, next, .. } = kernel;
+        // Every function that this calls would be compiled for every kernel: casts with `as` call none.
+        let arguments = &raw mut kernel as *mut ();
         // SAFETY: guaranteed by the caller; the arguments are those of the kernel.
-        unsafe { self.launch_kernel(KernelType::find::<K>()?, (&raw mut kernel).cast(), reach, blocks, next) }
+        unsafe { self.launch_kernel(const { KernelType::of::<K>() }, arguments, reach, blocks, next) }
     }
 
     /// Launches a kernel with these arguments, which are not used after the call.

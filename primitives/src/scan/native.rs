@@ -40,15 +40,24 @@ pub(super) unsafe fn scan_tiles<
         let elements = unsafe { loaded.load(input, len, tile * tile_len, tile_len, op) };
         // SAFETY: each tile has its own lanes.
         let lanes = unsafe { std::slice::from_raw_parts_mut(to_lanes.add(tile * threads), threads) };
-        lanes.iter_mut().zip(elements.chunks(items)).for_each(|(lane, elements)| *lane = fold(elements, op));
-        lanes.chunks_mut(WARP).for_each(|warp| scan_lanes(warp, op));
+        for (thread, lane) in lanes.iter_mut().enumerate() {
+            *lane = fold(&elements[thread * items..][..items], op);
+        }
+        for warp in lanes.chunks_mut(WARP) {
+            scan_lanes(warp, op);
+        }
     };
     // SAFETY: the body captures arguments and plain data. Each call writes lanes of its own.
     unsafe { team.each(tiles, combine) };
 
-    // The values of the warps are those of their last lanes.
-    let warps = |lanes: &[T]| lanes.chunks(WARP).map(|warp| warp[WARP - 1]).collect::<Vec<T>>();
-    let prefixes = tile_prefixes(lanes.chunks(threads).map(|lanes| fold(&warps(lanes), op)).collect(), op);
+    let mut totals = vec![op.identity(); tiles];
+    for (tile, total) in totals.iter_mut().enumerate() {
+        for warp in lanes[tile * threads..][..threads].chunks(WARP) {
+            // The value of a warp is that of its last lane.
+            *total = op.combine(*total, warp[WARP - 1]);
+        }
+    }
+    let prefixes = tile_prefixes(totals, op);
     let scan = |tile: usize| {
         let mut loaded = Tile::new();
         // SAFETY: only this tile writes the elements, after they were copied.

@@ -37,32 +37,32 @@ pub(super) unsafe fn scan_segments<
     // SAFETY: the tile exists, and nothing writes what the heads are read from.
     let heads_of = |tile: usize| unsafe { segments.of_tile(tile, tile_len, (len - tile * tile_len).min(tile_len)) };
     let warps_of = |elements: &[T], heads: &[u8]| -> Vec<Warp<T>> {
-        let combine = |thread: usize| {
-            let (mut own, mut has_head) = (op.identity(), false);
-            for (piece, is_head) in pieces(heads, thread * items..(thread + 1) * items) {
-                own = op.fold(if is_head { init } else { own }, &elements[piece]);
-                has_head |= is_head;
+        let mut warps = Vec::with_capacity(threads / WARP);
+        for warp in 0..threads / WARP {
+            let (mut lanes, mut lanes_with_heads) = ([op.identity(); WARP], 0);
+            for (lane, own) in lanes.iter_mut().enumerate() {
+                let thread = warp * WARP + lane;
+                for (piece, is_head) in pieces(heads, thread * items..(thread + 1) * items) {
+                    *own = op.fold(if is_head { init } else { *own }, &elements[piece]);
+                    lanes_with_heads |= u32::from(is_head) << lane;
+                }
             }
-            (own, has_head)
-        };
-        (0..threads / WARP)
-            .map(|warp| {
-                let lanes: [(T, bool); WARP] = std::array::from_fn(|lane| combine(warp * WARP + lane));
-                scan_warp(lanes.map(|(own, _)| own), |lane| lanes[lane].1, op)
-            })
-            .collect()
+            warps.push(scan_warp(lanes, lanes_with_heads, op));
+        }
+        warps
     };
 
     let mut totals = vec![restart.identity(); tiles];
     let to_totals = totals.as_mut_ptr();
-    let mut warps: Vec<Vec<Warp<T>>> = (0..tiles).map(|_| Vec::new()).collect();
+    let mut warps: Vec<Vec<Warp<T>>> = Vec::new();
+    warps.resize_with(tiles, Vec::new);
     let to_warps = warps.as_mut_ptr();
     let combine = |tile: usize| {
         let mut loaded = Tile::new();
         // SAFETY: only this tile writes the elements, later.
         let elements = unsafe { loaded.load(input, len, tile * tile_len, tile_len, op) };
         let warps = warps_of(elements, &heads_of(tile));
-        let (_, total) = before_threads(&warps, restart, op, |before| T::parts(before).0);
+        let (_, total) = before_threads(&warps, restart, op, &|before| T::parts(before).0);
         // SAFETY: each tile has its own places.
         unsafe {
             to_totals.add(tile).write(total);
@@ -80,12 +80,12 @@ pub(super) unsafe fn scan_segments<
         let mut elements = unsafe { loaded.load(input, len, start, tile_len, op) }.to_vec();
         let heads = heads_of(tile);
         let (before_tile, _) = T::parts(prefixes[tile]);
-        let (before, _) = before_threads(&warps[tile], restart, op, |before| {
+        let (before, _) = before_threads(&warps[tile], restart, op, &|before| {
             let (before_warp, has_head) = T::parts(before);
             if has_head { before_warp } else { op.combine(before_tile, before_warp) }
         });
         let count = (len - start).min(tile_len);
-        for (thread, &before) in before.iter().enumerate().take(count.div_ceil(items)) {
+        for (thread, &before) in before[..count.div_ceil(items)].iter().enumerate() {
             let mut running = before;
             for (piece, is_head) in pieces(&heads, thread * items..(thread + 1) * items) {
                 running = op.scan(if is_head { init } else { running }, &mut elements[piece], inclusive != 0);

@@ -18,27 +18,28 @@ pub(crate) struct Warp<T> {
     heads: u32,
 }
 
-/// Combines the values of the lanes as [`scan_lanes`](super::scan_lanes) does.
-pub(crate) fn scan_warp<T: Flagged>(
-    mut lanes: [T; WARP],
-    starts: impl Fn(usize) -> bool,
-    op: impl Combine<T>,
-) -> Warp<T> {
-    let heads = (0..WARP).fold(0, |heads, lane| heads | u32::from(starts(lane)) << lane);
-    let reach = |lane: usize| {
-        let up_to = heads & (u32::MAX >> (WARP - 1 - lane));
-        lane - (WARP as u32 - up_to.leading_zeros()).saturating_sub(1) as usize
-    };
-    let reaches: [usize; WARP] = std::array::from_fn(reach);
+/// Combines the values of the lanes as [`scan_lanes`](super::scan_lanes) does. `heads` has a bit for each lane with a head.
+pub(crate) fn scan_warp<T: Flagged>(mut lanes: [T; WARP], heads: u32, op: impl Combine<T>) -> Warp<T> {
+    let reaches = reaches(heads);
     let mut both = [T::zeroed(); WARP];
     for step in 0..WARP.ilog2() {
         let distance = 1 << step;
         op.combine_each(&lanes, &lanes[distance..], &mut both[distance..]);
-        for lane in (distance..WARP).filter(|&lane| distance <= reaches[lane]) {
-            lanes[lane] = both[lane];
+        for lane in distance..WARP {
+            if distance <= reaches[lane] {
+                lanes[lane] = both[lane];
+            }
         }
     }
     Warp { lanes, heads }
+}
+
+/// Returns how many lanes there are between each lane and the last one up to it that has a head; or the first lane.
+fn reaches(heads: u32) -> [usize; WARP] {
+    std::array::from_fn(|lane| {
+        let up_to = heads & (u32::MAX >> (WARP - 1 - lane));
+        lane - (WARP as u32 - up_to.leading_zeros()).saturating_sub(1) as usize
+    })
 }
 
 /// Returns what comes before each thread of a block, since the last head; and the total of the block. `before_warp` makes the
@@ -47,7 +48,7 @@ pub(crate) fn before_threads<T: Flagged, Op: Combine<T>>(
     warps: &[Warp<T>],
     restart: Restart<T, Op>,
     op: Op,
-    before_warp: impl Fn(T::Since) -> T,
+    before_warp: &dyn Fn(T::Since) -> T,
 ) -> (Vec<T>, T::Since) {
     let mut block = restart.identity();
     let mut before = Vec::with_capacity(warps.len() * WARP);
@@ -81,6 +82,11 @@ pub(crate) fn pieces(heads: &[u8], range: Range<usize>) -> impl Iterator<Item = 
     })
 }
 
+/// Makes zeros of ones, and the other way round.
+pub(crate) fn invert(flags: &mut [u8]) {
+    flags.iter_mut().for_each(|flag| *flag ^= 1);
+}
+
 /// # Safety
 /// The contract of [`flag_heads`](super::heads::FlagHeads).
 pub(super) unsafe fn flag_heads<H: Held, I: Input<H>>(kernel: FlagHeads<H, I>, team: Team) {
@@ -100,7 +106,7 @@ pub(super) unsafe fn flag_heads<H: Held, I: Input<H>>(kernel: FlagHeads<H, I>, t
         let keys = unsafe { keys.elements(first, end - first, &mut room) };
         let compared = &mut flags[usize::from(range.start == 0)..end - range.start];
         equality.neighbours(keys, compared);
-        compared.iter_mut().for_each(|is_equal| *is_equal ^= 1);
+        invert(compared);
         if range.start == 0 {
             flags[0] = 1;
         }

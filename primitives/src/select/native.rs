@@ -7,6 +7,7 @@ use super::kernel::{CountTiles, FlagItems, PartitionTiles, SelectTiles};
 use super::predicate::Keep;
 use super::segments::{CheckOffsets, MoveOffsets, Offset};
 use super::source::SelectSource;
+use crate::executor::chunks;
 use crate::hole::Held;
 use crate::input::Input;
 use crate::kernel::Team;
@@ -28,15 +29,15 @@ const CHUNK: usize = 1024;
 pub(crate) unsafe fn compact(
     team: Team,
     len: usize,
-    test: impl Fn(Range<usize>, &mut [u8]),
-    write: impl Fn(Range<usize>, &[u8], Range<usize>),
+    test: &dyn Fn(Range<usize>, &mut [u8]),
+    write: &dyn Fn(Range<usize>, &[u8], Range<usize>),
 ) -> (Vec<u8>, usize) {
     let mut flags = vec![0u8; len];
     let to_flags = flags.as_mut_ptr();
     let counts: Vec<AtomicUsize> = (0..team.parts(len)).map(|_| AtomicUsize::new(0)).collect();
     let count = |part: usize, range: Range<usize>| {
         let mut kept = 0;
-        for chunk in chunks(range) {
+        for chunk in chunks(range, CHUNK) {
             // SAFETY: each item is in one chunk of one part.
             let flags = unsafe { std::slice::from_raw_parts_mut(to_flags.add(chunk.start), chunk.len()) };
             test(chunk, flags);
@@ -57,7 +58,7 @@ pub(crate) unsafe fn compact(
         .collect();
     let compact = |part: usize, range: Range<usize>| {
         let mut place = starts[part];
-        for chunk in chunks(range) {
+        for chunk in chunks(range, CHUNK) {
             let kept = flags[chunk.clone()].iter().map(|&flag| usize::from(flag)).sum::<usize>();
             write(chunk, &flags, place..place + kept);
             place += kept;
@@ -66,11 +67,6 @@ pub(crate) unsafe fn compact(
     // SAFETY: guaranteed by the caller: the places of the parts differ.
     unsafe { team.divide(len, compact) };
     (flags, total)
-}
-
-/// Divides a range.
-fn chunks(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
-    range.clone().step_by(CHUNK).map(move |start| start..range.end.min(start + CHUNK))
 }
 
 /// Writes the items whose flag is 1 one after the other.
@@ -125,7 +121,7 @@ pub(super) unsafe fn select_tiles<
         }
     };
     // SAFETY: the functions capture arguments and plain data, and places are written once.
-    let (flags, total) = unsafe { compact(team, end.saturating_sub(start), test, write) };
+    let (flags, total) = unsafe { compact(team, end.saturating_sub(start), &test, &write) };
     // SAFETY: there is one count. The flags are those of the range.
     unsafe {
         count.as_mut_ptr().write(total as u64);
@@ -162,7 +158,7 @@ pub(super) unsafe fn partition_tiles<
     // SAFETY: the indices are those of items.
     let test = |range: Range<usize>, flags: &mut [u8]| unsafe { keep.items(range.start, &keys[range], flags) };
     // SAFETY: the test captures arguments.
-    let (mut flags, passing) = unsafe { compact(team, keys.len(), test, |_, _, _| {}) };
+    let (mut flags, passing) = unsafe { compact(team, keys.len(), &test, &|_, _, _| {}) };
     // SAFETY: guaranteed by the caller.
     let write = |flags: &[u8], first: usize| unsafe {
         let flag = |range: Range<usize>, to: &mut [u8]| to.copy_from_slice(&flags[range]);
@@ -173,7 +169,7 @@ pub(super) unsafe fn partition_tiles<
                 write_kept(&values[range], flags, output_values.as_mut_ptr().add(place), places.len());
             }
         };
-        compact(team, keys.len(), flag, write);
+        compact(team, keys.len(), &flag, &write);
     };
     write(&flags, 0);
     flags.iter_mut().for_each(|flag| *flag ^= 1);
@@ -271,7 +267,7 @@ pub(super) unsafe fn select_source<H: Held, const ROWS: usize>(kernel: SelectSou
         }
     };
     // SAFETY: the functions capture arguments, and places are written once.
-    let (_, total) = unsafe { compact(team, len, test, write) };
+    let (_, total) = unsafe { compact(team, len, &test, &write) };
     // SAFETY: there is one count.
     unsafe { count.as_mut_ptr().write(total as u64) };
 }

@@ -32,7 +32,8 @@ pub(super) unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u3
         boundaries.push((first(a).max(before_a), first(b).max(before_b)));
     }
     boundaries.push((a.len(), b.len()));
-    let kept: Vec<Mutex<Vec<(K, V)>>> = (0..parts).map(|_| Mutex::new(Vec::new())).collect();
+    let mut kept: Vec<Mutex<Vec<(K, V)>>> = Vec::new();
+    kept.resize_with(parts, Mutex::default);
     let work = |part: usize| {
         let ((mut i, mut j), (a_end, b_end)) = (boundaries[part], boundaries[part + 1]);
         let mut items = Vec::with_capacity((a_end - i).max(b_end - j));
@@ -61,20 +62,17 @@ pub(super) unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u3
     };
     // SAFETY: the body captures arguments, plain data and locks.
     unsafe { team.each(parts, work) };
-    let mut total = 0;
-    let kept: Vec<(usize, Vec<(K, V)>)> = kept
-        .into_iter()
-        .map(|items| {
-            let items = items.into_inner().expect("all parts have returned");
-            total += items.len();
-            (total - items.len(), items)
-        })
-        .collect();
+    let (mut total, mut starts) = (0, Vec::with_capacity(parts));
+    for items in &mut kept {
+        starts.push(total);
+        total += items.get_mut().expect("all parts have returned").len();
+    }
     // There is room for what sorted sides can give. More is left out.
     let room = out_keys.len();
     let write = |part: usize| {
-        let (start, items) = &kept[part];
-        for (at, &(key, value)) in items.iter().enumerate().take(room.saturating_sub(*start)) {
+        let (start, items) = (starts[part], kept[part].lock().expect("all parts have returned"));
+        let len = items.len().min(room.saturating_sub(start));
+        for (at, &(key, value)) in items[..len].iter().enumerate() {
             // SAFETY: there is room, and no other part has this place.
             unsafe {
                 out_keys.as_mut_ptr().add(start + at).write(key);

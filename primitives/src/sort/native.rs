@@ -50,9 +50,9 @@ pub(super) unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(kernel: BucketHisto
             count(&buckets, pass as u32, &keys[range.clone()], counts);
         }
         let mut sum = sum.lock().expect("nothing panics while it has the lock");
-        sum.iter_mut()
-            .zip(&counts)
-            .for_each(|(sum, counts)| (0..RADIX).for_each(|bucket| sum[bucket] += counts[bucket]));
+        for (sum, counts) in sum.iter_mut().zip(&counts) {
+            add(sum, counts);
+        }
     };
     // SAFETY: the body captures arguments, plain data and locks. Each call writes outputs of its own.
     unsafe { team.divide(keys.len(), work) };
@@ -81,9 +81,37 @@ fn count<K: Pod, B: Buckets<K>>(buckets: &B, pass: u32, keys: &[K], counts: &mut
             counts[a as usize % RADIX] += 1;
             others[b as usize % RADIX] += 1;
         }
-        rest.iter().for_each(|&bucket| counts[bucket as usize % RADIX] += 1);
+        for &bucket in rest {
+            counts[bucket as usize % RADIX] += 1;
+        }
     }
-    counts.iter_mut().zip(others).for_each(|(count, other)| *count += other);
+    add(counts, &others);
+}
+
+/// Adds counts to others.
+fn add(to: &mut Counts, counts: &Counts) {
+    to.iter_mut().zip(counts).for_each(|(to, count)| *to += count);
+}
+
+/// Returns, for each part, where its items of each bucket begin, and where they end. There is at least one part.
+///
+/// A bucket function that contradicts itself has counted more here than when the bases were counted. No two parts may write the
+/// same position, so a bucket ends where the next one begins.
+fn places(counts: Vec<Mutex<Counts>>, bases: &[u64], len: u64) -> Vec<(Counts, Counts)> {
+    let mut places: Vec<(Counts, Counts)> = Vec::with_capacity(counts.len());
+    let mut next: Counts = bases[..RADIX].try_into().expect("there are 256 bases");
+    for counts in counts {
+        let starts = next;
+        let counts = counts.into_inner().expect("all parts have returned");
+        add(&mut next, &counts);
+        places.push((starts, next));
+    }
+    let mut limit = len;
+    for bucket in (0..RADIX).rev() {
+        places.iter_mut().for_each(|(_, ends)| ends[bucket] = ends[bucket].min(limit));
+        limit = limit.min(bases[bucket]);
+    }
+    places
 }
 
 /// Each worker distributes a part of the items. It knows where to write from the counts of all parts.
@@ -105,31 +133,17 @@ pub(super) unsafe fn bucket_pass<
     // SAFETY: nothing writes the inputs or the bases.
     let (keys, values, bases) = unsafe { (keys_in.as_slice(), values_in.as_slice(), bases.as_slice()) };
     let len = keys.len();
-    let counts: Vec<Mutex<Counts>> = (0..team.parts(len)).map(|_| Mutex::new([0; RADIX])).collect();
+    let mut counts: Vec<Mutex<Counts>> = Vec::new();
+    counts.resize_with(team.parts(len), || Mutex::new([0; RADIX]));
     let work = |part: usize, range: Range<usize>| {
         count(&buckets, pass, &keys[range], &mut counts[part].lock().expect("each part has its own"));
     };
     // SAFETY: the body captures arguments, plain data and locks. Each call writes outputs of its own.
     unsafe { team.divide(len, work) };
-    // For each part, where its items of each bucket begin, and where they end.
-    let mut places: Vec<(Counts, Counts)> = Vec::with_capacity(counts.len());
-    let mut next: Counts = bases[..RADIX].try_into().expect("there are 256 bases");
-    for counts in counts {
-        let starts = next;
-        let counts = counts.into_inner().expect("all parts have returned");
-        (0..RADIX).for_each(|bucket| next[bucket] += counts[bucket]);
-        places.push((starts, next));
-    }
-    // A bucket function that contradicts itself has counted more here than when the bases were counted. No two parts may
-    // write the same position, so a bucket ends where the next one begins.
-    let mut limit = keys_out.len() as u64;
-    for bucket in (0..RADIX).rev() {
-        places.iter_mut().for_each(|(_, ends)| ends[bucket] = ends[bucket].min(limit));
-        limit = limit.min(bases[bucket]);
-    }
-    let next_bases = next_bases.as_mut_ptr();
+    let places = places(counts, bases, keys_out.len() as u64);
+    let (_, next) = places[places.len() - 1];
     // SAFETY: there are 256 positions.
-    next.iter().enumerate().for_each(|(bucket, &position)| unsafe { next_bases.add(bucket).write(position) });
+    unsafe { next_bases.as_mut_ptr().copy_from_nonoverlapping(next.as_ptr(), RADIX) };
 
     let last = last_bucket(&buckets, pass);
     let work = |part: usize, range: Range<usize>| {
@@ -214,24 +228,23 @@ pub(super) unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u3
         let (start, end) = (index * chunk, len.min((index + 1) * chunk));
         let count = end - start;
         // The output may be the memory of the input, so there are only pointers, and copies.
-        let mut items: Vec<(K, V)> = (start..end)
-            .map(|at| {
-                let value = if size_of::<V>() > 0 {
-                    // SAFETY: there are as many values as keys.
-                    unsafe { values_in.as_ptr().add(at).read() }
-                } else {
-                    V::zeroed()
-                };
-                // SAFETY: the chunk lies within the input.
-                (unsafe { keys_in.as_ptr().add(at).read() }, value)
-            })
-            .collect();
+        let mut items: Vec<(K, V)> = Vec::with_capacity(count);
+        for at in start..end {
+            let value = if size_of::<V>() > 0 {
+                // SAFETY: there are as many values as keys.
+                unsafe { values_in.as_ptr().add(at).read() }
+            } else {
+                V::zeroed()
+            };
+            // SAFETY: the chunk lies within the input.
+            items.push((unsafe { keys_in.as_ptr().add(at).read() }, value));
+        }
         if count <= FEW {
             sort_few(&buckets, passes, &mut items);
         } else {
             sort_many(&buckets, passes, &mut items);
         }
-        for (i, (key, value)) in items.into_iter().enumerate() {
+        for (i, &(key, value)) in items.iter().enumerate() {
             // SAFETY: the output is as long as the input, and no other chunk writes this part of it.
             unsafe {
                 keys_out.as_mut_ptr().add(start + i).write(key);
@@ -249,8 +262,13 @@ pub(super) unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u3
 fn sort_few<K: Pod, V: Pod, B: Buckets<K>>(buckets: &B, passes: u32, items: &mut [(K, V)]) {
     let bucket = |key: K, pass: u32| bucket_of(buckets, key, pass, last_bucket(buckets, pass));
     let is_less = |a: K, b: K| {
-        let passes = (0..passes).rev().map(|pass| (bucket(a, pass), bucket(b, pass)));
-        passes.into_iter().find(|(a, b)| a != b).is_some_and(|(a, b)| a < b)
+        for pass in (0..passes).rev() {
+            let (a, b) = (bucket(a, pass), bucket(b, pass));
+            if a != b {
+                return a < b;
+            }
+        }
+        false
     };
     for sorted in 1..items.len() {
         let mut at = sorted;
@@ -268,7 +286,9 @@ fn sort_many<K: Pod, V: Pod, B: Buckets<K>>(buckets: &B, passes: u32, items: &mu
         let last = last_bucket(buckets, pass);
         let bucket = |key: K| bucket_of(buckets, key, pass, last) as usize % RADIX;
         let mut places = [0usize; RADIX];
-        items.iter().for_each(|&(key, _)| places[bucket(key)] += 1);
+        for &(key, _) in items.iter() {
+            places[bucket(key)] += 1;
+        }
         let mut before = 0;
         for place in &mut places {
             before += std::mem::replace(place, before);

@@ -7,6 +7,7 @@ use super::code::Position;
 use super::rows::SelectRows;
 use super::sift::{MAXIMA_PER_RUN, SampleMaxima, Sift, sampled};
 use super::tile::run_len;
+use crate::executor::chunks;
 use crate::input::Input;
 use crate::kernel::Team;
 use crate::sort::ShortCode;
@@ -33,15 +34,17 @@ pub(super) unsafe fn select_rows<C: ShortCode, I: Input<C::Held>, const VEC: usi
         // SAFETY: the elements exist, and nothing writes them.
         let elements = unsafe { input.elements(start, end.saturating_sub(start), &mut room) };
         // The largest first; of equal ones, the first.
-        let items = elements.iter().zip(0u32..).map(|(&key, position)| (Reverse(coding.encode::<C>(key)), position));
-        let mut items: Vec<(Reverse<C>, u32)> = items.collect();
+        let mut items: Vec<(Reverse<C>, u32)> = Vec::with_capacity(elements.len());
+        for (position, &key) in elements.iter().enumerate() {
+            items.push((Reverse(coding.encode(key)), position as u32));
+        }
         if per_row < items.len() {
             items.select_nth_unstable(per_row);
             items.truncate(per_row);
         }
         items.sort_unstable();
-        let missing = std::iter::repeat((Reverse(C::zeroed()), u32::NONE));
-        for (at, (Reverse(code), position)) in items.into_iter().chain(missing).take(per_row).enumerate() {
+        items.resize(per_row, (Reverse(C::zeroed()), u32::NONE));
+        for (at, &(Reverse(code), position)) in items.iter().enumerate() {
             // SAFETY: there is a place for each wanted element of each row, and no other row has it.
             unsafe {
                 selected.codes.as_mut_ptr().add(row * per_row + at).write(code);
@@ -78,7 +81,9 @@ pub(super) unsafe fn sample_maxima<C: ShortCode, I: Input<C::Held>, const VEC: u
                 let end = (start + part_len).min(run + run_len(VEC)).clamp(start, len);
                 // SAFETY: the elements exist, and nothing writes them.
                 let elements = unsafe { input.elements(start, end - start, &mut room) };
-                largest = elements.iter().fold(largest, |largest, &key| largest.max(coding.encode(key)));
+                for &key in elements {
+                    largest = largest.max(coding.encode(key));
+                }
                 sample += groups / MAXIMA_PER_RUN;
             }
             // SAFETY: the maximum exists, and no other call has it.
@@ -102,25 +107,34 @@ pub(super) unsafe fn sift<C: ShortCode, I: Input<C::Held>, P: Position, const VE
     let (len, threshold) = unsafe { (input.count(), sifted.threshold::<C>()) };
     let sift = |_: usize, range: Range<usize>| {
         let (mut room, mut found) = (Vec::new(), Vec::new());
-        for start in range.clone().step_by(CHUNK) {
+        for Range { start, end } in chunks(range, CHUNK) {
             // SAFETY: the elements exist, and nothing writes them.
-            let elements = unsafe { input.elements(start, CHUNK.min(range.end - start), &mut room) };
+            let elements = unsafe { input.elements(start, end - start, &mut room) };
             // Nearly all chunks have no candidates: the first look has no jumps.
-            let largest = elements.iter().fold(C::zeroed(), |largest, &key| largest.max(coding.encode(key)));
+            let mut largest = C::zeroed();
+            for &key in elements {
+                largest = largest.max(coding.encode(key));
+            }
             if largest < threshold {
                 continue;
             }
-            let codes = elements.iter().map(|&key| coding.encode::<C>(key));
-            found.extend(codes.enumerate().filter(|&(_, code)| code >= threshold));
+            for (at, &key) in elements.iter().enumerate() {
+                let code = coding.encode::<C>(key);
+                if code >= threshold {
+                    found.push((at, code));
+                }
+            }
             // SAFETY: the words exist.
             let Some(first) = (unsafe { sifted.take_natively(found.len() as u64) }) else { return };
-            for (place, (at, code)) in (first as usize..).zip(found.drain(..)) {
+            for (taken, &(at, code)) in found.iter().enumerate() {
+                let place = first as usize + taken;
                 // SAFETY: the list has room for the places that were taken, and no other call has taken them.
                 unsafe {
                     candidates.codes.as_mut_ptr().add(place).write(code);
                     candidates.positions.as_mut_ptr().add(place).write(P::of(start + at));
                 }
             }
+            found.clear();
         }
     };
     // SAFETY: the body captures arguments. Each call writes candidates of its own.

@@ -10,6 +10,7 @@ use super::sys::{
 };
 use crate::runtime::error::Error;
 use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
+use core::mem::transmute_copy;
 use std::sync::OnceLock;
 
 /// The oldest CUDA version that has all functions below, in the driver's format and as major and minor version.
@@ -228,9 +229,17 @@ pub(in crate::runtime) fn device_count() -> usize {
 /// # Safety
 /// `F` is the function's type.
 unsafe fn symbol<F: Copy>(name: &'static str) -> Result<F, Unusable> {
+    const { assert!(size_of::<F>() == size_of::<*const ()>()) };
+    let address = address(name)?;
+    // SAFETY: the caller guarantees the function's type, and it has the size of an address.
+    Ok(unsafe { transmute_copy(&address) })
+}
+
+/// Finds a function, whatever its type. Compiled once, not for every type.
+fn address(name: &'static str) -> Result<*const (), Unusable> {
     let library = sys::library().ok_or(Unusable::Missing)?;
-    // SAFETY: the caller guarantees the function's type.
-    let symbol = unsafe { library.get::<F>(name) };
+    // SAFETY: any symbol has an address.
+    let symbol = unsafe { library.get::<*const ()>(name) };
     symbol.map(|symbol| *symbol).map_err(|_| Unusable::MissingSymbol(name))
 }
 

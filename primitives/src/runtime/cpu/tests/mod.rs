@@ -43,7 +43,7 @@ fn all() -> impl Iterator<Item = CpuDevice> {
 impl CpuDevice {
     /// Launches a kernel with its arguments.
     fn run<K: Kernel>(&self, kernel: Call<'_, K>, blocks: u32) -> Result<(), Box<Fault>> {
-        let (kernel, reach, _) = kernel.into_parts();
+        let Call { kernel, reach, .. } = kernel;
         // SAFETY: the arguments are those of this kernel; the tests break contracts on purpose.
         unsafe { self.launch(KernelType::of::<K>(), (&raw const kernel).cast(), &reach, blocks) }
     }
