@@ -149,7 +149,7 @@ impl AnyStack {
     /// Finds the windows of keys. There must be at least one level and one key.
     fn find_every(&self, stream: &Stream, keys: AnySlice<'_>, found: FoundWindows<'_>) -> Result<(), Error> {
         let intervals = AnyIntervals { low: keys, high: keys };
-        find_windows(self.types, stream, self.any_view(stream, false)?, intervals, None, self.log_pieces(), found)
+        find_windows(stream, self.any_view(stream, false)?, intervals, None, self.log_pieces(), found, |_| {})
     }
 
     /// Finds the windows of keys, and where the values of each key begin.

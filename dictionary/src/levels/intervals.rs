@@ -23,7 +23,7 @@ use super::windows::FindWindows;
 use crate::Carrier;
 use bytemuck::Pod;
 use gpu_primitives::block::lookback;
-use gpu_primitives::kernel::View;
+use gpu_primitives::kernel::{Next, View};
 use gpu_primitives::{
     AnySlice, AnySliceMut, AnyVec, DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, expect_len,
     reduce, scan, transfer,
@@ -192,7 +192,7 @@ impl AnyStack {
         intervals: AnyIntervals<'_>,
         left: Option<DeviceSlice<'_, u64>>,
     ) -> Result<Windows, Error> {
-        Windows::find(self.types, stream, self.any_view(stream, false)?, self.level_count(), intervals, left)
+        Windows::find(stream, self.any_view(stream, false)?, intervals, left, self.next_of_count())
     }
 
     /// Counts the live keys in each short interval, and returns how many elements overlap each of the others, whose counts
@@ -210,7 +210,7 @@ impl AnyStack {
         with_code!(self.types.code => C, {
             let (low, high) = (low.slice().view(stream)?, high.slice().view(stream)?);
             let (counts, left) = (counts.view_mut(stream)?, left.view_mut(stream)?);
-            let kernel = CountFew::<C>::new(levels.typed(), low, high, counts, left);
+            let kernel = CountFew::<C>::new(levels.typed(), low, high, counts, left).followed_by(self.next_of_count());
             // SAFETY: there is a warp per interval. All arrays have the same length.
             unsafe { stream.launch(kernel, intervals.low.len().div_ceil(FEW_QUERIES))? };
         });
@@ -225,7 +225,35 @@ impl AnyStack {
         counts: DeviceSliceMut<'_, u64>,
     ) -> Result<(), Error> {
         let windows = FoundWindows { counts: Some(counts), ..FoundWindows::default() };
-        find_windows(self.types, stream, self.any_view(stream, false)?, intervals, None, 0, windows)
+        find_windows(stream, self.any_view(stream, false)?, intervals, None, 0, windows, |_| {})
+    }
+
+    /// Names the kernels of a count, whichever is first.
+    fn next_of_count(&self) -> Next {
+        let is_marked = self.has_tombstones();
+        with_code!(self.types.code => C, if is_marked {
+            type P = <() as Carrier>::Marked;
+            |next| {
+                next.kernel::<FindWindows<C>>();
+                next.kernel::<CountLive<C, P, { count_items::<C, P>() }>>();
+            }
+        } else {
+            |next| {
+                next.kernel::<FindWindows<C>>();
+                next.kernel::<CountLive<C, (), { count_items::<C, ()>() }>>();
+            }
+        })
+    }
+
+    /// Names the kernels of ranges after the first one.
+    fn next_of_ranges(&self) -> Next {
+        let is_marked = self.has_tombstones();
+        with_code!(self.types.code => C, with_value!(self.types.value => W, if is_marked {
+            type P = <W as Carrier>::Marked;
+            |next| next.kernel::<EmitLive<C, P, { items::<C, P>() }>>()
+        } else {
+            |next| next.kernel::<EmitLive<C, W, { items::<C, W>() }>>()
+        }))
     }
 
     /// Adds the number of live keys in windows to the counts.
@@ -265,14 +293,14 @@ impl AnyStack {
         }
         let view = self.any_view(stream, false)?;
         if let Some(level) = self.distinct_level() {
-            let windows = LevelWindows::find(types, stream, view, intervals)?;
+            let windows = LevelWindows::find(stream, view, intervals)?;
             let [total] = last_of(stream, [windows.offsets.as_slice()])?;
             let mut keys = AnyVec::uninit(stream, types.code, total)?;
             let mut values = types.room_for_values(stream, total)?;
             windows.copy(stream, level, keys.as_mut_slice(), values.as_mut_slice())?;
             return Ok(AnyRanges { offsets: windows.offsets, keys: types.answered(stream, keys)?, values });
         }
-        let windows = Windows::find(types, stream, view, self.level_count(), intervals, None)?;
+        let windows = Windows::find(stream, view, intervals, None, self.next_of_ranges())?;
         let total = reduce::sum(stream, &windows.overlapping)?;
         let [overlapping, weight] = last_of(stream, [total.as_slice(), windows.positions.as_slice()])?;
         if overlapping > OVERLAP * self.len()
@@ -318,12 +346,12 @@ impl AnyStack {
         let view = self.any_view(stream, false)?;
         let needed;
         if let Some(level) = self.distinct_level() {
-            let windows = LevelWindows::find(types, stream, view, intervals)?;
+            let windows = LevelWindows::find(stream, view, intervals)?;
             windows.copy(stream, level, written_keys.slice(), written_values.slice())?;
             offsets.copy_from(stream, windows.offsets.as_slice())?;
             needed = reduce::sum(stream, &windows.counts)?;
         } else {
-            let windows = Windows::find(types, stream, view, self.level_count(), intervals, None)?;
+            let windows = Windows::find(stream, view, intervals, None, self.next_of_ranges())?;
             needed = reduce::sum(stream, &windows.overlapping)?;
             // Every interval has its elements, or the least weight.
             let weight = room + len * windows.least();
@@ -403,14 +431,15 @@ pub(super) struct FoundWindows<'a> {
 }
 
 pub(super) fn find_windows(
-    types: &Types,
     stream: &Stream,
     levels: AnyLevels<'_>,
     intervals: AnyIntervals<'_>,
     left: Option<DeviceSlice<'_, u64>>,
     log_pieces: u32,
     mut found: FoundWindows<'_>,
+    next: Next,
 ) -> Result<(), Error> {
+    let types = levels.types;
     let (low, high) = (types.asked(stream, intervals.low)?, types.asked(stream, intervals.high)?);
     let left = left.map_or_else(|| Ok(View::empty()), |left| left.view(stream))?;
     let windows = found.windows.as_mut().map_or_else(|| Ok(View::empty_mut()), |windows| windows.view_mut(stream))?;
@@ -418,7 +447,8 @@ pub(super) fn find_windows(
     let counts = found.counts.as_mut().map_or_else(|| Ok(View::empty_mut()), |counts| counts.view_mut(stream))?;
     with_code!(types.code => C, {
         let (low, high) = (low.slice().view(stream)?, high.slice().view(stream)?);
-        let kernel = FindWindows::<C>::new(levels.typed(), low, high, left, log_pieces, windows, weights, counts);
+        let kernel = FindWindows::<C>::new(levels.typed(), low, high, left, log_pieces, windows, weights, counts)
+            .followed_by(next);
         // SAFETY: there is a thread per interval and one more. The outputs have the required lengths.
         unsafe { stream.launch(kernel, (intervals.low.len() + 1).div_ceil(THREADS as usize)) }
     })
@@ -435,13 +465,13 @@ struct LevelWindows {
 
 impl LevelWindows {
     /// Finds the windows. There must be at least one interval. Does not wait.
-    fn find(types: &Types, stream: &Stream, levels: AnyLevels<'_>, intervals: AnyIntervals<'_>) -> Result<Self, Error> {
+    fn find(stream: &Stream, levels: AnyLevels<'_>, intervals: AnyIntervals<'_>) -> Result<Self, Error> {
         let len = intervals.len()?;
         let mut windows = stream.uninit(2 * len)?;
         let mut counts = stream.uninit(len + 1)?;
         let found =
             FoundWindows { windows: Some(windows.as_mut_slice()), counts: Some(counts.as_mut_slice()), weights: None };
-        find_windows(types, stream, levels, intervals, None, 0, found)?;
+        find_windows(stream, levels, intervals, None, 0, found, |_| {})?;
         let mut offsets = stream.uninit::<u64>(len + 1)?;
         scan::exclusive_sum(stream, &counts, &mut offsets)?;
         Ok(Self { windows, counts, offsets })
@@ -488,15 +518,14 @@ struct Windows {
 impl Windows {
     /// Finds the windows. There must be at least one level and one interval. Does not wait.
     fn find(
-        types: &Types,
         stream: &Stream,
         view: AnyLevels<'_>,
-        levels: usize,
         intervals: AnyIntervals<'_>,
         left: Option<DeviceSlice<'_, u64>>,
+        next: Next,
     ) -> Result<Self, Error> {
         let len = intervals.len()?;
-        let log_pieces = levels.next_power_of_two().ilog2();
+        let log_pieces = view.len().next_power_of_two().ilog2();
         let mut windows = stream.uninit::<u32>((2 * len) << log_pieces)?;
         let mut weights = stream.uninit::<u64>(len + 1)?;
         let mut counts = stream.uninit::<u64>(len + 1)?;
@@ -505,7 +534,7 @@ impl Windows {
             weights: Some(weights.as_mut_slice()),
             counts: Some(counts.as_mut_slice()),
         };
-        find_windows(types, stream, view, intervals, left, log_pieces, found)?;
+        find_windows(stream, view, intervals, left, log_pieces, found, next)?;
         let mut positions = stream.uninit::<u64>(len + 1)?;
         scan::exclusive_sum(stream, &weights, &mut positions)?;
         Ok(Self { log_pieces, windows, positions, overlapping: counts })

@@ -46,7 +46,7 @@ impl LevelBuffers<'_> {
 /// [`Levels`], whatever their types.
 #[derive(Clone)]
 pub(super) struct AnyLevels<'a> {
-    types: &'static Types,
+    pub types: &'static Types,
     table: View<'a, Global<u64>>,
     occupied: u32,
     sign: Sign,
@@ -54,6 +54,11 @@ pub(super) struct AnyLevels<'a> {
 }
 
 impl<'a> AnyLevels<'a> {
+    /// Returns the number of levels.
+    pub fn len(&self) -> usize {
+        self.occupied.count_ones() as usize
+    }
+
     /// Describes the levels whose entries are in the table, for kernels on `stream`. They convert keys by `sign`.
     pub fn new(
         types: &'static Types,

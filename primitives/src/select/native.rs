@@ -18,6 +18,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The items that are tested at once.
 const CHUNK: usize = 1024;
 
+/// Writes items: gets their indices, the bytes of all items, and the places of those that are kept.
+type Write<'a> = dyn Fn(Range<usize>, &[u8], Range<usize>) + 'a;
+
 /// Finds the items to keep: `test` gets the indices of some items, and room for a byte each, which it sets to 1 or 0. Then
 /// calls `write` with some indices again, with the bytes of all items and with the places of those that are kept. Returns the
 /// bytes, and how many are kept.
@@ -30,7 +33,7 @@ pub(crate) unsafe fn compact(
     team: Team,
     len: usize,
     test: &dyn Fn(Range<usize>, &mut [u8]),
-    write: &dyn Fn(Range<usize>, &[u8], Range<usize>),
+    write: &Write<'_>,
 ) -> (Vec<u8>, usize) {
     let mut flags = vec![0u8; len];
     let to_flags = flags.as_mut_ptr();

@@ -97,22 +97,21 @@ impl<C: KeyCode, P: Payload, const ITEMS: usize> Workspace<C, P, ITEMS> {
         let mut interval = pieces.group(begin, pieces.log_per_interval);
         let mut end = pieces.interval(interval + 1);
         let (mut key, mut payload) = self.items.get(begin as usize);
-        for i in 0..ITEMS as u32 {
-            let at = begin + i;
-            if at < pieces.count {
-                let (next_key, next_payload) = self.items.get((at + 1).min(pieces.count - 1) as usize);
-                let mut is_newest = next_key != key;
-                if at + 1 == end {
-                    // The next element is in another interval or, if this interval is the last one, in another tile.
-                    is_newest = interval < pieces.intervals - 1 || !self.next_key.is(key);
-                    while at + 1 == end && interval < pieces.intervals - 1 {
-                        interval += 1;
-                        end = pieces.interval(interval + 1);
-                    }
+        let mut at = begin;
+        while at < (begin + ITEMS as u32).min(pieces.count) {
+            let (next_key, next_payload) = self.items.get((at + 1).min(pieces.count - 1) as usize);
+            let mut is_newest = next_key != key;
+            if at + 1 == end {
+                // The next element is in another interval or, if this interval is the last one, in another tile.
+                is_newest = interval < pieces.intervals - 1 || !self.next_key.is(key);
+                while at + 1 == end && interval < pieces.intervals - 1 {
+                    interval += 1;
+                    end = pieces.interval(interval + 1);
                 }
-                bits |= u32::from(is_newest && !payload.is_dead()) << i;
-                (key, payload) = (next_key, next_payload);
             }
+            bits |= u32::from(is_newest && !payload.is_dead()) << (at - begin);
+            (key, payload) = (next_key, next_payload);
+            at += 1;
         }
         bits
     }
@@ -130,13 +129,12 @@ impl<C: KeyCode, P: Payload, const ITEMS: usize> Workspace<C, P, ITEMS> {
         let is_compact = live.total == pieces.count;
         if !is_compact {
             let compacted = self.items.slice(room, room);
-            let mut index = live.before;
-            for i in 0..ITEMS as u32 {
-                if live.bits >> i & 1 == 1 {
-                    let (key, payload) = self.items.get((own * ITEMS as u32 + i) as usize);
-                    compacted.set(index as usize, key, payload);
-                    index += 1;
-                }
+            let (mut index, mut bits) = (live.before, live.bits);
+            while bits != 0 {
+                let (key, payload) = self.items.get((own * ITEMS as u32 + bits.trailing_zeros()) as usize);
+                compacted.set(index as usize, key, payload);
+                index += 1;
+                bits &= bits - 1;
             }
         }
         self.items.slice(if is_compact { 0 } else { room }, room)

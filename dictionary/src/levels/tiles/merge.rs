@@ -64,33 +64,32 @@ impl<C: KeyCode, P: Payload, const ITEMS: usize> Workspace<C, P, ITEMS> {
                 let mut b = a_end + diagonal - share;
                 let (mut key_a, mut payload_a) = items.get(a.min(last) as usize);
                 let (mut key_b, mut payload_b) = items.get(b.min(last) as usize);
-                for i in 0..ITEMS as u32 {
-                    let at = own + i;
-                    if at < pieces.count {
-                        if at == end {
-                            while at == end {
-                                pair += 1;
-                                a = end;
-                                a_end = pieces.offset((2 * pair + 1) << round);
-                                end = pieces.offset((pair + 1) << (round + 1));
-                            }
-                            b = a_end;
-                            (key_a, payload_a) = items.get(a as usize);
-                            (key_b, payload_b) = items.get(b.min(last) as usize);
+                let mut at = own;
+                // The bound is not a constant: unrolled, this loop would be a third of the kernel.
+                while at < (own + ITEMS as u32).min(pieces.count) {
+                    if at == end {
+                        while at == end {
+                            pair += 1;
+                            a = end;
+                            a_end = pieces.offset((2 * pair + 1) << round);
+                            end = pieces.offset((pair + 1) << (round + 1));
                         }
-                        let takes_a = a < a_end && (b >= end || key_a <= key_b);
-                        let (source, key, payload) =
-                            if takes_a { (a, key_a, payload_a) } else { (b, key_b, payload_b) };
-                        merged.set(at as usize, key, payload);
-                        let next = items.get((source + 1).min(last) as usize);
-                        if takes_a {
-                            a += 1;
-                            (key_a, payload_a) = next;
-                        } else {
-                            b += 1;
-                            (key_b, payload_b) = next;
-                        }
+                        b = a_end;
+                        (key_a, payload_a) = items.get(a as usize);
+                        (key_b, payload_b) = items.get(b.min(last) as usize);
                     }
+                    let takes_a = a < a_end && (b >= end || key_a <= key_b);
+                    let (source, key, payload) = if takes_a { (a, key_a, payload_a) } else { (b, key_b, payload_b) };
+                    merged.set(at as usize, key, payload);
+                    let next = items.get((source + 1).min(last) as usize);
+                    if takes_a {
+                        a += 1;
+                        (key_a, payload_a) = next;
+                    } else {
+                        b += 1;
+                        (key_b, payload_b) = next;
+                    }
+                    at += 1;
                 }
             }
             thread::sync_threads();

@@ -12,8 +12,8 @@ use crate::levels::find::Found;
 use crate::levels::payload::Payload;
 use crate::levels::table::MAX_LEVELS;
 use bytemuck::{Pod, Zeroable};
-use gpu_primitives::arch::thread;
 use gpu_primitives::arch::warp::{FULL, LANES, any, lane_id, warp_id};
+use gpu_primitives::arch::{opaque, thread};
 use gpu_primitives::block::{runs as block, scan, warp};
 use gpu_primitives::monoid::{Combine, Sum};
 use gpu_primitives::view::{Shared, SharedMemory, shared_bytes};
@@ -317,12 +317,20 @@ impl<C: KeyCode, P: Payload, const ITEMS: usize> Workspace<C, P, ITEMS> {
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     unsafe fn trim(self, lane: Lane<C, P::Value>, tile: Tile) -> Trim {
         let Tile { index, first, last, .. } = tile;
-        let skipped = if first.rank > 0 { lane.split(first, index, self.levels.len) } else { 0 };
-        let mut left = 0;
+        let (mut skipped, mut left) = (0, 0);
+        // First the cut at the end, then the one at the beginning. The bound is hidden, so that the search is compiled once.
+        let mut cuts = opaque(2);
+        while cuts > 0 {
+            cuts -= 1;
+            (skipped, left) = (0, skipped);
+            let cut = if cuts > 0 { last } else { first };
+            if cut.rank > 0 {
+                skipped = lane.split(cut, index + cuts, self.levels.len);
+            }
+        }
         let mut next = C::MAX;
         let mut has_next = false;
         if last.rank > 0 {
-            left = lane.split(last, index + 1, self.levels.len);
             let (start, len) = lane.window(last.interval);
             if left < len {
                 next = lane.level.keys().get((start + left) as usize);
