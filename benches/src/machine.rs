@@ -7,9 +7,8 @@ use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a reader must know first about a run without a GPU.
-const ON_CPU: &str = "These are GPU kernels on a CPU. Those that cost most run as native loops on all cores; the others run in an \
-                      emulator, one GPU thread after the other. The rates say that a program works without a GPU, and little about \
-                      how it runs on one: for that, look at the columns of the H200, which was measured with more elements.";
+const ON_CPU: &str = "This is the CPU device: every kernel has a body for the CPU, which runs as plain loops on all cores. For the rates of a \
+                      GPU, look at the columns of the H200, which was measured with more elements.";
 
 /// Returns what is known before the run: the program, the command, the date, the device and the host.
 #[must_use]

@@ -1,5 +1,6 @@
 //! `cargo xtask ptx-lint`: checks all checked-in PTX, with or without NVIDIA's assembler.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use gpu_kernel_builder::Manifest;
 use gpu_kernel_builder::lint::lint;
 use gpu_kernel_builder::ptxas::{ARCHS, Ptxas, Usage};
 
+use crate::assembled::Assembled;
 use crate::error::Error;
 use crate::workspace::Workspace;
 
@@ -21,20 +23,29 @@ const SHOWN: &str = "sm_90";
 struct KernelFile {
     name: String,
     path: PathBuf,
+    /// The hash of its text.
+    hash: String,
 }
 
 /// The results of `ptxas` for each kernel and each of [`ARCHS`].
 type Matrix = Vec<Vec<Result<Usage, String>>>;
 
-pub fn run(with_ptxas: bool, packages: &[String]) -> Result<(), Error> {
+pub fn run(with_ptxas: bool, all: bool, packages: &[String]) -> Result<(), Error> {
     let workspace = Workspace::load()?;
+    let mut assembler = None;
+    if with_ptxas {
+        let ptxas = Ptxas::find()?;
+        let assembled = Assembled::read(&workspace, &ptxas)?;
+        assembler = Some((ptxas, assembled));
+    }
+    let mut accepted = BTreeSet::new();
     let (mut findings, mut kernels) = (0, 0);
     for package in workspace.kernel_crates(packages)? {
         let folder = package.dir().join("ptx");
         let files: Vec<KernelFile> = Manifest::read(&folder)?
             .kernels
-            .into_keys()
-            .map(|name| KernelFile { path: folder.join(format!("{name}.ptx")), name })
+            .into_iter()
+            .map(|(name, hash)| KernelFile { path: folder.join(format!("{name}.ptx")), name, hash })
             .collect();
         kernels += files.len();
         for file in &files {
@@ -44,11 +55,26 @@ pub fn run(with_ptxas: bool, packages: &[String]) -> Result<(), Error> {
                 findings += 1;
             }
         }
-        if with_ptxas {
-            let matrix = assemble_all(&Ptxas::find()?, &files)?;
+        if let Some((ptxas, assembled)) = &assembler {
+            accepted.extend(files.iter().filter(|file| assembled.has(&file.hash)).map(|file| file.hash.clone()));
+            let is_new = |file: &KernelFile| all || !assembled.has(&file.hash);
+            let files: Vec<KernelFile> = files.into_iter().filter(is_new).collect();
+            let matrix = assemble_all(ptxas, &files)?;
             print_table(&package.name, &files, &matrix);
             findings += print_problems(&package.name, &files, &matrix);
+            for (file, row) in files.into_iter().zip(&matrix) {
+                if row.iter().any(|cell| problem(cell).is_some()) {
+                    accepted.remove(&file.hash);
+                } else {
+                    accepted.insert(file.hash);
+                }
+            }
         }
+    }
+    if let Some((_, assembled)) = assembler
+        && packages.is_empty()
+    {
+        assembled.write(accepted)?;
     }
     if findings > 0 {
         return Err(Error::Findings { count: findings, kernels });
@@ -96,16 +122,20 @@ fn print_table(package: &str, files: &[KernelFile], matrix: &Matrix) {
     println!();
 }
 
+/// Returns what is wrong with a kernel on one generation.
+fn problem(cell: &Result<Usage, String>) -> Option<String> {
+    match cell {
+        Ok(usage) => usage.problem(),
+        Err(message) => Some(format!("ptxas rejects it: {message}")),
+    }
+}
+
 /// Prints the problems of all generations. Returns their number.
 fn print_problems(package: &str, files: &[KernelFile], matrix: &Matrix) -> usize {
     let mut count = 0;
     for (file, row) in files.iter().zip(matrix) {
         for (arch, cell) in ARCHS.iter().zip(row) {
-            let problem = match cell {
-                Ok(usage) => usage.problem(),
-                Err(message) => Some(format!("ptxas rejects it: {message}")),
-            };
-            if let Some(problem) = problem {
+            if let Some(problem) = problem(cell) {
                 println!("{package}: {}: {arch}: {problem}", file.name);
                 count += 1;
             }

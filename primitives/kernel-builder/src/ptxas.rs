@@ -49,6 +49,12 @@ impl Ptxas {
         }
     }
 
+    /// Returns the release that it belongs to, such as `13.0`; or all that it says of its version, if no release is named.
+    pub fn release(&self) -> Result<String, Error> {
+        let output = Command::new(&self.path).arg("--version").output().map_err(Error::io("run", &self.path))?;
+        Ok(release_in(&String::from_utf8_lossy(&output.stdout)))
+    }
+
     /// Assembles one PTX file for one generation, with samples in its holes. The inner error is the message of `ptxas`
     /// about the PTX.
     pub fn assemble(&self, arch: &str, ptx: &Path) -> Result<Result<Usage, String>, Error> {
@@ -104,6 +110,11 @@ impl Usage {
     }
 }
 
+fn release_in(text: &str) -> String {
+    let named = text.split_once("release ").and_then(|(_, rest)| rest.split(',').next());
+    named.unwrap_or(text).trim().into()
+}
+
 fn number_before(line: &str, unit: &str) -> Option<u32> {
     let before = &line[..line.find(unit)?];
     before.rsplit(|character: char| !character.is_ascii_digit()).next()?.parse().ok()
@@ -131,6 +142,14 @@ fn installed_by_pip() -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn releases_are_read() {
+        let text =
+            "ptxas: NVIDIA (R) Ptx optimizing assembler\nCuda compilation tools, release 13.0, V13.0.88\nBuild 1\n";
+        assert_eq!(release_in(text), "13.0");
+        assert_eq!(release_in("some assembler 7\n"), "some assembler 7");
+    }
 
     #[test]
     fn usage_is_read() {

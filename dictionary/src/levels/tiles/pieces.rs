@@ -318,8 +318,9 @@ impl<C: KeyCode, P: Payload, const ITEMS: usize> Workspace<C, P, ITEMS> {
     unsafe fn trim(self, lane: Lane<C, P::Value>, tile: Tile) -> Trim {
         let Tile { index, first, last, .. } = tile;
         let (mut skipped, mut left) = (0, 0);
-        // First the cut at the end, then the one at the beginning. The bound is hidden, so that the search is compiled once.
-        let mut cuts = opaque(2);
+        // First the cut at the end, then the one at the beginning. The bound is hidden, so that the search is compiled once;
+        // for keys of 256 bits, some GPUs have too few registers for that.
+        let mut cuts = if size_of::<C>() > 16 { 2 } else { opaque(2) };
         while cuts > 0 {
             cuts -= 1;
             (skipped, left) = (0, skipped);
