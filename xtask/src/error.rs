@@ -33,9 +33,9 @@ pub enum Error {
     #[error("the checked-in PTX is out of date ({count} differences): run `cargo xtask ptx`{hint}")]
     PtxDiffers { count: usize, hint: String },
 
-    /// `kernel-page --check` found another page.
-    #[error("{page} is out of date: run `cargo xtask kernel-page`")]
-    PageDiffers { page: &'static str },
+    /// A page that a task writes is another one.
+    #[error("{page} is out of date: run `cargo xtask {task}`")]
+    PageDiffers { page: &'static str, task: &'static str },
 
     /// `book` has findings.
     #[error("{count} problems in the pages")]

@@ -61,7 +61,7 @@ pub fn run(check: bool) -> Result<(), Error> {
     let path = workspace.workspace_root.join(PAGE);
     if check {
         let present = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
-        return if present == page { Ok(()) } else { Err(Error::PageDiffers { page: PAGE }) };
+        return if present == page { Ok(()) } else { Err(Error::PageDiffers { page: PAGE, task: "kernel-page" }) };
     }
     fs::write(&path, page).map_err(Error::io("write", &path))
 }

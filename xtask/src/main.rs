@@ -1,5 +1,5 @@
-//! The workspace's own commands: `cargo xtask ptx`, `cargo xtask ptx-lint`, `cargo xtask kernel-page`, `cargo xtask book`,
-//! `cargo xtask packages`, `cargo xtask api`, `cargo xtask gpu-bundle`.
+//! The workspace's own commands: `cargo xtask ptx`, `cargo xtask ptx-lint`, `cargo xtask kernel-page`, `cargo xtask methods-page`,
+//! `cargo xtask book`, `cargo xtask packages`, `cargo xtask api`, `cargo xtask gpu-bundle`.
 
 mod api;
 mod assembled;
@@ -7,6 +7,7 @@ mod book;
 mod bundle;
 mod error;
 mod kernel_page;
+mod methods_page;
 mod packages;
 mod ptx;
 mod ptx_lint;
@@ -55,6 +56,12 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Writes the page that compares the methods of all dictionaries, from the lists that `api` writes.
+    MethodsPage {
+        /// Change nothing; compare with the page that is there.
+        #[arg(long)]
+        check: bool,
+    },
     /// Checks the links and the code of the documentation's pages.
     Book {
         /// Also build the book with this mdBook, and check its links.
@@ -82,6 +89,7 @@ fn main() -> ExitCode {
         Task::Ptx { check, packages } => ptx::run(check, &packages),
         Task::PtxLint { ptxas, all, packages } => ptx_lint::run(ptxas, all, &packages),
         Task::KernelPage { check } => kernel_page::run(check),
+        Task::MethodsPage { check } => methods_page::run(check),
         Task::Book { mdbook } => book::run(mdbook.as_deref()),
         Task::Packages => packages::run(),
         Task::Api { check } => api::run(check),
