@@ -24,7 +24,10 @@ const DICTIONARIES: [(&str, &str, &str); 7] = [
 /// What the methods are for, in the order of the page. A method that is in no group is at the end.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Make", &["new", "with_batch_size", "bulk_build", "clone", "try_clone", "snapshot", "options"]),
-    ("Change", &["insert", "delete", "update", "upsert", "remove", "clear", "retain", "for_each", "drain", "delete_pairs"]),
+    (
+        "Change",
+        &["insert", "delete", "update", "upsert", "remove", "clear", "retain", "for_each", "drain", "delete_pairs"],
+    ),
     ("Look up", &["lookup", "contains", "get", "get_into", "reduce", "successor", "predecessor"]),
     ("Intervals", &["count", "count_into", "range", "range_into"]),
     ("All pairs", &["len", "is_empty", "iter", "export", "keys", "values", "pairs"]),
