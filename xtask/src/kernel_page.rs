@@ -58,12 +58,7 @@ pub fn run(check: bool) -> Result<(), Error> {
         kernels.push((name, ptx));
     }
     let page = page(&kernels);
-    let path = workspace.workspace_root.join(PAGE);
-    if check {
-        let present = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
-        return if present == page { Ok(()) } else { Err(Error::PageDiffers { page: PAGE, task: "kernel-page" }) };
-    }
-    fs::write(&path, page).map_err(Error::io("write", &path))
+    workspace.write_page(PAGE, &page, "kernel-page", check)
 }
 
 /// Returns the page for kernels of these names, with their PTX.

@@ -53,13 +53,7 @@ pub fn run(check: bool) -> Result<(), Error> {
         let file = workspace.workspace_root.join(format!("api/{list}.txt"));
         found.push(methods(&fs::read_to_string(&file).map_err(Error::io("read", &file))?, path));
     }
-    let page = page(&found);
-    let path = workspace.workspace_root.join(PAGE);
-    if check {
-        let present = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
-        return if present == page { Ok(()) } else { Err(Error::PageDiffers { page: PAGE, task: "methods-page" }) };
-    }
-    fs::write(&path, page).map_err(Error::io("write", &path))
+    workspace.write_page(PAGE, &page(&found), "methods-page", check)
 }
 
 /// Finds the methods of the type with this path in a list of public items, in which those of an `impl` follow it.

@@ -23,7 +23,7 @@ const SHOWN: &str = "sm_90";
 struct KernelFile {
     name: String,
     path: PathBuf,
-    /// The hash of its text.
+    /// The hash of its text, as the manifest has it: `ptx --check` compares both.
     hash: String,
 }
 
@@ -56,19 +56,16 @@ pub fn run(with_ptxas: bool, all: bool, packages: &[String]) -> Result<(), Error
             }
         }
         if let Some((ptxas, assembled)) = &assembler {
-            accepted.extend(files.iter().filter(|file| assembled.has(&file.hash)).map(|file| file.hash.clone()));
-            let is_new = |file: &KernelFile| all || !assembled.has(&file.hash);
-            let files: Vec<KernelFile> = files.into_iter().filter(is_new).collect();
+            let (files, known): (Vec<_>, Vec<_>) =
+                files.into_iter().partition(|file| all || !assembled.has(&file.hash));
+            accepted.extend(known.into_iter().map(|file| file.hash));
             let matrix = assemble_all(ptxas, &files)?;
             print_table(&package.name, &files, &matrix);
             findings += print_problems(&package.name, &files, &matrix);
-            for (file, row) in files.into_iter().zip(&matrix) {
-                if row.iter().any(|cell| problem(cell).is_some()) {
-                    accepted.remove(&file.hash);
-                } else {
-                    accepted.insert(file.hash);
-                }
-            }
+            let rows = files.into_iter().zip(&matrix);
+            accepted.extend(
+                rows.filter(|(_, row)| row.iter().all(|cell| problem(cell).is_none())).map(|(file, _)| file.hash),
+            );
         }
     }
     if let Some((_, assembled)) = assembler

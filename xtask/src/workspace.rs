@@ -1,6 +1,7 @@
 //! The metadata of this workspace, and calls of cargo.
 
 use std::env;
+use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -36,6 +37,16 @@ pub struct Target {
 }
 
 impl Workspace {
+    /// Writes a page that a task makes, from the root of the workspace; or compares it with the one that is there.
+    pub fn write_page(&self, page: &'static str, text: &str, task: &'static str, check: bool) -> Result<(), Error> {
+        let path = self.workspace_root.join(page);
+        if !check {
+            return fs::write(&path, text).map_err(Error::io("write", &path));
+        }
+        let present = fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        if present == text { Ok(()) } else { Err(Error::PageDiffers { page, task }) }
+    }
+
     pub fn load() -> Result<Self, Error> {
         let arguments = ["metadata", "--no-deps", "--format-version", "1"];
         let json = cargo_output(&arguments)?;

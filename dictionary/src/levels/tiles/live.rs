@@ -98,6 +98,7 @@ impl<C: KeyCode, P: Payload, const ITEMS: usize> Workspace<C, P, ITEMS> {
         let mut end = pieces.interval(interval + 1);
         let (mut key, mut payload) = self.items.get(begin as usize);
         let mut at = begin;
+        // Not unrolled, as in the merge of many pieces.
         while at < (begin + ITEMS as u32).min(pieces.count) {
             let (next_key, next_payload) = self.items.get((at + 1).min(pieces.count - 1) as usize);
             let mut is_newest = next_key != key;

@@ -65,7 +65,7 @@ impl<C: KeyCode, P: Payload, const ITEMS: usize> Workspace<C, P, ITEMS> {
                 let (mut key_a, mut payload_a) = items.get(a.min(last) as usize);
                 let (mut key_b, mut payload_b) = items.get(b.min(last) as usize);
                 let mut at = own;
-                // The bound is not a constant: unrolled, this loop would be a third of the kernel.
+                // The bound is not a constant, so that the loop is not unrolled: that would only make the kernel longer.
                 while at < (own + ITEMS as u32).min(pieces.count) {
                     if at == end {
                         while at == end {

@@ -240,7 +240,10 @@ fn address(name: &'static str) -> Result<*const (), Unusable> {
     let library = sys::library().ok_or(Unusable::Missing)?;
     // SAFETY: any symbol has an address.
     let symbol = unsafe { library.get::<*const ()>(name) };
-    symbol.map(|symbol| *symbol).map_err(|_| Unusable::MissingSymbol(name))
+    match symbol {
+        Ok(symbol) if !symbol.is_null() => Ok(*symbol),
+        _ => Err(Unusable::MissingSymbol(name)),
+    }
 }
 
 fn version(number: c_int) -> (u32, u32) {
