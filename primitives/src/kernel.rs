@@ -77,6 +77,9 @@ pub use crate::runtime::call::{Argument, Call, Reach, View};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use crate::runtime::instance::Instance;
 #[cfg(not(target_arch = "nvptx64"))]
+#[doc(hidden)]
+pub use crate::runtime::instance::{expect_distinct_sizes, no_member};
+#[cfg(not(target_arch = "nvptx64"))]
 pub use crate::runtime::loading::{Next, Upcoming};
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]

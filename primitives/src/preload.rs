@@ -39,10 +39,7 @@ pub(crate) const ALL_PTX: &[&[&[Instance]]] = &[
     crate::sets::kernel::ALL_PTX,
     crate::sort::encode::ALL_PTX,
     crate::sort::kernel::ALL_PTX,
-    crate::top_k::kernel::ALL_PTX,
-    crate::top_k::order::ALL_PTX,
-    crate::top_k::rows::ALL_PTX,
-    crate::top_k::sift::ALL_PTX,
+    crate::top_k::instances::ALL_PTX,
     crate::transfer::kernel::ALL_PTX,
     crate::transform::kernel::ALL_PTX,
 ];

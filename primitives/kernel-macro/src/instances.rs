@@ -1,5 +1,9 @@
-//! `instances!`: compiles kernel types to PTX. The names of the PTX entries are derived from the types.
+//! `instances!`: compiles kernel types to PTX. The names of the PTX entries are derived from the types. A [family] of instances
+//! is also the macro that chooses among them.
+//!
+//! [family]: crate::family
 
+use crate::family::{Family, Member};
 use proc_macro2::{Group, TokenStream as Tokens, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use std::collections::HashMap;
@@ -8,8 +12,8 @@ use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{
-    Error, Expr, ExprLit, GenericArgument, Ident, Lit, LitStr, PathArguments, PathSegment, Stmt, Token, Type,
-    bracketed, parse2,
+    Error, Expr, ExprLit, GenericArgument, Ident, Lit, LitStr, PathArguments, PathSegment, Stmt, Token, Type, braced,
+    bracketed, parenthesized, parse2,
 };
 
 /// `in DIR;` or `static in DIR;`, and the instances.
@@ -18,6 +22,7 @@ pub struct Input {
     is_static: bool,
     folder: Expr,
     instances: Vec<Instance>,
+    families: Vec<Family>,
 }
 
 /// A kernel type and the name of its PTX entry.
@@ -32,53 +37,103 @@ impl Parse for Input {
         input.parse::<Token![in]>()?;
         let folder = input.parse()?;
         input.parse::<Token![;]>()?;
-        let mut instances = Vec::new();
+        let (mut instances, mut families) = (Vec::new(), Vec::new());
         while !input.is_empty() {
-            parse_line(input, &mut instances)?;
-            input.parse::<Token![;]>()?;
+            if input.peek(Ident) && input.peek2(Ident) {
+                families.push(parse_family(input, &mut instances)?);
+            } else {
+                parse_line(input, &mut instances)?;
+            }
         }
         expect_distinct(&instances)?;
-        Ok(Self { is_static, folder, instances })
+        Ok(Self { is_static, folder, instances, families })
     }
 }
 
-/// Parses `Type`, `for A in […], B in […]: Type` or, until all crates derive their names, `name: Type`.
-fn parse_line(input: ParseStream, instances: &mut Vec<Instance>) -> syn::Result<()> {
+/// Parses `family name(A, B, …) { line; … }`.
+fn parse_family(input: ParseStream, instances: &mut Vec<Instance>) -> syn::Result<Family> {
+    let keyword = input.parse::<Ident>()?;
+    if keyword != "family" {
+        return Err(Error::new_spanned(keyword, "expected a kernel, `for` or `family`"));
+    }
+    let name = input.parse()?;
+    let (parameters, lines);
+    parenthesized!(parameters in input);
+    let parameters = Punctuated::<Ident, Token![,]>::parse_terminated(&parameters)?;
+    let mut family = Family::new(name, parameters.into_iter().collect());
+    braced!(lines in input);
+    while !lines.is_empty() {
+        for values in parse_line(&lines, instances)? {
+            family.add(
+                values
+                    .into_iter()
+                    .map(|(name, value)| Member { name, tokens: value.tokens, is_number: value.is_number })
+                    .collect(),
+            )?;
+        }
+    }
+    Ok(family)
+}
+
+/// Parses `Type;`, `for A in […], B = …: Type, …;` or, until all crates derive their names, `name: Type;`. Returns the values
+/// of the names.
+fn parse_line(input: ParseStream, instances: &mut Vec<Instance>) -> syn::Result<Vec<Vec<(Ident, Value)>>> {
     if input.peek(Ident) && input.peek2(Token![:]) && !input.peek2(Token![::]) {
         let name = input.parse::<Ident>()?.unraw().to_string();
         input.parse::<Token![:]>()?;
         instances.push(Instance { name, kernel: input.parse()? });
-        return Ok(());
+        input.parse::<Token![;]>()?;
+        return Ok(Vec::new());
     }
     let mut lists = Vec::new();
     if input.parse::<Option<Token![for]>>()?.is_some() {
         lists = Punctuated::<List, Token![,]>::parse_separated_nonempty(input)?.into_iter().collect();
         input.parse::<Token![:]>()?;
     }
-    let template = input.parse::<Type>()?.into_token_stream();
-    for values in product(&lists) {
-        // The values of a list may name the lists before it.
-        let tokens = values.iter().rev().fold(template.clone(), |tokens, value| substitute(tokens, &vec![*value]));
-        let kernel = parse2(tokens)?;
-        instances.push(Instance { name: name_of_type(&kernel)?, kernel });
+    let templates = Punctuated::<Type, Token![,]>::parse_separated_nonempty(input)?;
+    input.parse::<Token![;]>()?;
+    let choices = product(&lists);
+    let first = instances.len();
+    for template in templates {
+        for values in &choices {
+            let kernel: Type = parse2(substitute(template.to_token_stream(), values))?;
+            let name = name_of_type(&kernel)?;
+            // A kernel that does not name all lists of its line comes once.
+            if !instances[first..].iter().any(|known| known.name == name && text_of(&known.kernel) == text_of(&kernel))
+            {
+                instances.push(Instance { name, kernel });
+            }
+        }
     }
-    Ok(())
+    Ok(choices)
 }
 
-/// `NAME in [value, …]`.
+/// `NAME in [value, …]` or `NAME = number`.
 struct List {
     name: Ident,
-    values: Vec<Tokens>,
+    values: Vec<Value>,
+}
+
+/// A type or a constant.
+#[derive(Clone)]
+struct Value {
+    tokens: Tokens,
+    is_number: bool,
 }
 
 impl Parse for List {
     fn parse(input: ParseStream) -> syn::Result<Self> {
         let name = input.parse()?;
+        if input.parse::<Option<Token![=]>>()?.is_some() {
+            let number = input.parse::<Expr>()?;
+            return Ok(Self { name, values: vec![Value { tokens: quote!({ #number }), is_number: true }] });
+        }
         input.parse::<Token![in]>()?;
         let values;
         bracketed!(values in input);
         let values = Punctuated::<GenericArgument, Token![,]>::parse_terminated(&values)?;
-        Ok(Self { name, values: values.into_iter().map(ungrouped).collect() })
+        let values = values.into_iter().map(|value| Value { tokens: ungrouped(value), is_number: false });
+        Ok(Self { name, values: values.collect() })
     }
 }
 
@@ -90,33 +145,33 @@ fn ungrouped(argument: GenericArgument) -> Tokens {
     }
 }
 
-/// Values for the names of the lists.
-type Values<'a> = Vec<(&'a Ident, &'a Tokens)>;
-
-/// Every choice of one value per list. The last list varies fastest.
-fn product(lists: &[List]) -> Vec<Values<'_>> {
-    let mut choices = vec![Vec::new()];
+/// Every choice of one value per list, with the names of the lists. The last list varies fastest. A value may name the lists
+/// before its own.
+fn product(lists: &[List]) -> Vec<Vec<(Ident, Value)>> {
+    let mut choices: Vec<Vec<(Ident, Value)>> = vec![Vec::new()];
     for list in lists {
-        choices = choices
-            .iter()
-            .flat_map(|choice: &Values| {
-                list.values.iter().map(|value| choice.iter().copied().chain([(&list.name, value)]).collect())
+        let longer = choices.iter().flat_map(|choice| {
+            list.values.iter().map(|value| {
+                let tokens = substitute(value.tokens.clone(), choice);
+                let value = Value { tokens, is_number: value.is_number };
+                choice.iter().cloned().chain([(list.name.clone(), value)]).collect()
             })
-            .collect();
+        });
+        choices = longer.collect();
     }
     choices
 }
 
 /// Replaces the names by their values. A name after `::` is a part of a path and stays.
-fn substitute(tokens: Tokens, values: &Values) -> Tokens {
+fn substitute(tokens: Tokens, values: &[(Ident, Value)]) -> Tokens {
     let mut replaced = Tokens::new();
     let mut colons = 0;
     for token in tokens {
         let in_path = colons == 2;
         colons = if matches!(&token, TokenTree::Punct(punct) if punct.as_char() == ':') { colons + 1 } else { 0 };
         match token {
-            TokenTree::Ident(ident) if !in_path => match values.iter().find(|(name, _)| **name == ident) {
-                Some((_, value)) => replaced.extend((*value).clone()),
+            TokenTree::Ident(ident) if !in_path => match values.iter().find(|(name, _)| *name == ident) {
+                Some((_, value)) => replaced.extend(value.tokens.clone()),
                 None => replaced.extend([TokenTree::Ident(ident)]),
             },
             TokenTree::Group(group) => {
@@ -226,7 +281,7 @@ fn expect_distinct(instances: &[Instance]) -> syn::Result<()> {
 }
 
 /// Tokens as a person would write them.
-fn text_of(tokens: &impl ToTokens) -> String {
+pub fn text_of(tokens: &impl ToTokens) -> String {
     let mut text = tokens.to_token_stream().to_string();
     for (spaced, tight) in [(" :: ", "::"), (":: ", "::"), (" < ", "<"), ("< ", "<"), (" >", ">"), (" ,", ",")] {
         text = text.replace(spaced, tight);
@@ -248,7 +303,8 @@ pub fn expand(input: &Input) -> syn::Result<Tokens> {
         });
         registered.collect()
     };
-    Ok(quote! { #(#entries)* #texts })
+    let families = input.families.iter().map(Family::expand);
+    Ok(quote! { #(#entries)* #texts #(#families)* })
 }
 
 /// The static for the instances of a kernel: `LookupKeys` has its PTX in `LOOKUP_KEYS_PTX`. The linker drops those of kernels that

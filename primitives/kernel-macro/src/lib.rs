@@ -3,6 +3,7 @@
 //!
 //! See `gpu_primitives::kernel` for the form and an example.
 
+mod family;
 mod instances;
 mod packed_ptx;
 
@@ -41,7 +42,8 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// Lists the kernel types that are compiled to PTX, with the folder of their PTX.
 ///
 /// The folder is a string literal, or `concat!` and `env!` of string literals. Each further line is a kernel type, or
-/// `for` lists and a type that uses their names. The lists give one instance for every combination of their values.
+/// `for` lists and types that use their names. The lists give one instance for every combination of their values.
+/// `NAME = number` is a list of one number, which may depend on the names before it.
 ///
 /// ```ignore
 /// gpu_primitives::instances! {
@@ -57,6 +59,34 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// After `static in` instead of `in`, nothing is registered. The instances of `LookupKeys` are a static, `LOOKUP_KEYS_PTX`, which
 /// the kernel names (`#[kernel(listed)]`). So a program that never launches the kernel does not contain its PTX.
+///
+/// # Families
+/// Host code knows the types of elements by their sizes. A family is the table of the instances for such types, and the macro
+/// that chooses among them:
+///
+/// ```ignore
+/// gpu_primitives::instances! {
+///     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
+///     family merge_tiles(K, V, ITEMS) {
+///         for K in [u32, u64], V in [(), u32, u64], ITEMS = items::<K, V>(): MergeTiles<K, V, ITEMS>;
+///         for K in [[u64; 2]], V in [(), u32], ITEMS = 5: MergeTiles<K, V, ITEMS>;
+///     }
+/// }
+///
+/// merge_tiles!((key_bytes, value_bytes) => (K, V, ITEMS), {
+///     let kernel = MergeTiles::<K, V, ITEMS>::new(…);
+///     unsafe { stream.launch(kernel, blocks) }
+/// }, else merge_by_index(…))
+/// ```
+///
+/// The macro evaluates the expression with the types whose sizes it is given, in the order of the parameters, and with the numbers
+/// that belong to them. Sizes that are not in the table go to `else`; without an `else`, they panic. So a launch cannot choose a
+/// kernel that has no PTX, and a new line is all that a new size needs. Members with types of the same sizes do not compile.
+/// Names that are in a line, but not among the parameters, are left to the code: it has those types already. A line with several
+/// kernels, separated by commas, gives all of them the same table.
+///
+/// The macro has the visibility `pub(crate)`. Another module of the crate imports it like a function:
+/// `use super::kernel::merge_tiles;`.
 ///
 /// # Names
 /// The entry and its file are named after the type. The example has the entries `encode_keys_u32`,

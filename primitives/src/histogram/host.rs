@@ -3,18 +3,17 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::bins::{Bins, ByteBins, HoleBins, RangeBins};
-use super::kernel::{AT_ONCE, CountBins, THREADS};
+use super::kernel::{AT_ONCE, CountBins, THREADS, count_bins, count_bytes, count_ranges};
 use super::sample::NONE;
 use super::{Bucket, Count, Sample};
 use crate::compare::HoleOrder;
 use crate::hole::Held;
 use crate::input::Input;
 use crate::runtime::column::{AnySlice, AnySliceMut, number};
-use crate::runtime::held::{HeldIn, expect_held, held_by};
+use crate::runtime::held::{HeldIn, expect_held, held_size_or_bytes};
 use crate::source::{AnySource, Opened, Source};
 use crate::transfer;
 use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
-use crate::{sized, with_shape};
 use bytemuck::Pod;
 
 /// Counts the elements in bins of equal width: the range from `lower` up to `upper` is divided into `counts.len()` bins. Elements
@@ -69,10 +68,10 @@ fn count_ranges(
     expect_len("the levels of a histogram", counts.len() + 1, levels.len())?;
     number_of_bins(counts.len())?;
     let (len, input, levels) = (input.len(), input.open(stream)?, levels.raw_view(stream)?);
-    sized!(levels.size() => H in u8 | u16 | u32 | u64, {
+    count_ranges!(levels.size() => (H, VEC), {
         let levels = HeldIn::<H>::new(stream, levels)?;
-        count::<H, _>(stream, &input, len, RangeBins { order, levels: levels.view }, counts)
-    }, else unreachable!("samples are numbers of up to 8 bytes"))
+        count::<H, _, VEC>(stream, &input, len, RangeBins { order, levels: levels.view }, counts)
+    })
 }
 
 /// Counts how often each byte occurs. There are 256 counts.
@@ -91,7 +90,8 @@ pub fn bytes<'a, C: Count>(
 
 fn count_bytes(stream: &Stream, input: &AnySource<'_>, counts: AnySliceMut<'_>) -> Result<(), Error> {
     expect_len("the counts of a histogram of bytes", 256, counts.len())?;
-    count::<u8, _>(stream, &input.open(stream)?, input.len(), ByteBins, counts)
+    let (len, input) = (input.len(), input.open(stream)?);
+    count_bytes!(input.size() => (H, VEC), count::<H, _, VEC>(stream, &input, len, ByteBins, counts))
 }
 
 /// Counts the elements in the bins of any function: count `b` is that of the elements whose bin is `b`. Elements whose bin has no
@@ -114,7 +114,8 @@ pub fn by<'a, T: Pod, C: Count, B: Bucket<T>>(
 fn count_by(stream: &Stream, input: &AnySource<'_>, counts: AnySliceMut<'_>, bins: HoleBins) -> Result<(), Error> {
     number_of_bins(counts.len())?;
     let (len, input) = (input.len(), input.open(stream)?);
-    held_by!(input.size() => H or bytes, count::<H, _>(stream, &input, len, bins, counts))
+    let size = held_size_or_bytes(input.size());
+    count_bins!(size => (H, VEC), count::<H, _, VEC>(stream, &input, len, bins, counts))
 }
 
 /// Returns the number of bins as kernels have it.
@@ -126,19 +127,8 @@ fn number_of_bins(bins: usize) -> Result<u32, Error> {
     }
 }
 
-/// Returns the elements of an access of 16 bytes.
-const fn vector<H>() -> usize {
-    match size_of::<H>() {
-        1 => 16,
-        2 => 8,
-        4 => 4,
-        8 => 2,
-        _ => 1,
-    }
-}
-
 /// Writes the counts of elements that are held in an `H`.
-fn count<H: Held, B: Bins<H>>(
+fn count<H: Held, B: Bins<H>, const VEC: usize>(
     stream: &Stream,
     input: &Opened,
     len: usize,
@@ -156,13 +146,13 @@ fn count<H: Held, B: Bins<H>>(
     number!(counts.size() => C, {
         let counts = counts.typed::<C>().expect("counts are aligned");
         match input.held::<H>() {
-            Ok(input) => launch(stream, input, len, bins, counts),
-            Err(input) => launch(stream, input, len, bins, counts),
+            Ok(input) => launch::<_, _, _, _, VEC>(stream, input, len, bins, counts),
+            Err(input) => launch::<_, _, _, _, VEC>(stream, input, len, bins, counts),
         }
     })
 }
 
-fn launch<H: Held, I: Input<H>, B: Bins<H>, C: Count>(
+fn launch<H: Held, I: Input<H>, B: Bins<H>, C: Count, const VEC: usize>(
     stream: &Stream,
     input: I,
     len: usize,
@@ -172,11 +162,9 @@ fn launch<H: Held, I: Input<H>, B: Bins<H>, C: Count>(
     /// The blocks per multiprocessor: as many as its threads have room for.
     const BLOCKS: usize = 4;
 
-    with_shape!(VEC in 16 | 8 | 4 | 2 | 1 = vector::<H>(), {
-        let tiles = len.div_ceil(THREADS as usize * VEC * AT_ONCE);
-        let blocks = tiles.clamp(1, BLOCKS * stream.device().limits().multiprocessors as usize);
-        let kernel = CountBins::<H, I, B, C, VEC>::new(input, bins, counts);
-        // SAFETY: at least one block; memory has no room for 2^32 elements per block; the bins are those of these elements.
-        unsafe { stream.launch(kernel, blocks) }
-    })
+    let tiles = len.div_ceil(THREADS as usize * VEC * AT_ONCE);
+    let blocks = tiles.clamp(1, BLOCKS * stream.device().limits().multiprocessors as usize);
+    let kernel = CountBins::<H, I, B, C, VEC>::new(input, bins, counts);
+    // SAFETY: at least one block; memory has no room for 2^32 elements per block; the bins are those of these elements.
+    unsafe { stream.launch(kernel, blocks) }
 }

@@ -236,14 +236,22 @@ unsafe fn each<H: Held, I: Input<H>, const VEC: usize>(input: I, visit: impl Fn(
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for C in [u32, u64], I in [Global<u8>, Fused]: CountBins<u8, I, ByteBins, C, 16>;
-    for C in [u32, u64], I in [Global<u8>, Fused]: CountBins<u8, I, HoleBins, C, 16>;
-    for C in [u32, u64], I in [Global<u16>, Fused]: CountBins<u16, I, HoleBins, C, 8>;
-    for C in [u32, u64], I in [Global<u32>, Fused]: CountBins<u32, I, HoleBins, C, 4>;
-    for C in [u32, u64], I in [Global<u64>, Fused]: CountBins<u64, I, HoleBins, C, 2>;
-    for C in [u32, u64], H in [[u32; 3], [u64; 2], [u64; 4]], I in [Global<H>, Fused]: CountBins<H, I, HoleBins, C, 1>;
-    for C in [u32, u64], I in [Global<u8>, Fused]: CountBins<u8, I, RangeBins<u8>, C, 16>;
-    for C in [u32, u64], I in [Global<u16>, Fused]: CountBins<u16, I, RangeBins<u16>, C, 8>;
-    for C in [u32, u64], I in [Global<u32>, Fused]: CountBins<u32, I, RangeBins<u32>, C, 4>;
-    for C in [u32, u64], I in [Global<u64>, Fused]: CountBins<u64, I, RangeBins<u64>, C, 2>;
+    // Accesses of 16 bytes, if the elements divide them.
+    family count_bytes(H, VEC) {
+        for H in [u8], VEC = 16, C in [u32, u64], I in [Global<H>, Fused]: CountBins<H, I, ByteBins, C, VEC>;
+    }
+    family count_bins(H, VEC) {
+        for H in [u8], VEC = 16, C in [u32, u64], I in [Global<H>, Fused]: CountBins<H, I, HoleBins, C, VEC>;
+        for H in [u16], VEC = 8, C in [u32, u64], I in [Global<H>, Fused]: CountBins<H, I, HoleBins, C, VEC>;
+        for H in [u32], VEC = 4, C in [u32, u64], I in [Global<H>, Fused]: CountBins<H, I, HoleBins, C, VEC>;
+        for H in [u64], VEC = 2, C in [u32, u64], I in [Global<H>, Fused]: CountBins<H, I, HoleBins, C, VEC>;
+        for H in [[u32; 3], [u64; 2], [u64; 4]], VEC = 1, C in [u32, u64], I in [Global<H>, Fused]:
+            CountBins<H, I, HoleBins, C, VEC>;
+    }
+    family count_ranges(H, VEC) {
+        for H in [u8], VEC = 16, C in [u32, u64], I in [Global<H>, Fused]: CountBins<H, I, RangeBins<H>, C, VEC>;
+        for H in [u16], VEC = 8, C in [u32, u64], I in [Global<H>, Fused]: CountBins<H, I, RangeBins<H>, C, VEC>;
+        for H in [u32], VEC = 4, C in [u32, u64], I in [Global<H>, Fused]: CountBins<H, I, RangeBins<H>, C, VEC>;
+        for H in [u64], VEC = 2, C in [u32, u64], I in [Global<H>, Fused]: CountBins<H, I, RangeBins<H>, C, VEC>;
+    }
 }

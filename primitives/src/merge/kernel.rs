@@ -354,10 +354,14 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, co
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for K in [u32, u64, [u32; 3], [u64; 2], [u64; 4]]: MergePartition<K, HoleOrder>;
-    for K in [u32, u64], V in [(), u32, u64]:
-        MergeTiles<K, V, HoleOrder, { THREADS }, { items::<K, V>() }>;
-    for K in [[u32; 3], [u64; 2]], V in [(), u32]:
-        MergeTiles<K, V, HoleOrder, { THREADS }, { items::<K, V>() }>;
-    MergeTiles<[u64; 4], u32, HoleOrder, { THREADS }, { items::<[u64; 4], u32>() }>;
+    family merge_partition(K) {
+        for K in [u32, u64, [u32; 3], [u64; 2], [u64; 4]]: MergePartition<K, HoleOrder>;
+    }
+    family merge_tiles(K, V, ITEMS) {
+        for K in [u32, u64], V in [(), u32, u64], ITEMS = items::<K, V>():
+            MergeTiles<K, V, HoleOrder, { THREADS }, ITEMS>;
+        for K in [[u32; 3], [u64; 2]], V in [(), u32], ITEMS = items::<K, V>():
+            MergeTiles<K, V, HoleOrder, { THREADS }, ITEMS>;
+        for K in [[u64; 4]], V in [u32], ITEMS = items::<K, V>(): MergeTiles<K, V, HoleOrder, { THREADS }, ITEMS>;
+    }
 }

@@ -2,22 +2,21 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::MergeTiles;
-use super::place::{MAX_PLACED, PLACE_THREADS, PlaceRuns};
-use super::runs::{RunsTiles, SLACK, tile_len as runs_tile_len};
-use super::shape::{RUNS_THREADS, THREADS, items, runs_items};
+use super::kernel::{MergeTiles, merge_tiles};
+use super::place::{MAX_PLACED, PLACE_THREADS, PlaceRuns, place_runs};
+use super::runs::{RunsTiles, SLACK, runs_tiles, tile_len as runs_tile_len};
+use super::shape::{RUNS_THREADS, THREADS};
 use super::splits::{expect_runs, partition, rounds, split_runs, untyped, views};
 use super::{RunsSplits, Splits};
 use crate::compare::{HoleOrder, Less};
 use crate::runtime::call::Reach;
-use crate::runtime::carrier::{is_moved_with, ordered};
-use crate::runtime::column::{AnySlice, AnySliceMut};
+use crate::runtime::column::{AnySlice, AnySliceMut, Column};
 use crate::runtime::held::{Indices, LaidOut, LaidOutMut, held_layout};
 use crate::runtime::loading::{Next, Upcoming};
 use crate::runtime::pairs::{Columns, ColumnsMut};
+use crate::sized;
 use crate::sort::U256;
 use crate::{Error, Stream, expect_len};
-use crate::{sized, with_shape};
 
 /// A sorted run: codes, and values.
 pub type Run<'a> = (AnySlice<'a>, AnySlice<'a>);
@@ -152,10 +151,17 @@ fn run(stream: &Stream, mut runs: Vec<Columns>, out: ColumnsMut, order: HoleOrde
     out_keys.finish(stream)
 }
 
+/// Returns whether both merges have kernels that move these values with keys of `key` bytes.
+fn is_moved(key: usize, values: Column) -> bool {
+    let sizes = (key, values.size());
+    merge_tiles!(sizes => (K, V, ITEMS), values.fits::<V>(), else false)
+        && runs_tiles!(sizes => (K, V, ITEMS), values.fits::<V>(), else false)
+}
+
 /// Merges runs of keys that are held. Where no kernel moves the values, it moves their indices, and then the values.
 fn merge_held(stream: &Stream, runs: &[Columns], out: ColumnsMut, order: HoleOrder, way: Way) -> Result<(), Error> {
     let key = out.keys.size();
-    if is_moved_with(key, out.values.as_const()) && runs.iter().all(|run| is_moved_with(key, run.values)) {
+    if is_moved(key, out.values.as_const()) && runs.iter().all(|run| is_moved(key, run.values)) {
         return merge_moved(stream, runs, out, order, way);
     }
     let mut indices = Indices::new(stream, out.keys.len(), out.keys.len())?;
@@ -176,15 +182,15 @@ fn merge_held(stream: &Stream, runs: &[Columns], out: ColumnsMut, order: HoleOrd
 
 fn merge_moved(stream: &Stream, runs: &[Columns], out: ColumnsMut, order: HoleOrder, way: Way) -> Result<(), Error> {
     match way {
-        Way::Places if out.keys.size() <= 8 => place(stream, runs, out, order),
+        Way::Places if place_runs!(out.keys.size() => K, true, else false) => place(stream, runs, out, order),
         _ => many(stream, runs, out, order),
     }
 }
 
 fn two(stream: &Stream, a: Columns, b: Columns, out: ColumnsMut, order: HoleOrder) -> Result<(), Error> {
-    let (per_thread, next): (_, Next) = ordered!(out.sizes() => (K, V), with_shape!(ITEMS in 15 | 9 | 5 = items::<K, V>(), {
+    let (per_thread, next): (_, Next) = merge_tiles!(out.sizes() => (K, V, ITEMS), {
         (ITEMS, Upcoming::kernel::<MergeTiles<K, V, HoleOrder, THREADS, ITEMS>>)
-    }));
+    });
     let tile = THREADS as usize * per_thread;
     let tiles = out.keys.len().div_ceil(tile);
     if tiles == 0 {
@@ -192,7 +198,7 @@ fn two(stream: &Stream, a: Columns, b: Columns, out: ColumnsMut, order: HoleOrde
     }
     let splits = partition(stream, a.keys, b.keys, order, tile, next)?;
     let (boundaries, verdicts) = (splits.boundaries(stream)?, splits.verdicts(stream)?);
-    ordered!(out.sizes() => (K, V), with_shape!(ITEMS in 15 | 9 | 5 = items::<K, V>(), {
+    merge_tiles!(out.sizes() => (K, V, ITEMS), {
         let (a, b, out) = (a.as_types::<K, V>(), b.as_types::<K, V>(), out.as_types::<K, V>());
         let merge = MergeTiles::<K, V, HoleOrder, THREADS, ITEMS>::new(
             a.keys, a.values, b.keys, b.values, out.keys, out.values, order, boundaries, verdicts,
@@ -200,7 +206,7 @@ fn two(stream: &Stream, a: Columns, b: Columns, out: ColumnsMut, order: HoleOrde
         // SAFETY: one block per tile, and the splits were computed for this tile size. The output is as long as both
         // inputs, and there are as many values as keys, if there are any. The scratch memory is freed in stream order.
         unsafe { stream.launch(merge, tiles) }
-    }))
+    })
 }
 
 fn many(stream: &Stream, runs: &[Columns], out: ColumnsMut, order: HoleOrder) -> Result<(), Error> {
@@ -208,9 +214,9 @@ fn many(stream: &Stream, runs: &[Columns], out: ColumnsMut, order: HoleOrder) ->
         return two(stream, a, b, out, order);
     }
     let rounds = rounds(runs.len());
-    let (per_thread, next): (_, Next) = ordered!(out.sizes() => (K, V), with_shape!(ITEMS in 17 | 11 | 9 | 5 = runs_items::<K, V>(), {
+    let (per_thread, next): (_, Next) = runs_tiles!(out.sizes() => (K, V, ITEMS), {
         (ITEMS, Upcoming::kernel::<RunsTiles<K, V, HoleOrder, RUNS_THREADS, ITEMS>>)
-    }));
+    });
     let tile = runs_tile_len(RUNS_THREADS, per_thread, rounds);
     let tiles = out.keys.len().div_ceil(tile);
     if tiles == 0 {
@@ -224,7 +230,7 @@ fn many(stream: &Stream, runs: &[Columns], out: ColumnsMut, order: HoleOrder) ->
         let columns = runs.iter().flat_map(|run| [run.keys, run.values]);
         Reach::of(&columns.map(|column| column.words::<u8>()).collect::<Vec<_>>())
     });
-    ordered!(out.sizes() => (K, V), with_shape!(ITEMS in 17 | 11 | 9 | 5 = runs_items::<K, V>(), {
+    runs_tiles!(out.sizes() => (K, V, ITEMS), {
         let out = out.as_types::<K, V>();
         let merge = RunsTiles::<K, V, HoleOrder, RUNS_THREADS, ITEMS>::new(
             count, rounds, out.keys, out.values, order, table, verdicts,
@@ -233,12 +239,12 @@ fn many(stream: &Stream, runs: &[Columns], out: ColumnsMut, order: HoleOrder) ->
         // long as all runs, and there are as many values as keys, if there are any. The scratch memory is freed in stream
         // order.
         unsafe { stream.launch(merge.reaching(reach), tiles) }
-    }))
+    })
 }
 
 /// Names the kernel of [`place`] for codes of `size` bytes in their natural order.
 pub(crate) fn placed(size: usize, next: &mut Upcoming) {
-    sized!(size => C in u32 | u64, next.filled::<PlaceRuns<C, HoleOrder>>(HoleOrder::filling::<C, Less>()), else ());
+    place_runs!(size => C, next.filled::<PlaceRuns<C, HoleOrder>>(HoleOrder::filling::<C, Less>()), else ());
 }
 
 /// Merges one to [`MAX_PLACED`] runs of keys that are held in 4 or 8 bytes, in one launch that is fast for few items. Values
@@ -252,12 +258,12 @@ pub(crate) fn place(stream: &Stream, runs: &[Columns], out: ColumnsMut, order: H
     let (values, value_bytes) = (untyped(runs), out.values.size() as u32);
     assert!(matches!(value_bytes, 0 | 4 | 8 | 16), "values are carried by a type of these sizes");
     let (count, out_values) = (runs.len() as u32, out.values.words::<u8>());
-    sized!(out.keys.size() => K in u32 | u64, {
+    place_runs!(out.keys.size() => K, {
         let kernel = PlaceRuns::new(views::<K>(runs), values, value_bytes, count, out.keys.as_type(), out_values, order);
         // SAFETY: one block per 256 items of each run. The output is as long as all runs and does not overlap them, and
         // there are as many values as keys, if there are any.
         unsafe { stream.launch(kernel, blocks) }
-    }, else unreachable!("keys of other sizes are not placed"))
+    })
 }
 
 /// Deliberate bugs where kernels compute addresses: the checked device must find them.
@@ -267,7 +273,7 @@ mod planted {
     use crate::{Device, FaultKind};
     use crate::{DeviceVec, Global};
 
-    const ITEMS: usize = runs_items::<u32, ()>();
+    const ITEMS: usize = crate::merge::runs_items::<u32, ()>();
 
     fn sorted_runs(stream: &Stream) -> [DeviceVec<u32>; 3] {
         [0u32, 1, 2].map(|first| stream.upload(&(0..2000).map(|i| 3 * i + first).collect::<Vec<_>>()).unwrap())

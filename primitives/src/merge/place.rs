@@ -349,5 +349,7 @@ pub unsafe fn place_runs<K: Pod, C: KeyOrder<K>>(
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for K in [u32, u64]: PlaceRuns<K, HoleOrder>;
+    family place_runs(K) {
+        for K in [u32, u64]: PlaceRuns<K, HoleOrder>;
+    }
 }

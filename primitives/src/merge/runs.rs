@@ -370,10 +370,15 @@ pub unsafe fn runs_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, con
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for K in [u32, u64, [u32; 3], [u64; 2], [u64; 4]]: RunsPartition<K, HoleOrder>;
-    for K in [u32, u64], V in [(), u32, u64]:
-        RunsTiles<K, V, HoleOrder, { RUNS_THREADS }, { runs_items::<K, V>() }>;
-    for K in [[u32; 3], [u64; 2]], V in [(), u32]:
-        RunsTiles<K, V, HoleOrder, { RUNS_THREADS }, { runs_items::<K, V>() }>;
-    RunsTiles<[u64; 4], u32, HoleOrder, { RUNS_THREADS }, { runs_items::<[u64; 4], u32>() }>;
+    family runs_partition(K) {
+        for K in [u32, u64, [u32; 3], [u64; 2], [u64; 4]]: RunsPartition<K, HoleOrder>;
+    }
+    family runs_tiles(K, V, ITEMS) {
+        for K in [u32, u64], V in [(), u32, u64], ITEMS = runs_items::<K, V>():
+            RunsTiles<K, V, HoleOrder, { RUNS_THREADS }, ITEMS>;
+        for K in [[u32; 3], [u64; 2]], V in [(), u32], ITEMS = runs_items::<K, V>():
+            RunsTiles<K, V, HoleOrder, { RUNS_THREADS }, ITEMS>;
+        for K in [[u64; 4]], V in [u32], ITEMS = runs_items::<K, V>():
+            RunsTiles<K, V, HoleOrder, { RUNS_THREADS }, ITEMS>;
+    }
 }

@@ -2,13 +2,13 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{MergePartition, PARTITION_THREADS};
-use super::runs::{MAX_RUNS, Runs, RunsPartition, TABLE_WORDS};
+use super::kernel::{MergePartition, PARTITION_THREADS, merge_partition};
+use super::runs::{MAX_RUNS, Runs, RunsPartition, TABLE_WORDS, runs_partition};
 use crate::compare::{Compare, HoleOrder};
 use crate::form::Kernel;
 use crate::runtime::call::View;
 use crate::runtime::column::{AnySlice, Column};
-use crate::runtime::held::{LaidOut, expect_held, held_layout, held_type};
+use crate::runtime::held::{LaidOut, expect_held, held_layout};
 use crate::runtime::loading::Next;
 use crate::runtime::pairs::{Columns, no_values};
 use crate::{DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
@@ -109,7 +109,7 @@ pub(crate) fn partition(
     let view = words.raw_view_mut(stream)?;
     // SAFETY: both slices lie within the scratch memory.
     let (splits, verdicts) = unsafe { (view.slice(0, tiles + 1), view.slice(tiles + 1, verdict_words)) };
-    held_type!(a.size() => H, {
+    merge_partition!(a.size() => H, {
         let (a, b) = (a.as_type::<H>(), b.as_type::<H>());
         let kernel =
             MergePartition::new(a, b, order, tile as u32, lanes, splits, bytes(verdicts)).followed_by(next);
@@ -223,7 +223,7 @@ pub(super) fn split_runs(
     let count = runs.len() as u32;
     // With this many blocks, memory bandwidth limits the search, not its latency.
     let edges_first = u32::from(blocks > 8 * stream.device().limits().multiprocessors as usize);
-    held_type!(runs[0].keys.size() => H, {
+    runs_partition!(runs[0].keys.size() => H, {
         let partition = RunsPartition::new(
             views::<H>(runs),
             values,

@@ -2,15 +2,13 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{BOUNDARY_SLACK, MergeGroups, Plan, SplitGroups, outputs};
+use super::kernel::{BOUNDARY_SLACK, MergeGroups, Plan, SplitGroups, merge_groups, outputs, split_groups};
 use crate::compare::{Compare, HoleOrder};
-use crate::merge::{MAX_RUNS, PARTITION_THREADS, RUNS_THREADS, runs_items};
-use crate::runtime::carrier::{is_moved_with, ordered};
-use crate::runtime::column::{AnySlice, AnySliceMut, AnyVec};
-use crate::runtime::held::{Indices, LaidOut, LaidOutMut, expect_held, held_layout, held_type};
+use crate::merge::{MAX_RUNS, PARTITION_THREADS, RUNS_THREADS};
+use crate::runtime::column::{AnySlice, AnySliceMut, AnyVec, Column};
+use crate::runtime::held::{Indices, LaidOut, LaidOutMut, expect_held, held_layout};
 use crate::runtime::pairs::{Columns, ColumnsMut};
-use crate::segmented_sort::{gather_values, run_len, sort_runs};
-use crate::with_shape;
+use crate::segmented_sort::{gather_values, moves_values, run_len, sort_runs};
 use crate::{DeviceSlice, DeviceSliceMut, Error, Stream, expect_len};
 use bytemuck::Pod;
 
@@ -105,7 +103,7 @@ pub(crate) fn sort(stream: &Stream, from: Columns, to: ColumnsMut, order: HoleOr
     let layout = held_layout(from.keys.size());
     let keys = LaidOut::new(stream, from.keys, layout)?;
     let to_keys = LaidOutMut::new(stream, to.keys, layout)?;
-    if is_moved_with(layout.size(), from.values) && is_moved_with(layout.size(), to.values.as_const()) {
+    if is_moved(layout.size(), from.values) && is_moved(layout.size(), to.values.as_const()) {
         let from = Columns { keys: keys.view, values: from.values };
         passes(stream, from, ColumnsMut { keys: to_keys.view, values: to.values }, order)?;
     } else {
@@ -116,6 +114,11 @@ pub(crate) fn sort(stream: &Stream, from: Columns, to: ColumnsMut, order: HoleOr
         gather_values(stream, &indices, from.values, to.values)?;
     }
     to_keys.finish(stream)
+}
+
+/// Returns whether kernels sort runs, and merge them, with these values and keys of `key` bytes.
+fn is_moved(key: usize, values: Column) -> bool {
+    moves_values(key, values) && merge_groups!((key, values.size()) => (K, V, ITEMS), values.fits::<V>(), else false)
 }
 
 /// Sorts runs, and merges them in as few passes as possible. The passes write to two buffers in turn, and the last one to
@@ -141,9 +144,7 @@ fn passes(stream: &Stream, from: Columns, to: ColumnsMut, order: HoleOrder) -> R
         // As even as possible: narrow groups have larger tiles.
         let rounds = left.div_ceil(passes - pass);
         left -= rounds;
-        let tile = ordered!(to.sizes() => (K, V), with_shape!(
-            ITEMS in 17 | 11 | 9 | 5 = runs_items::<K, V>(), outputs::<ITEMS>(rounds)
-        ));
+        let tile = merge_groups!(to.sizes() => (K, V, ITEMS), outputs::<ITEMS>(rounds));
         let group = run << rounds;
         let tiles_per_group = group.div_ceil(tile);
         let tiles = len / group * tiles_per_group + (len % group).div_ceil(tile);
@@ -153,12 +154,12 @@ fn passes(stream: &Stream, from: Columns, to: ColumnsMut, order: HoleOrder) -> R
         let splits_view = splits.raw_view_mut(stream)?;
         // SAFETY: there is a word for each pass.
         let broken = unsafe { broken.slice(pass as usize, 1) };
-        held_type!(key => K, {
+        split_groups!(key => K, {
             let split = SplitGroups::new(from.keys.as_type::<K>(), order, plan, BOUNDARY_SLACK, splits_view, broken);
             // SAFETY: as many blocks as the tiles need, and a split per tile and run. The word is zero.
             unsafe { stream.launch(split, tiles.div_ceil((PARTITION_THREADS as usize >> rounds) - 1))? };
         });
-        ordered!(to.sizes() => (K, V), with_shape!(ITEMS in 17 | 11 | 9 | 5 = runs_items::<K, V>(), {
+        merge_groups!(to.sizes() => (K, V, ITEMS), {
             let (from, to) = (from.as_types::<K, V>(), to.as_types::<K, V>());
             let merge = MergeGroups::<K, V, HoleOrder, RUNS_THREADS, ITEMS>::new(
                 from.keys,
@@ -173,7 +174,7 @@ fn passes(stream: &Stream, from: Columns, to: ColumnsMut, order: HoleOrder) -> R
             // SAFETY: one block per tile, and the splits were computed for this plan. The two buffers do not overlap and
             // have the same length; there are as many values as keys, if there are any.
             unsafe { stream.launch(merge, tiles)? };
-        }));
+        });
         run = group;
     }
     Ok(())

@@ -282,10 +282,15 @@ pub(super) const BOUNDARY_SLACK: u32 = SLACK as u32;
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for K in [u32, u64, [u32; 3], [u64; 2], [u64; 4]]: SplitGroups<K, HoleOrder>;
-    for K in [u32, u64], V in [(), u32, u64]:
-        MergeGroups<K, V, HoleOrder, { RUNS_THREADS }, { runs_items::<K, V>() }>;
-    for K in [[u32; 3], [u64; 2]], V in [(), u32]:
-        MergeGroups<K, V, HoleOrder, { RUNS_THREADS }, { runs_items::<K, V>() }>;
-    MergeGroups<[u64; 4], u32, HoleOrder, { RUNS_THREADS }, { runs_items::<[u64; 4], u32>() }>;
+    family split_groups(K) {
+        for K in [u32, u64, [u32; 3], [u64; 2], [u64; 4]]: SplitGroups<K, HoleOrder>;
+    }
+    family merge_groups(K, V, ITEMS) {
+        for K in [u32, u64], V in [(), u32, u64], ITEMS = runs_items::<K, V>():
+            MergeGroups<K, V, HoleOrder, { RUNS_THREADS }, ITEMS>;
+        for K in [[u32; 3], [u64; 2]], V in [(), u32], ITEMS = runs_items::<K, V>():
+            MergeGroups<K, V, HoleOrder, { RUNS_THREADS }, ITEMS>;
+        for K in [[u64; 4]], V in [u32], ITEMS = runs_items::<K, V>():
+            MergeGroups<K, V, HoleOrder, { RUNS_THREADS }, ITEMS>;
+    }
 }

@@ -2,14 +2,15 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{NumberKeys, THREADS};
+use super::kernel::{NumberKeys, THREADS, number_keys};
 use super::{Bucket, HoleBuckets};
 use crate::runtime::column::{AnySlice, AnySliceMut};
-use crate::runtime::held::{HeldIn, Indices, expect_held, held_by};
+use crate::runtime::held::{HeldIn, Indices, expect_held, held_size_or_bytes};
 use crate::runtime::pairs::{Operands, Pairs, PairsMut};
 use crate::sort::distribute::{Passes, Typed};
+use crate::sort::kernel::split_buckets;
 use crate::sort::{Buckets, Digits};
-use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len, sized};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len};
 use bytemuck::Pod;
 
 /// The maximum number of buckets.
@@ -88,6 +89,9 @@ fn split(stream: &Stream, items: Operands, buckets: u32, bucket: HoleBuckets) ->
     Ok(offsets)
 }
 
+/// The bytes of an index.
+const INDEX: usize = size_of::<u32>();
+
 /// Distributes items in the form in which kernels exist.
 fn distribute_items(
     stream: &Stream,
@@ -95,13 +99,12 @@ fn distribute_items(
     bucket: HoleBuckets,
     ends: DeviceSliceMut<'_, u64>,
 ) -> Result<(), Error> {
-    sized!(items.keys.size() => K in u32 | u64, {
-        if let Some((from, to)) = items.typed::<K, ()>() {
+    split_buckets!(items.sizes() => (K, V, ITEMS), {
+        if let Some((from, to)) = items.typed::<K, V>() {
             return distribute(stream, from, to, bucket, ends);
         }
-        if let Some((from, to)) = items.typed::<K, u32>() {
-            return distribute(stream, from, to, bucket, ends);
-        }
+    }, else ());
+    split_buckets!((items.keys.size(), INDEX) => (K, V, ITEMS), {
         if let (Some(keys), Some(to_keys)) = (items.keys.typed::<K>(), items.to_keys.typed()) {
             let mut indices = Indices::new(stream, items.len(), items.len())?;
             let indexed = Pairs { keys, values: indices.from.raw_view(stream)? };
@@ -138,7 +141,7 @@ fn distribute_numbered(
     let len = items.len();
     let mut numbers = stream.uninit::<u32>(len)?;
     let mut moved = stream.uninit::<u32>(len)?;
-    held_by!(items.keys.size() => H or bytes, {
+    number_keys!(held_size_or_bytes(items.keys.size()) => H, {
         let keys = HeldIn::<H>::new(stream, items.keys)?;
         let kernel = NumberKeys::<H>::new(keys.view, bucket, numbers.raw_view_mut(stream)?);
         // SAFETY: one thread per key, and as many numbers; the function is one for these keys.

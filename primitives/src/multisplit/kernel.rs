@@ -25,5 +25,7 @@ pub unsafe fn number_keys<H: Held>(keys: Global<H>, buckets: HoleBuckets, number
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for H in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]]: NumberKeys<H>;
+    family number_keys(H) {
+        for H in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]]: NumberKeys<H>;
+    }
 }

@@ -3,6 +3,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::kernel::{ClaimPlaces, CopyRanges, GatherElements, Index, ReverseElements, ScatterElements, SwapEnds, TILE};
+use super::kernel::{by_index, in_words};
 use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
 use crate::source::{AnySource, Opened, Source};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Global, GlobalMut, Stream, expect_len, transfer};
@@ -14,33 +15,10 @@ pub trait Position: Index {}
 impl Position for u32 {}
 impl Position for u64 {}
 
-/// Evaluates an expression with the largest word that divides the elements and their addresses: those of columns of one
-/// size.
-macro_rules! in_words {
-    ([$first:expr $(, $column:expr)*], $word:ident => $body:expr) => {
-        match $first.size() | $first.address().addr() $(| $column.address().addr())* {
-            bits if bits % 16 == 0 => {
-                type $word = [u64; 2];
-                $body
-            }
-            bits if bits % 8 == 0 => {
-                type $word = u64;
-                $body
-            }
-            bits if bits % 4 == 0 => {
-                type $word = u32;
-                $body
-            }
-            bits if bits % 2 == 0 => {
-                type $word = u16;
-                $body
-            }
-            _ => {
-                type $word = u8;
-                $body
-            }
-        }
-    };
+/// Returns the bytes of the largest word that divides the elements and their addresses.
+fn word(from: Column, to: Column) -> usize {
+    let bits = from.size() | from.address().addr() | to.address().addr();
+    1 << bits.trailing_zeros().min(4)
 }
 
 /// Returns how many words an element has.
@@ -104,12 +82,12 @@ fn run_gather(
     if to.len() == 0 || to.size() == 0 {
         return Ok(());
     }
-    number!(indices.size() => P, in_words!([from, to.as_const()], W => {
+    by_index!((word(from, to.as_const()), indices.size()) => (W, P), {
         let to = to.words();
         let kernel = GatherElements::<W, P>::new(from.words(), indices.fused(), to, words::<W>(from), outside);
         // SAFETY: one block per tile; there is an index for each output. The output is borrowed mutably.
         unsafe { stream.launch(kernel, to.len().div_ceil(TILE)) }
-    }))
+    })
 }
 
 /// Computes `output[indices[i]] = input[i]`. Other places stay as they are. If several elements have the same index, the
@@ -188,13 +166,13 @@ fn run_scatter(stream: &Stream, from: Column, indices: &Opened, to: ColumnMut, l
     if from.len() == 0 || from.size() == 0 {
         return Ok(());
     }
-    number!(indices.size() => P, in_words!([from, to.as_const()], W => {
+    by_index!((word(from, to.as_const()), indices.size()) => (W, P), {
         let (words, from) = (words::<W>(from), from.words());
         let kernel = ScatterElements::<W, P>::new(from, indices.fused(), to.words(), words, last);
         // SAFETY: one block per tile; there is an index for each input; each place is claimed once, or the caller
         // guarantees it. The output is borrowed mutably.
         unsafe { stream.launch(kernel, from.len().div_ceil(TILE)) }
-    }))
+    })
 }
 
 /// Computes `output[i] = input[n - 1 - i]`.
@@ -217,7 +195,7 @@ fn run_reverse(stream: &Stream, input: AnySlice<'_>, mut output: AnySliceMut<'_>
     if to.len() == 0 || to.size() == 0 {
         return Ok(());
     }
-    in_words!([from, to.as_const()], W => {
+    in_words!(word(from, to.as_const()) => W, {
         let to = to.words();
         let kernel = ReverseElements::<W>::new(from.words(), to, words::<W>(from));
         // SAFETY: one block per tile; both have the same length. The output is borrowed mutably.
@@ -240,7 +218,7 @@ fn swap_ends(stream: &Stream, data: ColumnMut) -> Result<(), Error> {
     if half == 0 || data.size() == 0 {
         return Ok(());
     }
-    in_words!([data.as_const()], W => {
+    in_words!(word(data.as_const(), data.as_const()) => W, {
         let words = words::<W>(data.as_const());
         // SAFETY: one block per tile of the first half. The memory is borrowed mutably.
         unsafe { stream.launch(SwapEnds::<W>::new(data.words(), words), (half * words as usize).div_ceil(TILE)) }
@@ -282,7 +260,7 @@ fn copy_ranges(
     }
     let (starts, offsets) = (starts.raw_view(stream)?, offsets.raw_view(stream)?);
     let count = outside.as_mut_slice().raw_view_mut(stream)?;
-    in_words!([from, to.as_const()], W => {
+    in_words!(word(from, to.as_const()) => W, {
         let to = to.words();
         let kernel = CopyRanges::<W>::new(from.words(), starts, to, offsets, words::<W>(from), count);
         // SAFETY: one block per tile; there is one offset more than starts. The output is borrowed mutably.

@@ -276,10 +276,12 @@ pub unsafe fn copy_ranges<W: Pod>(
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for W in [u8, u16, u32, u64, [u64; 2]], I in [u32, u64]: GatherElements<W, I>;
-    for I in [u32, u64]: ClaimPlaces<I>;
-    for W in [u8, u16, u32, u64, [u64; 2]], I in [u32, u64]: ScatterElements<W, I>;
-    for W in [u8, u16, u32, u64, [u64; 2]]: ReverseElements<W>;
-    for W in [u8, u16, u32, u64, [u64; 2]]: SwapEnds<W>;
-    for W in [u8, u16, u32, u64, [u64; 2]]: CopyRanges<W>;
+    // By index, in words.
+    family by_index(W, I) {
+        for W in [u8, u16, u32, u64, [u64; 2]], I in [u32, u64]:
+            GatherElements<W, I>, ScatterElements<W, I>, ClaimPlaces<I>;
+    }
+    family in_words(W) {
+        for W in [u8, u16, u32, u64, [u64; 2]]: ReverseElements<W>, SwapEnds<W>, CopyRanges<W>;
+    }
 }

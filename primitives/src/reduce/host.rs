@@ -2,15 +2,14 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{ReduceTiles, THREADS};
+use super::kernel::{ReduceTiles, THREADS, reduce_tiles};
 use super::{Monoid, Sum};
 use crate::hole::Held;
 use crate::input::Input;
 use crate::monoid::HoleMonoid;
 use crate::runtime::column::AnySliceMut;
-use crate::runtime::held::{HeldOut, expect_held, held_by};
+use crate::runtime::held::{HeldOut, expect_held, held_size_or_bytes};
 use crate::source::{AnySource, Source};
-use crate::with_shape;
 use crate::{DeviceValue, Error, GlobalMut, Stream};
 use bytemuck::Pod;
 
@@ -52,45 +51,18 @@ pub(super) fn reduce_to(
     operation: HoleMonoid<[u64; 4]>,
 ) -> Result<(), Error> {
     let (len, input, output) = (input.len(), input.open(stream)?, output.raw_view_mut(stream)?);
-    held_by!(output.size() => H or bytes, {
+    reduce_tiles!(held_size_or_bytes(output.size()) => (H, VEC, ROWS), {
         let (output, operation) = (HeldOut::<H>::new(stream, output)?, operation.held_in());
         match input.held::<H>() {
-            Ok(view) => run(stream, view, len, output.view, operation)?,
-            Err(source) => run(stream, source, len, output.view, operation)?,
+            Ok(view) => run::<H, _, VEC, ROWS>(stream, view, len, output.view, operation)?,
+            Err(source) => run::<H, _, VEC, ROWS>(stream, source, len, output.view, operation)?,
         }
         output.finish(stream)
     })
 }
 
-/// Returns the elements per access: accesses of 16 bytes, but not more than 4 elements.
-const fn vector<T>() -> usize {
-    match size_of::<T>() {
-        1 | 2 | 4 => 4,
-        8 => 2,
-        _ => 1,
-    }
-}
-
-/// Returns the rows of a tile: odd, for the exchange; fewer for elements of 32 bytes, since shared memory is short.
-const fn rows<T>() -> usize {
-    if size_of::<T>() > 16 { 7 } else { 9 }
-}
-
-fn run<H: Held, I: Input<H>>(
-    stream: &Stream,
-    input: I,
-    len: usize,
-    output: GlobalMut<H>,
-    operation: HoleMonoid<H>,
-) -> Result<(), Error> {
-    with_shape!(VEC in 4 | 2 | 1 = vector::<H>(), with_shape!(
-        ROWS in 9 | 7 = rows::<H>(),
-        run_shaped::<H, I, VEC, ROWS>(stream, input, len, output, operation)
-    ))
-}
-
 /// A block per tile, unless the tiles are few.
-fn run_shaped<H: Held, I: Input<H>, const VEC: usize, const ROWS: usize>(
+fn run<H: Held, I: Input<H>, const VEC: usize, const ROWS: usize>(
     stream: &Stream,
     input: I,
     len: usize,

@@ -135,8 +135,13 @@ impl<T: Pod, const VEC: usize, const ROWS: usize> Block<T, VEC, ROWS> {
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for T in [u8, u16, u32], I in [Global<T>, Fused]: ReduceTiles<T, I, HoleMonoid<T>, 4, 9>;
-    for I in [Global<u64>, Fused]: ReduceTiles<u64, I, HoleMonoid<u64>, 2, 9>;
-    for T in [[u32; 3], [u64; 2]], I in [Global<T>, Fused]: ReduceTiles<T, I, HoleMonoid<T>, 1, 9>;
-    for I in [Global<[u64; 4]>, Fused]: ReduceTiles<[u64; 4], I, HoleMonoid<[u64; 4]>, 1, 7>;
+    // Accesses of 16 bytes, but not more than 4 elements. An odd number of rows, for the exchange; fewer for elements of 32 bytes,
+    // since shared memory is short.
+    family reduce_tiles(T, VEC, ROWS) {
+        for T in [u8, u16, u32], VEC = 4, ROWS = 9, I in [Global<T>, Fused]: ReduceTiles<T, I, HoleMonoid<T>, VEC, ROWS>;
+        for T in [u64], VEC = 2, ROWS = 9, I in [Global<T>, Fused]: ReduceTiles<T, I, HoleMonoid<T>, VEC, ROWS>;
+        for T in [[u32; 3], [u64; 2]], VEC = 1, ROWS = 9, I in [Global<T>, Fused]:
+            ReduceTiles<T, I, HoleMonoid<T>, VEC, ROWS>;
+        for T in [[u64; 4]], VEC = 1, ROWS = 7, I in [Global<T>, Fused]: ReduceTiles<T, I, HoleMonoid<T>, VEC, ROWS>;
+    }
 }

@@ -3,17 +3,16 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::Monoid;
-use super::segments_kernel::{ReduceSegments, THREADS};
+use super::segments_kernel::{ReduceSegments, THREADS, reduce_segments};
 use crate::block::lookback;
 use crate::input::Input;
 use crate::monoid::HoleMonoid;
 use crate::runtime::column::{AnySlice, AnySliceMut, Column};
-use crate::runtime::held::{HeldOut, expect_held, held_by};
+use crate::runtime::held::{HeldOut, expect_held, held_size_or_bytes};
 use crate::runtime::offsets::expect_offsets;
 use crate::segments::{Flagged, OffsetHeads, find_edges};
 use crate::select::Offset;
 use crate::source::{AnySource, Source};
-use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 
@@ -67,24 +66,15 @@ fn reduce_segments(
     }
     let (len, input) = (input.len(), input.open(stream)?);
     let (offsets, output) = (offsets.raw_view(stream)?, output.raw_view_mut(stream)?);
-    held_by!(output.size() => H or bytes, {
+    reduce_segments!(held_size_or_bytes(output.size()) => (H, VEC, ROWS), {
         let output = HeldOut::<H>::new(stream, output)?;
         let segments = Segments { len, offsets, output: output.view, operation: operation.held_in() };
         match input.held::<H>() {
-            Ok(view) => segments.run(stream, view)?,
-            Err(source) => segments.run(stream, source)?,
+            Ok(view) => segments.run::<_, VEC, ROWS>(stream, view)?,
+            Err(source) => segments.run::<_, VEC, ROWS>(stream, source)?,
         }
         output.finish(stream)
     })
-}
-
-/// Returns the elements per access: accesses of 16 bytes, but not more than 4 elements.
-const fn vector<T>() -> usize {
-    match size_of::<T>() {
-        1 | 2 | 4 => 4,
-        8 => 2,
-        _ => 1,
-    }
 }
 
 /// A segmented reduction, except for its input.
@@ -97,21 +87,7 @@ struct Segments<H: Pod> {
 }
 
 impl<H: Flagged> Segments<H> {
-    fn run<I: Input<H>>(self, stream: &Stream, input: I) -> Result<(), Error> {
-        // An odd number of rows, which the exchange requires. With the heads, a tile takes as much shared memory as one of a
-        // scan, which has nine rows. Not all GPUs have room for seven rows of 32 bytes.
-        if const { size_of::<H>() > 16 } {
-            self.run_shaped::<I, 1, 5>(stream, input)
-        } else {
-            with_shape!(VEC in 4 | 2 | 1 = vector::<H>(), self.run_shaped::<I, VEC, 7>(stream, input))
-        }
-    }
-
-    fn run_shaped<I: Input<H>, const VEC: usize, const ROWS: usize>(
-        self,
-        stream: &Stream,
-        input: I,
-    ) -> Result<(), Error> {
+    fn run<I: Input<H>, const VEC: usize, const ROWS: usize>(self, stream: &Stream, input: I) -> Result<(), Error> {
         let tile_len = THREADS as usize * VEC * ROWS;
         // Without elements, the only tile writes the results of empty segments.
         let tiles = self.len.div_ceil(tile_len).max(1);

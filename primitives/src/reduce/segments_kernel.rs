@@ -150,8 +150,14 @@ pub unsafe fn reduce_segments<T: Flagged, I: Input<T>, Op: Combine<T>, const VEC
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for T in [u8, u16, u32], I in [Global<T>, Fused]: ReduceSegments<T, I, HoleMonoid<T>, 4, 7>;
-    for I in [Global<u64>, Fused]: ReduceSegments<u64, I, HoleMonoid<u64>, 2, 7>;
-    for T in [[u32; 3], [u64; 2]], I in [Global<T>, Fused]: ReduceSegments<T, I, HoleMonoid<T>, 1, 7>;
-    for I in [Global<[u64; 4]>, Fused]: ReduceSegments<[u64; 4], I, HoleMonoid<[u64; 4]>, 1, 5>;
+    // Accesses of 16 bytes, but not more than 4 elements. An odd number of rows, which the exchange requires. With the heads, a tile
+    // takes as much shared memory as one of a scan, which has nine rows. Not all GPUs have room for seven rows of 32 bytes.
+    family reduce_segments(T, VEC, ROWS) {
+        for T in [u8, u16, u32], VEC = 4, ROWS = 7, I in [Global<T>, Fused]:
+            ReduceSegments<T, I, HoleMonoid<T>, VEC, ROWS>;
+        for T in [u64], VEC = 2, ROWS = 7, I in [Global<T>, Fused]: ReduceSegments<T, I, HoleMonoid<T>, VEC, ROWS>;
+        for T in [[u32; 3], [u64; 2]], VEC = 1, ROWS = 7, I in [Global<T>, Fused]:
+            ReduceSegments<T, I, HoleMonoid<T>, VEC, ROWS>;
+        for T in [[u64; 4]], VEC = 1, ROWS = 5, I in [Global<T>, Fused]: ReduceSegments<T, I, HoleMonoid<T>, VEC, ROWS>;
+    }
 }

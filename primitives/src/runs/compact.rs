@@ -170,9 +170,16 @@ pub unsafe fn compact_runs<K: Held, I: Input<K>, X: Beside, const THREADS: u32, 
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for K in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]], I in [Global<K>, Fused], X in [(), Marks]:
-        CompactRuns<K, I, X, 256, { vector::<K>() }, { rows::<K>() }>;
-    for K in [u32, u64], I in [Global<K>, Fused], C in [u32, u64]:
-        CompactRuns<K, I, Lengths<C>, 256, { vector::<K>() }, 8>;
-    for K in [u32, u64], V in [u32, u64]: CompactRuns<K, Global<K>, Values<V>, 256, { vector::<K>() }, 8>;
+    family compact_runs(K, VEC, ROWS) {
+        for K in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]], VEC = vector::<K>(), ROWS = rows::<K>(),
+            I in [Global<K>, Fused], X in [(), Marks]: CompactRuns<K, I, X, 256, VEC, ROWS>;
+    }
+    family compact_lengths(K, C, VEC, ROWS) {
+        for K in [u32, u64], C in [u32, u64], VEC = vector::<K>(), ROWS = 8, I in [Global<K>, Fused]:
+            CompactRuns<K, I, Lengths<C>, 256, VEC, ROWS>;
+    }
+    family compact_pairs(K, V, VEC, ROWS) {
+        for K in [u32, u64], V in [u32, u64], VEC = vector::<K>(), ROWS = 8:
+            CompactRuns<K, Global<K>, Values<V>, 256, VEC, ROWS>;
+    }
 }

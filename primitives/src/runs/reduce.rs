@@ -435,8 +435,12 @@ pub unsafe fn reduce_runs<
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for K in [u32, u64], V in [u32, u64], I in [Global<V>, Fused]:
-        ReduceRuns<Keys<K>, V, I, HoleMonoid<V>, 256, { vector::<Keys<K>, V>() }, 5>;
-    for V in [u32, u64, [u32; 3], [u64; 2], [u64; 4]], I in [Global<V>, Fused]:
-        ReduceRuns<Marked, V, I, HoleMonoid<V>, 256, { vector::<Marked, V>() }, { rows::<Marked, V>() }>;
+    family reduce_by_keys(K, V, VEC, ROWS) {
+        for K in [u32, u64], V in [u32, u64], VEC = vector::<Keys<K>, V>(), ROWS = 5, I in [Global<V>, Fused]:
+            ReduceRuns<Keys<K>, V, I, HoleMonoid<V>, 256, VEC, ROWS>;
+    }
+    family reduce_marked(V, VEC, ROWS) {
+        for V in [u32, u64, [u32; 3], [u64; 2], [u64; 4]], VEC = vector::<Marked, V>(), ROWS = rows::<Marked, V>(),
+            I in [Global<V>, Fused]: ReduceRuns<Marked, V, I, HoleMonoid<V>, 256, VEC, ROWS>;
+    }
 }

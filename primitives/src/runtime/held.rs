@@ -21,32 +21,6 @@ pub(crate) const fn expect_both<K, V>() {
     expect_held::<V>();
 }
 
-/// Evaluates an expression with the type that holds elements of a size, in code without the element's type:
-/// `held_by!(size => H, …)`, or `held_by!(size => H or bytes, …)` to hold elements of one and two bytes in types of that size.
-/// The public function has checked the size with [`expect_held`].
-macro_rules! held_by {
-    ($size:expr => $held:ident, $body:expr) => {
-        $crate::runtime::held::held_by!(@ $size, $held, $body, u32 u64 [u32; 3] [u64; 2] [u64; 4])
-    };
-    ($size:expr => $held:ident or bytes, $body:expr) => {
-        $crate::runtime::held::held_by!(@ $size, $held, $body, u8 u16 u32 u64 [u32; 3] [u64; 2] [u64; 4])
-    };
-    (@ $size:expr, $held:ident, $body:expr, $($type:ty)+) => {{
-        let size: usize = $size;
-        $(
-            if size <= size_of::<$type>() {
-                type $held = $type;
-                $body
-            } else
-        )+
-        {
-            unreachable!("elements of {size} bytes do not compile")
-        }
-    }};
-}
-
-pub(crate) use held_by;
-
 /// Returns an element in the type that holds it, with zeros behind it.
 pub(crate) fn widened<T: Pod, H: Held>(element: T) -> H {
     let mut held = H::zeroed();
@@ -78,18 +52,6 @@ pub(crate) const fn held_layout(size: usize) -> Layout {
     }
 }
 
-/// Evaluates an expression with the type that holds elements, by its size: `held_type!(size => H, …)`.
-macro_rules! held_type {
-    ($size:expr => $held:ident, $body:expr) => {
-        $crate::sized!(
-            $size => $held in u32 | u64 | [u32; 3] | [u64; 2] | [u64; 4], $body,
-            else unreachable!("elements are held in a type of one of these sizes")
-        )
-    };
-}
-
-pub(crate) use held_type;
-
 /// [`held_layout`], with `u8` and `u16` for elements of one and two bytes.
 pub(crate) const fn held_layout_or_bytes(size: usize) -> Layout {
     match size {
@@ -97,6 +59,16 @@ pub(crate) const fn held_layout_or_bytes(size: usize) -> Layout {
         2 => Layout::new::<u16>(),
         _ => held_layout(size),
     }
+}
+
+/// Returns the bytes of the type that holds elements of a size: see [`held_layout`].
+pub(crate) const fn held_size(size: usize) -> usize {
+    held_layout(size).size()
+}
+
+/// [`held_size`], with one and two bytes for elements of that size.
+pub(crate) const fn held_size_or_bytes(size: usize) -> usize {
+    held_layout_or_bytes(size).size()
 }
 
 /// Elements to read, in the layout of a type.

@@ -4,6 +4,7 @@
 use super::error::Error;
 use crate::form::{Holes, Kernel};
 use std::any::{TypeId, type_name};
+use std::fmt::Debug;
 
 /// A kernel type with its PTX.
 #[derive(Debug)]
@@ -73,6 +74,37 @@ impl Instance {
 }
 
 inventory::collect!(Instance);
+
+/// Ends a choice among the members of a family, for sizes that its caller has excluded.
+///
+/// # Panics
+/// Always: the caller was wrong.
+#[doc(hidden)]
+#[cold]
+pub fn no_member(family: &str, sizes: &dyn Debug) -> ! {
+    panic!("the kernels of the family `{family}` are not for elements of {sizes:?} bytes")
+}
+
+/// Checks that the members of a family, given by the sizes of their types, can be told apart. In a constant, others do not compile.
+///
+/// # Panics
+/// If two members have the same sizes.
+#[doc(hidden)]
+pub const fn expect_distinct_sizes<const N: usize>(members: &[[usize; N]]) {
+    let mut second = 1;
+    while second < members.len() {
+        let mut first = 0;
+        while first < second {
+            let mut at = 0;
+            while at < N && members[first][at] == members[second][at] {
+                at += 1;
+            }
+            assert!(at < N, "two members of a family have types of the same sizes");
+            first += 1;
+        }
+        second += 1;
+    }
+}
 
 /// A kernel type, as far as loading needs it.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,6 @@
 //! The host side: devices, streams, memory and errors.
 
 pub(crate) mod call;
-pub(crate) mod carrier;
 pub(crate) mod column;
 mod counters;
 pub(crate) mod cpu;

@@ -159,6 +159,11 @@ impl Operands {
         })
     }
 
+    /// Returns the bytes of a key, and those of a value.
+    pub(crate) fn sizes(&self) -> (usize, usize) {
+        (self.keys.size(), self.values.size())
+    }
+
     /// Returns the number of pairs to read.
     pub(crate) fn len(&self) -> usize {
         self.keys.len()

@@ -3,19 +3,17 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::Monoid;
-use super::segments_kernel::{ScanSegments, THREADS};
+use super::segments_kernel::{ScanSegments, THREADS, scan_by_key, scan_segments};
 use crate::block::lookback;
 use crate::equality::{Equality, HoleEquality};
-use crate::hole::Held;
 use crate::input::Input;
 use crate::monoid::{Combine as _, HoleMonoid};
 use crate::runtime::column::{AnySlice, AnySliceMut};
-use crate::runtime::held::{HeldOut, expect_both, expect_held, held_by, narrowed, widened};
+use crate::runtime::held::{HeldOut, expect_both, expect_held, held_size_or_bytes, narrowed, widened};
 use crate::runtime::offsets::expect_offsets;
 use crate::segments::{Flagged, HeadFlags, Heads, KeyHeads, OffsetHeads, find_edges, flag_heads};
 use crate::select::Offset;
 use crate::source::{AnySource, Opened, Source};
-use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 
@@ -150,10 +148,20 @@ fn by_key(
     let (keys, values) = keys.in_step(values)?;
     let (keys, values) = (keys.open(stream)?, values.open(stream)?);
     let output = output.raw_view_mut(stream)?;
-    held_by!(output.size() => H or bytes, {
+    let held = held_size_or_bytes(output.size());
+    scan_by_key!((keys.size(), held) => (K, H, VEC, ROWS), {
+        if let Ok(keys) = keys.held::<K>() {
+            let output = HeldOut::<H>::new(stream, output)?;
+            let scan = Scan { len, output: output.view, op: op.held_in(), init: narrowed(init), inclusive };
+            scan.run::<_, VEC, ROWS>(stream, &values, KeyHeads { keys, equality })?;
+            return output.finish_first(stream, values.count());
+        }
+    }, else ());
+    let flags = flag_heads(stream, &keys, len, equality)?;
+    scan_segments!(held => (H, VEC, ROWS), {
         let output = HeldOut::<H>::new(stream, output)?;
         let scan = Scan { len, output: output.view, op: op.held_in(), init: narrowed(init), inclusive };
-        scan.run_by_keys(stream, &values, &keys, equality)?;
+        scan.run::<_, VEC, ROWS>(stream, &values, HeadFlags { flags: flags.raw_view(stream)? })?;
         output.finish_first(stream, values.count())
     })
 }
@@ -170,35 +178,15 @@ fn segmented(
     expect_len("the output of a segmented scan", input.len(), output.len())?;
     let (len, input) = (input.len(), input.open(stream)?);
     let (offsets, output) = (offsets.raw_view(stream)?, output.raw_view_mut(stream)?);
-    held_by!(output.size() => H or bytes, {
+    scan_segments!(held_size_or_bytes(output.size()) => (H, VEC, ROWS), {
         let output = HeldOut::<H>::new(stream, output)?;
         let op = op.held_in::<H>();
         let scan = Scan { len, output: output.view, op, init: op.identity(), inclusive };
-        let tile_len = tile_len::<H>();
+        let tile_len = THREADS as usize * VEC * ROWS;
         let (offsets, edges) = find_edges(stream, offsets, len.div_ceil(tile_len), tile_len)?;
-        scan.run(stream, &input, OffsetHeads { offsets, edges: edges.raw_view(stream)? })?;
+        scan.run::<_, VEC, ROWS>(stream, &input, OffsetHeads { offsets, edges: edges.raw_view(stream)? })?;
         output.finish_first(stream, input.count())
     })
-}
-
-/// Returns the elements per access: accesses of 16 bytes by the wider type, but not more than 4 elements.
-const fn vector<K, T>() -> usize {
-    match if size_of::<K>() > size_of::<T>() { size_of::<K>() } else { size_of::<T>() } {
-        1 | 2 | 4 => 4,
-        8 => 2,
-        _ => 1,
-    }
-}
-
-/// Returns the rows of a tile: odd, for the exchange. With the heads, a tile takes as much shared memory as one of a scan, which
-/// has nine rows. Not all GPUs have room for seven rows of 32 bytes.
-const fn rows<T>() -> usize {
-    if size_of::<T>() > 16 { 5 } else { 7 }
-}
-
-/// Returns the elements of a tile of a scan without keys.
-const fn tile_len<T>() -> usize {
-    THREADS as usize * vector::<(), T>() * rows::<T>()
 }
 
 /// A scan that restarts, except for its input and the heads.
@@ -212,33 +200,7 @@ struct Scan<H> {
 }
 
 impl<H: Flagged> Scan<H> {
-    /// Scans runs of equal keys. Keys of 4 and 8 bytes are read by the scan itself, with values of 4 and 8 bytes.
-    fn run_by_keys(self, stream: &Stream, values: &Opened, keys: &Opened, equality: HoleEquality) -> Result<(), Error> {
-        if const { size_of::<H>() == 4 || size_of::<H>() == 8 } {
-            if let Ok(keys) = keys.held::<u32>() {
-                return self.run_by_key(stream, values, KeyHeads { keys, equality });
-            }
-            if let Ok(keys) = keys.held::<u64>() {
-                return self.run_by_key(stream, values, KeyHeads { keys, equality });
-            }
-        }
-        let flags = flag_heads(stream, keys, self.len, equality)?;
-        self.run(stream, values, HeadFlags { flags: flags.raw_view(stream)? })
-    }
-
-    fn run_by_key<K: Held>(self, stream: &Stream, values: &Opened, keys: KeyHeads<K>) -> Result<(), Error> {
-        with_shape!(VEC in 4 | 2 | 1 = vector::<K, H>(), self.run_shaped::<_, VEC, 7>(stream, values, keys))
-    }
-
-    /// Scans elements with heads that have no keys.
-    fn run<S: Heads>(self, stream: &Stream, input: &Opened, heads: S) -> Result<(), Error> {
-        with_shape!(VEC in 4 | 2 | 1 = vector::<(), H>(), with_shape!(
-            ROWS in 7 | 5 = rows::<H>(),
-            self.run_shaped::<S, VEC, ROWS>(stream, input, heads)
-        ))
-    }
-
-    fn run_shaped<S: Heads, const VEC: usize, const ROWS: usize>(
+    fn run<S: Heads, const VEC: usize, const ROWS: usize>(
         self,
         stream: &Stream,
         input: &Opened,

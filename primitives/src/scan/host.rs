@@ -2,16 +2,16 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::ScanTiles;
+use super::kernel::{ScanTiles, scan_tiles};
 use super::{Monoid, Sum};
 use crate::block::lookback;
 use crate::hole::Held;
 use crate::input::Input;
 use crate::monoid::{Combine, HoleMonoid};
 use crate::runtime::column::{AnySliceMut, Column, ColumnMut};
-use crate::runtime::held::{HeldOut, expect_held, held_by, narrowed, widened};
+use crate::runtime::held::{HeldOut, expect_held, held_size_or_bytes, narrowed, widened};
 use crate::source::{AnySource, Source};
-use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len, sized, with_shape};
+use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len, sized};
 use bytemuck::Pod;
 
 /// The tile shape, which is part of the kernel type.
@@ -140,12 +140,12 @@ fn apart(
 ) -> Result<(), Error> {
     expect_len("the output of a scan", input.len(), output.len())?;
     let (len, input, output) = (input.len(), input.open(stream)?, output.raw_view_mut(stream)?);
-    held_by!(output.size() => H or bytes, {
+    scan_tiles!(held_size_or_bytes(output.size()) => (H, VEC, ROWS), {
         let output = HeldOut::<H>::new(stream, output)?;
         let scan = Scan { len, output: output.view, op: op.held_in(), init: narrowed(init), inclusive };
         match input.held::<H>() {
-            Ok(view) => scan.run(stream, view)?,
-            Err(source) => scan.run(stream, source)?,
+            Ok(view) => scan.run::<_, 256, VEC, ROWS>(stream, view)?,
+            Err(source) => scan.run::<_, 256, VEC, ROWS>(stream, source)?,
         }
         output.finish_first(stream, input.count())
     })
@@ -160,21 +160,12 @@ fn in_place(
     inclusive: bool,
 ) -> Result<(), Error> {
     let data = data.raw_view_mut(stream)?;
-    held_by!(data.size() => H or bytes, {
+    scan_tiles!(held_size_or_bytes(data.size()) => (H, VEC, ROWS), {
         let output = HeldOut::<H>::with_contents(stream, data)?;
         let scan = Scan { len: data.len(), output: output.view, op: op.held_in(), init: narrowed(init), inclusive };
-        scan.run(stream, output.view.as_const())?;
+        scan.run::<_, 256, VEC, ROWS>(stream, output.view.as_const())?;
         output.finish(stream)
     })
-}
-
-/// Returns the elements per access: accesses of 16 bytes, but not more than 4 elements.
-const fn vector<T>() -> usize {
-    match size_of::<T>() {
-        1 | 2 | 4 => 4,
-        8 => 2,
-        _ => 1,
-    }
 }
 
 /// A scan, except for its input.
@@ -188,17 +179,7 @@ struct Scan<H> {
 }
 
 impl<H: Held> Scan<H> {
-    fn run<I: Input<H>>(self, stream: &Stream, input: I) -> Result<(), Error> {
-        // An odd number of rows, which the exchange requires. 144 bytes per thread measured best. Not all GPUs have room
-        // for nine rows of 32 bytes.
-        if const { size_of::<H>() > 16 } {
-            self.run_shaped::<I, 256, 1, 7>(stream, input)
-        } else {
-            with_shape!(VEC in 4 | 2 | 1 = vector::<H>(), self.run_shaped::<I, 256, VEC, 9>(stream, input))
-        }
-    }
-
-    fn run_shaped<I: Input<H>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+    fn run<I: Input<H>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
         self,
         stream: &Stream,
         input: I,
@@ -234,6 +215,6 @@ pub fn scan_shaped<T: Pod, Op: Monoid<T>, const THREADS: u32, const VEC: usize, 
         let (from, output) = (from.typed::<H>().expect("aligned"), to.typed().expect("aligned"));
         let op = op.held_in::<H>();
         let scan = Scan { len: input.len(), output, op, init: op.identity(), inclusive };
-        scan.run_shaped::<_, THREADS, VEC, ROWS>(stream, from)
+        scan.run::<_, THREADS, VEC, ROWS>(stream, from)
     }, else unreachable!("tests scan elements of 4 and 8 bytes"))
 }

@@ -131,8 +131,15 @@ pub unsafe fn scan_tiles<
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for T in [u8, u16, u32], I in [Global<T>, Fused]: ScanTiles<T, I, HoleMonoid<T>, 256, 4, 9>;
-    for I in [Global<u64>, Fused]: ScanTiles<u64, I, HoleMonoid<u64>, 256, 2, 9>;
-    for T in [[u32; 3], [u64; 2]], I in [Global<T>, Fused]: ScanTiles<T, I, HoleMonoid<T>, 256, 1, 9>;
-    for I in [Global<[u64; 4]>, Fused]: ScanTiles<[u64; 4], I, HoleMonoid<[u64; 4]>, 256, 1, 7>;
+    // Accesses of 16 bytes, but not more than 4 elements. An odd number of rows, which the exchange requires. 144 bytes per
+    // thread measured best. Not all GPUs have room for nine rows of 32 bytes.
+    family scan_tiles(T, VEC, ROWS) {
+        for T in [u8, u16, u32], VEC = 4, ROWS = 9, I in [Global<T>, Fused]:
+            ScanTiles<T, I, HoleMonoid<T>, 256, VEC, ROWS>;
+        for T in [u64], VEC = 2, ROWS = 9, I in [Global<T>, Fused]: ScanTiles<T, I, HoleMonoid<T>, 256, VEC, ROWS>;
+        for T in [[u32; 3], [u64; 2]], VEC = 1, ROWS = 9, I in [Global<T>, Fused]:
+            ScanTiles<T, I, HoleMonoid<T>, 256, VEC, ROWS>;
+        for T in [[u64; 4]], VEC = 1, ROWS = 7, I in [Global<T>, Fused]:
+            ScanTiles<T, I, HoleMonoid<T>, 256, VEC, ROWS>;
+    }
 }

@@ -145,14 +145,26 @@ pub unsafe fn scan_segments<T: Flagged, I: Input<T>, S: Heads, Op: Combine<T>, c
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for S in [HeadFlags, OffsetHeads], T in [u8, u16, u32], I in [Global<T>, Fused]:
-        ScanSegments<T, I, S, HoleMonoid<T>, 4, 7>;
-    for S in [HeadFlags, OffsetHeads], I in [Global<u64>, Fused]: ScanSegments<u64, I, S, HoleMonoid<u64>, 2, 7>;
-    for S in [HeadFlags, OffsetHeads], T in [[u32; 3], [u64; 2]], I in [Global<T>, Fused]:
-        ScanSegments<T, I, S, HoleMonoid<T>, 1, 7>;
-    for S in [HeadFlags, OffsetHeads], I in [Global<[u64; 4]>, Fused]:
-        ScanSegments<[u64; 4], I, S, HoleMonoid<[u64; 4]>, 1, 5>;
-    for I in [Global<u32>, Fused]: ScanSegments<u32, I, KeyHeads<u32>, HoleMonoid<u32>, 4, 7>;
-    for I in [Global<u32>, Fused]: ScanSegments<u32, I, KeyHeads<u64>, HoleMonoid<u32>, 2, 7>;
-    for K in [u32, u64], I in [Global<u64>, Fused]: ScanSegments<u64, I, KeyHeads<K>, HoleMonoid<u64>, 2, 7>;
+    // Accesses of 16 bytes by the wider type, but not more than 4 elements. An odd number of rows, for the exchange. With the heads,
+    // a tile takes as much shared memory as one of a scan, which has nine rows. Not all GPUs have room for seven rows of
+    // 32 bytes.
+    family scan_segments(T, VEC, ROWS) {
+        for T in [u8, u16, u32], VEC = 4, ROWS = 7, S in [HeadFlags, OffsetHeads], I in [Global<T>, Fused]:
+            ScanSegments<T, I, S, HoleMonoid<T>, VEC, ROWS>;
+        for T in [u64], VEC = 2, ROWS = 7, S in [HeadFlags, OffsetHeads], I in [Global<T>, Fused]:
+            ScanSegments<T, I, S, HoleMonoid<T>, VEC, ROWS>;
+        for T in [[u32; 3], [u64; 2]], VEC = 1, ROWS = 7, S in [HeadFlags, OffsetHeads], I in [Global<T>, Fused]:
+            ScanSegments<T, I, S, HoleMonoid<T>, VEC, ROWS>;
+        for T in [[u64; 4]], VEC = 1, ROWS = 5, S in [HeadFlags, OffsetHeads], I in [Global<T>, Fused]:
+            ScanSegments<T, I, S, HoleMonoid<T>, VEC, ROWS>;
+    }
+    // The scan reads the keys itself.
+    family scan_by_key(K, T, VEC, ROWS) {
+        for K in [u32], T in [u32], VEC = 4, ROWS = 7, I in [Global<T>, Fused]:
+            ScanSegments<T, I, KeyHeads<K>, HoleMonoid<T>, VEC, ROWS>;
+        for K in [u64], T in [u32], VEC = 2, ROWS = 7, I in [Global<T>, Fused]:
+            ScanSegments<T, I, KeyHeads<K>, HoleMonoid<T>, VEC, ROWS>;
+        for K in [u32, u64], T in [u64], VEC = 2, ROWS = 7, I in [Global<T>, Fused]:
+            ScanSegments<T, I, KeyHeads<K>, HoleMonoid<T>, VEC, ROWS>;
+    }
 }

@@ -3,15 +3,13 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::kernel::{BuildIndex, IndexOut, STEP, SearchDirectly, SearchIndexed, SearchSorted, THREADS};
-use super::kernel::{index_len, top_level};
-use super::shape::{sorted_items, vector};
+use super::kernel::{index_len, search_directly, search_indexed, search_sorted, top_level};
 use crate::compare::{Compare, HoleOrder};
 use crate::hole::Held;
 use crate::merge::partition;
 use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
-use crate::runtime::held::{HeldIn, expect_held, held_by};
+use crate::runtime::held::{HeldIn, expect_held, held_size};
 use crate::runtime::loading::Upcoming;
-use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 
@@ -160,22 +158,48 @@ impl Query {
         Ok(Answer { bound, out: out.raw_view_mut(stream)? })
     }
 
+    /// Returns the bytes of the keys as kernels have them, and those of the positions.
+    fn sizes(&self, answer: &Answer) -> (usize, usize) {
+        (held_size(self.haystack.size()), answer.out.size())
+    }
+
+    /// Searches for needles in any order: with an index, unless there are few needles for the haystack, or no kernel for such
+    /// keys and positions.
     fn any_order(self, stream: &Stream, answers: &[Answer]) -> Result<(), Error> {
-        held_by!(self.haystack.size() => H, {
-            let haystack = HeldIn::<H>::new(stream, self.haystack)?;
-            let needles = HeldIn::<H>::new(stream, self.needles)?;
+        /// With fewer needles than the number of elements divided by this, an index costs more than it saves.
+        const ELEMENTS_PER_NEEDLE: usize = 64;
+
+        let (elements, needles) = (self.haystack.len(), self.needles.len());
+        if needles == 0 {
+            return Ok(());
+        }
+        let sizes = self.sizes(&answers[0]);
+        if elements > 0 && needles >= (elements / ELEMENTS_PER_NEEDLE).max(STEP) {
+            search_indexed!(sizes => (H, I, VEC), {
+                let (haystack, needles) = self.held::<H>(stream)?;
+                let query = HeldQuery { haystack: haystack.view, needles: needles.view, order: self.order };
+                return query.indexed::<I, VEC>(stream, answers);
+            }, else ());
+        }
+        search_directly!(sizes => (H, I), {
+            let (haystack, needles) = self.held::<H>(stream)?;
             let query = HeldQuery { haystack: haystack.view, needles: needles.view, order: self.order };
-            number!(answers[0].out.size() => I, query.any_order::<I>(stream, answers))
+            query.directly::<I>(stream, answers)
         })
     }
 
+    /// Searches for sorted needles.
     fn sorted(self, stream: &Stream, answer: Answer) -> Result<(), Error> {
-        held_by!(self.haystack.size() => H, {
-            let haystack = HeldIn::<H>::new(stream, self.haystack)?;
-            let needles = HeldIn::<H>::new(stream, self.needles)?;
+        search_sorted!(self.sizes(&answer) => (H, I, ITEMS), {
+            let (haystack, needles) = self.held::<H>(stream)?;
             let query = HeldQuery { haystack: haystack.view, needles: needles.view, order: self.order };
-            number!(answer.out.size() => I, query.sorted::<I>(stream, answer))
-        })
+            query.sorted::<I, ITEMS>(stream, answer)
+        }, else self.any_order(stream, &[answer]))
+    }
+
+    /// Returns the haystack and the needles in the type that holds them.
+    fn held<H: Held>(&self, stream: &Stream) -> Result<(HeldIn<H>, HeldIn<H>), Error> {
+        Ok((HeldIn::new(stream, self.haystack)?, HeldIn::new(stream, self.needles)?))
     }
 }
 
@@ -188,26 +212,6 @@ struct HeldQuery<K> {
 }
 
 impl<K: Held> HeldQuery<K> {
-    /// Searches for needles in any order: directly if there are few needles for the haystack, if keys have more than 16
-    /// bytes, or if they have more than 8 and positions have 64 bits; otherwise with an index.
-    fn any_order<I: IndexOut>(self, stream: &Stream, answers: &[Answer]) -> Result<(), Error> {
-        /// With fewer needles than the number of elements divided by this, an index costs more than it saves.
-        const ELEMENTS_PER_NEEDLE: usize = 64;
-
-        let (elements, needles) = (self.haystack.len(), self.needles.len());
-        if needles == 0 {
-            return Ok(());
-        }
-        if const { size_of::<K>() <= 8 || size_of::<K>() <= 16 && size_of::<I>() == 4 } {
-            if elements == 0 || needles < elements / ELEMENTS_PER_NEEDLE || needles < STEP {
-                return self.directly::<I>(stream, answers);
-            }
-            with_shape!(VEC in 4 | 2 | 1 = vector::<K>(), self.indexed::<I, VEC>(stream, answers))
-        } else {
-            self.directly::<I>(stream, answers)
-        }
-    }
-
     fn directly<I: IndexOut>(self, stream: &Stream, answers: &[Answer]) -> Result<(), Error> {
         let Self { haystack, needles, order } = self;
         for answer in answers {
@@ -242,16 +246,7 @@ impl<K: Held> HeldQuery<K> {
         Ok(())
     }
 
-    /// Searches for sorted needles. Keys of more than 8 bytes with positions of 64 bits are searched directly.
-    fn sorted<I: IndexOut>(self, stream: &Stream, answer: Answer) -> Result<(), Error> {
-        if const { size_of::<K>() <= 8 || size_of::<I>() == 4 } {
-            with_shape!(ITEMS in 15 | 9 | 5 = sorted_items::<K>(), self.sorted_shaped::<I, ITEMS>(stream, answer))
-        } else {
-            self.any_order::<I>(stream, &[answer])
-        }
-    }
-
-    fn sorted_shaped<I: IndexOut, const ITEMS: usize>(self, stream: &Stream, answer: Answer) -> Result<(), Error> {
+    fn sorted<I: IndexOut, const ITEMS: usize>(self, stream: &Stream, answer: Answer) -> Result<(), Error> {
         let Self { haystack, needles, order } = self;
         if needles.is_empty() {
             return Ok(());

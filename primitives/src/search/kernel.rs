@@ -391,10 +391,17 @@ pub unsafe fn search_sorted<K: Pod, C: KeyOrder<K>, I: IndexOut, const ITEMS: us
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for K in [u32, u64, [u32; 3], [u64; 2]]: BuildIndex<K>;
-    for K in [u32, u64, [u32; 3], [u64; 2], [u64; 4]], I in [u32, u64]: SearchDirectly<K, HoleOrder, I>;
-    for K in [u32, u64], I in [u32, u64]: SearchIndexed<K, HoleOrder, I, { vector::<K>() }>;
-    for K in [[u32; 3], [u64; 2]]: SearchIndexed<K, HoleOrder, u32, { vector::<K>() }>;
-    for K in [u32, u64], I in [u32, u64]: SearchSorted<K, HoleOrder, I, { sorted_items::<K>() }>;
-    for K in [[u32; 3], [u64; 2], [u64; 4]]: SearchSorted<K, HoleOrder, u32, { sorted_items::<K>() }>;
+    family search_directly(K, I) {
+        for K in [u32, u64, [u32; 3], [u64; 2], [u64; 4]], I in [u32, u64]: SearchDirectly<K, HoleOrder, I>;
+    }
+    family search_indexed(K, I, VEC) {
+        for K in [u32, u64], I in [u32, u64], VEC = vector::<K>(): SearchIndexed<K, HoleOrder, I, VEC>, BuildIndex<K>;
+        for K in [[u32; 3], [u64; 2]], I in [u32], VEC = vector::<K>():
+            SearchIndexed<K, HoleOrder, I, VEC>, BuildIndex<K>;
+    }
+    family search_sorted(K, I, ITEMS) {
+        for K in [u32, u64], I in [u32, u64], ITEMS = sorted_items::<K>(): SearchSorted<K, HoleOrder, I, ITEMS>;
+        for K in [[u32; 3], [u64; 2], [u64; 4]], I in [u32], ITEMS = sorted_items::<K>():
+            SearchSorted<K, HoleOrder, I, ITEMS>;
+    }
 }

@@ -4,14 +4,14 @@
 
 use super::crossing::passes;
 use super::cut::{CUT_TILE, CutSegments, Edge, status};
+use super::instances::sort_and_merge;
 use super::number::{NUMBER_TILE, NumberItems};
 use super::pass::{MergeSegments, REPAIR};
-use super::shape::{Shape, THREADS, items, slack};
+use super::shape::{Shape, THREADS, slack};
 use super::tile::SortSegments;
 use crate::compare::{Compare, HoleOrder};
 use crate::hole::Held;
 use crate::operator::map;
-use crate::runtime::carrier::{is_moved_with, ordered};
 use crate::runtime::column::{AnySlice, AnySliceMut, AnyVec, Column, ColumnMut};
 use crate::runtime::held::{Indices, LaidOut, expect_held, held_layout};
 use crate::runtime::offsets::{Trust, expect_offsets, invalid_offset};
@@ -19,7 +19,6 @@ use crate::runtime::pairs::{Columns, ColumnsMut};
 use crate::source;
 use crate::transfer;
 use crate::transform;
-use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 use std::marker::PhantomData;
@@ -338,7 +337,7 @@ fn sort_held(
     trust: Trust,
 ) -> Result<(), Error> {
     let key = from.keys.size();
-    if is_moved_with(key, from.values) && is_moved_with(key, to.values.as_const()) {
+    if moves_values(key, from.values) && moves_values(key, to.values.as_const()) {
         return run(stream, offsets, (from, to), order, trust, kernels(from.sizes()));
     }
     let indices = sort_indices(stream, offsets, from.keys, to.keys, order, trust)?;
@@ -489,9 +488,14 @@ impl<K: Held, V: Pod, const THREADS: u32, const ITEMS: usize, const SLACK: u32> 
 
 /// Returns the kernels for keys and values of these sizes.
 fn kernels(sizes: (usize, usize)) -> &'static dyn Kernels {
-    ordered!(sizes => (K, V), with_shape!(ITEMS in 15 | 9 | 5 = items::<K, V>(), {
+    sort_and_merge!(sizes => (K, V, ITEMS), {
         &Typed::<K, V, THREADS, ITEMS, { slack(ITEMS) }> { shape: Shape, types: PhantomData }
-    }))
+    })
+}
+
+/// Returns whether the kernels move these values with keys that are held in `key` bytes.
+pub(crate) fn moves_values(key: usize, values: Column) -> bool {
+    sort_and_merge!((key, values.size()) => (K, V, ITEMS), values.fits::<V>(), else false)
 }
 
 /// Returns the items of a run of [`sort_runs`].

@@ -55,6 +55,6 @@ pub use host::{
     pairs_in_place_unchecked, pairs_unchecked,
 };
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use host::{gather_values, run_len, sort_promised, sort_runs};
+pub(crate) use host::{gather_values, moves_values, run_len, sort_promised, sort_runs};
 #[doc(hidden)]
 pub use shape::Shape;

@@ -314,5 +314,7 @@ pub unsafe fn flag_heads<H: Held, I: Input<H>>(keys: I, equality: HoleEquality, 
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for H in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]], I in [Global<H>, Fused]: FlagHeads<H, I>;
+    family flag_heads(H) {
+        for H in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]], I in [Global<H>, Fused]: FlagHeads<H, I>;
+    }
 }

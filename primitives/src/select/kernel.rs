@@ -259,19 +259,38 @@ pub unsafe fn flag_items<K: Pod, F: Keep<K>>(input: Global<K>, keep: F, flags: G
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for K in [u32, u64], V in [(), u32, u64]:
-        SelectTiles<K, V, HolePredicate, 256, { tile::vector::<K, V>() }, { tile::rows::<V>() }>;
-    for K in [u8, u16]: SelectTiles<K, (), HolePredicate, 256, 4, 8>;
-    for V in [(), u32]: SelectTiles<u32, V, Flags, 256, 4, { tile::rows::<V>() }>;
-    SelectTiles<u64, (), Flags, 256, 2, 8>;
-    for K in [u32, u64]: SelectTiles<K, (), Within<HolePredicate>, 256, { tile::vector::<K, ()>() }, 8>;
-    SelectTiles<u32, (), Within<Flags>, 256, 4, 8>;
-    for K in [u32, u64], V in [(), u32]:
-        PartitionTiles<K, V, HolePredicate, 256, { tile::vector::<K, V>() }, { tile::rows::<V>() }>;
-    PartitionTiles<u32, (), Flags, 256, 4, 8>;
-    // The shapes of these partitions.
-    for ROWS in [8, 5]: CountTiles<u32, HolePredicate, 256, 4, ROWS>;
-    for ROWS in [8, 5]: CountTiles<u64, HolePredicate, 256, 2, ROWS>;
-    CountTiles<u32, Flags, 256, 4, 8>;
-    for K in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]]: FlagItems<K, HolePredicate>;
+    family select_tiles(K, V, VEC, ROWS) {
+        for K in [u32, u64], V in [(), u32, u64], VEC = tile::vector::<K, V>(), ROWS = tile::rows::<V>():
+            SelectTiles<K, V, HolePredicate, 256, VEC, ROWS>;
+        for K in [u8, u16], V in [()], VEC = 4, ROWS = 8: SelectTiles<K, V, HolePredicate, 256, VEC, ROWS>;
+    }
+    family select_flagged(K, V, VEC, ROWS) {
+        for K in [u32], V in [(), u32], VEC = 4, ROWS = tile::rows::<V>(): SelectTiles<K, V, Flags, 256, VEC, ROWS>;
+        for K in [u64], V in [()], VEC = 2, ROWS = 8: SelectTiles<K, V, Flags, 256, VEC, ROWS>;
+    }
+    family select_segments(K, V, VEC, ROWS) {
+        for K in [u32, u64], V in [()], VEC = tile::vector::<K, V>(), ROWS = 8:
+            SelectTiles<K, V, Within<HolePredicate>, 256, VEC, ROWS>;
+    }
+    family select_segments_flagged(K, V, VEC, ROWS) {
+        for K in [u32], V in [()], VEC = 4, ROWS = 8: SelectTiles<K, V, Within<Flags>, 256, VEC, ROWS>;
+    }
+    // The shapes of `select_tiles`.
+    family partition_tiles(K, V, VEC, ROWS) {
+        for K in [u32], V in [()], VEC = 4, ROWS = 8:
+            PartitionTiles<K, V, HolePredicate, 256, VEC, ROWS>, CountTiles<K, HolePredicate, 256, VEC, ROWS>;
+        for K in [u32], V in [u32], VEC = 4, ROWS = 5:
+            PartitionTiles<K, V, HolePredicate, 256, VEC, ROWS>, CountTiles<K, HolePredicate, 256, VEC, ROWS>;
+        for K in [u64], V in [()], VEC = 2, ROWS = 8:
+            PartitionTiles<K, V, HolePredicate, 256, VEC, ROWS>, CountTiles<K, HolePredicate, 256, VEC, ROWS>;
+        for K in [u64], V in [u32], VEC = 2, ROWS = 5:
+            PartitionTiles<K, V, HolePredicate, 256, VEC, ROWS>, CountTiles<K, HolePredicate, 256, VEC, ROWS>;
+    }
+    family partition_flagged(K, V, VEC, ROWS) {
+        for K in [u32], V in [()], VEC = 4, ROWS = 8:
+            PartitionTiles<K, V, Flags, 256, VEC, ROWS>, CountTiles<K, Flags, 256, VEC, ROWS>;
+    }
+    family flag_items(K) {
+        for K in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]]: FlagItems<K, HolePredicate>;
+    }
 }

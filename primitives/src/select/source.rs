@@ -130,5 +130,7 @@ pub unsafe fn select_source<H: Held, const ROWS: usize>(
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for H in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]]: SelectSource<H, { rows::<H>() }>;
+    family select_source(H, ROWS) {
+        for H in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]], ROWS = rows::<H>(): SelectSource<H, ROWS>;
+    }
 }

@@ -2,16 +2,14 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{Keep, SetTiles, THREADS, items};
+use super::kernel::{Keep, SetTiles, THREADS, set_tiles};
 use crate::block::lookback;
 use crate::compare::{Compare, HoleOrder};
 use crate::merge::partition;
-use crate::runtime::carrier::{is_moved_with, ordered};
-use crate::runtime::column::{AnySlice, AnySliceMut};
+use crate::runtime::column::{AnySlice, AnySliceMut, Column};
 use crate::runtime::held::{Indices, LaidOut, LaidOutMut, expect_held, held_layout};
 use crate::runtime::loading::{Next, Upcoming};
 use crate::runtime::pairs::{Columns, ColumnsMut};
-use crate::with_shape;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Stream, expect_room};
 use bytemuck::Pod;
 
@@ -274,7 +272,8 @@ impl Sets<'_> {
     fn run_held(self, a: Columns, b: Columns, out: ColumnsMut) -> Result<DeviceValue<u64>, Error> {
         // Kernels need aligned values. Where there are none, any aligned address will do.
         let b = if b.values.len() == 0 { Columns { values: a.values.slice(0, 0), ..b } } else { b };
-        if [a.values, b.values, out.values.as_const()].iter().all(|values| is_moved_with(a.keys.size(), *values)) {
+        let is_moved = |values: &Column| set_tiles!((a.keys.size(), values.size()) => (K, V, ITEMS), values.fits::<V>(), else false);
+        if [a.values, b.values, out.values.as_const()].iter().all(is_moved) {
             return self.launch(a, b, out);
         }
         let stream = self.stream;
@@ -296,9 +295,9 @@ impl Sets<'_> {
 
     fn launch(self, a: Columns, b: Columns, out: ColumnsMut) -> Result<DeviceValue<u64>, Error> {
         let Self { stream, order, .. } = self;
-        let (per_thread, next): (_, Next) = ordered!(out.sizes() => (K, V), with_shape!(ITEMS in 15 | 9 | 5 = items::<K>(), {
+        let (per_thread, next): (_, Next) = set_tiles!(out.sizes() => (K, V, ITEMS), {
             (ITEMS, Upcoming::kernel::<SetTiles<K, V, HoleOrder, THREADS, ITEMS>>)
-        }));
+        });
         let tile = THREADS as usize * per_thread;
         let tiles = (a.keys.len() + b.keys.len()).div_ceil(tile);
         let splits = partition(stream, a.keys, b.keys, order, tile, next)?;
@@ -306,7 +305,7 @@ impl Sets<'_> {
         let mut count = DeviceValue::uninit(stream)?;
         let count_view = count.as_mut_slice().raw_view_mut(stream)?;
         let scratch = stream.lookback_words(lookback::scratch_words::<u64>(tiles))?;
-        ordered!(out.sizes() => (K, V), with_shape!(ITEMS in 15 | 9 | 5 = items::<K>(), {
+        set_tiles!(out.sizes() => (K, V, ITEMS), {
             let (a, b, out) = (a.as_types::<K, V>(), b.as_types::<K, V>(), out.as_types::<K, V>());
             let kernel = SetTiles::<K, V, HoleOrder, THREADS, ITEMS>::new(
                 a.keys,
@@ -326,7 +325,7 @@ impl Sets<'_> {
             // keys, if there are any, except on a side of which nothing is kept. The scratch memory has the words that the
             // tiles need.
             unsafe { stream.launch(kernel, tiles)? };
-        }));
+        });
         Ok(count)
     }
 }

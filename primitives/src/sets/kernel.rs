@@ -255,7 +255,10 @@ pub unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, cons
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for K in [u32, u64], V in [(), u32, u64]: SetTiles<K, V, HoleOrder, { THREADS }, { items::<K>() }>;
-    for K in [[u32; 3], [u64; 2]], V in [(), u32]: SetTiles<K, V, HoleOrder, { THREADS }, { items::<K>() }>;
-    SetTiles<[u64; 4], u32, HoleOrder, { THREADS }, { items::<[u64; 4]>() }>;
+    family set_tiles(K, V, ITEMS) {
+        for K in [u32, u64], V in [(), u32, u64], ITEMS = items::<K>(): SetTiles<K, V, HoleOrder, { THREADS }, ITEMS>;
+        for K in [[u32; 3], [u64; 2]], V in [(), u32], ITEMS = items::<K>():
+            SetTiles<K, V, HoleOrder, { THREADS }, ITEMS>;
+        for K in [[u64; 4]], V in [u32], ITEMS = items::<K>(): SetTiles<K, V, HoleOrder, { THREADS }, ITEMS>;
+    }
 }

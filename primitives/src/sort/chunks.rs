@@ -3,7 +3,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::digits::ByDigits;
-use super::distribute::moved;
+use super::kernel::{sort_digits, sort_short};
 use super::lowered::Runs;
 use super::shape::{BLOCK_THREADS, BlockSort, SMALL_ITEMS, SMALL_THREADS, ShortSort, block_items};
 use super::{Digits, RadixCode};
@@ -11,8 +11,8 @@ use crate::compare::{HoleOrder, Less};
 use crate::merge::{self, MAX_PLACED};
 use crate::runtime::loading::Upcoming;
 use crate::runtime::pairs::{Columns, ColumnsMut};
+use crate::sized;
 use crate::{DeviceSlice, Error, Stream};
-use crate::{sized, with_shape};
 use bytemuck::Pod;
 use std::marker::PhantomData;
 
@@ -23,12 +23,6 @@ const SHORT: usize = SMALL_THREADS as usize * SMALL_ITEMS;
 /// Returns the number of items of a long chunk.
 const fn long<K, V>() -> usize {
     BLOCK_THREADS as usize * block_items::<K, V>()
-}
-
-/// Returns whether there are chunks that are shorter than long ones. Keys of 16 bytes are not merged, so they come in one
-/// long chunk.
-const fn has_short<K, V>() -> bool {
-    SHORT < long::<K, V>() && size_of::<K>() <= 8
 }
 
 /// Names the kernel that merges chunks of plain numbers.
@@ -52,14 +46,14 @@ impl Chunks {
         let most = if from.keys.size() > 8 { 1 } else { MAX_PLACED.min(8 * digits.passes() as usize) };
         let chunks = Self::at_most(most, from, digits)?;
         let is_one = from.keys.len() <= chunks.len;
-        let has_short = moved!(from.sizes() => (K, V), has_short::<K, V>());
+        let has_short = sort_short!(from.sizes() => (K, V), SHORT < long::<K, V>(), else false);
         let are_short = has_short && !is_one && from.keys.len() <= most * SHORT;
         Some(if are_short { Self { len: SHORT, digits } } else { chunks })
     }
 
     /// Returns long chunks, or `None` if there are more than `chunks` of them.
     pub fn at_most(chunks: usize, from: Columns, digits: Digits) -> Option<Self> {
-        let len = moved!(from.sizes() => (K, V), long::<K, V>());
+        let len = sort_digits!(from.sizes() => (K, V, ITEMS, BLOCK_ITEMS), long::<K, V>());
         (from.keys.len() <= chunks.saturating_mul(len)).then_some(Self { len, digits })
     }
 
@@ -72,21 +66,22 @@ impl Chunks {
         }
         let (digits, passes) = (self.digits, self.digits.passes());
         let are_merged = chunks > 1 && from.keys.size() <= 8;
-        moved!(from.sizes() => (K, V), {
-            let (from, to) = (from.as_types::<K, V>(), to.as_types::<K, V>());
-            if const { has_short::<K, V>() } && self.len == SHORT {
+        if self.len == SHORT {
+            sort_short!(from.sizes() => (K, V), {
+                let (from, to) = (from.as_types::<K, V>(), to.as_types::<K, V>());
                 let kernel = ShortSort::<K, V, Digits>::new(from.keys, to.keys, from.values, to.values, digits, passes)
                     .followed_by(if are_merged { merged::<K> } else { |_| {} });
                 // SAFETY: one block per chunk; keys and values have equal lengths.
                 return unsafe { stream.launch(kernel, chunks) };
-            }
-            with_shape!(ITEMS in 8 | 4 = block_items::<K, V>(), {
-                let kernel =
-                    BlockSort::<K, V, Digits, ITEMS>::new(from.keys, to.keys, from.values, to.values, digits, passes)
-                        .followed_by(if are_merged { merged::<K> } else { |_| {} });
-                // SAFETY: one block per chunk; keys and values have equal lengths.
-                unsafe { stream.launch(kernel, chunks) }
-            })
+            }, else ());
+        }
+        sort_digits!(from.sizes() => (K, V, ITEMS, BLOCK_ITEMS), {
+            let (from, to) = (from.as_types::<K, V>(), to.as_types::<K, V>());
+            let kernel =
+                BlockSort::<K, V, Digits, BLOCK_ITEMS>::new(from.keys, to.keys, from.values, to.values, digits, passes)
+                    .followed_by(if are_merged { merged::<K> } else { |_| {} });
+            // SAFETY: one block per chunk; keys and values have equal lengths.
+            unsafe { stream.launch(kernel, chunks) }
         })
     }
 

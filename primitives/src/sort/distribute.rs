@@ -2,7 +2,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{BucketHistogram, Buckets, HISTOGRAM_TILE, MAX_CHUNK, lookback_len};
+use super::kernel::{BucketHistogram, Buckets, HISTOGRAM_TILE, MAX_CHUNK, lookback_len, sort_digits};
 use super::shape::{LargePass, SMALL_ITEMS, SMALL_THREADS, SmallPass, THREADS, items};
 use crate::block::radix::RADIX;
 use crate::runtime::column::{AnyVec, Column};
@@ -16,31 +16,9 @@ use std::marker::PhantomData;
 /// Below this number of elements the small tiles are faster.
 const SMALL: usize = 1 << 19;
 
-/// Evaluates an expression with the types of codes and values that the kernels of the sort have, by their sizes:
-/// `moved!((code, value) => (C, W), …)`. Values of other sizes are [not moved](is_moved).
-macro_rules! moved {
-    ($sizes:expr => ($code:ident, $value:ident), $body:expr) => {{
-        let (code, value): (usize, usize) = $sizes;
-        $crate::sized!(code => $code in u32 | u64, $crate::sized!(
-            value => $value in () | u32 | u64 | $crate::transfer::Line, $body,
-            else unreachable!("values of {value} bytes are moved by their indices")
-        ), else {
-            assert_eq!(code, size_of::<u128>(), "codes have 4, 8 or 16 bytes");
-            type $code = u128;
-            $crate::sized!(
-                value => $value in () | u32, $body,
-                else unreachable!("values of {value} bytes are moved by their indices")
-            )
-        })
-    }};
-}
-
-pub(super) use moved;
-
 /// Returns whether the kernels of the sort move these values with codes of `code` bytes.
 pub(super) fn is_moved(code: usize, values: Column) -> bool {
-    let is_aligned = values.address().addr().is_multiple_of(values.size().max(1));
-    is_aligned && (matches!(values.size(), 0 | 4) || code <= 8 && matches!(values.size(), 8 | 16))
+    sort_digits!((code, values.size()) => (K, V, ITEMS, BLOCK_ITEMS), values.fits::<V>(), else false)
 }
 
 /// Second buffers from the device's pool.

@@ -29,5 +29,7 @@ pub unsafe fn encode_keys<H: Held, C: RadixCode>(keys: Global<H>, code: HoleCode
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for H in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]], C in [u32, u64, u128, U256]: EncodeKeys<H, C>;
+    family encode_keys(H, C) {
+        for H in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]], C in [u32, u64, u128, U256]: EncodeKeys<H, C>;
+    }
 }

@@ -689,14 +689,20 @@ pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, cons
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for K in [u32, u64, u128]: BucketHistogram<K, Digits>;
-    for K in [u32, u64], V in [(), u32, u64, Line]: LargePass<K, V, Digits, { items::<K, V>() }>;
-    for K in [u32, u64], V in [(), u32, u64, Line]: SmallPass<K, V, Digits>;
-    for K in [u32, u64], V in [(), u32, u64, Line]: BlockSort<K, V, Digits, { block_items::<K, V>() }>;
-    for K in [u32, u64], V in [(), u32, u64]: ShortSort<K, V, Digits>;
-    for V in [(), u32]: LargePass<u128, V, Digits, { items::<u128, V>() }>;
-    for V in [(), u32]: BlockSort<u128, V, Digits, { block_items::<u128, V>() }>;
-    for K in [u32, u64]: BucketHistogram<K, HoleBuckets>;
-    for K in [u32, u64], V in [(), u32]: LargePass<K, V, HoleBuckets, { items::<K, V>() }>;
-    for K in [u32, u64], V in [(), u32]: SmallPass<K, V, HoleBuckets>;
+    family sort_digits(K, V, ITEMS, BLOCK_ITEMS) {
+        for K in [u32, u64], V in [(), u32, u64, Line], ITEMS = items::<K, V>(), BLOCK_ITEMS = block_items::<K, V>():
+            BucketHistogram<K, Digits>, LargePass<K, V, Digits, ITEMS>, SmallPass<K, V, Digits>,
+            BlockSort<K, V, Digits, BLOCK_ITEMS>;
+        // There are no small tiles for keys of 16 bytes.
+        for K in [u128], V in [(), u32], ITEMS = items::<K, V>(), BLOCK_ITEMS = block_items::<K, V>():
+            BucketHistogram<K, Digits>, LargePass<K, V, Digits, ITEMS>, BlockSort<K, V, Digits, BLOCK_ITEMS>;
+    }
+    // Keys of 16 bytes are not merged, so they come in one long chunk.
+    family sort_short(K, V) {
+        for K in [u32, u64], V in [(), u32, u64]: ShortSort<K, V, Digits>;
+    }
+    family split_buckets(K, V, ITEMS) {
+        for K in [u32, u64], V in [(), u32], ITEMS = items::<K, V>():
+            BucketHistogram<K, HoleBuckets>, LargePass<K, V, HoleBuckets, ITEMS>, SmallPass<K, V, HoleBuckets>;
+    }
 }

@@ -3,8 +3,9 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::chunks::Chunks;
-use super::distribute::{Kernels, Spare, Typed, is_moved, moved, run_passes};
-use super::encode::{EncodeKeys, THREADS as ENCODE_THREADS};
+use super::distribute::{Kernels, Spare, Typed, is_moved, run_passes};
+use super::encode::{EncodeKeys, THREADS as ENCODE_THREADS, encode_keys};
+use super::kernel::sort_digits;
 use super::{Digits, HoleCode, Options, Side, Sign, U256};
 use crate::compare::HoleOrder;
 use crate::merge_sort;
@@ -306,14 +307,11 @@ fn sort_coded(
 
 /// Computes the codes of keys that are held.
 fn encode(stream: &Stream, keys: Column, code: HoleCode, codes: ColumnMut) -> Result<(), Error> {
-    sized!(keys.size() => H in u8 | u16 | u32 | u64 | [u32; 3] | [u64; 2] | [u64; 4], sized!(
-        codes.size() => C in u32 | u64 | u128 | U256, {
-            let kernel = EncodeKeys::<H, C>::new(keys.as_type(), code, codes.as_type());
-            // SAFETY: one thread per key, and as many codes; the function is one for these keys.
-            unsafe { stream.launch(kernel, keys.len().div_ceil(ENCODE_THREADS as usize)) }
-        },
-        else unreachable!("codes have 4, 8, 16 or 32 bytes")
-    ), else unreachable!("keys are held in a type of one of these sizes"))
+    encode_keys!((keys.size(), codes.size()) => (H, C), {
+        let kernel = EncodeKeys::<H, C>::new(keys.as_type(), code, codes.as_type());
+        // SAFETY: one thread per key, and as many codes; the function is one for these keys.
+        unsafe { stream.launch(kernel, keys.len().div_ceil(ENCODE_THREADS as usize)) }
+    })
 }
 
 /// Sorts codes with values that kernels move; those of 256 bits with values of any size.
@@ -336,7 +334,7 @@ fn sort_codes(stream: &Stream, from: Columns, to: ColumnsMut, digits: Digits) ->
 }
 
 fn sort_passes(stream: &Stream, from: Columns, targets: [ColumnsMut; 2], digits: Digits) -> Result<(), Error> {
-    moved!(from.sizes() => (K, V), {
+    sort_digits!(from.sizes() => (K, V, ITEMS, BLOCK_ITEMS), {
         run_passes(stream, from, targets, &Typed::<K, V, Digits>::new(digits), digits.passes())
     })
 }

@@ -7,13 +7,12 @@ use super::histogram::BINS;
 use super::kernel::{CountDigits, MIN_BLOCKS, Narrow, Step, WARPS, tile_len};
 use super::order::{OrderBest, listable, orderable, per_thread};
 use super::sift::{BLOCK_MAXIMA, FindThreshold, MAX_MAXIMA, SIFT_BLOCKS, SampleMaxima, Sift, Sifted};
-use super::tile::{Candidates, Counts, run_len, vector};
+use super::tile::{Candidates, Counts, run_len};
 use crate::block::lookback;
 use crate::input::Input;
 use crate::runtime::loading::Upcoming;
 use crate::runtime::pairs::Pairs;
 use crate::sort::ShortCode;
-use crate::with_shape;
 use crate::{DeviceVec, Error, GlobalMut, Stream, transfer};
 
 /// Numbers and their positions.
@@ -71,18 +70,17 @@ impl<C: ShortCode, P: Position> Sieve<C, P> {
     }
 
     /// Puts the best numbers in order: those of the list if it has all of them, otherwise those that were selected.
-    pub(super) fn order(
+    pub(super) fn order<const PER: usize>(
         &mut self,
         stream: &Stream,
         selected: Candidates<C, P>,
         positions: GlobalMut<P>,
     ) -> Result<(), Error> {
+        const { assert!(PER == per_thread::<C>()) };
         let SieveView { sifted, list } = self.view(stream)?;
-        with_shape!(PER in 16 | 8 | 4 = per_thread::<C>(), {
-            let kernel = OrderBest::<C, P, PER>::new(self.bits, sifted, list, selected, positions);
-            // SAFETY: one block; the caller wants so few, and has found them. The list is no longer than the block can hold.
-            unsafe { stream.launch(kernel, 1) }
-        })
+        let kernel = OrderBest::<C, P, PER>::new(self.bits, sifted, list, selected, positions);
+        // SAFETY: one block; the caller wants so few, and has found them. The list is no longer than the block can hold.
+        unsafe { stream.launch(kernel, 1) }
     }
 }
 
@@ -106,11 +104,7 @@ pub(super) struct Find<'a, C, P> {
 
 impl<C: ShortCode, P: Position> Find<'_, C, P> {
     /// Puts the largest numbers into the list of candidates, or selects them.
-    pub(super) fn shaped<I: Input<C::Held>>(self, input: I) -> Result<(), Error> {
-        with_shape!(VEC in 4 | 2 | 1 = vector::<C>(), self.run::<I, VEC>(input))
-    }
-
-    fn run<I: Input<C::Held>, const VEC: usize>(self, input: I) -> Result<(), Error> {
+    pub(super) fn run<I: Input<C::Held>, const VEC: usize>(self, input: I) -> Result<(), Error> {
         if !self.sieve.list.codes.is_empty() {
             self.sift::<I, VEC>(input)?;
         }

@@ -4,21 +4,21 @@
 
 use super::code::{Coding, Position};
 use super::find::{Find, Memory, Sieve};
+use super::instances::{find_largest, gather_keys, select_rows};
 use super::kernel::{GatherKeys, THREADS};
 use super::order::orderable;
 use super::rows::{SelectRows, room};
-use super::tile::{Candidates, vector};
+use super::tile::Candidates;
 use crate::input::{Fused, Input};
 use crate::operator::map;
 use crate::runtime::column::{AnySliceMut, AnyVec, Column, ColumnMut, number};
-use crate::runtime::held::{HeldOut, expect_held, held_by};
+use crate::runtime::held::{HeldOut, expect_held, held_size_or_bytes};
 use crate::runtime::offsets::expect_offsets;
 use crate::runtime::pairs::PairsMut;
 use crate::sort::{RadixKey, ShortCode, bits_of, descending_codes, sign_of};
 use crate::source::{AnySource, Opened, Source, counting};
 use crate::{DeviceKind, DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
 use crate::{segmented_sort, transfer, transform};
-use crate::{sized, with_shape};
 
 /// Writes the largest elements, the largest first, and their positions: as many as `keys` has room for. Does not wait.
 ///
@@ -102,13 +102,6 @@ impl OpenedKeys {
     }
 }
 
-/// Evaluates an expression with the type of codes.
-macro_rules! coded {
-    ($keys:expr => $name:ident, $body:expr) => {
-        sized!($keys.size => $name in u32 | u64 | u128, $body, else unreachable!("short codes have up to 16 bytes"))
-    };
-}
-
 fn select(
     stream: &Stream,
     input: &Keys<'_>,
@@ -127,12 +120,12 @@ fn select(
     // Before anything is written: a view can be refused.
     let (to, to_keys) = (positions.raw_view_mut(stream)?, keys.raw_view_mut(stream)?);
     let opened = input.open(stream)?;
-    coded!(input => C, number!(to.size() => P, find::<C, P>(stream, input, &opened, to)?));
+    find_largest!((input.size, to.size()) => (C, P, VEC, PER), find::<C, P, VEC, PER>(stream, input, &opened, to)?);
     gather(stream, opened.plain.fused(), to.as_const(), to_keys, whole(wanted))
 }
 
 /// Writes the positions of the largest numbers.
-fn find<C: ShortCode, P: Position>(
+fn find<C: ShortCode, P: Position, const VEC: usize, const PER: usize>(
     stream: &Stream,
     input: &Keys<'_>,
     opened: &OpenedKeys,
@@ -147,11 +140,11 @@ fn find<C: ShortCode, P: Position>(
     let mut sieve = Sieve::<C, P>::new(stream, len, wanted, bits)?;
     let find = Find { stream, len, coding, bits, sieve: sieve.view(stream)?, selected: selected.view(stream)? };
     match opened.loaded::<C>() {
-        Ok(view) => find.shaped(view)?,
-        Err(fused) => find.shaped(fused)?,
+        Ok(view) => find.run::<_, VEC>(view)?,
+        Err(fused) => find.run::<_, VEC>(fused)?,
     }
     if wanted <= orderable::<C>() {
-        return sieve.order(stream, selected.view(stream)?, to);
+        return sieve.order::<PER>(stream, selected.view(stream)?, to);
     }
     // Equal codes are in the order of their positions, and stay so.
     let mut sorted = stream.uninit::<C>(wanted)?;
@@ -274,15 +267,15 @@ fn select_rows(
         // Keys on the CPU can change their codes, and so leave positions that nobody writes. They count as missing.
         transfer::fill(stream, positions.reborrow(), u32::NONE)?;
     }
-    coded!(input => C, {
+    select_rows!(input.size => (C, VEC), {
         let selected = Candidates { codes: codes.typed().expect("memory is aligned"), positions: to };
-        find_rows::<C>(stream, input, &opened, count, layout, selected)?;
+        find_rows::<C, VEC>(stream, input, &opened, count, layout, selected)?;
     });
     gather(stream, opened.plain.fused(), to.as_const().into(), to_keys, layout)
 }
 
 /// Writes the positions of the largest numbers of each row.
-fn find_rows<C: ShortCode>(
+fn find_rows<C: ShortCode, const VEC: usize>(
     stream: &Stream,
     input: &Keys<'_>,
     opened: &OpenedKeys,
@@ -293,8 +286,8 @@ fn find_rows<C: ShortCode>(
     let &Keys { coding, bits, .. } = input;
     let find = FindRows { stream, len: input.len(), count, coding, bits, layout, selected };
     match opened.loaded::<C>() {
-        Ok(view) => find.shaped(view)?,
-        Err(fused) => find.shaped(fused)?,
+        Ok(view) => find.run::<_, VEC>(view)?,
+        Err(fused) => find.run::<_, VEC>(fused)?,
     }
     if layout.per_row > room::<C>() { sort_rows(stream, selected, layout.per_row) } else { Ok(()) }
 }
@@ -327,17 +320,17 @@ struct FindRows<'a, C> {
 }
 
 impl<C: ShortCode> FindRows<'_, C> {
-    fn shaped<I: Input<C::Held>>(self, input: I) -> Result<(), Error> {
+    fn run<I: Input<C::Held>, const VEC: usize>(self, input: I) -> Result<(), Error> {
         /// The elements of a row for which a block of 512 threads is worthwhile: several of its tiles.
         const LONG: usize = 1 << 14;
         if self.len / self.count >= LONG {
-            with_shape!(VEC in 4 | 2 | 1 = vector::<C>(), self.run::<I, VEC, 512>(input))
+            self.launch::<I, VEC, 512>(input)
         } else {
-            with_shape!(VEC in 4 | 2 | 1 = vector::<C>(), self.run::<I, VEC, 256>(input))
+            self.launch::<I, VEC, 256>(input)
         }
     }
 
-    fn run<I: Input<C::Held>, const VEC: usize, const THREADS: u32>(self, input: I) -> Result<(), Error> {
+    fn launch<I: Input<C::Held>, const VEC: usize, const THREADS: u32>(self, input: I) -> Result<(), Error> {
         let Layout { per_row, row_len, starts } = self.layout;
         let kernel = SelectRows::<C, I, VEC, THREADS>::new(
             input,
@@ -374,16 +367,13 @@ fn whole(wanted: usize) -> Layout {
 
 /// Writes the elements at some positions.
 fn gather(stream: &Stream, input: Fused, positions: Column, keys: ColumnMut, layout: Layout) -> Result<(), Error> {
-    held_by!(keys.size() => H or bytes, {
+    gather_keys!((held_size_or_bytes(keys.size()), positions.size()) => (H, P), {
         let output = HeldOut::<H>::with_contents(stream, keys)?;
         let Layout { per_row, row_len, starts } = layout;
-        number!(positions.size() => P, {
-            let positions = positions.typed().expect("positions are aligned");
-            let kernel =
-                GatherKeys::<H, P>::new(input, positions, output.view, per_row as u64, row_len as u64, starts);
-            // SAFETY: one thread per position, and as many keys. The positions are those of elements.
-            unsafe { stream.launch(kernel, positions.len().div_ceil(THREADS as usize))? };
-        });
+        let positions = positions.typed().expect("positions are aligned");
+        let kernel = GatherKeys::<H, P>::new(input, positions, output.view, per_row as u64, row_len as u64, starts);
+        // SAFETY: one thread per position, and as many keys. The positions are those of elements.
+        unsafe { stream.launch(kernel, positions.len().div_ceil(THREADS as usize))? };
         output.finish(stream)
     })
 }

@@ -67,7 +67,7 @@ pub(super) unsafe fn load_input<C: ShortCode, I: Input<C::Held>, const VEC: usiz
 /// The launch has any number of blocks, each of which takes fewer than 2^32 elements. `wanted` is not 0. `counts` has one
 /// element per digit. While the kernel runs, nothing writes the input, and nothing else uses the counts.
 #[kernel(
-    listed,
+    listed = super::instances::COUNT_DIGITS_PTX,
     threads = THREADS,
     shared = Histogram::<THREADS>::bytes(),
     min_blocks = MIN_BLOCKS,
@@ -157,7 +157,7 @@ const fn narrow_shared() -> usize {
 /// the input and of the spare memory. While the kernel runs, nothing writes the inputs, and nothing else uses the other
 /// buffers.
 #[kernel(
-    listed,
+    listed = super::instances::NARROW_PTX,
     threads = THREADS,
     shared = narrow_shared(),
     min_blocks = MIN_BLOCKS,
@@ -300,7 +300,7 @@ pub unsafe fn narrow<C: ShortCode, I: Input<C::Held>, P: Position, const VEC: us
 /// counts from the start of the row that it belongs to: rows have `per_row` positions each, at least 1. They start at
 /// `starts`, or at multiples of `row_len` if that is empty. While the kernel runs, nothing writes the inputs, and nothing
 /// else uses the output.
-#[kernel(listed, threads = THREADS, native = super::digits_native::gather_keys)]
+#[kernel(listed = super::instances::GATHER_KEYS_PTX, threads = THREADS, native = super::digits_native::gather_keys)]
 pub unsafe fn gather_keys<H: Held, P: Position>(
     input: Fused,
     positions: Global<P>,
@@ -318,15 +318,4 @@ pub unsafe fn gather_keys<H: Held, P: Position>(
             output.set(at, input.item(start + position.index()));
         }
     }
-}
-
-crate::instances! {
-    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for I in [Global<u32>, Fused]: CountDigits<u32, I, 4>;
-    for I in [Global<u64>, Fused]: CountDigits<u64, I, 2>;
-    for I in [Global<[u64; 2]>, Fused]: CountDigits<u128, I, 1>;
-    for I in [Global<u32>, Fused], P in [u32, u64]: Narrow<u32, I, P, 4>;
-    for I in [Global<u64>, Fused], P in [u32, u64]: Narrow<u64, I, P, 2>;
-    for I in [Global<[u64; 2]>, Fused], P in [u32, u64]: Narrow<u128, I, P, 1>;
-    for H in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]], P in [u32, u64]: GatherKeys<H, P>;
 }

@@ -48,10 +48,11 @@
 
 mod code;
 mod histogram;
-pub(crate) mod kernel;
-pub(crate) mod order;
-pub(crate) mod rows;
-pub(crate) mod sift;
+pub(crate) mod instances;
+mod kernel;
+mod order;
+mod rows;
+mod sift;
 mod tile;
 
 #[cfg(not(target_arch = "nvptx64"))]

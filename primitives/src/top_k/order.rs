@@ -159,7 +159,7 @@ impl<C: ShortCode, P: Position> Held<C, P> {
 /// numbers; numbers have `bits` bits. Earlier launches have finished the list of at most [`listable`] candidates, and have
 /// selected the numbers if it is not enough. While the kernel runs, nothing else uses the buffers.
 // One block per multiprocessor tells the assembler not to save registers.
-#[kernel(listed, threads = THREADS, shared = shared::<C>(), min_blocks = 1, native = super::digits_native::order_best)]
+#[kernel(listed = super::instances::ORDER_BEST_PTX, threads = THREADS, shared = shared::<C>(), min_blocks = 1, native = super::digits_native::order_best)]
 pub unsafe fn order_best<C: ShortCode, P: Position, const PER: usize>(
     bits: u32,
     sifted: Sifted,
@@ -216,11 +216,4 @@ pub unsafe fn order_best<C: ShortCode, P: Position, const PER: usize>(
         positions.set(at, if at < best { held.position(held.indices.get(at)) } else { P::NONE });
         at += THREADS as usize;
     }
-}
-
-crate::instances! {
-    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for P in [u32, u64]: OrderBest<u32, P, 16>;
-    for P in [u32, u64]: OrderBest<u64, P, 8>;
-    for P in [u32, u64]: OrderBest<u128, P, 4>;
 }

@@ -8,7 +8,7 @@ use crate::arch::thread;
 use crate::arch::warp::{LANES, warp_id};
 use crate::block::scan;
 use crate::form::kernel;
-use crate::input::{Fused, Input};
+use crate::input::Input;
 use crate::monoid::Sum;
 use crate::sort::ShortCode;
 use crate::view::{Global, Shared, SharedMemory, shared_bytes};
@@ -83,7 +83,7 @@ impl<C: ShortCode> Held<C> {
 /// the kernel runs, nothing writes the inputs, and nothing else uses `selected`.
 // One block per multiprocessor tells the assembler not to save registers.
 #[kernel(
-    listed,
+    listed = super::instances::SELECT_ROWS_PTX,
     threads = THREADS,
     shared = shared::<C, THREADS>(),
     min_blocks = 1,
@@ -284,11 +284,4 @@ unsafe fn order<C: ShortCode, const THREADS: u32>(held: Held<C>, selected: Candi
         selected.set(place, code, held.positions.get(at));
         at += THREADS as usize;
     }
-}
-
-crate::instances! {
-    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for I in [Global<u32>, Fused], THREADS in [256, 512]: SelectRows<u32, I, 4, THREADS>;
-    for I in [Global<u64>, Fused], THREADS in [256, 512]: SelectRows<u64, I, 2, THREADS>;
-    for I in [Global<[u64; 2]>, Fused], THREADS in [256, 512]: SelectRows<u128, I, 1, THREADS>;
 }

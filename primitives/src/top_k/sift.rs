@@ -15,7 +15,7 @@ use crate::arch::warp::{LANES, lane_id, warp_id};
 use crate::arch::{Order, Scope, thread};
 use crate::block::warp;
 use crate::form::{Buffer, Param, kernel};
-use crate::input::{Fused, Input};
+use crate::input::Input;
 use crate::sort::ShortCode;
 use crate::view::{Global, GlobalMut, SharedMemory};
 
@@ -172,7 +172,7 @@ pub(super) fn sampled(sample: usize, stride: u32) -> usize {
 /// # Safety
 /// The launch has any number of blocks. `maxima` has [`BLOCK_MAXIMA`] elements per block. `stride` is not 0. While the
 /// kernel runs, nothing writes the input, and nothing else uses `maxima`.
-#[kernel(listed, threads = THREADS, native = super::native::sample_maxima)]
+#[kernel(listed = super::instances::SAMPLE_MAXIMA_PTX, threads = THREADS, native = super::native::sample_maxima)]
 pub unsafe fn sample_maxima<C: ShortCode, I: Input<C::Held>, const VEC: usize>(
     input: I,
     coding: Coding,
@@ -225,7 +225,7 @@ pub unsafe fn sample_maxima<C: ShortCode, I: Input<C::Held>, const VEC: usize>(
 /// maxima, and nothing else uses `sifted`.
 // One block per multiprocessor tells the assembler not to save registers.
 #[kernel(
-    listed,
+    listed = super::instances::FIND_THRESHOLD_PTX,
     threads = FINDERS,
     shared = Histogram::<FINDERS>::bytes(),
     min_blocks = 1,
@@ -260,7 +260,7 @@ pub unsafe fn find_threshold<C: ShortCode>(maxima: Global<C>, bits: u32, wanted:
 /// # Safety
 /// The launch has any number of blocks. An earlier launch has found the threshold. The list of candidates has the room that
 /// `sifted` says. While the kernel runs, nothing writes the input, and nothing else uses `sifted` and the candidates.
-#[kernel(listed, threads = THREADS, min_blocks = SIFT_BLOCKS, native = super::native::sift)]
+#[kernel(listed = super::instances::SIFT_PTX, threads = THREADS, min_blocks = SIFT_BLOCKS, native = super::native::sift)]
 pub unsafe fn sift<C: ShortCode, I: Input<C::Held>, P: Position, const VEC: usize>(
     input: I,
     coding: Coding,
@@ -287,15 +287,4 @@ pub unsafe fn sift<C: ShortCode, I: Input<C::Held>, P: Position, const VEC: usiz
         }
         start += thread::grid_dim_x() as usize * tile_len(VEC);
     }
-}
-
-crate::instances! {
-    static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for I in [Global<u32>, Fused]: SampleMaxima<u32, I, 4>;
-    for I in [Global<u64>, Fused]: SampleMaxima<u64, I, 2>;
-    for I in [Global<[u64; 2]>, Fused]: SampleMaxima<u128, I, 1>;
-    for C in [u32, u64, u128]: FindThreshold<C>;
-    for I in [Global<u32>, Fused], P in [u32, u64]: Sift<u32, I, P, 4>;
-    for I in [Global<u64>, Fused], P in [u32, u64]: Sift<u64, I, P, 2>;
-    for I in [Global<[u64; 2]>, Fused], P in [u32, u64]: Sift<u128, I, P, 1>;
 }

@@ -17,12 +17,6 @@ use bytemuck::{Pod, Zeroable};
 /// The rows of a tile.
 pub(super) const ROWS: usize = 3;
 
-/// Returns the elements per access: 16 bytes.
-#[must_use]
-pub const fn vector<C>() -> usize {
-    16 / size_of::<C>()
-}
-
 /// Returns the elements of a warp.
 #[must_use]
 pub const fn run_len(vec: usize) -> usize {

@@ -2,10 +2,10 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{TILE, TransformTiles};
+use super::kernel::{TILE, TransformTiles, transform_tiles};
 use crate::map::{Map, Map2, Map3, Map4};
 use crate::runtime::column::ColumnMut;
-use crate::runtime::held::{HeldOut, expect_held, held_by};
+use crate::runtime::held::{HeldOut, expect_held, held_size_or_bytes};
 use crate::source::{self, AnySource, Number, Source};
 use crate::{DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
@@ -33,7 +33,7 @@ pub(crate) fn write_column(stream: &Stream, source: &AnySource<'_>, output: Colu
     if len == 0 {
         return Ok(());
     }
-    held_by!(output.size() => H or bytes, {
+    transform_tiles!(held_size_or_bytes(output.size()) => H, {
         let output = HeldOut::<H>::new(stream, output)?;
         let kernel = TransformTiles::<H>::new(source.fused(), output.view);
         // SAFETY: one block per tile; the output is as long as the source. A slice of the source is not the output, or is

@@ -53,5 +53,7 @@ pub unsafe fn transform_tiles<H: Held>(input: Fused, output: GlobalMut<H>) {
 
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
-    for H in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]]: TransformTiles<H>;
+    family transform_tiles(H) {
+        for H in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]]: TransformTiles<H>;
+    }
 }

@@ -1,6 +1,7 @@
 //! Run-length encoding and decoding.
 
 use super::super::beside::Lengths;
+use super::super::compact::compact_lengths;
 use super::super::expand::{ExpandRuns, SplitRuns, THREADS, TILE};
 use super::Shape;
 use super::compact::{Kept, Which};
@@ -15,7 +16,7 @@ use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
 use crate::runtime::held::expect_held;
 use crate::select::Offset;
 use crate::source::{self, AnySource, Source};
-use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Global, Stream, expect_len, expect_room, scan, sized};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Global, Stream, expect_len, expect_room, scan};
 use bytemuck::{Pod, Zeroable};
 
 /// The length of a run: `u32` or `u64`.
@@ -94,13 +95,13 @@ fn encode_runs(
     let (len, counted, input) = (input.len(), input.counted(stream)?, input.open(stream)?);
     let kept = Kept { len, which: Which::First, equality };
     let elements = elements.raw_view_mut(stream)?;
+    let lengths = lengths.raw_view_mut(stream)?;
+    compact_lengths!((elements.size(), lengths.size()) => (H, C, VEC, ROWS), {
+        if let (Some(elements), Some(lengths)) = (elements.typed::<H>(), lengths.typed::<C>()) {
+            return kept.launch_from::<H, _, VEC, ROWS>(stream, &input, elements, Lengths(lengths));
+        }
+    }, else ());
     number!(lengths.size() => C, {
-        let lengths = lengths.raw_view_mut(stream)?;
-        sized!(elements.size() => H in u32 | u64, {
-            if let (Some(elements), Some(lengths)) = (elements.typed::<H>(), lengths.typed::<C>()) {
-                return kept.launch_from(stream, &input, elements, Lengths(lengths));
-            }
-        }, else ());
         let mut marks = stream.uninit(len)?;
         let count = kept.mark(stream, &input, elements, &mut marks)?;
         let ones = source::constant::<C>(1, len).into_parts()?.lower().open(stream)?;
@@ -124,7 +125,7 @@ pub fn encode_shaped<H: Held, C: Length, E: Equality<H>, const THREADS: u32, con
     expect_room("the lengths of encoded runs", input.len(), lengths.len())?;
     let kept = Kept { len: input.len(), which: Which::First, equality: HoleEquality::of::<H, E>(equality) };
     let (elements, lengths) = (elements.raw_view_mut(stream)?, Lengths(lengths.raw_view_mut(stream)?));
-    kept.launch_shaped::<_, _, _, THREADS, VEC, ROWS>(stream, input.raw_view(stream)?, elements, lengths)
+    kept.launch::<_, _, _, THREADS, VEC, ROWS>(stream, input.raw_view(stream)?, elements, lengths)
 }
 
 /// Run-length decodes: writes each element as often as its length says, in order, and returns the sum of the lengths. Does

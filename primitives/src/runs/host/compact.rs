@@ -1,17 +1,16 @@
 //! One element of each run.
 
 use super::super::beside::{Beside, Marks, Values};
-use super::super::compact::{CompactRuns, rows, vector};
+use super::super::compact::{CompactRuns, compact_pairs, compact_runs};
 use crate::block::lookback;
 use crate::equality::{Equality, HoleEquality};
 use crate::hole::Held;
 use crate::input::Input;
 use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut};
-use crate::runtime::held::{HeldOut, expect_held, held_by};
+use crate::runtime::held::{HeldOut, expect_held, held_size_or_bytes};
 use crate::source::{AnySource, Opened, Source};
 use crate::{
     DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room, select,
-    sized, with_shape,
 };
 use bytemuck::Pod;
 
@@ -151,12 +150,10 @@ impl Kept {
         to: ColumnMut,
         (values, to_values): (Column, ColumnMut),
     ) -> Result<Option<DeviceValue<u64>>, Error> {
-        sized!(to.size() => K in u32 | u64, {
+        compact_pairs!((to.size(), values.size()) => (K, V, VEC, ROWS), {
             let (Ok(view), Some(to)) = (keys.held::<K>(), to.typed()) else { return Ok(None) };
-            sized!(values.size() => V in u32 | u64, {
-                let (Some(input), Some(output)) = (values.typed::<V>(), to_values.typed()) else { return Ok(None) };
-                self.launch(stream, view, to, Values { input, output }).map(Some)
-            }, else Ok(None))
+            let (Some(input), Some(output)) = (values.typed::<V>(), to_values.typed()) else { return Ok(None) };
+            self.launch::<K, _, _, 256, VEC, ROWS>(stream, view, to, Values { input, output }).map(Some)
         }, else Ok(None))
     }
 
@@ -168,16 +165,16 @@ impl Kept {
         output: ColumnMut,
         beside: X,
     ) -> Result<DeviceValue<u64>, Error> {
-        held_by!(output.size() => H or bytes, {
+        compact_runs!(held_size_or_bytes(output.size()) => (H, VEC, ROWS), {
             let output = HeldOut::<H>::new(stream, output.slice(0, self.len))?;
-            let count = self.launch_from(stream, input, output.view, beside)?;
+            let count = self.launch_from::<H, X, VEC, ROWS>(stream, input, output.view, beside)?;
             output.finish_first(stream, Some(count.as_slice().raw_view(stream)?))?;
             Ok(count)
         })
     }
 
     /// Writes the kept elements, of a view or of another source.
-    pub fn launch_from<H: Held, X: Beside>(
+    pub fn launch_from<H: Held, X: Beside, const VEC: usize, const ROWS: usize>(
         self,
         stream: &Stream,
         input: &Opened,
@@ -185,26 +182,13 @@ impl Kept {
         beside: X,
     ) -> Result<DeviceValue<u64>, Error> {
         match input.held::<H>() {
-            Ok(view) => self.launch(stream, view, output, beside),
-            Err(source) => self.launch(stream, source, output, beside),
+            Ok(view) => self.launch::<H, _, X, 256, VEC, ROWS>(stream, view, output, beside),
+            Err(source) => self.launch::<H, _, X, 256, VEC, ROWS>(stream, source, output, beside),
         }
     }
 
     /// Writes the kept elements, in the form in which kernels exist.
-    fn launch<H: Held, I: Input<H>, X: Beside>(
-        self,
-        stream: &Stream,
-        input: I,
-        output: GlobalMut<H>,
-        beside: X,
-    ) -> Result<DeviceValue<u64>, Error> {
-        with_shape!(VEC in 4 | 2 | 1 = vector::<H>(), with_shape!(
-            ROWS in 8 | 5 = rows::<H>(),
-            self.launch_shaped::<H, I, X, 256, VEC, ROWS>(stream, input, output, beside)
-        ))
-    }
-
-    pub fn launch_shaped<H: Held, I: Input<H>, X: Beside, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+    pub fn launch<H: Held, I: Input<H>, X: Beside, const THREADS: u32, const VEC: usize, const ROWS: usize>(
         self,
         stream: &Stream,
         input: I,

@@ -1,7 +1,7 @@
 //! The totals of runs.
 
 use super::super::open::Open;
-use super::super::reduce::{Heads, Keys, Marked, ReduceRuns, rows, vector};
+use super::super::reduce::{Heads, Keys, Marked, ReduceRuns, reduce_by_keys, reduce_marked};
 use super::Shape;
 use super::compact::{Kept, Which};
 use crate::block::lookback;
@@ -10,12 +10,9 @@ use crate::hole::Held;
 use crate::input::{Count, Input};
 use crate::monoid::{HoleMonoid, Monoid};
 use crate::runtime::column::{AnySliceMut, ColumnMut};
-use crate::runtime::held::{HeldOut, expect_both, held_by};
+use crate::runtime::held::{HeldOut, expect_both, held_size};
 use crate::source::{AnySource, Opened, Source};
-use crate::{
-    DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room, sized,
-    with_shape,
-};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room};
 use bytemuck::Pod;
 
 /// Combines the values of each run of equal keys. Writes the first key and the total of each run, in order, and returns the
@@ -83,9 +80,9 @@ impl Values<'_> {
     /// Combines the values of runs that begin where there are marks.
     pub fn reduce(self, stream: &Stream, marks: &DeviceVec<u8>, count: Count) -> Result<DeviceValue<u64>, Error> {
         let heads = Marked { marks: marks.raw_view(stream)?, count };
-        held_by!(self.totals.size() => H, {
+        reduce_marked!(held_size(self.totals.size()) => (H, VEC, ROWS), {
             let totals = HeldOut::<H>::new(stream, self.totals.slice(0, self.len))?;
-            let count = self.launch(stream, heads, totals.view)?;
+            let count = self.launch::<_, H, VEC, ROWS>(stream, heads, totals.view)?;
             totals.finish_first(stream, Some(count.as_slice().raw_view(stream)?))?;
             Ok(count)
         })
@@ -99,17 +96,14 @@ impl Values<'_> {
         output: ColumnMut,
         equality: HoleEquality,
     ) -> Result<Option<DeviceValue<u64>>, Error> {
-        sized!(output.size() => K in u32 | u64, {
+        reduce_by_keys!((output.size(), self.totals.size()) => (K, V, VEC, ROWS), {
             let (Ok(input), Some(output)) = (keys.held::<K>(), output.typed()) else { return Ok(None) };
-            let heads = Keys { equality, input, output };
-            sized!(self.totals.size() => V in u32 | u64, {
-                let Some(totals) = self.totals.typed::<V>() else { return Ok(None) };
-                self.launch(stream, heads, totals).map(Some)
-            }, else Ok(None))
+            let Some(totals) = self.totals.typed::<V>() else { return Ok(None) };
+            self.launch::<_, V, VEC, ROWS>(stream, Keys { equality, input, output }, totals).map(Some)
         }, else Ok(None))
     }
 
-    fn launch<S: Heads, H: Held>(
+    fn launch<S: Heads, H: Held, const VEC: usize, const ROWS: usize>(
         &self,
         stream: &Stream,
         heads: S,
@@ -117,8 +111,8 @@ impl Values<'_> {
     ) -> Result<DeviceValue<u64>, Error> {
         let reduction = Reduction { len: self.len, totals, op: self.operation.held_in() };
         match self.input.held::<H>() {
-            Ok(view) => reduction.launch(stream, heads, view),
-            Err(source) => reduction.launch(stream, heads, source),
+            Ok(view) => reduction.launch::<S, _, 256, VEC, ROWS>(stream, heads, view),
+            Err(source) => reduction.launch::<S, _, 256, VEC, ROWS>(stream, heads, source),
         }
     }
 }
@@ -131,14 +125,7 @@ struct Reduction<H> {
 }
 
 impl<H: Held> Reduction<H> {
-    fn launch<S: Heads, I: Input<H>>(self, stream: &Stream, heads: S, values: I) -> Result<DeviceValue<u64>, Error> {
-        with_shape!(VEC in 4 | 2 | 1 = vector::<S, H>(), with_shape!(
-            ROWS in 7 | 5 = rows::<S, H>(),
-            self.launch_shaped::<S, I, 256, VEC, ROWS>(stream, heads, values)
-        ))
-    }
-
-    fn launch_shaped<S: Heads, I: Input<H>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+    fn launch<S: Heads, I: Input<H>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
         self,
         stream: &Stream,
         heads: S,
@@ -194,5 +181,5 @@ where
     };
     let op = HoleMonoid::<V>::of::<V, M>(operation);
     let reduction = Reduction { len: keys.len(), totals: totals.raw_view_mut(stream)?, op };
-    reduction.launch_shaped::<_, _, THREADS, VEC, ROWS>(stream, heads, values.raw_view(stream)?)
+    reduction.launch::<_, _, THREADS, VEC, ROWS>(stream, heads, values.raw_view(stream)?)
 }

@@ -5,18 +5,17 @@
 pub(super) mod segments;
 
 use super::kernel::{CountTiles, FLAG_THREADS, FlagItems, PartitionTiles, SelectTiles};
+use super::kernel::{flag_items, partition_flagged, partition_tiles, select_flagged, select_tiles};
 use super::predicate::{Flags, HolePredicate, Keep, Predicate};
-use super::source::{self, SelectSource};
-use super::tile::{rows, vector};
+use super::source::{self, SelectSource, select_source};
 use crate::block::lookback;
 use crate::hole::Held;
 use crate::input::Fused;
 use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut};
-use crate::runtime::held::{HeldIn, Indices, expect_held, held_by};
+use crate::runtime::held::{HeldIn, Indices, expect_held, held_size_or_bytes};
 use crate::runtime::pairs::{Operands, Pairs, PairsMut, no_values};
-use crate::source::{AnySource, Opened, Source};
+use crate::source::{AnySource, Source};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room};
-use crate::{sized, with_shape};
 use bytemuck::Pod;
 
 /// Writes the items that pass to the front of `output`, in order, and returns their number. Does not wait.
@@ -46,43 +45,45 @@ fn select_any(
 ) -> Result<DeviceValue<u64>, Error> {
     expect_room("the output of a selection", input.len(), output.len())?;
     let (len, input, to) = (input.len(), input.open(stream)?, output.raw_view_mut(stream)?);
-    held_by!(input.size() => H or bytes, select_held::<H>(stream, &input, len, to, keep))
+    // Items of the sizes that kernels move, in memory: these have wide accesses.
+    select_tiles!((input.size(), 0) => (K, V, VEC, ROWS), {
+        if let (Ok(keys), Some(to)) = (input.held::<K>(), to.typed::<K>()) {
+            let values = no_values(len);
+            let (from, to) = (Pairs { keys, values: values.as_const() }, PairsMut { keys: to, values });
+            return run_select::<K, _, _, 256, VEC, ROWS>(stream, from, to, keep);
+        }
+    }, else ());
+    select_source!(held_size_or_bytes(input.size()) => (H, ROWS), {
+        select_held::<H, ROWS>(stream, input.fused(), len, to, keep)
+    })
 }
 
-/// Selects items that are held in an `H`.
-fn select_held<H: Held>(
+/// Selects items of a source that are held in an `H`.
+fn select_held<H: Held, const ROWS: usize>(
     stream: &Stream,
-    input: &Opened,
+    input: Fused,
     len: usize,
     to: ColumnMut,
     keep: HolePredicate,
 ) -> Result<DeviceValue<u64>, Error> {
-    // There are kernels with wide accesses for these sizes.
-    if const { size_of::<H>() <= 8 }
-        && let (Ok(keys), Some(to)) = (input.held::<H>(), to.typed())
-    {
-        let values = no_values(len);
-        let from = Pairs { keys, values: values.as_const() };
-        return shaped(from, PairsMut { keys: to, values }, keep, Select { stream });
-    }
     if len == 0 {
         return DeviceValue::new(stream, 0);
     }
     let mut count = DeviceValue::uninit(stream)?;
     if let Some(output) = to.typed::<H>() {
-        launch_source(stream, input.fused(), len, output, keep, &mut count)?;
+        launch_source::<H, ROWS>(stream, input, len, output, keep, &mut count)?;
         return Ok(count);
     }
     // Items of other sizes are selected in the next larger one, and then copied: as many as the count says.
     let mut selected = stream.uninit::<H>(len)?;
-    launch_source(stream, input.fused(), len, selected.raw_view_mut(stream)?, keep, &mut count)?;
+    launch_source::<H, ROWS>(stream, input, len, selected.raw_view_mut(stream)?, keep, &mut count)?;
     let places = Indices::first(stream, len, count.as_slice().raw_view(stream)?)?;
     places.gather_held(stream, selected.raw_view(stream)?, to.slice(0, len))?;
     Ok(count)
 }
 
 /// Launches the kernel for a source that is not empty.
-fn launch_source<H: Held>(
+fn launch_source<H: Held, const ROWS: usize>(
     stream: &Stream,
     input: Fused,
     len: usize,
@@ -90,15 +91,12 @@ fn launch_source<H: Held>(
     keep: HolePredicate,
     count: &mut DeviceValue<u64>,
 ) -> Result<(), Error> {
-    with_shape!(ROWS in 16 | 8 | 4 = source::rows::<H>(), {
-        let tiles = len.div_ceil(source::THREADS as usize * ROWS);
-        let scratch = stream.lookback_words(lookback::scratch_words::<u64>(tiles))?;
-        let count = count.as_mut_slice().raw_view_mut(stream)?;
-        let kernel = SelectSource::<H, ROWS>::new(input, output, keep, count, scratch);
-        // SAFETY: one block per tile; the output has room for all items; the scratch memory has the words that the tiles
-        // need.
-        unsafe { stream.launch(kernel, tiles) }
-    })
+    let tiles = len.div_ceil(source::THREADS as usize * ROWS);
+    let scratch = stream.lookback_words(lookback::scratch_words::<u64>(tiles))?;
+    let count = count.as_mut_slice().raw_view_mut(stream)?;
+    let kernel = SelectSource::<H, ROWS>::new(input, output, keep, count, scratch);
+    // SAFETY: one block per tile; the output has room for all items; the scratch memory has the words that the tiles need.
+    unsafe { stream.launch(kernel, tiles) }
 }
 
 /// [`select`] for pairs whose keys pass.
@@ -241,36 +239,15 @@ pub(super) fn pair_operands(
     Operands::pairs(stream, input, output)
 }
 
-/// Work that is generic over the items, the test and the tile shape.
-pub(super) trait Job {
+/// Work on items that pass a test.
+pub(super) trait Job: Copy {
     type Output;
 
-    /// Whether there are kernels for keys of 1 and 2 bytes, for values of 8 bytes, and for flags of other items than keys
-    /// of 4 bytes.
-    const HAS_ALL_KERNELS: bool;
+    /// Works with a kernel for these items that tests them, if there is one.
+    fn by_predicate(self, items: Operands, keep: HolePredicate) -> Result<Option<Self::Output>, Error>;
 
-    /// Whether there are kernels for values of 4 bytes.
-    const HAS_PAIRS: bool;
-
-    fn run<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
-        self,
-        from: Pairs<K, V>,
-        to: PairsMut<K, V>,
-        keep: F,
-    ) -> Result<Self::Output, Error>;
-}
-
-/// Selects the shape.
-fn shaped<K: Pod, V: Pod, F: Keep<K>, J: Job>(
-    from: Pairs<K, V>,
-    to: PairsMut<K, V>,
-    keep: F,
-    job: J,
-) -> Result<J::Output, Error> {
-    with_shape!(VEC in 4 | 2 | 1 = vector::<K, V>(), with_shape!(
-        ROWS in 8 | 5 = rows::<V>(),
-        job.run::<K, V, F, 256, VEC, ROWS>(from, to, keep)
-    ))
+    /// Works with a kernel for these items that reads flags, if there is one. There is one for indices.
+    fn by_flags(self, items: Operands, flags: Flags) -> Result<Option<Self::Output>, Error>;
 }
 
 /// Selects by a predicate, in the form in which kernels exist: items of the sizes that kernels move, or their indices.
@@ -280,22 +257,10 @@ pub(super) fn by_predicate<J: Job>(
     keep: HolePredicate,
     job: J,
 ) -> Result<J::Output, Error> {
-    sized!(items.keys.size() => K in u32 | u64, {
-        if let Some((from, to)) = items.typed::<K, ()>() {
-            return shaped(from, to, keep, job);
-        }
-        if const { J::HAS_PAIRS } && let Some((from, to)) = items.typed::<K, u32>() {
-            return shaped(from, to, keep, job);
-        }
-        if const { J::HAS_ALL_KERNELS } && let Some((from, to)) = items.typed::<K, u64>() {
-            return shaped(from, to, keep, job);
-        }
-    }, else if const { J::HAS_ALL_KERNELS } {
-        sized!(items.keys.size() => K in u8 | u16, if let Some((from, to)) = items.typed::<K, ()>() {
-            return shaped(from, to, keep, job);
-        }, else ())
-    });
-    by_test(stream, items, keep, job)
+    match job.by_predicate(items, keep)? {
+        Some(output) => Ok(output),
+        None => by_test(stream, items, keep, job),
+    }
 }
 
 /// Tests the items first, and then selects by flags.
@@ -309,7 +274,7 @@ fn test(stream: &Stream, items: Column, keep: HolePredicate) -> Result<DeviceVec
     let len = items.len();
     let mut flags = stream.uninit::<u8>(len)?;
     if len > 0 {
-        held_by!(items.size() => H or bytes, {
+        flag_items!(held_size_or_bytes(items.size()) => H, {
             let items = HeldIn::<H>::new(stream, items)?;
             let kernel = FlagItems::<H, HolePredicate>::new(items.view, keep, flags.raw_view_mut(stream)?);
             // SAFETY: one thread per item, and as many flags.
@@ -322,14 +287,9 @@ fn test(stream: &Stream, items: Column, keep: HolePredicate) -> Result<DeviceVec
 /// Selects by flags.
 fn by_flags(stream: &Stream, items: Operands, flags: Flags) -> Result<DeviceValue<u64>, Error> {
     let job = Select { stream };
-    if let Some((from, to)) = items.typed::<u32, ()>() {
-        shaped(from, to, flags, job)
-    } else if let Some((from, to)) = items.typed::<u32, u32>() {
-        shaped(from, to, flags, job)
-    } else if let Some((from, to)) = items.typed::<u64, ()>() {
-        shaped(from, to, flags, job)
-    } else {
-        by_index(stream, items, flags, job)
+    match job.by_flags(items, flags)? {
+        Some(count) => Ok(count),
+        None => by_index(stream, items, flags, job),
     }
 }
 
@@ -337,49 +297,61 @@ fn by_flags(stream: &Stream, items: Operands, flags: Flags) -> Result<DeviceValu
 fn by_index<J: Job>(stream: &Stream, items: Operands, flags: Flags, job: J) -> Result<J::Output, Error> {
     let len = items.len();
     let mut indices = Indices::new(stream, len, len)?;
-    let moved = PairsMut { keys: indices.to.raw_view_mut(stream)?, values: no_values(len) };
-    let indexed = Pairs { keys: indices.from.raw_view(stream)?, values: no_values(len).as_const() };
-    let output = shaped(indexed, moved, flags, job)?;
+    let indexed = Operands {
+        keys: indices.from.raw_view(stream)?.into(),
+        values: no_values(len).as_const().into(),
+        to_keys: indices.to.raw_view_mut(stream)?.into(),
+        to_values: no_values(len).into(),
+    };
+    let output = job.by_flags(indexed, flags)?.expect("there is a kernel for indices");
     indices.gather_held(stream, items.keys, items.to_keys.slice(0, len))?;
     indices.gather_held(stream, items.values, items.to_values.slice(0, len))?;
     Ok(output)
 }
 
+#[derive(Clone, Copy)]
 struct Select<'a> {
     stream: &'a Stream,
 }
 
 impl Job for Select<'_> {
     type Output = DeviceValue<u64>;
-    const HAS_ALL_KERNELS: bool = true;
-    const HAS_PAIRS: bool = true;
 
-    fn run<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
-        self,
-        from: Pairs<K, V>,
-        to: PairsMut<K, V>,
-        keep: F,
-    ) -> Result<DeviceValue<u64>, Error> {
-        run_select::<K, V, F, THREADS, VEC, ROWS>(self.stream, from, to, keep)
+    fn by_predicate(self, items: Operands, keep: HolePredicate) -> Result<Option<DeviceValue<u64>>, Error> {
+        select_tiles!(items.sizes() => (K, V, VEC, ROWS), {
+            let Some((from, to)) = items.typed::<K, V>() else { return Ok(None) };
+            run_select::<K, V, _, 256, VEC, ROWS>(self.stream, from, to, keep).map(Some)
+        }, else Ok(None))
+    }
+
+    fn by_flags(self, items: Operands, flags: Flags) -> Result<Option<DeviceValue<u64>>, Error> {
+        select_flagged!(items.sizes() => (K, V, VEC, ROWS), {
+            let Some((from, to)) = items.typed::<K, V>() else { return Ok(None) };
+            run_select::<K, V, _, 256, VEC, ROWS>(self.stream, from, to, flags).map(Some)
+        }, else Ok(None))
     }
 }
 
+#[derive(Clone, Copy)]
 struct Partition<'a> {
     stream: &'a Stream,
 }
 
 impl Job for Partition<'_> {
     type Output = DeviceValue<u64>;
-    const HAS_ALL_KERNELS: bool = false;
-    const HAS_PAIRS: bool = true;
 
-    fn run<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
-        self,
-        from: Pairs<K, V>,
-        to: PairsMut<K, V>,
-        keep: F,
-    ) -> Result<DeviceValue<u64>, Error> {
-        run_partition::<K, V, F, THREADS, VEC, ROWS>(self.stream, from, to, keep)
+    fn by_predicate(self, items: Operands, keep: HolePredicate) -> Result<Option<DeviceValue<u64>>, Error> {
+        partition_tiles!(items.sizes() => (K, V, VEC, ROWS), {
+            let Some((from, to)) = items.typed::<K, V>() else { return Ok(None) };
+            run_partition::<K, V, _, 256, VEC, ROWS>(self.stream, from, to, keep).map(Some)
+        }, else Ok(None))
+    }
+
+    fn by_flags(self, items: Operands, flags: Flags) -> Result<Option<DeviceValue<u64>>, Error> {
+        partition_flagged!(items.sizes() => (K, V, VEC, ROWS), {
+            let Some((from, to)) = items.typed::<K, V>() else { return Ok(None) };
+            run_partition::<K, V, _, 256, VEC, ROWS>(self.stream, from, to, flags).map(Some)
+        }, else Ok(None))
     }
 }
 

@@ -2,7 +2,8 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::super::predicate::{HolePredicate, Keep, Predicate};
+use super::super::kernel::{select_segments, select_segments_flagged};
+use super::super::predicate::{Flags, HolePredicate, Keep, Predicate};
 use super::super::segments::{CheckOffsets, MoveOffsets, NoteShape, Offset, THREADS, Within};
 use super::{Job, Shape, by_predicate, key_operands, pair_operands, run_select};
 use crate::arch::warp::LANES;
@@ -129,7 +130,7 @@ fn by_segments(
     trust: Trust,
 ) -> Result<AnyVec, Error> {
     let offsets = Offsets::new(stream, offsets, items.len(), trust)?;
-    by_predicate(stream, items, keep, Segments { offsets })
+    by_predicate(stream, items, keep, Segments { offsets: &offsets })
 }
 
 /// Offsets that the device has checked, or will check.
@@ -181,14 +182,15 @@ struct Notes {
     rows: DeviceVec<u64>,
 }
 
+#[derive(Clone, Copy)]
 struct Segments<'a> {
-    offsets: Offsets<'a>,
+    offsets: &'a Offsets<'a>,
 }
 
 impl Segments<'_> {
     /// Returns the new offsets.
     fn moved(self, notes: &Notes, count: &DeviceValue<u64>) -> Result<AnyVec, Error> {
-        let Offsets { stream, offsets, len, .. } = self.offsets;
+        let &Offsets { stream, offsets, len, .. } = self.offsets;
         typed!(offsets, |offsets: O| {
             let mut output = stream.uninit::<O>(offsets.len())?;
             let kernel = MoveOffsets::new(
@@ -206,20 +208,15 @@ impl Segments<'_> {
             Ok(output.into())
         })
     }
-}
 
-impl Job for Segments<'_> {
-    type Output = AnyVec;
-    const HAS_ALL_KERNELS: bool = false;
-    const HAS_PAIRS: bool = false;
-
+    /// Selects the items, and returns the new offsets.
     fn run<K: Pod, V: Pod, F: Keep<K>, const BLOCK: u32, const VEC: usize, const ROWS: usize>(
         self,
         from: Pairs<K, V>,
         to: PairsMut<K, V>,
         test: F,
     ) -> Result<AnyVec, Error> {
-        let Offsets { stream, range, len, .. } = &self.offsets;
+        let Offsets { stream, range, len, .. } = self.offsets;
         let runs = len.div_ceil(BLOCK as usize * VEC * ROWS) * (BLOCK / LANES) as usize;
         let mut notes = Notes {
             shape: NoteShape { vec: VEC as u32, rows: ROWS as u32 },
@@ -239,6 +236,24 @@ impl Job for Segments<'_> {
     }
 }
 
+impl Job for Segments<'_> {
+    type Output = AnyVec;
+
+    fn by_predicate(self, items: Operands, keep: HolePredicate) -> Result<Option<AnyVec>, Error> {
+        select_segments!(items.sizes() => (K, V, VEC, ROWS), {
+            let Some((from, to)) = items.typed::<K, V>() else { return Ok(None) };
+            self.run::<K, V, _, 256, VEC, ROWS>(from, to, keep).map(Some)
+        }, else Ok(None))
+    }
+
+    fn by_flags(self, items: Operands, flags: Flags) -> Result<Option<AnyVec>, Error> {
+        select_segments_flagged!(items.sizes() => (K, V, VEC, ROWS), {
+            let Some((from, to)) = items.typed::<K, V>() else { return Ok(None) };
+            self.run::<K, V, _, 256, VEC, ROWS>(from, to, flags).map(Some)
+        }, else Ok(None))
+    }
+}
+
 /// [`segments`] with a given tile shape.
 #[doc(hidden)]
 pub fn segments_shaped<T: Held, O: Offset, P: Predicate<T>, const BLOCK: u32, const VEC: usize, const ROWS: usize>(
@@ -253,5 +268,5 @@ pub fn segments_shaped<T: Held, O: Offset, P: Predicate<T>, const BLOCK: u32, co
     let (from, to) = items.typed::<T, ()>().expect("the items have this type");
     let offsets = Offsets::new(stream, offsets.into(), from.keys.len(), Trust::Check)?;
     let test = HolePredicate::of::<T, P>(predicate);
-    Ok(Segments { offsets }.run::<T, (), HolePredicate, BLOCK, VEC, ROWS>(from, to, test)?.into_typed())
+    Ok(Segments { offsets: &offsets }.run::<T, (), HolePredicate, BLOCK, VEC, ROWS>(from, to, test)?.into_typed())
 }
