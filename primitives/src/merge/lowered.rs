@@ -8,6 +8,7 @@ use super::runs::{RunsTiles, SLACK, tile_len as runs_tile_len};
 use super::shape::{RUNS_THREADS, THREADS, items, runs_items};
 use super::splits::{expect_runs, partition, rounds, split_runs, untyped, views};
 use super::{RunsSplits, Splits};
+use crate::code::U256;
 use crate::compare::{HoleOrder, Less};
 use crate::runtime::call::Reach;
 use crate::runtime::carrier::{is_moved_with, ordered};
@@ -15,7 +16,6 @@ use crate::runtime::column::{AnySlice, AnySliceMut};
 use crate::runtime::held::{Indices, LaidOut, LaidOutMut, held_layout};
 use crate::runtime::loading::{Next, Upcoming};
 use crate::runtime::pairs::{Columns, ColumnsMut};
-use crate::sort::U256;
 use crate::{Error, Stream, expect_len};
 use crate::{sized, with_shape};
 

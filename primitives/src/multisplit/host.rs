@@ -3,12 +3,13 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::kernel::{NumberKeys, THREADS};
-use super::{Bucket, HoleBuckets};
+use crate::buckets::Buckets;
+use crate::buckets::{Bucket, HoleBuckets};
 use crate::runtime::column::{AnySlice, AnySliceMut};
 use crate::runtime::held::{HeldIn, Indices, expect_held, held_by};
 use crate::runtime::pairs::{Operands, Pairs, PairsMut};
+use crate::sort::Digits;
 use crate::sort::distribute::{Passes, Typed};
-use crate::sort::{Buckets, Digits};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len, sized};
 use bytemuck::Pod;
 

@@ -5,8 +5,9 @@
 use super::chunks::Chunks;
 use super::distribute::{Kernels, Spare, Typed, is_moved, moved, run_passes};
 use super::encode::{EncodeKeys, THREADS as ENCODE_THREADS};
-use super::{Digits, HoleCode, Options, Side, Sign, U256};
+use super::{Digits, Options, Side, Sign, U256};
 use crate::compare::HoleOrder;
+use crate::key::HoleCode;
 use crate::merge_sort;
 use crate::runtime::column::{AnySlice, AnySliceMut, AnyVec, Column, ColumnMut};
 use crate::runtime::held::{Indices, LaidOut, LaidOutMut, held_layout_or_bytes};

@@ -4,9 +4,10 @@
 
 use super::RadixCode;
 use super::encode::EncodeKeys;
-use super::kernel::{BucketHistogram, BucketPass, Buckets, SortBlock, bucket_of, buckets_of, last_bucket};
+use super::kernel::{BucketHistogram, BucketPass, SortBlock};
 use crate::block::native::part_mut;
 use crate::block::radix::RADIX;
+use crate::buckets::{Buckets, bucket_of, buckets_of, last_bucket};
 use crate::hole::Held;
 use crate::kernel::Team;
 use crate::view::GlobalMut;
