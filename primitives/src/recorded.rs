@@ -173,9 +173,10 @@ impl Drop for AtWork {
 mod tests {
     use super::*;
     use crate::compare::{Compare, Less};
+    use crate::key::code_recipe;
     use crate::multisplit::Bucket;
     use crate::operator::{Id, Kind, Leaf, Record, Recording, Twin, Value, operator};
-    use crate::sort::{RadixKey, code_of, code_recipe};
+    use crate::sort::{RadixKey, code_of};
     use bytemuck::{Pod, Zeroable};
     use std::sync::atomic::{AtomicU32, Ordering};
 

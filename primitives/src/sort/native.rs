@@ -310,7 +310,8 @@ fn sort_many<K: Pod, V: Pod, B: Buckets<K>>(buckets: &B, passes: u32, items: &mu
 mod tests {
     use super::*;
     use crate::block::native::tests::{compare, random};
-    use crate::sort::{HoleCode, RadixKey, U256};
+    use crate::key::HoleCode;
+    use crate::sort::{RadixKey, U256};
 
     fn encoded<K: RadixKey, H: Held>(of: impl Fn(u64) -> H) {
         for len in [1, 255, 256, 257, (3 << 13) + 1] {
