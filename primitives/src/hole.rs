@@ -262,7 +262,7 @@ mod host {
     use crate::Error;
     use crate::load::LoadCode;
     use crate::operator::{Recorded, Word};
-    use crate::runtime::recorded::Recipe;
+    use crate::recorded::Recipe;
     use std::any::TypeId;
 
     macro_rules! held {

@@ -48,6 +48,7 @@ extern crate self as gpu_primitives;
 
 pub mod arch;
 pub mod block;
+mod buckets;
 pub mod code;
 pub mod compare;
 pub mod equality;
@@ -58,6 +59,7 @@ pub mod histogram;
 mod hole;
 mod input;
 pub mod kernel;
+mod key;
 #[cfg(not(target_arch = "nvptx64"))]
 mod load;
 pub mod map;
@@ -70,6 +72,8 @@ pub mod operator;
 pub mod permute;
 #[cfg(not(target_arch = "nvptx64"))]
 mod preload;
+#[cfg(not(target_arch = "nvptx64"))]
+mod recorded;
 pub mod reduce;
 pub mod runs;
 pub mod scan;

@@ -1,13 +1,14 @@
 //! Loading kernels before they are needed.
 
+use crate::buckets::{Bucket, HoleBuckets};
 use crate::compare::{Compare, HoleOrder};
 use crate::hole::Filling;
+use crate::key::HoleCode;
 use crate::monoid::{HoleMonoid, Monoid};
-use crate::multisplit::{Bucket, HoleBuckets};
 use crate::runtime::fill::{Operators, has_hole_for};
 use crate::runtime::instance::Instance;
 use crate::select::{HolePredicate, Predicate};
-use crate::sort::{HoleCode, RadixKey, SortBy};
+use crate::sort::{RadixKey, SortBy};
 use crate::{Device, Error};
 use bytemuck::Pod;
 use core::fmt;

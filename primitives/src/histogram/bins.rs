@@ -67,7 +67,7 @@ unsafe impl Param for HoleBins {
 impl HoleBins {
     /// Returns the bins of elements `T`, for kernels that hold them in a type of the same size or a larger one.
     pub(super) fn of<T: Pod, B: super::Bucket<T>>(bucket: B) -> Self {
-        Self(Hole::new(bucket, crate::multisplit::HoleBuckets::filling::<T, B>()))
+        Self(Hole::new(bucket, crate::buckets::HoleBuckets::filling::<T, B>()))
     }
 }
 

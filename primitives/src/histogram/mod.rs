@@ -46,7 +46,7 @@ mod host;
 #[cfg(not(target_arch = "nvptx64"))]
 mod native;
 
-pub use crate::multisplit::Bucket;
+pub use crate::buckets::Bucket;
 pub use kernel::Count;
 pub use sample::Sample;
 

@@ -1,7 +1,7 @@
 //! The numbers that histograms have bins for, and the bins of equal width.
 
+use crate::buckets::Bucket;
 use crate::compare::Compare;
-use crate::multisplit::Bucket;
 use crate::operator::{Record, operator};
 use bytemuck::{Pod, Zeroable};
 

@@ -8,6 +8,7 @@ use super::runs::{RunsTiles, SLACK, runs_tiles, tile_len as runs_tile_len};
 use super::shape::{RUNS_THREADS, THREADS};
 use super::splits::{expect_runs, partition, rounds, split_runs, untyped, views};
 use super::{RunsSplits, Splits};
+use crate::code::U256;
 use crate::compare::{HoleOrder, Less};
 use crate::runtime::call::Reach;
 use crate::runtime::column::{AnySlice, AnySliceMut, Column};
@@ -15,7 +16,6 @@ use crate::runtime::held::{Indices, LaidOut, LaidOutMut, held_layout};
 use crate::runtime::loading::{Next, Upcoming};
 use crate::runtime::pairs::{Columns, ColumnsMut};
 use crate::sized;
-use crate::sort::U256;
 use crate::{Error, Stream, expect_len};
 
 /// A sorted run: codes, and values.

@@ -3,13 +3,13 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::kernel::{NumberKeys, THREADS, number_keys};
-use super::{Bucket, HoleBuckets};
+use crate::buckets::{Bucket, Buckets, HoleBuckets};
 use crate::runtime::column::{AnySlice, AnySliceMut};
 use crate::runtime::held::{HeldIn, Indices, expect_held, held_size_or_bytes};
 use crate::runtime::pairs::{Operands, Pairs, PairsMut};
+use crate::sort::Digits;
 use crate::sort::distribute::{Passes, Typed};
 use crate::sort::kernel::split_buckets;
-use crate::sort::{Buckets, Digits};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len};
 use bytemuck::Pod;
 

@@ -1,10 +1,10 @@
 //! The kernel that computes bucket numbers.
 
-use super::bucket::HoleBuckets;
 use crate::arch::thread;
+use crate::buckets::Buckets;
+use crate::buckets::HoleBuckets;
 use crate::form::kernel;
 use crate::hole::Held;
-use crate::sort::Buckets;
 use crate::view::{Global, GlobalMut};
 
 /// The threads per block.

@@ -22,7 +22,6 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-mod bucket;
 pub(crate) mod kernel;
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -30,8 +29,7 @@ mod host;
 #[cfg(not(target_arch = "nvptx64"))]
 mod native;
 
-pub(crate) use bucket::HoleBuckets;
-pub use bucket::{Bucket, Shift};
+pub use crate::buckets::{Bucket, Shift};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{MAX_BUCKETS, keys, pairs};

@@ -5,9 +5,9 @@
 
 use super::kernel::NumberKeys;
 use crate::block::native::part_mut;
+use crate::buckets::Buckets as _;
 use crate::hole::Held;
 use crate::kernel::Team;
-use crate::sort::Buckets as _;
 use std::ops::Range;
 
 /// # Safety
@@ -28,7 +28,7 @@ pub(super) unsafe fn number_keys<H: Held>(kernel: NumberKeys<H>, team: Team) {
 mod tests {
     use super::*;
     use crate::block::native::tests::{compare, random};
-    use crate::multisplit::{Bucket, HoleBuckets, Shift};
+    use crate::buckets::{Bucket, HoleBuckets, Shift};
     use bytemuck::Pod;
 
     fn numbered<K: Pod, H: Held>(shift: Shift, of: impl Fn(u64) -> H)

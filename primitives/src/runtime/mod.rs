@@ -25,7 +25,6 @@ mod nvtx;
 pub(crate) mod offsets;
 pub(crate) mod pairs;
 mod pinned;
-pub(crate) mod recorded;
 mod scratch;
 mod slice;
 mod spans;

@@ -2,9 +2,10 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{BucketHistogram, Buckets, HISTOGRAM_TILE, MAX_CHUNK, lookback_len, sort_digits};
+use super::kernel::{BucketHistogram, HISTOGRAM_TILE, MAX_CHUNK, lookback_len, sort_digits};
 use super::shape::{LargePass, SMALL_ITEMS, SMALL_THREADS, SmallPass, THREADS, items};
 use crate::block::radix::RADIX;
+use crate::buckets::Buckets;
 use crate::runtime::column::{AnyVec, Column};
 use crate::runtime::loading::Upcoming;
 use crate::runtime::pairs::{Columns, ColumnsMut};

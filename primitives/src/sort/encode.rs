@@ -1,11 +1,11 @@
 //! The kernel that computes the codes of keys.
 
 use super::RadixCode;
-use super::key::HoleCode;
 use crate::arch::thread;
 use crate::code::U256;
 use crate::form::kernel;
 use crate::hole::Held;
+use crate::key::HoleCode;
 use crate::view::{Global, GlobalMut};
 
 /// The threads per block.

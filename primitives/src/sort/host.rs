@@ -4,7 +4,8 @@
 
 use super::distribute::Typed;
 use super::lowered::{self, Coding};
-use super::{Buckets, Digits, HoleCode, RadixCode, RadixKey, Sign, SortBy, bits_of, sign_of};
+use super::{Buckets, Digits, RadixCode, RadixKey, Sign, SortBy, bits_of, sign_of};
+use crate::key::HoleCode;
 use crate::runtime::held::expect_held;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream};
 use bytemuck::Pod;

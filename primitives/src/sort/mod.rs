@@ -29,9 +29,6 @@
 mod digits;
 pub(crate) mod encode;
 pub(crate) mod kernel;
-mod key;
-mod purity;
-mod radix_code;
 mod shape;
 
 #[cfg(not(target_arch = "nvptx64"))]
@@ -48,19 +45,14 @@ pub mod lowered;
 #[cfg(not(target_arch = "nvptx64"))]
 mod native;
 
+pub use crate::buckets::{Buckets, Purity};
 pub use crate::code::{Sign, U256};
+pub use crate::key::{FromCode, RadixCode, RadixKey, ShortCode, SortBy};
+#[doc(hidden)]
+pub use crate::key::{Number, bits_of, code_of, sign_of};
 pub(crate) use digits::Digits;
 pub use gpu_operator_macro::RadixKey;
-pub use kernel::{BucketHistogram, BucketPass, Buckets};
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use key::HoleCode;
-pub use key::{FromCode, RadixKey, SortBy};
-#[doc(hidden)]
-pub use key::{Number, bits_of, code_of, sign_of};
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use key::{code_recipe, key_recipe};
-pub use purity::Purity;
-pub use radix_code::{RadixCode, ShortCode};
+pub use kernel::{BucketHistogram, BucketPass};
 #[doc(hidden)]
 pub use shape::{LargePass, SmallPass, items};
 

@@ -4,9 +4,10 @@
 
 use super::RadixCode;
 use super::encode::EncodeKeys;
-use super::kernel::{BucketHistogram, BucketPass, Buckets, SortBlock, bucket_of, buckets_of, last_bucket};
+use super::kernel::{BucketHistogram, BucketPass, SortBlock};
 use crate::block::native::part_mut;
 use crate::block::radix::RADIX;
+use crate::buckets::{Buckets, bucket_of, buckets_of, last_bucket};
 use crate::hole::Held;
 use crate::kernel::Team;
 use crate::view::GlobalMut;
@@ -309,7 +310,8 @@ fn sort_many<K: Pod, V: Pod, B: Buckets<K>>(buckets: &B, passes: u32, items: &mu
 mod tests {
     use super::*;
     use crate::block::native::tests::{compare, random};
-    use crate::sort::{HoleCode, RadixKey, U256};
+    use crate::key::HoleCode;
+    use crate::sort::{RadixKey, U256};
 
     fn encoded<K: RadixKey, H: Held>(of: impl Fn(u64) -> H) {
         for len in [1, 255, 256, 257, (3 << 13) + 1] {

@@ -6,11 +6,11 @@
 use crate::Error;
 use crate::hole::{Body, Calls, Filling, Hole, MAX_STATE};
 use crate::input::{Fused, MAX_LEAVES};
+use crate::key::{FromCode, RadixKey, code_of, code_recipe, key_recipe};
 use crate::load::LoadCode;
 use crate::map::{Map, Map2, Map3, Map4};
 use crate::operator::Word;
-use crate::runtime::recorded::Recipe;
-use crate::sort::{FromCode, RadixKey, code_of, code_recipe, key_recipe};
+use crate::recorded::Recipe;
 use bytemuck::Pod;
 use core::any::{TypeId, type_name};
 use core::marker::PhantomData;

@@ -50,10 +50,10 @@ use self::form::{
 };
 use crate::hole::{Held, Hole};
 use crate::input::{Fused, MAX_LEAVES};
+use crate::key::{FromCode, RadixKey};
 use crate::map::{Map, Map2, Map3, Map4};
 use crate::operator::{Record, operator};
 use crate::runtime::column::{AnySlice, Column};
-use crate::sort::{FromCode, RadixKey};
 use crate::{DeviceSlice, DeviceValue, Error, Global, Stream, expect_len};
 use bytemuck::{Pod, Zeroable};
 use core::marker::PhantomData;

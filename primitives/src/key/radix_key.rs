@@ -9,7 +9,7 @@ use crate::operator::operator;
 use crate::{
     hole::{Calls, Filling},
     operator::Recorded,
-    runtime::recorded::Recipe,
+    recorded::Recipe,
 };
 use bytemuck::Pod;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -334,7 +334,7 @@ numbers! {
 /// A function from keys to their codes that is not known when a kernel is compiled: a [`Hole`].
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct HoleCode(pub(super) Hole);
+pub struct HoleCode(pub(crate) Hole);
 
 // SAFETY: `repr(C)` around a parameter.
 unsafe impl Param for HoleCode {

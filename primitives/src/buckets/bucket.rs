@@ -1,9 +1,9 @@
 //! Bucket functions.
 
+use super::{Buckets, Purity};
 use crate::form::{Holes, Param};
 use crate::hole::{Held, Hole};
 use crate::operator::{Record, operator};
-use crate::sort::{Buckets, Purity};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{
     hole::{Calls, Filling},
@@ -115,7 +115,7 @@ unsafe impl Param for HoleBuckets {
 impl HoleBuckets {
     /// Returns a function for keys `K`, for kernels that hold them in a type of the same size or a larger one. `last` is
     /// at most 255.
-    pub(super) fn of<K: Pod, B: Bucket<K>>(function: B, last: u32) -> Self {
+    pub(crate) fn of<K: Pod, B: Bucket<K>>(function: B, last: u32) -> Self {
         Self { hole: Hole::new(function, Self::filling::<K, B>()), last }
     }
 
@@ -140,7 +140,7 @@ impl<H: Held> Buckets<H> for HoleBuckets {
     #[cfg(not(target_arch = "nvptx64"))]
     const PURITY: Purity = Purity::UNKNOWN;
     // SAFETY: a recorded function depends only on the key and the state, and is recorded once, so all kernels have the same
-    // one (`runtime::recorded`). Its result is clamped to the last bucket.
+    // one (`recorded`). Its result is clamped to the last bucket.
     #[cfg(target_arch = "nvptx64")]
     const PURITY: Purity = unsafe { Purity::promised() };
 

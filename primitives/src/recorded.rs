@@ -4,7 +4,7 @@
 //! the items of each bucket, and the next one writes them to places that follow from the counts. So nobody but this module
 //! asks an operator what it records, and it asks once. Its answer is checked, and all kernels of all devices get it.
 
-use super::error::Error;
+use crate::Error;
 use crate::operator::{Function, Operands, Recorded, State, Width, Word};
 use std::any::{Any, TypeId, type_name};
 use std::cell::RefCell;
@@ -173,9 +173,10 @@ impl Drop for AtWork {
 mod tests {
     use super::*;
     use crate::compare::{Compare, Less};
+    use crate::key::code_recipe;
     use crate::multisplit::Bucket;
     use crate::operator::{Id, Kind, Leaf, Record, Recording, Twin, Value, operator};
-    use crate::sort::{RadixKey, code_of, code_recipe};
+    use crate::sort::{RadixKey, code_of};
     use bytemuck::{Pod, Zeroable};
     use std::sync::atomic::{AtomicU32, Ordering};
 
