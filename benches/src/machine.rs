@@ -1,7 +1,6 @@
 //! The description of the machine and the run.
 
-use crate::record::Recording;
-use crate::report;
+use crate::record::{NOTE, Recording};
 use gpu_primitives::{Device, DeviceKind};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -18,7 +17,7 @@ pub fn describe(device: &Device) -> Recording {
     recording.tell("command", command(std::env::args().skip(1)));
     recording.tell("date", today());
     if !matches!(device.kind(), DeviceKind::Cuda { .. }) {
-        recording.tell(report::NOTE, ON_CPU);
+        recording.tell(NOTE, ON_CPU);
     }
     recording.tell("device", device.name());
     if let Some([driver, memory]) = query(device, ["driver_version", "memory.total"]) {

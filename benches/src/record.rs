@@ -9,6 +9,9 @@ use std::path::Path;
 /// The unit of rates: millions of elements, or queries, per second.
 pub const RATE: &str = "M/s";
 
+/// The name of the sentence in a recording's description that a report puts first.
+pub const NOTE: &str = "note";
+
 /// One measured number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {

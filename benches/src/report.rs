@@ -1,14 +1,11 @@
 //! The report of a command: its tables and plots.
 
 use crate::names;
-use crate::record::{RATE, Record, Recording, power};
+use crate::record::{NOTE, RATE, Record, Recording, power};
 use crate::view::pivot::{self, distinct};
 use crate::view::plot::{Axis, Mark, Marks, Plot};
 use crate::view::{Block, NONE, Table, number, optional, ratio, spread};
 use crate::{baseline, compare, cuckoo, lsm, paper, primitives, reference, sorted_array};
-
-/// The name of the sentence in a recording's description that the report puts first.
-pub const NOTE: &str = "note";
 
 /// The rows of the comparison that change a dictionary. The others ask it.
 const UPDATES: [&str; 5] = ["bulk build", "insert, all batches", "delete", "update, mixed", "cleanup"];

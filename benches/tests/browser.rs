@@ -1,7 +1,7 @@
 //! The report in a real browser: headless Chromium, if it is installed. With `GPU_BENCHES_BROWSER=required`, a missing
 //! Chromium is an error.
 
-use gpu_benches::record::{Record, Recording};
+use gpu_benches::record::{NOTE, Record, Recording};
 use gpu_benches::view::html;
 use gpu_benches::{compare, paper, primitives, report};
 use std::fs;
@@ -47,7 +47,7 @@ fn page() -> String {
         let mean = Record { work: 1 << 19, ..Record::new(paper::INSERTION, subject, "insertion mean", "b = 2^19", 0) };
         recording.records.push(mean.value(5.0, "M/s").beside("paper", Some(4.0)));
     }
-    recording.tell(report::NOTE, "These are GPU kernels on a CPU.");
+    recording.tell(NOTE, "These are GPU kernels on a CPU.");
     // An earlier run that was faster.
     let mut before = recording.clone();
     before.records.iter_mut().for_each(|record| record.value *= 2.0);

@@ -72,8 +72,8 @@
 // Device functions are unsafe as a whole: each states its contract once, on the function.
 #![allow(unsafe_op_in_unsafe_fn)]
 
+mod device;
 mod hash;
-mod kernel;
 mod seek;
 #[cfg(any(test, target_arch = "nvptx64"))]
 mod tally;

@@ -9,27 +9,11 @@
 // Device functions are unsafe as a whole: each states its contract once, on the function.
 #![allow(unsafe_op_in_unsafe_fn)]
 
+#[cfg(not(target_arch = "nvptx64"))]
+mod host;
 mod key;
 pub mod levels;
 mod value;
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub mod cast;
-#[cfg(not(target_arch = "nvptx64"))]
-#[doc(hidden)]
-pub mod column;
-#[cfg(not(target_arch = "nvptx64"))]
-mod contents;
-#[cfg(not(target_arch = "nvptx64"))]
-pub mod file;
-#[cfg(not(target_arch = "nvptx64"))]
-mod large;
-#[cfg(not(target_arch = "nvptx64"))]
-mod lookup;
-#[cfg(not(target_arch = "nvptx64"))]
-mod snapshot;
-#[cfg(not(target_arch = "nvptx64"))]
-mod traits;
 
 pub use key::{Key, KeyCode, WordCode, WordKey};
 #[doc(hidden)]
@@ -40,14 +24,21 @@ pub use value::{Bytes, HasCarrier};
 pub use value::{Carrier, Value, values_for};
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use contents::{Contents, Stats};
+pub use host::cast;
+#[doc(hidden)]
 #[cfg(not(target_arch = "nvptx64"))]
-pub use large::LargeValues;
+pub use host::column;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::contents::{Contents, Stats};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::file;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::large::LargeValues;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::lookup::Lookup;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::snapshot::Snapshot;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::traits::{Dictionary, DictionaryOptions, Ordered, Updatable, Upsertable, Upsertion};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use levels::{Neighbour, Ranges};
-#[cfg(not(target_arch = "nvptx64"))]
-pub use lookup::Lookup;
-#[cfg(not(target_arch = "nvptx64"))]
-pub use snapshot::Snapshot;
-#[cfg(not(target_arch = "nvptx64"))]
-pub use traits::{Dictionary, DictionaryOptions, Ordered, Updatable, Upsertable, Upsertion};

@@ -69,7 +69,7 @@ mod traits;
 pub use gpu_dictionary::levels::Levels as LsmView;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use gpu_dictionary::levels::{Every, Level, Neighbour, Parts, Ranges};
+pub use gpu_dictionary::levels::{AllValues, Level, Neighbour, Parts, Ranges};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use gpu_dictionary::{Contents, Key, Lookup, Snapshot, Value, value};
 #[cfg(not(target_arch = "nvptx64"))]

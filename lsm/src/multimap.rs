@@ -3,7 +3,7 @@
 use crate::file::Batches;
 use crate::{Contents, GpuLsm, Key, Options, Snapshot, Value};
 use gpu_dictionary::file::{Format, Source, write_section};
-use gpu_dictionary::levels::{Every, Level};
+use gpu_dictionary::levels::{AllValues, Level};
 use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream};
 use std::io::{Read, Write};
 
@@ -124,7 +124,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     ///
     /// # Errors
     /// The errors of [`count`](Self::count).
-    pub fn get<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Every<V>, Error> {
+    pub fn get<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<AllValues<V>, Error> {
         let keys: DeviceSlice<'a, K> = keys.into();
         let _span = gpu_primitives::span!(stream, "multimap::get", keys.len());
         self.lsm.stack().every(stream, keys)

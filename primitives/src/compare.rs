@@ -2,11 +2,11 @@
 
 use crate::code::U256;
 use crate::form::{Holes, Param};
-use crate::hole::{Held, Hole};
+use crate::hole::{Hole, RegisterRepr};
 use crate::operator::operator;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{
-    hole::{Calls, Filling},
+    hole::{Calls, OperatorBody},
     operator::Recorded,
 };
 use bytemuck::{Pod, Zeroable};
@@ -128,7 +128,7 @@ impl HoleOrder {
     }
 
     /// Describes what fills the hole.
-    pub(crate) fn filling<T: Pod, C: Compare<T>>() -> &'static Filling {
+    pub(crate) fn filling<T: Pod, C: Compare<T>>() -> &'static OperatorBody {
         /// # Safety
         /// The state is a `C`, the arguments begin with a `T` each, and the results have room for a byte.
         unsafe fn native<T: Pod, C: Compare<T>>(state: *const u8, calls: &Calls) {
@@ -168,16 +168,16 @@ impl HoleOrder {
             }
         }
         const {
-            &Filling {
+            &OperatorBody {
                 relation: Some(relation::<T, C>),
                 sort: Some(sort::<T, C>),
-                ..Filling::new::<C, T, bool, 2>("less", C::recorded, native::<T, C>)
+                ..OperatorBody::new::<C, T, bool, 2>("less", C::recorded, native::<T, C>)
             }
         }
     }
 }
 
-impl<H: Held> KeyOrder<H> for HoleOrder {
+impl<H: RegisterRepr> KeyOrder<H> for HoleOrder {
     #[inline(always)]
     fn less(&self, a: H, b: H) -> bool {
         // SAFETY: an order is made of a `Compare`, and the host launches a kernel with it only for keys of that type.

@@ -1,11 +1,11 @@
 //! Equalities, for runs of equal elements.
 
 use crate::form::{Holes, Param};
-use crate::hole::{Held, Hole};
+use crate::hole::{Hole, RegisterRepr};
 use crate::operator::operator;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{
-    hole::{Calls, Filling},
+    hole::{Calls, OperatorBody},
     operator::Recorded,
 };
 use bytemuck::{Pod, Zeroable};
@@ -73,7 +73,7 @@ impl HoleEquality {
     }
 
     /// Describes what fills the hole.
-    pub(crate) fn filling<T: Pod, E: Equality<T>>() -> &'static Filling {
+    pub(crate) fn filling<T: Pod, E: Equality<T>>() -> &'static OperatorBody {
         /// # Safety
         /// The state is an `E`, the arguments begin with a `T` each, and the results have room for a byte.
         unsafe fn native<T: Pod, E: Equality<T>>(state: *const u8, calls: &Calls) {
@@ -90,9 +90,9 @@ impl HoleEquality {
             unsafe { (*state.cast::<E>()).equal(a.cast::<T>().read_unaligned(), b.cast::<T>().read_unaligned()) }
         }
         const {
-            &Filling {
+            &OperatorBody {
                 relation: Some(relation::<T, E>),
-                ..Filling::new::<E, T, bool, 2>("equal", E::recorded, native::<T, E>)
+                ..OperatorBody::new::<E, T, bool, 2>("equal", E::recorded, native::<T, E>)
             }
         }
     }
@@ -101,14 +101,14 @@ impl HoleEquality {
 impl HoleEquality {
     /// Returns whether the elements are equal.
     #[inline(always)]
-    pub fn equal<H: Held>(&self, a: H, b: H) -> bool {
+    pub fn equal<H: RegisterRepr>(&self, a: H, b: H) -> bool {
         // SAFETY: it is made of an `Equality`, and the host launches a kernel with it only for elements of that type.
         unsafe { H::equal(&self.0, a, b) }
     }
 
     /// Writes whether each element equals the one after it: 1 or 0.
     #[cfg(not(target_arch = "nvptx64"))]
-    pub(crate) fn neighbours<H: Held>(&self, elements: &[H], are_equal: &mut [u8]) {
+    pub(crate) fn neighbours<H: RegisterRepr>(&self, elements: &[H], are_equal: &mut [u8]) {
         // SAFETY: same as above.
         unsafe { self.0.neighbours(elements, are_equal) }
     }

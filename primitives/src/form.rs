@@ -33,7 +33,7 @@ pub unsafe trait Kernel: Copy + 'static {
     /// The body for the CPU, if there is one: it writes the same results as the threads of the whole grid. Its caller
     /// upholds the kernel's contract.
     #[cfg(not(target_arch = "nvptx64"))]
-    const NATIVE: Option<unsafe fn(Self, crate::executor::Team)> = None;
+    const NATIVE: Option<unsafe fn(Self, crate::host::executor::Team)> = None;
 
     /// Whether the kernel is in the lists of [its PTX](Self::PTX).
     #[cfg(not(target_arch = "nvptx64"))]
@@ -41,7 +41,7 @@ pub unsafe trait Kernel: Copy + 'static {
 
     /// The lists with the PTX of the kernel's instances. Those in no list are found in the program's registry.
     #[cfg(not(target_arch = "nvptx64"))]
-    const PTX: &'static [&'static [crate::runtime::instance::Instance]] = &[];
+    const PTX: &'static [&'static [crate::host::instance::Instance]] = &[];
 
     /// Where the [`Hole`](crate::kernel::Hole)s among the arguments are.
     const HOLES: Holes = Holes::NONE;

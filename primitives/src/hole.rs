@@ -1,6 +1,6 @@
 //! Holes: the place of an operator in a kernel that was compiled without it.
 //!
-//! A kernel is compiled for elements of a size, not of a type. They are [`Held`] in whole registers. Where the kernel
+//! A kernel is compiled for elements of a size, not of a type. They are [`RegisterRepr`] in whole registers. Where the kernel
 //! needs the operator, it has a line of PTX that no assembler knows:
 //!
 //! ```text
@@ -19,7 +19,7 @@ use bytemuck::Pod;
 use core::mem::MaybeUninit;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use host::{Body, Calls, Filling, Folds};
+pub(crate) use host::{Body, Calls, Folds, OperatorBody};
 
 /// The largest state of an operator, in bytes.
 pub const MAX_STATE: usize = 64;
@@ -30,7 +30,7 @@ pub const MAX_STATE: usize = 64;
 pub struct Hole {
     /// Not initialised beyond the operator, and where the operator has padding.
     state: [MaybeUninit<u64>; MAX_STATE / 8],
-    /// The address of a [`Filling`] that lives forever. The GPU does not use it.
+    /// The address of a [`OperatorBody`] that lives forever. The GPU does not use it.
     filling: u64,
     unused: u64,
 }
@@ -43,7 +43,7 @@ unsafe impl Param for Hole {
 /// An element that kernels with holes compute with: plain data in whole registers.
 ///
 /// An element of another size is held in the next larger one, with zeros in the bytes that are left.
-pub trait Held: Pod {
+pub trait RegisterRepr: Pod {
     /// Calls `less(a, b)`.
     ///
     /// # Safety
@@ -110,7 +110,7 @@ pub trait Held: Pod {
 
 #[cfg(target_arch = "nvptx64")]
 mod device {
-    use super::{Held, Hole};
+    use super::{Hole, RegisterRepr};
     use core::arch::asm;
 
     macro_rules! slot {
@@ -144,7 +144,7 @@ mod device {
 
     macro_rules! held {
         ($($type:ty = $shape:literal $combine:literal $load:literal $class:ident [$first:tt $($i:tt)*], $split:expr, $join:expr;)*) => { $(
-            impl Held for $type {
+            impl RegisterRepr for $type {
                 #[inline(always)]
                 unsafe fn less(_: &Hole, a: Self, b: Self) -> bool {
                     let (a, b) = ($split(a), $split(b));
@@ -258,16 +258,16 @@ mod device {
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod host {
-    use super::{Held, Hole, MAX_STATE, MaybeUninit};
+    use super::{Hole, MAX_STATE, MaybeUninit, RegisterRepr};
     use crate::Error;
-    use crate::load::LoadCode;
+    use crate::host::load::LoadCode;
+    use crate::host::recorded::Recipe;
     use crate::operator::{Recorded, Word};
-    use crate::recorded::Recipe;
     use std::any::TypeId;
 
     macro_rules! held {
         ($($type:ty)*) => { $(
-            impl Held for $type {
+            impl RegisterRepr for $type {
                 #[inline(always)]
                 unsafe fn less(hole: &Hole, a: Self, b: Self) -> bool {
                     // SAFETY: guaranteed by the caller.
@@ -321,7 +321,7 @@ mod host {
     held!(u8 u16 u32 u64 [u32; 3] [u64; 2] [u64; 4]);
 
     /// What fills a hole: a function of an operator, or what loads the elements of a source.
-    pub(crate) struct Filling {
+    pub(crate) struct OperatorBody {
         /// Tells operators apart.
         pub operator: fn() -> TypeId,
         /// The operator's type, for messages.
@@ -427,7 +427,7 @@ mod host {
         Load(fn(&mut LoadCode) -> Result<Vec<Word>, Error>),
     }
 
-    impl Filling {
+    impl OperatorBody {
         /// Describes a function of the operator `O` for `N` elements of type `T`, with a result of type `R`: the same type may
         /// be another operator for other elements.
         pub const fn new<O: 'static, T: 'static, R, const N: usize>(
@@ -454,7 +454,7 @@ mod host {
     }
 
     impl Hole {
-        pub(crate) fn new<O: Copy>(operator: O, filling: &'static Filling) -> Self {
+        pub(crate) fn new<O: Copy>(operator: O, filling: &'static OperatorBody) -> Self {
             const { assert!(size_of::<O>() <= MAX_STATE, "the state of an operator has at most 64 bytes") };
             const { assert!(align_of::<O>() <= 16, "the state of an operator is aligned to at most 16 bytes") };
             let mut hole = Self {
@@ -467,7 +467,7 @@ mod host {
             hole
         }
 
-        pub(crate) fn filling(&self) -> &'static Filling {
+        pub(crate) fn filling(&self) -> &'static OperatorBody {
             // SAFETY: `new` stored the address of a filling that lives forever.
             unsafe { &*core::ptr::with_exposed_provenance(self.filling as usize) }
         }

@@ -3,7 +3,7 @@
 use crate::form::{Buffer, Holes, Param};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::hole::Calls;
-use crate::hole::{Held, Hole};
+use crate::hole::{Hole, RegisterRepr};
 use crate::view::Global;
 use bytemuck::Pod;
 
@@ -108,14 +108,14 @@ pub const MAX_LEAVES: usize = 4;
 /// A source that is not known when a kernel is compiled: a [`Hole`] whose code loads or computes an element.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct Fused {
+pub struct SourceArg {
     hole: Hole,
     leaves: [Global<u8>; MAX_LEAVES],
     count: Count,
 }
 
 // SAFETY: `repr(C)`, and all fields are `Param`s.
-unsafe impl Param for Fused {
+unsafe impl Param for SourceArg {
     const HOLES: Holes = Holes::FIRST;
 
     fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
@@ -126,7 +126,7 @@ unsafe impl Param for Fused {
     }
 }
 
-impl<H: Held> Input<H> for Fused {
+impl<H: RegisterRepr> Input<H> for SourceArg {
     const IS_VIEW: bool = false;
 
     #[inline(always)]
@@ -169,7 +169,7 @@ impl<H: Held> Input<H> for Fused {
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
-impl Fused {
+impl SourceArg {
     /// Where the addresses of the slices are, in bytes from the beginning.
     pub(crate) const LEAVES: usize = core::mem::offset_of!(Self, leaves);
 
@@ -185,7 +185,7 @@ impl Fused {
     /// # Safety
     /// The source was made for elements that are held in an `H`, and has these elements. There is room for them. Nothing
     /// writes what the source reads, except that `to` may be where it reads the same elements.
-    pub(crate) unsafe fn compute<H: Held>(&self, start: usize, len: usize, to: *mut H) {
+    pub(crate) unsafe fn compute<H: RegisterRepr>(&self, start: usize, len: usize, to: *mut H) {
         let first = start as u64;
         let (arguments, step) = ([(&raw const first).cast(); 2], 0);
         let calls = Calls { arguments, step, results: to.cast(), result_step: size_of::<H>(), len };
@@ -195,14 +195,14 @@ impl Fused {
 
     /// Describes what fills the hole.
     #[cfg(test)]
-    pub(crate) fn filling(&self) -> &'static crate::hole::Filling {
+    pub(crate) fn filling(&self) -> &'static crate::hole::OperatorBody {
         self.hole.filling()
     }
 
     /// Returns the slice number `leaf`, of the source that begins at this address.
     ///
     /// # Safety
-    /// It is the address of a `Fused`, whose slice number `leaf` has elements of type `T`.
+    /// It is the address of a `SourceArg`, whose slice number `leaf` has elements of type `T`.
     #[inline(always)]
     pub(crate) unsafe fn leaf<T: Pod>(source: *const u8, leaf: usize) -> Global<T> {
         // SAFETY: guaranteed by the caller.

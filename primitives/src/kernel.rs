@@ -68,19 +68,19 @@
 //! ```
 
 pub use crate::form::{Buffer, Holes, Kernel, Param, ReadParam, kernel};
-pub use crate::hole::{Held, Hole};
+pub use crate::hole::{Hole, RegisterRepr};
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use crate::executor::Team;
+pub use crate::host::executor::Team;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use crate::runtime::call::{Argument, Call, Reach, View};
-#[cfg(not(target_arch = "nvptx64"))]
-pub use crate::runtime::instance::Instance;
+pub use crate::host::instance::Instance;
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]
-pub use crate::runtime::instance::{expect_distinct_sizes, no_member};
+pub use crate::host::instance::{expect_distinct_sizes, no_member};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use crate::runtime::loading::{Next, Upcoming};
+pub use crate::host::runtime::call::{Argument, Call, Reach, View};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use crate::host::runtime::loading::{Next, Upcoming};
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]
 pub use gpu_primitives_kernel_macro::packed_ptx;

@@ -52,16 +52,14 @@ mod buckets;
 pub mod code;
 pub mod compare;
 pub mod equality;
-#[cfg(not(target_arch = "nvptx64"))]
-mod executor;
 mod form;
 pub mod histogram;
 mod hole;
+#[cfg(not(target_arch = "nvptx64"))]
+mod host;
 mod input;
 pub mod kernel;
 mod key;
-#[cfg(not(target_arch = "nvptx64"))]
-mod load;
 pub mod map;
 pub mod merge;
 pub mod merge_sort;
@@ -70,10 +68,6 @@ pub mod monoid;
 pub mod multisplit;
 pub mod operator;
 pub mod permute;
-#[cfg(not(target_arch = "nvptx64"))]
-mod preload;
-#[cfg(not(target_arch = "nvptx64"))]
-mod recorded;
 pub mod reduce;
 pub mod runs;
 pub mod scan;
@@ -85,25 +79,21 @@ pub mod select;
 pub mod sets;
 mod shape;
 pub mod sort;
-#[cfg(not(target_arch = "nvptx64"))]
-pub mod source;
 pub mod top_k;
 pub mod transfer;
 pub mod transform;
 pub mod view;
-
-#[cfg(not(target_arch = "nvptx64"))]
-#[deny(unsafe_op_in_unsafe_fn)]
-mod runtime;
 
 pub use arch::{thread, warp};
 pub use gpu_primitives_kernel_macro::instances;
 pub use view::{Global, GlobalMut, Shared, SharedMemory};
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use preload::Operator;
+pub use host::preload::Operator;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use runtime::*;
+pub use host::runtime::*;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::source;
 
 /// Compiles the examples of the README.
 #[cfg(doctest)]

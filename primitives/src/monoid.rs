@@ -1,11 +1,11 @@
 //! Associative operations with an identity, for scans and reductions.
 
 use crate::form::{Holes, Param};
-use crate::hole::{Held, Hole};
+use crate::hole::{Hole, RegisterRepr};
 use crate::operator::operator;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{
-    hole::{Calls, Filling, Folds},
+    hole::{Calls, Folds, OperatorBody},
     operator::Recorded,
 };
 use bytemuck::{Pod, Zeroable};
@@ -132,16 +132,16 @@ unsafe impl<H: Pod> Param for HoleMonoid<H> {
 }
 
 #[cfg(not(target_arch = "nvptx64"))]
-impl<H: Held> HoleMonoid<H> {
+impl<H: RegisterRepr> HoleMonoid<H> {
     /// Returns an operation on elements `T`, for kernels that hold them in an `H`, which is no smaller.
     #[must_use]
     pub fn of<T: Pod, M: Monoid<T>>(operation: M) -> Self {
-        let identity = crate::runtime::held::widened(operation.identity());
+        let identity = crate::host::repr::widened(operation.identity());
         Self { hole: Hole::new(operation, Self::filling::<T, M>()), identity }
     }
 
     /// Describes what fills the hole.
-    pub(crate) fn filling<T: Pod, M: Monoid<T>>() -> &'static Filling {
+    pub(crate) fn filling<T: Pod, M: Monoid<T>>() -> &'static OperatorBody {
         /// # Safety
         /// The state is an `M`, the arguments begin with a `T` each, and the results have room for one.
         unsafe fn native<T: Pod, M: Monoid<T>>(state: *const u8, calls: &Calls) {
@@ -200,9 +200,9 @@ impl<H: Held> HoleMonoid<H> {
             }
         }
         const {
-            &Filling {
+            &OperatorBody {
                 folds: Some(Folds { exact: M::EXACT, fold: fold::<T, M>, scan: scan::<T, M> }),
-                ..Filling::new::<M, T, T, 2>("combine", M::recorded, native::<T, M>)
+                ..OperatorBody::new::<M, T, T, 2>("combine", M::recorded, native::<T, M>)
             }
         }
     }
@@ -212,12 +212,12 @@ impl<H: Held> HoleMonoid<H> {
 impl HoleMonoid<[u64; 4]> {
     /// Returns the same operation for kernels that hold the elements in an `H`. The widest type stands for all others in code
     /// that does not know the elements.
-    pub(crate) fn held_in<H: Held>(&self) -> HoleMonoid<H> {
-        HoleMonoid { hole: self.hole, identity: crate::runtime::held::narrowed(self.identity) }
+    pub(crate) fn held_in<H: RegisterRepr>(&self) -> HoleMonoid<H> {
+        HoleMonoid { hole: self.hole, identity: crate::host::repr::narrowed(self.identity) }
     }
 }
 
-impl<H: Held> Combine<H> for HoleMonoid<H> {
+impl<H: RegisterRepr> Combine<H> for HoleMonoid<H> {
     #[inline(always)]
     fn identity(&self) -> H {
         self.identity

@@ -114,7 +114,8 @@ pub use gpu_operator_macro::{Record, operator};
 #[doc(hidden)]
 pub use bytemuck::{Pod, Zeroable};
 
-pub use crate::{bucket, equality, map, monoid, order, predicate, sort_by};
+// The macros, not the modules.
+pub use gpu_primitives::{bucket, equality, map, monoid, order, predicate, sort_by};
 
 /// A type of which the state of an operator can be made: plain data, as `bytemuck` proves it. For a `bool`, use a `u8`; for an
 /// enum or a tuple, numbers.

@@ -25,7 +25,7 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
     expect("unique keys", &heads.slice(..count)?.to_vec(stream)?, expected_heads())?;
 
     time(session, "run_length_encode_u32_runs_of_8", len, 5.0, || {
-        runs::encode(stream, &keys, &mut heads, &mut numbers, Same).map(drop)
+        runs::run_length_encode(stream, &keys, &mut heads, &mut numbers, Same).map(drop)
     })?;
     let lengths = host.chunks(RUN).map(|run| run.len() as u32);
     expect("lengths of runs", &numbers.slice(..count)?.to_vec(stream)?, lengths)?;

@@ -3,8 +3,8 @@
 use super::options::{Options, WhenFull, Width};
 use super::pairs::{PairSlices, PairVec};
 use super::storage::{AnyMap, Filled, PlaceJob, Storage};
+use crate::device::Count;
 use crate::hash::{Hash, MIN_BUCKETS};
-use crate::kernel::Count;
 use gpu_primitives::{Error, Stream};
 
 /// The name of the table in error messages.
@@ -144,8 +144,8 @@ fn attempt(
 mod tests {
     use super::{AnyMap, Attempt, Filled, Storage, attempt};
     use crate::Options;
+    use crate::device::Count;
     use crate::hash::Hash;
-    use crate::kernel::Count;
     use gpu_dictionary::{Carrier, WordCode};
     use gpu_primitives::{Device, Stream};
     use std::collections::HashMap;

@@ -1,8 +1,8 @@
 //! Hashes of keys of any plain type, and comparisons of their bytes.
 
 use super::options::random_seed;
+use crate::device::{ENTRIES_PER_POSITION, Entries, FindClashes, HashKeys, MAX_WORDS, PROBE_THREADS, Sums, VerifyKeys};
 use crate::hash::Hash;
-use crate::kernel::{ENTRIES_PER_POSITION, Entries, FindClashes, HashKeys, MAX_WORDS, PROBE_THREADS, Sums, VerifyKeys};
 use bytemuck::Pod;
 use gpu_primitives::kernel::{Reach, View};
 use gpu_primitives::{AnySlice, DeviceVec, Error, Global, Stream};

@@ -5,10 +5,10 @@ use super::options::{GROWTH_LOAD, MAX_LOAD, Options, WhenFull};
 use super::pairs::{Given, PairSlices, PairVec, download, sizes_of, sort_by_key, typed, typed_mut, upload};
 use super::table::{GpuCuckoo, RawTable, of_caller};
 use super::work::{Batch, EqualKeys, Operation, Work};
-use crate::kernel::Fate;
+use crate::device::Fate;
 use gpu_dictionary::{Value, WordKey as Key};
 use gpu_primitives::equality::Same;
-use gpu_primitives::kernel::Held;
+use gpu_primitives::kernel::RegisterRepr;
 use gpu_primitives::monoid::{HoleMonoid, Monoid};
 use gpu_primitives::{DeviceSlice, DeviceValue, Error, Stream, runs, select};
 
@@ -91,7 +91,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         operation: M,
     ) -> Result<(), Error>
     where
-        V: Value<Carrier: Held>,
+        V: Value<Carrier: RegisterRepr>,
     {
         let carried = HoleMonoid::<V::Carrier>::of::<V, M>(operation);
         let combine_runs = |sorted: PairSlices<'_>, to: &mut PairVec| {

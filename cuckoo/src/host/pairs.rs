@@ -3,7 +3,7 @@
 //!
 //! Pairs have as many values as keys, even if values are zero-sized.
 
-use crate::kernel::{Pairs, PairsMut};
+use crate::device::{Pairs, PairsMut};
 use bytemuck::Pod;
 use gpu_primitives::kernel::{Reach, View};
 use gpu_primitives::{

@@ -2,12 +2,12 @@
 
 use super::options::Width;
 use super::pairs::{self, PairSlices, PairVec, Sizes, sizes_of, typed, typed_mut, with_types};
-use crate::hash::{Hash, Map};
-use crate::kernel::{
+use crate::device::{
     Assign, BLOCKS_PER_MULTIPROCESSOR, CHUNK, Collect, Count, Erase, FillTiles, Find, Keep, LONG_TILE, PLACE_THREADS,
     PROBE_THREADS, PlacePairs, START_THREADS, Split, ThinTiles, TileDigits, TileStarts, Unpack, WALK_THREADS,
     WalkPairs, spill_slots, tile_buckets,
 };
+use crate::hash::{Hash, Map};
 use crate::view::{CuckooView, TableMut};
 use core::any::Any;
 use gpu_dictionary::{Carrier, WordCode as KeyCode};

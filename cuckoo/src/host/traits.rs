@@ -5,7 +5,7 @@ use super::table::GpuCuckoo;
 use gpu_dictionary::{
     self as dictionary, Contents, Dictionary, Lookup, Updatable, Upsertable, Upsertion, Value, WordKey as Key,
 };
-use gpu_primitives::kernel::Held;
+use gpu_primitives::kernel::RegisterRepr;
 use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
 use std::io::{Read, Write};
 
@@ -97,7 +97,7 @@ impl<K: Key, V: Value> Updatable for GpuCuckoo<K, V> {
     }
 }
 
-impl<K: Key, V: Value<Carrier: Held>> Upsertable for GpuCuckoo<K, V> {
+impl<K: Key, V: Value<Carrier: RegisterRepr>> Upsertable for GpuCuckoo<K, V> {
     fn upsert<'a>(
         &mut self,
         stream: &Stream,

@@ -3,11 +3,11 @@
 use super::build::lock_words;
 use super::pairs::{self, PairSlices, PairVec, Sizes, typed, typed_mut};
 use super::storage::{PlaceJob, Storage, probe_blocks, with_table};
+use crate::device::{Claim, Claims, ENTRIES_PER_POSITION, Entries, Latest, Marks, Raise, Revert, Settle, Sweep, Take};
 use crate::hash::Hash;
-use crate::kernel::{Claim, Claims, ENTRIES_PER_POSITION, Entries, Latest, Marks, Raise, Revert, Settle, Sweep, Take};
 use core::any::Any;
 use gpu_dictionary::{Carrier, WordCode as KeyCode};
-use gpu_primitives::kernel::{Held, View};
+use gpu_primitives::kernel::{RegisterRepr, View};
 use gpu_primitives::monoid::{Combine, HoleMonoid};
 use gpu_primitives::{
     AnySlice, AnyVec, DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, sized, transfer,
@@ -24,7 +24,7 @@ pub enum Operation {
     Eight(HoleMonoid<u64>),
 }
 
-impl<V: Held> From<HoleMonoid<V>> for Operation {
+impl<V: RegisterRepr> From<HoleMonoid<V>> for Operation {
     fn from(operation: HoleMonoid<V>) -> Self {
         let any: &dyn Any = &operation;
         let four = any.downcast_ref().map(|&four| Self::Four(four));

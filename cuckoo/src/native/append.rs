@@ -1,6 +1,6 @@
 //! Appends to lists that several threads append to.
 
-use crate::kernel::PairsMut;
+use crate::device::PairsMut;
 use bytemuck::Pod;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -3,8 +3,8 @@
 use super::append::{put, value_at};
 use super::atomics::{add, counter};
 use super::table::Table;
+use crate::device::{Claim, Claims, Fate, PairsMut};
 use crate::hash::Choices;
-use crate::kernel::{Claim, Claims, Fate, PairsMut};
 use crate::seek::{Seek, Sought};
 use bytemuck::Pod;
 use gpu_dictionary::WordCode as KeyCode;

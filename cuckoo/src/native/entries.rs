@@ -1,7 +1,7 @@
 //! The last positions of keys in a batch: see [`Entries`]. The methods do what those of the kernels do.
 
 use super::atomics;
-use crate::kernel::Entries;
+use crate::device::Entries;
 use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::kernel::Team;
 use std::ops::Range;

@@ -2,7 +2,7 @@
 
 use super::atomics;
 use super::table::prefetch;
-use crate::kernel::{MARKS, Marks};
+use crate::device::{MARKS, Marks};
 use std::sync::atomic::Ordering::Relaxed;
 
 impl Marks {

@@ -2,7 +2,7 @@
 
 use super::atomics::{add, counter};
 use super::entries::Batch;
-use crate::kernel::{FindClashes, HashKeys, Piece, Sums, VerifyKeys};
+use crate::device::{FindClashes, HashKeys, Piece, Sums, VerifyKeys};
 use gpu_primitives::kernel::Team;
 use gpu_primitives::{Global, GlobalMut};
 use std::ops::Range;

@@ -3,7 +3,7 @@
 use super::append::{Appender, put};
 use super::atomics::{add, counter};
 use super::table::{Search, Table};
-use crate::kernel::{Collect, Erase, Find, Take};
+use crate::device::{Collect, Erase, Find, Take};
 use crate::view::Position;
 use bytemuck::Pod;
 use gpu_dictionary::WordCode as KeyCode;

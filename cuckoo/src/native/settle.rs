@@ -4,7 +4,7 @@ use super::append::value_at;
 use super::atomics::{add, counter};
 use super::entries::Batch;
 use super::table::Table;
-use crate::kernel::{Fate, Raise, Revert, Settle, took_part};
+use crate::device::{Fate, Raise, Revert, Settle, took_part};
 use bytemuck::Pod;
 use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::kernel::Team;

@@ -3,7 +3,7 @@
 use super::append::{Appender, put};
 use super::atomics::{add, counter};
 use super::table::Table;
-use crate::kernel::{Assign, Keep, Split, Sweep, Unpack};
+use crate::device::{Assign, Keep, Split, Sweep, Unpack};
 use crate::view::{Bucket, Slots};
 use bytemuck::Pod;
 use gpu_dictionary::WordCode as KeyCode;

@@ -44,7 +44,7 @@ impl<T> Search<T> {
 }
 
 /// Where a key is, and what marks its slot if the key is deleted.
-pub struct Held<C> {
+pub struct FoundSlot<C> {
     pub bucket: u32,
     pub slot: u32,
     free: C,
@@ -240,7 +240,7 @@ impl<C: KeyCode, V: Pod, const WIDTH: usize> Table<C, V, WIDTH> {
     /// # Safety
     /// `choices` are those of the key. Meanwhile keys are changed only by [`erase`](Self::erase).
     #[inline(always)]
-    pub unsafe fn hold(self, key: C, choices: Choices, which: Range<u32>) -> Search<Held<C>> {
+    pub unsafe fn hold(self, key: C, choices: Choices, which: Range<u32>) -> Search<FoundSlot<C>> {
         for choice in which {
             let bucket = choices.get(choice);
             let empty = self.map.empty.of(bucket);
@@ -249,7 +249,7 @@ impl<C: KeyCode, V: Pod, const WIDTH: usize> Table<C, V, WIDTH> {
             let (slots, has_empty) = (keys.slots_with(key), keys.slots_with(empty) != 0);
             if slots != 0 {
                 let free = if has_empty { empty } else { self.map.dead.of(bucket) };
-                return Search::Found(Held { bucket, slot: slots.trailing_zeros(), free });
+                return Search::Found(FoundSlot { bucket, slot: slots.trailing_zeros(), free });
             }
             if has_empty {
                 return Search::Absent;
@@ -267,7 +267,7 @@ impl<C: KeyCode, V: Pod, const WIDTH: usize> Table<C, V, WIDTH> {
         // SAFETY: guaranteed by the caller. The slot exists, and is changed only in this way.
         unsafe {
             match self.hold(key, choices, which) {
-                Search::Found(Held { bucket, slot, free }) => {
+                Search::Found(FoundSlot { bucket, slot, free }) => {
                     let at = self.keys(bucket).add(slot as usize);
                     Search::Found(atomics::compare_exchange(at, key, free) == key)
                 }

@@ -3,7 +3,7 @@
 use super::append::{Appender, put, value_at};
 use super::atomics::{add, counter};
 use super::table::Table;
-use crate::kernel::{CHUNK, Count, FillTiles, LONG_TILE, ThinTiles, TileStarts, spill_slots, tile_buckets};
+use crate::device::{CHUNK, Count, FillTiles, LONG_TILE, ThinTiles, TileStarts, spill_slots, tile_buckets};
 use bytemuck::Pod;
 use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::kernel::Team;

@@ -3,8 +3,8 @@
 use super::append::{Appender, put, value_at};
 use super::atomics::{self, counter};
 use super::table::Table;
+use crate::device::{WalkPairs, last_but, random_slot};
 use crate::hash::Choices;
-use crate::kernel::{WalkPairs, last_but, random_slot};
 use bytemuck::Pod;
 use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::kernel::Team;

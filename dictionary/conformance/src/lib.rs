@@ -6,46 +6,25 @@
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 
+#[cfg(not(target_arch = "nvptx64"))]
+mod host;
 pub mod kernels;
 
 #[cfg(not(target_arch = "nvptx64"))]
-mod behaviour;
+pub use host::behaviour::{a_join, a_kernel_of_ones_own};
 #[cfg(not(target_arch = "nvptx64"))]
-mod copies;
+pub use host::failures::{Input, fail};
 #[cfg(not(target_arch = "nvptx64"))]
-mod failures;
+pub use host::files::{Failing, refused, round_trip, saved};
 #[cfg(not(target_arch = "nvptx64"))]
-mod files;
+pub use host::fuzz::{Mutator, Round, fuzz_seeds, sections};
 #[cfg(not(target_arch = "nvptx64"))]
-mod fuzz;
+pub use host::keys::{all_operations, upserts_of};
 #[cfg(not(target_arch = "nvptx64"))]
-mod histories;
+pub use host::model::{
+    Family, Modelled, OwnFolder, Questions, Random, Value, check_order, extremes, is_long, upload_values,
+};
 #[cfg(not(target_arch = "nvptx64"))]
-mod keys;
+pub use host::suite::{cases, combining_cases, composed, ordered_cases};
 #[cfg(not(target_arch = "nvptx64"))]
-mod misuse;
-#[cfg(not(target_arch = "nvptx64"))]
-mod model;
-#[cfg(not(target_arch = "nvptx64"))]
-mod streams;
-#[cfg(not(target_arch = "nvptx64"))]
-mod suite;
-#[cfg(not(target_arch = "nvptx64"))]
-mod upserts;
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub use behaviour::{a_join, a_kernel_of_ones_own};
-#[cfg(not(target_arch = "nvptx64"))]
-pub use failures::{Input, fail};
-#[cfg(not(target_arch = "nvptx64"))]
-pub use files::{Failing, refused, round_trip, saved};
-#[cfg(not(target_arch = "nvptx64"))]
-pub use fuzz::{Mutator, Round, fuzz_seeds, sections};
-#[cfg(not(target_arch = "nvptx64"))]
-pub use keys::{all_operations, upserts_of};
-#[cfg(not(target_arch = "nvptx64"))]
-pub use model::{Family, Modelled, OwnFolder, Questions, Random, Value, check_order, extremes, is_long, upload_values};
-#[cfg(not(target_arch = "nvptx64"))]
-pub use suite::{cases, combining_cases, composed, ordered_cases};
-#[cfg(not(target_arch = "nvptx64"))]
-pub use upserts::{Combining, Compose};
+pub use host::upserts::{Combining, Compose};

@@ -16,63 +16,28 @@
 //! The directory of a level is built by the first query that needs it. Levels that are merged away before any query
 //! cost nothing.
 
-mod combine;
-mod copy;
-mod directory;
-mod elements;
-mod except;
-mod few;
-mod find;
-mod gather;
-mod look_back;
-mod lookup;
-mod neighbour;
-mod payload;
-mod renew;
-mod search;
-mod table;
-mod tiles;
-mod windows;
+pub(crate) mod device;
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) mod native;
+
+pub use device::find::Levels;
+pub use device::payload::{Marked, MarkedLong, MarkedNone, Payload};
 
 #[cfg(not(target_arch = "nvptx64"))]
-mod every;
+pub use host::all_values::AllValues;
 #[cfg(not(target_arch = "nvptx64"))]
-mod intervals;
+pub use host::intervals::{Intervals, Ranges, RangesMut};
 #[cfg(not(target_arch = "nvptx64"))]
-mod level;
+pub use host::level::AnyLevel;
 #[cfg(not(target_arch = "nvptx64"))]
-mod native;
+pub use host::operation::Operation;
 #[cfg(not(target_arch = "nvptx64"))]
-mod operation;
+pub use host::query::Neighbour;
 #[cfg(not(target_arch = "nvptx64"))]
-mod query;
+pub use host::stack::AnyStack;
 #[cfg(not(target_arch = "nvptx64"))]
-mod stack;
+pub use host::typed::{Level, Parts, Stack};
 #[cfg(not(target_arch = "nvptx64"))]
-mod typed;
-#[cfg(not(target_arch = "nvptx64"))]
-mod types;
-#[cfg(not(target_arch = "nvptx64"))]
-mod view;
-#[cfg(not(target_arch = "nvptx64"))]
-mod whole;
-
-pub use find::Levels;
-pub use payload::{Marked, MarkedLong, MarkedNone, Payload};
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub use every::Every;
-#[cfg(not(target_arch = "nvptx64"))]
-pub use intervals::{Intervals, Ranges, RangesMut};
-#[cfg(not(target_arch = "nvptx64"))]
-pub use level::AnyLevel;
-#[cfg(not(target_arch = "nvptx64"))]
-pub use operation::Operation;
-#[cfg(not(target_arch = "nvptx64"))]
-pub use query::Neighbour;
-#[cfg(not(target_arch = "nvptx64"))]
-pub use stack::AnyStack;
-#[cfg(not(target_arch = "nvptx64"))]
-pub use typed::{Level, Parts, Stack};
-#[cfg(not(target_arch = "nvptx64"))]
-pub use types::Types;
+pub use host::types::Types;

@@ -3,7 +3,7 @@
 use gpu_dictionary::{Upsertion, WordKey as Key};
 use gpu_dictionary_conformance::{self as dictionary, Family, Questions, Random, Value, saved};
 use gpu_lsm::{GpuLsm, Options, Parts};
-use gpu_primitives::kernel::Held;
+use gpu_primitives::kernel::RegisterRepr;
 use gpu_primitives::{DeviceVec, Error, Stream};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -88,7 +88,7 @@ impl Family for Lsm {
 }
 
 impl dictionary::Combining for Lsm {
-    fn upsert<K: Key + Debug, V: Value<Carrier: Held>>(
+    fn upsert<K: Key + Debug, V: Value<Carrier: RegisterRepr>>(
         lsm: &mut GpuLsm<K, V>,
         stream: &Stream,
         pairs: (&DeviceVec<K>, &DeviceVec<V>),

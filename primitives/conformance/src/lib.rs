@@ -9,12 +9,12 @@
 pub mod kernels;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub mod data;
-#[cfg(not(target_arch = "nvptx64"))]
-mod harness;
+mod host;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use harness::{
+pub use host::data;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::harness::{
     Case, WORKERS, adversarial_streams, assert_deterministic, is_checked, is_gpu, is_long, native_devices, run,
     run_one_by_one,
 };

@@ -150,11 +150,11 @@ fn segments(device: &Device) {
             let found =
                 runs::reduce_by_key(stream, &keys, &input, &mut heads, &mut sums, Same, Sum).unwrap().get(stream);
             let (mut elements, mut lengths) = (stream.zeroed::<u32>(n).unwrap(), stream.zeroed::<u32>(n).unwrap());
-            runs::encode(stream, &keys, &mut elements, &mut lengths, Same).unwrap();
+            runs::run_length_encode(stream, &keys, &mut elements, &mut lengths, Same).unwrap();
             let mut last = stream.zeroed::<u32>(n).unwrap();
             runs::unique_last(stream, &keys, &mut last, Same).unwrap();
             let mut decoded = stream.zeroed::<u32>(n).unwrap();
-            runs::decode(stream, &elements, &lengths, &mut decoded).unwrap();
+            runs::run_length_decode(stream, &elements, &lengths, &mut decoded).unwrap();
             let integers = bytes(stream, &[&heads, &elements, &lengths, &last, &decoded]);
             let [a, b, c, d] = &scans;
             [bytes(stream, &[&totals, a, b, c, d, &sums]), integers, found.unwrap().to_le_bytes().to_vec()].concat()

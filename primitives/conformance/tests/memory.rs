@@ -315,7 +315,7 @@ fn searches_of_sorted_needles(device: &Device) {
     assert_eq!(taken.kept, 0);
 }
 
-/// Held from the recording until the graph is dropped. Many launches need no more. The calls of a graph share it.
+/// RegisterRepr from the recording until the graph is dropped. Many launches need no more. The calls of a graph share it.
 fn graphs(device: &Device) {
     let stream = device.stream().unwrap();
     let n = 5000;

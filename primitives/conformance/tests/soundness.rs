@@ -278,7 +278,9 @@ fn functions_that_change_their_answers(device: &Device) {
             select::select(&stream, source::map(&input, fickle), out.inside(), fickle).map(drop)
         });
         call("unique", &|out, _| runs::unique(&stream, &input, out.inside(), fickle).map(drop));
-        call("encode", &|out, with| runs::encode(&stream, &input, out.inside(), with.inside(), fickle).map(drop));
+        call("encode", &|out, with| {
+            runs::run_length_encode(&stream, &input, out.inside(), with.inside(), fickle).map(drop)
+        });
         call("reduce by key", &|out, with| {
             runs::reduce_by_key(&stream, &input, &input, out.inside(), with.inside(), fickle, fickle).map(drop)
         });

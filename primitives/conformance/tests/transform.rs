@@ -141,11 +141,11 @@ fn in_place(device: &Device) {
     let stream = device.stream().unwrap();
     let host = numbers(9, TILE + 3);
     let mut data = stream.upload(&host).unwrap();
-    transform::for_each(&stream, &mut data, map!(|x: u32| -> u32 { x / 7 })).unwrap();
+    transform::map_in_place(&stream, &mut data, map!(|x: u32| -> u32 { x / 7 })).unwrap();
     assert_eq!(data.to_vec(&stream).unwrap(), host.iter().map(|x| x / 7).collect::<Vec<_>>());
     let host: Vec<[u8; 3]> = host.iter().map(|&x| [x as u8, (x >> 8) as u8, (x >> 16) as u8]).collect();
     let mut data = stream.upload(&host).unwrap();
-    transform::for_each(&stream, &mut data, map!(|x: [u8; 3]| -> [u8; 3] { [x[2], x[0], x[1]] })).unwrap();
+    transform::map_in_place(&stream, &mut data, map!(|x: [u8; 3]| -> [u8; 3] { [x[2], x[0], x[1]] })).unwrap();
     assert_eq!(data.to_vec(&stream).unwrap(), host.iter().map(|x| [x[2], x[0], x[1]]).collect::<Vec<_>>());
 }
 

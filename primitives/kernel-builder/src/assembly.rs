@@ -50,8 +50,8 @@ impl Assembly<'_> {
         flags
     }
 
-    /// Compiles the crate and returns the PTX of the whole module.
-    pub fn compile(&self) -> Result<String, Error> {
+    /// Compiles the crate and returns the PTX of the whole module, and the rules of a makefile that name the files read for it.
+    pub fn compile(&self) -> Result<(String, String), Error> {
         let workspace = self.workspace_root()?;
         let target_dir = match self.target_dir {
             Some(folder) => std::path::absolute(folder).map_err(Error::io("use", folder))?,
@@ -98,7 +98,11 @@ impl Assembly<'_> {
         }
         let mut found = self.assembly_files(&target_dir);
         match found.pop() {
-            Some(path) if found.is_empty() => fs::read_to_string(&path).map_err(Error::io("read", path)),
+            Some(path) if found.is_empty() => {
+                let read = |path: PathBuf| fs::read_to_string(&path).map_err(Error::io("read", path));
+                let rules = target_dir.join(TARGET).join("release").join(format!("lib{}.d", self.info.library));
+                Ok((read(path)?, read(rules)?))
+            }
             last => {
                 found.extend(last);
                 Err(Error::NoAssembly { package: self.info.package.clone(), folder: target_dir, found })

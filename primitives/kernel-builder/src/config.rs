@@ -18,8 +18,6 @@ pub struct Config {
     pub features: Vec<String>,
     /// Whether the crate's default features are enabled.
     pub default_features: bool,
-    /// Files and folders under `src/` that are never compiled for the GPU; `runtime` also means `runtime.rs`.
-    pub host_only: Vec<String>,
     /// Other crates (folders with a `Cargo.toml`), folders or files, relative to the crate, whose code is part of the
     /// PTX.
     pub also_hash: Vec<String>,
@@ -29,13 +27,7 @@ impl Default for Config {
     fn default() -> Self {
         // sm_70 is the oldest generation with independent thread scheduling and scoped memory operations, which kernels
         // with `__syncwarp`-style functions need. Newer drivers still accept it for every GPU.
-        Self {
-            arch: "sm_70".into(),
-            features: Vec::new(),
-            default_features: true,
-            host_only: Vec::new(),
-            also_hash: Vec::new(),
-        }
+        Self { arch: "sm_70".into(), features: Vec::new(), default_features: true, also_hash: Vec::new() }
     }
 }
 
@@ -120,19 +112,19 @@ mod tests {
     fn every_key_is_read() {
         let info = CrateInfo::parse(
             "[package]\nname = \"a\"\n[lib]\nname = \"b\"\n[package.metadata.ptx]\narch = \"sm_80\"\nfeatures = [\"x\"]\n\
-             default-features = false\nhost-only = [\"runtime\"]\nalso-hash = [\"../c\"]\n",
+             default-features = false\nalso-hash = [\"../c\"]\n",
         )
         .unwrap();
         assert_eq!(info.library, "b");
         assert_eq!(info.config.arch, "sm_80");
         assert_eq!(info.config.features_line(), "x");
-        assert_eq!((info.config.host_only, info.config.also_hash), (vec!["runtime".into()], vec!["../c".into()]));
+        assert_eq!(info.config.also_hash, ["../c"]);
     }
 
     #[test]
     fn a_misspelt_key_is_an_error_that_names_it() {
-        let reason = CrateInfo::parse("[package]\nname = \"a\"\n[package.metadata.ptx]\nhost_only = []\n").unwrap_err();
-        assert!(reason.contains("host_only") && reason.contains("host-only"), "{reason}");
+        let reason = CrateInfo::parse("[package]\nname = \"a\"\n[package.metadata.ptx]\nalso_hash = []\n").unwrap_err();
+        assert!(reason.contains("also_hash") && reason.contains("also-hash"), "{reason}");
     }
 
     #[test]

@@ -107,6 +107,18 @@ pub enum Error {
         stderr_tail: String,
     },
 
+    /// The compiler has read a file for the GPU that is host code by its name.
+    #[error(
+        "{} is compiled for the GPU, but files and folders called `host` or `native` are host code, \
+         which does not count when PTX is checked for being up to date: \
+         write `#[cfg(not(target_arch = \"nvptx64\"))]` before its `mod`, or give it another name",
+        path.display()
+    )]
+    HostCodeCompiled {
+        /// The file.
+        path: PathBuf,
+    },
+
     /// cargo succeeded, but there is not exactly one assembly file.
     #[error(
         "compiling `{package}` left {} assembly files under {}, but exactly one was expected{}: \

@@ -26,9 +26,11 @@
 //! arch = "sm_70"                    # default
 //! features = []                     # default
 //! default-features = true           # default
-//! host-only = ["runtime"]           # under src/, never compiled for the GPU, hence not hashed
 //! also-hash = ["../primitives"]     # a crate whose device code is compiled in, or a file, or a folder
 //! ```
+//!
+//! PTX is up to date if it was built from the same device code. Host code may change: it is what lies in files and folders that are
+//! called `host` or `native`, in `main.rs` and in `bin/`. If the compiler reads such a file for the GPU, the build fails.
 //!
 //! # Usage
 //!

@@ -2,6 +2,9 @@
 //!
 //! The hash covers the text, so a changed comment requires a rebuild, too. A rebuild costs one command, and no change
 //! that matters is ever missed.
+//!
+//! Host code does not count. It is what lies in files and folders that are called `host` or `native`, in `main.rs` and in `bin/`. A
+//! build fails if the compiler has read such a file: see [`expect_hashed`].
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,10 +13,10 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::Error;
-use crate::config::{Config, CrateInfo};
+use crate::config::Config;
 
 /// Returns the SHA-256, in hexadecimal, of every `.rs` file that can affect the PTX of the crate in `crate_dir`: those
-/// under `src/` without the `host-only` ones, and those that `also-hash` names.
+/// under `src/` that are not host code by their name, and those that `also-hash` names.
 ///
 /// The hash does not depend on line endings or on the workspace's folder. Needs no nightly.
 pub fn source_hash(crate_dir: impl AsRef<Path>) -> Result<String, Error> {
@@ -38,7 +41,7 @@ pub(crate) fn text_hash(text: &[u8]) -> String {
 /// Returns the files to hash in a stable order, with names that are the same on every machine.
 fn source_files(crate_dir: &Path, config: &Config) -> Result<BTreeMap<String, PathBuf>, Error> {
     let mut files = BTreeMap::new();
-    add_crate(crate_dir, "", config, &mut files)?;
+    add_crate(crate_dir, "", &mut files)?;
     for other in &config.also_hash {
         let path = crate_dir.join(other);
         if !path.exists() {
@@ -47,9 +50,8 @@ fn source_files(crate_dir: &Path, config: &Config) -> Result<BTreeMap<String, Pa
         }
         let label = format!("{}/", other.trim_end_matches('/'));
         if path.join("Cargo.toml").is_file() {
-            // The other crate declares its own host-only files. Its `also-hash` is not followed: a crate lists
-            // everything it consists of, as with dependencies.
-            add_crate(&path, &label, &CrateInfo::read(&path)?.config, &mut files)?;
+            // Its own `also-hash` is not followed: a crate lists everything it consists of, as with dependencies.
+            add_crate(&path, &label, &mut files)?;
         } else if path.is_dir() {
             add_folder(&path, &label, &|_| false, &mut files)?;
         } else {
@@ -59,29 +61,39 @@ fn source_files(crate_dir: &Path, config: &Config) -> Result<BTreeMap<String, Pa
     Ok(files)
 }
 
-fn add_crate(
-    crate_dir: &Path,
-    label: &str,
-    config: &Config,
-    files: &mut BTreeMap<String, PathBuf>,
-) -> Result<(), Error> {
-    for name in &config.host_only {
-        let path = crate_dir.join("src").join(name);
-        if !path.exists() && !path.with_extension("rs").exists() {
-            // A misspelt name would exclude nothing, and go unnoticed.
-            let manifest = crate_dir.join("Cargo.toml");
-            return Err(Error::NoSuchSource { manifest, key: "host-only", value: name.clone(), path });
+fn add_crate(crate_dir: &Path, label: &str, files: &mut BTreeMap<String, PathBuf>) -> Result<(), Error> {
+    add_folder(&crate_dir.join("src"), &format!("{label}src/"), &is_host, files)
+}
+
+/// Returns whether a path under `src/` is host code by its name.
+fn is_host(relative: &str) -> bool {
+    relative == "main.rs"
+        || relative == "bin"
+        || relative.split('/').any(|part| matches!(part.strip_suffix(".rs").unwrap_or(part), "host" | "native"))
+}
+
+/// Checks that the hash covers what the compiler has read: the files in `dep_info`, as far as they belong to this crate and those in
+/// `also-hash`. Otherwise PTX could be out of date, and nobody would know.
+pub(crate) fn expect_hashed(crate_dir: &Path, config: &Config, dep_info: &str) -> Result<(), Error> {
+    let folders = config.also_hash.iter().map(|other| crate_dir.join(other)).chain([crate_dir.to_path_buf()]);
+    let folders: Vec<_> = folders.filter_map(|folder| folder.join("src").canonicalize().ok()).collect();
+    for read in files_in(dep_info) {
+        let relative = folders.iter().find_map(|folder| read.strip_prefix(folder).ok());
+        let relative = relative.map(|path| path.to_string_lossy().replace('\\', "/"));
+        if relative.is_some_and(|relative| is_host(&relative)) {
+            return Err(Error::HostCodeCompiled { path: read });
         }
     }
-    let host_only = |relative: &str| {
-        config.host_only.iter().any(|name| {
-            let name = name.trim_end_matches('/');
-            relative == name
-                || relative.strip_suffix(".rs") == Some(name)
-                || relative.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'))
-        })
-    };
-    add_folder(&crate_dir.join("src"), &format!("{label}src/"), &host_only, files)
+    Ok(())
+}
+
+/// Returns the files after the colon of the first rule of a makefile, in which spaces are escaped.
+fn files_in(dep_info: &str) -> impl Iterator<Item = PathBuf> {
+    const SPACE: char = '\u{1}';
+    let rule = dep_info.lines().next().unwrap_or_default();
+    let rule = rule.split_once(": ").map_or("", |(_, files)| files).replace("\\ ", &SPACE.to_string());
+    let files: Vec<_> = rule.split_whitespace().map(|file| PathBuf::from(file.replace(SPACE, " "))).collect();
+    files.into_iter()
 }
 
 fn add_folder(
@@ -133,16 +145,12 @@ mod tests {
 
     fn kernel_crate() -> Scratch {
         let scratch = Scratch::new();
-        scratch.write(
-            "k/Cargo.toml",
-            "[package]\nname = \"k\"\n[package.metadata.ptx]\nhost-only = [\"runtime\", \"io\"]\nalso-hash = [\"../other\"]\n",
-        );
+        scratch.write("k/Cargo.toml", "[package]\nname = \"k\"\n[package.metadata.ptx]\nalso-hash = [\"../other\"]\n");
         scratch.write("k/src/lib.rs", "mod scan;\n");
         scratch.write("k/src/deep/scan.rs", "fn scan() {}\n");
-        scratch.write("k/src/runtime/mod.rs", "host\n");
-        scratch.write("k/src/io.rs", "host\n");
-        scratch
-            .write("other/Cargo.toml", "[package]\nname = \"o\"\n[package.metadata.ptx]\nhost-only = [\"host.rs\"]\n");
+        scratch.write("k/src/host/mod.rs", "host\n");
+        scratch.write("k/src/scan/native.rs", "host\n");
+        scratch.write("other/Cargo.toml", "[package]\nname = \"o\"\n");
         scratch.write("other/src/lib.rs", "device\n");
         scratch.write("other/src/host.rs", "host\n");
         scratch
@@ -156,12 +164,19 @@ mod tests {
     fn device_code_counts_and_host_code_does_not() {
         let scratch = kernel_crate();
         let before = hash(&scratch);
-        for host in ["k/src/runtime/mod.rs", "k/src/runtime/new.rs", "k/src/io.rs", "other/src/host.rs", "k/src/x.txt"]
-        {
+        for host in [
+            "k/src/host/mod.rs",
+            "k/src/host/deep/new.rs",
+            "k/src/scan/native.rs",
+            "k/src/main.rs",
+            "k/src/bin/tool.rs",
+            "other/src/host.rs",
+            "k/src/x.txt",
+        ] {
             scratch.write(host, "changed\n");
             assert_eq!(hash(&scratch), before, "{host}");
         }
-        for device in ["k/src/lib.rs", "k/src/deep/scan.rs", "k/src/new.rs", "k/src/runtimes.rs", "other/src/lib.rs"] {
+        for device in ["k/src/lib.rs", "k/src/deep/scan.rs", "k/src/hosts.rs", "k/src/x/main.rs", "other/src/lib.rs"] {
             let before = hash(&scratch);
             scratch.write(device, "changed\n");
             assert_ne!(hash(&scratch), before, "{device}");
@@ -195,13 +210,29 @@ mod tests {
     #[test]
     fn misspelt_paths_are_named() {
         let scratch = kernel_crate();
-        for (key, value) in [("also-hash", "../nowhere"), ("host-only", "runtme")] {
-            scratch.write(
-                "k/Cargo.toml",
-                &format!("[package]\nname = \"k\"\n[package.metadata.ptx]\n{key} = [\"{value}\"]\n"),
-            );
-            let message = source_hash(scratch.path().join("k")).unwrap_err().to_string();
-            assert!(message.contains(key) && message.contains(value), "{message}");
+        scratch
+            .write("k/Cargo.toml", "[package]\nname = \"k\"\n[package.metadata.ptx]\nalso-hash = [\"../nowhere\"]\n");
+        let message = source_hash(scratch.path().join("k")).unwrap_err().to_string();
+        assert!(message.contains("also-hash") && message.contains("../nowhere"), "{message}");
+    }
+
+    #[test]
+    fn host_code_that_the_compiler_has_read() {
+        let scratch = kernel_crate();
+        let k = scratch.path().join("k").canonicalize().unwrap();
+        let config = Config::read(&k).unwrap();
+        let check = |files: &[&str]| {
+            let files: Vec<_> =
+                files.iter().map(|file| k.join(file).display().to_string().replace(' ', "\\ ")).collect();
+            expect_hashed(&k, &config, &format!("/out/lib k.a: {}\n\nother: {}\n", files.join(" "), files[0]))
+        };
+        check(&["src/lib.rs", "src/deep/scan.rs"]).unwrap();
+        // Other crates follow other rules.
+        check(&["../registry/src/host.rs"]).unwrap();
+        let other = k.parent().unwrap().join("other/src/host.rs").display().to_string();
+        for file in ["src/host/mod.rs", "src/scan/native.rs", "src/a folder/host.rs", &other] {
+            let message = check(&["src/lib.rs", file]).unwrap_err().to_string();
+            assert!(message.contains(file), "{message}");
         }
     }
 

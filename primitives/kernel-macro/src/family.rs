@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn other_names_are_left_to_the_caller() {
         let code = code(quote! {
-            family scan(T, VEC) { for T in [u32], VEC = 4, I in [Global<T>, Fused]: Scan<T, I, VEC>, Finish<T>; }
+            family scan(T, VEC) { for T in [u32], VEC = 4, I in [Global<T>, SourceArg]: Scan<T, I, VEC>, Finish<T>; }
         });
         assert_eq!(code.matches("pubtype").count(), 1, "{code}");
         assert_eq!(code.matches("ptx-kernel").count(), 3, "two scans, and one end: {code}");

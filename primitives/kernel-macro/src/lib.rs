@@ -50,7 +50,7 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
 ///     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
 ///     EncodeKeys<u32>;
 ///     for K in [u32, u64], V in [(), u32]: LookupKeys<K, V>;
-///     for K in [u32, u64], V in [(), u32]: RenewLevel<K, V, { renew_items::<K, V>() }>;
+///     for K in [u32, u64], V in [(), u32]: MergeBatch<K, V, { batch_items::<K, V>() }>;
 /// }
 /// ```
 ///
@@ -90,7 +90,7 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// # Names
 /// The entry and its file are named after the type. The example has the entries `encode_keys_u32`,
-/// `lookup_keys_u32_unit`, `lookup_keys_u32_u32`, …, `renew_level_u64_u32`. A name consists of these parts, joined by
+/// `lookup_keys_u32_unit`, `lookup_keys_u32_u32`, …, `merge_batch_u64_u32`. A name consists of these parts, joined by
 /// `_`:
 ///
 /// | part of the type | example | part of the name |

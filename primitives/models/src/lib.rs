@@ -18,8 +18,8 @@ mod lookback;
 mod sync;
 
 #[cfg(test)]
-#[path = "../../src/runtime/lanes/order.rs"]
+#[path = "../../src/host/runtime/lanes/order.rs"]
 mod order;
 #[cfg(test)]
-#[path = "../../src/runtime/scratch.rs"]
+#[path = "../../src/host/runtime/scratch.rs"]
 mod scratch;

@@ -7,7 +7,7 @@ use std::convert::Infallible;
 
 /// A stream of the CPU device. Its memory is word 0 of each buffer, which is 0 when no kernel runs.
 struct Stream {
-    /// Held while a kernel runs.
+    /// RegisterRepr while a kernel runs.
     order: Mutex<()>,
     words: Mutex<Vec<u64>>,
     scratch: Scratch<usize>,

@@ -1,6 +1,6 @@
 //! What `#[operator]` writes.
 
-use crate::native;
+use crate::plain;
 use crate::twin::{CALLS_ITSELF, Sibling, Twin, this, twin_name, value_type};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -153,7 +153,7 @@ fn recording(root: &Path, name: &Ident, state: bool, written: &Written, call: &T
 /// The native function twice: as it was written, for a GPU, and with total arithmetic, for the host.
 fn natives<F: ToTokens + Clone>(root: &Path, function: &F, block: impl Fn(&mut F) -> &mut Block) -> TokenStream {
     let mut total = function.clone();
-    native::rewrite(root, block(&mut total));
+    plain::rewrite(root, block(&mut total));
     let (on_gpu, on_host) = (on_gpu(), on_host());
     // An operator has no other loop.
     let counted = quote!(#[allow(clippy::needless_range_loop)]);

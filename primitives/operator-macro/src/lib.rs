@@ -6,7 +6,7 @@
 mod calls;
 mod derive;
 mod expand;
-mod native;
+mod plain;
 mod radix_key;
 mod scope;
 mod statements;

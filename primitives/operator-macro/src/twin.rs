@@ -1,6 +1,6 @@
 //! The twin of a function: each expression becomes calls that record it.
 
-use crate::native::{self, is_literal};
+use crate::plain::{self, is_literal};
 use crate::scope::{Local, Scope};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -82,7 +82,7 @@ impl<'a> Twin<'a> {
 
     /// Returns an expression that is known while recording, for the compiler to compute.
     pub fn known(&self, expression: &Expr) -> TokenStream {
-        native::tokens(self.root, expression)
+        plain::tokens(self.root, expression)
     }
 
     pub fn expression(&mut self, expression: &Expr) -> TokenStream {
@@ -171,7 +171,7 @@ impl<'a> Twin<'a> {
 
     fn binary(&mut self, binary: &ExprBinary) -> TokenStream {
         let span = binary.op.span();
-        if let Some(function) = native::assigned_function(&binary.op).or(assigned_bits(&binary.op)) {
+        if let Some(function) = plain::assigned_function(&binary.op).or(assigned_bits(&binary.op)) {
             let target = self.place(&binary.left);
             let right = self.right_side(function, &binary.right);
             let value = self.call(span, function, &[target.clone(), right]);
@@ -189,7 +189,7 @@ impl<'a> Twin<'a> {
             BinOp::Le(_) => "le",
             BinOp::Gt(_) => "gt",
             BinOp::Ge(_) => "ge",
-            op => match native::total_function(op) {
+            op => match plain::total_function(op) {
                 Some(function) => function,
                 None => return self.refuse(op, "this operator cannot be in an `#[operator]`"),
             },

@@ -1,18 +1,18 @@
 //! The device functions: everything that differs between GPU and CPU, and nothing else.
 //!
 //! Each function has two implementations with the same meaning. In `nvptx.rs` it is one PTX instruction or LLVM
-//! intrinsic. In `cpu.rs` it calls the CPU executor, which runs every GPU thread as a coroutine. Kernels use these
+//! intrinsic. In `host.rs` it calls the CPU executor, which runs every GPU thread as a coroutine. Kernels use these
 //! functions through [`thread`], [`warp`] and the views of [`crate::view`]. The raw memory accesses are in [`memory`].
 //!
 //! Grids and blocks are one-dimensional. A warp has 32 lanes.
 
 #[cfg(not(target_arch = "nvptx64"))]
-mod cpu;
+mod host;
 #[cfg(target_arch = "nvptx64")]
 mod nvptx;
 
 #[cfg(not(target_arch = "nvptx64"))]
-use cpu as target;
+use host as target;
 #[cfg(target_arch = "nvptx64")]
 use nvptx as target;
 

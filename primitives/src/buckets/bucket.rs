@@ -2,11 +2,11 @@
 
 use super::{Buckets, Purity};
 use crate::form::{Holes, Param};
-use crate::hole::{Held, Hole};
+use crate::hole::{Hole, RegisterRepr};
 use crate::operator::{Record, operator};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{
-    hole::{Calls, Filling},
+    hole::{Calls, OperatorBody},
     operator::Recorded,
 };
 use bytemuck::{Pod, Zeroable};
@@ -120,7 +120,7 @@ impl HoleBuckets {
     }
 
     /// Describes what fills the hole.
-    pub(crate) fn filling<K: Pod, B: Bucket<K>>() -> &'static Filling {
+    pub(crate) fn filling<K: Pod, B: Bucket<K>>() -> &'static OperatorBody {
         /// # Safety
         /// The state is a `B`, the argument begins with a `K`, and the results have room for a `u32`.
         unsafe fn native<K: Pod, B: Bucket<K>>(state: *const u8, calls: &Calls) {
@@ -130,11 +130,11 @@ impl HoleBuckets {
                 calls.unary(|key: K| function.bucket(key));
             }
         }
-        const { &Filling::new::<B, K, u32, 1>("bucket", B::recorded, native::<K, B>) }
+        const { &OperatorBody::new::<B, K, u32, 1>("bucket", B::recorded, native::<K, B>) }
     }
 }
 
-impl<H: Held> Buckets<H> for HoleBuckets {
+impl<H: RegisterRepr> Buckets<H> for HoleBuckets {
     const MAX_PASSES: usize = 1;
     // On the CPU the function is any Rust function.
     #[cfg(not(target_arch = "nvptx64"))]

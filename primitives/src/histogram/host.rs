@@ -2,17 +2,18 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::bins::{Bins, ByteBins, HoleBins, RangeBins};
-use super::kernel::{AT_ONCE, CountBins, THREADS, count_bins, count_bytes, count_ranges};
-use super::sample::NONE;
+use super::device::bins::{Bins, ByteBins, HoleBins, RangeBins};
+use super::device::kernel::{AT_ONCE, CountBins, THREADS, count_bins, count_bytes, count_ranges};
+use super::device::sample::NONE;
 use super::{Bucket, Count, Sample};
 use crate::compare::HoleOrder;
-use crate::hole::Held;
+use crate::hole::RegisterRepr;
+use crate::host::repr::{expect_repr, repr_size_or_bytes};
+use crate::host::runtime::column::{AnySlice, AnySliceMut, number};
+use crate::host::source::{AnySource, Opened, Source};
 use crate::input::Input;
-use crate::runtime::column::{AnySlice, AnySliceMut, number};
-use crate::runtime::held::{HeldIn, expect_held, held_size_or_bytes};
-use crate::source::{AnySource, Opened, Source};
 use crate::transfer;
+use crate::transform::laid_out::ReprInput;
 use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 
@@ -69,7 +70,7 @@ fn count_ranges(
     number_of_bins(counts.len())?;
     let (len, input, levels) = (input.len(), input.open(stream)?, levels.raw_view(stream)?);
     count_ranges!(levels.size() => (H, VEC), {
-        let levels = HeldIn::<H>::new(stream, levels)?;
+        let levels = ReprInput::<H>::new(stream, levels)?;
         count::<H, _, VEC>(stream, &input, len, RangeBins { order, levels: levels.view }, counts)
     })
 }
@@ -105,7 +106,7 @@ pub fn by<'a, T: Pod, C: Count, B: Bucket<T>>(
     counts: impl Into<DeviceSliceMut<'a, C>>,
     bucket: B,
 ) -> Result<(), Error> {
-    const { expect_held::<T>() };
+    const { expect_repr::<T>() };
     let (input, counts) = (input.into_parts()?.lower(), counts.into());
     let _span = crate::span!(stream, "histogram::by", input.len());
     count_by(stream, &input, counts.into(), HoleBins::of::<T, B>(bucket))
@@ -114,7 +115,7 @@ pub fn by<'a, T: Pod, C: Count, B: Bucket<T>>(
 fn count_by(stream: &Stream, input: &AnySource<'_>, counts: AnySliceMut<'_>, bins: HoleBins) -> Result<(), Error> {
     number_of_bins(counts.len())?;
     let (len, input) = (input.len(), input.open(stream)?);
-    let size = held_size_or_bytes(input.size());
+    let size = repr_size_or_bytes(input.size());
     count_bins!(size => (H, VEC), count::<H, _, VEC>(stream, &input, len, bins, counts))
 }
 
@@ -128,7 +129,7 @@ fn number_of_bins(bins: usize) -> Result<u32, Error> {
 }
 
 /// Writes the counts of elements that are held in an `H`.
-fn count<H: Held, B: Bins<H>, const VEC: usize>(
+fn count<H: RegisterRepr, B: Bins<H>, const VEC: usize>(
     stream: &Stream,
     input: &Opened,
     len: usize,
@@ -152,7 +153,7 @@ fn count<H: Held, B: Bins<H>, const VEC: usize>(
     })
 }
 
-fn launch<H: Held, I: Input<H>, B: Bins<H>, C: Count, const VEC: usize>(
+fn launch<H: RegisterRepr, I: Input<H>, B: Bins<H>, C: Count, const VEC: usize>(
     stream: &Stream,
     input: I,
     len: usize,

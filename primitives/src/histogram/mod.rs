@@ -37,18 +37,15 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-mod bins;
-pub(crate) mod kernel;
-mod sample;
-
+pub(crate) mod device;
 #[cfg(not(target_arch = "nvptx64"))]
-mod host;
+pub(crate) mod host;
 #[cfg(not(target_arch = "nvptx64"))]
-mod native;
+pub(crate) mod native;
 
 pub use crate::buckets::Bucket;
-pub use kernel::Count;
-pub use sample::Sample;
+pub use device::kernel::Count;
+pub use device::sample::Sample;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{by, bytes, even, ranges};

@@ -2,10 +2,10 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::bins::Bins;
-use super::kernel::{Count, CountBins};
-use crate::executor::chunks;
-use crate::hole::Held;
+use super::device::bins::Bins;
+use super::device::kernel::{Count, CountBins};
+use crate::hole::RegisterRepr;
+use crate::host::executor::chunks;
 use crate::input::Input;
 use crate::kernel::Team;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use std::sync::Mutex;
 ///
 /// # Safety
 /// The contract of [`count_bins`](super::kernel::CountBins).
-pub(super) unsafe fn count_bins<H: Held, I: Input<H>, B: Bins<H>, C: Count, const VEC: usize>(
+pub(super) unsafe fn count_bins<H: RegisterRepr, I: Input<H>, B: Bins<H>, C: Count, const VEC: usize>(
     kernel: CountBins<H, I, B, C, VEC>,
     team: Team,
 ) {

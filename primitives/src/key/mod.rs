@@ -4,7 +4,6 @@ mod radix_code;
 mod radix_key;
 
 pub use radix_code::{RadixCode, ShortCode};
-#[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use radix_key::HoleCode;
 pub use radix_key::{FromCode, RadixKey, SortBy};
 #[doc(hidden)]

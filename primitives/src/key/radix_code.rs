@@ -3,7 +3,7 @@
 use crate::code::{Bits, Sign, U256};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::compare::{Greater, HoleOrder};
-use crate::hole::{Held, Hole};
+use crate::hole::{Hole, RegisterRepr};
 use crate::sealed::Sealed;
 
 /// A number that keys are sorted by: `u32`, `u64`, `u128` or [`U256`].
@@ -26,18 +26,18 @@ pub trait RadixCode: Bits + Sealed {
     /// # Safety
     /// The hole was made of such a function for elements that are held in an `H`.
     #[doc(hidden)]
-    unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self;
+    unsafe fn of<H: RegisterRepr>(hole: &Hole, key: H) -> Self;
 }
 
 /// A number of up to 128 bits: `u32`, `u64` or `u128`.
 pub trait ShortCode: RadixCode {
     /// The type in which kernels load such a number.
     #[doc(hidden)]
-    type Held: Held;
+    type Repr: RegisterRepr;
 
     /// Returns the number that was loaded.
     #[doc(hidden)]
-    fn of_held(held: Self::Held) -> Self;
+    fn of_repr(repr: Self::Repr) -> Self;
 
     /// Returns the bits from `shift` on. `shift` is below [`BITS`](Self::BITS).
     #[doc(hidden)]
@@ -75,18 +75,18 @@ macro_rules! loaded_as_they_are {
             }
 
             #[inline(always)]
-            unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self {
+            unsafe fn of<H: RegisterRepr>(hole: &Hole, key: H) -> Self {
                 // SAFETY: guaranteed by the caller.
                 unsafe { H::$evaluate(hole, key) }
             }
         }
 
         impl ShortCode for $code {
-            type Held = $code;
+            type Repr = $code;
 
             #[inline(always)]
-            fn of_held(held: $code) -> Self {
-                held
+            fn of_repr(repr: $code) -> Self {
+                repr
             }
 
             #[inline(always)]
@@ -131,7 +131,7 @@ impl RadixCode for u128 {
     }
 
     #[inline(always)]
-    unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self {
+    unsafe fn of<H: RegisterRepr>(hole: &Hole, key: H) -> Self {
         // SAFETY: guaranteed by the caller.
         let [lower, upper] = unsafe { H::code_128(hole, key) };
         (upper as u128) << 64 | lower as u128
@@ -139,11 +139,11 @@ impl RadixCode for u128 {
 }
 
 impl ShortCode for u128 {
-    type Held = [u64; 2];
+    type Repr = [u64; 2];
 
     #[inline(always)]
-    fn of_held(held: [u64; 2]) -> Self {
-        Self::of_halves(held)
+    fn of_repr(repr: [u64; 2]) -> Self {
+        Self::of_halves(repr)
     }
 
     #[inline(always)]
@@ -186,7 +186,7 @@ impl RadixCode for U256 {
     }
 
     #[inline(always)]
-    unsafe fn of<H: Held>(hole: &Hole, key: H) -> Self {
+    unsafe fn of<H: RegisterRepr>(hole: &Hole, key: H) -> Self {
         // SAFETY: guaranteed by the caller.
         let [a, b, c, d] = unsafe { H::code_256(hole, key) };
         Self { high: u128::of_halves([a, b]), low: u128::of_halves([c, d]) }

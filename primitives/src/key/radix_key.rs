@@ -7,9 +7,9 @@ use crate::hole::Hole;
 use crate::operator::operator;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::{
-    hole::{Calls, Filling},
+    hole::{Calls, OperatorBody},
+    host::recorded::Recipe,
     operator::Recorded,
-    recorded::Recipe,
 };
 use bytemuck::Pod;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -349,14 +349,14 @@ impl HoleCode {
     }
 
     /// Describes what fills the hole for keys of this type.
-    pub(crate) fn key_filling<K: RadixKey>() -> &'static Filling {
+    pub(crate) fn key_filling<K: RadixKey>() -> &'static OperatorBody {
         /// # Safety
         /// The argument begins with a `K`, and the results have room for its code.
         unsafe fn native<K: RadixKey>(_: *const u8, calls: &Calls) {
             // SAFETY: guaranteed by the caller; a `K` is plain data.
             unsafe { calls.unary(code_of::<K>) };
         }
-        const { &Filling::of(code_recipe::<K>(), native::<K>) }
+        const { &OperatorBody::of(code_recipe::<K>(), native::<K>) }
     }
 
     /// Returns the code that orders keys as `by` does.
@@ -365,7 +365,7 @@ impl HoleCode {
     }
 
     /// Describes what fills the hole for an order by a number.
-    pub(crate) fn filling<K: Pod, B: SortBy<K>>() -> &'static Filling {
+    pub(crate) fn filling<K: Pod, B: SortBy<K>>() -> &'static OperatorBody {
         /// # Safety
         /// The state is a `B`, the argument begins with a `K`, and the results have room for its code.
         unsafe fn native<K: Pod, B: SortBy<K>>(state: *const u8, calls: &Calls) {
@@ -375,7 +375,7 @@ impl HoleCode {
                 calls.unary(|key: K| by.code(key));
             }
         }
-        const { &Filling::new::<B, K, B::Code, 1>("code", B::recorded, native::<K, B>) }
+        const { &OperatorBody::new::<B, K, B::Code, 1>("code", B::recorded, native::<K, B>) }
     }
 }
 

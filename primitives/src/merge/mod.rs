@@ -31,38 +31,29 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-pub(crate) mod kernel;
-pub(crate) mod place;
-pub(crate) mod runs;
-mod shape;
-mod tile;
-
+pub(crate) mod device;
 #[cfg(not(target_arch = "nvptx64"))]
-mod host;
-#[doc(hidden)]
-#[cfg(not(target_arch = "nvptx64"))]
-pub mod lowered;
+pub(crate) mod host;
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) mod native;
-#[cfg(not(target_arch = "nvptx64"))]
-mod splits;
-#[cfg(not(target_arch = "nvptx64"))]
-mod splits_native;
 
-pub(crate) use kernel::{Boundary, PARTITION_THREADS};
-pub use runs::MAX_RUNS;
-pub(crate) use runs::{SLACK, run_at, tile_len};
-pub(crate) use shape::{RUNS_THREADS, runs_items};
-pub use tile::{Joined, Tile, Walk};
+pub(crate) use device::kernel::{Boundary, PARTITION_THREADS};
+pub use device::runs::MAX_RUNS;
+pub(crate) use device::runs::{SLACK, run_at, tile_len};
+pub(crate) use device::shape::{RUNS_THREADS, runs_items};
+pub use device::tile::{Joined, Tile, Walk};
+#[doc(hidden)]
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::lowered;
 
+pub use device::place::MAX_PLACED;
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use host::lowered::placed;
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::place;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::{keys, pairs, place_keys, place_pairs, runs_keys, runs_pairs};
+pub(crate) use host::splits::partition;
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use lowered::placed;
-pub use place::MAX_PLACED;
+pub use host::splits::{RunsSplits, Splits};
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use splits::partition;
-#[cfg(not(target_arch = "nvptx64"))]
-pub use splits::{RunsSplits, Splits};
+pub use host::{keys, pairs, runs_keys, runs_pairs, small_runs_keys, small_runs_pairs};

@@ -2,13 +2,14 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{BOUNDARY_SLACK, MergeGroups, Plan, SplitGroups, merge_groups, outputs, split_groups};
+use super::device::{BOUNDARY_SLACK, MergeGroups, Plan, SplitGroups, merge_groups, outputs, split_groups};
 use crate::compare::{Compare, HoleOrder};
+use crate::host::repr::{expect_repr, repr_layout};
+use crate::host::runtime::column::{AnySlice, AnySliceMut, AnyVec, Column};
+use crate::host::runtime::pairs::{Columns, ColumnsMut};
 use crate::merge::{MAX_RUNS, PARTITION_THREADS, RUNS_THREADS};
-use crate::runtime::column::{AnySlice, AnySliceMut, AnyVec, Column};
-use crate::runtime::held::{Indices, LaidOut, LaidOutMut, expect_held, held_layout};
-use crate::runtime::pairs::{Columns, ColumnsMut};
 use crate::segmented_sort::{gather_values, moves_values, run_len, sort_runs};
+use crate::transform::laid_out::{Indices, LaidOut, LaidOutMut};
 use crate::{DeviceSlice, DeviceSliceMut, Error, Stream, expect_len};
 use bytemuck::Pod;
 
@@ -23,7 +24,7 @@ pub fn keys<'a, K: Pod, C: Compare<K>>(
     output: impl Into<DeviceSliceMut<'a, K>>,
     order: C,
 ) -> Result<(), Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let (input, output): (DeviceSlice<'a, K>, DeviceSliceMut<'a, K>) = (input.into(), output.into());
     let _span = crate::span!(stream, "merge_sort::keys", input.len());
     sort_keys(stream, input.into(), output.into(), HoleOrder::of::<K, C>(order))
@@ -38,7 +39,7 @@ pub fn keys_in_place<'a, K: Pod, C: Compare<K>>(
     keys: impl Into<DeviceSliceMut<'a, K>>,
     order: C,
 ) -> Result<(), Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let keys: DeviceSliceMut<'a, K> = keys.into();
     let _span = crate::span!(stream, "merge_sort::keys_in_place", keys.len());
     let keys = ColumnsMut::keys(stream, keys.into())?;
@@ -55,7 +56,7 @@ pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     order: C,
 ) -> Result<(), Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let input: (DeviceSlice<'a, K>, _) = (input.0.into(), input.1);
     let _span = crate::span!(stream, "merge_sort::pairs", input.0.len());
     let (from, to) = ((input.0.into(), input.1.into().into()), (output.0.into().into(), output.1.into().into()));
@@ -71,7 +72,7 @@ pub fn pairs_in_place<'a, K: Pod, V: Pod, C: Compare<K>>(
     pairs: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     order: C,
 ) -> Result<(), Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let pairs: (DeviceSliceMut<'a, K>, _) = (pairs.0.into(), pairs.1);
     let _span = crate::span!(stream, "merge_sort::pairs_in_place", pairs.0.len());
     let pairs = ColumnsMut::new(stream, (pairs.0.into(), pairs.1.into().into()), "the values of a merge sort")?;
@@ -100,7 +101,7 @@ pub(crate) fn sort(stream: &Stream, from: Columns, to: ColumnsMut, order: HoleOr
     if len == 0 {
         return Ok(());
     }
-    let layout = held_layout(from.keys.size());
+    let layout = repr_layout(from.keys.size());
     let keys = LaidOut::new(stream, from.keys, layout)?;
     let to_keys = LaidOutMut::new(stream, to.keys, layout)?;
     if is_moved(layout.size(), from.values) && is_moved(layout.size(), to.values.as_const()) {

@@ -29,12 +29,11 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-pub(crate) mod kernel;
-
+pub(crate) mod device;
 #[cfg(not(target_arch = "nvptx64"))]
-mod host;
+pub(crate) mod host;
 #[cfg(not(target_arch = "nvptx64"))]
-mod native;
+pub(crate) mod native;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::sort;

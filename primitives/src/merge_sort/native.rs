@@ -2,7 +2,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{MergeGroups, SplitGroups};
+use super::device::{MergeGroups, SplitGroups};
 use crate::compare::KeyOrder;
 use crate::kernel::Team;
 use crate::merge::native::merge_pieces;

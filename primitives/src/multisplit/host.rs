@@ -2,14 +2,15 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{NumberKeys, THREADS, number_keys};
+use super::device::{NumberKeys, THREADS, number_keys};
 use crate::buckets::{Bucket, Buckets, HoleBuckets};
-use crate::runtime::column::{AnySlice, AnySliceMut};
-use crate::runtime::held::{HeldIn, Indices, expect_held, held_size_or_bytes};
-use crate::runtime::pairs::{Operands, Pairs, PairsMut};
+use crate::host::repr::{expect_repr, repr_size_or_bytes};
+use crate::host::runtime::column::{AnySlice, AnySliceMut};
+use crate::host::runtime::pairs::{Operands, Pairs, PairsMut};
 use crate::sort::Digits;
-use crate::sort::distribute::{Passes, Typed};
-use crate::sort::kernel::split_buckets;
+use crate::sort::device::kernel::split_buckets;
+use crate::sort::host::distribute::{Passes, Typed};
+use crate::transform::laid_out::{Indices, ReprInput};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len};
 use bytemuck::Pod;
 
@@ -30,7 +31,7 @@ pub fn keys<'a, K: Pod, B: Bucket<K>>(
     buckets: u32,
     bucket: B,
 ) -> Result<DeviceVec<u64>, Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let (input, output) = (input.into(), output.into());
     let _span = crate::span!(stream, "multisplit::keys", input.len());
     split_keys(stream, input.into(), output.into(), buckets, HoleBuckets::of::<K, B>(bucket, buckets.wrapping_sub(1)))
@@ -47,7 +48,7 @@ pub fn pairs<'a, K: Pod, V: Pod, B: Bucket<K>>(
     buckets: u32,
     bucket: B,
 ) -> Result<DeviceVec<u64>, Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
     let _span = crate::span!(stream, "multisplit::pairs", keys.len());
     let bucket = HoleBuckets::of::<K, B>(bucket, buckets.wrapping_sub(1));
@@ -141,8 +142,8 @@ fn distribute_numbered(
     let len = items.len();
     let mut numbers = stream.uninit::<u32>(len)?;
     let mut moved = stream.uninit::<u32>(len)?;
-    number_keys!(held_size_or_bytes(items.keys.size()) => H, {
-        let keys = HeldIn::<H>::new(stream, items.keys)?;
+    number_keys!(repr_size_or_bytes(items.keys.size()) => H, {
+        let keys = ReprInput::<H>::new(stream, items.keys)?;
         let kernel = NumberKeys::<H>::new(keys.view, bucket, numbers.raw_view_mut(stream)?);
         // SAFETY: one thread per key, and as many numbers; the function is one for these keys.
         unsafe { stream.launch(kernel, len.div_ceil(THREADS as usize))? };

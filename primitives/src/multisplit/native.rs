@@ -3,16 +3,16 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::NumberKeys;
+use super::device::NumberKeys;
 use crate::block::native::part_mut;
 use crate::buckets::Buckets as _;
-use crate::hole::Held;
+use crate::hole::RegisterRepr;
 use crate::kernel::Team;
 use std::ops::Range;
 
 /// # Safety
 /// The contract of [`number_keys`](super::kernel::NumberKeys).
-pub(super) unsafe fn number_keys<H: Held>(kernel: NumberKeys<H>, team: Team) {
+pub(super) unsafe fn number_keys<H: RegisterRepr>(kernel: NumberKeys<H>, team: Team) {
     let NumberKeys { keys, buckets, numbers, .. } = kernel;
     // SAFETY: nothing writes the keys.
     let keys = unsafe { keys.as_slice() };
@@ -31,7 +31,7 @@ mod tests {
     use crate::buckets::{Bucket, HoleBuckets, Shift};
     use bytemuck::Pod;
 
-    fn numbered<K: Pod, H: Held>(shift: Shift, of: impl Fn(u64) -> H)
+    fn numbered<K: Pod, H: RegisterRepr>(shift: Shift, of: impl Fn(u64) -> H)
     where
         Shift: Bucket<K>,
     {

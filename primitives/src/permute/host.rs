@@ -2,10 +2,10 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{ClaimPlaces, CopyRanges, GatherElements, Index, ReverseElements, ScatterElements, SwapEnds, TILE};
-use super::kernel::{by_index, in_words};
-use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
-use crate::source::{AnySource, Opened, Source};
+use super::device::{ClaimPlaces, CopyRanges, GatherElements, Index, ReverseElements, ScatterElements, SwapEnds, TILE};
+use super::device::{by_index, in_words};
+use crate::host::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
+use crate::host::source::{AnySource, Opened, Source};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Global, GlobalMut, Stream, expect_len, transfer};
 use bytemuck::Pod;
 

@@ -3,8 +3,8 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{ClaimPlaces, CopyRanges, GatherElements, Index, ReverseElements, ScatterElements, SwapEnds};
-use crate::input::{Fused, Input};
+use super::device::{ClaimPlaces, CopyRanges, GatherElements, Index, ReverseElements, ScatterElements, SwapEnds};
+use crate::input::{Input, SourceArg};
 use crate::kernel::Team;
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// # Safety
 /// The indices exist. Nothing writes what they are read from.
-unsafe fn each_index<I: Index>(indices: Fused, range: Range<usize>, visit: impl Fn(usize, usize)) {
+unsafe fn each_index<I: Index>(indices: SourceArg, range: Range<usize>, visit: impl Fn(usize, usize)) {
     /// The indices that are loaded at once.
     const CHUNK: usize = 1024;
     let mut room: Vec<I> = Vec::new();

@@ -21,25 +21,17 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-pub(crate) mod kernel;
-pub(crate) mod segments_kernel;
-
+pub(crate) mod device;
 #[cfg(not(target_arch = "nvptx64"))]
-mod arg;
+pub(crate) mod host;
 #[cfg(not(target_arch = "nvptx64"))]
-mod host;
-#[cfg(not(target_arch = "nvptx64"))]
-mod native;
-#[cfg(not(target_arch = "nvptx64"))]
-mod segmented;
-#[cfg(not(target_arch = "nvptx64"))]
-mod segments_native;
+pub(crate) mod native;
 
 pub use crate::monoid::{Max, Min, Monoid, Sum};
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use arg::{Ranked, argmax, argmin};
+pub use host::arg::{Ranked, argmax, argmin};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::segmented::segmented;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{reduce, sum};
-#[cfg(not(target_arch = "nvptx64"))]
-pub use segmented::segmented;

@@ -32,10 +32,10 @@
 //! assert_eq!(heads.slice(..3)?.to_vec(&stream)?, [7, 2, 7]);
 //! assert_eq!(totals.slice(..3)?.to_vec(&stream)?, [6.0, 9.0, 6.0]);
 //!
-//! let count = runs::encode(&stream, &keys, &mut heads, &mut lengths, Same)?;
+//! let count = runs::run_length_encode(&stream, &keys, &mut heads, &mut lengths, Same)?;
 //! assert_eq!(lengths.slice(..3)?.to_vec(&stream)?, [3, 2, 1]);
 //! let mut decoded = stream.uninit::<u32>(6)?;
-//! let total = runs::decode(&stream, &heads, counted(&lengths, &count), &mut decoded)?;
+//! let total = runs::run_length_decode(&stream, &heads, counted(&lengths, &count), &mut decoded)?;
 //! assert_eq!(total.get(&stream)?, 6);
 //! assert_eq!(decoded.to_vec(&stream)?, [7, 7, 7, 2, 2, 7]);
 //!
@@ -55,23 +55,17 @@
 // Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
-mod beside;
-pub(crate) mod compact;
-pub(crate) mod expand;
-mod neighbours;
-mod open;
-pub(crate) mod reduce;
-
+pub(crate) mod device;
 #[cfg(not(target_arch = "nvptx64"))]
-mod host;
+pub(crate) mod host;
 #[cfg(not(target_arch = "nvptx64"))]
-mod native;
+pub(crate) mod native;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{
-    Length, Which, adjacent_difference, adjacent_difference_in_place, decode, encode, reduce_by_key, unique,
-    unique_by_key, unique_last,
+    Length, Which, adjacent_difference, adjacent_difference_in_place, reduce_by_key, run_length_decode,
+    run_length_encode, unique, unique_by_key, unique_last,
 };
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]
-pub use host::{Shape, encode_shaped, reduce_by_key_shaped};
+pub use host::{Shape, reduce_by_key_shaped, run_length_encode_shaped};

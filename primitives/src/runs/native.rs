@@ -3,13 +3,13 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::beside::Beside;
-use super::compact::CompactRuns;
-use super::expand::{ExpandRuns, SplitRuns};
-use super::open::{Join, Open};
-use super::reduce::{Heads, ReduceRuns};
+use super::device::compact::CompactRuns;
+use super::device::expand::{ExpandRuns, SplitRuns};
+use super::device::open::{Join, Open};
+use super::device::reduce::{Heads, ReduceRuns};
+use super::device::run_outputs::RunOutputs;
 use crate::block::native::{Tile, WARP, scan_lanes, tile_prefixes};
-use crate::hole::Held;
+use crate::hole::RegisterRepr;
 use crate::input::Input;
 use crate::kernel::Team;
 use crate::monoid::Combine;
@@ -21,9 +21,9 @@ use std::ops::Range;
 /// # Safety
 /// The contract of [`compact_runs`](super::compact::CompactRuns).
 pub(super) unsafe fn compact_runs<
-    K: Held,
+    K: RegisterRepr,
     I: Input<K>,
-    X: Beside,
+    X: RunOutputs,
     const THREADS: u32,
     const VEC: usize,
     const ROWS: usize,

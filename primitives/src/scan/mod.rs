@@ -20,22 +20,16 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-pub(crate) mod kernel;
-pub(crate) mod segments_kernel;
-
+pub(crate) mod device;
 #[cfg(not(target_arch = "nvptx64"))]
-mod by_key;
+pub(crate) mod host;
 #[cfg(not(target_arch = "nvptx64"))]
-mod host;
-#[cfg(not(target_arch = "nvptx64"))]
-mod native;
-#[cfg(not(target_arch = "nvptx64"))]
-mod segments_native;
+pub(crate) mod native;
 
 pub use crate::monoid::{Max, Min, Monoid, Sum};
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use by_key::{exclusive_by_key, inclusive_by_key, segmented_exclusive, segmented_inclusive};
+pub use host::by_key::{exclusive_by_key, inclusive_by_key, segmented_exclusive, segmented_inclusive};
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::inclusive_any;
 #[cfg(not(target_arch = "nvptx64"))]

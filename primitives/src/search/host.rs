@@ -2,14 +2,15 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{BuildIndex, IndexOut, STEP, SearchDirectly, SearchIndexed, SearchSorted, THREADS};
-use super::kernel::{index_len, search_directly, search_indexed, search_sorted, top_level};
+use super::device::kernel::{BuildIndex, IndexOut, STEP, SearchDirectly, SearchIndexed, SearchSorted, THREADS};
+use super::device::kernel::{index_len, search_directly, search_indexed, search_sorted, top_level};
 use crate::compare::{Compare, HoleOrder};
-use crate::hole::Held;
+use crate::hole::RegisterRepr;
+use crate::host::repr::{expect_repr, repr_size};
+use crate::host::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
+use crate::host::runtime::loading::Upcoming;
 use crate::merge::partition;
-use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
-use crate::runtime::held::{HeldIn, expect_held, held_size};
-use crate::runtime::loading::Upcoming;
+use crate::transform::laid_out::ReprInput;
 use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 
@@ -25,7 +26,7 @@ pub fn lower_bound<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     out: impl Into<DeviceSliceMut<'a, I>>,
     compare: C,
 ) -> Result<(), Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let (haystack, needles, out) = (haystack.into(), needles.into(), out.into());
     let _span = crate::span!(stream, "search::lower_bound", haystack.len());
     let query = Query::new(stream, haystack.into(), needles.into(), HoleOrder::of::<K, C>(compare))?;
@@ -43,7 +44,7 @@ pub fn upper_bound<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     out: impl Into<DeviceSliceMut<'a, I>>,
     compare: C,
 ) -> Result<(), Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let (haystack, needles, out) = (haystack.into(), needles.into(), out.into());
     let _span = crate::span!(stream, "search::upper_bound", haystack.len());
     let query = Query::new(stream, haystack.into(), needles.into(), HoleOrder::of::<K, C>(compare))?;
@@ -62,7 +63,7 @@ pub fn equal_range<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     upper: impl Into<DeviceSliceMut<'a, I>>,
     compare: C,
 ) -> Result<(), Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let (haystack, needles, lower, upper) = (haystack.into(), needles.into(), lower.into(), upper.into());
     let _span = crate::span!(stream, "search::equal_range", haystack.len());
     let query = Query::new(stream, haystack.into(), needles.into(), HoleOrder::of::<K, C>(compare))?;
@@ -83,7 +84,7 @@ pub fn lower_bound_sorted<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     out: impl Into<DeviceSliceMut<'a, I>>,
     compare: C,
 ) -> Result<(), Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let (haystack, needles, out) = (haystack.into(), needles.into(), out.into());
     let _span = crate::span!(stream, "search::lower_bound_sorted", haystack.len());
     let query = Query::new(stream, haystack.into(), needles.into(), HoleOrder::of::<K, C>(compare))?;
@@ -101,7 +102,7 @@ pub fn upper_bound_sorted<'a, K: Pod, C: Compare<K>, I: IndexOut>(
     out: impl Into<DeviceSliceMut<'a, I>>,
     compare: C,
 ) -> Result<(), Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let (haystack, needles, out) = (haystack.into(), needles.into(), out.into());
     let _span = crate::span!(stream, "search::upper_bound_sorted", haystack.len());
     let query = Query::new(stream, haystack.into(), needles.into(), HoleOrder::of::<K, C>(compare))?;
@@ -160,7 +161,7 @@ impl Query {
 
     /// Returns the bytes of the keys as kernels have them, and those of the positions.
     fn sizes(&self, answer: &Answer) -> (usize, usize) {
-        (held_size(self.haystack.size()), answer.out.size())
+        (repr_size(self.haystack.size()), answer.out.size())
     }
 
     /// Searches for needles in any order: with an index, unless there are few needles for the haystack, or no kernel for such
@@ -198,8 +199,8 @@ impl Query {
     }
 
     /// Returns the haystack and the needles in the type that holds them.
-    fn held<H: Held>(&self, stream: &Stream) -> Result<(HeldIn<H>, HeldIn<H>), Error> {
-        Ok((HeldIn::new(stream, self.haystack)?, HeldIn::new(stream, self.needles)?))
+    fn held<H: RegisterRepr>(&self, stream: &Stream) -> Result<(ReprInput<H>, ReprInput<H>), Error> {
+        Ok((ReprInput::new(stream, self.haystack)?, ReprInput::new(stream, self.needles)?))
     }
 }
 
@@ -211,7 +212,7 @@ struct HeldQuery<K> {
     order: HoleOrder,
 }
 
-impl<K: Held> HeldQuery<K> {
+impl<K: RegisterRepr> HeldQuery<K> {
     fn directly<I: IndexOut>(self, stream: &Stream, answers: &[Answer]) -> Result<(), Error> {
         let Self { haystack, needles, order } = self;
         for answer in answers {

@@ -28,15 +28,13 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-pub(crate) mod kernel;
-mod shape;
-
+pub(crate) mod device;
 #[cfg(not(target_arch = "nvptx64"))]
-mod host;
+pub(crate) mod host;
 #[cfg(not(target_arch = "nvptx64"))]
-mod native;
+pub(crate) mod native;
 
-pub use kernel::IndexOut;
+pub use device::kernel::IndexOut;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{equal_range, lower_bound, lower_bound_sorted, upper_bound, upper_bound_sorted};

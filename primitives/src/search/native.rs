@@ -2,8 +2,8 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{BuildIndex, IndexOut, SearchDirectly, SearchIndexed, SearchSorted};
-use super::kernel::{LOG_NODE, NODE, level_len, padded_len, precedes};
+use super::device::kernel::{BuildIndex, IndexOut, SearchDirectly, SearchIndexed, SearchSorted};
+use super::device::kernel::{LOG_NODE, NODE, level_len, padded_len, precedes};
 use crate::compare::KeyOrder;
 use crate::kernel::Team;
 use bytemuck::Pod;
@@ -142,14 +142,14 @@ mod tests {
     use super::*;
     use crate::block::native::tests::{compare, random};
     use crate::compare::{Compare, HoleOrder, Less};
-    use crate::hole::Held;
-    use crate::search::kernel::{THREADS, index_len, top_level, top_limit};
-    use crate::search::shape::vector;
+    use crate::hole::RegisterRepr;
+    use crate::search::device::kernel::{THREADS, index_len, top_level, top_limit};
+    use crate::search::device::shape::vector;
     use crate::with_shape;
 
     /// Builds an index of a haystack that begins at element `skipped` of its memory, and searches with it and without it.
     /// Returns the index, and the positions.
-    fn search<K: Pod, H: Held, I: IndexOut>(len: usize, skipped: usize, of: impl Fn(u64) -> H)
+    fn search<K: Pod, H: RegisterRepr, I: IndexOut>(len: usize, skipped: usize, of: impl Fn(u64) -> H)
     where
         Less: Compare<K>,
     {

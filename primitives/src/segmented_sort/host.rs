@@ -2,23 +2,24 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::crossing::passes;
-use super::cut::{CUT_TILE, CutSegments, Edge, status};
-use super::instances::sort_and_merge;
-use super::number::{NUMBER_TILE, NumberItems};
-use super::pass::{MergeSegments, REPAIR};
-use super::shape::{Shape, THREADS, slack};
-use super::tile::SortSegments;
+use super::device::crossing::passes;
+use super::device::cut::{CUT_TILE, CutSegments, Edge, status};
+use super::device::instances::sort_and_merge;
+use super::device::number::{NUMBER_TILE, NumberItems};
+use super::device::pass::{MergeSegments, REPAIR};
+use super::device::shape::{Shape, THREADS, slack};
+use super::device::tile::SortSegments;
 use crate::compare::{Compare, HoleOrder};
-use crate::hole::Held;
+use crate::hole::RegisterRepr;
+use crate::host::repr::{expect_repr, repr_layout};
+use crate::host::runtime::column::{AnySlice, AnySliceMut, AnyVec, Column, ColumnMut};
+use crate::host::runtime::offsets::{Trust, expect_offsets, invalid_offset};
+use crate::host::runtime::pairs::{Columns, ColumnsMut};
+use crate::host::source;
 use crate::operator::map;
-use crate::runtime::column::{AnySlice, AnySliceMut, AnyVec, Column, ColumnMut};
-use crate::runtime::held::{Indices, LaidOut, expect_held, held_layout};
-use crate::runtime::offsets::{Trust, expect_offsets, invalid_offset};
-use crate::runtime::pairs::{Columns, ColumnsMut};
-use crate::source;
 use crate::transfer;
 use crate::transform;
+use crate::transform::laid_out::{Indices, LaidOut};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 use std::marker::PhantomData;
@@ -36,7 +37,7 @@ pub fn keys<'a, K: Pod, C: Compare<K>>(
     output: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let offsets: DeviceSlice<'a, u32> = offsets.into();
     let _span = crate::span!(stream, "segmented_sort::keys", offsets.len());
     let operands = keys_apart(stream, input.into().into(), output.into().into())?;
@@ -53,7 +54,7 @@ pub fn keys_in_place<'a, K: Pod, C: Compare<K>>(
     keys: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let offsets: DeviceSlice<'a, u32> = offsets.into();
     let _span = crate::span!(stream, "segmented_sort::keys_in_place", offsets.len());
     let operands = in_place(ColumnsMut::keys(stream, keys.into().into())?);
@@ -71,7 +72,7 @@ pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     compare: C,
 ) -> Result<(), Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let offsets: DeviceSlice<'a, u32> = offsets.into();
     let _span = crate::span!(stream, "segmented_sort::pairs", offsets.len());
     let (from, to) = ((input.0.into().into(), input.1.into().into()), (output.0.into().into(), output.1.into().into()));
@@ -88,7 +89,7 @@ pub fn pairs_in_place<'a, K: Pod, V: Pod, C: Compare<K>>(
     pairs: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     compare: C,
 ) -> Result<(), Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let offsets: DeviceSlice<'a, u32> = offsets.into();
     let _span = crate::span!(stream, "segmented_sort::pairs_in_place", offsets.len());
     let operands = pairs_same(stream, (pairs.0.into().into(), pairs.1.into().into()))?;
@@ -111,7 +112,7 @@ pub unsafe fn keys_unchecked<'a, K: Pod, C: Compare<K>>(
     output: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let operands = keys_apart(stream, input.into().into(), output.into().into())?;
     sort(stream, offsets.into(), operands, HoleOrder::of::<K, C>(compare), Trust::Promised)
 }
@@ -129,7 +130,7 @@ pub unsafe fn keys_in_place_unchecked<'a, K: Pod, C: Compare<K>>(
     keys: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let operands = in_place(ColumnsMut::keys(stream, keys.into().into())?);
     sort(stream, offsets.into(), operands, HoleOrder::of::<K, C>(compare), Trust::Promised)
 }
@@ -148,7 +149,7 @@ pub unsafe fn pairs_unchecked<'a, K: Pod, V: Pod, C: Compare<K>>(
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     compare: C,
 ) -> Result<(), Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let (from, to) = ((input.0.into().into(), input.1.into().into()), (output.0.into().into(), output.1.into().into()));
     sort(stream, offsets.into(), pairs_apart(stream, from, to)?, HoleOrder::of::<K, C>(compare), Trust::Promised)
 }
@@ -166,7 +167,7 @@ pub unsafe fn pairs_in_place_unchecked<'a, K: Pod, V: Pod, C: Compare<K>>(
     pairs: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     compare: C,
 ) -> Result<(), Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let operands = pairs_same(stream, (pairs.0.into().into(), pairs.1.into().into()))?;
     sort(stream, offsets.into(), operands, HoleOrder::of::<K, C>(compare), Trust::Promised)
 }
@@ -199,7 +200,7 @@ pub fn argsort<'a, K: Pod, C: Compare<K>>(
     positions: impl Into<DeviceSliceMut<'a, u32>>,
     compare: C,
 ) -> Result<(), Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let offsets: DeviceSlice<'a, u32> = offsets.into();
     let _span = crate::span!(stream, "segmented_sort::argsort", offsets.len());
     positions_sorted(
@@ -226,14 +227,21 @@ pub unsafe fn argsort_unchecked<'a, K: Pod, C: Compare<K>>(
     positions: impl Into<DeviceSliceMut<'a, u32>>,
     compare: C,
 ) -> Result<(), Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let order = HoleOrder::of::<K, C>(compare);
     positions_sorted(stream, offsets.into(), keys.into().into(), positions.into(), order, Trust::Promised)
 }
 
 /// [`pairs_in_place`] with a given tile shape: for tests that need many tiles of few items.
 #[doc(hidden)]
-pub fn pairs_shaped<K: Held, V: Pod, C: Compare<K>, const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
+pub fn pairs_shaped<
+    K: RegisterRepr,
+    V: Pod,
+    C: Compare<K>,
+    const THREADS: u32,
+    const ITEMS: usize,
+    const SLACK: u32,
+>(
     stream: &Stream,
     offsets: DeviceSlice<'_, u32>,
     keys: DeviceSliceMut<'_, K>,
@@ -304,7 +312,7 @@ fn sort(
     order: HoleOrder,
     trust: Trust,
 ) -> Result<(), Error> {
-    let layout = held_layout(from.keys.size());
+    let layout = repr_layout(from.keys.size());
     if from.keys.has_layout(layout) && to.keys.as_const().has_layout(layout) {
         return sort_held(stream, offsets, (from, to), order, trust);
     }
@@ -426,7 +434,7 @@ struct Typed<K, V, const THREADS: u32, const ITEMS: usize, const SLACK: u32> {
     types: PhantomData<fn(K, V)>,
 }
 
-impl<K: Held, V: Pod, const THREADS: u32, const ITEMS: usize, const SLACK: u32> Kernels
+impl<K: RegisterRepr, V: Pod, const THREADS: u32, const ITEMS: usize, const SLACK: u32> Kernels
     for Typed<K, V, THREADS, ITEMS, SLACK>
 {
     fn tile(&self) -> usize {

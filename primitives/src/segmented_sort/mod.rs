@@ -29,23 +29,14 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-mod chunk;
-mod crossing;
-mod cut;
-mod heads;
-pub(crate) mod instances;
-mod items;
-mod merge;
-pub(crate) mod number;
-mod pass;
-mod shape;
-mod tile;
-
+pub(crate) mod device;
 #[cfg(not(target_arch = "nvptx64"))]
-mod host;
+pub(crate) mod host;
 #[cfg(not(target_arch = "nvptx64"))]
-mod native;
+pub(crate) mod native;
 
+#[doc(hidden)]
+pub use device::shape::Shape;
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]
 pub use host::pairs_shaped;
@@ -56,5 +47,3 @@ pub use host::{
 };
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::{gather_values, moves_values, run_len, sort_promised, sort_runs};
-#[doc(hidden)]
-pub use shape::Shape;

@@ -3,11 +3,11 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::cut::{CutSegments, status};
-use super::number::NumberItems;
-use super::pass::MergeSegments;
-use super::shape::Shape;
-use super::tile::SortSegments;
+use super::device::cut::{CutSegments, status};
+use super::device::number::NumberItems;
+use super::device::pass::MergeSegments;
+use super::device::shape::Shape;
+use super::device::tile::SortSegments;
 use crate::compare::KeyOrder;
 use crate::kernel::Team;
 use bytemuck::Pod;
@@ -152,8 +152,8 @@ pub(super) unsafe fn number_items(kernel: NumberItems, team: Team) {
 mod tests {
     use super::*;
     use crate::block::native::tests::{compare, random};
-    use crate::segmented_sort::cut::{CUT_TILE, Edge};
-    use crate::segmented_sort::number::NUMBER_TILE;
+    use crate::segmented_sort::device::cut::{CUT_TILE, Edge};
+    use crate::segmented_sort::device::number::NUMBER_TILE;
 
     /// Returns offsets into `len` items, in order. Some are equal.
     fn offsets(count: usize, len: usize) -> Vec<u32> {

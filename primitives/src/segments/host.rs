@@ -2,13 +2,13 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::edges::{FindEdges, Offsets, THREADS};
-use super::heads::{FlagHeads, flag_heads};
+use super::device::edges::{FindEdges, Offsets, THREADS};
+use super::device::heads::{FlagHeads, flag_heads};
 use crate::arch::warp::LANES;
 use crate::equality::HoleEquality;
-use crate::runtime::column::{Column, number};
-use crate::runtime::held::held_size_or_bytes;
-use crate::source::Opened;
+use crate::host::repr::repr_size_or_bytes;
+use crate::host::runtime::column::{Column, number};
+use crate::host::source::Opened;
 use crate::{DeviceVec, Error, Stream};
 
 /// Returns the offsets as kernels read them, and what [`FindEdges`] finds for `tiles` tiles.
@@ -37,7 +37,7 @@ pub(crate) fn flag_heads(
     let view = flags.raw_view_mut(stream)?;
     let blocks = len.div_ceil(THREADS as usize);
     if blocks > 0 {
-        flag_heads!(held_size_or_bytes(keys.size()) => H, {
+        flag_heads!(repr_size_or_bytes(keys.size()) => H, {
             // SAFETY: one thread per flag, and as many flags as keys; the equality is one of these keys.
             unsafe {
                 match keys.held::<H>() {

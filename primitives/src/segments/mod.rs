@@ -4,17 +4,14 @@
 //! from keys that differ, or from flags. [`Restart`] makes an associative operation of another one and the heads, which
 //! prefixes of tiles are passed on with.
 
-pub(crate) mod edges;
-pub(crate) mod heads;
-mod since;
-
+pub(crate) mod device;
 #[cfg(not(target_arch = "nvptx64"))]
-mod host;
+pub(crate) mod host;
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) mod native;
 
-pub use heads::{HeadFlags, HeadMemory, Heads, KeyHeads, OffsetHeads, Part};
-pub use since::{Flagged, Restart, scan_lanes};
+pub use device::heads::{HeadFlags, HeadMemory, Heads, KeyHeads, OffsetHeads, Part};
+pub use device::since::{Flagged, Restart, scan_lanes};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::{find_edges, flag_heads};

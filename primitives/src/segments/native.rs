@@ -1,10 +1,10 @@
 //! Values that restart at the heads of segments, in the shape in which blocks combine them, for the native bodies of kernels.
 
-use super::edges::FindEdges;
-use super::heads::FlagHeads;
+use super::device::edges::FindEdges;
+use super::device::heads::FlagHeads;
 use super::{Flagged, Restart};
 use crate::block::native::WARP;
-use crate::hole::Held;
+use crate::hole::RegisterRepr;
 use crate::input::Input;
 use crate::kernel::Team;
 use crate::monoid::Combine;
@@ -89,7 +89,7 @@ pub(crate) fn invert(flags: &mut [u8]) {
 
 /// # Safety
 /// The contract of [`flag_heads`](super::heads::FlagHeads).
-pub(super) unsafe fn flag_heads<H: Held, I: Input<H>>(kernel: FlagHeads<H, I>, team: Team) {
+pub(super) unsafe fn flag_heads<H: RegisterRepr, I: Input<H>>(kernel: FlagHeads<H, I>, team: Team) {
     let FlagHeads { keys, equality, flags, .. } = kernel;
     // SAFETY: nothing writes the length.
     let count = unsafe { keys.count() };

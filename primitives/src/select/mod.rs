@@ -32,24 +32,19 @@
 // Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
-pub(crate) mod kernel;
-mod predicate;
-pub(crate) mod segments;
-pub(crate) mod source;
-pub(crate) mod tile;
-
+pub(crate) mod device;
 #[cfg(not(target_arch = "nvptx64"))]
-mod host;
-#[doc(hidden)]
-#[cfg(not(target_arch = "nvptx64"))]
-pub mod lowered;
+pub(crate) mod host;
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) mod native;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use predicate::HolePredicate;
-pub use predicate::{Masked, Predicate};
-pub use segments::Offset;
+pub(crate) use device::predicate::HolePredicate;
+pub use device::predicate::{Masked, Predicate};
+pub use device::segments::Offset;
+#[doc(hidden)]
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::lowered;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::flagged_any;

@@ -3,12 +3,12 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{CountTiles, FlagItems, PartitionTiles, SelectTiles};
-use super::predicate::Keep;
-use super::segments::{CheckOffsets, MoveOffsets, Offset};
-use super::source::SelectSource;
-use crate::executor::chunks;
-use crate::hole::Held;
+use super::device::kernel::{CountTiles, FlagItems, PartitionTiles, SelectTiles};
+use super::device::predicate::Keep;
+use super::device::segments::{CheckOffsets, MoveOffsets, Offset};
+use super::device::source::SelectSource;
+use crate::hole::RegisterRepr;
+use crate::host::executor::chunks;
 use crate::input::Input;
 use crate::kernel::Team;
 use bytemuck::Pod;
@@ -252,7 +252,7 @@ pub(super) unsafe fn move_offsets<O: Offset>(kernel: MoveOffsets<O>, team: Team)
 
 /// # Safety
 /// The contract of [`select_source`](super::source::SelectSource).
-pub(super) unsafe fn select_source<H: Held, const ROWS: usize>(kernel: SelectSource<H, ROWS>, team: Team) {
+pub(super) unsafe fn select_source<H: RegisterRepr, const ROWS: usize>(kernel: SelectSource<H, ROWS>, team: Team) {
     let SelectSource { input, output, keep, count, .. } = kernel;
     // SAFETY: nothing writes the length.
     let len = unsafe { Input::<H>::count(&input) };

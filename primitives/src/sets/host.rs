@@ -2,14 +2,15 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{Keep, SetTiles, THREADS, set_tiles};
+use super::device::{Keep, SetTiles, THREADS, set_tiles};
 use crate::block::lookback;
 use crate::compare::{Compare, HoleOrder};
+use crate::host::repr::{expect_repr, repr_layout};
+use crate::host::runtime::column::{AnySlice, AnySliceMut, Column};
+use crate::host::runtime::loading::{Next, Upcoming};
+use crate::host::runtime::pairs::{Columns, ColumnsMut};
 use crate::merge::partition;
-use crate::runtime::column::{AnySlice, AnySliceMut, Column};
-use crate::runtime::held::{Indices, LaidOut, LaidOutMut, expect_held, held_layout};
-use crate::runtime::loading::{Next, Upcoming};
-use crate::runtime::pairs::{Columns, ColumnsMut};
+use crate::transform::laid_out::{Indices, LaidOut, LaidOutMut};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Stream, expect_room};
 use bytemuck::Pod;
 
@@ -58,7 +59,7 @@ pub fn union<'a, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let a: DeviceSlice<'a, K> = a.into();
     let _span = crate::span!(stream, "sets::union", a.len());
     of_keys(stream, Operation::Union, a.into(), b.into().into(), out.into().into(), HoleOrder::of::<K, C>(order))
@@ -78,7 +79,7 @@ pub fn intersection<'a, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let a: DeviceSlice<'a, K> = a.into();
     let _span = crate::span!(stream, "sets::intersection", a.len());
     of_keys(stream, Operation::Intersection, a.into(), b.into().into(), out.into().into(), HoleOrder::of::<K, C>(order))
@@ -98,7 +99,7 @@ pub fn difference<'a, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let a: DeviceSlice<'a, K> = a.into();
     let _span = crate::span!(stream, "sets::difference", a.len());
     of_keys(stream, Operation::Difference, a.into(), b.into().into(), out.into().into(), HoleOrder::of::<K, C>(order))
@@ -118,7 +119,7 @@ pub fn symmetric_difference<'a, K: Pod, C: Compare<K>>(
     out: impl Into<DeviceSliceMut<'a, K>>,
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let a: DeviceSlice<'a, K> = a.into();
     let _span = crate::span!(stream, "sets::symmetric_difference", a.len());
     of_keys(
@@ -143,7 +144,7 @@ pub fn union_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let a: (DeviceSlice<'a, K>, _) = (a.0.into(), a.1);
     let _span = crate::span!(stream, "sets::union_pairs", a.0.len());
     let (a, b) = ((a.0.into(), a.1.into().into()), (b.0.into().into(), Some(b.1.into().into())));
@@ -162,7 +163,7 @@ pub fn intersection_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let a: (DeviceSlice<'a, K>, _) = (a.0.into(), a.1);
     let _span = crate::span!(stream, "sets::intersection_pairs", a.0.len());
     let (a, b) = ((a.0.into(), a.1.into().into()), (b.into().into(), None));
@@ -181,7 +182,7 @@ pub fn difference_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let a: (DeviceSlice<'a, K>, _) = (a.0.into(), a.1);
     let _span = crate::span!(stream, "sets::difference_pairs", a.0.len());
     let (a, b) = ((a.0.into(), a.1.into().into()), (b.into().into(), None));
@@ -200,7 +201,7 @@ pub fn symmetric_difference_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let a: (DeviceSlice<'a, K>, _) = (a.0.into(), a.1);
     let _span = crate::span!(stream, "sets::symmetric_difference_pairs", a.0.len());
     let (a, b) = ((a.0.into(), a.1.into().into()), (b.0.into().into(), Some(b.1.into().into())));
@@ -258,7 +259,7 @@ impl Sets<'_> {
         }
         // The kernel writes no more, whatever the order is.
         let out = out.slice(0, self.operation.most(a.keys.len(), b.keys.len()));
-        let layout = held_layout(out.keys.size());
+        let layout = repr_layout(out.keys.size());
         let (a_keys, b_keys) = (LaidOut::new(stream, a.keys, layout)?, LaidOut::new(stream, b.keys, layout)?);
         // What follows the result stays as it is.
         let out_keys = LaidOutMut::with_contents(stream, out.keys, layout)?;

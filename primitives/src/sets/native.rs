@@ -2,7 +2,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::SetTiles;
+use super::device::SetTiles;
 use crate::compare::KeyOrder;
 use crate::kernel::Team;
 use bytemuck::Pod;

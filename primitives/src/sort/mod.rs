@@ -26,40 +26,30 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-mod digits;
-pub(crate) mod encode;
-pub(crate) mod kernel;
-mod shape;
-
+pub(crate) mod device;
 #[cfg(not(target_arch = "nvptx64"))]
-mod chunks;
+pub(crate) mod host;
 #[cfg(not(target_arch = "nvptx64"))]
-mod codes;
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) mod distribute;
-#[cfg(not(target_arch = "nvptx64"))]
-mod host;
-#[doc(hidden)]
-#[cfg(not(target_arch = "nvptx64"))]
-pub mod lowered;
-#[cfg(not(target_arch = "nvptx64"))]
-mod native;
+pub(crate) mod native;
 
 pub use crate::buckets::{Buckets, Purity};
 pub use crate::code::{Sign, U256};
 pub use crate::key::{FromCode, RadixCode, RadixKey, ShortCode, SortBy};
 #[doc(hidden)]
 pub use crate::key::{Number, bits_of, code_of, sign_of};
-pub(crate) use digits::Digits;
-pub use gpu_operator_macro::RadixKey;
-pub use kernel::{BucketHistogram, BucketPass};
+pub(crate) use device::digits::Digits;
+pub use device::kernel::{BucketHistogram, BucketPass};
 #[doc(hidden)]
-pub use shape::{LargePass, SmallPass, items};
+pub use device::shape::{LargePass, SmallPass, items};
+pub use gpu_operator_macro::RadixKey;
+#[doc(hidden)]
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::lowered;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use chunks::SortedRuns;
+pub use host::chunks::SortedRuns;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use codes::{decode, encode};
+pub use host::codes::{decode, encode};
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::descending_codes;
 #[cfg(not(target_arch = "nvptx64"))]

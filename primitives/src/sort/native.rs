@@ -3,12 +3,12 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::RadixCode;
-use super::encode::EncodeKeys;
-use super::kernel::{BucketHistogram, BucketPass, SortBlock};
+use super::device::encode::EncodeKeys;
+use super::device::kernel::{BucketHistogram, BucketPass, SortBlock};
 use crate::block::native::part_mut;
 use crate::block::radix::RADIX;
 use crate::buckets::{Buckets, bucket_of, buckets_of, last_bucket};
-use crate::hole::Held;
+use crate::hole::RegisterRepr;
 use crate::kernel::Team;
 use crate::view::GlobalMut;
 use bytemuck::Pod;
@@ -26,7 +26,7 @@ const FEW: usize = 32;
 
 /// # Safety
 /// The contract of [`encode_keys`](super::encode::EncodeKeys).
-pub(super) unsafe fn encode_keys<H: Held, C: RadixCode>(kernel: EncodeKeys<H, C>, team: Team) {
+pub(super) unsafe fn encode_keys<H: RegisterRepr, C: RadixCode>(kernel: EncodeKeys<H, C>, team: Team) {
     let EncodeKeys { keys, code, codes, .. } = kernel;
     // SAFETY: nothing writes the keys.
     let keys = unsafe { keys.as_slice() };
@@ -313,7 +313,7 @@ mod tests {
     use crate::key::HoleCode;
     use crate::sort::{RadixKey, U256};
 
-    fn encoded<K: RadixKey, H: Held>(of: impl Fn(u64) -> H) {
+    fn encoded<K: RadixKey, H: RegisterRepr>(of: impl Fn(u64) -> H) {
         for len in [1, 255, 256, 257, (3 << 13) + 1] {
             compare(&format!("{len} keys"), |stream| {
                 let keys = stream.upload(&random(len).map(&of).collect::<Vec<_>>()).unwrap();

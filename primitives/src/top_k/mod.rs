@@ -46,24 +46,12 @@
 // Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
-mod code;
-mod histogram;
-pub(crate) mod instances;
-mod kernel;
-mod order;
-mod rows;
-mod sift;
-mod tile;
+pub(crate) mod device;
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) mod native;
 
-#[cfg(not(target_arch = "nvptx64"))]
-mod digits_native;
-#[cfg(not(target_arch = "nvptx64"))]
-mod find;
-#[cfg(not(target_arch = "nvptx64"))]
-mod host;
-#[cfg(not(target_arch = "nvptx64"))]
-mod native;
-
-pub use code::Position;
+pub use device::code::Position;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{Rows, largest, segmented_largest, segmented_smallest, smallest};

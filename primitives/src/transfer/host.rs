@@ -2,8 +2,8 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{COPY_TILE, CopyElements, CopyLines, Edges, FILL_TILE, FillLines, Index, Iota, Line};
-use crate::runtime::column::{Column, ColumnMut};
+use super::device::{COPY_TILE, CopyElements, CopyLines, Edges, FILL_TILE, FillLines, Index, Iota, Line};
+use crate::host::runtime::column::{Column, ColumnMut};
 use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 

@@ -18,17 +18,16 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-pub(crate) mod kernel;
+pub(crate) mod device;
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) mod native;
 
+pub use device::Index;
+pub(crate) use device::Line;
 #[cfg(not(target_arch = "nvptx64"))]
-mod host;
-#[cfg(not(target_arch = "nvptx64"))]
-mod native;
-
-pub use kernel::Index;
-pub(crate) use kernel::Line;
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use kernel::{GATHER_TILE, GatherWords, LEAVE};
+pub(crate) use device::{GATHER_TILE, GatherWords, LEAVE};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{copy, fill, iota};

@@ -2,7 +2,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::{CopyElements, CopyLines, FillLines, GatherWords, Index, Iota};
+use super::device::{CopyElements, CopyLines, FillLines, GatherWords, Index, Iota};
 use crate::kernel::Team;
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;

@@ -15,19 +15,18 @@
 //! transform::map2(&stream, &x, &y, &mut sum, map!(a: f32 = 2.0; |x: f32, y: f32| -> f32 { a * x + y }))?;
 //! assert_eq!(sum.to_vec(&stream)?, [12.0, 24.0, 36.0]);
 //!
-//! transform::for_each(&stream, &mut y, map!(|y: f32| -> f32 { y / 2.0 }))?;
+//! transform::map_in_place(&stream, &mut y, map!(|y: f32| -> f32 { y / 2.0 }))?;
 //! assert_eq!(y.to_vec(&stream)?, [5.0, 10.0, 15.0]);
 //! # Ok::<(), Error>(())
 //! ```
 
-pub(crate) mod kernel;
+pub(crate) mod device;
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) mod host;
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) mod native;
 
 #[cfg(not(target_arch = "nvptx64"))]
-mod host;
+pub(crate) use host::laid_out;
 #[cfg(not(target_arch = "nvptx64"))]
-mod native;
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use host::write_indices;
-#[cfg(not(target_arch = "nvptx64"))]
-pub use host::{for_each, map, map2, map3, map4, sequence, write};
+pub use host::{map, map_in_place, map2, map3, map4, sequence, write};

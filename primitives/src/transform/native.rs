@@ -3,15 +3,15 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::kernel::TransformTiles;
-use crate::hole::Held;
+use super::device::TransformTiles;
+use crate::hole::RegisterRepr;
 use crate::input::Input;
 use crate::kernel::Team;
 use std::ops::Range;
 
 /// # Safety
 /// The contract of [`transform_tiles`](super::kernel::TransformTiles).
-pub(super) unsafe fn transform_tiles<H: Held>(kernel: TransformTiles<H>, team: Team) {
+pub(super) unsafe fn transform_tiles<H: RegisterRepr>(kernel: TransformTiles<H>, team: Team) {
     let TransformTiles { input, output, .. } = kernel;
     // SAFETY: nothing writes the length.
     let len = unsafe { Input::<H>::count(&input) };

@@ -11,7 +11,7 @@ use gpu_dictionary::{Upsertion, WordKey as Key};
 use gpu_dictionary_conformance::{
     self as dictionary, Combining, Family, Questions, Value, a_kernel_of_ones_own, combining_cases, fail, ordered_cases,
 };
-use gpu_primitives::kernel::Held;
+use gpu_primitives::kernel::RegisterRepr;
 use gpu_primitives::{Device, DeviceVec, Error, Stream};
 use gpu_sorted_array::{GpuSortedArray, Options, Parts};
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ impl Family for SortedArray {
 }
 
 impl Combining for SortedArray {
-    fn upsert<K: Key + Debug, V: Value<Carrier: Held>>(
+    fn upsert<K: Key + Debug, V: Value<Carrier: RegisterRepr>>(
         array: &mut GpuSortedArray<K, V>,
         stream: &Stream,
         pairs: (&DeviceVec<K>, &DeviceVec<V>),

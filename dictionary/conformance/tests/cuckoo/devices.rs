@@ -8,7 +8,7 @@ use gpu_conformance::data::random;
 use gpu_conformance::native_devices;
 use gpu_cuckoo::{GpuCuckoo, Key, Options, PlainCuckoo, Value, WhenFull};
 use gpu_dictionary_conformance::upload_values;
-use gpu_primitives::kernel::Held;
+use gpu_primitives::kernel::RegisterRepr;
 use gpu_primitives::operator::map;
 use gpu_primitives::scan::{Monoid, Sum};
 use gpu_primitives::{CpuOptions, Device, Stream};
@@ -147,7 +147,7 @@ pub fn same_refusals(device: &Device) {
 
 /// Upserts with repeated keys, and operations on all pairs.
 pub fn same_operations(device: &Device) {
-    fn upserts<K: Key + Debug, V: Value<Carrier: Held> + Debug + PartialEq>(
+    fn upserts<K: Key + Debug, V: Value<Carrier: RegisterRepr> + Debug + PartialEq>(
         stream: &Stream,
         n: usize,
         table: &mut GpuCuckoo<K, V>,

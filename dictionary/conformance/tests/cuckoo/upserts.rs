@@ -9,7 +9,7 @@ use gpu_primitives::scan::{Max, Min, Monoid, Sum};
 use gpu_primitives::{Device, Error};
 use std::fmt::Debug;
 
-impl<K: Key + Debug, V: Value<Carrier: gpu_primitives::kernel::Held> + Debug + PartialEq> Pair<K, V> {
+impl<K: Key + Debug, V: Value<Carrier: gpu_primitives::kernel::RegisterRepr> + Debug + PartialEq> Pair<K, V> {
     fn upsert<M: Monoid<V> + Copy>(&mut self, keys: &[K], values: &[V], operation: M) -> Result<(), Error> {
         let pairs = (&self.stream.upload(keys).unwrap(), &self.stream.upload(values).unwrap());
         self.table.upsert(&self.stream, pairs, operation)?;

@@ -3,16 +3,16 @@
 use super::divide;
 use super::level::gallop;
 use crate::KeyCode;
-use crate::levels::combine::CombineRuns;
-use crate::levels::payload::{NOTHING, OPERAND, PUT, Payload, TOMBSTONE};
-use gpu_primitives::kernel::{Held, Team};
+use crate::levels::device::merge::combine::CombineRuns;
+use crate::levels::device::payload::{NOTHING, OPERAND, PUT, Payload, TOMBSTONE};
+use gpu_primitives::kernel::{RegisterRepr, Team};
 use gpu_primitives::monoid::{Combine, HoleMonoid};
 use gpu_primitives::view::{Global, GlobalMut};
 use std::ops::Range;
 
 /// # Safety
 /// The contract of [`combine_runs`](CombineRuns).
-pub unsafe fn combine_runs<C: KeyCode, P: Payload<Value: Held>, const ITEMS: usize>(
+pub unsafe fn combine_runs<C: KeyCode, P: Payload<Value: RegisterRepr>, const ITEMS: usize>(
     kernel: CombineRuns<C, P, ITEMS>,
     team: Team,
 ) {
@@ -26,7 +26,7 @@ pub unsafe fn combine_runs<C: KeyCode, P: Payload<Value: Held>, const ITEMS: usi
 ///
 /// # Safety
 /// The contract of [`combine_runs`](CombineRuns).
-unsafe fn combine<C: KeyCode, V: Held>(
+unsafe fn combine<C: KeyCode, V: RegisterRepr>(
     keys: Global<C>,
     values: GlobalMut<V>,
     marks: GlobalMut<u32>,
@@ -84,7 +84,7 @@ unsafe fn combine<C: KeyCode, V: Held>(
 }
 
 /// Combines elements with one key, from old to new. Returns the value and the kind.
-fn old_to_new<V: Held>(
+fn old_to_new<V: RegisterRepr>(
     values: &[V],
     start: usize,
     kind_of: impl Fn(usize) -> u32,

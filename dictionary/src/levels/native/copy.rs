@@ -3,8 +3,8 @@
 use super::divide;
 use super::level::oldest_first;
 use crate::KeyCode;
-use crate::levels::copy::CopyWindows;
-use crate::levels::gather::GatherWindows;
+use crate::levels::device::intervals::copy::CopyWindows;
+use crate::levels::device::intervals::gather::GatherWindows;
 use bytemuck::Pod;
 use gpu_primitives::kernel::Team;
 use std::ops::Range;

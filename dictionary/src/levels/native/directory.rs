@@ -2,8 +2,8 @@
 
 use super::divide;
 use crate::KeyCode;
-use crate::levels::directory::{BuildDirectory, MOST_FINGERPRINTS, shift_for};
-use crate::levels::table::{ENTRY_WORDS, Entry};
+use crate::levels::device::directory::{BuildDirectory, MOST_FINGERPRINTS, shift_for};
+use crate::levels::device::table::{ENTRY_WORDS, Entry};
 use gpu_primitives::kernel::Team;
 use std::ops::Range;
 

@@ -3,7 +3,7 @@
 use super::divide;
 use super::level::gallop;
 use crate::KeyCode;
-use crate::levels::except::FlagOthers;
+use crate::levels::device::merge::except::FlagOthers;
 use bytemuck::Pod;
 use gpu_primitives::kernel::Team;
 use std::ops::Range;

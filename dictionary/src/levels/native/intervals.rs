@@ -5,9 +5,9 @@ use super::level::{CHUNK, NativeLevel, newest_first, oldest_first};
 use super::lookup::{Codes, QUERY};
 use super::{chunks, divide};
 use crate::KeyCode;
-use crate::levels::few::CountFew;
-use crate::levels::tiles::LEAST_PER_PIECE;
-use crate::levels::windows::FindWindows;
+use crate::levels::device::intervals::windows::FindWindows;
+use crate::levels::device::query::small::CountFew;
+use crate::levels::device::tiles::LEAST_PER_PIECE;
 use gpu_primitives::kernel::Team;
 use std::ops::Range;
 

@@ -1,9 +1,9 @@
 //! Levels as native bodies search them: many queries at a time, so that they wait for memory together.
 
 use crate::KeyCode;
-use crate::levels::find::{Found, Levels};
-use crate::levels::payload::{OPERAND, PUT, TOMBSTONE};
-use crate::levels::table::Entry;
+use crate::levels::device::find::{Found, Levels};
+use crate::levels::device::payload::{OPERAND, PUT, TOMBSTONE};
+use crate::levels::device::table::Entry;
 use bytemuck::Pod;
 use std::ptr::with_exposed_provenance;
 use std::slice::from_raw_parts;

@@ -3,14 +3,14 @@
 use super::level::{CHUNK, NativeLevel, bits, first_bits, newest_first};
 use super::{chunks, divide};
 use crate::KeyCode;
-use crate::levels::combine::LookupCombined;
-use crate::levels::few::LookupFew;
-use crate::levels::find::Levels;
-use crate::levels::lookup::LookupKeys;
-use crate::levels::payload::{PUT, TOMBSTONE};
+use crate::levels::device::find::Levels;
+use crate::levels::device::merge::combine::LookupCombined;
+use crate::levels::device::payload::{PUT, TOMBSTONE};
+use crate::levels::device::query::lookup::LookupKeys;
+use crate::levels::device::query::small::LookupFew;
 use bytemuck::Pod;
 use gpu_primitives::code::Sign;
-use gpu_primitives::kernel::{Held, Team};
+use gpu_primitives::kernel::{RegisterRepr, Team};
 use gpu_primitives::monoid::Combine;
 use gpu_primitives::view::{Global, GlobalMut};
 use std::ops::Range;
@@ -146,7 +146,7 @@ unsafe fn look_up<C: KeyCode, V: Pod>(
 
 /// # Safety
 /// The contract of [`lookup_combined`](LookupCombined).
-pub unsafe fn lookup_combined<C: KeyCode, V: Held>(kernel: LookupCombined<C, V>, team: Team) {
+pub unsafe fn lookup_combined<C: KeyCode, V: RegisterRepr>(kernel: LookupCombined<C, V>, team: Team) {
     let LookupCombined { levels, operation, keys, values, found, .. } = kernel;
     let sign = levels.sign();
     // SAFETY: nobody changes the levels or writes the keys.

@@ -2,8 +2,8 @@
 
 use super::level::{NativeLevel, gallop};
 use crate::KeyCode;
-use crate::levels::payload::TOMBSTONE;
-use crate::levels::table::MAX_LEVELS;
+use crate::levels::device::payload::TOMBSTONE;
+use crate::levels::device::table::MAX_LEVELS;
 use std::ops::Range;
 use std::slice;
 

@@ -5,6 +5,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod batch;
 mod combine;
 mod copy;
 mod directory;
@@ -14,18 +15,17 @@ mod level;
 mod lookup;
 mod merge;
 mod neighbour;
-mod renew;
 mod tiles;
 
-pub(super) use combine::combine_runs;
-pub(super) use copy::{copy_windows, gather_windows};
-pub(super) use directory::build_directory;
-pub(super) use except::flag_others;
-pub(super) use intervals::{count_few, find_windows};
-pub(super) use lookup::{lookup_combined, lookup_few, lookup_keys};
-pub(super) use neighbour::find_neighbours;
-pub(super) use renew::renew_level;
-pub(super) use tiles::{count_live, emit_live, merge_marked};
+pub(crate) use batch::merge_batch;
+pub(crate) use combine::combine_runs;
+pub(crate) use copy::{copy_windows, gather_windows};
+pub(crate) use directory::build_directory;
+pub(crate) use except::flag_others;
+pub(crate) use intervals::{count_few, find_windows};
+pub(crate) use lookup::{lookup_combined, lookup_few, lookup_keys};
+pub(crate) use neighbour::find_neighbours;
+pub(crate) use tiles::{count_live, emit_live, merge_marked};
 
 use gpu_primitives::kernel::Team;
 use std::ops::Range;

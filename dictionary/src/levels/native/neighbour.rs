@@ -4,7 +4,7 @@ use super::level::{CHUNK, NativeLevel, gallop, newest_first};
 use super::lookup::{Answers, Codes, QUERY};
 use super::{chunks, divide};
 use crate::KeyCode;
-use crate::levels::neighbour::FindNeighbours;
+use crate::levels::device::query::neighbour::FindNeighbours;
 use bytemuck::Pod;
 use gpu_primitives::kernel::Team;
 use std::ops::Range;

@@ -6,11 +6,11 @@
 use super::level::{NativeLevel, oldest_first};
 use super::merge::{List, Merger, Windows, split_place};
 use crate::KeyCode;
-use crate::levels::elements::ElementsMut;
-use crate::levels::find::Levels;
-use crate::levels::payload::{OPERAND, Payload, TOMBSTONE};
-use crate::levels::table::MAX_LEVELS;
-use crate::levels::tiles::{CountLive, Cuts, EmitLive, LEAST_PER_PIECE, MergeMarked};
+use crate::levels::device::elements::ElementsMut;
+use crate::levels::device::find::Levels;
+use crate::levels::device::payload::{OPERAND, Payload, TOMBSTONE};
+use crate::levels::device::table::MAX_LEVELS;
+use crate::levels::device::tiles::{CountLive, Cuts, EmitLive, LEAST_PER_PIECE, MergeMarked};
 use bytemuck::Pod;
 use gpu_primitives::code::Sign;
 use gpu_primitives::kernel::Team;

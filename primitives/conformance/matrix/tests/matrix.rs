@@ -168,7 +168,7 @@ fn check_order<K: Element, V: Element, C: Compare<K>>(stream: &Stream, compare: 
         assert!(out.1.to_vec(stream).unwrap() == expected_values, "merge of {} runs: values of {what}", runs.len());
         let key_slices: Vec<_> = runs.iter().map(|(k, _)| k.as_slice()).collect();
         let mut placed = stream.uninit::<K>(n).unwrap();
-        merge::place_keys(stream, &key_slices, &mut placed, compare).unwrap();
+        merge::small_runs_keys(stream, &key_slices, &mut placed, compare).unwrap();
         assert!(placed.to_vec(stream).unwrap() == expected_keys, "place of {what}");
 
         let needles = stream.upload(&keys).unwrap();

@@ -188,7 +188,7 @@ pub fn calls_after_a_fault(device: &Device) {
             let contents = row.contents(len(&device));
             let mut memory = upload(&stream, row, &contents);
             let mut data = failing.zeroed::<u32>(100).unwrap();
-            let failed = transform::for_each(failing, &mut data, Liar::new(Lie::Panic));
+            let failed = transform::map_in_place(failing, &mut data, Liar::new(Lie::Panic));
             let failed = failed.and_then(|()| failing.synchronize());
             let Err(Error::KernelFault(fault)) = failed else { panic!("{}: {failed:?}", row.name) };
             assert!(matches!(fault.kind, FaultKind::Panic { .. }), "{}: {fault}", row.name);

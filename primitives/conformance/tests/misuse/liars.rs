@@ -129,14 +129,14 @@ fn orders() -> Vec<Row> {
         "merge::runs_keys": (s; a = SORTED, b = HALF, c = SORTED, out = OUT_OF_ALL) => {
             merge::runs_keys(s, &[a.words(), b.words(), c.words()], out.words_mut(), Liar::chosen())
         };
-        "merge::place_keys": (s; a = SORTED, b = HALF, c = SORTED, out = OUT_OF_ALL) => {
-            merge::place_keys(s, &[a.words(), b.words(), c.words()], out.words_mut(), Liar::chosen())
+        "merge::small_runs_keys": (s; a = SORTED, b = HALF, c = SORTED, out = OUT_OF_ALL) => {
+            merge::small_runs_keys(s, &[a.words(), b.words(), c.words()], out.words_mut(), Liar::chosen())
         };
-        "merge::place_pairs": (
+        "merge::small_runs_pairs": (
             s; a = SORTED, b = VALUES, c = HALF, d = HALF_VALUES, out = OUT_OF_BOTH, with = OUT_OF_BOTH
         ) => {
             let runs = [(a.words(), b.words()), (c.words(), d.words())];
-            merge::place_pairs(s, &runs, (out.words_mut(), with.words_mut()), Liar::chosen())
+            merge::small_runs_pairs(s, &runs, (out.words_mut(), with.words_mut()), Liar::chosen())
         };
         "merge::Splits": (s; a = SORTED, b = HALF) => {
             merge::Splits::find(s, a.words(), b.words(), Liar::chosen(), 100).map(drop)
@@ -210,8 +210,8 @@ fn equalities() -> Vec<Row> {
             let to = (out.words_mut(), with.odd_mut());
             runs::unique_by_key(s, (a.words(), b.odd()), to, Liar::chosen(), Which::Last)
         };
-        "runs::encode": (s; a = RUNS, out = OUT, lengths = OUT) => {
-            runs::encode(s, a.words(), out.words_mut(), lengths.words_mut(), Liar::chosen())
+        "runs::run_length_encode": (s; a = RUNS, out = OUT, lengths = OUT) => {
+            runs::run_length_encode(s, a.words(), out.words_mut(), lengths.words_mut(), Liar::chosen())
         };
         "runs::reduce_by_key": (s; a = RUNS, b = VALUES, out = OUT, sums = OUT) => {
             let lie = Liar::chosen();
@@ -288,7 +288,7 @@ fn choices() -> Vec<Row> {
 /// Functions of elements, and sources of which calls read more than once: indices, lengths, flags.
 fn functions() -> Vec<Row> {
     rows! {
-        "transform::for_each": (s; data = KEYS.changed()) => transform::for_each(s, data.words_mut(), Liar::chosen());
+        "transform::map_in_place": (s; data = KEYS.changed()) => transform::map_in_place(s, data.words_mut(), Liar::chosen());
         "transform::map": (s; a = KEYS, out = OUT) => transform::map(s, a.words(), out.words_mut(), Liar::chosen());
         "transform::map2": (s; a = KEYS, out = OUT) => {
             transform::map2(s, a.words(), lied_about(a), out.words_mut(), Liar::chosen())
@@ -319,11 +319,11 @@ fn functions() -> Vec<Row> {
         "permute::scatter, odd": (s; a = VALUES.odd(), places = PLACES, out = OUT.odd()) => {
             permute::scatter(s, a.odd(), lied_about(places), out.odd_mut())
         };
-        "runs::decode": (s; a = HALF, lengths = LENGTHS, out = OUT) => {
-            runs::decode(s, a.words(), lied_about(lengths), out.words_mut())
+        "runs::run_length_decode": (s; a = HALF, lengths = LENGTHS, out = OUT) => {
+            runs::run_length_decode(s, a.words(), lied_about(lengths), out.words_mut())
         };
-        "runs::encode of a source": (s; a = RUNS, out = OUT, lengths = OUT) => {
-            runs::encode(s, lied_about(a), out.words_mut(), lengths.words_mut(), Liar::chosen())
+        "runs::run_length_encode of a source": (s; a = RUNS, out = OUT, lengths = OUT) => {
+            runs::run_length_encode(s, lied_about(a), out.words_mut(), lengths.words_mut(), Liar::chosen())
         };
         "runs::reduce_by_key of sources": (s; a = RUNS, b = VALUES, out = OUT, sums = OUT) => {
             let lie = Liar::chosen();

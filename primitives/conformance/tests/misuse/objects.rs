@@ -187,9 +187,12 @@ pub fn numbers_that_do_not_fit(device: &Device) {
     let none: [DeviceSlice<'_, u32>; 0] = [];
     for slices in [&none[..], &[numbers.slice(..0).unwrap(); 1000]] {
         takes_or_refuses(merge::runs_keys(stream, slices, a.slice_mut(..0).unwrap(), Less));
-        takes_or_refuses(merge::place_keys(stream, slices, a.slice_mut(..0).unwrap(), Less));
+        takes_or_refuses(merge::small_runs_keys(stream, slices, a.slice_mut(..0).unwrap(), Less));
         fails!(merge::runs_keys(stream, slices, &mut a, Less), Error::LengthMismatch { .. } | Error::TooMany { .. });
-        fails!(merge::place_keys(stream, slices, &mut a, Less), Error::LengthMismatch { .. } | Error::TooMany { .. });
+        fails!(
+            merge::small_runs_keys(stream, slices, &mut a, Less),
+            Error::LengthMismatch { .. } | Error::TooMany { .. }
+        );
     }
 
     for k in [0, 3, 9, usize::MAX / 2, usize::MAX] {
@@ -205,7 +208,7 @@ pub fn numbers_that_do_not_fit(device: &Device) {
     fails!(transform::write(stream, counting(0u32, usize::MAX), &mut a), Error::LengthMismatch { .. });
     fails!(permute::gather(stream, &numbers, endless(), &mut a), Error::LengthMismatch { .. });
     fails!(permute::scatter(stream, &numbers, endless(), &mut a), Error::LengthMismatch { .. });
-    fails!(runs::decode(stream, &numbers, endless(), &mut a), Error::LengthMismatch { .. });
+    fails!(runs::run_length_decode(stream, &numbers, endless(), &mut a), Error::LengthMismatch { .. });
     fails!(scan::inclusive_sum(stream, endless(), &mut a), Error::LengthMismatch { .. });
     fails!(top_k::largest(stream, endless(), &mut a, &mut b), Error::TooLong { .. });
     histogram::even(stream, &numbers, a.slice_mut(..3).unwrap(), 5, 5).unwrap();
@@ -216,7 +219,10 @@ pub fn numbers_that_do_not_fit(device: &Device) {
     let far = stream.upload(&[u32::MAX; 8]).unwrap();
     assert_eq!(permute::gather(stream, &numbers, &far, &mut a).unwrap().get(stream).unwrap(), 8);
     assert_eq!(permute::scatter(stream, &numbers, &far, &mut a).unwrap().get(stream).unwrap(), 8);
-    assert_eq!(runs::decode(stream, &numbers, &far, &mut b).unwrap().get(stream).unwrap(), 8 * u64::from(u32::MAX));
+    assert_eq!(
+        runs::run_length_decode(stream, &numbers, &far, &mut b).unwrap().get(stream).unwrap(),
+        8 * u64::from(u32::MAX)
+    );
     assert_eq!(b.to_vec(stream).unwrap(), [0; 8]);
     reduce::segmented(stream, &numbers, &far, a.slice_mut(..7).unwrap(), reduce::Sum).unwrap();
     scan::segmented_inclusive(stream, &numbers, &far, &mut a, scan::Sum).unwrap();

@@ -37,8 +37,8 @@ fn element_by_element() -> Vec<Row> {
             let numbers = vec![5; out.len()];
             out.words_mut().copy_from_host(s, &numbers)
         };
-        "transform::for_each": (s; data = KEYS.changed()) => {
-            transform::for_each(s, data.words_mut(), map!(|x: u32| -> u32 { x ^ 21 }))
+        "transform::map_in_place": (s; data = KEYS.changed()) => {
+            transform::map_in_place(s, data.words_mut(), map!(|x: u32| -> u32 { x ^ 21 }))
         };
         "transform::map": (s; a = KEYS, out = OUT) => {
             transform::map(s, a.words(), out.words_mut(), map!(|x: u32| -> u32 { x * 3 }))
@@ -200,11 +200,11 @@ fn run_lengths() -> Vec<Row> {
             let pairs = (out.words_mut(), with.words_mut());
             runs::unique_by_key(s, (a.words(), b.words()), pairs, Same, Which::Last)
         };
-        "runs::encode": (s; a = RUNS, out = OUT, lengths = OUT) => {
-            runs::encode(s, a.words(), out.words_mut(), lengths.words_mut(), Same)
+        "runs::run_length_encode": (s; a = RUNS, out = OUT, lengths = OUT) => {
+            runs::run_length_encode(s, a.words(), out.words_mut(), lengths.words_mut(), Same)
         };
-        "runs::decode": (s; a = HALF, lengths = LENGTHS, out = OUT) => {
-            runs::decode(s, a.words(), lengths.words(), out.words_mut())
+        "runs::run_length_decode": (s; a = HALF, lengths = LENGTHS, out = OUT) => {
+            runs::run_length_decode(s, a.words(), lengths.words(), out.words_mut())
         };
         "runs::reduce_by_key": (s; a = RUNS, b = VALUES, out = OUT, sums = OUT) => {
             runs::reduce_by_key(s, a.words(), b.words(), out.words_mut(), sums.words_mut(), Same, Sum)
@@ -321,12 +321,12 @@ fn merges() -> Vec<Row> {
         "merge::runs_pairs": (
             s; a = SORTED, b = VALUES, c = HALF, d = HALF_VALUES, out = OUT_OF_BOTH, with = OUT_OF_BOTH
         ) => merge::runs_pairs(s, &pairs_of([a, b, c, d]), (out.words_mut(), with.words_mut()), Less);
-        "merge::place_keys": (s; a = SORTED, b = HALF, out = OUT_OF_BOTH) => {
-            merge::place_keys(s, &keys_of(a, b), out.words_mut(), Less)
+        "merge::small_runs_keys": (s; a = SORTED, b = HALF, out = OUT_OF_BOTH) => {
+            merge::small_runs_keys(s, &keys_of(a, b), out.words_mut(), Less)
         };
-        "merge::place_pairs": (
+        "merge::small_runs_pairs": (
             s; a = SORTED, b = VALUES, c = HALF, d = HALF_VALUES, out = OUT_OF_BOTH, with = OUT_OF_BOTH
-        ) => merge::place_pairs(s, &pairs_of([a, b, c, d]), (out.words_mut(), with.words_mut()), Less);
+        ) => merge::small_runs_pairs(s, &pairs_of([a, b, c, d]), (out.words_mut(), with.words_mut()), Less);
         "merge::Splits": (s; a = SORTED, b = HALF) => merge::Splits::find(s, a.words(), b.words(), Less, 100).map(drop);
         "merge::RunsSplits": (s; a = SORTED, b = HALF) => {
             merge::RunsSplits::find(s, &keys_of(a, b), Less, 100).map(drop)

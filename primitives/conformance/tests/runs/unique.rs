@@ -109,7 +109,8 @@ pub fn custom_equalities(device: &Device) {
     let strange = equality!(|a: u32, b: u32| (a ^ b.wrapping_mul(3)) % 3 == 1);
     let input = stream.upload(&host).unwrap();
     let (mut elements, mut lengths) = (stream.zeroed::<u32>(3000).unwrap(), stream.zeroed::<u64>(3000).unwrap());
-    let count = runs::encode(&stream, &input, &mut elements, &mut lengths, strange).unwrap().get(&stream).unwrap();
+    let count =
+        runs::run_length_encode(&stream, &input, &mut elements, &mut lengths, strange).unwrap().get(&stream).unwrap();
     assert_eq!(lengths.to_vec(&stream).unwrap()[..count as usize].iter().sum::<u64>(), 3000);
 }
 

@@ -1,21 +1,21 @@
 //! Run-length encoding and decoding.
 
-use super::super::beside::Lengths;
-use super::super::compact::compact_lengths;
-use super::super::expand::{ExpandRuns, SplitRuns, THREADS, TILE};
 use super::Shape;
 use super::compact::{Kept, Which};
 use super::reduce::Values;
 use crate::equality::{Equality, HoleEquality};
-use crate::hole::Held;
+use crate::hole::RegisterRepr;
+use crate::host::repr::expect_repr;
+use crate::host::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
+use crate::host::source::{self, AnySource, Source};
 use crate::input::Count;
 use crate::map::Map;
 use crate::monoid::{HoleMonoid, Sum};
 use crate::operator::{monoid, operator};
-use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
-use crate::runtime::held::expect_held;
+use crate::runs::device::compact::compact_lengths;
+use crate::runs::device::expand::{ExpandRuns, SplitRuns, THREADS, TILE};
+use crate::runs::device::run_outputs::Lengths;
 use crate::select::Offset;
-use crate::source::{self, AnySource, Source};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Global, Stream, expect_len, expect_room, scan};
 use bytemuck::{Pod, Zeroable};
 
@@ -70,16 +70,16 @@ lengths!(u32 u64);
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if an output is too short; any launch error.
-pub fn encode<'a, T: Pod, C: Length, E: Equality<T>>(
+pub fn run_length_encode<'a, T: Pod, C: Length, E: Equality<T>>(
     stream: &Stream,
     input: impl Source<'a, T>,
     elements: impl Into<DeviceSliceMut<'a, T>>,
     lengths: impl Into<DeviceSliceMut<'a, C>>,
     equality: E,
 ) -> Result<DeviceValue<u64>, Error> {
-    const { expect_held::<T>() };
+    const { expect_repr::<T>() };
     let (input, elements, lengths) = (input.into_parts()?.lower(), elements.into(), lengths.into());
-    let _span = crate::span!(stream, "runs::encode", input.len());
+    let _span = crate::span!(stream, "runs::run_length_encode", input.len());
     encode_runs(stream, &input, elements.into(), lengths.into(), HoleEquality::of::<T, E>(equality))
 }
 
@@ -111,9 +111,16 @@ fn encode_runs(
     })
 }
 
-/// [`encode`] with a given tile shape.
+/// [`run_length_encode`] with a given tile shape.
 #[doc(hidden)]
-pub fn encode_shaped<H: Held, C: Length, E: Equality<H>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+pub fn run_length_encode_shaped<
+    H: RegisterRepr,
+    C: Length,
+    E: Equality<H>,
+    const THREADS: u32,
+    const VEC: usize,
+    const ROWS: usize,
+>(
     stream: &Stream,
     input: DeviceSlice<'_, H>,
     mut elements: DeviceSliceMut<'_, H>,
@@ -138,7 +145,7 @@ pub fn encode_shaped<H: Held, C: Length, E: Equality<H>, const THREADS: u32, con
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if there are not as many lengths as elements; any launch error.
-pub fn decode<'a, T: Pod, C: Length>(
+pub fn run_length_decode<'a, T: Pod, C: Length>(
     stream: &Stream,
     elements: impl Into<DeviceSlice<'a, T>>,
     lengths: impl Source<'a, C>,
@@ -146,7 +153,7 @@ pub fn decode<'a, T: Pod, C: Length>(
 ) -> Result<DeviceValue<u64>, Error> {
     const { assert!(size_of::<T>() > 0 && size_of::<T>() <= 1 << 16, "decoded elements have 1 byte to 64 KiB") };
     let (elements, output) = (elements.into(), output.into());
-    let _span = crate::span!(stream, "runs::decode", elements.len());
+    let _span = crate::span!(stream, "runs::run_length_decode", elements.len());
     let lengths = source::map(lengths, C::widen()).into_parts()?.lower();
     decode_runs(stream, elements.into(), &lengths, output.into())
 }

@@ -1,14 +1,15 @@
 //! One element of each run.
 
-use super::super::beside::{Beside, Marks, Values};
-use super::super::compact::{CompactRuns, compact_pairs, compact_runs};
 use crate::block::lookback;
 use crate::equality::{Equality, HoleEquality};
-use crate::hole::Held;
+use crate::hole::RegisterRepr;
+use crate::host::repr::{expect_repr, repr_size_or_bytes};
+use crate::host::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut};
+use crate::host::source::{AnySource, Opened, Source};
 use crate::input::Input;
-use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut};
-use crate::runtime::held::{HeldOut, expect_held, held_size_or_bytes};
-use crate::source::{AnySource, Opened, Source};
+use crate::runs::device::compact::{CompactRuns, compact_pairs, compact_runs};
+use crate::runs::device::run_outputs::{Marks, RunOutputs, Values};
+use crate::transform::laid_out::ReprOutput;
 use crate::{
     DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room, select,
 };
@@ -38,7 +39,7 @@ pub fn unique<'a, T: Pod, E: Equality<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     equality: E,
 ) -> Result<DeviceValue<u64>, Error> {
-    const { expect_held::<T>() };
+    const { expect_repr::<T>() };
     let (input, output) = (input.into_parts()?.lower(), output.into());
     let _span = crate::span!(stream, "runs::unique", input.len());
     keep(stream, &input, output.into(), HoleEquality::of::<T, E>(equality), Which::First)
@@ -54,7 +55,7 @@ pub fn unique_last<'a, T: Pod, E: Equality<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     equality: E,
 ) -> Result<DeviceValue<u64>, Error> {
-    const { expect_held::<T>() };
+    const { expect_repr::<T>() };
     let (input, output) = (input.into_parts()?.lower(), output.into());
     let _span = crate::span!(stream, "runs::unique_last", input.len());
     keep(stream, &input, output.into(), HoleEquality::of::<T, E>(equality), Which::Last)
@@ -89,7 +90,7 @@ pub fn unique_by_key<'a, K: Pod, V: Pod, E: Equality<K>>(
     equality: E,
     which: Which,
 ) -> Result<DeviceValue<u64>, Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let (keys, values) = (input.0.into_parts()?.lower(), input.1.into());
     let _span = crate::span!(stream, "runs::unique_by_key", keys.len());
     let (output_keys, output_values) = (output.0.into(), output.1.into());
@@ -158,15 +159,15 @@ impl Kept {
     }
 
     /// Writes the kept elements. What is written in addition works with elements of every size.
-    fn run<X: Beside>(
+    fn run<X: RunOutputs>(
         self,
         stream: &Stream,
         input: &Opened,
         output: ColumnMut,
         beside: X,
     ) -> Result<DeviceValue<u64>, Error> {
-        compact_runs!(held_size_or_bytes(output.size()) => (H, VEC, ROWS), {
-            let output = HeldOut::<H>::new(stream, output.slice(0, self.len))?;
+        compact_runs!(repr_size_or_bytes(output.size()) => (H, VEC, ROWS), {
+            let output = ReprOutput::<H>::new(stream, output.slice(0, self.len))?;
             let count = self.launch_from::<H, X, VEC, ROWS>(stream, input, output.view, beside)?;
             output.finish_first(stream, Some(count.as_slice().raw_view(stream)?))?;
             Ok(count)
@@ -174,7 +175,7 @@ impl Kept {
     }
 
     /// Writes the kept elements, of a view or of another source.
-    pub fn launch_from<H: Held, X: Beside, const VEC: usize, const ROWS: usize>(
+    pub fn launch_from<H: RegisterRepr, X: RunOutputs, const VEC: usize, const ROWS: usize>(
         self,
         stream: &Stream,
         input: &Opened,
@@ -188,7 +189,14 @@ impl Kept {
     }
 
     /// Writes the kept elements, in the form in which kernels exist.
-    pub fn launch<H: Held, I: Input<H>, X: Beside, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+    pub fn launch<
+        H: RegisterRepr,
+        I: Input<H>,
+        X: RunOutputs,
+        const THREADS: u32,
+        const VEC: usize,
+        const ROWS: usize,
+    >(
         self,
         stream: &Stream,
         input: I,

@@ -7,7 +7,7 @@ mod compact;
 mod difference;
 mod reduce;
 
-pub use codec::{Length, decode, encode, encode_shaped};
+pub use codec::{Length, run_length_decode, run_length_encode, run_length_encode_shaped};
 pub use compact::{Which, unique, unique_by_key, unique_last};
 pub use difference::{adjacent_difference, adjacent_difference_in_place};
 pub use reduce::{reduce_by_key, reduce_by_key_shaped};

@@ -1,17 +1,18 @@
 //! The totals of runs.
 
-use super::super::open::Open;
-use super::super::reduce::{Heads, Keys, Marked, ReduceRuns, reduce_by_keys, reduce_marked};
 use super::Shape;
 use super::compact::{Kept, Which};
 use crate::block::lookback;
 use crate::equality::{Equality, HoleEquality};
-use crate::hole::Held;
+use crate::hole::RegisterRepr;
+use crate::host::repr::{expect_both, repr_size};
+use crate::host::runtime::column::{AnySliceMut, ColumnMut};
+use crate::host::source::{AnySource, Opened, Source};
 use crate::input::{Count, Input};
 use crate::monoid::{HoleMonoid, Monoid};
-use crate::runtime::column::{AnySliceMut, ColumnMut};
-use crate::runtime::held::{HeldOut, expect_both, held_size};
-use crate::source::{AnySource, Opened, Source};
+use crate::runs::device::open::Open;
+use crate::runs::device::reduce::{Heads, Keys, Marked, ReduceRuns, reduce_by_keys, reduce_marked};
+use crate::transform::laid_out::ReprOutput;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room};
 use bytemuck::Pod;
 
@@ -80,8 +81,8 @@ impl Values<'_> {
     /// Combines the values of runs that begin where there are marks.
     pub fn reduce(self, stream: &Stream, marks: &DeviceVec<u8>, count: Count) -> Result<DeviceValue<u64>, Error> {
         let heads = Marked { marks: marks.raw_view(stream)?, count };
-        reduce_marked!(held_size(self.totals.size()) => (H, VEC, ROWS), {
-            let totals = HeldOut::<H>::new(stream, self.totals.slice(0, self.len))?;
+        reduce_marked!(repr_size(self.totals.size()) => (H, VEC, ROWS), {
+            let totals = ReprOutput::<H>::new(stream, self.totals.slice(0, self.len))?;
             let count = self.launch::<_, H, VEC, ROWS>(stream, heads, totals.view)?;
             totals.finish_first(stream, Some(count.as_slice().raw_view(stream)?))?;
             Ok(count)
@@ -103,7 +104,7 @@ impl Values<'_> {
         }, else Ok(None))
     }
 
-    fn launch<S: Heads, H: Held, const VEC: usize, const ROWS: usize>(
+    fn launch<S: Heads, H: RegisterRepr, const VEC: usize, const ROWS: usize>(
         &self,
         stream: &Stream,
         heads: S,
@@ -124,7 +125,7 @@ struct Reduction<H> {
     op: HoleMonoid<H>,
 }
 
-impl<H: Held> Reduction<H> {
+impl<H: RegisterRepr> Reduction<H> {
     fn launch<S: Heads, I: Input<H>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
         self,
         stream: &Stream,
@@ -166,8 +167,8 @@ pub fn reduce_by_key_shaped<K, V, E, M, const THREADS: u32, const VEC: usize, co
     _: Shape<THREADS, VEC, ROWS>,
 ) -> Result<DeviceValue<u64>, Error>
 where
-    K: Held,
-    V: Held,
+    K: RegisterRepr,
+    V: RegisterRepr,
     E: Equality<K>,
     M: Monoid<V>,
 {

@@ -2,19 +2,23 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+#[doc(hidden)]
+pub mod lowered;
+
 pub(super) mod segments;
 
-use super::kernel::{CountTiles, FLAG_THREADS, FlagItems, PartitionTiles, SelectTiles};
-use super::kernel::{flag_items, partition_flagged, partition_tiles, select_flagged, select_tiles};
-use super::predicate::{Flags, HolePredicate, Keep, Predicate};
-use super::source::{self, SelectSource, select_source};
+use super::device::kernel::{CountTiles, FLAG_THREADS, FlagItems, PartitionTiles, SelectTiles};
+use super::device::kernel::{flag_items, partition_flagged, partition_tiles, select_flagged, select_tiles};
+use super::device::predicate::{Flags, HolePredicate, Keep, Predicate};
+use super::device::source::{self, SelectSource, select_source};
 use crate::block::lookback;
-use crate::hole::Held;
-use crate::input::Fused;
-use crate::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut};
-use crate::runtime::held::{HeldIn, Indices, expect_held, held_size_or_bytes};
-use crate::runtime::pairs::{Operands, Pairs, PairsMut, no_values};
-use crate::source::{AnySource, Source};
+use crate::hole::RegisterRepr;
+use crate::host::repr::{expect_repr, repr_size_or_bytes};
+use crate::host::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut};
+use crate::host::runtime::pairs::{Operands, Pairs, PairsMut, no_values};
+use crate::host::source::{AnySource, Source};
+use crate::input::SourceArg;
+use crate::transform::laid_out::{Indices, ReprInput};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room};
 use bytemuck::Pod;
 
@@ -31,7 +35,7 @@ pub fn select<'a, T: Pod, P: Predicate<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
-    const { expect_held::<T>() };
+    const { expect_repr::<T>() };
     let (input, output) = (input.into_parts()?.lower(), output.into());
     let _span = crate::span!(stream, "select::select", input.len());
     select_any(stream, &input, output.into(), HolePredicate::of::<T, P>(predicate))
@@ -53,15 +57,15 @@ fn select_any(
             return run_select::<K, _, _, 256, VEC, ROWS>(stream, from, to, keep);
         }
     }, else ());
-    select_source!(held_size_or_bytes(input.size()) => (H, ROWS), {
+    select_source!(repr_size_or_bytes(input.size()) => (H, ROWS), {
         select_held::<H, ROWS>(stream, input.fused(), len, to, keep)
     })
 }
 
 /// Selects items of a source that are held in an `H`.
-fn select_held<H: Held, const ROWS: usize>(
+fn select_held<H: RegisterRepr, const ROWS: usize>(
     stream: &Stream,
-    input: Fused,
+    input: SourceArg,
     len: usize,
     to: ColumnMut,
     keep: HolePredicate,
@@ -83,9 +87,9 @@ fn select_held<H: Held, const ROWS: usize>(
 }
 
 /// Launches the kernel for a source that is not empty.
-fn launch_source<H: Held, const ROWS: usize>(
+fn launch_source<H: RegisterRepr, const ROWS: usize>(
     stream: &Stream,
-    input: Fused,
+    input: SourceArg,
     len: usize,
     output: GlobalMut<H>,
     keep: HolePredicate,
@@ -109,7 +113,7 @@ pub fn select_pairs<'a, K: Pod, V: Pod, P: Predicate<K>>(
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
     let _span = crate::span!(stream, "select::select_pairs", keys.len());
     let items = pair_operands(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()))?;
@@ -181,7 +185,7 @@ pub fn partition<'a, T: Pod, P: Predicate<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
-    const { expect_held::<T>() };
+    const { expect_repr::<T>() };
     let (input, output) = (input.into(), output.into());
     let _span = crate::span!(stream, "select::partition", input.len());
     let items = key_operands(stream, input.into(), output.into())?;
@@ -198,7 +202,7 @@ pub fn partition_pairs<'a, K: Pod, V: Pod, P: Predicate<K>>(
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
     let _span = crate::span!(stream, "select::partition_pairs", keys.len());
     let items = pair_operands(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()))?;
@@ -274,8 +278,8 @@ fn test(stream: &Stream, items: Column, keep: HolePredicate) -> Result<DeviceVec
     let len = items.len();
     let mut flags = stream.uninit::<u8>(len)?;
     if len > 0 {
-        flag_items!(held_size_or_bytes(items.size()) => H, {
-            let items = HeldIn::<H>::new(stream, items)?;
+        flag_items!(repr_size_or_bytes(items.size()) => H, {
+            let items = ReprInput::<H>::new(stream, items)?;
             let kernel = FlagItems::<H, HolePredicate>::new(items.view, keep, flags.raw_view_mut(stream)?);
             // SAFETY: one thread per item, and as many flags.
             unsafe { stream.launch(kernel, len.div_ceil(FLAG_THREADS as usize))? };
@@ -421,7 +425,7 @@ pub struct Shape<const THREADS: u32, const VEC: usize, const ROWS: usize>;
 
 /// [`select`] with a given tile shape.
 #[doc(hidden)]
-pub fn select_shaped<T: Held, P: Predicate<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+pub fn select_shaped<T: RegisterRepr, P: Predicate<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     stream: &Stream,
     input: DeviceSlice<'_, T>,
     output: DeviceSliceMut<'_, T>,
@@ -435,7 +439,7 @@ pub fn select_shaped<T: Held, P: Predicate<T>, const THREADS: u32, const VEC: us
 
 /// [`partition`] with a given tile shape.
 #[doc(hidden)]
-pub fn partition_shaped<T: Held, P: Predicate<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
+pub fn partition_shaped<T: RegisterRepr, P: Predicate<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     stream: &Stream,
     input: DeviceSlice<'_, T>,
     output: DeviceSliceMut<'_, T>,

@@ -2,16 +2,16 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::super::kernel::{select_segments, select_segments_flagged};
-use super::super::predicate::{Flags, HolePredicate, Keep, Predicate};
-use super::super::segments::{CheckOffsets, MoveOffsets, NoteShape, Offset, THREADS, Within};
 use super::{Job, Shape, by_predicate, key_operands, pair_operands, run_select};
 use crate::arch::warp::LANES;
-use crate::hole::Held;
-use crate::runtime::column::{AnySlice, AnyVec, number};
-use crate::runtime::held::expect_held;
-use crate::runtime::offsets::{Trust, expect_offsets, invalid_offset};
-use crate::runtime::pairs::{Operands, Pairs, PairsMut};
+use crate::hole::RegisterRepr;
+use crate::host::repr::expect_repr;
+use crate::host::runtime::column::{AnySlice, AnyVec, number};
+use crate::host::runtime::offsets::{Trust, expect_offsets, invalid_offset};
+use crate::host::runtime::pairs::{Operands, Pairs, PairsMut};
+use crate::select::device::kernel::{select_segments, select_segments_flagged};
+use crate::select::device::predicate::{Flags, HolePredicate, Keep, Predicate};
+use crate::select::device::segments::{CheckOffsets, MoveOffsets, NoteShape, Offset, THREADS, Within};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream};
 use bytemuck::Pod;
 
@@ -49,7 +49,7 @@ pub fn segments<'a, T: Pod, O: Offset, P: Predicate<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
-    const { expect_held::<T>() };
+    const { expect_repr::<T>() };
     let (offsets, input, output) = (offsets.into(), input.into(), output.into());
     let _span = crate::span!(stream, "select::segments", offsets.len());
     let items = key_operands(stream, input.into(), output.into())?;
@@ -73,7 +73,7 @@ pub unsafe fn segments_unchecked<'a, T: Pod, O: Offset, P: Predicate<T>>(
     output: impl Into<DeviceSliceMut<'a, T>>,
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
-    const { expect_held::<T>() };
+    const { expect_repr::<T>() };
     let (offsets, input, output) = (offsets.into(), input.into(), output.into());
     let items = key_operands(stream, input.into(), output.into())?;
     let keep = HolePredicate::of::<T, P>(predicate);
@@ -91,7 +91,7 @@ pub fn segments_pairs<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let offsets = offsets.into();
     let _span = crate::span!(stream, "select::segments_pairs", offsets.len());
     let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
@@ -114,7 +114,7 @@ pub unsafe fn segments_pairs_unchecked<'a, K: Pod, V: Pod, O: Offset, P: Predica
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
-    const { expect_held::<K>() };
+    const { expect_repr::<K>() };
     let offsets = offsets.into();
     let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
     let items = pair_operands(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()))?;
@@ -256,7 +256,14 @@ impl Job for Segments<'_> {
 
 /// [`segments`] with a given tile shape.
 #[doc(hidden)]
-pub fn segments_shaped<T: Held, O: Offset, P: Predicate<T>, const BLOCK: u32, const VEC: usize, const ROWS: usize>(
+pub fn segments_shaped<
+    T: RegisterRepr,
+    O: Offset,
+    P: Predicate<T>,
+    const BLOCK: u32,
+    const VEC: usize,
+    const ROWS: usize,
+>(
     stream: &Stream,
     offsets: DeviceSlice<'_, O>,
     input: DeviceSlice<'_, T>,

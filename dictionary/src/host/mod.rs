@@ -1,0 +1,11 @@
+//! What only the host compiles: the traits of dictionaries, their results and their files.
+
+pub mod cast;
+#[doc(hidden)]
+pub mod column;
+pub(crate) mod contents;
+pub mod file;
+pub(crate) mod large;
+pub(crate) mod lookup;
+pub(crate) mod snapshot;
+pub(crate) mod traits;

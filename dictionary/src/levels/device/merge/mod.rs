@@ -1,0 +1,5 @@
+//! Kernels that merge a batch into a level, combine operands, and tell levels apart.
+
+pub(crate) mod batch;
+pub(crate) mod combine;
+pub(crate) mod except;

@@ -1,0 +1,12 @@
+//! Levels on the host: how they are made, merged, and asked.
+
+pub(crate) mod all_values;
+pub(crate) mod full_merge;
+pub(crate) mod intervals;
+pub(crate) mod level;
+pub(crate) mod operation;
+pub(crate) mod query;
+pub(crate) mod stack;
+pub(crate) mod typed;
+pub(crate) mod types;
+pub(crate) mod view;

@@ -1,0 +1,13 @@
+//! What only the host compiles: the runtime, the CPU executor, and the sources of primitives.
+
+pub(crate) mod device_kind;
+pub(crate) mod error;
+pub(crate) mod executor;
+pub(crate) mod instance;
+pub(crate) mod load;
+pub(crate) mod preload;
+pub(crate) mod recorded;
+pub(crate) mod repr;
+#[deny(unsafe_op_in_unsafe_fn)]
+pub(crate) mod runtime;
+pub mod source;

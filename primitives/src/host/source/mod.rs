@@ -1,0 +1,447 @@
+//! Sources: what a primitive reads its input from, instead of a slice.
+//!
+//! A slice is a source. So are elements that are computed as they are read: numbers in sequence, a constant, the results
+//! of a function of other sources. They go wherever an input slice goes, and take no memory:
+//!
+//! ```
+//! use gpu_primitives::operator::map;
+//! use gpu_primitives::source::{counting, map, map2};
+//! use gpu_primitives::{Device, Error, reduce};
+//!
+//! let stream = Device::default()?.stream()?;
+//! let (x, y) = (stream.upload(&[1.0f32, 2.0, 3.0])?, stream.upload(&[4.0f32, 5.0, 6.0])?);
+//!
+//! // A dot product: both inputs are read once, and nothing is written but the result.
+//! let products = map2(&x, &y, map!(|x: f32, y: f32| -> f32 { x * y }));
+//! assert_eq!(reduce::sum(&stream, products)?.get(&stream)?, 32.0);
+//!
+//! let squares = map(counting(1u64, 100), map!(|i: u64| -> u64 { i * i }));
+//! assert_eq!(reduce::sum(&stream, squares)?.get(&stream)?, 338_350);
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # Lengths that only the device knows
+//!
+//! [`counted`] gives a source the length that another call has computed, without waiting for it:
+//!
+//! ```
+//! use gpu_primitives::operator::predicate;
+//! use gpu_primitives::source::counted;
+//! use gpu_primitives::{Device, Error, reduce, select};
+//!
+//! let stream = Device::default()?.stream()?;
+//! let input = stream.upload(&[5u32, 2, 7, 4])?;
+//! let mut odd = stream.uninit::<u32>(4)?;
+//! let count = select::select(&stream, &input, &mut odd, predicate!(|x: u32| x % 2 == 1))?;
+//! assert_eq!(reduce::sum(&stream, counted(&odd, &count))?.get(&stream)?, 12); // the only wait
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! # Cost
+//!
+//! Elements of a slice are read in accesses of 16 bytes, those of other sources one by one, neighbours by neighbouring
+//! threads. The code of a source is compiled by the driver when a kernel is first used with it, once per process.
+
+mod form;
+
+use self::form::{
+    CodeForm, ConstantForm, Form, IndexForm, KeyForm, Map2Form, Map2State, Map3Form, Map3State, Map4Form, Map4State,
+    MapForm, MapState, SliceForm,
+};
+use crate::hole::{Hole, RegisterRepr};
+use crate::host::runtime::column::{AnySlice, Column};
+use crate::input::{MAX_LEAVES, SourceArg};
+use crate::key::{FromCode, RadixKey};
+use crate::map::{Map, Map2, Map3, Map4};
+use crate::operator::{Record, operator};
+use crate::{DeviceSlice, DeviceValue, Error, Global, Stream, expect_len};
+use bytemuck::{Pod, Zeroable};
+use core::marker::PhantomData;
+
+/// Elements of type `T` that a primitive reads: a slice, or elements that are computed as they are read. See the
+/// [module](self).
+pub trait Source<'a, T: Pod>: Sized {
+    /// What it does to compute an element.
+    #[doc(hidden)]
+    type Form: Form<Item = T>;
+
+    /// Returns what it is made of.
+    #[doc(hidden)]
+    fn into_parts(self) -> Result<Parts<'a, Self::Form>, Error>;
+}
+
+/// What a source is made of.
+#[doc(hidden)]
+pub struct Parts<'a, F: Form> {
+    state: F::State,
+    reads: Reads<'a>,
+}
+
+/// What a source reads, without the types of the elements.
+#[derive(Clone, Copy, Default)]
+struct Reads<'a> {
+    leaves: Leaves<'a>,
+    /// The number of elements; the most that it can be, if only the device knows it.
+    len: usize,
+    /// The length that only the device knows.
+    counted: Option<DeviceSlice<'a, u64>>,
+    /// The slice that it is, if it is one.
+    slice: Option<AnySlice<'a>>,
+}
+
+impl<'a> Reads<'a> {
+    /// What computes `len` elements from nothing.
+    fn nothing(len: usize) -> Self {
+        Self { len, ..Self::default() }
+    }
+
+    /// What a function of several sources reads. They have the same length.
+    fn all(parts: &[Self]) -> Result<Self, Error> {
+        let mut all = Self::nothing(parts[0].len);
+        for part in parts {
+            expect_len("a source beside others", all.len, part.len)?;
+            all.counted = only_one(all.counted, part.counted)?;
+            for slice in part.leaves.slices.into_iter().flatten() {
+                all.leaves.push(slice);
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// The slices that a source reads.
+#[derive(Clone, Copy, Default)]
+struct Leaves<'a> {
+    slices: [Option<DeviceSlice<'a, u8>>; MAX_LEAVES],
+    len: usize,
+}
+
+impl<'a> Leaves<'a> {
+    fn push(&mut self, slice: DeviceSlice<'a, u8>) {
+        // There are no more: `form::hole` does not compile.
+        self.slices[self.len] = Some(slice);
+        self.len += 1;
+    }
+}
+
+impl<'a, F: Form> Parts<'a, F> {
+    /// Returns the source without the types of its elements, for code that is compiled once.
+    pub(crate) fn lower(self) -> AnySource<'a> {
+        AnySource { hole: form::hole::<F>(self.state), size: size_of::<F::Item>(), reads: self.reads }
+    }
+
+    /// Returns the number of elements; the most that it can be, if only the device knows it.
+    pub(crate) fn len(&self) -> usize {
+        self.reads.len
+    }
+}
+
+/// A source of elements whose type is known by its size alone. What computes them fills a hole.
+#[derive(Clone, Copy)]
+pub(crate) struct AnySource<'a> {
+    hole: Hole,
+    /// The bytes of an element.
+    size: usize,
+    reads: Reads<'a>,
+}
+
+impl AnySource<'_> {
+    /// Returns the number of elements; the most that it can be, if only the device knows it.
+    pub fn len(&self) -> usize {
+        self.reads.len
+    }
+
+    /// Returns whether only the device knows the number of elements.
+    pub fn is_counted(&self) -> bool {
+        self.reads.counted.is_some()
+    }
+
+    /// Returns the length that only the device knows, if there is one.
+    pub fn counted(&self, stream: &Stream) -> Result<Option<Global<u64>>, Error> {
+        self.reads.counted.map(|count| count.raw_view(stream)).transpose()
+    }
+
+    /// Returns these elements and those of another source that are read in step. If only the device knows the number of one,
+    /// it is that of both.
+    pub fn in_step(mut self, mut other: Self) -> Result<(Self, Self), Error> {
+        let counted = only_one(self.reads.counted, other.reads.counted)?;
+        (self.reads.counted, other.reads.counted) = (counted, counted);
+        Ok((self, other))
+    }
+
+    /// Returns the elements in the form in which kernels read them.
+    pub fn open(&self, stream: &Stream) -> Result<Opened, Error> {
+        let Reads { leaves, len, counted, slice } = &self.reads;
+        let view = match (slice, counted) {
+            (Some(slice), None) => Some(slice.raw_view(stream)?),
+            _ => None,
+        };
+        let mut views = [Global::empty(); MAX_LEAVES];
+        for (view, slice) in views.iter_mut().zip(leaves.slices.iter().flatten()) {
+            *view = slice.raw_view(stream)?;
+        }
+        let count = self.counted(stream)?;
+        Ok(Opened { view, fused: SourceArg::new(self.hole, &views, *len, count), size: self.size, count })
+    }
+}
+
+impl<'a, F: Form> Source<'a, F::Item> for Parts<'a, F> {
+    type Form = F;
+
+    fn into_parts(self) -> Result<Self, Error> {
+        Ok(self)
+    }
+}
+
+impl<'a, F: Form> Parts<'a, F>
+where
+    F::Item: RadixKey,
+{
+    /// Returns the codes of the elements.
+    pub(crate) fn codes(&self) -> Parts<'a, CodeForm<F>> {
+        Parts { state: self.state, reads: Reads { slice: None, ..self.reads } }
+    }
+}
+
+impl<'a, F: Form> Parts<'a, F> {
+    /// Returns the keys of the elements, which are codes.
+    pub(crate) fn keys<K: FromCode<Code = F::Item>>(&self) -> Parts<'a, KeyForm<F, K>> {
+        Parts { state: self.state, reads: Reads { slice: None, ..self.reads } }
+    }
+}
+
+/// A source as kernels read it.
+pub(crate) struct Opened {
+    /// The view of a slice.
+    view: Option<Column>,
+    fused: SourceArg,
+    /// The bytes of an element.
+    size: usize,
+    count: Option<Global<u64>>,
+}
+
+/// Returns the indices of the first elements, as many as the device says, of `len` at most.
+pub(crate) fn first_indices(len: usize, count: Global<u64>) -> SourceArg {
+    let state = MapState { a: (), function: From { start: 0u32 } };
+    SourceArg::new(form::hole::<MapForm<IndexForm, From<u32>>>(state), &[], len, Some(count))
+}
+
+impl Opened {
+    /// Returns the number of elements, if only the device knows it.
+    pub fn count(&self) -> Option<Global<u64>> {
+        self.count
+    }
+
+    /// Returns the bytes of an element.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Returns the elements as a source.
+    pub fn fused(&self) -> SourceArg {
+        self.fused
+    }
+
+    /// Returns the elements as they are held in an `H`: as a view if they lie in memory like that, else as a source.
+    #[allow(clippy::result_large_err, reason = "no error: the other form, which a kernel's arguments hold as it is")]
+    pub fn held<H: RegisterRepr>(&self) -> Result<Global<H>, SourceArg> {
+        self.view.and_then(Column::typed).ok_or(self.fused)
+    }
+}
+
+impl<'a, T: Pod, S: Into<DeviceSlice<'a, T>>> Source<'a, T> for S {
+    type Form = SliceForm<T>;
+
+    fn into_parts(self) -> Result<Parts<'a, SliceForm<T>>, Error> {
+        let slice = self.into();
+        let mut reads = Reads { slice: Some(slice.into()), ..Reads::nothing(slice.len()) };
+        reads.leaves.push(slice.bytes());
+        Ok(Parts { state: (), reads })
+    }
+}
+
+/// The same element, several times. [`constant`] creates it.
+#[derive(Clone, Copy, Debug)]
+pub struct Constant<T> {
+    value: T,
+    len: usize,
+}
+
+/// Returns a source of `len` times the same element.
+pub const fn constant<T: Pod>(value: T, len: usize) -> Constant<T> {
+    Constant { value, len }
+}
+
+impl<'a, T: Pod> Source<'a, T> for Constant<T> {
+    type Form = ConstantForm<T>;
+
+    fn into_parts(self) -> Result<Parts<'a, ConstantForm<T>>, Error> {
+        Ok(Parts { state: self.value, reads: Reads::nothing(self.len) })
+    }
+}
+
+/// The numbers 0, 1, 2, …
+#[derive(Clone, Copy, Debug)]
+struct Index {
+    len: usize,
+}
+
+impl<'a> Source<'a, u64> for Index {
+    type Form = IndexForm;
+
+    fn into_parts(self) -> Result<Parts<'a, IndexForm>, Error> {
+        Ok(Parts { state: (), reads: Reads::nothing(self.len) })
+    }
+}
+
+/// Numbers in sequence. [`counting`] creates it.
+#[derive(Clone, Copy, Debug)]
+pub struct Counting<T> {
+    start: T,
+    len: usize,
+}
+
+/// Returns a source of `len` numbers in sequence: `start`, `start + 1`, … They wrap.
+pub const fn counting<T: Number>(start: T, len: usize) -> Counting<T> {
+    Counting { start, len }
+}
+
+/// An integer that can be [counted](counting).
+pub trait Number: Pod {
+    /// The numbers from one of them on.
+    #[doc(hidden)]
+    type From: Map<u64, Output = Self>;
+
+    #[doc(hidden)]
+    fn from(self) -> Self::From;
+}
+
+/// The numbers from `start` on, by their indices.
+#[doc(hidden)]
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, Zeroable, Record)]
+pub struct From<T> {
+    start: T,
+}
+
+// SAFETY: transparent.
+unsafe impl<T: Pod> Pod for From<T> {}
+
+macro_rules! numbers {
+    ($($type:ty)*) => { $(
+        #[operator]
+        impl Map<u64> for From<$type> {
+            type Output = $type;
+
+            #[inline(always)]
+            fn map(&self, index: u64) -> $type {
+                self.start.wrapping_add(index as $type)
+            }
+        }
+
+        impl Number for $type {
+            type From = From<$type>;
+
+            fn from(self) -> From<$type> {
+                From { start: self }
+            }
+        }
+    )* };
+}
+
+numbers!(u8 u16 u32 u64 i8 i16 i32 i64);
+
+impl<'a, T: Number> Source<'a, T> for Counting<T> {
+    type Form = MapForm<IndexForm, T::From>;
+
+    fn into_parts(self) -> Result<Parts<'a, Self::Form>, Error> {
+        map(Index { len: self.len }, self.start.from()).into_parts()
+    }
+}
+
+/// A source whose length only the device knows. [`counted`] creates it.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted<'a, S> {
+    source: S,
+    count: DeviceSlice<'a, u64>,
+}
+
+/// Returns the first elements of a source: as many as `count` says when they are read. If the source has fewer, these are
+/// all.
+pub fn counted<'a, T: Pod, S: Source<'a, T>>(source: S, count: &'a DeviceValue<u64>) -> Counted<'a, S> {
+    Counted { source, count: count.as_slice() }
+}
+
+impl<'a, T: Pod, S: Source<'a, T>> Source<'a, T> for Counted<'a, S> {
+    type Form = S::Form;
+
+    fn into_parts(self) -> Result<Parts<'a, S::Form>, Error> {
+        let mut parts = self.source.into_parts()?;
+        parts.reads.counted = only_one(parts.reads.counted, Some(self.count))?;
+        Ok(parts)
+    }
+}
+
+/// Returns the length that only the device knows, if there is one. Two are one if they are the same value.
+fn only_one<'a>(
+    a: Option<DeviceSlice<'a, u64>>,
+    b: Option<DeviceSlice<'a, u64>>,
+) -> Result<Option<DeviceSlice<'a, u64>>, Error> {
+    if let (Some(a), Some(b)) = (a, b)
+        && a.as_ptr() != b.as_ptr()
+    {
+        return Err(Error::InvalidOption {
+            what: "the number of lengths of a source that only the device knows",
+            asked: "2 that differ".into(),
+            allowed: "1: count the whole source, or its parts by the same value",
+        });
+    }
+    Ok(a.or(b))
+}
+
+macro_rules! maps {
+    ($($(#[$doc:meta])* $function:ident $name:ident $form:ident $state:ident $map:ident(
+        $($part:ident: $source:ident $type:ident),+
+    );)*) => { $(
+        /// The results of a function, computed as they are read.
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name<$($source, $type,)+ F> {
+            $($part: $source,)+
+            function: F,
+            elements: PhantomData<($($type,)+)>,
+        }
+
+        $(#[$doc])*
+        pub fn $function<'a, $($source: Source<'a, $type>, $type: Pod,)+ F: $map<$($type),+>>(
+            $($part: $source,)+
+            function: F,
+        ) -> $name<$($source, $type,)+ F> {
+            $name { $($part,)+ function, elements: PhantomData }
+        }
+
+        impl<'a, $($source: Source<'a, $type>, $type: Pod,)+ F> Source<'a, F::Output> for $name<$($source, $type,)+ F>
+        where
+            F: $map<$($type),+>,
+            F::Output: Pod,
+        {
+            type Form = $form<$($source::Form,)+ F>;
+
+            fn into_parts(self) -> Result<Parts<'a, Self::Form>, Error> {
+                $(let $part = self.$part.into_parts()?;)+
+                let reads = Reads::all(&[$($part.reads),+])?;
+                Ok(Parts { state: $state { $($part: $part.state,)+ function: self.function }, reads })
+            }
+        }
+    )* };
+}
+
+maps! {
+    /// Returns a source of the results of a function of each element.
+    map Mapped MapForm MapState Map(a: S T);
+    /// Returns a source of the results of a function of two elements, one of each source. The sources have the same length.
+    map2 Mapped2 Map2Form Map2State Map2(a: S T, b: S2 T2);
+    /// Returns a source of the results of a function of three elements: see [`map2`].
+    map3 Mapped3 Map3Form Map3State Map3(a: S T, b: S2 T2, c: S3 T3);
+    /// Returns a source of the results of a function of four elements: see [`map2`].
+    map4 Mapped4 Map4Form Map4State Map4(a: S T, b: S2 T2, c: S3 T3, d: S4 T4);
+}

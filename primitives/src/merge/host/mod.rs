@@ -1,0 +1,122 @@
+//! Host functions of the merge.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+#[doc(hidden)]
+pub mod lowered;
+pub(crate) mod splits;
+
+use crate::compare::{Compare, HoleOrder};
+use crate::host::repr::expect_repr;
+use crate::host::runtime::column::AnySlice;
+use crate::{DeviceSlice, DeviceSliceMut, Error, Stream};
+use bytemuck::Pod;
+use lowered::Way;
+
+pub(crate) use lowered::place;
+
+/// Merges two sorted sequences.
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if the output is not as long as both inputs together: nothing is written in this case.
+/// [`Error::TooLong`] for 2^32 keys or more of over 16 bytes; [`Error::OutOfMemory`]; any launch error.
+pub fn keys<'a, K: Pod, C: Compare<K>>(
+    stream: &Stream,
+    a: impl Into<DeviceSlice<'a, K>>,
+    b: impl Into<DeviceSlice<'a, K>>,
+    out: impl Into<DeviceSliceMut<'a, K>>,
+    compare: C,
+) -> Result<(), Error> {
+    let a: DeviceSlice<'a, K> = a.into();
+    let _span = crate::span!(stream, "merge::keys", a.len());
+    const { expect_repr::<K>() };
+    let runs = [a.into(), b.into().into()];
+    lowered::keys(stream, &runs, out.into().into(), HoleOrder::of::<K, C>(compare), Way::Tiles)
+}
+
+/// Merges two sorted sequences of keys together with their values.
+///
+/// # Errors
+/// Same as [`keys`], and if there is not one value per key; [`Error::TooLong`] for 2^32 values or more of a size that is
+/// [moved by index](super).
+pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
+    stream: &Stream,
+    a: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    b: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    compare: C,
+) -> Result<(), Error> {
+    let a: (DeviceSlice<'a, K>, _) = (a.0.into(), a.1);
+    let _span = crate::span!(stream, "merge::pairs", a.0.len());
+    const { expect_repr::<K>() };
+    let (a, b) = ((a.0.into(), a.1.into().into()), (b.0.into().into(), b.1.into().into()));
+    lowered::two_pairs(stream, a, b, (out.0.into().into(), out.1.into().into()), HoleOrder::of::<K, C>(compare))
+}
+
+/// Merges up to 32 sorted runs in one pass.
+///
+/// # Errors
+/// [`Error::TooMany`] for more runs; otherwise the same as [`keys`].
+pub fn runs_keys<'a, K: Pod, C: Compare<K>>(
+    stream: &Stream,
+    runs: &[DeviceSlice<'_, K>],
+    out: impl Into<DeviceSliceMut<'a, K>>,
+    compare: C,
+) -> Result<(), Error> {
+    let _span = crate::span!(stream, "merge::runs_keys", runs.iter().map(DeviceSlice::len).sum::<usize>());
+    const { expect_repr::<K>() };
+    let (runs, order) = (AnySlice::all(runs), HoleOrder::of::<K, C>(compare));
+    lowered::keys(stream, &runs, out.into().into(), order, Way::Tiles)
+}
+
+/// Merges up to 32 sorted runs of keys together with their values, in one pass.
+///
+/// # Errors
+/// [`Error::TooMany`] for more runs; otherwise the same as [`pairs`].
+pub fn runs_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
+    stream: &Stream,
+    runs: &[(DeviceSlice<'_, K>, DeviceSlice<'_, V>)],
+    out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    compare: C,
+) -> Result<(), Error> {
+    let _span = crate::span!(stream, "merge::runs_pairs", runs.iter().map(|run| run.0.len()).sum::<usize>());
+    const { expect_repr::<K>() };
+    let (runs, order) = (AnySlice::all_pairs(runs), HoleOrder::of::<K, C>(compare));
+    lowered::pairs(stream, &runs, (out.0.into().into(), out.1.into().into()), order, Way::Tiles)
+}
+
+/// Merges up to [`MAX_PLACED`](super::MAX_PLACED) short runs of keys in a single launch: each item searches the other runs for its own
+/// position. For three runs or more of up to about 2^18 items in all, this is faster than [`runs_keys`]. (Keys of more
+/// than 8 bytes are merged as [`runs_keys`] does it.)
+///
+/// The runs must be sorted by a strict weak order. Otherwise items may be lost, and others may appear more than once.
+///
+/// # Errors
+/// [`Error::TooMany`] for more runs; otherwise the same as [`keys`].
+pub fn small_runs_keys<'a, K: Pod, C: Compare<K>>(
+    stream: &Stream,
+    runs: &[DeviceSlice<'_, K>],
+    out: impl Into<DeviceSliceMut<'a, K>>,
+    compare: C,
+) -> Result<(), Error> {
+    let _span = crate::span!(stream, "merge::small_runs_keys", runs.iter().map(DeviceSlice::len).sum::<usize>());
+    const { expect_repr::<K>() };
+    let (runs, order) = (AnySlice::all(runs), HoleOrder::of::<K, C>(compare));
+    lowered::keys(stream, &runs, out.into().into(), order, Way::Places)
+}
+
+/// [`small_runs_keys`] with values.
+///
+/// # Errors
+/// The errors of [`small_runs_keys`] and [`pairs`].
+pub fn small_runs_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
+    stream: &Stream,
+    runs: &[(DeviceSlice<'_, K>, DeviceSlice<'_, V>)],
+    out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    compare: C,
+) -> Result<(), Error> {
+    let _span = crate::span!(stream, "merge::small_runs_pairs", runs.iter().map(|run| run.0.len()).sum::<usize>());
+    const { expect_repr::<K>() };
+    let (runs, order) = (AnySlice::all_pairs(runs), HoleOrder::of::<K, C>(compare));
+    lowered::pairs(stream, &runs, (out.0.into().into(), out.1.into().into()), order, Way::Places)
+}

@@ -1,0 +1,4 @@
+//! The kernels, and the functions and operators that they call.
+
+pub(crate) mod kernel;
+pub(crate) mod segments;

@@ -1,0 +1,6 @@
+//! The kernels, and the functions and operators that they call.
+
+pub(crate) mod digits;
+pub(crate) mod encode;
+pub(crate) mod kernel;
+pub(crate) mod shape;

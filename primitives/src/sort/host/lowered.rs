@@ -1,0 +1,399 @@
+//! The sort of keys and values whose types are known by their sizes alone. Ordered dictionaries sort their codes with it.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+use super::chunks::Chunks;
+use super::distribute::{Kernels, Spare, Typed, is_moved, run_passes};
+use crate::compare::HoleOrder;
+use crate::host::repr::repr_layout_or_bytes;
+use crate::host::runtime::column::{AnySlice, AnySliceMut, AnyVec, Column, ColumnMut};
+use crate::host::runtime::pairs::{Columns, ColumnsMut};
+use crate::key::HoleCode;
+use crate::merge_sort;
+use crate::sized;
+use crate::sort::device::encode::{EncodeKeys, THREADS as ENCODE_THREADS, encode_keys};
+use crate::sort::device::kernel::sort_digits;
+use crate::sort::{Digits, Options, Side, Sign, U256};
+use crate::transfer;
+use crate::transform::laid_out::{Indices, LaidOut, LaidOutMut};
+use crate::{DeviceVec, Error, Stream, expect_len};
+use std::alloc::Layout;
+
+/// Sorts codes of 4, 8, 16 or 32 bytes, by their lowest `bits` bits, together with values of any size. Values of no size are
+/// not moved.
+///
+/// # Errors
+/// Those of [`pairs`](crate::sort::pairs()).
+pub fn codes(
+    stream: &Stream,
+    from: (AnySlice<'_>, AnySlice<'_>),
+    to: (AnySliceMut<'_>, AnySliceMut<'_>),
+    bits: u32,
+) -> Result<(), Error> {
+    let (options, coding) = (Options::new().bits(0..bits), Coding::of_codes(from.0.size()));
+    if from.1.size() == 0 {
+        keys(stream, from.0, to.0, &coding, &options)
+    } else {
+        pairs(stream, from, to, &coding, &options)
+    }
+}
+
+/// Codes and values in a few sorted runs: see [`SortedRuns`](super::SortedRuns).
+#[derive(Debug)]
+pub struct Runs {
+    memory: Spare,
+    /// The number of pairs per run; the last run may have fewer.
+    run: usize,
+}
+
+impl Runs {
+    /// Sorts codes with their values in at most `most` runs. Returns `None` if there are too many for that, or if no kernel
+    /// merges codes or moves values of their size. Where values have no size, there are none.
+    ///
+    /// # Errors
+    /// Those of [`SortedRuns::new`](super::SortedRuns::new).
+    pub fn new(stream: &Stream, keys: AnySlice<'_>, values: AnySlice<'_>, most: usize) -> Result<Option<Self>, Error> {
+        expect_len("the values of a sort", if values.size() == 0 { 0 } else { keys.len() }, values.len())?;
+        let from = Columns { keys: keys.raw_view(stream)?, values: values.raw_view(stream)? };
+        if keys.size() > 8 || !is_moved(keys.size(), from.values) {
+            return Ok(None);
+        }
+        let digits = Digits::new(Sign::NONE, 0, 8 * keys.size() as u32, false);
+        let Some(chunks) = Chunks::at_most(most, from, digits) else { return Ok(None) };
+        let mut memory = Spare::like(stream, from)?;
+        chunks.sort(stream, from, memory.target(stream)?)?;
+        Ok(Some(Self { memory, run: chunks.len }))
+    }
+
+    /// Returns the runs, each with its codes and values.
+    pub fn runs(&self) -> impl Iterator<Item = (AnySlice<'_>, AnySlice<'_>)> {
+        let (keys, values) = (self.memory.keys.as_slice(), self.memory.values.as_slice());
+        (0..keys.len()).step_by(self.run).map(move |start| {
+            let range = start..keys.len().min(start + self.run);
+            let of_values = if values.size() == 0 { 0..0 } else { range.clone() };
+            keys.slice(range)
+                .and_then(|keys| Ok((keys, values.slice(of_values)?)))
+                .expect("runs lie within the vectors")
+        })
+    }
+}
+
+/// How keys become the codes that they are sorted by.
+pub(crate) struct Coding {
+    /// The bytes of a code.
+    pub size: usize,
+    /// The bits of a code.
+    pub bits: u32,
+    pub sign: Sign,
+    /// The function, unless keys are numbers: the sign says how those become codes.
+    pub code: Option<HoleCode>,
+}
+
+impl Coding {
+    /// Codes are their own.
+    fn of_codes(size: usize) -> Self {
+        Self { size, bits: 8 * size as u32, sign: Sign::NONE, code: None }
+    }
+
+    /// Returns the layout of the codes, in the types that kernels have for them.
+    fn layout(&self) -> Layout {
+        sized!(
+            self.size => C in u32 | u64 | u128 | U256, Layout::new::<C>(),
+            else unreachable!("codes have 4, 8, 16 or 32 bytes")
+        )
+    }
+
+    fn digits(&self, options: &Options) -> Result<Option<Digits>, Error> {
+        options.digits(self.sign, self.bits)
+    }
+
+    /// Returns whether kernels can sort the keys where they are.
+    fn is_in_place(&self, keys: ColumnsMut) -> bool {
+        let keys = keys.keys.as_const();
+        keys.size() <= 8 && self.code.is_none() && keys.has_layout(self.layout())
+    }
+}
+
+pub(crate) fn keys(
+    stream: &Stream,
+    from: AnySlice<'_>,
+    to: AnySliceMut<'_>,
+    coding: &Coding,
+    options: &Options,
+) -> Result<(), Error> {
+    expect_len("the output of a sort", from.len(), to.len())?;
+    sort_to(stream, Columns::keys(stream, from)?, ColumnsMut::keys(stream, to)?, coding, options)
+}
+
+pub(crate) fn pairs(
+    stream: &Stream,
+    from: (AnySlice<'_>, AnySlice<'_>),
+    to: (AnySliceMut<'_>, AnySliceMut<'_>),
+    coding: &Coding,
+    options: &Options,
+) -> Result<(), Error> {
+    let (from, to) = operands(stream, from, to)?;
+    sort_to(stream, from, to, coding, options)
+}
+
+pub(crate) fn keys_in_place(
+    stream: &Stream,
+    keys: AnySliceMut<'_>,
+    coding: &Coding,
+    options: &Options,
+) -> Result<(), Error> {
+    sort_in_place(stream, ColumnsMut::keys(stream, keys)?, coding, options)
+}
+
+pub(crate) fn pairs_in_place(
+    stream: &Stream,
+    pairs: (AnySliceMut<'_>, AnySliceMut<'_>),
+    coding: &Coding,
+    options: &Options,
+) -> Result<(), Error> {
+    sort_in_place(stream, ColumnsMut::new(stream, pairs, "the values of a sort")?, coding, options)
+}
+
+pub(crate) fn keys_double_buffered(
+    stream: &Stream,
+    first: AnySliceMut<'_>,
+    second: AnySliceMut<'_>,
+    coding: &Coding,
+    options: &Options,
+) -> Result<Side, Error> {
+    expect_len("the second buffer of a sort", first.len(), second.len())?;
+    sort_between(stream, ColumnsMut::keys(stream, first)?, ColumnsMut::keys(stream, second)?, coding, options)
+}
+
+pub(crate) fn pairs_double_buffered(
+    stream: &Stream,
+    first: (AnySliceMut<'_>, AnySliceMut<'_>),
+    second: (AnySliceMut<'_>, AnySliceMut<'_>),
+    coding: &Coding,
+    options: &Options,
+) -> Result<Side, Error> {
+    expect_len("the second buffer of a sort", first.0.len(), second.0.len())?;
+    let first = ColumnsMut::new(stream, first, "the values of a sort")?;
+    let second = ColumnsMut::new(stream, second, "the values' second buffer of a sort")?;
+    sort_between(stream, first, second, coding, options)
+}
+
+pub(crate) fn argsort(
+    stream: &Stream,
+    keys: AnySlice<'_>,
+    coding: &Coding,
+    options: &Options,
+) -> Result<DeviceVec<u32>, Error> {
+    let len = keys.len();
+    if len > 1 << 32 {
+        return Err(Error::TooLong { what: "argsort with 32-bit indices", len, limit: 1 << 32 });
+    }
+    let mut indices = stream.uninit::<u32>(len)?;
+    transfer::iota(stream, &mut indices, 0)?;
+    let mut order = stream.uninit::<u32>(len)?;
+    let mut sorted = AnyVec::uninit(stream, keys.size(), len)?;
+    let to = (sorted.as_mut_slice(), order.as_mut_slice().into());
+    pairs(stream, (keys, indices.as_slice().into()), to, coding, options)?;
+    Ok(order)
+}
+
+pub(crate) fn pairs_by_digits(
+    stream: &Stream,
+    from: (AnySlice<'_>, AnySlice<'_>),
+    to: (AnySliceMut<'_>, AnySliceMut<'_>),
+    kernels: &dyn Kernels,
+    passes: u32,
+    limit: usize,
+) -> Result<(), Error> {
+    let (from, to) = operands(stream, from, to)?;
+    if passes == 0 || passes as usize > limit {
+        return Err(Error::TooMany { what: "passes of a sort", asked: passes as usize, limit });
+    }
+    if from.keys.len() == 0 {
+        return Ok(());
+    }
+    if passes == 1 {
+        return run_passes(stream, from, [to, to], kernels, passes);
+    }
+    let mut spare = Spare::like(stream, from)?;
+    let spare = spare.target(stream)?;
+    run_passes(stream, from, turns(to, spare, passes), kernels, passes)
+}
+
+/// Returns the input and the output of a sort of pairs.
+fn operands(
+    stream: &Stream,
+    from: (AnySlice<'_>, AnySlice<'_>),
+    to: (AnySliceMut<'_>, AnySliceMut<'_>),
+) -> Result<(Columns, ColumnsMut), Error> {
+    let from = Columns::new(stream, from, "the values of a sort")?;
+    expect_len("the output of a sort", from.keys.len(), to.0.len())?;
+    Ok((from, ColumnsMut::new(stream, to, "the values' output of a sort")?))
+}
+
+/// Returns the targets of the passes. The last pass writes to the output, so with an odd number of passes the first one does
+/// too.
+fn turns(to: ColumnsMut, spare: ColumnsMut, passes: u32) -> [ColumnsMut; 2] {
+    if passes % 2 == 1 { [to, spare] } else { [spare, to] }
+}
+
+/// Sorts in the form in which kernels exist: numbers in the type of their codes, other keys by their codes.
+fn sort_to(stream: &Stream, from: Columns, to: ColumnsMut, coding: &Coding, options: &Options) -> Result<(), Error> {
+    assert_eq!(from.sizes(), to.sizes(), "the output of a sort has elements of the same sizes");
+    let Some(digits) = coding.digits(options)? else {
+        return copy_all(stream, from, to);
+    };
+    if let Some(code) = coding.code {
+        return sort_coded(stream, from, to, coding.layout(), code, digits);
+    }
+    let keys = LaidOut::new(stream, from.keys, coding.layout())?;
+    let to_keys = LaidOutMut::new(stream, to.keys, coding.layout())?;
+    let from = Columns { keys: keys.view, values: from.values };
+    sort_values(stream, from, ColumnsMut { keys: to_keys.view, values: to.values }, digits)?;
+    to_keys.finish(stream)
+}
+
+/// Sorts codes of `bits` bits, the largest first, with their values. Equal ones keep their order.
+pub(crate) fn descending_codes(stream: &Stream, from: Columns, to: ColumnsMut, bits: u32) -> Result<(), Error> {
+    sort_values(stream, from, to, Digits::new(Sign::NONE, 0, bits, true))
+}
+
+/// Sorts codes with values of any size.
+fn sort_values(stream: &Stream, from: Columns, to: ColumnsMut, digits: Digits) -> Result<(), Error> {
+    let code = from.keys.size();
+    if code > 16 || is_moved(code, from.values) && is_moved(code, to.values.as_const()) {
+        return sort_codes(stream, from, to, digits);
+    }
+    let indices = sort_indices(stream, from.keys, to.keys, digits)?;
+    indices.gather_held(stream, from.values, to.values)
+}
+
+/// Sorts codes, and returns where their values go.
+fn sort_indices(stream: &Stream, codes: Column, sorted: ColumnMut, digits: Digits) -> Result<Indices, Error> {
+    let mut indices = Indices::new(stream, codes.len(), codes.len())?;
+    let from = Columns { keys: codes, values: indices.from.raw_view(stream)?.into() };
+    let to = ColumnsMut { keys: sorted, values: indices.to.raw_view_mut(stream)?.into() };
+    sort_codes(stream, from, to, digits)?;
+    Ok(indices)
+}
+
+/// Sorts keys by their codes: computes the codes, and sorts them with the keys as values (keys alone, of a size that
+/// kernels move) or with the indices of keys and values.
+fn sort_coded(
+    stream: &Stream,
+    from: Columns,
+    to: ColumnsMut,
+    layout: Layout,
+    code: HoleCode,
+    digits: Digits,
+) -> Result<(), Error> {
+    let len = from.keys.len();
+    if len == 0 {
+        return Ok(());
+    }
+    let mut codes = AnyVec::uninit(stream, layout.size(), len)?;
+    let mut sorted = AnyVec::uninit(stream, layout.size(), len)?;
+    let (codes, sorted) = (codes.raw_view_mut(stream)?, sorted.raw_view_mut(stream)?);
+    let keys = LaidOut::new(stream, from.keys, repr_layout_or_bytes(from.keys.size()))?;
+    encode(stream, keys.view, code, codes)?;
+    let (codes, size) = (codes.as_const(), layout.size());
+    let moves_keys = is_moved(size, from.keys) && is_moved(size, to.keys.as_const());
+    if from.values.size() == 0 && size <= 8 && moves_keys {
+        let from = Columns { keys: codes, values: from.keys };
+        return sort_codes(stream, from, ColumnsMut { keys: sorted, values: to.keys }, digits);
+    }
+    let indices = sort_indices(stream, codes, sorted, digits)?;
+    indices.gather_held(stream, from.keys, to.keys)?;
+    indices.gather_held(stream, from.values, to.values)
+}
+
+/// Computes the codes of keys that are held.
+fn encode(stream: &Stream, keys: Column, code: HoleCode, codes: ColumnMut) -> Result<(), Error> {
+    encode_keys!((keys.size(), codes.size()) => (H, C), {
+        let kernel = EncodeKeys::<H, C>::new(keys.as_type(), code, codes.as_type());
+        // SAFETY: one thread per key, and as many codes; the function is one for these keys.
+        unsafe { stream.launch(kernel, keys.len().div_ceil(ENCODE_THREADS as usize)) }
+    })
+}
+
+/// Sorts codes with values that kernels move; those of 256 bits with values of any size.
+fn sort_codes(stream: &Stream, from: Columns, to: ColumnsMut, digits: Digits) -> Result<(), Error> {
+    if from.keys.size() > 16 {
+        // A merge takes fewer passes than there are digits.
+        return merge_sort::sort(stream, from, to, HoleOrder::of::<U256, _>(digits.order_of_long()));
+    }
+    let chunks = Chunks::of(from, digits);
+    if let Some(chunk) = chunks.filter(|chunks| from.keys.len() <= chunks.len) {
+        return chunk.sort(stream, from, to);
+    }
+    let mut spare = Spare::like(stream, from)?;
+    let spare = spare.target(stream)?;
+    if let Some(chunks) = chunks {
+        chunks.sort(stream, from, spare)?;
+        return chunks.place(stream, spare.as_const(), to);
+    }
+    sort_passes(stream, from, turns(to, spare, digits.passes()), digits)
+}
+
+fn sort_passes(stream: &Stream, from: Columns, targets: [ColumnsMut; 2], digits: Digits) -> Result<(), Error> {
+    sort_digits!(from.sizes() => (K, V, ITEMS, BLOCK_ITEMS), {
+        run_passes(stream, from, targets, &Typed::<K, V, Digits>::new(digits), digits.passes())
+    })
+}
+
+fn sort_in_place(stream: &Stream, data: ColumnsMut, coding: &Coding, options: &Options) -> Result<(), Error> {
+    let Some(digits) = coding.digits(options)? else { return Ok(()) };
+    let source = data.as_const();
+    if !coding.is_in_place(data) || !is_moved(source.keys.size(), source.values) {
+        let mut copy = Spare::like(stream, source)?;
+        let copy = copy.target(stream)?;
+        copy_all(stream, source, copy)?;
+        return sort_to(stream, copy.as_const(), data, coding, options);
+    }
+    let chunks = Chunks::of(source, digits);
+    if let Some(chunk) = chunks.filter(|chunks| source.keys.len() <= chunks.len) {
+        return chunk.sort(stream, source, data);
+    }
+    let mut spare = Spare::like(stream, source)?;
+    let spare = spare.target(stream)?;
+    if let Some(chunks) = chunks {
+        chunks.sort(stream, source, spare)?;
+        return chunks.place(stream, spare.as_const(), data);
+    }
+    sort_passes(stream, source, [spare, data], digits)?;
+    if digits.passes() % 2 == 1 { copy_all(stream, spare.as_const(), data) } else { Ok(()) }
+}
+
+fn sort_between(
+    stream: &Stream,
+    first: ColumnsMut,
+    second: ColumnsMut,
+    coding: &Coding,
+    options: &Options,
+) -> Result<Side, Error> {
+    let Some(digits) = coding.digits(options)? else { return Ok(Side::First) };
+    assert_eq!(first.sizes(), second.sizes(), "both buffers of a sort have elements of the same sizes");
+    let source = first.as_const();
+    let is_moved = [first, second]
+        .iter()
+        .all(|pairs| coding.is_in_place(*pairs) && is_moved(pairs.keys.size(), pairs.values.as_const()));
+    if !is_moved {
+        sort_to(stream, source, second, coding, options)?;
+        return Ok(Side::Second);
+    }
+    if let Some(chunks) = Chunks::of(source, digits) {
+        chunks.sort(stream, source, first)?;
+        if source.keys.len() <= chunks.len {
+            return Ok(Side::First);
+        }
+        chunks.place(stream, source, second)?;
+        return Ok(Side::Second);
+    }
+    sort_passes(stream, source, [second, first], digits)?;
+    Ok(if digits.passes() % 2 == 1 { Side::Second } else { Side::First })
+}
+
+fn copy_all(stream: &Stream, from: Columns, to: ColumnsMut) -> Result<(), Error> {
+    transfer::copy_columns(stream, from.keys, to.keys)?;
+    transfer::copy_columns(stream, from.values, to.values)
+}

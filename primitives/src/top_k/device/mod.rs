@@ -1,0 +1,10 @@
+//! The kernels, and the functions and operators that they call.
+
+pub(crate) mod code;
+pub(crate) mod histogram;
+pub(crate) mod instances;
+pub(crate) mod kernel;
+pub(crate) mod order;
+pub(crate) mod rows;
+pub(crate) mod sift;
+pub(crate) mod tile;

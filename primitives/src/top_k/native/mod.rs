@@ -1,0 +1,144 @@
+//! The bodies of the kernels that go over the input for the CPU. See [`rows`](super::rows) and [`sift`](super::sift) for what
+//! they do and for their contracts.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+pub(crate) mod digits;
+
+use super::device::code::Position;
+use super::device::rows::SelectRows;
+use super::device::sift::{MAXIMA_PER_RUN, SampleMaxima, Sift, sampled};
+use super::device::tile::run_len;
+use crate::host::executor::chunks;
+use crate::input::Input;
+use crate::kernel::Team;
+use crate::sort::ShortCode;
+use std::cmp::Reverse;
+use std::ops::Range;
+
+/// # Safety
+/// The contract of [`select_rows`](super::rows::SelectRows).
+pub(super) unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize, const THREADS: u32>(
+    kernel: SelectRows<C, I, VEC, THREADS>,
+    team: Team,
+) {
+    let SelectRows { input, coding, row_len, starts, wanted, selected, .. } = kernel;
+    // SAFETY: nothing writes the length and the starts.
+    let (all, starts) = unsafe { (input.count(), starts.as_slice()) };
+    let (row_len, per_row) = (row_len as usize, wanted as usize);
+    let select = |row: usize| {
+        let (start, end) = match starts {
+            [] => (row * row_len, (row + 1) * row_len),
+            starts => (starts[row] as usize, starts[row + 1] as usize),
+        };
+        let (start, end) = (start.min(all), end.min(all));
+        let mut room = Vec::new();
+        // SAFETY: the elements exist, and nothing writes them.
+        let elements = unsafe { input.elements(start, end.saturating_sub(start), &mut room) };
+        // The largest first; of equal ones, the first.
+        let mut items: Vec<(Reverse<C>, u32)> = Vec::with_capacity(elements.len());
+        for (position, &key) in elements.iter().enumerate() {
+            items.push((Reverse(coding.encode(key)), position as u32));
+        }
+        if per_row < items.len() {
+            items.select_nth_unstable(per_row);
+            items.truncate(per_row);
+        }
+        items.sort_unstable();
+        items.resize(per_row, (Reverse(C::zeroed()), u32::NONE));
+        for (at, &(Reverse(code), position)) in items.iter().enumerate() {
+            // SAFETY: there is a place for each wanted element of each row, and no other row has it.
+            unsafe {
+                selected.codes.as_mut_ptr().add(row * per_row + at).write(code);
+                selected.positions.as_mut_ptr().add(row * per_row + at).write(position);
+            }
+        }
+    };
+    // SAFETY: the body captures arguments. Each call writes places of its own.
+    unsafe { team.each(selected.positions.len() / per_row.max(1), select) };
+}
+
+/// # Safety
+/// The contract of [`sample_maxima`](super::sift::SampleMaxima).
+pub(super) unsafe fn sample_maxima<C: ShortCode, I: Input<C::Repr>, const VEC: usize>(
+    kernel: SampleMaxima<C, I, VEC>,
+    team: Team,
+) {
+    let SampleMaxima { input, coding, stride, maxima, .. } = kernel;
+    // SAFETY: nothing writes the length.
+    let len = unsafe { input.count() };
+    let sampled_len = run_len(VEC) * stride as usize;
+    let groups = maxima.len();
+    // A group is a sequence of parts of the sampled runs, not one of lanes: any elements that differ from those of the other
+    // groups will do.
+    let part_len = run_len(VEC).div_ceil(MAXIMA_PER_RUN);
+    let find = |_: usize, range: Range<usize>| {
+        let mut room = Vec::new();
+        for group in range {
+            let mut largest = C::zeroed();
+            let mut sample = group / MAXIMA_PER_RUN;
+            while sample * sampled_len < len {
+                let run = sample * sampled_len + sampled(sample, stride) * run_len(VEC);
+                let start = (run + group % MAXIMA_PER_RUN * part_len).min(len);
+                let end = (start + part_len).min(run + run_len(VEC)).clamp(start, len);
+                // SAFETY: the elements exist, and nothing writes them.
+                let elements = unsafe { input.elements(start, end - start, &mut room) };
+                for &key in elements {
+                    largest = largest.max(coding.encode(key));
+                }
+                sample += groups / MAXIMA_PER_RUN;
+            }
+            // SAFETY: the maximum exists, and no other call has it.
+            unsafe { maxima.as_mut_ptr().add(group).write(largest) };
+        }
+    };
+    // SAFETY: the body captures arguments. Each call writes maxima of its own.
+    unsafe { team.divide(groups, find) };
+}
+
+/// # Safety
+/// The contract of [`sift`](super::sift::Sift).
+pub(super) unsafe fn sift<C: ShortCode, I: Input<C::Repr>, P: Position, const VEC: usize>(
+    kernel: Sift<C, I, P, VEC>,
+    team: Team,
+) {
+    let Sift { input, coding, sifted, candidates, .. } = kernel;
+    /// The elements that are loaded at once.
+    const CHUNK: usize = 1024;
+    // SAFETY: nothing writes the length, and an earlier launch has found the threshold.
+    let (len, threshold) = unsafe { (input.count(), sifted.threshold::<C>()) };
+    let sift = |_: usize, range: Range<usize>| {
+        let (mut room, mut found) = (Vec::new(), Vec::new());
+        for Range { start, end } in chunks(range, CHUNK) {
+            // SAFETY: the elements exist, and nothing writes them.
+            let elements = unsafe { input.elements(start, end - start, &mut room) };
+            // Nearly all chunks have no candidates: the first look has no jumps.
+            let mut largest = C::zeroed();
+            for &key in elements {
+                largest = largest.max(coding.encode(key));
+            }
+            if largest < threshold {
+                continue;
+            }
+            for (at, &key) in elements.iter().enumerate() {
+                let code = coding.encode::<C>(key);
+                if code >= threshold {
+                    found.push((at, code));
+                }
+            }
+            // SAFETY: the words exist.
+            let Some(first) = (unsafe { sifted.take_natively(found.len() as u64) }) else { return };
+            for (taken, &(at, code)) in found.iter().enumerate() {
+                let place = first as usize + taken;
+                // SAFETY: the list has room for the places that were taken, and no other call has taken them.
+                unsafe {
+                    candidates.codes.as_mut_ptr().add(place).write(code);
+                    candidates.positions.as_mut_ptr().add(place).write(P::of(start + at));
+                }
+            }
+            found.clear();
+        }
+    };
+    // SAFETY: the body captures arguments. Each call writes candidates of its own.
+    unsafe { team.divide(len, sift) };
+}

@@ -1,0 +1,146 @@
+//! The modules of gpu-primitives import in one direction only: that of the list in docs/structure.md.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The folder of a member of the workspace.
+fn workspace(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(path)
+}
+
+/// The modules of the list, each with the number of its item.
+fn layers(page: &str) -> BTreeMap<String, usize> {
+    let list = page.split("## Modules of gpu-primitives").nth(1).expect("the section is there");
+    let list = list.split("\n## ").next().unwrap();
+    let mut layers = BTreeMap::new();
+    for line in list.lines() {
+        let Some((number, rest)) = line.split_once(". ") else { continue };
+        let Ok(number) = number.parse() else { continue };
+        let names = rest.split(':').next().unwrap();
+        for name in names.split('`').skip(1).step_by(2) {
+            let before = layers.insert(name.to_owned(), number);
+            assert!(before.is_none(), "`{name}` is in the list twice");
+        }
+    }
+    layers
+}
+
+/// The module of a file under `src`: its first folder, or the second one under `host`.
+fn module_of(relative: &Path) -> Option<String> {
+    let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy().replace(".rs", "")).collect();
+    let part = if parts[0] == "host" { parts.get(1)? } else { &parts[0] };
+    (part != "lib" && part != "mod").then(|| part.clone())
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The text without comments, and without modules for tests: those may use everything.
+fn without_tests(text: &str) -> String {
+    let mut code: String = text.lines().map(|line| line.split("//").next().unwrap()).collect::<Vec<_>>().join("\n");
+    while let Some(start) = code.find("#[cfg(test)]\nmod ").or_else(|| code.find("#[cfg(all(test")) {
+        let Some(open) = code[start..].find(['{', ';']).map(|at| start + at) else { break };
+        let mut depth = 0;
+        let mut end = open + 1;
+        for (at, letter) in code[open..].char_indices() {
+            depth += i32::from(letter == '{') - i32::from(letter == '}');
+            if depth == 0 {
+                end = open + at + 1;
+                break;
+            }
+        }
+        code.replace_range(start..end, "");
+    }
+    code
+}
+
+/// The first names after `crate::` in a text: `crate::a::b` gives `a` and `b`, `crate::{a, c::d}` gives `a`, and `c` and `d`.
+/// What a macro writes after `$crate` is an import of whoever uses the macro.
+fn imports(code: &str) -> Vec<(String, String)> {
+    let word = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let pair = |text: &str| {
+        let first = word(text);
+        let second = text[first.len()..].strip_prefix("::").map(word).unwrap_or_default();
+        (first, second)
+    };
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        if code[..at].ends_with('$') {
+            continue;
+        }
+        let rest = &code[at + "crate::".len()..];
+        let Some(group) = rest.strip_prefix('{') else {
+            found.push(pair(rest));
+            continue;
+        };
+        let mut depth = 0;
+        let mut names = String::new();
+        for letter in group.chars() {
+            depth += i32::from(letter == '{') - i32::from(letter == '}');
+            if depth < 0 {
+                break;
+            }
+            names.push(if letter == ',' && depth > 0 { ';' } else { letter });
+        }
+        found.extend(names.split(',').map(|name| pair(name.trim())));
+    }
+    found.retain(|(first, _)| !first.is_empty());
+    found
+}
+
+/// The module that a path in the crate names. The root exports items of a few modules.
+fn target(layers: &BTreeMap<String, usize>, (first, second): &(String, String)) -> Option<String> {
+    let module = match first.as_str() {
+        "host" => second.as_str(),
+        "Error" | "expect_len" | "expect_room" => "error",
+        "Global" | "GlobalMut" | "Shared" | "SharedMemory" => "view",
+        "thread" | "warp" => "arch",
+        // Macros.
+        "instances" | "sized" | "with_shape" | "span" => return None,
+        name if layers.contains_key(name) => name,
+        _ => "runtime",
+    };
+    Some(module.to_owned())
+}
+
+#[test]
+fn no_import_goes_upwards() {
+    let layers = layers(&fs::read_to_string(workspace("docs/structure.md")).unwrap());
+    let src = workspace("primitives/src");
+    let (mut files, mut wrong, mut seen) = (Vec::new(), Vec::new(), 0);
+    sources(&src, &mut files);
+    for file in files {
+        let relative = file.strip_prefix(&src).unwrap();
+        let is_test = relative.iter().any(|part| part == "tests" || part == "tests.rs");
+        let Some(module) = module_of(relative).filter(|_| !is_test) else { continue };
+        let own = *layers.get(&module).unwrap_or_else(|| panic!("docs/structure.md does not name `{module}`"));
+        for path in imports(&without_tests(&fs::read_to_string(&file).unwrap())) {
+            let Some(target) = target(&layers, &path) else { continue };
+            let layer = *layers.get(&target).unwrap_or_else(|| panic!("docs/structure.md does not name `{target}`"));
+            seen += 1;
+            if layer > own {
+                wrong.push(format!("{}: `{module}` ({own}) imports `{target}` ({layer})", relative.display()));
+            }
+        }
+    }
+    assert!(seen > 1000, "only {seen} imports were found");
+    assert!(wrong.is_empty(), "imports that go upwards:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn imports_are_read() {
+    let code = without_tests(
+        "use crate::a::b;\nlet x = crate::{c, d::{e, f}}; // crate::g\n$crate::h::i;\n#[cfg(test)]\nmod tests {\n use crate::j; {}\n}\ncrate::k",
+    );
+    let found: Vec<_> = imports(&code).into_iter().map(|(first, second)| format!("{first} {second}")).collect();
+    assert_eq!(found, ["a b", "c ", "d ", "k "]);
+}
