@@ -1,4 +1,4 @@
-//! The bodies of the kernels for the CPU: plain loops. The modules of [`kernel`](crate::kernel) say what the kernels do, and
+//! The bodies of the kernels for the CPU: plain loops. The modules of [`kernel`](crate::device) say what the kernels do, and
 //! their contracts.
 //!
 //! Several OS threads change a table at the same time. They follow the protocols of the kernels, with the atomics of the

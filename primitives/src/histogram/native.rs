@@ -1,4 +1,4 @@
-//! The body of the histogram's kernel for the CPU. See [`kernel`](super::kernel) for what it does and for its contract.
+//! The body of the histogram's kernel for the CPU. See [`kernel`](super::device::kernel) for what it does and for its contract.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -14,7 +14,7 @@ use std::sync::Mutex;
 /// Each worker counts its part, and adds the sums to the counts at the end.
 ///
 /// # Safety
-/// The contract of [`count_bins`](super::kernel::CountBins).
+/// The contract of [`count_bins`](super::device::kernel::CountBins).
 pub(super) unsafe fn count_bins<H: RegisterRepr, I: Input<H>, B: Bins<H>, C: Count, const VEC: usize>(
     kernel: CountBins<H, I, B, C, VEC>,
     team: Team,

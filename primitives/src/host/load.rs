@@ -1,4 +1,4 @@
-//! The code that loads an element of a [source](crate::source): PTX, written when a kernel is loaded.
+//! The code that loads an element of a [source](crate::host::source): PTX, written when a kernel is loaded.
 
 use crate::operator::{Function, Operands, State, Width, Word};
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! The bodies of the merge sort's kernels for the CPU. See [`kernel`](super::kernel) for what they do and for their contracts.
+//! The bodies of the merge sort's kernels for the CPU. See [`kernel`](super::device) for what they do and for their contracts.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -12,13 +12,13 @@ use std::ops::Range;
 /// The merge divides its groups itself.
 ///
 /// # Safety
-/// The contract of [`split_groups`](super::kernel::SplitGroups).
+/// The contract of [`split_groups`](super::device::SplitGroups).
 pub(super) unsafe fn split_groups<K: Pod, C: KeyOrder<K>>(_: SplitGroups<K, C>, _: Team) {}
 
 /// Merges the groups in rounds, two runs at a time. Several workers merge one group if there are few.
 ///
 /// # Safety
-/// The contract of [`merge_groups`](super::kernel::MergeGroups).
+/// The contract of [`merge_groups`](super::device::MergeGroups).
 pub(super) unsafe fn merge_groups<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
     kernel: MergeGroups<K, V, C, THREADS, ITEMS>,
     team: Team,

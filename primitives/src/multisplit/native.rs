@@ -1,4 +1,4 @@
-//! The body of the kernel that computes bucket numbers for the CPU. See [`kernel`](super::kernel) for what it does and for its
+//! The body of the kernel that computes bucket numbers for the CPU. See [`kernel`](super::device) for what it does and for its
 //! contract.
 
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -11,7 +11,7 @@ use crate::kernel::Team;
 use std::ops::Range;
 
 /// # Safety
-/// The contract of [`number_keys`](super::kernel::NumberKeys).
+/// The contract of [`number_keys`](super::device::NumberKeys).
 pub(super) unsafe fn number_keys<H: RegisterRepr>(kernel: NumberKeys<H>, team: Team) {
     let NumberKeys { keys, buckets, numbers, .. } = kernel;
     // SAFETY: nothing writes the keys.

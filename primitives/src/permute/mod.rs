@@ -1,7 +1,7 @@
 //! Moving elements to other places: gather, scatter, reverse, and copies of many ranges at once.
 //!
 //! - **Elements**: of any type and size. They are moved in words, up to 16 bytes at a time if size and addresses allow it.
-//! - **Indices**: `u32` or `u64`, from a slice or any other [source](crate::source).
+//! - **Indices**: `u32` or `u64`, from a slice or any other [source](crate::host::source).
 //! - **Indices out of range** never touch memory. [`gather`] and [`scatter`] leave those places as they are, and return how
 //!   many there were. The `_unchecked` forms are for indices that are known to be right.
 //! - **Deterministic**: if several elements are scattered to one place, the last one wins.

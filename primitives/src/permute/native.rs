@@ -1,4 +1,4 @@
-//! The bodies of the kernels that move elements for the CPU. See [`kernel`](super::kernel) for what they do and for their
+//! The bodies of the kernels that move elements for the CPU. See [`kernel`](super::device) for what they do and for their
 //! contracts.
 
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -56,7 +56,7 @@ unsafe fn add_outside(number: AtomicU64, outside: GlobalMut<u64>) {
 }
 
 /// # Safety
-/// The contract of [`gather_elements`](super::kernel::GatherElements).
+/// The contract of [`gather_elements`](super::device::GatherElements).
 pub(super) unsafe fn gather_elements<W: Pod, I: Index>(kernel: GatherElements<W, I>, team: Team) {
     let GatherElements { from, indices, to, words, outside, .. } = kernel;
     let words = words as usize;
@@ -77,7 +77,7 @@ pub(super) unsafe fn gather_elements<W: Pod, I: Index>(kernel: GatherElements<W,
 }
 
 /// # Safety
-/// The contract of [`claim_places`](super::kernel::ClaimPlaces).
+/// The contract of [`claim_places`](super::device::ClaimPlaces).
 pub(super) unsafe fn claim_places<I: Index>(kernel: ClaimPlaces<I>, team: Team) {
     let ClaimPlaces { indices, last, outside, .. } = kernel;
     // SAFETY: nothing writes the length.
@@ -104,7 +104,7 @@ pub(super) unsafe fn claim_places<I: Index>(kernel: ClaimPlaces<I>, team: Team) 
 }
 
 /// # Safety
-/// The contract of [`scatter_elements`](super::kernel::ScatterElements).
+/// The contract of [`scatter_elements`](super::device::ScatterElements).
 pub(super) unsafe fn scatter_elements<W: Pod, I: Index>(kernel: ScatterElements<W, I>, team: Team) {
     let ScatterElements { from, indices, to, words, last, .. } = kernel;
     // SAFETY: nothing writes these.
@@ -120,7 +120,7 @@ pub(super) unsafe fn scatter_elements<W: Pod, I: Index>(kernel: ScatterElements<
 }
 
 /// # Safety
-/// The contract of [`reverse_elements`](super::kernel::ReverseElements).
+/// The contract of [`reverse_elements`](super::device::ReverseElements).
 pub(super) unsafe fn reverse_elements<W: Pod>(kernel: ReverseElements<W>, team: Team) {
     let ReverseElements { from, to, words, .. } = kernel;
     let len = to.len() / words as usize;
@@ -135,7 +135,7 @@ pub(super) unsafe fn reverse_elements<W: Pod>(kernel: ReverseElements<W>, team: 
 }
 
 /// # Safety
-/// The contract of [`swap_ends`](super::kernel::SwapEnds).
+/// The contract of [`swap_ends`](super::device::SwapEnds).
 pub(super) unsafe fn swap_ends<W: Pod>(kernel: SwapEnds<W>, team: Team) {
     let SwapEnds { data, words, .. } = kernel;
     let words = words as usize;
@@ -156,7 +156,7 @@ pub(super) unsafe fn swap_ends<W: Pod>(kernel: SwapEnds<W>, team: Team) {
 /// Each worker has a part of the target, and copies what the ranges have of it.
 ///
 /// # Safety
-/// The contract of [`copy_ranges`](super::kernel::CopyRanges).
+/// The contract of [`copy_ranges`](super::device::CopyRanges).
 pub(super) unsafe fn copy_ranges<W: Pod>(kernel: CopyRanges<W>, team: Team) {
     let CopyRanges { from, starts, to, offsets, words, outside, .. } = kernel;
     let words = words as usize;

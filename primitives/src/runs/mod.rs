@@ -8,7 +8,7 @@
 //!   grouping that depends only on the input's length, its types and where runs begin. The same input gives the same bytes
 //!   on every run and every device, also for floating-point sums.
 //! - **Synchronisation**: none. The number of runs stays on the device as a [`DeviceValue`](crate::DeviceValue) until you
-//!   read it, or becomes the length of a [source](crate::source::counted).
+//!   read it, or becomes the length of a [source](crate::host::source::counted).
 //! - **Outputs** have room for one element per element of the input. What follows the last run is not changed.
 //! - **Sizes**: elements that are compared or combined have 1 to 32 bytes. Values that are only moved have any size.
 //! - **Memory**: one pass over memory for the common sizes. Each function says what others need.

@@ -1,5 +1,5 @@
-//! The bodies of the kernels of runs for the CPU. See [`compact`](super::compact), [`reduce`](super::reduce) and
-//! [`expand`](super::expand) for what they do and for their contracts.
+//! The bodies of the kernels of runs for the CPU. See [`compact`](super::device::compact), [`reduce`](super::device::reduce) and
+//! [`expand`](super::device::expand) for what they do and for their contracts.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -19,7 +19,7 @@ use bytemuck::Pod;
 use std::ops::Range;
 
 /// # Safety
-/// The contract of [`compact_runs`](super::compact::CompactRuns).
+/// The contract of [`compact_runs`](super::device::compact::CompactRuns).
 pub(super) unsafe fn compact_runs<
     K: RegisterRepr,
     I: Input<K>,
@@ -75,7 +75,7 @@ pub(super) unsafe fn compact_runs<
 /// First finds what each thread and each tile has, then what comes before each tile, then goes over the values again.
 ///
 /// # Safety
-/// The contract of [`reduce_runs`](super::reduce::ReduceRuns).
+/// The contract of [`reduce_runs`](super::device::reduce::ReduceRuns).
 pub(super) unsafe fn reduce_runs<
     S: Heads,
     V: Pod,
@@ -195,7 +195,7 @@ pub(super) unsafe fn reduce_runs<
 /// Only tells the number of outputs: the workers divide the outputs themselves.
 ///
 /// # Safety
-/// The contract of [`split_runs`](super::expand::SplitRuns).
+/// The contract of [`split_runs`](super::device::expand::SplitRuns).
 pub(super) unsafe fn split_runs(kernel: SplitRuns, _: Team) {
     let SplitRuns { ends, runs, total, .. } = kernel;
     // SAFETY: there are as many ends as runs, and one total.
@@ -208,7 +208,7 @@ pub(super) unsafe fn split_runs(kernel: SplitRuns, _: Team) {
 /// Each worker writes a part of the outputs.
 ///
 /// # Safety
-/// The contract of [`expand_runs`](super::expand::ExpandRuns).
+/// The contract of [`expand_runs`](super::device::expand::ExpandRuns).
 pub(super) unsafe fn expand_runs<W: Pod>(kernel: ExpandRuns<W>, team: Team) {
     let ExpandRuns { elements, words, ends, runs, room, output, .. } = kernel;
     let words = words as usize;

@@ -1,4 +1,4 @@
-//! The bodies of the search kernels for the CPU. See [`kernel`](super::kernel) for what they do and for their contracts.
+//! The bodies of the search kernels for the CPU. See [`kernel`](super::device::kernel) for what they do and for their contracts.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -12,7 +12,7 @@ use std::ops::Range;
 /// Each needle is searched for from where the one before was found, by steps that double, then by bisection.
 ///
 /// # Safety
-/// The contract of [`search_sorted`](super::kernel::SearchSorted).
+/// The contract of [`search_sorted`](super::device::kernel::SearchSorted).
 pub(super) unsafe fn search_sorted<K: Pod, C: KeyOrder<K>, I: IndexOut, const ITEMS: usize>(
     kernel: SearchSorted<K, C, I, ITEMS>,
     team: Team,
@@ -63,7 +63,7 @@ fn bisect(len: usize, is_before: impl Fn(usize) -> bool) -> usize {
 }
 
 /// # Safety
-/// The contract of [`search_directly`](super::kernel::SearchDirectly).
+/// The contract of [`search_directly`](super::device::kernel::SearchDirectly).
 pub(super) unsafe fn search_directly<K: Pod, C: KeyOrder<K>, I: IndexOut>(kernel: SearchDirectly<K, C, I>, team: Team) {
     let SearchDirectly { haystack, needles, out, compare, upper, .. } = kernel;
     // SAFETY: nothing writes these.
@@ -80,7 +80,7 @@ pub(super) unsafe fn search_directly<K: Pod, C: KeyOrder<K>, I: IndexOut>(kernel
 }
 
 /// # Safety
-/// The contract of [`build_index`](super::kernel::BuildIndex).
+/// The contract of [`build_index`](super::device::kernel::BuildIndex).
 pub(super) unsafe fn build_index<K: Pod>(kernel: BuildIndex<K>, team: Team) {
     let BuildIndex { haystack, index, .. } = kernel;
     // SAFETY: nothing writes the haystack.
@@ -104,7 +104,7 @@ pub(super) unsafe fn build_index<K: Pod>(kernel: BuildIndex<K>, team: Team) {
 /// A node is searched by bisection: a comparison costs more than a dependent load that hits the cache.
 ///
 /// # Safety
-/// The contract of [`search_indexed`](super::kernel::SearchIndexed).
+/// The contract of [`search_indexed`](super::device::kernel::SearchIndexed).
 pub(super) unsafe fn search_indexed<K: Pod, C: KeyOrder<K>, I: IndexOut, const VEC: usize>(
     kernel: SearchIndexed<K, C, I, VEC>,
     team: Team,

@@ -1,5 +1,5 @@
-//! The bodies of the segmented sort's kernels for the CPU. See [`tile`](super::tile), [`pass`](super::pass),
-//! [`cut`](super::cut) and [`number`](super::number) for what they do and for their contracts.
+//! The bodies of the segmented sort's kernels for the CPU. See [`tile`](super::device::tile), [`pass`](super::device::pass),
+//! [`cut`](super::device::cut) and [`number`](super::device::number) for what they do and for their contracts.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// Sorts each segment, whatever its length. So nothing is left to merge.
 ///
 /// # Safety
-/// The contract of [`sort_segments`](super::tile::SortSegments).
+/// The contract of [`sort_segments`](super::device::tile::SortSegments).
 pub(super) unsafe fn sort_segments<
     K: Pod,
     V: Pod,
@@ -67,7 +67,7 @@ pub(super) unsafe fn sort_segments<
 /// All segments are sorted already.
 ///
 /// # Safety
-/// The contract of [`merge_segments`](super::pass::MergeSegments).
+/// The contract of [`merge_segments`](super::device::pass::MergeSegments).
 pub(super) unsafe fn merge_segments<
     K: Pod,
     V: Pod,
@@ -82,7 +82,7 @@ pub(super) unsafe fn merge_segments<
 }
 
 /// # Safety
-/// The contract of [`cut_segments`](super::cut::CutSegments).
+/// The contract of [`cut_segments`](super::device::cut::CutSegments).
 pub(super) unsafe fn cut_segments<const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
     kernel: CutSegments<THREADS, ITEMS, SLACK>,
     team: Team,
@@ -128,7 +128,7 @@ pub(super) unsafe fn cut_segments<const THREADS: u32, const ITEMS: usize, const 
 }
 
 /// # Safety
-/// The contract of [`number_items`](super::number::NumberItems).
+/// The contract of [`number_items`](super::device::number::NumberItems).
 pub(super) unsafe fn number_items(kernel: NumberItems, team: Team) {
     let NumberItems { offsets, output, .. } = kernel;
     // SAFETY: nothing writes the offsets.

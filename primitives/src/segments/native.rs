@@ -88,7 +88,7 @@ pub(crate) fn invert(flags: &mut [u8]) {
 }
 
 /// # Safety
-/// The contract of [`flag_heads`](super::heads::FlagHeads).
+/// The contract of [`flag_heads`](super::device::heads::FlagHeads).
 pub(super) unsafe fn flag_heads<H: RegisterRepr, I: Input<H>>(kernel: FlagHeads<H, I>, team: Team) {
     let FlagHeads { keys, equality, flags, .. } = kernel;
     // SAFETY: nothing writes the length.
@@ -116,7 +116,7 @@ pub(super) unsafe fn flag_heads<H: RegisterRepr, I: Input<H>>(kernel: FlagHeads<
 }
 
 /// # Safety
-/// The contract of [`find_edges`](super::edges::FindEdges).
+/// The contract of [`find_edges`](super::device::edges::FindEdges).
 pub(super) unsafe fn find_edges(kernel: FindEdges, team: Team) {
     let FindEdges { offsets, edges, tile_len, .. } = kernel;
     let find = |tile: usize| {

@@ -1,5 +1,5 @@
-//! The bodies of the selection's kernels for the CPU. See [`kernel`](super::kernel), [`segments`](super::segments) and
-//! [`source`](super::source) for what they do and for their contracts.
+//! The bodies of the selection's kernels for the CPU. See [`kernel`](super::device::kernel), [`segments`](super::device::segments) and
+//! [`source`](super::device::source) for what they do and for their contracts.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -90,7 +90,7 @@ pub(crate) unsafe fn write_kept<T: Copy>(items: &[T], flags: &[u8], room: *mut T
 }
 
 /// # Safety
-/// The contract of [`select_tiles`](super::kernel::SelectTiles).
+/// The contract of [`select_tiles`](super::device::kernel::SelectTiles).
 pub(super) unsafe fn select_tiles<
     K: Pod,
     V: Pod,
@@ -135,7 +135,7 @@ pub(super) unsafe fn select_tiles<
 /// The partition counts itself.
 ///
 /// # Safety
-/// The contract of [`count_tiles`](super::kernel::CountTiles).
+/// The contract of [`count_tiles`](super::device::kernel::CountTiles).
 pub(super) unsafe fn count_tiles<K: Pod, F: Keep<K>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     _: CountTiles<K, F, THREADS, VEC, ROWS>,
     _: Team,
@@ -143,7 +143,7 @@ pub(super) unsafe fn count_tiles<K: Pod, F: Keep<K>, const THREADS: u32, const V
 }
 
 /// # Safety
-/// The contract of [`partition_tiles`](super::kernel::PartitionTiles).
+/// The contract of [`partition_tiles`](super::device::kernel::PartitionTiles).
 pub(super) unsafe fn partition_tiles<
     K: Pod,
     V: Pod,
@@ -182,7 +182,7 @@ pub(super) unsafe fn partition_tiles<
 }
 
 /// # Safety
-/// The contract of [`flag_items`](super::kernel::FlagItems).
+/// The contract of [`flag_items`](super::device::kernel::FlagItems).
 pub(super) unsafe fn flag_items<K: Pod, F: Keep<K>>(kernel: FlagItems<K, F>, team: Team) {
     let FlagItems { input, keep, flags, .. } = kernel;
     // SAFETY: nothing writes the input.
@@ -199,7 +199,7 @@ pub(super) unsafe fn flag_items<K: Pod, F: Keep<K>>(kernel: FlagItems<K, F>, tea
 }
 
 /// # Safety
-/// The contract of [`check_offsets`](super::segments::CheckOffsets).
+/// The contract of [`check_offsets`](super::device::segments::CheckOffsets).
 pub(super) unsafe fn check_offsets<O: Offset>(kernel: CheckOffsets<O>, _: Team) {
     let CheckOffsets { offsets, len, range, invalid, .. } = kernel;
     // SAFETY: nothing writes the offsets.
@@ -221,10 +221,10 @@ pub(super) unsafe fn check_offsets<O: Offset>(kernel: CheckOffsets<O>, _: Team) 
     }
 }
 
-/// Reads the notes that [`Within`](super::segments::Within) makes natively.
+/// Reads the notes that [`Within`](super::device::segments::Within) makes natively.
 ///
 /// # Safety
-/// The contract of [`move_offsets`](super::segments::MoveOffsets).
+/// The contract of [`move_offsets`](super::device::segments::MoveOffsets).
 pub(super) unsafe fn move_offsets<O: Offset>(kernel: MoveOffsets<O>, team: Team) {
     let MoveOffsets { offsets, output, len, shape, flags, lanes: before, count, .. } = kernel;
     // SAFETY: nothing writes these.
@@ -251,7 +251,7 @@ pub(super) unsafe fn move_offsets<O: Offset>(kernel: MoveOffsets<O>, team: Team)
 }
 
 /// # Safety
-/// The contract of [`select_source`](super::source::SelectSource).
+/// The contract of [`select_source`](super::device::source::SelectSource).
 pub(super) unsafe fn select_source<H: RegisterRepr, const ROWS: usize>(kernel: SelectSource<H, ROWS>, team: Team) {
     let SelectSource { input, output, keep, count, .. } = kernel;
     // SAFETY: nothing writes the length.

@@ -1,4 +1,4 @@
-//! The body of the set operations' kernel for the CPU. See [`kernel`](super::kernel) for what it does and for its contract.
+//! The body of the set operations' kernel for the CPU. See [`kernel`](super::device) for what it does and for its contract.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -11,7 +11,7 @@ use std::sync::Mutex;
 /// Each worker has the items between two keys, so that equal items are in the same part, and walks through both sides.
 ///
 /// # Safety
-/// The contract of [`set_tiles`](super::kernel::SetTiles).
+/// The contract of [`set_tiles`](super::device::SetTiles).
 pub(super) unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
     kernel: SetTiles<K, V, C, THREADS, ITEMS>,
     team: Team,

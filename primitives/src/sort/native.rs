@@ -1,4 +1,4 @@
-//! The bodies of the sort's kernels for the CPU. See [`kernel`](super::kernel) for what they do and for their contracts.
+//! The bodies of the sort's kernels for the CPU. See [`kernel`](super::device::kernel) for what they do and for their contracts.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -25,7 +25,7 @@ const CHUNK: usize = 512;
 const FEW: usize = 32;
 
 /// # Safety
-/// The contract of [`encode_keys`](super::encode::EncodeKeys).
+/// The contract of [`encode_keys`](super::device::encode::EncodeKeys).
 pub(super) unsafe fn encode_keys<H: RegisterRepr, C: RadixCode>(kernel: EncodeKeys<H, C>, team: Team) {
     let EncodeKeys { keys, code, codes, .. } = kernel;
     // SAFETY: nothing writes the keys.
@@ -39,7 +39,7 @@ pub(super) unsafe fn encode_keys<H: RegisterRepr, C: RadixCode>(kernel: EncodeKe
 }
 
 /// # Safety
-/// The contract of [`bucket_histogram`](super::kernel::BucketHistogram).
+/// The contract of [`bucket_histogram`](super::device::kernel::BucketHistogram).
 pub(super) unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(kernel: BucketHistogram<K, B>, team: Team) {
     let BucketHistogram { keys, buckets, passes, bases, .. } = kernel;
     let sum = Mutex::new(vec![[0; RADIX]; passes as usize]);
@@ -118,7 +118,7 @@ fn places(counts: Vec<Mutex<Counts>>, bases: &[u64], len: u64) -> Vec<(Counts, C
 /// Each worker distributes a part of the items. It knows where to write from the counts of all parts.
 ///
 /// # Safety
-/// The contract of [`bucket_pass`](super::kernel::BucketPass).
+/// The contract of [`bucket_pass`](super::device::kernel::BucketPass).
 pub(super) unsafe fn bucket_pass<
     K: Pod,
     V: Pod,
@@ -217,7 +217,7 @@ impl<K: Pod, V: Pod> Lines<K, V> {
 /// Sorts each chunk, a chunk at a time.
 ///
 /// # Safety
-/// The contract of [`sort_block`](super::kernel::SortBlock).
+/// The contract of [`sort_block`](super::device::kernel::SortBlock).
 pub(super) unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, const ITEMS: usize>(
     kernel: SortBlock<K, V, B, THREADS, ITEMS>,
     team: Team,

@@ -1,4 +1,4 @@
-//! The bodies of the transfers' kernels for the CPU. See [`kernel`](super::kernel) for what they do and for their contracts.
+//! The bodies of the transfers' kernels for the CPU. See [`kernel`](super::device) for what they do and for their contracts.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -9,14 +9,14 @@ use bytemuck::Pod;
 use std::ops::Range;
 
 /// # Safety
-/// The contract of [`copy_lines`](super::kernel::CopyLines).
+/// The contract of [`copy_lines`](super::device::CopyLines).
 pub(super) unsafe fn copy_lines(kernel: CopyLines, team: Team) {
     // SAFETY: guaranteed by the caller.
     unsafe { copy(kernel.from, kernel.to, team) };
 }
 
 /// # Safety
-/// The contract of [`copy_elements`](super::kernel::CopyElements).
+/// The contract of [`copy_elements`](super::device::CopyElements).
 pub(super) unsafe fn copy_elements<T: Pod>(kernel: CopyElements<T>, team: Team) {
     // SAFETY: guaranteed by the caller.
     unsafe { copy(kernel.from, kernel.to, team) };
@@ -37,7 +37,7 @@ unsafe fn copy<T: Pod>(from: Global<T>, to: GlobalMut<T>, team: Team) {
 }
 
 /// # Safety
-/// The contract of [`fill_lines`](super::kernel::FillLines).
+/// The contract of [`fill_lines`](super::device::FillLines).
 pub(super) unsafe fn fill_lines(kernel: FillLines, team: Team) {
     let FillLines { to, to_lines, line, edges, .. } = kernel;
     let fill = |_: usize, range: Range<usize>| {
@@ -58,7 +58,7 @@ pub(super) unsafe fn fill_lines(kernel: FillLines, team: Team) {
 }
 
 /// # Safety
-/// The contract of [`iota`](super::kernel::Iota).
+/// The contract of [`iota`](super::device::Iota).
 pub(super) unsafe fn iota<T: Index>(kernel: Iota<T>, team: Team) {
     let Iota { to, start, .. } = kernel;
     let write = |_: usize, range: Range<usize>| {
@@ -72,7 +72,7 @@ pub(super) unsafe fn iota<T: Index>(kernel: Iota<T>, team: Team) {
 }
 
 /// # Safety
-/// The contract of [`gather_words`](super::kernel::GatherWords).
+/// The contract of [`gather_words`](super::device::GatherWords).
 pub(super) unsafe fn gather_words<W: Pod>(kernel: GatherWords<W>, team: Team) {
     let GatherWords { from, from_words, to, to_words, indices, .. } = kernel;
     let (from_words, to_words) = (from_words as usize, to_words as usize);

@@ -1,4 +1,4 @@
-//! The body of the transformation's kernel for the CPU. See [`kernel`](super::kernel) for what it does and for its
+//! The body of the transformation's kernel for the CPU. See [`kernel`](super::device) for what it does and for its
 //! contract.
 
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -10,7 +10,7 @@ use crate::kernel::Team;
 use std::ops::Range;
 
 /// # Safety
-/// The contract of [`transform_tiles`](super::kernel::TransformTiles).
+/// The contract of [`transform_tiles`](super::device::TransformTiles).
 pub(super) unsafe fn transform_tiles<H: RegisterRepr>(kernel: TransformTiles<H>, team: Team) {
     let TransformTiles { input, output, .. } = kernel;
     // SAFETY: nothing writes the length.

@@ -65,7 +65,7 @@ impl AnyStack {
     }
 
     /// Writes the values of all elements of each key, live or not, into given room: see
-    /// [`Stack::every_into`](super::Stack::every_into).
+    /// [`Stack::every_into`](crate::levels::Stack::every_into).
     pub(crate) fn every_into(
         &self,
         stream: &Stream,
@@ -81,7 +81,7 @@ impl AnyStack {
         Ok(())
     }
 
-    /// Removes all elements with these keys: see [`Stack::remove_keys`](super::Stack::remove_keys).
+    /// Removes all elements with these keys: see [`Stack::remove_keys`](crate::levels::Stack::remove_keys).
     pub(crate) fn remove_keys(&mut self, stream: &Stream, keys: AnySlice<'_>) -> Result<(), Error> {
         let none = AnyVec::uninit(stream, 0, 0)?;
         let others = AnyLevel::from_pairs(self.types.keys_alone(), stream, keys, none.as_slice())?;
@@ -89,7 +89,7 @@ impl AnyStack {
         self.remove(stream, others.run().0, no_values.as_slice())
     }
 
-    /// Removes all elements with these keys and values: see [`Stack::remove_pairs`](super::Stack::remove_pairs).
+    /// Removes all elements with these keys and values: see [`Stack::remove_pairs`](crate::levels::Stack::remove_pairs).
     pub(crate) fn remove_pairs(
         &mut self,
         stream: &Stream,

@@ -124,7 +124,7 @@ pub(crate) struct AnyRangesMut<'a> {
 }
 
 impl AnyStack {
-    /// Counts the live keys in each interval: see [`Stack::count`](super::Stack::count).
+    /// Counts the live keys in each interval: see [`Stack::count`](crate::levels::Stack::count).
     pub(crate) fn count(&self, stream: &Stream, intervals: AnyIntervals<'_>) -> Result<DeviceVec<u64>, Error> {
         let len = intervals.len()?;
         if len == 0 || self.is_empty() {
@@ -162,7 +162,7 @@ impl AnyStack {
         Ok(counts)
     }
 
-    /// Counts the live keys in each interval, and does not wait: see [`Stack::count_into`](super::Stack::count_into).
+    /// Counts the live keys in each interval, and does not wait: see [`Stack::count_into`](crate::levels::Stack::count_into).
     pub(crate) fn count_into(
         &self,
         stream: &Stream,
@@ -286,7 +286,7 @@ impl AnyStack {
         })
     }
 
-    /// Returns the live elements in each interval: see [`Stack::ranges`](super::Stack::ranges).
+    /// Returns the live elements in each interval: see [`Stack::ranges`](crate::levels::Stack::ranges).
     pub(crate) fn ranges(&self, stream: &Stream, intervals: AnyIntervals<'_>) -> Result<AnyRanges, Error> {
         let (types, len) = (self.types, intervals.len()?);
         if len == 0 || self.is_empty() {
@@ -324,7 +324,7 @@ impl AnyStack {
         Ok(AnyRanges { offsets, keys, values })
     }
 
-    /// Writes the live elements in each interval into given room: see [`Stack::ranges_into`](super::Stack::ranges_into).
+    /// Writes the live elements in each interval into given room: see [`Stack::ranges_into`](crate::levels::Stack::ranges_into).
     pub(crate) fn ranges_into(
         &self,
         stream: &Stream,

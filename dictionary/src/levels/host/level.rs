@@ -26,7 +26,7 @@ const FEW: usize = 1 << 18;
 /// The same limit for levels and a batch that is sorted in chunks, all of which are merged at once.
 const FEW_WITH_BATCH: usize = 1 << 17;
 
-/// A [`Level`](super::Level) whose types are known by their sizes alone.
+/// A [`Level`](crate::levels::Level) whose types are known by their sizes alone.
 #[derive(Debug)]
 pub struct AnyLevel {
     pub(crate) types: &'static Types,

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// An operation that combines values of levels with operands. Clones share it.
 ///
-/// Only levels use it: see [`Level::operands`](super::Level::operands). They know that their keys ascend, and that there are
+/// Only levels use it: see [`Level::operands`](crate::levels::Level::operands). They know that their keys ascend, and that there are
 /// as many values and marks, which the kernels rely on:
 ///
 /// ```compile_fail,E0624
@@ -81,7 +81,7 @@ impl Operation {
     ///
     /// # Safety
     /// The view was made for this stream. The keys ascend, and there are as many values. There are two words of marks per
-    /// 32 keys, rounded up: see [`combine_runs`](super::combine::CombineRuns).
+    /// 32 keys, rounded up: see [`combine_runs`](crate::levels::device::merge::combine::CombineRuns).
     pub(crate) unsafe fn combine_runs(
         &self,
         stream: &Stream,

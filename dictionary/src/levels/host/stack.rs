@@ -12,7 +12,7 @@ use gpu_primitives::kernel::{Reach, View};
 use gpu_primitives::{DeviceVec, Error, Global, Stream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A [`Stack`](super::Stack) of levels whose types are known by their sizes alone.
+/// A [`Stack`](crate::levels::Stack) of levels whose types are known by their sizes alone.
 ///
 /// A clone shares the levels, which never change, and what has been built of the index. It costs no device memory. Both
 /// stacks can be changed and queried independently, also by different threads.

@@ -1,4 +1,4 @@
-//! Combines operands: see [`combine`](crate::levels::combine).
+//! Combines operands: see [`combine`](crate::levels::device::merge::combine).
 
 use super::divide;
 use super::level::gallop;

@@ -1,4 +1,4 @@
-//! Copies of the elements of intervals: see [`copy`](crate::levels::copy) and [`gather`](crate::levels::gather).
+//! Copies of the elements of intervals: see [`copy`](crate::levels::device::intervals::copy) and [`gather`](crate::levels::device::intervals::gather).
 
 use super::divide;
 use super::level::oldest_first;

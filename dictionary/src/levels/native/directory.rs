@@ -1,4 +1,4 @@
-//! The directory of a level: see [`directory`](crate::levels::directory).
+//! The directory of a level: see [`directory`](crate::levels::device::directory).
 
 use super::divide;
 use crate::KeyCode;

@@ -1,4 +1,4 @@
-//! The elements of a level that are not among others: see [`except`](crate::levels::except).
+//! The elements of a level that are not among others: see [`except`](crate::levels::device::merge::except).
 
 use super::divide;
 use super::level::gallop;

@@ -1,5 +1,5 @@
-//! The parts of levels in intervals, and the counts of short ones: see [`windows`](crate::levels::windows) and
-//! [`few`](crate::levels::few).
+//! The parts of levels in intervals, and the counts of short ones: see [`windows`](crate::levels::device::intervals::windows) and
+//! [`few`](crate::levels::device::query::small).
 
 use super::level::{CHUNK, NativeLevel, newest_first, oldest_first};
 use super::lookup::{Codes, QUERY};

@@ -1,4 +1,4 @@
-//! Lookups: see [`lookup`](crate::levels::lookup), [`few`](crate::levels::few) and [`combine`](crate::levels::combine).
+//! Lookups: see [`lookup`](crate::levels::device::query::lookup), [`few`](crate::levels::device::query::small) and [`combine`](crate::levels::device::merge::combine).
 
 use super::level::{CHUNK, NativeLevel, bits, first_bits, newest_first};
 use super::{chunks, divide};

@@ -1,4 +1,4 @@
-//! The next live keys: see [`neighbour`](crate::levels::neighbour).
+//! The next live keys: see [`neighbour`](crate::levels::device::query::neighbour).
 
 use super::level::{CHUNK, NativeLevel, gallop, newest_first};
 use super::lookup::{Answers, Codes, QUERY};

@@ -1,4 +1,4 @@
-//! Merges of levels, whole or within intervals: see [`tiles`](crate::levels::tiles).
+//! Merges of levels, whole or within intervals: see [`tiles`](crate::levels::device::tiles).
 //!
 //! The native bodies do not cut the sequence of overlapping elements into tiles, but into larger parts. A cut within an
 //! interval is before all elements of some key, in all levels. So each part finds the live elements on its own.

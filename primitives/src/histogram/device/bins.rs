@@ -53,7 +53,7 @@ impl Bins<u8> for ByteBins {
     }
 }
 
-/// The bins of a [`Bucket`](super::Bucket) that is not known when the kernel is compiled.
+/// The bins of a [`Bucket`](crate::histogram::Bucket) that is not known when the kernel is compiled.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct HoleBins(Hole);

@@ -27,7 +27,7 @@ pub type Run<'a> = (AnySlice<'a>, AnySlice<'a>);
 pub enum Way {
     /// Tiles of the output, one block each.
     Tiles,
-    /// The place of each item, for short runs: see [`small_runs_pairs`](super::small_runs_pairs).
+    /// The place of each item, for short runs: see [`small_runs_pairs`](crate::merge::small_runs_pairs).
     Places,
 }
 
@@ -35,7 +35,7 @@ pub enum Way {
 /// no size are not moved.
 ///
 /// # Errors
-/// Those of [`runs_pairs`](super::runs_pairs) and [`small_runs_pairs`](super::small_runs_pairs).
+/// Those of [`runs_pairs`](crate::merge::runs_pairs) and [`small_runs_pairs`](crate::merge::small_runs_pairs).
 pub fn codes(
     stream: &Stream,
     runs: &[Run<'_>],

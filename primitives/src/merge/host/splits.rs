@@ -22,7 +22,7 @@ fn log_lanes(boundaries: usize) -> u32 {
 }
 
 /// The tile boundaries of a two-way merge, for a merge kernel of your own: its blocks find their items with
-/// [`Tile::nth`](super::Tile::nth).
+/// [`Tile::nth`](crate::merge::Tile::nth).
 #[derive(Debug)]
 pub struct Splits {
     /// For each boundary, the number of outputs before it that come from the first side. Then, in bytes, whether the
@@ -78,7 +78,7 @@ impl Splits {
         self.words.slice(..self.boundaries)?.view(stream)
     }
 
-    /// Returns, in its bytes, whether the comparator contradicted itself: see [`Tile::nth`](super::Tile::nth).
+    /// Returns, in its bytes, whether the comparator contradicted itself: see [`Tile::nth`](crate::merge::Tile::nth).
     ///
     /// # Errors
     /// The errors of [`DeviceSlice::view`].

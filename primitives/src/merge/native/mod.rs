@@ -1,5 +1,5 @@
-//! The bodies of the merge's kernels for the CPU. See [`kernel`](super::kernel), [`runs`](super::runs) and
-//! [`place`](super::place) for what they do and for their contracts.
+//! The bodies of the merge's kernels for the CPU. See [`kernel`](super::device::kernel), [`runs`](super::device::runs) and
+//! [`place`](super::device::place) for what they do and for their contracts.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -15,7 +15,7 @@ use bytemuck::Pod;
 /// Merges each tile by a walk through both sides.
 ///
 /// # Safety
-/// The contract of [`merge_tiles`](super::kernel::MergeTiles).
+/// The contract of [`merge_tiles`](super::device::kernel::MergeTiles).
 pub(super) unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
     kernel: MergeTiles<K, V, C, THREADS, ITEMS>,
     team: Team,
@@ -75,7 +75,7 @@ pub(super) unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: 
 /// Merges each tile in rounds, two pieces at a time.
 ///
 /// # Safety
-/// The contract of [`runs_tiles`](super::runs::RunsTiles).
+/// The contract of [`runs_tiles`](super::device::runs::RunsTiles).
 pub(super) unsafe fn runs_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
     kernel: RunsTiles<K, V, C, THREADS, ITEMS>,
     team: Team,
@@ -165,7 +165,7 @@ pub(crate) fn merge_pieces<T: Copy>(
 /// Each worker merges the items between two keys, in rounds.
 ///
 /// # Safety
-/// The contract of [`place_runs`](super::place::PlaceRuns).
+/// The contract of [`place_runs`](super::device::place::PlaceRuns).
 pub(super) unsafe fn place_runs<K: Pod, C: KeyOrder<K>>(kernel: PlaceRuns<K, C>, team: Team) {
     let PlaceRuns { keys, values, value_bytes, runs, out_keys, out_values, compare, .. } = kernel;
     let bytes = value_bytes as usize;

@@ -1,5 +1,5 @@
-//! The bodies of the kernels that find the boundaries of tiles, for the CPU. See [`kernel`](super::kernel) and
-//! [`runs`](super::runs) for what they do and for their contracts.
+//! The bodies of the kernels that find the boundaries of tiles, for the CPU. See [`kernel`](crate::merge::device::kernel) and
+//! [`runs`](crate::merge::device::runs) for what they do and for their contracts.
 //!
 //! They take the same steps as a group of lanes, so that a comparator that is not an order gets the same boundaries and
 //! verdicts, and so does a boundary that may be a little off. They compare few items. So they call the comparator through a
@@ -18,7 +18,7 @@ use bytemuck::Pod;
 use std::ops::Range;
 
 /// # Safety
-/// The contract of [`merge_partition`](super::kernel::MergePartition).
+/// The contract of [`merge_partition`](crate::merge::device::kernel::MergePartition).
 pub(crate) unsafe fn merge_partition<K: Pod, C: KeyOrder<K>>(kernel: MergePartition<K, C>, team: Team) {
     let MergePartition { a, b, compare, tile, log_lanes, splits, verdicts, .. } = kernel;
     // SAFETY: nothing writes the sides.
@@ -41,7 +41,7 @@ struct Sides<'a> {
 /// Finds all boundaries, and writes the verdicts.
 ///
 /// # Safety
-/// The contract of [`merge_partition`](super::kernel::MergePartition). Several threads can call `takes_a`.
+/// The contract of [`merge_partition`](crate::merge::device::kernel::MergePartition). Several threads can call `takes_a`.
 unsafe fn split_sides(sides: &Sides<'_>, tile: usize, splits: GlobalMut<u64>, verdicts: GlobalMut<u8>, team: Team) {
     /// The boundaries that a worker searches for at once.
     const BATCH: usize = 64;
@@ -106,7 +106,7 @@ impl Sides<'_> {
 }
 
 /// # Safety
-/// The contract of [`runs_partition`](super::runs::RunsPartition).
+/// The contract of [`runs_partition`](crate::merge::device::runs::RunsPartition).
 pub(crate) unsafe fn runs_partition<K: Pod, C: KeyOrder<K>>(kernel: RunsPartition<K, C>, team: Team) {
     let RunsPartition { keys, values, runs, compare, splits, .. } = kernel;
     let mut views: [&[K]; MAX_RUNS] = [&[]; MAX_RUNS];
@@ -157,7 +157,7 @@ struct Sorted<'a> {
 /// Finds all boundaries, and writes the verdicts, block by block.
 ///
 /// # Safety
-/// The contract of [`runs_partition`](super::runs::RunsPartition). Several threads can call `is_less`.
+/// The contract of [`runs_partition`](crate::merge::device::runs::RunsPartition). Several threads can call `is_less`.
 unsafe fn split_runs(
     sorted: &Sorted<'_>,
     (total, tile): (u64, u64),

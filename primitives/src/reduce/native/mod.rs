@@ -1,4 +1,4 @@
-//! The body of the reduction's kernel for the CPU. See [`kernel`](super::kernel) for what it does and for its contract.
+//! The body of the reduction's kernel for the CPU. See [`kernel`](super::device::kernel) for what it does and for its contract.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -13,7 +13,7 @@ use crate::view::Global;
 use bytemuck::Pod;
 
 /// # Safety
-/// The contract of [`reduce_tiles`](super::kernel::ReduceTiles).
+/// The contract of [`reduce_tiles`](super::device::kernel::ReduceTiles).
 pub(super) unsafe fn reduce_tiles<T: Pod, I: Input<T>, Op: Combine<T>, const VEC: usize, const ROWS: usize>(
     kernel: ReduceTiles<T, I, Op, VEC, ROWS>,
     team: Team,

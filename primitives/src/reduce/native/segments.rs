@@ -1,4 +1,4 @@
-//! The body of the segmented reduction's kernel for the CPU. See [`segments_kernel`](super::segments_kernel) for what it does
+//! The body of the segmented reduction's kernel for the CPU. See [`segments_kernel`](crate::reduce::device::segments) for what it does
 //! and for its contract.
 
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -16,7 +16,7 @@ use crate::view::GlobalMut;
 /// writes the segments that end in it.
 ///
 /// # Safety
-/// The contract of [`reduce_segments`](super::segments_kernel::ReduceSegments).
+/// The contract of [`reduce_segments`](crate::reduce::device::segments::ReduceSegments).
 pub(crate) unsafe fn reduce_segments<T: Flagged, I: Input<T>, Op: Combine<T>, const VEC: usize, const ROWS: usize>(
     kernel: ReduceSegments<T, I, Op, VEC, ROWS>,
     team: Team,

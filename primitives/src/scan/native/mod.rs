@@ -1,4 +1,4 @@
-//! The body of the scan's kernel for the CPU. See [`kernel`](super::kernel) for what it does and for its contract.
+//! The body of the scan's kernel for the CPU. See [`kernel`](super::device::kernel) for what it does and for its contract.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -14,7 +14,7 @@ use bytemuck::Pod;
 /// First combines the elements of each thread and scans the threads of each warp, then goes over the elements again.
 ///
 /// # Safety
-/// The contract of [`scan_tiles`](super::kernel::ScanTiles).
+/// The contract of [`scan_tiles`](super::device::kernel::ScanTiles).
 pub(super) unsafe fn scan_tiles<
     T: Pod,
     I: Input<T>,

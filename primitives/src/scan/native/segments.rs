@@ -1,4 +1,4 @@
-//! The body of the kernel of scans that restart for the CPU. See [`segments_kernel`](super::segments_kernel) for what it does
+//! The body of the kernel of scans that restart for the CPU. See [`segments_kernel`](crate::scan::device::segments) for what it does
 //! and for its contract.
 
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -15,7 +15,7 @@ use crate::segments::{Flagged, Heads, Restart};
 /// the elements again.
 ///
 /// # Safety
-/// The contract of [`scan_segments`](super::segments_kernel::ScanSegments).
+/// The contract of [`scan_segments`](crate::scan::device::segments::ScanSegments).
 pub(crate) unsafe fn scan_segments<
     T: Flagged,
     I: Input<T>,

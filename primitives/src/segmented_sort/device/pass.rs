@@ -33,7 +33,7 @@ pub const fn merge_shared<K, V>(threads: u32, items: usize) -> usize {
 /// Merges the pieces of segments that span tiles, one pass: adjacent groups of `2^pass` pieces.
 ///
 /// As within a tile, groups count from each segment's own first tile, so a segment of `t` tiles takes `log2(t)` passes.
-/// Each pass moves the whole segment from one memory to the other. [`SortSegments`](super::SortSegments) has put it where the
+/// Each pass moves the whole segment from one memory to the other. [`SortSegments`](crate::segmented_sort::SortSegments) has put it where the
 /// last pass ends in the output. Finished segments, and everything that is not cut, are not touched.
 ///
 /// A block produces the part of a merge that falls into one tile: of the segment that comes in from the left (blocks
@@ -47,9 +47,9 @@ pub const fn merge_shared<K, V>(threads: u32, items: usize) -> usize {
 /// Cost: the segments that take part are read and written once.
 ///
 /// # Safety
-/// The launch has two blocks per tile, and comes after [`SortSegments`](super::SortSegments) with the same arguments and
+/// The launch has two blocks per tile, and comes after [`SortSegments`](crate::segmented_sort::SortSegments) with the same arguments and
 /// after the passes below `pass`. `REPAIR` comes after all passes that the longest segment needs. `status` is as
-/// [`CutSegments`](super::CutSegments) and those passes left it. The temporary slices are as long as `keys` if any
+/// [`CutSegments`](crate::segmented_sort::CutSegments) and those passes left it. The temporary slices are as long as `keys` if any
 /// segment spans tiles. While the kernel runs, nothing writes `offsets` or `edges`, and nothing else uses the other
 /// buffers.
 #[kernel(

@@ -49,13 +49,13 @@ pub const fn sort_blocks<K, V>(threads: u32) -> u32 {
 /// the first outputs, so one search per thread and round is enough.
 ///
 /// Segments that span tiles are written to where the merge passes will end in the output: see
-/// [`MergeSegments`](super::MergeSegments).
+/// [`MergeSegments`](crate::segmented_sort::MergeSegments).
 ///
 /// Cost: every item is read and written once. The work is `ITEMS / 2` exchanges per item, and one search and `ITEMS`
 /// merge steps per thread and round.
 ///
 /// # Safety
-/// The launch has one block per tile. `edges` is what [`CutSegments`](super::CutSegments) of the same shape has written
+/// The launch has one block per tile. `edges` is what [`CutSegments`](crate::segmented_sort::CutSegments) of the same shape has written
 /// for these offsets and the same number of items, fewer than 2^32. The slices of keys and, unless they are zero-sized,
 /// those of values have equal lengths; the temporary ones may be empty if no segment spans tiles. The input may be the
 /// output; otherwise no two buffers overlap. While the kernel runs, nothing else writes the inputs, `offsets` or

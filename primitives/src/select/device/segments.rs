@@ -189,7 +189,7 @@ pub struct NoteShape {
 ///
 /// # Safety
 /// The launch has at least one thread per offset, and `output` is as long as `offsets`. `flags`, `lanes`, `rows` and
-/// the one element of `count` are what [`SelectTiles`](super::SelectTiles) of this shape has written about `len` items,
+/// the one element of `count` are what [`SelectTiles`](crate::select::SelectTiles) of this shape has written about `len` items,
 /// with [`Within`]. While the kernel runs, nothing else uses the output, and nothing writes the other buffers.
 #[kernel(listed, threads = THREADS, native = crate::select::native::move_offsets)]
 pub unsafe fn move_offsets<O: Offset>(

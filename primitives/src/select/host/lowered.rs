@@ -7,7 +7,7 @@ use crate::{DeviceSlice, DeviceValue, Error, Stream};
 /// Selects codes of 4, 8, 16 or 32 bytes, with values of 0, 4 or 8 bytes, whose flag is not 0. Values of no size are not moved.
 ///
 /// # Errors
-/// Those of [`flagged_pairs`](super::flagged_pairs).
+/// Those of [`flagged_pairs`](crate::select::flagged_pairs).
 pub fn flagged(
     stream: &Stream,
     from: (AnySlice<'_>, AnySlice<'_>),

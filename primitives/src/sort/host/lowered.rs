@@ -38,7 +38,7 @@ pub fn codes(
     }
 }
 
-/// Codes and values in a few sorted runs: see [`SortedRuns`](super::SortedRuns).
+/// Codes and values in a few sorted runs: see [`SortedRuns`](crate::sort::SortedRuns).
 #[derive(Debug)]
 pub struct Runs {
     memory: Spare,
@@ -51,7 +51,7 @@ impl Runs {
     /// merges codes or moves values of their size. Where values have no size, there are none.
     ///
     /// # Errors
-    /// Those of [`SortedRuns::new`](super::SortedRuns::new).
+    /// Those of [`SortedRuns::new`](crate::sort::SortedRuns::new).
     pub fn new(stream: &Stream, keys: AnySlice<'_>, values: AnySlice<'_>, most: usize) -> Result<Option<Self>, Error> {
         expect_len("the values of a sort", if values.size() == 0 { 0 } else { keys.len() }, values.len())?;
         let from = Columns { keys: keys.raw_view(stream)?, values: values.raw_view(stream)? };

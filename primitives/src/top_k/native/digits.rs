@@ -1,5 +1,5 @@
-//! The bodies of the kernels that find numbers digit by digit, for the CPU. See [`kernel`](super::kernel),
-//! [`sift`](super::sift) and [`order`](super::order) for what they do and for their contracts.
+//! The bodies of the kernels that find numbers digit by digit, for the CPU. See [`kernel`](crate::top_k::device::kernel),
+//! [`sift`](crate::top_k::device::sift) and [`order`](crate::top_k::device::order) for what they do and for their contracts.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -54,7 +54,7 @@ impl Tally {
     }
 }
 
-/// Returns the digit that the `wanted` largest numbers go down to: see [`Histogram::pick`](super::histogram::Histogram::pick).
+/// Returns the digit that the `wanted` largest numbers go down to: see [`Histogram::pick`](crate::top_k::device::histogram::Histogram::pick).
 /// If there are no numbers, it is the last digit of the last thread.
 fn pick(count: impl Fn(usize) -> u64, wanted: u64) -> Pick {
     let total = (0..BINS).map(&count).sum::<u64>();
@@ -71,7 +71,7 @@ fn pick(count: impl Fn(usize) -> u64, wanted: u64) -> Pick {
 }
 
 /// Returns a number such that at least `wanted` of the numbers are not below it: see
-/// [`Histogram::cutoff`](super::histogram::Histogram::cutoff).
+/// [`Histogram::cutoff`](crate::top_k::device::histogram::Histogram::cutoff).
 fn cutoff(codes: &[u128], bits: u32, wanted: u64, slack: u64) -> Cutoff {
     let (mut prefix, mut above, mut level) = ([0; 2], 0, 0);
     loop {
@@ -92,7 +92,7 @@ fn cutoff(codes: &[u128], bits: u32, wanted: u64, slack: u64) -> Cutoff {
 }
 
 /// # Safety
-/// The contract of [`find_threshold`](super::sift::FindThreshold).
+/// The contract of [`find_threshold`](crate::top_k::device::sift::FindThreshold).
 pub(crate) unsafe fn find_threshold<C: ShortCode>(kernel: FindThreshold<C>, _: Team) {
     let FindThreshold { maxima, bits, wanted, stride, sifted, .. } = kernel;
     // SAFETY: nothing writes the maxima.
@@ -103,7 +103,7 @@ pub(crate) unsafe fn find_threshold<C: ShortCode>(kernel: FindThreshold<C>, _: T
 }
 
 /// # Safety
-/// The contract of [`order_best`](super::order::OrderBest).
+/// The contract of [`order_best`](crate::top_k::device::order::OrderBest).
 pub(crate) unsafe fn order_best<C: ShortCode, P: Position, const PER: usize>(kernel: OrderBest<C, P, PER>, _: Team) {
     let OrderBest { sifted, candidates, selected, positions, .. } = kernel;
     let wanted = positions.len();
@@ -136,7 +136,7 @@ fn order(items: &mut Vec<(Reverse<u128>, usize)>, wanted: usize) {
 /// Counts all digits: the others do no harm.
 ///
 /// # Safety
-/// The contract of [`count_digits`](super::kernel::CountDigits).
+/// The contract of [`count_digits`](crate::top_k::device::kernel::CountDigits).
 pub(crate) unsafe fn count_digits<C: ShortCode, I: Input<C::Repr>, const VEC: usize>(
     kernel: CountDigits<C, I, VEC>,
     team: Team,
@@ -214,7 +214,7 @@ struct Part<C> {
 }
 
 /// # Safety
-/// The contract of [`narrow`](super::kernel::Narrow).
+/// The contract of [`narrow`](crate::top_k::device::kernel::Narrow).
 pub(crate) unsafe fn narrow<C: ShortCode, I: Input<C::Repr>, P: Position, const VEC: usize>(
     kernel: Narrow<C, I, P, VEC>,
     team: Team,
@@ -329,7 +329,7 @@ unsafe fn mark<C: ShortCode>(
 }
 
 /// # Safety
-/// The contract of [`gather_keys`](super::kernel::GatherKeys).
+/// The contract of [`gather_keys`](crate::top_k::device::kernel::GatherKeys).
 pub(crate) unsafe fn gather_keys<H: RegisterRepr, P: Position>(kernel: GatherKeys<H, P>, team: Team) {
     let GatherKeys { input, positions, output, per_row, row_len, starts, .. } = kernel;
     // SAFETY: nothing writes these.

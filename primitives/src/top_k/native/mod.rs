@@ -1,4 +1,4 @@
-//! The bodies of the kernels that go over the input for the CPU. See [`rows`](super::rows) and [`sift`](super::sift) for what
+//! The bodies of the kernels that go over the input for the CPU. See [`rows`](super::device::rows) and [`sift`](super::device::sift) for what
 //! they do and for their contracts.
 
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -17,7 +17,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 /// # Safety
-/// The contract of [`select_rows`](super::rows::SelectRows).
+/// The contract of [`select_rows`](super::device::rows::SelectRows).
 pub(super) unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize, const THREADS: u32>(
     kernel: SelectRows<C, I, VEC, THREADS>,
     team: Team,
@@ -59,7 +59,7 @@ pub(super) unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usi
 }
 
 /// # Safety
-/// The contract of [`sample_maxima`](super::sift::SampleMaxima).
+/// The contract of [`sample_maxima`](super::device::sift::SampleMaxima).
 pub(super) unsafe fn sample_maxima<C: ShortCode, I: Input<C::Repr>, const VEC: usize>(
     kernel: SampleMaxima<C, I, VEC>,
     team: Team,
@@ -97,7 +97,7 @@ pub(super) unsafe fn sample_maxima<C: ShortCode, I: Input<C::Repr>, const VEC: u
 }
 
 /// # Safety
-/// The contract of [`sift`](super::sift::Sift).
+/// The contract of [`sift`](super::device::sift::Sift).
 pub(super) unsafe fn sift<C: ShortCode, I: Input<C::Repr>, P: Position, const VEC: usize>(
     kernel: Sift<C, I, P, VEC>,
     team: Team,

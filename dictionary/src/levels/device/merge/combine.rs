@@ -177,7 +177,7 @@ pub unsafe fn combine_runs<C: KeyCode, P: Payload<Value: RegisterRepr>, const IT
     }
 }
 
-/// Looks up keys in levels of which some have operands: see [`LookupKeys`](super::lookup::LookupKeys).
+/// Looks up keys in levels of which some have operands: see [`LookupKeys`](crate::levels::device::query::lookup::LookupKeys).
 ///
 /// Cost: see [`Levels::get_combined`].
 ///

@@ -33,7 +33,7 @@ unsafe impl Param for Cuts {
 impl Cuts {
     /// Cuts the sequence of the elements of many intervals.
     ///
-    /// `windows` is what [`FindWindows`](crate::levels::windows::FindWindows) has written for the levels and `log_pieces`.
+    /// `windows` is what [`FindWindows`](crate::levels::device::intervals::windows::FindWindows) has written for the levels and `log_pieces`.
     /// `positions` is the exclusive sum of the weights it has written, which ends with the sum of all. `tile` is the
     /// nominal length of a tile.
     pub fn by_intervals<'a>(
