@@ -47,6 +47,7 @@
 extern crate self as gpu_primitives;
 
 pub mod arch;
+pub mod bits;
 pub mod block;
 mod buckets;
 pub mod code;

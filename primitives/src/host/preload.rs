@@ -15,6 +15,7 @@ use core::fmt;
 
 /// The PTX of all kernels of this crate. Whatever names it keeps all of it in the program.
 pub(crate) const ALL_PTX: &[&[&[Instance]]] = &[
+    crate::bits::device::ALL_PTX,
     crate::histogram::device::kernel::ALL_PTX,
     crate::merge::device::kernel::ALL_PTX,
     crate::merge::device::place::ALL_PTX,

@@ -54,4 +54,4 @@ pub use host::segments::{segments, segments_pairs, segments_pairs_unchecked, seg
 #[doc(hidden)]
 pub use host::{Shape, partition_shaped, segments::segments_shaped, select_shaped};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::{flagged, flagged_pairs, partition, partition_pairs, select, select_pairs};
+pub use host::{by_bits, flagged, flagged_pairs, partition, partition_pairs, select, select_pairs};

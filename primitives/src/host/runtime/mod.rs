@@ -1,5 +1,6 @@
 //! The host side: devices, streams, memory and errors.
 
+mod bits;
 pub(crate) mod call;
 pub(crate) mod column;
 mod counters;
@@ -34,6 +35,7 @@ pub use crate::host::device_kind::DeviceKind;
 pub(crate) use crate::host::error::expect_room;
 pub use crate::host::error::{Error, expect_len};
 pub use crate::host::executor::{Access, Elsewhere, Fault, FaultKind};
+pub use bits::Bits;
 #[doc(hidden)]
 pub use column::{AnySlice, AnySliceMut, AnyVec};
 #[cfg(feature = "counters")]

@@ -1,6 +1,6 @@
 //! The kernels of selection and partition.
 
-use super::predicate::{Flags, HolePredicate, Keep};
+use super::predicate::{BitFlags, Flags, HolePredicate, Keep};
 use super::segments::Within;
 use super::tile::{self, Places, Ranks, run_len, shared};
 use crate::arch::thread;
@@ -267,6 +267,10 @@ crate::instances! {
     family select_flagged(K, V, VEC, ROWS) {
         for K in [u32], V in [(), u32], VEC = 4, ROWS = tile::rows::<V>(): SelectTiles<K, V, Flags, 256, VEC, ROWS>;
         for K in [u64], V in [()], VEC = 2, ROWS = 8: SelectTiles<K, V, Flags, 256, VEC, ROWS>;
+    }
+    family select_by_bits(K, V, VEC, ROWS) {
+        for K in [u8, u16, u32, u64], V in [()], VEC = tile::vector::<K, V>(), ROWS = tile::rows::<V>():
+            SelectTiles<K, V, BitFlags, 256, VEC, ROWS>;
     }
     family select_segments(K, V, VEC, ROWS) {
         for K in [u32, u64], V in [()], VEC = tile::vector::<K, V>(), ROWS = 8:

@@ -231,6 +231,42 @@ unsafe impl Param for Flags {
     }
 }
 
+/// Keeps items by one bit each, from bit `start` of the bytes on. There are as many bits as items.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct BitFlags {
+    pub bytes: Global<u8>,
+    pub start: u64,
+}
+
+// SAFETY: `repr(C)` without padding.
+unsafe impl Param for BitFlags {
+    fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        self.bytes.buffers(name, visit);
+    }
+}
+
+impl<K> Keep<K> for BitFlags {
+    #[inline(always)]
+    unsafe fn item(&self, index: usize, _: K) -> bool {
+        let bit = self.start as usize + index;
+        self.bytes.get(bit / 8) >> (bit % 8) & 1 != 0
+    }
+
+    /// The bits of a row lie in one byte, or in two.
+    #[inline(always)]
+    unsafe fn row<const VEC: usize>(&self, index: usize, _: [K; VEC]) -> u32
+    where
+        K: Pod,
+    {
+        let bit = self.start as usize + index;
+        let (first, last) = (bit / 8, (bit + VEC - 1) / 8);
+        let low = self.bytes.get(first) as u32;
+        let high = if last == first { 0 } else { self.bytes.get(last) as u32 };
+        ((high << 8 | low) >> (bit % 8)) & ((1 << VEC) - 1)
+    }
+}
+
 impl<K> Keep<K> for Flags {
     #[inline(always)]
     unsafe fn item(&self, index: usize, _: K) -> bool {

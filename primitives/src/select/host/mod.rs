@@ -8,8 +8,10 @@ pub mod lowered;
 pub(super) mod segments;
 
 use super::device::kernel::{CountTiles, FLAG_THREADS, FlagItems, PartitionTiles, SelectTiles};
-use super::device::kernel::{flag_items, partition_flagged, partition_tiles, select_flagged, select_tiles};
-use super::device::predicate::{Flags, HolePredicate, Keep, Predicate};
+use super::device::kernel::{
+    flag_items, partition_flagged, partition_tiles, select_by_bits, select_flagged, select_tiles,
+};
+use super::device::predicate::{BitFlags, Flags, HolePredicate, Keep, Predicate};
 use super::device::source::{self, SelectSource, select_source};
 use crate::block::lookback;
 use crate::hole::RegisterRepr;
@@ -19,7 +21,9 @@ use crate::host::runtime::pairs::{Operands, Pairs, PairsMut, no_values};
 use crate::host::source::{AnySource, Source};
 use crate::input::SourceArg;
 use crate::transform::laid_out::{Indices, ReprInput};
-use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room};
+use crate::{
+    Bits, DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room,
+};
 use bytemuck::Pod;
 
 /// Writes the items that pass to the front of `output`, in order, and returns their number. Does not wait.
@@ -146,6 +150,61 @@ pub fn flagged_pairs<'a, K: Pod, V: Pod>(
 ) -> Result<DeviceValue<u64>, Error> {
     let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
     flagged_pairs_any(stream, (keys.into(), values.into()), flags.into(), (to_keys.into(), to_values.into()))
+}
+
+/// [`select`] by packed bits: keeps item `i` if bit `i` is set. The bits may begin at any bit of their bytes.
+///
+/// ```
+/// use gpu_primitives::{Bits, Device, Error, select};
+///
+/// let stream = Device::default()?.stream()?;
+/// let words = stream.upload(&[[1.0f64, 2.0], [3.0, 4.0], [5.0, 6.0]])?;
+/// let bytes = stream.upload(&[0b1010_0000u8])?;
+/// let mut kept = stream.uninit::<[f64; 2]>(3)?;
+/// let count = select::by_bits(&stream, &words, Bits::new(&bytes, 5, 3)?, &mut kept)?;
+/// assert_eq!(count.get(&stream)?, 2);
+/// assert_eq!(kept.slice(..2)?.to_vec(&stream)?, [[1.0, 2.0], [5.0, 6.0]]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// Same as [`select`], and [`Error::LengthMismatch`] if there are not as many bits as items.
+pub fn by_bits<'a, T: Pod>(
+    stream: &Stream,
+    input: impl Into<DeviceSlice<'a, T>>,
+    bits: Bits<'a>,
+    output: impl Into<DeviceSliceMut<'a, T>>,
+) -> Result<DeviceValue<u64>, Error> {
+    let (input, output) = (input.into(), output.into());
+    by_bits_any(stream, input.into(), bits, output.into())
+}
+
+fn by_bits_any(
+    stream: &Stream,
+    input: AnySlice<'_>,
+    bits: Bits<'_>,
+    output: AnySliceMut<'_>,
+) -> Result<DeviceValue<u64>, Error> {
+    let _span = crate::span!(stream, "select::by_bits", input.len());
+    expect_len("the bits", input.len(), bits.len())?;
+    let items = key_operands(stream, input, output)?;
+    let (bytes, start, _) = bits.raw_parts(stream)?;
+    let flags = BitFlags { bytes, start };
+    select_by_bits!(items.sizes() => (K, V, VEC, ROWS), {
+        if let Some((from, to)) = items.typed::<K, V>() {
+            return run_select::<K, V, _, 256, VEC, ROWS>(stream, from, to, flags);
+        }
+    }, else ());
+    // The indices of items of other sizes, and then the items.
+    let len = items.len();
+    let mut indices = Indices::new(stream, len, len)?;
+    let indexed = index_operands(stream, &mut indices)?;
+    let count = select_by_bits!(indexed.sizes() => (K, V, VEC, ROWS), {
+        let (from, to) = indexed.typed::<K, V>().expect("indices are aligned");
+        run_select::<K, V, _, 256, VEC, ROWS>(stream, from, to, flags)?
+    });
+    indices.gather_held(stream, items.keys, items.to_keys.slice(0, len))?;
+    Ok(count)
 }
 
 /// [`flagged`] of items of any size.
@@ -301,16 +360,22 @@ fn by_flags(stream: &Stream, items: Operands, flags: Flags) -> Result<DeviceValu
 fn by_index<J: Job>(stream: &Stream, items: Operands, flags: Flags, job: J) -> Result<J::Output, Error> {
     let len = items.len();
     let mut indices = Indices::new(stream, len, len)?;
-    let indexed = Operands {
-        keys: indices.from.raw_view(stream)?.into(),
-        values: no_values(len).as_const().into(),
-        to_keys: indices.to.raw_view_mut(stream)?.into(),
-        to_values: no_values(len).into(),
-    };
+    let indexed = index_operands(stream, &mut indices)?;
     let output = job.by_flags(indexed, flags)?.expect("there is a kernel for indices");
     indices.gather_held(stream, items.keys, items.to_keys.slice(0, len))?;
     indices.gather_held(stream, items.values, items.to_values.slice(0, len))?;
     Ok(output)
+}
+
+/// Returns indices as items to select.
+fn index_operands(stream: &Stream, indices: &mut Indices) -> Result<Operands, Error> {
+    let len = indices.from.len();
+    Ok(Operands {
+        keys: indices.from.raw_view(stream)?.into(),
+        values: no_values(len).as_const().into(),
+        to_keys: indices.to.raw_view_mut(stream)?.into(),
+        to_values: no_values(len).into(),
+    })
 }
 
 #[derive(Clone, Copy)]
