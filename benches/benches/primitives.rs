@@ -7,9 +7,7 @@ use gpu_benches::data::random_u32;
 use gpu_primitives::compare::Less;
 use gpu_primitives::multisplit::{self, Shift};
 use gpu_primitives::select::{self, Masked};
-use gpu_primitives::{
-    Device, DeviceKind, DeviceVec, Error, Stream, merge, scan, search, segmented_sort, sort, transfer,
-};
+use gpu_primitives::{Device, DeviceKind, DeviceVec, Error, Stream, merge, scan, search, sort, transfer};
 use rayon::iter::ParallelIterator;
 use rayon::slice::ParallelSliceMut;
 use std::time::Duration;
@@ -65,7 +63,7 @@ impl Rows<'_, '_> {
         let offsets: Vec<u32> = (0..=len as u32).step_by(SEGMENT).collect();
         let offsets = stream.upload(&offsets)?;
         self.row("segmented_sort_pairs_64", || {
-            segmented_sort::pairs(stream, &offsets, (&keys, &values), (&mut keys_out, &mut values_out), Less)
+            sort::segmented_pairs(stream, (&keys, &values), &offsets, (&mut keys_out, &mut values_out), Less)
         });
         self.row("multisplit_pairs_32", || {
             let buckets = Shift::by(27);

@@ -23,7 +23,7 @@
 //! - [`source`]: what primitives read: slices, and elements that are computed as they are read.
 //! - [`block`]: block-wide collectives, built from the device functions.
 //! - `runtime` (re-exported here): [`Device`], [`Stream`], [`DeviceVec`] and its slices, [`Error`].
-//! - one module per primitive: [`sort`], [`merge_sort`], [`segmented_sort`], [`top_k`], [`merge`], [`sets`], [`search`],
+//! - one module per primitive: [`sort`], [`merge_sort`], [`top_k`], [`merge`], [`sets`], [`search`],
 //!   [`scan`], [`reduce`], [`runs`], [`histogram`], [`multisplit`], [`select`], [`transform`], [`permute`], [`transfer`].
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
@@ -74,7 +74,7 @@ pub mod runs;
 pub mod scan;
 mod sealed;
 pub mod search;
-pub mod segmented_sort;
+mod segmented_sort;
 mod segments;
 pub mod select;
 pub mod sets;

@@ -4,7 +4,7 @@ use super::{expect, time};
 use crate::data::random_u32;
 use crate::session::Session;
 use gpu_primitives::compare::Less;
-use gpu_primitives::segmented_sort;
+use gpu_primitives::sort;
 
 /// The mean lengths of the segments.
 const LENGTHS: [usize; 3] = [8, 64, 1024];
@@ -24,7 +24,7 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
         host_offsets.sort_unstable();
         let offsets = stream.upload(&host_offsets)?;
         time(session, format!("segmented_sort_pairs_L{mean}"), len, 16.0, || {
-            segmented_sort::pairs(stream, &offsets, (&keys, &values), (&mut sorted_keys, &mut sorted_values), Less)
+            sort::segmented_pairs(stream, (&keys, &values), &offsets, (&mut sorted_keys, &mut sorted_values), Less)
         })?;
         let mut pairs: Vec<(u32, u32)> = host_keys.iter().copied().zip(host_values.iter().copied()).collect();
         for ends in host_offsets.windows(2) {

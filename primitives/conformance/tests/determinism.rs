@@ -8,7 +8,7 @@ use gpu_primitives::compare::{IgnoreLowBit, Less};
 use gpu_primitives::multisplit::{self, Shift};
 use gpu_primitives::select::{self, Masked};
 use gpu_primitives::sort::{self, Options};
-use gpu_primitives::{Device, DeviceVec, Stream, merge, scan, search, segmented_sort};
+use gpu_primitives::{Device, DeviceVec, Stream, merge, scan, search};
 use std::process::ExitCode;
 
 const ODD: Masked<u32> = Masked::equal(1, 1);
@@ -143,7 +143,7 @@ fn segmented_sorts(device: &Device) {
     let values = stream.upload(&numbers(21, n)).unwrap();
     let (mut keys_out, mut values_out) = (stream.uninit::<u32>(n).unwrap(), stream.uninit::<u32>(n).unwrap());
     assert_deterministic(device, || {
-        segmented_sort::pairs(&stream, &offsets, (&keys, &values), (&mut keys_out, &mut values_out), Less).unwrap();
+        sort::segmented_pairs(&stream, (&keys, &values), &offsets, (&mut keys_out, &mut values_out), Less).unwrap();
         bytes(&stream, &[&keys_out, &values_out])
     });
 }
@@ -194,7 +194,7 @@ fn segmented_compactions(device: &Device) {
     let keys = stream.upload(&numbers(29, n)).unwrap();
     let mut output = stream.zeroed::<u32>(n).unwrap();
     assert_deterministic(device, || {
-        let new_offsets = select::segments(&stream, &offsets, &keys, &mut output, ODD).unwrap();
+        let new_offsets = select::segmented(&stream, &keys, &offsets, &mut output, ODD).unwrap();
         bytes(&stream, &[&new_offsets, &output])
     });
 }

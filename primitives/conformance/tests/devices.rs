@@ -14,8 +14,8 @@ use gpu_primitives::monoid::{Max, Sum};
 use gpu_primitives::select::{self, Masked};
 use gpu_primitives::sort::{self, Options};
 use gpu_primitives::{
-    CpuOptions, Device, Stream, histogram, merge, merge_sort, permute, reduce, runs, scan, search, segmented_sort,
-    sets, top_k, transfer,
+    CpuOptions, Device, Stream, histogram, merge, merge_sort, permute, reduce, runs, scan, search, sets, top_k,
+    transfer,
 };
 use std::process::ExitCode;
 
@@ -173,7 +173,7 @@ fn selections(device: &Device) {
             select::partition(stream, &keys, &mut parted, Masked::equal(3, 1)).unwrap();
             let mut of_segments = stream.zeroed::<u32>(n).unwrap();
             let offsets = stream.upload(&offsets(n)).unwrap();
-            let moved = select::segments(stream, &offsets, &keys, &mut of_segments, Masked::equal(3, 1)).unwrap();
+            let moved = select::segmented(stream, &keys, &offsets, &mut of_segments, Masked::equal(3, 1)).unwrap();
             let mut bins = stream.uninit::<u32>(100).unwrap();
             histogram::even(stream, &keys, &mut bins, 1 << 20, 1 << 31).unwrap();
             let (mut best, mut places) = (stream.uninit::<u32>(n.min(50)).unwrap(), stream.uninit(n.min(50)).unwrap());
@@ -202,7 +202,7 @@ fn sorts(device: &Device) {
             assert!(sorted == merged, "both are stable");
             let offsets = stream.upload(&offsets(n)).unwrap();
             let outputs = (&mut keys_out, &mut values_out);
-            segmented_sort::pairs(stream, &offsets, (&keys, &values), outputs, Less).unwrap();
+            sort::segmented_pairs(stream, (&keys, &values), &offsets, outputs, Less).unwrap();
             [sorted, bytes(stream, &[&keys_out]), bytes(stream, &[&values_out])].concat()
         });
     }

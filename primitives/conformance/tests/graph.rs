@@ -6,7 +6,7 @@ use gpu_primitives::compare::Less;
 use gpu_primitives::multisplit::{self, Shift};
 use gpu_primitives::select::{self, Masked};
 use gpu_primitives::sort::{self, Options};
-use gpu_primitives::{CpuOptions, Device, Error, Stream, merge, reduce, scan, segmented_sort, transfer};
+use gpu_primitives::{CpuOptions, Device, Error, Offsets, Stream, merge, reduce, scan, transfer};
 use std::process::ExitCode;
 
 /// The number of elements of a tile of the scan, and the number that one block sorts.
@@ -272,18 +272,17 @@ fn what_cannot_be_recorded(device: &Device) {
     refused(&stream, |stream| stream.capture(|_| Ok(())));
     // SAFETY: nothing is launched.
     refused(&stream, |stream| unsafe { graph.launch(stream) });
-    refused(&stream, |stream| segmented_sort::keys(stream, &offsets, &data, &mut output, Less));
-    refused(&stream, |stream| select::segments(stream, &offsets, &data, &mut output, ODD));
+    refused(&stream, |stream| sort::segmented_keys(stream, &data, &offsets, &mut output, Less));
+    refused(&stream, |stream| select::segmented(stream, &data, &offsets, &mut output, ODD));
     assert_eq!(output.to_vec(&stream).unwrap(), [0; 100]);
 
     // Calls that do not wait can be recorded.
     let mut sorted = stream.zeroed::<u32>(100).unwrap();
     let recorded = stream.capture(|stream| {
-        // SAFETY: the offsets ascend.
-        unsafe {
-            segmented_sort::keys_unchecked(stream, &offsets, &data, &mut sorted, Less)?;
-            select::segments_unchecked(stream, &offsets, &data, &mut output, ODD)
-        }
+        // SAFETY: the offsets ascend, and nothing changes them.
+        let offsets = unsafe { Offsets::unchecked(&offsets) };
+        sort::segmented_keys(stream, &data, offsets, &mut sorted, Less)?;
+        select::segmented(stream, &data, offsets, &mut output, ODD)
     });
     let (mut graph, new_offsets) = recorded.unwrap();
     for _ in 0..3 {

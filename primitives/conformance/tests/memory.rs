@@ -9,7 +9,7 @@ use gpu_primitives::compare::Less;
 use gpu_primitives::multisplit::{self, Shift};
 use gpu_primitives::select::{self, Masked};
 use gpu_primitives::sort::{self, Options};
-use gpu_primitives::{Device, DeviceVec, Stream, merge, scan, search, segmented_sort, transfer};
+use gpu_primitives::{Device, DeviceVec, Stream, merge, scan, search, transfer};
 use std::process::ExitCode;
 
 const KIB: usize = 1 << 10;
@@ -232,7 +232,7 @@ fn segmented_compactions(device: &Device) {
     let input = numbers(&stream, n);
     let mut output = numbers(&stream, n);
     let offsets = stream.upload(&[0, 5, n as u32]).unwrap();
-    let taken = measure(&stream, || select::segments(&stream, &offsets, &input, &mut output, ODD).unwrap());
+    let taken = measure(&stream, || select::segmented(&stream, &input, &offsets, &mut output, ODD).unwrap());
     let tiles = n.div_ceil(32 * KIB / 4);
     taken.assert_peak(tiles * 3584 + lookback(tiles, 2) + 3 * 4 + 32);
     taken.assert_kept(lookback(tiles, 2));
@@ -277,12 +277,12 @@ fn segmented_sorts(device: &Device) {
     let (mut keys, mut values) = (numbers(&stream, n), numbers(&stream, n));
     let short = stream.upload(&(0..n as u32).step_by(100).collect::<Vec<_>>()).unwrap();
     let taken = measure(&stream, || {
-        segmented_sort::pairs_in_place(&stream, &short, (&mut keys, &mut values), Less).unwrap();
+        sort::segmented_pairs_in_place(&stream, (&mut keys, &mut values), &short, Less).unwrap();
     });
     assert_eq!((taken.peak, taken.kept), (edges, 0));
     let long = stream.upload(&[0, n as u32]).unwrap();
     let taken = measure(&stream, || {
-        segmented_sort::pairs_in_place(&stream, &long, (&mut keys, &mut values), Less).unwrap();
+        sort::segmented_pairs_in_place(&stream, (&mut keys, &mut values), &long, Less).unwrap();
     });
     assert_eq!((taken.peak, taken.kept), (8 * n + edges, 0));
 }

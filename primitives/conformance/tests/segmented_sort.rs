@@ -5,8 +5,8 @@ use gpu_conformance::data::random;
 use gpu_conformance::kernels::{CyclicFrom, NotAnOrder};
 use gpu_conformance::{cases, is_checked, is_gpu, run};
 use gpu_primitives::compare::{Compare, Greater, IgnoreLowBit, Less};
-use gpu_primitives::segmented_sort::{self, Shape};
-use gpu_primitives::{CpuOptions, Device, DeviceKind, Error, Schedule, Stream};
+use gpu_primitives::sort::{self, SegmentShape};
+use gpu_primitives::{CpuOptions, Device, DeviceKind, Error, Offsets, Schedule, Stream};
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any};
 use proptest::test_runner::{Config, TestRunner};
@@ -83,10 +83,10 @@ where
     let (input_keys, input_values) = (stream.upload(keys).unwrap(), stream.upload(values).unwrap());
     let mut output_keys = stream.uninit::<K>(keys.len()).unwrap();
     let mut output_values = stream.uninit::<V>(keys.len()).unwrap();
-    segmented_sort::pairs(
+    sort::segmented_pairs(
         stream,
-        &offsets,
         (&input_keys, &input_values),
+        &offsets,
         (&mut output_keys, &mut output_values),
         compare,
     )
@@ -105,14 +105,14 @@ fn check_all_ways<C: Compare<u32>>(stream: &Stream, offsets: &[u32], keys: &[u32
     let input = stream.upload(keys).unwrap();
     let mut in_place = stream.upload(keys).unwrap();
     let mut in_place_values = stream.upload(&values).unwrap();
-    segmented_sort::pairs_in_place(stream, &offsets, (&mut in_place, &mut in_place_values), compare).unwrap();
+    sort::segmented_pairs_in_place(stream, (&mut in_place, &mut in_place_values), &offsets, compare).unwrap();
     assert_same(&in_place.to_vec(stream).unwrap(), &expected_keys, "keys in place");
     assert_same(&in_place_values.to_vec(stream).unwrap(), &expected_values, "values in place");
     let mut output = stream.uninit::<u32>(keys.len()).unwrap();
-    segmented_sort::keys(stream, &offsets, &input, &mut output, compare).unwrap();
+    sort::segmented_keys(stream, &input, &offsets, &mut output, compare).unwrap();
     assert_same(&output.to_vec(stream).unwrap(), &expected_keys, "keys alone");
     let mut in_place = stream.upload(keys).unwrap();
-    segmented_sort::keys_in_place(stream, &offsets, &mut in_place, compare).unwrap();
+    sort::segmented_keys_in_place(stream, &mut in_place, &offsets, compare).unwrap();
     assert_same(&in_place.to_vec(stream).unwrap(), &expected_keys, "keys alone in place");
 }
 
@@ -263,7 +263,7 @@ fn items_outside_segments(device: &Device) {
         let offsets = stream.upload(&offsets).unwrap();
         let input = stream.upload(&keys).unwrap();
         let (mut output, mut values) = (stream.upload(&vec![9; len]).unwrap(), stream.upload(&vec![9; len]).unwrap());
-        segmented_sort::pairs(&stream, &offsets, (&input, &input), (&mut output, &mut values), Less).unwrap();
+        sort::segmented_pairs(&stream, (&input, &input), &offsets, (&mut output, &mut values), Less).unwrap();
         assert_same(&output.to_vec(&stream).unwrap(), &expected, "keys");
         assert_same(&values.to_vec(&stream).unwrap(), &expected, "values");
     }
@@ -281,7 +281,7 @@ fn misaligned_slices(device: &Device) {
         let mut output = stream.upload(&vec![9; len + 8]).unwrap();
         let source = input.slice(from..from + len).unwrap();
         let target = output.slice_mut(to..to + len).unwrap();
-        segmented_sort::keys(&stream, device_offsets.slice(1..).unwrap(), source, target, Less).unwrap();
+        sort::segmented_keys(&stream, source, device_offsets.slice(1..).unwrap(), target, Less).unwrap();
         let mut expected = vec![9; len + 8];
         let source = &keys[from..from + len];
         expected[to..to + len].copy_from_slice(&oracle(&offsets, source, source, Less).0);
@@ -302,28 +302,17 @@ fn unchecked(device: &Device) {
         let mut output_keys = stream.uninit::<u32>(keys.len()).unwrap();
         let mut output_values = stream.uninit::<u32>(keys.len()).unwrap();
         // SAFETY: the offsets ascend.
-        unsafe {
-            segmented_sort::pairs_unchecked(
-                &stream,
-                &offsets,
-                (&input_keys, &input_values),
-                (&mut output_keys, &mut output_values),
-                Less,
-            )
-            .unwrap();
-            segmented_sort::pairs_in_place_unchecked(&stream, &offsets, (&mut in_place, &mut in_place_values), Less)
-                .unwrap();
-        }
+        let offsets = unsafe { Offsets::unchecked(&offsets) };
+        let (input, output) = ((&input_keys, &input_values), (&mut output_keys, &mut output_values));
+        sort::segmented_pairs(&stream, input, offsets, output, Less).unwrap();
+        sort::segmented_pairs_in_place(&stream, (&mut in_place, &mut in_place_values), offsets, Less).unwrap();
         for (found_keys, found_values) in [(&output_keys, &output_values), (&in_place, &in_place_values)] {
             assert_same(&found_keys.to_vec(&stream).unwrap(), &expected_keys, "keys");
             assert_same(&found_values.to_vec(&stream).unwrap(), &expected_values, "values");
         }
         let mut in_place = stream.upload(&keys).unwrap();
-        // SAFETY: as above.
-        unsafe {
-            segmented_sort::keys_unchecked(&stream, &offsets, &input_keys, &mut output_keys, Less).unwrap();
-            segmented_sort::keys_in_place_unchecked(&stream, &offsets, &mut in_place, Less).unwrap();
-        }
+        sort::segmented_keys(&stream, &input_keys, offsets, &mut output_keys, Less).unwrap();
+        sort::segmented_keys_in_place(&stream, &mut in_place, offsets, Less).unwrap();
         assert_same(&output_keys.to_vec(&stream).unwrap(), &expected_keys, "keys alone");
         assert_same(&in_place.to_vec(&stream).unwrap(), &expected_keys, "keys alone in place");
     }
@@ -347,7 +336,7 @@ fn small_bad_offsets(device: &Device) {
     for (offsets, bad_index, bad_offset, bad_previous) in wrong {
         let offsets = stream.upload(offsets).unwrap();
         let mut output = stream.upload(&vec![9; len]).unwrap();
-        match segmented_sort::keys(&stream, &offsets, &input, &mut output, Less).unwrap_err() {
+        match sort::segmented_keys(&stream, &input, &offsets, &mut output, Less).unwrap_err() {
             Error::InvalidOffsets { index, offset, previous, len: items } => {
                 assert_eq!((index, offset, previous, items), (bad_index, bad_offset, bad_previous, len));
             }
@@ -362,7 +351,8 @@ fn small_bad_offsets(device: &Device) {
             let mut output = stream.upload(&vec![9; len + 200]).unwrap();
             let target = output.slice_mut(100..100 + len).unwrap();
             // SAFETY: the offsets break the contract on purpose. The test checks the memory around the output.
-            unsafe { segmented_sort::keys_unchecked(&stream, &offsets, &input, target, Less).unwrap() };
+            let offsets = unsafe { Offsets::unchecked(&offsets) };
+            sort::segmented_keys(&stream, &input, offsets, target, Less).unwrap();
             let output = output.to_vec(&stream).unwrap();
             assert_same(&output[..100], &[9; 100], "before the output");
             assert_same(&output[100 + len..], &[9; 100], "after the output");
@@ -408,9 +398,15 @@ fn tiny_tiles(device: &Device) {
         let (expected_keys, expected_values) = oracle(&offsets, &keys, &values, Less);
         let offsets = stream.upload(&offsets).unwrap();
         let (mut keys, mut values) = (stream.upload(&keys).unwrap(), stream.upload(&values).unwrap());
-        let shape = Shape::<64, 2, 20>;
-        segmented_sort::pairs_shaped(&stream, (&offsets).into(), (&mut keys).into(), (&mut values).into(), Less, shape)
-            .unwrap();
+        let shape = SegmentShape::<64, 2, 20>;
+        sort::segmented_pairs_shaped(
+            &stream,
+            ((&mut keys).into(), (&mut values).into()),
+            (&offsets).into(),
+            Less,
+            shape,
+        )
+        .unwrap();
         assert_same(&keys.to_vec(&stream).unwrap(), &expected_keys, "keys");
         assert_same(&values.to_vec(&stream).unwrap(), &expected_values, "values");
     }
@@ -438,7 +434,7 @@ fn small_bad_comparators(device: &Device) {
     for order in NotAnOrder::KINDS {
         let device_offsets = stream.upload(&offsets).unwrap();
         let (mut found, mut values) = (stream.upload(&keys).unwrap(), stream.upload(&indices).unwrap());
-        segmented_sort::pairs_in_place(&stream, &device_offsets, (&mut found, &mut values), order).unwrap();
+        sort::segmented_pairs_in_place(&stream, (&mut found, &mut values), &device_offsets, order).unwrap();
         assert_permutation(&offsets, &keys, &found.to_vec(&stream).unwrap(), &values.to_vec(&stream).unwrap());
     }
 }
@@ -456,11 +452,11 @@ fn bad_comparators_across_tiles(device: &Device) {
         let device_offsets = stream.upload(&offsets).unwrap();
         let (mut found, mut values) = (stream.upload(&keys).unwrap(), stream.upload(&indices).unwrap());
         if matches!(device.kind(), DeviceKind::Cuda { .. }) {
-            segmented_sort::pairs_in_place(&stream, &device_offsets, (&mut found, &mut values), order).unwrap();
+            sort::segmented_pairs_in_place(&stream, (&mut found, &mut values), &device_offsets, order).unwrap();
         } else {
             let (keys, values) = ((&mut found).into(), (&mut values).into());
-            let shape = Shape::<64, 3, 30>;
-            segmented_sort::pairs_shaped(&stream, (&device_offsets).into(), keys, values, order, shape).unwrap();
+            let shape = SegmentShape::<64, 3, 30>;
+            sort::segmented_pairs_shaped(&stream, (keys, values), (&device_offsets).into(), order, shape).unwrap();
         }
         assert_permutation(&offsets, &keys, &found.to_vec(&stream).unwrap(), &values.to_vec(&stream).unwrap());
     }
@@ -488,7 +484,7 @@ fn deterministic(device: &Device) {
         let stream = device.stream().unwrap();
         let offsets = stream.upload(&offsets).unwrap();
         let (mut found, mut values) = (stream.upload(&keys).unwrap(), stream.upload(&keys_32(1, len)).unwrap());
-        segmented_sort::pairs_in_place(&stream, &offsets, (&mut found, &mut values), Less).unwrap();
+        sort::segmented_pairs_in_place(&stream, (&mut found, &mut values), &offsets, Less).unwrap();
         values.to_vec(&stream).unwrap()
     };
     let reference = sort_on(&Device::cpu());
@@ -503,13 +499,13 @@ fn wrong_lengths(device: &Device) {
     let none = stream.upload::<u32>(&[]).unwrap();
     let input = stream.upload(&[3u32, 2, 1]).unwrap();
     let mut output = stream.upload(&[5u32; 4]).unwrap();
-    let error = segmented_sort::keys(&stream, &offsets, &input, &mut output, Less).unwrap_err();
+    let error = sort::segmented_keys(&stream, &input, &offsets, &mut output, Less).unwrap_err();
     assert!(matches!(error, Error::LengthMismatch { expected: 3, found: 4, .. }), "{error}");
     let error =
-        segmented_sort::pairs_in_place(&stream, &offsets, (&mut output, &mut input.try_clone(&stream).unwrap()), Less)
+        sort::segmented_pairs_in_place(&stream, (&mut output, &mut input.try_clone(&stream).unwrap()), &offsets, Less)
             .unwrap_err();
     assert!(matches!(error, Error::LengthMismatch { expected: 4, found: 3, .. }), "{error}");
-    let error = segmented_sort::keys_in_place(&stream, &none, &mut output, Less).unwrap_err();
+    let error = sort::segmented_keys_in_place(&stream, &mut output, &none, Less).unwrap_err();
     assert!(matches!(error, Error::LengthMismatch { expected: 1, found: 0, .. }), "{error}");
     assert_eq!(output.to_vec(&stream).unwrap(), [5; 4]);
 }
@@ -518,7 +514,7 @@ fn another_order(device: &Device) {
     let stream = device.stream().unwrap();
     let offsets = stream.upload(&[0u32, 3]).unwrap();
     let mut keys = stream.upload(&[1u32, 3, 2]).unwrap();
-    segmented_sort::keys_in_place(&stream, &offsets, &mut keys, Greater).unwrap();
+    sort::segmented_keys_in_place(&stream, &mut keys, &offsets, Greater).unwrap();
     assert_eq!(keys.to_vec(&stream).unwrap(), [3, 2, 1]);
 }
 
@@ -543,21 +539,20 @@ fn argsort(device: &Device) {
         }
         let mut positions = stream.upload(&vec![7u32; len]).unwrap();
         if descending {
-            segmented_sort::argsort(&stream, &device_offsets, &keys, &mut positions, Greater).unwrap();
+            sort::segmented_argsort(&stream, &keys, &device_offsets, &mut positions, Greater).unwrap();
         } else {
             // SAFETY: the offsets are in order.
-            unsafe {
-                segmented_sort::argsort_unchecked(&stream, &device_offsets, &keys, &mut positions, Less).unwrap();
-            }
+            let offsets = unsafe { Offsets::unchecked(&device_offsets) };
+            sort::segmented_argsort(&stream, &keys, offsets, &mut positions, Less).unwrap();
         }
         assert_eq!(positions.to_vec(&stream).unwrap(), expected);
     }
     let mut short = stream.zeroed::<u32>(4).unwrap();
-    let result = segmented_sort::argsort(&stream, &device_offsets, &keys, &mut short, Less);
+    let result = sort::segmented_argsort(&stream, &keys, &device_offsets, &mut short, Less);
     assert!(matches!(result, Err(Error::LengthMismatch { .. })));
     let bad = stream.upload(&[5u32, 3]).unwrap();
     let mut positions = stream.zeroed::<u32>(len).unwrap();
-    let result = segmented_sort::argsort(&stream, &bad, &keys, &mut positions, Less);
+    let result = sort::segmented_argsort(&stream, &keys, &bad, &mut positions, Less);
     assert!(matches!(result, Err(Error::InvalidOffsets { .. })));
     assert!(positions.to_vec(&stream).unwrap().iter().all(|&x| x == 0));
 }

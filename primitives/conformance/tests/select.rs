@@ -5,7 +5,7 @@ use gpu_conformance::data::{edge_sizes, random};
 use gpu_conformance::kernels::Between;
 use gpu_conformance::{adversarial_streams, cases, is_checked, is_gpu, run};
 use gpu_primitives::select::{self, Masked, Offset, Predicate, Shape};
-use gpu_primitives::{Device, DeviceKind, Error, Stream};
+use gpu_primitives::{Device, DeviceKind, Error, Offsets, Stream};
 use proptest::collection::vec;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, TestRunner};
@@ -105,7 +105,7 @@ fn check_segments<O: Offset + Debug + PartialEq, P: Predicate<u32>>(
     let device_offsets = stream.upload(&convert(offsets)).unwrap();
     let input = stream.upload(host).unwrap();
     let mut output = stream.upload(&vec![7; host.len()]).unwrap();
-    let found = select::segments(stream, &device_offsets, &input, &mut output, predicate).unwrap();
+    let found = select::segmented(stream, &input, &device_offsets, &mut output, predicate).unwrap();
     assert_same(&found.to_vec(stream).unwrap(), &convert(&new_offsets), "new offsets");
     assert_same(&output.to_vec(stream).unwrap(), &expected, "segments");
 }
@@ -398,15 +398,13 @@ fn segments_pairs(device: &Device) {
         let mut out_keys = stream.upload(&vec![7; n]).unwrap();
         let mut out_values = stream.uninit::<u64>(n).unwrap();
         let (keys, values_out) = (&mut out_keys, &mut out_values);
-        let found = if wait {
-            select::segments_pairs(&stream, &device_offsets, (&input, &values), (keys, values_out), ODD)
+        let offsets = if wait {
+            Offsets::checked(&device_offsets)
         } else {
             // SAFETY: the offsets ascend.
-            unsafe {
-                select::segments_pairs_unchecked(&stream, &device_offsets, (&input, &values), (keys, values_out), ODD)
-            }
+            unsafe { Offsets::unchecked(&device_offsets) }
         };
-        let found = found.unwrap();
+        let found = select::segmented_pairs(&stream, (&input, &values), offsets, (keys, values_out), ODD).unwrap();
         assert_same(&found.to_vec(&stream).unwrap(), &new_offsets, "new offsets");
         assert_same(&out_keys.to_vec(&stream).unwrap(), &expected, "keys");
         let found_values = out_values.slice(..count).unwrap().to_vec(&stream).unwrap();
@@ -429,7 +427,7 @@ fn invalid_offsets(device: &Device) {
         (vec![900, 100], 1, 100, 900),
     ] {
         let device_offsets = stream.upload(&offsets).unwrap();
-        match select::segments(&stream, &device_offsets, &input, &mut output, ODD).unwrap_err() {
+        match select::segmented(&stream, &input, &device_offsets, &mut output, ODD).unwrap_err() {
             Error::InvalidOffsets { index, offset, previous, len } => {
                 assert_eq!((index, offset, previous, len), (bad_index, bad_offset, bad_previous, n));
             }
@@ -438,11 +436,12 @@ fn invalid_offsets(device: &Device) {
         assert_eq!(output.to_vec(&stream).unwrap(), vec![7; n]);
         let mut other = stream.uninit::<u32>(n).unwrap();
         // SAFETY: the offsets break the contract on purpose. The test checks the new offsets.
-        let moved = unsafe { select::segments_unchecked(&stream, &device_offsets, &input, &mut other, ODD).unwrap() };
+        let offsets = unsafe { Offsets::unchecked(&device_offsets) };
+        let moved = select::segmented(&stream, &input, offsets, &mut other, ODD).unwrap();
         assert!(moved.to_vec(&stream).unwrap().iter().all(|&x| x <= 1000));
     }
     let none = stream.upload::<u32>(&[]).unwrap();
-    let error = select::segments(&stream, &none, &input, &mut output, ODD).unwrap_err();
+    let error = select::segmented(&stream, &input, &none, &mut output, ODD).unwrap_err();
     assert!(matches!(error, Error::LengthMismatch { expected: 1, found: 0, .. }), "{error}");
 }
 
@@ -592,10 +591,10 @@ fn adversarial_schedules_of_segments(device: &Device) {
         let offsets = stream.upload(&offsets).unwrap();
         let mut output = stream.upload(&vec![7; host.len()]).unwrap();
         let found = if is_gpu(device) {
-            select::segments(&stream, &offsets, &input, &mut output, ODD)
+            select::segmented(&stream, &input, &offsets, &mut output, ODD)
         } else {
             let shape = Shape::<32, 2, 1>;
-            select::segments_shaped(&stream, (&offsets).into(), (&input).into(), (&mut output).into(), ODD, shape)
+            select::segmented_shaped(&stream, (&input).into(), (&offsets).into(), (&mut output).into(), ODD, shape)
         };
         assert_same(&found.unwrap().to_vec(&stream).unwrap(), &new_offsets, &format!("order {seed}: new offsets"));
         assert_same(&output.to_vec(&stream).unwrap(), &kept, "segments");

@@ -16,7 +16,7 @@ use gpu_primitives::select::{self, Predicate};
 use gpu_primitives::sort::{FromCode, RadixKey};
 use gpu_primitives::{
     CpuOptions, Device, DeviceVec, Error, FaultKind, Global, GlobalMut, Stream, histogram, merge, merge_sort,
-    multisplit, reduce, runs, scan, search, segmented_sort, sets, sort, source, thread, top_k, transfer,
+    multisplit, reduce, runs, scan, search, sets, sort, source, thread, top_k, transfer,
 };
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -122,7 +122,7 @@ fn unsteady_orders(device: &Device) {
         let (mut out, mut with) = (Fenced::new(&stream, n), Fenced::new(&stream, n));
         out.inside().copy_from(&stream, &keys).unwrap();
         with.inside().copy_from(&stream, &values).unwrap();
-        segmented_sort::pairs_in_place(&stream, &offsets, (out.inside(), with.inside()), Unsteady).unwrap();
+        sort::segmented_pairs_in_place(&stream, (out.inside(), with.inside()), &offsets, Unsteady).unwrap();
         out.check(&stream, "segmented sort");
         with.check(&stream, "segmented sort, values");
     }

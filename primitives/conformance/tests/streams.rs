@@ -9,7 +9,7 @@ use gpu_primitives::scan::Monoid;
 use gpu_primitives::select::{self, Masked};
 use gpu_primitives::{
     CpuOptions, Device, DeviceSliceMut, DeviceVec, Error, FaultKind, Schedule, Stream, merge, reduce, scan, search,
-    segmented_sort, sort, transfer,
+    sort, transfer,
 };
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -140,7 +140,7 @@ const OPERATIONS: [Operation; 13] = [
         name: "segmented sort",
         device: |stream, data| {
             let offsets = stream.upload(&[0, data.len() as u32 / 3, data.len() as u32])?;
-            segmented_sort::keys_in_place(stream, &offsets, data, Less)
+            sort::segmented_keys_in_place(stream, data, &offsets, Less)
         },
         host: |data| {
             let third = data.len() / 3;

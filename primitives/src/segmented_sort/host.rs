@@ -13,7 +13,7 @@ use crate::compare::{Compare, HoleOrder};
 use crate::hole::RegisterRepr;
 use crate::host::repr::{expect_repr, repr_layout};
 use crate::host::runtime::column::{AnySlice, AnySliceMut, AnyVec, Column, ColumnMut};
-use crate::host::runtime::offsets::{Trust, expect_offsets, invalid_offset};
+use crate::host::runtime::offsets::{Offsets, Trust, expect_offsets, invalid_offset};
 use crate::host::runtime::pairs::{Columns, ColumnsMut};
 use crate::host::source;
 use crate::operator::map;
@@ -24,217 +24,134 @@ use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, St
 use bytemuck::Pod;
 use std::marker::PhantomData;
 
-/// Sorts the keys of each segment into `output`. Waits for the check of the offsets.
+/// Sorts the keys of each segment into `output`.
+///
+/// Segment `i` is `offsets[i]..offsets[i + 1]`. Items before the first offset and after the last one belong to no segment:
+/// they are neither read nor written. Equal keys keep their order. See [segments](crate::sort#segments).
+///
+/// Waits for the check of the offsets. With [`Offsets::unchecked`] it does not wait: it launches the passes that the
+/// longest possible segment would need, and allocates temporary memory for all keys.
+///
+/// ```
+/// use gpu_primitives::compare::Less;
+/// use gpu_primitives::{Device, Error, sort};
+///
+/// let stream = Device::cpu().stream()?;
+/// let keys = stream.upload(&[5u32, 1, 3, 2, 9, 2, 0])?;
+/// let offsets = stream.upload(&[0u32, 3, 3, 7])?; // three segments, the second one empty
+/// let mut sorted = stream.uninit::<u32>(7)?;
+/// sort::segmented_keys(&stream, &keys, &offsets, &mut sorted, Less)?;
+/// assert_eq!(sorted.to_vec(&stream)?, [1, 3, 5, 0, 2, 2, 9]);
+/// # Ok::<(), Error>(())
+/// ```
 ///
 /// # Errors
 /// [`Error::InvalidOffsets`] if the offsets decrease or exceed the input: nothing is written in this case.
 /// [`Error::LengthMismatch`] if the slices differ in length or there is no offset at all; [`Error::TooLong`] for more
 /// than 2^32 - 1 keys; any launch or allocation error.
-pub fn keys<'a, K: Pod, C: Compare<K>>(
+pub fn segmented_keys<'a, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    offsets: impl Into<DeviceSlice<'a, u32>>,
     input: impl Into<DeviceSlice<'a, K>>,
+    offsets: impl Into<Offsets<'a, u32>>,
     output: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let offsets: DeviceSlice<'a, u32> = offsets.into();
-    let _span = crate::span!(stream, "segmented_sort::keys", offsets.len());
+    let offsets = offsets.into();
+    let _span = crate::span!(stream, "sort::segmented_keys", offsets.len());
     let operands = keys_apart(stream, input.into().into(), output.into().into())?;
-    sort(stream, offsets, operands, HoleOrder::of::<K, C>(compare), Trust::Check)
+    sort(stream, offsets, operands, HoleOrder::of::<K, C>(compare))
 }
 
-/// Runs [`keys`] in place.
+/// Runs [`segmented_keys`] in place.
 ///
 /// # Errors
-/// Same as [`keys`].
-pub fn keys_in_place<'a, K: Pod, C: Compare<K>>(
+/// Same as [`segmented_keys`].
+pub fn segmented_keys_in_place<'a, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    offsets: impl Into<DeviceSlice<'a, u32>>,
     keys: impl Into<DeviceSliceMut<'a, K>>,
+    offsets: impl Into<Offsets<'a, u32>>,
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let offsets: DeviceSlice<'a, u32> = offsets.into();
-    let _span = crate::span!(stream, "segmented_sort::keys_in_place", offsets.len());
+    let offsets = offsets.into();
+    let _span = crate::span!(stream, "sort::segmented_keys_in_place", offsets.len());
     let operands = in_place(ColumnsMut::keys(stream, keys.into().into())?);
-    sort(stream, offsets, operands, HoleOrder::of::<K, C>(compare), Trust::Check)
+    sort(stream, offsets, operands, HoleOrder::of::<K, C>(compare))
 }
 
-/// Sorts each segment by its keys and moves the values along. Waits for the check of the offsets.
+/// Sorts each segment by its keys and moves the values along. Waits like [`segmented_keys`].
 ///
 /// # Errors
-/// Same as [`keys`].
-pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
+/// Same as [`segmented_keys`].
+pub fn segmented_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
-    offsets: impl Into<DeviceSlice<'a, u32>>,
     input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    offsets: impl Into<Offsets<'a, u32>>,
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let offsets: DeviceSlice<'a, u32> = offsets.into();
-    let _span = crate::span!(stream, "segmented_sort::pairs", offsets.len());
+    let offsets = offsets.into();
+    let _span = crate::span!(stream, "sort::segmented_pairs", offsets.len());
     let (from, to) = ((input.0.into().into(), input.1.into().into()), (output.0.into().into(), output.1.into().into()));
-    sort(stream, offsets, pairs_apart(stream, from, to)?, HoleOrder::of::<K, C>(compare), Trust::Check)
+    sort(stream, offsets, pairs_apart(stream, from, to)?, HoleOrder::of::<K, C>(compare))
 }
 
-/// Runs [`pairs`] in place.
+/// Runs [`segmented_pairs`] in place.
 ///
 /// # Errors
-/// Same as [`keys`].
-pub fn pairs_in_place<'a, K: Pod, V: Pod, C: Compare<K>>(
+/// Same as [`segmented_keys`].
+pub fn segmented_pairs_in_place<'a, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
-    offsets: impl Into<DeviceSlice<'a, u32>>,
     pairs: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    offsets: impl Into<Offsets<'a, u32>>,
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let offsets: DeviceSlice<'a, u32> = offsets.into();
-    let _span = crate::span!(stream, "segmented_sort::pairs_in_place", offsets.len());
+    let offsets = offsets.into();
+    let _span = crate::span!(stream, "sort::segmented_pairs_in_place", offsets.len());
     let operands = pairs_same(stream, (pairs.0.into().into(), pairs.1.into().into()))?;
-    sort(stream, offsets, operands, HoleOrder::of::<K, C>(compare), Trust::Check)
-}
-
-/// [`keys`] without the check and without waiting. It launches the passes that the longest possible segment would need,
-/// and allocates temporary memory for all keys if they exceed one tile.
-///
-/// # Errors
-/// Same as [`keys`], except for the offsets.
-///
-/// # Safety
-/// The offsets do not decrease and do not exceed the input. Otherwise the contents of the output are unspecified, but
-/// nothing outside of it is read or written.
-pub unsafe fn keys_unchecked<'a, K: Pod, C: Compare<K>>(
-    stream: &Stream,
-    offsets: impl Into<DeviceSlice<'a, u32>>,
-    input: impl Into<DeviceSlice<'a, K>>,
-    output: impl Into<DeviceSliceMut<'a, K>>,
-    compare: C,
-) -> Result<(), Error> {
-    const { expect_repr::<K>() };
-    let operands = keys_apart(stream, input.into().into(), output.into().into())?;
-    sort(stream, offsets.into(), operands, HoleOrder::of::<K, C>(compare), Trust::Promised)
-}
-
-/// [`keys_in_place`] without the check and without waiting: see [`keys_unchecked`].
-///
-/// # Errors
-/// Same as [`keys_unchecked`].
-///
-/// # Safety
-/// Same as [`keys_unchecked`].
-pub unsafe fn keys_in_place_unchecked<'a, K: Pod, C: Compare<K>>(
-    stream: &Stream,
-    offsets: impl Into<DeviceSlice<'a, u32>>,
-    keys: impl Into<DeviceSliceMut<'a, K>>,
-    compare: C,
-) -> Result<(), Error> {
-    const { expect_repr::<K>() };
-    let operands = in_place(ColumnsMut::keys(stream, keys.into().into())?);
-    sort(stream, offsets.into(), operands, HoleOrder::of::<K, C>(compare), Trust::Promised)
-}
-
-/// [`pairs`] without the check and without waiting: see [`keys_unchecked`].
-///
-/// # Errors
-/// Same as [`keys_unchecked`].
-///
-/// # Safety
-/// Same as [`keys_unchecked`].
-pub unsafe fn pairs_unchecked<'a, K: Pod, V: Pod, C: Compare<K>>(
-    stream: &Stream,
-    offsets: impl Into<DeviceSlice<'a, u32>>,
-    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
-    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
-    compare: C,
-) -> Result<(), Error> {
-    const { expect_repr::<K>() };
-    let (from, to) = ((input.0.into().into(), input.1.into().into()), (output.0.into().into(), output.1.into().into()));
-    sort(stream, offsets.into(), pairs_apart(stream, from, to)?, HoleOrder::of::<K, C>(compare), Trust::Promised)
-}
-
-/// [`pairs_in_place`] without the check and without waiting: see [`keys_unchecked`].
-///
-/// # Errors
-/// Same as [`keys_unchecked`].
-///
-/// # Safety
-/// Same as [`keys_unchecked`].
-pub unsafe fn pairs_in_place_unchecked<'a, K: Pod, V: Pod, C: Compare<K>>(
-    stream: &Stream,
-    offsets: impl Into<DeviceSlice<'a, u32>>,
-    pairs: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
-    compare: C,
-) -> Result<(), Error> {
-    const { expect_repr::<K>() };
-    let operands = pairs_same(stream, (pairs.0.into().into(), pairs.1.into().into()))?;
-    sort(stream, offsets.into(), operands, HoleOrder::of::<K, C>(compare), Trust::Promised)
+    sort(stream, offsets, operands, HoleOrder::of::<K, C>(compare))
 }
 
 /// Finds the order of each segment's keys: element `i` of `positions` is the position, within its segment, of the key that
-/// comes to place `i` when the segment is sorted. Equal keys keep their order. The keys are not changed. Waits for the check
-/// of the offsets.
+/// comes to place `i` when the segment is sorted. Equal keys keep their order. The keys are not changed. Waits like
+/// [`segmented_keys`].
 ///
 /// ```
 /// use gpu_primitives::compare::{Greater, Less};
-/// use gpu_primitives::{Device, Error, segmented_sort};
+/// use gpu_primitives::{Device, Error, sort};
 ///
 /// let stream = Device::default()?.stream()?;
-/// let offsets = stream.upload(&[0u32, 3, 7])?;
 /// let keys = stream.upload(&[0.5f32, -1.0, 2.0, 4.0, 1.0, 3.0, 1.0])?;
+/// let offsets = stream.upload(&[0u32, 3, 7])?;
 /// let mut positions = stream.uninit::<u32>(7)?;
-/// segmented_sort::argsort(&stream, &offsets, &keys, &mut positions, Less)?;
+/// sort::segmented_argsort(&stream, &keys, &offsets, &mut positions, Less)?;
 /// assert_eq!(positions.to_vec(&stream)?, [1, 0, 2, 1, 3, 2, 0]);
-/// segmented_sort::argsort(&stream, &offsets, &keys, &mut positions, Greater)?;
+/// sort::segmented_argsort(&stream, &keys, &offsets, &mut positions, Greater)?;
 /// assert_eq!(positions.to_vec(&stream)?, [2, 0, 1, 0, 2, 1, 3]);
 /// # Ok::<(), Error>(())
 /// ```
 ///
 /// # Errors
-/// Same as [`keys`].
-pub fn argsort<'a, K: Pod, C: Compare<K>>(
+/// Same as [`segmented_keys`].
+pub fn segmented_argsort<'a, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    offsets: impl Into<DeviceSlice<'a, u32>>,
     keys: impl Into<DeviceSlice<'a, K>>,
+    offsets: impl Into<Offsets<'a, u32>>,
     positions: impl Into<DeviceSliceMut<'a, u32>>,
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let offsets: DeviceSlice<'a, u32> = offsets.into();
-    let _span = crate::span!(stream, "segmented_sort::argsort", offsets.len());
-    positions_sorted(
-        stream,
-        offsets,
-        keys.into().into(),
-        positions.into(),
-        HoleOrder::of::<K, C>(compare),
-        Trust::Check,
-    )
+    let offsets = offsets.into();
+    let _span = crate::span!(stream, "sort::segmented_argsort", offsets.len());
+    positions_sorted(stream, keys.into().into(), offsets, positions.into(), HoleOrder::of::<K, C>(compare))
 }
 
-/// [`argsort`] without the check and without waiting: see [`keys_unchecked`].
-///
-/// # Errors
-/// Same as [`keys_unchecked`].
-///
-/// # Safety
-/// Same as [`keys_unchecked`].
-pub unsafe fn argsort_unchecked<'a, K: Pod, C: Compare<K>>(
-    stream: &Stream,
-    offsets: impl Into<DeviceSlice<'a, u32>>,
-    keys: impl Into<DeviceSlice<'a, K>>,
-    positions: impl Into<DeviceSliceMut<'a, u32>>,
-    compare: C,
-) -> Result<(), Error> {
-    const { expect_repr::<K>() };
-    let order = HoleOrder::of::<K, C>(compare);
-    positions_sorted(stream, offsets.into(), keys.into().into(), positions.into(), order, Trust::Promised)
-}
-
-/// [`pairs_in_place`] with a given tile shape: for tests that need many tiles of few items.
+/// [`segmented_pairs_in_place`] with a given tile shape: for tests that need many tiles of few items.
 #[doc(hidden)]
-pub fn pairs_shaped<
+pub fn segmented_pairs_shaped<
     K: RegisterRepr,
     V: Pod,
     C: Compare<K>,
@@ -243,38 +160,36 @@ pub fn pairs_shaped<
     const SLACK: u32,
 >(
     stream: &Stream,
-    offsets: DeviceSlice<'_, u32>,
-    keys: DeviceSliceMut<'_, K>,
-    values: DeviceSliceMut<'_, V>,
+    pairs: (DeviceSliceMut<'_, K>, DeviceSliceMut<'_, V>),
+    offsets: Offsets<'_, u32>,
     compare: C,
     shape: Shape<THREADS, ITEMS, SLACK>,
 ) -> Result<(), Error> {
-    let operands = pairs_same(stream, (keys.into(), values.into()))?;
+    let operands = pairs_same(stream, (pairs.0.into(), pairs.1.into()))?;
     let kernels = Typed::<K, V, THREADS, ITEMS, SLACK> { shape, types: PhantomData };
-    run(stream, offsets, operands, HoleOrder::of::<K, C>(compare), Trust::Check, &kernels)
+    run(stream, offsets, operands, HoleOrder::of::<K, C>(compare), &kernels)
 }
 
 /// Numbers the items of each segment, and sorts the numbers with the keys.
 fn positions_sorted(
     stream: &Stream,
-    offsets: DeviceSlice<'_, u32>,
     keys: AnySlice<'_>,
+    offsets: Offsets<'_, u32>,
     positions: DeviceSliceMut<'_, u32>,
     order: HoleOrder,
-    trust: Trust,
 ) -> Result<(), Error> {
     let len = keys.len();
     expect_len("the positions of a segmented sort", len, positions.len())?;
     expect_offsets(offsets.len())?;
     let mut numbers = stream.uninit::<u32>(len)?;
     if len > 0 {
-        let kernel = NumberItems::new(offsets.raw_view(stream)?, numbers.raw_view_mut(stream)?);
+        let kernel = NumberItems::new(offsets.as_slice().raw_view(stream)?, numbers.raw_view_mut(stream)?);
         // SAFETY: one block per tile.
         unsafe { stream.launch(kernel, len.div_ceil(NUMBER_TILE))? };
     }
     let mut sorted = AnyVec::uninit(stream, keys.size(), len)?;
     let (from, to) = ((keys, numbers.as_slice().into()), (sorted.as_mut_slice(), positions.into()));
-    sort(stream, offsets, pairs_apart(stream, from, to)?, order, trust)
+    sort(stream, offsets, pairs_apart(stream, from, to)?, order)
 }
 
 /// Keys and values of equal length, and their destination: other buffers, or the same ones.
@@ -305,22 +220,16 @@ fn in_place(data: ColumnsMut) -> Operands {
 }
 
 /// Sorts in the form in which kernels exist: keys in the type that holds them, values by a carrier or by index.
-fn sort(
-    stream: &Stream,
-    offsets: DeviceSlice<'_, u32>,
-    (from, to): Operands,
-    order: HoleOrder,
-    trust: Trust,
-) -> Result<(), Error> {
+fn sort(stream: &Stream, offsets: Offsets<'_, u32>, (from, to): Operands, order: HoleOrder) -> Result<(), Error> {
     let layout = repr_layout(from.keys.size());
     if from.keys.has_layout(layout) && to.keys.as_const().has_layout(layout) {
-        return sort_held(stream, offsets, (from, to), order, trust);
+        return sort_held(stream, offsets, (from, to), order);
     }
     // Items outside of all segments stay as they are, so that keys are gathered, too.
     let len = to.keys.len();
     let held = LaidOut::new(stream, from.keys, layout)?;
     let mut sorted = AnyVec::uninit(stream, layout.size(), len)?;
-    let indices = sort_indices(stream, offsets, held.view, sorted.raw_view_mut(stream)?, order, trust)?;
+    let indices = sort_indices(stream, offsets, held.view, sorted.raw_view_mut(stream)?, order)?;
     indices.gather_held(stream, held.view, to.keys)?;
     gather_values(stream, &indices, from.values, to.values)
 }
@@ -337,34 +246,27 @@ pub(crate) fn gather_values(stream: &Stream, indices: &Indices, from: Column, to
 }
 
 /// Sorts keys that are held. Where no kernel moves the values, it moves their indices, and then the values.
-fn sort_held(
-    stream: &Stream,
-    offsets: DeviceSlice<'_, u32>,
-    (from, to): Operands,
-    order: HoleOrder,
-    trust: Trust,
-) -> Result<(), Error> {
+fn sort_held(stream: &Stream, offsets: Offsets<'_, u32>, (from, to): Operands, order: HoleOrder) -> Result<(), Error> {
     let key = from.keys.size();
     if moves_values(key, from.values) && moves_values(key, to.values.as_const()) {
-        return run(stream, offsets, (from, to), order, trust, kernels(from.sizes()));
+        return run(stream, offsets, (from, to), order, kernels(from.sizes()));
     }
-    let indices = sort_indices(stream, offsets, from.keys, to.keys, order, trust)?;
+    let indices = sort_indices(stream, offsets, from.keys, to.keys, order)?;
     gather_values(stream, &indices, from.values, to.values)
 }
 
 /// Sorts keys that are held, and returns where the items go.
 fn sort_indices(
     stream: &Stream,
-    offsets: DeviceSlice<'_, u32>,
+    offsets: Offsets<'_, u32>,
     keys: Column,
     sorted: ColumnMut,
     order: HoleOrder,
-    trust: Trust,
 ) -> Result<Indices, Error> {
     let mut indices = Indices::new(stream, keys.len(), keys.len())?;
     let indexed = Columns { keys, values: indices.from.raw_view(stream)?.into() };
     let moved = ColumnsMut { keys: sorted, values: indices.to.raw_view_mut(stream)?.into() };
-    run(stream, offsets, (indexed, moved), order, trust, kernels(indexed.sizes()))?;
+    run(stream, offsets, (indexed, moved), order, kernels(indexed.sizes()))?;
     Ok(indices)
 }
 
@@ -375,7 +277,7 @@ pub(crate) fn sort_promised(
     pairs: ColumnsMut,
     order: HoleOrder,
 ) -> Result<(), Error> {
-    sort_held(stream, offsets, in_place(pairs), order, Trust::Promised)
+    sort_held(stream, Offsets::promised(offsets), in_place(pairs), order)
 }
 
 /// The kernels for keys and values of some types, in tiles of some shape.
@@ -542,12 +444,12 @@ pub(crate) fn sort_runs(stream: &Stream, from: Columns, to: ColumnsMut, order: H
 
 fn run(
     stream: &Stream,
-    offsets: DeviceSlice<'_, u32>,
+    offsets: Offsets<'_, u32>,
     (from, to): Operands,
     order: HoleOrder,
-    trust: Trust,
     kernels: &dyn Kernels,
 ) -> Result<(), Error> {
+    let (offsets, trust) = (offsets.as_slice(), offsets.trust());
     let items = to.keys.len();
     let limit = u32::MAX as usize;
     for len in [items, offsets.len()] {

@@ -2,8 +2,8 @@
 //!
 //! - **Stable, deterministic**: items keep their order, also the rest of a partition; the same input gives the same
 //!   output.
-//! - **Synchronisation**: none, except for [`segments`] and [`segments_pairs`], which wait for the check of the
-//!   offsets. Counts stay on the device as a [`DeviceValue`](crate::DeviceValue) until you read them.
+//! - **Synchronisation**: none, except for [`segmented`] and [`segmented_pairs`], which wait for the check of the
+//!   [offsets](crate::Offsets). Counts stay on the device as a [`DeviceValue`](crate::DeviceValue) until you read them.
 //! - **Memory**: a selection reads each item once and writes each kept item once. A partition reads the keys a second
 //!   time, to find where the rest begins. Scratch memory of 16 bytes per tile is kept with the stream. A partition
 //!   needs another 8 bytes per tile, and a segmented compaction about 4 bits per item, in stream order.
@@ -49,9 +49,9 @@ pub use host::lowered;
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::flagged_any;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::segments::{segments, segments_pairs, segments_pairs_unchecked, segments_unchecked};
+pub use host::segments::{segmented, segmented_pairs};
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]
-pub use host::{Shape, partition_shaped, segments::segments_shaped, select_shaped};
+pub use host::{Shape, partition_shaped, segments::segmented_shaped, select_shaped};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{by_bits, flagged, flagged_pairs, partition, partition_pairs, select, select_pairs};

@@ -1,7 +1,7 @@
 //! Radix sort of keys, or of keys with values, of any length.
 //!
 //! - **Stable, deterministic**: equal keys keep their order; the same input gives the same bytes on every run.
-//! - **Synchronisation**: none; the result is ready in stream order.
+//! - **Synchronisation**: none, except for [segments](#segments); the result is ready in stream order.
 //! - **Memory**: a second buffer for keys and values (except in the double-buffered form, and for inputs that one block
 //!   sorts). Above 2^16 elements also look-back words of 1 KiB per tile and pass: 6 % of the input for 32-bit pairs.
 //! - **Sizes**: numbers are sorted as they are, with values of 4, 8 or 16 bytes (128-bit numbers: of 4). For other keys, and
@@ -25,6 +25,40 @@
 //! assert_eq!(order.to_vec(&stream)?, [2, 3, 1, 0]);
 //! # Ok::<(), Error>(())
 //! ```
+//!
+//! # Segments
+//! Calls that begin with `segmented` sort each segment of a sequence separately: keys alone or keys with values. Segment `i`
+//! holds the items `offsets[i]..offsets[i + 1]`. One call may mix segments of all lengths, including empty ones and one that
+//! is the whole input. Items before the first offset and after the last one belong to no segment: they are neither read nor
+//! written.
+//!
+//! They sort by merging, not by digits:
+//!
+//! - **Stable, deterministic**: equal keys keep their order; the same input gives the same bytes on every run and
+//!   device.
+//! - **Order**: any [`Compare`](crate::compare::Compare), with or without state. One that is not a strict weak order
+//!   gives some permutation of each segment.
+//! - **Synchronisation**: the offsets are checked on the device before anything is written, and the call waits for the
+//!   result of the check. The sorted output is ready in stream order. With
+//!   [`Offsets::unchecked`](crate::Offsets::unchecked) the call does not wait.
+//! - **Memory**: 8 bytes per tile of 600 to 1,800 items. If a segment spans tiles, also temporary memory for all
+//!   keys and values, freed in stream order. Without the check, always.
+//!
+//! ```
+//! use gpu_primitives::compare::Less;
+//! use gpu_primitives::{Device, Error, sort};
+//!
+//! let stream = Device::cpu().stream()?;
+//! let keys = stream.upload(&[5u32, 1, 3, 2, 9, 2, 0])?;
+//! let names = stream.upload(&[0u32, 1, 2, 3, 4, 5, 6])?;
+//! let offsets = stream.upload(&[0u32, 3, 3, 7])?; // three segments, the second one empty
+//! let mut sorted_keys = stream.uninit::<u32>(7)?;
+//! let mut sorted_names = stream.uninit::<u32>(7)?;
+//! sort::segmented_pairs(&stream, (&keys, &names), &offsets, (&mut sorted_keys, &mut sorted_names), Less)?;
+//! assert_eq!(sorted_keys.to_vec(&stream)?, [1, 3, 5, 0, 2, 2, 9]);
+//! assert_eq!(sorted_names.to_vec(&stream)?, [1, 2, 0, 6, 3, 5, 4]);
+//! # Ok::<(), Error>(())
+//! ```
 
 pub(crate) mod device;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -37,6 +71,13 @@ pub use crate::code::{Sign, U256};
 pub use crate::key::{FromCode, RadixCode, RadixKey, ShortCode, SortBy};
 #[doc(hidden)]
 pub use crate::key::{Number, bits_of, code_of, sign_of};
+#[doc(hidden)]
+#[cfg(not(target_arch = "nvptx64"))]
+pub use crate::segmented_sort::{Shape as SegmentShape, segmented_pairs_shaped};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use crate::segmented_sort::{
+    segmented_argsort, segmented_keys, segmented_keys_in_place, segmented_pairs, segmented_pairs_in_place,
+};
 pub(crate) use device::digits::Digits;
 pub use device::kernel::{BucketHistogram, BucketPass};
 #[doc(hidden)]

@@ -10,7 +10,7 @@ use gpu_primitives::operator::{Record, operator};
 use gpu_primitives::scan::{self, Max, Min, Monoid, Sum};
 use gpu_primitives::select::{self, Predicate};
 use gpu_primitives::sort::{self, Options, RadixKey};
-use gpu_primitives::{Device, Stream, merge, search, segmented_sort};
+use gpu_primitives::{Device, Stream, merge, search};
 use half::{bf16, f16};
 use std::cmp::Ordering;
 use std::fmt::Debug;
@@ -190,7 +190,7 @@ fn check_order<K: Element, V: Element, C: Compare<K>>(stream: &Stream, compare: 
         expected[cut[0]..cut[1]].sort_by(|a, b| order(&a.0, &b.0));
     }
     let mut sorted = (stream.upload(&keys).unwrap(), stream.upload(&values).unwrap());
-    segmented_sort::pairs_in_place(stream, &offsets, (&mut sorted.0, &mut sorted.1), compare).unwrap();
+    sort::segmented_pairs_in_place(stream, (&mut sorted.0, &mut sorted.1), &offsets, compare).unwrap();
     let (expected_keys, expected_values): (Vec<K>, Vec<V>) = expected.into_iter().unzip();
     assert!(sorted.0.to_vec(stream).unwrap() == expected_keys, "segmented sort: keys of {what}");
     assert!(sorted.1.to_vec(stream).unwrap() == expected_values, "segmented sort: values of {what}");
@@ -407,7 +407,7 @@ where
 
     let cuts = [2, n / 3, n - 5];
     let offsets = stream.upload(&cuts.map(|cut| cut as u32)).unwrap();
-    let found = select::segments_pairs(stream, &offsets, from, (&mut out.0, &mut out.1), AT_LEAST).unwrap();
+    let found = select::segmented_pairs(stream, from, &offsets, (&mut out.0, &mut out.1), AT_LEAST).unwrap();
     let within: Vec<usize> = kept.iter().copied().filter(|i| (cuts[0]..cuts[2]).contains(i)).collect();
     let before = |cut: usize| within.iter().filter(|&&i| i < cut).count() as u32;
     assert_eq!(found.to_vec(stream).unwrap(), cuts.map(before), "segments of {what}");

@@ -11,7 +11,7 @@ use gpu_primitives::source::{Source, counting, map, map2, map3, map4};
 use gpu_primitives::top_k::Rows;
 use gpu_primitives::{
     Device, DeviceSlice, DeviceSliceMut, Error, FaultKind, Stream, histogram, merge, merge_sort, multisplit, permute,
-    reduce, runs, scan, search, segmented_sort, select, sets, sort, top_k, transform,
+    reduce, runs, scan, search, select, sets, sort, top_k, transform,
 };
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -150,15 +150,15 @@ fn orders() -> Vec<Row> {
         "merge_sort::pairs": (s; a = KEYS, b = VALUES.odd(), out = OUT, with = OUT.odd()) => {
             merge_sort::pairs(s, (a.words(), b.odd()), (out.words_mut(), with.odd_mut()), Liar::chosen())
         };
-        "segmented_sort::keys": (s; offsets = OFFSETS, a = KEYS, out = OUT) => {
-            segmented_sort::keys(s, offsets.words(), a.words(), out.words_mut(), Liar::chosen())
+        "sort::segmented_keys": (s; a = KEYS, offsets = OFFSETS, out = OUT) => {
+            sort::segmented_keys(s, a.words(), offsets.words(), out.words_mut(), Liar::chosen())
         };
-        "segmented_sort::pairs": (s; offsets = OFFSETS, a = KEYS, b = VALUES.odd(), out = OUT, with = OUT.odd()) => {
+        "sort::segmented_pairs": (s; a = KEYS, b = VALUES.odd(), offsets = OFFSETS, out = OUT, with = OUT.odd()) => {
             let to = (out.words_mut(), with.odd_mut());
-            segmented_sort::pairs(s, offsets.words(), (a.words(), b.odd()), to, Liar::chosen())
+            sort::segmented_pairs(s, (a.words(), b.odd()), offsets.words(), to, Liar::chosen())
         };
-        "segmented_sort::argsort": (s; offsets = OFFSETS, a = KEYS, out = OUT) => {
-            segmented_sort::argsort(s, offsets.words(), a.words(), out.words_mut(), Liar::chosen())
+        "sort::segmented_argsort": (s; a = KEYS, offsets = OFFSETS, out = OUT) => {
+            sort::segmented_argsort(s, a.words(), offsets.words(), out.words_mut(), Liar::chosen())
         };
         "search::lower_bound": (s; a = SORTED, b = OTHERS, out = OUT) => {
             search::lower_bound(s, a.words(), b.words(), out.words_mut(), Liar::chosen())
@@ -257,12 +257,12 @@ fn choices() -> Vec<Row> {
         "select::partition_pairs": (s; a = KEYS, b = VALUES, out = OUT, with = OUT) => {
             select::partition_pairs(s, (a.words(), b.words()), (out.words_mut(), with.words_mut()), Liar::chosen())
         };
-        "select::segments": (s; offsets = OFFSETS, a = KEYS, out = OUT) => {
-            select::segments(s, offsets.words(), a.words(), out.words_mut(), Liar::chosen())
+        "select::segmented": (s; a = KEYS, offsets = OFFSETS, out = OUT) => {
+            select::segmented(s, a.words(), offsets.words(), out.words_mut(), Liar::chosen())
         };
-        "select::segments_pairs": (s; offsets = OFFSETS.longs(), a = KEYS, b = VALUES, out = OUT, with = OUT) => {
+        "select::segmented_pairs": (s; a = KEYS, b = VALUES, offsets = OFFSETS.longs(), out = OUT, with = OUT) => {
             let to = (out.words_mut(), with.words_mut());
-            select::segments_pairs(s, offsets.longs(), (a.words(), b.words()), to, Liar::chosen())
+            select::segmented_pairs(s, (a.words(), b.words()), offsets.longs(), to, Liar::chosen())
         };
         "multisplit::keys": (s; a = KEYS, out = OUT) => {
             multisplit::keys(s, a.words(), out.words_mut(), 16, Liar::chosen())

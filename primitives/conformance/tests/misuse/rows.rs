@@ -12,8 +12,8 @@ use gpu_primitives::sort::{Options, Side, SortedRuns};
 use gpu_primitives::source::{constant, counted, counting, map, map2, map3, map4};
 use gpu_primitives::top_k::Rows;
 use gpu_primitives::{
-    DeviceSlice, DeviceValue, histogram, merge, merge_sort, multisplit, permute, reduce, runs, scan, search,
-    segmented_sort, select, sets, sort, top_k, transfer, transform,
+    DeviceSlice, DeviceValue, histogram, merge, merge_sort, multisplit, permute, reduce, runs, scan, search, select,
+    sets, sort, top_k, transfer, transform,
 };
 
 /// Returns all rows.
@@ -178,12 +178,12 @@ fn selections() -> Vec<Row> {
         "select::flagged_pairs": (s; a = KEYS, b = VALUES, flags = FLAGS.bytes(), out = OUT, with = OUT) => {
             select::flagged_pairs(s, (a.words(), b.words()), flags.bytes(), (out.words_mut(), with.words_mut()))
         };
-        "select::segments": (s; offsets = OFFSETS, a = KEYS, out = OUT) => {
-            select::segments(s, offsets.words(), a.words(), out.words_mut(), predicate!(|x: u32| x % 3 == 1))
+        "select::segmented": (s; a = KEYS, offsets = OFFSETS, out = OUT) => {
+            select::segmented(s, a.words(), offsets.words(), out.words_mut(), predicate!(|x: u32| x % 3 == 1))
         };
-        "select::segments_pairs": (s; offsets = OFFSETS.longs(), a = KEYS, b = VALUES, out = OUT, with = OUT) => {
+        "select::segmented_pairs": (s; a = KEYS, b = VALUES, offsets = OFFSETS.longs(), out = OUT, with = OUT) => {
             let pairs = (out.words_mut(), with.words_mut());
-            select::segments_pairs(s, offsets.longs(), (a.words(), b.words()), pairs, predicate!(|x: u32| x % 3 == 1))
+            select::segmented_pairs(s, (a.words(), b.words()), offsets.longs(), pairs, predicate!(|x: u32| x % 3 == 1))
         };
     }
 }
@@ -261,21 +261,21 @@ fn sorts() -> Vec<Row> {
         "merge_sort::pairs_in_place": (s; a = KEYS.changed(), b = VALUES.changed()) => {
             merge_sort::pairs_in_place(s, (a.words_mut(), b.words_mut()), Less)
         };
-        "segmented_sort::keys": (s; offsets = OFFSETS, a = KEYS, out = OUT) => {
-            segmented_sort::keys(s, offsets.words(), a.words(), out.words_mut(), Less)
+        "sort::segmented_keys": (s; a = KEYS, offsets = OFFSETS, out = OUT) => {
+            sort::segmented_keys(s, a.words(), offsets.words(), out.words_mut(), Less)
         };
-        "segmented_sort::keys_in_place": (s; offsets = OFFSETS, data = KEYS.changed()) => {
-            segmented_sort::keys_in_place(s, offsets.words(), data.words_mut(), Less)
+        "sort::segmented_keys_in_place": (s; data = KEYS.changed(), offsets = OFFSETS) => {
+            sort::segmented_keys_in_place(s, data.words_mut(), offsets.words(), Less)
         };
-        "segmented_sort::pairs": (s; offsets = OFFSETS, a = KEYS, b = VALUES.odd(), out = OUT, with = OUT.odd()) => {
+        "sort::segmented_pairs": (s; a = KEYS, b = VALUES.odd(), offsets = OFFSETS, out = OUT, with = OUT.odd()) => {
             let pairs = (out.words_mut(), with.odd_mut());
-            segmented_sort::pairs(s, offsets.words(), (a.words(), b.odd()), pairs, Less)
+            sort::segmented_pairs(s, (a.words(), b.odd()), offsets.words(), pairs, Less)
         };
-        "segmented_sort::pairs_in_place": (s; offsets = OFFSETS, a = KEYS.changed(), b = VALUES.changed()) => {
-            segmented_sort::pairs_in_place(s, offsets.words(), (a.words_mut(), b.words_mut()), Less)
+        "sort::segmented_pairs_in_place": (s; a = KEYS.changed(), b = VALUES.changed(), offsets = OFFSETS) => {
+            sort::segmented_pairs_in_place(s, (a.words_mut(), b.words_mut()), offsets.words(), Less)
         };
-        "segmented_sort::argsort": (s; offsets = OFFSETS, a = KEYS, out = OUT) => {
-            segmented_sort::argsort(s, offsets.words(), a.words(), out.words_mut(), Less)
+        "sort::segmented_argsort": (s; a = KEYS, offsets = OFFSETS, out = OUT) => {
+            sort::segmented_argsort(s, a.words(), offsets.words(), out.words_mut(), Less)
         };
         "top_k::largest": (s; a = KEYS, out = OUT_OF_TEN, places = OUT_OF_TEN) => {
             top_k::largest(s, a.words(), out.words_mut(), places.words_mut())

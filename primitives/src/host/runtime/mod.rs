@@ -52,6 +52,7 @@ pub use memory::DeviceVec;
 #[cfg(feature = "nvtx")]
 #[doc(hidden)]
 pub use nvtx::NvtxRange;
+pub use offsets::Offsets;
 pub use pinned::{Pending, PinnedVec};
 pub use slice::{DeviceSlice, DeviceSliceMut};
 #[doc(hidden)]

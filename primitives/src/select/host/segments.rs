@@ -7,7 +7,7 @@ use crate::arch::warp::LANES;
 use crate::hole::RegisterRepr;
 use crate::host::repr::expect_repr;
 use crate::host::runtime::column::{AnySlice, AnyVec, number};
-use crate::host::runtime::offsets::{Trust, expect_offsets, invalid_offset};
+use crate::host::runtime::offsets::{Offsets, Trust, expect_offsets, invalid_offset};
 use crate::host::runtime::pairs::{Operands, Pairs, PairsMut};
 use crate::select::device::kernel::{select_segments, select_segments_flagged};
 use crate::select::device::predicate::{Flags, HolePredicate, Keep, Predicate};
@@ -21,8 +21,9 @@ use bytemuck::Pod;
 /// the first offset and after the last one belong to no segment and are dropped. `output` has at least as many elements
 /// as `input`. Elements after the last segment are not changed.
 ///
-/// Waits for the stream: the offsets are checked on the device before anything is written. [`segments_unchecked`] does
-/// not wait.
+/// Waits for the stream: the offsets are checked on the device before anything is written. With [`Offsets::unchecked`] it
+/// does not wait. If that promise is broken, the contents of the output and the new offsets are unspecified, although no
+/// new offset exceeds the number of items kept.
 ///
 /// ```
 /// use gpu_primitives::select::{self, Masked};
@@ -32,7 +33,7 @@ use bytemuck::Pod;
 /// let input = stream.upload(&[1u32, 2, 3, 4, 5, 6])?;
 /// let offsets = stream.upload(&[0u32, 3, 3, 6])?;
 /// let mut output = stream.zeroed::<u32>(6)?;
-/// let offsets = select::segments(&stream, &offsets, &input, &mut output, Masked::equal(1, 0))?;
+/// let offsets = select::segmented(&stream, &input, &offsets, &mut output, Masked::equal(1, 0))?;
 /// assert_eq!(offsets.to_vec(&stream)?, [0, 1, 1, 3]);
 /// assert_eq!(output.slice(..3)?.to_vec(&stream)?, [2, 4, 6]);
 /// # Ok::<(), Error>(())
@@ -42,99 +43,54 @@ use bytemuck::Pod;
 /// [`Error::InvalidOffsets`] if an offset is less than the previous one or greater than `input.len()`, or
 /// [`Error::LengthMismatch`] if there is no offset or the output is too short: nothing is written in these cases.
 /// The errors of [`select`](super::select); any launch error.
-pub fn segments<'a, T: Pod, O: Offset, P: Predicate<T>>(
+pub fn segmented<'a, T: Pod, O: Offset, P: Predicate<T>>(
     stream: &Stream,
-    offsets: impl Into<DeviceSlice<'a, O>>,
     input: impl Into<DeviceSlice<'a, T>>,
+    offsets: impl Into<Offsets<'a, O>>,
     output: impl Into<DeviceSliceMut<'a, T>>,
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
     const { expect_repr::<T>() };
-    let (offsets, input, output) = (offsets.into(), input.into(), output.into());
-    let _span = crate::span!(stream, "select::segments", offsets.len());
+    let (input, offsets, output) = (input.into(), offsets.into(), output.into());
+    let _span = crate::span!(stream, "select::segmented", offsets.len());
     let items = key_operands(stream, input.into(), output.into())?;
     let keep = HolePredicate::of::<T, P>(predicate);
-    Ok(by_segments(stream, offsets.into(), items, keep, Trust::Check)?.into_typed())
+    Ok(by_segments(stream, items, offsets.as_slice().into(), keep, offsets.trust())?.into_typed())
 }
 
-/// [`segments`] without the check of the offsets. Does not wait.
+/// [`segmented`] for pairs whose keys pass.
 ///
 /// # Errors
-/// Same as [`segments`], except for the offsets.
-///
-/// # Safety
-/// The offsets do not decrease and do not exceed the input. Otherwise the contents of the output and the new offsets
-/// are unspecified, although no new offset exceeds the number of items kept. Nothing outside of them is read or
-/// written.
-pub unsafe fn segments_unchecked<'a, T: Pod, O: Offset, P: Predicate<T>>(
+/// Same as [`segmented`], and [`Error::LengthMismatch`] if there are not as many values as keys.
+pub fn segmented_pairs<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
     stream: &Stream,
-    offsets: impl Into<DeviceSlice<'a, O>>,
-    input: impl Into<DeviceSlice<'a, T>>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
-    predicate: P,
-) -> Result<DeviceVec<O>, Error> {
-    const { expect_repr::<T>() };
-    let (offsets, input, output) = (offsets.into(), input.into(), output.into());
-    let items = key_operands(stream, input.into(), output.into())?;
-    let keep = HolePredicate::of::<T, P>(predicate);
-    Ok(by_segments(stream, offsets.into(), items, keep, Trust::Promised)?.into_typed())
-}
-
-/// [`segments`] for pairs whose keys pass.
-///
-/// # Errors
-/// Same as [`segments`], and [`Error::LengthMismatch`] if there are not as many values as keys.
-pub fn segments_pairs<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
-    stream: &Stream,
-    offsets: impl Into<DeviceSlice<'a, O>>,
     input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
+    offsets: impl Into<Offsets<'a, O>>,
     output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
     const { expect_repr::<K>() };
     let offsets = offsets.into();
-    let _span = crate::span!(stream, "select::segments_pairs", offsets.len());
+    let _span = crate::span!(stream, "select::segmented_pairs", offsets.len());
     let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
     let items = pair_operands(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()))?;
     let keep = HolePredicate::of::<K, P>(predicate);
-    Ok(by_segments(stream, offsets.into(), items, keep, Trust::Check)?.into_typed())
-}
-
-/// [`segments_pairs`] without the check of the offsets: see [`segments_unchecked`].
-///
-/// # Errors
-/// Same as [`segments_pairs`], except for the offsets.
-///
-/// # Safety
-/// Same as [`segments_unchecked`].
-pub unsafe fn segments_pairs_unchecked<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
-    stream: &Stream,
-    offsets: impl Into<DeviceSlice<'a, O>>,
-    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
-    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
-    predicate: P,
-) -> Result<DeviceVec<O>, Error> {
-    const { expect_repr::<K>() };
-    let offsets = offsets.into();
-    let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
-    let items = pair_operands(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()))?;
-    let keep = HolePredicate::of::<K, P>(predicate);
-    Ok(by_segments(stream, offsets.into(), items, keep, Trust::Promised)?.into_typed())
+    Ok(by_segments(stream, items, offsets.as_slice().into(), keep, offsets.trust())?.into_typed())
 }
 
 fn by_segments(
     stream: &Stream,
-    offsets: AnySlice<'_>,
     items: Operands,
+    offsets: AnySlice<'_>,
     keep: HolePredicate,
     trust: Trust,
 ) -> Result<AnyVec, Error> {
-    let offsets = Offsets::new(stream, offsets, items.len(), trust)?;
-    by_predicate(stream, items, keep, Segments { offsets: &offsets })
+    let bounds = Bounds::new(stream, offsets, items.len(), trust)?;
+    by_predicate(stream, items, keep, Segments { bounds: &bounds })
 }
 
 /// Offsets that the device has checked, or will check.
-struct Offsets<'a> {
+struct Bounds<'a> {
     stream: &'a Stream,
     offsets: AnySlice<'a>,
     /// The first and the last offset, clamped to the items.
@@ -153,7 +109,7 @@ macro_rules! typed {
     };
 }
 
-impl<'a> Offsets<'a> {
+impl<'a> Bounds<'a> {
     fn new(stream: &'a Stream, offsets: AnySlice<'a>, len: usize, trust: Trust) -> Result<Self, Error> {
         expect_offsets(offsets.len())?;
         let mut range = stream.uninit::<u64>(2)?;
@@ -184,13 +140,13 @@ struct Notes {
 
 #[derive(Clone, Copy)]
 struct Segments<'a> {
-    offsets: &'a Offsets<'a>,
+    bounds: &'a Bounds<'a>,
 }
 
 impl Segments<'_> {
     /// Returns the new offsets.
     fn moved(self, notes: &Notes, count: &DeviceValue<u64>) -> Result<AnyVec, Error> {
-        let &Offsets { stream, offsets, len, .. } = self.offsets;
+        let &Bounds { stream, offsets, len, .. } = self.bounds;
         typed!(offsets, |offsets: O| {
             let mut output = stream.uninit::<O>(offsets.len())?;
             let kernel = MoveOffsets::new(
@@ -216,7 +172,7 @@ impl Segments<'_> {
         to: PairsMut<K, V>,
         test: F,
     ) -> Result<AnyVec, Error> {
-        let Offsets { stream, range, len, .. } = self.offsets;
+        let Bounds { stream, range, len, .. } = self.bounds;
         let runs = len.div_ceil(BLOCK as usize * VEC * ROWS) * (BLOCK / LANES) as usize;
         let mut notes = Notes {
             shape: NoteShape { vec: VEC as u32, rows: ROWS as u32 },
@@ -254,9 +210,9 @@ impl Job for Segments<'_> {
     }
 }
 
-/// [`segments`] with a given tile shape.
+/// [`segmented`] with a given tile shape.
 #[doc(hidden)]
-pub fn segments_shaped<
+pub fn segmented_shaped<
     T: RegisterRepr,
     O: Offset,
     P: Predicate<T>,
@@ -265,15 +221,15 @@ pub fn segments_shaped<
     const ROWS: usize,
 >(
     stream: &Stream,
-    offsets: DeviceSlice<'_, O>,
     input: DeviceSlice<'_, T>,
+    offsets: Offsets<'_, O>,
     output: DeviceSliceMut<'_, T>,
     predicate: P,
     _: Shape<BLOCK, VEC, ROWS>,
 ) -> Result<DeviceVec<O>, Error> {
     let items = key_operands(stream, input.into(), output.into())?;
     let (from, to) = items.typed::<T, ()>().expect("the items have this type");
-    let offsets = Offsets::new(stream, offsets.into(), from.keys.len(), Trust::Check)?;
+    let bounds = Bounds::new(stream, offsets.as_slice().into(), from.keys.len(), offsets.trust())?;
     let test = HolePredicate::of::<T, P>(predicate);
-    Ok(Segments { offsets: &offsets }.run::<T, (), HolePredicate, BLOCK, VEC, ROWS>(from, to, test)?.into_typed())
+    Ok(Segments { bounds: &bounds }.run::<T, (), HolePredicate, BLOCK, VEC, ROWS>(from, to, test)?.into_typed())
 }
