@@ -47,7 +47,8 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 /// The text without comments, and without modules for tests: those may use everything.
 fn without_tests(text: &str) -> String {
     let mut code: String = text.lines().map(|line| line.split("//").next().unwrap()).collect::<Vec<_>>().join("\n");
-    while let Some(start) = code.find("#[cfg(test)]\nmod ").or_else(|| code.find("#[cfg(all(test")) {
+    let for_tests = ["#[cfg(test)]\nmod ", "#[cfg(test)]\npub(crate) mod ", "#[cfg(all(test"];
+    while let Some(start) = for_tests.iter().find_map(|start| code.find(start)) {
         let Some(open) = code[start..].find(['{', ';']).map(|at| start + at) else { break };
         let mut depth = 0;
         let mut end = open + 1;

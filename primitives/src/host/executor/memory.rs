@@ -265,11 +265,11 @@ fn caller_of(trace: &Backtrace) -> Option<String> {
         let place = lines.next_if(|next| next.starts_with("at ")).and_then(|next| next.strip_prefix("at "));
         // The names of methods of traits begin with `<`.
         let function = function.trim_start_matches('<');
-        let is_own = ["gpu_primitives::runtime", "std::", "core::", "alloc::", "__rust", "rust_"]
+        let is_own = ["gpu_primitives::host::runtime", "std::", "core::", "alloc::", "__rust", "rust_"]
             .iter()
             .any(|own| function.starts_with(own));
         let is_own_line =
-            |place: &str| ["src/runtime/memory.rs:", "/rustc/", "/library/"].iter().any(|own| place.contains(own));
+            |place: &str| ["src/host/runtime/memory.rs:", "/rustc/", "/library/"].iter().any(|own| place.contains(own));
         match place {
             Some(place) if !is_own_line(place) && !is_own => return Some(place.to_owned()),
             // A stripped executable has no names, either.

@@ -365,8 +365,8 @@ fn in_own_process(test: &str, synchronous: bool) {
 fn a_crash_loses_the_device() {
     if gpu().is_some() {
         let _all = lock(&ALL_MEMORY);
-        in_own_process("runtime::cuda::tests::crash", false);
-        in_own_process("runtime::cuda::tests::crash", true);
+        in_own_process("host::runtime::cuda::tests::crash", false);
+        in_own_process("host::runtime::cuda::tests::crash", true);
     }
 }
 
