@@ -253,7 +253,7 @@ fn in_a_graph(device: &Device) {
         .unwrap();
     for seed in [14, 15] {
         let host = flags(seed, 3000, 3);
-        bytes.as_mut_slice().upload(&stream, &packed(&host, 0)).unwrap();
+        bytes.copy_from_host(&stream, &packed(&host, 0)).unwrap();
         // SAFETY: the memory of the recorded calls is still there, and on this stream.
         unsafe { graph.launch(&stream).unwrap() };
         let expected: Vec<u32> = expected_positions(&host).into_iter().map(|at| at as u32).collect();
