@@ -145,3 +145,22 @@ fn imports_are_read() {
     let found: Vec<_> = imports(&code).into_iter().map(|(first, second)| format!("{first} {second}")).collect();
     assert_eq!(found, ["a b", "c ", "d ", "k "]);
 }
+
+/// A suite with its own `main` that is no `[[test]]` without a harness would compile, and run nothing.
+#[test]
+fn suites_are_listed() {
+    let conformance = workspace("primitives/conformance");
+    let manifest = fs::read_to_string(conformance.join("Cargo.toml")).unwrap();
+    let mut suites = 0;
+    for entry in fs::read_dir(conformance.join("tests")).unwrap() {
+        let path = entry.unwrap().path();
+        let file = if path.is_dir() { path.join("main.rs") } else { path.clone() };
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        if fs::read_to_string(&file).unwrap().contains("fn main() -> ExitCode") {
+            suites += 1;
+            let entry = format!("[[test]]\nname = \"{name}\"\nharness = false\n");
+            assert!(manifest.contains(&entry), "primitives/conformance/Cargo.toml needs:\n{entry}");
+        }
+    }
+    assert!(suites > 20, "only {suites} suites were found");
+}

@@ -176,7 +176,7 @@ fn selections_of_every_size(device: &Device) {
     let count = select::by_bits(&stream, &input, Bits::new(&bytes, 0, 5000).unwrap(), &mut output).unwrap();
     let expected: Vec<_> = (0..5000).filter(|&i| kept[i]).map(|i| host[i]).collect();
     let count = count.get(&stream).unwrap() as usize;
-    assert!(output.to_vec(&stream).unwrap()[..count] == expected);
+    assert!(output.slice(..count).unwrap().to_vec(&stream).unwrap() == expected);
 }
 
 /// Neither the bytes nor the output begin at an address that a word divides.

@@ -10,10 +10,9 @@ use crate::form::{Buffer, Param, kernel};
 use crate::hole::RegisterRepr;
 use crate::input::{Input, SourceArg};
 use crate::monoid::Sum;
-use crate::sealed::Sealed;
+use crate::search::IndexOut;
 use crate::select::device::predicate::{HolePredicate, Keep};
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
-use bytemuck::Pod;
 
 /// The threads per block.
 pub(crate) const THREADS: u32 = 256;
@@ -26,33 +25,6 @@ pub(crate) const PACK_TILE: usize = THREADS as usize * ROWS;
 
 /// The bits of a block that counts or finds positions: a word per thread.
 pub(crate) const WORDS_TILE: usize = THREADS as usize * 32;
-
-/// A number that says where a bit is: `u32` or `u64`.
-pub trait Position: Pod + Sealed {
-    /// The most bits whose positions can be told.
-    const LIMIT: usize;
-
-    /// Returns the number of a position.
-    fn of(position: usize) -> Self;
-}
-
-impl Position for u32 {
-    const LIMIT: usize = 1 << 32;
-
-    #[inline(always)]
-    fn of(position: usize) -> Self {
-        position as u32
-    }
-}
-
-impl Position for u64 {
-    const LIMIT: usize = usize::MAX;
-
-    #[inline(always)]
-    fn of(position: usize) -> Self {
-        position as u64
-    }
-}
 
 /// Bits as a kernel's argument: those from bit `start` of the bytes on. The host has checked that there are `len` of them.
 #[repr(C)]
@@ -173,7 +145,7 @@ const fn positions_shared() -> usize {
 /// has one element. `scratch` comes from the stream's look-back words, for one `u64` per tile. While the kernel runs,
 /// nothing writes the bits, and nothing else uses the other buffers.
 #[kernel(listed, threads = THREADS, shared = positions_shared(), native = super::native::bit_positions)]
-pub unsafe fn bit_positions<P: Position>(
+pub unsafe fn bit_positions<P: IndexOut>(
     bits: BitView,
     output: GlobalMut<P>,
     count: GlobalMut<u64>,
@@ -225,7 +197,7 @@ pub unsafe fn bit_positions<P: Position>(
     let to = output.slice(place.get(0) as usize, block.total as usize);
     let mut at = thread::thread_idx_x() as usize;
     while at < to.len() {
-        to.set(at, P::of(tile_start + stage.get(at) as usize));
+        to.set(at, P::from_position(tile_start + stage.get(at) as usize));
         at += THREADS as usize;
     }
 }

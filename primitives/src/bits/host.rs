@@ -2,7 +2,6 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-pub use super::device::Position;
 use super::device::{
     BitPositions, BitView, CombineBits, CountBits, PACK_TILE, PackBits, THREADS, WORDS_TILE, bit_positions, pack_bits,
     table,
@@ -11,6 +10,7 @@ use crate::block::lookback;
 use crate::host::repr::{expect_repr, repr_size_or_bytes};
 use crate::host::runtime::column::AnySliceMut;
 use crate::host::source::{AnySource, Source};
+use crate::search::IndexOut;
 use crate::select::{HolePredicate, Predicate};
 use crate::{Bits, DeviceSliceMut, DeviceValue, Error, Stream, expect_len, expect_room};
 use bytemuck::Pod;
@@ -73,15 +73,17 @@ pub fn count(stream: &Stream, bits: Bits<'_>) -> Result<DeviceValue<u64>, Error>
 /// # Errors
 /// [`Error::LengthMismatch`] if the output is too short; [`Error::TooLong`] if 32 bits do not hold the positions: nothing is written in
 /// these cases. [`Error::OutOfMemory`]; any launch error.
-pub fn positions<'a, P: Position>(
+pub fn positions<'a, P: IndexOut>(
     stream: &Stream,
     bits: Bits<'a>,
     output: impl Into<DeviceSliceMut<'a, P>>,
 ) -> Result<DeviceValue<u64>, Error> {
     let _span = crate::span!(stream, "bits::positions", bits.len());
     let output: DeviceSliceMut<'a, P> = output.into();
-    if bits.len() > P::LIMIT {
-        return Err(Error::TooLong { what: "bits whose positions have 32 bits", len: bits.len(), limit: P::LIMIT });
+    // Positions are less than the length.
+    let limit = P::LIMIT.saturating_add(1);
+    if bits.len() > limit {
+        return Err(Error::TooLong { what: "bits whose positions have 32 bits", len: bits.len(), limit });
     }
     positions_any(stream, bits, output.into())
 }

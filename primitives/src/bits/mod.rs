@@ -38,4 +38,4 @@ pub(crate) mod host;
 pub(crate) mod native;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::{Position, and, and_not, count, not, or, pack, positions, xor};
+pub use host::{and, and_not, count, not, or, pack, positions, xor};

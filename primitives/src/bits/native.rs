@@ -2,11 +2,12 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::device::{BitPositions, BitView, CombineBits, CountBits, PackBits, Position, combined};
+use super::device::{BitPositions, BitView, CombineBits, CountBits, PackBits, combined};
 use crate::hole::RegisterRepr;
 use crate::host::executor::chunks;
 use crate::input::Input;
 use crate::kernel::Team;
+use crate::search::IndexOut;
 use crate::select::device::predicate::Keep;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -67,7 +68,7 @@ pub(super) unsafe fn count_bits(kernel: CountBits, team: Team) {
 
 /// # Safety
 /// The contract of [`bit_positions`](super::device::BitPositions).
-pub(super) unsafe fn bit_positions<P: Position>(kernel: BitPositions<P>, team: Team) {
+pub(super) unsafe fn bit_positions<P: IndexOut>(kernel: BitPositions<P>, team: Team) {
     let BitPositions { bits, output, count, .. } = kernel;
     let words = words(&bits);
     let starts: Vec<AtomicUsize> = (0..team.parts(words)).map(|_| AtomicUsize::new(0)).collect();
@@ -89,7 +90,7 @@ pub(super) unsafe fn bit_positions<P: Position>(kernel: BitPositions<P>, team: T
                 // SAFETY: nothing writes the bits.
                 let mut left = unsafe { bits.word(word * 32) };
                 while left != 0 {
-                    let position = P::of(word * 32 + left.trailing_zeros() as usize);
+                    let position = P::from_position(word * 32 + left.trailing_zeros() as usize);
                     // SAFETY: there is room for a position per bit, and the places of the parts differ.
                     unsafe { output.as_mut_ptr().add(place).write(position) };
                     place += 1;
