@@ -60,6 +60,17 @@ const ROWS: &[(&str, &str, &str)] = &[
         "Split into 256 buckets",
         "Puts pairs into 256 buckets by a function of the key, in order within each.",
     ),
+    ("bits_pack", "Packed bits of a test", "Writes a bit for each 32-bit number: whether it passes."),
+    (
+        "bits_positions_50pct",
+        "Positions of bits",
+        "Writes the positions of the bits that are set, as 32-bit numbers: one half of them.",
+    ),
+    (
+        "select_by_bits_50pct",
+        "Selection by packed bits",
+        "Copies the 32-bit numbers whose bit is set: one half of them.",
+    ),
     ("select_if_50pct", "Selection of one half", "Copies the 32-bit numbers that pass a test: one half of them."),
     ("partition_two_buckets", "Partition", "Puts the numbers that pass a test before those that do not, in order."),
     ("segmented_sort_pairs_L8", "Sorts of 8 pairs each", "Sorts many segments of 8 pairs on average in one call."),

@@ -2,6 +2,7 @@
 //!
 //! One file per primitive measures its rows. Every timed result is checked.
 
+mod bits;
 mod histogram;
 mod merge;
 mod merge_sort;
@@ -54,6 +55,7 @@ const SUITES: &[Suite] = &[
     Suite { name: "merge", measure: merge::measure, gpu_sizes: &[21, 24, 27] },
     Suite { name: "multisplit", measure: multisplit::measure, gpu_sizes: &[20, 27] },
     Suite { name: "select", measure: select::measure, gpu_sizes: &[20, 24, 27] },
+    Suite { name: "bits", measure: bits::measure, gpu_sizes: &[20, 24, 27] },
     Suite { name: "segmented_sort", measure: segmented_sort::measure, gpu_sizes: &[24] },
     Suite { name: "reduce", measure: reduce::measure, gpu_sizes: &[20, 24, 27] },
     Suite { name: "segmented_reduce", measure: reduce::measure_segments, gpu_sizes: &[26] },

@@ -4,7 +4,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use crate::arch::warp::{FULL, LANES, ballot, lane_id, lane_mask_lt, shuffle_idx, warp_id};
-use crate::arch::{Order, Scope, thread};
+use crate::arch::{Cache, Order, Scope, thread};
 use crate::block::{lookback, scan, warp};
 use crate::form::{Buffer, Param, kernel};
 use crate::hole::RegisterRepr;
@@ -57,9 +57,17 @@ impl BitView {
         let bit = self.start as usize + index;
         let (first, end) = (bit / 8, (self.start as usize + len).div_ceil(8));
         let mut bits = 0u64;
-        for byte in 0..5 {
-            if first + byte < end {
-                bits |= (self.bytes.get(first + byte) as u64) << (8 * byte);
+        if first % 4 == 0 && first + 4 <= end && self.bytes.as_ptr().addr().is_multiple_of(4) {
+            // One access, and another one if the bits do not begin with a byte.
+            bits = u32::from_le_bytes(self.bytes.load_vec::<4>(first, Cache::Default)) as u64;
+            if bit % 8 != 0 && first + 4 < end {
+                bits |= (self.bytes.get(first + 4) as u64) << 32;
+            }
+        } else {
+            for byte in 0..5 {
+                if first + byte < end {
+                    bits |= (self.bytes.get(first + byte) as u64) << (8 * byte);
+                }
             }
         }
         let bits = (bits >> (bit % 8)) as u32;
