@@ -31,6 +31,7 @@ pages! {
     search "search.md"
     segmented "segmented.md"
     segmented_sort "segmented-sort.md"
+    bits "bits.md"
     select "select.md"
     sets "sets.md"
     sharded "sharded.md"

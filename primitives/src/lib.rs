@@ -24,7 +24,8 @@
 //! - [`block`]: block-wide collectives, built from the device functions.
 //! - `runtime` (re-exported here): [`Device`], [`Stream`], [`DeviceVec`] and its slices, [`Error`].
 //! - one module per primitive: [`sort`], [`merge_sort`], [`top_k`], [`merge`], [`sets`], [`search`],
-//!   [`scan`], [`reduce`], [`runs`], [`histogram`], [`multisplit`], [`select`], [`transform`], [`permute`], [`transfer`].
+//!   [`scan`], [`reduce`], [`runs`], [`histogram`], [`multisplit`], [`select`], [`bits`], [`transform`], [`permute`],
+//!   [`transfer`].
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(

@@ -66,7 +66,7 @@ pub fn keys_of<K: Key>(stream: &Stream, codes: DeviceVec<K::Code>) -> Result<Dev
     if K::IS_CODE { Ok(recast(codes)) } else { decoded(stream, codes) }
 }
 
-/// Returns the keys that kernels on levels have written: the inverse of [`asked`]. Does not wait.
+/// Returns the keys that kernels on levels have written: the inverse of [`encode_query`]. Does not wait.
 ///
 /// # Errors
 /// [`Error::OutOfMemory`] for the keys, or any launch error.
@@ -105,7 +105,7 @@ pub fn recast<T: Pod, W: Pod>(vector: DeviceVec<T>) -> DeviceVec<W> {
     })
 }
 
-/// Keys that a kernel writes into the caller's memory, in the form of [`answered`]: in place if that is the form of the keys,
+/// Keys that a kernel writes into the caller's memory, in the form of [`decode_result`]: in place if that is the form of the keys,
 /// and otherwise elsewhere first.
 #[derive(Debug)]
 pub struct WrittenKeys<'a, K: Key> {

@@ -74,9 +74,9 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// }
 ///
 /// merge_tiles!((key_bytes, value_bytes) => (K, V, ITEMS), {
-///     let kernel = MergeTiles::<K, V, ITEMS>::new(…);
+///     let kernel = MergeTiles::<K, V, ITEMS>::new(a, b, out);
 ///     unsafe { stream.launch(kernel, blocks) }
-/// }, else merge_by_index(…))
+/// }, else merge_by_index(stream, a, b, out))
 /// ```
 ///
 /// The macro evaluates the expression with the types whose sizes it is given, in the order of the parameters, and with the numbers

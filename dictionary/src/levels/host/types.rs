@@ -134,7 +134,7 @@ impl Types {
         Ok(AnyInput::Copy(codes))
     }
 
-    /// Returns the keys that kernels on levels have written: the inverse of [`asked`](Self::asked). Does not wait.
+    /// Returns the keys that kernels on levels have written: the inverse of [`encode_query`](Self::asked). Does not wait.
     pub(crate) fn decode_result(&self, stream: &Stream, written: AnyVec) -> Result<AnyVec, Error> {
         if self.is_plain { Ok(written) } else { self.keys_of(stream, written) }
     }
@@ -195,7 +195,7 @@ pub(crate) struct Written<'a> {
 }
 
 impl<'a> Written<'a> {
-    /// Prepares memory for keys, in the form of [`answered`](Types::answered). Does not wait.
+    /// Prepares memory for keys, in the form of [`decode_result`](Types::answered). Does not wait.
     pub fn keys(types: &Types, stream: &Stream, keys: AnySliceMut<'a>) -> Result<Self, Error> {
         let decode = types.convert.map(|(_, decode)| decode).filter(|_| !types.is_plain);
         // All of them are converted in the end, also those that the kernel does not write.
