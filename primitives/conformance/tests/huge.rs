@@ -6,11 +6,11 @@ use gpu_conformance::{cases, run};
 use gpu_primitives::compare::Less;
 use gpu_primitives::select::{self, Masked};
 use gpu_primitives::sort::{self, Options};
-use gpu_primitives::{Device, DeviceKind, DeviceVec, Stream, merge, scan, transfer};
+use gpu_primitives::{Bits, Device, DeviceKind, DeviceVec, Stream, bits, merge, scan, transfer};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    run(cases![scans, sorts, merges, selects])
+    run(cases![scans, sorts, merges, selects, packed_bits])
 }
 
 /// A little more than 2^32 with 72 GB of free memory on a GPU, else a few thousand.
@@ -80,4 +80,28 @@ fn selects(device: &Device) {
     let kept = |i: usize| (8 + i / 3 * 4 + i % 3) as u32;
     assert_eq!(count as usize, (n - 1) / 4 * 3 + ((n - 1) % 4).min(3));
     check(&stream, &output, |i| if i < count as usize { kept(i) } else { 0 });
+}
+
+/// More than 2^32 bytes of bits, that is more than 2^35 bits, of which the last ones are set.
+fn packed_bits(device: &Device) {
+    let stream = device.stream().unwrap();
+    let bytes = len(device);
+    let mut data = stream.zeroed::<u8>(bytes).unwrap();
+    data.slice_mut(bytes - 3..).unwrap().copy_from_host(&stream, &[0b1000_0000, 0, 0b0000_0001]).unwrap();
+    let (start, len) = (5, 8 * bytes - 10);
+    let mut opposite = stream.uninit::<u8>(len.div_ceil(8)).unwrap();
+    bits::not(&stream, Bits::new(&data, start, len).unwrap(), &mut opposite).unwrap();
+    let count = |data: &DeviceVec<u8>, start, len| {
+        bits::count(&stream, Bits::new(data, start, len).unwrap()).unwrap().get(&stream).unwrap() as usize
+    };
+    assert_eq!((count(&data, start, len), count(&opposite, 0, len)), (2, len - 2));
+
+    // As many positions as bits would take all memory: those of a part around the end.
+    let part = len.min(1 << 20);
+    let mut positions = stream.uninit::<u64>(part).unwrap();
+    let last = Bits::new(&data, start + len - part, part).unwrap();
+    let found = bits::positions(&stream, last, &mut positions).unwrap().get(&stream).unwrap();
+    assert_eq!(found, 2);
+    let expected = [bytes * 8 - 17, bytes * 8 - 8].map(|bit| (bit - (start + len - part)) as u64);
+    assert_eq!(positions.slice(..2).unwrap().to_vec(&stream).unwrap(), expected);
 }

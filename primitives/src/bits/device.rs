@@ -122,7 +122,7 @@ pub unsafe fn pack_bits<H: RegisterRepr>(input: SourceArg, keep: HolePredicate, 
 /// The launch has one block per tile of [`WORDS_TILE`] bits. `count` has one element. Nothing writes the bits meanwhile.
 #[kernel(listed, threads = THREADS, native = super::native::count_bits)]
 pub unsafe fn count_bits(bits: BitView, count: GlobalMut<u64>) {
-    let index = (thread::block_idx_x() * THREADS + thread::thread_idx_x()) as usize * 32;
+    let index = thread::block_idx_x() as usize * WORDS_TILE + thread::thread_idx_x() as usize * 32;
     let own = bits.word(index).count_ones();
     let total = warp::reduce(own, Sum);
     if lane_id() == 0 && total > 0 {
@@ -240,7 +240,7 @@ pub(crate) fn combined(table: u32, a: u32, b: u32) -> u32 {
 /// `a`. Nothing writes the bits meanwhile, and nothing else uses the output.
 #[kernel(listed, threads = THREADS, native = super::native::combine_bits)]
 pub unsafe fn combine_bits(a: BitView, b: BitView, table: u32, output: GlobalMut<u8>) {
-    let byte = (thread::block_idx_x() * THREADS + thread::thread_idx_x()) as usize;
+    let byte = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     if byte < output.len() {
         let left = a.len as usize - byte * 8;
         let mask = if left < 8 { (1 << left) - 1 } else { 0xff };
