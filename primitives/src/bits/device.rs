@@ -57,10 +57,10 @@ impl BitView {
         let bit = self.start as usize + index;
         let (first, end) = (bit / 8, (self.start as usize + len).div_ceil(8));
         let mut bits = 0u64;
-        if first % 4 == 0 && first + 4 <= end && self.bytes.as_ptr().addr().is_multiple_of(4) {
+        if first.is_multiple_of(4) && first + 4 <= end && self.bytes.as_ptr().addr().is_multiple_of(4) {
             // One access, and another one if the bits do not begin with a byte.
             bits = u32::from_le_bytes(self.bytes.load_vec::<4>(first, Cache::Default)) as u64;
-            if bit % 8 != 0 && first + 4 < end {
+            if !bit.is_multiple_of(8) && first + 4 < end {
                 bits |= (self.bytes.get(first + 4) as u64) << 32;
             }
         } else {
