@@ -256,8 +256,8 @@ mod tests {
                 map(&longs, map!(mask: u64 = 7; |x: [u64; 3]| -> u64 { x[1] & mask })),
                 map!(factor: f32 = 2.0; |a: f32, b: i16, c: u64| -> [u64; 2] { [(a * factor) as u64, c ^ b as u64] })
             );
-            "reduce_tiles_u32_fused_hole_monoid_u32_4_9": map2(&words, &words, map!(|a: u32, b: u32| -> u32 { a * b }));
-            "scan_tiles_u32_fused_hole_monoid_u32_256_4_9": counting(1u32, 8);
+            "reduce_tiles_u32_source_arg_hole_monoid_u32_4_9": map2(&words, &words, map!(|a: u32, b: u32| -> u32 { a * b }));
+            "scan_tiles_u32_source_arg_hole_monoid_u32_256_4_9": counting(1u32, 8);
         }
         for (number, text) in texts.iter().enumerate() {
             let file = std::env::temp_dir().join(format!("gpu-primitives-source-{}-{number}.ptx", std::process::id()));

@@ -355,7 +355,7 @@ mod planted {
             };
             assert!(allocated.is_some_and(|line| line.file().ends_with("lowered.rs")));
             // Without line information the function is known, and in a stripped executable nothing.
-            let is_here = |by: String| by.contains("merge/lowered.rs") || by.contains("runs_that_were_freed");
+            let is_here = |by: String| by.contains("merge/host/lowered.rs") || by.contains("runs_that_were_freed");
             assert!(by.is_none_or(is_here));
         }
     }
