@@ -4,7 +4,6 @@
 
 use super::device::{BitPositions, BitView, CombineBits, CountBits, PackBits, combined};
 use crate::hole::RegisterRepr;
-use crate::host::executor::chunks;
 use crate::input::Input;
 use crate::kernel::Team;
 use crate::search::IndexOut;
@@ -12,10 +11,7 @@ use crate::select::device::predicate::Keep;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// The elements whose flags a worker computes at a time: whole bytes of bits.
-const CHUNK: usize = 1024;
-
-/// The bytes of packed bits that are one unit of work.
+/// The bytes of packed bits that a worker writes at a time.
 const BLOCK: usize = 128;
 
 /// # Safety
@@ -25,7 +21,7 @@ pub(super) unsafe fn pack_bits<H: RegisterRepr>(kernel: PackBits<H>, team: Team)
     // SAFETY: nothing writes the length.
     let len = unsafe { Input::<H>::count(&input) };
     let pack = |_: usize, blocks: Range<usize>| {
-        let (mut room, mut flags): (Vec<H>, _) = (Vec::new(), [0u8; CHUNK]);
+        let (mut room, mut flags): (Vec<H>, _) = (Vec::new(), [0u8; 8 * BLOCK]);
         for block in blocks {
             let bytes = block * BLOCK..output.len().min((block + 1) * BLOCK);
             let items = (bytes.start * 8).min(len)..(bytes.end * 8).min(len);
@@ -85,17 +81,15 @@ pub(super) unsafe fn bit_positions<P: IndexOut>(kernel: BitPositions<P>, team: T
     }
     let write = |part: usize, range: Range<usize>| {
         let mut place = starts[part].load(Ordering::Relaxed);
-        for chunk in chunks(range, CHUNK) {
-            for word in chunk {
-                // SAFETY: nothing writes the bits.
-                let mut left = unsafe { bits.word(word * 32) };
-                while left != 0 {
-                    let position = P::from_position(word * 32 + left.trailing_zeros() as usize);
-                    // SAFETY: there is room for a position per bit, and the places of the parts differ.
-                    unsafe { output.as_mut_ptr().add(place).write(position) };
-                    place += 1;
-                    left &= left - 1;
-                }
+        for word in range {
+            // SAFETY: nothing writes the bits.
+            let mut left = unsafe { bits.word(word * 32) };
+            while left != 0 {
+                let position = P::from_position(word * 32 + left.trailing_zeros() as usize);
+                // SAFETY: there is room for a position per bit, and the places of the parts differ.
+                unsafe { output.as_mut_ptr().add(place).write(position) };
+                place += 1;
+                left &= left - 1;
             }
         }
     };
