@@ -50,6 +50,11 @@ fn main() -> ExitCode {
         rows_nearly_all_wanted,
         wrong_rows,
         rows_in_a_graph,
+        sifted_rows,
+        sifted_rows_of_every_type,
+        sifted_rows_at_offsets,
+        sifted_row_adversaries,
+        sifted_row_sources,
     ];
     // It makes its own devices, so once is enough.
     let workers = Case::new("numbers_of_workers", numbers_of_workers).of_host_code();
@@ -713,4 +718,106 @@ fn rows_in_a_graph(device: &Device) {
     unsafe { graph.launch(&stream).unwrap() };
     let order = expected(&host[500..], 10, false);
     assert_eq!(positions.to_vec(&stream).unwrap()[10..], order.iter().map(|&at| at as u32).collect::<Vec<_>>());
+}
+
+/// The shortest rows that are read by several blocks.
+const LONG_ROW: usize = 1 << 13;
+
+fn sifted_rows(device: &Device) {
+    let stream = device.stream().unwrap();
+    let wanted: &[usize] = if is_checked(device) { &[64] } else { &[1, 2, 64, 255, 256] };
+    for (rows, len) in [(1, LONG_ROW), (3, LONG_ROW + 1), (2, LONG_ROW + 130)] {
+        for &k in wanted {
+            check_rows(&stream, &numbers(60, rows * len), &vec![len; rows], k, true);
+        }
+    }
+    if !is_checked(device) {
+        for k in [64, 1000, 1024, 1025] {
+            check_rows(&stream, &numbers(61, 2 * 40_000), &[40_000; 2], k, true);
+        }
+    }
+}
+
+fn sifted_rows_of_every_type(device: &Device) {
+    let stream = device.stream().unwrap();
+    let (a, b) = (random(62), random(63));
+    let bits: Vec<u128> = a.zip(b).take(2 * LONG_ROW).map(|(a, b)| (a as u128) << 64 | b as u128).collect();
+    macro_rules! check {
+        ($($type:ty: $from:expr;)*) => { $(
+            let host: Vec<$type> = bits.iter().map($from).collect();
+            check_rows(&stream, &host, &[LONG_ROW; 2], 30, true);
+        )* };
+    }
+    check! {
+        f32: |&x| f32::from_bits(x as u32);
+        u128: |&x| x;
+        Address: |&x| Address::new(x as u64 % 2, (x >> 70) as u32 % 3, (x >> 90) as u32);
+    }
+    if !is_checked(device) {
+        check! {
+            i32: |&x| x as i32;
+            i64: |&x| x as i64;
+            f64: |&x| f64::from_bits(x as u64);
+            half::bf16: |&x| half::bf16::from_bits(x as u16);
+        }
+    }
+}
+
+/// Rows that are too short for a sample among long ones, rows that begin at any address, and none.
+fn sifted_rows_at_offsets(device: &Device) {
+    let stream = device.stream().unwrap();
+    let lens = [LONG_ROW + 7, 0, 3 * LONG_ROW, 5, 1000, 2 * LONG_ROW + 1, 4 * LONG_ROW, 29, 30];
+    let lens = if is_checked(device) { &lens[..4] } else { &lens[..] };
+    // The mean decides for all.
+    let lens: Vec<usize> = lens.iter().copied().chain([4 * LONG_ROW]).collect();
+    check_rows(&stream, &numbers(64, lens.iter().sum()), &lens, 30, false);
+}
+
+/// Rows whose lists are of no use, beside others.
+fn sifted_row_adversaries(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = LONG_ROW;
+    let mixed: Vec<u32> = numbers(65, len)
+        .into_iter()
+        .chain(std::iter::repeat_n(7, len))
+        .chain(0..len as u32)
+        .chain((0..len as u32).rev())
+        .collect();
+    check_rows(&stream, &mixed, &[len; 4], 40, true);
+    if is_checked(device) {
+        return;
+    }
+    // All large elements where no sample looks, and many equal ones at the border.
+    let late: Vec<u32> = (0..4 * len as u32).map(|i| if i % 97 == 0 { 5 } else { u32::from(i % 128 > 120) }).collect();
+    check_rows(&stream, &late, &[4 * len], 100, true);
+    for (_, stream) in adversarial_streams(device, 1).take(3) {
+        check_rows(&stream, &mixed, &[len; 4], 40, true);
+    }
+}
+
+fn sifted_row_sources(device: &Device) {
+    let stream = device.stream().unwrap();
+    let host = numbers(66, 2 * LONG_ROW + 1);
+    let input = stream.upload(&host).unwrap();
+    // From an address that wide accesses cannot begin at.
+    let slice = input.slice(1..).unwrap();
+    let k = 20;
+    let (mut keys, mut positions) = (stream.uninit::<u32>(2 * k).unwrap(), stream.uninit::<u32>(2 * k).unwrap());
+    for mapped in [false, true] {
+        let rows = Rows::of_len(LONG_ROW);
+        if mapped {
+            let flipped = map(slice, map!(|x: u32| -> u32 { x ^ 0xFFFF }));
+            top_k::segmented_largest(&stream, flipped, rows, k, &mut keys, &mut positions).unwrap();
+        } else {
+            top_k::segmented_largest(&stream, slice, rows, k, &mut keys, &mut positions).unwrap();
+        }
+        let elements: Vec<u32> = host[1..].iter().map(|&x| if mapped { x ^ 0xFFFF } else { x }).collect();
+        for (row, elements) in elements.chunks(LONG_ROW).enumerate() {
+            let order = expected(elements, k, false);
+            let found = &positions.to_vec(&stream).unwrap()[row * k..][..k];
+            assert_eq!(found, order.iter().map(|&at| at as u32).collect::<Vec<_>>(), "row {row}, {mapped}");
+            let best: Vec<u32> = order.iter().map(|&at| elements[at]).collect();
+            assert_eq!(&keys.to_vec(&stream).unwrap()[row * k..][..k], best, "row {row}, {mapped}");
+        }
+    }
 }

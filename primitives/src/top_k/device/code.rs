@@ -34,6 +34,13 @@ impl Coding {
         let [low, high] = self.sign.encode(C::of_repr(key)).halves();
         C::of_halves([low & self.mask[0] ^ self.flip[0], high & self.mask[1] ^ self.flip[1]])
     }
+
+    /// Returns the bits of the key with this number. The key is a number that has all bits of `C`.
+    #[inline(always)]
+    pub(crate) fn decode<C: ShortCode>(self, number: C) -> C {
+        let [low, high] = number.halves();
+        self.sign.decode(C::of_halves([low ^ self.flip[0], high ^ self.flip[1]]))
+    }
 }
 
 /// A digit of a number.

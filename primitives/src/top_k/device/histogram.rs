@@ -8,6 +8,7 @@ use crate::block::scan;
 use crate::monoid::Sum;
 use crate::sort::ShortCode;
 use crate::view::{GlobalMut, Shared, SharedMemory, shared_bytes};
+use bytemuck::Zeroable;
 
 /// The number of digits.
 pub(crate) const BINS: usize = 1 << DIGIT_BITS;
@@ -17,6 +18,8 @@ pub(crate) const BINS: usize = 1 << DIGIT_BITS;
 pub(crate) struct Histogram<const THREADS: u32> {
     bins: Shared<u32>,
     warp_totals: Shared<u64>,
+    /// For numbers of this block alone.
+    own_totals: Shared<u32>,
     found: Shared<u64>,
 }
 
@@ -44,7 +47,8 @@ impl<const THREADS: u32> Histogram<THREADS> {
 
     /// Returns the shared memory that it takes.
     pub const fn bytes() -> usize {
-        shared_bytes::<u32>(BINS) + shared_bytes::<u64>((THREADS / LANES) as usize) + shared_bytes::<u64>(3)
+        let warps = (THREADS / LANES) as usize;
+        shared_bytes::<u32>(BINS) + shared_bytes::<u64>(warps) + shared_bytes::<u32>(warps) + shared_bytes::<u64>(3)
     }
 
     /// Takes its shared memory.
@@ -53,7 +57,13 @@ impl<const THREADS: u32> Histogram<THREADS> {
     /// The kernel's shared memory has room for it.
     #[inline(always)]
     pub unsafe fn take(memory: &mut SharedMemory) -> Self {
-        Self { bins: memory.take(BINS), warp_totals: memory.take((THREADS / LANES) as usize), found: memory.take(3) }
+        let warps = (THREADS / LANES) as usize;
+        Self {
+            bins: memory.take(BINS),
+            warp_totals: memory.take(warps),
+            own_totals: memory.take(warps),
+            found: memory.take(3),
+        }
     }
 
     /// Sets all counts to 0.
@@ -100,7 +110,9 @@ impl<const THREADS: u32> Histogram<THREADS> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn pick_own(self, wanted: u64) -> Pick {
-        self.pick(|bin| self.bins.get(bin) as u64, wanted)
+        // A block counts fewer than 2^32 numbers.
+        let sums = scan::exclusive_scan::<u32, Sum, THREADS>(Self::sum(|bin| self.bins.get(bin)), Sum, self.own_totals);
+        self.pick_from(|bin| self.bins.get(bin) as u64, wanted, sums.before as u64, sums.total as u64)
     }
 
     /// Returns a digit such that the block need not count smaller ones: at least `wanted` of the numbers that it has counted
@@ -123,17 +135,38 @@ impl<const THREADS: u32> Histogram<THREADS> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn pick(self, count: impl Fn(usize) -> u64, wanted: u64) -> Pick {
-        // Thread 0 has the largest digits.
-        let last = BINS - 1 - thread::thread_idx_x() as usize * Self::PER_THREAD;
-        let mut own = 0;
+        let sums = scan::exclusive_scan::<u64, Sum, THREADS>(Self::sum(&count), Sum, self.warp_totals);
+        self.pick_from(count, wanted, sums.before, sums.total)
+    }
+
+    /// Returns the largest digit of the thread: thread 0 has the largest ones.
+    #[inline(always)]
+    fn last() -> usize {
+        BINS - 1 - thread::thread_idx_x() as usize * Self::PER_THREAD
+    }
+
+    /// Returns the sum of the thread's counts.
+    #[inline(always)]
+    fn sum<N: core::ops::AddAssign + Zeroable>(count: impl Fn(usize) -> N) -> N {
+        let mut own = N::zeroed();
         for i in 0..Self::PER_THREAD {
-            own += count(last - i);
+            own += count(Self::last() - i);
         }
-        let sums = scan::exclusive_scan::<u64, Sum, THREADS>(own, Sum, self.warp_totals);
-        let wanted = if wanted < sums.total { wanted } else { sums.total };
-        let is_empty = sums.total == 0 && thread::thread_idx_x() == THREADS - 1;
-        if is_empty || sums.before < wanted && wanted <= sums.before + own {
-            let mut above = sums.before;
+        own
+    }
+
+    /// [`pick`](Self::pick), where the threads before this one have counted `before` numbers, and all of them `total`.
+    ///
+    /// # Safety
+    /// Same as [`pick`](Self::pick).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn pick_from(self, count: impl Fn(usize) -> u64, wanted: u64, before: u64, total: u64) -> Pick {
+        let (last, own) = (Self::last(), Self::sum(&count));
+        let wanted = if wanted < total { wanted } else { total };
+        let is_empty = total == 0 && thread::thread_idx_x() == THREADS - 1;
+        if is_empty || before < wanted && wanted <= before + own {
+            let mut above = before;
             let mut bin = last;
             // The sum reaches `wanted` within the thread's bins.
             while bin > last + 1 - Self::PER_THREAD && above + count(bin) < wanted {

@@ -2,6 +2,7 @@
 
 use super::code::{Coding, Digit, Position};
 use super::histogram::Histogram;
+use super::layout::RowLayout;
 use super::sift::Sifted;
 use super::tile::{self, Candidates, Counts, Marks, ROWS, SumCounts, run_len, striped};
 use crate::arch::thread;
@@ -297,25 +298,22 @@ pub unsafe fn narrow<C: ShortCode, I: Input<C::Repr>, P: Position, const VEC: us
 ///
 /// # Safety
 /// The launch has at least one thread per position; there are as many outputs. The input has these elements. Position `i`
-/// counts from the start of the row that it belongs to: rows have `per_row` positions each, at least 1. They start at
-/// `starts`, or at multiples of `row_len` if that is empty. While the kernel runs, nothing writes the inputs, and nothing
-/// else uses the output.
+/// counts from the start of the row that it belongs to: rows have `per_row` positions each, at least 1. While the kernel
+/// runs, nothing writes the inputs, and nothing else uses the output.
 #[kernel(listed = super::instances::GATHER_KEYS_PTX, threads = THREADS, native = crate::top_k::native::digits::gather_keys)]
 pub unsafe fn gather_keys<H: RegisterRepr, P: Position>(
     input: SourceArg,
     positions: Global<P>,
     output: GlobalMut<H>,
     per_row: u64,
-    row_len: u64,
-    starts: Global<u32>,
+    layout: RowLayout,
 ) {
     let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     if at < output.len() {
         let position = positions.get(at);
         if position != P::NONE {
-            let row = at / per_row as usize;
-            let start = if starts.is_empty() { row * row_len as usize } else { starts.get(row) as usize };
-            output.set(at, input.item(start + position.index()));
+            let row = layout.row(at / per_row as usize, Input::<H>::count(&input));
+            output.set(at, input.item(row.first + position.index()));
         }
     }
 }

@@ -1,12 +1,12 @@
-//! The kernel that puts few numbers in order, in one block.
+//! The kernel that puts the few best numbers of a row in order, in one block.
 
-use super::code::Position;
-use super::histogram::Histogram;
+use super::code::{Coding, Position};
+use super::histogram::{Cutoff, Histogram};
 use super::sift::Sifted;
 use super::tile::Candidates;
 use crate::arch::thread;
 use crate::arch::warp::{FULL, ballot, lane_id, lane_mask_lt, shuffle_idx};
-use crate::form::kernel;
+use crate::form::{Buffer, Param, kernel};
 use crate::sort::ShortCode;
 use crate::view::{GlobalMut, Shared, SharedMemory, shared_bytes};
 
@@ -41,6 +41,63 @@ const fn shared<C>() -> usize {
     let (counts, sorted) =
         (Histogram::<THREADS>::bytes(), shared_bytes::<C>(room::<C>()) + shared_bytes::<u32>(room::<C>()));
     (if counts > sorted { counts } else { sorted }) + shared_bytes::<u32>(1)
+}
+
+/// Where keys that are numbers go. It is a kernel argument.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct NumberKeys {
+    /// Their bytes. Empty if they are written otherwise.
+    bytes: GlobalMut<u8>,
+}
+
+// SAFETY: `repr(C)`, and a `Param`.
+unsafe impl Param for NumberKeys {
+    fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        self.bytes.buffers(name, visit);
+    }
+}
+
+impl NumberKeys {
+    /// No keys.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub(crate) fn none() -> Self {
+        Self { bytes: GlobalMut::empty() }
+    }
+
+    /// Keys that have all bits of the numbers that stand for them.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub(crate) fn new(bytes: GlobalMut<u8>) -> Self {
+        Self { bytes }
+    }
+
+    /// Writes a key, unless they are written otherwise. Keys need no alignment, and they are few: byte by byte.
+    ///
+    /// # Safety
+    /// There are so many keys, of the size of `C`, and no other thread has this one.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn set<C: ShortCode>(self, at: usize, bits: C) {
+        if self.bytes.is_empty() {
+            return;
+        }
+        let halves = bits.halves();
+        for i in 0..size_of::<C>() {
+            self.bytes.set(at * size_of::<C>() + i, (halves[i / 8] >> (i % 8 * 8)) as u8);
+        }
+    }
+
+    /// [`set`](Self::set) for a native body.
+    ///
+    /// # Safety
+    /// Same as [`set`](Self::set).
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub(crate) unsafe fn set_natively<C: ShortCode>(self, at: usize, bits: C) {
+        if !self.bytes.is_empty() {
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.bytes.as_mut_ptr().cast::<C>().add(at).write_unaligned(bits) };
+        }
+    }
 }
 
 /// Numbers in shared memory, with their indices in a list of candidates.
@@ -143,8 +200,9 @@ impl<C: ShortCode, P: Position> SharedCandidates<C, P> {
     }
 }
 
-/// Puts the best numbers in order: those of the list of candidates if that has all of them, otherwise those that were
-/// selected. Writes their positions; [`Position::NONE`] where there are fewer than wanted.
+/// Puts the best numbers of each row in order, one block per row: those of the list of candidates if that has all of them,
+/// otherwise those that were selected. Writes their positions, or [`Position::NONE`] where there are fewer than wanted; and the
+/// keys, if they are numbers.
 ///
 /// If there are more than wanted, the block first finds the smallest wanted number, digit by digit, with the list in
 /// registers. Then it collects the numbers that are not below it in shared memory, and sorts them. Equal ones may be too
@@ -155,65 +213,91 @@ impl<C: ShortCode, P: Position> SharedCandidates<C, P> {
 /// 2048 has 66 steps, about 7 µs. Expected in all for 100 of 3,200 candidates of 4 bytes: 7 µs.
 ///
 /// # Safety
-/// The launch has one block, and `PER` is [`per_thread`]. There are 1 to [`orderable`] positions, and as many selected
-/// numbers; numbers have `bits` bits. Earlier launches have finished the list of at most [`listable`] candidates, and have
-/// selected the numbers if it is not enough. While the kernel runs, nothing else uses the buffers.
+/// The launch has one block per row, and `PER` is [`per_thread`]. There are `wanted` positions per row, 1 to [`orderable`], and as
+/// many selected numbers; numbers have `bits` bits. Earlier launches have finished the lists of at most [`listable`] candidates,
+/// and have selected the numbers of those that are not enough. While the kernel runs, nothing else uses the buffers.
 // One block per multiprocessor tells the assembler not to save registers.
 #[kernel(listed = super::instances::ORDER_BEST_PTX, threads = THREADS, shared = shared::<C>(), min_blocks = 1, native = crate::top_k::native::digits::order_best)]
 pub unsafe fn order_best<C: ShortCode, P: Position, const PER: usize>(
     bits: u32,
+    wanted: u64,
     sifted: Sifted,
     candidates: Candidates<C, P>,
     selected: Candidates<C, P>,
     positions: GlobalMut<P>,
+    coding: Coding,
+    keys: NumberKeys,
 ) {
-    let (own, wanted) = (thread::thread_idx_x() as usize, positions.len());
+    let (own, row) = (thread::thread_idx_x() as usize, thread::block_idx_x() as usize);
+    let wanted = wanted as usize;
+    let (positions, selected) = (positions.slice(row * wanted, wanted), selected.row(row, wanted));
+    let (sifted, candidates) = (sifted.row(row), candidates.row(row, sifted.room()));
     let from_list = sifted.is_enough();
     let list = if from_list { candidates } else { selected };
     let len = if from_list { sifted.kept() as usize } else { wanted };
 
-    let mut least = C::zeroed();
-    if len > wanted {
-        let mut codes = [C::zeroed(); PER];
-        for i in 0..PER {
-            let at = i * THREADS as usize + own;
-            if at < len {
-                codes[i] = list.codes.get(at);
-            }
-        }
-        let histogram = Histogram::<THREADS>::take(&mut SharedMemory::new());
-        least = C::of_halves(histogram.cutoff(codes, len, bits, wanted as u64, 0).least);
-        // The counts are no longer needed.
-        thread::sync_threads();
-    }
-
     let mut memory = SharedMemory::new();
     let filled = memory.take::<u32>(1);
     let held = SharedCandidates { codes: memory.take(room::<C>()), indices: memory.take(room::<C>()), filled, list };
-    let (mut first, mut best) = (0, 0);
-    loop {
-        if own == 0 {
-            filled.set(0, best as u32);
-        }
-        thread::sync_threads();
-        while first < len && best + THREADS as usize <= room::<C>() {
-            let at = first + own;
-            let code = if at < len { list.codes.get(at) } else { C::zeroed() };
-            held.append(code, at as u32, (at < len) & (code >= least));
-            first += THREADS as usize;
-            thread::sync_threads();
-            best = filled.get(0) as usize;
-            thread::sync_threads();
-        }
-        held.sort(best);
-        best = best.min(wanted);
-        if first >= len {
-            break;
+    // As many as fit into registers. Others are loaded again.
+    let mut codes = [C::zeroed(); PER];
+    for i in 0..PER {
+        let at = i * THREADS as usize + own;
+        if at < len {
+            codes[i] = list.codes.get(at);
         }
     }
+    let mut cutoff = Cutoff { least: [0; 2], kept: len as u64 };
+    if len > wanted {
+        let histogram = Histogram::<THREADS>::take(&mut SharedMemory::new());
+        cutoff = histogram.cutoff(codes, len, bits, wanted as u64, 0);
+        // The counts are no longer needed.
+        thread::sync_threads();
+    }
+    let least = C::of_halves(cutoff.least);
+    if own == 0 {
+        filled.set(0, 0);
+    }
+    thread::sync_threads();
+    let mut best = 0;
+    if cutoff.kept as usize <= room::<C>() {
+        for i in 0..PER {
+            if i * (THREADS as usize) < len {
+                let at = i * THREADS as usize + own;
+                held.append(codes[i], at as u32, (at < len) & (codes[i] >= least));
+            }
+        }
+        thread::sync_threads();
+        best = filled.get(0) as usize;
+        held.sort(best);
+    } else {
+        let mut first = 0;
+        while first < len {
+            if own == 0 {
+                filled.set(0, best as u32);
+            }
+            thread::sync_threads();
+            while first < len && best + THREADS as usize <= room::<C>() {
+                let at = first + own;
+                let code = if at < len { list.codes.get(at) } else { C::zeroed() };
+                held.append(code, at as u32, (at < len) & (code >= least));
+                first += THREADS as usize;
+                thread::sync_threads();
+                best = filled.get(0) as usize;
+                thread::sync_threads();
+            }
+            held.sort(best);
+            best = best.min(wanted);
+        }
+    }
+    let best = best.min(wanted);
     let mut at = own;
     while at < wanted {
-        positions.set(at, if at < best { held.position(held.indices.get(at)) } else { P::NONE });
+        let position = if at < best { held.position(held.indices.get(at)) } else { P::NONE };
+        positions.set(at, position);
+        if position != P::NONE {
+            keys.set::<C>(row * wanted + at, coding.decode(held.codes.get(at)));
+        }
         at += THREADS as usize;
     }
 }

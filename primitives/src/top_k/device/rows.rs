@@ -3,6 +3,8 @@
 use super::code::{Coding, Digit, Position};
 use super::histogram::Histogram;
 use super::kernel::load_input;
+use super::layout::{Row, RowLayout};
+use super::sift::Sifted;
 use super::tile::{Candidates, Counts, Marks, ROWS, run_len, striped};
 use crate::arch::thread;
 use crate::arch::warp::{LANES, warp_id};
@@ -11,7 +13,7 @@ use crate::form::kernel;
 use crate::input::Input;
 use crate::monoid::Sum;
 use crate::sort::ShortCode;
-use crate::view::{Global, Shared, SharedMemory, shared_bytes};
+use crate::view::{Shared, SharedMemory, shared_bytes};
 
 /// Returns how many numbers in question a block holds in shared memory.
 #[must_use]
@@ -30,12 +32,10 @@ const fn shared<C: ShortCode, const THREADS: u32>() -> usize {
 
 /// The row of a block.
 #[derive(Clone, Copy)]
-struct Row<I> {
+struct RowInput<I> {
     input: I,
     coding: Coding,
-    /// The first element.
-    start: usize,
-    len: usize,
+    row: Row,
 }
 
 /// Numbers in shared memory, with their positions in the row.
@@ -73,14 +73,17 @@ impl<C: ShortCode> SharedRow<C> {
 /// into shared memory, in order. If they are too many, it goes over the row again with the next digit. The last digit
 /// leaves exactly the wanted elements. Up to [`room`] of them are then ordered by counting, for each, those before it.
 ///
+/// If the list of candidates of a [sifted](super::sift) row is enough, the block ends at once. Sifted rows are ordered by
+/// the [kernel](super::order) that orders the candidates.
+///
 /// Cost: every element is read twice, and once more for each of the next digits for which too many are left: 64 rows of
 /// 2^17 keys of 4 bytes are 32 MiB, 8 µs per read at 4.1 TB/s, and the second read finds them in the cache. With fewer rows
 /// than multiprocessors, the others are idle.
 ///
 /// # Safety
-/// The launch has one block per row. Rows begin at `starts`, which has one more element than there are rows; or, if that is
-/// empty, at multiples of `row_len`. Rows have fewer than 2^32 - 1 elements. `selected` has `wanted` elements per row. While
-/// the kernel runs, nothing writes the inputs, and nothing else uses `selected`.
+/// The launch has one block per row. Rows have fewer than 2^32 - 1 elements. `selected` has `wanted` elements per row. If
+/// the rows are sifted, earlier launches have finished their lists. While the kernel runs, nothing writes the inputs, and
+/// nothing else uses `selected`.
 // One block per multiprocessor tells the assembler not to save registers.
 #[kernel(
     listed = super::instances::SELECT_ROWS_PTX,
@@ -93,10 +96,10 @@ pub unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize, con
     input: I,
     coding: Coding,
     bits: u32,
-    row_len: u64,
-    starts: Global<u32>,
+    layout: RowLayout,
     wanted: u64,
     selected: Candidates<C, u32>,
+    sifted: Sifted,
 ) {
     let mut memory = SharedMemory::new();
     let histogram = Histogram::<THREADS>::take(&mut memory);
@@ -104,19 +107,13 @@ pub unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize, con
     let warp_totals = memory.take::<u32>((THREADS / LANES) as usize);
 
     let (own, row) = (thread::thread_idx_x() as usize, thread::block_idx_x() as usize);
-    let (all, row_len) = (input.count(), row_len as usize);
-    let (start, end) = if starts.is_empty() {
-        ((row * row_len).min(all), ((row + 1) * row_len).min(all))
-    } else {
-        ((starts.get(row) as usize).min(all), (starts.get(row + 1) as usize).min(all))
-    };
-    let source = Row { input, coding, start, len: end.saturating_sub(start) };
+    if sifted.row(row).is_enough() {
+        return;
+    }
+    let source = RowInput { input, coding, row: layout.row(row, input.count()) };
     let per_row = wanted as usize;
-    let selected = Candidates {
-        codes: selected.codes.slice(row * per_row, per_row),
-        positions: selected.positions.slice(row * per_row, per_row),
-    };
-    let wanted = per_row.min(source.len);
+    let selected = selected.row(row, per_row);
+    let wanted = per_row.min(source.row.len);
     let mut at = wanted + own;
     while at < per_row {
         selected.set(at, C::zeroed(), u32::NONE);
@@ -148,7 +145,7 @@ pub unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize, con
         let kept = (above + pick.count) as usize;
         let moves = is_last || held_len.is_none() && kept <= room::<C>();
         let limit = if is_last { wanted as u64 - above } else { u64::MAX };
-        let len = held_len.unwrap_or(source.len);
+        let len = held_len.unwrap_or(source.row.len);
         let mut before = Counts { greater: 0, ties: 0 };
         let mut first = 0;
         while first < len {
@@ -175,7 +172,7 @@ pub unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize, con
                     marks.place(run, limit, |at, place| {
                         let at = start + at;
                         let (code, position) = if held_len.is_none() {
-                            (coding.encode(input.item(source.start + at)), at as u32)
+                            (coding.encode(input.item(source.row.first + at)), at as u32)
                         } else {
                             (held.codes.get(at), held.positions.get(at))
                         };
@@ -200,12 +197,12 @@ pub unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize, con
         level += 1;
     }
 
-    if per_row <= room::<C>() {
+    if per_row <= room::<C>() && !sifted.is_there() {
         order::<C, THREADS>(held, selected);
     }
 }
 
-impl<I> Row<I> {
+impl<I> RowInput<I> {
     /// Loads the `len` numbers of a warp's run from `start` on.
     ///
     /// # Safety
@@ -216,7 +213,7 @@ impl<I> Row<I> {
     where
         I: Input<C::Repr>,
     {
-        load_input::<C, I, VEC>(self.input, self.coding, self.start + start, len)
+        load_input::<C, I, VEC>(self.input, self.coding, self.row.first + start, len)
     }
 
     /// Counts a digit, as far down as the `wanted` largest numbers go.
@@ -234,9 +231,10 @@ impl<I> Row<I> {
         I: Input<C::Repr>,
     {
         let (mut first, mut least, mut tiles, mut next_look) = (0, 0, 0, 1);
-        while first < self.len {
-            let start = (first + warp_id() as usize * run_len(VEC)).min(self.len);
-            let run = (self.len - start).min(run_len(VEC));
+        let len = self.row.len;
+        while first < len {
+            let start = (first + warp_id() as usize * run_len(VEC)).min(len);
+            let run = (len - start).min(run_len(VEC));
             let codes = self.load::<C, VEC>(start, run);
             for row in 0..ROWS {
                 for i in 0..VEC {
@@ -246,7 +244,7 @@ impl<I> Row<I> {
             }
             first += (THREADS / LANES) as usize * run_len(VEC);
             tiles += 1;
-            if tiles == next_look && first < self.len {
+            if tiles == next_look && first < len {
                 thread::sync_threads();
                 least = histogram.least_needed(wanted);
                 next_look *= 2;

@@ -10,6 +10,7 @@
 use super::code::{Coding, Position};
 use super::histogram::Histogram;
 use super::kernel::{THREADS, WARPS, load_input, tile_len};
+use super::layout::{Row, RowLayout};
 use super::tile::{Candidates, Counts, Marks, ROWS, run_len, striped};
 use crate::arch::warp::{LANES, lane_id, warp_id};
 use crate::arch::{Order, Scope, thread};
@@ -59,14 +60,49 @@ unsafe impl Param for Sifted {
 }
 
 impl Sifted {
-    /// The words that it takes.
-    #[cfg(not(target_arch = "nvptx64"))]
+    /// The words that a row takes.
     pub(crate) const WORDS: usize = 3;
 
-    /// Creates a state with this memory: no words if the input is not sifted.
+    /// Creates a state with this memory, which has room for so many candidates per row: no words if the input is not sifted.
     #[cfg(not(target_arch = "nvptx64"))]
     pub(crate) fn new(words: GlobalMut<u64>, room: usize) -> Self {
         Self { words, room: room as u64 }
+    }
+
+    /// Returns the state of a row. An input that is not sifted has none.
+    ///
+    /// # Safety
+    /// There are so many rows.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(crate) unsafe fn row(self, row: usize) -> Self {
+        if self.words.is_empty() {
+            self
+        } else {
+            Self { words: self.words.slice(row * Self::WORDS, Self::WORDS), ..self }
+        }
+    }
+
+    /// Returns the candidates that a row has room for.
+    #[inline(always)]
+    pub(crate) fn room(self) -> usize {
+        self.room as usize
+    }
+
+    /// Returns whether the input is sifted.
+    #[inline(always)]
+    pub(crate) fn is_there(self) -> bool {
+        !self.words.is_empty()
+    }
+
+    /// Starts with a list that is of no use.
+    ///
+    /// # Safety
+    /// Same as [`start`](Self::start).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(crate) unsafe fn start_full(self) {
+        self.words.set(0, self.room + 1);
     }
 
     /// Starts with a threshold, and without candidates. If too many are expected, it is full from the beginning.
@@ -115,6 +151,12 @@ impl Sifted {
         }
         let first = warp::broadcast(first, 0);
         if first + count <= self.room { Some(first) } else { None }
+    }
+
+    /// Returns the number of rows.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub(crate) fn rows(self) -> usize {
+        self.words.len() / Self::WORDS
     }
 
     /// [`take`](Self::take) for a native body.
@@ -247,7 +289,7 @@ pub unsafe fn find_threshold<C: ShortCode>(maxima: Global<C>, bits: u32, wanted:
     }
 }
 
-/// Moves the numbers that are not below the threshold to a list of candidates, with their positions.
+/// Moves the numbers of each row that are not below its threshold to a list of candidates, with their positions in the row.
 ///
 /// A warp loads a run and compares it. Most runs have no candidates, and the warp goes on: no barrier, and no shared
 /// memory. Otherwise the warp takes places at the end of the list with one atomic addition. If the list is full, the warp
@@ -258,33 +300,39 @@ pub unsafe fn find_threshold<C: ShortCode>(maxima: Global<C>, bits: u32, wanted:
 /// [`SIFT_BLOCKS`] blocks keep 72 KiB per multiprocessor in flight.
 ///
 /// # Safety
-/// The launch has any number of blocks. An earlier launch has found the threshold. The list of candidates has the room that
-/// `sifted` says. While the kernel runs, nothing writes the input, and nothing else uses `sifted` and the candidates.
+/// The launch has `blocks_per_row` blocks per row, at least 1. An earlier launch has found the thresholds. The lists of
+/// candidates have the room that `sifted` says. While the kernel runs, nothing writes the inputs, and nothing else uses
+/// `sifted` and the candidates.
 #[kernel(listed = super::instances::SIFT_PTX, threads = THREADS, min_blocks = SIFT_BLOCKS, native = crate::top_k::native::sift)]
 pub unsafe fn sift<C: ShortCode, I: Input<C::Repr>, P: Position, const VEC: usize>(
     input: I,
     coding: Coding,
+    layout: RowLayout,
+    blocks_per_row: u32,
     sifted: Sifted,
     candidates: Candidates<C, P>,
 ) {
+    let row = (thread::block_idx_x() / blocks_per_row) as usize;
+    let (sifted, candidates) = (sifted.row(row), candidates.row(row, sifted.room()));
     // The lanes of a warp must agree.
     if warp::broadcast(sifted.kept(), 0) > sifted.room {
         return;
     }
     let threshold = sifted.threshold::<C>();
-    let len = input.count();
-    let mut start = thread::block_idx_x() as usize * tile_len(VEC) + warp_id() as usize * run_len(VEC);
+    let Row { first: row_start, len } = layout.row(row, input.count());
+    let block = thread::block_idx_x() as usize % blocks_per_row as usize;
+    let mut start = block * tile_len(VEC) + warp_id() as usize * run_len(VEC);
     while start < len {
         let run = (len - start).min(run_len(VEC));
-        let codes = load_input::<C, I, VEC>(input, coding, start, run);
+        let codes = load_input::<C, I, VEC>(input, coding, row_start + start, run);
         let marks = Marks::<VEC>::at_least(codes, run, threshold);
         let count = marks.count() as u64;
         if count != 0 {
             let Some(first) = sifted.take(count) else { return };
             marks.place(Counts { greater: first, ties: 0 }, u64::MAX, |at, place| {
-                candidates.set(place, coding.encode(input.item(start + at)), P::of(start + at));
+                candidates.set(place, coding.encode(input.item(row_start + start + at)), P::of(start + at));
             });
         }
-        start += thread::grid_dim_x() as usize * tile_len(VEC);
+        start += blocks_per_row as usize * tile_len(VEC);
     }
 }

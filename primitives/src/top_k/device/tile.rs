@@ -39,6 +39,18 @@ unsafe impl<C: Pod, P: Pod> Param for Candidates<C, P> {
     }
 }
 
+impl<C: Pod, P: Pod> Candidates<C, P> {
+    /// Returns those of a row, if each row has `len`.
+    ///
+    /// # Safety
+    /// There are so many rows.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(crate) unsafe fn row(self, row: usize, len: usize) -> Self {
+        Self { codes: self.codes.slice(row * len, len), positions: self.positions.slice(row * len, len) }
+    }
+}
+
 /// Numbers that are in, and numbers that may be.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]

@@ -10,10 +10,11 @@ use crate::sort::ShortCode;
 use crate::top_k::device::code::{Coding, Digit, Position};
 use crate::top_k::device::histogram::BINS;
 use crate::top_k::device::kernel::{CountDigits, MIN_BLOCKS, Narrow, Step, WARPS, tile_len};
-use crate::top_k::device::order::{OrderBest, listable, orderable, per_thread};
+use crate::top_k::device::layout::RowLayout;
+use crate::top_k::device::order::{NumberKeys, OrderBest, listable, orderable, per_thread};
 use crate::top_k::device::sift::{BLOCK_MAXIMA, FindThreshold, MAX_MAXIMA, SIFT_BLOCKS, SampleMaxima, Sift, Sifted};
 use crate::top_k::device::tile::{Candidates, Counts, run_len};
-use crate::{DeviceVec, Error, GlobalMut, Stream, transfer};
+use crate::{DeviceKind, DeviceVec, Error, GlobalMut, Stream, transfer};
 
 /// Numbers and their positions.
 pub(crate) struct Memory<C: ShortCode, P: Position> {
@@ -30,6 +31,11 @@ impl<C: ShortCode, P: Position> Memory<C, P> {
     pub(crate) fn clear(&mut self, stream: &Stream) -> Result<(), Error> {
         self.codes = stream.zeroed(self.codes.len())?;
         transfer::fill(stream, &mut self.positions, P::NONE)
+    }
+
+    /// [`clear`](Self::clear), where keys can change their codes, and so leave places that nobody writes: on the CPU.
+    pub(crate) fn clear_on_cpu(&mut self, stream: &Stream) -> Result<(), Error> {
+        if matches!(stream.device().kind(), DeviceKind::Cuda { .. }) { Ok(()) } else { self.clear(stream) }
     }
 
     pub(crate) fn pairs(&self, stream: &Stream) -> Result<Pairs<C, P>, Error> {
@@ -75,11 +81,14 @@ impl<C: ShortCode, P: Position> Sieve<C, P> {
         stream: &Stream,
         selected: Candidates<C, P>,
         positions: GlobalMut<P>,
+        coding: Coding,
+        keys: NumberKeys,
     ) -> Result<(), Error> {
         const { assert!(PER == per_thread::<C>()) };
         let SieveView { sifted, list } = self.view(stream)?;
-        let kernel = OrderBest::<C, P, PER>::new(self.bits, sifted, list, selected, positions);
-        // SAFETY: one block; the caller wants so few, and has found them. The list is no longer than the block can hold.
+        let wanted = positions.len() as u64;
+        let kernel = OrderBest::<C, P, PER>::new(self.bits, wanted, sifted, list, selected, positions, coding, keys);
+        // SAFETY: one row; the caller wants so few, and has found them. The list is no longer than the block can hold.
         unsafe { stream.launch(kernel, 1) }
     }
 }
@@ -133,9 +142,11 @@ impl<C: ShortCode, P: Position> Find<'_, C, P> {
         // wanted in both cases.
         unsafe { stream.launch(kernel, 1)? };
         let blocks = SIFT_BLOCKS as usize * stream.device().limits().multiprocessors as usize;
-        let kernel = Sift::<C, I, P, VEC>::new(input, coding, sifted, list);
-        // SAFETY: the launch before has found the threshold, and the list has room.
-        unsafe { stream.launch(kernel, self.len.div_ceil(tile_len(VEC)).min(blocks)) }
+        let blocks = self.len.div_ceil(tile_len(VEC)).min(blocks);
+        let layout = RowLayout::equal(self.len);
+        let kernel = Sift::<C, I, P, VEC>::new(input, coding, layout, blocks as u32, sifted, list);
+        // SAFETY: one row; the launch before has found the threshold, and the list has room.
+        unsafe { stream.launch(kernel, blocks) }
     }
 
     /// Selects the largest numbers, unless the list of candidates has all of them: counts the highest digits, and then

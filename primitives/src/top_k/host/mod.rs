@@ -3,24 +3,23 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub(crate) mod find;
+mod rows;
+
+pub use rows::{Rows, segmented_largest, segmented_smallest};
 
 use super::device::code::{Coding, Position};
-use super::device::instances::{find_largest, gather_keys, select_rows};
+use super::device::instances::{find_largest, gather_keys};
 use super::device::kernel::{GatherKeys, THREADS};
-use super::device::order::orderable;
-use super::device::rows::{SelectRows, room};
-use super::device::tile::Candidates;
+use super::device::layout::RowLayout;
+use super::device::order::{NumberKeys, orderable};
 use crate::host::repr::{expect_repr, repr_size_or_bytes};
-use crate::host::runtime::column::{AnySliceMut, AnyVec, Column, ColumnMut, number};
-use crate::host::runtime::offsets::expect_offsets;
+use crate::host::runtime::column::{AnySliceMut, Column, ColumnMut, number};
 use crate::host::runtime::pairs::PairsMut;
-use crate::host::source::{AnySource, Opened, Source, counting};
-use crate::input::{Input, SourceArg};
-use crate::operator::map;
+use crate::host::source::{AnySource, Opened, Source};
+use crate::input::SourceArg;
 use crate::sort::{RadixKey, ShortCode, bits_of, descending_codes, sign_of};
 use crate::transform::laid_out::ReprOutput;
-use crate::{DeviceKind, DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
-use crate::{segmented_sort, transfer, transform};
+use crate::{DeviceSliceMut, Error, Global, Stream, expect_len};
 use find::{Find, Memory, Sieve};
 
 /// Writes the largest elements, the largest first, and their positions: as many as `keys` has room for. Does not wait.
@@ -82,6 +81,11 @@ impl<'a> Keys<'a> {
         self.plain.len()
     }
 
+    /// Returns the output, if keys can be written by what stands for them: they are numbers with all bits of it.
+    fn number_keys(&self, to: ColumnMut) -> Option<NumberKeys> {
+        (self.codes.is_none() && to.size() == self.size).then(|| NumberKeys::new(to.words::<u8>()))
+    }
+
     fn open(&self, stream: &Stream) -> Result<OpenedKeys, Error> {
         let codes = self.codes.map(|codes| codes.open(stream)).transpose()?;
         Ok(OpenedKeys { plain: self.plain.open(stream)?, codes })
@@ -123,17 +127,24 @@ fn select(
     // Before anything is written: a view can be refused.
     let (to, to_keys) = (positions.raw_view_mut(stream)?, keys.raw_view_mut(stream)?);
     let opened = input.open(stream)?;
-    find_largest!((input.size, to.size()) => (C, P, VEC, PER), find::<C, P, VEC, PER>(stream, input, &opened, to)?);
-    gather(stream, opened.plain.fused(), to.as_const(), to_keys, whole(wanted))
+    let keys = input.number_keys(to_keys);
+    let has_keys = find_largest!((input.size, to.size()) => (C, P, VEC, PER), {
+        find::<C, P, VEC, PER>(stream, input, &opened, to, keys)?
+    });
+    if has_keys {
+        return Ok(());
+    }
+    gather(stream, opened.plain.fused(), to.as_const(), to_keys, wanted, RowLayout::equal(len))
 }
 
-/// Writes the positions of the largest numbers.
+/// Writes the positions of the largest numbers. Returns whether the keys are also written.
 fn find<C: ShortCode, P: Position, const VEC: usize, const PER: usize>(
     stream: &Stream,
     input: &Keys<'_>,
     opened: &OpenedKeys,
     to: ColumnMut,
-) -> Result<(), Error> {
+    keys: Option<NumberKeys>,
+) -> Result<bool, Error> {
     let (len, wanted, to) = (input.len(), to.len(), to.typed().expect("positions are aligned"));
     let &Keys { coding, bits, .. } = input;
     let mut selected = Memory::<C, P>::new(stream, wanted)?;
@@ -147,206 +158,14 @@ fn find<C: ShortCode, P: Position, const VEC: usize, const PER: usize>(
         Err(fused) => find.run::<_, VEC>(fused)?,
     }
     if wanted <= orderable::<C>() {
-        return sieve.order::<PER>(stream, selected.view(stream)?, to);
+        sieve.order::<PER>(stream, selected.view(stream)?, to, coding, keys.unwrap_or(NumberKeys::none()))?;
+        return Ok(keys.is_some());
     }
     // Equal codes are in the order of their positions, and stay so.
     let mut sorted = stream.uninit::<C>(wanted)?;
     let to = PairsMut { keys: sorted.raw_view_mut(stream)?, values: to };
-    descending_codes(stream, selected.pairs(stream)?.into(), to.into(), bits)
-}
-
-/// The rows of an input.
-#[derive(Clone, Copy, Debug)]
-pub struct Rows<'a> {
-    form: Form<'a>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Form<'a> {
-    Equal(usize),
-    Offsets(DeviceSlice<'a, u32>),
-}
-
-impl<'a> Rows<'a> {
-    /// Rows of `len` elements each: a matrix, row by row.
-    #[must_use]
-    pub const fn of_len(len: usize) -> Self {
-        Self { form: Form::Equal(len) }
-    }
-
-    /// Rows of any length: row `i` has the elements `offsets[i] .. offsets[i + 1]`. Offsets beyond the input count as its
-    /// end, and a row whose end lies before its start is empty.
-    pub fn at(offsets: impl Into<DeviceSlice<'a, u32>>) -> Self {
-        Self { form: Form::Offsets(offsets.into()) }
-    }
-
-    /// Returns the number of rows of `len` elements.
-    fn count(self, len: usize) -> Result<usize, Error> {
-        match self.form {
-            Form::Equal(row) => {
-                expect_positions::<u32>(row)?;
-                let rows = len.checked_div(row).unwrap_or(0);
-                expect_len("an input of equal rows", rows * row, len)?;
-                Ok(rows)
-            }
-            Form::Offsets(offsets) => {
-                expect_offsets(offsets.len())?;
-                Ok(offsets.len() - 1)
-            }
-        }
-    }
-
-    fn layout(self, stream: &Stream, per_row: usize) -> Result<Layout, Error> {
-        let (row_len, starts) = match self.form {
-            Form::Equal(row) => (row, Global::empty()),
-            Form::Offsets(offsets) => (0, offsets.raw_view(stream)?),
-        };
-        Ok(Layout { per_row, row_len, starts })
-    }
-}
-
-/// Writes the `k` largest elements of each row, the largest first, and their positions in the row. Does not wait.
-///
-/// Row `i` of the result has the elements `i * k .. (i + 1) * k` of `keys` and `positions`. If a row has fewer than `k`
-/// elements, the positions after them are [`Position::NONE`], and the keys after them are not written.
-///
-/// A block works on each row. For a few rows of many millions of elements, call [`largest`] for each.
-///
-/// # Errors
-/// [`Error::LengthMismatch`] if there are not `k` keys and positions per row, or the input does not consist of whole rows;
-/// [`Error::TooLong`] for rows of 2^32 - 1 elements or more; [`Error::OutOfMemory`]: nothing is written in these cases. Any
-/// launch error.
-pub fn segmented_largest<'a, K: RadixKey<Code: ShortCode>>(
-    stream: &Stream,
-    input: impl Source<'a, K>,
-    rows: Rows<'a>,
-    k: usize,
-    keys: impl Into<DeviceSliceMut<'a, K>>,
-    positions: impl Into<DeviceSliceMut<'a, u32>>,
-) -> Result<(), Error> {
-    let (input, keys) = (Keys::new(input, false)?, keys.into());
-    let _span = crate::span!(stream, "top_k::segmented_largest", input.len());
-    select_rows(stream, &input, rows, k, (keys.into(), positions.into()))
-}
-
-/// Writes the `k` smallest elements of each row, the smallest first, and their positions in the row: see
-/// [`segmented_largest`].
-///
-/// # Errors
-/// Same as [`segmented_largest`].
-pub fn segmented_smallest<'a, K: RadixKey<Code: ShortCode>>(
-    stream: &Stream,
-    input: impl Source<'a, K>,
-    rows: Rows<'a>,
-    k: usize,
-    keys: impl Into<DeviceSliceMut<'a, K>>,
-    positions: impl Into<DeviceSliceMut<'a, u32>>,
-) -> Result<(), Error> {
-    let (input, keys) = (Keys::new(input, true)?, keys.into());
-    let _span = crate::span!(stream, "top_k::segmented_smallest", input.len());
-    select_rows(stream, &input, rows, k, (keys.into(), positions.into()))
-}
-
-fn select_rows(
-    stream: &Stream,
-    input: &Keys<'_>,
-    rows: Rows<'_>,
-    wanted: usize,
-    (mut keys, mut positions): (AnySliceMut<'_>, DeviceSliceMut<'_, u32>),
-) -> Result<(), Error> {
-    let count = rows.count(input.len())?;
-    let all = count.saturating_mul(wanted);
-    expect_len("the wanted elements of all rows", all, keys.len())?;
-    expect_len("the positions of the wanted elements", all, positions.len())?;
-    if all == 0 {
-        return Ok(());
-    }
-    // Before anything is written: a view can be refused.
-    let to_keys = keys.raw_view_mut(stream)?;
-    let (opened, layout) = (input.open(stream)?, rows.layout(stream, wanted)?);
-    let mut codes = AnyVec::uninit(stream, input.size, all)?;
-    let (codes, to) = (codes.as_mut_slice().raw_view_mut(stream)?, positions.raw_view_mut(stream)?);
-    if !matches!(stream.device().kind(), DeviceKind::Cuda { .. }) {
-        // Keys on the CPU can change their codes, and so leave positions that nobody writes. They count as missing.
-        transfer::fill(stream, positions.reborrow(), u32::NONE)?;
-    }
-    select_rows!(input.size => (C, VEC), {
-        let selected = Candidates { codes: codes.typed().expect("memory is aligned"), positions: to };
-        find_rows::<C, VEC>(stream, input, &opened, count, layout, selected)?;
-    });
-    gather(stream, opened.plain.fused(), to.as_const().into(), to_keys, layout)
-}
-
-/// Writes the positions of the largest numbers of each row.
-fn find_rows<C: ShortCode, const VEC: usize>(
-    stream: &Stream,
-    input: &Keys<'_>,
-    opened: &OpenedKeys,
-    count: usize,
-    layout: Layout,
-    selected: Candidates<C, u32>,
-) -> Result<(), Error> {
-    let &Keys { coding, bits, .. } = input;
-    let find = FindRows { stream, len: input.len(), count, coding, bits, layout, selected };
-    match opened.loaded::<C>() {
-        Ok(view) => find.run::<_, VEC>(view)?,
-        Err(fused) => find.run::<_, VEC>(fused)?,
-    }
-    if layout.per_row > room::<C>() { sort_rows(stream, selected, layout.per_row) } else { Ok(()) }
-}
-
-/// Orders the numbers of each row, the largest first. Equal ones stay in order.
-fn sort_rows<C: ShortCode>(stream: &Stream, rows: Candidates<C, u32>, per_row: usize) -> Result<(), Error> {
-    let limit = u32::MAX as usize;
-    let (len, codes) = (rows.codes.len(), rows.codes);
-    if len > limit {
-        return Err(Error::TooLong { what: "the wanted elements of all rows", len, limit });
-    }
-    let mut offsets = stream.uninit::<u32>(len / per_row + 1)?;
-    let row_start = map!(per_row: u32 = per_row as u32; |row: u32| -> u32 { row * per_row });
-    transform::map(stream, counting(0u32, offsets.len()), &mut offsets, row_start)?;
-    // SAFETY: a code is loaded as this type, which has the same size and no stricter alignment.
-    let keys = unsafe { GlobalMut::from_raw(codes.as_const().as_ptr().cast_mut().cast::<C::Repr>(), len) };
-    let pairs = PairsMut { keys, values: rows.positions };
-    segmented_sort::sort_promised(stream, offsets.as_slice(), pairs.into(), C::descending())
-}
-
-/// A search for the largest numbers of rows, except for its input.
-struct FindRows<'a, C> {
-    stream: &'a Stream,
-    len: usize,
-    count: usize,
-    coding: Coding,
-    bits: u32,
-    layout: Layout,
-    selected: Candidates<C, u32>,
-}
-
-impl<C: ShortCode> FindRows<'_, C> {
-    fn run<I: Input<C::Repr>, const VEC: usize>(self, input: I) -> Result<(), Error> {
-        /// The elements of a row for which a block of 512 threads is worthwhile: several of its tiles.
-        const LONG: usize = 1 << 14;
-        if self.len / self.count >= LONG {
-            self.launch::<I, VEC, 512>(input)
-        } else {
-            self.launch::<I, VEC, 256>(input)
-        }
-    }
-
-    fn launch<I: Input<C::Repr>, const VEC: usize, const THREADS: u32>(self, input: I) -> Result<(), Error> {
-        let Layout { per_row, row_len, starts } = self.layout;
-        let kernel = SelectRows::<C, I, VEC, THREADS>::new(
-            input,
-            self.coding,
-            self.bits,
-            row_len as u64,
-            starts,
-            per_row as u64,
-            self.selected,
-        );
-        // SAFETY: one block per row, and as many selected numbers per row as are wanted.
-        unsafe { self.stream.launch(kernel, self.count) }
-    }
+    descending_codes(stream, selected.pairs(stream)?.into(), to.into(), bits)?;
+    Ok(false)
 }
 
 /// Checks that positions in an input of this length can be told.
@@ -355,26 +174,19 @@ fn expect_positions<P: Position>(len: usize) -> Result<(), Error> {
     if len > limit { Err(Error::TooLong { what: "an input whose positions have 32 bits", len, limit }) } else { Ok(()) }
 }
 
-/// How many positions belong to a row, and where the rows' elements are.
-#[derive(Clone, Copy)]
-struct Layout {
+/// Writes the elements at some positions, of which each row has `per_row`.
+fn gather(
+    stream: &Stream,
+    input: SourceArg,
+    positions: Column,
+    keys: ColumnMut,
     per_row: usize,
-    row_len: usize,
-    starts: Global<u32>,
-}
-
-/// One row of `wanted` positions.
-fn whole(wanted: usize) -> Layout {
-    Layout { per_row: wanted, row_len: 0, starts: Global::empty() }
-}
-
-/// Writes the elements at some positions.
-fn gather(stream: &Stream, input: SourceArg, positions: Column, keys: ColumnMut, layout: Layout) -> Result<(), Error> {
+    layout: RowLayout,
+) -> Result<(), Error> {
     gather_keys!((repr_size_or_bytes(keys.size()), positions.size()) => (H, P), {
         let output = ReprOutput::<H>::with_contents(stream, keys)?;
-        let Layout { per_row, row_len, starts } = layout;
         let positions = positions.typed().expect("positions are aligned");
-        let kernel = GatherKeys::<H, P>::new(input, positions, output.view, per_row as u64, row_len as u64, starts);
+        let kernel = GatherKeys::<H, P>::new(input, positions, output.view, per_row as u64, layout);
         // SAFETY: one thread per position, and as many keys. The positions are those of elements.
         unsafe { stream.launch(kernel, positions.len().div_ceil(THREADS as usize))? };
         output.finish(stream)

@@ -104,24 +104,38 @@ pub(crate) unsafe fn find_threshold<C: ShortCode>(kernel: FindThreshold<C>, _: T
 
 /// # Safety
 /// The contract of [`order_best`](crate::top_k::device::order::OrderBest).
-pub(crate) unsafe fn order_best<C: ShortCode, P: Position, const PER: usize>(kernel: OrderBest<C, P, PER>, _: Team) {
-    let OrderBest { sifted, candidates, selected, positions, .. } = kernel;
-    let wanted = positions.len();
-    // SAFETY: earlier launches have finished the list and the selected numbers.
-    let (list, len) = match unsafe { sifted.enough_natively() } {
-        Some(kept) => (candidates, kept),
-        None => (selected, wanted),
+pub(crate) unsafe fn order_best<C: ShortCode, P: Position, const PER: usize>(kernel: OrderBest<C, P, PER>, team: Team) {
+    let OrderBest { wanted, sifted, candidates, selected, positions, coding, keys, .. } = kernel;
+    let wanted = wanted as usize;
+    let order_row = |row: usize| {
+        // SAFETY: there are so many rows, and earlier launches have finished their lists and the selected numbers.
+        let (list, len) = unsafe {
+            match sifted.row(row).enough_natively() {
+                Some(kept) => (candidates.row(row, sifted.room()), kept),
+                None => (selected.row(row, wanted), wanted),
+            }
+        };
+        // SAFETY: nothing writes the list.
+        let (codes, from) = unsafe { (list.codes.as_const().as_slice(), list.positions.as_const().as_slice()) };
+        let items = codes[..len].iter().zip(&from[..len]);
+        let mut items =
+            items.map(|(code, position)| (Reverse(u128::of_halves(code.halves())), position.index())).collect();
+        order(&mut items, wanted);
+        for at in 0..wanted {
+            let place = row * wanted + at;
+            let position = items.get(at).map_or(P::NONE, |&(_, position)| P::of(position));
+            // SAFETY: the position exists, and nothing else uses it.
+            unsafe { positions.as_mut_ptr().add(place).write(position) };
+            if let Some(&(Reverse(code), _)) = items.get(at)
+                && position != P::NONE
+            {
+                // SAFETY: the key exists, and nothing else uses it.
+                unsafe { keys.set_natively(place, coding.decode(C::of_halves(code.halves()))) };
+            }
+        }
     };
-    // SAFETY: nothing writes the list.
-    let (codes, from) = unsafe { (list.codes.as_const().as_slice(), list.positions.as_const().as_slice()) };
-    let items = codes[..len].iter().zip(&from[..len]);
-    let mut items = items.map(|(code, position)| (Reverse(u128::of_halves(code.halves())), position.index())).collect();
-    order(&mut items, wanted);
-    let found = items.iter().map(|&(_, position)| P::of(position));
-    for (at, position) in found.chain(std::iter::repeat(P::NONE)).take(wanted).enumerate() {
-        // SAFETY: the position exists, and nothing else uses it.
-        unsafe { positions.as_mut_ptr().add(at).write(position) };
-    }
+    // SAFETY: the body captures arguments. Each call writes positions of its own.
+    unsafe { team.each(positions.len() / wanted, order_row) };
 }
 
 /// Orders the `wanted` largest numbers, and drops the others. Of equal ones, the first comes first.
@@ -331,16 +345,16 @@ unsafe fn mark<C: ShortCode>(
 /// # Safety
 /// The contract of [`gather_keys`](crate::top_k::device::kernel::GatherKeys).
 pub(crate) unsafe fn gather_keys<H: RegisterRepr, P: Position>(kernel: GatherKeys<H, P>, team: Team) {
-    let GatherKeys { input, positions, output, per_row, row_len, starts, .. } = kernel;
-    // SAFETY: nothing writes these.
-    let (positions, starts) = unsafe { (positions.as_slice(), starts.as_slice()) };
+    let GatherKeys { input, positions, output, per_row, layout, .. } = kernel;
+    // SAFETY: nothing writes them.
+    let positions = unsafe { positions.as_slice() };
     // SAFETY: nothing writes the length.
     let len = unsafe { Input::<H>::count(&input) };
     let gather: &dyn Fn(usize, Range<usize>) = &|_, range| {
         for at in range.filter(|&at| positions[at] != P::NONE) {
-            let row = at / per_row as usize;
-            let start = if starts.is_empty() { row * row_len as usize } else { starts[row] as usize };
-            let from = start + positions[at].index();
+            // SAFETY: there are so many rows, and nothing writes the offsets.
+            let row = unsafe { layout.row_natively(at / per_row as usize, len) };
+            let from = row.first + positions[at].index();
             assert!(from < len, "the input has the elements at all positions");
             // SAFETY: the element exists, and nothing writes it. The output exists, and no other call has it.
             unsafe { output.as_mut_ptr().add(at).write(Input::<H>::item(&input, from)) };
@@ -360,7 +374,8 @@ mod tests {
     use crate::host::source::{Source as _, counting};
     use crate::top_k::device::code::Coding;
     use crate::top_k::device::kernel::tile_len;
-    use crate::top_k::device::order::{listable, orderable, per_thread};
+    use crate::top_k::device::layout::RowLayout;
+    use crate::top_k::device::order::{NumberKeys, listable, orderable, per_thread};
     use crate::top_k::device::sift::Sifted;
     use crate::top_k::device::tile::{Candidates, Counts};
     use crate::view::Global;
@@ -429,12 +444,16 @@ mod tests {
                             positions: positions.raw_view_mut(stream).unwrap(),
                         });
                     let to = positions.raw_view_mut(stream).unwrap();
+                    let coding = Coding::new(Sign::NONE, C::BITS, kept % 2 == 0);
+                    let mut keys = stream.zeroed::<u8>(wanted * size_of::<C>()).unwrap();
+                    let to_keys = keys.raw_view_mut(stream).unwrap();
                     with_shape!(PER in 16 | 8 | 4 = per_thread::<C>(), {
-                        let kernel = OrderBest::<C, P, PER>::new(C::BITS, sifted, candidates, selected, to);
-                        // SAFETY: one block, which can order so many.
-                        unsafe { stream.launch(kernel, 1).unwrap() };
-                    });
-                    bytes(&positions.to_vec(stream).unwrap())
+                                           let kernel = OrderBest::<C, P, PER>::new(
+                    C::BITS, wanted as u64, sifted, candidates, selected, to, coding, NumberKeys::new(to_keys));
+                                           // SAFETY: one block, which can order so many.
+                                           unsafe { stream.launch(kernel, 1).unwrap() };
+                                       });
+                    [bytes(&positions.to_vec(stream).unwrap()), keys.to_vec(stream).unwrap()].concat()
                 });
             }
         }
@@ -545,9 +564,13 @@ mod tests {
                     let position = |x: u64| if x.is_multiple_of(5) { u32::NONE } else { (x % row_len) as u32 };
                     let positions: Vec<u32> = random(rows * per_row).map(position).collect();
                     let positions = stream.upload(&positions).unwrap();
-                    let starts: Vec<u32> = (0..rows as u32).rev().map(|row| row * row_len as u32).collect();
+                    let starts: Vec<u32> = (0..=rows as u32).rev().map(|row| row * row_len as u32).collect();
                     let starts = stream.upload(&starts).unwrap();
-                    let starts = if equal { Global::empty() } else { starts.raw_view(stream).unwrap() };
+                    let layout = if equal {
+                        RowLayout::equal(row_len as usize)
+                    } else {
+                        RowLayout::at(starts.raw_view(stream).unwrap())
+                    };
                     let input =
                         counting(5u64, rows * row_len as usize).into_parts().unwrap().lower().open(stream).unwrap();
                     let mut output = stream.zeroed::<u64>(rows * per_row).unwrap();
@@ -556,8 +579,7 @@ mod tests {
                         positions.raw_view(stream).unwrap(),
                         output.raw_view_mut(stream).unwrap(),
                         per_row as u64,
-                        row_len,
-                        starts,
+                        layout,
                     );
                     // SAFETY: one thread per position, and as many outputs. The input has these elements.
                     unsafe { stream.launch(kernel, (rows * per_row).div_ceil(THREADS as usize)).unwrap() };

@@ -6,7 +6,9 @@
 pub(crate) mod digits;
 
 use super::device::code::Position;
+use super::device::layout::Row;
 use super::device::rows::SelectRows;
+use super::device::sample_rows::SampleRows;
 use super::device::sift::{MAXIMA_PER_RUN, SampleMaxima, Sift, sampled};
 use super::device::tile::run_len;
 use crate::host::executor::chunks;
@@ -22,19 +24,19 @@ pub(super) unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usi
     kernel: SelectRows<C, I, VEC, THREADS>,
     team: Team,
 ) {
-    let SelectRows { input, coding, row_len, starts, wanted, selected, .. } = kernel;
-    // SAFETY: nothing writes the length and the starts.
-    let (all, starts) = unsafe { (input.count(), starts.as_slice()) };
-    let (row_len, per_row) = (row_len as usize, wanted as usize);
+    let SelectRows { input, coding, layout, wanted, selected, sifted, .. } = kernel;
+    // SAFETY: nothing writes the length.
+    let (all, per_row) = (unsafe { input.count() }, wanted as usize);
     let select = |row: usize| {
-        let (start, end) = match starts {
-            [] => (row * row_len, (row + 1) * row_len),
-            starts => (starts[row] as usize, starts[row + 1] as usize),
-        };
-        let (start, end) = (start.min(all), end.min(all));
+        // SAFETY: there are so many rows. Earlier launches have finished their lists.
+        let (Row { first, len }, is_enough) =
+            unsafe { (layout.row_natively(row, all), sifted.row(row).enough_natively().is_some()) };
+        if is_enough {
+            return;
+        }
         let mut room = Vec::new();
         // SAFETY: the elements exist, and nothing writes them.
-        let elements = unsafe { input.elements(start, end.saturating_sub(start), &mut room) };
+        let elements = unsafe { input.elements(first, len, &mut room) };
         // The largest first; of equal ones, the first.
         let mut items: Vec<(Reverse<C>, u32)> = Vec::with_capacity(elements.len());
         for (position, &key) in elements.iter().enumerate() {
@@ -96,49 +98,73 @@ pub(super) unsafe fn sample_maxima<C: ShortCode, I: Input<C::Repr>, const VEC: u
     unsafe { team.divide(groups, find) };
 }
 
+/// Finds no thresholds: on a CPU, each row is best read once, by the kernel that selects without them.
+///
+/// # Safety
+/// The contract of [`sample_rows`](super::device::sample_rows::SampleRows).
+pub(super) unsafe fn sample_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize, const PER: usize>(
+    kernel: SampleRows<C, I, VEC, PER>,
+    _: Team,
+) {
+    for row in 0..kernel.sifted.rows() {
+        // SAFETY: the row exists, and nothing else uses its words.
+        unsafe { kernel.sifted.row(row).start_full() };
+    }
+}
+
 /// # Safety
 /// The contract of [`sift`](super::device::sift::Sift).
 pub(super) unsafe fn sift<C: ShortCode, I: Input<C::Repr>, P: Position, const VEC: usize>(
     kernel: Sift<C, I, P, VEC>,
     team: Team,
 ) {
-    let Sift { input, coding, sifted, candidates, .. } = kernel;
+    let Sift { input, coding, layout, sifted: all_rows, candidates: all_candidates, .. } = kernel;
     /// The elements that are loaded at once.
     const CHUNK: usize = 1024;
-    // SAFETY: nothing writes the length, and an earlier launch has found the threshold.
-    let (len, threshold) = unsafe { (input.count(), sifted.threshold::<C>()) };
-    let sift = |_: usize, range: Range<usize>| {
-        let (mut room, mut found) = (Vec::new(), Vec::new());
-        for Range { start, end } in chunks(range, CHUNK) {
-            // SAFETY: the elements exist, and nothing writes them.
-            let elements = unsafe { input.elements(start, end - start, &mut room) };
-            // Nearly all chunks have no candidates: the first look has no jumps.
-            let mut largest = C::zeroed();
-            for &key in elements {
-                largest = largest.max(coding.encode(key));
-            }
-            if largest < threshold {
-                continue;
-            }
-            for (at, &key) in elements.iter().enumerate() {
-                let code = coding.encode::<C>(key);
-                if code >= threshold {
-                    found.push((at, code));
-                }
-            }
-            // SAFETY: the words exist.
-            let Some(first) = (unsafe { sifted.take_natively(found.len() as u64) }) else { return };
-            for (taken, &(at, code)) in found.iter().enumerate() {
-                let place = first as usize + taken;
-                // SAFETY: the list has room for the places that were taken, and no other call has taken them.
-                unsafe {
-                    candidates.codes.as_mut_ptr().add(place).write(code);
-                    candidates.positions.as_mut_ptr().add(place).write(P::of(start + at));
-                }
-            }
-            found.clear();
+    for row in 0..all_rows.rows() {
+        // SAFETY: there are so many rows, nothing writes the length, and an earlier launch has found the threshold.
+        let (Row { first: row_start, len }, sifted, candidates) = unsafe {
+            (layout.row_natively(row, input.count()), all_rows.row(row), all_candidates.row(row, all_rows.room()))
+        };
+        // SAFETY: the words exist, and nothing else uses them before the row is divided.
+        if unsafe { sifted.enough_natively() }.is_none() {
+            continue;
         }
-    };
-    // SAFETY: the body captures arguments. Each call writes candidates of its own.
-    unsafe { team.divide(len, sift) };
+        // SAFETY: it was found.
+        let threshold = unsafe { sifted.threshold::<C>() };
+        let sift = |_: usize, range: Range<usize>| {
+            let (mut room, mut found) = (Vec::new(), Vec::new());
+            for Range { start, end } in chunks(range, CHUNK) {
+                // SAFETY: the elements exist, and nothing writes them.
+                let elements = unsafe { input.elements(row_start + start, end - start, &mut room) };
+                // Nearly all chunks have no candidates: the first look has no jumps.
+                let mut largest = C::zeroed();
+                for &key in elements {
+                    largest = largest.max(coding.encode(key));
+                }
+                if largest < threshold {
+                    continue;
+                }
+                for (at, &key) in elements.iter().enumerate() {
+                    let code = coding.encode::<C>(key);
+                    if code >= threshold {
+                        found.push((at, code));
+                    }
+                }
+                // SAFETY: the words exist.
+                let Some(first) = (unsafe { sifted.take_natively(found.len() as u64) }) else { return };
+                for (taken, &(at, code)) in found.iter().enumerate() {
+                    let place = first as usize + taken;
+                    // SAFETY: the list has room for the places that were taken, and no other call has taken them.
+                    unsafe {
+                        candidates.codes.as_mut_ptr().add(place).write(code);
+                        candidates.positions.as_mut_ptr().add(place).write(P::of(start + at));
+                    }
+                }
+                found.clear();
+            }
+        };
+        // SAFETY: the body captures arguments. Each call writes candidates of its own.
+        unsafe { team.divide(len, sift) };
+    }
 }

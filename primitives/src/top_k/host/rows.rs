@@ -1,0 +1,309 @@
+//! The largest elements of rows.
+
+use super::find::Memory;
+use super::{Keys, expect_positions, gather};
+use crate::host::runtime::column::AnySliceMut;
+use crate::host::runtime::offsets::expect_offsets;
+use crate::host::runtime::pairs::PairsMut;
+use crate::host::source::{Source, counting};
+use crate::input::Input;
+use crate::operator::map;
+use crate::sort::{RadixKey, ShortCode};
+use crate::top_k::device::code::{Coding, Position};
+use crate::top_k::device::instances::select_rows;
+use crate::top_k::device::kernel::tile_len;
+use crate::top_k::device::layout::RowLayout;
+use crate::top_k::device::order::{NumberKeys, OrderBest, listable, per_thread};
+use crate::top_k::device::rows::{SelectRows, room};
+use crate::top_k::device::sample_rows::{SampleRows, WARPS, run_len};
+use crate::top_k::device::sift::{SIFT_BLOCKS, Sift, Sifted};
+use crate::top_k::device::tile::Candidates;
+use crate::{DeviceKind, DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
+use crate::{segmented_sort, transfer, transform};
+
+/// The rows of an input.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    form: Form<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Form<'a> {
+    Equal(usize),
+    Offsets(DeviceSlice<'a, u32>),
+}
+
+impl<'a> Rows<'a> {
+    /// Rows of `len` elements each: a matrix, row by row.
+    #[must_use]
+    pub const fn of_len(len: usize) -> Self {
+        Self { form: Form::Equal(len) }
+    }
+
+    /// Rows of any length: row `i` has the elements `offsets[i] .. offsets[i + 1]`. Offsets beyond the input count as its
+    /// end, and a row whose end lies before its start is empty.
+    pub fn at(offsets: impl Into<DeviceSlice<'a, u32>>) -> Self {
+        Self { form: Form::Offsets(offsets.into()) }
+    }
+
+    /// Returns the number of rows of `len` elements.
+    fn count(self, len: usize) -> Result<usize, Error> {
+        match self.form {
+            Form::Equal(row) => {
+                expect_positions::<u32>(row)?;
+                let rows = len.checked_div(row).unwrap_or(0);
+                expect_len("an input of equal rows", rows * row, len)?;
+                Ok(rows)
+            }
+            Form::Offsets(offsets) => {
+                expect_offsets(offsets.len())?;
+                Ok(offsets.len() - 1)
+            }
+        }
+    }
+
+    fn layout(self, stream: &Stream) -> Result<RowLayout, Error> {
+        Ok(match self.form {
+            Form::Equal(row) => RowLayout::equal(row),
+            Form::Offsets(offsets) => RowLayout::at(offsets.raw_view(stream)?),
+        })
+    }
+}
+
+/// Writes the `k` largest elements of each row, the largest first, and their positions in the row. Does not wait.
+///
+/// Row `i` of the result has the elements `i * k .. (i + 1) * k` of `keys` and `positions`. If a row has fewer than `k`
+/// elements, the positions after them are [`Position::NONE`], and the keys after them are not written.
+///
+/// Rows of 2^13 elements and more, of which not more than 1024 are wanted (512 of 8 bytes, 256 of 16), are read by many blocks
+/// each, about 1.2 times. Of other rows, each is read by one block, twice or more: for a few rows of many millions of elements
+/// of which more are wanted, call [`largest`](super::largest) for each.
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if there are not `k` keys and positions per row, or the input does not consist of whole rows;
+/// [`Error::TooLong`] for rows of 2^32 - 1 elements or more; [`Error::OutOfMemory`]: nothing is written in these cases. Any
+/// launch error.
+pub fn segmented_largest<'a, K: RadixKey<Code: ShortCode>>(
+    stream: &Stream,
+    input: impl Source<'a, K>,
+    rows: Rows<'a>,
+    k: usize,
+    keys: impl Into<DeviceSliceMut<'a, K>>,
+    positions: impl Into<DeviceSliceMut<'a, u32>>,
+) -> Result<(), Error> {
+    let (input, keys) = (Keys::new(input, false)?, keys.into());
+    let _span = crate::span!(stream, "top_k::segmented_largest", input.len());
+    select_rows(stream, &input, rows, k, (keys.into(), positions.into()))
+}
+
+/// Writes the `k` smallest elements of each row, the smallest first, and their positions in the row: see
+/// [`segmented_largest`].
+///
+/// # Errors
+/// Same as [`segmented_largest`].
+pub fn segmented_smallest<'a, K: RadixKey<Code: ShortCode>>(
+    stream: &Stream,
+    input: impl Source<'a, K>,
+    rows: Rows<'a>,
+    k: usize,
+    keys: impl Into<DeviceSliceMut<'a, K>>,
+    positions: impl Into<DeviceSliceMut<'a, u32>>,
+) -> Result<(), Error> {
+    let (input, keys) = (Keys::new(input, true)?, keys.into());
+    let _span = crate::span!(stream, "top_k::segmented_smallest", input.len());
+    select_rows(stream, &input, rows, k, (keys.into(), positions.into()))
+}
+
+fn select_rows(
+    stream: &Stream,
+    input: &Keys<'_>,
+    rows: Rows<'_>,
+    wanted: usize,
+    (mut keys, mut positions): (AnySliceMut<'_>, DeviceSliceMut<'_, u32>),
+) -> Result<(), Error> {
+    let count = rows.count(input.len())?;
+    let all = count.saturating_mul(wanted);
+    expect_len("the wanted elements of all rows", all, keys.len())?;
+    expect_len("the positions of the wanted elements", all, positions.len())?;
+    if all == 0 {
+        return Ok(());
+    }
+    // Before anything is written: a view can be refused.
+    let to_keys = keys.raw_view_mut(stream)?;
+    let (opened, layout) = (input.open(stream)?, rows.layout(stream)?);
+    let to = positions.raw_view_mut(stream)?;
+    let has_keys = select_rows!(input.size => (C, VEC, PER), {
+        let &Keys { coding, bits, .. } = input;
+        let keys = input.number_keys(to_keys);
+        let find = FindRows { stream, len: input.len(), count, per_row: wanted, layout, coding, bits, keys };
+        match opened.loaded::<C>() {
+            Ok(view) => find.run::<C, _, VEC, PER>(view, positions)?,
+            Err(fused) => find.run::<C, _, VEC, PER>(fused, positions)?,
+        }
+    });
+    if has_keys {
+        return Ok(());
+    }
+    gather(stream, opened.plain.fused(), to.as_const().into(), to_keys, wanted, layout)
+}
+
+/// A search for the largest numbers of rows, except for its input.
+struct FindRows<'a> {
+    stream: &'a Stream,
+    len: usize,
+    /// The number of rows.
+    count: usize,
+    per_row: usize,
+    layout: RowLayout,
+    coding: Coding,
+    bits: u32,
+    /// Where keys go that are numbers.
+    keys: Option<NumberKeys>,
+}
+
+impl FindRows<'_> {
+    /// Writes the positions of the largest numbers of each row. Returns whether the keys are also written.
+    fn run<C: ShortCode, I: Input<C::Repr>, const VEC: usize, const PER: usize>(
+        self,
+        input: I,
+        mut positions: DeviceSliceMut<'_, u32>,
+    ) -> Result<bool, Error> {
+        if let Some(sample) = Sample::new::<C>(self.len / self.count, self.per_row, self.bits, VEC) {
+            self.sift::<C, I, VEC, PER>(input, sample, positions)?;
+            return Ok(self.keys.is_some());
+        }
+        let mut codes = self.stream.uninit::<C>(self.per_row * self.count)?;
+        self.clear(&mut positions)?;
+        let selected =
+            Candidates { codes: codes.raw_view_mut(self.stream)?, positions: positions.raw_view_mut(self.stream)? };
+        self.select::<C, I, VEC>(input, selected, Sifted::new(GlobalMut::empty(), 0))?;
+        if self.per_row > room::<C>() {
+            self.sort(selected)?;
+        }
+        Ok(false)
+    }
+
+    /// Moves the numbers of each row that may be wanted to a list, and orders the best of them. Rows whose list is of no use
+    /// are selected from.
+    fn sift<C: ShortCode, I: Input<C::Repr>, const VEC: usize, const PER: usize>(
+        &self,
+        input: I,
+        Sample { runs, room }: Sample,
+        mut positions: DeviceSliceMut<'_, u32>,
+    ) -> Result<(), Error> {
+        let &Self { stream, count, per_row, layout, coding, bits, .. } = self;
+        let mut words = stream.uninit::<u64>(count * Sifted::WORDS)?;
+        let (mut lists, mut selected) =
+            (Memory::<C, u32>::new(stream, count * room)?, Memory::new(stream, count * per_row)?);
+        selected.clear_on_cpu(stream)?;
+        let (lists, selected) = (lists.view(stream)?, selected.view(stream)?);
+        let sifted = Sifted::new(words.raw_view_mut(stream)?, room);
+        let to = positions.raw_view_mut(stream)?;
+
+        let kernel =
+            SampleRows::<C, I, VEC, PER>::new(input, coding, bits, layout, per_row as u64, runs as u32, sifted)
+                .followed_by(|next| {
+                    next.kernel::<Sift<C, I, u32, VEC>>();
+                    next.kernel::<OrderBest<C, u32, PER>>();
+                });
+        // SAFETY: one block per row, which has registers for so many runs.
+        unsafe { stream.launch(kernel, count)? };
+        // Several waves of blocks, so that the last one costs little; and at least two tiles for each.
+        let tiles = (self.len / count).div_ceil(tile_len(VEC));
+        let waves = 4 * SIFT_BLOCKS as usize * stream.device().limits().multiprocessors as usize;
+        let blocks_per_row = waves.div_ceil(count).min(tiles.div_ceil(2)).max(1);
+        let kernel = Sift::<C, I, u32, VEC>::new(input, coding, layout, blocks_per_row as u32, sifted, lists);
+        // SAFETY: as many blocks per row. The launch before has found the thresholds, and the lists have room.
+        unsafe { stream.launch(kernel, count * blocks_per_row)? };
+        self.select::<C, I, VEC>(input, selected, sifted)?;
+        let keys = self.keys.unwrap_or(NumberKeys::none());
+        let kernel = OrderBest::<C, u32, PER>::new(bits, per_row as u64, sifted, lists, selected, to, coding, keys);
+        // SAFETY: one block per row, which can order so many. The lists are no longer than a block can hold.
+        unsafe { stream.launch(kernel, count) }
+    }
+
+    /// Selects the largest numbers of each row whose list is of no use.
+    fn select<C: ShortCode, I: Input<C::Repr>, const VEC: usize>(
+        &self,
+        input: I,
+        selected: Candidates<C, u32>,
+        sifted: Sifted,
+    ) -> Result<(), Error> {
+        /// The elements of a row for which a block of 512 threads is worthwhile: several of its tiles.
+        const LONG: usize = 1 << 14;
+        if self.len / self.count >= LONG {
+            self.launch::<C, I, VEC, 512>(input, selected, sifted)
+        } else {
+            self.launch::<C, I, VEC, 256>(input, selected, sifted)
+        }
+    }
+
+    fn launch<C: ShortCode, I: Input<C::Repr>, const VEC: usize, const THREADS: u32>(
+        &self,
+        input: I,
+        selected: Candidates<C, u32>,
+        sifted: Sifted,
+    ) -> Result<(), Error> {
+        let &Self { coding, bits, layout, per_row, .. } = self;
+        let kernel =
+            SelectRows::<C, I, VEC, THREADS>::new(input, coding, bits, layout, per_row as u64, selected, sifted);
+        // SAFETY: one block per row, and as many selected numbers per row as are wanted.
+        unsafe { self.stream.launch(kernel, self.count) }
+    }
+
+    /// Orders the numbers of each row, the largest first. Equal ones stay in order.
+    fn sort<C: ShortCode>(&self, rows: Candidates<C, u32>) -> Result<(), Error> {
+        let (len, codes, limit) = (rows.codes.len(), rows.codes, u32::MAX as usize);
+        if len > limit {
+            return Err(Error::TooLong { what: "the wanted elements of all rows", len, limit });
+        }
+        let mut offsets = self.stream.uninit::<u32>(self.count + 1)?;
+        let row_start = map!(per_row: u32 = self.per_row as u32; |row: u32| -> u32 { row * per_row });
+        transform::map(self.stream, counting(0u32, offsets.len()), &mut offsets, row_start)?;
+        // SAFETY: a code is loaded as this type, which has the same size and no stricter alignment.
+        let keys = unsafe { GlobalMut::from_raw(codes.as_const().as_ptr().cast_mut().cast::<C::Repr>(), len) };
+        let pairs = PairsMut { keys, values: rows.positions };
+        segmented_sort::sort_promised(self.stream, offsets.as_slice(), pairs.into(), C::descending())
+    }
+
+    /// Keys on the CPU can change their codes, and so leave positions that nobody writes. They count as missing.
+    fn clear(&self, positions: &mut DeviceSliceMut<'_, u32>) -> Result<(), Error> {
+        if matches!(self.stream.device().kind(), DeviceKind::Cuda { .. }) {
+            return Ok(());
+        }
+        transfer::fill(self.stream, positions.reborrow(), u32::NONE)
+    }
+}
+
+/// How rows are sampled for a threshold.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    /// The runs of a row that are sampled, if it has so many.
+    runs: usize,
+    /// The candidates that a row has room for.
+    room: usize,
+}
+
+impl Sample {
+    /// Returns the sample for rows of about `row_len` numbers of `bits` bits; nothing if sifting is not worthwhile.
+    fn new<C: ShortCode>(row_len: usize, wanted: usize, bits: u32, vec: usize) -> Option<Self> {
+        /// Shorter rows are read once, into the cache, by one block.
+        const MIN_LEN: usize = 1 << 13;
+        /// Most rows of numbers with fewer bits have too many equal ones.
+        const MIN_BITS: u32 = 16;
+        if row_len < MIN_LEN || bits < MIN_BITS || wanted > listable::<C>() / 8 || wanted > row_len / 32 {
+            return None;
+        }
+        let all = per_thread::<C>();
+        // Half of the sample is enough if the list stays short.
+        [all / 2, all].into_iter().find_map(|per_thread| {
+            let runs = (per_thread * WARPS).min(row_len / run_len(vec));
+            let stride = row_len / run_len(vec) / runs;
+            // Some more reach the threshold: it is not exact, and a maximum may stand for several elements.
+            let expected = 2 * wanted * stride;
+            let most = if per_thread == all { listable::<C>() } else { listable::<C>() / 4 };
+            (expected <= most)
+                .then(|| Self { runs, room: (2 * expected).next_power_of_two().clamp(1024, listable::<C>()) })
+        })
+    }
+}
