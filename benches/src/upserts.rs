@@ -9,7 +9,7 @@ use crate::record::{Record, power};
 use crate::rows::{self, At};
 use crate::session::Session;
 use crate::{Error, check};
-use gpu_dictionary::{Dictionary, LargeValues, Updatable};
+use gpu_dictionary::LargeValues;
 use gpu_lsm::{GpuLsm, Options};
 use gpu_primitives::scan::Sum;
 
@@ -126,6 +126,6 @@ pub(crate) fn small_calls(session: &Session, pairs: &Pairs<u32, u32>, batch: usi
     keep("count of 1024 intervals, waiting".to_owned(), times, 1);
     expect_equal("counts", &counts.to_vec(stream)?, &waited.to_vec(stream)?)?;
     let (_, times) = session.time_fresh(Clock::Host, 3, session.runs, || Ok(()), |()| Ok(lsm.snapshot()))?;
-    keep(format!("snapshot of {} levels", lsm.stats().levels), times, 1);
+    keep(format!("snapshot of {} levels", lsm.stats(stream)?.levels), times, 1);
     Ok(())
 }

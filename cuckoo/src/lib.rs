@@ -25,8 +25,8 @@
 //! ```
 //!
 //! # The same program with another dictionary
-//! The table shares the traits [`Dictionary`](gpu_dictionary::Dictionary) and [`Updatable`](gpu_dictionary::Updatable)
-//! with the LSM and the sorted array:
+//! The table shares the traits [`Dictionary`](gpu_dictionary::Dictionary), [`Updatable`](gpu_dictionary::Updatable) and
+//! [`Upsertable`](gpu_dictionary::Upsertable) with the LSM and the sorted array:
 //!
 //! ```
 //! use gpu_cuckoo::GpuCuckoo;
@@ -87,7 +87,7 @@ mod host;
 #[cfg(not(target_arch = "nvptx64"))]
 mod native;
 
-pub use gpu_dictionary::{Value, WordKey as Key, value};
+pub use gpu_dictionary::{PlainKey, Value, WordKey as Key, plain_key, value};
 pub use view::CuckooView;
 pub use view_mut::{CuckooMut, Insertion};
 

@@ -1,5 +1,6 @@
 //! The keys of dictionaries.
 
+use crate::PlainKey;
 use core::fmt::Debug;
 use gpu_primitives::arch::memory::Word;
 use gpu_primitives::code::{Bits, Sign};
@@ -51,7 +52,7 @@ impl<K: FromCode<Code: KeyCode>> Key for K {}
     note = "the keys of a hash table are `u32`, `i32`, `f32`, `u64`, `i64`, `f64`",
     note = "ordered dictionaries, such as `GpuLsm` and `GpuSortedArray`, take other keys too"
 )]
-pub trait WordKey: Key<Code: WordCode> + sealed::Sealed {}
+pub trait WordKey: Key<Code: WordCode> + PlainKey + sealed::Sealed {}
 
 mod sealed {
     pub trait Sealed {}

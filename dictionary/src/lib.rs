@@ -13,9 +13,13 @@
 mod host;
 mod key;
 pub mod levels;
+mod plain_key;
 mod value;
 
 pub use key::{Key, KeyCode, WordCode, WordKey};
+pub use plain_key::PlainKey;
+#[doc(hidden)]
+pub use plain_key::{KeySize, Repeat};
 #[doc(hidden)]
 #[cfg(not(target_arch = "nvptx64"))]
 pub use value::assert_carried;
@@ -28,6 +32,9 @@ pub use host::cast;
 #[doc(hidden)]
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::column;
+#[doc(hidden)]
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::combine;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::contents::{Contents, Stats};
 #[cfg(not(target_arch = "nvptx64"))]

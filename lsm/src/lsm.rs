@@ -46,12 +46,13 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         Stack::of_ref(&self.any.stack)
     }
 
-    /// Creates an empty dictionary. It lives on the device of the first stream it is used with.
+    /// Creates an empty dictionary. It takes no memory yet, and lives on the device of the first stream that something is inserted
+    /// with.
     ///
     /// # Errors
     /// [`Error::InvalidOption`] if the batch size is out of range.
-    pub fn new(options: Options) -> Result<Self, Error> {
-        AnyLsm::new(Types::of::<K, V>(), options).map(Self::of)
+    pub fn new(_: &Stream, options: Options) -> Result<Self, Error> {
+        Self::empty(options)
     }
 
     /// Creates an empty dictionary for batches of up to `batch_size` operations: see [`Options::batch_size`].
@@ -59,7 +60,25 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// # Errors
     /// The errors of [`new`](Self::new).
     pub fn with_batch_size(batch_size: usize) -> Result<Self, Error> {
-        Self::new(Options::new().batch_size(batch_size))
+        Self::empty(Options::new().batch_size(batch_size))
+    }
+
+    pub(crate) fn empty(options: Options) -> Result<Self, Error> {
+        AnyLsm::new(Types::of::<K, V>(), options).map(Self::of)
+    }
+
+    /// Returns the options that the dictionary has. A new one with them behaves in the same way.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        Options { batch_size: self.any.batch_size, cleanup_policy: self.cleanup_policy() }
+    }
+
+    /// Makes a copy that can be queried and updated independently: [`clone`](Clone::clone), which cannot fail.
+    ///
+    /// # Errors
+    /// None.
+    pub fn try_clone(&self, _: &Stream) -> Result<Self, Error> {
+        Ok(self.clone())
     }
 
     /// Builds a dictionary from these pairs, as a single level. If a key occurs more than once, the last pair wins.
@@ -74,7 +93,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     ) -> Result<Self, Error> {
         let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
         let _span = gpu_primitives::span!(stream, "lsm::bulk_build", pairs.0.len());
-        let mut lsm = Self::new(options)?;
+        let mut lsm = Self::empty(options)?;
         let level = Level::from_pairs(stream, pairs.0, pairs.1.into())?;
         lsm.any.put_only(level.into_any())?;
         Ok(lsm)
@@ -241,9 +260,13 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         self.any.policy
     }
 
-    /// Removes everything.
-    pub fn clear(&mut self) {
+    /// Removes everything. Does not wait.
+    ///
+    /// # Errors
+    /// None.
+    pub fn clear(&mut self, _: &Stream) -> Result<(), Error> {
         self.any.clear();
+        Ok(())
     }
 
     /// Checks whether there is memory for `additional` more elements; reserves nothing. The check covers the new levels
@@ -256,14 +279,50 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     }
 
     /// Returns what the host knows about the dictionary's contents. Does not wait.
-    #[must_use]
-    pub fn stats(&self) -> Stats {
-        self.any.stats()
+    ///
+    /// # Errors
+    /// None.
+    pub fn stats(&self, _: &Stream) -> Result<Stats, Error> {
+        Ok(self.any.stats())
     }
 
     /// Returns the existing levels, oldest first, each with its slot: to inspect, or to copy elsewhere. A level in slot
     /// `i` holds at most `2^i` batches, and the slots in use are the binary digits of [`Stats::batches`].
     pub fn levels(&self) -> impl Iterator<Item = (usize, &Level<K, V>)> {
         self.stack().oldest_first()
+    }
+}
+
+/// Sets: keys without values.
+impl<K: Key> GpuLsm<K, ()> {
+    /// Builds a set of these keys: [`bulk_build`](Self::bulk_build) without values.
+    ///
+    /// ```
+    /// use gpu_lsm::{GpuLsm, Options};
+    /// use gpu_primitives::{Device, Error};
+    ///
+    /// let stream = Device::default()?.stream()?;
+    /// let mut set = GpuLsm::build_set(&stream, &stream.upload(&[3u32, 1])?, Options::new())?;
+    /// set.insert_keys(&stream, &stream.upload(&[2, 3])?)?;
+    /// assert_eq!(set.contains(&stream, &stream.upload(&[2, 4])?)?.to_vec(&stream)?, [1, 0]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`bulk_build`](Self::bulk_build).
+    pub fn build_set<'a>(
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, K>>,
+        options: Options,
+    ) -> Result<Self, Error> {
+        Self::bulk_build(stream, (keys.into(), &stream.uninit::<()>(0)?), options)
+    }
+
+    /// Inserts keys: [`insert`](Self::insert) without values.
+    ///
+    /// # Errors
+    /// The errors of [`insert`](Self::insert).
+    pub fn insert_keys<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
+        self.insert(stream, (keys.into(), &stream.uninit::<()>(0)?))
     }
 }

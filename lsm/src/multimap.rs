@@ -1,10 +1,11 @@
 //! A dictionary that keeps all values of a key.
 
 use crate::file::Batches;
-use crate::{Contents, GpuLsm, Key, Options, Snapshot, Value};
+use crate::{Contents, GpuLsm, Key, Neighbour, Options, Ranges, Snapshot, Stats, Value};
 use gpu_dictionary::file::{Format, Source, write_section};
-use gpu_dictionary::levels::{AllValues, Level};
-use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream};
+use gpu_dictionary::levels::{AllValues, Intervals, Level};
+use gpu_primitives::monoid::Monoid;
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, reduce};
 use std::io::{Read, Write};
 
 const FORMAT: Format = Format { magic: *b"gpu-mul\n", version: 2 };
@@ -19,12 +20,12 @@ const FORMAT: Format = Format { magic: *b"gpu-mul\n", version: 2 };
 /// use gpu_primitives::{Device, Error};
 ///
 /// let stream = Device::default()?.stream()?;
-/// let mut edges = GpuMultimap::<u32, u32>::new(Options::new())?;
+/// let mut edges = GpuMultimap::<u32, u32>::new(&stream, Options::new())?;
 /// edges.insert(&stream, (&stream.upload(&[1, 2, 1, 1])?, &stream.upload(&[20, 30, 10, 20])?))?;
 /// edges.insert(&stream, (&stream.upload(&[2, 1])?, &stream.upload(&[40, 50])?))?;
 ///
 /// let asked = stream.upload(&[1, 2, 3])?;
-/// assert_eq!(edges.count(&stream, &asked)?.to_vec(&stream)?, [4, 2, 0]);
+/// assert_eq!(edges.count_values(&stream, &asked)?.to_vec(&stream)?, [4, 2, 0]);
 /// assert_eq!(edges.get(&stream, &asked)?.to_vec(&stream)?, [vec![20, 10, 20, 50], vec![30, 40], vec![]]);
 ///
 /// edges.delete_pairs(&stream, (&stream.upload(&[1])?, &stream.upload(&[20])?))?;
@@ -51,8 +52,8 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     ///
     /// # Errors
     /// [`Error::InvalidOption`] if the batch size is out of range.
-    pub fn new(options: Options) -> Result<Self, Error> {
-        Ok(Self { lsm: GpuLsm::new(Options { cleanup_policy: None, ..options })? })
+    pub fn new(stream: &Stream, options: Options) -> Result<Self, Error> {
+        Ok(Self { lsm: GpuLsm::new(stream, Options { cleanup_policy: None, ..options })? })
     }
 
     /// Builds a multimap from these pairs, as a single level. Does not wait.
@@ -110,20 +111,34 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
         self.lsm.remove(|levels| levels.remove_pairs(stream, pairs.0, values))
     }
 
-    /// Returns the number of values of each key. Does not wait.
+    /// Returns which keys are present: 1 or 0 for each. Does not wait.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], or any launch error. All queries can return these.
-    pub fn count<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u64>, Error> {
+    pub fn contains<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u8>, Error> {
         let keys: DeviceSlice<'a, K> = keys.into();
-        let _span = gpu_primitives::span!(stream, "multimap::count", keys.len());
-        self.lsm.stack().count_every(stream, keys)
+        let _span = gpu_primitives::span!(stream, "multimap::contains", keys.len());
+        self.lsm.stack().contains(stream, keys)
+    }
+
+    /// Returns the number of values of each key. Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`contains`](Self::contains).
+    pub fn count_values<'a>(
+        &self,
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<DeviceVec<u64>, Error> {
+        let keys: DeviceSlice<'a, K> = keys.into();
+        let _span = gpu_primitives::span!(stream, "multimap::count_values", keys.len());
+        self.lsm.stack().count_every(stream, Intervals { low: keys, high: keys })
     }
 
     /// Returns all values of each key, the oldest first. Waits for the stream, to learn how many there are.
     ///
     /// # Errors
-    /// The errors of [`count`](Self::count).
+    /// The errors of [`contains`](Self::contains).
     pub fn get<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<AllValues<V>, Error> {
         let keys: DeviceSlice<'a, K> = keys.into();
         let _span = gpu_primitives::span!(stream, "multimap::get", keys.len());
@@ -134,7 +149,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     /// of each key begin, and how many there are in all. Values for which there is no room are left out. Does not wait.
     ///
     /// # Errors
-    /// [`Error::LengthMismatch`] if there is not one more offset than keys, or the errors of [`count`](Self::count).
+    /// [`Error::LengthMismatch`] if there is not one more offset than keys, or the errors of [`contains`](Self::contains).
     pub fn get_into<'a>(
         &self,
         stream: &Stream,
@@ -150,27 +165,64 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     /// Returns all pairs in key order, those of a key in the order in which they were inserted. Does not wait.
     ///
     /// # Errors
-    /// The errors of [`count`](Self::count).
+    /// The errors of [`contains`](Self::contains).
     pub fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
         let levels: Vec<&Level<K, V>> = self.lsm.levels().map(|(_, level)| level).collect();
         Level::merge(stream, &levels)?.into_contents(stream)
     }
 
-    /// Returns the number of pairs.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.lsm.stack().len()
+    /// Returns all pairs in key order, on the host. Waits for the stream.
+    ///
+    /// # Errors
+    /// The errors of [`export`](Self::export).
+    pub fn iter(&self, stream: &Stream) -> Result<impl Iterator<Item = (K, V)> + use<K, V>, Error> {
+        Ok(self.export(stream)?.to_vec(stream)?.into_iter())
     }
 
-    /// Returns whether there are no pairs.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.lsm.stack().is_empty()
+    /// Returns the number of pairs. Does not wait: the host knows it.
+    ///
+    /// # Errors
+    /// None.
+    pub fn len(&self, _: &Stream) -> Result<usize, Error> {
+        Ok(self.lsm.stack().len())
     }
 
-    /// Removes everything.
-    pub fn clear(&mut self) {
-        self.lsm.clear();
+    /// Returns whether there are no pairs. Does not wait.
+    ///
+    /// # Errors
+    /// None.
+    pub fn is_empty(&self, _: &Stream) -> Result<bool, Error> {
+        Ok(self.lsm.stack().is_empty())
+    }
+
+    /// Removes everything. Does not wait.
+    ///
+    /// # Errors
+    /// None.
+    pub fn clear(&mut self, stream: &Stream) -> Result<(), Error> {
+        self.lsm.clear(stream)
+    }
+
+    /// Returns what the host knows about the contents. Does not wait.
+    ///
+    /// # Errors
+    /// None.
+    pub fn stats(&self, stream: &Stream) -> Result<Stats, Error> {
+        self.lsm.stats(stream)
+    }
+
+    /// Returns the options that the multimap has. A new one with them behaves in the same way.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        self.lsm.options()
+    }
+
+    /// Makes a copy that can be queried and updated independently: [`clone`](Clone::clone), which cannot fail.
+    ///
+    /// # Errors
+    /// None.
+    pub fn try_clone(&self, _: &Stream) -> Result<Self, Error> {
+        Ok(self.clone())
     }
 
     /// Takes a snapshot: the multimap as it is now, for queries while updates go on. Costs no device memory. Does not wait.
@@ -200,5 +252,121 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
             return Err(Error::InvalidFile { what: "its levels have tombstones".to_owned(), at: 0 });
         }
         Ok(Self { lsm })
+    }
+}
+
+/// Queries in key order.
+impl<K: Key, V: Value> GpuMultimap<K, V> {
+    /// Counts the pairs in each interval from `low` to `high`, both inclusive. An interval that ends before it begins is empty.
+    /// Does not wait.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if `low` and `high` differ in length, or the errors of [`contains`](Self::contains).
+    pub fn count<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, K>>,
+        high: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<DeviceVec<u64>, Error> {
+        let low: DeviceSlice<'a, K> = low.into();
+        let _span = gpu_primitives::span!(stream, "multimap::count", low.len());
+        self.lsm.stack().count_every(stream, Intervals { low, high: high.into() })
+    }
+
+    /// Returns the pairs in each interval from `low` to `high`, both inclusive, in key order, those of a key in the order in which
+    /// they were inserted. Waits for the stream, to learn how many there are.
+    ///
+    /// If there is more than one level, all of them are merged first, into temporary memory. So ask for many intervals in one
+    /// call.
+    ///
+    /// ```
+    /// use gpu_lsm::{GpuMultimap, Options};
+    /// use gpu_primitives::{Device, Error};
+    ///
+    /// let stream = Device::default()?.stream()?;
+    /// let mut edges = GpuMultimap::<u32, u32>::new(&stream, Options::new())?;
+    /// edges.insert(&stream, (&stream.upload(&[5, 2, 5, 9])?, &stream.upload(&[50, 20, 51, 90])?))?;
+    /// let (low, high) = (stream.upload(&[0, 3])?, stream.upload(&[5, 4])?);
+    /// assert_eq!(edges.range(&stream, &low, &high)?.to_vec(&stream)?, [vec![(2, 20), (5, 50), (5, 51)], vec![]]);
+    /// assert_eq!(edges.count(&stream, &low, &high)?.to_vec(&stream)?, [3, 0]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`count`](Self::count). [`Error::OutOfMemory`] says how much memory was needed.
+    pub fn range<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, K>>,
+        high: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<Ranges<K, V>, Error> {
+        let low: DeviceSlice<'a, K> = low.into();
+        let _span = gpu_primitives::span!(stream, "multimap::range", low.len());
+        self.lsm.stack().ranges_of_every(stream, Intervals { low, high: high.into() })
+    }
+
+    /// Combines the values in each interval from `low` to `high`, both inclusive, in the order of [`range`](Self::range): their sum,
+    /// the largest one, or by any other [`Monoid`]. An interval without pairs gives the identity. Waits, as `range` does.
+    ///
+    /// # Errors
+    /// The errors of [`range`](Self::range).
+    pub fn reduce<'a>(
+        &self,
+        stream: &Stream,
+        low: impl Into<DeviceSlice<'a, K>>,
+        high: impl Into<DeviceSlice<'a, K>>,
+        operation: impl Monoid<V>,
+    ) -> Result<DeviceVec<V>, Error> {
+        let Ranges { offsets, values, .. } = self.range(stream, low, high)?;
+        let mut reduced = stream.uninit(offsets.len() - 1)?;
+        reduce::segmented(stream, &values, &offsets, &mut reduced, operation)?;
+        Ok(reduced)
+    }
+
+    /// Finds, for each of `keys`, the smallest key greater than it, with the latest of its values. Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`contains`](Self::contains).
+    pub fn successor<'a>(
+        &self,
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<Neighbour<K, V>, Error> {
+        self.lsm.successor(stream, keys)
+    }
+
+    /// Finds, for each of `keys`, the largest key less than it, with the latest of its values. Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`contains`](Self::contains).
+    pub fn predecessor<'a>(
+        &self,
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, K>>,
+    ) -> Result<Neighbour<K, V>, Error> {
+        self.lsm.predecessor(stream, keys)
+    }
+}
+
+/// Keys without values. A key can be there more than once.
+impl<K: Key> GpuMultimap<K, ()> {
+    /// Builds a multimap of these keys: [`bulk_build`](Self::bulk_build) without values.
+    ///
+    /// # Errors
+    /// The errors of [`bulk_build`](Self::bulk_build).
+    pub fn build_set<'a>(
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, K>>,
+        options: Options,
+    ) -> Result<Self, Error> {
+        Self::bulk_build(stream, (keys.into(), &stream.uninit::<()>(0)?), options)
+    }
+
+    /// Inserts keys: [`insert`](Self::insert) without values.
+    ///
+    /// # Errors
+    /// The errors of [`insert`](Self::insert).
+    pub fn insert_keys<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
+        self.insert(stream, (keys.into(), &stream.uninit::<()>(0)?))
     }
 }

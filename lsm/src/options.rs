@@ -11,12 +11,13 @@ pub(crate) const MAX_BATCH: usize = 1 << 31;
 ///
 /// ```
 /// use gpu_lsm::{CleanupPolicy, GpuLsm, Options};
-/// # use gpu_primitives::Error;
+/// # use gpu_primitives::{Device, Error};
 ///
+/// let stream = Device::default()?.stream()?;
 /// let options = Options::new().batch_size(1 << 16).cleanup_policy(CleanupPolicy::new().stale_share(0.5));
-/// let lsm = GpuLsm::<u32, u32>::new(options)?;
-/// assert_eq!(lsm.stats().batch_size, 1 << 16);
-/// assert!(GpuLsm::<u32, u32>::new(Options::new().batch_size(0)).is_err());
+/// let lsm = GpuLsm::<u32, u32>::new(&stream, options)?;
+/// assert_eq!(lsm.stats(&stream)?.batch_size, 1 << 16);
+/// assert!(GpuLsm::<u32, u32>::new(&stream, Options::new().batch_size(0)).is_err());
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]

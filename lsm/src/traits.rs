@@ -13,8 +13,8 @@ impl<K: Key, V: Value> Dictionary for GpuLsm<K, V> {
 
     const NAME: &'static str = "LSM";
 
-    fn new(_: &Stream, options: Options) -> Result<Self, Error> {
-        Self::new(options)
+    fn new(stream: &Stream, options: Options) -> Result<Self, Error> {
+        Self::new(stream, options)
     }
 
     fn bulk_build<'a>(
@@ -26,11 +26,11 @@ impl<K: Key, V: Value> Dictionary for GpuLsm<K, V> {
     }
 
     fn options(&self) -> Options {
-        Options { batch_size: self.any.batch_size, cleanup_policy: self.cleanup_policy() }
+        self.options()
     }
 
-    fn try_clone(&self, _: &Stream) -> Result<Self, Error> {
-        Ok(self.clone())
+    fn try_clone(&self, stream: &Stream) -> Result<Self, Error> {
+        self.try_clone(stream)
     }
 
     fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
@@ -61,8 +61,8 @@ impl<K: Key, V: Value> Dictionary for GpuLsm<K, V> {
         Self::load(stream, reader)
     }
 
-    fn stats(&self, _: &Stream) -> Result<dictionary::Stats, Error> {
-        let stats = self.stats();
+    fn stats(&self, stream: &Stream) -> Result<dictionary::Stats, Error> {
+        let stats = self.stats(stream)?;
         Ok(dictionary::Stats { resident: stats.resident, live: None, bytes: stats.bytes })
     }
 }
@@ -89,9 +89,8 @@ impl<K: Key, V: Value> Updatable for GpuLsm<K, V> {
         self.update(stream, insert, delete)
     }
 
-    fn clear(&mut self, _: &Stream) -> Result<(), Error> {
-        self.clear();
-        Ok(())
+    fn clear(&mut self, stream: &Stream) -> Result<(), Error> {
+        self.clear(stream)
     }
 }
 

@@ -86,7 +86,7 @@ fn history_of<K: Key + Debug, V: Value>(name: &str, key: impl Fn(usize) -> K) {
         assert!(saved(stream, &again) == saved(stream, &lsm), "step {step}");
         assert_eq!(
             fs::read_dir(&folder).unwrap().count(),
-            2 + lsm.stats().levels,
+            2 + lsm.stats(stream).unwrap().levels,
             "step {step}: manifest, lock, levels"
         );
         if random.below(3) == 0 {
@@ -246,13 +246,13 @@ fn a_locked_folder() {
     let lock = File::open(folder.0.join("lock")).unwrap();
     lock.lock_shared().unwrap();
     assert_eq!(kind(lsm.checkpoint(stream, &folder.0)), ErrorKind::WouldBlock);
-    assert_eq!(GpuLsm::<u32, u32>::recover(stream, &folder.0).unwrap().stats().resident, 0);
+    assert_eq!(GpuLsm::<u32, u32>::recover(stream, &folder.0).unwrap().stats(stream).unwrap().resident, 0);
     lock.unlock().unwrap();
     lsm.checkpoint(stream, &folder.0).unwrap();
-    assert_eq!(GpuLsm::<u32, u32>::recover(stream, &folder.0).unwrap().stats().resident, 1);
+    assert_eq!(GpuLsm::<u32, u32>::recover(stream, &folder.0).unwrap().stats(stream).unwrap().resident, 1);
     // A copy without the lock file.
     fs::remove_file(folder.0.join("lock")).unwrap();
-    assert_eq!(GpuLsm::<u32, u32>::recover(stream, &folder.0).unwrap().stats().resident, 1);
+    assert_eq!(GpuLsm::<u32, u32>::recover(stream, &folder.0).unwrap().stats(stream).unwrap().resident, 1);
 }
 
 /// Threads write to one folder and read from it at once. Of the dictionaries, one wins; all others are refused.
@@ -403,7 +403,7 @@ fn older_states_do_not_replace_newer_ones() {
     }
     assert_eq!(kind(fork.checkpoint(stream, folder)), ErrorKind::AlreadyExists);
     let mut cleared = lsm.snapshot().into_inner();
-    cleared.clear();
+    cleared.clear(stream).unwrap();
     assert_eq!(kind(cleared.checkpoint(stream, folder)), ErrorKind::AlreadyExists);
     holds(&[1, 2]);
 
@@ -427,7 +427,7 @@ fn older_states_do_not_replace_newer_ones() {
     holds(&[1, 2, 3, 4]);
     // Clearing is an update like others.
     let full = again.snapshot();
-    again.clear();
+    again.clear(stream).unwrap();
     again.checkpoint(stream, folder).unwrap();
     assert_older(full.checkpoint(stream, folder));
     holds(&[]);
@@ -514,10 +514,10 @@ fn lost_files_are_not_a_new_folder() {
     // The batch size is that of the dictionary, the policy that of the options. A new one has both.
     let policy = CleanupPolicy::new().max_levels(3);
     let recovered = start_with(options.batch_size(99).cleanup_policy(policy)).unwrap();
-    assert_eq!((recovered.stats().batch_size, recovered.cleanup_policy()), (2, Some(policy)));
+    assert_eq!((recovered.stats(stream).unwrap().batch_size, recovered.cleanup_policy()), (2, Some(policy)));
     fs::remove_dir_all(folder).unwrap();
     let new = start_with(options.batch_size(99).cleanup_policy(policy)).unwrap();
-    assert_eq!((new.stats().batch_size, new.cleanup_policy()), (99, Some(policy)));
+    assert_eq!((new.stats(stream).unwrap().batch_size, new.cleanup_policy()), (99, Some(policy)));
     assert!(new.is_empty(stream).unwrap() && !folder.exists());
     assert!(matches!(start_with(options.batch_size(0)), Err(Error::InvalidOption { .. })));
 }

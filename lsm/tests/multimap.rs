@@ -7,6 +7,7 @@ use gpu_lsm::{GpuLsm, GpuMultimap, Key, Options};
 use gpu_primitives::{Device, Error, Stream};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::ops::Bound;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -22,6 +23,9 @@ fn main() -> ExitCode {
         files_that_count_emptied_levels,
         bad_input_changes_nothing,
         failed_allocations,
+        failed_queries,
+        sums_of_intervals,
+        keys_without_values,
     ])
 }
 
@@ -32,8 +36,8 @@ struct Both<K: Key, V: Value> {
 }
 
 impl<K: Key + Debug, V: Value> Both<K, V> {
-    fn new(batch: usize) -> Self {
-        Self { map: GpuMultimap::new(Options::new().batch_size(batch)).unwrap(), model: BTreeMap::new() }
+    fn new(stream: &Stream, batch: usize) -> Self {
+        Self { map: GpuMultimap::new(stream, Options::new().batch_size(batch)).unwrap(), model: BTreeMap::new() }
     }
 
     fn insert(&mut self, stream: &Stream, keys: &[K], values: &[V]) {
@@ -70,13 +74,43 @@ impl<K: Key + Debug, V: Value> Both<K, V> {
         let expected: Vec<Vec<V>> = asked.iter().map(of).collect();
         let counts: Vec<u64> = expected.iter().map(|values| values.len() as u64).collect();
         let on_device = stream.upload(asked).unwrap();
-        assert_eq!(self.map.count(stream, &on_device).unwrap().to_vec(stream).unwrap(), counts, "count, {when}");
+        assert_eq!(self.map.count_values(stream, &on_device).unwrap().to_vec(stream).unwrap(), counts, "count, {when}");
         assert_eq!(self.map.get(stream, &on_device).unwrap().to_vec(stream).unwrap(), expected, "get, {when}");
         let len = self.model.values().map(Vec::len).sum::<usize>();
-        assert_eq!((self.map.len(), self.map.is_empty()), (len, len == 0), "len, {when}");
+        let found = (self.map.len(stream).unwrap(), self.map.is_empty(stream).unwrap());
+        assert_eq!(found, (len, len == 0), "len, {when}");
         let all = self.map.export(stream).unwrap().to_vec(stream).unwrap();
         let pairs = self.model.iter().flat_map(|(&code, values)| values.iter().map(move |&value| (code, value)));
         assert!(all.into_iter().map(|(key, value)| (key.code(), value)).eq(pairs), "export, {when}");
+        let found: Vec<u8> = counts.iter().map(|&count| u8::from(count > 0)).collect();
+        assert_eq!(self.map.contains(stream, &on_device).unwrap().to_vec(stream).unwrap(), found, "contains, {when}");
+        self.check_order(stream, asked, when);
+    }
+
+    /// Compares queries in key order. Some of the intervals end before they begin.
+    fn check_order(&self, stream: &Stream, asked: &[K], when: &str) {
+        let (low, high) = (asked, asked.iter().rev().copied().collect::<Vec<K>>());
+        let pairs_in = |low: &K, high: &K| -> Vec<(K::Code, V)> {
+            let inside = |code: &K::Code| (low.code()..=high.code()).contains(code);
+            let keys = self.model.iter().filter(|(code, _)| inside(code));
+            keys.flat_map(|(&code, values)| values.iter().map(move |&value| (code, value))).collect()
+        };
+        let expected: Vec<_> = low.iter().zip(&high).map(|(low, high)| pairs_in(low, high)).collect();
+        let (low, high) = (stream.upload(low).unwrap(), stream.upload(&high).unwrap());
+        let ranges = self.map.range(stream, &low, &high).unwrap().to_vec(stream).unwrap();
+        let coded = |range: Vec<(K, V)>| range.into_iter().map(|(key, value)| (key.code(), value)).collect::<Vec<_>>();
+        assert_eq!(ranges.into_iter().map(coded).collect::<Vec<_>>(), expected, "range, {when}");
+        let counts: Vec<u64> = expected.iter().map(|range| range.len() as u64).collect();
+        assert_eq!(self.map.count(stream, &low, &high).unwrap().to_vec(stream).unwrap(), counts, "count, {when}");
+
+        let latest = |(&code, values): (&K::Code, &Vec<V>)| (code, values[values.len() - 1]);
+        let above = |key: &K| self.model.range((Bound::Excluded(key.code()), Bound::Unbounded)).next().map(latest);
+        let below = |key: &K| self.model.range(..key.code()).next_back().map(latest);
+        let coded = |found: Option<(K, V)>| found.map(|(key, value)| (key.code(), value));
+        let found = self.map.successor(stream, &low).unwrap().to_vec(stream).unwrap();
+        assert!(found.into_iter().map(coded).eq(asked.iter().map(above)), "successor, {when}");
+        let found = self.map.predecessor(stream, &low).unwrap().to_vec(stream).unwrap();
+        assert!(found.into_iter().map(coded).eq(asked.iter().map(below)), "predecessor, {when}");
     }
 }
 
@@ -87,7 +121,7 @@ fn small_multimaps(device: &Device) {
         for different in [1, 3, 1000] {
             let keys: Vec<u32> = (0..len).map(|i| i * 7 % different).collect();
             let values: Vec<u32> = (0..len).map(|i| i / 2).collect();
-            let mut both = Both::new(8);
+            let mut both = Both::new(&stream, 8);
             both.insert(&stream, &keys, &values);
             both.insert(&stream, &keys, &values);
             let asked: Vec<u32> = keys.iter().copied().chain([5000, 0]).collect();
@@ -104,7 +138,7 @@ fn history<K: Key + Debug, V: Value>(device: &Device, domain: &[K], seed: u64) {
     let stream = device.stream().unwrap();
     let mut random = Random(seed);
     let (batch, most) = if is_gpu(device) { (1000, 5000) } else { (16, 60) };
-    let mut both = Both::<K, V>::new(batch);
+    let mut both = Both::<K, V>::new(&stream, batch);
     let mut last = Vec::new();
     // Few different values, so that pairs occur more than once.
     let values = |random: &mut Random, len: usize| (0..len).map(|_| V::of(random.number() % 5)).collect::<Vec<_>>();
@@ -115,7 +149,7 @@ fn history<K: Key + Debug, V: Value>(device: &Device, domain: &[K], seed: u64) {
             0 => both.delete(&stream, &keys[..keys.len() / 4]),
             1 => both.delete_pairs(&stream, &keys, &with),
             2 if random.below(6) == 0 => {
-                both.map.clear();
+                both.map.clear(&stream).unwrap();
                 both.model.clear();
             }
             // All or most of it, or what came last: levels become empty.
@@ -149,7 +183,7 @@ fn other_types(device: &Device) {
 fn hot_keys(device: &Device) {
     let stream = device.stream().unwrap();
     let len = if is_checked(device) { 500 } else { 20_000 };
-    let mut both = Both::<u32, u32>::new(len / 3);
+    let mut both = Both::<u32, u32>::new(&stream, len / 3);
     for round in 0..3 {
         let keys: Vec<u32> = (0..len as u32).map(|i| if i % 100 == 0 { i } else { 7 }).collect();
         both.insert(&stream, &keys, &keys.iter().map(|key| key * 2 + round).collect::<Vec<_>>());
@@ -162,7 +196,7 @@ fn hot_keys(device: &Device) {
 /// What does not fit is left out, and the offsets say how much there is.
 fn room_that_does_not_suffice(device: &Device) {
     let stream = device.stream().unwrap();
-    let mut both = Both::<u32, u32>::new(4);
+    let mut both = Both::<u32, u32>::new(&stream, 4);
     both.insert(&stream, &[1, 2, 1, 3, 1, 2, 2], &[10, 20, 11, 30, 12, 21, 22]);
     let asked = stream.upload(&[2, 1, 9, 3]).unwrap();
     let all = [20, 21, 22, 10, 11, 12, 30];
@@ -178,7 +212,7 @@ fn room_that_does_not_suffice(device: &Device) {
 
 fn snapshots(device: &Device) {
     let stream = device.stream().unwrap();
-    let mut both = Both::<u32, u32>::new(4);
+    let mut both = Both::<u32, u32>::new(&stream, 4);
     both.insert(&stream, &[1, 2, 1], &[10, 20, 11]);
     let before = both.map.snapshot();
     both.delete(&stream, &[1]);
@@ -190,7 +224,7 @@ fn snapshots(device: &Device) {
 
 fn files(device: &Device) {
     let stream = device.stream().unwrap();
-    let mut both = Both::<u32, u32>::new(4);
+    let mut both = Both::<u32, u32>::new(&stream, 4);
     both.insert(&stream, &[1, 2, 1, 5, 1, 2], &[10, 20, 10, 50, 12, 21]);
     let mut file = Vec::new();
     both.map.save(&stream, &mut file).unwrap();
@@ -220,7 +254,7 @@ fn emptied_levels_are_saved(device: &Device) {
         (vec![&old, &new], &[&old[..], &new].concat()),
     ] {
         for by_pair in [false, true] {
-            let mut both = Both::<u32, u32>::new(4);
+            let mut both = Both::<u32, u32>::new(&stream, 4);
             for keys in &levels {
                 both.insert(&stream, keys, keys);
             }
@@ -243,7 +277,7 @@ fn emptied_levels_are_saved(device: &Device) {
 /// no deletion empties a level, are not.
 fn files_that_count_emptied_levels(device: &Device) {
     let stream = device.stream().unwrap();
-    let mut both = Both::<u32, u32>::new(4);
+    let mut both = Both::<u32, u32>::new(&stream, 4);
     both.insert(&stream, &[1, 2, 1, 5], &[10, 20, 11, 50]);
     let mut file = Vec::new();
     both.map.save(&stream, &mut file).unwrap();
@@ -277,7 +311,7 @@ fn files_that_count_emptied_levels(device: &Device) {
 
 fn bad_input_changes_nothing(device: &Device) {
     let stream = device.stream().unwrap();
-    let mut both = Both::<u32, u32>::new(4);
+    let mut both = Both::<u32, u32>::new(&stream, 4);
     both.insert(&stream, &[1, 2, 1], &[10, 20, 11]);
     let pairs = (&stream.upload(&[1, 2]).unwrap(), &stream.upload(&[10]).unwrap());
     assert!(matches!(both.map.insert(&stream, pairs), Err(Error::LengthMismatch { .. })));
@@ -294,7 +328,7 @@ fn failed_allocations(device: &Device) {
     let home = device.stream().unwrap();
     for by_pair in [false, true] {
         for successes in 0.. {
-            let mut both = Both::<u32, u32>::new(4);
+            let mut both = Both::<u32, u32>::new(&home, 4);
             both.insert(&home, &[1, 2, 1, 5, 1, 2, 8], &[10, 20, 10, 50, 12, 21, 80]);
             let (keys, values) = (home.upload(&[1, 8]).unwrap(), home.upload(&[10, 80]).unwrap());
             home.synchronize().unwrap();
@@ -322,4 +356,58 @@ fn failed_allocations(device: &Device) {
             }
         }
     }
+}
+
+/// Each allocation of a query fails once. The next query has the right answer.
+fn failed_queries(device: &Device) {
+    let home = device.stream().unwrap();
+    let mut both = Both::<u32, u32>::new(&home, 4);
+    both.insert(&home, &[1, 2, 1, 5, 1, 2, 8], &[10, 20, 10, 50, 12, 21, 80]);
+    let (low, high) = (home.upload(&[1, 3]).unwrap(), home.upload(&[2, 9]).unwrap());
+    home.synchronize().unwrap();
+    for ranges in [false, true] {
+        let mut failures = 0;
+        for successes in 0.. {
+            let stream = device.stream().unwrap();
+            stream.fail_allocation_after(Some(successes));
+            let result = match ranges {
+                true => both.map.range(&stream, &low, &high).map(drop),
+                false => both.map.count(&stream, &low, &high).map(drop),
+            };
+            stream.fail_allocation_after(None);
+            match result {
+                Ok(()) => break,
+                Err(error) => assert!(matches!(error, Error::OutOfMemory { .. }), "{error}"),
+            }
+            failures += 1;
+            both.check(&home, &[1, 2, 5, 8], "after a failed query");
+        }
+        assert!(failures > 0);
+    }
+    let error = both.map.range(&home, &low, low.slice(..1).unwrap()).map(drop).unwrap_err();
+    assert!(matches!(error, Error::LengthMismatch { expected: 2, found: 1, .. }), "{error}");
+    let error = both.map.count(&home, &low, low.slice(..1).unwrap()).map(drop).unwrap_err();
+    assert!(matches!(error, Error::LengthMismatch { expected: 2, found: 1, .. }), "{error}");
+}
+
+fn sums_of_intervals(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut both = Both::<u32, u32>::new(&stream, 4);
+    both.insert(&stream, &[1, 2, 1, 5, 1, 2, 8], &[10, 20, 10, 50, 12, 21, 80]);
+    let (low, high) = (stream.upload(&[1, 3, 6]).unwrap(), stream.upload(&[2, 9, 7]).unwrap());
+    let sums = both.map.reduce(&stream, &low, &high, gpu_primitives::scan::Sum).unwrap();
+    assert_eq!(sums.to_vec(&stream).unwrap(), [73, 130, 0]);
+}
+
+fn keys_without_values(device: &Device) {
+    let stream = device.stream().unwrap();
+    let upload = |keys: &[u32]| stream.upload(keys).unwrap();
+    let mut bag = GpuMultimap::build_set(&stream, &upload(&[3, 1, 3]), Options::new()).unwrap();
+    bag.insert_keys(&stream, &upload(&[1, 7])).unwrap();
+    bag.insert_keys(&stream, &upload(&[])).unwrap();
+    let asked = upload(&[1, 2, 3, 7]);
+    assert_eq!(bag.contains(&stream, &asked).unwrap().to_vec(&stream).unwrap(), [1, 0, 1, 1]);
+    assert_eq!(bag.count_values(&stream, &asked).unwrap().to_vec(&stream).unwrap(), [2, 0, 2, 1]);
+    assert!(bag.iter(&stream).unwrap().map(|(key, ())| key).eq([1, 1, 3, 3, 7]));
+    assert_eq!(bag.try_clone(&stream).unwrap().stats(&stream).unwrap().resident, 5);
 }

@@ -89,6 +89,10 @@ impl Holes {
 ///
 /// # Safety
 /// The type holds no host pointer or reference, and its layout is the same on host and device (`repr(C)` or primitive).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not plain data, so it cannot be passed to the device",
+    note = "an operator is plain data, even without fields: `#[repr(C)]`, and `#[derive(Clone, Copy, Pod, Zeroable)]` of `bytemuck`"
+)]
 pub unsafe trait Param: Copy + 'static {
     /// Calls `visit` with each buffer in this argument; `name` is the argument's name. Plain data has no buffers.
     fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {

@@ -19,15 +19,35 @@ pub struct GpuSortedArray<K: Key, V: Value> {
 
 impl<K: Key, V: Value> Default for GpuSortedArray<K, V> {
     fn default() -> Self {
-        Self::new(Options::new())
+        Self::empty(Options::new())
     }
 }
 
 impl<K: Key, V: Value> GpuSortedArray<K, V> {
-    /// Creates an empty array. It lives on the device of the first stream it is used with.
-    #[must_use]
-    pub fn new(options: Options) -> Self {
+    /// Creates an empty array. It takes no memory yet, and lives on the device of the first stream that something is inserted with.
+    ///
+    /// # Errors
+    /// None.
+    pub fn new(_: &Stream, options: Options) -> Result<Self, Error> {
+        Ok(Self::empty(options))
+    }
+
+    fn empty(options: Options) -> Self {
         Self { stack: Stack::with_bucket(options.bucket) }
+    }
+
+    /// Returns the options that the array has. A new one with them behaves in the same way.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        Options::new().keys_per_bucket(self.stack.keys_per_bucket())
+    }
+
+    /// Makes a copy that can be queried and updated independently: [`clone`](Clone::clone), which cannot fail.
+    ///
+    /// # Errors
+    /// None.
+    pub fn try_clone(&self, _: &Stream) -> Result<Self, Error> {
+        Ok(self.clone())
     }
 
     /// Builds an array from these pairs. If a key occurs more than once, the last pair wins. Waits for the stream, to
@@ -49,7 +69,7 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     /// Makes an array of `level`, which must have no tombstones and no duplicate keys.
     pub(crate) fn of(mut level: Level<K, V>, options: Options) -> Self {
         level.set_distinct();
-        let mut array = Self::new(options);
+        let mut array = Self::empty(options);
         array.stack.set(SLOT, Some(level));
         array
     }
@@ -65,11 +85,11 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     /// array.insert(&stream, (&stream.upload(&[1, 2])?, &stream.upload(&[10, 20])?))?;
     /// let before = array.snapshot();
     /// array.delete(&stream, &stream.upload(&[1])?)?;
-    /// assert_eq!((before.len(), array.len()), (2, 1));
+    /// assert_eq!((before.len(&stream)?, array.len(&stream)?), (2, 1));
     ///
     /// let mut again = before.into_inner(); // can be updated, independently of the first one
-    /// again.clear();
-    /// assert_eq!((again.len(), array.len()), (0, 1));
+    /// again.clear(&stream)?;
+    /// assert_eq!((again.len(&stream)?, array.len(&stream)?), (0, 1));
     /// # Ok::<(), Error>(())
     /// ```
     #[must_use]
@@ -155,9 +175,14 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
         let operands = Level::<K, V>::operands(stream, pairs.0, pairs.1.into(), operation)?;
         merge(self.stack.any_mut(), stream, &[operands.into_any()])
     }
-    /// Removes everything.
-    pub fn clear(&mut self) {
+
+    /// Removes everything. Does not wait.
+    ///
+    /// # Errors
+    /// None.
+    pub fn clear(&mut self, _: &Stream) -> Result<(), Error> {
         self.stack.clear();
+        Ok(())
     }
 
     /// Checks whether there is memory to insert `additional` more elements; reserves nothing. The check covers the
@@ -167,32 +192,74 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     /// [`Error::OutOfMemory`] if there is not enough memory.
     pub fn check_memory(&self, stream: &Stream, additional: usize) -> Result<(), Error> {
         let element = size_of::<K>() + size_of::<V>();
-        let bytes = self.len().saturating_add(additional.saturating_mul(3)).saturating_mul(element);
+        let bytes = self.stack.len().saturating_add(additional.saturating_mul(3)).saturating_mul(element);
         stream.uninit::<u8>(bytes).map(drop)
     }
 
-    /// Returns the number of keys.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.stack.len()
+    /// Returns the number of keys. Does not wait: the host knows it.
+    ///
+    /// # Errors
+    /// None.
+    pub fn len(&self, _: &Stream) -> Result<usize, Error> {
+        Ok(self.stack.len())
     }
 
-    /// Returns whether the array has no keys.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.stack.is_empty()
+    /// Returns whether the array has no keys. Does not wait.
+    ///
+    /// # Errors
+    /// None.
+    pub fn is_empty(&self, _: &Stream) -> Result<bool, Error> {
+        Ok(self.stack.is_empty())
     }
 
     /// Returns statistics of the array. Does not wait.
-    #[must_use]
-    pub fn stats(&self) -> Stats {
-        Stats { resident: self.len(), live: Some(self.len()), bytes: self.stack.bytes() }
+    ///
+    /// # Errors
+    /// None.
+    pub fn stats(&self, _: &Stream) -> Result<Stats, Error> {
+        let len = self.stack.len();
+        Ok(Stats { resident: len, live: Some(len), bytes: self.stack.bytes() })
     }
 
     /// Returns the array itself, to inspect, or `None` if it is empty. It has no tombstones and no duplicate keys.
     #[must_use]
     pub fn level(&self) -> Option<&Level<K, V>> {
         self.stack.level(SLOT)
+    }
+}
+
+/// Sets: keys without values.
+impl<K: Key> GpuSortedArray<K, ()> {
+    /// Builds a set of these keys: [`bulk_build`](Self::bulk_build) without values.
+    ///
+    /// ```
+    /// use gpu_primitives::{Device, Error};
+    /// use gpu_sorted_array::{GpuSortedArray, Options};
+    ///
+    /// let stream = Device::default()?.stream()?;
+    /// let mut set = GpuSortedArray::build_set(&stream, &stream.upload(&[3u32, 1])?, Options::new())?;
+    /// set.insert_keys(&stream, &stream.upload(&[2, 3])?)?;
+    /// assert_eq!(set.len(&stream)?, 3);
+    /// assert_eq!(set.contains(&stream, &stream.upload(&[2, 4])?)?.to_vec(&stream)?, [1, 0]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`bulk_build`](Self::bulk_build).
+    pub fn build_set<'a>(
+        stream: &Stream,
+        keys: impl Into<DeviceSlice<'a, K>>,
+        options: Options,
+    ) -> Result<Self, Error> {
+        Self::bulk_build(stream, (keys.into(), &stream.uninit::<()>(0)?), options)
+    }
+
+    /// Inserts keys: [`insert`](Self::insert) without values.
+    ///
+    /// # Errors
+    /// The errors of [`insert`](Self::insert).
+    pub fn insert_keys<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
+        self.insert(stream, (keys.into(), &stream.uninit::<()>(0)?))
     }
 }
 

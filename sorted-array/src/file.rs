@@ -33,7 +33,7 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     /// [`Error::Io`] if writing fails, or any error of a copy to the host.
     pub fn save(&self, stream: &Stream, mut writer: impl Write) -> Result<(), Error> {
         let mut header = FORMAT.header::<K, V>();
-        header.extend((self.len() as u64).to_le_bytes());
+        header.extend((self.stack.len() as u64).to_le_bytes());
         write_section(&mut writer, &header)?;
         if let Some(level) = self.level() {
             let parts = level.parts();

@@ -8,7 +8,7 @@
 //! let stream = Device::default()?.stream()?;
 //! let (keys, values) = (stream.upload(&[3, 1, 4, 1])?, stream.upload(&[30, 10, 40, 11])?);
 //! let mut array = GpuSortedArray::<u32, u32>::bulk_build(&stream, (&keys, &values), Options::new())?;
-//! assert_eq!(array.len(), 3); // of equal keys, the last one wins
+//! assert_eq!(array.len(&stream)?, 3); // of equal keys, the last one wins
 //! array.update(&stream, (&stream.upload(&[5])?, &stream.upload(&[50])?), &stream.upload(&[4])?)?;
 //!
 //! let found = array.lookup(&stream, &stream.upload(&[1, 2, 4])?)?;

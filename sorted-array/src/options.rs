@@ -5,10 +5,13 @@ use gpu_dictionary::DictionaryOptions;
 /// How an array is indexed.
 ///
 /// ```
+/// use gpu_primitives::{Device, Error};
 /// use gpu_sorted_array::{GpuSortedArray, Options};
 ///
-/// let fast = GpuSortedArray::<u32, u32>::new(Options::new().keys_per_bucket(4));
-/// # assert!(fast.is_empty());
+/// let stream = Device::default()?.stream()?;
+/// let fast = GpuSortedArray::<u32, u32>::new(&stream, Options::new().keys_per_bucket(4))?;
+/// # assert!(fast.is_empty(&stream)?);
+/// # Ok::<(), Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {

@@ -13,8 +13,8 @@ impl<K: Key, V: Value> Dictionary for GpuSortedArray<K, V> {
 
     const NAME: &'static str = "sorted array";
 
-    fn new(_: &Stream, options: Options) -> Result<Self, Error> {
-        Ok(Self::new(options))
+    fn new(stream: &Stream, options: Options) -> Result<Self, Error> {
+        Self::new(stream, options)
     }
 
     fn bulk_build<'a>(
@@ -26,11 +26,11 @@ impl<K: Key, V: Value> Dictionary for GpuSortedArray<K, V> {
     }
 
     fn options(&self) -> Options {
-        Options::new().keys_per_bucket(self.stack.keys_per_bucket())
+        self.options()
     }
 
-    fn try_clone(&self, _: &Stream) -> Result<Self, Error> {
-        Ok(self.clone())
+    fn try_clone(&self, stream: &Stream) -> Result<Self, Error> {
+        self.try_clone(stream)
     }
 
     fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
@@ -41,12 +41,12 @@ impl<K: Key, V: Value> Dictionary for GpuSortedArray<K, V> {
         self.contains(stream, keys)
     }
 
-    fn len(&self, _: &Stream) -> Result<usize, Error> {
-        Ok(self.len())
+    fn len(&self, stream: &Stream) -> Result<usize, Error> {
+        self.len(stream)
     }
 
-    fn is_empty(&self, _: &Stream) -> Result<bool, Error> {
-        Ok(self.is_empty())
+    fn is_empty(&self, stream: &Stream) -> Result<bool, Error> {
+        self.is_empty(stream)
     }
 
     fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
@@ -61,8 +61,8 @@ impl<K: Key, V: Value> Dictionary for GpuSortedArray<K, V> {
         Self::load(stream, reader)
     }
 
-    fn stats(&self, _: &Stream) -> Result<dictionary::Stats, Error> {
-        Ok(self.stats())
+    fn stats(&self, stream: &Stream) -> Result<dictionary::Stats, Error> {
+        self.stats(stream)
     }
 }
 
@@ -88,9 +88,8 @@ impl<K: Key, V: Value> Updatable for GpuSortedArray<K, V> {
         self.update(stream, insert, delete)
     }
 
-    fn clear(&mut self, _: &Stream) -> Result<(), Error> {
-        self.clear();
-        Ok(())
+    fn clear(&mut self, stream: &Stream) -> Result<(), Error> {
+        self.clear(stream)
     }
 }
 

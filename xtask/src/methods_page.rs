@@ -23,14 +23,27 @@ const DICTIONARIES: [(&str, &str, &str); 7] = [
 
 /// What the methods are for, in the order of the page. A method that is in no group is at the end.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Make", &["new", "with_batch_size", "bulk_build", "clone", "try_clone", "snapshot", "options"]),
+    ("Make", &["new", "with_batch_size", "bulk_build", "build_set", "clone", "try_clone", "snapshot", "options"]),
     (
         "Change",
-        &["insert", "delete", "update", "upsert", "remove", "clear", "retain", "for_each", "drain", "delete_pairs"],
+        &[
+            "insert",
+            "insert_keys",
+            "delete",
+            "update",
+            "upsert",
+            "remove",
+            "clear",
+            "retain",
+            "retain_keys",
+            "for_each",
+            "drain",
+            "delete_pairs",
+        ],
     ),
-    ("Look up", &["lookup", "contains", "get", "get_into", "reduce", "successor", "predecessor"]),
+    ("Look up", &["lookup", "contains", "count_values", "get", "get_into", "reduce", "successor", "predecessor"]),
     ("Intervals", &["count", "count_into", "range", "range_into"]),
-    ("All pairs", &["len", "is_empty", "iter", "export", "keys", "values", "pairs"]),
+    ("All pairs", &["len", "is_empty", "stats", "iter", "export", "keys", "values", "pairs"]),
     ("Keep", &["save", "load", "checkpoint", "recover", "recover_or_new"]),
 ];
 
@@ -93,7 +106,15 @@ fn page(dictionaries: &[Methods]) -> String {
         "# The methods of all dictionaries\n\n\
          This page is written by `cargo xtask methods-page` from the lists of public items. ● is a method of the type itself. The name\n\
          of a trait says that the trait must be imported from `gpu-dictionary`, except `Clone`. – means that there is no such method;\n\
-         [choosing](choosing.md) says what each dictionary is for.\n",
+         [choosing](choosing.md) says what each dictionary is for.\n\n\
+         Methods of one name take the same arguments, so one type's name can replace another's. What is missing is missing for a reason:\n\
+         - Hash tables have no order, so they have no intervals and no neighbours.\n\
+         - A multimap has no `update` and no `upsert`: an insertion replaces nothing. It has no `lookup`, but `get`: a key has many values.\n\
+         - `remove`, `retain`, `for_each` and `drain` change single slots, which only hash tables have. Elsewhere, `lookup` and `delete`, or\n  \
+           `export`, a [function](transform.md) and `bulk_build` do the same at the same cost.\n\
+         - `export` and the traits of `PlainCuckoo` ask for keys that have an [order](keys.md); `pairs` does not.\n\
+         - `snapshot` is for what shares its memory with its copies; `try_clone` is for all.\n\
+         - `upsert` and `reduce` of values that are stored in an array (`PlainCuckoo`, `LargeValues`) take values of up to 32 bytes, as operators do.\n",
     );
     let grouped: BTreeSet<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
     let all: BTreeSet<&str> = dictionaries.iter().flat_map(|methods| methods.keys()).map(String::as_str).collect();

@@ -36,7 +36,7 @@ impl<K: Number, V: Datum> OnDevice for GpuLsm<K, V> {
     }
 
     fn cleanable(&self) -> Option<usize> {
-        Some(self.stats().resident)
+        Some(self.levels().map(|(_, level)| level.len()).sum())
     }
 
     fn cleanup(&mut self, stream: &Stream) -> Result<(), gpu_primitives::Error> {

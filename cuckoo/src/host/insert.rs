@@ -6,10 +6,9 @@ use super::pairs::{Given, PairSlices, PairVec, download, sizes_of, sort_by_key, 
 use super::table::{GpuCuckoo, RawTable, of_caller};
 use super::work::{Batch, EqualKeys, Operation, Work};
 use crate::device::Fate;
-use gpu_dictionary::{Value, WordKey as Key};
+use gpu_dictionary::{Upsertion, Value, WordKey as Key};
 use gpu_primitives::equality::Same;
-use gpu_primitives::kernel::RegisterRepr;
-use gpu_primitives::monoid::{HoleMonoid, Monoid};
+use gpu_primitives::monoid::HoleMonoid;
 use gpu_primitives::{DeviceSlice, DeviceValue, Error, Stream, runs, select};
 
 impl<K: Key, V: Value> GpuCuckoo<K, V> {
@@ -55,7 +54,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// than once, or if the table grows.
     ///
     /// The operation is one of the library ([`Sum`](gpu_primitives::scan::Sum), [`Max`](gpu_primitives::scan::Max),
-    /// [`Min`](gpu_primitives::scan::Min)) or your own [`Monoid`]. If it is not associative, keys that occur more than once
+    /// [`Min`](gpu_primitives::scan::Min)) or your own [`Monoid`](gpu_primitives::monoid::Monoid). If it is not associative, keys that occur more than once
     /// get some value.
     ///
     /// If all keys of the batch are different, this costs as much as an insertion. Otherwise the pairs that share their keys
@@ -84,16 +83,20 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     ///
     /// # Errors
     /// The errors of [`insert`](Self::insert). After an error the table holds the same pairs as before.
-    pub fn upsert<'a, M: Monoid<V>>(
+    pub fn upsert<'a, M: Upsertion<V>>(
         &mut self,
         stream: &Stream,
         pairs: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
         operation: M,
-    ) -> Result<(), Error>
-    where
-        V: Value<Carrier: RegisterRepr>,
-    {
-        let carried = HoleMonoid::<V::Carrier>::of::<V, M>(operation);
+    ) -> Result<(), Error> {
+        // The sizes are compared as constants, so that only one of these is compiled.
+        let carried = if const { size_of::<V>() == 0 } {
+            return self.insert(stream, pairs);
+        } else if const { size_of::<V>() == 4 } {
+            Operation::Four(HoleMonoid::of::<V, M>(operation))
+        } else {
+            Operation::Eight(HoleMonoid::of::<V, M>(operation))
+        };
         let combine_runs = |sorted: PairSlices<'_>, to: &mut PairVec| {
             let (values, totals) = (typed::<V>(sorted.1), typed_mut::<V>(&mut to.values));
             // The equality of numbers is one of `u32` and of `u64`, not of all codes.
@@ -106,7 +109,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
             }
         };
         // SAFETY: the operation is one of `V`.
-        unsafe { self.raw.upsert(stream, of_caller(pairs), carried.into(), &combine_runs) }
+        unsafe { self.raw.upsert(stream, of_caller(pairs), carried, &combine_runs) }
     }
 }
 

@@ -60,6 +60,14 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         Ok(Contents { keys: sorted, values: sorted_values })
     }
 
+    /// Returns all pairs in key order, on the host. Waits.
+    ///
+    /// # Errors
+    /// The errors of [`export`](Self::export).
+    pub fn iter(&self, stream: &Stream) -> Result<impl Iterator<Item = (K, V)> + use<K, V>, Error> {
+        Ok(self.export(stream)?.to_vec(stream)?.into_iter())
+    }
+
     /// Returns statistics of the table. Waits for the number of keys.
     ///
     /// # Errors

@@ -88,6 +88,12 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         RawTable::empty(stream, Self::SIZES, options).map(Self::of)
     }
 
+    /// Returns the options that the table has. A new one with them behaves in the same way.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        self.raw.options.clone()
+    }
+
     /// Makes a copy of the table, which can be queried and updated independently. Does not wait.
     ///
     /// # Errors

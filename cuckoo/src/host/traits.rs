@@ -5,7 +5,6 @@ use super::table::GpuCuckoo;
 use gpu_dictionary::{
     self as dictionary, Contents, Dictionary, Lookup, Updatable, Upsertable, Upsertion, Value, WordKey as Key,
 };
-use gpu_primitives::kernel::RegisterRepr;
 use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
 use std::io::{Read, Write};
 
@@ -29,7 +28,7 @@ impl<K: Key, V: Value> Dictionary for GpuCuckoo<K, V> {
     }
 
     fn options(&self) -> Options {
-        self.raw.options.clone()
+        self.options()
     }
 
     fn try_clone(&self, stream: &Stream) -> Result<Self, Error> {
@@ -97,7 +96,7 @@ impl<K: Key, V: Value> Updatable for GpuCuckoo<K, V> {
     }
 }
 
-impl<K: Key, V: Value<Carrier: RegisterRepr>> Upsertable for GpuCuckoo<K, V> {
+impl<K: Key, V: Value> Upsertable for GpuCuckoo<K, V> {
     fn upsert<'a>(
         &mut self,
         stream: &Stream,

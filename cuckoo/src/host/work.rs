@@ -5,9 +5,8 @@ use super::pairs::{self, PairSlices, PairVec, Sizes, typed, typed_mut};
 use super::storage::{PlaceJob, Storage, probe_blocks, with_table};
 use crate::device::{Claim, Claims, ENTRIES_PER_POSITION, Entries, Latest, Marks, Raise, Revert, Settle, Sweep, Take};
 use crate::hash::Hash;
-use core::any::Any;
 use gpu_dictionary::{Carrier, WordCode as KeyCode};
-use gpu_primitives::kernel::{RegisterRepr, View};
+use gpu_primitives::kernel::View;
 use gpu_primitives::monoid::{Combine, HoleMonoid};
 use gpu_primitives::{
     AnySlice, AnyVec, DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, sized, transfer,
@@ -22,14 +21,6 @@ pub enum Operation {
     Four(HoleMonoid<u32>),
     /// Combines it with the new one, of 8 bytes.
     Eight(HoleMonoid<u64>),
-}
-
-impl<V: RegisterRepr> From<HoleMonoid<V>> for Operation {
-    fn from(operation: HoleMonoid<V>) -> Self {
-        let any: &dyn Any = &operation;
-        let four = any.downcast_ref().map(|&four| Self::Four(four));
-        four.or_else(|| any.downcast_ref().map(|&eight| Self::Eight(eight))).expect("values have 4 or 8 bytes")
-    }
 }
 
 /// Pairs to insert.

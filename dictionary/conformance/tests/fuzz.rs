@@ -227,7 +227,7 @@ fn multimap_files() {
         file
     };
     let valid = |stream: &Stream| {
-        let mut map = Map::new(gpu_lsm::Options::new().batch_size(4)).unwrap();
+        let mut map = Map::new(stream, gpu_lsm::Options::new().batch_size(4)).unwrap();
         let mut files = vec![file(stream, &map)];
         for keys in [&[1, 2, 1, 3][..], &[1, 1, 5, 9, 9, 2, 3, 4, 1], &[1, 70]] {
             let keys = stream.upload(keys).unwrap();
@@ -242,7 +242,7 @@ fn multimap_files() {
         let mut map = Map::load(stream, bytes)?;
         let contents = |map: &Map| {
             let all = map.export(stream).unwrap().to_vec(stream).unwrap();
-            assert!(all.len() == map.len() && all.is_sorted_by_key(|pair| pair.0));
+            assert!(all.len() == map.len(stream).unwrap() && all.is_sorted_by_key(|pair| pair.0));
             let mut model = BTreeMap::<u32, Vec<u32>>::new();
             all.into_iter().for_each(|(key, value)| model.entry(key).or_default().push(value));
             model

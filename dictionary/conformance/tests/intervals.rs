@@ -52,7 +52,7 @@ fn levels<K: Key + Ord, V: Value>(stream: &Stream, key: fn(u64) -> K, value: fn(
         let pairs = (&stream.upload(&keys).unwrap(), &stream.upload(values).unwrap());
         both.lsm.update(stream, pairs, &stream.upload(&deleted).unwrap()).unwrap();
     }
-    assert!(both.lsm.stats().levels > 2);
+    assert!(both.lsm.stats(stream).unwrap().levels > 2);
     both
 }
 
@@ -179,7 +179,7 @@ fn pending_upserts(device: &Device) {
         }
         both.lsm.upsert(&stream, (&stream.upload(&keys).unwrap(), &stream.upload(&values).unwrap()), Sum).unwrap();
     }
-    assert!(both.lsm.stats().levels > 1);
+    assert!(both.lsm.stats(&stream).unwrap().levels > 1);
     check(&stream, &both, |x| x as u32 % 220);
 }
 
@@ -219,7 +219,7 @@ fn intervals_of_every_length(device: &Device) {
         let values = stream.upload(&[round; 120]).unwrap();
         lsm.update(&stream, (&stream.upload(&keys).unwrap(), &values), &stream.upload(&deleted).unwrap()).unwrap();
     }
-    assert!(lsm.stats().levels > 2);
+    assert!(lsm.stats(&stream).unwrap().levels > 2);
     let ends: Vec<(u32, u32)> =
         (0..60).map(|len| (17, 17 + len)).chain((0..300).step_by(9).map(|low| (low, low))).collect();
     for ends in ends.chunks(47) {

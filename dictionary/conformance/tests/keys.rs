@@ -156,7 +156,7 @@ fn large_values_of_own_keys(device: &Device) {
 fn multimaps(device: &Device) {
     fn check<K: Key>(stream: &Stream, domain: &[K]) {
         let mut random = Random(3);
-        let mut map = GpuMultimap::<K, u32>::new(Options::new().batch_size(16)).unwrap();
+        let mut map = GpuMultimap::<K, u32>::new(stream, Options::new().batch_size(16)).unwrap();
         let mut model = BTreeMap::<K::Code, Vec<u32>>::new();
         for round in 0..4 {
             let keys = random.keys(domain, 100);

@@ -4,12 +4,12 @@ use bytemuck::Pod;
 use gpu_conformance::{cases, is_checked, is_gpu, run};
 use gpu_cuckoo::GpuCuckoo;
 use gpu_dictionary::file::write_section;
-use gpu_dictionary::{Dictionary, DictionaryOptions, LargeValues, Ordered, Updatable, WordKey as Key};
-use gpu_dictionary_conformance::{self as dictionary, Family, Questions, Random, Value, sections};
+use gpu_dictionary::{DictionaryOptions, LargeValues, Updatable, Upsertion, WordKey as Key};
+use gpu_dictionary_conformance::{self as dictionary, Combining, Family, Questions, Random, Value, sections};
 use gpu_lsm::GpuLsm;
 use gpu_primitives::operator::{Record, operator};
 use gpu_primitives::scan::Monoid;
-use gpu_primitives::{Device, Error, Stream};
+use gpu_primitives::{Device, DeviceVec, Error, Stream};
 use gpu_sorted_array::GpuSortedArray;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -24,10 +24,13 @@ fn main() -> ExitCode {
         values_of_many_sizes,
         replaced_values_make_room,
         sums_of_large_values,
+        large_values_are_combined,
+        sets_of_indices,
         files_of_other_sizes,
         files_with_other_indices
     ];
-    let shared = [dictionary::cases::<Large>(), dictionary::ordered_cases::<Large>()].concat();
+    let of_structure = [dictionary::cases::<Large>(), dictionary::ordered_cases::<Large>()];
+    let shared = [of_structure.concat(), dictionary::combining_cases::<Large>()].concat();
     let shared = shared.into_iter().filter(|case| !OF_STRUCTURES.contains(&case.name)).collect();
     run(&[&dictionary::composed(shared)[..], own].concat())
 }
@@ -65,6 +68,17 @@ impl Family for Large {
         when: &str,
     ) {
         dictionary::check_order(large, model, stream, questions, when);
+    }
+}
+
+impl Combining for Large {
+    fn upsert<K: Key + Debug, V: Value>(
+        large: &mut Self::Of<K, V>,
+        stream: &Stream,
+        pairs: (&DeviceVec<K>, &DeviceVec<V>),
+        operation: impl Upsertion<V>,
+    ) -> Result<(), Error> {
+        large.upsert(stream, pairs, operation)
     }
 }
 
@@ -178,6 +192,41 @@ fn sums_of_large_values(device: &Device) {
     let expected = [0..10, 50..60, 90..100, 7..7]
         .map(|range| values[range].iter().fold(Union.identity(), |a, &b| Union.combine(a, b)));
     assert_eq!(found, expected);
+}
+
+/// Upserts of values of 24 bytes, with lengths around those of tiles, onto what is there.
+fn large_values_are_combined(device: &Device) {
+    fn check<D: Updatable<Key = u32, Value = u32>>(device: &Device) {
+        let stream = &device.stream().unwrap();
+        let mut random = Random(4);
+        let mut large = LargeValues::<D, Totals>::new(stream, D::Options::default()).unwrap();
+        let mut model = BTreeMap::<u32, Totals>::new();
+        for len in if is_checked(device) { vec![0, 1, 33] } else { vec![0, 1, 31, 32, 33, 255, 256, 257, 1281] } {
+            let keys: Vec<u32> = (0..len).map(|_| random.below(len / 2 + 1) as u32).collect();
+            let values: Vec<Totals> =
+                keys.iter().map(|_| Totals { count: 1, sum: random.number() >> 32, most: random.number() }).collect();
+            large.upsert(stream, (&stream.upload(&keys).unwrap(), &stream.upload(&values).unwrap()), Union).unwrap();
+            for (&key, &value) in keys.iter().zip(&values) {
+                model.entry(key).and_modify(|old| *old = Union.combine(*old, value)).or_insert(value);
+            }
+            assert!(large.iter(stream).unwrap().eq(model.clone()), "{}, {len} pairs", D::NAME);
+            let gone: Vec<u32> = keys.iter().copied().step_by(3).collect();
+            large.delete(stream, &stream.upload(&gone).unwrap()).unwrap();
+            gone.iter().for_each(|key| _ = model.remove(key));
+        }
+    }
+    check::<GpuLsm<u32, u32>>(device);
+    check::<GpuSortedArray<u32, u32>>(device);
+    check::<GpuCuckoo<u32, u32>>(device);
+}
+
+fn sets_of_indices(device: &Device) {
+    let stream = device.stream().unwrap();
+    let upload = |keys: &[u32]| stream.upload(keys).unwrap();
+    let mut set = LargeValues::<GpuLsm<u32, u32>, ()>::build_set(&stream, &upload(&[3, 1]), Large::options(4)).unwrap();
+    set.insert_keys(&stream, &upload(&[2, 3])).unwrap();
+    assert_eq!(set.contains(&stream, &upload(&[1, 2, 4])).unwrap().to_vec(&stream).unwrap(), [1, 1, 0]);
+    assert_eq!(set.len(&stream).unwrap(), 3);
 }
 
 /// A file says which size of values it has, also where one byte does not hold it.

@@ -194,7 +194,8 @@ impl<K: Key, V: Value> Types<K, V> {
     fn all_values(&self, stream: &Stream, mut stack: Stack<K, V>, results: &mut Results) {
         let asked: Vec<K> = random(1).take(100).map(|number| (self.key)(number % 1_000_000)).collect();
         let asked = stream.upload(&asked).unwrap();
-        results.add("count_every", stream, stack.count_every(stream, asked.as_slice()).unwrap().as_slice());
+        let points = Intervals { low: asked.as_slice(), high: asked.as_slice() };
+        results.add("count_every", stream, stack.count_every(stream, points).unwrap().as_slice());
         let every = stack.every(stream, asked.as_slice()).unwrap();
         results.add("every: offsets", stream, every.offsets.as_slice());
         results.add("every: values", stream, every.values.as_slice());

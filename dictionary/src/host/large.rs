@@ -1,12 +1,18 @@
 //! Values of any size.
 
+mod methods;
+
 use super::column::{Column, indices};
+use super::combine::Combined;
 use super::file::{Format, Source, write_array, write_section};
-use crate::{Contents, Dictionary, Lookup, Neighbour, Ordered, Ranges, Stats, Updatable, values_for};
+use crate::{
+    Contents, Dictionary, DictionaryOptions, Lookup, Neighbour, Ordered, Ranges, Stats, Updatable, Upsertable,
+    Upsertion, values_for,
+};
 use bytemuck::Pod;
 use core::fmt::{self, Debug, Formatter};
 use gpu_primitives::monoid::Monoid;
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, expect_len, reduce};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, expect_len, permute, reduce};
 use std::io::{Read, Write};
 
 /// A dictionary with values of any size: plain data from 0 bytes to some kilobytes.
@@ -245,9 +251,38 @@ impl<D: Updatable<Value = u32>, V: Pod> Updatable for LargeValues<D, V> {
     }
 
     fn clear(&mut self, stream: &Stream) -> Result<(), Error> {
+        let empty = Column::empty(stream)?;
         self.indices.clear(stream)?;
-        self.values = Column::empty(stream)?;
+        self.values = empty;
         Ok(())
+    }
+}
+
+impl<D: Updatable<Value = u32>, V: Pod> Upsertable for LargeValues<D, V> {
+    /// Combines values with those that are present. An operation takes elements of up to 32 bytes, so the values may not be longer.
+    fn upsert<'a>(
+        &mut self,
+        stream: &Stream,
+        pairs: (impl Into<DeviceSlice<'a, Self::Key>>, impl Into<DeviceSlice<'a, V>>),
+        operation: impl Upsertion<V>,
+    ) -> Result<(), Error> {
+        let (keys, values) = (pairs.0.into(), pairs.1.into());
+        if size_of::<V>() == 0 {
+            return self.insert(stream, (keys, values));
+        }
+        expect_values::<V>(keys.len(), values.len())?;
+        stream.refuse_recording("an update of a dictionary")?;
+        if keys.is_empty() {
+            return Ok(());
+        }
+        // The position of the last pair of a key is the number of the key.
+        let options = D::Options::default().expected_keys(keys.len()).expected_operations(keys.len());
+        let last = D::bulk_build(stream, (keys, &indices(stream, 0, keys.len())?), options)?;
+        let (ids, present) = (last.lookup(stream, keys)?.values, self.indices.lookup(stream, keys)?);
+        let Combined { positions, values, .. } = self.values.combined(stream, &ids, &present, values, operation)?;
+        let mut different = stream.uninit(positions.len())?;
+        permute::gather(stream, keys, &positions, &mut different)?;
+        self.insert(stream, (&different, &values))
     }
 }
 

@@ -3,6 +3,8 @@
 pub mod cast;
 #[doc(hidden)]
 pub mod column;
+#[doc(hidden)]
+pub mod combine;
 pub(crate) mod contents;
 pub mod file;
 pub(crate) mod large;

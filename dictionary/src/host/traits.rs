@@ -9,8 +9,8 @@ use std::io::{Read, Write};
 
 /// A dictionary on the device: the operations that all dictionaries support.
 ///
-/// The structures have methods of the same names, some of which need less: no stream, for example, where the host knows
-/// the length. Use this trait for code that works with any dictionary. [`Updatable`] and [`Ordered`] are the operations
+/// The structures have methods of the same names that take the same arguments, so a program that uses one of them needs no trait.
+/// Use this trait for code that works with any dictionary. [`Updatable`] and [`Ordered`] are the operations
 /// that only some dictionaries support. Using an unsupported operation is a compile error.
 ///
 /// - **Keys**: every value of the key type is a valid key. Two keys are equal if their bits are equal.

@@ -400,7 +400,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// # Errors
     /// The errors of [`recover`](Self::recover), without [`NotFound`](ErrorKind::NotFound), and of [`new`](Self::new).
     pub fn recover_or_new(stream: &Stream, path: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
-        let new = Self::new(options)?;
+        let new = Self::empty(options)?;
         match Self::recover_from(stream, &Folder::new(OsDisk::new(path.as_ref())))? {
             Some(mut recovered) => {
                 recovered.set_cleanup_policy(new.cleanup_policy());

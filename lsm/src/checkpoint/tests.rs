@@ -31,7 +31,7 @@ impl<'a, K: Key + Debug, V: Value> Subject<'a, K, V> {
         match random.below(12) {
             0 => self.lsm.cleanup(self.stream).unwrap(),
             1 if random.below(4) == 0 => {
-                self.lsm.clear();
+                self.lsm.clear(self.stream).unwrap();
                 self.model.clear();
             }
             1 | 2 => self.change(&[], &random.keys(&self.domain, 6), random),
@@ -162,14 +162,22 @@ fn every_operation_of<K: Key + Debug, V: Value>(histories: u64) {
                             again.checkpoint_in(stream, &Folder::new(after_loss.clone())).unwrap();
                             assert!(subject.state_in(&after_loss) == found, "{when}");
                             let names = after_loss.all_names();
-                            assert_eq!(names.len(), 1 + again.stats().levels, "garbage: {names:?}, {when}");
+                            assert_eq!(
+                                names.len(),
+                                1 + again.stats(stream).unwrap().levels,
+                                "garbage: {names:?}, {when}"
+                            );
                         }
                         crashes += 1;
                     }
                     // The same process continues.
                     subject.checkpoint(&crashed).unwrap_or_else(|error| panic!("{error}, {when}"));
                     assert!(subject.state_in(&crashed.after_power_loss(random)).as_ref() == Some(&new), "{when}");
-                    assert_eq!(crashed.all_names().len(), 1 + subject.lsm.stats().levels, "garbage, {when}");
+                    assert_eq!(
+                        crashed.all_names().len(),
+                        1 + subject.lsm.stats(stream).unwrap().levels,
+                        "garbage, {when}"
+                    );
                 }
             }
             subject.checkpoint(&machine).unwrap();
@@ -421,9 +429,9 @@ fn checkpoints_of_others_are_not_replaced() {
     let mut third = Subject::new(stream);
     third.lsm = first.recover(&copy).unwrap();
     refused(&third, &machine);
-    third.lsm.clear();
+    third.lsm.clear(stream).unwrap();
     third.checkpoint(&copy).unwrap();
-    assert_eq!(third.recover(&copy).unwrap().stats().resident, 0);
+    assert_eq!(third.recover(&copy).unwrap().stats(stream).unwrap().resident, 0);
 
     // Other types.
     let mut typed = Subject::<u64, ()>::new(stream);

@@ -18,22 +18,26 @@ pub fn a_policy_asks_for_cleanups(device: &Device) {
         both.insert(&stream, &keys, &[round; 8]);
         both.check(&stream, &keys, "as many levels as allowed");
     }
-    assert_eq!((both.dictionary.stats().levels, both.dictionary.stats().resident), (2, 24), "no cleanup is due");
+    assert_eq!(
+        (both.dictionary.stats(&stream).unwrap().levels, both.dictionary.stats(&stream).unwrap().resident),
+        (2, 24),
+        "no cleanup is due"
+    );
     for round in 3..7u32 {
         both.insert(&stream, &keys, &[round; 8]);
     }
     assert_eq!(
-        (both.dictionary.stats().levels, both.dictionary.stats().resident),
+        (both.dictionary.stats(&stream).unwrap().levels, both.dictionary.stats(&stream).unwrap().resident),
         (1, 8),
         "the seventh batch makes three levels"
     );
     both.check(&stream, &keys, "one level");
 
     both.delete(&stream, &keys[..2]);
-    assert_eq!(both.dictionary.stats().tombstones, 2, "4 of 10 are stale");
+    assert_eq!(both.dictionary.stats(&stream).unwrap().tombstones, 2, "4 of 10 are stale");
     both.delete(&stream, &keys[2..4]);
     assert_eq!(
-        (both.dictionary.stats().tombstones, both.dictionary.stats().resident),
+        (both.dictionary.stats(&stream).unwrap().tombstones, both.dictionary.stats(&stream).unwrap().resident),
         (0, 4),
         "8 of 12 would be stale"
     );
@@ -43,29 +47,36 @@ pub fn a_policy_asks_for_cleanups(device: &Device) {
     for _ in 0..7 {
         both.delete(&stream, &keys);
     }
-    assert_eq!((both.dictionary.stats().levels, both.dictionary.stats().tombstones), (1, 56), "there is no policy");
+    assert_eq!(
+        (both.dictionary.stats(&stream).unwrap().levels, both.dictionary.stats(&stream).unwrap().tombstones),
+        (1, 56),
+        "there is no policy"
+    );
     both.check(&stream, &keys, "all deleted");
 }
 
 pub fn reserving_and_clearing(device: &Device) {
     let stream = device.stream().unwrap();
     let mut both = Modelled::<u32, u32>::new(&stream, 4);
-    assert_eq!(both.dictionary.stats().bytes, 0);
+    assert_eq!(both.dictionary.stats(&stream).unwrap().bytes, 0);
     both.dictionary.check_memory(&stream, 1000).unwrap();
     assert!(matches!(both.dictionary.check_memory(&stream, usize::MAX), Err(Error::OutOfMemory { .. })));
     both.update(&stream, &[1, 2, 3], &[10, 20, 30], &[2]);
-    let before = both.dictionary.stats();
+    let before = both.dictionary.stats(&stream).unwrap();
     assert_eq!((before.batch_size, before.batches, before.levels, before.resident), (4, 1, 1, 4));
     assert_eq!((before.tombstones, before.stale_estimate), (1, 2));
     assert!(before.bytes >= 4 * 8, "{before:?}");
     both.check(&stream, &[1, 2, 3, 4], "before");
-    assert!(both.dictionary.stats().bytes > before.bytes, "a query must build the index");
+    assert!(both.dictionary.stats(&stream).unwrap().bytes > before.bytes, "a query must build the index");
     both.dictionary.check_memory(&stream, 1000).unwrap();
 
-    both.dictionary.clear();
+    both.dictionary.clear(&stream).unwrap();
     both.model.clear();
     both.check(&stream, &[1, 2, 3, 4], "cleared");
-    assert_eq!((both.dictionary.stats().batches, both.dictionary.stats().tombstones), (0, 0));
+    assert_eq!(
+        (both.dictionary.stats(&stream).unwrap().batches, both.dictionary.stats(&stream).unwrap().tombstones),
+        (0, 0)
+    );
     both.insert(&stream, &[5], &[50]);
     both.check(&stream, &[1, 5], "in use again");
 
@@ -111,13 +122,13 @@ pub fn batches_are_counted(device: &Device) {
     // Empty calls do not count as batches.
     let mut both = Modelled::<u32, u32>::new(&stream, 2);
     both.insert(&stream, &[1, 2, 3], &[10, 20, 30]);
-    assert_eq!(both.dictionary.stats().batches, 2);
+    assert_eq!(both.dictionary.stats(&stream).unwrap().batches, 2);
     both.insert(&stream, &[], &[]);
     both.delete(&stream, &[]);
     both.update(&stream, &[], &[], &[]);
-    assert_eq!(both.dictionary.stats().batches, 2);
+    assert_eq!(both.dictionary.stats(&stream).unwrap().batches, 2);
     both.update(&stream, &[4], &[40], &[]);
-    assert_eq!(both.dictionary.stats().batches, 3);
+    assert_eq!(both.dictionary.stats(&stream).unwrap().batches, 3);
     both.check(&stream, &[0, 1, 2, 3, 4], "after empty calls");
 }
 
@@ -165,7 +176,7 @@ pub fn failed_cleanups_are_told(device: &Device) {
     assert!(matches!(both.dictionary.cleanup_failure(), Some(Error::OutOfMemory { .. })), "{allocations} allocations");
     both.check(&stream, &[1, 5, 9, 10], "without the cleanup");
     both.insert(&stream, &[10], &[100]);
-    assert!(both.dictionary.cleanup_failure().is_none() && both.dictionary.stats().levels == 1);
+    assert!(both.dictionary.cleanup_failure().is_none() && both.dictionary.stats(&stream).unwrap().levels == 1);
     both.check(&stream, &[1, 5, 9, 10], "with the cleanup");
 }
 

@@ -104,7 +104,7 @@ pub fn files_of_version_1(device: &Device) {
     }
     let loaded = GpuLsm::<i32, u32>::load(&stream, &file[..]).unwrap();
     assert_eq!(loaded.iter(&stream).unwrap().collect::<Vec<_>>(), [(-7, 70), (0, 0), (3, 31), (9, 90)]);
-    assert_eq!((loaded.stats().batches, loaded.stats().tombstones), (3, 1));
+    assert_eq!((loaded.stats(&stream).unwrap().batches, loaded.stats(&stream).unwrap().tombstones), (3, 1));
     // It is saved as version 2, which states the type.
     let again = saved(&stream, &loaded);
     assert_eq!((again[8], again.len()), (2, file.len() + 1));
@@ -162,7 +162,10 @@ pub fn carries_through_all_slots(device: &Device) {
     let mut both = load(31);
     both.update(&stream, &[7], &[77], &[108]);
     both.check_all(&stream, &mut Random(1), &domain, "31 levels");
-    assert_eq!((both.dictionary.stats().batches, both.dictionary.stats().levels), (1 << 31, 1));
+    assert_eq!(
+        (both.dictionary.stats(&stream).unwrap().batches, both.dictionary.stats(&stream).unwrap().levels),
+        (1 << 31, 1)
+    );
 
     let mut both = load(32);
     both.check_all(&stream, &mut Random(2), &domain, "32 levels");
@@ -193,7 +196,7 @@ pub fn carries(device: &Device) {
                 both.model_insert(&level.keys, &level.values);
             }
             both.insert(&stream, &keys, &values);
-            assert_eq!(both.dictionary.stats().levels, 1);
+            assert_eq!(both.dictionary.stats(&stream).unwrap().levels, 1);
             both.check(&stream, &[0, 1, 2, 4, 8, 12, 3 * batch, 4 * batch - 4, 4 * batch, u32::MAX], "after the carry");
             let mut merged = both.dictionary.levels();
             let codes = merged.next().unwrap().1.parts().codes.to_vec(&stream).unwrap();

@@ -3,7 +3,6 @@
 use gpu_dictionary::{Upsertion, WordKey as Key};
 use gpu_dictionary_conformance::{self as dictionary, Family, Questions, Random, Value, saved};
 use gpu_lsm::{GpuLsm, Options, Parts};
-use gpu_primitives::kernel::RegisterRepr;
 use gpu_primitives::{DeviceVec, Error, Stream};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -49,7 +48,7 @@ impl Family for Lsm {
     }
 
     fn check_structure<K: Key + Debug, V: Value>(lsm: &GpuLsm<K, V>, stream: &Stream, when: &str) {
-        let stats = lsm.stats();
+        let stats = lsm.stats(stream).unwrap();
         let (mut slots, mut resident, mut tombstones) = (0, 0, 0);
         for (slot, level) in lsm.levels() {
             let Parts { codes, values, marks } = level.parts();
@@ -88,7 +87,7 @@ impl Family for Lsm {
 }
 
 impl dictionary::Combining for Lsm {
-    fn upsert<K: Key + Debug, V: Value<Carrier: RegisterRepr>>(
+    fn upsert<K: Key + Debug, V: Value>(
         lsm: &mut GpuLsm<K, V>,
         stream: &Stream,
         pairs: (&DeviceVec<K>, &DeviceVec<V>),

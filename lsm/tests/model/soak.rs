@@ -36,7 +36,7 @@ impl Soak {
 
     /// Makes a call of up to two batches: insertions, deletions or both.
     fn step(&mut self, stream: &Stream) {
-        let batch = self.lsm.stats().batch_size;
+        let batch = self.lsm.stats(stream).unwrap().batch_size;
         let count = match self.random.below(4) {
             0 => self.random.below(2 * batch + 1),
             _ => batch,
@@ -61,7 +61,7 @@ impl Soak {
 
     /// Checks lookups and counts of samples, and the number of keys.
     fn check_samples(&mut self, stream: &Stream, when: &str) {
-        let asked = self.keys(self.lsm.stats().batch_size.min(4096));
+        let asked = self.keys(self.lsm.stats(stream).unwrap().batch_size.min(4096));
         let found = self.lsm.lookup(stream, &stream.upload(&asked).unwrap()).unwrap().to_vec(stream).unwrap();
         for (key, found) in asked.iter().zip(found) {
             assert_eq!(found.unwrap_or(0), self.values[*key as usize], "key {key}, {when}");
@@ -113,7 +113,7 @@ pub fn soak(device: &Device) {
         }
         let mut step = 0;
         // Until it has as many elements as there are keys, or after 512 steps.
-        while Instant::now() < until && step < 512 && soak.lsm.stats().resident < 1 << log_keys {
+        while Instant::now() < until && step < 512 && soak.lsm.stats(&stream).unwrap().resident < 1 << log_keys {
             soak.step(&stream);
             soak.check_samples(&stream, &format!("round {round}, batches of {batch}, step {step}"));
             step += 1;
@@ -121,7 +121,7 @@ pub fn soak(device: &Device) {
         let when = format!("round {round}, batches of {batch}, {step} steps");
         soak.check_everything(&stream, &when);
         soak.lsm.cleanup(&stream).unwrap();
-        assert_eq!(soak.lsm.stats().resident as u64, soak.live, "cleaned up, {when}");
+        assert_eq!(soak.lsm.stats(&stream).unwrap().resident as u64, soak.live, "cleaned up, {when}");
         soak.check_samples(&stream, &format!("cleaned up, {when}"));
         eprintln!("{}: {when}, {} keys", device.kind(), soak.live);
         round += 1;

@@ -210,8 +210,8 @@ pub const fn sign_of<K: RadixKey>() -> Sign {
 /// `from_code(code(key))` is `key`, byte for byte. So different keys have different codes. If this does not hold, a
 /// dictionary returns other keys than were inserted, but never accesses memory out of bounds.
 #[diagnostic::on_unimplemented(
-    message = "the code of `{Self}` does not give the key back, so it is not a key of a dictionary",
-    note = "keys are numbers of 8 to 128 bits, and types of your own with a code of up to 256 bits",
+    message = "`{Self}` is not a key of an ordered dictionary",
+    note = "keys are numbers of 8 to 128 bits, and types of your own with a code of up to 256 bits that gives the key back",
     note = "for a type of your own, derive `Record` and `RadixKey`, or implement `RadixKey` and `FromCode` with `#[operator]`"
 )]
 pub trait FromCode: RadixKey {

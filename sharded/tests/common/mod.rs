@@ -8,7 +8,6 @@ use gpu_cuckoo::GpuCuckoo;
 use gpu_dictionary::{Dictionary, Upsertable, Upsertion, WordKey as Key};
 use gpu_dictionary_conformance::{self as dictionary, Combining, Family, Questions, Random, Value, saved};
 use gpu_lsm::GpuLsm;
-use gpu_primitives::kernel::RegisterRepr;
 use gpu_primitives::{DeviceVec, Error, Stream};
 use gpu_sharded::{Options, Sharded, World};
 use gpu_sorted_array::GpuSortedArray;
@@ -92,7 +91,7 @@ macro_rules! family {
         }
 
         impl Combining for $family {
-            fn upsert<K: Key + Debug, V: Value<Carrier: RegisterRepr>>(
+            fn upsert<K: Key + Debug, V: Value>(
                 all: &mut Self::Of<K, V>,
                 stream: &Stream,
                 pairs: (&DeviceVec<K>, &DeviceVec<V>),

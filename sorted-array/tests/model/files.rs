@@ -53,7 +53,7 @@ pub fn crafted_files(device: &Device) {
     for stated in [0, 1, 2] {
         // Shorter sections, with a stated length that matches.
         let shorter = craft(stated, &[1, 5, 7][..stated as usize], &[10, 50, 70][..stated as usize]);
-        assert_eq!(Array::load(&stream, &shorter[..]).unwrap().len(), stated as usize);
+        assert_eq!(Array::load(&stream, &shorter[..]).unwrap().len(&stream).unwrap(), stated as usize);
     }
     assert_eq!(refused::<Array>(&stream, &craft(2, &[1, 5, 7], &[1, 5])), "the checksum of the keys is wrong");
     // The header states the maximum number of keys, but there are none or one section: the stated size must not be

@@ -11,7 +11,6 @@ use gpu_dictionary::{Upsertion, WordKey as Key};
 use gpu_dictionary_conformance::{
     self as dictionary, Combining, Family, Questions, Value, a_kernel_of_ones_own, combining_cases, fail, ordered_cases,
 };
-use gpu_primitives::kernel::RegisterRepr;
 use gpu_primitives::{Device, DeviceVec, Error, Stream};
 use gpu_sorted_array::{GpuSortedArray, Options, Parts};
 use std::collections::BTreeMap;
@@ -44,7 +43,7 @@ impl Family for SortedArray {
 
     fn check_structure<K: Key + Debug, V: Value>(array: &GpuSortedArray<K, V>, stream: &Stream, when: &str) {
         let Some(level) = array.level() else {
-            assert!(array.is_empty(), "{when}");
+            assert!(array.is_empty(stream).unwrap(), "{when}");
             return;
         };
         let Parts { codes, values, marks } = level.parts();
@@ -52,7 +51,11 @@ impl Family for SortedArray {
         let is_strict = codes.to_vec(stream).unwrap().is_sorted_by(|a, b| a < b);
         assert!(is_strict, "a key occurs twice, {when}");
         assert_eq!(values.len(), if size_of::<V>() == 0 { 0 } else { codes.len() }, "values, {when}");
-        assert_eq!((array.len(), array.is_empty()), (codes.len(), codes.is_empty()), "{when}");
+        assert_eq!(
+            (array.len(stream).unwrap(), array.is_empty(stream).unwrap()),
+            (codes.len(), codes.is_empty()),
+            "{when}"
+        );
     }
 
     fn check_order<K: Key + Debug, V: Value>(
@@ -67,7 +70,7 @@ impl Family for SortedArray {
 }
 
 impl Combining for SortedArray {
-    fn upsert<K: Key + Debug, V: Value<Carrier: RegisterRepr>>(
+    fn upsert<K: Key + Debug, V: Value>(
         array: &mut GpuSortedArray<K, V>,
         stream: &Stream,
         pairs: (&DeviceVec<K>, &DeviceVec<V>),
@@ -81,21 +84,21 @@ impl Combining for SortedArray {
 fn nothing_stale_stays(device: &Device) {
     let stream = device.stream().unwrap();
     let mut both = Modelled::<u32, u32>::new(&stream, 1);
-    assert_eq!(both.dictionary.stats().bytes, 0);
+    assert_eq!(both.dictionary.stats(&stream).unwrap().bytes, 0);
     let keys: Vec<u32> = (0..1000).collect();
     for round in 0..4 {
         both.insert(&stream, &keys, &vec![round; keys.len()]);
     }
-    let stats = both.dictionary.stats();
+    let stats = both.dictionary.stats(&stream).unwrap();
     assert_eq!((stats.resident, stats.live, stats.bytes), (1000, Some(1000), 8000));
     both.delete(&stream, &keys[100..]);
-    assert_eq!(both.dictionary.stats().bytes, 800);
+    assert_eq!(both.dictionary.stats(&stream).unwrap().bytes, 800);
     both.check(&stream, &keys, "after deletions");
-    assert!(both.dictionary.stats().bytes > 800, "a query must build the index");
+    assert!(both.dictionary.stats(&stream).unwrap().bytes > 800, "a query must build the index");
     both.dictionary.check_memory(&stream, 1000).unwrap();
     assert!(matches!(both.dictionary.check_memory(&stream, usize::MAX), Err(Error::OutOfMemory { .. })));
-    both.dictionary.clear();
-    assert_eq!(both.dictionary.stats().bytes, 0);
+    both.dictionary.clear(&stream).unwrap();
+    assert_eq!(both.dictionary.stats(&stream).unwrap().bytes, 0);
 }
 
 fn kernels_of_ones_own(device: &Device) {

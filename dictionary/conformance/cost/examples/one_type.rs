@@ -9,7 +9,7 @@ use gpu_primitives::{Device, Error};
 /// Those of the calls.
 pub fn run() -> Result<(), Error> {
     let stream = Device::default()?.stream()?;
-    let mut lsm = GpuLsm::<u32, u32>::new(Options::new())?;
+    let mut lsm = GpuLsm::<u32, u32>::new(&stream, Options::new())?;
     let keys = stream.upload(&[1, 2, 3])?;
     lsm.insert(&stream, (&keys, &keys))?;
     println!("{:?}", lsm.lookup(&stream, &keys)?.to_vec(&stream)?);

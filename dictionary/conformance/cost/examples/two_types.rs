@@ -9,12 +9,12 @@ use gpu_primitives::{Device, Error};
 /// Those of the calls.
 pub fn run() -> Result<(), Error> {
     let stream = Device::default()?.stream()?;
-    let mut lsm = GpuLsm::<u32, u32>::new(Options::new())?;
+    let mut lsm = GpuLsm::<u32, u32>::new(&stream, Options::new())?;
     let keys = stream.upload(&[1, 2, 3])?;
     lsm.insert(&stream, (&keys, &keys))?;
     println!("{:?}", lsm.lookup(&stream, &keys)?.to_vec(&stream)?);
 
-    let mut lsm = GpuLsm::<i64, f64>::new(Options::new())?;
+    let mut lsm = GpuLsm::<i64, f64>::new(&stream, Options::new())?;
     let keys = stream.upload(&[1, 2, 3])?;
     lsm.insert(&stream, (&keys, &stream.upload(&[1.0, 2.0, 3.0])?))?;
     println!("{:?}", lsm.lookup(&stream, &keys)?.to_vec(&stream)?);

@@ -65,6 +65,7 @@ pub fn combining_cases<F: Combining>() -> Vec<Case> {
         upserts_of_few_keys,
         operations_that_are_not_commutative,
         upserts_of_floats,
+        upserts_of_sets,
         failed_upserts,
         upserts_are_saved,
         misused_upserts,

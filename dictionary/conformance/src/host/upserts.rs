@@ -6,8 +6,7 @@ use super::model::{Family, Modelled, Random, Value, upload_values};
 use bytemuck::{Pod, Zeroable};
 use gpu_conformance::{is_checked, is_gpu};
 use gpu_dictionary::{Dictionary, Ordered, Updatable, Upsertion, WordKey as Key};
-use gpu_primitives::kernel::RegisterRepr;
-use gpu_primitives::operator::operator;
+use gpu_primitives::operator::{Recorded, operator};
 use gpu_primitives::scan::{Max, Monoid, Sum};
 use gpu_primitives::{Device, DeviceVec, Error, Stream};
 use std::fmt::Debug;
@@ -18,7 +17,7 @@ pub trait Combining: Family {
     ///
     /// # Errors
     /// Its errors.
-    fn upsert<K: Key + Debug, V: Value<Carrier: RegisterRepr>>(
+    fn upsert<K: Key + Debug, V: Value>(
         dictionary: &mut Self::Of<K, V>,
         stream: &Stream,
         pairs: (&DeviceVec<K>, &DeviceVec<V>),
@@ -26,7 +25,7 @@ pub trait Combining: Family {
     ) -> Result<(), Error>;
 }
 
-impl<F: Combining, K: Key + Debug, V: Value<Carrier: RegisterRepr>> Modelled<F, K, V> {
+impl<F: Combining, K: Key + Debug, V: Value> Modelled<F, K, V> {
     /// Combines values with those that are present.
     pub fn upsert(&mut self, stream: &Stream, keys: &[K], values: &[V], operation: impl Upsertion<V>) {
         let pairs = (&stream.upload(keys).unwrap(), &upload_values(stream, values));
@@ -158,6 +157,37 @@ pub fn upserts_of_floats<F: Combining>(device: &Device) {
         let keys = random.keys(&domain, 100);
         let values = random.values(keys.len());
         both.upsert(&stream, &keys, &values, Max);
+        both.check_all(&stream, &mut random, &domain, &format!("round {round}"));
+    }
+}
+
+/// The only operation on nothing.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct Nothing;
+
+impl Monoid<()> for Nothing {
+    fn identity(&self) {}
+
+    fn combine(&self, (): (), (): ()) {}
+
+    /// Kernels do not combine what has no size, so they never ask for this.
+    fn recorded() -> Recorded {
+        <Sum as Monoid<u32>>::recorded()
+    }
+}
+
+/// In a set, nothing is combined: the keys are inserted.
+pub fn upserts_of_sets<F: Combining>(device: &Device) {
+    let stream = device.stream().unwrap();
+    let mut both = Modelled::<F, u32, ()>::new(&stream, 16);
+    let domain: Vec<u32> = (0..50).collect();
+    let mut random = Random(12);
+    both.upsert(&stream, &[], &[], Nothing);
+    for round in 0..6 {
+        let keys = random.keys(&domain, 40);
+        both.upsert(&stream, &keys, &vec![(); keys.len()], Nothing);
+        both.delete(&stream, &random.keys(&domain, 5));
         both.check_all(&stream, &mut random, &domain, &format!("round {round}"));
     }
 }

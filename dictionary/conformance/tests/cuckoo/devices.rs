@@ -6,9 +6,8 @@ use crate::{bits, pairs, seeded, value};
 use bytemuck::Pod;
 use gpu_conformance::data::random;
 use gpu_conformance::native_devices;
-use gpu_cuckoo::{GpuCuckoo, Key, Options, PlainCuckoo, Value, WhenFull};
+use gpu_cuckoo::{GpuCuckoo, Key, Options, PlainCuckoo, PlainKey, Value, WhenFull};
 use gpu_dictionary_conformance::upload_values;
-use gpu_primitives::kernel::RegisterRepr;
 use gpu_primitives::operator::map;
 use gpu_primitives::scan::{Monoid, Sum};
 use gpu_primitives::{CpuOptions, Device, Stream};
@@ -147,7 +146,7 @@ pub fn same_refusals(device: &Device) {
 
 /// Upserts with repeated keys, and operations on all pairs.
 pub fn same_operations(device: &Device) {
-    fn upserts<K: Key + Debug, V: Value<Carrier: RegisterRepr> + Debug + PartialEq>(
+    fn upserts<K: Key + Debug, V: Value + Debug + PartialEq>(
         stream: &Stream,
         n: usize,
         table: &mut GpuCuckoo<K, V>,
@@ -185,7 +184,7 @@ pub fn same_operations(device: &Device) {
 
 /// Keys of any plain type: of one to eight words, and of bytes that are no whole words.
 pub fn same_plain_keys(device: &Device) {
-    fn compare_keys<K: Pod + Debug, V: Pod + Debug>(
+    fn compare_keys<K: PlainKey + Debug, V: Pod + Debug>(
         device: &Device,
         key: impl Fn(u64) -> K + Copy,
         value: impl Fn(u64) -> V + Copy,

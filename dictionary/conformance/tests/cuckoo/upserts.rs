@@ -4,13 +4,14 @@ use crate::{Pair, bits, numbers, pairs, seeded};
 use bytemuck::{Pod, Zeroable};
 use gpu_conformance::{adversarial_streams, is_checked};
 use gpu_cuckoo::{Key, Value, WhenFull};
+use gpu_dictionary::Upsertion;
 use gpu_primitives::operator::{monoid, operator};
 use gpu_primitives::scan::{Max, Min, Monoid, Sum};
 use gpu_primitives::{Device, Error};
 use std::fmt::Debug;
 
-impl<K: Key + Debug, V: Value<Carrier: gpu_primitives::kernel::RegisterRepr> + Debug + PartialEq> Pair<K, V> {
-    fn upsert<M: Monoid<V> + Copy>(&mut self, keys: &[K], values: &[V], operation: M) -> Result<(), Error> {
+impl<K: Key + Debug, V: Value + Debug + PartialEq> Pair<K, V> {
+    fn upsert<M: Upsertion<V>>(&mut self, keys: &[K], values: &[V], operation: M) -> Result<(), Error> {
         let pairs = (&self.stream.upload(keys).unwrap(), &self.stream.upload(values).unwrap());
         self.table.upsert(&self.stream, pairs, operation)?;
         for (&key, &value) in keys.iter().zip(values) {

@@ -11,7 +11,6 @@ use gpu_conformance::{cases, run};
 use gpu_cuckoo::{GpuCuckoo, Key, Options};
 use gpu_dictionary::Upsertion;
 use gpu_dictionary_conformance::{self as dictionary, Combining, Family, Questions, Value};
-use gpu_primitives::kernel::RegisterRepr;
 use gpu_primitives::{DeviceVec, Error, Stream};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -65,7 +64,7 @@ impl Family for Cuckoo {
 }
 
 impl Combining for Cuckoo {
-    fn upsert<K: Key + Debug, V: Value<Carrier: RegisterRepr>>(
+    fn upsert<K: Key + Debug, V: Value>(
         table: &mut GpuCuckoo<K, V>,
         stream: &Stream,
         pairs: (&DeviceVec<K>, &DeviceVec<V>),

@@ -2,7 +2,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::intervals::{AnyIntervals, FoundWindows, find_windows, last_of};
+use super::intervals::{AnyIntervals, AnyRanges, FoundWindows, find_windows, last_of};
 use super::level::AnyLevel;
 use super::stack::AnyStack;
 use super::types::{Written, with_code, with_value};
@@ -41,16 +41,32 @@ impl<V: bytemuck::Pod> AllValues<V> {
 }
 
 impl AnyStack {
-    /// Counts the elements of each key, live or not. Does not wait.
-    pub(crate) fn count_every(&self, stream: &Stream, keys: AnySlice<'_>) -> Result<DeviceVec<u64>, Error> {
-        let mut counts = stream.uninit(keys.len())?;
+    /// Counts the elements in each interval, live or not. Does not wait.
+    pub(crate) fn count_every(&self, stream: &Stream, intervals: AnyIntervals<'_>) -> Result<DeviceVec<u64>, Error> {
+        let mut counts = stream.uninit(intervals.len()?)?;
         if self.is_empty() {
             transfer::fill(stream, &mut counts, 0)?;
-        } else if !keys.is_empty() {
+        } else if !counts.is_empty() {
             let found = FoundWindows { counts: Some(counts.as_mut_slice()), ..FoundWindows::default() };
-            self.find_every(stream, keys, found)?;
+            self.find_every(stream, intervals, found)?;
         }
         Ok(counts)
+    }
+
+    /// Returns the elements in each interval, live or not, in key order, the oldest of a key first. If there is more than one
+    /// level, merges them first. Waits for the stream, to learn how many there are.
+    pub(crate) fn ranges_of_every(&self, stream: &Stream, intervals: AnyIntervals<'_>) -> Result<AnyRanges, Error> {
+        let levels: Vec<&AnyLevel> = self.oldest_first().map(|(_, level)| level).collect();
+        match levels[..] {
+            [level] if intervals.len()? > 0 => self.ranges_of_only(stream, level, intervals),
+            [_, _, ..] if intervals.len()? > 0 => {
+                let mut merged = Self::new(self.types);
+                merged.set(0, Some(AnyLevel::merge(self.types, stream, &levels)?));
+                merged.ranges_of_every(stream, intervals)
+            }
+            // There is nothing.
+            _ => self.ranges(stream, intervals),
+        }
     }
 
     /// Returns the values of all elements of each key, live or not, and where those of each key begin. Waits for the stream,
@@ -146,9 +162,8 @@ impl AnyStack {
         self.level_count().max(1).next_power_of_two().ilog2()
     }
 
-    /// Finds the windows of keys. There must be at least one level and one key.
-    fn find_every(&self, stream: &Stream, keys: AnySlice<'_>, found: FoundWindows<'_>) -> Result<(), Error> {
-        let intervals = AnyIntervals { low: keys, high: keys };
+    /// Finds the windows of intervals. There must be at least one level and one interval.
+    fn find_every(&self, stream: &Stream, intervals: AnyIntervals<'_>, found: FoundWindows<'_>) -> Result<(), Error> {
         find_windows(stream, self.any_view(stream, false)?, intervals, None, self.log_pieces(), found, |_| {})
     }
 
@@ -170,7 +185,7 @@ impl AnyStack {
             counts: Some(counts.as_mut_slice()),
             ..FoundWindows::default()
         };
-        self.find_every(stream, keys, found)?;
+        self.find_every(stream, AnyIntervals { low: keys, high: keys }, found)?;
         scan::exclusive_sum(stream, &counts, offsets)?;
         Ok(windows)
     }

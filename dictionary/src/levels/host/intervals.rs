@@ -102,7 +102,7 @@ impl<'a, K: Pod> From<Intervals<'a, K>> for AnyIntervals<'a> {
 
 impl AnyIntervals<'_> {
     /// Returns the number of intervals.
-    fn len(&self) -> Result<usize, Error> {
+    pub(crate) fn len(&self) -> Result<usize, Error> {
         expect_len("the ends of the intervals", self.low.len(), self.high.len())?;
         Ok(self.low.len())
     }
@@ -293,16 +293,10 @@ impl AnyStack {
             let keys = AnyVec::uninit(stream, types.key, 0)?;
             return Ok(AnyRanges { offsets: stream.zeroed(len + 1)?, keys, values: types.room_for_values(stream, 0)? });
         }
-        let view = self.any_view(stream, false)?;
         if let Some(level) = self.distinct_level() {
-            let windows = LevelWindows::find(stream, view, intervals)?;
-            let [total] = last_of(stream, [windows.offsets.as_slice()])?;
-            let mut keys = AnyVec::uninit(stream, types.code, total)?;
-            let mut values = types.room_for_values(stream, total)?;
-            windows.copy(stream, level, keys.as_mut_slice(), values.as_mut_slice())?;
-            return Ok(AnyRanges { offsets: windows.offsets, keys: types.decode_result(stream, keys)?, values });
+            return self.ranges_of_only(stream, level, intervals);
         }
-        let windows = Windows::find(stream, view, intervals, None, self.next_of_ranges())?;
+        let windows = Windows::find(stream, self.any_view(stream, false)?, intervals, None, self.next_of_ranges())?;
         let total = reduce::sum(stream, &windows.overlapping)?;
         let [overlapping, weight] = last_of(stream, [total.as_slice(), windows.positions.as_slice()])?;
         if overlapping > OVERLAP * self.len()
@@ -322,6 +316,22 @@ impl AnyStack {
         let keys = types.decode_result(stream, keys)?;
         let values = self.combined(stream, keys.as_slice(), values)?;
         Ok(AnyRanges { offsets, keys, values })
+    }
+
+    /// Returns all elements in each interval of the only level, live or not. There must be at least one interval. Waits.
+    pub(crate) fn ranges_of_only(
+        &self,
+        stream: &Stream,
+        level: &AnyLevel,
+        intervals: AnyIntervals<'_>,
+    ) -> Result<AnyRanges, Error> {
+        let types = self.types;
+        let windows = LevelWindows::find(stream, self.any_view(stream, false)?, intervals)?;
+        let [total] = last_of(stream, [windows.offsets.as_slice()])?;
+        let mut keys = AnyVec::uninit(stream, types.code, total)?;
+        let mut values = types.room_for_values(stream, total)?;
+        windows.copy(stream, level, keys.as_mut_slice(), values.as_mut_slice())?;
+        Ok(AnyRanges { offsets: windows.offsets, keys: types.decode_result(stream, keys)?, values })
     }
 
     /// Writes the live elements in each interval into given room: see [`Stack::ranges_into`](crate::levels::Stack::ranges_into).

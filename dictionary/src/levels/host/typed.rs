@@ -457,12 +457,22 @@ impl<K: Key, V: Value> Stack<K, V> {
         Ok(reduced)
     }
 
-    /// Counts the elements of each key, live or not. Does not wait.
+    /// Counts the elements in each interval, live or not. Does not wait.
     ///
     /// # Errors
-    /// Any allocation or launch error.
-    pub fn count_every(&self, stream: &Stream, keys: DeviceSlice<'_, K>) -> Result<DeviceVec<u64>, Error> {
-        self.any.count_every(stream, keys.into())
+    /// [`Error::LengthMismatch`] if `low` and `high` differ in length. Any allocation or launch error.
+    pub fn count_every(&self, stream: &Stream, intervals: Intervals<'_, K>) -> Result<DeviceVec<u64>, Error> {
+        self.any.count_every(stream, intervals.into())
+    }
+
+    /// Returns the elements in each interval, live or not, in key order, the oldest of a key first. If there is more than one
+    /// level, merges them first. Waits for the stream, to learn how many there are.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if `low` and `high` differ in length. Any allocation or launch error.
+    pub fn ranges_of_every(&self, stream: &Stream, intervals: Intervals<'_, K>) -> Result<Ranges<K, V>, Error> {
+        let AnyRanges { offsets, keys, values } = self.any.ranges_of_every(stream, intervals.into())?;
+        Ok(Ranges { offsets, keys: keys.into_typed(), values: values.into_typed() })
     }
 
     /// Returns the values of all elements of each key, live or not. Waits for the stream, to learn how many there are.

@@ -446,6 +446,50 @@ impl<'a, T: Pod> From<&'a DeviceSliceMut<'_, T>> for DeviceSlice<'a, T> {
     }
 }
 
+/// Stands for the memory of devices in the error of a call that is given memory of the host.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct MemoryOfDevices(());
+
+/// Says what is in the memory of devices. Arrays, slices and vectors of the host are not: nothing implements this trait, which only
+/// makes the compiler say so. The memory is the parameter, and not `Self`, because the compiler would prefer to report `Into` then.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Host}` is in the memory of the host, and the call takes memory of a device",
+    label = "elements of the host",
+    note = "copy them to the device first: `&stream.upload(…)?`; `&mut stream.uninit(len)?` is memory to write"
+)]
+pub trait Has<Host: ?Sized> {}
+
+/// Conversions that no type has, whose error says what to do.
+macro_rules! not_on_device {
+    ($([$($generics:tt)*] $host:ty;)*) => { $(
+        impl<'a, T: Pod, $($generics)*> From<&'a $host> for DeviceSlice<'a, T>
+        where
+            MemoryOfDevices: Has<$host>,
+        {
+            fn from(_: &'a $host) -> Self {
+                unreachable!("memory of the host is not on a device")
+            }
+        }
+
+        impl<'a, T: Pod, $($generics)*> From<&'a mut $host> for DeviceSliceMut<'a, T>
+        where
+            MemoryOfDevices: Has<$host>,
+        {
+            fn from(_: &'a mut $host) -> Self {
+                unreachable!("memory of the host is not on a device")
+            }
+        }
+    )* };
+}
+
+not_on_device! {
+    [] [T];
+    [] Vec<T>;
+    [const N: usize] [T; N];
+}
+
 impl<'a, T: Pod> From<&'a mut DeviceVec<T>> for DeviceSliceMut<'a, T> {
     fn from(vector: &'a mut DeviceVec<T>) -> Self {
         vector.as_mut_slice()

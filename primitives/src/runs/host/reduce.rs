@@ -5,7 +5,7 @@ use super::compact::{Kept, Which};
 use crate::block::lookback;
 use crate::equality::{Equality, HoleEquality};
 use crate::hole::RegisterRepr;
-use crate::host::repr::{expect_both, repr_size};
+use crate::host::repr::{expect_repr, repr_size};
 use crate::host::runtime::column::{AnySliceMut, ColumnMut};
 use crate::host::source::{AnySource, Opened, Source};
 use crate::input::{Count, Input};
@@ -24,7 +24,7 @@ use bytemuck::Pod;
 ///
 /// Keys of a slice and values, of 4 and 8 bytes both, take one pass. Otherwise the keys are marked first, which takes
 /// temporary memory of a byte per key, and the values are combined by that. Values of another size than 4, 8, 12, 16 or 32
-/// bytes also need a copy of the totals in the next larger size.
+/// bytes also need a copy of the totals in the next larger size. Zero-sized values have no totals: only the keys are written.
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if there are not as many values as keys, or an output is too short; any launch error.
@@ -37,7 +37,12 @@ pub fn reduce_by_key<'a, K: Pod, V: Pod, E: Equality<K>, M: Monoid<V>>(
     equality: E,
     operation: M,
 ) -> Result<DeviceValue<u64>, Error> {
-    const { expect_both::<K, V>() };
+    const {
+        expect_repr::<K>();
+        if size_of::<V>() > 0 {
+            expect_repr::<V>();
+        }
+    };
     let from = (keys.into_parts()?.lower(), values.into_parts()?.lower());
     let _span = crate::span!(stream, "runs::reduce_by_key", from.0.len());
     let (keys, totals) = (output_keys.into(), totals.into());
@@ -56,7 +61,13 @@ fn reduce_runs(
     expect_room("the totals of a reduction", keys.len(), totals.len())?;
     let (keys, values) = keys.in_step(values)?;
     let (len, counted) = (keys.len(), keys.counted(stream)?);
-    let (keys, values) = (keys.open(stream)?, values.open(stream)?);
+    let keys = keys.open(stream)?;
+    if totals.size() == 0 {
+        let mut marks = stream.uninit(len)?;
+        let output = output_keys.raw_view_mut(stream)?;
+        return Kept { len, which: Which::First, equality }.mark(stream, &keys, output, &mut marks);
+    }
+    let values = values.open(stream)?;
     let (output, totals) = (output_keys.raw_view_mut(stream)?, totals.raw_view_mut(stream)?);
     let values = Values { len, input: &values, totals, operation };
     if let Some(count) = values.reduce_by(stream, &keys, output, equality)? {
