@@ -25,11 +25,15 @@ pub use value::{Carrier, Value, values_for};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::cast;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::checkpoint;
 #[doc(hidden)]
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::column;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::contents::{Contents, Stats};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::durable::Durable;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::file;
 #[cfg(not(target_arch = "nvptx64"))]
