@@ -38,10 +38,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     }
 
     /// Writes a checkpoint to a disk of any kind.
-    ///
-    /// # Errors
-    /// The errors of [`checkpoint`](Self::checkpoint).
-    pub fn checkpoint_to(&self, stream: &Stream, disk: &impl Disk) -> Result<(), Error> {
+    pub(super) fn checkpoint_to(&self, stream: &Stream, disk: &impl Disk) -> Result<(), Error> {
         write_levels::<K, V, true>(&self.lsm, stream, disk)
     }
 
@@ -56,10 +53,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     }
 
     /// Reads the last finished checkpoint of a disk, or returns `None` if none was ever finished there.
-    ///
-    /// # Errors
-    /// The errors of [`recover`](Self::recover), without [`NotFound`](ErrorKind::NotFound).
-    pub fn recover_from(stream: &Stream, disk: &impl Disk) -> Result<Option<Self>, Error> {
+    pub(super) fn recover_from(stream: &Stream, disk: &impl Disk) -> Result<Option<Self>, Error> {
         Ok(read_levels::<K, V, true>(stream, disk)?.map(|lsm| Self { lsm }))
     }
 
