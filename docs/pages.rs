@@ -36,6 +36,7 @@ pages! {
     sets "sets.md"
     sharded "sharded.md"
     sort "sort.md"
+    sorted_array "sorted-array.md"
     sources "sources.md"
     threads "threads.md"
     top_k "top-k.md"

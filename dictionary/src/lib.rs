@@ -29,6 +29,8 @@ pub use value::{Carrier, Value, values_for};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::cast;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::checkpoint;
 #[doc(hidden)]
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::column;
@@ -37,6 +39,8 @@ pub use host::column;
 pub use host::combine;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::contents::{Contents, Stats};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::durable::Durable;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::file;
 #[cfg(not(target_arch = "nvptx64"))]

@@ -1,8 +1,8 @@
 //! The dictionary without its types: what an update does, compiled once.
 
-use crate::checkpoint::History;
 use crate::options::Options;
 use crate::{CleanupPolicy, Stats};
+use gpu_dictionary::checkpoint::History;
 use gpu_dictionary::levels::{AnyLevel, AnyStack, Operation, Types};
 use gpu_primitives::{AnySlice, Error, Stream, expect_len};
 

@@ -1,12 +1,12 @@
 //! The dictionary: updates and cleanup.
 
 use crate::any::AnyLsm;
-use crate::checkpoint::History;
 use crate::options::Options;
 use crate::{CleanupPolicy, Key, Level, Snapshot, Stats, Value};
 use core::fmt::{self, Debug, Formatter};
 use core::marker::PhantomData;
 use gpu_dictionary::Upsertion;
+use gpu_dictionary::checkpoint::History;
 use gpu_dictionary::levels::{Operation, Stack, Types};
 use gpu_primitives::{DeviceSlice, Error, Stream};
 

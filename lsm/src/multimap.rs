@@ -36,7 +36,7 @@ const FORMAT: Format = Format { magic: *b"gpu-mul\n", version: 2 };
 #[derive(Debug)]
 pub struct GpuMultimap<K: Key, V: Value> {
     /// Nothing in it is stale: there are no tombstones, and all elements of a key count.
-    lsm: GpuLsm<K, V>,
+    pub(crate) lsm: GpuLsm<K, V>,
 }
 
 /// Makes a multimap that shares the levels, which never change. Costs no device memory, and does not wait.
@@ -226,9 +226,10 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     }
 
     /// Takes a snapshot: the multimap as it is now, for queries while updates go on. Costs no device memory. Does not wait.
+    /// Its [checkpoint](Self::checkpoint) is one of the multimap.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<Self> {
-        Snapshot::new(self.clone())
+        Snapshot::new(Self { lsm: self.lsm.snapshot().into_inner() })
     }
 
     /// Writes the multimap to a file: a header, and the file of its levels. [`load`](Self::load) reads it on any device. Waits.

@@ -7,6 +7,7 @@ use crate::plan::concatenated;
 use crate::shard::Shard;
 use crate::sharded::{Code, Sharded, unset};
 use crate::world::{Call, World};
+use gpu_dictionary::checkpoint::History;
 use gpu_dictionary::file::{Format, Source, unique_id, write_section};
 use gpu_dictionary::{Contents, Dictionary};
 use gpu_primitives::{Error, Stream};
@@ -41,17 +42,7 @@ impl<C: bytemuck::Pod> Header<C> {
             bytes.extend(number.to_le_bytes());
         }
         bytes.extend(self.id.to_le_bytes());
-        let (seed, splitters) = match &self.partition {
-            &Partition::Hash { seed } => (seed, &[][..]),
-            Partition::Ranges { splitters } => (0, &splitters[..]),
-        };
-        bytes.extend(seed.to_le_bytes());
-        bytes.extend((splitters.len() as u32).to_le_bytes());
-        for splitter in splitters {
-            let mut code = [0; CODE];
-            code[..size_of::<C>()].copy_from_slice(bytemuck::bytes_of(splitter));
-            bytes.extend(code);
-        }
+        write_partition(&mut bytes, &self.partition);
         bytes
     }
 
@@ -59,22 +50,49 @@ impl<C: bytemuck::Pod> Header<C> {
         let header = source.header::<D::Key, D::Value, _>(format, |source| {
             let [shards, first, here] = [source.u64()?, source.u64()?, source.u64()?];
             let id = u128::from_le_bytes(source.bytes()?);
-            let (seed, len) = (source.u32()?, source.u32()?);
-            // A false length is found by the checksum, but must not use up all memory before.
-            let mut splitters = Vec::new();
-            for _ in 0..(len as usize).min(MAX_SHARDS) {
-                let code = source.bytes::<CODE>()?;
-                splitters.push(bytemuck::pod_read_unaligned(&code[..size_of::<C>()]));
-            }
-            let partition = if D::IN_RANGES { Partition::Ranges { splitters } } else { Partition::Hash { seed } };
-            Ok(Self { shards, first, here, partition, id })
+            Ok(Self { shards, first, here, partition: read_partition::<D, C>(source)?, id })
         })?;
-        let most = MAX_SHARDS as u64;
-        if header.shards == 0 || header.shards > most {
-            return Err(source.invalid(format!("it has {} shards, but 1 to {most} are possible", header.shards)));
-        }
+        expect_possible(source, header.shards)?;
         Ok(header)
     }
+}
+
+/// Appends how keys are divided.
+pub(crate) fn write_partition<C: bytemuck::Pod>(bytes: &mut Vec<u8>, partition: &Partition<C>) {
+    let (seed, splitters) = match partition {
+        &Partition::Hash { seed } => (seed, &[][..]),
+        Partition::Ranges { splitters } => (0, &splitters[..]),
+    };
+    bytes.extend(seed.to_le_bytes());
+    bytes.extend((splitters.len() as u32).to_le_bytes());
+    for splitter in splitters {
+        let mut code = [0; CODE];
+        code[..size_of::<C>()].copy_from_slice(bytemuck::bytes_of(splitter));
+        bytes.extend(code);
+    }
+}
+
+/// Reads how keys are divided.
+pub(crate) fn read_partition<D: Shard, C: bytemuck::Pod>(
+    source: &mut Source<impl Read>,
+) -> Result<Partition<C>, Error> {
+    let (seed, len) = (source.u32()?, source.u32()?);
+    // A false length is found by the checksum, but must not use up all memory before.
+    let mut splitters = Vec::new();
+    for _ in 0..(len as usize).min(MAX_SHARDS) {
+        let code = source.bytes::<CODE>()?;
+        splitters.push(bytemuck::pod_read_unaligned(&code[..size_of::<C>()]));
+    }
+    Ok(if D::IN_RANGES { Partition::Ranges { splitters } } else { Partition::Hash { seed } })
+}
+
+/// Returns an error for a file with a number of shards that is not possible.
+pub(crate) fn expect_possible(source: &Source<impl Read>, shards: u64) -> Result<(), Error> {
+    let most = MAX_SHARDS as u64;
+    if (1..=most).contains(&shards) {
+        return Ok(());
+    }
+    Err(source.invalid(format!("it has {shards} shards, but 1 to {most} are possible")))
 }
 
 /// Returns the name of a shard's file.
@@ -141,9 +159,9 @@ impl<D: Shard> Sharded<D> {
         let shards: Result<Vec<D>, Error> = (0..header.shards).map(|_| D::load(stream, &mut reader)).collect();
         let shards = shards?;
         let shard = shards.first().map(Dictionary::options).unwrap_or_default();
-        let (number, balance) = (world.count_dictionary(), Balance::default());
+        let (number, balance, history) = (world.count_dictionary(), Balance::default(), History::default());
         let options = Options::new(world).shard(shard);
-        Ok(Self { options, shards, partition: header.partition, number, lost: None, balance })
+        Ok(Self { options, shards, partition: header.partition, number, lost: None, balance, history })
     }
 
     /// Writes the dictionary to a folder: a file for each shard, and a list. Every rank must call it, with the same folder of a
@@ -237,15 +255,29 @@ impl<D: Shard> Sharded<D> {
                 .map_err(|error| damaged(directory, &format!("{} cannot be opened: {error}", path.display())))?;
             D::load(home, BufReader::new(file)).map_err(|error| in_file(&path, error))
         };
-        let (first, saved) = (world.first_shard(), header.shards as usize);
-        if world.shards() == saved {
-            let shards = (0..world.own_shards()).map(|own| load(first + own, world.home(own, stream)));
-            let shards = world.vote(&call, shards.collect())?;
-            let (partition, balance) = (header.partition, Balance::default());
-            return Ok(Self { options, shards, partition, number, lost: None, balance });
+        let saved = Saved { shards: header.shards as usize, partition: header.partition };
+        Self::of_saved(stream, (number, &call), saved, options, load)
+    }
+
+    /// Makes a dictionary of saved shards, which `load` reads one by one. Every rank calls it.
+    ///
+    /// With as many shards as there are, each is read as it is. Otherwise all pairs are divided anew.
+    pub(crate) fn of_saved(
+        stream: &Stream,
+        (number, call): (u64, &Call),
+        saved: Saved<Code<D>>,
+        options: Options<D::Options>,
+        load: impl Fn(usize, &Stream) -> Result<D, Error>,
+    ) -> Result<Self, Error> {
+        let world = options.world.clone();
+        let (balance, history) = (Balance::default(), History::default());
+        if world.shards() == saved.shards {
+            let shards = (0..world.own_shards()).map(|own| load(world.first_shard() + own, world.home(own, stream)));
+            let shards = world.vote(call, shards.collect())?;
+            return Ok(Self { options, shards, partition: saved.partition, number, lost: None, balance, history });
         }
         // Each rank reads a part of the files.
-        let mine = saved * world.rank() / world.ranks()..saved * (world.rank() + 1) / world.ranks();
+        let mine = saved.shards * world.rank() / world.ranks()..saved.shards * (world.rank() + 1) / world.ranks();
         let read = || {
             let (mut keys, mut values) = (Vec::new(), Vec::new());
             for shard in mine {
@@ -255,11 +287,17 @@ impl<D: Shard> Sharded<D> {
             }
             Ok(Contents { keys: concatenated(stream, keys)?, values: concatenated(stream, values)? })
         };
-        let Contents { keys, values } = world.vote(&call, read())?;
+        let Contents { keys, values } = world.vote(call, read())?;
         let pairs = (keys.as_slice(), values.as_slice());
-        let (partition, shards) = distribute::<D>(&world, stream, &call, pairs, &options, unset::<D>())?;
-        Ok(Self { options, shards, partition, number, lost: None, balance: Balance::default() })
+        let (partition, shards) = distribute::<D>(&world, stream, call, pairs, &options, unset::<D>())?;
+        Ok(Self { options, shards, partition, number, lost: None, balance, history })
     }
+}
+
+/// How many shards were saved, and how their keys were divided.
+pub(crate) struct Saved<C> {
+    pub shards: usize,
+    pub partition: Partition<C>,
 }
 
 /// Reads the list of a set.

@@ -44,9 +44,11 @@
 //! - A rank fails, or the ranks do not make the same call: all get an error, and nothing has changed.
 //! - A rank dies, or does not answer in time ([`World::timeout`]): all others get [`DictionaryLost`](gpu_primitives::Error), now or
 //!   from their next call on. Nothing waits longer than that.
-//! - [`Sharded::save_set`] and [`Sharded::load_set`] keep a dictionary, also for another number of ranks.
+//! - [`Durable::checkpoint`](gpu_dictionary::Durable::checkpoint) keeps a dictionary in a folder, whatever fails and whenever.
+//!   [`Sharded::save_set`] and [`Sharded::load_set`] keep a dictionary, also for another number of ranks.
 
 mod build;
+mod durable;
 mod files;
 mod modelled;
 #[cfg(feature = "mpi")]

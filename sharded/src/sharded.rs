@@ -10,6 +10,7 @@ use crate::world::{Call, World};
 use bytemuck::Pod;
 use core::fmt::{self, Debug, Formatter};
 use gpu_dictionary::cast::Input;
+use gpu_dictionary::checkpoint::History;
 use gpu_dictionary::{Contents, Dictionary, Lookup, Stats, values_for};
 use gpu_primitives::sort::RadixKey;
 use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, permute, sort};
@@ -30,6 +31,8 @@ pub struct Sharded<D: Shard> {
     /// Why the shards are not as they should be, if they are not.
     pub(crate) lost: Option<String>,
     pub(crate) balance: Balance,
+    /// Which checkpoints the dictionary continues. That of the first rank counts.
+    pub(crate) history: History,
 }
 
 impl<D: Shard + Debug> Debug for Sharded<D> {
@@ -313,7 +316,8 @@ impl<D: Shard> Dictionary for Sharded<D> {
         let of_shard = |own: usize| D::new(world.home(own, stream), options.of_shard());
         let shards = || world.expect_shards().and_then(|()| (0..world.own_shards()).map(of_shard).collect());
         let shards = world.vote(&call, shards())?;
-        Ok(Self { options, shards, partition: unset::<D>(), number, lost: None, balance: Balance::default() })
+        let (partition, balance, history) = (unset::<D>(), Balance::default(), History::default());
+        Ok(Self { options, shards, partition, number, lost: None, balance, history })
     }
 
     fn bulk_build<'a>(
@@ -327,7 +331,8 @@ impl<D: Shard> Dictionary for Sharded<D> {
         let call = Call { options: options.fingerprint::<D>(), ..Call::of::<D>("bulk_build", number) };
         let (keys, values) = (pairs.0.into(), pairs.1.into());
         let (partition, shards) = distribute::<D>(&world, stream, &call, (keys, values), &options, unset::<D>())?;
-        let mut all = Self { options, shards, partition, number, lost: None, balance: Balance::default() };
+        let (balance, history) = (Balance::default(), History::default());
+        let mut all = Self { options, shards, partition, number, lost: None, balance, history };
         all.balance_new(stream, &world)?;
         Ok(all)
     }
@@ -344,7 +349,7 @@ impl<D: Shard> Dictionary for Sharded<D> {
         let copies = self.shards.iter().enumerate().map(of_shard).collect();
         let shards = self.world().vote(&self.call("try_clone"), copies)?;
         let (options, partition, balance) = (self.options.clone(), self.partition.clone(), self.balance.of_copy());
-        Ok(Self { options, shards, partition, number, lost: None, balance })
+        Ok(Self { options, shards, partition, number, lost: None, balance, history: History::default() })
     }
 
     fn lookup<'a>(

@@ -2,6 +2,7 @@
 
 use crate::{Key, Level, Options, Snapshot, Stats, Value};
 use gpu_dictionary::Upsertion;
+use gpu_dictionary::checkpoint::History;
 use gpu_dictionary::levels::{AnyLevel, AnyStack, Stack};
 use gpu_primitives::{DeviceSlice, Error, Stream};
 
@@ -10,11 +11,13 @@ const SLOT: usize = 0;
 
 /// A sorted array: see the [crate documentation](crate).
 ///
-/// A clone shares the array until one of the two is updated. It costs no device memory, and does not wait.
+/// A clone shares the array until one of the two is updated. It costs no device memory, and does not wait. It has checkpoints of
+/// its own.
 #[derive(Clone, Debug)]
 pub struct GpuSortedArray<K: Key, V: Value> {
     /// At most one level, without tombstones or duplicate keys.
     pub(crate) stack: Stack<K, V>,
+    pub(crate) history: History,
 }
 
 impl<K: Key, V: Value> Default for GpuSortedArray<K, V> {
@@ -33,7 +36,7 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     }
 
     fn empty(options: Options) -> Self {
-        Self { stack: Stack::with_bucket(options.bucket) }
+        Self { stack: Stack::with_bucket(options.bucket), history: History::default() }
     }
 
     /// Returns the options that the array has. A new one with them behaves in the same way.
@@ -75,7 +78,8 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     }
 
     /// Takes a snapshot: the array as it is now, for queries while updates go on. It shares the array and costs no device
-    /// memory until an update replaces the array. Does not wait.
+    /// memory until an update replaces the array. Does not wait. Its [checkpoint](gpu_dictionary::Durable::checkpoint) is one
+    /// of the array.
     ///
     /// ```
     /// # use gpu_primitives::{Device, Error};
@@ -94,7 +98,7 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     /// ```
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<Self> {
-        Snapshot::new(self.clone())
+        Snapshot::new(Self { stack: self.stack.clone(), history: self.history.of_snapshot() })
     }
 
     /// Inserts pairs. Replaces the values of keys that are already present. Rewrites the whole array. Waits for the
@@ -115,7 +119,7 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     ) -> Result<(), Error> {
         let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
         let _span = gpu_primitives::span!(stream, "sorted_array::insert", pairs.0.len());
-        merge(self.stack.any_mut(), stream, &[Level::<K, V>::from_pairs(stream, pairs.0, pairs.1.into())?.into_any()])
+        self.merge(stream, &[Level::<K, V>::from_pairs(stream, pairs.0, pairs.1.into())?.into_any()])
     }
 
     /// Deletes keys. Ignores absent keys. Waits, as [`insert`](Self::insert) does.
@@ -125,7 +129,7 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     pub fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
         let keys: DeviceSlice<'a, K> = keys.into();
         let _span = gpu_primitives::span!(stream, "sorted_array::delete", keys.len());
-        merge(self.stack.any_mut(), stream, &[Level::<K, V>::tombstones(stream, keys)?.into_any()])
+        self.merge(stream, &[Level::<K, V>::tombstones(stream, keys)?.into_any()])
     }
 
     /// Inserts pairs and deletes keys in one call, at the cost of a single merge. If a key is in both, the deletion
@@ -143,7 +147,7 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
         let _span = gpu_primitives::span!(stream, "sorted_array::update", insert.0.len());
         let inserted = Level::<K, V>::from_pairs(stream, insert.0, insert.1.into())?;
         let deleted = Level::<K, V>::tombstones(stream, delete.into())?;
-        merge(self.stack.any_mut(), stream, &[inserted.into_any(), deleted.into_any()])
+        self.merge(stream, &[inserted.into_any(), deleted.into_any()])
     }
 
     /// Combines values with those that are present: the value of a key becomes `operation.combine(present, new)`, and the new
@@ -173,7 +177,14 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
         let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
         let _span = gpu_primitives::span!(stream, "sorted_array::upsert", pairs.0.len());
         let operands = Level::<K, V>::operands(stream, pairs.0, pairs.1.into(), operation)?;
-        merge(self.stack.any_mut(), stream, &[operands.into_any()])
+        self.merge(stream, &[operands.into_any()])
+    }
+
+    /// Merges newer levels, oldest first, into the array.
+    fn merge(&mut self, stream: &Stream, newer: &[AnyLevel]) -> Result<(), Error> {
+        merge(self.stack.any_mut(), stream, newer)?;
+        self.history.advance();
+        Ok(())
     }
 
     /// Removes everything. Does not wait.
@@ -181,6 +192,7 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     /// # Errors
     /// None.
     pub fn clear(&mut self, _: &Stream) -> Result<(), Error> {
+        self.history.advance();
         self.stack.clear();
         Ok(())
     }

@@ -33,6 +33,8 @@
 #[cfg(not(target_arch = "nvptx64"))]
 mod array;
 #[cfg(not(target_arch = "nvptx64"))]
+mod durable;
+#[cfg(not(target_arch = "nvptx64"))]
 mod file;
 #[cfg(not(target_arch = "nvptx64"))]
 mod options;

@@ -44,8 +44,11 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Look up", &["lookup", "contains", "count_values", "get", "get_into", "reduce", "successor", "predecessor"]),
     ("Intervals", &["count", "count_into", "range", "range_into"]),
     ("All pairs", &["len", "is_empty", "stats", "iter", "export", "keys", "values", "pairs"]),
-    ("Keep", &["save", "load", "checkpoint", "recover", "recover_or_new"]),
+    ("Keep", &["save", "load", "checkpoint", "recover", "recover_or_new", "checkpoint_to", "recover_from", "adopt"]),
 ];
+
+/// The methods that a trait provides. The lists do not name them where the trait is implemented.
+const PROVIDED: [(&str, &[&str]); 1] = [("Durable", &["checkpoint", "recover", "recover_or_new"])];
 
 /// How a dictionary has a method.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +79,17 @@ fn methods(list: &str, path: &str) -> Methods {
     for line in list.lines() {
         if line.starts_with("impl") {
             way = match line.rsplit_once(" for ") {
-                Some((before, _)) => Way::Trait(last_name(before)),
+                Some((before, implementor)) => {
+                    let of = last_name(before);
+                    if implementor.starts_with(&format!("{path}<")) {
+                        let provided =
+                            PROVIDED.iter().filter(|(name, _)| *name == of).flat_map(|(_, provided)| *provided);
+                        for name in provided {
+                            methods.entry((*name).to_owned()).or_insert_with(|| Way::Trait(of.clone()));
+                        }
+                    }
+                    Way::Trait(of)
+                }
                 None => Way::Own,
             };
         }
@@ -153,9 +166,12 @@ mod tests {
                     impl<K> gpu_dictionary::traits::Dictionary for gpu_lsm::GpuLsm<K, V>\n\
                     pub fn gpu_lsm::GpuLsm<K, V>::len(&self) -> usize\n\
                     pub fn gpu_lsm::GpuLsm<K, V>::try_clone(&self) -> Self\n\
+                    impl<K> gpu_dictionary::durable::Durable for gpu_lsm::Other<K, V>\n\
                     pub fn gpu_lsm::Other<K, V>::none(&self)\n";
         let found: Vec<_> = methods(list, "gpu_lsm::GpuLsm").into_iter().collect();
         let of = Way::Trait("Dictionary".into());
         assert_eq!(found, [("insert".into(), Way::Own), ("len".into(), Way::Own), ("try_clone".into(), of)]);
+        let found: Vec<String> = methods(list, "gpu_lsm::Other").into_keys().collect();
+        assert_eq!(found, ["checkpoint", "none", "recover", "recover_or_new"]);
     }
 }

@@ -16,8 +16,9 @@ use super::build::{MAX_KEYS, buckets_for, build};
 use super::options::{Options, WhenFull};
 use super::pairs::{Given, Sizes, typed};
 use super::table::{GpuCuckoo, RawTable};
+use gpu_dictionary::checkpoint::{Disk, read_whole, write_whole};
 use gpu_dictionary::file::{Format, Source, ascending, write_array, write_section};
-use gpu_dictionary::{Contents, Value, WordKey as Key};
+use gpu_dictionary::{Contents, Durable, Value, WordKey as Key};
 use gpu_primitives::code::Sign;
 use gpu_primitives::{AnySlice, AnyVec, Error, Stream, sized};
 use std::io::{Read, Write};
@@ -63,6 +64,22 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         let mut source = Source::new(&mut reader as &mut dyn Read);
         let stated = source.header::<K, V, _>(FORMAT, own_header)?;
         RawTable::load(stream, source, stated, Self::SIZES, K::SIGN).map(Self::of)
+    }
+}
+
+/// A checkpoint writes all pairs and the options, as [`save`](Self::save) does, and needs the memory of an
+/// [`export`](Self::export). A table that is recovered has the options of the checkpoint.
+impl<K: Key, V: Value> Durable for GpuCuckoo<K, V> {
+    fn checkpoint_to(&self, stream: &Stream, disk: &impl Disk) -> Result<(), Error> {
+        write_whole(self, &self.history, stream, disk)
+    }
+
+    fn recover_from(stream: &Stream, disk: &impl Disk, _: Option<&Options>) -> Result<Option<Self>, Error> {
+        let found = read_whole::<Self>(stream, disk)?;
+        Ok(found.map(|(mut recovered, history)| {
+            recovered.history = history;
+            recovered
+        }))
     }
 }
 

@@ -7,6 +7,7 @@ use super::pairs::{Given, PairSlices, PairVec, Sizes};
 use super::storage::Storage;
 use super::work::Work;
 use core::marker::PhantomData;
+use gpu_dictionary::checkpoint::History;
 use gpu_dictionary::{Value, WordKey as Key, assert_carried};
 use gpu_primitives::{AnySlice, DeviceSlice, DeviceValue, Error, Stream};
 
@@ -29,6 +30,8 @@ use gpu_primitives::{AnySlice, DeviceSlice, DeviceValue, Error, Stream};
 #[derive(Debug)]
 pub struct GpuCuckoo<K: Key, V: Value> {
     pub(super) raw: RawTable,
+    /// Which checkpoints this table continues.
+    pub(super) history: History,
     types: PhantomData<fn() -> (K, V)>,
 }
 
@@ -77,7 +80,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// Returns a table of keys and values with these [sizes](Self::SIZES).
     pub(super) fn of(raw: RawTable) -> Self {
         assert_eq!(raw.storage.sizes(), Self::SIZES, "the types of a table");
-        Self { raw, types: PhantomData }
+        Self { raw, history: History::default(), types: PhantomData }
     }
 
     /// Creates an empty table with room for as many keys as the options [say](Options::capacity). Waits.

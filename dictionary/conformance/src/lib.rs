@@ -13,6 +13,10 @@ pub mod kernels;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::behaviour::{a_join, a_kernel_of_ones_own};
 #[cfg(not(target_arch = "nvptx64"))]
+pub use host::disk::{Failure, Machine};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::durable::{checkpoint_crashes, checkpoint_damage, checkpoint_history};
+#[cfg(not(target_arch = "nvptx64"))]
 pub use host::failures::{Input, fail};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::files::{Failing, refused, round_trip, saved};

@@ -40,14 +40,18 @@ const TYPES: [&str; 13] =
     ["plain data", "u32", "u64", "i32", "i64", "f32", "f64", "u8", "u16", "i8", "i16", "u128", "i128"];
 
 /// The structures that have a file format: the first bytes of their files, and their names for error messages.
-const STRUCTURES: [([u8; 8], &str); 10] = [
+const STRUCTURES: [([u8; 8], &str); 14] = [
     (*b"gpu-lsm\n", "an LSM"),
     (*b"gpu-arr\n", "a sorted array"),
     (*b"gpu-cuc\n", "a cuckoo table"),
     (*b"gpu-pln\n", "a cuckoo table of plain keys"),
     (*b"gpu-val\n", "a dictionary of large values"),
     (*b"gpu-mul\n", "a multimap"),
-    (*b"gpu-man\n", "the manifest of a checkpoint"),
+    (*b"gpu-man\n", "the manifest of a checkpoint of an LSM"),
+    (*b"gpu-mmn\n", "the manifest of a checkpoint of a multimap"),
+    (*b"gpu-one\n", "the manifest of a checkpoint in one part"),
+    (*b"gpu-shm\n", "the manifest of a checkpoint of a sharded dictionary"),
+    (*b"gpu-prt\n", "a part of a checkpoint"),
     (*b"gpu-lvl\n", "a level of a checkpoint"),
     (*b"gpu-shd\n", "a sharded dictionary"),
     (*b"gpu-set\n", "the list of a set of files"),

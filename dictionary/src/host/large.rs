@@ -2,11 +2,12 @@
 
 mod methods;
 
+use super::checkpoint::{Disk, History, read_whole, write_whole};
 use super::column::{Column, indices};
 use super::combine::Combined;
 use super::file::{Format, Source, write_array, write_section};
 use crate::{
-    Contents, Dictionary, DictionaryOptions, Lookup, Neighbour, Ordered, Ranges, Stats, Updatable, Upsertable,
+    Contents, Dictionary, DictionaryOptions, Durable, Lookup, Neighbour, Ordered, Ranges, Stats, Updatable, Upsertable,
     Upsertion, values_for,
 };
 use bytemuck::Pod;
@@ -48,6 +49,8 @@ pub struct LargeValues<D: Dictionary<Value = u32>, V: Pod> {
     /// Where the value of each key is.
     indices: D,
     values: Column<V>,
+    /// Which checkpoints this dictionary continues. That of `indices` is not used.
+    history: History,
 }
 
 impl<D: Dictionary<Value = u32> + Debug, V: Pod> Debug for LargeValues<D, V> {
@@ -90,8 +93,14 @@ impl<D: Dictionary<Value = u32>, V: Pod> LargeValues<D, V> {
     /// # Errors
     /// [`Error::OutOfMemory`], or any launch error. After an error the dictionary is unchanged.
     pub fn compact(&mut self, stream: &Stream) -> Result<(), Error> {
-        *self = self.compacted(stream, 0)?;
+        let compact = self.compacted(stream, 0)?;
+        self.replace(compact);
         Ok(())
+    }
+
+    /// Becomes a copy of itself.
+    fn replace(&mut self, copy: Self) {
+        *self = Self { history: std::mem::take(&mut self.history), ..copy };
     }
 
     /// Returns a compact copy, with room for more values.
@@ -102,7 +111,7 @@ impl<D: Dictionary<Value = u32>, V: Pod> LargeValues<D, V> {
         self.values.gather(stream, &old, array.slice_mut(..len)?)?;
         let values = Column::from_array(array, len);
         let indices = D::bulk_build(stream, (&keys, &indices(stream, 0, keys.len())?), self.indices.options())?;
-        Ok(Self { indices, values })
+        Ok(Self { indices, values, history: History::default() })
     }
 }
 
@@ -117,7 +126,8 @@ impl<D: Updatable<Value = u32>, V: Pod> LargeValues<D, V> {
     ) -> Result<(), Error> {
         expect_values::<V>(keys, values.len())?;
         if !self.values.has_room_for(values.len()) && self.indices.len(stream)? < self.values.len() / 2 {
-            *self = self.compacted(stream, values.len())?;
+            let compact = self.compacted(stream, values.len())?;
+            self.replace(compact);
         }
         let more = self.values.with(stream, values)?;
         let start = if size_of::<V>() == 0 { 0 } else { self.values.len() };
@@ -136,7 +146,7 @@ impl<D: Dictionary<Value = u32>, V: Pod> Dictionary for LargeValues<D, V> {
 
     fn new(stream: &Stream, options: D::Options) -> Result<Self, Error> {
         let values = Column::empty(stream)?;
-        Ok(Self { indices: D::new(stream, options)?, values })
+        Ok(Self { indices: D::new(stream, options)?, values, history: History::default() })
     }
 
     fn bulk_build<'a>(
@@ -148,7 +158,7 @@ impl<D: Dictionary<Value = u32>, V: Pod> Dictionary for LargeValues<D, V> {
         expect_values::<V>(keys.len(), values.len())?;
         let values = Column::with_room(stream, values, 0)?;
         let indices = D::bulk_build(stream, (keys, &indices(stream, 0, keys.len())?), options)?;
-        Ok(Self { indices, values })
+        Ok(Self { indices, values, history: History::default() })
     }
 
     fn options(&self) -> D::Options {
@@ -156,7 +166,8 @@ impl<D: Dictionary<Value = u32>, V: Pod> Dictionary for LargeValues<D, V> {
     }
 
     fn try_clone(&self, stream: &Stream) -> Result<Self, Error> {
-        Ok(Self { indices: self.indices.try_clone(stream)?, values: self.values.clone() })
+        let (indices, values) = (self.indices.try_clone(stream)?, self.values.clone());
+        Ok(Self { indices, values, history: History::default() })
     }
 
     fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, Self::Key>>) -> Result<Lookup<V>, Error> {
@@ -217,7 +228,7 @@ impl<D: Dictionary<Value = u32>, V: Pod> Dictionary for LargeValues<D, V> {
             return Err(source.invalid("the indices of the values are not in key order"));
         }
         let array = source.values::<V>(stream, "the values", places.len())?;
-        Ok(Self { indices, values: Column::from(array) })
+        Ok(Self { indices, values: Column::from(array), history: History::default() })
     }
 
     fn stats(&self, stream: &Stream) -> Result<Stats, Error> {
@@ -283,6 +294,26 @@ impl<D: Updatable<Value = u32>, V: Pod> Upsertable for LargeValues<D, V> {
         let mut different = stream.uninit(positions.len())?;
         permute::gather(stream, keys, &positions, &mut different)?;
         self.insert(stream, (&different, &values))
+    }
+}
+
+/// A checkpoint writes everything, as [`save`](Dictionary::save) does, also if the dictionary of the indices is an LSM.
+impl<D: Durable<Value = u32>, V: Pod> Durable for LargeValues<D, V> {
+    fn checkpoint_to(&self, stream: &Stream, disk: &impl Disk) -> Result<(), Error> {
+        write_whole(self, &self.history, stream, disk)
+    }
+
+    fn recover_from(stream: &Stream, disk: &impl Disk, options: Option<&D::Options>) -> Result<Option<Self>, Error> {
+        let found = read_whole::<Self>(stream, disk)?;
+        Ok(found.map(|(recovered, history)| {
+            let mut recovered = Self { history, ..recovered };
+            options.inspect(|options| recovered.adopt(options));
+            recovered
+        }))
+    }
+
+    fn adopt(&mut self, options: &D::Options) {
+        self.indices.adopt(options);
     }
 }
 

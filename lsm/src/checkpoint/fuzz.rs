@@ -1,10 +1,9 @@
 //! Folders whose files are lost, shortened, put in each other's place, or changed at random.
 
-use super::folder::Folder;
-use super::simulated::Machine;
 use super::tests::Subject;
 use crate::GpuLsm;
-use gpu_dictionary_conformance::{Mutator, Random, Round, fuzz_seeds, saved};
+use gpu_dictionary::Durable;
+use gpu_dictionary_conformance::{Machine, Mutator, Random, Round, fuzz_seeds, saved};
 use gpu_primitives::{CpuOptions, Device, Error};
 
 /// Returns the contents of a file.
@@ -137,6 +136,6 @@ fn check(subject: &Subject<'_, u32, u32>, mut lsm: GpuLsm<u32, u32>, machine: &M
     model.retain(|pair| pair.0 != 30);
     model.insert(model.partition_point(|pair| pair.0 < 30), (30, 30));
     assert!(all(&lsm) == model);
-    lsm.checkpoint_in(stream, &Folder::new(machine.clone())).unwrap();
+    lsm.checkpoint_to(stream, machine).unwrap();
     assert!(all(&subject.recover(machine).unwrap()) == model);
 }

@@ -1,10 +1,9 @@
 //! Checkpoints on a simulated disk: every operation is made to fail, and every crash forgets what it may.
 
-use super::folder::Folder;
-use super::simulated::{Failure, Machine};
 use crate::{GpuLsm, Key};
-use gpu_dictionary::KeyCode;
-use gpu_dictionary_conformance::{Random, Value, extremes, saved, upload_values};
+use gpu_dictionary::checkpoint::{Folder, Parts};
+use gpu_dictionary::{Durable, KeyCode};
+use gpu_dictionary_conformance::{Failure, Machine, Random, Value, extremes, saved, upload_values};
 use gpu_primitives::{Device, Error, Stream};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -54,12 +53,12 @@ impl<'a, K: Key + Debug, V: Value> Subject<'a, K, V> {
     }
 
     pub(super) fn checkpoint(&self, machine: &Machine) -> Result<(), Error> {
-        self.lsm.checkpoint_in(self.stream, &Folder::new(machine.clone()))
+        self.lsm.checkpoint_to(self.stream, machine)
     }
 
     /// Reads the checkpoint in a folder; `None` if none was finished.
     pub(super) fn find(&self, machine: &Machine) -> Result<Option<GpuLsm<K, V>>, Error> {
-        GpuLsm::recover_from(self.stream, &Folder::new(machine.clone()))
+        GpuLsm::recover_from(self.stream, machine, None)
     }
 
     pub(super) fn recover(&self, machine: &Machine) -> Result<GpuLsm<K, V>, Error> {
@@ -159,7 +158,7 @@ fn every_operation_of<K: Key + Debug, V: Value>(histories: u64) {
                         // A new process continues.
                         if found.is_some() {
                             let again = subject.recover(&after_loss).unwrap();
-                            again.checkpoint_in(stream, &Folder::new(after_loss.clone())).unwrap();
+                            again.checkpoint_to(stream, &after_loss).unwrap();
                             assert!(subject.state_in(&after_loss) == found, "{when}");
                             let names = after_loss.all_names();
                             assert_eq!(
@@ -453,7 +452,7 @@ fn locked_and_read_only_folders() {
     let machine = Machine::default();
     let mut subject = Subject::<u32, u32>::new(stream);
     subject.change(&[1, 2, 3], &[], random);
-    let folder = Folder::new(machine.clone());
+    let folder = Folder::new(&machine);
     let lock = folder.lock().unwrap();
     assert_eq!(io_error(subject.checkpoint(&machine)).kind(), ErrorKind::WouldBlock);
     drop(lock);
@@ -531,7 +530,7 @@ fn garbage_is_collected() {
     subject.change(&[1, 2, 3], &[], &mut Random(1));
     subject.checkpoint(&machine).unwrap();
     let ours = machine.all_names();
-    let level = super::level_name(5);
+    let level = Parts::Levels.name(5);
     let others = ["notes.txt", "notes.tmp", "level-1", "manifest.old", "lock"];
     for name in others {
         machine.put(name, b"mine");

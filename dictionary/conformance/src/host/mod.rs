@@ -2,6 +2,8 @@
 
 pub(crate) mod behaviour;
 pub(crate) mod copies;
+pub(crate) mod disk;
+pub(crate) mod durable;
 pub(crate) mod failures;
 pub(crate) mod files;
 pub(crate) mod fuzz;

@@ -99,6 +99,11 @@ impl AnyStack {
         self.bucket
     }
 
+    /// Sets how many elements a bucket has, at least one, in the directories that are built from now on.
+    pub fn set_keys_per_bucket(&mut self, elements: usize) {
+        self.bucket = elements.max(1);
+    }
+
     /// The number of slots.
     pub const SLOTS: usize = MAX_LEVELS;
 

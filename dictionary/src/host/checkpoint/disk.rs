@@ -1,4 +1,4 @@
-//! The file operations of a checkpoint, so that tests can make each of them fail.
+//! The file operations of a checkpoint.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 const LOCK: &str = "lock";
 
 /// A folder, and the operations on the files in it.
+///
+/// [`OsDisk`] is a folder of the operating system. Others are for tests, in which each operation fails in turn, or for storage of
+/// another kind. Checkpoints rely on what the methods state.
 pub trait Disk {
     /// A file being written.
     type Writer: Write;
@@ -53,15 +56,23 @@ pub trait Disk {
 }
 
 /// A folder of the operating system.
-#[derive(Debug)]
+///
+/// ```
+/// use gpu_dictionary::checkpoint::{Disk, OsDisk};
+///
+/// let missing = OsDisk::new(std::env::temp_dir().join("no such folder"));
+/// assert!(missing.names()?.is_empty());
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Debug)]
 pub struct OsDisk {
     path: PathBuf,
 }
 
 impl OsDisk {
     /// Names a folder, which may not exist yet.
-    pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned() }
+    pub fn new(path: impl AsRef<Path>) -> Self {
+        Self { path: path.as_ref().to_owned() }
     }
 }
 
@@ -175,7 +186,7 @@ mod tests {
     /// A lock ends with its owner, although a process that was started meanwhile has inherited the file.
     #[test]
     fn locks_are_not_inherited() {
-        let path = std::env::temp_dir().join(format!("gpu-lsm-locks-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("gpu-dictionary-locks-{}", std::process::id()));
         let disk = OsDisk::new(&path);
         let lock = disk.lock().unwrap();
         let inherited = lock.0.try_clone().unwrap();

@@ -1,12 +1,11 @@
 //! A folder in memory that forgets what was not made durable, and whose operations can fail.
 
-use super::disk::Disk;
-use gpu_dictionary_conformance::Random;
-use std::cell::RefCell;
+use super::model::Random;
+use gpu_dictionary::checkpoint::Disk;
 use std::collections::BTreeMap;
 use std::io::{self, Cursor, ErrorKind, Write};
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What happens at an operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,11 +96,12 @@ impl State {
     }
 }
 
-/// A machine with one folder.
+/// A machine with one folder. Clones are the same machine.
 #[derive(Clone, Debug, Default)]
-pub struct Machine(Rc<RefCell<State>>);
+pub struct Machine(Arc<Mutex<State>>);
 
 /// A file being written.
+#[derive(Debug)]
 pub struct Writer {
     machine: Machine,
     file: usize,
@@ -109,7 +109,7 @@ pub struct Writer {
 
 impl Write for Writer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut state = self.machine.0.borrow_mut();
+        let mut state = self.machine.state();
         let operated = state.operate();
         // A write that fails may have been done in part.
         let done = if operated.is_ok() { bytes.len() } else { bytes.len() / 2 };
@@ -124,51 +124,61 @@ impl Write for Writer {
 }
 
 /// Unlocks the folder when it is dropped.
+#[derive(Debug)]
 pub struct Lock(Machine);
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        self.0.0.borrow_mut().is_locked = false;
+        self.0.state().is_locked = false;
     }
 }
 
 impl Machine {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A rank that dies in a test panics.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Lets an operation from now on fail, counted from 0, or none.
     pub fn fail(&self, failure: Option<(usize, Failure)>) {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state();
         state.failure = failure.map(|(after, failure)| (state.operations + after, failure));
     }
 
     /// Lets a sync from now on do nothing, counted from 0.
     pub fn omit_sync(&self, after: usize) {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state();
         state.omitted_sync = Some(state.syncs + after);
     }
 
     /// Returns how many operations there were.
+    #[must_use]
     pub fn operations(&self) -> usize {
-        self.0.borrow().operations
+        self.state().operations
     }
 
     /// Returns how many bytes were written, and how often something was made durable.
+    #[must_use]
     pub fn cost(&self) -> (usize, usize) {
-        let state = self.0.borrow();
+        let state = self.state();
         (state.written, state.syncs)
     }
 
     /// Returns the names of all files.
+    #[must_use]
     pub fn all_names(&self) -> Vec<String> {
-        self.0.borrow().names.keys().cloned().collect()
+        self.state().names.keys().cloned().collect()
     }
 
     /// Returns a copy of the machine, as a copy of the folder would be.
+    #[must_use]
     pub fn copy(&self) -> Self {
-        Self(Rc::new(RefCell::new(self.0.borrow().clone())))
+        Self(Arc::new(Mutex::new(self.state().clone())))
     }
 
     /// Changes the contents of a file, durably.
     pub fn alter(&self, name: &str, alter: impl FnOnce(&mut Vec<u8>)) {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state();
         let file = state.names[name];
         let contents = &mut state.files[file];
         alter(&mut contents.now);
@@ -177,7 +187,7 @@ impl Machine {
 
     /// Adds a file, durably.
     pub fn put(&self, name: &str, contents: &[u8]) {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state();
         let file = state.files.len();
         state.files.push(Contents::default());
         state.names.insert(name.to_owned(), file);
@@ -188,18 +198,19 @@ impl Machine {
 
     /// Removes a file, durably.
     pub fn take(&self, name: &str) {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state();
         state.names.remove(name);
         state.durable_names.remove(name);
     }
 
     /// Returns the machine after a loss of power. What was durable is there. Of all else, anything may be there:
     /// every change of a name or none, and files that are empty, torn, or full of zeros.
+    #[must_use]
     pub fn after_power_loss(&self, random: &mut Random) -> Self {
-        let old = self.0.borrow();
+        let old = self.state();
         let mut state = State { is_folder_durable: old.is_folder_durable, ..State::default() };
         if !old.is_folder_durable && random.below(3) == 0 {
-            return Self(Rc::new(RefCell::new(state)));
+            return Self(Arc::new(Mutex::new(state)));
         }
         // Of eight crashes, one keeps all names and one only the durable ones.
         let share = random.below(8);
@@ -211,7 +222,7 @@ impl Machine {
         }
         state.names.clone_from(&state.durable_names);
         state.files = old.files.iter().map(|contents| survivor(contents, random)).collect();
-        Self(Rc::new(RefCell::new(state)))
+        Self(Arc::new(Mutex::new(state)))
     }
 }
 
@@ -244,7 +255,7 @@ impl Disk for Machine {
     }
 
     fn lock(&self) -> io::Result<Lock> {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state();
         state.operate()?;
         if std::mem::replace(&mut state.is_locked, true) {
             return Err(ErrorKind::WouldBlock.into());
@@ -261,12 +272,12 @@ impl Disk for Machine {
     }
 
     fn open(&self, name: &str) -> io::Result<Self::Reader> {
-        let state = self.0.borrow();
+        let state = self.state();
         Ok(Cursor::new(state.files[state.file(name)?].now.clone()))
     }
 
     fn create(&self, name: &str) -> io::Result<Writer> {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state();
         state.operate()?;
         let file = state.file(name).unwrap_or_else(|_| {
             state.files.push(Contents::default());
@@ -279,7 +290,7 @@ impl Disk for Machine {
     }
 
     fn sync(&self, writer: &mut Writer) -> io::Result<()> {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state();
         if state.sync()? {
             let contents = &mut state.files[writer.file];
             contents.durable.clone_from(&contents.now);
@@ -288,7 +299,7 @@ impl Disk for Machine {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state();
         state.operate()?;
         let file = state.file(from)?;
         state.change(Change::Rename { from: from.to_owned(), to: to.to_owned(), file });
@@ -296,7 +307,7 @@ impl Disk for Machine {
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state();
         state.operate()?;
         state.file(name)?;
         state.change(Change::Remove { name: name.to_owned() });
@@ -304,7 +315,7 @@ impl Disk for Machine {
     }
 
     fn sync_folder(&self) -> io::Result<()> {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state();
         if state.sync()? {
             state.durable_names = state.names.clone();
             state.pending.clear();
@@ -313,7 +324,7 @@ impl Disk for Machine {
     }
 
     fn sync_parents(&self) -> io::Result<()> {
-        let mut state = self.0.borrow_mut();
+        let mut state = self.state();
         let is_done = state.sync()?;
         state.is_folder_durable |= is_done;
         Ok(())
