@@ -58,19 +58,19 @@ pub fn smallest<'a, K: RadixKey<Code: ShortCode>, P: Position>(
 }
 
 /// The input, without the type of its keys.
-struct Keys<'a> {
-    plain: AnySource<'a>,
+pub(crate) struct Keys<'a> {
+    pub plain: AnySource<'a>,
     /// The codes of keys that are no numbers. The code is part of the source. Numbers are loaded as they are.
     codes: Option<AnySource<'a>>,
     /// The bytes of a code.
-    size: usize,
+    pub size: usize,
     /// How keys become numbers of which the largest are wanted.
-    coding: Coding,
-    bits: u32,
+    pub coding: Coding,
+    pub bits: u32,
 }
 
 impl<'a> Keys<'a> {
-    fn new<K: RadixKey<Code: ShortCode>>(input: impl Source<'a, K>, smallest: bool) -> Result<Self, Error> {
+    pub fn new<K: RadixKey<Code: ShortCode>>(input: impl Source<'a, K>, smallest: bool) -> Result<Self, Error> {
         const { expect_repr::<K>() };
         let (input, bits) = (input.into_parts()?, bits_of::<K>());
         let codes = if const { K::NUMBER.is_none() } { Some(input.codes().lower()) } else { None };
@@ -78,30 +78,35 @@ impl<'a> Keys<'a> {
         Ok(Self { plain: input.lower(), codes, size: size_of::<K::Code>(), coding, bits })
     }
 
-    fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.plain.len()
     }
 
-    fn open(&self, stream: &Stream) -> Result<OpenedKeys, Error> {
+    pub fn open(&self, stream: &Stream) -> Result<OpenedKeys, Error> {
         let codes = self.codes.map(|codes| codes.open(stream)).transpose()?;
         Ok(OpenedKeys { plain: self.plain.open(stream)?, codes })
     }
 }
 
 /// Keys as kernels read them.
-struct OpenedKeys {
-    plain: Opened,
+pub(crate) struct OpenedKeys {
+    pub plain: Opened,
     codes: Option<Opened>,
 }
 
 impl OpenedKeys {
     /// Returns what kernels load as codes of this type, or as numbers.
     #[allow(clippy::result_large_err, reason = "no error: the other form, which a kernel's arguments hold as it is")]
-    fn loaded<C: ShortCode>(&self) -> Result<Global<C::Repr>, SourceArg> {
+    pub fn loaded<C: ShortCode>(&self) -> Result<Global<C::Repr>, SourceArg> {
         match &self.codes {
             Some(codes) => Err(codes.fused()),
             None => self.plain.held(),
         }
+    }
+
+    /// Returns what kernels load as codes, or as numbers, one by one.
+    pub fn fused(&self) -> SourceArg {
+        self.codes.as_ref().unwrap_or(&self.plain).fused()
     }
 }
 
@@ -181,7 +186,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Returns the number of rows of `len` elements.
-    fn count(self, len: usize) -> Result<usize, Error> {
+    pub(crate) fn count(self, len: usize) -> Result<usize, Error> {
         match self.form {
             Form::Equal(row) => {
                 expect_positions::<u32>(row)?;
@@ -196,7 +201,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn layout(self, stream: &Stream, per_row: usize) -> Result<Layout, Error> {
+    pub(crate) fn layout(self, stream: &Stream, per_row: usize) -> Result<Layout, Error> {
         let (row_len, starts) = match self.form {
             Form::Equal(row) => (row, Global::empty()),
             Form::Offsets(offsets) => (0, offsets.raw_view(stream)?),
@@ -350,26 +355,32 @@ impl<C: ShortCode> FindRows<'_, C> {
 }
 
 /// Checks that positions in an input of this length can be told.
-fn expect_positions<P: Position>(len: usize) -> Result<(), Error> {
+pub(crate) fn expect_positions<P: Position>(len: usize) -> Result<(), Error> {
     let limit = P::NONE.index();
     if len > limit { Err(Error::TooLong { what: "an input whose positions have 32 bits", len, limit }) } else { Ok(()) }
 }
 
 /// How many positions belong to a row, and where the rows' elements are.
 #[derive(Clone, Copy)]
-struct Layout {
-    per_row: usize,
-    row_len: usize,
-    starts: Global<u32>,
+pub(crate) struct Layout {
+    pub per_row: usize,
+    pub row_len: usize,
+    pub starts: Global<u32>,
 }
 
 /// One row of `wanted` positions.
-fn whole(wanted: usize) -> Layout {
+pub(crate) fn whole(wanted: usize) -> Layout {
     Layout { per_row: wanted, row_len: 0, starts: Global::empty() }
 }
 
 /// Writes the elements at some positions.
-fn gather(stream: &Stream, input: SourceArg, positions: Column, keys: ColumnMut, layout: Layout) -> Result<(), Error> {
+pub(crate) fn gather(
+    stream: &Stream,
+    input: SourceArg,
+    positions: Column,
+    keys: ColumnMut,
+    layout: Layout,
+) -> Result<(), Error> {
     gather_keys!((repr_size_or_bytes(keys.size()), positions.size()) => (H, P), {
         let output = ReprOutput::<H>::with_contents(stream, keys)?;
         let Layout { per_row, row_len, starts } = layout;
