@@ -22,6 +22,7 @@ pages! {
     multisplit "multisplit.md"
     operators "operators.md"
     performance "performance.md"
+    order_statistics "order-statistics.md"
     permute "permute.md"
     primitives "primitives.md"
     quick_start "quick-start.md"

@@ -105,6 +105,8 @@ const ROWS: &[(&str, &str, &str)] = &[
     ),
     ("transform_saxpy_f32", "a · x + y", "Computes a · x + y for two arrays of 32-bit floats."),
     ("top_k_100_u32", "Top 100", "Finds the 100 largest 32-bit numbers, with their positions."),
+    ("kth_u32", "Median", "Finds the median of 32-bit numbers."),
+    ("kth_16_u32", "16 quantiles", "Finds 16 quantiles of 32-bit numbers in one call."),
     (
         "lower_bound_random",
         "Search, random keys",

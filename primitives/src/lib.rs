@@ -23,7 +23,7 @@
 //! - [`source`]: what primitives read: slices, and elements that are computed as they are read.
 //! - [`block`]: block-wide collectives, built from the device functions.
 //! - `runtime` (re-exported here): [`Device`], [`Stream`], [`DeviceVec`] and its slices, [`Error`].
-//! - one module per primitive: [`sort`], [`merge_sort`], [`top_k`], [`merge`], [`sets`], [`search`],
+//! - one module per primitive: [`sort`], [`merge_sort`], [`top_k`], [`order_statistics`], [`merge`], [`sets`], [`search`],
 //!   [`scan`], [`reduce`], [`runs`], [`histogram`], [`multisplit`], [`select`], [`bits`], [`transform`], [`permute`],
 //!   [`transfer`].
 
@@ -69,6 +69,7 @@ mod model;
 pub mod monoid;
 pub mod multisplit;
 pub mod operator;
+pub mod order_statistics;
 pub mod permute;
 pub mod reduce;
 pub mod runs;

@@ -7,6 +7,7 @@ mod histogram;
 mod merge;
 mod merge_sort;
 mod multisplit;
+mod order_statistics;
 mod reduce;
 mod runs;
 mod scan;
@@ -64,6 +65,7 @@ const SUITES: &[Suite] = &[
     Suite { name: "histogram", measure: histogram::measure, gpu_sizes: &[27] },
     Suite { name: "transform", measure: transform::measure, gpu_sizes: &[27] },
     Suite { name: "top_k", measure: top_k::measure, gpu_sizes: &[24, 27] },
+    Suite { name: "order_statistics", measure: order_statistics::measure, gpu_sizes: &[24, 27] },
     Suite { name: "merge_sort", measure: merge_sort::measure, gpu_sizes: &[24] },
     Suite { name: "search", measure: search::measure, gpu_sizes: &[21, 24, 27] },
 ];

@@ -22,6 +22,7 @@ pub(crate) const ALL_PTX: &[&[&[Instance]]] = &[
     crate::merge::device::runs::ALL_PTX,
     crate::merge_sort::device::ALL_PTX,
     crate::multisplit::device::ALL_PTX,
+    crate::order_statistics::device::instances::ALL_PTX,
     crate::permute::device::ALL_PTX,
     crate::reduce::device::kernel::ALL_PTX,
     crate::reduce::device::segments::ALL_PTX,

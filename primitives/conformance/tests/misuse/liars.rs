@@ -2,6 +2,7 @@
 
 use super::lies::{Liar, Lie, PANIC, Untrue, choose};
 use super::memory::Memory;
+use super::rows::TENTHS;
 use super::table::*;
 use gpu_conformance::{is_checked, is_gpu};
 use gpu_primitives::monoid::Sum;
@@ -10,8 +11,8 @@ use gpu_primitives::sort::Options;
 use gpu_primitives::source::{Source, counting, map, map2, map3, map4};
 use gpu_primitives::top_k::Rows;
 use gpu_primitives::{
-    Device, DeviceSlice, DeviceSliceMut, Error, FaultKind, Stream, histogram, merge, merge_sort, multisplit, permute,
-    reduce, runs, scan, search, select, sets, sort, top_k, transform,
+    Device, DeviceSlice, DeviceSliceMut, Error, FaultKind, Stream, histogram, merge, merge_sort, multisplit,
+    order_statistics, permute, reduce, runs, scan, search, select, sets, sort, top_k, transform,
 };
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -349,6 +350,19 @@ fn functions() -> Vec<Row> {
             let rows = Rows::at(offsets.words());
             top_k::segmented_largest(s, lied_about(a), rows, 10, out.words_mut(), places.words_mut())
         };
+        "order_statistics::quantiles_with_positions of a source": (s; a = KEYS, out = OUT_OF_TEN, places = OUT_OF_TEN) => {
+            order_statistics::quantiles_with_positions(s, lied_about(a), &TENTHS, out.words_mut(), places.words_mut())
+        };
+        "order_statistics::quantiles of a source, sorted": (s; a = KEYS, out = OUT) => {
+            let fractions = vec![0.25; out.len()];
+            order_statistics::quantiles(s, lied_about(a), &fractions, out.words_mut())
+        };
+        "order_statistics::segmented_quantiles of a source": (
+            s; a = KEYS, offsets = OFFSETS, out = OUT_OF_ROWS, places = OUT_OF_ROWS
+        ) => {
+            let rows = Rows::at(offsets.words());
+            order_statistics::segmented_quantiles(s, lied_about(a), rows, &TENTHS, out.words_mut(), places.words_mut())
+        };
         "histogram::even of a source": (s; a = KEYS, out = OUT_OF_BINS) => {
             histogram::even(s, lied_about(a), out.words_mut(), 10, 4000)
         };
@@ -386,6 +400,17 @@ fn codes() -> Vec<Row> {
         "top_k::segmented_smallest": (s; a = KEYS, offsets = OFFSETS, out = OUT_OF_ROWS, places = OUT_OF_ROWS) => {
             let rows = Rows::at(offsets.words());
             top_k::segmented_smallest(s, untrue(a), rows, 10, untrue_mut(out), places.words_mut())
+        };
+        "order_statistics::quantiles": (s; a = KEYS, out = OUT_OF_TEN) => {
+            order_statistics::quantiles(s, untrue(a), &TENTHS, untrue_mut(out))
+        };
+        "order_statistics::quantiles, sorted": (s; a = KEYS, out = OUT) => {
+            let fractions = vec![0.25; out.len()];
+            order_statistics::quantiles(s, untrue(a), &fractions, untrue_mut(out))
+        };
+        "order_statistics::segmented_quantiles": (s; a = KEYS, offsets = OFFSETS, out = OUT_OF_ROWS, places = OUT_OF_ROWS) => {
+            let rows = Rows::at(offsets.words());
+            order_statistics::segmented_quantiles(s, untrue(a), rows, &TENTHS, untrue_mut(out), places.words_mut())
         };
     }
 }

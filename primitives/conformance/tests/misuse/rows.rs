@@ -12,8 +12,8 @@ use gpu_primitives::sort::{Options, Side, SortedRuns};
 use gpu_primitives::source::{constant, counted, counting, map, map2, map3, map4};
 use gpu_primitives::top_k::Rows;
 use gpu_primitives::{
-    DeviceSlice, DeviceValue, histogram, merge, merge_sort, multisplit, permute, reduce, runs, scan, search, select,
-    sets, sort, top_k, transfer, transform,
+    DeviceSlice, DeviceValue, histogram, merge, merge_sort, multisplit, order_statistics, permute, reduce, runs, scan,
+    search, select, sets, sort, top_k, transfer, transform,
 };
 
 /// Returns all rows.
@@ -291,8 +291,33 @@ fn sorts() -> Vec<Row> {
             let rows = Rows::of_len(a.len().max(1));
             top_k::segmented_smallest(s, a.words(), rows, 10, out.words_mut(), places.words_mut())
         };
+        "order_statistics::select_kth": (s; a = KEYS, out = OUT_OF_TEN) => {
+            order_statistics::select_kth(s, a.words(), &[0, 3, 9, 5, 0, 1, 2, 9, 4, 8], out.words_mut())
+        };
+        "order_statistics::quantiles_with_positions": (s; a = KEYS, out = OUT_OF_TEN, places = OUT_OF_TEN.longs()) => {
+            order_statistics::quantiles_with_positions(s, a.words(), &TENTHS, out.words_mut(), places.longs_mut())
+        };
+        "order_statistics::quantiles, sorted": (s; a = KEYS, out = OUT) => {
+            let fractions = vec![0.25; out.len()];
+            order_statistics::quantiles(s, a.words(), &fractions, out.words_mut())
+        };
+        "order_statistics::segmented_quantiles": (
+            s; a = KEYS, offsets = OFFSETS, out = OUT_OF_ROWS, places = OUT_OF_ROWS
+        ) => {
+            let rows = Rows::at(offsets.words());
+            order_statistics::segmented_quantiles(s, a.words(), rows, &TENTHS, out.words_mut(), places.words_mut())
+        };
+        "order_statistics::segmented_select_kth": (
+            s; a = KEYS, offsets = OFFSETS, b = OFFSETS, out = OUT_OF_THREE, places = OUT_OF_THREE
+        ) => {
+            let (rows, ranks) = (Rows::at(offsets.words()), b.words().slice(..3.min(b.len())).unwrap());
+            order_statistics::segmented_select_kth(s, a.words(), rows, ranks, out.words_mut(), places.words_mut())
+        };
     }
 }
+
+/// Ten fractions.
+pub(super) const TENTHS: [f64; 10] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0];
 
 /// The two sorted inputs of a merge of runs, with an empty one between them.
 fn keys_of<'a>(a: &'a Memory, b: &'a Memory) -> [DeviceSlice<'a, u32>; 3] {

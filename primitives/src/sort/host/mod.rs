@@ -234,7 +234,7 @@ pub fn pairs_by_digits<'a, K: RadixCode, V: Pod, B: Buckets<K>>(
 
 impl Coding {
     /// How keys of this type become codes.
-    fn of<K: RadixKey>() -> Self {
+    pub(crate) fn of<K: RadixKey>() -> Self {
         let code = if const { K::NUMBER.is_none() } {
             const { expect_repr::<K>() };
             Some(HoleCode::of_key::<K>())

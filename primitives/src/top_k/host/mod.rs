@@ -57,19 +57,19 @@ pub fn smallest<'a, K: RadixKey<Code: ShortCode>, P: Position>(
 }
 
 /// The input, without the type of its keys.
-struct Keys<'a> {
-    plain: AnySource<'a>,
+pub(crate) struct Keys<'a> {
+    pub plain: AnySource<'a>,
     /// The codes of keys that are no numbers. The code is part of the source. Numbers are loaded as they are.
     codes: Option<AnySource<'a>>,
     /// The bytes of a code.
-    size: usize,
+    pub size: usize,
     /// How keys become numbers of which the largest are wanted.
-    coding: Coding,
-    bits: u32,
+    pub coding: Coding,
+    pub bits: u32,
 }
 
 impl<'a> Keys<'a> {
-    fn new<K: RadixKey<Code: ShortCode>>(input: impl Source<'a, K>, smallest: bool) -> Result<Self, Error> {
+    pub fn new<K: RadixKey<Code: ShortCode>>(input: impl Source<'a, K>, smallest: bool) -> Result<Self, Error> {
         const { expect_repr::<K>() };
         let (input, bits) = (input.into_parts()?, bits_of::<K>());
         let codes = if const { K::NUMBER.is_none() } { Some(input.codes().lower()) } else { None };
@@ -77,7 +77,7 @@ impl<'a> Keys<'a> {
         Ok(Self { plain: input.lower(), codes, size: size_of::<K::Code>(), coding, bits })
     }
 
-    fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.plain.len()
     }
 
@@ -86,26 +86,31 @@ impl<'a> Keys<'a> {
         (self.codes.is_none() && to.size() == self.size).then(|| NumberKeys::new(to.words::<u8>()))
     }
 
-    fn open(&self, stream: &Stream) -> Result<OpenedKeys, Error> {
+    pub fn open(&self, stream: &Stream) -> Result<OpenedKeys, Error> {
         let codes = self.codes.map(|codes| codes.open(stream)).transpose()?;
         Ok(OpenedKeys { plain: self.plain.open(stream)?, codes })
     }
 }
 
 /// Keys as kernels read them.
-struct OpenedKeys {
-    plain: Opened,
+pub(crate) struct OpenedKeys {
+    pub plain: Opened,
     codes: Option<Opened>,
 }
 
 impl OpenedKeys {
     /// Returns what kernels load as codes of this type, or as numbers.
     #[allow(clippy::result_large_err, reason = "no error: the other form, which a kernel's arguments hold as it is")]
-    fn loaded<C: ShortCode>(&self) -> Result<Global<C::Repr>, SourceArg> {
+    pub fn loaded<C: ShortCode>(&self) -> Result<Global<C::Repr>, SourceArg> {
         match &self.codes {
             Some(codes) => Err(codes.fused()),
             None => self.plain.held(),
         }
+    }
+
+    /// Returns what kernels load as codes, or as numbers, one by one.
+    pub fn fused(&self) -> SourceArg {
+        self.codes.as_ref().unwrap_or(&self.plain).fused()
     }
 }
 
@@ -169,13 +174,13 @@ fn find<C: ShortCode, P: Position, const VEC: usize, const PER: usize>(
 }
 
 /// Checks that positions in an input of this length can be told.
-fn expect_positions<P: Position>(len: usize) -> Result<(), Error> {
+pub(crate) fn expect_positions<P: Position>(len: usize) -> Result<(), Error> {
     let limit = P::NONE.index();
     if len > limit { Err(Error::TooLong { what: "an input whose positions have 32 bits", len, limit }) } else { Ok(()) }
 }
 
 /// Writes the elements at some positions, of which each row has `per_row`.
-fn gather(
+pub(crate) fn gather(
     stream: &Stream,
     input: SourceArg,
     positions: Column,

@@ -47,7 +47,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Returns the number of rows of `len` elements.
-    fn count(self, len: usize) -> Result<usize, Error> {
+    pub(crate) fn count(self, len: usize) -> Result<usize, Error> {
         match self.form {
             Form::Equal(row) => {
                 expect_positions::<u32>(row)?;
@@ -62,7 +62,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn layout(self, stream: &Stream) -> Result<RowLayout, Error> {
+    pub(crate) fn layout(self, stream: &Stream) -> Result<RowLayout, Error> {
         Ok(match self.form {
             Form::Equal(row) => RowLayout::equal(row),
             Form::Offsets(offsets) => RowLayout::at(offsets.raw_view(stream)?),

@@ -1,0 +1,272 @@
+//! Host functions of order statistics.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod find;
+pub(crate) mod rows;
+
+use super::device::cuts::{MAX_RANKS, rank_of_fraction};
+use super::device::instances::keep_ranks;
+use crate::host::repr::expect_repr;
+use crate::host::runtime::column::{AnySliceMut, AnyVec, ColumnMut, number};
+use crate::host::source::Source;
+use crate::operator::map;
+use crate::sort::{Options, RadixKey, ShortCode, lowered};
+use crate::top_k::Position;
+use crate::top_k::device::layout::RowLayout;
+use crate::top_k::host::{Keys, expect_positions, gather};
+use crate::transform::host::write_column;
+use crate::{DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, expect_len};
+
+/// The ranks for which the input is searched as often as needed. For more, it is sorted.
+const MAX_SEARCHED: usize = 4 * MAX_RANKS;
+
+/// Writes the elements with these ranks: rank 0 is the smallest element. Does not wait.
+///
+/// The ranks are in any order, and may repeat. Element `i` of `keys` is that of rank `ranks[i]`.
+///
+/// If the source has a length that only the device knows, ranks need only be below the most that it can be. Keys of ranks
+/// that no element has are then not written.
+///
+/// ```
+/// use gpu_primitives::{Device, Error, order_statistics};
+///
+/// let stream = Device::cpu().stream()?;
+/// let input = stream.upload(&[30u64, 10, 50, 20, 40])?;
+/// let mut keys = stream.uninit::<u64>(3)?;
+/// order_statistics::select_kth(&stream, &input, &[1, 4, 1], &mut keys)?;
+/// assert_eq!(keys.to_vec(&stream)?, [20, 50, 20]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::InvalidOption`] for a rank that is not below the number of elements; [`Error::LengthMismatch`] if there are not as
+/// many keys as ranks; [`Error::OutOfMemory`]: nothing is written in these cases. Any launch error.
+pub fn select_kth<'a, K: RadixKey<Code: ShortCode>>(
+    stream: &Stream,
+    input: impl Source<'a, K>,
+    ranks: &[usize],
+    keys: impl Into<DeviceSliceMut<'a, K>>,
+) -> Result<(), Error> {
+    let (input, keys) = (Input::new(input)?, keys.into());
+    let _span = crate::span!(stream, "order_statistics::select_kth", input.len());
+    select_keys(stream, &input, &Ranks::new(ranks, input.len())?, keys.into())
+}
+
+/// Writes the elements with these ranks, and their positions: see [`select_kth`]. Does not wait.
+///
+/// Of equal elements, the one with the lowest position has the lowest rank. Positions of ranks that no element has, in a
+/// source with a length that only the device knows, are [`Position::NONE`].
+///
+/// # Errors
+/// Those of [`select_kth`]; [`Error::LengthMismatch`] also if there are not as many positions as ranks; [`Error::TooLong`] if 32
+/// bits do not hold the positions. Nothing is written in these cases.
+pub fn select_kth_with_positions<'a, K: RadixKey<Code: ShortCode>, P: Position>(
+    stream: &Stream,
+    input: impl Source<'a, K>,
+    ranks: &[usize],
+    keys: impl Into<DeviceSliceMut<'a, K>>,
+    positions: impl Into<DeviceSliceMut<'a, P>>,
+) -> Result<(), Error> {
+    let (input, keys, positions) = (Input::new(input)?, keys.into(), positions.into());
+    let _span = crate::span!(stream, "order_statistics::select_kth_with_positions", input.len());
+    select(stream, &input, &Ranks::new(ranks, input.len())?, keys.into(), positions.into())
+}
+
+/// Writes quantiles: the elements with the ranks `fraction * (n - 1)`, rounded down, of `n` elements. Does not wait.
+///
+/// So fraction 0 is the smallest element, 1 the largest, and 0.5 the median. Nothing is interpolated. The product is
+/// computed in 64-bit floats, as `fraction * (n - 1) as f64`. For another rule, compute the ranks, and call [`select_kth`].
+///
+/// If the source has a length that only the device knows, `n` is that length. If it is 0, no keys are written.
+///
+/// ```
+/// use gpu_primitives::{Device, Error, order_statistics};
+///
+/// let stream = Device::cpu().stream()?;
+/// let latencies = stream.upload(&(1..=100u32).rev().collect::<Vec<_>>())?;
+/// let mut keys = stream.uninit::<u32>(3)?;
+/// order_statistics::quantiles(&stream, &latencies, &[0.5, 0.95, 1.0], &mut keys)?;
+/// assert_eq!(keys.to_vec(&stream)?, [50, 95, 100]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::InvalidOption`] for a fraction that is not from 0 to 1, and for an input without elements;
+/// [`Error::LengthMismatch`] if there are not as many keys as fractions; [`Error::OutOfMemory`]: nothing is written in these
+/// cases. Any launch error.
+pub fn quantiles<'a, K: RadixKey<Code: ShortCode>>(
+    stream: &Stream,
+    input: impl Source<'a, K>,
+    fractions: &[f64],
+    keys: impl Into<DeviceSliceMut<'a, K>>,
+) -> Result<(), Error> {
+    let (input, keys) = (Input::new(input)?, keys.into());
+    let _span = crate::span!(stream, "order_statistics::quantiles", input.len());
+    select_keys(stream, &input, &Ranks::of_fractions(fractions, input.len())?, keys.into())
+}
+
+/// Writes quantiles, and their positions: see [`quantiles`] and [`select_kth_with_positions`]. Does not wait.
+///
+/// # Errors
+/// Those of [`quantiles`]; [`Error::LengthMismatch`] also if there are not as many positions as fractions;
+/// [`Error::TooLong`] if 32 bits do not hold the positions. Nothing is written in these cases.
+pub fn quantiles_with_positions<'a, K: RadixKey<Code: ShortCode>, P: Position>(
+    stream: &Stream,
+    input: impl Source<'a, K>,
+    fractions: &[f64],
+    keys: impl Into<DeviceSliceMut<'a, K>>,
+    positions: impl Into<DeviceSliceMut<'a, P>>,
+) -> Result<(), Error> {
+    let (input, keys, positions) = (Input::new(input)?, keys.into(), positions.into());
+    let _span = crate::span!(stream, "order_statistics::quantiles_with_positions", input.len());
+    let ranks = Ranks::of_fractions(fractions, input.len())?;
+    select(stream, &input, &ranks, keys.into(), positions.into())
+}
+
+/// Returns the median: the lower one of the two elements in the middle, if their number is even. Does not wait.
+///
+/// If the source has a length that only the device knows, and it is 0, the median is a key of zeros.
+///
+/// ```
+/// use gpu_primitives::{Device, Error, order_statistics};
+///
+/// let stream = Device::cpu().stream()?;
+/// let input = stream.upload(&[4i32, -8, 15, -16, 23, 42])?;
+/// assert_eq!(order_statistics::median(&stream, &input)?.get(&stream)?, 4);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::InvalidOption`] for an input without elements; [`Error::OutOfMemory`]; any launch error.
+pub fn median<'a, K: RadixKey<Code: ShortCode>>(
+    stream: &Stream,
+    input: impl Source<'a, K>,
+) -> Result<DeviceValue<K>, Error> {
+    let input = Input::new(input)?;
+    let _span = crate::span!(stream, "order_statistics::median", input.len());
+    let ranks = Ranks::of_fractions(&[0.5], input.len())?;
+    let mut median = DeviceValue::new(stream, K::zeroed())?;
+    select_keys(stream, &input, &ranks, median.as_mut_slice().into())?;
+    Ok(median)
+}
+
+/// The input, without the type of its keys.
+struct Input<'a> {
+    keys: Keys<'a>,
+    /// How it is sorted.
+    sorting: lowered::Coding,
+    /// The bytes of a key.
+    bytes: usize,
+}
+
+impl<'a> Input<'a> {
+    fn new<K: RadixKey<Code: ShortCode>>(input: impl Source<'a, K>) -> Result<Self, Error> {
+        const { expect_repr::<K>() };
+        Ok(Self { keys: Keys::new(input, false)?, sorting: lowered::Coding::of::<K>(), bytes: size_of::<K>() })
+    }
+
+    fn len(&self) -> usize {
+        self.keys.len()
+    }
+}
+
+/// The wanted ranks.
+struct Ranks {
+    /// The ranks, or the bits of fractions.
+    words: Vec<u64>,
+    fractions: bool,
+}
+
+impl Ranks {
+    /// Checks ranks among at most `len` elements.
+    fn new(ranks: &[usize], len: usize) -> Result<Self, Error> {
+        if let Some(rank) = ranks.iter().find(|&&rank| rank >= len) {
+            let asked = format!("{rank}, of {len} elements");
+            return Err(Error::InvalidOption { what: "a rank", asked, allowed: "less than the number of elements" });
+        }
+        Ok(Self { words: ranks.iter().map(|&rank| rank as u64).collect(), fractions: false })
+    }
+
+    /// Checks fractions of at most `len` elements.
+    fn of_fractions(fractions: &[f64], len: usize) -> Result<Self, Error> {
+        let words = bits_of_fractions(fractions)?;
+        if len == 0 && !words.is_empty() {
+            let (what, asked) = ("the number of elements of which quantiles are wanted", "0".into());
+            return Err(Error::InvalidOption { what, asked, allowed: "at least 1: pass elements, or ask for none" });
+        }
+        Ok(Self { words, fractions: true })
+    }
+
+    fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Returns the ranks among `len` elements.
+    fn among(&self, len: usize) -> Vec<u32> {
+        let rank = |&word: &u64| if self.fractions { rank_of_fraction(word, len as u64) } else { word };
+        self.words.iter().map(|word| rank(word) as u32).collect()
+    }
+}
+
+/// Checks fractions, and returns their bits.
+fn bits_of_fractions(fractions: &[f64]) -> Result<Vec<u64>, Error> {
+    if let Some(fraction) = fractions.iter().find(|fraction| !(0.0..=1.0).contains(*fraction)) {
+        let asked = fraction.to_string();
+        return Err(Error::InvalidOption { what: "the fraction of a quantile", asked, allowed: "from 0 to 1" });
+    }
+    Ok(fractions.iter().map(|fraction| fraction.to_bits()).collect())
+}
+
+fn select_keys(stream: &Stream, input: &Input<'_>, ranks: &Ranks, keys: AnySliceMut<'_>) -> Result<(), Error> {
+    let size = if expect_positions::<u32>(input.len()).is_ok() { 4 } else { 8 };
+    let mut positions = AnyVec::uninit(stream, size, ranks.len())?;
+    select(stream, input, ranks, keys, positions.as_mut_slice())
+}
+
+fn select(
+    stream: &Stream,
+    input: &Input<'_>,
+    ranks: &Ranks,
+    mut keys: AnySliceMut<'_>,
+    mut positions: AnySliceMut<'_>,
+) -> Result<(), Error> {
+    let (len, wanted) = (input.len(), ranks.len());
+    expect_len("the keys of the wanted ranks", wanted, keys.len())?;
+    expect_len("the positions of the wanted ranks", wanted, positions.len())?;
+    number!(positions.size() => P, expect_positions::<P>(len)?);
+    if wanted == 0 {
+        return Ok(());
+    }
+    // Before anything is written: a view can be refused.
+    let (to, to_keys) = (positions.raw_view_mut(stream)?, keys.raw_view_mut(stream)?);
+    let opened = input.keys.open(stream)?;
+    if wanted > MAX_SEARCHED && !input.keys.plain.is_counted() && expect_positions::<u32>(len).is_ok() {
+        sort(stream, input, ranks, to)?;
+    } else {
+        keep_ranks!(input.keys.size => (C, VEC), {
+            find::find::<C, VEC>(stream, &input.keys, &opened, ranks, to)?;
+        });
+    }
+    gather(stream, opened.plain.fused(), to.as_const(), to_keys, wanted, RowLayout::equal(len))
+}
+
+/// Writes the positions of the ranks: sorts the positions of all elements.
+fn sort(stream: &Stream, input: &Input<'_>, ranks: &Ranks, to: ColumnMut) -> Result<(), Error> {
+    let ranks = stream.upload(&ranks.among(input.len()))?;
+    let order = {
+        let mut keys = AnyVec::uninit(stream, input.bytes, input.len())?;
+        write_column(stream, &input.keys.plain, keys.raw_view_mut(stream)?)?;
+        lowered::argsort(stream, keys.as_slice(), &input.sorting, &Options::new())?
+    };
+    let from = order.as_slice().into_parts()?.lower().open(stream)?;
+    let ranks = ranks.raw_view(stream)?.into();
+    let (wanted, layout) = (to.len(), RowLayout::equal(input.len()));
+    if to.size() == size_of::<u32>() {
+        return gather(stream, from.fused(), ranks, to, wanted, layout);
+    }
+    let mut positions: DeviceVec<u32> = stream.uninit(to.len())?;
+    gather(stream, from.fused(), ranks, positions.raw_view_mut(stream)?.into(), wanted, layout)?;
+    let wide = crate::host::source::map(&positions, map!(|position: u32| -> u64 { position as u64 }));
+    write_column(stream, &wide.into_parts()?.lower(), to)
+}
