@@ -3,7 +3,7 @@
 //! `cargo run --release -p gpu-cuckoo --example hash_join`
 
 use gpu_cuckoo::{GpuCuckoo, Options};
-use gpu_primitives::{Device, Error, permute, select, transfer};
+use gpu_primitives::{Device, Error, permute, select, transform};
 use std::collections::HashMap;
 
 fn main() -> Result<(), Error> {
@@ -17,13 +17,13 @@ fn main() -> Result<(), Error> {
     let stream = Device::default()?.stream()?;
     // The build side: from a customer's number to its row.
     let mut rows = stream.uninit::<u32>(customers.len())?;
-    transfer::iota(&stream, &mut rows, 0)?;
+    transform::sequence(&stream, &mut rows, 0)?;
     let table = GpuCuckoo::bulk_build(&stream, (&stream.upload(&customers)?, &rows), Options::new())?;
 
     // The probe side: one lookup per order. Then the orders that have a customer, in order.
     let found = table.lookup(&stream, &stream.upload(&orders)?)?;
     let mut order_rows = stream.uninit::<u32>(orders.len())?;
-    transfer::iota(&stream, &mut order_rows, 0)?;
+    transform::sequence(&stream, &mut order_rows, 0)?;
     let (mut joined_orders, mut joined_customers) = (stream.zeroed::<u32>(orders.len())?, stream.zeroed(orders.len())?);
     let pairs = (&order_rows, &found.values);
     let count = select::flagged_pairs(&stream, pairs, &found.found, (&mut joined_orders, &mut joined_customers))?;

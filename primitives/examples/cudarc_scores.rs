@@ -3,7 +3,7 @@
 //! `cargo run --release -p gpu-primitives --example cudarc_scores --features cudarc,cudarc/cuda-12080`
 
 use cudarc::driver::CudaContext;
-use gpu_primitives::{Stream, sort, transfer};
+use gpu_primitives::{Stream, sort, transform};
 use std::error::Error;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // This library works on them: the highest score first, with its row.
     let stream = Stream::from_cudarc(&cuda)?;
     stream.lend((&mut on_device, &mut rows), |(scores, mut rows)| {
-        transfer::iota(&stream, &mut rows, 0)?;
+        transform::sequence(&stream, &mut rows, 0)?;
         sort::pairs_in_place(&stream, (scores, rows), sort::Options::new().descending())
     })?;
 

@@ -5,7 +5,7 @@
 use gpu_primitives::equality::Same;
 use gpu_primitives::runs::{self, Which};
 use gpu_primitives::source::counted;
-use gpu_primitives::{Device, Error, reduce, sort, transfer};
+use gpu_primitives::{Device, Error, reduce, sort, transform};
 use std::collections::HashMap;
 
 fn main() -> Result<(), Error> {
@@ -15,7 +15,7 @@ fn main() -> Result<(), Error> {
     let stream = Device::default()?.stream()?;
     let users_of = stream.upload(&users)?;
     let mut rows = stream.uninit::<u32>(users.len())?;
-    transfer::iota(&stream, &mut rows, 0)?;
+    transform::sequence(&stream, &mut rows, 0)?;
 
     // Equal users become neighbours. The sort is stable, so the first of them is the first event.
     let (mut sorted, mut rows_sorted) = (stream.uninit(users.len())?, stream.uninit(users.len())?);

@@ -6,7 +6,7 @@ use gpu_conformance::{cases, run};
 use gpu_primitives::compare::Less;
 use gpu_primitives::select::{self, Masked};
 use gpu_primitives::sort::{self, Options};
-use gpu_primitives::{Bits, Device, DeviceKind, DeviceVec, Stream, bits, merge, scan, transfer};
+use gpu_primitives::{Bits, Device, DeviceKind, DeviceVec, Stream, bits, merge, scan, transfer, transform};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -32,7 +32,7 @@ fn check(stream: &Stream, data: &DeviceVec<u32>, expected: impl Fn(usize) -> u32
 
 fn counting(stream: &Stream, len: usize, start: u32) -> DeviceVec<u32> {
     let mut data = stream.uninit::<u32>(len).unwrap();
-    transfer::iota(stream, &mut data, start).unwrap();
+    transform::sequence(stream, &mut data, start).unwrap();
     data
 }
 

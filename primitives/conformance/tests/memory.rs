@@ -9,7 +9,7 @@ use gpu_primitives::compare::Less;
 use gpu_primitives::multisplit::{self, Shift};
 use gpu_primitives::select::{self, Masked};
 use gpu_primitives::sort::{self, Options};
-use gpu_primitives::{Device, DeviceVec, Stream, merge, scan, search, transfer};
+use gpu_primitives::{Device, DeviceVec, Stream, merge, scan, search, transfer, transform};
 use std::process::ExitCode;
 
 const KIB: usize = 1 << 10;
@@ -94,7 +94,7 @@ fn transfers(device: &Device) {
     let (from, mut to) = (numbers(&stream, 10_000), numbers(&stream, 10_000));
     let taken = measure(&stream, || {
         transfer::fill(&stream, &mut to, 1).unwrap();
-        transfer::iota(&stream, &mut to, 1).unwrap();
+        transform::sequence(&stream, &mut to, 1).unwrap();
         transfer::copy(&stream, &from, &mut to).unwrap();
     });
     assert_eq!((taken.peak, taken.kept), (0, 0));

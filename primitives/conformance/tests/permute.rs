@@ -22,6 +22,10 @@ fn main() -> ExitCode {
         scatter_without_checks,
         indices_from_sources,
         reversed,
+        rotations,
+        shifts,
+        interleaved,
+        arrangements_of_wrong_lengths,
         ranges,
         ranges_out_of_range,
         wrong_lengths,
@@ -240,4 +244,80 @@ fn in_a_graph(device: &Device) {
     unsafe { graph.launch(&stream).unwrap() };
     assert_eq!(output.to_vec(&stream).unwrap(), [host[5], host[99], 0]);
     assert_eq!(outside.get(&stream).unwrap(), 1);
+}
+
+/// Lengths around a line of 16 bytes and the tiles of copies.
+const LENGTHS: [usize; 9] = [0, 1, 2, 15, 16, 17, 1000, 4095, 4097];
+
+fn check_arrangements<T: Pod + Debug + PartialEq>(stream: &Stream, len: usize) {
+    let host = elements::<T>(20, len);
+    let input = stream.upload(&host).unwrap();
+    let mut output = stream.uninit::<T>(len).unwrap();
+    for by in [0, 1, 7, len / 2, len.saturating_sub(1), len, len + 3, usize::MAX] {
+        permute::rotate(stream, &input, &mut output, by).unwrap();
+        let mut expected = host.clone();
+        expected.rotate_left(by.checked_rem(len).unwrap_or(0));
+        assert_eq!(output.to_vec(stream).unwrap(), expected, "{len} by {by}");
+    }
+    let fill = elements::<T>(21, 1)[0];
+    for by in [0, 1, -1, 7, -7, len as isize, -(len as isize), isize::MAX, isize::MIN] {
+        permute::shift(stream, &input, &mut output, by, fill).unwrap();
+        let from = |i: usize| i.checked_add_signed(by.checked_neg()?).and_then(|i| host.get(i).copied());
+        let expected: Vec<T> = (0..len).map(|i| from(i).unwrap_or(fill)).collect();
+        assert_eq!(output.to_vec(stream).unwrap(), expected, "{len} by {by}");
+    }
+}
+
+fn rotations(device: &Device) {
+    let stream = device.stream().unwrap();
+    for len in LENGTHS {
+        check_arrangements::<u32>(&stream, len);
+    }
+}
+
+fn shifts(device: &Device) {
+    let stream = device.stream().unwrap();
+    check_arrangements::<u8>(&stream, 1000);
+    check_arrangements::<u16>(&stream, 1000);
+    check_arrangements::<[u8; 3]>(&stream, 1000);
+    check_arrangements::<u64>(&stream, 1000);
+    check_arrangements::<[u64; 5]>(&stream, 300);
+}
+
+fn interleaved(device: &Device) {
+    fn check<T: Pod + Debug + PartialEq>(stream: &Stream, columns: usize, len: usize) {
+        let host: Vec<Vec<T>> = (0..columns).map(|column| elements::<T>(30 + column as u64, len)).collect();
+        let on_device: Vec<_> = host.iter().map(|column| stream.upload(column).unwrap()).collect();
+        let slices: Vec<_> = on_device.iter().map(|column| column.as_slice()).collect();
+        let mut output = stream.uninit::<T>(columns * len).unwrap();
+        permute::interleave(stream, &slices, &mut output).unwrap();
+        let expected: Vec<T> = (0..len).flat_map(|i| host.iter().map(move |column| column[i])).collect();
+        assert_eq!(output.to_vec(stream).unwrap(), expected, "{columns} of {len}");
+    }
+    let stream = device.stream().unwrap();
+    for columns in [0, 1, 2, 3, 4, 9] {
+        for len in [0, 1, 33, 1025] {
+            check::<u32>(&stream, columns, len);
+        }
+    }
+    check::<u8>(&stream, 3, 500);
+    check::<[u8; 3]>(&stream, 2, 500);
+    check::<[u64; 2]>(&stream, 5, 500);
+}
+
+fn arrangements_of_wrong_lengths(device: &Device) {
+    let stream = device.stream().unwrap();
+    let (three, two) = (stream.upload(&[1u32, 2, 3]).unwrap(), stream.upload(&[1u32, 2]).unwrap());
+    let mut output = stream.upload(&[9u32; 4]).unwrap();
+    let columns = [three.as_slice(), two.as_slice()];
+    let errors = [
+        permute::rotate(&stream, &three, &mut output, 1).unwrap_err(),
+        permute::shift(&stream, &three, &mut output, 1, 0).unwrap_err(),
+        permute::interleave(&stream, &columns[1..], &mut output).unwrap_err(),
+        permute::interleave(&stream, &columns, &mut output).unwrap_err(),
+    ];
+    for error in errors {
+        assert!(matches!(error, Error::LengthMismatch { .. }), "{error}");
+    }
+    assert_eq!(output.to_vec(&stream).unwrap(), [9; 4]);
 }

@@ -3,7 +3,9 @@
 use gpu_conformance::kernels::Crash;
 use gpu_conformance::{cases, run};
 use gpu_primitives::kernel::kernel;
-use gpu_primitives::{CpuOptions, Device, DeviceVec, Error, FaultKind, Schedule, Stream, scan, thread, transfer};
+use gpu_primitives::{
+    CpuOptions, Device, DeviceVec, Error, FaultKind, Schedule, Stream, scan, thread, transfer, transform,
+};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
@@ -229,7 +231,7 @@ fn kernels_that_use_the_host(_: &Device) {
         transfer::fill(&gone, &mut kept, 2).unwrap();
         inside_a_kernel("the last of a stream", &a, move || drop((gone, kept)));
         let lonely = device.stream().unwrap();
-        transfer::iota(&lonely, &mut numbers, 1).unwrap();
+        transform::sequence(&lonely, &mut numbers, 1).unwrap();
         inside_a_kernel("a stream without vectors", &b, move || drop(lonely));
         assert_eq!(numbers.to_vec(&b).unwrap(), [1, 2, 3, 4, 5]);
         let pending = b.download_pinned(&numbers, device.pinned(5).unwrap()).unwrap();

@@ -22,6 +22,8 @@ fn main() -> ExitCode {
         state,
         position_of_the_least,
         positions,
+        positions_of_halves,
+        both_extremes,
         misaligned_slices,
         floats_are_deterministic,
         large,
@@ -150,6 +152,57 @@ fn positions(device: &Device) {
         i64: |a, b| a.cmp(b);
         f32: |a, b| a.total_cmp(b);
         f64: |a, b| a.total_cmp(b);
+    }
+}
+
+fn positions_of_halves(device: &Device) {
+    let stream = device.stream().unwrap();
+    macro_rules! check {
+        ($($type:ty)*) => { $(
+            let host: Vec<$type> = random(13).take(3000).map(|x| <$type>::from_bits(x as u16)).collect();
+            let input = stream.upload(&host).unwrap();
+            let first = |wanted: u16| host.iter().position(|x| x.to_bits() == wanted).unwrap() as u64;
+            let min = host.iter().min_by(|a, b| a.total_cmp(b)).unwrap().to_bits();
+            let max = host.iter().max_by(|a, b| a.total_cmp(b)).unwrap().to_bits();
+            assert_eq!(reduce::argmin(&stream, &input).unwrap().get(&stream).unwrap(), first(min));
+            assert_eq!(reduce::argmax(&stream, &input).unwrap().get(&stream).unwrap(), first(max));
+        )* };
+    }
+    check!(half::f16 half::bf16);
+}
+
+fn both_extremes(device: &Device) {
+    let stream = device.stream().unwrap();
+    macro_rules! check {
+        ($($type:ty: $of:expr;)*) => { $(
+            for len in [0, 1, 33, 1000, 5000] {
+                let host: Vec<$type> = random(14).take(len).map($of).collect();
+                let input = stream.upload(&host).unwrap();
+                let fold = |with: &dyn Fn($type, $type) -> $type, of| host.iter().fold(of, |a, &b| with(a, b));
+                let expected = [
+                    fold(&|a, b| Min.combine(a, b), Monoid::<$type>::identity(&Min)),
+                    fold(&|a, b| Max.combine(a, b), Monoid::<$type>::identity(&Max)),
+                ];
+                let found = reduce::min_max(&stream, &input).unwrap().get(&stream).unwrap();
+                assert_eq!(found, expected, "{len} of {}", stringify!($type));
+            }
+        )* };
+    }
+    check! {
+        u8: |x| x as u8;
+        i8: |x| x as i8;
+        u16: |x| x as u16;
+        i16: |x| x as i16;
+        u32: |x| x as u32;
+        i32: |x| x as i32;
+        u64: |x| x;
+        i64: |x| x as i64;
+        u128: |x| u128::from(x) << 40;
+        i128: |x| i128::from(x as i64) << 40;
+        f32: |x| f32::from_bits(x as u32);
+        f64: |x| f64::from_bits(x);
+        half::f16: |x| half::f16::from_bits(x as u16);
+        half::bf16: |x| half::bf16::from_bits(x as u16);
     }
 }
 

@@ -9,7 +9,7 @@ use gpu_primitives::kernel::kernel;
 use gpu_primitives::operator::operator;
 use gpu_primitives::{
     CpuOptions, Device, DeviceKind, DeviceSlice, DeviceSliceMut, Error, GlobalMut, Operator, merge, scan, thread,
-    transfer,
+    transfer, transform,
 };
 use std::process::ExitCode;
 use std::time::Duration;
@@ -158,7 +158,7 @@ fn first_launch_from_many_threads(device: &Device) {
             scope.spawn(|| {
                 let stream = device.stream().unwrap();
                 let mut data = stream.uninit::<i16>(100).unwrap();
-                transfer::iota(&stream, &mut data, -50).unwrap();
+                transform::sequence(&stream, &mut data, -50).unwrap();
                 assert_eq!(data.to_vec(&stream).unwrap(), (-50..50).collect::<Vec<i16>>());
             });
         }

@@ -9,7 +9,7 @@ use gpu_primitives::scan::Monoid;
 use gpu_primitives::select::{self, Masked};
 use gpu_primitives::{
     CpuOptions, Device, DeviceSliceMut, DeviceVec, Error, FaultKind, Schedule, Stream, merge, reduce, scan, search,
-    sort, transfer,
+    sort, transfer, transform,
 };
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -80,7 +80,7 @@ const OPERATIONS: [Operation; 13] = [
         name: "sort of pairs",
         device: |stream, data| {
             let mut places = stream.uninit::<u32>(data.len())?;
-            transfer::iota(stream, &mut places, 0)?;
+            transform::sequence(stream, &mut places, 0)?;
             sort::pairs_in_place(stream, (&mut *data, &mut places), sort::Options::new().descending())?;
             transfer::copy(stream, &places, data)
         },

@@ -1,9 +1,9 @@
-//! Fill, iota and copy.
+//! Fill and copy.
 
 use gpu_conformance::data::{edge_sizes, random};
 use gpu_conformance::{cases, is_checked, run};
-use gpu_primitives::transfer::{copy, fill, iota};
-use gpu_primitives::{Device, Error, Stream};
+use gpu_primitives::transfer::{copy, fill};
+use gpu_primitives::{Device, Error, Stream, transform};
 use std::process::ExitCode;
 
 /// The number of 16-byte lines that a block of the transfer kernels fills. It is a multiple of the number that it
@@ -13,7 +13,6 @@ const TILE_LINES: usize = 1024;
 fn main() -> ExitCode {
     run(cases![
         small_fill,
-        small_iota,
         small_copy,
         copy_at_every_alignment,
         fill_at_every_alignment,
@@ -30,24 +29,6 @@ fn small_fill(device: &Device) {
         let mut data = stream.uninit::<u32>(n).unwrap();
         fill(&stream, &mut data, 0xDEAD_BEEF).unwrap();
         assert_eq!(data.to_vec(&stream).unwrap(), vec![0xDEAD_BEEF; n], "n = {n}");
-    }
-}
-
-fn small_iota(device: &Device) {
-    let stream = device.stream().unwrap();
-    for n in edge_sizes(TILE_LINES) {
-        let mut data = stream.uninit::<u32>(n).unwrap();
-        iota(&stream, &mut data, u32::MAX - 3).unwrap();
-        let expected: Vec<u32> = (0..n as u32).map(|i| i.wrapping_sub(4)).collect();
-        assert_eq!(data.to_vec(&stream).unwrap(), expected, "n = {n}");
-
-        let mut data = stream.uninit::<i64>(n).unwrap();
-        iota(&stream, &mut data, -5).unwrap();
-        assert_eq!(data.to_vec(&stream).unwrap(), (-5..n as i64 - 5).collect::<Vec<_>>(), "n = {n}");
-
-        let mut data = stream.uninit::<u8>(n).unwrap();
-        iota(&stream, &mut data, 0).unwrap();
-        assert_eq!(data.to_vec(&stream).unwrap(), (0..n).map(|i| i as u8).collect::<Vec<_>>(), "n = {n}");
     }
 }
 
@@ -141,7 +122,7 @@ fn large(device: &Device) {
     let n = if is_checked(device) { 50_001 } else { 3_000_001 };
     let mut a = stream.uninit::<u64>(n).unwrap();
     let mut b = stream.uninit::<u64>(n).unwrap();
-    iota(&stream, &mut a, 1 << 40).unwrap();
+    transform::sequence(&stream, &mut a, 1 << 40).unwrap();
     copy(&stream, &a, &mut b).unwrap();
     assert!(b.to_vec(&stream).unwrap().into_iter().eq((1 << 40)..(1 << 40) + n as u64));
 }

@@ -12,10 +12,11 @@ use crate::host::repr::{expect_repr, repr_size_or_bytes};
 use crate::host::runtime::column::{AnySlice, AnySliceMut, number};
 use crate::host::source::{AnySource, Opened, Source};
 use crate::input::Input;
+use crate::operator::operator;
 use crate::transfer;
 use crate::transform::laid_out::ReprInput;
 use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
-use bytemuck::Pod;
+use bytemuck::{Pod, Zeroable};
 
 /// Counts the elements in bins of equal width: the range from `lower` up to `upper` is divided into `counts.len()` bins. Elements
 /// outside of it, and NaN, are not counted. If `lower` is not less than `upper`, nothing is.
@@ -117,6 +118,64 @@ fn count_by(stream: &Stream, input: &AnySource<'_>, counts: AnySliceMut<'_>, bin
     let (len, input) = (input.len(), input.open(stream)?);
     let size = repr_size_or_bytes(input.size());
     count_bins!(size => (H, VEC), count::<H, _, VEC>(stream, &input, len, bins, counts))
+}
+
+/// Counts how often each small integer occurs: count `b` is that of the elements that are `b`. Negative ones, and those that have no
+/// count, are not counted. Does not wait.
+///
+/// ```
+/// use gpu_primitives::{Device, Error, histogram};
+///
+/// let stream = Device::default()?.stream()?;
+/// let labels = stream.upload(&[2i64, 0, 2, -1, 7])?;
+/// let mut counts = stream.uninit::<u32>(4)?;
+/// histogram::bincount(&stream, &labels, &mut counts)?;
+/// assert_eq!(counts.to_vec(&stream)?, [1, 0, 2, 0]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// Same as [`by`].
+pub fn bincount<'a, T: Pod, C: Count>(
+    stream: &Stream,
+    input: impl Source<'a, T>,
+    counts: impl Into<DeviceSliceMut<'a, C>>,
+) -> Result<(), Error>
+where
+    Value: Bucket<T>,
+{
+    let input = input.into_parts()?;
+    let _span = crate::span!(stream, "histogram::bincount", input.len());
+    by(stream, input, counts, Value)
+}
+
+/// The bin of a small integer is the integer. Negative ones, and those of more than 32 bits, have the last bin that there could be.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct Value;
+
+macro_rules! values {
+    ($($type:ty: $x:ident => $bin:expr;)*) => { $(
+        #[operator]
+        impl Bucket<$type> for Value {
+            #[inline(always)]
+            fn bucket(&self, $x: $type) -> u32 {
+                $bin
+            }
+        }
+    )* };
+}
+
+values! {
+    u8: x => x as u32;
+    u16: x => x as u32;
+    u32: x => x;
+    u64: x => if x < 0xFFFF_FFFF { x as u32 } else { 0xFFFF_FFFF };
+    i8: x => if x < 0 { 0xFFFF_FFFF } else { x as u32 };
+    i16: x => if x < 0 { 0xFFFF_FFFF } else { x as u32 };
+    i32: x => if x < 0 { 0xFFFF_FFFF } else { x as u32 };
+    // Negative numbers become large ones.
+    i64: x => if (x as u64) < 0xFFFF_FFFF { x as u32 } else { 0xFFFF_FFFF };
 }
 
 /// Returns the number of bins as kernels have it.

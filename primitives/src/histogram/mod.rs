@@ -1,7 +1,7 @@
 //! Histograms: how many elements fall into each bin.
 //!
-//! - **Bins**: [`even`] has bins of equal width, [`ranges`] bins between levels, [`bytes`] one bin per byte, and [`by`] those of
-//!   any function. An element that falls into no bin is not counted.
+//! - **Bins**: [`even`] has bins of equal width, [`ranges`] bins between levels, [`bytes`] one bin per byte, [`bincount`] one per
+//!   small integer, and [`by`] those of any function. An element that falls into no bin is not counted.
 //! - **Counts** are `u32` or `u64`, and are written, not added to. Those of 32 bits wrap.
 //! - **Deterministic**: the same input gives the same counts on every run and every device.
 //! - **Synchronisation**: none; the counts are ready in stream order.
@@ -48,4 +48,4 @@ pub use device::kernel::Count;
 pub use device::sample::Sample;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::{by, bytes, even, ranges};
+pub use host::{Value, bincount, by, bytes, even, ranges};

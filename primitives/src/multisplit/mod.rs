@@ -31,4 +31,6 @@ pub(crate) mod native;
 pub use crate::buckets::{Bucket, Shift};
 
 #[cfg(not(target_arch = "nvptx64"))]
+pub use host::groups::{GroupKey, Groups, group_by, group_offsets};
+#[cfg(not(target_arch = "nvptx64"))]
 pub use host::{MAX_BUCKETS, keys, pairs};

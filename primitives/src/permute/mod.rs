@@ -1,4 +1,4 @@
-//! Moving elements to other places: gather, scatter, reverse, and copies of many ranges at once.
+//! Moving elements to other places: gather, scatter, reverse, rotate, shift, interleave, and copies of many ranges at once.
 //!
 //! - **Elements**: of any type and size. They are moved in words, up to 16 bytes at a time if size and addresses allow it.
 //! - **Indices**: `u32` or `u64`, from a slice or any other [source](crate::host::source).
@@ -33,6 +33,8 @@ pub(crate) mod host;
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) mod native;
 
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::arrange::{interleave, rotate, shift};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{
     Position, batched_copy, gather, gather_unchecked, reverse, reverse_in_place, scatter, scatter_unchecked,

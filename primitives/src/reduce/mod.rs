@@ -1,4 +1,4 @@
-//! Reduction: the combination of a whole sequence, or of each of its segments.
+//! Reduction: the combination of a whole sequence, or of each of its segments; its extremes, and what passes a test.
 //!
 //! - **Deterministic**: elements are combined in order, with a grouping that depends only on the length and the type. The
 //!   same input gives the same bytes on every run and every device, also for floating-point sums. The operation need not be
@@ -31,6 +31,10 @@ pub use crate::monoid::{Max, Min, Monoid, Sum};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::arg::{Ranked, argmax, argmin};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::min_max::{MinMax, min_max};
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::passing::{NOT_FOUND, all, any, count_if, find_first};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::segmented::segmented;
 #[cfg(not(target_arch = "nvptx64"))]

@@ -2,7 +2,7 @@
 //! neighbours.
 //!
 //! A run is a maximal sequence of neighbours that are equal by an [`Equality`](crate::equality::Equality). Sort first if
-//! equal elements are not neighbours.
+//! equal elements are not neighbours; [`distinct`] and its kin do that.
 //!
 //! - **Stable, deterministic**: runs keep their order. The totals of [`reduce_by_key`] are combined in order, with a
 //!   grouping that depends only on the input's length, its types and where runs begin. The same input gives the same bytes
@@ -63,8 +63,8 @@ pub(crate) mod native;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{
-    Length, Which, adjacent_difference, adjacent_difference_in_place, reduce_by_key, run_length_decode,
-    run_length_encode, unique, unique_by_key, unique_last,
+    Length, Which, adjacent_difference, adjacent_difference_in_place, distinct, distinct_counts, distinct_inverse,
+    reduce_by_key, run_length_decode, run_length_encode, unique, unique_by_key, unique_last,
 };
 #[cfg(not(target_arch = "nvptx64"))]
 #[doc(hidden)]

@@ -92,9 +92,11 @@ pub use host::chunks::SortedRuns;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::codes::{decode, encode};
 #[cfg(not(target_arch = "nvptx64"))]
+pub use host::columns::{SortColumn, by_columns};
+#[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::descending_codes;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{
     Options, Side, argsort, keys, keys_by, keys_double_buffered, keys_in_place, pairs, pairs_by, pairs_by_digits,
-    pairs_double_buffered, pairs_in_place,
+    pairs_double_buffered, pairs_in_place, rank,
 };

@@ -5,6 +5,7 @@
 use super::RadixCode;
 use super::device::encode::EncodeKeys;
 use super::device::kernel::{BucketHistogram, BucketPass, SortBlock};
+use super::device::pack::{PackCodes, Packed};
 use crate::block::native::part_mut;
 use crate::block::radix::RADIX;
 use crate::buckets::{Buckets, bucket_of, buckets_of, last_bucket};
@@ -304,6 +305,27 @@ fn sort_many<K: Pod, V: Pod, B: Buckets<K>>(buckets: &B, passes: u32, items: &mu
         }
         std::mem::swap(items, &mut other);
     }
+}
+
+/// # Safety
+/// The contract of [`pack_codes`](super::device::pack::PackCodes).
+pub(super) unsafe fn pack_codes<C: Packed>(kernel: PackCodes<C>, team: Team) {
+    let PackCodes { fields, count, order, numbers, .. } = kernel;
+    let pack = |_: usize, range: Range<usize>| {
+        for at in range {
+            let mut packed = 0;
+            // SAFETY: columns, bits and order have all rows, and nothing writes them. Each number is written by one call.
+            unsafe {
+                let row = if order.is_empty() { at } else { order.get(at) as usize };
+                for field in &fields.0[..count as usize] {
+                    packed |= field.of_row(row);
+                }
+                numbers.as_mut_ptr().add(at).write(C::lowest(packed));
+            }
+        }
+    };
+    // SAFETY: the body captures arguments, and each call writes numbers of its own.
+    unsafe { team.divide(numbers.len(), pack) };
 }
 
 #[cfg(test)]

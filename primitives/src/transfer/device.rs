@@ -6,7 +6,6 @@
 
 use crate::arch::{IS_RECORDED, thread};
 use crate::form::kernel;
-use crate::sealed::Sealed;
 use crate::view::{Global, GlobalMut};
 use bytemuck::{Pod, Zeroable};
 
@@ -117,40 +116,6 @@ pub unsafe fn fill_lines(to: GlobalMut<u8>, to_lines: GlobalMut<Line>, line: Lin
     }
 }
 
-/// An integer that `iota` can write, of 8 to 64 bits.
-pub trait Index: Pod + Sealed {
-    /// Returns `start + index`, wrapping on overflow.
-    fn offset(start: Self, index: usize) -> Self;
-}
-
-macro_rules! index {
-    ($($type:ty)*) => { $(
-        impl Index for $type {
-            #[inline(always)]
-            fn offset(start: Self, index: usize) -> Self {
-                start.wrapping_add(index as Self)
-            }
-        }
-    )* };
-}
-
-index!(u8 u16 u32 u64 i8 i16 i32 i64);
-
-/// Writes `start`, `start + 1`, …
-///
-/// # Safety
-/// The launch has at least one block per 1024 elements. Nothing else uses the memory while the kernel runs.
-#[kernel(listed, threads = THREADS, native = super::native::iota)]
-pub unsafe fn iota<T: Index>(to: GlobalMut<T>, start: T) {
-    let first = thread::block_idx_x() as usize * FILL_TILE + thread::thread_idx_x() as usize;
-    for row in 0..ROWS {
-        let index = first + row * THREADS as usize;
-        if index < to.len() {
-            to.set(index, T::offset(start, index));
-        }
-    }
-}
-
 /// The words per thread of [`GatherWords`].
 const GATHER_ROWS: usize = 4;
 /// The words per block of [`GatherWords`].
@@ -203,5 +168,4 @@ crate::instances! {
     for T in [u8, u16, u32, u64]: CopyElements<T>;
     FillLines;
     for W in [u8, u16, u32, u64]: GatherWords<W>;
-    for T in [u8, u16, u32, u64, i8, i16, i32, i64]: Iota<T>;
 }

@@ -2,7 +2,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::device::{COPY_TILE, CopyElements, CopyLines, Edges, FILL_TILE, FillLines, Index, Iota, Line};
+use super::device::{COPY_TILE, CopyElements, CopyLines, Edges, FILL_TILE, FillLines, Line};
 use crate::host::runtime::column::{Column, ColumnMut};
 use crate::{DeviceSlice, DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
@@ -134,21 +134,6 @@ fn fill_pattern(stream: &Stream, to: GlobalMut<u8>, pattern: &[u8]) -> Result<()
     let kernel = FillLines::new(to, to_lines, line, split.edges());
     // SAFETY: one block per tile, and at least one block.
     unsafe { stream.launch(kernel, split.lines.div_ceil(FILL_TILE).max(1)) }
-}
-
-/// Writes `start`, `start + 1`, …; wraps on overflow.
-///
-/// # Errors
-/// Any launch error.
-pub fn iota<'a, T: Index>(stream: &Stream, to: impl Into<DeviceSliceMut<'a, T>>, start: T) -> Result<(), Error> {
-    let mut to = to.into();
-    let _span = crate::span!(stream, "transfer::iota", to.len());
-    let to = to.raw_view_mut(stream)?;
-    if to.is_empty() {
-        return Ok(());
-    }
-    // SAFETY: one block per tile.
-    unsafe { stream.launch(Iota::new(to, start), to.len().div_ceil(FILL_TILE)) }
 }
 
 /// A range of bytes, divided into whole aligned lines and the bytes before and after them.

@@ -2,7 +2,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::device::{CopyElements, CopyLines, FillLines, GatherWords, Index, Iota};
+use super::device::{CopyElements, CopyLines, FillLines, GatherWords};
 use crate::kernel::Team;
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
@@ -55,20 +55,6 @@ pub(super) unsafe fn fill_lines(kernel: FillLines, team: Team) {
             byte.write(bytemuck::bytes_of(&line)[byte.addr() % 16]);
         }
     }
-}
-
-/// # Safety
-/// The contract of [`iota`](super::device::Iota).
-pub(super) unsafe fn iota<T: Index>(kernel: Iota<T>, team: Team) {
-    let Iota { to, start, .. } = kernel;
-    let write = |_: usize, range: Range<usize>| {
-        for index in range {
-            // SAFETY: the element exists, and no other call has it.
-            unsafe { to.as_mut_ptr().add(index).write(T::offset(start, index)) };
-        }
-    };
-    // SAFETY: the body captures arguments. Each call writes elements of its own.
-    unsafe { team.divide(to.len(), write) };
 }
 
 /// # Safety

@@ -8,7 +8,7 @@ use gpu_primitives::multisplit::Shift;
 use gpu_primitives::operator::{bucket, equality, map, predicate, sort_by};
 use gpu_primitives::reduce::Sum;
 use gpu_primitives::runs::Which;
-use gpu_primitives::sort::{Options, Side, SortedRuns};
+use gpu_primitives::sort::{Options, Side, SortColumn, SortedRuns};
 use gpu_primitives::source::{constant, counted, counting, map, map2, map3, map4};
 use gpu_primitives::top_k::Rows;
 use gpu_primitives::{
@@ -31,7 +31,6 @@ fn element_by_element() -> Vec<Row> {
         "transfer::fill": (s; out = OUT) => transfer::fill(s, out.words_mut(), 7);
         "transfer::fill, odd": (s; out = OUT.odd()) => transfer::fill(s, out.odd_mut(), [1, 2, 3]);
         "transfer::fill, bytes": (s; out = OUT.bytes()) => transfer::fill(s, out.bytes_mut(), 9);
-        "transfer::iota": (s; out = OUT) => transfer::iota(s, out.words_mut(), 7);
         "DeviceSliceMut::copy_from": (s; a = KEYS, out = OUT) => out.words_mut().copy_from(s, a.words());
         "DeviceSliceMut::copy_from_host": (s; out = OUT) => {
             let numbers = vec![5; out.len()];
@@ -83,6 +82,7 @@ fn element_by_element() -> Vec<Row> {
         "histogram::by": (s; a = KEYS, out = OUT_OF_BINS) => {
             histogram::by(s, a.words(), out.words_mut(), bucket!(|x: u32| x % 5))
         };
+        "histogram::bincount": (s; a = KEYS, out = OUT_OF_BINS) => histogram::bincount(s, a.words(), out.words_mut());
         "histogram::bytes": (s; a = KEYS.bytes(), out = OUT_OF_BYTES) => {
             histogram::bytes(s, a.bytes(), out.words_mut())
         };
@@ -101,6 +101,20 @@ fn scans() -> Vec<Row> {
         "reduce::sum": (s; a = KEYS) => reduce::sum(s, a.words());
         "reduce::argmin": (s; a = KEYS) => reduce::argmin(s, a.words());
         "reduce::argmax": (s; a = KEYS) => reduce::argmax(s, a.words());
+        "reduce::min_max": (s; a = KEYS) => {
+            let both = reduce::min_max(s, a.words())?;
+            reduce::sum(s, map(both.as_slice(), map!(|x: [u32; 2]| -> u32 { x[0] ^ x[1] })))
+        };
+        "reduce::find_first": (s; a = KEYS) => reduce::find_first(s, a.words(), predicate!(|x: u32| x % 7 == 3));
+        "reduce::any": (s; a = KEYS) => {
+            let any = reduce::any(s, a.words(), predicate!(|x: u32| x % 7 == 3))?;
+            reduce::sum(s, map(any.as_slice(), map!(|x: u8| -> u32 { x as u32 })))
+        };
+        "reduce::all": (s; a = KEYS) => {
+            let all = reduce::all(s, a.words(), predicate!(|x: u32| x % 7 == 3))?;
+            reduce::sum(s, map(all.as_slice(), map!(|x: u8| -> u32 { x as u32 })))
+        };
+        "reduce::count_if": (s; a = KEYS) => reduce::count_if(s, a.words(), predicate!(|x: u32| x % 7 == 3));
         "reduce::segmented": (s; a = KEYS, offsets = OFFSETS, out = OUT_OF_THREE) => {
             reduce::segmented(s, a.words(), offsets.words(), out.words_mut(), Sum)
         };
@@ -142,8 +156,17 @@ fn moves() -> Vec<Row> {
         "permute::batched_copy": (s; a = VALUES, starts = STARTS.longs(), offsets = OFFSETS.longs(), out = OUT) => {
             permute::batched_copy(s, a.words(), starts.longs(), out.words_mut(), offsets.longs())
         };
+        "permute::rotate": (s; a = VALUES, out = OUT) => permute::rotate(s, a.words(), out.words_mut(), 5);
+        "permute::shift": (s; a = VALUES, out = OUT) => permute::shift(s, a.words(), out.words_mut(), -5, 3);
         "permute::reverse": (s; a = VALUES, out = OUT) => permute::reverse(s, a.words(), out.words_mut());
         "permute::reverse_in_place": (s; data = VALUES.odd().changed()) => permute::reverse_in_place(s, data.odd_mut());
+        "multisplit::group_offsets": (s; a = KEYS, out = OUT_OF_BINS) => {
+            multisplit::group_offsets(s, a.words(), out.words_mut())
+        };
+        "multisplit::group_by": (s; a = KEYS) => multisplit::group_by(s, a.words(), 16).map(|groups| groups.positions);
+        "multisplit::group_by, many": (s; a = KEYS) => {
+            multisplit::group_by(s, a.words(), 3000).map(|groups| groups.offsets)
+        };
         "multisplit::keys": (s; a = KEYS, out = OUT) => {
             multisplit::keys(s, a.words(), out.words_mut(), 16, Shift::by(9))
         };
@@ -191,6 +214,13 @@ fn selections() -> Vec<Row> {
 fn run_lengths() -> Vec<Row> {
     rows! {
         "runs::unique": (s; a = RUNS, out = OUT) => runs::unique(s, a.words(), out.words_mut(), Same);
+        "runs::distinct": (s; a = KEYS, out = OUT) => runs::distinct(s, a.words(), out.words_mut());
+        "runs::distinct_counts": (s; a = KEYS, out = OUT, with = OUT) => {
+            runs::distinct_counts(s, a.words(), out.words_mut(), with.words_mut())
+        };
+        "runs::distinct_inverse": (s; a = KEYS, out = OUT, with = OUT) => {
+            runs::distinct_inverse(s, a.words(), out.words_mut(), with.words_mut())
+        };
         "runs::unique_last": (s; a = RUNS, out = OUT) => runs::unique_last(s, a.words(), out.words_mut(), Same);
         "runs::unique, odd": (s; a = RUNS.odd(), out = OUT.odd()) => {
             let same = equality!(|a: [u8; 3], b: [u8; 3]| a == b);
@@ -250,6 +280,10 @@ fn sorts() -> Vec<Row> {
                 .and_then(|side| transfer::copy(s, if side == Side::First { b } else { d }.words(), out.words_mut()))
         };
         "sort::argsort": (s; a = KEYS) => sort::argsort(s, a.words(), Options::new());
+        "sort::rank": (s; a = KEYS) => sort::rank(s, a.words(), Options::new());
+        "sort::by_columns": (s; a = KEYS, b = VALUES) => {
+            sort::by_columns(s, &[SortColumn::new(a.words()), SortColumn::new(b.words()).descending()])
+        };
         "sort::encode": (s; a = KEYS, out = OUT) => sort::encode(s, a.words(), out.words_mut());
         "sort::decode": (s; a = KEYS, out = OUT) => sort::decode(s, a.words(), out.words_mut());
         "sort::SortedRuns": (s; a = KEYS, b = VALUES) => SortedRuns::new(s, a.words(), b.words(), 16).map(drop);

@@ -55,6 +55,12 @@ ranked! {
     f64: x => x.to_bits() ^ (((x.to_bits() as i64) >> 63) as u64 | 1 << 63);
 }
 
+#[cfg(feature = "half")]
+ranked! {
+    half::f16: x => (x.to_bits() as u64) ^ (((x.to_bits() as i16) >> 15) as u16 | 1 << 15) as u64;
+    half::bf16: x => (x.to_bits() as u64) ^ (((x.to_bits() as i16) >> 15) as u16 | 1 << 15) as u64;
+}
+
 /// The first of the smallest.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]

@@ -3,6 +3,8 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub(crate) mod arg;
+pub(crate) mod min_max;
+pub(crate) mod passing;
 pub(crate) mod segmented;
 
 use super::device::kernel::{ReduceTiles, THREADS, reduce_tiles};

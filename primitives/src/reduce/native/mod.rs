@@ -2,6 +2,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+pub(crate) mod passing;
 pub(crate) mod segments;
 
 use super::device::kernel::{ReduceTiles, THREADS};

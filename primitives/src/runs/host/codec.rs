@@ -83,7 +83,7 @@ pub fn run_length_encode<'a, T: Pod, C: Length, E: Equality<T>>(
     encode_runs(stream, &input, elements.into(), lengths.into(), HoleEquality::of::<T, E>(equality))
 }
 
-fn encode_runs(
+pub(super) fn encode_runs(
     stream: &Stream,
     input: &AnySource<'_>,
     mut elements: AnySliceMut<'_>,

@@ -61,7 +61,7 @@ pub fn unique_last<'a, T: Pod, E: Equality<T>>(
     keep(stream, &input, output.into(), HoleEquality::of::<T, E>(equality), Which::Last)
 }
 
-fn keep(
+pub(super) fn keep(
     stream: &Stream,
     input: &AnySource<'_>,
     mut output: AnySliceMut<'_>,

@@ -3,4 +3,5 @@
 pub(crate) mod digits;
 pub(crate) mod encode;
 pub(crate) mod kernel;
+pub(crate) mod pack;
 pub(crate) mod shape;

@@ -14,9 +14,8 @@ use crate::sized;
 use crate::sort::device::encode::{EncodeKeys, THREADS as ENCODE_THREADS, encode_keys};
 use crate::sort::device::kernel::sort_digits;
 use crate::sort::{Digits, Options, Side, Sign, U256};
-use crate::transfer;
 use crate::transform::laid_out::{Indices, LaidOut, LaidOutMut};
-use crate::{DeviceVec, Error, Stream, expect_len};
+use crate::{DeviceVec, Error, Stream, expect_len, permute, transfer, transform};
 use std::alloc::Layout;
 
 /// Sorts codes of 4, 8, 16 or 32 bytes, by their lowest `bits` bits, together with values of any size. Values of no size are
@@ -79,6 +78,7 @@ impl Runs {
 }
 
 /// How keys become the codes that they are sorted by.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Coding {
     /// The bytes of a code.
     pub size: usize,
@@ -91,12 +91,12 @@ pub(crate) struct Coding {
 
 impl Coding {
     /// Codes are their own.
-    fn of_codes(size: usize) -> Self {
+    pub fn of_codes(size: usize) -> Self {
         Self { size, bits: 8 * size as u32, sign: Sign::NONE, code: None }
     }
 
     /// Returns the layout of the codes, in the types that kernels have for them.
-    fn layout(&self) -> Layout {
+    pub fn layout(&self) -> Layout {
         sized!(
             self.size => C in u32 | u64 | u128 | U256, Layout::new::<C>(),
             else unreachable!("codes have 4, 8, 16 or 32 bytes")
@@ -178,6 +178,16 @@ pub(crate) fn pairs_double_buffered(
     sort_between(stream, first, second, coding, options)
 }
 
+/// Returns the indices of `len` keys.
+pub(crate) fn indices(stream: &Stream, len: usize) -> Result<DeviceVec<u32>, Error> {
+    if len > 1 << 32 {
+        return Err(Error::TooLong { what: "argsort with 32-bit indices", len, limit: 1 << 32 });
+    }
+    let mut indices = stream.uninit::<u32>(len)?;
+    transform::sequence(stream, &mut indices, 0)?;
+    Ok(indices)
+}
+
 pub(crate) fn argsort(
     stream: &Stream,
     keys: AnySlice<'_>,
@@ -185,16 +195,26 @@ pub(crate) fn argsort(
     options: &Options,
 ) -> Result<DeviceVec<u32>, Error> {
     let len = keys.len();
-    if len > 1 << 32 {
-        return Err(Error::TooLong { what: "argsort with 32-bit indices", len, limit: 1 << 32 });
-    }
-    let mut indices = stream.uninit::<u32>(len)?;
-    transfer::iota(stream, &mut indices, 0)?;
+    let indices = indices(stream, len)?;
     let mut order = stream.uninit::<u32>(len)?;
     let mut sorted = AnyVec::uninit(stream, keys.size(), len)?;
     let to = (sorted.as_mut_slice(), order.as_mut_slice().into());
     pairs(stream, (keys, indices.as_slice().into()), to, coding, options)?;
     Ok(order)
+}
+
+pub(crate) fn rank(
+    stream: &Stream,
+    keys: AnySlice<'_>,
+    coding: &Coding,
+    options: &Options,
+) -> Result<DeviceVec<u32>, Error> {
+    let order = argsort(stream, keys, coding, options)?;
+    let positions = indices(stream, order.len())?;
+    let mut ranks = stream.uninit::<u32>(order.len())?;
+    // SAFETY: the order has each index once: it is what a sort made of all of them, by codes that it had computed before.
+    unsafe { permute::scatter_unchecked(stream, &positions, &order, &mut ranks)? };
+    Ok(ranks)
 }
 
 pub(crate) fn pairs_by_digits(
@@ -291,12 +311,10 @@ fn sort_coded(
     if len == 0 {
         return Ok(());
     }
-    let mut codes = AnyVec::uninit(stream, layout.size(), len)?;
+    let mut codes = encode_keys_of(stream, from.keys, layout, code)?;
     let mut sorted = AnyVec::uninit(stream, layout.size(), len)?;
-    let (codes, sorted) = (codes.raw_view_mut(stream)?, sorted.raw_view_mut(stream)?);
-    let keys = LaidOut::new(stream, from.keys, repr_layout_or_bytes(from.keys.size()))?;
-    encode(stream, keys.view, code, codes)?;
-    let (codes, size) = (codes.as_const(), layout.size());
+    let (codes, sorted) = (codes.raw_view_mut(stream)?.as_const(), sorted.raw_view_mut(stream)?);
+    let size = layout.size();
     let moves_keys = is_moved(size, from.keys) && is_moved(size, to.keys.as_const());
     if from.values.size() == 0 && size <= 8 && moves_keys {
         let from = Columns { keys: codes, values: from.keys };
@@ -305,6 +323,14 @@ fn sort_coded(
     let indices = sort_indices(stream, codes, sorted, digits)?;
     indices.gather_held(stream, from.keys, to.keys)?;
     indices.gather_held(stream, from.values, to.values)
+}
+
+/// Computes the codes of keys.
+pub(super) fn encode_keys_of(stream: &Stream, keys: Column, layout: Layout, code: HoleCode) -> Result<AnyVec, Error> {
+    let mut codes = AnyVec::uninit(stream, layout.size(), keys.len())?;
+    let keys = LaidOut::new(stream, keys, repr_layout_or_bytes(keys.size()))?;
+    encode(stream, keys.view, code, codes.raw_view_mut(stream)?)?;
+    Ok(codes)
 }
 
 /// Computes the codes of keys that are held.

@@ -4,6 +4,7 @@
 
 pub(crate) mod chunks;
 pub(crate) mod codes;
+pub(crate) mod columns;
 pub(crate) mod distribute;
 #[doc(hidden)]
 pub mod lowered;
@@ -172,6 +173,31 @@ pub fn argsort<'a, K: RadixKey>(
     let keys: DeviceSlice<'a, K> = keys.into();
     let _span = crate::span!(stream, "sort::argsort", keys.len());
     lowered::argsort(stream, keys.into(), &Coding::of::<K>(), &options)
+}
+
+/// Returns the position that each key takes in the sorted order: the inverse of [`argsort`]. Equal keys have different positions, in
+/// their order. The keys are not changed. Does not wait.
+///
+/// ```
+/// use gpu_primitives::sort::{self, Options};
+/// use gpu_primitives::{Device, Error};
+///
+/// let stream = Device::default()?.stream()?;
+/// let keys = stream.upload(&[30i32, -10, 20, -10])?;
+/// assert_eq!(sort::rank(&stream, &keys, Options::new())?.to_vec(&stream)?, [3, 0, 2, 1]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// Same as [`argsort`].
+pub fn rank<'a, K: RadixKey>(
+    stream: &Stream,
+    keys: impl Into<DeviceSlice<'a, K>>,
+    options: Options,
+) -> Result<DeviceVec<u32>, Error> {
+    let keys: DeviceSlice<'a, K> = keys.into();
+    let _span = crate::span!(stream, "sort::rank", keys.len());
+    lowered::rank(stream, keys.into(), &Coding::of::<K>(), &options)
 }
 
 /// Sorts keys by a number computed from each. Keys with equal numbers keep their order.

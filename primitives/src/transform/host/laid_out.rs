@@ -4,7 +4,7 @@
 //! alignment fit, otherwise a copy. Values that kernels only move, and that are of another size than kernels move, are moved by
 //! their indices and gathered at the end.
 
-use super::write_indices;
+use super::{sequence, write_indices};
 use crate::host::runtime::column::{AnyVec, Column, ColumnMut};
 use crate::transfer::{self, GATHER_TILE, GatherWords, LEAVE};
 use crate::view::{Global, GlobalMut};
@@ -135,7 +135,7 @@ impl Indices {
     pub fn new(stream: &Stream, len: usize, written: usize) -> Result<Self, Error> {
         expect_indices(len)?;
         let mut from = stream.uninit::<u32>(len)?;
-        transfer::iota(stream, &mut from, 0)?;
+        sequence(stream, &mut from, 0)?;
         Ok(Self { from, to: leave_all(stream, written)? })
     }
 

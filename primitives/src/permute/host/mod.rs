@@ -2,6 +2,8 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+pub(crate) mod arrange;
+
 use super::device::{ClaimPlaces, CopyRanges, GatherElements, Index, ReverseElements, ScatterElements, SwapEnds, TILE};
 use super::device::{by_index, in_words};
 use crate::host::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};

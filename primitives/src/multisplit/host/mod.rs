@@ -2,6 +2,8 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+pub(crate) mod groups;
+
 use super::device::{NumberKeys, THREADS, number_keys};
 use crate::buckets::{Bucket, Buckets, HoleBuckets};
 use crate::host::repr::{expect_repr, repr_size_or_bytes};
