@@ -63,7 +63,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     /// # Errors
     /// The errors of [`recover`](Self::recover), without [`NotFound`](ErrorKind::NotFound), and of [`new`](Self::new).
     pub fn recover_or_new(stream: &Stream, path: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
-        let new = Self::new(options)?;
+        let new = Self::new(stream, options)?;
         Ok(Self::recover_from(stream, &OsDisk::new(path))?.unwrap_or(new))
     }
 }
