@@ -2,7 +2,7 @@
 
 use bytemuck::Zeroable;
 use gpu_cuckoo::GpuCuckoo;
-use gpu_dictionary::{Dictionary, Durable, LargeValues, Updatable};
+use gpu_dictionary::{Durable, LargeValues, Updatable};
 use gpu_dictionary_conformance::{OwnFolder, checkpoint_crashes, checkpoint_damage, checkpoint_history};
 use gpu_lsm::{GpuLsm, GpuMultimap};
 use gpu_primitives::{Device, Error, Stream};
@@ -139,7 +139,7 @@ fn folders_of_other_dictionaries() {
     }
     // All of them are as they were.
     assert_eq!(Lsm::recover(stream, of_lsm).unwrap().len(stream).unwrap(), 1);
-    assert_eq!(SortedArray::recover(stream, of_array).unwrap().len(), 1);
+    assert_eq!(SortedArray::recover(stream, of_array).unwrap().len(stream).unwrap(), 1);
     assert_eq!(Cuckoo::recover(stream, of_cuckoo).unwrap().len(stream).unwrap(), 1);
     assert_eq!(LargeArray::recover(stream, of_large).unwrap().len(stream).unwrap(), 1);
 }
@@ -153,7 +153,7 @@ fn options_are_adopted() {
     write::<SortedArray>(stream, of_array);
     let few = array().keys_per_bucket(4);
     let recovered = SortedArray::recover_or_new(stream, of_array, few).unwrap();
-    assert_eq!((recovered.options(), recovered.len()), (few, 1));
+    assert_eq!((recovered.options(), recovered.len(stream).unwrap()), (few, 1));
     // A table has its own.
     let mut table = Cuckoo::recover_or_new(stream, of_cuckoo, cuckoo().load_factor(0.5)).unwrap();
     table.insert(stream, (&stream.upload(&[1]).unwrap(), &stream.upload(&[10]).unwrap())).unwrap();
@@ -187,7 +187,7 @@ fn snapshots_of_sorted_arrays() {
     let older = one.checkpoint(stream, folder.path());
     assert!(matches!(older, Err(Error::NewerCheckpoint { held: 2, given: 1, .. })), "{older:?}");
     // Clearing is an update like others.
-    array.clear();
+    array.clear(stream).unwrap();
     array.checkpoint(stream, folder.path()).unwrap();
     assert!(matches!(two.checkpoint(stream, folder.path()), Err(Error::NewerCheckpoint { .. })));
     // A snapshot that was taken apart and updated is another array.
@@ -195,5 +195,5 @@ fn snapshots_of_sorted_arrays() {
     insert(&mut apart, 7);
     let refused = apart.checkpoint(stream, folder.path());
     assert!(matches!(refused, Err(Error::Io(error)) if error.kind() == ErrorKind::AlreadyExists));
-    assert!(SortedArray::recover(stream, folder.path()).unwrap().is_empty());
+    assert!(SortedArray::recover(stream, folder.path()).unwrap().is_empty(stream).unwrap());
 }

@@ -34,7 +34,7 @@ fn a_history() {
     for step in 0..8 {
         match step {
             3 => edges.delete(stream, &stream.upload(&[1]).unwrap()).unwrap(),
-            5 => edges.clear(),
+            5 => edges.clear(stream).unwrap(),
             _ => insert(stream, &mut edges, &[(step, 1), (1, step), (1, step), (9, 9)]),
         }
         edges.checkpoint(stream, folder).unwrap();
@@ -69,7 +69,7 @@ fn every_operation_is_killed() {
     let stream = &Device::cpu().stream().unwrap();
     let random = &mut gpu_dictionary_conformance::Random(1);
     let machine = Machine::default();
-    let mut edges = Edges::new(options()).unwrap();
+    let mut edges = Edges::new(stream, options()).unwrap();
     let found = |machine: &Machine| Edges::recover_from(stream, machine).unwrap().map(|edges| all(stream, &edges));
     let mut last = None;
     for round in 0..3 {
@@ -130,7 +130,7 @@ fn folders_written_by_hand() {
     machine.put(&format!("level-{id:032x}"), &file(&[&level, &arrays[0], &arrays[1], &arrays[2]]));
     let mut lsm = GpuLsm::<u32, u32>::recover_from(stream, &machine, None).unwrap().unwrap();
     assert_eq!(lsm.iter(stream).unwrap().collect::<Vec<_>>(), [(10, 1), (30, 3)]);
-    assert_eq!(lsm.stats().batch_size, 4);
+    assert_eq!(lsm.stats(stream).unwrap().batch_size, 4);
 
     // It is continued, and the level is not written again.
     let keys = stream.upload(&[40, 50, 60, 70]).unwrap();
