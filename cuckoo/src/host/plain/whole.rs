@@ -21,9 +21,9 @@ impl<K: PlainKey, V: Pod> PlainCuckoo<K, V> {
     /// use gpu_primitives::{Device, Error};
     ///
     /// let stream = Device::cpu().stream()?;
-    /// let (keys, values) = (stream.upload(&[1u16, 2, 3])?, stream.upload(&[10.0f32, 0.5, 2.0])?);
+    /// let (keys, values) = (stream.upload(&[1u32, 2, 3])?, stream.upload(&[10.0f32, 0.5, 2.0])?);
     /// let mut table = PlainCuckoo::bulk_build(&stream, (&keys, &values), Options::new())?;
-    /// table.retain(&stream, map!(|key: u16, value: f32| -> u8 { (value > key as f32) as u8 }))?;
+    /// table.retain(&stream, map!(|key: u32, value: f32| -> u8 { (value > key as f32) as u8 }))?;
     /// assert_eq!(table.export(&stream)?.to_vec(&stream)?, [(1, 10.0)]);
     /// # Ok::<(), Error>(())
     /// ```
@@ -47,9 +47,9 @@ impl<K: PlainKey, V: Pod> PlainCuckoo<K, V> {
     /// use gpu_primitives::{Device, Error};
     ///
     /// let stream = Device::cpu().stream()?;
-    /// let (keys, values) = (stream.upload(&[1u16, 2])?, stream.upload(&[10u16, 20])?);
+    /// let (keys, values) = (stream.upload(&[1u32, 2])?, stream.upload(&[10u32, 20])?);
     /// let mut table = PlainCuckoo::bulk_build(&stream, (&keys, &values), Options::new())?;
-    /// table.for_each(&stream, map!(|key: u16, value: u16| -> u16 { value * 2 + key }))?;
+    /// table.for_each(&stream, map!(|key: u32, value: u32| -> u32 { value * 2 + key }))?;
     /// assert_eq!(table.export(&stream)?.to_vec(&stream)?, [(1, 21), (2, 42)]);
     /// # Ok::<(), Error>(())
     /// ```
@@ -85,8 +85,8 @@ impl<K: PlainKey> PlainCuckoo<K, ()> {
     /// use gpu_primitives::{Device, Error};
     ///
     /// let stream = Device::cpu().stream()?;
-    /// let mut set = PlainCuckoo::build_set(&stream, &stream.upload(&[1u8, 2, 3, 4])?, Options::new())?;
-    /// set.retain_keys(&stream, map!(|key: u8| -> u8 { (key % 2 == 0) as u8 }))?;
+    /// let mut set = PlainCuckoo::build_set(&stream, &stream.upload(&[1u32, 2, 3, 4])?, Options::new())?;
+    /// set.retain_keys(&stream, map!(|key: u32| -> u8 { (key % 2 == 0) as u8 }))?;
     /// assert_eq!(set.keys(&stream)?.to_vec(&stream)?, [2, 4]);
     /// # Ok::<(), Error>(())
     /// ```
