@@ -107,7 +107,11 @@ pub fn wrong_lengths(device: &Device) {
 
 /// Returns whether an error tells that lengths do not fit together.
 fn is_about_lengths(error: &Error) -> bool {
-    matches!(error, Error::LengthMismatch { .. } | Error::InvalidOffsets { .. } | Error::TooMany { .. })
+    match error {
+        // Ranks, and fractions, of an input that is too short.
+        Error::InvalidOption { what, .. } => what.contains("rank") || what.contains("number of elements"),
+        _ => matches!(error, Error::LengthMismatch { .. } | Error::InvalidOffsets { .. } | Error::TooMany { .. }),
+    }
 }
 
 /// Operands that were made on several streams, a call on another one, and a read on yet another one.
