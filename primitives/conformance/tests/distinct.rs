@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use gpu_conformance::data::random;
-use gpu_conformance::{cases, is_checked, run};
+use gpu_conformance::{cases, is_gpu, run};
 use gpu_primitives::operator::Record;
 use gpu_primitives::sort::{FromCode, RadixKey, U256};
 use gpu_primitives::{Device, Error, Stream, runs};
@@ -47,7 +47,7 @@ fn check<K: FromCode>(stream: &Stream, host: &[K], compare: impl Fn(&K, &K) -> O
     assert!(bytes(&output.to_vec(stream).unwrap()) == bytes(&expected), "{len} keys with counts");
     counts.resize(len, 9);
     assert_eq!(found.to_vec(stream).unwrap(), counts, "{len}");
-    let mut found = stream.uninit::<u64>(len).unwrap();
+    let mut found = stream.upload(&vec![0u64; len]).unwrap();
     runs::distinct_counts(stream, &input, &mut output, &mut found).unwrap();
     let found = found.to_vec(stream).unwrap();
     assert!(found[..keys.len()].iter().zip(&counts).all(|(&found, &count)| found == u64::from(count)), "{len}");
@@ -62,9 +62,9 @@ fn check<K: FromCode>(stream: &Stream, host: &[K], compare: impl Fn(&K, &K) -> O
 
 fn every_length(device: &Device) {
     let stream = device.stream().unwrap();
-    let most = if is_checked(device) { 3000 } else { 70_000 };
-    for len in [0, 1, 2, 33, 1000, 2049, most] {
-        for distinct in [1, 3, 500, u64::MAX] {
+    let most = if is_gpu(device) { 70_000 } else { 2049 };
+    for len in [0, 1, 2, 33, 1000, most] {
+        for distinct in [1, 20, u64::MAX] {
             let host: Vec<u32> = random(1).take(len).map(|x| (x % distinct) as u32).collect();
             check(&stream, &host, u32::cmp);
         }
@@ -75,7 +75,7 @@ fn every_type(device: &Device) {
     let stream = device.stream().unwrap();
     macro_rules! check {
         ($($type:ty: $of:expr, $compare:expr;)*) => { $(
-            let host: Vec<$type> = random(2).take(1200).map(|x| x % 300).map($of).collect();
+            let host: Vec<$type> = random(2).take(600).map(|x| x % 200).map($of).collect();
             check(&stream, &host, $compare);
         )* };
     }
@@ -144,6 +144,6 @@ fn in_a_graph(device: &Device) {
     // SAFETY: the input and the results are still there.
     unsafe { graph.launch(&stream).unwrap() };
     assert_eq!(count.get(&stream).unwrap(), 40);
-    let (keys, inverse) = (output.to_vec(&stream).unwrap(), inverse.to_vec(&stream).unwrap());
+    let (keys, inverse) = (output.slice(..40).unwrap().to_vec(&stream).unwrap(), inverse.to_vec(&stream).unwrap());
     assert!(inverse.into_iter().map(|i| keys[i as usize]).eq(host));
 }

@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 use gpu_conformance::data::random;
-use gpu_conformance::{cases, is_checked, run};
+use gpu_conformance::{cases, is_checked, is_gpu, run};
 use gpu_primitives::histogram::{self, Bucket, Value};
 use gpu_primitives::multisplit::{self, GroupKey};
 use gpu_primitives::source::{counted, counting};
@@ -29,8 +29,10 @@ where
     let of = |place: usize| host[place].map_or(groups, |key| (key as usize).min(groups));
     let mut counts = vec![0u32; groups + 1];
     (0..keys.len()).for_each(|place| counts[of(place)] += 1);
-    let offsets: Vec<u64> =
-        (0..=groups).map(|group| counts[..group].iter().map(|&count| u64::from(count)).sum()).collect();
+    let mut offsets = vec![0u64];
+    for &count in &counts[..groups] {
+        offsets.push(offsets[offsets.len() - 1] + u64::from(count));
+    }
     let mut positions: Vec<u32> = (0..keys.len() as u32).collect();
     positions.sort_by_key(|&place| of(place as usize));
 
@@ -57,8 +59,8 @@ fn check_unsigned(stream: &Stream, keys: &[u32], groups: usize) {
 
 fn every_length(device: &Device) {
     let stream = device.stream().unwrap();
-    let most = if is_checked(device) { 4000 } else { 70_000 };
-    for len in [0, 1, 2, 33, 1000, 2047, 2048, 2049, most] {
+    let most = if is_gpu(device) { 70_000 } else { 2049 };
+    for len in [0, 1, 2, 33, 2047, 2048, most] {
         let keys: Vec<u32> = random(1).take(len).map(|x| x as u32 % 70).collect();
         check_unsigned(&stream, &keys, 64);
         check_unsigned(&stream, &keys, 300);
@@ -69,7 +71,7 @@ fn every_type(device: &Device) {
     let stream = device.stream().unwrap();
     macro_rules! check {
         ($($type:ty)*) => { $(
-            let keys: Vec<$type> = random(2).take(1500).map(|x| (x % 140) as $type).collect();
+            let keys: Vec<$type> = random(2).take(700).map(|x| (x % 140) as $type).collect();
             let host: Vec<_> = keys.iter().map(|&key| u64::try_from(key).ok()).collect();
             for groups in [100, 300] {
                 check(&stream, &keys, groups, &host);
@@ -83,6 +85,10 @@ fn every_number_of_groups(device: &Device) {
     let stream = device.stream().unwrap();
     let keys: Vec<u32> = random(3).take(1000).map(|x| (x % 70_000) as u32 >> (x >> 60)).collect();
     for groups in [0, 1, 2, 255, 256, 257, 65_535, 65_536] {
+        // A count per group: thousands are slow where every access is checked.
+        if is_checked(device) && groups > 300 {
+            continue;
+        }
         check_unsigned(&stream, &keys, groups);
     }
 }

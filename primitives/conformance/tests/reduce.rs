@@ -200,7 +200,7 @@ fn both_extremes(device: &Device) {
         u128: |x| u128::from(x) << 40;
         i128: |x| i128::from(x as i64) << 40;
         f32: |x| f32::from_bits(x as u32);
-        f64: |x| f64::from_bits(x);
+        f64: f64::from_bits;
         half::f16: |x| half::f16::from_bits(x as u16);
         half::bf16: |x| half::bf16::from_bits(x as u16);
     }
