@@ -19,7 +19,7 @@ use bytemuck::{Pod, Zeroable};
 pub(crate) const THREADS: u32 = 256;
 
 /// The blocks that must fit on a multiprocessor.
-pub(crate) const MIN_BLOCKS: u32 = 4;
+pub(crate) const MIN_BLOCKS: u32 = 2;
 
 /// The elements of a warp's run. Its parts are as long as those of top-k, so that as many bytes are in flight.
 const RUN: usize = 2 * run_len(4);

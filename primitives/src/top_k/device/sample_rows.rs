@@ -40,11 +40,12 @@ pub(crate) const fn run_len(vec: usize) -> usize {
 /// # Safety
 /// The launch has one block per row. `PER * WARPS` is at least `runs`, and `wanted` is not 0. Numbers have `bits` bits.
 /// `sifted` has its words. While the kernel runs, nothing writes the inputs, and nothing else uses `sifted`.
+// One block per multiprocessor tells the assembler not to save registers.
 #[kernel(
     listed = super::instances::SAMPLE_ROWS_PTX,
     threads = THREADS,
     shared = Histogram::<THREADS>::bytes(),
-    min_blocks = 2,
+    min_blocks = 1,
     native = crate::top_k::native::sample_rows
 )]
 pub unsafe fn sample_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize, const PER: usize>(

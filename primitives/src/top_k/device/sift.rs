@@ -21,7 +21,7 @@ use crate::sort::ShortCode;
 use crate::view::{Global, GlobalMut, SharedMemory};
 
 /// The blocks of [`sift`] that must fit on a multiprocessor: the loads of a block are in flight while others compare.
-pub(crate) const SIFT_BLOCKS: u32 = 6;
+pub(crate) const SIFT_BLOCKS: u32 = 5;
 
 /// The lanes of a warp that share a maximum.
 const GROUP: u32 = 8;
@@ -297,7 +297,7 @@ pub unsafe fn find_threshold<C: ShortCode>(maxima: Global<C>, bits: u32, wanted:
 ///
 /// Cost: every element is read once. 2^27 keys of 4 bytes take 131 µs at 4.1 TB/s, 2^24 take 16 µs; for 100 wanted ones and
 /// a sample of one in 32, there are some 3,200 candidates, with as many atomic additions. Few registers, so that
-/// [`SIFT_BLOCKS`] blocks keep 72 KiB per multiprocessor in flight.
+/// [`SIFT_BLOCKS`] blocks keep 60 KiB per multiprocessor in flight.
 ///
 /// # Safety
 /// The launch has `blocks_per_row` blocks per row, at least 1. An earlier launch has found the thresholds. The lists of
@@ -319,18 +319,19 @@ pub unsafe fn sift<C: ShortCode, I: Input<C::Repr>, P: Position, const VEC: usiz
         return;
     }
     let threshold = sifted.threshold::<C>();
-    let Row { first: row_start, len } = layout.row(row, input.count());
+    let Row { first, len } = layout.row(row, input.count());
     let block = thread::block_idx_x() as usize % blocks_per_row as usize;
-    let mut start = block * tile_len(VEC) + warp_id() as usize * run_len(VEC);
-    while start < len {
-        let run = (len - start).min(run_len(VEC));
-        let codes = load_input::<C, I, VEC>(input, coding, row_start + start, run);
+    let mut start = first + block * tile_len(VEC) + warp_id() as usize * run_len(VEC);
+    let end = first + len;
+    while start < end {
+        let run = (end - start).min(run_len(VEC));
+        let codes = load_input::<C, I, VEC>(input, coding, start, run);
         let marks = Marks::<VEC>::at_least(codes, run, threshold);
         let count = marks.count() as u64;
         if count != 0 {
-            let Some(first) = sifted.take(count) else { return };
-            marks.place(Counts { greater: first, ties: 0 }, u64::MAX, |at, place| {
-                candidates.set(place, coding.encode(input.item(row_start + start + at)), P::of(start + at));
+            let Some(place) = sifted.take(count) else { return };
+            marks.place(Counts { greater: place, ties: 0 }, u64::MAX, |at, place| {
+                candidates.set(place, coding.encode(input.item(start + at)), P::of(start + at - first));
             });
         }
         start += blocks_per_row as usize * tile_len(VEC);
