@@ -22,8 +22,8 @@ impl<K: PlainKey, V: Pod> PlainCuckoo<K, V> {
     /// more than once, the last pair wins. For zero-sized values, pass an empty slice. Waits.
     ///
     /// # Errors
-    /// The errors of [`bulk_build`](Self::bulk_build) and of [`GpuCuckoo::insert`]. After an error the table holds the same
-    /// pairs as before.
+    /// The errors of [`bulk_build`](Self::bulk_build) and of [`GpuCuckoo::insert`](crate::GpuCuckoo::insert). After an error
+    /// the table holds the same pairs as before.
     pub fn insert<'a>(
         &mut self,
         stream: &Stream,
