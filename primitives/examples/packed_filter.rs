@@ -35,7 +35,9 @@ fn main() -> Result<(), Error> {
     assert_eq!(count, expected.len());
     let rows = kept_rows.slice(..count)?.to_vec(&stream)?;
     assert!(rows.iter().zip(&expected).all(|(&found, &row)| found as usize + FIRST == row));
-    assert!(kept_flags.slice(..count)?.to_vec(&stream)?.iter().zip(&expected).all(|(&found, &row)| found == flags[row]));
+    assert!(
+        kept_flags.slice(..count)?.to_vec(&stream)?.iter().zip(&expected).all(|(&found, &row)| found == flags[row])
+    );
     assert!(kept_ids.slice(..count)?.to_vec(&stream)?.iter().zip(&expected).all(|(&found, &row)| found == ids[row]));
     println!("{count} of {len} rows pass, on {}", stream.device().name());
     Ok(())
