@@ -413,7 +413,7 @@ fn in_a_graph(device: &Device) {
 
 fn large(device: &Device) {
     let stream = device.stream().unwrap();
-    let len = if is_gpu(device) { (1 << 22) + 321 } else { 150_000 };
+    let len = if is_gpu(device) { (1 << 22) + 321 } else { 40_000 };
     if !is_checked(device) {
         check(&stream, &numbers(22, len));
         check(&stream, &vec![5u64; len]);

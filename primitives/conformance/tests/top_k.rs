@@ -725,13 +725,18 @@ const LONG_ROW: usize = 1 << 13;
 
 fn sifted_rows(device: &Device) {
     let stream = device.stream().unwrap();
-    let wanted: &[usize] = if is_checked(device) { &[64] } else { &[1, 2, 64, 255, 256] };
-    for (rows, len) in [(1, LONG_ROW), (3, LONG_ROW + 1), (2, LONG_ROW + 130)] {
-        for &k in wanted {
-            check_rows(&stream, &numbers(60, rows * len), &vec![len; rows], k, true);
-        }
-    }
+    check_rows(&stream, &numbers(60, 2 * (LONG_ROW + 1)), &[LONG_ROW + 1; 2], 64, true);
     if !is_checked(device) {
+        check_rows(&stream, &numbers(60, LONG_ROW), &[LONG_ROW], 256, true);
+        check_rows(&stream, &numbers(60, LONG_ROW + 130), &[LONG_ROW + 130], 1, true);
+    }
+    // Threads are simulated slowly.
+    if is_gpu(device) || is_long() {
+        for (rows, len) in [(1, LONG_ROW), (3, LONG_ROW + 1), (2, LONG_ROW + 130)] {
+            for k in [1, 2, 64, 255, 256] {
+                check_rows(&stream, &numbers(60, rows * len), &vec![len; rows], k, true);
+            }
+        }
         for k in [64, 1000, 1024, 1025] {
             check_rows(&stream, &numbers(61, 2 * 40_000), &[40_000; 2], k, true);
         }
@@ -753,7 +758,7 @@ fn sifted_rows_of_every_type(device: &Device) {
         u128: |&x| x;
         Address: |&x| Address::new(x as u64 % 2, (x >> 70) as u32 % 3, (x >> 90) as u32);
     }
-    if !is_checked(device) {
+    if is_gpu(device) || is_long() {
         check! {
             i32: |&x| x as i32;
             i64: |&x| x as i64;
@@ -767,7 +772,7 @@ fn sifted_rows_of_every_type(device: &Device) {
 fn sifted_rows_at_offsets(device: &Device) {
     let stream = device.stream().unwrap();
     let lens = [LONG_ROW + 7, 0, 3 * LONG_ROW, 5, 1000, 2 * LONG_ROW + 1, 4 * LONG_ROW, 29, 30];
-    let lens = if is_checked(device) { &lens[..4] } else { &lens[..] };
+    let lens = if is_gpu(device) || is_long() { &lens[..] } else { &lens[..4] };
     // The mean decides for all.
     let lens: Vec<usize> = lens.iter().copied().chain([4 * LONG_ROW]).collect();
     check_rows(&stream, &numbers(64, lens.iter().sum()), &lens, 30, false);
@@ -784,7 +789,7 @@ fn sifted_row_adversaries(device: &Device) {
         .chain((0..len as u32).rev())
         .collect();
     check_rows(&stream, &mixed, &[len; 4], 40, true);
-    if is_checked(device) {
+    if !(is_gpu(device) || is_long()) {
         return;
     }
     // All large elements where no sample looks, and many equal ones at the border.
