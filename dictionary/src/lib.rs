@@ -41,6 +41,14 @@ pub use host::combine;
 pub use host::contents::{Contents, Stats};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::durable::Durable;
+
+/// What [`forward_traits!`] names.
+#[doc(hidden)]
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod __private {
+    pub use gpu_primitives::monoid::Monoid;
+    pub use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
+}
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::file;
 #[cfg(not(target_arch = "nvptx64"))]

@@ -9,6 +9,7 @@ pub mod combine;
 pub(crate) mod contents;
 pub(crate) mod durable;
 pub mod file;
+mod forward;
 pub(crate) mod large;
 pub(crate) mod lookup;
 pub(crate) mod snapshot;

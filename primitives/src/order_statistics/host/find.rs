@@ -13,9 +13,9 @@ use crate::top_k::device::histogram::BINS;
 use crate::top_k::device::kernel::{CountDigits, MIN_BLOCKS as COUNT_BLOCKS, tile_len};
 use crate::top_k::device::sift::Sifted;
 use crate::top_k::device::tile::Candidates;
-use crate::top_k::host::find::Memory;
+use crate::top_k::host::find::{Memory, clear_if_codes_can_change};
 use crate::top_k::host::{Keys, OpenedKeys};
-use crate::{DeviceKind, DeviceVec, Error, GlobalMut, Stream, transfer};
+use crate::{DeviceVec, Error, GlobalMut, Stream, transfer};
 
 /// Writes the positions of the ranks. There is at least one, and the input has elements.
 pub(super) fn find<C: ShortCode, const VEC: usize>(
@@ -35,10 +35,7 @@ pub(super) fn find<C: ShortCode, const VEC: usize>(
     for words in ranks.words.chunks(MAX_RANKS) {
         batches.push(Batch::new(stream, Cuts::new(keys.bits, len, words.len()), words)?);
     }
-    if !matches!(stream.device().kind(), DeviceKind::Cuda { .. }) {
-        // Keys on the CPU can change their codes, and so leave positions that nobody writes. They count as missing.
-        transfer::fill_column(stream, to, &[0xFF])?;
-    }
+    clear_if_codes_can_change(stream, to)?;
     match opened.loaded::<C>() {
         Ok(view) => count::<C, _, VEC>(stream, view, coding, keys.bits, len, batches[0].counts.raw_view_mut(stream)?)?,
         Err(fused) => {

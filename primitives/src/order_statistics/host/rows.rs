@@ -9,10 +9,11 @@ use crate::input::SourceArg;
 use crate::order_statistics::device::instances::select_in_rows;
 use crate::order_statistics::device::rows::SelectInRows;
 use crate::sort::{RadixKey, ShortCode};
+use crate::top_k::Rows;
 use crate::top_k::device::layout::RowLayout;
+use crate::top_k::host::find::clear_if_codes_can_change;
 use crate::top_k::host::{Keys, gather};
-use crate::top_k::{Position as _, Rows};
-use crate::{DeviceKind, DeviceSlice, DeviceSliceMut, Error, Global, Stream, expect_len, transfer};
+use crate::{DeviceSlice, DeviceSliceMut, Error, Global, Stream, expect_len};
 
 /// Writes the elements of each row that have given ranks in the row, and their positions in the row. Does not wait.
 ///
@@ -158,10 +159,7 @@ impl InRows {
         // Before anything is written: a view can be refused.
         let (to_keys, opened) = (keys.raw_view_mut(stream)?, input.open(stream)?);
         let to = positions.raw_view_mut(stream)?;
-        if !matches!(stream.device().kind(), DeviceKind::Cuda { .. }) {
-            // Keys on the CPU can change their codes, and so leave positions that nobody writes. They count as missing.
-            transfer::fill(stream, positions.reborrow(), u32::NONE)?;
-        }
+        clear_if_codes_can_change(stream, to.into())?;
         select_in_rows!(input.size => C, {
             let kernel = SelectInRows::<C, SourceArg>::new(
                 opened.fused(),

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// What is found besides the distinct keys.
-enum Beside<'a> {
+enum ExtraOutput<'a> {
     Nothing,
     Counts(AnySliceMut<'a>),
     Inverse(DeviceSliceMut<'a, u32>),
@@ -57,7 +57,7 @@ pub fn distinct<'a, K: FromCode>(
 ) -> Result<DeviceValue<u64>, Error> {
     let input = input.into();
     let _span = crate::span!(stream, "runs::distinct", input.len());
-    find(stream, input, output.into(), Beside::Nothing)
+    find(stream, input, output.into(), ExtraOutput::Nothing)
 }
 
 /// [`distinct`], and how often each key occurs. A count that a `u32` cannot hold is truncated.
@@ -72,7 +72,7 @@ pub fn distinct_counts<'a, K: FromCode, C: Length>(
 ) -> Result<DeviceValue<u64>, Error> {
     let (input, counts) = (input.into(), counts.into());
     let _span = crate::span!(stream, "runs::distinct_counts", input.len());
-    find(stream, input, output.into(), Beside::Counts(counts.into()))
+    find(stream, input, output.into(), ExtraOutput::Counts(counts.into()))
 }
 
 /// [`distinct`], and the inverse: `output[inverse[i]]` is `input[i]`.
@@ -88,7 +88,7 @@ pub fn distinct_inverse<'a, K: FromCode>(
 ) -> Result<DeviceValue<u64>, Error> {
     let input = input.into();
     let _span = crate::span!(stream, "runs::distinct_inverse", input.len());
-    find(stream, input, output.into(), Beside::Inverse(inverse.into()))
+    find(stream, input, output.into(), ExtraOutput::Inverse(inverse.into()))
 }
 
 /// Finds distinct numbers as they are, and other keys by their codes, which give them back.
@@ -96,11 +96,11 @@ fn find<K: FromCode>(
     stream: &Stream,
     input: DeviceSlice<'_, K>,
     mut output: DeviceSliceMut<'_, K>,
-    beside: Beside<'_>,
+    extra: ExtraOutput<'_>,
 ) -> Result<DeviceValue<u64>, Error> {
     let coding = Coding::of::<K>();
     if coding.code.is_none() {
-        return find_numbers(stream, input.into(), output.into(), &coding, beside);
+        return find_numbers(stream, input.into(), output.into(), &coding, extra);
     }
     let len = input.len();
     expect_room("the output of distinct keys", len, output.len())?;
@@ -109,7 +109,7 @@ fn find<K: FromCode>(
     let (mut codes, mut found) = (stream.uninit::<K::Code>(len)?, stream.uninit::<K::Code>(len)?);
     sort::encode(stream, input, &mut codes)?;
     let coding = Coding { code: None, ..coding };
-    let count = find_numbers(stream, codes.as_slice().into(), found.as_mut_slice().into(), &coding, beside)?;
+    let count = find_numbers(stream, codes.as_slice().into(), found.as_mut_slice().into(), &coding, extra)?;
     sort::decode(stream, counted(&found, &count), output.slice_mut(..len)?)?;
     Ok(count)
 }
@@ -119,14 +119,14 @@ fn find_numbers(
     input: AnySlice<'_>,
     output: AnySliceMut<'_>,
     coding: &Coding,
-    mut beside: Beside<'_>,
+    mut extra: ExtraOutput<'_>,
 ) -> Result<DeviceValue<u64>, Error> {
     let len = input.len();
     expect_room("the output of distinct keys", len, output.len())?;
-    match &mut beside {
-        Beside::Nothing => {}
-        Beside::Counts(counts) => expect_room("the counts of distinct keys", len, counts.len())?,
-        Beside::Inverse(inverse) => {
+    match &mut extra {
+        ExtraOutput::Nothing => {}
+        ExtraOutput::Counts(counts) => expect_room("the counts of distinct keys", len, counts.len())?,
+        ExtraOutput::Inverse(inverse) => {
             expect_len("the inverse of distinct keys", len, inverse.len())?;
             // Memory of another device is an error before anything is written.
             inverse.raw_view_mut(stream)?;
@@ -134,18 +134,18 @@ fn find_numbers(
     }
     let mut sorted = AnyVec::uninit(stream, input.size(), len)?;
     let options = Options::new();
-    match beside {
-        Beside::Nothing => {
+    match extra {
+        ExtraOutput::Nothing => {
             lowered::keys(stream, input, sorted.as_mut_slice(), coding, &options)?;
             let (sorted, equality) = by_bits(sorted.as_slice())?;
             keep(stream, &sorted, output, equality, Which::First)
         }
-        Beside::Counts(counts) => {
+        ExtraOutput::Counts(counts) => {
             lowered::keys(stream, input, sorted.as_mut_slice(), coding, &options)?;
             let (sorted, equality) = by_bits(sorted.as_slice())?;
             encode_runs(stream, &sorted, output, counts, equality)
         }
-        Beside::Inverse(inverse) => {
+        ExtraOutput::Inverse(inverse) => {
             let indices = lowered::indices(stream, len)?;
             let mut order = stream.uninit::<u32>(len)?;
             let to = (sorted.as_mut_slice(), order.as_mut_slice().into());

@@ -3,6 +3,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use crate::block::lookback;
+use crate::host::runtime::column::ColumnMut;
 use crate::host::runtime::loading::Upcoming;
 use crate::host::runtime::pairs::Pairs;
 use crate::input::Input;
@@ -33,9 +34,9 @@ impl<C: ShortCode, P: Position> Memory<C, P> {
         transfer::fill(stream, &mut self.positions, P::NONE)
     }
 
-    /// [`clear`](Self::clear), where keys can change their codes, and so leave places that nobody writes: on the CPU.
-    pub(crate) fn clear_on_cpu(&mut self, stream: &Stream) -> Result<(), Error> {
-        if matches!(stream.device().kind(), DeviceKind::Cuda { .. }) { Ok(()) } else { self.clear(stream) }
+    /// [Clears](Self::clear) the memory if [codes can change](codes_can_change).
+    pub(crate) fn clear_if_codes_can_change(&mut self, stream: &Stream) -> Result<(), Error> {
+        if codes_can_change(stream) { self.clear(stream) } else { Ok(()) }
     }
 
     pub(crate) fn pairs(&self, stream: &Stream) -> Result<Pairs<C, P>, Error> {
@@ -45,6 +46,17 @@ impl<C: ShortCode, P: Position> Memory<C, P> {
     pub(crate) fn view(&mut self, stream: &Stream) -> Result<Candidates<C, P>, Error> {
         Ok(Candidates { codes: self.codes.raw_view_mut(stream)?, positions: self.positions.raw_view_mut(stream)? })
     }
+}
+
+/// Returns whether keys can change their codes from one read to the next, and so leave places that nobody writes: on the CPU,
+/// where a key's code is a function of the caller. Such places count as missing.
+fn codes_can_change(stream: &Stream) -> bool {
+    !matches!(stream.device().kind(), DeviceKind::Cuda { .. })
+}
+
+/// Sets positions to [`Position::NONE`], of which all bits are set, if [codes can change](codes_can_change).
+pub(crate) fn clear_if_codes_can_change(stream: &Stream, positions: ColumnMut) -> Result<(), Error> {
+    if codes_can_change(stream) { transfer::fill_column(stream, positions, &[0xFF]) } else { Ok(()) }
 }
 
 /// The list of candidates of a sifted input. It has no memory if sifting is not worthwhile.

@@ -1,6 +1,6 @@
 //! The largest elements of rows.
 
-use super::find::Memory;
+use super::find::{Memory, clear_if_codes_can_change};
 use super::{Keys, expect_positions, gather};
 use crate::host::runtime::column::AnySliceMut;
 use crate::host::runtime::offsets::expect_offsets;
@@ -9,7 +9,7 @@ use crate::host::source::{Source, counting};
 use crate::input::Input;
 use crate::operator::map;
 use crate::sort::{RadixKey, ShortCode};
-use crate::top_k::device::code::{Coding, Position};
+use crate::top_k::device::code::Coding;
 use crate::top_k::device::instances::select_rows;
 use crate::top_k::device::kernel::tile_len;
 use crate::top_k::device::layout::RowLayout;
@@ -18,8 +18,8 @@ use crate::top_k::device::rows::{SelectRows, room};
 use crate::top_k::device::sample_rows::{SampleRows, WARPS, run_len};
 use crate::top_k::device::sift::{SIFT_BLOCKS, Sift, Sifted};
 use crate::top_k::device::tile::Candidates;
-use crate::{DeviceKind, DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
-use crate::{segmented_sort, transfer, transform};
+use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
+use crate::{segmented_sort, transform};
 
 /// The rows of an input.
 #[derive(Clone, Copy, Debug)]
@@ -73,7 +73,7 @@ impl<'a> Rows<'a> {
 /// Writes the `k` largest elements of each row, the largest first, and their positions in the row. Does not wait.
 ///
 /// Row `i` of the result has the elements `i * k .. (i + 1) * k` of `keys` and `positions`. If a row has fewer than `k`
-/// elements, the positions after them are [`Position::NONE`], and the keys after them are not written.
+/// elements, the positions after them are [`Position::NONE`](crate::top_k::Position::NONE), and the keys after them are not written.
 ///
 /// Rows of 2^13 elements and more, of which not more than 1024 are wanted (512 of 8 bytes, 256 of 16), are read by many blocks
 /// each, about 1.2 times. Of other rows, each is read by one block, twice or more: for a few rows of many millions of elements
@@ -173,7 +173,7 @@ impl FindRows<'_> {
             return Ok(self.keys.is_some());
         }
         let mut codes = self.stream.uninit::<C>(self.per_row * self.count)?;
-        self.clear(&mut positions)?;
+        clear_if_codes_can_change(self.stream, positions.raw_view_mut(self.stream)?.into())?;
         let selected =
             Candidates { codes: codes.raw_view_mut(self.stream)?, positions: positions.raw_view_mut(self.stream)? };
         self.select::<C, I, VEC>(input, selected, Sifted::new(GlobalMut::empty(), 0))?;
@@ -195,7 +195,7 @@ impl FindRows<'_> {
         let mut words = stream.uninit::<u64>(count * Sifted::WORDS)?;
         let (mut lists, mut selected) =
             (Memory::<C, u32>::new(stream, count * room)?, Memory::new(stream, count * per_row)?);
-        selected.clear_on_cpu(stream)?;
+        selected.clear_if_codes_can_change(stream)?;
         let (lists, selected) = (lists.view(stream)?, selected.view(stream)?);
         let sifted = Sifted::new(words.raw_view_mut(stream)?, room);
         let to = positions.raw_view_mut(stream)?;
@@ -264,14 +264,6 @@ impl FindRows<'_> {
         let keys = unsafe { GlobalMut::from_raw(codes.as_const().as_ptr().cast_mut().cast::<C::Repr>(), len) };
         let pairs = PairsMut { keys, values: rows.positions };
         segmented_sort::sort_promised(self.stream, offsets.as_slice(), pairs.into(), C::descending())
-    }
-
-    /// Keys on the CPU can change their codes, and so leave positions that nobody writes. They count as missing.
-    fn clear(&self, positions: &mut DeviceSliceMut<'_, u32>) -> Result<(), Error> {
-        if matches!(self.stream.device().kind(), DeviceKind::Cuda { .. }) {
-            return Ok(());
-        }
-        transfer::fill(self.stream, positions.reborrow(), u32::NONE)
     }
 }
 
