@@ -3,6 +3,7 @@
 
 pub mod baseline;
 pub mod both;
+mod buffer;
 pub mod check;
 pub mod command;
 pub mod compare;

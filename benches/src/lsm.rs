@@ -9,7 +9,7 @@ use crate::paper::{Scaled, insertion};
 use crate::record::{Record, power};
 use crate::rows::{self, At};
 use crate::session::{Session, logarithms};
-use crate::{Error, Run, upserts};
+use crate::{Error, Run, buffer, upserts};
 use gpu_lsm::GpuLsm;
 
 /// The section of the records.
@@ -19,7 +19,7 @@ pub const SECTION: &str = "lsm";
 const RUNS: (usize, usize) = (9, 3);
 
 /// The measured dictionary.
-type Lsm = GpuLsm<u32, u32>;
+pub(crate) type Lsm = GpuLsm<u32, u32>;
 
 /// What to measure.
 pub struct Options<'a> {
@@ -44,7 +44,7 @@ pub fn run(options: &Options<'_>) -> Result<Run, Error> {
     let log_size = logarithms(&[size], 12..=26)?[0];
     let large = if session.is_gpu() { 8 } else { 1 };
     session.expect_room((1 << log_size) * large, 64)?;
-    session.expect_steps(14 + usize::from(options.insertions) * insertion::steps());
+    session.expect_steps(14 + buffer::STEPS + usize::from(options.insertions) * insertion::steps());
     let outcome = measure(&session, log_size, large, options.insertions);
     Ok(Run { recording: session.finish(), outcome })
 }
@@ -68,6 +68,8 @@ fn measure(session: &Session, log_size: u32, large: usize, insertions: bool) -> 
             &oracle,
         )?;
     }
+
+    buffer::measure(session, &pairs, &oracle)?;
 
     session.step("lookups in one level")?;
     let one_level = Lsm::build(stream, pairs.slice(0..n)?, n)?;

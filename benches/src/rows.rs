@@ -233,7 +233,7 @@ pub fn update<C: Contender>(
     })?;
     at.keep::<C>("update, mixed", mix.len(), &times);
     oracle.check("update", &updated.contents(stream)?)?;
-    let Some(resident) = updated.cleanable() else { return Ok(()) };
+    let Some(resident) = updated.cleanable(stream) else { return Ok(()) };
     drop(updated);
     cleanup::<C>(at, resident, oracle, || {
         let mut contender = fresh()?;
@@ -258,7 +258,7 @@ pub fn cleanup<C: Contender>(
         Ok(contender)
     })?;
     at.keep::<C>("cleanup", resident, &times);
-    crate::check::equal("elements after a cleanup", clean.cleanable(), [oracle.pairs.len()], |a, b| a == b)?;
+    crate::check::equal("elements after a cleanup", clean.cleanable(stream), [oracle.pairs.len()], |a, b| a == b)?;
     oracle.check("cleanup", &clean.contents(stream)?)
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn upserts(
 ) -> Result<(), Error> {
     let (stream, n) = (&session.stream, pairs.len());
     let upsert = |len: usize| {
-        let mut lsm = GpuLsm::<u32, u32>::with_batch_size(batch)?;
+        let mut lsm = GpuLsm::<u32, u32>::new(stream, Options::new().batch_size(batch).buffer(0))?;
         for slice in pairs.batches(len, batch) {
             let slice = slice?;
             lsm.upsert(stream, (slice.keys.device, slice.values.device), Sum)?;
@@ -59,7 +59,7 @@ pub(crate) fn large_values(session: &Session, pairs: &Pairs<u32, u32>, batch: us
     let host: Vec<Large> = (0..n as u64).map(|i| [i, i * i, !i]).collect();
     let values = stream.upload(&host)?;
     let fill = || {
-        let options = Options::new().batch_size(batch);
+        let options = Options::new().batch_size(batch).buffer(0);
         let mut large = LargeValues::<GpuLsm<u32, u32>, Large>::new(stream, options)?;
         for start in (0..n).step_by(batch) {
             let range = start..(start + batch).min(n);
@@ -86,7 +86,7 @@ pub(crate) fn small_calls(session: &Session, pairs: &Pairs<u32, u32>, batch: usi
     let (stream, n) = (&session.stream, pairs.len());
     session.step("small calls")?;
     let resident = n - batch;
-    let mut lsm = GpuLsm::<u32, u32>::with_batch_size(batch)?;
+    let mut lsm = GpuLsm::<u32, u32>::new(stream, Options::new().batch_size(batch).buffer(0))?;
     for slice in pairs.batches(resident, batch) {
         Contender::insert(&mut lsm, stream, slice?)?;
     }

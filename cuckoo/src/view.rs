@@ -79,7 +79,9 @@ pub fn key_index<C, V>(width: usize, bucket: u32) -> usize {
 /// exact: the width is a multiple of 4, and the sizes are 4 or 8.
 #[inline(always)]
 pub fn value_index<C, V>(width: usize, bucket: u32) -> usize {
-    (bucket as usize * bucket_bytes::<C, V>(width) + width * size_of::<C>()) / size_of::<V>()
+    let offset = bucket as usize * bucket_bytes::<C, V>(width) + width * size_of::<C>();
+    // Values without a size have any index.
+    if size_of::<V>() == 0 { 0 } else { offset / size_of::<V>() }
 }
 
 /// A set of slots of a bucket: one bit per slot.
@@ -194,9 +196,6 @@ impl<C: KeyCode, V: Pod, const WIDTH: usize> CuckooView<C, V, WIDTH> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub(crate) unsafe fn value(self, bucket: u32, slot: usize) -> V {
-        if size_of::<V>() == 0 {
-            return V::zeroed();
-        }
         self.values.load(value_index::<C, V>(WIDTH, bucket) + slot, Cache::ReadOnly)
     }
 

@@ -9,6 +9,7 @@
 // Device functions are unsafe as a whole: each states its contract once, on the function.
 #![allow(unsafe_op_in_unsafe_fn)]
 
+pub mod filter;
 #[cfg(not(target_arch = "nvptx64"))]
 mod host;
 mod key;

@@ -11,10 +11,11 @@
 //!
 //! For each level follow three arrays: the key codes, the values and, if the level has marks, the words of its marks.
 
+use crate::levels::Levels;
 use crate::options::MAX_BATCH;
 use crate::{GpuLsm, Key, Level, Parts, Value};
 use gpu_dictionary::file::{Format, Source, ascending_codes, write_array, write_section};
-use gpu_dictionary::levels::AnyStack;
+use gpu_dictionary::levels::{AnyLevel, AnyStack, Types};
 use gpu_primitives::{Error, Stream};
 use std::io::{Read, Write};
 
@@ -71,15 +72,11 @@ impl Fields {
 }
 
 impl Header {
-    pub fn of<K: Key, V: Value>(lsm: &GpuLsm<K, V>) -> Self {
-        let levels =
-            lsm.levels().map(|(slot, level)| LevelHeader { slot, has_marks: level.has_tombstones(), len: level.len() });
-        Self {
-            batch_size: lsm.any.batch_size,
-            batches: lsm.any.batches,
-            tombstones: lsm.any.tombstones,
-            levels: levels.collect(),
-        }
+    pub fn of(levels: &Levels) -> Self {
+        let &Levels { batch_size, batches, ref stack, tombstones } = levels;
+        let header =
+            |(slot, level): (_, &AnyLevel)| LevelHeader { slot, has_marks: level.has_tombstones(), len: level.len() };
+        Self { batch_size, batches, tombstones, levels: stack.oldest_first().map(header).collect() }
     }
 
     /// Appends the fields to the bytes of a header.
@@ -166,8 +163,9 @@ pub(crate) fn read_level<K: Key, V: Value>(
 }
 
 impl<K: Key, V: Value> GpuLsm<K, V> {
-    /// Writes the dictionary to a file: its levels as they are, without the cleanup policy. [`load`](Self::load) reads
-    /// the file on any device. Waits for the stream. Needs 1 MiB of host memory and no device memory.
+    /// Writes the dictionary to a file: its levels as they are, without the buffer's size and the cleanup policy.
+    /// [`load`](Self::load) reads the file on any device. [Flushes](Self::flush) the buffer first. Waits for the stream. Needs
+    /// 1 MiB of host memory and, after the flush, no device memory.
     ///
     /// If there are [upserts](Self::upsert) that are not combined yet, combines them in a temporary copy, and writes that.
     ///
@@ -193,9 +191,9 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
             return combined.save(stream, writer);
         }
         let mut header = FORMAT.header::<K, V>();
-        Header::of(self).write(&mut header);
+        Header::of(self.any.levels(stream)?).write(&mut header);
         write_section(&mut writer, &header)?;
-        for (_, level) in self.levels() {
+        for (_, level) in self.levels(stream)? {
             write_level(stream, &mut writer, level)?;
         }
         writer.flush()?;
@@ -229,15 +227,17 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// wrong if their tombstones are not as many as stated.
     pub(crate) fn of_levels(header: &Header, levels: Vec<(Level<K, V>, usize)>) -> Result<Self, String> {
         let mut lsm = Self::with_batch_size(header.batch_size).map_err(|error| error.to_string())?;
+        let mut loaded = Levels::new(Types::of::<K, V>(), header.batch_size);
         for (described, (level, tombstones)) in header.levels.iter().zip(levels) {
-            lsm.any.stack.set(described.slot, Some(level.into_any()));
-            lsm.any.tombstones += tombstones;
+            loaded.stack.set(described.slot, Some(level.into_any()));
+            loaded.tombstones += tombstones;
         }
-        if lsm.any.tombstones != header.tombstones {
-            let (found, stated) = (lsm.any.tombstones, header.tombstones);
+        if loaded.tombstones != header.tombstones {
+            let (found, stated) = (loaded.tombstones, header.tombstones);
             return Err(format!("it has {found} tombstones, but its header says {stated}"));
         }
-        lsm.any.batches = header.batches;
+        loaded.batches = header.batches;
+        lsm.any.put(loaded);
         Ok(lsm)
     }
 }

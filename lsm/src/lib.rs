@@ -50,9 +50,13 @@
 #[cfg(not(target_arch = "nvptx64"))]
 mod any;
 #[cfg(not(target_arch = "nvptx64"))]
+mod cadence;
+#[cfg(not(target_arch = "nvptx64"))]
 mod checkpoint;
 #[cfg(not(target_arch = "nvptx64"))]
 mod file;
+#[cfg(not(target_arch = "nvptx64"))]
+mod levels;
 #[cfg(not(target_arch = "nvptx64"))]
 mod lsm;
 #[cfg(not(target_arch = "nvptx64"))]
@@ -63,6 +67,8 @@ mod options;
 mod policy;
 #[cfg(not(target_arch = "nvptx64"))]
 mod query;
+#[cfg(not(target_arch = "nvptx64"))]
+mod store;
 #[cfg(not(target_arch = "nvptx64"))]
 mod traits;
 

@@ -7,7 +7,7 @@ use core::fmt::{self, Debug, Formatter};
 use core::marker::PhantomData;
 use gpu_dictionary::Upsertion;
 use gpu_dictionary::checkpoint::History;
-use gpu_dictionary::levels::{Operation, Stack, Types};
+use gpu_dictionary::levels::{Operation, Operations, Stack, Types};
 use gpu_primitives::{DeviceSlice, Error, Stream};
 
 /// A dynamic dictionary: see the [crate documentation](crate).
@@ -23,8 +23,9 @@ impl<K: Key, V: Value> Debug for GpuLsm<K, V> {
     }
 }
 
-/// Makes a dictionary that shares the levels, which never change. Costs no device memory, and does not wait. Both
-/// dictionaries can be queried and updated independently, and have checkpoints of their own.
+/// Makes a dictionary that shares the levels, which never change, and the buffer. Costs no device memory, and does not wait. Both
+/// dictionaries can be queried and updated independently, and have checkpoints of their own. What is in the buffer is flushed by
+/// the first query or update of either: once for both.
 impl<K: Key, V: Value> Clone for GpuLsm<K, V> {
     fn clone(&self) -> Self {
         self.with_history(History::default())
@@ -41,16 +42,16 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         Self::of(self.any.with_history(history))
     }
 
-    /// Returns the levels with their types.
-    pub(crate) fn stack(&self) -> &Stack<K, V> {
-        Stack::of_ref(&self.any.stack)
+    /// Returns the levels with their types, for a query. Flushes the buffer first.
+    pub(crate) fn stack(&self, stream: &Stream) -> Result<&Stack<K, V>, Error> {
+        self.any.levels(stream).map(|levels| Stack::of_ref(&levels.stack))
     }
 
     /// Creates an empty dictionary. It takes no memory yet, and lives on the device of the first stream that something is inserted
     /// with.
     ///
     /// # Errors
-    /// [`Error::InvalidOption`] if the batch size is out of range.
+    /// [`Error::InvalidOption`] if the batch size or the buffer is out of range.
     pub fn new(_: &Stream, options: Options) -> Result<Self, Error> {
         Self::empty(options)
     }
@@ -70,7 +71,8 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// Returns the options that the dictionary has. A new one with them behaves in the same way.
     #[must_use]
     pub fn options(&self) -> Options {
-        Options { batch_size: self.any.batch_size, cleanup_policy: self.cleanup_policy() }
+        let AnyLsm { batch_size, buffer, policy, .. } = self.any;
+        Options { batch_size, buffer, cleanup_policy: policy }
     }
 
     /// Makes a copy that can be queried and updated independently: [`clone`](Clone::clone), which cannot fail.
@@ -102,6 +104,10 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// Takes a snapshot: the dictionary as it is now, for queries while updates go on. It shares the levels with the
     /// dictionary and costs no device memory. Does not wait.
     ///
+    /// It shares the [buffer](Options::buffer), too. If there is something in it, the next update flushes it, unless a query of
+    /// the snapshot or of the dictionary has done so: once for both. A snapshot right after a [`flush`](Self::flush) causes no
+    /// work on the device at all.
+    ///
     /// A level that an update merges away stays allocated until no snapshot has it.
     ///
     /// ```
@@ -132,6 +138,8 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
 
     /// Inserts any number of pairs. Replaces the values of keys that are already present. Does not wait.
     ///
+    /// A small call only copies the pairs into the [buffer](Options::buffer).
+    ///
     /// # Errors
     /// - [`Error::LengthMismatch`] if there is not exactly one value per key; for zero-sized values, if `values` is not
     ///   empty.
@@ -147,7 +155,8 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     ) -> Result<(), Error> {
         let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
         let _span = gpu_primitives::span!(stream, "lsm::insert", pairs.0.len());
-        self.any.change(stream, pairs.0.into(), pairs.1.into().into(), None)
+        let (keys, values) = (pairs.0.into(), pairs.1.into().into());
+        self.any.change(stream, Operations { keys, values, operation: None, deleted: None })
     }
 
     /// Deletes keys. Ignores absent keys. Does not wait.
@@ -158,7 +167,9 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         let keys = keys.into();
         let _span = gpu_primitives::span!(stream, "lsm::delete", keys.len());
         let (no_keys, no_values) = (stream.uninit::<K>(0)?, stream.uninit::<V>(0)?);
-        self.any.change(stream, no_keys.as_slice().into(), no_values.as_slice().into(), Some(keys.into()))
+        let (no_keys, no_values) = (no_keys.as_slice().into(), no_values.as_slice().into());
+        let deleted = Some(keys.into());
+        self.any.change(stream, Operations { keys: no_keys, values: no_values, operation: None, deleted })
     }
 
     /// Inserts pairs and deletes keys in one call: as a single mixed batch if they fit into one. If a key is in both, the
@@ -174,8 +185,9 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     ) -> Result<(), Error> {
         let insert: (DeviceSlice<'a, K>, _) = (insert.0.into(), insert.1);
         let _span = gpu_primitives::span!(stream, "lsm::update", insert.0.len());
-        let delete = Some(delete.into()).filter(|delete| !delete.is_empty()).map(Into::into);
-        self.any.change(stream, insert.0.into(), insert.1.into().into(), delete)
+        let deleted = Some(delete.into()).filter(|delete| !delete.is_empty()).map(Into::into);
+        let (keys, values) = (insert.0.into(), insert.1.into().into());
+        self.any.change(stream, Operations { keys, values, operation: None, deleted })
     }
 
     /// Combines values with those that are present: the value of a key becomes `operation.combine(present, new)`, and the new
@@ -215,7 +227,8 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
         let _span = gpu_primitives::span!(stream, "lsm::upsert", pairs.0.len());
         let operation = Operation::of::<V, M>(operation);
-        self.any.upsert(stream, pairs.0.into(), pairs.1.into().into(), operation.as_ref())
+        let (keys, values) = (pairs.0.into(), pairs.1.into().into());
+        self.any.change(stream, Operations { keys, values, operation: operation.as_ref(), deleted: None })
     }
 
     /// Returns a copy without values that are still to be combined, or `None` if there are none. Waits.
@@ -225,10 +238,67 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
 
     /// Removes elements from the levels. After an error of `remove`, which changes nothing then, the dictionary is
     /// unchanged.
-    pub(crate) fn remove(&mut self, remove: impl FnOnce(&mut Stack<K, V>) -> Result<(), Error>) -> Result<(), Error> {
-        remove(Stack::of_mut(&mut self.any.stack))?;
-        self.any.removed();
+    pub(crate) fn remove(
+        &mut self,
+        stream: &Stream,
+        remove: impl FnOnce(&mut Stack<K, V>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let levels = self.any.levels_mut(stream)?;
+        remove(Stack::of_mut(&mut levels.stack))?;
+        levels.removed();
+        self.any.history.advance();
         Ok(())
+    }
+
+    /// Sorts what is in the [buffer](Options::buffer), as one batch, and merges it with the levels. Every query does this first,
+    /// so there is need for it only to choose the moment: before work is recorded in a graph, to learn early whether there is
+    /// enough memory, or to leave nothing to the first query. If the buffer is empty, does nothing. Does not wait.
+    ///
+    /// ```
+    /// use gpu_lsm::GpuLsm;
+    /// use gpu_primitives::{Device, Error};
+    ///
+    /// let stream = Device::default()?.stream()?;
+    /// let mut lsm = GpuLsm::<u32, u32>::with_batch_size(1024)?;
+    /// lsm.insert(&stream, (&stream.upload(&[3, 1])?, &stream.upload(&[30, 10])?))?;
+    /// assert_eq!(lsm.stats(&stream)?.buffered, 2);
+    /// lsm.flush(&stream)?;
+    /// assert_eq!(lsm.stats(&stream)?.buffered, 0);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], [`Error::WrongDevice`], or any launch error. After an error the dictionary is unchanged, and a
+    /// later call can succeed. On the CPU, an operation or a key that panics is a launch error, [`Error::KernelFault`], and a later
+    /// call panics again: [`discard_buffer`](Self::discard_buffer) is the way out.
+    pub fn flush(&self, stream: &Stream) -> Result<(), Error> {
+        self.any.flush(stream)
+    }
+
+    /// Drops what is in the [buffer](Options::buffer), and returns how many operations there were. Does not wait.
+    ///
+    /// It is the way out if a flush fails each time: on the CPU, an operation or the code of a key may panic for some values. The
+    /// levels are left, without the updates since the last flush: [`Stats::buffered`] says how many these are. Copies and snapshots that
+    /// share the buffer keep it.
+    ///
+    /// ```
+    /// use gpu_lsm::GpuLsm;
+    /// use gpu_primitives::{Device, Error};
+    ///
+    /// let stream = Device::default()?.stream()?;
+    /// let mut lsm = GpuLsm::<u32, u32>::with_batch_size(1024)?;
+    /// lsm.insert(&stream, (&stream.upload(&[3, 1])?, &stream.upload(&[30, 10])?))?;
+    /// lsm.flush(&stream)?;
+    /// lsm.delete(&stream, &stream.upload(&[3])?)?;
+    /// assert_eq!(lsm.discard_buffer(&stream)?, 1);
+    /// assert_eq!(lsm.iter(&stream)?.collect::<Vec<_>>(), [(1, 10), (3, 30)]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::HostCallInKernel`] if an operator calls this from inside a kernel on the CPU.
+    pub fn discard_buffer(&mut self, _: &Stream) -> Result<usize, Error> {
+        self.any.discard_buffer()
     }
 
     /// Removes all stale elements and leaves a single level. Waits for the stream, to learn how many elements are left.
@@ -269,8 +339,11 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         Ok(())
     }
 
-    /// Checks whether there is memory for `additional` more elements; reserves nothing. The check covers the new levels
-    /// and the levels merged along the way. Does not wait.
+    /// Checks whether there is memory for `additional` more elements; reserves nothing. Does not wait.
+    ///
+    /// The check is an estimate: can all elements that are there be allocated once more, with three times the additional ones? That
+    /// is about what a flush and the merges along the way take in addition to the dictionary. It does not include the room that the
+    /// buffer takes for operations that are still to come, which is less if there is no memory for it.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`] if there is not enough memory.
@@ -278,18 +351,25 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         self.any.check_memory(stream, additional)
     }
 
-    /// Returns what the host knows about the dictionary's contents. Does not wait.
+    /// Returns what the host knows about the dictionary's contents. Does not wait, and does not flush the buffer.
     ///
     /// # Errors
-    /// None.
+    /// [`Error::HostCallInKernel`] if an operator calls this from inside a kernel on the CPU.
     pub fn stats(&self, _: &Stream) -> Result<Stats, Error> {
-        Ok(self.any.stats())
+        self.any.stats()
     }
 
     /// Returns the existing levels, oldest first, each with its slot: to inspect, or to copy elsewhere. A level in slot
-    /// `i` holds at most `2^i` batches, and the slots in use are the binary digits of [`Stats::batches`].
-    pub fn levels(&self) -> impl Iterator<Item = (usize, &Level<K, V>)> {
-        self.stack().oldest_first()
+    /// `i` holds at most `2^i` batches, and the slots in use are the binary digits of [`Stats::batches`]. Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`flush`](Self::flush).
+    #[allow(clippy::type_complexity, reason = "an iterator of pairs")]
+    pub fn levels<'a>(
+        &'a self,
+        stream: &Stream,
+    ) -> Result<impl Iterator<Item = (usize, &'a Level<K, V>)> + use<'a, K, V>, Error> {
+        Ok(self.stack(stream)?.oldest_first())
     }
 }
 

@@ -51,7 +51,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     /// nothing is ever stale.
     ///
     /// # Errors
-    /// [`Error::InvalidOption`] if the batch size is out of range.
+    /// [`Error::InvalidOption`] if the batch size or the buffer is out of range.
     pub fn new(stream: &Stream, options: Options) -> Result<Self, Error> {
         Ok(Self { lsm: GpuLsm::new(stream, Options { cleanup_policy: None, ..options })? })
     }
@@ -91,7 +91,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     pub fn delete<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
         let keys: DeviceSlice<'a, K> = keys.into();
         let _span = gpu_primitives::span!(stream, "multimap::delete", keys.len());
-        self.lsm.remove(|levels| levels.remove_keys(stream, keys))
+        self.lsm.remove(stream, |levels| levels.remove_keys(stream, keys))
     }
 
     /// Deletes pairs: all that have this key and this value. Ignores absent ones. Rewrites all levels, and waits for each, to
@@ -108,7 +108,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
         let pairs: (DeviceSlice<'a, K>, _) = (pairs.0.into(), pairs.1);
         let _span = gpu_primitives::span!(stream, "multimap::delete_pairs", pairs.0.len());
         let values = pairs.1.into();
-        self.lsm.remove(|levels| levels.remove_pairs(stream, pairs.0, values))
+        self.lsm.remove(stream, |levels| levels.remove_pairs(stream, pairs.0, values))
     }
 
     /// Returns which keys are present: 1 or 0 for each. Does not wait.
@@ -118,7 +118,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     pub fn contains<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u8>, Error> {
         let keys: DeviceSlice<'a, K> = keys.into();
         let _span = gpu_primitives::span!(stream, "multimap::contains", keys.len());
-        self.lsm.stack().contains(stream, keys)
+        self.lsm.stack(stream)?.contains(stream, keys)
     }
 
     /// Returns the number of values of each key. Does not wait.
@@ -132,7 +132,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     ) -> Result<DeviceVec<u64>, Error> {
         let keys: DeviceSlice<'a, K> = keys.into();
         let _span = gpu_primitives::span!(stream, "multimap::count_values", keys.len());
-        self.lsm.stack().count_every(stream, Intervals { low: keys, high: keys })
+        self.lsm.stack(stream)?.count_every(stream, Intervals { low: keys, high: keys })
     }
 
     /// Returns all values of each key, the oldest first. Waits for the stream, to learn how many there are.
@@ -142,7 +142,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     pub fn get<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<AllValues<V>, Error> {
         let keys: DeviceSlice<'a, K> = keys.into();
         let _span = gpu_primitives::span!(stream, "multimap::get", keys.len());
-        self.lsm.stack().every(stream, keys)
+        self.lsm.stack(stream)?.every(stream, keys)
     }
 
     /// Writes all values of each key into given memory, the oldest first. `offsets`, one more than keys, receives where the values
@@ -159,7 +159,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     ) -> Result<(), Error> {
         let keys: DeviceSlice<'a, K> = keys.into();
         let _span = gpu_primitives::span!(stream, "multimap::get_into", keys.len());
-        self.lsm.stack().every_into(stream, keys, offsets.into(), values.into())
+        self.lsm.stack(stream)?.every_into(stream, keys, offsets.into(), values.into())
     }
 
     /// Returns all pairs in key order, those of a key in the order in which they were inserted. Does not wait.
@@ -167,7 +167,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     /// # Errors
     /// The errors of [`contains`](Self::contains).
     pub fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
-        let levels: Vec<&Level<K, V>> = self.lsm.levels().map(|(_, level)| level).collect();
+        let levels: Vec<&Level<K, V>> = self.lsm.levels(stream)?.map(|(_, level)| level).collect();
         Level::merge(stream, &levels)?.into_contents(stream)
     }
 
@@ -182,17 +182,17 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     /// Returns the number of pairs. Does not wait: the host knows it.
     ///
     /// # Errors
-    /// None.
+    /// The errors of [`GpuLsm::stats`].
     pub fn len(&self, _: &Stream) -> Result<usize, Error> {
-        Ok(self.lsm.stack().len())
+        self.lsm.any.len()
     }
 
     /// Returns whether there are no pairs. Does not wait.
     ///
     /// # Errors
-    /// None.
+    /// The errors of [`GpuLsm::stats`].
     pub fn is_empty(&self, _: &Stream) -> Result<bool, Error> {
-        Ok(self.lsm.stack().is_empty())
+        Ok(self.lsm.any.len()? == 0)
     }
 
     /// Removes everything. Does not wait.
@@ -206,9 +206,25 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     /// Returns what the host knows about the contents. Does not wait.
     ///
     /// # Errors
-    /// None.
+    /// The errors of [`GpuLsm::stats`].
     pub fn stats(&self, stream: &Stream) -> Result<Stats, Error> {
         self.lsm.stats(stream)
+    }
+
+    /// Sorts what is in the [buffer](Options::buffer) and merges it with the levels. Every query does this first. Does not wait.
+    ///
+    /// # Errors
+    /// The errors of [`GpuLsm::flush`].
+    pub fn flush(&self, stream: &Stream) -> Result<(), Error> {
+        self.lsm.flush(stream)
+    }
+
+    /// Drops what is in the [buffer](Options::buffer), and returns how many pairs there were: see [`GpuLsm::discard_buffer`].
+    ///
+    /// # Errors
+    /// The errors of [`GpuLsm::discard_buffer`].
+    pub fn discard_buffer(&mut self, stream: &Stream) -> Result<usize, Error> {
+        self.lsm.discard_buffer(stream)
     }
 
     /// Returns the options that the multimap has. A new one with them behaves in the same way.
@@ -249,7 +265,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
         let mut source = Source::new(&mut reader);
         source.header::<K, V, _>(FORMAT, |_| Ok(()))?;
         let lsm = GpuLsm::load_with(stream, reader, Batches::WithEmptied)?;
-        if lsm.levels().any(|(_, level)| level.has_tombstones()) {
+        if lsm.levels(stream)?.any(|(_, level)| level.has_tombstones()) {
             return Err(Error::InvalidFile { what: "its levels have tombstones".to_owned(), at: 0 });
         }
         Ok(Self { lsm })
@@ -271,7 +287,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     ) -> Result<DeviceVec<u64>, Error> {
         let low: DeviceSlice<'a, K> = low.into();
         let _span = gpu_primitives::span!(stream, "multimap::count", low.len());
-        self.lsm.stack().count_every(stream, Intervals { low, high: high.into() })
+        self.lsm.stack(stream)?.count_every(stream, Intervals { low, high: high.into() })
     }
 
     /// Returns the pairs in each interval from `low` to `high`, both inclusive, in key order, those of a key in the order in which
@@ -303,7 +319,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     ) -> Result<Ranges<K, V>, Error> {
         let low: DeviceSlice<'a, K> = low.into();
         let _span = gpu_primitives::span!(stream, "multimap::range", low.len());
-        self.lsm.stack().ranges_of_every(stream, Intervals { low, high: high.into() })
+        self.lsm.stack(stream)?.ranges_of_every(stream, Intervals { low, high: high.into() })
     }
 
     /// Combines the values in each interval from `low` to `high`, both inclusive, in the order of [`range`](Self::range): their sum,

@@ -6,6 +6,10 @@ use gpu_primitives::Error;
 
 /// The largest batch size.
 pub(crate) const MAX_BATCH: usize = 1 << 31;
+/// The largest buffer.
+const MAX_BUFFER: usize = 1 << 31;
+/// The buffer if nothing else is said.
+pub(crate) const BUFFER: usize = 1 << 22;
 
 /// How an LSM collects updates, and when it cleans up.
 ///
@@ -23,6 +27,7 @@ pub(crate) const MAX_BATCH: usize = 1 << 31;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     pub(crate) batch_size: usize,
+    pub(crate) buffer: usize,
     pub(crate) cleanup_policy: Option<CleanupPolicy>,
 }
 
@@ -33,11 +38,11 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Returns the defaults: a batch size for calls of about a million operations, which also suits smaller calls, and
-    /// no automatic cleanup.
+    /// Returns the defaults: a batch size for calls of about a million operations, which also suits smaller calls, a buffer of 2^22
+    /// operations, and no automatic cleanup.
     #[must_use]
     pub fn new() -> Self {
-        Self { batch_size: suggest_batch_size(1 << 20), cleanup_policy: None }
+        Self { batch_size: suggest_batch_size(1 << 20), buffer: BUFFER, cleanup_policy: None }
     }
 
     /// Sets the largest number of operations in a batch: from 1 to 2^31. A call with more operations is split into
@@ -45,6 +50,35 @@ impl Options {
     #[must_use]
     pub const fn batch_size(self, batch_size: usize) -> Self {
         Self { batch_size, ..self }
+    }
+
+    /// Sets how many operations may wait in a buffer: up to 2^31, by default 2^22. With 0 there is no buffer.
+    ///
+    /// Operations of small calls are copied into the buffer, in the order of their arrival. The first query, or a call that does
+    /// not fit, sorts all of them and merges them with the levels, as one batch: see [`GpuLsm::flush`](crate::GpuLsm::flush). A
+    /// call with this many operations or more is not copied.
+    ///
+    /// A buffer that is not empty takes device memory for a key and a value per operation: room for as many as it has had so
+    /// far, at most for this many.
+    ///
+    /// ```
+    /// use gpu_lsm::{GpuLsm, Options};
+    /// use gpu_primitives::{Device, Error};
+    ///
+    /// let stream = Device::default()?.stream()?;
+    /// let mut lsm = GpuLsm::<u32, u32>::new(&stream, Options::new().buffer(1 << 16))?;
+    /// for key in 0..100 {
+    ///     let key = stream.upload(&[key])?;
+    ///     lsm.insert(&stream, (&key, &key))?;
+    /// }
+    /// assert_eq!((lsm.stats(&stream)?.buffered, lsm.stats(&stream)?.levels), (100, 0));
+    /// assert_eq!(lsm.len(&stream)?, 100);
+    /// assert_eq!((lsm.stats(&stream)?.buffered, lsm.stats(&stream)?.levels), (0, 1));
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[must_use]
+    pub const fn buffer(self, operations: usize) -> Self {
+        Self { buffer: operations, ..self }
     }
 
     /// Sets when an update is followed by a cleanup. By default it never is: see
@@ -56,11 +90,15 @@ impl Options {
 
     /// Returns the options, or an error if a setting is out of range.
     pub(crate) fn checked(self) -> Result<Self, Error> {
-        if (1..=MAX_BATCH).contains(&self.batch_size) {
-            return Ok(self);
+        if !(1..=MAX_BATCH).contains(&self.batch_size) {
+            let asked = self.batch_size.to_string();
+            return Err(Error::InvalidOption { what: "the batch size", asked, allowed: "from 1 to 2^31" });
         }
-        let asked = self.batch_size.to_string();
-        Err(Error::InvalidOption { what: "the batch size", asked, allowed: "from 1 to 2^31" })
+        if self.buffer > MAX_BUFFER {
+            let asked = self.buffer.to_string();
+            return Err(Error::InvalidOption { what: "the size of the buffer", asked, allowed: "up to 2^31" });
+        }
+        Ok(self)
     }
 }
 

@@ -53,13 +53,15 @@ pub struct Stats {
     pub batches: u64,
     /// The number of levels.
     pub levels: usize,
-    /// The number of elements in all levels, live or stale.
+    /// The number of operations in the [buffer](crate::Options::buffer), which the levels do not have yet.
+    pub buffered: usize,
+    /// The number of elements in all levels and in the buffer, live or stale.
     pub resident: usize,
-    /// The number of tombstones inserted since the last cleanup.
+    /// The number of tombstones inserted since the last cleanup, also those in the buffer.
     pub tombstones: usize,
     /// An estimate of the stale elements: the tombstones, and as many elements that they delete. Keys that were
     /// inserted more than once are not counted. [`GpuLsm::len`](crate::GpuLsm::len) gives the exact number of keys.
     pub stale_estimate: usize,
-    /// The device memory in bytes, including the part of the index that has been built.
+    /// The device memory in bytes, including the buffer and the part of the index that has been built.
     pub bytes: usize,
 }

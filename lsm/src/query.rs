@@ -9,12 +9,14 @@ use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error,
 impl<K: Key, V: Value> GpuLsm<K, V> {
     /// Looks up keys. Does not wait.
     ///
+    /// Like all queries, [flushes](Self::flush) the buffer first, if there is something in it.
+    ///
     /// # Errors
-    /// [`Error::OutOfMemory`], or any launch error. All queries can return these.
+    /// [`Error::OutOfMemory`], or any launch error. All queries can return these. After an error the dictionary is unchanged.
     pub fn lookup<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<Lookup<V>, Error> {
         let keys: DeviceSlice<'a, K> = keys.into();
         let _span = gpu_primitives::span!(stream, "lsm::lookup", keys.len());
-        self.stack().lookup(stream, keys)
+        self.stack(stream)?.lookup(stream, keys)
     }
 
     /// Returns which keys are present: 1 or 0 for each. Does not wait.
@@ -24,7 +26,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     pub fn contains<'a>(&self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<DeviceVec<u8>, Error> {
         let keys: DeviceSlice<'a, K> = keys.into();
         let _span = gpu_primitives::span!(stream, "lsm::contains", keys.len());
-        self.stack().contains(stream, keys)
+        self.stack(stream)?.contains(stream, keys)
     }
 
     /// Counts the keys in each interval from `low` to `high`, both inclusive. An interval that ends before it begins is
@@ -43,7 +45,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     ) -> Result<DeviceVec<u64>, Error> {
         let low: DeviceSlice<'a, K> = low.into();
         let _span = gpu_primitives::span!(stream, "lsm::count", low.len());
-        self.stack().count(stream, Intervals { low, high: high.into() })
+        self.stack(stream)?.count(stream, Intervals { low, high: high.into() })
     }
 
     /// Counts the keys in each interval into given memory: see [`count`](Self::count). Never waits, so it can be recorded in a
@@ -60,7 +62,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     ) -> Result<(), Error> {
         let low: DeviceSlice<'a, K> = low.into();
         let _span = gpu_primitives::span!(stream, "lsm::count_into", low.len());
-        self.stack().count_into(stream, Intervals { low, high: high.into() }, counts.into())
+        self.stack(stream)?.count_into(stream, Intervals { low, high: high.into() }, counts.into())
     }
 
     /// Returns the pairs in each interval from `low` to `high`, both inclusive, in key order. Waits for the stream, to
@@ -76,7 +78,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     ) -> Result<Ranges<K, V>, Error> {
         let low: DeviceSlice<'a, K> = low.into();
         let _span = gpu_primitives::span!(stream, "lsm::range", low.len());
-        self.stack().ranges(stream, Intervals { low, high: high.into() })
+        self.stack(stream)?.ranges(stream, Intervals { low, high: high.into() })
     }
 
     /// Writes the pairs in each interval into given room: see [`range`](Self::range). Never waits, so it can be recorded in a
@@ -116,7 +118,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         pairs: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
     ) -> Result<DeviceValue<u64>, Error> {
         let to = RangesMut { offsets: offsets.into(), keys: pairs.0.into(), values: pairs.1.into() };
-        self.stack().ranges_into(stream, Intervals { low: low.into(), high: high.into() }, to)
+        self.stack(stream)?.ranges_into(stream, Intervals { low: low.into(), high: high.into() }, to)
     }
 
     /// Combines the values in each interval from `low` to `high`, both inclusive, in key order: their sum, the largest one, or
@@ -147,7 +149,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     ) -> Result<DeviceVec<V>, Error> {
         let low: DeviceSlice<'a, K> = low.into();
         let _span = gpu_primitives::span!(stream, "lsm::reduce", low.len());
-        self.stack().reduce(stream, Intervals { low, high: high.into() }, operation)
+        self.stack(stream)?.reduce(stream, Intervals { low, high: high.into() }, operation)
     }
 
     /// Finds, for each of `keys`, the smallest key greater than it. Does not wait.
@@ -161,7 +163,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     ) -> Result<Neighbour<K, V>, Error> {
         let keys: DeviceSlice<'a, K> = keys.into();
         let _span = gpu_primitives::span!(stream, "lsm::successor", keys.len());
-        self.stack().neighbours(stream, keys, false)
+        self.stack(stream)?.neighbours(stream, keys, false)
     }
 
     /// Finds, for each of `keys`, the largest key less than it. Does not wait.
@@ -175,7 +177,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     ) -> Result<Neighbour<K, V>, Error> {
         let keys: DeviceSlice<'a, K> = keys.into();
         let _span = gpu_primitives::span!(stream, "lsm::predecessor", keys.len());
-        self.stack().neighbours(stream, keys, true)
+        self.stack(stream)?.neighbours(stream, keys, true)
     }
 
     /// Returns the exact number of keys. Scans all elements, unless nothing has changed since a cleanup. Waits for the
@@ -184,7 +186,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// # Errors
     /// The errors of [`lookup`](Self::lookup).
     pub fn len(&self, stream: &Stream) -> Result<usize, Error> {
-        Ok(self.stack().live_len(stream)?.to_vec(stream)?[0] as usize)
+        Ok(self.stack(stream)?.live_len(stream)?.to_vec(stream)?[0] as usize)
     }
 
     /// Returns whether the dictionary has no keys. Waits, as [`len`](Self::len) does, unless there are no levels.
@@ -192,7 +194,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// # Errors
     /// The errors of [`lookup`](Self::lookup).
     pub fn is_empty(&self, stream: &Stream) -> Result<bool, Error> {
-        Ok(self.stack().is_empty() || self.len(stream)? == 0)
+        Ok(self.any.len()? == 0 || self.len(stream)? == 0)
     }
 
     /// Returns all pairs in key order, on the device. Waits for the stream.
@@ -200,7 +202,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// # Errors
     /// The errors of [`lookup`](Self::lookup).
     pub fn export(&self, stream: &Stream) -> Result<Contents<K, V>, Error> {
-        self.stack().export(stream)
+        self.stack(stream)?.export(stream)
     }
 
     /// Returns all pairs in key order, on the host. Waits for the stream.
@@ -260,6 +262,6 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// [`lookup`](Self::lookup).
     #[allow(clippy::type_complexity, reason = "a view of a view type: an alias would hide which")]
     pub fn view(&self, stream: &Stream) -> Result<View<'_, LsmView<K::Code, V::Carrier>>, Error> {
-        self.stack().view(stream)
+        self.stack(stream)?.view(stream)
     }
 }

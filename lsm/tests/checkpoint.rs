@@ -488,7 +488,7 @@ fn lost_files_are_not_a_new_folder() {
         recovered => recovered,
     };
     let start_with = |options| GpuLsm::<u32, u32>::recover_or_new(stream, folder, options);
-    let options = Options::new().batch_size(2);
+    let options = Options::new().batch_size(2).buffer(0);
     let upload = |keys: &[u32]| stream.upload(keys).unwrap();
     let mut lsm = start_with(options).unwrap();
     lsm.insert(stream, (&upload(&[1, 2, 3, 4]), &upload(&[1, 2, 3, 4]))).unwrap();

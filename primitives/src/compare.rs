@@ -46,6 +46,12 @@ use bytemuck::{Pod, Zeroable};
 /// # Contract
 /// `less` is irreflexive and transitive, and "neither is less" is transitive too. A comparator that breaks this
 /// contract yields some permutation or some position in range, but never an out-of-bounds access.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an order of elements of type `{T}`",
+    note = "`Less` and `Greater` order numbers",
+    note = "`gpu_primitives::operator::order!` makes an order of a closure",
+    note = "or put `#[operator]` on an implementation of the trait"
+)]
 pub trait Compare<T>: Param {
     /// Returns whether `a` comes before `b`.
     fn less(&self, a: T, b: T) -> bool;

@@ -24,6 +24,12 @@ use bytemuck::{Pod, Zeroable};
 ///
 /// # Contract
 /// It is reflexive, symmetric and transitive. One that is not yields some runs, but never an out-of-bounds access.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an equality of elements of type `{T}`",
+    note = "`Same` compares numbers",
+    note = "`gpu_primitives::operator::equality!` makes an equality of a closure",
+    note = "or put `#[operator]` on an implementation of the trait"
+)]
 pub trait Equality<T>: Param {
     /// Returns whether the elements are equal.
     fn equal(&self, a: T, b: T) -> bool;

@@ -74,31 +74,6 @@ pub trait RegisterRepr: Pod {
     /// The hole was made of a bucket function for elements that are held in this type.
     unsafe fn bucket(hole: &Hole, a: Self) -> u32;
 
-    /// Calls `code(a)`, whose result is a 32-bit number.
-    ///
-    /// # Safety
-    /// The hole was made of such a function for elements that are held in this type.
-    unsafe fn code_32(hole: &Hole, a: Self) -> u32;
-
-    /// Calls `code(a)`, whose result is a 64-bit number.
-    ///
-    /// # Safety
-    /// The hole was made of such a function for elements that are held in this type.
-    unsafe fn code_64(hole: &Hole, a: Self) -> u64;
-
-    /// Calls `code(a)`, whose result is a 128-bit number, and returns its lower and its upper half.
-    ///
-    /// # Safety
-    /// The hole was made of such a function for elements that are held in this type.
-    unsafe fn code_128(hole: &Hole, a: Self) -> [u64; 2];
-
-    /// Calls `code(a)`, whose result is a 256-bit number. Returns the lower and the upper half of its upper half, then those
-    /// of its lower half.
-    ///
-    /// # Safety
-    /// The hole was made of such a function for elements that are held in this type.
-    unsafe fn code_256(hole: &Hole, a: Self) -> [u64; 4];
-
     /// Loads element `index` of the source that the hole was made of.
     ///
     /// # Safety
@@ -106,6 +81,15 @@ pub trait RegisterRepr: Pod {
     /// that the source reads at the same time.
     #[cfg(target_arch = "nvptx64")]
     unsafe fn load(index: u64) -> Self;
+
+    /// Loads `VEC` elements from `index + offset` on, each slice of the source in accesses that are as wide as can be. An offset
+    /// that the compiler knows costs no instruction.
+    ///
+    /// # Safety
+    /// Same as [`load`](Self::load), for all of them. Where the source reads memory, the addresses of the first of them are
+    /// multiples of 16, or of the largest power of two that divides the bytes of `VEC` elements.
+    #[cfg(target_arch = "nvptx64")]
+    unsafe fn load_row<const VEC: usize>(index: u64, offset: u64) -> [Self; VEC];
 }
 
 #[cfg(target_arch = "nvptx64")]
@@ -143,7 +127,10 @@ mod device {
     }
 
     macro_rules! held {
-        ($($type:ty = $shape:literal $combine:literal $load:literal $class:ident [$first:tt $($i:tt)*], $split:expr, $join:expr;)*) => { $(
+        ($(
+            $type:ty = $shape:literal $combine:literal $load:literal $one:literal $class:ident [$first:tt $($i:tt)*], $split:expr, $join:expr,
+            rows [$($row:literal [$($at:tt)*])*];
+        )*) => { $(
             impl RegisterRepr for $type {
                 #[inline(always)]
                 unsafe fn less(_: &Hole, a: Self, b: Self) -> bool {
@@ -195,44 +182,6 @@ mod device {
                 }
 
                 #[inline(always)]
-                unsafe fn code_32(_: &Hole, a: Self) -> u32 {
-                    let a = $split(a);
-                    let result: u32;
-                    evaluate!("code.b32x1" $shape, out(reg32) [result], in($class) [a[$first] $(, a[$i])*], [$first $($i)*]);
-                    result
-                }
-
-                #[inline(always)]
-                unsafe fn code_64(_: &Hole, a: Self) -> u64 {
-                    let a = $split(a);
-                    let result: u64;
-                    evaluate!("code.b64x1" $shape, out(reg64) [result], in($class) [a[$first] $(, a[$i])*], [$first $($i)*]);
-                    result
-                }
-
-                #[inline(always)]
-                unsafe fn code_128(_: &Hole, a: Self) -> [u64; 2] {
-                    let a = $split(a);
-                    let (lower, upper): (u64, u64);
-                    evaluate!(
-                        "code.b64x2" $shape, out(reg64) [lower, upper],
-                        in($class) [a[$first] $(, a[$i])*], [0 $first $($i)*]
-                    );
-                    [lower, upper]
-                }
-
-                #[inline(always)]
-                unsafe fn code_256(_: &Hole, a: Self) -> [u64; 4] {
-                    let a = $split(a);
-                    let mut result = [0; 4];
-                    evaluate!(
-                        "code.b64x4" $shape, out(reg64) [result[0], result[1], result[2], result[3]],
-                        in($class) [a[$first] $(, a[$i])*], [0 0 0 $first $($i)*]
-                    );
-                    result
-                }
-
-                #[inline(always)]
                 unsafe fn load(index: u64) -> Self {
                     let mut result = $split(bytemuck::Zeroable::zeroed());
                     line!(
@@ -241,18 +190,58 @@ mod device {
                     );
                     $join(result)
                 }
+
+                #[inline(always)]
+                unsafe fn load_row<const VEC: usize>(index: u64, offset: u64) -> [Self; VEC] {
+                    if VEC == 1 && size_of::<Self>() > 8 {
+                        let mut result = $split(bytemuck::Zeroable::zeroed());
+                        line!(
+                            readonly, $one "b64x1", out($class) [result[$first] $(, result[$i])*],
+                            in(reg64) [index, offset], [$($i)* 0 0]
+                        );
+                        return [$join(result); VEC];
+                    }
+                    $(
+                        if VEC == const { [$($at),*].len() } {
+                            return load_row!($row, $class, index, offset, $join, VEC, $($at)*);
+                        }
+                    )*
+                    core::array::from_fn(|i| Self::load(index + offset + i as u64))
+                }
             }
         )* };
     }
 
+    /// Loads a row of elements that are one register each.
+    macro_rules! load_row {
+        ($row:literal, $class:ident, $index:ident, $offset:ident, $join:expr, $len:ident, $first:tt $($at:tt)*) => {{
+            let mut result = [Default::default(); 1 $(+ { let _ = $at; 1 })*];
+            line!(
+                readonly, $row "b64x1", out($class) [result[$first] $(, result[$at])*], in(reg64) [$index, $offset],
+                [$($at)* 0 0]
+            );
+            let mut row = [bytemuck::Zeroable::zeroed(); $len];
+            row[$first] = $join([result[$first]]);
+            $(row[$at] = $join([result[$at]]);)*
+            row
+        }};
+    }
+
     held! {
-        u8 = "b8x1" "combine.b8x1" "load.b8x1" reg32 [0], |x: u8| [x as u32], |x: [u32; 1]| x[0] as u8;
-        u16 = "b16x1" "combine.b16x1" "load.b16x1" reg32 [0], |x: u16| [x as u32], |x: [u32; 1]| x[0] as u16;
-        u32 = "b32x1" "combine.b32x1" "load.b32x1" reg32 [0], |x: u32| [x], |x: [u32; 1]| x[0];
-        u64 = "b64x1" "combine.b64x1" "load.b64x1" reg64 [0], |x: u64| [x], |x: [u64; 1]| x[0];
-        [u32; 3] = "b32x3" "combine.b32x3" "load.b32x3" reg32 [0 1 2], |x: [u32; 3]| x, |x: [u32; 3]| x;
-        [u64; 2] = "b64x2" "combine.b64x2" "load.b64x2" reg64 [0 1], |x: [u64; 2]| x, |x: [u64; 2]| x;
-        [u64; 4] = "b64x4" "combine.b64x4" "load.b64x4" reg64 [0 1 2 3], |x: [u64; 4]| x, |x: [u64; 4]| x;
+        u8 = "b8x1" "combine.b8x1" "load.b8x1" "load1.b8x1" reg32 [0], |x: u8| [x as u32], |x: [u32; 1]| x[0] as u8,
+            rows ["load16.b8x1" [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15] "load4.b8x1" [0 1 2 3]];
+        u16 = "b16x1" "combine.b16x1" "load.b16x1" "load1.b16x1" reg32 [0], |x: u16| [x as u32], |x: [u32; 1]| x[0] as u16,
+            rows ["load8.b16x1" [0 1 2 3 4 5 6 7] "load4.b16x1" [0 1 2 3]];
+        u32 = "b32x1" "combine.b32x1" "load.b32x1" "load1.b32x1" reg32 [0], |x: u32| [x], |x: [u32; 1]| x[0],
+            rows ["load4.b32x1" [0 1 2 3]];
+        u64 = "b64x1" "combine.b64x1" "load.b64x1" "load1.b64x1" reg64 [0], |x: u64| [x], |x: [u64; 1]| x[0],
+            rows ["load2.b64x1" [0 1]];
+        [u32; 3] = "b32x3" "combine.b32x3" "load.b32x3" "load1.b32x3" reg32 [0 1 2], |x: [u32; 3]| x, |x: [u32; 3]| x,
+            rows [];
+        [u64; 2] = "b64x2" "combine.b64x2" "load.b64x2" "load1.b64x2" reg64 [0 1], |x: [u64; 2]| x, |x: [u64; 2]| x,
+            rows [];
+        [u64; 4] = "b64x4" "combine.b64x4" "load.b64x4" "load1.b64x4" reg64 [0 1 2 3], |x: [u64; 4]| x, |x: [u64; 4]| x,
+            rows [];
     }
 }
 
@@ -294,26 +283,6 @@ mod host {
                     // SAFETY: guaranteed by the caller.
                     unsafe { hole.call(&[&raw const a]) }
                 }
-
-                unsafe fn code_32(hole: &Hole, a: Self) -> u32 {
-                    // SAFETY: guaranteed by the caller.
-                    unsafe { hole.call(&[&raw const a]) }
-                }
-
-                unsafe fn code_64(hole: &Hole, a: Self) -> u64 {
-                    // SAFETY: guaranteed by the caller.
-                    unsafe { hole.call(&[&raw const a]) }
-                }
-
-                unsafe fn code_128(hole: &Hole, a: Self) -> [u64; 2] {
-                    // SAFETY: guaranteed by the caller.
-                    unsafe { hole.call(&[&raw const a]) }
-                }
-
-                unsafe fn code_256(hole: &Hole, a: Self) -> [u64; 4] {
-                    // SAFETY: guaranteed by the caller.
-                    unsafe { hole.call(&[&raw const a]) }
-                }
             }
         )* };
     }
@@ -339,6 +308,10 @@ mod host {
         pub folds: Option<Folds>,
         /// Sorts by an order.
         pub sort: Option<Sort>,
+        /// It loads elements of a slice as they are.
+        pub is_slice: bool,
+        /// For a function of one element: what loads its results for the elements of a slice, with the same state.
+        pub results: Option<&'static OperatorBody>,
     }
 
     /// Sorts elements stably. Gets the state, the elements, the bytes from one to the next, their number, and one word for each,
@@ -412,6 +385,8 @@ mod host {
     pub(crate) struct Folds {
         /// The operation is [exact](crate::monoid::Monoid::EXACT).
         pub exact: bool,
+        /// It is exact and [commutative](crate::monoid::Monoid::COMMUTATIVE).
+        pub commutes: bool,
         /// Combines the elements.
         pub fold: unsafe fn(*const u8, *const u8, usize, usize, *mut u8),
         /// Replaces each element by the combination up to it: of those before it, or with it if the last argument is `true`.
@@ -449,6 +424,8 @@ mod host {
                 relation: None,
                 folds: None,
                 sort: None,
+                is_slice: false,
+                results: None,
             }
         }
     }
@@ -465,6 +442,11 @@ mod host {
             // SAFETY: the state has room for the operator, and its alignment.
             unsafe { hole.state.as_mut_ptr().cast::<O>().write(operator) };
             hole
+        }
+
+        /// Returns the hole with the same state for another body.
+        pub(crate) fn filled_with(&self, body: &'static OperatorBody) -> Self {
+            Self { filling: core::ptr::from_ref(body).expose_provenance() as u64, ..*self }
         }
 
         pub(crate) fn filling(&self) -> &'static OperatorBody {
@@ -568,6 +550,12 @@ mod host {
         /// Returns whether the operation is [exact](crate::monoid::Monoid::EXACT). The hole was made of an associative one.
         pub(crate) fn is_exact(&self) -> bool {
             self.folds().exact
+        }
+
+        /// Returns whether the operation is exact and [commutative](crate::monoid::Monoid::COMMUTATIVE). The hole was made of an
+        /// associative one.
+        pub(crate) fn commutes(&self) -> bool {
+            self.folds().commutes
         }
 
         fn folds(&self) -> Folds {

@@ -1,5 +1,6 @@
 //! What kernels read their elements from: a view, or a source whose code is put in when the kernel is loaded.
 
+use crate::arch::Cache;
 use crate::form::{Buffer, Holes, Param};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::hole::Calls;
@@ -24,11 +25,16 @@ pub trait Input<T>: Param {
     /// `index` is less than the [count](Self::count), and nothing writes the element at the same time.
     unsafe fn item(&self, index: usize) -> T;
 
-    /// Returns the elements from `start` on, if they lie in memory.
+    /// Returns the first index from which on whole [rows](Self::row) can be read; [`usize::MAX`] if there is none.
+    fn lead<const VEC: usize>(&self) -> usize;
+
+    /// Returns `VEC` elements from `index + offset` on, which are read in wide accesses. An offset that the compiler knows costs
+    /// no instruction.
     ///
     /// # Safety
-    /// `start + len` is at most the [count](Self::count).
-    unsafe fn run(&self, start: usize, len: usize) -> Option<Global<T>>;
+    /// All of them are elements, and nothing writes them at the same time. `index + offset` is the [lead](Self::lead), or a
+    /// multiple of `VEC` more.
+    unsafe fn row<const VEC: usize>(&self, index: usize, offset: usize) -> [T; VEC];
 
     /// Returns `len` elements from `start` on, where they lie in memory, or computed into `room`.
     ///
@@ -53,9 +59,17 @@ impl<T: Pod> Input<T> for Global<T> {
     }
 
     #[inline(always)]
+    fn lead<const VEC: usize>(&self) -> usize {
+        let bytes = const { row_alignment(size_of::<[T; VEC]>()) };
+        let missing = self.as_ptr().addr().wrapping_neg() % bytes;
+        // An element that is aligned to less than its size may be in a row at no address.
+        if missing.is_multiple_of(size_of::<T>()) { missing / size_of::<T>() } else { usize::MAX }
+    }
+
+    #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn run(&self, start: usize, len: usize) -> Option<Global<T>> {
-        Some(self.slice(start, len))
+    unsafe fn row<const VEC: usize>(&self, index: usize, offset: usize) -> [T; VEC] {
+        self.load_vec(index + offset, Cache::Default)
     }
 
     #[cfg(not(target_arch = "nvptx64"))]
@@ -102,6 +116,145 @@ impl Count {
     }
 }
 
+/// What limits a slice to the number of elements that only the device knows. Without one, all elements of the slice count.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// The number of elements, from the first element of the whole slice on. Empty if there is no limit.
+    counted: Global<u64>,
+    /// The elements of the whole slice before this part of it.
+    skipped: usize,
+}
+
+// SAFETY: `repr(C)`, a `Param` and plain data.
+unsafe impl Param for Limit {
+    fn buffers(&self, _: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        if !self.counted.is_empty() {
+            self.counted.buffers("length", visit);
+        }
+    }
+}
+
+impl Limit {
+    /// Reads the number of elements of the whole slice. Every thread may ask: the lanes of a warp read one word together, and
+    /// only if there is a limit. The word is on its way until [`of`](Self::of) needs it.
+    ///
+    /// # Safety
+    /// The memory of the number is valid, and nothing writes it at the same time.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn ask(&self) -> u64 {
+        if self.counted.is_empty() { u64::MAX } else { self.counted.get(0) }
+    }
+
+    /// Returns the number of elements of a slice of `len`, where the whole slice has as many as the answer says.
+    #[inline(always)]
+    fn of(&self, len: usize, answer: u64) -> usize {
+        (answer as usize).saturating_sub(self.skipped).min(len)
+    }
+
+    /// Returns the elements of a slice that count.
+    ///
+    /// # Safety
+    /// The memory of the number is valid, and nothing writes it at the same time.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn first<T: Pod>(&self, all: Global<T>) -> Global<T> {
+        all.slice(0, self.of(all.len(), self.ask()))
+    }
+
+    /// Returns whether there is a limit.
+    #[inline(always)]
+    pub fn is_some(&self) -> bool {
+        !self.counted.is_empty()
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl Limit {
+    /// All elements count.
+    pub(crate) const NONE: Self = Self { counted: Global::empty(), skipped: 0 };
+
+    /// As many elements count as the device says.
+    pub(crate) fn new(counted: Global<u64>) -> Self {
+        Self { counted, skipped: 0 }
+    }
+
+    /// Returns what limits the elements from `start` on.
+    pub(crate) fn from(self, start: usize) -> Self {
+        Self { skipped: self.skipped + start, ..self }
+    }
+
+    /// Returns the number of elements of the whole slice, if only the device knows it. This is no part of another slice.
+    pub(crate) fn counted(self) -> Option<Global<u64>> {
+        debug_assert_eq!(self.skipped, 0, "a part of a slice has another number of elements");
+        (!self.counted.is_empty()).then_some(self.counted)
+    }
+}
+
+/// The first elements of a slice: as many as there are, or as many as the device says.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Prefix<T> {
+    all: Global<T>,
+    limit: Limit,
+}
+
+// SAFETY: `repr(C)`, and all fields are `Param`s.
+unsafe impl<T: Pod> Param for Prefix<T> {
+    fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        self.all.buffers(name, visit);
+        self.limit.buffers(name, visit);
+    }
+}
+
+impl<T: Pod> Prefix<T> {
+    /// Returns a view of the elements that count.
+    ///
+    /// # Safety
+    /// The memory of a number that only the device knows is valid, and nothing writes it at the same time.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn get(self) -> Global<T> {
+        self.limit.first(self.all)
+    }
+
+    /// Reads the number of elements, for [`of_answer`](Self::of_answer): what comes in between need not wait for it.
+    ///
+    /// # Safety
+    /// Same as [`get`](Self::get).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn ask(self) -> u64 {
+        self.limit.ask()
+    }
+
+    /// Returns a view of the elements that count.
+    ///
+    /// # Safety
+    /// It is what [`ask`](Self::ask) has returned.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn of_answer(self, answer: u64) -> Global<T> {
+        self.all.slice(0, self.limit.of(self.all.len(), answer))
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<T: Pod> Prefix<T> {
+    /// The first elements of a slice.
+    pub(crate) fn new(all: Global<T>, limit: Limit) -> Self {
+        Self { all, limit }
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<T: Pod> From<Global<T>> for Prefix<T> {
+    fn from(all: Global<T>) -> Self {
+        Self { all, limit: Limit::NONE }
+    }
+}
+
 /// The number of slices that a source can read.
 pub const MAX_LEAVES: usize = 4;
 
@@ -112,6 +265,22 @@ pub struct SourceArg {
     hole: Hole,
     leaves: [Global<u8>; MAX_LEAVES],
     count: Count,
+    /// The first index at which every slice has an address that is a multiple of 16; [`NO_ROWS`] if there is none.
+    lead: u32,
+    /// The bytes that an element reads.
+    read: u32,
+}
+
+/// The [lead](Input::lead) of a source that has no rows.
+const NO_ROWS: u32 = u32::MAX;
+
+/// The most bytes that a row reads: the registers hold no more than some such rows.
+const MOST_READ: usize = 32;
+
+/// Returns the largest power of two up to 16 that divides the bytes of a row: the alignment of rows from an address on that is a
+/// multiple of 16.
+pub(crate) const fn row_alignment(bytes: usize) -> usize {
+    if bytes.is_multiple_of(16) { 16 } else { 1 << bytes.trailing_zeros() }
 }
 
 // SAFETY: `repr(C)`, and all fields are `Param`s.
@@ -151,12 +320,43 @@ impl<H: RegisterRepr> Input<H> for SourceArg {
     }
 
     #[inline(always)]
-    unsafe fn run(&self, _: usize, _: usize) -> Option<Global<H>> {
-        None
+    fn lead<const VEC: usize>(&self) -> usize {
+        // An element further by `VEC` is further by a multiple of the alignment of rows.
+        match self.lead {
+            NO_ROWS => usize::MAX,
+            _ if self.read as usize * VEC > MOST_READ => usize::MAX,
+            lead => lead as usize % VEC,
+        }
+    }
+
+    #[cfg(target_arch = "nvptx64")]
+    #[inline(always)]
+    unsafe fn row<const VEC: usize>(&self, index: usize, offset: usize) -> [H; VEC] {
+        H::load_row(index as u64, offset as u64)
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn row<const VEC: usize>(&self, index: usize, offset: usize) -> [H; VEC] {
+        let (lead, index) = (Input::<H>::lead::<VEC>(self), index + offset);
+        assert!(index >= lead && (index - lead).is_multiple_of(VEC), "a row begins at {index}, not {lead} + n * {VEC}");
+        // SAFETY: guaranteed by the caller.
+        core::array::from_fn(|i| unsafe { self.item(index + i) })
     }
 
     #[cfg(not(target_arch = "nvptx64"))]
     unsafe fn elements<'a>(&self, start: usize, len: usize, room: &'a mut Vec<H>) -> &'a [H] {
+        let slice = self.leaves[0];
+        if self.hole.filling().is_slice
+            && self.read as usize == size_of::<H>()
+            && slice.as_ptr().addr().is_multiple_of(align_of::<H>())
+        {
+            // SAFETY: they lie in memory as they are held. The rest is guaranteed by the caller.
+            return unsafe {
+                Global::from_raw(slice.as_ptr().cast::<H>(), self.count.len).slice(start, len).as_slice()
+            };
+        }
         room.clear();
         room.reserve(len);
         // SAFETY: there is room for them, and all are written. The rest is guaranteed by the caller.
@@ -173,11 +373,29 @@ impl SourceArg {
     /// Where the addresses of the slices are, in bytes from the beginning.
     pub(crate) const LEAVES: usize = core::mem::offset_of!(Self, leaves);
 
-    /// Creates a source of `len` elements at most.
-    pub(crate) fn new(hole: Hole, leaves: &[Global<u8>], len: usize, counted: Option<Global<u64>>) -> Self {
+    /// Creates a source of `len` elements at most. It reads slices of elements of these sizes; the size 0 stands for a slice that is read
+    /// anywhere.
+    pub(crate) fn new(hole: Hole, leaves: &[(Global<u8>, usize)], len: usize, counted: Option<Global<u64>>) -> Self {
         let mut all = [Global::empty(); MAX_LEAVES];
-        all[..leaves.len()].copy_from_slice(leaves);
-        Self { hole, leaves: all, count: Count::new(len, counted) }
+        for (to, from) in all.iter_mut().zip(leaves) {
+            *to = from.0;
+        }
+        let is_aligned = |at: usize| {
+            leaves.iter().all(|(leaf, size)| *size == 0 || (leaf.as_ptr().addr() + at * size).is_multiple_of(16))
+        };
+        let lead = (0..16).find(|&at| is_aligned(at)).map_or(NO_ROWS, |lead| lead as u32);
+        let read = leaves.iter().map(|&(_, size)| size as u32).sum();
+        Self { hole, leaves: all, count: Count::new(len, counted), lead, read }
+    }
+
+    /// Returns the number of elements, if only the device knows it.
+    pub(crate) fn counted(&self) -> Option<Global<u64>> {
+        (!self.count.counted.is_empty()).then_some(self.count.counted)
+    }
+
+    /// Returns the first elements, as many as the device says.
+    pub(crate) fn limited(self, counted: Option<Global<u64>>) -> Self {
+        Self { count: Count::new(self.count.len, counted), ..self }
     }
 
     /// Computes `len` elements from `start` on, one after the other.

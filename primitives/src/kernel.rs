@@ -69,6 +69,7 @@
 
 pub use crate::form::{Buffer, Holes, Kernel, Param, ReadParam, kernel};
 pub use crate::hole::{Hole, RegisterRepr};
+pub use crate::pairs::{Pairs, PairsMut};
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use crate::host::executor::Team;

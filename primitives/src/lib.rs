@@ -23,7 +23,7 @@
 //! - [`source`]: what primitives read: slices, and elements that are computed as they are read.
 //! - [`block`]: block-wide collectives, built from the device functions.
 //! - `runtime` (re-exported here): [`Device`], [`Stream`], [`DeviceVec`] and its slices, [`Error`].
-//! - one module per primitive: [`sort`], [`merge_sort`], [`top_k`], [`order_statistics`], [`merge`], [`sets`], [`search`],
+//! - one module per primitive: [`sort`], [`host_sort`], [`merge_sort`], [`top_k`], [`order_statistics`], [`merge`], [`sets`], [`search`],
 //!   [`scan`], [`reduce`], [`runs`], [`histogram`], [`multisplit`], [`select`], [`bits`], [`transform`], [`permute`],
 //!   [`transfer`].
 
@@ -70,6 +70,7 @@ pub mod monoid;
 pub mod multisplit;
 pub mod operator;
 pub mod order_statistics;
+mod pairs;
 pub mod permute;
 pub mod reduce;
 pub mod runs;
@@ -92,11 +93,15 @@ pub use gpu_primitives_kernel_macro::instances;
 pub use view::{Global, GlobalMut, Shared, SharedMemory};
 
 #[cfg(not(target_arch = "nvptx64"))]
+pub use host::host_sort;
+#[cfg(not(target_arch = "nvptx64"))]
 pub use host::preload::Operator;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::runtime::*;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::source;
+#[cfg(all(feature = "testing", not(target_arch = "nvptx64")))]
+pub use host::testing;
 
 /// Compiles the examples of the README.
 #[cfg(doctest)]

@@ -7,6 +7,11 @@ use crate::operator::Recorded;
 macro_rules! maps {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $type:ident),+);)*) => { $(
         $(#[$doc])*
+        #[diagnostic::on_unimplemented(
+            message = "`{Self}` is not a function that the device can call with these elements",
+            note = "`gpu_primitives::operator::map!` makes one of a closure",
+            note = "or put `#[operator]` on an implementation of the trait"
+        )]
         pub trait $name<$($type),+>: Param {
             /// The type of the result.
             type Output;

@@ -189,12 +189,21 @@ macro_rules! equality {
 
 /// Makes an [associative operation](crate::monoid::Monoid) of its identity and a closure:
 /// `monoid!(1, |a: u64, b: u64| a * b)`. See the [module](crate::operator).
+///
+/// `exact;` before the rest says that the operation is [exact](crate::monoid::Monoid::EXACT), and `exact, commutative;` that it is
+/// also [commutative](crate::monoid::Monoid::COMMUTATIVE): `monoid!(exact, commutative; 0, |a: u64, b: u64| a | b)`.
 #[macro_export]
 macro_rules! monoid {
-    ($($($field:ident: $type:ty = $value:expr),+;)? $identity:expr, |$a:ident: $element:ty, $b:ident: $same:ty| $body:expr) => {{
+    (exact; $($rest:tt)*) => { $crate::monoid!(@ { const EXACT: bool = true; } $($rest)*) };
+    (exact, commutative; $($rest:tt)*) => {
+        $crate::monoid!(@ { const EXACT: bool = true; const COMMUTATIVE: bool = true; } $($rest)*)
+    };
+    (@ { $($constants:tt)* } $($($field:ident: $type:ty = $value:expr),+;)? $identity:expr, |$a:ident: $element:ty, $b:ident: $same:ty| $body:expr) => {{
         $crate::operator_value!(Closure { $($($field: $type = $value),+)? });
         #[$crate::operator::operator]
         impl $crate::monoid::Monoid<$element> for Closure {
+            $($constants)*
+
             fn identity(&self) -> $element {
                 $identity
             }
@@ -206,6 +215,8 @@ macro_rules! monoid {
         }
         Closure { $($($field: $value),+)? }
     }};
+    (@ $($rest:tt)*) => { compile_error!("write `monoid!(identity, |a: T, b: T| expression)`") };
+    ($($rest:tt)*) => { $crate::monoid!(@ {} $($rest)*) };
 }
 
 /// Makes a [predicate](crate::select::Predicate) of a closure: `predicate!(|x: f32| x > 0.5)`. See the
@@ -266,6 +277,9 @@ macro_rules! sort_by {
 /// `map!(|x: f32, y: f32| -> f32 { x * y })`. See the [module](crate::operator).
 #[macro_export]
 macro_rules! map {
+    ($($($field:ident: $type:ty = $value:expr),+;)? |$($a:ident: $element:ty),+| -> bool $body:block) => {
+        compile_error!("a `bool` is no plain data: write `-> u8` and `u8::from(condition)`, or use `predicate!`")
+    };
     ($($($field:ident: $type:ty = $value:expr),+;)? |$($a:ident: $element:ty),+| -> $result:ty $body:block) => {{
         $crate::operator_value!(Closure { $($($field: $type = $value),+)? });
         $crate::map_operator!([$($($field)+)?] [$($a: $element),+] $result, $body);

@@ -1,4 +1,9 @@
 //! Views of memory for kernels: a pointer and a length. They are `Copy`, unchecked on the GPU and checked on the CPU.
+//!
+//! # Elements without a size
+//! Elements such as `()` have no memory. A view of them may have any address and any length, and all of them are there: reading
+//! one gives the only value, writing one does nothing, and a slice of the view may have any bounds. So a kernel for keys with
+//! values is a kernel for keys alone, too.
 
 // Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
@@ -132,7 +137,7 @@ impl<T: Pod> Global<T> {
     /// Returns a view of the `len` elements that start at `start`.
     ///
     /// # Safety
-    /// `start + len <= self.len()`.
+    /// `start + len <= self.len()`, unless elements have no size.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     #[must_use]
@@ -158,7 +163,7 @@ impl<T: Pod> Global<T> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn load(self, index: usize, cache: Cache) -> T {
-        memory::global_load(self.base, self.len, index, cache)
+        if const { size_of::<T>() == 0 } { T::zeroed() } else { memory::global_load(self.base, self.len, index, cache) }
     }
 
     /// Reads element `index` of a view whose address was shifted, so that several pieces of memory share one row of indices.
@@ -170,7 +175,11 @@ impl<T: Pod> Global<T> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn get_shifted(self, index: usize) -> T {
-        memory::global_load_shifted(self.base, self.len, index)
+        if const { size_of::<T>() == 0 } {
+            T::zeroed()
+        } else {
+            memory::global_load_shifted(self.base, self.len, index)
+        }
     }
 
     /// Reads the `N` elements from `index`: in one access if they take 4, 8 or 16 bytes, otherwise one by one.
@@ -228,7 +237,7 @@ impl<T: Pod> GlobalMut<T> {
     /// Returns a view of the `len` elements that start at `start`.
     ///
     /// # Safety
-    /// `start + len <= self.len()`.
+    /// `start + len <= self.len()`, unless elements have no size.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     #[must_use]
@@ -264,7 +273,9 @@ impl<T: Pod> GlobalMut<T> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn store(self, index: usize, value: T, cache: Cache) {
-        memory::global_store(self.base, self.len, index, value, cache);
+        if const { size_of::<T>() > 0 } {
+            memory::global_store(self.base, self.len, index, value, cache);
+        }
     }
 
     /// Writes the `N` elements from `index`: in one access if they take 4, 8 or 16 bytes, otherwise one by one.
@@ -360,7 +371,7 @@ impl<T: Pod> Shared<T> {
     /// Returns a view of the `len` elements that start at `start`.
     ///
     /// # Safety
-    /// `start + len <= self.len()`.
+    /// `start + len <= self.len()`, unless elements have no size.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     #[must_use]
@@ -376,7 +387,7 @@ impl<T: Pod> Shared<T> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn get(self, index: usize) -> T {
-        memory::shared_load(self.base, self.len, index)
+        if const { size_of::<T>() == 0 } { T::zeroed() } else { memory::shared_load(self.base, self.len, index) }
     }
 
     /// Writes element `index`.
@@ -386,7 +397,9 @@ impl<T: Pod> Shared<T> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn set(self, index: usize, value: T) {
-        memory::shared_store(self.base, self.len, index, value);
+        if const { size_of::<T>() > 0 } {
+            memory::shared_store(self.base, self.len, index, value);
+        }
     }
 
     /// Reads the `N` elements from `index`: in one access if they take 4, 8 or 16 bytes, otherwise one by one.

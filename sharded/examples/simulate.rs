@@ -7,7 +7,6 @@
 //!     --keys 16777216 --insert-ns 0.051 --lookup-ns 0.071        # of four local shards, per key
 //! ```
 
-use gpu_dictionary::{Dictionary, Updatable};
 use gpu_lsm::GpuLsm;
 use gpu_primitives::{Device, Error};
 use gpu_sharded::{Account, Link, Modelled, Options, Sharded, Threads, World};

@@ -6,7 +6,7 @@ use crate::plan::{Plan, reach};
 use crate::shard::Shard;
 use crate::sharded::{Code, Sharded, words};
 use crate::world::{Call, World};
-use gpu_dictionary::{Dictionary, Key, values_for};
+use gpu_dictionary::{Key, values_for};
 use gpu_primitives::{DeviceSlice, Error, Stream, expect_len};
 
 /// How many keys are looked at per shard to find splitters: shards then differ by a few percent.

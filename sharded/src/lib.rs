@@ -50,6 +50,7 @@
 mod build;
 mod durable;
 mod files;
+mod methods;
 mod modelled;
 #[cfg(feature = "mpi")]
 mod mpi;

@@ -1,8 +1,8 @@
 //! Which dictionaries can be shards.
 
 use bytemuck::Pod;
-use gpu_cuckoo::GpuCuckoo;
-use gpu_dictionary::{Dictionary, Key, LargeValues, Value, WordKey};
+use gpu_cuckoo::{GpuCuckoo, PlainCuckoo};
+use gpu_dictionary::{Dictionary, Key, LargeValues, PlainKey, Value, WordKey};
 use gpu_lsm::GpuLsm;
 use gpu_sorted_array::GpuSortedArray;
 
@@ -51,6 +51,18 @@ impl<K: Key, V: Value> Shard for GpuSortedArray<K, V> {
 
 impl<K: WordKey, V: Value> Shard for GpuCuckoo<K, V> {
     const IN_RANGES: bool = false;
+    const COPIES_SHARE: bool = false;
+
+    /// Each table may have a seed of its own.
+    fn common_options(options: &Self::Options) -> String {
+        format!("{:?}", options.clone().seed(0))
+    }
+}
+
+/// Of keys with a code, whose hash says where a key is. A [`PlainCuckoo`] of other keys is no [`Dictionary`].
+impl<K: PlainKey + Key, V: Pod> Shard for PlainCuckoo<K, V> {
+    const IN_RANGES: bool = false;
+    // A copy shares the pairs, but not the table of their indices.
     const COPIES_SHARE: bool = false;
 
     /// Each table may have a seed of its own.

@@ -1,6 +1,6 @@
 //! Checkpoints of sharded dictionaries: the tests that all dictionaries share, and ranks of which some fail or die.
 
-use gpu_cuckoo::GpuCuckoo;
+use gpu_cuckoo::{GpuCuckoo, PlainCuckoo};
 use gpu_dictionary::checkpoint::{Disk, Folder};
 use gpu_dictionary::{Dictionary, Durable, LargeValues, Updatable};
 use gpu_dictionary_conformance::{
@@ -31,6 +31,7 @@ fn histories() {
     checkpoint_history::<Sharded<Lsm>>(&options(3), word);
     checkpoint_history::<Sharded<GpuSortedArray<u32, u32>>>(&options(1), word);
     checkpoint_history::<Sharded<Cuckoo>>(&options(2), word);
+    checkpoint_history::<Sharded<PlainCuckoo<u32, [u32; 3]>>>(&options(2), |number| [number as u32, 1, 2]);
     checkpoint_history::<Sharded<LargeValues<Lsm, [u32; 3]>>>(&options(2), |number| [number as u32, 1, 2]);
 }
 

@@ -8,7 +8,6 @@ mod common;
 use common::histories::{history, ordered_history};
 use common::{Cuckoo, Lsm, SOME, set_world};
 use gpu_cuckoo::GpuCuckoo;
-use gpu_dictionary::{Dictionary, Updatable};
 use gpu_dictionary_conformance::cases;
 use gpu_lsm::GpuLsm;
 use gpu_primitives::{Device, Error, Stream};

@@ -1,6 +1,5 @@
 //! The engine NCCL, with one rank: on the first GPU, if there is one and the library can be loaded.
 
-use gpu_dictionary::{Dictionary, Updatable};
 use gpu_lsm::GpuLsm;
 use gpu_primitives::{Device, Stream};
 use gpu_sharded::{Incoming, Nccl, NcclId, Options, Outgoing, Sharded, Transport, World};

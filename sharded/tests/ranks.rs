@@ -6,8 +6,8 @@ mod common;
 use common::histories::{history, ordered_history};
 use common::{Cuckoo, Lsm, SOME, SortedArray, set_world};
 use gpu_conformance::Case;
-use gpu_cuckoo::GpuCuckoo;
-use gpu_dictionary::{Dictionary, LargeValues, Ordered, Updatable, Upsertable};
+use gpu_cuckoo::{GpuCuckoo, PlainCuckoo};
+use gpu_dictionary::{LargeValues, Updatable};
 use gpu_dictionary_conformance::{Random, cases, ordered_cases};
 use gpu_lsm::GpuLsm;
 use gpu_primitives::scan::{Max, Sum};
@@ -93,6 +93,8 @@ fn keys_of_all_sizes() {
         ordered_history::<GpuLsm<u128, u32>>(world(), &stream, |n| u128::from(n % 300) << 90);
         history::<GpuCuckoo<f32, u32>>(world(), &stream, |n| (n % 300) as f32 - 150.0);
         history::<GpuCuckoo<i64, u32>>(world(), &stream, |n| (n % 300) as i64 - 150);
+        history::<PlainCuckoo<i16, u32>>(world(), &stream, |n| (n % 300) as i16 - 150);
+        history::<PlainCuckoo<u128, u32>>(world(), &stream, |n| u128::from(n % 300) << 90);
     }
 }
 
@@ -705,5 +707,40 @@ fn bytes_are_those_of_the_model() {
             let least = Duration::from_micros(60) + Duration::from_secs_f64(0.9 * 9.0 * away / 1e9);
             assert!(asked.time - inserted.time >= least, "{:?}", asked.time - inserted.time);
         });
+    }
+}
+
+/// A program need not import the traits.
+mod methods_of_its_own {
+    use super::{Device, GpuLsm, Options, PlainCuckoo, Sharded, World};
+    use gpu_primitives::scan::Sum;
+
+    #[test]
+    fn of_pairs() {
+        let stream = &Device::cpu().stream().unwrap();
+        let upload = |numbers: &[u32]| stream.upload(numbers).unwrap();
+        let mut all = Sharded::<GpuLsm<u32, u32>>::new(stream, Options::new(World::local(3))).unwrap();
+        all.insert(stream, (&upload(&[5, 1, 9]), &upload(&[50, 10, 90]))).unwrap();
+        all.update(stream, (&upload(&[7]), &upload(&[70])), &upload(&[9])).unwrap();
+        all.upsert(stream, (&upload(&[7, 7]), &upload(&[1, 2])), Sum).unwrap();
+        assert!(all.iter(stream).unwrap().eq([(1, 10), (5, 50), (7, 73)]));
+        assert_eq!(all.count(stream, &upload(&[2]), &upload(&[7])).unwrap().to_vec(stream).unwrap(), [2]);
+        assert_eq!(all.reduce(stream, &upload(&[2]), &upload(&[7]), Sum).unwrap().to_vec(stream).unwrap(), [123]);
+        let copy = Sharded::bulk_build(stream, (&upload(&[3]), &upload(&[30])), all.options()).unwrap();
+        all.clear(stream).unwrap();
+        let sizes: [usize; 2] = [&all, &copy].map(|all: &Sharded<GpuLsm<u32, u32>>| all.len(stream).unwrap());
+        assert_eq!(sizes, [0, 1]);
+    }
+
+    #[test]
+    fn of_sets() {
+        let stream = &Device::cpu().stream().unwrap();
+        let keys = stream.upload(&[[1u8, 2], [3, 4]].map(u16::from_le_bytes)).unwrap();
+        let mut set = Sharded::<PlainCuckoo<u16, ()>>::build_set(stream, &keys, Options::new(World::local(2))).unwrap();
+        set.insert_keys(stream, &stream.upload(&[7u16]).unwrap()).unwrap();
+        assert_eq!(
+            set.contains(stream, &stream.upload(&[7u16, 8, 0x0201]).unwrap()).unwrap().to_vec(stream).unwrap(),
+            [1, 0, 1]
+        );
     }
 }

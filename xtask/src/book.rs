@@ -20,7 +20,7 @@ const COMPILED: &str = "docs/pages.rs";
 /// Pages whose code another crate compiles.
 const COMPILED_ELSEWHERE: [&str; 1] = ["docs/guide.md"];
 /// Pages outside the book.
-const OTHER_PAGES: [&str; 3] = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"];
+const OTHER_PAGES: [&str; 4] = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "python/README.md"];
 /// A template, which is no page itself.
 const TEMPLATE: &str = "docs/results.in.md";
 

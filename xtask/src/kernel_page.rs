@@ -47,6 +47,12 @@ const HOLES: [(&str, &str); 7] = [
 const FUNCTIONS: [(&str, &str); 3] =
     [("within", "in segments"), ("flags", "flags"), ("digits", "the digits of a number")];
 
+/// Returns whether a kernel has a hole for this function. The number of elements that it loads at once may follow the name.
+fn has_hole(ptx: &str, function: &str) -> bool {
+    let names = ptx.split("hole.").skip(1).filter_map(|hole| hole.split('.').next());
+    names.map(|name| name.trim_end_matches(|digit: char| digit.is_ascii_digit())).any(|name| name == function)
+}
+
 pub fn run(check: bool) -> Result<(), Error> {
     let workspace = Workspace::load()?;
     let package = workspace.kernel_crates(&[PACKAGE.into()])?.remove(0);
@@ -66,7 +72,7 @@ fn page(kernels: &[(String, String)]) -> String {
     let mut rows: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
     for (name, ptx) in kernels {
         let (kernel, sizes, words) = parts(name);
-        let holes = HOLES.iter().filter(|(hole, _)| ptx.contains(&format!("hole.{hole}."))).map(|(_, text)| *text);
+        let holes = HOLES.iter().filter(|(hole, _)| has_hole(ptx, hole)).map(|(_, text)| *text);
         let functions: Vec<&str> = holes.chain(words).collect();
         let function = if functions.is_empty() { "–".into() } else { functions.join(", ") };
         let sizes = if sizes.is_empty() { "any".into() } else { sizes.join(" + ") };

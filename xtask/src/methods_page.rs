@@ -39,6 +39,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "for_each",
             "drain",
             "delete_pairs",
+            "flush",
         ],
     ),
     ("Look up", &["lookup", "contains", "count_values", "get", "get_into", "reduce", "successor", "predecessor"]),

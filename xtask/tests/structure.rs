@@ -149,18 +149,54 @@ fn imports_are_read() {
 /// A suite with its own `main` that is no `[[test]]` without a harness would compile, and run nothing.
 #[test]
 fn suites_are_listed() {
-    let conformance = workspace("primitives/conformance");
-    let manifest = fs::read_to_string(conformance.join("Cargo.toml")).unwrap();
     let mut suites = 0;
-    for entry in fs::read_dir(conformance.join("tests")).unwrap() {
-        let path = entry.unwrap().path();
-        let file = if path.is_dir() { path.join("main.rs") } else { path.clone() };
-        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        if fs::read_to_string(&file).unwrap().contains("fn main() -> ExitCode") {
-            suites += 1;
-            let entry = format!("[[test]]\nname = \"{name}\"\nharness = false\n");
-            assert!(manifest.contains(&entry), "primitives/conformance/Cargo.toml needs:\n{entry}");
+    for folder in ["primitives/conformance", "dictionary/conformance", "cuckoo/conformance"] {
+        let conformance = workspace(folder);
+        let manifest = fs::read_to_string(conformance.join("Cargo.toml")).unwrap();
+        for entry in fs::read_dir(conformance.join("tests")).unwrap() {
+            let path = entry.unwrap().path();
+            let file = if path.is_dir() { path.join("main.rs") } else { path.clone() };
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            if fs::read_to_string(&file).unwrap().contains("fn main() -> ExitCode") {
+                suites += 1;
+                let entry = format!("[[test]]\nname = \"{name}\"\nharness = false\n");
+                assert!(manifest.contains(&entry), "{folder}/Cargo.toml needs:\n{entry}");
+            }
         }
     }
     assert!(suites > 20, "only {suites} suites were found");
+}
+
+/// The sections of a manifest that decide what a program gets that depends on the crate: not those of tests.
+fn sections_of_users(manifest: &str) -> impl Iterator<Item = (&str, &str)> {
+    manifest.split("\n[").map(|section| section.split_once(']').unwrap_or((section, ""))).filter(|(name, _)| {
+        let name = name.trim_start_matches('[');
+        name == "features" || name.ends_with("dependencies") && !name.ends_with("dev-dependencies")
+    })
+}
+
+/// The feature `testing` is for tests: no published crate turns it on for those who depend on it, neither by default nor in a
+/// dependency. What turns it on are dev-dependencies, and crates that are not published.
+#[test]
+fn programs_do_not_get_what_is_for_tests() {
+    let mut published = 0;
+    let members = fs::read_to_string(workspace("Cargo.toml")).unwrap();
+    let members = members.split("members = [").nth(1).unwrap().split(']').next().unwrap();
+    for member in members.split('"').skip(1).step_by(2) {
+        let manifest = fs::read_to_string(workspace(member).join("Cargo.toml")).unwrap();
+        if manifest.contains("\npublish = false\n") {
+            continue;
+        }
+        published += 1;
+        for (section, text) in sections_of_users(&manifest) {
+            for line in text.lines().map(|line| line.split('#').next().unwrap()) {
+                let is_passed_on = section == "features" && line.starts_with("testing = ");
+                assert!(!line.contains("testing") || is_passed_on, "{member}/Cargo.toml, [{section}]: {line}");
+            }
+        }
+    }
+    assert!(published > 8, "only {published} crates are published");
+    let wrong = "[package]\n[dependencies]\na = { features = [\"testing\"] }\n[dev-dependencies]\nb = 1\n";
+    let found: Vec<_> = sections_of_users(wrong).map(|(name, text)| (name, text.contains("testing"))).collect();
+    assert_eq!(found, [("dependencies", true)]);
 }

@@ -17,7 +17,7 @@ pub trait OnDevice: Updatable {
     fn options_for(batch: usize) -> Self::Options;
 
     /// See [`Contender::cleanable`].
-    fn cleanable(&self) -> Option<usize> {
+    fn cleanable(&self, _: &Stream) -> Option<usize> {
         None
     }
 
@@ -32,11 +32,12 @@ pub trait OnDevice: Updatable {
 
 impl<K: Number, V: Datum> OnDevice for GpuLsm<K, V> {
     fn options_for(batch: usize) -> Self::Options {
-        gpu_lsm::Options::new().batch_size(batch)
+        // Every batch is sorted at once, as in the paper: see `buffer` for the other way.
+        gpu_lsm::Options::new().batch_size(batch).buffer(0)
     }
 
-    fn cleanable(&self) -> Option<usize> {
-        Some(self.levels().map(|(_, level)| level.len()).sum())
+    fn cleanable(&self, stream: &Stream) -> Option<usize> {
+        self.stats(stream).ok().map(|stats| stats.resident)
     }
 
     fn cleanup(&mut self, stream: &Stream) -> Result<(), gpu_primitives::Error> {
@@ -102,8 +103,8 @@ impl<D: OnDevice<Key: Number, Value: Datum> + 'static> Contender for D {
         Ok(Some(Dictionary::stats(self, stream)?.bytes))
     }
 
-    fn cleanable(&self) -> Option<usize> {
-        OnDevice::cleanable(self)
+    fn cleanable(&self, stream: &Stream) -> Option<usize> {
+        OnDevice::cleanable(self, stream)
     }
 
     fn cleanup(&mut self, stream: &Stream) -> Result<(), Error> {

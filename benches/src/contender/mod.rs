@@ -104,7 +104,7 @@ pub trait Contender: Sized {
     fn bytes(&self, stream: &Stream) -> Result<Option<usize>, Error>;
     /// Returns the number of elements, live and stale, if the structure has a [`cleanup`](Self::cleanup) that removes
     /// stale ones.
-    fn cleanable(&self) -> Option<usize> {
+    fn cleanable(&self, _: &Stream) -> Option<usize> {
         None
     }
     /// Removes stale elements.

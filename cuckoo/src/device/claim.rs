@@ -2,7 +2,6 @@
 
 use super::last::Entries;
 use super::marks::Marks;
-use super::pairs::{Pairs, PairsMut};
 use super::probe::{THREADS, index};
 use crate::seek::{Seek, Sought};
 use crate::view::{TableMut, value_index};
@@ -10,7 +9,7 @@ use bytemuck::{Pod, Zeroable};
 use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::{Order, Scope};
 use gpu_primitives::block::warp::{broadcast, shuffle_down};
-use gpu_primitives::kernel::kernel;
+use gpu_primitives::kernel::{Pairs, PairsMut, kernel};
 use gpu_primitives::monoid::Combine;
 use gpu_primitives::view::shared_bytes;
 use gpu_primitives::{Global, GlobalMut, SharedMemory, thread, warp};
@@ -125,10 +124,7 @@ pub unsafe fn claim<C: KeyCode, V: Pod, const WIDTH: usize, O: Combine<V>>(
     let mut fate = Fate::Superseded;
     let (mut key, mut value) = (C::MIN, V::zeroed());
     if exists {
-        key = keys.get(i);
-        if size_of::<V>() > 0 {
-            value = values.get(i);
-        }
+        (key, value) = (keys.get(i), values.get(i));
     }
     // The lane above has the next position.
     let next = shuffle_down(key, 1);

@@ -7,7 +7,6 @@ mod append;
 mod claim;
 mod last;
 mod marks;
-mod pairs;
 mod place;
 mod plain;
 mod probe;
@@ -24,7 +23,7 @@ use gpu_primitives::sort::{BucketHistogram, LargePass, SmallPass, items};
 
 pub use claim::{Claim, Latest};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use pairs::{Pairs, PairsMut};
+pub use gpu_primitives::kernel::{Pairs, PairsMut};
 pub use place::PlacePairs;
 pub use plain::{FindClashes, HashKeys, VerifyKeys};
 pub use probe::{Collect, Erase, Find, Take};

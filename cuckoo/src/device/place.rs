@@ -1,11 +1,10 @@
 //! Places pairs one by one: those whose first bucket was full in a build, and those inserted later.
 
-use super::pairs::{Pairs, PairsMut};
 use crate::view::{Bucket, TableMut, key_index, value_index};
 use bytemuck::Pod;
 use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::{Cache, Order, Rmw, Scope};
-use gpu_primitives::kernel::kernel;
+use gpu_primitives::kernel::{Pairs, PairsMut, kernel};
 use gpu_primitives::{Global, GlobalMut, thread};
 
 /// Threads per block.
@@ -82,10 +81,7 @@ pub unsafe fn place_pairs<C: KeyCode, V: Pod, const WIDTH: usize>(
             if next >= count {
                 break;
             }
-            key = pairs.keys.get(next);
-            if size_of::<V>() > 0 {
-                value = pairs.values.get(next);
-            }
+            (key, value) = pairs.get(next);
             next += stride;
             choices = map.hash.choices(key);
             (choice, last, origin) = (skip_first, map.hash.hashes - 1, NO_BUCKET);
@@ -116,13 +112,11 @@ pub unsafe fn place_pairs<C: KeyCode, V: Pod, const WIDTH: usize>(
                 old_key = table.keys.get(at + slot);
             }
             table.keys.set(at + slot, key);
-            if size_of::<V>() > 0 {
-                let values_at = value_index::<C, V>(WIDTH, bucket);
-                if displaces {
-                    old_value = table.values.get(values_at + slot);
-                }
-                table.values.set(values_at + slot, value);
+            let value_at = value_index::<C, V>(WIDTH, bucket) + slot;
+            if displaces {
+                old_value = table.values.get(value_at);
             }
+            table.values.set(value_at, value);
         }
         locks.atomic_rmw(Rmw::And, word, !bit, Scope::Gpu, Order::Release);
 

@@ -2,12 +2,11 @@
 
 use super::append::{Appender, appender_shared};
 use super::marks::Marks;
-use super::pairs::PairsMut;
 use crate::view::{Bucket, CuckooView, Position, TableMut, key_index};
 use bytemuck::Pod;
 use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::{Cache, Order, Scope};
-use gpu_primitives::kernel::kernel;
+use gpu_primitives::kernel::{PairsMut, kernel};
 use gpu_primitives::{Global, GlobalMut, SharedMemory, thread, warp};
 
 /// Threads per block.
@@ -81,9 +80,7 @@ pub unsafe fn take<C: KeyCode, V: Pod, const WIDTH: usize>(
         value = table.value(bucket, slot as usize);
         marks.mark(bucket, slot, if bucket == first { guess } else { 0 });
     }
-    if size_of::<V>() > 0 {
-        values.store(i, value, Cache::Streaming);
-    }
+    values.store(i, value, Cache::Streaming);
 }
 
 /// Deletes keys that are in the table, and counts them.
@@ -159,14 +156,13 @@ pub unsafe fn erase_one<C: KeyCode, V: Pod, const WIDTH: usize>(table: TableMut<
     table.keys.compare_exchange(at, key, free, Scope::Gpu, Order::Relaxed) == key
 }
 
-/// Writes all pairs of the table, in any order.
+/// Writes all pairs of the table, in any order. Pairs for which `pairs` has no room are only counted.
 ///
 /// Cost: reads the table once and writes the pairs once. One atomic per block that has any pairs.
 ///
 /// # Safety
-/// The launch has at least one thread per slot. `pairs` has room for all pairs. `count` has one element, which is zero
-/// before and the number of pairs after. While the kernel runs, nobody changes the table, and nobody else uses the
-/// outputs.
+/// The launch has at least one thread per slot. `count` has one element, which is zero before and the number of pairs
+/// after. While the kernel runs, nobody changes the table, and nobody else uses the outputs.
 #[kernel(listed = super::COLLECT_PTX, threads = THREADS, shared = appender_shared(), native = crate::native::probe::collect)]
 pub unsafe fn collect<C: KeyCode, V: Pod, const WIDTH: usize>(
     table: CuckooView<C, V, WIDTH>,
@@ -184,7 +180,7 @@ pub unsafe fn collect<C: KeyCode, V: Pod, const WIDTH: usize>(
         is_live = key != table.map.empty.of(bucket) && key != table.map.dead.of(bucket);
     }
     let position = appender.reserve(count, is_live);
-    if is_live {
+    if is_live && position < pairs.keys.len() {
         pairs.set(position, key, table.value(bucket, slot));
     }
 }

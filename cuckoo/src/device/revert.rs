@@ -2,14 +2,13 @@
 
 use super::claim::Fate;
 use super::last::Entries;
-use super::pairs::PairsMut;
 use super::probe::{THREADS, erase_one, hold, index};
 use super::settle::took_part;
 use crate::view::{TableMut, value_index};
 use bytemuck::Pod;
 use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::{Order, Scope};
-use gpu_primitives::kernel::kernel;
+use gpu_primitives::kernel::{PairsMut, kernel};
 use gpu_primitives::{Global, GlobalMut, warp};
 
 /// Restores the old values of keys that are recorded in the entries, and deletes those that were absent. Sets `reverted` to 1

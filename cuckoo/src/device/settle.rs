@@ -2,13 +2,12 @@
 
 use super::claim::Fate;
 use super::last::Entries;
-use super::pairs::Pairs;
 use super::probe::{THREADS, index};
 use crate::view::{TableMut, value_index};
 use bytemuck::Pod;
 use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::Global;
-use gpu_primitives::kernel::kernel;
+use gpu_primitives::kernel::{Pairs, kernel};
 
 /// Returns whether a pair of this fate is in the table with its value, or in the overflow.
 #[inline(always)]

@@ -1,13 +1,12 @@
 //! Kernels that go through all slots, in order: for operations on all pairs.
 
 use super::marks::Marks;
-use super::pairs::PairsMut;
 use super::probe::{THREADS, index};
 use crate::view::{CuckooView, TableMut, key_index, value_index};
 use bytemuck::Pod;
 use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::{Order, Scope};
-use gpu_primitives::kernel::kernel;
+use gpu_primitives::kernel::{PairsMut, kernel};
 use gpu_primitives::{Global, GlobalMut, warp};
 
 /// Copies all slots, in order: also free ones, whose contents are of no importance.

@@ -1,12 +1,11 @@
 //! Growth: doubles the number of buckets without sorting the pairs again.
 
 use super::append::{Appender, appender_shared};
-use super::pairs::PairsMut;
 use super::probe::{THREADS, index};
 use crate::view::{CuckooView, TableMut, key_index, value_index};
 use bytemuck::Pod;
 use gpu_dictionary::WordCode as KeyCode;
-use gpu_primitives::kernel::kernel;
+use gpu_primitives::kernel::{PairsMut, kernel};
 use gpu_primitives::{GlobalMut, SharedMemory, warp};
 
 /// Copies a table to one with the same hash functions and twice as many buckets.
@@ -87,7 +86,5 @@ unsafe fn write<C: KeyCode, V: Pod, const WIDTH: usize>(
     value: V,
 ) {
     table.keys.set(key_index::<C, V>(WIDTH, bucket) + slot, key);
-    if size_of::<V>() > 0 {
-        table.values.set(value_index::<C, V>(WIDTH, bucket) + slot, value);
-    }
+    table.values.set(value_index::<C, V>(WIDTH, bucket) + slot, value);
 }

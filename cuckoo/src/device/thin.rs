@@ -3,13 +3,12 @@
 //! One block builds a tile. If a key occurs a million times, this block would work through a million pairs while all
 //! others have finished. So before that, many blocks remove repeated keys from such tiles, each from one *chunk*.
 
-use super::pairs::PairsMut;
 use super::tile::TileDigits;
 use bytemuck::Pod;
 use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::Rmw;
 use gpu_primitives::block::warp::{inclusive_scan, shuffle_up};
-use gpu_primitives::kernel::kernel;
+use gpu_primitives::kernel::{PairsMut, kernel};
 use gpu_primitives::scan::Sum;
 use gpu_primitives::view::shared_bytes;
 use gpu_primitives::{Global, GlobalMut, SharedMemory, thread, warp};
@@ -148,9 +147,7 @@ pub unsafe fn thin_tiles<C: KeyCode, V: Pod>(
         let mut rank = 0;
         if is_left {
             key = keys.get(position);
-            if size_of::<V>() > 0 {
-                value = pairs.values.get(start + position);
-            }
+            value = pairs.values.get(start + position);
             let word = position / 32;
             rank = ranks.get(word) + (left.get(word) & ((1 << (position % 32)) - 1)).count_ones();
             for earlier in 0..SCANNING_WARPS {

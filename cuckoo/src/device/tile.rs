@@ -10,14 +10,13 @@
 //! is 54 with two passes. Placing pairs one by one takes about 200: four sectors of 32 bytes read and written, and
 //! their atomics.
 
-use super::pairs::{Pairs, PairsMut};
 use super::thin::{CHUNK, LONG_TILE};
 use crate::hash::{Hash, Map};
 use crate::view::{TableMut, key_index, value_index};
 use bytemuck::{Pod, Zeroable};
 use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::{Order, Rmw, Scope};
-use gpu_primitives::kernel::kernel;
+use gpu_primitives::kernel::{Pairs, PairsMut, kernel};
 use gpu_primitives::sort::{Buckets, Purity};
 use gpu_primitives::view::shared_bytes;
 use gpu_primitives::{Global, GlobalMut, Shared, SharedMemory, thread, warp};
@@ -225,8 +224,7 @@ pub unsafe fn fill_tiles<C: KeyCode, V: Pod, const WIDTH: usize>(
 
     let start = starts.get(tile) as usize;
     let len = starts.get(tile + 1) as usize - start;
-    let Pairs { keys, values } = pairs;
-    let (keys, values) = (keys.slice(start, len), if size_of::<V>() == 0 { values } else { values.slice(start, len) });
+    let Pairs { keys, values } = pairs.slice(start, len);
     let tile_build = TileBuild::<C, WIDTH> { keys, map, first_bucket, slot_keys, slot_latest, spilled, counts };
     let is_long = len > LONG_TILE && !kept.is_empty();
     // All threads go through a tile together. Each warp goes through its own chunks of a long one.
@@ -262,10 +260,8 @@ pub unsafe fn fill_tiles<C: KeyCode, V: Pod, const WIDTH: usize>(
         let latest = slot_latest.get(slot) as usize;
         placed += (latest != 0) as u32;
         table.keys.set(key_index::<C, V>(WIDTH, bucket) + slot % WIDTH, slot_keys.get(slot));
-        if size_of::<V>() > 0 {
-            let value = if latest == 0 { V::zeroed() } else { values.get(latest - 1) };
-            table.values.set(value_index::<C, V>(WIDTH, bucket) + slot % WIDTH, value);
-        }
+        let value = if latest == 0 { V::zeroed() } else { values.get(latest - 1) };
+        table.values.set(value_index::<C, V>(WIDTH, bucket) + slot % WIDTH, value);
         slot += THREADS as usize;
     }
     let mut entry = thread;
@@ -292,8 +288,7 @@ pub unsafe fn fill_tiles<C: KeyCode, V: Pod, const WIDTH: usize>(
         let latest = spilled.get(entry) as usize;
         if latest != 0 {
             let at = local.get(SPILL_START) + local.atomic_add(WRITTEN, 1);
-            let value = if size_of::<V>() == 0 { V::zeroed() } else { values.get(latest - 1) };
-            spill.set(at as usize, keys.get(latest - 1), value);
+            spill.set(at as usize, keys.get(latest - 1), values.get(latest - 1));
         }
         entry += THREADS as usize;
     }

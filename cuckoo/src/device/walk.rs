@@ -5,14 +5,13 @@
 //! placed one key in 15 in 750 us with locks, and in 190 us in this way.)
 
 use super::append::{Appender, appender_shared};
-use super::pairs::{Pairs, PairsMut};
 use crate::hash::Choices;
 use crate::view::{Bucket, TableMut, key_index, value_index};
 use bytemuck::Pod;
 use core::mem::transmute_copy;
 use gpu_dictionary::WordCode as KeyCode;
 use gpu_primitives::arch::{Order, Rmw, Scope};
-use gpu_primitives::kernel::kernel;
+use gpu_primitives::kernel::{Pairs, PairsMut, kernel};
 use gpu_primitives::{Global, GlobalMut, SharedMemory, thread};
 
 /// Threads per block.
@@ -67,10 +66,7 @@ pub unsafe fn walk_pairs<C: KeyCode, V: Pod, const WIDTH: usize>(
         let mut target = 0;
         let mut is_left = false;
         if at < count {
-            key = pairs.keys.get(at);
-            if size_of::<V>() > 0 {
-                value = pairs.values.get(at);
-            }
+            (key, value) = pairs.get(at);
             is_left = true;
             let mut may_go = true;
             if targets.is_empty() {
@@ -125,7 +121,7 @@ unsafe fn displace<C: KeyCode, V: Pod, const WIDTH: usize>(
     // Other threads look for free slots here meanwhile, and see none.
     let old_key = table.keys.atomic_rmw(Rmw::Exchange, at, key, Scope::Gpu, Order::Relaxed);
     let (values, len) = (table.values.as_mut_ptr(), table.values.len());
-    let at = if size_of::<V>() == 0 { 0 } else { value_index::<C, V>(WIDTH, bucket) + slot };
+    let at = value_index::<C, V>(WIDTH, bucket) + slot;
     // One access instead of a load and a store: with these, steps measured twice as long.
     let old_value = match size_of::<V>() {
         4 => {
@@ -175,9 +171,7 @@ unsafe fn claim_slot<C: KeyCode, V: Pod, const WIDTH: usize>(
             let slot = free.trailing_zeros();
             let marker = if (empties >> slot) & 1 != 0 { empty } else { dead };
             if table.keys.compare_exchange(at + slot as usize, marker, key, Scope::Gpu, Order::Relaxed) == marker {
-                if size_of::<V>() > 0 {
-                    table.values.set(value_index::<C, V>(WIDTH, bucket) + slot as usize, value);
-                }
+                table.values.set(value_index::<C, V>(WIDTH, bucket) + slot as usize, value);
                 return true;
             }
             free &= free - 1;

@@ -1,8 +1,10 @@
 //! Builds a table from pairs.
 
+use super::fill::{Filled, fill, walk};
 use super::options::{Options, WhenFull, Width};
 use super::pairs::{PairSlices, PairVec};
-use super::storage::{AnyMap, Filled, PlaceJob, Storage};
+use super::place::Placement;
+use super::storage::{AnyMap, Storage};
 use crate::device::Count;
 use crate::hash::{Hash, MIN_BUCKETS};
 use gpu_primitives::{Error, Stream};
@@ -103,7 +105,7 @@ fn attempt(
     let Some(map) = AnyMap::new(hash, pairs.0.size()) else {
         return Ok(Attempt::Failed { keys: pairs.0.len() as u64 });
     };
-    let Filled { mut storage, mut spill, mut counts } = Storage::fill(stream, map, width, pairs)?;
+    let Filled { mut storage, mut spill, mut counts } = fill(stream, map, width, pairs)?;
     let mut locks = stream.zeroed::<u32>(lock_words(hash.buckets))?;
     let mut no_counters = stream.uninit(0)?;
     let (counted, unplaced) = counts.as_mut_slice().split_at_mut(Count::Unplaced as usize)?;
@@ -111,14 +113,14 @@ fn attempt(
     let mut left = None;
     if steps > 0 {
         // SAFETY: the spill has as many pairs as were counted. Their keys are distinct, and their first buckets are full.
-        let (pairs, counts) = unsafe { storage.walk(stream, spill, spilled, steps)? };
+        let (pairs, counts) = unsafe { walk(stream, &mut storage, spill, spilled, steps)? };
         (spill, left) = (pairs, Some(counts));
     }
     let count = match &left {
         Some(counts) => counts.slice(steps as usize - 1..)?,
         None => spilled,
     };
-    let job = PlaceJob {
+    let placement = Placement {
         pairs: spill.slices(),
         count,
         skip_first: left.is_none(),
@@ -130,7 +132,7 @@ fn attempt(
     };
     // SAFETY: the spill has as many pairs as were counted. Their keys are distinct. If no step was taken, their
     // first buckets are full. There is a lock for every bucket. Unplaced pairs are only counted.
-    unsafe { storage.place(stream, job)? };
+    unsafe { placement.launch(stream, &mut storage)? };
     let counts = counts.to_vec(stream)?;
     let [placed, spilled, unplaced] =
         [Count::Placed, Count::Spilled, Count::Unplaced].map(|count| counts[count as usize]);
@@ -142,7 +144,8 @@ fn attempt(
 
 #[cfg(test)]
 mod tests {
-    use super::{AnyMap, Attempt, Filled, Storage, attempt};
+    use super::super::table::RawTable;
+    use super::{AnyMap, Attempt, Built, Filled, attempt, fill, walk};
     use crate::Options;
     use crate::device::Count;
     use crate::hash::Hash;
@@ -164,13 +167,15 @@ mod tests {
                 let built = attempt(stream, pairs, hash, options.checked_width().unwrap(), 500, steps).unwrap();
                 let Attempt::Built { storage, len } = built else { panic!("keys without a slot after {steps} steps") };
                 assert_eq!(len, keys.len() as u64);
-                let (found_values, found) = storage.find(stream, pairs.0, true).unwrap();
+                let built = Built { storage, len, failures: 0 };
+                let table = RawTable::from_built(stream, built, options.clone()).unwrap();
+                let (found_values, found) = table.lookup(stream, pairs.0).unwrap();
                 assert!(found.to_vec(stream).unwrap().iter().all(|&found| found == 1), "{steps} steps");
                 if size_of::<V>() > 0 {
                     assert_eq!(found_values.into_typed::<V>().to_vec(stream).unwrap(), values, "{steps} steps");
                 }
                 // No key is there twice.
-                let slots = storage.unpack(stream).unwrap().keys.into_typed::<C>().to_vec(stream).unwrap();
+                let slots = table.unpack(stream).unwrap().keys.into_typed::<C>().to_vec(stream).unwrap();
                 let mut times = HashMap::<u64, u32>::new();
                 slots.iter().for_each(|slot| *times.entry(slot.to_u64()).or_default() += 1);
                 assert!(keys.iter().all(|key| times[&key.to_u64()] == 1), "{steps} steps");
@@ -187,10 +192,10 @@ mod tests {
         let map = AnyMap::new(Hash::new(7, 2400 * 5 / 4 / 8, 2), 4).unwrap();
         let width = Options::new().checked_width().unwrap();
         let pairs = (keys.as_slice().into(), keys.as_slice().into());
-        let Filled { mut storage, spill, counts } = Storage::fill(&stream, map, width, pairs).unwrap();
+        let Filled { mut storage, spill, counts } = fill(&stream, map, width, pairs).unwrap();
         let spilled = counts.slice(Count::Spilled as usize..Count::Unplaced as usize).unwrap();
         // SAFETY: the spill of a table that was just filled.
-        let (_, left) = unsafe { storage.walk(&stream, spill, spilled, 12).unwrap() };
+        let (_, left) = unsafe { walk(&stream, &mut storage, spill, spilled, 12).unwrap() };
         let (spilled, left) = (counts.to_vec(&stream).unwrap()[Count::Spilled as usize], left.to_vec(&stream).unwrap());
         assert!(left[0] < spilled / 2 && left[11] <= spilled / 50, "{spilled} spilled, left: {left:?}");
     }

@@ -1,6 +1,8 @@
 //! Hashes of keys of any plain type, and comparisons of their bytes.
 
+use super::build::MAX_KEYS;
 use super::options::random_seed;
+use super::plain::NAME;
 use crate::device::{ENTRIES_PER_POSITION, Entries, FindClashes, HashKeys, MAX_WORDS, PROBE_THREADS, Sums, VerifyKeys};
 use crate::hash::Hash;
 use bytemuck::Pod;
@@ -87,6 +89,9 @@ impl Hasher {
 
     /// Adds the number of keys that have the hash of a different key to `clashes`, one element. Does not wait.
     ///
+    /// # Errors
+    /// [`Error::TooLong`] for more keys than positions of 32 bits, [`Error::OutOfMemory`], or any launch error.
+    ///
     /// # Panics
     /// If there are not as many hashes as keys.
     pub fn find_clashes(
@@ -96,6 +101,9 @@ impl Hasher {
         hashes: &DeviceVec<u64>,
         clashes: &mut DeviceVec<u64>,
     ) -> Result<(), Error> {
+        if keys.len() > MAX_KEYS {
+            return Err(Error::TooLong { what: NAME, len: keys.len(), limit: MAX_KEYS });
+        }
         assert_eq!(keys.len(), hashes.len(), "every key has a hash");
         if keys.is_empty() {
             return Ok(());
@@ -143,4 +151,23 @@ pub unsafe fn verify(
         // SAFETY: there is a thread for every key. The caller guarantees the rest.
         unsafe { stream.launch(kernel, blocks(asked.len())) }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gpu_primitives::{Device, DeviceSlice};
+
+    /// Their positions would not fit into 32 bits.
+    #[test]
+    fn too_many_keys() {
+        let device = Device::cpu();
+        let stream = device.stream().unwrap();
+        let byte = stream.zeroed::<u8>(1).unwrap();
+        // SAFETY: there is no such memory. The call does not read it, which is what this tests.
+        let keys = unsafe { DeviceSlice::from_raw_parts(&device, byte.as_slice().as_ptr(), MAX_KEYS + 1) };
+        let (hashes, mut clashes) = (stream.uninit(0).unwrap(), stream.zeroed(1).unwrap());
+        let error = Hasher::new(0).find_clashes(&stream, keys.into(), &hashes, &mut clashes).unwrap_err();
+        assert!(matches!(error, Error::TooLong { limit: MAX_KEYS, len, .. } if len == MAX_KEYS + 1), "{error}");
+    }
 }

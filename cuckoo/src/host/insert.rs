@@ -1,15 +1,18 @@
-//! The table: insertion in place, growth, and how a failed insertion is undone.
+//! The table: insertions.
 
-use super::build::{Built, MAX_KEYS, NAME, full};
-use super::options::{GROWTH_LOAD, MAX_LOAD, Options, WhenFull};
-use super::pairs::{Given, PairSlices, PairVec, download, sizes_of, sort_by_key, typed, typed_mut, upload};
+use super::build::{MAX_KEYS, NAME};
+use super::claim::{Batch, Claiming, EqualKeys, Operation, Repeats};
+use super::options::WhenFull;
+use super::pairs::{Given, PairSlices, PairVec, typed, typed_mut};
+use super::repeats::{AtLast, CombineRuns};
+use super::storage::with_table;
 use super::table::{GpuCuckoo, RawTable, of_caller};
-use super::work::{Batch, EqualKeys, Operation, Work};
-use crate::device::Fate;
+use super::work::{Counts, InUse, Lists, Work, counter, entry_slice};
+use crate::device::{Claim, Claims, Erase, Fate, Latest, PlacePairs};
 use gpu_dictionary::{Upsertion, Value, WordKey as Key};
 use gpu_primitives::equality::Same;
 use gpu_primitives::monoid::HoleMonoid;
-use gpu_primitives::{DeviceSlice, DeviceValue, Error, Stream, runs, select};
+use gpu_primitives::{DeviceKind, DeviceSlice, Error, Stream, runs, sized, transfer};
 
 impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// Inserts pairs: keys, and as many values. Inserting a key that is already present replaces its value. If a key
@@ -82,7 +85,11 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`insert`](Self::insert). After an error the table holds the same pairs as before.
+    /// - The errors of [`insert`](Self::insert).
+    /// - [`Error::KernelFault`] on a CPU if the operation panics.
+    ///
+    /// After an error the table holds the same pairs as before. (On a CPU device that simulates threads in a random order, some
+    /// pairs of the batch may remain after a panic: other threads stop where they are.)
     pub fn upsert<'a, M: Upsertion<V>>(
         &mut self,
         stream: &Stream,
@@ -111,21 +118,6 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
         // SAFETY: the operation is one of `V`.
         unsafe { self.raw.upsert(stream, of_caller(pairs), carried, &combine_runs) }
     }
-}
-
-/// Combines the values of equal keys, which are next to each other. The first pairs of the result are those of the different
-/// keys, as many as the number says. Does not wait.
-type CombineRuns<'a> = &'a dyn Fn(PairSlices<'_>, &mut PairVec) -> Result<DeviceValue<u64>, Error>;
-
-/// What an insertion does about equal keys after it, if there are any.
-#[derive(Clone, Copy)]
-enum AtLast<'a> {
-    /// Nothing: there are none.
-    Nothing,
-    /// Gives them the value of the last one.
-    Settle,
-    /// Combines all of their values.
-    Combine(CombineRuns<'a>),
 }
 
 impl RawTable {
@@ -163,7 +155,7 @@ impl RawTable {
     /// # Safety
     /// The operation is one of the table's values. If the batch says that its keys are different, they are. The new value is the
     /// operation's result if equal keys are to be settled.
-    unsafe fn add(
+    pub(super) unsafe fn add(
         &mut self,
         stream: &Stream,
         batch: &Batch<'_>,
@@ -176,12 +168,29 @@ impl RawTable {
             return Ok(());
         }
         self.count_additions(stream)?;
+        self.load_kernels(stream)?;
         let mut work = self.take_work(stream)?;
         work.prepare(stream, batch, self.storage.buckets())?;
         let limit = self.has_room_for(batch_len).then_some(self.options.evictions);
+        if limit.is_none() {
+            // No kernel places pairs, which would clear these.
+            transfer::fill(stream, work.counters.in_use()?.others, 0)?;
+        }
         // SAFETY: the work is for this batch and this table. The caller guarantees the rest.
-        unsafe { work.insert(stream, &mut self.storage, batch, operation, limit)? };
-        let counts = work.counts(stream)?;
+        let inserted = match unsafe { self.claim_slots(stream, &mut work, batch, operation) } {
+            // SAFETY: the overflow has as many pairs as were counted. Their keys are different and not in the table.
+            Ok(()) => unsafe { self.place_or_set_aside(stream, &mut work, limit) },
+            // The kernel has run, up to the operation that panicked.
+            Err(fault @ Error::KernelFault(_)) => Err(fault),
+            Err(error) => return Err(error),
+        };
+        let counts = match inserted {
+            Ok(counts) => counts,
+            Err(error) => {
+                self.undo_uncounted(stream, batch, work)?;
+                return Err(error);
+            }
+        };
         self.placed += counts.new - counts.unplaced;
         let mut unplaced = counts.unplaced as usize;
         if unplaced > 0 || (self.options.when_full == WhenFull::Refuse && !self.has_room_for(0)) {
@@ -195,7 +204,7 @@ impl RawTable {
             let result = match at_last {
                 AtLast::Nothing => Ok(()),
                 // SAFETY: all keys of the batch are in the table, and the operation was the right one.
-                AtLast::Settle => unsafe { work.settle(stream, &mut self.storage, batch) },
+                AtLast::Settle => unsafe { self.settle(stream, &mut work, batch) },
                 AtLast::Combine(runs) => self.combine_repeats(stream, batch, &mut work, operation, runs),
             };
             if result.is_err() {
@@ -207,52 +216,82 @@ impl RawTable {
         Ok(())
     }
 
-    /// Finds slots for the first `unplaced` leftovers of an insertion: in this table if its load allows, otherwise in a
-    /// larger one, which then replaces the table. Waits. After an error, `unplaced` is the number of leftovers then.
-    fn make_room(&mut self, stream: &Stream, work: &mut Work, unplaced: &mut usize) -> Result<(), Error> {
-        self.known_erased = self.erased.get(stream)?;
-        let (len, slots, most) = ((self.placed - self.known_erased) as usize, self.storage.slots(), self.most_keys());
-        let total = (len + *unplaced) as u64;
-        if total <= most {
-            // SAFETY: the leftovers have different keys, which are not in the table. The work is for this table.
-            let left = unsafe { work.place_leftovers(stream, &mut self.storage, *unplaced, self.options.evictions)? };
-            self.placed += (*unplaced - left) as u64;
-            *unplaced = left;
-            if left == 0 {
-                return Ok(());
-            }
-            let capacity = (slots as f64 * self.options.load_factor) as usize;
-            return self.build_with(stream, work.leftovers(left)?, capacity, self.options.clone());
+    /// Loads the kernels that an insertion launches after it has changed the table: those that place pairs, and those that undo
+    /// it. On a GPU, loading a kernel needs memory, and may fail for lack of it: then nothing has changed yet.
+    fn load_kernels(&mut self, stream: &Stream) -> Result<(), Error> {
+        if !self.has_kernels {
+            with_table!(self.storage => C, V, {
+                stream.load(|kernels| {
+                    kernels.kernel::<Claim<C, V, WIDTH, Latest>>();
+                    kernels.kernel::<PlacePairs<C, V, WIDTH>>();
+                    kernels.kernel::<Erase<C, V, WIDTH>>();
+                })?;
+            });
+            self.has_kernels = true;
         }
-        if self.options.when_full == WhenFull::Refuse {
-            return Err(full(total - most, total, slots));
-        }
-        if total as f64 <= 2.0 * slots as f64 * self.options.load_factor {
-            let limit = self.options.evictions;
-            // SAFETY: the leftovers have different keys, which are not in the table.
-            if let Some(storage) = unsafe { work.split_with_leftovers(stream, &self.storage, len, *unplaced, limit)? } {
-                self.install(stream, Built { storage, len: total, failures: 0 })?;
-                self.rebuilds += 1;
-                return Ok(());
-            }
-        }
-        // At least twice the room, so a table that grows by many batches is not rebuilt for each of them.
-        let capacity = (total as usize).max(2 * len);
-        self.build_with(stream, work.leftovers(*unplaced)?, capacity, self.options.clone())
+        Ok(())
     }
 
-    /// Returns how many keys the table may have before it grows, or fails.
-    fn most_keys(&self) -> u64 {
-        let load = match self.options.when_full {
-            WhenFull::Grow => self.options.load_factor.max(GROWTH_LOAD),
-            WhenFull::Refuse => MAX_LOAD,
+    /// Inserts those pairs of a batch that find a free slot. The others become the overflow. Does not wait. Allocates nothing,
+    /// once the operation's kernel is loaded. Changes nothing if it fails, unless with a fault.
+    ///
+    /// # Safety
+    /// The work was prepared for this batch and at least so many buckets, and has not been used since then. If the batch says that
+    /// its keys are different, they are. The operation is one of the table's values.
+    unsafe fn claim_slots(
+        &mut self,
+        stream: &Stream,
+        work: &mut Work,
+        batch: &Batch<'_>,
+        operation: Operation,
+    ) -> Result<(), Error> {
+        if !matches!(operation, Operation::Latest) && !matches!(stream.device().kind(), DeviceKind::Cuda { .. }) {
+            // On a CPU the operation may panic: then some pairs get no fate, and count as superseded.
+            let fates = typed_mut::<u8>(&mut work.lists.history.keys).slice_mut(..batch.pairs.0.len())?;
+            transfer::fill(stream, fates, Fate::Superseded as u8)?;
+            // They have no old values, which are read with those of the others.
+            let values = &mut work.lists.history.values;
+            sized!(values.size() => W in u32 | u64, {
+                transfer::fill(stream, typed_mut::<W>(values).slice_mut(..batch.pairs.0.len())?, 0)?;
+            }, else {});
+        }
+        work.hash = self.storage.hash();
+        let Lists { entries, base, positions, history, overflow, .. } = &mut work.lists;
+        let repeats = if batch.is_distinct() {
+            Repeats::None
+        } else {
+            let entries = entry_slice(entries, *base, *positions, work.hash)?;
+            let all_count = batch.equal_keys == EqualKeys::AllCount;
+            Repeats::Possible { marks: &mut work.marks, batch: work.batches, entries, all_count }
         };
-        (self.storage.slots() as f64 * load) as u64
+        let InUse { claims, .. } = work.counters.in_use()?;
+        let claiming = Claiming { pairs: batch.pairs, count: None, repeats, history, overflow, counts: claims };
+        // SAFETY: marks and entries were prepared for the batch, and so was the history. There is room for the overflow of
+        // the batch. The caller guarantees the rest.
+        unsafe { claiming.launch(stream, &mut self.storage, operation) }
     }
 
-    /// Returns whether there is certainly room for more keys. The host knows at most how many there are.
-    fn has_room_for(&self, more: usize) -> bool {
-        self.placed - self.known_erased + more as u64 <= self.most_keys()
+    /// Places the pairs of the overflow. Each displaces at most `limit` others. Without a limit, they become leftovers at once:
+    /// threads that displace keys wait for each other, which takes long in a table that is too small. Returns what was counted.
+    /// Waits. Allocates nothing, once the kernels are [loaded](Self::load_kernels).
+    ///
+    /// # Safety
+    /// The requirements of [`Work::place_overflow`].
+    unsafe fn place_or_set_aside(
+        &mut self,
+        stream: &Stream,
+        work: &mut Work,
+        limit: Option<u32>,
+    ) -> Result<Counts, Error> {
+        if let Some(limit) = limit {
+            // SAFETY: guaranteed by the caller.
+            unsafe { work.place_overflow(stream, &mut self.storage, limit)? };
+        } else {
+            std::mem::swap(&mut work.lists.overflow, &mut work.lists.leftovers);
+            let InUse { claims, mut unplaced, .. } = work.counters.in_use()?;
+            unplaced.copy_from(stream, counter(claims, Claims::Overflowed)?.as_slice())?;
+        }
+        work.counters.read(stream)
     }
 
     /// Returns what an insertion works with. If the call fails, it is not kept.
@@ -264,99 +303,6 @@ impl RawTable {
     pub(super) fn keep_work(&mut self, stream: &Stream, mut work: Work) {
         // Keeping it is no more than a saving of time.
         self.work = work.trim(stream, self.storage.bytes() / 2).is_ok().then_some(work);
-    }
-
-    /// Combines the values of equal keys in their order, after a batch was inserted of which all equal keys count: takes back
-    /// what it did to them, combines them, and inserts the results. Waits. After an error, what was taken back is not part of
-    /// the batch's history any more.
-    fn combine_repeats(
-        &mut self,
-        stream: &Stream,
-        batch: &Batch<'_>,
-        work: &mut Work,
-        operation: Operation,
-        combine_runs: CombineRuns<'_>,
-    ) -> Result<(), Error> {
-        let sizes = sizes_of(batch.pairs);
-        let mut repeated = PairVec::uninit(stream, sizes, batch.pairs.0.len())?;
-        // SAFETY: the batch was inserted with this work, and its keys are in the table.
-        let flags = unsafe { work.revert(stream, &mut self.storage, batch, &mut self.erased)? };
-        let to = (repeated.keys.as_mut_slice(), repeated.values.as_mut_slice());
-        let count = select::lowered::flagged(stream, batch.pairs, flags.as_slice(), to)?.get(stream)? as usize;
-        let sorted = sort_by_key(stream, repeated.first(count)?)?;
-        let mut combined = PairVec::uninit(stream, sizes, count)?;
-        let different = combine_runs(sorted.slices(), &mut combined)?.get(stream)? as usize;
-        let different = Batch { pairs: combined.first(different)?, equal_keys: EqualKeys::None };
-        // SAFETY: the keys of these pairs are different. The operation is that of the batch.
-        unsafe { self.add(stream, &different, operation, AtLast::Nothing) }
-    }
-
-    /// Rebuilds the table together with other pairs, with room for at least `capacity` keys.
-    fn build_with(
-        &mut self,
-        stream: &Stream,
-        others: PairSlices<'_>,
-        capacity: usize,
-        options: Options,
-    ) -> Result<(), Error> {
-        let more = others.0.len();
-        let mut all = self.collect(stream, more)?;
-        let len = all.len();
-        all.copy_from(stream, len - more, others)?;
-        self.build_anew(stream, all.slices(), capacity.max(len), options)
-    }
-
-    /// Removes the new keys, puts back the pairs they displaced, and restores the old values. The first `unplaced`
-    /// leftovers are the displaced pairs and new ones.
-    ///
-    /// Allocates nothing on the device, except as a last resort: the cause may be a lack of memory.
-    fn undo(&mut self, stream: &Stream, batch: &Batch<'_>, mut work: Work, unplaced: usize) -> Result<(), Error> {
-        // The displaced pairs had slots before, and there is as much room again, so a high limit finds it. Each round
-        // combines the random choices with other keys.
-        const LIMIT: u32 = 1 << 16;
-        const ROUNDS: u32 = 32;
-
-        let keys = download(stream, batch.pairs.0)?;
-        let (fates, old_values) = work.history(keys.len())?;
-        let (fates, old_values) = (download(stream, fates)?, download(stream, old_values)?);
-        let positions_of = |some: &[Fate]| {
-            let some: Vec<u64> = some.iter().map(|&fate| fate as u64).collect();
-            fates.iter().enumerate().filter(move |(_, fate)| some.contains(fate)).map(|(position, _)| position)
-        };
-        let new_fates = [Fate::Claimed, Fate::Yielded, Fate::Overflowed];
-        let mut new_keys: Vec<_> = positions_of(&new_fates).map(|i| keys[i]).collect();
-        let (overflow, _) = work.lists();
-        upload(stream, overflow.keys.as_mut_slice(), &new_keys)?;
-        self.storage.erase(stream, overflow.first(new_keys.len())?.0, &mut self.erased)?;
-
-        new_keys.sort_unstable();
-        let is_old = |key: &u64| new_keys.binary_search(key).is_err();
-        let (left_keys, left_values) = work.leftovers(unplaced)?;
-        let leftovers = download(stream, left_keys)?.into_iter().zip(download(stream, left_values)?);
-        let displaced: Vec<_> = leftovers.filter(|(key, _)| is_old(key)).collect();
-        let mut displaced_len = displaced.len();
-        work.lists().1.fill_from_host(stream, displaced)?;
-        for _ in 0..ROUNDS {
-            if displaced_len == 0 {
-                break;
-            }
-            // SAFETY: the displaced keys were in the table before, and are not in it now. The work is for this table.
-            let left = unsafe { work.place_leftovers(stream, &mut self.storage, displaced_len, LIMIT)? };
-            self.placed += (displaced_len - left) as u64;
-            displaced_len = left;
-        }
-        if displaced_len > 0 {
-            // Grow the table despite its options rather than lose a pair. This does allocate.
-            let growing = self.options.clone().when_full(WhenFull::Grow);
-            self.build_with(stream, work.leftovers(displaced_len)?, 0, growing)?;
-        }
-
-        let merged = positions_of(&[Fate::Merged]).map(|i| (keys[i], old_values[i])).filter(|(key, _)| is_old(key));
-        let merged: Vec<_> = merged.collect();
-        let merged_len = merged.len();
-        work.lists().1.fill_from_host(stream, merged)?;
-        // SAFETY: all of these keys are different, and in the table again.
-        unsafe { work.assign_leftovers(stream, &mut self.storage, merged_len) }
     }
 }
 

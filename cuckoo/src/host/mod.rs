@@ -4,16 +4,22 @@
 
 mod additions;
 mod build;
+mod claim;
 mod file;
+mod fill;
+mod growth;
 mod hasher;
 mod insert;
 mod options;
 mod pairs;
+mod place;
 mod plain;
 mod query;
+mod repeats;
 mod storage;
 mod table;
 mod traits;
+mod undo;
 mod update;
 mod whole;
 mod work;

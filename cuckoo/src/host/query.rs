@@ -1,8 +1,10 @@
 //! The table: queries.
 
 use super::options::Width;
-use super::pairs::PairVec;
+use super::pairs::{PairVec, typed, typed_mut};
+use super::storage::{probe_blocks, with_table};
 use super::table::{GpuCuckoo, RawTable, Stats};
+use crate::device::{Collect, Find};
 use crate::view::CuckooView;
 use gpu_dictionary::{Contents, Lookup, Value, WordKey as Key};
 use gpu_primitives::kernel::View;
@@ -96,13 +98,29 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
 impl RawTable {
     pub(super) fn lookup(&self, stream: &Stream, keys: AnySlice<'_>) -> Result<(AnyVec, DeviceVec<u8>), Error> {
         let _span = gpu_primitives::span!(stream, "cuckoo::lookup", keys.len());
-        self.storage.find(stream, keys, self.storage.sizes().value > 0)
+        self.find(stream, keys, self.storage.sizes().value > 0)
     }
 
     fn contains(&self, stream: &Stream, keys: AnySlice<'_>) -> Result<DeviceVec<u8>, Error> {
         let _span = gpu_primitives::span!(stream, "cuckoo::contains", keys.len());
-        let (_, found) = self.storage.find(stream, keys, false)?;
+        let (_, found) = self.find(stream, keys, false)?;
         Ok(found)
+    }
+
+    /// Looks up keys. Returns the values, or none if `with_values` is false, and 1 or 0 for each key. Does not wait.
+    fn find(&self, stream: &Stream, keys: AnySlice<'_>, with_values: bool) -> Result<(AnyVec, DeviceVec<u8>), Error> {
+        let mut values = AnyVec::uninit(stream, self.storage.sizes().value, if with_values { keys.len() } else { 0 })?;
+        let mut found = stream.uninit(keys.len())?;
+        if !keys.is_empty() {
+            with_table!(self.storage => C, V, {
+                let (table, asked) = (self.storage.view::<C, V, WIDTH>(stream)?, typed::<C>(keys));
+                let mut values = typed_mut::<V>(&mut values);
+                let kernel = Find::new(table, asked.view(stream)?, values.view_mut(stream)?, found.view_mut(stream)?);
+                // SAFETY: there is a thread per key. There are as many results as keys, or no values.
+                unsafe { stream.launch(kernel, probe_blocks(keys.len()))? };
+            });
+        }
+        Ok((values, found))
     }
 
     pub(super) fn len(&self, stream: &Stream) -> Result<usize, Error> {
@@ -113,9 +131,26 @@ impl RawTable {
     /// Copies all pairs, in any order, and leaves room for `more` pairs after them. Waits.
     pub(super) fn collect(&self, stream: &Stream, more: usize) -> Result<PairVec, Error> {
         let mut pairs = PairVec::uninit(stream, self.storage.sizes(), self.len(stream)? + more)?;
-        // SAFETY: there is room for all pairs of the table.
-        unsafe { self.storage.collect(stream, &mut pairs)? };
+        self.collect_to(stream, &mut pairs)?;
         Ok(pairs)
+    }
+
+    /// Counts the keys in the slots. Waits.
+    pub(super) fn count_live(&self, stream: &Stream) -> Result<u64, Error> {
+        let mut none = PairVec::uninit(stream, self.storage.sizes(), 0)?;
+        Ok(self.collect_to(stream, &mut none)?.to_vec(stream)?[0])
+    }
+
+    /// Copies the pairs for which there is room, and counts all. Does not wait.
+    fn collect_to(&self, stream: &Stream, pairs: &mut PairVec) -> Result<DeviceVec<u64>, Error> {
+        let mut count = stream.zeroed::<u64>(1)?;
+        with_table!(self.storage => C, V, {
+            let table = self.storage.view::<C, V, WIDTH>(stream)?;
+            let kernel = Collect::new(table, pairs.view_mut(stream)?, count.view_mut(stream)?);
+            // SAFETY: there is a thread per slot, and the count is zero.
+            unsafe { stream.launch(kernel, probe_blocks(self.storage.slots() as usize))? };
+        });
+        Ok(count)
     }
 
     fn stats(&self, stream: &Stream) -> Result<Stats, Error> {

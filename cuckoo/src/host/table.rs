@@ -52,6 +52,8 @@ pub struct RawTable {
     pub(super) rebuilds: u64,
     /// What the last insertion has left for the next one.
     pub(super) work: Option<Work>,
+    /// Whether the kernels are loaded that place pairs and undo insertions.
+    pub(super) has_kernels: bool,
 }
 
 /// Statistics of a table.
@@ -174,6 +176,7 @@ impl RawTable {
             options: self.options.clone(),
             rebuilds: self.rebuilds,
             work: None,
+            has_kernels: self.has_kernels,
         })
     }
 
@@ -181,7 +184,17 @@ impl RawTable {
         let Built { storage, len, failures } = built;
         let erased = DeviceValue::new(stream, 0)?;
         let rebuilds = u64::from(failures);
-        Ok(Self { storage, placed: len, additions: None, erased, known_erased: 0, options, rebuilds, work: None })
+        Ok(Self {
+            storage,
+            placed: len,
+            additions: None,
+            erased,
+            known_erased: 0,
+            options,
+            rebuilds,
+            work: None,
+            has_kernels: false,
+        })
     }
 }
 

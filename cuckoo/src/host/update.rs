@@ -2,8 +2,11 @@
 
 use super::build::{Built, buckets_for, build};
 use super::options::Options;
-use super::pairs::{PairSlices, PairVec};
+use super::pairs::{PairSlices, PairVec, Sizes, typed, typed_mut};
+use super::storage::{probe_blocks, with_table};
 use super::table::{GpuCuckoo, RawTable, of_caller};
+use super::work::Work;
+use crate::device::{Erase, Marks, Sweep, Take};
 use gpu_dictionary::{Lookup, Value, WordKey as Key};
 use gpu_primitives::{AnySlice, AnyVec, DeviceSlice, DeviceValue, DeviceVec, Error, Stream};
 
@@ -53,7 +56,7 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// Inserts pairs and deletes keys in one call. If a key is in both, the deletion wins. Waits.
     ///
     /// # Errors
-    /// The errors of [`insert`](Self::insert). After an error nothing is deleted.
+    /// The errors of [`insert`](Self::insert). After an error the table holds the same pairs as before.
     pub fn update<'a>(
         &mut self,
         stream: &Stream,
@@ -106,7 +109,21 @@ impl RawTable {
 
     fn delete(&mut self, stream: &Stream, keys: AnySlice<'_>) -> Result<(), Error> {
         let _span = gpu_primitives::span!(stream, "cuckoo::delete", keys.len());
-        self.storage.erase(stream, keys, &mut self.erased)
+        self.erase(stream, keys)
+    }
+
+    /// Deletes keys, and counts those that were present as erased. Does not wait.
+    pub(super) fn erase(&mut self, stream: &Stream, keys: AnySlice<'_>) -> Result<(), Error> {
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let mut erased = self.erased.as_mut_slice();
+        with_table!(self.storage => C, V, {
+            let (table, gone) = (self.storage.view_mut::<C, V, WIDTH>(stream)?, typed::<C>(keys));
+            let kernel = Erase::new(table, gone.view(stream)?, erased.view_mut(stream)?);
+            // SAFETY: there is a thread per key.
+            unsafe { stream.launch(kernel, probe_blocks(keys.len())) }
+        })
     }
 
     fn remove(&mut self, stream: &Stream, keys: AnySlice<'_>) -> Result<(AnyVec, DeviceVec<u8>), Error> {
@@ -115,7 +132,7 @@ impl RawTable {
         let is_recording = stream.refuse_recording("a removal").is_err();
         if keys.len() >= self.storage.buckets() as usize && !is_recording {
             let mut work = self.take_work(stream)?;
-            let removed = work.take(stream, &mut self.storage, keys, &mut self.erased)?;
+            let removed = self.take(stream, &mut work, keys)?;
             self.keep_work(stream, work);
             return Ok(removed);
         }
@@ -124,11 +141,43 @@ impl RawTable {
         Ok(found)
     }
 
+    /// Looks up keys, and deletes those that are present. Returns the values, and 1 or 0 for each key. Counts the deleted
+    /// keys as erased. Does not wait.
+    fn take(&mut self, stream: &Stream, work: &mut Work, keys: AnySlice<'_>) -> Result<(AnyVec, DeviceVec<u8>), Error> {
+        work.prepare_marks(stream, self.storage.buckets())?;
+        let Sizes { value, .. } = self.storage.sizes();
+        let mut values = AnyVec::uninit(stream, value, if value == 0 { 0 } else { keys.len() })?;
+        let mut found = stream.uninit(keys.len())?;
+        if keys.is_empty() {
+            return Ok((values, found));
+        }
+        let (marks, batch, mut erased) = (&mut work.marks, work.batches, self.erased.as_mut_slice());
+        with_table!(self.storage => C, V, {
+            let mut written = typed_mut::<V>(&mut values);
+            let take = Take::new(
+                self.storage.view::<C, V, WIDTH>(stream)?,
+                Marks::view(stream, marks, batch, false)?,
+                typed::<C>(keys).view(stream)?,
+                written.view_mut(stream)?,
+                found.view_mut(stream)?,
+            );
+            // SAFETY: there is a thread per key, and there are as many results, or no values if they are zero-sized. There is a
+            // mark for every bucket, and none is of this batch.
+            unsafe { stream.launch(take, probe_blocks(keys.len()))? };
+            let (slots, table) = (self.storage.slots() as usize, self.storage.view_mut::<C, V, WIDTH>(stream)?);
+            let sweep = Sweep::new(table, Marks::view(stream, marks, batch, false)?, erased.view_mut(stream)?);
+            // SAFETY: there is a thread per slot. The marks are those of keys that were found.
+            unsafe { stream.launch(sweep, probe_blocks(slots))? };
+        });
+        Ok((values, found))
+    }
+
     fn update(&mut self, stream: &Stream, insert: PairSlices<'_>, delete: AnySlice<'_>) -> Result<(), Error> {
         let _span = gpu_primitives::span!(stream, "cuckoo::update", insert.0.len());
         // Rejects keys of another device before anything is inserted.
         delete.bytes().view(stream).map(drop)?;
         self.insert(stream, insert)?;
+        // Cannot fail for lack of memory: if anything was inserted, the kernel is loaded.
         self.delete(stream, delete)
     }
 

@@ -1,7 +1,9 @@
 //! The table: operations on all pairs.
 
 use super::pairs::{PairVec, typed};
-use super::table::GpuCuckoo;
+use super::storage::{probe_blocks, with_table};
+use super::table::{GpuCuckoo, RawTable};
+use crate::device::{Assign, Keep, Unpack};
 use gpu_dictionary::{Contents, Value, WordKey as Key};
 use gpu_primitives::map::{Map, Map2};
 use gpu_primitives::{AnySlice, DeviceSlice, DeviceVec, Error, Stream, transform};
@@ -28,11 +30,11 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// # Errors
     /// [`Error::OutOfMemory`], or any launch error. After an error the table is unchanged.
     pub fn retain<F: Map2<K, V, Output = u8>>(&mut self, stream: &Stream, keep: F) -> Result<(), Error> {
-        let slots = self.raw.storage.unpack(stream)?;
+        let slots = self.raw.unpack(stream)?;
         let mut keeps = stream.uninit(slots.len())?;
         let (keys, values) = of_table::<K, V>(&slots);
         transform::map2(stream, keys, values, &mut keeps, keep)?;
-        self.raw.storage.keep(stream, &keeps, &mut self.raw.erased)
+        self.raw.keep(stream, &keeps)
     }
 
     /// Replaces every value by `function(key, value)`. Does not wait.
@@ -56,11 +58,11 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// # Errors
     /// [`Error::OutOfMemory`], or any launch error. After an error the table is unchanged.
     pub fn for_each<F: Map2<K, V, Output = V>>(&mut self, stream: &Stream, function: F) -> Result<(), Error> {
-        let slots = self.raw.storage.unpack(stream)?;
+        let slots = self.raw.unpack(stream)?;
         let mut results = stream.uninit::<V>(slots.len())?;
         let (keys, values) = of_table::<K, V>(&slots);
         transform::map2(stream, keys, values, &mut results, function)?;
-        self.raw.storage.assign(stream, AnySlice::from(results.as_slice()))
+        self.raw.assign(stream, AnySlice::from(results.as_slice()))
     }
 
     /// Returns all keys in order. Waits for their number.
@@ -134,10 +136,57 @@ impl<K: Key> GpuCuckoo<K, ()> {
     /// # Errors
     /// [`Error::OutOfMemory`], or any launch error. After an error the set is unchanged.
     pub fn retain_keys<F: Map<K, Output = u8>>(&mut self, stream: &Stream, keep: F) -> Result<(), Error> {
-        let slots = self.raw.storage.unpack(stream)?;
+        let slots = self.raw.unpack(stream)?;
         let mut keeps = stream.uninit(slots.len())?;
         transform::map(stream, typed::<K>(slots.keys.as_slice()), &mut keeps, keep)?;
-        self.raw.storage.keep(stream, &keeps, &mut self.raw.erased)
+        self.raw.keep(stream, &keeps)
+    }
+}
+
+impl RawTable {
+    /// Copies the contents of all slots, in order. Those of free slots are of no importance. Does not wait.
+    pub(super) fn unpack(&self, stream: &Stream) -> Result<PairVec, Error> {
+        let slots = self.storage.slots() as usize;
+        let mut unpacked = PairVec::uninit(stream, self.storage.sizes(), slots)?;
+        with_table!(self.storage => C, V, {
+            let kernel = Unpack::new(self.storage.view::<C, V, WIDTH>(stream)?, unpacked.view_mut(stream)?);
+            // SAFETY: there is a thread and room for every slot.
+            unsafe { stream.launch(kernel, probe_blocks(slots))? };
+        });
+        Ok(unpacked)
+    }
+
+    /// Sets the values of all pairs, from one value per slot. Does not wait.
+    ///
+    /// # Panics
+    /// If there are not as many values as slots.
+    fn assign(&mut self, stream: &Stream, values: AnySlice<'_>) -> Result<(), Error> {
+        let slots = self.storage.slots() as usize;
+        assert_eq!(values.len(), slots, "there is a value for every slot");
+        if self.storage.sizes().value == 0 {
+            return Ok(());
+        }
+        with_table!(self.storage => C, V in u32 | u64, {
+            let kernel = Assign::new(self.storage.view_mut::<C, V, WIDTH>(stream)?, typed(values).view(stream)?);
+            // SAFETY: there is a thread and a value for every slot.
+            unsafe { stream.launch(kernel, probe_blocks(slots)) }
+        })
+    }
+
+    /// Deletes the pairs whose slots have a 0, and counts them as erased. Does not wait.
+    ///
+    /// # Panics
+    /// If there are not as many elements as slots.
+    fn keep(&mut self, stream: &Stream, keeps: &DeviceVec<u8>) -> Result<(), Error> {
+        let slots = self.storage.slots() as usize;
+        assert_eq!(keeps.len(), slots, "there is an element for every slot");
+        let mut erased = self.erased.as_mut_slice();
+        with_table!(self.storage => C, V, {
+            let table = self.storage.view_mut::<C, V, WIDTH>(stream)?;
+            let kernel = Keep::new(table, keeps.view(stream)?, erased.view_mut(stream)?);
+            // SAFETY: there is a thread and an element for every slot.
+            unsafe { stream.launch(kernel, probe_blocks(slots)) }
+        })
     }
 }
 

@@ -75,7 +75,7 @@ pub unsafe fn claim<C: KeyCode, V: Pod, const WIDTH: usize, O: Combine<V>>(kerne
                 fates.push(i, Fate::Claimed, None);
             },
         );
-        fates.finish();
+        drop(fates);
         add(new, new_here);
         *later[part].lock().expect("no part has panicked") = later_here;
     };
@@ -201,8 +201,9 @@ unsafe fn note<V: Pod>(history: PairsMut<u8, V>, at: usize, fate: Fate, old: Opt
 /// The number of fates that wait.
 const WAITING: usize = 128;
 
-/// Fates that wait. Several are noted at once: other parts note those of neighbouring pairs.
-struct Fates<V> {
+/// Fates that wait. Several are noted at once: other parts note those of neighbouring pairs. The last ones are noted at the end of
+/// the part, also if the operation panics: the insertion is then undone by them.
+struct Fates<V: Pod> {
     history: PairsMut<u8, V>,
     waiting: [(u32, Fate, Option<V>); WAITING],
     count: usize,
@@ -226,6 +227,12 @@ impl<V: Pod> Fates<V> {
         let count = std::mem::take(&mut self.count);
         // SAFETY: each pair has one part, which notes it once.
         self.waiting[..count].iter().for_each(|&(at, fate, old)| unsafe { note(self.history, at as usize, fate, old) });
+    }
+}
+
+impl<V: Pod> Drop for Fates<V> {
+    fn drop(&mut self) {
+        self.finish();
     }
 }
 

@@ -112,8 +112,12 @@ pub unsafe fn collect<C: KeyCode, V: Pod, const WIDTH: usize>(kernel: Collect<C,
     // SAFETY: the table is only read, and the counter is used only to append.
     let (table, count) = unsafe { (Table::of_view(table), counter(count, 0)) };
     let collect = |_: usize, buckets: Range<usize>| {
-        // SAFETY: positions in the list are given once.
-        let write = |at: usize, (key, value)| unsafe { put(pairs, at, key, value) };
+        let write = |at: usize, (key, value)| {
+            if at < pairs.keys.len() {
+                // SAFETY: positions in the list are given once.
+                unsafe { put(pairs, at, key, value) };
+            }
+        };
         let mut list = Appender::new(count, (C::MIN, V::zeroed()), write);
         for bucket in buckets.start as u32..buckets.end as u32 {
             // SAFETY: the bucket exists, and nothing changes the table.

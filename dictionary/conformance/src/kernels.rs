@@ -2,6 +2,7 @@
 
 #![allow(unsafe_op_in_unsafe_fn)]
 
+use gpu_dictionary::filter::FilterView;
 use gpu_dictionary::levels::Levels;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::{Global, GlobalMut, thread};
@@ -42,8 +43,21 @@ pub unsafe fn sum_values(dictionary: Levels<u32, u32>, keys: Global<u32>, sums: 
     }
 }
 
+/// Writes 1 for each key that a filter may contain, and 0 for the others. One thread per key.
+///
+/// # Safety
+/// There must be one result per key, and at least one thread per key.
+#[kernel(threads = 64)]
+pub unsafe fn passing(filter: FilterView<[u32; 3]>, keys: Global<[u32; 3]>, passes: GlobalMut<u32>) {
+    let at = (thread::block_idx_x() * 64 + thread::thread_idx_x()) as usize;
+    if at < keys.len() {
+        passes.set(at, filter.contains(keys.get(at)) as u32);
+    }
+}
+
 gpu_primitives::instances! {
     in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     join: Join;
+    passing: Passing;
     sum_values: SumValues;
 }

@@ -1,7 +1,7 @@
 //! Checkpoints of all dictionaries of one device: the same tests for each, and folders of one dictionary that another one reads.
 
 use bytemuck::Zeroable;
-use gpu_cuckoo::GpuCuckoo;
+use gpu_cuckoo::{GpuCuckoo, PlainCuckoo};
 use gpu_dictionary::{Durable, LargeValues, Updatable};
 use gpu_dictionary_conformance::{OwnFolder, checkpoint_crashes, checkpoint_damage, checkpoint_history};
 use gpu_lsm::{GpuLsm, GpuMultimap};
@@ -14,6 +14,7 @@ use std::path::Path;
 type Lsm = GpuLsm<u32, u32>;
 type SortedArray = GpuSortedArray<u32, u32>;
 type Cuckoo = GpuCuckoo<u32, u64>;
+type Plain = PlainCuckoo<u32, [u8; 3]>;
 type LargeLsm = LargeValues<GpuLsm<u32, u32>, [u32; 3]>;
 type LargeArray = LargeValues<GpuSortedArray<u32, u32>, [u32; 3]>;
 type LargeCuckoo = LargeValues<GpuCuckoo<u32, u32>, [u32; 3]>;
@@ -38,11 +39,16 @@ fn large(number: u64) -> [u32; 3] {
     [number as u32, (number >> 32) as u32, 7]
 }
 
+fn bytes(number: u64) -> [u8; 3] {
+    [number as u8, (number >> 8) as u8, 7]
+}
+
 #[test]
 fn histories() {
     checkpoint_history::<Lsm>(&lsm(), word);
     checkpoint_history::<SortedArray>(&array(), word);
     checkpoint_history::<Cuckoo>(&cuckoo(), |number| number);
+    checkpoint_history::<Plain>(&cuckoo(), bytes);
     checkpoint_history::<LargeLsm>(&lsm(), large);
     checkpoint_history::<LargeArray>(&array(), large);
     checkpoint_history::<LargeCuckoo>(&cuckoo(), large);
@@ -64,6 +70,11 @@ fn crashes_of_a_cuckoo_table() {
 }
 
 #[test]
+fn crashes_of_a_table_of_plain_keys() {
+    checkpoint_crashes::<Plain>(&cuckoo(), bytes);
+}
+
+#[test]
 fn crashes_of_large_values() {
     checkpoint_crashes::<LargeLsm>(&lsm(), large);
 }
@@ -73,6 +84,7 @@ fn damage() {
     checkpoint_damage::<Lsm>(&lsm(), word);
     checkpoint_damage::<SortedArray>(&array(), word);
     checkpoint_damage::<Cuckoo>(&cuckoo(), |number| number);
+    checkpoint_damage::<Plain>(&cuckoo(), bytes);
     checkpoint_damage::<LargeLsm>(&lsm(), large);
 }
 
@@ -165,6 +177,36 @@ fn options_are_adopted() {
     let policy = gpu_lsm::CleanupPolicy::new().max_levels(3);
     let recovered = LargeLsm::recover_or_new(stream, of_large, lsm().cleanup_policy(policy)).unwrap();
     assert_eq!(recovered.indices().cleanup_policy(), Some(policy));
+}
+
+/// A table of plain keys is the same table after it was compacted or built anew, so it may replace its checkpoint. Keys of the same
+/// size are told apart.
+#[test]
+fn tables_of_plain_keys() {
+    let stream = &Device::cpu().stream().unwrap();
+    let folder = OwnFolder::new();
+    let mut table = Plain::new(stream, cuckoo()).unwrap();
+    for round in 0..6u32 {
+        let keys: Vec<u32> = (0..40).map(|i| i + 30 * round).collect();
+        let values: Vec<[u8; 3]> = keys.iter().map(|&key| bytes(key.into())).collect();
+        table.insert(stream, (&stream.upload(&keys).unwrap(), &stream.upload(&values).unwrap())).unwrap();
+        table.delete(stream, &stream.upload(&keys[..25]).unwrap()).unwrap();
+        if round % 2 == 0 {
+            table.compact(stream).unwrap();
+        }
+        table.checkpoint(stream, folder.path()).unwrap();
+        let recovered = Plain::recover(stream, folder.path()).unwrap();
+        assert!(recovered.iter(stream).unwrap().eq(table.iter(stream).unwrap()), "round {round}");
+    }
+    refused::<PlainCuckoo<i32, [u8; 3]>>(stream, folder.path(), "its keys are of type u32, but i32 was expected");
+    refused::<GpuCuckoo<u32, u32>>(stream, folder.path(), "values");
+    // A copy is another table.
+    let copy = table.try_clone(stream).unwrap();
+    let refused = copy.checkpoint(stream, folder.path());
+    assert!(matches!(refused, Err(Error::Io(error)) if error.kind() == ErrorKind::AlreadyExists));
+    // It keeps its own options.
+    let recovered = Plain::recover_or_new(stream, folder.path(), cuckoo().load_factor(0.3)).unwrap();
+    assert_eq!(format!("{:?}", recovered.options()), format!("{:?}", table.options()));
 }
 
 /// A snapshot's checkpoint is one of the array. If snapshots are written out of order, the newest one stays.

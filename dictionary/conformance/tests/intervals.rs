@@ -38,9 +38,14 @@ fn numbers_of_intervals(stream: &Stream) -> [usize; 4] {
     [1, 3, 20, 32 * stream.device().limits().multiprocessors as usize + 1]
 }
 
+/// Creates a dictionary whose batches become levels at once.
+fn several_levels<K: Key, V: Value>(stream: &Stream, batch_size: usize) -> GpuLsm<K, V> {
+    GpuLsm::new(stream, gpu_lsm::Options::new().batch_size(batch_size).buffer(0)).unwrap()
+}
+
 /// Several levels, with replaced and deleted keys.
 fn levels<K: Key + Ord, V: Value>(stream: &Stream, key: fn(u64) -> K, value: fn(u64) -> V) -> Both<K, V> {
-    let mut both = Both { lsm: GpuLsm::with_batch_size(64).unwrap(), model: BTreeMap::new() };
+    let mut both = Both { lsm: several_levels(stream, 64), model: BTreeMap::new() };
     let mut numbers = random(3);
     for _ in 0..7 {
         let keys: Vec<K> = (&mut numbers).take(70).map(key).collect();
@@ -170,7 +175,7 @@ fn misaligned_values(device: &Device) {
 /// Values that are not combined yet.
 fn pending_upserts(device: &Device) {
     let stream = device.stream().unwrap();
-    let mut both = Both { lsm: GpuLsm::<u32, u32>::with_batch_size(64).unwrap(), model: BTreeMap::new() };
+    let mut both = Both { lsm: several_levels::<u32, u32>(&stream, 64), model: BTreeMap::new() };
     for round in 0..7 {
         let keys: Vec<u32> = random(round).take(90).map(|x| x as u32 % 200).collect();
         let values: Vec<u32> = random(100 + round).take(90).map(|x| x as u32 % 1000).collect();
@@ -209,7 +214,7 @@ fn one_sorted_array(device: &Device) {
 /// one interval.
 fn intervals_of_every_length(device: &Device) {
     let stream = device.stream().unwrap();
-    let mut lsm = GpuLsm::<u32, u32>::with_batch_size(128).unwrap();
+    let mut lsm = several_levels::<u32, u32>(&stream, 128);
     let mut model = BTreeMap::new();
     for round in 0..7u32 {
         let keys: Vec<u32> = (0..120).map(|i| (i * 7 + round * 31) % 300).collect();

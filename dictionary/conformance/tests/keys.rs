@@ -11,6 +11,7 @@ use gpu_primitives::{Device, Stream};
 use gpu_sorted_array::GpuSortedArray;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 fn main() -> ExitCode {
     run(cases![
@@ -191,8 +192,9 @@ fn multimaps(device: &Device) {
 
 fn checkpoints(device: &Device) {
     let stream = device.stream().unwrap();
-    let folder =
-        std::env::temp_dir().join(format!("gpu-dictionary-keys-{}-{}", device.name().len(), std::process::id()));
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("gpu-dictionary-keys-{number}-{}", std::process::id()));
     let events: Vec<Event> = (0..100).map(|i| event(i * 77)).collect();
     let mut lsm = GpuLsm::<Event, u64>::with_batch_size(16).unwrap();
     let values: Vec<u64> = (0..100).collect();

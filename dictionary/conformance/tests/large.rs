@@ -144,7 +144,9 @@ fn values_of_many_sizes(device: &Device) {
 /// The memory of values that were replaced is used again.
 fn replaced_values_make_room(device: &Device) {
     let stream = device.stream().unwrap();
-    let mut large = LargeValues::<GpuLsm<u32, u32>, [u32; 8]>::new(&stream, Large::options(16)).unwrap();
+    // The memory of a buffer counts, too.
+    let options = Large::options(16).buffer(0);
+    let mut large = LargeValues::<GpuLsm<u32, u32>, [u32; 8]>::new(&stream, options).unwrap();
     let keys: Vec<u32> = (0..16).collect();
     for round in 0..100u32 {
         let values: Vec<[u32; 8]> = keys.iter().map(|key| [100 * round + key; 8]).collect();

@@ -4,7 +4,7 @@ use crate::values_for;
 use bytemuck::Pod;
 use gpu_primitives::operator::map;
 use gpu_primitives::source::{self, Source};
-use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, permute, transform};
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len, permute, transform};
 use std::sync::Arc;
 
 /// An array of values that only grows at its end. Clones share it; one that adds values has its own.
@@ -19,6 +19,14 @@ impl<T: Pod> Clone for Column<T> {
     fn clone(&self) -> Self {
         Self { array: Arc::clone(&self.array), len: self.len }
     }
+}
+
+/// Checks that there is exactly one value per key or, for zero-sized values, none.
+///
+/// # Errors
+/// [`Error::LengthMismatch`].
+pub fn expect_values<V>(keys: usize, found: usize) -> Result<(), Error> {
+    expect_len("the values of a dictionary", values_for::<V>(keys), found)
 }
 
 /// Returns the indices of `len` values from `start` on.
@@ -56,9 +64,26 @@ impl<T: Pod> Column<T> {
         Ok(Self { array: Arc::new(array), len: values.len() })
     }
 
-    /// Takes an array of which the first `len` elements are values.
-    pub fn from_array(array: DeviceVec<T>, len: usize) -> Self {
-        Self { array: Arc::new(array), len }
+    /// Returns a new column: the values at these indices, others after them, and room for as many as `room` says in all.
+    pub fn compacted(
+        &self,
+        stream: &Stream,
+        live: &DeviceVec<u32>,
+        more: DeviceSlice<'_, T>,
+        room: usize,
+    ) -> Result<Self, Error> {
+        let kept = values_for::<T>(live.len());
+        let len = kept + more.len();
+        let mut array = stream.uninit(len.max(room))?;
+        self.gather(stream, live, array.slice_mut(..kept)?)?;
+        array.slice_mut(kept..len)?.copy_from(stream, more)?;
+        Ok(Self { array: Arc::new(array), len })
+    }
+
+    /// Returns whether to [compact](Self::compacted) the column rather than to move it to a longer array: there is no room for
+    /// `more` values, and indices refer to less than half of those that are there. `live` says to how many; it may wait.
+    pub fn is_to_be_compacted(&self, more: usize, live: impl FnOnce() -> Result<usize, Error>) -> Result<bool, Error> {
+        Ok(self.len + more > self.array.len() && live()? < self.len / 2)
     }
 
     /// Returns the values with others after them: in the same array if it has room, and no clone shares it.
@@ -102,12 +127,6 @@ impl<T: Pod> Column<T> {
         self.array.slice(..self.len)
     }
 
-    /// Returns whether there is room for more values.
-    #[must_use]
-    pub fn has_room_for(&self, more: usize) -> bool {
-        self.len + more <= self.array.len()
-    }
-
     /// Writes the values at some indices. What has no index keeps its value.
     pub fn gather<'a>(
         &'a self,
@@ -145,6 +164,6 @@ impl<T: Pod> Column<T> {
 impl<T: Pod> From<DeviceVec<T>> for Column<T> {
     fn from(array: DeviceVec<T>) -> Self {
         let len = array.len();
-        Self::from_array(array, len)
+        Self { array: Arc::new(array), len }
     }
 }

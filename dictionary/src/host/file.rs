@@ -40,7 +40,7 @@ const TYPES: [&str; 13] =
     ["plain data", "u32", "u64", "i32", "i64", "f32", "f64", "u8", "u16", "i8", "i16", "u128", "i128"];
 
 /// The structures that have a file format: the first bytes of their files, and their names for error messages.
-const STRUCTURES: [([u8; 8], &str); 14] = [
+const STRUCTURES: [([u8; 8], &str); 15] = [
     (*b"gpu-lsm\n", "an LSM"),
     (*b"gpu-arr\n", "a sorted array"),
     (*b"gpu-cuc\n", "a cuckoo table"),
@@ -55,6 +55,7 @@ const STRUCTURES: [([u8; 8], &str); 14] = [
     (*b"gpu-lvl\n", "a level of a checkpoint"),
     (*b"gpu-shd\n", "a sharded dictionary"),
     (*b"gpu-set\n", "the list of a set of files"),
+    (*b"gpu-blm\n", "a filter"),
 ];
 
 /// Says what a file with these first bytes holds.

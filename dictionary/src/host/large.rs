@@ -3,7 +3,7 @@
 mod methods;
 
 use super::checkpoint::{Disk, History, read_whole, write_whole};
-use super::column::{Column, indices};
+use super::column::{Column, expect_values, indices};
 use super::combine::Combined;
 use super::file::{Format, Source, write_array, write_section};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 use bytemuck::Pod;
 use core::fmt::{self, Debug, Formatter};
 use gpu_primitives::monoid::Monoid;
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, expect_len, permute, reduce};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, permute, reduce};
 use std::io::{Read, Write};
 
 /// A dictionary with values of any size: plain data from 0 bytes to some kilobytes.
@@ -59,11 +59,6 @@ impl<D: Dictionary<Value = u32> + Debug, V: Pod> Debug for LargeValues<D, V> {
     }
 }
 
-/// Checks that there is exactly one value per key or, for zero-sized values, none.
-fn expect_values<V>(keys: usize, found: usize) -> Result<(), Error> {
-    expect_len("the values of a dictionary", values_for::<V>(keys), found)
-}
-
 /// Returns whether the numbers are 0, 1, 2 and so on. Waits.
 fn is_sequence(stream: &Stream, numbers: &DeviceVec<u32>) -> Result<bool, Error> {
     let mut host = vec![0; numbers.len().min(1 << 18)];
@@ -105,11 +100,10 @@ impl<D: Dictionary<Value = u32>, V: Pod> LargeValues<D, V> {
 
     /// Returns a compact copy, with room for more values.
     fn compacted(&self, stream: &Stream, more: usize) -> Result<Self, Error> {
-        let Contents { keys, values: old } = self.indices.export(stream)?;
-        let len = values_for::<V>(old.len());
-        let mut array = stream.uninit::<V>(len + if more == 0 { 0 } else { len.max(more) })?;
-        self.values.gather(stream, &old, array.slice_mut(..len)?)?;
-        let values = Column::from_array(array, len);
+        let Contents { keys, values: live } = self.indices.export(stream)?;
+        let len = values_for::<V>(live.len());
+        let room = if more == 0 { len } else { len + len.max(more) };
+        let values = self.values.compacted(stream, &live, stream.uninit(0)?.as_slice(), room)?;
         let indices = D::bulk_build(stream, (&keys, &indices(stream, 0, keys.len())?), self.indices.options())?;
         Ok(Self { indices, values, history: History::default() })
     }
@@ -125,7 +119,7 @@ impl<D: Updatable<Value = u32>, V: Pod> LargeValues<D, V> {
         update: impl FnOnce(&mut D, &DeviceVec<u32>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         expect_values::<V>(keys, values.len())?;
-        if !self.values.has_room_for(values.len()) && self.indices.len(stream)? < self.values.len() / 2 {
+        if self.values.is_to_be_compacted(values.len(), || self.indices.len(stream))? {
             let compact = self.compacted(stream, values.len())?;
             self.replace(compact);
         }

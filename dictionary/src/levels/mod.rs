@@ -28,6 +28,8 @@ pub use device::payload::{Marked, MarkedLong, MarkedNone, Payload};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::all_values::AllValues;
 #[cfg(not(target_arch = "nvptx64"))]
+pub use host::buffer::{AnyBuffer, Operations};
+#[cfg(not(target_arch = "nvptx64"))]
 pub use host::intervals::{Intervals, Ranges, RangesMut};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::level::AnyLevel;

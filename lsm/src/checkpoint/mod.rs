@@ -22,6 +22,8 @@
 //! Its arrays follow: the key codes, the values and, if it has marks, the words of its marks.
 
 #[cfg(test)]
+mod buffer_tests;
+#[cfg(test)]
 mod fuzz;
 mod multimap;
 #[cfg(test)]
@@ -32,6 +34,7 @@ mod tests;
 #[cfg(doc)]
 use crate::Snapshot;
 use crate::file::{Batches, Fields, Header, LevelHeader, read_level, write_level};
+use crate::levels::Levels;
 use crate::{GpuLsm, Key, Level, Options, Value};
 use core::marker::PhantomData;
 use gpu_dictionary::Durable;
@@ -56,9 +59,9 @@ struct State<K, V, const EVERY: bool> {
 }
 
 impl<K: Key, V: Value, const EVERY: bool> State<K, V, EVERY> {
-    fn of(lsm: &GpuLsm<K, V>) -> Self {
-        let levels = lsm.levels().map(|(_, level)| level.id()).collect();
-        Self { header: Header::of(lsm), levels, types: PhantomData }
+    fn of(levels: &Levels) -> Self {
+        let ids = levels.stack.oldest_first().map(|(_, level)| level.id()).collect();
+        Self { header: Header::of(levels), levels: ids, types: PhantomData }
     }
 }
 
@@ -132,10 +135,11 @@ fn write_levels<K: Key, V: Value, const EVERY: bool>(
     stream: &Stream,
     disk: &impl Disk,
 ) -> Result<(), Error> {
-    lsm.any.stack.expect_device(stream)?;
-    let state = State::<K, V, EVERY>::of(lsm);
+    let levels = lsm.any.levels(stream)?;
+    levels.stack.expect_device(stream)?;
+    let state = State::<K, V, EVERY>::of(levels);
     let mut writing = Writing::begin(disk, &lsm.any.history, &state, !state.levels.is_empty())?;
-    for (_, level) in lsm.levels() {
+    for (_, level) in lsm.levels(stream)? {
         if !writing.holds(level.id()) {
             writing.part(level.id(), |writer| write_level_file(stream, writer, level))?;
         }
@@ -157,7 +161,7 @@ fn read_levels<K: Key, V: Value, const EVERY: bool>(
             levels.push(level.ok_or_else(|| folder.lacks(&name))?);
         }
         let mut lsm = GpuLsm::of_levels(header, levels).map_err(|wrong| folder.invalid(MANIFEST, wrong))?;
-        if EVERY && lsm.levels().any(|(_, level)| level.has_tombstones()) {
+        if EVERY && lsm.levels(stream)?.any(|(_, level)| level.has_tombstones()) {
             return Err(folder.invalid(MANIFEST, "the levels of a multimap have tombstones".to_owned()));
         }
         lsm.any.history = History::recovered_from(manifest.id);
@@ -182,16 +186,18 @@ impl<K: Key, V: Value> Durable for GpuLsm<K, V> {
         Ok(recovered)
     }
 
-    /// Takes the cleanup policy. The batch size stays as it is.
+    /// Takes the buffer and the cleanup policy. The batch size stays as it is.
     fn adopt(&mut self, options: &Options) {
+        self.any.buffer = options.buffer;
         self.set_cleanup_policy(options.cleanup_policy);
     }
 }
 
 impl<K: Key, V: Value> GpuLsm<K, V> {
-    /// Saves the dictionary in a folder, durably: its levels as they are, without the cleanup policy. Writes only the
-    /// levels that the folder does not hold yet. [`recover`](Self::recover) reads them on any device. Creates the
-    /// folder if it is missing. Waits for the stream. Needs 1 MiB of host memory and no device memory.
+    /// Saves the dictionary in a folder, durably: its levels as they are, without the buffer's size and the cleanup policy.
+    /// [Flushes](Self::flush) the buffer first. Writes only the levels that the folder does not hold yet.
+    /// [`recover`](Self::recover) reads them on any device. Creates the folder if it is missing. Waits for the stream. Needs
+    /// 1 MiB of host memory and, after the flush, no device memory.
     ///
     /// When this returns `Ok`, the state is on disk. If the process is killed or the machine crashes before that,
     /// [`recover`](Self::recover) finds this state or that of the last finished checkpoint, complete in both cases.
@@ -261,7 +267,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// [Recovers](Self::recover) the dictionary of a folder, or creates an empty one with these options if no
     /// checkpoint was ever finished there. A folder that has lost files is an error: it is never taken for a new one.
     ///
-    /// A dictionary that is recovered keeps its batch size. The cleanup policy is that of the options. Writes nothing:
+    /// A dictionary that is recovered keeps its batch size. The buffer and the cleanup policy are those of the options. Writes nothing:
     /// the first [`checkpoint`](Self::checkpoint) creates the folder.
     ///
     /// ```

@@ -58,12 +58,16 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     }
 
     /// [Recovers](Self::recover) the multimap of a folder, or creates an empty one with these options if no checkpoint was ever
-    /// finished there. A multimap that is recovered keeps its batch size. Writes nothing.
+    /// finished there. A multimap that is recovered keeps its batch size; its buffer is that of the options. Writes nothing.
     ///
     /// # Errors
     /// The errors of [`recover`](Self::recover), without [`NotFound`](ErrorKind::NotFound), and of [`new`](Self::new).
     pub fn recover_or_new(stream: &Stream, path: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
         let new = Self::new(stream, options)?;
-        Ok(Self::recover_from(stream, &OsDisk::new(path))?.unwrap_or(new))
+        let mut recovered = Self::recover_from(stream, &OsDisk::new(path))?;
+        if let Some(recovered) = &mut recovered {
+            recovered.lsm.any.buffer = options.buffer;
+        }
+        Ok(recovered.unwrap_or(new))
     }
 }

@@ -1,6 +1,6 @@
 //! Checkpoints on a simulated disk: every operation is made to fail, and every crash forgets what it may.
 
-use crate::{GpuLsm, Key};
+use crate::{GpuLsm, Key, Options};
 use gpu_dictionary::checkpoint::{Folder, Parts};
 use gpu_dictionary::{Durable, KeyCode};
 use gpu_dictionary_conformance::{Failure, Machine, Random, Value, extremes, saved, upload_values};
@@ -18,11 +18,17 @@ pub(super) struct Subject<'a, K: Key, V: Value> {
 }
 
 impl<'a, K: Key + Debug, V: Value> Subject<'a, K, V> {
+    /// A dictionary without a buffer: every call makes levels, which checkpoints write.
     pub(super) fn new(stream: &'a Stream) -> Self {
+        Self::with_buffer(stream, 0)
+    }
+
+    pub(super) fn with_buffer(stream: &'a Stream, operations: usize) -> Self {
         let step = u64::MAX >> (64 - 8 * size_of::<K>()) as u32;
         let codes = (0..40u64).map(|i| step / 41 * i);
         let domain = codes.map(|bits| K::from_code(KeyCode::from_words([bits, 0]))).chain(extremes()).collect();
-        Self { stream, lsm: GpuLsm::with_batch_size(4).unwrap(), model: BTreeMap::new(), domain }
+        let lsm = GpuLsm::new(stream, Options::new().batch_size(4).buffer(operations)).unwrap();
+        Self { stream, lsm, model: BTreeMap::new(), domain }
     }
 
     /// Makes one update.
@@ -73,6 +79,16 @@ impl<'a, K: Key + Debug, V: Value> Subject<'a, K, V> {
     /// Returns the state in a folder; `None` if there was no checkpoint.
     fn state_in(&self, machine: &Machine) -> Option<Vec<u8>> {
         self.find(machine).unwrap().map(|lsm| saved(self.stream, &lsm))
+    }
+
+    /// Returns what is in the model.
+    pub(super) fn contents(&self) -> Vec<(K::Code, V)> {
+        self.model.iter().map(|(&code, &value)| (code, value)).collect()
+    }
+
+    /// Returns how many operations the buffer has.
+    pub(super) fn buffered(&self) -> usize {
+        self.lsm.stats(self.stream).unwrap().buffered
     }
 
     /// Compares the contents with the model.

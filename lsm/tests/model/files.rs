@@ -133,7 +133,7 @@ pub fn long_arrays(device: &Device) {
     let batches = (u64::from(len) >> 20).max(1).next_power_of_two() << 1;
     let file = craft(1 << 20, batches, 0, &[level(batches.ilog2(), &keys)]);
     both.dictionary = GpuLsm::load(&stream, &file[..]).unwrap();
-    let mut level = both.dictionary.levels();
+    let mut level = both.dictionary.levels(&stream).unwrap();
     let Parts { codes, values, .. } = level.next().unwrap().1.parts();
     assert!(codes.to_vec(&stream).unwrap() == keys && values.to_vec(&stream).unwrap() == keys);
 
@@ -161,6 +161,7 @@ pub fn carries_through_all_slots(device: &Device) {
     let domain: Vec<u32> = (0..150).collect();
     let mut both = load(31);
     both.update(&stream, &[7], &[77], &[108]);
+    assert_eq!(both.dictionary.stats(&stream).unwrap().buffered, 2);
     both.check_all(&stream, &mut Random(1), &domain, "31 levels");
     assert_eq!(
         (both.dictionary.stats(&stream).unwrap().batches, both.dictionary.stats(&stream).unwrap().levels),
@@ -196,9 +197,10 @@ pub fn carries(device: &Device) {
                 both.model_insert(&level.keys, &level.values);
             }
             both.insert(&stream, &keys, &values);
+            both.dictionary.flush(&stream).unwrap();
             assert_eq!(both.dictionary.stats(&stream).unwrap().levels, 1);
             both.check(&stream, &[0, 1, 2, 4, 8, 12, 3 * batch, 4 * batch - 4, 4 * batch, u32::MAX], "after the carry");
-            let mut merged = both.dictionary.levels();
+            let mut merged = both.dictionary.levels(&stream).unwrap();
             let codes = merged.next().unwrap().1.parts().codes.to_vec(&stream).unwrap();
             let mut expected: Vec<u32> = levels.iter().flat_map(|level| &level.keys).copied().collect();
             expected.extend(&keys);

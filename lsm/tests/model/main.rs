@@ -5,19 +5,23 @@
 //! for this time, with as much data as suits the device.
 
 mod behaviour;
+mod buffers;
 mod failures;
 mod files;
 mod levels;
 mod lies;
+mod operators;
 mod soak;
 
 use behaviour::*;
+use buffers::*;
 use failures::*;
 use files::*;
 use gpu_conformance::{Case, cases, run};
 use gpu_dictionary_conformance::{cases, combining_cases, ordered_cases};
 use levels::Lsm;
 use lies::*;
+use operators::*;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -38,6 +42,27 @@ fn main() -> ExitCode {
         carries,
         codes_of_more_bits_than_they_say,
         codes_that_change,
+        buffers_of_1,
+        buffers_of_33,
+        upserts_with_buffers_of_33,
+        large_buffers,
+        upserts_with_large_buffers,
+        ordered_queries_with_large_buffers,
+        mixed_operations,
+        keys_that_are_not_words,
+        when_buffers_are_flushed,
+        operations_change,
+        two_threads_flush_once,
+        copies_with_a_buffer,
+        failed_flushes,
+        flushes_are_not_recorded,
+        buffers_of_another_device,
+        multimaps_with_a_buffer,
+        operators_that_cannot_be_recorded,
+        operators_that_panic,
+        operators_that_ask_the_dictionary,
+        recordings_that_ask_the_dictionary,
+        little_memory_for_a_buffer,
     ];
     let mut cases = [&cases::<Lsm>()[..], &ordered_cases::<Lsm>(), &combining_cases::<Lsm>(), own].concat();
     if std::env::var_os("GPU_PRIMITIVES_SOAK").is_some() {

@@ -6,10 +6,16 @@
 use gpu_conformance::data::random;
 use gpu_conformance::{cases, is_checked, run_one_by_one};
 use gpu_primitives::compare::Less;
+use gpu_primitives::equality::Same;
+use gpu_primitives::monoid::Sum;
 use gpu_primitives::multisplit::{self, Shift};
 use gpu_primitives::select::{self, Masked};
 use gpu_primitives::sort::{self, Options};
-use gpu_primitives::{Device, DeviceVec, Stream, merge, scan, search, transfer, transform};
+use gpu_primitives::source::counted;
+use gpu_primitives::{
+    Device, DeviceValue, DeviceVec, Error, Offsets, Stream, histogram, merge, merge_sort, order_statistics, reduce,
+    runs, scan, search, sets, top_k, transfer, transform,
+};
 use std::process::ExitCode;
 
 const KIB: usize = 1 << 10;
@@ -37,6 +43,7 @@ fn main() -> ExitCode {
         searches_in_any_order,
         searches_of_sorted_needles,
         graphs,
+        planned,
     ])
 }
 
@@ -338,4 +345,88 @@ fn graphs(device: &Device) {
     let once = held_by(1, &mut keys);
     assert_eq!(once, 4 * n, "the second buffer");
     assert_eq!(held_by(3, &mut keys), once);
+}
+
+/// A call with inputs of this length, which says how much memory it took.
+type Planned = fn(&Stream, usize) -> Result<usize, Error>;
+
+/// Creates the inputs and measures the call: `planned_call!(|stream, len| a: u32, b: u64 => call)`.
+macro_rules! planned_call {
+    (|$stream:ident, $len:ident| $($vector:ident: $type:ty [$room:expr]),* => $call:expr) => {
+        |$stream, $len| {
+            $(#[allow(unused_mut, reason = "some are only read")] let mut $vector = $stream.zeroed::<$type>($room)?;)*
+            $stream.device().memory_for(|| $call)
+        }
+    };
+}
+
+/// A device that only plans tells what the calls then take, to the byte.
+fn planned(device: &Device) {
+    let calls: &[(&str, Planned)] = &[
+        ("sort", planned_call!(|s, n| a: u32[n], b: u32[n] => sort::keys(s, &a, &mut b, Options::new()))),
+        (
+            "sort of other keys",
+            planned_call!(|s, n| a: i16[n], b: [u8; 3][n] => {
+                sort::pairs_in_place(s, (&mut a, &mut b), Options::new())
+            }),
+        ),
+        ("argsort", planned_call!(|s, n| a: u64[n] => sort::argsort(s, &a, Options::new()))),
+        (
+            "sort of a length on the device",
+            planned_call!(|s, n| a: u32[n], b: u64[n] => {
+                let count = DeviceValue::new(s, 5u64)?;
+                sort::pairs_in_place(s, (counted(&mut a, &count), &mut b), Options::new().bits(0..24))
+            }),
+        ),
+        ("merge sort", planned_call!(|s, n| a: u32[n], b: u32[n] => merge_sort::keys(s, &a, &mut b, Less))),
+        ("merge", planned_call!(|s, n| a: u32[n], b: u32[n], c: u32[2 * n] => merge::keys(s, &a, &b, &mut c, Less))),
+        (
+            "merge of many",
+            planned_call!(|s, n| a: u32[n], b: u32[3 * n] => {
+                merge::runs_keys(s, &[a.as_slice(), a.as_slice(), a.as_slice()], &mut b, Less)
+            }),
+        ),
+        ("select", planned_call!(|s, n| a: u32[n], b: u32[n] => select::select(s, &a, &mut b, ODD))),
+        ("partition", planned_call!(|s, n| a: u32[n], b: u32[n] => select::partition(s, &a, &mut b, ODD))),
+        ("scan", planned_call!(|s, n| a: u32[n], b: u32[n] => scan::inclusive_sum(s, &a, &mut b))),
+        ("reduce", planned_call!(|s, n| a: u32[n] => reduce::sum(s, &a))),
+        (
+            "runs",
+            planned_call!(|s, n| a: u32[n], b: u32[n], c: u32[n] => {
+                runs::run_length_encode(s, &a, &mut b, &mut c, Same)
+            }),
+        ),
+        (
+            "reduce by key",
+            planned_call!(|s, n| a: u32[n], b: u64[n], c: u32[n], d: u64[n] => {
+                runs::reduce_by_key(s, &a, &b, &mut c, &mut d, Same, Sum)
+            }),
+        ),
+        ("distinct", planned_call!(|s, n| a: u32[n], b: u32[n] => runs::distinct(s, &a, &mut b))),
+        ("top-k", planned_call!(|s, n| a: u32[n], b: u32[50], c: u32[50] => top_k::largest(s, &a, &mut b, &mut c))),
+        ("median", planned_call!(|s, n| a: u32[n] => order_statistics::median(s, &a))),
+        ("sets", planned_call!(|s, n| a: u32[n], b: u32[n], c: u32[2 * n] => sets::union(s, &a, &b, &mut c, Less))),
+        ("histogram", planned_call!(|s, n| a: u32[n], b: u32[300] => histogram::bincount(s, &a, &mut b))),
+        (
+            "multisplit",
+            planned_call!(|s, n| a: u32[n], b: u32[n] => multisplit::keys(s, &a, &mut b, 16, Shift::by(28))),
+        ),
+        (
+            "segmented sort",
+            planned_call!(|s, n| a: u32[n], b: u32[n], offsets: u32[30] => {
+                // SAFETY: all of them are zero.
+                sort::segmented_keys(s, &a, unsafe { Offsets::unchecked(&offsets) }, &mut b, Less)
+            }),
+        ),
+    ];
+    for (name, call) in calls {
+        for len in if is_checked(device) { [0, 100, 5000] } else { [100, 5000, 50_000] } {
+            let on = |device: &Device| call(&device.stream().unwrap(), len.max(50)).unwrap();
+            assert_eq!(on(&Device::planned(device.limits())), on(device), "{name} of {len}");
+        }
+    }
+    // What waits for a result cannot be planned.
+    let stream = Device::planned(device.limits()).stream().unwrap();
+    let count = DeviceValue::new(&stream, 1u64).unwrap();
+    assert!(matches!(count.get(&stream), Err(Error::OnlyPlanned { .. })));
 }

@@ -3,8 +3,8 @@
 use gpu_conformance::data::{edge_sizes, random};
 use gpu_conformance::kernels::{Affine, Compose, SumModulo};
 use gpu_conformance::{cases, is_checked, is_gpu, is_long, run};
-use gpu_primitives::scan::{self, Max, Min, Monoid, Shape, Sum};
-use gpu_primitives::{CpuOptions, Device, DeviceKind, Error, Schedule, Stream};
+use gpu_primitives::scan::{self, Max, Min, Monoid, Sum};
+use gpu_primitives::{CpuOptions, Device, DeviceKind, Error, Schedule, Stream, testing};
 use proptest::collection::vec;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, TestRunner};
@@ -236,14 +236,12 @@ fn adversarial_schedules(device: &Device) {
         if seed % 2 == 0 {
             let input = stream.upload(&integers).unwrap();
             let mut output = stream.uninit::<u64>(n).unwrap();
-            let shape = Shape::<32, 1, 1>;
-            scan::scan_shaped(&stream, (&input).into(), (&mut output).into(), Sum, true, shape).unwrap();
+            testing::scan_shaped::<_, _, 32, 1, 1>(&stream, (&input).into(), (&mut output).into(), Sum, true).unwrap();
             assert_same(&output.to_vec(&stream).unwrap(), &expected, "inclusive");
         } else {
             let input = stream.upload(&floats).unwrap();
             let mut output = stream.uninit::<f32>(n).unwrap();
-            let shape = Shape::<32, 1, 1>;
-            scan::scan_shaped(&stream, (&input).into(), (&mut output).into(), Sum, false, shape).unwrap();
+            testing::scan_shaped::<_, _, 32, 1, 1>(&stream, (&input).into(), (&mut output).into(), Sum, false).unwrap();
             let bits: Vec<u32> = output.to_vec(&stream).unwrap().into_iter().map(f32::to_bits).collect();
             assert_same(&bits, first_bits.get_or_insert_with(|| bits.clone()), "bits");
         }

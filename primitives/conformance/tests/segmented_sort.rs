@@ -5,7 +5,8 @@ use gpu_conformance::data::random;
 use gpu_conformance::kernels::{CyclicFrom, NotAnOrder};
 use gpu_conformance::{cases, is_checked, is_gpu, run};
 use gpu_primitives::compare::{Compare, Greater, IgnoreLowBit, Less};
-use gpu_primitives::sort::{self, SegmentShape};
+use gpu_primitives::sort;
+use gpu_primitives::testing::{SegmentShape, segmented_pairs_shaped};
 use gpu_primitives::{CpuOptions, Device, DeviceKind, Error, Offsets, Schedule, Stream};
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any};
@@ -399,14 +400,8 @@ fn tiny_tiles(device: &Device) {
         let offsets = stream.upload(&offsets).unwrap();
         let (mut keys, mut values) = (stream.upload(&keys).unwrap(), stream.upload(&values).unwrap());
         let shape = SegmentShape::<64, 2, 20>;
-        sort::segmented_pairs_shaped(
-            &stream,
-            ((&mut keys).into(), (&mut values).into()),
-            (&offsets).into(),
-            Less,
-            shape,
-        )
-        .unwrap();
+        segmented_pairs_shaped(&stream, ((&mut keys).into(), (&mut values).into()), (&offsets).into(), Less, shape)
+            .unwrap();
         assert_same(&keys.to_vec(&stream).unwrap(), &expected_keys, "keys");
         assert_same(&values.to_vec(&stream).unwrap(), &expected_values, "values");
     }
@@ -456,7 +451,7 @@ fn bad_comparators_across_tiles(device: &Device) {
         } else {
             let (keys, values) = ((&mut found).into(), (&mut values).into());
             let shape = SegmentShape::<64, 3, 30>;
-            sort::segmented_pairs_shaped(&stream, (keys, values), (&device_offsets).into(), order, shape).unwrap();
+            segmented_pairs_shaped(&stream, (keys, values), (&device_offsets).into(), order, shape).unwrap();
         }
         assert_permutation(&offsets, &keys, &found.to_vec(&stream).unwrap(), &values.to_vec(&stream).unwrap());
     }

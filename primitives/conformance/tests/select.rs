@@ -4,8 +4,8 @@ use bytemuck::Pod;
 use gpu_conformance::data::{edge_sizes, random};
 use gpu_conformance::kernels::Between;
 use gpu_conformance::{adversarial_streams, cases, is_checked, is_gpu, run};
-use gpu_primitives::select::{self, Masked, Offset, Predicate, Shape};
-use gpu_primitives::{Device, DeviceKind, Error, Offsets, Stream};
+use gpu_primitives::select::{self, Masked, Offset, Predicate};
+use gpu_primitives::{Device, DeviceKind, Error, Offsets, Stream, testing};
 use proptest::collection::vec;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, TestRunner};
@@ -557,7 +557,7 @@ fn adversarial_schedules_of_select(device: &Device) {
         let found = if is_gpu(device) {
             select::select(&stream, &input, &mut output, ODD)
         } else {
-            select::select_shaped(&stream, (&input).into(), (&mut output).into(), ODD, Shape::<32, 1, 2>)
+            testing::select_shaped::<_, _, 32, 1, 2>(&stream, (&input).into(), (&mut output).into(), ODD)
         };
         assert_eq!(found.unwrap().get(&stream).unwrap(), count as u64, "order {seed}");
         assert_same(&output.to_vec(&stream).unwrap(), &kept, "selection");
@@ -573,7 +573,7 @@ fn adversarial_schedules_of_partition(device: &Device) {
         let found = if is_gpu(device) {
             select::partition(&stream, &input, &mut output, ODD)
         } else {
-            select::partition_shaped(&stream, (&input).into(), (&mut output).into(), ODD, Shape::<64, 1, 1>)
+            testing::partition_shaped::<_, _, 64, 1, 1>(&stream, (&input).into(), (&mut output).into(), ODD)
         };
         assert_eq!(found.unwrap().get(&stream).unwrap(), count as u64, "order {seed}");
         assert_same(&output.to_vec(&stream).unwrap(), &parts, "partition");
@@ -593,8 +593,13 @@ fn adversarial_schedules_of_segments(device: &Device) {
         let found = if is_gpu(device) {
             select::segmented(&stream, &input, &offsets, &mut output, ODD)
         } else {
-            let shape = Shape::<32, 2, 1>;
-            select::segmented_shaped(&stream, (&input).into(), (&offsets).into(), (&mut output).into(), ODD, shape)
+            testing::segmented_select_shaped::<_, _, _, 32, 2, 1>(
+                &stream,
+                (&input).into(),
+                (&offsets).into(),
+                (&mut output).into(),
+                ODD,
+            )
         };
         assert_same(&found.unwrap().to_vec(&stream).unwrap(), &new_offsets, &format!("order {seed}: new offsets"));
         assert_same(&output.to_vec(&stream).unwrap(), &kept, "segments");

@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         other_orders,
         every_size,
         values_of_any_size,
+        new_memory,
         misaligned_slices,
         unsorted_inputs_do_no_harm,
         wrong_lengths,
@@ -253,6 +254,15 @@ fn values_of_any_size(device: &Device) {
     check!(1 3 8 16 20);
     let side = |seed, len| numbers(seed, len, 500).into_iter().map(|(key, x)| (key, u64::from(x))).collect::<Vec<_>>();
     check(&stream, side(30, len), side(31, len), Less);
+}
+
+/// Nobody has written the output, and no kernel reads it, whatever the size of the keys.
+fn new_memory(device: &Device) {
+    let stream = device.stream().unwrap();
+    let (a, b) = (stream.upload(&[1u16, 2, 7]).unwrap(), stream.upload(&[3u16]).unwrap());
+    let mut out = stream.uninit::<u16>(4).unwrap();
+    let count = sets::union(&stream, &a, &b, &mut out, Less).unwrap().get(&stream).unwrap();
+    assert_eq!((count, out.to_vec(&stream).unwrap()), (4, vec![1, 2, 3, 7]));
 }
 
 fn misaligned_slices(device: &Device) {

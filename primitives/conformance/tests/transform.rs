@@ -3,11 +3,12 @@
 use bytemuck::{Pod, Zeroable};
 use gpu_conformance::data::random;
 use gpu_conformance::{cases, is_checked, is_gpu, run};
+use gpu_primitives::equality::Same;
 use gpu_primitives::map::Map;
 use gpu_primitives::operator::{Record, map, monoid, operator, predicate};
 use gpu_primitives::scan::{self, Max, Sum};
-use gpu_primitives::source::{constant, counted, counting, map, map2, map3, map4};
-use gpu_primitives::{Device, DeviceValue, Error, Stream, reduce, select, transform};
+use gpu_primitives::source::{Source, at, constant, counted, counting, map, map2, map3, map4};
+use gpu_primitives::{Device, DeviceValue, Error, Stream, permute, reduce, runs, select, transform};
 use std::fmt::Debug;
 use std::process::ExitCode;
 
@@ -29,6 +30,9 @@ fn main() -> ExitCode {
         reductions_of_sources,
         selections_of_sources,
         selections_of_every_size,
+        gathered_sources,
+        positions_of_a_condition,
+        lifetimes_of_their_own,
         misaligned_slices,
         lengths_on_the_device,
         odd_sizes_with_lengths_on_the_device,
@@ -431,4 +435,89 @@ fn large(device: &Device) {
     let sum = reduce::sum(&stream, map(counting(0u64, len), map!(|i: u64| -> u64 { i * i }))).unwrap();
     let expected = (0..len as u64).fold(0u64, |sum, i| sum.wrapping_add(i * i));
     assert_eq!(sum.get(&stream).unwrap(), expected);
+}
+
+/// Elements at rows, inside and outside of the slice, of every size; rows of both types, in rows of elements or not.
+fn gathered_sources(device: &Device) {
+    fn check<T: Pod + Debug + PartialEq>(stream: &Stream, of: impl Fn(u64) -> T) {
+        let column: Vec<T> = (0..1000).map(of).collect();
+        for len in [0, 1, 3, 4097] {
+            let rows: Vec<u32> = random(len as u64).take(len).map(|x| (x % 1010) as u32).collect();
+            let expected: Vec<T> =
+                rows.iter().map(|&row| column.get(row as usize).copied().unwrap_or(T::zeroed())).collect();
+            let long: Vec<u64> = rows.iter().map(|&row| if row < 1000 { row.into() } else { u64::MAX }).collect();
+            let (column, rows, long) =
+                (stream.upload(&column).unwrap(), stream.upload(&rows).unwrap(), stream.upload(&long).unwrap());
+            let mut output = stream.uninit::<T>(len).unwrap();
+            transform::write(stream, at(&column, &rows), &mut output).unwrap();
+            assert_eq!(output.to_vec(stream).unwrap(), expected);
+            transform::write(stream, at(&column, &long), &mut output).unwrap();
+            assert_eq!(output.to_vec(stream).unwrap(), expected);
+        }
+    }
+    let stream = &device.stream().unwrap();
+    check(stream, |x| x as u8);
+    check(stream, |x| x as u16);
+    check(stream, |x| [x as u8, 1, 2]);
+    check(stream, |x| x as u32 + 7);
+    check(stream, |x| x + (1 << 40));
+    check(stream, |x| [x as u32, 5, 6]);
+    check(stream, |x| [x, 5]);
+
+    // Rows of rows, beside a slice, and a number of rows that only the device knows.
+    let (prices, inner) = (stream.upload(&[10u64, 20, 30]).unwrap(), stream.upload(&[2u32, 0, 1, 9]).unwrap());
+    let (outer, weights) = (stream.upload(&[3u32, 1, 0]).unwrap(), stream.upload(&[100u64, 1000, 10_000]).unwrap());
+    let nested = map2(at(&prices, at(&inner, &outer)), &weights, map!(|a: u64, b: u64| -> u64 { a * b }));
+    assert_eq!(reduce::sum(stream, nested).unwrap().get(stream).unwrap(), 10 * 1000 + 30 * 10_000);
+    let count = DeviceValue::new(stream, 2).unwrap();
+    let first = reduce::sum(stream, at(&prices, counted(&inner, &count))).unwrap();
+    assert_eq!(first.get(stream).unwrap(), 40);
+}
+
+/// The positions of elements that pass, of sources over several slices.
+fn positions_of_a_condition(device: &Device) {
+    let stream = &device.stream().unwrap();
+    for len in [0, 1, 31, 2048, 8193] {
+        let (a, b): (Vec<u32>, Vec<u64>) =
+            (random(1).take(len).map(|x| x as u32 % 10).collect(), random(2).take(len).map(|x| x % 10).collect());
+        let expected: Vec<u32> = (0..len).filter(|&i| u64::from(a[i]) < b[i]).map(|i| i as u32).collect();
+        let (a, b) = (stream.upload(&a).unwrap(), stream.upload(&b).unwrap());
+        let keep = map2(&a, &b, map!(|a: u32, b: u64| -> u8 { u8::from((a as u64) < b) }));
+        let mut rows = stream.upload(&vec![77u32; len + 1]).unwrap();
+        let count = select::positions(stream, keep, &mut rows, predicate!(|keep: u8| keep != 0)).unwrap();
+        let (count, rows) = (count.get(stream).unwrap() as usize, rows.to_vec(stream).unwrap());
+        assert_eq!(rows[..count], expected);
+        assert!(rows[count..].iter().all(|&rest| rest == 77));
+        let mut short = stream.uninit::<u32>(len / 2).unwrap();
+        if len > 0 {
+            let error = select::positions(stream, &a, &mut short, predicate!(|a: u32| a > 0)).unwrap_err();
+            assert!(matches!(error, Error::LengthMismatch { .. }), "{error}");
+        }
+    }
+}
+
+/// Functions around primitives: a source of the caller's lifetime, and memory of their own. That they compile is the test.
+fn lifetimes_of_their_own(device: &Device) {
+    fn kept<'a>(stream: &Stream, source: impl Source<'a, u32> + Copy, len: usize) -> Result<Vec<u32>, Error> {
+        let (mut kept, mut doubled) = (stream.zeroed::<u32>(len)?, stream.uninit::<u32>(len)?);
+        let count = select::select(stream, source, &mut kept, predicate!(|x: u32| x > 1))?;
+        transform::map2(
+            stream,
+            source,
+            &kept,
+            &mut doubled,
+            map!(|a: u32, b: u32| -> u32 { if b > 1_000_000 { a + a } else { a * 2 } }),
+        )?;
+        permute::gather(stream, &doubled, source, &mut kept)?;
+        let (mut keys, mut totals) = (stream.uninit::<u32>(len)?, stream.uninit::<u32>(len)?);
+        runs::reduce_by_key(stream, source, &doubled, &mut keys, &mut totals, Same, Sum)?;
+        let mut scanned = stream.uninit::<u32>(len)?;
+        scan::inclusive(stream, source, &mut scanned, Sum)?;
+        let kept = count.get(stream)? as usize;
+        totals.slice(..kept)?.to_vec(stream)
+    }
+    let stream = &device.stream().unwrap();
+    let numbers = stream.upload(&[1u32, 2, 3, 0]).unwrap();
+    assert_eq!(kept(stream, &numbers, 4).unwrap(), [2, 4]);
+    assert_eq!(kept(stream, map(&numbers, map!(|x: u32| -> u32 { x % 2 + 1 })), 4).unwrap(), [4, 2]);
 }

@@ -19,13 +19,15 @@ pub fn fill_with_samples(ptx: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// Returns a body for `function.result.argument registers;`.
+/// Returns a body for `function.result.argument registers;`. A number after the function says how many results are in a row.
 fn sample(hole: &str) -> Option<String> {
     let (name, registers) = hole.trim_end().strip_suffix(';')?.split_once(' ')?;
     let mut parts = name.split('.');
-    let (function, result, argument) = (parts.next()?, shape(parts.next()?)?, shape(parts.next()?)?);
+    let (name, result, argument) = (parts.next()?, shape(parts.next()?)?, shape(parts.next()?)?);
+    let function = name.trim_end_matches(|digit: char| digit.is_ascii_digit());
+    let row = if function == name { None } else { Some(name[function.len()..].parse::<usize>().ok()?) };
     let registers: Vec<&str> = registers.split(',').map(str::trim).collect();
-    let (results, arguments) = registers.split_at_checked(result.words)?;
+    let (results, arguments) = registers.split_at_checked(row.unwrap_or(1) * result.words)?;
     let bits = argument.bits;
     let mut body = String::from("{ .reg .pred %sample<2>; ");
     match (function, arguments.split_at_checked(argument.words)?) {
@@ -44,12 +46,21 @@ fn sample(hole: &str) -> Option<String> {
             }
             body += &format!("selp.u32 {}, 1, 0, %sample0; ", results[0]);
         }
-        ("load", ([index], _)) => {
+        ("load", ([index], offset)) => {
             // An access to global memory, like that of a slice.
             body += &format!(".reg .b64 %address; shl.b64 %address, {index}, 3; ");
-            for (word, result_register) in results.iter().enumerate() {
-                let (bits, at) = (result.bits, word as u32 * result.bits / 8);
-                body += &format!("ld.global.b{bits} {result_register}, [%address+{at}]; ");
+            if let [offset] = offset {
+                body += &format!("add.u64 %address, %address, {offset}; ");
+            }
+            let (bits, mut at) = (result.bits, 0);
+            // A row is read in accesses of up to 16 bytes.
+            let most = if row.is_some() && !results.len().is_multiple_of(3) { 128 / bits as usize } else { 1 };
+            for registers in results.chunks(most) {
+                body += &match registers {
+                    [register] => format!("ld.global.b{bits} {register}, [%address+{at}]; "),
+                    all => format!("ld.global.v{}.b{bits} {{{}}}, [%address+{at}]; ", all.len(), all.join(", ")),
+                };
+                at += registers.len() as u32 * bits / 8;
             }
         }
         ("combine", (a, b)) => {
@@ -99,6 +110,11 @@ mod tests {
             ("hole.code.b64x2.b32x1 %rd1, %rd2, %r1;", "cvt.u64.u32 %rd2, %r1;"),
             ("hole.equal.b32x1.b64x2 %r1, %rd1, %rd2, %rd3, %rd4;", "setp.eq.u64 %sample1, %rd2, %rd4;"),
             ("hole.load.b32x3.b64x1 %r1, %r2, %r3, %rd1;", "ld.global.b32 %r3, [%address+8];"),
+            (
+                "hole.load4.b32x1.b64x1 %r1, %r2, %r3, %r4, %rd1, %rd2;",
+                "ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%address+0];",
+            ),
+            ("hole.load2.b64x1.b64x1 %rd1, %rd2, %rd3, %rd4;", "ld.global.v2.b64 {%rd1, %rd2}, [%address+0];"),
             ("hole.bucket.b32x1.b32x1 %r1, %r2;", "mov.b32 %r1, %r2;"),
         ] {
             let text = fill_with_samples(hole);

@@ -5,7 +5,8 @@
 
 use crate::arch::warp::{FULL, LANES, ballot, lane_id, lane_mask_lt, shuffle_idx, warp_id};
 use crate::arch::{Cache, Order, Scope, thread};
-use crate::block::{lookback, scan, warp};
+use crate::block::lookback::LookBack;
+use crate::block::{scan, warp};
 use crate::form::{Buffer, Param, kernel};
 use crate::hole::RegisterRepr;
 use crate::input::{Input, SourceArg};
@@ -136,7 +137,7 @@ const fn positions_shared() -> usize {
     shared_bytes::<u16>(WORDS_TILE)
         + shared_bytes::<u32>((THREADS / LANES) as usize)
         + shared_bytes::<u64>(1)
-        + shared_bytes::<u32>(2)
+        + LookBack::BYTES
 }
 
 /// Writes the positions of the bits that are set, in order, and how many there are.
@@ -163,25 +164,14 @@ pub unsafe fn bit_positions<P: IndexOut>(
     let stage = memory.take::<u16>(WORDS_TILE);
     let warp_totals = memory.take::<u32>((THREADS / LANES) as usize);
     let place = memory.take::<u64>(1);
-    let slot = memory.take::<u32>(2);
-
-    let tiles = thread::grid_dim_x();
-    if thread::thread_idx_x() == 0 {
-        let ticket = lookback::take_ticket(scratch, tiles);
-        slot.set(0, ticket.tile);
-        slot.set(1, ticket.tag);
-    }
-    thread::sync_threads();
-    let ticket = lookback::Ticket { tile: slot.get(0), tag: slot.get(1) };
-    let tile_start = ticket.tile as usize * WORDS_TILE;
+    let look_back = LookBack::begin(&mut memory, scratch, thread::grid_dim_x());
+    let tile_start = look_back.tile() * WORDS_TILE;
     let own = bits.word(tile_start + thread::thread_idx_x() as usize * 32);
 
     let up_to = warp::inclusive_scan(own.count_ones(), Sum);
     let in_warp = warp::broadcast(up_to, LANES - 1);
     let block = scan::scan_warps::<u32, Sum, THREADS>(in_warp, Sum, warp_totals);
-    if thread::thread_idx_x() == 0 {
-        lookback::announce(scratch, ticket, u64::from(block.total));
-    }
+    look_back.announce(u64::from(block.total));
     let before = block.before + up_to - own.count_ones();
     let first = warp_id() * LANES * 32 + lane_id();
     for lane in 0..LANES {
@@ -191,15 +181,14 @@ pub unsafe fn bit_positions<P: IndexOut>(
             stage.set(rank as usize, (first + lane * 32) as u16);
         }
     }
-    if warp_id() == 0 {
-        let before = lookback::look_back(scratch, ticket, tiles, u64::from(block.total), Sum);
+    look_back.look_back(u64::from(block.total), Sum, |before| {
         if lane_id() == 0 {
             place.set(0, before);
-            if ticket.tile == tiles - 1 {
+            if look_back.is_last() {
                 count.set(0, before + u64::from(block.total));
             }
         }
-    }
+    });
     thread::sync_threads();
 
     let to = output.slice(place.get(0) as usize, block.total as usize);

@@ -20,10 +20,10 @@ use bytemuck::Pod;
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if there are not as many bytes; any launch error.
-pub fn pack<'a, T: Pod, P: Predicate<T>>(
+pub fn pack<'a, 'b, T: Pod, P: Predicate<T>>(
     stream: &Stream,
     input: impl Source<'a, T>,
-    output: impl Into<DeviceSliceMut<'a, u8>>,
+    output: impl Into<DeviceSliceMut<'b, u8>>,
     predicate: P,
 ) -> Result<(), Error> {
     const { expect_repr::<T>() };
@@ -75,11 +75,11 @@ pub fn count(stream: &Stream, bits: Bits<'_>) -> Result<DeviceValue<u64>, Error>
 /// these cases. [`Error::OutOfMemory`]; any launch error.
 pub fn positions<'a, P: IndexOut>(
     stream: &Stream,
-    bits: Bits<'a>,
+    bits: Bits<'_>,
     output: impl Into<DeviceSliceMut<'a, P>>,
 ) -> Result<DeviceValue<u64>, Error> {
     let _span = crate::span!(stream, "bits::positions", bits.len());
-    let output: DeviceSliceMut<'a, P> = output.into();
+    let output: DeviceSliceMut<'_, P> = output.into();
     // Positions are less than the length.
     let limit = P::LIMIT.saturating_add(1);
     if bits.len() > limit {
@@ -115,8 +115,8 @@ fn positions_any(stream: &Stream, bits: Bits<'_>, mut output: AnySliceMut<'_>) -
 /// [`Error::LengthMismatch`] if there are not as many bits in `b` as in `a`, or not as many bytes of output; any launch error.
 pub fn and<'a>(
     stream: &Stream,
-    a: Bits<'a>,
-    b: Bits<'a>,
+    a: Bits<'_>,
+    b: Bits<'_>,
     output: impl Into<DeviceSliceMut<'a, u8>>,
 ) -> Result<(), Error> {
     combine(stream, a, b, output.into(), table::AND)
@@ -128,8 +128,8 @@ pub fn and<'a>(
 /// Same as [`and`].
 pub fn or<'a>(
     stream: &Stream,
-    a: Bits<'a>,
-    b: Bits<'a>,
+    a: Bits<'_>,
+    b: Bits<'_>,
     output: impl Into<DeviceSliceMut<'a, u8>>,
 ) -> Result<(), Error> {
     combine(stream, a, b, output.into(), table::OR)
@@ -141,8 +141,8 @@ pub fn or<'a>(
 /// Same as [`and`].
 pub fn xor<'a>(
     stream: &Stream,
-    a: Bits<'a>,
-    b: Bits<'a>,
+    a: Bits<'_>,
+    b: Bits<'_>,
     output: impl Into<DeviceSliceMut<'a, u8>>,
 ) -> Result<(), Error> {
     combine(stream, a, b, output.into(), table::XOR)
@@ -154,8 +154,8 @@ pub fn xor<'a>(
 /// Same as [`and`].
 pub fn and_not<'a>(
     stream: &Stream,
-    a: Bits<'a>,
-    b: Bits<'a>,
+    a: Bits<'_>,
+    b: Bits<'_>,
     output: impl Into<DeviceSliceMut<'a, u8>>,
 ) -> Result<(), Error> {
     combine(stream, a, b, output.into(), table::AND_NOT)
@@ -165,7 +165,7 @@ pub fn and_not<'a>(
 ///
 /// # Errors
 /// Same as [`and`].
-pub fn not<'a>(stream: &Stream, bits: Bits<'a>, output: impl Into<DeviceSliceMut<'a, u8>>) -> Result<(), Error> {
+pub fn not<'a>(stream: &Stream, bits: Bits<'_>, output: impl Into<DeviceSliceMut<'a, u8>>) -> Result<(), Error> {
     combine(stream, bits, bits, output.into(), table::NOT)
 }
 

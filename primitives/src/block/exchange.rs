@@ -14,6 +14,7 @@
 use crate::arch::Cache;
 use crate::arch::warp::{FULL, LANES, lane_id, sync_warp, warp_id};
 use crate::input::Input;
+use crate::monoid::Combine;
 use crate::view::{Global, GlobalMut, Shared};
 use bytemuck::Pod;
 
@@ -59,8 +60,8 @@ impl<T: Pod, const VEC: usize, const ROWS: usize> WarpExchange<T, VEC, ROWS> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub(crate) unsafe fn load_from<I: Input<T>>(self, input: I, start: usize, len: usize, filler: T) {
-        if let Some(run) = input.run(start, len) {
-            return self.load(run, filler);
+        if Self::has_rows(&input, start, len) {
+            return self.put_rows(Self::rows_of(input, start));
         }
         // Neighbouring lanes read neighbouring items, `group` of them at once: more would take too many registers.
         const MOST: usize = 4;
@@ -82,6 +83,67 @@ impl<T: Pod, const VEC: usize, const ROWS: usize> WarpExchange<T, VEC, ROWS> {
             }
             first += group * LANES as usize;
         }
+    }
+
+    /// Returns the combination of those of the warp's items that the lane reads: of `len` of them, from `start` on.
+    ///
+    /// # Safety
+    /// Same as [`load_from`](Self::load_from).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(crate) unsafe fn combine_lane<I: Input<T>, Op: Combine<T>>(
+        self,
+        input: I,
+        start: usize,
+        len: usize,
+        op: Op,
+    ) -> T {
+        let mut total = op.identity();
+        if Self::has_rows(&input, start, len) {
+            let rows = Self::rows_of(input, start);
+            for row in 0..ROWS {
+                for i in 0..VEC {
+                    total = op.combine(total, rows[row][i]);
+                }
+            }
+            return total;
+        }
+        const GROUP: usize = 4;
+        let mut first = lane_id() as usize;
+        while first < len {
+            let mut items = [op.identity(); GROUP];
+            for i in 0..GROUP {
+                let at = first + i * LANES as usize;
+                if at < len {
+                    items[i] = input.item(start + at);
+                }
+            }
+            for i in 0..GROUP {
+                total = op.combine(total, items[i]);
+            }
+            first += GROUP * LANES as usize;
+        }
+        total
+    }
+
+    /// Returns whether these items can be read by rows: they are all, and aligned.
+    #[inline(always)]
+    pub(crate) fn has_rows<I: Input<T>>(input: &I, start: usize, len: usize) -> bool {
+        len == Self::LEN && input.lead::<VEC>() == start % VEC
+    }
+
+    /// Reads the lane's striped rows. They need not be waited for until they are [put](Self::put_rows) into shared memory.
+    ///
+    /// # Safety
+    /// The input [has the rows](Self::has_rows).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(crate) unsafe fn rows_of<I: Input<T>>(input: I, start: usize) -> [[T; VEC]; ROWS] {
+        let mut rows = [[T::zeroed(); VEC]; ROWS];
+        for row in 0..ROWS {
+            rows[row] = input.row(start + striped::<VEC>(0), row * LANES as usize * VEC);
+        }
+        rows
     }
 
     /// Reads the warp's items from global memory. `from` holds only this warp's items; missing items at its end read as

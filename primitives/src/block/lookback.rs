@@ -26,10 +26,10 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::warp::{self, MAX_WORDS, map_words, word_count};
-use crate::arch::warp::{FULL, LANES, all, lane_id};
+use crate::arch::warp::{FULL, LANES, all, lane_id, warp_id};
 use crate::arch::{Order, Scope, thread};
 use crate::monoid::Combine;
-use crate::view::GlobalMut;
+use crate::view::{GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
 /// The number of children of a tree node: a warp looks at one per lane. (128, four per lane, measured slower.)
@@ -84,6 +84,138 @@ pub unsafe fn take_ticket(scratch: GlobalMut<u64>, tickets: u32) -> Ticket {
         scratch.atomic_store(0, ((epoch + 1) as u64) << 32, Scope::Gpu, Order::Relaxed);
     }
     Ticket { tile, tag: epoch + 1 }
+}
+
+/// The shared memory through which a block learns its ticket.
+#[derive(Clone, Copy)]
+pub struct TicketSlot(Shared<u32>);
+
+impl TicketSlot {
+    /// The shared memory in bytes.
+    pub const BYTES: usize = shared_bytes::<u32>(2);
+
+    /// Takes the shared memory.
+    ///
+    /// # Safety
+    /// The block's shared memory has room for it.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn take(memory: &mut SharedMemory) -> Self {
+        Self(memory.take(2))
+    }
+
+    /// [Takes a ticket](take_ticket) for the block. There is a barrier in it.
+    ///
+    /// # Safety
+    /// All threads of the block call this. All blocks together call it `tickets` times; a barrier separates two calls of a
+    /// block. `scratch` is zero, or as earlier launches left it.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn next(self, scratch: GlobalMut<u64>, tickets: u32) -> Ticket {
+        self.fill(scratch, tickets);
+        self.ticket()
+    }
+
+    /// # Safety
+    /// As for [`next`](Self::next).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn fill(self, scratch: GlobalMut<u64>, tickets: u32) {
+        if thread::thread_idx_x() == 0 {
+            let ticket = take_ticket(scratch, tickets);
+            self.0.set(0, ticket.tile);
+            self.0.set(1, ticket.tag);
+        }
+        thread::sync_threads();
+    }
+
+    /// # Safety
+    /// The slot was [filled](Self::fill).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn ticket(self) -> Ticket {
+        Ticket { tile: self.0.get(0), tag: self.0.get(1) }
+    }
+}
+
+/// A block's part in a look-back in which each block has one tile. A kernel [begins](Self::begin) it, announces what its tile
+/// adds up to, does other work, and asks for [what comes before](Self::look_back).
+#[derive(Clone, Copy)]
+pub struct LookBack {
+    scratch: GlobalMut<u64>,
+    tiles: u32,
+    tile: u32,
+    /// The ticket. It is read again where it is needed, so that it takes no register meanwhile.
+    slot: TicketSlot,
+}
+
+impl LookBack {
+    /// The shared memory in bytes.
+    pub const BYTES: usize = TicketSlot::BYTES;
+
+    /// Gives the block its tile, one of `tiles`. There is a barrier in it.
+    ///
+    /// # Safety
+    /// All threads of the block call this once, and `tiles` blocks of the launch do. The block's shared memory has room for
+    /// [`BYTES`](Self::BYTES). `scratch` comes from the stream's look-back words, for what is announced, once per tile.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn begin(memory: &mut SharedMemory, scratch: GlobalMut<u64>, tiles: u32) -> Self {
+        let slot = TicketSlot::take(memory);
+        slot.fill(scratch, tiles);
+        Self { scratch, tiles, tile: slot.0.get(0), slot }
+    }
+
+    /// Returns the tile.
+    #[inline(always)]
+    #[must_use]
+    pub const fn tile(self) -> usize {
+        self.tile as usize
+    }
+
+    /// Returns whether the tile is the last one.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_last(self) -> bool {
+        self.tile == self.tiles - 1
+    }
+
+    /// Announces the aggregate of the tile, before other work of the block.
+    ///
+    /// # Safety
+    /// All threads of the block call this once, with the same aggregate.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn announce<T: Pod>(self, aggregate: T) {
+        if thread::thread_idx_x() == 0 {
+            announce(self.scratch, self.slot.ticket(), aggregate);
+        }
+    }
+
+    /// Calls `then` in all lanes of the first warp, with the combination of all tiles before this one. The kernel puts into
+    /// shared memory what the other warps need of it.
+    ///
+    /// # Safety
+    /// All threads of the block call this once, with what they have [announced](Self::announce).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn look_back<T: Pod, Op: Combine<T>>(self, aggregate: T, op: Op, then: impl FnOnce(T)) {
+        if warp_id() == 0 {
+            then(look_back(self.scratch, self.slot.ticket(), self.tiles, aggregate, op));
+        }
+    }
+
+    /// [Announces](Self::announce) and [looks back](Self::look_back): for kernels that have nothing to do meanwhile.
+    ///
+    /// # Safety
+    /// All threads of the block call this once, with the same aggregate.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn exchange<T: Pod, Op: Combine<T>>(self, aggregate: T, op: Op, then: impl FnOnce(T)) {
+        if warp_id() == 0 {
+            then(exchange(self.scratch, self.slot.ticket(), self.tiles, aggregate, op));
+        }
+    }
 }
 
 /// Publishes the aggregate of a tile ahead of [`look_back`], so that other blocks need not wait for this block's other

@@ -284,8 +284,7 @@ impl<K: Pod, V: Pod> Items<K, V> {
         if is_word::<K, V>() {
             Self { words: self.words.slice(start, len), ..self }
         } else {
-            let values = if size_of::<V>() > 0 { self.values.slice(start, len) } else { self.values };
-            Self { keys: self.keys.slice(start, len), values, ..self }
+            Self { keys: self.keys.slice(start, len), values: self.values.slice(start, len), ..self }
         }
     }
 
@@ -301,7 +300,7 @@ impl<K: Pod, V: Pod> Items<K, V> {
             // SAFETY: both have 4 bytes, and all bit patterns are valid.
             (core::mem::transmute_copy(&(word as u32)), core::mem::transmute_copy(&((word >> 32) as u32)))
         } else {
-            (self.keys.get(at), if size_of::<V>() > 0 { self.values.get(at) } else { V::zeroed() })
+            (self.keys.get(at), self.values.get(at))
         }
     }
 
@@ -328,9 +327,7 @@ impl<K: Pod, V: Pod> Items<K, V> {
             self.words.set(at, key as u64 | (value as u64) << 32);
         } else {
             self.keys.set(at, key);
-            if size_of::<V>() > 0 {
-                self.values.set(at, value);
-            }
+            self.values.set(at, value);
         }
     }
 }

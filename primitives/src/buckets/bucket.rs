@@ -2,14 +2,19 @@
 
 use super::{Buckets, Purity};
 use crate::form::{Holes, Param};
-use crate::hole::{Hole, RegisterRepr};
-use crate::operator::{Record, operator};
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{
-    hole::{Calls, OperatorBody},
-    operator::Recorded,
-};
+use crate::hole::OperatorBody;
+use crate::hole::{Hole, RegisterRepr};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::host::computed::{Unary, body};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::host::recorded::Recipe;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::operator::Recorded;
+use crate::operator::{Record, operator};
 use bytemuck::{Pod, Zeroable};
+#[cfg(not(target_arch = "nvptx64"))]
+use core::marker::PhantomData;
 
 /// A function from keys to bucket numbers. It may carry state, which is passed to the GPU as a kernel argument: at most 64
 /// bytes. Put [`#[operator]`](crate::operator) on an implementation: it records the function for GPUs.
@@ -44,6 +49,11 @@ use bytemuck::{Pod, Zeroable};
 /// # Contract
 /// The same key always has the same bucket; otherwise some items may be lost and others repeated. Numbers beyond the
 /// last bucket count as the last bucket.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a function from keys of type `{K}` to numbers of buckets",
+    note = "`gpu_primitives::operator::bucket!` makes one of a closure",
+    note = "or put `#[operator]` on an implementation of the trait"
+)]
 pub trait Bucket<K>: Param {
     /// Returns the bucket of a key.
     fn bucket(&self, key: K) -> u32;
@@ -121,16 +131,35 @@ impl HoleBuckets {
 
     /// Describes what fills the hole.
     pub(crate) fn filling<K: Pod, B: Bucket<K>>() -> &'static OperatorBody {
-        /// # Safety
-        /// The state is a `B`, the argument begins with a `K`, and the results have room for a `u32`.
-        unsafe fn native<K: Pod, B: Bucket<K>>(state: *const u8, calls: &Calls) {
-            // SAFETY: guaranteed by the caller; a `B` and a `K` are plain data.
-            unsafe {
-                let function = *state.cast::<B>();
-                calls.unary(|key: K| function.bucket(key));
-            }
-        }
-        const { &OperatorBody::new::<B, K, u32, 1>("bucket", B::recorded, native::<K, B>) }
+        body::<BucketOf<K, B>>()
+    }
+
+    /// Returns the function. Its results are not clamped to the last bucket.
+    pub(crate) fn hole(&self) -> &Hole {
+        &self.hole
+    }
+
+    /// Returns the function for keys that are the results of this one.
+    pub(crate) fn of_results(&self) -> Self {
+        Self::of::<u32, _>(Shift::by(0), self.last)
+    }
+}
+
+/// A bucket function as a function of one element.
+#[cfg(not(target_arch = "nvptx64"))]
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+struct BucketOf<K, B>(B, PhantomData<K>);
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<K: Pod, B: Bucket<K>> Unary for BucketOf<K, B> {
+    type Item = K;
+    type Output = u32;
+    const RECIPE: Recipe = Recipe::new::<B, K, u32>("bucket", B::recorded, const { &[size_of::<K>()] });
+
+    #[inline(always)]
+    fn call(&self, key: K) -> u32 {
+        self.0.bucket(key)
     }
 }
 

@@ -3,15 +3,15 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::device::bins::{Bins, ByteBins, HoleBins, RangeBins};
-use super::device::kernel::{AT_ONCE, CountBins, THREADS, count_bins, count_bytes, count_ranges};
+use super::device::kernel::{AT_ONCE, CountBins, Counts, THREADS, count_bins, count_bytes, count_ranges};
 use super::device::sample::NONE;
 use super::{Bucket, Count, Sample};
 use crate::compare::HoleOrder;
 use crate::hole::RegisterRepr;
 use crate::host::repr::{expect_repr, repr_size_or_bytes};
-use crate::host::runtime::column::{AnySlice, AnySliceMut, number};
+use crate::host::runtime::column::{AnySlice, AnySliceMut};
 use crate::host::source::{AnySource, Opened, Source};
-use crate::input::Input;
+use crate::input::SourceArg;
 use crate::operator::operator;
 use crate::transfer;
 use crate::transform::laid_out::ReprInput;
@@ -27,10 +27,10 @@ use bytemuck::{Pod, Zeroable};
 ///
 /// # Errors
 /// [`Error::TooMany`] for 2^32 - 1 bins or more: nothing is written in this case. Any launch error.
-pub fn even<'a, T: Sample, C: Count>(
+pub fn even<'a, 'b, T: Sample, C: Count>(
     stream: &Stream,
     input: impl Source<'a, T>,
-    counts: impl Into<DeviceSliceMut<'a, C>>,
+    counts: impl Into<DeviceSliceMut<'b, C>>,
     lower: T,
     upper: T,
 ) -> Result<(), Error> {
@@ -49,11 +49,11 @@ pub fn even<'a, T: Sample, C: Count>(
 /// # Errors
 /// [`Error::LengthMismatch`] if there is not one level more than counts, and [`Error::TooMany`] for 2^32 - 1 bins or more: nothing
 /// is written in these cases. Any launch error.
-pub fn ranges<'a, T: Sample, C: Count>(
+pub fn ranges<'a, 'b, 'c, T: Sample, C: Count>(
     stream: &Stream,
     input: impl Source<'a, T>,
-    counts: impl Into<DeviceSliceMut<'a, C>>,
-    levels: impl Into<DeviceSlice<'a, T>>,
+    counts: impl Into<DeviceSliceMut<'b, C>>,
+    levels: impl Into<DeviceSlice<'c, T>>,
 ) -> Result<(), Error> {
     let (input, counts, levels) = (input.into_parts()?.lower(), counts.into(), levels.into());
     let _span = crate::span!(stream, "histogram::ranges", input.len());
@@ -80,10 +80,10 @@ fn count_ranges(
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if there are not 256 counts: nothing is written in this case. Any launch error.
-pub fn bytes<'a, C: Count>(
+pub fn bytes<'a, 'b, C: Count>(
     stream: &Stream,
     input: impl Source<'a, u8>,
-    counts: impl Into<DeviceSliceMut<'a, C>>,
+    counts: impl Into<DeviceSliceMut<'b, C>>,
 ) -> Result<(), Error> {
     let (input, counts) = (input.into_parts()?.lower(), counts.into());
     let _span = crate::span!(stream, "histogram::bytes", input.len());
@@ -101,10 +101,10 @@ fn count_bytes(stream: &Stream, input: &AnySource<'_>, counts: AnySliceMut<'_>) 
 ///
 /// # Errors
 /// [`Error::TooMany`] for 2^32 - 1 bins or more: nothing is written in this case. Any launch error.
-pub fn by<'a, T: Pod, C: Count, B: Bucket<T>>(
+pub fn by<'a, 'b, T: Pod, C: Count, B: Bucket<T>>(
     stream: &Stream,
     input: impl Source<'a, T>,
-    counts: impl Into<DeviceSliceMut<'a, C>>,
+    counts: impl Into<DeviceSliceMut<'b, C>>,
     bucket: B,
 ) -> Result<(), Error> {
     const { expect_repr::<T>() };
@@ -136,10 +136,10 @@ fn count_by(stream: &Stream, input: &AnySource<'_>, counts: AnySliceMut<'_>, bin
 ///
 /// # Errors
 /// Same as [`by`].
-pub fn bincount<'a, T: Pod, C: Count>(
+pub fn bincount<'a, 'b, T: Pod, C: Count>(
     stream: &Stream,
     input: impl Source<'a, T>,
-    counts: impl Into<DeviceSliceMut<'a, C>>,
+    counts: impl Into<DeviceSliceMut<'b, C>>,
 ) -> Result<(), Error>
 where
     Value: Bucket<T>,
@@ -187,6 +187,9 @@ fn number_of_bins(bins: usize) -> Result<u32, Error> {
     }
 }
 
+/// The blocks per multiprocessor: as many as its threads have room for.
+const BLOCKS: usize = 4;
+
 /// Writes the counts of elements that are held in an `H`.
 fn count<H: RegisterRepr, B: Bins<H>, const VEC: usize>(
     stream: &Stream,
@@ -203,28 +206,16 @@ fn count<H: RegisterRepr, B: Bins<H>, const VEC: usize>(
     if len == 0 {
         return Ok(());
     }
-    number!(counts.size() => C, {
-        let counts = counts.typed::<C>().expect("counts are aligned");
-        match input.held::<H>() {
-            Ok(input) => launch::<_, _, _, _, VEC>(stream, input, len, bins, counts),
-            Err(input) => launch::<_, _, _, _, VEC>(stream, input, len, bins, counts),
-        }
-    })
-}
-
-fn launch<H: RegisterRepr, I: Input<H>, B: Bins<H>, C: Count, const VEC: usize>(
-    stream: &Stream,
-    input: I,
-    len: usize,
-    bins: B,
-    counts: GlobalMut<C>,
-) -> Result<(), Error> {
-    /// The blocks per multiprocessor: as many as its threads have room for.
-    const BLOCKS: usize = 4;
-
+    let none = Counts { short: GlobalMut::empty(), long: GlobalMut::empty() };
+    let counts = match counts.size() {
+        4 => Counts { short: counts.as_type(), ..none },
+        _ => Counts { long: counts.as_type(), ..none },
+    };
     let tiles = len.div_ceil(THREADS as usize * VEC * AT_ONCE);
-    let blocks = tiles.clamp(1, BLOCKS * stream.device().limits().multiprocessors as usize);
-    let kernel = CountBins::<H, I, B, C, VEC>::new(input, bins, counts);
-    // SAFETY: at least one block; memory has no room for 2^32 elements per block; the bins are those of these elements.
+    // A block counts in 32 bits.
+    let wave = BLOCKS * stream.device().limits().multiprocessors as usize;
+    let blocks = tiles.clamp(1, wave.max(len >> 31));
+    let kernel = CountBins::<H, SourceArg, B, VEC>::new(input.fused(), bins, counts);
+    // SAFETY: at least one block, each of which takes fewer than 2^32 elements; the bins are those of these elements.
     unsafe { stream.launch(kernel, blocks) }
 }

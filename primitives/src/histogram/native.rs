@@ -3,7 +3,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::device::bins::Bins;
-use super::device::kernel::{Count, CountBins};
+use super::device::kernel::CountBins;
 use crate::hole::RegisterRepr;
 use crate::host::executor::chunks;
 use crate::input::Input;
@@ -15,8 +15,8 @@ use std::sync::Mutex;
 ///
 /// # Safety
 /// The contract of [`count_bins`](super::device::kernel::CountBins).
-pub(super) unsafe fn count_bins<H: RegisterRepr, I: Input<H>, B: Bins<H>, C: Count, const VEC: usize>(
-    kernel: CountBins<H, I, B, C, VEC>,
+pub(super) unsafe fn count_bins<H: RegisterRepr, I: Input<H>, B: Bins<H>, const VEC: usize>(
+    kernel: CountBins<H, I, B, VEC>,
     team: Team,
 ) {
     let CountBins { input, bins, counts, .. } = kernel;
@@ -44,8 +44,13 @@ pub(super) unsafe fn count_bins<H: RegisterRepr, I: Input<H>, B: Bins<H>, C: Cou
             if sum > 0 {
                 // SAFETY: there is a count for each bin, and one worker at a time adds.
                 unsafe {
-                    let count = counts.as_mut_ptr().add(bin);
-                    count.write(count.read().plus(sum));
+                    if counts.long.is_empty() {
+                        let count = counts.short.as_mut_ptr().add(bin);
+                        count.write(count.read().wrapping_add(sum as u32));
+                    } else {
+                        let count = counts.long.as_mut_ptr().add(bin);
+                        count.write(count.read().wrapping_add(sum));
+                    }
                 }
             }
         }

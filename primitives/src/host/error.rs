@@ -303,6 +303,13 @@ pub enum Error {
         what: &'static str,
     },
 
+    /// A device that only plans was asked for what has to be computed.
+    #[error("the device only plans, so {what} is not possible: do it on a device that computes")]
+    OnlyPlanned {
+        /// What was asked for.
+        what: &'static str,
+    },
+
     /// Reading or writing a file failed.
     #[error("reading or writing a file failed: {0}")]
     Io(#[from] std::io::Error),

@@ -4,12 +4,12 @@ use crate::buckets::{Bucket, HoleBuckets};
 use crate::compare::{Compare, HoleOrder};
 use crate::hole::OperatorBody;
 use crate::host::instance::Instance;
-use crate::host::runtime::fill::{Operators, has_hole_for};
+use crate::host::runtime::fill::{Operators, has_hole_for, record};
 use crate::key::HoleCode;
 use crate::monoid::{HoleMonoid, Monoid};
 use crate::select::{HolePredicate, Predicate};
 use crate::sort::{RadixKey, SortBy};
-use crate::{Device, Error};
+use crate::{Device, Error, Stream};
 use bytemuck::Pod;
 use core::fmt;
 
@@ -21,7 +21,6 @@ pub(crate) const ALL_PTX: &[&[&[Instance]]] = &[
     crate::merge::device::place::ALL_PTX,
     crate::merge::device::runs::ALL_PTX,
     crate::merge_sort::device::ALL_PTX,
-    crate::multisplit::device::ALL_PTX,
     crate::order_statistics::device::instances::ALL_PTX,
     crate::permute::device::ALL_PTX,
     crate::reduce::device::kernel::ALL_PTX,
@@ -29,6 +28,7 @@ pub(crate) const ALL_PTX: &[&[&[Instance]]] = &[
     crate::reduce::device::segments::ALL_PTX,
     crate::runs::device::compact::ALL_PTX,
     crate::runs::device::expand::ALL_PTX,
+    crate::runs::device::hashed::ALL_PTX,
     crate::runs::device::reduce::ALL_PTX,
     crate::scan::device::kernel::ALL_PTX,
     crate::scan::device::segments::ALL_PTX,
@@ -41,9 +41,9 @@ pub(crate) const ALL_PTX: &[&[&[Instance]]] = &[
     crate::select::device::segments::ALL_PTX,
     crate::select::device::source::ALL_PTX,
     crate::sets::device::ALL_PTX,
-    crate::sort::device::encode::ALL_PTX,
     crate::sort::device::kernel::ALL_PTX,
     crate::sort::device::pack::ALL_PTX,
+    crate::sort::device::rows::ALL_PTX,
     crate::top_k::device::instances::ALL_PTX,
     crate::transfer::device::ALL_PTX,
     crate::transform::device::ALL_PTX,
@@ -54,43 +54,66 @@ pub(crate) const ALL_PTX: &[&[&[Instance]]] = &[
 pub struct Operator {
     filling: &'static OperatorBody,
     bytes: usize,
+    /// The kernel that writes its results, if that is what calls do.
+    written_by: Option<&'static str>,
 }
 
 impl Operator {
     /// An order, for merges, searches and segmented sorts.
     #[must_use]
     pub fn order<T: Pod, C: Compare<T>>() -> Self {
-        Self { filling: HoleOrder::filling::<T, C>(), bytes: size_of::<T>() }
+        Self { filling: HoleOrder::filling::<T, C>(), bytes: size_of::<T>(), written_by: None }
     }
 
     /// An associative operation, for scans.
     #[must_use]
     pub fn monoid<T: Pod, M: Monoid<T>>() -> Self {
-        Self { filling: HoleMonoid::<u32>::filling::<T, M>(), bytes: size_of::<T>() }
+        Self { filling: HoleMonoid::<u32>::filling::<T, M>(), bytes: size_of::<T>(), written_by: None }
     }
 
     /// A predicate, for selections and partitions.
     #[must_use]
     pub fn predicate<T: Pod, P: Predicate<T>>() -> Self {
-        Self { filling: HolePredicate::filling::<T, P>(), bytes: size_of::<T>() }
+        Self { filling: HolePredicate::filling::<T, P>(), bytes: size_of::<T>(), written_by: None }
     }
 
     /// A bucket function, for multisplits.
     #[must_use]
     pub fn bucket<T: Pod, B: Bucket<T>>() -> Self {
-        Self { filling: HoleBuckets::filling::<T, B>(), bytes: size_of::<T>() }
+        Self { filling: HoleBuckets::filling::<T, B>(), bytes: size_of::<T>(), written_by: None }
     }
 
     /// The code of a key, for radix sorts.
     #[must_use]
     pub fn radix_key<K: RadixKey>() -> Self {
-        Self { filling: HoleCode::key_filling::<K>(), bytes: size_of::<K>() }
+        Self { filling: HoleCode::key_filling::<K>(), bytes: size_of::<K>(), written_by: Some(writer::<K::Code>()) }
     }
 
     /// An order by a number, for radix sorts.
     #[must_use]
     pub fn sort_by<K: Pod, B: SortBy<K>>() -> Self {
-        Self { filling: HoleCode::filling::<K, B>(), bytes: size_of::<K>() }
+        Self { filling: HoleCode::filling::<K, B>(), bytes: size_of::<K>(), written_by: Some(writer::<B::Code>()) }
+    }
+
+    /// Records the operator now if launches on this stream would. A structure that keeps an operator for later launches calls this
+    /// first, so that the call that brings the operator fails, and not a later one. This runs code of the operator's author, so the
+    /// caller holds no lock.
+    ///
+    /// # Errors
+    /// [`Error::Unrecordable`].
+    #[doc(hidden)]
+    pub fn record(&self, stream: &Stream) -> Result<(), Error> {
+        if stream.records_operators() { record(self.filling) } else { Ok(()) }
+    }
+}
+
+/// Returns the kernel that writes codes of this type.
+const fn writer<C>() -> &'static str {
+    match size_of::<C>() {
+        4 => "transform_tiles_u32",
+        8 => "transform_tiles_u64",
+        16 => "transform_tiles_u64x2",
+        _ => "transform_tiles_u64x4",
     }
 }
 
@@ -139,6 +162,9 @@ impl Device {
             let ptx = instance.ptx();
             let fitting = operators.iter().filter(|it| has_hole_for(&ptx, it.filling.function, it.bytes));
             kernels.extend(fitting.map(|it| (instance, Operators::new(instance.holes(), |_| it.filling))));
+            let results = operators.iter().filter(|it| it.written_by == Some(instance.name()));
+            let results = results.filter_map(|it| it.filling.results);
+            kernels.extend(results.map(|body| (instance, Operators::new(instance.holes(), |_| body))));
         }
         self.load(&kernels)
     }

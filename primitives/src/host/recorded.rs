@@ -14,7 +14,7 @@ use std::sync::{PoisonError, RwLock};
 
 /// How to record a function of an operator, and what the kernels rely on.
 #[derive(Clone, Copy)]
-pub(crate) struct Recipe {
+pub struct Recipe {
     /// Tells operators apart.
     pub operator: fn() -> TypeId,
     /// The operator's type, for messages.
@@ -173,7 +173,8 @@ impl Drop for AtWork {
 mod tests {
     use super::*;
     use crate::compare::{Compare, Less};
-    use crate::key::code_recipe;
+    use crate::host::computed::Unary as _;
+    use crate::key::CodeOf;
     use crate::multisplit::Bucket;
     use crate::operator::{Id, Kind, Leaf, Record, Recording, Twin, Value, operator};
     use crate::sort::{RadixKey, code_of};
@@ -410,7 +411,7 @@ mod tests {
 
     #[test]
     fn codes_have_no_more_bits_than_they_say() {
-        let function = code_recipe::<Short>().function().unwrap();
+        let function = CodeOf::<Short>::RECIPE.function().unwrap();
         for key in [0, 31, 32, 77, u32::MAX] {
             assert_eq!(code_of(Short(key)), key % 32);
             assert_eq!(function.interpret(&[&key.to_ne_bytes()], &[]), (key % 32).to_ne_bytes());

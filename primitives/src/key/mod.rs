@@ -4,9 +4,8 @@ mod radix_code;
 mod radix_key;
 
 pub use radix_code::{RadixCode, ShortCode};
-pub(crate) use radix_key::HoleCode;
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use radix_key::{CodeOf, HoleCode, KeyOf};
 pub use radix_key::{FromCode, RadixKey, SortBy};
 #[doc(hidden)]
 pub use radix_key::{Number, bits_of, code_of, sign_of};
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use radix_key::{code_recipe, key_recipe};

@@ -3,7 +3,7 @@
 use crate::code::{Bits, Sign, U256};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::compare::{Greater, HoleOrder};
-use crate::hole::{Hole, RegisterRepr};
+use crate::hole::RegisterRepr;
 use crate::sealed::Sealed;
 
 /// A number that keys are sorted by: `u32`, `u64`, `u128` or [`U256`].
@@ -20,13 +20,6 @@ pub trait RadixCode: Bits + Sealed {
     #[doc(hidden)]
     #[must_use]
     fn cut(self, bits: u32) -> Self;
-
-    /// Evaluates a function whose result is such a number.
-    ///
-    /// # Safety
-    /// The hole was made of such a function for elements that are held in an `H`.
-    #[doc(hidden)]
-    unsafe fn of<H: RegisterRepr>(hole: &Hole, key: H) -> Self;
 }
 
 /// A number of up to 128 bits: `u32`, `u64` or `u128`.
@@ -60,7 +53,7 @@ pub trait ShortCode: RadixCode {
 
 /// Numbers that kernels load as they are.
 macro_rules! loaded_as_they_are {
-    ($($code:ident by $evaluate:ident;)*) => { $(
+    ($($code:ident)*) => { $(
         impl RadixCode for $code {
             const BITS: u32 = $code::BITS;
 
@@ -72,12 +65,6 @@ macro_rules! loaded_as_they_are {
             #[inline(always)]
             fn cut(self, bits: u32) -> Self {
                 if bits < $code::BITS { self & ((1 << bits) - 1) } else { self }
-            }
-
-            #[inline(always)]
-            unsafe fn of<H: RegisterRepr>(hole: &Hole, key: H) -> Self {
-                // SAFETY: guaranteed by the caller.
-                unsafe { H::$evaluate(hole, key) }
             }
         }
 
@@ -113,8 +100,7 @@ macro_rules! loaded_as_they_are {
 }
 
 loaded_as_they_are! {
-    u32 by code_32;
-    u64 by code_64;
+    u32 u64
 }
 
 impl RadixCode for u128 {
@@ -128,13 +114,6 @@ impl RadixCode for u128 {
     #[inline(always)]
     fn cut(self, bits: u32) -> Self {
         if bits < 128 { self & ((1 << bits) - 1) } else { self }
-    }
-
-    #[inline(always)]
-    unsafe fn of<H: RegisterRepr>(hole: &Hole, key: H) -> Self {
-        // SAFETY: guaranteed by the caller.
-        let [lower, upper] = unsafe { H::code_128(hole, key) };
-        (upper as u128) << 64 | lower as u128
     }
 }
 
@@ -183,12 +162,5 @@ impl RadixCode for U256 {
     #[inline(always)]
     fn cut(self, bits: u32) -> Self {
         Self { high: self.high.cut(bits.saturating_sub(128)), low: self.low.cut(bits) }
-    }
-
-    #[inline(always)]
-    unsafe fn of<H: RegisterRepr>(hole: &Hole, key: H) -> Self {
-        // SAFETY: guaranteed by the caller.
-        let [a, b, c, d] = unsafe { H::code_256(hole, key) };
-        Self { high: u128::of_halves([a, b]), low: u128::of_halves([c, d]) }
     }
 }

@@ -2,15 +2,16 @@
 
 use super::RadixCode;
 use crate::code::{Sign, U256};
-use crate::form::{Holes, Param};
-use crate::hole::Hole;
-use crate::operator::operator;
+use crate::form::Param;
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::{
-    hole::{Calls, OperatorBody},
-    host::recorded::Recipe,
-    operator::Recorded,
-};
+use crate::hole::{Hole, OperatorBody};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::host::computed::{Unary, body};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::host::recorded::Recipe;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::operator::Recorded;
+use crate::operator::operator;
 use bytemuck::Pod;
 #[cfg(not(target_arch = "nvptx64"))]
 use core::any::type_name;
@@ -331,32 +332,21 @@ numbers! {
     }, code => half::bf16::from_bits((if code >> 15 == 0 { code ^ 0xFFFF } else { code ^ 0x8000 }) as u16);
 }
 
-/// A function from keys to their codes that is not known when a kernel is compiled: a [`Hole`].
-#[repr(C)]
+/// A function from keys to their codes: a [`Hole`] whose results are a source.
+#[cfg(not(target_arch = "nvptx64"))]
 #[derive(Clone, Copy, Debug)]
-pub struct HoleCode(pub(crate) Hole);
-
-// SAFETY: `repr(C)` around a parameter.
-unsafe impl Param for HoleCode {
-    const HOLES: Holes = Holes::FIRST;
-}
+pub(crate) struct HoleCode(Hole);
 
 #[cfg(not(target_arch = "nvptx64"))]
 impl HoleCode {
     /// Returns the code of keys of this type.
     pub(crate) fn of_key<K: RadixKey>() -> Self {
-        Self(Hole::new((), Self::key_filling::<K>()))
+        Self(Hole::new(CodeOf::<K>::new(), Self::key_filling::<K>()))
     }
 
     /// Describes what fills the hole for keys of this type.
     pub(crate) fn key_filling<K: RadixKey>() -> &'static OperatorBody {
-        /// # Safety
-        /// The argument begins with a `K`, and the results have room for its code.
-        unsafe fn native<K: RadixKey>(_: *const u8, calls: &Calls) {
-            // SAFETY: guaranteed by the caller; a `K` is plain data.
-            unsafe { calls.unary(code_of::<K>) };
-        }
-        const { &OperatorBody::of(code_recipe::<K>(), native::<K>) }
+        body::<CodeOf<K>>()
     }
 
     /// Returns the code that orders keys as `by` does.
@@ -366,22 +356,84 @@ impl HoleCode {
 
     /// Describes what fills the hole for an order by a number.
     pub(crate) fn filling<K: Pod, B: SortBy<K>>() -> &'static OperatorBody {
-        /// # Safety
-        /// The state is a `B`, the argument begins with a `K`, and the results have room for its code.
-        unsafe fn native<K: Pod, B: SortBy<K>>(state: *const u8, calls: &Calls) {
-            // SAFETY: guaranteed by the caller; a `B` and a `K` are plain data.
-            unsafe {
-                let by = *state.cast::<B>();
-                calls.unary(|key: K| by.code(key));
-            }
-        }
-        const { &OperatorBody::new::<B, K, B::Code, 1>("code", B::recorded, native::<K, B>) }
+        body::<CodeBy<K, B>>()
+    }
+
+    /// Returns the function.
+    pub(crate) fn hole(&self) -> &Hole {
+        &self.0
+    }
+}
+
+/// An order by a number as a function of one element.
+#[cfg(not(target_arch = "nvptx64"))]
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+struct CodeBy<K, B>(B, PhantomData<K>);
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<K: Pod, B: SortBy<K>> Unary for CodeBy<K, B> {
+    type Item = K;
+    type Output = B::Code;
+    const RECIPE: Recipe = Recipe::new::<B, K, B::Code>("code", B::recorded, const { &[size_of::<K>()] });
+
+    #[inline(always)]
+    fn call(&self, key: K) -> B::Code {
+        self.0.code(key)
+    }
+}
+
+/// The code of a key as a function of one element. It has no state.
+#[cfg(not(target_arch = "nvptx64"))]
+#[derive(Clone, Copy)]
+pub(crate) struct CodeOf<K>(PhantomData<fn(K)>);
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<K> CodeOf<K> {
+    pub(crate) const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<K: RadixKey> Unary for CodeOf<K> {
+    type Item = K;
+    type Output = K::Code;
+    const RECIPE: Recipe = code_recipe::<K>();
+
+    #[inline(always)]
+    fn call(&self, key: K) -> K::Code {
+        code_of(key)
+    }
+}
+
+/// The key of a code as a function of one element. It has no state.
+#[cfg(not(target_arch = "nvptx64"))]
+#[derive(Clone, Copy)]
+pub(crate) struct KeyOf<K>(PhantomData<fn() -> K>);
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<K> KeyOf<K> {
+    pub(crate) const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<K: FromCode> Unary for KeyOf<K> {
+    type Item = K::Code;
+    type Output = K;
+    const RECIPE: Recipe = key_recipe::<K>();
+
+    #[inline(always)]
+    fn call(&self, code: K::Code) -> K {
+        K::from_code(code)
     }
 }
 
 /// Describes the code of keys. It is no function of an operator with state, even if the key is one.
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) const fn code_recipe<K: RadixKey>() -> Recipe {
+const fn code_recipe<K: RadixKey>() -> Recipe {
     let (recorded, arguments) = (<K as RadixKey>::recorded, const { &[size_of::<K>()] });
     let recipe = Recipe::new::<PhantomData<fn(K) -> K::Code>, K, K::Code>("code", recorded, arguments);
     let bits = bits_of::<K>();
@@ -392,7 +444,7 @@ pub(crate) const fn code_recipe<K: RadixKey>() -> Recipe {
 
 /// Describes the inverse of the code.
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) const fn key_recipe<K: FromCode>() -> Recipe {
+const fn key_recipe<K: FromCode>() -> Recipe {
     let arguments = const { &[size_of::<K::Code>()] };
     let recorded = <K as FromCode>::recorded;
     let recipe = Recipe::new::<PhantomData<fn(K::Code) -> K>, K::Code, K>("from_code", recorded, arguments);

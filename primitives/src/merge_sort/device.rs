@@ -9,6 +9,7 @@ use crate::block::runs::{self as block, Items, MAX_PIECES, Table};
 use crate::block::warp;
 use crate::compare::{HoleOrder, KeyOrder};
 use crate::form::kernel;
+use crate::input::Prefix;
 use crate::merge::{Boundary, PARTITION_THREADS, RUNS_THREADS, SLACK, run_at, runs_items, tile_len};
 use crate::monoid::Sum;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
@@ -79,13 +80,14 @@ impl Plan {
     native = super::native::split_groups
 )]
 pub unsafe fn split_groups<K: Pod, C: KeyOrder<K>>(
-    keys: Global<K>,
+    keys: Prefix<K>,
     compare: C,
     plan: Plan,
     slack: u32,
     splits: GlobalMut<u64>,
     broken: GlobalMut<u32>,
 ) {
+    let keys = keys.get();
     let found = SharedMemory::new().take::<u64>(PARTITION_THREADS as usize);
 
     let lanes = 1u32 << plan.rounds;
@@ -142,9 +144,9 @@ pub const fn shared<K: Pod, V: Pod>(threads: u32, items: usize) -> usize {
 /// dependent read and one write of shared memory, and about 20 instructions: with 4 or 5 rounds, these are the limit.
 ///
 /// # Safety
-/// The launch has one block per tile. `splits` and `broken` are what [`SplitGroups`] has written for this plan, with a slack
+/// The launch has at least one block per tile. `splits` and `broken` are what [`SplitGroups`] has written for this plan, with a slack
 /// of at most 64. The plan's tiles have `tile_len(THREADS, ITEMS, rounds)` outputs. Unless values are zero-sized, there are
-/// as many as keys. The output is as long as the input and does not overlap it. While the kernel runs, nothing writes the
+/// as many as keys. The output has room for the input and does not overlap it. While the kernel runs, nothing writes the
 /// inputs, and nothing else uses the output.
 #[kernel(
     listed,
@@ -154,7 +156,7 @@ pub const fn shared<K: Pod, V: Pod>(threads: u32, items: usize) -> usize {
     native = super::native::merge_groups
 )]
 pub unsafe fn merge_groups<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
-    keys: Global<K>,
+    keys: Prefix<K>,
     values: Global<V>,
     out_keys: GlobalMut<K>,
     out_values: GlobalMut<V>,
@@ -163,6 +165,7 @@ pub unsafe fn merge_groups<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, c
     splits: Global<u64>,
     broken: Global<u32>,
 ) {
+    let keys = keys.get();
     let room = block::room(THREADS, ITEMS, 1);
     let mut memory = SharedMemory::new();
     let both = Items::<K, V>::take(&mut memory, 2 * room);

@@ -7,10 +7,11 @@ use crate::compare::{Compare, HoleOrder};
 use crate::host::repr::{expect_repr, repr_layout};
 use crate::host::runtime::column::{AnySlice, AnySliceMut, AnyVec, Column};
 use crate::host::runtime::pairs::{Columns, ColumnsMut};
+use crate::host::source::{SliceSource, SliceTarget};
 use crate::merge::{MAX_RUNS, PARTITION_THREADS, RUNS_THREADS};
 use crate::segmented_sort::{gather_values, moves_values, run_len, sort_runs};
 use crate::transform::laid_out::{Indices, LaidOut, LaidOutMut};
-use crate::{DeviceSlice, DeviceSliceMut, Error, Stream, expect_len};
+use crate::{DeviceSliceMut, Error, Stream, expect_len};
 use bytemuck::Pod;
 
 /// Sorts keys into another buffer.
@@ -18,16 +19,16 @@ use bytemuck::Pod;
 /// # Errors
 /// [`Error::LengthMismatch`] if the lengths differ: nothing is written in this case. [`Error::TooLong`] for 2^32 keys or
 /// more of over 16 bytes; [`Error::OutOfMemory`]; any launch error.
-pub fn keys<'a, K: Pod, C: Compare<K>>(
+pub fn keys<'a, 'b, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    input: impl Into<DeviceSlice<'a, K>>,
-    output: impl Into<DeviceSliceMut<'a, K>>,
+    input: impl SliceSource<'a, K>,
+    output: impl Into<DeviceSliceMut<'b, K>>,
     order: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let (input, output): (DeviceSlice<'a, K>, DeviceSliceMut<'a, K>) = (input.into(), output.into());
+    let input = input.into_first().lower();
     let _span = crate::span!(stream, "merge_sort::keys", input.len());
-    sort_keys(stream, input.into(), output.into(), HoleOrder::of::<K, C>(order))
+    sort_keys(stream, input, output.into().into(), HoleOrder::of::<K, C>(order))
 }
 
 /// Sorts keys in place.
@@ -36,13 +37,13 @@ pub fn keys<'a, K: Pod, C: Compare<K>>(
 /// Same as [`keys`].
 pub fn keys_in_place<'a, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    keys: impl Into<DeviceSliceMut<'a, K>>,
+    keys: impl SliceTarget<'a, K>,
     order: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let keys: DeviceSliceMut<'a, K> = keys.into();
+    let keys = keys.into_first().lower();
     let _span = crate::span!(stream, "merge_sort::keys_in_place", keys.len());
-    let keys = ColumnsMut::keys(stream, keys.into())?;
+    let keys = ColumnsMut::keys(stream, keys)?;
     sort(stream, keys.as_const(), keys, HoleOrder::of::<K, C>(order))
 }
 
@@ -50,16 +51,18 @@ pub fn keys_in_place<'a, K: Pod, C: Compare<K>>(
 ///
 /// # Errors
 /// Same as [`keys`], and [`Error::TooLong`] for 2^32 values or more of a size that is [moved by index](super).
-pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
+pub fn pairs<'a, 'b, 'c, 'd, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
-    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
-    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    input: (impl SliceSource<'a, K>, impl SliceSource<'b, V>),
+    output: (impl Into<DeviceSliceMut<'c, K>>, impl Into<DeviceSliceMut<'d, V>>),
     order: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let input: (DeviceSlice<'a, K>, _) = (input.0.into(), input.1);
-    let _span = crate::span!(stream, "merge_sort::pairs", input.0.len());
-    let (from, to) = ((input.0.into(), input.1.into().into()), (output.0.into().into(), output.1.into().into()));
+    let (from, to) = (
+        (input.0.into_first().lower(), input.1.into_first().lower()),
+        (output.0.into().into(), output.1.into().into()),
+    );
+    let _span = crate::span!(stream, "merge_sort::pairs", from.0.len());
     sort_pairs(stream, from, to, HoleOrder::of::<K, C>(order))
 }
 
@@ -67,15 +70,15 @@ pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
 ///
 /// # Errors
 /// Same as [`pairs`].
-pub fn pairs_in_place<'a, K: Pod, V: Pod, C: Compare<K>>(
+pub fn pairs_in_place<'a, 'b, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
-    pairs: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    pairs: (impl SliceTarget<'a, K>, impl SliceTarget<'b, V>),
     order: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
-    let pairs: (DeviceSliceMut<'a, K>, _) = (pairs.0.into(), pairs.1);
+    let pairs = (pairs.0.into_first().lower(), pairs.1.into_first().lower());
     let _span = crate::span!(stream, "merge_sort::pairs_in_place", pairs.0.len());
-    let pairs = ColumnsMut::new(stream, (pairs.0.into(), pairs.1.into().into()), "the values of a merge sort")?;
+    let pairs = ColumnsMut::new(stream, pairs, "the values of a merge sort")?;
     sort(stream, pairs.as_const(), pairs, HoleOrder::of::<K, C>(order))
 }
 
@@ -103,16 +106,16 @@ pub(crate) fn sort(stream: &Stream, from: Columns, to: ColumnsMut, order: HoleOr
     }
     let layout = repr_layout(from.keys.size());
     let keys = LaidOut::new(stream, from.keys, layout)?;
-    let to_keys = LaidOutMut::new(stream, to.keys, layout)?;
+    let to_keys = LaidOutMut::first(stream, to.keys, layout, from.limit().counted())?;
     if is_moved(layout.size(), from.values) && is_moved(layout.size(), to.values.as_const()) {
-        let from = Columns { keys: keys.view, values: from.values };
-        passes(stream, from, ColumnsMut { keys: to_keys.view, values: to.values }, order)?;
+        let held = Columns { keys: keys.view, values: from.values };
+        passes(stream, held, ColumnsMut { keys: to_keys.view, values: to.values }, order)?;
     } else {
         let mut indices = Indices::new(stream, len, len)?;
         let indexed = Columns { keys: keys.view, values: indices.from.raw_view(stream)?.into() };
         let moved = ColumnsMut { keys: to_keys.view, values: indices.to.raw_view_mut(stream)?.into() };
         passes(stream, indexed, moved, order)?;
-        gather_values(stream, &indices, from.values, to.values)?;
+        gather_values(stream, &indices, from.values.limited(from.limit()), to.values)?;
     }
     to_keys.finish(stream)
 }
@@ -131,39 +134,46 @@ fn passes(stream: &Stream, from: Columns, to: ColumnsMut, order: HoleOrder) -> R
     let rounds = len.div_ceil(run).next_power_of_two().ilog2();
     let passes = rounds.div_ceil(MAX_RUNS.ilog2());
     if passes == 0 {
-        return sort_runs(stream, from, to, order);
+        return sort_runs(stream, from, to, order, run);
     }
     let (mut keys, mut values) = (AnyVec::uninit(stream, key, len)?, AnyVec::uninit(stream, value, len)?);
     let spare = ColumnsMut { keys: keys.raw_view_mut(stream)?, values: values.raw_view_mut(stream)? };
     let buffers = [to, spare];
     let target = |pass: u32| buffers[(passes - pass) as usize % 2];
-    sort_runs(stream, from, target(0), order)?;
-    let mut broken = stream.zeroed::<u32>(passes as usize)?;
-    let broken = broken.raw_view_mut(stream)?;
+    // As even as possible: narrow groups have larger tiles.
     let mut left = rounds;
+    let mut plans = Vec::with_capacity(passes as usize);
     for pass in 0..passes {
-        // As even as possible: narrow groups have larger tiles.
         let rounds = left.div_ceil(passes - pass);
         left -= rounds;
         let tile = merge_groups!(to.sizes() => (K, V, ITEMS), outputs::<ITEMS>(rounds));
         let group = run << rounds;
         let tiles_per_group = group.div_ceil(tile);
         let tiles = len / group * tiles_per_group + (len % group).div_ceil(tile);
-        let plan = Plan { run: run as u64, tiles: tiles_per_group as u64, tile: tile as u32, rounds };
-        let (from, to) = (target(pass).as_const(), target(pass + 1));
-        let mut splits = stream.uninit::<u64>(tiles << rounds)?;
-        let splits_view = splits.raw_view_mut(stream)?;
+        plans.push((Plan { run: run as u64, tiles: tiles_per_group as u64, tile: tile as u32, rounds }, tiles));
+        run = group;
+    }
+    // All memory is allocated before anything is written: the output may be the input.
+    let mut broken = stream.zeroed::<u32>(passes as usize)?;
+    let broken = broken.raw_view_mut(stream)?;
+    let splits = plans.iter().map(|(plan, tiles)| tiles << plan.rounds).max();
+    let mut splits = stream.uninit::<u64>(splits.unwrap_or(0))?;
+    let splits_view = splits.raw_view_mut(stream)?;
+    sort_runs(stream, from, target(0), order, run_len(to.sizes()))?;
+    for (pass, (plan, tiles)) in plans.into_iter().enumerate() {
+        let (rounds, pass) = (plan.rounds, pass as u32);
+        let (from, to) = (target(pass).as_const().limited(from.limit()), target(pass + 1));
         // SAFETY: there is a word for each pass.
         let broken = unsafe { broken.slice(pass as usize, 1) };
         split_groups!(key => K, {
-            let split = SplitGroups::new(from.keys.as_type::<K>(), order, plan, BOUNDARY_SLACK, splits_view, broken);
+            let split = SplitGroups::new(from.keys.prefix::<K>(), order, plan, BOUNDARY_SLACK, splits_view, broken);
             // SAFETY: as many blocks as the tiles need, and a split per tile and run. The word is zero.
             unsafe { stream.launch(split, tiles.div_ceil((PARTITION_THREADS as usize >> rounds) - 1))? };
         });
         merge_groups!(to.sizes() => (K, V, ITEMS), {
-            let (from, to) = (from.as_types::<K, V>(), to.as_types::<K, V>());
+            let (keys, from, to) = (from.keys.prefix::<K>(), from.as_types::<K, V>(), to.as_types::<K, V>());
             let merge = MergeGroups::<K, V, HoleOrder, RUNS_THREADS, ITEMS>::new(
-                from.keys,
+                keys,
                 from.values,
                 to.keys,
                 to.values,
@@ -176,7 +186,6 @@ fn passes(stream: &Stream, from: Columns, to: ColumnsMut, order: HoleOrder) -> R
             // have the same length; there are as many values as keys, if there are any.
             unsafe { stream.launch(merge, tiles)? };
         });
-        run = group;
     }
     Ok(())
 }

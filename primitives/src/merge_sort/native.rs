@@ -24,8 +24,11 @@ pub(super) unsafe fn merge_groups<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS:
     team: Team,
 ) {
     let MergeGroups { keys, values, out_keys, out_values, compare, plan, .. } = kernel;
-    // SAFETY: nothing writes the inputs.
-    let (keys, values) = unsafe { (keys.as_slice(), values.as_slice()) };
+    // SAFETY: nothing writes the inputs, nor the number of keys.
+    let (keys, values) = unsafe { (keys.get().as_slice(), values.as_slice()) };
+    if keys.is_empty() {
+        return;
+    }
     let (run, group) = (plan.run as usize, (plan.run as usize) << plan.rounds);
     let groups = keys.len().div_ceil(group);
     let parts = (2 * team.parts(keys.len())).div_ceil(groups);

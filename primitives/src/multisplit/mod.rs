@@ -22,11 +22,8 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-pub(crate) mod device;
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) mod host;
-#[cfg(not(target_arch = "nvptx64"))]
-pub(crate) mod native;
 
 pub use crate::buckets::{Bucket, Shift};
 

@@ -63,9 +63,7 @@ pub(crate) mod native;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{
-    Length, Which, adjacent_difference, adjacent_difference_in_place, distinct, distinct_counts, distinct_inverse,
-    reduce_by_key, run_length_decode, run_length_encode, unique, unique_by_key, unique_last,
+    Length, Which, adjacent_difference, adjacent_difference_in_place, distinct, distinct_counts,
+    distinct_counts_hashed, distinct_inverse, reduce_by_key, run_length_decode, run_length_encode, unique,
+    unique_by_key, unique_last,
 };
-#[cfg(not(target_arch = "nvptx64"))]
-#[doc(hidden)]
-pub use host::{Shape, reduce_by_key_shaped, run_length_encode_shaped};

@@ -5,6 +5,7 @@
 
 use super::device::compact::CompactRuns;
 use super::device::expand::{ExpandRuns, SplitRuns};
+use super::device::hashed::{CountDistinct, EMPTY};
 use super::device::open::{Join, Open};
 use super::device::reduce::{Heads, ReduceRuns};
 use super::device::run_outputs::RunOutputs;
@@ -15,8 +16,11 @@ use crate::kernel::Team;
 use crate::monoid::Combine;
 use crate::segments::native::{invert, pieces};
 use crate::select::native::{compact, write_kept};
+use crate::sort::ShortCode;
 use bytemuck::Pod;
+use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Mutex;
 
 /// # Safety
 /// The contract of [`compact_runs`](super::device::compact::CompactRuns).
@@ -192,8 +196,44 @@ pub(super) unsafe fn reduce_runs<
     }
 }
 
-/// Only tells the number of outputs: the workers divide the outputs themselves.
+/// Each part counts for itself. The slots are filled one after the other.
 ///
+/// # Safety
+/// The contract of [`count_distinct`](super::device::hashed::CountDistinct).
+pub(super) unsafe fn count_distinct<K: ShortCode>(kernel: CountDistinct<K>, team: Team) {
+    let CountDistinct { keys, sign, codes, counts, is_full, .. } = kernel;
+    // SAFETY: nothing writes the keys.
+    let keys = unsafe { keys.as_slice() };
+    let slots = codes.len() - 1;
+    let all = Mutex::new(HashMap::<u64, u64>::new());
+    let count: &dyn Fn(usize, Range<usize>) = &|_, range| {
+        let mut own = HashMap::<u64, u64>::new();
+        for &key in &keys[range] {
+            *own.entry(sign.encode(key).halves()[0]).or_insert(0) += 1;
+            // `EMPTY` may be among them, which takes none of the slots.
+            if own.len() > slots + 1 {
+                break;
+            }
+        }
+        let mut all = all.lock().expect("nothing panics while it has the lock");
+        for (code, count) in own {
+            *all.entry(code).or_insert(0) += count;
+        }
+    };
+    // SAFETY: the body captures arguments, plain data and locks.
+    unsafe { team.divide(keys.len(), count) };
+    let mut all = all.into_inner().expect("all parts have returned");
+    // SAFETY: the buffers have these slots, and nothing else uses them.
+    unsafe {
+        counts.as_mut_ptr().write(all.remove(&EMPTY).unwrap_or(0));
+        is_full.as_mut_ptr().write((all.len() > slots) as u32);
+        for (slot, (code, count)) in all.into_iter().take(slots).enumerate() {
+            codes.as_mut_ptr().add(1 + slot).write(code);
+            counts.as_mut_ptr().add(1 + slot).write(count);
+        }
+    }
+}
+
 /// # Safety
 /// The contract of [`split_runs`](super::device::expand::SplitRuns).
 pub(super) unsafe fn split_runs(kernel: SplitRuns, _: Team) {

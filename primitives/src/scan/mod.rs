@@ -33,7 +33,4 @@ pub use host::by_key::{exclusive_by_key, inclusive_by_key, segmented_exclusive, 
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::inclusive_any;
 #[cfg(not(target_arch = "nvptx64"))]
-#[doc(hidden)]
-pub use host::{Shape, scan_shaped};
-#[cfg(not(target_arch = "nvptx64"))]
 pub use host::{exclusive, exclusive_in_place, exclusive_sum, inclusive, inclusive_in_place, inclusive_sum};

@@ -19,11 +19,11 @@ use bytemuck::Pod;
 /// # Errors
 /// [`Error::LengthMismatch`] if the output is not as long as the needles, or [`Error::TooLong`] if the haystack is too
 /// long for the position type: nothing is written in these cases. [`Error::OutOfMemory`]; any launch error.
-pub fn lower_bound<'a, K: Pod, C: Compare<K>, I: IndexOut>(
+pub fn lower_bound<'a, 'b, 'c, K: Pod, C: Compare<K>, I: IndexOut>(
     stream: &Stream,
     haystack: impl Into<DeviceSlice<'a, K>>,
-    needles: impl Into<DeviceSlice<'a, K>>,
-    out: impl Into<DeviceSliceMut<'a, I>>,
+    needles: impl Into<DeviceSlice<'b, K>>,
+    out: impl Into<DeviceSliceMut<'c, I>>,
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
@@ -37,11 +37,11 @@ pub fn lower_bound<'a, K: Pod, C: Compare<K>, I: IndexOut>(
 ///
 /// # Errors
 /// Same as [`lower_bound`].
-pub fn upper_bound<'a, K: Pod, C: Compare<K>, I: IndexOut>(
+pub fn upper_bound<'a, 'b, 'c, K: Pod, C: Compare<K>, I: IndexOut>(
     stream: &Stream,
     haystack: impl Into<DeviceSlice<'a, K>>,
-    needles: impl Into<DeviceSlice<'a, K>>,
-    out: impl Into<DeviceSliceMut<'a, I>>,
+    needles: impl Into<DeviceSlice<'b, K>>,
+    out: impl Into<DeviceSliceMut<'c, I>>,
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
@@ -55,12 +55,12 @@ pub fn upper_bound<'a, K: Pod, C: Compare<K>, I: IndexOut>(
 ///
 /// # Errors
 /// Same as [`lower_bound`], for both outputs.
-pub fn equal_range<'a, K: Pod, C: Compare<K>, I: IndexOut>(
+pub fn equal_range<'a, 'b, 'c, 'd, K: Pod, C: Compare<K>, I: IndexOut>(
     stream: &Stream,
     haystack: impl Into<DeviceSlice<'a, K>>,
-    needles: impl Into<DeviceSlice<'a, K>>,
-    lower: impl Into<DeviceSliceMut<'a, I>>,
-    upper: impl Into<DeviceSliceMut<'a, I>>,
+    needles: impl Into<DeviceSlice<'b, K>>,
+    lower: impl Into<DeviceSliceMut<'c, I>>,
+    upper: impl Into<DeviceSliceMut<'d, I>>,
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
@@ -77,11 +77,11 @@ pub fn equal_range<'a, K: Pod, C: Compare<K>, I: IndexOut>(
 ///
 /// # Errors
 /// Same as [`lower_bound`].
-pub fn lower_bound_sorted<'a, K: Pod, C: Compare<K>, I: IndexOut>(
+pub fn lower_bound_sorted<'a, 'b, 'c, K: Pod, C: Compare<K>, I: IndexOut>(
     stream: &Stream,
     haystack: impl Into<DeviceSlice<'a, K>>,
-    needles: impl Into<DeviceSlice<'a, K>>,
-    out: impl Into<DeviceSliceMut<'a, I>>,
+    needles: impl Into<DeviceSlice<'b, K>>,
+    out: impl Into<DeviceSliceMut<'c, I>>,
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
@@ -95,11 +95,11 @@ pub fn lower_bound_sorted<'a, K: Pod, C: Compare<K>, I: IndexOut>(
 ///
 /// # Errors
 /// Same as [`lower_bound`].
-pub fn upper_bound_sorted<'a, K: Pod, C: Compare<K>, I: IndexOut>(
+pub fn upper_bound_sorted<'a, 'b, 'c, K: Pod, C: Compare<K>, I: IndexOut>(
     stream: &Stream,
     haystack: impl Into<DeviceSlice<'a, K>>,
-    needles: impl Into<DeviceSlice<'a, K>>,
-    out: impl Into<DeviceSliceMut<'a, I>>,
+    needles: impl Into<DeviceSlice<'b, K>>,
+    out: impl Into<DeviceSliceMut<'c, I>>,
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };

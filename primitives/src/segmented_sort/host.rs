@@ -17,9 +17,8 @@ use crate::host::runtime::offsets::{Offsets, Trust, expect_offsets, invalid_offs
 use crate::host::runtime::pairs::{Columns, ColumnsMut};
 use crate::host::source;
 use crate::operator::map;
-use crate::transfer;
 use crate::transform;
-use crate::transform::laid_out::{Indices, LaidOut};
+use crate::transform::laid_out::{Indices, LaidOut, copy_first};
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 use std::marker::PhantomData;
@@ -49,11 +48,11 @@ use std::marker::PhantomData;
 /// [`Error::InvalidOffsets`] if the offsets decrease or exceed the input: nothing is written in this case.
 /// [`Error::LengthMismatch`] if the slices differ in length or there is no offset at all; [`Error::TooLong`] for more
 /// than 2^32 - 1 keys; any launch or allocation error.
-pub fn segmented_keys<'a, K: Pod, C: Compare<K>>(
+pub fn segmented_keys<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, K>>,
-    offsets: impl Into<Offsets<'a, u32>>,
-    output: impl Into<DeviceSliceMut<'a, K>>,
+    offsets: impl Into<Offsets<'b, u32>>,
+    output: impl Into<DeviceSliceMut<'c, K>>,
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
@@ -67,10 +66,10 @@ pub fn segmented_keys<'a, K: Pod, C: Compare<K>>(
 ///
 /// # Errors
 /// Same as [`segmented_keys`].
-pub fn segmented_keys_in_place<'a, K: Pod, C: Compare<K>>(
+pub fn segmented_keys_in_place<'a, 'b, K: Pod, C: Compare<K>>(
     stream: &Stream,
     keys: impl Into<DeviceSliceMut<'a, K>>,
-    offsets: impl Into<Offsets<'a, u32>>,
+    offsets: impl Into<Offsets<'b, u32>>,
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
@@ -84,11 +83,11 @@ pub fn segmented_keys_in_place<'a, K: Pod, C: Compare<K>>(
 ///
 /// # Errors
 /// Same as [`segmented_keys`].
-pub fn segmented_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
+pub fn segmented_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
-    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
-    offsets: impl Into<Offsets<'a, u32>>,
-    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'b, V>>),
+    offsets: impl Into<Offsets<'c, u32>>,
+    output: (impl Into<DeviceSliceMut<'d, K>>, impl Into<DeviceSliceMut<'e, V>>),
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
@@ -102,10 +101,10 @@ pub fn segmented_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
 ///
 /// # Errors
 /// Same as [`segmented_keys`].
-pub fn segmented_pairs_in_place<'a, K: Pod, V: Pod, C: Compare<K>>(
+pub fn segmented_pairs_in_place<'a, 'b, 'c, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
-    pairs: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
-    offsets: impl Into<Offsets<'a, u32>>,
+    pairs: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'b, V>>),
+    offsets: impl Into<Offsets<'c, u32>>,
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
@@ -136,11 +135,11 @@ pub fn segmented_pairs_in_place<'a, K: Pod, V: Pod, C: Compare<K>>(
 ///
 /// # Errors
 /// Same as [`segmented_keys`].
-pub fn segmented_argsort<'a, K: Pod, C: Compare<K>>(
+pub fn segmented_argsort<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     stream: &Stream,
     keys: impl Into<DeviceSlice<'a, K>>,
-    offsets: impl Into<Offsets<'a, u32>>,
-    positions: impl Into<DeviceSliceMut<'a, u32>>,
+    offsets: impl Into<Offsets<'b, u32>>,
+    positions: impl Into<DeviceSliceMut<'c, u32>>,
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
@@ -149,8 +148,11 @@ pub fn segmented_argsort<'a, K: Pod, C: Compare<K>>(
     positions_sorted(stream, keys.into().into(), offsets, positions.into(), HoleOrder::of::<K, C>(compare))
 }
 
-/// [`segmented_pairs_in_place`] with a given tile shape: for tests that need many tiles of few items.
-#[doc(hidden)]
+/// [`segmented_pairs_in_place`] with a given tile shape.
+///
+/// # Errors
+/// Those of [`segmented_pairs_in_place`].
+#[cfg(feature = "testing")]
 pub fn segmented_pairs_shaped<
     K: RegisterRepr,
     V: Pod,
@@ -241,7 +243,7 @@ pub(crate) fn gather_values(stream: &Stream, indices: &Indices, from: Column, to
     }
     let mut copy = AnyVec::uninit(stream, from.size(), from.len())?;
     let copy = copy.raw_view_mut(stream)?;
-    transfer::copy_columns(stream, from, copy)?;
+    copy_first(stream, from, copy)?;
     indices.gather_held(stream, copy.as_const(), to)
 }
 
@@ -354,12 +356,12 @@ impl<K: RegisterRepr, V: Pod, const THREADS: u32, const ITEMS: usize, const SLAC
     }
 
     unsafe fn sort(&self, stream: &Stream, from: Columns, job: &Job, blocks: usize) -> Result<(), Error> {
-        let from = from.as_types::<K, V>();
+        let (keys, from) = (from.keys.prefix::<K>(), from.as_types::<K, V>());
         let (to, temporary) = (job.to.as_types::<K, V>(), job.temporary.as_types::<K, V>());
         let kernel = SortSegments::<K, V, HoleOrder, THREADS, ITEMS, SLACK>::new(
             job.offsets,
             job.edges,
-            from.keys,
+            keys,
             from.values,
             to.keys,
             to.values,
@@ -413,21 +415,32 @@ pub(crate) fn run_len(sizes: (usize, usize)) -> usize {
     kernels(sizes).tile()
 }
 
-/// Sorts runs of [`run_len`] items separately; the last one may be shorter. Input and output are the same memory, or do
-/// not overlap. Keys are held, and values are of a size that kernels move.
-pub(crate) fn sort_runs(stream: &Stream, from: Columns, to: ColumnsMut, order: HoleOrder) -> Result<(), Error> {
+/// Sorts runs of `run` items separately; the last one may be shorter. A run has at most [`run_len`] items, and tiles have as many runs
+/// as they have room for. Input and output are the same memory, or do not overlap. Keys are held, and values are of a size that
+/// kernels move.
+pub(crate) fn sort_runs(
+    stream: &Stream,
+    from: Columns,
+    to: ColumnsMut,
+    order: HoleOrder,
+    run: usize,
+) -> Result<(), Error> {
     let kernels = kernels(to.sizes());
-    let (len, run) = (to.keys.len(), kernels.tile());
-    // The runs of a launch: the kernel has 32-bit positions.
-    let most = u32::MAX as usize / run;
-    let runs = len.div_ceil(run).min(most);
-    let (mut starts, mut edges) = (stream.uninit::<u32>(runs + 1)?, stream.uninit::<Edge>(runs + 1)?);
+    let (len, runs_per_tile) = (to.keys.len(), kernels.tile() / run);
+    let tile = runs_per_tile * run;
+    // The tiles of a launch: the kernel has 32-bit positions.
+    let most = u32::MAX as usize / tile;
+    let tiles = len.div_ceil(tile).min(most);
+    let runs = len.div_ceil(run).min(most * runs_per_tile);
+    let (mut starts, mut edges) = (stream.uninit::<u32>(runs + 1)?, stream.uninit::<Edge>(tiles + 1)?);
     let start = map!(run: u32 = run as u32; |i: u32| -> u32 { i * run });
     transform::map(stream, source::counting(0u32, runs + 1), &mut starts, start)?;
-    let edge = map!(run: u32 = run as u32; |i: u32| -> Edge { Edge { position: i * run, offset: i } });
-    transform::map(stream, source::counting(0u32, runs + 1), &mut edges, edge)?;
-    for first in (0..len).step_by(most * run) {
-        let count = (len - first).min(most * run);
+    let edge = map!(tile: u32 = tile as u32, runs: u32 = runs_per_tile as u32; |i: u32| -> Edge {
+        Edge { position: i * tile, offset: i * runs }
+    });
+    transform::map(stream, source::counting(0u32, tiles + 1), &mut edges, edge)?;
+    for first in (0..len).step_by(most * tile) {
+        let count = (len - first).min(most * tile);
         let job = Job {
             offsets: starts.raw_view(stream)?,
             edges: edges.raw_view(stream)?,
@@ -435,9 +448,9 @@ pub(crate) fn sort_runs(stream: &Stream, from: Columns, to: ColumnsMut, order: H
             temporary: to.slice(0, 0),
             order,
         };
-        // SAFETY: each run is a segment that is a tile, so that there is nothing to merge and no temporary memory is used;
+        // SAFETY: each run is a segment that lies in a tile, so that there is nothing to merge and no temporary memory is used;
         // the last edge may lie beyond the last item.
-        unsafe { kernels.sort(stream, from.slice(first, count), &job, count.div_ceil(run))? };
+        unsafe { kernels.sort(stream, from.slice(first, count), &job, count.div_ceil(tile))? };
     }
     Ok(())
 }

@@ -30,6 +30,8 @@ pub(super) unsafe fn sort_segments<
     team: Team,
 ) {
     let SortSegments { offsets, input_keys, input_values, keys, values, compare, .. } = kernel;
+    // SAFETY: nothing writes the number of keys.
+    let input_keys = unsafe { input_keys.get() };
     let items = input_keys.len();
     // SAFETY: nothing writes the offsets.
     let offsets = unsafe { offsets.as_slice() };

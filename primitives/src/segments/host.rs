@@ -39,12 +39,7 @@ pub(crate) fn flag_heads(
     if blocks > 0 {
         flag_heads!(repr_size_or_bytes(keys.size()) => H, {
             // SAFETY: one thread per flag, and as many flags as keys; the equality is one of these keys.
-            unsafe {
-                match keys.held::<H>() {
-                    Ok(keys) => stream.launch(FlagHeads::<H, _>::new(keys, equality, view), blocks)?,
-                    Err(keys) => stream.launch(FlagHeads::<H, _>::new(keys, equality, view), blocks)?,
-                }
-            }
+            unsafe { stream.launch(FlagHeads::<H, _>::new(keys.fused(), equality, view), blocks)? };
         });
     }
     Ok(flags)

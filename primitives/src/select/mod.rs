@@ -51,7 +51,6 @@ pub(crate) use host::flagged_any;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::segments::{segmented, segmented_pairs};
 #[cfg(not(target_arch = "nvptx64"))]
-#[doc(hidden)]
-pub use host::{Shape, partition_shaped, segments::segmented_shaped, select_shaped};
-#[cfg(not(target_arch = "nvptx64"))]
-pub use host::{by_bits, flagged, flagged_pairs, partition, partition_pairs, select, select_pairs};
+pub use host::{
+    by_bits, collect_positions, flagged, flagged_pairs, partition, partition_pairs, positions, select, select_pairs,
+};

@@ -3,7 +3,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::device::kernel::{CountTiles, FlagItems, PartitionTiles, SelectTiles};
+use super::device::kernel::{CountTiles, PartitionTiles, SelectTiles};
 use super::device::predicate::Keep;
 use super::device::segments::{CheckOffsets, MoveOffsets, Offset};
 use super::device::source::SelectSource;
@@ -179,23 +179,6 @@ pub(super) unsafe fn partition_tiles<
     write(&flags, passing);
     // SAFETY: there is one count.
     unsafe { count.as_mut_ptr().write(passing as u64) };
-}
-
-/// # Safety
-/// The contract of [`flag_items`](super::device::kernel::FlagItems).
-pub(super) unsafe fn flag_items<K: Pod, F: Keep<K>>(kernel: FlagItems<K, F>, team: Team) {
-    let FlagItems { input, keep, flags, .. } = kernel;
-    // SAFETY: nothing writes the input.
-    let keys = unsafe { input.as_slice() };
-    let flag = |_: usize, range: Range<usize>| {
-        // SAFETY: there are as many flags as items, and no other call has these.
-        unsafe {
-            let flags = std::slice::from_raw_parts_mut(flags.as_mut_ptr().add(range.start), range.len());
-            keep.items(range.start, &keys[range], flags);
-        }
-    };
-    // SAFETY: the body captures arguments. Each call writes flags of its own.
-    unsafe { team.divide(keys.len(), flag) };
 }
 
 /// # Safety

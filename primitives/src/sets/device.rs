@@ -1,10 +1,12 @@
 //! The kernel of set operations.
 
 use crate::arch::thread;
-use crate::arch::warp::{LANES, lane_id, warp_id};
-use crate::block::{lookback, scan};
+use crate::arch::warp::{LANES, lane_id};
+use crate::block::lookback::LookBack;
+use crate::block::scan;
 use crate::compare::{HoleOrder, KeyOrder};
 use crate::form::kernel;
+use crate::input::Prefix;
 use crate::merge::{Tile, Walk};
 use crate::monoid::Sum;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
@@ -45,7 +47,7 @@ pub const fn shared<K>(threads: u32, items: usize) -> usize {
         + 2 * shared_bytes::<u16>(tile)
         + shared_bytes::<u32>((threads / LANES) as usize)
         + shared_bytes::<u64>(1)
-        + shared_bytes::<u32>(2)
+        + LookBack::BYTES
 }
 
 /// One side of the operation: the whole sequence, and the part of it that the tile has in shared memory.
@@ -116,16 +118,16 @@ impl<K: Pod> Side<K> {
 /// of 4 bytes moves 1 GiB: 262 µs at 4.1 TB/s. Each item takes three comparisons.
 ///
 /// # Safety
-/// The launch has one block per tile. `splits` and `verdicts` are what the partition of a merge has written for these sides,
+/// The launch has at least one block per tile. `splits` and `verdicts` are what the partition of a merge has written for these sides,
 /// this tile size and the same `compare`. Unless values are zero-sized, there are as many as keys, also in the output, and
 /// on a side of which nothing is kept there may be none. `count` has one element. `scratch` comes from the stream's
 /// look-back words, for one `u64` per tile. While the kernel runs, nothing writes the inputs, and nothing else uses the
 /// other buffers; no output overlaps another buffer.
 #[kernel(listed, threads = THREADS, shared = shared::<K>(THREADS, ITEMS), native = super::native::set_tiles)]
 pub unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
-    a_keys: Global<K>,
+    a_keys: Prefix<K>,
     a_values: Global<V>,
-    b_keys: Global<K>,
+    b_keys: Prefix<K>,
     b_values: Global<V>,
     out_keys: GlobalMut<K>,
     out_values: GlobalMut<V>,
@@ -136,6 +138,7 @@ pub unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, cons
     count: GlobalMut<u64>,
     scratch: GlobalMut<u64>,
 ) {
+    let (a_keys, b_keys) = (a_keys.get(), b_keys.get());
     let tile = THREADS as usize * ITEMS;
     let mut memory = SharedMemory::new();
     let keys = memory.take::<K>(tile);
@@ -143,19 +146,17 @@ pub unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, cons
     let compacted = memory.take::<u16>(tile);
     let warp_totals = memory.take::<u32>((THREADS / LANES) as usize);
     let tile_place = memory.take::<u64>(1);
-    let slot = memory.take::<u32>(2);
-
-    let tiles = thread::grid_dim_x();
-    if thread::thread_idx_x() == 0 {
-        let ticket = lookback::take_ticket(scratch, tiles);
-        slot.set(0, ticket.tile);
-        slot.set(1, ticket.tag);
-    }
-    thread::sync_threads();
-    let ticket = lookback::Ticket { tile: slot.get(0), tag: slot.get(1) };
+    let look_back = LookBack::begin(&mut memory, scratch, thread::grid_dim_x());
     let total = a_keys.len() + b_keys.len();
-    let part = Tile::nth(ticket.tile as usize, tile, a_keys.len(), total, splits, verdicts);
+    let part = Tile::nth(look_back.tile(), tile, a_keys.len(), total, splits, verdicts);
     let Tile { a_start, a_len, b_start, b_len, .. } = part;
+    if part.count == 0 {
+        // The device has fewer items than the launch has room for. No tile with items waits for this one.
+        if look_back.tile() == 0 && thread::thread_idx_x() == 0 {
+            count.set(0, 0);
+        }
+        return;
+    }
     part.of_sides(a_keys, b_keys).load::<THREADS, ITEMS>(keys, part.count);
     thread::sync_threads();
 
@@ -213,27 +214,24 @@ pub unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, cons
     }
 
     let block = scan::exclusive_scan::<u32, Sum, THREADS>(kept.count_ones(), Sum, warp_totals);
-    if own == 0 {
-        lookback::announce(scratch, ticket, block.total as u64);
-    }
+    look_back.announce(block.total as u64);
     let mut place = block.before as usize;
     while kept != 0 {
         compacted.set(place, merged.get((first + kept.trailing_zeros()) as usize));
         place += 1;
         kept &= kept - 1;
     }
-    if warp_id() == 0 {
-        let before = lookback::look_back(scratch, ticket, tiles, block.total as u64, Sum);
+    look_back.look_back(block.total as u64, Sum, |before| {
         if lane_id() == 0 {
             tile_place.set(0, before);
-            if ticket.tile == tiles - 1 {
+            if part.start + part.count as usize == total {
                 // There is room for what sorted sides can give. More is left out.
                 let all = before + block.total as u64;
                 let room = out_keys.len() as u64;
                 count.set(0, if all < room { all } else { room });
             }
         }
-    }
+    });
     thread::sync_threads();
 
     let start = tile_place.get(0) as usize;

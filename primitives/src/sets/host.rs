@@ -9,9 +9,10 @@ use crate::host::repr::{expect_repr, repr_layout};
 use crate::host::runtime::column::{AnySlice, AnySliceMut, Column};
 use crate::host::runtime::loading::{Next, Upcoming};
 use crate::host::runtime::pairs::{Columns, ColumnsMut};
+use crate::host::source::SliceSource;
 use crate::merge::partition;
 use crate::transform::laid_out::{Indices, LaidOut, LaidOutMut};
-use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Stream, expect_room};
+use crate::{DeviceSliceMut, DeviceValue, Error, Stream, expect_room};
 use bytemuck::Pod;
 
 /// A set operation.
@@ -52,17 +53,17 @@ impl Operation {
 /// # Errors
 /// [`Error::LengthMismatch`] if the output is too short: nothing is written in this case. [`Error::TooLong`] for 2^32 keys
 /// or more of over 16 bytes; [`Error::OutOfMemory`]; any launch error.
-pub fn union<'a, K: Pod, C: Compare<K>>(
+pub fn union<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    a: impl Into<DeviceSlice<'a, K>>,
-    b: impl Into<DeviceSlice<'a, K>>,
-    out: impl Into<DeviceSliceMut<'a, K>>,
+    a: impl SliceSource<'a, K>,
+    b: impl SliceSource<'b, K>,
+    out: impl Into<DeviceSliceMut<'c, K>>,
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a: DeviceSlice<'a, K> = a.into();
+    let a = a.into_first().lower();
     let _span = crate::span!(stream, "sets::union", a.len());
-    of_keys(stream, Operation::Union, a.into(), b.into().into(), out.into().into(), HoleOrder::of::<K, C>(order))
+    of_keys(stream, Operation::Union, a, b.into_first().lower(), out.into().into(), HoleOrder::of::<K, C>(order))
 }
 
 /// Writes the items of the first sequence that are also in the second to the front of `out`, and returns their number.
@@ -72,17 +73,17 @@ pub fn union<'a, K: Pod, C: Compare<K>>(
 ///
 /// # Errors
 /// Same as [`union`].
-pub fn intersection<'a, K: Pod, C: Compare<K>>(
+pub fn intersection<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    a: impl Into<DeviceSlice<'a, K>>,
-    b: impl Into<DeviceSlice<'a, K>>,
-    out: impl Into<DeviceSliceMut<'a, K>>,
+    a: impl SliceSource<'a, K>,
+    b: impl SliceSource<'b, K>,
+    out: impl Into<DeviceSliceMut<'c, K>>,
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a: DeviceSlice<'a, K> = a.into();
+    let a = a.into_first().lower();
     let _span = crate::span!(stream, "sets::intersection", a.len());
-    of_keys(stream, Operation::Intersection, a.into(), b.into().into(), out.into().into(), HoleOrder::of::<K, C>(order))
+    of_keys(stream, Operation::Intersection, a, b.into_first().lower(), out.into().into(), HoleOrder::of::<K, C>(order))
 }
 
 /// Writes the items of the first sequence that are not in the second to the front of `out`, and returns their number.
@@ -92,17 +93,17 @@ pub fn intersection<'a, K: Pod, C: Compare<K>>(
 ///
 /// # Errors
 /// Same as [`union`].
-pub fn difference<'a, K: Pod, C: Compare<K>>(
+pub fn difference<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    a: impl Into<DeviceSlice<'a, K>>,
-    b: impl Into<DeviceSlice<'a, K>>,
-    out: impl Into<DeviceSliceMut<'a, K>>,
+    a: impl SliceSource<'a, K>,
+    b: impl SliceSource<'b, K>,
+    out: impl Into<DeviceSliceMut<'c, K>>,
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a: DeviceSlice<'a, K> = a.into();
+    let a = a.into_first().lower();
     let _span = crate::span!(stream, "sets::difference", a.len());
-    of_keys(stream, Operation::Difference, a.into(), b.into().into(), out.into().into(), HoleOrder::of::<K, C>(order))
+    of_keys(stream, Operation::Difference, a, b.into_first().lower(), out.into().into(), HoleOrder::of::<K, C>(order))
 }
 
 /// Writes the items that are in one sequence and not in the other to the front of `out`, and returns their number. Does
@@ -112,21 +113,21 @@ pub fn difference<'a, K: Pod, C: Compare<K>>(
 ///
 /// # Errors
 /// Same as [`union`].
-pub fn symmetric_difference<'a, K: Pod, C: Compare<K>>(
+pub fn symmetric_difference<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    a: impl Into<DeviceSlice<'a, K>>,
-    b: impl Into<DeviceSlice<'a, K>>,
-    out: impl Into<DeviceSliceMut<'a, K>>,
+    a: impl SliceSource<'a, K>,
+    b: impl SliceSource<'b, K>,
+    out: impl Into<DeviceSliceMut<'c, K>>,
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a: DeviceSlice<'a, K> = a.into();
+    let a = a.into_first().lower();
     let _span = crate::span!(stream, "sets::symmetric_difference", a.len());
     of_keys(
         stream,
         Operation::SymmetricDifference,
-        a.into(),
-        b.into().into(),
+        a,
+        b.into_first().lower(),
         out.into().into(),
         HoleOrder::of::<K, C>(order),
     )
@@ -137,17 +138,17 @@ pub fn symmetric_difference<'a, K: Pod, C: Compare<K>>(
 /// # Errors
 /// Same as [`union`], and if there is not one value per key. [`Error::TooLong`] for 2^32 values or more of a size that is
 /// [moved by index](super).
-pub fn union_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
+pub fn union_pairs<'a, 'b, 'c, 'd, 'e, 'f, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
-    a: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
-    b: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
-    out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    a: (impl SliceSource<'a, K>, impl SliceSource<'b, V>),
+    b: (impl SliceSource<'c, K>, impl SliceSource<'d, V>),
+    out: (impl Into<DeviceSliceMut<'e, K>>, impl Into<DeviceSliceMut<'f, V>>),
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a: (DeviceSlice<'a, K>, _) = (a.0.into(), a.1);
+    let a = (a.0.into_first().lower(), a.1.into_first().lower());
     let _span = crate::span!(stream, "sets::union_pairs", a.0.len());
-    let (a, b) = ((a.0.into(), a.1.into().into()), (b.0.into().into(), Some(b.1.into().into())));
+    let b = (b.0.into_first().lower(), Some(b.1.into_first().lower()));
     let out = (out.0.into().into(), out.1.into().into());
     of_pairs(stream, Operation::Union, a, b, out, HoleOrder::of::<K, C>(order))
 }
@@ -156,17 +157,17 @@ pub fn union_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
 ///
 /// # Errors
 /// Same as [`union_pairs`].
-pub fn intersection_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
+pub fn intersection_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
-    a: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
-    b: impl Into<DeviceSlice<'a, K>>,
-    out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    a: (impl SliceSource<'a, K>, impl SliceSource<'b, V>),
+    b: impl SliceSource<'c, K>,
+    out: (impl Into<DeviceSliceMut<'d, K>>, impl Into<DeviceSliceMut<'e, V>>),
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a: (DeviceSlice<'a, K>, _) = (a.0.into(), a.1);
+    let a = (a.0.into_first().lower(), a.1.into_first().lower());
     let _span = crate::span!(stream, "sets::intersection_pairs", a.0.len());
-    let (a, b) = ((a.0.into(), a.1.into().into()), (b.into().into(), None));
+    let b = (b.into_first().lower(), None);
     let out = (out.0.into().into(), out.1.into().into());
     of_pairs(stream, Operation::Intersection, a, b, out, HoleOrder::of::<K, C>(order))
 }
@@ -175,17 +176,17 @@ pub fn intersection_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
 ///
 /// # Errors
 /// Same as [`union_pairs`].
-pub fn difference_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
+pub fn difference_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
-    a: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
-    b: impl Into<DeviceSlice<'a, K>>,
-    out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    a: (impl SliceSource<'a, K>, impl SliceSource<'b, V>),
+    b: impl SliceSource<'c, K>,
+    out: (impl Into<DeviceSliceMut<'d, K>>, impl Into<DeviceSliceMut<'e, V>>),
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a: (DeviceSlice<'a, K>, _) = (a.0.into(), a.1);
+    let a = (a.0.into_first().lower(), a.1.into_first().lower());
     let _span = crate::span!(stream, "sets::difference_pairs", a.0.len());
-    let (a, b) = ((a.0.into(), a.1.into().into()), (b.into().into(), None));
+    let b = (b.into_first().lower(), None);
     let out = (out.0.into().into(), out.1.into().into());
     of_pairs(stream, Operation::Difference, a, b, out, HoleOrder::of::<K, C>(order))
 }
@@ -194,17 +195,17 @@ pub fn difference_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
 ///
 /// # Errors
 /// Same as [`union_pairs`].
-pub fn symmetric_difference_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
+pub fn symmetric_difference_pairs<'a, 'b, 'c, 'd, 'e, 'f, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
-    a: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
-    b: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
-    out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    a: (impl SliceSource<'a, K>, impl SliceSource<'b, V>),
+    b: (impl SliceSource<'c, K>, impl SliceSource<'d, V>),
+    out: (impl Into<DeviceSliceMut<'e, K>>, impl Into<DeviceSliceMut<'f, V>>),
     order: C,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
-    let a: (DeviceSlice<'a, K>, _) = (a.0.into(), a.1);
+    let a = (a.0.into_first().lower(), a.1.into_first().lower());
     let _span = crate::span!(stream, "sets::symmetric_difference_pairs", a.0.len());
-    let (a, b) = ((a.0.into(), a.1.into().into()), (b.0.into().into(), Some(b.1.into().into())));
+    let b = (b.0.into_first().lower(), Some(b.1.into_first().lower()));
     let out = (out.0.into().into(), out.1.into().into());
     of_pairs(stream, Operation::SymmetricDifference, a, b, out, HoleOrder::of::<K, C>(order))
 }
@@ -261,11 +262,11 @@ impl Sets<'_> {
         let out = out.slice(0, self.operation.most(a.keys.len(), b.keys.len()));
         let layout = repr_layout(out.keys.size());
         let (a_keys, b_keys) = (LaidOut::new(stream, a.keys, layout)?, LaidOut::new(stream, b.keys, layout)?);
-        // What follows the result stays as it is.
-        let out_keys = LaidOutMut::with_contents(stream, out.keys, layout)?;
+        let out_keys = LaidOutMut::new(stream, out.keys, layout)?;
         let (a, b) = (Columns { keys: a_keys.view, ..a }, Columns { keys: b_keys.view, ..b });
         let count = self.run_held(a, b, ColumnsMut { keys: out_keys.view, ..out })?;
-        out_keys.finish(stream)?;
+        // What follows the result stays as it is.
+        out_keys.finish_first(stream, Some(count.as_slice().raw_view(stream)?))?;
         Ok(count)
     }
 
@@ -289,7 +290,8 @@ impl Sets<'_> {
         if self.operation.keep().second == 0 {
             indices.gather_held(stream, a.values, out.values)?;
         } else {
-            indices.gather(stream, &[a.values, b.values], out.values)?;
+            let sources = [a.values.limited(a.limit()), b.values.limited(b.limit())];
+            indices.gather(stream, &sources, out.values)?;
         }
         Ok(count)
     }
@@ -307,11 +309,12 @@ impl Sets<'_> {
         let count_view = count.as_mut_slice().raw_view_mut(stream)?;
         let scratch = stream.lookback_words(lookback::scratch_words::<u64>(tiles))?;
         set_tiles!(out.sizes() => (K, V, ITEMS), {
+            let (a_keys, b_keys) = (a.keys.prefix::<K>(), b.keys.prefix::<K>());
             let (a, b, out) = (a.as_types::<K, V>(), b.as_types::<K, V>(), out.as_types::<K, V>());
             let kernel = SetTiles::<K, V, HoleOrder, THREADS, ITEMS>::new(
-                a.keys,
+                a_keys,
                 a.values,
-                b.keys,
+                b_keys,
                 b.values,
                 out.keys,
                 out.values,

@@ -17,8 +17,8 @@ pub(super) unsafe fn set_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u3
     team: Team,
 ) {
     let SetTiles { a_keys, a_values, b_keys, b_values, out_keys, out_values, compare, keep, count, .. } = kernel;
-    // SAFETY: nothing writes these.
-    let (a, b) = unsafe { (a_keys.as_slice(), b_keys.as_slice()) };
+    // SAFETY: nothing writes these, nor their numbers.
+    let (a, b) = unsafe { (a_keys.get().as_slice(), b_keys.get().as_slice()) };
     // SAFETY: the same.
     let (a_values, b_values) = unsafe { (a_values.as_slice(), b_values.as_slice()) };
     let longer = if a.len() < b.len() { b } else { a };

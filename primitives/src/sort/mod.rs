@@ -71,9 +71,6 @@ pub use crate::code::{Sign, U256};
 pub use crate::key::{FromCode, RadixCode, RadixKey, ShortCode, SortBy};
 #[doc(hidden)]
 pub use crate::key::{Number, bits_of, code_of, sign_of};
-#[doc(hidden)]
-#[cfg(not(target_arch = "nvptx64"))]
-pub use crate::segmented_sort::{Shape as SegmentShape, segmented_pairs_shaped};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use crate::segmented_sort::{
     segmented_argsort, segmented_keys, segmented_keys_in_place, segmented_pairs, segmented_pairs_in_place,
@@ -95,6 +92,8 @@ pub use host::codes::{decode, encode};
 pub use host::columns::{SortColumn, by_columns};
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::descending_codes;
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::rows::{row_argsort, row_keys, row_keys_in_place, row_pairs, row_pairs_in_place};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{
     Options, Side, argsort, keys, keys_by, keys_double_buffered, keys_in_place, pairs, pairs_by, pairs_by_digits,

@@ -2,16 +2,14 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::RadixCode;
-use super::device::encode::EncodeKeys;
+pub(crate) mod rows;
+
 use super::device::kernel::{BucketHistogram, BucketPass, SortBlock};
 use super::device::pack::{PackCodes, Packed};
-use crate::block::native::part_mut;
 use crate::block::radix::RADIX;
 use crate::buckets::{Buckets, bucket_of, buckets_of, last_bucket};
-use crate::hole::RegisterRepr;
 use crate::kernel::Team;
-use crate::view::GlobalMut;
+use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 use std::ops::Range;
 use std::sync::Mutex;
@@ -26,26 +24,12 @@ const CHUNK: usize = 512;
 const FEW: usize = 32;
 
 /// # Safety
-/// The contract of [`encode_keys`](super::device::encode::EncodeKeys).
-pub(super) unsafe fn encode_keys<H: RegisterRepr, C: RadixCode>(kernel: EncodeKeys<H, C>, team: Team) {
-    let EncodeKeys { keys, code, codes, .. } = kernel;
-    // SAFETY: nothing writes the keys.
-    let keys = unsafe { keys.as_slice() };
-    let encode: &dyn Fn(usize, Range<usize>) = &|_, range| {
-        // SAFETY: there are as many codes as keys, and no other call has these. The function is one for such keys and codes.
-        unsafe { code.0.each(&keys[range.clone()], part_mut(codes, range)) };
-    };
-    // SAFETY: the body captures arguments. Each call writes codes of its own.
-    unsafe { team.divide(keys.len(), encode) };
-}
-
-/// # Safety
 /// The contract of [`bucket_histogram`](super::device::kernel::BucketHistogram).
 pub(super) unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(kernel: BucketHistogram<K, B>, team: Team) {
     let BucketHistogram { keys, buckets, passes, bases, .. } = kernel;
     let sum = Mutex::new(vec![[0; RADIX]; passes as usize]);
-    // SAFETY: nothing writes the keys.
-    let keys = unsafe { keys.as_slice() };
+    // SAFETY: nothing writes the keys, nor their number.
+    let keys = unsafe { keys.get().as_slice() };
     let work = |_: usize, range: Range<usize>| {
         let mut counts = vec![[0; RADIX]; passes as usize];
         for (pass, counts) in counts.iter_mut().enumerate() {
@@ -132,9 +116,13 @@ pub(super) unsafe fn bucket_pass<
     team: Team,
 ) {
     let BucketPass { keys_in, keys_out, values_in, values_out, buckets, pass, bases, next_bases, .. } = kernel;
-    // SAFETY: nothing writes the inputs or the bases.
-    let (keys, values, bases) = unsafe { (keys_in.as_slice(), values_in.as_slice(), bases.as_slice()) };
+    // SAFETY: nothing writes the inputs, the number of keys, or the bases.
+    let (keys, values, bases) = unsafe { (keys_in.get().as_slice(), values_in.as_slice(), bases.as_slice()) };
     let len = keys.len();
+    if len == 0 {
+        // Nothing follows either, and the bases may not have been written.
+        return;
+    }
     let mut counts: Vec<Mutex<Counts>> = Vec::new();
     counts.resize_with(team.parts(len), || Mutex::new([0; RADIX]));
     let work = |part: usize, range: Range<usize>| {
@@ -224,40 +212,59 @@ pub(super) unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u3
     team: Team,
 ) {
     let SortBlock { keys_in, keys_out, values_in, values_out, buckets, passes, .. } = kernel;
+    // SAFETY: nothing writes the number of keys.
+    let keys_in = unsafe { keys_in.get() };
     let chunk = THREADS as usize * ITEMS;
     let len = keys_in.len();
     let work = |index: usize| {
-        let (start, end) = (index * chunk, len.min((index + 1) * chunk));
-        let count = end - start;
-        // The output may be the memory of the input, so there are only pointers, and copies.
-        let mut items: Vec<(K, V)> = Vec::with_capacity(count);
-        for at in start..end {
-            let value = if size_of::<V>() > 0 {
-                // SAFETY: there are as many values as keys.
-                unsafe { values_in.as_ptr().add(at).read() }
-            } else {
-                V::zeroed()
-            };
-            // SAFETY: the chunk lies within the input.
-            items.push((unsafe { keys_in.as_ptr().add(at).read() }, value));
-        }
-        if count <= FEW {
-            sort_few(&buckets, passes, &mut items);
-        } else {
-            sort_many(&buckets, passes, &mut items);
-        }
-        for (i, &(key, value)) in items.iter().enumerate() {
-            // SAFETY: the output is as long as the input, and no other chunk writes this part of it.
-            unsafe {
-                keys_out.as_mut_ptr().add(start + i).write(key);
-                if size_of::<V>() > 0 {
-                    values_out.as_mut_ptr().add(start + i).write(value);
-                }
-            }
+        // SAFETY: guaranteed by the caller. No other chunk has these items.
+        unsafe {
+            let items = index * chunk..len.min((index + 1) * chunk);
+            sort_range((keys_in, keys_out), (values_in, values_out), items, &buckets, passes);
         }
     };
     // SAFETY: the body captures arguments, plain data and locks. Each call writes outputs of its own.
     unsafe { team.each(len.div_ceil(chunk), work) };
+}
+
+/// Sorts some items.
+///
+/// # Safety
+/// Inputs and outputs have these items, and nothing else writes the inputs or uses the outputs there. Each output is the memory of its
+/// input, or overlaps no other.
+unsafe fn sort_range<K: Pod, V: Pod, B: Buckets<K>>(
+    (keys_in, keys_out): (Global<K>, GlobalMut<K>),
+    (values_in, values_out): (Global<V>, GlobalMut<V>),
+    range: Range<usize>,
+    buckets: &B,
+    passes: u32,
+) {
+    // The output may be the memory of the input, so there are only pointers, and copies.
+    let mut items: Vec<(K, V)> = Vec::with_capacity(range.len());
+    for at in range.clone() {
+        let value = if size_of::<V>() > 0 {
+            // SAFETY: there are as many values as keys.
+            unsafe { values_in.as_ptr().add(at).read() }
+        } else {
+            V::zeroed()
+        };
+        // SAFETY: guaranteed by the caller.
+        items.push((unsafe { keys_in.as_ptr().add(at).read() }, value));
+    }
+    if items.len() <= FEW {
+        sort_few(buckets, passes, &mut items);
+    } else {
+        sort_many(buckets, passes, &mut items);
+    }
+    for (at, &(key, value)) in range.zip(items.iter()) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            keys_out.as_mut_ptr().add(at).write(key);
+            if size_of::<V>() > 0 {
+                values_out.as_mut_ptr().add(at).write(value);
+            }
+        }
+    }
 }
 
 /// Sorts by insertion: stably, by the bucket of the last pass, then by that of the pass before it, and so on.
@@ -326,35 +333,4 @@ pub(super) unsafe fn pack_codes<C: Packed>(kernel: PackCodes<C>, team: Team) {
     };
     // SAFETY: the body captures arguments, and each call writes numbers of its own.
     unsafe { team.divide(numbers.len(), pack) };
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::block::native::tests::{compare, random};
-    use crate::key::HoleCode;
-    use crate::sort::{RadixKey, U256};
-
-    fn encoded<K: RadixKey, H: RegisterRepr>(of: impl Fn(u64) -> H) {
-        for len in [1, 255, 256, 257, (3 << 13) + 1] {
-            compare(&format!("{len} keys"), |stream| {
-                let keys = stream.upload(&random(len).map(&of).collect::<Vec<_>>()).unwrap();
-                let mut codes = stream.uninit::<K::Code>(len).unwrap();
-                let (from, to) = (keys.raw_view(stream).unwrap(), codes.raw_view_mut(stream).unwrap());
-                let kernel = EncodeKeys::<H, K::Code>::new(from, HoleCode::of_key::<K>(), to);
-                // SAFETY: one thread per key, and as many codes.
-                unsafe { stream.launch(kernel, len.div_ceil(256)).unwrap() };
-                codes.to_vec(stream).unwrap()
-            });
-        }
-    }
-
-    #[test]
-    fn codes_are_those_of_the_threads() {
-        encoded::<i16, _>(|x| x as u16);
-        encoded::<i32, _>(|x| x as u32);
-        encoded::<f64, _>(|x| x);
-        encoded::<i128, _>(|x| [x, !x]);
-        encoded::<U256, _>(|x| [x, !x, 7, x]);
-    }
 }

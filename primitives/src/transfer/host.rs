@@ -11,10 +11,10 @@ use bytemuck::Pod;
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if the slices differ in length; any launch error.
-pub fn copy<'a, T: Pod>(
+pub fn copy<'a, 'b, T: Pod>(
     stream: &Stream,
     from: impl Into<DeviceSlice<'a, T>>,
-    to: impl Into<DeviceSliceMut<'a, T>>,
+    to: impl Into<DeviceSliceMut<'b, T>>,
 ) -> Result<(), Error> {
     let (from, mut to) = (from.into(), to.into());
     let _span = crate::span!(stream, "transfer::copy", from.len());

@@ -4,7 +4,7 @@
 
 pub mod histories;
 
-use gpu_cuckoo::GpuCuckoo;
+use gpu_cuckoo::{GpuCuckoo, PlainCuckoo};
 use gpu_dictionary::{Dictionary, Upsertable, Upsertion, WordKey as Key};
 use gpu_dictionary_conformance::{self as dictionary, Combining, Family, Questions, Random, Value, saved};
 use gpu_lsm::GpuLsm;
@@ -120,3 +120,11 @@ family!(
     dictionary::check_order
 );
 family!(Cuckoo, GpuCuckoo, gpu_cuckoo::Options, |_| gpu_cuckoo::Options::default(), |_, _| Ok(()), |_, _, _, _, _| ());
+family!(
+    Plain,
+    PlainCuckoo,
+    gpu_cuckoo::Options,
+    |_| gpu_cuckoo::Options::default(),
+    |table, stream| table.compact(stream),
+    |_, _, _, _, _| ()
+);

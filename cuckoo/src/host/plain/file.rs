@@ -4,8 +4,9 @@ use super::super::options::Options;
 use super::super::table::GpuCuckoo;
 use super::PlainCuckoo;
 use bytemuck::Pod;
-use gpu_dictionary::PlainKey;
+use gpu_dictionary::checkpoint::{Disk, read_whole, write_whole};
 use gpu_dictionary::file::{Format, Source, write_array, write_section};
+use gpu_dictionary::{Durable, Key, PlainKey};
 use gpu_primitives::{Error, Stream};
 use std::io::{Read, Write};
 
@@ -67,5 +68,18 @@ impl<K: PlainKey, V: Pod> PlainCuckoo<K, V> {
         let of_table = &mut table.index.table.raw.options;
         *of_table = Options { reseeds, evictions, when_full, ..of_table.clone() };
         Ok(table)
+    }
+}
+
+/// For keys with an order, as all traits. A checkpoint holds what [`save`](PlainCuckoo::save) writes.
+impl<K: PlainKey + Key, V: Pod> Durable for PlainCuckoo<K, V> {
+    fn checkpoint_to(&self, stream: &Stream, disk: &impl Disk) -> Result<(), Error> {
+        write_whole(self, &self.history, stream, disk)
+    }
+
+    /// Takes nothing from the options: a table keeps its own.
+    fn recover_from(stream: &Stream, disk: &impl Disk, _: Option<&Options>) -> Result<Option<Self>, Error> {
+        let found = read_whole::<Self>(stream, disk)?;
+        Ok(found.map(|(recovered, history)| Self { history, ..recovered }))
     }
 }

@@ -13,13 +13,14 @@ use super::hasher::Hasher;
 use super::options::Options;
 use super::table::GpuCuckoo;
 use bytemuck::Pod;
-use gpu_dictionary::column::Column;
-use gpu_dictionary::{Contents, PlainKey, values_for};
-use gpu_primitives::{DeviceSlice, Error, Stream, expect_len};
+use gpu_dictionary::checkpoint::History;
+use gpu_dictionary::column::{Column, expect_values};
+use gpu_dictionary::{Contents, PlainKey};
+use gpu_primitives::{DeviceSlice, Error, Stream};
 use index::{Found, Index};
 
 /// The name of the table in error messages.
-const NAME: &str = "a cuckoo table of plain keys";
+pub(super) const NAME: &str = "a cuckoo table of plain keys";
 
 /// A hash table on the device with keys of any plain type of 1 to 32 bytes, and values of any plain type.
 ///
@@ -60,6 +61,8 @@ pub struct PlainCuckoo<K: PlainKey, V: Pod> {
     index: Index,
     keys: Column<K>,
     values: Column<V>,
+    /// Which checkpoints the table may replace.
+    history: History,
 }
 
 impl<K: PlainKey, V: Pod> PlainCuckoo<K, V> {
@@ -72,7 +75,7 @@ impl<K: PlainKey, V: Pod> PlainCuckoo<K, V> {
         let options = options.with_any_seed();
         let hasher = Hasher::new(options.any_seed());
         let index = Index { table: GpuCuckoo::new(stream, options)?, hasher };
-        Ok(Self { index, keys: Column::empty(stream)?, values: Column::empty(stream)? })
+        Ok(Self { index, keys: Column::empty(stream)?, values: Column::empty(stream)?, history: History::default() })
     }
 
     /// Builds a table from these pairs: keys, and as many values. If a key occurs more than once, the last pair wins. For
@@ -109,7 +112,7 @@ impl<K: PlainKey, V: Pod> PlainCuckoo<K, V> {
     /// The errors of [`GpuCuckoo::try_clone`].
     pub fn try_clone(&self, stream: &Stream) -> Result<Self, Error> {
         let index = Index { table: self.index.table.try_clone(stream)?, hasher: self.index.hasher };
-        Ok(Self { index, keys: self.keys.clone(), values: self.values.clone() })
+        Ok(Self { index, keys: self.keys.clone(), values: self.values.clone(), history: History::default() })
     }
 
     /// Deletes all keys. Waits.
@@ -129,8 +132,15 @@ impl<K: PlainKey, V: Pod> PlainCuckoo<K, V> {
     /// [`Error::OutOfMemory`], or any launch error. After an error the table is unchanged.
     pub fn compact(&mut self, stream: &Stream) -> Result<(), Error> {
         let none = (stream.uninit(0)?, stream.uninit(0)?);
-        *self = self.with_pairs(stream, (none.0.as_slice(), none.1.as_slice()), self.index.hasher)?;
+        let compact = self.with_pairs(stream, (none.0.as_slice(), none.1.as_slice()), self.index.hasher)?;
+        self.replace(compact);
         Ok(())
+    }
+
+    /// Goes on with a copy, which has other contents or another layout. It is still the same table, so the copy may replace the
+    /// same checkpoints.
+    fn replace(&mut self, copy: Self) {
+        *self = Self { history: std::mem::take(&mut self.history), ..copy };
     }
 
     /// Finds keys. Does not wait.
@@ -147,14 +157,10 @@ impl<K: PlainKey, V: Pod> PlainCuckoo<K, V> {
         hasher: Hasher,
     ) -> Result<Self, Error> {
         let Contents { values: live, .. } = self.index.table.export(stream)?;
-        let (old, len) = (live.len(), live.len() + more_keys.len());
-        let (mut keys, mut values) = (stream.uninit::<K>(len)?, stream.uninit::<V>(values_for::<V>(len))?);
-        self.keys.gather(stream, &live, keys.slice_mut(..old)?)?;
-        keys.slice_mut(old..)?.copy_from(stream, more_keys)?;
-        self.values.gather(stream, &live, values.slice_mut(..values_for::<V>(old))?)?;
-        values.slice_mut(values_for::<V>(old)..)?.copy_from(stream, more_values)?;
-        let index = self.index.of_keys(stream, keys.as_slice().into(), hasher)?;
-        Ok(Self { index, keys: keys.into(), values: values.into() })
+        let keys = self.keys.compacted(stream, &live, more_keys, 0)?;
+        let values = self.values.compacted(stream, &live, more_values, 0)?;
+        let index = self.index.of_keys(stream, keys.values()?.into(), hasher)?;
+        Ok(Self { index, keys, values, history: History::default() })
     }
 }
 
@@ -190,9 +196,4 @@ impl<K: PlainKey> PlainCuckoo<K, ()> {
     pub fn insert_keys<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
         self.insert(stream, (keys.into(), &stream.uninit::<()>(0)?))
     }
-}
-
-/// Checks that there is exactly one value per key or, for zero-sized values, none.
-fn expect_values<V>(keys: usize, found: usize) -> Result<(), Error> {
-    expect_len("the values of a dictionary", values_for::<V>(keys), found)
 }

@@ -1,10 +1,10 @@
 //! The table of plain keys: updates.
 
 use super::super::hasher::Hasher;
+use super::PlainCuckoo;
 use super::index::{Found, selected};
-use super::{PlainCuckoo, expect_values};
 use bytemuck::Pod;
-use gpu_dictionary::column::indices;
+use gpu_dictionary::column::{expect_values, indices};
 use gpu_dictionary::combine::Combined;
 use gpu_dictionary::{Lookup, PlainKey, Upsertion};
 use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, permute};
@@ -40,7 +40,8 @@ impl<K: PlainKey, V: Pod> PlainCuckoo<K, V> {
         match self.way_of(stream, keys)? {
             Way::Append(found) => self.append(stream, &found.hashes, (keys, values)),
             Way::Rebuild(hasher) => {
-                *self = self.with_pairs(stream, (keys, values), hasher)?;
+                let next = self.with_pairs(stream, (keys, values), hasher)?;
+                self.replace(next);
                 Ok(())
             }
         }
@@ -123,13 +124,13 @@ impl<K: PlainKey, V: Pod> PlainCuckoo<K, V> {
                 let (stored, inserted) = (self.keys.values()?.into(), (keys.into(), &hashes));
                 let gone = self.index.hashes_of_present(stream, stored, delete.into(), Some(inserted))?;
                 self.append(stream, &hashes, (keys, values))?;
-                // Allocates nothing.
+                // Allocates nothing, and the insertion has loaded the kernel.
                 self.index.table.delete(stream, &gone)
             }
             Way::Rebuild(hasher) => {
                 let mut next = self.with_pairs(stream, (keys, values), hasher)?;
                 next.delete(stream, delete)?;
-                *self = next;
+                self.replace(next);
                 Ok(())
             }
         }
@@ -180,7 +181,7 @@ impl<K: PlainKey, V: Pod> PlainCuckoo<K, V> {
             let hasher = self.with_pairs(stream, (keys, values), self.index.hasher.reseeded())?.index.hasher;
             let mut next = self.with_pairs(stream, (keys.slice(..0)?, values.slice(..0)?), hasher)?;
             next.upsert(stream, (keys, values), operation)?;
-            *self = next;
+            self.replace(next);
             return Ok(());
         };
         let combined = self.values.combined(stream, &found.hashes, &found.present, values, operation)?;
@@ -189,7 +190,8 @@ impl<K: PlainKey, V: Pod> PlainCuckoo<K, V> {
         permute::gather(stream, keys, &positions, &mut different)?;
         let pairs = (different.as_slice(), values.as_slice());
         if self.is_to_be_compacted(stream, different.len())? {
-            *self = self.with_pairs(stream, pairs, self.index.hasher)?;
+            let next = self.with_pairs(stream, pairs, self.index.hasher)?;
+            self.replace(next);
             return Ok(());
         }
         self.append(stream, &hashes, pairs)
@@ -206,7 +208,7 @@ impl<K: PlainKey, V: Pod> PlainCuckoo<K, V> {
 
     /// Returns whether the arrays have no room for more pairs, but more than half of those in them are stale.
     fn is_to_be_compacted(&self, stream: &Stream, more: usize) -> Result<bool, Error> {
-        Ok(!self.keys.has_room_for(more) && self.len(stream)? < self.keys.len() / 2)
+        self.keys.is_to_be_compacted(more, || self.len(stream))
     }
 
     /// Appends pairs to the arrays, and puts them into the table by the hashes of their keys. After an error the table holds the

@@ -12,8 +12,8 @@ impl<K: PlainKey, V: Pod> PlainCuckoo<K, V> {
     /// Keeps the pairs for which `keep(key, value)` is not 0, and deletes the others. Waits.
     ///
     /// Needs temporary memory for a byte per stored pair and a copy of the table's indices. `keep` is also called for pairs that
-    /// were deleted or replaced; its result is ignored there. A function takes elements of up to 32 bytes, so the values may not
-    /// be longer. For a set, see [`retain_keys`](PlainCuckoo::retain_keys).
+    /// were deleted or replaced; its result is ignored there. A function takes elements of 1 to 32 bytes, so the values may not
+    /// be longer. For a set, whose values have no bytes, use [`retain_keys`](PlainCuckoo::retain_keys).
     ///
     /// ```
     /// use gpu_cuckoo::{Options, PlainCuckoo};
@@ -39,7 +39,7 @@ impl<K: PlainKey, V: Pod> PlainCuckoo<K, V> {
     /// Replaces every value by `function(key, value)`. Does not wait.
     ///
     /// Needs memory for another array of values. The function is also called for pairs that were deleted or replaced; its result
-    /// is ignored there. A function takes elements of up to 32 bytes, so the values may not be longer.
+    /// is ignored there. A function has results of 1 to 32 bytes: for a set, or for longer values, this does not compile.
     ///
     /// ```
     /// use gpu_cuckoo::{Options, PlainCuckoo};

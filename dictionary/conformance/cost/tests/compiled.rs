@@ -45,10 +45,12 @@ fn bytes(functions: &[Function]) -> usize {
 }
 
 /// Returns whether a function is a kernel's body for the CPU, or launches kernels of one type. Mangled names have their parts
-/// after the lengths of these. The loops of a program's own operators (`filling::native`) belong to the program.
+/// after the lengths of these. The loops of a program's own operators (`filling::native`, and `body::native` for functions of one
+/// element) belong to the program.
 fn is_of_a_kernel(function: &Function) -> bool {
     let parts = ["6native", "3cpu5entry", "10KernelType", "6Stream6launch"];
-    parts.iter().any(|part| function.name.contains(part)) && !function.name.contains("7filling6native")
+    let own = ["7filling6native", "8computed4body6native"];
+    parts.iter().any(|part| function.name.contains(part)) && !own.iter().any(|part| function.name.contains(part))
 }
 
 #[test]

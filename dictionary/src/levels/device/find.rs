@@ -160,9 +160,6 @@ impl<C: KeyCode, V: Pod> Found<C, V> {
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn value(&self, position: u32) -> V {
-        if size_of::<V>() == 0 {
-            return V::zeroed();
-        }
         let values: Global<V> =
             Global::from_raw(core::ptr::with_exposed_provenance(self.entry.values as usize), self.entry.len as usize);
         values.get(position as usize)

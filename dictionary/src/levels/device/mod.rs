@@ -1,7 +1,6 @@
 //! The kernels of levels, and the functions that they call.
 
 pub(crate) mod directory;
-pub(crate) mod elements;
 pub(crate) mod find;
 pub(crate) mod intervals;
 pub(crate) mod merge;

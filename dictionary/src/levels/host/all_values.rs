@@ -6,10 +6,10 @@ use super::intervals::{AnyIntervals, AnyRanges, FoundWindows, find_windows, last
 use super::level::AnyLevel;
 use super::stack::AnyStack;
 use super::types::{Written, with_code, with_value};
-use crate::levels::device::elements::Elements;
 use crate::levels::device::intervals::gather::{GATHER_INTERVALS, GatherWindows};
 use crate::levels::device::merge::except::FlagOthers;
 use crate::levels::device::table::THREADS;
+use gpu_primitives::kernel::Pairs;
 use gpu_primitives::{
     AnySlice, AnySliceMut, AnyVec, DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len, scan, sized,
     sort, transfer,
@@ -143,8 +143,8 @@ impl AnyStack {
             let (own_codes, own_values) = level.run();
             with_code!(self.types.code => C, with_value!(self.types.value => W, {
                 let kernel = FlagOthers::<C, W>::new(
-                    Elements::view(own_codes.view(stream)?, own_values.view(stream)?),
-                    Elements::view(codes.view(stream)?, values.view(stream)?),
+                    Pairs::view(own_codes.view(stream)?, own_values.view(stream)?),
+                    Pairs::view(codes.view(stream)?, values.view(stream)?),
                     flags.view_mut(stream)?,
                 );
                 // SAFETY: there is a thread per element, and a flag for each. The others are sorted.

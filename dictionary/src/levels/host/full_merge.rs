@@ -6,13 +6,13 @@ use super::level::{AnyLevel, total};
 use super::types::{Types, with_code, with_value};
 use super::view::{AnyLevels, LevelBuffers};
 use crate::Carrier;
-use crate::levels::device::elements::{Elements, ElementsMut};
 use crate::levels::device::merge::batch::{Batch, MergeBatch, batch_items, batch_tile};
 use crate::levels::device::table::{ENTRY_WORDS, MAX_LEVELS};
 use crate::levels::device::tiles::{CountLive, Cuts, EmitLive, MergeMarked, count_items, items, room};
 use gpu_primitives::block::lookback;
 use gpu_primitives::code::Sign;
 use gpu_primitives::kernel::View;
+use gpu_primitives::kernel::{Pairs, PairsMut};
 use gpu_primitives::merge::{RunsSplits, lowered};
 use gpu_primitives::{AnySliceMut, AnyVec, DeviceVec, Error, GlobalMut, Stream};
 
@@ -142,12 +142,12 @@ fn merge_batch(
             _ => values.view::<W>(stream),
         });
         let kernel = MergeBatch::<C, W, ITEMS>::new(
-            Elements::view(codes.view(stream)?, values?),
-            Batch::view(Elements::view(batch_codes.view(stream)?, batch_values?), marks),
+            Pairs::view(codes.view(stream)?, values?),
+            Batch::view(Pairs::view(batch_codes.view(stream)?, batch_values?), marks),
             sign,
             splits.boundaries(stream)?,
             splits.verdicts(stream)?,
-            ElementsMut::view(out.keys.view_mut(stream)?, out.values.view_mut(stream)?),
+            PairsMut::view(out.keys.view_mut(stream)?, out.values.view_mut(stream)?),
             live,
             stream.lookback_words(lookback::scratch_words::<u64>(tiles))?,
         );
@@ -172,7 +172,7 @@ fn emit(
             let whole = Whole::split(types, stream, levels, room(ITEMS), true)?;
             let scratch = stream.lookback_words(lookback::scratch_words::<u64>(whole.tiles()))?;
             let view = whole.levels(stream, sign)?.typed();
-            let out = ElementsMut::view(out.keys.view_mut(stream)?, out.values.view_mut(stream)?);
+            let out = PairsMut::view(out.keys.view_mut(stream)?, out.values.view_mut(stream)?);
             let kernel = EmitLive::<$code, $payload, ITEMS>::new(view, whole.cuts(stream)?, out, offsets, scratch);
             // SAFETY: there is a block per tile. The cuts are those of these levels. The outputs have room for all.
             unsafe { stream.launch(kernel, whole.tiles()) }
@@ -201,7 +201,7 @@ pub(crate) fn keep(
         const ITEMS: usize = items::<C, P>();
         let whole = Whole::split(types, stream, levels, room(ITEMS), true)?;
         let view = whole.levels(stream, Sign::NONE)?.typed();
-        let out = ElementsMut::view(out.keys.view_mut(stream)?, out.values.view_mut(stream)?);
+        let out = PairsMut::view(out.keys.view_mut(stream)?, out.values.view_mut(stream)?);
         let kernel = MergeMarked::<C, P, ITEMS>::new(view, whole.cuts(stream)?, out, marks);
         // SAFETY: there is a block per tile. The cuts are splits of these levels, and the room is a multiple of 32. The
         // outputs have room for all elements.

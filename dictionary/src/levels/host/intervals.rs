@@ -15,7 +15,6 @@ use super::stack::AnyStack;
 use super::types::{Types, Written, with_code, with_value};
 use super::view::AnyLevels;
 use crate::Carrier;
-use crate::levels::device::elements::ElementsMut;
 use crate::levels::device::intervals::copy::{COPY_TILE, CopyWindows};
 use crate::levels::device::intervals::windows::FindWindows;
 use crate::levels::device::query::small::{CountFew, FEW_QUERIES};
@@ -25,6 +24,7 @@ use crate::levels::device::tiles::{
 };
 use bytemuck::Pod;
 use gpu_primitives::block::lookback;
+use gpu_primitives::kernel::PairsMut;
 use gpu_primitives::kernel::{Next, View};
 use gpu_primitives::{
     AnySlice, AnySliceMut, AnyVec, DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, expect_len,
@@ -390,7 +390,7 @@ impl AnyStack {
                 let kernel = EmitLive::<$code, $payload, ITEMS>::new(
                     levels.typed(),
                     windows.cuts(stream, tile)?,
-                    ElementsMut::view(out.keys.view_mut(stream)?, out.values.view_mut(stream)?),
+                    PairsMut::view(out.keys.view_mut(stream)?, out.values.view_mut(stream)?),
                     out.offsets.view_mut(stream)?,
                     stream.lookback_words(lookback::scratch_words::<u64>(tiles))?,
                 );

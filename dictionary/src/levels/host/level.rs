@@ -8,13 +8,16 @@ use super::types::{Types, with_code};
 use super::view::LevelBuffers;
 use crate::host::file::unique_id;
 use crate::levels::device::directory::{BuildDirectory, directory_len};
+use crate::levels::device::payload::{OPERAND, TOMBSTONE};
 use crate::levels::device::table::THREADS;
 use gpu_primitives::code::Sign;
 use gpu_primitives::kernel::View;
 use gpu_primitives::merge::lowered::{Run, Way};
 use gpu_primitives::merge::{self, MAX_PLACED};
+use gpu_primitives::select::{self, Masked};
 use gpu_primitives::{
-    AnySlice, AnyVec, Device, DeviceSlice, DeviceVec, Error, Global, Stream, expect_len, select, sort, transfer,
+    AnySlice, AnyVec, Device, DeviceSlice, DeviceVec, Error, Global, Stream, bits, expect_len, permute, sized, sort,
+    transfer, transform,
 };
 use std::sync::OnceLock;
 
@@ -49,10 +52,6 @@ pub struct AnyLevel {
     id: OnceLock<u128>,
 }
 
-fn expect_short(len: usize) -> Result<(), Error> {
-    if len <= MAX_LEN { Ok(()) } else { Err(Error::TooLong { what: "a level", len, limit: MAX_LEN }) }
-}
-
 /// Returns the number of elements of levels.
 pub(crate) fn total(levels: &[&AnyLevel]) -> usize {
     levels.iter().map(|level| level.len).sum()
@@ -61,8 +60,16 @@ pub(crate) fn total(levels: &[&AnyLevel]) -> usize {
 // Errors are those of the typed level's functions of the same names.
 #[allow(clippy::missing_errors_doc, reason = "documented there")]
 impl AnyLevel {
+    /// Checks that a level can have this many elements.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`] if it cannot.
+    pub fn expect_short(len: usize) -> Result<(), Error> {
+        if len <= MAX_LEN { Ok(()) } else { Err(Error::TooLong { what: "a level", len, limit: MAX_LEN }) }
+    }
+
     fn uninit(types: &'static Types, stream: &Stream, len: usize) -> Result<Self, Error> {
-        expect_short(len)?;
+        Self::expect_short(len)?;
         // The level counts as sorted right after this call, but recorded work would sort it only later.
         stream.refuse_recording("an update of a dictionary")?;
         let keys = AnyVec::uninit(stream, types.code, len)?;
@@ -94,7 +101,7 @@ impl AnyLevel {
         values: AnySlice<'_>,
     ) -> Result<Self, Error> {
         expect_len("the values of a dictionary", types.values_for(keys.len()), values.len())?;
-        expect_short(keys.len())?;
+        Self::expect_short(keys.len())?;
         let (codes, values) = (types.codes(stream, keys)?, types.carried(stream, values)?);
         Self::sorted(types, stream, codes.slice(), values.slice())
     }
@@ -115,7 +122,7 @@ impl AnyLevel {
     /// Makes a level of tombstones for these keys. Does not wait.
     #[doc(hidden)]
     pub fn tombstones(types: &'static Types, stream: &Stream, keys: AnySlice<'_>) -> Result<Self, Error> {
-        expect_short(keys.len())?;
+        Self::expect_short(keys.len())?;
         stream.refuse_recording("an update of a dictionary")?;
         let len = keys.len();
         let codes = types.codes(stream, keys)?;
@@ -143,6 +150,50 @@ impl AnyLevel {
         let mut level = Self::from_pairs(types, stream, keys, values)?;
         if let Some(operation) = operation {
             level.only_operands = true;
+            level.combine(stream, operation)?;
+        }
+        Ok(level)
+    }
+
+    /// Makes a level of operations of several kinds: that of a value, a tombstone or an operand for each key. The operation is
+    /// that of the operands, if there are any. Of equal keys, later ones are newer. Does not wait.
+    pub(crate) fn of_kinds(
+        types: &'static Types,
+        stream: &Stream,
+        (keys, values): (AnySlice<'_>, AnySlice<'_>),
+        kinds: DeviceSlice<'_, u8>,
+        operation: Option<Operation>,
+    ) -> Result<Self, Error> {
+        let len = keys.len();
+        expect_len("the values of a dictionary", types.values_for(len), values.len())?;
+        expect_len("the kinds of operations", len, kinds.len())?;
+        let codes = types.codes(stream, keys)?;
+        let mut level = Self::uninit(types, stream, len)?;
+        // Values and kinds follow the positions of their keys.
+        let (mut positions, mut sorted) = (stream.uninit::<u32>(len)?, stream.uninit::<u32>(len)?);
+        transform::sequence(stream, &mut positions, 0u32)?;
+        let to = (level.keys.as_mut_slice(), sorted.as_mut_slice().into());
+        sort::lowered::codes(stream, (codes.slice(), positions.as_slice().into()), to, types.bits)?;
+        let mut sorted_kinds = stream.uninit::<u8>(len)?;
+        // SAFETY: a sort only moves the positions, which are in range.
+        unsafe { permute::gather_unchecked(stream, kinds, &sorted, &mut sorted_kinds)? };
+        sized!(types.value => W in u32 | u64, {
+            let (values, to) = (types.carried(stream, values)?, level.values.as_mut_slice());
+            let (values, to) = (values.slice().typed::<W>(), to.typed::<W>());
+            let (values, to) = values.zip(to).expect("both are aligned, and of this size");
+            // SAFETY: the same.
+            unsafe { permute::gather_unchecked(stream, values, &sorted, to)? };
+        }, else {});
+        let words = len.div_ceil(32);
+        let bits: &[u32] = if operation.is_some() { &[TOMBSTONE, OPERAND] } else { &[TOMBSTONE] };
+        // Bits after the last element are zeros, so that equal levels make equal files.
+        let mut marks = stream.zeroed::<u32>(bits.len() * words)?;
+        for (array, &bit) in bits.iter().enumerate() {
+            let marks = marks.slice_mut(array * words..(array + 1) * words)?.bytes().slice_mut(..len.div_ceil(8))?;
+            bits::pack(stream, &sorted_kinds, marks, Masked::differ(bit as u8, 0))?;
+        }
+        level.marks = Some(marks);
+        if let Some(operation) = operation {
             level.combine(stream, operation)?;
         }
         Ok(level)
@@ -181,7 +232,7 @@ impl AnyLevel {
     ) -> Result<Self, Error> {
         expect_len("the values of a dictionary", types.values_for(keys.len()), values.len())?;
         let len = keys.len() + total(older);
-        expect_short(len)?;
+        Self::expect_short(len)?;
         let (codes, values) = (types.codes(stream, keys)?, types.carried(stream, values)?);
         let is_plain = !older.iter().any(|level| level.has_tombstones());
         if (1..MAX_PLACED).contains(&older.len()) && is_plain && len <= FEW_WITH_BATCH {
@@ -266,7 +317,7 @@ impl AnyLevel {
     /// The vectors keep the room allocated for dead elements. Waits for the stream.
     pub(crate) fn live_with_room(types: &'static Types, stream: &Stream, levels: &[&Self]) -> Result<Self, Error> {
         let Live { keys, values, len } = Live::of(types, stream, levels, Sign::NONE)?;
-        expect_short(len)?;
+        Self::expect_short(len)?;
         Ok(Self { is_distinct: true, ..Self::of(types, keys, values, len) })
     }
 
@@ -393,7 +444,7 @@ impl AnyLevel {
         marks: Option<DeviceVec<u32>>,
     ) -> Result<Self, Error> {
         let len = keys.len();
-        expect_short(len)?;
+        Self::expect_short(len)?;
         expect_len("the values of a level", types.values_for(len), values.len())?;
         if let Some(marks) = &marks {
             expect_len("the marks of a level", len.div_ceil(32), marks.len())?;

@@ -1,6 +1,7 @@
 //! Levels on the host: how they are made, merged, and asked.
 
 pub(crate) mod all_values;
+pub(crate) mod buffer;
 pub(crate) mod full_merge;
 pub(crate) mod intervals;
 pub(crate) mod level;

@@ -11,7 +11,7 @@ use core::fmt::{self, Debug, Formatter};
 use gpu_primitives::block::lookback;
 use gpu_primitives::kernel::View;
 use gpu_primitives::monoid::HoleMonoid;
-use gpu_primitives::{AnySlice, AnySliceMut, Error, GlobalMut, Stream};
+use gpu_primitives::{AnySlice, AnySliceMut, Error, GlobalMut, Operator, Stream};
 use std::any::{TypeId, type_name};
 use std::sync::Arc;
 
@@ -39,6 +39,8 @@ pub struct Operation(Arc<OnValues>);
 /// An operation on values of some type.
 struct OnValues {
     combine: Combine,
+    /// Its function, to record it.
+    function: Operator,
     operation: TypeId,
     state: Box<[u8]>,
     name: fn() -> &'static str,
@@ -69,8 +71,17 @@ impl Operation {
         } else {
             Combine::Long(HoleMonoid::of::<V, M>(operation))
         };
-        let state = bytemuck::bytes_of(&operation).into();
-        Some(Self(Arc::new(OnValues { combine, operation: TypeId::of::<M>(), state, name: type_name::<M> })))
+        let (function, state) = (Operator::monoid::<V, M>(), bytemuck::bytes_of(&operation).into());
+        Some(Self(Arc::new(OnValues { combine, function, operation: TypeId::of::<M>(), state, name: type_name::<M> })))
+    }
+
+    /// Records the operation now if launches on this stream would. This runs code of its author, so the caller holds no lock.
+    ///
+    /// # Errors
+    /// [`Error::Unrecordable`].
+    #[doc(hidden)]
+    pub fn record(&self, stream: &Stream) -> Result<(), Error> {
+        self.0.function.record(stream)
     }
 
     /// Combines the elements of each key of a level, whose keys ascend: the last one receives the result, and the others
@@ -147,7 +158,8 @@ impl Operation {
     }
 
     /// Returns whether both are of one type, with the same state.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
         (self.0.operation, &self.0.state) == (other.0.operation, &other.0.state)
     }
 }

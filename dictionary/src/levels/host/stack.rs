@@ -9,7 +9,7 @@ use crate::levels::device::directory::BUCKET;
 use crate::levels::device::table::{ENTRY_WORDS, MAX_LEVELS};
 use bytemuck::Pod;
 use gpu_primitives::kernel::{Reach, View};
-use gpu_primitives::{DeviceVec, Error, Global, Stream};
+use gpu_primitives::{DeviceVec, Error, Global, Stream, expect_host};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A [`Stack`](crate::levels::Stack) of levels whose types are known by their sizes alone.
@@ -68,8 +68,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Clone for AnyStack {
     fn clone(&self) -> Self {
-        let table = Mutex::new(lock(&self.table).clone());
-        Self { levels: self.levels.clone(), table, ..*self }
+        // Inside a kernel, the lock's owner may wait for this very kernel. Queries add the entries that a table does not have.
+        let table = if expect_host().is_ok() { lock(&self.table).clone() } else { Table::default() };
+        Self { levels: self.levels.clone(), table: Mutex::new(table), ..*self }
     }
 }
 
@@ -202,6 +203,8 @@ impl AnyStack {
         // Reject a stream of another device before anything is allocated there.
         self.expect_device(stream)?;
         let with_values = with_values && self.types.value > 0;
+        // Building the index launches kernels under the locks. A kernel that waited for a lock would wait for itself.
+        expect_host()?;
         let mut table = lock(&self.table);
         let mut buffers = Vec::new();
         for (slot, indexed) in self.indexed() {

@@ -8,7 +8,7 @@
 use crate::{Key, Value, assert_carried};
 use gpu_primitives::code::Sign;
 use gpu_primitives::sort::{self, bits_of};
-use gpu_primitives::{AnySlice, AnySliceMut, AnyVec, Error, Stream};
+use gpu_primitives::{AnySlice, AnySliceMut, AnyVec, Error, Operator, Stream};
 
 /// Evaluates an expression with the type of codes of a size: `with_code!(size => C, …)`.
 #[cfg(not(test))]
@@ -50,6 +50,9 @@ pub(crate) use with_value;
 /// Converts keys to codes, or codes to keys.
 type Convert = fn(&Stream, AnySlice<'_>, AnySliceMut<'_>) -> Result<(), Error>;
 
+/// Records the code of keys.
+type RecordCode = fn(&Stream) -> Result<(), Error>;
+
 /// The key and value types of a dictionary.
 #[derive(Clone, Copy, Debug)]
 pub struct Types {
@@ -65,6 +68,8 @@ pub struct Types {
     is_plain: bool,
     /// Converts keys to codes and back, unless they have the same bits.
     convert: Option<(Convert, Convert)>,
+    /// Records the code of keys that are converted.
+    record: Option<RecordCode>,
     /// The same keys without values, unless these are it.
     keys_alone: Option<&'static Self>,
 }
@@ -84,6 +89,7 @@ impl Types {
                 is_plain: K::IS_PLAIN,
                 // Keys that need no conversion do not compile one.
                 convert: if K::IS_CODE { None } else { Some((encode::<K>, decode::<K>)) },
+                record: if K::IS_CODE { None } else { Some(record::<K>) },
                 keys_alone: if size_of::<V>() == 0 { None } else { Some(Self::of::<K, ()>()) },
             }
         }
@@ -101,6 +107,15 @@ impl Types {
     /// Returns the types of the same keys without values.
     pub(crate) fn keys_alone(&'static self) -> &'static Self {
         self.keys_alone.unwrap_or(self)
+    }
+
+    /// Records the code of the keys now if launches on this stream would. This runs code of its author, so the caller holds no lock.
+    ///
+    /// # Errors
+    /// [`Error::Unrecordable`].
+    #[doc(hidden)]
+    pub fn record(&self, stream: &Stream) -> Result<(), Error> {
+        self.record.map_or(Ok(()), |record| record(stream))
     }
 
     /// Returns the bytes of a key and a value.
@@ -162,6 +177,10 @@ impl Types {
 fn encode<K: Key>(stream: &Stream, keys: AnySlice<'_>, codes: AnySliceMut<'_>) -> Result<(), Error> {
     let (keys, codes) = keys.typed::<K>().zip(codes.typed()).expect("these are the types of the dictionary");
     sort::encode(stream, keys, codes)
+}
+
+fn record<K: Key>(stream: &Stream) -> Result<(), Error> {
+    Operator::radix_key::<K>().record(stream)
 }
 
 fn decode<K: Key>(stream: &Stream, codes: AnySlice<'_>, keys: AnySliceMut<'_>) -> Result<(), Error> {

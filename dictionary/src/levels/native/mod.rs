@@ -5,6 +5,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod append;
 mod batch;
 mod combine;
 mod copy;
@@ -17,6 +18,7 @@ mod merge;
 mod neighbour;
 mod tiles;
 
+pub(crate) use append::append_pairs;
 pub(crate) use batch::merge_batch;
 pub(crate) use combine::combine_runs;
 pub(crate) use copy::{copy_windows, gather_windows};

@@ -6,13 +6,13 @@
 use super::level::{NativeLevel, oldest_first};
 use super::merge::{List, Merger, Windows, split_place};
 use crate::KeyCode;
-use crate::levels::device::elements::ElementsMut;
 use crate::levels::device::find::Levels;
 use crate::levels::device::payload::{OPERAND, Payload, TOMBSTONE};
 use crate::levels::device::table::MAX_LEVELS;
 use crate::levels::device::tiles::{CountLive, Cuts, EmitLive, LEAST_PER_PIECE, MergeMarked};
 use bytemuck::Pod;
 use gpu_primitives::code::Sign;
+use gpu_primitives::kernel::PairsMut;
 use gpu_primitives::kernel::Team;
 use gpu_primitives::view::GlobalMut;
 use std::ops::Range;
@@ -221,7 +221,7 @@ unsafe fn collect<C: KeyCode>(
 unsafe fn emit<C: KeyCode, V: Pod>(
     levels: &[NativeLevel<'_, C>],
     lists: &[List<C>],
-    out: ElementsMut<C, V>,
+    out: PairsMut<C, V>,
     sign: Sign,
     team: Team,
 ) {
@@ -251,7 +251,7 @@ unsafe fn write<C: KeyCode, V: Pod>(
     levels: &[NativeLevel<'_, C>],
     list: &List<C>,
     range: Range<usize>,
-    out: ElementsMut<C, V>,
+    out: PairsMut<C, V>,
     start: usize,
     sign: Sign,
 ) {
@@ -287,7 +287,7 @@ pub unsafe fn merge_marked<C: KeyCode, P: Payload, const ITEMS: usize>(kernel: M
 unsafe fn keep<C: KeyCode, V: Pod>(
     levels: Vec<NativeLevel<'_, C>>,
     cuts: Cuts,
-    out: ElementsMut<C, V>,
+    out: PairsMut<C, V>,
     marks: GlobalMut<u32>,
     team: Team,
 ) {

@@ -229,7 +229,7 @@ pub fn calls_from_two_threads(device: &Device) {
     }
 }
 
-/// Each allocation of a call fails in turn. Its inputs stay as they are, and the next call works.
+/// Each allocation of a call fails in turn. Its operands stay as they are, and the next call works.
 pub fn calls_without_memory(device: &Device) {
     let (home, reference) = (device.stream().unwrap(), reference(device));
     let failures = Cell::new(0);
@@ -253,7 +253,7 @@ pub fn calls_without_memory(device: &Device) {
             let Outcome { answer, contents: left } = Outcome::read(&stream, answer, &memory, &when);
             assert!(matches!(answer, Err(Error::OutOfMemory { .. })), "{when}: {answer:?}");
             for (i, operand) in row.operands.iter().enumerate() {
-                assert!(operand.role != Role::Read || left[i] == contents[i], "{when}: operand {i} has changed");
+                assert!(operand.role == Role::Spent || left[i] == contents[i], "{when}: operand {i} has changed");
             }
             check(row, &contents, &Outcome::of(&stream, row, &contents, &when), &expected, &when);
         }

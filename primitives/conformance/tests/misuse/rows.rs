@@ -287,6 +287,29 @@ fn sorts() -> Vec<Row> {
         "sort::encode": (s; a = KEYS, out = OUT) => sort::encode(s, a.words(), out.words_mut());
         "sort::decode": (s; a = KEYS, out = OUT) => sort::decode(s, a.words(), out.words_mut());
         "sort::SortedRuns": (s; a = KEYS, b = VALUES) => SortedRuns::new(s, a.words(), b.words(), 16).map(drop);
+        "sort::pairs_in_place, counted": (s; a = KEYS.bytes().changed(), b = VALUES.changed()) => {
+            let count = DeviceValue::new(s, 1 << 40)?;
+            sort::pairs_in_place(s, (counted(a.bytes_mut(), &count), b.words_mut()), Options::new())
+        };
+        "sort::row_keys": (s; a = KEYS, out = OUT) => {
+            let row = a.len();
+            sort::row_keys(s, a.words(), row, out.words_mut(), Options::new())
+        };
+        "sort::row_pairs": (s; a = KEYS, b = VALUES.odd(), out = OUT, with = OUT.odd()) => {
+            let row = a.len();
+            sort::row_pairs(s, (a.words(), b.odd()), row, (out.words_mut(), with.odd_mut()), Options::new())
+        };
+        "sort::row_keys_in_place": (s; data = KEYS.changed()) => {
+            let row = data.len();
+            sort::row_keys_in_place(s, data.words_mut(), row, Options::new())
+        };
+        "sort::row_pairs_in_place": (s; a = KEYS.changed(), b = VALUES.odd().changed()) => {
+            let row = a.len();
+            sort::row_pairs_in_place(s, (a.words_mut(), b.odd_mut()), row, Options::new())
+        };
+        "runs::distinct_counts_hashed": (s; a = KEYS, out = OUT, counts = OUT) => {
+            runs::distinct_counts_hashed(s, a.words(), out.words_mut(), counts.words_mut(), 5000).map(drop)
+        };
         "merge_sort::keys": (s; a = KEYS, out = OUT) => merge_sort::keys(s, a.words(), out.words_mut(), Less);
         "merge_sort::keys_in_place": (s; data = KEYS.changed()) => merge_sort::keys_in_place(s, data.words_mut(), Less);
         "merge_sort::pairs": (s; a = KEYS, b = VALUES.odd(), out = OUT, with = OUT.odd()) => {

@@ -6,8 +6,8 @@ use gpu_conformance::data::random;
 use gpu_conformance::{adversarial_streams, is_checked, is_gpu};
 use gpu_primitives::equality::{Equality, Same};
 use gpu_primitives::operator::equality;
-use gpu_primitives::runs::{self, Length, Shape};
-use gpu_primitives::{Device, Stream};
+use gpu_primitives::runs::{self, Length};
+use gpu_primitives::{Device, Stream, testing};
 use std::fmt::Debug;
 
 pub fn check_encode<T, C, E>(stream: &Stream, host: &[T], equality: E)
@@ -148,7 +148,8 @@ pub fn adversarial_schedules_of_encode(device: &Device) {
         let (mut elements, mut lengths) = (stream.zeroed::<u32>(3000).unwrap(), stream.zeroed::<u32>(3000).unwrap());
         let (to, to_lengths) = (elements.as_mut_slice(), lengths.as_mut_slice());
         let count =
-            runs::run_length_encode_shaped(&stream, input.as_slice(), to, to_lengths, Same, Shape::<32, 1, 2>).unwrap();
+            testing::run_length_encode_shaped::<_, _, _, 32, 1, 2>(&stream, input.as_slice(), to, to_lengths, Same)
+                .unwrap();
         assert_eq!(count.get(&stream).unwrap(), heads.len() as u64 - 1, "{seed}");
         let expected = front(heads.windows(2).map(|run| (run[1] - run[0]) as u32), 0, 3000);
         assert_same(&lengths.to_vec(&stream).unwrap(), &expected, &format!("lengths with seed {seed}"));

@@ -8,8 +8,8 @@ use gpu_conformance::{adversarial_streams, assert_deterministic, is_checked, is_
 use gpu_primitives::equality::{Equality, Same};
 use gpu_primitives::monoid::{Max, Monoid, Sum};
 use gpu_primitives::operator::{equality, monoid};
-use gpu_primitives::runs::{self, Shape};
-use gpu_primitives::{Device, Stream};
+use gpu_primitives::runs;
+use gpu_primitives::{Device, Stream, testing};
 use std::fmt::Debug;
 
 /// Returns the total of each run.
@@ -116,7 +116,7 @@ pub fn adversarial_schedules_of_reduce(device: &Device) {
         let heads = heads(&keys, Same);
         let (on_keys, on_values) = (stream.upload(&keys).unwrap(), stream.upload(&values).unwrap());
         let (mut to, mut sums) = (stream.zeroed::<u32>(3000).unwrap(), stream.zeroed::<u32>(3000).unwrap());
-        let count = runs::reduce_by_key_shaped(
+        let count = testing::reduce_by_key_shaped::<_, _, _, _, 64, 1, 1>(
             &stream,
             on_keys.as_slice(),
             on_values.as_slice(),
@@ -124,7 +124,6 @@ pub fn adversarial_schedules_of_reduce(device: &Device) {
             sums.as_mut_slice(),
             Same,
             Sum,
-            Shape::<64, 1, 1>,
         )
         .unwrap();
         assert_eq!(count.get(&stream).unwrap(), heads.len() as u64 - 1, "{seed}");

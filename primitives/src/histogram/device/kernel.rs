@@ -7,12 +7,12 @@ use super::bins::{Bins, ByteBins, HoleBins, RangeBins};
 use super::sample::NONE;
 use crate::arch::memory::Word;
 use crate::arch::warp::{FULL, LANES, lane_id, lane_mask_lt, match_any, warp_id};
-use crate::arch::{Cache, Order, Scope, thread};
-use crate::form::kernel;
+use crate::arch::{Order, Scope, thread};
+use crate::form::{Buffer, Param, kernel};
 use crate::hole::RegisterRepr;
 use crate::input::{Input, SourceArg};
 use crate::sealed::Sealed;
-use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
+use crate::view::{GlobalMut, Shared, SharedMemory, shared_bytes};
 
 /// The threads per block.
 pub(crate) const THREADS: u32 = 512;
@@ -24,23 +24,47 @@ pub(crate) const AT_ONCE: usize = 2;
 pub(crate) const COUNTERS: usize = 1 << 13;
 
 /// A count: `u32` or `u64`.
-pub trait Count: Word + From<u32> + Sealed {
-    /// Adds a number; the sum wraps.
-    #[cfg(not(target_arch = "nvptx64"))]
-    fn plus(self, number: u64) -> Self;
+pub trait Count: Word + From<u32> + Sealed {}
+
+impl Count for u32 {}
+impl Count for u64 {}
+
+/// The counts that a kernel adds to: `u32` or `u64`, one of which there are none. A block adds few sums, and beyond the counters
+/// in shared memory the atomic itself takes far longer than to ask which. So no kernel exists for each.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Counts {
+    pub short: GlobalMut<u32>,
+    pub long: GlobalMut<u64>,
 }
 
-impl Count for u32 {
-    #[cfg(not(target_arch = "nvptx64"))]
-    fn plus(self, number: u64) -> Self {
-        self.wrapping_add(number as u32)
+// SAFETY: `repr(C)`: two views.
+unsafe impl Param for Counts {
+    fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        self.short.buffers(name, visit);
+        self.long.buffers(name, visit);
     }
 }
 
-impl Count for u64 {
-    #[cfg(not(target_arch = "nvptx64"))]
-    fn plus(self, number: u64) -> Self {
-        self.wrapping_add(number)
+impl Counts {
+    /// Returns the number of counts.
+    #[inline(always)]
+    pub const fn len(self) -> usize {
+        self.short.len() + self.long.len()
+    }
+
+    /// Adds to a count.
+    ///
+    /// # Safety
+    /// There is such a count, and counts are only accessed atomically.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn add(self, bin: usize, number: u32) {
+        if self.long.is_empty() {
+            self.short.atomic_add(bin, number, Scope::Gpu, Order::Relaxed);
+        } else {
+            self.long.atomic_add(bin, number as u64, Scope::Gpu, Order::Relaxed);
+        }
     }
 }
 
@@ -65,10 +89,10 @@ impl Count for u64 {
     shared = shared_bytes::<u32>(COUNTERS) + shared_bytes::<H>(B::STAGED),
     native = crate::histogram::native::count_bins
 )]
-pub unsafe fn count_bins<H: RegisterRepr, I: Input<H>, B: Bins<H>, C: Count, const VEC: usize>(
+pub unsafe fn count_bins<H: RegisterRepr, I: Input<H>, B: Bins<H>, const VEC: usize>(
     input: I,
     bins: B,
-    counts: GlobalMut<C>,
+    counts: Counts,
 ) {
     let mut memory = SharedMemory::new();
     let counters = memory.take::<u32>(COUNTERS);
@@ -81,7 +105,7 @@ pub unsafe fn count_bins<H: RegisterRepr, I: Input<H>, B: Bins<H>, C: Count, con
             let is_counted = is_there & ((bin as usize) < counts.len());
             let same = match_any(FULL, if is_counted { bin } else { NONE });
             if is_counted && same & lane_mask_lt() == 0 {
-                counts.atomic_add(bin as usize, C::from(same.count_ones()), Scope::Gpu, Order::Relaxed);
+                counts.add(bin as usize, same.count_ones());
             }
         });
     }
@@ -100,7 +124,7 @@ pub unsafe fn count_bins<H: RegisterRepr, I: Input<H>, B: Bins<H>, C: Count, con
     while bin < local.bins {
         let sum = local.sum(bin);
         if sum > 0 {
-            counts.atomic_add(bin as usize, C::from(sum), Scope::Gpu, Order::Relaxed);
+            counts.add(bin as usize, sum);
         }
         bin += THREADS;
     }
@@ -179,8 +203,9 @@ unsafe fn each<H: RegisterRepr, I: Input<H>, const VEC: usize>(input: I, visit: 
     let len = input.count();
     let (thread, block) = (thread::thread_idx_x() as usize, thread::block_idx_x() as usize);
     let (threads, blocks) = (THREADS as usize, thread::grid_dim_x() as usize);
-    let Some(view) = input.run(0, len) else {
-        // Elements that are computed: one by one, four in flight.
+    let lead = input.lead::<VEC>().min(len);
+    if lead >= VEC {
+        // No rows, or fewer elements than one: one by one, four in flight.
         const GROUP: usize = 2 * AT_ONCE;
         let mut start = block * threads * GROUP;
         while start < len {
@@ -197,18 +222,15 @@ unsafe fn each<H: RegisterRepr, I: Input<H>, const VEC: usize>(input: I, visit: 
             start += blocks * threads * GROUP;
         }
         return;
-    };
-    // Whole accesses from the first aligned address on. The elements before and after them are fewer than a warp has lanes.
-    let misaligned = view.as_ptr().addr() % size_of::<[H; VEC]>() / size_of::<H>();
-    let lead = ((VEC - misaligned) % VEC).min(len);
+    }
+    // Rows from the first aligned address on. The elements before and after them are fewer than a warp has lanes.
     let whole = (len - lead) / VEC;
-    let body = view.slice(lead, whole * VEC);
     let tile = threads * AT_ONCE;
     let mut start = block * tile;
     while start + tile <= whole {
         let mut items = [[H::zeroed(); VEC]; AT_ONCE];
         for i in 0..AT_ONCE {
-            items[i] = body.load_vec((start + i * threads + thread) * VEC, Cache::Default);
+            items[i] = input.row(lead + (start + thread) * VEC, i * threads * VEC);
         }
         for i in 0..AT_ONCE {
             for j in 0..VEC {
@@ -222,7 +244,7 @@ unsafe fn each<H: RegisterRepr, I: Input<H>, const VEC: usize>(input: I, visit: 
     while start < end {
         let at = start + thread;
         let is_there = at < end;
-        let items = body.load_vec::<VEC>(if is_there { at } else { start } * VEC, Cache::Default);
+        let items = input.row::<VEC>(lead + if is_there { at } else { start } * VEC, 0);
         for j in 0..VEC {
             visit(items[j], is_there);
         }
@@ -230,7 +252,7 @@ unsafe fn each<H: RegisterRepr, I: Input<H>, const VEC: usize>(input: I, visit: 
     }
     if VEC > 1 && block == 0 && warp_id() == 0 {
         let at = if thread < lead { thread } else { whole * VEC + thread };
-        visit(if at < len { view.get(at) } else { H::zeroed() }, at < len);
+        visit(if at < len { input.item(at) } else { H::zeroed() }, at < len);
     }
 }
 
@@ -238,20 +260,20 @@ crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     // Accesses of 16 bytes, if the elements divide them.
     family count_bytes(H, VEC) {
-        for H in [u8], VEC = 16, C in [u32, u64], I in [Global<H>, SourceArg]: CountBins<H, I, ByteBins, C, VEC>;
+        for H in [u8], VEC = 16: CountBins<H, SourceArg, ByteBins, VEC>;
     }
     family count_bins(H, VEC) {
-        for H in [u8], VEC = 16, C in [u32, u64], I in [Global<H>, SourceArg]: CountBins<H, I, HoleBins, C, VEC>;
-        for H in [u16], VEC = 8, C in [u32, u64], I in [Global<H>, SourceArg]: CountBins<H, I, HoleBins, C, VEC>;
-        for H in [u32], VEC = 4, C in [u32, u64], I in [Global<H>, SourceArg]: CountBins<H, I, HoleBins, C, VEC>;
-        for H in [u64], VEC = 2, C in [u32, u64], I in [Global<H>, SourceArg]: CountBins<H, I, HoleBins, C, VEC>;
-        for H in [[u32; 3], [u64; 2], [u64; 4]], VEC = 1, C in [u32, u64], I in [Global<H>, SourceArg]:
-            CountBins<H, I, HoleBins, C, VEC>;
+        for H in [u8], VEC = 16: CountBins<H, SourceArg, HoleBins, VEC>;
+        for H in [u16], VEC = 8: CountBins<H, SourceArg, HoleBins, VEC>;
+        for H in [u32], VEC = 4: CountBins<H, SourceArg, HoleBins, VEC>;
+        for H in [u64], VEC = 2: CountBins<H, SourceArg, HoleBins, VEC>;
+        for H in [[u32; 3], [u64; 2], [u64; 4]], VEC = 1:
+            CountBins<H, SourceArg, HoleBins, VEC>;
     }
     family count_ranges(H, VEC) {
-        for H in [u8], VEC = 16, C in [u32, u64], I in [Global<H>, SourceArg]: CountBins<H, I, RangeBins<H>, C, VEC>;
-        for H in [u16], VEC = 8, C in [u32, u64], I in [Global<H>, SourceArg]: CountBins<H, I, RangeBins<H>, C, VEC>;
-        for H in [u32], VEC = 4, C in [u32, u64], I in [Global<H>, SourceArg]: CountBins<H, I, RangeBins<H>, C, VEC>;
-        for H in [u64], VEC = 2, C in [u32, u64], I in [Global<H>, SourceArg]: CountBins<H, I, RangeBins<H>, C, VEC>;
+        for H in [u8], VEC = 16: CountBins<H, SourceArg, RangeBins<H>, VEC>;
+        for H in [u16], VEC = 8: CountBins<H, SourceArg, RangeBins<H>, VEC>;
+        for H in [u32], VEC = 4: CountBins<H, SourceArg, RangeBins<H>, VEC>;
+        for H in [u64], VEC = 2: CountBins<H, SourceArg, RangeBins<H>, VEC>;
     }
 }

@@ -8,8 +8,9 @@ use super::block::Job;
 use super::fault::Caught;
 use super::random::Random;
 use super::resident::{Resident, Status};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use core::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The number of rounds without progress after which one of several workers makes another block resident.
@@ -26,14 +27,35 @@ const MOST_LOOKS: u32 = 64;
 /// The count of a worker that has left or has not started.
 const ABSENT: u64 = u64::MAX;
 
+/// The thread pool of a process.
+struct Pool {
+    process: u32,
+    threads: rayon_core::ThreadPool,
+}
+
 /// Returns the thread pool that runs blocks. It belongs to this crate: if a thread of the caller's pool waited for a
 /// launch, it could meanwhile run other work of the caller that waits for the same launch.
+///
+/// After a `fork`, the child has none of its parent's threads, so it makes a pool of its own.
 pub(super) fn pool() -> &'static rayon_core::ThreadPool {
-    static POOL: LazyLock<rayon_core::ThreadPool> = LazyLock::new(|| {
+    // No lock: another thread could hold it while the process is forked.
+    static POOL: AtomicPtr<Pool> = AtomicPtr::new(null_mut());
+    let process = std::process::id();
+    loop {
+        let known = POOL.load(Ordering::Acquire);
+        // SAFETY: a pool is never dropped once it is stored.
+        if let Some(pool) = unsafe { known.as_ref() }.filter(|pool| pool.process == process) {
+            return &pool.threads;
+        }
         let named = rayon_core::ThreadPoolBuilder::new().thread_name(|index| format!("gpu-primitives {index}"));
-        named.build().expect("failed to start the threads of the CPU device")
-    });
-    &POOL
+        let threads = named.build().expect("failed to start the threads of the CPU device");
+        let made = Box::into_raw(Box::new(Pool { process, threads }));
+        if POOL.compare_exchange(known, made, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            // Another thread was faster.
+            // SAFETY: made above, and not stored.
+            drop(unsafe { Box::from_raw(made) });
+        }
+    }
 }
 
 /// Returns the default number of threads that run blocks.

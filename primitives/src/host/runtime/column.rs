@@ -12,6 +12,7 @@ use super::memory::DeviceVec;
 use super::slice::{DeviceSlice, DeviceSliceMut};
 use super::stream::Stream;
 use crate::host::error::Error;
+use crate::input::{Limit, Prefix};
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 use core::alloc::Layout;
@@ -23,7 +24,10 @@ use core::ops::Range;
 pub struct AnySlice<'a> {
     bytes: DeviceSlice<'a, u8>,
     size: usize,
+    /// The number of elements; the most that it can be, if only the device knows it.
     len: usize,
+    /// The number of elements, if only the device knows it.
+    counted: Option<DeviceSlice<'a, u64>>,
 }
 
 /// A [`DeviceSliceMut`] of elements whose type is known by its size alone.
@@ -32,7 +36,9 @@ pub struct AnySlice<'a> {
 pub struct AnySliceMut<'a> {
     bytes: DeviceSliceMut<'a, u8>,
     size: usize,
+    /// See [`AnySlice`].
     len: usize,
+    counted: Option<DeviceSlice<'a, u64>>,
 }
 
 /// A [`DeviceVec`] of elements whose type is known by its size alone.
@@ -46,13 +52,13 @@ pub struct AnyVec {
 
 impl<'a, T: Pod> From<DeviceSlice<'a, T>> for AnySlice<'a> {
     fn from(slice: DeviceSlice<'a, T>) -> Self {
-        Self { size: size_of::<T>(), len: slice.len(), bytes: slice.bytes() }
+        Self { size: size_of::<T>(), len: slice.len(), bytes: slice.bytes(), counted: None }
     }
 }
 
 impl<'a, T: Pod> From<DeviceSliceMut<'a, T>> for AnySliceMut<'a> {
     fn from(slice: DeviceSliceMut<'a, T>) -> Self {
-        Self { size: size_of::<T>(), len: slice.len(), bytes: slice.bytes() }
+        Self { size: size_of::<T>(), len: slice.len(), bytes: slice.bytes(), counted: None }
     }
 }
 
@@ -91,21 +97,26 @@ impl<'a> AnySlice<'a> {
         slices.iter().map(|&slice| slice.into()).collect()
     }
 
-    /// Returns pairs of slices of the same types.
-    pub(crate) fn all_pairs<K: Pod, V: Pod>(pairs: &[(DeviceSlice<'a, K>, DeviceSlice<'a, V>)]) -> Vec<(Self, Self)> {
-        pairs.iter().map(|&(keys, values)| (keys.into(), values.into())).collect()
-    }
-
     facts!();
 
-    /// Returns a part of it.
+    /// Returns its first elements, as many as the device says, if only the device knows it.
+    pub(crate) fn counted(self, count: Option<DeviceSlice<'a, u64>>) -> Self {
+        Self { counted: count, ..self }
+    }
+
+    /// Returns a part of it, whose length the host knows.
     ///
     /// # Errors
     /// [`Error::RangeOutside`] if the range is out of bounds.
     pub fn slice(&self, range: Range<usize>) -> Result<Self, Error> {
         expect_range(&range, self.len)?;
         let bytes = self.bytes.slice(range.start * self.size..range.end * self.size)?;
-        Ok(Self { bytes, len: range.len(), ..*self })
+        Ok(Self { bytes, len: range.len(), size: self.size, counted: None })
+    }
+
+    /// Returns the length that only the device knows, if there is one.
+    pub(crate) fn count(&self) -> Option<DeviceSlice<'a, u64>> {
+        self.counted
     }
 
     /// Returns the bytes of all elements.
@@ -143,33 +154,49 @@ impl<'a> AnySlice<'a> {
     /// Returns a view for kernels on `stream`: the caller keeps the memory alive until its work is done.
     pub(crate) fn raw_view(&self, stream: &Stream) -> Result<Column, Error> {
         let address = self.bytes.raw_view(stream)?.as_ptr();
-        Ok(Column { address, len: self.len, size: self.size })
+        Ok(Column { address, len: self.len, size: self.size, limit: limit(self.counted, stream)? })
     }
 }
 
 impl<'a> AnySliceMut<'a> {
     facts!();
 
+    /// Returns the length that only the device knows, if there is one.
+    pub(crate) fn count(&self) -> Option<DeviceSlice<'a, u64>> {
+        self.counted
+    }
+
     /// Reborrows the elements for a shorter time.
     #[must_use]
     pub fn reborrow(&mut self) -> AnySliceMut<'_> {
-        AnySliceMut { bytes: self.bytes.reborrow(), size: self.size, len: self.len }
+        AnySliceMut { bytes: self.bytes.reborrow(), size: self.size, len: self.len, counted: self.counted }
     }
 
     /// Returns the same elements, for reading.
     #[must_use]
     pub fn as_slice(&self) -> AnySlice<'_> {
-        AnySlice { bytes: self.bytes.as_slice(), size: self.size, len: self.len }
+        AnySlice { bytes: self.bytes.as_slice(), size: self.size, len: self.len, counted: self.counted }
     }
 
-    /// Returns a part of it. Call [`reborrow`](Self::reborrow) first to keep the whole slice.
+    /// Returns its first elements, as many as the device says, if only the device knows it.
+    pub(crate) fn counted(self, count: Option<DeviceSlice<'a, u64>>) -> Self {
+        Self { counted: count, ..self }
+    }
+
+    /// Returns the bytes of all elements.
+    #[must_use]
+    pub fn bytes_mut(self) -> DeviceSliceMut<'a, u8> {
+        self.bytes
+    }
+
+    /// Returns a part of it, whose length the host knows. Call [`reborrow`](Self::reborrow) first to keep the whole slice.
     ///
     /// # Errors
     /// [`Error::RangeOutside`] if the range is out of bounds.
     pub fn slice_mut(self, range: Range<usize>) -> Result<Self, Error> {
         expect_range(&range, self.len)?;
         let bytes = self.bytes.slice_mut(range.start * self.size..range.end * self.size)?;
-        Ok(Self { bytes, size: self.size, len: range.len() })
+        Ok(Self { bytes, size: self.size, len: range.len(), counted: None })
     }
 
     /// Returns the elements as a type of their size: see [`AnySlice::typed`].
@@ -213,7 +240,7 @@ impl<'a> AnySliceMut<'a> {
     /// Returns a view for kernels on `stream`: the caller keeps the memory alive until its work is done.
     pub(crate) fn raw_view_mut(&mut self, stream: &Stream) -> Result<ColumnMut, Error> {
         let address = self.bytes.raw_view_mut(stream)?.as_const().as_ptr().cast_mut();
-        Ok(ColumnMut { address, len: self.len, size: self.size })
+        Ok(ColumnMut { address, len: self.len, size: self.size, limit: limit(self.counted, stream)? })
     }
 }
 
@@ -246,13 +273,13 @@ impl AnyVec {
     /// Returns the elements, for reading.
     #[must_use]
     pub fn as_slice(&self) -> AnySlice<'_> {
-        AnySlice { bytes: self.bytes.as_slice(), size: self.size, len: self.len }
+        AnySlice { bytes: self.bytes.as_slice(), size: self.size, len: self.len, counted: None }
     }
 
     /// Returns the elements, for writing.
     #[must_use]
     pub fn as_mut_slice(&mut self) -> AnySliceMut<'_> {
-        AnySliceMut { bytes: self.bytes.as_mut_slice(), size: self.size, len: self.len }
+        AnySliceMut { bytes: self.bytes.as_mut_slice(), size: self.size, len: self.len, counted: None }
     }
 
     /// Returns a view for kernels on `stream`: the caller keeps the memory alive until its work is done.
@@ -283,6 +310,8 @@ pub(crate) struct Column {
     address: *const u8,
     len: usize,
     size: usize,
+    /// Which of the elements count. Only a [`prefix`](Self::prefix) tells a kernel.
+    limit: Limit,
 }
 
 /// Elements that kernels write, of a type that is known by its size alone: a [`GlobalMut`] without a type.
@@ -291,23 +320,67 @@ pub(crate) struct ColumnMut {
     address: *mut u8,
     len: usize,
     size: usize,
+    /// Which of the elements count, when they are read.
+    limit: Limit,
 }
 
 impl<T: Pod> From<Global<T>> for Column {
     fn from(view: Global<T>) -> Self {
-        Self { address: view.as_ptr().cast(), len: view.len(), size: size_of::<T>() }
+        Self { address: view.as_ptr().cast(), len: view.len(), size: size_of::<T>(), limit: Limit::NONE }
     }
 }
 
 impl<T: Pod> From<GlobalMut<T>> for ColumnMut {
     fn from(view: GlobalMut<T>) -> Self {
-        Self { address: view.as_const().as_ptr().cast_mut().cast(), len: view.len(), size: size_of::<T>() }
+        let address = view.as_const().as_ptr().cast_mut().cast();
+        Self { address, len: view.len(), size: size_of::<T>(), limit: Limit::NONE }
     }
 }
 
+/// Returns the length that only the device knows, if there is one. Two are one if they are the same value.
+pub(crate) fn only_one<'a>(
+    a: Option<DeviceSlice<'a, u64>>,
+    b: Option<DeviceSlice<'a, u64>>,
+) -> Result<Option<DeviceSlice<'a, u64>>, Error> {
+    if let (Some(a), Some(b)) = (a, b)
+        && a.as_ptr() != b.as_ptr()
+    {
+        return Err(Error::InvalidOption {
+            what: "the number of lengths of an input that only the device knows",
+            asked: "2 that differ".into(),
+            allowed: "1: count the whole input, or its parts by the same value",
+        });
+    }
+    Ok(a.or(b))
+}
+
+/// Returns what limits elements whose number perhaps only the device knows.
+fn limit(counted: Option<DeviceSlice<'_, u64>>, stream: &Stream) -> Result<Limit, Error> {
+    counted.map_or(Ok(Limit::NONE), |count| Ok(Limit::new(count.raw_view(stream)?)))
+}
+
 impl Column {
+    /// Returns the number of elements; the most that it can be, if only the device knows it.
     pub fn len(self) -> usize {
         self.len
+    }
+
+    /// Returns what limits the number of elements that count.
+    pub fn limit(self) -> Limit {
+        self.limit
+    }
+
+    /// Returns the elements with another limit.
+    pub fn limited(self, limit: Limit) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// Returns the elements that count, as a type that they are known to fit.
+    ///
+    /// # Panics
+    /// If they do not.
+    pub fn prefix<T: Pod>(self) -> Prefix<T> {
+        Prefix::new(self.as_type(), self.limit)
     }
 
     /// Returns the bytes of an element.
@@ -367,7 +440,8 @@ impl Column {
     pub fn slice(self, start: usize, len: usize) -> Self {
         let is_inside = start.checked_add(len).is_some_and(|end| end <= self.len);
         assert!(is_inside || self.size == 0, "{start}..{start}+{len} of {} elements", self.len);
-        Self { address: self.address.wrapping_add(start * self.size), len, ..self }
+        let limit = if self.limit.is_some() { self.limit.from(start) } else { self.limit };
+        Self { address: self.address.wrapping_add(start * self.size), len, size: self.size, limit }
     }
 }
 
@@ -383,7 +457,7 @@ impl ColumnMut {
 
     /// Returns the same elements, for reading.
     pub fn as_const(self) -> Column {
-        Column { address: self.address, len: self.len, size: self.size }
+        Column { address: self.address, len: self.len, size: self.size, limit: self.limit }
     }
 
     /// Returns whether the elements can be written as a `T` where they are.
@@ -412,7 +486,7 @@ impl ColumnMut {
     /// Returns the `len` elements that start at `start`: see [`Column::slice`].
     pub fn slice(self, start: usize, len: usize) -> Self {
         let part = self.as_const().slice(start, len);
-        Self { address: part.address.cast_mut(), len, ..self }
+        Self { address: part.address.cast_mut(), len, size: self.size, limit: part.limit }
     }
 }
 

@@ -4,6 +4,7 @@ use super::counters::Tally;
 use super::cpu::{CpuDevice, CpuOptions};
 use super::cuda::{self, CudaDevice};
 use super::pinned::PinnedVec;
+use super::plan::PlannedDevice;
 use super::stream::Stream;
 use crate::host::device_kind::DeviceKind;
 use crate::host::error::Error;
@@ -51,6 +52,7 @@ struct Inner {
 pub(super) enum Backend {
     Cpu(Arc<CpuDevice>),
     Cuda(Arc<CudaDevice>),
+    Planned(Arc<PlannedDevice>),
 }
 
 /// The limits of a launch.
@@ -195,8 +197,8 @@ impl Device {
     #[must_use]
     pub fn cuda_context(&self) -> Option<*mut c_void> {
         match self.backend() {
-            Backend::Cpu(_) => None,
             Backend::Cuda(gpu) => Some(gpu.context().cast()),
+            Backend::Cpu(_) | Backend::Planned(_) => None,
         }
     }
 
@@ -209,6 +211,10 @@ impl Device {
     fn new(backend: Backend) -> Self {
         let (used, peak) = (AtomicUsize::new(0), AtomicUsize::new(0));
         Self { inner: Arc::new(Inner { backend, used, peak, tally: Tally::default() }) }
+    }
+
+    pub(super) fn of_plan(plan: PlannedDevice) -> Self {
+        Self::new(Backend::Planned(Arc::new(plan)))
     }
 
     #[cfg(feature = "counters")]
@@ -227,6 +233,7 @@ impl Device {
             Backend::Cpu(cpu) if cpu.options().checked => DeviceKind::CpuChecked,
             Backend::Cpu(_) => DeviceKind::Cpu,
             Backend::Cuda(gpu) => DeviceKind::Cuda { ordinal: gpu.ordinal() },
+            Backend::Planned(plan) => plan.kind(),
         }
     }
 
@@ -240,6 +247,7 @@ impl Device {
                 cores => format!("CPU, {cores} cores"),
             },
             Backend::Cuda(gpu) => gpu.name().to_owned(),
+            Backend::Planned(plan) => format!("planned, {} multiprocessors", plan.limits.multiprocessors),
         }
     }
 
@@ -254,6 +262,7 @@ impl Device {
                 compute_capability: None,
             },
             Backend::Cuda(gpu) => gpu.limits(),
+            Backend::Planned(plan) => plan.limits,
         }
     }
 
@@ -269,6 +278,10 @@ impl Device {
                 None => host_memory(),
             }),
             Backend::Cuda(gpu) => gpu.memory_free(),
+            Backend::Planned(_) => {
+                let most = isize::MAX as usize;
+                Ok((most.saturating_sub(self.memory_used()), most))
+            }
         }
     }
 
@@ -357,7 +370,7 @@ fn workers(options: &CpuOptions) -> usize {
 
 /// Returns the available and the total host memory in bytes. If the system does not report them, both are the whole
 /// address space.
-pub(super) fn host_memory() -> (usize, usize) {
+pub(crate) fn host_memory() -> (usize, usize) {
     let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let bytes_of = |key: &str| {
         let line = meminfo.lines().find_map(|line| line.strip_prefix(key))?;

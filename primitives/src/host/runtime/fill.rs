@@ -6,6 +6,7 @@ use crate::host::error::Error;
 use crate::host::load::LoadCode;
 use crate::operator::{Function, Operands, State, Width, Word};
 use std::any::TypeId;
+use std::collections::HashMap;
 
 /// The operators among the arguments of a kernel, and where they are, in bytes from the beginning.
 #[derive(Clone, Copy, Default)]
@@ -36,18 +37,23 @@ impl Operators {
     /// # Errors
     /// [`Error::Unrecordable`].
     pub fn record(self) -> Result<(), Error> {
-        for (filling, _) in self.0.into_iter().flatten() {
-            match filling.body {
-                Body::Recorded(recipe) => recipe.function().map(drop)?,
-                Body::Load(write) => write(&mut LoadCode::new(PARAMETER, 0, "%index")).map(drop)?,
-            }
-        }
-        Ok(())
+        self.0.into_iter().flatten().try_for_each(|(filling, _)| record(filling))
     }
 
     /// Returns what tells these operators from others.
     pub fn ids(self) -> [Option<TypeId>; Holes::MAX] {
         self.0.map(|operator| operator.map(|(filling, _)| (filling.operator)()))
+    }
+}
+
+/// Records the functions of an operator that are not recorded yet: see [`Operators::record`].
+///
+/// # Errors
+/// [`Error::Unrecordable`].
+pub(crate) fn record(filling: &OperatorBody) -> Result<(), Error> {
+    match filling.body {
+        Body::Recorded(recipe) => recipe.function().map(drop),
+        Body::Load(write) => write(&mut LoadCode::new(PARAMETER, 0, "%index", None)).map(drop),
     }
 }
 
@@ -73,6 +79,7 @@ pub(crate) fn fill(ptx: String, operators: Operators) -> Result<String, String> 
     if parts.is_empty() {
         return Ok(ptx);
     }
+    let constants = constants(&ptx);
     let mut text = String::with_capacity(2 * ptx.len());
     for line in ptx.lines() {
         match line.trim_start().strip_prefix("hole.") {
@@ -82,7 +89,7 @@ pub(crate) fn fill(ptx: String, operators: Operators) -> Result<String, String> 
                 let (_, offset, part) = part.ok_or_else(|| format!("no operator was given for `hole.{hole}`"))?;
                 text.push_str(&match part {
                     Part::Function(function) => line.call(*offset, function)?,
-                    Part::Load(write) => line.load(*offset, *write)?,
+                    Part::Load(write) => line.load(*offset, *write, &constants)?,
                 });
             }
             None => text.push_str(line),
@@ -91,6 +98,35 @@ pub(crate) fn fill(ptx: String, operators: Operators) -> Result<String, String> 
     }
     Ok(text)
 }
+
+/// Returns the registers that have a constant, which nothing uses but the holes that load: the offsets of rows.
+fn constants(ptx: &str) -> HashMap<&str, u64> {
+    let mut constants = HashMap::new();
+    let is_load = |line: &str| line.trim_start().starts_with("hole.load");
+    for line in ptx.lines().filter(|line| is_load(line)) {
+        let offset = line.trim_end().trim_end_matches(';').rsplit(',').next().map_or("", str::trim);
+        constants.insert(offset, None);
+    }
+    for line in ptx.lines().filter(|line| !is_load(line)) {
+        let is_in_name = |c: char| c.is_ascii_alphanumeric() || "_%$".contains(c);
+        let moved = line.trim().strip_prefix("mov.b64").and_then(|line| line.trim_end_matches(';').split_once(','));
+        for name in line.split(|c: char| !is_in_name(c)).filter(|name| name.starts_with('%')) {
+            if let Some(known) = constants.get_mut(name) {
+                let value = moved.filter(|(to, _)| to.trim() == name).and_then(|(_, value)| value.trim().parse().ok());
+                // Another value, or another use: not a constant.
+                match (value, *known) {
+                    (Some(value), None) => *known = Some(value),
+                    _ => *known = Some(NOT_CONSTANT),
+                }
+            }
+        }
+    }
+    let constants = constants.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    constants.filter(|&(_, value)| value < NOT_CONSTANT).collect()
+}
+
+/// More than any offset.
+const NOT_CONSTANT: u64 = 1 << 24;
 
 /// Returns whether a kernel has holes for a function of elements of `bytes` bytes.
 pub(crate) fn has_hole_for(ptx: &str, function: &str, bytes: usize) -> bool {
@@ -112,10 +148,12 @@ pub(crate) fn has_hole_for(ptx: &str, function: &str, bytes: usize) -> bool {
         .is_some_and(|(_, shape)| shapes.contains(&shape))
 }
 
-/// A hole, which is written `function.result.argument registers;`.
+/// A hole, which is written `function.result.argument registers;`. A number after the function says that
+/// there are so many results, in a row.
 struct Line<'a> {
     text: &'a str,
     function: &'a str,
+    row: Option<usize>,
     result: Shape,
     argument: Shape,
     results: Vec<&'a str>,
@@ -127,13 +165,16 @@ impl<'a> Line<'a> {
         let parse = || {
             let (name, registers) = text.trim_end().strip_suffix(';')?.split_once(' ')?;
             let mut parts = name.split('.');
-            let (function, result, argument) = (parts.next()?, shape(parts.next()?)?, shape(parts.next()?)?);
+            let (name, result, argument) = (parts.next()?, shape(parts.next()?)?, shape(parts.next()?)?);
+            let function = name.trim_end_matches(|digit: char| digit.is_ascii_digit());
+            let row = if function == name { None } else { Some(name[function.len()..].parse().ok()?) };
+            let words = row.unwrap_or(1) * result.words;
             let mut results: Vec<&str> = registers.split(',').map(str::trim).collect();
-            if parts.next().is_some() || results.len() < result.words {
+            if parts.next().is_some() || results.len() < words {
                 return None;
             }
-            let arguments = results.split_off(result.words);
-            Some(Self { text, function, result, argument, results, arguments })
+            let arguments = results.split_off(words);
+            Some(Self { text, function, row, result, argument, results, arguments })
         };
         parse().ok_or_else(|| format!("`hole.{text}` is not a hole"))
     }
@@ -144,7 +185,7 @@ impl<'a> Line<'a> {
 
     /// Returns the body of a function whose state begins at byte `state` of the arguments.
     fn call(&self, state: usize, function: &Function) -> Result<String, String> {
-        if self.arguments.len() != self.argument.words * function.arguments().len() {
+        if self.row.is_some() || self.arguments.len() != self.argument.words * function.arguments().len() {
             return Err(self.malformed());
         }
         let words = |size: usize, shape: Shape, registers: &[&str]| {
@@ -167,12 +208,31 @@ impl<'a> Line<'a> {
         Ok(body)
     }
 
-    /// Returns the code that loads an element of a source, which begins at byte `source` of the arguments.
-    fn load(&self, source: usize, write: fn(&mut LoadCode) -> Result<Vec<Word>, Error>) -> Result<String, String> {
-        let [index] = self.arguments[..] else { return Err(self.malformed()) };
-        let mut code = LoadCode::new(PARAMETER, source, index);
-        let words = write(&mut code).map_err(|error| error.to_string())?;
-        Ok(code.finish(&words, self.result.width, &self.results))
+    /// Returns the code that loads elements of a source, which begins at byte `source` of the arguments. The arguments are the index
+    /// of an element and, for a row, the offset from there.
+    fn load(
+        &self,
+        source: usize,
+        write: fn(&mut LoadCode) -> Result<Vec<Word>, Error>,
+        constants: &HashMap<&str, u64>,
+    ) -> Result<String, String> {
+        let (index, offset) = match self.arguments[..] {
+            [index] if self.row.is_none() => (index, None),
+            [index, offset] if self.row.is_some() => (index, Some(offset)),
+            _ => return Err(self.malformed()),
+        };
+        let mut code = LoadCode::new(PARAMETER, source, index, self.row);
+        match offset.map(|offset| (offset, constants.get(offset))) {
+            Some((_, Some(&offset))) => code.skip(offset),
+            Some((register, None)) => code.skip_by(register),
+            None => {}
+        }
+        for (lane, results) in self.results.chunks(self.result.words).enumerate() {
+            code.select(lane);
+            let words = write(&mut code).map_err(|error| error.to_string())?;
+            code.store(&words, self.result.width, results);
+        }
+        Ok(code.finish())
     }
 }
 
@@ -213,6 +273,20 @@ mod tests {
         let text = fill("a;\n\thole.less.b32x1.b32x1 %r3, %r1, %r2;\nb;\n".to_owned(), order()).unwrap();
         assert!(text.starts_with("a;\n{\n") && text.ends_with("}\nb;\n"), "{text}");
         assert!(text.contains("setp.lt.u32") && text.contains("%r3"), "{text}");
+    }
+
+    #[test]
+    fn offsets_of_rows_are_constants_where_nothing_else_uses_them() {
+        let row = "\thole.load2.b64x1.b64x1 %rd1, %rd2, %rd3, %rd4;\n";
+        let constant = "\tmov.b64 \t%rd4, 128;\n";
+        assert_eq!(constants(&format!("{constant}{row}{row}")).get("%rd4"), Some(&128));
+        for other in ["", "\tmov.b64 \t%rd4, %rd5;\n", "\tadd.s64 \t%rd4, %rd4, 1;\n", "\tmov.b64 \t%rd4, 64;\n"] {
+            let ptx = if other.is_empty() { row.to_owned() } else { format!("{constant}{row}{other}") };
+            assert_eq!(constants(&ptx).get("%rd4"), None, "{ptx}");
+        }
+        // The index is no offset, even if it is a constant; nor is a register whose name is longer.
+        assert!(constants(&format!("\tmov.b64 \t%rd3, 128;\n{row}")).is_empty());
+        assert_eq!(constants(&format!("{constant}\tmov.b64 \t%rd40, 64;\n{row}")).len(), 1);
     }
 
     #[test]

@@ -156,6 +156,7 @@ impl Recording {
         let recorder = match on {
             LaneKind::Cpu(_) => Recorder::Cpu(Vec::new()),
             LaneKind::Cuda(stream) => Recorder::Cuda(CudaCapture::begin(stream)?),
+            LaneKind::Planned(_) => return Err(Error::OnlyPlanned { what: "a graph" }),
         };
         Ok(Self { parent: parent.clone(), recorder, spare: Vec::new(), uploads: Vec::new() })
     }

@@ -39,13 +39,11 @@ pub(crate) struct KernelType {
 const TESTED: &[&str] = &[
     "build_index",
     "count_digits",
-    "encode_keys",
     "find_threshold",
     "gather_keys",
     "merge_partition",
     "narrow",
     "number_items",
-    "number_keys",
     "order_best",
     "place_runs",
     "reduce_tiles",

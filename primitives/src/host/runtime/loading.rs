@@ -24,14 +24,15 @@ pub struct Loading {
 /// Names kernels.
 pub type Next = fn(&mut Upcoming);
 
-/// Kernels that are launched after another one: see [`Call::followed_by`](crate::kernel::Call::followed_by).
+/// Kernels that will be launched: after another one, see [`Call::followed_by`](crate::kernel::Call::followed_by), or after
+/// [`Stream::load`](crate::Stream::load).
 pub struct Upcoming {
     first: Operators,
     pub(super) kernels: Vec<(Target, Operators)>,
 }
 
 impl Upcoming {
-    /// Collects what follows a kernel with these operators.
+    /// Collects kernels. Those with holes take these operators.
     pub(super) fn after(first: Operators, next: Next) -> Self {
         let mut upcoming = Self { first, kernels: Vec::new() };
         next(&mut upcoming);
@@ -68,7 +69,15 @@ impl Device {
     pub(crate) fn load(&self, kernels: &[(&'static Instance, Operators)]) -> Result<(), Error> {
         match self.backend() {
             Backend::Cuda(device) => device.preload(kernels),
-            Backend::Cpu(_) => Ok(()),
+            Backend::Cpu(_) | Backend::Planned(_) => Ok(()),
+        }
+    }
+
+    /// Loads the kernels without holes that the function names, unless they are loaded.
+    pub(crate) fn load_named(&self, kernels: Next) -> Result<(), Error> {
+        match self.backend() {
+            Backend::Cuda(device) => device.load_missing(&Upcoming::after(Operators::default(), kernels).kernels),
+            Backend::Cpu(_) | Backend::Planned(_) => Ok(()),
         }
     }
 
@@ -77,7 +86,7 @@ impl Device {
     pub fn loading(&self) -> Loading {
         match self.backend() {
             Backend::Cuda(device) => device.loading(),
-            Backend::Cpu(_) => Loading::default(),
+            Backend::Cpu(_) | Backend::Planned(_) => Loading::default(),
         }
     }
 }

@@ -31,10 +31,7 @@ impl Queue {
         if let Some(recording) = &mut *self.recording() {
             return recording.allocate(bytes);
         }
-        let out_of_memory = || {
-            let (free, total) = self.device.memory_free().unwrap_or((0, 0));
-            Error::OutOfMemory { requested: bytes, free, total }
-        };
+        let out_of_memory = || self.out_of_memory(bytes);
         if self.is_made_to_fail() {
             return Err(out_of_memory());
         }
@@ -43,9 +40,16 @@ impl Queue {
                 lane.device().allocate(bytes).ok().and_then(NonNull::new).ok_or_else(out_of_memory)?
             }
             LaneKind::Cuda(stream) => stream.allocate(bytes)?,
+            LaneKind::Planned(plan) => plan.allocate(bytes).ok_or_else(out_of_memory)?,
         };
         self.device.count_allocation(bytes);
         Ok(address)
+    }
+
+    /// Returns the error for memory that is not there.
+    pub(super) fn out_of_memory(&self, requested: usize) -> Error {
+        let (free, total) = self.device.memory_free().unwrap_or((0, 0));
+        Error::OutOfMemory { requested, free, total }
     }
 
     /// Frees memory that [`allocate`](Self::allocate) returned on a stream of the same device.
@@ -69,6 +73,7 @@ impl Queue {
             }
             // SAFETY: guaranteed by the caller.
             LaneKind::Cuda(stream) => unsafe { stream.free(address) },
+            LaneKind::Planned(_) => {}
         }
         self.device.count_free(bytes);
     }
@@ -86,6 +91,7 @@ impl Queue {
             LaneKind::Cpu(lane) => unsafe { self.submit_or_note(lane, Step::Zero { to, bytes })? },
             // SAFETY: as above.
             LaneKind::Cuda(stream) => unsafe { stream.zero(to, bytes)? },
+            LaneKind::Planned(_) => {}
         }
         self.count(Counted::Zeroed(bytes));
         Ok(())
@@ -123,6 +129,7 @@ impl Queue {
             (_, Some(kept)) => unsafe { self.copy(kept, to, bytes)? },
             // SAFETY: as above.
             (LaneKind::Cuda(stream), None) => unsafe { stream.upload(from, to, bytes)? },
+            (LaneKind::Planned(_), None) => {}
             // SAFETY: as above.
             (LaneKind::Cpu(lane), None) if lane.is_queued() => unsafe {
                 lane.submit(Step::Upload { data: data.into(), to })?;
@@ -148,6 +155,7 @@ impl Queue {
             LaneKind::Cpu(lane) => unsafe { lane.submit(Step::UploadLater { from, to, bytes })? },
             // SAFETY: as above.
             LaneKind::Cuda(stream) => unsafe { stream.upload_later(from, to, bytes)? },
+            LaneKind::Planned(_) => {}
         }
         self.count(Counted::Uploaded(bytes));
         Ok(())
@@ -178,6 +186,7 @@ impl Queue {
                 unsafe { stream.download_later(from, to, bytes)? };
                 None
             }
+            LaneKind::Planned(_) => return Err(Error::OnlyPlanned { what: "reading back" }),
         };
         self.count(Counted::Downloaded(bytes));
         Ok(landing)
@@ -207,6 +216,7 @@ impl Queue {
             LaneKind::Cpu(lane) => unsafe { self.submit_or_note(lane, Step::Copy { from, to, bytes })? },
             // SAFETY: as above.
             LaneKind::Cuda(stream) => unsafe { stream.copy(from, to, bytes)? },
+            LaneKind::Planned(_) => {}
         }
         self.count(Counted::Copied(bytes));
         Ok(())
@@ -232,6 +242,7 @@ impl Queue {
         match &self.lane.kind {
             LaneKind::Cpu(lane) => lane.finish(),
             LaneKind::Cuda(stream) => stream.synchronize(),
+            LaneKind::Planned(_) => Ok(()),
         }
     }
 }

@@ -23,6 +23,7 @@ mod nvtx;
 pub(crate) mod offsets;
 pub(crate) mod pairs;
 mod pinned;
+mod plan;
 mod scratch;
 mod slice;
 mod spans;
@@ -40,7 +41,10 @@ pub use bits::Bits;
 pub use column::{AnySlice, AnySliceMut, AnyVec};
 #[cfg(feature = "counters")]
 pub use counters::Counters;
+#[doc(hidden)]
+pub use cpu::expect_host;
 pub use cpu::{CpuOptions, Schedule};
+pub(crate) use device::host_memory;
 pub use device::{Device, Limits};
 pub use event::Event;
 #[cfg(any(feature = "cust", feature = "dlpack"))]

@@ -1,27 +1,40 @@
-//! Keys with their values, in the form that host functions pass to kernels.
+//! Keys with their values, in the form that host functions pass to kernels: [`Pairs`] where their types are known, [`Columns`]
+//! where only the sizes are. Keys alone have values [without a size](no_values).
 
-use super::column::{AnySlice, AnySliceMut, Column, ColumnMut};
+use super::call::{Reach, View};
+use super::column::{AnySlice, AnySliceMut, Column, ColumnMut, only_one};
 use super::stream::Stream;
 use crate::host::error::{Error, expect_len};
+use crate::input::Limit;
+use crate::pairs::{Pairs, PairsMut};
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
 use core::ptr::NonNull;
 
-/// Keys and values to read.
-#[derive(Clone, Copy)]
-pub(crate) struct Pairs<K, V> {
-    pub keys: Global<K>,
-    pub values: Global<V>,
+impl<K: Pod, V: Pod> Pairs<K, V> {
+    /// Returns a view of keys and values.
+    pub fn view<'a>(keys: View<'a, Global<K>>, values: View<'a, Global<V>>) -> View<'a, Self> {
+        let mut reach = Reach::none();
+        keys.add_to(&mut reach);
+        values.add_to(&mut reach);
+        // SAFETY: the views borrow the memory for the lifetime of the result.
+        unsafe { View::new(Self { keys: keys.into_param(), values: values.into_param() }, reach) }
+    }
 }
 
-/// Keys and values to write.
-#[derive(Clone, Copy)]
-pub(crate) struct PairsMut<K, V> {
-    pub keys: GlobalMut<K>,
-    pub values: GlobalMut<V>,
+impl<K: Pod, V: Pod> PairsMut<K, V> {
+    /// Returns a view of keys and values.
+    pub fn view<'a>(keys: View<'a, GlobalMut<K>>, values: View<'a, GlobalMut<V>>) -> View<'a, Self> {
+        let mut reach = Reach::none();
+        keys.add_to(&mut reach);
+        values.add_to(&mut reach);
+        // SAFETY: the views borrow the memory for the lifetime of the result.
+        unsafe { View::new(Self { keys: keys.into_param(), values: values.into_param() }, reach) }
+    }
 }
 
-/// Keys and values to read, of types that are known by their sizes alone.
+/// Keys and values to read, of types that are known by their sizes alone. If only the device knows their number, the keys have
+/// the [`Limit`].
 #[derive(Clone, Copy)]
 pub(crate) struct Columns {
     pub keys: Column,
@@ -48,7 +61,23 @@ impl Columns {
         what: &'static str,
     ) -> Result<Self, Error> {
         expect_len(what, keys.len(), values.len())?;
+        let keys = keys.counted(only_one(keys.count(), values.count())?);
+        Self::of_any(stream, (keys, values))
+    }
+
+    /// Keys and values, whose lengths were checked.
+    pub(crate) fn of_any(stream: &Stream, (keys, values): (AnySlice<'_>, AnySlice<'_>)) -> Result<Self, Error> {
         Ok(Self { keys: keys.raw_view(stream)?, values: values.raw_view(stream)? })
+    }
+
+    /// Returns what limits the number of pairs that count: that of the keys.
+    pub(crate) fn limit(self) -> Limit {
+        self.keys.limit()
+    }
+
+    /// Returns the pairs with another limit.
+    pub(crate) fn limited(self, limit: Limit) -> Self {
+        Self { keys: self.keys.limited(limit), ..self }
     }
 
     /// Returns the bytes of a key, and those of a value.
@@ -62,6 +91,11 @@ impl Columns {
     /// If there are no such pairs.
     pub(crate) fn slice(self, start: usize, len: usize) -> Self {
         Self { keys: self.keys.slice(start, len), values: self.values.slice(start, len) }
+    }
+
+    /// Returns the pairs in these types, if sizes and addresses fit.
+    pub(crate) fn typed<K: Pod, V: Pod>(self) -> Option<Pairs<K, V>> {
+        Some(Pairs { keys: self.keys.typed()?, values: self.values.typed()? })
     }
 
     /// Returns the pairs in types that they are known to fit.
@@ -79,10 +113,19 @@ impl ColumnsMut {
     /// Keys and as many values; error messages call the values `what`.
     pub(crate) fn new(
         stream: &Stream,
-        (mut keys, mut values): (AnySliceMut<'_>, AnySliceMut<'_>),
+        (keys, values): (AnySliceMut<'_>, AnySliceMut<'_>),
         what: &'static str,
     ) -> Result<Self, Error> {
         expect_len(what, keys.len(), values.len())?;
+        let count = only_one(keys.count(), values.count())?;
+        Self::of_any(stream, (keys.counted(count), values))
+    }
+
+    /// Keys and values. There may be more room for the ones than for the others.
+    pub(crate) fn of_any(
+        stream: &Stream,
+        (mut keys, mut values): (AnySliceMut<'_>, AnySliceMut<'_>),
+    ) -> Result<Self, Error> {
         Ok(Self { keys: keys.raw_view_mut(stream)?, values: values.raw_view_mut(stream)? })
     }
 
@@ -99,6 +142,11 @@ impl ColumnsMut {
     /// Returns the `len` pairs that start at `start`: see [`Columns::slice`].
     pub(crate) fn slice(self, start: usize, len: usize) -> Self {
         Self { keys: self.keys.slice(start, len), values: self.values.slice(start, len) }
+    }
+
+    /// Returns the pairs in these types, if sizes and addresses fit.
+    pub(crate) fn typed<K: Pod, V: Pod>(self) -> Option<PairsMut<K, V>> {
+        Some(PairsMut { keys: self.keys.typed()?, values: self.values.typed()? })
     }
 
     /// Returns the pairs in types that they are known to fit.
@@ -119,59 +167,8 @@ impl<K: Pod, V: Pod> From<PairsMut<K, V>> for ColumnsMut {
     }
 }
 
-/// Returns a view of `len` zero-sized values: they have no memory, and kernels do not access them.
+/// Returns a view of `len` values [without a size](crate::view#elements-without-a-size).
 pub(crate) fn no_values(len: usize) -> GlobalMut<()> {
     // SAFETY: zero-sized elements may have any address.
     unsafe { GlobalMut::from_raw(NonNull::dangling().as_ptr(), len) }
-}
-
-/// Keys and values to read, and where they go, of types that are known by their sizes alone.
-#[derive(Clone, Copy)]
-pub(crate) struct Operands {
-    pub keys: Column,
-    pub values: Column,
-    pub to_keys: ColumnMut,
-    pub to_values: ColumnMut,
-}
-
-impl Operands {
-    /// Keys without values.
-    pub(crate) fn keys(stream: &Stream, keys: AnySlice<'_>, mut to_keys: AnySliceMut<'_>) -> Result<Self, Error> {
-        Ok(Self {
-            keys: keys.raw_view(stream)?,
-            values: no_values(keys.len()).as_const().into(),
-            to_keys: to_keys.raw_view_mut(stream)?,
-            to_values: no_values(to_keys.len()).into(),
-        })
-    }
-
-    /// Keys and values, whose lengths were checked.
-    pub(crate) fn pairs(
-        stream: &Stream,
-        (keys, values): (AnySlice<'_>, AnySlice<'_>),
-        (mut to_keys, mut to_values): (AnySliceMut<'_>, AnySliceMut<'_>),
-    ) -> Result<Self, Error> {
-        Ok(Self {
-            keys: keys.raw_view(stream)?,
-            values: values.raw_view(stream)?,
-            to_keys: to_keys.raw_view_mut(stream)?,
-            to_values: to_values.raw_view_mut(stream)?,
-        })
-    }
-
-    /// Returns the bytes of a key, and those of a value.
-    pub(crate) fn sizes(&self) -> (usize, usize) {
-        (self.keys.size(), self.values.size())
-    }
-
-    /// Returns the number of pairs to read.
-    pub(crate) fn len(&self) -> usize {
-        self.keys.len()
-    }
-
-    /// Returns the pairs in these types, if sizes and addresses fit.
-    pub(crate) fn typed<K: Pod, V: Pod>(self) -> Option<(Pairs<K, V>, PairsMut<K, V>)> {
-        let from = Pairs { keys: self.keys.typed()?, values: self.values.typed()? };
-        Some((from, PairsMut { keys: self.to_keys.typed()?, values: self.to_values.typed()? }))
-    }
 }

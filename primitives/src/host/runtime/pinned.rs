@@ -69,6 +69,7 @@ impl<T: Pod> PinnedVec<T> {
                 elements.resize(len, T::zeroed());
                 NonNull::from(Box::leak(elements.into_boxed_slice())).cast()
             }
+            Backend::Planned(_) => return Err(Error::OnlyPlanned { what: "page-locked memory" }),
             Backend::Cuda(_) if bytes == 0 => NonNull::dangling(),
             Backend::Cuda(gpu) => {
                 let address = gpu.allocate_pinned(bytes)?;
@@ -102,6 +103,7 @@ impl<T: Pod> Drop for PinnedVec<T> {
                 drop(unsafe { Box::from_raw(elements) });
             }
             Backend::Cuda(_) if self.len * size_of::<T>() == 0 => {}
+            Backend::Planned(_) => {}
             // SAFETY: allocated by this device; a running copy would own the vector.
             Backend::Cuda(gpu) => unsafe { gpu.free_pinned(self.address.cast()) },
         }

@@ -128,8 +128,8 @@ impl Stream {
     #[must_use]
     pub fn cuda_stream(&self) -> Option<*mut c_void> {
         match &self.lane().kind {
-            LaneKind::Cpu(_) => None,
             LaneKind::Cuda(stream) => Some(stream.share()),
+            LaneKind::Cpu(_) | LaneKind::Planned(_) => None,
         }
     }
 
@@ -179,6 +179,7 @@ impl Stream {
         let mark = match &self.lane().kind {
             LaneKind::Cpu(lane) => Mark::Cpu(lane.mark()?),
             LaneKind::Cuda(stream) => Mark::Cuda(CudaEvent::record(stream)?),
+            LaneKind::Planned(_) => return Err(Error::OnlyPlanned { what: "an event" }),
         };
         Ok(Event { device: self.device().clone(), mark })
     }
@@ -235,10 +236,39 @@ impl Stream {
     }
 
     /// Makes the next device allocation on this stream after `successes` more fail with [`Error::OutOfMemory`]; later
-    /// ones work as usual. With `None`, no allocation fails. For tests of what a failure leaves behind.
-    #[doc(hidden)]
+    /// ones work as usual. With `None`, no allocation fails. For tests of what a failure leaves behind, with the feature
+    /// `testing`.
+    ///
+    /// ```
+    /// use gpu_primitives::{Device, Error};
+    ///
+    /// let stream = Device::cpu().stream()?;
+    /// stream.fail_allocation_after(Some(1));
+    /// assert!(stream.zeroed::<u32>(7).is_ok());
+    /// assert!(matches!(stream.zeroed::<u32>(7), Err(Error::OutOfMemory { .. })));
+    /// assert!(stream.zeroed::<u32>(7).is_ok());
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[cfg(any(test, feature = "testing"))]
     pub fn fail_allocation_after(&self, successes: Option<u32>) {
         self.queue().allocations_left.store(successes.map_or(-1, i64::from), Ordering::Relaxed);
+    }
+
+    /// Loads the kernels that `kernels` names, several at the same time. Later launches of them on this device load nothing. A
+    /// call that must not stop half-way loads its kernels before it changes anything: loading a kernel needs memory. The CPU
+    /// loads nothing.
+    ///
+    /// Takes kernels without [holes](crate::kernel::Hole), and ignores others. Kernels that are loaded cost a look into a table
+    /// each. For [`fail_allocation_after`](Self::fail_allocation_after), this is an allocation, on every device.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], [`Error::NoInstance`], [`Error::PtxRejected`], and other driver errors.
+    #[doc(hidden)]
+    pub fn load(&self, kernels: Next) -> Result<(), Error> {
+        if self.queue().is_made_to_fail() {
+            return Err(self.queue().out_of_memory(0));
+        }
+        self.device().load_named(kernels)
     }
 
     /// Launches a kernel with `blocks` blocks. Does not wait; on the CPU device the kernel has finished when this
@@ -291,6 +321,7 @@ impl Stream {
                 self.queue().count(Counted::Launch);
                 if is_recording { Ok(()) } else { stream.wait_if_asked() }
             }
+            LaneKind::Planned(_) => kernel.target.expect_listed(),
             LaneKind::Cpu(lane) => {
                 let limit = self.device().limits().shared_bytes_per_block;
                 if kernel.shared_bytes > limit {
@@ -327,6 +358,15 @@ impl Stream {
         }
     }
 
+    /// Returns whether a launch on this stream records the operators of its kernel.
+    pub(crate) fn records_operators(&self) -> bool {
+        match &self.lane().kind {
+            LaneKind::Cuda(_) => true,
+            LaneKind::Cpu(lane) => lane.device().options().only_with_ptx,
+            LaneKind::Planned(_) => false,
+        }
+    }
+
     /// Returns counters that are zero whenever no kernel of this stream is running: kernels that use them reset them.
     /// Does not wait.
     pub(crate) fn zero_words(&self, words: usize) -> Result<GlobalMut<u64>, Error> {
@@ -354,6 +394,7 @@ impl LaneKind {
         Ok(match device.backend() {
             Backend::Cpu(cpu) => Self::Cpu(CpuLane::new(cpu)?),
             Backend::Cuda(gpu) => Self::Cuda(Arc::new(CudaStream::create(gpu)?)),
+            Backend::Planned(plan) => Self::Planned(Arc::clone(plan)),
         })
     }
 }
@@ -383,7 +424,7 @@ impl Queue {
     fn hold(&self) -> Result<Option<MutexGuard<'_, ()>>, Error> {
         match &self.lane.kind {
             LaneKind::Cpu(lane) => self.lane.kind.expect_host().map(|()| Some(lane.hold())),
-            LaneKind::Cuda(_) => Ok(None),
+            LaneKind::Cuda(_) | LaneKind::Planned(_) => Ok(None),
         }
     }
 }

@@ -1,97 +1,16 @@
-//! The forms of sources: what a source does to compute an element, as a type.
-//!
-//! A form is known when the program is compiled. So its code for the CPU is compiled as a whole, and its type tells
-//! loaded kernels apart. What is known only at run time travels in the kernel's arguments: the state and the addresses.
+//! The [forms](Form) of sources other than slices.
 
 use crate::Error;
-use crate::hole::{Body, Calls, Hole, MAX_STATE, OperatorBody};
+use crate::hole::Hole;
+use crate::host::computed::{Form, Place, SliceForm, hole};
 use crate::host::load::LoadCode;
 use crate::host::recorded::Recipe;
-use crate::input::{MAX_LEAVES, SourceArg};
-use crate::key::{FromCode, RadixKey, code_of, code_recipe, key_recipe};
+use crate::input::SourceArg;
 use crate::map::{Map, Map2, Map3, Map4};
 use crate::operator::Word;
 use bytemuck::Pod;
-use core::any::{TypeId, type_name};
 use core::marker::PhantomData;
 use core::mem::offset_of;
-
-/// Where a part of a source is: its first slice, and the first byte of its state.
-#[derive(Clone, Copy)]
-pub struct Place {
-    leaf: usize,
-    state: usize,
-}
-
-/// What a source does to compute an element.
-pub trait Form: 'static {
-    /// The type of the elements.
-    type Item: Pod;
-    /// What is known at run time, except for the slices.
-    type State: Copy + 'static;
-    /// The number of slices that it reads.
-    const LEAVES: usize;
-
-    /// Computes element `index` on the CPU, in a kernel: its accesses are checked.
-    ///
-    /// # Safety
-    /// `source` is the address of a [`SourceArg`] with this form at this place.
-    unsafe fn get(source: *const u8, place: Place, index: usize) -> Self::Item;
-
-    /// What the CPU needs to compute elements in a loop.
-    type Reader: Copy;
-
-    /// Opens the source for a loop.
-    ///
-    /// # Safety
-    /// `source` is the address of a [`SourceArg`] with this form at this place.
-    unsafe fn reader(source: *const u8, place: Place) -> Self::Reader;
-
-    /// Computes element `index`.
-    ///
-    /// # Safety
-    /// The source has this element, and nothing writes what it reads.
-    unsafe fn read(reader: Self::Reader, index: usize) -> Self::Item;
-
-    /// Writes the code that computes the element, and returns the registers that hold it.
-    ///
-    /// # Errors
-    /// [`Error::Unrecordable`] if a function cannot be recorded.
-    fn write(code: &mut LoadCode, place: Place) -> Result<Vec<Word>, Error>;
-}
-
-/// The elements of a slice.
-pub struct SliceForm<T>(PhantomData<T>);
-
-impl<T: Pod> Form for SliceForm<T> {
-    type Item = T;
-    type State = ();
-    const LEAVES: usize = 1;
-
-    #[inline(always)]
-    unsafe fn get(source: *const u8, place: Place, index: usize) -> T {
-        // SAFETY: guaranteed by the caller.
-        unsafe { SourceArg::leaf::<T>(source, place.leaf).get(index) }
-    }
-
-    type Reader = *const T;
-
-    #[inline(always)]
-    unsafe fn reader(source: *const u8, place: Place) -> *const T {
-        // SAFETY: guaranteed by the caller.
-        unsafe { SourceArg::leaf::<T>(source, place.leaf).as_ptr() }
-    }
-
-    #[inline(always)]
-    unsafe fn read(reader: *const T, index: usize) -> T {
-        // SAFETY: guaranteed by the caller.
-        unsafe { reader.add(index).read() }
-    }
-
-    fn write(code: &mut LoadCode, place: Place) -> Result<Vec<Word>, Error> {
-        Ok(code.element(place.leaf, size_of::<T>(), align_of::<T>()))
-    }
-}
 
 /// The same element everywhere.
 pub struct ConstantForm<T>(PhantomData<T>);
@@ -239,137 +158,99 @@ map_forms! {
     Map4Form Map4State Map4(a: A, b: B, c: C, d: D);
 }
 
-/// The codes of keys.
-pub struct CodeForm<F>(PhantomData<F>);
+/// The state of elements at the rows that another source has: the state of that source, and the length of the slice.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct AtState<R> {
+    pub rows: R,
+    pub len: u64,
+}
 
-impl<F: Form> Form for CodeForm<F>
-where
-    F::Item: RadixKey,
-{
-    type Item = <F::Item as RadixKey>::Code;
-    type State = F::State;
-    const LEAVES: usize = F::LEAVES;
+/// The elements of a slice at the rows that another source has; zeros beyond the slice.
+pub struct AtForm<T, R>(PhantomData<(T, R)>);
 
-    #[inline(always)]
-    unsafe fn get(source: *const u8, place: Place, index: usize) -> Self::Item {
-        // SAFETY: guaranteed by the caller.
-        code_of(unsafe { F::get(source, place, index) })
+impl<T: Pod, R: Form<Item: Row>> AtForm<T, R> {
+    const fn rows(place: Place) -> Place {
+        Place { state: place.state + offset_of!(AtState<R::State>, rows), ..place }
     }
 
-    type Reader = F::Reader;
-
-    #[inline(always)]
-    unsafe fn reader(source: *const u8, place: Place) -> F::Reader {
-        // SAFETY: guaranteed by the caller.
-        unsafe { F::reader(source, place) }
-    }
-
-    #[inline(always)]
-    unsafe fn read(reader: F::Reader, index: usize) -> Self::Item {
-        // SAFETY: guaranteed by the caller.
-        code_of(unsafe { F::read(reader, index) })
-    }
-
-    fn write(code: &mut LoadCode, place: Place) -> Result<Vec<Word>, Error> {
-        let key = F::write(code, place)?;
-        // A code depends on the key only: there is no state to read.
-        Ok(code.call(code_recipe::<F::Item>().function()?, vec![key], place.state))
+    const fn len(place: Place) -> usize {
+        place.state + offset_of!(AtState<R::State>, len)
     }
 }
 
-/// The keys of codes.
-pub struct KeyForm<F, K>(PhantomData<(F, K)>);
-
-impl<K: FromCode, F: Form<Item = K::Code>> Form for KeyForm<F, K> {
-    type Item = K;
-    type State = F::State;
-    const LEAVES: usize = F::LEAVES;
+impl<T: Pod, R: Form<Item: Row>> Form for AtForm<T, R> {
+    type Item = T;
+    type State = AtState<R::State>;
+    const LEAVES: usize = R::LEAVES + 1;
 
     #[inline(always)]
-    unsafe fn get(source: *const u8, place: Place, index: usize) -> K {
-        // SAFETY: guaranteed by the caller.
-        K::from_code(unsafe { F::get(source, place, index) })
-    }
-
-    type Reader = F::Reader;
-
-    #[inline(always)]
-    unsafe fn reader(source: *const u8, place: Place) -> F::Reader {
-        // SAFETY: guaranteed by the caller.
-        unsafe { F::reader(source, place) }
-    }
-
-    #[inline(always)]
-    unsafe fn read(reader: F::Reader, index: usize) -> K {
-        // SAFETY: guaranteed by the caller.
-        K::from_code(unsafe { F::read(reader, index) })
-    }
-
-    fn write(code: &mut LoadCode, place: Place) -> Result<Vec<Word>, Error> {
-        let number = F::write(code, place)?;
-        // A key depends on its code only: there is no state to read.
-        Ok(code.call(key_recipe::<K>().function()?, vec![number], place.state))
-    }
-}
-
-/// Returns the hole for a source of this form.
-pub(super) fn hole<F: Form>(state: F::State) -> Hole {
-    const {
-        assert!(F::LEAVES <= MAX_LEAVES, "a source reads at most four slices");
-        assert!(
-            size_of::<F::State>() <= MAX_STATE && align_of::<F::State>() <= 16,
-            "the functions of a source have at most 64 bytes of state"
-        );
-    }
-    Hole::new(state, filling::<F>())
-}
-
-const START: Place = Place { leaf: 0, state: 0 };
-
-fn filling<F: Form>() -> &'static OperatorBody {
-    /// # Safety
-    /// `source` is the address of a `SourceArg` of this form, the argument is the index of the first element, and the results
-    /// have room for an element each.
-    unsafe fn native<F: Form>(source: *const u8, calls: &Calls) {
-        // SAFETY: guaranteed by the caller.
+    unsafe fn get(source: *const u8, place: Place, index: usize) -> T {
+        // SAFETY: the rows are read where `write` reads them; the length is in the state; the slice follows those of the rows.
         unsafe {
-            let first = calls.arguments[0].cast::<u64>().read() as usize;
-            let results = calls.results;
-            if calls.len == 1 {
-                let element = F::get(source, START, first);
-                results.write_bytes(0, calls.result_step);
-                results.cast::<F::Item>().write_unaligned(element);
-                return;
-            }
-            let reader = F::reader(source, START);
-            if calls.result_step == size_of::<F::Item>() {
-                for i in 0..calls.len {
-                    results.cast::<F::Item>().add(i).write_unaligned(F::read(reader, first + i));
-                }
-            } else {
-                for i in 0..calls.len {
-                    let result = results.add(i * calls.result_step);
-                    result.cast::<F::Item>().write_unaligned(F::read(reader, first + i));
-                    // Beyond the type's own size, a held element is 0.
-                    let size = size_of::<F::Item>();
-                    result.add(size).write_bytes(0, calls.result_step - size);
-                }
-            }
+            let row = R::get(source, Self::rows(place), index).index();
+            let len = source.add(Self::len(place)).cast::<u64>().read();
+            if row < len { SourceArg::leaf::<T>(source, place.leaf + R::LEAVES).get(row as usize) } else { T::zeroed() }
         }
     }
-    fn write<F: Form>(code: &mut LoadCode) -> Result<Vec<Word>, Error> {
-        F::write(code, START)
-    }
-    const {
-        &OperatorBody {
-            operator: TypeId::of::<F>,
-            type_name: type_name::<F>,
-            body: Body::Load(write::<F>),
-            function: "load",
-            native: native::<F>,
-            relation: None,
-            folds: None,
-            sort: None,
+
+    type Reader = (R::Reader, *const T, u64);
+
+    #[inline(always)]
+    unsafe fn reader(source: *const u8, place: Place) -> Self::Reader {
+        // SAFETY: same as `get`.
+        unsafe {
+            let len = source.add(Self::len(place)).cast::<u64>().read();
+            let slice = SourceArg::leaf::<T>(source, place.leaf + R::LEAVES).as_ptr();
+            (R::reader(source, Self::rows(place)), slice, len)
         }
+    }
+
+    #[inline(always)]
+    unsafe fn read((rows, slice, len): Self::Reader, index: usize) -> T {
+        // SAFETY: the slice has `len` elements. The rest is guaranteed by the caller.
+        unsafe {
+            let row = R::read(rows, index).index();
+            if row < len { slice.add(row as usize).read() } else { T::zeroed() }
+        }
+    }
+
+    fn write(code: &mut LoadCode, place: Place) -> Result<Vec<Word>, Error> {
+        let row = R::write(code, Self::rows(place))?;
+        Ok(code.element_at(&row, place.leaf + R::LEAVES, Self::len(place), size_of::<T>(), align_of::<T>()))
+    }
+}
+
+/// A number that says where an element is.
+pub trait Row: Pod {
+    /// Returns the number.
+    fn index(self) -> u64;
+}
+
+impl Row for u32 {
+    #[inline(always)]
+    fn index(self) -> u64 {
+        self.into()
+    }
+}
+
+impl Row for u64 {
+    #[inline(always)]
+    fn index(self) -> u64 {
+        self
+    }
+}
+
+/// Returns the hole for a slice of plain elements of this size and alignment, so that kernels are loaded once for all of them.
+pub(super) fn slice_hole<T: Pod>() -> Option<Hole> {
+    match const { (size_of::<T>(), align_of::<T>()) } {
+        (1, 1) => Some(hole::<SliceForm<u8>>(())),
+        (2, 2) => Some(hole::<SliceForm<u16>>(())),
+        (4, 4) => Some(hole::<SliceForm<u32>>(())),
+        (8, 8) => Some(hole::<SliceForm<u64>>(())),
+        (12, 4) => Some(hole::<SliceForm<[u32; 3]>>(())),
+        (16, 8) => Some(hole::<SliceForm<[u64; 2]>>(())),
+        (32, 8) => Some(hole::<SliceForm<[u64; 4]>>(())),
+        _ => None,
     }
 }

@@ -39,22 +39,24 @@
 //!
 //! # Cost
 //!
-//! Elements of a slice are read in accesses of 16 bytes, those of other sources one by one, neighbours by neighbouring
-//! threads. The code of a source is compiled by the driver when a kernel is first used with it, once per process.
+//! Where a source reads slices, it reads them in accesses of up to 16 bytes, as if they were its elements: if their addresses are
+//! multiples of 16, and it reads no more than 32 bytes for every 16 bytes of elements. Otherwise elements are read one by one,
+//! neighbours by neighbouring threads. The code of a source is compiled by the driver when a kernel is first used with it, once per process.
 
 mod form;
 
 use self::form::{
-    CodeForm, ConstantForm, Form, IndexForm, KeyForm, Map2Form, Map2State, Map3Form, Map3State, Map4Form, Map4State,
-    MapForm, MapState, SliceForm,
+    AtForm, AtState, ConstantForm, IndexForm, Map2Form, Map2State, Map3Form, Map3State, Map4Form, Map4State, MapForm,
+    MapState, Row,
 };
 use crate::hole::{Hole, RegisterRepr};
-use crate::host::runtime::column::{AnySlice, Column};
+use crate::host::computed::{self, Form, ResultForm, ResultState, SliceForm, Unary};
+use crate::host::runtime::column::{AnySlice, AnySliceMut, Column, only_one};
 use crate::input::{MAX_LEAVES, SourceArg};
-use crate::key::{FromCode, RadixKey};
+use crate::key::{CodeOf, FromCode, KeyOf, RadixKey};
 use crate::map::{Map, Map2, Map3, Map4};
 use crate::operator::{Record, operator};
-use crate::{DeviceSlice, DeviceValue, Error, Global, Stream, expect_len};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Global, Stream, expect_len};
 use bytemuck::{Pod, Zeroable};
 use core::marker::PhantomData;
 
@@ -112,12 +114,13 @@ impl<'a> Reads<'a> {
 /// The slices that a source reads.
 #[derive(Clone, Copy, Default)]
 struct Leaves<'a> {
-    slices: [Option<DeviceSlice<'a, u8>>; MAX_LEAVES],
+    /// The bytes, and the size of an element.
+    slices: [Option<(DeviceSlice<'a, u8>, usize)>; MAX_LEAVES],
     len: usize,
 }
 
 impl<'a> Leaves<'a> {
-    fn push(&mut self, slice: DeviceSlice<'a, u8>) {
+    fn push(&mut self, slice: (DeviceSlice<'a, u8>, usize)) {
         // There are no more: `form::hole` does not compile.
         self.slices[self.len] = Some(slice);
         self.len += 1;
@@ -127,12 +130,21 @@ impl<'a> Leaves<'a> {
 impl<'a, F: Form> Parts<'a, F> {
     /// Returns the source without the types of its elements, for code that is compiled once.
     pub(crate) fn lower(self) -> AnySource<'a> {
-        AnySource { hole: form::hole::<F>(self.state), size: size_of::<F::Item>(), reads: self.reads }
+        let hole =
+            self.reads.slice.and(form::slice_hole::<F::Item>()).unwrap_or_else(|| computed::hole::<F>(self.state));
+        AnySource { hole, size: size_of::<F::Item>(), reads: self.reads }
     }
 
     /// Returns the number of elements; the most that it can be, if only the device knows it.
-    pub(crate) fn len(&self) -> usize {
+    #[doc(hidden)]
+    #[allow(clippy::len_without_is_empty, reason = "for other crates of this workspace")]
+    pub fn len(&self) -> usize {
         self.reads.len
+    }
+
+    /// Returns whether only the device knows the number of elements.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.reads.counted.is_some()
     }
 }
 
@@ -176,12 +188,12 @@ impl AnySource<'_> {
             (Some(slice), None) => Some(slice.raw_view(stream)?),
             _ => None,
         };
-        let mut views = [Global::empty(); MAX_LEAVES];
-        for (view, slice) in views.iter_mut().zip(leaves.slices.iter().flatten()) {
-            *view = slice.raw_view(stream)?;
+        let mut views = [(Global::empty(), 0); MAX_LEAVES];
+        for (view, (slice, size)) in views.iter_mut().zip(leaves.slices.iter().flatten()) {
+            *view = (slice.raw_view(stream)?, *size);
         }
         let count = self.counted(stream)?;
-        Ok(Opened { view, fused: SourceArg::new(self.hole, &views, *len, count), size: self.size, count })
+        Ok(Opened { view, fused: SourceArg::new(self.hole, &views[..leaves.len], *len, count), size: self.size, count })
     }
 }
 
@@ -198,15 +210,20 @@ where
     F::Item: RadixKey,
 {
     /// Returns the codes of the elements.
-    pub(crate) fn codes(&self) -> Parts<'a, CodeForm<F>> {
-        Parts { state: self.state, reads: Reads { slice: None, ..self.reads } }
+    pub(crate) fn codes(&self) -> Parts<'a, ResultForm<F, CodeOf<F::Item>>> {
+        self.results(CodeOf::new())
     }
 }
 
 impl<'a, F: Form> Parts<'a, F> {
     /// Returns the keys of the elements, which are codes.
-    pub(crate) fn keys<K: FromCode<Code = F::Item>>(&self) -> Parts<'a, KeyForm<F, K>> {
-        Parts { state: self.state, reads: Reads { slice: None, ..self.reads } }
+    pub(crate) fn keys<K: FromCode<Code = F::Item>>(&self) -> Parts<'a, ResultForm<F, KeyOf<K>>> {
+        self.results(KeyOf::new())
+    }
+
+    /// Returns the results of a function.
+    fn results<U: Unary<Item = F::Item>>(&self, function: U) -> Parts<'a, ResultForm<F, U>> {
+        Parts { state: ResultState { elements: self.state, function }, reads: Reads { slice: None, ..self.reads } }
     }
 }
 
@@ -220,10 +237,30 @@ pub(crate) struct Opened {
     count: Option<Global<u64>>,
 }
 
+/// Returns the elements of a view as a source.
+pub(crate) fn of_view<H: RegisterRepr>(view: Global<H>) -> SourceArg {
+    let bytes = Column::from(view).words();
+    SourceArg::new(computed::hole::<SliceForm<H>>(()), &[(bytes, size_of::<H>())], view.len(), None)
+}
+
+/// Returns the results of a function for the elements of a column, as a source. The hole was made of a [`Unary`] for elements of
+/// the column's type, and the column begins where its slice does.
+pub(crate) fn results_of(function: &Hole, column: Column) -> SourceArg {
+    let results = function.filling().results.expect("a function of one element");
+    let count = column.limit().counted();
+    SourceArg::new(function.filled_with(results), &[(column.words(), column.size())], column.len(), count)
+}
+
 /// Returns the indices of the first elements, as many as the device says, of `len` at most.
 pub(crate) fn first_indices(len: usize, count: Global<u64>) -> SourceArg {
     let state = MapState { a: (), function: From { start: 0u32 } };
-    SourceArg::new(form::hole::<MapForm<IndexForm, From<u32>>>(state), &[], len, Some(count))
+    SourceArg::new(computed::hole::<MapForm<IndexForm, From<u32>>>(state), &[], len, Some(count))
+}
+
+/// Returns the first elements of a view as a source, as many as the device says.
+pub(crate) fn first_of_view<H: RegisterRepr>(view: Global<H>, count: Global<u64>) -> SourceArg {
+    let bytes = Column::from(view).words();
+    SourceArg::new(computed::hole::<SliceForm<H>>(()), &[(bytes, size_of::<H>())], view.len(), Some(count))
 }
 
 impl Opened {
@@ -255,7 +292,7 @@ impl<'a, T: Pod, S: Into<DeviceSlice<'a, T>>> Source<'a, T> for S {
     fn into_parts(self) -> Result<Parts<'a, SliceForm<T>>, Error> {
         let slice = self.into();
         let mut reads = Reads { slice: Some(slice.into()), ..Reads::nothing(slice.len()) };
-        reads.leaves.push(slice.bytes());
+        reads.leaves.push((slice.bytes(), size_of::<T>()));
         Ok(Parts { state: (), reads })
     }
 }
@@ -359,17 +396,148 @@ impl<'a, T: Number> Source<'a, T> for Counting<T> {
     }
 }
 
+/// Elements of a slice at given rows. [`at`] creates it.
+#[derive(Clone, Copy, Debug)]
+pub struct At<'a, T, R, P> {
+    column: DeviceSlice<'a, T>,
+    rows: R,
+    row: PhantomData<P>,
+}
+
+/// Returns a source of the elements of a slice at rows that another source has: element `i` is `column[rows[i]]`. Rows are `u32` or
+/// `u64`. The element of a row beyond the slice is all zeros.
+///
+/// ```
+/// use gpu_primitives::source::at;
+/// use gpu_primitives::{Device, Error, reduce};
+///
+/// let stream = Device::default()?.stream()?;
+/// let (prices, rows) = (stream.upload(&[30u64, 10, 20])?, stream.upload(&[2u32, 0, 2, 7])?);
+/// assert_eq!(reduce::sum(&stream, at(&prices, &rows))?.get(&stream)?, 70);
+/// # Ok::<(), Error>(())
+/// ```
+pub fn at<'a, T: Pod, P: Row, R: Source<'a, P>>(column: impl Into<DeviceSlice<'a, T>>, rows: R) -> At<'a, T, R, P> {
+    At { column: column.into(), rows, row: PhantomData }
+}
+
+impl<'a, T: Pod, P: Row, R: Source<'a, P>> Source<'a, T> for At<'a, T, R, P> {
+    type Form = AtForm<T, R::Form>;
+
+    fn into_parts(self) -> Result<Parts<'a, Self::Form>, Error> {
+        let Parts { state, reads } = self.rows.into_parts()?;
+        let mut reads = Reads { slice: None, ..reads };
+        // It is read anywhere, so its address says nothing about rows of elements.
+        reads.leaves.push((self.column.bytes(), 0));
+        Ok(Parts { state: AtState { rows: state, len: self.column.len() as u64 }, reads })
+    }
+}
+
 /// A source whose length only the device knows. [`counted`] creates it.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted<'a, S> {
     source: S,
-    count: DeviceSlice<'a, u64>,
+    count: Option<DeviceSlice<'a, u64>>,
+}
+
+impl<'a, S> Counted<'a, S> {
+    /// Returns a source with the length that only the device knows, if there is one.
+    pub(crate) fn by(source: S, count: Option<DeviceSlice<'a, u64>>) -> Self {
+        Self { source, count }
+    }
 }
 
 /// Returns the first elements of a source: as many as `count` says when they are read. If the source has fewer, these are
 /// all.
-pub fn counted<'a, T: Pod, S: Source<'a, T>>(source: S, count: &'a DeviceValue<u64>) -> Counted<'a, S> {
-    Counted { source, count: count.as_slice() }
+///
+/// A primitive that needs its elements in memory takes the first elements of a slice; one that works in place, those of a mutable
+/// slice. See [`SliceSource`] and [`SliceTarget`].
+pub fn counted<S>(source: S, count: &DeviceValue<u64>) -> Counted<'_, S> {
+    Counted::by(source, Some(count.as_slice()))
+}
+
+/// Elements that a primitive reads and that lie in memory: a slice, or its first elements, as many as [`counted`] says.
+///
+/// ```
+/// use gpu_primitives::source::counted;
+/// use gpu_primitives::{Device, DeviceValue, Error, sort};
+///
+/// let stream = Device::default()?.stream()?;
+/// let keys = stream.upload(&[5u32, 2, 7, 4])?;
+/// let mut sorted = stream.zeroed::<u32>(4)?;
+/// let count = DeviceValue::new(&stream, 3u64)?; // usually the result of another call
+/// sort::keys(&stream, counted(&keys, &count), &mut sorted, sort::Options::new())?;
+/// assert_eq!(sorted.to_vec(&stream)?, [2, 5, 7, 0]);
+/// # Ok::<(), Error>(())
+/// ```
+pub trait SliceSource<'a, T: Pod>: Sized {
+    /// Returns the slice, and its length if only the device knows it.
+    #[doc(hidden)]
+    fn into_first(self) -> First<'a, DeviceSlice<'a, T>>;
+}
+
+/// The first elements of a slice. Only this module creates it, so the elements have the type that it says.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct First<'a, S> {
+    slice: S,
+    count: Option<DeviceSlice<'a, u64>>,
+}
+
+impl<'a, T: Pod> First<'a, DeviceSlice<'a, T>> {
+    /// Returns the elements without their type, for code that is compiled once.
+    pub(crate) fn lower(self) -> AnySlice<'a> {
+        AnySlice::from(self.slice).counted(self.count)
+    }
+}
+
+impl<'a, T: Pod> First<'a, DeviceSliceMut<'a, T>> {
+    /// Returns the elements without their type, for code that is compiled once.
+    pub(crate) fn lower(self) -> AnySliceMut<'a> {
+        AnySliceMut::from(self.slice).counted(self.count)
+    }
+}
+
+impl<'a, T: Pod, S: Into<DeviceSlice<'a, T>>> SliceSource<'a, T> for S {
+    fn into_first(self) -> First<'a, DeviceSlice<'a, T>> {
+        First { slice: self.into(), count: None }
+    }
+}
+
+impl<'a, T: Pod, S: Into<DeviceSlice<'a, T>>> SliceSource<'a, T> for Counted<'a, S> {
+    fn into_first(self) -> First<'a, DeviceSlice<'a, T>> {
+        First { slice: self.source.into(), count: self.count }
+    }
+}
+
+/// Elements that a primitive changes in place: a mutable slice, or its first elements, as many as [`counted`] says.
+///
+/// ```
+/// use gpu_primitives::source::counted;
+/// use gpu_primitives::{Device, DeviceValue, Error, sort};
+///
+/// let stream = Device::default()?.stream()?;
+/// let mut keys = stream.upload(&[5u32, 2, 7, 4])?;
+/// let count = DeviceValue::new(&stream, 3u64)?;
+/// sort::keys_in_place(&stream, counted(&mut keys, &count), sort::Options::new())?;
+/// assert_eq!(keys.to_vec(&stream)?, [2, 5, 7, 4]);
+/// # Ok::<(), Error>(())
+/// ```
+pub trait SliceTarget<'a, T: Pod>: Sized {
+    /// Returns the slice, and its length if only the device knows it.
+    #[doc(hidden)]
+    fn into_first(self) -> First<'a, DeviceSliceMut<'a, T>>;
+}
+
+impl<'a, T: Pod, S: Into<DeviceSliceMut<'a, T>>> SliceTarget<'a, T> for S {
+    fn into_first(self) -> First<'a, DeviceSliceMut<'a, T>> {
+        First { slice: self.into(), count: None }
+    }
+}
+
+impl<'a, T: Pod, S: Into<DeviceSliceMut<'a, T>>> SliceTarget<'a, T> for Counted<'a, S> {
+    fn into_first(self) -> First<'a, DeviceSliceMut<'a, T>> {
+        First { slice: self.source.into(), count: self.count }
+    }
 }
 
 impl<'a, T: Pod, S: Source<'a, T>> Source<'a, T> for Counted<'a, S> {
@@ -377,26 +545,9 @@ impl<'a, T: Pod, S: Source<'a, T>> Source<'a, T> for Counted<'a, S> {
 
     fn into_parts(self) -> Result<Parts<'a, S::Form>, Error> {
         let mut parts = self.source.into_parts()?;
-        parts.reads.counted = only_one(parts.reads.counted, Some(self.count))?;
+        parts.reads.counted = only_one(parts.reads.counted, self.count)?;
         Ok(parts)
     }
-}
-
-/// Returns the length that only the device knows, if there is one. Two are one if they are the same value.
-fn only_one<'a>(
-    a: Option<DeviceSlice<'a, u64>>,
-    b: Option<DeviceSlice<'a, u64>>,
-) -> Result<Option<DeviceSlice<'a, u64>>, Error> {
-    if let (Some(a), Some(b)) = (a, b)
-        && a.as_ptr() != b.as_ptr()
-    {
-        return Err(Error::InvalidOption {
-            what: "the number of lengths of a source that only the device knows",
-            asked: "2 that differ".into(),
-            allowed: "1: count the whole source, or its parts by the same value",
-        });
-    }
-    Ok(a.or(b))
 }
 
 macro_rules! maps {

@@ -10,6 +10,7 @@ use crate::arch::{IS_RECORDED, Rmw, thread};
 use crate::block::merge::Chain;
 use crate::compare::{HoleOrder, KeyOrder};
 use crate::form::kernel;
+use crate::input::Prefix;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
@@ -107,7 +108,8 @@ pub(crate) unsafe fn is_contradictory(verdicts: Global<u64>, own: u32, threads: 
 ///
 /// # Safety
 /// The launch has at least one block per `(256 >> log_lanes) - 1` tiles. `tile` is not 0, `log_lanes` is at most 5.
-/// `splits` has one word per boundary; there is one more boundary than tiles. `verdicts` has one byte per block, padded
+/// `splits` has one word per boundary; there is one more boundary than tiles. Boundaries beyond the last item are where
+/// the sides end. `verdicts` has one byte per block, padded
 /// to whole words. While the kernel runs, nothing writes `a` or `b`, and nothing else uses the other buffers.
 #[kernel(
     listed,
@@ -116,14 +118,15 @@ pub(crate) unsafe fn is_contradictory(verdicts: Global<u64>, own: u32, threads: 
     native = crate::merge::native::splits::merge_partition
 )]
 pub unsafe fn merge_partition<K: Pod, C: KeyOrder<K>>(
-    a: Global<K>,
-    b: Global<K>,
+    a: Prefix<K>,
+    b: Prefix<K>,
     compare: C,
     tile: u32,
     log_lanes: u32,
     splits: GlobalMut<u64>,
     verdicts: GlobalMut<u8>,
 ) {
+    let (a, b) = (a.get(), b.get());
     let mut memory = SharedMemory::new();
     let found = memory.take::<u64>(PARTITION_THREADS as usize);
     let word = memory.take::<u32>(1);
@@ -193,7 +196,7 @@ pub unsafe fn merge_partition<K: Pod, C: KeyOrder<K>>(
     let mut contradiction = false;
     if lane == 0 && boundary.has_next() {
         let next = found.get(boundary.group as usize + 1) as usize;
-        let step = if position + (tile as usize) < total { tile as usize } else { total - position };
+        let step = if position + (tile as usize) < total { tile as usize } else { total - diagonal };
         contradiction = next < low || next - low > step;
     }
     write_verdict(contradiction, word, verdicts);
@@ -212,11 +215,15 @@ pub const fn tile_shared<K, V>(threads: u32, items: usize) -> usize {
     shared_bytes::<K>(tile) + shared_bytes::<V>(tile) + merged + shared_bytes::<u32>(Chain::words(threads))
 }
 
-/// For items of 12 bytes, `ptxas` would spill rather than use more than 40 registers, unless it is told that five
-/// blocks are enough.
+/// For items of 8 and 12 bytes, `ptxas` would spill rather than use more than 40 registers, unless it is told that four or
+/// five blocks are enough.
 #[must_use]
 pub const fn min_blocks<K, V>() -> u32 {
-    if size_of::<K>() + size_of::<V>() == 12 { 5 } else { 0 }
+    match size_of::<K>() + size_of::<V>() {
+        8 => 4,
+        12 => 5,
+        _ => 0,
+    }
 }
 
 /// Merges tiles of `THREADS * ITEMS` outputs.
@@ -233,8 +240,8 @@ pub const fn min_blocks<K, V>() -> u32 {
 /// came before all of `b`.
 ///
 /// # Safety
-/// The launch has one block per tile. `splits` and `verdicts` are what [`MergePartition`] has written for these sides,
-/// for this tile size and the same `compare`. `out_keys` is as long as both sides together. Unless values are
+/// The launch has at least one block per tile. `splits` and `verdicts` are what [`MergePartition`] has written for these
+/// sides, for this tile size and the same `compare`. `out_keys` has room for both sides together. Unless values are
 /// zero-sized, there are as many as keys, on both sides and in the output, and a tile has at most 65,536 outputs. While
 /// the kernel runs, nothing writes the inputs, and nothing else uses the outputs; no output overlaps another buffer.
 #[kernel(
@@ -245,9 +252,9 @@ pub const fn min_blocks<K, V>() -> u32 {
     native = crate::merge::native::merge_tiles
 )]
 pub unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, const ITEMS: usize>(
-    a_keys: Global<K>,
+    a_keys: Prefix<K>,
     a_values: Global<V>,
-    b_keys: Global<K>,
+    b_keys: Prefix<K>,
     b_values: Global<V>,
     out_keys: GlobalMut<K>,
     out_values: GlobalMut<V>,
@@ -255,6 +262,7 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, co
     splits: Global<u64>,
     verdicts: Global<u64>,
 ) {
+    let (a_keys, b_keys) = (a_keys.get(), b_keys.get());
     let tile = THREADS as usize * ITEMS;
     let mut memory = SharedMemory::new();
     let keys = memory.take::<K>(tile);
@@ -263,7 +271,12 @@ pub unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: u32, co
     let merged = if has_values::<V>() { memory.take::<K>(0) } else { memory.take::<K>(tile) };
     let chain = Chain::new(memory.take::<u32>(Chain::words(THREADS)));
 
-    let part = Tile::nth(thread::block_idx_x() as usize, tile, a_keys.len(), out_keys.len(), splits, verdicts);
+    let total = a_keys.len() + b_keys.len();
+    if thread::block_idx_x() as usize * tile >= total {
+        // The device has fewer items than the launch has room for.
+        return;
+    }
+    let part = Tile::nth(thread::block_idx_x() as usize, tile, a_keys.len(), total, splits, verdicts);
     let Tile { start, count, a_len, .. } = part;
     let is_full = count as usize == tile;
     let own = thread::thread_idx_x() as usize;

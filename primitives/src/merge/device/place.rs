@@ -3,7 +3,7 @@
 // Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
-use super::runs::{Runs, run_at};
+use super::runs::{RunLimits, Runs, run_at};
 use crate::arch::thread;
 use crate::arch::warp::{FULL, LANES, all, lane_id, sync_warp, warp_id};
 use crate::block::warp;
@@ -254,9 +254,9 @@ impl Value {
 /// on loads in flight rather than on more warps.
 ///
 /// # Safety
-/// The launch has one block per 256 items of each run, the last block of a run possibly with fewer, and no other
-/// blocks. `1 <= runs <= 16`. The runs have fewer than 2^31 items together and fewer than 2^30 each and, unless values
-/// are zero-sized, as many values as keys. The output is as long as all runs and does not overlap them. While the
+/// The launch has one block per 256 items of each run, the last block of a run possibly with fewer. Other blocks, after
+/// these, do nothing. `1 <= runs <= 16`. The runs have fewer than 2^31 items together and fewer than 2^30 each and, unless values
+/// are zero-sized, as many values as keys. The output has room for all runs and does not overlap them. While the
 /// kernel runs, nothing writes the runs, and nothing else uses the output.
 ///
 /// `value_bytes` is 0, 4, 8 or 16, and values are aligned to it.
@@ -266,6 +266,7 @@ impl Value {
 #[kernel(listed, threads = PLACE_THREADS, shared = place_shared(), min_blocks = 1, native = crate::merge::native::place_runs)]
 pub unsafe fn place_runs<K: Pod, C: KeyOrder<K>>(
     keys: Runs<K>,
+    limits: RunLimits,
     values: Runs<u8>,
     value_bytes: u32,
     runs: u32,
@@ -284,11 +285,16 @@ pub unsafe fn place_runs<K: Pod, C: KeyOrder<K>>(
 
     let lane = lane_id();
     if warp_id() == 0 {
-        let run = keys.get_of_first::<MAX_PLACED>(lane);
+        let run = limits.first_in::<K, MAX_PLACED>(keys.get_of_first::<MAX_PLACED>(lane), lane);
         let len = if lane < runs { run.len() as u32 } else { 0 };
         let blocks = len.div_ceil(PLACE_THREADS);
         let end = warp::inclusive_scan(blocks, Sum);
         let block = thread::block_idx_x();
+        if lane == LANES - 1 && block >= end {
+            // The device has fewer items than the launch has room for. No run is that long.
+            facts.set(0, 0);
+            facts.set(1, 1 << 30);
+        }
         if end - blocks <= block && block < end {
             facts.set(0, lane as u64);
             facts.set(1, ((block - (end - blocks)) * PLACE_THREADS) as u64);

@@ -11,6 +11,7 @@ use crate::block::runs::{self as block, Items, MAX_PIECES, Table};
 use crate::block::warp;
 use crate::compare::{HoleOrder, KeyOrder};
 use crate::form::{Buffer, Param, kernel};
+use crate::input::Limit;
 use crate::monoid::Sum;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
@@ -67,6 +68,69 @@ impl<T: Pod> Runs<T> {
     }
 }
 
+/// The limits of runs whose lengths only the device knows, as a kernel argument.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RunLimits {
+    limits: [Limit; MAX_RUNS],
+    /// Whether there are any: 0 or 1.
+    are_some: u64,
+}
+
+// SAFETY: `repr(C)`: an array of `Param`s, and a number.
+unsafe impl Param for RunLimits {
+    fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        for limit in self.limits {
+            limit.buffers(name, visit);
+        }
+    }
+}
+
+impl RunLimits {
+    /// Creates the argument; runs without a limit are as long as their views.
+    #[must_use]
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub(crate) fn new(limits: [Limit; MAX_RUNS]) -> Self {
+        Self { limits, are_some: u64::from(limits.iter().any(Limit::is_some)) }
+    }
+
+    /// Returns whether there are limits.
+    #[inline(always)]
+    pub(crate) fn are_some(&self) -> bool {
+        self.are_some != 0
+    }
+
+    /// Returns the items of run `index` that count.
+    ///
+    /// # Safety
+    /// Nothing writes the lengths at the same time.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(crate) unsafe fn first<T: Pod>(&self, run: Global<T>, index: u32) -> Global<T> {
+        self.first_in::<T, MAX_RUNS>(run, index)
+    }
+
+    /// Returns the items of run `index`, one of the first `N`, that count. Without limits this is one branch; the chain of
+    /// selects is that of [`Runs::get_of_first`].
+    ///
+    /// # Safety
+    /// Same as [`first`](Self::first).
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(crate) unsafe fn first_in<T: Pod, const N: usize>(&self, run: Global<T>, index: u32) -> Global<T> {
+        if !self.are_some() {
+            return run;
+        }
+        let mut limit = self.limits[0];
+        for i in 1..N {
+            if index as usize == i {
+                limit = self.limits[i];
+            }
+        }
+        limit.first(run)
+    }
+}
+
 /// The number of words in the table that [`RunsPartition`] writes before the splits: the addresses of the keys and
 /// values of each run, and its length. A lane of the tiles' kernel finds its run there; in the arguments it would have
 /// to look at all runs.
@@ -86,8 +150,8 @@ pub(crate) const TABLE_WORDS: usize = 3 * MAX_RUNS;
 ///
 /// # Safety
 /// The launch has at least one block per `(256 >> log_lanes) - 1` tiles. `tile` is not 0; `log_lanes` is at most 5;
-/// `1 <= runs <= 1 << log_lanes`; `total` is the sum of the runs' lengths. `splits` has a table of 96 words and then
-/// `runs` words per boundary; there is one more boundary than tiles. `verdicts` has one byte per block, padded to whole
+/// `1 <= runs <= 1 << log_lanes`; `most` is the sum of the lengths of the runs' views. `splits` has a table of 96 words and then
+/// `runs` words per boundary; there is one more boundary than tiles of `most` outputs. `verdicts` has one byte per block, padded to whole
 /// words. While the kernel runs, nothing writes the keys, and nothing else uses `splits` or `verdicts`.
 #[kernel(
     listed,
@@ -101,9 +165,10 @@ pub(crate) const TABLE_WORDS: usize = 3 * MAX_RUNS;
 )]
 pub unsafe fn runs_partition<K: Pod, C: KeyOrder<K>>(
     keys: Runs<K>,
+    limits: RunLimits,
     values: Runs<u8>,
     runs: u32,
-    total: u64,
+    most: u64,
     compare: C,
     tile: u32,
     slack: u32,
@@ -117,16 +182,18 @@ pub unsafe fn runs_partition<K: Pod, C: KeyOrder<K>>(
     let edges = memory.take::<u64>(2 * MAX_RUNS);
     let word = memory.take::<u32>(1);
 
-    let tiles = total.div_ceil(tile as u64) as usize;
+    let tiles = most.div_ceil(tile as u64) as usize;
     let boundary = Boundary::of_thread(log_lanes, tiles);
+    let lanes = 1u32 << log_lanes;
+    let lane = lane_id() & (lanes - 1);
+    let run = limits.first(keys.get(lane), lane);
+    let total =
+        if limits.are_some() { block::sum(if lane < runs { run.len() as u64 } else { 0 }, log_lanes) } else { most };
     let before = |index: usize| {
         let position = index as u64 * tile as u64;
         if position < total { position } else { total }
     };
 
-    let lanes = 1u32 << log_lanes;
-    let lane = lane_id() & (lanes - 1);
-    let run = keys.get(lane);
     if thread::block_idx_x() == 0 && thread::thread_idx_x() < runs {
         let at = 3 * lane as usize;
         splits.set(at, run.as_ptr().expose_provenance() as u64);

@@ -83,7 +83,8 @@ impl Tile {
     /// comparator contradicts itself, the sides are split as if all of the first came before all of the second.
     ///
     /// # Safety
-    /// The tile exists; all lanes of the warp must call this.
+    /// The boundaries of the tile were written; all lanes of the warp must call this. A tile beyond the last item has no
+    /// outputs, and nothing else is said about it.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
     pub unsafe fn nth(
@@ -95,7 +96,8 @@ impl Tile {
         verdicts: Global<u64>,
     ) -> Self {
         let start = index * tile;
-        let count = if total - start < tile { (total - start) as u32 } else { tile as u32 };
+        let left = total.saturating_sub(start);
+        let count = if left < tile { left as u32 } else { tile as u32 };
         let (mut a_start, mut a_end) = (splits.get(index) as usize, splits.get(index + 1) as usize);
         if is_contradictory(verdicts, lane_id(), LANES) {
             a_start = if start < a_len { start } else { a_len };
@@ -105,10 +107,10 @@ impl Tile {
         // Two blocks may have been given different answers about a boundary, so that the two of this tile leave less than
         // nothing, or more than a tile; no verdict says that. Each of them lies within the sides, so every length up to
         // `most` is one that both sides have. No branch: it would wait for the boundaries.
-        let rest = a_len - a_start;
+        let rest = a_len.wrapping_sub(a_start);
         let most = if rest < count as usize { rest as u32 } else { count };
         let a_len = (a_end as u32).wrapping_sub(a_start as u32).min(most);
-        Self { start, count, a_start, a_len, b_start: start - a_start, b_len: count - a_len }
+        Self { start, count, a_start, a_len, b_start: start.wrapping_sub(a_start), b_len: count - a_len }
     }
 
     /// Returns the tile's items of both sides.

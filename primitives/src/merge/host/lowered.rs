@@ -2,12 +2,12 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::splits::{expect_runs, partition, rounds, split_runs, untyped, views};
+use super::splits::{expect_runs, limits, partition, rounds, split_runs, untyped, views};
 use crate::code::U256;
 use crate::compare::{HoleOrder, Less};
 use crate::host::repr::repr_layout;
 use crate::host::runtime::call::Reach;
-use crate::host::runtime::column::{AnySlice, AnySliceMut, Column};
+use crate::host::runtime::column::{AnySlice, AnySliceMut, AnyVec, Column, ColumnMut};
 use crate::host::runtime::loading::{Next, Upcoming};
 use crate::host::runtime::pairs::{Columns, ColumnsMut};
 use crate::merge::device::kernel::{MergeTiles, merge_tiles};
@@ -121,18 +121,22 @@ fn output(stream: &Stream, out: (AnySliceMut<'_>, AnySliceMut<'_>), len: usize) 
 }
 
 /// Checks the number and the lengths of runs.
-fn expect_way(way: Way, lengths: impl ExactSizeIterator<Item = usize>) -> Result<(), Error> {
+fn expect_way(way: Way, lengths: impl ExactSizeIterator<Item = usize> + Clone) -> Result<(), Error> {
     /// The kernel computes positions in 32 bits.
     const MAX_LEN: usize = (1 << 30) - 1;
+    const MAX_TOTAL: usize = (1 << 31) - 1;
     if way == Way::Tiles {
         return expect_runs(lengths.len());
     }
     if lengths.len() > MAX_PLACED {
         return Err(Error::TooMany { what: "runs to place", asked: lengths.len(), limit: MAX_PLACED });
     }
-    match lengths.max().filter(|&longest| longest > MAX_LEN) {
-        Some(len) => Err(Error::TooLong { what: "a run to place", len, limit: MAX_LEN }),
-        None => Ok(()),
+    if let Some(len) = lengths.clone().max().filter(|&longest| longest > MAX_LEN) {
+        return Err(Error::TooLong { what: "a run to place", len, limit: MAX_LEN });
+    }
+    match lengths.sum() {
+        len if len > MAX_TOTAL => Err(Error::TooLong { what: "runs to place, together,", len, limit: MAX_TOTAL }),
+        _ => Ok(()),
     }
 }
 
@@ -140,12 +144,21 @@ fn expect_way(way: Way, lengths: impl ExactSizeIterator<Item = usize>) -> Result
 fn run(stream: &Stream, mut runs: Vec<Columns>, out: ColumnsMut, order: HoleOrder, way: Way) -> Result<(), Error> {
     assert!(runs.iter().all(|run| run.sizes() == out.sizes()), "all runs of a merge have elements of the same sizes");
     let layout = repr_layout(out.keys.size());
+    let originals = runs.clone();
     // The copies of keys that are not in this form.
     let mut held = Vec::new();
     for run in runs.iter_mut().filter(|run| !run.keys.has_layout(layout)) {
         let keys = LaidOut::new(stream, run.keys, layout)?;
         run.keys = keys.view;
         held.push(keys);
+    }
+    if !out.keys.as_const().has_layout(layout) && runs.iter().any(|run| run.limit().is_some()) {
+        // What follows the items that count stays as it is, so the copy must not be written back as a whole.
+        let mut merged = AnyVec::uninit(stream, layout.size(), out.keys.len())?;
+        let indices = merge_indices(stream, &runs, merged.raw_view_mut(stream)?, order, way)?;
+        let keys: Vec<_> = originals.iter().map(|run| run.keys).collect();
+        indices.gather(stream, &keys, out.keys)?;
+        return gather_values(stream, &indices, &runs, out.values);
     }
     let out_keys = LaidOutMut::new(stream, out.keys, layout)?;
     merge_held(stream, &runs, ColumnsMut { keys: out_keys.view, values: out.values }, order, way)?;
@@ -165,20 +178,37 @@ fn merge_held(stream: &Stream, runs: &[Columns], out: ColumnsMut, order: HoleOrd
     if is_moved(key, out.values.as_const()) && runs.iter().all(|run| is_moved(key, run.values)) {
         return merge_moved(stream, runs, out, order, way);
     }
-    let mut indices = Indices::new(stream, out.keys.len(), out.keys.len())?;
+    let indices = merge_indices(stream, runs, out.keys, order, way)?;
+    gather_values(stream, &indices, runs, out.values)
+}
+
+/// Merges runs of keys that are held, and the indices of their items.
+fn merge_indices(
+    stream: &Stream,
+    runs: &[Columns],
+    out: ColumnMut,
+    order: HoleOrder,
+    way: Way,
+) -> Result<Indices, Error> {
+    let mut indices = Indices::new(stream, out.len(), out.len())?;
     let from = indices.from.raw_view(stream)?;
     let mut start = 0;
     let mut indexed = Vec::with_capacity(runs.len());
     for run in runs {
         // SAFETY: there is an index for each value.
         let values = unsafe { from.slice(start, run.keys.len()) };
-        indexed.push(Columns { keys: run.keys, values: values.into() });
+        indexed.push(Columns { values: values.into(), ..*run });
         start += run.keys.len();
     }
-    let moved = ColumnsMut { keys: out.keys, values: indices.to.raw_view_mut(stream)?.into() };
+    let moved = ColumnsMut { keys: out, values: indices.to.raw_view_mut(stream)?.into() };
     merge_moved(stream, &indexed, moved, order, way)?;
-    let sources: Vec<_> = runs.iter().map(|run| run.values).collect();
-    indices.gather(stream, &sources, out.values)
+    Ok(indices)
+}
+
+/// Moves the values of runs to where their indices are.
+fn gather_values(stream: &Stream, indices: &Indices, runs: &[Columns], out: ColumnMut) -> Result<(), Error> {
+    let sources: Vec<_> = runs.iter().map(|run| run.values.limited(run.limit())).collect();
+    indices.gather(stream, &sources, out)
 }
 
 fn merge_moved(stream: &Stream, runs: &[Columns], out: ColumnsMut, order: HoleOrder, way: Way) -> Result<(), Error> {
@@ -200,9 +230,10 @@ fn two(stream: &Stream, a: Columns, b: Columns, out: ColumnsMut, order: HoleOrde
     let splits = partition(stream, a.keys, b.keys, order, tile, next)?;
     let (boundaries, verdicts) = (splits.boundaries(stream)?, splits.verdicts(stream)?);
     merge_tiles!(out.sizes() => (K, V, ITEMS), {
+        let (a_keys, b_keys) = (a.keys.prefix::<K>(), b.keys.prefix::<K>());
         let (a, b, out) = (a.as_types::<K, V>(), b.as_types::<K, V>(), out.as_types::<K, V>());
         let merge = MergeTiles::<K, V, HoleOrder, THREADS, ITEMS>::new(
-            a.keys, a.values, b.keys, b.values, out.keys, out.values, order, boundaries, verdicts,
+            a_keys, a.values, b_keys, b.values, out.keys, out.values, order, boundaries, verdicts,
         );
         // SAFETY: one block per tile, and the splits were computed for this tile size. The output is as long as both
         // inputs, and there are as many values as keys, if there are any. The scratch memory is freed in stream order.
@@ -260,7 +291,8 @@ pub(crate) fn place(stream: &Stream, runs: &[Columns], out: ColumnsMut, order: H
     assert!(matches!(value_bytes, 0 | 4 | 8 | 16), "values are carried by a type of these sizes");
     let (count, out_values) = (runs.len() as u32, out.values.words::<u8>());
     place_runs!(out.keys.size() => K, {
-        let kernel = PlaceRuns::new(views::<K>(runs), values, value_bytes, count, out.keys.as_type(), out_values, order);
+        let (keys, out_keys) = (views::<K>(runs), out.keys.as_type());
+        let kernel = PlaceRuns::new(keys, limits(runs), values, value_bytes, count, out_keys, out_values, order);
         // SAFETY: one block per 256 items of each run. The output is as long as all runs and does not overlap them, and
         // there are as many values as keys, if there are any.
         unsafe { stream.launch(kernel, blocks) }

@@ -9,7 +9,8 @@ pub(crate) mod splits;
 use crate::compare::{Compare, HoleOrder};
 use crate::host::repr::expect_repr;
 use crate::host::runtime::column::AnySlice;
-use crate::{DeviceSlice, DeviceSliceMut, Error, Stream};
+use crate::host::source::SliceSource;
+use crate::{DeviceSliceMut, Error, Stream};
 use bytemuck::Pod;
 use lowered::Way;
 
@@ -20,17 +21,17 @@ pub(crate) use lowered::place;
 /// # Errors
 /// [`Error::LengthMismatch`] if the output is not as long as both inputs together: nothing is written in this case.
 /// [`Error::TooLong`] for 2^32 keys or more of over 16 bytes; [`Error::OutOfMemory`]; any launch error.
-pub fn keys<'a, K: Pod, C: Compare<K>>(
+pub fn keys<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    a: impl Into<DeviceSlice<'a, K>>,
-    b: impl Into<DeviceSlice<'a, K>>,
-    out: impl Into<DeviceSliceMut<'a, K>>,
+    a: impl SliceSource<'a, K>,
+    b: impl SliceSource<'b, K>,
+    out: impl Into<DeviceSliceMut<'c, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let a: DeviceSlice<'a, K> = a.into();
+    let a = a.into_first().lower();
     let _span = crate::span!(stream, "merge::keys", a.len());
     const { expect_repr::<K>() };
-    let runs = [a.into(), b.into().into()];
+    let runs = [a, b.into_first().lower()];
     lowered::keys(stream, &runs, out.into().into(), HoleOrder::of::<K, C>(compare), Way::Tiles)
 }
 
@@ -39,17 +40,17 @@ pub fn keys<'a, K: Pod, C: Compare<K>>(
 /// # Errors
 /// Same as [`keys`], and if there is not one value per key; [`Error::TooLong`] for 2^32 values or more of a size that is
 /// [moved by index](super).
-pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
+pub fn pairs<'a, 'b, 'c, 'd, 'e, 'f, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
-    a: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
-    b: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
-    out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    a: (impl SliceSource<'a, K>, impl SliceSource<'b, V>),
+    b: (impl SliceSource<'c, K>, impl SliceSource<'d, V>),
+    out: (impl Into<DeviceSliceMut<'e, K>>, impl Into<DeviceSliceMut<'f, V>>),
     compare: C,
 ) -> Result<(), Error> {
-    let a: (DeviceSlice<'a, K>, _) = (a.0.into(), a.1);
+    let (a, b) =
+        ((a.0.into_first().lower(), a.1.into_first().lower()), (b.0.into_first().lower(), b.1.into_first().lower()));
     let _span = crate::span!(stream, "merge::pairs", a.0.len());
     const { expect_repr::<K>() };
-    let (a, b) = ((a.0.into(), a.1.into().into()), (b.0.into().into(), b.1.into().into()));
     lowered::two_pairs(stream, a, b, (out.0.into().into(), out.1.into().into()), HoleOrder::of::<K, C>(compare))
 }
 
@@ -57,15 +58,16 @@ pub fn pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
 ///
 /// # Errors
 /// [`Error::TooMany`] for more runs; otherwise the same as [`keys`].
-pub fn runs_keys<'a, K: Pod, C: Compare<K>>(
+pub fn runs_keys<'a, 'r, K: Pod, R: SliceSource<'r, K> + Copy, C: Compare<K>>(
     stream: &Stream,
-    runs: &[DeviceSlice<'_, K>],
+    runs: &[R],
     out: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let _span = crate::span!(stream, "merge::runs_keys", runs.iter().map(DeviceSlice::len).sum::<usize>());
+    let runs: Vec<_> = runs.iter().map(|run| run.into_first().lower()).collect();
+    let _span = crate::span!(stream, "merge::runs_keys", runs.iter().map(AnySlice::len).sum::<usize>());
     const { expect_repr::<K>() };
-    let (runs, order) = (AnySlice::all(runs), HoleOrder::of::<K, C>(compare));
+    let order = HoleOrder::of::<K, C>(compare);
     lowered::keys(stream, &runs, out.into().into(), order, Way::Tiles)
 }
 
@@ -73,15 +75,25 @@ pub fn runs_keys<'a, K: Pod, C: Compare<K>>(
 ///
 /// # Errors
 /// [`Error::TooMany`] for more runs; otherwise the same as [`pairs`].
-pub fn runs_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
+pub fn runs_pairs<
+    'a,
+    'b,
+    'r,
+    K: Pod,
+    V: Pod,
+    R: SliceSource<'r, K> + Copy,
+    W: SliceSource<'r, V> + Copy,
+    C: Compare<K>,
+>(
     stream: &Stream,
-    runs: &[(DeviceSlice<'_, K>, DeviceSlice<'_, V>)],
-    out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    runs: &[(R, W)],
+    out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'b, V>>),
     compare: C,
 ) -> Result<(), Error> {
+    let runs: Vec<_> = runs.iter().map(|run| (run.0.into_first().lower(), run.1.into_first().lower())).collect();
     let _span = crate::span!(stream, "merge::runs_pairs", runs.iter().map(|run| run.0.len()).sum::<usize>());
     const { expect_repr::<K>() };
-    let (runs, order) = (AnySlice::all_pairs(runs), HoleOrder::of::<K, C>(compare));
+    let order = HoleOrder::of::<K, C>(compare);
     lowered::pairs(stream, &runs, (out.0.into().into(), out.1.into().into()), order, Way::Tiles)
 }
 
@@ -93,15 +105,16 @@ pub fn runs_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
 ///
 /// # Errors
 /// [`Error::TooMany`] for more runs; otherwise the same as [`keys`].
-pub fn small_runs_keys<'a, K: Pod, C: Compare<K>>(
+pub fn small_runs_keys<'a, 'r, K: Pod, R: SliceSource<'r, K> + Copy, C: Compare<K>>(
     stream: &Stream,
-    runs: &[DeviceSlice<'_, K>],
+    runs: &[R],
     out: impl Into<DeviceSliceMut<'a, K>>,
     compare: C,
 ) -> Result<(), Error> {
-    let _span = crate::span!(stream, "merge::small_runs_keys", runs.iter().map(DeviceSlice::len).sum::<usize>());
+    let runs: Vec<_> = runs.iter().map(|run| run.into_first().lower()).collect();
+    let _span = crate::span!(stream, "merge::small_runs_keys", runs.iter().map(AnySlice::len).sum::<usize>());
     const { expect_repr::<K>() };
-    let (runs, order) = (AnySlice::all(runs), HoleOrder::of::<K, C>(compare));
+    let order = HoleOrder::of::<K, C>(compare);
     lowered::keys(stream, &runs, out.into().into(), order, Way::Places)
 }
 
@@ -109,14 +122,24 @@ pub fn small_runs_keys<'a, K: Pod, C: Compare<K>>(
 ///
 /// # Errors
 /// The errors of [`small_runs_keys`] and [`pairs`].
-pub fn small_runs_pairs<'a, K: Pod, V: Pod, C: Compare<K>>(
+pub fn small_runs_pairs<
+    'a,
+    'b,
+    'r,
+    K: Pod,
+    V: Pod,
+    R: SliceSource<'r, K> + Copy,
+    W: SliceSource<'r, V> + Copy,
+    C: Compare<K>,
+>(
     stream: &Stream,
-    runs: &[(DeviceSlice<'_, K>, DeviceSlice<'_, V>)],
-    out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    runs: &[(R, W)],
+    out: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'b, V>>),
     compare: C,
 ) -> Result<(), Error> {
+    let runs: Vec<_> = runs.iter().map(|run| (run.0.into_first().lower(), run.1.into_first().lower())).collect();
     let _span = crate::span!(stream, "merge::small_runs_pairs", runs.iter().map(|run| run.0.len()).sum::<usize>());
     const { expect_repr::<K>() };
-    let (runs, order) = (AnySlice::all_pairs(runs), HoleOrder::of::<K, C>(compare));
+    let order = HoleOrder::of::<K, C>(compare);
     lowered::pairs(stream, &runs, (out.0.into().into(), out.1.into().into()), order, Way::Places)
 }

@@ -9,8 +9,9 @@ use crate::host::runtime::call::View;
 use crate::host::runtime::column::{AnySlice, Column};
 use crate::host::runtime::loading::Next;
 use crate::host::runtime::pairs::{Columns, no_values};
+use crate::input::Limit;
 use crate::merge::device::kernel::{MergePartition, PARTITION_THREADS, merge_partition};
-use crate::merge::device::runs::{MAX_RUNS, Runs, RunsPartition, TABLE_WORDS, runs_partition};
+use crate::merge::device::runs::{MAX_RUNS, RunLimits, Runs, RunsPartition, TABLE_WORDS, runs_partition};
 use crate::transform::laid_out::LaidOut;
 use crate::{DeviceSlice, DeviceVec, Error, Global, GlobalMut, Stream};
 use bytemuck::Pod;
@@ -111,7 +112,7 @@ pub(crate) fn partition(
     // SAFETY: both slices lie within the scratch memory.
     let (splits, verdicts) = unsafe { (view.slice(0, tiles + 1), view.slice(tiles + 1, verdict_words)) };
     merge_partition!(a.size() => H, {
-        let (a, b) = (a.as_type::<H>(), b.as_type::<H>());
+        let (a, b) = (a.prefix::<H>(), b.prefix::<H>());
         let kernel =
             MergePartition::new(a, b, order, tile as u32, lanes, splits, bytes(verdicts)).followed_by(next);
         // SAFETY: one split per boundary, one verdict per block, and as many blocks as the boundaries need.
@@ -190,6 +191,11 @@ pub(crate) fn views<K: Pod>(runs: &[Columns]) -> Runs<K> {
     Runs::new(std::array::from_fn(|i| runs.get(i).map_or(none, |run| run.keys.as_type())))
 }
 
+/// Returns what limits the lengths of runs.
+pub(crate) fn limits(runs: &[Columns]) -> RunLimits {
+    RunLimits::new(std::array::from_fn(|i| runs.get(i).map_or(Limit::NONE, |run| run.limit())))
+}
+
 /// Returns views of the values of runs, as bytes. There must be at least one run.
 pub(crate) fn untyped(runs: &[Columns]) -> Runs<u8> {
     Runs::new(std::array::from_fn(|i| runs.get(i).unwrap_or(&runs[0].slice(0, 0)).values.words()))
@@ -227,6 +233,7 @@ pub(crate) fn split_runs(
     runs_partition!(runs[0].keys.size() => H, {
         let partition = RunsPartition::new(
             views::<H>(runs),
+            limits(runs),
             values,
             count,
             total as u64,

@@ -22,8 +22,8 @@ pub(super) unsafe fn merge_tiles<K: Pod, V: Pod, C: KeyOrder<K>, const THREADS: 
 ) {
     let MergeTiles { a_keys, a_values, b_keys, b_values, out_keys, out_values, compare, splits, verdicts, .. } = kernel;
     let tile = THREADS as usize * ITEMS;
-    // SAFETY: nothing writes these.
-    let (a, b, splits) = unsafe { (a_keys.as_slice(), b_keys.as_slice(), splits.as_slice()) };
+    // SAFETY: nothing writes these, nor the numbers of keys.
+    let (a, b, splits) = unsafe { (a_keys.get().as_slice(), b_keys.get().as_slice(), splits.as_slice()) };
     // SAFETY: the same.
     let (a_values, b_values, verdicts) = unsafe { (a_values.as_slice(), b_values.as_slice(), verdicts.as_slice()) };
     let is_contradictory = verdicts.iter().any(|&verdict| verdict != 0);
@@ -167,13 +167,13 @@ pub(crate) fn merge_pieces<T: Copy>(
 /// # Safety
 /// The contract of [`place_runs`](super::device::place::PlaceRuns).
 pub(super) unsafe fn place_runs<K: Pod, C: KeyOrder<K>>(kernel: PlaceRuns<K, C>, team: Team) {
-    let PlaceRuns { keys, values, value_bytes, runs, out_keys, out_values, compare, .. } = kernel;
+    let PlaceRuns { keys, limits, values, value_bytes, runs, out_keys, out_values, compare, .. } = kernel;
     let bytes = value_bytes as usize;
-    // SAFETY: nothing writes the runs.
-    let runs: Vec<(&[K], *const u8)> =
-        (0..runs).map(|run| (unsafe { keys.get(run).as_slice() }, values.get(run).as_ptr())).collect();
+    // SAFETY: nothing writes the runs, nor their lengths.
+    let keys = |run| unsafe { limits.first(keys.get(run), run).as_slice() };
+    let runs: Vec<(&[K], *const u8)> = (0..runs).map(|run| (keys(run), values.get(run).as_ptr())).collect();
     let Some((longest, _)) = runs.iter().max_by_key(|(keys, _)| keys.len()) else { return };
-    let parts = team.parts(out_keys.len());
+    let parts = team.parts(runs.iter().map(|(keys, _)| keys.len()).sum());
     // For each part and run, where the part begins: at the first item that does not come before its first key, which is
     // one of the longest run. Equal items are in the same part.
     let boundary = |part: usize| -> Vec<usize> {

@@ -21,8 +21,8 @@ use std::ops::Range;
 /// The contract of [`merge_partition`](crate::merge::device::kernel::MergePartition).
 pub(crate) unsafe fn merge_partition<K: Pod, C: KeyOrder<K>>(kernel: MergePartition<K, C>, team: Team) {
     let MergePartition { a, b, compare, tile, log_lanes, splits, verdicts, .. } = kernel;
-    // SAFETY: nothing writes the sides.
-    let (a, b) = unsafe { (a.as_slice(), b.as_slice()) };
+    // SAFETY: nothing writes the sides, nor their lengths.
+    let (a, b) = unsafe { (a.get().as_slice(), b.get().as_slice()) };
     let takes_a = |i: usize, j: usize| !compare.less(b[j], a[i]);
     let sides = Sides { a_len: a.len(), b_len: b.len(), log_lanes, takes_a: &takes_a };
     // SAFETY: guaranteed by the caller.
@@ -108,15 +108,15 @@ impl Sides<'_> {
 /// # Safety
 /// The contract of [`runs_partition`](crate::merge::device::runs::RunsPartition).
 pub(crate) unsafe fn runs_partition<K: Pod, C: KeyOrder<K>>(kernel: RunsPartition<K, C>, team: Team) {
-    let RunsPartition { keys, values, runs, compare, splits, .. } = kernel;
+    let RunsPartition { keys, limits, values, runs, compare, splits, .. } = kernel;
     let mut views: [&[K]; MAX_RUNS] = [&[]; MAX_RUNS];
     for run in 0..runs {
         let addresses = [keys.get(run).as_ptr().expose_provenance(), values.get(run).as_ptr().expose_provenance()];
-        // SAFETY: nothing writes the keys.
-        views[run as usize] = unsafe { keys.get(run).as_slice() };
+        // SAFETY: nothing writes the keys, nor their number.
+        views[run as usize] = unsafe { limits.first(keys.get(run), run).as_slice() };
         // SAFETY: the table has three words for each run.
         let entry = unsafe { part_mut(splits, 3 * run as usize..3 * run as usize + 3) };
-        entry.copy_from_slice(&[addresses[0] as u64, addresses[1] as u64, keys.get(run).len() as u64]);
+        entry.copy_from_slice(&[addresses[0] as u64, addresses[1] as u64, views[run as usize].len() as u64]);
     }
     let is_less = |a: Item, b: Item| compare.less(views[a.run][a.at as usize], views[b.run][b.at as usize]);
     let sorted = Sorted {
@@ -126,9 +126,9 @@ pub(crate) unsafe fn runs_partition<K: Pod, C: KeyOrder<K>>(kernel: RunsPartitio
         slack: u64::from(kernel.slack),
         is_less: &is_less,
     };
-    let RunsPartition { total, tile, edges_first, verdicts, .. } = kernel;
+    let RunsPartition { most, tile, edges_first, verdicts, .. } = kernel;
     // SAFETY: guaranteed by the caller.
-    unsafe { split_runs(&sorted, (total, u64::from(tile)), edges_first != 0, splits, verdicts, team) };
+    unsafe { split_runs(&sorted, (most, u64::from(tile)), edges_first != 0, splits, verdicts, team) };
 }
 
 /// An item of a run.
@@ -160,13 +160,14 @@ struct Sorted<'a> {
 /// The contract of [`runs_partition`](crate::merge::device::runs::RunsPartition). Several threads can call `is_less`.
 unsafe fn split_runs(
     sorted: &Sorted<'_>,
-    (total, tile): (u64, u64),
+    (most, tile): (u64, u64),
     edges_first: bool,
     splits: GlobalMut<u64>,
     verdicts: GlobalMut<u8>,
     team: Team,
 ) {
-    let (last, per_block) = (total.div_ceil(tile) as usize, tiles_per_block(sorted.log_lanes));
+    let total = sorted.windows.iter().map(|window| window.end).sum::<u64>();
+    let (last, per_block) = (most.div_ceil(tile) as usize, tiles_per_block(sorted.log_lanes));
     let before = |index: usize| (index as u64 * tile).min(total);
     // SAFETY: nothing else uses the verdicts yet.
     unsafe { part_mut(verdicts, 0..verdicts.len()) }.fill(0);
@@ -324,7 +325,8 @@ mod tests {
     use super::*;
     use crate::block::native::tests::{compare, random};
     use crate::compare::{Compare, HoleOrder, Less};
-    use crate::merge::device::runs::Runs;
+    use crate::input::{Limit, Prefix};
+    use crate::merge::device::runs::{RunLimits, Runs};
     use crate::operator::{Record, operator};
     use crate::view::Global;
     use bytemuck::Zeroable;
@@ -364,8 +366,8 @@ mod tests {
                 let mut splits = stream.uninit::<u64>(tiles + 1).unwrap();
                 let mut verdicts = stream.upload(&vec![!0u64; blocks.div_ceil(8)]).unwrap();
                 let kernel = MergePartition::<u32, HoleOrder>::new(
-                    a.raw_view(stream).unwrap(),
-                    b.raw_view(stream).unwrap(),
+                    Prefix::from(a.raw_view(stream).unwrap()),
+                    Prefix::from(b.raw_view(stream).unwrap()),
                     HoleOrder::of::<u32, C>(compare_by),
                     tile as u32,
                     log_lanes,
@@ -412,6 +414,7 @@ mod tests {
                 let mut verdicts = stream.upload(&vec![!0u64; blocks.div_ceil(8)]).unwrap();
                 let kernel = RunsPartition::<u32, HoleOrder>::new(
                     Runs::new(views),
+                    RunLimits::new([Limit::NONE; MAX_RUNS]),
                     Runs::new([Global::empty(); MAX_RUNS]),
                     runs.len() as u32,
                     total as u64,

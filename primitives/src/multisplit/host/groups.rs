@@ -44,22 +44,24 @@ pub struct Groups {
 /// # Errors
 /// [`Error::LengthMismatch`] if there is no offset; [`Error::TooMany`] for 2^32 - 1 groups or more: nothing is written in these cases.
 /// Any launch error.
-pub fn group_offsets<'a, T: Pod, C: Count>(
+pub fn group_offsets<'a, 'b, T: Pod, C: Count>(
     stream: &Stream,
     input: impl Source<'a, T>,
-    offsets: impl Into<DeviceSliceMut<'a, C>>,
+    offsets: impl Into<DeviceSliceMut<'b, C>>,
 ) -> Result<(), Error>
 where
     Value: Bucket<T>,
     Sum: Monoid<C>,
 {
-    let (input, mut offsets) = (input.into_parts()?, offsets.into());
+    let (input, offsets) = (input.into_parts()?, offsets.into());
     let _span = crate::span!(stream, "multisplit::group_offsets", input.len());
     expect_room("the offsets of groups", 1, offsets.len())?;
     let groups = offsets.len() - 1;
-    histogram::bincount(stream, input, offsets.reborrow().slice_mut(..groups)?)?;
-    transfer::fill(stream, offsets.reborrow().slice_mut(groups..)?, C::zeroed())?;
-    scan::exclusive_in_place(stream, offsets, Sum, C::zeroed())
+    // The scan takes memory, and without it nothing is written.
+    let mut counts = stream.uninit::<C>(groups + 1)?;
+    histogram::bincount(stream, input, counts.slice_mut(..groups)?)?;
+    transfer::fill(stream, counts.slice_mut(groups..)?, C::zeroed())?;
+    scan::exclusive(stream, &counts, offsets, Sum, C::zeroed())
 }
 
 /// A small integer that elements are grouped by.
@@ -137,7 +139,7 @@ pub fn group_by<'a, T: GroupKey>(
     keys: impl Into<DeviceSlice<'a, T>>,
     groups: u32,
 ) -> Result<Groups, Error> {
-    let keys: DeviceSlice<'a, T> = keys.into();
+    let keys: DeviceSlice<'_, T> = keys.into();
     let _span = crate::span!(stream, "multisplit::group_by", keys.len());
     let (len, group) = (keys.len(), T::group(groups));
     if groups < MAX_BUCKETS {

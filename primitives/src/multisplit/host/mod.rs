@@ -4,15 +4,16 @@
 
 pub(crate) mod groups;
 
-use super::device::{NumberKeys, THREADS, number_keys};
 use crate::buckets::{Bucket, Buckets, HoleBuckets};
-use crate::host::repr::{expect_repr, repr_size_or_bytes};
+use crate::host::repr::expect_repr;
 use crate::host::runtime::column::{AnySlice, AnySliceMut};
-use crate::host::runtime::pairs::{Operands, Pairs, PairsMut};
-use crate::sort::Digits;
+use crate::host::runtime::pairs::{Columns, ColumnsMut};
+use crate::host::source;
+use crate::pairs::{Pairs, PairsMut};
 use crate::sort::device::kernel::split_buckets;
 use crate::sort::host::distribute::{Passes, Typed};
-use crate::transform::laid_out::{Indices, ReprInput};
+use crate::transform;
+use crate::transform::laid_out::Indices;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len};
 use bytemuck::Pod;
 
@@ -26,10 +27,10 @@ pub const MAX_BUCKETS: u32 = 256;
 /// [`Error::LengthMismatch`], [`Error::TooMany`] for zero buckets or more than 256, [`Error::OutOfMemory`], or
 /// [`Error::TooLong`] for 2^32 items or more of sizes that are [moved by index](super): nothing is written in these cases.
 /// Any launch error.
-pub fn keys<'a, K: Pod, B: Bucket<K>>(
+pub fn keys<'a, 'b, K: Pod, B: Bucket<K>>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, K>>,
-    output: impl Into<DeviceSliceMut<'a, K>>,
+    output: impl Into<DeviceSliceMut<'b, K>>,
     buckets: u32,
     bucket: B,
 ) -> Result<DeviceVec<u64>, Error> {
@@ -43,10 +44,10 @@ pub fn keys<'a, K: Pod, B: Bucket<K>>(
 ///
 /// # Errors
 /// Same as [`keys`].
-pub fn pairs<'a, K: Pod, V: Pod, B: Bucket<K>>(
+pub fn pairs<'a, 'b, 'c, 'd, K: Pod, V: Pod, B: Bucket<K>>(
     stream: &Stream,
-    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
-    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'b, V>>),
+    output: (impl Into<DeviceSliceMut<'c, K>>, impl Into<DeviceSliceMut<'d, V>>),
     buckets: u32,
     bucket: B,
 ) -> Result<DeviceVec<u64>, Error> {
@@ -65,7 +66,7 @@ fn split_keys(
     bucket: HoleBuckets,
 ) -> Result<DeviceVec<u64>, Error> {
     expect_len("the output of a multisplit", input.len(), output.len())?;
-    split(stream, Operands::keys(stream, input, output)?, buckets, bucket)
+    split(stream, (Columns::keys(stream, input)?, ColumnsMut::keys(stream, output)?), buckets, bucket)
 }
 
 fn split_pairs(
@@ -78,15 +79,18 @@ fn split_pairs(
     expect_len("the values of a multisplit", from.0.len(), from.1.len())?;
     expect_len("the output of a multisplit", from.0.len(), to.0.len())?;
     expect_len("the values' output of a multisplit", to.0.len(), to.1.len())?;
-    split(stream, Operands::pairs(stream, from, to)?, buckets, bucket)
+    split(stream, (Columns::of_any(stream, from)?, ColumnsMut::of_any(stream, to)?), buckets, bucket)
 }
 
-fn split(stream: &Stream, items: Operands, buckets: u32, bucket: HoleBuckets) -> Result<DeviceVec<u64>, Error> {
+/// What a multisplit reads, and where it writes.
+type Items = (Columns, ColumnsMut);
+
+fn split(stream: &Stream, items: Items, buckets: u32, bucket: HoleBuckets) -> Result<DeviceVec<u64>, Error> {
     if buckets == 0 || buckets > MAX_BUCKETS {
         return Err(Error::TooMany { what: "buckets", asked: buckets as usize, limit: MAX_BUCKETS as usize });
     }
     let mut offsets = stream.zeroed::<u64>(buckets as usize + 1)?;
-    if items.len() > 0 {
+    if items.0.keys.len() > 0 {
         distribute_items(stream, items, bucket, offsets.slice_mut(1..)?)?;
     }
     Ok(offsets)
@@ -98,25 +102,25 @@ const INDEX: usize = size_of::<u32>();
 /// Distributes items in the form in which kernels exist.
 fn distribute_items(
     stream: &Stream,
-    items: Operands,
+    (from, to): Items,
     bucket: HoleBuckets,
     ends: DeviceSliceMut<'_, u64>,
 ) -> Result<(), Error> {
-    split_buckets!(items.sizes() => (K, V, ITEMS), {
-        if let Some((from, to)) = items.typed::<K, V>() {
+    split_buckets!(from.sizes() => (K, V, ITEMS), {
+        if let (Some(from), Some(to)) = (from.typed::<K, V>(), to.typed()) {
             return distribute(stream, from, to, bucket, ends);
         }
     }, else ());
-    split_buckets!((items.keys.size(), INDEX) => (K, V, ITEMS), {
-        if let (Some(keys), Some(to_keys)) = (items.keys.typed::<K>(), items.to_keys.typed()) {
-            let mut indices = Indices::new(stream, items.len(), items.len())?;
+    split_buckets!((from.keys.size(), INDEX) => (K, V, ITEMS), {
+        if let (Some(keys), Some(to_keys)) = (from.keys.typed::<K>(), to.keys.typed()) {
+            let mut indices = Indices::new(stream, from.keys.len(), from.keys.len())?;
             let indexed = Pairs { keys, values: indices.from.raw_view(stream)? };
             let moved = PairsMut { keys: to_keys, values: indices.to.raw_view_mut(stream)? };
             distribute(stream, indexed, moved, bucket, ends)?;
-            return indices.gather_held(stream, items.values, items.to_values);
+            return indices.gather_held(stream, from.values, to.values);
         }
     }, else ());
-    distribute_numbered(stream, items, bucket, ends)
+    distribute_numbered(stream, (from, to), bucket, ends)
 }
 
 /// Distributes items, and writes the ends of the buckets.
@@ -137,23 +141,18 @@ fn distribute<K: Pod, V: Pod, B: Buckets<K>>(
 /// Distributes keys of other sizes: their numbers, with their indices, and then keys and values by the indices.
 fn distribute_numbered(
     stream: &Stream,
-    items: Operands,
+    (from, to): Items,
     bucket: HoleBuckets,
     ends: DeviceSliceMut<'_, u64>,
 ) -> Result<(), Error> {
-    let len = items.len();
+    let len = from.keys.len();
     let mut numbers = stream.uninit::<u32>(len)?;
     let mut moved = stream.uninit::<u32>(len)?;
-    number_keys!(repr_size_or_bytes(items.keys.size()) => H, {
-        let keys = ReprInput::<H>::new(stream, items.keys)?;
-        let kernel = NumberKeys::<H>::new(keys.view, bucket, numbers.raw_view_mut(stream)?);
-        // SAFETY: one thread per key, and as many numbers; the function is one for these keys.
-        unsafe { stream.launch(kernel, len.div_ceil(THREADS as usize))? };
-    });
+    transform::write_arg(stream, source::results_of(bucket.hole(), from.keys), numbers.raw_view_mut(stream)?.into())?;
     let mut indices = Indices::new(stream, len, len)?;
     let numbered = Pairs { keys: numbers.raw_view(stream)?, values: indices.from.raw_view(stream)? };
     let out = PairsMut { keys: moved.raw_view_mut(stream)?, values: indices.to.raw_view_mut(stream)? };
-    distribute(stream, numbered, out, Digits::of_buckets(), ends)?;
-    indices.gather_held(stream, items.keys, items.to_keys)?;
-    indices.gather_held(stream, items.values, items.to_values)
+    distribute(stream, numbered, out, bucket.of_results(), ends)?;
+    indices.gather_held(stream, from.keys, to.keys)?;
+    indices.gather_held(stream, from.values, to.values)
 }

@@ -4,7 +4,7 @@
 
 use super::Ranks;
 use crate::host::runtime::column::ColumnMut;
-use crate::input::{Input, SourceArg};
+use crate::input::SourceArg;
 use crate::order_statistics::device::cuts::{Cuts, MAX_RANKS, Wanted};
 use crate::order_statistics::device::kernel::{KeepRanks, MIN_BLOCKS, Search, Step, TILE};
 use crate::sort::ShortCode;
@@ -36,12 +36,8 @@ pub(super) fn find<C: ShortCode, const VEC: usize>(
         batches.push(Batch::new(stream, Cuts::new(keys.bits, len, words.len()), words)?);
     }
     clear_if_codes_can_change(stream, to)?;
-    match opened.loaded::<C>() {
-        Ok(view) => count::<C, _, VEC>(stream, view, coding, keys.bits, len, batches[0].counts.raw_view_mut(stream)?)?,
-        Err(fused) => {
-            count::<C, _, VEC>(stream, fused, coding, keys.bits, len, batches[0].counts.raw_view_mut(stream)?)?
-        }
-    }
+    let counts = batches[0].counts.raw_view_mut(stream)?;
+    count::<C, VEC>(stream, opened.fused(), coding, keys.bits, len, counts)?;
     let (counted, others) = batches.split_first_mut().expect("there are ranks");
     for batch in others.iter_mut() {
         let first = counted.counts.slice(..BINS)?;
@@ -55,9 +51,9 @@ pub(super) fn find<C: ShortCode, const VEC: usize>(
 }
 
 /// Counts the highest digits of the input, which has `len` elements at most.
-fn count<C: ShortCode, I: Input<C::Repr>, const VEC: usize>(
+fn count<C: ShortCode, const VEC: usize>(
     stream: &Stream,
-    input: I,
+    input: SourceArg,
     coding: Coding,
     bits: u32,
     len: usize,
@@ -66,7 +62,7 @@ fn count<C: ShortCode, I: Input<C::Repr>, const VEC: usize>(
     let not_sifted = Sifted::new(GlobalMut::empty(), 0);
     // SAFETY: there are counts for several digits.
     let counts = unsafe { counts.slice(0, BINS) };
-    let kernel = CountDigits::<C, I, VEC>::new(input, coding, Digit::of(bits, 0), u64::MAX, counts, not_sifted)
+    let kernel = CountDigits::<C, SourceArg, VEC>::new(input, coding, Digit::of(bits, 0), u64::MAX, counts, not_sifted)
         .followed_by(|next| next.kernel::<KeepRanks<C, SourceArg, VEC>>());
     let blocks = COUNT_BLOCKS as usize * stream.device().limits().multiprocessors as usize;
     // SAFETY: all are wanted, and the counts are zero.

@@ -42,11 +42,11 @@ const MAX_SEARCHED: usize = 4 * MAX_RANKS;
 /// # Errors
 /// [`Error::InvalidOption`] for a rank that is not below the number of elements; [`Error::LengthMismatch`] if there are not as
 /// many keys as ranks; [`Error::OutOfMemory`]: nothing is written in these cases. Any launch error.
-pub fn select_kth<'a, K: RadixKey<Code: ShortCode>>(
+pub fn select_kth<'a, 'b, K: RadixKey<Code: ShortCode>>(
     stream: &Stream,
     input: impl Source<'a, K>,
     ranks: &[usize],
-    keys: impl Into<DeviceSliceMut<'a, K>>,
+    keys: impl Into<DeviceSliceMut<'b, K>>,
 ) -> Result<(), Error> {
     let (input, keys) = (Input::new(input)?, keys.into());
     let _span = crate::span!(stream, "order_statistics::select_kth", input.len());
@@ -61,12 +61,12 @@ pub fn select_kth<'a, K: RadixKey<Code: ShortCode>>(
 /// # Errors
 /// Those of [`select_kth`]; [`Error::LengthMismatch`] also if there are not as many positions as ranks; [`Error::TooLong`] if 32
 /// bits do not hold the positions. Nothing is written in these cases.
-pub fn select_kth_with_positions<'a, K: RadixKey<Code: ShortCode>, P: Position>(
+pub fn select_kth_with_positions<'a, 'b, 'c, K: RadixKey<Code: ShortCode>, P: Position>(
     stream: &Stream,
     input: impl Source<'a, K>,
     ranks: &[usize],
-    keys: impl Into<DeviceSliceMut<'a, K>>,
-    positions: impl Into<DeviceSliceMut<'a, P>>,
+    keys: impl Into<DeviceSliceMut<'b, K>>,
+    positions: impl Into<DeviceSliceMut<'c, P>>,
 ) -> Result<(), Error> {
     let (input, keys, positions) = (Input::new(input)?, keys.into(), positions.into());
     let _span = crate::span!(stream, "order_statistics::select_kth_with_positions", input.len());
@@ -95,11 +95,11 @@ pub fn select_kth_with_positions<'a, K: RadixKey<Code: ShortCode>, P: Position>(
 /// [`Error::InvalidOption`] for a fraction that is not from 0 to 1, and for an input without elements;
 /// [`Error::LengthMismatch`] if there are not as many keys as fractions; [`Error::OutOfMemory`]: nothing is written in these
 /// cases. Any launch error.
-pub fn quantiles<'a, K: RadixKey<Code: ShortCode>>(
+pub fn quantiles<'a, 'b, K: RadixKey<Code: ShortCode>>(
     stream: &Stream,
     input: impl Source<'a, K>,
     fractions: &[f64],
-    keys: impl Into<DeviceSliceMut<'a, K>>,
+    keys: impl Into<DeviceSliceMut<'b, K>>,
 ) -> Result<(), Error> {
     let (input, keys) = (Input::new(input)?, keys.into());
     let _span = crate::span!(stream, "order_statistics::quantiles", input.len());
@@ -111,12 +111,12 @@ pub fn quantiles<'a, K: RadixKey<Code: ShortCode>>(
 /// # Errors
 /// Those of [`quantiles`]; [`Error::LengthMismatch`] also if there are not as many positions as fractions;
 /// [`Error::TooLong`] if 32 bits do not hold the positions. Nothing is written in these cases.
-pub fn quantiles_with_positions<'a, K: RadixKey<Code: ShortCode>, P: Position>(
+pub fn quantiles_with_positions<'a, 'b, 'c, K: RadixKey<Code: ShortCode>, P: Position>(
     stream: &Stream,
     input: impl Source<'a, K>,
     fractions: &[f64],
-    keys: impl Into<DeviceSliceMut<'a, K>>,
-    positions: impl Into<DeviceSliceMut<'a, P>>,
+    keys: impl Into<DeviceSliceMut<'b, K>>,
+    positions: impl Into<DeviceSliceMut<'c, P>>,
 ) -> Result<(), Error> {
     let (input, keys, positions) = (Input::new(input)?, keys.into(), positions.into());
     let _span = crate::span!(stream, "order_statistics::quantiles_with_positions", input.len());

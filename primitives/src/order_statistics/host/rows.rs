@@ -44,13 +44,13 @@ use crate::{DeviceSlice, DeviceSliceMut, Error, Global, Stream, expect_len};
 /// [`Error::LengthMismatch`] if there is not the same number of ranks for each row, not one key and position per rank, or if
 /// the input does not consist of whole rows; [`Error::TooLong`] for rows of 2^32 - 1 elements or more;
 /// [`Error::OutOfMemory`]: nothing is written in these cases. Any launch error.
-pub fn segmented_select_kth<'a, K: RadixKey<Code: ShortCode>>(
+pub fn segmented_select_kth<'a, 'b, 'c, 'd, K: RadixKey<Code: ShortCode>>(
     stream: &Stream,
     input: impl Source<'a, K>,
-    rows: Rows<'a>,
-    ranks: impl Into<DeviceSlice<'a, u32>>,
-    keys: impl Into<DeviceSliceMut<'a, K>>,
-    positions: impl Into<DeviceSliceMut<'a, u32>>,
+    rows: Rows<'_>,
+    ranks: impl Into<DeviceSlice<'b, u32>>,
+    keys: impl Into<DeviceSliceMut<'c, K>>,
+    positions: impl Into<DeviceSliceMut<'d, u32>>,
 ) -> Result<(), Error> {
     let (input, keys) = (Keys::new(input, true)?, keys.into());
     let _span = crate::span!(stream, "order_statistics::segmented_select_kth", input.len());
@@ -69,13 +69,13 @@ pub fn segmented_select_kth<'a, K: RadixKey<Code: ShortCode>>(
 /// # Errors
 /// [`Error::InvalidOption`] for a fraction that is not from 0 to 1; [`Error::LengthMismatch`] if there is not one key and
 /// position per row and fraction. Otherwise the same as [`segmented_select_kth`].
-pub fn segmented_quantiles<'a, K: RadixKey<Code: ShortCode>>(
+pub fn segmented_quantiles<'a, 'b, 'c, K: RadixKey<Code: ShortCode>>(
     stream: &Stream,
     input: impl Source<'a, K>,
-    rows: Rows<'a>,
+    rows: Rows<'_>,
     fractions: &[f64],
-    keys: impl Into<DeviceSliceMut<'a, K>>,
-    positions: impl Into<DeviceSliceMut<'a, u32>>,
+    keys: impl Into<DeviceSliceMut<'b, K>>,
+    positions: impl Into<DeviceSliceMut<'c, u32>>,
 ) -> Result<(), Error> {
     let (input, keys) = (Keys::new(input, true)?, keys.into());
     let _span = crate::span!(stream, "order_statistics::segmented_quantiles", input.len());
@@ -86,12 +86,12 @@ pub fn segmented_quantiles<'a, K: RadixKey<Code: ShortCode>>(
 ///
 /// # Errors
 /// Same as [`segmented_quantiles`].
-pub fn segmented_median<'a, K: RadixKey<Code: ShortCode>>(
+pub fn segmented_median<'a, 'b, 'c, K: RadixKey<Code: ShortCode>>(
     stream: &Stream,
     input: impl Source<'a, K>,
-    rows: Rows<'a>,
-    keys: impl Into<DeviceSliceMut<'a, K>>,
-    positions: impl Into<DeviceSliceMut<'a, u32>>,
+    rows: Rows<'_>,
+    keys: impl Into<DeviceSliceMut<'b, K>>,
+    positions: impl Into<DeviceSliceMut<'c, u32>>,
 ) -> Result<(), Error> {
     let (input, keys) = (Keys::new(input, true)?, keys.into());
     let _span = crate::span!(stream, "order_statistics::segmented_median", input.len());

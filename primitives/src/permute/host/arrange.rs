@@ -24,10 +24,10 @@ use bytemuck::Pod;
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if the lengths differ: nothing is written in this case. Any launch error.
-pub fn rotate<'a, T: Pod>(
+pub fn rotate<'a, 'b, T: Pod>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    output: impl Into<DeviceSliceMut<'b, T>>,
     by: usize,
 ) -> Result<(), Error> {
     let (input, output) = (input.into(), output.into());
@@ -65,10 +65,10 @@ fn run_rotate(stream: &Stream, input: AnySlice<'_>, mut output: AnySliceMut<'_>,
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if the lengths differ: nothing is written in this case. Any launch error.
-pub fn shift<'a, T: Pod>(
+pub fn shift<'a, 'b, T: Pod>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    output: impl Into<DeviceSliceMut<'b, T>>,
     by: isize,
     fill: T,
 ) -> Result<(), Error> {
@@ -115,7 +115,7 @@ fn run_shift(
 /// is written in these cases. Any launch error.
 pub fn interleave<'a, T: Pod>(
     stream: &Stream,
-    columns: &[DeviceSlice<'a, T>],
+    columns: &[DeviceSlice<'_, T>],
     output: impl Into<DeviceSliceMut<'a, T>>,
 ) -> Result<(), Error> {
     let output = output.into();

@@ -40,11 +40,11 @@ fn none_outside(stream: &Stream) -> Result<DeviceValue<u64>, Error> {
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if there are not as many indices as outputs; any launch error.
-pub fn gather<'a, T: Pod, P: Position>(
+pub fn gather<'a, 'b, 'c, T: Pod, P: Position>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
-    indices: impl Source<'a, P>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    indices: impl Source<'b, P>,
+    output: impl Into<DeviceSliceMut<'c, T>>,
 ) -> Result<DeviceValue<u64>, Error> {
     let (input, output) = (input.into(), output.into());
     let _span = crate::span!(stream, "permute::gather", input.len());
@@ -61,11 +61,11 @@ pub fn gather<'a, T: Pod, P: Position>(
 ///
 /// # Errors
 /// Same as [`gather`].
-pub unsafe fn gather_unchecked<'a, T: Pod, P: Position>(
+pub unsafe fn gather_unchecked<'a, 'b, 'c, T: Pod, P: Position>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
-    indices: impl Source<'a, P>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    indices: impl Source<'b, P>,
+    output: impl Into<DeviceSliceMut<'c, T>>,
 ) -> Result<(), Error> {
     let (input, output) = (input.into(), output.into());
     run_gather(stream, input.into(), &indices.into_parts()?.lower(), output.into(), GlobalMut::empty())
@@ -99,11 +99,11 @@ fn run_gather(
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if there are not as many indices as inputs; [`Error::OutOfMemory`]; any launch error.
-pub fn scatter<'a, T: Pod, P: Position>(
+pub fn scatter<'a, 'b, 'c, T: Pod, P: Position>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
-    indices: impl Source<'a, P>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    indices: impl Source<'b, P>,
+    output: impl Into<DeviceSliceMut<'c, T>>,
 ) -> Result<DeviceValue<u64>, Error> {
     let (input, indices, output) = (input.into(), indices.into_parts()?.lower(), output.into());
     let _span = crate::span!(stream, "permute::scatter", input.len());
@@ -143,11 +143,11 @@ fn scatter_last(
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if there are not as many indices as inputs; any launch error.
-pub unsafe fn scatter_unchecked<'a, T: Pod, P: Position>(
+pub unsafe fn scatter_unchecked<'a, 'b, 'c, T: Pod, P: Position>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
-    indices: impl Source<'a, P>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    indices: impl Source<'b, P>,
+    output: impl Into<DeviceSliceMut<'c, T>>,
 ) -> Result<(), Error> {
     let (input, indices, output) = (input.into(), indices.into_parts()?.lower(), output.into());
     scatter_distinct(stream, input.into(), &indices, output.into())
@@ -181,10 +181,10 @@ fn run_scatter(stream: &Stream, from: Column, indices: &Opened, to: ColumnMut, l
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if the lengths differ; any launch error.
-pub fn reverse<'a, T: Pod>(
+pub fn reverse<'a, 'b, T: Pod>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    output: impl Into<DeviceSliceMut<'b, T>>,
 ) -> Result<(), Error> {
     let (input, output) = (input.into(), output.into());
     let _span = crate::span!(stream, "permute::reverse", input.len());
@@ -235,12 +235,12 @@ fn swap_ends(stream: &Stream, data: ColumnMut) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if there is not one offset more than there are starts; any launch error.
-pub fn batched_copy<'a, T: Pod>(
+pub fn batched_copy<'a, 'b, 'c, 'd, T: Pod>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
-    starts: impl Into<DeviceSlice<'a, u64>>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
-    offsets: impl Into<DeviceSlice<'a, u64>>,
+    starts: impl Into<DeviceSlice<'b, u64>>,
+    output: impl Into<DeviceSliceMut<'c, T>>,
+    offsets: impl Into<DeviceSlice<'d, u64>>,
 ) -> Result<DeviceValue<u64>, Error> {
     let (input, starts, output, offsets) = (input.into(), starts.into(), output.into(), offsets.into());
     let _span = crate::span!(stream, "permute::batched_copy", input.len());

@@ -6,12 +6,13 @@
 use crate::arch::thread;
 use crate::arch::warp::{LANES, lane_id, lane_mask_lt, warp_id};
 use crate::block::exchange::WarpExchange;
+use crate::block::lookback::TicketSlot;
 use crate::block::{lookback, scan, warp};
 use crate::form::kernel;
 use crate::input::{Input, SourceArg};
 use crate::monoid::{Combine, HoleMonoid};
 use crate::segments::{Flagged, HeadMemory, Heads as _, OffsetHeads, Part, Restart, scan_lanes};
-use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
+use crate::view::{GlobalMut, SharedMemory, shared_bytes};
 
 /// The threads per block.
 pub(crate) const THREADS: u32 = 256;
@@ -25,7 +26,7 @@ pub const fn shared<T: Flagged>(vec: usize, rows: usize) -> usize {
         + shared_bytes::<T>(tile)
         + shared_bytes::<T>(THREADS as usize)
         + shared_bytes::<T::Since>((THREADS / LANES) as usize)
-        + shared_bytes::<u32>(2)
+        + TicketSlot::BYTES
 }
 
 /// Combines the elements of each segment, in tiles of `256 * VEC * ROWS` elements, whatever the lengths of the segments.
@@ -63,17 +64,12 @@ pub unsafe fn reduce_segments<T: Flagged, I: Input<T>, Op: Combine<T>, const VEC
     let exchange = WarpExchange::<T, VEC, ROWS>::new(elements);
     let before_threads = memory.take::<T>(THREADS as usize);
     let warp_totals = memory.take::<T::Since>(warps);
-    let slot = memory.take::<u32>(2);
+    let slot = TicketSlot::take(&mut memory);
 
     let tiles = thread::grid_dim_x();
     segments.clear(heads);
-    if thread::thread_idx_x() == 0 {
-        let ticket = lookback::take_ticket(scratch, tiles);
-        slot.set(0, ticket.tile);
-        slot.set(1, ticket.tag);
-    }
-    thread::sync_threads();
-    let ticket = lookback::Ticket { tile: slot.get(0), tag: slot.get(1) };
+    // Not a `LookBack`, which reads its ticket again: there are too few registers for that here.
+    let ticket = slot.next(scratch, tiles);
     let tile = ticket.tile as usize;
     let (tile_len, lane_len) = (warps * run_len, VEC * ROWS);
     let tile_start = tile * tile_len;
@@ -153,11 +149,11 @@ crate::instances! {
     // Accesses of 16 bytes, but not more than 4 elements. An odd number of rows, which the exchange requires. With the heads, a tile
     // takes as much shared memory as one of a scan, which has nine rows. Not all GPUs have room for seven rows of 32 bytes.
     family reduce_segments(T, VEC, ROWS) {
-        for T in [u8, u16, u32], VEC = 4, ROWS = 7, I in [Global<T>, SourceArg]:
-            ReduceSegments<T, I, HoleMonoid<T>, VEC, ROWS>;
-        for T in [u64], VEC = 2, ROWS = 7, I in [Global<T>, SourceArg]: ReduceSegments<T, I, HoleMonoid<T>, VEC, ROWS>;
-        for T in [[u32; 3], [u64; 2]], VEC = 1, ROWS = 7, I in [Global<T>, SourceArg]:
-            ReduceSegments<T, I, HoleMonoid<T>, VEC, ROWS>;
-        for T in [[u64; 4]], VEC = 1, ROWS = 5, I in [Global<T>, SourceArg]: ReduceSegments<T, I, HoleMonoid<T>, VEC, ROWS>;
+        for T in [u8, u16, u32], VEC = 4, ROWS = 7:
+            ReduceSegments<T, SourceArg, HoleMonoid<T>, VEC, ROWS>;
+        for T in [u64], VEC = 2, ROWS = 7: ReduceSegments<T, SourceArg, HoleMonoid<T>, VEC, ROWS>;
+        for T in [[u32; 3], [u64; 2]], VEC = 1, ROWS = 7:
+            ReduceSegments<T, SourceArg, HoleMonoid<T>, VEC, ROWS>;
+        for T in [[u64; 4]], VEC = 1, ROWS = 5: ReduceSegments<T, SourceArg, HoleMonoid<T>, VEC, ROWS>;
     }
 }

@@ -68,6 +68,9 @@ struct Smallest;
 
 #[operator]
 impl Monoid<[u64; 2]> for Smallest {
+    const EXACT: bool = true;
+    const COMMUTATIVE: bool = true;
+
     fn identity(&self) -> [u64; 2] {
         [u64::MAX, u64::MAX]
     }
@@ -84,6 +87,9 @@ struct Largest;
 
 #[operator]
 impl Monoid<[u64; 2]> for Largest {
+    const EXACT: bool = true;
+    const COMMUTATIVE: bool = true;
+
     fn identity(&self) -> [u64; 2] {
         [0, u64::MAX]
     }

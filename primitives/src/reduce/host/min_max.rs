@@ -14,7 +14,7 @@ use bytemuck::{Pod, Zeroable};
 pub struct MinMax;
 
 macro_rules! min_max {
-    ($($type:ty, $least:expr, $most:expr, $a:ident, $b:ident, $less:expr, $more:expr;)*) => { $(
+    ($($type:ty, $exact:literal, $least:expr, $most:expr, $a:ident, $b:ident, $less:expr, $more:expr;)*) => { $(
         #[operator]
         impl Map<$type> for MinMax {
             type Output = [$type; 2];
@@ -27,6 +27,9 @@ macro_rules! min_max {
 
         #[operator]
         impl Monoid<[$type; 2]> for MinMax {
+            const EXACT: bool = $exact;
+            const COMMUTATIVE: bool = $exact;
+
             #[inline(always)]
             fn identity(&self) -> [$type; 2] {
                 [$most, $least]
@@ -42,14 +45,14 @@ macro_rules! min_max {
 
 macro_rules! integers {
     ($($type:ty)*) => {
-        min_max! { $($type, <$type>::MIN, <$type>::MAX, a, b, b[0] < a[0], b[1] > a[1];)* }
+        min_max! { $($type, true, <$type>::MIN, <$type>::MAX, a, b, b[0] < a[0], b[1] > a[1];)* }
     };
 }
 
 macro_rules! floats {
     ($($type:ty)*) => {
         min_max! { $(
-            $type, <$type>::NEG_INFINITY, <$type>::INFINITY, a, b,
+            $type, false, <$type>::NEG_INFINITY, <$type>::INFINITY, a, b,
             b[0] < a[0] || a[0].is_nan(), b[1] > a[1] || a[1].is_nan();
         )* }
     };

@@ -13,7 +13,7 @@ use crate::hole::RegisterRepr;
 use crate::host::repr::{expect_repr, repr_size_or_bytes};
 use crate::host::runtime::column::AnySliceMut;
 use crate::host::source::{AnySource, Source};
-use crate::input::Input;
+use crate::input::SourceArg;
 use crate::monoid::HoleMonoid;
 use crate::transform::laid_out::ReprOutput;
 use crate::{DeviceValue, Error, GlobalMut, Stream};
@@ -58,31 +58,39 @@ pub(super) fn reduce_to(
 ) -> Result<(), Error> {
     let (len, input, output) = (input.len(), input.open(stream)?, output.raw_view_mut(stream)?);
     reduce_tiles!(repr_size_or_bytes(output.size()) => (H, VEC, ROWS), {
-        let (output, operation) = (ReprOutput::<H>::new(stream, output)?, operation.held_in());
-        match input.held::<H>() {
-            Ok(view) => run::<H, _, VEC, ROWS>(stream, view, len, output.view, operation)?,
-            Err(source) => run::<H, _, VEC, ROWS>(stream, source, len, output.view, operation)?,
-        }
+        let output = ReprOutput::<H>::new(stream, output)?;
+        run::<H, VEC, ROWS>(stream, input.fused(), len, output.view, operation)?;
         output.finish(stream)
     })
 }
 
-/// A block per tile, unless the tiles are few.
-fn run<H: RegisterRepr, I: Input<H>, const VEC: usize, const ROWS: usize>(
+/// A block per tile, unless the tiles are few, or may be combined in any order.
+fn run<H: RegisterRepr, const VEC: usize, const ROWS: usize>(
     stream: &Stream,
-    input: I,
+    input: SourceArg,
     len: usize,
     output: GlobalMut<H>,
-    operation: HoleMonoid<H>,
+    operation: HoleMonoid<[u64; 4]>,
 ) -> Result<(), Error> {
     /// The tiles that one block reduces alone, without a partial result.
     const ALONE: usize = 2;
+    /// The blocks for any order: some waves of them on a large GPU. They exchange their elements once, not for each tile.
+    const BLOCKS: usize = 4096;
 
-    let tiles = len.div_ceil(THREADS as usize * VEC * ROWS);
-    let (blocks, tiles) = if tiles <= ALONE { (1, tiles) } else { (tiles, 1) };
+    let (tiles, commutes) = (len.div_ceil(THREADS as usize * VEC * ROWS), operation.commutes());
+    let each = if commutes { tiles.div_ceil(BLOCKS) } else { 1 };
+    let (blocks, tiles) = if tiles <= ALONE { (1, tiles) } else { (tiles.div_ceil(each), each) };
     let mut partial = stream.uninit::<H>(if blocks == 1 { 0 } else { blocks })?;
     let (partial, finished) = (partial.raw_view_mut(stream)?, stream.zero_words(1)?);
-    let kernel = ReduceTiles::<H, I, _, VEC, ROWS>::new(input, partial, output, finished, operation, tiles as u32);
+    let kernel = ReduceTiles::<H, _, _, VEC, ROWS>::new(
+        input,
+        partial,
+        output,
+        finished,
+        operation.held_in(),
+        tiles as u32,
+        commutes as u32,
+    );
     // SAFETY: the blocks cover all tiles. There is one output, a partial result per block, and a zero of the stream.
     unsafe { stream.launch(kernel, blocks) }
 }

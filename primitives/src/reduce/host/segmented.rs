@@ -7,7 +7,7 @@ use crate::host::repr::{expect_repr, repr_size_or_bytes};
 use crate::host::runtime::column::{AnySlice, AnySliceMut, Column};
 use crate::host::runtime::offsets::expect_offsets;
 use crate::host::source::{AnySource, Source};
-use crate::input::Input;
+use crate::input::SourceArg;
 use crate::monoid::HoleMonoid;
 use crate::reduce::Monoid;
 use crate::reduce::device::segments::{ReduceSegments, THREADS, reduce_segments};
@@ -40,11 +40,11 @@ use bytemuck::Pod;
 /// # Errors
 /// [`Error::LengthMismatch`] if there is no offset, or not one output per segment: nothing is written in these cases.
 /// [`Error::OutOfMemory`]; any launch error.
-pub fn segmented<'a, T: Pod, O: Offset, M: Monoid<T>>(
+pub fn segmented<'a, 'b, 'c, T: Pod, O: Offset, M: Monoid<T>>(
     stream: &Stream,
     input: impl Source<'a, T>,
-    offsets: impl Into<DeviceSlice<'a, O>>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    offsets: impl Into<DeviceSlice<'b, O>>,
+    output: impl Into<DeviceSliceMut<'c, T>>,
     operation: M,
 ) -> Result<(), Error> {
     const { expect_repr::<T>() };
@@ -70,10 +70,7 @@ fn reduce_segments(
     reduce_segments!(repr_size_or_bytes(output.size()) => (H, VEC, ROWS), {
         let output = ReprOutput::<H>::new(stream, output)?;
         let segments = Segments { len, offsets, output: output.view, operation: operation.held_in() };
-        match input.held::<H>() {
-            Ok(view) => segments.run::<_, VEC, ROWS>(stream, view)?,
-            Err(source) => segments.run::<_, VEC, ROWS>(stream, source)?,
-        }
+        segments.run::<VEC, ROWS>(stream, input.fused())?;
         output.finish(stream)
     })
 }
@@ -88,14 +85,14 @@ struct Segments<H: Pod> {
 }
 
 impl<H: Flagged> Segments<H> {
-    fn run<I: Input<H>, const VEC: usize, const ROWS: usize>(self, stream: &Stream, input: I) -> Result<(), Error> {
+    fn run<const VEC: usize, const ROWS: usize>(self, stream: &Stream, input: SourceArg) -> Result<(), Error> {
         let tile_len = THREADS as usize * VEC * ROWS;
         // Without elements, the only tile writes the results of empty segments.
         let tiles = self.len.div_ceil(tile_len).max(1);
         let (offsets, edges) = find_edges(stream, self.offsets, tiles, tile_len)?;
         let scratch = stream.lookback_words(lookback::scratch_words::<H::Since>(tiles))?;
         let segments = OffsetHeads { offsets, edges: edges.raw_view(stream)? };
-        let kernel = ReduceSegments::<H, I, _, VEC, ROWS>::new(input, segments, self.output, self.operation, scratch);
+        let kernel = ReduceSegments::<H, _, _, VEC, ROWS>::new(input, segments, self.output, self.operation, scratch);
         // SAFETY: one block per tile; the edges belong to these tiles; there are at least two offsets, and one output less;
         // the scratch memory has the words that the tiles need.
         unsafe { stream.launch(kernel, tiles) }

@@ -4,7 +4,8 @@ use super::neighbours;
 use super::run_outputs::{Lengths, Marks, RunOutputs, Tally, Values};
 use crate::arch::thread;
 use crate::arch::warp::{FULL, LANES, lane_id, sync_warp, warp_id};
-use crate::block::{lookback, scan};
+use crate::block::lookback::LookBack;
+use crate::block::scan;
 use crate::equality::HoleEquality;
 use crate::form::kernel;
 use crate::hole::RegisterRepr;
@@ -12,7 +13,7 @@ use crate::input::{Input, SourceArg};
 use crate::monoid::Combine;
 use crate::select::device::tile::{Places, Ranks, run_len, write_run};
 use crate::shape::is_for_use;
-use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
+use crate::view::{GlobalMut, SharedMemory, shared_bytes};
 
 /// Returns the items per access: accesses of 16 bytes, but not more than 4 items.
 #[must_use]
@@ -56,7 +57,7 @@ pub const fn shared<K, X: RunOutputs>(threads: u32, vec: usize, rows: usize) -> 
         + shared_bytes::<u16>(positions::<X>(items))
         + shared_bytes::<<X::Tally as Tally>::Short>((threads / LANES) as usize)
         + shared_bytes::<X::Tally>(1)
-        + shared_bytes::<u32>(2)
+        + LookBack::BYTES
 }
 
 /// Keeps the first item of each run of equal ones, or the last one, in tiles of `THREADS * VEC * ROWS` items, in one pass.
@@ -107,18 +108,9 @@ pub unsafe fn compact_runs<
     let positions = memory.take::<u16>(positions::<X>(warps * run_len));
     let warp_tallies = memory.take::<<X::Tally as Tally>::Short>(warps);
     let place = memory.take::<X::Tally>(1);
-    let slot = memory.take::<u32>(2);
-
-    let tiles = thread::grid_dim_x();
-    if thread::thread_idx_x() == 0 {
-        let ticket = lookback::take_ticket(scratch, tiles);
-        slot.set(0, ticket.tile);
-        slot.set(1, ticket.tag);
-    }
-    thread::sync_threads();
-    let ticket = lookback::Ticket { tile: slot.get(0), tag: slot.get(1) };
-    let (len, first) = (input.count(), ticket.tile as usize * warps * run_len);
-    if !I::IS_VIEW && first >= len {
+    let look_back = LookBack::begin(&mut memory, scratch, thread::grid_dim_x());
+    let (len, first) = (input.count(), look_back.tile() * warps * run_len);
+    if first >= len {
         // The host did not know the length. No tile waits for those after the last item.
         if first == 0 && thread::thread_idx_x() == 0 {
             count.set(0, 0);
@@ -142,9 +134,7 @@ pub unsafe fn compact_runs<
     let tally = X::Tally::of::<VEC>(flags, kept, len.saturating_sub(start).min(run_len));
     let block = scan::scan_warps::<_, _, THREADS>(tally, join_warps, warp_tallies);
     let total = X::Tally::long(block.total);
-    if thread::thread_idx_x() == 0 {
-        lookback::announce(scratch, ticket, total);
-    }
+    look_back.announce(total);
     beside.flag::<VEC, ROWS>(start, len, flags);
     let places = Places::<VEC, ROWS, false> { flags, ranks, before: 0, total: 0 };
     let positions = if X::POSITIONS { positions.slice(warp_id() as usize * run_len, run_len) } else { positions };
@@ -157,8 +147,7 @@ pub unsafe fn compact_runs<
     } else {
         places.compact(stage);
     }
-    if warp_id() == 0 {
-        let before = lookback::look_back(scratch, ticket, tiles, total, join);
+    look_back.look_back(total, join, |before| {
         let all = join.combine(before, total);
         if lane_id() == 0 {
             place.set(0, before);
@@ -167,7 +156,7 @@ pub unsafe fn compact_runs<
                 beside.close(all);
             }
         }
-    }
+    });
     thread::sync_threads();
 
     let before = join.combine(place.get(0), X::Tally::long(block.before));
@@ -178,15 +167,14 @@ pub unsafe fn compact_runs<
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     family compact_runs(K, VEC, ROWS) {
-        for K in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]], VEC = vector::<K>(), ROWS = rows::<K>(),
-            I in [Global<K>, SourceArg], X in [(), Marks]: CompactRuns<K, I, X, 256, VEC, ROWS>;
+        for K in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]], VEC = vector::<K>(), ROWS = rows::<K>(), X in [(), Marks]: CompactRuns<K, SourceArg, X, 256, VEC, ROWS>;
     }
     family compact_lengths(K, C, VEC, ROWS) {
-        for K in [u32, u64], C in [u32, u64], VEC = vector::<K>(), ROWS = 8, I in [Global<K>, SourceArg]:
-            CompactRuns<K, I, Lengths<C>, 256, VEC, ROWS>;
+        for K in [u32, u64], C in [u32, u64], VEC = vector::<K>(), ROWS = 8:
+            CompactRuns<K, SourceArg, Lengths<C>, 256, VEC, ROWS>;
     }
     family compact_pairs(K, V, VEC, ROWS) {
         for K in [u32, u64], V in [u32, u64], VEC = vector::<K>(), ROWS = 8:
-            CompactRuns<K, Global<K>, Values<V>, 256, VEC, ROWS>;
+            CompactRuns<K, SourceArg, Values<V>, 256, VEC, ROWS>;
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod compact;
 pub(crate) mod expand;
+pub(crate) mod hashed;
 pub(crate) mod neighbours;
 pub(crate) mod open;
 pub(crate) mod reduce;

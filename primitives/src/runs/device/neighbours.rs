@@ -1,22 +1,12 @@
 //! Loads a warp's run of items, and finds those that differ from a neighbour.
 
-use crate::arch::Cache;
 use crate::arch::warp::{FULL, LANES, lane_id, shuffle_idx, sync_warp};
 use crate::block::warp::{choose, map_words};
 use crate::equality::HoleEquality;
 use crate::hole::RegisterRepr;
 use crate::input::Input;
 use crate::select::device::tile::{Rows, run_len, striped};
-use crate::view::{Global, Shared};
-use bytemuck::Pod;
-
-/// Returns whether accesses of `VEC` elements may start here.
-#[inline(always)]
-fn is_aligned<T: Pod, const VEC: usize>(view: Global<T>) -> bool {
-    let size = size_of::<[T; VEC]>();
-    // Other sizes are not one access.
-    !size.is_power_of_two() || view.as_ptr().addr().is_multiple_of(if size < 16 { size } else { 16 })
-}
+use crate::view::Shared;
 
 /// Loads the warp's items, in rows. Complete and aligned runs take `ROWS` wide accesses at once. Others go through shared
 /// memory, one item at a time. Positions after the last item read as the last item.
@@ -32,12 +22,9 @@ unsafe fn load_rows<K: RegisterRepr, I: Input<K>, const VEC: usize, const ROWS: 
     stage: Shared<K>,
 ) -> [[K; VEC]; ROWS] {
     let mut items = [[K::zeroed(); VEC]; ROWS];
-    if start + run_len(VEC, ROWS) <= len
-        && let Some(run) = input.run(start, run_len(VEC, ROWS))
-        && is_aligned::<K, VEC>(run)
-    {
+    if start + run_len(VEC, ROWS) <= len && input.lead::<VEC>() == start % VEC {
         for row in 0..ROWS {
-            items[row] = run.load_vec(striped::<VEC>(row), Cache::Default);
+            items[row] = input.row(start + striped::<VEC>(0), row * LANES as usize * VEC);
         }
         return items;
     }

@@ -1,9 +1,9 @@
 //! Run-length encoding and decoding.
 
-use super::Shape;
 use super::compact::{Kept, Which};
 use super::reduce::Values;
 use crate::equality::{Equality, HoleEquality};
+#[cfg(feature = "testing")]
 use crate::hole::RegisterRepr;
 use crate::host::repr::expect_repr;
 use crate::host::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut, number};
@@ -70,11 +70,11 @@ lengths!(u32 u64);
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if an output is too short; any launch error.
-pub fn run_length_encode<'a, T: Pod, C: Length, E: Equality<T>>(
+pub fn run_length_encode<'a, 'b, 'c, T: Pod, C: Length, E: Equality<T>>(
     stream: &Stream,
     input: impl Source<'a, T>,
-    elements: impl Into<DeviceSliceMut<'a, T>>,
-    lengths: impl Into<DeviceSliceMut<'a, C>>,
+    elements: impl Into<DeviceSliceMut<'b, T>>,
+    lengths: impl Into<DeviceSliceMut<'c, C>>,
     equality: E,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<T>() };
@@ -112,7 +112,10 @@ pub(super) fn encode_runs(
 }
 
 /// [`run_length_encode`] with a given tile shape.
-#[doc(hidden)]
+///
+/// # Errors
+/// Those of [`run_length_encode`].
+#[cfg(feature = "testing")]
 pub fn run_length_encode_shaped<
     H: RegisterRepr,
     C: Length,
@@ -126,7 +129,6 @@ pub fn run_length_encode_shaped<
     mut elements: DeviceSliceMut<'_, H>,
     mut lengths: DeviceSliceMut<'_, C>,
     equality: E,
-    _: Shape<THREADS, VEC, ROWS>,
 ) -> Result<DeviceValue<u64>, Error> {
     expect_room("the elements of encoded runs", input.len(), elements.len())?;
     expect_room("the lengths of encoded runs", input.len(), lengths.len())?;
@@ -145,11 +147,11 @@ pub fn run_length_encode_shaped<
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if there are not as many lengths as elements; any launch error.
-pub fn run_length_decode<'a, T: Pod, C: Length>(
+pub fn run_length_decode<'a, 'b, 'c, T: Pod, C: Length>(
     stream: &Stream,
     elements: impl Into<DeviceSlice<'a, T>>,
-    lengths: impl Source<'a, C>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    lengths: impl Source<'b, C>,
+    output: impl Into<DeviceSliceMut<'c, T>>,
 ) -> Result<DeviceValue<u64>, Error> {
     const { assert!(size_of::<T>() > 0 && size_of::<T>() <= 1 << 16, "decoded elements have 1 byte to 64 KiB") };
     let (elements, output) = (elements.into(), output.into());

@@ -33,10 +33,10 @@ pub enum Which {
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if the output is too short; any launch error.
-pub fn unique<'a, T: Pod, E: Equality<T>>(
+pub fn unique<'a, 'b, T: Pod, E: Equality<T>>(
     stream: &Stream,
     input: impl Source<'a, T>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    output: impl Into<DeviceSliceMut<'b, T>>,
     equality: E,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<T>() };
@@ -49,10 +49,10 @@ pub fn unique<'a, T: Pod, E: Equality<T>>(
 ///
 /// # Errors
 /// Same as [`unique`].
-pub fn unique_last<'a, T: Pod, E: Equality<T>>(
+pub fn unique_last<'a, 'b, T: Pod, E: Equality<T>>(
     stream: &Stream,
     input: impl Source<'a, T>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    output: impl Into<DeviceSliceMut<'b, T>>,
     equality: E,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<T>() };
@@ -83,10 +83,10 @@ pub(super) fn keep(
 /// # Errors
 /// [`Error::LengthMismatch`] if there are not as many values as keys, or an output is too short; [`Error::TooLong`] for
 /// 2^32 values or more of other sizes than 4 and 8 bytes; any launch error.
-pub fn unique_by_key<'a, K: Pod, V: Pod, E: Equality<K>>(
+pub fn unique_by_key<'a, 'b, 'c, 'd, K: Pod, V: Pod, E: Equality<K>>(
     stream: &Stream,
-    input: (impl Source<'a, K>, impl Into<DeviceSlice<'a, V>>),
-    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    input: (impl Source<'a, K>, impl Into<DeviceSlice<'b, V>>),
+    output: (impl Into<DeviceSliceMut<'c, K>>, impl Into<DeviceSliceMut<'d, V>>),
     equality: E,
     which: Which,
 ) -> Result<DeviceValue<u64>, Error> {
@@ -152,9 +152,9 @@ impl Kept {
         (values, to_values): (Column, ColumnMut),
     ) -> Result<Option<DeviceValue<u64>>, Error> {
         compact_pairs!((to.size(), values.size()) => (K, V, VEC, ROWS), {
-            let (Ok(view), Some(to)) = (keys.held::<K>(), to.typed()) else { return Ok(None) };
+            let Some(to) = to.typed::<K>() else { return Ok(None) };
             let (Some(input), Some(output)) = (values.typed::<V>(), to_values.typed()) else { return Ok(None) };
-            self.launch::<K, _, _, 256, VEC, ROWS>(stream, view, to, Values { input, output }).map(Some)
+            self.launch_from::<K, _, VEC, ROWS>(stream, keys, to, Values { input, output }).map(Some)
         }, else Ok(None))
     }
 
@@ -174,7 +174,7 @@ impl Kept {
         })
     }
 
-    /// Writes the kept elements, of a view or of another source.
+    /// Writes the kept elements of a source.
     pub fn launch_from<H: RegisterRepr, X: RunOutputs, const VEC: usize, const ROWS: usize>(
         self,
         stream: &Stream,
@@ -182,10 +182,7 @@ impl Kept {
         output: GlobalMut<H>,
         beside: X,
     ) -> Result<DeviceValue<u64>, Error> {
-        match input.held::<H>() {
-            Ok(view) => self.launch::<H, _, X, 256, VEC, ROWS>(stream, view, output, beside),
-            Err(source) => self.launch::<H, _, X, 256, VEC, ROWS>(stream, source, output, beside),
-        }
+        self.launch::<H, _, X, 256, VEC, ROWS>(stream, input.fused(), output, beside)
     }
 
     /// Writes the kept elements, in the form in which kernels exist.

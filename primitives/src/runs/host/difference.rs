@@ -12,10 +12,10 @@ use bytemuck::Pod;
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if the slices differ in length; any launch error.
-pub fn adjacent_difference<'a, T: Pod, F: Map2<T, T, Output = T>>(
+pub fn adjacent_difference<'a, 'b, T: Pod, F: Map2<T, T, Output = T>>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    output: impl Into<DeviceSliceMut<'b, T>>,
     function: F,
 ) -> Result<(), Error> {
     let (input, output) = (input.into(), output.into());

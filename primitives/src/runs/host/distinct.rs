@@ -7,7 +7,7 @@ use super::codec::encode_runs;
 use super::compact::{Kept, Which, keep};
 use crate::equality::{HoleEquality, Same};
 use crate::host::runtime::column::{AnySlice, AnySliceMut, AnyVec};
-use crate::host::source::{AnySource, Source, counted, counting, map2};
+use crate::host::source::{AnySource, Counted, SliceSource, Source, counted, counting, map2};
 use crate::operator::{equality, map};
 use crate::sort::host::lowered::{self, Coding};
 use crate::sort::{FromCode, Options};
@@ -50,29 +50,29 @@ enum ExtraOutput<'a> {
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if an output is too short: nothing is written in this case. Those of [`sort::keys`]; any launch error.
-pub fn distinct<'a, K: FromCode>(
+pub fn distinct<'a, 'b, K: FromCode>(
     stream: &Stream,
-    input: impl Into<DeviceSlice<'a, K>>,
-    output: impl Into<DeviceSliceMut<'a, K>>,
+    input: impl SliceSource<'a, K>,
+    output: impl Into<DeviceSliceMut<'b, K>>,
 ) -> Result<DeviceValue<u64>, Error> {
-    let input = input.into();
+    let input = input.into_first().lower();
     let _span = crate::span!(stream, "runs::distinct", input.len());
-    find(stream, input, output.into(), ExtraOutput::Nothing)
+    find::<K>(stream, input, output.into(), ExtraOutput::Nothing)
 }
 
 /// [`distinct`], and how often each key occurs. A count that a `u32` cannot hold is truncated.
 ///
 /// # Errors
 /// Same as [`distinct`].
-pub fn distinct_counts<'a, K: FromCode, C: Length>(
+pub fn distinct_counts<'a, 'b, 'c, K: FromCode, C: Length>(
     stream: &Stream,
-    input: impl Into<DeviceSlice<'a, K>>,
-    output: impl Into<DeviceSliceMut<'a, K>>,
-    counts: impl Into<DeviceSliceMut<'a, C>>,
+    input: impl SliceSource<'a, K>,
+    output: impl Into<DeviceSliceMut<'b, K>>,
+    counts: impl Into<DeviceSliceMut<'c, C>>,
 ) -> Result<DeviceValue<u64>, Error> {
-    let (input, counts) = (input.into(), counts.into());
+    let (input, counts) = (input.into_first().lower(), counts.into());
     let _span = crate::span!(stream, "runs::distinct_counts", input.len());
-    find(stream, input, output.into(), ExtraOutput::Counts(counts.into()))
+    find::<K>(stream, input, output.into(), ExtraOutput::Counts(counts.into()))
 }
 
 /// [`distinct`], and the inverse: `output[inverse[i]]` is `input[i]`.
@@ -80,36 +80,38 @@ pub fn distinct_counts<'a, K: FromCode, C: Length>(
 /// # Errors
 /// Same as [`distinct`]; [`Error::LengthMismatch`] if the inverse is not as long as the input; [`Error::TooLong`] for more than 2^32
 /// keys.
-pub fn distinct_inverse<'a, K: FromCode>(
+pub fn distinct_inverse<'a, 'b, 'c, K: FromCode>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, K>>,
-    output: impl Into<DeviceSliceMut<'a, K>>,
-    inverse: impl Into<DeviceSliceMut<'a, u32>>,
+    output: impl Into<DeviceSliceMut<'b, K>>,
+    inverse: impl Into<DeviceSliceMut<'c, u32>>,
 ) -> Result<DeviceValue<u64>, Error> {
-    let input = input.into();
+    let input: DeviceSlice<'_, K> = input.into();
     let _span = crate::span!(stream, "runs::distinct_inverse", input.len());
-    find(stream, input, output.into(), ExtraOutput::Inverse(inverse.into()))
+    find::<K>(stream, input.into(), output.into(), ExtraOutput::Inverse(inverse.into()))
 }
 
 /// Finds distinct numbers as they are, and other keys by their codes, which give them back.
 fn find<K: FromCode>(
     stream: &Stream,
-    input: DeviceSlice<'_, K>,
+    input: AnySlice<'_>,
     mut output: DeviceSliceMut<'_, K>,
     extra: ExtraOutput<'_>,
 ) -> Result<DeviceValue<u64>, Error> {
     let coding = Coding::of::<K>();
     if coding.code.is_none() {
-        return find_numbers(stream, input.into(), output.into(), &coding, extra);
+        return find_numbers(stream, input, output.into(), &coding, extra);
     }
     let len = input.len();
     expect_room("the output of distinct keys", len, output.len())?;
     // Memory of another device is an error before anything is written.
     output.raw_view_mut(stream)?;
     let (mut codes, mut found) = (stream.uninit::<K::Code>(len)?, stream.uninit::<K::Code>(len)?);
-    sort::encode(stream, input, &mut codes)?;
+    let keys = input.typed::<K>().expect("the door has this type");
+    sort::encode(stream, Counted::by(keys, input.count()), &mut codes)?;
     let coding = Coding { code: None, ..coding };
-    let count = find_numbers(stream, codes.as_slice().into(), found.as_mut_slice().into(), &coding, extra)?;
+    let codes = AnySlice::from(codes.as_slice()).counted(input.count());
+    let count = find_numbers(stream, codes, found.as_mut_slice().into(), &coding, extra)?;
     sort::decode(stream, counted(&found, &count), output.slice_mut(..len)?)?;
     Ok(count)
 }
@@ -137,12 +139,12 @@ fn find_numbers(
     match extra {
         ExtraOutput::Nothing => {
             lowered::keys(stream, input, sorted.as_mut_slice(), coding, &options)?;
-            let (sorted, equality) = by_bits(sorted.as_slice())?;
+            let (sorted, equality) = by_bits(sorted.as_slice().counted(input.count()))?;
             keep(stream, &sorted, output, equality, Which::First)
         }
         ExtraOutput::Counts(counts) => {
             lowered::keys(stream, input, sorted.as_mut_slice(), coding, &options)?;
-            let (sorted, equality) = by_bits(sorted.as_slice())?;
+            let (sorted, equality) = by_bits(sorted.as_slice().counted(input.count()))?;
             encode_runs(stream, &sorted, output, counts, equality)
         }
         ExtraOutput::Inverse(inverse) => {
@@ -178,13 +180,14 @@ fn number_runs(
 
 /// Returns numbers as a source, and the equality of their bits.
 fn by_bits(numbers: AnySlice<'_>) -> Result<(AnySource<'_>, HoleEquality), Error> {
+    let count = numbers.count();
     sized!(numbers.size() => T in u8 | u16 | u32 | u64 | u128, {
         let numbers = numbers.typed::<T>().expect("allocated memory is aligned");
-        Ok((numbers.into_parts()?.lower(), HoleEquality::of::<T, Same>(Same)))
+        Ok((Counted::by(numbers, count).into_parts()?.lower(), HoleEquality::of::<T, Same>(Same)))
     }, else {
         let numbers = numbers.typed::<[u64; 4]>().expect("codes have up to 256 bits");
         let equality =
             equality!(|a: [u64; 4], b: [u64; 4]| a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3]);
-        Ok((numbers.into_parts()?.lower(), HoleEquality::of::<[u64; 4], _>(equality)))
+        Ok((Counted::by(numbers, count).into_parts()?.lower(), HoleEquality::of::<[u64; 4], _>(equality)))
     })
 }

@@ -1,7 +1,8 @@
 //! The totals of runs.
 
-use super::Shape;
 use super::compact::{Kept, Which};
+#[cfg(feature = "testing")]
+use crate::DeviceSlice;
 use crate::block::lookback;
 use crate::equality::{Equality, HoleEquality};
 use crate::hole::RegisterRepr;
@@ -13,7 +14,7 @@ use crate::monoid::{HoleMonoid, Monoid};
 use crate::runs::device::open::Open;
 use crate::runs::device::reduce::{Heads, Keys, Marked, ReduceRuns, reduce_by_keys, reduce_marked};
 use crate::transform::laid_out::ReprOutput;
-use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room};
+use crate::{DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room};
 use bytemuck::Pod;
 
 /// Combines the values of each run of equal keys. Writes the first key and the total of each run, in order, and returns the
@@ -28,12 +29,12 @@ use bytemuck::Pod;
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if there are not as many values as keys, or an output is too short; any launch error.
-pub fn reduce_by_key<'a, K: Pod, V: Pod, E: Equality<K>, M: Monoid<V>>(
+pub fn reduce_by_key<'a, 'b, 'c, 'd, K: Pod, V: Pod, E: Equality<K>, M: Monoid<V>>(
     stream: &Stream,
     keys: impl Source<'a, K>,
-    values: impl Source<'a, V>,
-    output_keys: impl Into<DeviceSliceMut<'a, K>>,
-    totals: impl Into<DeviceSliceMut<'a, V>>,
+    values: impl Source<'b, V>,
+    output_keys: impl Into<DeviceSliceMut<'c, K>>,
+    totals: impl Into<DeviceSliceMut<'d, V>>,
     equality: E,
     operation: M,
 ) -> Result<DeviceValue<u64>, Error> {
@@ -165,8 +166,10 @@ impl<H: RegisterRepr> Reduction<H> {
 }
 
 /// [`reduce_by_key`] with a given tile shape.
-#[doc(hidden)]
-#[allow(clippy::too_many_arguments)]
+///
+/// # Errors
+/// Those of [`reduce_by_key`].
+#[cfg(feature = "testing")]
 pub fn reduce_by_key_shaped<K, V, E, M, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     stream: &Stream,
     keys: DeviceSlice<'_, K>,
@@ -175,7 +178,6 @@ pub fn reduce_by_key_shaped<K, V, E, M, const THREADS: u32, const VEC: usize, co
     mut totals: DeviceSliceMut<'_, V>,
     equality: E,
     operation: M,
-    _: Shape<THREADS, VEC, ROWS>,
 ) -> Result<DeviceValue<u64>, Error>
 where
     K: RegisterRepr,

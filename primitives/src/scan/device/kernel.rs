@@ -6,12 +6,13 @@
 use crate::arch::thread;
 use crate::arch::warp::{LANES, lane_id, warp_id};
 use crate::block::exchange::WarpExchange;
-use crate::block::{lookback, scan, warp};
+use crate::block::lookback::LookBack;
+use crate::block::{scan, warp};
 use crate::form::kernel;
 use crate::input::{Input, SourceArg};
 use crate::monoid::{Combine, HoleMonoid};
 use crate::shape::is_for_use;
-use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
+use crate::view::{GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
 
 /// Returns the shared memory of a block: the warps' exchange, one value per warp, the prefix of the tile, and the
@@ -19,10 +20,7 @@ use bytemuck::Pod;
 #[must_use]
 pub const fn shared<T>(threads: u32, vec: usize, rows: usize) -> usize {
     let warps = (threads / LANES) as usize;
-    shared_bytes::<T>(threads as usize * vec * rows)
-        + shared_bytes::<T>(warps)
-        + shared_bytes::<T>(1)
-        + shared_bytes::<u32>(2)
+    shared_bytes::<T>(threads as usize * vec * rows) + shared_bytes::<T>(warps) + shared_bytes::<T>(1) + LookBack::BYTES
 }
 
 /// Scans tiles of `THREADS * VEC * ROWS` elements.
@@ -30,7 +28,7 @@ pub const fn shared<T>(threads: u32, vec: usize, rows: usize) -> usize {
 /// A warp loads `ROWS` rows of `32 * VEC` consecutive elements, one coalesced access each. It exchanges them through
 /// shared memory, so that each lane holds `VEC * ROWS` consecutive elements. Each lane combines its own elements, and a
 /// shuffle scan combines the lanes. One value per warp goes through shared memory, and one value per tile through
-/// [`lookback`]. Then each lane goes over its elements again, starting from the prefix before them, and the rows are
+/// [`LookBack`]. Then each lane goes over its elements again, starting from the prefix before them, and the rows are
 /// stored in the way they were loaded.
 ///
 /// A tile waits for all tiles before it. What matters is therefore how soon a tile publishes, and how many bytes are in
@@ -72,21 +70,12 @@ pub unsafe fn scan_tiles<
     let exchange = WarpExchange::<T, VEC, ROWS>::new(memory.take(warps * WarpExchange::<T, VEC, ROWS>::LEN));
     let warp_totals = memory.take::<T>(warps);
     let tile_prefix = memory.take::<T>(1);
-    let slot = memory.take::<u32>(2);
-
-    let tiles = thread::grid_dim_x();
-    if thread::thread_idx_x() == 0 {
-        let ticket = lookback::take_ticket(scratch, tiles);
-        slot.set(0, ticket.tile);
-        slot.set(1, ticket.tag);
-    }
-    thread::sync_threads();
-    let ticket = lookback::Ticket { tile: slot.get(0), tag: slot.get(1) };
+    let look_back = LookBack::begin(&mut memory, scratch, thread::grid_dim_x());
 
     let run_len = WarpExchange::<T, VEC, ROWS>::LEN;
-    let start = (ticket.tile as usize * warps + warp_id() as usize) * run_len;
+    let start = (look_back.tile() * warps + warp_id() as usize) * run_len;
     let len = input.count();
-    if !I::IS_VIEW && ticket.tile as usize * warps * run_len >= len {
+    if look_back.tile() * warps * run_len >= len {
         // The host did not know the length. No tile waits for those after the last element.
         return;
     }
@@ -104,12 +93,11 @@ pub unsafe fn scan_tiles<
     let lanes = warp::inclusive_scan(own, op);
     let below = warp::shuffle_up(lanes, 1);
     let block = scan::scan_warps::<T, Op, THREADS>(lanes, op, warp_totals);
-    if warp_id() == 0 {
-        let prefix = lookback::exchange(scratch, ticket, tiles, block.total, op);
+    look_back.exchange(block.total, op, |prefix| {
         if lane_id() == 0 {
             tile_prefix.set(0, op.combine(init, prefix));
         }
-    }
+    });
     thread::sync_threads();
 
     let mut running = op.combine(tile_prefix.get(0), block.before);
@@ -134,12 +122,12 @@ crate::instances! {
     // Accesses of 16 bytes, but not more than 4 elements. An odd number of rows, which the exchange requires. 144 bytes per
     // thread measured best. Not all GPUs have room for nine rows of 32 bytes.
     family scan_tiles(T, VEC, ROWS) {
-        for T in [u8, u16, u32], VEC = 4, ROWS = 9, I in [Global<T>, SourceArg]:
-            ScanTiles<T, I, HoleMonoid<T>, 256, VEC, ROWS>;
-        for T in [u64], VEC = 2, ROWS = 9, I in [Global<T>, SourceArg]: ScanTiles<T, I, HoleMonoid<T>, 256, VEC, ROWS>;
-        for T in [[u32; 3], [u64; 2]], VEC = 1, ROWS = 9, I in [Global<T>, SourceArg]:
-            ScanTiles<T, I, HoleMonoid<T>, 256, VEC, ROWS>;
-        for T in [[u64; 4]], VEC = 1, ROWS = 7, I in [Global<T>, SourceArg]:
-            ScanTiles<T, I, HoleMonoid<T>, 256, VEC, ROWS>;
+        for T in [u8, u16, u32], VEC = 4, ROWS = 9:
+            ScanTiles<T, SourceArg, HoleMonoid<T>, 256, VEC, ROWS>;
+        for T in [u64], VEC = 2, ROWS = 9: ScanTiles<T, SourceArg, HoleMonoid<T>, 256, VEC, ROWS>;
+        for T in [[u32; 3], [u64; 2]], VEC = 1, ROWS = 9:
+            ScanTiles<T, SourceArg, HoleMonoid<T>, 256, VEC, ROWS>;
+        for T in [[u64; 4]], VEC = 1, ROWS = 7:
+            ScanTiles<T, SourceArg, HoleMonoid<T>, 256, VEC, ROWS>;
     }
 }

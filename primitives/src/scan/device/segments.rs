@@ -6,12 +6,13 @@
 use crate::arch::thread;
 use crate::arch::warp::{LANES, lane_id, lane_mask_lt, warp_id};
 use crate::block::exchange::WarpExchange;
-use crate::block::{lookback, scan, warp};
+use crate::block::lookback::LookBack;
+use crate::block::{scan, warp};
 use crate::form::kernel;
 use crate::input::{Input, SourceArg};
 use crate::monoid::{Combine, HoleMonoid};
 use crate::segments::{Flagged, HeadFlags, HeadMemory, Heads, KeyHeads, OffsetHeads, Part, Restart, scan_lanes};
-use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
+use crate::view::{GlobalMut, SharedMemory, shared_bytes};
 
 /// The threads per block.
 pub(crate) const THREADS: u32 = 256;
@@ -25,15 +26,16 @@ pub const fn shared<T: Flagged>(vec: usize, rows: usize) -> usize {
         + shared_bytes::<T>(tile)
         + shared_bytes::<T::Since>((THREADS / LANES) as usize)
         + shared_bytes::<T>(1)
-        + shared_bytes::<u32>(2)
+        + LookBack::BYTES
 }
 
 /// Returns the number of blocks that must fit on a multiprocessor, or 0 for any. Code that computes elements takes registers:
 /// without a bound, the assembler spills some of them rather than let fewer blocks share a multiprocessor.
-const fn blocks_at_once<T, I: Input<T>>() -> u32 {
+const fn blocks_at_once<T, S: Heads>() -> u32 {
     match size_of::<T>() {
-        8 if !I::IS_VIEW => 4,
-        12 | 16 if !I::IS_VIEW => 3,
+        4 if S::COMPARES => 4,
+        8 => 4,
+        12 | 16 => 3,
         _ => 0,
     }
 }
@@ -57,7 +59,7 @@ const fn blocks_at_once<T, I: Input<T>>() -> u32 {
     listed,
     threads = THREADS,
     shared = shared::<T>(VEC, ROWS),
-    min_blocks = blocks_at_once::<T, I>(),
+    min_blocks = blocks_at_once::<T, S>(),
     native = crate::scan::native::segments::scan_segments
 )]
 pub unsafe fn scan_segments<T: Flagged, I: Input<T>, S: Heads, Op: Combine<T>, const VEC: usize, const ROWS: usize>(
@@ -76,20 +78,11 @@ pub unsafe fn scan_segments<T: Flagged, I: Input<T>, S: Heads, Op: Combine<T>, c
     let exchange = WarpExchange::<T, VEC, ROWS>::new(memory.take(warps * run_len));
     let warp_totals = memory.take::<T::Since>(warps);
     let tile_prefix = memory.take::<T>(1);
-    let slot = memory.take::<u32>(2);
-
-    let tiles = thread::grid_dim_x();
     segments.clear(heads);
-    if thread::thread_idx_x() == 0 {
-        let ticket = lookback::take_ticket(scratch, tiles);
-        slot.set(0, ticket.tile);
-        slot.set(1, ticket.tag);
-    }
-    thread::sync_threads();
-    let ticket = lookback::Ticket { tile: slot.get(0), tag: slot.get(1) };
-    let tile = ticket.tile as usize;
+    let look_back = LookBack::begin(&mut memory, scratch, thread::grid_dim_x());
+    let tile = look_back.tile();
     let len = input.count();
-    if !I::IS_VIEW && tile * warps * run_len >= len {
+    if tile * warps * run_len >= len {
         // The host did not know the length. No tile waits for those after the last element.
         return;
     }
@@ -115,12 +108,11 @@ pub unsafe fn scan_segments<T: Flagged, I: Input<T>, S: Heads, Op: Combine<T>, c
     let (lanes, head_lanes) = scan_lanes(own, starts != 0, op);
     let below = warp::shuffle_up(lanes, 1);
     let block = scan::scan_warps::<T::Since, _, THREADS>(lanes.since(head_lanes != 0), restart, warp_totals);
-    if warp_id() == 0 {
-        let (before_tile, _) = T::parts(lookback::exchange(scratch, ticket, tiles, block.total, restart));
+    look_back.exchange(block.total, restart, |before_tile| {
         if lane_id() == 0 {
-            tile_prefix.set(0, before_tile);
+            tile_prefix.set(0, T::parts(before_tile).0);
         }
-    }
+    });
     thread::sync_threads();
 
     let (before_warp, is_head_before) = T::parts(block.before);
@@ -149,22 +141,22 @@ crate::instances! {
     // a tile takes as much shared memory as one of a scan, which has nine rows. Not all GPUs have room for seven rows of
     // 32 bytes.
     family scan_segments(T, VEC, ROWS) {
-        for T in [u8, u16, u32], VEC = 4, ROWS = 7, S in [HeadFlags, OffsetHeads], I in [Global<T>, SourceArg]:
-            ScanSegments<T, I, S, HoleMonoid<T>, VEC, ROWS>;
-        for T in [u64], VEC = 2, ROWS = 7, S in [HeadFlags, OffsetHeads], I in [Global<T>, SourceArg]:
-            ScanSegments<T, I, S, HoleMonoid<T>, VEC, ROWS>;
-        for T in [[u32; 3], [u64; 2]], VEC = 1, ROWS = 7, S in [HeadFlags, OffsetHeads], I in [Global<T>, SourceArg]:
-            ScanSegments<T, I, S, HoleMonoid<T>, VEC, ROWS>;
-        for T in [[u64; 4]], VEC = 1, ROWS = 5, S in [HeadFlags, OffsetHeads], I in [Global<T>, SourceArg]:
-            ScanSegments<T, I, S, HoleMonoid<T>, VEC, ROWS>;
+        for T in [u8, u16, u32], VEC = 4, ROWS = 7, S in [HeadFlags, OffsetHeads]:
+            ScanSegments<T, SourceArg, S, HoleMonoid<T>, VEC, ROWS>;
+        for T in [u64], VEC = 2, ROWS = 7, S in [HeadFlags, OffsetHeads]:
+            ScanSegments<T, SourceArg, S, HoleMonoid<T>, VEC, ROWS>;
+        for T in [[u32; 3], [u64; 2]], VEC = 1, ROWS = 7, S in [HeadFlags, OffsetHeads]:
+            ScanSegments<T, SourceArg, S, HoleMonoid<T>, VEC, ROWS>;
+        for T in [[u64; 4]], VEC = 1, ROWS = 5, S in [HeadFlags, OffsetHeads]:
+            ScanSegments<T, SourceArg, S, HoleMonoid<T>, VEC, ROWS>;
     }
     // The scan reads the keys itself.
     family scan_by_key(K, T, VEC, ROWS) {
-        for K in [u32], T in [u32], VEC = 4, ROWS = 7, I in [Global<T>, SourceArg]:
-            ScanSegments<T, I, KeyHeads<K>, HoleMonoid<T>, VEC, ROWS>;
-        for K in [u64], T in [u32], VEC = 2, ROWS = 7, I in [Global<T>, SourceArg]:
-            ScanSegments<T, I, KeyHeads<K>, HoleMonoid<T>, VEC, ROWS>;
-        for K in [u32, u64], T in [u64], VEC = 2, ROWS = 7, I in [Global<T>, SourceArg]:
-            ScanSegments<T, I, KeyHeads<K>, HoleMonoid<T>, VEC, ROWS>;
+        for K in [u32], T in [u32], VEC = 4, ROWS = 7:
+            ScanSegments<T, SourceArg, KeyHeads<K>, HoleMonoid<T>, VEC, ROWS>;
+        for K in [u64], T in [u32], VEC = 2, ROWS = 7:
+            ScanSegments<T, SourceArg, KeyHeads<K>, HoleMonoid<T>, VEC, ROWS>;
+        for K in [u32, u64], T in [u64], VEC = 2, ROWS = 7:
+            ScanSegments<T, SourceArg, KeyHeads<K>, HoleMonoid<T>, VEC, ROWS>;
     }
 }

@@ -8,7 +8,6 @@ use crate::host::repr::{expect_both, expect_repr, narrowed, repr_size_or_bytes, 
 use crate::host::runtime::column::{AnySlice, AnySliceMut};
 use crate::host::runtime::offsets::expect_offsets;
 use crate::host::source::{AnySource, Opened, Source};
-use crate::input::Input;
 use crate::monoid::{Combine as _, HoleMonoid};
 use crate::scan::Monoid;
 use crate::scan::device::segments::{ScanSegments, THREADS, scan_by_key, scan_segments};
@@ -42,11 +41,11 @@ use bytemuck::Pod;
 /// # Errors
 /// [`Error::LengthMismatch`] if keys, values and output differ in length: nothing is written in this case.
 /// [`Error::OutOfMemory`]; any launch error.
-pub fn exclusive_by_key<'a, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
+pub fn exclusive_by_key<'a, 'b, 'c, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
     stream: &Stream,
     keys: impl Source<'a, K>,
-    values: impl Source<'a, T>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    values: impl Source<'b, T>,
+    output: impl Into<DeviceSliceMut<'c, T>>,
     equality: E,
     op: Op,
     init: T,
@@ -63,11 +62,11 @@ pub fn exclusive_by_key<'a, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
 ///
 /// # Errors
 /// Same as [`exclusive_by_key`].
-pub fn inclusive_by_key<'a, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
+pub fn inclusive_by_key<'a, 'b, 'c, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
     stream: &Stream,
     keys: impl Source<'a, K>,
-    values: impl Source<'a, T>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    values: impl Source<'b, T>,
+    output: impl Into<DeviceSliceMut<'c, T>>,
     equality: E,
     op: Op,
 ) -> Result<(), Error> {
@@ -102,11 +101,11 @@ pub fn inclusive_by_key<'a, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
 /// # Errors
 /// [`Error::LengthMismatch`] if there is no offset, or input and output differ in length: nothing is written in these cases.
 /// [`Error::OutOfMemory`]; any launch error.
-pub fn segmented_exclusive<'a, T: Pod, O: Offset, Op: Monoid<T>>(
+pub fn segmented_exclusive<'a, 'b, 'c, T: Pod, O: Offset, Op: Monoid<T>>(
     stream: &Stream,
     input: impl Source<'a, T>,
-    offsets: impl Into<DeviceSlice<'a, O>>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    offsets: impl Into<DeviceSlice<'b, O>>,
+    output: impl Into<DeviceSliceMut<'c, T>>,
     op: Op,
 ) -> Result<(), Error> {
     const { expect_repr::<T>() };
@@ -120,11 +119,11 @@ pub fn segmented_exclusive<'a, T: Pod, O: Offset, Op: Monoid<T>>(
 ///
 /// # Errors
 /// Same as [`segmented_exclusive`].
-pub fn segmented_inclusive<'a, T: Pod, O: Offset, Op: Monoid<T>>(
+pub fn segmented_inclusive<'a, 'b, 'c, T: Pod, O: Offset, Op: Monoid<T>>(
     stream: &Stream,
     input: impl Source<'a, T>,
-    offsets: impl Into<DeviceSlice<'a, O>>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    offsets: impl Into<DeviceSlice<'b, O>>,
+    output: impl Into<DeviceSliceMut<'c, T>>,
     op: Op,
 ) -> Result<(), Error> {
     const { expect_repr::<T>() };
@@ -207,26 +206,21 @@ impl<H: Flagged> Scan<H> {
         input: &Opened,
         heads: S,
     ) -> Result<(), Error> {
-        match input.held::<H>() {
-            Ok(view) => self.launch::<_, S, VEC, ROWS>(stream, view, heads),
-            Err(source) => self.launch::<_, S, VEC, ROWS>(stream, source, heads),
-        }
-    }
-
-    fn launch<I: Input<H>, S: Heads, const VEC: usize, const ROWS: usize>(
-        self,
-        stream: &Stream,
-        input: I,
-        heads: S,
-    ) -> Result<(), Error> {
         let tiles = self.len.div_ceil(THREADS as usize * VEC * ROWS);
         if tiles == 0 {
             return Ok(());
         }
         let scratch = stream.lookback_words(lookback::scratch_words::<H::Since>(tiles))?;
         let Self { output, op, init, inclusive, .. } = self;
-        let kernel =
-            ScanSegments::<H, I, S, _, VEC, ROWS>::new(input, heads, output, op, init, u32::from(inclusive), scratch);
+        let kernel = ScanSegments::<H, _, S, _, VEC, ROWS>::new(
+            input.fused(),
+            heads,
+            output,
+            op,
+            init,
+            u32::from(inclusive),
+            scratch,
+        );
         // SAFETY: one block per tile; the output is no shorter than the input; the heads are those of these elements and
         // tiles; the scratch memory has the words that the tiles need.
         unsafe { stream.launch(kernel, tiles) }

@@ -9,26 +9,26 @@ use super::{Monoid, Sum};
 use crate::block::lookback;
 use crate::hole::RegisterRepr;
 use crate::host::repr::{expect_repr, narrowed, repr_size_or_bytes, widened};
-use crate::host::runtime::column::{AnySliceMut, Column, ColumnMut};
-use crate::host::source::{AnySource, Source};
+use crate::host::runtime::column::AnySliceMut;
+#[cfg(feature = "testing")]
+use crate::host::runtime::column::{Column, ColumnMut};
+use crate::host::source::{AnySource, Source, of_view};
 use crate::input::Input;
 use crate::monoid::{Combine, HoleMonoid};
 use crate::transform::laid_out::ReprOutput;
-use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len, sized};
+#[cfg(feature = "testing")]
+use crate::{DeviceSlice, sized};
+use crate::{DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
-
-/// The tile shape, which is part of the kernel type.
-#[doc(hidden)]
-pub struct Shape<const THREADS: u32, const VEC: usize, const ROWS: usize>;
 
 /// Computes `output[i] = input[0] + … + input[i - 1]`, with `output[0] = 0`. Integers wrap.
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if the slices differ in length; any launch error.
-pub fn exclusive_sum<'a, T>(
+pub fn exclusive_sum<'a, 'b, T>(
     stream: &Stream,
     input: impl Source<'a, T>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    output: impl Into<DeviceSliceMut<'b, T>>,
 ) -> Result<(), Error>
 where
     T: Pod,
@@ -43,10 +43,10 @@ where
 ///
 /// # Errors
 /// Same as [`exclusive_sum`].
-pub fn inclusive_sum<'a, T>(
+pub fn inclusive_sum<'a, 'b, T>(
     stream: &Stream,
     input: impl Source<'a, T>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    output: impl Into<DeviceSliceMut<'b, T>>,
 ) -> Result<(), Error>
 where
     T: Pod,
@@ -61,10 +61,10 @@ where
 ///
 /// # Errors
 /// Same as [`exclusive_sum`].
-pub fn exclusive<'a, T: Pod, Op: Monoid<T>>(
+pub fn exclusive<'a, 'b, T: Pod, Op: Monoid<T>>(
     stream: &Stream,
     input: impl Source<'a, T>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    output: impl Into<DeviceSliceMut<'b, T>>,
     op: Op,
     init: T,
 ) -> Result<(), Error> {
@@ -78,10 +78,10 @@ pub fn exclusive<'a, T: Pod, Op: Monoid<T>>(
 ///
 /// # Errors
 /// Same as [`exclusive`].
-pub fn inclusive<'a, T: Pod, Op: Monoid<T>>(
+pub fn inclusive<'a, 'b, T: Pod, Op: Monoid<T>>(
     stream: &Stream,
     input: impl Source<'a, T>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    output: impl Into<DeviceSliceMut<'b, T>>,
     op: Op,
 ) -> Result<(), Error> {
     const { expect_repr::<T>() };
@@ -100,7 +100,7 @@ pub fn exclusive_in_place<'a, T: Pod, Op: Monoid<T>>(
     init: T,
 ) -> Result<(), Error> {
     const { expect_repr::<T>() };
-    let data: DeviceSliceMut<'a, T> = data.into();
+    let data: DeviceSliceMut<'_, T> = data.into();
     let _span = crate::span!(stream, "scan::exclusive_in_place", data.len());
     in_place(stream, data.into(), HoleMonoid::of::<T, Op>(op), widened(init), false)
 }
@@ -115,7 +115,7 @@ pub fn inclusive_in_place<'a, T: Pod, Op: Monoid<T>>(
     op: Op,
 ) -> Result<(), Error> {
     const { expect_repr::<T>() };
-    let data: DeviceSliceMut<'a, T> = data.into();
+    let data: DeviceSliceMut<'_, T> = data.into();
     let _span = crate::span!(stream, "scan::inclusive_in_place", data.len());
     let op = HoleMonoid::of::<T, Op>(op);
     in_place(stream, data.into(), op, op.identity(), true)
@@ -146,10 +146,7 @@ fn apart(
     scan_tiles!(repr_size_or_bytes(output.size()) => (H, VEC, ROWS), {
         let output = ReprOutput::<H>::new(stream, output)?;
         let scan = Scan { len, output: output.view, op: op.held_in(), init: narrowed(init), inclusive };
-        match input.held::<H>() {
-            Ok(view) => scan.run::<_, 256, VEC, ROWS>(stream, view)?,
-            Err(source) => scan.run::<_, 256, VEC, ROWS>(stream, source)?,
-        }
+        scan.run::<_, 256, VEC, ROWS>(stream, input.fused())?;
         output.finish_first(stream, input.count())
     })
 }
@@ -166,7 +163,7 @@ fn in_place(
     scan_tiles!(repr_size_or_bytes(data.size()) => (H, VEC, ROWS), {
         let output = ReprOutput::<H>::with_contents(stream, data)?;
         let scan = Scan { len: data.len(), output: output.view, op: op.held_in(), init: narrowed(init), inclusive };
-        scan.run::<_, 256, VEC, ROWS>(stream, output.view.as_const())?;
+        scan.run::<_, 256, VEC, ROWS>(stream, of_view(output.view.as_const()))?;
         output.finish(stream)
     })
 }
@@ -201,15 +198,17 @@ impl<H: RegisterRepr> Scan<H> {
     }
 }
 
-/// Runs [`exclusive`] or [`inclusive`] with a given tile shape: for tests that need many tiles of few elements.
-#[doc(hidden)]
+/// Runs [`exclusive`] or [`inclusive`] with a given tile shape.
+///
+/// # Errors
+/// Those of [`inclusive`].
+#[cfg(feature = "testing")]
 pub fn scan_shaped<T: Pod, Op: Monoid<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     stream: &Stream,
     input: DeviceSlice<'_, T>,
     mut output: DeviceSliceMut<'_, T>,
     op: Op,
     inclusive: bool,
-    _: Shape<THREADS, VEC, ROWS>,
 ) -> Result<(), Error> {
     expect_len("the output of a scan", input.len(), output.len())?;
     let (input, output) = (input.raw_view(stream)?, output.raw_view_mut(stream)?);

@@ -54,6 +54,9 @@ pub struct Part {
 /// # Safety
 /// For all functions: all threads of the block call them, in the order `clear`, barrier, `find`, `mark`.
 pub trait Heads: Param {
+    /// It compares keys by an operator, which takes registers.
+    const COMPARES: bool = false;
+
     /// Prepares the memory.
     ///
     /// # Safety
@@ -187,6 +190,8 @@ unsafe impl<K: RegisterRepr> Param for KeyHeads<K> {
 }
 
 impl<K: RegisterRepr> Heads for KeyHeads<K> {
+    const COMPARES: bool = true;
+
     /// A row is one coalesced access. A key is compared with that of the lane below, which a shuffle brings; only the first
     /// of the run is read again.
     #[inline(always)]
@@ -315,6 +320,6 @@ pub unsafe fn flag_heads<H: RegisterRepr, I: Input<H>>(keys: I, equality: HoleEq
 crate::instances! {
     static in concat!(env!("CARGO_MANIFEST_DIR"), "/ptx");
     family flag_heads(H) {
-        for H in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]], I in [Global<H>, SourceArg]: FlagHeads<H, I>;
+        for H in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]]: FlagHeads<H, SourceArg>;
     }
 }

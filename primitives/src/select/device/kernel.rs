@@ -5,15 +5,13 @@ use super::segments::Within;
 use super::tile::{self, Places, Ranks, run_len, shared};
 use crate::arch::thread;
 use crate::arch::warp::{LANES, lane_id, warp_id};
-use crate::block::{lookback, scan, warp};
+use crate::block::lookback::LookBack;
+use crate::block::{scan, warp};
 use crate::form::kernel;
 use crate::monoid::Sum;
 use crate::shape::is_for_use;
 use crate::view::{Global, GlobalMut, Shared, SharedMemory};
 use bytemuck::Pod;
-
-/// The threads per block of [`FlagItems`].
-pub(crate) const FLAG_THREADS: u32 = 256;
 
 /// The regions of a block's shared memory; [`shared`] counts their bytes.
 struct Pieces<K, V> {
@@ -21,7 +19,6 @@ struct Pieces<K, V> {
     values: Shared<V>,
     warp_totals: Shared<u32>,
     place: Shared<u64>,
-    slot: Shared<u32>,
 }
 
 impl<K: Pod, V: Pod> Pieces<K, V> {
@@ -31,15 +28,13 @@ impl<K: Pod, V: Pod> Pieces<K, V> {
     /// The kernel's shared memory has the bytes that [`shared`] counts for this shape.
     #[inline(always)]
     #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn carve<const THREADS: u32, const VEC: usize, const ROWS: usize>() -> Self {
-        let mut memory = SharedMemory::new();
+    unsafe fn carve<const THREADS: u32, const VEC: usize, const ROWS: usize>(memory: &mut SharedMemory) -> Self {
         let items = THREADS as usize * VEC * ROWS;
         Self {
             keys: memory.take(items),
             values: memory.take(items),
             warp_totals: memory.take((THREADS / LANES) as usize),
             place: memory.take(1),
-            slot: memory.take(2),
         }
     }
 
@@ -50,22 +45,6 @@ impl<K: Pod, V: Pod> Pieces<K, V> {
     #[inline(always)]
     unsafe fn stage<const VEC: usize, const ROWS: usize>(&self) -> Shared<K> {
         self.keys.slice(warp_id() as usize * run_len(VEC, ROWS), run_len(VEC, ROWS))
-    }
-
-    /// Returns the block's ticket to all its threads.
-    ///
-    /// # Safety
-    /// All threads of all blocks call this once; `scratch` is as for [`lookback::take_ticket`].
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    unsafe fn take_ticket(&self, scratch: GlobalMut<u64>) -> lookback::Ticket {
-        if thread::thread_idx_x() == 0 {
-            let ticket = lookback::take_ticket(scratch, thread::grid_dim_x());
-            self.slot.set(0, ticket.tile);
-            self.slot.set(1, ticket.tag);
-        }
-        thread::sync_threads();
-        lookback::Ticket { tile: self.slot.get(0), tag: self.slot.get(1) }
     }
 }
 
@@ -99,10 +78,10 @@ pub unsafe fn select_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const
     count: GlobalMut<u64>,
     scratch: GlobalMut<u64>,
 ) {
-    let pieces = Pieces::<K, V>::carve::<THREADS, VEC, ROWS>();
-    let tiles = thread::grid_dim_x();
-    let ticket = pieces.take_ticket(scratch);
-    let run = (ticket.tile * (THREADS / LANES) + warp_id()) as usize;
+    let mut memory = SharedMemory::new();
+    let pieces = Pieces::<K, V>::carve::<THREADS, VEC, ROWS>(&mut memory);
+    let look_back = LookBack::begin(&mut memory, scratch, thread::grid_dim_x());
+    let run = (look_back.tile() as u32 * (THREADS / LANES) + warp_id()) as usize;
     let start = run * run_len(VEC, ROWS);
 
     let stage = pieces.stage::<VEC, ROWS>();
@@ -111,9 +90,7 @@ pub unsafe fn select_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const
     let ranks = Ranks::of::<VEC, ROWS>(rows.flags);
     let kept = ranks.total::<ROWS>();
     let block = scan::scan_warps::<u32, Sum, THREADS>(kept, Sum, pieces.warp_totals);
-    if thread::thread_idx_x() == 0 {
-        lookback::announce(scratch, ticket, block.total as u64);
-    }
+    look_back.announce(block.total as u64);
     let note = keep.record::<ROWS>(run, rows.flags, ranks.in_row, ranks.row_totals);
     let places = Places::<VEC, ROWS, false> { flags: rows.flags, ranks, before: 0, total: 0 };
     let value_stage = pieces.values.slice(warp_id() as usize * run_len(VEC, ROWS), run_len(VEC, ROWS));
@@ -121,15 +98,14 @@ pub unsafe fn select_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const
     if size_of::<V>() > 0 {
         places.move_values(values, start, value_stage);
     }
-    if warp_id() == 0 {
-        let before = lookback::look_back(scratch, ticket, tiles, block.total as u64, Sum);
+    look_back.look_back(block.total as u64, Sum, |before| {
         if lane_id() == 0 {
             pieces.place.set(0, before);
-            if ticket.tile == tiles - 1 {
+            if look_back.is_last() {
                 count.set(0, before + block.total as u64);
             }
         }
-    }
+    });
     thread::sync_threads();
 
     let before = pieces.place.get(0) as usize + block.before as usize;
@@ -161,21 +137,21 @@ pub unsafe fn count_tiles<K: Pod, F: Keep<K>, const THREADS: u32, const VEC: usi
     following: GlobalMut<u64>,
     scratch: GlobalMut<u64>,
 ) {
-    let pieces = Pieces::<K, ()>::carve::<THREADS, VEC, ROWS>();
+    let mut memory = SharedMemory::new();
+    let pieces = Pieces::<K, ()>::carve::<THREADS, VEC, ROWS>(&mut memory);
     let tiles = thread::grid_dim_x();
-    let ticket = pieces.take_ticket(scratch);
-    let tile = tiles - 1 - ticket.tile;
+    let look_back = LookBack::begin(&mut memory, scratch, tiles);
+    let tile = tiles - 1 - look_back.tile() as u32;
     let start = (tile * (THREADS / LANES) + warp_id()) as usize * run_len(VEC, ROWS);
 
     let rows = tile::load::<K, F, VEC, ROWS>(input, start, keep, pieces.stage::<VEC, ROWS>());
     let passing = warp::reduce(rows.flags.count_ones(), Sum);
     let block = scan::scan_warps::<u32, Sum, THREADS>(passing, Sum, pieces.warp_totals);
-    if warp_id() == 0 {
-        let behind = lookback::exchange(scratch, ticket, tiles, block.total as u64, Sum);
+    look_back.exchange(block.total as u64, Sum, |behind| {
         if lane_id() == 0 {
             following.set(tile as usize, behind + block.total as u64);
         }
-    }
+    });
 }
 
 /// Moves the items that pass to the front and the rest behind them, both in order, using the counts of [`CountTiles`].
@@ -205,7 +181,7 @@ pub unsafe fn partition_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, co
     following: Global<u64>,
     count: GlobalMut<u64>,
 ) {
-    let pieces = Pieces::<K, V>::carve::<THREADS, VEC, ROWS>();
+    let pieces = Pieces::<K, V>::carve::<THREADS, VEC, ROWS>(&mut SharedMemory::new());
     let tile = thread::block_idx_x() as usize;
     let tile_len = THREADS as usize * VEC * ROWS;
     let start = tile * tile_len + warp_id() as usize * run_len(VEC, ROWS);
@@ -241,19 +217,6 @@ pub unsafe fn partition_tiles<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, co
     }
     if tile == 0 && thread::thread_idx_x() == 0 {
         count.set(0, passing as u64);
-    }
-}
-
-/// Writes for each item whether it is kept: 1 or 0. For items of sizes that the other kernels do not move.
-///
-/// # Safety
-/// The launch has at least one thread per item, and there are as many flags. The buffers of `keep` satisfy the
-/// requirements of its type. While the kernel runs, nothing writes the input, and nothing else uses the flags.
-#[kernel(listed, threads = FLAG_THREADS, native = crate::select::native::flag_items)]
-pub unsafe fn flag_items<K: Pod, F: Keep<K>>(input: Global<K>, keep: F, flags: GlobalMut<u8>) {
-    let at = thread::block_idx_x() as usize * FLAG_THREADS as usize + thread::thread_idx_x() as usize;
-    if at < input.len() {
-        flags.set(at, keep.item(at, input.get(at)) as u8);
     }
 }
 
@@ -293,8 +256,5 @@ crate::instances! {
     family partition_flagged(K, V, VEC, ROWS) {
         for K in [u32], V in [()], VEC = 4, ROWS = 8:
             PartitionTiles<K, V, Flags, 256, VEC, ROWS>, CountTiles<K, Flags, 256, VEC, ROWS>;
-    }
-    family flag_items(K) {
-        for K in [u8, u16, u32, u64, [u32; 3], [u64; 2], [u64; 4]]: FlagItems<K, HolePredicate>;
     }
 }

@@ -1,15 +1,20 @@
 //! Predicates for selections.
 
 use crate::form::{Buffer, Holes, Param};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::hole::OperatorBody;
 use crate::hole::{Hole, RegisterRepr};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::host::computed::{Unary, body};
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::host::recorded::Recipe;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::operator::Recorded;
 use crate::operator::{Record, operator};
 use crate::view::Global;
-#[cfg(not(target_arch = "nvptx64"))]
-use crate::{
-    hole::{Calls, OperatorBody},
-    operator::Recorded,
-};
 use bytemuck::{Pod, Zeroable};
+#[cfg(not(target_arch = "nvptx64"))]
+use core::marker::PhantomData;
 
 /// A test for items. It may carry state, which is passed to the GPU as a kernel argument: at most 64 bytes. Put
 /// [`#[operator]`](crate::operator) on an implementation: it records the test for GPUs.
@@ -43,6 +48,11 @@ use bytemuck::{Pod, Zeroable};
 /// # Contract
 /// The result depends only on the item and the state. A predicate that breaks this contract yields some selection, but
 /// never an out-of-bounds access. It is only called with items of the input, once or twice for each.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a test of elements of type `{T}`",
+    note = "`gpu_primitives::operator::predicate!` makes a test of a closure",
+    note = "or put `#[operator]` on an implementation of the trait"
+)]
 pub trait Predicate<T>: Param {
     /// Returns whether the item passes.
     fn test(&self, item: T) -> bool;
@@ -192,16 +202,31 @@ impl HolePredicate {
 
     /// Describes what fills the hole.
     pub(crate) fn filling<T: Pod, P: Predicate<T>>() -> &'static OperatorBody {
-        /// # Safety
-        /// The state is a `P`, the argument begins with a `T`, and the results have room for a byte.
-        unsafe fn native<T: Pod, P: Predicate<T>>(state: *const u8, calls: &Calls) {
-            // SAFETY: guaranteed by the caller; a `P` and a `T` are plain data.
-            unsafe {
-                let predicate = *state.cast::<P>();
-                calls.unary(|item: T| u8::from(predicate.test(item)));
-            }
-        }
-        const { &OperatorBody::new::<P, T, bool, 1>("test", P::recorded, native::<T, P>) }
+        body::<Test<T, P>>()
+    }
+
+    /// Returns the function.
+    pub(crate) fn hole(&self) -> &Hole {
+        &self.0
+    }
+}
+
+/// A predicate as a function of one element.
+#[cfg(not(target_arch = "nvptx64"))]
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+struct Test<T, P>(P, PhantomData<T>);
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<T: Pod, P: Predicate<T>> Unary for Test<T, P> {
+    type Item = T;
+    /// 1 or 0.
+    type Output = u8;
+    const RECIPE: Recipe = Recipe::new::<P, T, bool>("test", P::recorded, const { &[size_of::<T>()] });
+
+    #[inline(always)]
+    fn call(&self, item: T) -> u8 {
+        u8::from(self.0.test(item))
     }
 }
 

@@ -6,7 +6,8 @@
 use super::predicate::{HolePredicate, Keep};
 use crate::arch::thread;
 use crate::arch::warp::{FULL, LANES, ballot, lane_id, warp_id};
-use crate::block::{lookback, scan};
+use crate::block::lookback::LookBack;
+use crate::block::scan;
 use crate::form::kernel;
 use crate::hole::RegisterRepr;
 use crate::input::{Input, SourceArg};
@@ -32,7 +33,7 @@ pub const fn shared<H>(rows: usize) -> usize {
     shared_bytes::<H>(THREADS as usize * rows)
         + shared_bytes::<u32>((THREADS / LANES) as usize)
         + shared_bytes::<u64>(1)
-        + shared_bytes::<u32>(2)
+        + LookBack::BYTES
 }
 
 /// Compacts the kept items of tiles of `256 * ROWS` items, in one pass.
@@ -59,23 +60,14 @@ pub unsafe fn select_source<H: RegisterRepr, const ROWS: usize>(
     let stage = memory.take::<H>(THREADS as usize * ROWS);
     let warp_totals = memory.take::<u32>((THREADS / LANES) as usize);
     let place = memory.take::<u64>(1);
-    let slot = memory.take::<u32>(2);
-
-    let tiles = thread::grid_dim_x();
-    if thread::thread_idx_x() == 0 {
-        let ticket = lookback::take_ticket(scratch, tiles);
-        slot.set(0, ticket.tile);
-        slot.set(1, ticket.tag);
-    }
-    thread::sync_threads();
-    let ticket = lookback::Ticket { tile: slot.get(0), tag: slot.get(1) };
+    let look_back = LookBack::begin(&mut memory, scratch, thread::grid_dim_x());
 
     let len = Input::<H>::count(&input);
     let tile_len = THREADS as usize * ROWS;
-    let tile_start = ticket.tile as usize * tile_len;
+    let tile_start = look_back.tile() * tile_len;
     if tile_start >= len {
         // The host did not know the length. No tile waits for those after the last item.
-        if ticket.tile == 0 && thread::thread_idx_x() == 0 {
+        if tile_start == 0 && thread::thread_idx_x() == 0 {
             count.set(0, 0);
         }
         return;
@@ -98,9 +90,7 @@ pub unsafe fn select_source<H: RegisterRepr, const ROWS: usize>(
         total += kept[row].count_ones();
     }
     let block = scan::scan_warps::<u32, Sum, THREADS>(total, Sum, warp_totals);
-    if thread::thread_idx_x() == 0 {
-        lookback::announce(scratch, ticket, u64::from(block.total));
-    }
+    look_back.announce(u64::from(block.total));
     let lower = (1u32 << lane_id()) - 1;
     let mut before = block.before;
     for row in 0..ROWS {
@@ -109,15 +99,14 @@ pub unsafe fn select_source<H: RegisterRepr, const ROWS: usize>(
         }
         before += kept[row].count_ones();
     }
-    if warp_id() == 0 {
-        let before = lookback::look_back(scratch, ticket, tiles, u64::from(block.total), Sum);
+    look_back.look_back(u64::from(block.total), Sum, |before| {
         if lane_id() == 0 {
             place.set(0, before);
             if tile_start + tile_len >= len {
                 count.set(0, before + u64::from(block.total));
             }
         }
-    }
+    });
     thread::sync_threads();
 
     let to = output.slice(place.get(0) as usize, block.total as usize);

@@ -6,6 +6,7 @@
 use super::predicate::Keep;
 use crate::arch::Cache;
 use crate::arch::warp::{FULL, LANES, lane_id, sync_warp, warp_id};
+use crate::block::lookback::LookBack;
 use crate::block::warp;
 use crate::monoid::Sum;
 use crate::view::{Global, GlobalMut, Shared, shared_bytes};
@@ -43,7 +44,7 @@ pub const fn shared<K, V>(threads: u32, vec: usize, rows: usize) -> usize {
         + shared_bytes::<V>(items)
         + shared_bytes::<u32>((threads / LANES) as usize)
         + shared_bytes::<u64>(1)
-        + shared_bytes::<u32>(2)
+        + LookBack::BYTES
 }
 
 /// A lane's items, and whether they are kept.

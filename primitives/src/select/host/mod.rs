@@ -5,24 +5,25 @@
 #[doc(hidden)]
 pub mod lowered;
 
-pub(super) mod segments;
+pub(crate) mod segments;
 
-use super::device::kernel::{CountTiles, FLAG_THREADS, FlagItems, PartitionTiles, SelectTiles};
-use super::device::kernel::{
-    flag_items, partition_flagged, partition_tiles, select_by_bits, select_flagged, select_tiles,
-};
+use super::device::kernel::{CountTiles, PartitionTiles, SelectTiles};
+use super::device::kernel::{partition_flagged, partition_tiles, select_by_bits, select_flagged, select_tiles};
 use super::device::predicate::{BitFlags, Flags, HolePredicate, Keep, Predicate};
 use super::device::source::{self, SelectSource, select_source};
 use crate::block::lookback;
 use crate::hole::RegisterRepr;
 use crate::host::repr::{expect_repr, repr_size_or_bytes};
 use crate::host::runtime::column::{AnySlice, AnySliceMut, Column, ColumnMut};
-use crate::host::runtime::pairs::{Operands, Pairs, PairsMut, no_values};
-use crate::host::source::{AnySource, Source};
+use crate::host::runtime::pairs::{Columns, ColumnsMut, no_values};
+use crate::host::source::{AnySource, Source, results_of};
 use crate::input::SourceArg;
-use crate::transform::laid_out::{Indices, ReprInput};
+use crate::pairs::{Pairs, PairsMut};
+use crate::search::IndexOut;
+use crate::transform::laid_out::Indices;
 use crate::{
-    Bits, DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, expect_len, expect_room,
+    Bits, DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, GlobalMut, Stream, bits, expect_len, expect_room,
+    transform,
 };
 use bytemuck::Pod;
 
@@ -33,10 +34,10 @@ use bytemuck::Pod;
 /// # Errors
 /// [`Error::LengthMismatch`] if the output is too short; [`Error::TooLong`] for 2^32 items or more of other sizes than 1, 2, 4,
 /// 8, 12, 16 and 32 bytes; any launch error.
-pub fn select<'a, T: Pod, P: Predicate<T>>(
+pub fn select<'a, 'b, T: Pod, P: Predicate<T>>(
     stream: &Stream,
     input: impl Source<'a, T>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    output: impl Into<DeviceSliceMut<'b, T>>,
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<T>() };
@@ -107,14 +108,83 @@ fn launch_source<H: RegisterRepr, const ROWS: usize>(
     unsafe { stream.launch(kernel, tiles) }
 }
 
+/// Writes the positions of the elements that pass to the front of `output`, in order, and returns their number. Does not wait.
+///
+/// The condition may be over several columns, which a [source](crate::source) combines:
+///
+/// ```
+/// use gpu_primitives::operator::{map, predicate};
+/// use gpu_primitives::source::map2;
+/// use gpu_primitives::{Device, Error, select};
+///
+/// let stream = Device::default()?.stream()?;
+/// let (price, sold) = (stream.upload(&[5.0f32, 70.0, 80.0])?, stream.upload(&[9u32, 3, 8])?);
+/// let mut rows = stream.uninit::<u32>(3)?;
+/// let keep = map2(&price, &sold, map!(|price: f32, sold: u32| -> u8 { u8::from(price > 10.0 && sold > 5) }));
+/// let count = select::positions(&stream, keep, &mut rows, predicate!(|keep: u8| keep != 0))?;
+/// assert_eq!(rows.slice(..count.get(&stream)? as usize)?.to_vec(&stream)?, [2]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// It takes temporary memory of a bit per element.
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if the output is too short; [`Error::TooLong`] if 32 bits do not hold the positions;
+/// [`Error::OutOfMemory`]: nothing is written in these cases. Any launch error.
+pub fn positions<'a, 'b, T: Pod, I: IndexOut, P: Predicate<T>>(
+    stream: &Stream,
+    input: impl Source<'a, T>,
+    output: impl Into<DeviceSliceMut<'b, I>>,
+    predicate: P,
+) -> Result<DeviceValue<u64>, Error> {
+    let (input, output) = (input.into_parts()?, output.into());
+    let len = input.len();
+    let _span = crate::span!(stream, "select::positions", len);
+    expect_room("the output of a selection", len, output.len())?;
+    let mut packed = stream.uninit::<u8>(len.div_ceil(8))?;
+    bits::pack(stream, input, &mut packed, predicate)?;
+    bits::positions(stream, Bits::new(&packed, 0, len)?, output)
+}
+
+/// [`positions`] in new memory of exactly their number. Waits for the number.
+///
+/// ```
+/// use gpu_primitives::operator::predicate;
+/// use gpu_primitives::{Device, Error, select};
+///
+/// let stream = Device::default()?.stream()?;
+/// let numbers = stream.upload(&[3u32, 80, 5, 90])?;
+/// let rows = select::collect_positions::<_, u32, _>(&stream, &numbers, predicate!(|x: u32| x > 10))?;
+/// assert_eq!(rows.to_vec(&stream)?, [1, 3]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`positions`] and of [`DeviceValue::get`].
+pub fn collect_positions<'a, T: Pod, I: IndexOut, P: Predicate<T>>(
+    stream: &Stream,
+    input: impl Source<'a, T>,
+    predicate: P,
+) -> Result<DeviceVec<I>, Error> {
+    let input = input.into_parts()?;
+    let mut all = stream.uninit::<I>(input.len())?;
+    let count = positions(stream, input, &mut all, predicate)?.get(stream)? as usize;
+    if count == all.len() {
+        return Ok(all);
+    }
+    let mut exact = stream.uninit::<I>(count)?;
+    exact.copy_from(stream, all.slice(..count)?)?;
+    Ok(exact)
+}
+
 /// [`select`] for pairs whose keys pass.
 ///
 /// # Errors
 /// Same as [`select`], and [`Error::LengthMismatch`] if there are not as many values as keys.
-pub fn select_pairs<'a, K: Pod, V: Pod, P: Predicate<K>>(
+pub fn select_pairs<'a, 'b, 'c, 'd, K: Pod, V: Pod, P: Predicate<K>>(
     stream: &Stream,
-    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
-    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'b, V>>),
+    output: (impl Into<DeviceSliceMut<'c, K>>, impl Into<DeviceSliceMut<'d, V>>),
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
@@ -128,11 +198,11 @@ pub fn select_pairs<'a, K: Pod, V: Pod, P: Predicate<K>>(
 ///
 /// # Errors
 /// Same as [`select`], and [`Error::LengthMismatch`] if there are not as many flags as items.
-pub fn flagged<'a, T: Pod>(
+pub fn flagged<'a, 'b, 'c, T: Pod>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
-    flags: impl Into<DeviceSlice<'a, u8>>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    flags: impl Into<DeviceSlice<'b, u8>>,
+    output: impl Into<DeviceSliceMut<'c, T>>,
 ) -> Result<DeviceValue<u64>, Error> {
     let (input, output) = (input.into(), output.into());
     flagged_any(stream, input.into(), flags.into(), output.into())
@@ -142,11 +212,11 @@ pub fn flagged<'a, T: Pod>(
 ///
 /// # Errors
 /// Same as [`flagged`], and [`Error::LengthMismatch`] if there are not as many values as keys.
-pub fn flagged_pairs<'a, K: Pod, V: Pod>(
+pub fn flagged_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod>(
     stream: &Stream,
-    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
-    flags: impl Into<DeviceSlice<'a, u8>>,
-    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'b, V>>),
+    flags: impl Into<DeviceSlice<'c, u8>>,
+    output: (impl Into<DeviceSliceMut<'d, K>>, impl Into<DeviceSliceMut<'e, V>>),
 ) -> Result<DeviceValue<u64>, Error> {
     let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
     flagged_pairs_any(stream, (keys.into(), values.into()), flags.into(), (to_keys.into(), to_values.into()))
@@ -169,11 +239,11 @@ pub fn flagged_pairs<'a, K: Pod, V: Pod>(
 ///
 /// # Errors
 /// Same as [`select`], and [`Error::LengthMismatch`] if there are not as many bits as items.
-pub fn by_bits<'a, T: Pod>(
+pub fn by_bits<'a, 'b, T: Pod>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
     bits: Bits<'a>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    output: impl Into<DeviceSliceMut<'b, T>>,
 ) -> Result<DeviceValue<u64>, Error> {
     let (input, output) = (input.into(), output.into());
     by_bits_any(stream, input.into(), bits, output.into())
@@ -187,23 +257,22 @@ fn by_bits_any(
 ) -> Result<DeviceValue<u64>, Error> {
     let _span = crate::span!(stream, "select::by_bits", input.len());
     expect_len("the bits", input.len(), bits.len())?;
-    let items = key_operands(stream, input, output)?;
+    let (from, to) = key_operands(stream, input, output)?;
     let (bytes, start, _) = bits.raw_parts(stream)?;
     let flags = BitFlags { bytes, start };
-    select_by_bits!(items.sizes() => (K, V, VEC, ROWS), {
-        if let Some((from, to)) = items.typed::<K, V>() {
+    select_by_bits!(from.sizes() => (K, V, VEC, ROWS), {
+        if let (Some(from), Some(to)) = (from.typed(), to.typed()) {
             return run_select::<K, V, _, 256, VEC, ROWS>(stream, from, to, flags);
         }
     }, else ());
     // The indices of items of other sizes, and then the items.
-    let len = items.len();
+    let len = from.keys.len();
     let mut indices = Indices::new(stream, len, len)?;
     let indexed = index_operands(stream, &mut indices)?;
-    let count = select_by_bits!(indexed.sizes() => (K, V, VEC, ROWS), {
-        let (from, to) = indexed.typed::<K, V>().expect("indices are aligned");
-        run_select::<K, V, _, 256, VEC, ROWS>(stream, from, to, flags)?
+    let count = select_by_bits!(indexed.0.sizes() => (K, V, VEC, ROWS), {
+        run_select::<K, V, _, 256, VEC, ROWS>(stream, indexed.0.as_types(), indexed.1.as_types(), flags)?
     });
-    indices.gather_held(stream, items.keys, items.to_keys.slice(0, len))?;
+    indices.gather_held(stream, from.keys, to.keys.slice(0, len))?;
     Ok(count)
 }
 
@@ -238,10 +307,10 @@ pub(super) fn flagged_pairs_any(
 ///
 /// # Errors
 /// Same as [`select`].
-pub fn partition<'a, T: Pod, P: Predicate<T>>(
+pub fn partition<'a, 'b, T: Pod, P: Predicate<T>>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    output: impl Into<DeviceSliceMut<'b, T>>,
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<T>() };
@@ -255,10 +324,10 @@ pub fn partition<'a, T: Pod, P: Predicate<T>>(
 ///
 /// # Errors
 /// Same as [`select_pairs`].
-pub fn partition_pairs<'a, K: Pod, V: Pod, P: Predicate<K>>(
+pub fn partition_pairs<'a, 'b, 'c, 'd, K: Pod, V: Pod, P: Predicate<K>>(
     stream: &Stream,
-    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
-    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'b, V>>),
+    output: (impl Into<DeviceSliceMut<'c, K>>, impl Into<DeviceSliceMut<'d, V>>),
     predicate: P,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<K>() };
@@ -276,17 +345,20 @@ enum Rest {
 }
 
 /// Selects items by a predicate.
-fn by(stream: &Stream, items: Operands, keep: HolePredicate, rest: Rest) -> Result<DeviceValue<u64>, Error> {
+fn by(stream: &Stream, items: Items, keep: HolePredicate, rest: Rest) -> Result<DeviceValue<u64>, Error> {
     match rest {
         Rest::Drop => by_predicate(stream, items, keep, Select { stream }),
         Rest::Append => by_predicate(stream, items, keep, Partition { stream }),
     }
 }
 
+/// What a selection reads, and where it writes.
+pub(super) type Items = (Columns, ColumnsMut);
+
 /// Checks that the output has room for all items.
-pub(super) fn key_operands(stream: &Stream, input: AnySlice<'_>, output: AnySliceMut<'_>) -> Result<Operands, Error> {
+pub(super) fn key_operands(stream: &Stream, input: AnySlice<'_>, output: AnySliceMut<'_>) -> Result<Items, Error> {
     expect_room("the output of a selection", input.len(), output.len())?;
-    Operands::keys(stream, input, output)
+    Ok((Columns::keys(stream, input)?, ColumnsMut::keys(stream, output)?))
 }
 
 /// Checks that the outputs have room for all items. There may be more room for keys than for values, or the other way round.
@@ -294,12 +366,12 @@ pub(super) fn pair_operands(
     stream: &Stream,
     input: (AnySlice<'_>, AnySlice<'_>),
     output: (AnySliceMut<'_>, AnySliceMut<'_>),
-) -> Result<Operands, Error> {
+) -> Result<Items, Error> {
     let len = input.0.len();
     expect_room("the output keys of a selection", len, output.0.len())?;
     expect_room("the output values of a selection", len, output.1.len())?;
     expect_len("the values of a selection", len, input.1.len())?;
-    Operands::pairs(stream, input, output)
+    Ok((Columns::of_any(stream, input)?, ColumnsMut::of_any(stream, output)?))
 }
 
 /// Work on items that pass a test.
@@ -307,16 +379,16 @@ pub(super) trait Job: Copy {
     type Output;
 
     /// Works with a kernel for these items that tests them, if there is one.
-    fn by_predicate(self, items: Operands, keep: HolePredicate) -> Result<Option<Self::Output>, Error>;
+    fn by_predicate(self, items: Items, keep: HolePredicate) -> Result<Option<Self::Output>, Error>;
 
     /// Works with a kernel for these items that reads flags, if there is one. There is one for indices.
-    fn by_flags(self, items: Operands, flags: Flags) -> Result<Option<Self::Output>, Error>;
+    fn by_flags(self, items: Items, flags: Flags) -> Result<Option<Self::Output>, Error>;
 }
 
 /// Selects by a predicate, in the form in which kernels exist: items of the sizes that kernels move, or their indices.
 pub(super) fn by_predicate<J: Job>(
     stream: &Stream,
-    items: Operands,
+    items: Items,
     keep: HolePredicate,
     job: J,
 ) -> Result<J::Output, Error> {
@@ -327,28 +399,20 @@ pub(super) fn by_predicate<J: Job>(
 }
 
 /// Tests the items first, and then selects by flags.
-fn by_test<J: Job>(stream: &Stream, items: Operands, keep: HolePredicate, job: J) -> Result<J::Output, Error> {
-    let flags = test(stream, items.keys, keep)?;
+fn by_test<J: Job>(stream: &Stream, items: Items, keep: HolePredicate, job: J) -> Result<J::Output, Error> {
+    let flags = test(stream, items.0.keys, keep)?;
     by_index(stream, items, Flags(flags.raw_view(stream)?), job)
 }
 
 /// Returns a flag for each item: whether it passes.
 fn test(stream: &Stream, items: Column, keep: HolePredicate) -> Result<DeviceVec<u8>, Error> {
-    let len = items.len();
-    let mut flags = stream.uninit::<u8>(len)?;
-    if len > 0 {
-        flag_items!(repr_size_or_bytes(items.size()) => H, {
-            let items = ReprInput::<H>::new(stream, items)?;
-            let kernel = FlagItems::<H, HolePredicate>::new(items.view, keep, flags.raw_view_mut(stream)?);
-            // SAFETY: one thread per item, and as many flags.
-            unsafe { stream.launch(kernel, len.div_ceil(FLAG_THREADS as usize))? };
-        });
-    }
+    let mut flags = stream.uninit::<u8>(items.len())?;
+    transform::write_arg(stream, results_of(keep.hole(), items), flags.raw_view_mut(stream)?.into())?;
     Ok(flags)
 }
 
 /// Selects by flags.
-fn by_flags(stream: &Stream, items: Operands, flags: Flags) -> Result<DeviceValue<u64>, Error> {
+fn by_flags(stream: &Stream, items: Items, flags: Flags) -> Result<DeviceValue<u64>, Error> {
     let job = Select { stream };
     match job.by_flags(items, flags)? {
         Some(count) => Ok(count),
@@ -357,25 +421,21 @@ fn by_flags(stream: &Stream, items: Operands, flags: Flags) -> Result<DeviceValu
 }
 
 /// Selects the indices of the items, and gathers the items by them.
-fn by_index<J: Job>(stream: &Stream, items: Operands, flags: Flags, job: J) -> Result<J::Output, Error> {
-    let len = items.len();
+fn by_index<J: Job>(stream: &Stream, (from, to): Items, flags: Flags, job: J) -> Result<J::Output, Error> {
+    let len = from.keys.len();
     let mut indices = Indices::new(stream, len, len)?;
     let indexed = index_operands(stream, &mut indices)?;
     let output = job.by_flags(indexed, flags)?.expect("there is a kernel for indices");
-    indices.gather_held(stream, items.keys, items.to_keys.slice(0, len))?;
-    indices.gather_held(stream, items.values, items.to_values.slice(0, len))?;
+    indices.gather_held(stream, from.keys, to.keys.slice(0, len))?;
+    indices.gather_held(stream, from.values, to.values.slice(0, len))?;
     Ok(output)
 }
 
 /// Returns indices as items to select.
-fn index_operands(stream: &Stream, indices: &mut Indices) -> Result<Operands, Error> {
+fn index_operands(stream: &Stream, indices: &mut Indices) -> Result<Items, Error> {
     let len = indices.from.len();
-    Ok(Operands {
-        keys: indices.from.raw_view(stream)?.into(),
-        values: no_values(len).as_const().into(),
-        to_keys: indices.to.raw_view_mut(stream)?.into(),
-        to_values: no_values(len).into(),
-    })
+    let from = Columns { keys: indices.from.raw_view(stream)?.into(), values: no_values(len).as_const().into() };
+    Ok((from, ColumnsMut { keys: indices.to.raw_view_mut(stream)?.into(), values: no_values(len).into() }))
 }
 
 #[derive(Clone, Copy)]
@@ -386,16 +446,16 @@ struct Select<'a> {
 impl Job for Select<'_> {
     type Output = DeviceValue<u64>;
 
-    fn by_predicate(self, items: Operands, keep: HolePredicate) -> Result<Option<DeviceValue<u64>>, Error> {
-        select_tiles!(items.sizes() => (K, V, VEC, ROWS), {
-            let Some((from, to)) = items.typed::<K, V>() else { return Ok(None) };
+    fn by_predicate(self, items: Items, keep: HolePredicate) -> Result<Option<DeviceValue<u64>>, Error> {
+        select_tiles!(items.0.sizes() => (K, V, VEC, ROWS), {
+            let (Some(from), Some(to)) = (items.0.typed(), items.1.typed()) else { return Ok(None) };
             run_select::<K, V, _, 256, VEC, ROWS>(self.stream, from, to, keep).map(Some)
         }, else Ok(None))
     }
 
-    fn by_flags(self, items: Operands, flags: Flags) -> Result<Option<DeviceValue<u64>>, Error> {
-        select_flagged!(items.sizes() => (K, V, VEC, ROWS), {
-            let Some((from, to)) = items.typed::<K, V>() else { return Ok(None) };
+    fn by_flags(self, items: Items, flags: Flags) -> Result<Option<DeviceValue<u64>>, Error> {
+        select_flagged!(items.0.sizes() => (K, V, VEC, ROWS), {
+            let (Some(from), Some(to)) = (items.0.typed(), items.1.typed()) else { return Ok(None) };
             run_select::<K, V, _, 256, VEC, ROWS>(self.stream, from, to, flags).map(Some)
         }, else Ok(None))
     }
@@ -409,16 +469,16 @@ struct Partition<'a> {
 impl Job for Partition<'_> {
     type Output = DeviceValue<u64>;
 
-    fn by_predicate(self, items: Operands, keep: HolePredicate) -> Result<Option<DeviceValue<u64>>, Error> {
-        partition_tiles!(items.sizes() => (K, V, VEC, ROWS), {
-            let Some((from, to)) = items.typed::<K, V>() else { return Ok(None) };
+    fn by_predicate(self, items: Items, keep: HolePredicate) -> Result<Option<DeviceValue<u64>>, Error> {
+        partition_tiles!(items.0.sizes() => (K, V, VEC, ROWS), {
+            let (Some(from), Some(to)) = (items.0.typed(), items.1.typed()) else { return Ok(None) };
             run_partition::<K, V, _, 256, VEC, ROWS>(self.stream, from, to, keep).map(Some)
         }, else Ok(None))
     }
 
-    fn by_flags(self, items: Operands, flags: Flags) -> Result<Option<DeviceValue<u64>>, Error> {
-        partition_flagged!(items.sizes() => (K, V, VEC, ROWS), {
-            let Some((from, to)) = items.typed::<K, V>() else { return Ok(None) };
+    fn by_flags(self, items: Items, flags: Flags) -> Result<Option<DeviceValue<u64>>, Error> {
+        partition_flagged!(items.0.sizes() => (K, V, VEC, ROWS), {
+            let (Some(from), Some(to)) = (items.0.typed(), items.1.typed()) else { return Ok(None) };
             run_partition::<K, V, _, 256, VEC, ROWS>(self.stream, from, to, flags).map(Some)
         }, else Ok(None))
     }
@@ -484,34 +544,34 @@ fn run_partition<K: Pod, V: Pod, F: Keep<K>, const THREADS: u32, const VEC: usiz
     Ok(count)
 }
 
-/// A tile shape for tests that need many tiles of few items.
-#[doc(hidden)]
-pub struct Shape<const THREADS: u32, const VEC: usize, const ROWS: usize>;
-
 /// [`select`] with a given tile shape.
-#[doc(hidden)]
+///
+/// # Errors
+/// Those of [`select`].
+#[cfg(feature = "testing")]
 pub fn select_shaped<T: RegisterRepr, P: Predicate<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     stream: &Stream,
     input: DeviceSlice<'_, T>,
     output: DeviceSliceMut<'_, T>,
     predicate: P,
-    _: Shape<THREADS, VEC, ROWS>,
 ) -> Result<DeviceValue<u64>, Error> {
     let items = key_operands(stream, input.into(), output.into())?;
-    let (from, to) = items.typed::<T, ()>().expect("the items have this type");
+    let (from, to) = (items.0.as_types::<T, ()>(), items.1.as_types());
     run_select::<_, _, _, THREADS, VEC, ROWS>(stream, from, to, HolePredicate::of::<T, P>(predicate))
 }
 
 /// [`partition`] with a given tile shape.
-#[doc(hidden)]
+///
+/// # Errors
+/// Those of [`partition`].
+#[cfg(feature = "testing")]
 pub fn partition_shaped<T: RegisterRepr, P: Predicate<T>, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     stream: &Stream,
     input: DeviceSlice<'_, T>,
     output: DeviceSliceMut<'_, T>,
     predicate: P,
-    _: Shape<THREADS, VEC, ROWS>,
 ) -> Result<DeviceValue<u64>, Error> {
     let items = key_operands(stream, input.into(), output.into())?;
-    let (from, to) = items.typed::<T, ()>().expect("the items have this type");
+    let (from, to) = (items.0.as_types::<T, ()>(), items.1.as_types());
     run_partition::<_, _, _, THREADS, VEC, ROWS>(stream, from, to, HolePredicate::of::<T, P>(predicate))
 }

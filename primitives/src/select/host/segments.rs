@@ -2,13 +2,14 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::{Job, Shape, by_predicate, key_operands, pair_operands, run_select};
+use super::{Items, Job, by_predicate, key_operands, pair_operands, run_select};
 use crate::arch::warp::LANES;
+#[cfg(feature = "testing")]
 use crate::hole::RegisterRepr;
 use crate::host::repr::expect_repr;
 use crate::host::runtime::column::{AnySlice, AnyVec, number};
 use crate::host::runtime::offsets::{Offsets, Trust, expect_offsets, invalid_offset};
-use crate::host::runtime::pairs::{Operands, Pairs, PairsMut};
+use crate::pairs::{Pairs, PairsMut};
 use crate::select::device::kernel::{select_segments, select_segments_flagged};
 use crate::select::device::predicate::{Flags, HolePredicate, Keep, Predicate};
 use crate::select::device::segments::{CheckOffsets, MoveOffsets, NoteShape, Offset, THREADS, Within};
@@ -43,11 +44,11 @@ use bytemuck::Pod;
 /// [`Error::InvalidOffsets`] if an offset is less than the previous one or greater than `input.len()`, or
 /// [`Error::LengthMismatch`] if there is no offset or the output is too short: nothing is written in these cases.
 /// The errors of [`select`](super::select); any launch error.
-pub fn segmented<'a, T: Pod, O: Offset, P: Predicate<T>>(
+pub fn segmented<'a, 'b, 'c, T: Pod, O: Offset, P: Predicate<T>>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, T>>,
-    offsets: impl Into<Offsets<'a, O>>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    offsets: impl Into<Offsets<'b, O>>,
+    output: impl Into<DeviceSliceMut<'c, T>>,
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
     const { expect_repr::<T>() };
@@ -62,11 +63,11 @@ pub fn segmented<'a, T: Pod, O: Offset, P: Predicate<T>>(
 ///
 /// # Errors
 /// Same as [`segmented`], and [`Error::LengthMismatch`] if there are not as many values as keys.
-pub fn segmented_pairs<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
+pub fn segmented_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
     stream: &Stream,
-    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
-    offsets: impl Into<Offsets<'a, O>>,
-    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'b, V>>),
+    offsets: impl Into<Offsets<'c, O>>,
+    output: (impl Into<DeviceSliceMut<'d, K>>, impl Into<DeviceSliceMut<'e, V>>),
     predicate: P,
 ) -> Result<DeviceVec<O>, Error> {
     const { expect_repr::<K>() };
@@ -80,12 +81,12 @@ pub fn segmented_pairs<'a, K: Pod, V: Pod, O: Offset, P: Predicate<K>>(
 
 fn by_segments(
     stream: &Stream,
-    items: Operands,
+    items: Items,
     offsets: AnySlice<'_>,
     keep: HolePredicate,
     trust: Trust,
 ) -> Result<AnyVec, Error> {
-    let bounds = Bounds::new(stream, offsets, items.len(), trust)?;
+    let bounds = Bounds::new(stream, offsets, items.0.keys.len(), trust)?;
     by_predicate(stream, items, keep, Segments { bounds: &bounds })
 }
 
@@ -144,11 +145,11 @@ struct Segments<'a> {
 }
 
 impl Segments<'_> {
-    /// Returns the new offsets.
-    fn moved(self, notes: &Notes, count: &DeviceValue<u64>) -> Result<AnyVec, Error> {
+    /// Writes the new offsets.
+    fn moved(self, notes: &Notes, count: &DeviceValue<u64>, output: &mut AnyVec) -> Result<(), Error> {
         let &Bounds { stream, offsets, len, .. } = self.bounds;
         typed!(offsets, |offsets: O| {
-            let mut output = stream.uninit::<O>(offsets.len())?;
+            let mut output = output.as_mut_slice().typed::<O>().expect("the new offsets have the type of the old ones");
             let kernel = MoveOffsets::new(
                 offsets.raw_view(stream)?,
                 output.raw_view_mut(stream)?,
@@ -160,8 +161,7 @@ impl Segments<'_> {
                 count.as_slice().raw_view(stream)?,
             );
             // SAFETY: one thread per offset; the notes come from this selection and have the same shape.
-            unsafe { stream.launch(kernel, offsets.len().div_ceil(THREADS as usize))? };
-            Ok(output.into())
+            unsafe { stream.launch(kernel, offsets.len().div_ceil(THREADS as usize)) }
         })
     }
 
@@ -172,7 +172,8 @@ impl Segments<'_> {
         to: PairsMut<K, V>,
         test: F,
     ) -> Result<AnyVec, Error> {
-        let Bounds { stream, range, len, .. } = self.bounds;
+        let Bounds { stream, range, len, offsets } = self.bounds;
+        let mut moved = AnyVec::uninit(stream, offsets.size(), offsets.len())?;
         let runs = len.div_ceil(BLOCK as usize * VEC * ROWS) * (BLOCK / LANES) as usize;
         let mut notes = Notes {
             shape: NoteShape { vec: VEC as u32, rows: ROWS as u32 },
@@ -188,30 +189,34 @@ impl Segments<'_> {
             rows: notes.rows.raw_view_mut(stream)?,
         };
         let count = run_select::<K, V, Within<F>, BLOCK, VEC, ROWS>(stream, from, to, keep)?;
-        self.moved(&notes, &count)
+        self.moved(&notes, &count, &mut moved)?;
+        Ok(moved)
     }
 }
 
 impl Job for Segments<'_> {
     type Output = AnyVec;
 
-    fn by_predicate(self, items: Operands, keep: HolePredicate) -> Result<Option<AnyVec>, Error> {
-        select_segments!(items.sizes() => (K, V, VEC, ROWS), {
-            let Some((from, to)) = items.typed::<K, V>() else { return Ok(None) };
+    fn by_predicate(self, items: Items, keep: HolePredicate) -> Result<Option<AnyVec>, Error> {
+        select_segments!(items.0.sizes() => (K, V, VEC, ROWS), {
+            let (Some(from), Some(to)) = (items.0.typed(), items.1.typed()) else { return Ok(None) };
             self.run::<K, V, _, 256, VEC, ROWS>(from, to, keep).map(Some)
         }, else Ok(None))
     }
 
-    fn by_flags(self, items: Operands, flags: Flags) -> Result<Option<AnyVec>, Error> {
-        select_segments_flagged!(items.sizes() => (K, V, VEC, ROWS), {
-            let Some((from, to)) = items.typed::<K, V>() else { return Ok(None) };
+    fn by_flags(self, items: Items, flags: Flags) -> Result<Option<AnyVec>, Error> {
+        select_segments_flagged!(items.0.sizes() => (K, V, VEC, ROWS), {
+            let (Some(from), Some(to)) = (items.0.typed(), items.1.typed()) else { return Ok(None) };
             self.run::<K, V, _, 256, VEC, ROWS>(from, to, flags).map(Some)
         }, else Ok(None))
     }
 }
 
 /// [`segmented`] with a given tile shape.
-#[doc(hidden)]
+///
+/// # Errors
+/// Those of [`segmented`].
+#[cfg(feature = "testing")]
 pub fn segmented_shaped<
     T: RegisterRepr,
     O: Offset,
@@ -225,10 +230,9 @@ pub fn segmented_shaped<
     offsets: Offsets<'_, O>,
     output: DeviceSliceMut<'_, T>,
     predicate: P,
-    _: Shape<BLOCK, VEC, ROWS>,
 ) -> Result<DeviceVec<O>, Error> {
     let items = key_operands(stream, input.into(), output.into())?;
-    let (from, to) = items.typed::<T, ()>().expect("the items have this type");
+    let (from, to) = (items.0.as_types::<T, ()>(), items.1.as_types());
     let bounds = Bounds::new(stream, offsets.as_slice().into(), from.keys.len(), offsets.trust())?;
     let test = HolePredicate::of::<T, P>(predicate);
     Ok(Segments { bounds: &bounds }.run::<T, (), HolePredicate, BLOCK, VEC, ROWS>(from, to, test)?.into_typed())

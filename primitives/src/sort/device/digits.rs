@@ -39,12 +39,6 @@ impl Digits {
         Self { sign, mask, shift: start, passes, last_mask: (1 << last) - 1, flip }
     }
 
-    /// The digits of bucket numbers, which are below 256.
-    #[cfg(not(target_arch = "nvptx64"))]
-    pub(crate) const fn of_buckets() -> Self {
-        Self::new(Sign::NONE, 0, 8, false)
-    }
-
     /// Returns the number of passes.
     pub(crate) const fn passes(&self) -> u32 {
         self.passes

@@ -10,6 +10,7 @@ use crate::block::radix::{self, PackedBuckets, RADIX, RankMemory};
 use crate::block::warp;
 use crate::buckets::{Buckets, HoleBuckets, bucket_of, last_bucket};
 use crate::form::kernel;
+use crate::input::Prefix;
 use crate::monoid::Sum;
 use crate::sort::Digits;
 use crate::transfer::Line;
@@ -38,7 +39,7 @@ const HISTOGRAM_ITEMS: usize = 4;
 /// The keys that a block of the histogram takes at a time.
 pub const HISTOGRAM_TILE: usize = HISTOGRAM_THREADS as usize * HISTOGRAM_ITEMS;
 /// The counters per bucket in a block of the histogram: with a single one, lanes with equal buckets would serialize.
-const PARTS: usize = 4;
+pub(super) const PARTS: usize = 4;
 
 /// Counts the buckets of all passes in one read, and prepares the scratch memory of the passes.
 ///
@@ -60,13 +61,14 @@ const PARTS: usize = 4;
     shared = shared_bytes::<u32>(B::MAX_PASSES * RADIX * PARTS) + shared_bytes::<u32>(1)
 )]
 pub unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(
-    keys: Global<K>,
+    keys: Prefix<K>,
     buckets: B,
     passes: u32,
     counts: GlobalMut<u64>,
     bases: GlobalMut<u64>,
     lookback: GlobalMut<u32>,
 ) {
+    let keys = keys.get();
     let mut memory = SharedMemory::new();
     let local = memory.take::<u32>(B::MAX_PASSES * RADIX * PARTS);
     let is_last = memory.take::<u32>(1);
@@ -85,48 +87,8 @@ pub unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(
     }
     thread::sync_threads();
 
-    let mut start = thread::block_idx_x() as usize * HISTOGRAM_TILE;
-    while start < keys.len() {
-        let tile = keys.slice(start, (keys.len() - start).min(HISTOGRAM_TILE));
-        let count = |key: K, pass: usize| {
-            let last = last_bucket(&buckets, pass as u32);
-            let bucket = bucket_of(&buckets, key, pass as u32, last) as usize;
-            local.atomic_add((pass * RADIX + bucket) * PARTS + lane_id() as usize % PARTS, 1);
-        };
-        if size_of::<K>() <= 8 {
-            // All loads are in flight together.
-            let mut items = [K::zeroed(); HISTOGRAM_ITEMS];
-            for j in 0..HISTOGRAM_ITEMS {
-                if j * HISTOGRAM_THREADS as usize + thread < tile.len() {
-                    items[j] = tile.get(j * HISTOGRAM_THREADS as usize + thread);
-                }
-            }
-            let now = opaque(tile.len() as u32);
-            for j in 0..HISTOGRAM_ITEMS {
-                if j as u32 * HISTOGRAM_THREADS + (thread as u32) < now {
-                    for pass in 0..B::MAX_PASSES {
-                        if pass < passes as usize {
-                            count(items[j], pass);
-                        }
-                    }
-                }
-            }
-        } else {
-            // Wide keys would take too many registers: handle one at a time, pass after pass.
-            let mut index = thread;
-            while index < tile.len() {
-                let key = tile.get(index);
-                let mut pass = 0;
-                while pass < passes as usize {
-                    count(key, pass);
-                    pass += 1;
-                }
-                index += HISTOGRAM_THREADS as usize;
-            }
-        }
-        start += thread::grid_dim_x() as usize * HISTOGRAM_TILE;
-    }
-    thread::sync_threads();
+    let (first, stride) = (thread::block_idx_x() as usize, thread::grid_dim_x() as usize);
+    count_digits(keys, (first * HISTOGRAM_TILE, stride * HISTOGRAM_TILE), buckets, passes, local);
 
     let mut i = thread;
     while i < counters {
@@ -174,6 +136,66 @@ pub unsafe fn bucket_histogram<K: Pod, B: Buckets<K>>(
     }
 }
 
+/// Counts the buckets of all passes of some tiles: `first`, and those after it at a distance of `stride` keys. The counters of a
+/// bucket are [`PARTS`] neighbours of `local`. A barrier follows.
+///
+/// # Safety
+/// All threads of a block of [`HISTOGRAM_THREADS`] call this. `local` has `PARTS * 256` counters for each pass, of which there are at
+/// most [`Buckets::MAX_PASSES`]. Nothing writes the keys.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub(super) unsafe fn count_digits<K: Pod, B: Buckets<K>>(
+    keys: Global<K>,
+    (first, stride): (usize, usize),
+    buckets: B,
+    passes: u32,
+    local: Shared<u32>,
+) {
+    let thread = thread::thread_idx_x() as usize;
+    let mut start = first;
+    while start < keys.len() {
+        let tile = keys.slice(start, (keys.len() - start).min(HISTOGRAM_TILE));
+        let count = |key: K, pass: usize| {
+            let last = last_bucket(&buckets, pass as u32);
+            let bucket = bucket_of(&buckets, key, pass as u32, last) as usize;
+            local.atomic_add((pass * RADIX + bucket) * PARTS + lane_id() as usize % PARTS, 1);
+        };
+        if size_of::<K>() <= 8 {
+            // All loads are in flight together.
+            let mut items = [K::zeroed(); HISTOGRAM_ITEMS];
+            for j in 0..HISTOGRAM_ITEMS {
+                if j * HISTOGRAM_THREADS as usize + thread < tile.len() {
+                    items[j] = tile.get(j * HISTOGRAM_THREADS as usize + thread);
+                }
+            }
+            let now = opaque(tile.len() as u32);
+            for j in 0..HISTOGRAM_ITEMS {
+                if j as u32 * HISTOGRAM_THREADS + (thread as u32) < now {
+                    for pass in 0..B::MAX_PASSES {
+                        if pass < passes as usize {
+                            count(items[j], pass);
+                        }
+                    }
+                }
+            }
+        } else {
+            // Wide keys would take too many registers: handle one at a time, pass after pass.
+            let mut index = thread;
+            while index < tile.len() {
+                let key = tile.get(index);
+                let mut pass = 0;
+                while pass < passes as usize {
+                    count(key, pass);
+                    pass += 1;
+                }
+                index += HISTOGRAM_THREADS as usize;
+            }
+        }
+        start += stride;
+    }
+    thread::sync_threads();
+}
+
 /// The flags of a look-back word, above 30 bits of count.
 const PARTIAL: u32 = 1 << 30;
 const INCLUSIVE: u32 = 2 << 30;
@@ -218,14 +240,14 @@ const fn max(a: usize, b: usize) -> usize {
 /// for earlier tickets. Counts are integers, so the order of their addition does not affect the result.
 ///
 /// # Safety
-/// The launch has one block per tile: `keys_in.len()` by `THREADS * ITEMS`, rounded up. `THREADS` is at least 256 and a
-/// tile has at most 65,536 items. There are at most 2^29 keys (`MAX_CHUNK`), and as many elements of `values_in`,
-/// unless values are zero-sized.
+/// The launch has one block per tile: the most keys that there can be by `THREADS * ITEMS`, rounded up. `THREADS` is at
+/// least 256 and a tile has at most 65,536 items. There are at most 2^29 keys (`MAX_CHUNK`), and as many elements of
+/// `values_in`, unless values are zero-sized.
 ///
 /// `bases` holds the 256 first positions of this launch's items, counted with the same `buckets` and pass. All
 /// positions that the items take from there on lie within `keys_out` and, unless values are zero-sized, `values_out`.
 /// `next_bases` has room for 256 positions and receives those of the items that follow (the next chunk of an input too
-/// long for one launch). `lookback` has 256 zeros per tile and one more (`lookback_len`).
+/// long for one launch), unless the device has fewer keys than the launch has tiles for: then none follow. `lookback` has 256 zeros per tile and one more (`lookback_len`).
 ///
 /// While the kernel runs, nothing writes the inputs or `bases`, and nothing else uses the other buffers. No output
 /// overlaps another buffer.
@@ -244,7 +266,7 @@ pub unsafe fn bucket_pass<
     const ITEMS: usize,
     const MIN_BLOCKS: u32,
 >(
-    keys_in: Global<K>,
+    keys_in: Prefix<K>,
     keys_out: GlobalMut<K>,
     values_in: Global<V>,
     values_out: GlobalMut<V>,
@@ -254,65 +276,166 @@ pub unsafe fn bucket_pass<
     next_bases: GlobalMut<u64>,
     lookback: GlobalMut<u32>,
 ) {
+    let any_order = size_of::<V>() == 0 && B::PURITY.is_promised() && buckets.is_any_order(pass);
+    let (ticket, ranking) = take_tile::<THREADS>(lookback, any_order);
+    let tile_len = THREADS as usize * ITEMS;
+    let start = ticket.get(0) as usize * tile_len;
+    let keys_in = keys_in.get();
+    if start >= keys_in.len() {
+        // The device has fewer keys than the launch has room for. No tile waits for this one.
+        return;
+    }
+    let valid = (keys_in.len() - start).min(tile_len);
+    let tile = Tile {
+        keys_in: keys_in.slice(start, valid),
+        keys_out,
+        values_out,
+        buckets,
+        pass,
+        place: ChunkTile { ticket, tile_len, values_in, bases, next_bases },
+        lookback,
+        ranking,
+    };
+    distribute_tile::<K, V, B, _, THREADS, ITEMS>(tile, any_order);
+}
+
+/// Takes the next tile. Returns where the block finds its number, and the zeroed memory of the ranking. The number can be read again
+/// where it is needed, so that it takes no register meanwhile.
+///
+/// # Safety
+/// All threads of the block call this, once. The shared memory is that of [`pass_shared`]. `lookback` has the words of one tile per
+/// block, and the ticket after them.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub(super) unsafe fn take_tile<const THREADS: u32>(
+    lookback: GlobalMut<u32>,
+    any_order: bool,
+) -> (Shared<u32>, RankMemory) {
     let mut memory = SharedMemory::new();
     memory.take::<u64>(RADIX);
     let ticket = memory.take::<u32>(1);
-    let words = memory.take::<u32>(RankMemory::words(THREADS));
     if thread::thread_idx_x() == 0 {
         let next = thread::grid_dim_x() as usize * RADIX;
         ticket.set(0, lookback.atomic_add(next, 1, Scope::Gpu, Order::Relaxed));
     }
-    let any_order = size_of::<V>() == 0 && B::PURITY.is_promised() && buckets.is_any_order(pass);
-    let ranking = RankMemory::cleared::<THREADS>(words, any_order);
+    let ranking = RankMemory::cleared::<THREADS>(memory.take::<u32>(RankMemory::words(THREADS)), any_order);
     thread::sync_threads();
+    (ticket, ranking)
+}
 
-    let tile_len = THREADS as usize * ITEMS;
-    let tile = ticket.get(0);
-    let start = tile as usize * tile_len;
-    let valid = (keys_in.len() - start).min(tile_len);
-    let tile = Tile {
-        number: tile,
-        keys_in: keys_in.slice(start, valid),
-        keys_out,
-        values_in: if size_of::<V>() == 0 { values_in } else { values_in.slice(start, valid) },
-        values_out,
-        buckets,
-        pass,
-        bases,
-        next_bases,
-        lookback,
-        ranking,
-    };
-    if valid == tile_len && keys_out.len() <= u32::MAX as usize {
+/// The place of a tile among the others, and where its items go.
+pub(super) trait Place<V: Pod>: Copy {
+    /// Returns the number of the tile: it looks back at lower ones.
+    ///
+    /// # Safety
+    /// All threads of the block have [taken](take_tile) the tile.
+    unsafe fn number(self) -> u32;
+
+    /// Returns the `len` values of the tile.
+    ///
+    /// # Safety
+    /// As for [`number`](Self::number), and the tile has as many items.
+    unsafe fn values(self, len: usize) -> Global<V>;
+
+    /// Returns the position of the first item of a bucket.
+    ///
+    /// # Safety
+    /// The positions exist, and nothing writes them.
+    unsafe fn first(self, bucket: usize) -> u64;
+
+    /// Passes on where the items of a bucket end in the tile.
+    ///
+    /// # Safety
+    /// As for [`first`](Self::first).
+    unsafe fn pass_on(self, bucket: usize, end: u64);
+}
+
+/// A tile of a part of the items. The last tile writes the positions of the items that follow.
+#[derive(Clone, Copy)]
+struct ChunkTile<V> {
+    ticket: Shared<u32>,
+    tile_len: usize,
+    values_in: Global<V>,
+    bases: Global<u64>,
+    next_bases: GlobalMut<u64>,
+}
+
+impl<V: Pod> Place<V> for ChunkTile<V> {
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn number(self) -> u32 {
+        self.ticket.get(0)
+    }
+
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn values(self, len: usize) -> Global<V> {
+        self.values_in.slice(self.number() as usize * self.tile_len, len)
+    }
+
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn first(self, bucket: usize) -> u64 {
+        self.bases.get(bucket)
+    }
+
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    unsafe fn pass_on(self, bucket: usize, end: u64) {
+        if self.number() == thread::grid_dim_x() - 1 {
+            self.next_bases.set(bucket, end);
+        }
+    }
+}
+
+/// What a block of a pass works on: its tile, and the kernel's other arguments.
+#[derive(Clone, Copy)]
+pub(super) struct Tile<K: Pod, V: Pod, B, P> {
+    pub keys_in: Global<K>,
+    pub keys_out: GlobalMut<K>,
+    pub values_out: GlobalMut<V>,
+    pub buckets: B,
+    pub pass: u32,
+    pub place: P,
+    pub lookback: GlobalMut<u32>,
+    pub ranking: RankMemory,
+}
+
+/// Distributes the items of a tile, in the way that is the fastest for it.
+///
+/// # Safety
+/// The contract of [`bucket_pass`]. All threads of the block call this with the same arguments. The ranking memory was zeroed by
+/// [`take_tile`], for the same order.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub(super) unsafe fn distribute_tile<
+    K: Pod,
+    V: Pod,
+    B: Buckets<K>,
+    P: Place<V>,
+    const THREADS: u32,
+    const ITEMS: usize,
+>(
+    tile: Tile<K, V, B, P>,
+    any_order: bool,
+) {
+    if tile.keys_in.len() == THREADS as usize * ITEMS && tile.keys_out.len() <= u32::MAX as usize {
         if any_order {
-            distribute::<K, V, B, THREADS, ITEMS, true, true>(tile);
+            distribute::<K, V, B, P, THREADS, ITEMS, true, true>(tile);
         } else {
-            distribute::<K, V, B, THREADS, ITEMS, true, false>(tile);
+            distribute::<K, V, B, P, THREADS, ITEMS, true, false>(tile);
         }
     } else {
         if any_order {
             // This one keeps the order, for which more has to be zero.
-            RankMemory::cleared::<THREADS>(words, false);
+            let mut memory = SharedMemory::new();
+            memory.take::<u64>(RADIX);
+            memory.take::<u32>(1);
+            RankMemory::cleared::<THREADS>(memory.take::<u32>(RankMemory::words(THREADS)), false);
             thread::sync_threads();
         }
-        distribute::<K, V, B, THREADS, ITEMS, false, false>(tile);
+        distribute::<K, V, B, P, THREADS, ITEMS, false, false>(tile);
     }
-}
-
-/// What a block of [`bucket_pass`] works on: its tile, and the kernel's other arguments.
-#[derive(Clone, Copy)]
-struct Tile<K: Pod, V: Pod, B> {
-    number: u32,
-    keys_in: Global<K>,
-    keys_out: GlobalMut<K>,
-    values_in: Global<V>,
-    values_out: GlobalMut<V>,
-    buckets: B,
-    pass: u32,
-    bases: Global<u64>,
-    next_bases: GlobalMut<u64>,
-    lookback: GlobalMut<u32>,
-    ranking: RankMemory,
 }
 
 /// Distributes the items of one tile. If it `IS_WHOLE`, all its items exist, and positions have 32 bits. Then nothing
@@ -328,14 +451,15 @@ unsafe fn distribute<
     K: Pod,
     V: Pod,
     B: Buckets<K>,
+    P: Place<V>,
     const THREADS: u32,
     const ITEMS: usize,
     const IS_WHOLE: bool,
     const ANY_ORDER: bool,
 >(
-    tile: Tile<K, V, B>,
+    tile: Tile<K, V, B, P>,
 ) {
-    let Tile { number, keys_in, keys_out, values_in, values_out, buckets, pass, lookback, ranking, .. } = tile;
+    let Tile { keys_in, keys_out, values_out, buckets, pass, place, lookback, ranking } = tile;
     let tile_len = THREADS as usize * ITEMS;
     // Per bucket: its items go to this position plus their rank in the tile.
     let (places, short_places) = (SharedMemory::new().take::<u64>(RADIX), SharedMemory::new().take::<u32>(2 * RADIX));
@@ -366,6 +490,7 @@ unsafe fn distribute<
         if B::PURITY.is_promised() { count - missing } else { count.saturating_sub(missing) }
     };
     let publish = |count: u32| {
+        let number = place.number();
         let flag = if number == 0 { INCLUSIVE } else { PARTIAL };
         lookback.atomic_store(word(number, thread), flag | there(count), Scope::Gpu, Order::Relaxed);
     };
@@ -391,7 +516,9 @@ unsafe fn distribute<
     let load_values = || {
         let mut values = [V::zeroed(); ITEMS];
         let now = opaque(here);
-        let mine = values_in.slice(first as usize, if IS_WHOLE { tile_len - first as usize } else { here as usize });
+        let mine = place
+            .values(keys_in.len())
+            .slice(first as usize, if IS_WHOLE { tile_len - first as usize } else { here as usize });
         for j in 0..ITEMS {
             if exists(j, now) {
                 values[j] = mine.get(j * LANES as usize);
@@ -405,15 +532,14 @@ unsafe fn distribute<
     let mut values = if is_early { load_values() } else { [V::zeroed(); ITEMS] };
     if thread < RADIX {
         let count = there(own.count);
+        let number = place.number();
         let mut before = 0;
         if number > 0 {
             before = look_back(lookback, number, thread);
             lookback.atomic_store(word(number, thread), INCLUSIVE | (before + count), Scope::Gpu, Order::Relaxed);
         }
-        let base = tile.bases.get(thread);
-        if number == thread::grid_dim_x() - 1 {
-            tile.next_bases.set(thread, base + (before + count) as u64);
-        }
+        let base = place.first(thread);
+        place.pass_on(thread, base + (before + count) as u64);
         let place = (base + before as u64).wrapping_sub(own.before as u64);
         if IS_WHOLE {
             short_places.set(thread, place as u32);
@@ -539,8 +665,8 @@ pub const fn block_shared<K, V>(threads: u32, items: usize) -> usize {
 /// input.
 ///
 /// # Safety
-/// The launch has one block per chunk: `keys_in.len()` by `THREADS * ITEMS`, rounded up. `THREADS` is at least 256 and
-/// a chunk has at most 65,536 items. `keys_out` is as long as `keys_in`; so are `values_in` and `values_out`, unless
+/// The launch has at least one block per chunk: `keys_in.get().len()` by `THREADS * ITEMS`, rounded up. `THREADS` is at
+/// least 256 and a chunk has at most 65,536 items. `keys_out` is at least as long as the keys; so are `values_in` and `values_out`, unless
 /// values are zero-sized. Each output is the memory of its input, or overlaps no other buffer. While the kernel runs,
 /// nothing else writes the inputs or uses the outputs.
 #[kernel(
@@ -551,13 +677,47 @@ pub const fn block_shared<K, V>(threads: u32, items: usize) -> usize {
     native = crate::sort::native::sort_block
 )]
 pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, const ITEMS: usize>(
-    keys_in: Global<K>,
+    keys_in: Prefix<K>,
     keys_out: GlobalMut<K>,
     values_in: Global<V>,
     values_out: GlobalMut<V>,
     buckets: B,
     passes: u32,
 ) {
+    let keys_in = keys_in.get();
+    let tile_len = THREADS as usize * ITEMS;
+    let start = thread::block_idx_x() as usize * tile_len;
+    if start >= keys_in.len() {
+        return;
+    }
+    let len = if keys_in.len() - start < tile_len { keys_in.len() - start } else { tile_len };
+    let chunk = BlockItems { keys_in, keys_out, values_in, values_out, start, len };
+    sort_items::<K, V, B, THREADS, ITEMS>(chunk, buckets, passes);
+}
+
+/// What one block sorts.
+#[derive(Clone, Copy)]
+pub(super) struct BlockItems<K: Pod, V: Pod> {
+    pub keys_in: Global<K>,
+    pub keys_out: GlobalMut<K>,
+    pub values_in: Global<V>,
+    pub values_out: GlobalMut<V>,
+    pub start: usize,
+    pub len: usize,
+}
+
+/// Sorts the items of a block.
+///
+/// # Safety
+/// The contract of [`sort_block`]. The shared memory is that of [`block_shared`], and there are at most `THREADS * ITEMS` items.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+pub(super) unsafe fn sort_items<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, const ITEMS: usize>(
+    items: BlockItems<K, V>,
+    buckets: B,
+    passes: u32,
+) {
+    let BlockItems { keys_in, keys_out, values_in, values_out, start, len } = items;
     let tile_len = THREADS as usize * ITEMS;
     let mut memory = SharedMemory::new();
     let exchange_keys = memory.take::<K>(tile_len);
@@ -565,18 +725,14 @@ pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, cons
     let ranking = SharedMemory::new().take::<u32>(RankMemory::words(THREADS));
 
     let first = warp_id() as usize * LANES as usize * ITEMS + lane_id() as usize;
-    let start = thread::block_idx_x() as usize * tile_len;
-    let end = if keys_in.len() - start < tile_len { keys_in.len() } else { start + tile_len };
-    let here = (end - start).saturating_sub(first) as u32;
+    let here = len.saturating_sub(first) as u32;
     let mut keys = [K::zeroed(); ITEMS];
     let mut values = [V::zeroed(); ITEMS];
     for j in 0..ITEMS {
         let index = start + first + j * LANES as usize;
         if (j as u32 * LANES) < here {
             keys[j] = keys_in.get(index);
-            if size_of::<V>() > 0 {
-                values[j] = values_in.get(index);
-            }
+            values[j] = values_in.get(index);
         }
     }
     let mut pass = 0;
@@ -602,16 +758,12 @@ pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, cons
         thread::sync_threads();
         for j in 0..ITEMS {
             exchange_keys.set(places[j], keys[j]);
-            if size_of::<V>() > 0 {
-                exchange_values.set(places[j], values[j]);
-            }
+            exchange_values.set(places[j], values[j]);
         }
         thread::sync_threads();
         for j in 0..ITEMS {
             keys[j] = exchange_keys.get(first + j * LANES as usize);
-            if size_of::<V>() > 0 {
-                values[j] = exchange_values.get(first + j * LANES as usize);
-            }
+            values[j] = exchange_values.get(first + j * LANES as usize);
         }
         thread::sync_threads();
         pass += 1;
@@ -620,9 +772,7 @@ pub unsafe fn sort_block<K: Pod, V: Pod, B: Buckets<K>, const THREADS: u32, cons
         let index = start + first + j * LANES as usize;
         if (j as u32 * LANES) < here {
             keys_out.set(index, keys[j]);
-            if size_of::<V>() > 0 {
-                values_out.set(index, values[j]);
-            }
+            values_out.set(index, values[j]);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The kernels, and the functions and operators that they call.
 
 pub(crate) mod digits;
-pub(crate) mod encode;
 pub(crate) mod kernel;
 pub(crate) mod pack;
+pub(crate) mod rows;
 pub(crate) mod shape;

@@ -68,17 +68,17 @@ impl Chunks {
         let are_merged = chunks > 1 && from.keys.size() <= 8;
         if self.len == SHORT {
             sort_short!(from.sizes() => (K, V), {
-                let (from, to) = (from.as_types::<K, V>(), to.as_types::<K, V>());
-                let kernel = ShortSort::<K, V, Digits>::new(from.keys, to.keys, from.values, to.values, digits, passes)
+                let (keys, from, to) = (from.keys.prefix::<K>(), from.as_types::<K, V>(), to.as_types::<K, V>());
+                let kernel = ShortSort::<K, V, Digits>::new(keys, to.keys, from.values, to.values, digits, passes)
                     .followed_by(if are_merged { merged::<K> } else { |_| {} });
                 // SAFETY: one block per chunk; keys and values have equal lengths.
                 return unsafe { stream.launch(kernel, chunks) };
             }, else ());
         }
         sort_digits!(from.sizes() => (K, V, ITEMS, BLOCK_ITEMS), {
-            let (from, to) = (from.as_types::<K, V>(), to.as_types::<K, V>());
+            let (keys, from, to) = (from.keys.prefix::<K>(), from.as_types::<K, V>(), to.as_types::<K, V>());
             let kernel =
-                BlockSort::<K, V, Digits, BLOCK_ITEMS>::new(from.keys, to.keys, from.values, to.values, digits, passes)
+                BlockSort::<K, V, Digits, BLOCK_ITEMS>::new(keys, to.keys, from.values, to.values, digits, passes)
                     .followed_by(if are_merged { merged::<K> } else { |_| {} });
             // SAFETY: one block per chunk; keys and values have equal lengths.
             unsafe { stream.launch(kernel, chunks) }

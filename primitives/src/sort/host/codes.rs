@@ -21,10 +21,10 @@ use crate::{DeviceSliceMut, Error, Stream, transform};
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if the lengths differ; any launch error.
-pub fn encode<'a, K: RadixKey>(
+pub fn encode<'a, 'b, K: RadixKey>(
     stream: &Stream,
     keys: impl Source<'a, K>,
-    codes: impl Into<DeviceSliceMut<'a, K::Code>>,
+    codes: impl Into<DeviceSliceMut<'b, K::Code>>,
 ) -> Result<(), Error> {
     transform::write(stream, keys.into_parts()?.codes(), codes)
 }
@@ -33,10 +33,10 @@ pub fn encode<'a, K: RadixKey>(
 ///
 /// # Errors
 /// Same as [`encode`].
-pub fn decode<'a, K: FromCode>(
+pub fn decode<'a, 'b, K: FromCode>(
     stream: &Stream,
     codes: impl Source<'a, K::Code>,
-    keys: impl Into<DeviceSliceMut<'a, K>>,
+    keys: impl Into<DeviceSliceMut<'b, K>>,
 ) -> Result<(), Error> {
     transform::write(stream, codes.into_parts()?.keys::<K>(), keys)
 }

@@ -107,7 +107,7 @@ impl<K: Pod, V: Pod, B: Buckets<K>> Kernels for Typed<K, V, B> {
 
     unsafe fn count(&self, stream: &Stream, histogram: Histogram, blocks: usize, is_small: bool) -> Result<(), Error> {
         let Histogram { keys, passes, counts, bases, lookback } = histogram;
-        let kernel = BucketHistogram::new(keys.as_type::<K>(), self.buckets, passes, counts, bases, lookback);
+        let kernel = BucketHistogram::new(keys.prefix::<K>(), self.buckets, passes, counts, bases, lookback);
         let kernel = if const { size_of::<K>() <= 8 } && is_small {
             kernel.followed_by(Upcoming::kernel::<SmallPass<K, V, B>>)
         } else {
@@ -124,7 +124,7 @@ impl<K: Pod, V: Pod, B: Buckets<K>> Kernels for Typed<K, V, B> {
         macro_rules! launch {
             ($pass:ty) => {{
                 let kernel = <$pass>::new(
-                    from.keys,
+                    chunk.from.keys.prefix::<K>(),
                     to.keys,
                     from.values,
                     to.values,
@@ -236,7 +236,7 @@ pub fn run_passes(
     for pass in 0..count {
         let target = targets[pass as usize % 2];
         passes.run(stream, pass, source, target)?;
-        source = target.as_const();
+        source = target.as_const().limited(from.limit());
     }
     Ok(())
 }

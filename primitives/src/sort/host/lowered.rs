@@ -4,18 +4,19 @@
 
 use super::chunks::Chunks;
 use super::distribute::{Kernels, Spare, Typed, is_moved, run_passes};
+use super::rows;
 use crate::compare::HoleOrder;
-use crate::host::repr::repr_layout_or_bytes;
 use crate::host::runtime::column::{AnySlice, AnySliceMut, AnyVec, Column, ColumnMut};
 use crate::host::runtime::pairs::{Columns, ColumnsMut};
+use crate::host::source::{self, Source};
 use crate::key::HoleCode;
 use crate::merge_sort;
+use crate::operator::map;
 use crate::sized;
-use crate::sort::device::encode::{EncodeKeys, THREADS as ENCODE_THREADS, encode_keys};
 use crate::sort::device::kernel::sort_digits;
 use crate::sort::{Digits, Options, Side, Sign, U256};
-use crate::transform::laid_out::{Indices, LaidOut, LaidOutMut};
-use crate::{DeviceVec, Error, Stream, expect_len, permute, transfer, transform};
+use crate::transform::laid_out::{Indices, LaidOut, LaidOutMut, copy_first};
+use crate::{DeviceVec, Error, Stream, expect_len, permute, transform};
 use std::alloc::Layout;
 
 /// Sorts codes of 4, 8, 16 or 32 bytes, by their lowest `bits` bits, together with values of any size. Values of no size are
@@ -87,12 +88,14 @@ pub(crate) struct Coding {
     pub sign: Sign,
     /// The function, unless keys are numbers: the sign says how those become codes.
     pub code: Option<HoleCode>,
+    /// Whether keys are floats of two bytes.
+    pub is_half: bool,
 }
 
 impl Coding {
     /// Codes are their own.
     pub fn of_codes(size: usize) -> Self {
-        Self { size, bits: 8 * size as u32, sign: Sign::NONE, code: None }
+        Self { size, bits: 8 * size as u32, sign: Sign::NONE, code: None, is_half: false }
     }
 
     /// Returns the layout of the codes, in the types that kernels have for them.
@@ -103,12 +106,17 @@ impl Coding {
         )
     }
 
-    fn digits(&self, options: &Options) -> Result<Option<Digits>, Error> {
+    pub(super) fn digits(&self, options: &Options) -> Result<Option<Digits>, Error> {
         options.digits(self.sign, self.bits)
     }
 
+    /// Checks that codes have the bits to compare.
+    pub fn expect_bits(&self, options: &Options) -> Result<(), Error> {
+        self.digits(options).map(drop)
+    }
+
     /// Returns whether kernels can sort the keys where they are.
-    fn is_in_place(&self, keys: ColumnsMut) -> bool {
+    pub(super) fn is_in_place(&self, keys: ColumnsMut) -> bool {
         let keys = keys.keys.as_const();
         keys.size() <= 8 && self.code.is_none() && keys.has_layout(self.layout())
     }
@@ -122,7 +130,7 @@ pub(crate) fn keys(
     options: &Options,
 ) -> Result<(), Error> {
     expect_len("the output of a sort", from.len(), to.len())?;
-    sort_to(stream, Columns::keys(stream, from)?, ColumnsMut::keys(stream, to)?, coding, options)
+    sort_to(stream, Columns::keys(stream, from)?, ColumnsMut::keys(stream, to)?, coding, options, None)
 }
 
 pub(crate) fn pairs(
@@ -133,7 +141,7 @@ pub(crate) fn pairs(
     options: &Options,
 ) -> Result<(), Error> {
     let (from, to) = operands(stream, from, to)?;
-    sort_to(stream, from, to, coding, options)
+    sort_to(stream, from, to, coding, options, None)
 }
 
 pub(crate) fn keys_in_place(
@@ -241,7 +249,7 @@ pub(crate) fn pairs_by_digits(
 }
 
 /// Returns the input and the output of a sort of pairs.
-fn operands(
+pub(super) fn operands(
     stream: &Stream,
     from: (AnySlice<'_>, AnySlice<'_>),
     to: (AnySliceMut<'_>, AnySliceMut<'_>),
@@ -253,47 +261,73 @@ fn operands(
 
 /// Returns the targets of the passes. The last pass writes to the output, so with an odd number of passes the first one does
 /// too.
-fn turns(to: ColumnsMut, spare: ColumnsMut, passes: u32) -> [ColumnsMut; 2] {
+pub(super) fn turns(to: ColumnsMut, spare: ColumnsMut, passes: u32) -> [ColumnsMut; 2] {
     if passes % 2 == 1 { [to, spare] } else { [spare, to] }
 }
 
-/// Sorts in the form in which kernels exist: numbers in the type of their codes, other keys by their codes.
-fn sort_to(stream: &Stream, from: Columns, to: ColumnsMut, coding: &Coding, options: &Options) -> Result<(), Error> {
+/// Sorts in the form in which kernels exist: numbers in the type of their codes, other keys by their codes. Sorts all, or each row of so
+/// many items.
+pub(super) fn sort_to(
+    stream: &Stream,
+    from: Columns,
+    to: ColumnsMut,
+    coding: &Coding,
+    options: &Options,
+    row: Option<usize>,
+) -> Result<(), Error> {
     assert_eq!(from.sizes(), to.sizes(), "the output of a sort has elements of the same sizes");
     let Some(digits) = coding.digits(options)? else {
         return copy_all(stream, from, to);
     };
     if let Some(code) = coding.code {
-        return sort_coded(stream, from, to, coding.layout(), code, digits);
+        let sort = if coding.is_half { sort_halves } else { sort_coded };
+        return sort(stream, from, to, coding.layout(), code, (digits, row));
     }
     let keys = LaidOut::new(stream, from.keys, coding.layout())?;
-    let to_keys = LaidOutMut::new(stream, to.keys, coding.layout())?;
+    let to_keys = LaidOutMut::first(stream, to.keys, coding.layout(), from.limit().counted())?;
     let from = Columns { keys: keys.view, values: from.values };
-    sort_values(stream, from, ColumnsMut { keys: to_keys.view, values: to.values }, digits)?;
+    sort_values(stream, from, ColumnsMut { keys: to_keys.view, values: to.values }, digits, row)?;
     to_keys.finish(stream)
 }
 
 /// Sorts codes of `bits` bits, the largest first, with their values. Equal ones keep their order.
 pub(crate) fn descending_codes(stream: &Stream, from: Columns, to: ColumnsMut, bits: u32) -> Result<(), Error> {
-    sort_values(stream, from, to, Digits::new(Sign::NONE, 0, bits, true))
+    sort_values(stream, from, to, Digits::new(Sign::NONE, 0, bits, true), None)
 }
 
 /// Sorts codes with values of any size.
-fn sort_values(stream: &Stream, from: Columns, to: ColumnsMut, digits: Digits) -> Result<(), Error> {
+fn sort_values(
+    stream: &Stream,
+    from: Columns,
+    to: ColumnsMut,
+    digits: Digits,
+    row: Option<usize>,
+) -> Result<(), Error> {
     let code = from.keys.size();
-    if code > 16 || is_moved(code, from.values) && is_moved(code, to.values.as_const()) {
-        return sort_codes(stream, from, to, digits);
+    if code > 16 || moves(code, from.values, row) && moves(code, to.values.as_const(), row) {
+        return sort_codes(stream, from, to, digits, row);
     }
-    let indices = sort_indices(stream, from.keys, to.keys, digits)?;
+    let indices = sort_indices(stream, from.keys, to.keys, digits, row)?;
     indices.gather_held(stream, from.values, to.values)
 }
 
+/// Returns whether the kernels move these values with codes of `code` bytes.
+fn moves(code: usize, values: Column, row: Option<usize>) -> bool {
+    if row.is_some() { rows::is_moved(code, values) } else { is_moved(code, values) }
+}
+
 /// Sorts codes, and returns where their values go.
-fn sort_indices(stream: &Stream, codes: Column, sorted: ColumnMut, digits: Digits) -> Result<Indices, Error> {
+pub(super) fn sort_indices(
+    stream: &Stream,
+    codes: Column,
+    sorted: ColumnMut,
+    digits: Digits,
+    row: Option<usize>,
+) -> Result<Indices, Error> {
     let mut indices = Indices::new(stream, codes.len(), codes.len())?;
     let from = Columns { keys: codes, values: indices.from.raw_view(stream)?.into() };
     let to = ColumnsMut { keys: sorted, values: indices.to.raw_view_mut(stream)?.into() };
-    sort_codes(stream, from, to, digits)?;
+    sort_codes(stream, from, to, digits, row)?;
     Ok(indices)
 }
 
@@ -305,7 +339,7 @@ fn sort_coded(
     to: ColumnsMut,
     layout: Layout,
     code: HoleCode,
-    digits: Digits,
+    (digits, row): (Digits, Option<usize>),
 ) -> Result<(), Error> {
     let len = from.keys.len();
     if len == 0 {
@@ -313,37 +347,61 @@ fn sort_coded(
     }
     let mut codes = encode_keys_of(stream, from.keys, layout, code)?;
     let mut sorted = AnyVec::uninit(stream, layout.size(), len)?;
-    let (codes, sorted) = (codes.raw_view_mut(stream)?.as_const(), sorted.raw_view_mut(stream)?);
+    let (codes, sorted) = (codes.raw_view_mut(stream)?.as_const().limited(from.limit()), sorted.raw_view_mut(stream)?);
     let size = layout.size();
-    let moves_keys = is_moved(size, from.keys) && is_moved(size, to.keys.as_const());
+    let moves_keys = moves(size, from.keys, row) && moves(size, to.keys.as_const(), row);
     if from.values.size() == 0 && size <= 8 && moves_keys {
         let from = Columns { keys: codes, values: from.keys };
-        return sort_codes(stream, from, ColumnsMut { keys: sorted, values: to.keys }, digits);
+        return sort_codes(stream, from, ColumnsMut { keys: sorted, values: to.keys }, digits, row);
     }
-    let indices = sort_indices(stream, codes, sorted, digits)?;
+    let indices = sort_indices(stream, codes, sorted, digits, row)?;
     indices.gather_held(stream, from.keys, to.keys)?;
     indices.gather_held(stream, from.values, to.values)
+}
+
+/// Sorts floats of two bytes by their codes, which give them back.
+fn sort_halves(
+    stream: &Stream,
+    from: Columns,
+    to: ColumnsMut,
+    layout: Layout,
+    code: HoleCode,
+    (digits, row): (Digits, Option<usize>),
+) -> Result<(), Error> {
+    let len = from.keys.len();
+    if len == 0 {
+        return Ok(());
+    }
+    let mut codes = encode_keys_of(stream, from.keys, layout, code)?;
+    let mut sorted = stream.uninit::<u32>(len)?;
+    let limit = from.limit();
+    let coded = Columns { keys: codes.raw_view_mut(stream)?.as_const().limited(limit), values: from.values };
+    let to_codes = ColumnsMut { keys: sorted.raw_view_mut(stream)?.into(), values: to.values };
+    sort_values(stream, coded, to_codes, digits, row)?;
+    let bits =
+        map!(|code: u32| -> u16 { if code >> 15 == 0 { (code ^ 0xFFFF) as u16 } else { (code ^ 0x8000) as u16 } });
+    let keys = source::map(&sorted, bits).into_parts()?.lower().open(stream)?.fused();
+    transform::write_arg(stream, keys.limited(limit.counted()), to.keys)
 }
 
 /// Computes the codes of keys.
 pub(super) fn encode_keys_of(stream: &Stream, keys: Column, layout: Layout, code: HoleCode) -> Result<AnyVec, Error> {
     let mut codes = AnyVec::uninit(stream, layout.size(), keys.len())?;
-    let keys = LaidOut::new(stream, keys, repr_layout_or_bytes(keys.size()))?;
-    encode(stream, keys.view, code, codes.raw_view_mut(stream)?)?;
+    transform::write_arg(stream, source::results_of(code.hole(), keys), codes.raw_view_mut(stream)?)?;
     Ok(codes)
 }
 
-/// Computes the codes of keys that are held.
-fn encode(stream: &Stream, keys: Column, code: HoleCode, codes: ColumnMut) -> Result<(), Error> {
-    encode_keys!((keys.size(), codes.size()) => (H, C), {
-        let kernel = EncodeKeys::<H, C>::new(keys.as_type(), code, codes.as_type());
-        // SAFETY: one thread per key, and as many codes; the function is one for these keys.
-        unsafe { stream.launch(kernel, keys.len().div_ceil(ENCODE_THREADS as usize)) }
-    })
-}
-
 /// Sorts codes with values that kernels move; those of 256 bits with values of any size.
-fn sort_codes(stream: &Stream, from: Columns, to: ColumnsMut, digits: Digits) -> Result<(), Error> {
+pub(super) fn sort_codes(
+    stream: &Stream,
+    from: Columns,
+    to: ColumnsMut,
+    digits: Digits,
+    row: Option<usize>,
+) -> Result<(), Error> {
+    if let Some(row) = row {
+        return rows::sort_codes(stream, from, to, digits, row);
+    }
     if from.keys.size() > 16 {
         // A merge takes fewer passes than there are digits.
         return merge_sort::sort(stream, from, to, HoleOrder::of::<U256, _>(digits.order_of_long()));
@@ -356,7 +414,7 @@ fn sort_codes(stream: &Stream, from: Columns, to: ColumnsMut, digits: Digits) ->
     let spare = spare.target(stream)?;
     if let Some(chunks) = chunks {
         chunks.sort(stream, from, spare)?;
-        return chunks.place(stream, spare.as_const(), to);
+        return chunks.place(stream, spare.as_const().limited(from.limit()), to);
     }
     sort_passes(stream, from, turns(to, spare, digits.passes()), digits)
 }
@@ -367,14 +425,19 @@ fn sort_passes(stream: &Stream, from: Columns, targets: [ColumnsMut; 2], digits:
     })
 }
 
-fn sort_in_place(stream: &Stream, data: ColumnsMut, coding: &Coding, options: &Options) -> Result<(), Error> {
+pub(super) fn sort_in_place(
+    stream: &Stream,
+    data: ColumnsMut,
+    coding: &Coding,
+    options: &Options,
+) -> Result<(), Error> {
     let Some(digits) = coding.digits(options)? else { return Ok(()) };
     let source = data.as_const();
     if !coding.is_in_place(data) || !is_moved(source.keys.size(), source.values) {
         let mut copy = Spare::like(stream, source)?;
         let copy = copy.target(stream)?;
         copy_all(stream, source, copy)?;
-        return sort_to(stream, copy.as_const(), data, coding, options);
+        return sort_to(stream, copy.as_const().limited(source.limit()), data, coding, options, None);
     }
     let chunks = Chunks::of(source, digits);
     if let Some(chunk) = chunks.filter(|chunks| source.keys.len() <= chunks.len) {
@@ -384,10 +447,10 @@ fn sort_in_place(stream: &Stream, data: ColumnsMut, coding: &Coding, options: &O
     let spare = spare.target(stream)?;
     if let Some(chunks) = chunks {
         chunks.sort(stream, source, spare)?;
-        return chunks.place(stream, spare.as_const(), data);
+        return chunks.place(stream, spare.as_const().limited(source.limit()), data);
     }
     sort_passes(stream, source, [spare, data], digits)?;
-    if digits.passes() % 2 == 1 { copy_all(stream, spare.as_const(), data) } else { Ok(()) }
+    if digits.passes() % 2 == 1 { copy_all(stream, spare.as_const().limited(source.limit()), data) } else { Ok(()) }
 }
 
 fn sort_between(
@@ -404,7 +467,7 @@ fn sort_between(
         .iter()
         .all(|pairs| coding.is_in_place(*pairs) && is_moved(pairs.keys.size(), pairs.values.as_const()));
     if !is_moved {
-        sort_to(stream, source, second, coding, options)?;
+        sort_to(stream, source, second, coding, options, None)?;
         return Ok(Side::Second);
     }
     if let Some(chunks) = Chunks::of(source, digits) {
@@ -419,7 +482,8 @@ fn sort_between(
     Ok(if digits.passes() % 2 == 1 { Side::Second } else { Side::First })
 }
 
-fn copy_all(stream: &Stream, from: Columns, to: ColumnsMut) -> Result<(), Error> {
-    transfer::copy_columns(stream, from.keys, to.keys)?;
-    transfer::copy_columns(stream, from.values, to.values)
+pub(super) fn copy_all(stream: &Stream, from: Columns, to: ColumnsMut) -> Result<(), Error> {
+    let limit = from.limit();
+    copy_first(stream, from.keys, to.keys)?;
+    copy_first(stream, from.values.limited(limit), to.values)
 }

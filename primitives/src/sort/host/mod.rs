@@ -8,14 +8,17 @@ pub(crate) mod columns;
 pub(crate) mod distribute;
 #[doc(hidden)]
 pub mod lowered;
+pub(crate) mod rows;
 
 use super::{Buckets, Digits, RadixCode, RadixKey, Sign, SortBy, bits_of, sign_of};
 use crate::host::repr::expect_repr;
+use crate::host::source::{SliceSource, SliceTarget};
 use crate::key::HoleCode;
 use crate::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream};
 use bytemuck::Pod;
 use distribute::Typed;
 use lowered::Coding;
+use std::any::TypeId;
 use std::ops::Range;
 
 pub(crate) use lowered::descending_codes;
@@ -47,6 +50,12 @@ impl Options {
         Self { bits: Some(bits), ..self }
     }
 
+    /// Returns the bits that are compared, of codes of `most` bits, and what flips 8 of them if the order descends.
+    pub(crate) fn compared(&self, most: u32) -> (Range<u32>, u8) {
+        let bits = self.bits.clone().unwrap_or(0..most);
+        (bits.start..bits.end.min(most), if self.descending { !0 } else { 0 })
+    }
+
     /// Returns the digits of codes of `most` bits; `None` if the bit range is empty.
     pub(super) fn digits(&self, sign: Sign, most: u32) -> Result<Option<Digits>, Error> {
         let bits = self.bits.clone().unwrap_or(0..most);
@@ -71,30 +80,29 @@ pub enum Side {
 /// # Errors
 /// [`Error::LengthMismatch`], [`Error::BitRange`], [`Error::OutOfMemory`] for the second buffer, or [`Error::TooLong`] for
 /// 2^32 items or more of sizes that are [moved by index](super): nothing is written in these cases. Any launch error.
-pub fn keys<'a, K: RadixKey>(
+pub fn keys<'a, 'b, K: RadixKey>(
     stream: &Stream,
-    input: impl Into<DeviceSlice<'a, K>>,
-    output: impl Into<DeviceSliceMut<'a, K>>,
+    input: impl SliceSource<'a, K>,
+    output: impl Into<DeviceSliceMut<'b, K>>,
     options: Options,
 ) -> Result<(), Error> {
-    let (input, output): (DeviceSlice<'a, K>, DeviceSliceMut<'a, K>) = (input.into(), output.into());
+    let (input, output) = (input.into_first().lower(), output.into().into());
     let _span = crate::span!(stream, "sort::keys", input.len());
-    lowered::keys(stream, input.into(), output.into(), &Coding::of::<K>(), &options)
+    lowered::keys(stream, input, output, &Coding::of::<K>(), &options)
 }
 
 /// Sorts keys together with their values into other buffers.
 ///
 /// # Errors
 /// Same as [`keys`].
-pub fn pairs<'a, K: RadixKey, V: Pod>(
+pub fn pairs<'a, 'b, 'c, 'd, K: RadixKey, V: Pod>(
     stream: &Stream,
-    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
-    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    input: (impl SliceSource<'a, K>, impl SliceSource<'b, V>),
+    output: (impl Into<DeviceSliceMut<'c, K>>, impl Into<DeviceSliceMut<'d, V>>),
     options: Options,
 ) -> Result<(), Error> {
-    let input: (DeviceSlice<'a, K>, _) = (input.0.into(), input.1);
-    let _span = crate::span!(stream, "sort::pairs", input.0.len());
-    let from = (input.0.into(), input.1.into().into());
+    let from = (input.0.into_first().lower(), input.1.into_first().lower());
+    let _span = crate::span!(stream, "sort::pairs", from.0.len());
     let to = (output.0.into().into(), output.1.into().into());
     lowered::pairs(stream, from, to, &Coding::of::<K>(), &options)
 }
@@ -105,26 +113,26 @@ pub fn pairs<'a, K: RadixKey, V: Pod>(
 /// Same as [`keys`].
 pub fn keys_in_place<'a, K: RadixKey>(
     stream: &Stream,
-    keys: impl Into<DeviceSliceMut<'a, K>>,
+    keys: impl SliceTarget<'a, K>,
     options: Options,
 ) -> Result<(), Error> {
-    let keys: DeviceSliceMut<'a, K> = keys.into();
+    let keys = keys.into_first().lower();
     let _span = crate::span!(stream, "sort::keys_in_place", keys.len());
-    lowered::keys_in_place(stream, keys.into(), &Coding::of::<K>(), &options)
+    lowered::keys_in_place(stream, keys, &Coding::of::<K>(), &options)
 }
 
 /// Sorts keys and values in place, with second buffers of the same size from the device's pool.
 ///
 /// # Errors
 /// Same as [`keys`].
-pub fn pairs_in_place<'a, K: RadixKey, V: Pod>(
+pub fn pairs_in_place<'a, 'b, K: RadixKey, V: Pod>(
     stream: &Stream,
-    pairs: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    pairs: (impl SliceTarget<'a, K>, impl SliceTarget<'b, V>),
     options: Options,
 ) -> Result<(), Error> {
-    let pairs: (DeviceSliceMut<'a, K>, _) = (pairs.0.into(), pairs.1);
+    let pairs = (pairs.0.into_first().lower(), pairs.1.into_first().lower());
     let _span = crate::span!(stream, "sort::pairs_in_place", pairs.0.len());
-    lowered::pairs_in_place(stream, (pairs.0.into(), pairs.1.into().into()), &Coding::of::<K>(), &options)
+    lowered::pairs_in_place(stream, pairs, &Coding::of::<K>(), &options)
 }
 
 /// Sorts keys between two buffers and returns which one holds the result. Both buffers are overwritten. Needs no
@@ -132,30 +140,29 @@ pub fn pairs_in_place<'a, K: RadixKey, V: Pod>(
 ///
 /// # Errors
 /// Same as [`keys`].
-pub fn keys_double_buffered<'a, K: RadixKey>(
+pub fn keys_double_buffered<'a, 'b, K: RadixKey>(
     stream: &Stream,
-    first: impl Into<DeviceSliceMut<'a, K>>,
-    second: impl Into<DeviceSliceMut<'a, K>>,
+    first: impl SliceTarget<'a, K>,
+    second: impl Into<DeviceSliceMut<'b, K>>,
     options: Options,
 ) -> Result<Side, Error> {
-    let (first, second): (DeviceSliceMut<'a, K>, DeviceSliceMut<'a, K>) = (first.into(), second.into());
+    let (first, second) = (first.into_first().lower(), second.into().into());
     let _span = crate::span!(stream, "sort::keys_double_buffered", first.len());
-    lowered::keys_double_buffered(stream, first.into(), second.into(), &Coding::of::<K>(), &options)
+    lowered::keys_double_buffered(stream, first, second, &Coding::of::<K>(), &options)
 }
 
 /// [`keys_double_buffered`] with values.
 ///
 /// # Errors
 /// Same as [`keys`].
-pub fn pairs_double_buffered<'a, K: RadixKey, V: Pod>(
+pub fn pairs_double_buffered<'a, 'b, 'c, 'd, K: RadixKey, V: Pod>(
     stream: &Stream,
-    first: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
-    second: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    first: (impl SliceTarget<'a, K>, impl SliceTarget<'b, V>),
+    second: (impl Into<DeviceSliceMut<'c, K>>, impl Into<DeviceSliceMut<'d, V>>),
     options: Options,
 ) -> Result<Side, Error> {
-    let first: (DeviceSliceMut<'a, K>, _) = (first.0.into(), first.1);
+    let first = (first.0.into_first().lower(), first.1.into_first().lower());
     let _span = crate::span!(stream, "sort::pairs_double_buffered", first.0.len());
-    let first = (first.0.into(), first.1.into().into());
     let second = (second.0.into().into(), second.1.into().into());
     lowered::pairs_double_buffered(stream, first, second, &Coding::of::<K>(), &options)
 }
@@ -204,32 +211,31 @@ pub fn rank<'a, K: RadixKey>(
 ///
 /// # Errors
 /// Same as [`keys`].
-pub fn keys_by<'a, K: Pod, B: SortBy<K>>(
+pub fn keys_by<'a, 'b, K: Pod, B: SortBy<K>>(
     stream: &Stream,
-    input: impl Into<DeviceSlice<'a, K>>,
-    output: impl Into<DeviceSliceMut<'a, K>>,
+    input: impl SliceSource<'a, K>,
+    output: impl Into<DeviceSliceMut<'b, K>>,
     by: B,
     options: Options,
 ) -> Result<(), Error> {
-    let (input, output): (DeviceSlice<'a, K>, DeviceSliceMut<'a, K>) = (input.into(), output.into());
+    let (input, output) = (input.into_first().lower(), output.into().into());
     let _span = crate::span!(stream, "sort::keys_by", input.len());
-    lowered::keys(stream, input.into(), output.into(), &Coding::by::<K, B>(by), &options)
+    lowered::keys(stream, input, output, &Coding::by::<K, B>(by), &options)
 }
 
 /// Sorts keys together with their values by a number computed from each key. Pairs with equal numbers keep their order.
 ///
 /// # Errors
 /// Same as [`keys_by`].
-pub fn pairs_by<'a, K: Pod, V: Pod, B: SortBy<K>>(
+pub fn pairs_by<'a, 'b, 'c, 'd, K: Pod, V: Pod, B: SortBy<K>>(
     stream: &Stream,
-    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
-    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    input: (impl SliceSource<'a, K>, impl SliceSource<'b, V>),
+    output: (impl Into<DeviceSliceMut<'c, K>>, impl Into<DeviceSliceMut<'d, V>>),
     by: B,
     options: Options,
 ) -> Result<(), Error> {
-    let input: (DeviceSlice<'a, K>, _) = (input.0.into(), input.1);
-    let _span = crate::span!(stream, "sort::pairs_by", input.0.len());
-    let from = (input.0.into(), input.1.into().into());
+    let from = (input.0.into_first().lower(), input.1.into_first().lower());
+    let _span = crate::span!(stream, "sort::pairs_by", from.0.len());
     let to = (output.0.into().into(), output.1.into().into());
     lowered::pairs(stream, from, to, &Coding::by::<K, B>(by), &options)
 }
@@ -244,14 +250,14 @@ pub fn pairs_by<'a, K: Pod, V: Pod, B: SortBy<K>>(
 /// # Errors
 /// Same as [`keys`]; [`Error::TooMany`] for zero passes, or for more passes than there are digits;
 /// [`Error::NoInstance`] on a GPU if the digits type was not instantiated there.
-pub fn pairs_by_digits<'a, K: RadixCode, V: Pod, B: Buckets<K>>(
+pub fn pairs_by_digits<'a, 'b, 'c, 'd, K: RadixCode, V: Pod, B: Buckets<K>>(
     stream: &Stream,
-    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'a, V>>),
-    output: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'a, V>>),
+    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'b, V>>),
+    output: (impl Into<DeviceSliceMut<'c, K>>, impl Into<DeviceSliceMut<'d, V>>),
     digits: B,
     passes: u32,
 ) -> Result<(), Error> {
-    let input: (DeviceSlice<'a, K>, _) = (input.0.into(), input.1);
+    let input: (DeviceSlice<'_, K>, _) = (input.0.into(), input.1);
     let _span = crate::span!(stream, "sort::pairs_by_digits", input.0.len());
     let from = (input.0.into(), input.1.into().into());
     let to = (output.0.into().into(), output.1.into().into());
@@ -267,13 +273,25 @@ impl Coding {
         } else {
             None
         };
-        Self { size: size_of::<K::Code>(), bits: bits_of::<K>(), sign: sign_of::<K>(), code }
+        let is_half = is_half_float::<K>();
+        Self { size: size_of::<K::Code>(), bits: bits_of::<K>(), sign: sign_of::<K>(), code, is_half }
     }
 
     /// How keys become the numbers that they are sorted by.
-    fn by<K: Pod, B: SortBy<K>>(by: B) -> Self {
+    pub(crate) fn by<K: Pod, B: SortBy<K>>(by: B) -> Self {
         const { expect_repr::<K>() };
         let code = Some(HoleCode::of::<K, B>(by));
-        Self { size: size_of::<B::Code>(), bits: B::Code::BITS, sign: Sign::NONE, code }
+        Self { size: size_of::<B::Code>(), bits: B::Code::BITS, sign: Sign::NONE, code, is_half: false }
     }
+}
+
+/// Returns whether keys are floats of two bytes, whose codes give them back.
+fn is_half_float<K: 'static>() -> bool {
+    let halves: &[TypeId] = &[
+        #[cfg(feature = "half")]
+        TypeId::of::<half::f16>(),
+        #[cfg(feature = "half")]
+        TypeId::of::<half::bf16>(),
+    ];
+    halves.contains(&TypeId::of::<K>())
 }

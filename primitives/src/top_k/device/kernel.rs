@@ -7,7 +7,8 @@ use super::sift::Sifted;
 use super::tile::{self, Candidates, Counts, Marks, ROWS, SumCounts, run_len, striped};
 use crate::arch::thread;
 use crate::arch::warp::{LANES, lane_id, warp_id};
-use crate::block::{lookback, scan};
+use crate::block::lookback::{self, TicketSlot};
+use crate::block::scan;
 use crate::form::kernel;
 use crate::hole::RegisterRepr;
 use crate::input::{Input, SourceArg};
@@ -131,7 +132,7 @@ pub struct Step {
 
 /// Returns the shared memory of a block that narrows.
 const fn narrow_shared() -> usize {
-    Histogram::<THREADS>::bytes() + shared_bytes::<u32>(WARPS) + shared_bytes::<Counts>(1) + shared_bytes::<u32>(2)
+    Histogram::<THREADS>::bytes() + shared_bytes::<u32>(WARPS) + shared_bytes::<Counts>(1) + TicketSlot::BYTES
 }
 
 /// Finds the next digit of the smallest wanted number, keeps the numbers that are not below it, in order, and counts the
@@ -186,7 +187,7 @@ pub unsafe fn narrow<C: ShortCode, I: Input<C::Repr>, P: Position, const VEC: us
     let histogram = Histogram::<THREADS>::take(&mut memory);
     let warp_totals = memory.take::<u32>(WARPS);
     let tile_place = memory.take::<Counts>(1);
-    let slot = memory.take::<u32>(2);
+    let tickets = TicketSlot::take(&mut memory);
 
     let (digit, is_last) = (Digit::of(bits, level), level + 1 == Digit::levels(bits));
     let wanted = selected.codes.len() as u64;
@@ -230,14 +231,8 @@ pub unsafe fn narrow<C: ShortCode, I: Input<C::Repr>, P: Position, const VEC: us
     let next = if is_last { digit } else { Digit::of(bits, level + 1) };
 
     loop {
-        if thread::thread_idx_x() == 0 {
-            // Each block takes one more, which tells it that there are no more tiles.
-            let ticket = lookback::take_ticket(scratch, tiles + blocks);
-            slot.set(0, ticket.tile);
-            slot.set(1, ticket.tag);
-        }
-        thread::sync_threads();
-        let ticket = lookback::Ticket { tile: slot.get(0), tag: slot.get(1) };
+        // Each block takes one more, which tells it that there are no more tiles.
+        let ticket = tickets.next(scratch, tiles + blocks);
         if ticket.tile >= tiles {
             break;
         }

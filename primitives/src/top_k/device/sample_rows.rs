@@ -4,8 +4,8 @@ use super::code::Coding;
 use super::histogram::Histogram;
 use super::layout::{Row, RowLayout};
 use super::sift::{Sifted, sampled};
+use crate::arch::thread;
 use crate::arch::warp::{LANES, lane_id, warp_id};
-use crate::arch::{Cache, thread};
 use crate::form::kernel;
 use crate::input::Input;
 use crate::sort::ShortCode;
@@ -107,10 +107,8 @@ pub unsafe fn sample_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize, con
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 unsafe fn load<T: bytemuck::Pod, I: Input<T>, const VEC: usize>(input: I, start: usize) -> [T; VEC] {
     let at = lane_id() as usize * VEC;
-    if let Some(run) = input.run(start, run_len(VEC))
-        && run.as_ptr().addr().is_multiple_of(size_of::<[T; VEC]>())
-    {
-        return run.load_vec(at, Cache::Default);
+    if input.lead::<VEC>() == start % VEC {
+        return input.row(start + at, 0);
     }
     let mut items = [T::zeroed(); VEC];
     for i in 0..VEC {

@@ -4,7 +4,6 @@
 //! elements per lane. The order is run, row, lane, `i`.
 
 use super::code::{Digit, Position};
-use crate::arch::Cache;
 use crate::arch::warp::{FULL, LANES, ballot, lane_id};
 use crate::block::warp;
 use crate::form::{Buffer, Param};
@@ -107,12 +106,9 @@ pub(crate) unsafe fn load<T: Pod, I: Input<T>, const VEC: usize>(
     len: usize,
 ) -> [[T; VEC]; ROWS] {
     let mut items = [[T::zeroed(); VEC]; ROWS];
-    if let Some(run) = input.run(start, len)
-        && len == run_len(VEC)
-        && run.as_ptr().addr().is_multiple_of(size_of::<[T; VEC]>())
-    {
+    if len == run_len(VEC) && input.lead::<VEC>() == start % VEC {
         for row in 0..ROWS {
-            items[row] = run.load_vec(striped::<VEC>(row), Cache::Default);
+            items[row] = input.row(start + striped::<VEC>(0), row * LANES as usize * VEC);
         }
     } else {
         for row in 0..ROWS {

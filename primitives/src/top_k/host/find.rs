@@ -5,8 +5,8 @@
 use crate::block::lookback;
 use crate::host::runtime::column::ColumnMut;
 use crate::host::runtime::loading::Upcoming;
-use crate::host::runtime::pairs::Pairs;
 use crate::input::Input;
+use crate::pairs::Pairs;
 use crate::sort::ShortCode;
 use crate::top_k::device::code::{Coding, Digit, Position};
 use crate::top_k::device::histogram::BINS;
@@ -226,6 +226,7 @@ fn stride<C>(runs: usize, wanted: usize) -> usize {
 mod tests {
     use super::*;
     use crate::code::Sign;
+    use crate::host::source::of_view;
     use crate::{Device, DeviceSlice};
 
     /// Returns the number of candidates, and the room for them.
@@ -238,7 +239,7 @@ mod tests {
         let (view, selected) = (sieve.view(&stream).unwrap(), selected.view(&stream).unwrap());
         let coding = Coding::new(Sign::NONE, bits, false);
         let find = Find { stream: &stream, len, coding, bits, sieve: view, selected };
-        find.sift::<_, 4>(DeviceSlice::from(&input).raw_view(&stream).unwrap()).unwrap();
+        find.sift::<_, 4>(of_view(DeviceSlice::from(&input).raw_view(&stream).unwrap())).unwrap();
         (sieve.words.to_vec(&stream).unwrap()[0] as usize, view.list.codes.len())
     }
 

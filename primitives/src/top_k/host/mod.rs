@@ -14,12 +14,12 @@ use super::device::layout::RowLayout;
 use super::device::order::{NumberKeys, orderable};
 use crate::host::repr::{expect_repr, repr_size_or_bytes};
 use crate::host::runtime::column::{AnySliceMut, Column, ColumnMut, number};
-use crate::host::runtime::pairs::PairsMut;
 use crate::host::source::{AnySource, Opened, Source};
 use crate::input::SourceArg;
+use crate::pairs::PairsMut;
 use crate::sort::{RadixKey, ShortCode, bits_of, descending_codes, sign_of};
 use crate::transform::laid_out::ReprOutput;
-use crate::{DeviceSliceMut, Error, Global, Stream, expect_len};
+use crate::{DeviceSliceMut, Error, Stream, expect_len};
 use find::{Find, Memory, Sieve};
 
 /// Writes the largest elements, the largest first, and their positions: as many as `keys` has room for. Does not wait.
@@ -30,11 +30,11 @@ use find::{Find, Memory, Sieve};
 /// # Errors
 /// [`Error::LengthMismatch`] if there are not as many positions as keys, or fewer elements; [`Error::TooLong`] if 32 bits
 /// do not hold the positions; [`Error::OutOfMemory`]: nothing is written in these cases. Any launch error.
-pub fn largest<'a, K: RadixKey<Code: ShortCode>, P: Position>(
+pub fn largest<'a, 'b, 'c, K: RadixKey<Code: ShortCode>, P: Position>(
     stream: &Stream,
     input: impl Source<'a, K>,
-    keys: impl Into<DeviceSliceMut<'a, K>>,
-    positions: impl Into<DeviceSliceMut<'a, P>>,
+    keys: impl Into<DeviceSliceMut<'b, K>>,
+    positions: impl Into<DeviceSliceMut<'c, P>>,
 ) -> Result<(), Error> {
     let (input, keys, positions) = (Keys::new(input, false)?, keys.into(), positions.into());
     let _span = crate::span!(stream, "top_k::largest", input.len());
@@ -45,11 +45,11 @@ pub fn largest<'a, K: RadixKey<Code: ShortCode>, P: Position>(
 ///
 /// # Errors
 /// Same as [`largest`].
-pub fn smallest<'a, K: RadixKey<Code: ShortCode>, P: Position>(
+pub fn smallest<'a, 'b, 'c, K: RadixKey<Code: ShortCode>, P: Position>(
     stream: &Stream,
     input: impl Source<'a, K>,
-    keys: impl Into<DeviceSliceMut<'a, K>>,
-    positions: impl Into<DeviceSliceMut<'a, P>>,
+    keys: impl Into<DeviceSliceMut<'b, K>>,
+    positions: impl Into<DeviceSliceMut<'c, P>>,
 ) -> Result<(), Error> {
     let (input, keys, positions) = (Keys::new(input, true)?, keys.into(), positions.into());
     let _span = crate::span!(stream, "top_k::smallest", input.len());
@@ -99,16 +99,7 @@ pub(crate) struct OpenedKeys {
 }
 
 impl OpenedKeys {
-    /// Returns what kernels load as codes of this type, or as numbers.
-    #[allow(clippy::result_large_err, reason = "no error: the other form, which a kernel's arguments hold as it is")]
-    pub fn loaded<C: ShortCode>(&self) -> Result<Global<C::Repr>, SourceArg> {
-        match &self.codes {
-            Some(codes) => Err(codes.fused()),
-            None => self.plain.held(),
-        }
-    }
-
-    /// Returns what kernels load as codes, or as numbers, one by one.
+    /// Returns what kernels load as codes, or as numbers.
     pub fn fused(&self) -> SourceArg {
         self.codes.as_ref().unwrap_or(&self.plain).fused()
     }
@@ -158,10 +149,7 @@ fn find<C: ShortCode, P: Position, const VEC: usize, const PER: usize>(
     }
     let mut sieve = Sieve::<C, P>::new(stream, len, wanted, bits)?;
     let find = Find { stream, len, coding, bits, sieve: sieve.view(stream)?, selected: selected.view(stream)? };
-    match opened.loaded::<C>() {
-        Ok(view) => find.run::<_, VEC>(view)?,
-        Err(fused) => find.run::<_, VEC>(fused)?,
-    }
+    find.run::<_, VEC>(opened.fused())?;
     if wanted <= orderable::<C>() {
         sieve.order::<PER>(stream, selected.view(stream)?, to, coding, keys.unwrap_or(NumberKeys::none()))?;
         return Ok(keys.is_some());

@@ -4,10 +4,10 @@ use super::find::{Memory, clear_if_codes_can_change};
 use super::{Keys, expect_positions, gather};
 use crate::host::runtime::column::AnySliceMut;
 use crate::host::runtime::offsets::expect_offsets;
-use crate::host::runtime::pairs::PairsMut;
 use crate::host::source::{Source, counting};
 use crate::input::Input;
 use crate::operator::map;
+use crate::pairs::PairsMut;
 use crate::sort::{RadixKey, ShortCode};
 use crate::top_k::device::code::Coding;
 use crate::top_k::device::instances::select_rows;
@@ -83,13 +83,13 @@ impl<'a> Rows<'a> {
 /// [`Error::LengthMismatch`] if there are not `k` keys and positions per row, or the input does not consist of whole rows;
 /// [`Error::TooLong`] for rows of 2^32 - 1 elements or more; [`Error::OutOfMemory`]: nothing is written in these cases. Any
 /// launch error.
-pub fn segmented_largest<'a, K: RadixKey<Code: ShortCode>>(
+pub fn segmented_largest<'a, 'b, 'c, K: RadixKey<Code: ShortCode>>(
     stream: &Stream,
     input: impl Source<'a, K>,
-    rows: Rows<'a>,
+    rows: Rows<'_>,
     k: usize,
-    keys: impl Into<DeviceSliceMut<'a, K>>,
-    positions: impl Into<DeviceSliceMut<'a, u32>>,
+    keys: impl Into<DeviceSliceMut<'b, K>>,
+    positions: impl Into<DeviceSliceMut<'c, u32>>,
 ) -> Result<(), Error> {
     let (input, keys) = (Keys::new(input, false)?, keys.into());
     let _span = crate::span!(stream, "top_k::segmented_largest", input.len());
@@ -101,13 +101,13 @@ pub fn segmented_largest<'a, K: RadixKey<Code: ShortCode>>(
 ///
 /// # Errors
 /// Same as [`segmented_largest`].
-pub fn segmented_smallest<'a, K: RadixKey<Code: ShortCode>>(
+pub fn segmented_smallest<'a, 'b, 'c, K: RadixKey<Code: ShortCode>>(
     stream: &Stream,
     input: impl Source<'a, K>,
-    rows: Rows<'a>,
+    rows: Rows<'_>,
     k: usize,
-    keys: impl Into<DeviceSliceMut<'a, K>>,
-    positions: impl Into<DeviceSliceMut<'a, u32>>,
+    keys: impl Into<DeviceSliceMut<'b, K>>,
+    positions: impl Into<DeviceSliceMut<'c, u32>>,
 ) -> Result<(), Error> {
     let (input, keys) = (Keys::new(input, true)?, keys.into());
     let _span = crate::span!(stream, "top_k::segmented_smallest", input.len());
@@ -136,10 +136,7 @@ fn select_rows(
         let &Keys { coding, bits, .. } = input;
         let keys = input.number_keys(to_keys);
         let find = FindRows { stream, len: input.len(), count, per_row: wanted, layout, coding, bits, keys };
-        match opened.loaded::<C>() {
-            Ok(view) => find.run::<C, _, VEC, PER>(view, positions)?,
-            Err(fused) => find.run::<C, _, VEC, PER>(fused, positions)?,
-        }
+        find.run::<C, _, VEC, PER>(opened.fused(), positions)?
     });
     if has_keys {
         return Ok(());

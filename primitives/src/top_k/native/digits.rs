@@ -371,14 +371,14 @@ mod tests {
     use crate::block::lookback;
     use crate::block::native::tests::{compare, random};
     use crate::code::Sign;
-    use crate::host::source::{Source as _, counting};
+    use crate::host::source::{Source as _, counting, of_view};
+    use crate::input::SourceArg;
     use crate::top_k::device::code::Coding;
     use crate::top_k::device::kernel::tile_len;
     use crate::top_k::device::layout::RowLayout;
     use crate::top_k::device::order::{NumberKeys, listable, orderable, per_thread};
     use crate::top_k::device::sift::Sifted;
     use crate::top_k::device::tile::{Candidates, Counts};
-    use crate::view::Global;
     use crate::with_shape;
     use bytemuck::Pod;
 
@@ -468,13 +468,10 @@ mod tests {
 
     /// Counts the first digit, and then narrows digit by digit. Returns what each launch has left; of the first counts, only
     /// those that are needed.
-    fn narrowed<C: ShortCode, const VEC: usize>(stream: &Stream, keys: &[C::Repr], wanted: usize) -> Vec<Vec<u8>>
-    where
-        Global<C::Repr>: Input<C::Repr>,
-    {
+    fn narrowed<C: ShortCode, const VEC: usize>(stream: &Stream, keys: &[C::Repr], wanted: usize) -> Vec<Vec<u8>> {
         let (len, bits) = (keys.len(), C::BITS);
         let input = stream.upload(keys).unwrap();
-        let input = input.raw_view(stream).unwrap();
+        let input = of_view(input.raw_view(stream).unwrap());
         let (coding, levels) = (Coding::new(Sign::NONE, bits, true), Digit::levels(bits));
         let spare = wanted.max(len / 16).max(len.min(tile_len(VEC)));
         let mut memory =
@@ -486,7 +483,7 @@ mod tests {
         {
             let to = counts.raw_view_mut(stream).unwrap();
             let digit = Digit::of(bits, 0);
-            let kernel = CountDigits::<C, Global<C::Repr>, VEC>::new(input, coding, digit, wanted as u64, to, sifted);
+            let kernel = CountDigits::<C, SourceArg, VEC>::new(input, coding, digit, wanted as u64, to, sifted);
             // SAFETY: something is wanted, and the counts are zero.
             unsafe { stream.launch(kernel, 3).unwrap() };
             let first = &counts.to_vec(stream).unwrap()[..BINS];
@@ -506,7 +503,7 @@ mod tests {
                 let counts = |level: usize| all_counts.slice(level * BINS, BINS);
                 ([all_steps.slice(at, 1), all_steps.slice(at + 1, 1)], [counts(at), counts(at + 1)])
             };
-            let kernel = Narrow::<C, Global<C::Repr>, u32, VEC>::new(
+            let kernel = Narrow::<C, SourceArg, u32, VEC>::new(
                 input,
                 coding,
                 bits,

@@ -5,8 +5,11 @@
 //! their indices and gathered at the end.
 
 use super::{sequence, write_indices};
+use crate::host::repr::repr_size_or_bytes;
 use crate::host::runtime::column::{AnyVec, Column, ColumnMut};
+use crate::host::source::first_of_view;
 use crate::transfer::{self, GATHER_TILE, GatherWords, LEAVE};
+use crate::transform::device::{TILE, TransformTiles, transform_tiles};
 use crate::view::{Global, GlobalMut};
 use crate::{DeviceVec, Error, Stream};
 use bytemuck::Pod;
@@ -26,8 +29,11 @@ impl LaidOut {
         }
         let mut copy = AnyVec::uninit(stream, layout.size(), elements.len())?;
         let view = copy.raw_view_mut(stream)?;
-        gather(stream, elements, view, None)?;
-        Ok(Self { view: view.as_const(), _copy: Some(copy) })
+        match elements.limit().counted() {
+            Some(count) => Indices::first(stream, elements.len(), count)?.gather_held(stream, elements, view)?,
+            None => gather(stream, elements, view, None)?,
+        }
+        Ok(Self { view: view.as_const().limited(elements.limit()), _copy: Some(copy) })
     }
 }
 
@@ -36,6 +42,8 @@ impl LaidOut {
 pub(crate) struct LaidOutMut {
     pub view: ColumnMut,
     copy: Option<AnyVec>,
+    /// The elements of the copy that count, if only the device knows how many these are.
+    counted: Option<Indices>,
     elements: ColumnMut,
 }
 
@@ -43,10 +51,26 @@ impl LaidOutMut {
     /// Elements that are all written.
     pub fn new(stream: &Stream, elements: ColumnMut, layout: Layout) -> Result<Self, Error> {
         if elements.as_const().has_layout(layout) {
-            return Ok(Self { view: elements, copy: None, elements });
+            return Ok(Self { view: elements, copy: None, counted: None, elements });
         }
         let mut copy = AnyVec::uninit(stream, layout.size(), elements.len())?;
-        Ok(Self { view: copy.raw_view_mut(stream)?, copy: Some(copy), elements })
+        Ok(Self { view: copy.raw_view_mut(stream)?, copy: Some(copy), counted: None, elements })
+    }
+
+    /// Elements of which the first ones are written, as many as the device says; without a count, all of them. The count is known
+    /// already. What takes memory happens here, so that [finishing](Self::finish) cannot fail for the lack of it when other outputs
+    /// are written.
+    pub fn first(
+        stream: &Stream,
+        elements: ColumnMut,
+        layout: Layout,
+        count: Option<Global<u64>>,
+    ) -> Result<Self, Error> {
+        let mut laid_out = Self::new(stream, elements, layout)?;
+        if let Some(count) = count.filter(|_| laid_out.copy.is_some()) {
+            laid_out.counted = Some(Indices::first(stream, elements.len(), count)?);
+        }
+        Ok(laid_out)
     }
 
     /// Elements that are read before they are written.
@@ -71,9 +95,10 @@ impl LaidOutMut {
 
     /// Writes the elements to their place.
     pub fn finish(self, stream: &Stream) -> Result<(), Error> {
-        match self.copy {
-            Some(_) => gather(stream, self.view.as_const(), self.elements, None),
-            None => Ok(()),
+        match (self.copy, self.counted) {
+            (None, _) => Ok(()),
+            (Some(_), None) => gather(stream, self.view.as_const(), self.elements, None),
+            (Some(_), Some(places)) => places.gather_held(stream, self.view.as_const(), self.elements),
         }
     }
 }
@@ -152,8 +177,8 @@ impl Indices {
         gather(stream, from.into(), to.into(), Some(self.to.raw_view(stream)?))
     }
 
-    /// Moves the values to where their indices are. The values are those of the sources, one after the other; none of them
-    /// overlaps `values`.
+    /// Moves the values to where their indices are. The values are those of the sources, one after the other, of which those that
+    /// count are read; none of them overlaps `values`.
     pub fn gather(&self, stream: &Stream, sources: &[Column], values: ColumnMut) -> Result<(), Error> {
         if let &[only] = sources {
             return self.gather_held(stream, only, values);
@@ -163,11 +188,30 @@ impl Indices {
         let view = all.as_mut_slice().raw_view_mut(stream)?;
         let mut at = 0;
         for source in sources {
-            transfer::copy_columns(stream, *source, view.slice(at, source.len()))?;
+            copy_first(stream, *source, view.slice(at, source.len()))?;
             at += source.len();
         }
         self.gather_held(stream, view.as_const(), values)
     }
+}
+
+/// Copies the elements that count to memory of the same length and size.
+pub(crate) fn copy_first(stream: &Stream, from: Column, to: ColumnMut) -> Result<(), Error> {
+    let Some(count) = from.limit().counted() else { return transfer::copy_columns(stream, from, to) };
+    if from.size() == 0 || from.len() == 0 {
+        return Ok(());
+    }
+    // Larger elements are held in no register.
+    if from.size() <= size_of::<[u64; 4]>() {
+        transform_tiles!(repr_size_or_bytes(from.size()) => H, {
+            if let (Some(from), Some(to)) = (from.typed::<H>(), to.typed::<H>()) {
+                let kernel = TransformTiles::<H>::new(first_of_view(from, count), to);
+                // SAFETY: one block per tile; there is room for all elements.
+                return unsafe { stream.launch(kernel, from.len().div_ceil(TILE)) };
+            }
+        });
+    }
+    Indices::first(stream, from.len(), count)?.gather_held(stream, from, to)
 }
 
 fn expect_indices(len: usize) -> Result<(), Error> {

@@ -8,8 +8,9 @@ use super::device::{TILE, TransformTiles, transform_tiles};
 use crate::host::repr::{expect_repr, repr_size_or_bytes};
 use crate::host::runtime::column::ColumnMut;
 use crate::host::source::{self, AnySource, Number, Source};
+use crate::input::SourceArg;
 use crate::map::{Map, Map2, Map3, Map4};
-use crate::{DeviceSliceMut, Error, Global, GlobalMut, Stream, expect_len};
+use crate::{DeviceSliceMut, DeviceVec, Error, Global, GlobalMut, Stream, expect_len};
 use bytemuck::Pod;
 use laid_out::ReprOutput;
 
@@ -17,10 +18,10 @@ use laid_out::ReprOutput;
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if the lengths differ; any launch error.
-pub fn write<'a, T: Pod>(
+pub fn write<'a, 'b, T: Pod>(
     stream: &Stream,
     source: impl Source<'a, T>,
-    output: impl Into<DeviceSliceMut<'a, T>>,
+    output: impl Into<DeviceSliceMut<'b, T>>,
 ) -> Result<(), Error> {
     const { expect_repr::<T>() };
     let source = source.into_parts()?.lower();
@@ -29,20 +30,50 @@ pub fn write<'a, T: Pod>(
     write_column(stream, &source, output.raw_view_mut(stream)?.into())
 }
 
+/// Writes the elements of a source to new memory of exactly their number. If only the device knows the number, it is the most that it
+/// can be, and the elements after it are zeros.
+///
+/// ```
+/// use gpu_primitives::operator::map;
+/// use gpu_primitives::source::map;
+/// use gpu_primitives::{Device, Error, transform};
+///
+/// let stream = Device::default()?.stream()?;
+/// let numbers = stream.upload(&[1u32, 2, 3])?;
+/// let halves = transform::collect(&stream, map(&numbers, map!(|x: u32| -> f32 { x as f32 / 2.0 })))?;
+/// assert_eq!(halves.to_vec(&stream)?, [0.5, 1.0, 1.5]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::OutOfMemory`]; any launch error.
+pub fn collect<'a, T: Pod>(stream: &Stream, source: impl Source<'a, T>) -> Result<DeviceVec<T>, Error> {
+    let source = source.into_parts()?;
+    let len = source.len();
+    let mut output = if source.is_counted() { stream.zeroed(len)? } else { stream.uninit(len)? };
+    write(stream, source, &mut output)?;
+    Ok(output)
+}
+
 /// [`write`] for elements of 1 to 32 bytes. A slice of the source is not the output, or is the same slice.
 pub(crate) fn write_column(stream: &Stream, source: &AnySource<'_>, output: ColumnMut) -> Result<(), Error> {
     expect_len("the output of a transformation", source.len(), output.len())?;
-    let (len, source) = (source.len(), source.open(stream)?);
+    write_arg(stream, source.open(stream)?.fused(), output)
+}
+
+/// Writes the elements of a source, of which there are at most as many as the output has. They have 1 to 32 bytes.
+pub(crate) fn write_arg(stream: &Stream, source: SourceArg, output: ColumnMut) -> Result<(), Error> {
+    let len = output.len();
     if len == 0 {
         return Ok(());
     }
     transform_tiles!(repr_size_or_bytes(output.size()) => H, {
         let output = ReprOutput::<H>::new(stream, output)?;
-        let kernel = TransformTiles::<H>::new(source.fused(), output.view);
+        let kernel = TransformTiles::<H>::new(source, output.view);
         // SAFETY: one block per tile; the output is as long as the source. A slice of the source is not the output, or is
         // the slice of `map_in_place`, whose element is read before it is written, by the same thread.
         unsafe { stream.launch(kernel, len.div_ceil(TILE))? };
-        output.finish_first(stream, source.count())
+        output.finish_first(stream, source.counted())
     })
 }
 
@@ -65,10 +96,10 @@ pub(crate) fn write_indices(
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if the lengths differ; any launch error.
-pub fn map<'a, A: Pod, F: Map<A>>(
+pub fn map<'a, 'b, A: Pod, F: Map<A>>(
     stream: &Stream,
     a: impl Source<'a, A>,
-    output: impl Into<DeviceSliceMut<'a, F::Output>>,
+    output: impl Into<DeviceSliceMut<'b, F::Output>>,
     function: F,
 ) -> Result<(), Error>
 where
@@ -83,11 +114,11 @@ where
 ///
 /// # Errors
 /// Same as [`map`].
-pub fn map2<'a, A: Pod, B: Pod, F: Map2<A, B>>(
+pub fn map2<'a, 'b, 'c, A: Pod, B: Pod, F: Map2<A, B>>(
     stream: &Stream,
     a: impl Source<'a, A>,
-    b: impl Source<'a, B>,
-    output: impl Into<DeviceSliceMut<'a, F::Output>>,
+    b: impl Source<'b, B>,
+    output: impl Into<DeviceSliceMut<'c, F::Output>>,
     function: F,
 ) -> Result<(), Error>
 where
@@ -95,19 +126,19 @@ where
 {
     let a = a.into_parts()?;
     let _span = crate::span!(stream, "transform::map2", a.len());
-    write(stream, source::map2(a, b, function), output)
+    write(stream, source::map2(a, b.into_parts()?, function), output)
 }
 
 /// Computes `output[i] = function(a[i], b[i], c[i])`.
 ///
 /// # Errors
 /// Same as [`map`].
-pub fn map3<'a, A: Pod, B: Pod, C: Pod, F: Map3<A, B, C>>(
+pub fn map3<'a, 'b, 'c, 'd, A: Pod, B: Pod, C: Pod, F: Map3<A, B, C>>(
     stream: &Stream,
     a: impl Source<'a, A>,
-    b: impl Source<'a, B>,
-    c: impl Source<'a, C>,
-    output: impl Into<DeviceSliceMut<'a, F::Output>>,
+    b: impl Source<'b, B>,
+    c: impl Source<'c, C>,
+    output: impl Into<DeviceSliceMut<'d, F::Output>>,
     function: F,
 ) -> Result<(), Error>
 where
@@ -115,20 +146,20 @@ where
 {
     let a = a.into_parts()?;
     let _span = crate::span!(stream, "transform::map3", a.len());
-    write(stream, source::map3(a, b, c, function), output)
+    write(stream, source::map3(a, b.into_parts()?, c.into_parts()?, function), output)
 }
 
 /// Computes `output[i] = function(a[i], b[i], c[i], d[i])`.
 ///
 /// # Errors
 /// Same as [`map`].
-pub fn map4<'a, A: Pod, B: Pod, C: Pod, D: Pod, F: Map4<A, B, C, D>>(
+pub fn map4<'a, 'b, 'c, 'd, 'e, A: Pod, B: Pod, C: Pod, D: Pod, F: Map4<A, B, C, D>>(
     stream: &Stream,
     a: impl Source<'a, A>,
-    b: impl Source<'a, B>,
-    c: impl Source<'a, C>,
-    d: impl Source<'a, D>,
-    output: impl Into<DeviceSliceMut<'a, F::Output>>,
+    b: impl Source<'b, B>,
+    c: impl Source<'c, C>,
+    d: impl Source<'d, D>,
+    output: impl Into<DeviceSliceMut<'e, F::Output>>,
     function: F,
 ) -> Result<(), Error>
 where
@@ -136,7 +167,7 @@ where
 {
     let a = a.into_parts()?;
     let _span = crate::span!(stream, "transform::map4", a.len());
-    write(stream, source::map4(a, b, c, d, function), output)
+    write(stream, source::map4(a, b.into_parts()?, c.into_parts()?, d.into_parts()?, function), output)
 }
 
 /// Replaces each element by the result of a function: [`map`] in place.

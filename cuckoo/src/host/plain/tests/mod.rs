@@ -5,6 +5,7 @@ mod updates;
 
 use super::super::options::WhenFull;
 use super::*;
+use gpu_dictionary::values_for;
 use gpu_primitives::{Device, DeviceVec};
 use std::collections::HashMap;
 use std::fmt::Debug;

@@ -14,14 +14,14 @@
 #![allow(clippy::needless_range_loop)]
 
 use crate::KeyCode;
-use crate::levels::device::elements::{Elements, ElementsMut};
-use crate::levels::device::tiles::look_back::LookBack;
 use bytemuck::Pod;
 use gpu_primitives::arch::thread;
-use gpu_primitives::arch::warp::{FULL, LANES, all};
+use gpu_primitives::arch::warp::{FULL, LANES, all, lane_id};
+use gpu_primitives::block::lookback::LookBack;
 use gpu_primitives::block::scan;
 use gpu_primitives::code::U256;
 use gpu_primitives::kernel::{Buffer, Param, kernel};
+use gpu_primitives::kernel::{Pairs, PairsMut};
 #[cfg(not(target_arch = "nvptx64"))]
 use gpu_primitives::kernel::{Reach, View};
 use gpu_primitives::merge::{Tile, Walk};
@@ -53,7 +53,7 @@ pub const fn batch_tile(items: usize) -> usize {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Batch<C, V> {
-    pub(crate) elements: Elements<C, V>,
+    pub(crate) elements: Pairs<C, V>,
     pub(crate) marks: Global<u32>,
 }
 
@@ -68,7 +68,7 @@ unsafe impl<C: Pod, V: Pod> Param for Batch<C, V> {
 #[cfg(not(target_arch = "nvptx64"))]
 impl<C: Pod, V: Pod> Batch<C, V> {
     /// Returns a view of a batch.
-    pub fn view<'a>(elements: View<'a, Elements<C, V>>, marks: View<'a, Global<u32>>) -> View<'a, Self> {
+    pub fn view<'a>(elements: View<'a, Pairs<C, V>>, marks: View<'a, Global<u32>>) -> View<'a, Self> {
         // SAFETY: the views borrow the memory for the lifetime of the result.
         unsafe { View::new(Self { elements: elements.into_param(), marks: marks.into_param() }, Reach::none()) }
     }
@@ -219,17 +219,17 @@ const fn min_blocks<C, V>() -> u32 {
 #[kernel(
     listed,
     threads = THREADS,
-    shared = Workspace::<C, ITEMS>::BYTES + LookBack::BYTES,
+    shared = Workspace::<C, ITEMS>::BYTES + shared_bytes::<u64>(1) + LookBack::BYTES,
     min_blocks = min_blocks::<C, V>(),
     native = crate::levels::native::merge_batch
 )]
 pub unsafe fn merge_batch<C: KeyCode, V: Pod, const ITEMS: usize>(
-    level: Elements<C, V>,
+    level: Pairs<C, V>,
     batch: Batch<C, V>,
     sign: Sign,
     splits: Global<u64>,
     verdicts: Global<u64>,
-    out: ElementsMut<C, V>,
+    out: PairsMut<C, V>,
     live_count: GlobalMut<u64>,
     scratch: GlobalMut<u64>,
 ) {
@@ -238,26 +238,29 @@ pub unsafe fn merge_batch<C: KeyCode, V: Pod, const ITEMS: usize>(
     let total = level.keys.len() + batch.elements.keys.len();
     let mut memory = SharedMemory::new();
     let workspace = Workspace::<C, ITEMS>::take(&mut memory);
-    let look_back = LookBack::start(&mut memory, own, scratch, total.div_ceil(tile) as u32);
-    thread::sync_threads();
+    let base = memory.take::<u64>(1);
+    let look_back = LookBack::begin(&mut memory, scratch, total.div_ceil(tile) as u32);
 
-    let ticket = look_back.ticket();
-    let part = Tile::nth(ticket.tile as usize, tile, level.keys.len(), total, splits, verdicts);
+    let part = Tile::nth(look_back.tile(), tile, level.keys.len(), total, splits, verdicts);
     let count = part.count;
     part.of_sides(level.keys, batch.elements.keys).load::<THREADS, ITEMS>(workspace.keys, count);
     thread::sync_threads();
 
     let live = workspace.merge(own, part, level.keys, batch);
     let local = scan::exclusive_scan::<u32, Sum, THREADS>(live.count_ones(), Sum, workspace.warp_totals);
-    look_back.announce(own, ticket, local.total);
+    look_back.announce(local.total as u64);
     if local.total < count {
         workspace.compact(own, live, local.before);
     }
-    look_back.find_base(ticket, local.total);
+    look_back.look_back(local.total as u64, Sum, |before| {
+        if lane_id() == 0 {
+            base.set(0, before);
+        }
+    });
     thread::sync_threads();
 
-    let base = look_back.base();
-    if look_back.is_last(ticket) && own == 0 {
+    let base = base.get(0);
+    if look_back.is_last() && own == 0 {
         live_count.set(0, base + local.total as u64);
     }
     let out = out.slice(base as usize, local.total as usize);

@@ -10,8 +10,9 @@ use crate::levels::device::payload::{KIND, Marked, MarkedLong, NOTHING, OPERAND,
 use crate::levels::device::table::THREADS as LOOKUP_THREADS;
 use core::marker::PhantomData;
 use gpu_primitives::arch::thread;
-use gpu_primitives::arch::warp::{FULL, LANES, ballot, lane_id, warp_id};
-use gpu_primitives::block::{lookback, scan};
+use gpu_primitives::arch::warp::{FULL, LANES, ballot, lane_id};
+use gpu_primitives::block::lookback::LookBack;
+use gpu_primitives::block::scan;
 use gpu_primitives::code::U256;
 use gpu_primitives::kernel::{Holes, Param, RegisterRepr, kernel};
 use gpu_primitives::monoid::{Combine, HoleMonoid};
@@ -78,7 +79,7 @@ const fn shared<P>(items: usize) -> usize {
     shared_bytes::<P>(combine_tile(items))
         + shared_bytes::<P>((THREADS / LANES) as usize)
         + shared_bytes::<P>(1)
-        + shared_bytes::<u32>(2)
+        + LookBack::BYTES
 }
 
 /// Combines the elements of each key, from old to new. The last element of a key receives the result. Those before it become
@@ -109,17 +110,9 @@ pub unsafe fn combine_runs<C: KeyCode, P: Payload<Value: RegisterRepr>, const IT
     let items = memory.take::<P>(combine_tile(ITEMS));
     let warp_totals = memory.take::<P>((THREADS / LANES) as usize);
     let tile_prefix = memory.take::<P>(1);
-    let slot = memory.take::<u32>(2);
+    let look_back = LookBack::begin(&mut memory, scratch, thread::grid_dim_x());
     let own = thread::thread_idx_x();
-    let tiles = thread::grid_dim_x();
-    if own == 0 {
-        let ticket = lookback::take_ticket(scratch, tiles);
-        slot.set(0, ticket.tile);
-        slot.set(1, ticket.tag);
-    }
-    thread::sync_threads();
-    let ticket = lookback::Ticket { tile: slot.get(0), tag: slot.get(1) };
-    let start = ticket.tile as usize * combine_tile(ITEMS);
+    let start = look_back.tile() * combine_tile(ITEMS);
     let (len, words) = (keys.len(), keys.len().div_ceil(LANES as usize));
     let old_to_new = OldToNew { operation, payload: PhantomData };
 
@@ -144,12 +137,11 @@ pub unsafe fn combine_runs<C: KeyCode, P: Payload<Value: RegisterRepr>, const IT
         total = old_to_new.combine(total, items.get(own as usize * ITEMS + i));
     }
     let block = scan::exclusive_scan::<P, _, THREADS>(total, old_to_new, warp_totals);
-    if warp_id() == 0 {
-        let prefix = lookback::exchange(scratch, ticket, tiles, block.total, old_to_new);
+    look_back.exchange(block.total, old_to_new, |prefix| {
         if lane_id() == 0 {
             tile_prefix.set(0, prefix);
         }
-    }
+    });
     thread::sync_threads();
 
     let mut running = old_to_new.combine(tile_prefix.get(0), block.before);

@@ -1,11 +1,11 @@
 //! The kernel that finds the elements of a level that are not among others.
 
 use crate::KeyCode;
-use crate::levels::device::elements::Elements;
 use crate::levels::device::table::THREADS;
 use bytemuck::Pod;
 use gpu_primitives::arch::thread;
 use gpu_primitives::code::U256;
+use gpu_primitives::kernel::Pairs;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::view::GlobalMut;
 
@@ -19,11 +19,7 @@ use gpu_primitives::view::GlobalMut;
 /// - The keys of the others ascend, and the values of equal keys. There are as many values as keys, or none.
 /// - While the kernel runs, nobody writes the elements, and nobody else uses the flags.
 #[kernel(listed, threads = THREADS, native = crate::levels::native::flag_others)]
-pub unsafe fn flag_others<C: KeyCode, V: Pod + Ord>(
-    elements: Elements<C, V>,
-    others: Elements<C, V>,
-    flags: GlobalMut<u8>,
-) {
+pub unsafe fn flag_others<C: KeyCode, V: Pod + Ord>(elements: Pairs<C, V>, others: Pairs<C, V>, flags: GlobalMut<u8>) {
     let at = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     if at >= elements.keys.len() {
         return;

@@ -74,9 +74,7 @@ pub unsafe fn find_neighbours<C: KeyCode, V: Pod>(
     found.set(at, u8::from(answer.is_some()));
     let (key, value) = answer.unwrap_or((C::MIN, V::zeroed()));
     out_keys.set(at, if answer.is_some() { levels.sign().decode(key) } else { C::MIN });
-    if size_of::<V>() > 0 {
-        out_values.set(at, value);
-    }
+    out_values.set(at, value);
 }
 
 gpu_primitives::instances! {

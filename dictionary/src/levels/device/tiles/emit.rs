@@ -5,14 +5,16 @@ use super::live::LiveTable;
 use super::workspace::Workspace;
 use super::{BLOCKS_AT_ONCE, THREADS, items};
 use crate::KeyCode;
-use crate::levels::device::elements::ElementsMut;
 use crate::levels::device::find::Levels;
 use crate::levels::device::payload::{Marked, MarkedLong, MarkedNone, Payload};
-use crate::levels::device::tiles::look_back::LookBack;
+use gpu_primitives::arch::warp::lane_id;
 use gpu_primitives::arch::{opaque, thread};
+use gpu_primitives::block::lookback::LookBack;
 use gpu_primitives::code::U256;
+use gpu_primitives::kernel::PairsMut;
 use gpu_primitives::kernel::kernel;
-use gpu_primitives::view::{GlobalMut, SharedMemory};
+use gpu_primitives::monoid::Sum;
+use gpu_primitives::view::{GlobalMut, SharedMemory, shared_bytes};
 
 /// Merges the parts of the levels within intervals, and writes the live elements, interval by interval. `offsets`
 /// receives the index of the first one of each interval, and finally the number of all. Keys are decoded.
@@ -33,14 +35,14 @@ use gpu_primitives::view::{GlobalMut, SharedMemory};
 #[kernel(
     listed,
     threads = THREADS,
-    shared = Workspace::<C, P, ITEMS>::BYTES + LiveTable::BYTES + LookBack::BYTES,
+    shared = Workspace::<C, P, ITEMS>::BYTES + LiveTable::BYTES + shared_bytes::<u64>(1) + LookBack::BYTES,
     min_blocks = BLOCKS_AT_ONCE,
     native = crate::levels::native::emit_live
 )]
 pub unsafe fn emit_live<C: KeyCode, P: Payload, const ITEMS: usize>(
     levels: Levels<C, P::Value>,
     cuts: Cuts,
-    out: ElementsMut<C, P::Value>,
+    out: PairsMut<C, P::Value>,
     offsets: GlobalMut<u64>,
     scratch: GlobalMut<u64>,
 ) {
@@ -52,21 +54,24 @@ pub unsafe fn emit_live<C: KeyCode, P: Payload, const ITEMS: usize>(
     }
     let workspace = Workspace::<C, P, ITEMS>::start(&mut memory, own, levels);
     let live_table = LiveTable::take(&mut memory);
-    let look_back = LookBack::start(&mut memory, own, scratch, tiles.count);
-    thread::sync_threads();
+    let base = memory.take::<u64>(1);
+    let look_back = LookBack::begin(&mut memory, scratch, tiles.count);
 
     let own = opaque(own);
-    let ticket = look_back.ticket();
-    let tile = tiles.nth::<ITEMS>(ticket.tile);
+    let tile = tiles.nth::<ITEMS>(look_back.tile() as u32);
     let pieces = workspace.find_pieces(own, cuts, tile);
     workspace.load(own, pieces);
     workspace.merge(pieces);
     let live = workspace.find_live(own, pieces, live_table);
     let compacted = workspace.compact(own, pieces, live);
-    look_back.exchange(ticket, live.total);
+    look_back.exchange(live.total as u64, Sum, |before| {
+        if lane_id() == 0 {
+            base.set(0, before);
+        }
+    });
     thread::sync_threads();
 
-    let base = look_back.base();
+    let base = base.get(0);
     let mut interval = own;
     while interval < tile.intervals {
         let begins_here = interval > 0 || tile.first.rank == 0;
@@ -76,7 +81,7 @@ pub unsafe fn emit_live<C: KeyCode, P: Payload, const ITEMS: usize>(
         }
         interval += THREADS;
     }
-    if look_back.is_last(ticket) && own == 0 {
+    if look_back.is_last() && own == 0 {
         offsets.set(offsets.len() - 1, base + live.total as u64);
     }
     if base + live.total as u64 > out.keys.len() as u64 {

@@ -4,12 +4,12 @@ use super::cuts::Cuts;
 use super::workspace::Workspace;
 use super::{BLOCKS_AT_ONCE, THREADS, items};
 use crate::KeyCode;
-use crate::levels::device::elements::ElementsMut;
 use crate::levels::device::find::Levels;
 use crate::levels::device::payload::{Marked, MarkedLong, MarkedNone, OPERAND, Payload, TOMBSTONE};
 use gpu_primitives::arch::warp::{FULL, LANES, ballot, lane_id};
 use gpu_primitives::arch::{opaque, thread};
 use gpu_primitives::code::U256;
+use gpu_primitives::kernel::PairsMut;
 use gpu_primitives::kernel::kernel;
 use gpu_primitives::view::{GlobalMut, SharedMemory};
 
@@ -33,7 +33,7 @@ use gpu_primitives::view::{GlobalMut, SharedMemory};
 pub unsafe fn merge_marked<C: KeyCode, P: Payload, const ITEMS: usize>(
     levels: Levels<C, P::Value>,
     cuts: Cuts,
-    out: ElementsMut<C, P::Value>,
+    out: PairsMut<C, P::Value>,
     marks: GlobalMut<u32>,
 ) {
     let own = thread::thread_idx_x();

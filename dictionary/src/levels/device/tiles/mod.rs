@@ -32,7 +32,6 @@ mod emit;
 mod keep;
 mod live;
 mod load;
-pub(crate) mod look_back;
 mod merge;
 mod pieces;
 mod workspace;

@@ -4,7 +4,8 @@ mod queue;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use queue::{CpuLane, CpuMark, Landing, expect_host};
+pub use queue::expect_host;
+pub(crate) use queue::{CpuLane, CpuMark, Landing};
 
 use crate::form::Kernel;
 use crate::host::executor::{

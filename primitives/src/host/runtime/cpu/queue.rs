@@ -117,8 +117,12 @@ impl std::fmt::Debug for Task {
     }
 }
 
-/// Returns an error inside a kernel: its launch would wait for itself.
-pub(crate) fn expect_host() -> Result<(), Error> {
+/// Returns an error inside a kernel: its launch would wait for itself. Structures call this before they take a lock that another
+/// thread, or the same one, may hold while it launches.
+///
+/// # Errors
+/// [`Error::HostCallInKernel`].
+pub fn expect_host() -> Result<(), Error> {
     if in_kernel() { Err(Error::HostCallInKernel) } else { Ok(()) }
 }
 

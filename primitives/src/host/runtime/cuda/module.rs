@@ -169,6 +169,17 @@ impl CudaDevice {
         failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
     }
 
+    /// Loads those of the kernels that are not loaded yet.
+    pub(in crate::host::runtime) fn load_missing(&self, kernels: &[(Target, Operators)]) -> Result<(), Error> {
+        let mut missing = Vec::new();
+        for &(kernel, operators) in kernels {
+            if self.loaded(kernel.id, operators).is_none() {
+                missing.push((kernel.instance()?, operators));
+            }
+        }
+        if missing.is_empty() { Ok(()) } else { self.preload(&missing) }
+    }
+
     fn load(&self, instance: &'static Instance, operators: Operators) -> Result<Function, Error> {
         let (asked, limit) = (instance.shared_bytes(), self.limits().shared_bytes_per_block);
         if asked > limit {

@@ -165,9 +165,10 @@ impl<T: Pod + DlpackElement + Send> DeviceVec<T> {
     /// When the framework deletes the tensor, the vector is freed after all work that `consumer` has been given by then.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`] and [`Error::WrongContext`]; the errors of earlier work on the checked CPU device; driver errors. The
-    /// vector is dropped.
+    /// [`Error::WrongDevice`] and [`Error::WrongContext`]; [`Error::OnlyPlanned`]; the errors of earlier work on the checked CPU
+    /// device; driver errors. The vector is dropped.
     pub fn into_dlpack(mut self, consumer: &Stream) -> Result<Managed<DLManagedTensorVersioned>, Error> {
+        self.device().expect_memory("a tensor")?;
         let data = self.raw_view_mut(consumer)?.as_const().as_ptr().cast_mut();
         let is_shared = consumer.cuda_stream().is_some(); // which tells the stream that others add work
         if !is_shared {

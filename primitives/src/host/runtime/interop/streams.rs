@@ -61,8 +61,8 @@ impl Stream {
 
     fn any_keeper(&self) -> Option<&dyn Keeper> {
         match &self.lane().kind {
-            LaneKind::Cpu(_) => None,
             LaneKind::Cuda(stream) => stream.keeper(),
+            LaneKind::Cpu(_) | LaneKind::Planned(_) => None,
         }
     }
 

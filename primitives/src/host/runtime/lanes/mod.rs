@@ -17,6 +17,7 @@ mod order;
 
 use super::cpu::{CpuLane, expect_host};
 use super::cuda::{CudaEvent, CudaStream};
+use super::plan::PlannedDevice;
 use super::sync;
 use crate::host::error::Error;
 use std::sync::Arc;
@@ -29,6 +30,8 @@ pub(super) type Users = order::Users<LaneKind>;
 pub(super) enum LaneKind {
     Cpu(CpuLane),
     Cuda(Arc<CudaStream>),
+    /// Nothing happens on it.
+    Planned(Arc<PlannedDevice>),
 }
 
 impl Timeline for LaneKind {
@@ -38,6 +41,7 @@ impl Timeline for LaneKind {
         match self {
             Self::Cpu(lane) => lane.is_queued(),
             Self::Cuda(_) => true,
+            Self::Planned(_) => false,
         }
     }
 
@@ -45,6 +49,7 @@ impl Timeline for LaneKind {
         match self {
             Self::Cpu(lane) => lane.position().ok(), // an error inside a kernel, where nothing is ordered
             Self::Cuda(stream) => stream.position(),
+            Self::Planned(_) => Some(0),
         }
     }
 
@@ -62,13 +67,14 @@ impl Timeline for LaneKind {
         match self {
             Self::Cpu(lane) => lane.finish(),
             Self::Cuda(stream) => stream.synchronize(),
+            Self::Planned(_) => Ok(()),
         }
     }
 
     fn expect_host(&self) -> Result<(), Error> {
         match self {
             Self::Cpu(_) => expect_host(),
-            Self::Cuda(_) => Ok(()),
+            Self::Cuda(_) | Self::Planned(_) => Ok(()),
         }
     }
 

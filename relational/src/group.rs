@@ -1,0 +1,508 @@
+//! Groups: rows with equal keys, and what their columns add up to.
+
+use crate::Column;
+use crate::column::expect_len;
+use crate::key::{Codes, Key, Keys, Sorted, heads};
+use crate::rows::{Rows, Take, expect_rows};
+use bytemuck::Pod;
+use gpu_primitives::operator::{map, monoid, predicate};
+use gpu_primitives::reduce;
+use gpu_primitives::scan::{self, Max, Min, Monoid, Sum};
+use gpu_primitives::source::{at, counting, map as mapped, map2, map3};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, histogram, permute, select, transfer, transform};
+
+/// Rows in groups. Groups are in ascending order of their keys, and the rows of a group in that of their positions.
+///
+/// ```
+/// use gpu_primitives::{Device, Error};
+/// use gpu_relational::{Column, group_by};
+///
+/// let stream = &Device::default()?.stream()?;
+/// let (shop, sales) = (Column::upload(stream, b"baab")?, Column::upload(stream, &[1i32, 2, 3, 4])?);
+/// let shops = group_by(stream, &shop)?;
+/// assert_eq!(shops.rows().take(stream, &shop)?.to_vec(stream)?, b"ab");
+/// assert_eq!(shops.sum(stream, &sales)?.to_vec(stream)?, [5i64, 5]);
+/// assert_eq!(shops.max(stream, &sales)?.to_vec(stream)?, [3, 4]);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Groups {
+    /// The rows, group after group.
+    order: DeviceVec<u32>,
+    /// Where each group begins in it; and its length.
+    offsets: DeviceVec<u32>,
+    first: Rows,
+}
+
+/// Returns the groups of rows with equal keys. Nulls are equal to each other. Waits once, for the number of groups.
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if the key columns have different lengths; [`Error::TooLong`] for 2^32 - 1 rows or more;
+/// [`Error::OutOfMemory`]; any launch error.
+pub fn group_by<'a>(stream: &Stream, keys: impl Into<Keys<'a>>) -> Result<Groups, Error> {
+    Groups::of(stream, keys.into().codes(stream)?)
+}
+
+/// Returns the first row of each different key, in ascending order of the keys. Waits once, for their number.
+///
+/// # Errors
+/// Same as [`group_by`].
+pub fn distinct<'a>(stream: &Stream, keys: impl Into<Keys<'a>>) -> Result<Rows, Error> {
+    Ok(group_by(stream, keys)?.first)
+}
+
+/// An integer of 8 to 128 bits, or a float of 32 or 64: what has a mean, a least and a greatest.
+pub trait Number: Pod {
+    #[doc(hidden)]
+    fn to_floats(stream: &Stream, values: DeviceSlice<'_, Self>) -> Result<DeviceVec<f64>, Error>;
+
+    /// Returns sums as floats: rounded once if they are [exact](Summable).
+    #[doc(hidden)]
+    fn totals(stream: &Stream, values: DeviceSlice<'_, Self>, sorted: SortedRows<'_>) -> Result<DeviceVec<f64>, Error>;
+
+    #[doc(hidden)]
+    fn moments(
+        stream: &Stream,
+        values: DeviceSlice<'_, Self>,
+        sorted: SortedRows<'_>,
+    ) -> Result<DeviceVec<[f64; 3]>, Error>;
+
+    #[doc(hidden)]
+    fn least() -> impl Monoid<Self>;
+
+    #[doc(hidden)]
+    fn greatest() -> impl Monoid<Self>;
+}
+
+/// A number that can be added up without an overflow: all but the integers of 128 bits.
+///
+/// A sum of these would need more bits than there are:
+///
+/// ```compile_fail,E0277
+/// # let stream = &gpu_primitives::Device::default()?.stream()?;
+/// let column = gpu_relational::Column::upload(stream, &[1i128, 2])?;
+/// gpu_relational::Groups::all(stream, 2)?.sum(stream, &column)?;
+/// # Ok::<(), gpu_primitives::Error>(())
+/// ```
+///
+/// Where no sum is too large, [`Groups::fold`] adds them up. It wraps around if one is:
+///
+/// ```
+/// use gpu_primitives::scan::Sum;
+///
+/// # let stream = &gpu_primitives::Device::default()?.stream()?;
+/// let column = gpu_relational::Column::upload(stream, &[1i128, 2])?;
+/// let sum = gpu_relational::Groups::all(stream, 2)?.fold(stream, &column, Sum)?;
+/// assert_eq!(sum.to_vec(stream)?, [3]);
+/// # Ok::<(), gpu_primitives::Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "sums of `{Self}` may overflow",
+    note = "`Groups::fold` with `Sum` adds up integers of 128 bits, and wraps around"
+)]
+pub trait Summable: Number {
+    /// The type of sums: 64 bits for integers of up to 32, and 128 bits for those of 64; `f64` for floats.
+    type Sum: Number;
+
+    #[doc(hidden)]
+    fn sums(
+        stream: &Stream,
+        values: DeviceSlice<'_, Self>,
+        sorted: SortedRows<'_>,
+    ) -> Result<DeviceVec<Self::Sum>, Error>;
+}
+
+/// Rows, group after group, and where each group begins.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct SortedRows<'a> {
+    order: DeviceSlice<'a, u32>,
+    offsets: DeviceSlice<'a, u32>,
+}
+
+impl SortedRows<'_> {
+    fn groups(&self) -> usize {
+        self.offsets.len() - 1
+    }
+}
+
+macro_rules! summable {
+    ($($type:ident $sum:ident)*) => { $(
+        impl Summable for $type {
+            type Sum = $sum;
+
+            fn sums(stream: &Stream, values: DeviceSlice<'_, Self>, sorted: SortedRows<'_>) -> Result<DeviceVec<$sum>, Error> {
+                let mut sums = stream.uninit::<$sum>(sorted.groups())?;
+                let wide = mapped(at(values, sorted.order), map!(|x: $type| -> $sum { x as $sum }));
+                reduce::segmented(stream, wide, sorted.offsets, &mut sums, Sum)?;
+                Ok(sums)
+            }
+        }
+    )* };
+}
+
+summable! { u8 u64 u16 u64 u32 u64 u64 u128 i8 i64 i16 i64 i32 i64 i64 i128 f32 f64 f64 f64 }
+
+macro_rules! numbers {
+    ($($least:expr, $greatest:expr, $totals:ident: $($type:ident |$x:ident| $float:expr,)+;)*) => { $($(
+        impl Number for $type {
+            fn to_floats(stream: &Stream, values: DeviceSlice<'_, Self>) -> Result<DeviceVec<f64>, Error> {
+                transform::collect(stream, mapped(values, map!(|$x: $type| -> f64 { $float })))
+            }
+
+            fn totals(stream: &Stream, values: DeviceSlice<'_, Self>, sorted: SortedRows<'_>) -> Result<DeviceVec<f64>, Error> {
+                numbers!(@ $totals stream, values, sorted, map!(|$x: $type| -> f64 { $float }))
+            }
+
+            fn moments(
+                stream: &Stream,
+                values: DeviceSlice<'_, Self>,
+                sorted: SortedRows<'_>,
+            ) -> Result<DeviceVec<[f64; 3]>, Error> {
+                let mut moments = stream.uninit::<[f64; 3]>(sorted.groups())?;
+                let moment = map!(|$x: $type| -> [f64; 3] { [1.0, $float, 0.0] });
+                reduce::segmented(stream, mapped(at(values, sorted.order), moment), sorted.offsets, &mut moments, moments_of())?;
+                Ok(moments)
+            }
+
+            fn least() -> impl Monoid<Self> {
+                $least
+            }
+
+            fn greatest() -> impl Monoid<Self> {
+                $greatest
+            }
+        }
+    )+)* };
+    (@ exact $stream:ident, $values:ident, $sorted:ident, $float:expr) => {{
+        let sums = <Self as Summable>::sums($stream, $values, $sorted)?;
+        Number::to_floats($stream, sums.as_slice())
+    }};
+    (@ rounded $stream:ident, $values:ident, $sorted:ident, $float:expr) => {{
+        let mut totals = $stream.uninit::<f64>($sorted.groups())?;
+        reduce::segmented($stream, mapped(at($values, $sorted.order), $float), $sorted.offsets, &mut totals, Sum)?;
+        Ok(totals)
+    }};
+}
+
+numbers! {
+    Min, Max, exact:
+        u8 |x| x as f64,
+        u16 |x| x as f64,
+        u32 |x| x as f64,
+        u64 |x| x as f64,
+        i8 |x| x as f64,
+        i16 |x| x as f64,
+        i32 |x| x as f64,
+        i64 |x| x as f64,;
+    // Operators cast no integers of 128 bits to floats.
+    Min, Max, rounded:
+        u128 |x| (x >> 64) as u64 as f64 * 18_446_744_073_709_551_616.0 + x as u64 as f64,
+        i128 |x| {
+            // `!x` is `-x - 1`.
+            let sign = x >> 127;
+            let positive = x ^ sign;
+            let float = (positive >> 64) as u64 as f64 * 18_446_744_073_709_551_616.0 + positive as u64 as f64;
+            if sign != 0 { -float - 1.0 } else { float }
+        },;
+    // NaN is the greatest, as it is in keys: so the identity of the least is NaN.
+    monoid!(<f32>::NAN, |a: f32, b: f32| if b < a || a.is_nan() { b } else { a }),
+    monoid!(<f32>::NEG_INFINITY, |a: f32, b: f32| if b > a || b.is_nan() { b } else { a }), exact:
+        f32 |x| x as f64,;
+    monoid!(<f64>::NAN, |a: f64, b: f64| if b < a || a.is_nan() { b } else { a }),
+    monoid!(<f64>::NEG_INFINITY, |a: f64, b: f64| if b > a || b.is_nan() { b } else { a }), exact:
+        f64 |x| x,;
+}
+
+/// Combines numbers of elements, their means and their squared deviations from these.
+fn moments_of() -> impl Monoid<[f64; 3]> {
+    monoid!([0.0, 0.0, 0.0], |a: [f64; 3], b: [f64; 3]| {
+        let count = a[0] + b[0];
+        let apart = b[1] - a[1];
+        let share = b[0] / count;
+        let both = [count, a[1] + apart * share, a[2] + b[2] + apart * apart * a[0] * share];
+        // What is apart from nothing may be infinite.
+        if a[0] == 0.0 {
+            b
+        } else if b[0] == 0.0 {
+            a
+        } else {
+            both
+        }
+    })
+}
+
+impl Groups {
+    /// Returns the groups of rows with these numbers.
+    fn of(stream: &Stream, codes: Codes) -> Result<Self, Error> {
+        let Sorted { numbers, rows } = Sorted::new(stream, codes)?;
+        let heads = heads(stream, &numbers)?;
+        drop(numbers);
+        let starts: DeviceVec<u32> = select::collect_positions(stream, &heads, predicate!(|head: u32| head != 0))?;
+        let mut offsets = stream.uninit(starts.len() + 1)?;
+        offsets.slice_mut(..starts.len())?.copy_from(stream, &starts)?;
+        transfer::fill(stream, offsets.slice_mut(starts.len()..)?, rows.len() as u32)?;
+        let first = Rows::existing(transform::collect(stream, at(&rows, &starts))?, rows.len());
+        Ok(Self { order: rows, offsets, first })
+    }
+
+    /// Returns one group of all rows, also if there are none: for totals of a whole table.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`] for 2^32 - 1 rows or more; [`Error::OutOfMemory`]; any launch error.
+    pub fn all(stream: &Stream, len: usize) -> Result<Self, Error> {
+        expect_rows(len)?;
+        let order = transform::collect(stream, counting(0u32, len))?;
+        let offsets = stream.upload(&[0, len as u32])?;
+        let first = Rows::new(stream.upload(&[if len > 0 { 0 } else { crate::NO_ROW }])?)?;
+        Ok(Self { order, offsets, first })
+    }
+
+    /// Returns the number of groups.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.first.len()
+    }
+
+    /// Returns whether there are no groups.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.first.is_empty()
+    }
+
+    /// Returns the first row of each group. Its key columns are those of the group.
+    #[must_use]
+    pub fn rows(&self) -> &Rows {
+        &self.first
+    }
+
+    /// Returns the last row of each group.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; any launch error.
+    pub fn last_rows(&self, stream: &Stream) -> Result<Rows, Error> {
+        let last = mapped(self.offsets.slice(1..)?, map!(|end: u32| -> u32 { end.wrapping_sub(1) }));
+        let last = transform::collect(stream, last)?;
+        Rows::new(crate::join::rows_or_none(stream, &self.order, &last)?)
+    }
+
+    /// Returns the number of rows of each group.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; any launch error.
+    pub fn count(&self, stream: &Stream) -> Result<Column<u64>, Error> {
+        count(stream, self.offsets())
+    }
+
+    /// Returns the number of elements of each group that are not null.
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if the column does not have as many rows as were grouped; same as [`count`](Self::count).
+    pub fn count_valid<T: Pod>(&self, stream: &Stream, column: &Column<T>) -> Result<Column<u64>, Error> {
+        count(stream, self.present(stream, column)?.sorted().offsets)
+    }
+
+    /// Returns the sum of each group; null where there are no elements but nulls. Those of integers have [more bits](Summable): they are
+    /// exact. Those of floats are the same on every run and every device.
+    ///
+    /// # Errors
+    /// Same as [`count_valid`](Self::count_valid).
+    pub fn sum<T: Summable>(&self, stream: &Stream, column: &Column<T>) -> Result<Column<T::Sum>, Error> {
+        let present = self.present(stream, column)?;
+        present.column(stream, T::sums(stream, column.values(), present.sorted())?)
+    }
+
+    /// Returns the mean of each group: its sum, divided by the number of elements. Null where there are no elements but nulls.
+    ///
+    /// The sum is the one of [`sum`](Self::sum): exact for integers. For those of 128 bits it is one of floats.
+    ///
+    /// # Errors
+    /// Same as [`count_valid`](Self::count_valid).
+    pub fn mean<T: Number>(&self, stream: &Stream, column: &Column<T>) -> Result<Column<f64>, Error> {
+        let present = self.present(stream, column)?;
+        let (starts, ends) = present.bounds()?;
+        let totals = T::totals(stream, column.values(), present.sorted())?;
+        let mean = map!(|total: f64, start: u32, end: u32| -> f64 { total / (end - start) as f64 });
+        present.column(stream, transform::collect(stream, map3(&totals, starts, ends, mean))?)
+    }
+
+    /// Returns the variance of each group: of the elements as a sample, or as the whole (`sample` is 1 or 0). Null where there are no more
+    /// elements than that; NaN where an element is infinite or NaN.
+    ///
+    /// # Errors
+    /// Same as [`count_valid`](Self::count_valid).
+    pub fn variance<T: Number>(&self, stream: &Stream, column: &Column<T>, sample: bool) -> Result<Column<f64>, Error> {
+        let present = self.present(stream, column)?;
+        let moments = T::moments(stream, column.values(), present.sorted())?;
+        let variance = map!(less: f64 = f64::from(u8::from(sample)); |moments: [f64; 3]| -> f64 {
+            if moments[0] > less { moments[2] / (moments[0] - less) } else { 0.0 }
+        });
+        let enough = map!(less: f64 = f64::from(u8::from(sample)); |moments: [f64; 3]| -> u8 {
+            if moments[0] > less { 1 } else { 0 }
+        });
+        let values = transform::collect(stream, mapped(&moments, variance))?;
+        Column::with_valid(values, transform::collect(stream, mapped(&moments, enough))?)
+    }
+
+    /// Returns the smallest element of each group; null where there are no elements but nulls. NaN is the greatest, as it is in a
+    /// [key](Key): so it is the smallest only where there is nothing else.
+    ///
+    /// # Errors
+    /// Same as [`count_valid`](Self::count_valid).
+    pub fn min<T: Number>(&self, stream: &Stream, column: &Column<T>) -> Result<Column<T>, Error> {
+        self.fold(stream, column, T::least())
+    }
+
+    /// Returns the largest element of each group; null where there are no elements but nulls. NaN is the greatest, as it is in a
+    /// [key](Key). [`fold`](Self::fold) with [`Max`] leaves NaN out.
+    ///
+    /// # Errors
+    /// Same as [`count_valid`](Self::count_valid).
+    pub fn max<T: Number>(&self, stream: &Stream, column: &Column<T>) -> Result<Column<T>, Error> {
+        self.fold(stream, column, T::greatest())
+    }
+
+    /// Returns the combination of each group by any [operation](Monoid), in the order of the rows; null where there are no elements but
+    /// nulls.
+    ///
+    /// # Errors
+    /// Same as [`count_valid`](Self::count_valid).
+    pub fn fold<T: Pod>(
+        &self,
+        stream: &Stream,
+        column: &Column<T>,
+        operation: impl Monoid<T>,
+    ) -> Result<Column<T>, Error> {
+        let present = self.present(stream, column)?;
+        let mut totals = stream.uninit::<T>(self.len())?;
+        let SortedRows { order, offsets } = present.sorted();
+        reduce::segmented(stream, at(column, order), offsets, &mut totals, operation)?;
+        present.column(stream, totals)
+    }
+
+    /// Returns how many different elements each group has, without nulls. Waits twice.
+    ///
+    /// # Errors
+    /// Same as [`count_valid`](Self::count_valid).
+    pub fn count_distinct<T: Key>(&self, stream: &Stream, column: &Column<T>) -> Result<Column<u64>, Error> {
+        expect_len("a column of grouped rows", self.order.len(), column.len())?;
+        let (group, rows) = (self.group_of_rows(stream)?, Rows::valid(stream, column)?);
+        let pairs = distinct(stream, rows.on((&group, column)))?;
+        let groups = rows.take(stream, &group)?;
+        let mut counts = stream.zeroed::<u64>(self.len())?;
+        if !counts.is_empty() {
+            histogram::bincount(stream, pairs.of(&groups), &mut counts)?;
+        }
+        Column::new(counts)
+    }
+
+    /// Returns for each row what its group has: a column, or rows, or a tuple of these, of which element `i` is that of group `i`.
+    ///
+    /// ```
+    /// use gpu_primitives::{Device, Error};
+    /// use gpu_relational::{Column, group_by};
+    ///
+    /// let stream = &Device::default()?.stream()?;
+    /// let (shop, sales) = (Column::upload(stream, b"baab")?, Column::upload(stream, &[1i32, 2, 3, 4])?);
+    /// let shops = group_by(stream, &shop)?;
+    /// let best = shops.max(stream, &sales)?;
+    /// assert_eq!(shops.spread(stream, &best)?.to_vec(stream)?, [4, 3, 3, 4]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::LengthMismatch`] if there is not an element for each group; [`Error::OutOfMemory`]; any launch error.
+    pub fn spread<T: Take>(&self, stream: &Stream, of_groups: T) -> Result<T::Taken, Error> {
+        let (groups, _) = self.group_of_rows(stream)?.into_parts();
+        Rows::existing(groups, self.len()).take(stream, of_groups)
+    }
+
+    /// Returns for each row the number of its group. [`spread`](Self::spread) gives what its group has.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; any launch error.
+    pub fn group_of_rows(&self, stream: &Stream) -> Result<Column<u32>, Error> {
+        let groups = self.group_of_order(stream)?;
+        let mut of_rows = stream.uninit::<u32>(self.order.len())?;
+        // SAFETY: the order has each row once.
+        unsafe { permute::scatter_unchecked(stream, &groups, &self.order, &mut of_rows)? };
+        Column::new(of_rows)
+    }
+
+    /// Returns the number of the group of each place in the order.
+    pub(crate) fn group_of_order(&self, stream: &Stream) -> Result<DeviceVec<u32>, Error> {
+        let numbers = transform::collect(stream, counting(0u32, self.len()))?;
+        let mut groups = stream.uninit::<u32>(self.order.len())?;
+        let lengths = map2(
+            self.offsets.slice(1..)?,
+            self.offsets.slice(..self.len())?,
+            map!(|end: u32, start: u32| -> u32 { end - start }),
+        );
+        gpu_primitives::runs::run_length_decode(stream, &numbers, lengths, &mut groups)?;
+        Ok(groups)
+    }
+
+    pub(crate) fn order(&self) -> DeviceSlice<'_, u32> {
+        self.order.as_slice()
+    }
+
+    pub(crate) fn offsets(&self) -> DeviceSlice<'_, u32> {
+        self.offsets.as_slice()
+    }
+
+    /// Returns the rows that are not null in a column, group after group.
+    fn present<T: Pod>(&self, stream: &Stream, column: &Column<T>) -> Result<Present<'_>, Error> {
+        expect_len("a column of grouped rows", self.order.len(), column.len())?;
+        let Some(valid) = column.valid() else { return Ok(Present { groups: self, own: None }) };
+        let present = transform::collect(stream, at(valid, &self.order))?;
+        // What follows the last group is read, too.
+        let mut order = stream.zeroed::<u32>(self.order.len())?;
+        select::flagged(stream, &self.order, &present, &mut order)?;
+        // How many are present before each place.
+        let mut before = stream.zeroed::<u32>(present.len() + 1)?;
+        let one = map!(|valid: u8| -> u32 { if valid != 0 { 1 } else { 0 } });
+        scan::inclusive(stream, mapped(&present, one), before.slice_mut(1..)?, Sum)?;
+        let offsets = transform::collect(stream, at(&before, &self.offsets))?;
+        Ok(Present { groups: self, own: Some((order, offsets)) })
+    }
+}
+
+/// The rows that are not null in a column, group after group.
+struct Present<'a> {
+    groups: &'a Groups,
+    /// The order and the offsets, if they are not those of the groups.
+    own: Option<(DeviceVec<u32>, DeviceVec<u32>)>,
+}
+
+impl Present<'_> {
+    fn sorted(&self) -> SortedRows<'_> {
+        match &self.own {
+            Some((order, offsets)) => SortedRows { order: order.as_slice(), offsets: offsets.as_slice() },
+            None => SortedRows { order: self.groups.order(), offsets: self.groups.offsets() },
+        }
+    }
+
+    /// Returns where the elements of each group begin and end.
+    fn bounds(&self) -> Result<(DeviceSlice<'_, u32>, DeviceSlice<'_, u32>), Error> {
+        let offsets = self.sorted().offsets;
+        Ok((offsets.slice(..offsets.len() - 1)?, offsets.slice(1..)?))
+    }
+
+    /// Returns a column of totals: null, above a zero, where there are no elements.
+    fn column<T: Pod>(&self, stream: &Stream, totals: DeviceVec<T>) -> Result<Column<T>, Error> {
+        // Only the group of a table without rows is empty.
+        if self.own.is_none() && !self.groups.order.is_empty() {
+            return Column::new(totals);
+        }
+        let (starts, ends) = self.bounds()?;
+        let is_some = map!(|start: u32, end: u32| -> u8 { if start < end { 1 } else { 0 } });
+        let valid = transform::collect(stream, map2(starts, ends, is_some))?;
+        Column::with_valid(totals, valid)?.with_zeros(stream)
+    }
+}
+
+/// Returns the lengths of groups that begin at these offsets.
+fn count(stream: &Stream, offsets: DeviceSlice<'_, u32>) -> Result<Column<u64>, Error> {
+    let (starts, ends) = (offsets.slice(..offsets.len() - 1)?, offsets.slice(1..)?);
+    Column::compute(stream, map2(starts, ends, map!(|start: u32, end: u32| -> u64 { (end - start) as u64 })))
+}

@@ -1,0 +1,443 @@
+//! Keys: rows as numbers that are equal and ordered as the rows are.
+//!
+//! Whatever columns a key has, it becomes one number of at most 64 bits per row. Joins, groups and sorts work on these alone.
+//! The numbers of short columns are packed side by side. Where that takes more than 64 bits, what is packed so far is replaced by
+//! its rank among all rows, which takes no more than 32.
+
+use crate::column::{both_valid, expect_len, valid_at};
+use crate::rows::{Rows, expect_rows};
+use crate::{Column, Strings};
+use bytemuck::Pod;
+use gpu_primitives::operator::map;
+use gpu_primitives::scan::{self, Sum};
+use gpu_primitives::sort::{self, Options};
+use gpu_primitives::source::{at, counting, map as mapped, map2};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, permute, transfer, transform};
+
+/// The key columns of some rows, in the order of their importance.
+///
+/// A reference to a column is a key, and so is a tuple of keys. [`Rows::on`] makes one of some rows of a table. [`asc`] and [`desc`] say
+/// how to sort by it. All columns of a key have the same number of rows. A null is less than all other elements.
+///
+/// Both sides of a join have the same types of columns, and the same of [`asc`] and [`desc`] for each.
+pub struct Keys<'a> {
+    columns: Vec<KeyColumn<'a>>,
+}
+
+/// Sorts by a key in ascending order, as it does without this.
+pub fn asc<'a>(key: impl Into<Keys<'a>>) -> Keys<'a> {
+    key.into()
+}
+
+/// Sorts by a key in descending order: also by nulls, which come last.
+pub fn desc<'a>(key: impl Into<Keys<'a>>) -> Keys<'a> {
+    let mut keys = key.into();
+    for column in &mut keys.columns {
+        column.descending = !column.descending;
+    }
+    keys
+}
+
+struct KeyColumn<'a> {
+    column: &'a dyn AnyColumn,
+    /// Rows of the column, rows of these rows, and so on; nothing, if it is the whole column.
+    rows: Vec<&'a Rows>,
+    descending: bool,
+}
+
+/// A column without the type of its elements.
+trait AnyColumn {
+    fn len(&self) -> usize;
+    fn valid(&self) -> Option<DeviceSlice<'_, u8>>;
+    /// What the elements are: those of different kinds cannot be compared.
+    fn kind(&self) -> Kind;
+    /// Returns the numbers of the rows, the most important one first.
+    fn codes(&self, stream: &Stream, rows: Option<&Rows>) -> Result<Vec<Codes>, Error>;
+}
+
+/// What the elements of a column are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Kind {
+    name: &'static str,
+    /// The address of the words of strings.
+    words: usize,
+}
+
+/// A number for each row. Public in name only, as the sealed trait is.
+pub struct Codes {
+    pub numbers: DeviceVec<u64>,
+    /// The bits that the numbers have.
+    pub bits: u32,
+}
+
+/// The type of elements that keys are made of: all integers, and floats, whose `-0.0` equals `0.0` and whose NaN are equal and the
+/// greatest.
+pub trait Key: Pod + sealed::Key {}
+
+mod sealed {
+    use super::{Codes, Rows};
+    use gpu_primitives::{DeviceSlice, Error, Stream};
+
+    pub trait Key: bytemuck::Pod {
+        fn codes(stream: &Stream, values: DeviceSlice<'_, Self>, rows: Option<&Rows>) -> Result<Vec<Codes>, Error>;
+    }
+}
+
+macro_rules! keys {
+    ($($type:ident: $($bits:literal |$x:ident| $code:expr),+;)*) => { $(
+        impl Key for $type {}
+
+        impl sealed::Key for $type {
+            fn codes(stream: &Stream, values: DeviceSlice<'_, Self>, rows: Option<&Rows>) -> Result<Vec<Codes>, Error> {
+                Ok(vec![$({
+                    let code = map!(|$x: $type| -> u64 { $code });
+                    let numbers = match rows {
+                        Some(rows) => transform::collect(stream, mapped(at(values, rows.positions()), code))?,
+                        None => transform::collect(stream, mapped(values, code))?,
+                    };
+                    Codes { numbers, bits: $bits }
+                }),+])
+            }
+        }
+    )* };
+}
+
+keys! {
+    u8: 8 |x| x as u64;
+    u16: 16 |x| x as u64;
+    u32: 32 |x| x as u64;
+    u64: 64 |x| x;
+    i8: 8 |x| ((x as u8) ^ 0x80) as u64;
+    i16: 16 |x| ((x as u16) ^ 0x8000) as u64;
+    i32: 32 |x| ((x as u32) ^ 0x8000_0000) as u64;
+    i64: 64 |x| (x as u64) ^ 0x8000_0000_0000_0000;
+    u128: 64 |x| (x >> 64) as u64, 64 |x| x as u64;
+    i128: 64 |x| ((x >> 64) as u64) ^ 0x8000_0000_0000_0000, 64 |x| x as u64;
+    f32: 32 |x| {
+        let bits = (x + 0.0).to_bits();
+        let code = if bits >> 31 != 0 { !bits } else { bits | 0x8000_0000 };
+        (if x.is_nan() { 0xFFFF_FFFF } else { code }) as u64
+    };
+    f64: 64 |x| {
+        let bits = (x + 0.0).to_bits();
+        let code = if bits >> 63 != 0 { !bits } else { bits | 0x8000_0000_0000_0000 };
+        if x.is_nan() { 0xFFFF_FFFF_FFFF_FFFF } else { code }
+    };
+}
+
+impl<T: Key> AnyColumn for Column<T> {
+    fn len(&self) -> usize {
+        Column::len(self)
+    }
+
+    fn valid(&self) -> Option<DeviceSlice<'_, u8>> {
+        Column::valid(self)
+    }
+
+    fn kind(&self) -> Kind {
+        Kind { name: std::any::type_name::<T>(), words: 0 }
+    }
+
+    fn codes(&self, stream: &Stream, rows: Option<&Rows>) -> Result<Vec<Codes>, Error> {
+        T::codes(stream, self.values(), rows)
+    }
+}
+
+impl AnyColumn for Strings {
+    fn len(&self) -> usize {
+        Strings::len(self)
+    }
+
+    fn valid(&self) -> Option<DeviceSlice<'_, u8>> {
+        self.codes().valid()
+    }
+
+    fn kind(&self) -> Kind {
+        Kind { name: "strings", words: self.words().as_ptr().addr() }
+    }
+
+    fn codes(&self, stream: &Stream, rows: Option<&Rows>) -> Result<Vec<Codes>, Error> {
+        AnyColumn::codes(self.codes(), stream, rows)
+    }
+}
+
+impl<'a, T: Key> From<&'a Column<T>> for Keys<'a> {
+    fn from(column: &'a Column<T>) -> Self {
+        Self { columns: vec![KeyColumn { column, rows: Vec::new(), descending: false }] }
+    }
+}
+
+impl<'a> From<&'a Strings> for Keys<'a> {
+    fn from(column: &'a Strings) -> Self {
+        Self { columns: vec![KeyColumn { column, rows: Vec::new(), descending: false }] }
+    }
+}
+
+macro_rules! tuples {
+    ($(($($name:ident $number:tt),+))*) => { $(
+        impl<'a, $($name: Into<Keys<'a>>),+> From<($($name,)+)> for Keys<'a> {
+            fn from(keys: ($($name,)+)) -> Self {
+                let mut columns = Vec::new();
+                $(columns.extend(keys.$number.into().columns);)+
+                Self { columns }
+            }
+        }
+    )* };
+}
+
+tuples! {
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+}
+
+impl KeyColumn<'_> {
+    fn len(&self) -> usize {
+        self.rows.last().map_or(self.column.len(), |rows| rows.len())
+    }
+
+    fn may_be_null(&self) -> bool {
+        self.column.valid().is_some() || self.rows.iter().any(|rows| rows.may_be_missing())
+    }
+
+    /// Checks that the rows are of tables that are as long as these.
+    fn check(&self) -> Result<(), Error> {
+        let mut len = self.column.len();
+        for rows in &self.rows {
+            rows.expect_in(len)?;
+            len = rows.len();
+        }
+        Ok(())
+    }
+
+    /// Calls a function with the rows of the column; `None` if they are all of it.
+    fn with_rows<R>(&self, stream: &Stream, then: impl FnOnce(Option<&Rows>) -> Result<R, Error>) -> Result<R, Error> {
+        let Some((first, rest)) = self.rows.split_first() else { return then(None) };
+        let mut composed: Option<Rows> = None;
+        for rows in rest {
+            composed = Some(rows.take(stream, composed.as_ref().unwrap_or(first))?);
+        }
+        then(Some(composed.as_ref().unwrap_or(first)))
+    }
+
+    /// Returns which rows are valid; `None` if all are.
+    fn valid(&self, stream: &Stream) -> Result<Option<DeviceVec<u8>>, Error> {
+        let valid = self.column.valid();
+        self.with_rows(stream, |rows| match rows {
+            Some(rows) => valid_at(stream, valid, self.column.len(), rows),
+            None => both_valid(stream, None, valid),
+        })
+    }
+
+    /// Returns the numbers of the rows. With `nulls`, the first of them says whether the row is valid.
+    fn codes(&self, stream: &Stream, nulls: bool) -> Result<Vec<Codes>, Error> {
+        let mut all = self.with_rows(stream, |rows| self.column.codes(stream, rows))?;
+        if nulls {
+            let valid = match self.valid(stream)? {
+                Some(valid) => {
+                    let only_valid = map!(|code: u64, valid: u8| -> u64 { if valid != 0 { code } else { 0 } });
+                    for codes in &mut all {
+                        codes.numbers = transform::collect(stream, map2(&codes.numbers, &valid, only_valid))?;
+                    }
+                    let as_code = map!(|valid: u8| -> u64 { if valid != 0 { 1 } else { 0 } });
+                    transform::collect(stream, mapped(&valid, as_code))?
+                }
+                None => {
+                    let mut valid = stream.uninit(self.len())?;
+                    transfer::fill(stream, &mut valid, 1u64)?;
+                    valid
+                }
+            };
+            all.insert(0, Codes { numbers: valid, bits: 1 });
+        }
+        if self.descending {
+            for codes in &mut all {
+                let mask = u64::MAX >> (64 - codes.bits);
+                let flip = map!(mask: u64 = mask; |code: u64| -> u64 { code ^ mask });
+                transform::map_in_place(stream, &mut codes.numbers, flip)?;
+            }
+        }
+        Ok(all)
+    }
+}
+
+impl<'a> Keys<'a> {
+    /// Returns the keys at rows of their tables, or of the rows that were chosen before.
+    pub(crate) fn at(mut self, rows: &'a Rows) -> Self {
+        self.columns.iter_mut().for_each(|column| column.rows.push(rows));
+        self
+    }
+
+    /// Returns the number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.columns.first().map_or(0, KeyColumn::len)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        expect_rows(self.len())?;
+        self.columns.iter().try_for_each(|column| {
+            column.check()?;
+            expect_len("a key column beside others", self.len(), column.len())
+        })
+    }
+
+    /// Returns which rows have no null in any column; `None` if all are like that.
+    pub(crate) fn valid(&self, stream: &Stream) -> Result<Option<DeviceVec<u8>>, Error> {
+        let mut all = None;
+        for column in &self.columns {
+            if let Some(valid) = column.valid(stream)? {
+                all = both_valid(stream, all, Some(valid.as_slice()))?;
+            }
+        }
+        Ok(all)
+    }
+
+    /// Returns the numbers of the rows.
+    pub(crate) fn codes(&self, stream: &Stream) -> Result<Codes, Error> {
+        let Packed { mut sides, bits, .. } = Packed::new(stream, &[self])?;
+        Ok(Codes { numbers: sides.remove(0), bits })
+    }
+}
+
+/// The numbers of the rows of one side or two, which are comparable.
+pub(crate) struct Packed {
+    pub sides: Vec<DeviceVec<u64>>,
+    pub bits: u32,
+    /// The bits that are of the last column.
+    pub last: u32,
+}
+
+impl Packed {
+    /// Returns the numbers of the rows of these sides.
+    pub fn new(stream: &Stream, sides: &[&Keys<'_>]) -> Result<Self, Error> {
+        let number = check_sides(sides)?;
+        let mut packed: Option<Self> = None;
+        for column in 0..number {
+            let nulls = sides.iter().any(|keys| keys.columns[column].may_be_null());
+            let mut of_sides = Vec::new();
+            for keys in sides {
+                of_sides.push(keys.columns[column].codes(stream, nulls)?.into_iter());
+            }
+            // The last column is packed on its own, so that it can be cut off.
+            let mut of_column: Option<Self> = None;
+            while let Some(part) = of_sides.iter_mut().map(Iterator::next).collect::<Option<Vec<Codes>>>() {
+                let bits = part[0].bits;
+                let part = Self { sides: part.into_iter().map(|codes| codes.numbers).collect(), bits, last: bits };
+                of_column = Some(Self::append(stream, of_column, part)?);
+            }
+            packed = of_column.map(|column| Self::append(stream, packed.take(), column)).transpose()?;
+        }
+        packed.ok_or(Error::InvalidOption {
+            what: "the number of key columns",
+            asked: "0".into(),
+            allowed: "1 or more",
+        })
+    }
+
+    /// Appends less important numbers.
+    fn append(stream: &Stream, first: Option<Self>, mut second: Self) -> Result<Self, Error> {
+        let Some(mut first) = first else {
+            second.last = second.bits;
+            return Ok(second);
+        };
+        // Ranks have up to 32 bits: they do not help a number that is as short. Each costs a sort.
+        if first.bits + second.bits > 64 && first.bits > 32 {
+            first.rank(stream)?;
+        }
+        if first.bits + second.bits > 64 {
+            second.rank(stream)?;
+        }
+        let append = map!(bits: u32 = second.bits; |a: u64, b: u64| -> u64 { (a << bits) | b });
+        for (a, b) in first.sides.iter_mut().zip(&second.sides) {
+            *a = transform::collect(stream, map2(&*a, b, append))?;
+        }
+        Ok(Self { bits: first.bits + second.bits, last: second.bits, ..first })
+    }
+
+    /// Replaces the numbers by their ranks among those of all sides: equal numbers have the same rank.
+    fn rank(&mut self, stream: &Stream) -> Result<(), Error> {
+        let len = self.sides.iter().map(DeviceVec::len).sum();
+        let mut all = stream.uninit::<u64>(len)?;
+        let mut start = 0;
+        for side in &self.sides {
+            all.slice_mut(start..start + side.len())?.copy_from(stream, side)?;
+            start += side.len();
+        }
+        let Sorted { numbers, rows } = Sorted::new(stream, Codes { numbers: all, bits: self.bits })?;
+        let mut ranks = heads(stream, &numbers)?;
+        if len > 0 {
+            transfer::fill(stream, ranks.slice_mut(..1)?, 0u32)?;
+        }
+        scan::inclusive_in_place(stream, &mut ranks, Sum)?;
+        let mut of_rows = stream.uninit::<u32>(len)?;
+        // SAFETY: the rows are a permutation of all indices.
+        unsafe { permute::scatter_unchecked(stream, &ranks, &rows, &mut of_rows)? };
+        start = 0;
+        for side in &mut self.sides {
+            let ranks = of_rows.slice(start..start + side.len())?;
+            start += side.len();
+            *side = transform::collect(stream, mapped(ranks, map!(|rank: u32| -> u64 { rank as u64 })))?;
+        }
+        self.bits = (usize::BITS - len.leading_zeros()).max(1);
+        Ok(())
+    }
+}
+
+/// Checks that keys of all sides can be compared, and returns the number of their columns.
+fn check_sides(sides: &[&Keys<'_>]) -> Result<usize, Error> {
+    let first = &sides[0].columns;
+    for keys in sides {
+        keys.check()?;
+        expect_len("the key columns of the other side", first.len(), keys.columns.len())?;
+        for (a, b) in first.iter().zip(&keys.columns) {
+            if a.descending != b.descending {
+                let order = |column: &KeyColumn<'_>| if column.descending { "desc" } else { "asc" };
+                return Err(Error::InvalidOption {
+                    what: "the order of a key column",
+                    asked: format!("{}, beside {}", order(b), order(a)),
+                    allowed: "the same on both sides",
+                });
+            }
+            let (a, b) = (a.column.kind(), b.column.kind());
+            if a != b {
+                return Err(Error::InvalidOption {
+                    what: "the type of a key column",
+                    asked: format!("{}, beside {}", b.name, a.name),
+                    allowed: "the same on both sides; strings with the same words: see `Strings::recode`",
+                });
+            }
+        }
+    }
+    expect_rows(sides.iter().map(|keys| keys.len()).sum())?;
+    Ok(first.len())
+}
+
+/// Rows in the order of their numbers; rows with equal numbers in order of their positions.
+pub(crate) struct Sorted {
+    pub numbers: DeviceVec<u64>,
+    pub rows: DeviceVec<u32>,
+}
+
+impl Sorted {
+    /// Sorts all rows.
+    pub fn new(stream: &Stream, Codes { numbers, bits }: Codes) -> Result<Self, Error> {
+        let rows = transform::collect(stream, counting(0u32, numbers.len()))?;
+        let mut sorted = Self { numbers: stream.uninit(numbers.len())?, rows: stream.uninit(numbers.len())? };
+        let to = (&mut sorted.numbers, &mut sorted.rows);
+        sort::pairs(stream, (&numbers, &rows), to, Options::new().bits(0..bits))?;
+        Ok(sorted)
+    }
+}
+
+/// Returns 1 where a number differs from the one before it, and for the first one; otherwise 0.
+pub(crate) fn heads(stream: &Stream, sorted: &DeviceVec<u64>) -> Result<DeviceVec<u32>, Error> {
+    let mut heads = stream.uninit::<u32>(sorted.len())?;
+    if let Some(last) = sorted.len().checked_sub(1) {
+        transfer::fill(stream, heads.slice_mut(..1)?, 1u32)?;
+        let differs = map!(|a: u64, b: u64| -> u32 { if a != b { 1 } else { 0 } });
+        transform::map2(stream, sorted.slice(..last)?, sorted.slice(1..)?, heads.slice_mut(1..)?, differs)?;
+    }
+    Ok(heads)
+}
