@@ -550,6 +550,8 @@ unsafe fn distribute<
     thread::sync_threads();
 
     // From here on, the thread's items are those of rank `thread`, `thread + THREADS`, …
+    // The compiler must not keep ranks, or comparisons of them, from phase to phase.
+    let valid = opaque(valid);
     let target = |bucket: usize, rank: usize| {
         if IS_WHOLE {
             short_places.get(bucket).wrapping_add(rank as u32) as usize
@@ -558,7 +560,7 @@ unsafe fn distribute<
         }
     };
     let is_written = |rank: usize, target: usize, len: usize| {
-        (IS_WHOLE || rank < valid as usize) && (B::PURITY.is_promised() || target < len)
+        (IS_WHOLE || (rank as u32) < valid) && (B::PURITY.is_promised() || target < len)
     };
     let mut sorted = PackedBuckets::<ITEMS>::new();
     let at_once = if IS_WHOLE { 8 } else { 4 };
@@ -587,6 +589,7 @@ unsafe fn distribute<
         exchange_values.set(in_tile::<K, B>(ranks.get(j), tile_len), values[j]);
     }
     thread::sync_threads();
+    let thread = opaque(thread as u32) as usize;
     for j in 0..ITEMS {
         let rank = thread + j * THREADS as usize;
         let target = target(sorted.get(j), rank);
