@@ -89,8 +89,8 @@ fn count(stream: &Stream, kmers: &DeviceVec<u64>, hashed: Option<usize>) -> Resu
     stream.synchronize()?;
     let start = Instant::now();
     let found = match hashed {
-        None => runs::distinct_counts(stream, kmers, &mut keys, &mut counts)?,
-        Some(most) => runs::distinct_counts_hashed(stream, kmers, &mut keys, &mut counts, most)?,
+        None => runs::distinct_counts(stream, kmers, (&mut keys, &mut counts))?,
+        Some(most) => runs::distinct_counts_hashed(stream, kmers, (&mut keys, &mut counts), most)?,
     };
     let found = found.get(stream)? as usize;
     let way = if hashed.is_some() { "hash table" } else { "sort" };

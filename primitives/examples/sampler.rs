@@ -68,7 +68,7 @@ impl Sampler {
         // The best K logits of each sequence, the largest first.
         let scaled = source::map(logits, map!(|logit: f32| -> f32 { logit / TEMPERATURE }));
         let row = Rows::of_len(logits.len() / sequences);
-        top_k::segmented_largest(stream, scaled, row, K, &mut self.largest, &mut self.candidates)?;
+        top_k::segmented_largest(stream, scaled, row, K, (&mut self.largest, &mut self.candidates))?;
 
         // Their weights, relative to the first one's, and the sums of these.
         let mut first = stream.uninit::<f32>(all)?;

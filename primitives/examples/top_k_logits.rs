@@ -21,7 +21,7 @@ fn main() -> Result<(), Error> {
     // Divided by the temperature as they are read: nothing is written but the result.
     let scaled = source::map(&on_device, map!(|logit: f32| -> f32 { logit / 0.5 }));
     let (mut largest, mut tokens) = (stream.uninit::<f32>(SEQUENCES * K)?, stream.uninit::<u32>(SEQUENCES * K)?);
-    top_k::segmented_largest(&stream, scaled, Rows::of_len(VOCABULARY), K, &mut largest, &mut tokens)?;
+    top_k::segmented_largest(&stream, scaled, Rows::of_len(VOCABULARY), K, (&mut largest, &mut tokens))?;
 
     let (largest, tokens) = (largest.to_vec(&stream)?, tokens.to_vec(&stream)?);
     println!("the best {K} of {VOCABULARY} tokens for {SEQUENCES} sequences, on {}", stream.device().name());

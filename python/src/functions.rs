@@ -188,7 +188,7 @@ pub fn topk(
     }
     each_type!(x.dtype, T => py.detach(|| {
         let (from, to, at) = (x.slice::<T>(stream), values.slice_mut::<T>(stream), positions.slice_mut::<u64>(stream));
-        if largest { top_k::largest(stream, from, to, at) } else { top_k::smallest(stream, from, to, at) }
+        if largest { top_k::largest(stream, from, (to, at)) } else { top_k::smallest(stream, from, (to, at)) }
     }).or_raise())
 }
 
@@ -210,9 +210,9 @@ pub fn topk_rows(
         let (from, to) = (x.slice::<T>(stream), values.slice_mut::<T>(stream));
         let mut short = stream.uninit::<u32>(positions.len())?;
         if largest {
-            top_k::segmented_largest(stream, from, Rows::of_len(row), k, to, &mut short)?;
+            top_k::segmented_largest(stream, from, Rows::of_len(row), k, (to, &mut short))?;
         } else {
-            top_k::segmented_smallest(stream, from, Rows::of_len(row), k, to, &mut short)?;
+            top_k::segmented_smallest(stream, from, Rows::of_len(row), k, (to, &mut short))?;
         }
         write_positions(stream, short.as_slice(), positions)
     }).or_raise())
@@ -234,7 +234,7 @@ pub fn select_kth(
     let (stream, x, values, positions) = (&stream.stream, &*x, &*values, &*positions);
     each_type!(x.dtype, T => py.detach(|| {
         let (to, at) = (values.slice_mut::<T>(stream), positions.slice_mut::<u64>(stream));
-        order_statistics::select_kth_with_positions(stream, x.slice::<T>(stream), &ranks, to, at)
+        order_statistics::select_kth(stream, x.slice::<T>(stream), &ranks, (to, at))
     }).or_raise())
 }
 
@@ -257,7 +257,7 @@ pub fn select_kth_rows(
         let ranks = stream.upload(&vec![rank; rows])?;
         let mut short = stream.uninit::<u32>(rows)?;
         let to = values.slice_mut::<T>(stream);
-        order_statistics::segmented_select_kth(stream, x.slice::<T>(stream), Rows::of_len(row), &ranks, to, &mut short)?;
+        order_statistics::segmented_select_kth(stream, x.slice::<T>(stream), Rows::of_len(row), &ranks, (to, &mut short))?;
         write_positions(stream, short.as_slice(), positions)
     }).or_raise())
 }
@@ -288,7 +288,7 @@ pub fn quantiles_rows(
     each_type!(x.dtype, T => py.detach(|| {
         let mut positions = stream.uninit::<u32>(out.len())?;
         let (from, to) = (x.slice::<T>(stream), out.slice_mut::<T>(stream));
-        order_statistics::segmented_quantiles(stream, from, Rows::of_len(row), &fractions, to, &mut positions)
+        order_statistics::segmented_quantiles(stream, from, Rows::of_len(row), &fractions, (to, &mut positions))
     }).or_raise())
 }
 
@@ -315,11 +315,11 @@ pub fn unique(
         let from = x.slice::<T>(stream);
         let mut found = None;
         if let Some(counts) = counts {
-            found = Some(runs::distinct_counts(stream, from, out.slice_mut::<T>(stream), counts.slice_mut::<u64>(stream))?);
+            found = Some(runs::distinct_counts(stream, from, (out.slice_mut::<T>(stream), counts.slice_mut::<u64>(stream)))?);
         }
         if let Some(inverse) = inverse {
             let mut short = stream.uninit::<u32>(x.len())?;
-            found = Some(runs::distinct_inverse(stream, from, out.slice_mut::<T>(stream), &mut short)?);
+            found = Some(runs::distinct_inverse(stream, from, (out.slice_mut::<T>(stream), &mut short))?);
             write_positions(stream, short.as_slice(), inverse)?;
         }
         match found {
@@ -446,9 +446,9 @@ pub fn reduce_by_key(
         let (keys, values) = (keys.slice::<K>(stream), values.slice::<V>(stream));
         let (to_keys, to_values) = (to_keys.slice_mut::<K>(stream), to_values.slice_mut::<V>(stream));
         match op {
-            "sum" => runs::reduce_by_key(stream, keys, values, to_keys, to_values, Same, Sum)?.get(stream),
-            "max" => runs::reduce_by_key(stream, keys, values, to_keys, to_values, Same, Max)?.get(stream),
-            _ => runs::reduce_by_key(stream, keys, values, to_keys, to_values, Same, Min)?.get(stream),
+            "sum" => runs::reduce_by_key(stream, (keys, values), (to_keys, to_values), Same, Sum)?.get(stream),
+            "max" => runs::reduce_by_key(stream, (keys, values), (to_keys, to_values), Same, Max)?.get(stream),
+            _ => runs::reduce_by_key(stream, (keys, values), (to_keys, to_values), Same, Min)?.get(stream),
         }
     }).or_raise()))
 }

@@ -438,7 +438,7 @@ impl Groups {
             self.offsets.slice(..self.len())?,
             map!(|end: u32, start: u32| -> u32 { end - start }),
         );
-        gpu_primitives::runs::run_length_decode(stream, &numbers, lengths, &mut groups)?;
+        gpu_primitives::runs::run_length_decode(stream, (&numbers, lengths), &mut groups)?;
         Ok(groups)
     }
 

@@ -210,7 +210,7 @@ impl Matches {
 
         let numbers = transform::collect(stream, counting(0u32, len))?;
         let mut left = stream.uninit::<u32>(total)?;
-        runs::run_length_decode(stream, &numbers, &lengths, &mut left)?;
+        runs::run_length_decode(stream, (&numbers, &lengths), &mut left)?;
         // Pair `i` has row `i - (first pair of its left row)` of the matches. Where there is no match, that is far beyond all rows.
         let first = map2(&ends, &lengths, map!(|end: u64, length: u32| -> u64 { end - length as u64 }));
         let first = transform::collect(stream, first)?;

@@ -254,7 +254,7 @@ impl Text {
         // The row of each byte, and how far the byte has moved.
         let mut row = stream.uninit::<u32>(total)?;
         let numbers = transform::collect(stream, counting(0u32, rows.len()))?;
-        runs::run_length_decode(stream, &numbers, &lengths, &mut row)?;
+        runs::run_length_decode(stream, (&numbers, &lengths), &mut row)?;
         let moved =
             map2(&starts, offsets.slice(..rows.len())?, map!(|from: u64, to: u64| -> u64 { from.wrapping_sub(to) }));
         let moved = transform::collect(stream, moved)?;

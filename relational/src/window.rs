@@ -97,7 +97,7 @@ impl Window {
         expect_len("a column of a window", self.order.len(), column.len())?;
         let mut running = stream.uninit::<T>(self.order.len())?;
         let (values, same) = (at(column, self.order.positions()), gpu_primitives::equality::Same);
-        scan::inclusive_by_key(stream, &self.partitions, values, &mut running, same, operation)?;
+        scan::inclusive_by_key(stream, (&self.partitions, values), &mut running, same, operation)?;
         Column::new(self.of_rows(stream, &running)?)
     }
 

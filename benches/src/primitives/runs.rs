@@ -25,19 +25,19 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
     expect("unique keys", &heads.slice(..count)?.to_vec(stream)?, expected_heads())?;
 
     time(session, "run_length_encode_u32_runs_of_8", len, 5.0, || {
-        runs::run_length_encode(stream, &keys, &mut heads, &mut numbers, Same).map(drop)
+        runs::run_length_encode(stream, &keys, (&mut heads, &mut numbers), Same).map(drop)
     })?;
     let lengths = host.chunks(RUN).map(|run| run.len() as u32);
     expect("lengths of runs", &numbers.slice(..count)?.to_vec(stream)?, lengths)?;
 
     time(session, "reduce_by_key_u32_runs_of_8", len, 9.0, || {
-        runs::reduce_by_key(stream, &keys, &on_device, &mut heads, &mut numbers, Same, Sum).map(drop)
+        runs::reduce_by_key(stream, (&keys, &on_device), (&mut heads, &mut numbers), Same, Sum).map(drop)
     })?;
     expect("sums by key", &numbers.slice(..count)?.to_vec(stream)?, sums())?;
     expect("keys of sums", &heads.slice(..count)?.to_vec(stream)?, expected_heads())?;
 
     time(session, "exclusive_sum_by_key_u32_runs_of_8", len, 12.0, || {
-        scan::exclusive_by_key(stream, &keys, &on_device, &mut numbers, Same, Sum, 0)
+        scan::exclusive_by_key(stream, (&keys, &on_device), &mut numbers, Same, Sum, 0)
     })?;
     let running = values
         .chunks(RUN)

@@ -13,7 +13,7 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
     let input = stream.upload(&host)?;
     let k = K.min(len);
     let (mut keys, mut positions) = (stream.uninit::<u32>(k)?, stream.uninit::<u32>(k)?);
-    time(session, "top_k_100_u32", len, 4.0, || top_k::largest(stream, &input, &mut keys, &mut positions))?;
+    time(session, "top_k_100_u32", len, 4.0, || top_k::largest(stream, &input, (&mut keys, &mut positions)))?;
     let mut best: Vec<(u32, u32)> = host.iter().copied().zip(0..).collect();
     // The largest first; of equal ones, the one with the lowest position.
     let order = |&(key, position): &(u32, u32)| (std::cmp::Reverse(key), position);

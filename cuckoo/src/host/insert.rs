@@ -109,10 +109,10 @@ impl<K: Key, V: Value> GpuCuckoo<K, V> {
             // The equality of numbers is one of `u32` and of `u64`, not of all codes.
             if const { size_of::<K>() == size_of::<u32>() } {
                 let keys = (typed::<u32>(sorted.0), typed_mut::<u32>(&mut to.keys));
-                runs::reduce_by_key(stream, keys.0, values, keys.1, totals, Same, operation)
+                runs::reduce_by_key(stream, (keys.0, values), (keys.1, totals), Same, operation)
             } else {
                 let keys = (typed::<u64>(sorted.0), typed_mut::<u64>(&mut to.keys));
-                runs::reduce_by_key(stream, keys.0, values, keys.1, totals, Same, operation)
+                runs::reduce_by_key(stream, (keys.0, values), (keys.1, totals), Same, operation)
             }
         };
         // SAFETY: the operation is one of `V`.

@@ -71,7 +71,7 @@ impl<V: Pod> Column<V> {
         permute::gather(stream, &both, &order_of_both, &mut ordered)?;
         let mut totals = both;
         let mut different = stream.uninit(all)?;
-        runs::reduce_by_key(stream, &merged, &ordered, &mut different, &mut totals, Same, operation)?;
+        runs::reduce_by_key(stream, (&merged, &ordered), (&mut different, &mut totals), Same, operation)?;
         totals.truncate(count);
         Ok(Combined { ids, positions, values: totals })
     }

@@ -144,17 +144,17 @@ fn segments(device: &Device) {
             let mut scans = [0; 4].map(|_| stream.uninit::<f32>(n).unwrap());
             scan::segmented_exclusive(stream, &input, &offsets, &mut scans[0], Sum).unwrap();
             scan::segmented_inclusive(stream, &input, &offsets, &mut scans[1], Sum).unwrap();
-            scan::exclusive_by_key(stream, &keys, &input, &mut scans[2], Same, Sum, 0.1).unwrap();
-            scan::inclusive_by_key(stream, &keys, &input, &mut scans[3], Same, Sum).unwrap();
+            scan::exclusive_by_key(stream, (&keys, &input), &mut scans[2], Same, Sum, 0.1).unwrap();
+            scan::inclusive_by_key(stream, (&keys, &input), &mut scans[3], Same, Sum).unwrap();
             let (mut heads, mut sums) = (stream.zeroed::<u32>(n).unwrap(), stream.zeroed::<f32>(n).unwrap());
             let found =
-                runs::reduce_by_key(stream, &keys, &input, &mut heads, &mut sums, Same, Sum).unwrap().get(stream);
+                runs::reduce_by_key(stream, (&keys, &input), (&mut heads, &mut sums), Same, Sum).unwrap().get(stream);
             let (mut elements, mut lengths) = (stream.zeroed::<u32>(n).unwrap(), stream.zeroed::<u32>(n).unwrap());
-            runs::run_length_encode(stream, &keys, &mut elements, &mut lengths, Same).unwrap();
+            runs::run_length_encode(stream, &keys, (&mut elements, &mut lengths), Same).unwrap();
             let mut last = stream.zeroed::<u32>(n).unwrap();
             runs::unique_last(stream, &keys, &mut last, Same).unwrap();
             let mut decoded = stream.zeroed::<u32>(n).unwrap();
-            runs::run_length_decode(stream, &elements, &lengths, &mut decoded).unwrap();
+            runs::run_length_decode(stream, (&elements, &lengths), &mut decoded).unwrap();
             let integers = bytes(stream, &[&heads, &elements, &lengths, &last, &decoded]);
             let [a, b, c, d] = &scans;
             [bytes(stream, &[&totals, a, b, c, d, &sums]), integers, found.unwrap().to_le_bytes().to_vec()].concat()
@@ -177,7 +177,7 @@ fn selections(device: &Device) {
             let mut bins = stream.uninit::<u32>(100).unwrap();
             histogram::even(stream, &keys, &mut bins, 1 << 20, 1 << 31).unwrap();
             let (mut best, mut places) = (stream.uninit::<u32>(n.min(50)).unwrap(), stream.uninit(n.min(50)).unwrap());
-            top_k::largest(stream, &keys, &mut best, &mut places).unwrap();
+            top_k::largest(stream, &keys, (&mut best, &mut places)).unwrap();
             [
                 bytes(stream, &[&kept, &parted, &of_segments, &moved, &bins, &best, &places]),
                 count.to_le_bytes().to_vec(),

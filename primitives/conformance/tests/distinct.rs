@@ -55,19 +55,19 @@ fn check<K: FromCode>(stream: &Stream, host: &[K], compare: impl Fn(&K, &K) -> O
 
     let mut output = stream.upload(&filler).unwrap();
     let mut found = stream.upload(&vec![9u32; len]).unwrap();
-    let count = runs::distinct_counts(stream, &input, &mut output, &mut found).unwrap().get(stream).unwrap();
+    let count = runs::distinct_counts(stream, &input, (&mut output, &mut found)).unwrap().get(stream).unwrap();
     assert_eq!(count, keys.len() as u64, "{len}");
     assert!(bytes(&output.to_vec(stream).unwrap()) == bytes(&expected), "{len} keys with counts");
     counts.resize(len, 9);
     assert_eq!(found.to_vec(stream).unwrap(), counts, "{len}");
     let mut found = stream.upload(&vec![0u64; len]).unwrap();
-    runs::distinct_counts(stream, &input, &mut output, &mut found).unwrap();
+    runs::distinct_counts(stream, &input, (&mut output, &mut found)).unwrap();
     let found = found.to_vec(stream).unwrap();
     assert!(found[..keys.len()].iter().zip(&counts).all(|(&found, &count)| found == u64::from(count)), "{len}");
 
     let mut output = stream.upload(&filler).unwrap();
     let mut found = stream.uninit::<u32>(len).unwrap();
-    let count = runs::distinct_inverse(stream, &input, &mut output, &mut found).unwrap().get(stream).unwrap();
+    let count = runs::distinct_inverse(stream, &input, (&mut output, &mut found)).unwrap().get(stream).unwrap();
     assert_eq!(count, keys.len() as u64, "{len}");
     assert!(bytes(&output.to_vec(stream).unwrap()) == bytes(&expected), "{len} keys with inverse");
     assert_eq!(found.to_vec(stream).unwrap(), inverse, "{len}");
@@ -149,13 +149,13 @@ fn check_hashed<K: FromCode>(stream: &Stream, host: &[K], most: usize, compare: 
     let input = stream.upload(host).unwrap();
     let mut output = stream.zeroed::<K>(len + 2).unwrap();
     let mut found = stream.upload(&vec![9u64; len]).unwrap();
-    let count = runs::distinct_counts_hashed(stream, &input, &mut output, &mut found, most).unwrap();
+    let count = runs::distinct_counts_hashed(stream, &input, (&mut output, &mut found), most).unwrap();
     assert_eq!(count.get(stream).unwrap(), different as u64, "{len} keys, {most} expected");
     let bytes = |keys: &[K]| -> Vec<u8> { keys.iter().flat_map(|key| bytemuck::bytes_of(key).to_vec()).collect() };
     assert!(bytes(&output.to_vec(stream).unwrap()) == bytes(&keys), "{len} keys, {most} expected");
     assert_eq!(found.to_vec(stream).unwrap(), counts, "{len} keys, {most} expected");
     let mut found = stream.upload(&vec![9u32; len]).unwrap();
-    runs::distinct_counts_hashed(stream, &input, &mut output, &mut found, most).unwrap();
+    runs::distinct_counts_hashed(stream, &input, (&mut output, &mut found), most).unwrap();
     assert!(found.to_vec(stream).unwrap().into_iter().map(u64::from).eq(counts), "{len} keys, 32 bits");
 }
 
@@ -224,7 +224,7 @@ fn counted_keys_of_256_bits(device: &Device) {
         let found = runs::distinct(&stream, counted(&input, &count), &mut keys).unwrap().get(&stream).unwrap();
         assert_eq!(found as usize, expected.len(), "{len}");
         assert_eq!(keys.to_vec(&stream).unwrap()[..expected.len()], expected, "{len}");
-        let found = runs::distinct_counts(&stream, counted(&input, &count), &mut keys, &mut counts);
+        let found = runs::distinct_counts(&stream, counted(&input, &count), (&mut keys, &mut counts));
         assert_eq!(found.unwrap().get(&stream).unwrap() as usize, expected.len(), "{len}");
         assert_eq!(counts.to_vec(&stream).unwrap().iter().sum::<u32>() as u64, len.min(700), "{len}");
     }
@@ -249,10 +249,10 @@ fn wrong_lengths(device: &Device) {
     let error = runs::distinct(&stream, &input, &mut short).unwrap_err();
     assert!(matches!(error, Error::LengthMismatch { .. }), "{error}");
     let mut counts = stream.uninit::<u32>(2).unwrap();
-    let error = runs::distinct_counts(&stream, &input, &mut output, &mut counts).unwrap_err();
+    let error = runs::distinct_counts(&stream, &input, (&mut output, &mut counts)).unwrap_err();
     assert!(matches!(error, Error::LengthMismatch { .. }), "{error}");
     let mut inverse = stream.uninit::<u32>(4).unwrap();
-    let error = runs::distinct_inverse(&stream, &input, &mut output, &mut inverse).unwrap_err();
+    let error = runs::distinct_inverse(&stream, &input, (&mut output, &mut inverse)).unwrap_err();
     assert!(matches!(error, Error::LengthMismatch { .. }), "{error}");
     assert_eq!(short.to_vec(&stream).unwrap(), [7; 2]);
     assert_eq!(output.to_vec(&stream).unwrap(), [7; 3]);
@@ -265,7 +265,7 @@ fn in_a_graph(device: &Device) {
     let mut output = stream.uninit::<u32>(3000).unwrap();
     let mut inverse = stream.uninit::<u32>(3000).unwrap();
     let (mut graph, count) =
-        stream.capture(|stream| runs::distinct_inverse(stream, &input, &mut output, &mut inverse)).unwrap();
+        stream.capture(|stream| runs::distinct_inverse(stream, &input, (&mut output, &mut inverse))).unwrap();
     // SAFETY: the input and the results are still there.
     unsafe { graph.launch(&stream).unwrap() };
     assert_eq!(count.get(&stream).unwrap(), 40);

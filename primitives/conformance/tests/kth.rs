@@ -83,7 +83,7 @@ fn check_as<K: RadixKey<Code: ShortCode>, P: Position + Debug>(stream: &Stream, 
     let input = stream.upload(host).unwrap();
     let (mut keys, mut positions) =
         (stream.uninit::<K>(ranks.len()).unwrap(), stream.uninit::<P>(ranks.len()).unwrap());
-    order_statistics::select_kth_with_positions(stream, &input, ranks, &mut keys, &mut positions).unwrap();
+    order_statistics::select_kth(stream, &input, ranks, (&mut keys, &mut positions)).unwrap();
     let order = sorted(host);
     let expected: Vec<P> = ranks.iter().map(|&rank| P::of(order[rank])).collect();
     let about = format!("{} ranks of {}", ranks.len(), host.len());
@@ -249,7 +249,7 @@ fn fractions(device: &Device) {
             let count = fractions.len();
             let (mut keys, mut positions) =
                 (stream.uninit::<u32>(count).unwrap(), stream.uninit::<u64>(count).unwrap());
-            order_statistics::quantiles_with_positions(&stream, &input, fractions, &mut keys, &mut positions).unwrap();
+            order_statistics::quantiles(&stream, &input, fractions, (&mut keys, &mut positions)).unwrap();
             let expected: Vec<usize> = fractions.iter().map(|&fraction| order[rank_of(fraction, len)]).collect();
             let found: Vec<usize> = positions.to_vec(&stream).unwrap().into_iter().map(|at| at as usize).collect();
             assert_same(&found, &expected, &format!("{count} fractions of {len}"));
@@ -283,7 +283,7 @@ fn misaligned_slices(device: &Device) {
         let ranks = ranks(10, host.len() - start);
         let (to, at) = (keys.slice_mut(start..start + 10).unwrap(), positions.slice_mut(3..13).unwrap());
         let from = input.slice(start..).unwrap();
-        order_statistics::select_kth_with_positions(&stream, from, &ranks, to, at).unwrap();
+        order_statistics::select_kth(&stream, from, &ranks, (to, at)).unwrap();
         let order = sorted(&host[start..]);
         let found = positions.to_vec(&stream).unwrap();
         assert_eq!(found[3..13], ranks.iter().map(|&rank| order[rank] as u32).collect::<Vec<_>>());
@@ -305,7 +305,7 @@ fn sources(device: &Device) {
         let ranks = ranks(count, 2000);
         let (mut keys, mut positions) = (stream.uninit::<i32>(count).unwrap(), stream.uninit::<u64>(count).unwrap());
         let squared = map(&input, map!(|x: i32| -> i32 { x * x }));
-        order_statistics::select_kth_with_positions(&stream, squared, &ranks, &mut keys, &mut positions).unwrap();
+        order_statistics::select_kth(&stream, squared, &ranks, (&mut keys, &mut positions)).unwrap();
         let expected: Vec<usize> = ranks.iter().map(|&rank| order[rank]).collect();
         assert_eq!(positions.to_vec(&stream).unwrap(), expected.iter().map(|&at| at as u64).collect::<Vec<_>>());
         assert_eq!(keys.to_vec(&stream).unwrap(), expected.iter().map(|&at| squares[at]).collect::<Vec<_>>());
@@ -331,7 +331,7 @@ fn device_lengths(device: &Device) {
             let (mut keys, mut positions) =
                 (stream.zeroed::<u32>(wanted).unwrap(), stream.uninit::<u32>(wanted).unwrap());
             let source = counted(&kept, &count);
-            order_statistics::select_kth_with_positions(&stream, source, &ranks, &mut keys, &mut positions).unwrap();
+            order_statistics::select_kth(&stream, source, &ranks, (&mut keys, &mut positions)).unwrap();
             let expected: Vec<Option<usize>> = ranks.iter().map(|&rank| order.get(rank).copied()).collect();
             let expected_positions = expected.iter().map(|at| at.map_or(u32::NONE, |at| at as u32));
             assert_eq!(positions.to_vec(&stream).unwrap(), expected_positions.collect::<Vec<_>>(), "{len} elements");
@@ -355,7 +355,7 @@ fn wrong_arguments(device: &Device) {
     let (mut keys, mut positions) = (stream.zeroed::<u32>(2).unwrap(), stream.zeroed::<u32>(1).unwrap());
     let rank = order_statistics::select_kth(&stream, &input, &[2, 3], &mut keys).unwrap_err();
     assert_eq!(rank.to_string(), "a rank is 3, of 3 elements, but it must be less than the number of elements");
-    let fewer = order_statistics::select_kth_with_positions(&stream, &input, &[0, 1], &mut keys, &mut positions);
+    let fewer = order_statistics::select_kth(&stream, &input, &[0, 1], (&mut keys, &mut positions));
     assert!(matches!(fewer, Err(Error::LengthMismatch { expected: 2, found: 1, .. })));
     let more = order_statistics::select_kth(&stream, &input, &[0], &mut keys);
     assert!(matches!(more, Err(Error::LengthMismatch { expected: 1, found: 2, .. })));
@@ -369,8 +369,7 @@ fn wrong_arguments(device: &Device) {
     ));
     assert!(matches!(order_statistics::median(&stream, &empty), Err(Error::InvalidOption { .. })));
     let long = constant(1u32, 1 << 40);
-    let long =
-        order_statistics::select_kth_with_positions(&stream, long, &[5], keys.slice_mut(..1).unwrap(), &mut positions);
+    let long = order_statistics::select_kth(&stream, long, &[5], (keys.slice_mut(..1).unwrap(), &mut positions));
     assert!(matches!(long, Err(Error::TooLong { .. })));
     assert_eq!((keys.to_vec(&stream).unwrap(), positions.to_vec(&stream).unwrap()), (vec![0; 2], vec![0]));
     order_statistics::quantiles(&stream, &empty, &[], keys.slice_mut(..0).unwrap()).unwrap();
@@ -391,7 +390,7 @@ fn deterministic(device: &Device) {
     let ranks = ranks(16, len);
     assert_deterministic(device, || {
         let (mut keys, mut positions) = (stream.uninit::<f32>(16).unwrap(), stream.uninit::<u32>(16).unwrap());
-        order_statistics::select_kth_with_positions(&stream, &input, &ranks, &mut keys, &mut positions).unwrap();
+        order_statistics::select_kth(&stream, &input, &ranks, (&mut keys, &mut positions)).unwrap();
         [bytes(&keys.to_vec(&stream).unwrap()), bytes(&positions.to_vec(&stream).unwrap())].concat()
     });
 }
@@ -436,7 +435,7 @@ fn check_rows<K: RadixKey<Code: ShortCode>>(
     // Keys that are not written stay.
     let old: Vec<K> = vec![K::zeroed(); count * per_row];
     let (mut keys, mut positions) = (stream.upload(&old).unwrap(), stream.uninit::<u32>(count * per_row).unwrap());
-    order_statistics::segmented_quantiles(stream, &input, rows, fractions, &mut keys, &mut positions).unwrap();
+    order_statistics::segmented_quantiles(stream, &input, rows, fractions, (&mut keys, &mut positions)).unwrap();
     let (mut expected, mut expected_keys) = (Vec::new(), Vec::new());
     for row in starts.windows(2) {
         let start = row[0].min(host.len());
@@ -531,7 +530,7 @@ fn ranks_in_rows(device: &Device) {
         let (mut keys, mut positions) =
             (stream.zeroed::<f64>(ranks.len()).unwrap(), stream.uninit::<u32>(ranks.len()).unwrap());
         let rows = Rows::of_len(row);
-        order_statistics::segmented_select_kth(&stream, &input, rows, &on_device, &mut keys, &mut positions).unwrap();
+        order_statistics::segmented_select_kth(&stream, &input, rows, &on_device, (&mut keys, &mut positions)).unwrap();
         let (positions, keys) = (positions.to_vec(&stream).unwrap(), keys.to_vec(&stream).unwrap());
         for (at, &rank) in ranks.iter().enumerate() {
             let row = &host[at / per_row * row..][..row];
@@ -548,7 +547,7 @@ fn rows_of_sources(device: &Device) {
     let input = stream.upload(&host).unwrap();
     let (mut keys, mut positions) = (stream.uninit::<i32>(6).unwrap(), stream.uninit::<u32>(6).unwrap());
     let negated = map(&input, map!(|x: i32| -> i32 { -x }));
-    order_statistics::segmented_median(&stream, negated, Rows::of_len(100), &mut keys, &mut positions).unwrap();
+    order_statistics::segmented_median(&stream, negated, Rows::of_len(100), (&mut keys, &mut positions)).unwrap();
     let (keys, positions) = (keys.to_vec(&stream).unwrap(), positions.to_vec(&stream).unwrap());
     for (at, row) in host.chunks(100).enumerate() {
         let row: Vec<i32> = row.iter().map(|x| -x).collect();
@@ -563,16 +562,16 @@ fn wrong_rows(device: &Device) {
     let ranks = stream.upload(&[0u32, 1, 2]).unwrap();
     let (mut keys, mut positions) = (stream.zeroed::<u32>(3).unwrap(), stream.zeroed::<u32>(3).unwrap());
     let rows = Rows::of_len(3);
-    let uneven = order_statistics::segmented_select_kth(&stream, &input, rows, &ranks, &mut keys, &mut positions);
+    let uneven = order_statistics::segmented_select_kth(&stream, &input, rows, &ranks, (&mut keys, &mut positions));
     assert!(matches!(uneven, Err(Error::LengthMismatch { expected: 2, found: 3, .. })), "{uneven:?}");
-    let three = order_statistics::segmented_median(&stream, &input, rows, &mut keys, &mut positions);
+    let three = order_statistics::segmented_median(&stream, &input, rows, (&mut keys, &mut positions));
     assert!(matches!(three, Err(Error::LengthMismatch { expected: 2, found: 3, .. })));
-    let parts = order_statistics::segmented_median(&stream, &input, Rows::of_len(4), &mut keys, &mut positions);
+    let parts = order_statistics::segmented_median(&stream, &input, Rows::of_len(4), (&mut keys, &mut positions));
     assert!(matches!(parts, Err(Error::LengthMismatch { .. })));
-    let fraction = order_statistics::segmented_quantiles(&stream, &input, rows, &[2.0], &mut keys, &mut positions);
+    let fraction = order_statistics::segmented_quantiles(&stream, &input, rows, &[2.0], (&mut keys, &mut positions));
     assert!(matches!(fraction, Err(Error::InvalidOption { .. })));
     let none = stream.uninit::<u32>(0).unwrap();
-    let no_offsets = order_statistics::segmented_median(&stream, &input, Rows::at(&none), &mut keys, &mut positions);
+    let no_offsets = order_statistics::segmented_median(&stream, &input, Rows::at(&none), (&mut keys, &mut positions));
     assert!(matches!(no_offsets, Err(Error::LengthMismatch { .. })));
     assert_eq!((keys.to_vec(&stream).unwrap(), positions.to_vec(&stream).unwrap()), (vec![0; 3], vec![0; 3]));
 }
@@ -582,7 +581,7 @@ fn rows_in_a_graph(device: &Device) {
     let input = stream.upload(&[3u32, 1, 2, 6, 5, 4]).unwrap();
     let (mut keys, mut positions) = (stream.uninit::<u32>(2).unwrap(), stream.uninit::<u32>(2).unwrap());
     let record = |stream: &Stream| {
-        order_statistics::segmented_median(stream, &input, Rows::of_len(3), &mut keys, &mut positions)
+        order_statistics::segmented_median(stream, &input, Rows::of_len(3), (&mut keys, &mut positions))
     };
     let (mut graph, ()) = stream.capture(record).unwrap();
     for _ in 0..2 {

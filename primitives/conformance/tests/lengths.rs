@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         merge_sorts,
         set_operations,
         largest_elements,
+        orders_and_ranks,
         runs_of_elements,
         written_on_the_same_stream,
         changed_between_launches,
@@ -511,7 +512,7 @@ fn largest_elements(device: &Device) {
         let input = first(&stream, &host, room);
         let count = DeviceValue::new(&stream, len as u64).unwrap();
         let (mut keys, mut positions) = (marked::<u32>(&stream, wanted), marked::<u32>(&stream, wanted));
-        top_k::largest(&stream, counted(&input, &count), &mut keys, &mut positions).unwrap();
+        top_k::largest(&stream, counted(&input, &count), (&mut keys, &mut positions)).unwrap();
         let mut expected: Vec<(u32, u32)> = host.iter().copied().zip(0..).collect();
         expected.sort_by_key(|&(key, at)| (std::cmp::Reverse(key), at));
         expected.truncate(wanted);
@@ -519,6 +520,24 @@ fn largest_elements(device: &Device) {
         found.resize(wanted, u32::MAX);
         expect(&stream, &keys, &found_keys, &format!("{len} of {room}"));
         assert_eq!(positions.to_vec(&stream).unwrap(), found, "{len} of {room}");
+    }
+}
+
+/// Orders and ranks of keys whose number only the device knows.
+fn orders_and_ranks(device: &Device) {
+    let stream = device.stream().unwrap();
+    for (room, len) in [(0, 0), (1, 0), (100, 33), (100, 105), (BLOCK + 1, BLOCK)] {
+        let there = len.min(room);
+        let keys = numbers(len as u64, there);
+        let mut order: Vec<u32> = (0..there as u32).collect();
+        order.sort_by_key(|&i| keys[i as usize]);
+        let mut ranks = vec![0; there];
+        order.iter().zip(0..).for_each(|(&i, rank)| ranks[i as usize] = rank);
+        let (from, count) = (first(&stream, &keys, room), DeviceValue::new(&stream, len as u64).unwrap());
+        let found = sort::argsort(&stream, counted(&from, &count), Options::new()).unwrap();
+        assert_eq!(found.slice(..there).unwrap().to_vec(&stream).unwrap(), order, "order of {len} of {room}");
+        let found = sort::rank(&stream, counted(&from, &count), Options::new()).unwrap();
+        assert_eq!(found.slice(..there).unwrap().to_vec(&stream).unwrap(), ranks, "ranks of {len} of {room}");
     }
 }
 
@@ -531,14 +550,14 @@ fn runs_of_elements(device: &Device) {
         let (input, ones) = (first(&stream, &host, room), first(&stream, &vec![2u64; there], room));
         let count = DeviceValue::new(&stream, len as u64).unwrap();
         let (mut keys, mut lens) = (marked::<u32>(&stream, room), marked::<u32>(&stream, room));
-        let found = runs::run_length_encode(&stream, counted(&input, &count), &mut keys, &mut lens, Same).unwrap();
+        let found = runs::run_length_encode(&stream, counted(&input, &count), (&mut keys, &mut lens), Same).unwrap();
         let expected: Vec<u32> = (0..there.div_ceil(3) as u32).collect();
         assert_eq!(found.get(&stream).unwrap(), expected.len() as u64);
         expect(&stream, &keys, &expected, "keys of runs");
         let mut sums = marked::<u64>(&stream, room);
         let mut keys = marked::<u32>(&stream, room);
         let source = (counted(&input, &count), &ones);
-        let found = runs::reduce_by_key(&stream, source.0, source.1, &mut keys, &mut sums, Same, Sum).unwrap();
+        let found = runs::reduce_by_key(&stream, source, (&mut keys, &mut sums), Same, Sum).unwrap();
         assert_eq!(found.get(&stream).unwrap(), expected.len() as u64);
         expect(&stream, &keys, &expected, "keys that are reduced by");
         let mut out = marked::<u32>(&stream, room);
@@ -546,9 +565,15 @@ fn runs_of_elements(device: &Device) {
         assert_eq!(found.get(&stream).unwrap(), expected.len() as u64);
         expect(&stream, &out, &expected, "unique");
         let (mut out, mut counts) = (marked::<u32>(&stream, room), marked::<u64>(&stream, room));
-        let found = runs::distinct_counts(&stream, counted(&input, &count), &mut out, &mut counts).unwrap();
+        let found = runs::distinct_counts(&stream, counted(&input, &count), (&mut out, &mut counts)).unwrap();
         assert_eq!(found.get(&stream).unwrap(), expected.len() as u64);
         expect(&stream, &out, &expected, "distinct");
+        let (mut out, mut inverse) = (marked::<u32>(&stream, room), marked::<u32>(&stream, room));
+        let found = runs::distinct_inverse(&stream, counted(&input, &count), (&mut out, &mut inverse)).unwrap();
+        assert_eq!(found.get(&stream).unwrap(), expected.len() as u64);
+        expect(&stream, &out, &expected, "distinct, with the inverse");
+        let of = |x| expected.binary_search(x).unwrap() as u32;
+        expect(&stream, &inverse, &host.iter().map(of).collect::<Vec<_>>(), "the inverse");
         let coded = first(&stream, &host.iter().map(|&x| x as i16).collect::<Vec<_>>(), room);
         let mut out = marked::<i16>(&stream, room);
         let found = runs::distinct(&stream, counted(&coded, &count), &mut out).unwrap();

@@ -393,17 +393,17 @@ fn planned(device: &Device) {
         (
             "runs",
             planned_call!(|s, n| a: u32[n], b: u32[n], c: u32[n] => {
-                runs::run_length_encode(s, &a, &mut b, &mut c, Same)
+                runs::run_length_encode(s, &a, (&mut b, &mut c), Same)
             }),
         ),
         (
             "reduce by key",
             planned_call!(|s, n| a: u32[n], b: u64[n], c: u32[n], d: u64[n] => {
-                runs::reduce_by_key(s, &a, &b, &mut c, &mut d, Same, Sum)
+                runs::reduce_by_key(s, (&a, &b), (&mut c, &mut d), Same, Sum)
             }),
         ),
         ("distinct", planned_call!(|s, n| a: u32[n], b: u32[n] => runs::distinct(s, &a, &mut b))),
-        ("top-k", planned_call!(|s, n| a: u32[n], b: u32[50], c: u32[50] => top_k::largest(s, &a, &mut b, &mut c))),
+        ("top-k", planned_call!(|s, n| a: u32[n], b: u32[50], c: u32[50] => top_k::largest(s, &a, (&mut b, &mut c)))),
         ("median", planned_call!(|s, n| a: u32[n] => order_statistics::median(s, &a))),
         ("sets", planned_call!(|s, n| a: u32[n], b: u32[n], c: u32[2 * n] => sets::union(s, &a, &b, &mut c, Less))),
         ("histogram", planned_call!(|s, n| a: u32[n], b: u32[300] => histogram::bincount(s, &a, &mut b))),

@@ -120,9 +120,9 @@ fn check_keys<K: Pod, T: Pod + Debug + PartialEq, E: Equality<K>, M: Monoid<T>>(
     let is_head = |i: usize| i == 0 || !equality.equal(keys[i - 1], keys[i]);
     let (on_keys, on_values) = (stream.upload(keys).unwrap(), stream.upload(values).unwrap());
     let mut output = stream.uninit::<T>(keys.len()).unwrap();
-    scan::exclusive_by_key(stream, &on_keys, &on_values, &mut output, equality, op, init).unwrap();
+    scan::exclusive_by_key(stream, (&on_keys, &on_values), &mut output, equality, op, init).unwrap();
     assert_same(&output.to_vec(stream).unwrap(), &oracle(values, is_head, op, init).0, "exclusive scan by key");
-    scan::inclusive_by_key(stream, &on_keys, &on_values, &mut output, equality, op).unwrap();
+    scan::inclusive_by_key(stream, (&on_keys, &on_values), &mut output, equality, op).unwrap();
     assert_same(
         &output.to_vec(stream).unwrap(),
         &oracle(values, is_head, op, op.identity()).1,
@@ -374,7 +374,7 @@ fn misaligned_slices(device: &Device) {
         let mut output = stream.upload(&vec![9u32; len]).unwrap();
         let (part_keys, part_values) = (on_keys.slice(k..k + n).unwrap(), on_values.slice(v..v + n).unwrap());
         let target = output.slice_mut(1..1 + n).unwrap();
-        scan::inclusive_by_key(&stream, part_keys, part_values, target, Same, Sum).unwrap();
+        scan::inclusive_by_key(&stream, (part_keys, part_values), target, Same, Sum).unwrap();
         let is_head = |i: usize| i == 0 || keys[k + i - 1] != keys[k + i];
         let mut expected = vec![9; len];
         expected[1..1 + n].copy_from_slice(&oracle(&values[v..v + n], is_head, Sum, 0).1);
@@ -419,11 +419,11 @@ fn sources(device: &Device) {
     for keys_are_computed in [false, true] {
         if keys_are_computed {
             let (keys, values) = (map(&on_a, tens), map2(&on_a, &on_b, product));
-            scan::inclusive_by_key(&stream, keys, values, &mut output, Same, Sum).unwrap();
+            scan::inclusive_by_key(&stream, (keys, values), &mut output, Same, Sum).unwrap();
         } else {
             let quarters: Vec<u32> = a.iter().map(|a| a >> 30).collect();
             let keys = stream.upload(&quarters).unwrap();
-            scan::inclusive_by_key(&stream, &keys, map2(&on_a, &on_b, product), &mut output, Same, Sum).unwrap();
+            scan::inclusive_by_key(&stream, (&keys, map2(&on_a, &on_b, product)), &mut output, Same, Sum).unwrap();
         }
         let is_head = |i: usize| i == 0 || a[i - 1] >> 30 != a[i] >> 30;
         assert_same(&output.to_vec(&stream).unwrap(), &oracle(&products, is_head, Sum, 0).1, "scan by key");
@@ -460,7 +460,7 @@ fn lengths_on_the_device(device: &Device) {
         let keys: Vec<u8> = (0..host.len()).map(|i| (i / 7) as u8).collect();
         let on_keys = stream.upload(&keys).unwrap();
         let mut output = stream.upload(&vec![77u32; host.len()]).unwrap();
-        scan::inclusive_by_key(&stream, &on_keys, counted(&kept, &count), &mut output, Same, Sum).unwrap();
+        scan::inclusive_by_key(&stream, (&on_keys, counted(&kept, &count)), &mut output, Same, Sum).unwrap();
         let mut sums = oracle(&expected, |i| i % 7 == 0, Sum, 0).1;
         sums.resize(host.len(), 77);
         assert_same(&output.to_vec(&stream).unwrap(), &sums, "scan by key");
@@ -481,7 +481,7 @@ fn floats_are_deterministic(device: &Device) {
         let mut bytes = bytemuck::cast_slice::<_, u8>(&sums.to_vec(&stream).unwrap()).to_vec();
         scan::segmented_inclusive(&stream, &input, &offsets, &mut scanned, Sum).unwrap();
         bytes.extend_from_slice(bytemuck::cast_slice(&scanned.to_vec(&stream).unwrap()));
-        scan::exclusive_by_key(&stream, &keys, &input, &mut scanned, Same, Sum, 1.5).unwrap();
+        scan::exclusive_by_key(&stream, (&keys, &input), &mut scanned, Same, Sum, 1.5).unwrap();
         bytes.extend_from_slice(bytemuck::cast_slice(&scanned.to_vec(&stream).unwrap()));
         bytes
     });
@@ -523,9 +523,9 @@ fn wrong_lengths(device: &Device) {
     assert!(matches!(error, Error::LengthMismatch { expected: 10, found: 3, .. }), "{error}");
     let error = scan::segmented_exclusive(&stream, &input, &none, &mut output, Sum).unwrap_err();
     assert!(matches!(error, Error::LengthMismatch { expected: 1, found: 0, .. }), "{error}");
-    let error = scan::inclusive_by_key(&stream, &input, &offsets, &mut output, Same, Sum).unwrap_err();
+    let error = scan::inclusive_by_key(&stream, (&input, &offsets), &mut output, Same, Sum).unwrap_err();
     assert!(matches!(error, Error::LengthMismatch { expected: 10, found: 3, .. }), "{error}");
-    let error = scan::exclusive_by_key(&stream, &input, &input, &mut output, Same, Sum, 0).unwrap_err();
+    let error = scan::exclusive_by_key(&stream, (&input, &input), &mut output, Same, Sum, 0).unwrap_err();
     assert!(matches!(error, Error::LengthMismatch { expected: 10, found: 3, .. }), "{error}");
     assert_eq!(output.to_vec(&stream).unwrap(), [5; 3]);
 }
@@ -539,7 +539,7 @@ fn in_a_graph(device: &Device) {
     let mut sums = stream.uninit::<u32>(2).unwrap();
     let (mut graph, ()) = stream
         .capture(|stream| {
-            scan::inclusive_by_key(stream, &on_keys, &on_values, &mut scanned, Same, Sum)?;
+            scan::inclusive_by_key(stream, (&on_keys, &on_values), &mut scanned, Same, Sum)?;
             reduce::segmented(stream, &on_values, &offsets, &mut sums, Sum)
         })
         .unwrap();

@@ -279,13 +279,13 @@ fn functions_that_change_their_answers(device: &Device) {
         });
         call("unique", &|out, _| runs::unique(&stream, &input, out.inside(), fickle).map(drop));
         call("encode", &|out, with| {
-            runs::run_length_encode(&stream, &input, out.inside(), with.inside(), fickle).map(drop)
+            runs::run_length_encode(&stream, &input, (out.inside(), with.inside()), fickle).map(drop)
         });
         call("reduce by key", &|out, with| {
-            runs::reduce_by_key(&stream, &input, &input, out.inside(), with.inside(), fickle, fickle).map(drop)
+            runs::reduce_by_key(&stream, (&input, &input), (out.inside(), with.inside()), fickle, fickle).map(drop)
         });
         call("scan", &|out, _| scan::inclusive(&stream, &input, out.inside(), fickle));
-        call("scan by key", &|out, _| scan::inclusive_by_key(&stream, &input, &input, out.inside(), fickle, fickle));
+        call("scan by key", &|out, _| scan::inclusive_by_key(&stream, (&input, &input), out.inside(), fickle, fickle));
         call("reduce", &|_, _| reduce::reduce(&stream, source::map(&input, fickle), fickle).map(drop));
         call("multisplit", &|out, _| multisplit::keys(&stream, &input, out.inside(), 256, fickle).map(drop));
         call("histogram", &|out, _| histogram::by(&stream, &input, out.inside().slice_mut(..n.min(256))?, fickle));
@@ -297,7 +297,7 @@ fn functions_that_change_their_answers(device: &Device) {
         for k in [1, n / 2, n] {
             call("top-k", &|out, _| {
                 let mut best = stream.zeroed::<Fickle>(k)?;
-                top_k::largest(&stream, &keys, &mut best, out.inside().slice_mut(..k)?)
+                top_k::largest(&stream, &keys, (&mut best, out.inside().slice_mut(..k)?))
             });
         }
         let mut sorted = stream.uninit::<Fickle>(n).unwrap();
@@ -429,7 +429,7 @@ fn codes_of_more_bits_than_they_say(device: &Device) {
         sort::keys(&stream, &keys, &mut sorted, sort::Options::new()).unwrap();
         assert_eq!(sorted.to_vec(&stream).unwrap(), expected);
         let (mut best, mut positions) = (stream.zeroed::<OneBit>(n).unwrap(), Fenced::new(&stream, n));
-        top_k::smallest(&stream, &keys, &mut best, positions.inside()).unwrap();
+        top_k::smallest(&stream, &keys, (&mut best, positions.inside())).unwrap();
         positions.check(&stream, "top-k");
         assert_eq!(best.to_vec(&stream).unwrap(), expected);
     }

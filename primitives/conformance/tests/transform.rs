@@ -510,7 +510,7 @@ fn lifetimes_of_their_own(device: &Device) {
         )?;
         permute::gather(stream, &doubled, source, &mut kept)?;
         let (mut keys, mut totals) = (stream.uninit::<u32>(len)?, stream.uninit::<u32>(len)?);
-        runs::reduce_by_key(stream, source, &doubled, &mut keys, &mut totals, Same, Sum)?;
+        runs::reduce_by_key(stream, (source, &doubled), (&mut keys, &mut totals), Same, Sum)?;
         let mut scanned = stream.uninit::<u32>(len)?;
         scan::inclusive(stream, source, &mut scanned, Sum)?;
         let kept = count.get(stream)? as usize;

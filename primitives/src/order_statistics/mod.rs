@@ -20,7 +20,7 @@
 //! assert_eq!(order_statistics::median(&stream, &input)?.get(&stream)?, 2.5);
 //!
 //! let (mut keys, mut positions) = (stream.uninit::<f32>(2)?, stream.uninit::<u32>(2)?);
-//! order_statistics::select_kth_with_positions(&stream, &input, &[0, 3], &mut keys, &mut positions)?;
+//! order_statistics::select_kth(&stream, &input, &[0, 3], (&mut keys, &mut positions))?;
 //! assert_eq!(keys.to_vec(&stream)?, [-1.0, 2.5]);
 //! assert_eq!(positions.to_vec(&stream)?, [1, 3]);
 //!
@@ -42,7 +42,7 @@
 //! let stream = Device::default()?.stream()?;
 //! let samples = stream.upload(&[9u32, 1, 5, 3, 2, 8])?;
 //! let (mut medians, mut positions) = (stream.uninit::<u32>(2)?, stream.uninit::<u32>(2)?);
-//! order_statistics::segmented_median(&stream, &samples, Rows::of_len(3), &mut medians, &mut positions)?;
+//! order_statistics::segmented_median(&stream, &samples, Rows::of_len(3), (&mut medians, &mut positions))?;
 //! assert_eq!(medians.to_vec(&stream)?, [5, 3]);
 //! assert_eq!(positions.to_vec(&stream)?, [2, 0]); // in the row
 //! # Ok::<(), Error>(())
@@ -59,8 +59,8 @@ pub(crate) mod native;
 
 pub use crate::top_k::Position;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use crate::top_k::Rows;
+pub use crate::top_k::{Output, Rows};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::rows::{segmented_median, segmented_quantiles, segmented_select_kth};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::{median, quantiles, quantiles_with_positions, select_kth, select_kth_with_positions};
+pub use host::{median, quantiles, select_kth};

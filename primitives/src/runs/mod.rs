@@ -27,15 +27,15 @@
 //! let mut lengths = stream.uninit::<u32>(6)?;
 //! let mut totals = stream.uninit::<f64>(6)?;
 //!
-//! let count = runs::reduce_by_key(&stream, &keys, &values, &mut heads, &mut totals, Same, Sum)?;
+//! let count = runs::reduce_by_key(&stream, (&keys, &values), (&mut heads, &mut totals), Same, Sum)?;
 //! assert_eq!(count.get(&stream)?, 3);
 //! assert_eq!(heads.slice(..3)?.to_vec(&stream)?, [7, 2, 7]);
 //! assert_eq!(totals.slice(..3)?.to_vec(&stream)?, [6.0, 9.0, 6.0]);
 //!
-//! let count = runs::run_length_encode(&stream, &keys, &mut heads, &mut lengths, Same)?;
+//! let count = runs::run_length_encode(&stream, &keys, (&mut heads, &mut lengths), Same)?;
 //! assert_eq!(lengths.slice(..3)?.to_vec(&stream)?, [3, 2, 1]);
 //! let mut decoded = stream.uninit::<u32>(6)?;
-//! let total = runs::run_length_decode(&stream, &heads, counted(&lengths, &count), &mut decoded)?;
+//! let total = runs::run_length_decode(&stream, (&heads, counted(&lengths, &count)), &mut decoded)?;
 //! assert_eq!(total.get(&stream)?, 6);
 //! assert_eq!(decoded.to_vec(&stream)?, [7, 7, 7, 2, 2, 7]);
 //!

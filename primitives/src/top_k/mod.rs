@@ -19,7 +19,7 @@
 //! let stream = Device::default()?.stream()?;
 //! let input = stream.upload(&[2.5f32, -1.0, 7.0, 2.5, 0.0])?;
 //! let (mut keys, mut positions) = (stream.uninit::<f32>(3)?, stream.uninit::<u32>(3)?);
-//! top_k::largest(&stream, &input, &mut keys, &mut positions)?;
+//! top_k::largest(&stream, &input, (&mut keys, &mut positions))?;
 //! assert_eq!(keys.to_vec(&stream)?, [7.0, 2.5, 2.5]);
 //! assert_eq!(positions.to_vec(&stream)?, [2, 0, 3]);
 //! # Ok::<(), Error>(())
@@ -37,7 +37,7 @@
 //! let stream = Device::default()?.stream()?;
 //! let logits = stream.upload(&[0.5f32, 2.0, -1.0, 3.5, 0.0, 3.5])?; // two rows of three
 //! let (mut best, mut tokens) = (stream.uninit::<f32>(4)?, stream.uninit::<u32>(4)?);
-//! top_k::segmented_largest(&stream, &logits, Rows::of_len(3), 2, &mut best, &mut tokens)?;
+//! top_k::segmented_largest(&stream, &logits, Rows::of_len(3), 2, (&mut best, &mut tokens))?;
 //! assert_eq!(best.to_vec(&stream)?, [2.0, 0.5, 3.5, 3.5]);
 //! assert_eq!(tokens.to_vec(&stream)?, [1, 0, 0, 2]);
 //! # Ok::<(), Error>(())
@@ -54,4 +54,4 @@ pub(crate) mod native;
 
 pub use device::code::Position;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::{Rows, largest, segmented_largest, segmented_smallest, smallest};
+pub use host::{Output, Rows, largest, segmented_largest, segmented_smallest, smallest};

@@ -20,9 +20,10 @@ pub fn run() -> Result<(), Error> {
     scan::exclusive(&stream, &values, &mut sums, Sum, 0.0)?;
     let total = reduce::reduce(&stream, &values, Sum)?.get(&stream)?;
     let (mut distinct, mut totals) = (stream.uninit::<u32>(3)?, stream.uninit::<f64>(3)?);
-    let found = runs::reduce_by_key(&stream, &keys, &values, &mut distinct, &mut totals, Same, Sum)?.get(&stream)?;
+    let found =
+        runs::reduce_by_key(&stream, (&keys, &values), (&mut distinct, &mut totals), Same, Sum)?.get(&stream)?;
     let (mut largest, mut positions) = (stream.uninit::<f64>(2)?, stream.uninit::<u32>(2)?);
-    top_k::largest(&stream, &values, &mut largest, &mut positions)?;
+    top_k::largest(&stream, &values, (&mut largest, &mut positions))?;
     println!("{merged:?} {sums:?} {total} {found} {largest:?}");
     Ok(())
 }

@@ -212,17 +212,17 @@ fn equalities() -> Vec<Row> {
             runs::unique_by_key(s, (a.words(), b.odd()), to, Liar::chosen(), Which::Last)
         };
         "runs::run_length_encode": (s; a = RUNS, out = OUT, lengths = OUT) => {
-            runs::run_length_encode(s, a.words(), out.words_mut(), lengths.words_mut(), Liar::chosen())
+            runs::run_length_encode(s, a.words(), (out.words_mut(), lengths.words_mut()), Liar::chosen())
         };
         "runs::reduce_by_key": (s; a = RUNS, b = VALUES, out = OUT, sums = OUT) => {
             let lie = Liar::chosen();
-            runs::reduce_by_key(s, a.words(), b.words(), out.words_mut(), sums.words_mut(), lie, lie)
+            runs::reduce_by_key(s, (a.words(), b.words()), (out.words_mut(), sums.words_mut()), lie, lie)
         };
         "scan::inclusive_by_key": (s; keys = RUNS, a = KEYS, out = OUT) => {
-            scan::inclusive_by_key(s, keys.words(), a.words(), out.words_mut(), Liar::chosen(), Liar::chosen())
+            scan::inclusive_by_key(s, (keys.words(), a.words()), out.words_mut(), Liar::chosen(), Liar::chosen())
         };
         "scan::exclusive_by_key": (s; keys = RUNS, a = KEYS, out = OUT) => {
-            scan::exclusive_by_key(s, keys.words(), a.words(), out.words_mut(), Liar::chosen(), Liar::chosen(), 1)
+            scan::exclusive_by_key(s, (keys.words(), a.words()), out.words_mut(), Liar::chosen(), Liar::chosen(), 1)
         };
     }
 }
@@ -321,14 +321,14 @@ fn functions() -> Vec<Row> {
             permute::scatter(s, a.odd(), lied_about(places), out.odd_mut())
         };
         "runs::run_length_decode": (s; a = HALF, lengths = LENGTHS, out = OUT) => {
-            runs::run_length_decode(s, a.words(), lied_about(lengths), out.words_mut())
+            runs::run_length_decode(s, (a.words(), lied_about(lengths)), out.words_mut())
         };
         "runs::run_length_encode of a source": (s; a = RUNS, out = OUT, lengths = OUT) => {
-            runs::run_length_encode(s, lied_about(a), out.words_mut(), lengths.words_mut(), Liar::chosen())
+            runs::run_length_encode(s, lied_about(a), (out.words_mut(), lengths.words_mut()), Liar::chosen())
         };
         "runs::reduce_by_key of sources": (s; a = RUNS, b = VALUES, out = OUT, sums = OUT) => {
             let lie = Liar::chosen();
-            runs::reduce_by_key(s, lied_about(a), lied_about(b), out.words_mut(), sums.words_mut(), lie, lie)
+            runs::reduce_by_key(s, (lied_about(a), lied_about(b)), (out.words_mut(), sums.words_mut()), lie, lie)
         };
         "select::select of a source": (s; a = KEYS, out = OUT) => {
             select::select(s, lied_about(a), out.words_mut(), Liar::chosen())
@@ -339,19 +339,19 @@ fn functions() -> Vec<Row> {
         "reduce::argmin": (s; a = KEYS) => reduce::argmin(s, untrue(a));
         "reduce::argmax of a source": (s; a = KEYS) => reduce::argmax(s, lied_about(a));
         "top_k::largest of a source": (s; a = KEYS, out = OUT_OF_TEN, places = OUT_OF_TEN) => {
-            top_k::largest(s, lied_about(a), out.words_mut(), places.words_mut())
+            top_k::largest(s, lied_about(a), (out.words_mut(), places.words_mut()))
         };
         "top_k::smallest of a source, all": (s; a = KEYS, out = OUT, places = OUT.longs()) => {
-            top_k::smallest(s, lied_about(a), out.words_mut(), places.longs_mut())
+            top_k::smallest(s, lied_about(a), (out.words_mut(), places.longs_mut()))
         };
         "top_k::segmented_largest of a source": (
             s; a = KEYS, offsets = OFFSETS, out = OUT_OF_ROWS, places = OUT_OF_ROWS
         ) => {
             let rows = Rows::at(offsets.words());
-            top_k::segmented_largest(s, lied_about(a), rows, 10, out.words_mut(), places.words_mut())
+            top_k::segmented_largest(s, lied_about(a), rows, 10, (out.words_mut(), places.words_mut()))
         };
-        "order_statistics::quantiles_with_positions of a source": (s; a = KEYS, out = OUT_OF_TEN, places = OUT_OF_TEN) => {
-            order_statistics::quantiles_with_positions(s, lied_about(a), &TENTHS, out.words_mut(), places.words_mut())
+        "order_statistics::quantiles with positions, of a source": (s; a = KEYS, out = OUT_OF_TEN, places = OUT_OF_TEN) => {
+            order_statistics::quantiles(s, lied_about(a), &TENTHS, (out.words_mut(), places.words_mut()))
         };
         "order_statistics::quantiles of a source, sorted": (s; a = KEYS, out = OUT) => {
             let fractions = vec![0.25; out.len()];
@@ -361,7 +361,7 @@ fn functions() -> Vec<Row> {
             s; a = KEYS, offsets = OFFSETS, out = OUT_OF_ROWS, places = OUT_OF_ROWS
         ) => {
             let rows = Rows::at(offsets.words());
-            order_statistics::segmented_quantiles(s, lied_about(a), rows, &TENTHS, out.words_mut(), places.words_mut())
+            order_statistics::segmented_quantiles(s, lied_about(a), rows, &TENTHS, (out.words_mut(), places.words_mut()))
         };
         "histogram::even of a source": (s; a = KEYS, out = OUT_OF_BINS) => {
             histogram::even(s, lied_about(a), out.words_mut(), 10, 4000)
@@ -392,14 +392,14 @@ fn codes() -> Vec<Row> {
             sort::pairs_by(s, (a.words(), b.words()), to, Liar::chosen(), Options::new())
         };
         "top_k::largest": (s; a = KEYS, out = OUT_OF_TEN, places = OUT_OF_TEN) => {
-            top_k::largest(s, untrue(a), untrue_mut(out), places.words_mut())
+            top_k::largest(s, untrue(a), (untrue_mut(out), places.words_mut()))
         };
         "top_k::smallest, all": (s; a = KEYS, out = OUT, places = OUT) => {
-            top_k::smallest(s, untrue(a), untrue_mut(out), places.words_mut())
+            top_k::smallest(s, untrue(a), (untrue_mut(out), places.words_mut()))
         };
         "top_k::segmented_smallest": (s; a = KEYS, offsets = OFFSETS, out = OUT_OF_ROWS, places = OUT_OF_ROWS) => {
             let rows = Rows::at(offsets.words());
-            top_k::segmented_smallest(s, untrue(a), rows, 10, untrue_mut(out), places.words_mut())
+            top_k::segmented_smallest(s, untrue(a), rows, 10, (untrue_mut(out), places.words_mut()))
         };
         "order_statistics::quantiles": (s; a = KEYS, out = OUT_OF_TEN) => {
             order_statistics::quantiles(s, untrue(a), &TENTHS, untrue_mut(out))
@@ -410,7 +410,7 @@ fn codes() -> Vec<Row> {
         };
         "order_statistics::segmented_quantiles": (s; a = KEYS, offsets = OFFSETS, out = OUT_OF_ROWS, places = OUT_OF_ROWS) => {
             let rows = Rows::at(offsets.words());
-            order_statistics::segmented_quantiles(s, untrue(a), rows, &TENTHS, untrue_mut(out), places.words_mut())
+            order_statistics::segmented_quantiles(s, untrue(a), rows, &TENTHS, (untrue_mut(out), places.words_mut()))
         };
     }
 }

@@ -197,10 +197,10 @@ pub fn numbers_that_do_not_fit(device: &Device) {
 
     for k in [0, 3, 9, usize::MAX / 2, usize::MAX] {
         for rows in [Rows::of_len(0), Rows::of_len(3), Rows::of_len(8), Rows::of_len(usize::MAX)] {
-            takes_or_refuses(top_k::segmented_largest(stream, &numbers, rows, k, &mut a, &mut b));
+            takes_or_refuses(top_k::segmented_largest(stream, &numbers, rows, k, (&mut a, &mut b)));
         }
     }
-    fails!(top_k::largest(stream, half, &mut a, &mut b), Error::LengthMismatch { .. });
+    fails!(top_k::largest(stream, half, (&mut a, &mut b)), Error::LengthMismatch { .. });
 
     // Sources that are longer than any memory.
     let endless = || constant(1u32, usize::MAX);
@@ -208,9 +208,9 @@ pub fn numbers_that_do_not_fit(device: &Device) {
     fails!(transform::write(stream, counting(0u32, usize::MAX), &mut a), Error::LengthMismatch { .. });
     fails!(permute::gather(stream, &numbers, endless(), &mut a), Error::LengthMismatch { .. });
     fails!(permute::scatter(stream, &numbers, endless(), &mut a), Error::LengthMismatch { .. });
-    fails!(runs::run_length_decode(stream, &numbers, endless(), &mut a), Error::LengthMismatch { .. });
+    fails!(runs::run_length_decode(stream, (&numbers, endless()), &mut a), Error::LengthMismatch { .. });
     fails!(scan::inclusive_sum(stream, endless(), &mut a), Error::LengthMismatch { .. });
-    fails!(top_k::largest(stream, endless(), &mut a, &mut b), Error::TooLong { .. });
+    fails!(top_k::largest(stream, endless(), (&mut a, &mut b)), Error::TooLong { .. });
     histogram::even(stream, &numbers, a.slice_mut(..3).unwrap(), 5, 5).unwrap();
     histogram::even(stream, &numbers, a.slice_mut(..3).unwrap(), u32::MAX, 0).unwrap();
     assert_eq!(a.slice(..3).unwrap().to_vec(stream).unwrap(), [0; 3]);
@@ -220,7 +220,7 @@ pub fn numbers_that_do_not_fit(device: &Device) {
     assert_eq!(permute::gather(stream, &numbers, &far, &mut a).unwrap().get(stream).unwrap(), 8);
     assert_eq!(permute::scatter(stream, &numbers, &far, &mut a).unwrap().get(stream).unwrap(), 8);
     assert_eq!(
-        runs::run_length_decode(stream, &numbers, &far, &mut b).unwrap().get(stream).unwrap(),
+        runs::run_length_decode(stream, (&numbers, &far), &mut b).unwrap().get(stream).unwrap(),
         8 * u64::from(u32::MAX)
     );
     assert_eq!(b.to_vec(stream).unwrap(), [0; 8]);

@@ -123,13 +123,13 @@ fn scans() -> Vec<Row> {
         };
         "scan::exclusive": (s; a = KEYS, out = OUT) => scan::exclusive(s, a.words(), out.words_mut(), Sum, 5);
         "scan::exclusive_by_key": (s; keys = RUNS, a = KEYS, out = OUT) => {
-            scan::exclusive_by_key(s, keys.words(), a.words(), out.words_mut(), Same, Sum, 5)
+            scan::exclusive_by_key(s, (keys.words(), a.words()), out.words_mut(), Same, Sum, 5)
         };
         "scan::exclusive_in_place": (s; data = KEYS.changed()) => scan::exclusive_in_place(s, data.words_mut(), Sum, 5);
         "scan::exclusive_sum": (s; a = KEYS, out = OUT) => scan::exclusive_sum(s, a.words(), out.words_mut());
         "scan::inclusive": (s; a = KEYS, out = OUT) => scan::inclusive(s, a.words(), out.words_mut(), Sum);
         "scan::inclusive_by_key": (s; keys = RUNS, a = KEYS, out = OUT) => {
-            scan::inclusive_by_key(s, keys.words(), a.words(), out.words_mut(), Same, Sum)
+            scan::inclusive_by_key(s, (keys.words(), a.words()), out.words_mut(), Same, Sum)
         };
         "scan::inclusive_in_place": (s; data = KEYS.changed()) => scan::inclusive_in_place(s, data.words_mut(), Sum);
         "scan::inclusive_sum": (s; a = KEYS, out = OUT) => scan::inclusive_sum(s, a.words(), out.words_mut());
@@ -216,10 +216,10 @@ fn run_lengths() -> Vec<Row> {
         "runs::unique": (s; a = RUNS, out = OUT) => runs::unique(s, a.words(), out.words_mut(), Same);
         "runs::distinct": (s; a = KEYS, out = OUT) => runs::distinct(s, a.words(), out.words_mut());
         "runs::distinct_counts": (s; a = KEYS, out = OUT, with = OUT) => {
-            runs::distinct_counts(s, a.words(), out.words_mut(), with.words_mut())
+            runs::distinct_counts(s, a.words(), (out.words_mut(), with.words_mut()))
         };
         "runs::distinct_inverse": (s; a = KEYS, out = OUT, with = OUT) => {
-            runs::distinct_inverse(s, a.words(), out.words_mut(), with.words_mut())
+            runs::distinct_inverse(s, a.words(), (out.words_mut(), with.words_mut()))
         };
         "runs::unique_last": (s; a = RUNS, out = OUT) => runs::unique_last(s, a.words(), out.words_mut(), Same);
         "runs::unique, odd": (s; a = RUNS.odd(), out = OUT.odd()) => {
@@ -231,13 +231,13 @@ fn run_lengths() -> Vec<Row> {
             runs::unique_by_key(s, (a.words(), b.words()), pairs, Same, Which::Last)
         };
         "runs::run_length_encode": (s; a = RUNS, out = OUT, lengths = OUT) => {
-            runs::run_length_encode(s, a.words(), out.words_mut(), lengths.words_mut(), Same)
+            runs::run_length_encode(s, a.words(), (out.words_mut(), lengths.words_mut()), Same)
         };
         "runs::run_length_decode": (s; a = HALF, lengths = LENGTHS, out = OUT) => {
-            runs::run_length_decode(s, a.words(), lengths.words(), out.words_mut())
+            runs::run_length_decode(s, (a.words(), lengths.words()), out.words_mut())
         };
         "runs::reduce_by_key": (s; a = RUNS, b = VALUES, out = OUT, sums = OUT) => {
-            runs::reduce_by_key(s, a.words(), b.words(), out.words_mut(), sums.words_mut(), Same, Sum)
+            runs::reduce_by_key(s, (a.words(), b.words()), (out.words_mut(), sums.words_mut()), Same, Sum)
         };
         "runs::adjacent_difference": (s; a = KEYS, out = OUT) => {
             runs::adjacent_difference(s, a.words(), out.words_mut(), map!(|x: u32, y: u32| -> u32 { x - y }))
@@ -308,7 +308,7 @@ fn sorts() -> Vec<Row> {
             sort::row_pairs_in_place(s, (a.words_mut(), b.odd_mut()), row, Options::new())
         };
         "runs::distinct_counts_hashed": (s; a = KEYS, out = OUT, counts = OUT) => {
-            runs::distinct_counts_hashed(s, a.words(), out.words_mut(), counts.words_mut(), 5000).map(drop)
+            runs::distinct_counts_hashed(s, a.words(), (out.words_mut(), counts.words_mut()), 5000).map(drop)
         };
         "merge_sort::keys": (s; a = KEYS, out = OUT) => merge_sort::keys(s, a.words(), out.words_mut(), Less);
         "merge_sort::keys_in_place": (s; data = KEYS.changed()) => merge_sort::keys_in_place(s, data.words_mut(), Less);
@@ -335,24 +335,24 @@ fn sorts() -> Vec<Row> {
             sort::segmented_argsort(s, a.words(), offsets.words(), out.words_mut(), Less)
         };
         "top_k::largest": (s; a = KEYS, out = OUT_OF_TEN, places = OUT_OF_TEN) => {
-            top_k::largest(s, a.words(), out.words_mut(), places.words_mut())
+            top_k::largest(s, a.words(), (out.words_mut(), places.words_mut()))
         };
         "top_k::smallest": (s; a = KEYS, out = OUT_OF_TEN, places = OUT_OF_TEN.longs()) => {
-            top_k::smallest(s, a.words(), out.words_mut(), places.longs_mut())
+            top_k::smallest(s, a.words(), (out.words_mut(), places.longs_mut()))
         };
         "top_k::segmented_largest": (s; a = KEYS, offsets = OFFSETS, out = OUT_OF_ROWS, places = OUT_OF_ROWS) => {
             let rows = Rows::at(offsets.words());
-            top_k::segmented_largest(s, a.words(), rows, 10, out.words_mut(), places.words_mut())
+            top_k::segmented_largest(s, a.words(), rows, 10, (out.words_mut(), places.words_mut()))
         };
         "top_k::segmented_smallest": (s; a = KEYS, out = OUT_OF_TEN, places = OUT_OF_TEN) => {
             let rows = Rows::of_len(a.len().max(1));
-            top_k::segmented_smallest(s, a.words(), rows, 10, out.words_mut(), places.words_mut())
+            top_k::segmented_smallest(s, a.words(), rows, 10, (out.words_mut(), places.words_mut()))
         };
         "order_statistics::select_kth": (s; a = KEYS, out = OUT_OF_TEN) => {
             order_statistics::select_kth(s, a.words(), &[0, 3, 9, 5, 0, 1, 2, 9, 4, 8], out.words_mut())
         };
-        "order_statistics::quantiles_with_positions": (s; a = KEYS, out = OUT_OF_TEN, places = OUT_OF_TEN.longs()) => {
-            order_statistics::quantiles_with_positions(s, a.words(), &TENTHS, out.words_mut(), places.longs_mut())
+        "order_statistics::quantiles with positions": (s; a = KEYS, out = OUT_OF_TEN, places = OUT_OF_TEN.longs()) => {
+            order_statistics::quantiles(s, a.words(), &TENTHS, (out.words_mut(), places.longs_mut()))
         };
         "order_statistics::quantiles, sorted": (s; a = KEYS, out = OUT) => {
             let fractions = vec![0.25; out.len()];
@@ -362,13 +362,13 @@ fn sorts() -> Vec<Row> {
             s; a = KEYS, offsets = OFFSETS, out = OUT_OF_ROWS, places = OUT_OF_ROWS
         ) => {
             let rows = Rows::at(offsets.words());
-            order_statistics::segmented_quantiles(s, a.words(), rows, &TENTHS, out.words_mut(), places.words_mut())
+            order_statistics::segmented_quantiles(s, a.words(), rows, &TENTHS, (out.words_mut(), places.words_mut()))
         };
         "order_statistics::segmented_select_kth": (
             s; a = KEYS, offsets = OFFSETS, b = OFFSETS, out = OUT_OF_THREE, places = OUT_OF_THREE
         ) => {
             let (rows, ranks) = (Rows::at(offsets.words()), b.words().slice(..3.min(b.len())).unwrap());
-            order_statistics::segmented_select_kth(s, a.words(), rows, ranks, out.words_mut(), places.words_mut())
+            order_statistics::segmented_select_kth(s, a.words(), rows, ranks, (out.words_mut(), places.words_mut()))
         };
     }
 }

@@ -24,10 +24,8 @@ pub fn misaligned_slices(device: &Device) {
         let room = 4 - start..len;
         let count = runs::reduce_by_key(
             &stream,
-            input.slice(start..).unwrap(),
-            values.slice(start..).unwrap(),
-            to.slice_mut(room.clone()).unwrap(),
-            sums.slice_mut(..len - start).unwrap(),
+            (input.slice(start..).unwrap(), values.slice(start..).unwrap()),
+            (to.slice_mut(room.clone()).unwrap(), sums.slice_mut(..len - start).unwrap()),
             Same,
             Sum,
         )
@@ -45,12 +43,12 @@ pub fn misaligned_slices(device: &Device) {
 
         let mut lengths = stream.zeroed::<u32>(len).unwrap();
         let output = to.slice_mut(room.clone()).unwrap();
-        runs::run_length_encode(&stream, input.slice(start..).unwrap(), output, &mut lengths, Same).unwrap();
+        runs::run_length_encode(&stream, input.slice(start..).unwrap(), (output, &mut lengths), Same).unwrap();
         let expected: Vec<u32> = heads.windows(2).map(|run| (run[1] - run[0]) as u32).collect();
         assert_same(&lengths.slice(..count).unwrap().to_vec(&stream).unwrap(), &expected, "lengths");
         let mut decoded = stream.zeroed::<u32>(len).unwrap();
         let (elements, lengths) = (to.slice(room.start..room.start + count).unwrap(), lengths.slice(..count).unwrap());
-        runs::run_length_decode(&stream, elements, lengths, decoded.slice_mut(start..).unwrap()).unwrap();
+        runs::run_length_decode(&stream, (elements, lengths), decoded.slice_mut(start..).unwrap()).unwrap();
         assert_same(&decoded.to_vec(&stream).unwrap()[start..], &host[start..], "decoded");
     }
     // Elements that are aligned to less than their size.
@@ -81,7 +79,7 @@ pub fn sources(device: &Device) {
     assert_eq!(count.get(&stream).unwrap(), runs as u64);
     assert_same(&to.slice(..runs).unwrap().to_vec(&stream).unwrap(), &expected, "unique");
 
-    runs::run_length_encode(&stream, sevenths(), &mut to, &mut lengths, Same).unwrap();
+    runs::run_length_encode(&stream, sevenths(), (&mut to, &mut lengths), Same).unwrap();
     let expected_lengths: Vec<u64> = heads.windows(2).map(|run| (run[1] - run[0]) as u64).collect();
     assert_same(&lengths.slice(..runs).unwrap().to_vec(&stream).unwrap(), &expected_lengths, "lengths");
 
@@ -94,9 +92,9 @@ pub fn sources(device: &Device) {
     let mut sums = stream.zeroed::<u64>(len).unwrap();
     for which in 0..3 {
         let count = match which {
-            0 => runs::reduce_by_key(&stream, sevenths(), &on_numbers, &mut to, &mut sums, Same, Sum),
-            1 => runs::reduce_by_key(&stream, &on_keys, squares(), &mut to, &mut sums, Same, Sum),
-            _ => runs::reduce_by_key(&stream, sevenths(), squares(), &mut to, &mut sums, Same, Sum),
+            0 => runs::reduce_by_key(&stream, (sevenths(), &on_numbers), (&mut to, &mut sums), Same, Sum),
+            1 => runs::reduce_by_key(&stream, (&on_keys, squares()), (&mut to, &mut sums), Same, Sum),
+            _ => runs::reduce_by_key(&stream, (sevenths(), squares()), (&mut to, &mut sums), Same, Sum),
         };
         assert_eq!(count.unwrap().get(&stream).unwrap(), runs as u64);
         assert_same(&sums.slice(..runs).unwrap().to_vec(&stream).unwrap(), &expected, "totals of sources");
@@ -104,7 +102,7 @@ pub fn sources(device: &Device) {
     }
     // All lengths are 3.
     let mut threes = stream.zeroed::<u32>(3 * runs).unwrap();
-    runs::run_length_decode(&stream, to.slice(..runs).unwrap(), constant(3u32, runs), &mut threes).unwrap();
+    runs::run_length_decode(&stream, (to.slice(..runs).unwrap(), constant(3u32, runs)), &mut threes).unwrap();
     assert_same(&threes.to_vec(&stream).unwrap(), &(0..3 * runs as u32).map(|i| i / 3).collect::<Vec<_>>(), "threes");
 }
 
@@ -126,12 +124,12 @@ pub fn lengths_on_the_device(device: &Device) {
         let filled = || stream.upload(&vec![99u32; len]).unwrap();
 
         let (mut to, mut lengths) = (filled(), filled());
-        let found = runs::run_length_encode(&stream, counted(&input, &count), &mut to, &mut lengths, Same).unwrap();
+        let found = runs::run_length_encode(&stream, counted(&input, &count), (&mut to, &mut lengths), Same).unwrap();
         assert_eq!(found.get(&stream).unwrap(), runs as u64);
         assert_same(&to.to_vec(&stream).unwrap(), &expected, "elements");
         assert_same(&lengths.to_vec(&stream).unwrap(), &expected_lengths, "lengths");
         let mut decoded = filled();
-        let total = runs::run_length_decode(&stream, &to, counted(&lengths, &found), &mut decoded).unwrap();
+        let total = runs::run_length_decode(&stream, (&to, counted(&lengths, &found)), &mut decoded).unwrap();
         assert_eq!(total.get(&stream).unwrap(), known as u64);
         assert_same(&decoded.to_vec(&stream).unwrap(), &front(host[..known].iter().copied(), 99, len), "decoded");
 
@@ -139,9 +137,9 @@ pub fn lengths_on_the_device(device: &Device) {
             let (mut to, mut sums) = (filled(), filled());
             let (keys, all) = (counted(&input, &count), counted(&values, &count));
             let found = match which {
-                0 => runs::reduce_by_key(&stream, keys, &values, &mut to, &mut sums, Same, Sum),
-                1 => runs::reduce_by_key(&stream, &input, all, &mut to, &mut sums, Same, Sum),
-                _ => runs::reduce_by_key(&stream, keys, all, &mut to, &mut sums, Same, Sum),
+                0 => runs::reduce_by_key(&stream, (keys, &values), (&mut to, &mut sums), Same, Sum),
+                1 => runs::reduce_by_key(&stream, (&input, all), (&mut to, &mut sums), Same, Sum),
+                _ => runs::reduce_by_key(&stream, (keys, all), (&mut to, &mut sums), Same, Sum),
             };
             assert_eq!(found.unwrap().get(&stream).unwrap(), runs as u64);
             assert_same(&to.to_vec(&stream).unwrap(), &expected, "keys");
@@ -158,7 +156,7 @@ pub fn lengths_on_the_device(device: &Device) {
         assert_same(&to_values.to_vec(&stream).unwrap(), &expected, "values");
 
         let (mut to, mut lengths) = (stream.zeroed::<u128>(len).unwrap(), filled());
-        let found = runs::run_length_encode(&stream, counted(&wide, &count), &mut to, &mut lengths, Same).unwrap();
+        let found = runs::run_length_encode(&stream, counted(&wide, &count), (&mut to, &mut lengths), Same).unwrap();
         assert_eq!(found.get(&stream).unwrap(), runs as u64);
         assert_same(&lengths.to_vec(&stream).unwrap(), &expected_lengths, "lengths of wide elements");
     }
@@ -182,12 +180,12 @@ pub fn wrong_lengths(device: &Device) {
         runs::unique_by_key(&stream, (&keys, &values), (&mut three, &mut more), Same, Which::First),
         runs::unique_by_key(&stream, (&keys, &keys), (&mut two, &mut more), Same, Which::First),
         runs::unique_by_key(&stream, (&keys, &keys), (&mut more, &mut two), Same, Which::First),
-        runs::run_length_encode(&stream, &keys, &mut two, &mut three, Same),
-        runs::run_length_encode(&stream, &keys, &mut three, &mut two, Same),
-        runs::run_length_decode(&stream, &keys, &values, &mut three),
-        runs::reduce_by_key(&stream, &keys, &values, &mut three, &mut more, Same, Sum),
-        runs::reduce_by_key(&stream, &keys, &keys, &mut two, &mut more, Same, Sum),
-        runs::reduce_by_key(&stream, &keys, &keys, &mut more, &mut two, Same, Sum),
+        runs::run_length_encode(&stream, &keys, (&mut two, &mut three), Same),
+        runs::run_length_encode(&stream, &keys, (&mut three, &mut two), Same),
+        runs::run_length_decode(&stream, (&keys, &values), &mut three),
+        runs::reduce_by_key(&stream, (&keys, &values), (&mut three, &mut more), Same, Sum),
+        runs::reduce_by_key(&stream, (&keys, &keys), (&mut two, &mut more), Same, Sum),
+        runs::reduce_by_key(&stream, (&keys, &keys), (&mut more, &mut two), Same, Sum),
         runs::adjacent_difference(&stream, &keys, &mut two, map!(|a: u32, b: u32| -> u32 { a ^ b })),
     );
     assert_eq!(three.to_vec(&stream).unwrap(), [9; 3]);
@@ -205,9 +203,9 @@ pub fn in_a_graph(device: &Device) {
     let (mut to, mut sums) = (stream.zeroed::<u32>(3000).unwrap(), stream.zeroed::<u32>(3000).unwrap());
     let (mut graph, (count, _total)) = stream
         .capture(|stream| {
-            let count = runs::run_length_encode(stream, &input, &mut elements, &mut lengths, Same)?;
-            let total = runs::run_length_decode(stream, &elements, counted(&lengths, &count), &mut decoded)?;
-            runs::reduce_by_key(stream, &input, &values, &mut to, &mut sums, Same, Sum)?;
+            let count = runs::run_length_encode(stream, &input, (&mut elements, &mut lengths), Same)?;
+            let total = runs::run_length_decode(stream, (&elements, counted(&lengths, &count)), &mut decoded)?;
+            runs::reduce_by_key(stream, (&input, &values), (&mut to, &mut sums), Same, Sum)?;
             Ok((count, total))
         })
         .unwrap();
@@ -232,8 +230,8 @@ pub fn large(device: &Device) {
     check_reduce(&stream, &host, &random(41).take(len).map(u128::from).collect::<Vec<_>>(), Same, Sum);
     let input = stream.upload(&host).unwrap();
     let (mut elements, mut lengths) = (stream.uninit::<u32>(len).unwrap(), stream.uninit::<u64>(len).unwrap());
-    let count = runs::run_length_encode(&stream, &input, &mut elements, &mut lengths, Same).unwrap();
+    let count = runs::run_length_encode(&stream, &input, (&mut elements, &mut lengths), Same).unwrap();
     let mut decoded = stream.uninit::<u32>(len).unwrap();
-    runs::run_length_decode(&stream, &elements, counted(&lengths, &count), &mut decoded).unwrap();
+    runs::run_length_decode(&stream, (&elements, counted(&lengths, &count)), &mut decoded).unwrap();
     assert_same(&decoded.to_vec(&stream).unwrap(), &host, "decoded");
 }

@@ -20,7 +20,7 @@ where
     let input = stream.upload(host).unwrap();
     let mut elements = stream.upload(&vec![filler::<T>(); host.len()]).unwrap();
     let mut lengths = stream.upload(&vec![filler::<C>(); host.len()]).unwrap();
-    let count = runs::run_length_encode(stream, &input, &mut elements, &mut lengths, equality).unwrap();
+    let count = runs::run_length_encode(stream, &input, (&mut elements, &mut lengths), equality).unwrap();
     assert_eq!(count.get(stream).unwrap(), heads.len() as u64 - 1);
     let expected = front(heads[..heads.len() - 1].iter().map(|&i| host[i]), filler(), host.len());
     assert_same(&elements.to_vec(stream).unwrap(), &expected, "elements");
@@ -39,7 +39,7 @@ pub fn check_decode<T: Pod + Debug + PartialEq, C: Length>(
     let expected = front(decoded.take(room), filler(), room);
     let (from, counts) = (stream.upload(elements).unwrap(), stream.upload(lengths).unwrap());
     let mut output = stream.upload(&vec![filler::<T>(); room]).unwrap();
-    let total = runs::run_length_decode(stream, &from, &counts, &mut output).unwrap();
+    let total = runs::run_length_decode(stream, (&from, &counts), &mut output).unwrap();
     assert_eq!(total.get(stream).unwrap(), lengths.iter().map(|&n| n.into()).sum::<u64>());
     assert_same(&output.to_vec(stream).unwrap(), &expected, &format!("{} bytes", size_of::<T>()));
 }
@@ -131,7 +131,7 @@ pub fn decode_sums_that_overflow(device: &Device) {
     let elements = stream.upload(&[1u32, 2, 3, 4]).unwrap();
     let lengths = stream.upload(&[5u64, u64::MAX - 2, u64::MAX, 3]).unwrap();
     let mut output = stream.zeroed::<u32>(100).unwrap();
-    let total = runs::run_length_decode(&stream, &elements, &lengths, &mut output).unwrap();
+    let total = runs::run_length_decode(&stream, (&elements, &lengths), &mut output).unwrap();
     assert_eq!(total.get(&stream).unwrap(), u64::MAX);
     assert_eq!(output.to_vec(&stream).unwrap(), [vec![1; 5], vec![2; 95]].concat());
 }
@@ -148,7 +148,7 @@ pub fn adversarial_schedules_of_encode(device: &Device) {
         let (mut elements, mut lengths) = (stream.zeroed::<u32>(3000).unwrap(), stream.zeroed::<u32>(3000).unwrap());
         let (to, to_lengths) = (elements.as_mut_slice(), lengths.as_mut_slice());
         let count =
-            testing::run_length_encode_shaped::<_, _, _, 32, 1, 2>(&stream, input.as_slice(), to, to_lengths, Same)
+            testing::run_length_encode_shaped::<_, _, _, 32, 1, 2>(&stream, input.as_slice(), (to, to_lengths), Same)
                 .unwrap();
         assert_eq!(count.get(&stream).unwrap(), heads.len() as u64 - 1, "{seed}");
         let expected = front(heads.windows(2).map(|run| (run[1] - run[0]) as u32), 0, 3000);

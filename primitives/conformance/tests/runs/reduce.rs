@@ -31,7 +31,7 @@ where
     let (on_keys, on_values) = (stream.upload(keys).unwrap(), stream.upload(values).unwrap());
     let mut to = stream.upload(&vec![filler::<K>(); keys.len()]).unwrap();
     let mut sums = stream.upload(&vec![filler::<V>(); keys.len()]).unwrap();
-    let count = runs::reduce_by_key(stream, &on_keys, &on_values, &mut to, &mut sums, equality, operation).unwrap();
+    let count = runs::reduce_by_key(stream, (&on_keys, &on_values), (&mut to, &mut sums), equality, operation).unwrap();
     let what = format!("{} + {} bytes", size_of::<K>(), size_of::<V>());
     assert_eq!(count.get(stream).unwrap(), heads.len() as u64 - 1, "{what}");
     let expected = front(heads[..heads.len() - 1].iter().map(|&i| keys[i]), filler(), keys.len());
@@ -102,7 +102,7 @@ pub fn floats_are_deterministic(device: &Device) {
     let (keys, values) = (stream.upload(&in_runs(31, len, 9000)).unwrap(), stream.upload(&values).unwrap());
     let (mut to, mut sums) = (stream.zeroed::<u32>(len).unwrap(), stream.zeroed::<f32>(len).unwrap());
     assert_deterministic(device, || {
-        runs::reduce_by_key(&stream, &keys, &values, &mut to, &mut sums, Same, Sum).unwrap();
+        runs::reduce_by_key(&stream, (&keys, &values), (&mut to, &mut sums), Same, Sum).unwrap();
         bytemuck::cast_slice(&sums.to_vec(&stream).unwrap()).to_vec()
     });
 }
@@ -118,10 +118,8 @@ pub fn adversarial_schedules_of_reduce(device: &Device) {
         let (mut to, mut sums) = (stream.zeroed::<u32>(3000).unwrap(), stream.zeroed::<u32>(3000).unwrap());
         let count = testing::reduce_by_key_shaped::<_, _, _, _, 64, 1, 1>(
             &stream,
-            on_keys.as_slice(),
-            on_values.as_slice(),
-            to.as_mut_slice(),
-            sums.as_mut_slice(),
+            (on_keys.as_slice(), on_values.as_slice()),
+            (to.as_mut_slice(), sums.as_mut_slice()),
             Same,
             Sum,
         )

@@ -110,7 +110,7 @@ pub fn custom_equalities(device: &Device) {
     let input = stream.upload(&host).unwrap();
     let (mut elements, mut lengths) = (stream.zeroed::<u32>(3000).unwrap(), stream.zeroed::<u64>(3000).unwrap());
     let count =
-        runs::run_length_encode(&stream, &input, &mut elements, &mut lengths, strange).unwrap().get(&stream).unwrap();
+        runs::run_length_encode(&stream, &input, (&mut elements, &mut lengths), strange).unwrap().get(&stream).unwrap();
     assert_eq!(lengths.to_vec(&stream).unwrap()[..count as usize].iter().sum::<u64>(), 3000);
 }
 

@@ -90,9 +90,9 @@ fn check_as<K: RadixKey<Code: ShortCode> + Debug, P: Position + Debug>(stream: &
     for smallest in [false, true] {
         let (mut keys, mut positions) = (stream.uninit::<K>(k).unwrap(), stream.uninit::<P>(k).unwrap());
         if smallest {
-            top_k::smallest(stream, &input, &mut keys, &mut positions).unwrap();
+            top_k::smallest(stream, &input, (&mut keys, &mut positions)).unwrap();
         } else {
-            top_k::largest(stream, &input, &mut keys, &mut positions).unwrap();
+            top_k::largest(stream, &input, (&mut keys, &mut positions)).unwrap();
         }
         let order = expected(host, k, smallest);
         let found: Vec<usize> = positions.to_vec(stream).unwrap().into_iter().map(Position::index).collect();
@@ -216,7 +216,7 @@ fn misaligned_slices(device: &Device) {
     for start in 1..4 {
         let (mut keys, mut positions) = (stream.zeroed::<u32>(20).unwrap(), stream.zeroed::<u32>(20).unwrap());
         let (to, at) = (keys.slice_mut(start..start + 10).unwrap(), positions.slice_mut(3..13).unwrap());
-        top_k::largest(&stream, input.slice(start..).unwrap(), to, at).unwrap();
+        top_k::largest(&stream, input.slice(start..).unwrap(), (to, at)).unwrap();
         let order = expected(&host[start..], 10, false);
         let found = positions.to_vec(&stream).unwrap();
         assert_eq!(found[3..13], order.iter().map(|&at| at as u32).collect::<Vec<_>>());
@@ -232,7 +232,7 @@ fn sources(device: &Device) {
     let input = stream.upload(&host).unwrap();
     let squares: Vec<i32> = host.iter().map(|x| x * x).collect();
     let (mut keys, mut positions) = (stream.uninit::<i32>(40).unwrap(), stream.uninit::<u64>(40).unwrap());
-    top_k::smallest(&stream, map(&input, map!(|x: i32| -> i32 { x * x })), &mut keys, &mut positions).unwrap();
+    top_k::smallest(&stream, map(&input, map!(|x: i32| -> i32 { x * x })), (&mut keys, &mut positions)).unwrap();
     let order = expected(&squares, 40, true);
     assert_eq!(positions.to_vec(&stream).unwrap(), order.iter().map(|&at| at as u64).collect::<Vec<_>>());
     assert_eq!(keys.to_vec(&stream).unwrap(), order.iter().map(|&at| squares[at]).collect::<Vec<_>>());
@@ -249,7 +249,7 @@ fn device_lengths(device: &Device) {
         let count = select::select(&stream, &input, &mut kept, keep).unwrap();
         let passing: Vec<u32> = host.iter().copied().filter(|x| x % divisor == rest).collect();
         let (mut keys, mut positions) = (stream.zeroed::<u32>(50).unwrap(), stream.uninit::<u32>(50).unwrap());
-        top_k::largest(&stream, counted(&kept, &count), &mut keys, &mut positions).unwrap();
+        top_k::largest(&stream, counted(&kept, &count), (&mut keys, &mut positions)).unwrap();
         let order = expected(&passing, 50, false);
         let mut expected_positions: Vec<u32> = order.iter().map(|&at| at as u32).collect();
         expected_positions.resize(50, u32::NONE);
@@ -264,9 +264,9 @@ fn wrong_lengths(device: &Device) {
     let stream = device.stream().unwrap();
     let input = stream.upload(&[3u32, 1, 2]).unwrap();
     let (mut keys, mut positions) = (stream.zeroed::<u32>(4).unwrap(), stream.zeroed::<u32>(4).unwrap());
-    let many = top_k::largest(&stream, &input, &mut keys, &mut positions);
+    let many = top_k::largest(&stream, &input, (&mut keys, &mut positions));
     assert!(matches!(many, Err(Error::LengthMismatch { expected: 3, found: 4, .. })));
-    let fewer = top_k::largest(&stream, &input, keys.slice_mut(..2).unwrap(), positions.slice_mut(..1).unwrap());
+    let fewer = top_k::largest(&stream, &input, (keys.slice_mut(..2).unwrap(), positions.slice_mut(..1).unwrap()));
     assert!(matches!(fewer, Err(Error::LengthMismatch { expected: 2, found: 1, .. })));
     assert_eq!((keys.to_vec(&stream).unwrap(), positions.to_vec(&stream).unwrap()), (vec![0; 4], vec![0; 4]));
 }
@@ -285,7 +285,7 @@ fn deterministic(device: &Device) {
     let input = stream.upload(&host).unwrap();
     assert_deterministic(device, || {
         let (mut keys, mut positions) = (stream.uninit::<f32>(99).unwrap(), stream.uninit::<u32>(99).unwrap());
-        top_k::largest(&stream, &input, &mut keys, &mut positions).unwrap();
+        top_k::largest(&stream, &input, (&mut keys, &mut positions)).unwrap();
         [bytes(&keys.to_vec(&stream).unwrap()), bytes(&positions.to_vec(&stream).unwrap())].concat()
     });
 }
@@ -295,7 +295,8 @@ fn in_a_graph(device: &Device) {
     let host = numbers(15, 5000);
     let input = stream.upload(&host).unwrap();
     let (mut keys, mut positions) = (stream.uninit::<u32>(9).unwrap(), stream.uninit::<u32>(9).unwrap());
-    let (mut graph, ()) = stream.capture(|stream| top_k::smallest(stream, &input, &mut keys, &mut positions)).unwrap();
+    let (mut graph, ()) =
+        stream.capture(|stream| top_k::smallest(stream, &input, (&mut keys, &mut positions))).unwrap();
     for _ in 0..2 {
         // SAFETY: the input and the outputs are still there.
         unsafe { graph.launch(&stream).unwrap() };
@@ -383,7 +384,7 @@ fn nearly_all_of_a_slice(device: &Device) {
         host[outlier] = 0;
         let input = stream.upload(&host).unwrap();
         let (mut keys, mut positions) = (stream.uninit::<i128>(len).unwrap(), stream.uninit::<u32>(len).unwrap());
-        top_k::largest(&stream, input.slice(1..).unwrap(), &mut keys, &mut positions).unwrap();
+        top_k::largest(&stream, input.slice(1..).unwrap(), (&mut keys, &mut positions)).unwrap();
         let order = expected(&host[1..], len, false);
         let (keys, positions) = (keys.to_vec(&stream).unwrap(), positions.to_vec(&stream).unwrap());
         let about = format!("all of {len}, of which number {outlier} is an outlier");
@@ -401,7 +402,7 @@ fn nearly_all_of_a_device_length(device: &Device) {
     let len = room - 1;
     let count = reduce::sum(&stream, constant(1u64, len)).unwrap();
     let (mut keys, mut positions) = (stream.zeroed::<u64>(room).unwrap(), stream.uninit::<u32>(room).unwrap());
-    top_k::largest(&stream, counted(&input, &count), &mut keys, &mut positions).unwrap();
+    top_k::largest(&stream, counted(&input, &count), (&mut keys, &mut positions)).unwrap();
     let about = format!("{room} of {len} elements");
     let expected_positions: Vec<u32> = (0..len as u32).chain([u32::NONE]).collect();
     assert_same(&positions.to_vec(&stream).unwrap(), &expected_positions, &about);

@@ -22,9 +22,9 @@ fn check_rows<K: RadixKey<Code: ShortCode> + Debug>(
         let mut keys = stream.zeroed::<K>(k * lens.len()).unwrap();
         let mut positions = stream.zeroed::<u32>(k * lens.len()).unwrap();
         if smallest {
-            top_k::segmented_smallest(stream, &input, rows, k, &mut keys, &mut positions).unwrap();
+            top_k::segmented_smallest(stream, &input, rows, k, (&mut keys, &mut positions)).unwrap();
         } else {
-            top_k::segmented_largest(stream, &input, rows, k, &mut keys, &mut positions).unwrap();
+            top_k::segmented_largest(stream, &input, rows, k, (&mut keys, &mut positions)).unwrap();
         }
         let (keys, positions) = (keys.to_vec(stream).unwrap(), positions.to_vec(stream).unwrap());
         for (row, (&start, &len)) in offsets.iter().zip(lens).enumerate() {
@@ -95,7 +95,7 @@ pub fn rows_at_offsets(device: &Device) {
     let input = stream.upload(&numbers(27, 10)).unwrap();
     let offsets = stream.upload(&[8u32, 3, 50, 60]).unwrap();
     let (mut keys, mut positions) = (stream.zeroed::<u32>(6).unwrap(), stream.zeroed::<u32>(6).unwrap());
-    top_k::segmented_largest(&stream, &input, Rows::at(&offsets), 2, &mut keys, &mut positions).unwrap();
+    top_k::segmented_largest(&stream, &input, Rows::at(&offsets), 2, (&mut keys, &mut positions)).unwrap();
     let found = positions.to_vec(&stream).unwrap();
     assert_eq!((&found[..2], &found[4..]), (&[u32::NONE; 2][..], &[u32::NONE; 2][..]));
 }
@@ -131,7 +131,7 @@ pub fn wrong_rows(device: &Device) {
     let (mut keys, mut positions) = (stream.zeroed::<u32>(4).unwrap(), stream.zeroed::<u32>(4).unwrap());
     let none = stream.uninit::<u32>(0).unwrap();
     for rows in [Rows::of_len(2), Rows::of_len(0), Rows::of_len(5), Rows::at(&none)] {
-        let result = top_k::segmented_largest(&stream, &input, rows, 2, &mut keys, &mut positions);
+        let result = top_k::segmented_largest(&stream, &input, rows, 2, (&mut keys, &mut positions));
         assert!(matches!(result, Err(Error::LengthMismatch { .. })));
     }
     assert_eq!((keys.to_vec(&stream).unwrap(), positions.to_vec(&stream).unwrap()), (vec![0; 4], vec![0; 4]));
@@ -143,7 +143,7 @@ pub fn rows_in_a_graph(device: &Device) {
     let input = stream.upload(&host).unwrap();
     let (mut keys, mut positions) = (stream.uninit::<u32>(20).unwrap(), stream.uninit::<u32>(20).unwrap());
     let record =
-        |stream: &Stream| top_k::segmented_largest(stream, &input, Rows::of_len(500), 10, &mut keys, &mut positions);
+        |stream: &Stream| top_k::segmented_largest(stream, &input, Rows::of_len(500), 10, (&mut keys, &mut positions));
     let (mut graph, ()) = stream.capture(record).unwrap();
     // SAFETY: the input and the outputs are still there.
     unsafe { graph.launch(&stream).unwrap() };
@@ -243,9 +243,9 @@ pub fn sifted_row_sources(device: &Device) {
         let rows = Rows::of_len(LONG_ROW);
         if mapped {
             let flipped = map(slice, map!(|x: u32| -> u32 { x ^ 0xFFFF }));
-            top_k::segmented_largest(&stream, flipped, rows, k, &mut keys, &mut positions).unwrap();
+            top_k::segmented_largest(&stream, flipped, rows, k, (&mut keys, &mut positions)).unwrap();
         } else {
-            top_k::segmented_largest(&stream, slice, rows, k, &mut keys, &mut positions).unwrap();
+            top_k::segmented_largest(&stream, slice, rows, k, (&mut keys, &mut positions)).unwrap();
         }
         let elements: Vec<u32> = host[1..].iter().map(|&x| if mapped { x ^ 0xFFFF } else { x }).collect();
         for (row, elements) in elements.chunks(LONG_ROW).enumerate() {

@@ -73,13 +73,13 @@ pub fn sifted_sources(device: &Device) {
     let squares: Vec<i32> = host.iter().map(|x| x * x).collect();
     let input = stream.upload(&host).unwrap();
     let (mut keys, mut positions) = (stream.uninit::<i32>(64).unwrap(), stream.uninit::<u64>(64).unwrap());
-    top_k::largest(&stream, map(&input, map!(|x: i32| -> i32 { x * x })), &mut keys, &mut positions).unwrap();
+    top_k::largest(&stream, map(&input, map!(|x: i32| -> i32 { x * x })), (&mut keys, &mut positions)).unwrap();
     let order = expected(&squares, 64, false);
     assert_eq!(positions.to_vec(&stream).unwrap(), order.iter().map(|&at| at as u64).collect::<Vec<_>>());
     assert_eq!(keys.to_vec(&stream).unwrap(), order.iter().map(|&at| squares[at]).collect::<Vec<_>>());
     // A misaligned slice.
     let (mut keys, mut positions) = (stream.uninit::<i32>(64).unwrap(), stream.uninit::<u64>(64).unwrap());
-    top_k::smallest(&stream, input.slice(1..).unwrap(), &mut keys, &mut positions).unwrap();
+    top_k::smallest(&stream, input.slice(1..).unwrap(), (&mut keys, &mut positions)).unwrap();
     let order = expected(&host[1..], 64, true);
     assert_eq!(positions.to_vec(&stream).unwrap(), order.iter().map(|&at| at as u64).collect::<Vec<_>>());
 }
@@ -95,7 +95,7 @@ pub fn sifted_device_lengths(device: &Device) {
         }
         let count = reduce::sum(&stream, constant(1u64, len)).unwrap();
         let (mut keys, mut positions) = (stream.zeroed::<u32>(100).unwrap(), stream.uninit::<u32>(100).unwrap());
-        top_k::largest(&stream, counted(&input, &count), &mut keys, &mut positions).unwrap();
+        top_k::largest(&stream, counted(&input, &count), (&mut keys, &mut positions)).unwrap();
         let order = expected(&host[..len], 100, false);
         let mut expected_positions: Vec<u32> = order.iter().map(|&at| at as u32).collect();
         expected_positions.resize(100, u32::NONE);

@@ -8,25 +8,27 @@ pub(crate) mod rows;
 use super::device::cuts::{MAX_RANKS, rank_of_fraction};
 use super::device::instances::keep_ranks;
 use crate::host::repr::expect_repr;
-use crate::host::runtime::column::{AnySliceMut, AnyVec, ColumnMut, number};
+use crate::host::runtime::column::{AnyVec, ColumnMut, number};
 use crate::host::source::Source;
 use crate::operator::map;
 use crate::sort::{Options, RadixKey, ShortCode, lowered};
-use crate::top_k::Position;
 use crate::top_k::device::layout::RowLayout;
+use crate::top_k::host::output::AnyOutput;
 use crate::top_k::host::{Keys, expect_positions, gather};
+use crate::top_k::{Output, Position};
 use crate::transform::host::write_column;
-use crate::{DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, expect_len};
+use crate::{DeviceValue, DeviceVec, Error, Stream, expect_len};
 
 /// The ranks for which the input is searched as often as needed. For more, it is sorted.
 const MAX_SEARCHED: usize = 4 * MAX_RANKS;
 
-/// Writes the elements with these ranks: rank 0 is the smallest element. Does not wait.
+/// Writes the elements with these ranks, and their positions if they are wanted: rank 0 is the smallest element. Does not wait.
 ///
-/// The ranks are in any order, and may repeat. Element `i` of `keys` is that of rank `ranks[i]`.
+/// The ranks are in any order, and may repeat. Element `i` of the [`Output`] is that of rank `ranks[i]`. Of equal elements,
+/// the one with the lowest position has the lowest rank.
 ///
 /// If the source has a length that only the device knows, ranks need only be below the most that it can be. Keys of ranks
-/// that no element has are then not written.
+/// that no element has are then not written, and their positions are [`Position::NONE`].
 ///
 /// ```
 /// use gpu_primitives::{Device, Error, order_statistics};
@@ -41,44 +43,27 @@ const MAX_SEARCHED: usize = 4 * MAX_RANKS;
 ///
 /// # Errors
 /// [`Error::InvalidOption`] for a rank that is not below the number of elements; [`Error::LengthMismatch`] if there are not as
-/// many keys as ranks; [`Error::OutOfMemory`]: nothing is written in these cases. Any launch error.
-pub fn select_kth<'a, 'b, K: RadixKey<Code: ShortCode>>(
+/// many keys as ranks, or positions; [`Error::TooLong`] if 32 bits do not hold the positions; [`Error::OutOfMemory`]: nothing is
+/// written in these cases. Any launch error.
+pub fn select_kth<'a, 'b, K: RadixKey<Code: ShortCode>, P: Position>(
     stream: &Stream,
     input: impl Source<'a, K>,
     ranks: &[usize],
-    keys: impl Into<DeviceSliceMut<'b, K>>,
+    output: impl Output<'b, K, P>,
 ) -> Result<(), Error> {
-    let (input, keys) = (Input::new(input)?, keys.into());
+    let (input, output) = (Input::new(input)?, AnyOutput::new(output));
     let _span = crate::span!(stream, "order_statistics::select_kth", input.len());
-    select_keys(stream, &input, &Ranks::new(ranks, input.len())?, keys.into())
+    select(stream, &input, &Ranks::new(ranks, input.len())?, output)
 }
 
-/// Writes the elements with these ranks, and their positions: see [`select_kth`]. Does not wait.
-///
-/// Of equal elements, the one with the lowest position has the lowest rank. Positions of ranks that no element has, in a
-/// source with a length that only the device knows, are [`Position::NONE`].
-///
-/// # Errors
-/// Those of [`select_kth`]; [`Error::LengthMismatch`] also if there are not as many positions as ranks; [`Error::TooLong`] if 32
-/// bits do not hold the positions. Nothing is written in these cases.
-pub fn select_kth_with_positions<'a, 'b, 'c, K: RadixKey<Code: ShortCode>, P: Position>(
-    stream: &Stream,
-    input: impl Source<'a, K>,
-    ranks: &[usize],
-    keys: impl Into<DeviceSliceMut<'b, K>>,
-    positions: impl Into<DeviceSliceMut<'c, P>>,
-) -> Result<(), Error> {
-    let (input, keys, positions) = (Input::new(input)?, keys.into(), positions.into());
-    let _span = crate::span!(stream, "order_statistics::select_kth_with_positions", input.len());
-    select(stream, &input, &Ranks::new(ranks, input.len())?, keys.into(), positions.into())
-}
-
-/// Writes quantiles: the elements with the ranks `fraction * (n - 1)`, rounded down, of `n` elements. Does not wait.
+/// Writes quantiles, and their positions if they are wanted: the elements with the ranks `fraction * (n - 1)`, rounded down, of
+/// `n` elements. Does not wait.
 ///
 /// So fraction 0 is the smallest element, 1 the largest, and 0.5 the median. Nothing is interpolated. The product is
 /// computed in 64-bit floats, as `fraction * (n - 1) as f64`. For another rule, compute the ranks, and call [`select_kth`].
 ///
-/// If the source has a length that only the device knows, `n` is that length. If it is 0, no keys are written.
+/// If the source has a length that only the device knows, `n` is that length. If it is 0, no keys are written, and positions are
+/// [`Position::NONE`].
 ///
 /// ```
 /// use gpu_primitives::{Device, Error, order_statistics};
@@ -93,35 +78,17 @@ pub fn select_kth_with_positions<'a, 'b, 'c, K: RadixKey<Code: ShortCode>, P: Po
 ///
 /// # Errors
 /// [`Error::InvalidOption`] for a fraction that is not from 0 to 1, and for an input without elements;
-/// [`Error::LengthMismatch`] if there are not as many keys as fractions; [`Error::OutOfMemory`]: nothing is written in these
-/// cases. Any launch error.
-pub fn quantiles<'a, 'b, K: RadixKey<Code: ShortCode>>(
+/// [`Error::LengthMismatch`] if there are not as many keys as fractions, or positions; [`Error::TooLong`] if 32 bits do not
+/// hold the positions; [`Error::OutOfMemory`]: nothing is written in these cases. Any launch error.
+pub fn quantiles<'a, 'b, K: RadixKey<Code: ShortCode>, P: Position>(
     stream: &Stream,
     input: impl Source<'a, K>,
     fractions: &[f64],
-    keys: impl Into<DeviceSliceMut<'b, K>>,
+    output: impl Output<'b, K, P>,
 ) -> Result<(), Error> {
-    let (input, keys) = (Input::new(input)?, keys.into());
+    let (input, output) = (Input::new(input)?, AnyOutput::new(output));
     let _span = crate::span!(stream, "order_statistics::quantiles", input.len());
-    select_keys(stream, &input, &Ranks::of_fractions(fractions, input.len())?, keys.into())
-}
-
-/// Writes quantiles, and their positions: see [`quantiles`] and [`select_kth_with_positions`]. Does not wait.
-///
-/// # Errors
-/// Those of [`quantiles`]; [`Error::LengthMismatch`] also if there are not as many positions as fractions;
-/// [`Error::TooLong`] if 32 bits do not hold the positions. Nothing is written in these cases.
-pub fn quantiles_with_positions<'a, 'b, 'c, K: RadixKey<Code: ShortCode>, P: Position>(
-    stream: &Stream,
-    input: impl Source<'a, K>,
-    fractions: &[f64],
-    keys: impl Into<DeviceSliceMut<'b, K>>,
-    positions: impl Into<DeviceSliceMut<'c, P>>,
-) -> Result<(), Error> {
-    let (input, keys, positions) = (Input::new(input)?, keys.into(), positions.into());
-    let _span = crate::span!(stream, "order_statistics::quantiles_with_positions", input.len());
-    let ranks = Ranks::of_fractions(fractions, input.len())?;
-    select(stream, &input, &ranks, keys.into(), positions.into())
+    select(stream, &input, &Ranks::of_fractions(fractions, input.len())?, output)
 }
 
 /// Returns the median: the lower one of the two elements in the middle, if their number is even. Does not wait.
@@ -147,7 +114,7 @@ pub fn median<'a, K: RadixKey<Code: ShortCode>>(
     let _span = crate::span!(stream, "order_statistics::median", input.len());
     let ranks = Ranks::of_fractions(&[0.5], input.len())?;
     let mut median = DeviceValue::new(stream, K::zeroed())?;
-    select_keys(stream, &input, &ranks, median.as_mut_slice().into())?;
+    select(stream, &input, &ranks, AnyOutput::keys(median.as_mut_slice().into()))?;
     Ok(median)
 }
 
@@ -218,28 +185,17 @@ fn bits_of_fractions(fractions: &[f64]) -> Result<Vec<u64>, Error> {
     Ok(fractions.iter().map(|fraction| fraction.to_bits()).collect())
 }
 
-fn select_keys(stream: &Stream, input: &Input<'_>, ranks: &Ranks, keys: AnySliceMut<'_>) -> Result<(), Error> {
-    let size = if expect_positions::<u32>(input.len()).is_ok() { 4 } else { 8 };
-    let mut positions = AnyVec::uninit(stream, size, ranks.len())?;
-    select(stream, input, ranks, keys, positions.as_mut_slice())
-}
-
-fn select(
-    stream: &Stream,
-    input: &Input<'_>,
-    ranks: &Ranks,
-    mut keys: AnySliceMut<'_>,
-    mut positions: AnySliceMut<'_>,
-) -> Result<(), Error> {
+fn select(stream: &Stream, input: &Input<'_>, ranks: &Ranks, output: AnyOutput<'_>) -> Result<(), Error> {
     let (len, wanted) = (input.len(), ranks.len());
-    expect_len("the keys of the wanted ranks", wanted, keys.len())?;
-    expect_len("the positions of the wanted ranks", wanted, positions.len())?;
-    number!(positions.size() => P, expect_positions::<P>(len)?);
+    expect_len("the keys of the wanted ranks", wanted, output.keys.len())?;
+    output.expect_positions("the positions of the wanted ranks")?;
     if wanted == 0 {
         return Ok(());
     }
+    let (mut keys, mut positions) = output.open(stream, len)?;
     // Before anything is written: a view can be refused.
     let (to, to_keys) = (positions.raw_view_mut(stream)?, keys.raw_view_mut(stream)?);
+    number!(to.size() => P, expect_positions::<P>(len)?);
     let opened = input.keys.open(stream)?;
     if wanted > MAX_SEARCHED && !input.keys.plain.is_counted() && expect_positions::<u32>(len).is_ok() {
         sort(stream, input, ranks, to)?;

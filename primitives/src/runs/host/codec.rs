@@ -73,8 +73,7 @@ lengths!(u32 u64);
 pub fn run_length_encode<'a, 'b, 'c, T: Pod, C: Length, E: Equality<T>>(
     stream: &Stream,
     input: impl Source<'a, T>,
-    elements: impl Into<DeviceSliceMut<'b, T>>,
-    lengths: impl Into<DeviceSliceMut<'c, C>>,
+    (elements, lengths): (impl Into<DeviceSliceMut<'b, T>>, impl Into<DeviceSliceMut<'c, C>>),
     equality: E,
 ) -> Result<DeviceValue<u64>, Error> {
     const { expect_repr::<T>() };
@@ -126,8 +125,7 @@ pub fn run_length_encode_shaped<
 >(
     stream: &Stream,
     input: DeviceSlice<'_, H>,
-    mut elements: DeviceSliceMut<'_, H>,
-    mut lengths: DeviceSliceMut<'_, C>,
+    (mut elements, mut lengths): (DeviceSliceMut<'_, H>, DeviceSliceMut<'_, C>),
     equality: E,
 ) -> Result<DeviceValue<u64>, Error> {
     expect_room("the elements of encoded runs", input.len(), elements.len())?;
@@ -149,8 +147,7 @@ pub fn run_length_encode_shaped<
 /// [`Error::LengthMismatch`] if there are not as many lengths as elements; any launch error.
 pub fn run_length_decode<'a, 'b, 'c, T: Pod, C: Length>(
     stream: &Stream,
-    elements: impl Into<DeviceSlice<'a, T>>,
-    lengths: impl Source<'b, C>,
+    (elements, lengths): (impl Into<DeviceSlice<'a, T>>, impl Source<'b, C>),
     output: impl Into<DeviceSliceMut<'c, T>>,
 ) -> Result<DeviceValue<u64>, Error> {
     const { assert!(size_of::<T>() > 0 && size_of::<T>() <= 1 << 16, "decoded elements have 1 byte to 64 KiB") };

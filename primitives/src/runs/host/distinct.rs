@@ -39,11 +39,11 @@ enum ExtraOutput<'a> {
 /// assert_eq!(keys.slice(..count)?.to_vec(&stream)?, [-2, 5, 7]);
 ///
 /// let mut counts = stream.uninit::<u32>(6)?;
-/// runs::distinct_counts(&stream, &input, &mut keys, &mut counts)?;
+/// runs::distinct_counts(&stream, &input, (&mut keys, &mut counts))?;
 /// assert_eq!(counts.slice(..count)?.to_vec(&stream)?, [2, 1, 3]);
 ///
 /// let mut inverse = stream.uninit::<u32>(6)?;
-/// runs::distinct_inverse(&stream, &input, &mut keys, &mut inverse)?;
+/// runs::distinct_inverse(&stream, &input, (&mut keys, &mut inverse))?;
 /// assert_eq!(inverse.to_vec(&stream)?, [2, 0, 2, 1, 0, 2]);
 /// # Ok::<(), Error>(())
 /// ```
@@ -67,28 +67,27 @@ pub fn distinct<'a, 'b, K: FromCode>(
 pub fn distinct_counts<'a, 'b, 'c, K: FromCode, C: Length>(
     stream: &Stream,
     input: impl SliceSource<'a, K>,
-    output: impl Into<DeviceSliceMut<'b, K>>,
-    counts: impl Into<DeviceSliceMut<'c, C>>,
+    (output, counts): (impl Into<DeviceSliceMut<'b, K>>, impl Into<DeviceSliceMut<'c, C>>),
 ) -> Result<DeviceValue<u64>, Error> {
     let (input, counts) = (input.into_first().lower(), counts.into());
     let _span = crate::span!(stream, "runs::distinct_counts", input.len());
     find::<K>(stream, input, output.into(), ExtraOutput::Counts(counts.into()))
 }
 
-/// [`distinct`], and the inverse: `output[inverse[i]]` is `input[i]`.
+/// [`distinct`], and the inverse: `output[inverse[i]]` is `input[i]`. If only the device knows how many keys there are, the inverse is
+/// not changed after theirs.
 ///
 /// # Errors
 /// Same as [`distinct`]; [`Error::LengthMismatch`] if the inverse is not as long as the input; [`Error::TooLong`] for more than 2^32
 /// keys.
 pub fn distinct_inverse<'a, 'b, 'c, K: FromCode>(
     stream: &Stream,
-    input: impl Into<DeviceSlice<'a, K>>,
-    output: impl Into<DeviceSliceMut<'b, K>>,
-    inverse: impl Into<DeviceSliceMut<'c, u32>>,
+    input: impl SliceSource<'a, K>,
+    (output, inverse): (impl Into<DeviceSliceMut<'b, K>>, impl Into<DeviceSliceMut<'c, u32>>),
 ) -> Result<DeviceValue<u64>, Error> {
-    let input: DeviceSlice<'_, K> = input.into();
+    let input = input.into_first().lower();
     let _span = crate::span!(stream, "runs::distinct_inverse", input.len());
-    find::<K>(stream, input.into(), output.into(), ExtraOutput::Inverse(inverse.into()))
+    find::<K>(stream, input, output.into(), ExtraOutput::Inverse(inverse.into()))
 }
 
 /// Finds distinct numbers as they are, and other keys by their codes, which give them back.
@@ -152,10 +151,11 @@ fn find_numbers(
             let mut order = stream.uninit::<u32>(len)?;
             let to = (sorted.as_mut_slice(), order.as_mut_slice().into());
             lowered::pairs(stream, (input, indices.as_slice().into()), to, coding, &options)?;
-            let (sorted, equality) = by_bits(sorted.as_slice())?;
-            let (count, numbers) = number_runs(stream, &sorted, output, equality)?;
+            let (sorted, equality) = by_bits(sorted.as_slice().counted(input.count()))?;
+            let (count, numbers) = number_runs(stream, &sorted, input.count(), output, equality)?;
+            let order = Counted::by(&order, input.count());
             // SAFETY: the order has each index once: it is what a sort made of all of them. There is an inverse for each.
-            unsafe { permute::scatter_unchecked(stream, &numbers, &order, inverse)? };
+            unsafe { permute::scatter_unchecked(stream, &numbers, order, inverse)? };
             Ok(count)
         }
     }
@@ -165,6 +165,7 @@ fn find_numbers(
 fn number_runs(
     stream: &Stream,
     sorted: &AnySource<'_>,
+    len_on_device: Option<DeviceSlice<'_, u64>>,
     mut output: AnySliceMut<'_>,
     equality: HoleEquality,
 ) -> Result<(DeviceValue<u64>, DeviceVec<u32>), Error> {
@@ -174,7 +175,8 @@ fn number_runs(
     let count = kept.mark(stream, &sorted.open(stream)?, output.raw_view_mut(stream)?, &mut marks)?;
     // The first run begins at the first element, and its number is 0.
     let begins = map!(|mark: u8, index: u32| -> u32 { (mark != 0 && index != 0) as u32 });
-    scan::inclusive_sum(stream, map2(&marks, counting(0u32, len), begins), &mut numbers)?;
+    let begins = Counted::by(map2(&marks, counting(0u32, len), begins), len_on_device);
+    scan::inclusive_sum(stream, begins, &mut numbers)?;
     Ok((count, numbers))
 }
 

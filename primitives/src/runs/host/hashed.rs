@@ -27,7 +27,7 @@ use crate::{
 /// let stream = Device::default()?.stream()?;
 /// let input = stream.upload(&[7i32, -2, 7, 5, -2, 7])?;
 /// let (mut keys, mut counts) = (stream.uninit::<i32>(6)?, stream.uninit::<u32>(6)?);
-/// let count = runs::distinct_counts_hashed(&stream, &input, &mut keys, &mut counts, 100)?.get(&stream)? as usize;
+/// let count = runs::distinct_counts_hashed(&stream, &input, (&mut keys, &mut counts), 100)?.get(&stream)? as usize;
 /// assert_eq!(keys.slice(..count)?.to_vec(&stream)?, [-2, 5, 7]);
 /// assert_eq!(counts.slice(..count)?.to_vec(&stream)?, [2, 1, 3]);
 /// # Ok::<(), Error>(())
@@ -38,8 +38,7 @@ use crate::{
 pub fn distinct_counts_hashed<'a, 'b, 'c, K: FromCode, C: Length>(
     stream: &Stream,
     input: impl Into<DeviceSlice<'a, K>>,
-    output: impl Into<DeviceSliceMut<'b, K>>,
-    counts: impl Into<DeviceSliceMut<'c, C>>,
+    (output, counts): (impl Into<DeviceSliceMut<'b, K>>, impl Into<DeviceSliceMut<'c, C>>),
     most: usize,
 ) -> Result<DeviceValue<u64>, Error> {
     let (input, mut output, mut counts) = (input.into(), output.into(), counts.into());
@@ -51,7 +50,7 @@ pub fn distinct_counts_hashed<'a, 'b, 'c, K: FromCode, C: Length>(
     output.raw_view_mut(stream)?;
     counts.raw_view_mut(stream)?;
     let Some(found) = find::<K>(stream, input, most)? else {
-        return distinct_counts(stream, input, output, counts);
+        return distinct_counts(stream, input, (output, counts));
     };
     let most = found.codes.len().min(len);
     let codes = found.codes.as_slice().typed::<K::Code>().expect("the codes are of this size");

@@ -31,10 +31,8 @@ use bytemuck::Pod;
 /// [`Error::LengthMismatch`] if there are not as many values as keys, or an output is too short; any launch error.
 pub fn reduce_by_key<'a, 'b, 'c, 'd, K: Pod, V: Pod, E: Equality<K>, M: Monoid<V>>(
     stream: &Stream,
-    keys: impl Source<'a, K>,
-    values: impl Source<'b, V>,
-    output_keys: impl Into<DeviceSliceMut<'c, K>>,
-    totals: impl Into<DeviceSliceMut<'d, V>>,
+    (keys, values): (impl Source<'a, K>, impl Source<'b, V>),
+    (output_keys, totals): (impl Into<DeviceSliceMut<'c, K>>, impl Into<DeviceSliceMut<'d, V>>),
     equality: E,
     operation: M,
 ) -> Result<DeviceValue<u64>, Error> {
@@ -172,10 +170,8 @@ impl<H: RegisterRepr> Reduction<H> {
 #[cfg(feature = "testing")]
 pub fn reduce_by_key_shaped<K, V, E, M, const THREADS: u32, const VEC: usize, const ROWS: usize>(
     stream: &Stream,
-    keys: DeviceSlice<'_, K>,
-    values: DeviceSlice<'_, V>,
-    mut output_keys: DeviceSliceMut<'_, K>,
-    mut totals: DeviceSliceMut<'_, V>,
+    (keys, values): (DeviceSlice<'_, K>, DeviceSlice<'_, V>),
+    (mut output_keys, mut totals): (DeviceSliceMut<'_, K>, DeviceSliceMut<'_, V>),
     equality: E,
     operation: M,
 ) -> Result<DeviceValue<u64>, Error>

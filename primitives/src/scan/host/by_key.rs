@@ -31,9 +31,9 @@ use bytemuck::Pod;
 /// let keys = stream.upload(&[7u32, 7, 7, 2, 7])?;
 /// let values = stream.upload(&[3u32, 1, 4, 1, 5])?;
 /// let mut output = stream.uninit::<u32>(5)?;
-/// scan::exclusive_by_key(&stream, &keys, &values, &mut output, Same, Sum, 100)?;
+/// scan::exclusive_by_key(&stream, (&keys, &values), &mut output, Same, Sum, 100)?;
 /// assert_eq!(output.to_vec(&stream)?, [100, 103, 104, 100, 100]);
-/// scan::inclusive_by_key(&stream, &keys, &values, &mut output, Same, Sum)?;
+/// scan::inclusive_by_key(&stream, (&keys, &values), &mut output, Same, Sum)?;
 /// assert_eq!(output.to_vec(&stream)?, [3, 4, 8, 1, 5]);
 /// # Ok::<(), Error>(())
 /// ```
@@ -43,8 +43,7 @@ use bytemuck::Pod;
 /// [`Error::OutOfMemory`]; any launch error.
 pub fn exclusive_by_key<'a, 'b, 'c, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
     stream: &Stream,
-    keys: impl Source<'a, K>,
-    values: impl Source<'b, T>,
+    (keys, values): (impl Source<'a, K>, impl Source<'b, T>),
     output: impl Into<DeviceSliceMut<'c, T>>,
     equality: E,
     op: Op,
@@ -64,8 +63,7 @@ pub fn exclusive_by_key<'a, 'b, 'c, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T
 /// Same as [`exclusive_by_key`].
 pub fn inclusive_by_key<'a, 'b, 'c, K: Pod, T: Pod, E: Equality<K>, Op: Monoid<T>>(
     stream: &Stream,
-    keys: impl Source<'a, K>,
-    values: impl Source<'b, T>,
+    (keys, values): (impl Source<'a, K>, impl Source<'b, T>),
     output: impl Into<DeviceSliceMut<'c, T>>,
     equality: E,
     op: Op,

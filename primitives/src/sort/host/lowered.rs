@@ -8,7 +8,7 @@ use super::rows;
 use crate::compare::HoleOrder;
 use crate::host::runtime::column::{AnySlice, AnySliceMut, AnyVec, Column, ColumnMut};
 use crate::host::runtime::pairs::{Columns, ColumnsMut};
-use crate::host::source::{self, Source};
+use crate::host::source::{self, Counted, Source};
 use crate::key::HoleCode;
 use crate::merge_sort;
 use crate::operator::map;
@@ -217,11 +217,13 @@ pub(crate) fn rank(
     coding: &Coding,
     options: &Options,
 ) -> Result<DeviceVec<u32>, Error> {
+    let count = keys.count();
     let order = argsort(stream, keys, coding, options)?;
     let positions = indices(stream, order.len())?;
     let mut ranks = stream.uninit::<u32>(order.len())?;
+    let order = Counted::by(&order, count);
     // SAFETY: the order has each index once: it is what a sort made of all of them, by codes that it had computed before.
-    unsafe { permute::scatter_unchecked(stream, &positions, &order, &mut ranks)? };
+    unsafe { permute::scatter_unchecked(stream, &positions, order, &mut ranks)? };
     Ok(ranks)
 }
 

@@ -168,22 +168,23 @@ pub fn pairs_double_buffered<'a, 'b, 'c, 'd, K: RadixKey, V: Pod>(
 }
 
 /// Returns the permutation that sorts the keys: element `i` of the result is the index of the key at sorted position
-/// `i`. The keys are not changed.
+/// `i`. The keys are not changed. If only the device knows how many keys there are, what follows their indices is undefined.
 ///
 /// # Errors
 /// Same as [`keys`], and [`Error::TooLong`] for more than 2^32 keys.
 pub fn argsort<'a, K: RadixKey>(
     stream: &Stream,
-    keys: impl Into<DeviceSlice<'a, K>>,
+    keys: impl SliceSource<'a, K>,
     options: Options,
 ) -> Result<DeviceVec<u32>, Error> {
-    let keys: DeviceSlice<'a, K> = keys.into();
+    let keys = keys.into_first().lower();
     let _span = crate::span!(stream, "sort::argsort", keys.len());
-    lowered::argsort(stream, keys.into(), &Coding::of::<K>(), &options)
+    lowered::argsort(stream, keys, &Coding::of::<K>(), &options)
 }
 
 /// Returns the position that each key takes in the sorted order: the inverse of [`argsort`]. Equal keys have different positions, in
-/// their order. The keys are not changed. Does not wait.
+/// their order. The keys are not changed. If only the device knows how many keys there are, what follows their ranks is undefined.
+/// Does not wait.
 ///
 /// ```
 /// use gpu_primitives::sort::{self, Options};
@@ -199,12 +200,12 @@ pub fn argsort<'a, K: RadixKey>(
 /// Same as [`argsort`].
 pub fn rank<'a, K: RadixKey>(
     stream: &Stream,
-    keys: impl Into<DeviceSlice<'a, K>>,
+    keys: impl SliceSource<'a, K>,
     options: Options,
 ) -> Result<DeviceVec<u32>, Error> {
-    let keys: DeviceSlice<'a, K> = keys.into();
+    let keys = keys.into_first().lower();
     let _span = crate::span!(stream, "sort::rank", keys.len());
-    lowered::rank(stream, keys.into(), &Coding::of::<K>(), &options)
+    lowered::rank(stream, keys, &Coding::of::<K>(), &options)
 }
 
 /// Sorts keys by a number computed from each. Keys with equal numbers keep their order.

@@ -3,8 +3,10 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub(crate) mod find;
+pub(crate) mod output;
 mod rows;
 
+pub use output::Output;
 pub use rows::{Rows, segmented_largest, segmented_smallest};
 
 use super::device::code::{Coding, Position};
@@ -13,16 +15,18 @@ use super::device::kernel::{GatherKeys, THREADS};
 use super::device::layout::RowLayout;
 use super::device::order::{NumberKeys, orderable};
 use crate::host::repr::{expect_repr, repr_size_or_bytes};
-use crate::host::runtime::column::{AnySliceMut, Column, ColumnMut, number};
+use crate::host::runtime::column::{Column, ColumnMut, number};
 use crate::host::source::{AnySource, Opened, Source};
 use crate::input::SourceArg;
 use crate::pairs::PairsMut;
 use crate::sort::{RadixKey, ShortCode, bits_of, descending_codes, sign_of};
 use crate::transform::laid_out::ReprOutput;
-use crate::{DeviceSliceMut, Error, Stream, expect_len};
+use crate::{Error, Stream};
 use find::{Find, Memory, Sieve};
+use output::AnyOutput;
 
-/// Writes the largest elements, the largest first, and their positions: as many as `keys` has room for. Does not wait.
+/// Writes the largest elements, the largest first, and their positions if they are wanted: as many as the [`Output`] has room
+/// for. Does not wait.
 ///
 /// If the source has a length that only the device knows, and fewer elements, the positions after them are
 /// [`Position::NONE`], and the keys after them are not written.
@@ -30,30 +34,28 @@ use find::{Find, Memory, Sieve};
 /// # Errors
 /// [`Error::LengthMismatch`] if there are not as many positions as keys, or fewer elements; [`Error::TooLong`] if 32 bits
 /// do not hold the positions; [`Error::OutOfMemory`]: nothing is written in these cases. Any launch error.
-pub fn largest<'a, 'b, 'c, K: RadixKey<Code: ShortCode>, P: Position>(
+pub fn largest<'a, 'b, K: RadixKey<Code: ShortCode>, P: Position>(
     stream: &Stream,
     input: impl Source<'a, K>,
-    keys: impl Into<DeviceSliceMut<'b, K>>,
-    positions: impl Into<DeviceSliceMut<'c, P>>,
+    output: impl Output<'b, K, P>,
 ) -> Result<(), Error> {
-    let (input, keys, positions) = (Keys::new(input, false)?, keys.into(), positions.into());
+    let (input, output) = (Keys::new(input, false)?, AnyOutput::new(output));
     let _span = crate::span!(stream, "top_k::largest", input.len());
-    select(stream, &input, keys.into(), positions.into())
+    select(stream, &input, output)
 }
 
 /// Writes the smallest elements, the smallest first, and their positions: see [`largest`].
 ///
 /// # Errors
 /// Same as [`largest`].
-pub fn smallest<'a, 'b, 'c, K: RadixKey<Code: ShortCode>, P: Position>(
+pub fn smallest<'a, 'b, K: RadixKey<Code: ShortCode>, P: Position>(
     stream: &Stream,
     input: impl Source<'a, K>,
-    keys: impl Into<DeviceSliceMut<'b, K>>,
-    positions: impl Into<DeviceSliceMut<'c, P>>,
+    output: impl Output<'b, K, P>,
 ) -> Result<(), Error> {
-    let (input, keys, positions) = (Keys::new(input, true)?, keys.into(), positions.into());
+    let (input, output) = (Keys::new(input, true)?, AnyOutput::new(output));
     let _span = crate::span!(stream, "top_k::smallest", input.len());
-    select(stream, &input, keys.into(), positions.into())
+    select(stream, &input, output)
 }
 
 /// The input, without the type of its keys.
@@ -105,23 +107,19 @@ impl OpenedKeys {
     }
 }
 
-fn select(
-    stream: &Stream,
-    input: &Keys<'_>,
-    mut keys: AnySliceMut<'_>,
-    mut positions: AnySliceMut<'_>,
-) -> Result<(), Error> {
-    let (len, wanted) = (input.len(), keys.len());
-    expect_len("the positions of the wanted elements", wanted, positions.len())?;
+fn select(stream: &Stream, input: &Keys<'_>, output: AnyOutput<'_>) -> Result<(), Error> {
+    let (len, wanted) = (input.len(), output.keys.len());
+    output.expect_positions("the positions of the wanted elements")?;
     if wanted > len {
         return Err(Error::LengthMismatch { what: "the wanted elements", expected: len, found: wanted });
     }
-    number!(positions.size() => P, expect_positions::<P>(len)?);
     if wanted == 0 {
         return Ok(());
     }
+    let (mut keys, mut positions) = output.open(stream, len)?;
     // Before anything is written: a view can be refused.
     let (to, to_keys) = (positions.raw_view_mut(stream)?, keys.raw_view_mut(stream)?);
+    number!(to.size() => P, expect_positions::<P>(len)?);
     let opened = input.open(stream)?;
     let keys = input.number_keys(to_keys);
     let has_keys = find_largest!((input.size, to.size()) => (C, P, VEC, PER), {

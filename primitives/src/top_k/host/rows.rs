@@ -1,8 +1,8 @@
 //! The largest elements of rows.
 
 use super::find::{Memory, clear_if_codes_can_change};
+use super::output::{AnyOutput, Output};
 use super::{Keys, expect_positions, gather};
-use crate::host::runtime::column::AnySliceMut;
 use crate::host::runtime::offsets::expect_offsets;
 use crate::host::source::{Source, counting};
 use crate::input::Input;
@@ -18,7 +18,7 @@ use crate::top_k::device::rows::{SelectRows, room};
 use crate::top_k::device::sample_rows::{SampleRows, WARPS, run_len};
 use crate::top_k::device::sift::{SIFT_BLOCKS, Sift, Sifted};
 use crate::top_k::device::tile::Candidates;
-use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
+use crate::{DeviceSlice, Error, GlobalMut, Stream, expect_len};
 use crate::{segmented_sort, transform};
 
 /// The rows of an input.
@@ -83,17 +83,16 @@ impl<'a> Rows<'a> {
 /// [`Error::LengthMismatch`] if there are not `k` keys and positions per row, or the input does not consist of whole rows;
 /// [`Error::TooLong`] for rows of 2^32 - 1 elements or more; [`Error::OutOfMemory`]: nothing is written in these cases. Any
 /// launch error.
-pub fn segmented_largest<'a, 'b, 'c, K: RadixKey<Code: ShortCode>>(
+pub fn segmented_largest<'a, 'b, K: RadixKey<Code: ShortCode>>(
     stream: &Stream,
     input: impl Source<'a, K>,
     rows: Rows<'_>,
     k: usize,
-    keys: impl Into<DeviceSliceMut<'b, K>>,
-    positions: impl Into<DeviceSliceMut<'c, u32>>,
+    output: impl Output<'b, K, u32>,
 ) -> Result<(), Error> {
-    let (input, keys) = (Keys::new(input, false)?, keys.into());
+    let (input, output) = (Keys::new(input, false)?, AnyOutput::new(output));
     let _span = crate::span!(stream, "top_k::segmented_largest", input.len());
-    select_rows(stream, &input, rows, k, (keys.into(), positions.into()))
+    select_rows(stream, &input, rows, k, output)
 }
 
 /// Writes the `k` smallest elements of each row, the smallest first, and their positions in the row: see
@@ -101,17 +100,16 @@ pub fn segmented_largest<'a, 'b, 'c, K: RadixKey<Code: ShortCode>>(
 ///
 /// # Errors
 /// Same as [`segmented_largest`].
-pub fn segmented_smallest<'a, 'b, 'c, K: RadixKey<Code: ShortCode>>(
+pub fn segmented_smallest<'a, 'b, K: RadixKey<Code: ShortCode>>(
     stream: &Stream,
     input: impl Source<'a, K>,
     rows: Rows<'_>,
     k: usize,
-    keys: impl Into<DeviceSliceMut<'b, K>>,
-    positions: impl Into<DeviceSliceMut<'c, u32>>,
+    output: impl Output<'b, K, u32>,
 ) -> Result<(), Error> {
-    let (input, keys) = (Keys::new(input, true)?, keys.into());
+    let (input, output) = (Keys::new(input, true)?, AnyOutput::new(output));
     let _span = crate::span!(stream, "top_k::segmented_smallest", input.len());
-    select_rows(stream, &input, rows, k, (keys.into(), positions.into()))
+    select_rows(stream, &input, rows, k, output)
 }
 
 fn select_rows(
@@ -119,24 +117,26 @@ fn select_rows(
     input: &Keys<'_>,
     rows: Rows<'_>,
     wanted: usize,
-    (mut keys, mut positions): (AnySliceMut<'_>, DeviceSliceMut<'_, u32>),
+    output: AnyOutput<'_>,
 ) -> Result<(), Error> {
     let count = rows.count(input.len())?;
     let all = count.saturating_mul(wanted);
-    expect_len("the wanted elements of all rows", all, keys.len())?;
-    expect_len("the positions of the wanted elements", all, positions.len())?;
+    expect_len("the wanted elements of all rows", all, output.keys.len())?;
+    output.expect_positions("the positions of the wanted elements")?;
     if all == 0 {
         return Ok(());
     }
+    // Positions in a row have 32 bits, however long the input is.
+    let (mut keys, mut positions) = output.open(stream, 0)?;
     // Before anything is written: a view can be refused.
     let to_keys = keys.raw_view_mut(stream)?;
     let (opened, layout) = (input.open(stream)?, rows.layout(stream)?);
-    let to = positions.raw_view_mut(stream)?;
+    let to = positions.raw_view_mut(stream)?.as_type::<u32>();
     let has_keys = select_rows!(input.size => (C, VEC, PER), {
         let &Keys { coding, bits, .. } = input;
         let keys = input.number_keys(to_keys);
         let find = FindRows { stream, len: input.len(), count, per_row: wanted, layout, coding, bits, keys };
-        find.run::<C, _, VEC, PER>(opened.fused(), positions)?
+        find.run::<C, _, VEC, PER>(opened.fused(), to)?
     });
     if has_keys {
         return Ok(());
@@ -163,16 +163,15 @@ impl FindRows<'_> {
     fn run<C: ShortCode, I: Input<C::Repr>, const VEC: usize, const PER: usize>(
         self,
         input: I,
-        mut positions: DeviceSliceMut<'_, u32>,
+        to: GlobalMut<u32>,
     ) -> Result<bool, Error> {
         if let Some(sample) = Sample::new::<C>(self.len / self.count, self.per_row, self.bits, VEC) {
-            self.sift::<C, I, VEC, PER>(input, sample, positions)?;
+            self.sift::<C, I, VEC, PER>(input, sample, to)?;
             return Ok(self.keys.is_some());
         }
         let mut codes = self.stream.uninit::<C>(self.per_row * self.count)?;
-        clear_if_codes_can_change(self.stream, positions.raw_view_mut(self.stream)?.into())?;
-        let selected =
-            Candidates { codes: codes.raw_view_mut(self.stream)?, positions: positions.raw_view_mut(self.stream)? };
+        clear_if_codes_can_change(self.stream, to.into())?;
+        let selected = Candidates { codes: codes.raw_view_mut(self.stream)?, positions: to };
         self.select::<C, I, VEC>(input, selected, Sifted::new(GlobalMut::empty(), 0))?;
         if self.per_row > room::<C>() {
             self.sort(selected)?;
@@ -186,7 +185,7 @@ impl FindRows<'_> {
         &self,
         input: I,
         Sample { runs, room }: Sample,
-        mut positions: DeviceSliceMut<'_, u32>,
+        to: GlobalMut<u32>,
     ) -> Result<(), Error> {
         let &Self { stream, count, per_row, layout, coding, bits, .. } = self;
         let mut words = stream.uninit::<u64>(count * Sifted::WORDS)?;
@@ -195,7 +194,6 @@ impl FindRows<'_> {
         selected.clear_if_codes_can_change(stream)?;
         let (lists, selected) = (lists.view(stream)?, selected.view(stream)?);
         let sifted = Sifted::new(words.raw_view_mut(stream)?, room);
-        let to = positions.raw_view_mut(stream)?;
 
         let kernel =
             SampleRows::<C, I, VEC, PER>::new(input, coding, bits, layout, per_row as u64, runs as u32, sifted)
