@@ -286,9 +286,8 @@ pub fn quantiles_rows(
     same_dtype(&x, &[&out])?;
     let (stream, x, out) = (&stream.stream, &*x, &*out);
     each_type!(x.dtype, T => py.detach(|| {
-        let mut positions = stream.uninit::<u32>(out.len())?;
         let (from, to) = (x.slice::<T>(stream), out.slice_mut::<T>(stream));
-        order_statistics::segmented_quantiles(stream, from, Rows::of_len(row), &fractions, (to, &mut positions))
+        order_statistics::segmented_quantiles(stream, from, Rows::of_len(row), &fractions, to)
     }).or_raise())
 }
 
