@@ -189,6 +189,33 @@ fn a_peer_in_cpp_stands_beside_the_dictionaries() {
     let sort = numbers.records.iter().find(|record| record.row == "sort_keys_u32").unwrap();
     assert!(sort.peer.as_deref() == Some("C++ std") && sort.peer_value.unwrap() > 0.0);
     assert!(text(&output.stdout).contains("C++ std"));
+
+    // It measures uniform keys alone, so it must not stand beside others.
+    let others = ["--quick", "--size", "1024", "--keys", "zipf", "--csv", "zipf.csv", "--peer", peer.to_str().unwrap()];
+    let output = run(&others, &folder);
+    let said = text(&output.stderr);
+    assert!(output.status.success() && said.contains("C++ std is left out of the comparison"), "{said}");
+    let numbers = Recording::read(&folder.join("zipf.csv")).unwrap();
+    assert!(numbers.records.iter().all(|record| record.subject != "C++ std"));
+    assert!(numbers.records.iter().any(|record| record.peer.as_deref() == Some("C++ std")), "the primitives are the same");
+    assert!(!text(&output.stdout).contains("LSM, H200"), "uniform keys of an H200 beside Zipf keys");
+}
+
+#[test]
+fn a_baseline_of_another_workload_is_left_out() {
+    let Some(folder) = folder("other-baseline") else { return };
+    let quick = ["--quick", "--size", "1024"];
+    assert!(run(&[&quick[..], &["--csv", "uniform.csv"]].concat(), &folder).status.success());
+    let output = run(&[&quick[..], &["--keys", "zipf", "--baseline", "uniform.csv", "--json"]].concat(), &folder);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let left_out = json["left_out"][0].clone();
+    assert!(left_out["why"].as_str().unwrap().contains("the other zipf keys"), "{left_out}");
+    let sections = json["changes"].as_array().unwrap().iter().map(|change| change["now"]["section"].as_str().unwrap());
+    let compared: Vec<&str> = sections.filter(|section| *section == "compare").collect();
+    assert!(compared.is_empty() && left_out["numbers"].as_u64().unwrap() > 60, "{left_out}");
+    let page = fs::read_to_string(folder.join("target/gpu-benches/compare.html")).unwrap();
+    assert!(page.contains("Numbers that were not compared"));
 }
 
 #[test]
