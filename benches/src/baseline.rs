@@ -58,7 +58,8 @@ pub struct Comparison<'a> {
 #[must_use]
 pub fn compare<'a>(before: &'a Recording, now: &'a Recording) -> Comparison<'a> {
     let row = |a: &Record, b: &Record| {
-        (&a.section, &a.subject, &a.row, &a.parameter, &a.unit) == (&b.section, &b.subject, &b.row, &b.parameter, &b.unit)
+        (&a.section, &a.subject, &a.row, &a.parameter, &a.unit)
+            == (&b.section, &b.subject, &b.row, &b.parameter, &b.unit)
     };
     let alike = Alike::new(before, now);
     let (mut changes, mut reasons) = (Vec::new(), Vec::new());
@@ -77,7 +78,8 @@ pub fn compare<'a>(before: &'a Recording, now: &'a Recording) -> Comparison<'a> 
         let of_row = || now.records.iter().filter(|record| row(earlier, record));
         if of_row().all(|record| record.n != earlier.n) {
             let is_there = of_row().next().is_some();
-            reasons.push(if is_there { "this run has other sizes" } else { "this run does not have these rows" }.into());
+            reasons
+                .push(if is_there { "this run has other sizes" } else { "this run does not have these rows" }.into());
         }
     }
     let count = |why: &String| reasons.iter().filter(|reason| *reason == why).count();
@@ -181,7 +183,10 @@ mod tests {
         let Some(Block::Table(table)) = blocks.last() else { panic!("no table") };
         let rows: Vec<&str> = table.rows.iter().map(|row| row[0].as_str()).collect();
         assert_eq!(rows, ["row 1", "Memory per element", "row 2"]);
-        assert_eq!(compare(&before, &before).changes.iter().filter(|change| change.verdict != Verdict::Same).count(), 0);
+        assert_eq!(
+            compare(&before, &before).changes.iter().filter(|change| change.verdict != Verdict::Same).count(),
+            0
+        );
     }
     #[test]
     fn what_is_not_alike_is_left_out_and_said() {
@@ -197,7 +202,9 @@ mod tests {
         assert!(comparison.changes.is_empty() && comparison.left_out[0].numbers == 4, "{comparison:?}");
         let page = blocks(&before, &now);
         assert!(matches!(&page[1], Block::Text(text) if text.contains("0 numbers are worse and 0 better")));
-        assert!(matches!(&page[2], Block::Notice(text) if text.contains("4 because one run has uniform keys of 32 bits")));
+        assert!(
+            matches!(&page[2], Block::Notice(text) if text.contains("4 because one run has uniform keys of 32 bits"))
+        );
 
         now = describe(now, "uniform keys of 32 bits, values of 4 bytes");
         now.records[0].n = 128;

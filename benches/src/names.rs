@@ -88,12 +88,20 @@ const ROWS: &[(&str, &str, &str)] = &[
     ),
     ("segmented_sort_keys_L8", "Sorts of 8 keys each", "Sorts many segments of 8 keys on average in one call."),
     ("segmented_sort_keys_L64", "Sorts of 64 keys each", "Sorts many segments of 64 keys on average in one call."),
-    ("segmented_sort_keys_L1024", "Sorts of 1024 keys each", "Sorts many segments of 1024 keys on average in one call."),
+    (
+        "segmented_sort_keys_L1024",
+        "Sorts of 1024 keys each",
+        "Sorts many segments of 1024 keys on average in one call.",
+    ),
     ("segmented_sort_pairs_equal_L8", "Sorts of exactly 8 pairs", "Sorts many rows of 8 pairs in one call."),
     ("segmented_sort_pairs_equal_L64", "Sorts of exactly 64 pairs", "Sorts many rows of 64 pairs in one call."),
     ("segmented_sort_keys_equal_L8", "Sorts of exactly 8 keys", "Sorts many rows of 8 keys in one call."),
     ("segmented_sort_keys_equal_L64", "Sorts of exactly 64 keys", "Sorts many rows of 64 keys in one call."),
-    ("segmented_exclusive_sum_u32_L8", "Prefix sums of 8 numbers", "Running sums of many segments of 8 numbers in one call."),
+    (
+        "segmented_exclusive_sum_u32_L8",
+        "Prefix sums of 8 numbers",
+        "Running sums of many segments of 8 numbers in one call.",
+    ),
     (
         "segmented_exclusive_sum_u32_L64",
         "Prefix sums of 64 numbers",
@@ -105,11 +113,7 @@ const ROWS: &[(&str, &str, &str)] = &[
         "Running sums of many segments of 1024 numbers in one call.",
     ),
     ("reduce_sum_u32", "Sum", "Adds up 32-bit numbers."),
-    (
-        "segmented_reduce_sum_u32_L64",
-        "Sums of exactly 64 numbers",
-        "Adds up many segments of 64 numbers in one call.",
-    ),
+    ("segmented_reduce_sum_u32_L64", "Sums of exactly 64 numbers", "Adds up many segments of 64 numbers in one call."),
     (
         "segmented_reduce_sum_u32_random_L64",
         "Sums of 64 numbers each",
@@ -121,11 +125,7 @@ const ROWS: &[(&str, &str, &str)] = &[
         "Run lengths",
         "Keeps the first of equal neighbours and counts them; always 8 in a row.",
     ),
-    (
-        "reduce_by_key_u32_runs_of_8",
-        "Sums by key",
-        "Adds up the values of equal neighbouring keys; always 8 in a row.",
-    ),
+    ("reduce_by_key_u32_runs_of_8", "Sums by key", "Adds up the values of equal neighbouring keys; always 8 in a row."),
     ("histogram_256_even_bytes_in_u32", "Histogram of small numbers", "Counts 32-bit numbers below 256 in 256 bins."),
     (
         "histogram_256_even_full_range_u32",
@@ -133,7 +133,11 @@ const ROWS: &[(&str, &str, &str)] = &[
         "Counts 32-bit numbers of all sizes in 256 bins of equal width.",
     ),
     ("histogram_256_u8", "Histogram of bytes", "Counts bytes in 256 bins."),
-    ("histogram_65536_even_u32", "Histogram of 65,536 bins", "Counts random 32-bit numbers below 65,536 in as many bins."),
+    (
+        "histogram_65536_even_u32",
+        "Histogram of 65,536 bins",
+        "Counts random 32-bit numbers below 65,536 in as many bins.",
+    ),
     (
         "histogram_65536_skewed_u32",
         "Histogram of 65,536 bins, skewed",

@@ -37,7 +37,8 @@
 //! the standard error. A peer makes its own data, as the row says ([names](crate::names)), and checks its own results: a rate
 //! of a wrong result is worth nothing. A peer that prints nothing for too long is ended; a comment is a sign of life.
 //!
-//! `benches/peers` has two of them: `std.cpp`, in plain C++, and `cub.cu`, which uses CUB from the CUDA toolkit.
+//! `benches/peers` has three of them: `std.cpp`, in plain C++; `cub.cu`, which uses CUB and Thrust from the CUDA toolkit; and
+//! `torch_cupy.py`, for PyTorch and CuPy.
 
 use crate::Error;
 use crate::data::Distribution;
@@ -126,8 +127,12 @@ impl Peer {
         let program = program.into();
         let failed = |what: String| Err(Error::Peer { what: format!("{}: {what}", program.display()) });
         let text = converse(Command::new(&program).arg("rows"), &program, "", silence)?;
-        let rows: Vec<String> =
-            text.lines().map(str::trim).filter(|line| !line.starts_with('#') && !line.is_empty()).map(str::to_owned).collect();
+        let rows: Vec<String> = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.starts_with('#') && !line.is_empty())
+            .map(str::to_owned)
+            .collect();
         if rows.is_empty() {
             return failed("with the argument `rows`, it must print the names of the rows that it knows".into());
         }
@@ -186,7 +191,8 @@ struct Answer {
 
 /// Parses a whole answer.
 fn answer(text: &str) -> Result<Answer, Error> {
-    let said = |what: &str| text.lines().find_map(|line| line.strip_prefix("# ")?.strip_prefix(what)?.strip_prefix(": "));
+    let said =
+        |what: &str| text.lines().find_map(|line| line.strip_prefix("# ")?.strip_prefix(what)?.strip_prefix(": "));
     let bad = |what: &str, value: &str| Error::Peer { what: format!("not a value of `# {what}:`: {value:?}") };
     let number = |what: &str, missing: usize| {
         said(what).map_or(Ok(missing), |value| value.trim().parse().map_err(|_| bad(what, value)))
@@ -207,8 +213,8 @@ fn answer(text: &str) -> Result<Answer, Error> {
 /// [`Error::Peer`] if the program cannot be run, is silent for too long, or gives an answer that cannot be parsed;
 /// [`Error::Interrupted`].
 pub fn measure(session: &Session, peer: &Peer, section: &str, told: Told) -> Result<(), Error> {
-    let asked: Vec<Record> = session
-        .records(|record| record.section == section && record.unit == RATE && peer.rows.contains(&record.row));
+    let asked: Vec<Record> =
+        session.records(|record| record.section == section && record.unit == RATE && peer.rows.contains(&record.row));
     let line =
         |record: &Record| format!("{section}\t{}\t{}\t{}\t{}\n", record.row, record.parameter, record.n, record.work);
     if asked.is_empty() {
@@ -433,7 +439,10 @@ mod tests {
             match answer(&text) {
                 Err(error) => {
                     let said = error.to_string();
-                    assert!(said.contains("separated by tabs") || said.contains("not a value of"), "seed {seed}: {said}");
+                    assert!(
+                        said.contains("separated by tabs") || said.contains("not a value of"),
+                        "seed {seed}: {said}"
+                    );
                     refused += 1;
                 }
                 Ok(Answer { rows, .. }) => {
@@ -499,8 +508,11 @@ mod tests {
     #[test]
     fn a_silent_peer_is_ended() {
         // The shell's child keeps the pipe of the answer open.
-        let (program, peer) =
-            open_script("silent", "[ \"$1\" = rows ] && echo copy && exit\nsleep 20\necho never\n", Duration::from_millis(500));
+        let (program, peer) = open_script(
+            "silent",
+            "[ \"$1\" = rows ] && echo copy && exit\nsleep 20\necho never\n",
+            Duration::from_millis(500),
+        );
         let start = Instant::now();
         let said = peer.unwrap().ask("").unwrap_err().to_string();
         std::fs::remove_file(&program).unwrap();

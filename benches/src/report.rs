@@ -161,7 +161,8 @@ fn on_h200(recording: &Recording, rates: &[&Record]) -> Vec<Block> {
     }
     let mut blocks = Vec::new();
     if let Some(why) = reasons.first() {
-        let text = format!("{} rates of the H200 are not shown, because they are not comparable: {why}.", reasons.len());
+        let text =
+            format!("{} rates of the H200 are not shown, because they are not comparable: {why}.", reasons.len());
         blocks.push(Block::Text(text));
     }
     if !shown.is_empty() {
@@ -200,7 +201,9 @@ fn beside_fastest(rates: &[&Record]) -> Table {
         table.hint(of_row.first().map_or("", |record| record.row.as_str()));
         // With nobody to compare with there is no winner.
         let winner = |subject: &&str| of_row.len() > 1 && of(subject).is_some_and(|record| record.value >= fastest);
-        table.best.push((1..).zip(&subjects).filter(|(_, subject)| winner(subject)).map(|(column, _)| column).collect());
+        table
+            .best
+            .push((1..).zip(&subjects).filter(|(_, subject)| winner(subject)).map(|(column, _)| column).collect());
         table.push(std::iter::once(name).chain(cells));
     }
     table
@@ -514,6 +517,32 @@ mod tests {
     }
 
     #[test]
+    fn single_and_queued_calls_are_both_shown_with_who_is_ahead() {
+        let mut recording = Recording::default();
+        let record =
+            Record { work: 64, ..Record::new(primitives::SECTION, "gpu-primitives", "copy", "", 64).value(8.0, RATE) };
+        let record = record.queued(Some(std::time::Duration::from_micros(4)));
+        recording.records.push(record.beside("CUB", Some(10.0)).beside_queued("moderngpu", Some(12.0)));
+        let Block::Table(table) = primitives::table(&recording, None) else { panic!("no table") };
+        let columns =
+            ["row", "n", "M/s", "peer M/s", "ratio", "queued M/s", "peer queued M/s", "queued ratio", "fastest peer"];
+        assert_eq!(table.columns[..columns.len()], columns);
+        let row = ["Copy", "2^6", "8.00", "10.0", "0.800", "16.0", "12.0", "1.333", "CUB, moderngpu"];
+        assert_eq!(table.rows[0][..row.len()], row);
+        // The peer is ahead in single calls, ours in queued ones.
+        assert_eq!(table.best, [vec![3, 5]]);
+
+        let mut recording = Recording::default();
+        for (subject, value) in [("LSM", 32.0), ("cuckoo", 64.0)] {
+            let record = Record::new(compare::SECTION, subject, "count", "L = 8", 64).value(value, RATE);
+            recording.records.push(Record { work: 64, ..record }.queued(Some(std::time::Duration::from_secs(1))));
+        }
+        let blocks = blocks(&recording);
+        let said = blocks.iter().position(|block| matches!(block, Block::Text(text) if text == QUEUED)).unwrap();
+        assert!(matches!(&blocks[said + 1], Block::Table(table) if table.rows[0][1].starts_with("0.000064")));
+    }
+
+    #[test]
     fn another_workload_is_not_beside_the_h200() {
         let run = |types: &str, deletions: u32| {
             let mut recording = Recording::default();
@@ -524,8 +553,10 @@ mod tests {
                 recording.records.push(Record::new(compare::SECTION, "LSM", row, "", 64).value(2.0, RATE));
             }
             let blocks = blocks(&recording);
-            let tables = blocks.iter().filter_map(|block| if let Block::Table(table) = block { Some(table) } else { None });
-            let rows = tables.filter(|table| table.columns.contains(&"LSM, H200".into())).map(|table| table.rows.len()).sum();
+            let tables =
+                blocks.iter().filter_map(|block| if let Block::Table(table) = block { Some(table) } else { None });
+            let rows =
+                tables.filter(|table| table.columns.contains(&"LSM, H200".into())).map(|table| table.rows.len()).sum();
             let said: Vec<String> = blocks
                 .iter()
                 .filter_map(|block| match block {

@@ -24,7 +24,10 @@ fn browser() -> Option<&'static str> {
 fn page() -> String {
     let mut recording = Recording::default();
     recording.tell("device", "a device with a rather long name, which tests whether the report wraps it where it must");
-    recording.tell("workload", "uniform keys of 32 bits, values of 4 bytes, batches of 2^16; mixed updates have 20 % deletions");
+    recording.tell(
+        "workload",
+        "uniform keys of 32 bits, values of 4 bytes, batches of 2^16; mixed updates have 20 % deletions",
+    );
     recording.tell("batch", "a sixteenth of the elements");
     for subject in ["LSM", "sorted array", "cuckoo", "CPU BTreeMap", "CPU hashbrown", "CPU sorted Vec"] {
         let rows = [("insert, all batches", ""), ("cleanup", ""), ("lookup, 50 % absent", ""), ("range", "L = 1024")];

@@ -28,10 +28,10 @@ use crate::command::Peers;
 use crate::data::random_u32;
 use crate::peers::{self, Peer, Told};
 use crate::record::{Record, Recording, power};
+use crate::report::ahead;
 use crate::session::Session;
 use crate::view::pivot::distinct;
 use crate::view::{Block, NONE, Table, number, optional, ratio, spread};
-use crate::report::ahead;
 use crate::{Error, names};
 use std::path::Path;
 
@@ -157,7 +157,7 @@ pub fn steps() -> usize {
 pub fn table(recording: &Recording, reference: Option<&[Record]>) -> Block {
     let has_peer = recording.section(SECTION).any(|record| record.peer_value.is_some());
     // What is compared comes first, so that it is seen on a narrow screen.
-    let has_queued = recording.section(SECTION).any(|record| record.queued.is_some());
+    let has_queued = recording.section(SECTION).any(|record| record.queued.or(record.queued_peer_value).is_some());
     let columns = ["row", "n", "M/s"]
         .into_iter()
         .chain(reference.map(|_| "H200 M/s"))

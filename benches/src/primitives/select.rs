@@ -29,9 +29,7 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
 
     let flags: Vec<u8> = host.iter().map(|number| (number % 2) as u8).collect();
     let flags = stream.upload(&flags)?;
-    time(session, "select_flagged_50pct", len, 7.0, || {
-        select::flagged(stream, &input, &flags, &mut output).map(drop)
-    })?;
+    time(session, "select_flagged_50pct", len, 7.0, || select::flagged(stream, &input, &flags, &mut output).map(drop))?;
     expect("flagged numbers", &output.slice(..passing.len())?.to_vec(stream)?, passing.iter().copied())?;
 
     time(session, "partition_three_way", len, 8.0, || {
