@@ -1,6 +1,8 @@
-//! What has changed since an earlier run.
+//! What has changed since an earlier run, of what can be compared.
 
+use crate::alike::Alike;
 use crate::record::{RATE, Record, Recording, power};
+use crate::view::pivot::distinct;
 use crate::view::{Block, Table, number};
 use crate::{names, view::ratio};
 use serde::Serialize;
@@ -34,18 +36,56 @@ pub struct Change<'a> {
     pub verdict: Verdict,
 }
 
-/// Returns the numbers that both runs have.
+/// Numbers that were not compared.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// How many.
+    pub numbers: usize,
+    /// Why.
+    pub why: String,
+}
+
+/// What can be compared of two runs, and what cannot.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison<'a> {
+    /// The numbers that both runs have, of the same workload, types and sizes.
+    pub changes: Vec<Change<'a>>,
+    /// The other numbers of both runs.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Compares the numbers of the same rows at the same sizes, if the workloads agree.
 #[must_use]
-pub fn changes<'a>(before: &'a Recording, now: &'a Recording) -> Vec<Change<'a>> {
-    let same = |a: &Record, b: &Record| {
-        (&a.section, &a.subject, &a.row, &a.parameter, a.n, &a.unit)
-            == (&b.section, &b.subject, &b.row, &b.parameter, b.n, &b.unit)
+pub fn compare<'a>(before: &'a Recording, now: &'a Recording) -> Comparison<'a> {
+    let row = |a: &Record, b: &Record| {
+        (&a.section, &a.subject, &a.row, &a.parameter, &a.unit)
+            == (&b.section, &b.subject, &b.row, &b.parameter, &b.unit)
     };
-    let with_earlier = |now: &'a Record| {
-        let before = before.records.iter().find(|record| same(record, now))?;
-        Some(Change { before, now, verdict: verdict(before, now) })
-    };
-    now.records.iter().filter_map(with_earlier).collect()
+    let alike = Alike::new(before, now);
+    let (mut changes, mut reasons) = (Vec::new(), Vec::new());
+    for record in &now.records {
+        let of_row = || before.records.iter().filter(|earlier| row(earlier, record));
+        match of_row().find(|earlier| earlier.n == record.n) {
+            Some(earlier) => match alike.differs(earlier, record) {
+                Some(why) => reasons.push(why),
+                None => changes.push(Change { before: earlier, now: record, verdict: verdict(earlier, record) }),
+            },
+            None if of_row().next().is_some() => reasons.push("the earlier run has other sizes".into()),
+            None => reasons.push("the earlier run does not have these rows".into()),
+        }
+    }
+    for earlier in &before.records {
+        let of_row = || now.records.iter().filter(|record| row(earlier, record));
+        if of_row().all(|record| record.n != earlier.n) {
+            let is_there = of_row().next().is_some();
+            reasons
+                .push(if is_there { "this run has other sizes" } else { "this run does not have these rows" }.into());
+        }
+    }
+    let count = |why: &String| reasons.iter().filter(|reason| *reason == why).count();
+    let left_out =
+        distinct(reasons.iter()).into_iter().map(|why| LeftOut { numbers: count(why), why: why.clone() }).collect();
+    Comparison { changes, left_out }
 }
 
 /// Returns the numbers of the worst and of the best run.
@@ -70,7 +110,7 @@ fn verdict(before: &Record, now: &Record) -> Verdict {
 /// Returns the part of a report about the changes: those beyond the spread, the worst first.
 #[must_use]
 pub fn blocks(before: &Recording, now: &Recording) -> Vec<Block> {
-    let mut changes = changes(before, now);
+    let Comparison { mut changes, left_out } = compare(before, now);
     let count = |verdict: Verdict| changes.iter().filter(|change| change.verdict == verdict).count();
     let (worse, better, same) = (count(Verdict::Worse), count(Verdict::Better), count(Verdict::Same));
     let summary = format!(
@@ -80,6 +120,11 @@ pub fn blocks(before: &Recording, now: &Recording) -> Vec<Block> {
         before.about("device").unwrap_or("an unknown device")
     );
     let mut blocks = vec![Block::Heading("What changed".into()), Block::Text(summary)];
+    if !left_out.is_empty() {
+        let reason = |LeftOut { numbers, why }: &LeftOut| format!("{numbers} because {why}");
+        let reasons = left_out.iter().map(reason).collect::<Vec<_>>().join("; ");
+        blocks.push(Block::Notice(format!("Numbers that were not compared: {reasons}.")));
+    }
     if before.about("device") != now.about("device") {
         blocks.push(Block::Notice("The two runs were on different devices.".into()));
     }
@@ -91,13 +136,13 @@ pub fn blocks(before: &Recording, now: &Recording) -> Vec<Block> {
     if changes.is_empty() {
         return blocks;
     }
-    let mut table = Table::new(3, ["", "row", "subject", "n", "before", "now", "unit", "ratio"]);
+    let mut table = Table::new(3, ["row", "change", "subject", "n", "before", "now", "unit", "ratio"]);
     for change in changes.iter().take(MOST_ROWS) {
         let record = change.now;
         let separator = if record.parameter.is_empty() { "" } else { ", " };
         table.push([
-            if change.verdict == Verdict::Worse { "WORSE".into() } else { "better".into() },
             format!("{}{separator}{}", names::title(&record.row), names::parameter(&record.parameter)),
+            if change.verdict == Verdict::Worse { "WORSE".into() } else { "better".into() },
             record.subject.clone(),
             power(record.n as usize),
             number(change.before.value),
@@ -131,13 +176,47 @@ mod tests {
     fn only_what_is_beyond_the_spread_counts() {
         let before = run([(90.0, 100.0, 110.0); 3], 8.0);
         let now = run([(85.0, 95.0, 105.0), (60.0, 70.0, 80.0), (120.0, 130.0, 140.0)], 10.0);
-        let verdicts: Vec<Verdict> = changes(&before, &now).iter().map(|change| change.verdict).collect();
+        let verdicts: Vec<Verdict> = compare(&before, &now).changes.iter().map(|change| change.verdict).collect();
         assert_eq!(verdicts, [Verdict::Same, Verdict::Worse, Verdict::Better, Verdict::Worse]);
         let blocks = blocks(&before, &now);
         assert!(matches!(&blocks[1], Block::Text(text) if text.contains("2 numbers are worse and 1 better")));
         let Some(Block::Table(table)) = blocks.last() else { panic!("no table") };
-        let rows: Vec<&str> = table.rows.iter().map(|row| row[1].as_str()).collect();
+        let rows: Vec<&str> = table.rows.iter().map(|row| row[0].as_str()).collect();
         assert_eq!(rows, ["row 1", "Memory per element", "row 2"]);
-        assert_eq!(changes(&before, &before).iter().filter(|change| change.verdict != Verdict::Same).count(), 0);
+        assert_eq!(
+            compare(&before, &before).changes.iter().filter(|change| change.verdict != Verdict::Same).count(),
+            0
+        );
+    }
+    #[test]
+    fn what_is_not_alike_is_left_out_and_said() {
+        let describe = |mut recording: Recording, types: &str| {
+            recording.tell("elements", "64");
+            recording.tell("workload", format!("{types}, batches of 4; mixed updates have 20 % deletions"));
+            recording
+        };
+        let (before, mut now) = (run([(1.0, 2.0, 3.0); 3], 8.0), run([(4.0, 5.0, 6.0); 3], 8.0));
+        let before = describe(before, "uniform keys of 32 bits, values of 4 bytes");
+        now = describe(now, "zipf keys of 32 bits, values of 8 bytes");
+        let comparison = compare(&before, &now);
+        assert!(comparison.changes.is_empty() && comparison.left_out[0].numbers == 4, "{comparison:?}");
+        let page = blocks(&before, &now);
+        assert!(matches!(&page[1], Block::Text(text) if text.contains("0 numbers are worse and 0 better")));
+        assert!(
+            matches!(&page[2], Block::Notice(text) if text.contains("4 because one run has uniform keys of 32 bits"))
+        );
+
+        now = describe(now, "uniform keys of 32 bits, values of 4 bytes");
+        now.records[0].n = 128;
+        now.records[1].row = "new".into();
+        let comparison = compare(&before, &now);
+        let why = |why: &str| LeftOut { numbers: 1, why: why.into() };
+        let expected = [
+            why("the earlier run has other sizes"),
+            why("the earlier run does not have these rows"),
+            why("this run has other sizes"),
+            why("this run does not have these rows"),
+        ];
+        assert_eq!((comparison.changes.len(), comparison.left_out), (2, expected.to_vec()));
     }
 }

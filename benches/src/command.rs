@@ -4,8 +4,10 @@ use crate::Error;
 use crate::compare::Workload;
 use crate::data::Distribution;
 use crate::output::Output;
+use crate::peers::Peer;
 use clap::Args;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The device, the sizes and the outputs.
 #[derive(Args, Clone, Debug)]
@@ -56,6 +58,33 @@ impl Common {
     }
 }
 
+/// The programs of others that measure the same rows.
+#[derive(Args, Clone, Debug)]
+pub struct Peers {
+    /// A program that measures the same rows with another library; repeat the option for several
+    #[arg(long = "peer", value_name = "PROGRAM")]
+    pub programs: Vec<PathBuf>,
+    /// End such a program if it prints nothing for so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub peer_timeout: u64,
+}
+
+impl Peers {
+    /// Returns how long a program may be silent.
+    #[must_use]
+    pub const fn silence(&self) -> Duration {
+        Duration::from_secs(self.peer_timeout)
+    }
+
+    /// Asks all programs which rows they know.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] names a program that cannot be run, or that knows a row which does not exist.
+    pub fn open(&self) -> Result<Vec<Peer>, Error> {
+        self.programs.iter().map(|program| Peer::open(program, self.silence())).collect()
+    }
+}
+
 /// The options of the comparison.
 #[derive(Args, Clone, Debug)]
 pub struct Compare {
@@ -83,9 +112,9 @@ pub struct Compare {
     /// Operations per batch, such as 10000 or 2^16 [default: a sixteenth of the elements]
     #[arg(long, value_parser = size)]
     pub batch: Option<usize>,
-    /// A program that measures the same rows with other structures; repeat the option for several
-    #[arg(long, value_name = "PROGRAM")]
-    pub peer: Vec<PathBuf>,
+    /// The programs of others.
+    #[command(flatten)]
+    pub peers: Peers,
 }
 
 impl Compare {

@@ -95,6 +95,17 @@ pub enum Distribution {
 }
 
 impl Distribution {
+    /// Returns its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Uniform => "uniform",
+            Self::Sorted => "sorted",
+            Self::Zipf => "zipf",
+            Self::Few => "few",
+        }
+    }
+
     /// Returns the first `len` keys.
     #[must_use]
     pub fn keys<K: Number>(self, len: usize) -> Vec<K> {

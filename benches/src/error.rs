@@ -16,6 +16,14 @@ pub enum Error {
         /// The first wrong element.
         index: usize,
     },
+    /// A structure of a comparison failed.
+    #[error("{name}: {source}")]
+    Structure {
+        /// The name of the structure.
+        name: String,
+        /// What failed.
+        source: Box<Error>,
+    },
     /// The device does not have enough memory for this size.
     #[error(
         "{elements} elements need about {} of device memory, but {} of {} are free: use fewer (--size, --scale)",
@@ -78,6 +86,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// Names the structure whose result was wrong, or which failed. Leaves other errors as they are.
+    #[must_use]
+    pub fn of(self, name: &str) -> Self {
+        match self {
+            Self::WrongResult { .. } | Self::Device(_) => Self::Structure { name: name.into(), source: Box::new(self) },
+            other => other,
+        }
+    }
+
     /// Returns a function for `map_err`: the error of trying `action` with this file.
     pub fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();

@@ -1,6 +1,7 @@
 //! Comparative benchmarks. Operations are timed by device events, peers are measured in the same run, and every result
 //! is checked. The results are written as tables, plots and files.
 
+mod alike;
 pub mod baseline;
 pub mod both;
 mod buffer;

@@ -1,7 +1,7 @@
 //! The benchmark program: the comparison of the dictionaries, and the measurements behind the documentation.
 
 use clap::{Parser, Subcommand};
-use gpu_benches::command::{Common, Compare};
+use gpu_benches::command::{Common, Compare, Peers};
 use gpu_benches::compare::{Contest, finish};
 use gpu_benches::{Error, cuckoo, lsm, paper, primitives, results, session, sorted_array};
 use std::path::PathBuf;
@@ -41,9 +41,8 @@ enum Command {
     Primitives {
         #[command(flatten)]
         common: Common,
-        /// A program that measures the same rows with another library; repeat the option for several
-        #[arg(long, value_name = "PROGRAM")]
-        peer: Vec<PathBuf>,
+        #[command(flatten)]
+        peers: Peers,
         /// Compile CUB's program with the headers in this folder instead of the toolkit's
         #[arg(long, value_name = "FOLDER")]
         cub: Option<PathBuf>,
@@ -110,12 +109,12 @@ fn run(arguments: Arguments) -> Result<(), Error> {
             let device = common.device.as_deref();
             output.deliver(paper::run(&paper::Options { device, scale, most_batches, only: &only })?)
         }
-        Command::Primitives { common, peer, cub, only } => {
+        Command::Primitives { common, peers, cub, only } => {
             let output = common.output("primitives", "Primitives")?;
             let options = primitives::Options {
                 device: common.device.as_deref(),
                 sizes: &common.sizes,
-                peers: &peer,
+                peers: &peers,
                 cub: cub.as_deref(),
                 only: &only,
             };

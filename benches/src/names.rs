@@ -1,12 +1,14 @@
 //! What the rows of measurements are, in words: a title, and one line that needs no code.
 
+use std::borrow::Cow;
+
 /// The explanation of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// The title of the row in tables and plots.
-    pub title: &'static str,
+    pub title: Cow<'static, str>,
     /// What is measured, in one line.
-    pub text: &'static str,
+    pub text: Cow<'static, str>,
 }
 
 /// The rows: their names in files, their titles, and what they measure.
@@ -23,11 +25,13 @@ const ROWS: &[(&str, &str, &str)] = &[
     (
         "exclusive_sum_by_key_u32_runs_of_8",
         "Prefix sums by key",
-        "Running sums that start again where the key changes; 8 equal keys in a row on average.",
+        "Running sums that start again where the key changes; always 8 equal keys in a row.",
     ),
     ("sort_pairs_u32_u32", "Radix sort of pairs", "Sorts random 32-bit keys with 32-bit values: four passes."),
     ("sort_keys_u32", "Radix sort of keys", "Sorts random 32-bit keys: four passes."),
     ("sort_keys_u64", "Radix sort of 64-bit keys", "Sorts random 64-bit keys: eight passes."),
+    ("sort_pairs_u64_u32", "Radix sort of 64-bit pairs", "Sorts random 64-bit keys with 32-bit values: eight passes."),
+    ("merge_sort_keys", "Merge sort of keys", "Sorts random 32-bit keys by a comparison function."),
     (
         "merge_sort_pairs_comparator",
         "Merge sort of pairs",
@@ -73,6 +77,8 @@ const ROWS: &[(&str, &str, &str)] = &[
     ),
     ("select_if_50pct", "Selection of one half", "Copies the 32-bit numbers that pass a test: one half of them."),
     ("partition_two_buckets", "Partition", "Puts the numbers that pass a test before those that do not, in order."),
+    ("select_flagged_50pct", "Selection by flags", "Copies the 32-bit numbers whose byte is not 0: one half of them."),
+    ("partition_three_way", "Partition into three", "Puts numbers into three parts of about the same size."),
     ("segmented_sort_pairs_L8", "Sorts of 8 pairs each", "Sorts many segments of 8 pairs on average in one call."),
     ("segmented_sort_pairs_L64", "Sorts of 64 pairs each", "Sorts many segments of 64 pairs on average in one call."),
     (
@@ -80,31 +86,89 @@ const ROWS: &[(&str, &str, &str)] = &[
         "Sorts of 1024 pairs each",
         "Sorts many segments of 1024 pairs on average in one call.",
     ),
-    ("reduce_sum_u32", "Sum", "Adds up 32-bit numbers."),
+    ("segmented_sort_keys_L8", "Sorts of 8 keys each", "Sorts many segments of 8 keys on average in one call."),
+    ("segmented_sort_keys_L64", "Sorts of 64 keys each", "Sorts many segments of 64 keys on average in one call."),
     (
-        "segmented_reduce_sum_u32_L64",
-        "Sums of 64 numbers each",
-        "Adds up many segments of 64 numbers on average in one call.",
+        "segmented_sort_keys_L1024",
+        "Sorts of 1024 keys each",
+        "Sorts many segments of 1024 keys on average in one call.",
     ),
-    ("unique_u32_runs_of_8", "Unique", "Keeps the first of equal neighbours; 8 of them in a row on average."),
+    ("segmented_sort_pairs_equal_L8", "Sorts of exactly 8 pairs", "Sorts many rows of 8 pairs in one call."),
+    ("segmented_sort_pairs_equal_L64", "Sorts of exactly 64 pairs", "Sorts many rows of 64 pairs in one call."),
+    ("segmented_sort_keys_equal_L8", "Sorts of exactly 8 keys", "Sorts many rows of 8 keys in one call."),
+    ("segmented_sort_keys_equal_L64", "Sorts of exactly 64 keys", "Sorts many rows of 64 keys in one call."),
+    (
+        "segmented_exclusive_sum_u32_L8",
+        "Prefix sums of 8 numbers",
+        "Running sums of many segments of 8 numbers in one call.",
+    ),
+    (
+        "segmented_exclusive_sum_u32_L64",
+        "Prefix sums of 64 numbers",
+        "Running sums of many segments of 64 numbers in one call.",
+    ),
+    (
+        "segmented_exclusive_sum_u32_L1024",
+        "Prefix sums of 1024 numbers",
+        "Running sums of many segments of 1024 numbers in one call.",
+    ),
+    ("reduce_sum_u32", "Sum", "Adds up 32-bit numbers."),
+    ("segmented_reduce_sum_u32_L64", "Sums of exactly 64 numbers", "Adds up many segments of 64 numbers in one call."),
+    (
+        "segmented_reduce_sum_u32_random_L64",
+        "Sums of 64 numbers each",
+        "Adds up many segments of random lengths, 64 numbers on average, in one call.",
+    ),
+    ("unique_u32_runs_of_8", "Unique", "Keeps the first of equal neighbours; always 8 of them in a row."),
     (
         "run_length_encode_u32_runs_of_8",
         "Run lengths",
-        "Keeps the first of equal neighbours and counts them; 8 in a row on average.",
+        "Keeps the first of equal neighbours and counts them; always 8 in a row.",
     ),
-    (
-        "reduce_by_key_u32_runs_of_8",
-        "Sums by key",
-        "Adds up the values of equal neighbouring keys; 8 in a row on average.",
-    ),
+    ("reduce_by_key_u32_runs_of_8", "Sums by key", "Adds up the values of equal neighbouring keys; always 8 in a row."),
     ("histogram_256_even_bytes_in_u32", "Histogram of small numbers", "Counts 32-bit numbers below 256 in 256 bins."),
     (
         "histogram_256_even_full_range_u32",
         "Histogram of large numbers",
         "Counts 32-bit numbers of all sizes in 256 bins of equal width.",
     ),
+    ("histogram_256_u8", "Histogram of bytes", "Counts bytes in 256 bins."),
+    (
+        "histogram_65536_even_u32",
+        "Histogram of 65,536 bins",
+        "Counts random 32-bit numbers below 65,536 in as many bins.",
+    ),
+    (
+        "histogram_65536_skewed_u32",
+        "Histogram of 65,536 bins, skewed",
+        "The same with numbers of which a sixteenth is 0: the fourth powers of random ones.",
+    ),
+    ("adjacent_difference_u32", "Differences", "Subtracts from each 32-bit number the one before it."),
+    ("gather_u32", "Gather", "Copies 32-bit numbers from random positions, in order."),
+    ("scatter_u32", "Scatter", "Copies 32-bit numbers to the positions of a permutation, far apart from each other."),
+    (
+        "set_intersection_u32",
+        "Intersection",
+        "Keeps the 32-bit keys that two sorted arrays of the same length share: a quarter. The rate counts both.",
+    ),
+    ("set_union_u32", "Union", "Merges two sorted arrays that share a quarter of their keys. The rate counts both."),
+    (
+        "set_difference_u32",
+        "Difference",
+        "Keeps the 32-bit keys of a sorted array that another one lacks: three quarters. The rate counts both.",
+    ),
     ("transform_saxpy_f32", "a · x + y", "Computes a · x + y for two arrays of 32-bit floats."),
     ("top_k_100_u32", "Top 100", "Finds the 100 largest 32-bit numbers, with their positions."),
+    (
+        "top_8_of_rows_of_1024",
+        "Top 8 of rows of 1024",
+        "Finds the 8 largest 32-bit numbers of each row of 1024, with their positions.",
+    ),
+    (
+        "top_100_of_rows_of_131072",
+        "Top 100 of rows of 131,072",
+        "Finds the 100 largest 32-bit numbers of each row of 131,072, with their positions.",
+    ),
     ("kth_u32", "Median", "Finds the median of 32-bit numbers."),
     ("kth_16_u32", "16 quantiles", "Finds 16 quantiles of 32-bit numbers in one call."),
     (
@@ -175,18 +239,43 @@ const ROWS: &[(&str, &str, &str)] = &[
 /// Returns the explanation of a row, by its name in files.
 #[must_use]
 pub fn explain(row: &str) -> Option<Explanation> {
-    let found = ROWS.iter().find(|(name, _, _)| *name == row);
-    found.map(|&(_, title, text)| Explanation { title, text })
+    if let Some(&(_, title, text)) = ROWS.iter().find(|(name, _, _)| *name == row) {
+        return Some(Explanation { title: title.into(), text: text.into() });
+    }
+    // The share is an option of the command.
+    let share = row.strip_prefix("lookup, ")?.strip_suffix(" % absent")?;
+    share.parse::<u8>().ok().filter(|percent| *percent <= 100)?;
+    Some(Explanation {
+        title: format!("Look up keys, {share} % absent").into(),
+        text: format!("Looks up keys of which {share} % are not in the dictionary, and the others are.").into(),
+    })
+}
+
+/// Returns the name of the row that a misspelled one is most like.
+#[must_use]
+pub fn nearest(row: &str) -> &'static str {
+    ROWS.iter().map(|(name, _, _)| *name).min_by_key(|name| distance(name, row)).unwrap_or_default()
+}
+
+/// Returns how many characters must be inserted, deleted or replaced to turn one text into the other.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut costs: Vec<usize> = (0..=other.len()).collect();
+    for (row, character) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut costs[0], row + 1);
+        for (column, wanted) in other.iter().enumerate() {
+            let replaced = diagonal + usize::from(character != *wanted);
+            diagonal = costs[column + 1];
+            costs[column + 1] = replaced.min(costs[column] + 1).min(diagonal + 1);
+        }
+    }
+    costs[other.len()]
 }
 
 /// Returns the title of a row, or its name if it has none.
 #[must_use]
 pub fn title(row: &str) -> String {
-    match (explain(row), row.strip_prefix("lookup, ").and_then(|rest| rest.strip_suffix(" absent"))) {
-        (Some(known), _) => known.title.into(),
-        (None, Some(share)) => format!("Look up keys, {share} absent"),
-        (None, None) => row.into(),
-    }
+    explain(row).map_or_else(|| row.into(), |known| known.title.into())
 }
 
 /// Says in words what the parameters of a row mean, such as `L = 8, b = 2^20`.
@@ -225,5 +314,14 @@ mod tests {
         );
         assert_eq!(parameter("load 0.95"), "load factor 0.95");
         assert_eq!(title("lookup, 50 % absent"), "Look up keys, 50 % absent");
+        assert!(explain("lookup, 50 % absent").unwrap().text.contains("50 % are not in the dictionary"));
+        assert_eq!((explain("lookup, some absent"), explain("lookup, 101 % absent")), (None, None));
+    }
+
+    #[test]
+    fn a_misspelled_row_is_like_the_right_one() {
+        assert_eq!((distance("sort", "sort"), distance("sort", "short"), distance("", "abc")), (0, 1, 3));
+        assert_eq!(nearest("sort_key_u32"), "sort_keys_u32");
+        assert_eq!(nearest("lookup, present"), "lookup, all present");
     }
 }

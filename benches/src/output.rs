@@ -83,11 +83,11 @@ impl Output {
         struct Json<'a> {
             #[serde(flatten)]
             recording: &'a Recording,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            changes: Option<Vec<baseline::Change<'a>>>,
+            #[serde(flatten)]
+            compared: Option<baseline::Comparison<'a>>,
         }
-        let changes = self.baseline.as_ref().map(|before| baseline::changes(before, recording));
-        serde_json::to_string_pretty(&Json { recording, changes }).map_err(|error| Error::Arguments(error.to_string()))
+        let compared = self.baseline.as_ref().map(|before| baseline::compare(before, recording));
+        serde_json::to_string_pretty(&Json { recording, compared }).map_err(|error| Error::Arguments(error.to_string()))
     }
 
     /// Writes all files and returns their paths.

@@ -1,9 +1,21 @@
 //! Peers: programs in any language that measure the same rows.
 //!
-//! A peer speaks a small line protocol. It is started without arguments. Its standard input has one line per row that was
+//! A peer speaks a small line protocol. Before anything is measured it is started with the argument `rows`. It prints the
+//! names of the rows that it knows, one per line, and ends:
+//!
+//! ```text
+//! # name: what it is called in the report
+//! row
+//! ```
+//!
+//! A name that does not [exist](crate::names) is an error. After our own measurements the peer is started without
+//! arguments. Its standard input says what the keys and values of a comparison are, and has one line per row that was
 //! measured here, with the fields separated by tabs:
 //!
 //! ```text
+//! # keys: uniform
+//! # key_bits: 32
+//! # value_bytes: 4
 //! section   row   parameter   elements   operations of one run
 //! ```
 //!
@@ -11,23 +23,34 @@
 //!
 //! ```text
 //! # name: what it is called in the report
+//! # keys: uniform
+//! # key_bits: 32
+//! # value_bytes: 4
 //! row   parameter   elements   milliseconds of one run, the median
 //! ```
 //!
-//! Two more fields may follow: the shortest and the longest run. Other lines that begin with `#` are comments. Rows that
-//! were not asked for are left out. Messages go to the standard error. A peer makes its own data, as the row says
-//! ([names](crate::names)), and checks its own results: a rate of a wrong result is worth nothing.
+//! The three lines say what the peer measured in a comparison. One that is missing means `uniform`, 32 or 4. If they are not
+//! what was asked for, its rows are left out. Two more fields of a row may follow: the shortest and the longest run. The last
+//! field of a row may be `queued=` and the milliseconds of one of many calls that queue on the device
+//! ([the two ways of timing](crate::measure)). Other
+//! lines that begin with `#` are comments. Rows that were not asked for are left out, and counted in a message. Messages go to
+//! the standard error. A peer makes its own data, as the row says ([names](crate::names)), and checks its own results: a rate
+//! of a wrong result is worth nothing. A peer that prints nothing for too long is ended; a comment is a sign of life.
 //!
-//! `benches/peers` has two of them: `std.cpp`, in plain C++, and `cub.cu`, which uses CUB from the CUDA toolkit.
+//! `benches/peers` has three of them: `std.cpp`, in plain C++; `cub.cu`, which uses CUB and Thrust from the CUDA toolkit; and
+//! `torch_cupy.py`, for PyTorch and CuPy.
 
 use crate::Error;
+use crate::data::Distribution;
 use crate::record::{RATE, Record};
 use crate::session::Session;
-use crate::{compare, view::pivot::distinct};
-use std::io::Write;
+use crate::{compare, names, view::pivot::distinct};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 
 /// The source of CUB's program. It is embedded, so that a machine with `nvcc` but without this repository can compile it.
 const CUB: &str = include_str!("../peers/cub.cu");
@@ -35,10 +58,48 @@ const CUB: &str = include_str!("../peers/cub.cu");
 /// The times that a peer may state, in milliseconds. Others are mistakes, and their rates may be infinite.
 const TIMES: RangeInclusive<f64> = 1e-9..=1e12;
 
+/// The most time that a compiler may take.
+const COMPILATION: Duration = Duration::from_secs(1800);
+
+/// How often a wait for a peer looks whether Ctrl-C was pressed.
+const GLANCE: Duration = Duration::from_millis(100);
+
 /// A program that measures the same rows.
 #[derive(Clone, Debug)]
 pub struct Peer {
     program: PathBuf,
+    silence: Duration,
+    rows: Vec<String>,
+}
+
+/// What a peer is told about the keys and values of a comparison, and what it says that it has measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// The distribution of the keys.
+    pub keys: Distribution,
+    /// The size of a key in bits.
+    pub key_bits: usize,
+    /// The size of a value in bytes.
+    pub value_bytes: usize,
+}
+
+impl Default for Told {
+    fn default() -> Self {
+        Self { keys: Distribution::Uniform, key_bits: 32, value_bytes: 4 }
+    }
+}
+
+impl Told {
+    /// Returns the head of a peer's input.
+    fn lines(self) -> String {
+        let Self { keys, key_bits, value_bytes } = self;
+        format!("# keys: {}\n# key_bits: {key_bits}\n# value_bytes: {value_bytes}\n", keys.name())
+    }
+
+    fn in_words(self) -> String {
+        let Self { keys, key_bits, value_bytes } = self;
+        format!("{} keys of {key_bits} bits with values of {value_bytes} bytes", keys.name())
+    }
 }
 
 /// One row of a peer's answer.
@@ -52,21 +113,42 @@ pub struct PeerRow {
     pub elements: u64,
     /// The time of one run in milliseconds: the median, the shortest and the longest one.
     pub milliseconds: [f64; 3],
+    /// The time of one of several calls that queue on the device, if it was measured.
+    pub queued: Option<f64>,
 }
 
 impl Peer {
-    /// Names a program.
-    #[must_use]
-    pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into() }
+    /// Asks a program which rows it knows. It is ended if it prints nothing for as long as `silence`.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] if it cannot be run, if it names no row, or if it names one that does not exist;
+    /// [`Error::Interrupted`].
+    pub fn open(program: impl Into<PathBuf>, silence: Duration) -> Result<Self, Error> {
+        let program = program.into();
+        let failed = |what: String| Err(Error::Peer { what: format!("{}: {what}", program.display()) });
+        let text = converse(Command::new(&program).arg("rows"), &program, "", silence)?;
+        let rows: Vec<String> = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.starts_with('#') && !line.is_empty())
+            .map(str::to_owned)
+            .collect();
+        if rows.is_empty() {
+            return failed("with the argument `rows`, it must print the names of the rows that it knows".into());
+        }
+        if let Some(unknown) = rows.iter().find(|row| names::explain(row).is_none()) {
+            let nearest = names::nearest(unknown);
+            return failed(format!("there is no row {unknown:?}; the most similar one is {nearest:?}"));
+        }
+        Ok(Self { program, silence, rows })
     }
 
     /// Compiles CUB's program with `nvcc` into the temporary folder: with the CUB of the toolkit, or with the headers in
     /// another folder. Returns `None` if there is no compiler.
     ///
     /// # Errors
-    /// [`Error::Peer`] if it cannot be compiled.
-    pub fn cub(headers: Option<&Path>) -> Result<Option<Self>, Error> {
+    /// [`Error::Peer`] if it cannot be compiled; the errors of [`open`](Self::open).
+    pub fn cub(headers: Option<&Path>, silence: Duration) -> Result<Option<Self>, Error> {
         let compiler = std::env::var("NVCC").unwrap_or_else(|_| String::from("nvcc"));
         if Command::new(&compiler).arg("--version").output().is_err() {
             eprintln!("nvcc not found, so the table has no peer: pass --peer, or put nvcc on the PATH");
@@ -77,60 +159,102 @@ impl Peer {
         std::fs::write(&source, CUB).map_err(|error| Error::Peer { what: format!("{}: {error}", source.display()) })?;
         let mut command = Command::new(&compiler);
         command.args(["-O3", "-std=c++17", "-arch=native", "--extended-lambda", "-o"]).arg(&program).arg(&source);
+        // A compiler says nothing while it works.
         if let Some(headers) = headers {
             command.arg("-I").arg(headers);
         }
-        output(&mut command, Path::new(&compiler), "")?;
-        Ok(Some(Self { program }))
+        converse(&mut command, Path::new(&compiler), "", COMPILATION)?;
+        Self::open(program, silence).map(Some)
     }
 
-    /// Runs the program with these lines as its input. Returns its name and its rows.
-    fn ask(&self, lines: &str) -> Result<(String, Vec<PeerRow>), Error> {
-        let text = output(&mut Command::new(&self.program), &self.program, lines)?;
-        let (name, rows) = answer(&text)?;
+    /// Runs the program with these lines as its input.
+    fn ask(&self, lines: &str) -> Result<Answer, Error> {
+        let text = converse(&mut Command::new(&self.program), &self.program, lines, self.silence)?;
+        let mut answer = answer(&text)?;
         let stem =
             || self.program.file_stem().map_or_else(|| "peer".into(), |stem| stem.to_string_lossy().into_owned());
-        Ok((name.unwrap_or_else(stem), rows))
+        answer.name.get_or_insert_with(stem);
+        Ok(answer)
     }
 }
 
-/// Parses a whole answer: the peer's name, if it says it, and its rows.
-fn answer(text: &str) -> Result<(Option<String>, Vec<PeerRow>), Error> {
-    let name = text.lines().find_map(|line| line.strip_prefix("# name: ")).map(str::trim).map(str::to_owned);
+/// The answer of a peer.
+#[derive(Clone, Debug, PartialEq)]
+struct Answer {
+    /// Its name, if it says it.
+    name: Option<String>,
+    /// What it measured.
+    measured: Told,
+    /// Its rows.
+    rows: Vec<PeerRow>,
+}
+
+/// Parses a whole answer.
+fn answer(text: &str) -> Result<Answer, Error> {
+    let said =
+        |what: &str| text.lines().find_map(|line| line.strip_prefix("# ")?.strip_prefix(what)?.strip_prefix(": "));
+    let bad = |what: &str, value: &str| Error::Peer { what: format!("not a value of `# {what}:`: {value:?}") };
+    let number = |what: &str, missing: usize| {
+        said(what).map_or(Ok(missing), |value| value.trim().parse().map_err(|_| bad(what, value)))
+    };
+    let keys = said("keys").map_or(Ok(Distribution::Uniform), |value| {
+        clap::ValueEnum::from_str(value.trim(), false).map_err(|_| bad("keys", value))
+    })?;
+    let measured = Told { keys, key_bits: number("key_bits", 32)?, value_bytes: number("value_bytes", 4)? };
     let rows = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).map(parse);
-    Ok((name.filter(|name| !name.is_empty()), rows.collect::<Result<_, _>>()?))
+    let name = said("name").map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
+    Ok(Answer { name, measured, rows: rows.collect::<Result<_, _>>()? })
 }
 
 /// Asks a peer for the rows of a section that were measured here. The comparison gets records of the peer; elsewhere, each
-/// of our records gets the number of the fastest peer.
+/// of our records gets the number of the fastest peer. Rows of other keys or values than `told` are left out with a message.
 ///
 /// # Errors
-/// [`Error::Peer`] if the program cannot be run, or if its output cannot be parsed.
-pub fn measure(session: &Session, peer: &Peer, section: &str) -> Result<(), Error> {
-    let asked: Vec<Record> = session.records(|record| record.section == section && record.unit == RATE);
+/// [`Error::Peer`] if the program cannot be run, is silent for too long, or gives an answer that cannot be parsed;
+/// [`Error::Interrupted`].
+pub fn measure(session: &Session, peer: &Peer, section: &str, told: Told) -> Result<(), Error> {
+    let asked: Vec<Record> =
+        session.records(|record| record.section == section && record.unit == RATE && peer.rows.contains(&record.row));
     let line =
         |record: &Record| format!("{section}\t{}\t{}\t{}\t{}\n", record.row, record.parameter, record.n, record.work);
     if asked.is_empty() {
         return Ok(());
     }
-    let (name, rows) = peer.ask(&distinct(asked.iter().map(line)).concat())?;
+    let Answer { name, measured, rows } = peer.ask(&(told.lines() + &distinct(asked.iter().map(line)).concat()))?;
+    let name = name.unwrap_or_default();
+    if section == compare::SECTION && measured != told {
+        let (measured, told) = (measured.in_words(), told.in_words());
+        eprintln!("{name} is left out of the comparison: it measured {measured}, and this run {told}");
+        return Ok(());
+    }
     let answers = |record: &Record, row: &PeerRow| {
         (record.row.as_str(), record.parameter.as_str(), record.n)
             == (row.row.as_str(), row.parameter.as_str(), row.elements)
     };
+    let (rows, unasked): (Vec<PeerRow>, Vec<PeerRow>) =
+        rows.into_iter().partition(|row| asked.iter().any(|record| answers(record, row)));
+    if let Some(first) = unasked.first() {
+        let PeerRow { row, elements, .. } = first;
+        eprintln!("{name}: {} rows were not asked for and are left out, such as {row} of {elements}", unasked.len());
+    }
     for row in &rows {
         let Some(record) = asked.iter().find(|record| answers(record, row)) else { continue };
-        let [median, low, high] = row.milliseconds.map(|time| record.work as f64 / time / 1e3);
+        let rate = |time: f64| record.work as f64 / time / 1e3;
+        let ([median, low, high], queued) = (row.milliseconds.map(rate), row.queued.map(rate));
         if section == compare::SECTION {
             let of_peer =
                 Record::new(section, &name, &row.row, &row.parameter, row.elements as usize).value(median, RATE);
             let of_peer = if low == high { of_peer } else { of_peer.spread(&[low, high]) };
-            session.keep(Record { work: record.work, ..of_peer });
+            session.keep(Record { work: record.work, queued, ..of_peer });
         } else {
             session.revise(|records| {
-                let ours = records.iter_mut().filter(|record| record.section == section && answers(record, row));
-                for record in ours.filter(|record| record.peer_value.is_none_or(|best| best < median)) {
-                    *record = record.clone().beside(&name, Some(median));
+                for record in records.iter_mut().filter(|record| record.section == section && answers(record, row)) {
+                    if record.peer_value.is_none_or(|best| best < median) {
+                        *record = record.clone().beside(&name, Some(median));
+                    }
+                    if queued.is_some_and(|queued| record.queued_peer_value.is_none_or(|best| best < queued)) {
+                        *record = record.clone().beside_queued(&name, queued);
+                    }
                 }
             });
         }
@@ -138,23 +262,82 @@ pub fn measure(session: &Session, peer: &Peer, section: &str) -> Result<(), Erro
     Ok(())
 }
 
-/// Returns the output of a command with this input, or the reason why it failed.
-fn output(command: &mut Command, program: &Path, input: &str) -> Result<String, Error> {
+/// Ends a program when it is dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Neither fails for a program that has ended and was waited for.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Returns the output of a command with this input, or the reason why it failed. It is ended when it has printed nothing for
+/// as long as `silence`.
+fn converse(command: &mut Command, program: &Path, input: &str, silence: Duration) -> Result<String, Error> {
     let failed = |what: String| Error::Peer { what: format!("{}: {what}", program.display()) };
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
-    let stdin = child.stdin.take();
-    let output = std::thread::scope(|scope| {
-        // On a thread of its own: a program may answer before it has read all of its input, and both pipes are short.
-        // A program that does not read its input may have ended already.
-        scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input.as_bytes())));
-        child.wait_with_output()
+    let mut running = Running(command.spawn().map_err(|error| failed(error.to_string()))?);
+    let child = &mut running.0;
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    // On threads of their own: a program may answer before it has read all of its input, and the pipes are short. The threads
+    // are not waited for: a pipe stays open as long as any process that the program has started.
+    let input = input.to_owned();
+    std::thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(input.as_bytes())));
+    let (sender, messages) = channel();
+    std::thread::spawn(move || {
+        let mut text = Vec::new();
+        stderr.map(|mut stderr| stderr.read_to_end(&mut text));
+        sender.send(text)
     });
-    let output = output.map_err(|error| failed(error.to_string()))?;
-    if !output.status.success() {
-        return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        let mut stdout = stdout.map(BufReader::new);
+        let mut next = || {
+            let mut line = Vec::new();
+            let read = stdout.as_mut()?.read_until(b'\n', &mut line);
+            read.ok().filter(|read| *read > 0).map(|_| line)
+        };
+        while let Some(line) = next() {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    let silent = || failed(format!("it printed nothing for {} s and was ended", silence.as_secs_f64()));
+    let mut text = Vec::new();
+    while let Some(line) = receive(&lines, silence)?.ok_or_else(silent)? {
+        text.extend(line);
     }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    let start = Instant::now();
+    let status = loop {
+        match child.try_wait().map_err(|error| failed(error.to_string()))? {
+            Some(status) => break status,
+            None if start.elapsed() > silence => return Err(silent()),
+            None => std::thread::sleep(Duration::from_millis(1)),
+        }
+        Session::go_on()?;
+    };
+    if !status.success() {
+        let said = messages.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+        return Err(failed(format!("{status}: {}", String::from_utf8_lossy(&said).trim())));
+    }
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Waits for the next line: `Some(None)` if there are no more, `None` if there was none for as long as `silence`.
+fn receive(lines: &Receiver<Vec<u8>>, silence: Duration) -> Result<Option<Option<Vec<u8>>>, Error> {
+    let start = Instant::now();
+    loop {
+        let left = silence.saturating_sub(start.elapsed());
+        match lines.recv_timeout(left.min(GLANCE)) {
+            Ok(line) => return Ok(Some(Some(line))),
+            Err(RecvTimeoutError::Disconnected) => return Ok(Some(None)),
+            Err(RecvTimeoutError::Timeout) if left.is_zero() => return Ok(None),
+            Err(RecvTimeoutError::Timeout) => Session::go_on()?,
+        }
+    }
 }
 
 /// Parses a row of an answer.
@@ -162,7 +345,9 @@ fn parse(line: &str) -> Result<PeerRow, Error> {
     let bad =
         || Error::Peer { what: format!("not `row, parameter, elements, milliseconds`, separated by tabs: {line:?}") };
     let time = |text: &&str| text.trim().parse::<f64>().ok().filter(|time| TIMES.contains(time)).ok_or_else(bad);
-    let fields: Vec<&str> = line.split('\t').collect();
+    let mut fields: Vec<&str> = line.split('\t').collect();
+    let queued = fields.pop_if(|last| last.starts_with("queued="));
+    let queued = queued.map(|field| time(&&field["queued=".len()..])).transpose()?;
     let (row, parameter, elements, times) = match fields[..] {
         [row, parameter, elements, ref times @ ..] if [1, 3].contains(&times.len()) => {
             (row, parameter, elements, times)
@@ -175,7 +360,7 @@ fn parse(line: &str) -> Result<PeerRow, Error> {
         return Err(bad());
     }
     let elements = elements.trim().parse().map_err(|_| bad())?;
-    Ok(PeerRow { row: row.into(), parameter: parameter.into(), elements, milliseconds })
+    Ok(PeerRow { row: row.into(), parameter: parameter.into(), elements, milliseconds, queued })
 }
 
 #[cfg(test)]
@@ -190,9 +375,14 @@ mod tests {
             parameter: "L = 8".into(),
             elements: 1 << 20,
             milliseconds: [0.5, 0.4, 0.7],
+            queued: None,
         };
         assert_eq!(row, expected);
         assert_eq!(parse("copy\t\t8\t2").unwrap().milliseconds, [2.0; 3]);
+        let both = parse("copy\t\t8\t2\tqueued=1.5").unwrap();
+        assert_eq!((both.milliseconds, both.queued), ([2.0; 3], Some(1.5)));
+        assert_eq!(parse("copy\t\t8\t2\t1\t3\tqueued=1.5").unwrap().queued, Some(1.5));
+        assert!(parse("copy\t\t8\tqueued=1.5").is_err() && parse("copy\t\t8\t2\tqueued=no").is_err());
         let bad =
             ["", "a,1,2", "a\t\tx\t1", "a\t\t1\t0", "a\t\t1\tNaN", "a\t\t1\t1\t1", "a\t\t1\t1e-320", "a\t\t1\t2\t3\t4"];
         for bad in bad {
@@ -204,7 +394,7 @@ mod tests {
     /// it for this time, and `GPU_PRIMITIVES_SEED=SEED` runs one round alone.
     #[test]
     fn fuzz_answers() {
-        let valid = "# name: std, g++ -O3\nsort\tu32\t1048576\t3.25\t3.2\t4\n# a comment\n\nlookup, all present\tL = 8\t65536\t0.5\n";
+        let valid = "# name: std, g++ -O3\n# keys: zipf\n# key_bits: 64\nsort\tu32\t1048576\t3.25\t3.2\t4\n# a comment\n\nlookup, all present\tL = 8\t65536\t0.5\tqueued=0.4\n";
         let parts = [
             "\t",
             "\n",
@@ -248,10 +438,14 @@ mod tests {
             let text = String::from_utf8_lossy(&bytes);
             match answer(&text) {
                 Err(error) => {
-                    assert!(error.to_string().contains("separated by tabs"), "seed {seed}: {error}");
+                    let said = error.to_string();
+                    assert!(
+                        said.contains("separated by tabs") || said.contains("not a value of"),
+                        "seed {seed}: {said}"
+                    );
                     refused += 1;
                 }
-                Ok((_, rows)) => {
+                Ok(Answer { rows, .. }) => {
                     parsed += 1;
                     for row in rows {
                         let [median, low, high] = row.milliseconds;
@@ -260,8 +454,9 @@ mod tests {
                             "seed {seed}: {row:?}"
                         );
                         assert!((u64::MAX as f64 / low / 1e3).is_finite(), "seed {seed}: the rate of {row:?}");
-                        let PeerRow { row: name, parameter, elements, .. } = &row;
-                        let again = format!("{name}\t{parameter}\t{elements}\t{median}\t{low}\t{high}");
+                        let PeerRow { row: name, parameter, elements, queued, .. } = &row;
+                        let queued = queued.map_or_else(String::new, |time| format!("\tqueued={time}"));
+                        let again = format!("{name}\t{parameter}\t{elements}\t{median}\t{low}\t{high}{queued}");
                         assert_eq!(parse(&again).unwrap(), row, "seed {seed}");
                     }
                 }
@@ -270,35 +465,79 @@ mod tests {
         println!("{parsed} answers were parsed, {refused} refused");
     }
 
+    #[test]
+    fn an_answer_says_what_was_measured() {
+        let default = answer("copy\t\t8\t2\n").unwrap();
+        assert_eq!((default.name, default.measured), (None, Told::default()));
+        let told = Told { keys: Distribution::Zipf, key_bits: 64, value_bytes: 8 };
+        let echo = answer(&format!("# name: x\n{}copy\t\t8\t2\n", told.lines())).unwrap();
+        assert_eq!((echo.name.as_deref(), echo.measured, echo.rows.len()), (Some("x"), told, 1));
+        for bad in ["# keys: odd\n", "# key_bits: many\n"] {
+            assert!(answer(bad).unwrap_err().to_string().contains("not a value of"), "{bad}");
+        }
+    }
+
+    /// Writes a shell script, and asks it for its rows.
+    #[cfg(unix)]
+    fn open_script(name: &str, script: &str, silence: Duration) -> (PathBuf, Result<Peer, Error>) {
+        use std::os::unix::fs::PermissionsExt;
+        let program = std::env::temp_dir().join(format!("gpu-benches-{name}-peer-{}", std::process::id()));
+        std::fs::write(&program, format!("#!/bin/sh\n{script}")).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        loop {
+            match Peer::open(&program, silence) {
+                // Another test is starting a process, which has not yet closed the file that was just written.
+                Err(error) if error.to_string().contains("busy") => std::thread::yield_now(),
+                opened => return (program, opened),
+            }
+        }
+    }
+
     /// A peer that answers at length before it reads its input, which is longer than a pipe.
     #[cfg(unix)]
     #[test]
     fn a_peer_that_answers_before_it_reads() {
-        use std::os::unix::fs::PermissionsExt;
-        let program = std::env::temp_dir().join(format!("gpu-benches-eager-peer-{}", std::process::id()));
-        let script = "#!/bin/sh\ni=0\nwhile [ $i -lt 3000 ]; do echo '# a comment that fills the pipe of the answer, line by line'; i=$((i+1)); done\ncat > /dev/null\necho 'copy\t\t8\t2'\n";
-        std::fs::write(&program, script).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let (sender, receiver) = std::sync::mpsc::channel();
-        let peer = Peer::new(&program);
-        std::thread::spawn(move || {
-            loop {
-                match peer.ask(&"a line that fills the pipe of the input\n".repeat(5000)) {
-                    // Another test is starting a process, which has not yet closed the file that was just written.
-                    Err(error) if error.to_string().contains("busy") => std::thread::yield_now(),
-                    answered => return sender.send(answered),
-                }
-            }
-        });
-        let answered = receiver.recv_timeout(std::time::Duration::from_secs(30));
+        let script = "[ \"$1\" = rows ] && echo copy && exit\ni=0\nwhile [ $i -lt 3000 ]; do echo '# a comment that fills the pipe of the answer, line by line'; i=$((i+1)); done\ncat > /dev/null\necho 'copy\t\t8\t2'\n";
+        let (program, peer) = open_script("eager", script, Duration::from_secs(30));
+        let answered = peer.unwrap().ask(&"a line that fills the pipe of the input\n".repeat(5000));
         std::fs::remove_file(&program).unwrap();
-        let (_, rows) = answered.expect("an answer, and no deadlock").unwrap();
-        assert_eq!(rows.len(), 1);
+        assert_eq!(answered.unwrap().rows.len(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_silent_peer_is_ended() {
+        // The shell's child keeps the pipe of the answer open.
+        let (program, peer) = open_script(
+            "silent",
+            "[ \"$1\" = rows ] && echo copy && exit\nsleep 20\necho never\n",
+            Duration::from_millis(500),
+        );
+        let start = Instant::now();
+        let said = peer.unwrap().ask("").unwrap_err().to_string();
+        std::fs::remove_file(&program).unwrap();
+        assert!(said.contains("printed nothing for 0.5 s") && said.contains("silent-peer"), "{said}");
+        assert!(start.elapsed() < Duration::from_secs(10), "it was waited for");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_peer_that_knows_other_rows_is_named() {
+        for (name, script, word) in [
+            ("misspelling", "echo sort_key_u32\n", "the most similar one is \"sort_keys_u32\""),
+            ("mute", "cat > /dev/null\n", "argument `rows`"),
+            ("failing", "echo no device >&2\nexit 3\n", "no device"),
+        ] {
+            let (program, peer) = open_script(name, script, Duration::from_secs(30));
+            std::fs::remove_file(&program).unwrap();
+            let said = peer.unwrap_err().to_string();
+            assert!(said.contains(word) && said.contains(&format!("{name}-peer")), "{said}");
+        }
     }
 
     #[test]
     fn a_missing_peer_is_named() {
-        let error = Peer::new("/no/such/peer").ask("").err().unwrap().to_string();
+        let error = Peer::open("/no/such/peer", Duration::from_secs(1)).err().unwrap().to_string();
         assert!(error.contains("/no/such/peer"), "{error}");
     }
 }

@@ -5,6 +5,7 @@ use crate::Error;
 use crate::measure::{Times, million_per_second};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use std::time::Duration;
 
 /// The unit of rates: millions of elements, or queries, per second.
 pub const RATE: &str = "M/s";
@@ -43,6 +44,15 @@ pub struct Record {
     pub peer: Option<String>,
     /// The peer's number, in the same unit.
     pub peer_value: Option<f64>,
+    /// The number of calls that queue on the device, if the other one is of single calls: device time alone.
+    #[serde(default)]
+    pub queued: Option<f64>,
+    /// The name of the peer whose queued calls are fastest.
+    #[serde(default)]
+    pub queued_peer: Option<String>,
+    /// Its number.
+    #[serde(default)]
+    pub queued_peer_value: Option<f64>,
 }
 
 impl Record {
@@ -99,6 +109,33 @@ impl Record {
     #[must_use]
     pub fn beside(self, peer: &str, value: Option<f64>) -> Self {
         Self { peer: value.map(|_| peer.into()), peer_value: value.map(rounded), ..self }
+    }
+
+    /// Sets the rate of queued calls with this time for the same work, if they were measured.
+    #[must_use]
+    pub fn queued(self, time: Option<Duration>) -> Self {
+        let rate = |time: Duration| rounded(million_per_second(self.work as usize, time.max(Duration::from_nanos(1))));
+        Self { queued: time.map(rate), ..self }
+    }
+
+    /// Sets the rate of a peer's queued calls, if there is one.
+    #[must_use]
+    pub fn beside_queued(self, peer: &str, value: Option<f64>) -> Self {
+        Self { queued_peer: value.map(|_| peer.into()), queued_peer_value: value.map(rounded), ..self }
+    }
+
+    /// Returns the rate of queued calls divided by the peer's.
+    #[must_use]
+    pub fn queued_ratio(&self) -> Option<f64> {
+        Some(self.queued? / self.queued_peer_value?)
+    }
+
+    /// Returns this record with the rates of queued calls in the place of those of single calls, if it has them.
+    #[must_use]
+    pub fn as_queued(&self) -> Option<Self> {
+        let value = self.queued?;
+        let (peer, peer_value) = (self.queued_peer.clone(), self.queued_peer_value);
+        Some(Self { value, low: None, high: None, runs: 1, peer, peer_value, ..self.clone() })
     }
 
     /// Returns this number divided by the peer's.
@@ -211,7 +248,6 @@ pub fn power(number: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn recording() -> Recording {
         let times = Times::new([100, 110, 90].map(Duration::from_micros).to_vec());
@@ -234,6 +270,20 @@ mod tests {
             "{text}"
         );
         assert_eq!(Recording::from_csv(Path::new("x.csv"), &text).unwrap(), recording);
+    }
+
+    #[test]
+    fn files_without_queued_calls_are_read() {
+        let text = "section,subject,row,parameter,n,work,value,unit,low,high,runs,bytes,peer,peer_value\n\
+                    primitives,gpu-primitives,copy,,8,8,4.0,M/s,3.0,5.0,15,8.0,,\n";
+        let record = Recording::from_csv(Path::new("old.csv"), text).unwrap().records.remove(0);
+        assert_eq!((record.value, record.queued, record.as_queued()), (4.0, None, None));
+        let record = record.queued(Some(Duration::from_micros(1))).beside_queued("CUB", Some(4.0));
+        assert_eq!((record.queued, record.queued_ratio()), (Some(8.0), Some(2.0)));
+        let queued = record.as_queued().unwrap();
+        assert_eq!((queued.value, queued.ratio(), queued.spread_percent()), (8.0, Some(2.0), None));
+        let recording = Recording { about: Vec::new(), records: vec![record] };
+        assert_eq!(Recording::from_csv(Path::new("new.csv"), &recording.to_csv().unwrap()).unwrap(), recording);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The report of a command: its tables and plots.
 
+use crate::alike::Alike;
 use crate::names;
 use crate::record::{NOTE, RATE, Record, Recording, power};
 use crate::view::pivot::{self, distinct};
@@ -9,6 +10,10 @@ use crate::{baseline, compare, cuckoo, lsm, paper, primitives, reference, sorted
 
 /// The rows of the comparison that change a dictionary. The others ask it.
 const UPDATES: [&str; 5] = ["bulk build", "insert, all batches", "delete", "update, mixed", "cleanup"];
+
+/// What the tables of queued calls show.
+const QUEUED: &str = "The same calls queued on the device, one after the other without a wait: the time of the device alone, without \
+                      what the host takes to launch them. Calls that wait cannot be queued.";
 
 /// The most lines of a plot: more cannot be told apart.
 const MOST_LINES: usize = 6;
@@ -100,12 +105,18 @@ fn comparison(recording: &Recording) -> Vec<Block> {
     let mut blocks = vec![
         Block::Heading("Dictionaries".into()),
         Block::Text(format!(
-            "Million operations per second: the median of all runs; every result was checked. In parentheses: the rate \
-             divided by that of the fastest in the row.{}",
+            "Million operations per second: the median of all runs; every result was checked. In parentheses: the share of \
+             the rate of the fastest in the row, which is bold.{}",
             spread_in_words(recording)
         )),
-        Block::Table(beside_fastest(&rates, reference_column(recording, compare::SECTION))),
+        Block::Table(beside_fastest(&rates)),
     ];
+    let queued: Vec<Record> = rates.iter().filter_map(|record| record.as_queued()).collect();
+    if !queued.is_empty() {
+        blocks.push(Block::Text(QUEUED.into()));
+        blocks.push(Block::Table(beside_fastest(&queued.iter().collect::<Vec<_>>())));
+    }
+    blocks.extend(on_h200(recording, &rates));
     let part = |title: &str, wanted: bool| {
         let part: Vec<&Record> =
             rates.iter().copied().filter(|record| UPDATES.contains(&record.row.as_str()) == wanted).collect();
@@ -128,47 +139,83 @@ fn comparison(recording: &Recording) -> Vec<Block> {
     blocks
 }
 
-/// Returns the H200's rates of the rows of a section, if this run was on no GPU.
-fn reference_column(recording: &Recording, section: &str) -> Option<Vec<Record>> {
-    recording.about(NOTE)?;
-    Some(reference::h200().records.into_iter().filter(|record| record.section == section).collect())
+/// Returns the H200's rates of these rows in a table of its own, if this run was on no GPU, and what is left out of it.
+fn on_h200(recording: &Recording, rates: &[&Record]) -> Vec<Block> {
+    if recording.about(NOTE).is_none() {
+        return Vec::new();
+    }
+    let h200 = reference::h200();
+    let alike = Alike::new(&h200, recording);
+    let (mut shown, mut reasons) = (Vec::new(), Vec::new());
+    for ours in rates {
+        let is_same = |record: &&Record| {
+            (&record.section, &record.subject, pivot::name(record)) == (&ours.section, &ours.subject, pivot::name(ours))
+        };
+        let Some(there) = h200.records.iter().find(is_same).filter(|record| !record.subject.starts_with("CPU")) else {
+            continue;
+        };
+        match alike.differs(there, ours) {
+            Some(why) => reasons.push(why),
+            None => shown.push(there),
+        }
+    }
+    let mut blocks = Vec::new();
+    if let Some(why) = reasons.first() {
+        let text =
+            format!("{} rates of the H200 are not shown, because they are not comparable: {why}.", reasons.len());
+        blocks.push(Block::Text(text));
+    }
+    if !shown.is_empty() {
+        let sizes = distinct(shown.iter().map(|record| power(record.n as usize))).join(", ");
+        let of_h200: Vec<Record> = shown
+            .into_iter()
+            .map(|record| Record { subject: format!("{}, H200", record.subject), ..record.clone() })
+            .collect();
+        blocks.push(Block::Text(format!("The same rows on an H200, with {sizes} elements:")));
+        blocks.push(Block::Table(beside_fastest(&of_h200.iter().collect::<Vec<_>>())));
+    }
+    blocks
 }
 
-/// Returns a table of rates and their shares of the row's fastest, and the reference's rates in columns of their own.
-fn beside_fastest(rates: &[&Record], reference: Option<Vec<Record>>) -> Table {
+/// Returns the H200's rates of the primitives, if this run was on no GPU.
+fn primitives_on_h200(recording: &Recording) -> Option<Vec<Record>> {
+    recording.about(NOTE)?;
+    Some(reference::h200().records.into_iter().filter(|record| record.section == primitives::SECTION).collect())
+}
+
+/// Returns a table of rates and their shares of the row's fastest.
+fn beside_fastest(rates: &[&Record]) -> Table {
     let subjects = distinct(rates.iter().map(|record| record.subject.as_str()));
-    let reference = reference.unwrap_or_default();
-    let of_reference: Vec<&str> =
-        distinct(reference.iter().filter(|record| is_rate(record)).map(|record| record.subject.as_str()))
-            .into_iter()
-            .filter(|subject| subjects.contains(subject) && !subject.starts_with("CPU"))
-            .collect();
-    let titles: Vec<String> = of_reference.iter().map(|subject| format!("{subject}, H200")).collect();
-    let columns = std::iter::once("operation").chain(subjects.iter().copied()).chain(titles.iter().map(String::as_str));
-    let mut table = Table::new(1, columns);
+    let mut table = Table::new(1, std::iter::once("operation").chain(subjects.iter().copied()));
     for name in distinct(rates.iter().map(|record| pivot::name(record))) {
         let of_row: Vec<&Record> = rates.iter().copied().filter(|record| pivot::name(record) == name).collect();
         let fastest = of_row.iter().map(|record| record.value).fold(0.0, f64::max);
-        let cell = |subject: &&str| match of_row.iter().find(|record| record.subject == **subject) {
-            Some(record) => format!("{} ({})", number(record.value), share(record.value / fastest)),
-            None => NONE.into(),
-        };
-        let there = |subject: &&str| {
-            let found = reference.iter().find(|record| record.subject == **subject && pivot::name(record) == name);
-            optional(found.map(|record| record.value))
-        };
-        let cells = subjects.iter().map(cell).chain(of_reference.iter().map(there)).collect::<Vec<_>>();
-        table.hints.push(
-            of_row.first().and_then(|record| names::explain(&record.row)).map_or_else(String::new, |it| it.text.into()),
-        );
+        let of = |subject: &str| of_row.iter().find(|record| record.subject == subject);
+        let cells: Vec<String> = subjects
+            .iter()
+            .map(|subject| match of(subject) {
+                Some(record) => format!("{} ({})", number(record.value), share(record.value / fastest)),
+                None => NONE.into(),
+            })
+            .collect();
+        table.hint(of_row.first().map_or("", |record| record.row.as_str()));
+        // With nobody to compare with there is no winner.
+        let winner = |subject: &&str| of_row.len() > 1 && of(subject).is_some_and(|record| record.value >= fastest);
+        table
+            .best
+            .push((1..).zip(&subjects).filter(|(_, subject)| winner(subject)).map(|(column, _)| column).collect());
         table.push(std::iter::once(name).chain(cells));
     }
     table
 }
 
-/// Formats a share of the fastest.
+/// Formats a share of the fastest in percent, with two digits. The space does not break.
 fn share(value: f64) -> String {
-    if value < 0.01 { format!("{value:.0e}") } else { format!("{value:.2}") }
+    let percent = 100.0 * value;
+    // Rounding must not turn less than all of it into all of it.
+    let percent = if (99.0..100.0).contains(&percent) { 99.0 } else { percent };
+    let decimals = if percent > 0.0 { (1.0 - percent.log10().floor()).clamp(0.0, 9.0) as usize } else { 0 };
+    format!("{percent:.decimals$}\u{a0}%")
 }
 
 /// Returns a plot of bars: each rate divided by that of the fastest in its row.
@@ -245,8 +292,12 @@ fn of_primitives(recording: &Recording) -> Vec<Block> {
              written once, for a radix sort once per pass. The share is that of the driver's copy of as many numbers."
                 .into(),
         ),
-        primitives::table(recording, reference_column(recording, primitives::SECTION).as_deref()),
+        primitives::table(recording, primitives_on_h200(recording).as_deref()),
     ];
+    if section().any(|record| record.queued.is_some()) {
+        let text = format!("M/s counts one call on an idle device, with what the host takes to launch it. {QUEUED}");
+        blocks.insert(2, Block::Text(text));
+    }
     let largest = |record: &&Record| {
         section().filter(|other| other.row == record.row).map(|other| other.n).max() == Some(record.n)
     };
@@ -372,7 +423,9 @@ fn list<'a>(records: impl Iterator<Item = &'a Record> + Clone, value: &str) -> T
     let are_rates = value != "value";
     let has_peer = records.clone().any(|record| record.peer_value.is_some());
     let of_values = if are_rates { ["µs", "spread"] } else { ["unit", "spread"] };
-    let columns = ["row", "parameter", "n", value].into_iter().chain(of_values);
+    let has_queued = records.clone().any(|record| record.queued.is_some());
+    let columns =
+        ["row", "parameter", "n", value].into_iter().chain(of_values).chain(has_queued.then_some("queued M/s"));
     let peer_columns = has_peer.then_some(["peer", "peer's", "ratio"]).into_iter().flatten();
     let mut table = Table::new(2, columns.chain(peer_columns));
     for record in records {
@@ -385,14 +438,27 @@ fn list<'a>(records: impl Iterator<Item = &'a Record> + Clone, value: &str) -> T
             third,
             spread(record),
         ];
+        if has_queued {
+            row.push(optional(record.queued));
+        }
         if has_peer {
             let peer = record.peer.clone().unwrap_or_else(|| NONE.into());
             row.extend([peer, optional(record.peer_value), ratio(record.ratio())]);
         }
-        table.hints.push(names::explain(&record.row).map_or_else(String::new, |it| it.text.into()));
+        table.hint(&record.row);
+        let column = |name: &str| table.columns.iter().position(|column| column == name);
+        table.best.push(ahead(record, column(value), column("peer's")).into_iter().collect());
         table.push(row);
     }
     table
+}
+
+/// Returns the column of who is ahead in a row: ours or the peer's.
+pub(crate) fn ahead(record: &Record, ours: Option<usize>, peers: Option<usize>) -> Option<usize> {
+    let peer = record.peer_value?;
+    // Rates shall be high; times and bytes low.
+    let is_ours = if is_rate(record) { record.value >= peer } else { record.value <= peer };
+    if is_ours { ours } else { peers }
 }
 
 /// Returns what the rows of a section are.
@@ -400,7 +466,7 @@ fn explanations(recording: &Recording, section: &str) -> Vec<Block> {
     let mut table = Table::new(3, ["row", "what it measures", "its name in files"]);
     for row in distinct(recording.section(section).map(|record| record.row.as_str())) {
         if let Some(known) = names::explain(row) {
-            table.push([known.title.into(), known.text.into(), row.into()]);
+            table.push([known.title.into_owned(), known.text.into_owned(), row.into()]);
         }
     }
     let heading = Block::Text("What the rows are:".into());
@@ -416,8 +482,7 @@ mod tests {
         let h200 = reference::h200();
         assert!(h200.records.len() > 100);
         for record in &h200.records {
-            let is_share = record.row.ends_with("% absent");
-            assert!(names::explain(&record.row).is_some() || is_share, "{}", record.row);
+            assert!(names::explain(&record.row).is_some(), "{}", record.row);
         }
     }
 
@@ -432,7 +497,8 @@ mod tests {
             .into_iter()
             .filter_map(|block| if let Block::Table(table) = block { Some(table) } else { None })
             .collect();
-        assert_eq!(tables[0].rows, [["Count intervals, 8 keys each", "50.0 (0.50)", "100 (1.00)"]]);
+        assert_eq!(tables[0].rows, [["Count intervals, 8 keys each", "50.0 (50\u{a0}%)", "100 (100\u{a0}%)"]]);
+        assert_eq!(tables[0].best, [vec![2]], "the fastest is marked");
         assert_eq!(tables[1].rows, [["Memory per element (B)", "8.00", "8.00"]]);
         assert!(!tables[2].rows.is_empty());
     }
@@ -448,6 +514,69 @@ mod tests {
             .iter()
             .any(|block| matches!(block, Block::Table(table) if table.columns.contains(&"LSM, H200".into())));
         assert!(found);
+    }
+
+    #[test]
+    fn single_and_queued_calls_are_both_shown_with_who_is_ahead() {
+        let mut recording = Recording::default();
+        let record =
+            Record { work: 64, ..Record::new(primitives::SECTION, "gpu-primitives", "copy", "", 64).value(8.0, RATE) };
+        let record = record.queued(Some(std::time::Duration::from_micros(4)));
+        recording.records.push(record.beside("CUB", Some(10.0)).beside_queued("moderngpu", Some(12.0)));
+        let Block::Table(table) = primitives::table(&recording, None) else { panic!("no table") };
+        let columns =
+            ["row", "n", "M/s", "peer M/s", "ratio", "queued M/s", "peer queued M/s", "queued ratio", "fastest peer"];
+        assert_eq!(table.columns[..columns.len()], columns);
+        let row = ["Copy", "2^6", "8.00", "10.0", "0.800", "16.0", "12.0", "1.333", "CUB, moderngpu"];
+        assert_eq!(table.rows[0][..row.len()], row);
+        // The peer is ahead in single calls, ours in queued ones.
+        assert_eq!(table.best, [vec![3, 5]]);
+
+        let mut recording = Recording::default();
+        for (subject, value) in [("LSM", 32.0), ("cuckoo", 64.0)] {
+            let record = Record::new(compare::SECTION, subject, "count", "L = 8", 64).value(value, RATE);
+            recording.records.push(Record { work: 64, ..record }.queued(Some(std::time::Duration::from_secs(1))));
+        }
+        let blocks = blocks(&recording);
+        let said = blocks.iter().position(|block| matches!(block, Block::Text(text) if text == QUEUED)).unwrap();
+        assert!(matches!(&blocks[said + 1], Block::Table(table) if table.rows[0][1].starts_with("0.000064")));
+    }
+
+    #[test]
+    fn another_workload_is_not_beside_the_h200() {
+        let run = |types: &str, deletions: u32| {
+            let mut recording = Recording::default();
+            recording.tell(NOTE, "GPU kernels on a CPU");
+            recording.tell("workload", format!("{types}, batches of 4; mixed updates have {deletions} % deletions"));
+            recording.tell("batch", "a sixteenth of the elements");
+            for row in ["bulk build", "update, mixed"] {
+                recording.records.push(Record::new(compare::SECTION, "LSM", row, "", 64).value(2.0, RATE));
+            }
+            let blocks = blocks(&recording);
+            let tables =
+                blocks.iter().filter_map(|block| if let Block::Table(table) = block { Some(table) } else { None });
+            let rows =
+                tables.filter(|table| table.columns.contains(&"LSM, H200".into())).map(|table| table.rows.len()).sum();
+            let said: Vec<String> = blocks
+                .iter()
+                .filter_map(|block| match block {
+                    Block::Text(text) if text.contains("not comparable") => Some(text.clone()),
+                    _ => None,
+                })
+                .collect();
+            (rows, said.concat())
+        };
+        assert_eq!(run("uniform keys of 32 bits, values of 4 bytes", 20), (2usize, String::new()));
+        let (rows, said) = run("zipf keys of 32 bits, values of 8 bytes", 20);
+        assert!(rows == 0 && said.starts_with("2 rates") && said.contains("the other zipf keys"), "{rows}: {said}");
+        let (rows, said) = run("uniform keys of 32 bits, values of 4 bytes", 50);
+        assert!(rows == 1 && said.contains("20 % deletions, the other 50 %"), "{rows}: {said}");
+    }
+
+    #[test]
+    fn shares_can_be_read() {
+        let shares = [1.0, 0.998, 0.5, 0.0234, 0.002, 0.000_012].map(|value| share(value).replace('\u{a0}', " "));
+        assert_eq!(shares, ["100 %", "99 %", "50 %", "2.3 %", "0.20 %", "0.0012 %"]);
     }
 
     #[test]

@@ -36,6 +36,23 @@ impl At<'_> {
         }
     }
 
+    /// Times a query, which changes nothing, in both ways, and records it.
+    fn query<C: Contender, T>(
+        &self,
+        row: &str,
+        work: usize,
+        mut query: impl FnMut() -> Result<T, Error>,
+    ) -> Result<(T, Times), Error> {
+        let (answer, times) = self.time::<C, _, _>(|| Ok(()), |()| query())?;
+        let queued = match C::CLOCK {
+            Clock::Device => self.session.queued(times.median(), || query().map(drop))?,
+            Clock::Host => None,
+        };
+        let record = Record::new(self.section, C::NAME, row, self.parameter, self.n).rate(work, &times);
+        self.session.keep(record.queued(queued));
+        Ok((answer, times))
+    }
+
     /// Times an operation on a state that is freshly prepared for each run.
     fn time<C: Contender, S, T>(
         &self,
@@ -100,8 +117,8 @@ pub fn lookup<C: Contender>(
     lookups: &Lookups<C::Key, C::Value>,
 ) -> Result<Times, Error> {
     let stream = &at.session.stream;
-    let (answer, times) = at.time::<C, _, _>(|| Ok(()), |()| contender.lookup(stream, lookups.keys.all()))?;
-    at.keep::<C>(row, lookups.keys.host.len(), &times);
+    let work = lookups.keys.host.len();
+    let (answer, times) = at.query::<C, _>(row, work, || contender.lookup(stream, lookups.keys.all()))?;
     lookups.check(row, &answer(stream)?)?;
     Ok(times)
 }
@@ -119,11 +136,9 @@ pub fn intervals<C: OrderedContender>(
     let stream = &at.session.stream;
     let (low, high) = (intervals.low.all(), intervals.high.all());
     let queries = low.host.len();
-    let (counts, times) = at.time::<C, _, _>(|| Ok(()), |()| contender.count(stream, low, high))?;
-    at.keep::<C>("count", queries, &times);
+    let (counts, _) = at.query::<C, _>("count", queries, || contender.count(stream, low, high))?;
     intervals.check_counts("count", &counts(stream)?)?;
-    let (ranges, times) = at.time::<C, _, _>(|| Ok(()), |()| contender.range(stream, low, high))?;
-    at.keep::<C>("range", queries, &times);
+    let (ranges, _) = at.query::<C, _>("range", queries, || contender.range(stream, low, high))?;
     intervals.check_ranges("range", oracle, &ranges(stream)?)
 }
 
@@ -138,8 +153,7 @@ pub fn successors<C: OrderedContender>(
 ) -> Result<(), Error> {
     let stream = &at.session.stream;
     let keys = successors.keys.all();
-    let (answer, times) = at.time::<C, _, _>(|| Ok(()), |()| contender.successor(stream, keys))?;
-    at.keep::<C>("successor", keys.host.len(), &times);
+    let (answer, _) = at.query::<C, _>("successor", keys.host.len(), || contender.successor(stream, keys))?;
     successors.check("successor", &answer(stream)?)
 }
 

@@ -1,6 +1,6 @@
 //! One run of a command: the device, the measurements so far, the progress, and whether to stop.
 
-use crate::measure::{Clock, Times};
+use crate::measure::{Blocker, Clock, Times};
 use crate::record::{Record, Recording};
 use crate::{Error, machine};
 use gpu_primitives::{Device, DeviceKind, Stream};
@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::cell::RefCell;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Whether Ctrl-C was pressed.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -36,6 +37,7 @@ pub struct Session {
     pub runs: usize,
     recording: RefCell<Recording>,
     progress: RefCell<ProgressBar>,
+    blocker: RefCell<Option<Blocker>>,
 }
 
 impl Session {
@@ -49,7 +51,7 @@ impl Session {
         let recording = RefCell::new(machine::describe(&device));
         let progress = RefCell::new(ProgressBar::hidden());
         let warm_ups = if matches!(device.kind(), DeviceKind::Cuda { .. }) { 3 } else { 1 };
-        Ok(Self { device, stream, warm_ups, runs, recording, progress })
+        Ok(Self { device, stream, warm_ups, runs, recording, progress, blocker: RefCell::new(None) })
     }
 
     /// Opens a device for measurements of dictionaries at several sizes, which are powers of two; if there are none, they
@@ -152,6 +154,39 @@ impl Session {
     /// The errors of the operation; [`Error::Interrupted`].
     pub fn time<T>(&self, mut operation: impl FnMut() -> Result<T, Error>) -> Result<(T, Times), Error> {
         self.time_fresh(Clock::Device, self.warm_ups, self.runs, || Ok(()), |()| operation())
+    }
+
+    /// Times calls that queue on the device, without what the host takes ([`measure`](crate::measure)). `call` is about how long
+    /// one takes. Returns `None` on the CPU, where a call is over when it returns, and for calls that wait.
+    ///
+    /// # Errors
+    /// The errors of the operation; [`Error::Interrupted`].
+    pub fn queued(
+        &self,
+        call: Duration,
+        mut operation: impl FnMut() -> Result<(), Error>,
+    ) -> Result<Option<Duration>, Error> {
+        /// The calls in a row, and the time that these may take together, unless two calls take longer.
+        const CALLS: u128 = 8;
+        const TOGETHER: Duration = Duration::from_millis(20);
+        /// The most rows of calls.
+        const ROWS: usize = 5;
+        if !self.is_gpu() {
+            return Ok(None);
+        }
+        let mut blocker = self.blocker.borrow_mut();
+        let blocker = match &mut *blocker {
+            Some(blocker) => blocker,
+            none => none.insert(Blocker::new(&self.stream)?),
+        };
+        let calls = (TOGETHER.as_nanos() / call.as_nanos().max(1)).clamp(2, CALLS) as u32;
+        let mut times = Vec::with_capacity(ROWS);
+        for _ in 0..ROWS.min(self.runs.max(1)) {
+            Self::go_on()?;
+            let Some(time) = blocker.time(&self.stream, calls, &mut operation)? else { return Ok(None) };
+            times.push(time);
+        }
+        Ok(Some(Times::new(times).median()))
     }
 
     /// Like [`time`](Self::time), with a given clock and given numbers of warm-up runs and timed runs. The preparation

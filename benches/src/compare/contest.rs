@@ -111,7 +111,10 @@ impl<K: Number, V: Datum> Contest<K, V> {
     pub fn measure(&self, session: &Session, n: usize, workload: &Workload) -> Result<(), Error> {
         let of = |clock: Clock| self.entrants.iter().filter(move |entrant| entrant.clock == clock);
         let scenario = Scenario::new(session, n, workload)?;
-        of(Clock::Device).try_for_each(|entrant| (entrant.measure)(&scenario, SECTION))?;
+        let measure = |entrant: &Entrant<K, V>, scenario: &Scenario<'_, K, V>| {
+            (entrant.measure)(scenario, SECTION).map_err(|error| error.of(entrant.name))
+        };
+        of(Clock::Device).try_for_each(|entrant| measure(entrant, &scenario))?;
         let on_host = n.min(MOST_ON_HOST);
         let names: Vec<&str> = of(Clock::Host).map(|entrant| entrant.name).collect();
         // If several sizes are larger than what the host takes, it has been measured already.
@@ -125,7 +128,7 @@ impl<K: Number, V: Datum> Contest<K, V> {
         } else {
             scenario
         };
-        of(Clock::Host).try_for_each(|entrant| (entrant.measure)(&scenario, SECTION))
+        of(Clock::Host).try_for_each(|entrant| measure(entrant, &scenario))
     }
 
     /// Runs the comparison as a program: reads the options of `gpu-benches compare` from the command line, measures, and
@@ -154,7 +157,7 @@ impl<K: Number, V: Datum> Contest<K, V> {
             quick: arguments.quick,
             sizes: &arguments.common.sizes,
             workload,
-            peers: &arguments.peer,
+            peers: &arguments.peers,
         };
         output.deliver(run(&options, self.steps(), |session, n, workload| self.measure(session, n, workload))?)
     }

@@ -6,12 +6,12 @@ mod workload;
 pub use contest::{Contest, finish};
 pub use workload::Workload;
 
-use crate::peers::{self, Peer};
+use crate::command::Peers;
+use crate::peers::{self, Told};
 use crate::primitives;
 use crate::record::power;
 use crate::session::Session;
 use crate::{Error, Run};
-use std::path::PathBuf;
 
 /// The section of the records.
 pub const SECTION: &str = "compare";
@@ -30,7 +30,7 @@ pub struct Options<'a> {
     /// The workload.
     pub workload: Workload,
     /// Programs that measure the same rows with other structures.
-    pub peers: &'a [PathBuf],
+    pub peers: &'a Peers,
 }
 
 /// Measures everything. `dictionaries` must measure a [`Contest`] with the key and value types of the workload, which
@@ -63,10 +63,12 @@ pub fn run(
     for &n in &sizes {
         workload.check(n)?;
     }
+    let peers = options.peers.open()?;
     // Data, queries and answers, a dictionary, and several times as much for its merges and sorts.
     session.expect_room(largest, 12 * (workload.key_bits / 8 + workload.value_bytes))?;
     session.tell("elements", sizes.iter().map(|&n| power(n)).collect::<Vec<_>>().join(", "));
     session.tell("workload", workload.describe(largest));
+    session.tell("batch", workload.batch_in_words());
     session.tell(
         "on the host",
         format!("the structures on the host have {} elements and one thread", power(largest.min(MOST_ON_HOST))),
@@ -77,10 +79,10 @@ pub fn run(
             dictionaries(&session, n, workload)?;
             primitives::measure_all(&session, n)?;
         }
-        let peers = options.peers.iter().map(Peer::new);
-        peers.into_iter().try_for_each(|peer| {
-            peers::measure(&session, &peer, SECTION)?;
-            peers::measure(&session, &peer, primitives::SECTION)
+        let told = Told { keys: workload.keys, key_bits: workload.key_bits, value_bytes: workload.value_bytes };
+        peers.iter().try_for_each(|peer| {
+            peers::measure(&session, peer, SECTION, told)?;
+            peers::measure(&session, peer, primitives::SECTION, Told::default())
         })
     };
     let outcome = measure();

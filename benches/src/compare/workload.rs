@@ -61,14 +61,20 @@ impl Workload {
         Ok(())
     }
 
+    /// Says how the batches are chosen.
+    #[must_use]
+    pub fn batch_in_words(&self) -> String {
+        self.batch.map_or_else(|| String::from("a sixteenth of the elements"), power)
+    }
+
     /// Describes the workload.
     #[must_use]
     pub fn describe(&self, n: usize) -> String {
         let Self { keys, deletions, absent, value_bytes, key_bits, .. } = self;
-        let keys = format!("{keys:?}").to_lowercase();
         format!(
-            "{keys} keys of {key_bits} bits, values of {value_bytes} bytes, batches of {}; mixed updates have {:.0} % \
+            "{} keys of {key_bits} bits, values of {value_bytes} bytes, batches of {}; mixed updates have {:.0} % \
              deletions, mixed lookups {:.0} % absent keys",
+            keys.name(),
             power(self.batch(n)),
             deletions * 100.0,
             absent * 100.0

@@ -11,8 +11,8 @@
 //! - **What is timed.** The call itself, by [`Contender::CLOCK`]: events on the stream for structures on the device, the host's
 //!   clock for others. Queries return an [`Answer`], a function that brings the result to the host; it is not timed. `empty`,
 //!   `build` before an update, `contents` and `bytes` are not timed either.
-//! - **What is checked.** All contents after each update, in key order, and every answer. A wrong one ends the run with the row
-//!   and the index.
+//! - **What is checked.** All contents after each update, in key order, and every answer. A wrong one ends the run; the
+//!   error names the structure, the row and the index.
 //! - **Semantics.** Of equal keys the last one counts. If `update` both inserts and deletes a key, the deletion wins.
 //! - **Runs.** A structure on the device has warm-up runs and as many timed runs as ours. One on the host has at most 2^19
 //!   elements, and up to three runs.

@@ -13,6 +13,8 @@ use crate::session::Session;
 use crate::{Error, Run};
 use published::Published;
 
+/// What the names of all sections of the paper begin with.
+pub const PREFIX: &str = "paper ";
 /// The section of the insertion table.
 pub const INSERTION: &str = "paper insertion";
 /// The time of each insertion.

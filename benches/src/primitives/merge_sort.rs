@@ -1,10 +1,11 @@
-//! The merge sort of pairs.
+//! The merge sort of keys and of pairs.
 
 use super::{expect, time};
 use crate::data::random_u32;
 use crate::session::Session;
 use gpu_primitives::compare::Less;
 use gpu_primitives::merge_sort;
+use rayon::slice::ParallelSliceMut;
 
 pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error> {
     let stream = &session.stream;
@@ -15,8 +16,11 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
     time(session, "merge_sort_pairs_comparator", len, 16.0, || {
         merge_sort::pairs(stream, (&keys, &values), (&mut sorted, &mut places), Less)
     })?;
+    let mut keys_alone = stream.uninit::<u32>(len)?;
+    time(session, "merge_sort_keys", len, 8.0, || merge_sort::keys(stream, &keys, &mut keys_alone, Less))?;
     let mut expected: Vec<(u32, u32)> = host.into_iter().zip(numbers).collect();
-    expected.sort();
+    expected.par_sort_unstable();
+    expect("merge-sorted keys alone", &keys_alone.to_vec(stream)?, expected.iter().map(|pair| pair.0))?;
     expect("merge-sorted keys", &sorted.to_vec(stream)?, expected.iter().map(|pair| pair.0))?;
     expect("merge-sorted values", &places.to_vec(stream)?, expected.iter().map(|pair| pair.1))
 }

@@ -3,28 +3,37 @@
 //! One file per primitive measures its rows. Every timed result is checked.
 
 mod bits;
+mod differences;
 mod histogram;
 mod merge;
 mod merge_sort;
 mod multisplit;
 mod order_statistics;
+mod permute;
 mod reduce;
+mod row_top_k;
 mod runs;
 mod scan;
 mod search;
+mod segmented_scan;
 mod segmented_sort;
 mod select;
+mod sets;
 mod sort;
 mod top_k;
 mod transfer;
 mod transform;
 
-use crate::peers::{self, Peer};
+use crate::command::Peers;
+use crate::data::random_u32;
+use crate::peers::{self, Peer, Told};
 use crate::record::{Record, Recording, power};
+use crate::report::ahead;
 use crate::session::Session;
+use crate::view::pivot::distinct;
 use crate::view::{Block, NONE, Table, number, optional, ratio, spread};
 use crate::{Error, names};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The section of the records.
 pub const SECTION: &str = "primitives";
@@ -66,8 +75,13 @@ const SUITES: &[Suite] = &[
     Suite { name: "transform", measure: transform::measure, gpu_sizes: &[27] },
     Suite { name: "top_k", measure: top_k::measure, gpu_sizes: &[24, 27] },
     Suite { name: "order_statistics", measure: order_statistics::measure, gpu_sizes: &[24, 27] },
-    Suite { name: "merge_sort", measure: merge_sort::measure, gpu_sizes: &[24] },
+    Suite { name: "merge_sort", measure: merge_sort::measure, gpu_sizes: &[20, 24, 27] },
     Suite { name: "search", measure: search::measure, gpu_sizes: &[21, 24, 27] },
+    Suite { name: "sets", measure: sets::measure, gpu_sizes: &[20, 24, 26] },
+    Suite { name: "permute", measure: permute::measure, gpu_sizes: &[20, 24, 27] },
+    Suite { name: "differences", measure: differences::measure, gpu_sizes: &[20, 24, 27] },
+    Suite { name: "segmented_scan", measure: segmented_scan::measure, gpu_sizes: &[26] },
+    Suite { name: "row_top_k", measure: row_top_k::measure, gpu_sizes: &[24] },
 ];
 
 /// What to measure.
@@ -77,7 +91,7 @@ pub struct Options<'a> {
     /// The numbers of elements; if empty, sizes that suit the device.
     pub sizes: &'a [usize],
     /// Peer programs; if empty, CUB if there is `nvcc` and the device is a GPU.
-    pub peers: &'a [PathBuf],
+    pub peers: &'a Peers,
     /// A folder with the headers of another version of CUB.
     pub cub: Option<&'a Path>,
     /// The suites to measure; if empty, all.
@@ -102,6 +116,10 @@ pub fn run(options: &Options<'_>) -> Result<crate::Run, Error> {
         [] => vec![1 << CPU_SIZE],
         asked => asked.to_vec(),
     };
+    let mut peers = options.peers.open()?;
+    if peers.is_empty() && session.is_gpu() {
+        peers.extend(Peer::cub(options.cub, options.peers.silence())?);
+    }
     session.expect_steps(suites().map(|suite| sizes(suite).len()).sum());
     let measure = || {
         for suite in suites() {
@@ -110,11 +128,7 @@ pub fn run(options: &Options<'_>) -> Result<crate::Run, Error> {
                 (suite.measure)(&session, len)?;
             }
         }
-        let peers = match options.peers {
-            [] if session.is_gpu() => Peer::cub(options.cub)?.into_iter().collect(),
-            named => named.iter().map(Peer::new).collect::<Vec<_>>(),
-        };
-        peers.iter().try_for_each(|peer| peers::measure(&session, peer, SECTION))
+        peers.iter().try_for_each(|peer| peers::measure(&session, peer, SECTION, Told::default()))
     };
     let outcome = measure();
     Ok(crate::Run { recording: session.finish(), outcome })
@@ -142,29 +156,49 @@ pub fn steps() -> usize {
 #[must_use]
 pub fn table(recording: &Recording, reference: Option<&[Record]>) -> Block {
     let has_peer = recording.section(SECTION).any(|record| record.peer_value.is_some());
-    let columns = ["row", "n", "M/s", "GB/s", "of a copy", "spread"]
+    // What is compared comes first, so that it is seen on a narrow screen.
+    let has_queued = recording.section(SECTION).any(|record| record.queued.or(record.queued_peer_value).is_some());
+    let columns = ["row", "n", "M/s"]
         .into_iter()
+        .chain(reference.map(|_| "H200 M/s"))
         .chain(has_peer.then_some(["peer M/s", "ratio"]).into_iter().flatten())
-        .chain(reference.map(|_| "H200 M/s"));
+        .chain(has_queued.then_some("queued M/s"))
+        .chain((has_queued && has_peer).then_some(["peer queued M/s", "queued ratio"]).into_iter().flatten())
+        .chain(has_peer.then_some("fastest peer"))
+        .chain(["GB/s", "of a copy", "spread"]);
     let mut table = Table::new(1, columns);
+    let column = |table: &Table, name: &str| table.columns.iter().position(|column| column == name);
+    let (ours, peers) = (column(&table, "M/s"), column(&table, "peer M/s"));
+    let (ours_queued, peers_queued) = (column(&table, "queued M/s"), column(&table, "peer queued M/s"));
     for record in recording.section(SECTION) {
         let gigabytes = record.bytes.map(|bytes| record.value * bytes / 1e3);
-        let mut row = vec![
-            names::title(&record.row),
-            power(record.n as usize),
-            number(record.value),
-            optional(gigabytes),
-            share_of_copy(recording, record).map_or_else(|| NONE.into(), |share| format!("{:.0} %", 100.0 * share)),
-            spread(record),
-        ];
-        if has_peer {
-            row.extend([optional(record.peer_value), ratio(record.ratio())]);
-        }
+        let mut row = vec![names::title(&record.row), power(record.n as usize), number(record.value)];
         if let Some(reference) = reference {
             let largest = reference.iter().filter(|other| other.row == record.row).max_by_key(|other| other.n);
             row.push(optional(largest.map(|largest| largest.value)));
         }
-        table.hints.push(names::explain(&record.row).map_or_else(String::new, |it| it.text.into()));
+        if has_peer {
+            row.extend([optional(record.peer_value), ratio(record.ratio())]);
+        }
+        if has_queued {
+            row.push(optional(record.queued));
+        }
+        if has_queued && has_peer {
+            row.extend([optional(record.queued_peer_value), ratio(record.queued_ratio())]);
+        }
+        if has_peer {
+            let peers = [&record.peer, &record.queued_peer].into_iter().flatten().cloned();
+            row.push(Some(distinct(peers).join(", ")).filter(|names| !names.is_empty()).unwrap_or_else(|| NONE.into()));
+        }
+        let share = share_of_copy(recording, record);
+        row.extend([
+            optional(gigabytes),
+            share.map_or_else(|| NONE.into(), |share| format!("{:.0} %", 100.0 * share)),
+            spread(record),
+        ]);
+        table.hint(&record.row);
+        let queued = record.as_queued().and_then(|queued| ahead(&queued, ours_queued, peers_queued));
+        table.best.push(ahead(record, ours, peers).into_iter().chain(queued).collect());
         table.push(row);
     }
     Block::Table(table)
@@ -186,11 +220,33 @@ fn time(
     name: impl Into<String>,
     len: usize,
     bytes: f64,
+    operation: impl FnMut() -> Result<(), gpu_primitives::Error>,
+) -> Result<(), Error> {
+    time_work(session, name, len, len, bytes, operation)
+}
+
+/// Like [`time`], for operations whose rate counts other elements than those that give the row its size.
+fn time_work(
+    session: &Session,
+    name: impl Into<String>,
+    len: usize,
+    work: usize,
+    bytes: f64,
     mut operation: impl FnMut() -> Result<(), gpu_primitives::Error>,
 ) -> Result<(), Error> {
     let ((), times) = session.time(|| Ok(operation()?))?;
-    session.keep(Record::new(SECTION, "gpu-primitives", name, "", len).rate(len, &times).bytes(bytes));
+    let queued = session.queued(times.median(), || Ok(operation()?))?;
+    let record = Record::new(SECTION, "gpu-primitives", name, "", len).rate(work, &times).queued(queued);
+    session.keep(record.bytes(bytes));
     Ok(())
+}
+
+/// Returns the offsets of segments whose boundaries are random: `len / mean` of them.
+fn random_offsets(len: usize, mean: usize) -> Vec<u32> {
+    let cuts = random_u32(7, (len / mean).saturating_sub(1)).into_iter().map(|cut| cut % (len as u32 + 1));
+    let mut offsets: Vec<u32> = cuts.chain([0, len as u32]).collect();
+    offsets.sort_unstable();
+    offsets
 }
 
 /// Checks a timed result.

@@ -6,7 +6,7 @@ use crate::session::Session;
 use gpu_primitives::scan::Sum;
 use gpu_primitives::{DeviceValue, reduce};
 
-/// The length of the segments.
+/// The length of the segments: of each, or on average.
 const SEGMENT: usize = 64;
 
 pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error> {
@@ -26,14 +26,20 @@ pub(super) fn measure_segments(session: &Session, len: usize) -> Result<(), crat
     let stream = &session.stream;
     let host = random_u32(len as u64, len);
     let input = stream.upload(&host)?;
-    let segments = len / SEGMENT;
-    let offsets: Vec<u32> = (0..=segments).map(|segment| (segment * SEGMENT) as u32).collect();
-    let offsets = stream.upload(&offsets)?;
-    let mut sums = stream.uninit::<u32>(segments)?;
-    time(session, "segmented_reduce_sum_u32_L64", len, 4.0 + 8.0 / SEGMENT as f64, || {
-        reduce::segmented(stream, &input, &offsets, &mut sums, Sum)
-    })?;
-    let expected =
-        host.chunks_exact(SEGMENT).map(|chunk| chunk.iter().fold(0, |sum: u32, &number| sum.wrapping_add(number)));
-    expect("sums of segments", &sums.to_vec(stream)?, expected)
+    // The last of the equal segments may be shorter.
+    let equal: Vec<u32> = (0..len).step_by(SEGMENT).chain([len]).map(|offset| offset as u32).collect();
+    for (name, offsets) in [
+        ("segmented_reduce_sum_u32_L64", equal),
+        ("segmented_reduce_sum_u32_random_L64", super::random_offsets(len, SEGMENT)),
+    ] {
+        let on_device = stream.upload(&offsets)?;
+        let mut sums = stream.uninit::<u32>(offsets.len() - 1)?;
+        time(session, name, len, 4.0 + 8.0 / SEGMENT as f64, || {
+            reduce::segmented(stream, &input, &on_device, &mut sums, Sum)
+        })?;
+        let sum = |segment: &[u32]| segment.iter().fold(0, |sum: u32, &number| sum.wrapping_add(number));
+        let expected = offsets.windows(2).map(|ends| sum(&host[ends[0] as usize..ends[1] as usize]));
+        expect("sums of segments", &sums.to_vec(stream)?, expected)?;
+    }
+    Ok(())
 }

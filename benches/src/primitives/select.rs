@@ -1,8 +1,10 @@
-//! Selection and partition of random numbers, half of which pass.
+//! Selection and partition of random numbers: half of them pass, or a third goes to each of three parts.
 
 use super::{expect, time};
 use crate::data::random_u32;
 use crate::session::Session;
+use gpu_primitives::multisplit;
+use gpu_primitives::operator::bucket;
 use gpu_primitives::select::{self, Masked};
 
 pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error> {
@@ -23,5 +25,16 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
     expect("count of the selection", &counts, std::iter::once(passing.len() as u64))?;
 
     time(session, "partition_two_buckets", len, 8.0, || select::partition(stream, &input, &mut output, odd).map(drop))?;
-    expect("partition", &output.to_vec(stream)?, passing.iter().chain(&rest).copied())
+    expect("partition", &output.to_vec(stream)?, passing.iter().chain(&rest).copied())?;
+
+    let flags: Vec<u8> = host.iter().map(|number| (number % 2) as u8).collect();
+    let flags = stream.upload(&flags)?;
+    time(session, "select_flagged_50pct", len, 7.0, || select::flagged(stream, &input, &flags, &mut output).map(drop))?;
+    expect("flagged numbers", &output.slice(..passing.len())?.to_vec(stream)?, passing.iter().copied())?;
+
+    time(session, "partition_three_way", len, 8.0, || {
+        multisplit::keys(stream, &input, &mut output, 3, bucket!(|x: u32| x / 0x5555_5556)).map(drop)
+    })?;
+    let part = |wanted: u32| host.iter().copied().filter(move |number| number / 0x5555_5556 == wanted);
+    expect("three parts", &output.to_vec(stream)?, part(0).chain(part(1)).chain(part(2)))
 }

@@ -30,7 +30,14 @@ pub(super) fn measure_u64(session: &Session, len: usize) -> Result<(), crate::Er
     let keys = stream.upload(&host)?;
     let mut keys_out = stream.uninit::<u64>(len)?;
     time(session, "sort_keys_u64", len, 136.0, || sort::keys(stream, &keys, &mut keys_out, Options::new()))?;
-    let mut expected = host;
+    let values = stream.upload(&(0..len as u32).collect::<Vec<_>>())?;
+    let (mut pair_keys, mut values_out) = (stream.uninit::<u64>(len)?, stream.uninit::<u32>(len)?);
+    time(session, "sort_pairs_u64_u32", len, 200.0, || {
+        sort::pairs(stream, (&keys, &values), (&mut pair_keys, &mut values_out), Options::new())
+    })?;
+    let mut expected: Vec<(u64, u32)> = host.into_iter().zip(0..).collect();
     expected.par_sort_unstable();
-    expect("sort 64-bit keys", &keys_out.to_vec(stream)?, expected.into_iter())
+    expect("sort 64-bit keys", &keys_out.to_vec(stream)?, expected.iter().map(|pair| pair.0))?;
+    expect("keys of 64-bit pairs", &pair_keys.to_vec(stream)?, expected.iter().map(|pair| pair.0))?;
+    expect("values of 64-bit pairs", &values_out.to_vec(stream)?, expected.iter().map(|pair| pair.1))
 }

@@ -41,8 +41,12 @@ pub fn render(title: &str, blocks: &[Block]) -> String {
 }
 
 fn render_table(table: &Table) -> String {
-    let cell = |column: usize, text: &str, hint: Option<&String>| {
-        let class = if column < table.words { "" } else { " class=\"number\"" };
+    let cell = |column: usize, text: &str, hint: Option<&String>, is_best: bool| {
+        let class = match (column < table.words, is_best) {
+            (true, _) => "",
+            (false, false) => " class=\"number\"",
+            (false, true) => " class=\"number best\"",
+        };
         let hint = hint.filter(|hint| column == 0 && !hint.is_empty());
         let hint = hint.map_or_else(String::new, |hint| format!(" title=\"{}\"", escape(hint)));
         // A flag of a change.
@@ -64,7 +68,8 @@ fn render_table(table: &Table) -> String {
         .enumerate()
         .map(|(index, row)| {
             let hint = table.hints.get(index);
-            let cells: String = row.iter().enumerate().map(|(column, text)| cell(column, text, hint)).collect();
+            let cell = |(column, text): (usize, &String)| cell(column, text, hint, table.is_best(index, column));
+            let cells: String = row.iter().enumerate().map(cell).collect();
             format!("<tr>{cells}</tr>\n")
         })
         .collect();

@@ -25,7 +25,13 @@ fn render_table(table: &Table) -> String {
     let rule: Vec<String> =
         (0..table.columns.len()).map(|column| if column < table.words { "---" } else { "---:" }.into()).collect();
     let head = [line(&table.columns), line(&rule)];
-    head.into_iter().chain(table.rows.iter().map(|row| line(row))).collect()
+    let bold = |row: usize, cells: &[String]| -> Vec<String> {
+        let cell = |(column, text): (usize, &String)| {
+            if table.is_best(row, column) { format!("**{text}**") } else { text.clone() }
+        };
+        cells.iter().enumerate().map(cell).collect()
+    };
+    head.into_iter().chain(table.rows.iter().enumerate().map(|(row, cells)| line(&bold(row, cells)))).collect()
 }
 
 /// Converts a title to a file name.
@@ -43,9 +49,10 @@ mod tests {
     #[test]
     fn tables_are_rows_between_bars() {
         let mut table = Table::new(1, ["row", "M/s"]);
+        table.best.push(vec![1]);
         table.push(["lookup".into(), "7".into()]);
         let text = render(&[Block::Heading("A".into()), Block::Table(table)], |_, _| String::new());
-        assert_eq!(text, "## A\n\n| row | M/s |\n| --- | ---: |\n| lookup | 7 |\n");
+        assert_eq!(text, "## A\n\n| row | M/s |\n| --- | ---: |\n| lookup | **7** |\n");
         assert_eq!(slug("Insertion: b = 2^19, all r"), "insertion-b-2-19-all-r");
     }
 }

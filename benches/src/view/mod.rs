@@ -7,6 +7,7 @@ pub mod pivot;
 pub mod plot;
 pub mod text;
 
+use crate::names;
 use crate::record::Record;
 use plot::Plot;
 
@@ -36,13 +37,26 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
     /// What a reader sees who points at the first cell of a row; for the first rows, or for none.
     pub hints: Vec<String>,
+    /// The columns of the winners of a row; for the first rows, or for none.
+    pub best: Vec<Vec<usize>>,
 }
 
 impl Table {
     /// Creates a table without rows.
     #[must_use]
     pub fn new<'a>(words: usize, columns: impl IntoIterator<Item = &'a str>) -> Self {
-        Self { columns: columns.into_iter().map(str::to_owned).collect(), words, rows: Vec::new(), hints: Vec::new() }
+        Self { columns: columns.into_iter().map(str::to_owned).collect(), words, ..Self::default() }
+    }
+
+    /// Adds what a reader sees who points at the next row: what a row of measurements is.
+    pub fn hint(&mut self, row: &str) {
+        self.hints.push(names::explain(row).map_or_else(String::new, |known| known.text.into_owned()));
+    }
+
+    /// Returns whether the number in a cell is the best of its row.
+    #[must_use]
+    pub fn is_best(&self, row: usize, column: usize) -> bool {
+        self.best.get(row).is_some_and(|columns| columns.contains(&column))
     }
 
     /// Adds a row.

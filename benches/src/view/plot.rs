@@ -22,6 +22,8 @@ const BAR: f64 = 9.0;
 const CHARACTER: f64 = 7.2;
 /// The width of the label of a tick, and the space around it.
 const LABEL: f64 = 40.0;
+/// The largest share of the width for the names of rows.
+const MOST_OF_WIDTH: f64 = 0.56;
 /// The number of colours in the style sheet.
 const COLOURS: usize = 8;
 
@@ -65,7 +67,7 @@ pub enum Marks {
 pub struct Mark {
     /// The number.
     pub value: f64,
-    /// The worst and the best run, if there were several: shown as a thin line.
+    /// The worst and the best run, if there were several: shown as a thin line, for bars up to the end of the axis.
     pub spread: Option<(f64, f64)>,
     /// What a reader sees who points at it.
     pub hover: String,
@@ -199,13 +201,24 @@ impl Plot {
         )
     }
 
+    /// Returns whether there are marks of a series.
+    fn has(&self, series: usize) -> bool {
+        match &self.marks {
+            Marks::Lines(lines) => lines.get(series).is_some_and(|line| !line.is_empty()),
+            Marks::Dots(rows) | Marks::Bars(rows) => {
+                rows.iter().any(|(_, marks)| marks.get(series).is_some_and(Option::is_some))
+            }
+        }
+    }
+
     /// Returns the legend: names and colours, as many per line as fit.
     fn legend(&self) -> (String, f64) {
         if self.series.len() < 2 {
             return (String::new(), 4.0);
         }
         let (mut text, mut x, mut y) = (String::new(), 4.0, 14.0);
-        for (index, name) in self.series.iter().enumerate() {
+        // A colour that nothing in the plot has would only be looked for.
+        for (index, name) in self.series.iter().enumerate().filter(|(index, _)| self.has(*index)) {
             let width = 26.0 + name.chars().count() as f64 * CHARACTER;
             if x > 4.0 && x + width > WIDTH {
                 (x, y) = (4.0, y + ROW);
@@ -274,16 +287,25 @@ impl Plot {
     /// Returns rows of dots or bars.
     fn rows(&self, rows: &[(String, Vec<Option<Mark>>)], top: f64, are_bars: bool) -> (String, f64) {
         let longest = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-        let left = 12.0 + (longest as f64 * CHARACTER).min(WIDTH / 2.0);
-        // A bar per series, one below the other; dots share a line.
-        let height = if are_bars { (self.series.len().max(1) as f64 * BAR + 8.0).max(ROW) } else { ROW };
-        let bottom = top + 4.0 + rows.len() as f64 * height;
-        let numbers = |mark: &Mark| [mark.value, mark.spread.map_or(mark.value, |(_, high)| high)];
+        let left = 12.0 + (longest as f64 * CHARACTER).min(WIDTH * MOST_OF_WIDTH);
+        // A bar per mark, one below the other; dots share a line.
+        let height = |marks: &[Option<Mark>]| match marks.iter().flatten().count() {
+            count if are_bars => (count as f64 * BAR + 8.0).max(ROW),
+            _ => ROW,
+        };
+        let bottom = top + 4.0 + rows.iter().map(|(_, marks)| height(marks)).sum::<f64>();
+        // One slow or fast run must not shrink all bars: their axis ends at the longest bar, and spreads are cut off there.
+        let numbers = |mark: &Mark| match mark.spread {
+            Some((low, high)) if !are_bars => [low, mark.value, high],
+            _ => [mark.value; 3],
+        };
         let values = rows.iter().flat_map(|(_, marks)| marks.iter().flatten().flat_map(numbers));
         let x = Scale::new(&self.x, values, left, WIDTH - left - RIGHT);
         let mut text = self.bottom_axis(&x, top, bottom);
-        for (row, (name, marks)) in rows.iter().enumerate() {
-            let middle = top + 4.0 + (row as f64 + 0.5) * height;
+        let mut start = top + 4.0;
+        for (name, marks) in rows {
+            let middle = start + height(marks) / 2.0;
+            start += height(marks);
             let _ = writeln!(
                 text,
                 "<text text-anchor=\"end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
@@ -294,11 +316,12 @@ impl Plot {
             if !are_bars {
                 let _ = writeln!(text, "<path class=\"grid\" d=\"M{left:.1} {middle:.1}H{:.1}\"/>", WIDTH - RIGHT);
             }
-            for (index, mark) in marks.iter().enumerate() {
-                let Some(mark) = mark else { continue };
+            let shown: Vec<(usize, &Mark)> =
+                marks.iter().enumerate().filter_map(|(index, mark)| Some((index, mark.as_ref()?))).collect();
+            for (place, &(index, mark)) in shown.iter().enumerate() {
                 let colour = index % COLOURS;
                 let at =
-                    if are_bars { middle + (index as f64 - (marks.len() as f64 - 1.0) / 2.0) * BAR } else { middle };
+                    if are_bars { middle + (place as f64 - (shown.len() as f64 - 1.0) / 2.0) * BAR } else { middle };
                 let place = x.place(mark.value);
                 let series = self.series.get(index).map_or("", String::as_str);
                 let title = format!("<title>{}: {}</title>", escape(series), escape(&mark.hover));
@@ -313,7 +336,8 @@ impl Plot {
                     )
                 };
                 if let Some((low, high)) = mark.spread.filter(|(low, _)| *low > 0.0) {
-                    let (low, high) = (x.place(low).max(left), x.place(high));
+                    let end = x.start + x.length;
+                    let (low, high) = (x.place(low).max(left), x.place(high).min(end));
                     let _ = writeln!(text, "<path class=\"spread\" d=\"M{low:.1} {at:.1}H{high:.1}\"/>");
                 }
             }
@@ -385,6 +409,34 @@ mod tests {
             let svg = plot.to_svg_file();
             assert!(svg.contains("a &amp; b") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         }
+    }
+
+    #[test]
+    fn bars_end_with_the_axis_and_stand_beside_their_names() {
+        let wide = Mark { value: 1.0, spread: Some((0.5, 3.0)), hover: "1".into() };
+        let plot = Plot {
+            title: String::new(),
+            x: Axis::linear("share"),
+            y: Axis::default(),
+            series: ["first", "nowhere", "last"].map(String::from).to_vec(),
+            marks: Marks::Bars(vec![
+                ("both".into(), vec![Some(wide.clone()), None, Some(Mark::new(0.5))]),
+                ("alone".into(), vec![None, None, Some(Mark::new(0.25))]),
+            ]),
+        };
+        let svg = plot.to_svg();
+        assert!(svg.contains(">first<") && svg.contains(">last<") && !svg.contains(">nowhere<"), "{svg}");
+        // The spread to 3 ends where the bar of 1 does.
+        let end = format!("H{:.1}", WIDTH - RIGHT);
+        assert!(svg.lines().any(|line| line.contains("spread") && line.contains(&end)), "{svg}");
+        let attribute = |line: &str, name: &str| -> f64 {
+            let (_, rest) = line.split_once(&format!(" {name}=\"")).unwrap();
+            rest.split_once('"').unwrap().0.parse().unwrap()
+        };
+        let bar = svg.lines().rfind(|line| line.contains("<rect class=\"bar")).unwrap();
+        let name = svg.lines().find(|line| line.contains(">alone<")).unwrap();
+        let middle = attribute(bar, "y") + attribute(bar, "height") / 2.0;
+        assert!((middle - (attribute(name, "y") - 4.0)).abs() < 1.5, "the bar at {middle} is not beside {name}");
     }
 
     #[test]
