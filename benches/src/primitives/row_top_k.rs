@@ -21,7 +21,7 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
         let input = stream.upload(&host)?;
         let (mut keys, mut positions) = (stream.uninit::<u32>(rows * k)?, stream.uninit::<u32>(rows * k)?);
         time(session, format!("top_{k}_of_rows_of_{columns}"), rows * columns, 4.0, || {
-            top_k::segmented_largest(stream, &input, Rows::of_len(columns), k, &mut keys, &mut positions)
+            top_k::segmented_largest(stream, &input, Rows::of_len(columns), k, (&mut keys, &mut positions))
         })?;
         let best = |row: &[u32]| -> Vec<(u32, u32)> {
             let mut row: Vec<(u32, u32)> = row.iter().copied().zip(0..).collect();
