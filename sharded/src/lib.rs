@@ -60,6 +60,7 @@ mod options;
 mod ordered;
 mod partition;
 mod plan;
+pub mod primitives;
 mod shard;
 mod sharded;
 mod threads;
