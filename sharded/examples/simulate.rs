@@ -137,14 +137,18 @@ fn main() -> Result<(), Error> {
 
     let sorted = number("--sorted", SIMULATED as f64) as usize;
     let (sort_ns, merge_ns) = (number("--sort-ns", 0.033), number("--merge-ns", 0.0125));
-    println!("\n{keys} pairs per rank and side; {sort_ns} ns per pair to sort, {merge_ns} ns per pair to merge up to 32 runs");
+    println!(
+        "\n{keys} pairs per rank and side; {sort_ns} ns per pair to sort, {merge_ns} ns per pair to merge up to 32 runs"
+    );
     println!("{sorted} pairs per rank were really sorted\n");
     println!("| ranks | call | steps | bytes sent per pair | link | GPU | all ranks |");
     println!("| --- | --- | --- | --- | --- | --- | --- |");
     for case in cases().into_iter().skip(2) {
         let passes = if case.ranks > 32 { 2.0 } else { 1.0 };
         let device = [Some(keys * (sort_ns + merge_ns * passes) * 1e-9), None];
-        for (call, (account, device)) in ["sort", "join"].into_iter().zip(primitives(&case, sorted)?.into_iter().zip(device)) {
+        for (call, (account, device)) in
+            ["sort", "join"].into_iter().zip(primitives(&case, sorted)?.into_iter().zip(device))
+        {
             let bytes = account.sent.max(account.received) as f64 / sorted as f64;
             let steps = account.gathers + account.exchanges;
             // What was sent, with the samples; and what more pairs would add.
