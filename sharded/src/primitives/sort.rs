@@ -28,8 +28,8 @@
 //! 3. One exchange moves keys and values: a shard gets a sorted run from each other.
 //! 4. Each shard merges its runs, 32 at a time.
 //!
-//! Nothing of the exchange overlaps with the sorts and merges of the same call. A shard holds its input, a sorted copy, and then what it
-//! gets and what it merges: four times its part.
+//! Nothing of the exchange overlaps with the sorts and merges of the same call. A shard holds its input, what it gets, and a sorted
+//! copy before that or what it has merged after it: three times its part, and what the radix sort needs.
 
 use super::call::{Turn, lens};
 use super::routes::{Column, Routes};
@@ -128,6 +128,7 @@ fn sorted<K: Key, V: Pod>(
         let (mut codes_to, mut values_to) = turn.vote(rooms())?;
         let columns = vec![Column::new(&codes, &mut codes_to), Column::new(&values, &mut values_to)];
         let moved = routes.exchange(turn, columns)?;
+        drop((codes, values));
         let first = turn.world.first_shard();
         let runs = (0..turn.own_shards()).map(|own| routes.runs_of(first + own)).collect();
         (codes_to, values_to, runs, moved)

@@ -17,7 +17,7 @@ use core::ops::Range;
 use gpu_dictionary::KeyCode;
 use gpu_primitives::{DeviceVec, Error, Stream, permute, search};
 
-/// The samples per cut and round.
+/// The samples per cut and round; two for each shard if there are more shards.
 const SAMPLES: usize = 128;
 /// The samples per round that are counted, of all cuts together: if there are more, some are left out, but not below
 /// [`COUNTED_PER_CUT`].
@@ -124,7 +124,9 @@ pub(crate) fn cuts<C: KeyCode>(
         },
     };
     let mut searches: Vec<Search> = targets.iter().map(new).collect();
-    let samples = SAMPLES.max(2 * lens.len());
+    // One more than a multiple of the shards: then no two of them have samples at the same places of windows of one length. If keys are in random
+    // order, such samples would be much the same.
+    let samples = (SAMPLES / lens.len()).max(2) * lens.len() + 1;
     while searches.iter().any(|search| search.found.is_none()) {
         let open = || searches.iter().enumerate().filter(|(_, search)| search.found.is_none());
         let positions: Vec<Vec<Vec<u64>>> =
