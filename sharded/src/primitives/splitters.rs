@@ -21,7 +21,7 @@ use gpu_primitives::{DeviceVec, Error, Stream, permute, search};
 const SAMPLES: usize = 128;
 /// The samples per round that are counted, of all cuts together: if there are more, some are left out, but not below
 /// [`COUNTED_PER_CUT`].
-const COUNTED: usize = 8192;
+const COUNTED: usize = 2048;
 const COUNTED_PER_CUT: usize = 16;
 
 /// A cut that is searched for.
