@@ -39,6 +39,7 @@ pages! {
     select "select.md"
     sets "sets.md"
     sharded "sharded.md"
+    sharded_primitives "sharded-primitives.md"
     tables "tables.md"
     sort "sort.md"
     sorted_array "sorted-array.md"

@@ -2,6 +2,10 @@
 //! keeps an account of the bytes and steps. The account gives the time of the links; the time of the GPUs is measured by the
 //! example `rates`, and passed here.
 //!
+//! The second table is about sorts and joins of pairs. Their time on a GPU has not been measured on several GPUs: that of a sort is made up of
+//! what one H200 takes to sort pairs, and to merge runs of them. `--sorted` is how many pairs each rank really sorts: more of them need
+//! more rounds of samples.
+//!
 //! ```sh
 //! cargo run --release -p gpu-sharded --example simulate -- \
 //!     --keys 16777216 --insert-ns 0.051 --lookup-ns 0.071        # of four local shards, per key
@@ -9,6 +13,7 @@
 
 use gpu_lsm::GpuLsm;
 use gpu_primitives::{Device, Error};
+use gpu_sharded::primitives::{join, sort};
 use gpu_sharded::{Account, Link, Modelled, Options, Sharded, Threads, World};
 use std::time::Duration;
 
@@ -36,19 +41,41 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Runs an insertion and a lookup. Returns what rank 0 has sent, received and waited for in each.
-fn simulate(case: &Case) -> Result<[Account; 2], Error> {
-    let (engines, accounts): (Vec<_>, Vec<_>) =
-        Threads::ranks(case.ranks).into_iter().map(|engine| Modelled::new(engine, case.link)).unzip();
-    let account = || accounts[0].lock().map_or_else(|account| *account.into_inner(), |account| *account);
-    let since = |before: &Account, after: Account| Account {
+/// The calls of a rank. It is given its number, its world, and what tells the account of rank 0.
+type Calls<'a> = &'a (dyn Fn(usize, World, &dyn Fn() -> Account) -> Result<[Account; 2], Error> + Sync);
+
+fn since(before: &Account, after: Account) -> Account {
+    Account {
         gathers: after.gathers - before.gathers,
         exchanges: after.exchanges - before.exchanges,
         sent: after.sent - before.sent,
         received: after.received - before.received,
         time: after.time - before.time,
-    };
-    let rank = |rank: usize, world: World| -> Result<[Account; 2], Error> {
+    }
+}
+
+/// Runs calls on all ranks. Returns what rank 0 has sent, received and waited for in each of two.
+fn simulate(case: &Case, calls: Calls<'_>) -> Result<[Account; 2], Error> {
+    let (engines, accounts): (Vec<_>, Vec<_>) =
+        Threads::ranks(case.ranks).into_iter().map(|engine| Modelled::new(engine, case.link)).unzip();
+    let account = || accounts[0].lock().map_or_else(|account| *account.into_inner(), |account| *account);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = engines
+            .into_iter()
+            .enumerate()
+            .map(|(number, engine)| {
+                let account = &account;
+                scope.spawn(move || calls(number, World::new(engine).timeout(Duration::from_secs(600)), account))
+            })
+            .collect();
+        let results: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("a rank has failed")).collect();
+        results.into_iter().next().expect("there is a rank")
+    })
+}
+
+/// Runs an insertion and a lookup.
+fn dictionary(case: &Case) -> Result<[Account; 2], Error> {
+    simulate(case, &|rank, world, account| {
         let stream = Device::cpu().stream()?;
         let key = |i: usize| ((i * case.ranks + rank) as u32).wrapping_mul(0x9E37_79B1);
         let keys = stream.upload(&(0..SIMULATED).map(key).collect::<Vec<u32>>())?;
@@ -60,18 +87,22 @@ fn simulate(case: &Case) -> Result<[Account; 2], Error> {
         let inserted = account();
         all.lookup(&stream, &keys)?;
         Ok([since(&before, inserted), since(&inserted, account())])
-    };
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = engines
-            .into_iter()
-            .enumerate()
-            .map(|(number, engine)| {
-                let rank = &rank;
-                scope.spawn(move || rank(number, World::new(engine)))
-            })
-            .collect();
-        let results: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("a rank has failed")).collect();
-        results.into_iter().next().expect("there is a rank")
+    })
+}
+
+/// Sorts pairs, and joins them with themselves.
+fn primitives(case: &Case, pairs: usize) -> Result<[Account; 2], Error> {
+    simulate(case, &|rank, world, account| {
+        let stream = Device::cpu().stream()?;
+        // Different numbers in no order that a sample could have, too.
+        let mix = |x: u32| (x ^ (x >> 16)).wrapping_mul(0x7FEB_352D);
+        let key = |i: usize| mix(mix((i * case.ranks + rank) as u32) ^ 0x5555);
+        let keys = stream.upload(&(0..pairs).map(key).collect::<Vec<u32>>())?;
+        let before = account();
+        sort::pairs(&stream, &world, (&keys, &keys))?;
+        let sorted = account();
+        join::inner(&stream, &world, (&keys, &keys), (&keys, &keys))?;
+        Ok([since(&before, sorted), since(&sorted, account())])
     })
 }
 
@@ -88,7 +119,7 @@ fn main() -> Result<(), Error> {
     println!("| ranks | call | steps | bytes sent per key | link | GPU | all ranks |");
     println!("| --- | --- | --- | --- | --- | --- | --- |");
     for case in cases() {
-        let accounts = simulate(&case)?;
+        let accounts = dictionary(&case)?;
         for (call, (account, device_ns)) in ["insert", "lookup"].into_iter().zip(accounts.into_iter().zip(device)) {
             let bytes = account.sent.max(account.received) as f64 / SIMULATED as f64;
             let steps = account.gathers + account.exchanges;
@@ -100,6 +131,35 @@ fn main() -> Result<(), Error> {
                 case.name,
                 link * 1e6,
                 device * 1e6
+            );
+        }
+    }
+
+    let sorted = number("--sorted", SIMULATED as f64) as usize;
+    let (sort_ns, merge_ns) = (number("--sort-ns", 0.033), number("--merge-ns", 0.0125));
+    println!(
+        "\n{keys} pairs per rank and side; {sort_ns} ns per pair to sort, {merge_ns} ns per pair to merge up to 32 runs"
+    );
+    println!("{sorted} pairs per rank were really sorted\n");
+    println!("| ranks | call | steps | bytes sent per pair | link | GPU | all ranks |");
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    for case in cases().into_iter().skip(2) {
+        let passes = if case.ranks > 32 { 2.0 } else { 1.0 };
+        let device = [Some(keys * (sort_ns + merge_ns * passes) * 1e-9), None];
+        for (call, (account, device)) in
+            ["sort", "join"].into_iter().zip(primitives(&case, sorted)?.into_iter().zip(device))
+        {
+            let bytes = account.sent.max(account.received) as f64 / sorted as f64;
+            let steps = account.gathers + account.exchanges;
+            // What was sent, with the samples; and what more pairs would add.
+            let link = account.time.as_secs_f64() + bytes * (keys - sorted as f64) / case.link.bytes_per_second;
+            let rate = |device: f64| format!("{:.1} G/s", keys * case.ranks as f64 / (link + device) / 1e9);
+            println!(
+                "| {} | {call} | {steps} | {bytes:.2} | {:.0} us | {} | {} |",
+                case.name,
+                link * 1e6,
+                device.map_or("–".to_owned(), |device| format!("{:.0} us", device * 1e6)),
+                device.map_or("–".to_owned(), rate),
             );
         }
     }

@@ -20,6 +20,8 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
+//! The module [`primitives`] has sorts, scans, reductions and joins of elements that are spread over the same ranks.
+//!
 //! # Ranks
 //! A [`World`] has one or more *ranks*: processes, or threads of a process. Each rank has one or more shards. All ranks make the
 //! same calls in the same order, each with its own keys, and each gets the results for these, in their order. An engine, the
@@ -60,6 +62,7 @@ mod options;
 mod ordered;
 mod partition;
 mod plan;
+pub mod primitives;
 mod shard;
 mod sharded;
 mod threads;

@@ -262,7 +262,7 @@ impl<D: Shard> Sharded<D> {
 }
 
 /// Gives every rank the elements of all of them.
-fn gather_column<T: Pod>(
+pub(crate) fn gather_column<T: Pod>(
     world: &World,
     stream: &Stream,
     own: DeviceSlice<'_, T>,

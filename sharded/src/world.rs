@@ -208,7 +208,7 @@ impl World {
         }
     }
 
-    fn lose(&self, lost: Lost) -> Error {
+    pub(crate) fn lose(&self, lost: Lost) -> Error {
         lock(&self.inner.lost).get_or_insert_with(|| lost.cause.clone());
         Error::DictionaryLost { cause: lost.cause }
     }
@@ -235,7 +235,7 @@ impl World {
     }
 
     /// Returns an error unless all ranks have sent so many bytes.
-    fn expect_lengths(&self, all: &[Vec<u8>], expected: usize) -> Result<(), Error> {
+    pub(crate) fn expect_lengths(&self, all: &[Vec<u8>], expected: usize) -> Result<(), Error> {
         match all.iter().position(|message| message.len() != expected) {
             None => Ok(()),
             Some(rank) => {
@@ -285,26 +285,40 @@ impl World {
         if self.is_alone() {
             return part.map(|words| vec![words]);
         }
+        let all = self.share(
+            call,
+            part.map(|mut words| {
+                words.resize(self.words(), 0);
+                words.iter().flat_map(|word| word.to_le_bytes()).collect()
+            }),
+        )?;
+        // The same call in a world of the same size has messages of the same length.
+        self.expect_lengths(&all, self.words() * size_of::<u64>())?;
+        let numbers = |bytes: &Vec<u8>| bytes.chunks_exact(8).map(number).collect();
+        Ok(all.iter().map(numbers).collect())
+    }
+
+    /// One step of a call, as [`agree`](Self::agree): tells the others how this rank's part went, and any bytes.
+    pub(crate) fn share(&self, call: &Call, part: Result<Vec<u8>, Error>) -> Result<Vec<Vec<u8>>, Error> {
+        if self.is_alone() {
+            return part.map(|bytes| vec![bytes]);
+        }
         let mut message = text::<NAME>(call.name).to_vec();
         for number in [call.dictionary, self.own_shards() as u64, call.fingerprint, call.options] {
             message.extend(number.to_le_bytes());
         }
         message.extend(u64::from(part.is_err()).to_le_bytes());
         message.extend(text::<REASON>(&part.as_ref().err().map_or(String::new(), ToString::to_string)));
-        let mut numbers = part.as_ref().cloned().unwrap_or_default();
-        numbers.resize(self.words(), 0);
-        message.extend(numbers.iter().flat_map(|word| word.to_le_bytes()));
+        message.extend(part.as_ref().map_or(&[][..], Vec::as_slice));
 
-        let all = self.gather(&message)?;
-        let differs = |other: &Vec<u8>| other.get(..CALL) != Some(&message[..CALL]);
+        let mut all = self.gather(&message)?;
+        let differs = |other: &Vec<u8>| other.len() < NUMBERS || other[..CALL] != message[..CALL];
         if let Some(rank) = all.iter().position(differs) {
             return Err(match all[rank].len() >= NUMBERS {
                 true => Error::RanksDisagree { what: self.difference(call, &message, rank, &all[rank]) },
                 false => self.lose(Lost::new(format!("rank {rank} sent {} bytes of no call", all[rank].len()))),
             });
         }
-        // The same call in a world of the same size has messages of the same length.
-        self.expect_lengths(&all, message.len())?;
         let error = part.err();
         let has_failed = |other: &Vec<u8>| other[CALL] != 0;
         match (error, all.iter().position(has_failed)) {
@@ -312,10 +326,7 @@ impl World {
             (None, Some(rank)) => {
                 Err(Error::RankFailed { rank, cause: read_text(&all[rank][CALL + size_of::<u64>()..NUMBERS]) })
             }
-            (None, None) => {
-                let numbers = |other: &Vec<u8>| other[NUMBERS..].chunks_exact(8).map(number).collect();
-                Ok(all.iter().map(numbers).collect())
-            }
+            (None, None) => Ok(all.iter_mut().map(|message| message.split_off(NUMBERS)).collect()),
         }
     }
 

@@ -6,11 +6,13 @@
 mod common;
 
 use common::histories::{history, ordered_history};
+use common::primitives::check_all;
 use common::{Cuckoo, Lsm, SOME, set_world};
 use gpu_cuckoo::GpuCuckoo;
 use gpu_dictionary_conformance::cases;
 use gpu_lsm::GpuLsm;
 use gpu_primitives::{Device, Error, Stream};
+use gpu_sharded::primitives::sort;
 use gpu_sharded::{Incoming, Mpi, Options, Outgoing, Sharded, Transport, World};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::process::{Command, ExitCode, Stdio};
@@ -28,13 +30,13 @@ fn main() -> ExitCode {
             };
             let all = [1, 2, 3, 4, 7];
             let mut trials: Vec<Trial> = Vec::new();
-            for case in ["suite", "own_keys", "files"] {
+            for case in ["suite", "own_keys", "files", "primitives"] {
                 trials.extend(all.map(|ranks| trial(case, ranks)));
             }
             for case in ["disagreement", "lengths", "two_engines", "two_streams", "started_by_the_program"] {
                 trials.extend([2, 4].map(|ranks| trial(case, ranks)));
             }
-            for case in ["killed_before_a_call", "killed_in_a_call", "late"] {
+            for case in ["killed_before_a_call", "killed_in_a_call", "killed_in_a_sort", "late"] {
                 trials.extend([2, 4, 7].map(|ranks| trial(case, ranks)));
             }
             // The ranks of one case already use all cores.
@@ -94,12 +96,14 @@ fn rank(case: &str) -> ExitCode {
         "suite" => suite(&world, &stream),
         "own_keys" => own_keys(&world, &stream),
         "files" => files(&world, &stream),
+        "primitives" => check_all(&world, &stream),
         "disagreement" => disagreement(&world, &stream),
         "lengths" => lengths(),
         "two_engines" => two_engines(&world),
         "two_streams" => two_streams(),
         "killed_before_a_call" => killed(&world, &stream, None),
         "killed_in_a_call" => killed(&world, &stream, Some(Duration::from_millis(20))),
+        "killed_in_a_sort" => killed_in_a_sort(&world, &stream),
         "late" => late(&world, &stream),
         other => panic!("there is no case `{other}`"),
     }
@@ -266,6 +270,26 @@ fn killed(world: &World, stream: &Stream, after: Option<Duration>) {
     assert!(matches!(all.lookup(stream, &keys), Err(Error::DictionaryLost { .. })));
     assert!(all.shards()[0].len(stream).unwrap() > 0);
     assert!(start.elapsed() < Duration::from_secs(2));
+}
+
+/// The last rank is killed while the ranks sort, again and again.
+fn killed_in_a_sort(world: &World, stream: &Stream) {
+    let own: Vec<u32> = (0..2000u32).map(|i| i.wrapping_mul(0x9E37_79B1) ^ world.rank() as u32).collect();
+    let keys = stream.upload(&own).unwrap();
+    sort::keys(stream, world, &keys).unwrap();
+    if world.rank() + 1 == world.ranks() {
+        _ = std::thread::spawn(|| {
+            std::thread::sleep(Duration::from_millis(20));
+            kill();
+        });
+    }
+    let outcome = (0..100_000).try_for_each(|_| sort::keys(stream, world, &keys).map(drop));
+    let start = Instant::now();
+    assert!(matches!(outcome, Err(Error::DictionaryLost { .. })), "{outcome:?}");
+    // Later calls do not wait at all, and the keys are as they were.
+    assert!(matches!(sort::keys(stream, world, &keys), Err(Error::DictionaryLost { .. })));
+    assert!(start.elapsed() < Duration::from_secs(2));
+    assert!(keys.to_vec(stream).unwrap() == own);
 }
 
 /// Ends this process as `kill -9` does: without any farewell.

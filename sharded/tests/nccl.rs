@@ -1,7 +1,9 @@
 //! The engine NCCL, with one rank: on the first GPU, if there is one and the library can be loaded.
 
 use gpu_lsm::GpuLsm;
+use gpu_primitives::scan::Sum;
 use gpu_primitives::{Device, Stream};
+use gpu_sharded::primitives::{scan, sort};
 use gpu_sharded::{Incoming, Nccl, NcclId, Options, Outgoing, Sharded, Transport, World};
 use libtest_mimic::{Arguments, Trial};
 use std::process::ExitCode;
@@ -22,7 +24,8 @@ fn main() -> ExitCode {
         assert!(outcome.unwrap_err().cause.contains("NCCL connects GPUs"));
         Ok(())
     });
-    let trials = vec![trial("messages", messages), trial("dictionary", dictionary), refused];
+    let trials =
+        vec![trial("messages", messages), trial("dictionary", dictionary), trial("primitives", primitives), refused];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
@@ -52,4 +55,17 @@ fn dictionary(stream: Stream, nccl: Nccl) {
     let found = all.lookup(&stream, &keys).unwrap();
     assert!(found.values.to_vec(&stream).unwrap() == keys.to_vec(&stream).unwrap());
     assert_eq!(all.len(&stream).unwrap(), 100_000);
+}
+
+fn primitives(stream: Stream, nccl: Nccl) {
+    let world = World::new(nccl).shards_per_rank(3);
+    let keys: Vec<u32> = (0..100_000u32).map(|i| i.wrapping_mul(0x9E37_79B1)).collect();
+    let uploaded = stream.upload(&keys).unwrap();
+    let sorted = sort::keys(&stream, &world, &uploaded).unwrap().to_vec(&stream).unwrap();
+    let mut expected = keys;
+    expected.sort_unstable();
+    assert!(sorted == expected);
+    let ones = stream.upload(&[1u32; 1000]).unwrap();
+    let scanned = scan::inclusive(&stream, &world, &ones, Sum).unwrap().to_vec(&stream).unwrap();
+    assert!(scanned == (1..=1000).collect::<Vec<u32>>());
 }

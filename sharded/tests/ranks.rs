@@ -4,6 +4,7 @@
 mod common;
 
 use common::histories::{history, ordered_history};
+use common::ranks::{Dying, run, worlds};
 use common::{Cuckoo, Lsm, SOME, SortedArray, set_world};
 use gpu_conformance::Case;
 use gpu_cuckoo::{GpuCuckoo, PlainCuckoo};
@@ -16,26 +17,9 @@ use gpu_sharded::{Incoming, Link, Lost, Modelled, Options, Outgoing, Shard, Shar
 use gpu_sorted_array::GpuSortedArray;
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 const RANKS: [usize; 5] = [1, 2, 3, 4, 7];
-
-/// Runs a function on ranks with these worlds, each on a thread and a device of its own.
-fn run<R: Send>(worlds: Vec<World>, rank: impl Fn(World, Stream) -> R + Sync) -> Vec<R> {
-    std::thread::scope(|scope| {
-        let start = |world: World| {
-            let rank = &rank;
-            scope.spawn(move || rank(world, Device::cpu_with(CpuOptions::default()).stream().unwrap()))
-        };
-        let threads: Vec<_> = worlds.into_iter().map(start).collect();
-        threads.into_iter().map(|thread| thread.join().expect("a rank has failed")).collect()
-    })
-}
-
-fn worlds(ranks: usize) -> Vec<World> {
-    Threads::ranks(ranks).into_iter().map(|rank| World::new(rank).timeout(Duration::from_secs(30))).collect()
-}
 
 /// Every rank makes the same calls with the same keys. Then all have the same answers as one.
 fn suite(ranks: usize, cases: &[Case], names: &[&str]) {
@@ -323,54 +307,6 @@ fn updates_are_done_everywhere_or_nowhere() {
     assert!(a_rank_without_memory::<GpuCuckoo<u32, u32>>(2, 2) > 5);
     assert!(a_rank_without_memory::<GpuCuckoo<u32, u32>>(4, 1) > 5);
     assert!(a_rank_without_memory::<LargeValues<GpuLsm<u32, u32>, u32>>(2, 1) > 5);
-}
-
-/// A transport whose rank dies after some steps.
-#[derive(Debug)]
-struct Dying {
-    engine: Mutex<(Option<Threads>, usize)>,
-    place: (usize, usize),
-}
-
-impl Dying {
-    fn after(steps: usize, engine: Threads) -> Self {
-        let place = (engine.rank(), engine.ranks());
-        Self { engine: Mutex::new((Some(engine), steps)), place }
-    }
-
-    fn step<R>(&self, step: impl FnOnce(&Threads) -> Result<R, Lost>) -> Result<R, Lost> {
-        let (engine, left) = &mut *self.engine.lock().unwrap();
-        match left.checked_sub(1) {
-            Some(fewer) => *left = fewer,
-            None => *engine = None,
-        }
-        engine.as_ref().map_or(Err(Lost::new("killed")), step)
-    }
-}
-
-impl Transport for Dying {
-    fn rank(&self) -> usize {
-        self.place.0
-    }
-
-    fn ranks(&self) -> usize {
-        self.place.1
-    }
-
-    fn gather(&self, mine: &[u8], deadline: Instant) -> Result<Vec<Vec<u8>>, Lost> {
-        self.step(|engine| engine.gather(mine, deadline))
-    }
-
-    unsafe fn exchange(
-        &self,
-        stream: &Stream,
-        send: &[Outgoing<'_>],
-        receive: &mut [Incoming<'_>],
-        deadline: Instant,
-    ) -> Result<(), Lost> {
-        // SAFETY: the same messages.
-        self.step(|engine| unsafe { engine.exchange(stream, send, receive, deadline) })
-    }
 }
 
 /// A rank dies at any step of its calls. The others learn it at once, keep their shards, and do not wait. They blame that rank, also

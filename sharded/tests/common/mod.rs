@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test executable uses a part")]
 
 pub mod histories;
+pub mod primitives;
+pub mod ranks;
 
 use gpu_cuckoo::{GpuCuckoo, PlainCuckoo};
 use gpu_dictionary::{Dictionary, Upsertable, Upsertion, WordKey as Key};
