@@ -79,7 +79,7 @@ pub fn reduce_by_key<'a, K: Pod, V: Pod, E: Equality<K>, M: Monoid<V>>(
         let (mut kept, mut totals) = (home.uninit(keys.len())?, home.uninit(values.len())?);
         let count = match size_of::<V>() {
             0 => runs::unique(home, keys, &mut kept, equality)?,
-            _ => runs::reduce_by_key(home, keys, values, &mut kept, &mut totals, equality, operation)?,
+            _ => runs::reduce_by_key(home, (keys, values), (&mut kept, &mut totals), equality, operation)?,
         };
         Ok((kept, totals, count))
     };

@@ -131,8 +131,8 @@ fn select<K: RadixKey<Code: ShortCode>, P: top_k::Position>(
     let wanted = k.min(elements.len());
     let (mut keys, mut positions) = (home.uninit::<K>(wanted)?, home.uninit::<P>(wanted)?);
     match end {
-        End::Largest => top_k::largest(home, elements, &mut keys, &mut positions)?,
-        End::Smallest => top_k::smallest(home, elements, &mut keys, &mut positions)?,
+        End::Largest => top_k::largest(home, elements, (&mut keys, &mut positions))?,
+        End::Smallest => top_k::smallest(home, elements, (&mut keys, &mut positions))?,
     }
     Ok((keys, positions))
 }
