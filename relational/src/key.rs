@@ -5,8 +5,9 @@
 //! its rank among all rows, which takes no more than 32.
 
 use crate::column::{both_valid, expect_len, valid_at};
+use crate::decimals::Digits;
 use crate::rows::{Rows, expect_rows};
-use crate::{Column, Strings};
+use crate::{Column, Dates, Decimals, Strings, Timestamps};
 use bytemuck::Pod;
 use gpu_primitives::operator::map;
 use gpu_primitives::scan::{self, Sum};
@@ -59,8 +60,8 @@ trait AnyColumn {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Kind {
     name: &'static str,
-    /// The address of the words of strings.
-    words: usize,
+    /// What distinguishes columns of this name: the address of the words of strings, the scale of decimals, the unit of timestamps.
+    detail: usize,
 }
 
 /// A number for each row. Public in name only, as the sealed trait is.
@@ -135,7 +136,7 @@ impl<T: Key> AnyColumn for Column<T> {
     }
 
     fn kind(&self) -> Kind {
-        Kind { name: std::any::type_name::<T>(), words: 0 }
+        Kind { name: std::any::type_name::<T>(), detail: 0 }
     }
 
     fn codes(&self, stream: &Stream, rows: Option<&Rows>) -> Result<Vec<Codes>, Error> {
@@ -153,25 +154,59 @@ impl AnyColumn for Strings {
     }
 
     fn kind(&self) -> Kind {
-        Kind { name: "strings", words: self.words().as_ptr().addr() }
+        Kind { name: "strings", detail: self.words().as_ptr().addr() }
     }
 
     fn codes(&self, stream: &Stream, rows: Option<&Rows>) -> Result<Vec<Codes>, Error> {
-        AnyColumn::codes(self.codes(), stream, rows)
+        let mut codes = AnyColumn::codes(self.codes(), stream, rows)?;
+        // The numbers of words are less than that of words.
+        let bits = usize::BITS - self.words().len().saturating_sub(1).leading_zeros();
+        codes.iter_mut().for_each(|codes| codes.bits = bits.max(1));
+        Ok(codes)
     }
 }
 
-impl<'a, T: Key> From<&'a Column<T>> for Keys<'a> {
-    fn from(column: &'a Column<T>) -> Self {
-        Self { columns: vec![KeyColumn { column, rows: Vec::new(), descending: false }] }
-    }
+/// Columns whose elements are those of another column, with a meaning.
+macro_rules! columns_of_numbers {
+    ($($type:ident $(<$digits:ident>)?: $numbers:ident, |$column:ident| $detail:expr;)*) => { $(
+        impl $(<$digits: Digits>)? AnyColumn for $type $(<$digits>)? {
+            fn len(&self) -> usize {
+                $type::len(self)
+            }
+
+            fn valid(&self) -> Option<DeviceSlice<'_, u8>> {
+                self.$numbers().valid()
+            }
+
+            fn kind(&self) -> Kind {
+                let $column = self;
+                Kind { name: std::any::type_name::<Self>(), detail: $detail }
+            }
+
+            fn codes(&self, stream: &Stream, rows: Option<&Rows>) -> Result<Vec<Codes>, Error> {
+                AnyColumn::codes(self.$numbers(), stream, rows)
+            }
+        }
+    )* };
 }
 
-impl<'a> From<&'a Strings> for Keys<'a> {
-    fn from(column: &'a Strings) -> Self {
-        Self { columns: vec![KeyColumn { column, rows: Vec::new(), descending: false }] }
-    }
+columns_of_numbers! {
+    Decimals<T>: numbers, |decimals| decimals.scale().into();
+    Dates: days, |_dates| 0;
+    Timestamps: numbers, |timestamps| timestamps.unit().per_second() as usize;
 }
+
+macro_rules! keys_of_columns {
+    ($($type:ident $(<$element:ident: $bound:ident>)?)*) => { $(
+        impl<'a $(, $element: $bound)?> From<&'a $type $(<$element>)?> for Keys<'a> {
+            fn from(column: &'a $type $(<$element>)?) -> Self {
+                Self { columns: vec![KeyColumn { column, rows: Vec::new(), descending: false }] }
+            }
+        }
+    )* };
+}
+
+keys_of_columns! { Column<T: Key> Strings Decimals<T: Digits> Dates Timestamps }
 
 macro_rules! tuples {
     ($(($($name:ident $number:tt),+))*) => { $(
@@ -405,7 +440,8 @@ fn check_sides(sides: &[&Keys<'_>]) -> Result<usize, Error> {
                 return Err(Error::InvalidOption {
                     what: "the type of a key column",
                     asked: format!("{}, beside {}", b.name, a.name),
-                    allowed: "the same on both sides; strings with the same words: see `Strings::recode`",
+                    allowed: "the same on both sides; strings with the same words, decimals with the same scale, timestamps with the same unit: see \
+                              `recode`, `rescale`, `convert`",
                 });
             }
         }

@@ -96,7 +96,7 @@ fn rows_of_a_longer_table_are_errors() {
 
 #[test]
 fn means_and_variances_of_every_width() {
-    fn check<T: gpu_relational::Number>(stream: &Stream, values: &[T], mean: f64, variance: f64) {
+    fn check<T: gpu_relational::Summable>(stream: &Stream, values: &[T], mean: f64, variance: f64) {
         let (all, column) = (Groups::all(stream, values.len()).unwrap(), Column::upload(stream, values).unwrap());
         assert_eq!(all.mean(stream, &column).unwrap().to_vec(stream).unwrap(), [mean]);
         assert_eq!(all.variance(stream, &column, false).unwrap().to_vec(stream).unwrap(), [variance]);

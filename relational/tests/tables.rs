@@ -303,6 +303,11 @@ fn rows_and_strings() {
             ("_a_", &[0, 0, 0, 0, 0, 0, 1, 0]),
             ("ab", &[0, 0, 0, 0, 0, 1, 0, 0]),
             ("%a", &[0, 1, 0, 0, 0, 0, 0, 1]),
+            // More than 16 states.
+            ("%xspecial%requestsx%", &[0, 0, 0, 1, 0, 0, 0, 0]),
+            ("special requests%", &[0, 0, 1, 0, 0, 0, 0, 0]),
+            ("xspecialx requestsx", &[0, 0, 0, 1, 0, 0, 0, 0]),
+            ("%_______________%", &[0, 0, 1, 1, 1, 0, 0, 0]),
         ] {
             assert_eq!(text.like(stream, pattern).unwrap().to_vec(stream).unwrap(), expected, "{pattern}");
         }
