@@ -38,12 +38,17 @@
 //! | join | [`join::inner`], [`left`](join::left), [`full`](join::full), [`semi`](join::semi), [`anti`](join::anti), [`as_of`](join::as_of) |
 //! | group | [`group_by`], then [`Groups::sum`] and the like, [`Groups::spread`]; [`distinct`] |
 //! | sort | [`sort_by`], [`top_k`], with [`asc`] and [`desc`] |
+//! | say that a key is in a small range | [`narrow`] |
 //! | number rows in partitions | [`Window`] |
 //! | hold strings | [`Strings`], [`Text`] |
 //! | hold amounts, dates, moments | [`Decimals`], [`Dates`], [`Timestamps`] |
 //!
+//! With the feature `arrow`, columns come from Arrow arrays, and become such: see the module `arrow`.
+//!
 //! There are no kernels here: everything is made of [`gpu_primitives`]. A table has up to 2^32 - 2 rows.
 
+#[cfg(feature = "arrow")]
+pub mod arrow;
 mod column;
 mod dates;
 mod decimals;
@@ -60,7 +65,7 @@ pub use column::Column;
 pub use dates::{Dates, TimeUnit, Timestamps};
 pub use decimals::{Decimals, Digits};
 pub use group::{Groups, distinct, group_by};
-pub use key::{Key, Keys, asc, desc};
+pub use key::{Key, Keys, asc, desc, narrow};
 pub use number::{Aggregate, Amount, Number, Summable};
 pub use rows::{NO_ROW, Rows, Take, filter};
 pub use sort::{sort_by, top_k};

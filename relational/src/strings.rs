@@ -198,6 +198,23 @@ impl Text {
         Ok(Self { valid: Some(stream.upload(&valid)?), ..column })
     }
 
+    /// Returns strings of these bytes, which begin at these offsets: from 0 to the number of bytes, in ascending order.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn of_parts(
+        offsets: DeviceVec<u64>,
+        bytes: DeviceVec<u8>,
+        valid: Option<DeviceVec<u8>>,
+    ) -> Result<Self, Error> {
+        expect_rows(offsets.len() - 1)?;
+        Ok(Self { offsets, bytes, valid })
+    }
+
+    /// Returns where the strings begin, their bytes, and which are valid.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn parts(&self) -> (&DeviceVec<u64>, &DeviceVec<u8>, Option<&DeviceVec<u8>>) {
+        (&self.offsets, &self.bytes, self.valid.as_ref())
+    }
+
     /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
