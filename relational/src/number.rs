@@ -43,7 +43,7 @@ pub trait Number: Pod {
 ///
 /// let stream = &Device::default()?.stream()?;
 /// let all = Groups::all(stream, 3)?;
-/// let sum = all.sum(stream, &Column::upload(stream, &[i128::MAX, i128::MAX, i128::MIN])?);
+/// let sum = all.sum(stream, &Column::upload(stream, &[i128::MAX, 1, 0])?);
 /// assert!(matches!(sum, Err(Error::InvalidOption { .. })));
 /// // What is added up on the way may be larger.
 /// let sum = all.sum(stream, &Column::upload(stream, &[i128::MAX, 5, -9])?)?;
