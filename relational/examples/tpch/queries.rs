@@ -379,25 +379,12 @@ fn q15(s: &Stream, db: &Db) -> Result<Vec<String>, Error> {
 
 fn q16(s: &Stream, db: &Db) -> Result<Vec<String>, Error> {
     let (p, ps) = (&db.part, &db.partsupp);
+    let sizes = Column::upload(s, &[49, 14, 23, 45, 19, 3, 36, 9])?;
+    let sized = join::semi(s, &p.size, &sizes)?;
     let brand = p.brand.test(s, |brand| brand != "Brand#45")?;
     let kind = p.kind.test(s, |kind| !kind.starts_with("MEDIUM POLISHED"))?;
-    let wanted = map3(
-        &brand,
-        &kind,
-        &p.size,
-        map!(|brand: u8, kind: u8, size: i32| -> u8 {
-            let is = size == 49
-                || size == 14
-                || size == 23
-                || size == 45
-                || size == 19
-                || size == 3
-                || size == 36
-                || size == 9;
-            if brand == 1 && kind == 1 && is { 1 } else { 0 }
-        }),
-    );
-    let parts = filter(s, wanted, predicate!(|is: u8| is == 1))?;
+    let both = map2(sized.of(&brand), sized.of(&kind), map!(|a: u8, b: u8| -> u8 { a & b }));
+    let parts = sized.filter(s, both, predicate!(|is: u8| is == 1))?;
     let joined = join::inner(s, &ps.partkey, parts.on(&p.partkey))?;
     let bad = keep(s, &db.supplier.comment.like(s, "%Customer%Complaints%")?)?;
     let good = join::anti(s, joined.left.on(&ps.suppkey), bad.on(&db.supplier.suppkey))?;
@@ -438,10 +425,9 @@ fn q18(s: &Stream, db: &Db) -> Result<Vec<String>, Error> {
 
 fn q19(s: &Stream, db: &Db) -> Result<Vec<String>, Error> {
     let (l, p) = (&db.lineitem, &db.part);
-    let (mode, by_hand) =
-        (l.mode.test(s, |mode| mode.starts_with("AIR"))?, l.instruct.test(s, |x| x == "DELIVER IN PERSON")?);
-    let both = map2(&mode, &by_hand, map!(|a: u8, b: u8| -> u8 { a & b }));
-    let items = filter(s, both, predicate!(|is: u8| is == 1))?;
+    let by_hand = words(s, &l.instruct, |instruct| instruct == "DELIVER IN PERSON")?;
+    let by_air = l.mode.test(s, |mode| mode.starts_with("AIR"))?;
+    let items = by_hand.filter(s, by_hand.of(&by_air), predicate!(|is: u8| is == 1))?;
     let joined = join::inner(s, items.on(&l.partkey), &p.partkey)?;
     let items = joined.left.take(s, &items)?;
     // Three kinds of parts: with the number of a kind, the most that it may be grows.
