@@ -4,7 +4,7 @@ use crate::rows::{Rows, expect_rows};
 use bytemuck::Pod;
 use gpu_primitives::operator::{map, predicate};
 use gpu_primitives::source::{Source, at, counting, map as mapped, map2};
-use gpu_primitives::{Bits, DeviceSlice, DeviceVec, Error, Stream, bits, transform};
+use gpu_primitives::{Bits, DeviceSlice, DeviceVec, Error, Stream, bits, transfer, transform};
 
 /// A column of a table: elements, and which of them are valid. An element that is not valid is null.
 ///
@@ -110,6 +110,32 @@ impl<T: Pod> Column<T> {
         expect_len("a column beside another", self.len(), other.len())?;
         self.valid = both_valid(stream, self.valid, other.valid())?;
         Ok(self)
+    }
+
+    /// Returns this column with a value in place of its nulls: SQL's `COALESCE`.
+    ///
+    /// ```
+    /// use gpu_primitives::{Device, Error};
+    /// use gpu_relational::Column;
+    ///
+    /// let stream = &Device::default()?.stream()?;
+    /// let counts = Column::upload_optional(stream, &[Some(3u32), None])?.fill_null(stream, 7)?;
+    /// assert_eq!(counts.to_options(stream)?, [Some(3), Some(7)]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`]; any launch error.
+    pub fn fill_null(self, stream: &Stream, value: T) -> Result<Self, Error> {
+        let (Some(valid), len) = (&self.valid, self.len()) else { return Ok(self) };
+        // The value is behind the last element, and nulls are gathered from there.
+        let mut values = stream.uninit::<T>(len + 1)?;
+        values.slice_mut(..len)?.copy_from(stream, &self.values)?;
+        transfer::fill(stream, values.slice_mut(len..)?, value)?;
+        let place =
+            map!(len: u32 = len as u32; |place: u32, valid: u8| -> u32 { if valid != 0 { place } else { len } });
+        let places = map2(counting(0u32, len), valid, place);
+        Ok(Self { values: transform::collect(stream, at(&values, places))?, valid: None })
     }
 
     /// Returns the number of elements.

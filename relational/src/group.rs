@@ -3,13 +3,13 @@
 use crate::Column;
 use crate::column::expect_len;
 use crate::key::{Codes, Key, Keys, Sorted, heads};
+use crate::number::{Aggregate, Amount, Number, SortedRows, Summable};
 use crate::rows::{Rows, Take, expect_rows};
 use bytemuck::Pod;
-use gpu_primitives::operator::{map, monoid, predicate};
-use gpu_primitives::reduce;
-use gpu_primitives::scan::{self, Max, Min, Monoid, Sum};
+use gpu_primitives::operator::{map, predicate};
+use gpu_primitives::scan::{self, Monoid, Sum};
 use gpu_primitives::source::{at, counting, map as mapped, map2, map3};
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, histogram, permute, select, transfer, transform};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, histogram, permute, reduce, select, transfer, transform};
 
 /// Rows in groups. Groups are in ascending order of their keys, and the rows of a group in that of their positions.
 ///
@@ -49,187 +49,6 @@ pub fn group_by<'a>(stream: &Stream, keys: impl Into<Keys<'a>>) -> Result<Groups
 /// Same as [`group_by`].
 pub fn distinct<'a>(stream: &Stream, keys: impl Into<Keys<'a>>) -> Result<Rows, Error> {
     Ok(group_by(stream, keys)?.first)
-}
-
-/// An integer of 8 to 128 bits, or a float of 32 or 64: what has a mean, a least and a greatest.
-pub trait Number: Pod {
-    #[doc(hidden)]
-    fn to_floats(stream: &Stream, values: DeviceSlice<'_, Self>) -> Result<DeviceVec<f64>, Error>;
-
-    /// Returns sums as floats: rounded once if they are [exact](Summable).
-    #[doc(hidden)]
-    fn totals(stream: &Stream, values: DeviceSlice<'_, Self>, sorted: SortedRows<'_>) -> Result<DeviceVec<f64>, Error>;
-
-    #[doc(hidden)]
-    fn moments(
-        stream: &Stream,
-        values: DeviceSlice<'_, Self>,
-        sorted: SortedRows<'_>,
-    ) -> Result<DeviceVec<[f64; 3]>, Error>;
-
-    #[doc(hidden)]
-    fn least() -> impl Monoid<Self>;
-
-    #[doc(hidden)]
-    fn greatest() -> impl Monoid<Self>;
-}
-
-/// A number that can be added up without an overflow: all but the integers of 128 bits.
-///
-/// A sum of these would need more bits than there are:
-///
-/// ```compile_fail,E0277
-/// # let stream = &gpu_primitives::Device::default()?.stream()?;
-/// let column = gpu_relational::Column::upload(stream, &[1i128, 2])?;
-/// gpu_relational::Groups::all(stream, 2)?.sum(stream, &column)?;
-/// # Ok::<(), gpu_primitives::Error>(())
-/// ```
-///
-/// Where no sum is too large, [`Groups::fold`] adds them up. It wraps around if one is:
-///
-/// ```
-/// use gpu_primitives::scan::Sum;
-///
-/// # let stream = &gpu_primitives::Device::default()?.stream()?;
-/// let column = gpu_relational::Column::upload(stream, &[1i128, 2])?;
-/// let sum = gpu_relational::Groups::all(stream, 2)?.fold(stream, &column, Sum)?;
-/// assert_eq!(sum.to_vec(stream)?, [3]);
-/// # Ok::<(), gpu_primitives::Error>(())
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "sums of `{Self}` may overflow",
-    note = "`Groups::fold` with `Sum` adds up integers of 128 bits, and wraps around"
-)]
-pub trait Summable: Number {
-    /// The type of sums: 64 bits for integers of up to 32, and 128 bits for those of 64; `f64` for floats.
-    type Sum: Number;
-
-    #[doc(hidden)]
-    fn sums(
-        stream: &Stream,
-        values: DeviceSlice<'_, Self>,
-        sorted: SortedRows<'_>,
-    ) -> Result<DeviceVec<Self::Sum>, Error>;
-}
-
-/// Rows, group after group, and where each group begins.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
-pub struct SortedRows<'a> {
-    order: DeviceSlice<'a, u32>,
-    offsets: DeviceSlice<'a, u32>,
-}
-
-impl SortedRows<'_> {
-    fn groups(&self) -> usize {
-        self.offsets.len() - 1
-    }
-}
-
-macro_rules! summable {
-    ($($type:ident $sum:ident)*) => { $(
-        impl Summable for $type {
-            type Sum = $sum;
-
-            fn sums(stream: &Stream, values: DeviceSlice<'_, Self>, sorted: SortedRows<'_>) -> Result<DeviceVec<$sum>, Error> {
-                let mut sums = stream.uninit::<$sum>(sorted.groups())?;
-                let wide = mapped(at(values, sorted.order), map!(|x: $type| -> $sum { x as $sum }));
-                reduce::segmented(stream, wide, sorted.offsets, &mut sums, Sum)?;
-                Ok(sums)
-            }
-        }
-    )* };
-}
-
-summable! { u8 u64 u16 u64 u32 u64 u64 u128 i8 i64 i16 i64 i32 i64 i64 i128 f32 f64 f64 f64 }
-
-macro_rules! numbers {
-    ($($least:expr, $greatest:expr, $totals:ident: $($type:ident |$x:ident| $float:expr,)+;)*) => { $($(
-        impl Number for $type {
-            fn to_floats(stream: &Stream, values: DeviceSlice<'_, Self>) -> Result<DeviceVec<f64>, Error> {
-                transform::collect(stream, mapped(values, map!(|$x: $type| -> f64 { $float })))
-            }
-
-            fn totals(stream: &Stream, values: DeviceSlice<'_, Self>, sorted: SortedRows<'_>) -> Result<DeviceVec<f64>, Error> {
-                numbers!(@ $totals stream, values, sorted, map!(|$x: $type| -> f64 { $float }))
-            }
-
-            fn moments(
-                stream: &Stream,
-                values: DeviceSlice<'_, Self>,
-                sorted: SortedRows<'_>,
-            ) -> Result<DeviceVec<[f64; 3]>, Error> {
-                let mut moments = stream.uninit::<[f64; 3]>(sorted.groups())?;
-                let moment = map!(|$x: $type| -> [f64; 3] { [1.0, $float, 0.0] });
-                reduce::segmented(stream, mapped(at(values, sorted.order), moment), sorted.offsets, &mut moments, moments_of())?;
-                Ok(moments)
-            }
-
-            fn least() -> impl Monoid<Self> {
-                $least
-            }
-
-            fn greatest() -> impl Monoid<Self> {
-                $greatest
-            }
-        }
-    )+)* };
-    (@ exact $stream:ident, $values:ident, $sorted:ident, $float:expr) => {{
-        let sums = <Self as Summable>::sums($stream, $values, $sorted)?;
-        Number::to_floats($stream, sums.as_slice())
-    }};
-    (@ rounded $stream:ident, $values:ident, $sorted:ident, $float:expr) => {{
-        let mut totals = $stream.uninit::<f64>($sorted.groups())?;
-        reduce::segmented($stream, mapped(at($values, $sorted.order), $float), $sorted.offsets, &mut totals, Sum)?;
-        Ok(totals)
-    }};
-}
-
-numbers! {
-    Min, Max, exact:
-        u8 |x| x as f64,
-        u16 |x| x as f64,
-        u32 |x| x as f64,
-        u64 |x| x as f64,
-        i8 |x| x as f64,
-        i16 |x| x as f64,
-        i32 |x| x as f64,
-        i64 |x| x as f64,;
-    // Operators cast no integers of 128 bits to floats.
-    Min, Max, rounded:
-        u128 |x| (x >> 64) as u64 as f64 * 18_446_744_073_709_551_616.0 + x as u64 as f64,
-        i128 |x| {
-            // `!x` is `-x - 1`.
-            let sign = x >> 127;
-            let positive = x ^ sign;
-            let float = (positive >> 64) as u64 as f64 * 18_446_744_073_709_551_616.0 + positive as u64 as f64;
-            if sign != 0 { -float - 1.0 } else { float }
-        },;
-    // NaN is the greatest, as it is in keys: so the identity of the least is NaN.
-    monoid!(<f32>::NAN, |a: f32, b: f32| if b < a || a.is_nan() { b } else { a }),
-    monoid!(<f32>::NEG_INFINITY, |a: f32, b: f32| if b > a || b.is_nan() { b } else { a }), exact:
-        f32 |x| x as f64,;
-    monoid!(<f64>::NAN, |a: f64, b: f64| if b < a || a.is_nan() { b } else { a }),
-    monoid!(<f64>::NEG_INFINITY, |a: f64, b: f64| if b > a || b.is_nan() { b } else { a }), exact:
-        f64 |x| x,;
-}
-
-/// Combines numbers of elements, their means and their squared deviations from these.
-fn moments_of() -> impl Monoid<[f64; 3]> {
-    monoid!([0.0, 0.0, 0.0], |a: [f64; 3], b: [f64; 3]| {
-        let count = a[0] + b[0];
-        let apart = b[1] - a[1];
-        let share = b[0] / count;
-        let both = [count, a[1] + apart * share, a[2] + b[2] + apart * apart * a[0] * share];
-        // What is apart from nothing may be infinite.
-        if a[0] == 0.0 {
-            b
-        } else if b[0] == 0.0 {
-            a
-        } else {
-            both
-        }
-    })
 }
 
 impl Groups {
@@ -302,14 +121,16 @@ impl Groups {
         count(stream, self.present(stream, column)?.sorted().offsets)
     }
 
-    /// Returns the sum of each group; null where there are no elements but nulls. Those of integers have [more bits](Summable): they are
-    /// exact. Those of floats are the same on every run and every device.
+    /// Returns the sum of each group; null where there are no elements but nulls. Those of integers are [exact](Summable), and waited for if
+    /// the integers have 128 bits. Those of floats are the same on every run and every device.
     ///
     /// # Errors
-    /// Same as [`count_valid`](Self::count_valid).
-    pub fn sum<T: Summable>(&self, stream: &Stream, column: &Column<T>) -> Result<Column<T::Sum>, Error> {
-        let present = self.present(stream, column)?;
-        present.column(stream, T::sums(stream, column.values(), present.sorted())?)
+    /// [`Error::InvalidOption`] if a sum of integers of 128 bits does not fit; same as [`count_valid`](Self::count_valid).
+    pub fn sum<'a, A: Amount<'a>>(&self, stream: &Stream, column: A) -> Result<A::Sums, Error> {
+        let elements = column.elements();
+        let present = self.present(stream, elements)?;
+        let sums = A::Element::sums(stream, elements.values(), present.sorted())?;
+        column.sums(present.column(stream, sums)?)
     }
 
     /// Returns the mean of each group: its sum, divided by the number of elements. Null where there are no elements but nulls.
@@ -318,11 +139,14 @@ impl Groups {
     ///
     /// # Errors
     /// Same as [`count_valid`](Self::count_valid).
-    pub fn mean<T: Number>(&self, stream: &Stream, column: &Column<T>) -> Result<Column<f64>, Error> {
-        let present = self.present(stream, column)?;
+    pub fn mean<'a, A: Amount<'a>>(&self, stream: &Stream, column: A) -> Result<Column<f64>, Error> {
+        let elements = column.elements();
+        let present = self.present(stream, elements)?;
         let (starts, ends) = present.bounds()?;
-        let totals = T::totals(stream, column.values(), present.sorted())?;
-        let mean = map!(|total: f64, start: u32, end: u32| -> f64 { total / (end - start) as f64 });
+        let totals = A::Element::totals(stream, elements.values(), present.sorted())?;
+        let mean = map!(unit: f64 = column.unit(); |total: f64, start: u32, end: u32| -> f64 {
+            total / (end - start) as f64 / unit
+        });
         present.column(stream, transform::collect(stream, map3(&totals, starts, ends, mean))?)
     }
 
@@ -331,15 +155,15 @@ impl Groups {
     ///
     /// # Errors
     /// Same as [`count_valid`](Self::count_valid).
-    pub fn variance<T: Number>(&self, stream: &Stream, column: &Column<T>, sample: bool) -> Result<Column<f64>, Error> {
-        let present = self.present(stream, column)?;
-        let moments = T::moments(stream, column.values(), present.sorted())?;
-        let variance = map!(less: f64 = f64::from(u8::from(sample)); |moments: [f64; 3]| -> f64 {
-            if moments[0] > less { moments[2] / (moments[0] - less) } else { 0.0 }
+    pub fn variance<'a, A: Amount<'a>>(&self, stream: &Stream, column: A, sample: bool) -> Result<Column<f64>, Error> {
+        let elements = column.elements();
+        let present = self.present(stream, elements)?;
+        let moments = A::Element::moments(stream, elements.values(), present.sorted())?;
+        let (less, unit) = (f64::from(u8::from(sample)), column.unit());
+        let variance = map!(less: f64 = less, unit: f64 = unit; |moments: [f64; 3]| -> f64 {
+            if moments[0] > less { moments[2] / (moments[0] - less) / unit / unit } else { 0.0 }
         });
-        let enough = map!(less: f64 = f64::from(u8::from(sample)); |moments: [f64; 3]| -> u8 {
-            if moments[0] > less { 1 } else { 0 }
-        });
+        let enough = map!(less: f64 = less; |moments: [f64; 3]| -> u8 { if moments[0] > less { 1 } else { 0 } });
         let values = transform::collect(stream, mapped(&moments, variance))?;
         Column::with_valid(values, transform::collect(stream, mapped(&moments, enough))?)
     }
@@ -349,17 +173,17 @@ impl Groups {
     ///
     /// # Errors
     /// Same as [`count_valid`](Self::count_valid).
-    pub fn min<T: Number>(&self, stream: &Stream, column: &Column<T>) -> Result<Column<T>, Error> {
-        self.fold(stream, column, T::least())
+    pub fn min<'a, A: Aggregate<'a>>(&self, stream: &Stream, column: A) -> Result<A::Same, Error> {
+        Ok(column.same(self.fold(stream, column.elements(), A::Element::least())?))
     }
 
     /// Returns the largest element of each group; null where there are no elements but nulls. NaN is the greatest, as it is in a
-    /// [key](Key). [`fold`](Self::fold) with [`Max`] leaves NaN out.
+    /// [key](Key). [`fold`](Self::fold) with [`Max`](gpu_primitives::scan::Max) leaves NaN out.
     ///
     /// # Errors
     /// Same as [`count_valid`](Self::count_valid).
-    pub fn max<T: Number>(&self, stream: &Stream, column: &Column<T>) -> Result<Column<T>, Error> {
-        self.fold(stream, column, T::greatest())
+    pub fn max<'a, A: Aggregate<'a>>(&self, stream: &Stream, column: A) -> Result<A::Same, Error> {
+        Ok(column.same(self.fold(stream, column.elements(), A::Element::greatest())?))
     }
 
     /// Returns the combination of each group by any [operation](Monoid), in the order of the rows; null where there are no elements but

@@ -20,6 +20,10 @@
 //! # How it works
 //! The keys of both sides become [numbers](Keys). The right side is sorted by them. A binary search finds for each row of the left side
 //! where its matches begin and end. A running sum of how many there are says where they go.
+//!
+//! With [`narrow`](crate::narrow), the numbers may be in a range that is no larger than both sides together. Then a histogram of the right side
+//! and a running sum make a table of the range, which says where the matches of each number begin: no row searches. [`semi`] and [`anti`]
+//! need no more than that, so the right side is not sorted.
 
 use crate::key::{Codes, Keys, Packed, Sorted};
 use crate::rows::{NO_ROW, Rows, expect_rows, filter};
@@ -27,7 +31,7 @@ use gpu_primitives::compare::Less;
 use gpu_primitives::operator::{map, predicate};
 use gpu_primitives::scan::{self, Sum};
 use gpu_primitives::source::{at, counting, map as mapped, map2, map3};
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, runs, search, transform};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, multisplit, runs, search, transform};
 
 /// Rows that belong together: row `i` of both sides.
 #[derive(Debug)]
@@ -48,7 +52,7 @@ pub struct Joined {
 /// [`desc`](crate::desc); [`Error::TooLong`] if both sides together have 2^32 - 1 rows or more, or there are as many pairs;
 /// [`Error::OutOfMemory`]; any launch error.
 pub fn inner<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Into<Keys<'b>>) -> Result<Joined, Error> {
-    Matches::new(stream, &left.into(), &right.into())?.pairs(stream, false)
+    Matches::new(stream, &left.into(), &right.into(), true)?.pairs(stream, false)
 }
 
 /// Returns all pairs of rows with equal keys, and each row of the left side without a match with [`NO_ROW`].
@@ -58,7 +62,7 @@ pub fn inner<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Int
 /// # Errors
 /// Same as [`inner`].
 pub fn left<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Into<Keys<'b>>) -> Result<Joined, Error> {
-    Matches::new(stream, &left.into(), &right.into())?.pairs(stream, true)
+    Matches::new(stream, &left.into(), &right.into(), true)?.pairs(stream, true)
 }
 
 /// Returns all pairs of rows with equal keys, each row of the left side without a match with [`NO_ROW`], and then each row of the right side
@@ -68,8 +72,8 @@ pub fn left<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Into
 /// Same as [`inner`].
 pub fn full<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Into<Keys<'b>>) -> Result<Joined, Error> {
     let (left, right) = (left.into(), right.into());
-    let joined = Matches::new(stream, &left, &right)?.pairs(stream, true)?;
-    let rest = Matches::new(stream, &right, &left)?.none(stream)?;
+    let joined = Matches::new(stream, &left, &right, true)?.pairs(stream, true)?;
+    let rest = Matches::new(stream, &right, &left, false)?.none(stream)?;
     let (paired, len) = (joined.left.len(), joined.left.len() + rest.len());
     expect_rows(len)?;
     let (mut lefts, mut rights) = (stream.uninit(len)?, stream.uninit(len)?);
@@ -87,7 +91,7 @@ pub fn full<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Into
 /// # Errors
 /// Same as [`inner`].
 pub fn semi<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Into<Keys<'b>>) -> Result<Rows, Error> {
-    let matches = Matches::new(stream, &left.into(), &right.into())?;
+    let matches = Matches::new(stream, &left.into(), &right.into(), false)?;
     filter(stream, &matches.counts, predicate!(|count: u32| count > 0))
 }
 
@@ -99,7 +103,7 @@ pub fn semi<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Into
 /// # Errors
 /// Same as [`inner`].
 pub fn anti<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Into<Keys<'b>>) -> Result<Rows, Error> {
-    Matches::new(stream, &left.into(), &right.into())?.none(stream)
+    Matches::new(stream, &left.into(), &right.into(), false)?.none(stream)
 }
 
 /// Returns for each row of the left side the row of the right side that was valid at its time: the last one whose other keys are equal and
@@ -123,7 +127,8 @@ pub fn anti<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Into
 pub fn as_of<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Into<Keys<'b>>) -> Result<Rows, Error> {
     let (left, right) = (left.into(), right.into());
     let (valid, right_valid) = (left.valid(stream)?, right.valid(stream)?);
-    let Sides { left: needles, right, last } = Sides::new(stream, &left, &right)?;
+    let Sides { left: needles, right, last, .. } = Sides::new(stream, &left, &right)?;
+    let right = Sorted::new(stream, right)?;
     let mut ends = stream.uninit::<u32>(needles.len())?;
     search::upper_bound(stream, &right.numbers, &needles, &mut ends, Less)?;
     // The row before the end, if all of its key but the time is equal.
@@ -148,20 +153,27 @@ pub fn as_of<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Int
     Rows::new(transform::collect(stream, map3(&before, &same, &of_right, row))?)
 }
 
-/// The numbers of both sides; those of the right side in order.
+/// The numbers of both sides.
 struct Sides {
     left: DeviceVec<u64>,
-    right: Sorted,
+    right: Codes,
     /// The bits of the last column.
     last: u32,
+    narrow: bool,
 }
 
 impl Sides {
     fn new(stream: &Stream, left: &Keys<'_>, right: &Keys<'_>) -> Result<Self, Error> {
-        let Packed { mut sides, bits, last } = Packed::new(stream, &[left, right])?;
+        let Packed { mut sides, bits, last, narrow } = Packed::new(stream, &[left, right])?;
         let numbers = sides.pop().expect("two sides");
         let left = sides.pop().expect("two sides");
-        Ok(Self { left, right: Sorted::new(stream, Codes { numbers, bits })?, last })
+        Ok(Self { left, right: Codes { numbers, bits }, last, narrow })
+    }
+
+    /// Returns the length of a table of all numbers, if it is to be used: if there are no more of them than rows.
+    fn table_len(&self) -> Option<usize> {
+        let len = 1usize.checked_shl(self.right.bits)?;
+        (self.narrow && len <= self.left.len() + self.right.numbers.len()).then_some(len)
     }
 }
 
@@ -170,15 +182,27 @@ struct Matches {
     /// Where the matches begin among the rows of the right side.
     starts: DeviceVec<u32>,
     counts: DeviceVec<u32>,
-    /// The rows of the right side, ordered by their keys.
+    /// The rows of the right side, ordered by their keys; none, if they were not asked for.
     rows: DeviceVec<u32>,
 }
 
 impl Matches {
-    fn new(stream: &Stream, left: &Keys<'_>, right: &Keys<'_>) -> Result<Self, Error> {
-        let Sides { left: needles, right: Sorted { numbers, rows }, .. } = Sides::new(stream, left, right)?;
-        let (mut starts, mut ends) = (stream.uninit(needles.len())?, stream.uninit::<u32>(needles.len())?);
-        search::equal_range(stream, &numbers, &needles, &mut starts, &mut ends, Less)?;
+    /// Finds how many matches there are, and which, if `with_rows`.
+    fn new(stream: &Stream, left: &Keys<'_>, right: &Keys<'_>, with_rows: bool) -> Result<Self, Error> {
+        let sides = Sides::new(stream, left, right)?;
+        let len = sides.left.len();
+        let (mut starts, mut ends) = (stream.uninit(len)?, stream.uninit::<u32>(len)?);
+        let rows = if let Some(table_len) = sides.table_len() {
+            let mut table = stream.uninit::<u32>(table_len + 1)?;
+            multisplit::group_offsets(stream, &sides.right.numbers, &mut table)?;
+            transform::write(stream, at(table.slice(..table_len)?, &sides.left), &mut starts)?;
+            transform::write(stream, at(table.slice(1..)?, &sides.left), &mut ends)?;
+            if with_rows { Sorted::new(stream, sides.right)?.rows } else { stream.uninit(0)? }
+        } else {
+            let Sorted { numbers, rows } = Sorted::new(stream, sides.right)?;
+            search::equal_range(stream, &numbers, &sides.left, &mut starts, &mut ends, Less)?;
+            rows
+        };
         let counts = match left.valid(stream)? {
             // A key with a null has a number that keys without do not have: only the left side must be asked.
             Some(valid) => {

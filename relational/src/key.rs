@@ -5,14 +5,15 @@
 //! its rank among all rows, which takes no more than 32.
 
 use crate::column::{both_valid, expect_len, valid_at};
+use crate::decimals::Digits;
 use crate::rows::{Rows, expect_rows};
-use crate::{Column, Strings};
+use crate::{Column, Dates, Decimals, Strings, Timestamps};
 use bytemuck::Pod;
-use gpu_primitives::operator::map;
+use gpu_primitives::operator::{map, monoid};
 use gpu_primitives::scan::{self, Sum};
 use gpu_primitives::sort::{self, Options};
 use gpu_primitives::source::{at, counting, map as mapped, map2};
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, permute, transfer, transform};
+use gpu_primitives::{DeviceSlice, DeviceValue, DeviceVec, Error, Stream, permute, reduce, transfer, transform};
 
 /// The key columns of some rows, in the order of their importance.
 ///
@@ -22,6 +23,8 @@ use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, permute, transfer, t
 /// Both sides of a join have the same types of columns, and the same of [`asc`] and [`desc`] for each.
 pub struct Keys<'a> {
     columns: Vec<KeyColumn<'a>>,
+    /// Whether to find out how many bits the columns need.
+    narrow: bool,
 }
 
 /// Sorts by a key in ascending order, as it does without this.
@@ -36,6 +39,28 @@ pub fn desc<'a>(key: impl Into<Keys<'a>>) -> Keys<'a> {
         column.descending = !column.descending;
     }
     keys
+}
+
+/// Finds out first how many bits the columns of a key need: for keys whose elements are in a small range, as numbers of things and
+/// dates are. The result is the same.
+///
+/// It reads each column once more, and waits for its least and its greatest element. A key of fewer bits is sorted in fewer passes, and
+/// several columns fit into 64 bits more often. If the range is not larger than the tables, [joins](crate::join#how-it-works) look keys up in
+/// a table of the range, instead of searching, and [`semi`](crate::join::semi) and [`anti`](crate::join::anti) do not sort at all. For a join,
+/// it is enough on one side.
+///
+/// ```
+/// use gpu_primitives::{Device, Error};
+/// use gpu_relational::{Column, join, narrow};
+///
+/// let stream = &Device::default()?.stream()?;
+/// let (order, number) = (Column::upload(stream, &[7001i64, 7003])?, Column::upload(stream, &[7000i64, 7001, 7002])?);
+/// let joined = join::inner(stream, narrow(&order), &number)?;
+/// assert_eq!(joined.right.to_vec(stream)?, [1]);
+/// # Ok::<(), Error>(())
+/// ```
+pub fn narrow<'a>(key: impl Into<Keys<'a>>) -> Keys<'a> {
+    Keys { narrow: true, ..key.into() }
 }
 
 struct KeyColumn<'a> {
@@ -59,8 +84,8 @@ trait AnyColumn {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Kind {
     name: &'static str,
-    /// The address of the words of strings.
-    words: usize,
+    /// What distinguishes columns of this name: the address of the words of strings, the scale of decimals, the unit of timestamps.
+    detail: usize,
 }
 
 /// A number for each row. Public in name only, as the sealed trait is.
@@ -135,7 +160,7 @@ impl<T: Key> AnyColumn for Column<T> {
     }
 
     fn kind(&self) -> Kind {
-        Kind { name: std::any::type_name::<T>(), words: 0 }
+        Kind { name: std::any::type_name::<T>(), detail: 0 }
     }
 
     fn codes(&self, stream: &Stream, rows: Option<&Rows>) -> Result<Vec<Codes>, Error> {
@@ -153,33 +178,71 @@ impl AnyColumn for Strings {
     }
 
     fn kind(&self) -> Kind {
-        Kind { name: "strings", words: self.words().as_ptr().addr() }
+        Kind { name: "strings", detail: self.words().as_ptr().addr() }
     }
 
     fn codes(&self, stream: &Stream, rows: Option<&Rows>) -> Result<Vec<Codes>, Error> {
-        AnyColumn::codes(self.codes(), stream, rows)
+        let mut codes = AnyColumn::codes(self.codes(), stream, rows)?;
+        // The numbers of words are less than that of words.
+        let bits = usize::BITS - self.words().len().saturating_sub(1).leading_zeros();
+        codes.iter_mut().for_each(|codes| codes.bits = bits.max(1));
+        Ok(codes)
     }
 }
 
-impl<'a, T: Key> From<&'a Column<T>> for Keys<'a> {
-    fn from(column: &'a Column<T>) -> Self {
-        Self { columns: vec![KeyColumn { column, rows: Vec::new(), descending: false }] }
-    }
+/// Columns whose elements are those of another column, with a meaning.
+macro_rules! columns_of_numbers {
+    ($($type:ident $(<$digits:ident>)?: $numbers:ident, |$column:ident| $detail:expr;)*) => { $(
+        impl $(<$digits: Digits>)? AnyColumn for $type $(<$digits>)? {
+            fn len(&self) -> usize {
+                $type::len(self)
+            }
+
+            fn valid(&self) -> Option<DeviceSlice<'_, u8>> {
+                self.$numbers().valid()
+            }
+
+            fn kind(&self) -> Kind {
+                let $column = self;
+                Kind { name: std::any::type_name::<Self>(), detail: $detail }
+            }
+
+            fn codes(&self, stream: &Stream, rows: Option<&Rows>) -> Result<Vec<Codes>, Error> {
+                AnyColumn::codes(self.$numbers(), stream, rows)
+            }
+        }
+    )* };
 }
 
-impl<'a> From<&'a Strings> for Keys<'a> {
-    fn from(column: &'a Strings) -> Self {
-        Self { columns: vec![KeyColumn { column, rows: Vec::new(), descending: false }] }
-    }
+columns_of_numbers! {
+    Decimals<T>: numbers, |decimals| decimals.scale().into();
+    Dates: days, |_dates| 0;
+    Timestamps: numbers, |timestamps| timestamps.unit().per_second() as usize;
 }
+
+macro_rules! keys_of_columns {
+    ($($type:ident $(<$element:ident: $bound:ident>)?)*) => { $(
+        impl<'a $(, $element: $bound)?> From<&'a $type $(<$element>)?> for Keys<'a> {
+            fn from(column: &'a $type $(<$element>)?) -> Self {
+                Self { columns: vec![KeyColumn { column, rows: Vec::new(), descending: false }], narrow: false }
+            }
+        }
+    )* };
+}
+
+keys_of_columns! { Column<T: Key> Strings Decimals<T: Digits> Dates Timestamps }
 
 macro_rules! tuples {
     ($(($($name:ident $number:tt),+))*) => { $(
         impl<'a, $($name: Into<Keys<'a>>),+> From<($($name,)+)> for Keys<'a> {
             fn from(keys: ($($name,)+)) -> Self {
-                let mut columns = Vec::new();
-                $(columns.extend(keys.$number.into().columns);)+
-                Self { columns }
+                let (mut columns, mut narrow) = (Vec::new(), false);
+                $({
+                    let keys = keys.$number.into();
+                    columns.extend(keys.columns);
+                    narrow |= keys.narrow;
+                })+
+                Self { columns, narrow }
             }
         }
     )* };
@@ -231,11 +294,65 @@ impl KeyColumn<'_> {
         })
     }
 
-    /// Returns the numbers of the rows. With `nulls`, the first of them says whether the row is valid.
-    fn codes(&self, stream: &Stream, nulls: bool) -> Result<Vec<Codes>, Error> {
-        let mut all = self.with_rows(stream, |rows| self.column.codes(stream, rows))?;
+    /// Returns the numbers of the rows.
+    fn raw(&self, stream: &Stream) -> Result<Raw, Error> {
+        let parts = self.with_rows(stream, |rows| self.column.codes(stream, rows))?;
+        Ok(Raw { parts, valid: self.valid(stream)?, len: self.len(), descending: self.descending })
+    }
+}
+
+/// The numbers of the rows of a column, the most important one first; and which rows are valid.
+struct Raw {
+    parts: Vec<Codes>,
+    valid: Option<DeviceVec<u8>>,
+    len: usize,
+    descending: bool,
+}
+
+impl Raw {
+    /// Cuts off the bits that the numbers of no side need. Waits for each number of the column.
+    fn narrow(stream: &Stream, sides: &mut [Self]) -> Result<(), Error> {
+        for part in 0..sides[0].parts.len() {
+            let ranges = sides.iter().map(|side| side.range(stream, part)).collect::<Result<Vec<_>, _>>()?;
+            let (mut least, mut most) = (u64::MAX, 0);
+            for range in ranges {
+                let [first, last] = range.get(stream)?;
+                (least, most) = (least.min(first), most.max(last));
+            }
+            // There may be no number.
+            let bits = (u64::BITS - most.saturating_sub(least).leading_zeros()).max(1);
+            for side in sides.iter_mut() {
+                let codes = &mut side.parts[part];
+                let from_least = map!(least: u64 = least; |code: u64| -> u64 { code.wrapping_sub(least) });
+                transform::map_in_place(stream, &mut codes.numbers, from_least)?;
+                codes.bits = bits;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the least and the greatest number that is valid; the greatest and the least of all if there is none.
+    fn range(&self, stream: &Stream, part: usize) -> Result<DeviceValue<[u64; 2]>, Error> {
+        let union = monoid!(exact, commutative; [0xFFFF_FFFF_FFFF_FFFF, 0], |a: [u64; 2], b: [u64; 2]| {
+            [a[0].min(b[0]), a[1].max(b[1])]
+        });
+        let numbers = &self.parts[part].numbers;
+        match &self.valid {
+            Some(valid) => {
+                let range = map!(|code: u64, valid: u8| -> [u64; 2] {
+                    if valid != 0 { [code, code] } else { [0xFFFF_FFFF_FFFF_FFFF, 0] }
+                });
+                reduce::reduce(stream, map2(numbers, valid, range), union)
+            }
+            None => reduce::reduce(stream, mapped(numbers, map!(|code: u64| -> [u64; 2] { [code, code] })), union),
+        }
+    }
+
+    /// Returns the numbers in the order of the key. With `nulls`, the first of them says whether the row is valid.
+    fn finish(self, stream: &Stream, nulls: bool) -> Result<Vec<Codes>, Error> {
+        let Self { parts: mut all, valid, len, descending } = self;
         if nulls {
-            let valid = match self.valid(stream)? {
+            let valid = match valid {
                 Some(valid) => {
                     let only_valid = map!(|code: u64, valid: u8| -> u64 { if valid != 0 { code } else { 0 } });
                     for codes in &mut all {
@@ -245,14 +362,14 @@ impl KeyColumn<'_> {
                     transform::collect(stream, mapped(&valid, as_code))?
                 }
                 None => {
-                    let mut valid = stream.uninit(self.len())?;
+                    let mut valid = stream.uninit(len)?;
                     transfer::fill(stream, &mut valid, 1u64)?;
                     valid
                 }
             };
             all.insert(0, Codes { numbers: valid, bits: 1 });
         }
-        if self.descending {
+        if descending {
             for codes in &mut all {
                 let mask = u64::MAX >> (64 - codes.bits);
                 let flip = map!(mask: u64 = mask; |code: u64| -> u64 { code ^ mask });
@@ -307,24 +424,30 @@ pub(crate) struct Packed {
     pub bits: u32,
     /// The bits that are of the last column.
     pub last: u32,
+    /// Whether the numbers have as few bits as they need.
+    pub narrow: bool,
 }
 
 impl Packed {
     /// Returns the numbers of the rows of these sides.
     pub fn new(stream: &Stream, sides: &[&Keys<'_>]) -> Result<Self, Error> {
-        let number = check_sides(sides)?;
+        let (number, narrow) = (check_sides(sides)?, sides.iter().any(|keys| keys.narrow));
         let mut packed: Option<Self> = None;
         for column in 0..number {
             let nulls = sides.iter().any(|keys| keys.columns[column].may_be_null());
-            let mut of_sides = Vec::new();
-            for keys in sides {
-                of_sides.push(keys.columns[column].codes(stream, nulls)?.into_iter());
+            let mut of_sides =
+                sides.iter().map(|keys| keys.columns[column].raw(stream)).collect::<Result<Vec<_>, Error>>()?;
+            if narrow {
+                Raw::narrow(stream, &mut of_sides)?;
             }
+            let of_sides = of_sides.into_iter().map(|raw| Ok(raw.finish(stream, nulls)?.into_iter()));
+            let mut of_sides = of_sides.collect::<Result<Vec<_>, Error>>()?;
             // The last column is packed on its own, so that it can be cut off.
             let mut of_column: Option<Self> = None;
             while let Some(part) = of_sides.iter_mut().map(Iterator::next).collect::<Option<Vec<Codes>>>() {
                 let bits = part[0].bits;
-                let part = Self { sides: part.into_iter().map(|codes| codes.numbers).collect(), bits, last: bits };
+                let sides = part.into_iter().map(|codes| codes.numbers).collect();
+                let part = Self { sides, bits, last: bits, narrow };
                 of_column = Some(Self::append(stream, of_column, part)?);
             }
             packed = of_column.map(|column| Self::append(stream, packed.take(), column)).transpose()?;
@@ -405,7 +528,8 @@ fn check_sides(sides: &[&Keys<'_>]) -> Result<usize, Error> {
                 return Err(Error::InvalidOption {
                     what: "the type of a key column",
                     asked: format!("{}, beside {}", b.name, a.name),
-                    allowed: "the same on both sides; strings with the same words: see `Strings::recode`",
+                    allowed: "the same on both sides; strings with the same words, decimals with the same scale, timestamps with the same unit: see \
+                              `recode`, `rescale`, `convert`",
                 });
             }
         }

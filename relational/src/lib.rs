@@ -38,23 +38,35 @@
 //! | join | [`join::inner`], [`left`](join::left), [`full`](join::full), [`semi`](join::semi), [`anti`](join::anti), [`as_of`](join::as_of) |
 //! | group | [`group_by`], then [`Groups::sum`] and the like, [`Groups::spread`]; [`distinct`] |
 //! | sort | [`sort_by`], [`top_k`], with [`asc`] and [`desc`] |
+//! | say that a key is in a small range | [`narrow`] |
 //! | number rows in partitions | [`Window`] |
 //! | hold strings | [`Strings`], [`Text`] |
+//! | hold amounts, dates, moments | [`Decimals`], [`Dates`], [`Timestamps`] |
+//!
+//! With the feature `arrow`, columns come from Arrow arrays, and become such: see the module `arrow`.
 //!
 //! There are no kernels here: everything is made of [`gpu_primitives`]. A table has up to 2^32 - 2 rows.
 
+#[cfg(feature = "arrow")]
+pub mod arrow;
 mod column;
+mod dates;
+mod decimals;
 mod group;
 pub mod join;
 mod key;
+mod number;
 mod rows;
 mod sort;
 mod strings;
 mod window;
 
 pub use column::Column;
-pub use group::{Groups, Number, Summable, distinct, group_by};
-pub use key::{Key, Keys, asc, desc};
+pub use dates::{Dates, TimeUnit, Timestamps};
+pub use decimals::{Decimals, Digits};
+pub use group::{Groups, distinct, group_by};
+pub use key::{Key, Keys, asc, desc, narrow};
+pub use number::{Aggregate, Amount, Number, Summable};
 pub use rows::{NO_ROW, Rows, Take, filter};
 pub use sort::{sort_by, top_k};
 pub use strings::{Strings, Text};

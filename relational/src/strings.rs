@@ -3,6 +3,7 @@
 use crate::Column;
 use crate::column::{expect_len, valid_at};
 use crate::rows::{Rows, expect_rows};
+use bytemuck::Pod;
 use gpu_primitives::operator::{map, monoid};
 use gpu_primitives::scan::{self, Sum};
 use gpu_primitives::source::{at, counting, map as mapped, map2};
@@ -96,9 +97,28 @@ impl Strings {
     /// # Errors
     /// [`Error::OutOfMemory`]; any error of a copy or a launch.
     pub fn test(&self, stream: &Stream, test: impl Fn(&str) -> bool) -> Result<Column<u8>, Error> {
-        let passes: Vec<u8> = self.words.iter().map(|word| test(word).into()).collect();
-        let passes = Column::compute(stream, at(&stream.upload(&passes)?, &self.codes))?;
-        passes.and_valid(stream, &self.codes)?.with_zeros(stream)
+        self.map(stream, |word| u8::from(test(word)))
+    }
+
+    /// Returns for each row what a function makes of its word. A null gives null. The function runs once for each word, on the host.
+    ///
+    /// ```
+    /// use gpu_primitives::{Device, Error};
+    /// use gpu_relational::Strings;
+    ///
+    /// let stream = &Device::default()?.stream()?;
+    /// let sizes = Strings::upload(stream, ["LG BOX", "SM BAG", "LG BOX"])?;
+    /// let litres = sizes.map(stream, |word| if word.starts_with("LG") { 50u32 } else { 5 })?;
+    /// assert_eq!(litres.to_vec(stream)?, [50, 5, 50]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Same as [`test`](Self::test).
+    pub fn map<T: Pod>(&self, stream: &Stream, function: impl Fn(&str) -> T) -> Result<Column<T>, Error> {
+        let of_words: Vec<T> = self.words.iter().map(|word| function(word)).collect();
+        let of_rows = Column::compute(stream, at(&stream.upload(&of_words)?, &self.codes))?;
+        of_rows.and_valid(stream, &self.codes)?.with_zeros(stream)
     }
 
     /// Returns this column with the words of another one, so that both can be compared: a key of a join. A string that the other one does
@@ -164,6 +184,37 @@ impl Text {
         Ok(Self { offsets: stream.upload(&offsets)?, bytes: stream.upload(&bytes)?, valid: None })
     }
 
+    /// Copies strings and nulls of the host into a new column.
+    ///
+    /// # Errors
+    /// Same as [`Column::upload`].
+    pub fn upload_optional<'a>(
+        stream: &Stream,
+        strings: impl IntoIterator<Item = Option<&'a str>>,
+    ) -> Result<Self, Error> {
+        let strings: Vec<Option<&str>> = strings.into_iter().collect();
+        let valid: Vec<u8> = strings.iter().map(|string| string.is_some().into()).collect();
+        let column = Self::upload(stream, strings.into_iter().map(Option::unwrap_or_default))?;
+        Ok(Self { valid: Some(stream.upload(&valid)?), ..column })
+    }
+
+    /// Returns strings of these bytes, which begin at these offsets: from 0 to the number of bytes, in ascending order.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn of_parts(
+        offsets: DeviceVec<u64>,
+        bytes: DeviceVec<u8>,
+        valid: Option<DeviceVec<u8>>,
+    ) -> Result<Self, Error> {
+        expect_rows(offsets.len() - 1)?;
+        Ok(Self { offsets, bytes, valid })
+    }
+
+    /// Returns where the strings begin, their bytes, and which are valid.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn parts(&self) -> (&DeviceVec<u64>, &DeviceVec<u8>, Option<&DeviceVec<u8>>) {
+        (&self.offsets, &self.bytes, self.valid.as_ref())
+    }
+
     /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -194,15 +245,25 @@ impl Text {
     /// null.
     ///
     /// # Errors
-    /// [`Error::InvalidOption`] if the pattern needs an automaton of more than 16 states, which is about its length;
+    /// [`Error::InvalidOption`] if the pattern needs an automaton of more than 25 states, which is about its length;
     /// [`Error::OutOfMemory`]; any launch error.
     pub fn like(&self, stream: &Stream, pattern: &str) -> Result<Column<u8>, Error> {
         let automaton = Automaton::new(pattern.as_bytes()).ok_or_else(|| Error::InvalidOption {
             what: "a pattern of `like`",
             asked: pattern.into(),
-            allowed: "one whose automaton has up to 16 states",
+            allowed: "one whose automaton has up to 25 states",
         })?;
-        let steps = stream.upload(&automaton.steps)?;
+        let column = if automaton.next.len() <= FEW_STATES {
+            self.run_few(stream, &automaton)?
+        } else {
+            self.run_many(stream, &automaton)?
+        };
+        self.with_nulls(stream, column)
+    }
+
+    /// Runs an automaton of up to [`FEW_STATES`].
+    fn run_few(&self, stream: &Stream, automaton: &Automaton) -> Result<Column<u8>, Error> {
+        let steps: Vec<u64> = automaton.steps(4).map(|step| step as u64).collect();
         // What a string does to all states at once is the composition of what its bytes do.
         let compose = monoid!(exact; 0xFEDC_BA98_7654_3210, |a: u64, b: u64| {
             let mut composed = 0u64;
@@ -213,14 +274,36 @@ impl Text {
             }
             composed
         });
+        let steps = stream.upload(&steps)?;
         let of_bytes = at(&steps, mapped(&self.bytes, map!(|byte: u8| -> u32 { byte as u32 })));
         let mut of_rows = stream.uninit::<u64>(self.len())?;
         reduce::segmented(stream, of_bytes, &self.offsets, &mut of_rows, compose)?;
-        let accepts = map!(accepting: u32 = automaton.accepting.into(); |steps: u64| -> u8 {
+        let accepts = map!(accepting: u32 = automaton.accepting; |steps: u64| -> u8 {
             ((accepting >> ((steps & 15) as u32)) & 1) as u8
         });
-        let column = Column::compute(stream, mapped(&of_rows, accepts))?;
-        self.with_nulls(stream, column)
+        Column::compute(stream, mapped(&of_rows, accepts))
+    }
+
+    /// Runs an automaton of up to [`MOST_STATES`]: the same with more bits, which takes about four times as long.
+    fn run_many(&self, stream: &Stream, automaton: &Automaton) -> Result<Column<u8>, Error> {
+        let steps: Vec<u128> = automaton.steps(5).collect();
+        let compose = monoid!(exact; 0x18BD_AB49_CA30_7B9A_C5A9_2839_8A41_8820, |a: u128, b: u128| {
+            let mut composed = 0u128;
+            for state in 0..25 {
+                let between = ((a >> (5 * state as u32)) as u32) & 31;
+                let after = (b >> (5 * between)) & 31;
+                composed |= after << (5 * state as u32);
+            }
+            composed
+        });
+        let steps = stream.upload(&steps)?;
+        let of_bytes = at(&steps, mapped(&self.bytes, map!(|byte: u8| -> u32 { byte as u32 })));
+        let mut of_rows = stream.uninit::<u128>(self.len())?;
+        reduce::segmented(stream, of_bytes, &self.offsets, &mut of_rows, compose)?;
+        let accepts = map!(accepting: u32 = automaton.accepting; |steps: u128| -> u8 {
+            ((accepting >> ((steps as u32) & 31)) & 1) as u8
+        });
+        Column::compute(stream, mapped(&of_rows, accepts))
     }
 
     fn with_nulls(&self, stream: &Stream, column: Column<u8>) -> Result<Column<u8>, Error> {
@@ -272,12 +355,18 @@ fn gpu_len(stream: &Stream, offsets: &DeviceVec<u64>) -> Result<usize, Error> {
     Ok(offsets.slice(offsets.len() - 1..)?.to_vec(stream)?[0] as usize)
 }
 
-/// A deterministic automaton of up to 16 states. It begins in state 0.
+/// The states that fit into 64 bits, with 4 bits for each.
+const FEW_STATES: usize = 16;
+
+/// The states that fit into 128 bits, with 5 bits for each.
+const MOST_STATES: usize = 25;
+
+/// A deterministic automaton of up to [`MOST_STATES`]. It begins in state 0.
 struct Automaton {
-    /// For each byte, the next state of each state, in 4 bits each.
-    steps: Vec<u64>,
+    /// For each state, the next state after each byte.
+    next: Vec<[u8; 256]>,
     /// A bit for each state: whether a string may end there.
-    accepting: u16,
+    accepting: u32,
 }
 
 impl Automaton {
@@ -303,9 +392,9 @@ impl Automaton {
             set
         };
         let mut states = vec![closed((0..places).map(|place| place == 0).collect())];
-        let mut steps = vec![0u64; 256];
-        let mut done = 0;
-        while done < states.len() {
+        let mut steps: Vec<[u8; 256]> = Vec::new();
+        while steps.len() < states.len() {
+            let (done, mut of_state) = (steps.len(), [0u8; 256]);
             for byte in 0..=255u8 {
                 let mut next = vec![false; places];
                 for place in (0..pattern.len()).filter(|&place| states[done][place]) {
@@ -319,15 +408,21 @@ impl Automaton {
                     states.push(next);
                     states.len() - 1
                 });
-                if number >= 16 {
+                if number >= MOST_STATES {
                     return None;
                 }
-                steps[usize::from(byte)] |= (number as u64) << (4 * done);
+                of_state[usize::from(byte)] = number as u8;
             }
-            done += 1;
+            steps.push(of_state);
         }
         let accepting =
             (0..states.len()).filter(|&state| states[state][places - 1]).fold(0, |bits, state| bits | 1 << state);
-        Some(Self { steps, accepting })
+        Some(Self { next: steps, accepting })
+    }
+
+    /// Returns for each byte the next state of each state, in so many bits each.
+    fn steps(&self, bits: usize) -> impl Iterator<Item = u128> + '_ {
+        let step = move |byte: usize, state: usize| u128::from(self.next[state][byte]) << (bits * state);
+        (0..256).map(move |byte| (0..self.next.len()).fold(0, |steps, state| steps | step(byte, state)))
     }
 }

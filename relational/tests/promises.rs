@@ -2,12 +2,17 @@
 
 use gpu_primitives::operator::{monoid, predicate};
 use gpu_primitives::source::counting;
-use gpu_primitives::{Device, Error, Stream};
+use gpu_primitives::{CpuOptions, Device, Error, Stream};
 use gpu_relational::{Column, Groups, NO_ROW, Rows, Strings, Text, asc, desc, filter, group_by, join, sort_by};
+
+/// The CPU device. It refuses what a GPU would refuse.
+fn cpu() -> Device {
+    Device::cpu_with(CpuOptions { only_with_ptx: true, ..CpuOptions::default() })
+}
 
 /// Runs a test on the CPU device, and on the one that checks every access.
 fn on_devices(test: impl Fn(&Stream)) {
-    test(&Device::cpu().stream().unwrap());
+    test(&cpu().stream().unwrap());
     test(&Device::cpu_checked().stream().unwrap());
 }
 
@@ -35,6 +40,11 @@ fn nulls_that_calls_make_are_zeros() {
         let text = rows.take(stream, &Text::upload(stream, ["ab"]).unwrap()).unwrap();
         assert_eq!(text.like(stream, "%").unwrap().to_vec(stream).unwrap(), [0, 1]);
         assert_eq!(text.byte(stream, 0).unwrap().to_vec(stream).unwrap(), [0, b'a']);
+
+        let filled = |column: Column<i32>| column.fill_null(stream, 9).unwrap();
+        let (some, none) = (filled(with_valid(stream, &[1, 2, 3], &[0, 2, 0])), filled(with_valid(stream, &[], &[])));
+        assert_eq!(some.to_options(stream).unwrap(), [Some(9), Some(2), Some(9)]);
+        assert!(none.is_empty() && none.valid().is_none());
 
         let key = Column::upload(stream, &[1u8, 2, 1]).unwrap();
         let values = with_valid(stream, &[-5i32, -6, 7], &[2, 0, 0]);
@@ -96,7 +106,7 @@ fn rows_of_a_longer_table_are_errors() {
 
 #[test]
 fn means_and_variances_of_every_width() {
-    fn check<T: gpu_relational::Number>(stream: &Stream, values: &[T], mean: f64, variance: f64) {
+    fn check<T: gpu_relational::Summable>(stream: &Stream, values: &[T], mean: f64, variance: f64) {
         let (all, column) = (Groups::all(stream, values.len()).unwrap(), Column::upload(stream, values).unwrap());
         assert_eq!(all.mean(stream, &column).unwrap().to_vec(stream).unwrap(), [mean]);
         assert_eq!(all.variance(stream, &column, false).unwrap().to_vec(stream).unwrap(), [variance]);

@@ -8,9 +8,11 @@
 
 use crate::data::Db;
 use gpu_primitives::operator::{map, predicate};
-use gpu_primitives::source::{map as mapped, map2, map3, map4};
+use gpu_primitives::source::{map2, map3, map4};
 use gpu_primitives::{Error, Stream, reduce, transform};
-use gpu_relational::{Column, Groups, Rows, Strings, asc, desc, distinct, filter, group_by, join, sort_by, top_k};
+use gpu_relational::{
+    Column, Dates, Groups, Rows, Strings, asc, desc, distinct, filter, group_by, join, sort_by, top_k,
+};
 use std::fmt::Display;
 
 /// A query.
@@ -43,10 +45,8 @@ pub const QUERIES: &[(u32, Query)] = &[
 ];
 
 /// Returns the days from 1970 to a date.
-const fn day(year: i32, month: i32, day: i32) -> i32 {
-    // Years begin in March.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1 - 719_468
+const fn day(year: i32, month: u32, day: u32) -> i32 {
+    Dates::day(year, month, day).expect("a date of the calendar")
 }
 
 /// A column as text.
@@ -96,19 +96,6 @@ fn revenue(stream: &Stream, db: &Db, lines: &Rows) -> Result<Column<i64>, Error>
         stream,
         map2(price, discount, map!(|price: i64, discount: i64| -> i64 { price * (100 - discount) })),
     )
-}
-
-/// Returns the years of days.
-fn years(stream: &Stream, days: &Column<i32>) -> Result<Column<i32>, Error> {
-    let year = map!(|day: i32| -> i32 {
-        let mut year = 1992;
-        for i in 0..7 {
-            let days = i as i32 * 365 + i as i32 / 4 + 8401;
-            year = if day >= days { 1993 + i as i32 } else { year };
-        }
-        year
-    });
-    Column::compute(stream, mapped(days, year))
 }
 
 fn q1(s: &Stream, db: &Db) -> Result<Vec<String>, Error> {
@@ -246,7 +233,7 @@ fn q7(s: &Stream, db: &Db) -> Result<Vec<String>, Error> {
         map2(of.positions(), to.positions(), map!(|a: u32, b: u32| -> u8 { if a != b && b < 2 { 1 } else { 0 } }));
     let (items, of, to) = filter(s, other, predicate!(|is: u8| is == 1))?.take(s, (&items, &of, &to))?;
     let (of, to) = (of.take(s, &two)?.take(s, &n.name)?, to.take(s, &two)?.take(s, &n.name)?);
-    let year = years(s, &items.take(s, &l.shipdate)?)?;
+    let year = Dates::new(items.take(s, &l.shipdate)?).year(s)?;
     let g = group_by(s, (&of, &to, &year))?;
     let (of, to, year) = g.rows().take(s, (&of, &to, &year))?;
     lines(s, &Rows::all(s, g.len())?, &[&of, &to, &year, &g.sum(s, &revenue(s, db, &items)?)?])
@@ -267,7 +254,7 @@ fn q8(s: &Stream, db: &Db) -> Result<Vec<String>, Error> {
     let is_brazil = join::inner(s, &nation, &n.nationkey)?.right.take(s, &is_brazil)?;
     let all = revenue(s, db, &items)?;
     let part = map2(&all, &is_brazil, map!(|paid: i64, is: u8| -> i64 { if is == 1 { paid } else { 0 } }));
-    let year = years(s, &orders.take(s, &o.date)?)?;
+    let year = Dates::new(orders.take(s, &o.date)?).year(s)?;
     let g = group_by(s, &year)?;
     let (part, all) = (g.sum(s, &Column::compute(s, part)?)?, g.sum(s, &all)?);
     let share = map!(|part: i128, all: i128| -> f64 { 100.0 * (part as i64 as f64) / (all as i64 as f64) });
@@ -284,7 +271,7 @@ fn q9(s: &Stream, db: &Db) -> Result<Vec<String>, Error> {
     let suppliers = join::inner(s, items.on(&l.suppkey), &db.supplier.suppkey)?.right;
     let nation = suppliers.take(s, &db.supplier.nationkey)?;
     let nation = join::inner(s, &nation, &db.nation.nationkey)?.right.take(s, &db.nation.name)?;
-    let year = years(s, &orders.take(s, &o.date)?)?;
+    let year = Dates::new(orders.take(s, &o.date)?).year(s)?;
     let (cost, quantity) = (supplied.take(s, &ps.cost)?, items.take(s, &l.quantity)?);
     let paid = revenue(s, db, &items)?;
     let profit = map3(
@@ -392,28 +379,14 @@ fn q15(s: &Stream, db: &Db) -> Result<Vec<String>, Error> {
 
 fn q16(s: &Stream, db: &Db) -> Result<Vec<String>, Error> {
     let (p, ps) = (&db.part, &db.partsupp);
+    let sizes = Column::upload(s, &[49, 14, 23, 45, 19, 3, 36, 9])?;
+    let sized = join::semi(s, &p.size, &sizes)?;
     let brand = p.brand.test(s, |brand| brand != "Brand#45")?;
     let kind = p.kind.test(s, |kind| !kind.starts_with("MEDIUM POLISHED"))?;
-    let wanted = map3(
-        &brand,
-        &kind,
-        &p.size,
-        map!(|brand: u8, kind: u8, size: i32| -> u8 {
-            let is = size == 49
-                || size == 14
-                || size == 23
-                || size == 45
-                || size == 19
-                || size == 3
-                || size == 36
-                || size == 9;
-            if brand == 1 && kind == 1 && is { 1 } else { 0 }
-        }),
-    );
-    let parts = filter(s, wanted, predicate!(|is: u8| is == 1))?;
+    let both = map2(sized.of(&brand), sized.of(&kind), map!(|a: u8, b: u8| -> u8 { a & b }));
+    let parts = sized.filter(s, both, predicate!(|is: u8| is == 1))?;
     let joined = join::inner(s, &ps.partkey, parts.on(&p.partkey))?;
-    // `%Customer%Complaints%` has more letters than an automaton has states: this means the same in these tables.
-    let bad = keep(s, &db.supplier.comment.like(s, "%Custom%Complai%")?)?;
+    let bad = keep(s, &db.supplier.comment.like(s, "%Customer%Complaints%")?)?;
     let good = join::anti(s, joined.left.on(&ps.suppkey), bad.on(&db.supplier.suppkey))?;
     let (supplied, parts) = good.take(s, (&joined.left, &joined.right.take(s, &parts)?))?;
     let (brand, kind, size) = parts.take(s, (&p.brand, &p.kind, &p.size))?;
@@ -452,43 +425,31 @@ fn q18(s: &Stream, db: &Db) -> Result<Vec<String>, Error> {
 
 fn q19(s: &Stream, db: &Db) -> Result<Vec<String>, Error> {
     let (l, p) = (&db.lineitem, &db.part);
-    let (mode, by_hand) =
-        (l.mode.test(s, |mode| mode.starts_with("AIR"))?, l.instruct.test(s, |x| x == "DELIVER IN PERSON")?);
-    let both = map2(&mode, &by_hand, map!(|a: u8, b: u8| -> u8 { a & b }));
-    let items = filter(s, both, predicate!(|is: u8| is == 1))?;
+    let by_hand = words(s, &l.instruct, |instruct| instruct == "DELIVER IN PERSON")?;
+    let by_air = l.mode.test(s, |mode| mode.starts_with("AIR"))?;
+    let items = by_hand.filter(s, by_hand.of(&by_air), predicate!(|is: u8| is == 1))?;
     let joined = join::inner(s, items.on(&l.partkey), &p.partkey)?;
     let items = joined.left.take(s, &items)?;
-    let class = |brand: &str| ["Brand#12", "Brand#23", "Brand#34"].iter().position(|x| *x == brand);
-    let mut is = Vec::new();
-    for (i, size) in ["SM", "MED", "LG"].into_iter().enumerate() {
-        let brand = p.brand.test(s, |brand| class(brand) == Some(i))?;
-        let kinds = if i == 0 {
-            ["CASE", "BOX", "PACK", "PKG"]
-        } else if i == 1 {
-            ["BAG", "BOX", "PKG", "PACK"]
-        } else {
-            ["CASE", "BOX", "PACK", "PKG"]
-        };
-        let container =
-            p.container.test(s, |x| x.split_once(' ').is_some_and(|(a, b)| a == size && kinds.contains(&b)))?;
-        let (brand, container) = joined.right.take(s, (&brand, &container))?;
-        let (part, quantity) = (joined.right.take(s, &p.size)?, items.take(s, &l.quantity)?);
-        let (least, most) = ([1, 10, 20][i], [5, 10, 15][i]);
-        is.push(Column::compute(
-            s,
-            map4(
-                &brand,
-                &container,
-                &part,
-                &quantity,
-                map!(least: i32 = least, most: i32 = most; |a: u8, b: u8, size: i32, n: i32| -> u8 {
-                    if a == 1 && b == 1 && size >= 1 && size <= most && n >= least && n <= least + 10 { 1 } else { 0 }
-                }),
-            ),
-        )?);
-    }
-    let any = map3(&is[0], &is[1], &is[2], map!(|a: u8, b: u8, c: u8| -> u8 { a | b | c }));
-    let rows = filter(s, any, predicate!(|is: u8| is == 1))?.take(s, &items)?;
+    // Three kinds of parts: with the number of a kind, the most that it may be grows.
+    let brand = p
+        .brand
+        .map(s, |x| ["Brand#12", "Brand#23", "Brand#34"].iter().position(|y| x == *y).map_or(0, |i| i + 1) as u8)?;
+    let container = p.container.map(s, |x| match x.split_once(' ') {
+        Some(("SM", "CASE" | "BOX" | "PACK" | "PKG")) => 1u8,
+        Some(("MED", "BAG" | "BOX" | "PKG" | "PACK")) => 2,
+        Some(("LG", "CASE" | "BOX" | "PACK" | "PKG")) => 3,
+        _ => 0,
+    })?;
+    let (brand, container, size) = joined.right.take(s, (&brand, &container, &p.size))?;
+    let quantity = items.take(s, &l.quantity)?;
+    let wanted = map!(|brand: u8, container: u8, size: i32, n: i32| -> u8 {
+        let kind = brand as i32;
+        let least = if kind == 1 { 1 } else { kind * 10 - 10 };
+        let is = size >= 1 && size <= kind * 5 && n >= least && n <= least + 10;
+        if kind > 0 && brand == container && is { 1 } else { 0 }
+    });
+    let wanted = map4(&brand, &container, &size, &quantity, wanted);
+    let rows = items.filter(s, wanted, predicate!(|is: u8| is == 1))?;
     Ok(vec![reduce::sum(s, &revenue(s, db, &rows)?)?.get(s)?.to_string()])
 }
 
