@@ -1,5 +1,6 @@
 //! The dictionary without its types: what an update does, compiled once.
 
+use crate::budget::Budget;
 use crate::cadence::Cadence;
 use crate::levels::{Draft, Levels};
 use crate::options::Options;
@@ -20,6 +21,8 @@ pub(crate) struct AnyLsm {
     room: usize,
     cadence: Cadence,
     pub batch_size: usize,
+    /// The device memory that levels may take.
+    pub budget: Budget,
     pub policy: Option<CleanupPolicy>,
     /// Why the last cleanup that the policy asked for failed.
     pub cleanup_failure: Option<Error>,
@@ -32,7 +35,7 @@ const FIRST_ROOM: usize = 1 << 12;
 
 impl AnyLsm {
     pub fn new(types: &'static Types, options: Options) -> Result<Self, Error> {
-        let Options { batch_size, buffer, cleanup_policy: policy } = options.checked()?;
+        let Options { batch_size, buffer, device_memory: budget, cleanup_policy: policy } = options.checked()?;
         Ok(Self {
             types,
             store: Levels::new(types, batch_size).into(),
@@ -40,6 +43,7 @@ impl AnyLsm {
             room: FIRST_ROOM,
             cadence: Cadence::default(),
             batch_size,
+            budget,
             policy,
             cleanup_failure: None,
             history: History::default(),
@@ -58,21 +62,37 @@ impl AnyLsm {
     /// Returns the levels for a query, after a flush.
     pub fn levels(&self, stream: &Stream) -> Result<&Levels, Error> {
         self.cadence.query();
-        self.store.settled(stream)
+        self.store.settled(stream, self.budget)
     }
 
     /// Returns the levels to change them, after a flush.
     pub fn levels_mut(&mut self, stream: &Stream) -> Result<&mut Levels, Error> {
-        self.store.settled_mut(stream)
+        self.store.settled_mut(stream, self.budget)
     }
 
     /// Merges the buffer with the levels.
     pub fn flush(&self, stream: &Stream) -> Result<(), Error> {
-        self.store.settled(stream).map(drop)
+        self.store.settled(stream, self.budget).map(drop)
+    }
+
+    /// Takes the options that can change.
+    pub fn adopt(&mut self, options: &Options) {
+        (self.buffer, self.budget, self.policy) = (options.buffer, options.device_memory, options.cleanup_policy);
+    }
+
+    /// Changes the budget, and moves levels to where it has them.
+    pub fn set_budget(&mut self, stream: &Stream, budget: Budget) -> Result<(), Error> {
+        let levels = self.store.settled_mut(stream, self.budget)?;
+        let finished = Draft::new(levels, budget).arranged(stream)?;
+        levels.install(finished);
+        self.budget = budget;
+        Ok(())
     }
 
     /// Makes `level` the only level, in the first slot it fits into. It must have no tombstones.
-    pub fn put_only(&mut self, level: AnyLevel) -> Result<(), Error> {
+    pub fn put_only(&mut self, stream: &Stream, level: AnyLevel) -> Result<(), Error> {
+        let place = self.budget.place(level.len() * self.types.stored_bytes());
+        let level = level.into_place(stream, place)?;
         self.put(Levels::new(self.types, self.batch_size).of_one(level)?);
         self.history.advance();
         Ok(())
@@ -114,13 +134,13 @@ impl AnyLsm {
         // What fills the buffer alone need not be copied.
         let is_buffered = operations.len() < self.buffer && !(is_query_expected && self.store.buffered()? == 0);
         if is_buffered {
-            self.store.append(stream, operations, self.room, self.buffer)?;
+            self.store.append(stream, self.budget, operations, self.room, self.buffer)?;
             self.room = self.room.max(self.store.buffered()?);
             return Ok(());
         }
         let Operations { keys, values, operation, deleted } = operations;
-        let levels = self.store.settled_mut(stream)?;
-        let mut draft = Draft::new(levels);
+        let levels = self.store.settled_mut(stream, self.budget)?;
+        let mut draft = Draft::new(levels, self.budget);
         match (operation, deleted) {
             (None, Some(deleted)) if !keys.is_empty() && operations.len() <= levels.batch_size => {
                 draft.insert_and_delete(stream, keys, values, deleted)?;
@@ -135,7 +155,7 @@ impl AnyLsm {
                 }
             }
         }
-        let finished = draft.finish();
+        let finished = draft.finish(stream)?;
         levels.install(finished);
         Ok(())
     }
@@ -162,10 +182,12 @@ impl AnyLsm {
     }
 
     pub fn cleanup(&mut self, stream: &Stream) -> Result<(), Error> {
-        let levels = self.store.settled(stream)?;
+        let levels = self.store.settled(stream, self.budget)?;
         let _span = gpu_primitives::span!(stream, "lsm::cleanup", levels.stack.len());
-        let live = AnyLevel::live(self.types, stream, &levels.stack.levels())?;
-        self.put_only(live)?;
+        // How much is live is not known yet.
+        let place = self.budget.place(levels.stack.len() * self.types.stored_bytes());
+        let live = AnyLevel::live(self.types, stream, place, &levels.stack.levels())?;
+        self.put_only(stream, live)?;
         self.cleanup_failure = None;
         Ok(())
     }
@@ -185,8 +207,9 @@ impl AnyLsm {
     }
 
     pub fn check_memory(&self, stream: &Stream, additional: usize) -> Result<(), Error> {
-        let elements = self.len()?.saturating_add(additional.saturating_mul(3));
-        stream.uninit::<u8>(elements.saturating_mul(self.types.bytes())).map(drop)
+        let bytes = |elements: usize| elements.saturating_mul(self.types.bytes());
+        let present = bytes(self.len()?).min(self.budget.0.unwrap_or(usize::MAX));
+        stream.uninit::<u8>(present.saturating_add(bytes(additional.saturating_mul(3)))).map(drop)
     }
 
     /// Returns the number of elements, live or stale, in the levels and in the buffer.
@@ -208,6 +231,7 @@ impl AnyLsm {
                 tombstones,
                 stale_estimate: (2 * tombstones).min(resident),
                 bytes: levels.stack.bytes() + buffer.map_or(0, AnyBuffer::bytes),
+                host_bytes: levels.stack.host_bytes(),
             }
         })
     }

@@ -11,12 +11,13 @@
 //!
 //! For each level follow three arrays: the key codes, the values and, if the level has marks, the words of its marks.
 
+use crate::budget::Budget;
 use crate::levels::Levels;
 use crate::options::MAX_BATCH;
-use crate::{GpuLsm, Key, Level, Parts, Value};
+use crate::{GpuLsm, Key, Level, Options, Parts, Value};
 use gpu_dictionary::file::{Format, Source, ascending_codes, write_array, write_section};
 use gpu_dictionary::levels::{AnyLevel, AnyStack, Types};
-use gpu_primitives::{Error, Stream};
+use gpu_primitives::{Error, Place, Stream};
 use std::io::{Read, Write};
 
 const FORMAT: Format = Format { magic: *b"gpu-lsm\n", version: 2 };
@@ -79,6 +80,15 @@ impl Header {
         Self { batch_size, batches, tombstones, levels: stack.oldest_first().map(header).collect() }
     }
 
+    /// Returns where a budget has the levels, from the oldest to the newest.
+    pub fn places<K: Key, V: Value>(&self, budget: Budget) -> Vec<Place> {
+        let stored = Types::of::<K, V>().stored_bytes();
+        let newest_first = self.levels.iter().rev().map(|level| level.len.saturating_mul(stored));
+        let mut places: Vec<Place> = budget.places(newest_first).collect();
+        places.reverse();
+        places
+    }
+
     /// Appends the fields to the bytes of a header.
     pub fn write(&self, bytes: &mut Vec<u8>) {
         bytes.push(self.levels.len() as u8);
@@ -136,18 +146,21 @@ pub(crate) fn write_level<K: Key, V: Value>(
     marks.map_or(Ok(()), |marks| write_array(stream, writer, marks))
 }
 
-/// Reads the arrays of a level. Also returns how many of its elements are tombstones.
+/// Reads the arrays of a level into a place. Also returns how many of its elements are tombstones.
 pub(crate) fn read_level<K: Key, V: Value>(
     source: &mut Source<impl Read>,
     stream: &Stream,
+    place: Place,
     &LevelHeader { slot, has_marks, len }: &LevelHeader,
 ) -> Result<(Level<K, V>, usize), Error> {
-    let keys = source.array(stream, &format!("the keys of level {slot}"), len, ascending_codes::<K>(false))?;
-    let values = source.values(stream, &format!("the values of level {slot}"), len)?;
+    let name = |what: &str| format!("the {what} of level {slot}");
+    let keys = source.array_in(stream, place, &name("keys"), len, ascending_codes::<K>(false))?;
+    let value_count = if size_of::<V>() == 0 { 0 } else { len };
+    let values = source.array_in(stream, place, &name("values"), value_count, |_| Ok(()))?;
     let mut tombstones = 0;
     let marks = has_marks.then(|| {
         let mut bits_left = len;
-        source.array(stream, &format!("the marks of level {slot}"), len.div_ceil(32), |part: &[u32]| {
+        source.array(stream, &name("marks"), len.div_ceil(32), |part: &[u32]| {
             for &word in part {
                 // Bits past the last element have no meaning.
                 let bits = bits_left.min(32);
@@ -158,8 +171,8 @@ pub(crate) fn read_level<K: Key, V: Value>(
         })
     });
     // SAFETY: the codes were checked to ascend. All parts were read onto the stream's device by copies, which are not
-    // recorded.
-    Ok((unsafe { Level::from_parts(keys, values, marks.transpose()?)? }, tombstones))
+    // recorded, and keys and values into this place.
+    Ok((unsafe { Level::from_parts_in(place, keys, values, marks.transpose()?)? }, tombstones))
 }
 
 impl<K: Key, V: Value> GpuLsm<K, V> {
@@ -210,15 +223,46 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// - [`Error::Io`] if reading fails.
     /// - [`Error::OutOfMemory`].
     pub fn load(stream: &Stream, reader: impl Read) -> Result<Self, Error> {
-        Self::load_with(stream, reader, Batches::OfLevels)
+        Self::load_counted(stream, reader, Batches::OfLevels, Budget::default())
     }
 
-    /// Reads a dictionary whose header counts these batches.
-    pub(crate) fn load_with(stream: &Stream, reader: impl Read, counted: Batches) -> Result<Self, Error> {
+    /// [Loads](Self::load) a dictionary, and gives it these options: levels are read to where its
+    /// [budget of device memory](Options::device_memory) has them. The batch size is that of the file.
+    ///
+    /// ```
+    /// # use gpu_lsm::{GpuLsm, Options};
+    /// # use gpu_primitives::{Device, Error};
+    /// # let stream = Device::default()?.stream()?;
+    /// # let mut lsm = GpuLsm::<u32, u32>::with_batch_size(1024)?;
+    /// # lsm.insert(&stream, (&stream.upload(&[3, 1])?, &stream.upload(&[30, 10])?))?;
+    /// # let mut file = Vec::new();
+    /// lsm.save(&stream, &mut file)?;
+    /// let again = GpuLsm::<u32, u32>::load_with(&stream, &file[..], Options::new().device_memory(0))?;
+    /// assert_eq!(again.stats(&stream)?.host_bytes, 16);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load) and [`new`](Self::new).
+    pub fn load_with(stream: &Stream, reader: impl Read, options: Options) -> Result<Self, Error> {
+        let options = options.checked()?;
+        let mut loaded = Self::load_counted(stream, reader, Batches::OfLevels, options.device_memory)?;
+        loaded.any.adopt(&options);
+        Ok(loaded)
+    }
+
+    /// Reads a dictionary whose header counts these batches, to where a budget has its levels.
+    pub(crate) fn load_counted(
+        stream: &Stream,
+        reader: impl Read,
+        counted: Batches,
+        budget: Budget,
+    ) -> Result<Self, Error> {
         let mut source = Source::new(reader);
         let fields = source.header::<K, V, _>(FORMAT, Fields::read)?;
         let header = Header::checked(&source, fields, counted)?;
-        let levels = header.levels.iter().map(|described| read_level(&mut source, stream, described));
+        let levels = header.levels.iter().zip(header.places::<K, V>(budget));
+        let levels = levels.map(|(described, place)| read_level(&mut source, stream, place, described));
         let levels = levels.collect::<Result<_, Error>>()?;
         Self::of_levels(&header, levels).map_err(|wrong| source.invalid(wrong))
     }

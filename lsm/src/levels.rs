@@ -1,7 +1,8 @@
 //! The levels, and how batches are added to them.
 
+use crate::budget::Budget;
 use gpu_dictionary::levels::{AnyBuffer, AnyLevel, AnyStack, Operation, Types};
-use gpu_primitives::{AnySlice, Error, Stream};
+use gpu_primitives::{AnySlice, Error, Place, Stream};
 
 /// The levels of a dictionary, and what they stand for.
 ///
@@ -88,15 +89,15 @@ impl Levels {
     }
 
     /// Merges the operations of a buffer with the levels in their way. Changes nothing yet. Does not wait.
-    pub fn with(&self, stream: &Stream, buffer: &AnyBuffer) -> Result<Finished, Error> {
+    pub fn with(&self, stream: &Stream, budget: Budget, buffer: &AnyBuffer) -> Result<Finished, Error> {
         let slot = self.slot_for(buffer.len())?;
         let older: Vec<&AnyLevel> = (0..slot).rev().filter_map(|slot| self.stack.level(slot)).collect();
-        let level = buffer.merge(stream, &older)?;
-        let mut draft = Draft::new(self);
+        let mut draft = Draft::new(self, budget);
+        let level = buffer.merge(stream, draft.place(buffer.len(), &older), &older)?;
         draft.put(0, slot, level);
         draft.batches = (self.batches >> slot | 1) << slot;
         draft.tombstones += buffer.tombstones();
-        Ok(draft.finish())
+        draft.finish(stream)
     }
 }
 
@@ -104,6 +105,7 @@ impl Levels {
 /// succeeded.
 pub(crate) struct Draft<'a> {
     levels: &'a Levels,
+    budget: Budget,
     batches: u64,
     changed: Changed,
     tombstones: usize,
@@ -118,32 +120,75 @@ enum Newer<'a> {
 }
 
 impl Newer<'_> {
-    /// Merges them with `older` levels, which are ordered from oldest to newest.
-    fn merge(self, types: &'static Types, stream: &Stream, older: &[&AnyLevel]) -> Result<AnyLevel, Error> {
+    /// Returns the number of elements.
+    fn len(&self) -> usize {
+        match self {
+            Self::Pairs(keys, _) => keys.len(),
+            Self::Levels(runs) => runs.iter().map(AnyLevel::len).sum(),
+        }
+    }
+
+    /// Merges them with `older` levels, which are ordered from oldest to newest, into a level in a place.
+    fn merge(
+        self,
+        types: &'static Types,
+        stream: &Stream,
+        place: Place,
+        older: &[&AnyLevel],
+    ) -> Result<AnyLevel, Error> {
         let mut runs = match self {
-            Self::Pairs(keys, values) => return AnyLevel::merge_pairs(types, stream, older, keys, values),
+            Self::Pairs(keys, values) => return AnyLevel::merge_pairs(types, stream, place, older, keys, values),
             Self::Levels(runs) => runs,
         };
         if older.len() + runs.len() > AnyStack::SLOTS {
             // A mixed batch whose carry runs through all slots: more inputs than one merge takes.
-            runs = vec![AnyLevel::merge(types, stream, &runs.iter().collect::<Vec<_>>())?];
+            runs = vec![AnyLevel::merge(types, stream, Place::Device, &runs.iter().collect::<Vec<_>>())?];
         }
         if older.is_empty() && runs.len() == 1 {
-            return Ok(runs.remove(0));
+            return runs.remove(0).into_place(stream, place);
         }
         let all: Vec<&AnyLevel> = older.iter().copied().chain(&runs).collect();
-        AnyLevel::merge(types, stream, &all)
+        AnyLevel::merge(types, stream, place, &all)
     }
 }
 
 impl<'a> Draft<'a> {
-    pub fn new(levels: &'a Levels) -> Self {
+    pub fn new(levels: &'a Levels, budget: Budget) -> Self {
         let changed = std::iter::repeat_with(|| None).take(AnyStack::SLOTS).collect();
-        Self { levels, batches: levels.batches, changed, tombstones: levels.tombstones }
+        Self { levels, budget, batches: levels.batches, changed, tombstones: levels.tombstones }
     }
 
-    pub fn finish(self) -> Finished {
-        Finished { batches: self.batches, changed: self.changed, tombstones: self.tombstones }
+    /// Moves levels off the device for which newer ones have left no room there, and ends the update. Does not wait.
+    pub fn finish(mut self, stream: &Stream) -> Result<Finished, Error> {
+        if self.budget.0.is_some() {
+            self.arrange(stream, |from, to| (from, to) == (Place::Device, Place::Host))?;
+        }
+        Ok(Finished { batches: self.batches, changed: self.changed, tombstones: self.tombstones })
+    }
+
+    /// Moves levels to where the budget has them, and to the device, too. Does not wait.
+    pub fn arranged(mut self, stream: &Stream) -> Result<Finished, Error> {
+        self.arrange(stream, |from, to| from != to)?;
+        self.finish(stream)
+    }
+
+    /// Moves the levels that are not where the budget has them, if the move is meant.
+    fn arrange(&mut self, stream: &Stream, is_meant: impl Fn(Place, Place) -> bool) -> Result<(), Error> {
+        let newest_first: Vec<usize> = (0..AnyStack::SLOTS).filter(|&slot| self.level(slot).is_some()).collect();
+        let bytes = newest_first.iter().filter_map(|&slot| self.level(slot)).map(AnyLevel::array_bytes);
+        let places: Vec<Place> = self.budget.places(bytes).collect();
+        for (slot, place) in newest_first.into_iter().zip(places) {
+            if let Some(level) = self.level(slot).filter(|level| is_meant(level.place(), place)) {
+                self.changed[slot] = Some(Some(level.copy_in(stream, place)?));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns where a level of `added` elements and of those of `older` levels belongs, if there is none in lower slots.
+    fn place(&self, added: usize, older: &[&AnyLevel]) -> Place {
+        let len = older.iter().map(|level| level.len()).fold(added, usize::saturating_add);
+        self.budget.place(len.saturating_mul(self.types().stored_bytes()))
     }
 
     fn types(&self) -> &'static Types {
@@ -185,7 +230,8 @@ impl<'a> Draft<'a> {
             return Err(too_many_batches(self.levels.batch_size, self.batches + (1 << log_batches)));
         }
         let older: Vec<&AnyLevel> = (from..slot).rev().filter_map(|slot| self.level(slot)).collect();
-        let level = newer.merge(self.types(), stream, &older)?;
+        let place = self.place(newer.len(), &older);
+        let level = newer.merge(self.types(), stream, place, &older)?;
         self.put(from, slot, level);
         self.batches += 1 << log_batches;
         Ok(())

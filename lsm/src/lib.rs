@@ -50,6 +50,8 @@
 #[cfg(not(target_arch = "nvptx64"))]
 mod any;
 #[cfg(not(target_arch = "nvptx64"))]
+mod budget;
+#[cfg(not(target_arch = "nvptx64"))]
 mod cadence;
 #[cfg(not(target_arch = "nvptx64"))]
 mod checkpoint;

@@ -1,6 +1,7 @@
 //! The dictionary: updates and cleanup.
 
 use crate::any::AnyLsm;
+use crate::budget::Budget;
 use crate::options::Options;
 use crate::{CleanupPolicy, Key, Level, Snapshot, Stats, Value};
 use core::fmt::{self, Debug, Formatter};
@@ -71,8 +72,8 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// Returns the options that the dictionary has. A new one with them behaves in the same way.
     #[must_use]
     pub fn options(&self) -> Options {
-        let AnyLsm { batch_size, buffer, policy, .. } = self.any;
-        Options { batch_size, buffer, cleanup_policy: policy }
+        let AnyLsm { batch_size, buffer, budget: device_memory, policy, .. } = self.any;
+        Options { batch_size, buffer, device_memory, cleanup_policy: policy }
     }
 
     /// Makes a copy that can be queried and updated independently: [`clone`](Clone::clone), which cannot fail.
@@ -97,7 +98,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         let _span = gpu_primitives::span!(stream, "lsm::bulk_build", pairs.0.len());
         let mut lsm = Self::empty(options)?;
         let level = Level::from_pairs(stream, pairs.0, pairs.1.into())?;
-        lsm.any.put_only(level.into_any())?;
+        lsm.any.put_only(stream, level.into_any())?;
         Ok(lsm)
     }
 
@@ -328,6 +329,29 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     #[must_use]
     pub fn cleanup_policy(&self) -> Option<CleanupPolicy> {
         self.any.policy
+    }
+
+    /// Sets how much device memory the keys and values of levels may take, `None` for no limit, and moves levels from and to the host
+    /// accordingly: see [`Options::device_memory`]. [Flushes](Self::flush) the buffer first. Does not wait.
+    ///
+    /// ```
+    /// use gpu_lsm::GpuLsm;
+    /// use gpu_primitives::{Device, Error};
+    ///
+    /// let stream = Device::default()?.stream()?;
+    /// let mut lsm = GpuLsm::<u32, u32>::with_batch_size(1024)?;
+    /// lsm.insert(&stream, (&stream.upload(&[3, 1])?, &stream.upload(&[30, 10])?))?;
+    /// lsm.set_device_memory(&stream, Some(0))?;
+    /// assert_eq!(lsm.stats(&stream)?.host_bytes, 16);
+    /// assert_eq!(lsm.iter(&stream)?.collect::<Vec<_>>(), [(1, 10), (3, 30)]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], [`Error::WrongDevice`], or any error of a copy. After an error the dictionary is unchanged, and so is its
+    /// budget.
+    pub fn set_device_memory(&mut self, stream: &Stream, bytes: Option<usize>) -> Result<(), Error> {
+        self.any.set_budget(stream, Budget(bytes))
     }
 
     /// Removes everything. Does not wait.

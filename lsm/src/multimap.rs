@@ -1,5 +1,6 @@
 //! A dictionary that keeps all values of a key.
 
+use crate::budget::Budget;
 use crate::file::Batches;
 use crate::{Contents, GpuLsm, Key, Neighbour, Options, Ranges, Snapshot, Stats, Value};
 use gpu_dictionary::file::{Format, Source, write_section};
@@ -227,6 +228,15 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
         self.lsm.discard_buffer(stream)
     }
 
+    /// Sets how much device memory the keys and values of levels may take, `None` for no limit, and moves levels from and to the host
+    /// accordingly: see [`GpuLsm::set_device_memory`].
+    ///
+    /// # Errors
+    /// Those of [`GpuLsm::set_device_memory`]. After an error the multimap is unchanged.
+    pub fn set_device_memory(&mut self, stream: &Stream, bytes: Option<usize>) -> Result<(), Error> {
+        self.lsm.set_device_memory(stream, bytes)
+    }
+
     /// Returns the options that the multimap has. A new one with them behaves in the same way.
     #[must_use]
     pub fn options(&self) -> Options {
@@ -261,10 +271,25 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     ///
     /// # Errors
     /// The errors of [`GpuLsm::load`].
-    pub fn load(stream: &Stream, mut reader: impl Read) -> Result<Self, Error> {
+    pub fn load(stream: &Stream, reader: impl Read) -> Result<Self, Error> {
+        Self::load_into(stream, reader, Budget::default())
+    }
+
+    /// [Loads](Self::load) a multimap, and gives it these options: see [`GpuLsm::load_with`].
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load) and [`new`](Self::new).
+    pub fn load_with(stream: &Stream, reader: impl Read, options: Options) -> Result<Self, Error> {
+        let options = Options { cleanup_policy: None, ..options.checked()? };
+        let mut loaded = Self::load_into(stream, reader, options.device_memory)?;
+        loaded.lsm.any.adopt(&options);
+        Ok(loaded)
+    }
+
+    fn load_into(stream: &Stream, mut reader: impl Read, budget: Budget) -> Result<Self, Error> {
         let mut source = Source::new(&mut reader);
         source.header::<K, V, _>(FORMAT, |_| Ok(()))?;
-        let lsm = GpuLsm::load_with(stream, reader, Batches::WithEmptied)?;
+        let lsm = GpuLsm::load_counted(stream, reader, Batches::WithEmptied, budget)?;
         if lsm.levels(stream)?.any(|(_, level)| level.has_tombstones()) {
             return Err(Error::InvalidFile { what: "its levels have tombstones".to_owned(), at: 0 });
         }

@@ -1,6 +1,7 @@
 //! The options of an LSM.
 
 use crate::CleanupPolicy;
+use crate::budget::Budget;
 use gpu_dictionary::DictionaryOptions;
 use gpu_primitives::Error;
 
@@ -28,6 +29,7 @@ pub(crate) const BUFFER: usize = 1 << 22;
 pub struct Options {
     pub(crate) batch_size: usize,
     pub(crate) buffer: usize,
+    pub(crate) device_memory: Budget,
     pub(crate) cleanup_policy: Option<CleanupPolicy>,
 }
 
@@ -39,10 +41,11 @@ impl Default for Options {
 
 impl Options {
     /// Returns the defaults: a batch size for calls of about a million operations, which also suits smaller calls, a buffer of 2^22
-    /// operations, and no automatic cleanup.
+    /// operations, all of it in device memory, and no automatic cleanup.
     #[must_use]
     pub fn new() -> Self {
-        Self { batch_size: suggest_batch_size(1 << 20), buffer: BUFFER, cleanup_policy: None }
+        let batch_size = suggest_batch_size(1 << 20);
+        Self { batch_size, buffer: BUFFER, device_memory: Budget(None), cleanup_policy: None }
     }
 
     /// Sets the largest number of operations in a batch: from 1 to 2^31. A call with more operations is split into
@@ -79,6 +82,33 @@ impl Options {
     #[must_use]
     pub const fn buffer(self, operations: usize) -> Self {
         Self { buffer: operations, ..self }
+    }
+
+    /// Sets how many bytes of device memory the keys and values of levels may take. Levels that do not fit, the largest and oldest ones, are
+    /// in page-locked memory of the host, and kernels read and write them over the link. By default all levels are on the device.
+    ///
+    /// The index of all levels is on the device in any case, and so are the buffer and the temporary memory of calls: an update needs room
+    /// for the batch, its sort, and a new level of up to the budget, before it frees what it replaces. The page
+    /// "Larger than the GPU" of the book says how much that is, and what costs what.
+    ///
+    /// ```
+    /// use gpu_lsm::{GpuLsm, Options};
+    /// use gpu_primitives::{Device, Error};
+    ///
+    /// let stream = Device::default()?.stream()?;
+    /// let options = Options::new().batch_size(100).buffer(0).device_memory(1000);
+    /// let mut lsm = GpuLsm::<u32, u32>::new(&stream, options)?;
+    /// let keys = stream.upload(&(0..200).collect::<Vec<u32>>())?;
+    /// lsm.insert(&stream, (&keys, &keys))?; // a level of 1600 bytes
+    /// let keys = stream.upload(&(150..250).collect::<Vec<u32>>())?;
+    /// lsm.insert(&stream, (&keys, &keys))?; // and one of 800
+    /// assert_eq!(lsm.len(&stream)?, 250);
+    /// assert_eq!(lsm.stats(&stream)?.host_bytes, 1600);
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[must_use]
+    pub const fn device_memory(self, bytes: usize) -> Self {
+        Self { device_memory: Budget(Some(bytes)), ..self }
     }
 
     /// Sets when an update is followed by a cleanup. By default it never is: see

@@ -64,4 +64,7 @@ pub struct Stats {
     pub stale_estimate: usize,
     /// The device memory in bytes, including the buffer and the part of the index that has been built.
     pub bytes: usize,
+    /// The page-locked memory of the host in bytes: the keys and values of levels that the
+    /// [budget](crate::Options::device_memory) keeps off the device.
+    pub host_bytes: usize,
 }

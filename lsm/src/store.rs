@@ -12,6 +12,7 @@
 //! takes the lock is refused. Recording an operator for a GPU is the caller's code, too, and happens before: see
 //! [`AnyLsm::change`](crate::any::AnyLsm::change).
 
+use crate::budget::Budget;
 use crate::levels::Levels;
 use gpu_dictionary::levels::{AnyBuffer, Operations};
 use gpu_primitives::{Error, Stream, expect_host};
@@ -55,8 +56,9 @@ impl Clone for Store {
 
 impl Store {
     /// Returns the levels. Flushes the buffer first, if there is something in it: once, whichever thread is the first. The others
-    /// wait for its host, and their streams for its stream. After an error everything is as before.
-    pub fn settled(&self, stream: &Stream) -> Result<&Levels, Error> {
+    /// wait for its host, and their streams for its stream. Levels go to where the budget has them. After an error everything is as
+    /// before.
+    pub fn settled(&self, stream: &Stream, budget: Budget) -> Result<&Levels, Error> {
         expect_host()?;
         let State { settled, pending } = &*self.0;
         if settled.get().is_none() {
@@ -67,7 +69,7 @@ impl Store {
                     // Others rely on the levels right after this call, but recorded work would make them only later.
                     stream.refuse_recording("`flush`, or the first query after an update of a dictionary,")?;
                     let _span = gpu_primitives::span!(stream, "lsm::flush", buffer.len());
-                    Some(levels.with(stream, buffer)?)
+                    Some(levels.with(stream, budget, buffer)?)
                 }
                 // Another thread was faster.
                 None => None,
@@ -82,8 +84,8 @@ impl Store {
     }
 
     /// Returns the levels, to change them: see [`settled`](Self::settled).
-    pub fn settled_mut(&mut self, stream: &Stream) -> Result<&mut Levels, Error> {
-        self.settled(stream)?;
+    pub fn settled_mut(&mut self, stream: &Stream, budget: Budget) -> Result<&mut Levels, Error> {
+        self.settled(stream, budget)?;
         self.make_own();
         Ok(Arc::get_mut(&mut self.0)
             .and_then(|state| state.settled.get_mut())
@@ -99,12 +101,19 @@ impl Store {
         }
     }
 
-    /// Appends operations to the buffer, for up to `most` in all; a new one gets room for `room`. After an error everything is as
-    /// before.
-    pub fn append(&mut self, stream: &Stream, added: Operations<'_>, room: usize, most: usize) -> Result<(), Error> {
+    /// Appends operations to the buffer, for up to `most` in all; a new one gets room for `room`. If they do not fit, flushes before. After
+    /// an error everything is as before.
+    pub fn append(
+        &mut self,
+        stream: &Stream,
+        budget: Budget,
+        added: Operations<'_>,
+        room: usize,
+        most: usize,
+    ) -> Result<(), Error> {
         if self.buffered()? + added.len() > most || Arc::get_mut(&mut self.0).is_none() {
             // Copies that share the buffer do not have the new operations.
-            self.settled(stream)?;
+            self.settled(stream, budget)?;
         }
         self.make_own();
         let state = Arc::get_mut(&mut self.0).expect("it is nobody else's");

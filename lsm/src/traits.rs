@@ -7,6 +7,6 @@ gpu_dictionary::forward_traits!(ordered impl<K: [Key], V: [Value]> for GpuLsm, "
 impl From<Stats> for gpu_dictionary::Stats {
     /// How many of the elements are live is not known without a search.
     fn from(stats: Stats) -> Self {
-        Self { resident: stats.resident, live: None, bytes: stats.bytes }
+        Self { resident: stats.resident, live: None, bytes: stats.bytes + stats.host_bytes }
     }
 }

@@ -4,7 +4,7 @@ use crate::{Key, Level, Options, Snapshot, Stats, Value};
 use gpu_dictionary::Upsertion;
 use gpu_dictionary::checkpoint::History;
 use gpu_dictionary::levels::{AnyLevel, AnyStack, Stack};
-use gpu_primitives::{DeviceSlice, Error, Stream};
+use gpu_primitives::{DeviceSlice, Error, Place, Stream};
 
 /// The stack slot of the only level.
 const SLOT: usize = 0;
@@ -280,7 +280,7 @@ fn merge(stack: &mut AnyStack, stream: &Stream, newer: &[AnyLevel]) -> Result<()
     let newer = newer.iter().filter(|level| !level.is_empty());
     let levels: Vec<&AnyLevel> = stack.level(SLOT).into_iter().chain(newer).collect();
     if levels.len() > usize::from(!stack.is_empty()) {
-        let merged = AnyLevel::live(stack.types(), stream, &levels)?;
+        let merged = AnyLevel::live(stack.types(), stream, Place::Device, &levels)?;
         stack.set(SLOT, Some(merged));
     }
     Ok(())

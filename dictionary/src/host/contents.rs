@@ -31,6 +31,7 @@ pub struct Stats {
     pub resident: usize,
     /// The number of keys, if it is known without scanning all elements.
     pub live: Option<usize>,
-    /// The device memory in bytes, including the part of an index that has been built.
+    /// The memory in bytes, including the part of an index that has been built: that of the device and, if a dictionary has moved a part
+    /// there, page-locked memory of the host.
     pub bytes: usize,
 }

@@ -25,7 +25,7 @@
 
 use crate::Key;
 use bytemuck::Pod;
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Place, Stream};
 use std::any::TypeId;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};
@@ -263,12 +263,28 @@ impl<R: Read> Source<R> {
         stream: &Stream,
         what: &str,
         len: usize,
+        check: impl FnMut(&[T]) -> Result<(), &'static str>,
+    ) -> Result<DeviceVec<T>, Error> {
+        self.array_in(stream, Place::Device, what, len, check)
+    }
+
+    /// [`array`](Self::array) in a place.
+    ///
+    /// # Errors
+    /// The errors of `array`.
+    #[doc(hidden)]
+    pub fn array_in<T: Pod>(
+        &mut self,
+        stream: &Stream,
+        place: Place,
+        what: &str,
+        len: usize,
         mut check: impl FnMut(&[T]) -> Result<(), &'static str>,
     ) -> Result<DeviceVec<T>, Error> {
         // The caller uses the data right after this call, but recorded work would run only later.
         stream.refuse_recording("loading a dictionary")?;
         let mut host = vec![T::zeroed(); len.min(section_len::<T>())];
-        let mut array = stream.uninit::<T>(room(len, host.len()))?;
+        let mut array = stream.uninit_in::<T>(place, room(len, host.len()))?;
         let mut done = 0;
         while done < len {
             let end = len.min(done + host.len());
@@ -277,7 +293,7 @@ impl<R: Read> Source<R> {
             self.end_section(what)?;
             check(part).map_err(|wrong| self.invalid(format!("{what}: {wrong}")))?;
             if end > array.len() {
-                let mut longer = stream.uninit(room(len, end))?;
+                let mut longer = stream.uninit_in(place, room(len, end))?;
                 longer.slice_mut(..done)?.copy_from(stream, array.slice(..done)?)?;
                 array = longer;
             }

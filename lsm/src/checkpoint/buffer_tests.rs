@@ -1,6 +1,7 @@
 //! Checkpoints of a dictionary whose buffer is not empty.
 
 use super::tests::Subject;
+use crate::Options;
 use gpu_dictionary_conformance::{Failure, Machine, Random};
 use gpu_primitives::Device;
 
@@ -13,7 +14,7 @@ fn every_operation_fails_with_a_buffer() {
         for after in 0.. {
             let random = &mut Random(after as u64);
             let machine = Machine::default();
-            let mut subject = Subject::<u32, u32>::with_buffer(stream, 100);
+            let mut subject = Subject::<u32, u32>::with_options(stream, Options::new().buffer(100));
             subject.change(&[1, 2, 3], &[], random);
             subject.checkpoint(&machine).unwrap();
             let old = subject.contents();

@@ -33,6 +33,7 @@ mod tests;
 
 #[cfg(doc)]
 use crate::Snapshot;
+use crate::budget::Budget;
 use crate::file::{Batches, Fields, Header, LevelHeader, read_level, write_level};
 use crate::levels::Levels;
 use crate::{GpuLsm, Key, Level, Options, Value};
@@ -42,7 +43,7 @@ use gpu_dictionary::checkpoint::{
     Body, Disk, Folder, History, MANIFEST, Manifest, OsDisk, Parts, Writing, read_finished, read_id,
 };
 use gpu_dictionary::file::{Format, Source, write_section};
-use gpu_primitives::{Error, Stream};
+use gpu_primitives::{Error, Place, Stream};
 #[cfg(doc)]
 use std::io::ErrorKind;
 use std::io::{Read, Write};
@@ -112,11 +113,12 @@ fn write_level_file<K: Key, V: Value>(
     write_level(stream, writer, level)
 }
 
-/// Reads a level that the manifest describes. Also returns how many of its elements are tombstones.
+/// Reads a level that the manifest describes into a place. Also returns how many of its elements are tombstones.
 fn read_level_file<K: Key, V: Value>(
     stream: &Stream,
     reader: &mut impl Read,
     id: u128,
+    place: Place,
     described: &LevelHeader,
 ) -> Result<(Level<K, V>, usize), Error> {
     let mut source = Source::new(reader);
@@ -125,7 +127,7 @@ fn read_level_file<K: Key, V: Value>(
     if found != (id, described.has_marks, described.len as u64) {
         return Err(source.invalid("it is not the level that the manifest names"));
     }
-    let (level, tombstones) = read_level(&mut source, stream, described)?;
+    let (level, tombstones) = read_level(&mut source, stream, place, described)?;
     Ok((level.with_id(id), tombstones))
 }
 
@@ -147,17 +149,18 @@ fn write_levels<K: Key, V: Value, const EVERY: bool>(
     writing.finish(state)
 }
 
-/// Reads the levels of the last finished checkpoint, or returns `None` if there is none.
+/// Reads the levels of the last finished checkpoint to where a budget has them, or returns `None` if there is none.
 fn read_levels<K: Key, V: Value, const EVERY: bool>(
     stream: &Stream,
     disk: &impl Disk,
+    budget: Budget,
 ) -> Result<Option<GpuLsm<K, V>>, Error> {
     read_finished(disk, |folder, manifest: &Manifest<State<K, V, EVERY>>| {
         let State { header, levels: ids, .. } = &manifest.body;
         let mut levels = Vec::new();
-        for (&id, described) in ids.iter().zip(&header.levels) {
+        for ((&id, described), place) in ids.iter().zip(&header.levels).zip(header.places::<K, V>(budget)) {
             let name = Parts::Levels.name(id);
-            let level = folder.read(&name, |reader| read_level_file(stream, reader, id, described))?;
+            let level = folder.read(&name, |reader| read_level_file(stream, reader, id, place, described))?;
             levels.push(level.ok_or_else(|| folder.lacks(&name))?);
         }
         let mut lsm = GpuLsm::of_levels(header, levels).map_err(|wrong| folder.invalid(MANIFEST, wrong))?;
@@ -179,17 +182,18 @@ impl<K: Key, V: Value> Durable for GpuLsm<K, V> {
     }
 
     fn recover_from(stream: &Stream, disk: &impl Disk, options: Option<&Options>) -> Result<Option<Self>, Error> {
-        let mut recovered = read_levels::<K, V, false>(stream, disk)?;
+        let budget = options.map_or_else(Budget::default, |options| options.device_memory);
+        let mut recovered = read_levels::<K, V, false>(stream, disk, budget)?;
         if let (Some(recovered), Some(options)) = (&mut recovered, options) {
             recovered.adopt(options);
         }
         Ok(recovered)
     }
 
-    /// Takes the buffer and the cleanup policy. The batch size stays as it is.
+    /// Takes the buffer, the budget of device memory and the cleanup policy. The batch size stays as it is. Levels that are on the device
+    /// already leave it with the next update.
     fn adopt(&mut self, options: &Options) {
-        self.any.buffer = options.buffer;
-        self.set_cleanup_policy(options.cleanup_policy);
+        self.any.adopt(options);
     }
 }
 
@@ -267,7 +271,8 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     /// [Recovers](Self::recover) the dictionary of a folder, or creates an empty one with these options if no
     /// checkpoint was ever finished there. A folder that has lost files is an error: it is never taken for a new one.
     ///
-    /// A dictionary that is recovered keeps its batch size. The buffer and the cleanup policy are those of the options. Writes nothing:
+    /// A dictionary that is recovered keeps its batch size. The buffer, the cleanup policy and the
+    /// [budget of device memory](Options::device_memory) are those of the options. Writes nothing:
     /// the first [`checkpoint`](Self::checkpoint) creates the folder.
     ///
     /// ```

@@ -1,6 +1,7 @@
 //! Checkpoints of multimaps.
 
 use super::{read_levels, write_levels};
+use crate::budget::Budget;
 use crate::{GpuMultimap, Key, Options, Value};
 use gpu_dictionary::checkpoint::{Disk, Folder, OsDisk};
 use gpu_primitives::{Error, Stream};
@@ -49,24 +50,25 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     /// The errors of [`GpuLsm::recover`](crate::GpuLsm::recover).
     pub fn recover(stream: &Stream, path: impl AsRef<Path>) -> Result<Self, Error> {
         let disk = OsDisk::new(path);
-        Self::recover_from(stream, &disk)?.ok_or_else(|| Folder::new(&disk).without_checkpoint())
+        Self::recover_from(stream, &disk, Budget::default())?.ok_or_else(|| Folder::new(&disk).without_checkpoint())
     }
 
-    /// Reads the last finished checkpoint of a disk, or returns `None` if none was ever finished there.
-    pub(super) fn recover_from(stream: &Stream, disk: &impl Disk) -> Result<Option<Self>, Error> {
-        Ok(read_levels::<K, V, true>(stream, disk)?.map(|lsm| Self { lsm }))
+    /// Reads the last finished checkpoint of a disk to where a budget has its levels, or returns `None` if none was ever finished there.
+    pub(super) fn recover_from(stream: &Stream, disk: &impl Disk, budget: Budget) -> Result<Option<Self>, Error> {
+        Ok(read_levels::<K, V, true>(stream, disk, budget)?.map(|lsm| Self { lsm }))
     }
 
     /// [Recovers](Self::recover) the multimap of a folder, or creates an empty one with these options if no checkpoint was ever
-    /// finished there. A multimap that is recovered keeps its batch size; its buffer is that of the options. Writes nothing.
+    /// finished there. A multimap that is recovered keeps its batch size; its buffer and its
+    /// [budget of device memory](Options::device_memory) are those of the options. Writes nothing.
     ///
     /// # Errors
     /// The errors of [`recover`](Self::recover), without [`NotFound`](ErrorKind::NotFound), and of [`new`](Self::new).
     pub fn recover_or_new(stream: &Stream, path: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
         let new = Self::new(stream, options)?;
-        let mut recovered = Self::recover_from(stream, &OsDisk::new(path))?;
+        let mut recovered = Self::recover_from(stream, &OsDisk::new(path), options.device_memory)?;
         if let Some(recovered) = &mut recovered {
-            recovered.lsm.any.buffer = options.buffer;
+            recovered.lsm.any.adopt(&Options { cleanup_policy: None, ..options });
         }
         Ok(recovered.unwrap_or(new))
     }

@@ -1,5 +1,6 @@
 //! Checkpoints of multimaps, and folders whose bytes are written out by hand.
 
+use crate::budget::Budget;
 use crate::{GpuLsm, GpuMultimap, Options};
 use gpu_dictionary::Durable;
 use gpu_dictionary::file::write_section;
@@ -70,7 +71,9 @@ fn every_operation_is_killed() {
     let random = &mut gpu_dictionary_conformance::Random(1);
     let machine = Machine::default();
     let mut edges = Edges::new(stream, options()).unwrap();
-    let found = |machine: &Machine| Edges::recover_from(stream, machine).unwrap().map(|edges| all(stream, &edges));
+    let found = |machine: &Machine| {
+        Edges::recover_from(stream, machine, Budget::default()).unwrap().map(|edges| all(stream, &edges))
+    };
     let mut last = None;
     for round in 0..3 {
         insert(stream, &mut edges, &[(1, round), (2, round), (1, round), (3, 3), (1, 7)]);

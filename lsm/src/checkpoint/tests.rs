@@ -20,14 +20,14 @@ pub(super) struct Subject<'a, K: Key, V: Value> {
 impl<'a, K: Key + Debug, V: Value> Subject<'a, K, V> {
     /// A dictionary without a buffer: every call makes levels, which checkpoints write.
     pub(super) fn new(stream: &'a Stream) -> Self {
-        Self::with_buffer(stream, 0)
+        Self::with_options(stream, Options::new().buffer(0))
     }
 
-    pub(super) fn with_buffer(stream: &'a Stream, operations: usize) -> Self {
+    pub(super) fn with_options(stream: &'a Stream, options: Options) -> Self {
         let step = u64::MAX >> (64 - 8 * size_of::<K>()) as u32;
         let codes = (0..40u64).map(|i| step / 41 * i);
         let domain = codes.map(|bits| K::from_code(KeyCode::from_words([bits, 0]))).chain(extremes()).collect();
-        let lsm = GpuLsm::new(stream, Options::new().batch_size(4).buffer(operations)).unwrap();
+        let lsm = GpuLsm::new(stream, options.batch_size(4)).unwrap();
         Self { stream, lsm, model: BTreeMap::new(), domain }
     }
 
@@ -64,7 +64,8 @@ impl<'a, K: Key + Debug, V: Value> Subject<'a, K, V> {
 
     /// Reads the checkpoint in a folder; `None` if none was finished.
     pub(super) fn find(&self, machine: &Machine) -> Result<Option<GpuLsm<K, V>>, Error> {
-        GpuLsm::recover_from(self.stream, machine, None)
+        let options = Some(self.lsm.options()).filter(|options| options.device_memory.0.is_some());
+        GpuLsm::recover_from(self.stream, machine, options.as_ref())
     }
 
     pub(super) fn recover(&self, machine: &Machine) -> Result<GpuLsm<K, V>, Error> {
@@ -142,13 +143,13 @@ fn operations<K: Key + Debug, V: Value>(subject: &Subject<'_, K, V>, machine: &M
 
 /// Kills a checkpoint at every operation, and takes the power at every operation in several ways. Then makes every
 /// operation fail alone. The folder always holds the last state or the new one, and a later checkpoint works.
-fn every_operation_of<K: Key + Debug, V: Value>(histories: u64) {
+fn every_operation_of<K: Key + Debug, V: Value>(histories: u64, options: Options) {
     let stream = &Device::cpu().stream().unwrap();
     let mut crashes = 0;
     for seed in 0..histories {
         let random = &mut Random(seed);
         let machine = Machine::default();
-        let mut subject = Subject::<K, V>::new(stream);
+        let mut subject = Subject::<K, V>::with_options(stream, options);
         let mut last = None;
         for round in 0..3 {
             for _ in 0..1 + random.below(3) {
@@ -205,17 +206,23 @@ fn every_operation_of<K: Key + Debug, V: Value>(histories: u64) {
 
 #[test]
 fn every_operation_fails() {
-    every_operation_of::<u32, u32>(8);
+    every_operation_of::<u32, u32>(8, Options::new().buffer(0));
 }
 
 #[test]
 fn every_operation_fails_with_sets() {
-    every_operation_of::<u64, ()>(4);
+    every_operation_of::<u64, ()>(4, Options::new().buffer(0));
 }
 
 #[test]
 fn every_operation_fails_with_wide_values() {
-    every_operation_of::<i64, [u32; 2]>(4);
+    every_operation_of::<i64, [u32; 2]>(4, Options::new().buffer(0));
+}
+
+#[test]
+fn every_operation_fails_with_levels_on_the_host() {
+    every_operation_of::<u32, u32>(2, Options::new().buffer(0).device_memory(0));
+    every_operation_of::<u32, u32>(2, Options::new().buffer(0).device_memory(100));
 }
 
 /// Returns whether some crash shows that a checkpoint loses its syncs: the folder is damaged, or its state is neither

@@ -1,6 +1,6 @@
 //! The description of the LSM for the common suite: its options, and the invariants of its levels.
 
-use gpu_dictionary::{Upsertion, WordKey as Key};
+use gpu_dictionary::{Durable, Upsertion, WordKey as Key};
 use gpu_dictionary_conformance::{self as dictionary, Family, Questions, Random, Value, saved};
 use gpu_lsm::{GpuLsm, Options, Parts};
 use gpu_primitives::{DeviceVec, Error, Stream};
@@ -13,6 +13,8 @@ use std::path::Path;
 thread_local! {
     /// The buffer of the dictionaries that this thread creates.
     pub static BUFFER: Cell<usize> = const { Cell::new(0) };
+    /// Their budget of device memory.
+    pub static BUDGET: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
 #[derive(Debug)]
@@ -25,7 +27,16 @@ impl Family for Lsm {
     type Of<K: Key + Debug, V: Value> = GpuLsm<K, V>;
 
     fn options(batch: usize) -> Options {
-        Options::new().batch_size(batch).buffer(BUFFER.get())
+        let options = Options::new().batch_size(batch).buffer(BUFFER.get());
+        BUDGET.get().map_or(options, |bytes| options.device_memory(bytes))
+    }
+
+    /// Files have no budget, and no buffer.
+    fn loaded<K: Key + Debug, V: Value>(lsm: &mut GpuLsm<K, V>, stream: &Stream) {
+        if let Some(bytes) = BUDGET.get() {
+            lsm.adopt(&Options::new().buffer(BUFFER.get()));
+            lsm.set_device_memory(stream, Some(bytes)).unwrap();
+        }
     }
 
     fn tidy<K: Key + Debug, V: Value>(lsm: &mut GpuLsm<K, V>, stream: &Stream) -> Result<(), Error> {
@@ -40,7 +51,12 @@ impl Family for Lsm {
         random: &mut Random,
     ) -> GpuLsm<K, V> {
         if random.below(3) == 0 {
-            return GpuLsm::load(stream, &saved(stream, lsm)[..]).unwrap();
+            let file = saved(stream, lsm);
+            return match BUDGET.get() {
+                None => GpuLsm::load(stream, &file[..]),
+                Some(_) => GpuLsm::load_with(stream, &file[..], lsm.options()),
+            }
+            .unwrap();
         }
         match lsm.checkpoint(stream, folder) {
             // It was loaded or built anew since the checkpoint in the folder.
@@ -50,7 +66,11 @@ impl Family for Lsm {
             }
             written => written.unwrap(),
         }
-        GpuLsm::recover(stream, folder).unwrap()
+        match BUDGET.get() {
+            None => GpuLsm::recover(stream, folder),
+            Some(_) => GpuLsm::recover_or_new(stream, folder, lsm.options()),
+        }
+        .unwrap()
     }
 
     fn check_structure<K: Key + Debug, V: Value>(lsm: &GpuLsm<K, V>, stream: &Stream, when: &str) {

@@ -5,6 +5,7 @@
 //! for this time, with as much data as suits the device.
 
 mod behaviour;
+mod budgets;
 mod buffers;
 mod failures;
 mod files;
@@ -14,6 +15,7 @@ mod operators;
 mod soak;
 
 use behaviour::*;
+use budgets::*;
 use buffers::*;
 use failures::*;
 use files::*;
@@ -63,6 +65,18 @@ fn main() -> ExitCode {
         operators_that_ask_the_dictionary,
         recordings_that_ask_the_dictionary,
         little_memory_for_a_buffer,
+        budgets_of_nothing,
+        budgets_of_little,
+        upserts_with_budgets,
+        ordered_queries_with_budgets,
+        levels_that_just_fit,
+        budgets_that_change,
+        snapshots_over_moves,
+        recovery_into_a_budget,
+        large_lookups_in_host_memory,
+        large_lookups_of_other_types,
+        failed_large_lookups,
+        multimaps_with_a_budget,
     ];
     let mut cases = [&cases::<Lsm>()[..], &ordered_cases::<Lsm>(), &combining_cases::<Lsm>(), own].concat();
     if std::env::var_os("GPU_PRIMITIVES_SOAK").is_some() {

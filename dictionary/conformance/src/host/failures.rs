@@ -62,6 +62,7 @@ pub fn fail<F: Family>(
     for successes in 0.. {
         let mut both = Both::<F>::new(&home, BATCH);
         both.dictionary = Dictionary::load(&home, &file[..]).unwrap();
+        F::loaded(&mut both.dictionary, &home);
         both.model = original.model.clone();
         let input = Input::new(&home, input_len);
         home.synchronize().unwrap();

@@ -25,6 +25,11 @@ pub trait Family: 'static {
     /// The errors of that operation.
     fn tidy<K: Key + Debug, V: Value>(dictionary: &mut Self::Of<K, V>, stream: &Stream) -> Result<(), Error>;
 
+    /// Gives a dictionary that was loaded the options that files do not have. By default there are none that matter.
+    fn loaded<K: Key + Debug, V: Value>(dictionary: &mut Self::Of<K, V>, stream: &Stream) {
+        let _ = (dictionary, stream);
+    }
+
     /// Writes the dictionary, and returns what is read again: a file, unless the structure can do more. A history has one
     /// `folder` for all its dictionaries, which is missing at first.
     fn persist<K: Key + Debug, V: Value>(

@@ -4,7 +4,7 @@
 
 mod file;
 pub(crate) mod options;
-mod raw;
+pub(crate) mod raw;
 mod theory;
 
 use super::view::FilterView;

@@ -89,7 +89,7 @@ impl Options {
     }
 
     /// Returns the shape of a filter for at least so many keys.
-    pub(super) fn shape(&self, keys: usize) -> Result<Shape, Error> {
+    pub(crate) fn shape(&self, keys: usize) -> Result<Shape, Error> {
         let keys = self.capacity.max(keys).max(1) as f64;
         let fixed = match self.hashes {
             None => None,

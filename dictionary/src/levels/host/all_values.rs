@@ -61,7 +61,7 @@ impl AnyStack {
             [level] if intervals.len()? > 0 => self.ranges_of_only(stream, level, intervals),
             [_, _, ..] if intervals.len()? > 0 => {
                 let mut merged = Self::new(self.types);
-                merged.set(0, Some(AnyLevel::merge(self.types, stream, &levels)?));
+                merged.set(0, Some(AnyLevel::merge(self.types, stream, self.place_of_copies(), &levels)?));
                 merged.ranges_of_every(stream, intervals)
             }
             // There is nothing.

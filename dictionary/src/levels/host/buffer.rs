@@ -11,7 +11,7 @@ use crate::levels::device::table::THREADS;
 use gpu_primitives::kernel::{Reach, View};
 use gpu_primitives::sort::U256;
 use gpu_primitives::{
-    AnySlice, AnySliceMut, AnyVec, DeviceVec, Error, Global, GlobalMut, Stream, expect_len, sized, transfer,
+    AnySlice, AnySliceMut, AnyVec, DeviceVec, Error, Global, GlobalMut, Place, Stream, expect_len, sized, transfer,
 };
 
 /// Operations of one call.
@@ -246,13 +246,13 @@ impl AnyBuffer {
         to_values.copy_from(stream, values)
     }
 
-    /// Merges levels, oldest first, with the operations, which are newer than all of them. Does not wait.
+    /// Merges levels, oldest first, with the operations, which are newer than all of them, into a level in a place. Does not wait.
     #[doc(hidden)]
-    pub fn merge(&self, stream: &Stream, older: &[&AnyLevel]) -> Result<AnyLevel, Error> {
+    pub fn merge(&self, stream: &Stream, place: Place, older: &[&AnyLevel]) -> Result<AnyLevel, Error> {
         let keys = self.keys.as_slice().slice(0..self.len)?;
         let values = self.values.as_slice().slice(0..self.types.values_for(self.len))?;
         let level = match (self.is, &self.kinds) {
-            (Kinds::Only(PUT), _) => return AnyLevel::merge_pairs(self.types, stream, older, keys, values),
+            (Kinds::Only(PUT), _) => return AnyLevel::merge_pairs(self.types, stream, place, older, keys, values),
             (Kinds::Only(TOMBSTONE), _) => AnyLevel::tombstones(self.types, stream, keys)?,
             (Kinds::Each, Some(kinds)) => {
                 let kinds = kinds.slice(..self.len)?;
@@ -261,10 +261,10 @@ impl AnyBuffer {
             _ => AnyLevel::operands(self.types, stream, keys, values, self.operation.clone())?,
         };
         if older.is_empty() {
-            return Ok(level);
+            return level.into_place(stream, place);
         }
         let all: Vec<&AnyLevel> = older.iter().copied().chain([&level]).collect();
-        AnyLevel::merge(self.types, stream, &all)
+        AnyLevel::merge(self.types, stream, place, &all)
     }
 }
 

@@ -14,7 +14,7 @@ use gpu_primitives::code::Sign;
 use gpu_primitives::kernel::View;
 use gpu_primitives::kernel::{Pairs, PairsMut};
 use gpu_primitives::merge::{RunsSplits, lowered};
-use gpu_primitives::{AnySliceMut, AnyVec, DeviceVec, Error, GlobalMut, Stream};
+use gpu_primitives::{AnySliceMut, AnyVec, DeviceVec, Error, GlobalMut, Place, Stream};
 
 /// The live elements of levels. The vectors may be longer.
 pub(crate) struct Live {
@@ -31,11 +31,19 @@ pub(crate) struct Out<'a> {
 
 impl Live {
     /// Merges levels, oldest first, and keeps the live elements. Keys are decoded by `sign`. `types` are those of the levels
-    /// or, to leave the values out, those without values. Waits for the stream.
-    pub fn of(types: &'static Types, stream: &Stream, levels: &[&AnyLevel], sign: Sign) -> Result<Self, Error> {
+    /// or, to leave the values out, those without values. The vectors are in a place. Waits for the stream.
+    pub fn of(
+        types: &'static Types,
+        stream: &Stream,
+        place: Place,
+        levels: &[&AnyLevel],
+        sign: Sign,
+    ) -> Result<Self, Error> {
         if types.value > 0 && levels.len() > 1 && levels.iter().any(|level| level.has_operands()) {
-            // Merged levels have the combined values.
-            return Self::of(types, stream, &[&AnyLevel::merge(types, stream, levels)?], sign);
+            // Merged levels have the combined values. What does not fit the device must not pass through it.
+            let is_far = levels.iter().any(|level| level.place() == Place::Host);
+            let between = if is_far { Place::Host } else { place };
+            return Self::of(types, stream, place, &[&AnyLevel::merge(types, stream, between, levels)?], sign);
         }
         let total = total(levels);
         let batched = match levels {
@@ -46,7 +54,10 @@ impl Live {
             [] => None,
         };
         let room = batched.map_or(total, |(level, _)| growing(total, total - level.len()));
-        let allocate = |len: usize| Ok((AnyVec::uninit(stream, types.code, len)?, types.room_for_values(stream, len)?));
+        let allocate = |len: usize| {
+            let keys = AnyVec::uninit_in(stream, place, types.code, len)?;
+            Ok((keys, AnyVec::uninit_in(stream, place, types.value, types.values_for(len))?))
+        };
         let (mut keys, mut values) = match allocate(room) {
             Err(Error::OutOfMemory { .. }) if room > total => allocate(total)?,
             allocated => allocated?,
@@ -62,7 +73,7 @@ impl Live {
             match batch {
                 [batch] => merge_batch(types, stream, level, batch, sign, out, live)?,
                 batches => {
-                    let batch = AnyLevel::merge(level.types, stream, batches)?;
+                    let batch = AnyLevel::merge(level.types, stream, place, batches)?;
                     merge_batch(types, stream, level, &batch, sign, out, live)?;
                 }
             }

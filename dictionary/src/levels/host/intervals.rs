@@ -410,7 +410,7 @@ impl AnyStack {
     /// Makes a temporary merged copy of the live elements as one level, with their values or without, as `types` has them.
     /// Returns `None` if that fails, most likely for lack of memory. Waits.
     fn merged(&self, types: &'static Types, stream: &Stream) -> Option<Self> {
-        let merged = AnyLevel::live_with_room(types, stream, &self.levels()).ok()?;
+        let merged = AnyLevel::live_with_room(types, stream, self.place_of_copies(), &self.levels()).ok()?;
         let mut stack = Self::new(types);
         stack.set(0, Some(merged));
         Some(stack)

@@ -16,8 +16,8 @@ use gpu_primitives::merge::lowered::{Run, Way};
 use gpu_primitives::merge::{self, MAX_PLACED};
 use gpu_primitives::select::{self, Masked};
 use gpu_primitives::{
-    AnySlice, AnyVec, Device, DeviceSlice, DeviceVec, Error, Global, Stream, bits, expect_len, permute, sized, sort,
-    transfer, transform,
+    AnySlice, AnyVec, Device, DeviceSlice, DeviceVec, Error, Global, Place, Stream, bits, expect_len, permute, sized,
+    sort, transfer, transform,
 };
 use std::sync::OnceLock;
 
@@ -46,6 +46,8 @@ pub struct AnyLevel {
     only_operands: bool,
     /// The number of elements; the vectors may be longer.
     len: usize,
+    /// Where the keys and the values are. The marks are on the device in any case.
+    place: Place,
     /// Whether the keys are known to be distinct, without tombstones.
     is_distinct: bool,
     /// Identifies the contents; chosen when it is first needed.
@@ -68,16 +70,17 @@ impl AnyLevel {
         if len <= MAX_LEN { Ok(()) } else { Err(Error::TooLong { what: "a level", len, limit: MAX_LEN }) }
     }
 
-    fn uninit(types: &'static Types, stream: &Stream, len: usize) -> Result<Self, Error> {
+    fn uninit(types: &'static Types, stream: &Stream, place: Place, len: usize) -> Result<Self, Error> {
         Self::expect_short(len)?;
         // The level counts as sorted right after this call, but recorded work would sort it only later.
         stream.refuse_recording("an update of a dictionary")?;
-        let keys = AnyVec::uninit(stream, types.code, len)?;
-        Ok(Self::of(types, keys, types.room_for_values(stream, len)?, len))
+        let keys = AnyVec::uninit_in(stream, place, types.code, len)?;
+        let values = AnyVec::uninit_in(stream, place, types.value, types.values_for(len))?;
+        Ok(Self::of(types, place, keys, values, len))
     }
 
-    /// Makes a level of values: the first `len` of these vectors.
-    fn of(types: &'static Types, keys: AnyVec, values: AnyVec, len: usize) -> Self {
+    /// Makes a level of values: the first `len` of these vectors, which are in a place.
+    fn of(types: &'static Types, place: Place, keys: AnyVec, values: AnyVec, len: usize) -> Self {
         Self {
             types,
             keys,
@@ -86,6 +89,7 @@ impl AnyLevel {
             operation: None,
             only_operands: false,
             len,
+            place,
             is_distinct: false,
             id: OnceLock::new(),
         }
@@ -113,7 +117,7 @@ impl AnyLevel {
         codes: AnySlice<'_>,
         values: AnySlice<'_>,
     ) -> Result<Self, Error> {
-        let mut level = Self::uninit(types, stream, codes.len())?;
+        let mut level = Self::uninit(types, stream, Place::Device, codes.len())?;
         let to = (level.keys.as_mut_slice(), level.values.as_mut_slice());
         sort::lowered::codes(stream, (codes, values), to, types.bits)?;
         Ok(level)
@@ -134,7 +138,7 @@ impl AnyLevel {
         let to = (sorted.as_mut_slice(), to_none.as_mut_slice());
         sort::lowered::codes(stream, (codes.slice(), none.as_slice()), to, types.bits)?;
         transfer::fill(stream, &mut marks, u32::MAX)?;
-        Ok(Self { marks: Some(marks), ..Self::of(types, sorted, values, len) })
+        Ok(Self { marks: Some(marks), ..Self::of(types, Place::Device, sorted, values, len) })
     }
 
     /// Makes a level of operands: values that are combined with what is older, by an operation. Without one, values are
@@ -168,7 +172,7 @@ impl AnyLevel {
         expect_len("the values of a dictionary", types.values_for(len), values.len())?;
         expect_len("the kinds of operations", len, kinds.len())?;
         let codes = types.codes(stream, keys)?;
-        let mut level = Self::uninit(types, stream, len)?;
+        let mut level = Self::uninit(types, stream, Place::Device, len)?;
         // Values and kinds follow the positions of their keys.
         let (mut positions, mut sorted) = (stream.uninit::<u32>(len)?, stream.uninit::<u32>(len)?);
         transform::sequence(stream, &mut positions, 0u32)?;
@@ -221,11 +225,12 @@ impl AnyLevel {
         run.expect("the vectors are at least as long as the level")
     }
 
-    /// Merges levels, oldest first, with these pairs, which are newer than all of them. Does not wait.
+    /// Merges levels, oldest first, with these pairs, which are newer than all of them, into a level in a place. Does not wait.
     #[doc(hidden)]
     pub fn merge_pairs(
         types: &'static Types,
         stream: &Stream,
+        place: Place,
         older: &[&Self],
         keys: AnySlice<'_>,
         values: AnySlice<'_>,
@@ -240,41 +245,48 @@ impl AnyLevel {
             let most = MAX_PLACED - older.len();
             if let Some(batch) = sort::lowered::Runs::new(stream, codes.slice(), values.slice(), most)? {
                 let runs: Vec<_> = older.iter().map(|level| level.run()).chain(batch.runs()).collect();
-                return Self::merged(types, stream, &runs, len, Way::Places);
+                return Self::merged(types, stream, place, &runs, len, Way::Places);
             }
         }
         let batch = Self::sorted(types, stream, codes.slice(), values.slice())?;
         if older.is_empty() {
-            return Ok(batch);
+            return batch.into_place(stream, place);
         }
         let all: Vec<&Self> = older.iter().copied().chain([&batch]).collect();
-        Self::merge(types, stream, &all)
+        Self::merge(types, stream, place, &all)
     }
 
     /// Makes a level by merging runs.
-    fn merged(types: &'static Types, stream: &Stream, runs: &[Run<'_>], len: usize, way: Way) -> Result<Self, Error> {
-        let mut merged = Self::uninit(types, stream, len)?;
+    fn merged(
+        types: &'static Types,
+        stream: &Stream,
+        place: Place,
+        runs: &[Run<'_>],
+        len: usize,
+        way: Way,
+    ) -> Result<Self, Error> {
+        let mut merged = Self::uninit(types, stream, place, len)?;
         merge::lowered::codes(stream, runs, (merged.keys.as_mut_slice(), merged.values.as_mut_slice()), way)?;
         Ok(merged)
     }
 
-    /// Merges levels, oldest first. Keeps all elements. If there are operands, combines them. Does not wait.
+    /// Merges levels, oldest first, into a level in a place. Keeps all elements. If there are operands, combines them. Does not wait.
     #[doc(hidden)]
-    pub fn merge(types: &'static Types, stream: &Stream, levels: &[&Self]) -> Result<Self, Error> {
+    pub fn merge(types: &'static Types, stream: &Stream, place: Place, levels: &[&Self]) -> Result<Self, Error> {
         let has_marks = levels.iter().any(|level| level.has_tombstones());
         if !has_marks {
-            return Self::merge_plain(types, stream, levels);
+            return Self::merge_plain(types, stream, place, levels);
         }
         let operation = levels.iter().find_map(|level| level.operation.clone());
         if let Some(operation) = operation.clone().filter(|_| levels.iter().all(|level| level.only_operands)) {
             // What is nothing has the identity as its value. So the marks need not travel.
-            let mut merged = Self::merge_plain(types, stream, levels)?;
+            let mut merged = Self::merge_plain(types, stream, place, levels)?;
             merged.only_operands = true;
             merged.combine(stream, operation)?;
             return Ok(merged);
         }
         let len = total(levels);
-        let mut merged = Self::uninit(types, stream, len)?;
+        let mut merged = Self::uninit(types, stream, place, len)?;
         let arrays = if operation.is_some() { 2 } else { 1 };
         let mut marks = stream.uninit::<u32>(arrays * len.div_ceil(32))?;
         if len > 0 {
@@ -289,44 +301,83 @@ impl AnyLevel {
     }
 
     /// Merges the keys and values of levels, oldest first. Does not wait.
-    fn merge_plain(types: &'static Types, stream: &Stream, levels: &[&Self]) -> Result<Self, Error> {
+    fn merge_plain(types: &'static Types, stream: &Stream, place: Place, levels: &[&Self]) -> Result<Self, Error> {
         let len = total(levels);
         let runs: Vec<_> = levels.iter().map(|level| level.run()).collect();
         let is_placed = len <= FEW && (3..=MAX_PLACED).contains(&levels.len());
-        Self::merged(types, stream, &runs, len, if is_placed { Way::Places } else { Way::Tiles })
+        Self::merged(types, stream, place, &runs, len, if is_placed { Way::Places } else { Way::Tiles })
     }
 
-    /// Merges levels, oldest first, into a level of their live elements. Waits for the stream, to learn how many there are.
+    /// Merges levels, oldest first, into a level of their live elements in a place. Waits for the stream, to learn how many there are.
     #[doc(hidden)]
-    pub fn live(types: &'static Types, stream: &Stream, levels: &[&Self]) -> Result<Self, Error> {
-        let mut level = Self::live_with_room(types, stream, levels)?;
+    pub fn live(types: &'static Types, stream: &Stream, place: Place, levels: &[&Self]) -> Result<Self, Error> {
+        let mut level = Self::live_with_room(types, stream, place, levels)?;
         let (len, total) = (level.len, total(levels));
         // Free the memory allocated for dead elements if that is worth a copy.
         if len < total - total / 8 {
-            let mut exact = Self::uninit(types, stream, len)?;
+            let mut exact = level.arrays_in(stream, place)?;
             exact.is_distinct = true;
-            let (codes, values) = level.run();
-            exact.keys.as_mut_slice().copy_from(stream, codes)?;
-            exact.values.as_mut_slice().copy_from(stream, values)?;
             level = exact;
         }
         Ok(level)
     }
 
-    /// Merges levels, oldest first, into a level of their live elements, with their values or, if `types` has none, without.
-    /// The vectors keep the room allocated for dead elements. Waits for the stream.
-    pub(crate) fn live_with_room(types: &'static Types, stream: &Stream, levels: &[&Self]) -> Result<Self, Error> {
-        let Live { keys, values, len } = Live::of(types, stream, levels, Sign::NONE)?;
-        Self::expect_short(len)?;
-        Ok(Self { is_distinct: true, ..Self::of(types, keys, values, len) })
+    /// Copies the keys and values to a place, exactly as many as there are. Does not wait.
+    fn arrays_in(&self, stream: &Stream, place: Place) -> Result<Self, Error> {
+        let mut copy = Self::uninit(self.types, stream, place, self.len)?;
+        let (codes, values) = self.run();
+        copy.keys.as_mut_slice().copy_from(stream, codes)?;
+        copy.values.as_mut_slice().copy_from(stream, values)?;
+        Ok(copy)
     }
 
-    /// Makes a level of the elements whose flag is not 0. Waits for the stream, to learn how many there are.
+    /// Returns the same level in a place: a copy, with the same id, unless it is there. Does not wait.
+    #[doc(hidden)]
+    pub fn copy_in(&self, stream: &Stream, place: Place) -> Result<Self, Error> {
+        let marks = self.marks.as_ref().map(|marks| marks.try_clone(stream)).transpose()?;
+        let Self { keys, values, .. } = self.arrays_in(stream, place)?;
+        // The id that files have.
+        let id = OnceLock::from(self.id());
+        let (operation, only_operands, is_distinct) = (self.operation.clone(), self.only_operands, self.is_distinct);
+        Ok(Self {
+            marks,
+            operation,
+            only_operands,
+            is_distinct,
+            id,
+            ..Self::of(self.types, place, keys, values, self.len)
+        })
+    }
+
+    /// Moves the level to a place. Does not wait.
+    #[doc(hidden)]
+    pub fn into_place(self, stream: &Stream, place: Place) -> Result<Self, Error> {
+        if self.place == place {
+            return Ok(self);
+        }
+        let Self { keys, values, .. } = self.arrays_in(stream, place)?;
+        Ok(Self { keys, values, place, ..self })
+    }
+
+    /// Merges levels, oldest first, into a level of their live elements, with their values or, if `types` has none, without.
+    /// The vectors keep the room allocated for dead elements. Waits for the stream.
+    pub(crate) fn live_with_room(
+        types: &'static Types,
+        stream: &Stream,
+        place: Place,
+        levels: &[&Self],
+    ) -> Result<Self, Error> {
+        let Live { keys, values, len } = Live::of(types, stream, place, levels, Sign::NONE)?;
+        Self::expect_short(len)?;
+        Ok(Self { is_distinct: true, ..Self::of(types, place, keys, values, len) })
+    }
+
+    /// Makes a level of the elements whose flag is not 0, in the same place. Waits for the stream, to learn how many there are.
     #[doc(hidden)]
     pub fn select(&self, stream: &Stream, flags: DeviceSlice<'_, u8>) -> Result<Self, Error> {
         self.expect_values("a level to select from")?;
         expect_len("the flags of a level", self.len, flags.len())?;
-        let mut kept = Self::uninit(self.types, stream, self.len)?;
+        let mut kept = Self::uninit(self.types, stream, self.place, self.len)?;
         let to = (kept.keys.as_mut_slice(), kept.values.as_mut_slice());
         kept.len = select::lowered::flagged(stream, self.run(), flags, to)?.get(stream)? as usize;
         Ok(kept)
@@ -418,12 +469,31 @@ impl AnyLevel {
         self.id = OnceLock::from(id);
     }
 
+    /// Returns where the keys and the values are.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Returns the bytes of the keys and values.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn array_bytes(&self) -> usize {
+        self.keys.len() * self.types.code + self.values.len() * self.types.value
+    }
+
     /// Returns the device memory in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.keys.len() * self.types.code
-            + self.values.len() * self.types.value
-            + self.marks.as_ref().map_or(0, |marks| marks.len() * 4)
+        let arrays = if self.place == Place::Device { self.array_bytes() } else { 0 };
+        arrays + self.marks.as_ref().map_or(0, |marks| marks.len() * 4)
+    }
+
+    /// Returns the host memory in bytes.
+    #[must_use]
+    pub fn host_bytes(&self) -> usize {
+        if self.place == Place::Host { self.array_bytes() } else { 0 }
     }
 
     /// Returns the words of the tombstones' marks.
@@ -435,10 +505,11 @@ impl AnyLevel {
     /// Makes a level of its parts.
     ///
     /// # Safety
-    /// The codes ascend, and all parts are on one device. The work that writes them has been enqueued on a stream, not
-    /// recorded.
+    /// The codes ascend, and all parts are on one device, keys and values in this place. The work that writes them has been
+    /// enqueued on a stream, not recorded.
     pub(crate) unsafe fn from_parts(
         types: &'static Types,
+        place: Place,
         keys: AnyVec,
         values: AnyVec,
         marks: Option<DeviceVec<u32>>,
@@ -449,7 +520,7 @@ impl AnyLevel {
         if let Some(marks) = &marks {
             expect_len("the marks of a level", len.div_ceil(32), marks.len())?;
         }
-        Ok(Self { marks, ..Self::of(types, keys, values, len) })
+        Ok(Self { marks, ..Self::of(types, place, keys, values, len) })
     }
 
     /// Returns the level as kernels find it, with values or without.

@@ -2,6 +2,7 @@
 
 pub(crate) mod all_values;
 pub(crate) mod buffer;
+pub(crate) mod far;
 pub(crate) mod full_merge;
 pub(crate) mod intervals;
 pub(crate) mod level;

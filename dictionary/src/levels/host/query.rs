@@ -7,13 +7,14 @@ use super::level::AnyLevel;
 use super::operation::Operation;
 use super::stack::AnyStack;
 use super::types::{with_code, with_value};
+use super::view::AnyLevels;
 use crate::levels::device::query::lookup::LookupKeys;
 use crate::levels::device::query::neighbour::FindNeighbours;
 use crate::levels::device::query::small::{FEW_QUERIES, LookupFew};
 use crate::levels::device::table::THREADS;
 use bytemuck::Pod;
 use gpu_primitives::kernel::View;
-use gpu_primitives::{AnySlice, AnySliceMut, AnyVec, DeviceVec, Error, Stream};
+use gpu_primitives::{AnySlice, AnySliceMut, AnyVec, DeviceSliceMut, DeviceVec, Error, Place, Stream};
 
 /// The neighbours of keys, on the device, in the order of the keys that were asked for.
 #[derive(Debug)]
@@ -48,14 +49,15 @@ pub(crate) struct AnyNeighbour {
 }
 
 impl AnyStack {
-    /// Looks up keys: their values, and which of them are present. Does not wait.
+    /// Looks up keys: their values, and which of them are present. Does not wait, unless levels are in host memory: see
+    /// [`far`](super::far).
     pub(crate) fn lookup(&self, stream: &Stream, keys: AnySlice<'_>) -> Result<(AnyVec, DeviceVec<u8>), Error> {
         let mut values = self.types.room_for_values(stream, keys.len())?;
         let found = self.find(stream, keys, Some(values.as_mut_slice()))?;
         Ok((values, found))
     }
 
-    /// Returns which keys are present: 1 or 0 for each. Does not wait.
+    /// Returns which keys are present: 1 or 0 for each. Waits if [`lookup`](Self::lookup) does.
     pub(crate) fn contains(&self, stream: &Stream, keys: AnySlice<'_>) -> Result<DeviceVec<u8>, Error> {
         self.find(stream, keys, None)
     }
@@ -65,24 +67,43 @@ impl AnyStack {
         &self,
         stream: &Stream,
         keys: AnySlice<'_>,
-        values: Option<AnySliceMut<'_>>,
+        mut values: Option<AnySliceMut<'_>>,
     ) -> Result<DeviceVec<u8>, Error> {
         let mut found = stream.uninit::<u8>(keys.len())?;
         if keys.is_empty() {
             return Ok(found);
         }
+        if self.sorts_lookups(stream, keys.len()) {
+            match self.find_far(stream, keys, values.as_mut().map(AnySliceMut::reborrow), &mut found) {
+                // Without the memory for that, levels are read at random.
+                Err(Error::OutOfMemory { .. }) => {}
+                done => return done.map(|()| found),
+            }
+        }
         let asked = self.types.encode_query(stream, keys)?;
-        let (levels, keys) = (self.any_view(stream, values.is_some())?, asked.slice());
+        let levels = self.any_view(stream, values.is_some())?;
+        self.search(stream, levels, asked.slice(), values, found.as_mut_slice())?;
+        Ok(found)
+    }
+
+    /// Searches levels of this stack for keys, in the form that the view of the levels takes. There is at least one.
+    pub(crate) fn search(
+        &self,
+        stream: &Stream,
+        levels: AnyLevels<'_>,
+        keys: AnySlice<'_>,
+        values: Option<AnySliceMut<'_>>,
+        mut found: DeviceSliceMut<'_, u8>,
+    ) -> Result<(), Error> {
         let found_view = found.view_mut(stream)?;
         let values = match (values, self.operation()) {
             (Some(values), Some(operation)) => {
                 // SAFETY: the outputs are as long as the keys.
-                unsafe { operation.lookup(stream, levels, keys, values, found_view)? };
-                return Ok(found);
+                return unsafe { operation.lookup(stream, levels, keys, values, found_view) };
             }
             (values, _) => values.filter(|_| self.types.value > 0),
         };
-        let are_few = self.are_few(stream, keys.len());
+        let are_few = levels.len() > 1 && self.are_few(stream, keys.len());
         let size = if values.is_some() { self.types.value } else { 0 };
         with_code!(self.types.code => C, with_value!(size => W, {
             let (levels, keys_view) = (levels.typed::<C, W>(), keys.view(stream)?);
@@ -98,7 +119,7 @@ impl AnyStack {
                 unsafe { stream.launch(kernel, keys.len().div_ceil(THREADS as usize))? };
             }
         }));
-        Ok(found)
+        Ok(())
     }
 
     /// Returns the operation of the levels with operands, if there are any.
@@ -146,11 +167,18 @@ impl AnyStack {
         self.oldest_first().map(|(_, level)| level).collect()
     }
 
+    /// Returns where temporary copies of all elements are made: on the host if some of them are there, because then the device has no
+    /// room for all.
+    pub(crate) fn place_of_copies(&self) -> Place {
+        let is_far = self.oldest_first().any(|(_, level)| level.place() == Place::Host);
+        if is_far { Place::Host } else { Place::Device }
+    }
+
     /// Makes a temporary copy of all elements, live or not, as one level. Returns `None` if that fails, most likely for
     /// lack of memory. Does not wait.
     pub(crate) fn in_one_level(&self, stream: &Stream) -> Option<Self> {
         let mut merged = Self::with_bucket(self.types, self.keys_per_bucket());
-        merged.set(0, Some(AnyLevel::merge(self.types, stream, &self.levels()).ok()?));
+        merged.set(0, Some(AnyLevel::merge(self.types, stream, self.place_of_copies(), &self.levels()).ok()?));
         Some(merged)
     }
 
@@ -201,7 +229,8 @@ impl AnyStack {
 
     /// Returns all live pairs in key order. Waits for the stream.
     pub(crate) fn export(&self, stream: &Stream) -> Result<(AnyVec, AnyVec), Error> {
-        let Live { mut keys, mut values, len } = Live::of(self.types, stream, &self.levels(), self.types.sign)?;
+        let Live { mut keys, mut values, len } =
+            Live::of(self.types, stream, Place::Device, &self.levels(), self.types.sign)?;
         keys.truncate(len);
         values.truncate(len);
         Ok((self.types.decode_result(stream, keys)?, values))

@@ -2,14 +2,17 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+use super::far::filter_of;
 use super::level::AnyLevel;
 use super::types::Types;
 use super::view::{AnyLevels, LevelBuffers};
+use crate::filter::host::raw::RawFilter;
 use crate::levels::device::directory::BUCKET;
 use crate::levels::device::table::{ENTRY_WORDS, MAX_LEVELS};
 use bytemuck::Pod;
+use gpu_primitives::code::Sign;
 use gpu_primitives::kernel::{Reach, View};
-use gpu_primitives::{DeviceVec, Error, Global, Stream, expect_host};
+use gpu_primitives::{DeviceVec, Error, Global, Place, Stream, expect_host};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A [`Stack`](crate::levels::Stack) of levels whose types are known by their sizes alone.
@@ -26,11 +29,19 @@ pub struct AnyStack {
     table: Mutex<Table>,
 }
 
-/// A level, and its directory when a query has built it.
+/// A level, and its directory when a query has built it. If the level is in host memory, also a filter of its keys, when a large lookup has
+/// built it.
 #[derive(Debug)]
 struct Indexed {
     level: AnyLevel,
     directory: Mutex<Option<DeviceVec<u64>>>,
+    filter: Mutex<Option<Arc<RawFilter>>>,
+}
+
+impl From<AnyLevel> for Indexed {
+    fn from(level: AnyLevel) -> Self {
+        Self { level, directory: Mutex::default(), filter: Mutex::default() }
+    }
 }
 
 /// The entries of levels on the device.
@@ -131,7 +142,7 @@ impl AnyStack {
     pub fn set(&mut self, slot: usize, level: Option<AnyLevel>) {
         let level = level.filter(|level| !level.is_empty());
         level.iter().for_each(|level| level.types.expect_same(self.types));
-        self.levels[slot] = level.map(|level| Arc::new(Indexed { level, directory: Mutex::default() }));
+        self.levels[slot] = level.map(|level| Arc::new(level.into()));
         let is_empty = self.is_empty();
         let table = self.table.get_mut().unwrap_or_else(PoisonError::into_inner);
         table.entries &= !(1 << slot);
@@ -190,15 +201,34 @@ impl AnyStack {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let directory = |indexed: &Indexed| lock(&indexed.directory).as_ref().map_or(0, DeviceVec::len);
+        let filter = |indexed: &Indexed| lock(&indexed.filter).as_ref().map_or(0, |filter| filter.bytes());
+        let of = |indexed: &Indexed| indexed.level.bytes() + 8 * directory(indexed) + filter(indexed);
         let table = lock(&self.table).words.as_ref().map_or(0, |words| words.len());
-        self.indexed().map(|(_, indexed)| indexed.level.bytes() + 8 * directory(indexed)).sum::<usize>() + 8 * table
+        self.indexed().map(|(_, indexed)| of(indexed)).sum::<usize>() + 8 * table
+    }
+
+    /// Returns the bytes of the levels' arrays in host memory. Memory that clones share counts for each of them.
+    #[must_use]
+    pub fn host_bytes(&self) -> usize {
+        self.oldest_first().map(|(_, level)| level.host_bytes()).sum()
     }
 
     /// Returns the levels as a kernel argument, with values or without. Builds the missing parts of the index. Does not wait.
     pub(crate) fn any_view(&self, stream: &Stream, with_values: bool) -> Result<AnyLevels<'_>, Error> {
-        if self.is_empty() {
+        self.view_of(stream, with_values, self.types.sign, |_| true)
+    }
+
+    /// [`any_view`](Self::any_view) of some of the levels, for kernels that convert keys by `sign`. Builds the index of all.
+    pub(crate) fn view_of(
+        &self,
+        stream: &Stream,
+        with_values: bool,
+        sign: Sign,
+        is_meant: impl Fn(&AnyLevel) -> bool,
+    ) -> Result<AnyLevels<'_>, Error> {
+        if !self.oldest_first().any(|(_, level)| is_meant(level)) {
             // Without levels there is no device either, and kernels do not read the table.
-            return Ok(AnyLevels::new(self.types, stream, View::empty(), self.types.sign, &[]));
+            return Ok(AnyLevels::new(self.types, stream, View::empty(), sign, &[]));
         }
         // Reject a stream of another device before anything is allocated there.
         self.expect_device(stream)?;
@@ -207,10 +237,14 @@ impl AnyStack {
         expect_host()?;
         let mut table = lock(&self.table);
         let mut buffers = Vec::new();
+        // Also of those that are not meant: see `outlive`.
         for (slot, indexed) in self.indexed() {
             let mut directory = lock(&indexed.directory);
             if directory.is_none() || table.entries >> slot & 1 == 0 {
                 self.add_entry(stream, &mut table, slot, &indexed.level, &mut directory)?;
+            }
+            if !is_meant(&indexed.level) {
+                continue;
             }
             let directory = directory.as_ref().expect("it was just built").view(stream)?;
             // SAFETY: see below.
@@ -220,7 +254,24 @@ impl AnyStack {
         let words = table.words.as_ref().expect("there are entries").view(stream)?;
         // SAFETY: see below.
         let words = unsafe { outlive(words) };
-        Ok(AnyLevels::new(self.types, stream, words, self.types.sign, &buffers))
+        Ok(AnyLevels::new(self.types, stream, words, sign, &buffers))
+    }
+
+    /// Returns the filters of the levels in host memory. Builds those that are missing. Does not wait.
+    pub(crate) fn filters(&self, stream: &Stream) -> Result<Vec<Arc<RawFilter>>, Error> {
+        // As for the rest of the index.
+        expect_host()?;
+        stream.refuse_recording("the first query after an update of a dictionary")?;
+        let far = self.indexed().filter(|(_, indexed)| indexed.level.place() == Place::Host);
+        far.map(|(_, indexed)| {
+            let mut filter = lock(&indexed.filter);
+            let built = match &*filter {
+                Some(built) => Arc::clone(built),
+                None => Arc::new(filter_of(stream, &indexed.level)?),
+            };
+            Ok(Arc::clone(filter.insert(built)))
+        })
+        .collect()
     }
 
     /// Writes the entry of a level into the table. Builds the directory if no clone has built it.

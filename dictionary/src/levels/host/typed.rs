@@ -16,7 +16,7 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use gpu_primitives::kernel::View;
 use gpu_primitives::monoid::Monoid;
-use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, reduce};
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Place, Stream, reduce};
 
 /// A sorted array of keys, with values and possibly tombstones and operands.
 #[repr(transparent)]
@@ -134,7 +134,7 @@ impl<K: Key, V: Value> Level<K, V> {
         keys: DeviceSlice<'_, K>,
         values: DeviceSlice<'_, V>,
     ) -> Result<Self, Error> {
-        AnyLevel::merge_pairs(Self::TYPES, stream, any(older), keys.into(), values.into()).map(Self::of)
+        AnyLevel::merge_pairs(Self::TYPES, stream, Place::Device, any(older), keys.into(), values.into()).map(Self::of)
     }
 
     /// Merges levels, oldest first. Keeps all elements. If there are operands, combines them. Does not wait.
@@ -142,7 +142,7 @@ impl<K: Key, V: Value> Level<K, V> {
     /// # Errors
     /// [`Error::TooMany`] for more than 32 levels, or the errors of [`from_pairs`](Self::from_pairs).
     pub fn merge(stream: &Stream, levels: &[&Self]) -> Result<Self, Error> {
-        AnyLevel::merge(Self::TYPES, stream, any(levels)).map(Self::of)
+        AnyLevel::merge(Self::TYPES, stream, Place::Device, any(levels)).map(Self::of)
     }
 
     /// Merges levels, oldest first, into a level of their live elements. Waits for the stream, to learn how many there
@@ -151,10 +151,10 @@ impl<K: Key, V: Value> Level<K, V> {
     /// # Errors
     /// The errors of [`merge`](Self::merge).
     pub fn live(stream: &Stream, levels: &[&Self]) -> Result<Self, Error> {
-        AnyLevel::live(Self::TYPES, stream, any(levels)).map(Self::of)
+        AnyLevel::live(Self::TYPES, stream, Place::Device, any(levels)).map(Self::of)
     }
 
-    /// Makes a level of the elements whose flag is not 0. Waits for the stream, to learn how many there are.
+    /// Makes a level of the elements whose flag is not 0, in the same place. Waits for the stream, to learn how many there are.
     ///
     /// # Errors
     /// [`Error::InvalidOption`] if the level has tombstones or operands; [`Error::LengthMismatch`] if there is not one flag
@@ -203,7 +203,25 @@ impl<K: Key, V: Value> Level<K, V> {
         marks: Option<DeviceVec<u32>>,
     ) -> Result<Self, Error> {
         // SAFETY: guaranteed by the caller.
-        unsafe { AnyLevel::from_parts(Self::TYPES, keys.into(), values.into(), marks) }.map(Self::of)
+        unsafe { Self::from_parts_in(Place::Device, keys, values, marks) }
+    }
+
+    /// [`from_parts`](Self::from_parts) with keys and values in a place.
+    ///
+    /// # Errors
+    /// Those of `from_parts`.
+    ///
+    /// # Safety
+    /// That of `from_parts`; and keys and values are in this place.
+    #[doc(hidden)]
+    pub unsafe fn from_parts_in(
+        place: Place,
+        keys: DeviceVec<K::Code>,
+        values: DeviceVec<V>,
+        marks: Option<DeviceVec<u32>>,
+    ) -> Result<Self, Error> {
+        // SAFETY: guaranteed by the caller.
+        unsafe { AnyLevel::from_parts(Self::TYPES, place, keys.into(), values.into(), marks) }.map(Self::of)
     }
 }
 

@@ -124,6 +124,12 @@ impl Types {
         self.key + self.value
     }
 
+    /// Returns the bytes of the code of a key and of a value: what a level stores.
+    #[must_use]
+    pub fn stored_bytes(&self) -> usize {
+        self.code + self.value
+    }
+
     /// Returns how many values go with `len` keys: zero-sized values are not stored.
     #[must_use]
     pub fn values_for(&self, len: usize) -> usize {

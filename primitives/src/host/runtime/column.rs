@@ -8,6 +8,7 @@
 //! other plain data of its size.
 
 use super::call::{Reach, View};
+use super::host_blocks::Place;
 use super::memory::DeviceVec;
 use super::slice::{DeviceSlice, DeviceSliceMut};
 use super::stream::Stream;
@@ -252,6 +253,15 @@ impl AnyVec {
     #[track_caller]
     pub fn uninit(stream: &Stream, size: usize, len: usize) -> Result<Self, Error> {
         Ok(Self { bytes: stream.uninit(len.saturating_mul(size))?, size, len })
+    }
+
+    /// Creates a vector of `len` elements of `size` bytes in a place, with unspecified contents. Does not wait.
+    ///
+    /// # Errors
+    /// Those of [`Stream::uninit_in`].
+    #[track_caller]
+    pub fn uninit_in(stream: &Stream, place: Place, size: usize, len: usize) -> Result<Self, Error> {
+        Ok(Self { bytes: stream.uninit_in(place, len.saturating_mul(size))?, size, len })
     }
 
     /// Creates a vector of `len` elements of `size` zero bytes. Does not wait.

@@ -3,6 +3,7 @@
 use super::counters::Tally;
 use super::cpu::{CpuDevice, CpuOptions};
 use super::cuda::{self, CudaDevice};
+use super::host_blocks::HostBlocks;
 use super::pinned::PinnedVec;
 use super::plan::PlannedDevice;
 use super::stream::Stream;
@@ -44,6 +45,7 @@ struct Inner {
     backend: Backend,
     used: AtomicUsize,
     peak: AtomicUsize,
+    host_blocks: HostBlocks,
     #[cfg_attr(not(feature = "counters"), expect(dead_code))]
     tally: Tally,
 }
@@ -210,7 +212,9 @@ impl Device {
 
     fn new(backend: Backend) -> Self {
         let (used, peak) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Self { inner: Arc::new(Inner { backend, used, peak, tally: Tally::default() }) }
+        Self {
+            inner: Arc::new(Inner { backend, used, peak, host_blocks: HostBlocks::default(), tally: Tally::default() }),
+        }
     }
 
     pub(super) fn of_plan(plan: PlannedDevice) -> Self {
@@ -220,6 +224,10 @@ impl Device {
     #[cfg(feature = "counters")]
     pub(super) fn tally(&self) -> &Tally {
         &self.inner.tally
+    }
+
+    pub(super) fn host_blocks(&self) -> &HostBlocks {
+        &self.inner.host_blocks
     }
 
     pub(super) fn backend(&self) -> &Backend {
@@ -291,6 +299,13 @@ impl Device {
         self.inner.used.load(Ordering::Relaxed)
     }
 
+    /// Returns the bytes of page-locked host memory that this device's vectors use now: the levels of a dictionary that has a budget of
+    /// device memory, for example. Vectors of [`pinned`](Self::pinned) memory do not count.
+    #[must_use]
+    pub fn host_memory_used(&self) -> usize {
+        self.host_blocks().used()
+    }
+
     /// Returns the maximum of [`memory_used`](Self::memory_used) since the device was opened or the peak was last
     /// reset.
     #[must_use]
@@ -337,6 +352,15 @@ impl Device {
                 let (free, total) = self.memory_free().unwrap_or((0, 0));
                 Err(Error::OutOfMemory { requested: bytes.unwrap_or(usize::MAX), free, total })
             }
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Only the device of another library's context is ever dropped.
+        if let Backend::Cuda(gpu) = &self.backend {
+            self.host_blocks.release_all(gpu);
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::counters::Counted;
 use super::cpu::{CpuLane, Landing};
-use super::device::Device;
+use super::device::{Backend, Device, host_memory};
+use super::host_blocks::Place;
 use super::lanes::{LaneKind, Timeline, Use, Users};
 use super::left;
 use super::slice::{DeviceSlice, DeviceSliceMut};
@@ -37,7 +38,7 @@ impl Queue {
         }
         let address = match &self.lane.kind {
             LaneKind::Cpu(lane) => {
-                lane.device().allocate(bytes).ok().and_then(NonNull::new).ok_or_else(out_of_memory)?
+                lane.device().allocate(bytes, Place::Device).ok().and_then(NonNull::new).ok_or_else(out_of_memory)?
             }
             LaneKind::Cuda(stream) => stream.allocate(bytes)?,
             LaneKind::Planned(plan) => plan.allocate(bytes).ok_or_else(out_of_memory)?,
@@ -46,13 +47,69 @@ impl Queue {
         Ok(address)
     }
 
+    /// Allocates `bytes` bytes of page-locked host memory, at least one, for kernels: see [`host_blocks`](super::host_blocks).
+    #[track_caller]
+    pub(super) fn allocate_on_host(&self, bytes: usize) -> Result<NonNull<u8>, Error> {
+        debug_assert_ne!(bytes, 0);
+        self.lane.kind.expect_host()?;
+        self.lane.records_here()?;
+        // A graph would have to keep it, and to free it in an order that the host follows.
+        self.refuse_while_recording("an allocation of host memory")?;
+        let out_of_memory = || {
+            let (free, total) = host_memory();
+            Error::OutOfMemory { requested: bytes, free, total }
+        };
+        if self.is_made_to_fail() {
+            return Err(out_of_memory());
+        }
+        let blocks = self.device.host_blocks();
+        let (address, bytes) = match (&self.lane.kind, self.device.backend()) {
+            (LaneKind::Cpu(lane), _) => {
+                let address = lane.device().allocate(bytes, Place::Host).ok().and_then(NonNull::new);
+                (address.ok_or_else(out_of_memory)?, bytes)
+            }
+            (LaneKind::Cuda(stream), Backend::Cuda(gpu)) => blocks.allocate(gpu, stream, bytes)?,
+            (LaneKind::Planned(plan), _) => (plan.allocate(bytes).ok_or_else(out_of_memory)?, bytes),
+            (LaneKind::Cuda(_), _) => unreachable!("a stream of a GPU belongs to one"),
+        };
+        blocks.add(address, bytes);
+        Ok(address)
+    }
+
+    /// Frees a block of host memory that is no longer in use.
+    ///
+    /// # Safety
+    /// The block is one of [`allocate_on_host`](Self::allocate_on_host) on a stream of this device, with these bytes. All uses of it come
+    /// earlier in the stream's order.
+    unsafe fn free_on_host(&self, address: NonNull<u8>, bytes: usize) {
+        match (&self.lane.kind, self.device.backend()) {
+            // SAFETY: guaranteed by the caller.
+            (LaneKind::Cpu(lane), _) => unsafe { Self::submit_free(lane, address, bytes, Place::Host) },
+            (LaneKind::Cuda(stream), Backend::Cuda(gpu)) => {
+                // SAFETY: guaranteed by the caller.
+                unsafe { self.device.host_blocks().keep(gpu, stream, address, bytes) };
+            }
+            _ => {}
+        }
+    }
+
+    /// Frees memory of the CPU device in the order of a stream.
+    ///
+    /// # Safety
+    /// Same as [`free`](Self::free).
+    unsafe fn submit_free(lane: &CpuLane, address: NonNull<u8>, bytes: usize, place: Place) {
+        let by = lane.is_queued().then(|| Arc::new(Backtrace::force_capture()));
+        // SAFETY: guaranteed by the caller. Freeing cannot fail; errors of other work go to the call that waits for that work.
+        let _ = unsafe { lane.submit(Step::Free { address: address.as_ptr(), bytes, place, by }) };
+    }
+
     /// Returns the error for memory that is not there.
     pub(super) fn out_of_memory(&self, requested: usize) -> Error {
         let (free, total) = self.device.memory_free().unwrap_or((0, 0));
         Error::OutOfMemory { requested, free, total }
     }
 
-    /// Frees memory that [`allocate`](Self::allocate) returned on a stream of the same device.
+    /// Frees memory that [`allocate`](Self::allocate) or [`allocate_on_host`](Self::allocate_on_host) returned on a stream of the same device.
     ///
     /// # Safety
     /// All uses of the memory come earlier in the stream's order.
@@ -64,13 +121,13 @@ impl Queue {
             // SAFETY: guaranteed by the caller.
             return unsafe { recording.free(address, bytes) };
         }
+        if let Some(block) = self.device.host_blocks().remove(address) {
+            // SAFETY: guaranteed by the caller; the block has these bytes.
+            return unsafe { self.free_on_host(address, block) };
+        }
         match &self.lane.kind {
-            LaneKind::Cpu(lane) => {
-                let by = lane.is_queued().then(|| Arc::new(Backtrace::force_capture()));
-                // SAFETY: guaranteed by the caller. Freeing cannot fail; errors of other work go to the call that waits
-                // for that work.
-                let _ = unsafe { lane.submit(Step::Free { address: address.as_ptr(), bytes, by }) };
-            }
+            // SAFETY: guaranteed by the caller.
+            LaneKind::Cpu(lane) => unsafe { Self::submit_free(lane, address, bytes, Place::Device) },
             // SAFETY: guaranteed by the caller.
             LaneKind::Cuda(stream) => unsafe { stream.free(address) },
             LaneKind::Planned(_) => {}
@@ -127,6 +184,12 @@ impl Queue {
         match (&self.lane.kind, kept) {
             // SAFETY: same as above; the kept copy is memory of the device.
             (_, Some(kept)) => unsafe { self.copy(kept, to, bytes)? },
+            (LaneKind::Cuda(stream), None) if self.device.host_blocks().holds(to) => {
+                // From host to host, without the link.
+                stream.synchronize()?;
+                // SAFETY: as above; no work uses the memory now.
+                unsafe { to.copy_from_nonoverlapping(from, bytes) };
+            }
             // SAFETY: as above.
             (LaneKind::Cuda(stream), None) => unsafe { stream.upload(from, to, bytes)? },
             (LaneKind::Planned(_), None) => {}
@@ -181,6 +244,13 @@ impl Queue {
         let landing = match &self.lane.kind {
             // SAFETY: guaranteed by the caller.
             LaneKind::Cpu(lane) => unsafe { lane.submit_download(Step::Download { from, to, bytes, element_bytes })? },
+            LaneKind::Cuda(stream) if self.device.host_blocks().holds(from) => {
+                // From host to host, without the link.
+                stream.synchronize()?;
+                // SAFETY: as above; work that has written the memory is done.
+                unsafe { to.copy_from_nonoverlapping(from, bytes) };
+                None
+            }
             LaneKind::Cuda(stream) => {
                 // SAFETY: as above.
                 unsafe { stream.download_later(from, to, bytes)? };
@@ -332,10 +402,14 @@ const NO_MEMORY: NonNull<u8> = NonNull::without_provenance(NonZero::new(256).unw
 
 impl<T: Pod> DeviceVec<T> {
     #[track_caller]
-    pub(super) fn new(home: &Stream, len: usize) -> Result<Self, Error> {
+    pub(super) fn new(home: &Stream, place: Place, len: usize) -> Result<Self, Error> {
         const { assert!(align_of::<T>() <= 256, "device memory is aligned to 256 bytes") };
         let bytes = home.device().bytes_of::<T>(len)?;
-        let address = if bytes == 0 { NO_MEMORY } else { home.queue().allocate(bytes)? };
+        let address = match place {
+            _ if bytes == 0 => NO_MEMORY,
+            Place::Device => home.queue().allocate(bytes)?,
+            Place::Host => home.queue().allocate_on_host(bytes)?,
+        };
         Ok(Self::from_allocation(home, address, bytes, len))
     }
 

@@ -12,6 +12,7 @@ mod event;
 pub(crate) mod fill;
 mod foreign;
 mod graph;
+mod host_blocks;
 pub mod interop;
 mod lanes;
 mod launch;
@@ -51,6 +52,8 @@ pub use event::Event;
 pub use foreign::Waiting;
 pub use foreign::{Lend, Lent, LentMut, RawMemory};
 pub use graph::Graph;
+#[doc(hidden)]
+pub use host_blocks::Place;
 pub use loading::Loading;
 pub use memory::DeviceVec;
 #[cfg(feature = "nvtx")]

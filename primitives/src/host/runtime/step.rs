@@ -2,6 +2,7 @@
 
 use super::call::Reach;
 use super::cpu::CpuDevice;
+use super::host_blocks::Place;
 use super::launch::Arguments;
 use super::stream::{Address, ScratchBuffers};
 use crate::host::error::Error;
@@ -40,6 +41,7 @@ pub(crate) enum Step {
     Free {
         address: *mut u8,
         bytes: usize,
+        place: Place,
         /// Where the program freed the memory, on the checked device.
         by: Option<Arc<Backtrace>>,
     },
@@ -94,7 +96,7 @@ impl Step {
                 unsafe { to.copy_from_nonoverlapping(from, bytes) };
             }
             // SAFETY: same as above. A step that frees memory runs once: graphs contain none.
-            Self::Free { address, bytes, by } => unsafe { cpu.free(*address, *bytes, by.as_ref()) },
+            Self::Free { address, bytes, place, by } => unsafe { cpu.free(*address, *bytes, *place, by.as_ref()) },
             Self::Launch { arguments, reach, blocks, scratch } => {
                 // SAFETY: the arguments are those of their kernel.
                 let launch = || unsafe { cpu.launch(arguments.kernel, arguments.as_ptr(), reach, *blocks) };

@@ -6,6 +6,7 @@ use super::cuda::{CudaEvent, CudaStream};
 use super::device::{Backend, Device, MAX_BLOCKS, lock};
 use super::event::{Event, Mark};
 use super::graph::Recording;
+use super::host_blocks::Place;
 use super::lanes::{Lane, LaneKind, Timeline};
 use super::launch::{Arguments, KernelType};
 use super::left;
@@ -232,7 +233,17 @@ impl Stream {
     /// Same as [`upload`](Self::upload).
     #[track_caller]
     pub fn uninit<T: Pod>(&self, len: usize) -> Result<DeviceVec<T>, Error> {
-        DeviceVec::new(self, len)
+        DeviceVec::new(self, Place::Device, len)
+    }
+
+    /// [`uninit`](Self::uninit) in the memory of the device, or in page-locked memory of the host, which kernels reach over the link.
+    ///
+    /// # Errors
+    /// Same as [`uninit`](Self::uninit), and [`Error::NotRecordable`] for memory of the host if the stream records.
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn uninit_in<T: Pod>(&self, place: Place, len: usize) -> Result<DeviceVec<T>, Error> {
+        DeviceVec::new(self, place, len)
     }
 
     /// Makes the next device allocation on this stream after `successes` more fail with [`Error::OutOfMemory`]; later

@@ -12,6 +12,7 @@ use crate::host::executor::{
     self, AllocError, Block, Checker, Entry, Fault, Given, Heap, Job, Known, Launch, default_workers, run_native,
 };
 use crate::host::runtime::call::Reach;
+use crate::host::runtime::host_blocks::Place;
 use crate::host::runtime::launch::KernelType;
 use queue::Queues;
 use std::backtrace::Backtrace;
@@ -61,6 +62,8 @@ pub enum Schedule {
 pub(crate) struct CpuDevice {
     options: CpuOptions,
     heap: Heap,
+    /// What stands for the host memory of a GPU. It has no limit.
+    host_heap: Heap,
     /// Used in checked mode.
     known: Mutex<Known>,
     queues: Mutex<Queues>,
@@ -80,6 +83,7 @@ impl CpuDevice {
         };
         Self {
             heap: Heap::new(options.memory_limit),
+            host_heap: Heap::new(None),
             known: Mutex::default(),
             queues: Mutex::new(Queues::new(seed)),
             launches: AtomicU64::new(0),
@@ -98,12 +102,13 @@ impl CpuDevice {
 
     /// Allocates `bytes` bytes at a multiple of 256. The bytes are zero; in checked mode they count as uninitialised.
     #[track_caller]
-    pub fn allocate(&self, bytes: usize) -> Result<*mut u8, AllocError> {
+    pub fn allocate(&self, bytes: usize, place: Place) -> Result<*mut u8, AllocError> {
         let site = Location::caller();
-        let pointer = self.heap.allocate(bytes).or_else(|_| {
+        let heap = self.heap(place);
+        let pointer = heap.allocate(bytes).or_else(|_| {
             // Run the queued frees, then try again.
             self.finish_all();
-            self.heap.allocate(bytes)
+            heap.allocate(bytes)
         })?;
         if bytes != 0 {
             self.if_checked(|known| known.allocated(pointer, bytes, site));
@@ -115,15 +120,15 @@ impl CpuDevice {
     /// backtrace of the free.
     ///
     /// # Safety
-    /// `pointer` must come from [`allocate`](Self::allocate) of this device with the same `bytes`, and must no longer
+    /// `pointer` must come from [`allocate`](Self::allocate) of this device with the same `bytes` and `place`, and must no longer
     /// be used.
-    pub unsafe fn free(&self, pointer: *mut u8, bytes: usize, by: Option<&Arc<Backtrace>>) {
+    pub unsafe fn free(&self, pointer: *mut u8, bytes: usize, place: Place, by: Option<&Arc<Backtrace>>) {
         if bytes == 0 {
             return;
         }
-        self.heap.discount(bytes);
+        self.heap(place).discount(bytes);
         match self.if_checked(|known| known.freed(pointer, bytes, by.cloned())) {
-            // SAFETY: guaranteed by the caller.
+            // SAFETY: guaranteed by the caller. All heaps get their memory from one allocator, and freed memory is that of any.
             None => unsafe { self.heap.give_back(pointer, bytes) },
             Some(forgotten) => {
                 for (pointer, bytes) in forgotten {
@@ -134,7 +139,14 @@ impl CpuDevice {
         }
     }
 
-    /// Returns the number of allocated bytes.
+    fn heap(&self, place: Place) -> &Heap {
+        match place {
+            Place::Device => &self.heap,
+            Place::Host => &self.host_heap,
+        }
+    }
+
+    /// Returns the number of allocated bytes, without those of host memory.
     pub fn used(&self) -> usize {
         self.heap.used()
     }

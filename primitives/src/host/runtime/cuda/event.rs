@@ -46,6 +46,11 @@ impl CudaEvent {
         Ok(event)
     }
 
+    /// Returns whether the event was recorded on this stream.
+    pub(in crate::host::runtime) fn is_of(&self, stream: &Arc<CudaStream>) -> bool {
+        Arc::ptr_eq(&self.stream, stream)
+    }
+
     pub(super) fn handle(&self) -> CUevent {
         self.raw
     }

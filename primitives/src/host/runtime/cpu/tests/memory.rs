@@ -170,14 +170,14 @@ fn shared_memory_must_be_declared() {
 #[test]
 fn memory_is_aligned_counted_and_limited() {
     let device = CpuDevice::new(CpuOptions { memory_limit: Some(1000), ..CpuOptions::default() });
-    let first = device.allocate(600).unwrap();
+    let first = device.allocate(600, Place::Device).unwrap();
     assert_eq!(first.addr() % 256, 0);
     assert_eq!(device.used(), 600);
-    assert_eq!(device.allocate(401), Err(AllocError { requested: 401, free: 400 }));
-    assert!(!device.allocate(0).unwrap().is_null());
+    assert_eq!(device.allocate(401, Place::Device), Err(AllocError { requested: 401, free: 400 }));
+    assert!(!device.allocate(0, Place::Device).unwrap().is_null());
     // SAFETY: allocated above.
-    unsafe { device.free(first, 600, None) };
+    unsafe { device.free(first, 600, Place::Device, None) };
     assert_eq!(device.used(), 0);
-    let too_much = CpuDevice::new(CpuOptions::default()).allocate(usize::MAX / 2 - 4096);
+    let too_much = CpuDevice::new(CpuOptions::default()).allocate(usize::MAX / 2 - 4096, Place::Device);
     assert!(matches!(too_much, Err(AllocError { requested, .. }) if requested == usize::MAX / 2 - 4096));
 }

@@ -11,6 +11,7 @@ mod warps;
 use super::{CpuDevice, CpuOptions, Fault, Schedule};
 use crate::form::Kernel;
 use crate::host::runtime::call::Call;
+use crate::host::runtime::host_blocks::Place;
 use crate::host::runtime::launch::KernelType;
 use crate::{Global, GlobalMut};
 use bytemuck::Pod;
@@ -89,7 +90,7 @@ struct Memory<'a, T> {
 
 impl<'a, T: Pod> Memory<'a, T> {
     fn uninitialised(device: &'a CpuDevice, len: usize) -> Self {
-        let base = device.allocate(len * size_of::<T>()).expect("there is memory").cast();
+        let base = device.allocate(len * size_of::<T>(), Place::Device).expect("there is memory").cast();
         Self { device, base, len }
     }
 
@@ -124,6 +125,6 @@ impl<'a, T: Pod> Memory<'a, T> {
 impl<T> Drop for Memory<'_, T> {
     fn drop(&mut self) {
         // SAFETY: allocated with this size, and no kernel is running.
-        unsafe { self.device.free(self.base.cast(), self.len * size_of::<T>(), None) };
+        unsafe { self.device.free(self.base.cast(), self.len * size_of::<T>(), Place::Device, None) };
     }
 }
