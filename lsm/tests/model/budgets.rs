@@ -36,23 +36,14 @@ pub fn budgets_of_nothing(device: &Device) {
     } else {
         &[
             "small_history",
-            "tiny_batches",
             "batches_of_several_tiles",
             "signed_and_float_keys",
             "wide_keys_and_values",
             "sets",
-            "extreme_keys",
-            "clearing",
-            "things_of_another_device",
-            "two_streams_ask_at_once",
             "pairs_of_operations_on_two_streams",
-            "threads_and_streams_at_random",
             "failed_updates",
             "failed_queries",
-            "round_trips",
-            "the_same_calls_give_the_same_file",
             "updates_are_not_recorded",
-            "copies_are_independent",
             "copies_are_queried_while_updates_go_on",
         ]
     };
@@ -86,14 +77,10 @@ pub fn budgets_of_little(device: &Device) {
 }
 
 pub fn upserts_with_budgets(device: &Device) {
-    let names: &[&str] = if is_checked(device) {
-        &["small_upserts"]
-    } else {
-        &["small_upserts", "upserts_among_other_updates", "operations_that_are_not_commutative", "failed_upserts"]
-    };
+    let names: &[&str] = if is_checked(device) { &["small_upserts"] } else { &["small_upserts", "failed_upserts"] };
     with_budget(device, 0, 0, combining_cases::<Lsm>(), names);
     if !is_checked(device) {
-        with_budget(device, 600, 33, combining_cases::<Lsm>(), &["small_upserts", "upserts_of_few_keys"]);
+        with_budget(device, 600, 33, combining_cases::<Lsm>(), &["upserts_of_few_keys"]);
     }
 }
 
