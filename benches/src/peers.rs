@@ -34,7 +34,7 @@
 //! field of a row may be `queued=` and the milliseconds of one of many calls that queue on the device
 //! ([the two ways of timing](crate::measure)). Other
 //! lines that begin with `#` are comments. Rows that were not asked for are left out, and counted in a message. Messages go to
-//! the standard error. A peer makes its own data, as the row says ([names](crate::names)), and checks its own results: a rate
+//! the standard error. A peer makes its own data, as the row says ([`crate::names`]), and checks its own results: a rate
 //! of a wrong result is worth nothing. A peer that prints nothing for too long is ended; a comment is a sign of life.
 //!
 //! `benches/peers` has three of them: `std.cpp`, in plain C++; `cub.cu`, which uses CUB and Thrust from the CUDA toolkit; and
