@@ -128,6 +128,8 @@ fn page(dictionaries: &[Methods]) -> String {
            `export`, a [function](transform.md) and `bulk_build` do the same at the same cost.\n\
          - `export` and the traits of `PlainCuckoo` ask for keys that have an [order](keys.md); `pairs` does not.\n\
          - `snapshot` is for what shares its memory with its copies; `try_clone` is for all.\n\
+         - A buffer (`flush`, `discard_buffer`) and a budget of device memory (`load_with`, `set_device_memory`) need levels of different\n  \
+           ages, which only the LSM and the multimap have.\n\
          - `upsert` and `reduce` of values that are stored in an array (`PlainCuckoo`, `LargeValues`) take values of up to 32 bytes, as operators do.\n",
     );
     let grouped: BTreeSet<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
