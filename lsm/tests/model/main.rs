@@ -44,8 +44,6 @@ fn main() -> ExitCode {
         carries,
         codes_of_more_bits_than_they_say,
         codes_that_change,
-        buffers_of_33,
-        upserts_with_buffers_of_33,
         mixed_operations,
         keys_that_are_not_words,
         operations_change,
@@ -64,6 +62,8 @@ fn main() -> ExitCode {
     // When the host flushes, and where it puts levels. Kernels of buffers and of large lookups are run by the cases above.
     let of_host_code: &[Case] = cases![
         buffers_of_1,
+        upserts_with_buffers_of_33,
+        buffers_of_33,
         large_buffers,
         upserts_with_large_buffers,
         ordered_queries_with_large_buffers,
