@@ -1,6 +1,7 @@
 //! The host side: devices, streams, memory and errors.
 
 mod bits;
+mod bytes;
 pub(crate) mod call;
 pub(crate) mod column;
 mod counters;
