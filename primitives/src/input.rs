@@ -218,26 +218,6 @@ impl<T: Pod> Prefix<T> {
     pub unsafe fn get(self) -> Global<T> {
         self.limit.first(self.all)
     }
-
-    /// Reads the number of elements, for [`of_answer`](Self::of_answer): what comes in between need not wait for it.
-    ///
-    /// # Safety
-    /// Same as [`get`](Self::get).
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub unsafe fn ask(self) -> u64 {
-        self.limit.ask()
-    }
-
-    /// Returns a view of the elements that count.
-    ///
-    /// # Safety
-    /// It is what [`ask`](Self::ask) has returned.
-    #[inline(always)]
-    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-    pub unsafe fn of_answer(self, answer: u64) -> Global<T> {
-        self.all.slice(0, self.limit.of(self.all.len(), answer))
-    }
 }
 
 #[cfg(not(target_arch = "nvptx64"))]

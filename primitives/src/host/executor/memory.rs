@@ -268,8 +268,11 @@ fn caller_of(trace: &Backtrace) -> Option<String> {
         let is_own = ["gpu_primitives::host::runtime", "std::", "core::", "alloc::", "__rust", "rust_"]
             .iter()
             .any(|own| function.starts_with(own));
-        let is_own_line =
-            |place: &str| ["src/host/runtime/memory.rs:", "/rustc/", "/library/"].iter().any(|own| place.contains(own));
+        let is_own_line = |place: &str| {
+            ["src/host/runtime/memory.rs:", "src/host/runtime/bytes.rs:", "/rustc/", "/library/"]
+                .iter()
+                .any(|own| place.contains(own))
+        };
         match place {
             Some(place) if !is_own_line(place) && !is_own => return Some(place.to_owned()),
             // A stripped executable has no names, either.
