@@ -3,6 +3,7 @@
 
 mod alike;
 pub mod baseline;
+mod beyond;
 pub mod both;
 mod buffer;
 pub mod check;

@@ -9,7 +9,7 @@ use crate::paper::{Scaled, insertion};
 use crate::record::{Record, power};
 use crate::rows::{self, At};
 use crate::session::{Session, logarithms};
-use crate::{Error, Run, buffer, upserts};
+use crate::{Error, Run, beyond, buffer, upserts};
 use gpu_lsm::GpuLsm;
 
 /// The section of the records.
@@ -29,6 +29,8 @@ pub struct Options<'a> {
     pub size: Option<usize>,
     /// Whether to measure the insertion table, which takes longer.
     pub insertions: bool,
+    /// Whether to measure a dictionary with most of its levels in host memory, with 128 times as many elements on a GPU.
+    pub beyond: bool,
 }
 
 /// Measures every row.
@@ -44,8 +46,12 @@ pub fn run(options: &Options<'_>) -> Result<Run, Error> {
     let log_size = logarithms(&[size], 12..=26)?[0];
     let large = if session.is_gpu() { 8 } else { 1 };
     session.expect_room((1 << log_size) * large, 64)?;
-    session.expect_steps(14 + buffer::STEPS + usize::from(options.insertions) * insertion::steps());
-    let outcome = measure(&session, log_size, large, options.insertions);
+    let further = usize::from(options.insertions) * insertion::steps() + usize::from(options.beyond) * beyond::STEPS;
+    session.expect_steps(14 + buffer::STEPS + further);
+    let outcome = measure(&session, log_size, large, options.insertions).and_then(|()| {
+        let batch = if session.is_gpu() { 1 << log_size } else { 1 << (log_size - 7) };
+        if options.beyond { beyond::measure(&session, batch, 1 << log_size) } else { Ok(()) }
+    });
     Ok(Run { recording: session.finish(), outcome })
 }
 

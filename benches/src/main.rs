@@ -67,6 +67,10 @@ enum Command {
         /// Also measure the insertion table of the paper
         #[arg(long)]
         insertions: bool,
+        /// Also measure a dictionary that is larger than its budget of device memory: on a GPU with 128 times as many elements, which take
+        /// up to 64 GiB of the host's memory
+        #[arg(long)]
+        beyond: bool,
     },
     /// Generate the results page of the documentation from the measurements in its `data` folder
     Results {
@@ -128,10 +132,10 @@ fn run(arguments: Arguments) -> Result<(), Error> {
             let output = common.output("sorted-array", "Sorted array")?;
             output.deliver(sorted_array::run(common.device.as_deref(), &common.sizes)?)
         }
-        Command::Lsm { common, insertions } => {
+        Command::Lsm { common, insertions, beyond } => {
             let output = common.output("lsm", "LSM")?;
             let (device, size) = (common.device.as_deref(), common.one_size()?);
-            output.deliver(lsm::run(&lsm::Options { device, size, insertions })?)
+            output.deliver(lsm::run(&lsm::Options { device, size, insertions, beyond })?)
         }
         Command::Results { check, docs } => results::run(&docs, check),
     }
