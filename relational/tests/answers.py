@@ -1,10 +1,10 @@
-"""Writes the answers of DuckDB to the queries of the example `tpch`, in its form.
+"""Writes the answers of DuckDB to the queries of the example `tpch`, in its form, and the times as errors.
 
     cargo run --release -p gpu-relational --example tpch -- 0.01 --tables FOLDER
     pip install duckdb
     python3 relational/tests/answers.py FOLDER > relational/tests/tpch-0.01.txt
 """
-import sys, duckdb
+import statistics, sys, time, duckdb
 
 TABLES = {
     "lineitem": "l_orderkey int, l_partkey int, l_suppkey int, l_linenumber int, l_quantity int, l_extendedprice decimal(15,2), l_discount decimal(15,2), l_tax decimal(15,2), l_returnflag varchar, l_linestatus varchar, l_shipdate date, l_commitdate date, l_receiptdate date, l_shipinstruct varchar, l_shipmode varchar, l_comment varchar",
@@ -100,9 +100,14 @@ for name, columns in TABLES.items():
     # A line ends with a separator: one column more, which is dropped.
     spec = {column.split()[0]: column.split()[1] for column in columns.replace(", ", ";").split(";")}
     spec["rest"] = "varchar"
-    db.execute(f"create table {name} as select * exclude rest from read_csv('{sys.argv[1]}/{name}.tbl', delim='|', header=false, columns={spec}, quote='')")
+    db.execute(f"create table {name} as select * exclude rest from read_csv('{sys.argv[1]}/{name}-*.tbl', delim='|', header=false, columns={spec}, quote='')")
 for number, sql in SQL.items():
-    rows = db.execute(sql).fetchall()
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        rows = db.execute(sql).fetchall()
+        times.append(time.perf_counter() - start)
+    print(f"Q{number:<2} {statistics.median(times) * 1e3:9.3f} ms", file=sys.stderr)
     print(f"Q{number}")
     print("\n".join("|".join("null" if value is None else str(value) for value in row) for row in rows))
     print()
