@@ -2,8 +2,9 @@
 
 use super::counters::Counted;
 use super::cpu::{CpuLane, Landing};
-use super::device::{Backend, host_memory};
+use super::device::Backend;
 use super::host_blocks::Place;
+use super::host_memory::host_memory;
 use super::lanes::{LaneKind, Timeline};
 use super::left;
 use super::step::Step;

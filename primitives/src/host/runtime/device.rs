@@ -4,6 +4,7 @@ use super::counters::Tally;
 use super::cpu::{CpuDevice, CpuOptions};
 use super::cuda::{self, CudaDevice};
 use super::host_blocks::HostBlocks;
+use super::host_memory::host_memory;
 use super::pinned::PinnedVec;
 use super::plan::PlannedDevice;
 use super::stream::Stream;
@@ -390,18 +391,6 @@ fn workers(options: &CpuOptions) -> usize {
     // Asked once: every launch needs it, and the answer comes from files of the system.
     static CORES: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
     options.workers.unwrap_or_else(|| *CORES).max(1)
-}
-
-/// Returns the available and the total host memory in bytes. If the system does not report them, both are the whole
-/// address space.
-pub(crate) fn host_memory() -> (usize, usize) {
-    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let bytes_of = |key: &str| {
-        let line = meminfo.lines().find_map(|line| line.strip_prefix(key))?;
-        line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
-    };
-    let total = bytes_of("MemTotal:").unwrap_or(isize::MAX as usize);
-    (bytes_of("MemAvailable:").unwrap_or(total), total)
 }
 
 #[cfg(test)]

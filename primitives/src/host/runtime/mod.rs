@@ -14,6 +14,7 @@ pub(crate) mod fill;
 mod foreign;
 mod graph;
 mod host_blocks;
+mod host_memory;
 pub mod interop;
 mod lanes;
 mod launch;
@@ -46,7 +47,6 @@ pub use counters::Counters;
 #[doc(hidden)]
 pub use cpu::expect_host;
 pub use cpu::{CpuOptions, Schedule};
-pub(crate) use device::host_memory;
 pub use device::{Device, Limits};
 pub use event::Event;
 #[cfg(any(feature = "cust", feature = "dlpack"))]
@@ -55,6 +55,7 @@ pub use foreign::{Lend, Lent, LentMut, RawMemory};
 pub use graph::Graph;
 #[doc(hidden)]
 pub use host_blocks::Place;
+pub(crate) use host_memory::host_memory;
 pub use loading::Loading;
 pub use memory::DeviceVec;
 #[cfg(feature = "nvtx")]

@@ -1,8 +1,9 @@
 //! Page-locked host memory, and copies that run while the program continues.
 
 use super::cpu::Landing;
-use super::device::{Backend, Device, host_memory};
+use super::device::{Backend, Device};
 use super::event::Event;
+use super::host_memory::host_memory;
 use super::slice::{DeviceSlice, DeviceSliceMut};
 use super::stream::Stream;
 use crate::host::error::{Error, expect_len};
@@ -79,8 +80,6 @@ impl<T: Pod> PinnedVec<T> {
                     unsafe { gpu.free_pinned(address) };
                     return Err(Error::Misaligned { what: "the driver's page-locked memory", address: at, alignment });
                 }
-                // SAFETY: this many bytes were allocated.
-                unsafe { address.write_bytes(0, bytes) };
                 address.cast()
             }
         };

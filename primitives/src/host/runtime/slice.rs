@@ -1,7 +1,8 @@
 //! Slices of device memory: parts of vectors, or memory of other libraries.
 
-use super::device::{Device, host_memory};
+use super::device::Device;
 use super::foreign::expect_same_device;
+use super::host_memory::host_memory;
 use super::lanes::Use;
 use super::memory::{Allocation, DeviceVec};
 use super::stream::Stream;

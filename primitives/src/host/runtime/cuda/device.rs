@@ -2,20 +2,19 @@
 
 use super::driver::{Driver, Status, device_count};
 use super::module::Modules;
+use super::pinned::Locked;
 use super::sys::{
     CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUmemPool_attribute, CUmemoryPool, CUpointer_attribute,
 };
 use crate::host::device_kind::DeviceKind;
 use crate::host::error::Error;
 use crate::host::runtime::dependent_launch;
-use crate::host::runtime::device::{Limits, MAX_BLOCKS, host_memory};
+use crate::host::runtime::device::{Limits, MAX_BLOCKS};
 use core::any::Any;
 use core::ffi::{c_int, c_uint, c_void};
-use core::ptr::{NonNull, null_mut};
+use core::ptr::null_mut;
 use std::sync::{Mutex, OnceLock};
 
-/// Page-locked memory that every context may copy from and to.
-const HOST_ALLOC_PORTABLE: c_uint = 1;
 /// The kind of memory that is on a GPU.
 const DEVICE_MEMORY: c_uint = 2;
 
@@ -44,6 +43,8 @@ pub(in crate::host::runtime) struct CudaDevice {
     keeper: Option<Box<dyn Any + Send + Sync>>,
     pool: CUmemoryPool,
     modules: Modules,
+    /// Page-locked memory that the driver has not allocated itself.
+    pub(super) locked: Locked,
     /// The number of recording streams. Locked while waiting for the whole device.
     recordings: Mutex<usize>,
     /// Why the context was destroyed, once it is.
@@ -111,8 +112,11 @@ impl CudaDevice {
         // SAFETY: the pointer is valid.
         let status = unsafe { (driver.cuDeviceGetDefaultMemPool)(&mut pool, device) };
         driver.check("cuDeviceGetDefaultMemPool", status)?;
-        let (modules, recordings, lost) = (Modules::default(), Mutex::default(), OnceLock::new());
-        let this = Self { driver, ordinal, name, limits, context, keeper, pool, modules, recordings, lost };
+        let shares_addresses =
+            attribute(driver, device, CUdevice_attribute::CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM)? != 0;
+        let (modules, locked) = (Modules::default(), Locked::new(shares_addresses));
+        let (recordings, lost) = (Mutex::default(), OnceLock::new());
+        let this = Self { driver, ordinal, name, limits, context, keeper, pool, modules, locked, recordings, lost };
         this.prepare_pool()?;
         Ok(this)
     }
@@ -239,32 +243,6 @@ impl CudaDevice {
         // SAFETY: the sizes of a pool are 64-bit numbers.
         unsafe { call!(self, cuMemPoolGetAttribute(self.pool, attribute, (&raw mut value).cast::<c_void>())) }?;
         Ok(usize::try_from(value).unwrap_or(usize::MAX))
-    }
-
-    /// Allocates page-locked host memory. `bytes` is not 0.
-    pub(in crate::host::runtime) fn allocate_pinned(&self, bytes: usize) -> Result<NonNull<u8>, Error> {
-        self.enter()?;
-        let mut address = null_mut();
-        // SAFETY: the pointer is valid.
-        let status = unsafe { (self.driver.cuMemHostAlloc)(&mut address, bytes, HOST_ALLOC_PORTABLE) };
-        if status == Status::OUT_OF_MEMORY {
-            let (free, total) = host_memory();
-            return Err(Error::OutOfMemory { requested: bytes, free, total });
-        }
-        self.check("cuMemHostAlloc", status)?;
-        NonNull::new(address.cast()).ok_or(Error::OutOfMemory { requested: bytes, free: 0, total: 0 })
-    }
-
-    /// Frees page-locked memory.
-    ///
-    /// # Safety
-    /// The memory came from [`allocate_pinned`](Self::allocate_pinned), and nothing uses it any more.
-    pub(in crate::host::runtime) unsafe fn free_pinned(&self, address: NonNull<u8>) {
-        if self.try_enter() {
-            // A failure cannot be reported here, and would cause a leak at worst.
-            // SAFETY: guaranteed by the caller.
-            let _ = unsafe { (self.driver.cuMemFreeHost)(address.as_ptr().cast()) };
-        }
     }
 
     /// Returns the bytes of the device's memory from an address to the end of its allocation.

@@ -98,6 +98,8 @@ functions! {
     cuMemFreeAsync = "cuMemFreeAsync" (CUdeviceptr, CUstream);
     cuMemHostAlloc = "cuMemHostAlloc" (*mut *mut c_void, usize, c_uint);
     cuMemFreeHost = "cuMemFreeHost" (*mut c_void);
+    cuMemHostRegister = "cuMemHostRegister_v2" (*mut c_void, usize, c_uint);
+    cuMemHostUnregister = "cuMemHostUnregister" (*mut c_void);
     cuPointerGetAttributes = "cuPointerGetAttributes" (c_uint, *mut CUpointer_attribute, *mut *mut c_void, CUdeviceptr);
 
     cuMemsetD8Async = "cuMemsetD8Async" (CUdeviceptr, u8, usize, CUstream);

@@ -13,7 +13,10 @@ mod device;
 mod driver;
 mod event;
 mod graph;
+#[cfg(target_os = "linux")]
+mod mapping;
 mod module;
+mod pinned;
 mod stream;
 mod sys;
 #[cfg(test)]
