@@ -43,12 +43,13 @@ pub use host::contents::{Contents, Stats};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::durable::Durable;
 
-/// What [`forward_traits!`] names.
+/// What the macros name that write methods of dictionaries.
 #[doc(hidden)]
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod __private {
+    pub use gpu_primitives::kernel::View;
     pub use gpu_primitives::monoid::Monoid;
-    pub use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
+    pub use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, span};
 }
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::file;

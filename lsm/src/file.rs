@@ -14,9 +14,9 @@
 use crate::budget::Budget;
 use crate::levels::Levels;
 use crate::options::MAX_BATCH;
-use crate::{GpuLsm, Key, Level, Options, Parts, Value};
-use gpu_dictionary::file::{Format, Source, ascending_codes, write_array, write_section};
-use gpu_dictionary::levels::{AnyLevel, AnyStack, Types};
+use crate::{GpuLsm, Key, Level, Options, Value};
+use gpu_dictionary::file::{Format, Source, write_section};
+use gpu_dictionary::levels::{AnyLevel, AnyStack, Stored, Types};
 use gpu_primitives::{Error, Place, Stream};
 use std::io::{Read, Write};
 
@@ -69,6 +69,20 @@ impl Fields {
     /// Returns the number of levels.
     pub fn level_count(&self) -> usize {
         self.levels.len()
+    }
+}
+
+impl LevelHeader {
+    /// Reads the arrays of the level into a place. Also returns how many of its elements are tombstones.
+    pub fn read<K: Key, V: Value>(
+        &self,
+        source: &mut Source<impl Read>,
+        stream: &Stream,
+        place: Place,
+    ) -> Result<(Level<K, V>, usize), Error> {
+        let &Self { slot, has_marks, len } = self;
+        let of = format!(" of level {slot}");
+        Level::read(source, stream, place, Stored { of: &of, len, has_marks, is_distinct: false })
     }
 }
 
@@ -134,47 +148,6 @@ impl Header {
     }
 }
 
-/// Writes the arrays of a level.
-pub(crate) fn write_level<K: Key, V: Value>(
-    stream: &Stream,
-    writer: &mut impl Write,
-    level: &Level<K, V>,
-) -> Result<(), Error> {
-    let Parts { codes, values, marks } = level.parts();
-    write_array(stream, writer, codes)?;
-    write_array(stream, writer, values)?;
-    marks.map_or(Ok(()), |marks| write_array(stream, writer, marks))
-}
-
-/// Reads the arrays of a level into a place. Also returns how many of its elements are tombstones.
-pub(crate) fn read_level<K: Key, V: Value>(
-    source: &mut Source<impl Read>,
-    stream: &Stream,
-    place: Place,
-    &LevelHeader { slot, has_marks, len }: &LevelHeader,
-) -> Result<(Level<K, V>, usize), Error> {
-    let name = |what: &str| format!("the {what} of level {slot}");
-    let keys = source.array_in(stream, place, &name("keys"), len, ascending_codes::<K>(false))?;
-    let value_count = if size_of::<V>() == 0 { 0 } else { len };
-    let values = source.array_in(stream, place, &name("values"), value_count, |_| Ok(()))?;
-    let mut tombstones = 0;
-    let marks = has_marks.then(|| {
-        let mut bits_left = len;
-        source.array(stream, &name("marks"), len.div_ceil(32), |part: &[u32]| {
-            for &word in part {
-                // Bits past the last element have no meaning.
-                let bits = bits_left.min(32);
-                tombstones += (u64::from(word) & ((1 << bits) - 1)).count_ones() as usize;
-                bits_left -= bits;
-            }
-            Ok(())
-        })
-    });
-    // SAFETY: the codes were checked to ascend. All parts were read onto the stream's device by copies, which are not
-    // recorded, and keys and values into this place.
-    Ok((unsafe { Level::from_parts_in(place, keys, values, marks.transpose()?)? }, tombstones))
-}
-
 impl<K: Key, V: Value> GpuLsm<K, V> {
     /// Writes the dictionary to a file: its levels as they are, without the buffer's size and the cleanup policy.
     /// [`load`](Self::load) reads the file on any device. [Flushes](Self::flush) the buffer first. Waits for the stream. Needs
@@ -207,7 +180,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         Header::of(self.any.levels(stream)?).write(&mut header);
         write_section(&mut writer, &header)?;
         for (_, level) in self.levels(stream)? {
-            write_level(stream, &mut writer, level)?;
+            level.write(stream, &mut writer)?;
         }
         writer.flush()?;
         Ok(())
@@ -262,7 +235,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
         let fields = source.header::<K, V, _>(FORMAT, Fields::read)?;
         let header = Header::checked(&source, fields, counted)?;
         let levels = header.levels.iter().zip(header.places::<K, V>(budget));
-        let levels = levels.map(|(described, place)| read_level(&mut source, stream, place, described));
+        let levels = levels.map(|(described, place)| described.read(&mut source, stream, place));
         let levels = levels.collect::<Result<_, Error>>()?;
         Self::of_levels(&header, levels).map_err(|wrong| source.invalid(wrong))
     }

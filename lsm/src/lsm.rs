@@ -397,10 +397,7 @@ impl<K: Key, V: Value> GpuLsm<K, V> {
     }
 }
 
-/// Sets: keys without values.
-impl<K: Key> GpuLsm<K, ()> {
-    /// Builds a set of these keys: [`bulk_build`](Self::bulk_build) without values.
-    ///
+gpu_dictionary::methods_of_sets! {
     /// ```
     /// use gpu_lsm::{GpuLsm, Options};
     /// use gpu_primitives::{Device, Error};
@@ -411,22 +408,5 @@ impl<K: Key> GpuLsm<K, ()> {
     /// assert_eq!(set.contains(&stream, &stream.upload(&[2, 4])?)?.to_vec(&stream)?, [1, 0]);
     /// # Ok::<(), Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// The errors of [`bulk_build`](Self::bulk_build).
-    pub fn build_set<'a>(
-        stream: &Stream,
-        keys: impl Into<DeviceSlice<'a, K>>,
-        options: Options,
-    ) -> Result<Self, Error> {
-        Self::bulk_build(stream, (keys.into(), &stream.uninit::<()>(0)?), options)
-    }
-
-    /// Inserts keys: [`insert`](Self::insert) without values.
-    ///
-    /// # Errors
-    /// The errors of [`insert`](Self::insert).
-    pub fn insert_keys<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
-        self.insert(stream, (keys.into(), &stream.uninit::<()>(0)?))
-    }
+    GpuLsm<K, ()>: [K: Key], K, Options
 }

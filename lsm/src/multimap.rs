@@ -6,7 +6,7 @@ use crate::{Contents, GpuLsm, Key, Neighbour, Options, Ranges, Snapshot, Stats, 
 use gpu_dictionary::file::{Format, Source, write_section};
 use gpu_dictionary::levels::{AllValues, Intervals, Level};
 use gpu_primitives::monoid::Monoid;
-use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, reduce};
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream};
 use std::io::{Read, Write};
 
 const FORMAT: Format = Format { magic: *b"gpu-mul\n", version: 2 };
@@ -359,10 +359,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
         high: impl Into<DeviceSlice<'a, K>>,
         operation: impl Monoid<V>,
     ) -> Result<DeviceVec<V>, Error> {
-        let Ranges { offsets, values, .. } = self.range(stream, low, high)?;
-        let mut reduced = stream.uninit(offsets.len() - 1)?;
-        reduce::segmented(stream, &values, &offsets, &mut reduced, operation)?;
-        Ok(reduced)
+        self.range(stream, low, high)?.reduce(stream, operation)
     }
 
     /// Finds, for each of `keys`, the smallest key greater than it, with the latest of its values. Does not wait.
@@ -390,25 +387,7 @@ impl<K: Key, V: Value> GpuMultimap<K, V> {
     }
 }
 
-/// Keys without values. A key can be there more than once.
-impl<K: Key> GpuMultimap<K, ()> {
-    /// Builds a multimap of these keys: [`bulk_build`](Self::bulk_build) without values.
-    ///
-    /// # Errors
-    /// The errors of [`bulk_build`](Self::bulk_build).
-    pub fn build_set<'a>(
-        stream: &Stream,
-        keys: impl Into<DeviceSlice<'a, K>>,
-        options: Options,
-    ) -> Result<Self, Error> {
-        Self::bulk_build(stream, (keys.into(), &stream.uninit::<()>(0)?), options)
-    }
-
-    /// Inserts keys: [`insert`](Self::insert) without values.
-    ///
-    /// # Errors
-    /// The errors of [`insert`](Self::insert).
-    pub fn insert_keys<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
-        self.insert(stream, (keys.into(), &stream.uninit::<()>(0)?))
-    }
+gpu_dictionary::methods_of_sets! {
+    /// A key can be there more than once.
+    GpuMultimap<K, ()>: [K: Key], K, Options
 }

@@ -39,6 +39,12 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
         Self { stack: Stack::with_bucket(options.bucket), history: History::default() }
     }
 
+    /// Returns the levels, for a query.
+    #[expect(clippy::unnecessary_wraps, reason = "other dictionaries may have something to merge before")]
+    pub(crate) fn stack(&self, _: &Stream) -> Result<&Stack<K, V>, Error> {
+        Ok(&self.stack)
+    }
+
     /// Returns the options that the array has. A new one with them behaves in the same way.
     #[must_use]
     pub fn options(&self) -> Options {
@@ -240,10 +246,7 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
     }
 }
 
-/// Sets: keys without values.
-impl<K: Key> GpuSortedArray<K, ()> {
-    /// Builds a set of these keys: [`bulk_build`](Self::bulk_build) without values.
-    ///
+gpu_dictionary::methods_of_sets! {
     /// ```
     /// use gpu_primitives::{Device, Error};
     /// use gpu_sorted_array::{GpuSortedArray, Options};
@@ -255,24 +258,7 @@ impl<K: Key> GpuSortedArray<K, ()> {
     /// assert_eq!(set.contains(&stream, &stream.upload(&[2, 4])?)?.to_vec(&stream)?, [1, 0]);
     /// # Ok::<(), Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// The errors of [`bulk_build`](Self::bulk_build).
-    pub fn build_set<'a>(
-        stream: &Stream,
-        keys: impl Into<DeviceSlice<'a, K>>,
-        options: Options,
-    ) -> Result<Self, Error> {
-        Self::bulk_build(stream, (keys.into(), &stream.uninit::<()>(0)?), options)
-    }
-
-    /// Inserts keys: [`insert`](Self::insert) without values.
-    ///
-    /// # Errors
-    /// The errors of [`insert`](Self::insert).
-    pub fn insert_keys<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
-        self.insert(stream, (keys.into(), &stream.uninit::<()>(0)?))
-    }
+    GpuSortedArray<K, ()>: [K: Key], K, Options
 }
 
 /// Merges newer levels, oldest first, into the array and drops stale elements. Compiled once: levels have no types here.

@@ -2,7 +2,7 @@
 
 use crate::{GpuSortedArray, Key, Options, Value};
 use gpu_dictionary::Durable;
-use gpu_dictionary::checkpoint::{Disk, read_whole, write_whole};
+use gpu_dictionary::checkpoint::{Disk, recover_whole, write_whole};
 use gpu_primitives::{Error, Stream};
 
 /// A checkpoint writes the whole array: every update has rewritten it. Needs 1 MiB of host memory and no device memory.
@@ -12,12 +12,7 @@ impl<K: Key, V: Value> Durable for GpuSortedArray<K, V> {
     }
 
     fn recover_from(stream: &Stream, disk: &impl Disk, options: Option<&Options>) -> Result<Option<Self>, Error> {
-        let found = read_whole::<Self>(stream, disk)?;
-        Ok(found.map(|(recovered, history)| {
-            let mut recovered = Self { history, ..recovered };
-            options.inspect(|options| recovered.adopt(options));
-            recovered
-        }))
+        recover_whole(stream, disk, options, |array: &mut Self| &mut array.history)
     }
 
     /// Takes the keys per bucket.

@@ -5,8 +5,9 @@
 //! header, in 8 bytes. Two arrays follow: the key codes and the values.
 
 use crate::{GpuSortedArray, Key, Level, Options, Value};
-use gpu_dictionary::file::{Format, Source, ascending_codes, write_array, write_section};
-use gpu_primitives::{Error, Stream};
+use gpu_dictionary::file::{Format, Source, write_section};
+use gpu_dictionary::levels::Stored;
+use gpu_primitives::{Error, Place, Stream};
 use std::io::{Read, Write};
 
 const FORMAT: Format = Format { magic: *b"gpu-arr\n", version: 2 };
@@ -36,9 +37,7 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
         header.extend((self.stack.len() as u64).to_le_bytes());
         write_section(&mut writer, &header)?;
         if let Some(level) = self.level() {
-            let parts = level.parts();
-            write_array(stream, &mut writer, parts.codes)?;
-            write_array(stream, &mut writer, parts.values)?;
+            level.write(stream, &mut writer)?;
         }
         writer.flush()?;
         Ok(())
@@ -57,9 +56,8 @@ impl<K: Key, V: Value> GpuSortedArray<K, V> {
         let len = source.header::<K, V, _>(FORMAT, Source::u64)?;
         let too_long = || source.invalid(format!("it has {len} elements, but an array has less than 2^32"));
         let len = u32::try_from(len).map_err(|_| too_long())? as usize;
-        let keys = source.array(stream, "the keys", len, ascending_codes::<K>(true))?;
-        let values = source.values(stream, "the values", len)?;
-        // SAFETY: the codes were checked to ascend. Both arrays were read onto the stream's device by copies.
-        Ok(Self::of(unsafe { Level::from_parts(keys, values, None)? }, Options::new()))
+        let stored = Stored { of: "", len, has_marks: false, is_distinct: true };
+        let (level, _) = Level::read(&mut source, stream, Place::Device, stored)?;
+        Ok(Self::of(level, Options::new()))
     }
 }

@@ -16,7 +16,7 @@ use super::build::{MAX_KEYS, buckets_for, build};
 use super::options::{Options, WhenFull};
 use super::pairs::{Given, Sizes, typed};
 use super::table::{GpuCuckoo, RawTable};
-use gpu_dictionary::checkpoint::{Disk, read_whole, write_whole};
+use gpu_dictionary::checkpoint::{Disk, recover_whole, write_whole};
 use gpu_dictionary::file::{Format, Source, ascending, write_array, write_section};
 use gpu_dictionary::{Contents, Durable, Value, WordKey as Key};
 use gpu_primitives::code::Sign;
@@ -74,12 +74,8 @@ impl<K: Key, V: Value> Durable for GpuCuckoo<K, V> {
         write_whole(self, &self.history, stream, disk)
     }
 
-    fn recover_from(stream: &Stream, disk: &impl Disk, _: Option<&Options>) -> Result<Option<Self>, Error> {
-        let found = read_whole::<Self>(stream, disk)?;
-        Ok(found.map(|(mut recovered, history)| {
-            recovered.history = history;
-            recovered
-        }))
+    fn recover_from(stream: &Stream, disk: &impl Disk, options: Option<&Options>) -> Result<Option<Self>, Error> {
+        recover_whole(stream, disk, options, |table: &mut Self| &mut table.history)
     }
 }
 

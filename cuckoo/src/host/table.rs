@@ -198,29 +198,6 @@ impl RawTable {
     }
 }
 
-/// Sets: keys without values.
-impl<K: Key> GpuCuckoo<K, ()> {
-    /// Builds a set of these keys: [`bulk_build`](Self::bulk_build) without values.
-    ///
-    /// # Errors
-    /// The errors of [`bulk_build`](Self::bulk_build).
-    pub fn build_set<'a>(
-        stream: &Stream,
-        keys: impl Into<DeviceSlice<'a, K>>,
-        options: Options,
-    ) -> Result<Self, Error> {
-        let keys: DeviceSlice<'a, K> = keys.into();
-        let _span = gpu_primitives::span!(stream, "cuckoo::build_set", keys.len());
-        Self::bulk_build(stream, (keys, &stream.uninit::<()>(0)?), options)
-    }
-
-    /// Inserts keys: [`insert`](Self::insert) without values.
-    ///
-    /// # Errors
-    /// The errors of [`insert`](Self::insert).
-    pub fn insert_keys<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
-        let keys: DeviceSlice<'a, K> = keys.into();
-        let _span = gpu_primitives::span!(stream, "cuckoo::insert_keys", keys.len());
-        self.insert(stream, (keys, &stream.uninit::<()>(0)?))
-    }
+gpu_dictionary::methods_of_sets! {
+    GpuCuckoo<K, ()>: [K: Key], K, Options
 }

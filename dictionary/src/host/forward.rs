@@ -350,25 +350,6 @@ macro_rules! methods_of_traits {
             }
         }
 
-        /// Sets: keys without values.
-        impl<$($of_sets)*> $set {
-            /// Builds a set of these keys: [`bulk_build`](Self::bulk_build) without values.
-            ///
-            /// # Errors
-            /// The errors of [`bulk_build`](Self::bulk_build).
-            pub fn build_set<'a>(stream: &$crate::__private::Stream, keys: impl Into<$crate::__private::DeviceSlice<'a, $key>>, options: $options) -> Result<Self, $crate::__private::Error> {
-                let keys: $crate::__private::DeviceSlice<'a, $key> = keys.into();
-                $crate::Dictionary::bulk_build(stream, (keys, &stream.uninit::<()>(0)?), options)
-            }
-
-            /// Inserts keys: [`insert`](Self::insert) without values.
-            ///
-            /// # Errors
-            /// The errors of [`insert`](Self::insert).
-            pub fn insert_keys<'a>(&mut self, stream: &$crate::__private::Stream, keys: impl Into<$crate::__private::DeviceSlice<'a, $key>>) -> Result<(), $crate::__private::Error> {
-                let keys: $crate::__private::DeviceSlice<'a, $key> = keys.into();
-                $crate::Updatable::insert(self, stream, (keys, &stream.uninit::<()>(0)?))
-            }
-        }
+        $crate::methods_of_sets!($set: [$($of_sets)*], $key, $options);
     };
 }

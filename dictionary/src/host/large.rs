@@ -2,7 +2,7 @@
 
 mod methods;
 
-use super::checkpoint::{Disk, History, read_whole, write_whole};
+use super::checkpoint::{Disk, History, recover_whole, write_whole};
 use super::column::{Column, expect_values, indices};
 use super::combine::Combined;
 use super::file::{Format, Source, write_array, write_section};
@@ -13,7 +13,7 @@ use crate::{
 use bytemuck::Pod;
 use core::fmt::{self, Debug, Formatter};
 use gpu_primitives::monoid::Monoid;
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, permute, reduce};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, permute};
 use std::io::{Read, Write};
 
 /// A dictionary with values of any size: plain data from 0 bytes to some kilobytes.
@@ -298,12 +298,7 @@ impl<D: Durable<Value = u32>, V: Pod> Durable for LargeValues<D, V> {
     }
 
     fn recover_from(stream: &Stream, disk: &impl Disk, options: Option<&D::Options>) -> Result<Option<Self>, Error> {
-        let found = read_whole::<Self>(stream, disk)?;
-        Ok(found.map(|(recovered, history)| {
-            let mut recovered = Self { history, ..recovered };
-            options.inspect(|options| recovered.adopt(options));
-            recovered
-        }))
+        recover_whole(stream, disk, options, |large: &mut Self| &mut large.history)
     }
 
     fn adopt(&mut self, options: &D::Options) {
@@ -346,10 +341,7 @@ impl<D: Ordered<Value = u32>, V: Pod> Ordered for LargeValues<D, V> {
         high: impl Into<DeviceSlice<'a, Self::Key>>,
         operation: impl Monoid<V>,
     ) -> Result<DeviceVec<V>, Error> {
-        let Ranges { offsets, values, .. } = self.range(stream, low, high)?;
-        let mut reduced = stream.uninit(offsets.len() - 1)?;
-        reduce::segmented(stream, &values, &offsets, &mut reduced, operation)?;
-        Ok(reduced)
+        self.range(stream, low, high)?.reduce(stream, operation)
     }
 
     fn successor<'a>(

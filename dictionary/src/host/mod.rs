@@ -12,5 +12,6 @@ pub mod file;
 mod forward;
 pub(crate) mod large;
 pub(crate) mod lookup;
+mod sets;
 pub(crate) mod snapshot;
 pub(crate) mod traits;

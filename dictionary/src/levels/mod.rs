@@ -29,6 +29,9 @@ pub use device::payload::{Marked, MarkedLong, MarkedNone, Payload};
 pub use host::all_values::AllValues;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::buffer::{AnyBuffer, Operations};
+#[doc(hidden)]
+#[cfg(not(target_arch = "nvptx64"))]
+pub use host::file::Stored;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::intervals::{Intervals, Ranges, RangesMut};
 #[cfg(not(target_arch = "nvptx64"))]

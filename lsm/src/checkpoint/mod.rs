@@ -34,7 +34,7 @@ mod tests;
 #[cfg(doc)]
 use crate::Snapshot;
 use crate::budget::Budget;
-use crate::file::{Batches, Fields, Header, LevelHeader, read_level, write_level};
+use crate::file::{Batches, Fields, Header, LevelHeader};
 use crate::levels::Levels;
 use crate::{GpuLsm, Key, Level, Options, Value};
 use core::marker::PhantomData;
@@ -110,7 +110,7 @@ fn write_level_file<K: Key, V: Value>(
     header.extend(u32::from(level.has_tombstones()).to_le_bytes());
     header.extend((level.len() as u64).to_le_bytes());
     write_section(writer, &header)?;
-    write_level(stream, writer, level)
+    level.write(stream, writer)
 }
 
 /// Reads a level that the manifest describes into a place. Also returns how many of its elements are tombstones.
@@ -127,7 +127,7 @@ fn read_level_file<K: Key, V: Value>(
     if found != (id, described.has_marks, described.len as u64) {
         return Err(source.invalid("it is not the level that the manifest names"));
     }
-    let (level, tombstones) = read_level(&mut source, stream, place, described)?;
+    let (level, tombstones) = described.read::<K, V>(&mut source, stream, place)?;
     Ok((level.with_id(id), tombstones))
 }
 

@@ -4,7 +4,7 @@ use super::super::options::Options;
 use super::super::table::GpuCuckoo;
 use super::PlainCuckoo;
 use bytemuck::Pod;
-use gpu_dictionary::checkpoint::{Disk, read_whole, write_whole};
+use gpu_dictionary::checkpoint::{Disk, recover_whole, write_whole};
 use gpu_dictionary::file::{Format, Source, write_array, write_section};
 use gpu_dictionary::{Durable, Key, PlainKey};
 use gpu_primitives::{Error, Stream};
@@ -78,8 +78,7 @@ impl<K: PlainKey + Key, V: Pod> Durable for PlainCuckoo<K, V> {
     }
 
     /// Takes nothing from the options: a table keeps its own.
-    fn recover_from(stream: &Stream, disk: &impl Disk, _: Option<&Options>) -> Result<Option<Self>, Error> {
-        let found = read_whole::<Self>(stream, disk)?;
-        Ok(found.map(|(recovered, history)| Self { history, ..recovered }))
+    fn recover_from(stream: &Stream, disk: &impl Disk, options: Option<&Options>) -> Result<Option<Self>, Error> {
+        recover_whole(stream, disk, options, |table: &mut Self| &mut table.history)
     }
 }

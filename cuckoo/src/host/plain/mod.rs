@@ -164,10 +164,7 @@ impl<K: PlainKey, V: Pod> PlainCuckoo<K, V> {
     }
 }
 
-/// Sets: keys without values.
-impl<K: PlainKey> PlainCuckoo<K, ()> {
-    /// Builds a set of these keys: [`bulk_build`](Self::bulk_build) without values. Waits.
-    ///
+gpu_dictionary::methods_of_sets! {
     /// ```
     /// use gpu_cuckoo::{Options, PlainCuckoo};
     /// use gpu_primitives::{Device, Error};
@@ -178,22 +175,5 @@ impl<K: PlainKey> PlainCuckoo<K, ()> {
     /// assert_eq!(set.contains(&stream, &stream.upload(&[[7, 8, 9], [0; 3]])?)?.to_vec(&stream)?, [1, 0]);
     /// # Ok::<(), Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// The errors of [`bulk_build`](Self::bulk_build).
-    pub fn build_set<'a>(
-        stream: &Stream,
-        keys: impl Into<DeviceSlice<'a, K>>,
-        options: Options,
-    ) -> Result<Self, Error> {
-        Self::bulk_build(stream, (keys.into(), &stream.uninit::<()>(0)?), options)
-    }
-
-    /// Inserts keys: [`insert`](Self::insert) without values. Waits.
-    ///
-    /// # Errors
-    /// The errors of [`insert`](Self::insert).
-    pub fn insert_keys<'a>(&mut self, stream: &Stream, keys: impl Into<DeviceSlice<'a, K>>) -> Result<(), Error> {
-        self.insert(stream, (keys.into(), &stream.uninit::<()>(0)?))
-    }
+    PlainCuckoo<K, ()>: [K: PlainKey], K, Options
 }

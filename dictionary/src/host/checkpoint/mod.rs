@@ -66,5 +66,5 @@ pub use disk::{Disk, FileLock, OsDisk};
 pub use folder::{Folder, MANIFEST, Parts};
 pub use history::History;
 pub use manifest::{Body, Manifest, read_id};
-pub use whole::{read_part, read_whole, write_part, write_whole};
+pub use whole::{read_part, read_whole, recover_whole, write_part, write_whole};
 pub use writing::{Writing, read_finished};

@@ -6,7 +6,7 @@ use super::history::History;
 use super::manifest::{Body, Manifest, read_id};
 use super::writing::{Writing, read_finished};
 use crate::file::{Format, Source, unique_id, write_section};
-use crate::{Dictionary, Key};
+use crate::{Dictionary, Durable, Key};
 use bytemuck::Pod;
 use core::fmt::{self, Debug, Formatter};
 use core::marker::PhantomData;
@@ -133,4 +133,24 @@ pub fn read_whole<D: Dictionary>(stream: &Stream, disk: &impl Disk) -> Result<Op
         let dictionary = read_part::<D::Key, D::Value, _>(folder, id, |reader| D::load(stream, reader))?;
         Ok((dictionary, History::recovered_from(manifest.id)))
     })
+}
+
+/// Recovers a dictionary that [`write_whole`] has written, as [`Durable::recover_from`] does. `history` finds the history that the
+/// dictionary keeps.
+///
+/// # Errors
+/// Those of [`read_whole`].
+#[doc(hidden)]
+pub fn recover_whole<D: Durable>(
+    stream: &Stream,
+    disk: &impl Disk,
+    options: Option<&D::Options>,
+    history: impl FnOnce(&mut D) -> &mut History,
+) -> Result<Option<D>, Error> {
+    let Some((mut recovered, found)) = read_whole::<D>(stream, disk)? else { return Ok(None) };
+    *history(&mut recovered) = found;
+    if let Some(options) = options {
+        recovered.adopt(options);
+    }
+    Ok(Some(recovered))
 }

@@ -26,6 +26,7 @@ use bytemuck::Pod;
 use gpu_primitives::block::lookback;
 use gpu_primitives::kernel::PairsMut;
 use gpu_primitives::kernel::{Next, View};
+use gpu_primitives::monoid::Monoid;
 use gpu_primitives::{
     AnySlice, AnySliceMut, AnyVec, DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, expect_len,
     reduce, scan, transfer,
@@ -84,6 +85,17 @@ impl<K: Pod, V: Pod> Ranges<K, V> {
             Ok(range.to_vec())
         };
         offsets.windows(2).map(range).collect()
+    }
+
+    /// Combines the values of each interval, in key order. Does not wait.
+    ///
+    /// # Errors
+    /// Those of [`reduce::segmented`].
+    #[doc(hidden)]
+    pub fn reduce(&self, stream: &Stream, operation: impl Monoid<V>) -> Result<DeviceVec<V>, Error> {
+        let mut reduced = stream.uninit(self.offsets.len().saturating_sub(1))?;
+        reduce::segmented(stream, &self.values, &self.offsets, &mut reduced, operation)?;
+        Ok(reduced)
     }
 }
 

@@ -3,9 +3,11 @@
 pub(crate) mod all_values;
 pub(crate) mod buffer;
 pub(crate) mod far;
+pub(crate) mod file;
 pub(crate) mod full_merge;
 pub(crate) mod intervals;
 pub(crate) mod level;
+mod methods;
 pub(crate) mod operation;
 pub(crate) mod query;
 pub(crate) mod stack;

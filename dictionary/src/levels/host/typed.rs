@@ -16,7 +16,7 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use gpu_primitives::kernel::View;
 use gpu_primitives::monoid::Monoid;
-use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Place, Stream, reduce};
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Place, Stream};
 
 /// A sorted array of keys, with values and possibly tombstones and operands.
 #[repr(transparent)]
@@ -469,10 +469,7 @@ impl<K: Key, V: Value> Stack<K, V> {
         intervals: Intervals<'_, K>,
         operation: M,
     ) -> Result<DeviceVec<V>, Error> {
-        let Ranges { offsets, values, .. } = self.ranges(stream, intervals)?;
-        let mut reduced = stream.uninit(offsets.len() - 1)?;
-        reduce::segmented(stream, &values, &offsets, &mut reduced, operation)?;
-        Ok(reduced)
+        self.ranges(stream, intervals)?.reduce(stream, operation)
     }
 
     /// Counts the elements in each interval, live or not. Does not wait.

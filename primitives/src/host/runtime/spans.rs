@@ -3,24 +3,24 @@
 //! A call opens a span with [`span!`](crate::span), which lasts until the call returns. That is the time to submit the work; on a
 //! GPU the work itself may take longer. Without the features `tracing` and `nvtx`, it compiles to nothing.
 
-/// Opens a span for a call: `span!(stream, "name", elements)`. It lasts as long as the value.
+/// Opens a span for a call: `span!(stream, "name", elements)`. The name is a literal, or a `concat!` of some. It lasts as long as the value.
 #[cfg(not(any(feature = "tracing", feature = "nvtx")))]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! span {
-    ($stream:expr, $name:literal, $elements:expr) => {{
+    ($stream:expr, $name:expr, $elements:expr) => {{
         // Compiled, so that an error does not wait for a feature, and never called.
         let _ = || ($stream.device(), $elements as u64);
         $crate::Span
     }};
 }
 
-/// Opens a span for a call: `span!(stream, "name", elements)`. It lasts as long as the value.
+/// Opens a span for a call: `span!(stream, "name", elements)`. The name is a literal, or a `concat!` of some. It lasts as long as the value.
 #[cfg(any(feature = "tracing", feature = "nvtx"))]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! span {
-    ($stream:expr, $name:literal, $elements:expr) => {{
+    ($stream:expr, $name:expr, $elements:expr) => {{
         let elements = $elements as u64;
         $crate::Span {
             tracing: $crate::tracing_span!($stream, $name, elements),
@@ -33,7 +33,7 @@ macro_rules! span {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! tracing_span {
-    ($stream:expr, $name:literal, $elements:expr) => {
+    ($stream:expr, $name:expr, $elements:expr) => {
         $crate::tracing::debug_span!(
             target: "gpu_primitives",
             $name,
@@ -48,7 +48,7 @@ macro_rules! tracing_span {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! tracing_span {
-    ($stream:expr, $name:literal, $elements:expr) => {
+    ($stream:expr, $name:expr, $elements:expr) => {
         ()
     };
 }
@@ -57,7 +57,7 @@ macro_rules! tracing_span {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! nvtx_range {
-    ($name:literal, $elements:expr) => {
+    ($name:expr, $elements:expr) => {
         $crate::NvtxRange::push(concat!($name, "\0"), $elements)
     };
 }
@@ -66,7 +66,7 @@ macro_rules! nvtx_range {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! nvtx_range {
-    ($name:literal, $elements:expr) => {
+    ($name:expr, $elements:expr) => {
         ()
     };
 }
