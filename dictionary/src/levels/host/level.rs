@@ -3,6 +3,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 use super::full_merge::{Live, Out, keep};
+use super::kinds::Kinds;
 use super::operation::Operation;
 use super::types::{Types, with_code};
 use super::view::LevelBuffers;
@@ -37,19 +38,11 @@ pub struct AnyLevel {
     keys: AnyVec,
     /// One value per key; empty if values are zero-sized.
     values: AnyVec,
-    /// One bit per element, set for tombstones, then one bit per element, set for operands, if there can be any. `None` if
-    /// there are only values.
-    marks: Option<DeviceVec<u32>>,
-    /// The operation that combines operands; `None` if there are none.
-    operation: Option<Operation>,
-    /// Whether all elements are operands, or nothing.
-    only_operands: bool,
+    kinds: Kinds,
     /// The number of elements; the vectors may be longer.
     len: usize,
     /// Where the keys and the values are. The marks are on the device in any case.
     place: Place,
-    /// Whether the keys are known to be distinct, without tombstones.
-    is_distinct: bool,
     /// Identifies the contents; chosen when it is first needed.
     id: OnceLock<u128>,
 }
@@ -81,18 +74,7 @@ impl AnyLevel {
 
     /// Makes a level of values: the first `len` of these vectors, which are in a place.
     fn of(types: &'static Types, place: Place, keys: AnyVec, values: AnyVec, len: usize) -> Self {
-        Self {
-            types,
-            keys,
-            values,
-            marks: None,
-            operation: None,
-            only_operands: false,
-            len,
-            place,
-            is_distinct: false,
-            id: OnceLock::new(),
-        }
+        Self { types, keys, values, kinds: Kinds::of_marks(None), len, place, id: OnceLock::new() }
     }
 
     /// Makes a level of these pairs. Of equal keys, later ones are newer. For zero-sized values, pass an empty slice. Does
@@ -138,7 +120,7 @@ impl AnyLevel {
         let to = (sorted.as_mut_slice(), to_none.as_mut_slice());
         sort::lowered::codes(stream, (codes.slice(), none.as_slice()), to, types.bits)?;
         transfer::fill(stream, &mut marks, u32::MAX)?;
-        Ok(Self { marks: Some(marks), ..Self::of(types, Place::Device, sorted, values, len) })
+        Ok(Self { kinds: Kinds::Tombstones { marks }, ..Self::of(types, Place::Device, sorted, values, len) })
     }
 
     /// Makes a level of operands: values that are combined with what is older, by an operation. Without one, values are
@@ -153,8 +135,7 @@ impl AnyLevel {
     ) -> Result<Self, Error> {
         let mut level = Self::from_pairs(types, stream, keys, values)?;
         if let Some(operation) = operation {
-            level.only_operands = true;
-            level.combine(stream, operation)?;
+            level.combine(stream, operation, None)?;
         }
         Ok(level)
     }
@@ -196,23 +177,33 @@ impl AnyLevel {
             let marks = marks.slice_mut(array * words..(array + 1) * words)?.bytes().slice_mut(..len.div_ceil(8))?;
             bits::pack(stream, &sorted_kinds, marks, Masked::differ(bit as u8, 0))?;
         }
-        level.marks = Some(marks);
-        if let Some(operation) = operation {
-            level.combine(stream, operation)?;
-        }
+        level.mark(stream, marks, operation)?;
         Ok(level)
     }
 
-    /// Combines the elements of each key, and remembers the operation. The level has marks, or only operands. Does not wait.
-    fn combine(&mut self, stream: &Stream, operation: Operation) -> Result<(), Error> {
-        let mut marks = match self.marks.take() {
+    /// Gives a level its marks: of tombstones and, if there is an operation, of operands, which it combines. Does not wait.
+    fn mark(&mut self, stream: &Stream, marks: DeviceVec<u32>, operation: Option<Operation>) -> Result<(), Error> {
+        match operation {
+            Some(operation) => self.combine(stream, operation, Some(marks)),
+            None => {
+                self.kinds = Kinds::Tombstones { marks };
+                Ok(())
+            }
+        }
+    }
+
+    /// Combines the elements of each key. The marks say which are tombstones and operands; without marks all are operands, or
+    /// nothing. Does not wait.
+    fn combine(&mut self, stream: &Stream, operation: Operation, marks: Option<DeviceVec<u32>>) -> Result<(), Error> {
+        let are_all = marks.is_none();
+        let mut marks = match marks {
             Some(marks) => marks,
             None => stream.uninit::<u32>(2 * self.len.div_ceil(32))?,
         };
         let (keys, values) = (self.keys.as_slice(), self.values.as_mut_slice());
         // SAFETY: the keys of a level ascend. It has as many values, and twice the marks of its tombstones.
-        unsafe { operation.combine_runs(stream, keys, values, marks.view_mut(stream)?, self.only_operands)? };
-        (self.marks, self.operation) = (Some(marks), Some(operation));
+        unsafe { operation.combine_runs(stream, keys, values, marks.view_mut(stream)?, are_all)? };
+        self.kinds = Kinds::Operands { marks, operation, are_all };
         Ok(())
     }
 
@@ -277,12 +268,12 @@ impl AnyLevel {
         if !has_marks {
             return Self::merge_plain(types, stream, place, levels);
         }
-        let operation = levels.iter().find_map(|level| level.operation.clone());
-        if let Some(operation) = operation.clone().filter(|_| levels.iter().all(|level| level.only_operands)) {
+        let operation = levels.iter().find_map(|level| level.operation()).cloned();
+        let are_all = |level: &&Self| matches!(level.kinds, Kinds::Operands { are_all: true, .. });
+        if let Some(operation) = operation.clone().filter(|_| levels.iter().all(are_all)) {
             // What is nothing has the identity as its value. So the marks need not travel.
             let mut merged = Self::merge_plain(types, stream, place, levels)?;
-            merged.only_operands = true;
-            merged.combine(stream, operation)?;
+            merged.combine(stream, operation, None)?;
             return Ok(merged);
         }
         let len = total(levels);
@@ -293,10 +284,7 @@ impl AnyLevel {
             let out = Out { keys: merged.keys.as_mut_slice(), values: merged.values.as_mut_slice() };
             keep(types, stream, levels, out, marks.view_mut(stream)?)?;
         }
-        merged.marks = Some(marks);
-        if let Some(operation) = operation {
-            merged.combine(stream, operation)?;
-        }
+        merged.mark(stream, marks, operation)?;
         Ok(merged)
     }
 
@@ -316,7 +304,7 @@ impl AnyLevel {
         // Free the memory allocated for dead elements if that is worth a copy.
         if len < total - total / 8 {
             let mut exact = level.arrays_in(stream, place)?;
-            exact.is_distinct = true;
+            exact.kinds = level.kinds;
             level = exact;
         }
         Ok(level)
@@ -334,19 +322,11 @@ impl AnyLevel {
     /// Returns the same level in a place: a copy, with the same id, unless it is there. Does not wait.
     #[doc(hidden)]
     pub fn copy_in(&self, stream: &Stream, place: Place) -> Result<Self, Error> {
-        let marks = self.marks.as_ref().map(|marks| marks.try_clone(stream)).transpose()?;
+        let kinds = self.kinds.try_clone(stream)?;
         let Self { keys, values, .. } = self.arrays_in(stream, place)?;
         // The id that files have.
         let id = OnceLock::from(self.id());
-        let (operation, only_operands, is_distinct) = (self.operation.clone(), self.only_operands, self.is_distinct);
-        Ok(Self {
-            marks,
-            operation,
-            only_operands,
-            is_distinct,
-            id,
-            ..Self::of(self.types, place, keys, values, self.len)
-        })
+        Ok(Self { kinds, id, ..Self::of(self.types, place, keys, values, self.len) })
     }
 
     /// Moves the level to a place. Does not wait.
@@ -369,7 +349,7 @@ impl AnyLevel {
     ) -> Result<Self, Error> {
         let Live { keys, values, len } = Live::of(types, stream, place, levels, Sign::NONE)?;
         Self::expect_short(len)?;
-        Ok(Self { is_distinct: true, ..Self::of(types, place, keys, values, len) })
+        Ok(Self { kinds: Kinds::Values { are_distinct: true }, ..Self::of(types, place, keys, values, len) })
     }
 
     /// Makes a level of the elements whose flag is not 0, in the same place. Waits for the stream, to learn how many there are.
@@ -423,37 +403,39 @@ impl AnyLevel {
     /// Returns whether some elements may be tombstones.
     #[must_use]
     pub fn has_tombstones(&self) -> bool {
-        self.marks.is_some()
+        self.kinds.marks().is_some()
     }
 
     /// Returns whether some elements may be operands.
     #[must_use]
     pub fn has_operands(&self) -> bool {
-        self.operation.is_some()
+        self.operation().is_some()
     }
 
     /// Returns the operation of the operands.
     pub(crate) fn operation(&self) -> Option<&Operation> {
-        self.operation.as_ref()
+        self.kinds.operation()
     }
 
     /// Returns whether the level has operands of another operation than this one.
     #[must_use]
     pub fn has_operands_of_another(&self, operation: &Operation) -> bool {
-        self.operation.as_ref().is_some_and(|own| !own.is_same(operation))
+        self.operation().is_some_and(|own| !own.is_same(operation))
     }
 
     /// Returns whether the keys are known to be distinct, without tombstones. Then an element is live unless a newer
     /// level has its key.
     #[must_use]
     pub fn is_distinct(&self) -> bool {
-        self.is_distinct
+        matches!(self.kinds, Kinds::Values { are_distinct: true })
     }
 
     /// Declares that the keys are distinct. Has no effect on a level with tombstones. If the keys are not distinct,
     /// queries may count too many.
     pub fn set_distinct(&mut self) {
-        self.is_distinct = self.marks.is_none();
+        if let Kinds::Values { are_distinct } = &mut self.kinds {
+            *are_distinct = true;
+        }
     }
 
     /// Returns a number that identifies the contents. It is random, so no other level has it, in this process or in
@@ -487,7 +469,7 @@ impl AnyLevel {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let arrays = if self.place == Place::Device { self.array_bytes() } else { 0 };
-        arrays + self.marks.as_ref().map_or(0, |marks| marks.len() * 4)
+        arrays + self.kinds.marks().map_or(0, |marks| marks.len() * 4)
     }
 
     /// Returns the host memory in bytes.
@@ -499,7 +481,7 @@ impl AnyLevel {
     /// Returns the words of the tombstones' marks.
     pub(crate) fn marks(&self) -> Option<DeviceSlice<'_, u32>> {
         let words = self.len.div_ceil(32);
-        self.marks.as_ref().map(|marks| marks.slice(..words).expect("there is a mark for each element"))
+        self.kinds.marks().map(|marks| marks.slice(..words).expect("there is a mark for each element"))
     }
 
     /// Makes a level of its parts.
@@ -520,21 +502,21 @@ impl AnyLevel {
         if let Some(marks) = &marks {
             expect_len("the marks of a level", len.div_ceil(32), marks.len())?;
         }
-        Ok(Self { marks, ..Self::of(types, place, keys, values, len) })
+        Ok(Self { kinds: Kinds::of_marks(marks), ..Self::of(types, place, keys, values, len) })
     }
 
     /// Returns the level as kernels find it, with values or without.
     pub(crate) fn buffers(&self, stream: &Stream, slot: usize, with_values: bool) -> Result<LevelBuffers<'_>, Error> {
         let (codes, values) = self.run();
         let values = if with_values { values.bytes_view(stream)? } else { View::empty() };
-        let marks = self.marks.as_ref().map_or_else(|| Ok(View::empty()), |marks| marks.view(stream))?;
+        let marks = self.all_marks(stream)?;
         let keys = codes.bytes_view(stream)?;
         Ok(LevelBuffers { slot, len: self.len, keys, values, marks, directory: View::empty() })
     }
 
     /// Returns the marks as kernels take them: none, or those of tombstones and of operands.
     pub(crate) fn all_marks(&self, stream: &Stream) -> Result<View<'_, Global<u32>>, Error> {
-        self.marks.as_ref().map_or_else(|| Ok(View::empty()), |marks| marks.view(stream))
+        self.kinds.marks().map_or_else(|| Ok(View::empty()), |marks| marks.view(stream))
     }
 
     /// Builds the directory, with one bucket per `bucket` elements, and the level's entry in the table. There must be

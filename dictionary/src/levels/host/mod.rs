@@ -6,6 +6,7 @@ pub(crate) mod far;
 pub(crate) mod file;
 pub(crate) mod full_merge;
 pub(crate) mod intervals;
+mod kinds;
 pub(crate) mod level;
 mod methods;
 pub(crate) mod operation;
