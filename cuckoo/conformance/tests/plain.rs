@@ -3,7 +3,7 @@
 use gpu_conformance::{Case, cases, is_checked, run};
 use gpu_cuckoo::{Options, PlainCuckoo};
 use gpu_dictionary::{Upsertion, WordKey as Key};
-use gpu_dictionary_conformance::{self as dictionary, Combining, Family, Questions, Random, Value};
+use gpu_dictionary_conformance::{self as dictionary, Combining, Family, Random, Value};
 use gpu_primitives::operator::{map, monoid};
 use gpu_primitives::scan::Sum;
 use gpu_primitives::{Device, DeviceVec, Error, Stream};
@@ -47,15 +47,7 @@ impl Family for Plain {
         assert_eq!(values.len(), gpu_dictionary::values_for::<V>(keys.len()), "{when}");
     }
 
-    /// The table keeps no order.
-    fn check_order<K: Key + Debug, V: Value>(
-        _: &PlainCuckoo<K, V>,
-        _: &BTreeMap<K::Code, V>,
-        _: &Stream,
-        _: &Questions<'_, K>,
-        _: &str,
-    ) {
-    }
+    dictionary::keys_in_order!(false);
 }
 
 impl Combining for Plain {

@@ -5,7 +5,7 @@ use gpu_conformance::{cases, is_checked, is_gpu, run};
 use gpu_cuckoo::GpuCuckoo;
 use gpu_dictionary::file::write_section;
 use gpu_dictionary::{DictionaryOptions, LargeValues, Updatable, Upsertion, WordKey as Key};
-use gpu_dictionary_conformance::{self as dictionary, Combining, Family, Questions, Random, Value, sections};
+use gpu_dictionary_conformance::{self as dictionary, Combining, Family, Random, Value, sections};
 use gpu_lsm::GpuLsm;
 use gpu_primitives::operator::{Record, operator};
 use gpu_primitives::scan::Monoid;
@@ -60,15 +60,7 @@ impl Family for Large {
         assert!(is_set || used.len() == indices.len(), "two keys have the same value, {when}");
     }
 
-    fn check_order<K: Key + Debug, V: Value>(
-        large: &Self::Of<K, V>,
-        model: &BTreeMap<K::Code, V>,
-        stream: &Stream,
-        questions: &Questions<'_, K>,
-        when: &str,
-    ) {
-        dictionary::check_order(large, model, stream, questions, when);
-    }
+    dictionary::keys_in_order!(true);
 }
 
 impl Combining for Large {

@@ -1,11 +1,10 @@
 //! The description of the LSM for the common suite: its options, and the invariants of its levels.
 
 use gpu_dictionary::{Durable, Upsertion, WordKey as Key};
-use gpu_dictionary_conformance::{self as dictionary, Family, Questions, Random, Value, saved};
+use gpu_dictionary_conformance::{self as dictionary, Family, Random, Value, saved};
 use gpu_lsm::{GpuLsm, Options, Parts};
 use gpu_primitives::{DeviceVec, Error, Stream};
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -103,15 +102,7 @@ impl Family for Lsm {
         assert_eq!(stats.levels, levels.len(), "{when}");
     }
 
-    fn check_order<K: Key + Debug, V: Value>(
-        lsm: &GpuLsm<K, V>,
-        model: &BTreeMap<K::Code, V>,
-        stream: &Stream,
-        questions: &Questions<'_, K>,
-        when: &str,
-    ) {
-        dictionary::check_order(lsm, model, stream, questions, when);
-    }
+    dictionary::keys_in_order!(true);
 }
 
 impl dictionary::Combining for Lsm {

@@ -8,13 +8,12 @@ pub mod ranks;
 
 use gpu_cuckoo::{GpuCuckoo, PlainCuckoo};
 use gpu_dictionary::{Dictionary, Upsertable, Upsertion, WordKey as Key};
-use gpu_dictionary_conformance::{self as dictionary, Combining, Family, Questions, Random, Value, saved};
+use gpu_dictionary_conformance::{self as dictionary, Combining, Family, Random, Value, saved};
 use gpu_lsm::GpuLsm;
 use gpu_primitives::{DeviceVec, Error, Stream};
 use gpu_sharded::{Options, Sharded, World};
 use gpu_sorted_array::GpuSortedArray;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::Path;
 
@@ -42,7 +41,7 @@ fn options<O: gpu_dictionary::DictionaryOptions>(shard: O) -> Options<O> {
 }
 
 macro_rules! family {
-    ($family:ident, $structure:ident, $options:ty, $of_batch:expr, $tidy:expr, $order:expr) => {
+    ($family:ident, $structure:ident, $options:ty, $of_batch:expr, $tidy:expr, $in_order:tt) => {
         #[derive(Debug)]
         pub struct $family;
 
@@ -81,15 +80,7 @@ macro_rules! family {
                 assert_eq!(own.keys.len(), lens, "{when}");
             }
 
-            fn check_order<K: Key + Debug, V: Value>(
-                all: &Self::Of<K, V>,
-                model: &BTreeMap<K::Code, V>,
-                stream: &Stream,
-                questions: &Questions<'_, K>,
-                when: &str,
-            ) {
-                $order(all, model, stream, questions, when);
-            }
+            dictionary::keys_in_order!($in_order);
         }
 
         impl Combining for $family {
@@ -111,7 +102,7 @@ family!(
     gpu_lsm::Options,
     |batch| gpu_lsm::Options::new().batch_size(batch),
     |lsm, stream| lsm.cleanup(stream),
-    dictionary::check_order
+    true
 );
 family!(
     SortedArray,
@@ -119,14 +110,14 @@ family!(
     gpu_sorted_array::Options,
     |_| gpu_sorted_array::Options::default(),
     |_, _| Ok(()),
-    dictionary::check_order
+    true
 );
-family!(Cuckoo, GpuCuckoo, gpu_cuckoo::Options, |_| gpu_cuckoo::Options::default(), |_, _| Ok(()), |_, _, _, _, _| ());
+family!(Cuckoo, GpuCuckoo, gpu_cuckoo::Options, |_| gpu_cuckoo::Options::default(), |_, _| Ok(()), false);
 family!(
     Plain,
     PlainCuckoo,
     gpu_cuckoo::Options,
     |_| gpu_cuckoo::Options::default(),
     |table, stream| table.compact(stream),
-    |_, _, _, _, _| ()
+    false
 );

@@ -9,11 +9,10 @@ use files::*;
 use gpu_conformance::{cases, run};
 use gpu_dictionary::{Upsertion, WordKey as Key};
 use gpu_dictionary_conformance::{
-    self as dictionary, Combining, Family, Questions, Value, a_kernel_of_ones_own, combining_cases, fail, ordered_cases,
+    self as dictionary, Combining, Family, Value, a_kernel_of_ones_own, combining_cases, fail, ordered_cases,
 };
 use gpu_primitives::{Device, DeviceVec, Error, Stream};
 use gpu_sorted_array::{GpuSortedArray, Options, Parts};
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::process::ExitCode;
 
@@ -58,15 +57,7 @@ impl Family for SortedArray {
         );
     }
 
-    fn check_order<K: Key + Debug, V: Value>(
-        array: &GpuSortedArray<K, V>,
-        model: &BTreeMap<K::Code, V>,
-        stream: &Stream,
-        questions: &Questions<'_, K>,
-        when: &str,
-    ) {
-        dictionary::check_order(array, model, stream, questions, when);
-    }
+    dictionary::keys_in_order!(true);
 }
 
 impl Combining for SortedArray {

@@ -10,9 +10,8 @@ use files::*;
 use gpu_conformance::{cases, run};
 use gpu_cuckoo::{GpuCuckoo, Key, Options};
 use gpu_dictionary::Upsertion;
-use gpu_dictionary_conformance::{self as dictionary, Combining, Family, Questions, Value};
+use gpu_dictionary_conformance::{self as dictionary, Combining, Family, Value};
 use gpu_primitives::{DeviceVec, Error, Stream};
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::process::ExitCode;
 
@@ -52,15 +51,7 @@ impl Family for Cuckoo {
         assert_eq!(stats.bytes, pairs + 8, "the slots and a counter, {when}");
     }
 
-    /// The table keeps no order.
-    fn check_order<K: Key + Debug, V: Value>(
-        _: &GpuCuckoo<K, V>,
-        _: &BTreeMap<K::Code, V>,
-        _: &Stream,
-        _: &Questions<'_, K>,
-        _: &str,
-    ) {
-    }
+    dictionary::keys_in_order!(false);
 }
 
 impl Combining for Cuckoo {

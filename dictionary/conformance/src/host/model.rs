@@ -45,7 +45,8 @@ pub trait Family: 'static {
     /// Checks the invariants of the structure.
     fn check_structure<K: Key + Debug, V: Value>(dictionary: &Self::Of<K, V>, stream: &Stream, when: &str);
 
-    /// Makes the queries that only some structures support: [`check_order`] if the structure keeps its keys in order.
+    /// Makes the queries that only some structures support: [`check_order`] if the structure keeps its keys in order, else nothing.
+    /// [`keys_in_order!`](crate::keys_in_order) writes it.
     fn check_order<K: Key + Debug, V: Value>(
         dictionary: &Self::Of<K, V>,
         model: &BTreeMap<K::Code, V>,
@@ -53,6 +54,29 @@ pub trait Family: 'static {
         questions: &Questions<'_, K>,
         when: &str,
     );
+}
+
+/// Writes [`Family::check_order`]: `keys_in_order!(true)` for a structure that keeps its keys in order, `keys_in_order!(false)` for one
+/// that does not.
+#[macro_export]
+macro_rules! keys_in_order {
+    (true) => {
+        $crate::keys_in_order!($crate::check_order);
+    };
+    (false) => {
+        $crate::keys_in_order!((|_, _, _, _, _| ()));
+    };
+    ($check:expr) => {
+        fn check_order<K: ::gpu_dictionary::WordKey + ::std::fmt::Debug, V: $crate::Value>(
+            dictionary: &Self::Of<K, V>,
+            model: &::std::collections::BTreeMap<K::Code, V>,
+            stream: &::gpu_primitives::Stream,
+            questions: &$crate::Questions<'_, K>,
+            when: &str,
+        ) {
+            $check(dictionary, model, stream, questions, when);
+        }
+    };
 }
 
 /// A small random number generator that depends only on its seed.
