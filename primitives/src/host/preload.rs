@@ -41,7 +41,7 @@ pub(crate) const ALL_PTX: &[&[&[Instance]]] = &[
     crate::select::device::segments::ALL_PTX,
     crate::select::device::source::ALL_PTX,
     crate::sets::device::ALL_PTX,
-    crate::sort::device::kernel::ALL_PTX,
+    crate::sort::device::instances::ALL_PTX,
     crate::sort::device::pack::ALL_PTX,
     crate::sort::device::rows::ALL_PTX,
     crate::top_k::device::instances::ALL_PTX,

@@ -10,7 +10,7 @@ use crate::host::runtime::column::{AnySlice, AnySliceMut};
 use crate::host::runtime::pairs::{Columns, ColumnsMut};
 use crate::host::source;
 use crate::pairs::{Pairs, PairsMut};
-use crate::sort::device::kernel::split_buckets;
+use crate::sort::device::instances::split_buckets;
 use crate::sort::host::distribute::{Passes, Typed};
 use crate::transform;
 use crate::transform::laid_out::Indices;

@@ -3,10 +3,10 @@
 // Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
 
+use super::block::{BlockItems, block_shared, sort_items};
 use super::digits::Digits;
 use super::kernel::{
-    BlockItems, HISTOGRAM_THREADS, HISTOGRAM_TILE, PARTS, Place, Tile, block_shared, count_digits, distribute_tile,
-    pass_shared, sort_items, take_tile,
+    HISTOGRAM_THREADS, HISTOGRAM_TILE, PARTS, Place, Tile, count_digits, distribute_tile, pass_shared, take_tile,
 };
 use super::shape::{BLOCK_THREADS, block_items};
 use crate::arch::warp::{LANES, lane_id, warp_id};
@@ -224,7 +224,7 @@ pub unsafe fn row_pass<K: RadixCode, V: Pod, const ITEMS: usize>(
 ///
 /// # Safety
 /// The launch has one block per row, and there are no other items. A row has at most `BLOCK_THREADS * ITEMS` items. The slices are
-/// those of [`sort_block`].
+/// those of [`sort_block`](super::block::sort_block).
 #[kernel(
     listed,
     threads = BLOCK_THREADS,

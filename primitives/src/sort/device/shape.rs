@@ -1,7 +1,8 @@
 //! The tile shapes of sort and multisplit. They are part of the kernel types, so they are known when kernels are
 //! instantiated.
 
-use super::kernel::{BucketPass, SortBlock};
+use super::block::SortBlock;
+use super::kernel::BucketPass;
 
 /// The threads per block for large inputs. Few warps with many items each: the counters of a bucket, one per warp, are
 /// added up for every tile. (Sorts of pairs measured 6 % faster with 384 or 320 threads than with 512, and those of keys

@@ -9,7 +9,7 @@ use crate::host::runtime::pairs::{Columns, ColumnsMut};
 use crate::merge::{self, MAX_PLACED};
 use crate::sized;
 use crate::sort::device::digits::ByDigits;
-use crate::sort::device::kernel::{sort_digits, sort_short};
+use crate::sort::device::instances::{sort_digits, sort_short};
 use crate::sort::device::shape::{BLOCK_THREADS, BlockSort, SMALL_ITEMS, SMALL_THREADS, ShortSort, block_items};
 use crate::sort::{Digits, RadixCode};
 use crate::{DeviceSlice, Error, Stream};

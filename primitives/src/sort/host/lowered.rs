@@ -13,7 +13,7 @@ use crate::key::HoleCode;
 use crate::merge_sort;
 use crate::operator::map;
 use crate::sized;
-use crate::sort::device::kernel::sort_digits;
+use crate::sort::device::instances::sort_digits;
 use crate::sort::{Digits, Options, Side, Sign, U256};
 use crate::transform::laid_out::{Indices, LaidOut, LaidOutMut, copy_first};
 use crate::{DeviceVec, Error, Stream, expect_len, permute, transform};

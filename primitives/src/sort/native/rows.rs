@@ -2,7 +2,7 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use super::sort_range;
+use super::block::sort_range;
 use crate::block::radix::RADIX;
 use crate::buckets::{bucket_of, last_bucket};
 use crate::kernel::Team;
