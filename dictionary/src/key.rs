@@ -5,7 +5,8 @@ use core::fmt::Debug;
 use gpu_primitives::arch::memory::Word;
 use gpu_primitives::code::{Bits, Sign};
 use gpu_primitives::compare::{Compare, KeyOrder, Less};
-use gpu_primitives::sort::{FromCode, RadixCode, U256, code_of};
+use gpu_primitives::lowered::code_of;
+use gpu_primitives::sort::{FromCode, RadixCode, U256};
 
 /// A key of an ordered dictionary: every type whose code gives the key back, which is all that [`FromCode`] asks for.
 ///

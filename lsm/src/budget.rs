@@ -1,6 +1,6 @@
 //! How much device memory levels may take, and where they are therefore.
 
-use gpu_primitives::Place;
+use gpu_primitives::lowered::Place;
 
 /// The bytes of device memory for the keys and values of levels; `None` if there is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -17,7 +17,8 @@ use crate::options::MAX_BATCH;
 use crate::{GpuLsm, Key, Level, Options, Value};
 use gpu_dictionary::file::{Format, Source, write_section};
 use gpu_dictionary::levels::{AnyLevel, AnyStack, Stored, Types};
-use gpu_primitives::{Error, Place, Stream};
+use gpu_primitives::lowered::Place;
+use gpu_primitives::{Error, Stream};
 use std::io::{Read, Write};
 
 const FORMAT: Format = Format { magic: *b"gpu-lsm\n", version: 2 };

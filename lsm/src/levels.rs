@@ -2,7 +2,8 @@
 
 use crate::budget::Budget;
 use gpu_dictionary::levels::{AnyBuffer, AnyLevel, AnyStack, Operation, Types};
-use gpu_primitives::{AnySlice, Error, Place, Stream};
+use gpu_primitives::lowered::{AnySlice, Place};
+use gpu_primitives::{Error, Stream};
 
 /// The levels of a dictionary, and what they stand for.
 ///

@@ -15,7 +15,8 @@
 use crate::budget::Budget;
 use crate::levels::Levels;
 use gpu_dictionary::levels::{AnyBuffer, Operations};
-use gpu_primitives::{Error, Stream, expect_host};
+use gpu_primitives::lowered::expect_host;
+use gpu_primitives::{Error, Stream};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The contents of a dictionary.

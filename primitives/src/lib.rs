@@ -26,6 +26,7 @@
 //! - one module per primitive: [`sort`], [`host_sort`], [`merge_sort`], [`top_k`], [`order_statistics`], [`merge`], [`sets`], [`search`],
 //!   [`scan`], [`reduce`], [`runs`], [`histogram`], [`multisplit`], [`select`], [`bits`], [`transform`], [`permute`],
 //!   [`transfer`].
+//! - [`lowered`]: what only the dictionaries of this project need. It may change in any version.
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(
@@ -62,6 +63,7 @@ mod host;
 mod input;
 pub mod kernel;
 mod key;
+pub mod lowered;
 pub mod map;
 pub mod merge;
 pub mod merge_sort;

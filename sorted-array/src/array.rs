@@ -4,7 +4,8 @@ use crate::{Key, Level, Options, Snapshot, Stats, Value};
 use gpu_dictionary::Upsertion;
 use gpu_dictionary::checkpoint::History;
 use gpu_dictionary::levels::{AnyLevel, AnyStack, Stack};
-use gpu_primitives::{DeviceSlice, Error, Place, Stream};
+use gpu_primitives::lowered::Place;
+use gpu_primitives::{DeviceSlice, Error, Stream};
 
 /// The stack slot of the only level.
 const SLOT: usize = 0;

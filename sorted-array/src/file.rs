@@ -7,7 +7,8 @@
 use crate::{GpuSortedArray, Key, Level, Options, Value};
 use gpu_dictionary::file::{Format, Source, write_section};
 use gpu_dictionary::levels::Stored;
-use gpu_primitives::{Error, Place, Stream};
+use gpu_primitives::lowered::Place;
+use gpu_primitives::{Error, Stream};
 use std::io::{Read, Write};
 
 const FORMAT: Format = Format { magic: *b"gpu-arr\n", version: 2 };

@@ -20,7 +20,8 @@ use gpu_dictionary::checkpoint::{Disk, recover_whole, write_whole};
 use gpu_dictionary::file::{Format, Source, ascending, write_array, write_section};
 use gpu_dictionary::{Contents, Durable, Value, WordKey as Key};
 use gpu_primitives::code::Sign;
-use gpu_primitives::{AnySlice, AnyVec, Error, Stream, sized};
+use gpu_primitives::lowered::{AnySlice, AnyVec};
+use gpu_primitives::{Error, Stream, sized};
 use std::io::{Read, Write};
 
 const FORMAT: Format = Format { magic: *b"gpu-cuc\n", version: 2 };

@@ -7,7 +7,8 @@ use crate::device::{ENTRIES_PER_POSITION, Entries, FindClashes, HashKeys, MAX_WO
 use crate::hash::Hash;
 use bytemuck::Pod;
 use gpu_primitives::kernel::{Reach, View};
-use gpu_primitives::{AnySlice, DeviceVec, Error, Global, Stream};
+use gpu_primitives::lowered::AnySlice;
+use gpu_primitives::{DeviceVec, Error, Global, Stream};
 
 /// A hash function of 64 bits for plain keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,9 +6,8 @@
 use crate::device::{Pairs, PairsMut};
 use bytemuck::Pod;
 use gpu_primitives::kernel::{Reach, View};
-use gpu_primitives::{
-    AnySlice, AnySliceMut, AnyVec, DeviceSlice, DeviceSliceMut, Error, Stream, expect_len, sized, sort,
-};
+use gpu_primitives::lowered::{self, AnySlice, AnySliceMut, AnyVec};
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, Error, Stream, expect_len, sized};
 
 /// The bytes of a key, and of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,6 +187,6 @@ impl<'a> Given<'a> {
 pub fn sort_by_key(stream: &Stream, from: PairSlices<'_>) -> Result<PairVec, Error> {
     let mut to = PairVec::uninit(stream, sizes_of(from), from.0.len())?;
     let bits = 8 * from.0.size() as u32;
-    sort::lowered::codes(stream, from, (to.keys.as_mut_slice(), to.values.as_mut_slice()), bits)?;
+    lowered::sort::codes(stream, from, (to.keys.as_mut_slice(), to.values.as_mut_slice()), bits)?;
     Ok(to)
 }

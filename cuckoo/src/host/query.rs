@@ -8,7 +8,8 @@ use crate::device::{Collect, Find};
 use crate::view::CuckooView;
 use gpu_dictionary::{Contents, Lookup, Value, WordKey as Key};
 use gpu_primitives::kernel::View;
-use gpu_primitives::{AnySlice, AnyVec, DeviceSlice, DeviceVec, Error, Stream, sort};
+use gpu_primitives::lowered::{AnySlice, AnyVec};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, sort};
 
 impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// Looks up the values of keys. Does not wait.

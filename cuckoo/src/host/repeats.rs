@@ -8,7 +8,7 @@ use super::work::Work;
 #[cfg(doc)]
 use crate::device::Latest;
 use crate::device::{Raise, Revert, Settle};
-use gpu_primitives::{DeviceValue, DeviceVec, Error, Stream, select, sized};
+use gpu_primitives::{DeviceValue, DeviceVec, Error, Stream, lowered, sized};
 
 /// Combines the values of equal keys, which are next to each other. The first pairs of the result are those of the different
 /// keys, as many as the number says. Does not wait.
@@ -69,7 +69,7 @@ impl RawTable {
         // SAFETY: the batch was inserted with this work, and its keys are in the table.
         let flags = unsafe { self.revert(stream, work, batch)? };
         let to = (repeated.keys.as_mut_slice(), repeated.values.as_mut_slice());
-        let count = select::lowered::flagged(stream, batch.pairs, flags.as_slice(), to)?.get(stream)? as usize;
+        let count = lowered::select::flagged(stream, batch.pairs, flags.as_slice(), to)?.get(stream)? as usize;
         let sorted = sort_by_key(stream, repeated.first(count)?)?;
         let mut combined = PairVec::uninit(stream, sizes, count)?;
         let different = combine_runs(sorted.slices(), &mut combined)?.get(stream)? as usize;

@@ -9,7 +9,8 @@ use super::work::Work;
 use core::marker::PhantomData;
 use gpu_dictionary::checkpoint::History;
 use gpu_dictionary::{Value, WordKey as Key, assert_carried};
-use gpu_primitives::{AnySlice, DeviceSlice, DeviceValue, Error, Stream};
+use gpu_primitives::lowered::AnySlice;
+use gpu_primitives::{DeviceSlice, DeviceValue, Error, Stream};
 
 /// A hash table on the device, from keys to values of 0, 4 or 8 bytes.
 ///

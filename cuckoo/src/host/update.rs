@@ -8,7 +8,8 @@ use super::table::{GpuCuckoo, RawTable, of_caller};
 use super::work::Work;
 use crate::device::{Erase, Marks, Sweep, Take};
 use gpu_dictionary::{Lookup, Value, WordKey as Key};
-use gpu_primitives::{AnySlice, AnyVec, DeviceSlice, DeviceValue, DeviceVec, Error, Stream};
+use gpu_primitives::lowered::{AnySlice, AnyVec};
+use gpu_primitives::{DeviceSlice, DeviceValue, DeviceVec, Error, Stream};
 
 impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// Rebuilds the table with room for `capacity` keys at its load factor, or for the keys it has if they are more.

@@ -5,8 +5,9 @@ use super::storage::{probe_blocks, with_table};
 use super::table::{GpuCuckoo, RawTable};
 use crate::device::{Assign, Keep, Unpack};
 use gpu_dictionary::{Contents, Value, WordKey as Key};
+use gpu_primitives::lowered::AnySlice;
 use gpu_primitives::map::{Map, Map2};
-use gpu_primitives::{AnySlice, DeviceSlice, DeviceVec, Error, Stream, transform};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, transform};
 
 impl<K: Key, V: Value> GpuCuckoo<K, V> {
     /// Keeps the pairs for which `keep(key, value)` is not 0, and deletes the others. Does not wait.

@@ -25,7 +25,8 @@
 
 use crate::Key;
 use bytemuck::Pod;
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Place, Stream};
+use gpu_primitives::lowered::Place;
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream};
 use std::any::TypeId;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};

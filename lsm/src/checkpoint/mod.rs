@@ -43,7 +43,8 @@ use gpu_dictionary::checkpoint::{
     Body, Disk, Folder, History, MANIFEST, Manifest, OsDisk, Parts, Writing, read_finished, read_id,
 };
 use gpu_dictionary::file::{Format, Source, write_section};
-use gpu_primitives::{Error, Place, Stream};
+use gpu_primitives::lowered::Place;
+use gpu_primitives::{Error, Stream};
 #[cfg(doc)]
 use std::io::ErrorKind;
 use std::io::{Read, Write};

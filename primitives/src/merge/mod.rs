@@ -38,15 +38,11 @@ pub(crate) mod host;
 pub(crate) mod native;
 
 pub(crate) use device::kernel::{Boundary, PARTITION_THREADS};
+pub use device::place::MAX_PLACED;
 pub use device::runs::MAX_RUNS;
 pub(crate) use device::runs::{SLACK, run_at, tile_len};
 pub(crate) use device::shape::{RUNS_THREADS, runs_items};
 pub use device::tile::{Joined, Tile, Walk};
-#[doc(hidden)]
-#[cfg(not(target_arch = "nvptx64"))]
-pub use host::lowered;
-
-pub use device::place::MAX_PLACED;
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::lowered::placed;
 #[cfg(not(target_arch = "nvptx64"))]

@@ -42,9 +42,6 @@ pub(crate) mod native;
 pub(crate) use device::predicate::HolePredicate;
 pub use device::predicate::{Masked, Predicate};
 pub use device::segments::Offset;
-#[doc(hidden)]
-#[cfg(not(target_arch = "nvptx64"))]
-pub use host::lowered;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::flagged_any;

@@ -68,9 +68,11 @@ pub(crate) mod native;
 
 pub use crate::buckets::{Buckets, Purity};
 pub use crate::code::{Sign, U256};
-pub use crate::key::{FromCode, RadixCode, RadixKey, ShortCode, SortBy};
 #[doc(hidden)]
-pub use crate::key::{Number, bits_of, code_of, sign_of};
+pub use crate::key::Number;
+pub use crate::key::{FromCode, RadixCode, RadixKey, ShortCode, SortBy};
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use crate::key::{bits_of, code_of, sign_of};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use crate::segmented_sort::{
     segmented_argsort, segmented_keys, segmented_keys_in_place, segmented_pairs, segmented_pairs_in_place,
@@ -80,9 +82,6 @@ pub use device::kernel::{BucketHistogram, BucketPass};
 #[doc(hidden)]
 pub use device::shape::{LargePass, SmallPass, items};
 pub use gpu_operator_macro::RadixKey;
-#[doc(hidden)]
-#[cfg(not(target_arch = "nvptx64"))]
-pub use host::lowered;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::chunks::SortedRuns;

@@ -6,8 +6,9 @@ use super::super::table::GpuCuckoo;
 use super::NAME;
 use gpu_dictionary::Lookup;
 use gpu_dictionary::column::indices;
+use gpu_primitives::lowered::AnySlice;
 use gpu_primitives::operator::map;
-use gpu_primitives::{AnySlice, DeviceVec, Error, Stream, select, transform};
+use gpu_primitives::{DeviceVec, Error, Stream, select, transform};
 
 /// Where the pair with each hash is. Its code is compiled once, with this crate: it knows keys by their size alone.
 #[derive(Debug)]

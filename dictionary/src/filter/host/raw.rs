@@ -6,10 +6,11 @@ use crate::filter::hash::{BLOCK_BYTES, Part, Shape, WORDS};
 use crate::filter::view::FilterView;
 use bytemuck::Pod;
 use gpu_primitives::kernel::{Reach, View};
+use gpu_primitives::lowered::AnySlice;
 use gpu_primitives::multisplit::Bucket;
 use gpu_primitives::operator::map;
 use gpu_primitives::{
-    AnySlice, Bits, DeviceKind, DeviceSlice, DeviceValue, DeviceVec, Error, Global, Stream, bits, multisplit, transform,
+    Bits, DeviceKind, DeviceSlice, DeviceValue, DeviceVec, Error, Global, Stream, bits, multisplit, transform,
 };
 
 /// A filter.

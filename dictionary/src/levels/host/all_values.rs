@@ -10,10 +10,8 @@ use crate::levels::device::intervals::gather::{GATHER_INTERVALS, GatherWindows};
 use crate::levels::device::merge::except::FlagOthers;
 use crate::levels::device::table::THREADS;
 use gpu_primitives::kernel::Pairs;
-use gpu_primitives::{
-    AnySlice, AnySliceMut, AnyVec, DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len, scan, sized,
-    sort, transfer,
-};
+use gpu_primitives::lowered::{self, AnySlice, AnySliceMut, AnyVec};
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceVec, Error, Stream, expect_len, scan, sized, transfer};
 
 /// All values of keys, on the device.
 #[derive(Debug)]
@@ -123,11 +121,11 @@ impl AnyStack {
         let (mut by_value, mut codes_by_value) =
             (types.room_for_values(stream, len)?, AnyVec::uninit(stream, types.code, len)?);
         let to = (by_value.as_mut_slice(), codes_by_value.as_mut_slice());
-        sort::lowered::codes(stream, (values, codes), to, 8 * types.value as u32)?;
+        lowered::sort::codes(stream, (values, codes), to, 8 * types.value as u32)?;
         let (mut sorted_codes, mut sorted_values) =
             (AnyVec::uninit(stream, types.code, len)?, types.room_for_values(stream, len)?);
         let to = (sorted_codes.as_mut_slice(), sorted_values.as_mut_slice());
-        sort::lowered::codes(stream, (codes_by_value.as_slice(), by_value.as_slice()), to, types.bits)?;
+        lowered::sort::codes(stream, (codes_by_value.as_slice(), by_value.as_slice()), to, types.bits)?;
         self.remove(stream, sorted_codes.as_slice(), sorted_values.as_slice())
     }
 

@@ -9,10 +9,9 @@ use crate::levels::device::merge::append::AppendPairs;
 use crate::levels::device::payload::{OPERAND, PUT, TOMBSTONE};
 use crate::levels::device::table::THREADS;
 use gpu_primitives::kernel::{Reach, View};
+use gpu_primitives::lowered::{AnySlice, AnySliceMut, AnyVec, Place};
 use gpu_primitives::sort::U256;
-use gpu_primitives::{
-    AnySlice, AnySliceMut, AnyVec, DeviceVec, Error, Global, GlobalMut, Place, Stream, expect_len, sized, transfer,
-};
+use gpu_primitives::{DeviceVec, Error, Global, GlobalMut, Stream, expect_len, sized, transfer};
 
 /// Operations of one call.
 #[derive(Clone, Copy, Debug)]

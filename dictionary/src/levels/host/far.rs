@@ -17,10 +17,8 @@ use crate::filter::host::options::Options;
 use crate::filter::host::raw::RawFilter;
 use crate::levels::host::level::AnyLevel;
 use gpu_primitives::code::{Sign, U256};
-use gpu_primitives::{
-    AnySlice, AnySliceMut, AnyVec, Bits, DeviceKind, DeviceSliceMut, DeviceVec, Error, Place, Stream, bits, permute,
-    sized, sort,
-};
+use gpu_primitives::lowered::{self, AnySlice, AnySliceMut, AnyVec, Place};
+use gpu_primitives::{Bits, DeviceKind, DeviceSliceMut, DeviceVec, Error, Stream, bits, permute, sized};
 
 /// The bits that a filter has per key of a level. Together with the fingerprints of the directory, one absent key in about 300 is looked
 /// for in a level on the host.
@@ -113,7 +111,7 @@ impl AnyStack {
         }, else unreachable!("codes have 4, 8, 16 or 32 bytes"));
         let mut places = stream.uninit::<u32>(count)?;
         let to = (sorted.as_mut_slice(), places.as_mut_slice().into());
-        sort::lowered::codes(stream, (asked.as_slice(), positions.as_slice().into()), to, self.types.bits)?;
+        lowered::sort::codes(stream, (asked.as_slice(), positions.as_slice().into()), to, self.types.bits)?;
         drop((asked, positions));
 
         let all = self.view_of(stream, with_values, Sign::NONE, |_| true)?;

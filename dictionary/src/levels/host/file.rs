@@ -5,7 +5,8 @@
 use super::typed::{Level, Parts};
 use crate::file::{Source, ascending_codes, write_array};
 use crate::{Key, Value, values_for};
-use gpu_primitives::{Error, Place, Stream};
+use gpu_primitives::lowered::Place;
+use gpu_primitives::{Error, Stream};
 use std::io::{Read, Write};
 
 /// What must be known of a level to read it.

@@ -13,8 +13,9 @@ use gpu_primitives::block::lookback;
 use gpu_primitives::code::Sign;
 use gpu_primitives::kernel::View;
 use gpu_primitives::kernel::{Pairs, PairsMut};
-use gpu_primitives::merge::{RunsSplits, lowered};
-use gpu_primitives::{AnySliceMut, AnyVec, DeviceVec, Error, GlobalMut, Place, Stream};
+use gpu_primitives::lowered::{self, AnySliceMut, AnyVec, Place};
+use gpu_primitives::merge::RunsSplits;
+use gpu_primitives::{DeviceVec, Error, GlobalMut, Stream};
 
 /// The live elements of levels. The vectors may be longer.
 pub(crate) struct Live {
@@ -146,7 +147,7 @@ fn merge_batch(
     let marks = batch.all_marks(stream)?;
     with_code!(types.code => C, with_value!(types.value => W, {
         const ITEMS: usize = batch_items::<C, W>();
-        let splits = lowered::splits(stream, codes, batch_codes, batch_tile(ITEMS))?;
+        let splits = lowered::merge::splits(stream, codes, batch_codes, batch_tile(ITEMS))?;
         let tiles = splits.tiles();
         let [values, batch_values] = [values, batch_values].map(|values| match size_of::<W>() {
             0 => Ok(View::empty()),
@@ -251,7 +252,7 @@ impl<'a> Whole<'a> {
         }
         let table = stream.upload(&entries(&buffers))?;
         let runs: Vec<_> = levels.iter().map(|level| level.run().0).collect();
-        let splits = lowered::runs_splits(stream, &runs, tile)?;
+        let splits = lowered::merge::runs_splits(stream, &runs, tile)?;
         Ok(Self { types, buffers, table, splits, total: total(levels), tile })
     }
 

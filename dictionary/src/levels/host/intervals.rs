@@ -26,10 +26,10 @@ use bytemuck::Pod;
 use gpu_primitives::block::lookback;
 use gpu_primitives::kernel::PairsMut;
 use gpu_primitives::kernel::{Next, View};
+use gpu_primitives::lowered::{AnySlice, AnySliceMut, AnyVec};
 use gpu_primitives::monoid::Monoid;
 use gpu_primitives::{
-    AnySlice, AnySliceMut, AnyVec, DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, expect_len,
-    reduce, scan, transfer,
+    DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream, expect_len, reduce, scan, transfer,
 };
 
 /// All levels are merged once if the intervals have more than this many times as many overlapping elements as the

@@ -13,12 +13,12 @@ use crate::levels::device::payload::{OPERAND, TOMBSTONE};
 use crate::levels::device::table::THREADS;
 use gpu_primitives::code::Sign;
 use gpu_primitives::kernel::View;
-use gpu_primitives::merge::lowered::{Run, Way};
-use gpu_primitives::merge::{self, MAX_PLACED};
-use gpu_primitives::select::{self, Masked};
+use gpu_primitives::lowered::merge::{Run, Way};
+use gpu_primitives::lowered::{self, AnySlice, AnyVec, Place};
+use gpu_primitives::merge::MAX_PLACED;
+use gpu_primitives::select::Masked;
 use gpu_primitives::{
-    AnySlice, AnyVec, Device, DeviceSlice, DeviceVec, Error, Global, Place, Stream, bits, expect_len, permute, sized,
-    sort, transfer, transform,
+    Device, DeviceSlice, DeviceVec, Error, Global, Stream, bits, expect_len, permute, sized, transfer, transform,
 };
 use std::sync::OnceLock;
 
@@ -101,7 +101,7 @@ impl AnyLevel {
     ) -> Result<Self, Error> {
         let mut level = Self::uninit(types, stream, Place::Device, codes.len())?;
         let to = (level.keys.as_mut_slice(), level.values.as_mut_slice());
-        sort::lowered::codes(stream, (codes, values), to, types.bits)?;
+        lowered::sort::codes(stream, (codes, values), to, types.bits)?;
         Ok(level)
     }
 
@@ -118,7 +118,7 @@ impl AnyLevel {
         // The values of tombstones are zeros, and need not move.
         let (none, mut to_none) = (AnyVec::uninit(stream, 0, 0)?, AnyVec::uninit(stream, 0, 0)?);
         let to = (sorted.as_mut_slice(), to_none.as_mut_slice());
-        sort::lowered::codes(stream, (codes.slice(), none.as_slice()), to, types.bits)?;
+        lowered::sort::codes(stream, (codes.slice(), none.as_slice()), to, types.bits)?;
         transfer::fill(stream, &mut marks, u32::MAX)?;
         Ok(Self { kinds: Kinds::Tombstones { marks }, ..Self::of(types, Place::Device, sorted, values, len) })
     }
@@ -158,7 +158,7 @@ impl AnyLevel {
         let (mut positions, mut sorted) = (stream.uninit::<u32>(len)?, stream.uninit::<u32>(len)?);
         transform::sequence(stream, &mut positions, 0u32)?;
         let to = (level.keys.as_mut_slice(), sorted.as_mut_slice().into());
-        sort::lowered::codes(stream, (codes.slice(), positions.as_slice().into()), to, types.bits)?;
+        lowered::sort::codes(stream, (codes.slice(), positions.as_slice().into()), to, types.bits)?;
         let mut sorted_kinds = stream.uninit::<u8>(len)?;
         // SAFETY: a sort only moves the positions, which are in range.
         unsafe { permute::gather_unchecked(stream, kinds, &sorted, &mut sorted_kinds)? };
@@ -234,7 +234,7 @@ impl AnyLevel {
         if (1..MAX_PLACED).contains(&older.len()) && is_plain && len <= FEW_WITH_BATCH {
             // The batch need not be a single run before it is merged with the others.
             let most = MAX_PLACED - older.len();
-            if let Some(batch) = sort::lowered::Runs::new(stream, codes.slice(), values.slice(), most)? {
+            if let Some(batch) = lowered::sort::Runs::new(stream, codes.slice(), values.slice(), most)? {
                 let runs: Vec<_> = older.iter().map(|level| level.run()).chain(batch.runs()).collect();
                 return Self::merged(types, stream, place, &runs, len, Way::Places);
             }
@@ -257,7 +257,7 @@ impl AnyLevel {
         way: Way,
     ) -> Result<Self, Error> {
         let mut merged = Self::uninit(types, stream, place, len)?;
-        merge::lowered::codes(stream, runs, (merged.keys.as_mut_slice(), merged.values.as_mut_slice()), way)?;
+        lowered::merge::codes(stream, runs, (merged.keys.as_mut_slice(), merged.values.as_mut_slice()), way)?;
         Ok(merged)
     }
 
@@ -359,7 +359,7 @@ impl AnyLevel {
         expect_len("the flags of a level", self.len, flags.len())?;
         let mut kept = Self::uninit(self.types, stream, self.place, self.len)?;
         let to = (kept.keys.as_mut_slice(), kept.values.as_mut_slice());
-        kept.len = select::lowered::flagged(stream, self.run(), flags, to)?.get(stream)? as usize;
+        kept.len = lowered::select::flagged(stream, self.run(), flags, to)?.get(stream)? as usize;
         Ok(kept)
     }
 

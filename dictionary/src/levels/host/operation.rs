@@ -10,8 +10,9 @@ use crate::{Carrier, Upsertion, Value, assert_carried};
 use core::fmt::{self, Debug, Formatter};
 use gpu_primitives::block::lookback;
 use gpu_primitives::kernel::View;
+use gpu_primitives::lowered::{AnySlice, AnySliceMut};
 use gpu_primitives::monoid::HoleMonoid;
-use gpu_primitives::{AnySlice, AnySliceMut, Error, GlobalMut, Operator, Stream};
+use gpu_primitives::{Error, GlobalMut, Operator, Stream};
 use std::any::{TypeId, type_name};
 use std::sync::Arc;
 

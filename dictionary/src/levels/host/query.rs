@@ -14,7 +14,8 @@ use crate::levels::device::query::small::{FEW_QUERIES, LookupFew};
 use crate::levels::device::table::THREADS;
 use bytemuck::Pod;
 use gpu_primitives::kernel::View;
-use gpu_primitives::{AnySlice, AnySliceMut, AnyVec, DeviceSliceMut, DeviceVec, Error, Place, Stream};
+use gpu_primitives::lowered::{AnySlice, AnySliceMut, AnyVec, Place};
+use gpu_primitives::{DeviceSliceMut, DeviceVec, Error, Stream};
 
 /// The neighbours of keys, on the device, in the order of the keys that were asked for.
 #[derive(Debug)]

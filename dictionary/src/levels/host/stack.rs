@@ -12,7 +12,8 @@ use crate::levels::device::table::{ENTRY_WORDS, MAX_LEVELS};
 use bytemuck::Pod;
 use gpu_primitives::code::Sign;
 use gpu_primitives::kernel::{Reach, View};
-use gpu_primitives::{DeviceVec, Error, Global, Place, Stream, expect_host};
+use gpu_primitives::lowered::{Place, expect_host};
+use gpu_primitives::{DeviceVec, Error, Global, Stream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A [`Stack`](crate::levels::Stack) of levels whose types are known by their sizes alone.

@@ -15,8 +15,9 @@ use core::fmt::{self, Debug, Formatter};
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use gpu_primitives::kernel::View;
+use gpu_primitives::lowered::Place;
 use gpu_primitives::monoid::Monoid;
-use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Place, Stream};
+use gpu_primitives::{DeviceSlice, DeviceSliceMut, DeviceValue, DeviceVec, Error, Stream};
 
 /// A sorted array of keys, with values and possibly tombstones and operands.
 #[repr(transparent)]

@@ -7,8 +7,8 @@
 
 use crate::{Key, Value, assert_carried};
 use gpu_primitives::code::Sign;
-use gpu_primitives::sort::{self, bits_of};
-use gpu_primitives::{AnySlice, AnySliceMut, AnyVec, Error, Operator, Stream};
+use gpu_primitives::lowered::{AnySlice, AnySliceMut, AnyVec, bits_of};
+use gpu_primitives::{Error, Operator, Stream, sort};
 
 /// Evaluates an expression with the type of codes of a size: `with_code!(size => C, …)`.
 #[cfg(not(test))]

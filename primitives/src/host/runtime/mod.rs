@@ -13,7 +13,7 @@ mod event;
 pub(crate) mod fill;
 mod foreign;
 mod graph;
-mod host_blocks;
+pub(crate) mod host_blocks;
 mod host_memory;
 pub mod interop;
 mod lanes;
@@ -40,12 +40,8 @@ pub(crate) use crate::host::error::expect_room;
 pub use crate::host::error::{Error, expect_len};
 pub use crate::host::executor::{Access, Elsewhere, Fault, FaultKind};
 pub use bits::Bits;
-#[doc(hidden)]
-pub use column::{AnySlice, AnySliceMut, AnyVec};
 #[cfg(feature = "counters")]
 pub use counters::Counters;
-#[doc(hidden)]
-pub use cpu::expect_host;
 pub use cpu::{CpuOptions, Schedule};
 pub use device::{Device, Limits};
 pub use event::Event;
@@ -53,8 +49,6 @@ pub use event::Event;
 pub use foreign::Waiting;
 pub use foreign::{Lend, Lent, LentMut, RawMemory};
 pub use graph::Graph;
-#[doc(hidden)]
-pub use host_blocks::Place;
 pub(crate) use host_memory::host_memory;
 pub use loading::Loading;
 pub use memory::DeviceVec;
