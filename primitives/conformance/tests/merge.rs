@@ -5,7 +5,8 @@ use gpu_conformance::data::random;
 use gpu_conformance::kernels::{ByAddress, CyclicFrom, Dice, Place};
 use gpu_conformance::{cases, is_checked, run};
 use gpu_primitives::compare::{Compare, IgnoreLowBit, Less};
-use gpu_primitives::{Device, DeviceKind, Error, Stream, merge};
+use gpu_primitives::lowered::{self, Place as Memory};
+use gpu_primitives::{Device, DeviceKind, DeviceVec, Error, Stream, merge};
 use proptest::collection::vec;
 use proptest::test_runner::{Config, TestRunner};
 use std::cmp::Ordering;
@@ -36,6 +37,9 @@ fn main() -> ExitCode {
         lengths_must_agree,
         too_many_runs,
         another_type,
+        runs_in_host_memory,
+        runs_in_host_memory_of_other_streams,
+        failing_allocations_of_pieces,
     ])
 }
 
@@ -376,4 +380,111 @@ fn another_type(device: &Device) {
     let stream = device.stream().unwrap();
     let runs = vec![(vec![3i16, 5], vec![1u8, 2]), (vec![4i16], vec![3u8])];
     assert_eq!(merged(&stream, &runs, Less, false).unwrap(), (vec![3, 4, 5], vec![1, 3, 2]));
+}
+
+/// Sorted runs in device and in host memory.
+type Mixed<K, V> = Vec<(DeviceVec<K>, DeviceVec<V>, Memory)>;
+
+/// Returns runs of these lengths, of which those with an odd number are in host memory, and what they give when merged.
+fn mixed<K: Pod + Ord, V: Pod>(
+    stream: &Stream,
+    lens: &[usize],
+    key: impl Fn(u64) -> K,
+    value: impl Fn(u64) -> V,
+) -> (Mixed<K, V>, Vec<K>, Vec<V>) {
+    let mut numbers = random(lens.len() as u64);
+    let mut all = Vec::new();
+    let runs = lens.iter().enumerate().map(|(run, &len)| {
+        let mut keys: Vec<K> = (0..len).map(|_| key(numbers.next().unwrap())).collect();
+        keys.sort();
+        let values: Vec<V> = (0..len).map(|i| value((run << 20 | i) as u64)).collect();
+        all.extend(keys.iter().copied().zip(values.iter().copied()));
+        let memory = if run % 2 == 0 { Memory::Device } else { Memory::Host };
+        let mut run = (stream.uninit_in(memory, len).unwrap(), stream.uninit_in(memory, len).unwrap(), memory);
+        run.0.copy_from_host(stream, &keys).unwrap();
+        run.1.copy_from_host(stream, &values).unwrap();
+        run
+    });
+    let runs = runs.collect();
+    all.sort_by_key(|pair| pair.0);
+    let (keys, values) = all.into_iter().unzip();
+    (runs, keys, values)
+}
+
+/// Merges them in pieces.
+fn merge_pieces<K: Pod, V: Pod>(
+    stream: &Stream,
+    runs: &Mixed<K, V>,
+    out: (&mut DeviceVec<K>, &mut DeviceVec<V>),
+    piece: usize,
+) -> Result<(), Error> {
+    let runs: Vec<_> = runs.iter().map(|run| ((run.0.as_slice().into(), run.1.as_slice().into()), run.2)).collect();
+    let out = (out.0.as_mut_slice().into(), out.1.as_mut_slice().into());
+    lowered::merge::codes_in_pieces(stream, &runs, out, piece)
+}
+
+fn check_pieces<K: Pod + Ord + Debug, V: Pod + PartialEq + Debug>(
+    stream: &Stream,
+    lens: &[usize],
+    key: impl Fn(u64) -> K,
+    value: impl Fn(u64) -> V,
+) {
+    let (runs, keys, values) = mixed(stream, lens, key, value);
+    let total = keys.len();
+    for piece in [1 << 9, 1000, total.max(2) - 1, total, total + 1] {
+        for memory in [Memory::Device, Memory::Host] {
+            let mut out = (stream.uninit_in(memory, total).unwrap(), stream.uninit_in(memory, total).unwrap());
+            merge_pieces(stream, &runs, (&mut out.0, &mut out.1), piece).unwrap();
+            assert_eq!(out.0.to_vec(stream).unwrap(), keys, "{lens:?} in pieces of {piece}");
+            assert_eq!(out.1.to_vec(stream).unwrap(), values, "{lens:?} in pieces of {piece}");
+        }
+    }
+}
+
+fn runs_in_host_memory(device: &Device) {
+    let stream = &device.stream().unwrap();
+    check_pieces(stream, &[900, 1100], |n| n as u32, |n| n as u32);
+    check_pieces(stream, &[900, 1500, 0, 3, 700], |n| (n % 50) as u32, |n| n);
+    check_pieces(stream, &[0, 1200, 1], |n| n, |_| ());
+    check_pieces(stream, &[300, 1400, 200], |n| u128::from(n) << 60, |n| [n as u8; 3]);
+    check_pieces(stream, &[0, 1 << 11, 1 << 10, 1 << 12], |_| 7u32, |n| n as u32);
+}
+
+/// The runs were written by another stream just before, and are dropped right after.
+fn runs_in_host_memory_of_other_streams(device: &Device) {
+    let (writer, stream) = (&device.stream().unwrap(), &device.stream().unwrap());
+    for _ in 0..3 {
+        let (runs, keys, values) = mixed(writer, &[2000, 3000, 1000], |n| n as u32, |n| n as u32);
+        let mut out = (writer.uninit::<u32>(6000).unwrap(), writer.uninit::<u32>(6000).unwrap());
+        merge_pieces(stream, &runs, (&mut out.0, &mut out.1), 1 << 10).unwrap();
+        drop(runs);
+        let other = mixed(writer, &[2000, 3000, 1000], |n| n as u32 / 2, |n| n as u32);
+        assert_eq!((out.0.to_vec(writer).unwrap(), out.1.to_vec(writer).unwrap()), (keys, values));
+        drop(other);
+    }
+}
+
+/// Wherever memory runs out, the merge is right or an error, and the next one is right.
+fn failing_allocations_of_pieces(device: &Device) {
+    let stream = &device.stream().unwrap();
+    let (runs, keys, values) = mixed(stream, &[600, 800], |n| n as u32, |n| n as u32);
+    let mut out = (stream.uninit::<u32>(1400).unwrap(), stream.uninit::<u32>(1400).unwrap());
+    for successes in 0.. {
+        stream.fail_allocation_after(Some(successes));
+        let result = merge_pieces(stream, &runs, (&mut out.0, &mut out.1), 512);
+        let is_used = stream.uninit::<u32>(1).is_err();
+        stream.fail_allocation_after(None);
+        match result {
+            Ok(()) => assert_eq!(
+                (out.0.to_vec(stream).unwrap(), out.1.to_vec(stream).unwrap()),
+                (keys.clone(), values.clone())
+            ),
+            Err(error) => assert!(matches!(error, Error::OutOfMemory { .. }), "{error}"),
+        }
+        if is_used {
+            break;
+        }
+    }
+    merge_pieces(stream, &runs, (&mut out.0, &mut out.1), 512).unwrap();
+    assert_eq!((out.0.to_vec(stream).unwrap(), out.1.to_vec(stream).unwrap()), (keys, values));
 }

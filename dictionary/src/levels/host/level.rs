@@ -29,6 +29,8 @@ const MAX_LEN: usize = u32::MAX as usize;
 const FEW: usize = 1 << 18;
 /// The same limit for levels and a batch that is sorted in chunks, all of which are merged at once.
 const FEW_WITH_BATCH: usize = 1 << 17;
+/// More elements than these, some of them in host memory, are merged in pieces of so many.
+const PIECE: usize = 1 << 22;
 
 /// A [`Level`](crate::levels::Level) whose types are known by their sizes alone.
 #[derive(Debug)]
@@ -288,9 +290,16 @@ impl AnyLevel {
         Ok(merged)
     }
 
-    /// Merges the keys and values of levels, oldest first. Does not wait.
+    /// Merges the keys and values of levels, oldest first. Does not wait, unless more than a piece is merged, some of it in host memory.
     fn merge_plain(types: &'static Types, stream: &Stream, place: Place, levels: &[&Self]) -> Result<Self, Error> {
         let len = total(levels);
+        if len > PIECE && levels.iter().any(|level| level.place == Place::Host) {
+            let runs: Vec<_> = levels.iter().map(|level| (level.run(), level.place)).collect();
+            let mut merged = Self::uninit(types, stream, place, len)?;
+            let to = (merged.keys.as_mut_slice(), merged.values.as_mut_slice());
+            lowered::merge::codes_in_pieces(stream, &runs, to, PIECE)?;
+            return Ok(merged);
+        }
         let runs: Vec<_> = levels.iter().map(|level| level.run()).collect();
         let is_placed = len <= FEW && (3..=MAX_PLACED).contains(&levels.len());
         Self::merged(types, stream, place, &runs, len, if is_placed { Way::Places } else { Way::Tiles })

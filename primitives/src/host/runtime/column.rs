@@ -120,6 +120,15 @@ impl<'a> AnySlice<'a> {
         self.counted
     }
 
+    /// Returns the same elements without automatic ordering.
+    ///
+    /// # Safety
+    /// That of [`DeviceSlice::unordered`].
+    pub(crate) unsafe fn unordered(self) -> Self {
+        // SAFETY: guaranteed by the caller.
+        Self { bytes: unsafe { self.bytes.unordered() }, ..self }
+    }
+
     /// Returns the bytes of all elements.
     #[must_use]
     pub fn bytes(self) -> DeviceSlice<'a, u8> {
@@ -182,6 +191,15 @@ impl<'a> AnySliceMut<'a> {
     /// Returns its first elements, as many as the device says, if only the device knows it.
     pub(crate) fn counted(self, count: Option<DeviceSlice<'a, u64>>) -> Self {
         Self { counted: count, ..self }
+    }
+
+    /// Returns the same elements without automatic ordering.
+    ///
+    /// # Safety
+    /// That of [`DeviceSliceMut::unordered`].
+    pub(crate) unsafe fn unordered(self) -> Self {
+        // SAFETY: guaranteed by the caller.
+        Self { bytes: unsafe { self.bytes.unordered() }, ..self }
     }
 
     /// Returns the bytes of all elements.

@@ -19,6 +19,8 @@ use crate::sized;
 use crate::transform::laid_out::{Indices, LaidOut, LaidOutMut};
 use crate::{Error, Stream, expect_len};
 
+pub use super::pieces::codes_in_pieces;
+
 /// A sorted run: codes, and values.
 pub type Run<'a> = (AnySlice<'a>, AnySlice<'a>);
 

@@ -4,6 +4,7 @@
 
 #[doc(hidden)]
 pub mod lowered;
+mod pieces;
 pub(crate) mod splits;
 
 use crate::compare::{Compare, HoleOrder};

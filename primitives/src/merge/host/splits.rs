@@ -174,6 +174,11 @@ impl RunsSplits {
         self.words.slice(TABLE_WORDS..self.verdicts)?.view(stream)
     }
 
+    /// Returns the [`boundaries`](Self::boundaries). Waits for the stream.
+    pub(crate) fn to_vec(&self, stream: &Stream) -> Result<Vec<u64>, Error> {
+        self.words.slice(TABLE_WORDS..self.verdicts)?.to_vec(stream)
+    }
+
     /// Returns the table of runs and the boundaries.
     pub(crate) fn table(&self, stream: &Stream) -> Result<View<'_, Global<u64>>, Error> {
         self.words.slice(..self.verdicts)?.view(stream)
@@ -292,7 +297,7 @@ mod tests {
             let found = splits.words.slice(..splits.boundaries).unwrap().to_vec(&stream).unwrap();
             assert_eq!(found, ends.clone().map(|end| of_side(end, 0)).collect::<Vec<_>>(), "tiles of {tile}");
             let splits = RunsSplits::find(&stream, &slices, Less, tile).unwrap();
-            let found = splits.words.slice(TABLE_WORDS..splits.verdicts).unwrap().to_vec(&stream).unwrap();
+            let found = splits.to_vec(&stream).unwrap();
             let expected: Vec<u64> = ends.flat_map(|end| [of_side(end, 0), of_side(end, 1)]).collect();
             assert_eq!(found, expected, "tiles of {tile}, runs");
         }
