@@ -97,6 +97,12 @@ unsafe impl Param for Count {
 }
 
 impl Count {
+    /// Returns the most that the number can be.
+    #[inline(always)]
+    pub fn most(&self) -> usize {
+        self.len
+    }
+
     /// Returns the number.
     ///
     /// # Safety
@@ -232,6 +238,51 @@ impl<T: Pod> Prefix<T> {
 impl<T: Pod> From<Global<T>> for Prefix<T> {
     fn from(all: Global<T>) -> Self {
         Self { all, limit: Limit::NONE }
+    }
+}
+
+/// The offsets of segments: one more than there are segments, of which perhaps only the device knows the number.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SegmentOffsets<O> {
+    /// At least one offset.
+    all: Global<O>,
+    segments: Limit,
+}
+
+// SAFETY: `repr(C)`, and all fields are `Param`s.
+unsafe impl<O: Pod> Param for SegmentOffsets<O> {
+    fn buffers(&self, name: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        self.all.buffers(name, visit);
+        self.segments.buffers(name, visit);
+    }
+}
+
+impl<O: Pod> SegmentOffsets<O> {
+    /// Returns a view of the offsets that count.
+    ///
+    /// # Safety
+    /// The memory of a number that only the device knows is valid, and nothing writes it at the same time.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub unsafe fn get(self) -> Global<O> {
+        self.all.slice(0, self.segments.of(self.all.len() - 1, self.segments.ask()) + 1)
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<O: Pod> SegmentOffsets<O> {
+    /// The offsets of the first segments. There is at least one offset.
+    pub(crate) fn new(all: Global<O>, segments: Limit) -> Self {
+        debug_assert!(!all.is_empty(), "there is the offset of the end");
+        Self { all, segments }
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<O: Pod> From<Global<O>> for SegmentOffsets<O> {
+    fn from(all: Global<O>) -> Self {
+        Self::new(all, Limit::NONE)
     }
 }
 

@@ -6,8 +6,9 @@ use gpu_conformance::kernels::{CyclicFrom, NotAnOrder};
 use gpu_conformance::{cases, is_checked, is_gpu, run};
 use gpu_primitives::compare::{Compare, Greater, IgnoreLowBit, Less};
 use gpu_primitives::sort;
+use gpu_primitives::source::counted;
 use gpu_primitives::testing::{SegmentShape, segmented_pairs_shaped};
-use gpu_primitives::{CpuOptions, Device, DeviceKind, Error, Offsets, Schedule, Stream};
+use gpu_primitives::{CpuOptions, Device, DeviceKind, DeviceValue, DeviceVec, Error, Offsets, Schedule, Stream};
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any};
 use proptest::test_runner::{Config, TestRunner};
@@ -42,6 +43,9 @@ fn main() -> ExitCode {
         wrong_lengths,
         another_order,
         argsort,
+        lengths_on_the_device,
+        small_lengths_on_the_device,
+        lengths_change_between_launches,
     ])
 }
 
@@ -550,4 +554,179 @@ fn argsort(device: &Device) {
     let result = sort::segmented_argsort(&stream, &keys, &bad, &mut positions, Less);
     assert!(matches!(result, Err(Error::InvalidOffsets { .. })));
     assert!(positions.to_vec(&stream).unwrap().iter().all(|&x| x == 0));
+}
+
+/// The first elements of memory for `room` elements. The others are uninitialised, so that the checked device finds who reads them.
+fn first<T: Pod>(stream: &Stream, elements: &[T], room: usize) -> DeviceVec<T> {
+    let mut memory = stream.uninit::<T>(room).unwrap();
+    memory.slice_mut(..elements.len()).unwrap().copy_from_host(stream, elements).unwrap();
+    memory
+}
+
+/// The first elements of memory for `room` elements. All bytes of the others are 0xAB.
+fn marked<T: Pod>(stream: &Stream, elements: &[T], room: usize) -> DeviceVec<T> {
+    let mut mark = T::zeroed();
+    bytemuck::bytes_of_mut(&mut mark).fill(0xAB);
+    let mut all = elements.to_vec();
+    all.resize(room, mark);
+    stream.upload(&all).unwrap()
+}
+
+/// Checks the first elements, and that the others are marked.
+#[track_caller]
+fn assert_first<T: Pod + Debug>(stream: &Stream, found: &DeviceVec<T>, expected: &[T], what: &str) {
+    let found = found.to_vec(stream).unwrap();
+    let (result, rest) = found.split_at(expected.len());
+    let bytes = |items: &[T]| items.iter().flat_map(|item| bytemuck::bytes_of(item).to_vec()).collect::<Vec<u8>>();
+    assert_same(&bytes(result), &bytes(expected), what);
+    assert!(bytes(rest).iter().all(|&byte| byte == 0xAB), "{what}: beyond the items");
+}
+
+/// How much the device says that there is: of items, and of segments. It may be more than there is room for.
+#[derive(Clone, Copy, Debug)]
+struct Lengths {
+    room: usize,
+    items: u64,
+    segment_room: usize,
+    segments: u64,
+}
+
+/// Sorts pairs whose number, and the number of whose segments, only the device knows.
+fn check_lengths<K: Pod + Debug, V: Pod + Debug>(
+    stream: &Stream,
+    lengths: Lengths,
+    key: impl Fn(u32) -> K,
+    value: impl Fn(u32) -> V,
+) where
+    Less: Compare<K>,
+{
+    let Lengths { room, items, segment_room, segments } = lengths;
+    let (there, parts) = (room.min(items as usize), segment_room.min(segments as usize));
+    let what = format!("{lengths:?}");
+    // The first segment is long. A tenth of the items, at the end, belongs to none.
+    let end = (there - there / 10) as u32;
+    let mut offsets: Vec<u32> = (0..=parts as u32)
+        .map(|i| if i < 2 { i * end / 2 } else { end / 2 + end / 2 * i / 3 % (end / 2 + 1) })
+        .collect();
+    offsets.sort_unstable();
+    let keys: Vec<K> = few_keys(20, there, 5000).into_iter().map(&key).collect();
+    let values: Vec<V> = (0..there as u32).map(value).collect();
+    let (sorted_keys, sorted_values) = oracle(&offsets, &keys, &values, Less);
+    let inside = offsets[0] as usize..last(&offsets);
+    let (items, segments) = (DeviceValue::new(stream, items).unwrap(), DeviceValue::new(stream, segments).unwrap());
+    let all_offsets = first(stream, &offsets, segment_room + 1);
+    // SAFETY: the offsets are in order, and those that count are there.
+    let promised = unsafe { Offsets::unchecked(&all_offsets) };
+
+    let (from_keys, from_values) = (first(stream, &keys, room), first(stream, &values, room));
+    let (mut to_keys, mut to_values) = (marked::<K>(stream, &[], room), marked::<V>(stream, &[], room));
+    let from = (counted(&from_keys, &items), &from_values);
+    sort::segmented_pairs(stream, from, counted(&all_offsets, &segments), (&mut to_keys, &mut to_values), Less)
+        .unwrap();
+    assert_first(stream, &to_keys, &sorted_keys[inside.clone()], &what);
+    assert_first(stream, &to_values, &sorted_values[inside.clone()], &what);
+
+    let (mut in_keys, mut in_values) = (marked(stream, &keys, room), marked(stream, &values, room));
+    let pairs = (&mut in_keys, counted(&mut in_values, &items));
+    sort::segmented_pairs_in_place(stream, pairs, counted(promised, &segments), Less).unwrap();
+    assert_first(stream, &in_keys, &sorted_keys, &what);
+    assert_first(stream, &in_values, &sorted_values, &what);
+
+    let mut to_keys = marked::<K>(stream, &[], room);
+    sort::segmented_keys(stream, counted(&from_keys, &items), counted(promised, &segments), &mut to_keys, Less)
+        .unwrap();
+    assert_first(stream, &to_keys, &sorted_keys[inside.clone()], &what);
+    let mut in_keys = marked(stream, &keys, room);
+    sort::segmented_keys_in_place(stream, counted(&mut in_keys, &items), counted(&all_offsets, &segments), Less)
+        .unwrap();
+    assert_first(stream, &in_keys, &sorted_keys, &what);
+
+    let mut positions = marked::<u32>(stream, &[], room);
+    sort::segmented_argsort(stream, counted(&from_keys, &items), counted(promised, &segments), &mut positions, Less)
+        .unwrap();
+    let numbers: Vec<u32> = offsets.windows(2).flat_map(|pair| 0..pair[1] - pair[0]).collect();
+    let (_, order) = oracle(&offsets, &keys[inside.clone()], &numbers, Less);
+    assert_first(stream, &positions, &order, &what);
+}
+
+fn small_lengths_on_the_device(device: &Device) {
+    let stream = device.stream().unwrap();
+    for (room, items) in [(0, 0), (0, 7), (1, 0), (1, 1), (100, 0), (100, 99), (100, u64::MAX)] {
+        for (segment_room, segments) in [(0, 0), (0, 3), (1, 0), (1, 1), (9, 5), (9, 9), (9, u64::MAX)] {
+            let lengths = Lengths { room, items, segment_room, segments };
+            check_lengths(&stream, lengths, |x| x, |x| x);
+        }
+    }
+    // The offsets are checked against the number of items that there are.
+    let keys = stream.upload(&[3u32, 2, 1, 0]).unwrap();
+    let offsets = stream.upload(&[0u32, 2, 4, 1]).unwrap();
+    let [one, two, three] = [1, 2, 3u64].map(|count| DeviceValue::new(&stream, count).unwrap());
+    let mut output = stream.upload(&[9u32; 4]).unwrap();
+    let result = sort::segmented_keys(&stream, counted(&keys, &three), counted(&offsets, &two), &mut output, Less);
+    assert!(matches!(result, Err(Error::InvalidOffsets { index: 2, offset: 4, previous: 2, len: 3 })), "{result:?}");
+    let result = sort::segmented_keys(&stream, &keys, counted(&offsets, &three), &mut output, Less);
+    assert!(matches!(result, Err(Error::InvalidOffsets { index: 3, offset: 1, previous: 4, len: 4 })), "{result:?}");
+    let mut values = stream.upload(&[9u32; 4]).unwrap();
+    let pairs = (counted(&mut output, &one), counted(&mut values, &two));
+    let result = sort::segmented_pairs_in_place(&stream, pairs, counted(&offsets, &one), Less);
+    assert!(matches!(result, Err(Error::InvalidOption { .. })), "{result:?}");
+    assert_eq!(output.to_vec(&stream).unwrap(), [9; 4]);
+    sort::segmented_keys(&stream, counted(&keys, &three), counted(&offsets, &one), &mut output, Less).unwrap();
+    assert_eq!(output.to_vec(&stream).unwrap(), [2, 3, 9, 9]);
+}
+
+/// Around the edges of tiles. Several sizes, also such as are moved by index.
+fn lengths_on_the_device(device: &Device) {
+    let stream = device.stream().unwrap();
+    let room = if is_checked(device) { 2 * STRIDE + 1 } else { 5 * STRIDE + 1 };
+    for items in [0, 1, STRIDE - 1, STRIDE, STRIDE + 1, TILE, room - 1, room, room + 1] {
+        for (segment_room, segments) in [(1, 1), (3, 2), (2000, 1023), (2000, 1024), (2000, 2000)] {
+            if is_checked(device) && segment_room > 3 && items != TILE {
+                continue;
+            }
+            let lengths = Lengths { room, items: items as u64, segment_room, segments };
+            check_lengths(&stream, lengths, |x| x, u64::from);
+        }
+    }
+    for items in [0, 1, 700, 1150, 1200] {
+        let lengths = Lengths { room: 1200, items, segment_room: 40, segments: 30 };
+        check_lengths(&stream, lengths, |x| x as u16, |x| [x as u8; 3]);
+        check_lengths(&stream, lengths, u64::from, |x| [u64::from(x); 2]);
+        check_lengths(&stream, lengths, u128::from, |x| x);
+    }
+}
+
+/// One graph, and other lengths for each launch.
+fn lengths_change_between_launches(device: &Device) {
+    let stream = device.stream().unwrap();
+    let room = 2 * STRIDE + 300;
+    let host = few_keys(21, room, 3000);
+    let input = stream.upload(&host).unwrap();
+    let mut output = marked::<u32>(&stream, &[], room);
+    let mut offsets = stream.zeroed::<u32>(10).unwrap();
+    let mut now = stream.zeroed::<u64>(2).unwrap();
+    let (mut items, mut segments) =
+        (DeviceValue::new(&stream, 0u64).unwrap(), DeviceValue::new(&stream, 0u64).unwrap());
+    let (mut graph, ()) = stream
+        .capture(|stream| {
+            items.as_mut_slice().copy_from(stream, now.slice(..1)?)?;
+            segments.as_mut_slice().copy_from(stream, now.slice(1..)?)?;
+            // SAFETY: each launch has offsets that are in order.
+            let offsets = unsafe { Offsets::unchecked(&offsets) };
+            sort::segmented_keys(stream, counted(&input, &items), counted(offsets, &segments), &mut output, Less)
+        })
+        .unwrap();
+    for cut in [vec![0, 5, 9], vec![0], vec![0, room as u32], vec![0, 1, 7, 7, 2000, 2001, 3000, 3001, 3002, 3050]] {
+        let end = last(&cut);
+        now.copy_from_host(&stream, &[end as u64, cut.len() as u64 - 1]).unwrap();
+        // The offsets that do not count are out of order.
+        let mut all = cut.clone();
+        all.resize(10, 1);
+        offsets.copy_from_host(&stream, &all).unwrap();
+        output.copy_from(&stream, &marked::<u32>(&stream, &[], room)).unwrap();
+        // SAFETY: all memory of the graph still exists, and is used on this stream only.
+        unsafe { graph.launch(&stream).unwrap() };
+        let (expected, _) = oracle(&cut, &host, &host, Less);
+        assert_first(&stream, &output, &expected[..end], &format!("{cut:?}"));
+    }
 }

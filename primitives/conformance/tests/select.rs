@@ -5,7 +5,8 @@ use gpu_conformance::data::{edge_sizes, random};
 use gpu_conformance::kernels::Between;
 use gpu_conformance::{adversarial_streams, cases, is_checked, is_gpu, run};
 use gpu_primitives::select::{self, Masked, Offset, Predicate};
-use gpu_primitives::{Device, DeviceKind, Error, Offsets, Stream, testing};
+use gpu_primitives::source::counted;
+use gpu_primitives::{Device, DeviceKind, DeviceValue, Error, Offsets, Stream, testing};
 use proptest::collection::vec;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, TestRunner};
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         partition_is_stable,
         segments_of_all_lengths,
         segments_pairs,
+        segments_counted,
         invalid_offsets,
         length_mismatch,
         empty_input,
@@ -410,6 +412,36 @@ fn segments_pairs(device: &Device) {
         let found_values = out_values.slice(..count).unwrap().to_vec(&stream).unwrap();
         let expected_values: Vec<u64> = expected[..count].iter().map(|&x| u64::from(x) << 9).collect();
         assert_same(&found_values, &expected_values, "values");
+    }
+}
+
+/// Only the device knows how many segments there are. The offsets beyond them are uninitialised.
+fn segments_counted(device: &Device) {
+    let stream = device.stream().unwrap();
+    let n = TILE_PAIRS + 100;
+    let host = numbers(12, n);
+    let input = stream.upload(&host).unwrap();
+    let mut all: Vec<u64> = random(31).take(600).map(|x| x % (n as u64 + 1)).collect();
+    all.sort_unstable();
+    for (room, count) in [(1, 0), (1, 5), (600, 0), (600, 1), (600, 255), (600, 256), (600, 599), (600, 600)] {
+        let there = count.min(room as u64 - 1) as usize;
+        let offsets: Vec<usize> = all[..=there].iter().map(|&x| x as usize).collect();
+        let (expected, new_offsets) = kept_segments(&offsets, &host, |x| x & 1 == 1);
+        let mut new_offsets: Vec<u64> = new_offsets.iter().map(|&x| x as u64).collect();
+        new_offsets.resize(room, new_offsets[there]);
+        let mut device_offsets = stream.uninit::<u64>(room).unwrap();
+        device_offsets.slice_mut(..=there).unwrap().copy_from_host(&stream, &all[..=there]).unwrap();
+        let segments = DeviceValue::new(&stream, count).unwrap();
+        // SAFETY: the offsets that count ascend.
+        let promised = unsafe { Offsets::unchecked(&device_offsets) };
+        let ways: [Offsets<'_, u64>; 2] =
+            [counted(&device_offsets, &segments).into(), counted(promised, &segments).into()];
+        for offsets in ways {
+            let mut output = stream.upload(&vec![7; n]).unwrap();
+            let found = select::segmented(&stream, &input, offsets, &mut output, ODD).unwrap();
+            assert_same(&found.to_vec(&stream).unwrap(), &new_offsets, "new offsets");
+            assert_same(&output.to_vec(&stream).unwrap(), &expected, "keys");
+        }
     }
 }
 

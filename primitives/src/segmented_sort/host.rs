@@ -15,7 +15,8 @@ use crate::host::repr::{expect_repr, repr_layout};
 use crate::host::runtime::column::{AnySlice, AnySliceMut, AnyVec, Column, ColumnMut};
 use crate::host::runtime::offsets::{Offsets, Trust, expect_offsets, invalid_offset};
 use crate::host::runtime::pairs::{Columns, ColumnsMut};
-use crate::host::source;
+use crate::host::source::{self, SliceSource, SliceTarget};
+use crate::input::{Count, SegmentOffsets};
 use crate::operator::map;
 use crate::transform;
 use crate::transform::laid_out::{Indices, LaidOut, copy_first};
@@ -30,6 +31,10 @@ use std::marker::PhantomData;
 ///
 /// Waits for the check of the offsets. With [`Offsets::unchecked`] it does not wait: it launches the passes that the
 /// longest possible segment would need, and allocates temporary memory for all keys.
+///
+/// The keys may be [counted](crate::source::counted), and so may be the [offsets](Offsets): by the number of segments. With both on the
+/// device, and unchecked offsets, a graph records the call once, and each launch sorts as many segments of as many keys as there
+/// are then. Keys beyond their number are not read, and segments must not reach them.
 ///
 /// ```
 /// use gpu_primitives::compare::Less;
@@ -50,7 +55,7 @@ use std::marker::PhantomData;
 /// than 2^32 - 1 keys; any launch or allocation error.
 pub fn segmented_keys<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    input: impl Into<DeviceSlice<'a, K>>,
+    input: impl SliceSource<'a, K>,
     offsets: impl Into<Offsets<'b, u32>>,
     output: impl Into<DeviceSliceMut<'c, K>>,
     compare: C,
@@ -58,7 +63,7 @@ pub fn segmented_keys<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     const { expect_repr::<K>() };
     let offsets = offsets.into();
     let _span = crate::span!(stream, "sort::segmented_keys", offsets.len());
-    let operands = keys_apart(stream, input.into().into(), output.into().into())?;
+    let operands = keys_apart(stream, input.into_first().lower(), output.into().into())?;
     sort(stream, offsets, operands, HoleOrder::of::<K, C>(compare))
 }
 
@@ -68,14 +73,14 @@ pub fn segmented_keys<'a, 'b, 'c, K: Pod, C: Compare<K>>(
 /// Same as [`segmented_keys`].
 pub fn segmented_keys_in_place<'a, 'b, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    keys: impl Into<DeviceSliceMut<'a, K>>,
+    keys: impl SliceTarget<'a, K>,
     offsets: impl Into<Offsets<'b, u32>>,
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
     let offsets = offsets.into();
     let _span = crate::span!(stream, "sort::segmented_keys_in_place", offsets.len());
-    let operands = in_place(ColumnsMut::keys(stream, keys.into().into())?);
+    let operands = in_place(ColumnsMut::keys(stream, keys.into_first().lower())?);
     sort(stream, offsets, operands, HoleOrder::of::<K, C>(compare))
 }
 
@@ -85,7 +90,7 @@ pub fn segmented_keys_in_place<'a, 'b, K: Pod, C: Compare<K>>(
 /// Same as [`segmented_keys`].
 pub fn segmented_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
-    input: (impl Into<DeviceSlice<'a, K>>, impl Into<DeviceSlice<'b, V>>),
+    input: (impl SliceSource<'a, K>, impl SliceSource<'b, V>),
     offsets: impl Into<Offsets<'c, u32>>,
     output: (impl Into<DeviceSliceMut<'d, K>>, impl Into<DeviceSliceMut<'e, V>>),
     compare: C,
@@ -93,7 +98,8 @@ pub fn segmented_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod, C: Compare<K>>(
     const { expect_repr::<K>() };
     let offsets = offsets.into();
     let _span = crate::span!(stream, "sort::segmented_pairs", offsets.len());
-    let (from, to) = ((input.0.into().into(), input.1.into().into()), (output.0.into().into(), output.1.into().into()));
+    let from = (input.0.into_first().lower(), input.1.into_first().lower());
+    let to = (output.0.into().into(), output.1.into().into());
     sort(stream, offsets, pairs_apart(stream, from, to)?, HoleOrder::of::<K, C>(compare))
 }
 
@@ -103,14 +109,14 @@ pub fn segmented_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod, C: Compare<K>>(
 /// Same as [`segmented_keys`].
 pub fn segmented_pairs_in_place<'a, 'b, 'c, K: Pod, V: Pod, C: Compare<K>>(
     stream: &Stream,
-    pairs: (impl Into<DeviceSliceMut<'a, K>>, impl Into<DeviceSliceMut<'b, V>>),
+    pairs: (impl SliceTarget<'a, K>, impl SliceTarget<'b, V>),
     offsets: impl Into<Offsets<'c, u32>>,
     compare: C,
 ) -> Result<(), Error> {
     const { expect_repr::<K>() };
     let offsets = offsets.into();
     let _span = crate::span!(stream, "sort::segmented_pairs_in_place", offsets.len());
-    let operands = pairs_same(stream, (pairs.0.into().into(), pairs.1.into().into()))?;
+    let operands = pairs_same(stream, (pairs.0.into_first().lower(), pairs.1.into_first().lower()))?;
     sort(stream, offsets, operands, HoleOrder::of::<K, C>(compare))
 }
 
@@ -137,7 +143,7 @@ pub fn segmented_pairs_in_place<'a, 'b, 'c, K: Pod, V: Pod, C: Compare<K>>(
 /// Same as [`segmented_keys`].
 pub fn segmented_argsort<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     stream: &Stream,
-    keys: impl Into<DeviceSlice<'a, K>>,
+    keys: impl SliceSource<'a, K>,
     offsets: impl Into<Offsets<'b, u32>>,
     positions: impl Into<DeviceSliceMut<'c, u32>>,
     compare: C,
@@ -145,7 +151,7 @@ pub fn segmented_argsort<'a, 'b, 'c, K: Pod, C: Compare<K>>(
     const { expect_repr::<K>() };
     let offsets = offsets.into();
     let _span = crate::span!(stream, "sort::segmented_argsort", offsets.len());
-    positions_sorted(stream, keys.into().into(), offsets, positions.into(), HoleOrder::of::<K, C>(compare))
+    positions_sorted(stream, keys.into_first().lower(), offsets, positions.into(), HoleOrder::of::<K, C>(compare))
 }
 
 /// [`segmented_pairs_in_place`] with a given tile shape.
@@ -185,7 +191,7 @@ fn positions_sorted(
     expect_offsets(offsets.len())?;
     let mut numbers = stream.uninit::<u32>(len)?;
     if len > 0 {
-        let kernel = NumberItems::new(offsets.as_slice().raw_view(stream)?, numbers.raw_view_mut(stream)?);
+        let kernel = NumberItems::new(offsets.open(stream)?, numbers.raw_view_mut(stream)?);
         // SAFETY: one block per tile.
         unsafe { stream.launch(kernel, len.div_ceil(NUMBER_TILE))? };
     }
@@ -233,7 +239,7 @@ fn sort(stream: &Stream, offsets: Offsets<'_, u32>, (from, to): Operands, order:
     let mut sorted = AnyVec::uninit(stream, layout.size(), len)?;
     let indices = sort_indices(stream, offsets, held.view, sorted.raw_view_mut(stream)?, order)?;
     indices.gather_held(stream, held.view, to.keys)?;
-    gather_values(stream, &indices, from.values, to.values)
+    gather_values(stream, &indices, from.values.limited(from.limit()), to.values)
 }
 
 /// Moves the values, which may be in place.
@@ -254,7 +260,7 @@ fn sort_held(stream: &Stream, offsets: Offsets<'_, u32>, (from, to): Operands, o
         return run(stream, offsets, (from, to), order, kernels(from.sizes()));
     }
     let indices = sort_indices(stream, offsets, from.keys, to.keys, order)?;
-    gather_values(stream, &indices, from.values, to.values)
+    gather_values(stream, &indices, from.values.limited(from.limit()), to.values)
 }
 
 /// Sorts keys that are held, and returns where the items go.
@@ -318,15 +324,15 @@ trait Kernels {
 
 /// What [`CutSegments`] takes.
 struct Cut {
-    offsets: Global<u32>,
+    offsets: SegmentOffsets<u32>,
     edges: GlobalMut<Edge>,
     state: GlobalMut<u32>,
-    items: u32,
+    items: Count,
 }
 
 /// What the kernels that sort and merge take.
 struct Job {
-    offsets: Global<u32>,
+    offsets: SegmentOffsets<u32>,
     edges: Global<Edge>,
     to: ColumnsMut,
     temporary: ColumnsMut,
@@ -442,7 +448,7 @@ pub(crate) fn sort_runs(
     for first in (0..len).step_by(most * tile) {
         let count = (len - first).min(most * tile);
         let job = Job {
-            offsets: starts.raw_view(stream)?,
+            offsets: starts.raw_view(stream)?.into(),
             edges: edges.raw_view(stream)?,
             to: to.slice(first, count),
             temporary: to.slice(0, 0),
@@ -462,7 +468,7 @@ fn run(
     order: HoleOrder,
     kernels: &dyn Kernels,
 ) -> Result<(), Error> {
-    let (offsets, trust) = (offsets.as_slice(), offsets.trust());
+    let trust = offsets.trust();
     let items = to.keys.len();
     let limit = u32::MAX as usize;
     for len in [items, offsets.len()] {
@@ -470,9 +476,8 @@ fn run(
             return Err(Error::TooLong { what: "a segmented sort", len, limit });
         }
     }
-    expect_offsets(offsets.len())?;
+    let offsets_view = offsets.open(stream)?;
     let tiles = kernels.tiles(items as u32);
-    let offsets_view = offsets.raw_view(stream)?;
     // Offsets that are out of order leave some edges unwritten. If they are not checked, those edges must not be
     // garbage.
     let mut edges: DeviceVec<Edge> = match trust {
@@ -484,7 +489,7 @@ fn run(
         offsets: offsets_view,
         edges: edges.raw_view_mut(stream)?,
         state: state.raw_view_mut(stream)?,
-        items: items as u32,
+        items: Count::new(items, from.limit().counted()),
     };
     // SAFETY: one block per tile of the offsets plus the end; one edge more than tiles; the status is zero.
     unsafe { kernels.cut(stream, cut, (offsets.len() + 1).div_ceil(CUT_TILE))? };
@@ -494,7 +499,8 @@ fn run(
         Trust::Check => {
             let state = state.to_vec(stream)?;
             if state[status::BAD_OFFSET] != 0 {
-                return Err(invalid_offset(stream, offsets, !state[status::BAD_OFFSET] as usize, items));
+                let (index, items) = (!state[status::BAD_OFFSET] as usize, state[status::ITEMS] as usize);
+                return Err(invalid_offset(stream, offsets.as_slice(), index, items));
             }
             passes(state[status::PIECES])
         }

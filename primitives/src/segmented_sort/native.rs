@@ -33,8 +33,8 @@ pub(super) unsafe fn sort_segments<
     // SAFETY: nothing writes the number of keys.
     let input_keys = unsafe { input_keys.get() };
     let items = input_keys.len();
-    // SAFETY: nothing writes the offsets.
-    let offsets = unsafe { offsets.as_slice() };
+    // SAFETY: nothing writes the offsets, nor their number.
+    let offsets = unsafe { offsets.get().as_slice() };
     let sort = |segment: &[u32]| {
         let (start, end) = ((segment[0] as usize).min(items), (segment[1] as usize).min(items));
         if start >= end {
@@ -89,13 +89,14 @@ pub(super) unsafe fn cut_segments<const THREADS: u32, const ITEMS: usize, const 
     kernel: CutSegments<THREADS, ITEMS, SLACK>,
     team: Team,
 ) {
-    let CutSegments { offsets, edges, status, len, .. } = kernel;
+    let CutSegments { offsets, edges, status, items, .. } = kernel;
     let shape = Shape::<THREADS, ITEMS, SLACK>;
-    // SAFETY: nothing writes the offsets.
-    let offsets = unsafe { offsets.as_slice() };
+    // SAFETY: nothing writes the offsets, nor the numbers of offsets and items.
+    let (offsets, len) = unsafe { (offsets.get().as_slice(), items.get() as u32) };
     let count = offsets.len();
     // SAFETY: the word exists, and all accesses of the kernel are atomic.
     let status = |word: usize| unsafe { AtomicU32::from_ptr(status.as_mut_ptr().add(word)) };
+    status(status::ITEMS).store(len, Ordering::Relaxed);
     let cut: &dyn Fn(usize, Range<usize>) = &|_, range| {
         let (mut bad, mut most_pieces) = (0, 0);
         let mut before = if range.start > 0 { offsets[range.start - 1] } else { 0 };
@@ -110,7 +111,7 @@ pub(super) unsafe fn cut_segments<const THREADS: u32, const ITEMS: usize, const 
                 most_pieces = most_pieces.max(shape.pieces(start, here));
             }
             let from = if i == 0 { 0 } else { shape.nominal_tile(start) + 1 };
-            let to = if i < count { shape.nominal_tile(here) } else { shape.tiles(len) };
+            let to = if i < count { shape.nominal_tile(here) } else { shape.tiles(items.most() as u32) };
             for tile in from..=to {
                 let edge = shape.edge(tile, here, i as u32, i == 0 || i == count);
                 let word = u64::from(edge.position) | u64::from(edge.offset) << 32;
@@ -133,8 +134,8 @@ pub(super) unsafe fn cut_segments<const THREADS: u32, const ITEMS: usize, const 
 /// The contract of [`number_items`](super::device::number::NumberItems).
 pub(super) unsafe fn number_items(kernel: NumberItems, team: Team) {
     let NumberItems { offsets, output, .. } = kernel;
-    // SAFETY: nothing writes the offsets.
-    let offsets = unsafe { offsets.as_slice() };
+    // SAFETY: nothing writes the offsets, nor their number.
+    let offsets = unsafe { offsets.get().as_slice() };
     let number: &dyn Fn(usize, Range<usize>) = &|_, range| {
         let mut passed = offsets.partition_point(|&offset| offset as usize <= range.start);
         for at in range {
@@ -154,6 +155,7 @@ pub(super) unsafe fn number_items(kernel: NumberItems, team: Team) {
 mod tests {
     use super::*;
     use crate::block::native::tests::{compare, random};
+    use crate::input::Count;
     use crate::segmented_sort::device::cut::{CUT_TILE, Edge};
     use crate::segmented_sort::device::number::NUMBER_TILE;
 
@@ -175,7 +177,7 @@ mod tests {
                     let mut output = stream.uninit::<u32>(len).unwrap();
                     let (from, to) = (offsets.raw_view(stream).unwrap(), output.raw_view_mut(stream).unwrap());
                     // SAFETY: one block per tile.
-                    unsafe { stream.launch(NumberItems::new(from, to), len.div_ceil(NUMBER_TILE)).unwrap() };
+                    unsafe { stream.launch(NumberItems::new(from.into(), to), len.div_ceil(NUMBER_TILE)).unwrap() };
                     output.to_vec(stream).unwrap()
                 });
             }
@@ -189,10 +191,10 @@ mod tests {
         let mut edges = stream.zeroed::<Edge>(shape.tiles(len as u32) as usize + 1).unwrap();
         let mut state = stream.zeroed::<u32>(status::WORDS).unwrap();
         let kernel = CutSegments::<32, 3, 10>::new(
-            from.raw_view(stream).unwrap(),
+            from.raw_view(stream).unwrap().into(),
             edges.raw_view_mut(stream).unwrap(),
             state.raw_view_mut(stream).unwrap(),
-            len as u32,
+            Count::new(len, None),
         );
         // SAFETY: one block per tile of the offsets and the end; an edge more than tiles; the status is zero.
         unsafe { stream.launch(kernel, (offsets.len() + 1).div_ceil(CUT_TILE)).unwrap() };

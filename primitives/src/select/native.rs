@@ -185,8 +185,8 @@ pub(super) unsafe fn partition_tiles<
 /// The contract of [`check_offsets`](super::device::segments::CheckOffsets).
 pub(super) unsafe fn check_offsets<O: Offset>(kernel: CheckOffsets<O>, _: Team) {
     let CheckOffsets { offsets, len, range, invalid, .. } = kernel;
-    // SAFETY: nothing writes the offsets.
-    let offsets = unsafe { offsets.as_slice() };
+    // SAFETY: nothing writes the offsets, nor their number.
+    let offsets = unsafe { offsets.get().as_slice() };
     let mut previous = 0;
     let is_invalid = |&offset: &O| {
         let before = std::mem::replace(&mut previous, offset.into());
@@ -211,13 +211,13 @@ pub(super) unsafe fn check_offsets<O: Offset>(kernel: CheckOffsets<O>, _: Team) 
 pub(super) unsafe fn move_offsets<O: Offset>(kernel: MoveOffsets<O>, team: Team) {
     let MoveOffsets { offsets, output, len, shape, flags, lanes: before, count, .. } = kernel;
     // SAFETY: nothing writes these.
-    let (offsets, flags, before) = unsafe { (offsets.as_slice(), flags.as_slice(), before.as_slice()) };
+    let (offsets, flags, before) = unsafe { (offsets.get().as_slice(), flags.as_slice(), before.as_slice()) };
     // SAFETY: there is one count.
     let count = unsafe { count.as_ptr().read() };
     let items = u64::from(shape.vec * shape.rows);
     let work = |_: usize, range: Range<usize>| {
         for index in range {
-            let offset = offsets[index].into();
+            let offset = offsets.get(index).map_or(len, |&offset| offset.into());
             let kept = if offset >= len {
                 count
             } else {
@@ -230,7 +230,7 @@ pub(super) unsafe fn move_offsets<O: Offset>(kernel: MoveOffsets<O>, team: Team)
         }
     };
     // SAFETY: the body captures arguments. Each call writes outputs of its own.
-    unsafe { team.divide(offsets.len(), work) };
+    unsafe { team.divide(output.len(), work) };
 }
 
 /// # Safety

@@ -5,6 +5,7 @@ use super::memory::DeviceVec;
 use super::slice::{DeviceSlice, DeviceSliceMut};
 use super::stream::Stream;
 use crate::host::error::Error;
+use crate::input::{Limit, SegmentOffsets};
 use bytemuck::Pod;
 use core::fmt;
 
@@ -35,6 +36,27 @@ use core::fmt;
 /// # Ok::<(), Error>(())
 /// ```
 ///
+/// If only the device knows how many segments there are, [`counted`](crate::source::counted) takes the offsets, checked or not,
+/// and this number. With `n` segments, only the first `n + 1` offsets are read:
+///
+/// ```
+/// use gpu_primitives::compare::Less;
+/// use gpu_primitives::equality::Same;
+/// use gpu_primitives::source::counted;
+/// use gpu_primitives::{Device, Error, runs, scan, sort};
+///
+/// let stream = Device::default()?.stream()?;
+/// let (rows, mut scores) = (stream.upload(&[4u32, 4, 4, 7, 7])?, stream.upload(&[3.0f32, 1.0, 2.0, 9.0, 8.0])?);
+/// // A segment is a run of equal rows. How many there are stays on the device.
+/// let (mut found, mut lengths) = (stream.uninit::<u32>(5)?, stream.uninit::<u32>(5)?);
+/// let segments = runs::run_length_encode(&stream, &rows, (&mut found, &mut lengths), Same)?;
+/// let mut offsets = stream.zeroed::<u32>(6)?;
+/// scan::inclusive_sum(&stream, counted(&lengths, &segments), offsets.slice_mut(1..)?)?;
+/// sort::segmented_keys_in_place(&stream, &mut scores, counted(&offsets, &segments), Less)?;
+/// assert_eq!(scores.to_vec(&stream)?, [1.0, 2.0, 3.0, 8.0, 9.0]);
+/// # Ok::<(), Error>(())
+/// ```
+///
 /// Without `unsafe` this does not compile:
 ///
 /// ```compile_fail,E0133
@@ -47,6 +69,8 @@ use core::fmt;
 #[derive(Clone, Copy)]
 pub struct Offsets<'a, O> {
     slice: DeviceSlice<'a, O>,
+    /// The number of segments, if only the device knows it.
+    segments: Option<DeviceSlice<'a, u64>>,
     trust: Trust,
 }
 
@@ -54,7 +78,7 @@ impl<'a, O: Pod> Offsets<'a, O> {
     /// Returns offsets that each call checks on the device before it writes anything. The call waits for the result of the
     /// check. Invalid offsets are [`Error::InvalidOffsets`].
     pub fn checked(offsets: impl Into<DeviceSlice<'a, O>>) -> Self {
-        Self { slice: offsets.into(), trust: Trust::Check }
+        Self { slice: offsets.into(), segments: None, trust: Trust::Check }
     }
 
     /// Returns offsets that are not checked. A call that takes them does not wait.
@@ -72,10 +96,30 @@ impl<'a, O: Pod> Offsets<'a, O> {
 
     /// The same as [`unchecked`](Self::unchecked), for offsets that this crate has made itself.
     pub(crate) fn promised(slice: DeviceSlice<'a, O>) -> Self {
-        Self { slice, trust: Trust::Promised }
+        Self { slice, segments: None, trust: Trust::Promised }
     }
 
-    /// Returns the number of offsets: one more than segments.
+    /// Returns the offsets of the first segments, as many as the device says.
+    pub(crate) fn counted(self, segments: Option<DeviceSlice<'a, u64>>) -> Self {
+        Self { segments: segments.or(self.segments), ..self }
+    }
+
+    /// Returns the number of segments, if only the device knows it.
+    pub(crate) fn segments(self) -> Option<DeviceSlice<'a, u64>> {
+        self.segments
+    }
+
+    /// Returns the offsets in the form in which kernels read them. There is at least one.
+    pub(crate) fn open(self, stream: &Stream) -> Result<SegmentOffsets<O>, Error> {
+        expect_offsets(self.len())?;
+        let limit = match self.segments {
+            Some(segments) => Limit::new(segments.raw_view(stream)?),
+            None => Limit::NONE,
+        };
+        Ok(SegmentOffsets::new(self.slice.raw_view(stream)?, limit))
+    }
+
+    /// Returns the number of offsets: one more than segments. If only the device knows that, the most that it can be.
     pub(crate) fn len(self) -> usize {
         self.slice.len()
     }
@@ -93,7 +137,11 @@ impl<'a, O: Pod> Offsets<'a, O> {
 
 impl<O> fmt::Debug for Offsets<'_, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Offsets").field("slice", &self.slice).field("trust", &self.trust).finish()
+        f.debug_struct("Offsets")
+            .field("slice", &self.slice)
+            .field("segments", &self.segments)
+            .field("trust", &self.trust)
+            .finish()
     }
 }
 

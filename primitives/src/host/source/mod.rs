@@ -56,7 +56,7 @@ use crate::input::{MAX_LEAVES, SourceArg};
 use crate::key::{CodeOf, FromCode, KeyOf, RadixKey};
 use crate::map::{Map, Map2, Map3, Map4};
 use crate::operator::{Record, operator};
-use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Global, Stream, expect_len};
+use crate::{DeviceSlice, DeviceSliceMut, DeviceValue, Error, Global, Offsets, Stream, expect_len};
 use bytemuck::{Pod, Zeroable};
 use core::marker::PhantomData;
 
@@ -547,6 +547,20 @@ impl<'a, T: Pod, S: Source<'a, T>> Source<'a, T> for Counted<'a, S> {
         let mut parts = self.source.into_parts()?;
         parts.reads.counted = only_one(parts.reads.counted, self.count)?;
         Ok(parts)
+    }
+}
+
+impl<'a, O: Pod, S: Into<DeviceSlice<'a, O>>> core::convert::From<Counted<'a, S>> for Offsets<'a, O> {
+    /// The [checked](Offsets::checked) offsets of the first segments, as many as the device says.
+    fn from(counted: Counted<'a, S>) -> Self {
+        Self::checked(counted.source).counted(counted.count)
+    }
+}
+
+impl<'a, O: Pod> core::convert::From<Counted<'a, Self>> for Offsets<'a, O> {
+    /// The offsets of the first segments, as many as the device says.
+    fn from(counted: Counted<'a, Self>) -> Self {
+        counted.source.counted(counted.count)
     }
 }
 

@@ -7,9 +7,10 @@ use super::shape::Shape;
 use crate::arch::warp::{FULL, LANES, ballot, lane_id, shuffle_idx};
 use crate::arch::{Order, Rmw, Scope, thread};
 use crate::form::kernel;
+use crate::input::{Count, SegmentOffsets};
 use crate::operator::Record;
 use crate::shape::is_for_use;
-use crate::view::{Global, GlobalMut};
+use crate::view::GlobalMut;
 use bytemuck::{Pod, Zeroable};
 
 /// The threads per block that processes offsets.
@@ -29,6 +30,8 @@ pub(crate) mod status {
     pub const PIECES: usize = 1;
     /// One more than the pass that found that the comparator is not an order; 0 if none has.
     pub const BROKEN_PASS: usize = 2;
+    /// The number of items.
+    pub const ITEMS: usize = 3;
     /// The number of status words.
     pub const WORDS: usize = 4;
 }
@@ -47,13 +50,14 @@ pub struct Edge {
 ///
 /// Edge `t` lies at `t * stride`, or at the next offset if that is at most `SLACK` away, so short segments are never
 /// cut. Every edge lies between exactly one pair of adjacent offsets, and the thread of that pair writes it; no search
-/// is needed. The kernel also checks the offsets and computes the number of pieces of each segment.
+/// is needed. The kernel also checks the offsets and computes the number of pieces of each segment. If only the device
+/// knows the number of items, the tiles beyond the last segment are empty.
 ///
 /// Reads 4 bytes per segment.
 ///
 /// # Safety
 /// The launch has at least one block per 1024 (`CUT_TILE`) of `offsets.len() + 1`, and there are fewer than 2^32
-/// offsets. `edges` has one element more than there are tiles of `len` items. `status` has four words
+/// offsets. `edges` has one element more than there are tiles of the most items that there can be. `status` has four words
 /// (`status::WORDS`), which are zero. While the kernel runs, nothing writes the offsets, and nothing else uses the
 /// other buffers.
 #[kernel(
@@ -63,12 +67,13 @@ pub struct Edge {
     native = crate::segmented_sort::native::cut_segments
 )]
 pub unsafe fn cut_segments<const THREADS: u32, const ITEMS: usize, const SLACK: u32>(
-    offsets: Global<u32>,
+    offsets: SegmentOffsets<u32>,
     edges: GlobalMut<Edge>,
     status: GlobalMut<u32>,
-    len: u32,
+    items: Count,
 ) {
     let shape = Shape::<THREADS, ITEMS, SLACK>;
+    let (offsets, len) = (offsets.get(), items.get() as u32);
     let count = offsets.len();
     // With decreasing offsets, several threads may write the same edge; this is detected and reported later. Atomic
     // stores of whole words avoid a data race.
@@ -78,6 +83,9 @@ pub unsafe fn cut_segments<const THREADS: u32, const ITEMS: usize, const SLACK: 
         words.atomic_store(tile as usize, word, Scope::Gpu, Order::Relaxed);
     };
     let start = thread::block_idx_x() as usize * CUT_TILE + thread::thread_idx_x() as usize;
+    if start == 0 {
+        status.atomic_store(status::ITEMS, len, Scope::Gpu, Order::Relaxed);
+    }
     let mut before = [0; CUT_ROWS];
     let mut here = [0; CUT_ROWS];
     for row in 0..CUT_ROWS {
@@ -97,7 +105,7 @@ pub unsafe fn cut_segments<const THREADS: u32, const ITEMS: usize, const SLACK: 
                 status.atomic_rmw(Rmw::Max, status::BAD_OFFSET, !(i as u32), Scope::Gpu, Order::Relaxed);
             } else {
                 from = if i == 0 { 0 } else { shape.nominal_tile(before) + 1 };
-                to = if i < count { shape.nominal_tile(here) } else { shape.tiles(len) };
+                to = if i < count { shape.nominal_tile(here) } else { shape.tiles(items.most() as u32) };
                 let pieces = shape.pieces(before, here);
                 if i > 0 && pieces > 1 {
                     status.atomic_rmw(Rmw::Max, status::PIECES, pieces, Scope::Gpu, Order::Relaxed);

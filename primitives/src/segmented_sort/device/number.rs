@@ -2,6 +2,7 @@
 
 use crate::arch::thread;
 use crate::form::kernel;
+use crate::input::SegmentOffsets;
 use crate::view::{Global, GlobalMut};
 
 /// The threads per block.
@@ -21,13 +22,14 @@ pub(crate) const NUMBER_TILE: usize = THREADS as usize * ITEMS;
 /// The launch has one block per [`NUMBER_TILE`] items. While the kernel runs, nothing writes the offsets, and nothing else
 /// uses the output.
 #[kernel(listed, threads = THREADS, native = crate::segmented_sort::native::number_items)]
-pub unsafe fn number_items(offsets: Global<u32>, output: GlobalMut<u32>) {
+pub unsafe fn number_items(offsets: SegmentOffsets<u32>, output: GlobalMut<u32>) {
     let thread = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
     let mut at = thread * ITEMS;
     let end = (at + ITEMS).min(output.len());
     if at >= end {
         return;
     }
+    let offsets = offsets.get();
     let mut passed = passed_by(offsets, 0, at);
     while at < end {
         if passed < offsets.len() && offsets.get(passed) as usize <= at {

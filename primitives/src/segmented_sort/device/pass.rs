@@ -12,6 +12,7 @@ use crate::arch::warp::{LANES, lane_id, warp_id};
 use crate::arch::{Order, Rmw, Scope, thread};
 use crate::compare::KeyOrder;
 use crate::form::kernel;
+use crate::input::SegmentOffsets;
 use crate::shape::is_for_use;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
@@ -67,7 +68,7 @@ pub unsafe fn merge_segments<
     const ITEMS: usize,
     const SLACK: u32,
 >(
-    offsets: Global<u32>,
+    offsets: SegmentOffsets<u32>,
     edges: Global<Edge>,
     status: GlobalMut<u32>,
     keys: GlobalMut<K>,
@@ -97,7 +98,7 @@ pub unsafe fn merge_segments<
     let outgoing = thread::block_idx_x() >= tiles;
     let tile = if outgoing { thread::block_idx_x() - tiles } else { thread::block_idx_x() };
     let edge = edges.get(tile as usize + usize::from(outgoing));
-    let Some(segment) = Crossing::at(shape, offsets, items, edge) else { return };
+    let Some(segment) = Crossing::at(shape, offsets.get(), items, edge) else { return };
     let first_tile = shape.nominal_tile(segment.start);
     if outgoing && first_tile != tile {
         return;

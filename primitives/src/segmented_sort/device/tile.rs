@@ -15,7 +15,7 @@ use crate::arch::warp::{FULL, LANES, any, ballot, lane_id};
 use crate::arch::{Rmw, thread};
 use crate::compare::KeyOrder;
 use crate::form::kernel;
-use crate::input::Prefix;
+use crate::input::{Prefix, SegmentOffsets};
 use crate::shape::is_for_use;
 use crate::view::{Global, GlobalMut, SharedMemory, shared_bytes};
 use bytemuck::Pod;
@@ -80,7 +80,7 @@ pub unsafe fn sort_segments<
     const ITEMS: usize,
     const SLACK: u32,
 >(
-    offsets: Global<u32>,
+    offsets: SegmentOffsets<u32>,
     edges: Global<Edge>,
     input_keys: Prefix<K>,
     input_values: Global<V>,
@@ -92,7 +92,7 @@ pub unsafe fn sort_segments<
 ) {
     const { assert!(THREADS as usize * ITEMS + 32 <= 32 * HEAD_WORDS, "the head bits have 64 words") };
     const { assert!(ITEMS < 32 && (SLACK as usize) < THREADS as usize * ITEMS / 2) };
-    let input_keys = input_keys.get();
+    let (offsets, input_keys) = (offsets.get(), input_keys.get());
     let shape = Shape::<THREADS, ITEMS, SLACK>;
     let mut memory = SharedMemory::new();
     let capacity = THREADS as usize * ITEMS;

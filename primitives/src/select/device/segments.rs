@@ -5,6 +5,7 @@ use crate::arch::thread;
 use crate::arch::warp::{LANES, lane_id};
 use crate::arch::{Order, Rmw, Scope};
 use crate::form::{Buffer, Holes, Param, kernel};
+use crate::input::SegmentOffsets;
 use crate::sealed::Sealed;
 use crate::view::{Global, GlobalMut};
 use bytemuck::Pod;
@@ -156,8 +157,14 @@ impl<K, F: Keep<K>> Keep<K> for Within<F> {
 /// The launch has at least one thread per offset. `range` has two elements, `invalid` has one. While the kernel runs,
 /// nothing writes the offsets, and nothing else uses the other buffers.
 #[kernel(listed, threads = THREADS, native = crate::select::native::check_offsets)]
-pub unsafe fn check_offsets<O: Offset>(offsets: Global<O>, len: u64, range: GlobalMut<u64>, invalid: GlobalMut<u64>) {
+pub unsafe fn check_offsets<O: Offset>(
+    offsets: SegmentOffsets<O>,
+    len: u64,
+    range: GlobalMut<u64>,
+    invalid: GlobalMut<u64>,
+) {
     let i = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
+    let offsets = offsets.get();
     if i < offsets.len() {
         let offset = offsets.get(i).into();
         let previous = if i > 0 { offsets.get(i - 1).into() } else { 0 };
@@ -185,15 +192,16 @@ pub struct NoteShape {
 
 /// Computes the new offset of each segment: the number of items kept before the old one.
 ///
-/// Reads the notes of one row and lane per offset, 20 bytes. Offsets beyond the `len` items count as `len`.
+/// Reads the notes of one row and lane per offset, 20 bytes. Offsets beyond the `len` items count as `len`. If only the device
+/// knows the number of segments, the outputs beyond their offsets are the number of all items kept: these segments are empty.
 ///
 /// # Safety
-/// The launch has at least one thread per offset, and `output` is as long as `offsets`. `flags`, `lanes`, `rows` and
+/// The launch has at least one thread per output, and `output` is as long as all `offsets`. `flags`, `lanes`, `rows` and
 /// the one element of `count` are what [`SelectTiles`](crate::select::SelectTiles) of this shape has written about `len` items,
 /// with [`Within`]. While the kernel runs, nothing else uses the output, and nothing writes the other buffers.
 #[kernel(listed, threads = THREADS, native = crate::select::native::move_offsets)]
 pub unsafe fn move_offsets<O: Offset>(
-    offsets: Global<O>,
+    offsets: SegmentOffsets<O>,
     output: GlobalMut<O>,
     len: u64,
     shape: NoteShape,
@@ -203,8 +211,9 @@ pub unsafe fn move_offsets<O: Offset>(
     count: Global<u64>,
 ) {
     let i = thread::block_idx_x() as usize * THREADS as usize + thread::thread_idx_x() as usize;
-    if i < offsets.len() {
-        let offset = offsets.get(i).into();
+    if i < output.len() {
+        let offsets = offsets.get();
+        let offset = if i < offsets.len() { offsets.get(i).into() } else { len };
         let kept = if offset >= len {
             count.get(0)
         } else {

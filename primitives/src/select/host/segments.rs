@@ -20,7 +20,8 @@ use bytemuck::Pod;
 ///
 /// Segment `s` is `input[offsets[s]..offsets[s + 1]]`. Its kept items become `output[new[s]..new[s + 1]]`. Items before
 /// the first offset and after the last one belong to no segment and are dropped. `output` has at least as many elements
-/// as `input`. Elements after the last segment are not changed.
+/// as `input`. Elements after the last segment are not changed. If only the device knows how many segments there are, the offsets
+/// are [counted](crate::source::counted) by this number, and new offsets beyond it are those of empty segments.
 ///
 /// Waits for the stream: the offsets are checked on the device before anything is written. With [`Offsets::unchecked`] it
 /// does not wait. If that promise is broken, the contents of the output and the new offsets are unspecified, although no
@@ -56,7 +57,7 @@ pub fn segmented<'a, 'b, 'c, T: Pod, O: Offset, P: Predicate<T>>(
     let _span = crate::span!(stream, "select::segmented", offsets.len());
     let items = key_operands(stream, input.into(), output.into())?;
     let keep = HolePredicate::of::<T, P>(predicate);
-    Ok(by_segments(stream, items, offsets.as_slice().into(), keep, offsets.trust())?.into_typed())
+    Ok(by_segments(stream, items, AnyOffsets::of(offsets), keep)?.into_typed())
 }
 
 /// [`segmented`] for pairs whose keys pass.
@@ -76,24 +77,37 @@ pub fn segmented_pairs<'a, 'b, 'c, 'd, 'e, K: Pod, V: Pod, O: Offset, P: Predica
     let (keys, values, to_keys, to_values) = (input.0.into(), input.1.into(), output.0.into(), output.1.into());
     let items = pair_operands(stream, (keys.into(), values.into()), (to_keys.into(), to_values.into()))?;
     let keep = HolePredicate::of::<K, P>(predicate);
-    Ok(by_segments(stream, items, offsets.as_slice().into(), keep, offsets.trust())?.into_typed())
+    Ok(by_segments(stream, items, AnyOffsets::of(offsets), keep)?.into_typed())
 }
 
-fn by_segments(
-    stream: &Stream,
-    items: Items,
-    offsets: AnySlice<'_>,
-    keep: HolePredicate,
-    trust: Trust,
-) -> Result<AnyVec, Error> {
-    let bounds = Bounds::new(stream, offsets, items.0.keys.len(), trust)?;
+fn by_segments(stream: &Stream, items: Items, offsets: AnyOffsets<'_>, keep: HolePredicate) -> Result<AnyVec, Error> {
+    let bounds = Bounds::new(stream, offsets, items.0.keys.len())?;
     by_predicate(stream, items, keep, Segments { bounds: &bounds })
+}
+
+/// [`Offsets`] whose type is known by its size alone.
+#[derive(Clone, Copy)]
+struct AnyOffsets<'a> {
+    slice: AnySlice<'a>,
+    segments: Option<DeviceSlice<'a, u64>>,
+    trust: Trust,
+}
+
+impl<'a> AnyOffsets<'a> {
+    fn of<O: Offset>(offsets: Offsets<'a, O>) -> Self {
+        Self { slice: offsets.as_slice().into(), segments: offsets.segments(), trust: offsets.trust() }
+    }
+
+    /// Returns the offsets as a type of their size.
+    fn typed<O: Offset>(self) -> Offsets<'a, O> {
+        Offsets::promised(self.slice.typed().expect("offsets are aligned")).counted(self.segments)
+    }
 }
 
 /// Offsets that the device has checked, or will check.
 struct Bounds<'a> {
     stream: &'a Stream,
-    offsets: AnySlice<'a>,
+    offsets: AnyOffsets<'a>,
     /// The first and the last offset, clamped to the items.
     range: DeviceVec<u64>,
     /// The number of items.
@@ -103,28 +117,33 @@ struct Bounds<'a> {
 /// Evaluates an expression with offsets in their type.
 macro_rules! typed {
     ($offsets:expr, |$typed:ident: $name:ident| $body:expr) => {
-        number!($offsets.size() => $name, {
-            let $typed = $offsets.typed::<$name>().expect("offsets are aligned");
+        number!($offsets.slice.size() => $name, {
+            let $typed = $offsets.typed::<$name>();
             $body
         })
     };
 }
 
 impl<'a> Bounds<'a> {
-    fn new(stream: &'a Stream, offsets: AnySlice<'a>, len: usize, trust: Trust) -> Result<Self, Error> {
-        expect_offsets(offsets.len())?;
+    fn new(stream: &'a Stream, offsets: AnyOffsets<'a>, len: usize) -> Result<Self, Error> {
+        expect_offsets(offsets.slice.len())?;
         let mut range = stream.uninit::<u64>(2)?;
         let mut invalid = DeviceValue::new(stream, u64::MAX)?;
         let (range_view, invalid_view) = (range.raw_view_mut(stream)?, invalid.as_mut_slice().raw_view_mut(stream)?);
         typed!(offsets, |offsets: O| {
-            let kernel = CheckOffsets::<O>::new(offsets.raw_view(stream)?, len as u64, range_view, invalid_view);
+            let kernel = CheckOffsets::<O>::new(offsets.open(stream)?, len as u64, range_view, invalid_view);
             // SAFETY: one thread per offset.
             unsafe { stream.launch(kernel, offsets.len().div_ceil(THREADS as usize))? };
         });
-        if trust == Trust::Check {
+        if offsets.trust == Trust::Check {
             let invalid = invalid.get(stream)?;
             if invalid != u64::MAX {
-                return Err(typed!(offsets, |offsets: O| invalid_offset(stream, offsets, invalid as usize, len)));
+                return Err(typed!(offsets, |offsets: O| invalid_offset(
+                    stream,
+                    offsets.as_slice(),
+                    invalid as usize,
+                    len
+                )));
             }
         }
         Ok(Self { stream, offsets, range, len })
@@ -151,7 +170,7 @@ impl Segments<'_> {
         typed!(offsets, |offsets: O| {
             let mut output = output.as_mut_slice().typed::<O>().expect("the new offsets have the type of the old ones");
             let kernel = MoveOffsets::new(
-                offsets.raw_view(stream)?,
+                offsets.open(stream)?,
                 output.raw_view_mut(stream)?,
                 len as u64,
                 notes.shape,
@@ -173,7 +192,7 @@ impl Segments<'_> {
         test: F,
     ) -> Result<AnyVec, Error> {
         let Bounds { stream, range, len, offsets } = self.bounds;
-        let mut moved = AnyVec::uninit(stream, offsets.size(), offsets.len())?;
+        let mut moved = AnyVec::uninit(stream, offsets.slice.size(), offsets.slice.len())?;
         let runs = len.div_ceil(BLOCK as usize * VEC * ROWS) * (BLOCK / LANES) as usize;
         let mut notes = Notes {
             shape: NoteShape { vec: VEC as u32, rows: ROWS as u32 },
@@ -233,7 +252,7 @@ pub fn segmented_shaped<
 ) -> Result<DeviceVec<O>, Error> {
     let items = key_operands(stream, input.into(), output.into())?;
     let (from, to) = (items.0.as_types::<T, ()>(), items.1.as_types());
-    let bounds = Bounds::new(stream, offsets.as_slice().into(), from.keys.len(), offsets.trust())?;
+    let bounds = Bounds::new(stream, AnyOffsets::of(offsets), from.keys.len())?;
     let test = HolePredicate::of::<T, P>(predicate);
     Ok(Segments { bounds: &bounds }.run::<T, (), HolePredicate, BLOCK, VEC, ROWS>(from, to, test)?.into_typed())
 }
