@@ -42,6 +42,8 @@
 //! assert_eq!(tokens.to_vec(&stream)?, [1, 0, 0, 2]);
 //! # Ok::<(), Error>(())
 //! ```
+//!
+//! [`RowCounts`] are for rows of which the device says how many elements are wanted, another number of each.
 
 // Unrolled loops index register arrays by their counters; iterators would force the arrays into memory.
 #![allow(clippy::needless_range_loop)]
@@ -54,4 +56,4 @@ pub(crate) mod native;
 
 pub use device::code::Position;
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::{Output, Rows, largest, segmented_largest, segmented_smallest, smallest};
+pub use host::{Output, RowCounts, Rows, largest, segmented_largest, segmented_smallest, smallest};

@@ -257,3 +257,122 @@ pub fn sifted_row_sources(device: &Device) {
         }
     }
 }
+
+/// Wants another number of each row, and checks both ends. The numbers may be above `most`.
+fn check_counts<K: RadixKey<Code: ShortCode> + Debug>(
+    stream: &Stream,
+    host: &[K],
+    lens: &[usize],
+    counts: &[u32],
+    most: usize,
+) {
+    let (input, wanted) = (stream.upload(host).unwrap(), stream.upload(counts).unwrap());
+    let ends = lens.iter().scan(0, |end, len| {
+        *end += *len as u32;
+        Some(*end)
+    });
+    let offsets: Vec<u32> = std::iter::once(0).chain(ends).collect();
+    let device_offsets = stream.upload(&offsets).unwrap();
+    let (rows, k) = (Rows::at(&device_offsets), RowCounts::each(&wanted, most));
+    for smallest in [false, true] {
+        let mut keys = stream.zeroed::<K>(most * lens.len()).unwrap();
+        let mut positions = stream.zeroed::<u32>(most * lens.len()).unwrap();
+        if smallest {
+            top_k::segmented_smallest(stream, &input, rows, k, (&mut keys, &mut positions)).unwrap();
+        } else {
+            top_k::segmented_largest(stream, &input, rows, k, (&mut keys, &mut positions)).unwrap();
+        }
+        let mut keys_alone = stream.zeroed::<K>(most * lens.len()).unwrap();
+        if smallest {
+            top_k::segmented_smallest(stream, &input, rows, k, &mut keys_alone).unwrap();
+        } else {
+            top_k::segmented_largest(stream, &input, rows, k, &mut keys_alone).unwrap();
+        }
+        let (keys, positions) = (keys.to_vec(stream).unwrap(), positions.to_vec(stream).unwrap());
+        assert_same(&bytes(&keys), &bytes(&keys_alone.to_vec(stream).unwrap()), "keys alone");
+        for (row, (&start, &len)) in offsets.iter().zip(lens).enumerate() {
+            let here = &host[start as usize..start as usize + len];
+            let order = expected(here, most.min(counts[row] as usize), smallest);
+            let mut expected_positions: Vec<u32> = order.iter().map(|&at| at as u32).collect();
+            let mut expected_keys: Vec<K> = order.iter().map(|&at| here[at]).collect();
+            expected_positions.resize(most, u32::NONE);
+            expected_keys.resize(most, K::zeroed());
+            let about = format!("{} (at most {most}) of {len} in row {row}, smallest: {smallest}", counts[row]);
+            assert_same(&positions[row * most..(row + 1) * most], &expected_positions, &about);
+            assert_same(&bytes(&keys[row * most..(row + 1) * most]), &bytes(&expected_keys), &about);
+        }
+    }
+}
+
+pub fn small_counts_of_rows(device: &Device) {
+    let stream = device.stream().unwrap();
+    check_counts(&stream, &numbers(70, 50), &[50], &[7], 9);
+    let lens = [10, 0, 33, 32, 5, 64, 100, 31];
+    let host = numbers(71, lens.iter().sum());
+    check_counts(&stream, &host, &lens, &[0, 3, 33, 1, 5, 40, u32::MAX, 30], 33);
+    check_counts(&stream, &host, &lens, &[0; 8], 4);
+    check_counts(&stream, &host, &lens, &[1; 8], 1);
+    // Zeros are wanted elements, too, and differ from places of none.
+    check_counts(&stream, &[0u32; 275], &lens, &[2, 0, 5, 6, 6, 1, 4, 6], 6);
+    let signed: Vec<i16> = host.iter().map(|&x| x as i16).collect();
+    check_counts(&stream, &signed, &lens, &[2, 0, 5, 6, 9, 1, 4, 6], 6);
+    let addresses: Vec<Address> = host.iter().map(|&x| Address::new(u64::from(x % 2), x % 3, x)).collect();
+    check_counts(&stream, &addresses, &lens, &[2, 0, 5, 6, 9, 1, 4, 6], 6);
+
+    // Nothing is written if there is not a number for each row.
+    let input = stream.upload(&[3u32, 1, 2, 5]).unwrap();
+    let short = stream.upload(&[1u32]).unwrap();
+    let (mut keys, mut positions) = (stream.zeroed::<u32>(4).unwrap(), stream.zeroed::<u32>(4).unwrap());
+    let k = RowCounts::each(&short, 2);
+    let result = top_k::segmented_largest(&stream, &input, Rows::of_len(2), k, (&mut keys, &mut positions));
+    assert!(matches!(result, Err(Error::LengthMismatch { expected: 2, found: 1, .. })), "{result:?}");
+    assert_eq!((keys.to_vec(&stream).unwrap(), positions.to_vec(&stream).unwrap()), (vec![0; 4], vec![0; 4]));
+}
+
+/// Rows of one block, around the edges of tiles; and more than a block orders in shared memory.
+pub fn counts_of_rows_of_one_block(device: &Device) {
+    let stream = device.stream().unwrap();
+    let lens = [TILE - 1, TILE, TILE + 1, 70];
+    let host = numbers(72, lens.iter().sum());
+    check_counts(&stream, &host, &lens, &[49, 50, 51, 1], 50);
+    let most = if is_checked(device) { 600 } else { 700 };
+    let wide: Vec<u128> = random(73).take(3 * (most + 9)).map(|x| u128::from(x) << 40).collect();
+    check_counts(&stream, &wide, &[most + 9; 3], &[most as u32, 0, 511], most);
+}
+
+/// Rows that many blocks read, and such whose list is of no use.
+pub fn counts_of_sifted_rows(device: &Device) {
+    let stream = device.stream().unwrap();
+    let equal = std::iter::repeat_n(7, LONG_ROW);
+    let host: Vec<u32> = numbers(74, 2 * LONG_ROW).into_iter().chain(equal.clone()).chain(equal).collect();
+    check_counts(&stream, &host, &[LONG_ROW; 4], &[64, 0, 33, 0], 64);
+    if !is_checked(device) {
+        check_counts(&stream, &host, &[LONG_ROW; 4], &[1, 255, 300, 2], 256);
+    }
+}
+
+/// Each launch of a graph reads the numbers that are there then.
+pub fn counts_in_a_graph(device: &Device) {
+    let stream = device.stream().unwrap();
+    let host = numbers(75, 1000);
+    let input = stream.upload(&host).unwrap();
+    let mut wanted = stream.upload(&[0u32, 0]).unwrap();
+    let (mut keys, mut positions) = (stream.uninit::<u32>(20).unwrap(), stream.uninit::<u32>(20).unwrap());
+    let record = |stream: &Stream| {
+        let k = RowCounts::each(&wanted, 10);
+        top_k::segmented_largest(stream, &input, Rows::of_len(500), k, (&mut keys, &mut positions))
+    };
+    let (mut graph, ()) = stream.capture(record).unwrap();
+    for counts in [[3, 10], [0, 1], [11, 9]] {
+        wanted.copy_from_host(&stream, &counts).unwrap();
+        // SAFETY: the input, the numbers and the outputs are still there.
+        unsafe { graph.launch(&stream).unwrap() };
+        let found = positions.to_vec(&stream).unwrap();
+        for (row, &count) in counts.iter().enumerate() {
+            let order = expected(&host[row * 500..(row + 1) * 500], 10.min(count as usize), false);
+            let mut best: Vec<u32> = order.iter().map(|&at| at as u32).collect();
+            best.resize(10, u32::NONE);
+            assert_eq!(found[row * 10..(row + 1) * 10], best, "row {row}, {counts:?}");
+        }
+    }
+}

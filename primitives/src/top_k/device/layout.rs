@@ -1,4 +1,4 @@
-//! Where the rows of an input are.
+//! Where the rows of an input are, and how many elements of each are wanted.
 
 use crate::form::{Buffer, Param};
 use crate::view::Global;
@@ -50,6 +50,66 @@ impl RowLayout {
             Row::between(row * row_len, (row + 1) * row_len, all)
         } else {
             Row::between(self.starts.get(row) as usize, self.starts.get(row + 1) as usize, all)
+        }
+    }
+}
+
+/// How many elements of each row are wanted: the same number of all rows, or a number for each. It is a kernel argument.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// The most elements of a row. All rows have room for so many results.
+    most: u64,
+    /// The number for each row. Empty if it is the most for all.
+    each: Global<u32>,
+}
+
+// SAFETY: `repr(C)`, plain data and a `Param`.
+unsafe impl Param for Wanted {
+    fn buffers(&self, _: &'static str, visit: &mut dyn FnMut(&'static str, Buffer)) {
+        self.each.buffers("wanted", visit);
+    }
+}
+
+impl Wanted {
+    /// Returns the results that a row has room for.
+    #[inline(always)]
+    pub(crate) fn most(self) -> usize {
+        self.most as usize
+    }
+
+    /// Returns how many elements of a row are wanted.
+    ///
+    /// # Safety
+    /// There is a number for this row, and nothing writes it.
+    #[inline(always)]
+    #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+    pub(crate) unsafe fn of(self, row: usize) -> usize {
+        if self.each.is_empty() { self.most() } else { self.most().min(self.each.get(row) as usize) }
+    }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl Wanted {
+    /// The same number of all rows.
+    pub(crate) fn all(most: usize) -> Self {
+        Self { most: most as u64, each: Global::empty() }
+    }
+
+    /// A number for each row. Larger ones than `most` count as this.
+    pub(crate) fn each(each: Global<u32>, most: usize) -> Self {
+        Self { most: most as u64, each }
+    }
+
+    /// [`of`](Self::of) for a native body.
+    ///
+    /// # Safety
+    /// Same as [`of`](Self::of).
+    pub(crate) unsafe fn of_natively(self, row: usize) -> usize {
+        // SAFETY: nothing writes the numbers.
+        match unsafe { self.each.as_slice() } {
+            [] => self.most(),
+            each => self.most().min(each[row] as usize),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::code::{Coding, Position};
 use super::histogram::{Cutoff, Histogram};
+use super::layout::Wanted;
 use super::sift::Sifted;
 use super::tile::Candidates;
 use crate::arch::thread;
@@ -214,14 +215,14 @@ impl<C: ShortCode, P: Position> SharedCandidates<C, P> {
 /// under a profiler on an H200.
 ///
 /// # Safety
-/// The launch has one block per row, and `PER` is [`per_thread`]. There are `wanted` positions per row, 1 to [`orderable`], and as
-/// many selected numbers; numbers have `bits` bits. Earlier launches have finished the lists of at most [`listable`] candidates,
+/// The launch has one block per row, and `PER` is [`per_thread`]. There are as many positions per row as are wanted at most, 1 to
+/// [`orderable`], and as many selected numbers; numbers have `bits` bits. Earlier launches have finished the lists of at most [`listable`] candidates,
 /// and have selected the numbers of those that are not enough. While the kernel runs, nothing else uses the buffers.
 // One block per multiprocessor tells the assembler not to save registers.
 #[kernel(listed = super::instances::ORDER_BEST_PTX, threads = THREADS, shared = shared::<C>(), min_blocks = 1, native = crate::top_k::native::digits::order_best)]
 pub unsafe fn order_best<C: ShortCode, P: Position, const PER: usize>(
     bits: u32,
-    wanted: u64,
+    wanted: Wanted,
     sifted: Sifted,
     candidates: Candidates<C, P>,
     selected: Candidates<C, P>,
@@ -230,12 +231,12 @@ pub unsafe fn order_best<C: ShortCode, P: Position, const PER: usize>(
     keys: NumberKeys,
 ) {
     let (own, row) = (thread::thread_idx_x() as usize, thread::block_idx_x() as usize);
-    let wanted = wanted as usize;
-    let (positions, selected) = (positions.slice(row * wanted, wanted), selected.row(row, wanted));
+    let (room_of_row, wanted) = (wanted.most(), wanted.of(row));
+    let (positions, selected) = (positions.slice(row * room_of_row, room_of_row), selected.row(row, room_of_row));
     let (sifted, candidates) = (sifted.row(row), candidates.row(row, sifted.room()));
     let from_list = sifted.is_enough();
     let list = if from_list { candidates } else { selected };
-    let len = if from_list { sifted.kept() as usize } else { wanted };
+    let len = if wanted == 0 || !from_list { wanted } else { sifted.kept() as usize };
 
     let mut memory = SharedMemory::new();
     let filled = memory.take::<u32>(1);
@@ -293,11 +294,11 @@ pub unsafe fn order_best<C: ShortCode, P: Position, const PER: usize>(
     }
     let best = best.min(wanted);
     let mut at = own;
-    while at < wanted {
+    while at < room_of_row {
         let position = if at < best { held.position(held.indices.get(at)) } else { P::NONE };
         positions.set(at, position);
         if position != P::NONE {
-            keys.set::<C>(row * wanted + at, coding.decode(held.codes.get(at)));
+            keys.set::<C>(row * room_of_row + at, coding.decode(held.codes.get(at)));
         }
         at += THREADS as usize;
     }

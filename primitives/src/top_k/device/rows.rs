@@ -3,7 +3,7 @@
 use super::code::{Coding, Digit, Position};
 use super::histogram::Histogram;
 use super::kernel::load_input;
-use super::layout::{Row, RowLayout};
+use super::layout::{Row, RowLayout, Wanted};
 use super::sift::Sifted;
 use super::tile::{Candidates, Counts, Marks, ROWS, run_len, striped};
 use crate::arch::thread;
@@ -81,7 +81,7 @@ impl<C: ShortCode> SharedRow<C> {
 /// than multiprocessors, the others are idle.
 ///
 /// # Safety
-/// The launch has one block per row. Rows have fewer than 2^32 - 1 elements. `selected` has `wanted` elements per row. If
+/// The launch has one block per row. Rows have fewer than 2^32 - 1 elements. `selected` has room for the most wanted elements per row. If
 /// the rows are sifted, earlier launches have finished their lists. While the kernel runs, nothing writes the inputs, and
 /// nothing else uses `selected`.
 // One block per multiprocessor tells the assembler not to save registers.
@@ -97,7 +97,7 @@ pub unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize, con
     coding: Coding,
     bits: u32,
     layout: RowLayout,
-    wanted: u64,
+    wanted: Wanted,
     selected: Candidates<C, u32>,
     sifted: Sifted,
 ) {
@@ -111,9 +111,9 @@ pub unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usize, con
         return;
     }
     let source = RowInput { input, coding, row: layout.row(row, input.count()) };
-    let per_row = wanted as usize;
+    let per_row = wanted.most();
     let selected = selected.row(row, per_row);
-    let wanted = per_row.min(source.row.len);
+    let wanted = wanted.of(row).min(source.row.len);
     let mut at = wanted + own;
     while at < per_row {
         selected.set(at, C::zeroed(), u32::NONE);

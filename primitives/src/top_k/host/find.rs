@@ -11,7 +11,7 @@ use crate::sort::ShortCode;
 use crate::top_k::device::code::{Coding, Digit, Position};
 use crate::top_k::device::histogram::BINS;
 use crate::top_k::device::kernel::{CountDigits, MIN_BLOCKS, Narrow, Step, WARPS, tile_len};
-use crate::top_k::device::layout::RowLayout;
+use crate::top_k::device::layout::{RowLayout, Wanted};
 use crate::top_k::device::order::{NumberKeys, OrderBest, listable, orderable, per_thread};
 use crate::top_k::device::sift::{BLOCK_MAXIMA, FindThreshold, MAX_MAXIMA, SIFT_BLOCKS, SampleMaxima, Sift, Sifted};
 use crate::top_k::device::tile::{Candidates, Counts, run_len};
@@ -98,7 +98,7 @@ impl<C: ShortCode, P: Position> Sieve<C, P> {
     ) -> Result<(), Error> {
         const { assert!(PER == per_thread::<C>()) };
         let SieveView { sifted, list } = self.view(stream)?;
-        let wanted = positions.len() as u64;
+        let wanted = Wanted::all(positions.len());
         let kernel = OrderBest::<C, P, PER>::new(self.bits, wanted, sifted, list, selected, positions, coding, keys);
         // SAFETY: one row; the caller wants so few, and has found them. The list is no longer than the block can hold.
         unsafe { stream.launch(kernel, 1) }

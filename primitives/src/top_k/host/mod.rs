@@ -7,7 +7,7 @@ pub(crate) mod output;
 mod rows;
 
 pub use output::Output;
-pub use rows::{Rows, segmented_largest, segmented_smallest};
+pub use rows::{RowCounts, Rows, segmented_largest, segmented_smallest};
 
 use super::device::code::{Coding, Position};
 use super::device::instances::{find_largest, gather_keys};

@@ -12,7 +12,7 @@ use crate::sort::{RadixKey, ShortCode};
 use crate::top_k::device::code::Coding;
 use crate::top_k::device::instances::select_rows;
 use crate::top_k::device::kernel::tile_len;
-use crate::top_k::device::layout::RowLayout;
+use crate::top_k::device::layout::{RowLayout, Wanted};
 use crate::top_k::device::order::{NumberKeys, OrderBest, listable, per_thread};
 use crate::top_k::device::rows::{SelectRows, room};
 use crate::top_k::device::sample_rows::{SampleRows, WARPS, run_len};
@@ -70,29 +70,77 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// How many elements of each row are wanted: the same number of all rows, which is a `usize`, or [a number](Self::each) for each.
+///
+/// ```
+/// use gpu_primitives::top_k::{self, RowCounts, Rows};
+/// use gpu_primitives::{Device, Error};
+///
+/// let stream = Device::default()?.stream()?;
+/// let logits = stream.upload(&[0.5f32, 2.0, -1.0, 3.5, 0.0, 3.5])?; // two rows of three
+/// let wanted = stream.upload(&[1u32, 2])?; // one of the first row, two of the second
+/// let (mut best, mut tokens) = (stream.zeroed::<f32>(4)?, stream.uninit::<u32>(4)?);
+/// top_k::segmented_largest(&stream, &logits, Rows::of_len(3), RowCounts::each(&wanted, 2), (&mut best, &mut tokens))?;
+/// assert_eq!(best.to_vec(&stream)?, [2.0, 0.0, 3.5, 3.5]); // the second place of the first row is not written
+/// assert_eq!(tokens.to_vec(&stream)?, [1, u32::MAX, 0, 2]); // and has no position
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct RowCounts<'a> {
+    most: usize,
+    each: Option<DeviceSlice<'a, u32>>,
+}
+
+impl<'a> RowCounts<'a> {
+    /// A number for each row, in memory of the device. Numbers above `most` count as `most`. All rows of the result have room for
+    /// `most` elements.
+    pub fn each(counts: impl Into<DeviceSlice<'a, u32>>, most: usize) -> Self {
+        Self { most, each: Some(counts.into()) }
+    }
+
+    /// Returns the numbers as kernels read them.
+    fn open(self, stream: &Stream) -> Result<Wanted, Error> {
+        Ok(match self.each {
+            Some(each) => Wanted::each(each.raw_view(stream)?, self.most),
+            None => Wanted::all(self.most),
+        })
+    }
+}
+
+impl From<usize> for RowCounts<'_> {
+    /// The same number of all rows.
+    fn from(most: usize) -> Self {
+        Self { most, each: None }
+    }
+}
+
 /// Writes the `k` largest elements of each row, the largest first, and their positions in the row. Does not wait.
 ///
 /// Row `i` of the result has the elements `i * k .. (i + 1) * k` of `keys` and `positions`. If a row has fewer than `k`
 /// elements, the positions after them are [`Position::NONE`](crate::top_k::Position::NONE), and the keys after them are not written.
+///
+/// `k` is a number, or [`RowCounts`]: a number for each row, with the most that it can be as `k`. What is not wanted of a row is as if
+/// the row had no more elements. A call takes as long as if the most were wanted of all rows.
 ///
 /// Rows of 2^13 elements and more, of which not more than 1024 are wanted (512 of 8 bytes, 256 of 16), are read by many blocks
 /// each, about 1.2 times. Of other rows, each is read by one block, twice or more: for a few rows of many millions of elements
 /// of which more are wanted, call [`largest`](super::largest) for each.
 ///
 /// # Errors
-/// [`Error::LengthMismatch`] if there are not `k` keys and positions per row, or the input does not consist of whole rows;
+/// [`Error::LengthMismatch`] if there are not `k` keys and positions per row, or one of the [`RowCounts`] per row, or the input does
+/// not consist of whole rows;
 /// [`Error::TooLong`] for rows of 2^32 - 1 elements or more; [`Error::OutOfMemory`]: nothing is written in these cases. Any
 /// launch error.
-pub fn segmented_largest<'a, 'b, K: RadixKey<Code: ShortCode>>(
+pub fn segmented_largest<'a, 'b, 'c, K: RadixKey<Code: ShortCode>>(
     stream: &Stream,
     input: impl Source<'a, K>,
     rows: Rows<'_>,
-    k: usize,
+    k: impl Into<RowCounts<'c>>,
     output: impl Output<'b, K, u32>,
 ) -> Result<(), Error> {
     let (input, output) = (Keys::new(input, false)?, AnyOutput::new(output));
     let _span = crate::span!(stream, "top_k::segmented_largest", input.len());
-    select_rows(stream, &input, rows, k, output)
+    select_rows(stream, &input, rows, k.into(), output)
 }
 
 /// Writes the `k` smallest elements of each row, the smallest first, and their positions in the row: see
@@ -100,27 +148,30 @@ pub fn segmented_largest<'a, 'b, K: RadixKey<Code: ShortCode>>(
 ///
 /// # Errors
 /// Same as [`segmented_largest`].
-pub fn segmented_smallest<'a, 'b, K: RadixKey<Code: ShortCode>>(
+pub fn segmented_smallest<'a, 'b, 'c, K: RadixKey<Code: ShortCode>>(
     stream: &Stream,
     input: impl Source<'a, K>,
     rows: Rows<'_>,
-    k: usize,
+    k: impl Into<RowCounts<'c>>,
     output: impl Output<'b, K, u32>,
 ) -> Result<(), Error> {
     let (input, output) = (Keys::new(input, true)?, AnyOutput::new(output));
     let _span = crate::span!(stream, "top_k::segmented_smallest", input.len());
-    select_rows(stream, &input, rows, k, output)
+    select_rows(stream, &input, rows, k.into(), output)
 }
 
 fn select_rows(
     stream: &Stream,
     input: &Keys<'_>,
     rows: Rows<'_>,
-    wanted: usize,
+    wanted: RowCounts<'_>,
     output: AnyOutput<'_>,
 ) -> Result<(), Error> {
-    let count = rows.count(input.len())?;
-    let all = count.saturating_mul(wanted);
+    let (count, per_row) = (rows.count(input.len())?, wanted.most);
+    let all = count.saturating_mul(per_row);
+    if let Some(each) = wanted.each {
+        expect_len("the numbers of wanted elements (one per row)", count, each.len())?;
+    }
     expect_len("the wanted elements of all rows", all, output.keys.len())?;
     output.expect_positions("the positions of the wanted elements")?;
     if all == 0 {
@@ -130,18 +181,18 @@ fn select_rows(
     let (mut keys, mut positions) = output.open(stream, 0)?;
     // Before anything is written: a view can be refused.
     let to_keys = keys.raw_view_mut(stream)?;
-    let (opened, layout) = (input.open(stream)?, rows.layout(stream)?);
+    let (opened, layout, wanted) = (input.open(stream)?, rows.layout(stream)?, wanted.open(stream)?);
     let to = positions.raw_view_mut(stream)?.as_type::<u32>();
     let has_keys = select_rows!(input.size => (C, VEC, PER), {
         let &Keys { coding, bits, .. } = input;
         let keys = input.number_keys(to_keys);
-        let find = FindRows { stream, len: input.len(), count, per_row: wanted, layout, coding, bits, keys };
+        let find = FindRows { stream, len: input.len(), count, per_row, wanted, layout, coding, bits, keys };
         find.run::<C, _, VEC, PER>(opened.fused(), to)?
     });
     if has_keys {
         return Ok(());
     }
-    gather(stream, opened.plain.fused(), to.as_const().into(), to_keys, wanted, layout)
+    gather(stream, opened.plain.fused(), to.as_const().into(), to_keys, per_row, layout)
 }
 
 /// A search for the largest numbers of rows, except for its input.
@@ -150,7 +201,9 @@ struct FindRows<'a> {
     len: usize,
     /// The number of rows.
     count: usize,
+    /// The most elements that are wanted of a row.
     per_row: usize,
+    wanted: Wanted,
     layout: RowLayout,
     coding: Coding,
     bits: u32,
@@ -212,7 +265,7 @@ impl FindRows<'_> {
         unsafe { stream.launch(kernel, count * blocks_per_row)? };
         self.select::<C, I, VEC>(input, selected, sifted)?;
         let keys = self.keys.unwrap_or(NumberKeys::none());
-        let kernel = OrderBest::<C, u32, PER>::new(bits, per_row as u64, sifted, lists, selected, to, coding, keys);
+        let kernel = OrderBest::<C, u32, PER>::new(bits, self.wanted, sifted, lists, selected, to, coding, keys);
         // SAFETY: one block per row, which can order so many. The lists are no longer than a block can hold.
         unsafe { stream.launch(kernel, count) }
     }
@@ -239,10 +292,9 @@ impl FindRows<'_> {
         selected: Candidates<C, u32>,
         sifted: Sifted,
     ) -> Result<(), Error> {
-        let &Self { coding, bits, layout, per_row, .. } = self;
-        let kernel =
-            SelectRows::<C, I, VEC, THREADS>::new(input, coding, bits, layout, per_row as u64, selected, sifted);
-        // SAFETY: one block per row, and as many selected numbers per row as are wanted.
+        let &Self { coding, bits, layout, wanted, .. } = self;
+        let kernel = SelectRows::<C, I, VEC, THREADS>::new(input, coding, bits, layout, wanted, selected, sifted);
+        // SAFETY: one block per row, and as many selected numbers per row as are wanted at most.
         unsafe { self.stream.launch(kernel, self.count) }
     }
 

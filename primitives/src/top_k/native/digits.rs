@@ -106,13 +106,14 @@ pub(crate) unsafe fn find_threshold<C: ShortCode>(kernel: FindThreshold<C>, _: T
 /// The contract of [`order_best`](crate::top_k::device::order::OrderBest).
 pub(crate) unsafe fn order_best<C: ShortCode, P: Position, const PER: usize>(kernel: OrderBest<C, P, PER>, team: Team) {
     let OrderBest { wanted, sifted, candidates, selected, positions, coding, keys, .. } = kernel;
-    let wanted = wanted as usize;
+    let room_of_row = wanted.most();
     let order_row = |row: usize| {
         // SAFETY: there are so many rows, and earlier launches have finished their lists and the selected numbers.
-        let (list, len) = unsafe {
+        let (list, len, wanted) = unsafe {
+            let wanted = wanted.of_natively(row);
             match sifted.row(row).enough_natively() {
-                Some(kept) => (candidates.row(row, sifted.room()), kept),
-                None => (selected.row(row, wanted), wanted),
+                Some(kept) => (candidates.row(row, sifted.room()), kept, wanted),
+                None => (selected.row(row, room_of_row), wanted, wanted),
             }
         };
         // SAFETY: nothing writes the list.
@@ -121,8 +122,8 @@ pub(crate) unsafe fn order_best<C: ShortCode, P: Position, const PER: usize>(ker
         let mut items =
             items.map(|(code, position)| (Reverse(u128::of_halves(code.halves())), position.index())).collect();
         order(&mut items, wanted);
-        for at in 0..wanted {
-            let place = row * wanted + at;
+        for at in 0..room_of_row {
+            let place = row * room_of_row + at;
             let position = items.get(at).map_or(P::NONE, |&(_, position)| P::of(position));
             // SAFETY: the position exists, and nothing else uses it.
             unsafe { positions.as_mut_ptr().add(place).write(position) };
@@ -135,7 +136,7 @@ pub(crate) unsafe fn order_best<C: ShortCode, P: Position, const PER: usize>(ker
         }
     };
     // SAFETY: the body captures arguments. Each call writes positions of its own.
-    unsafe { team.each(positions.len() / wanted, order_row) };
+    unsafe { team.each(positions.len() / room_of_row, order_row) };
 }
 
 /// Orders the `wanted` largest numbers, and drops the others. Of equal ones, the first comes first.
@@ -375,7 +376,7 @@ mod tests {
     use crate::input::SourceArg;
     use crate::top_k::device::code::Coding;
     use crate::top_k::device::kernel::tile_len;
-    use crate::top_k::device::layout::RowLayout;
+    use crate::top_k::device::layout::{RowLayout, Wanted};
     use crate::top_k::device::order::{NumberKeys, listable, orderable, per_thread};
     use crate::top_k::device::sift::Sifted;
     use crate::top_k::device::tile::{Candidates, Counts};
@@ -449,7 +450,7 @@ mod tests {
                     let to_keys = keys.raw_view_mut(stream).unwrap();
                     with_shape!(PER in 16 | 8 | 4 = per_thread::<C>(), {
                                            let kernel = OrderBest::<C, P, PER>::new(
-                    C::BITS, wanted as u64, sifted, candidates, selected, to, coding, NumberKeys::new(to_keys));
+                    C::BITS, Wanted::all(wanted), sifted, candidates, selected, to, coding, NumberKeys::new(to_keys));
                                            // SAFETY: one block, which can order so many.
                                            unsafe { stream.launch(kernel, 1).unwrap() };
                                        });

@@ -26,7 +26,7 @@ pub(super) unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usi
 ) {
     let SelectRows { input, coding, layout, wanted, selected, sifted, .. } = kernel;
     // SAFETY: nothing writes the length.
-    let (all, per_row) = (unsafe { input.count() }, wanted as usize);
+    let (all, room_of_row) = (unsafe { input.count() }, wanted.most());
     let select = |row: usize| {
         // SAFETY: there are so many rows. Earlier launches have finished their lists.
         let (Row { first, len }, is_enough) =
@@ -34,6 +34,8 @@ pub(super) unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usi
         if is_enough {
             return;
         }
+        // SAFETY: there are so many rows, and nothing writes what is wanted of them.
+        let wanted = unsafe { wanted.of_natively(row) };
         let mut room = Vec::new();
         // SAFETY: the elements exist, and nothing writes them.
         let elements = unsafe { input.elements(first, len, &mut room) };
@@ -42,22 +44,22 @@ pub(super) unsafe fn select_rows<C: ShortCode, I: Input<C::Repr>, const VEC: usi
         for (position, &key) in elements.iter().enumerate() {
             items.push((Reverse(coding.encode(key)), position as u32));
         }
-        if per_row < items.len() {
-            items.select_nth_unstable(per_row);
-            items.truncate(per_row);
+        if wanted < items.len() {
+            items.select_nth_unstable(wanted);
+            items.truncate(wanted);
         }
         items.sort_unstable();
-        items.resize(per_row, (Reverse(C::zeroed()), u32::NONE));
+        items.resize(room_of_row, (Reverse(C::zeroed()), u32::NONE));
         for (at, &(Reverse(code), position)) in items.iter().enumerate() {
-            // SAFETY: there is a place for each wanted element of each row, and no other row has it.
+            // SAFETY: each row has room for so many elements, and no other row has this place.
             unsafe {
-                selected.codes.as_mut_ptr().add(row * per_row + at).write(code);
-                selected.positions.as_mut_ptr().add(row * per_row + at).write(position);
+                selected.codes.as_mut_ptr().add(row * room_of_row + at).write(code);
+                selected.positions.as_mut_ptr().add(row * room_of_row + at).write(position);
             }
         }
     };
     // SAFETY: the body captures arguments. Each call writes places of its own.
-    unsafe { team.each(selected.positions.len() / per_row.max(1), select) };
+    unsafe { team.each(selected.positions.len() / room_of_row.max(1), select) };
 }
 
 /// # Safety
