@@ -7,8 +7,8 @@ use gpu_conformance::{assert_deterministic, cases, is_checked, is_gpu, run};
 use gpu_primitives::equality::{Equality, Same};
 use gpu_primitives::operator::{equality, map, monoid, predicate};
 use gpu_primitives::reduce::{self, Max, Min, Monoid, Sum};
-use gpu_primitives::source::{counted, map, map2};
-use gpu_primitives::{Device, Error, Stream, scan, select};
+use gpu_primitives::source::{Source, counted, map, map2, strided};
+use gpu_primitives::{Device, DeviceValue, Error, Stream, scan, select};
 use std::fmt::Debug;
 use std::process::ExitCode;
 
@@ -40,6 +40,9 @@ fn main() -> ExitCode {
         invalid_offsets_do_no_harm,
         wrong_lengths,
         in_a_graph,
+        rows,
+        rows_of_a_part_of_a_matrix,
+        rows_of_wrong_lengths,
     ])
 }
 
@@ -549,4 +552,96 @@ fn in_a_graph(device: &Device) {
     assert_same(&scanned.to_vec(&stream).unwrap(), &oracle(&values, is_head, Sum, 0).1, "scan by key");
     let sum = |part: &[u32]| part.iter().fold(0u32, |a, &b| a.wrapping_add(b));
     assert_eq!(sums.to_vec(&stream).unwrap(), [sum(&values[..100]), sum(&values[100..])]);
+}
+
+/// Compares the reduction and the scans of rows with loops. The source has these elements.
+fn check_rows<'a, T: Pod + Debug + PartialEq, M: Monoid<T>>(
+    stream: &Stream,
+    source: impl Source<'a, T> + Copy,
+    host: &[T],
+    (rows, row_len): (usize, usize),
+    op: M,
+) {
+    let mut output = stream.uninit::<T>(rows).unwrap();
+    reduce::rows(stream, source, row_len, &mut output, op).unwrap();
+    let combined =
+        |row: usize| host[row * row_len..(row + 1) * row_len].iter().fold(op.identity(), |a, &b| op.combine(a, b));
+    assert_same(&output.to_vec(stream).unwrap(), &(0..rows).map(combined).collect::<Vec<T>>(), "reduction of rows");
+    let (exclusive, inclusive) = oracle(host, |i| i % row_len == 0, op, op.identity());
+    let mut output = stream.uninit::<T>(host.len()).unwrap();
+    scan::row_exclusive(stream, source, row_len, &mut output, op).unwrap();
+    assert_same(&output.to_vec(stream).unwrap(), &exclusive, "exclusive scan of rows");
+    scan::row_inclusive(stream, source, row_len, &mut output, op).unwrap();
+    assert_same(&output.to_vec(stream).unwrap(), &inclusive, "inclusive scan of rows");
+}
+
+fn rows(device: &Device) {
+    let stream = device.stream().unwrap();
+    for (rows, row_len) in
+        [(0, 5), (1, 1), (4, 0), (1000, 1), (7, 33), (3, TILE - 1), (2, TILE), (2, TILE + 1), (TILE + 1, 2)]
+    {
+        let host = numbers(80, rows * row_len);
+        let input = stream.upload(&host).unwrap();
+        check_rows(&stream, input.as_slice(), &host, (rows, row_len), Sum);
+    }
+    let host: Vec<Affine> = numbers(81, 300).into_iter().map(|x| Affine { scale: x | 1, shift: x >> 7 }).collect();
+    let input = stream.upload(&host).unwrap();
+    check_rows(&stream, input.as_slice(), &host, (20, 15), Compose);
+    // Only the device knows where the last row ends.
+    let (host, count) = (numbers(82, 100), DeviceValue::new(&stream, 77u64).unwrap());
+    let (input, mut sums) = (stream.upload(&host).unwrap(), stream.uninit::<u32>(4).unwrap());
+    reduce::rows(&stream, counted(&input, &count), 25, &mut sums, Max).unwrap();
+    let largest = |part: &[u32]| part.iter().copied().max().unwrap_or(0);
+    let expected = [0..25, 25..50, 50..75, 75..77].map(|row| largest(&host[row]));
+    assert_eq!(sums.to_vec(&stream).unwrap(), expected);
+}
+
+/// Rows that are farther apart than they are long, that touch, and that overlap.
+fn rows_of_a_part_of_a_matrix(device: &Device) {
+    let stream = device.stream().unwrap();
+    let host = numbers(83, 3 * TILE + 17);
+    let input = stream.upload(&host).unwrap();
+    for (start, row_len, stride) in [
+        (0, 5, 8),
+        (3, 5, 5),
+        (1, 64, 100),
+        (0, 1, 64),
+        (2, TILE - 5, TILE + 3),
+        (0, 7, 3),
+        (5, host.len() - 5, 1),
+        (0, 1, 1),
+    ] {
+        let part = input.slice(start..).unwrap();
+        let rows: Vec<&[u32]> = host[start..].windows(row_len).step_by(stride).collect();
+        let elements = rows.concat();
+        check_rows(&stream, strided(part, row_len, stride), &elements, (rows.len(), row_len), Sum);
+    }
+    // Rows longer than the matrix: there are none. Other sizes, and a function of two parts.
+    check_rows(&stream, strided(&input, host.len() + 1, 5), &[], (0, host.len() + 1), Sum);
+    let bytes: Vec<u8> = host.iter().map(|&x| x as u8).collect();
+    let longs: Vec<u64> = host.iter().map(|&x| u64::from(x) << 20 | 7).collect();
+    let (on_bytes, on_longs) = (stream.upload(&bytes).unwrap(), stream.upload(&longs).unwrap());
+    let of_bytes: Vec<u8> = bytes.chunks_exact(10).flat_map(|row| row[..6].to_vec()).collect();
+    check_rows(&stream, strided(&on_bytes, 6, 10), &of_bytes, (of_bytes.len() / 6, 6), Max);
+    let of_longs: Vec<u64> = longs.chunks_exact(10).flat_map(|row| row[..6].to_vec()).collect();
+    let product = map!(|a: u8, b: u64| -> u64 { a as u64 * b });
+    let products: Vec<u64> = of_bytes.iter().zip(&of_longs).map(|(&a, &b)| u64::from(a).wrapping_mul(b)).collect();
+    let both = map2(strided(&on_bytes, 6, 10), strided(&on_longs, 6, 10), product);
+    // The last rows of a slice may be shorter than the stride: here both have as many.
+    check_rows(&stream, both, &products, (products.len() / 6, 6), Sum);
+}
+
+fn rows_of_wrong_lengths(device: &Device) {
+    let stream = device.stream().unwrap();
+    let input = stream.upload(&[1u32, 2, 3, 4, 5]).unwrap();
+    let mut output = stream.upload(&[9u32; 4]).unwrap();
+    for row_len in [0, 1, 2, usize::MAX] {
+        let error = reduce::rows(&stream, &input, row_len, &mut output, Sum).unwrap_err();
+        assert!(matches!(error, Error::LengthMismatch { .. }), "{error}");
+        let error = scan::row_inclusive(&stream, &input, row_len, &mut output, Sum).unwrap_err();
+        assert!(matches!(error, Error::LengthMismatch { .. }), "{error}");
+    }
+    let error = reduce::rows(&stream, strided(&input, 1, 0), 1, &mut output, Sum).unwrap_err();
+    assert!(matches!(error, Error::InvalidOption { .. }), "{error}");
+    assert_eq!(output.to_vec(&stream).unwrap(), [9; 4]);
 }

@@ -36,6 +36,6 @@ pub use host::min_max::{MinMax, min_max};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::passing::{NOT_FOUND, all, any, count_if, find_first};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::segmented::segmented;
+pub use host::segmented::{rows, segmented};
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::{reduce, sum};

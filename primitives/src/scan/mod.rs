@@ -29,7 +29,9 @@ pub(crate) mod native;
 pub use crate::monoid::{Max, Min, Monoid, Sum};
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::by_key::{exclusive_by_key, inclusive_by_key, segmented_exclusive, segmented_inclusive};
+pub use host::by_key::{
+    exclusive_by_key, inclusive_by_key, row_exclusive, row_inclusive, segmented_exclusive, segmented_inclusive,
+};
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) use host::inclusive_any;
 #[cfg(not(target_arch = "nvptx64"))]

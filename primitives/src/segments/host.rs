@@ -7,9 +7,10 @@ use super::device::heads::{FlagHeads, flag_heads};
 use crate::arch::warp::LANES;
 use crate::equality::HoleEquality;
 use crate::host::repr::repr_size_or_bytes;
-use crate::host::runtime::column::{Column, number};
-use crate::host::source::Opened;
-use crate::{DeviceVec, Error, Stream};
+use crate::host::runtime::column::{AnyVec, Column, number};
+use crate::host::source::{Opened, counting};
+use crate::operator::map;
+use crate::{DeviceVec, Error, Stream, transform};
 
 /// Returns the offsets as kernels read them, and what [`FindEdges`] finds for `tiles` tiles.
 pub(crate) fn find_edges(
@@ -24,6 +25,21 @@ pub(crate) fn find_edges(
     // SAFETY: one warp per edge.
     unsafe { stream.launch(kernel, (tiles + 1).div_ceil((THREADS / LANES) as usize))? };
     Ok((offsets, edges))
+}
+
+/// Returns the offsets of rows of one length, and of the end of the last one. The rows are part of an input.
+pub(crate) fn row_offsets(stream: &Stream, rows: usize, row_len: usize) -> Result<AnyVec, Error> {
+    if rows.saturating_mul(row_len.max(1)) < u32::MAX as usize {
+        let mut offsets = stream.uninit::<u32>(rows + 1)?;
+        let start = map!(row_len: u32 = row_len as u32; |row: u32| -> u32 { row * row_len });
+        transform::map(stream, counting(0u32, rows + 1), &mut offsets, start)?;
+        Ok(offsets.into())
+    } else {
+        let mut offsets = stream.uninit::<u64>(rows + 1)?;
+        let start = map!(row_len: u64 = row_len as u64; |row: u64| -> u64 { row * row_len });
+        transform::map(stream, counting(0u64, rows + 1), &mut offsets, start)?;
+        Ok(offsets.into())
+    }
 }
 
 /// Returns one byte per key, of `len`: whether it begins a run of equal keys.

@@ -14,4 +14,4 @@ pub use device::heads::{HeadFlags, HeadMemory, Heads, KeyHeads, OffsetHeads, Par
 pub use device::since::{Flagged, Restart, scan_lanes};
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub(crate) use host::{find_edges, flag_heads};
+pub(crate) use host::{find_edges, flag_heads, row_offsets};

@@ -12,8 +12,8 @@ use gpu_primitives::sort::{Options, Side, SortColumn, SortedRuns};
 use gpu_primitives::source::{constant, counted, counting, map, map2, map3, map4};
 use gpu_primitives::top_k::Rows;
 use gpu_primitives::{
-    DeviceSlice, DeviceValue, histogram, merge, merge_sort, multisplit, order_statistics, permute, reduce, runs, scan,
-    search, select, sets, sort, top_k, transfer, transform,
+    DeviceSlice, DeviceValue, histogram, merge, merge_sort, multisplit, order_statistics, permute, reduce,
+    runs, scan, search, select, sets, sort, top_k, transfer, transform,
 };
 
 /// Returns all rows.
@@ -136,6 +136,12 @@ fn scans() -> Vec<Row> {
         "scan::segmented_exclusive": (s; a = KEYS, offsets = OFFSETS, out = OUT) => {
             scan::segmented_exclusive(s, a.words(), offsets.words(), out.words_mut(), Sum)
         };
+        "reduce::rows": (s; a = KEYS, out = OUT) => reduce::rows(s, a.words(), 1, out.words_mut(), Sum);
+        "scan::row_exclusive": (s; a = KEYS, out = OUT) => {
+            let row = a.len();
+            scan::row_exclusive(s, a.words(), row, out.words_mut(), Sum)
+        };
+        "scan::row_inclusive": (s; a = KEYS, out = OUT) => scan::row_inclusive(s, a.words(), 1, out.words_mut(), Sum);
         "scan::segmented_inclusive": (s; a = KEYS, offsets = OFFSETS, out = OUT) => {
             scan::segmented_inclusive(s, a.words(), offsets.words(), out.words_mut(), Sum)
         };

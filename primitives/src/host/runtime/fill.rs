@@ -260,7 +260,7 @@ mod tests {
     use crate::Device;
     use crate::compare::{HoleOrder, Less};
     use crate::host::preload::instances;
-    use crate::host::source::{Source, constant, counting, map, map2, map3};
+    use crate::host::source::{Source, constant, counting, map, map2, map3, strided};
     use crate::monoid::{HoleMonoid, Sum};
     use crate::operator::map;
 
@@ -332,6 +332,7 @@ mod tests {
             );
             "reduce_tiles_u32_source_arg_hole_monoid_u32_4_9": map2(&words, &words, map!(|a: u32, b: u32| -> u32 { a * b }));
             "scan_tiles_u32_source_arg_hole_monoid_u32_256_4_9": counting(1u32, 8);
+            "reduce_tiles_u32_source_arg_hole_monoid_u32_4_9": strided(&words, 3, 5);
         }
         for (number, text) in texts.iter().enumerate() {
             let file = std::env::temp_dir().join(format!("gpu-primitives-source-{}-{number}.ptx", std::process::id()));

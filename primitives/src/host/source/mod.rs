@@ -432,6 +432,97 @@ impl<'a, T: Pod, P: Row, R: Source<'a, P>> Source<'a, T> for At<'a, T, R, P> {
     }
 }
 
+/// Rows of a slice, some elements apart. [`strided`] creates it.
+#[derive(Clone, Copy, Debug)]
+pub struct Strided<'a, T> {
+    matrix: DeviceSlice<'a, T>,
+    row_len: usize,
+    stride: usize,
+}
+
+/// Returns a source of the first `row_len` elements from each multiple of `stride` on: the rows of a part of a matrix, one after the
+/// other. It has as many rows as the slice has whole ones. Rows overlap if the stride is less than their length: with a stride
+/// of 1 they are all windows of the slice.
+///
+/// Calls for rows take it as they take a matrix: [`reduce::rows`](crate::reduce::rows), [`scan::row_inclusive`](crate::scan::row_inclusive),
+/// [`top_k::Rows::of_len`](crate::top_k::Rows::of_len).
+///
+/// ```
+/// use gpu_primitives::reduce::{self, Max};
+/// use gpu_primitives::source::strided;
+/// use gpu_primitives::{Device, Error};
+///
+/// let stream = Device::default()?.stream()?;
+/// let matrix = stream.upload(&[1u32, 5, 2, 9, 3, 4, 6, 9])?; // two rows of four
+/// let mut largest = stream.uninit::<u32>(2)?;
+/// let columns = strided(matrix.slice(..)?, 3, 4); // without the last column
+/// reduce::rows(&stream, columns, 3, &mut largest, Max)?;
+/// assert_eq!(largest.to_vec(&stream)?, [5, 6]);
+///
+/// let mut in_windows = stream.uninit::<u32>(7)?;
+/// reduce::rows(&stream, strided(&matrix, 2, 1), 2, &mut in_windows, Max)?;
+/// assert_eq!(in_windows.to_vec(&stream)?, [5, 5, 9, 9, 4, 6, 9]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// A stride of 0 is [`Error::InvalidOption`] of the call that takes the source.
+pub fn strided<'a, T: Pod>(matrix: impl Into<DeviceSlice<'a, T>>, row_len: usize, stride: usize) -> Strided<'a, T> {
+    Strided { matrix: matrix.into(), row_len, stride }
+}
+
+/// The index in a matrix of an element of its [rows](strided).
+#[doc(hidden)]
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable, Record)]
+pub struct InMatrix {
+    row_len: u64,
+    /// What is left out after each row. It wraps if rows overlap.
+    skipped: u64,
+    /// 2^64 divided by the length of a row, rounded down: a multiplication is shorter than a division.
+    reciprocal: u64,
+}
+
+#[operator]
+impl Map<u64> for InMatrix {
+    type Output = u64;
+
+    #[inline(always)]
+    fn map(&self, index: u64) -> u64 {
+        // The row, or the one before it.
+        let estimate = ((index as u128 * self.reciprocal as u128) >> 64) as u64;
+        let rest = index.wrapping_sub(estimate.wrapping_mul(self.row_len));
+        let row = if rest >= self.row_len { estimate.wrapping_add(1) } else { estimate };
+        index.wrapping_add(row.wrapping_mul(self.skipped))
+    }
+}
+
+impl InMatrix {
+    /// The length of a row is not 0.
+    fn new(row_len: u64, stride: u64) -> Self {
+        Self { row_len, skipped: stride.wrapping_sub(row_len), reciprocal: u64::MAX / row_len }
+    }
+}
+
+impl<'a, T: Pod> Source<'a, T> for Strided<'a, T> {
+    type Form = AtForm<T, MapForm<IndexForm, InMatrix>>;
+
+    fn into_parts(self) -> Result<Parts<'a, Self::Form>, Error> {
+        let Self { matrix, row_len, stride } = self;
+        if stride == 0 {
+            return Err(Error::InvalidOption {
+                what: "the stride of rows",
+                asked: "0".into(),
+                allowed: "1 or more: the elements from the beginning of a row to that of the next one",
+            });
+        }
+        let rows = matrix.len().checked_sub(row_len).map_or(0, |rest| rest / stride + 1);
+        let Some(len) = rows.checked_mul(row_len) else {
+            return Err(Error::TooLong { what: "rows that overlap", len: usize::MAX, limit: usize::MAX / row_len });
+        };
+        at(matrix, map(Index { len }, InMatrix::new(row_len.max(1) as u64, stride as u64))).into_parts()
+    }
+}
+
 /// A source whose length only the device knows. [`counted`] creates it.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted<'a, S> {
@@ -609,4 +700,30 @@ maps! {
     map3 Mapped3 Map3Form Map3State Map3(a: S T, b: S2 T2, c: S3 T3);
     /// Returns a source of the results of a function of four elements: see [`map2`].
     map4 Mapped4 Map4Form Map4State Map4(a: S T, b: S2 T2, c: S3 T3, d: S4 T4);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::InMatrix;
+    use crate::map::Map;
+
+    /// The multiplication by the reciprocal is as exact as a division.
+    #[test]
+    fn indices_in_a_matrix_are_those_of_a_division() {
+        let edges = [1, 2, 3, 5, 7, 10, 641, 1 << 20, (1 << 31) - 1, (1 << 32) + 1, (1 << 63) + 5, u64::MAX];
+        let lens = edges.into_iter().chain(edges.map(|x| x - x / 3));
+        for row_len in lens {
+            for stride in [1, row_len, row_len.wrapping_add(4), 1 << 33] {
+                let map = InMatrix::new(row_len, stride);
+                for quotient in edges.into_iter().chain([0]) {
+                    let first = quotient.wrapping_mul(row_len);
+                    for index in [first.wrapping_sub(1), first, first.wrapping_add(1), first.wrapping_add(row_len - 1)]
+                    {
+                        let expected = (index / row_len).wrapping_mul(stride).wrapping_add(index % row_len);
+                        assert_eq!(map.map(index), expected, "{index} in rows of {row_len}, {stride} apart");
+                    }
+                }
+            }
+        }
+    }
 }

@@ -11,7 +11,7 @@ use crate::input::SourceArg;
 use crate::monoid::HoleMonoid;
 use crate::reduce::Monoid;
 use crate::reduce::device::segments::{ReduceSegments, THREADS, reduce_segments};
-use crate::segments::{Flagged, OffsetHeads, find_edges};
+use crate::segments::{Flagged, OffsetHeads, find_edges, row_offsets};
 use crate::select::Offset;
 use crate::transform::laid_out::ReprOutput;
 use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
@@ -51,6 +51,55 @@ pub fn segmented<'a, 'b, 'c, T: Pod, O: Offset, M: Monoid<T>>(
     let (input, offsets, output) = (input.into_parts()?.lower(), offsets.into(), output.into());
     let _span = crate::span!(stream, "reduce::segmented", input.len());
     reduce_segments(stream, &input, offsets.into(), output.into(), HoleMonoid::of::<T, M>(operation))
+}
+
+/// Writes the combination of each row of `row_len` elements, in order. Does not wait.
+///
+/// Rows lie one after the other, as in a matrix. There is one output per row, so that rows without elements give the identity. A part of
+/// a matrix, whose rows are some elements apart, is a [`strided`](crate::source::strided) source.
+///
+/// ```
+/// use gpu_primitives::reduce::{self, Sum};
+/// use gpu_primitives::{Device, Error};
+///
+/// let stream = Device::default()?.stream()?;
+/// let matrix = stream.upload(&[3u32, 1, 4, 1, 5, 9])?; // two rows of three
+/// let mut sums = stream.uninit::<u32>(2)?;
+/// reduce::rows(&stream, &matrix, 3, &mut sums, Sum)?;
+/// assert_eq!(sums.to_vec(&stream)?, [8, 15]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if the input does not consist of one whole row per output; [`Error::OutOfMemory`]: nothing is written in
+/// these cases. Any launch error.
+pub fn rows<'a, 'b, T: Pod, M: Monoid<T>>(
+    stream: &Stream,
+    input: impl Source<'a, T>,
+    row_len: usize,
+    output: impl Into<DeviceSliceMut<'b, T>>,
+    operation: M,
+) -> Result<(), Error> {
+    const { expect_repr::<T>() };
+    let (input, output) = (input.into_parts()?.lower(), output.into());
+    let _span = crate::span!(stream, "reduce::rows", input.len());
+    reduce_rows(stream, &input, row_len, output.into(), HoleMonoid::of::<T, M>(operation))
+}
+
+fn reduce_rows(
+    stream: &Stream,
+    input: &AnySource<'_>,
+    row_len: usize,
+    output: AnySliceMut<'_>,
+    operation: HoleMonoid<[u64; 4]>,
+) -> Result<(), Error> {
+    let rows = output.len();
+    expect_len("an input of one whole row per output", rows.saturating_mul(row_len), input.len())?;
+    if rows == 0 {
+        return Ok(());
+    }
+    let offsets = row_offsets(stream, rows, row_len)?;
+    reduce_segments(stream, input, offsets.as_slice(), output, operation)
 }
 
 fn reduce_segments(

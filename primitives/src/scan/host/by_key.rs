@@ -11,7 +11,7 @@ use crate::host::source::{AnySource, Opened, Source};
 use crate::monoid::{Combine as _, HoleMonoid};
 use crate::scan::Monoid;
 use crate::scan::device::segments::{ScanSegments, THREADS, scan_by_key, scan_segments};
-use crate::segments::{Flagged, HeadFlags, Heads, KeyHeads, OffsetHeads, find_edges, flag_heads};
+use crate::segments::{Flagged, HeadFlags, Heads, KeyHeads, OffsetHeads, find_edges, flag_heads, row_offsets};
 use crate::select::Offset;
 use crate::transform::laid_out::ReprOutput;
 use crate::{DeviceSlice, DeviceSliceMut, Error, GlobalMut, Stream, expect_len};
@@ -129,6 +129,82 @@ pub fn segmented_inclusive<'a, 'b, 'c, T: Pod, O: Offset, Op: Monoid<T>>(
     let _span = crate::span!(stream, "scan::segmented_inclusive", input.len());
     let (offsets, output) = (offsets.into(), output.into());
     segmented(stream, &input, offsets.into(), output.into(), HoleMonoid::of::<T, Op>(op), true)
+}
+
+/// Scans each row of `row_len` elements on its own: `output[i] = input[first] ∘ … ∘ input[i - 1]`, where `first` is the first
+/// element of the row of `i`. The first element gives the identity. Does not wait.
+///
+/// Rows lie one after the other, as in a matrix, and so does the output. A part of a matrix, whose rows are some elements apart, is a
+/// [`strided`](crate::source::strided) source.
+///
+/// ```
+/// use gpu_primitives::scan::{self, Sum};
+/// use gpu_primitives::source::strided;
+/// use gpu_primitives::{Device, Error};
+///
+/// let stream = Device::default()?.stream()?;
+/// let matrix = stream.upload(&[3u32, 1, 4, 1, 5, 9])?; // two rows of three
+/// let mut output = stream.uninit::<u32>(6)?;
+/// scan::row_exclusive(&stream, &matrix, 3, &mut output, Sum)?;
+/// assert_eq!(output.to_vec(&stream)?, [0, 3, 4, 0, 1, 6]);
+///
+/// let mut output = stream.uninit::<u32>(4)?;
+/// let columns = strided(matrix.slice(1..)?, 2, 3); // the last two columns
+/// scan::row_inclusive(&stream, columns, 2, &mut output, Sum)?;
+/// assert_eq!(output.to_vec(&stream)?, [1, 5, 5, 14]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::LengthMismatch`] if input and output differ in length, or the input does not consist of whole rows;
+/// [`Error::OutOfMemory`]: nothing is written in these cases. Any launch error.
+pub fn row_exclusive<'a, 'b, T: Pod, Op: Monoid<T>>(
+    stream: &Stream,
+    input: impl Source<'a, T>,
+    row_len: usize,
+    output: impl Into<DeviceSliceMut<'b, T>>,
+    op: Op,
+) -> Result<(), Error> {
+    const { expect_repr::<T>() };
+    let (input, output) = (input.into_parts()?.lower(), output.into());
+    let _span = crate::span!(stream, "scan::row_exclusive", input.len());
+    rows(stream, &input, row_len, output.into(), HoleMonoid::of::<T, Op>(op), false)
+}
+
+/// Scans each row of `row_len` elements on its own: `output[i] = input[first] ∘ … ∘ input[i]`. See [`row_exclusive`].
+///
+/// # Errors
+/// Same as [`row_exclusive`].
+pub fn row_inclusive<'a, 'b, T: Pod, Op: Monoid<T>>(
+    stream: &Stream,
+    input: impl Source<'a, T>,
+    row_len: usize,
+    output: impl Into<DeviceSliceMut<'b, T>>,
+    op: Op,
+) -> Result<(), Error> {
+    const { expect_repr::<T>() };
+    let (input, output) = (input.into_parts()?.lower(), output.into());
+    let _span = crate::span!(stream, "scan::row_inclusive", input.len());
+    rows(stream, &input, row_len, output.into(), HoleMonoid::of::<T, Op>(op), true)
+}
+
+fn rows(
+    stream: &Stream,
+    input: &AnySource<'_>,
+    row_len: usize,
+    output: AnySliceMut<'_>,
+    op: HoleMonoid<[u64; 4]>,
+    inclusive: bool,
+) -> Result<(), Error> {
+    let len = input.len();
+    let rows = len.checked_div(row_len).unwrap_or(0);
+    expect_len("an input of whole rows", rows * row_len, len)?;
+    expect_len("the output of a scan of rows", len, output.len())?;
+    if len == 0 {
+        return Ok(());
+    }
+    let offsets = row_offsets(stream, rows, row_len)?;
+    segmented(stream, input, offsets.as_slice(), output, op, inclusive)
 }
 
 fn by_key(
