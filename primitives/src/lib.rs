@@ -99,6 +99,8 @@ pub use host::host_sort;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::preload::Operator;
 #[cfg(not(target_arch = "nvptx64"))]
+pub use host::ranges;
+#[cfg(not(target_arch = "nvptx64"))]
 pub use host::runtime::*;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use host::source;

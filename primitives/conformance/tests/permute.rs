@@ -1,11 +1,11 @@
-//! Gather, scatter, reverse and copies of ranges against loops on the host.
+//! Gather, scatter, reverse and copies of ranges, to places in a row and to free ones, against loops on the host.
 
 use bytemuck::Pod;
 use gpu_conformance::data::random;
 use gpu_conformance::{cases, is_checked, run};
 use gpu_primitives::operator::map;
 use gpu_primitives::source::{counted, counting, map};
-use gpu_primitives::{Device, DeviceValue, Error, Stream, permute};
+use gpu_primitives::{Device, DeviceValue, Error, Stream, permute, ranges};
 use std::fmt::Debug;
 use std::process::ExitCode;
 
@@ -26,8 +26,14 @@ fn main() -> ExitCode {
         shifts,
         interleaved,
         arrangements_of_wrong_lengths,
-        ranges,
+        ranges_in_a_row,
         ranges_out_of_range,
+        small_ranges,
+        ranges_at_tile_edges,
+        ranges_of_every_size,
+        ranges_in_many_tiles,
+        ranges_in_a_graph,
+        ranges_of_wrong_lengths,
         wrong_lengths,
         in_a_graph,
     ])
@@ -179,7 +185,7 @@ fn reversed(device: &Device) {
     check!(u8 u32 [u8; 3] u128 [u32; 5]);
 }
 
-fn ranges(device: &Device) {
+fn ranges_in_a_row(device: &Device) {
     let stream = device.stream().unwrap();
     let host = elements::<[u16; 3]>(11, 4000);
     let lengths = [0u64, 1, 0, 5, 1000, 0, 33, 700];
@@ -320,4 +326,175 @@ fn arrangements_of_wrong_lengths(device: &Device) {
         assert!(matches!(error, Error::LengthMismatch { .. }), "{error}");
     }
     assert_eq!(output.to_vec(&stream).unwrap(), [9; 4]);
+}
+
+/// A range: where it begins in the input and in the output, and its length.
+type Range = (u64, u64, u64);
+
+/// Copies the ranges, and compares with a loop over the places: each belongs to the range that begins last, at or before it.
+fn check_ranges<T: Pod + Debug + PartialEq>(stream: &Stream, from: &[T], to: &[T], ranges_to_copy: &[Range]) {
+    let mut expected = to.to_vec();
+    let mut copied = 0;
+    for (place, element) in expected.iter_mut().enumerate() {
+        let begins_before = |&(_, at, len): &Range| len > 0 && at <= place as u64;
+        let last =
+            ranges_to_copy.iter().copied().filter(begins_before).enumerate().max_by_key(|&(r, (_, at, _))| (at, r));
+        let Some((_, (start, at, len))) = last else { continue };
+        let within = place as u64 - at;
+        if within < len
+            && let Some(&found) = from.get(start.wrapping_add(within) as usize)
+        {
+            (*element, copied) = (found, copied + 1);
+        }
+    }
+    let all = ranges_to_copy.iter().fold(0u64, |sum, range| sum.wrapping_add(range.2));
+    let [starts, places, lengths] = [0, 1, 2].map(|what| {
+        let numbers: Vec<u64> = ranges_to_copy.iter().map(|&(start, at, len)| [start, at, len][what]).collect();
+        stream.upload(&numbers).unwrap()
+    });
+    let (input, mut output) = (stream.upload(from).unwrap(), stream.upload(to).unwrap());
+    let left_out = ranges::copy(stream, &input, &starts, &mut output, &places, &lengths).unwrap();
+    assert!(output.to_vec(stream).unwrap() == expected, "{ranges_to_copy:?}");
+    assert_eq!(left_out.get(stream).unwrap(), all.wrapping_sub(copied), "{ranges_to_copy:?}");
+}
+
+fn small_ranges(device: &Device) {
+    let stream = device.stream().unwrap();
+    let (from, to) = (elements::<u32>(20, 100), elements::<u32>(21, 90));
+    let many = u64::MAX;
+    let cases: [&[Range]; 12] = [
+        &[],
+        &[(0, 0, 0)],
+        &[(0, 0, 90)],
+        &[(99, 89, 1), (5, 0, 1), (7, 1, 0)],
+        // Not in order, and next to each other.
+        &[(50, 60, 30), (0, 0, 30), (30, 30, 30)],
+        // Empty ones within others, and at the same places.
+        &[(0, 10, 20), (90, 15, 0), (90, 10, 0), (90, 30, 0), (40, 30, 5)],
+        // Overlaps: one inside of another, some that begin at the same place, and all of them.
+        &[(0, 10, 40), (70, 20, 5), (60, 48, 9)],
+        &[(0, 10, 5), (10, 10, 9), (20, 10, 3), (30, 10, 0)],
+        &[(0, 0, 90), (1, 0, 90), (2, 0, 90)],
+        // Out of range: of the output, of the input, of both.
+        &[(0, 85, 10), (0, 90, 1), (0, many, 1), (0, 1 << 40, 5)],
+        &[(95, 0, 10), (100, 20, 3), (many, 30, 3), (many - 1, 40, 2), (1 << 33, 50, 1)],
+        &[(0, 5, many), (98, 80, many - 5)],
+    ];
+    for ranges in cases {
+        check_ranges(&stream, &from, &to, ranges);
+        check_ranges(&stream, &from, &[], ranges);
+        check_ranges(&stream, &[], &to, ranges);
+    }
+    // Any ranges.
+    for seed in 0..if is_checked(device) { 10 } else { 40 } {
+        let numbers: Vec<u64> = random(seed).take(3 * 15).collect();
+        let any = numbers.chunks(3).map(|x| (x[0] % 110, x[1] % 100, (x[2] % 20).saturating_sub(5)));
+        check_ranges(&stream, &from, &to, &any.collect::<Vec<_>>());
+    }
+}
+
+/// Ranges that follow each other in another order, each with a gap after it.
+fn shuffled(seed: u64, lengths: &[u64], gap: u64) -> (Vec<Range>, usize) {
+    let mut at = 0;
+    let mut ranges: Vec<Range> = lengths
+        .iter()
+        .zip(random(seed))
+        .map(|(&len, x)| {
+            let place = at;
+            at += len + gap;
+            (x % 500, place, len)
+        })
+        .collect();
+    for (i, x) in random(seed + 1).take(ranges.len()).enumerate() {
+        ranges.swap(i, x as usize % lengths.len());
+    }
+    (ranges, at as usize)
+}
+
+fn ranges_at_tile_edges(device: &Device) {
+    let stream = device.stream().unwrap();
+    let tile = TILE as u64;
+    for lengths in [&[tile - 1, 1, tile][..], &[tile, tile], &[tile + 1, 5, 2 * tile - 6], &[3; 700]] {
+        for gap in [0, 1, 7] {
+            let (ranges, room) = shuffled(22, lengths, gap);
+            check_ranges(&stream, &elements::<u32>(23, 3 * TILE), &elements::<u32>(24, room), &ranges);
+        }
+    }
+}
+
+fn ranges_of_every_size(device: &Device) {
+    let stream = device.stream().unwrap();
+    let (ranges, room) = shuffled(25, &[0, 1, 40, 300, 0, 7, 33], 2);
+    macro_rules! check {
+        ($($type:ty)*) => { $(
+            check_ranges(&stream, &elements::<$type>(26, 700), &elements::<$type>(27, room), &ranges);
+        )* };
+    }
+    check!(u8 u16 [u16; 3] u32 u64 [u64; 2] [u32; 5] [u8; 33]);
+    // Elements without a size.
+    let (input, mut output) = (stream.upload(&[(); 5]).unwrap(), stream.upload(&[(); 5]).unwrap());
+    let ones = stream.upload(&[1u64]).unwrap();
+    ranges::copy(&stream, &input, &ones, &mut output, &ones, &ones).unwrap();
+    // Slices that are not aligned to words; what is around them stays.
+    let (input, mut output) = (stream.upload(&elements::<u8>(28, 100)).unwrap(), stream.upload(&[9u8; 100]).unwrap());
+    let [starts, places, lengths] = [[3u64, 0], [50, 2], [20, 30]].map(|numbers| stream.upload(&numbers).unwrap());
+    let (from, to) = (input.slice(1..90).unwrap(), output.slice_mut(3..90).unwrap());
+    ranges::copy(&stream, from, &starts, to, &places, &lengths).unwrap();
+    let (input, mut expected) = (input.to_vec(&stream).unwrap(), vec![9; 100]);
+    expected[53..73].copy_from_slice(&input[4..24]);
+    expected[5..35].copy_from_slice(&input[1..31]);
+    assert_eq!(output.to_vec(&stream).unwrap(), expected);
+}
+
+/// More tiles than blocks, which take some in turn.
+fn ranges_in_many_tiles(device: &Device) {
+    let stream = device.stream().unwrap();
+    let blocks = 32 * device.limits().multiprocessors as usize;
+    let room = (blocks + 2) * TILE + 5;
+    if is_checked(device) && room > 50_000 {
+        return;
+    }
+    let host = elements::<u16>(29, room + 50);
+    let half = room as u64 / 2;
+    let [starts, places, lengths] = [[half + 40, 9], [1, half + 1], [half - 1, room as u64 - half - 1]]
+        .map(|numbers| stream.upload(&numbers).unwrap());
+    let (input, mut output) = (stream.upload(&host).unwrap(), stream.zeroed::<u16>(room).unwrap());
+    let left_out = ranges::copy(&stream, &input, &starts, &mut output, &places, &lengths).unwrap();
+    let (found, half) = (output.to_vec(&stream).unwrap(), half as usize);
+    assert!(found[1..half] == host[half + 40..2 * half + 39] && (found[0], found[half]) == (0, 0));
+    assert!(found[half + 1..] == host[9..9 + room - half - 1]);
+    assert_eq!(left_out.get(&stream).unwrap(), 0);
+}
+
+/// Each launch copies the ranges that are there then.
+fn ranges_in_a_graph(device: &Device) {
+    let stream = device.stream().unwrap();
+    let input = stream.upload(&(0..100u32).collect::<Vec<_>>()).unwrap();
+    let mut output = stream.zeroed::<u32>(10).unwrap();
+    let [starts, places, mut lengths] = [[50u64, 70], [6, 1], [0, 0]].map(|numbers| stream.upload(&numbers).unwrap());
+    let (mut graph, left_out) =
+        stream.capture(|stream| ranges::copy(stream, &input, &starts, &mut output, &places, &lengths)).unwrap();
+    for (now, expected, left) in [
+        ([0, 3], [0, 70, 71, 72, 0, 0, 0, 0, 0, 0], 0),
+        ([5, 1], [0, 70, 71, 72, 0, 0, 50, 51, 52, 53], 1),
+        ([1, 9], [0, 70, 71, 72, 73, 74, 50, 51, 52, 53], 4),
+    ] {
+        lengths.copy_from_host(&stream, &now).unwrap();
+        // SAFETY: all memory of the graph still exists, and is used on this stream only.
+        unsafe { graph.launch(&stream).unwrap() };
+        assert_eq!(output.to_vec(&stream).unwrap(), expected);
+        assert_eq!(left_out.get(&stream).unwrap(), left);
+    }
+}
+
+fn ranges_of_wrong_lengths(device: &Device) {
+    let stream = device.stream().unwrap();
+    let input = stream.zeroed::<u32>(5).unwrap();
+    let (two, three) = (stream.zeroed::<u64>(2).unwrap(), stream.upload(&[1u64; 3]).unwrap());
+    let mut output = stream.upload(&[9u32; 5]).unwrap();
+    for (starts, places, lengths) in [(&two, &three, &three), (&three, &two, &three), (&three, &three, &two)] {
+        let error = ranges::copy(&stream, &input, starts, &mut output, places, lengths).unwrap_err();
+        assert!(matches!(error, Error::LengthMismatch { .. }), "{error}");
+    }
+    assert_eq!(output.to_vec(&stream).unwrap(), [9; 5]);
 }

@@ -9,6 +9,7 @@ pub mod host_sort;
 pub(crate) mod instance;
 pub(crate) mod load;
 pub(crate) mod preload;
+pub mod ranges;
 pub(crate) mod recorded;
 pub(crate) mod repr;
 #[deny(unsafe_op_in_unsafe_fn)]

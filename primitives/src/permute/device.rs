@@ -59,7 +59,13 @@ struct Part {
 /// Returns which part of which element the block's word number `offset` is.
 #[inline(always)]
 fn part(offset: u32, words: u32) -> Part {
-    let first = thread::block_idx_x() as usize * TILE;
+    part_of_tile(thread::block_idx_x() as usize, offset, words)
+}
+
+/// Returns which part of which element word number `offset` of a tile is.
+#[inline(always)]
+fn part_of_tile(tile: usize, offset: u32, words: u32) -> Part {
+    let first = tile * TILE;
     if words == 1 {
         return Part { element: first + offset as usize, word: 0 };
     }
@@ -224,8 +230,24 @@ pub unsafe fn swap_ends<W: Pod>(data: GlobalMut<W>, words: u32) {
     }
 }
 
+/// What [`CopyRanges`] copies.
+#[derive(Clone, Copy)]
+struct CopiedRanges<W> {
+    from: Global<W>,
+    starts: Global<u64>,
+    to: GlobalMut<W>,
+    offsets: Global<u64>,
+    places: Global<u64>,
+    words: u32,
+    /// The number of elements.
+    len: usize,
+}
+
 /// Copies ranges: element `i` of the target, which lies in range `r` (from `offsets[r]` to `offsets[r + 1]`), is element
 /// `starts[r] + i - offsets[r]` of the source. What is out of range in the source is left out, and counted.
+///
+/// With `places`, these elements are those of all ranges, one after the other, and element `i` goes to place `places[r] + i - offsets[r]`
+/// of the target. Only the device knows how many there are: so the blocks take tiles in turn, until none is left.
 ///
 /// A thread finds its range by a binary search of the offsets. Neighbours find the same one or the next, so the search
 /// reads from the cache.
@@ -234,21 +256,42 @@ pub unsafe fn swap_ends<W: Pod>(data: GlobalMut<W>, words: u32) {
 /// of search per word.
 ///
 /// # Safety
-/// The launch has one block per [`TILE`] words of the target. The buffers have whole elements. There is one offset more than
-/// there are starts. `outside` has one element. While the kernel runs, nothing writes what it reads, and nothing else uses
-/// `to` and `outside`.
+/// The launch has one block per [`TILE`] words of the target; with places, any number of blocks. The buffers have whole elements. There
+/// is one offset more than there are starts. There are no places, or as many as starts: then there is at least one range, the
+/// offsets begin with 0 and ascend, and ranges do not overlap in the target. `outside` has one element. While the kernel runs,
+/// nothing writes what it reads, and nothing else uses `to` and `outside`.
 #[kernel(listed, threads = THREADS, native = super::native::copy_ranges)]
 pub unsafe fn copy_ranges<W: Pod>(
     from: Global<W>,
     starts: Global<u64>,
     to: GlobalMut<W>,
     offsets: Global<u64>,
+    places: Global<u64>,
     words: u32,
     outside: GlobalMut<u64>,
 ) {
-    let (len, available) = (to.len() / words as usize, from.len() / words as usize);
+    let room = to.len() / words as usize;
+    let len = if places.is_empty() { room } else { offsets.get(starts.len()) as usize };
+    let ranges = CopiedRanges { from, starts, to, offsets, places, words, len };
+    let tiles = (len * words as usize).div_ceil(TILE);
+    let mut tile = thread::block_idx_x() as usize;
+    while tile < tiles {
+        copy_tile(tile, &ranges, outside);
+        tile += thread::grid_dim_x() as usize;
+    }
+}
+
+/// Copies a tile of the elements of [`CopyRanges`].
+///
+/// # Safety
+/// All threads of the block call this, and the contract of the kernel holds.
+#[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
+unsafe fn copy_tile<W: Pod>(tile: usize, ranges: &CopiedRanges<W>, outside: GlobalMut<u64>) {
+    let CopiedRanges { from, starts, to, offsets, places, words, len } = *ranges;
+    let (room, available) = (to.len() / words as usize, from.len() / words as usize);
     for row in 0..ROWS {
-        let Part { element, word } = part(row as u32 * THREADS + thread::thread_idx_x(), words);
+        let Part { element, word } = part_of_tile(tile, row as u32 * THREADS + thread::thread_idx_x(), words);
         let mut is_outside = false;
         if element < len {
             // The number of ranges that begin at or before the element.
@@ -262,10 +305,12 @@ pub unsafe fn copy_ranges<W: Pod>(
                 }
             }
             if low > 0 && (element as u64) < offsets.get(low) {
-                let index = starts.get(low - 1).wrapping_add(element as u64 - offsets.get(low - 1)) as usize;
-                is_outside = index >= available;
+                let at = element as u64 - offsets.get(low - 1);
+                let index = starts.get(low - 1).wrapping_add(at) as usize;
+                let place = if places.is_empty() { element } else { places.get(low - 1).wrapping_add(at) as usize };
+                is_outside = index >= available || place >= room;
                 if !is_outside {
-                    to.set(element * words as usize + word, from.get(index * words as usize + word));
+                    to.set(place * words as usize + word, from.get(index * words as usize + word));
                 }
                 is_outside &= word == 0;
             }

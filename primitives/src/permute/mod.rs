@@ -39,3 +39,5 @@ pub use host::arrange::{interleave, rotate, shift};
 pub use host::{
     Position, batched_copy, gather, gather_unchecked, reverse, reverse_in_place, scatter, scatter_unchecked,
 };
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use host::{RangePlaces, copy_to_places};

@@ -153,16 +153,18 @@ pub(super) unsafe fn swap_ends<W: Pod>(kernel: SwapEnds<W>, team: Team) {
     unsafe { team.divide(len / 2, swap) };
 }
 
-/// Each worker has a part of the target, and copies what the ranges have of it.
+/// Each worker has a part of the elements, and copies what the ranges have of it.
 ///
 /// # Safety
 /// The contract of [`copy_ranges`](super::device::CopyRanges).
 pub(super) unsafe fn copy_ranges<W: Pod>(kernel: CopyRanges<W>, team: Team) {
-    let CopyRanges { from, starts, to, offsets, words, outside, .. } = kernel;
+    let CopyRanges { from, starts, to, offsets, places, words, outside, .. } = kernel;
     let words = words as usize;
-    let (available, missed) = ((from.len() / words) as u64, AtomicU64::new(0));
+    let (available, room) = ((from.len() / words) as u64, (to.len() / words) as u64);
+    let missed = AtomicU64::new(0);
     // SAFETY: nothing writes these.
-    let (starts, offsets) = unsafe { (starts.as_slice(), offsets.as_slice()) };
+    let (starts, offsets, places) = unsafe { (starts.as_slice(), offsets.as_slice(), places.as_slice()) };
+    let len = if places.is_empty() { room } else { offsets[starts.len()] };
     let copy = |_: usize, part: Range<usize>| {
         let mut at = part.start as u64;
         let end = part.end as u64;
@@ -177,21 +179,22 @@ pub(super) unsafe fn copy_ranges<W: Pod>(kernel: CopyRanges<W>, team: Team) {
                 continue;
             };
             let first = starts[range].wrapping_add(at - offsets[range]);
+            let place = places.get(range).map_or(at, |place| place.wrapping_add(at - offsets[range]));
             // Up to where the index wraps. The rest is next.
             let count = (range_end - at).min((u64::MAX - first).saturating_add(1));
-            let inside = available.saturating_sub(first).min(count);
+            let inside = available.saturating_sub(first).min(room.saturating_sub(place)).min(count);
             missed.fetch_add(count - inside, Ordering::Relaxed);
             if inside > 0 {
                 let (from, to) = (from.as_ptr().wrapping_add(first as usize * words), to.as_mut_ptr());
                 // SAFETY: the source has these elements, and no other call has these places.
-                unsafe { to.add(at as usize * words).copy_from_nonoverlapping(from, inside as usize * words) };
+                unsafe { to.add(place as usize * words).copy_from_nonoverlapping(from, inside as usize * words) };
             }
             at += count;
         }
     };
     // SAFETY: the body captures arguments and a counter. Each call writes places of its own.
     unsafe {
-        team.divide(to.len() / words, copy);
+        team.divide(len as usize, copy);
         add_outside(missed, outside);
     }
 }

@@ -12,7 +12,7 @@ use gpu_primitives::sort::{Options, Side, SortColumn, SortedRuns};
 use gpu_primitives::source::{constant, counted, counting, map, map2, map3, map4};
 use gpu_primitives::top_k::Rows;
 use gpu_primitives::{
-    DeviceSlice, DeviceValue, histogram, merge, merge_sort, multisplit, order_statistics, permute, reduce,
+    DeviceSlice, DeviceValue, histogram, merge, merge_sort, multisplit, order_statistics, permute, ranges, reduce,
     runs, scan, search, select, sets, sort, top_k, transfer, transform,
 };
 
@@ -161,6 +161,11 @@ fn moves() -> Vec<Row> {
         };
         "permute::batched_copy": (s; a = VALUES, starts = STARTS.longs(), offsets = OFFSETS.longs(), out = OUT) => {
             permute::batched_copy(s, a.words(), starts.longs(), out.words_mut(), offsets.longs())
+        };
+        "ranges::copy": (
+            s; a = VALUES, starts = STARTS.longs(), places = PLACES_OF_RANGES.longs(), lengths = LENGTHS_OF_RANGES.longs(), out = OUT
+        ) => {
+            ranges::copy(s, a.words(), starts.longs(), out.words_mut(), places.longs(), lengths.longs())
         };
         "permute::rotate": (s; a = VALUES, out = OUT) => permute::rotate(s, a.words(), out.words_mut(), 5);
         "permute::shift": (s; a = VALUES, out = OUT) => permute::shift(s, a.words(), out.words_mut(), -5, 3);

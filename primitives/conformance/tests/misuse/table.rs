@@ -111,6 +111,9 @@ pub const HALF_VALUES: Operand = read(|n| (0..n as u64 / 2).map(|i| i + 90_000).
 pub const OFFSETS: Operand = read(|n| vec![0, n as u64 / 3, n as u64 / 3, n as u64]);
 /// Where three ranges begin.
 pub const STARTS: Operand = read(|n| vec![n as u64 / 2, 0, 7]);
+/// Where three ranges go, and how long they are.
+pub const PLACES_OF_RANGES: Operand = read(|n| vec![n as u64 / 3, 1, 2 * n as u64 / 3]);
+pub const LENGTHS_OF_RANGES: Operand = read(|n| vec![n as u64 / 5, n as u64 / 4, 2]);
 /// Indices in another order.
 pub const PLACES: Operand = read(|n| (0..n as u64).map(|i| i * 7 % n as u64).collect());
 /// Runs of equal numbers.

@@ -264,9 +264,50 @@ fn copy_ranges(
     let count = outside.as_mut_slice().raw_view_mut(stream)?;
     in_words!(word(from, to.as_const()) => W, {
         let to = to.words();
-        let kernel = CopyRanges::<W>::new(from.words(), starts, to, offsets, words::<W>(from), count);
+        let none = Global::empty();
+        let kernel = CopyRanges::<W>::new(from.words(), starts, to, offsets, none, words::<W>(from), count);
         // SAFETY: one block per tile; there is one offset more than starts. The output is borrowed mutably.
         unsafe { stream.launch(kernel, to.len().div_ceil(TILE))? };
     });
     Ok(outside)
+}
+
+/// Ranges that are copied to places of their own, of which there is at least one.
+pub(crate) struct RangePlaces<'a> {
+    /// Where the ranges begin in the input.
+    pub starts: DeviceSlice<'a, u64>,
+    /// The sums of the lengths before each range, and of all lengths.
+    pub offsets: DeviceSlice<'a, u64>,
+    /// Where the ranges begin in the output.
+    pub places: DeviceSlice<'a, u64>,
+}
+
+/// Copies each range to its place. What is out of range is left out, and added to `left_out`.
+///
+/// # Safety
+/// The ranges do not overlap in the output, and have no more elements than it has. The offsets begin with 0 and ascend.
+pub(crate) unsafe fn copy_to_places(
+    stream: &Stream,
+    input: AnySlice<'_>,
+    mut output: AnySliceMut<'_>,
+    ranges: &RangePlaces<'_>,
+    left_out: &mut DeviceValue<u64>,
+) -> Result<(), Error> {
+    /// The blocks of a multiprocessor: some waves, so that the last one costs little.
+    const BLOCKS: usize = 32;
+    let &RangePlaces { starts, offsets, places } = ranges;
+    debug_assert!(starts.len() == places.len() && starts.len() + 1 == offsets.len() && !starts.is_empty());
+    let (from, to) = (input.raw_view(stream)?, output.raw_view_mut(stream)?);
+    if to.len() == 0 || to.size() == 0 {
+        return Ok(());
+    }
+    let (starts, offsets, places) = (starts.raw_view(stream)?, offsets.raw_view(stream)?, places.raw_view(stream)?);
+    let left_out = left_out.as_mut_slice().raw_view_mut(stream)?;
+    in_words!(word(from, to.as_const()) => W, {
+        let to = to.words();
+        let blocks = to.len().div_ceil(TILE).min(BLOCKS * stream.device().limits().multiprocessors as usize);
+        let kernel = CopyRanges::<W>::new(from.words(), starts, to, offsets, places, words::<W>(from), left_out);
+        // SAFETY: there is an offset more than starts, and a place for each. The rest is guaranteed by the caller.
+        unsafe { stream.launch(kernel, blocks) }
+    })
 }
