@@ -9,7 +9,7 @@ use crate::host::runtime::column::{AnySlice, AnySliceMut, AnyVec, Column};
 use crate::host::runtime::pairs::{Columns, ColumnsMut};
 use crate::host::source::{SliceSource, SliceTarget};
 use crate::merge::{MAX_RUNS, PARTITION_THREADS, RUNS_THREADS};
-use crate::segmented_sort::{gather_values, moves_values, run_len, sort_runs};
+use crate::segmented_sort::{GatheredValues, moves_values, run_len, sort_runs};
 use crate::transform::laid_out::{Indices, LaidOut, LaidOutMut};
 use crate::{DeviceSliceMut, Error, Stream, expect_len};
 use bytemuck::Pod;
@@ -112,10 +112,11 @@ pub(crate) fn sort(stream: &Stream, from: Columns, to: ColumnsMut, order: HoleOr
         passes(stream, held, ColumnsMut { keys: to_keys.view, values: to.values }, order)?;
     } else {
         let mut indices = Indices::new(stream, len, len)?;
+        let values = GatheredValues::new(stream, from.values.limited(from.limit()), to.values)?;
         let indexed = Columns { keys: keys.view, values: indices.from.raw_view(stream)?.into() };
         let moved = ColumnsMut { keys: to_keys.view, values: indices.to.raw_view_mut(stream)?.into() };
         passes(stream, indexed, moved, order)?;
-        gather_values(stream, &indices, from.values.limited(from.limit()), to.values)?;
+        values.gather(stream, &indices)?;
     }
     to_keys.finish(stream)
 }

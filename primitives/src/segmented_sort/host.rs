@@ -237,20 +237,37 @@ fn sort(stream: &Stream, offsets: Offsets<'_, u32>, (from, to): Operands, order:
     let len = to.keys.len();
     let held = LaidOut::new(stream, from.keys, layout)?;
     let mut sorted = AnyVec::uninit(stream, layout.size(), len)?;
+    let values = GatheredValues::new(stream, from.values.limited(from.limit()), to.values)?;
     let indices = sort_indices(stream, offsets, held.view, sorted.raw_view_mut(stream)?, order)?;
     indices.gather_held(stream, held.view, to.keys)?;
-    gather_values(stream, &indices, from.values.limited(from.limit()), to.values)
+    values.gather(stream, &indices)
 }
 
-/// Moves the values, which may be in place.
-pub(crate) fn gather_values(stream: &Stream, indices: &Indices, from: Column, to: ColumnMut) -> Result<(), Error> {
-    if from.address() != to.as_const().address() {
-        return indices.gather_held(stream, from, to);
+/// Values that are gathered by their indices, perhaps to where they are. Those are copied first: what takes memory happens before any
+/// output is written.
+#[must_use]
+pub(crate) struct GatheredValues {
+    from: Column,
+    to: ColumnMut,
+    /// It is freed in stream order.
+    _copy: Option<AnyVec>,
+}
+
+impl GatheredValues {
+    pub(crate) fn new(stream: &Stream, from: Column, to: ColumnMut) -> Result<Self, Error> {
+        if from.address() != to.as_const().address() {
+            return Ok(Self { from, to, _copy: None });
+        }
+        let mut copy = AnyVec::uninit(stream, from.size(), from.len())?;
+        let view = copy.raw_view_mut(stream)?;
+        copy_first(stream, from, view)?;
+        Ok(Self { from: view.as_const(), to, _copy: Some(copy) })
     }
-    let mut copy = AnyVec::uninit(stream, from.size(), from.len())?;
-    let copy = copy.raw_view_mut(stream)?;
-    copy_first(stream, from, copy)?;
-    indices.gather_held(stream, copy.as_const(), to)
+
+    /// Moves the values to where their indices are.
+    pub(crate) fn gather(self, stream: &Stream, indices: &Indices) -> Result<(), Error> {
+        indices.gather_held(stream, self.from, self.to)
+    }
 }
 
 /// Sorts keys that are held. Where no kernel moves the values, it moves their indices, and then the values.
@@ -259,8 +276,9 @@ fn sort_held(stream: &Stream, offsets: Offsets<'_, u32>, (from, to): Operands, o
     if moves_values(key, from.values) && moves_values(key, to.values.as_const()) {
         return run(stream, offsets, (from, to), order, kernels(from.sizes()));
     }
+    let values = GatheredValues::new(stream, from.values.limited(from.limit()), to.values)?;
     let indices = sort_indices(stream, offsets, from.keys, to.keys, order)?;
-    gather_values(stream, &indices, from.values.limited(from.limit()), to.values)
+    values.gather(stream, &indices)
 }
 
 /// Sorts keys that are held, and returns where the items go.

@@ -155,7 +155,7 @@ pub(super) unsafe fn number_items(kernel: NumberItems, team: Team) {
 mod tests {
     use super::*;
     use crate::block::native::tests::{compare, random};
-    use crate::input::Count;
+    use crate::input::{Count, SegmentOffsets};
     use crate::segmented_sort::device::cut::{CUT_TILE, Edge};
     use crate::segmented_sort::device::number::NUMBER_TILE;
 
@@ -177,7 +177,11 @@ mod tests {
                     let mut output = stream.uninit::<u32>(len).unwrap();
                     let (from, to) = (offsets.raw_view(stream).unwrap(), output.raw_view_mut(stream).unwrap());
                     // SAFETY: one block per tile.
-                    unsafe { stream.launch(NumberItems::new(from.into(), to), len.div_ceil(NUMBER_TILE)).unwrap() };
+                    unsafe {
+                        stream
+                            .launch(NumberItems::new(SegmentOffsets::from(from), to), len.div_ceil(NUMBER_TILE))
+                            .unwrap()
+                    };
                     output.to_vec(stream).unwrap()
                 });
             }
@@ -191,7 +195,7 @@ mod tests {
         let mut edges = stream.zeroed::<Edge>(shape.tiles(len as u32) as usize + 1).unwrap();
         let mut state = stream.zeroed::<u32>(status::WORDS).unwrap();
         let kernel = CutSegments::<32, 3, 10>::new(
-            from.raw_view(stream).unwrap().into(),
+            SegmentOffsets::from(from.raw_view(stream).unwrap()),
             edges.raw_view_mut(stream).unwrap(),
             state.raw_view_mut(stream).unwrap(),
             Count::new(len, None),

@@ -326,6 +326,9 @@ fn sorts() -> Vec<Row> {
         "merge_sort::pairs": (s; a = KEYS, b = VALUES.odd(), out = OUT, with = OUT.odd()) => {
             merge_sort::pairs(s, (a.words(), b.odd()), (out.words_mut(), with.odd_mut()), Less)
         };
+        "merge_sort::pairs_in_place, odd": (s; a = KEYS.changed(), b = VALUES.odd().changed()) => {
+            merge_sort::pairs_in_place(s, (a.words_mut(), b.odd_mut()), Less)
+        };
         "merge_sort::pairs_in_place": (s; a = KEYS.changed(), b = VALUES.changed()) => {
             merge_sort::pairs_in_place(s, (a.words_mut(), b.words_mut()), Less)
         };
@@ -341,6 +344,9 @@ fn sorts() -> Vec<Row> {
         };
         "sort::segmented_pairs_in_place": (s; a = KEYS.changed(), b = VALUES.changed(), offsets = OFFSETS) => {
             sort::segmented_pairs_in_place(s, (a.words_mut(), b.words_mut()), offsets.words(), Less)
+        };
+        "sort::segmented_pairs_in_place, odd": (s; a = KEYS.changed(), b = VALUES.odd().changed(), offsets = OFFSETS) => {
+            sort::segmented_pairs_in_place(s, (a.words_mut(), b.odd_mut()), offsets.words(), Less)
         };
         "sort::segmented_argsort": (s; a = KEYS, offsets = OFFSETS, out = OUT) => {
             sort::segmented_argsort(s, a.words(), offsets.words(), out.words_mut(), Less)
