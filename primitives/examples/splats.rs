@@ -8,7 +8,7 @@ use gpu_primitives::compare::Less;
 use gpu_primitives::map::Map;
 use gpu_primitives::operator::{Record, map, operator, predicate};
 use gpu_primitives::sort::{self, Options};
-use gpu_primitives::source::counting;
+use gpu_primitives::source::{counted, counting};
 use gpu_primitives::{Device, DeviceKind, DeviceValue, DeviceVec, Error, Stream, search, select, transfer, transform};
 use std::time::Instant;
 
@@ -103,13 +103,13 @@ impl Frame {
             let to = self.candidates.slice_mut(corner * len..(corner + 1) * len)?;
             transform::map(stream, splats, to, KeyAtCorner { right, low })?;
         }
-        transfer::fill(stream, &mut self.seen, UNSEEN)?;
         let is_seen = predicate!(|key: u64| key != u64::MAX);
         let (from, to) = ((&self.candidates, &self.numbers), (&mut self.seen, &mut self.seen_numbers));
         let count = select::select_pairs(stream, from, to, is_seen)?;
-        // All are sorted, since their number is not known here. Those that are not seen stay behind. Tiles take few bits.
+        // As many are sorted as are seen, which only the device knows. The keys behind them come after all others. Tiles take few bits.
         let bits = 0..32 + u32::BITS - TILES.leading_zeros();
-        let (from, to) = ((&self.seen, &self.seen_numbers), (&mut self.keys, &mut self.splats));
+        transfer::fill(stream, &mut self.keys, UNSEEN)?;
+        let (from, to) = ((counted(&self.seen, &count), &self.seen_numbers), (&mut self.keys, &mut self.splats));
         sort::pairs(stream, from, to, Options::new().bits(bits))?;
         search::lower_bound(stream, &self.keys, &self.tile_keys, &mut self.ranges, Less)?;
         Ok(count)
