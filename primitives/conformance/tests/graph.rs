@@ -4,9 +4,14 @@ use gpu_conformance::data::random;
 use gpu_conformance::{cases, is_checked, is_gpu, run};
 use gpu_primitives::compare::Less;
 use gpu_primitives::multisplit::{self, Shift};
+use gpu_primitives::operator::map;
 use gpu_primitives::select::{self, Masked};
 use gpu_primitives::sort::{self, Options};
-use gpu_primitives::{CpuOptions, Device, Error, Offsets, Stream, merge, reduce, scan, transfer};
+use gpu_primitives::source::{at, counting, map, map2};
+use gpu_primitives::top_k::{self, Position, RowCounts, Rows};
+use gpu_primitives::{
+    CpuOptions, Device, DeviceVec, Error, Offsets, RawMemory, Stream, merge, permute, reduce, scan, transfer, transform,
+};
 use std::process::ExitCode;
 
 /// The number of elements of a tile of the scan, and the number that one block sorts.
@@ -32,6 +37,7 @@ fn main() -> ExitCode {
         vectors_of_a_recording_on_other_streams,
         vectors_of_a_failed_recording,
         a_recorder_on_another_thread,
+        a_sampler_step_in_foreign_memory,
     ])
 }
 
@@ -412,4 +418,96 @@ fn a_recorder_on_another_thread(device: &Device) {
         scope.spawn(|| transfer::fill(&kept, &mut data, 3).unwrap()).join().unwrap();
     });
     assert_eq!(data.to_vec(&stream).unwrap(), [3; 100]);
+}
+
+/// A step of a sampler, recorded once: logits, the numbers of candidates, and the tokens that are chosen are in memory that is lent by
+/// its address, as other libraries do it.
+fn a_sampler_step_in_foreign_memory(device: &Device) {
+    const SEQUENCES: usize = 3;
+    const VOCABULARY: usize = 500;
+    const K: usize = 20;
+    let stream = device.stream().unwrap();
+    // What another library has allocated: on a GPU, memory of the device.
+    let mut on_host = (vec![0f32; SEQUENCES * VOCABULARY], vec![0u32; SEQUENCES], vec![0u32; SEQUENCES]);
+    let on_device: (DeviceVec<f32>, DeviceVec<u32>, DeviceVec<u32>);
+    let addresses = if is_gpu(device) {
+        on_device = (
+            stream.zeroed(SEQUENCES * VOCABULARY).unwrap(),
+            stream.zeroed(SEQUENCES).unwrap(),
+            stream.zeroed(SEQUENCES).unwrap(),
+        );
+        (
+            on_device.0.as_slice().as_ptr().cast_mut(),
+            on_device.1.as_slice().as_ptr().cast_mut(),
+            on_device.2.as_slice().as_ptr().cast_mut(),
+        )
+    } else {
+        (on_host.0.as_mut_ptr(), on_host.1.as_mut_ptr(), on_host.2.as_mut_ptr())
+    };
+    let memory = (
+        RawMemory::new(device, addresses.0, SEQUENCES * VOCABULARY).unwrap(),
+        RawMemory::new(device, addresses.1, SEQUENCES).unwrap(),
+        RawMemory::new(device, addresses.2, SEQUENCES).unwrap(),
+    );
+    // SAFETY: the memory is there until the end of the test, and nothing else uses it before.
+    let (mut logits, mut wanted, mut tokens) = unsafe {
+        (memory.0.lend_mut(&stream).unwrap(), memory.1.lend_mut(&stream).unwrap(), memory.2.lend_mut(&stream).unwrap())
+    };
+
+    let mut states = stream.upload(&[1u32, 20, 300]).unwrap();
+    let (mut best, mut candidates) =
+        (stream.zeroed::<f32>(SEQUENCES * K).unwrap(), stream.uninit::<u32>(SEQUENCES * K).unwrap());
+    let recorded = stream.capture(|stream| {
+        // The best of each sequence, as many as it wants, and the sums of their weights.
+        let k = RowCounts::each(&wanted, K);
+        top_k::segmented_largest(stream, &logits, Rows::of_len(VOCABULARY), k, (&mut best, &mut candidates))?;
+        let weight = map!(|logit: f32, at: u32| -> u32 { if at == u32::MAX { 0 } else { logit as u32 + 1 } });
+        let weights = map2(&best, &candidates, weight);
+        let (mut upto, mut totals) = (stream.uninit::<u32>(SEQUENCES * K)?, stream.uninit::<u32>(SEQUENCES)?);
+        scan::row_inclusive(stream, weights, K, &mut upto, scan::Sum)?;
+        reduce::rows(stream, weights, K, &mut totals, reduce::Sum)?;
+        // A random share, and how many candidates lie below it.
+        transform::map_in_place(
+            stream,
+            &mut states,
+            map!(|x: u32| -> u32 { x.wrapping_mul(747_796_405).wrapping_add(1) }),
+        )?;
+        let mut drawn = stream.uninit::<u32>(SEQUENCES)?;
+        transform::map2(stream, &states, &totals, &mut drawn, map!(|x: u32, total: u32| -> u32 { (x >> 8) % total }))?;
+        let row = map(counting(0u32, SEQUENCES * K), map!(|i: u32| -> u32 { i / K as u32 }));
+        let is_below = map!(|upto: u32, drawn: u32| -> u32 { (upto <= drawn) as u32 });
+        let mut below = stream.uninit::<u32>(SEQUENCES)?;
+        reduce::rows(stream, map2(&upto, at(&drawn, row), is_below), K, &mut below, reduce::Sum)?;
+        let place = map!(|row: u32, below: u32| -> u32 { row * K as u32 + below });
+        let places = map2(counting(0u32, SEQUENCES), &below, place);
+        permute::gather(stream, &candidates, places, &mut tokens)
+    });
+    let (mut graph, outside) = recorded.unwrap();
+
+    let mut expected_states = [1u32, 20, 300];
+    for round in 0..4 {
+        let host: Vec<f32> = numbers(round, SEQUENCES * VOCABULARY).into_iter().map(|x| (x % 5000) as f32).collect();
+        let counts = [1, 5 + round as u32, 99];
+        logits.as_mut_slice().copy_from_host(&stream, &host).unwrap();
+        wanted.as_mut_slice().copy_from_host(&stream, &counts).unwrap();
+        // SAFETY: as above; the vectors are still there, too.
+        unsafe { graph.launch(&stream).unwrap() };
+        let mut expected = Vec::new();
+        for (row, logits) in host.chunks(VOCABULARY).enumerate() {
+            let mut order: Vec<usize> = (0..VOCABULARY).collect();
+            order.sort_by(|&a, &b| logits[b].total_cmp(&logits[a]));
+            order.truncate(K.min(counts[row] as usize));
+            expected_states[row] = expected_states[row].wrapping_mul(747_796_405).wrapping_add(1);
+            let weights: Vec<u32> = order.iter().map(|&token| logits[token] as u32 + 1).collect();
+            let drawn = (expected_states[row] >> 8) % weights.iter().sum::<u32>();
+            let chosen = sums(&weights).iter().filter(|&&upto| upto <= drawn).count();
+            expected.push(order[chosen] as u32);
+        }
+        assert_eq!(tokens.to_vec(&stream).unwrap(), expected, "step {round}");
+        assert_eq!(outside.get(&stream).unwrap(), 0);
+        // A sequence that wants one candidate has no others.
+        assert!(candidates.slice(1..K).unwrap().to_vec(&stream).unwrap().iter().all(|&at| at == u32::NONE));
+    }
+    drop((logits, wanted, tokens));
+    stream.synchronize().unwrap();
 }
