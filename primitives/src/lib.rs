@@ -24,7 +24,7 @@
 //! - [`block`]: block-wide collectives, built from the device functions.
 //! - `runtime` (re-exported here): [`Device`], [`Stream`], [`DeviceVec`] and its slices, [`Error`].
 //! - one module per primitive: [`sort`], [`host_sort`], [`merge_sort`], [`top_k`], [`order_statistics`], [`merge`], [`sets`], [`search`],
-//!   [`scan`], [`reduce`], [`runs`], [`histogram`], [`multisplit`], [`select`], [`bits`], [`transform`], [`permute`],
+//!   [`scan`], [`reduce`], [`runs`], [`histogram`], [`multisplit`], [`select`], [`bits`], [`transform`], [`permute`], [`ranges`],
 //!   [`transfer`].
 //! - [`lowered`]: what only the dictionaries of this project need. It may change in any version.
 

@@ -7,7 +7,8 @@ use gpu_primitives::equality::Same;
 use gpu_primitives::map::Map;
 use gpu_primitives::operator::{Record, map, monoid, operator, predicate};
 use gpu_primitives::scan::{self, Max, Sum};
-use gpu_primitives::source::{Source, at, constant, counted, counting, map, map2, map3, map4};
+use gpu_primitives::source::{Source, at, constant, counted, counting, map, map2, map3, map4, strided};
+use gpu_primitives::top_k::{self, Rows};
 use gpu_primitives::{Device, DeviceValue, Error, Stream, permute, reduce, runs, select, transform};
 use std::fmt::Debug;
 use std::process::ExitCode;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         selections_of_sources,
         selections_of_every_size,
         gathered_sources,
+        strided_sources,
         positions_of_a_condition,
         lifetimes_of_their_own,
         misaligned_slices,
@@ -472,6 +474,43 @@ fn gathered_sources(device: &Device) {
     let count = DeviceValue::new(stream, 2).unwrap();
     let first = reduce::sum(stream, at(&prices, counted(&inner, &count))).unwrap();
     assert_eq!(first.get(stream).unwrap(), 40);
+}
+
+/// Rows that are some elements apart, of every size, from any address.
+fn strided_sources(device: &Device) {
+    fn check<T: Pod + Debug + PartialEq>(stream: &Stream, of: impl Fn(u64) -> T) {
+        let column: Vec<T> = (0..3000).map(of).collect();
+        let on_device = stream.upload(&column).unwrap();
+        for (start, row_len, stride) in [(0, 8, 16), (1, 7, 9), (3, 5, 5), (0, 1, 3), (2, 100, 7), (0, 3000, 1)] {
+            let expected: Vec<T> = column[start..].windows(row_len).step_by(stride).flatten().copied().collect();
+            let mut output = stream.uninit::<T>(expected.len()).unwrap();
+            transform::write(stream, strided(on_device.slice(start..).unwrap(), row_len, stride), &mut output).unwrap();
+            assert_eq!(output.to_vec(stream).unwrap(), expected, "{row_len} of {stride} from {start}");
+        }
+    }
+    let stream = &device.stream().unwrap();
+    check(stream, |x| x as u8);
+    check(stream, |x| x as u16);
+    check(stream, |x| [x as u8, 1, 2]);
+    check(stream, |x| x as u32 + 7);
+    check(stream, |x| x + (1 << 40));
+    check(stream, |x| [x, 5]);
+
+    // Without a row, with rows of no elements, and with a number of elements that only the device knows.
+    let column = stream.upload(&[5u32, 1, 9, 2, 8, 3]).unwrap();
+    let mut none = stream.uninit::<u32>(0).unwrap();
+    transform::write(stream, strided(&column, 7, 1), &mut none).unwrap();
+    transform::write(stream, strided(&column, 0, 2), &mut none).unwrap();
+    let refused = transform::write(stream, strided(&column, 0, 0), &mut none);
+    assert!(matches!(refused, Err(Error::InvalidOption { .. })), "{refused:?}");
+    let count = DeviceValue::new(stream, 3).unwrap();
+    let first = reduce::sum(stream, counted(strided(&column, 2, 3), &count)).unwrap();
+    assert_eq!(first.get(stream).unwrap(), 5 + 1 + 2);
+    // The largest of each row, and where it is in the row.
+    let (mut best, mut positions) = (stream.uninit::<u32>(2).unwrap(), stream.uninit::<u32>(2).unwrap());
+    let output = (&mut best, &mut positions);
+    top_k::segmented_largest(stream, strided(&column, 2, 3), Rows::of_len(2), 1, output).unwrap();
+    assert_eq!((best.to_vec(stream).unwrap(), positions.to_vec(stream).unwrap()), (vec![5, 8], vec![0, 1]));
 }
 
 /// The positions of elements that pass, of sources over several slices.

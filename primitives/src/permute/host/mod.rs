@@ -231,7 +231,8 @@ fn swap_ends(stream: &Stream, data: ColumnMut) -> Result<(), Error> {
 /// input, from `starts[r]` on. Elements out of range of the input are left out, and their places stay as they are, like
 /// those in no range. Returns how many there were.
 ///
-/// The ranges may have any lengths, also 0. If the offsets decrease, some elements are copied from some range.
+/// The ranges may have any lengths, also 0. If the offsets decrease, some elements are copied from some range. For ranges whose places
+/// do not follow each other, see [`ranges::copy`](crate::ranges::copy).
 ///
 /// # Errors
 /// [`Error::LengthMismatch`] if there is not one offset more than there are starts; any launch error.
