@@ -39,11 +39,13 @@ impl Sort {
         }
     }
 
+    #[inline(always)]
     fn writes(self) -> bool {
         matches!(self, Self::Write | Self::AtomicWrite { .. })
     }
 
     /// Returns whether an atomic access reaches other blocks, and its size; `None` for plain accesses.
+    #[inline(always)]
     fn atomic(self) -> Option<(bool, u8)> {
         match self {
             Self::AtomicRead { wide, bytes } | Self::AtomicWrite { wide, bytes } => Some((wide, bytes)),
@@ -58,6 +60,7 @@ impl Sort {
     }
 
     /// Returns whether two accesses to the same byte race.
+    #[inline(always)]
     fn conflict(self, other: Self) -> Conflict {
         if !self.writes() && !other.writes() {
             return Conflict::Never;
@@ -86,6 +89,7 @@ enum Conflict {
 }
 
 impl Conflict {
+    #[inline(always)]
     fn is_race(self, same_block: bool, ordered: impl FnOnce() -> bool) -> bool {
         match self {
             Self::Never => false,
@@ -108,11 +112,13 @@ pub(super) struct Stamp {
 
 impl Stamp {
     /// Returns whether the two accesses race. `ordered` returns whether `self` is ordered before `later`.
+    #[inline(always)]
     fn races_with(&self, later: &Self, ordered: impl FnOnce() -> bool) -> bool {
         self.sort.conflict(later.sort).is_race(self.moment.block == later.moment.block, ordered)
     }
 
     /// Returns whether `later` reads what the same thread has written through another region since the last barrier.
+    #[inline(always)]
     fn is_lost_to(&self, later: &Self) -> bool {
         let (a, b) = (&self.moment, &later.moment);
         self.region != later.region
@@ -274,13 +280,21 @@ impl Shadow {
     ) -> Result<(), Stamp> {
         let Some(crowd) = self.crowds.get_mut(&granule) else { return Ok(()) };
         for (sort, groups) in &*crowd {
-            if sort.conflict(stamp.sort) == Conflict::Never {
+            let conflict = sort.conflict(stamp.sort);
+            if conflict == Conflict::Never {
                 continue;
             }
-            let touched = groups.iter().filter(|(group, _)| group.bytes & mask != 0);
-            let mut stamps = touched.flat_map(|(group, members)| group.stamps(*sort, members));
-            if let Some(other) = stamps.find(|other| other.races_with(stamp, || ordered(&other.moment))) {
-                return Err(other);
+            for (group, members) in groups.iter().filter(|(group, _)| group.bytes & mask != 0) {
+                // Almost always a barrier of the block orders all lanes of a group before this access.
+                let same_block = group.block == stamp.moment.block;
+                let is_before = same_block && members.epoch < stamp.moment.epoch;
+                if !conflict.is_race(same_block, || is_before) {
+                    continue;
+                }
+                let mut stamps = group.stamps(*sort, members);
+                if let Some(other) = stamps.find(|other| conflict.is_race(same_block, || ordered(&other.moment))) {
+                    return Err(other);
+                }
             }
         }
         if stamp.sort == Sort::Write {
