@@ -117,6 +117,9 @@ pub fn sets<F: Family>(device: &Device) {
     for seed in seeds(device, 1, 200) {
         let domain: Vec<u32> = (0..150).map(|i| i * i).collect();
         Plan { batch: 20, operations: 150, most: 50, domain }.run::<F, ()>(&stream, 800 + seed);
+        if is_checked(device) && !is_long() {
+            return; // keys with a sign have histories of their own
+        }
         let domain: Vec<i64> = (-70..70).map(|i| i * i * i).collect();
         Plan { batch: 20, operations: 150, most: 50, domain }.run::<F, ()>(&stream, 900 + seed);
     }
