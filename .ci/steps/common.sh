@@ -51,6 +51,12 @@ need_ptxas() {
     export PTXAS="${PTXAS:-$(command -v ptxas)}"
 }
 
+# The commands of the workspace. They are built with the features of all of it, so that what the tests have compiled fits.
+xtask() {
+    cargo build --quiet --workspace --bin xtask
+    target/debug/xtask "$@"
+}
+
 # The program that makes a book of docs/. The package has the compiled program.
 need_mdbook() {
     if ! command -v mdbook > /dev/null; then
