@@ -609,6 +609,52 @@ static void reduce(size_t n) {
     row("reduce_sum_u32", n, time, out.at(0) == sums.at(0));
 }
 
+struct Ends {
+    u32 least, greatest;
+};
+struct EndsOfOne {
+    __host__ __device__ Ends operator()(u32 x) const { return {x, x}; }
+};
+struct EndsOfBoth {
+    __host__ __device__ Ends operator()(Ends a, Ends b) const {
+        return {a.least < b.least ? a.least : b.least, a.greatest > b.greatest ? a.greatest : b.greatest};
+    }
+};
+
+static void min_max(size_t n) {
+    Array<u32> in(n), least(1), greatest(1);
+    Array<Ends> out(1);
+    random_numbers(in, n);
+    Ends none = {std::numeric_limits<u32>::max(), 0};
+    Time time = cub_both(n, [&](void *t, size_t &b, auto count) {
+        return cub::DeviceReduce::TransformReduce(t, b, in.data, out.data, count, EndsOfBoth{}, EndsOfOne{}, none, stream);
+    });
+    size_t bytes = 0;
+    CHECK(cub::DeviceReduce::Min(nullptr, bytes, in.data, least.data, int(n), stream));
+    Array<char> scratch(bytes);
+    CHECK(cub::DeviceReduce::Min((void *)scratch.data, bytes, in.data, least.data, int(n), stream));
+    CHECK(cub::DeviceReduce::Max((void *)scratch.data, bytes, in.data, greatest.data, int(n), stream));
+    Ends found = out.at(0);
+    row("min_max_u32", n, time, found.least == least.at(0) && found.greatest == greatest.at(0));
+}
+
+#ifdef HAS_FIND
+struct IsOne {
+    __host__ __device__ bool operator()(u32 x) const { return x == 1; }
+};
+
+static void find_first(size_t n) {
+    Array<u32> in(n), out(1);
+    u32 *a = in;
+    size_t place = n / 100;
+    each(n, [=] __device__(size_t i) { a[i] = i == place; });
+    Time time = cub_both(n, [&](void *t, size_t &b, auto count) {
+        return cub::DeviceFind::FindIf(t, b, (const u32 *)a, out.data, IsOne{}, count, stream);
+    });
+    row("find_first_u32_at_1pct", n, time, out.at(0) == place);
+}
+#endif
+
 static void segmented_reduce(size_t n) {
     const int LENGTH = 64;
     Array<u32> in(n);
@@ -787,6 +833,30 @@ static void permute(size_t n) {
     row("scatter_u32", n, time, all(n, [=] __device__(size_t i) { return o[p[i]] == a[i]; }));
 }
 
+// Each range to the other end.
+static void copy_ranges(size_t n) {
+    const size_t LENGTH = 1024;
+    if (n % LENGTH) return;
+    unsigned count = unsigned(n / LENGTH);
+    Array<u32> in(n), out(n), lengths(count);
+    Array<const u32 *> from(count);
+    Array<u32 *> to(count);
+    random_numbers(in, n);
+    const u32 *a = in, **f = from;
+    u32 *o = out, **t = to, *l = lengths;
+    each(count, [=] __device__(size_t i) {
+        f[i] = a + i * LENGTH;
+        t[i] = o + (count - 1 - i) * LENGTH;
+        l[i] = LENGTH;
+    });
+    Time time = cub_time([&](void *scratch, size_t &b) {
+        return cub::DeviceCopy::Batched(scratch, b, from.data, to.data, lengths.data, count, stream);
+    });
+    row("copy_ranges_of_1024_u32", n, time, all(n, [=] __device__(size_t i) {
+            return o[(count - 1 - i / LENGTH) * LENGTH + i % LENGTH] == a[i];
+        }));
+}
+
 struct Before {
     __host__ __device__ bool operator()(u32 a, u32 b) const { return a < b; }
 };
@@ -838,11 +908,12 @@ static void sets(size_t n) {
 
 #ifdef HAS_TOP_K
 // The keys, whatever their order, and their positions.
-static bool are_largest(std::vector<u32> input, size_t k, std::vector<u32> keys, const std::vector<u32> &places) {
+template <class T>
+static bool are_largest(std::vector<T> input, size_t k, std::vector<T> keys, const std::vector<u32> &places) {
     bool fits = true;
     for (size_t i = 0; i < k; i++) fits = fits && places[i] < input.size() && input[places[i]] == keys[i];
-    std::sort(keys.begin(), keys.end(), std::greater<u32>());
-    std::partial_sort(input.begin(), input.begin() + k, input.end(), std::greater<u32>());
+    std::sort(keys.begin(), keys.end(), std::greater<T>());
+    std::partial_sort(input.begin(), input.begin() + k, input.end(), std::greater<T>());
     return fits && std::equal(keys.begin(), keys.end(), input.begin());
 }
 
@@ -881,17 +952,19 @@ static void top_k(size_t n) {
 }
 
 // Which of equal keys is found is left open, and their order, unlike in ours.
-template <int COLUMNS, int K>
+template <class T, int COLUMNS, int K>
 static void top_k_of_rows(const char *name, size_t n) {
     size_t rows = n / COLUMNS;
     if (rows == 0 || n % COLUMNS) return;
-    Array<u32> in(n), keys(rows * K), places(rows * K);
-    random_numbers(in, n);
+    Array<T> in(n), keys(rows * K);
+    Array<u32> places(rows * K);
+    T *a = in;
+    each(n, [=] __device__(size_t i) { a[i] = T(random_at(0, i)); });
     namespace ex = cuda::execution;
     auto env = cuda::std::execution::env{
         cuda::stream_ref{stream},
         ex::require(ex::determinism::not_guaranteed, ex::tie_break::unspecified, ex::output_ordering::unsorted)};
-    auto keys_in = cuda::make_strided_iterator(cuda::make_counting_iterator((const u32 *)in.data), COLUMNS);
+    auto keys_in = cuda::make_strided_iterator(cuda::make_counting_iterator((const T *)in.data), COLUMNS);
     auto keys_out = cuda::make_strided_iterator(cuda::make_counting_iterator(keys.data), K);
     auto values_in = cuda::make_constant_iterator(cuda::make_counting_iterator(u32(0)));
     auto values_out = cuda::make_strided_iterator(cuda::make_counting_iterator(places.data), K);
@@ -906,11 +979,13 @@ static void top_k_of_rows(const char *name, size_t n) {
     }
     row(name, n, time, is_right);
 }
-static void top_8_of_rows(size_t n) { top_k_of_rows<1024, 8>("top_8_of_rows_of_1024", n); }
+static void top_8_of_rows(size_t n) { top_k_of_rows<u32, 1024, 8>("top_8_of_rows_of_1024", n); }
 // Rows that need more than one block each.
 #if CCCL_VERSION >= 3006000
 #define HAS_TOP_K_OF_LONG_ROWS
-static void top_100_of_rows(size_t n) { top_k_of_rows<131072, 100>("top_100_of_rows_of_131072", n); }
+static void top_100_of_rows(size_t n) { top_k_of_rows<u32, 131072, 100>("top_100_of_rows_of_131072", n); }
+static void top_64_of_rows(size_t n) { top_k_of_rows<float, 32768, 64>("top_64_of_rows_of_32768_f32", n); }
+static void top_64_of_long_rows(size_t n) { top_k_of_rows<float, 131072, 64>("top_64_of_rows_of_131072_f32", n); }
 #endif
 #endif
 
@@ -936,6 +1011,10 @@ static const std::vector<Group> GROUPS = {
     {merge, {"merge_keys_cmp", "merge_pairs_cmp", "merge_8way_pairs"}},
     {search, {"lower_bound_random", "sorted_search"}},
     {reduce, {"reduce_sum_u32"}},
+    {min_max, {"min_max_u32"}},
+#ifdef HAS_FIND
+    {find_first, {"find_first_u32_at_1pct"}},
+#endif
     {segmented_reduce, {"segmented_reduce_sum_u32_L64", "segmented_reduce_sum_u32_random_L64"}},
     {runs,
      {"unique_u32_runs_of_8", "run_length_encode_u32_runs_of_8", "reduce_by_key_u32_runs_of_8",
@@ -946,6 +1025,7 @@ static const std::vector<Group> GROUPS = {
     {transform, {"transform_saxpy_f32"}},
     {differences, {"adjacent_difference_u32"}},
     {permute, {"gather_u32", "scatter_u32"}},
+    {copy_ranges, {"copy_ranges_of_1024_u32"}},
     {merge_sort, {"merge_sort_keys", "merge_sort_pairs_comparator"}},
     {sets, {"set_intersection_u32", "set_union_u32", "set_difference_u32"}},
 #ifdef HAS_SEGMENTED_SCAN
@@ -958,6 +1038,8 @@ static const std::vector<Group> GROUPS = {
 #endif
 #ifdef HAS_TOP_K_OF_LONG_ROWS
     {top_100_of_rows, {"top_100_of_rows_of_131072"}},
+    {top_64_of_rows, {"top_64_of_rows_of_32768_f32"}},
+    {top_64_of_long_rows, {"top_64_of_rows_of_131072_f32"}},
 #endif
 };
 

@@ -8,6 +8,8 @@ What a row computes is checked with a small input, on the host; the time of a la
 """
 
 import bisect
+import collections
+import itertools
 import os
 import random
 import sys
@@ -67,6 +69,22 @@ class Torch:
             "sort_keys_u32": lambda data: lambda: torch.sort(data["x"])[0],
             "sort_pairs_u32_u32": lambda data: lambda: torch.sort(data["x"], stable=True),
             "sort_keys_u64": lambda data: lambda: torch.sort(data["wide"])[0],
+            "argsort_u32": lambda data: lambda: torch.argsort(data["x"], stable=True),
+            "distinct_u32_65536": lambda data: lambda: torch.unique(data["few"]),
+            "distinct_counts_hashed_u32_65536": lambda data: lambda: torch.unique(data["few"], return_counts=True),
+            "min_max_u32": lambda data: lambda: torch.aminmax(data["x"]),
+            "bits_positions_50pct": lambda data: lambda: torch.nonzero(data["flags"]).view(-1),
+            "sort_rows_of_32768_f32": lambda data: lambda: torch.sort(rows_of(data["floats"], 32_768))[0],
+            "sort_rows_of_131072_f32": lambda data: lambda: torch.sort(rows_of(data["floats"], 131_072))[0],
+            "top_64_of_rows_of_32768_f32": lambda data: lambda: torch.topk(rows_of(data["floats"], 32_768), 64),
+            "top_64_of_rows_of_131072_f32": lambda data: lambda: torch.topk(rows_of(data["floats"], 131_072), 64),
+            "sum_rows_of_1024_u32": lambda data: lambda: torch.sum(rows_of(data["x"], 1024), 1, dtype=torch.int32),
+            "sum_strided_rows_of_1000_u32": lambda data: lambda: torch.sum(
+                rows_of(data["x"], 1024)[:, :1000], 1, dtype=torch.int32
+            ),
+            "running_sum_rows_of_1024_u32": lambda data: lambda: torch.cumsum(
+                rows_of(data["x"], 1024), 1, dtype=torch.int32
+            ),
             "top_k_100_u32": lambda data: lambda: torch.topk(data["x"], 100),
             "top_8_of_rows_of_1024": lambda data: lambda: torch.topk(data["x"].view(-1, 1024), 8),
             "kth_u32": lambda data: lambda: torch.kthvalue(data["x"], (len(data["x"]) - 1) // 2 + 1)[0],
@@ -79,6 +97,9 @@ class Torch:
 
     def sorted(self, array):
         return self.torch.sort(array)[0]
+
+    def floats(self, array):
+        return array.to(self.torch.float32)
 
     def divided(self, array, by):
         return self.torch.div(array, by, rounding_mode="floor")
@@ -148,8 +169,16 @@ class CuPy:
     def sorted(self, array):
         return self.cupy.sort(array)
 
+    def floats(self, array):
+        return array.astype("float32")
+
     def divided(self, array, by):
         return array // by
+
+
+def rows_of(array, length):
+    """The array as rows of a length, or as one row if it is shorter."""
+    return array.view(-1, min(length, len(array)))
 
 
 def to_list(result):
@@ -162,6 +191,17 @@ def to_list(result):
 def wrapped(number):
     """A sum as a signed number of 32 bits."""
     return (number + 2**31) % 2**32 - 2**31
+
+
+def parts(numbers, length):
+    """The rows of a length."""
+    return [numbers[start : start + length] for start in range(0, len(numbers), length)]
+
+
+def counts(numbers):
+    """The different numbers in order, and how often each occurs."""
+    found = sorted(collections.Counter(numbers).items())
+    return [list(part) for part in zip(*found)]
 
 
 def best(numbers, k):
@@ -177,9 +217,23 @@ EXPECTED = {
     "sort_keys_u32": lambda host: sorted(host["x"]),
     "sort_pairs_u32_u32": lambda host: [list(part) for part in zip(*sorted(zip(host["x"], range(len(host["x"])))))],
     "sort_keys_u64": lambda host: sorted(host["wide"]),
+    "argsort_u32": lambda host: sorted(range(len(host["x"])), key=lambda place: host["x"][place]),
+    "distinct_u32_65536": lambda host: sorted(set(host["few"])),
+    "distinct_counts_hashed_u32_65536": lambda host: counts(host["few"]),
+    "min_max_u32": lambda host: [min(host["x"]), max(host["x"])],
+    "bits_positions_50pct": lambda host: [place for place, flag in enumerate(host["flags"]) if flag],
+    "sort_rows_of_32768_f32": lambda host: [sorted(host["floats"])],
+    "sort_rows_of_131072_f32": lambda host: [sorted(host["floats"])],
+    "top_64_of_rows_of_32768_f32": lambda host: [[number for number, _ in best(host["floats"], 64)]],
+    "top_64_of_rows_of_131072_f32": lambda host: [[number for number, _ in best(host["floats"], 64)]],
+    "sum_rows_of_1024_u32": lambda host: [wrapped(sum(row)) for row in parts(host["x"], 1024)],
+    "sum_strided_rows_of_1000_u32": lambda host: [wrapped(sum(row[:1000])) for row in parts(host["x"], 1024)],
+    "running_sum_rows_of_1024_u32": lambda host: [
+        [wrapped(total) for total in itertools.accumulate(row)] for row in parts(host["x"], 1024)
+    ],
     "top_k_100_u32": lambda host: [number for number, _ in best(host["x"], 100)],
     "top_8_of_rows_of_1024": lambda host: [
-        [number for number, _ in best(host["x"][start : start + 1024], 8)] for start in range(0, len(host["x"]), 1024)
+        [number for number, _ in best(row, 8)] for row in parts(host["x"], 1024)
     ],
     "kth_u32": lambda host: sorted(host["x"])[(len(host["x"]) - 1) // 2],
     "select_flagged_50pct": lambda host: [number for number, flag in zip(host["x"], host["flags"]) if flag],
@@ -189,7 +243,12 @@ EXPECTED = {
     "run_length_encode_u32_runs_of_8": lambda host: [sorted(set(host["runs"])), [8] * (len(host["runs"]) // 8)],
 }
 # Of these results only the keys are compared.
-KEYS_ALONE = {"top_k_100_u32", "top_8_of_rows_of_1024"}
+KEYS_ALONE = {
+    "top_k_100_u32",
+    "top_8_of_rows_of_1024",
+    "top_64_of_rows_of_32768_f32",
+    "top_64_of_rows_of_131072_f32",
+}
 
 
 def small(library):
@@ -202,9 +261,11 @@ def small(library):
         "positions": [numbers.randrange(SMALL) for _ in range(SMALL)],
         "flags": [numbers.random() < 0.5 for _ in range(SMALL)],
         "runs": [index // 8 for index in range(SMALL)],
+        "few": [numbers.randrange(100) * 65_521 for _ in range(SMALL)],
+        "floats": [float(numbers.randrange(-(2**23), 2**23)) for _ in range(SMALL)],
     }
     host["sorted"] = sorted(host["x"])
-    kinds = {"wide": "int64", "flags": "bool"}
+    kinds = {"wide": "int64", "flags": "bool", "floats": "float32"}
     data = {name: library.array(values, kinds.get(name, "int32")) for name, values in host.items()}
     data["out"] = library.empty(data["x"])
     return host, data
@@ -219,10 +280,16 @@ def large(library, row, n):
     if row.endswith("runs_of_8"):
         data["runs"] = library.divided(library.ascending(n), 8)
         return data
+    if row.endswith("_f32"):
+        data["floats"] = library.floats(library.random(n, "int32", -(2**23), 2**23))
+        return data
+    if row.endswith("_65536"):
+        data["few"] = library.random(n, "int32", 0, 2**16) * 32_749
+        return data
     data["x"] = library.random(n, "int32", -(2**31), 2**31 - 1)
     if row in ("copy", "fill"):
         data["out"] = library.empty(data["x"])
-    if row == "select_flagged_50pct":
+    if row in ("select_flagged_50pct", "bits_positions_50pct"):
         data["flags"] = data["x"] >= 0
     if row == "gather_u32":
         data["positions"] = library.random(n, "int32", 0, n)

@@ -169,6 +169,65 @@ const ROWS: &[(&str, &str, &str)] = &[
         "Top 100 of rows of 131,072",
         "Finds the 100 largest 32-bit numbers of each row of 131,072, with their positions.",
     ),
+    (
+        "top_64_of_rows_of_32768_f32",
+        "Top 64 of rows of 32,768",
+        "Finds the 64 largest 32-bit floats of each row of 32,768, with their positions.",
+    ),
+    (
+        "top_64_of_rows_of_131072_f32",
+        "Top 64 of rows of 131,072",
+        "Finds the 64 largest 32-bit floats of each row of 131,072, with their positions.",
+    ),
+    ("sort_rows_of_32768_f32", "Sorts of rows of 32,768", "Sorts many rows of 32,768 floats of 32 bits in one call."),
+    (
+        "sort_rows_of_131072_f32",
+        "Sorts of rows of 131,072",
+        "Sorts many rows of 131,072 floats of 32 bits in one call.",
+    ),
+    ("sum_rows_of_1024_u32", "Sums of rows of 1024", "Adds up the 32-bit numbers of each row of 1024."),
+    (
+        "sum_strided_rows_of_1000_u32",
+        "Sums of parts of rows",
+        "Adds up the first 1000 of the 1024 numbers of 32 bits of each row. The rate counts all.",
+    ),
+    (
+        "running_sum_rows_of_1024_u32",
+        "Prefix sums of rows of 1024",
+        "Running sums of each row of 1024 numbers of 32 bits.",
+    ),
+    ("argsort_u32", "Order of keys", "Finds the order of random 32-bit keys: the positions that sort them."),
+    (
+        "sort_by_two_columns_u32",
+        "Order by two columns",
+        "Finds the order of rows by two columns of 32-bit numbers; the first has 1024 different ones.",
+    ),
+    (
+        "distinct_u32_65536",
+        "Different keys",
+        "Finds the different ones of unsorted 32-bit keys, of which 65,536 are different.",
+    ),
+    (
+        "distinct_counts_hashed_u32_65536",
+        "Different keys by hash",
+        "Finds and counts the different ones of unsorted 32-bit keys by a hash table; 65,536 are different.",
+    ),
+    (
+        "sort_keys_u32_device_length",
+        "Radix sort, length on the device",
+        "Sorts random 32-bit keys, whose number only the device knows: four passes.",
+    ),
+    ("min_max_u32", "Least and greatest", "Finds the least and the greatest of 32-bit numbers."),
+    (
+        "find_first_u32_at_1pct",
+        "First that passes",
+        "Finds the first number that passes a test: after a hundredth of all. The rate counts all.",
+    ),
+    (
+        "copy_ranges_of_1024_u32",
+        "Copies of ranges",
+        "Copies many ranges of 1024 numbers of 32 bits to free places, in one call.",
+    ),
     ("kth_u32", "Median", "Finds the median of 32-bit numbers."),
     ("kth_16_u32", "16 quantiles", "Finds 16 quantiles of 32-bit numbers in one call."),
     (

@@ -215,8 +215,8 @@ fn a_peer_in_python_gives_both_ways_of_timing() {
     }
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let peer = here.join("peers/torch_cupy.py");
-    let arguments =
-        ["primitives", "--size", "1024", "--only", "transfer,sort,reduce,top_k,row_top_k,order_statistics,select,runs"];
+    let suites = "transfer,sort,reduce,top_k,row_top_k,order_statistics,select,runs,bits,columns,distinct,rows";
+    let arguments = ["primitives", "--size", "1024", "--only", suites];
     let arguments = [&arguments[..], &["--csv", "numbers.csv", "--peer", peer.to_str().unwrap()]].concat();
     let mut with_stub = program(&arguments, &folder);
     let output = with_stub.env("PYTHONPATH", here.join("tests/stub")).env("PEER_LIBRARY", "torch").output().unwrap();
@@ -224,7 +224,7 @@ fn a_peer_in_python_gives_both_ways_of_timing() {
     let numbers = Recording::read(&folder.join("numbers.csv")).unwrap();
     let of_peer: Vec<_> =
         numbers.records.iter().filter(|record| record.peer.as_deref() == Some("torch stub")).collect();
-    assert_eq!(of_peer.len(), 11, "{:?}", of_peer.iter().map(|record| &record.row).collect::<Vec<_>>());
+    assert_eq!(of_peer.len(), 19, "{:?}", of_peer.iter().map(|record| &record.row).collect::<Vec<_>>());
     for record in of_peer {
         assert!(record.peer_value.unwrap() > 0.0 && record.queued_peer_value.unwrap() > 0.0, "{record:?}");
         assert_eq!(record.queued, None, "a call on the CPU device does not queue");

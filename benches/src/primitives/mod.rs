@@ -3,6 +3,7 @@
 //! One file per primitive measures its rows. Every timed result is checked.
 
 mod bits;
+mod columns;
 mod differences;
 mod histogram;
 mod merge;
@@ -12,6 +13,7 @@ mod order_statistics;
 mod permute;
 mod reduce;
 mod row_top_k;
+mod rows;
 mod runs;
 mod scan;
 mod search;
@@ -81,6 +83,9 @@ const SUITES: &[Suite] = &[
     Suite { name: "permute", measure: permute::measure, gpu_sizes: &[20, 24, 27] },
     Suite { name: "differences", measure: differences::measure, gpu_sizes: &[20, 24, 27] },
     Suite { name: "segmented_scan", measure: segmented_scan::measure, gpu_sizes: &[26] },
+    Suite { name: "columns", measure: columns::measure, gpu_sizes: &[24, 27] },
+    Suite { name: "distinct", measure: columns::measure_distinct, gpu_sizes: &[27] },
+    Suite { name: "rows", measure: rows::measure, gpu_sizes: &[17, 21, 23, 26] },
     Suite { name: "row_top_k", measure: row_top_k::measure, gpu_sizes: &[24] },
 ];
 

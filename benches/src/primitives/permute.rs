@@ -1,9 +1,9 @@
-//! Gathers from random positions, and scatters to the positions of a permutation.
+//! Gathers from random positions, scatters to the positions of a permutation, and copies of ranges.
 
 use super::{expect, time};
 use crate::data::{random_below, random_u32};
 use crate::session::Session;
-use gpu_primitives::permute;
+use gpu_primitives::{permute, ranges};
 
 pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error> {
     let stream = &session.stream;
@@ -20,7 +20,30 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
     let positions = stream.upload(&to)?;
     time(session, "scatter_u32", len, 12.0, || permute::scatter(stream, &input, &positions, &mut output).map(drop))?;
     let found = output.to_vec(stream)?;
-    expect("scatter", &host, to.iter().map(|&position| found[position as usize]))
+    expect("scatter", &host, to.iter().map(|&position| found[position as usize]))?;
+    copies(session, &host)
+}
+
+/// The length of the ranges that are copied.
+const RANGE: usize = 1024;
+
+/// Copies ranges from one end of a slice to the other.
+fn copies(session: &Session, host: &[u32]) -> Result<(), crate::Error> {
+    let stream = &session.stream;
+    let count = host.len() / RANGE;
+    let whole = count * RANGE;
+    let input = stream.upload(host)?;
+    let starts: Vec<u64> = (0..count).map(|range| (range * RANGE) as u64).collect();
+    let places: Vec<u64> = starts.iter().rev().copied().collect();
+    let [starts, places, lengths] =
+        [starts, places, vec![RANGE as u64; count]].map(|numbers| stream.upload(&numbers));
+    let (starts, places, lengths) = (starts?, places?, lengths?);
+    let mut output = stream.zeroed::<u32>(whole)?;
+    time(session, "copy_ranges_of_1024_u32", whole, 8.0, || {
+        ranges::copy(stream, &input, &starts, &mut output, &places, &lengths).map(drop)
+    })?;
+    let expected = host[..whole].chunks_exact(RANGE).rev().flatten().copied();
+    expect("copies of ranges", &output.to_vec(stream)?, expected)
 }
 
 /// Returns all positions, each once, in an order that jumps.

@@ -3,6 +3,7 @@
 use super::{expect, time};
 use crate::data::random_u32;
 use crate::session::Session;
+use gpu_primitives::operator::predicate;
 use gpu_primitives::scan::Sum;
 use gpu_primitives::{DeviceValue, reduce};
 
@@ -19,7 +20,32 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
         Ok(())
     })?;
     let found = sum.map(|sum| sum.as_slice().to_vec(stream)).transpose()?.unwrap_or_default();
-    expect("sum", &found, std::iter::once(host.iter().fold(0, |sum: u32, &number| sum.wrapping_add(number))))
+    expect("sum", &found, std::iter::once(host.iter().fold(0, |sum: u32, &number| sum.wrapping_add(number))))?;
+
+    let mut ends: Option<DeviceValue<[u32; 2]>> = None;
+    time(session, "min_max_u32", len, 4.0, || {
+        ends = Some(reduce::min_max(stream, &input)?);
+        Ok(())
+    })?;
+    let found = ends.map(|ends| ends.get(stream)).transpose()?;
+    let expected = host.iter().min().zip(host.iter().max()).map(|(&min, &max)| [min, max]);
+    expect("least and greatest", found.as_slice(), expected.into_iter())?;
+    if len > 0 { first(session, len) } else { Ok(()) }
+}
+
+/// Finds a number that is there once, after a hundredth of all.
+fn first(session: &Session, len: usize) -> Result<(), crate::Error> {
+    let stream = &session.stream;
+    let place = len / 100;
+    let host: Vec<u32> = (0..len).map(|i| u32::from(i == place)).collect();
+    let input = stream.upload(&host)?;
+    let mut found: Option<DeviceValue<u64>> = None;
+    time(session, "find_first_u32_at_1pct", len, 0.04, || {
+        found = Some(reduce::find_first(stream, &input, predicate!(|number: u32| number == 1))?);
+        Ok(())
+    })?;
+    let found = found.map(|found| found.get(stream)).transpose()?;
+    expect("the first that passes", found.as_slice(), std::iter::once(place as u64))
 }
 
 pub(super) fn measure_segments(session: &Session, len: usize) -> Result<(), crate::Error> {

@@ -4,6 +4,8 @@ use super::{expect, time};
 use crate::data::random_u32;
 use crate::session::Session;
 use gpu_primitives::sort::{self, Options};
+use gpu_primitives::source::counted;
+use gpu_primitives::{reduce, transfer};
 use rayon::slice::ParallelSliceMut;
 
 pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error> {
@@ -20,7 +22,15 @@ pub(super) fn measure(session: &Session, len: usize) -> Result<(), crate::Error>
     expect("sort pairs", &values_out.to_vec(stream)?, expected.iter().map(|&x| x as u32))?;
 
     time(session, "sort_keys_u32", len, 36.0, || sort::keys(stream, &keys, &mut keys_out, Options::new()))?;
-    expect("sort keys", &keys_out.to_vec(stream)?, expected.iter().map(|x| (x >> 32) as u32))
+    expect("sort keys", &keys_out.to_vec(stream)?, expected.iter().map(|x| (x >> 32) as u32))?;
+
+    // The length is that of the slice, but only the device knows.
+    let count = reduce::sum(stream, &stream.upload(&[len as u64])?)?;
+    transfer::fill(stream, &mut keys_out, 0)?;
+    time(session, "sort_keys_u32_device_length", len, 36.0, || {
+        sort::keys(stream, counted(&keys, &count), &mut keys_out, Options::new())
+    })?;
+    expect("sort of a length on the device", &keys_out.to_vec(stream)?, expected.iter().map(|x| (x >> 32) as u32))
 }
 
 pub(super) fn measure_u64(session: &Session, len: usize) -> Result<(), crate::Error> {

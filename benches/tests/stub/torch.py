@@ -1,10 +1,12 @@
 """As much of PyTorch's interface as `peers/torch_cupy.py` calls, on lists: for a test of the program without a GPU."""
 
+import functools
 import itertools
+import operator
 import time
 
 __version__ = "stub"
-int32, int64, bool = "int32", "int64", "bool"
+int32, int64, float32, bool = "int32", "int64", "float32", "bool"
 
 
 class Tensor:
@@ -28,7 +30,19 @@ class Tensor:
         self.numbers = [number] * len(self.numbers)
         return self
 
-    def view(self, _, columns):
+    def __mul__(self, factor):
+        return Tensor([number * factor for number in self.numbers])
+
+    def __getitem__(self, places):
+        rows, columns = places
+        return Tensor([row[columns] for row in self.numbers[rows]])
+
+    def to(self, kind):
+        return Tensor([float(number) for number in self.numbers])
+
+    def view(self, _, columns=None):
+        if columns is None:
+            return Tensor([number for row in self.numbers for number in row])
         return Tensor([self.numbers[start : start + columns] for start in range(0, len(self.numbers), columns)])
 
 
@@ -48,14 +62,40 @@ def empty_like(other):
     return Tensor(other.numbers)
 
 
-def sum(x, dtype):
-    total = 0
-    for number in x.numbers:
-        total += number
-    return Tensor((total + 2**31) % 2**32 - 2**31)
+def wrapped(number):
+    return (number + 2**31) % 2**32 - 2**31
+
+
+def cumsum(x, dim, dtype):
+    return Tensor([[wrapped(total) for total in itertools.accumulate(row)] for row in x.numbers])
+
+
+def sum(x, dim=0, dtype=int32):
+    if dim == 1:
+        return Tensor([row[-1] for row in cumsum(x, dim, dtype).numbers])
+    return Tensor(wrapped(functools.reduce(operator.add, x.numbers)))
+
+
+def aminmax(x):
+    return Tensor(min(x.numbers)), Tensor(max(x.numbers))
+
+
+def nonzero(x):
+    return Tensor([[place] for place, number in enumerate(x.numbers) if number])
+
+
+def unique(x, return_counts=False):
+    return unique_consecutive(sort(x)[0], return_counts)
+
+
+def argsort(x, stable):
+    return sort(x, stable)[1]
 
 
 def sort(x, stable=False):
+    if isinstance(x.numbers[0], list):
+        rows = [sort(Tensor(row), stable) for row in x.numbers]
+        return Tensor([keys.numbers for keys, _ in rows]), Tensor([places.numbers for _, places in rows])
     order = sorted(range(len(x)), key=x.numbers.__getitem__)
     return Tensor([x.numbers[place] for place in order]), Tensor(order)
 
