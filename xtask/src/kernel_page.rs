@@ -102,6 +102,8 @@ fn page(kernels: &[(String, String)]) -> String {
 /// Splits a kernel's name into the kernel, the sizes of its types, and what it says about the function.
 fn parts(name: &str) -> (String, Vec<&'static str>, Vec<&'static str>) {
     let (mut kernel, mut sizes) = (Vec::new(), Vec::new());
+    // A kernel without other types: that it reads a source is seen in its PTX.
+    let name = name.strip_suffix("_source_arg").unwrap_or(name);
     let mut rest: Vec<&str> = name.split('_').collect();
     let size_of = |word: &str| TYPES.iter().find(|(name, _)| *name == word).map(|(_, size)| *size);
     let said = |word: &str| FUNCTIONS.iter().find(|(name, _)| *name == word).map(|(_, text)| *text);
@@ -132,6 +134,7 @@ mod tests {
             ("select_tiles_u32_unit_within_flags_256_4_8", "select_tiles", &["4", "–"], &["flags", "in segments"]),
             ("large_pass_u128_u32_digits", "large_pass", &["16", "4"], &["the digits of a number"]),
             ("copy_lines", "copy_lines", &[], &[]),
+            ("sum_bins_source_arg", "sum_bins", &[], &[]),
         ] {
             assert_eq!(parts(name), (kernel.to_owned(), sizes.to_vec(), words.to_vec()), "{name}");
         }

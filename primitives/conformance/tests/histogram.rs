@@ -35,6 +35,12 @@ fn main() -> ExitCode {
         wrong_lengths,
         in_a_graph,
         large,
+        sums_of_every_type,
+        sums_that_carry,
+        sums_of_lengths_and_bins,
+        sums_of_odd_slices,
+        first_elements,
+        totals_of_wrong_lengths,
     ])
 }
 
@@ -402,4 +408,137 @@ fn large(device: &Device) {
     let len = if is_gpu(device) { (1 << 24) + 321 } else { 60_000 };
     check(&stream, &numbers(21, len), 256, bucket!(|x: u32| x >> 24));
     check(&stream, &numbers(22, len), 1 << 16, bucket!(|x: u32| x >> 16));
+}
+
+/// Compares sums with those of the host.
+macro_rules! check_sums {
+    ($stream:expr, $type:ty as $total:ty, $bins:expr, $keys:expr, $values:expr) => {{
+        let (stream, keys, values): (&Stream, &[u32], &[$type]) = ($stream, $keys, $values);
+        let mut expected = vec![<$total>::default(); $bins];
+        for (&key, &value) in keys.iter().zip(values) {
+            if let Some(total) = expected.get_mut(key as usize) {
+                *total += <$total>::from(value);
+            }
+        }
+        let mut totals = stream.upload(&vec![<$total>::MAX; $bins]).unwrap();
+        let (keys, values) = (stream.upload(keys).unwrap(), stream.upload(values).unwrap());
+        histogram::sums(stream, &keys, &values, &mut totals).unwrap();
+        assert_eq!(totals.to_vec(stream).unwrap(), expected, "{} values, {} bins", values.len(), $bins);
+    }};
+}
+
+fn sums_of_every_type(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = if is_checked(device) { 700 } else { 5000 };
+    let (bits, keys): (Vec<u64>, Vec<u32>) = random(30).take(len).map(|x| (x, (x >> 40) as u32 % 11)).unzip();
+    macro_rules! check {
+        ($($type:ident as $total:ident)*) => { $({
+            let values: Vec<$type> = bits.iter().map(|&x| x as $type).chain([$type::MIN, $type::MAX, 0]).collect();
+            let keys: Vec<u32> = keys.iter().copied().chain([3, 3, 9]).collect();
+            check_sums!(&stream, $type as $total, 10, &keys, &values);
+        })* };
+    }
+    check!(u8 as u128 u16 as u128 u32 as u128 u64 as u128 i8 as i128 i16 as i128 i32 as i128 i64 as i128);
+}
+
+/// Numbers whose halves are zero, or wrap with each addition.
+fn sums_that_carry(device: &Device) {
+    let stream = device.stream().unwrap();
+    let len = if is_checked(device) { 600 } else { 20_000 };
+    let odd = [0, 1, -1, i64::MIN, i64::MAX, 0xFFFF_FFFF, -0xFFFF_FFFF, 1 << 32, -(1 << 32), 0xFFFF_FFFF_0000, -7];
+    for bins in [1, 3, 4096, 4097] {
+        for extreme in odd {
+            let keys: Vec<u32> = (0..len as u32 / 5).map(|i| i % 2).collect();
+            check_sums!(&stream, i64 as i128, bins, &keys, &vec![extreme; keys.len()]);
+            check_sums!(&stream, u64 as u128, bins, &keys, &vec![extreme as u64; keys.len()]);
+        }
+        let numbers: Vec<u64> = random(31).take(len).collect();
+        let keys: Vec<u32> = numbers.iter().map(|x| (x >> 20) as u32 % bins as u32).collect();
+        let values: Vec<i64> = numbers.iter().map(|x| odd[*x as usize % odd.len()]).collect();
+        check_sums!(&stream, i64 as i128, bins, &keys, &values);
+    }
+}
+
+/// Bins for which there are 32 copies to one, and lengths around what a block takes.
+fn sums_of_lengths_and_bins(device: &Device) {
+    let stream = device.stream().unwrap();
+    for bins in [0, 1, 2, 127, 128, 129, 1000, 2047, 2048, 2049, 4095, 4096, 4097, 10_000] {
+        let len = if is_checked(device) { 1500 } else { 30_000 };
+        let keys: Vec<u32> = numbers(32, len).into_iter().map(|x| x % (bins as u32 + 1)).collect();
+        let values: Vec<i32> = numbers(33, len).into_iter().map(|x| x as i32).collect();
+        check_sums!(&stream, i32 as i128, bins, &keys, &values);
+    }
+    for len in [0, 1, 31, 33, 1023, 1024, 1025, 2048, 2049] {
+        let values: Vec<i64> = random(34).take(len).map(|x| x as i64).collect();
+        check_sums!(&stream, i64 as i128, 5, &numbers(35, len).iter().map(|x| x % 5).collect::<Vec<_>>(), &values);
+    }
+}
+
+/// Slices at odd addresses, sources, a length that the device knows, and totals among others.
+fn sums_of_odd_slices(device: &Device) {
+    let stream = device.stream().unwrap();
+    let (keys, values) = (numbers(36, 900), numbers(37, 900));
+    let (on_device, amounts) = (stream.upload(&keys).unwrap(), stream.upload(&values).unwrap());
+    for start in [0, 1, 3] {
+        let mut totals = stream.upload(&[7u128; 6]).unwrap();
+        let (bins, amounts) = (on_device.slice(start..890).unwrap(), amounts.slice(4..894 - start).unwrap());
+        let bins = map(bins, map!(|x: u32| -> u32 { x >> 30 }));
+        let mut expected = [7u128, 0, 0, 0, 0, 7];
+        for (key, value) in keys[start..890].iter().zip(&values[4..]) {
+            expected[1 + (key >> 30) as usize] += u128::from(*value);
+        }
+        histogram::sums(&stream, bins, amounts, totals.slice_mut(1..5).unwrap()).unwrap();
+        assert_eq!(totals.to_vec(&stream).unwrap(), expected, "from {start}");
+    }
+    let mut kept = stream.uninit::<u32>(900).unwrap();
+    let count = select::select(&stream, &on_device, &mut kept, predicate!(|x: u32| x >= 1 << 31)).unwrap();
+    let mut totals = stream.uninit::<u128>(4).unwrap();
+    let bins = map(counted(&kept, &count), map!(|x: u32| -> u32 { x >> 30 }));
+    histogram::sums(&stream, bins, counting(0u32, 900), &mut totals).unwrap();
+    let mut expected = [0u128; 4];
+    for (i, key) in keys.iter().filter(|key| **key >= 1 << 31).enumerate() {
+        expected[(key >> 30) as usize] += i as u128;
+    }
+    assert_eq!(totals.to_vec(&stream).unwrap(), expected);
+}
+
+fn first_elements(device: &Device) {
+    let stream = device.stream().unwrap();
+    let long = if is_checked(device) { 3000 } else { 60_000 };
+    for (len, bins) in
+        [(0, 3), (1, 1), (5, 9), (2047, 33), (2048, 256), (2049, 257), (5000, 4096), (long, 4097), (long, 7)]
+    {
+        // Bin `n` is about `n` times rarer than the first one.
+        let key = |x: u32| (f64::from(bins).powf(f64::from(x) / 2f64.powi(32)) - 0.5) as u32;
+        let keys: Vec<u32> = numbers(38, len).into_iter().map(key).collect();
+        let mut expected = vec![(0u32, u32::MAX); bins as usize];
+        for (&key, i) in keys.iter().zip(0..) {
+            if let Some((count, first)) = expected.get_mut(key as usize) {
+                (*count, *first) = (*count + 1, (*first).min(i));
+            }
+        }
+        let keys = stream.upload(&keys).unwrap();
+        let (mut counts, mut firsts) =
+            (stream.uninit::<u32>(bins as usize).unwrap(), stream.uninit::<u32>(bins as usize).unwrap());
+        histogram::counts_and_firsts(&stream, &keys, &mut counts, &mut firsts).unwrap();
+        let found: Vec<(u32, u32)> =
+            counts.to_vec(&stream).unwrap().into_iter().zip(firsts.to_vec(&stream).unwrap()).collect();
+        assert_eq!(found, expected, "{len} elements, {bins} bins");
+    }
+}
+
+fn totals_of_wrong_lengths(device: &Device) {
+    let stream = device.stream().unwrap();
+    let (keys, values) = (stream.upload(&[0u32, 1]).unwrap(), stream.upload(&[5i64]).unwrap());
+    let mut totals = stream.upload(&[9i128; 2]).unwrap();
+    let wrong = histogram::sums(&stream, &keys, &values, &mut totals);
+    assert!(matches!(wrong, Err(Error::LengthMismatch { .. })), "{wrong:?}");
+    assert_eq!(totals.to_vec(&stream).unwrap(), [9; 2]);
+    let (mut counts, mut firsts) = (stream.upload(&[3u32; 2]).unwrap(), stream.upload(&[4u32]).unwrap());
+    let wrong = histogram::counts_and_firsts(&stream, &keys, &mut counts, &mut firsts);
+    assert!(matches!(wrong, Err(Error::LengthMismatch { .. })), "{wrong:?}");
+    assert_eq!((counts.to_vec(&stream).unwrap(), firsts.to_vec(&stream).unwrap()), (vec![3; 2], vec![4]));
+    let many = counting(0u32, u32::MAX as usize);
+    let wrong = histogram::counts_and_firsts(&stream, many, &mut counts, &mut stream.zeroed::<u32>(2).unwrap());
+    assert!(matches!(wrong, Err(Error::TooLong { .. })), "{wrong:?}");
 }

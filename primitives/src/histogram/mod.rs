@@ -2,6 +2,7 @@
 //!
 //! - **Bins**: [`even`] has bins of equal width, [`ranges`] bins between levels, [`bytes`] one bin per byte, [`bincount`] one per
 //!   small integer, and [`by`] those of any function. An element that falls into no bin is not counted.
+//! - **Sums**: [`sums`] adds up the integers of each bin, exactly. [`counts_and_firsts`] also finds the first element of each.
 //! - **Counts** are `u32` or `u64`, and are written, not added to. Those of 32 bits wrap.
 //! - **Deterministic**: the same input gives the same counts on every run and every device.
 //! - **Synchronisation**: none; the counts are ready in stream order.
@@ -48,4 +49,4 @@ pub use device::kernel::Count;
 pub use device::sample::Sample;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use host::{Value, bincount, by, bytes, even, ranges};
+pub use host::{Summand, Value, bincount, by, bytes, counts_and_firsts, even, ranges, sums};

@@ -17,6 +17,7 @@ use core::fmt;
 pub(crate) const ALL_PTX: &[&[&[Instance]]] = &[
     crate::bits::device::ALL_PTX,
     crate::histogram::device::kernel::ALL_PTX,
+    crate::histogram::device::totals::ALL_PTX,
     crate::merge::device::kernel::ALL_PTX,
     crate::merge::device::place::ALL_PTX,
     crate::merge::device::runs::ALL_PTX,

@@ -199,7 +199,7 @@ impl Local {
 /// All threads of the grid call this, and the input can be read.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
-unsafe fn each<H: RegisterRepr, I: Input<H>, const VEC: usize>(input: I, visit: impl Fn(H, bool)) {
+pub(super) unsafe fn each<H: RegisterRepr, I: Input<H>, const VEC: usize>(input: I, visit: impl Fn(H, bool)) {
     let len = input.count();
     let (thread, block) = (thread::thread_idx_x() as usize, thread::block_idx_x() as usize);
     let (threads, blocks) = (THREADS as usize, thread::grid_dim_x() as usize);

@@ -3,3 +3,4 @@
 pub(crate) mod bins;
 pub(crate) mod kernel;
 pub(crate) mod sample;
+pub(crate) mod totals;

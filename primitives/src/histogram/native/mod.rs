@@ -2,6 +2,8 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+pub(super) mod totals;
+
 use super::device::bins::Bins;
 use super::device::kernel::CountBins;
 use crate::hole::RegisterRepr;

@@ -2,6 +2,10 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod totals;
+
+pub use totals::{Summand, counts_and_firsts, sums};
+
 use super::device::bins::{Bins, ByteBins, HoleBins, RangeBins};
 use super::device::kernel::{AT_ONCE, CountBins, Counts, THREADS, count_bins, count_bytes, count_ranges};
 use super::device::sample::NONE;
