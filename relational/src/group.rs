@@ -2,14 +2,16 @@
 
 use crate::Column;
 use crate::column::expect_len;
-use crate::key::{Codes, Key, Keys, Sorted, heads};
-use crate::number::{Aggregate, Amount, Number, SortedRows, Summable};
+use crate::key::{Codes, Key, Keys, Numbers, Sorted, run_offsets};
+use crate::number::{Aggregate, Amount, Number, NumberedRows, SortedRows, Summable, if_valid};
 use crate::rows::{Rows, Take, expect_rows};
 use bytemuck::Pod;
 use gpu_primitives::operator::{map, predicate};
 use gpu_primitives::scan::{self, Monoid, Sum};
+use gpu_primitives::sort::{self, Options};
 use gpu_primitives::source::{at, counting, map as mapped, map2, map3};
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, histogram, permute, reduce, select, transfer, transform};
+use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, histogram, permute, reduce, select, transform};
+use std::sync::OnceLock;
 
 /// Rows in groups. Groups are in ascending order of their keys, and the rows of a group in that of their positions.
 ///
@@ -27,12 +29,38 @@ use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, histogram, permute, 
 /// ```
 #[derive(Debug)]
 pub struct Groups {
-    /// The rows, group after group.
-    order: DeviceVec<u32>,
-    /// Where each group begins in it; and its length.
+    members: Members,
+    /// Where each group begins, if rows are in the order of their groups; and the number of rows.
     offsets: DeviceVec<u32>,
     first: Rows,
+    /// The number of rows of the table.
+    rows: usize,
 }
+
+/// Which rows the groups have.
+#[derive(Debug)]
+enum Members {
+    /// The rows, group after group.
+    Ordered(DeviceVec<u32>),
+    Numbered(Numbered),
+}
+
+/// Rows with numbers of few bits, and so in few groups. Sums and counts need no order of the rows, which is made when something else asks for
+/// it.
+#[derive(Debug)]
+struct Numbered {
+    numbers: DeviceVec<u32>,
+    bits: u32,
+    /// The number that the rows of each group have, in ascending order.
+    of_groups: DeviceVec<u32>,
+    order: OnceLock<DeviceVec<u32>>,
+}
+
+/// Numbers of so many bits are few: a block has room for the sums of all of them.
+const FEW_BITS: u32 = 12;
+
+/// Tables of so many numbers are made for any number of rows.
+const SMALL_TABLE: usize = 256;
 
 /// Returns the groups of rows with equal keys. Nulls are equal to each other. Waits once, for the number of groups.
 ///
@@ -53,16 +81,39 @@ pub fn distinct<'a>(stream: &Stream, keys: impl Into<Keys<'a>>) -> Result<Rows, 
 
 impl Groups {
     /// Returns the groups of rows with these numbers.
-    fn of(stream: &Stream, codes: Codes) -> Result<Self, Error> {
+    pub(crate) fn of(stream: &Stream, codes: Codes) -> Result<Self, Error> {
+        let Codes { numbers, bits } = codes;
+        match numbers {
+            Numbers::Short(numbers) if bits <= FEW_BITS && 1 << bits <= numbers.len().max(SMALL_TABLE) => {
+                Self::numbered(stream, numbers, bits)
+            }
+            numbers => Self::ordered(stream, Codes { numbers, bits }),
+        }
+    }
+
+    /// Returns the groups of rows with numbers of few bits.
+    fn numbered(stream: &Stream, numbers: DeviceVec<u32>, bits: u32) -> Result<Self, Error> {
+        let (rows, table_len) = (numbers.len(), 1 << bits);
+        let (mut counts, mut firsts) = (stream.uninit::<u32>(table_len)?, stream.uninit::<u32>(table_len)?);
+        histogram::counts_and_firsts(stream, &numbers, &mut counts, &mut firsts)?;
+        let of_groups: DeviceVec<u32> =
+            select::collect_positions(stream, &counts, predicate!(|count: u32| count != 0))?;
+        let mut offsets = stream.zeroed::<u32>(of_groups.len() + 1)?;
+        scan::inclusive(stream, at(&counts, &of_groups), offsets.slice_mut(1..)?, Sum)?;
+        let first = Rows::existing(transform::collect(stream, at(&firsts, &of_groups))?, rows);
+        let members = Members::Numbered(Numbered { numbers, bits, of_groups, order: OnceLock::new() });
+        Ok(Self { members, offsets, first, rows })
+    }
+
+    /// Returns the groups of rows in the order of their numbers.
+    fn ordered(stream: &Stream, codes: Codes) -> Result<Self, Error> {
         let Sorted { numbers, rows } = Sorted::new(stream, codes)?;
-        let heads = heads(stream, &numbers)?;
+        let offsets = run_offsets(stream, &numbers)?;
         drop(numbers);
-        let starts: DeviceVec<u32> = select::collect_positions(stream, &heads, predicate!(|head: u32| head != 0))?;
-        let mut offsets = stream.uninit(starts.len() + 1)?;
-        offsets.slice_mut(..starts.len())?.copy_from(stream, &starts)?;
-        transfer::fill(stream, offsets.slice_mut(starts.len()..)?, rows.len() as u32)?;
-        let first = Rows::existing(transform::collect(stream, at(&rows, &starts))?, rows.len());
-        Ok(Self { order: rows, offsets, first })
+        let starts = offsets.slice(..offsets.len() - 1)?;
+        let first = Rows::existing(transform::collect(stream, at(&rows, starts))?, rows.len());
+        let len = rows.len();
+        Ok(Self { members: Members::Ordered(rows), offsets, first, rows: len })
     }
 
     /// Returns one group of all rows, also if there are none: for totals of a whole table.
@@ -74,7 +125,7 @@ impl Groups {
         let order = transform::collect(stream, counting(0u32, len))?;
         let offsets = stream.upload(&[0, len as u32])?;
         let first = Rows::new(stream.upload(&[if len > 0 { 0 } else { crate::NO_ROW }])?)?;
-        Ok(Self { order, offsets, first })
+        Ok(Self { members: Members::Ordered(order), offsets, first, rows: len })
     }
 
     /// Returns the number of groups.
@@ -102,7 +153,7 @@ impl Groups {
     pub fn last_rows(&self, stream: &Stream) -> Result<Rows, Error> {
         let last = mapped(self.offsets.slice(1..)?, map!(|end: u32| -> u32 { end.wrapping_sub(1) }));
         let last = transform::collect(stream, last)?;
-        Rows::new(crate::join::rows_or_none(stream, &self.order, &last)?)
+        Rows::new(crate::join::rows_or_none(stream, self.order(stream)?, &last)?)
     }
 
     /// Returns the number of rows of each group.
@@ -118,6 +169,11 @@ impl Groups {
     /// # Errors
     /// [`Error::LengthMismatch`] if the column does not have as many rows as were grouped; same as [`count`](Self::count).
     pub fn count_valid<T: Pod>(&self, stream: &Stream, column: &Column<T>) -> Result<Column<u64>, Error> {
+        if let (Members::Numbered(numbered), Some(valid)) = (&self.members, column.valid()) {
+            expect_len("a column of grouped rows", self.rows, column.len())?;
+            let counts = numbered.count(stream, valid)?;
+            return Column::compute(stream, mapped(&counts, map!(|count: u32| -> u64 { count as u64 })));
+        }
         count(stream, self.present(stream, column)?.sorted().offsets)
     }
 
@@ -128,6 +184,9 @@ impl Groups {
     /// [`Error::InvalidOption`] if a sum of integers of 128 bits does not fit; same as [`count_valid`](Self::count_valid).
     pub fn sum<'a, A: Amount<'a>>(&self, stream: &Stream, column: A) -> Result<A::Sums, Error> {
         let elements = column.elements();
+        if let Some((sums, _)) = self.sums_by_number(stream, elements)? {
+            return column.sums(sums);
+        }
         let present = self.present(stream, elements)?;
         let sums = A::Element::sums(stream, elements.values(), present.sorted())?;
         column.sums(present.column(stream, sums)?)
@@ -141,6 +200,14 @@ impl Groups {
     /// Same as [`count_valid`](Self::count_valid).
     pub fn mean<'a, A: Amount<'a>>(&self, stream: &Stream, column: A) -> Result<Column<f64>, Error> {
         let elements = column.elements();
+        if let Some((sums, counts)) = self.sums_by_number(stream, elements)? {
+            let (sums, valid) = sums.into_parts();
+            let totals = <A::Element as Summable>::Sum::to_floats(stream, sums.as_slice())?;
+            let mean = map!(unit: f64 = column.unit(); |total: f64, count: u32| -> f64 {
+                if count > 0 { total / count as f64 / unit } else { 0.0 }
+            });
+            return Column::of_parts(transform::collect(stream, map2(&totals, &counts, mean))?, valid);
+        }
         let present = self.present(stream, elements)?;
         let (starts, ends) = present.bounds()?;
         let totals = A::Element::totals(stream, elements.values(), present.sorted())?;
@@ -209,7 +276,7 @@ impl Groups {
     /// # Errors
     /// Same as [`count_valid`](Self::count_valid).
     pub fn count_distinct<T: Key>(&self, stream: &Stream, column: &Column<T>) -> Result<Column<u64>, Error> {
-        expect_len("a column of grouped rows", self.order.len(), column.len())?;
+        expect_len("a column of grouped rows", self.rows, column.len())?;
         let (group, rows) = (self.group_of_rows(stream)?, Rows::valid(stream, column)?);
         let pairs = distinct(stream, rows.on((&group, column)))?;
         let groups = rows.take(stream, &group)?;
@@ -246,17 +313,20 @@ impl Groups {
     /// # Errors
     /// [`Error::OutOfMemory`]; any launch error.
     pub fn group_of_rows(&self, stream: &Stream) -> Result<Column<u32>, Error> {
+        if let Members::Numbered(numbered) = &self.members {
+            return Column::new(numbered.group_of_rows(stream)?);
+        }
         let groups = self.group_of_order(stream)?;
-        let mut of_rows = stream.uninit::<u32>(self.order.len())?;
+        let mut of_rows = stream.uninit::<u32>(self.rows)?;
         // SAFETY: the order has each row once.
-        unsafe { permute::scatter_unchecked(stream, &groups, &self.order, &mut of_rows)? };
+        unsafe { permute::scatter_unchecked(stream, &groups, self.order(stream)?, &mut of_rows)? };
         Column::new(of_rows)
     }
 
     /// Returns the number of the group of each place in the order.
     pub(crate) fn group_of_order(&self, stream: &Stream) -> Result<DeviceVec<u32>, Error> {
         let numbers = transform::collect(stream, counting(0u32, self.len()))?;
-        let mut groups = stream.uninit::<u32>(self.order.len())?;
+        let mut groups = stream.uninit::<u32>(self.rows)?;
         let lengths = map2(
             self.offsets.slice(1..)?,
             self.offsets.slice(..self.len())?,
@@ -266,8 +336,12 @@ impl Groups {
         Ok(groups)
     }
 
-    pub(crate) fn order(&self) -> DeviceSlice<'_, u32> {
-        self.order.as_slice()
+    /// Returns the rows, group after group.
+    pub(crate) fn order(&self, stream: &Stream) -> Result<DeviceSlice<'_, u32>, Error> {
+        Ok(match &self.members {
+            Members::Ordered(order) => order.as_slice(),
+            Members::Numbered(numbered) => numbered.order(stream)?.as_slice(),
+        })
     }
 
     pub(crate) fn offsets(&self) -> DeviceSlice<'_, u32> {
@@ -276,24 +350,81 @@ impl Groups {
 
     /// Returns the rows that are not null in a column, group after group.
     fn present<T: Pod>(&self, stream: &Stream, column: &Column<T>) -> Result<Present<'_>, Error> {
-        expect_len("a column of grouped rows", self.order.len(), column.len())?;
-        let Some(valid) = column.valid() else { return Ok(Present { groups: self, own: None }) };
-        let present = transform::collect(stream, at(valid, &self.order))?;
+        expect_len("a column of grouped rows", self.rows, column.len())?;
+        let all = self.order(stream)?;
+        let Some(valid) = column.valid() else { return Ok(Present { groups: self, all, own: None }) };
+        let present = transform::collect(stream, at(valid, all))?;
         // What follows the last group is read, too.
-        let mut order = stream.zeroed::<u32>(self.order.len())?;
-        select::flagged(stream, &self.order, &present, &mut order)?;
+        let mut order = stream.zeroed::<u32>(self.rows)?;
+        select::flagged(stream, all, &present, &mut order)?;
         // How many are present before each place.
         let mut before = stream.zeroed::<u32>(present.len() + 1)?;
         let one = map!(|valid: u8| -> u32 { if valid != 0 { 1 } else { 0 } });
         scan::inclusive(stream, mapped(&present, one), before.slice_mut(1..)?, Sum)?;
         let offsets = transform::collect(stream, at(&before, &self.offsets))?;
-        Ok(Present { groups: self, own: Some((order, offsets)) })
+        Ok(Present { groups: self, all, own: Some((order, offsets)) })
+    }
+
+    /// Returns the sum of each group, and how many elements it has that are not null, if this needs no order of the rows.
+    fn sums_by_number<T: Summable>(
+        &self,
+        stream: &Stream,
+        column: &Column<T>,
+    ) -> Result<Option<(Column<T::Sum>, DeviceVec<u32>)>, Error> {
+        let Members::Numbered(numbered) = &self.members else { return Ok(None) };
+        expect_len("a column of grouped rows", self.rows, column.len())?;
+        let rows = NumberedRows {
+            numbers: numbered.numbers.as_slice(),
+            valid: column.valid(),
+            of_groups: numbered.of_groups.as_slice(),
+            table_len: 1 << numbered.bits,
+        };
+        let Some(sums) = T::sums_by_number(stream, column.values(), rows)? else { return Ok(None) };
+        let Some(valid) = column.valid() else {
+            let (starts, ends) = (self.offsets.slice(..self.len())?, self.offsets.slice(1..)?);
+            let counts = map2(starts, ends, map!(|start: u32, end: u32| -> u32 { end - start }));
+            return Ok(Some((Column::new(sums)?, transform::collect(stream, counts)?)));
+        };
+        let counts = numbered.count(stream, valid)?;
+        let is_some = map!(|count: u32| -> u8 { if count > 0 { 1 } else { 0 } });
+        let is_some = transform::collect(stream, mapped(&counts, is_some))?;
+        // The sum of no elements is zero.
+        Ok(Some((Column::with_valid(sums, is_some)?, counts)))
+    }
+}
+
+impl Numbered {
+    /// Returns the rows, group after group.
+    fn order(&self, stream: &Stream) -> Result<&DeviceVec<u32>, Error> {
+        if let Some(order) = self.order.get() {
+            return Ok(order);
+        }
+        let order = sort::argsort(stream, &self.numbers, Options::new().bits(0..self.bits))?;
+        Ok(self.order.get_or_init(|| order))
+    }
+
+    /// Returns how many rows of each group are valid.
+    fn count(&self, stream: &Stream, valid: DeviceSlice<'_, u8>) -> Result<DeviceVec<u32>, Error> {
+        let mut counts = stream.uninit::<u32>(1 << self.bits)?;
+        histogram::bincount(stream, map2(&self.numbers, valid, if_valid()), &mut counts)?;
+        transform::collect(stream, at(&counts, &self.of_groups))
+    }
+
+    /// Returns the group of each row.
+    fn group_of_rows(&self, stream: &Stream) -> Result<DeviceVec<u32>, Error> {
+        let groups = transform::collect(stream, counting(0u32, self.of_groups.len()))?;
+        let mut table = stream.zeroed::<u32>(1 << self.bits)?;
+        // SAFETY: the numbers of groups are different, and have so many bits.
+        unsafe { permute::scatter_unchecked(stream, &groups, &self.of_groups, &mut table)? };
+        transform::collect(stream, at(&table, &self.numbers))
     }
 }
 
 /// The rows that are not null in a column, group after group.
 struct Present<'a> {
     groups: &'a Groups,
+    /// The order of all rows.
+    all: DeviceSlice<'a, u32>,
     /// The order and the offsets, if they are not those of the groups.
     own: Option<(DeviceVec<u32>, DeviceVec<u32>)>,
 }
@@ -302,7 +433,7 @@ impl Present<'_> {
     fn sorted(&self) -> SortedRows<'_> {
         match &self.own {
             Some((order, offsets)) => SortedRows { order: order.as_slice(), offsets: offsets.as_slice() },
-            None => SortedRows { order: self.groups.order(), offsets: self.groups.offsets() },
+            None => SortedRows { order: self.all, offsets: self.groups.offsets() },
         }
     }
 
@@ -315,7 +446,7 @@ impl Present<'_> {
     /// Returns a column of totals: null, above a zero, where there are no elements.
     fn column<T: Pod>(&self, stream: &Stream, totals: DeviceVec<T>) -> Result<Column<T>, Error> {
         // Only the group of a table without rows is empty.
-        if self.own.is_none() && !self.groups.order.is_empty() {
+        if self.own.is_none() && self.groups.rows > 0 {
             return Column::new(totals);
         }
         let (starts, ends) = self.bounds()?;

@@ -18,20 +18,23 @@
 //! ```
 //!
 //! # How it works
-//! The keys of both sides become [numbers](Keys). The right side is sorted by them. A binary search finds for each row of the left side
-//! where its matches begin and end. A running sum of how many there are says where they go.
+//! The keys of both sides become [numbers](Keys). The right side is sorted by them. A search finds for each row of the left side where its
+//! matches begin, and the number there says whether there are any, and how many. If no row has more than one, the pairs are the rows that
+//! have one. Else a running sum of how many there are says where they go.
 //!
 //! With [`narrow`](crate::narrow), the numbers may be in a range that is no larger than both sides together. Then a histogram of the right side
 //! and a running sum make a table of the range, which says where the matches of each number begin: no row searches. [`semi`] and [`anti`]
-//! need no more than that, so the right side is not sorted.
+//! need no more than a byte for each number of the range, so the right side is not sorted.
 
-use crate::key::{Codes, Keys, Packed, Sorted};
+use crate::key::{Codes, Keys, Numbers, Packed, Sorted, Width, in_order, with_width};
 use crate::rows::{NO_ROW, Rows, expect_rows, filter};
 use gpu_primitives::compare::Less;
-use gpu_primitives::operator::{map, predicate};
+use gpu_primitives::operator::{map, monoid, predicate};
 use gpu_primitives::scan::{self, Sum};
 use gpu_primitives::source::{at, counting, map as mapped, map2, map3};
-use gpu_primitives::{DeviceSlice, DeviceVec, Error, Stream, multisplit, runs, search, transform};
+use gpu_primitives::{
+    DeviceSlice, DeviceVec, Error, Stream, histogram, multisplit, reduce, runs, search, select, transform,
+};
 
 /// Rows that belong together: row `i` of both sides.
 #[derive(Debug)]
@@ -52,7 +55,7 @@ pub struct Joined {
 /// [`desc`](crate::desc); [`Error::TooLong`] if both sides together have 2^32 - 1 rows or more, or there are as many pairs;
 /// [`Error::OutOfMemory`]; any launch error.
 pub fn inner<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Into<Keys<'b>>) -> Result<Joined, Error> {
-    Matches::new(stream, &left.into(), &right.into(), true)?.pairs(stream, false)
+    Matches::new(stream, &left.into(), &right.into())?.pairs(stream, false)
 }
 
 /// Returns all pairs of rows with equal keys, and each row of the left side without a match with [`NO_ROW`].
@@ -62,7 +65,7 @@ pub fn inner<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Int
 /// # Errors
 /// Same as [`inner`].
 pub fn left<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Into<Keys<'b>>) -> Result<Joined, Error> {
-    Matches::new(stream, &left.into(), &right.into(), true)?.pairs(stream, true)
+    Matches::new(stream, &left.into(), &right.into())?.pairs(stream, true)
 }
 
 /// Returns all pairs of rows with equal keys, each row of the left side without a match with [`NO_ROW`], and then each row of the right side
@@ -72,8 +75,8 @@ pub fn left<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Into
 /// Same as [`inner`].
 pub fn full<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Into<Keys<'b>>) -> Result<Joined, Error> {
     let (left, right) = (left.into(), right.into());
-    let joined = Matches::new(stream, &left, &right, true)?.pairs(stream, true)?;
-    let rest = Matches::new(stream, &right, &left, false)?.none(stream)?;
+    let joined = Matches::new(stream, &left, &right)?.pairs(stream, true)?;
+    let rest = filter(stream, &matched(stream, &right, &left)?, predicate!(|matched: u8| matched == 0))?;
     let (paired, len) = (joined.left.len(), joined.left.len() + rest.len());
     expect_rows(len)?;
     let (mut lefts, mut rights) = (stream.uninit(len)?, stream.uninit(len)?);
@@ -91,8 +94,7 @@ pub fn full<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Into
 /// # Errors
 /// Same as [`inner`].
 pub fn semi<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Into<Keys<'b>>) -> Result<Rows, Error> {
-    let matches = Matches::new(stream, &left.into(), &right.into(), false)?;
-    filter(stream, &matches.counts, predicate!(|count: u32| count > 0))
+    filter(stream, &matched(stream, &left.into(), &right.into())?, predicate!(|matched: u8| matched != 0))
 }
 
 /// Returns the rows of the left side that have no match, also those whose key has a null: `NOT EXISTS` of SQL. It is not `NOT IN`, which
@@ -103,7 +105,7 @@ pub fn semi<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Into
 /// # Errors
 /// Same as [`inner`].
 pub fn anti<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Into<Keys<'b>>) -> Result<Rows, Error> {
-    Matches::new(stream, &left.into(), &right.into(), false)?.none(stream)
+    filter(stream, &matched(stream, &left.into(), &right.into())?, predicate!(|matched: u8| matched == 0))
 }
 
 /// Returns for each row of the left side the row of the right side that was valid at its time: the last one whose other keys are equal and
@@ -130,14 +132,19 @@ pub fn as_of<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Int
     let Sides { left: needles, right, last, .. } = Sides::new(stream, &left, &right)?;
     let right = Sorted::new(stream, right)?;
     let mut ends = stream.uninit::<u32>(needles.len())?;
-    search::upper_bound(stream, &right.numbers, &needles, &mut ends, Less)?;
     // The row before the end, if all of its key but the time is equal.
-    let before = transform::collect(stream, mapped(&ends, map!(|end: u32| -> u32 { end.wrapping_sub(1) })))?;
-    let same = map!(last: u32 = last; |a: u64, b: u64| -> u8 {
-        let (a, b) = if last < 64 { (a >> last, b >> last) } else { (0, 0) };
-        if a == b { 1 } else { 0 }
+    let (before, mut same) = with_width!(&needles => needles: K, {
+        let numbers = K::of(&right.numbers);
+        search::upper_bound(stream, numbers, needles, &mut ends, Less)?;
+        let before = transform::collect(stream, mapped(&ends, map!(|end: u32| -> u32 { end.wrapping_sub(1) })))?;
+        let same = map!(last: u32 = last; |a: K, b: K| -> u8 {
+            let (a, b) = (a as u64, b as u64);
+            let (a, b) = if last < 64 { (a >> last, b >> last) } else { (0, 0) };
+            if a == b { 1 } else { 0 }
+        });
+        let same = transform::collect(stream, map2(needles, at(numbers, &before), same))?;
+        (before, same)
     });
-    let mut same = transform::collect(stream, map2(&needles, at(&right.numbers, &before), same))?;
     let row = map!(len: u32 = right.rows.len() as u32; |before: u32, same: u8, row: u32| -> u32 {
         if same != 0 && before < len { row } else { 0xFFFF_FFFF }
     });
@@ -155,7 +162,7 @@ pub fn as_of<'a, 'b>(stream: &Stream, left: impl Into<Keys<'a>>, right: impl Int
 
 /// The numbers of both sides.
 struct Sides {
-    left: DeviceVec<u64>,
+    left: Numbers,
     right: Codes,
     /// The bits of the last column.
     last: u32,
@@ -177,74 +184,144 @@ impl Sides {
     }
 }
 
+/// Returns a byte for each row of the left side: whether it has a match.
+fn matched(stream: &Stream, left: &Keys<'_>, right: &Keys<'_>) -> Result<DeviceVec<u8>, Error> {
+    let sides = Sides::new(stream, left, right)?;
+    let table_len = sides.table_len();
+    let matched = with_width!(&sides.left => needles: K, match table_len {
+        Some(len) => {
+            let mut counts = stream.uninit::<u32>(len)?;
+            histogram::bincount(stream, K::of(&sides.right.numbers), &mut counts)?;
+            // Bytes, so that more of the table fits into caches.
+            let is_some = mapped(&counts, map!(|count: u32| -> u8 { if count > 0 { 1 } else { 0 } }));
+            transform::collect(stream, at(&transform::collect(stream, is_some)?, needles))?
+        }
+        None => {
+            let sorted = in_order(stream, sides.right)?;
+            let (sorted, mut starts) = (K::of(&sorted), stream.uninit::<u32>(needles.len())?);
+            search::lower_bound(stream, sorted, needles, &mut starts, Less)?;
+            let is_equal = map!(len: u32 = sorted.len() as u32; |needle: K, start: u32, found: K| -> u8 {
+                if start < len && needle == found { 1 } else { 0 }
+            });
+            transform::collect(stream, map3(needles, &starts, at(sorted, &starts), is_equal))?
+        }
+    });
+    // A key with a null has a number that keys without do not have: only the left side must be asked.
+    let both = map!(|matched: u8, valid: u8| -> u8 { if valid != 0 { matched } else { 0 } });
+    match left.valid(stream)? {
+        Some(valid) => transform::collect(stream, map2(&matched, &valid, both)),
+        None => Ok(matched),
+    }
+}
+
 /// What matches each row of the left side.
 struct Matches {
-    /// Where the matches begin among the rows of the right side.
-    starts: DeviceVec<u32>,
-    counts: DeviceVec<u32>,
-    /// The rows of the right side, ordered by their keys; none, if they were not asked for.
+    /// Where the matches begin among the rows of the right side, and how many there are.
+    found: DeviceVec<[u32; 2]>,
+    /// The rows of the right side, ordered by their keys.
     rows: DeviceVec<u32>,
 }
 
 impl Matches {
-    /// Finds how many matches there are, and which, if `with_rows`.
-    fn new(stream: &Stream, left: &Keys<'_>, right: &Keys<'_>, with_rows: bool) -> Result<Self, Error> {
+    fn new(stream: &Stream, left: &Keys<'_>, right: &Keys<'_>) -> Result<Self, Error> {
         let sides = Sides::new(stream, left, right)?;
-        let len = sides.left.len();
-        let (mut starts, mut ends) = (stream.uninit(len)?, stream.uninit::<u32>(len)?);
-        let rows = if let Some(table_len) = sides.table_len() {
-            let mut table = stream.uninit::<u32>(table_len + 1)?;
-            multisplit::group_offsets(stream, &sides.right.numbers, &mut table)?;
-            transform::write(stream, at(table.slice(..table_len)?, &sides.left), &mut starts)?;
-            transform::write(stream, at(table.slice(1..)?, &sides.left), &mut ends)?;
-            if with_rows { Sorted::new(stream, sides.right)?.rows } else { stream.uninit(0)? }
-        } else {
-            let Sorted { numbers, rows } = Sorted::new(stream, sides.right)?;
-            search::equal_range(stream, &numbers, &sides.left, &mut starts, &mut ends, Less)?;
-            rows
-        };
-        let counts = match left.valid(stream)? {
-            // A key with a null has a number that keys without do not have: only the left side must be asked.
-            Some(valid) => {
-                let count = map!(|start: u32, end: u32, valid: u8| -> u32 { if valid != 0 { end - start } else { 0 } });
-                transform::collect(stream, map3(&starts, &ends, &valid, count))?
+        let table_len = sides.table_len();
+        let (mut found, rows) = with_width!(&sides.left => needles: K, match table_len {
+            Some(len) => {
+                let mut offsets = stream.uninit::<u32>(len + 1)?;
+                multisplit::group_offsets(stream, K::of(&sides.right.numbers), &mut offsets)?;
+                let range = map!(|start: u32, end: u32| -> [u32; 2] { [start, end - start] });
+                // One access for both numbers: a row that is read anywhere costs a sector.
+                let table = transform::collect(stream, map2(offsets.slice(..len)?, offsets.slice(1..)?, range))?;
+                (transform::collect(stream, at(&table, needles))?, Sorted::new(stream, sides.right)?.rows)
             }
-            None => transform::collect(stream, map2(&starts, &ends, map!(|a: u32, b: u32| -> u32 { b - a })))?,
-        };
-        Ok(Self { starts, counts, rows })
-    }
-
-    /// Returns the rows of the left side without a match.
-    fn none(&self, stream: &Stream) -> Result<Rows, Error> {
-        filter(stream, &self.counts, predicate!(|count: u32| count == 0))
+            None => {
+                let Sorted { numbers, rows } = Sorted::new(stream, sides.right)?;
+                let numbers = K::of(&numbers);
+                let mut starts = stream.uninit::<u32>(needles.len())?;
+                search::lower_bound(stream, numbers, needles, &mut starts, Less)?;
+                // Each number, and how many equal ones there are from it on: one access for both.
+                let mut ends = stream.uninit::<u32>(numbers.len())?;
+                search::upper_bound_sorted(stream, numbers, numbers, &mut ends, Less)?;
+                let entry = map!(|number: K, end: u32, place: u32| -> [K; 2] { [number, (end - place) as K] });
+                let entries = map3(numbers, &ends, counting(0u32, numbers.len()), entry);
+                let entries = transform::collect(stream, entries)?;
+                // Beyond all entries there are zeros, so that the count is 0.
+                let matches = map!(|start: u32, needle: K, entry: [K; 2]| -> [u32; 2] {
+                    [start, if entry[0] == needle { entry[1] as u32 } else { 0 }]
+                });
+                (transform::collect(stream, map3(&starts, needles, at(&entries, &starts), matches))?, rows)
+            }
+        });
+        // A key with a null has a number that keys without do not have: only the left side must be asked.
+        if let Some(valid) = left.valid(stream)? {
+            let of_valid = map!(|found: [u32; 2], valid: u8| -> [u32; 2] { if valid != 0 { found } else { [0, 0] } });
+            found = transform::collect(stream, map2(&found, &valid, of_valid))?;
+        }
+        Ok(Self { found, rows })
     }
 
     /// Returns all pairs; with `outer`, each row of the left side without a match, too.
     fn pairs(&self, stream: &Stream, outer: bool) -> Result<Joined, Error> {
-        let (Self { starts, counts, rows }, len) = (self, self.counts.len());
-        let least = map!(least: u32 = outer.into(); |count: u32| -> u32 { if count < least { least } else { count } });
-        let lengths = transform::collect(stream, mapped(counts, least))?;
-        let mut ends = stream.uninit::<u64>(len)?;
-        scan::inclusive(stream, mapped(&lengths, map!(|length: u32| -> u64 { length as u64 })), &mut ends, Sum)?;
-        let total = match len.checked_sub(1) {
-            Some(last) => ends.slice(last..)?.to_vec(stream)?[0] as usize,
-            None => 0,
-        };
-        expect_rows(total)?;
+        // The number of pairs, and the most of a row.
+        let numbers = map!(least: u32 = outer.into(); |found: [u32; 2]| -> [u64; 2] {
+            [(if found[1] < least { least } else { found[1] }) as u64, found[1] as u64]
+        });
+        let both = monoid!(exact, commutative; [0, 0], |a: [u64; 2], b: [u64; 2]| [a[0] + b[0], a[1].max(b[1])]);
+        let [total, most] = reduce::reduce(stream, mapped(&self.found, numbers), both)?.get(stream)?;
+        expect_rows(total as usize)?;
+        match (most > 1, outer) {
+            (true, _) => self.all_pairs(stream, outer, total as usize),
+            (false, true) => self.row_or_none(stream),
+            (false, false) => self.single_pairs(stream, total as usize),
+        }
+    }
 
+    /// Returns all pairs, of which there are `total`, where no row of the left side has more than one match.
+    fn single_pairs(&self, stream: &Stream, total: usize) -> Result<Joined, Error> {
+        let (Self { found, rows }, len) = (self, self.found.len());
+        let has_match = predicate!(|found: [u32; 2]| found[1] != 0);
+        let mut left = stream.uninit::<u32>(len)?;
+        select::positions(stream, found, &mut left, has_match)?;
+        if total < len {
+            let mut exact = stream.uninit(total)?;
+            exact.copy_from(stream, left.slice(..total)?)?;
+            left = exact;
+        }
+        let starts = mapped(at(found, &left), map!(|found: [u32; 2]| -> u32 { found[0] }));
+        let right = Rows::existing(transform::collect(stream, at(rows, starts))?, rows.len());
+        Ok(Joined { left: Rows::existing(left, len), right })
+    }
+
+    /// Returns each row of the left side with its match, of which no row has more than one.
+    fn row_or_none(&self, stream: &Stream) -> Result<Joined, Error> {
+        let (Self { found, rows }, len) = (self, self.found.len());
+        let starts = mapped(found, map!(|found: [u32; 2]| -> u32 { found[0] }));
+        let or_none = map!(|found: [u32; 2], row: u32| -> u32 { if found[1] != 0 { row } else { 0xFFFF_FFFF } });
+        let right = Rows::new(transform::collect(stream, map2(found, at(rows, starts), or_none))?)?;
+        Ok(Joined { left: Rows::all(stream, len)?, right })
+    }
+
+    /// Returns all pairs, of which there are `total`; with `outer`, each row of the left side without a match, too.
+    fn all_pairs(&self, stream: &Stream, outer: bool, total: usize) -> Result<Joined, Error> {
+        let (Self { found, rows }, len) = (self, self.found.len());
+        let length = map!(least: u32 = outer.into(); |found: [u32; 2]| -> u32 {
+            if found[1] < least { least } else { found[1] }
+        });
+        let lengths = transform::collect(stream, mapped(found, length))?;
+        let mut first = stream.uninit::<u32>(len)?;
+        scan::exclusive(stream, &lengths, &mut first, Sum, 0)?;
         let numbers = transform::collect(stream, counting(0u32, len))?;
         let mut left = stream.uninit::<u32>(total)?;
         runs::run_length_decode(stream, (&numbers, &lengths), &mut left)?;
-        // Pair `i` has row `i - (first pair of its left row)` of the matches. Where there is no match, that is far beyond all rows.
-        let first = map2(&ends, &lengths, map!(|end: u64, length: u32| -> u64 { end - length as u64 }));
-        let first = transform::collect(stream, first)?;
-        let moved = map!(|first: u64, start: u32, count: u32| -> u64 {
-            let moved = (start as u64).wrapping_sub(first);
-            if count > 0 { moved } else { 0x4000_0000_0000_0000 }
+        // Pair `i` has row `i - (first pair of its left row)` of the matches. Where there is no match, the place is `NO_ROW`. Numbers
+        // wrap on the way, and there are fewer pairs than that.
+        let moved = map!(|first: u32, found: [u32; 2]| -> u32 {
+            (if found[1] != 0 { found[0] } else { 0xFFFF_FFFF }).wrapping_sub(first)
         });
-        let moved = transform::collect(stream, map3(&first, starts, counts, moved))?;
-        let place = map!(|moved: u64, pair: u64| -> u64 { moved.wrapping_add(pair) });
-        let places = map2(at(&moved, &left), counting(0u64, total), place);
+        let moved = transform::collect(stream, map2(&first, found, moved))?;
+        let place = map!(|moved: u32, pair: u32| -> u32 { moved.wrapping_add(pair) });
+        let places = map2(at(&moved, &left), counting(0u32, total), place);
         let right = if outer {
             let places = transform::collect(stream, places)?;
             Rows::new(rows_or_none(stream, rows, &places)?)?
@@ -256,38 +333,14 @@ impl Matches {
 }
 
 /// Returns rows at places; [`NO_ROW`] for places beyond all.
-pub(crate) fn rows_or_none<'a, 'b, P: Place>(
+pub(crate) fn rows_or_none<'a, 'b>(
     stream: &Stream,
     rows: impl Into<DeviceSlice<'a, u32>>,
-    places: impl Into<DeviceSlice<'b, P>>,
+    places: impl Into<DeviceSlice<'b, u32>>,
 ) -> Result<DeviceVec<u32>, Error> {
-    P::rows(stream, rows.into(), places.into())
+    let (rows, places) = (rows.into(), places.into());
+    let or_none = map!(len: u32 = rows.len() as u32; |place: u32, row: u32| -> u32 {
+        if place < len { row } else { 0xFFFF_FFFF }
+    });
+    transform::collect(stream, map2(places, at(rows, places), or_none))
 }
-
-/// A number that says where a row is.
-pub(crate) trait Place: bytemuck::Pod {
-    fn rows(
-        stream: &Stream,
-        rows: DeviceSlice<'_, u32>,
-        places: DeviceSlice<'_, Self>,
-    ) -> Result<DeviceVec<u32>, Error>;
-}
-
-macro_rules! places {
-    ($($type:ident)*) => { $(
-        impl Place for $type {
-            fn rows(
-                stream: &Stream,
-                rows: DeviceSlice<'_, u32>,
-                places: DeviceSlice<'_, Self>,
-            ) -> Result<DeviceVec<u32>, Error> {
-                let or_none = map!(len: u64 = rows.len() as u64; |place: $type, row: u32| -> u32 {
-                    if (place as u64) < len { row } else { 0xFFFF_FFFF }
-                });
-                transform::collect(stream, map2(places, at(rows, places), or_none))
-            }
-        }
-    )* };
-}
-
-places!(u32 u64);

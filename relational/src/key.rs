@@ -2,18 +2,21 @@
 //!
 //! Whatever columns a key has, it becomes one number of at most 64 bits per row. Joins, groups and sorts work on these alone.
 //! The numbers of short columns are packed side by side. Where that takes more than 64 bits, what is packed so far is replaced by
-//! its rank among all rows, which takes no more than 32.
+//! its rank among all rows, which takes no more than 32. A number of at most 32 bits has 32 bits in memory, too: every pass over
+//! it, and every pass of a sort, moves half the bytes.
 
 use crate::column::{both_valid, expect_len, valid_at};
 use crate::decimals::Digits;
 use crate::rows::{Rows, expect_rows};
 use crate::{Column, Dates, Decimals, Strings, Timestamps};
 use bytemuck::Pod;
-use gpu_primitives::operator::{map, monoid};
+use gpu_primitives::operator::{map, monoid, predicate};
 use gpu_primitives::scan::{self, Sum};
-use gpu_primitives::sort::{self, Options};
-use gpu_primitives::source::{at, counting, map as mapped, map2};
-use gpu_primitives::{DeviceSlice, DeviceValue, DeviceVec, Error, Stream, permute, reduce, transfer, transform};
+use gpu_primitives::sort::{self, Options, RadixKey};
+use gpu_primitives::source::{Source, at, counting, map as mapped, map2};
+use gpu_primitives::{
+    DeviceSlice, DeviceValue, DeviceVec, Error, Stream, permute, reduce, select, transfer, transform,
+};
 
 /// The key columns of some rows, in the order of their importance.
 ///
@@ -76,8 +79,8 @@ trait AnyColumn {
     fn valid(&self) -> Option<DeviceSlice<'_, u8>>;
     /// What the elements are: those of different kinds cannot be compared.
     fn kind(&self) -> Kind;
-    /// Returns the numbers of the rows, the most important one first.
-    fn codes(&self, stream: &Stream, rows: Option<&Rows>) -> Result<Vec<Codes>, Error>;
+    /// Returns the elements at rows, of which the numbers are made; `None` is all of the column.
+    fn elements(&self, stream: &Stream, rows: Option<&Rows>) -> Result<Elements<'_>, Error>;
 }
 
 /// What the elements of a column are.
@@ -88,11 +91,94 @@ struct Kind {
     detail: usize,
 }
 
-/// A number for each row. Public in name only, as the sealed trait is.
-pub struct Codes {
-    pub numbers: DeviceVec<u64>,
-    /// The bits that the numbers have.
+/// A number for each row: of 32 bits in memory if that is enough.
+pub(crate) enum Numbers {
+    Short(DeviceVec<u32>),
+    Long(DeviceVec<u64>),
+}
+
+/// A type that [`Numbers`] have in memory.
+pub(crate) trait Width: RadixKey {
+    /// Returns numbers of this type.
+    fn of(numbers: &Numbers) -> &DeviceVec<Self>;
+
+    fn wrap(numbers: DeviceVec<Self>) -> Numbers;
+}
+
+macro_rules! widths {
+    ($($type:ident $variant:ident)*) => { $(
+        impl Width for $type {
+            fn of(numbers: &Numbers) -> &DeviceVec<Self> {
+                match numbers {
+                    Numbers::$variant(numbers) => numbers,
+                    _ => unreachable!("numbers that are compared have the same bits"),
+                }
+            }
+
+            fn wrap(numbers: DeviceVec<Self>) -> Numbers {
+                Numbers::$variant(numbers)
+            }
+        }
+    )* };
+}
+
+widths!(u32 Short u64 Long);
+
+/// Evaluates an expression with numbers in the type that they have in memory.
+macro_rules! with_width {
+    ($numbers:expr => $name:ident: $type:ident, $body:expr) => {
+        match $numbers {
+            $crate::key::Numbers::Short($name) => {
+                type $type = u32;
+                $body
+            }
+            $crate::key::Numbers::Long($name) => {
+                type $type = u64;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_width;
+
+impl Numbers {
+    /// Computes numbers of so many bits.
+    fn collect<'a>(stream: &Stream, source: impl Source<'a, u64>, bits: u32) -> Result<Self, Error> {
+        Ok(if bits <= u32::BITS {
+            Self::Short(transform::collect(stream, mapped(source, map!(|number: u64| -> u32 { number as u32 })))?)
+        } else {
+            Self::Long(transform::collect(stream, source)?)
+        })
+    }
+
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        with_width!(self => numbers: K, DeviceVec::<K>::len(numbers))
+    }
+
+    /// Returns the numbers at these rows, all of which exist.
+    pub fn take(&self, stream: &Stream, rows: &Rows) -> Result<Self, Error> {
+        with_width!(self => numbers: K, Ok(K::wrap(transform::collect(stream, at(numbers, rows.positions()))?)))
+    }
+}
+
+/// The numbers of rows, and the bits that they have.
+pub(crate) struct Codes {
+    pub numbers: Numbers,
     pub bits: u32,
+}
+
+/// How the number of an element becomes that of its row. Public in name only, as the sealed trait is.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    /// What is subtracted from all numbers.
+    least: u64,
+    /// The bits of the number of a row.
+    bits: u32,
+    /// What is added to the numbers of valid elements, so that they are greater than that of a null, which is 0.
+    is_valid: u64,
+    /// The bits that are flipped at last, for a descending order.
+    flip: u64,
 }
 
 /// The type of elements that keys are made of: all integers, and floats, whose `-0.0` equals `0.0` and whose NaN are equal and the
@@ -100,12 +186,20 @@ pub struct Codes {
 pub trait Key: Pod + sealed::Key {}
 
 mod sealed {
-    use super::{Codes, Rows};
-    use gpu_primitives::{DeviceSlice, Error, Stream};
+    use super::Part;
 
     pub trait Key: bytemuck::Pod {
-        fn codes(stream: &Stream, values: DeviceSlice<'_, Self>, rows: Option<&Rows>) -> Result<Vec<Codes>, Error>;
+        /// The numbers of an element, the most important one first.
+        const PARTS: &'static [Part<Self>];
     }
+}
+
+/// A number of an element. Public in name only, as the sealed trait is.
+pub struct Part<T: Pod> {
+    /// The bits of the number.
+    bits: u32,
+    range: fn(&Stream, DeviceSlice<'_, T>, Option<DeviceSlice<'_, u8>>) -> Result<DeviceValue<[u64; 2]>, Error>,
+    numbers: fn(&Stream, DeviceSlice<'_, T>, Option<DeviceSlice<'_, u8>>, Shape) -> Result<Numbers, Error>,
 }
 
 macro_rules! keys {
@@ -113,16 +207,13 @@ macro_rules! keys {
         impl Key for $type {}
 
         impl sealed::Key for $type {
-            fn codes(stream: &Stream, values: DeviceSlice<'_, Self>, rows: Option<&Rows>) -> Result<Vec<Codes>, Error> {
-                Ok(vec![$({
-                    let code = map!(|$x: $type| -> u64 { $code });
-                    let numbers = match rows {
-                        Some(rows) => transform::collect(stream, mapped(at(values, rows.positions()), code))?,
-                        None => transform::collect(stream, mapped(values, code))?,
-                    };
-                    Codes { numbers, bits: $bits }
-                }),+])
-            }
+            const PARTS: &'static [Part<Self>] = &[$(Part {
+                bits: $bits,
+                range: |stream, elements, valid| range(stream, mapped(elements, map!(|$x: $type| -> u64 { $code })), valid),
+                numbers: |stream, elements, valid, shape| {
+                    shaped(stream, mapped(elements, map!(|$x: $type| -> u64 { $code })), valid, shape)
+                },
+            }),+];
         }
     )* };
 }
@@ -150,6 +241,110 @@ keys! {
     };
 }
 
+/// Returns the least and the greatest number that is valid; the greatest and the least of all if there is none.
+fn range<'a>(
+    stream: &Stream,
+    numbers: impl Source<'a, u64>,
+    valid: Option<DeviceSlice<'a, u8>>,
+) -> Result<DeviceValue<[u64; 2]>, Error> {
+    let union = monoid!(exact, commutative; [0xFFFF_FFFF_FFFF_FFFF, 0], |a: [u64; 2], b: [u64; 2]| {
+        [a[0].min(b[0]), a[1].max(b[1])]
+    });
+    match valid {
+        Some(valid) => {
+            let range = map!(|number: u64, valid: u8| -> [u64; 2] {
+                if valid != 0 { [number, number] } else { [0xFFFF_FFFF_FFFF_FFFF, 0] }
+            });
+            reduce::reduce(stream, map2(numbers, valid, range), union)
+        }
+        None => reduce::reduce(stream, mapped(numbers, map!(|number: u64| -> [u64; 2] { [number, number] })), union),
+    }
+}
+
+/// Returns the numbers of rows, in one pass over the elements.
+fn shaped<'a>(
+    stream: &Stream,
+    numbers: impl Source<'a, u64>,
+    valid: Option<DeviceSlice<'a, u8>>,
+    Shape { least, bits, is_valid, flip }: Shape,
+) -> Result<Numbers, Error> {
+    match valid {
+        Some(valid) => {
+            let shaped = map!(least: u64 = least, is_valid: u64 = is_valid, flip: u64 = flip; |number: u64, valid: u8| -> u64 {
+                (if valid != 0 { number.wrapping_sub(least) | is_valid } else { 0 }) ^ flip
+            });
+            Numbers::collect(stream, map2(numbers, valid, shaped), bits)
+        }
+        None => {
+            let shaped = map!(least: u64 = least, is_valid: u64 = is_valid, flip: u64 = flip; |number: u64| -> u64 {
+                (number.wrapping_sub(least) | is_valid) ^ flip
+            });
+            Numbers::collect(stream, mapped(numbers, shaped), bits)
+        }
+    }
+}
+
+/// The elements of a key column, without their type.
+struct Elements<'a> {
+    /// The bits of the numbers of an element, the most important one first.
+    bits: Vec<u32>,
+    parts: Box<dyn AnyParts + 'a>,
+}
+
+/// The [parts](Part) of elements, by their index.
+trait AnyParts {
+    fn range(
+        &self,
+        stream: &Stream,
+        part: usize,
+        valid: Option<DeviceSlice<'_, u8>>,
+    ) -> Result<DeviceValue<[u64; 2]>, Error>;
+
+    fn numbers(
+        &self,
+        stream: &Stream,
+        part: usize,
+        valid: Option<DeviceSlice<'_, u8>>,
+        shape: Shape,
+    ) -> Result<Numbers, Error>;
+}
+
+/// Elements of a column: all of them, or those that were taken.
+enum Parts<'a, T: Key> {
+    All(DeviceSlice<'a, T>),
+    Taken(DeviceVec<T>),
+}
+
+impl<T: Key> Parts<'_, T> {
+    fn elements(&self) -> DeviceSlice<'_, T> {
+        match self {
+            Self::All(elements) => *elements,
+            Self::Taken(elements) => elements.as_slice(),
+        }
+    }
+}
+
+impl<T: Key> AnyParts for Parts<'_, T> {
+    fn range(
+        &self,
+        stream: &Stream,
+        part: usize,
+        valid: Option<DeviceSlice<'_, u8>>,
+    ) -> Result<DeviceValue<[u64; 2]>, Error> {
+        (T::PARTS[part].range)(stream, self.elements(), valid)
+    }
+
+    fn numbers(
+        &self,
+        stream: &Stream,
+        part: usize,
+        valid: Option<DeviceSlice<'_, u8>>,
+        shape: Shape,
+    ) -> Result<Numbers, Error> {
+        (T::PARTS[part].numbers)(stream, self.elements(), valid, shape)
+    }
+}
+
 impl<T: Key> AnyColumn for Column<T> {
     fn len(&self) -> usize {
         Column::len(self)
@@ -163,8 +358,12 @@ impl<T: Key> AnyColumn for Column<T> {
         Kind { name: std::any::type_name::<T>(), detail: 0 }
     }
 
-    fn codes(&self, stream: &Stream, rows: Option<&Rows>) -> Result<Vec<Codes>, Error> {
-        T::codes(stream, self.values(), rows)
+    fn elements(&self, stream: &Stream, rows: Option<&Rows>) -> Result<Elements<'_>, Error> {
+        let parts = match rows {
+            Some(rows) => Parts::Taken(transform::collect(stream, at(self.values(), rows.positions()))?),
+            None => Parts::All(self.values()),
+        };
+        Ok(Elements { bits: T::PARTS.iter().map(|part| part.bits).collect(), parts: Box::new(parts) })
     }
 }
 
@@ -181,12 +380,10 @@ impl AnyColumn for Strings {
         Kind { name: "strings", detail: self.words().as_ptr().addr() }
     }
 
-    fn codes(&self, stream: &Stream, rows: Option<&Rows>) -> Result<Vec<Codes>, Error> {
-        let mut codes = AnyColumn::codes(self.codes(), stream, rows)?;
+    fn elements(&self, stream: &Stream, rows: Option<&Rows>) -> Result<Elements<'_>, Error> {
         // The numbers of words are less than that of words.
         let bits = usize::BITS - self.words().len().saturating_sub(1).leading_zeros();
-        codes.iter_mut().for_each(|codes| codes.bits = bits.max(1));
-        Ok(codes)
+        Ok(Elements { bits: vec![bits.max(1)], ..self.codes().elements(stream, rows)? })
     }
 }
 
@@ -207,8 +404,8 @@ macro_rules! columns_of_numbers {
                 Kind { name: std::any::type_name::<Self>(), detail: $detail }
             }
 
-            fn codes(&self, stream: &Stream, rows: Option<&Rows>) -> Result<Vec<Codes>, Error> {
-                AnyColumn::codes(self.$numbers(), stream, rows)
+            fn elements(&self, stream: &Stream, rows: Option<&Rows>) -> Result<Elements<'_>, Error> {
+                self.$numbers().elements(stream, rows)
             }
         }
     )* };
@@ -294,90 +491,57 @@ impl KeyColumn<'_> {
         })
     }
 
-    /// Returns the numbers of the rows.
-    fn raw(&self, stream: &Stream) -> Result<Raw, Error> {
-        let parts = self.with_rows(stream, |rows| self.column.codes(stream, rows))?;
-        Ok(Raw { parts, valid: self.valid(stream)?, len: self.len(), descending: self.descending })
+    /// Returns the elements at the rows, and which of them are valid.
+    fn at_rows(&self, stream: &Stream) -> Result<AtRows<'_>, Error> {
+        let elements = self.with_rows(stream, |rows| self.column.elements(stream, rows))?;
+        Ok(AtRows { elements, valid: self.valid(stream)?, len: self.len() })
     }
 }
 
-/// The numbers of the rows of a column, the most important one first; and which rows are valid.
-struct Raw {
-    parts: Vec<Codes>,
+/// The elements of a key column at its rows, and which rows are valid.
+struct AtRows<'a> {
+    elements: Elements<'a>,
     valid: Option<DeviceVec<u8>>,
     len: usize,
-    descending: bool,
 }
 
-impl Raw {
-    /// Cuts off the bits that the numbers of no side need. Waits for each number of the column.
-    fn narrow(stream: &Stream, sides: &mut [Self]) -> Result<(), Error> {
-        for part in 0..sides[0].parts.len() {
-            let ranges = sides.iter().map(|side| side.range(stream, part)).collect::<Result<Vec<_>, _>>()?;
-            let (mut least, mut most) = (u64::MAX, 0);
-            for range in ranges {
-                let [first, last] = range.get(stream)?;
-                (least, most) = (least.min(first), most.max(last));
-            }
-            // There may be no number.
-            let bits = (u64::BITS - most.saturating_sub(least).leading_zeros()).max(1);
-            for side in sides.iter_mut() {
-                let codes = &mut side.parts[part];
-                let from_least = map!(least: u64 = least; |code: u64| -> u64 { code.wrapping_sub(least) });
-                transform::map_in_place(stream, &mut codes.numbers, from_least)?;
-                codes.bits = bits;
-            }
-        }
-        Ok(())
+impl AtRows<'_> {
+    fn valid(&self) -> Option<DeviceSlice<'_, u8>> {
+        self.valid.as_ref().map(DeviceVec::as_slice)
     }
 
-    /// Returns the least and the greatest number that is valid; the greatest and the least of all if there is none.
-    fn range(&self, stream: &Stream, part: usize) -> Result<DeviceValue<[u64; 2]>, Error> {
-        let union = monoid!(exact, commutative; [0xFFFF_FFFF_FFFF_FFFF, 0], |a: [u64; 2], b: [u64; 2]| {
-            [a[0].min(b[0]), a[1].max(b[1])]
-        });
-        let numbers = &self.parts[part].numbers;
-        match &self.valid {
-            Some(valid) => {
-                let range = map!(|code: u64, valid: u8| -> [u64; 2] {
-                    if valid != 0 { [code, code] } else { [0xFFFF_FFFF_FFFF_FFFF, 0] }
-                });
-                reduce::reduce(stream, map2(numbers, valid, range), union)
-            }
-            None => reduce::reduce(stream, mapped(numbers, map!(|code: u64| -> [u64; 2] { [code, code] })), union),
-        }
+    /// Returns the numbers of a part.
+    fn numbers(&self, stream: &Stream, part: usize, shape: Shape) -> Result<Numbers, Error> {
+        self.elements.parts.numbers(stream, part, self.valid(), shape)
     }
 
-    /// Returns the numbers in the order of the key. With `nulls`, the first of them says whether the row is valid.
-    fn finish(self, stream: &Stream, nulls: bool) -> Result<Vec<Codes>, Error> {
-        let Self { parts: mut all, valid, len, descending } = self;
-        if nulls {
-            let valid = match valid {
-                Some(valid) => {
-                    let only_valid = map!(|code: u64, valid: u8| -> u64 { if valid != 0 { code } else { 0 } });
-                    for codes in &mut all {
-                        codes.numbers = transform::collect(stream, map2(&codes.numbers, &valid, only_valid))?;
-                    }
-                    let as_code = map!(|valid: u8| -> u64 { if valid != 0 { 1 } else { 0 } });
-                    transform::collect(stream, mapped(&valid, as_code))?
-                }
-                None => {
-                    let mut valid = stream.uninit(len)?;
-                    transfer::fill(stream, &mut valid, 1u64)?;
-                    valid
-                }
-            };
-            all.insert(0, Codes { numbers: valid, bits: 1 });
-        }
-        if descending {
-            for codes in &mut all {
-                let mask = u64::MAX >> (64 - codes.bits);
-                let flip = map!(mask: u64 = mask; |code: u64| -> u64 { code ^ mask });
-                transform::map_in_place(stream, &mut codes.numbers, flip)?;
-            }
-        }
-        Ok(all)
+    /// Returns a number that says which rows are valid.
+    fn validity(&self, stream: &Stream, flip: u64) -> Result<Numbers, Error> {
+        let Some(valid) = &self.valid else {
+            let mut all = stream.uninit(self.len)?;
+            transfer::fill(stream, &mut all, 1 ^ flip as u32)?;
+            return Ok(Numbers::Short(all));
+        };
+        let number = map!(flip: u32 = flip as u32; |valid: u8| -> u32 { (if valid != 0 { 1 } else { 0 }) ^ flip });
+        Ok(Numbers::Short(transform::collect(stream, mapped(valid, number))?))
     }
+}
+
+/// Returns the least of the numbers of a part on all sides, and the bits that they need when it is subtracted. Waits for each side.
+fn narrowed(stream: &Stream, sides: &[AtRows<'_>], part: usize) -> Result<(u64, u32), Error> {
+    let ranges = sides.iter().map(|side| side.elements.parts.range(stream, part, side.valid()));
+    let (mut least, mut most) = (u64::MAX, 0);
+    for range in ranges.collect::<Result<Vec<_>, _>>()? {
+        let [first, last] = range.get(stream)?;
+        (least, most) = (least.min(first), most.max(last));
+    }
+    // There may be no number.
+    Ok((least, (u64::BITS - most.saturating_sub(least).leading_zeros()).max(1)))
+}
+
+/// Returns the lowest bits of a number.
+const fn low_bits(bits: u32) -> u64 {
+    u64::MAX >> (u64::BITS - bits)
 }
 
 impl<'a> Keys<'a> {
@@ -420,7 +584,7 @@ impl<'a> Keys<'a> {
 
 /// The numbers of the rows of one side or two, which are comparable.
 pub(crate) struct Packed {
-    pub sides: Vec<DeviceVec<u64>>,
+    pub sides: Vec<Numbers>,
     pub bits: u32,
     /// The bits that are of the last column.
     pub last: u32,
@@ -434,29 +598,41 @@ impl Packed {
         let (number, narrow) = (check_sides(sides)?, sides.iter().any(|keys| keys.narrow));
         let mut packed: Option<Self> = None;
         for column in 0..number {
-            let nulls = sides.iter().any(|keys| keys.columns[column].may_be_null());
-            let mut of_sides =
-                sides.iter().map(|keys| keys.columns[column].raw(stream)).collect::<Result<Vec<_>, Error>>()?;
-            if narrow {
-                Raw::narrow(stream, &mut of_sides)?;
-            }
-            let of_sides = of_sides.into_iter().map(|raw| Ok(raw.finish(stream, nulls)?.into_iter()));
-            let mut of_sides = of_sides.collect::<Result<Vec<_>, Error>>()?;
             // The last column is packed on its own, so that it can be cut off.
-            let mut of_column: Option<Self> = None;
-            while let Some(part) = of_sides.iter_mut().map(Iterator::next).collect::<Option<Vec<Codes>>>() {
-                let bits = part[0].bits;
-                let sides = part.into_iter().map(|codes| codes.numbers).collect();
-                let part = Self { sides, bits, last: bits, narrow };
-                of_column = Some(Self::append(stream, of_column, part)?);
-            }
-            packed = of_column.map(|column| Self::append(stream, packed.take(), column)).transpose()?;
+            let column = Self::of_column(stream, sides, column, narrow)?;
+            packed = Some(Self::append(stream, packed, column)?);
         }
         packed.ok_or(Error::InvalidOption {
             what: "the number of key columns",
             asked: "0".into(),
             allowed: "1 or more",
         })
+    }
+
+    /// Returns the numbers of a column.
+    fn of_column(stream: &Stream, sides: &[&Keys<'_>], column: usize, narrow: bool) -> Result<Self, Error> {
+        let nulls = sides.iter().any(|keys| keys.columns[column].may_be_null());
+        let descending = sides[0].columns[column].descending;
+        let sides = sides.iter().map(|keys| keys.columns[column].at_rows(stream)).collect::<Result<Vec<_>, _>>()?;
+        let flip = |bits: u32| if descending { low_bits(bits) } else { 0 };
+        let mut packed: Option<Self> = None;
+        let mut append = |sides: Result<Vec<Numbers>, Error>, bits: u32| -> Result<(), Error> {
+            let part = Self { sides: sides?, bits, last: bits, narrow };
+            packed = Some(Self::append(stream, packed.take(), part)?);
+            Ok(())
+        };
+        for (part, &bits) in sides[0].elements.bits.iter().enumerate() {
+            let (least, bits) = if narrow { narrowed(stream, &sides, part)? } else { (0, bits) };
+            // A bit before the first number says whether a row is valid. If there is no room for it, it is a number of its own.
+            let with_valid = nulls && part == 0 && bits < u64::BITS;
+            if nulls && part == 0 && !with_valid {
+                append(sides.iter().map(|side| side.validity(stream, flip(1))).collect(), 1)?;
+            }
+            let all = bits + u32::from(with_valid);
+            let shape = Shape { least, bits: all, is_valid: u64::from(with_valid) << (bits % 64), flip: flip(all) };
+            append(sides.iter().map(|side| side.numbers(stream, part, shape)).collect(), all)?;
+        }
+        Ok(packed.expect("an element has a number"))
     }
 
     /// Appends less important numbers.
@@ -472,22 +648,21 @@ impl Packed {
         if first.bits + second.bits > 64 {
             second.rank(stream)?;
         }
-        let append = map!(bits: u32 = second.bits; |a: u64, b: u64| -> u64 { (a << bits) | b });
-        for (a, b) in first.sides.iter_mut().zip(&second.sides) {
-            *a = transform::collect(stream, map2(&*a, b, append))?;
+        let bits = first.bits + second.bits;
+        let mut sides = Vec::new();
+        for (a, b) in first.sides.iter().zip(&second.sides) {
+            sides.push(with_width!(a => a: A, with_width!(b => b: B, {
+                let append = map!(bits: u32 = second.bits; |a: A, b: B| -> u64 { ((a as u64) << bits) | b as u64 });
+                Numbers::collect(stream, map2(a, b, append), bits)?
+            })));
         }
-        Ok(Self { bits: first.bits + second.bits, last: second.bits, ..first })
+        Ok(Self { sides, bits, last: second.bits, narrow: first.narrow })
     }
 
     /// Replaces the numbers by their ranks among those of all sides: equal numbers have the same rank.
     fn rank(&mut self, stream: &Stream) -> Result<(), Error> {
-        let len = self.sides.iter().map(DeviceVec::len).sum();
-        let mut all = stream.uninit::<u64>(len)?;
-        let mut start = 0;
-        for side in &self.sides {
-            all.slice_mut(start..start + side.len())?.copy_from(stream, side)?;
-            start += side.len();
-        }
+        let len = self.sides.iter().map(Numbers::len).sum();
+        let all = with_width!(&self.sides[0] => _numbers: K, self.concatenated::<K>(stream, len)?);
         let Sorted { numbers, rows } = Sorted::new(stream, Codes { numbers: all, bits: self.bits })?;
         let mut ranks = heads(stream, &numbers)?;
         if len > 0 {
@@ -497,14 +672,26 @@ impl Packed {
         let mut of_rows = stream.uninit::<u32>(len)?;
         // SAFETY: the rows are a permutation of all indices.
         unsafe { permute::scatter_unchecked(stream, &ranks, &rows, &mut of_rows)? };
-        start = 0;
+        let mut start = 0;
         for side in &mut self.sides {
-            let ranks = of_rows.slice(start..start + side.len())?;
+            let mut of_side = stream.uninit(side.len())?;
+            of_side.copy_from(stream, of_rows.slice(start..start + side.len())?)?;
             start += side.len();
-            *side = transform::collect(stream, mapped(ranks, map!(|rank: u32| -> u64 { rank as u64 })))?;
+            *side = Numbers::Short(of_side);
         }
         self.bits = (usize::BITS - len.leading_zeros()).max(1);
         Ok(())
+    }
+
+    /// Returns the numbers of all sides, one side after the other.
+    fn concatenated<K: Width>(&self, stream: &Stream, len: usize) -> Result<Numbers, Error> {
+        let mut all = stream.uninit::<K>(len)?;
+        let mut start = 0;
+        for side in &self.sides {
+            all.slice_mut(start..start + side.len())?.copy_from(stream, K::of(side))?;
+            start += side.len();
+        }
+        Ok(K::wrap(all))
     }
 }
 
@@ -540,28 +727,60 @@ fn check_sides(sides: &[&Keys<'_>]) -> Result<usize, Error> {
 
 /// Rows in the order of their numbers; rows with equal numbers in order of their positions.
 pub(crate) struct Sorted {
-    pub numbers: DeviceVec<u64>,
+    pub numbers: Numbers,
     pub rows: DeviceVec<u32>,
 }
 
 impl Sorted {
     /// Sorts all rows.
     pub fn new(stream: &Stream, Codes { numbers, bits }: Codes) -> Result<Self, Error> {
+        with_width!(&numbers => numbers: K, Self::of::<K>(stream, numbers, bits))
+    }
+
+    fn of<K: Width>(stream: &Stream, numbers: &DeviceVec<K>, bits: u32) -> Result<Self, Error> {
         let rows = transform::collect(stream, counting(0u32, numbers.len()))?;
-        let mut sorted = Self { numbers: stream.uninit(numbers.len())?, rows: stream.uninit(numbers.len())? };
-        let to = (&mut sorted.numbers, &mut sorted.rows);
-        sort::pairs(stream, (&numbers, &rows), to, Options::new().bits(0..bits))?;
-        Ok(sorted)
+        let (mut sorted, mut sorted_rows) = (stream.uninit(numbers.len())?, stream.uninit(numbers.len())?);
+        let to = (&mut sorted, &mut sorted_rows);
+        sort::pairs(stream, (numbers, &rows), to, Options::new().bits(0..bits))?;
+        Ok(Self { numbers: K::wrap(sorted), rows: sorted_rows })
     }
 }
 
+/// Returns numbers in order, without their rows.
+pub(crate) fn in_order(stream: &Stream, Codes { numbers, bits }: Codes) -> Result<Numbers, Error> {
+    fn sorted<K: Width>(stream: &Stream, numbers: &DeviceVec<K>, bits: u32) -> Result<Numbers, Error> {
+        let mut sorted = stream.uninit(numbers.len())?;
+        sort::keys(stream, numbers, &mut sorted, Options::new().bits(0..bits))?;
+        Ok(K::wrap(sorted))
+    }
+    with_width!(&numbers => numbers: K, sorted::<K>(stream, numbers, bits))
+}
+
 /// Returns 1 where a number differs from the one before it, and for the first one; otherwise 0.
-pub(crate) fn heads(stream: &Stream, sorted: &DeviceVec<u64>) -> Result<DeviceVec<u32>, Error> {
+fn heads(stream: &Stream, sorted: &Numbers) -> Result<DeviceVec<u32>, Error> {
     let mut heads = stream.uninit::<u32>(sorted.len())?;
     if let Some(last) = sorted.len().checked_sub(1) {
         transfer::fill(stream, heads.slice_mut(..1)?, 1u32)?;
-        let differs = map!(|a: u64, b: u64| -> u32 { if a != b { 1 } else { 0 } });
-        transform::map2(stream, sorted.slice(..last)?, sorted.slice(1..)?, heads.slice_mut(1..)?, differs)?;
+        with_width!(sorted => sorted: K, {
+            let differs = map!(|a: K, b: K| -> u32 { if a != b { 1 } else { 0 } });
+            transform::map2(stream, sorted.slice(..last)?, sorted.slice(1..)?, heads.slice_mut(1..)?, differs)?;
+        });
     }
     Ok(heads)
+}
+
+/// Returns where each run of equal numbers begins, and their length at last. Waits for how many there are.
+pub(crate) fn run_offsets(stream: &Stream, sorted: &Numbers) -> Result<DeviceVec<u32>, Error> {
+    let Some(last) = sorted.len().checked_sub(1) else { return stream.zeroed(1) };
+    // Where a number differs from the next one.
+    let ends: DeviceVec<u32> = with_width!(sorted => sorted: K, {
+        let differs = map!(|a: K, b: K| -> u8 { if a != b { 1 } else { 0 } });
+        let differs = map2(sorted.slice(..last)?, sorted.slice(1..)?, differs);
+        select::collect_positions(stream, differs, predicate!(|differs: u8| differs != 0))?
+    });
+    let mut offsets = stream.zeroed(ends.len() + 2)?;
+    let after = map!(|end: u32| -> u32 { end + 1 });
+    transform::write(stream, mapped(&ends, after), offsets.slice_mut(1..=ends.len())?)?;
+    transfer::fill(stream, offsets.slice_mut(ends.len() + 1..)?, sorted.len() as u32)?;
+    Ok(offsets)
 }

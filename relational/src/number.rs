@@ -3,6 +3,8 @@
 use crate::decimals::{Decimals, Digits};
 use crate::{Column, Dates, Timestamps};
 use bytemuck::Pod;
+use gpu_primitives::histogram::{self, Summand};
+use gpu_primitives::map::Map2;
 use gpu_primitives::operator::{map, monoid, predicate};
 use gpu_primitives::reduce;
 use gpu_primitives::scan::{Max, Min, Monoid, Sum};
@@ -60,6 +62,16 @@ pub trait Summable: Number {
         values: DeviceSlice<'_, Self>,
         sorted: SortedRows<'_>,
     ) -> Result<DeviceVec<Self::Sum>, Error>;
+
+    /// Returns the sums of rows that are in no order; `None` if these need one.
+    #[doc(hidden)]
+    fn sums_by_number(
+        _stream: &Stream,
+        _values: DeviceSlice<'_, Self>,
+        _rows: NumberedRows<'_>,
+    ) -> Result<Option<DeviceVec<Self::Sum>>, Error> {
+        Ok(None)
+    }
 }
 
 /// Rows, group after group, and where each group begins.
@@ -70,6 +82,36 @@ pub struct SortedRows<'a> {
     pub(crate) offsets: DeviceSlice<'a, u32>,
 }
 
+/// Rows with the numbers of their groups.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct NumberedRows<'a> {
+    pub(crate) numbers: DeviceSlice<'a, u32>,
+    /// Which rows count; all, if there is nothing.
+    pub(crate) valid: Option<DeviceSlice<'a, u8>>,
+    /// The number of each group.
+    pub(crate) of_groups: DeviceSlice<'a, u32>,
+    /// All numbers are less than this.
+    pub(crate) table_len: usize,
+}
+
+impl NumberedRows<'_> {
+    /// Adds up the rows of each group.
+    fn totals<T: Summand>(&self, stream: &Stream, values: DeviceSlice<'_, T>) -> Result<DeviceVec<T::Total>, Error> {
+        let mut totals = stream.uninit::<T::Total>(self.table_len)?;
+        match self.valid {
+            Some(valid) => histogram::sums(stream, map2(self.numbers, valid, if_valid()), values, &mut totals)?,
+            None => histogram::sums(stream, self.numbers, values, &mut totals)?,
+        }
+        Ok(totals)
+    }
+}
+
+/// The number of a row; one beyond all tables if the row is not valid.
+pub(crate) fn if_valid() -> impl Map2<u32, u8, Output = u32> {
+    map!(|number: u32, valid: u8| -> u32 { if valid != 0 { number } else { 0xFFFF_FFFF } })
+}
+
 impl SortedRows<'_> {
     fn groups(&self) -> usize {
         self.offsets.len() - 1
@@ -77,7 +119,7 @@ impl SortedRows<'_> {
 }
 
 macro_rules! summable {
-    ($($type:ident $sum:ident)*) => { $(
+    ($($type:ident $sum:ident $($total:ident)?,)*) => { $(
         impl Summable for $type {
             type Sum = $sum;
 
@@ -87,11 +129,27 @@ macro_rules! summable {
                 reduce::segmented(stream, wide, sorted.offsets, &mut sums, Sum)?;
                 Ok(sums)
             }
+
+            $(
+                fn sums_by_number(
+                    stream: &Stream,
+                    values: DeviceSlice<'_, Self>,
+                    rows: NumberedRows<'_>,
+                ) -> Result<Option<DeviceVec<$sum>>, Error> {
+                    let totals = rows.totals(stream, values)?;
+                    let sum = map!(|total: $total| -> $sum { total as $sum });
+                    Ok(Some(transform::collect(stream, mapped(at(&totals, rows.of_groups), sum))?))
+                }
+            )?
         }
     )* };
 }
 
-summable! { u8 u64 u16 u64 u32 u64 u64 u128 i8 i64 i16 i64 i32 i64 i64 i128 f32 f64 f64 f64 }
+summable! {
+    u8 u64 u128, u16 u64 u128, u32 u64 u128, u64 u128 u128,
+    i8 i64 i128, i16 i64 i128, i32 i64 i128, i64 i128 i128,
+    f32 f64, f64 f64,
+}
 
 /// Adds up integers of 128 bits: their upper halves, and their lower halves, neither of which can overflow. Waits.
 macro_rules! long_sums {

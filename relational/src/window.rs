@@ -1,8 +1,8 @@
 //! Windows: numbers of rows that depend on the other rows of their partition.
 
 use crate::column::expect_len;
-use crate::group::{Groups, group_by};
-use crate::key::Keys;
+use crate::group::Groups;
+use crate::key::{Codes, Keys};
 use crate::rows::Rows;
 use crate::{Column, sort_by};
 use bytemuck::Pod;
@@ -42,7 +42,7 @@ impl Window {
     /// Orders the rows of each partition. Waits once, for the number of partitions.
     ///
     /// # Errors
-    /// Those of [`group_by`] and of [`sort_by`]; [`Error::LengthMismatch`] if the keys have different lengths.
+    /// Those of [`group_by`](crate::group_by) and of [`sort_by`]; [`Error::LengthMismatch`] if the keys have different lengths.
     pub fn new<'a, 'b>(
         stream: &Stream,
         partition: impl Into<Keys<'a>>,
@@ -52,13 +52,13 @@ impl Window {
         expect_len("the keys of an order in partitions", partition.len(), order.len())?;
         let order = sort_by(stream, order)?;
         // Stable: rows of a partition stay in order.
-        let sorted = Column::new(partition.codes(stream)?.numbers)?.take(stream, &order)?;
-        let groups: Groups = group_by(stream, &sorted)?;
+        let Codes { numbers, bits } = partition.codes(stream)?;
+        let groups = Groups::of(stream, Codes { numbers: numbers.take(stream, &order)?, bits })?;
         let partitions = groups.group_of_order(stream)?;
         let starts = transform::collect(stream, at(groups.offsets(), &partitions))?;
         let ends = transform::collect(stream, at(groups.offsets().slice(1..)?, &partitions))?;
         let len = order.len();
-        let order = Rows::existing(transform::collect(stream, at(order.positions(), groups.order()))?, len);
+        let order = Rows::existing(transform::collect(stream, at(order.positions(), groups.order(stream)?))?, len);
         Ok(Self { order, starts, ends, partitions })
     }
 

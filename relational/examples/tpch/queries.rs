@@ -431,9 +431,8 @@ fn q19(s: &Stream, db: &Db) -> Result<Vec<String>, Error> {
     let joined = join::inner(s, items.on(&l.partkey), &p.partkey)?;
     let items = joined.left.take(s, &items)?;
     // Three kinds of parts: with the number of a kind, the most that it may be grows.
-    let brand = p
-        .brand
-        .map(s, |x| ["Brand#12", "Brand#23", "Brand#34"].iter().position(|y| x == *y).map_or(0, |i| i + 1) as u8)?;
+    let brands = ["Brand#12", "Brand#23", "Brand#34"];
+    let brand = p.brand.map(s, |x| brands.iter().position(|y| x == *y).map_or(0, |i| i + 1) as u8)?;
     let container = p.container.map(s, |x| match x.split_once(' ') {
         Some(("SM", "CASE" | "BOX" | "PACK" | "PKG")) => 1u8,
         Some(("MED", "BAG" | "BOX" | "PKG" | "PACK")) => 2,
@@ -448,8 +447,7 @@ fn q19(s: &Stream, db: &Db) -> Result<Vec<String>, Error> {
         let is = size >= 1 && size <= kind * 5 && n >= least && n <= least + 10;
         if kind > 0 && brand == container && is { 1 } else { 0 }
     });
-    let wanted = map4(&brand, &container, &size, &quantity, wanted);
-    let rows = items.filter(s, wanted, predicate!(|is: u8| is == 1))?;
+    let rows = items.filter(s, map4(&brand, &container, &size, &quantity, wanted), predicate!(|is: u8| is == 1))?;
     Ok(vec![reduce::sum(s, &revenue(s, db, &rows)?)?.get(s)?.to_string()])
 }
 
